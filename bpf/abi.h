@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the BPF programs and user space say to each other: records in the ring buffer, the attach
+ * cookie, configuration and loss counters. Included by both sides; every width is fixed, and every
+ * layout asserted, so that a 32-bit and a 64-bit build agree.
+ *
+ * Times are CLOCK_MONOTONIC nanoseconds. pid is the process (the kernel's tgid), tid the thread.
+ */
+#ifndef MTRACE_BPF_ABI_H
+#define MTRACE_BPF_ABI_H
+
+#ifdef __bpf__
+typedef __u8 abi_u8;
+typedef __u16 abi_u16;
+typedef __u32 abi_u32;
+typedef __u64 abi_u64;
+#else
+#include <stdint.h>
+typedef uint8_t abi_u8;
+typedef uint16_t abi_u16;
+typedef uint32_t abi_u32;
+typedef uint64_t abi_u64;
+#endif
+
+/*
+ * Canonical allocation functions. The row of each (symbols, argument positions, family) is in
+ * user/api/api.c. Values travel in records and files: only ever append.
+ */
+enum api {
+	API_NONE = 0,
+	API_MALLOC,
+	API_CALLOC,
+	API_REALLOC,
+	API_REALLOCARRAY,
+	API_FREE,
+	API_POSIX_MEMALIGN,
+	API_ALIGNED_ALLOC,
+	API_VALLOC,
+	API_PVALLOC,
+	API_NEW,
+	API_NEW_ARRAY,
+	API_DELETE,
+	API_DELETE_ARRAY,
+	API_MMAP,
+	API_MUNMAP,
+	API_MREMAP,
+	API_MMAP_LIBC, /* derived: an mmap whose direct caller is the C library itself */
+	API_COUNT,
+};
+
+/* What kind of memory a call deals with; decides which calls nest in which. */
+enum api_family {
+	FAMILY_HEAP = 0, /* malloc and new families: sites, totals, live */
+	FAMILY_MAP = 1,  /* mmap family: mappings */
+};
+
+/*
+ * The attach cookie of a probe: all that the generic programs must know about the call, so that
+ * they need no map lookup. Bits:
+ *   0..7 api   8..11 size argument   12..15 count argument   16..19 old-pointer argument
+ *   20..23 out-pointer argument   24..31 COOKIE_ flags   32..47 process slot (loss counters)
+ * An argument position is 0-based; COOKIE_NO_ARG where the call has none.
+ */
+#define COOKIE_NO_ARG 0xfu
+#define COOKIE_API(c)   ((abi_u8)((c)&0xff))
+#define COOKIE_SIZE(c)  (((c) >> 8) & 0xf)
+#define COOKIE_COUNT(c) (((c) >> 12) & 0xf)
+#define COOKIE_OLD(c)   (((c) >> 16) & 0xf)
+#define COOKIE_OUT(c)   (((c) >> 20) & 0xf)
+#define COOKIE_FLAGS(c) (((c) >> 24) & 0xff)
+#define COOKIE_SLOT(c)  ((abi_u32)(((c) >> 32) & 0xffff))
+
+#define COOKIE_FLAG_MAP   0x1 /* FAMILY_MAP: a failed result is a negative errno or MAP_FAILED */
+#define COOKIE_FLAG_BEGIN 0x2 /* emit RECORD_BEGIN at entry, RECORD_END at return */
+#define COOKIE_FLAG_FREE  0x4 /* emit RECORD_FREE at entry; no return probe */
+#define COOKIE_FLAG_UNMAP 0x8 /* the result is a status (0 is success), not an address */
+
+enum record_kind {
+	RECORD_ALLOC = 1, /* struct record_call; address = result, size = asked for */
+	RECORD_FREE,	  /* struct record_call up to caller */
+	RECORD_BEGIN,	  /* struct record_begin */
+	RECORD_END,	  /* struct record_call; address = result, size = asked for */
+	RECORD_STACK,	  /* struct record_stack, sent before the first record that names it */
+	RECORD_MAPPING,	  /* struct record_mapping: one executable mapping, as it is now */
+	RECORD_EXEC,	  /* struct record_head: a new image; its mappings follow */
+	RECORD_EXIT,	  /* struct record_exit: the last thread is gone */
+};
+
+#define RECORD_FLAG_FAILED	0x1 /* the call failed; for heap calls with size 0: it returned NULL */
+#define RECORD_FLAG_TRUNCATED	0x2 /* RECORD_STACK: the stack is known to go on */
+
+struct record_head {
+	abi_u8 kind; /* enum record_kind */
+	abi_u8 api;  /* enum api */
+	abi_u16 flags;
+	abi_u32 pid;
+	abi_u32 tid;
+	abi_u32 length; /* bytes of the whole record */
+	abi_u64 time_ns;
+};
+
+struct record_call {
+	struct record_head head;
+	abi_u64 address;
+	abi_u64 size;
+	abi_u64 caller; /* the direct caller's return address */
+	abi_u64 stack;	/* id of a RECORD_STACK; 0 where stacks are off or lost */
+};
+
+/* RECORD_FREE ends behind caller's predecessor fields: it has no size and no stack. */
+struct record_free {
+	struct record_head head;
+	abi_u64 address;
+	abi_u64 caller;
+};
+
+/*
+ * realloc, reallocarray: args = {old pointer, new size}
+ * posix_memalign:        args = {0, size}
+ * mmap:                  args = {hint, length, flags (MAP_…)}
+ * munmap:                args = {address, length}
+ * mremap:                args = {old address, old length, new length, flags, new address}
+ */
+#define RECORD_BEGIN_ARGS 5
+struct record_begin {
+	struct record_head head;
+	abi_u64 caller;
+	abi_u64 args[RECORD_BEGIN_ARGS];
+};
+
+enum stack_stop {
+	STOP_END = 0,	/* the outermost frame was reached */
+	STOP_DEPTH,	/* --depth frames taken */
+	STOP_UNKNOWN,	/* the walk could not tell (frame pointers cannot) */
+};
+
+#define STACK_MAX_FRAMES 127
+struct record_stack {
+	struct record_head head;
+	abi_u64 id;
+	abi_u32 count; /* frames that follow; the first is the direct caller */
+	abi_u32 stop;  /* enum stack_stop */
+	abi_u64 frames[];
+};
+
+#define MAPPING_NAME_SIZE 64
+struct record_mapping {
+	struct record_head head;
+	abi_u64 start; /* addresses, bytes */
+	abi_u64 end;
+	abi_u64 offset; /* in the file, bytes */
+	abi_u64 inode;	/* 0: anonymous */
+	abi_u32 dev_major;
+	abi_u32 dev_minor;
+	char name[MAPPING_NAME_SIZE]; /* last component of the path */
+};
+
+struct record_exit {
+	struct record_head head;
+	abi_u32 code; /* as wait(2) gives it */
+	abi_u32 pad;
+};
+
+/* What BPF failed to see or to say; one per-CPU counter each, per process slot. */
+enum loss {
+	LOSS_EVENTS = 0,    /* the ring buffer was full */
+	LOSS_STACKS,	    /* a stack could not be read or stored: the event came without one */
+	LOSS_NO_RETURN,	    /* a call whose return could not be watched: its event is missing */
+	LOSS_NO_STATE,	    /* no memory for the thread's pending calls */
+	LOSS_READ,	    /* memory of the target could not be read */
+	TALLY_ARMED,	    /* returns awaited and … */
+	TALLY_RETURNED,	    /* … returns seen; the difference is pending or missed */
+	LOSS_COUNT,
+};
+
+#define SLOT_MAX 1024 /* processes traced at once */
+struct slot_losses {
+	abi_u64 count[LOSS_COUNT];
+};
+
+/* How the entry of a call hands its arguments to the return: probed at start, best first. */
+enum pairing {
+	PAIRING_SESSION = 0, /* uprobe session cookie (Linux 6.13) */
+	PAIRING_TASK,	     /* task local storage (5.11) */
+	PAIRING_HASH,	     /* hash map keyed by thread */
+	PAIRING_COUNT,
+};
+
+#define PENDING_MAX 8 /* nested probed calls remembered per thread */
+
+#define ABI_ASSERT(what) _Static_assert(what, #what)
+ABI_ASSERT(sizeof(struct record_head) == 24);
+ABI_ASSERT(sizeof(struct record_call) == 56);
+ABI_ASSERT(sizeof(struct record_free) == 40);
+ABI_ASSERT(sizeof(struct record_begin) == 72);
+ABI_ASSERT(sizeof(struct record_stack) == 40);
+ABI_ASSERT(sizeof(struct record_mapping) == 128);
+ABI_ASSERT(sizeof(struct record_exit) == 32);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A hash map from a 64-bit key to a 32-bit value (usually an index into a vector), by open
+ * addressing with linear probing. Grows at a load of 3/4. Deletion shifts back, so there are no
+ * tombstones and lookups never slow down with age.
+ */
+#ifndef MTRACE_BASE_MAP64_H
+#define MTRACE_BASE_MAP64_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MAP64_NONE UINT32_MAX /* no such key; not allowed as a value */
+
+struct map64_entry {
+	uint64_t key;
+	uint32_t value;
+};
+
+struct map64 {
+	struct map64_entry *entries; /* NULL while empty */
+	size_t mask;		     /* capacity - 1 */
+	size_t count;
+};
+
+/* Zeroed memory is an empty map. */
+uint32_t map64_get(const struct map64 *map, uint64_t key);
+int map64_set(struct map64 *map, uint64_t key, uint32_t value); /* 0 or -ENOMEM */
+void map64_delete(struct map64 *map, uint64_t key);
+void map64_free(struct map64 *map);
+
+/* A mixer of 64 bits (the finaliser of MurmurHash3, public domain). */
+static inline uint64_t hash_u64(uint64_t key)
+{
+	key ^= key >> 33;
+	key *= 0xff51afd7ed558ccdULL;
+	key ^= key >> 33;
+	key *= 0xc4ceb9fe1a85ec53ULL;
+	key ^= key >> 33;
+	return key;
+}
+
+#endif

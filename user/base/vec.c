@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/vec.h"
+
+#include <stdint.h>
+
+int vec_reserve_bytes(void **items, size_t *capacity, size_t want, size_t item_size)
+{
+	size_t grown = *capacity ? *capacity : 4;
+	void *moved;
+
+	if (want <= *capacity)
+		return 0;
+	while (grown < want)
+		grown += grown / 2 + 1;
+	if (grown > SIZE_MAX / item_size)
+		return -ENOMEM;
+	moved = realloc(*items, grown * item_size);
+	if (!moved)
+		return -ENOMEM;
+	*items = moved;
+	*capacity = grown;
+	return 0;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a source tells the model, in the order in which it happened. An event is a decoded record
+ * (bpf/abi.h), whatever backend, file or socket it came from. Times are CLOCK_MONOTONIC
+ * nanoseconds. Pointers in an event are valid only during the call that delivers it.
+ */
+#ifndef MTRACE_MODEL_EVENT_H
+#define MTRACE_MODEL_EVENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/api.h"
+
+enum event_kind {
+	EVENT_PROCESS, /* a process is traced from here on */
+	EVENT_EXEC,    /* pid runs a new image: same fields as EVENT_PROCESS */
+	EVENT_EXIT,
+	EVENT_MAPPING, /* an executable mapping, as it is now; replaces what lay there */
+	EVENT_WRAPPER, /* code of a function that calls an allocator for its caller (operator new) */
+	EVENT_STACK,   /* sent before the first call that names it */
+	EVENT_ALLOC,   /* a finished allocation (or failed: EVENT_FLAG_FAILED) */
+	EVENT_FREE,    /* a free that is about to happen */
+	EVENT_BEGIN,   /* realloc, posix_memalign, mmap, munmap, mremap begins … */
+	EVENT_END,     /* … and ends, in the same thread */
+	EVENT_KIND_COUNT,
+};
+
+#define EVENT_FLAG_FAILED RECORD_FLAG_FAILED
+#define EVENT_FLAG_TRUNCATED RECORD_FLAG_TRUNCATED
+
+/* Executable mapping of the object that holds probed allocator functions (libc, jemalloc …). */
+#define MAPPING_FLAG_ALLOCATOR 0x1
+
+#define MODULE_NONE UINT32_MAX
+
+struct event_process {
+	uint64_t start_time_ns; /* since boot, from /proc/PID/stat: with pid it is unique */
+	uint32_t ppid;
+	bool launched;		/* traced from its first instruction: every block is known */
+	const char *comm;
+	const char *exe;
+	const char *const *command; /* NULL-terminated */
+	const char *arch;
+};
+
+struct event_mapping {
+	uint64_t start;
+	uint64_t end;
+	uint64_t offset;  /* of start in the file */
+	uint32_t module;  /* id in the module table, or MODULE_NONE for anonymous code */
+	uint32_t flags;	  /* MAPPING_FLAG_* */
+};
+
+struct event_wrapper {
+	uint64_t start; /* code addresses [start, end) */
+	uint64_t end;
+	enum api api; /* what a call from in there really is: API_NEW, API_NEW_ARRAY */
+};
+
+struct event_stack {
+	uint64_t id;
+	const uint64_t *frames; /* return addresses, the direct caller first */
+	uint32_t count;
+	uint32_t stop; /* enum stack_stop */
+};
+
+struct event_call {
+	uint64_t address; /* ALLOC, END: result; FREE: block */
+	uint64_t size;	  /* ALLOC, END: bytes asked for */
+	uint64_t caller;  /* return address of the direct caller */
+	uint64_t stack;	  /* id, 0 for none */
+	uint64_t args[RECORD_BEGIN_ARGS]; /* BEGIN only: see struct record_begin */
+};
+
+struct event_exit {
+	uint32_t code; /* as wait(2) gives it */
+};
+
+struct event {
+	enum event_kind kind;
+	enum api api;
+	uint16_t flags;
+	uint32_t pid;
+	uint32_t tid;
+	uint64_t time_ns;
+	union {
+		struct event_process process;
+		struct event_mapping mapping;
+		struct event_wrapper wrapper;
+		struct event_stack stack;
+		struct event_call call;
+		struct event_exit exit;
+	};
+};
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The model: the books of every traced process, kept from events. It opens no file and prints
+ * nothing. One thread; no locks.
+ *
+ * How calls are counted (as valgrind counts them): a successful realloc(p, n) is one free of p and
+ * one allocation of n; realloc(NULL, n) is an allocation; realloc(p, 0) that returns NULL is a
+ * free; free(NULL) is nothing; a failed call changes nothing but failed_allocations. Between the
+ * begin and the end of a realloc the old block is still live in all totals, but its address may
+ * already be handed to another thread.
+ *
+ * A free of an address that is not live, whose direct caller lies in a mapping with
+ * MAPPING_FLAG_ALLOCATOR, is the allocator's internal business (thread exit, tcache): counted in
+ * internal.frees. Any other free of an address that is not live is an unmatched free. A munmap or
+ * mremap that touches no booked region is internal.munmaps.
+ *
+ * An allocation whose direct caller lies in a wrapper (EVENT_WRAPPER) is booked under the
+ * wrapper's api. An mmap whose direct caller lies in a MAPPING_FLAG_ALLOCATOR mapping is booked as
+ * API_MMAP_LIBC.
+ */
+#ifndef MTRACE_MODEL_MODEL_H
+#define MTRACE_MODEL_MODEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/event.h"
+#include "model/snapshot.h"
+
+struct model;
+
+struct model_config {
+	uint32_t apis; /* set of (1 << api) that is booked; API_SET_ALL by default */
+	bool wrappers; /* tell operator new from malloc (false with -n) */
+};
+
+/* 0 or -ENOMEM. */
+int model_new(struct model **ret_model, const struct model_config *config);
+void model_free(struct model *model); /* NULL is fine */
+
+/*
+ * Book one event. 0 or -ENOMEM. Events that make no sense (unknown pid, end without begin) are
+ * counted, never fatal.
+ */
+int model_event(struct model *model, const struct event *event);
+
+/* Set a process's losses as the source counted them (replaces the earlier ones). */
+void model_set_losses(struct model *model, uint32_t pid, const struct snapshot_losses *losses);
+
+/*
+ * An immutable picture of the books, every process image its own section, in order of appearance.
+ * Frames carry address, module id and file offset; names are filled in by the caller
+ * (snapshot_resolve). Free with snapshot_free. 0 or -ENOMEM.
+ */
+int model_snapshot(const struct model *model, uint64_t now_ns, struct snapshot **ret_snapshot);
+
+/* Bytes of the tool's own memory behind one process's blocks, for tests of the budget. */
+size_t model_memory(const struct model *model);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Starting a program that is held between fork and exec, so that probes can be placed before its
+ * first instruction. The child has its own copy of our standard input, output and error, default
+ * signal dispositions and our original signal mask.
+ */
+#ifndef MTRACE_OS_LAUNCH_H
+#define MTRACE_OS_LAUNCH_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+
+struct launch_options {
+	char *const *argv;
+	const char *user;      /* run as this user (name or number), or NULL */
+	const char *directory; /* chdir there first, or NULL */
+};
+
+struct launch {
+	pid_t pid;
+	char *program; /* what will be executed: argv[0] found on PATH */
+	int hold;      /* internal: written to let it go */
+	int status;    /* internal: exec's errno comes back here */
+};
+
+/* 127 and 126 of a shell: */
+#define LAUNCH_NOT_FOUND      127
+#define LAUNCH_NOT_EXECUTABLE 126
+#define LAUNCH_FAILED	      125
+
+/*
+ * Fork the child and hold it. On failure the error's code is -errno and *ret_exit the exit status
+ * that mtrace-bpf must end with (125, 126, 127).
+ */
+int launch_hold(const struct launch_options *options, struct launch *ret_launch, int *ret_exit,
+		struct error *err);
+/* Let it exec; waits until that happened or failed (then the child is reaped, status as above). */
+int launch_release(struct launch *launch, int *ret_exit, struct error *err);
+/* Kill and reap a child that was never released. */
+void launch_abandon(struct launch *launch);
+void launch_close(struct launch *launch);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A source produces events. Which one it is (BPF, ptrace, a file, a socket) is decided once, when
+ * it is opened; from then on the session sees this interface alone.
+ */
+#ifndef MTRACE_SOURCE_SOURCE_H
+#define MTRACE_SOURCE_SOURCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "model/event.h"
+#include "symbol/module.h"
+#include "model/snapshot.h"
+
+enum stack_mode { STACK_AUTO, STACK_FP, STACK_NONE };
+
+struct source_config {
+	struct module_table *modules; /* shared with the symbolizer; outlives the source */
+	uint32_t apis;		      /* set of (1 << api) to probe */
+	enum stack_mode stack;
+	uint32_t depth;		      /* frames, 1 to STACK_MAX_FRAMES */
+	uint64_t buffer_bytes;	      /* ring buffer; rounded up to a power of two */
+	const char *const *omit;      /* objects without probes: path or soname; NULL-terminated */
+	const char *pairing;	      /* "session", "task", "hash", or NULL: the best that works */
+
+	/* Every event goes here, in order. A negative return ends the drain with that error. */
+	int (*deliver)(void *ctx, const struct event *event);
+	void *ctx;
+};
+
+struct source;
+
+struct source_ops {
+	const char *name; /* as in the report: "bpf" */
+	int (*open)(struct source **ret_source, const struct source_config *config,
+		    struct error *err);
+	/*
+	 * Trace a running process. When this returns 0 its probes are in place and verified, and
+	 * EVENT_PROCESS, EVENT_MAPPING and EVENT_WRAPPER were delivered.
+	 * -ESRCH, -EPERM, -ENOENT (no allocator found) and others come with words.
+	 */
+	int (*attach)(struct source *source, pid_t pid, struct error *err);
+	/*
+	 * Trace a child that is held before its exec and will run `program` (a path), so that no
+	 * call of the new image is missed. environment as for execve.
+	 */
+	int (*attach_launch)(struct source *source, pid_t pid, const char *program,
+			     char *const *environment, struct error *err);
+	/* A descriptor that becomes readable when drain has work; poll it. */
+	int (*fd)(const struct source *source);
+	/* Deliver all that has happened until now. 0 or the first error of deliver. */
+	int (*drain)(struct source *source);
+	/* What was not seen, of one process so far. */
+	void (*losses)(const struct source *source, pid_t pid, struct snapshot_losses *ret_losses);
+	/* Processes that are still traced and alive. */
+	uint32_t (*live)(const struct source *source);
+	/* Take all probes out. Events that are in the buffer can still be drained. */
+	void (*detach)(struct source *source);
+	void (*close)(struct source *source); /* NULL is fine */
+};
+
+struct source {
+	const struct source_ops *ops;
+};
+
+/* Each backend's ops. */
+const struct source_ops *source_bpf(void);
+
+/* What this machine allows: for doctor, and for the one line when a trace cannot start. */
+struct capability {
+	const char *name;   /* "uprobes", "BTF", "CAP_BPF" … */
+	bool ok;
+	bool needed;	    /* without it nothing works */
+	char detail[160];   /* what was found */
+	char advice[160];   /* how to get it; "" if ok */
+};
+#define CAPABILITY_MAX 24
+/* Returns how many were stored. */
+size_t source_bpf_capabilities(struct capability ret[CAPABILITY_MAX]);
+
+#endif

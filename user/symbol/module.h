@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Modules: the ELF files that processes map, opened when they are first seen, so that names
+ * outlive a deleted file or an exited process. One table per session; ids are its indices.
+ */
+#ifndef MTRACE_SYMBOL_MODULE_H
+#define MTRACE_SYMBOL_MODULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct module {
+	uint32_t id;
+	char *path;	      /* as the process calls it, for people */
+	char *open_path;      /* where it can be opened now: for attaching probes; may equal path */
+	int fd;		      /* open for reading as long as the table lives */
+	uint64_t device;      /* st_dev and st_ino of fd */
+	uint64_t inode;
+	char build_id[41];    /* hex, "" if it has none */
+	int machine;	      /* e_machine */
+	bool elf64;
+	bool big_endian;
+	struct probe_plan *plan; /* NULL until asked for; see probe_plan.h */
+};
+
+struct module_table;
+
+int module_table_new(struct module_table **ret_table);
+void module_table_free(struct module_table *table);
+
+/*
+ * The module of an open file (taken over on success, closed by the table). The same device, inode
+ * and build id give the same module, and fd is then closed. `path` is what people see.
+ * 0, -ENOMEM, or -ENOEXEC with words for what is not an ELF file.
+ */
+int module_intern(struct module_table *table, int fd, const char *path, struct module **ret_module,
+		  struct error *err);
+
+struct module *module_get(struct module_table *table, uint32_t id); /* NULL if there is none */
+
+/* By st_dev and st_ino, or NULL. */
+struct module *module_find(struct module_table *table, uint64_t device, uint64_t inode);
+
+/* By inode number and file name alone: all that BPF can tell of a process that is gone. */
+struct module *module_find_name(struct module_table *table, uint64_t inode, const char *name);
+
+/* Virtual address in the file's own terms (st_value) ↔ file offset, by PT_LOAD. 0 or -ENOENT. */
+int module_offset_to_vaddr(const struct module *module, uint64_t offset, uint64_t *ret_vaddr);
+
+#endif

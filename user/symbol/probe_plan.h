@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where to put probes in a module: which allocation functions it defines, and for each the
+ * cheapest instruction at which a probe sees exactly what it would see at the entry.
+ *
+ * The cost of a uprobe on x86 is decided by the instruction under it: those that the kernel
+ * emulates (push, nop, jmp, jcc, call; see arch/x86/kernel/uprobes.c) cost one trap, all others a
+ * second one for single-stepping. A later instruction is as good as the first if every call passes
+ * it exactly once, the stack pointer has not moved, no argument register has been overwritten, and
+ * no branch of the function leads between entry and site.
+ */
+#ifndef MTRACE_SYMBOL_PROBE_PLAN_H
+#define MTRACE_SYMBOL_PROBE_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "api/api.h"
+#include "base/error.h"
+#include "symbol/module.h"
+
+struct probe_site {
+	enum api api;
+	bool needs_return;
+	bool emulated;	      /* the kernel emulates the instruction: one trap */
+	uint64_t offset;      /* file offset of the probed instruction */
+	uint64_t entry;	      /* file offset of the function's first byte */
+	uint8_t original;     /* the byte that the breakpoint will replace */
+	char symbol[64];      /* the name by which it was found (canonical one first) */
+	char instruction[48]; /* the probed instruction, as text */
+	char reason[96];      /* why here: for -v */
+};
+
+struct probe_wrapper {
+	enum api api;
+	uint64_t start; /* file offsets of the function's code */
+	uint64_t end;
+};
+
+/* An allocation function that has to stay without probe, and why. */
+struct probe_refusal {
+	enum api api;
+	char symbol[64];
+	char reason[96];
+};
+
+struct probe_plan {
+	struct probe_site *sites; /* one per address, whatever its names; sorted by offset */
+	size_t site_count;
+	struct probe_wrapper *wrappers;
+	size_t wrapper_count;
+	struct probe_refusal *refusals;
+	size_t refusal_count;
+	uint64_t link_map_hook; /* file offset of _dl_debug_state, 0 if the module has none */
+	bool allocator;		/* defines malloc */
+};
+
+/*
+ * The plan of a module, made once and kept in module->plan. Modules without allocation functions
+ * have an empty plan. 0, -ENOMEM, or another -errno with words.
+ */
+int probe_plan_make(struct module *module, const struct probe_plan **ret_plan, struct error *err);
+void probe_plan_free(struct probe_plan *plan);
+
+#endif

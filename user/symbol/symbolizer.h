@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Names for code: function, file, line, inlined calls, by libdw; demangled (C++, Rust); from
+ * .debug_info, .symtab or .dynsym, of the module itself or of a separate debug file found by build
+ * id or debuglink, or from debuginfod when asked for.
+ */
+#ifndef MTRACE_SYMBOL_SYMBOLIZER_H
+#define MTRACE_SYMBOL_SYMBOLIZER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbol/module.h"
+
+struct symbolizer;
+
+struct symbolizer_config {
+	bool debuginfod; /* ask the servers of $DEBUGINFOD_URLS for missing debug information */
+};
+
+struct symbol_name {
+	const char *function; /* demangled; NULL if unknown */
+	const char *file;     /* NULL if unknown */
+	uint32_t line;
+	bool inlined;	      /* the frame is an inlined call of the next one */
+};
+
+int symbolizer_new(struct symbolizer **ret_symbolizer, const struct symbolizer_config *config);
+void symbolizer_free(struct symbolizer *symbolizer);
+
+/*
+ * Names of a return address given as file offset in a module: looked up at offset - 1, so that the
+ * line is the call's and not the next one's. Innermost first, at most max; returns how many, 0 for
+ * none. Strings live until the next call. A file that libdw cannot read gives no names.
+ */
+size_t symbolizer_names(struct symbolizer *symbolizer, const struct module *module, uint64_t offset,
+			struct symbol_name *ret_names, size_t max);
+
+#endif
