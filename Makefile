@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # make            the program, at build/mtrace-bpf
+# make quickstart build it and look at two programs (root)
 # make check      what needs no privileges: style, static analysis, layers, unit tests
 # make check-root what traces real programs (root, a kernel with uprobes and BPF)
-# make check-all  both; quickstart, bench, install, clean
+# make check-all  both, with what they need installed first
+# make install    PREFIX=/usr/local DESTDIR=; uninstall, clean
 #
 # V=1 shows commands; SANITIZE=address,undefined builds into build-sanitize.
+# PYTEST="-k exec -x" is passed to pytest; REQUIRE="uprobes valgrind" forbids skips for their want.
 
 SANITIZE ?=
 BUILD    ?= build$(if $(SANITIZE),-sanitize)
@@ -14,7 +17,9 @@ VERSION  := 0.1.0
 ARCH     ?= $(shell uname -m | sed -e 's/i[3-6]86/x86/' -e 's/x86_64/x86/' -e 's/aarch64.*/arm64/' -e 's/arm.*/arm/' -e 's/ppc.*/powerpc/')
 
 CC       ?= gcc
+CXX      ?= g++
 CLANG    ?= clang
+LLVM_STRIP ?= llvm-strip
 BPFTOOL  ?= $(firstword $(wildcard /usr/sbin/bpftool /sbin/bpftool) bpftool)
 Q        := $(if $(V),,@)
 say       = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
@@ -58,7 +63,7 @@ $(BUILD)/user/source/%.o: $(SKELETON)
 $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h arch/*.h) vmlinux/$(ARCH)/vmlinux.h
 	$(call say,BPF,$<)
 	$(Q)mkdir -p $(@D) && $(CLANG) -target bpf -D__TARGET_ARCH_$(ARCH) -O2 -g -Wall -Werror \
-		-Wno-missing-declarations -isystem vmlinux/$(ARCH) -iquote . -mcpu=v3 -c -o $@ $<
+		-Wno-missing-declarations -isystem vmlinux/$(ARCH) -iquote . -mcpu=v3 -c -o $@ $< && $(LLVM_STRIP) -g $@
 
 $(BUILD)/gen/%.skel.h: $(BUILD)/bpf/%.bpf.o
 	$(call say,SKEL,$@)
@@ -69,12 +74,94 @@ $(BUILD)/tests/%: tests/%.c $(LIBRARY)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(LIBRARY) -lcmocka $(LDLIBS)
 
 units: $(UNITS)
-	$(Q)set -e; for unit in $(UNITS); do $$unit; done
+	$(Q)status=0; for unit in $(UNITS); do $$unit || status=1; done; exit $$status
+
+# Programs to trace. They know what they allocate and say so; see tests/targets/truth.h.
+TARGET_FLAGS := -O1 -g -Wall -Wextra -Werror -D_GNU_SOURCE -pthread \
+	-fno-builtin -fno-omit-frame-pointer -fno-optimize-sibling-calls
+TARGETS := $(patsubst tests/targets/%,$(BUILD)/targets/%,$(basename \
+	$(filter-out tests/targets/plugin.c,$(wildcard tests/targets/*.c tests/targets/*.cc)))) \
+	$(addprefix $(BUILD)/targets/,libplugin.so libother.so basic-static basic-musl)
+
+$(BUILD)/targets/%: tests/targets/%.c tests/targets/truth.h
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(TARGET_FLAGS) -o $@ $<
+
+$(BUILD)/targets/%: tests/targets/%.cc tests/targets/truth.h
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && $(CXX) $(TARGET_FLAGS) -Wno-missing-field-initializers -o $@ $<
+
+$(BUILD)/targets/%-static: tests/targets/%.c tests/targets/truth.h
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(TARGET_FLAGS) -static -o $@ $<
+
+$(BUILD)/targets/%-musl: tests/targets/%.c tests/targets/truth.h
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && musl-gcc -std=gnu11 $(TARGET_FLAGS) -o $@ $<
+
+$(BUILD)/targets/lib%.so: tests/targets/plugin.c
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(TARGET_FLAGS) -shared -fPIC -o $@ $<
+
+targets: $(TARGETS)
+
+# Checks. tools/tally runs each, counts what passed and failed, and goes on.
+RESULTS   := $(BUILD)/results
+TALLY     := tools/tally $(RESULTS)
+FORMATTED := $(shell find user bpf arch tests -name '*.c' -o -name '*.h' -o -name '*.cc')
+ANALYSED  := $(shell find user -name '*.c')
+SCRIPTS   := tools/install-deps tools/tally .ci/run
+PYTEST    ?=
+
+check: fresh-results static units-counted
+	@$(TALLY)
+
+check-root: fresh-results runtime
+	@$(TALLY)
+
+check-all:
+	tools/install-deps all
+	@$(MAKE) --no-print-directory fresh-results static units-counted runtime
+	@$(TALLY)
+
+fresh-results:
+	@mkdir -p $(BUILD) && rm -f $(RESULTS)
+
+static: $(SKELETON)
+	$(Q)$(TALLY) clang-format --dry-run -Werror $(FORMATTED)
+	$(Q)$(TALLY) cppcheck -q --enable=warning,portability --inline-suppr --error-exitcode=1 \
+		--suppress=unknownMacro -D_GNU_SOURCE -I user -I . $(ANALYSED)
+	$(Q)$(TALLY) clang-tidy --quiet $(ANALYSED) -- $(filter-out -MMD -MP,$(ALL_CFLAGS))
+	$(Q)$(TALLY) shellcheck $(SCRIPTS)
+	$(Q)$(TALLY) tools/check-layers
+
+units-counted:
+	$(Q)$(TALLY) $(MAKE) --no-print-directory -k units
+	$(Q)$(TALLY) $(MAKE) --no-print-directory -k units \
+		SANITIZE=address,undefined BUILD=$(BUILD)-sanitize
+
+runtime: $(PROGRAM) $(TARGETS)
+	$(Q)$(TALLY) env MTRACE=$(PROGRAM) TARGETS=$(BUILD)/targets \
+		/usr/bin/python3 -m pytest -q -rs -p no:cacheprovider $(PYTEST) tests/runtime
+
+quickstart:
+	tools/install-deps build
+	@$(MAKE) --no-print-directory $(PROGRAM) $(BUILD)/targets/leak
+	$(PROGRAM) $(BUILD)/targets/leak
+	$(PROGRAM) sqlite3 :memory: < tests/targets/quickstart.sql
+
+install: $(PROGRAM)
+	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/mtrace-bpf
+	install -D -m 644 docs/mtrace-bpf.1 $(DESTDIR)$(PREFIX)/share/man/man1/mtrace-bpf.1
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/mtrace-bpf $(DESTDIR)$(PREFIX)/share/man/man1/mtrace-bpf.1
 
 clean:
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-.PHONY: all units clean
+.PHONY: all units targets check check-root check-all fresh-results static units-counted runtime \
+	quickstart install uninstall clean
 .SECONDARY:

@@ -77,7 +77,7 @@ enum api_family {
 
 enum record_kind {
 	RECORD_ALLOC = 1, /* struct record_call; address = result, size = asked for */
-	RECORD_FREE,	  /* struct record_call up to caller */
+	RECORD_FREE,	  /* struct record_free */
 	RECORD_BEGIN,	  /* struct record_begin */
 	RECORD_END,	  /* struct record_call; address = result, size = asked for */
 	RECORD_STACK,	  /* struct record_stack, sent before the first record that names it */
@@ -107,7 +107,6 @@ struct record_call {
 	abi_u64 stack;	/* id of a RECORD_STACK; 0 where stacks are off or lost */
 };
 
-/* RECORD_FREE ends behind caller's predecessor fields: it has no size and no stack. */
 struct record_free {
 	struct record_head head;
 	abi_u64 address;
@@ -138,9 +137,8 @@ enum stack_stop {
 struct record_stack {
 	struct record_head head;
 	abi_u64 id;
-	abi_u32 count; /* frames that follow; the first is the direct caller */
+	abi_u32 count; /* 64-bit return addresses that follow; the first is the direct caller */
 	abi_u32 stop;  /* enum stack_stop */
-	abi_u64 frames[];
 };
 
 #define MAPPING_NAME_SIZE 64
@@ -168,8 +166,6 @@ enum loss {
 	LOSS_NO_RETURN,	    /* a call whose return could not be watched: its event is missing */
 	LOSS_NO_STATE,	    /* no memory for the thread's pending calls */
 	LOSS_READ,	    /* memory of the target could not be read */
-	TALLY_ARMED,	    /* returns awaited and … */
-	TALLY_RETURNED,	    /* … returns seen; the difference is pending or missed */
 	LOSS_COUNT,
 };
 

@@ -49,7 +49,10 @@ struct source_ops {
 	 */
 	int (*attach_launch)(struct source *source, pid_t pid, const char *program,
 			     char *const *environment, struct error *err);
-	/* A descriptor that becomes readable when drain has work; poll it. */
+	/*
+	 * A descriptor to poll edge-triggered (EPOLLIN | EPOLLET): it fires when much is waiting.
+	 * Call drain by a timer too: little by little is not worth waking anybody.
+	 */
 	int (*fd)(const struct source *source);
 	/* Deliver all that has happened until now. 0 or the first error of deliver. */
 	int (*drain)(struct source *source);

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which calls of allocation functions are the program's own, and what they did.
+ *
+ * One event per call of the program: malloc may call mmap, realloc may call malloc; only the
+ * outermost call counts. A call is nested if an earlier one is pending in the same thread, on the
+ * same stack, at a higher stack pointer. A pending call whose stack pointer lies below the new
+ * call's was left by an exception or longjmp: it never returns, and counts no more. A tail call
+ * shares the stack pointer with the call that it ends, and finds the trampoline of the pending
+ * return probe in place of its return address.
+ *
+ * Two rules are about signal handlers. A heap call while only a map call is pending on the same
+ * stack is a handler's (mmap never calls malloc): it is the program's own. A pending call on
+ * another stack belongs to the code that was interrupted; the kernel, however, throws away return
+ * probes that lie below the present stack pointer, whatever stack they are on, and the thread dies
+ * when it gets there (kernel/events/uprobes.c: cleanup_return_instances). So when that would
+ * happen no return probe is asked for, and the call is a counted loss.
+ *
+ * Arguments travel from entry to return by one of two carriers. With uprobe sessions the kernel's
+ * own list of pending return probes is the stack of pending calls, and each carries 64 bits of
+ * ours. Otherwise struct thread_calls is that stack, one per thread.
+ *
+ * This file knows no BPF helper and no map. The including file provides what the prototypes below
+ * name; tests/bpf compiles it for the host.
+ */
+#ifndef MTRACE_BPF_ALLOC_BPF_H
+#define MTRACE_BPF_ALLOC_BPF_H
+
+#include "bpf/abi.h"
+
+struct pending_call {
+	abi_u64 sp;	 /* at entry: where the return address lies */
+	abi_u64 cookie;	 /* of the attachment */
+	abi_u64 payload; /* size; for calls with an out-pointer: that pointer */
+};
+
+struct thread_calls {
+	abi_u32 count;
+	struct pending_call calls[PENDING_MAX];
+};
+
+/* Provided by the including file. */
+static int read_user(abi_u64 address, abi_u64 *ret_word);
+static int is_same_stack(abi_u64 sp, abi_u64 other);
+static int is_return_trampoline(abi_u64 address);
+static int is_return_list_full(void);
+static abi_u64 take_stack(void *context, abi_u32 slot);
+static void emit(void *record, abi_u32 length, abi_u32 slot);
+static void fill_head(struct record_head *head, abi_u8 kind, abi_u64 cookie, abi_u32 length);
+static void count_loss(abi_u32 slot, enum loss loss);
+
+#define PAYLOAD_BITS 48
+#define PAYLOAD_MAX  ((1ULL << PAYLOAD_BITS) - 1)
+
+enum call_place {
+	PLACE_OUTERMOST, /* the program's own call */
+	PLACE_NESTED,	 /* made by an allocation function */
+	PLACE_UNSAFE,	 /* a return probe here would kill the thread */
+	PLACE_GONE,	 /* the pending call was left and never returns */
+};
+
+static __always_inline int is_map_call(abi_u64 cookie)
+{
+	return (COOKIE_FLAGS(cookie) & COOKIE_FLAG_MAP) != 0;
+}
+
+/* Where a call at sp stands, seen from one pending call. */
+static __always_inline enum call_place place_of_call(abi_u64 sp, abi_u64 cookie, abi_u64 pending_sp,
+						     abi_u64 pending_cookie)
+{
+	abi_u64 return_address = 0;
+
+	if (sp > pending_sp)
+		return is_same_stack(sp, pending_sp) ? PLACE_GONE : PLACE_UNSAFE;
+	if (sp == pending_sp) {
+		read_user(sp, &return_address);
+		return is_return_trampoline(return_address) ? PLACE_NESTED : PLACE_GONE;
+	}
+	if (!is_map_call(cookie) && is_map_call(pending_cookie))
+		return PLACE_OUTERMOST;
+	return is_same_stack(sp, pending_sp) ? PLACE_NESTED : PLACE_OUTERMOST;
+}
+
+/* A size argument, multiplied by the count where there is one; saturating, as no call can succeed
+ * with more. */
+static __always_inline abi_u64 requested_bytes(const struct pt_regs *regs, abi_u64 cookie)
+{
+	abi_u64 size = regs_argument(regs, COOKIE_SIZE(cookie));
+	abi_u64 count;
+
+	if (COOKIE_COUNT(cookie) != COOKIE_NO_ARG) {
+		count = regs_argument(regs, COOKIE_COUNT(cookie));
+		if (count > PAYLOAD_MAX || size > PAYLOAD_MAX)
+			return count && size ? PAYLOAD_MAX : 0;
+		if (count && size > PAYLOAD_MAX / count)
+			return PAYLOAD_MAX;
+		size *= count;
+	}
+	return size > PAYLOAD_MAX ? PAYLOAD_MAX : size;
+}
+
+static __always_inline abi_u64 call_payload(const struct pt_regs *regs, abi_u64 cookie)
+{
+	if (COOKIE_OUT(cookie) != COOKIE_NO_ARG)
+		return regs_argument(regs, COOKIE_OUT(cookie)) & PAYLOAD_MAX;
+	return requested_bytes(regs, cookie);
+}
+
+static __always_inline void begin_arguments(const struct pt_regs *regs, abi_u64 cookie,
+					    struct record_begin *record)
+{
+	switch (COOKIE_API(cookie)) {
+	case API_MMAP:
+		record->args[0] = regs_argument(regs, 0);
+		record->args[1] = regs_argument(regs, 1);
+		record->args[2] = regs_argument(regs, 3);
+		break;
+	case API_MUNMAP:
+	case API_MREMAP:
+		record->args[0] = regs_argument(regs, 0);
+		record->args[1] = regs_argument(regs, 1);
+		record->args[2] = regs_argument(regs, 2);
+		record->args[3] = regs_argument(regs, 3);
+		record->args[4] = regs_argument(regs, 4);
+		break;
+	default:
+		if (COOKIE_OLD(cookie) != COOKIE_NO_ARG)
+			record->args[0] = regs_argument(regs, COOKIE_OLD(cookie));
+		record->args[1] = requested_bytes(regs, cookie);
+	}
+}
+
+static __always_inline void emit_begin(const struct pt_regs *regs, abi_u64 cookie)
+{
+	struct record_begin record = {};
+
+	fill_head(&record.head, RECORD_BEGIN, cookie, sizeof(record));
+	read_user(regs_sp(regs), &record.caller);
+	begin_arguments(regs, cookie, &record);
+	emit(&record, sizeof(record), COOKIE_SLOT(cookie));
+}
+
+/* A finished call's result in the terms of struct record_call: address and FAILED flag. */
+static __always_inline void call_outcome(const struct pt_regs *regs, abi_u64 cookie, abi_u64 payload,
+					 struct record_call *record)
+{
+	abi_u64 result = regs_result(regs);
+	int failed;
+
+	record->size = payload;
+	record->address = result;
+	if (COOKIE_OUT(cookie) != COOKIE_NO_ARG) {
+		record->size = 0;
+		record->address = 0;
+		failed = (abi_u32)result != 0;
+		if (!failed && read_user(payload, &record->address))
+			count_loss(COOKIE_SLOT(cookie), LOSS_READ);
+	} else if (COOKIE_FLAGS(cookie) & COOKIE_FLAG_UNMAP) {
+		failed = (abi_u32)result != 0;
+	} else if (is_map_call(cookie)) {
+		failed = result >= (abi_u64)-4095LL;
+	} else {
+		failed = result == 0;
+	}
+	if (failed)
+		record->head.flags |= RECORD_FLAG_FAILED;
+}
+
+/* At return the instruction pointer is the return address already, and the frame is the caller's. */
+static __always_inline void emit_outcome(struct pt_regs *regs, abi_u64 cookie, abi_u64 payload)
+{
+	abi_u8 kind = COOKIE_FLAGS(cookie) & COOKIE_FLAG_BEGIN ? RECORD_END : RECORD_ALLOC;
+	struct record_call record = {};
+
+	fill_head(&record.head, kind, cookie, sizeof(record));
+	call_outcome(regs, cookie, payload, &record);
+	record.caller = regs_ip(regs);
+	if (!(COOKIE_FLAGS(cookie) & COOKIE_FLAG_UNMAP))
+		record.stack = take_stack(regs, COOKIE_SLOT(cookie));
+	emit(&record, sizeof(record), COOKIE_SLOT(cookie));
+}
+
+static __always_inline void emit_free(const struct pt_regs *regs, abi_u64 cookie)
+{
+	struct record_free record = {};
+
+	record.address = regs_argument(regs, COOKIE_OLD(cookie));
+	if (!record.address)
+		return;
+	fill_head(&record.head, RECORD_FREE, cookie, sizeof(record));
+	read_user(regs_sp(regs), &record.caller);
+	emit(&record, sizeof(record), COOKIE_SLOT(cookie));
+}
+
+/*
+ * Carrier: struct thread_calls.
+ */
+
+/* Where a call stands among the thread's pending ones; forgets those that were left. */
+static __always_inline enum call_place thread_place(struct thread_calls *thread, abi_u64 sp,
+						    abi_u64 cookie)
+{
+	for (int i = 0; i < PENDING_MAX; i++) {
+		abi_u32 count = thread->count;
+		struct pending_call *top;
+		enum call_place place;
+
+		if (!count || count > PENDING_MAX)
+			return PLACE_OUTERMOST;
+		top = &thread->calls[(count - 1) & (PENDING_MAX - 1)];
+		place = place_of_call(sp, cookie, top->sp, top->cookie);
+		if (place != PLACE_GONE)
+			return place;
+		thread->count = count - 1;
+	}
+	return PLACE_OUTERMOST;
+}
+
+/* These return probes are armed by the kernel whatever we say: nothing is ever unsafe or safe by
+ * our doing, and a call on another stack is simply another pending one. */
+static __always_inline void thread_enter(struct thread_calls *thread, const struct pt_regs *regs,
+					 abi_u64 cookie)
+{
+	abi_u64 sp = regs_sp(regs);
+	abi_u32 count;
+
+	if (thread_place(thread, sp, cookie) == PLACE_NESTED)
+		return;
+	count = thread->count;
+	if (is_return_list_full()) {
+		count_loss(COOKIE_SLOT(cookie), LOSS_NO_RETURN);
+		return;
+	}
+	if (count >= PENDING_MAX) {
+		count_loss(COOKIE_SLOT(cookie), LOSS_NO_STATE);
+		return;
+	}
+	thread->calls[count & (PENDING_MAX - 1)] = (struct pending_call){
+		.sp = sp,
+		.cookie = cookie,
+		.payload = call_payload(regs, cookie),
+	};
+	thread->count = count + 1;
+	if (COOKIE_FLAGS(cookie) & COOKIE_FLAG_BEGIN)
+		emit_begin(regs, cookie);
+}
+
+/* The pending call that returns here: the newest with this stack pointer and api. Those above it
+ * never returned. Returns 0 if there is none: the return of a nested call. */
+static __always_inline int thread_leave(struct thread_calls *thread, abi_u64 sp, abi_u64 cookie,
+					abi_u64 *ret_payload)
+{
+	for (int i = PENDING_MAX - 1; i >= 0; i--) {
+		struct pending_call *call = &thread->calls[i];
+
+		if ((abi_u32)i >= thread->count || call->sp != sp ||
+		    COOKIE_API(call->cookie) != COOKIE_API(cookie))
+			continue;
+		*ret_payload = call->payload;
+		thread->count = i;
+		return 1;
+	}
+	return 0;
+}
+
+#endif

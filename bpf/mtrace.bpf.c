@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Maps and entry points. What is done with a call is in alloc.bpf.h, with stacks in stack.bpf.h,
+ * with processes in task.bpf.h.
+ */
+#include "vmlinux.h"
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#include "bpf/abi.h"
+#include "arch/x86.bpf.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+/* Set by user space before loading; the verifier prunes what is off. */
+const volatile __u32 config_depth = 32; /* frames per stack, 0 for none */
+const volatile __u32 config_pairing = PAIRING_SESSION;
+const volatile __u64 config_wake_bytes = 1 << 20; /* wake the reader when that much waits */
+const volatile __u32 config_vma_iterator = 1;
+
+#define WAKE_WINDOW 512 /* a few records, so that none can step over the mark */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 16 << 20);
+} events SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SLOT_MAX);
+	__type(key, __u32);
+	__type(value, struct slot_losses);
+} losses SEC(".maps");
+
+static __always_inline void count_loss(__u32 slot, enum loss loss)
+{
+	struct slot_losses *counters = bpf_map_lookup_elem(&losses, &slot);
+
+	if (counters && (__u32)loss < LOSS_COUNT)
+		counters->count[loss]++;
+}
+
+/*
+ * The reader sleeps until enough has gathered, or its timer says so. Waking it costs the traced
+ * program more than everything else here, so only the record that crosses the mark does it.
+ */
+static __always_inline __u64 wake_flags(void)
+{
+	__u64 waiting = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
+
+	return waiting - config_wake_bytes < WAKE_WINDOW ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+}
+
+/* For what nobody should wait for: send the head of nothing, with a wake-up. */
+static __always_inline void wake_now(void)
+{
+	struct record_head record = {};
+
+	record.length = sizeof(record);
+	bpf_ringbuf_output(&events, &record, sizeof(record), BPF_RB_FORCE_WAKEUP);
+}
+
+static __always_inline void emit(void *record, __u32 length, __u32 slot)
+{
+	if (bpf_ringbuf_output(&events, record, length, wake_flags()))
+		count_loss(slot, LOSS_EVENTS);
+}
+
+static __always_inline void fill_head(struct record_head *head, __u8 kind, __u64 cookie,
+				      __u32 length)
+{
+	__u64 thread = bpf_get_current_pid_tgid();
+
+	head->kind = kind;
+	head->api = COOKIE_API(cookie);
+	head->flags = 0;
+	head->pid = thread >> 32;
+	head->tid = (__u32)thread;
+	head->length = length;
+	head->time_ns = bpf_ktime_get_ns();
+}
+
+static __always_inline int read_user(__u64 address, __u64 *ret_word)
+{
+	return bpf_probe_read_user(ret_word, sizeof(*ret_word), (void *)address);
+}
+
+#include "bpf/stack.bpf.h"
+
+struct vma_range {
+	__u64 start;
+	__u64 end;
+};
+
+static long note_vma(struct task_struct *task, struct vm_area_struct *vma, struct vma_range *range)
+{
+	range->start = vma->vm_start;
+	range->end = vma->vm_end;
+	return 0;
+}
+
+/*
+ * Are both addresses on one stack? Not if only one lies on the thread's alternate signal stack, nor
+ * if they lie in different mappings. Only asked when a call is pending, so it may cost.
+ */
+static __noinline int is_same_stack(__u64 sp, __u64 other)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 low = task->sas_ss_sp, size = task->sas_ss_size;
+	struct vma_range range = {};
+
+	if ((sp - low < size) != (other - low < size))
+		return 0;
+	if (bpf_find_vma(task, sp, note_vma, &range, 0))
+		return 1;
+	return other >= range.start && other <= range.end;
+}
+
+/* Returns of probed functions go through one page of the kernel's, the same for the whole process
+ * (kernel/events/uprobes.c: uprobe_get_trampoline_vaddr). */
+static __noinline int is_return_trampoline(__u64 address)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct xol_area *area = BPF_CORE_READ(task, mm, uprobes_state.xol_area);
+
+	return area && address == BPF_CORE_READ(area, vaddr);
+}
+
+/* The kernel watches no more than that many returns per thread (MAX_URETPROBE_DEPTH); other tools'
+ * probes on recursive functions can use them up. */
+#define RETURN_DEPTH_MAX 64
+
+static __always_inline int is_return_list_full(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return task->utask && task->utask->depth >= RETURN_DEPTH_MAX;
+}
+
+#include "bpf/alloc.bpf.h"
+
+/* Sessions. */
+
+extern bool bpf_session_is_return(void) __weak __ksym;
+extern __u64 *bpf_session_cookie(void) __weak __ksym;
+
+static __always_inline int session_pending(int i, __u64 *ret_sp, __u64 *ret_word)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct return_instance *instance = task->utask ? task->utask->return_instances : NULL;
+
+	for (int skip = 0; skip < i && instance; skip++)
+		instance = instance->next;
+	if (!instance)
+		return 0;
+	*ret_sp = instance->stack;
+	*ret_word = instance->consumer.cookie;
+	return 1;
+}
+
+#include "bpf/session.bpf.h"
+
+SEC("uprobe/session")
+int call_session(struct pt_regs *regs)
+{
+	__u64 cookie = bpf_get_attach_cookie(regs);
+	__u64 *word = bpf_session_cookie();
+
+	if (bpf_session_is_return()) {
+		session_leave(regs, cookie, *word);
+		return 0;
+	}
+	return session_enter(regs, cookie, word);
+}
+
+/* The other carriers: a thread's pending calls in task storage, or in a hash map. */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread_calls);
+} calls_by_task SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, struct thread_calls);
+} calls_by_tid SEC(".maps");
+
+static __always_inline struct thread_calls *thread_by_tid(void)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct thread_calls *thread = bpf_map_lookup_elem(&calls_by_tid, &tid);
+	struct thread_calls empty = {};
+
+	if (thread)
+		return thread;
+	bpf_map_update_elem(&calls_by_tid, &tid, &empty, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&calls_by_tid, &tid);
+}
+
+static __always_inline struct thread_calls *thread_calls(void)
+{
+	if (config_pairing == PAIRING_TASK)
+		return bpf_task_storage_get(&calls_by_task, bpf_get_current_task_btf(), NULL,
+					    BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return thread_by_tid();
+}
+
+SEC("uprobe/entry")
+int call_entry(struct pt_regs *regs)
+{
+	__u64 cookie = bpf_get_attach_cookie(regs);
+	struct thread_calls *thread = thread_calls();
+
+	if (thread)
+		thread_enter(thread, regs, cookie);
+	else
+		count_loss(COOKIE_SLOT(cookie), LOSS_NO_STATE);
+	return 0;
+}
+
+SEC("uprobe/return")
+int call_return(struct pt_regs *regs)
+{
+	__u64 cookie = bpf_get_attach_cookie(regs);
+	struct thread_calls *thread = thread_calls();
+	__u64 payload;
+
+	if (!thread || !thread_leave(thread, regs_sp(regs) - REGS_RETURN_POPS, cookie, &payload))
+		return 0;
+	emit_outcome(regs, cookie, payload);
+	return 0;
+}
+
+/* free, delete: the entry tells all. */
+
+static __always_inline enum call_place free_place(const struct pt_regs *regs, __u64 cookie)
+{
+	struct thread_calls *thread;
+
+	if (config_pairing == PAIRING_SESSION)
+		return session_place(regs_sp(regs), cookie);
+	thread = thread_calls();
+	return thread ? thread_place(thread, regs_sp(regs), cookie) : PLACE_OUTERMOST;
+}
+
+SEC("uprobe/free")
+int call_free(struct pt_regs *regs)
+{
+	__u64 cookie = bpf_get_attach_cookie(regs);
+
+	if (free_place(regs, cookie) != PLACE_NESTED)
+		emit_free(regs, cookie);
+	return 0;
+}
+
+#include "bpf/task.bpf.h"
+
+/* The dynamic linker calls an empty function of its own whenever its list of objects changes. */
+SEC("uprobe/link_map")
+int link_map_changed(struct pt_regs *regs)
+{
+	__u32 *slot = process_slot();
+
+	if (slot)
+		send_mappings(*slot);
+	wake_now();
+	return 0;
+}
+
+SEC("raw_tp/sched_process_exec")
+int task_exec(void *context)
+{
+	process_exec();
+	return 0;
+}
+
+SEC("raw_tp/sched_process_exit")
+int task_exit(void *context)
+{
+	process_exit();
+	return 0;
+}

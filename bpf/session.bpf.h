@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Carrier: uprobe sessions. The kernel keeps a list of pending return probes per thread
+ * (struct return_instance, newest first), each with the stack pointer at entry and the 64 bits
+ * that the entry program left. That list is the stack of pending calls: nothing of ours has to be
+ * looked up, and in the common case, where it is empty, the call is known to be the outermost.
+ *
+ * The word that we leave: a mark (other tools' sessions are not ours), the attachment's flags and
+ * api, and the payload.
+ */
+#ifndef MTRACE_BPF_SESSION_BPF_H
+#define MTRACE_BPF_SESSION_BPF_H
+
+#define SESSION_MARK	  0xa5ULL
+#define SESSION_MARK_SHIFT 56
+#define SESSION_MAP_BIT	  (1ULL << 48)
+
+static __always_inline abi_u64 session_word(abi_u64 cookie, abi_u64 payload)
+{
+	return SESSION_MARK << SESSION_MARK_SHIFT | (is_map_call(cookie) ? SESSION_MAP_BIT : 0) |
+	       (payload & PAYLOAD_MAX);
+}
+
+static __always_inline int session_is_ours(abi_u64 word)
+{
+	return word >> SESSION_MARK_SHIFT == SESSION_MARK;
+}
+
+/* As much of the pending call's cookie as place_of_call looks at. */
+static __always_inline abi_u64 session_cookie_of(abi_u64 word)
+{
+	return word & SESSION_MAP_BIT ? (abi_u64)COOKIE_FLAG_MAP << 24 : 0;
+}
+
+/* Provided by the including file: the i-th newest pending return probe of this thread; its word is
+ * 0 if it is not a session. Returns 0 behind the last. */
+static int session_pending(int i, abi_u64 *ret_sp, abi_u64 *ret_word);
+
+static __always_inline enum call_place session_place(abi_u64 sp, abi_u64 cookie)
+{
+	abi_u64 pending_sp, word;
+
+	for (int i = 0; i < PENDING_MAX; i++) {
+		enum call_place place;
+
+		if (!session_pending(i, &pending_sp, &word))
+			return PLACE_OUTERMOST;
+		place = place_of_call(sp, cookie, pending_sp, session_cookie_of(word));
+		if (place == PLACE_UNSAFE)
+			return place;
+		if (place != PLACE_GONE && session_is_ours(word))
+			return place;
+	}
+	return is_return_list_full() ? PLACE_UNSAFE : PLACE_OUTERMOST;
+}
+
+/* Returns 0 if the return shall be watched, else 1: what the entry program must return. */
+static __always_inline int session_enter(const struct pt_regs *regs, abi_u64 cookie,
+					 abi_u64 *ret_word)
+{
+	enum call_place place = session_place(regs_sp(regs), cookie);
+
+	if (place == PLACE_UNSAFE)
+		count_loss(COOKIE_SLOT(cookie), LOSS_NO_RETURN);
+	if (place != PLACE_OUTERMOST)
+		return 1;
+	if (COOKIE_FLAGS(cookie) & COOKIE_FLAG_BEGIN)
+		emit_begin(regs, cookie);
+	*ret_word = session_word(cookie, call_payload(regs, cookie));
+	return 0;
+}
+
+static __always_inline void session_leave(struct pt_regs *regs, abi_u64 cookie, abi_u64 word)
+{
+	emit_outcome(regs, cookie, word & PAYLOAD_MAX);
+}
+
+#endif

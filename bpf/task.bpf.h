@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The life of traced processes, in the same ring buffer and so in the same order as their calls:
+ * a new image, a change of the dynamic linker's list of objects, the end. With the first two go
+ * the executable mappings as they are at that moment, told by the kernel itself, so that a process
+ * that is gone before user space looks still has its libraries known.
+ *
+ * Where the kernel cannot iterate over mappings (before Linux 6.7), or they are locked just then,
+ * a mapping record without name and range asks user space to read /proc/PID/maps.
+ */
+#ifndef MTRACE_BPF_TASK_BPF_H
+#define MTRACE_BPF_TASK_BPF_H
+
+#define VM_EXEC 0x4
+#define MAPPINGS_MAX 4096
+#define DEV_MINOR_BITS 20
+#define SIGNAL_GROUP_EXIT 0x4
+
+/* Traced processes: pid to slot; kept by user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SLOT_MAX);
+	__type(key, __u32);
+	__type(value, __u32);
+} processes SEC(".maps");
+
+extern int bpf_iter_task_vma_new(struct bpf_iter_task_vma *it, struct task_struct *task,
+				 __u64 address) __weak __ksym;
+extern struct vm_area_struct *bpf_iter_task_vma_next(struct bpf_iter_task_vma *it) __weak __ksym;
+extern void bpf_iter_task_vma_destroy(struct bpf_iter_task_vma *it) __weak __ksym;
+
+static __noinline int send_mapping(struct vm_area_struct *vma, __u32 slot)
+{
+	struct record_mapping record = {};
+	struct file *file = BPF_CORE_READ(vma, vm_file);
+	__u32 device;
+
+	fill_head(&record.head, RECORD_MAPPING, 0, sizeof(record));
+	record.start = BPF_CORE_READ(vma, vm_start);
+	record.end = BPF_CORE_READ(vma, vm_end);
+	if (file) {
+		record.offset = BPF_CORE_READ(vma, vm_pgoff) << 12;
+		record.inode = BPF_CORE_READ(file, f_inode, i_ino);
+		device = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
+		record.dev_major = device >> DEV_MINOR_BITS;
+		record.dev_minor = device & ((1u << DEV_MINOR_BITS) - 1);
+		bpf_probe_read_kernel_str(record.name, sizeof(record.name),
+					  BPF_CORE_READ(file, f_path.dentry, d_name.name));
+	}
+	emit(&record, sizeof(record), slot);
+	return 0;
+}
+
+static __noinline int ask_for_mappings(__u32 slot)
+{
+	struct record_mapping record = {};
+
+	fill_head(&record.head, RECORD_MAPPING, 0, sizeof(record));
+	emit(&record, sizeof(record), slot);
+	return 0;
+}
+
+static __always_inline void send_mappings(__u32 slot)
+{
+	struct bpf_iter_task_vma it;
+	struct vm_area_struct *vma;
+	int sent = 0;
+
+	if (!config_vma_iterator) {
+		ask_for_mappings(slot);
+		return;
+	}
+	bpf_iter_task_vma_new(&it, bpf_get_current_task_btf(), 0);
+	while ((vma = bpf_iter_task_vma_next(&it))) {
+		if (vma->vm_flags & VM_EXEC) {
+			send_mapping(vma, slot);
+			sent = 1;
+		}
+	}
+	bpf_iter_task_vma_destroy(&it);
+	if (!sent)
+		ask_for_mappings(slot);
+}
+
+static __always_inline __u32 *process_slot(void)
+{
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+
+	return bpf_map_lookup_elem(&processes, &pid);
+}
+
+static __always_inline void process_exec(void)
+{
+	__u32 *slot = process_slot();
+	struct record_head record = {};
+
+	if (!slot)
+		return;
+	fill_head(&record, RECORD_EXEC, 0, sizeof(record));
+	emit(&record, sizeof(record), *slot);
+	send_mappings(*slot);
+	wake_now();
+}
+
+/* As wait(2) will tell the parent (kernel/exit.c: wait_task_zombie). */
+static __always_inline __u32 exit_code(struct task_struct *task)
+{
+	if (BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT)
+		return BPF_CORE_READ(task, signal, group_exit_code);
+	return BPF_CORE_READ(task, group_leader, exit_code);
+}
+
+static __always_inline void process_exit(void)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	__u32 *slot = process_slot();
+	struct record_exit record = {};
+
+	if (!slot || BPF_CORE_READ(task, signal, live.counter) > 0)
+		return;
+	fill_head(&record.head, RECORD_EXIT, 0, sizeof(record));
+	record.code = exit_code(task);
+	emit(&record, sizeof(record), *slot);
+	wake_now();
+}
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The pairing code of the BPF programs, compiled for the host. What the kernel would provide is
+ * here: registers, the memory of a target, the list of pending return probes, the ring buffer.
+ */
+#ifndef TESTS_BPF_HOST_H
+#define TESTS_BPF_HOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef uint32_t __u32;
+typedef uint64_t __u64;
+
+/* Named apart from ptrace's own. */
+#define pt_regs host_regs
+struct host_regs {
+	unsigned long di, si, dx, cx, r8, r9, ax, sp, ip;
+};
+
+static inline uint64_t regs_argument(const struct pt_regs *regs, unsigned int position)
+{
+	const unsigned long words[] = {regs->di, regs->si, regs->dx, regs->cx, regs->r8, regs->r9};
+
+	return position < 6 ? words[position] : 0;
+}
+
+static inline uint64_t regs_result(const struct pt_regs *regs)
+{
+	return regs->ax;
+}
+
+static inline uint64_t regs_sp(const struct pt_regs *regs)
+{
+	return regs->sp;
+}
+
+static inline uint64_t regs_ip(const struct pt_regs *regs)
+{
+	return regs->ip;
+}
+
+#include "bpf/alloc.bpf.h"
+#include "bpf/session.bpf.h"
+
+#endif

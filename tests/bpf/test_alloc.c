@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Scripts of calls, returns, exceptions and signals against the pairing code, on a model of what
+ * the kernel does with return probes: it hijacks return addresses, keeps a list of pending
+ * instances, and throws away those below the stack pointer. Every script runs with both carriers.
+ */
+#include "tests/bpf/host.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "api/api.h"
+
+#define TRAMPOLINE 0x7fffe000u
+#define CALLER	   0x401000u
+#define STACK_LOW  0x10000u /* the thread's stack … */
+#define STACK_HIGH 0x20000u
+#define ALT_LOW	   0x30000u /* … and, above it, an alternate one */
+#define RECORDS	   32
+
+enum carrier { CARRIER_SESSION, CARRIER_THREAD };
+
+struct instance {
+	uint64_t sp, original, cookie, word;
+};
+
+static struct machine {
+	enum carrier carrier;
+	struct instance pending[16]; /* oldest first */
+	int pending_count;
+	struct thread_calls thread;
+	uint64_t word_at[8][2]; /* a little memory: address, value */
+	struct record_call records[RECORDS];
+	int record_count;
+	uint64_t lost[LOSS_COUNT];
+	bool killed; /* a return found no instance: SIGILL */
+	bool list_full;
+} machine;
+
+/* What the pairing code asks for. */
+
+static uint64_t *memory(uint64_t address)
+{
+	for (int i = 0; i < 8; i++) {
+		if (!machine.word_at[i][0])
+			machine.word_at[i][0] = address;
+		if (machine.word_at[i][0] == address)
+			return &machine.word_at[i][1];
+	}
+	fail_msg("script uses too much memory");
+	return NULL;
+}
+
+static int read_user(uint64_t address, uint64_t *ret_word)
+{
+	*ret_word = *memory(address);
+	return 0;
+}
+
+static int is_same_stack(uint64_t sp, uint64_t other)
+{
+	return (sp >= ALT_LOW) == (other >= ALT_LOW);
+}
+
+static int is_return_trampoline(uint64_t address)
+{
+	return address == TRAMPOLINE;
+}
+
+static int is_return_list_full(void)
+{
+	return machine.list_full;
+}
+
+static uint64_t take_stack(void *context, uint32_t slot)
+{
+	(void)context;
+	(void)slot;
+	return 77;
+}
+
+static void emit(void *record, uint32_t length, uint32_t slot)
+{
+	struct record_call *copy = &machine.records[machine.record_count++];
+
+	(void)slot;
+	assert_true(machine.record_count < RECORDS);
+	memcpy(copy, record, length < sizeof(*copy) ? length : sizeof(*copy));
+}
+
+static void fill_head(struct record_head *head, uint8_t kind, uint64_t cookie, uint32_t length)
+{
+	*head = (struct record_head){.kind = kind, .api = COOKIE_API(cookie), .length = length};
+}
+
+static void count_loss(uint32_t slot, enum loss loss)
+{
+	(void)slot;
+	machine.lost[loss]++;
+}
+
+static int session_pending(int i, uint64_t *ret_sp, uint64_t *ret_word)
+{
+	const struct instance *instance = &machine.pending[machine.pending_count - 1 - i];
+
+	if (i >= machine.pending_count)
+		return 0;
+	*ret_sp = instance->sp;
+	*ret_word = instance->word;
+	return 1;
+}
+
+/* What the kernel does. */
+
+static void start(enum carrier carrier)
+{
+	memset(&machine, 0, sizeof(machine));
+	machine.carrier = carrier;
+}
+
+static void kernel_arm(const struct pt_regs *regs, uint64_t cookie, uint64_t word)
+{
+	uint64_t original = *memory(regs->sp);
+	bool chained = original == TRAMPOLINE;
+
+	while (machine.pending_count) {
+		uint64_t sp = machine.pending[machine.pending_count - 1].sp;
+
+		if (chained ? regs->sp <= sp : regs->sp < sp)
+			break;
+		machine.pending_count--;
+	}
+	machine.pending[machine.pending_count++] = (struct instance){
+		.sp = regs->sp, .original = original, .cookie = cookie, .word = word};
+	*memory(regs->sp) = TRAMPOLINE;
+}
+
+static void enter(enum api api, struct pt_regs regs)
+{
+	uint64_t cookie = api_cookie(api, 0), word = 0;
+
+	if (machine.carrier == CARRIER_SESSION) {
+		if (!session_enter(&regs, cookie, &word))
+			kernel_arm(&regs, cookie, word);
+		return;
+	}
+	thread_enter(&machine.thread, &regs, cookie);
+	kernel_arm(&regs, cookie, 0);
+}
+
+static void call(enum api api, struct pt_regs regs)
+{
+	*memory(regs.sp) = CALLER;
+	enter(api, regs);
+}
+
+static void tail_call(enum api api, struct pt_regs regs)
+{
+	enter(api, regs);
+}
+
+static void call_free(uint64_t sp, uint64_t address)
+{
+	struct pt_regs regs = {.sp = sp, .di = address};
+	uint64_t cookie = api_cookie(API_FREE, 0);
+	enum call_place place;
+
+	*memory(sp) = CALLER;
+	place = machine.carrier == CARRIER_SESSION ? session_place(sp, cookie)
+						   : thread_place(&machine.thread, sp, cookie);
+	if (place != PLACE_NESTED)
+		emit_free(&regs, cookie);
+}
+
+static void leave(const struct instance *instance, uint64_t original, uint64_t result)
+{
+	struct pt_regs regs = {.sp = instance->sp + 8, .ip = original, .ax = result};
+	uint64_t payload;
+
+	if (machine.carrier == CARRIER_SESSION)
+		session_leave(&regs, instance->cookie, instance->word);
+	else if (thread_leave(&machine.thread, instance->sp, instance->cookie, &payload))
+		emit_outcome(&regs, instance->cookie, payload);
+}
+
+/* The function at sp returns; if its return address was hijacked, the probes of its chain run. */
+static void ret(uint64_t sp, uint64_t result)
+{
+	int first = machine.pending_count;
+	uint64_t original;
+
+	if (*memory(sp) != TRAMPOLINE)
+		return;
+	while (machine.pending_count && machine.pending[machine.pending_count - 1].sp < sp)
+		machine.pending_count--;
+	first = machine.pending_count;
+	while (first && machine.pending[first - 1].sp == sp)
+		first--;
+	if (first == machine.pending_count) {
+		machine.killed = true;
+		return;
+	}
+	original = machine.pending[first].original;
+	for (int i = machine.pending_count - 1; i >= first; i--)
+		leave(&machine.pending[i], original, result);
+	machine.pending_count = first;
+}
+
+/* What the script expects. */
+
+static void expect(int i, enum record_kind kind, enum api api, uint64_t address, uint64_t size)
+{
+	const struct record_call *record = &machine.records[i];
+
+	assert_true(i < machine.record_count);
+	assert_int_equal(record->head.kind, kind);
+	assert_int_equal(record->head.api, api);
+	if (kind == RECORD_BEGIN)
+		return;
+	assert_int_equal(record->address, address);
+	if (kind != RECORD_FREE)
+		assert_int_equal(record->size, size);
+}
+
+static void expect_records(int count)
+{
+	assert_int_equal(machine.record_count, count);
+	assert_false(machine.killed);
+}
+
+static void simple_calls(void)
+{
+	call(API_MALLOC, (struct pt_regs){.sp = 0x18000, .di = 100});
+	ret(0x18000, 0xa0);
+	call(API_CALLOC, (struct pt_regs){.sp = 0x18000, .di = 3, .si = 7});
+	ret(0x18000, 0xb0);
+	call_free(0x18000, 0xa0);
+	call_free(0x18000, 0);
+	expect_records(3);
+	expect(0, RECORD_ALLOC, API_MALLOC, 0xa0, 100);
+	expect(1, RECORD_ALLOC, API_CALLOC, 0xb0, 21);
+	expect(2, RECORD_FREE, API_FREE, 0xa0, 0);
+	assert_int_equal(machine.records[0].caller, CALLER);
+	assert_int_equal(machine.records[0].stack, 77);
+}
+
+static void nested_calls_are_one(void)
+{
+	call(API_MALLOC, (struct pt_regs){.sp = 0x18000, .di = 1 << 20});
+	call(API_MMAP, (struct pt_regs){.sp = 0x17f00, .si = 1 << 21});
+	ret(0x17f00, 0x700000);
+	call(API_MUNMAP, (struct pt_regs){.sp = 0x17f00, .di = 0x700000, .si = 4096});
+	ret(0x17f00, 0);
+	ret(0x18000, 0x700010);
+	expect_records(1);
+	expect(0, RECORD_ALLOC, API_MALLOC, 0x700010, 1 << 20);
+}
+
+static void free_within_realloc_is_not_the_programs(void)
+{
+	call(API_REALLOC, (struct pt_regs){.sp = 0x18000, .di = 0xa0, .si = 0});
+	call_free(0x17f80, 0xa0);
+	ret(0x18000, 0);
+	expect_records(2);
+	expect(0, RECORD_BEGIN, API_REALLOC, 0, 0);
+	expect(1, RECORD_END, API_REALLOC, 0, 0);
+	assert_int_equal(machine.records[1].head.flags, RECORD_FLAG_FAILED);
+}
+
+static void tail_call_is_nested(void)
+{
+	call(API_REALLOC, (struct pt_regs){.sp = 0x18000, .di = 0, .si = 64});
+	tail_call(API_MALLOC, (struct pt_regs){.sp = 0x18000, .di = 64});
+	ret(0x18000, 0xa0);
+	expect_records(2);
+	expect(1, RECORD_END, API_REALLOC, 0xa0, 64);
+}
+
+static void same_depth_after_a_throw_is_new(void)
+{
+	for (int i = 0; i < 20; i++) /* each leaves by an exception: no return */
+		call(API_MALLOC, (struct pt_regs){.sp = 0x18000, .di = 8});
+	call(API_MALLOC, (struct pt_regs){.sp = 0x18000, .di = 9});
+	ret(0x18000, 0xa0);
+	expect_records(1);
+	expect(0, RECORD_ALLOC, API_MALLOC, 0xa0, 9);
+}
+
+static void shallower_after_longjmp_is_new(void)
+{
+	call(API_MALLOC, (struct pt_regs){.sp = 0x17000, .di = 8});
+	call(API_MMAP, (struct pt_regs){.sp = 0x16f00, .si = 4096});
+	call(API_MALLOC, (struct pt_regs){.sp = 0x18000, .di = 9});
+	ret(0x18000, 0xa0);
+	call_free(0x18000, 0xa0);
+	expect_records(2);
+	expect(0, RECORD_ALLOC, API_MALLOC, 0xa0, 9);
+	expect(1, RECORD_FREE, API_FREE, 0xa0, 0);
+}
+
+static void handler_that_allocates_within_mmap(void)
+{
+	call(API_MMAP, (struct pt_regs){.sp = 0x18000, .si = 4096});
+	call(API_MALLOC, (struct pt_regs){.sp = 0x17000, .di = 5});
+	ret(0x17000, 0xa0);
+	ret(0x18000, 0x700000);
+	expect_records(3);
+	expect(0, RECORD_BEGIN, API_MMAP, 0, 0);
+	expect(1, RECORD_ALLOC, API_MALLOC, 0xa0, 5);
+	expect(2, RECORD_END, API_MMAP, 0x700000, 4096);
+}
+
+static void failures_are_flagged(void)
+{
+	call(API_MALLOC, (struct pt_regs){.sp = 0x18000, .di = ~0ul});
+	ret(0x18000, 0);
+	call(API_CALLOC, (struct pt_regs){.sp = 0x18000, .di = ~0ul, .si = ~0ul});
+	ret(0x18000, 0);
+	call(API_MMAP, (struct pt_regs){.sp = 0x18000, .si = 4096});
+	ret(0x18000, (uint64_t)-12);
+	call(API_MUNMAP, (struct pt_regs){.sp = 0x18000, .di = 1, .si = 4096});
+	ret(0x18000, (uint64_t)-1);
+	expect_records(6);
+	expect(0, RECORD_ALLOC, API_MALLOC, 0, PAYLOAD_MAX);
+	expect(1, RECORD_ALLOC, API_CALLOC, 0, PAYLOAD_MAX);
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(machine.records[i].head.flags,
+				 i == 2 || i == 4 ? 0 : RECORD_FLAG_FAILED);
+}
+
+static void count_times_zero_is_zero(void)
+{
+	call(API_CALLOC, (struct pt_regs){.sp = 0x18000, .di = 0, .si = ~0ul});
+	ret(0x18000, 0xa0);
+	expect(0, RECORD_ALLOC, API_CALLOC, 0xa0, 0);
+}
+
+static void posix_memalign_reads_its_out_parameter(void)
+{
+	*memory(0x18100) = 0xabc0;
+	call(API_POSIX_MEMALIGN, (struct pt_regs){.sp = 0x18000, .di = 0x18100, .si = 64, .dx = 10});
+	ret(0x18000, 0);
+	call(API_POSIX_MEMALIGN, (struct pt_regs){.sp = 0x18000, .di = 0x18100, .si = 3, .dx = 10});
+	ret(0x18000, 22);
+	expect_records(4);
+	expect(1, RECORD_END, API_POSIX_MEMALIGN, 0xabc0, 0);
+	expect(3, RECORD_END, API_POSIX_MEMALIGN, 0, 0);
+	assert_int_equal(machine.records[3].head.flags, RECORD_FLAG_FAILED);
+}
+
+static void alternate_stack_kills_nobody(void)
+{
+	call(API_MMAP, (struct pt_regs){.sp = 0x18000, .si = 4096});
+	call(API_MALLOC, (struct pt_regs){.sp = 0x38000, .di = 5});
+	ret(0x38000, 0xa0);
+	call_free(0x38000, 0xa0);
+	ret(0x18000, 0x700000);
+	/* Only a session can refuse its return probe; without sessions the kernel decides. */
+	if (machine.carrier == CARRIER_THREAD)
+		return;
+	expect_records(3);
+	assert_int_equal(machine.lost[LOSS_NO_RETURN], 1);
+	expect(1, RECORD_FREE, API_FREE, 0xa0, 0);
+	expect(2, RECORD_END, API_MMAP, 0x700000, 4096);
+}
+
+static void full_return_list_is_a_loss(void)
+{
+	machine.list_full = true;
+	for (int i = 0; i < PENDING_MAX; i++)
+		machine.pending[machine.pending_count++] =
+			(struct instance){.sp = 0x1f000 - (unsigned int)i * 16};
+	call(API_MALLOC, (struct pt_regs){.sp = 0x18000, .di = 5});
+	assert_int_equal(machine.lost[LOSS_NO_RETURN], 1);
+	expect_records(0);
+}
+
+static void other_tools_probes_do_not_nest(void)
+{
+	machine.pending[machine.pending_count++] =
+		(struct instance){.sp = 0x1f000, .original = CALLER};
+	call(API_MALLOC, (struct pt_regs){.sp = 0x18000, .di = 5});
+	ret(0x18000, 0xa0);
+	expect_records(1);
+}
+
+#define SCRIPT(name)                                                                               \
+	static void test_##name(void **state)                                                      \
+	{                                                                                          \
+		(void)state;                                                                       \
+		start(CARRIER_SESSION);                                                            \
+		name();                                                                            \
+		start(CARRIER_THREAD);                                                             \
+		name();                                                                            \
+	}
+
+SCRIPT(simple_calls)
+SCRIPT(nested_calls_are_one)
+SCRIPT(free_within_realloc_is_not_the_programs)
+SCRIPT(tail_call_is_nested)
+SCRIPT(same_depth_after_a_throw_is_new)
+SCRIPT(shallower_after_longjmp_is_new)
+SCRIPT(handler_that_allocates_within_mmap)
+SCRIPT(failures_are_flagged)
+SCRIPT(count_times_zero_is_zero)
+SCRIPT(posix_memalign_reads_its_out_parameter)
+SCRIPT(alternate_stack_kills_nobody)
+SCRIPT(full_return_list_is_a_loss)
+SCRIPT(other_tools_probes_do_not_nest)
+
+static void test_many_pending_calls_are_bounded(void **state)
+{
+	(void)state;
+	start(CARRIER_THREAD);
+	for (uint64_t i = 0; i < 3 * PENDING_MAX; i++) {
+		struct pt_regs regs = {.sp = 0x1f000 - i * 0x10, .di = 1, .si = 1};
+		uint64_t cookie = api_cookie(i % 2 ? API_MALLOC : API_MMAP, 0);
+
+		thread_enter(&machine.thread, &regs, cookie);
+		machine.record_count = 0;
+	}
+	assert_true(machine.thread.count <= PENDING_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_simple_calls),
+		cmocka_unit_test(test_nested_calls_are_one),
+		cmocka_unit_test(test_free_within_realloc_is_not_the_programs),
+		cmocka_unit_test(test_tail_call_is_nested),
+		cmocka_unit_test(test_same_depth_after_a_throw_is_new),
+		cmocka_unit_test(test_shallower_after_longjmp_is_new),
+		cmocka_unit_test(test_handler_that_allocates_within_mmap),
+		cmocka_unit_test(test_failures_are_flagged),
+		cmocka_unit_test(test_count_times_zero_is_zero),
+		cmocka_unit_test(test_posix_memalign_reads_its_out_parameter),
+		cmocka_unit_test(test_alternate_stack_kills_nobody),
+		cmocka_unit_test(test_full_return_list_is_a_loss),
+		cmocka_unit_test(test_other_tools_probes_do_not_nest),
+		cmocka_unit_test(test_many_pending_calls_are_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "source/bpf_process.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/vec.h"
+#include "os/needed.h"
+#include "symbol/probe_plan.h"
+
+#define BREAKPOINT_NONE 0 /* never an original byte that we probe: it would be `add` */
+
+static int deliver(const struct bpf_process *process, struct event *event)
+{
+	event->pid = event->tid = (uint32_t)process->pid;
+	if (!event->time_ns)
+		event->time_ns = clock_now_ns();
+	return process->config->deliver(process->config->ctx, event);
+}
+
+/*
+ * Probes.
+ */
+
+/* --only names apis; their whole family is probed, since a block's allocation and its free, or
+ * operator new and the malloc below it, may be different apis. The model picks. */
+static bool site_wanted(const struct source_config *config, const struct probe_site *site)
+{
+	for (int api = 1; api < API_COUNT; api++)
+		if (config->apis & (1u << api) &&
+		    api_row((enum api)api)->family == api_row(site->api)->family)
+			return true;
+	return false;
+}
+
+static bool module_omitted(const struct source_config *config, const struct module *module)
+{
+	const char *base = strrchr(module->path, '/');
+
+	base = base ? base + 1 : module->path;
+	for (const char *const *omit = config->omit; omit && *omit; omit++)
+		if (!strcmp(*omit, module->path) || !strcmp(*omit, base))
+			return true;
+	return false;
+}
+
+/* All sites of one kind in one request. */
+static int attach_kind(struct bpf_process *process, const struct module *module,
+		       const struct probe_plan *plan, enum probe_kind kind)
+{
+	uint64_t *offsets = calloc(plan->site_count, sizeof(*offsets));
+	uint64_t *cookies = calloc(plan->site_count, sizeof(*cookies));
+	struct probe_request request = {
+		.kind = kind,
+		.pid = process->pid,
+		.path = module->open_path,
+		.offsets = offsets,
+		.cookies = cookies,
+	};
+	int err = -ENOMEM;
+
+	if (!offsets || !cookies)
+		goto out;
+	for (size_t i = 0; i < plan->site_count; i++) {
+		const struct probe_site *site = &plan->sites[i];
+
+		if (site->needs_return != (kind == PROBE_CALL) || !site_wanted(process->config, site))
+			continue;
+		offsets[request.count] = site->offset;
+		cookies[request.count++] = api_cookie(site->api, process->slot);
+		log_info("%s: %s", module->path, site->reason);
+	}
+	err = program_attach(process->program, &request, &process->links);
+	if (!err)
+		process->site_count += request.count;
+out:
+	free(offsets);
+	free(cookies);
+	return err;
+}
+
+static int attach_link_map_hook(struct bpf_process *process, const struct module *module,
+				uint64_t offset)
+{
+	struct probe_request request = {
+		.kind = PROBE_LINK_MAP,
+		.pid = process->pid,
+		.path = module->open_path,
+		.offsets = &offset,
+		.count = 1,
+	};
+
+	return offset ? program_attach(process->program, &request, &process->links) : 0;
+}
+
+static int attach_sites(struct bpf_process *process, const struct module *module,
+			const struct probe_plan *plan)
+{
+	int err = 0;
+
+	if (plan->site_count)
+		err = attach_kind(process, module, plan, PROBE_CALL);
+	if (!err && plan->site_count)
+		err = attach_kind(process, module, plan, PROBE_FREE);
+	if (!err)
+		err = attach_link_map_hook(process, module, plan->link_map_hook);
+	return err;
+}
+
+static void count_refusals(struct bpf_process *process, const struct module *module,
+			   const struct probe_plan *plan)
+{
+	for (size_t i = 0; i < plan->refusal_count; i++)
+		log_info("%s: %s is not probed: %s", module->path, plan->refusals[i].symbol,
+			 plan->refusals[i].reason);
+	process->unprobed_sites += plan->refusal_count;
+}
+
+/* Probe a module, once per process. What cannot be probed is a told loss, not the end. */
+static int attach_module(struct bpf_process *process, struct module *module)
+{
+	const struct probe_plan *plan;
+	struct error err = {0};
+	int code;
+
+	if (map64_get(&process->attached, module->id) != MAP64_NONE)
+		return 0;
+	code = map64_set(&process->attached, module->id, 1);
+	if (code)
+		return code;
+	if (module_omitted(process->config, module))
+		return 0;
+	if (probe_plan_make(module, &plan, &err)) {
+		log_info("%s: %s", module->path, err.text);
+		return 0;
+	}
+	count_refusals(process, module, plan);
+	code = attach_sites(process, module, plan);
+	if (code == -ENOMEM)
+		return code;
+	if (code) {
+		log_warn("%s: cannot place probes: %s", module->path, strerror(-code));
+		process->unprobed_sites += plan->site_count;
+	}
+	return 0;
+}
+
+/*
+ * Verification: a probe that the kernel accepted may still not be there (text that was remapped to
+ * anonymous memory, for one), and would miss every call in silence.
+ */
+
+static void verify_site(struct bpf_process *process, const struct module *module,
+			const struct probe_site *site, uint64_t address)
+{
+	uint8_t byte = BREAKPOINT_NONE;
+
+	if (proc_memory_read(process->pid, address, &byte, 1) != 1 || byte != site->original)
+		return;
+	process->unprobed_sites++;
+	log_info("%s: no breakpoint on %s in process %d", module->path, site->symbol, process->pid);
+}
+
+static void verify_mapping(struct bpf_process *process, const struct module *module,
+			   const struct told_mapping *mapping)
+{
+	const struct probe_plan *plan = module->plan;
+
+	if (!plan || module_omitted(process->config, module))
+		return;
+	for (size_t i = 0; i < plan->site_count; i++) {
+		const struct probe_site *site = &plan->sites[i];
+
+		if (site->offset < mapping->offset ||
+		    site->offset - mapping->offset >= mapping->end - mapping->start ||
+		    !site_wanted(process->config, site))
+			continue;
+		verify_site(process, module, site, mapping->start + site->offset - mapping->offset);
+	}
+}
+
+/*
+ * Mappings.
+ */
+
+static int tell_wrappers(struct bpf_process *process, const struct probe_plan *plan,
+			 const struct told_mapping *mapping, uint64_t time_ns)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < plan->wrapper_count; i++) {
+		const struct probe_wrapper *wrapper = &plan->wrappers[i];
+		struct event event = {.kind = EVENT_WRAPPER, .time_ns = time_ns};
+
+		if (wrapper->start < mapping->offset ||
+		    wrapper->start - mapping->offset >= mapping->end - mapping->start)
+			continue;
+		event.wrapper.api = wrapper->api;
+		event.wrapper.start = wrapper->start - mapping->offset + mapping->start;
+		event.wrapper.end = wrapper->end - mapping->offset + mapping->start;
+		err = deliver(process, &event);
+	}
+	return err;
+}
+
+/* Was the very same mapping told before? Else remember it. Returns 1, 0 or -ENOMEM. */
+static int mapping_known(struct bpf_process *process, const struct told_mapping *mapping)
+{
+	uint32_t known = map64_get(&process->told, mapping->start);
+
+	if (known != MAP64_NONE) {
+		struct told_mapping *old = &process->mappings[known];
+
+		if (old->end == mapping->end && old->offset == mapping->offset &&
+		    old->module == mapping->module)
+			return 1;
+		*old = *mapping;
+		return 0;
+	}
+	if (vec_reserve_bytes((void **)&process->mappings, &process->mapping_capacity,
+			      process->mapping_count + 1, sizeof(*process->mappings)) ||
+	    map64_set(&process->told, mapping->start, (uint32_t)process->mapping_count))
+		return -ENOMEM;
+	process->mappings[process->mapping_count++] = *mapping;
+	return 0;
+}
+
+static int tell_mapping(struct bpf_process *process, const struct told_mapping *mapping,
+			const struct module *module, uint64_t time_ns)
+{
+	const struct probe_plan *plan = module ? module->plan : NULL;
+	struct event event = {.kind = EVENT_MAPPING, .time_ns = time_ns};
+	int err = mapping_known(process, mapping);
+
+	if (err)
+		return err < 0 ? err : 0;
+	event.mapping.start = mapping->start;
+	event.mapping.end = mapping->end;
+	event.mapping.offset = mapping->offset;
+	event.mapping.module = mapping->module;
+	event.mapping.flags = plan && plan->allocator ? MAPPING_FLAG_ALLOCATOR : 0;
+	err = deliver(process, &event);
+	if (err || !plan)
+		return err;
+	err = tell_wrappers(process, plan, mapping, time_ns);
+	verify_mapping(process, module, mapping);
+	return err;
+}
+
+/* The module of a mapping, opened and probed; NULL for code without a file. */
+static int mapping_module(struct bpf_process *process, const struct proc_mapping *mapping,
+			  struct module **ret_module)
+{
+	struct error err = {0};
+	int fd, code;
+
+	*ret_module = NULL;
+	if (!mapping->inode)
+		return 0;
+	fd = proc_open_mapped(process->pid, mapping);
+	if (fd < 0) {
+		log_info("%s: cannot be opened: %s", mapping->path, strerror(-fd));
+		return 0;
+	}
+	code = module_intern(process->config->modules, fd, mapping->path, ret_module, &err);
+	if (code) {
+		close(fd);
+		*ret_module = NULL;
+		log_info("%s: %s", mapping->path, err.text);
+		return code == -ENOMEM ? code : 0;
+	}
+	return attach_module(process, *ret_module);
+}
+
+static int map_entry(struct bpf_process *process, const struct proc_mapping *mapping,
+		     uint64_t time_ns)
+{
+	struct told_mapping told = {
+		.start = mapping->start,
+		.end = mapping->end,
+		.offset = mapping->offset,
+		.module = MODULE_NONE,
+	};
+	struct module *module;
+	int err;
+
+	if (!mapping->executable || !strcmp(mapping->path, "[uprobes]") ||
+	    !strcmp(mapping->path, "[vsyscall]"))
+		return 0;
+	err = mapping_module(process, mapping, &module);
+	if (err)
+		return err;
+	if (module)
+		told.module = module->id;
+	return tell_mapping(process, &told, module, time_ns);
+}
+
+/* Everything that the process maps now. -ESRCH if it is gone. */
+static int map_all(struct bpf_process *process, uint64_t time_ns)
+{
+	struct proc_maps maps;
+	int err = proc_maps_read(process->pid, &maps);
+
+	if (err)
+		return err;
+	for (size_t i = 0; !err && i < maps.count; i++)
+		err = map_entry(process, &maps.items[i], time_ns);
+	proc_maps_free(&maps);
+	return err;
+}
+
+/* A module that user space does not know yet: read it from /proc, which also gives its path. What
+ * was called in it since the kernel told of it is a gap. */
+static int map_unknown(struct bpf_process *process, uint64_t since_ns)
+{
+	size_t sites = process->site_count;
+	int err = map_all(process, since_ns);
+
+	if (err == -ESRCH || err == -ENOENT || err == -EACCES) {
+		log_info("process %d was gone before its new mappings could be read", process->pid);
+		return 0;
+	}
+	if (process->site_count > sites)
+		process->gap_ns += clock_now_ns() - since_ns;
+	return err;
+}
+
+int bpf_process_mapping(struct bpf_process *process, const struct record_mapping *record)
+{
+	struct told_mapping told = {
+		.start = record->start,
+		.end = record->end,
+		.offset = record->offset,
+		.module = MODULE_NONE,
+	};
+	struct module *module = NULL;
+	char name[MAPPING_NAME_SIZE + 1] = "";
+
+	if (!record->end)
+		return map_unknown(process, record->head.time_ns);
+	memcpy(name, record->name, MAPPING_NAME_SIZE);
+	if (record->inode) {
+		module = module_find_name(process->config->modules, record->inode, name);
+		if (!module)
+			return map_unknown(process, record->head.time_ns);
+		told.module = module->id;
+		if (attach_module(process, module))
+			return -ENOMEM;
+	}
+	return tell_mapping(process, &told, module, record->head.time_ns);
+}
+
+/*
+ * Beginning, new image, end.
+ */
+
+static int tell_process(struct bpf_process *process, enum event_kind kind, uint64_t time_ns)
+{
+	const char *fallback = process->launched_program ? process->launched_program : "";
+	const char *const command[] = {fallback, NULL};
+	struct proc_info info = {0};
+	struct event event = {.kind = kind, .time_ns = time_ns};
+	int err = proc_info_read(process->pid, &info);
+
+	if (err && err != -ESRCH)
+		return err;
+	event.process.start_time_ns = info.start_time_ns;
+	event.process.ppid = (uint32_t)info.ppid;
+	event.process.launched = process->launched;
+	event.process.comm = info.comm;
+	event.process.exe = info.exe ? info.exe : fallback;
+	event.process.command =
+		info.command && info.command[0] ? (const char *const *)info.command : command;
+	event.process.arch = "x86_64";
+	err = deliver(process, &event);
+	proc_info_free(&info);
+	return err;
+}
+
+int bpf_process_attach(struct bpf_process *process, struct error *err)
+{
+	int code = tell_process(process, EVENT_PROCESS, 0);
+
+	/* Twice: what was mapped during the first round was not yet told by the linker's hook. */
+	for (int round = 0; !code && round < 2; round++)
+		code = map_all(process, 0);
+	if (code)
+		return error_set_errno(err, code, "cannot attach to process %d", process->pid);
+	if (!process->site_count)
+		return error_set(err, -ENOENT,
+				 "cannot trace process %d: no allocation function found in what it maps",
+				 process->pid);
+	return 0;
+}
+
+int bpf_process_attach_launch(struct bpf_process *process, const char *program,
+			      char *const *environment, struct error *err)
+{
+	struct needed needed = {0};
+	int code = needed_find(program, environment, &needed, err);
+
+	if (code)
+		return code;
+	for (size_t i = 0; !code && i < needed.count; i++) {
+		struct module *module;
+		int fd = open(needed.paths[i], O_RDONLY | O_CLOEXEC);
+
+		if (fd < 0)
+			continue;
+		if (module_intern(process->config->modules, fd, needed.paths[i], &module, NULL))
+			close(fd);
+		else
+			code = attach_module(process, module);
+	}
+	needed_free(&needed);
+	process->awaits_exec = process->launched = true;
+	process->launched_program = program;
+	return code ? error_set_errno(err, code, "cannot place probes for %s", program) : 0;
+}
+
+int bpf_process_exec(struct bpf_process *process, uint64_t time_ns)
+{
+	enum event_kind kind = process->awaits_exec ? EVENT_PROCESS : EVENT_EXEC;
+
+	process->awaits_exec = false;
+	map64_free(&process->told);
+	process->mapping_count = 0;
+	return tell_process(process, kind, time_ns);
+}
+
+void bpf_process_detach(struct bpf_process *process)
+{
+	probe_links_close(&process->links);
+}
+
+void bpf_process_free(struct bpf_process *process)
+{
+	bpf_process_detach(process);
+	map64_free(&process->attached);
+	map64_free(&process->told);
+	free(process->mappings);
+}

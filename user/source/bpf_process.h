@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One traced process as the BPF source sees it: its probes, its modules, and what of its mappings
+ * was told already. Everything that it learns it delivers as events.
+ */
+#ifndef MTRACE_SOURCE_BPF_PROCESS_H
+#define MTRACE_SOURCE_BPF_PROCESS_H
+
+#include "base/map64.h"
+#include "os/proc.h"
+#include "source/bpf_program.h"
+#include "source/source.h"
+
+/* An executable mapping that was delivered. */
+struct told_mapping {
+	uint64_t start, end, offset;
+	uint32_t module;
+};
+
+struct bpf_process {
+	const struct source_config *config;
+	struct program *program;
+	pid_t pid;
+	uint32_t slot;
+	bool alive;
+	bool awaits_exec;     /* launched and held: what runs until exec is ours, not the program's */
+	bool launched;
+	const char *launched_program; /* while awaits_exec */
+	struct probe_links links;
+	struct map64 attached; /* module id → 1 */
+	struct map64 told;     /* start address → index into mappings */
+	struct told_mapping *mappings;
+	size_t mapping_count, mapping_capacity;
+	size_t site_count;     /* probes in place or waiting for their module to be mapped */
+	uint64_t unprobed_sites;
+	uint64_t gap_ns;
+};
+
+/* Attach to all modules that the process maps now, deliver them, and verify the probes. */
+int bpf_process_attach(struct bpf_process *process, struct error *err);
+
+/* Attach to all files that the program will map. */
+int bpf_process_attach_launch(struct bpf_process *process, const char *program,
+			      char *const *environment, struct error *err);
+
+/* A new image: forget the mappings, deliver EVENT_PROCESS or EVENT_EXEC. */
+int bpf_process_exec(struct bpf_process *process, uint64_t time_ns);
+
+/* An executable mapping, as the kernel told it; without name and range: look for yourself. */
+int bpf_process_mapping(struct bpf_process *process, const struct record_mapping *record);
+
+/* Take the probes out. */
+void bpf_process_detach(struct bpf_process *process);
+void bpf_process_free(struct bpf_process *process);
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "source/bpf_program.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <linux/bpf.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/vec.h"
+#include "mtrace.skel.h"
+#include "source/bpf_self_test.h"
+
+/* Of include/uapi/linux/bpf.h, newer than the headers of distributions that we build on. */
+#define ATTACH_UPROBE_MULTI   48
+#define ATTACH_UPROBE_SESSION 57
+#define UPROBE_MULTI_RETURN   1u
+
+static const struct means means_table[] = {
+	{"session", PAIRING_SESSION, true, "uprobe sessions"},
+	{"task", PAIRING_TASK, true, "multi-uprobes and task storage"},
+	{"hash", PAIRING_HASH, true, "multi-uprobes and a hash map"},
+	{"perf-task", PAIRING_TASK, false, "one perf event per probe and task storage"},
+	{"perf-hash", PAIRING_HASH, false, "one perf event per probe and a hash map"},
+};
+
+#define MEANS_COUNT (sizeof(means_table) / sizeof(means_table[0]))
+
+const struct means *means_at(size_t i)
+{
+	return i < MEANS_COUNT ? &means_table[i] : NULL;
+}
+
+/* libbpf's own words are for -vv. */
+static int libbpf_log(enum libbpf_print_level level, const char *format, va_list args)
+{
+	char line[512];
+
+	if (level == LIBBPF_DEBUG || log_get_level() < LOG_DEBUG)
+		return 0;
+	vsnprintf(line, sizeof(line), format, args);
+	line[strcspn(line, "\n")] = '\0';
+	log_debug("%s", line);
+	return 0;
+}
+
+static bool kernel_has_function(const char *name)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool found;
+
+	if (!btf)
+		return false;
+	found = btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) > 0;
+	btf__free(btf);
+	return found;
+}
+
+static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *means,
+			       const struct program_config *config)
+{
+	bool session = means->pairing == PAIRING_SESSION;
+	enum bpf_attach_type type = means->multi ? ATTACH_UPROBE_MULTI : 0;
+
+	skeleton->rodata->config_depth = config->depth;
+	skeleton->rodata->config_pairing = means->pairing;
+	skeleton->rodata->config_wake_bytes = config->buffer_bytes / 8;
+	skeleton->rodata->config_vma_iterator = kernel_has_function("bpf_iter_task_vma_new");
+	bpf_map__set_max_entries(skeleton->maps.events, (uint32_t)config->buffer_bytes);
+	bpf_program__set_autoload(skeleton->progs.call_session, session);
+	bpf_program__set_autoload(skeleton->progs.call_entry, !session);
+	bpf_program__set_autoload(skeleton->progs.call_return, !session);
+	bpf_program__set_expected_attach_type(skeleton->progs.call_session, ATTACH_UPROBE_SESSION);
+	bpf_program__set_expected_attach_type(skeleton->progs.call_entry, type);
+	bpf_program__set_expected_attach_type(skeleton->progs.call_return, type);
+	bpf_program__set_expected_attach_type(skeleton->progs.call_free, type);
+	bpf_program__set_expected_attach_type(skeleton->progs.link_map_changed, type);
+}
+
+static int means_load(struct program *program, const struct means *means,
+		      const struct program_config *config)
+{
+	int err;
+
+	program->skeleton = mtrace_bpf__open();
+	if (!program->skeleton)
+		return -errno;
+	program->means = means;
+	skeleton_configure(program->skeleton, means, config);
+	err = mtrace_bpf__load(program->skeleton);
+	if (!err)
+		err = self_test_run(program);
+	if (err)
+		program_unload(program);
+	return err;
+}
+
+static int load_failed(int code, struct error *err)
+{
+	if (code == -EPERM || code == -EACCES)
+		return error_set(err, code, "Operation not permitted (needs root, or CAP_BPF, CAP_PERFMON "
+					    "and CAP_SYS_PTRACE; see mtrace-bpf doctor)");
+	if (code == -ENOSYS || code == -EOPNOTSUPP)
+		return error_set(err, code, "this kernel has no uprobes or no BPF (see mtrace-bpf doctor)");
+	return error_set_errno(err, code, "the BPF programs do not work on this kernel "
+					  "(see mtrace-bpf doctor)");
+}
+
+int program_load(struct program *ret_program, const struct program_config *config,
+		 struct error *err)
+{
+	struct program program = {0};
+	int code = -EINVAL;
+
+	libbpf_set_print(libbpf_log);
+	for (size_t i = 0; i < MEANS_COUNT; i++) {
+		const struct means *means = &means_table[i];
+
+		if (config->pairing && strcmp(config->pairing, means->name))
+			continue;
+		code = means_load(&program, means, config);
+		if (!code) {
+			log_info("calls are followed by %s", means->words);
+			*ret_program = program;
+			return 0;
+		}
+		log_info("%s do not work here: %s", means->words, strerror(-code));
+		if (code == -EPERM)
+			break;
+	}
+	return load_failed(code, err);
+}
+
+void program_unload(struct program *program)
+{
+	mtrace_bpf__destroy(program->skeleton);
+	program->skeleton = NULL;
+}
+
+/* BPF_LINK_CREATE for uprobe_multi (Linux 6.6), laid out as the kernel has it. */
+struct link_create_multi {
+	uint32_t prog_fd;
+	uint32_t target_fd;
+	uint32_t attach_type;
+	uint32_t flags;
+	uint64_t path;
+	uint64_t offsets;
+	uint64_t ref_ctr_offsets;
+	uint64_t cookies;
+	uint32_t count;
+	uint32_t multi_flags;
+	uint32_t pid;
+	uint32_t pad;
+};
+
+static int attach_multi(const struct bpf_program *program, const struct probe_request *request,
+			bool at_return, struct probe_links *links)
+{
+	struct link_create_multi create = {
+		.prog_fd = (uint32_t)bpf_program__fd(program),
+		.attach_type = bpf_program__expected_attach_type(program),
+		.path = (uintptr_t)request->path,
+		.offsets = (uintptr_t)request->offsets,
+		.cookies = (uintptr_t)request->cookies,
+		.count = (uint32_t)request->count,
+		.multi_flags = at_return ? UPROBE_MULTI_RETURN : 0,
+		.pid = (uint32_t)request->pid,
+	};
+	int fd;
+
+	if (vec_reserve_bytes((void **)&links->fds, &links->fd_capacity, links->fd_count + 1,
+			      sizeof(*links->fds)))
+		return -ENOMEM;
+	fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &create, sizeof(create));
+	if (fd < 0)
+		return -errno;
+	links->fds[links->fd_count++] = fd;
+	return 0;
+}
+
+static int attach_perf(const struct bpf_program *program, const struct probe_request *request,
+		       bool at_return, struct probe_links *links)
+{
+	for (size_t i = 0; i < request->count; i++) {
+		DECLARE_LIBBPF_OPTS(bpf_uprobe_opts, options,
+				    .bpf_cookie = request->cookies ? request->cookies[i] : 0,
+				    .retprobe = at_return);
+		struct bpf_link *link;
+
+		if (vec_reserve_bytes((void **)&links->perf, &links->perf_capacity,
+				      links->perf_count + 1, sizeof(*links->perf)))
+			return -ENOMEM;
+		link = bpf_program__attach_uprobe_opts(program, request->pid, request->path,
+						       request->offsets[i], &options);
+		if (!link)
+			return -errno;
+		links->perf[links->perf_count++] = link;
+	}
+	return 0;
+}
+
+static int attach_one(const struct program *program, const struct bpf_program *bpf,
+		      const struct probe_request *request, bool at_return,
+		      struct probe_links *links)
+{
+	if (program->means->multi)
+		return attach_multi(bpf, request, at_return, links);
+	return attach_perf(bpf, request, at_return, links);
+}
+
+/* The return first: an entry without return would wait for nothing. */
+static int attach_call(const struct program *program, const struct probe_request *request,
+		       struct probe_links *links)
+{
+	int err;
+
+	if (program->means->pairing == PAIRING_SESSION)
+		return attach_one(program, program->skeleton->progs.call_session, request, false, links);
+	err = attach_one(program, program->skeleton->progs.call_return, request, true, links);
+	if (err)
+		return err;
+	return attach_one(program, program->skeleton->progs.call_entry, request, false, links);
+}
+
+int program_attach(struct program *program, const struct probe_request *request,
+		   struct probe_links *links)
+{
+	const struct mtrace_bpf *skeleton = program->skeleton;
+
+	if (!request->count)
+		return 0;
+	if (request->kind == PROBE_CALL)
+		return attach_call(program, request, links);
+	return attach_one(program,
+			  request->kind == PROBE_FREE ? skeleton->progs.call_free
+						      : skeleton->progs.link_map_changed,
+			  request, false, links);
+}
+
+void probe_links_close(struct probe_links *links)
+{
+	for (size_t i = 0; i < links->fd_count; i++)
+		close(links->fds[i]);
+	for (size_t i = 0; i < links->perf_count; i++)
+		bpf_link__destroy(links->perf[i]);
+	free(links->fds);
+	free(links->perf);
+	*links = (struct probe_links){0};
+}
+
+int program_attach_tasks(struct program *program, struct error *err)
+{
+	struct mtrace_bpf *skeleton = program->skeleton;
+
+	skeleton->links.task_exec =
+		bpf_program__attach_raw_tracepoint(skeleton->progs.task_exec, "sched_process_exec");
+	skeleton->links.task_exit =
+		bpf_program__attach_raw_tracepoint(skeleton->progs.task_exit, "sched_process_exit");
+	if (!skeleton->links.task_exec || !skeleton->links.task_exit)
+		return error_set_errno(err, -errno, "cannot watch exec and exit");
+	return 0;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The loaded BPF programs, and how they are attached. What the kernel can do is found by trying:
+ * each means is loaded and run on a child of our own, best first, until one gives right records.
+ */
+#ifndef MTRACE_SOURCE_BPF_PROGRAM_H
+#define MTRACE_SOURCE_BPF_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "bpf/abi.h"
+
+struct bpf_link;
+struct mtrace_bpf;
+
+/* One row per way to attach and to carry a call's arguments from entry to return. */
+struct means {
+	const char *name; /* as --pairing names it */
+	enum pairing pairing;
+	bool multi;	  /* one link for many sites (Linux 6.6), else one perf event per site */
+	const char *words;
+};
+
+/* The i-th means, best first; NULL behind the last. */
+const struct means *means_at(size_t i);
+
+struct program_config {
+	const char *pairing;   /* name of the only means to try, or NULL */
+	uint32_t depth;	       /* frames per stack, 0 for none */
+	uint64_t buffer_bytes; /* a power of two */
+};
+
+struct program {
+	struct mtrace_bpf *skeleton;
+	const struct means *means;
+	bool seccomp_safe; /* a return probe leaves a process in strict seccomp mode alive */
+};
+
+/* Load by the best means that works here. 0 or -errno with words that say what is missing. */
+int program_load(struct program *ret_program, const struct program_config *config,
+		 struct error *err);
+void program_unload(struct program *program);
+
+/* What a probe is for: decides the BPF program, and whether the return is watched too. */
+enum probe_kind { PROBE_CALL, PROBE_FREE, PROBE_LINK_MAP, PROBE_KIND_COUNT };
+
+struct probe_request {
+	enum probe_kind kind;
+	pid_t pid;
+	const char *path;
+	const uint64_t *offsets; /* in the file */
+	const uint64_t *cookies;
+	size_t count;
+};
+
+/* Attachments of one process: file descriptors of links, or libbpf's own. */
+struct probe_links {
+	int *fds;
+	size_t fd_count, fd_capacity;
+	struct bpf_link **perf;
+	size_t perf_count, perf_capacity;
+};
+
+int program_attach(struct program *program, const struct probe_request *request,
+		   struct probe_links *links);
+void probe_links_close(struct probe_links *links);
+
+/* Tracepoints of exec and exit. */
+int program_attach_tasks(struct program *program, struct error *err);
+
+#endif
