@@ -15,8 +15,8 @@
  * mremap that touches no booked region is internal.munmaps.
  *
  * An allocation whose direct caller lies in a wrapper (EVENT_WRAPPER) is booked under the
- * wrapper's api. An mmap whose direct caller lies in a MAPPING_FLAG_ALLOCATOR mapping is booked as
- * API_MMAP_LIBC.
+ * wrapper's api. An mmap or mremap whose direct caller lies in a MAPPING_FLAG_ALLOCATOR mapping is
+ * booked as API_MMAP_LIBC.
  */
 #ifndef MTRACE_MODEL_MODEL_H
 #define MTRACE_MODEL_MODEL_H
@@ -43,6 +43,12 @@ void model_free(struct model *model); /* NULL is fine */
  * counted, never fatal.
  */
 int model_event(struct model *model, const struct event *event);
+
+/*
+ * How many events were dropped: no books open for their pid, an unknown kind or api, a free, begin
+ * or end of an api that has none, the end of a munmap whose begin was not seen.
+ */
+uint64_t model_dropped(const struct model *model);
 
 /* Set a process's losses as the source counted them (replaces the earlier ones). */
 void model_set_losses(struct model *model, uint32_t pid, const struct snapshot_losses *losses);

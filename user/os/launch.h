@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Starting a program that is held between fork and exec, so that probes can be placed before its
- * first instruction. The child has its own copy of our standard input, output and error, default
- * signal dispositions and our original signal mask.
+ * first instruction. The child has its own copy of our standard input, output and error and no
+ * other descriptor, default signal dispositions and our original signal mask. It is told apart
+ * from its parent by nothing else: same process group, session, environment. If we die while it is
+ * held, it exits without executing anything.
  */
 #ifndef MTRACE_OS_LAUNCH_H
 #define MTRACE_OS_LAUNCH_H
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -15,19 +18,20 @@ struct launch_options {
 	char *const *argv;
 	const char *user;      /* run as this user (name or number), or NULL */
 	const char *directory; /* chdir there first, or NULL */
+	const sigset_t *mask; /* signal mask for it (loop_original_mask); NULL: ours as it is now */
 };
 
 struct launch {
 	pid_t pid;
-	char *program; /* what will be executed: argv[0] found on PATH */
+	char *program; /* what will be executed: argv[0] found on PATH; absolute */
 	int hold;      /* internal: written to let it go */
-	int status;    /* internal: exec's errno comes back here */
+	int status;    /* internal: the child's step and errno come back here */
 };
 
 /* 127 and 126 of a shell: */
 #define LAUNCH_NOT_FOUND      127
 #define LAUNCH_NOT_EXECUTABLE 126
-#define LAUNCH_FAILED	      125
+#define LAUNCH_FAILED         125
 
 /*
  * Fork the child and hold it. On failure the error's code is -errno and *ret_exit the exit status

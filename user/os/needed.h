@@ -14,7 +14,8 @@
 #include "base/error.h"
 
 struct needed {
-	char **paths; /* absolute; the image that runs first (a script's interpreter), no duplicates */
+	/* Absolute, no duplicates; first the image that runs first (a script's interpreter). */
+	char **paths;
 	size_t count;
 	size_t capacity;
 };

@@ -6,18 +6,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 struct proc_info {
 	pid_t pid;
-	pid_t tgid;	/* differs from pid if a thread id was given */
+	pid_t tgid; /* differs from pid if a thread id was given */
 	pid_t ppid;
 	uint64_t start_time_ns; /* since boot */
-	char state;	/* as in /proc/PID/stat: R S D Z T … */
+	char state;             /* as in /proc/PID/stat: R S D Z T … */
 	bool kernel_thread;
-	bool seccomp;	/* a filter or strict mode is on */
+	bool seccomp; /* a filter or strict mode is on */
 	char comm[32];
-	char *exe;	/* link of /proc/PID/exe, without " (deleted)"; NULL if unreadable */
+	char *exe;      /* link of /proc/PID/exe, without " (deleted)"; NULL if unreadable */
 	char **command; /* NULL-terminated; at least one entry for a user process */
 };
 
@@ -43,6 +44,8 @@ struct proc_maps {
 };
 
 int proc_maps_read(pid_t pid, struct proc_maps *ret_maps);
+/* The text of /proc/PID/maps, wherever it comes from. -EINVAL for what is no such text. */
+int proc_maps_parse(FILE *text, struct proc_maps *ret_maps);
 void proc_maps_free(struct proc_maps *maps);
 
 /*

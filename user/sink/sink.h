@@ -10,19 +10,20 @@
 #include "model/snapshot.h"
 
 struct sink_options {
-	uint32_t top;	  /* sites shown; 0: all */
-	bool worst_last;  /* on a terminal the worst stands at the end, where the eye is */
+	uint32_t top;    /* sites shown; 0: all */
+	bool worst_last; /* on a terminal the worst stands at the end, where the eye is */
 	bool color;
-	bool utf8;	  /* the locale can show it */
-	bool long_frames; /* -L: module of each frame */
-	uint32_t width;	  /* columns, at least 60 */
+	bool utf8;          /* the locale can show it */
+	bool long_frames;   /* -L: module of each frame */
+	uint32_t width;     /* columns, at least 60 */
 	enum sort_key sort; /* how the snapshot was sorted: named in the heading */
 };
 
 struct sink {
 	const char *name; /* as --format knows it */
 	/* 0 or -errno (disk full, closed pipe). */
-	int (*write)(const struct snapshot *snapshot, const struct sink_options *options, FILE *out);
+	int (*write)(const struct snapshot *snapshot, const struct sink_options *options,
+		     FILE *out);
 };
 
 /* By name, or NULL. */

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the first word can be. Each command returns the exit status. */
+#ifndef MTRACE_APP_COMMAND_H
+#define MTRACE_APP_COMMAND_H
+
+#include "app/options.h"
+
+#define EXIT_DONE   0
+#define EXIT_CANNOT 1
+#define EXIT_USAGE  2
+
+struct command {
+	const char *name;
+	bool traces; /* takes every option and a program; the others only the general ones */
+	int (*run)(const struct options *options);
+};
+
+/* The command of that name, or NULL. */
+const struct command *command_find(const char *name);
+/* What runs if no command was named: trace. */
+const struct command *command_default(void);
+
+int command_trace(const struct options *options);
+int command_doctor(const struct options *options);
+int command_help(const struct options *options);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "app/naming.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "os/proc.h"
+
+#define NS_PER_MS         1000000ULL
+#define KEEP_UP_NS        (20 * NS_PER_MS)
+#define PROGRESS_AFTER_NS (500 * NS_PER_MS)
+#define PROGRESS_EVERY_NS (100 * NS_PER_MS)
+#define INLINE_MAX        32 /* inlined calls at one address; more are cut off */
+
+struct naming_run {
+	const struct naming *naming;
+	uint64_t started_ns;
+	uint64_t kept_up_ns;
+	uint64_t shown_ns; /* 0: no progress was shown */
+};
+
+static void run_keep_up(struct naming_run *run)
+{
+	uint64_t now = clock_now_ns();
+
+	if (!run->naming->keep_up || now - run->kept_up_ns < KEEP_UP_NS)
+		return;
+	run->naming->keep_up(run->naming->ctx);
+	run->kept_up_ns = clock_now_ns();
+}
+
+static size_t run_names(void *ctx, uint32_t module_id, uint64_t offset,
+			struct frame_name *ret_names, size_t max)
+{
+	struct naming_run *run = ctx;
+	const struct module *module = module_get(run->naming->modules, module_id);
+	struct symbol_name names[INLINE_MAX];
+	size_t count;
+
+	run_keep_up(run);
+	if (!module)
+		return 0;
+	count = symbolizer_names(run->naming->symbolizer, module, offset, names,
+				 max < INLINE_MAX ? max : INLINE_MAX);
+	for (size_t i = 0; i < count; i++)
+		ret_names[i] = (struct frame_name){names[i].function, names[i].file, names[i].line,
+						   names[i].inlined};
+	return count;
+}
+
+static void run_module(void *ctx, uint32_t module_id, const char **ret_path,
+		       const char **ret_build_id)
+{
+	const struct naming_run *run = ctx;
+	const struct module *module = module_get(run->naming->modules, module_id);
+
+	*ret_path = module ? module->path : NULL;
+	*ret_build_id = module && module->build_id[0] ? module->build_id : NULL;
+}
+
+static void run_progress(void *ctx, size_t done, size_t total)
+{
+	char done_text[UNITS_TEXT_SIZE], total_text[UNITS_TEXT_SIZE];
+	struct naming_run *run = ctx;
+	uint64_t now = clock_now_ns();
+
+	if (!run->naming->progress || now - run->started_ns < PROGRESS_AFTER_NS ||
+	    now - run->shown_ns < PROGRESS_EVERY_NS)
+		return;
+	fprintf(stderr, "\rresolving symbols %s/%s\033[K", count_format(done, done_text),
+		count_format(total, total_text));
+	run->shown_ns = now;
+}
+
+int naming_apply(const struct naming *naming, struct snapshot *snapshot, size_t top)
+{
+	uint64_t now = clock_now_ns();
+	struct naming_run run = {.naming = naming, .started_ns = now, .kept_up_ns = now};
+	struct resolver resolver = {
+		.names = run_names,
+		.module = run_module,
+		.progress = run_progress,
+		.ctx = &run,
+	};
+	int code = snapshot_resolve(snapshot, &resolver, top);
+
+	if (run.shown_ns)
+		fputs("\r\033[K", stderr);
+	return code;
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Every option: its names, its argument, what help says, and the function that stores it. */
+#include "app/options.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "app/suggest.h"
+#include "base/units.h"
+
+#define UNUSED __attribute__((unused))
+
+/* All setters look alike; hardly one needs everything. */
+#define SETTER(name)                                                                         \
+	static int name(struct options *options UNUSED, const struct option_row *row UNUSED, \
+			const char *argument UNUSED, struct error *err UNUSED)
+
+/* A flag: no argument, one boolean. */
+#define FLAG_SETTER(name, field)       \
+	SETTER(name)                   \
+	{                              \
+		options->field = true; \
+		return 0;              \
+	}
+
+/* A string, kept as it is; an empty one is always a slip (an unset shell variable). */
+#define TEXT_SETTER(name, field)                                    \
+	SETTER(name)                                                \
+	{                                                           \
+		if (!*argument)                                     \
+			return error_set(err, -EINVAL, "is empty"); \
+		options->field = argument;                          \
+		return 0;                                           \
+	}
+
+FLAG_SETTER(set_no_cpp, no_cpp)
+FLAG_SETTER(set_long, long_frames)
+FLAG_SETTER(set_debuginfod, debuginfod)
+FLAG_SETTER(set_quiet, quiet)
+FLAG_SETTER(set_help, help)
+FLAG_SETTER(set_version, version)
+TEXT_SETTER(set_output, output)
+TEXT_SETTER(set_user, user)
+TEXT_SETTER(set_directory, directory)
+
+SETTER(set_verbose)
+{
+	options->verbose++;
+	return 0;
+}
+
+/* New images are always followed; mtrace-ng had to be asked. */
+SETTER(set_follow_exec)
+{
+	return 0;
+}
+
+/* A number from min to max. */
+static int range_parse(const char *text, uint64_t min, uint64_t max, uint64_t *ret_number,
+		       struct error *err)
+{
+	uint64_t number;
+
+	if (number_parse(text, max, &number) || number < min)
+		return error_set(err, -EINVAL, "\"%s\" is not a number from %llu to %llu", text,
+				 (unsigned long long)min, (unsigned long long)max);
+	*ret_number = number;
+	return 0;
+}
+
+/* Which of the row's "a|b|c" is it? */
+static int choice_parse(const struct option_row *row, const char *text, int *ret_index,
+			struct error *err)
+{
+	char words[OPTION_HEADING_SIZE], suggested[SUGGESTION_TEXT_SIZE], *rest = words;
+	struct suggestion suggestion = {.word = text};
+	const char *word;
+
+	snprintf(words, sizeof(words), "%s", row->argument);
+	for (int i = 0; (word = strsep(&rest, "|")); i++) {
+		if (!strcmp(word, text)) {
+			*ret_index = i;
+			return 0;
+		}
+		suggestion_offer(&suggestion, word);
+	}
+	return error_set(err, -EINVAL, "\"%s\" is not one of %s%s", text, row->argument,
+			 suggestion_text(&suggestion, "", suggested));
+}
+
+static bool pid_known(const struct options *options, pid_t pid)
+{
+	const pid_t *known;
+
+	vec_each (known, &options->pids)
+		if (*known == pid)
+			return true;
+	return false;
+}
+
+static int pid_add(struct options *options, const char *word, size_t length, struct error *err)
+{
+	char text[16];
+	uint64_t pid;
+
+	snprintf(text, sizeof(text), "%.*s", (int)length, word);
+	if (length >= sizeof(text) || number_parse(text, INT_MAX, &pid) || !pid)
+		return error_set(err, -EINVAL, "\"%.*s\" is not a process id", (int)length, word);
+	if (pid_known(options, (pid_t)pid))
+		return 0;
+	return vec_push(&options->pids, (pid_t)pid);
+}
+
+/* Process ids between commas or blanks: -p "$(pidof x)" gives blanks. */
+SETTER(set_pid)
+{
+	for (;;) {
+		size_t length = strcspn(argument, ", \n");
+		int code = pid_add(options, argument, length, err);
+
+		if (code)
+			return code;
+		argument += length;
+		if (!*argument)
+			return 0;
+		argument++;
+	}
+}
+
+SETTER(set_depth)
+{
+	uint64_t depth = 0;
+	int code = range_parse(argument, 1, STACK_MAX_FRAMES, &depth, err);
+
+	if (!code)
+		options->depth = (uint32_t)depth;
+	return code;
+}
+
+SETTER(set_stack)
+{
+	static const enum stack_mode modes[] = {STACK_AUTO, STACK_FP, STACK_NONE};
+	int index = 0, code = choice_parse(row, argument, &index, err);
+
+	if (!code)
+		options->stack = modes[index];
+	return code;
+}
+
+/* There is one backend so far: nothing to remember. */
+SETTER(set_backend)
+{
+	int index;
+
+	return choice_parse(row, argument, &index, err);
+}
+
+SETTER(set_pairing)
+{
+	int index = 0, code = choice_parse(row, argument, &index, err);
+
+	if (!code)
+		options->pairing = argument;
+	return code;
+}
+
+SETTER(set_color)
+{
+	static const enum color_mode modes[] = {COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER};
+	int index = 0, code = choice_parse(row, argument, &index, err);
+
+	if (!code)
+		options->color = modes[index];
+	return code;
+}
+
+static void offer_apis(struct suggestion *suggestion)
+{
+	for (int api = 1; api < API_COUNT; api++) {
+		suggestion_offer(suggestion, api_row((enum api)api)->group);
+		suggestion_offer(suggestion, api_name((enum api)api));
+	}
+}
+
+SETTER(set_only)
+{
+	char word[64], suggested[SUGGESTION_TEXT_SIZE];
+	struct suggestion suggestion = {.word = word};
+	const char *bad;
+
+	if (!api_set_parse(argument, &options->apis, &bad))
+		return 0;
+	snprintf(word, sizeof(word), "%.*s", (int)strcspn(bad, ","), bad);
+	offer_apis(&suggestion);
+	return error_set(err, -EINVAL,
+			 "\"%s\" is neither a family (malloc, new, mmap) nor a function%s", word,
+			 suggestion_text(&suggestion, "", suggested));
+}
+
+SETTER(set_omit)
+{
+	if (!*argument)
+		return error_set(err, -EINVAL, "is empty");
+	return vec_push(&options->omit, argument);
+}
+
+SETTER(set_sort)
+{
+	char suggested[SUGGESTION_TEXT_SIZE], keys[128] = "";
+	struct suggestion suggestion = {.word = argument};
+
+	if (!sort_key_parse(argument, &options->sort))
+		return 0;
+	for (int key = 0; key < SORT_COUNT; key++) {
+		const char *name = sort_key_name((enum sort_key)key);
+		size_t used = strlen(keys);
+
+		suggestion_offer(&suggestion, name);
+		snprintf(keys + used, sizeof(keys) - used, "%s%s", key ? ", " : "", name);
+	}
+	return error_set(err, -EINVAL, "\"%s\" is not one of %s%s", argument, keys,
+			 suggestion_text(&suggestion, "", suggested));
+}
+
+SETTER(set_top)
+{
+	uint64_t top = 0;
+	int code = range_parse(argument, 0, UINT32_MAX, &top, err);
+
+	if (code)
+		return code;
+	options->top = (uint32_t)top;
+	options->top_given = true;
+	return 0;
+}
+
+static const struct sink *sink_of_word(const char *word, size_t length)
+{
+	const struct sink *sink;
+
+	for (size_t i = 0; (sink = sink_at(i)); i++)
+		if (strlen(sink->name) == length && !strncmp(sink->name, word, length))
+			return sink;
+	return NULL;
+}
+
+static int format_unknown(const char *argument, size_t length, struct error *err)
+{
+	char word[32], suggested[SUGGESTION_TEXT_SIZE];
+	struct suggestion suggestion = {.word = word};
+	const struct sink *sink;
+
+	snprintf(word, sizeof(word), "%.*s", (int)length, argument);
+	for (size_t i = 0; (sink = sink_at(i)); i++)
+		suggestion_offer(&suggestion, sink->name);
+	return error_set(err, -EINVAL, "\"%s\" is not a format%s", word,
+			 suggestion_text(&suggestion, "", suggested));
+}
+
+/* Of several formats without a file the last one counts, as with any option. */
+SETTER(set_format)
+{
+	size_t length = strcspn(argument, "=");
+	struct format_request request = {.sink = sink_of_word(argument, length)}, *earlier;
+
+	if (!request.sink)
+		return format_unknown(argument, length, err);
+	if (argument[length] == '=') {
+		request.path = argument + length + 1;
+		if (!*request.path)
+			return error_set(err, -EINVAL, "\"%s\" names no file", argument);
+		return vec_push(&options->formats, request);
+	}
+	vec_each (earlier, &options->formats) {
+		if (!earlier->path) {
+			earlier->sink = request.sink;
+			return 0;
+		}
+	}
+	return vec_push(&options->formats, request);
+}
+
+SETTER(set_buffer)
+{
+	uint64_t bytes;
+
+	if (bytes_parse(argument, &bytes) || bytes < BUFFER_MIN || bytes > BUFFER_MAX)
+		return error_set(err, -EINVAL, "\"%s\" is not a size from 64k to 1g", argument);
+	options->buffer_bytes = bytes;
+	return 0;
+}
+
+static const struct option_row option_rows[] = {
+	{'p', GROUP_TARGET, "pid", "LIST", "attach to these processes: 123,456 (repeatable)",
+	 set_pid},
+	{'u', GROUP_TARGET, "user", "NAME", "run CMD as this user", set_user},
+	{'c', GROUP_TARGET, "cwd", "DIR", "run CMD in this directory", set_directory},
+	{'e', GROUP_TARGET, "follow-exec", NULL, "accepted: new images are always followed",
+	 set_follow_exec},
+
+	{'\0', GROUP_RECORD, "only", "LIST", "families or functions: malloc,new,mmap (all)",
+	 set_only},
+	{'n', GROUP_RECORD, "nocpp", NULL, "leave out C++ operators new and delete", set_no_cpp},
+	{'O', GROUP_RECORD, "omit", "OBJECT", "no probes in this library (path or name)", set_omit},
+	{'d', GROUP_RECORD, "depth", "N", "frames recorded per stack, 1 to 127 (32)", set_depth},
+	{'\0', GROUP_RECORD, "stack", "auto|fp|none", "how stacks are unwound (auto)", set_stack},
+	{'\0', GROUP_RECORD, "backend", "auto|bpf", "how calls are caught (auto)", set_backend},
+	{'\0', GROUP_RECORD, "buffer", "BYTES", "ring buffer, 64k to 1g (16m)", set_buffer},
+	{'\0', GROUP_RECORD, "pairing", "session|task|hash",
+	 "how calls meet their returns\n(the best that this kernel has)", set_pairing},
+
+	{'s', GROUP_REPORT, "sort", "KEY",
+	 "usage, allocations, total, average, age or tsc\n(usage)", set_sort},
+	{'\0', GROUP_REPORT, "top", "N", "sites shown, 0 for all (20; JSON: all)", set_top},
+	{'o', GROUP_REPORT, "output", "FILE",
+	 "where to: - is stdout, %p in it the pid\n(stdout with -p, stderr with CMD)", set_output},
+	{'\0', GROUP_REPORT, "format", "FORMAT[=FILE]",
+	 "text or json (text); repeat it with =FILE\nfor several reports at once", set_format},
+	{'L', GROUP_REPORT, "long", NULL, "show the module of each frame", set_long},
+	{'\0', GROUP_REPORT, "debuginfod", NULL,
+	 "fetch missing debug information from the\nservers of $DEBUGINFOD_URLS", set_debuginfod},
+	{'\0', GROUP_REPORT, "color", "auto|always|never", "colours (auto: on a terminal)",
+	 set_color},
+
+	{'q', GROUP_GENERAL, "quiet", NULL, "say nothing but errors and the report", set_quiet},
+	{'v', GROUP_GENERAL, "verbose", NULL, "say what is done; -vv: every detail", set_verbose},
+	{'V', GROUP_GENERAL, "version", NULL, "print the version", set_version},
+	{'h', GROUP_GENERAL, "help", NULL, "print this", set_help},
+};
+
+#define OPTION_COUNT (sizeof(option_rows) / sizeof(option_rows[0]))
+
+static const char *const group_names[] = {
+	[GROUP_TARGET] = "What to trace",
+	[GROUP_RECORD] = "What to record",
+	[GROUP_REPORT] = "The report",
+	[GROUP_GENERAL] = "General",
+};
+_Static_assert(sizeof(group_names) / sizeof(group_names[0]) == GROUP_COUNT, "all groups named");
+
+const struct option_row *option_at(size_t i)
+{
+	return i < OPTION_COUNT ? &option_rows[i] : NULL;
+}
+
+const struct option_row *option_by_letter(char letter)
+{
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		if (letter && option_rows[i].letter == letter)
+			return &option_rows[i];
+	return NULL;
+}
+
+const struct option_row *option_by_name(const char *name, size_t length)
+{
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		if (strlen(option_rows[i].name) == length &&
+		    !strncmp(option_rows[i].name, name, length))
+			return &option_rows[i];
+	return NULL;
+}
+
+const char *option_group_name(enum option_group group)
+{
+	return group_names[group];
+}
+
+const char *option_heading(const struct option_row *row, char text[OPTION_HEADING_SIZE])
+{
+	char letter[] = {'-', row->letter, ',', ' ', '\0'};
+
+	snprintf(text, OPTION_HEADING_SIZE, "%s--%s%s%s", row->letter ? letter : "", row->name,
+		 row->argument ? " " : "", row->argument ? row->argument : "");
+	return text;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Parsing by the table. Not getopt_long: what is wrong shall be said in one line of ours, with the
+ * word that may have been meant; and options end at the first word that is not one, because what
+ * follows belongs to the launched program.
+ */
+#include "app/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "app/suggest.h"
+
+/* Where the parser stands. */
+struct cursor {
+	char *const *next; /* the argument not yet looked at */
+	struct options *options;
+	struct error *err;
+};
+
+static int row_apply(struct cursor *cursor, const struct option_row *row, const char *name,
+		     const char *argument)
+{
+	struct error reason = {0};
+	int code = row->set(cursor->options, row, argument, &reason);
+
+	if (!code)
+		return 0;
+	if (code == -ENOMEM)
+		return error_set(cursor->err, code, "out of memory");
+	return error_set(cursor->err, code, "%s: %s", name, reason.text);
+}
+
+/* The option's argument is what stands behind it in the same word, or else the next word. */
+static int row_apply_with_argument(struct cursor *cursor, const struct option_row *row,
+				   const char *name, const char *attached)
+{
+	if (!attached)
+		attached = *cursor->next ? *cursor->next++ : NULL;
+	if (!attached)
+		return error_set(cursor->err, -EINVAL, "%s needs an argument: %s %s", name, name,
+				 row->argument);
+	return row_apply(cursor, row, name, attached);
+}
+
+static int name_unknown(struct cursor *cursor, const char *name, size_t length)
+{
+	char word[OPTION_HEADING_SIZE], suggested[SUGGESTION_TEXT_SIZE];
+	struct suggestion suggestion = {.word = word};
+	const struct option_row *row;
+
+	snprintf(word, sizeof(word), "%.*s", (int)length, name);
+	for (size_t i = 0; (row = option_at(i)); i++)
+		suggestion_offer(&suggestion, row->name);
+	return error_set(cursor->err, -EINVAL, "unknown option --%s%s", word,
+			 suggestion_text(&suggestion, "--", suggested));
+}
+
+/* --name, --name=argument, --name argument */
+static int long_parse(struct cursor *cursor, const char *word)
+{
+	size_t length = strcspn(word, "=");
+	const char *attached = word[length] ? word + length + 1 : NULL;
+	const struct option_row *row = option_by_name(word, length);
+	char name[OPTION_HEADING_SIZE];
+
+	if (!row)
+		return name_unknown(cursor, word, length);
+	snprintf(name, sizeof(name), "--%s", row->name);
+	if (row->argument)
+		return row_apply_with_argument(cursor, row, name, attached);
+	if (attached)
+		return error_set(cursor->err, -EINVAL, "%s takes no argument", name);
+	return row_apply(cursor, row, name, NULL);
+}
+
+/* -q, -vv, -qL, -d8, -d 8, -Ld8 */
+static int letters_parse(struct cursor *cursor, const char *letters)
+{
+	for (; *letters; letters++) {
+		const char name[] = {'-', *letters, '\0'};
+		const struct option_row *row = option_by_letter(*letters);
+		int code;
+
+		if (!row)
+			return error_set(cursor->err, -EINVAL, "unknown option %s", name);
+		if (row->argument)
+			return row_apply_with_argument(cursor, row, name,
+						       letters[1] ? letters + 1 : NULL);
+		code = row_apply(cursor, row, name, NULL);
+		if (code)
+			return code;
+	}
+	return 0;
+}
+
+static int words_parse(struct cursor *cursor)
+{
+	int code = 0;
+
+	while (!code && *cursor->next) {
+		const char *word = *cursor->next;
+
+		if (word[0] != '-' || !word[1])
+			break;
+		cursor->next++;
+		if (!strcmp(word, "--"))
+			break;
+		code = word[1] == '-' ? long_parse(cursor, word + 2)
+				      : letters_parse(cursor, word + 1);
+	}
+	return code;
+}
+
+static void nocpp_apply(struct options *options)
+{
+	const char *bad;
+	uint32_t cpp;
+
+	if (options->no_cpp && !api_set_parse("new", &cpp, &bad))
+		options->apis &= ~cpp;
+}
+
+/* A plain report, unless only reports to files of their own were asked for. */
+static int formats_complete(struct options *options)
+{
+	if (options->formats.count && !options->output)
+		return 0;
+	for (size_t i = 0; i < options->formats.count; i++)
+		if (!options->formats.items[i].path)
+			return 0;
+	return vec_push(&options->formats, (struct format_request){.sink = &sink_text});
+}
+
+static bool formats_share_a_file(const struct options *options)
+{
+	for (size_t i = 0; i < options->formats.count; i++) {
+		const char *path = options->formats.items[i].path;
+
+		path = path ? path : options->output;
+		for (size_t j = 0; path && strcmp(path, "-") && j < i; j++) {
+			const char *other = options->formats.items[j].path;
+
+			other = other ? other : options->output;
+			if (other && !strcmp(path, other))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Each option may be right by itself, and the whole still make no sense. */
+static int contradictions_check(const struct options *options, struct error *err)
+{
+	if (options->pids.count && options->program)
+		return error_set(err, -EINVAL, "either --pid or a program to launch (%s), not both",
+				 options->program[0]);
+	if (options->pids.count && (options->user || options->directory))
+		return error_set(err, -EINVAL, "%s is for a program to launch, not for --pid",
+				 options->user ? "--user" : "--cwd");
+	if (options->program && !options->program[0][0])
+		return error_set(err, -EINVAL, "the program to launch has an empty name");
+	if (!options->apis)
+		return error_set(err, -EINVAL, "--nocpp leaves nothing of --only to trace");
+	if (formats_share_a_file(options))
+		return error_set(err, -EINVAL, "two reports cannot go to the same file");
+	return 0;
+}
+
+static int options_complete(struct options *options, char *const *rest, struct error *err)
+{
+	options->program = *rest ? rest : NULL;
+	nocpp_apply(options);
+	if (formats_complete(options) || vec_push(&options->omit, NULL))
+		return error_set(err, -ENOMEM, "out of memory");
+	return contradictions_check(options, err);
+}
+
+int options_parse(struct options *ret, char *const *arguments, struct error *err)
+{
+	struct cursor cursor = {.next = arguments, .options = ret, .err = err};
+	int code;
+
+	*ret = (struct options){
+		.apis = API_SET_ALL,
+		.depth = DEPTH_DEFAULT,
+		.top = TOP_DEFAULT,
+		.buffer_bytes = BUFFER_DEFAULT,
+	};
+	code = words_parse(&cursor);
+	if (code)
+		return code;
+	return options_complete(ret, cursor.next, err);
+}
+
+void options_free(struct options *options)
+{
+	vec_free(&options->pids);
+	vec_free(&options->omit);
+	vec_free(&options->formats);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The command line. One table (option_table.c) holds every option: it gives parsing, the help
+ * text, the suggestions for misspelt ones, and the test that the man page is complete.
+ */
+#ifndef MTRACE_APP_OPTIONS_H
+#define MTRACE_APP_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "app/terminal.h"
+#include "base/error.h"
+#include "base/vec.h"
+#include "sink/sink.h"
+#include "source/source.h"
+
+#define DEPTH_DEFAULT  32
+#define TOP_DEFAULT    20
+#define BUFFER_DEFAULT (16u << 20)
+#define BUFFER_MIN     (64u << 10)
+#define BUFFER_MAX     (1u << 30)
+
+/* One report to be written: --format NAME, or --format NAME=FILE. */
+struct format_request {
+	const struct sink *sink;
+	const char *path; /* NULL: where --output says */
+};
+
+/* Strings point into argv, which has to outlive the options. */
+struct options {
+	VEC(pid_t) pids;                    /* no duplicates */
+	VEC(const char *) omit;             /* NULL-terminated by options_parse */
+	VEC(struct format_request) formats; /* at least one; at most one without a path */
+	char *const *program; /* CMD [ARG…], NULL-terminated; NULL if there is none */
+	const char *user;
+	const char *directory;
+
+	uint32_t apis; /* --only; -n takes operator new and delete out of it */
+	bool no_cpp;
+	uint32_t depth;
+	enum stack_mode stack;
+	const char *pairing; /* NULL: the best that works */
+	uint64_t buffer_bytes;
+
+	enum sort_key sort;
+	uint32_t top;
+	bool top_given;
+	bool long_frames;
+	bool debuginfod;
+	const char *output; /* NULL if not given */
+
+	enum color_mode color;
+	bool quiet;
+	unsigned int verbose;
+	bool help;
+	bool version;
+};
+
+enum option_group { GROUP_TARGET, GROUP_RECORD, GROUP_REPORT, GROUP_GENERAL, GROUP_COUNT };
+
+struct option_row {
+	char letter; /* '\0': long form only */
+	enum option_group group;
+	const char *name;
+	const char *argument; /* as help shows it; "a|b|c" is also the list of what is allowed */
+	const char *help;     /* '\n' begins another line */
+	/* argument: NULL if the option takes none. 0 or -errno with the reason in err. */
+	int (*set)(struct options *options, const struct option_row *row, const char *argument,
+		   struct error *err);
+};
+
+/* The i-th option, or NULL behind the last. */
+const struct option_row *option_at(size_t i);
+const struct option_row *option_by_letter(char letter);
+const struct option_row *option_by_name(const char *name, size_t length);
+const char *option_group_name(enum option_group group);
+
+/* "-p, --pid LIST", as help and man page show it. Returns text. */
+#define OPTION_HEADING_SIZE 64
+const char *option_heading(const struct option_row *row, char text[OPTION_HEADING_SIZE]);
+
+/*
+ * Parse `arguments` (NULL-terminated, behind the program's name or command word) into *ret: the
+ * options, and what follows them as ret->program. 0, or -EINVAL with one line that says what is
+ * wrong and what may have been meant, or -ENOMEM. Free with options_free in any case.
+ */
+int options_parse(struct options *ret, char *const *arguments, struct error *err);
+void options_free(struct options *options);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "app/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/naming.h"
+#include "app/output.h"
+
+/* The file of one report, or NULL for standard output or error. */
+static const char *request_file(const struct report *report, const struct format_request *request)
+{
+	const char *path = request->path ? request->path : report->options->output;
+
+	return path && strcmp(path, "-") ? path : NULL;
+}
+
+/* "-" means standard output, also where a launched program makes standard error the default. */
+static int request_fd(const struct report *report, const struct format_request *request)
+{
+	return request->path || report->options->output ? STDOUT_FILENO : report->standard_fd;
+}
+
+/* People read the top of a list, programs want all of it. */
+static uint32_t request_top(const struct report *report, const struct format_request *request)
+{
+	if (report->options->top_given || request->sink == &sink_text)
+		return report->options->top;
+	return 0;
+}
+
+/* How many sites of each process any report will show; 0: all. */
+static uint32_t report_top(const struct report *report)
+{
+	const struct format_request *request;
+	uint32_t most = 1;
+
+	vec_each (request, &report->options->formats) {
+		uint32_t top = request_top(report, request);
+
+		if (!top)
+			return 0;
+		most = top > most ? top : most;
+	}
+	return most;
+}
+
+static int file_check(const struct report *report, const char *pattern, struct error *err)
+{
+	char *path = output_path(pattern, report->pid);
+	int code;
+
+	if (!path)
+		return error_set(err, -ENOMEM, "out of memory");
+	code = output_check(path, err);
+	free(path);
+	return code;
+}
+
+int report_check(const struct report *report, struct error *err)
+{
+	const struct format_request *request;
+
+	vec_each (request, &report->options->formats) {
+		const char *pattern = request_file(report, request);
+		int code = pattern ? file_check(report, pattern, err)
+				   : output_check_fd(request_fd(report, request), err);
+
+		if (code)
+			return code;
+	}
+	return 0;
+}
+
+static int request_open(const struct report *report, const struct format_request *request,
+			struct output *ret_output, struct error *err)
+{
+	const char *pattern = request_file(report, request);
+	char *path;
+	int code;
+
+	if (!pattern)
+		return output_open_fd(ret_output, request_fd(report, request), err);
+	path = output_path(pattern, report->pid);
+	if (!path)
+		return error_set(err, -ENOMEM, "out of memory");
+	code = output_open(ret_output, path, err);
+	free(path);
+	return code;
+}
+
+static struct sink_options request_look(const struct report *report,
+					const struct format_request *request, int fd)
+{
+	const struct options *options = report->options;
+
+	return (struct sink_options){
+		.top = request_top(report, request),
+		.worst_last = isatty(fd),
+		.color = terminal_color(options->color, fd),
+		.utf8 = terminal_utf8(),
+		.long_frames = options->long_frames,
+		.width = terminal_width(fd),
+		.sort = options->sort,
+	};
+}
+
+static int request_write(const struct report *report, const struct format_request *request,
+			 const struct snapshot *snapshot, struct error *err)
+{
+	struct sink_options look;
+	struct output output;
+	int code = request_open(report, request, &output, err);
+
+	if (code)
+		return code;
+	look = request_look(report, request, fileno(output.stream));
+	code = request->sink->write(snapshot, &look, output.stream);
+	if (!code)
+		return output_commit(&output, err);
+	error_set_errno(err, code, "cannot write %s", output.path ? output.path : "the report");
+	output_abandon(&output);
+	return code;
+}
+
+static int snapshot_prepare(const struct report *report, struct snapshot *snapshot)
+{
+	struct naming naming = {
+		.modules = report->modules,
+		.symbolizer = report->symbolizer,
+		.progress = !report->options->quiet && isatty(STDERR_FILENO),
+		.keep_up = report->keep_up,
+		.ctx = report->ctx,
+	};
+
+	for (size_t i = 0; i < snapshot->process_count; i++)
+		snapshot->processes[i].backend = report->backend;
+	snapshot_sort(snapshot, report->options->sort);
+	return naming_apply(&naming, snapshot, report_top(report));
+}
+
+int report_write(const struct report *report, struct snapshot *snapshot, struct error *err)
+{
+	const struct format_request *request;
+	int code = snapshot_prepare(report, snapshot);
+
+	if (code)
+		return error_set_errno(err, code, "cannot make the report");
+	vec_each (request, &report->options->formats) {
+		struct error reason;
+		int failed = request_write(report, request, snapshot, &reason);
+
+		if (failed && !code)
+			code = error_set(err, failed, "%s", reason.text);
+	}
+	return code;
+}

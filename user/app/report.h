@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From the books to the files: snapshot, names, order, one sink for each report asked for. */
+#ifndef MTRACE_APP_REPORT_H
+#define MTRACE_APP_REPORT_H
+
+#include <sys/types.h>
+
+#include "app/options.h"
+#include "base/error.h"
+#include "model/snapshot.h"
+#include "symbol/module.h"
+#include "symbol/symbolizer.h"
+
+/* Where reports go and where their names come from. Borrows everything. */
+struct report {
+	const struct options *options;
+	struct module_table *modules;
+	struct symbolizer *symbolizer;
+	const char *backend; /* name of the source */
+	int standard_fd;     /* where a report goes without --output */
+	pid_t pid;           /* %p in a file name */
+	/* Called again and again while names are looked up, so that no event is lost meanwhile. */
+	void (*keep_up)(void *ctx);
+	void *ctx;
+};
+
+/* Can every file be written? 0 or -errno with words. Needs options and pid only. */
+int report_check(const struct report *report, struct error *err);
+
+/*
+ * Write all reports from the snapshot, which is sorted and given its names. Every one is tried,
+ * whatever becomes of the others. 0, or the first -errno with words.
+ */
+int report_write(const struct report *report, struct snapshot *snapshot, struct error *err);
+
+#endif

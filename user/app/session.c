@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "app/session.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "os/proc.h"
+
+static int session_deliver(void *ctx, const struct event *event)
+{
+	struct session *session = ctx;
+
+	return model_event(session->model, event);
+}
+
+/* A report takes its time; the ring buffer shall not run over meanwhile. */
+static void session_keep_up(void *ctx)
+{
+	session_drain(ctx);
+}
+
+static int books_open(struct session *session, const struct options *options)
+{
+	struct symbolizer_config symbolizer = {.debuginfod = options->debuginfod};
+	struct model_config model = {.apis = options->apis, .wrappers = !options->no_cpp};
+	int code = module_table_new(&session->modules);
+
+	if (!code)
+		code = symbolizer_new(&session->symbolizer, &symbolizer);
+	if (!code)
+		code = model_new(&session->model, &model);
+	return code;
+}
+
+static int source_open(struct session *session, const struct options *options, struct error *err)
+{
+	struct source_config config = {
+		.modules = session->modules,
+		.apis = options->apis,
+		.stack = options->stack,
+		.depth = options->depth,
+		.buffer_bytes = options->buffer_bytes,
+		.omit = options->omit.items,
+		.pairing = options->pairing,
+		.deliver = session_deliver,
+		.ctx = session,
+	};
+
+	return source_bpf()->open(&session->source, &config, err);
+}
+
+void session_init(struct session *session, const struct options *options, int standard_fd,
+		  pid_t first_pid)
+{
+	*session = (struct session){
+		.report =
+			{
+				.options = options,
+				.standard_fd = standard_fd,
+				.pid = first_pid,
+				.keep_up = session_keep_up,
+				.ctx = session,
+			},
+	};
+}
+
+int session_open(struct session *session, struct error *err)
+{
+	const struct options *options = session->report.options;
+	int code = books_open(session, options);
+
+	if (code)
+		return error_set_errno(err, code, "no books");
+	code = source_open(session, options, err);
+	if (code)
+		return code;
+	session->report.modules = session->modules;
+	session->report.symbolizer = session->symbolizer;
+	session->report.backend = session->source->ops->name;
+	return 0;
+}
+
+void session_close(struct session *session)
+{
+	if (session->source)
+		session->source->ops->close(session->source);
+	model_free(session->model);
+	symbolizer_free(session->symbolizer);
+	module_table_free(session->modules);
+	vec_free(&session->pids);
+	*session = (struct session){0};
+}
+
+static int session_remember(struct session *session, pid_t pid, struct error *err)
+{
+	if (vec_push(&session->pids, pid))
+		return error_set(err, -ENOMEM, "out of memory");
+	return 0;
+}
+
+int session_attach(struct session *session, pid_t pid, struct error *err)
+{
+	int code = session_remember(session, pid, err);
+
+	return code ? code : session->source->ops->attach(session->source, pid, err);
+}
+
+int session_attach_launch(struct session *session, pid_t pid, const char *program,
+			  struct error *err)
+{
+	int code = session_remember(session, pid, err);
+
+	if (code)
+		return code;
+	return session->source->ops->attach_launch(session->source, pid, program, environ, err);
+}
+
+int session_fd(const struct session *session)
+{
+	return session->source->ops->fd(session->source);
+}
+
+int session_drain(struct session *session)
+{
+	if (!session->failure)
+		session->failure = session->source->ops->drain(session->source);
+	return session->failure;
+}
+
+uint32_t session_live(const struct session *session)
+{
+	return session->source->ops->live(session->source);
+}
+
+static void losses_book(struct session *session)
+{
+	const pid_t *pid;
+
+	vec_each (pid, &session->pids) {
+		struct snapshot_losses losses = {0};
+
+		session->source->ops->losses(session->source, *pid, &losses);
+		model_set_losses(session->model, (uint32_t)*pid, &losses);
+	}
+}
+
+int session_report(struct session *session, struct error *err)
+{
+	struct snapshot *snapshot;
+	int code;
+
+	losses_book(session);
+	code = model_snapshot(session->model, clock_now_ns(), &snapshot);
+	if (code)
+		return error_set_errno(err, code, "cannot make the report");
+	code = report_write(&session->report, snapshot, err);
+	snapshot_free(snapshot);
+	return code;
+}
+
+void session_detach(struct session *session)
+{
+	session_drain(session);
+	session->source->ops->detach(session->source);
+	session_drain(session);
+}

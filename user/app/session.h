@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A session owns what a trace is made of: the source, the modules and their symbols, the books.
+ * It knows nothing of signals, children and the end of the trace (trace.c).
+ */
+#ifndef MTRACE_APP_SESSION_H
+#define MTRACE_APP_SESSION_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "app/options.h"
+#include "app/report.h"
+#include "base/error.h"
+#include "model/model.h"
+#include "source/source.h"
+
+struct session {
+	struct module_table *modules;
+	struct symbolizer *symbolizer;
+	struct model *model;
+	struct source *source;
+	struct report report;
+	VEC(pid_t) pids; /* attached */
+	int failure;     /* the first error of a drain: the books end there */
+};
+
+/*
+ * Where reports will go: to standard_fd unless a file is named, with first_pid for %p. Cannot fail;
+ * report_check(&session->report, …) then says whether they can be written.
+ */
+void session_init(struct session *session, const struct options *options, int standard_fd,
+		  pid_t first_pid);
+/* Books and source. The options have to outlive it. 0 or -errno with words; close in any case. */
+int session_open(struct session *session, struct error *err);
+void session_close(struct session *session); /* zeroed memory is fine */
+
+int session_attach(struct session *session, pid_t pid, struct error *err);
+/* The held child that will run `program`. */
+int session_attach_launch(struct session *session, pid_t pid, const char *program,
+			  struct error *err);
+
+/* A descriptor to poll; it may also stay silent until drained. */
+int session_fd(const struct session *session);
+/* Book all that has happened. 0, or session->failure. */
+int session_drain(struct session *session);
+/* Processes still traced and alive. */
+uint32_t session_live(const struct session *session);
+
+/* Write the reports, from the books as they are. The trace goes on. 0 or -errno with words. */
+int session_report(struct session *session, struct error *err);
+/* Book what has happened, take the probes out, and book what happened meanwhile. */
+void session_detach(struct session *session);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the terminal behind a descriptor can show. */
+#ifndef MTRACE_APP_TERMINAL_H
+#define MTRACE_APP_TERMINAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum color_mode { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+enum style { STYLE_PLAIN, STYLE_BOLD, STYLE_GOOD, STYLE_BAD, STYLE_CAUTION, STYLE_COUNT };
+
+/* Colour there? AUTO: on a terminal that is not dumb, unless NO_COLOR is set (no-color.org). */
+bool terminal_color(enum color_mode mode, int fd);
+/* Does the locale show UTF-8? Needs setlocale(LC_CTYPE, ""). */
+bool terminal_utf8(void);
+/* Columns, 60 to 160; 80 if fd is not a terminal. */
+uint32_t terminal_width(int fd);
+
+/* The sequences that begin and end a style; "" without colour. */
+const char *style_begin(enum style style, bool color);
+const char *style_end(enum style style, bool color);
+
+#endif

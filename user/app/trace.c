@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "app/trace.h"
+
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "app/command.h"
+#include "base/log.h"
+
+/* The kernel does not wake us for every event: that would cost the traced program time. */
+#define POLL_NS (50 * 1000000ULL)
+
+/* An interim report that fails is told, and the trace goes on. */
+static void on_report(void *ctx, uint32_t what)
+{
+	struct trace *trace = ctx;
+	struct error err;
+
+	(void)what;
+	session_drain(&trace->session);
+	if (session_report(&trace->session, &err))
+		log_error("%s", err.text);
+}
+
+int trace_open(struct trace *trace, const struct options *options, struct error *err)
+{
+	int code;
+
+	trace->options = options;
+	trace->interrupts.fd = -1;
+	code = loop_new(&trace->loop);
+	if (!code)
+		code = interrupts_open(&trace->interrupts);
+	if (!code)
+		code = loop_add_signal(trace->loop, SIGUSR1, on_report, trace, NULL);
+	signal(SIGPIPE, SIG_IGN); /* a report into a closed pipe is an error, not our death */
+	return code ? error_set_errno(err, code, "cannot watch signals") : 0;
+}
+
+void trace_close(struct trace *trace)
+{
+	session_close(&trace->session);
+	loop_free(trace->loop);
+	interrupts_release(&trace->interrupts);
+}
+
+int trace_refuse(struct error *err, const char *what, const struct error *reason)
+{
+	return error_set(err, reason->code, "cannot trace %s: %s", what, reason->text);
+}
+
+int trace_prepare(struct trace *trace, pid_t pid, const char *what, int standard_fd,
+		  struct error *err)
+{
+	struct error reason;
+	int code;
+
+	session_init(&trace->session, trace->options, standard_fd, pid);
+	code = report_check(&trace->session.report, err);
+	if (code)
+		return code;
+	code = session_open(&trace->session, &reason);
+	return code ? trace_refuse(err, what, &reason) : 0;
+}
+
+void trace_stop(struct trace *trace, enum trace_end end)
+{
+	if (trace->end == END_NONE)
+		trace->end = end;
+	loop_stop(trace->loop);
+}
+
+static void on_events(void *ctx, uint32_t what)
+{
+	struct trace *trace = ctx;
+
+	(void)what;
+	if (session_drain(&trace->session))
+		trace_stop(trace, END_FAILURE);
+	else
+		trace->drained(trace);
+}
+
+static void on_interrupt(void *ctx, uint32_t what)
+{
+	struct trace *trace = ctx;
+	struct interrupt interrupt;
+
+	(void)what;
+	while (!interrupts_read(&trace->interrupts, &interrupt)) {
+		trace->end_signal = interrupt.signal;
+		trace->interrupted(trace, &interrupt);
+	}
+}
+
+static int trace_watch(struct trace *trace)
+{
+	struct loop *loop = trace->loop;
+	int code = loop_add_fd(loop, session_fd(&trace->session), EPOLLIN | EPOLLET, on_events,
+			       trace, NULL);
+
+	if (!code)
+		code = loop_add_timer(loop, POLL_NS, POLL_NS, on_events, trace, NULL);
+	if (!code)
+		code = loop_add_fd(loop, trace->interrupts.fd, EPOLLIN, on_interrupt, trace, NULL);
+	return code;
+}
+
+int trace_run(struct trace *trace, struct error *err)
+{
+	int code = trace_watch(trace);
+
+	if (!code)
+		code = loop_run(trace->loop);
+	return code ? error_set_errno(err, code, "the trace failed") : 0;
+}
+
+int trace_finish(struct trace *trace)
+{
+	struct error err;
+	int code;
+
+	interrupts_release(&trace->interrupts);
+	session_detach(&trace->session);
+	if (trace->session.failure)
+		log_error("the trace broke off: %s; the report tells what came before",
+			  strerror(-trace->session.failure));
+	code = session_report(&trace->session, &err);
+	if (code)
+		log_error("%s", err.text);
+	return code ? code : trace->session.failure;
+}

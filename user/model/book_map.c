@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * munmap, mremap and fixed mmap take their range out of the regions when they begin, because the
+ * kernel may hand it to another thread before they return; it stays in all totals until they end.
+ */
+#include "model/book.h"
+
+#include <errno.h>
+
+#define PAGE_SIZE 4096ULL
+
+/* The target's flags, which the architectures that we know share. */
+#define TARGET_MAP_FIXED           0x10
+#define TARGET_MAP_FIXED_NOREPLACE 0x100000
+#define TARGET_MREMAP_FIXED        2
+#define TARGET_MREMAP_DONTUNMAP    4
+
+/* The end of a range rounded up to whole pages; without overflow, whatever the target asked for. */
+static uint64_t range_end(uint64_t start, uint64_t length)
+{
+	uint64_t end;
+
+	if (__builtin_add_overflow(length, PAGE_SIZE - 1, &end))
+		end = UINT64_MAX;
+	end &= ~(PAGE_SIZE - 1);
+	return __builtin_add_overflow(start, end, &end) ? UINT64_MAX : end;
+}
+
+static bool is_of_program(const struct site *site)
+{
+	return site->api != API_MMAP_LIBC;
+}
+
+static void count_mapped(struct process *process, uint32_t index, uint64_t bytes)
+{
+	struct site *site;
+
+	if (index == SITE_NONE)
+		return;
+	site = &process->sites.items[index];
+	site_allocated(site, bytes);
+	if (is_of_program(site)) {
+		process->maps++;
+		process->map_bytes += bytes;
+	}
+}
+
+/* A region_gone. */
+static void count_unmapped(void *ctx, uint32_t index, uint64_t bytes, bool last)
+{
+	struct process *process = ctx;
+	struct site *site;
+
+	if (index == SITE_NONE)
+		return;
+	site = &process->sites.items[index];
+	site_freed(site, bytes, last);
+	if (is_of_program(site)) {
+		process->maps -= last;
+		process->map_bytes -= bytes;
+	}
+}
+
+static int cut(struct process *process, uint64_t start, uint64_t length, uint32_t *pieces)
+{
+	return regions_cut(&process->regions, start, range_end(start, length), pieces);
+}
+
+static int mmap_begin(struct process *process, const uint64_t *args, struct pending *pending)
+{
+	if (!(args[2] & TARGET_MAP_FIXED) || args[2] & TARGET_MAP_FIXED_NOREPLACE)
+		return 0;
+	return cut(process, args[0], args[1], &pending->pieces);
+}
+
+static int munmap_begin(struct process *process, const uint64_t *args, struct pending *pending)
+{
+	int err = cut(process, args[0], args[1], &pending->pieces);
+
+	pending->missed = !pending->pieces;
+	return err;
+}
+
+/* With an old length of 0, mremap maps shared memory a second time. */
+static int mremap_begin(struct process *process, const uint64_t *args, struct pending *pending)
+{
+	int err = 0;
+
+	if (args[1] && !(args[3] & TARGET_MREMAP_DONTUNMAP))
+		err = munmap_begin(process, args, pending);
+	if (!err && args[3] & TARGET_MREMAP_FIXED)
+		err = cut(process, args[4], args[2], &pending->pieces);
+	return err;
+}
+
+typedef int begin_function(struct process *process, const uint64_t *args, struct pending *pending);
+
+static begin_function *const begin_functions[API_COUNT] = {
+	[API_MMAP] = mmap_begin,
+	[API_MUNMAP] = munmap_begin,
+	[API_MREMAP] = mremap_begin,
+};
+
+static int map_undo(struct process *process, const struct pending *pending)
+{
+	return regions_restore(&process->regions, pending->pieces, count_unmapped, process);
+}
+
+static int map_begin(struct process *process, const struct event *event, struct pending *pending)
+{
+	begin_function *begin = begin_functions[event->api];
+	int err = begin ? begin(process, event->call.args, pending) : 0;
+
+	if (err)
+		(void)map_undo(process, pending);
+	return err;
+}
+
+static int count_failed(struct process *process, const struct event *event)
+{
+	uint32_t site;
+	int err;
+
+	if (!api_allocates(event->api) || !event->call.size)
+		return 0;
+	err = process_site(process, event, &site);
+	if (!err && site != SITE_NONE)
+		process->sites.items[site].failed_allocations++;
+	return err;
+}
+
+/* Book a new region; what lay there is replaced. */
+static int book_mapped(struct process *process, const struct event *event)
+{
+	uint64_t start = event->call.address;
+	uint64_t end = range_end(start, event->call.size);
+	uint32_t replaced = PIECE_NONE, site;
+
+	if (start >= end)
+		return 0;
+	if (process_site(process, event, &site) ||
+	    regions_cut(&process->regions, start, end, &replaced))
+		return -ENOMEM;
+	regions_release(&process->regions, replaced, count_unmapped, process);
+	if (regions_add(&process->regions, start, end, site, process_time(process, event->time_ns)))
+		return -ENOMEM;
+	count_mapped(process, site, end - start);
+	return 0;
+}
+
+static int map_end(struct process *process, const struct event *event,
+		   const struct pending *pending)
+{
+	if (event->flags & EVENT_FLAG_FAILED) {
+		int err = pending ? map_undo(process, pending) : 0;
+
+		return err ? err : count_failed(process, event);
+	}
+	if (pending) {
+		regions_release(&process->regions, pending->pieces, count_unmapped, process);
+		process->internal_munmaps += pending->missed;
+	}
+	return api_allocates(event->api) ? book_mapped(process, event) : 0;
+}
+
+const struct book book_map = {.begin = map_begin, .end = map_end, .undo = map_undo};

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "model/capture.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* 0 or -ENOMEM; no text stays NULL. */
+static int capture_text(struct snapshot *snapshot, const char *text, const char **ret_text)
+{
+	*ret_text = snapshot_string(snapshot, text);
+	return text && !*ret_text ? -ENOMEM : 0;
+}
+
+static int capture_command(struct snapshot *snapshot, const struct process *process,
+			   struct snapshot_process *section)
+{
+	size_t count = process->command.count;
+
+	section->command = snapshot_alloc(snapshot, (count + 1) * sizeof(*section->command));
+	if (!section->command)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		if (capture_text(snapshot, process->command.items[i], &section->command[i]))
+			return -ENOMEM;
+	return 0;
+}
+
+static int capture_identity(struct snapshot *snapshot, const struct process *process,
+			    uint64_t now_ns, struct snapshot_process *section)
+{
+	section->pid = process->pid;
+	section->ppid = process->ppid;
+	section->start_time_ns = process->start_time_ns;
+	section->image = process->image;
+	section->launched = process->launched;
+	section->exited = process->exited;
+	section->replaced = process->replaced;
+	section->exit_code = process->exit_code;
+	section->traced_since_ns = process->since_ns;
+	section->traced_until_ns = process->closed ? process->until_ns : now_ns;
+	if (capture_text(snapshot, process->comm, &section->comm) ||
+	    capture_text(snapshot, process->exe, &section->exe) ||
+	    capture_text(snapshot, process->arch, &section->arch))
+		return -ENOMEM;
+	return capture_command(snapshot, process, section);
+}
+
+static void capture_totals(const struct process *process, struct snapshot_process *section)
+{
+	section->totals.allocations = process->totals.allocations;
+	section->totals.frees = process->totals.frees;
+	section->totals.bytes_allocated = process->totals.bytes_allocated;
+	section->totals.bytes_freed = process->totals.bytes_freed;
+	section->totals.peak_live_bytes = process->totals.peak_live_bytes;
+	section->totals.failed_allocations = process->totals.failed_allocations;
+	section->live.blocks = process->live_blocks;
+	section->live.bytes = process->live_bytes;
+	section->mappings.maps = process->maps;
+	section->mappings.bytes = process->map_bytes;
+	section->internal.frees = process->internal_frees;
+	section->internal.munmaps = process->internal_munmaps;
+}
+
+static void capture_losses(const struct process *process, struct snapshot_losses *losses)
+{
+	const struct snapshot_losses *found = &process->found, *told = &process->told;
+
+	losses->events = told->events;
+	losses->stacks = told->stacks + process->stacks.lost;
+	losses->truncated_stacks = told->truncated_stacks + process->stacks.truncated;
+	losses->unmatched_frees = told->unmatched_frees + found->unmatched_frees;
+	losses->missed_returns = told->missed_returns + found->missed_returns;
+	losses->unprobed_sites = told->unprobed_sites;
+	losses->gap_ns = told->gap_ns;
+	losses->collisions = told->collisions + found->collisions;
+}
+
+static void capture_frame(const struct mapping_index *index, const struct stack *stack,
+			  uint64_t address, struct snapshot_frame *frame)
+{
+	const struct mapping *mapping = mapping_index_find(index, address, stack->clock);
+
+	frame->address = address;
+	frame->module_id = mapping ? mapping->module : MODULE_NONE;
+	if (frame->module_id != MODULE_NONE)
+		frame->offset = address - mapping->start + mapping->offset;
+}
+
+static int capture_stack(struct snapshot *snapshot, const struct process *process,
+			 const struct mapping_index *index, const struct stack *stack,
+			 struct snapshot_stack *copy)
+{
+	const uint64_t *frames = process->stacks.frames.items + stack->first;
+
+	copy->frames = snapshot_alloc(snapshot, stack->count * sizeof(*copy->frames));
+	if (!copy->frames)
+		return -ENOMEM;
+	copy->frame_count = stack->count;
+	copy->truncated = stack->truncated;
+	for (uint32_t i = 0; i < stack->count; i++)
+		capture_frame(index, stack, frames[i], &copy->frames[i]);
+	copy->frames[0].wrapper = stack->wrapper != API_NONE;
+	return 0;
+}
+
+static bool site_is_used(const struct site *site)
+{
+	return site->allocations || site->failed_allocations;
+}
+
+static void capture_site(const struct site *site, uint64_t oldest_ns, struct snapshot_site *copy)
+{
+	copy->api = (enum api)site->api;
+	copy->allocations = site->allocations;
+	copy->frees = site->frees;
+	copy->bytes_allocated = site->bytes_allocated;
+	copy->live_blocks = site->live_blocks;
+	copy->live_bytes = site->live_bytes;
+	copy->peak_live_bytes = site->peak_live_bytes;
+	copy->failed_allocations = site->failed_allocations;
+	copy->first_seen_ns = site->first_seen_ns;
+	copy->oldest_ns = oldest_ns;
+}
+
+/* What one capture of a process's sites and stacks needs at hand. */
+struct capture {
+	struct snapshot *snapshot;
+	const struct process *process;
+	struct snapshot_process *section;
+	struct mapping_index index;
+	uint64_t *oldest_ns; /* by site */
+	uint32_t *copies;    /* by stack: its index in the section + 1, or 0 */
+};
+
+/* The index of a stack's copy in the section, made when the first site asks for it. */
+static int capture_stack_once(struct capture *capture, uint32_t stack, uint32_t *ret_copy)
+{
+	struct snapshot_process *section = capture->section;
+
+	if (!capture->copies[stack]) {
+		struct snapshot_stack *copy = &section->stacks[section->stack_count];
+
+		if (capture_stack(capture->snapshot, capture->process, &capture->index,
+				  &capture->process->stacks.items.items[stack], copy))
+			return -ENOMEM;
+		copy->id = (uint32_t)section->stack_count++;
+		capture->copies[stack] = copy->id + 1;
+	}
+	*ret_copy = capture->copies[stack] - 1;
+	return 0;
+}
+
+static int capture_sites(struct capture *capture)
+{
+	struct snapshot_process *section = capture->section;
+	size_t count = capture->process->sites.count;
+
+	section->sites = snapshot_alloc(capture->snapshot, count * sizeof(*section->sites));
+	section->stacks = snapshot_alloc(capture->snapshot, count * sizeof(*section->stacks));
+	if (!section->sites || !section->stacks)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		const struct site *site = &capture->process->sites.items[i];
+		struct snapshot_site *copy = &section->sites[section->site_count];
+
+		if (!site_is_used(site))
+			continue;
+		if (capture_stack_once(capture, site->stack, &copy->stack))
+			return -ENOMEM;
+		capture_site(site, capture->oldest_ns[i], copy);
+		copy->id = (uint32_t)section->site_count++;
+	}
+	return 0;
+}
+
+int capture_process(struct snapshot *snapshot, const struct process *process, uint64_t now_ns,
+		    struct snapshot_process *section)
+{
+	struct capture capture = {.snapshot = snapshot, .process = process, .section = section};
+	int err = capture_identity(snapshot, process, now_ns, section);
+
+	if (err)
+		return err;
+	capture_totals(process, section);
+	capture_losses(process, &section->losses);
+	capture.copies = calloc(process->stacks.items.count + 1, sizeof(*capture.copies));
+	err = capture.copies ? mapping_index_new(&capture.index, &process->mappings) : -ENOMEM;
+	if (!err)
+		err = process_oldest(process, &capture.oldest_ns);
+	if (!err)
+		err = capture_sites(&capture);
+	mapping_index_free(&capture.index);
+	free(capture.oldest_ns);
+	free(capture.copies);
+	return err;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From a process's books to its section of a snapshot. */
+#ifndef MTRACE_MODEL_CAPTURE_H
+#define MTRACE_MODEL_CAPTURE_H
+
+#include "model/process.h"
+#include "model/snapshot.h"
+
+/* Fill in a zeroed section. 0 or -ENOMEM. */
+int capture_process(struct snapshot *snapshot, const struct process *process, uint64_t now_ns,
+		    struct snapshot_process *section);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Calls that have begun and not ended, a pile for each thread: a signal handler may interrupt mmap
+ * and call realloc. A thread has one pending call per api at most.
+ */
+#ifndef MTRACE_MODEL_PENDING_H
+#define MTRACE_MODEL_PENDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map64.h"
+#include "base/vec.h"
+#include "model/heap.h"
+#include "model/region.h"
+
+struct pending {
+	uint32_t tid;
+	uint32_t below; /* the one that this one interrupted, or MAP64_NONE */
+	uint8_t api;    /* enum api */
+	bool missed;    /* names memory that is not booked */
+	uint64_t caller;
+	struct block block; /* the old block, taken out of the heap; address 0: none */
+	uint32_t pieces;    /* what was taken out of the regions */
+};
+
+/* Zeroed memory is an empty set. */
+struct pendings {
+	VEC(struct pending) items; /* in no order; those without api are spare */
+	uint32_t spare;            /* index + 1 of the first spare one, chained by below */
+	struct map64 newest;       /* by thread */
+};
+
+int pendings_push(struct pendings *pendings, const struct pending *pending); /* 0 or -ENOMEM */
+/* Take the thread's newest call off its pile; false if there is none. */
+bool pendings_pop(struct pendings *pendings, uint32_t tid, struct pending *ret_pending);
+/* Does the thread have a pending call of this api? */
+bool pendings_has(const struct pendings *pendings, uint32_t tid, uint8_t api);
+void pendings_free(struct pendings *pendings);
+
+#endif

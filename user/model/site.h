@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A site: the totals of one api called from one stack. */
+#ifndef MTRACE_MODEL_SITE_H
+#define MTRACE_MODEL_SITE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/api.h"
+
+/*
+ * No site: the api is not in the set that is booked. Its blocks and regions are remembered all the
+ * same, so that their frees are known to be frees.
+ */
+#define SITE_NONE UINT32_MAX
+
+struct site {
+	uint8_t api;    /* enum api, as booked */
+	uint32_t stack; /* index in the process's stacks */
+	uint32_t next;  /* the next site of this stack, or SITE_NONE */
+	uint64_t allocations;
+	uint64_t frees;
+	uint64_t bytes_allocated;
+	uint64_t live_blocks;
+	uint64_t live_bytes;
+	uint64_t peak_live_bytes;
+	uint64_t failed_allocations;
+	uint64_t first_seen_ns;
+};
+
+static inline void site_allocated(struct site *site, uint64_t bytes)
+{
+	site->allocations++;
+	site->bytes_allocated += bytes;
+	site->live_blocks++;
+	site->live_bytes += bytes;
+	if (site->live_bytes > site->peak_live_bytes)
+		site->peak_live_bytes = site->live_bytes;
+}
+
+/* Some bytes are gone; `last` if they were the block's last (for a malloc'd block they are). */
+static inline void site_freed(struct site *site, uint64_t bytes, bool last)
+{
+	site->live_bytes -= bytes;
+	site->live_blocks -= last;
+	site->frees += last;
+}
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "os/proc.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "os/procfs.h"
+
+#define PF_KTHREAD    0x00200000 /* include/linux/sched.h; stable, ps(1) relies on it too */
+#define NS_PER_SECOND 1000000000ULL
+
+/* Whole seconds apart from the rest, lest the product overflow after some years of uptime. */
+static uint64_t ns_of_ticks(uint64_t ticks)
+{
+	uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
+
+	return ticks / hz * NS_PER_SECOND + ticks % hz * NS_PER_SECOND / hz;
+}
+
+/*
+ * "pid (comm) state ppid …": comm may hold spaces, parentheses and newlines, but all that follows
+ * it is numbers, so that it ends at the last parenthesis. Fields as proc(5) numbers them:
+ * 3 state, 4 ppid, 9 flags, 22 starttime.
+ */
+static int stat_parse(const char *text, struct proc_info *info)
+{
+	const char *open = strchr(text, '(');
+	const char *close = strrchr(text, ')');
+	uint64_t ticks;
+	unsigned int flags;
+	size_t length;
+	int ppid;
+
+	if (!open || !close || close < open)
+		return -EINVAL;
+	if (sscanf(close + 1,
+		   " %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
+		   "%" SCNu64,
+		   &info->state, &ppid, &flags, &ticks) != 4)
+		return -EINVAL;
+	length = (size_t)(close - open - 1);
+	if (length >= sizeof(info->comm))
+		length = sizeof(info->comm) - 1;
+	memcpy(info->comm, open + 1, length);
+	info->comm[length] = '\0';
+	info->ppid = ppid;
+	info->kernel_thread = flags & PF_KTHREAD;
+	info->start_time_ns = ns_of_ticks(ticks);
+	return 0;
+}
+
+static int info_read_stat(struct proc_info *info)
+{
+	char *text;
+	size_t size;
+	int err = procfs_read(info->pid, "stat", &text, &size);
+
+	if (err)
+		return err;
+	err = stat_parse(text, info);
+	free(text);
+	return err;
+}
+
+/* The number behind "\nName:"; the name's own line, as comm's newlines are escaped in this file. */
+static bool status_number(const char *text, const char *name, long *ret_number)
+{
+	const char *found = strstr(text, name);
+
+	return found && sscanf(found + strlen(name), "%ld", ret_number) == 1;
+}
+
+static int info_read_status(struct proc_info *info)
+{
+	long tgid, seccomp;
+	char *text;
+	size_t size;
+	int err = procfs_read(info->pid, "status", &text, &size);
+
+	if (err)
+		return err;
+	if (status_number(text, "\nTgid:", &tgid))
+		info->tgid = (pid_t)tgid;
+	else
+		err = -EINVAL;
+	/* Kernels without seccomp have no such line. */
+	info->seccomp = status_number(text, "\nSeccomp:", &seccomp) && seccomp > 0;
+	free(text);
+	return err;
+}
+
+static int info_read_exe(struct proc_info *info)
+{
+	int err = procfs_read_link(info->pid, "exe", &info->exe);
+
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	procfs_cut_deleted(info->exe);
+	return 0;
+}
+
+/* The strings of "a\0b\0c", the last one's NUL being optional, as a vector in one allocation. */
+static char **command_split(const char *text, size_t size)
+{
+	size_t count = 0;
+	char **command;
+	char *copy;
+
+	for (size_t at = 0; at < size; at += strlen(text + at) + 1)
+		count++;
+	command = malloc((count + 1) * sizeof(*command) + size + 1);
+	if (!command)
+		return NULL;
+	copy = (char *)(command + count + 1);
+	memcpy(copy, text, size);
+	copy[size] = '\0';
+	for (size_t i = 0; i < count; i++) {
+		command[i] = copy;
+		copy += strlen(copy) + 1;
+	}
+	command[count] = NULL;
+	return command;
+}
+
+/* A zombie and a program that wiped its arguments have no command line: comm stands in for it. */
+static int info_read_command(struct proc_info *info)
+{
+	char *text;
+	size_t size;
+	int err = procfs_read(info->pid, "cmdline", &text, &size);
+
+	if (err)
+		return err;
+	if (!size && !info->kernel_thread)
+		info->command = command_split(info->comm, strlen(info->comm) + 1);
+	else
+		info->command = command_split(text, size);
+	free(text);
+	return info->command ? 0 : -ENOMEM;
+}
+
+int proc_info_read(pid_t pid, struct proc_info *ret_info)
+{
+	static int (*const parts[])(struct proc_info *) = {info_read_stat, info_read_status,
+							   info_read_exe, info_read_command};
+	struct proc_info info = {.pid = pid};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		int err = parts[i](&info);
+
+		if (err) {
+			proc_info_free(&info);
+			return err;
+		}
+	}
+	*ret_info = info;
+	return 0;
+}
+
+void proc_info_free(struct proc_info *info)
+{
+	if (!info)
+		return;
+	free(info->exe);
+	free(info->command);
+	*info = (struct proc_info){0};
+}
+
+static ssize_t memory_read_file(pid_t pid, uint64_t address, void *buffer, size_t size)
+{
+	int fd = procfs_open(pid, "mem");
+	ssize_t got;
+
+	if (fd < 0)
+		return fd;
+	got = pread(fd, buffer, size, (off_t)address);
+	if (got < 0)
+		got = -errno;
+	close(fd);
+	return got;
+}
+
+ssize_t proc_memory_read(pid_t pid, uint64_t address, void *buffer, size_t size)
+{
+	struct iovec local = {.iov_base = buffer, .iov_len = size};
+	struct iovec remote = {.iov_base = (void *)(uintptr_t)address, .iov_len = size};
+	ssize_t got;
+
+	/* An address that our own pointers cannot hold: a 64-bit target of a 32-bit tracer. */
+	if ((uintptr_t)address != address)
+		return memory_read_file(pid, address, buffer, size);
+	got = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+	if (got >= 0)
+		return got;
+	return errno == ENOSYS ? memory_read_file(pid, address, buffer, size) : -errno;
+}
+
+uint64_t clock_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}

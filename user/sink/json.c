@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The report for programs: docs/report.schema.json describes it. Scripts depend on it, so keys are
+ * only ever added. It is written as it goes, one site and one stack at a time.
+ *
+ * Strings are bytes that other programs chose; where they are not UTF-8, each bad byte is U+FFFD.
+ */
+#include "sink/sink.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "sink/amount.h"
+#include "sink/json_writer.h"
+
+#define REPORT_SCHEMA "mtrace-bpf.report/1"
+
+/* A counter in a struct of the snapshot; NO_COUNTER for what is not looked at: 0. */
+struct field {
+	const char *key;
+	size_t offset;
+};
+
+#define NO_COUNTER   SIZE_MAX
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define OF_PROCESS(member) offsetof(struct snapshot_process, member)
+#define OF_SITE(member)    offsetof(struct snapshot_site, member)
+
+static const struct field totals_fields[] = {
+	{"allocations", OF_PROCESS(totals.allocations)},
+	{"frees", OF_PROCESS(totals.frees)},
+	{"bytes_allocated", OF_PROCESS(totals.bytes_allocated)},
+	{"bytes_freed", OF_PROCESS(totals.bytes_freed)},
+	{"peak_live_bytes", OF_PROCESS(totals.peak_live_bytes)},
+	{"failed_allocations", OF_PROCESS(totals.failed_allocations)},
+};
+static const struct field live_fields[] = {
+	{"blocks", OF_PROCESS(live.blocks)},
+	{"bytes", OF_PROCESS(live.bytes)},
+};
+static const struct field mappings_fields[] = {
+	{"maps", OF_PROCESS(mappings.maps)},
+	{"bytes", OF_PROCESS(mappings.bytes)},
+};
+static const struct field losses_fields[] = {
+	{"events", OF_PROCESS(losses.events)},
+	{"stacks", OF_PROCESS(losses.stacks)},
+	{"truncated_stacks", OF_PROCESS(losses.truncated_stacks)},
+	{"unmatched_frees", OF_PROCESS(losses.unmatched_frees)},
+	{"missed_returns", OF_PROCESS(losses.missed_returns)},
+	{"unprobed_sites", OF_PROCESS(losses.unprobed_sites)},
+	{"gap_ns", OF_PROCESS(losses.gap_ns)},
+	{"collisions", OF_PROCESS(losses.collisions)},
+};
+static const struct field internal_fields[] = {
+	{"frees", OF_PROCESS(internal.frees)},
+	{"munmaps", OF_PROCESS(internal.munmaps)},
+};
+
+struct group {
+	const char *key;
+	const struct field *fields;
+	size_t count;
+};
+
+static const struct group process_groups[] = {
+	{"totals", totals_fields, COUNT(totals_fields)},
+	{"live", live_fields, COUNT(live_fields)},
+	{"mappings", mappings_fields, COUNT(mappings_fields)},
+	{"losses", losses_fields, COUNT(losses_fields)},
+	{"internal", internal_fields, COUNT(internal_fields)},
+};
+
+static const struct field site_fields[] = {
+	{"allocations", OF_SITE(allocations)},
+	{"frees", OF_SITE(frees)},
+	{"bytes_allocated", OF_SITE(bytes_allocated)},
+	{"live_blocks", OF_SITE(live_blocks)},
+	{"live_bytes", OF_SITE(live_bytes)},
+	{"peak_live_bytes", OF_SITE(peak_live_bytes)},
+	{"definite_blocks", NO_COUNTER},
+	{"definite_bytes", NO_COUNTER},
+	{"indirect_bytes", NO_COUNTER},
+	{"possible_bytes", NO_COUNTER},
+	{"failed_allocations", OF_SITE(failed_allocations)},
+	{"mismatched", NO_COUNTER},
+	{"bad_frees", NO_COUNTER},
+	{"first_seen_ns", OF_SITE(first_seen_ns)},
+	{"oldest_ns", OF_SITE(oldest_ns)},
+};
+
+static const char *const leak_classes[] = {"definite", "indirect", "possible", "reachable",
+					   "unknown"};
+
+static void write_fields(struct json_writer *writer, const struct field *fields, size_t count,
+			 const void *base)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct field *field = &fields[i];
+		uint64_t value = 0;
+
+		if (field->offset != NO_COUNTER)
+			value = *(const uint64_t *)((const char *)base + field->offset);
+		json_put_number(writer, field->key, value);
+	}
+}
+
+static void write_groups(struct json_writer *writer, const struct snapshot_process *process)
+{
+	for (size_t i = 0; i < COUNT(process_groups); i++) {
+		json_open_object(writer, process_groups[i].key, JSON_INLINE);
+		write_fields(writer, process_groups[i].fields, process_groups[i].count, process);
+		json_close(writer);
+	}
+}
+
+/* No scan was made: the classes are there, empty, so that readers need not ask. */
+static void write_scan(struct json_writer *writer)
+{
+	json_open_object(writer, "scan", JSON_LINES);
+	json_put_bool(writer, "done", false);
+	json_put_literal(writer, "pause_ms", "0.0");
+	json_put_number(writer, "bytes_scanned", 0);
+	json_put_number(writer, "bytes_unreadable", 0);
+	for (size_t i = 0; i < COUNT(leak_classes); i++) {
+		json_open_object(writer, leak_classes[i], JSON_INLINE);
+		json_put_number(writer, "blocks", 0);
+		json_put_number(writer, "bytes", 0);
+		json_close(writer);
+	}
+	json_close(writer);
+}
+
+static void write_command(struct json_writer *writer, const char *const *command)
+{
+	json_open_array(writer, "command", JSON_INLINE);
+	for (; command && *command; command++)
+		json_put_string(writer, NULL, *command);
+	json_close(writer);
+}
+
+static void write_number_or_null(struct json_writer *writer, const char *key, bool known,
+				 uint64_t value)
+{
+	if (known)
+		json_put_number(writer, key, value);
+	else
+		json_put_literal(writer, key, "null");
+}
+
+/* exit_code is what a shell would say: 128 + signal for a process that was killed. */
+static void write_fate(struct json_writer *writer, const struct snapshot_process *process)
+{
+	int status = (int)process->exit_code;
+	bool killed = process->exited && WIFSIGNALED(status);
+	int code = killed ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+
+	json_put_bool(writer, "exited", process->exited);
+	write_number_or_null(writer, "exit_code", process->exited, (uint64_t)code);
+	write_number_or_null(writer, "exit_signal", killed,
+			     killed ? (uint64_t)WTERMSIG(status) : 0);
+	json_put_bool(writer, "replaced", process->replaced);
+	json_put_bool(writer, "launched", process->launched);
+}
+
+static void write_identity(struct json_writer *writer, const struct snapshot_process *process)
+{
+	json_put_number(writer, "pid", process->pid);
+	json_put_number(writer, "start_time_ns", process->start_time_ns);
+	json_put_number(writer, "image", process->image);
+	json_put_number(writer, "ppid", process->ppid);
+	json_put_string(writer, "comm", process->comm);
+	json_put_string(writer, "exe", process->exe);
+	write_command(writer, (const char *const *)process->command);
+	json_put_string(writer, "backend", process->backend);
+	json_put_string(writer, "arch", process->arch);
+	write_fate(writer, process);
+	json_put_number(writer, "traced_ns",
+			amount_between(process->traced_since_ns, process->traced_until_ns));
+}
+
+static void write_site(struct json_writer *writer, const struct snapshot_site *site)
+{
+	json_open_object(writer, NULL, JSON_INLINE);
+	json_put_number(writer, "id", site->id);
+	json_put_string(writer, "api", api_name(site->api));
+	write_fields(writer, site_fields, COUNT(site_fields), site);
+	json_put_number(writer, "stack", site->stack);
+	json_close(writer);
+}
+
+static void write_frame(struct json_writer *writer, const struct snapshot_frame *frame)
+{
+	json_open_object(writer, NULL, JSON_INLINE);
+	json_put_address(writer, "address", frame->address);
+	json_put_string(writer, "module", frame->module);
+	json_put_string(writer, "build_id", frame->build_id);
+	json_put_address(writer, "offset", frame->offset);
+	json_put_string(writer, "function", frame->function);
+	json_put_string(writer, "file", frame->file);
+	json_put_number(writer, "line", frame->line);
+	json_put_bool(writer, "inlined", frame->inlined);
+	json_close(writer);
+}
+
+static void write_stack(struct json_writer *writer, const struct snapshot_stack *stack)
+{
+	json_open_object(writer, NULL, JSON_INLINE);
+	json_put_number(writer, "id", stack->id);
+	json_open_array(writer, "frames", JSON_LINES);
+	for (uint32_t i = 0; i < stack->frame_count; i++)
+		write_frame(writer, &stack->frames[i]);
+	json_close(writer);
+	json_put_bool(writer, "truncated", stack->truncated);
+	json_close(writer);
+}
+
+/* The sites that --top leaves in the report. */
+static size_t site_limit(const struct snapshot_process *process, uint32_t top)
+{
+	return top && top < process->site_count ? top : process->site_count;
+}
+
+/* Only stacks that a written site names: an array of flags, NULL if out of memory. */
+static bool *stacks_named(const struct snapshot_process *process, size_t sites)
+{
+	bool *named = calloc(process->stack_count + 1, sizeof(*named));
+
+	for (size_t i = 0; named && i < sites; i++)
+		if (process->sites[i].stack < process->stack_count)
+			named[process->sites[i].stack] = true;
+	return named;
+}
+
+static void write_sites(struct json_writer *writer, const struct snapshot_process *process,
+			size_t sites)
+{
+	json_open_array(writer, "sites", JSON_LINES);
+	for (size_t i = 0; i < sites && !writer->out.err; i++)
+		write_site(writer, &process->sites[i]);
+	json_close(writer);
+}
+
+static void write_stacks(struct json_writer *writer, const struct snapshot_process *process,
+			 size_t sites)
+{
+	bool *named = stacks_named(process, sites);
+
+	if (!named)
+		out_fail(&writer->out, -ENOMEM);
+	json_open_array(writer, "stacks", JSON_LINES);
+	for (size_t i = 0; i < process->stack_count && !writer->out.err; i++)
+		if (named[i])
+			write_stack(writer, &process->stacks[i]);
+	json_close(writer);
+	free(named);
+}
+
+static void write_process(struct json_writer *writer, const struct snapshot_process *process,
+			  const struct sink_options *options)
+{
+	size_t sites = site_limit(process, options->top);
+
+	json_open_object(writer, NULL, JSON_LINES);
+	write_identity(writer, process);
+	write_groups(writer, process);
+	write_scan(writer);
+	json_open_array(writer, "errors", JSON_INLINE);
+	json_close(writer);
+	write_sites(writer, process, sites);
+	write_stacks(writer, process, sites);
+	json_close(writer);
+}
+
+static void write_time(struct json_writer *writer, const struct snapshot *snapshot)
+{
+	time_t seconds = (time_t)snapshot->taken_at;
+	struct tm utc = {.tm_mday = 1, .tm_year = 70};
+	char date[64];
+	char text[80];
+
+	gmtime_r(&seconds, &utc);
+	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &utc);
+	snprintf(text, sizeof(text), "%s.%03uZ", date, snapshot->taken_at_ms % 1000);
+	json_put_string(writer, "taken_at", text);
+}
+
+static int json_write(const struct snapshot *snapshot, const struct sink_options *options,
+		      FILE *out)
+{
+	struct json_writer writer = {.out = {.file = out}};
+
+	json_open_object(&writer, NULL, JSON_LINES);
+	json_put_string(&writer, "schema", REPORT_SCHEMA);
+	json_put_string(&writer, "version", snapshot->version);
+	write_time(&writer, snapshot);
+	json_open_array(&writer, "processes", JSON_LINES);
+	for (size_t i = 0; i < snapshot->process_count; i++)
+		write_process(&writer, &snapshot->processes[i], options);
+	json_close(&writer);
+	json_close(&writer);
+	out_text(&writer.out, "\n");
+	return out_finish(&writer.out);
+}
+
+const struct sink sink_json = {.name = "json", .write = json_write};

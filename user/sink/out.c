@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sink/out.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int last_error(void)
+{
+	return errno ? -errno : -EIO;
+}
+
+void out_fail(struct out *out, int err)
+{
+	if (!out->err)
+		out->err = err;
+}
+
+void out_bytes(struct out *out, const char *bytes, size_t count)
+{
+	if (out->err)
+		return;
+	errno = 0;
+	if (fwrite(bytes, 1, count, out->file) != count)
+		out_fail(out, last_error());
+}
+
+void out_text(struct out *out, const char *text)
+{
+	out_bytes(out, text, strlen(text));
+}
+
+void out_repeat(struct out *out, const char *text, size_t times)
+{
+	while (times--)
+		out_text(out, text);
+}
+
+int out_finish(struct out *out)
+{
+	errno = 0;
+	if (!out->err && fflush(out->file))
+		out_fail(out, last_error());
+	return out->err;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sink/text.h"
+
+#include <stdio.h>
+
+#include "base/units.h"
+#include "sink/amount.h"
+
+#define SENTENCE_SIZE 256
+
+struct loss_row {
+	size_t offset; /* in struct snapshot_losses */
+	const char *one;
+	const char *many; /* with %s for the number */
+};
+
+#define LOSS(field) offsetof(struct snapshot_losses, field)
+
+/* Losses that are a plain count. */
+static const struct loss_row loss_rows[] = {
+	{LOSS(events), "1 event was lost: the ring buffer was full; use a larger --buffer",
+	 "%s events were lost: the ring buffer was full; use a larger --buffer"},
+	{LOSS(stacks), "1 call has no stack: it could not be read or stored",
+	 "%s calls have no stack: it could not be read or stored"},
+	{LOSS(missed_returns),
+	 "1 call was not booked: its return was not seen, so its result is unknown",
+	 "%s calls were not booked: their returns were not seen, so their results are unknown"},
+	{LOSS(unprobed_sites), "1 allocation function could not be probed: its calls are missing",
+	 "%s allocation functions could not be probed: their calls are missing"},
+	{LOSS(collisions),
+	 "1 block was booked as freed when its address was handed out again: its free was not seen",
+	 "%s blocks were booked as freed when their addresses were handed out again: their frees "
+	 "were not seen"},
+};
+
+static void loss_write(struct page *page, const char *sentence)
+{
+	page_to(page, TEXT_INDENT);
+	page_text(page, STYLE_WARNING, "! ");
+	page_sentence(page, STYLE_WARNING, TEXT_INDENT + 2, sentence);
+}
+
+static bool loss_write_row(struct page *page, const struct loss_row *row,
+			   const struct snapshot_losses *losses)
+{
+	uint64_t count = *(const uint64_t *)((const char *)losses + row->offset);
+	char number[UNITS_TEXT_SIZE];
+	char sentence[SENTENCE_SIZE];
+
+	if (!count)
+		return false;
+	snprintf(sentence, sizeof(sentence), count == 1 ? row->one : row->many,
+		 count_format(count, number));
+	loss_write(page, sentence);
+	return true;
+}
+
+/* The share only where the books hold every stack that was counted. */
+static bool loss_write_truncated(struct page *page, const struct snapshot_process *process)
+{
+	uint64_t cut = process->losses.truncated_stacks;
+	char number[UNITS_TEXT_SIZE], share[AMOUNT_SIZE], all[AMOUNT_SIZE];
+	char sentence[SENTENCE_SIZE];
+
+	if (!cut)
+		return false;
+	if (cut <= process->stack_count)
+		snprintf(sentence, sizeof(sentence),
+			 "%s of %s (%s) %s cut short; use a larger --depth",
+			 count_format(cut, number), amount_of(process->stack_count, "stack", all),
+			 amount_share(cut, process->stack_count, share), cut == 1 ? "is" : "are");
+	else
+		snprintf(sentence, sizeof(sentence), "%s %s cut short; use a larger --depth",
+			 amount_of(cut, "stack", all), cut == 1 ? "is" : "are");
+	loss_write(page, sentence);
+	return true;
+}
+
+static bool loss_write_gap(struct page *page, const struct snapshot_process *process, bool utf8)
+{
+	char duration[AMOUNT_SIZE];
+	char sentence[SENTENCE_SIZE];
+
+	if (!process->losses.gap_ns)
+		return false;
+	snprintf(sentence, sizeof(sentence),
+		 "for %s it ran untraced: calls of that time are missing",
+		 amount_duration(process->losses.gap_ns, utf8, duration));
+	loss_write(page, sentence);
+	return true;
+}
+
+/* Of a process that was attached to, frees of older blocks are no loss: they are to be expected. */
+static bool loss_write_unmatched(struct page *page, const struct snapshot_process *process)
+{
+	uint64_t frees = process->losses.unmatched_frees;
+	char amount[AMOUNT_SIZE];
+	char sentence[SENTENCE_SIZE];
+
+	if (!frees)
+		return false;
+	amount_of(frees, "free", amount);
+	if (process->launched) {
+		snprintf(sentence, sizeof(sentence),
+			 "%s of unknown blocks: their allocation was not seen", amount);
+		loss_write(page, sentence);
+		return true;
+	}
+	snprintf(sentence, sizeof(sentence), "%s of blocks from before the trace", amount);
+	page_to(page, TEXT_INDENT);
+	page_sentence(page, STYLE_QUIET, TEXT_INDENT, sentence);
+	return false;
+}
+
+void text_losses(const struct view *view)
+{
+	const struct snapshot_process *process = view->process;
+	bool lost = false;
+
+	for (size_t i = 0; i < sizeof(loss_rows) / sizeof(loss_rows[0]); i++)
+		lost |= loss_write_row(view->page, &loss_rows[i], &process->losses);
+	lost |= loss_write_truncated(view->page, process);
+	lost |= loss_write_gap(view->page, process, view->page->utf8);
+	lost |= loss_write_unmatched(view->page, process);
+	if (lost)
+		return;
+	page_to(view->page, TEXT_INDENT);
+	page_text(view->page, STYLE_QUIET, "nothing was lost");
+	page_end(view->page);
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sink/text.h"
+
+#include <stdio.h>
+
+#include "base/units.h"
+#include "sink/amount.h"
+#include "sink/frame.h"
+
+#define STACK_INDENT  8
+#define SHARE_COLUMNS 6 /* "100.0%" */
+
+struct family_words {
+	const char *title;
+	const char *noun;
+};
+
+static const struct family_words family_words[] = {
+	[FAMILY_HEAP] = {"Heap", "block"},
+	[FAMILY_MAP] = {"Mapped regions", "region"},
+};
+
+/* How the sites follow each other, worst first, and the other way round. */
+static const char *const order_words[SORT_COUNT][2] = {
+	[SORT_USAGE] = {"most live bytes first", "most live bytes last"},
+	[SORT_ALLOCATIONS] = {"most calls first", "most calls last"},
+	[SORT_TOTAL] = {"most bytes allocated first", "most bytes allocated last"},
+	[SORT_AVERAGE] = {"largest average first", "largest average last"},
+	[SORT_AGE] = {"oldest live block first", "oldest live block last"},
+	[SORT_TSC] = {"in order of appearance", "in reverse order of appearance"},
+};
+
+static bool site_in(const struct snapshot_site *site, enum api_family family)
+{
+	return api_row(site->api)->family == family;
+}
+
+/* Where the order is by what is live, sites with nothing live are noise. */
+static bool site_idle(const struct view *view, const struct snapshot_site *site)
+{
+	return view->options->sort == SORT_USAGE && !site->live_blocks;
+}
+
+static bool site_below_top(const struct view *view, size_t i)
+{
+	return view->options->top && i >= view->options->top;
+}
+
+/* What a family's part will hold, and how wide its columns are. */
+struct listing {
+	const struct family_words *words;
+	enum api_family family;
+	size_t shown, below_top, idle;
+	uint64_t live_bytes; /* of all sites of the family */
+	size_t rank_columns, bytes_columns, blocks_columns, noun_columns;
+};
+
+static void widen(size_t *columns, size_t want)
+{
+	if (*columns < want)
+		*columns = want;
+}
+
+static void listing_add_shown(struct listing *listing, const struct page *page,
+			      const struct snapshot_site *site)
+{
+	char text[AMOUNT_SIZE];
+
+	snprintf(text, sizeof(text), "%zu", ++listing->shown);
+	widen(&listing->rank_columns, page_columns(page, text));
+	widen(&listing->bytes_columns, page_columns(page, bytes_format(site->live_bytes, text)));
+	widen(&listing->blocks_columns, page_columns(page, count_format(site->live_blocks, text)));
+	amount_noun(site->live_blocks, listing->words->noun, text);
+	widen(&listing->noun_columns, page_columns(page, text));
+}
+
+static struct listing listing_of(const struct view *view, enum api_family family)
+{
+	struct listing listing = {.words = &family_words[family], .family = family};
+
+	for (size_t i = 0; i < view->process->site_count; i++) {
+		const struct snapshot_site *site = &view->process->sites[i];
+
+		if (!site_in(site, family))
+			continue;
+		listing.live_bytes += site->live_bytes;
+		if (site_idle(view, site))
+			listing.idle++;
+		else if (site_below_top(view, i))
+			listing.below_top++;
+		else
+			listing_add_shown(&listing, view->page, site);
+	}
+	return listing;
+}
+
+static void write_title(const struct view *view, const struct listing *listing)
+{
+	struct page *page = view->page;
+	size_t all = listing->shown + listing->below_top;
+	char number[UNITS_TEXT_SIZE], sites[AMOUNT_SIZE], text[AMOUNT_SIZE * 2];
+
+	page_text(page, STYLE_STRONG, listing->words->title);
+	if (listing->below_top)
+		snprintf(text, sizeof(text), "%s of %s", count_format(listing->shown, number),
+			 amount_of(all, "site", sites));
+	else
+		amount_of(all, "site", text);
+	page_item(page, STYLE_QUIET, TEXT_INDENT, page_symbol(page, SYMBOL_SEPARATOR), text);
+	page_item(page, STYLE_QUIET, TEXT_INDENT, page_symbol(page, SYMBOL_SEPARATOR),
+		  order_words[view->options->sort][view->options->worst_last]);
+	page_end(page);
+}
+
+static void write_amount(const struct view *view, const struct listing *listing,
+			 const struct snapshot_site *site, size_t rank)
+{
+	struct page *page = view->page;
+	char text[AMOUNT_SIZE];
+
+	snprintf(text, sizeof(text), "%zu", rank);
+	page_to(page, TEXT_INDENT);
+	page_right(page, STYLE_QUIET, listing->rank_columns, text);
+	page_text(page, STYLE_QUIET, ".");
+	page_to(page, page->column + 2);
+	page_right(page, STYLE_STRONG, listing->bytes_columns,
+		   bytes_format(site->live_bytes, text));
+	page_to(page, page->column + 2);
+	page_right(page, STYLE_PLAIN, SHARE_COLUMNS,
+		   amount_share(site->live_bytes, listing->live_bytes, text));
+	page_text(page, STYLE_PLAIN, "  in ");
+	page_right(page, STYLE_PLAIN, listing->blocks_columns,
+		   count_format(site->live_blocks, text));
+	page_format(page, STYLE_PLAIN, " %-*s", (int)listing->noun_columns,
+		    amount_noun(site->live_blocks, listing->words->noun, text));
+	snprintf(text, sizeof(text), "from %s", api_name(site->api));
+	page_item(page, STYLE_PLAIN, STACK_INDENT, " ", text);
+	page_end(page);
+}
+
+static uint64_t site_age(const struct view *view, const struct snapshot_site *site)
+{
+	uint64_t until = view->process->traced_until_ns;
+
+	if (!until)
+		until = view->snapshot->taken_ns;
+	return amount_between(site->oldest_ns, until);
+}
+
+static void write_history(const struct view *view, const struct snapshot_site *site)
+{
+	struct page *page = view->page;
+	const char *separator = page_symbol(page, SYMBOL_SEPARATOR);
+	uint64_t calls = site->allocations;
+	char text[AMOUNT_SIZE], item[AMOUNT_SIZE * 2];
+
+	page_item(page, STYLE_QUIET, STACK_INDENT, separator, amount_of(calls, "call", text));
+	snprintf(item, sizeof(item), "%s in all", bytes_format(site->bytes_allocated, text));
+	page_item(page, STYLE_QUIET, STACK_INDENT, separator, item);
+	snprintf(item, sizeof(item), "%s on average",
+		 bytes_format(calls ? site->bytes_allocated / calls : 0, text));
+	page_item(page, STYLE_QUIET, STACK_INDENT, separator, item);
+	if (site->live_blocks) {
+		snprintf(item, sizeof(item), "oldest %s",
+			 amount_duration(site_age(view, site), page->utf8, text));
+		page_item(page, STYLE_QUIET, STACK_INDENT, separator, item);
+	}
+	if (site->failed_allocations) {
+		snprintf(item, sizeof(item), "%s failed",
+			 count_format(site->failed_allocations, text));
+		page_item(page, STYLE_WARNING, STACK_INDENT, separator, item);
+	}
+	page_end(page);
+}
+
+static void write_site(const struct view *view, const struct listing *listing,
+		       const struct snapshot_site *site, size_t rank)
+{
+	write_amount(view, listing, site, rank);
+	write_history(view, site);
+	stack_write(view->page, site_stack(view->process, site), STACK_INDENT,
+		    view->options->long_frames);
+	page_end(view->page);
+}
+
+static void write_list(const struct view *view, const struct listing *listing)
+{
+	size_t count = view->process->site_count;
+	bool backwards = view->options->worst_last;
+	size_t rank = backwards ? listing->shown : 1;
+
+	for (size_t n = 0; n < count; n++) {
+		size_t i = backwards ? count - 1 - n : n;
+		const struct snapshot_site *site = &view->process->sites[i];
+
+		if (!site_in(site, listing->family) || site_idle(view, site) ||
+		    site_below_top(view, i))
+			continue;
+		write_site(view, listing, site, rank);
+		rank += backwards ? -1 : 1;
+	}
+}
+
+static void write_note(struct page *page, const char *note)
+{
+	page_to(page, TEXT_INDENT);
+	page_sentence(page, STYLE_QUIET, TEXT_INDENT, note);
+}
+
+static void write_omissions(const struct view *view, const struct listing *listing)
+{
+	char sites[AMOUNT_SIZE], note[AMOUNT_SIZE * 3];
+
+	if (listing->below_top) {
+		amount_of(listing->below_top, "more site", sites);
+		snprintf(note, sizeof(note), "%s not shown: --top 0 shows all", sites);
+		write_note(view->page, note);
+	}
+	if (listing->idle) {
+		amount_of(listing->idle, "site", sites);
+		snprintf(note, sizeof(note),
+			 "%s with no live %s not shown: see --sort allocations, --format json",
+			 sites, listing->words->noun);
+		write_note(view->page, note);
+	}
+	if (listing->below_top || listing->idle)
+		page_end(view->page);
+}
+
+void text_sites(const struct view *view, enum api_family family)
+{
+	struct listing listing = listing_of(view, family);
+	bool worst_last = view->options->worst_last;
+
+	if (listing.shown + listing.below_top + listing.idle == 0)
+		return;
+	if (listing.shown + listing.below_top) {
+		write_title(view, &listing);
+		page_end(view->page);
+	}
+	if (worst_last)
+		write_omissions(view, &listing);
+	write_list(view, &listing);
+	if (!worst_last)
+		write_omissions(view, &listing);
+}
