@@ -4,6 +4,7 @@
 # make check      what needs no privileges: style, static analysis, layers, unit tests
 # make check-root what traces real programs (root, a kernel with uprobes and BPF)
 # make check-all  both, with what they need installed first
+# make bench      the cost of a traced call beside its peers (root, bpftrace)
 # make install    PREFIX=/usr/local DESTDIR=; uninstall, clean
 #
 # V=1 shows commands; SANITIZE=address,undefined builds into build-sanitize.
@@ -28,11 +29,12 @@ say       = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 LAYERS   ?= base api os model symbol source sink app
 
 CFLAGS   ?= -O2 -g
-ALL_CFLAGS := -std=gnu11 -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
-	-D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DMTRACE_VERSION='"$(VERSION)"' \
-	-iquote user -iquote . -iquote $(BUILD)/gen -MMD -MP \
+LANGUAGE := -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DMTRACE_VERSION='"$(VERSION)"' \
+	-iquote user -iquote . -iquote $(BUILD)/gen
+ALL_CFLAGS := $(LANGUAGE) -MMD -MP \
+	-Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer) $(CFLAGS)
-LDLIBS   := -lbpf -ldw -lelf -lcapstone -ljson-c -lxxhash -lm
+LDLIBS   := -lbpf -ldw -lelf -liberty -lcapstone -ljson-c -lxxhash -lm
 LDFLAGS  += $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
 SOURCES  := $(foreach layer,$(LAYERS),$(wildcard user/$(layer)/*.c))
@@ -58,16 +60,18 @@ $(BUILD)/%.o: %.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -c -o $@ $<
 
-$(BUILD)/user/source/%.o: $(SKELETON)
+$(patsubst %.c,$(BUILD)/%.o,$(wildcard user/source/*.c)): $(SKELETON)
+
+BPF_COMPILE := $(CLANG) -target bpf -D__TARGET_ARCH_$(ARCH) -O2 -g -Wall -Werror -mcpu=v3 -c \
+	-Wno-missing-declarations -isystem vmlinux/$(ARCH) -iquote .
 
 $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h arch/*.h) vmlinux/$(ARCH)/vmlinux.h
 	$(call say,BPF,$<)
-	$(Q)mkdir -p $(@D) && $(CLANG) -target bpf -D__TARGET_ARCH_$(ARCH) -O2 -g -Wall -Werror \
-		-Wno-missing-declarations -isystem vmlinux/$(ARCH) -iquote . -mcpu=v3 -c -o $@ $< && $(LLVM_STRIP) -g $@
+	$(Q)mkdir -p $(@D) && $(BPF_COMPILE) -o $@ $< && $(LLVM_STRIP) -g $@
 
 $(BUILD)/gen/%.skel.h: $(BUILD)/bpf/%.bpf.o
 	$(call say,SKEL,$@)
-	$(Q)mkdir -p $(@D) && $(BPFTOOL) gen skeleton $< name mtrace_bpf > $@.tmp && mv $@.tmp $@
+	$(Q)mkdir -p $(@D) && $(BPFTOOL) gen skeleton $< name $(*F)_bpf > $@.tmp && mv $@.tmp $@
 
 $(BUILD)/tests/%: tests/%.c $(LIBRARY)
 	$(call say,TEST,$@)
@@ -131,9 +135,12 @@ static: $(SKELETON)
 	$(Q)$(TALLY) clang-format --dry-run -Werror $(FORMATTED)
 	$(Q)$(TALLY) cppcheck -q --enable=warning,portability --inline-suppr --error-exitcode=1 \
 		--suppress=unknownMacro -D_GNU_SOURCE -I user -I . $(ANALYSED)
-	$(Q)$(TALLY) clang-tidy --quiet $(ANALYSED) -- $(filter-out -MMD -MP,$(ALL_CFLAGS))
+	$(Q)$(TALLY) clang-tidy --quiet $(ANALYSED) -- $(LANGUAGE)
 	$(Q)$(TALLY) shellcheck $(SCRIPTS)
 	$(Q)$(TALLY) tools/check-layers
+
+format:
+	clang-format -i $(FORMATTED)
 
 units-counted:
 	$(Q)$(TALLY) $(MAKE) --no-print-directory -k units
@@ -150,6 +157,18 @@ quickstart:
 	$(PROGRAM) $(BUILD)/targets/leak
 	$(PROGRAM) sqlite3 :memory: < tests/targets/quickstart.sql
 
+# The price of a traced call beside its peers, in one run. BENCH="--rounds 3 --json FILE".
+BENCH ?=
+
+bench: $(PROGRAM) $(BUILD)/tests/bench/floor $(BUILD)/tests/bench/pairs
+	$(Q)BUILD=$(BUILD) tests/bench/bench.py $(BENCH)
+
+$(BUILD)/bpf/floor.bpf.o: tests/bench/floor.bpf.c vmlinux/$(ARCH)/vmlinux.h
+	$(call say,BPF,$<)
+	$(Q)mkdir -p $(@D) && $(BPF_COMPILE) -o $@ $< && $(LLVM_STRIP) -g $@
+
+$(BUILD)/tests/bench/floor: $(BUILD)/gen/floor.skel.h
+
 install: $(PROGRAM)
 	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/mtrace-bpf
 	install -D -m 644 docs/mtrace-bpf.1 $(DESTDIR)$(PREFIX)/share/man/man1/mtrace-bpf.1
@@ -162,6 +181,6 @@ clean:
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-.PHONY: all units targets check check-root check-all fresh-results static units-counted runtime \
-	quickstart install uninstall clean
+.PHONY: all units targets check check-root check-all fresh-results static format units-counted runtime \
+	bench quickstart install uninstall clean
 .SECONDARY:

@@ -74,6 +74,7 @@ enum api_family {
 #define COOKIE_FLAG_BEGIN 0x2 /* emit RECORD_BEGIN at entry, RECORD_END at return */
 #define COOKIE_FLAG_FREE  0x4 /* emit RECORD_FREE at entry; no return probe */
 #define COOKIE_FLAG_UNMAP 0x8 /* the result is a status (0 is success), not an address */
+#define COOKIE_FLAG_CALLER 0x10 /* free: read the direct caller too */
 
 enum record_kind {
 	RECORD_ALLOC = 1, /* struct record_call; address = result, size = asked for */
@@ -84,6 +85,8 @@ enum record_kind {
 	RECORD_MAPPING,	  /* struct record_mapping: one executable mapping, as it is now */
 	RECORD_EXEC,	  /* struct record_head: a new image; its mappings follow */
 	RECORD_EXIT,	  /* struct record_exit: the last thread is gone */
+	RECORD_THREAD_ENDS, /* struct record_head: the C library begins to clean up a thread */
+	RECORD_THREAD_GONE, /* struct record_head: a thread is gone, others run on */
 };
 
 #define RECORD_FLAG_FAILED	0x1 /* the call failed; for heap calls with size 0: it returned NULL */
@@ -110,7 +113,7 @@ struct record_call {
 struct record_free {
 	struct record_head head;
 	abi_u64 address;
-	abi_u64 caller;
+	abi_u64 caller; /* 0 unless COOKIE_FLAG_CALLER asked for it: reading costs more than all else */
 };
 
 /*

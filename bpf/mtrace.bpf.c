@@ -68,6 +68,8 @@ static __always_inline void emit(void *record, __u32 length, __u32 slot)
 		count_loss(slot, LOSS_EVENTS);
 }
 
+#include "bpf/clock.bpf.h"
+
 static __always_inline void fill_head(struct record_head *head, __u8 kind, __u64 cookie,
 				      __u32 length)
 {
@@ -79,7 +81,7 @@ static __always_inline void fill_head(struct record_head *head, __u8 kind, __u64
 	head->pid = thread >> 32;
 	head->tid = (__u32)thread;
 	head->length = length;
-	head->time_ns = bpf_ktime_get_ns();
+	head->time_ns = clock_now();
 }
 
 static __always_inline int read_user(__u64 address, __u64 *ret_word)
@@ -270,6 +272,17 @@ int link_map_changed(struct pt_regs *regs)
 	if (slot)
 		send_mappings(*slot);
 	wake_now();
+	return 0;
+}
+
+/*
+ * glibc calls this first when a thread ends. What the thread frees from then on without having
+ * allocated it is its cache, given back by calling free again for each block.
+ */
+SEC("uprobe/thread_ends")
+int thread_ends(struct pt_regs *regs)
+{
+	process_thread(RECORD_THREAD_ENDS);
 	return 0;
 }
 

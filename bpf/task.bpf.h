@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The life of traced processes, in the same ring buffer and so in the same order as their calls:
- * a new image, a change of the dynamic linker's list of objects, the end. With the first two go
+ * a new image, a change of the dynamic linker's list of objects, the end of a thread and of the
+ * whole. With the first two go
  * the executable mappings as they are at that moment, told by the kernel itself, so that a process
  * that is gone before user space looks still has its libraries known.
  *
@@ -110,14 +111,31 @@ static __always_inline __u32 exit_code(struct task_struct *task)
 	return BPF_CORE_READ(task, group_leader, exit_code);
 }
 
+/* A thread other than the first: its end has two events, and calls between them. */
+static __always_inline void process_thread(__u8 kind)
+{
+	__u64 thread = bpf_get_current_pid_tgid();
+	__u32 *slot = process_slot();
+	struct record_head record = {};
+
+	if (!slot || thread >> 32 == (__u32)thread)
+		return;
+	fill_head(&record, kind, 0, sizeof(record));
+	emit(&record, sizeof(record), *slot);
+}
+
 static __always_inline void process_exit(void)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	__u32 *slot = process_slot();
 	struct record_exit record = {};
 
-	if (!slot || BPF_CORE_READ(task, signal, live.counter) > 0)
+	if (!slot)
 		return;
+	if (BPF_CORE_READ(task, signal, live.counter) > 0) {
+		process_thread(RECORD_THREAD_GONE);
+		return;
+	}
 	fill_head(&record.head, RECORD_EXIT, 0, sizeof(record));
 	record.code = exit_code(task);
 	emit(&record, sizeof(record), *slot);

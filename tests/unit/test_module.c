@@ -117,7 +117,8 @@ static void test_rewritten_file(void **state)
 	struct module_table *table = new_table();
 	struct module *before, *after;
 
-	build(*state, BUILD "-o p -Wl,--build-id=0x00000001 && gcc p.c -o q -Wl,--build-id=0x00000002");
+	build(*state,
+	      BUILD "-o p -Wl,--build-id=0x00000001 && gcc p.c -o q -Wl,--build-id=0x00000002");
 	before = intern(table, *state, "p");
 	build(*state, "cat q > p");
 	after = intern(table, *state, "p");
@@ -159,9 +160,9 @@ static void test_offset_to_vaddr(void **state)
 
 		assert_int_equal(module_offset_to_vaddr(module, segment->offset, &vaddr), 0);
 		assert_int_equal(vaddr, segment->vaddr);
-		assert_int_equal(module_offset_to_vaddr(
-					 module, segment->offset + segment->size - 1, &vaddr),
-				 0);
+		assert_int_equal(
+			module_offset_to_vaddr(module, segment->offset + segment->size - 1, &vaddr),
+			0);
 		assert_int_equal(vaddr, segment->vaddr + segment->size - 1);
 	}
 	assert_int_equal(module_offset_to_vaddr(module, UINT64_MAX, &vaddr), -ENOENT);
@@ -201,8 +202,9 @@ static void test_no_module(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_what_it_is),	    TEST(test_no_build_id), TEST(test_identity),
-		TEST(test_find),	    TEST(test_open_path),   TEST(test_rewritten_file),
+		TEST(test_what_it_is),      TEST(test_no_build_id),
+		TEST(test_identity),        TEST(test_find),
+		TEST(test_open_path),       TEST(test_rewritten_file),
 		TEST(test_offset_to_vaddr), TEST(test_no_module),
 	};
 

@@ -43,7 +43,8 @@ static const char allocator_source[] =
 	/* on its own */
 	"void *_ZnwmSt11align_val_t(size_t n, size_t a) { return take(n | a); }\n"
 	"void _ZdlPvSt11align_val_t(void *p, size_t a) { give(p); used -= a; }\n"
-	"void _dl_debug_state(void) { used = 0; }\n";
+	"void _dl_debug_state(void) { used = 0; }\n"
+	"void __call_tls_dtors(void) { used = 1; }\n";
 
 /* One that defines the operators alone. */
 static const char operators_source[] = "typedef __SIZE_TYPE__ size_t;\n"
@@ -117,7 +118,8 @@ static void check_allocator(const struct planned *planned)
 	const struct probe_site *site = site_of(planned, "malloc");
 
 	assert_true(planned->plan->allocator);
-	assert_true(planned->plan->link_map_hook > 0);
+	assert_true(planned->plan->hooks[HOOK_LINK_MAP] > 0);
+	assert_true(planned->plan->hooks[HOOK_THREAD_ENDS] > 0);
 	assert_non_null(site);
 	assert_int_equal(site->api, API_MALLOC);
 	assert_true(site->needs_return);
@@ -199,8 +201,7 @@ static void test_operators_alone(void **state)
 static void test_static_program(void **state)
 {
 	static const char source[] = "int main() { delete new int; return 0; }";
-	struct planned planned =
-		plan_source(*state, source, "g++ -x c++ -O0 -static -o a.so a.c");
+	struct planned planned = plan_source(*state, source, "g++ -x c++ -O0 -static -o a.so a.c");
 
 	assert_true(planned.plan->allocator);
 	assert_non_null(site_of(&planned, "malloc"));
@@ -217,7 +218,8 @@ static void test_glibc_linker(void **state)
 
 	assert_false(planned.plan->allocator);
 	assert_int_equal(planned.plan->site_count, 0);
-	assert_true(planned.plan->link_map_hook > 0);
+	assert_true(planned.plan->hooks[HOOK_LINK_MAP] > 0);
+	assert_int_equal(planned.plan->hooks[HOOK_THREAD_ENDS], 0);
 	module_table_free(planned.table);
 }
 
@@ -243,7 +245,7 @@ static void test_nothing(void **state)
 
 	assert_false(planned.plan->allocator);
 	assert_int_equal(planned.plan->site_count + planned.plan->wrapper_count +
-				 planned.plan->refusal_count + planned.plan->link_map_hook,
+				 planned.plan->refusal_count + planned.plan->hooks[HOOK_LINK_MAP],
 			 0);
 	module_table_free(planned.table);
 }
@@ -280,8 +282,8 @@ static const char *libc_path(void)
 
 static void test_libc(void **state)
 {
-	static const char *const required[] = {"malloc", "calloc", "realloc", "free",
-					       "posix_memalign", "mmap", "munmap", "mremap"};
+	static const char *const required[] = {"malloc",         "calloc", "realloc", "free",
+					       "posix_memalign", "mmap",   "munmap",  "mremap"};
 	struct planned planned = plan_file(libc_path());
 	const struct probe_site *site;
 
@@ -320,9 +322,9 @@ static bool find_library(const char *name, char *path, size_t size)
 
 static void test_installed_allocators(void **state)
 {
-	static const char *const names[] = {"libjemalloc.so.2", "libtcmalloc.so.4",
+	static const char *const names[] = {"libjemalloc.so.2",         "libtcmalloc.so.4",
 					    "libtcmalloc_minimal.so.4", "libtcmalloc_debug.so.4",
-					    "libmimalloc.so.2", "libasan.so"};
+					    "libmimalloc.so.2",         "libasan.so"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

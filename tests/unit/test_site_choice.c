@@ -12,10 +12,10 @@
 
 #include "symbol/site_choice.h"
 
-#define ADDRESS	  0x401000
-#define LARGE	  (FUNCTION_CODE_MAX + 16)
-#define FIRST	  1u /* arguments that must be in place */
-#define THIRD	  4u
+#define ADDRESS   0x401000
+#define LARGE     (FUNCTION_CODE_MAX + 16)
+#define FIRST     1u /* arguments that must be in place */
+#define THIRD     4u
 #define BYTES(of) (of), sizeof(of) - 1
 
 struct example {
@@ -148,9 +148,9 @@ static void check(const struct example *example, int machine, bool nop5_is_free)
 			 choice.reason);
 }
 
-#define CHECK_ALL(examples, machine, nop5_is_free)                                                 \
-	for (size_t i = 0; i < sizeof(examples) / sizeof((examples)[0]); i++)                      \
-		check(&(examples)[i], machine, nop5_is_free)
+#define CHECK_ALL(examples, machine, nop5_is_free)                            \
+	for (size_t i = 0; i < sizeof(examples) / sizeof((examples)[0]); i++) \
+	check(&(examples)[i], machine, nop5_is_free)
 
 static void test_x86_64(void **state)
 {
@@ -218,9 +218,9 @@ static void test_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_x86_64),	      cmocka_unit_test(test_i386),
-		cmocka_unit_test(test_nop5),	      cmocka_unit_test(test_other_machine),
-		cmocka_unit_test(test_large),	      cmocka_unit_test(test_words),
+		cmocka_unit_test(test_x86_64), cmocka_unit_test(test_i386),
+		cmocka_unit_test(test_nop5),   cmocka_unit_test(test_other_machine),
+		cmocka_unit_test(test_large),  cmocka_unit_test(test_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

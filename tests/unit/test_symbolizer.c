@@ -52,11 +52,12 @@ static const char program[] =
 	"	return outer(argc) + (int)b.total();\n"
 	"}\n";
 
-/* One function, so that every address of it has the same name. */
+/* A function under two names, of which people use one. */
 static const char plain_program[] = "int answer(int n)\n"
 				    "{\n"
 				    "	return n * 42;\n"
 				    "}\n"
+				    "int __answer(int n) __attribute__((alias(\"answer\")));\n"
 				    "int main(void) { return answer(1); }\n";
 
 struct opened {
@@ -296,7 +297,8 @@ static void test_symbols_alone(void **state)
 	check_answer(*state, "answer", NULL, 0);
 	assert_int_equal(scratch_run(*state, "strip p"), 0);
 	check_answer(*state, NULL, NULL, 0);
-	assert_int_equal(scratch_run(*state, "gcc -shared -fPIC -o full p.c && strip -o p full"), 0);
+	assert_int_equal(scratch_run(*state, "gcc -shared -fPIC -o full p.c && strip -o p full"),
+			 0);
 	check_answer(*state, "answer", NULL, 0); /* of .dynsym */
 }
 
@@ -309,13 +311,13 @@ static void test_limits(void **state)
 	build_plain(*state, "gcc -O0 -g -o p p.c");
 	opened = open_file(scratch_path(*state, "p"));
 	offset = offset_of(opened.module, address_of(*state, "p", "answer"));
-	assert_int_equal(
-		symbolizer_names(opened.symbolizer, opened.module, offset + 1, names, 1), 1);
-	assert_int_equal(
-		symbolizer_names(opened.symbolizer, opened.module, offset + 1, names, 0), 0);
+	assert_int_equal(symbolizer_names(opened.symbolizer, opened.module, offset + 1, names, 1),
+			 1);
+	assert_int_equal(symbolizer_names(opened.symbolizer, opened.module, offset + 1, names, 0),
+			 0);
 	assert_int_equal(symbolizer_names(opened.symbolizer, opened.module, 0, names, 1), 0);
-	assert_int_equal(
-		symbolizer_names(opened.symbolizer, opened.module, UINT64_MAX, names, 1), 0);
+	assert_int_equal(symbolizer_names(opened.symbolizer, opened.module, UINT64_MAX, names, 1),
+			 0);
 	close_file(&opened);
 }
 
@@ -329,8 +331,8 @@ static void test_return_address(void **state)
 	build_plain(*state, "gcc -O0 -g -falign-functions=1 -o full p.c && cp full p");
 	opened = open_file(scratch_path(*state, "p"));
 	next = offset_of(opened.module, address_of(*state, "full", "main"));
-	assert_int_equal(
-		symbolizer_names(opened.symbolizer, opened.module, next, names, FRAMES), 1);
+	assert_int_equal(symbolizer_names(opened.symbolizer, opened.module, next, names, FRAMES),
+			 1);
 	assert_string_equal(names[0].function, "answer");
 	assert_int_equal(names[0].line, 4);
 	close_file(&opened);
@@ -422,10 +424,11 @@ static void test_demangle_hostile(void **state)
 	(void)state;
 	for (int i = 1; i < 4; i++)
 		snprintf(symbol + strlen(symbol), 16, "S0_IS%c_S%c_E", digits[i], digits[i]);
-	check_demangled(symbol, "f(a, pair<a, a>, pair<pair<a, a>, pair<a, a> >, "
-				"pair<pair<pair<a, a>, pair<a, a> >, pair<pair<a, a>, pair<a, a> > >, "
-				"pair<pair<pair<pair<a, a>, pair<a, a> >, pair<pair<a, a>, pair<a, a> > >, "
-				"pair<pair<pair<a, a>, pair<a, a> >, pair<pair<a, a>, pair<a, a> > > >)");
+	check_demangled(symbol,
+			"f(a, pair<a, a>, pair<pair<a, a>, pair<a, a> >, "
+			"pair<pair<pair<a, a>, pair<a, a> >, pair<pair<a, a>, pair<a, a> > >, "
+			"pair<pair<pair<pair<a, a>, pair<a, a> >, pair<pair<a, a>, pair<a, a> > >, "
+			"pair<pair<pair<a, a>, pair<a, a> >, pair<pair<a, a>, pair<a, a> > > >)");
 	for (int i = 4; i < 30; i++)
 		snprintf(symbol + strlen(symbol), 16, "S0_IS%c_S%c_E", digits[i], digits[i]);
 	check_demangled(symbol, symbol);
@@ -443,14 +446,10 @@ static void test_demangle_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_like_addr2line),
-		TEST(test_separate_debug_file),
-		TEST(test_symbols_alone),
-		TEST(test_limits),
-		TEST(test_return_address),
-		TEST(test_hostile_files),
-		cmocka_unit_test(test_demangle),
-		cmocka_unit_test(test_demangle_hostile),
+		TEST(test_like_addr2line),       TEST(test_separate_debug_file),
+		TEST(test_symbols_alone),        TEST(test_limits),
+		TEST(test_return_address),       TEST(test_hostile_files),
+		cmocka_unit_test(test_demangle), cmocka_unit_test(test_demangle_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

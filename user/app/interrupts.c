@@ -27,6 +27,17 @@ static bool signal_ignored_on_purpose(int signal_number)
 	       action.sa_handler == SIG_IGN;
 }
 
+void signals_ignored(sigset_t *ret_ignored)
+{
+	sigemptyset(ret_ignored);
+	for (int number = 1; number < NSIG; number++) {
+		struct sigaction action;
+
+		if (!sigaction(number, NULL, &action) && action.sa_handler == SIG_IGN)
+			sigaddset(ret_ignored, number);
+	}
+}
+
 int interrupts_open(struct interrupts *ret_interrupts)
 {
 	struct interrupts interrupts = {0};

@@ -27,6 +27,9 @@ struct interrupt {
 	bool from_terminal;
 };
 
+/* The signals that are ignored now: at the start of main, those that our parent wants ignored. */
+void signals_ignored(sigset_t *ret_ignored);
+
 /* From now on they wait in the descriptor. 0 or -errno. */
 int interrupts_open(struct interrupts *ret_interrupts);
 /* The next one: 0, or -EAGAIN if there is none. */

@@ -45,6 +45,7 @@ struct trace {
 
 	/* Of a launched program: */
 	struct launch launch;
+	sigset_t ignored; /* signals that whoever started us wants ignored */
 	char name[32];
 	bool asked;      /* an end was asked for already */
 	bool reaped;     /* it has ended: */

@@ -75,6 +75,7 @@ static int launch_start(struct trace *trace, int *ret_exit, struct error *err)
 		.user = trace->options->user,
 		.directory = trace->options->directory,
 		.mask = loop_original_mask(trace->loop),
+		.ignored = &trace->ignored,
 	};
 	struct error reason;
 	int code = launch_hold(&launch, &trace->launch, ret_exit, err);
@@ -96,6 +97,7 @@ static int launch_open(struct trace *trace, const struct options *options, struc
 	int code;
 
 	target_name(options->program[0], trace->name);
+	signals_ignored(&trace->ignored);
 	signal(SIGCHLD, SIG_DFL); /* where it is ignored, no status is kept for us */
 	code = trace_open(trace, options, err);
 	if (code)

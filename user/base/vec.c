@@ -10,10 +10,10 @@ int vec_reserve_bytes(void **items, size_t *capacity, size_t want, size_t item_s
 
 	if (want <= *capacity)
 		return 0;
+	if (want > SIZE_MAX / 2 / item_size)
+		return -ENOMEM;
 	while (grown < want)
 		grown += grown / 2 + 1;
-	if (grown > SIZE_MAX / item_size)
-		return -ENOMEM;
 	moved = realloc(*items, grown * item_size);
 	if (!moved)
 		return -ENOMEM;

@@ -28,9 +28,10 @@ static void count_freed(struct process *process, const struct block *block)
 }
 
 /* A free of an address where nothing lives. */
-static void count_unmatched(struct process *process, uint64_t caller)
+static void count_unmatched(struct process *process, uint32_t tid, uint64_t caller)
 {
-	if (mappings_in_allocator(&process->mappings, caller))
+	if (map64_get(&process->ending, tid) != MAP64_NONE ||
+	    mappings_in_allocator(&process->mappings, caller))
 		process->internal_frees++;
 	else
 		process->found.unmatched_frees++;
@@ -78,7 +79,7 @@ int book_free(struct process *process, const struct event *event)
 	if (heap_take(&process->heap, event->call.address, &block))
 		count_freed(process, &block);
 	else
-		count_unmatched(process, event->call.caller);
+		count_unmatched(process, event->tid, event->call.caller);
 	return 0;
 }
 
@@ -113,7 +114,7 @@ static void old_block_freed(struct process *process, const struct pending *pendi
 	if (pending->block.address)
 		count_freed(process, &pending->block);
 	else if (pending->missed)
-		count_unmatched(process, pending->caller);
+		count_unmatched(process, pending->tid, pending->caller);
 }
 
 static int heap_end(struct process *process, const struct event *event,

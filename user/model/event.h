@@ -16,6 +16,8 @@ enum event_kind {
 	EVENT_PROCESS, /* a process is traced from here on */
 	EVENT_EXEC,    /* pid runs a new image: same fields as EVENT_PROCESS */
 	EVENT_EXIT,
+	EVENT_THREAD_ENDS, /* tid gives back its cache: it may free what does not live */
+	EVENT_THREAD_GONE, /* tid may be used again */
 	EVENT_MAPPING, /* an executable mapping, as it is now; replaces what lay there */
 	EVENT_WRAPPER, /* code of a function that calls an allocator for its caller (operator new) */
 	EVENT_STACK,   /* sent before the first call that names it */
@@ -68,7 +70,7 @@ struct event_stack {
 struct event_call {
 	uint64_t address; /* ALLOC, END: result; FREE: block */
 	uint64_t size;	  /* ALLOC, END: bytes asked for */
-	uint64_t caller;  /* return address of the direct caller */
+	uint64_t caller;  /* return address of the direct caller; FREE: 0 where it is not needed */
 	uint64_t stack;	  /* id, 0 for none */
 	uint64_t args[RECORD_BEGIN_ARGS]; /* BEGIN only: see struct record_begin */
 };

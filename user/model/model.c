@@ -99,6 +99,21 @@ static int handle_exit(struct model *model, struct process *process, const struc
 	return 0;
 }
 
+static int handle_thread_ends(struct model *model, struct process *process,
+			      const struct event *event)
+{
+	(void)model;
+	return map64_set(&process->ending, event->tid, 1);
+}
+
+static int handle_thread_gone(struct model *model, struct process *process,
+			      const struct event *event)
+{
+	(void)model;
+	map64_delete(&process->ending, event->tid);
+	return 0;
+}
+
 static int handle_mapping(struct model *model, struct process *process, const struct event *event)
 {
 	(void)model;
@@ -215,6 +230,8 @@ static int (*const handlers[EVENT_KIND_COUNT])(struct model *, struct process *,
 	[EVENT_WRAPPER] = handle_wrapper, [EVENT_STACK] = handle_stack,
 	[EVENT_ALLOC] = handle_alloc,     [EVENT_FREE] = handle_free,
 	[EVENT_BEGIN] = handle_begin,     [EVENT_END] = handle_end,
+	[EVENT_THREAD_ENDS] = handle_thread_ends,
+	[EVENT_THREAD_GONE] = handle_thread_gone,
 };
 
 static bool names_a_call(enum event_kind kind)
@@ -243,10 +260,14 @@ uint64_t model_dropped(const struct model *model)
 
 void model_set_losses(struct model *model, uint32_t pid, const struct snapshot_losses *losses)
 {
-	struct process *process = model_process(model, pid);
+	for (size_t i = model->processes.count; i > 0; i--) {
+		struct process *process = model->processes.items[i - 1];
 
-	if (process)
+		if (process->pid != pid)
+			continue;
 		process->told = *losses;
+		return;
+	}
 }
 
 static int capture_processes(const struct model *model, uint64_t now_ns, struct snapshot *snapshot)

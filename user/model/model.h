@@ -9,10 +9,11 @@
  * begin and the end of a realloc the old block is still live in all totals, but its address may
  * already be handed to another thread.
  *
- * A free of an address that is not live, whose direct caller lies in a mapping with
- * MAPPING_FLAG_ALLOCATOR, is the allocator's internal business (thread exit, tcache): counted in
- * internal.frees. Any other free of an address that is not live is an unmatched free. A munmap or
- * mremap that touches no booked region is internal.munmaps.
+ * A free of an address that is not live is the allocator's internal business if its direct caller
+ * lies in a mapping with MAPPING_FLAG_ALLOCATOR, or if its thread is between EVENT_THREAD_ENDS and
+ * EVENT_THREAD_GONE (glibc then frees the thread's cache once more): counted in internal.frees.
+ * Any other free of an address that is not live is an unmatched free. A munmap or mremap that
+ * touches no booked region is internal.munmaps.
  *
  * An allocation whose direct caller lies in a wrapper (EVENT_WRAPPER) is booked under the
  * wrapper's api. An mmap or mremap whose direct caller lies in a MAPPING_FLAG_ALLOCATOR mapping is
@@ -50,7 +51,7 @@ int model_event(struct model *model, const struct event *event);
  */
 uint64_t model_dropped(const struct model *model);
 
-/* Set a process's losses as the source counted them (replaces the earlier ones). */
+/* Set the losses of the newest image of pid as the source counted them (replaces earlier ones). */
 void model_set_losses(struct model *model, uint32_t pid, const struct snapshot_losses *losses);
 
 /*

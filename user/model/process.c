@@ -57,6 +57,7 @@ static void tables_free(struct process *process)
 	heap_free(&process->heap);
 	regions_free(&process->regions);
 	pendings_free(&process->pendings);
+	map64_free(&process->ending);
 }
 
 void process_close(struct process *process, uint64_t now_ns)

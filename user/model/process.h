@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/map64.h"
 #include "base/vec.h"
 #include "model/event.h"
 #include "model/heap.h"
@@ -46,6 +47,7 @@ struct process {
 	struct heap heap;
 	struct regions regions;
 	struct pendings pendings;
+	struct map64 ending; /* tids between EVENT_THREAD_ENDS and EVENT_THREAD_GONE */
 	struct stacks stacks;
 	VEC(struct site) sites;
 	struct mappings mappings;

@@ -11,10 +11,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,6 +32,7 @@ struct child_report {
 /* All that the child needs. */
 struct child {
 	const struct launch_options *options;
+	const struct launch *launch;
 	char *path; /* for execve; relative to the directory if argv[0] or PATH is */
 	struct account account;
 	sigset_t mask;
@@ -110,36 +109,12 @@ _Noreturn static void child_fail(const struct child *child, enum child_step step
 	_exit(LAUNCH_FAILED);
 }
 
-static void close_range_of(unsigned int first, unsigned int end)
-{
-	struct rlimit limit;
-
-	if (first >= end || !close_range(first, end - 1, 0))
-		return;
-	/* Before Linux 5.9: one by one, as far as descriptors can be numbered. */
-	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < end)
-		end = (unsigned int)limit.rlim_cur;
-	for (unsigned int fd = first; fd < end; fd++)
-		close((int)fd);
-}
-
-/* Also our own ends of the channels, else it would never see them close. */
-static void child_close_descriptors(const struct child *child)
-{
-	bool ordered = child->hold < child->status;
-	unsigned int low = (unsigned int)(ordered ? child->hold : child->status);
-	unsigned int high = (unsigned int)(ordered ? child->status : child->hold);
-
-	close_range_of(FIRST_OWN_FD, low);
-	close_range_of(low + 1, high);
-	close_range_of(high + 1, ~0u);
-}
-
 /* exec resets handlers by itself, but leaves ignored signals ignored, and the mask as it is. */
 static void child_reset_signals(const struct child *child)
 {
 	for (int number = 1; number < NSIG; number++)
-		signal(number, SIG_DFL);
+		if (child->options->ignored && !sigismember(child->options->ignored, number))
+			signal(number, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &child->mask, NULL);
 }
 
@@ -148,7 +123,9 @@ static void child_prepare(const struct child *child)
 	const struct launch_options *options = child->options;
 	int err = 0;
 
-	child_close_descriptors(child);
+	/* Our own ends of the channels, else it would never see them close. */
+	close(child->launch->hold);
+	close(child->launch->status);
 	child_reset_signals(child);
 	if (options->user)
 		err = account_become(&child->account);
@@ -197,6 +174,7 @@ static int child_start(struct child *child, struct launch *launch)
 
 	if (!err)
 		err = channel_open(status);
+	child->launch = launch;
 	launch->hold = hold[0];
 	launch->status = status[0];
 	child->hold = hold[1];
@@ -360,6 +338,9 @@ void launch_abandon(struct launch *launch)
 
 void launch_close(struct launch *launch)
 {
+	/* Also if another held child has inherited a copy. */
+	if (launch->hold >= 0)
+		shutdown(launch->hold, SHUT_RDWR);
 	fd_close(&launch->hold);
 	fd_close(&launch->status);
 	free(launch->program);

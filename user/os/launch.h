@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Starting a program that is held between fork and exec, so that probes can be placed before its
- * first instruction. The child has its own copy of our standard input, output and error and no
- * other descriptor, default signal dispositions and our original signal mask. It is told apart
- * from its parent by nothing else: same process group, session, environment. If we die while it is
- * held, it exits without executing anything.
+ * first instruction. The child inherits what it would from whoever started us: descriptors (ours
+ * are close-on-exec), the signals that were ignored then and the mask of that time, the process
+ * group, session and environment. If we die while it is held, it exits without executing anything.
  */
 #ifndef MTRACE_OS_LAUNCH_H
 #define MTRACE_OS_LAUNCH_H
@@ -19,6 +18,7 @@ struct launch_options {
 	const char *user;      /* run as this user (name or number), or NULL */
 	const char *directory; /* chdir there first, or NULL */
 	const sigset_t *mask; /* signal mask for it (loop_original_mask); NULL: ours as it is now */
+	const sigset_t *ignored; /* signals that it ignores, all others default; NULL: as it is now */
 };
 
 struct launch {

@@ -24,6 +24,7 @@ struct bpf_source {
 	size_t process_count, process_capacity;
 	struct map64 slot_of_pid;
 	uint64_t drain_until_ns;
+	uint64_t newest_ns; /* time of the newest event */
 	int cpus;
 	int deliver_error;
 };
@@ -121,6 +122,12 @@ static int decode_exit(struct bpf_source *bpf, const struct record_head *head, s
 	return bpf->config.deliver(bpf->config.ctx, event);
 }
 
+static int decode_thread(struct bpf_source *bpf, const struct record_head *head, struct event *event)
+{
+	event->kind = head->kind == RECORD_THREAD_ENDS ? EVENT_THREAD_ENDS : EVENT_THREAD_GONE;
+	return bpf->config.deliver(bpf->config.ctx, event);
+}
+
 struct decoder {
 	size_t size; /* at least */
 	int (*decode)(struct bpf_source *bpf, const struct record_head *head, struct event *event);
@@ -135,6 +142,8 @@ static const struct decoder decoders[] = {
 	[RECORD_MAPPING] = {sizeof(struct record_mapping), decode_mapping},
 	[RECORD_EXEC] = {sizeof(struct record_head), decode_exec},
 	[RECORD_EXIT] = {sizeof(struct record_exit), decode_exit},
+	[RECORD_THREAD_ENDS] = {sizeof(struct record_head), decode_thread},
+	[RECORD_THREAD_GONE] = {sizeof(struct record_head), decode_thread},
 };
 
 /* What a held child does before its exec is our own code's doing. */
@@ -143,6 +152,14 @@ static bool is_of_program(const struct bpf_source *bpf, const struct record_head
 	const struct bpf_process *process = process_find(bpf, (pid_t)head->pid);
 
 	return process && (!process->awaits_exec || head->kind == RECORD_EXEC);
+}
+
+/* Stamps come from a coarse clock (bpf/clock.bpf.h); order is the ring buffer's. */
+static uint64_t level_time(struct bpf_source *bpf, uint64_t time_ns)
+{
+	if (time_ns > bpf->newest_ns)
+		bpf->newest_ns = time_ns;
+	return bpf->newest_ns;
 }
 
 static int record_arrived(void *ctx, void *data, size_t size)
@@ -162,7 +179,7 @@ static int record_arrived(void *ctx, void *data, size_t size)
 		.flags = head->flags,
 		.pid = head->pid,
 		.tid = head->tid,
-		.time_ns = head->time_ns,
+		.time_ns = level_time(bpf, head->time_ns),
 	};
 	bpf->deliver_error = decoder->decode(bpf, head, &event);
 	if (bpf->deliver_error)
@@ -192,13 +209,13 @@ static int process_add(struct bpf_source *bpf, pid_t pid, struct bpf_process **r
 	uint32_t key = (uint32_t)pid;
 
 	if (bpf->process_count >= SLOT_MAX)
-		return error_set(err, -E2BIG, "cannot trace more than %d processes", SLOT_MAX);
+		return error_set(err, -E2BIG, "no more than %d processes at once", SLOT_MAX);
 	process = calloc(1, sizeof(*process));
 	if (!process || vec_reserve_bytes((void **)&bpf->processes, &bpf->process_capacity,
 					  bpf->process_count + 1, sizeof(*bpf->processes)) ||
 	    map64_set(&bpf->slot_of_pid, (uint64_t)pid, (uint32_t)bpf->process_count)) {
 		free(process);
-		return error_set_errno(err, -ENOMEM, "cannot trace process %d", pid);
+		return error_set(err, -ENOMEM, "out of memory");
 	}
 	process->config = &bpf->config;
 	process->program = &bpf->program;
@@ -209,7 +226,7 @@ static int process_add(struct bpf_source *bpf, pid_t pid, struct bpf_process **r
 	*ret_process = process;
 	if (bpf_map_update_elem(bpf_map__fd(bpf->program.skeleton->maps.processes), &key,
 				&process->slot, BPF_ANY))
-		return error_set_errno(err, -errno, "cannot trace process %d", pid);
+		return error_set_errno(err, -errno, "the BPF map of processes");
 	return 0;
 }
 
@@ -234,13 +251,12 @@ static int check_seccomp(const struct bpf_source *bpf, pid_t pid, struct error *
 		return 0;
 	code = proc_info_read(pid, &info);
 	if (code)
-		return error_set_errno(err, code, "cannot attach to process %d", pid);
+		return error_set(err, code, "%s", strerror(-code));
 	confined = info.seccomp;
 	proc_info_free(&info);
 	return confined ? error_set(err, -EOPNOTSUPP,
-				    "cannot trace process %d: it is confined by seccomp, and this kernel "
-				    "kills such processes at a return probe",
-				    pid)
+				    "it is confined by seccomp, and this kernel kills such "
+				    "processes at a return probe (Linux 6.14 does not)")
 			: 0;
 }
 

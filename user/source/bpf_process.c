@@ -52,6 +52,8 @@ static int attach_kind(struct bpf_process *process, const struct module *module,
 {
 	uint64_t *offsets = calloc(plan->site_count, sizeof(*offsets));
 	uint64_t *cookies = calloc(plan->site_count, sizeof(*cookies));
+	/* Who calls free tells the program's frees from a thread's cleaning up, if nothing else does. */
+	uint64_t caller = plan->hooks[HOOK_THREAD_ENDS] ? 0 : (uint64_t)COOKIE_FLAG_CALLER << 24;
 	struct probe_request request = {
 		.kind = kind,
 		.pid = process->pid,
@@ -69,8 +71,9 @@ static int attach_kind(struct bpf_process *process, const struct module *module,
 		if (site->needs_return != (kind == PROBE_CALL) || !site_wanted(process->config, site))
 			continue;
 		offsets[request.count] = site->offset;
-		cookies[request.count++] = api_cookie(site->api, process->slot);
-		log_info("%s: %s", module->path, site->reason);
+		cookies[request.count++] = api_cookie(site->api, process->slot) | caller;
+		log_info("%s: %s+%u: %s (%s)", module->path, site->symbol,
+			 (unsigned int)(site->offset - site->entry), site->instruction, site->reason);
 	}
 	err = program_attach(process->program, &request, &process->links);
 	if (!err)
@@ -81,18 +84,28 @@ out:
 	return err;
 }
 
-static int attach_link_map_hook(struct bpf_process *process, const struct module *module,
-				uint64_t offset)
+static int attach_hooks(struct bpf_process *process, const struct module *module,
+			const struct probe_plan *plan)
 {
-	struct probe_request request = {
-		.kind = PROBE_LINK_MAP,
-		.pid = process->pid,
-		.path = module->open_path,
-		.offsets = &offset,
-		.count = 1,
+	static const enum probe_kind kinds[HOOK_COUNT] = {
+		[HOOK_LINK_MAP] = PROBE_LINK_MAP,
+		[HOOK_THREAD_ENDS] = PROBE_THREAD_ENDS,
 	};
+	int err = 0;
 
-	return offset ? program_attach(process->program, &request, &process->links) : 0;
+	for (int hook = 0; !err && hook < HOOK_COUNT; hook++) {
+		struct probe_request request = {
+			.kind = kinds[hook],
+			.pid = process->pid,
+			.path = module->open_path,
+			.offsets = &plan->hooks[hook],
+			.count = 1,
+		};
+
+		if (plan->hooks[hook])
+			err = program_attach(process->program, &request, &process->links);
+	}
+	return err;
 }
 
 static int attach_sites(struct bpf_process *process, const struct module *module,
@@ -105,7 +118,7 @@ static int attach_sites(struct bpf_process *process, const struct module *module
 	if (!err && plan->site_count)
 		err = attach_kind(process, module, plan, PROBE_FREE);
 	if (!err)
-		err = attach_link_map_hook(process, module, plan->link_map_hook);
+		err = attach_hooks(process, module, plan);
 	return err;
 }
 
@@ -387,11 +400,9 @@ int bpf_process_attach(struct bpf_process *process, struct error *err)
 	for (int round = 0; !code && round < 2; round++)
 		code = map_all(process, 0);
 	if (code)
-		return error_set_errno(err, code, "cannot attach to process %d", process->pid);
+		return error_set(err, code, "%s", strerror(-code));
 	if (!process->site_count)
-		return error_set(err, -ENOENT,
-				 "cannot trace process %d: no allocation function found in what it maps",
-				 process->pid);
+		return error_set(err, -ENOENT, "no allocation function found in what it maps");
 	return 0;
 }
 
@@ -417,7 +428,7 @@ int bpf_process_attach_launch(struct bpf_process *process, const char *program,
 	needed_free(&needed);
 	process->awaits_exec = process->launched = true;
 	process->launched_program = program;
-	return code ? error_set_errno(err, code, "cannot place probes for %s", program) : 0;
+	return code ? error_set_errno(err, code, "no probes") : 0;
 }
 
 int bpf_process_exec(struct bpf_process *process, uint64_t time_ns)

@@ -19,6 +19,8 @@
 #define ATTACH_UPROBE_SESSION 57
 #define UPROBE_MULTI_RETURN   1u
 
+#define NS_PER_SECOND 1000000000ULL
+
 static const struct means means_table[] = {
 	{"session", PAIRING_SESSION, true, "uprobe sessions"},
 	{"task", PAIRING_TASK, true, "multi-uprobes and task storage"},
@@ -78,6 +80,14 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 	bpf_program__set_expected_attach_type(skeleton->progs.call_return, type);
 	bpf_program__set_expected_attach_type(skeleton->progs.call_free, type);
 	bpf_program__set_expected_attach_type(skeleton->progs.link_map_changed, type);
+	bpf_program__set_expected_attach_type(skeleton->progs.thread_ends, type);
+}
+
+/* The kernel's tick, from its own configuration; if that is not to be had, time is read exactly. */
+static void skeleton_set_clock(struct mtrace_bpf *skeleton)
+{
+	if (skeleton->kconfig && skeleton->kconfig->CONFIG_HZ > 0)
+		skeleton->bss->clock_tick_ns = NS_PER_SECOND / (uint64_t)skeleton->kconfig->CONFIG_HZ;
 }
 
 static int means_load(struct program *program, const struct means *means,
@@ -91,6 +101,8 @@ static int means_load(struct program *program, const struct means *means,
 	program->means = means;
 	skeleton_configure(program->skeleton, means, config);
 	err = mtrace_bpf__load(program->skeleton);
+	if (!err)
+		skeleton_set_clock(program->skeleton);
 	if (!err)
 		err = self_test_run(program);
 	if (err)
@@ -136,6 +148,7 @@ int program_load(struct program *ret_program, const struct program_config *confi
 
 void program_unload(struct program *program)
 {
+	probe_links_close(&program->self_test);
 	mtrace_bpf__destroy(program->skeleton);
 	program->skeleton = NULL;
 }
@@ -229,15 +242,17 @@ int program_attach(struct program *program, const struct probe_request *request,
 		   struct probe_links *links)
 {
 	const struct mtrace_bpf *skeleton = program->skeleton;
+	const struct bpf_program *const at_entry[] = {
+		[PROBE_FREE] = skeleton->progs.call_free,
+		[PROBE_LINK_MAP] = skeleton->progs.link_map_changed,
+		[PROBE_THREAD_ENDS] = skeleton->progs.thread_ends,
+	};
 
 	if (!request->count)
 		return 0;
 	if (request->kind == PROBE_CALL)
 		return attach_call(program, request, links);
-	return attach_one(program,
-			  request->kind == PROBE_FREE ? skeleton->progs.call_free
-						      : skeleton->progs.link_map_changed,
-			  request, false, links);
+	return attach_one(program, at_entry[request->kind], request, false, links);
 }
 
 void probe_links_close(struct probe_links *links)

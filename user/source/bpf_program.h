@@ -34,9 +34,18 @@ struct program_config {
 	uint64_t buffer_bytes; /* a power of two */
 };
 
+/* Attachments of one process: file descriptors of links, or libbpf's own. */
+struct probe_links {
+	int *fds;
+	size_t fd_count, fd_capacity;
+	struct bpf_link **perf;
+	size_t perf_count, perf_capacity;
+};
+
 struct program {
 	struct mtrace_bpf *skeleton;
 	const struct means *means;
+	struct probe_links self_test; /* closed at the end only: closing waits for the kernel */
 	bool seccomp_safe; /* a return probe leaves a process in strict seccomp mode alive */
 };
 
@@ -46,7 +55,7 @@ int program_load(struct program *ret_program, const struct program_config *confi
 void program_unload(struct program *program);
 
 /* What a probe is for: decides the BPF program, and whether the return is watched too. */
-enum probe_kind { PROBE_CALL, PROBE_FREE, PROBE_LINK_MAP, PROBE_KIND_COUNT };
+enum probe_kind { PROBE_CALL, PROBE_FREE, PROBE_LINK_MAP, PROBE_THREAD_ENDS };
 
 struct probe_request {
 	enum probe_kind kind;
@@ -55,14 +64,6 @@ struct probe_request {
 	const uint64_t *offsets; /* in the file */
 	const uint64_t *cookies;
 	size_t count;
-};
-
-/* Attachments of one process: file descriptors of links, or libbpf's own. */
-struct probe_links {
-	int *fds;
-	size_t fd_count, fd_capacity;
-	struct bpf_link **perf;
-	size_t perf_count, perf_capacity;
 };
 
 int program_attach(struct program *program, const struct probe_request *request,

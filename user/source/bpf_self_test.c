@@ -151,7 +151,7 @@ static int tally_read(const struct program *program, struct tally *tally)
 	return count < 0 ? count : 0;
 }
 
-static int attach_to_child(struct program *program, pid_t pid, struct probe_links *links)
+static int attach_to_child(struct program *program, pid_t pid)
 {
 	uint64_t offset, cookie = api_cookie(API_MALLOC, 0);
 	struct probe_request request = {
@@ -164,24 +164,22 @@ static int attach_to_child(struct program *program, pid_t pid, struct probe_link
 	};
 	int err = probed_offset(&offset);
 
-	return err ? err : program_attach(program, &request, links);
+	return err ? err : program_attach(program, &request, &program->self_test);
 }
 
 int self_test_run(struct program *program)
 {
-	struct probe_links links = {0};
 	struct tally tally = {0};
-	struct child child;
+	struct child child = {0};
 	int err, status;
 
 	err = child_start(&child);
 	if (err)
 		return err;
-	err = attach_to_child(program, child.pid, &links);
+	err = attach_to_child(program, child.pid);
 	if (!err && write(child.gate, "g", 1) != 1)
 		err = -EPIPE;
 	status = child_finish(&child);
-	probe_links_close(&links);
 	if (err)
 		return err;
 	tally.pid = child.pid;

@@ -7,9 +7,18 @@
 #define MTRACE_SYMBOL_MODULE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
+
+/* A PT_LOAD. */
+struct module_segment {
+	uint64_t offset; /* in the file, bytes */
+	uint64_t vaddr;
+	uint64_t size; /* bytes that come from the file */
+	bool executable;
+};
 
 struct module {
 	uint32_t id;
@@ -22,6 +31,8 @@ struct module {
 	int machine;	      /* e_machine */
 	bool elf64;
 	bool big_endian;
+	struct module_segment *segments; /* as the program headers list them */
+	size_t segment_count;
 	struct probe_plan *plan; /* NULL until asked for; see probe_plan.h */
 };
 

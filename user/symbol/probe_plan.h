@@ -18,6 +18,7 @@
 
 #include "api/api.h"
 #include "base/error.h"
+#include "symbol/hook.h"
 #include "symbol/module.h"
 
 struct probe_site {
@@ -52,7 +53,7 @@ struct probe_plan {
 	size_t wrapper_count;
 	struct probe_refusal *refusals;
 	size_t refusal_count;
-	uint64_t link_map_hook; /* file offset of _dl_debug_state, 0 if the module has none */
+	uint64_t hooks[HOOK_COUNT]; /* file offsets; 0 where the module has none */
 	bool allocator;		/* defines malloc */
 };
 

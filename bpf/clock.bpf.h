@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Time stamps. Reading the clock costs as much as the rest of a record; the kernel's tick counter
+ * costs nothing, and a tick (1 to 10 ms) is fine enough for the age of a block. The counter is
+ * turned into CLOCK_MONOTONIC by a base that is taken anew every second, since the two drift.
+ * Stamps may step back by a tick; the reader of the ring buffer levels that.
+ */
+#ifndef MTRACE_BPF_CLOCK_BPF_H
+#define MTRACE_BPF_CLOCK_BPF_H
+
+#define TICKS_MAX_AGE_NS 1000000000ULL
+
+extern int CONFIG_HZ __kconfig __weak;
+
+__u64 clock_tick_ns;	  /* set by user space after loading; 0: read the clock each time */
+static __u64 clock_base;  /* CLOCK_MONOTONIC at tick 0 */
+static __u64 clock_taken; /* the tick at which the base was taken */
+
+static __always_inline __u64 clock_now(void)
+{
+	__u64 tick_ns = clock_tick_ns, tick;
+
+	if (!tick_ns || !CONFIG_HZ)
+		return bpf_ktime_get_ns();
+	tick = bpf_jiffies64();
+	if ((tick - clock_taken) * tick_ns > TICKS_MAX_AGE_NS) {
+		clock_base = bpf_ktime_get_ns() - tick * tick_ns;
+		clock_taken = tick;
+	}
+	return clock_base + tick * tick_ns;
+}
+
+#endif

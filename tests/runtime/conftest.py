@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Fixtures of the runtime tests. Programs are built by make (see the target "runtime")."""
+
+import os
+
+import pytest
+
+pytest.register_assert_rewrite("harness", "report")
+
+# pylint: disable=wrong-import-position
+import harness
+from machine import need
+
+PAIRINGS = ("session", "task", "hash")
+
+
+def pytest_configure(config):
+    del config
+    if not os.path.exists(harness.MTRACE) or not os.path.isdir(harness.TARGETS):
+        pytest.exit(f"{harness.MTRACE} is not built: run `make check-root`", returncode=2)
+
+
+@pytest.fixture
+def uprobes():
+    """For tests that trace."""
+    need("uprobes")
+
+
+@pytest.fixture(params=PAIRINGS)
+def pairing(request):
+    """Each way to bring entry and return together; as options."""
+    if request.param == "session":
+        need("session")
+    return ("--pairing", request.param)
+
+
+@pytest.fixture
+def launch(uprobes, tmp_path):
+    """launch(COMMAND, ARG…, options=…): trace a command to its end."""
+    del uprobes
+
+    def run(*command, **more):
+        return harness.launch(str(tmp_path), *command, **more)
+    return run
+
+
+@pytest.fixture
+def attach(uprobes, tmp_path):
+    """attach(PID…, options=…): a Tracer, for a with statement."""
+    del uprobes
+    count = 0
+
+    def run(*pids, **more):
+        nonlocal count
+        count += 1
+        return harness.Tracer(str(tmp_path), *pids, name=f"attached{count}", **more)
+    return run

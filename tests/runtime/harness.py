@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Starting and stopping the tracer and its targets. Nothing here sleeps: everything waits for a
+line, an end of file or an exit."""
+
+import json
+import os
+import signal
+import subprocess
+import threading
+
+import report
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+TIMEOUT = 60
+
+
+def path_of(variable, default):
+    return os.path.abspath(os.path.join(ROOT, os.environ.get(variable, default)))
+
+
+MTRACE = path_of("MTRACE", "build/mtrace-bpf")
+TARGETS = path_of("TARGETS", "build/targets")
+
+
+def target(name):
+    return os.path.join(TARGETS, name)
+
+
+class Result:
+    """A finished run: status, what it wrote, and its report if it made one."""
+
+    def __init__(self, run, path):
+        self.status = run.returncode
+        self.stdout = run.stdout
+        self.stderr = run.stderr
+        self.document = None
+        if path and os.path.exists(path) and os.path.getsize(path):
+            with open(path, encoding="utf-8") as file:
+                self.document = json.load(file)
+            report.check(self.document)
+
+    @property
+    def processes(self):
+        assert self.document, f"no report; status {self.status}: {self.stderr}"
+        return [report.Process(data) for data in self.document["processes"]]
+
+    @property
+    def process(self):
+        assert len(self.processes) == 1
+        return self.processes[0]
+
+    @property
+    def truths(self):
+        return [json.loads(line) for line in self.stdout.splitlines()]
+
+    @property
+    def truth(self):
+        assert len(self.truths) == 1
+        return self.truths[0]
+
+
+def mtrace(*arguments, **more):
+    """Run the tracer with these arguments, whatever they are."""
+    more = {"stdin": subprocess.DEVNULL, "timeout": TIMEOUT, **more}
+    return Result(subprocess.run([MTRACE, *arguments], capture_output=True, text=True, check=False,
+                                 **more), None)
+
+
+def launch(directory, *command, options=(), **more):
+    """Trace a command to its end; its JSON report is part of the result."""
+    path = os.path.join(directory, "report.json")
+    more = {"stdin": subprocess.DEVNULL, "timeout": TIMEOUT, **more}
+    run = subprocess.run([MTRACE, "--format", "json", "-o", path, *options, "--", *command],
+                         capture_output=True, text=True, check=False, **more)
+    return Result(run, path)
+
+
+class Deadline:
+    """Kills a process that does not come to its end in time, so that a test fails, not hangs."""
+
+    def __init__(self, process, seconds=TIMEOUT):
+        self.timer = threading.Timer(seconds, process.kill)
+        self.timer.daemon = True
+        self.timer.start()
+
+    def cancel(self):
+        self.timer.cancel()
+
+
+class Steady:
+    """The target "steady": works when told to, and answers with its truth."""
+
+    def __init__(self, threads=1, command=None, environment=None):
+        self.process = subprocess.Popen(command or [target("steady"), str(threads)],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env=environment)
+        self.pid = self.process.pid
+        self.deadline = Deadline(self.process, 3 * TIMEOUT)
+        assert self.process.stdout.readline() == "READY\n"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.deadline.cancel()
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+    def tell(self, command="t"):
+        """Give a command (w, f, c; t does nothing) and return the truth that it answers."""
+        self.process.stdin.write(command)
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        assert answer, f"the target is gone: {self.process.wait()}"
+        return json.loads(answer)
+
+    def quit(self):
+        self.process.stdin.write("q")
+        self.process.stdin.flush()
+        return self.process.wait(TIMEOUT)
+
+
+class Tracer:
+    """mtrace-bpf attached to running processes; ready when it says so."""
+
+    def __init__(self, directory, *pids, options=(), name="attached"):
+        self.path = os.path.join(directory, name + ".json")
+        self.log = []
+        self.process = subprocess.Popen(
+            [MTRACE, "--format", "json", "-o", self.path, "-p", ",".join(map(str, pids)), *options],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.deadline = Deadline(self.process, 3 * TIMEOUT)
+        for pid in pids:
+            self.wait_for(f"({pid})")
+
+    def wait_for(self, text):
+        while not any("tracing" in line and text in line for line in self.log):
+            line = self.process.stderr.readline()
+            assert line, f"ended before it was ready: {''.join(self.log)}"
+            self.log.append(line)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.deadline.cancel()
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+    def finish(self):
+        """Wait for its own end."""
+        stdout, stderr = self.process.communicate(timeout=TIMEOUT)
+        run = subprocess.CompletedProcess([], self.process.returncode, stdout,
+                                          "".join(self.log) + stderr)
+        return Result(run, self.path)
+
+    def stop(self):
+        """^C, and its report."""
+        self.process.send_signal(signal.SIGINT)
+        return self.finish()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def one_line(text):
+    """An error message: one line, by us."""
+    lines = text.splitlines()
+    return len(lines) == 1 and lines[0].startswith("mtrace-bpf: ")

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What this machine has, and what a test needs of it.
+
+A test says need("valgrind"). Where that is missing, the test is skipped with the reason, unless
+skipping for its want is forbidden: by name in $REQUIRE ("uprobes valgrind", or "all"), or, where
+$CI is set, for everything that tools/install-deps can put on any machine.
+"""
+
+import glob
+import os
+import platform
+import shutil
+
+import pytest
+
+
+def kernel(*version):
+    release = platform.release().split("-")[0].split(".")
+    return tuple(int(part) for part in release[:2]) >= version
+
+
+def uprobes():
+    return (os.geteuid() == 0 and os.path.exists("/sys/kernel/btf/vmlinux")
+            and os.path.exists("/sys/bus/event_source/devices/uprobe"))
+
+
+def library(name):
+    found = glob.glob(f"/usr/lib/*/{name}")
+    return found[0] if found else None
+
+
+# facility: (is it here?, can tools/install-deps provide it?, what to say)
+FACILITIES = {
+    "root": (lambda: os.geteuid() == 0, False, "needs root"),
+    "uprobes": (uprobes, False, "needs root and a kernel with uprobes and BTF"),
+    "session": (lambda: kernel(6, 13), False, "uprobe sessions need Linux 6.13"),
+    "ns_last_pid": (lambda: os.path.exists("/proc/sys/kernel/ns_last_pid"), False,
+                    "choosing pids needs CONFIG_CHECKPOINT_RESTORE"),
+    "valgrind": (lambda: shutil.which("valgrind"), True, "needs valgrind"),
+    "redis": (lambda: shutil.which("redis-server") and shutil.which("redis-benchmark"), True,
+              "needs redis-server and redis-tools"),
+    "programs": (lambda: all(map(shutil.which, ("sqlite3", "xz", "git", "perl", "gcc"))), True,
+                 "needs sqlite3, xz, git, perl and gcc"),
+    "setpriv": (lambda: shutil.which("setpriv"), True, "needs setpriv"),
+    "bpftrace": (lambda: shutil.which("bpftrace"), True, "needs bpftrace"),
+    "musl": (lambda: os.path.exists("/lib/ld-musl-x86_64.so.1"), True, "needs musl"),
+    "jemalloc": (lambda: library("libjemalloc.so.2"), True, "needs libjemalloc2"),
+    "tcmalloc": (lambda: library("libtcmalloc_minimal.so.4"), True, "needs libtcmalloc-minimal4"),
+    "mimalloc": (lambda: library("libmimalloc.so.2.0"), True, "needs libmimalloc2.0"),
+}
+
+
+def need(*facilities):
+    required = os.environ.get("REQUIRE", "").replace(",", " ").split()
+    for name in facilities:
+        here, installable, reason = FACILITIES[name]
+        if here():
+            continue
+        if name in required or "all" in required or (installable and os.environ.get("CI")):
+            pytest.fail(f"required, and not here: {name}: {reason}")
+        pytest.skip(f"{name}: {reason}")

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The JSON report as the tests see it, and its comparison with what a target says of itself."""
+
+import collections
+import re
+
+import jsonschema
+
+NUMBER = {"type": "integer", "minimum": 0}
+ADDRESS = {"type": "string", "pattern": "^0x[0-9a-f]+$"}
+
+
+def record(members, **more):
+    """An object that has all these members; others may be added."""
+    return {"type": "object", "properties": members, "required": sorted(members), **more}
+
+
+def numbers(names):
+    return record({name: NUMBER for name in names.split()})
+
+
+def array(items):
+    return {"type": "array", "items": items}
+
+
+FRAME = record({"address": ADDRESS, "offset": ADDRESS, "line": NUMBER, "inlined": {"type": "boolean"},
+                **{name: {"type": ["string", "null"]}
+                   for name in ("module", "build_id", "function", "file")}})
+
+SITE = record({"api": {"type": "string"}, "stack": {"type": ["integer", "null"]},
+               **{name: NUMBER for name in (
+                   "id allocations frees bytes_allocated live_blocks live_bytes peak_live_bytes "
+                   "failed_allocations first_seen_ns oldest_ns").split()}})
+
+PROCESS = record({
+    "pid": NUMBER, "start_time_ns": NUMBER, "ppid": NUMBER, "comm": {"type": "string"},
+    "exe": {"type": "string"}, "command": array({"type": "string"}),
+    "backend": {"enum": ["bpf", "ptrace", "replay", "remote"]}, "arch": {"type": "string"},
+    "exited": {"type": "boolean"}, "exit_code": {"type": ["integer", "null"]},
+    "totals": numbers("allocations frees bytes_allocated bytes_freed peak_live_bytes "
+                      "failed_allocations"),
+    "live": numbers("blocks bytes"),
+    "mappings": numbers("maps bytes"),
+    "losses": numbers("events stacks truncated_stacks unmatched_frees missed_returns "
+                      "unprobed_sites gap_ns"),
+    "internal": numbers("frees munmaps"),
+    "scan": record({"done": {"type": "boolean"}}),
+    "errors": {"type": "array"},
+    "sites": array(SITE),
+    "stacks": array(record({"id": NUMBER, "frames": array(FRAME),
+                            "truncated": {"type": "boolean"}})),
+})
+
+SCHEMA = record({"schema": {"const": "mtrace-bpf.report/1"}, "version": {"type": "string"},
+                 "taken_at": {"type": "string", "format": "date-time"},
+                 "processes": array(PROCESS)})
+
+COUNTS = ("allocations", "frees", "bytes_allocated", "live_blocks", "live_bytes",
+          "failed_allocations")
+MAP_APIS = ("mmap", "mremap", "mmap (libc)")
+LOST = ("events", "stacks", "missed_returns", "unprobed_sites", "gap_ns")
+
+
+def plain(function):
+    """A function's name without its parameters."""
+    return re.sub(r"\(.*", "", function or "")
+
+
+class Process:
+    """One process image of a report."""
+
+    def __init__(self, data):
+        self.data = data
+        self.stacks = {stack["id"]: stack for stack in data["stacks"]}
+
+    def __getitem__(self, name):
+        return self.data[name]
+
+    def frames(self, site):
+        stack = self.stacks.get(site["stack"])
+        return stack["frames"] if stack else []
+
+    def functions(self, site):
+        return [plain(frame["function"]) for frame in self.frames(site)]
+
+    def function(self, site):
+        """Who called the allocator; operator new and its like are the allocator."""
+        for name in self.functions(site):
+            if not name.startswith("operator new"):
+                return name
+        return ""
+
+    def sums(self, key, wanted=lambda site: True):
+        """Counts of all wanted sites, added up by key(site)."""
+        sums = collections.defaultdict(lambda: dict.fromkeys(COUNTS, 0))
+        for site in self["sites"]:
+            if wanted(site):
+                for name in COUNTS:
+                    sums[key(site)][name] += site[name]
+        return dict(sums)
+
+    def heap(self):
+        """Counts of the malloc and new families."""
+        sums = self.sums(lambda site: "heap", lambda site: site["api"] not in MAP_APIS)
+        return sums.get("heap", dict.fromkeys(COUNTS, 0))
+
+    def lost(self):
+        return {name: self["losses"][name] for name in LOST if self["losses"][name]}
+
+
+def check(document):
+    """What holds for every report whatever was traced: its form, and that its sums agree."""
+    jsonschema.validate(document, SCHEMA)
+    for data in document["processes"]:
+        process = Process(data)
+        heap = process.heap()
+        totals, live = data["totals"], data["live"]
+        assert heap["allocations"] == totals["allocations"]
+        assert heap["frees"] == totals["frees"]
+        assert heap["bytes_allocated"] == totals["bytes_allocated"]
+        assert heap["failed_allocations"] == totals["failed_allocations"]
+        assert heap["live_blocks"] == live["blocks"] == totals["allocations"] - totals["frees"]
+        assert heap["live_bytes"] == live["bytes"]
+        assert live["bytes"] == totals["bytes_allocated"] - totals["bytes_freed"]
+        assert live["bytes"] <= totals["peak_live_bytes"] <= totals["bytes_allocated"]
+        maps = [site for site in data["sites"] if site["api"] in ("mmap", "mremap")]
+        assert sum(site["live_blocks"] for site in maps) == data["mappings"]["maps"]
+        assert sum(site["live_bytes"] for site in maps) == data["mappings"]["bytes"]
+
+
+def site_name(entry):
+    return f"{entry['function']}: {entry['api']}"
+
+
+def counts_of(entry):
+    return {name: entry[name] for name in COUNTS}
+
+
+def expected(truth, *, key=site_name):
+    """A target's truth, by site."""
+    sums = collections.defaultdict(lambda: dict.fromkeys(COUNTS, 0))
+    for entry in truth["sites"]:
+        for name in COUNTS:
+            sums[key(entry)][name] += entry[name]
+    return {name: counts for name, counts in sums.items() if any(counts.values())}
+
+
+def assert_sites(process, truth, losses=()):
+    """Every site of the target as the target says, to the unit; nothing lost but `losses`."""
+    assert {name: n for name, n in process.lost().items() if name not in losses} == {}
+    seen = process.sums(lambda site: f"{process.function(site)}: {site['api']}",
+                        lambda site: process.function(site).startswith("t_"))
+    assert seen == expected(truth)
+
+
+def difference(after, before):
+    """The truth of a stretch of time: counts at its end less those at its beginning."""
+    old = {site_name(entry): entry for entry in before["sites"]}
+    sites = []
+    for entry in after["sites"]:
+        then = old.get(site_name(entry), dict.fromkeys(COUNTS, 0))
+        sites.append({**entry, **{name: entry[name] - then[name] for name in COUNTS}})
+    return {**after, "sites": sites}

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""mtrace-bpf -p PID: nothing happens to the process, and the report equals its truth since then."""
+
+import os
+import shutil
+import signal
+import subprocess
+import threading
+
+import pytest
+
+import harness
+from harness import Steady
+from report import assert_sites, difference
+
+ROUNDS = 5
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_truth_since_the_attach(attach, pairing, threads):
+    with Steady(threads) as steady:
+        before = steady.tell("w")
+        with attach(steady.pid, options=pairing) as tracer:
+            for _ in range(ROUNDS):
+                after = steady.tell("w")
+            result = tracer.stop()
+        assert result.status == 0
+        assert_sites(result.process, difference(after, before))
+        assert result.process["losses"]["unmatched_frees"] == 0
+        assert result.process["exited"] is False
+        assert steady.tell("c")["corrupt"] == 0
+        assert steady.quit() == 0
+
+
+def test_blocks_from_before_the_attach(attach):
+    with Steady() as steady:
+        before = steady.tell()
+        with attach(steady.pid) as tracer:
+            after = steady.tell("f")
+            result = tracer.stop()
+        changes = difference(after, before)
+        old = next(site for site in changes["sites"] if site["function"] == "t_old")
+        assert old["frees"] == 50
+        assert result.process["losses"]["unmatched_frees"] == 50
+        assert result.process["totals"]["frees"] == 0
+
+
+def test_several_processes(attach):
+    with Steady() as one, Steady(2) as two:
+        before = one.tell(), two.tell()
+        with attach(one.pid, two.pid) as tracer:
+            after = one.tell("w"), two.tell("w")
+            result = tracer.stop()
+        processes = {process["pid"]: process for process in result.processes}
+        assert set(processes) == {one.pid, two.pid}
+        assert_sites(processes[one.pid], difference(after[0], before[0]))
+        assert_sites(processes[two.pid], difference(after[1], before[1]))
+
+
+def test_process_that_ends(attach):
+    with Steady() as steady:
+        before = steady.tell()
+        with attach(steady.pid) as tracer:
+            after = steady.tell("w")
+            assert steady.quit() == 0
+            result = tracer.finish()
+        assert result.status == 0
+        assert result.process["exited"] is True
+        assert_sites(result.process, difference(after, before))
+
+
+def test_attached_process_is_never_signalled(attach):
+    with Steady() as steady:
+        with attach(steady.pid) as tracer:
+            steady.tell("w")
+            assert tracer.stop().status == 0
+        with open(f"/proc/{steady.pid}/status", encoding="ascii") as file:
+            fields = dict(line.split(":", 1) for line in file)
+        assert fields["SigPnd"].strip() == fields["ShdPnd"].strip() == "0" * 16
+        assert fields["TracerPid"].strip() == "0"
+        assert steady.tell("w")["rounds"] == 2
+
+
+def test_two_tracers_at_once(attach):
+    with Steady(2) as steady:
+        start = steady.tell()
+        with attach(steady.pid) as first:
+            middle = steady.tell("w")
+            with attach(steady.pid) as second:
+                end = steady.tell("w")
+                later = second.stop()
+            last = steady.tell("w")
+            whole = first.stop()
+        assert_sites(later.process, difference(end, middle))
+        assert_sites(whole.process, difference(last, start))
+        assert steady.tell("c")["corrupt"] == 0
+
+
+class Worker(threading.Thread):
+    """Keeps a target at work until told to stop."""
+
+    def __init__(self, steady):
+        super().__init__()
+        self.steady = steady
+        self.stopped = threading.Event()
+        self.answers = 0
+
+    def run(self):
+        while not self.stopped.is_set():
+            self.steady.tell("w")
+            self.answers += 1
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stopped.set()
+        self.join()
+
+
+def test_killed_tracer_harms_nobody(attach):
+    """Fifty times in a row, while the target works in two threads."""
+    with Steady(2) as steady:
+        with Worker(steady) as worker:
+            for _ in range(50):
+                with attach(steady.pid) as tracer:
+                    tracer.kill()
+        truth = steady.tell("c")
+        assert truth["corrupt"] == 0
+        assert truth["rounds"] == worker.answers > 0
+        before = steady.tell()
+        with attach(steady.pid) as tracer:
+            after = steady.tell("w")
+            assert_sites(tracer.stop().process, difference(after, before))
+        assert steady.quit() == 0
+
+
+def test_tracer_killed_while_it_attaches(uprobes):
+    """At twenty moments of its start, 20 ms apart. That the target still answers is the test."""
+    with Steady(2) as steady:
+        with Worker(steady):
+            kill_at_twenty_moments(steady.pid)
+        truth = steady.tell("c")
+        assert (truth["corrupt"], steady.quit()) == (0, 0)
+
+
+def kill_at_twenty_moments(pid):
+    for moment in range(20):
+        tracer = subprocess.Popen([harness.MTRACE, "-p", str(pid)], stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            tracer.wait(moment * 0.02)
+        except subprocess.TimeoutExpired:
+            pass
+        tracer.kill()
+        tracer.wait()
+
+
+def test_report_on_sigusr1_and_carry_on(attach):
+    with Steady() as steady:
+        before = steady.tell()
+        with attach(steady.pid) as tracer:
+            steady.tell("w")
+            tracer.process.send_signal(signal.SIGUSR1)
+            after = steady.tell("w")
+            result = tracer.stop()
+        assert result.status == 0
+        assert_sites(result.process, difference(after, before))
+
+
+def test_interrupt_by_sigterm(attach):
+    with Steady() as steady:
+        with attach(steady.pid) as tracer:
+            steady.tell("w")
+            tracer.process.send_signal(signal.SIGTERM)
+            result = tracer.finish()
+        assert result.process.heap()["allocations"] > 0
+        assert steady.tell("w")["rounds"] == 2
+
+
+def test_deleted_executable(attach, tmp_path):
+    """Names come from the file that the process runs, even where its path is gone."""
+    path = str(tmp_path / "steady")
+    shutil.copy(harness.target("steady"), path)
+    with Steady(command=[path]) as steady:
+        os.unlink(path)
+        before = steady.tell()
+        with attach(steady.pid) as tracer:
+            after = steady.tell("w")
+            result = tracer.stop()
+        assert_sites(result.process, difference(after, before))

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Where reports go and what people see of them. (Every JSON report in these tests is checked
+against the schema and its own sums.)"""
+
+import json
+import os
+
+import harness
+from harness import mtrace, target
+
+LEAKS = {"describe_error": 20, "parse_agent": 133, "remember_session": 203}
+
+
+def leaking(process):
+    """Live blocks by the function of the program that allocated them."""
+    return {name: sums["live_blocks"] for name, sums in process.sums(process.function).items()
+            if sums["live_blocks"] and name in {*LEAKS, "read_request", "render_page"}}
+
+
+def test_quickstart_program(launch):
+    assert leaking(launch(target("leak")).process) == LEAKS
+
+
+def test_text_names_what_leaks(uprobes, tmp_path):
+    path = tmp_path / "report"
+    assert mtrace("-o", str(path), target("leak")).status == 0
+    text = path.read_text()
+    for name, blocks in LEAKS.items():
+        assert name in text and str(blocks) in text
+    assert "leak.c:" in text
+    assert "\x1b" not in text
+
+
+def test_text_report_of_a_command_goes_to_stderr(uprobes):
+    result = mtrace(target("leak"))
+    assert result.stdout.startswith("served 400 requests")
+    assert "remember_session" in result.stderr and "remember_session" not in result.stdout
+
+
+def test_report_on_stdout(uprobes):
+    result = mtrace("-q", "--format", "json", "-o", "-", "/bin/true")
+    assert json.loads(result.stdout)["schema"] == "mtrace-bpf.report/1"
+    assert result.stderr == ""
+
+
+def test_several_formats(uprobes, tmp_path):
+    result = mtrace("--format", f"json={tmp_path}/a.json", "--format", f"text={tmp_path}/b.txt",
+                    target("leak"))
+    assert result.status == 0
+    with open(tmp_path / "a.json", encoding="utf-8") as file:
+        assert json.load(file)["processes"]
+    assert "remember_session" in (tmp_path / "b.txt").read_text()
+
+
+def test_pid_in_the_name(uprobes, tmp_path):
+    mtrace("--format", "json", "-o", f"{tmp_path}/%p.json", "/bin/true")
+    names = os.listdir(tmp_path)
+    assert len(names) == 1
+    with open(tmp_path / names[0], encoding="utf-8") as file:
+        assert names[0] == f"{json.load(file)['processes'][0]['pid']}.json"
+
+
+def test_report_replaces_the_old_one_whole(uprobes, tmp_path):
+    path = tmp_path / "report"
+    path.write_text("x" * 10_000_000)
+    path.chmod(0o640)
+    assert mtrace("--format", "json", "-o", str(path), "/bin/true").status == 0
+    json.loads(path.read_text())
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert os.listdir(tmp_path) == ["report"]
+
+
+def test_top_limits_the_text(uprobes, tmp_path):
+    path = tmp_path / "report"
+    mtrace("--top", "1", "--sort", "usage", "-o", str(path), target("leak"))
+    text = path.read_text()
+    assert "remember_session" in text and "describe_error" not in text
+
+
+def test_odd_names_do_not_break_the_json(launch, tmp_path):
+    name = str(tmp_path / 'a "b"\\\n\tü\x01')
+    os.symlink(target("short"), name)
+    result = launch(name, "arg\xff".encode("latin-1"), options=())
+    assert result.process["command"][0] == name
+
+
+def test_machine_report(uprobes):
+    """doctor says yes where tracing works."""
+    result = mtrace("doctor")
+    assert result.status == 0, result.stdout + result.stderr
+    assert "uprobes" in result.stdout
+
+
+def test_nothing_is_left_in_tmp(launch, tmp_path):
+    before = set(os.listdir("/tmp"))
+    launch(target("short"), env={**os.environ, "TMPDIR": str(tmp_path)})
+    assert not [name for name in set(os.listdir("/tmp")) - before if "mtrace" in name]
+    assert sorted(os.listdir(tmp_path)) == ["report.json"]
+    assert harness.one_line("mtrace-bpf: x") and not harness.one_line("a\nb\n")

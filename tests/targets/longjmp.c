@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A signal handler that jumps out of mmap and munmap, on the same stack and (with an argument) from
+ * an alternate one, until it has done so JUMPS times. Which calls were completed nobody can know;
+ * but all of them were about one range of addresses, and what is there at the end is known.
+ */
+#include "truth.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/time.h>
+
+#define JUMPS 300
+#define PAGE  ((size_t)4096)
+#define RANGE (8 * PAGE)
+
+static sigjmp_buf back;
+static volatile sig_atomic_t jumps;
+
+static void handle(int signal)
+{
+	(void)signal;
+	jumps++;
+	siglongjmp(back, 1);
+}
+
+static void tick(long microseconds)
+{
+	struct itimerval timer = {{0, microseconds}, {0, microseconds}};
+
+	setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+NOINLINE static void t_loop(char *range)
+{
+	for (;;) {
+		munmap(range, RANGE);
+		mmap(range, RANGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+		     -1, 0);
+	}
+}
+
+NOINLINE static struct block t_malloc(size_t size)
+{
+	BOOKED(malloc, size, malloc(size));
+}
+
+NOINLINE static void *t_last(char *range)
+{
+	return mmap(range, RANGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+		    -1, 0);
+}
+
+static void handle_signals(int on_alternate_stack)
+{
+	static char signal_stack[1 << 16];
+	stack_t stack = {.ss_sp = signal_stack, .ss_size = sizeof(signal_stack)};
+	struct sigaction action = {.sa_handler = handle,
+				   .sa_flags = on_alternate_stack ? SA_ONSTACK : 0};
+
+	if (sigaltstack(&stack, NULL) || sigaction(SIGALRM, &action, NULL))
+		abort();
+}
+
+int main(int argc, char **argv)
+{
+	char *range = mmap(NULL, RANGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char extra[64];
+	int i;
+
+	(void)argv;
+	handle_signals(argc > 1);
+	if (!sigsetjmp(back, 1))
+		tick(500);
+	if (jumps < JUMPS)
+		t_loop(range);
+	tick(0);
+	t_last(range);
+	for (i = 0; i < 50; i++)
+		t_malloc(10);
+	snprintf(extra, sizeof(extra), ",\"mappings\":{\"maps\":1,\"bytes\":%zu}", RANGE);
+	truth_tell(STDOUT_FILENO, extra);
+	return 0;
+}

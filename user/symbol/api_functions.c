@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "symbol/api_functions.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define FUNCTIONS_MAX 256
+
+/*
+ * glibc's ld.so has an allocator for its own first steps, and some versions export it. Its
+ * blocks never meet the program, so they are not events. musl's ld.so is its libc.
+ */
+static const char glibc_linker_symbol[] = "_rtld_global";
+static const char *const hook_symbols[HOOK_COUNT] = {
+	[HOOK_LINK_MAP] = "_dl_debug_state",
+	[HOOK_THREAD_ENDS] = "__call_tls_dtors",
+};
+
+enum api api_of_versioned(const char *symbol, char ret_plain[API_SYMBOL_SIZE])
+{
+	size_t length = strcspn(symbol, "@");
+
+	if (length >= API_SYMBOL_SIZE)
+		return API_NONE;
+	memcpy(ret_plain, symbol, length);
+	ret_plain[length] = 0;
+	return api_of_symbol(ret_plain);
+}
+
+static int rank_of_symbol(enum api api, const char *symbol)
+{
+	const struct api_row *row = api_row(api);
+	int rank = 0;
+
+	while (rank < API_SYMBOLS_MAX && row->symbols[rank] && strcmp(row->symbols[rank], symbol))
+		rank++;
+	return rank;
+}
+
+static bool comes_first(const struct api_function *one, const struct api_function *other)
+{
+	return one->api != other->api ? one->api < other->api : one->rank < other->rank;
+}
+
+static struct api_function *find_at(struct api_functions *functions, uint64_t vaddr)
+{
+	struct api_function *function;
+
+	vec_each (function, &functions->list)
+		if (function->vaddr == vaddr)
+			return function;
+	return NULL;
+}
+
+/* Of two claims the more modest one; 0 is none. */
+static uint64_t smaller_size(uint64_t one, uint64_t other)
+{
+	return !other || (one && one < other) ? one : other;
+}
+
+static int add_function(struct api_functions *functions, struct api_function added)
+{
+	struct api_function *same = find_at(functions, added.vaddr);
+
+	if (!same) {
+		if (functions->list.count >= FUNCTIONS_MAX)
+			return -E2BIG;
+		return vec_push(&functions->list, added);
+	}
+	added.size = smaller_size(added.size, same->size);
+	if (comes_first(&added, same))
+		*same = added;
+	same->size = added.size;
+	return 0;
+}
+
+static int take_function(struct api_functions *functions, const struct elf_image *image,
+			 const struct elf_symbol *symbol)
+{
+	struct api_function function = {
+		.vaddr = symbol->raw.st_value,
+		.size = symbol->raw.st_size,
+	};
+
+	function.api = api_of_versioned(symbol->name, function.symbol);
+	if (function.api == API_NONE)
+		return 0;
+	function.thumb = image->module->machine == EM_ARM && function.vaddr & 1;
+	function.vaddr &= ~(uint64_t)function.thumb;
+	if (elf_image_code_offset(image, function.vaddr, &function.offset))
+		return 0;
+	function.rank = rank_of_symbol(function.api, function.symbol);
+	function.indirect = GELF_ST_TYPE(symbol->raw.st_info) == STT_GNU_IFUNC;
+	return add_function(functions, function);
+}
+
+static bool is_plain_name(const char *symbol, const char *name)
+{
+	size_t length = strlen(name);
+
+	return !strncmp(symbol, name, length) && (!symbol[length] || symbol[length] == '@');
+}
+
+static int take_hook(struct api_functions *functions, const struct elf_image *image,
+		     const struct elf_symbol *symbol, enum hook hook)
+{
+	uint64_t offset;
+
+	if (!elf_image_code_offset(image, symbol->raw.st_value, &offset))
+		functions->hooks[hook] = offset;
+	return 0;
+}
+
+static int take_symbol(struct api_functions *functions, const struct elf_image *image,
+		       const struct elf_symbol *symbol)
+{
+	if (symbol->dynamic && symbol->raw.st_shndx != SHN_UNDEF &&
+	    is_plain_name(symbol->name, glibc_linker_symbol))
+		functions->glibc_linker = true;
+	if (!elf_symbol_is_function(symbol))
+		return 0;
+	for (int hook = 0; hook < HOOK_COUNT; hook++)
+		if (is_plain_name(symbol->name, hook_symbols[hook]))
+			return take_hook(functions, image, symbol, (enum hook)hook);
+	return take_function(functions, image, symbol);
+}
+
+static int take_table(struct api_functions *functions, const struct elf_image *image,
+		      Elf_Scn *section, const GElf_Shdr *header)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	size_t count = elf_image_symbol_count(header, data);
+	struct elf_symbol symbol;
+	int code = 0;
+
+	for (size_t i = 0; i < count && !code; i++)
+		if (elf_image_symbol(image, header, data, i, &symbol))
+			code = take_symbol(functions, image, &symbol);
+	return code;
+}
+
+/* Last, and once for each: a look at all symbols where the size is not given. */
+static void set_sizes(struct api_functions *functions, const struct elf_image *image)
+{
+	struct api_function *function;
+
+	vec_each (function, &functions->list) {
+		uint64_t size = function->size;
+
+		if (!size)
+			size = elf_image_next_function(image, function->vaddr) - function->vaddr;
+		function->size = size < FUNCTION_CODE_MAX ? size : FUNCTION_CODE_MAX;
+	}
+}
+
+int api_functions_collect(struct api_functions *functions, const struct elf_image *image,
+			  struct error *err)
+{
+	static const uint32_t types[] = {SHT_DYNSYM, SHT_SYMTAB};
+	int code = 0;
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		Elf_Scn *section = NULL;
+		GElf_Shdr header;
+
+		while (!code && (section = elf_image_section(image, section, types[i], &header)))
+			code = take_table(functions, image, section, &header);
+	}
+	if (code)
+		return error_set_errno(err, code, "cannot look for allocation functions in %s",
+				       image->module->path);
+	if (functions->glibc_linker)
+		functions->list.count = 0;
+	set_sizes(functions, image);
+	return 0;
+}
+
+void api_functions_free(struct api_functions *functions)
+{
+	vec_free(&functions->list);
+}
+
+bool api_functions_define(const struct api_functions *functions, enum api api)
+{
+	const struct api_function *function;
+
+	vec_each (function, &functions->list)
+		if (function->api == api)
+			return true;
+	return false;
+}

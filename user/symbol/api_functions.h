@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The functions of a module that the allocator table names, one for each address. */
+#ifndef MTRACE_SYMBOL_API_FUNCTIONS_H
+#define MTRACE_SYMBOL_API_FUNCTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "api/api.h"
+#include "base/error.h"
+#include "base/vec.h"
+#include "symbol/elf_image.h"
+#include "symbol/hook.h"
+
+#define API_SYMBOL_SIZE 64
+
+struct api_function {
+	enum api api; /* of several names at one address, the first of the table */
+	int rank;     /* of the name among the api's */
+	char symbol[API_SYMBOL_SIZE];
+	uint64_t vaddr;
+	uint64_t offset; /* in the file */
+	uint64_t size;   /* bytes; FUNCTION_CODE_MAX if longer or unknown */
+	bool indirect;   /* STT_GNU_IFUNC: its code returns the function to be called */
+	bool thumb;      /* ARM's compact instruction set */
+	bool wrapper;    /* calls another one of these */
+};
+
+struct api_functions {
+	VEC(struct api_function) list;
+	uint64_t hooks[HOOK_COUNT]; /* file offsets, 0 where there is none */
+	bool glibc_linker;      /* this is glibc's ld.so */
+};
+
+/* 0, -ENOMEM, or -E2BIG for what defines more than any allocator does; with words. */
+int api_functions_collect(struct api_functions *functions, const struct elf_image *image,
+			  struct error *err);
+void api_functions_free(struct api_functions *functions);
+bool api_functions_define(const struct api_functions *functions, enum api api);
+
+/* Of a symbol with or without version: its api. */
+enum api api_of_versioned(const char *symbol, char ret_plain[API_SYMBOL_SIZE]);
+
+#endif

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "symbol/module.h"
+
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/api.h"
+#include "base/map64.h"
+#include "base/vec.h"
+#include "symbol/probe_plan.h"
+
+#define BUILD_ID_BYTES 20 /* SHA-1; longer ones are cut */
+
+struct module_table {
+	VEC(struct module *) modules;
+	struct map64 by_file; /* file_key() → id of the newest module of that file */
+};
+
+static uint64_t file_key(uint64_t device, uint64_t inode)
+{
+	return hash_u64(device) ^ inode;
+}
+
+int module_table_new(struct module_table **ret_table)
+{
+	struct module_table *table = calloc(1, sizeof(*table));
+
+	if (!table)
+		return -ENOMEM;
+	*ret_table = table;
+	return 0;
+}
+
+static void module_free(struct module *module)
+{
+	if (!module)
+		return;
+	if (module->fd >= 0)
+		close(module->fd);
+	probe_plan_free(module->plan);
+	free(module->segments);
+	free(module->open_path);
+	free(module->path);
+	free(module);
+}
+
+void module_table_free(struct module_table *table)
+{
+	struct module **module;
+
+	if (!table)
+		return;
+	vec_each (module, &table->modules)
+		module_free(*module);
+	vec_free(&table->modules);
+	map64_free(&table->by_file);
+	free(table);
+}
+
+static void read_build_id(Elf *elf, struct module *module)
+{
+	const unsigned char *bytes;
+	ssize_t size = dwelf_elf_gnu_build_id(elf, (const void **)&bytes);
+
+	for (ssize_t i = 0; i < size && i < BUILD_ID_BYTES; i++)
+		sprintf(module->build_id + 2 * i, "%02x", bytes[i]);
+}
+
+static int read_segments(Elf *elf, struct module *module)
+{
+	VEC(struct module_segment) segments = {0};
+	size_t count;
+
+	if (elf_getphdrnum(elf, &count))
+		count = 0;
+	for (size_t i = 0; i < count; i++) {
+		GElf_Phdr header;
+
+		if (!gelf_getphdr(elf, (int)i, &header))
+			break;
+		if (header.p_type != PT_LOAD)
+			continue;
+		if (vec_push(&segments, (struct module_segment){
+						.offset = header.p_offset,
+						.vaddr = header.p_vaddr,
+						.size = header.p_filesz,
+						.executable = header.p_flags & PF_X,
+					})) {
+			vec_free(&segments);
+			return -ENOMEM;
+		}
+	}
+	module->segments = segments.items;
+	module->segment_count = segments.count;
+	return 0;
+}
+
+static int read_elf(struct module *module, struct error *err)
+{
+	GElf_Ehdr header;
+	Elf *elf;
+	int code;
+
+	elf_version(EV_CURRENT);
+	elf = elf_begin(module->fd, ELF_C_READ, NULL);
+	if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header) ||
+	    (header.e_type != ET_EXEC && header.e_type != ET_DYN)) {
+		elf_end(elf);
+		return error_set(err, -ENOEXEC, "%s is not an ELF program or library",
+				 module->path);
+	}
+	module->machine = header.e_machine;
+	module->elf64 = header.e_ident[EI_CLASS] == ELFCLASS64;
+	module->big_endian = header.e_ident[EI_DATA] == ELFDATA2MSB;
+	read_build_id(elf, module);
+	code = read_segments(elf, module);
+	elf_end(elf);
+	return code ? error_set_errno(err, code, "cannot read %s", module->path) : 0;
+}
+
+/* The path itself if it leads to the very file that is open, else the descriptor's name. */
+static char *choose_open_path(const struct module *module)
+{
+	struct stat status;
+	char *text;
+
+	if (module->path[0] == '/' && !stat(module->path, &status) &&
+	    status.st_dev == module->device && status.st_ino == module->inode)
+		return strdup(module->path);
+	return asprintf(&text, "/proc/self/fd/%d", module->fd) < 0 ? NULL : text;
+}
+
+static int module_fill(struct module *module, const char *path, struct error *err)
+{
+	struct stat status;
+	int code;
+
+	module->path = strdup(path);
+	if (!module->path)
+		return error_set_errno(err, -ENOMEM, "cannot read %s", path);
+	if (fstat(module->fd, &status) || !S_ISREG(status.st_mode))
+		return error_set(err, -ENOEXEC, "%s is not a regular file", path);
+	module->device = status.st_dev;
+	module->inode = status.st_ino;
+	code = read_elf(module, err);
+	if (code)
+		return code;
+	module->open_path = choose_open_path(module);
+	return module->open_path ? 0 : error_set_errno(err, -ENOMEM, "cannot read %s", path);
+}
+
+static struct module *find_same(const struct module_table *table, const struct module *module)
+{
+	for (size_t i = table->modules.count; i-- > 0;) {
+		struct module *other = table->modules.items[i];
+
+		if (other->inode == module->inode && other->device == module->device &&
+		    !strcmp(other->build_id, module->build_id))
+			return other;
+	}
+	return NULL;
+}
+
+static int table_add(struct module_table *table, struct module *module)
+{
+	module->id = (uint32_t)table->modules.count;
+	if (vec_push(&table->modules, module))
+		return -ENOMEM;
+	if (map64_set(&table->by_file, file_key(module->device, module->inode), module->id)) {
+		table->modules.count--;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The descriptor stays the caller's on failure. */
+static void module_abandon(struct module *module)
+{
+	module->fd = -1;
+	module_free(module);
+}
+
+int module_intern(struct module_table *table, int fd, const char *path, struct module **ret_module,
+		  struct error *err)
+{
+	struct module *module = calloc(1, sizeof(*module));
+	struct module *same;
+	int code;
+
+	if (!module)
+		return error_set_errno(err, -ENOMEM, "cannot read %s", path);
+	module->fd = fd;
+	code = module_fill(module, path, err);
+	if (code) {
+		module_abandon(module);
+		return code;
+	}
+	same = find_same(table, module);
+	if (same) {
+		module_free(module);
+		*ret_module = same;
+		return 0;
+	}
+	if (table_add(table, module)) {
+		module_abandon(module);
+		return error_set_errno(err, -ENOMEM, "cannot read %s", path);
+	}
+	*ret_module = module;
+	return 0;
+}
+
+struct module *module_get(struct module_table *table, uint32_t id)
+{
+	return id < table->modules.count ? table->modules.items[id] : NULL;
+}
+
+static bool is_file(const struct module *module, uint64_t device, uint64_t inode)
+{
+	return module->inode == inode && module->device == device;
+}
+
+struct module *module_find(struct module_table *table, uint64_t device, uint64_t inode)
+{
+	uint32_t id = map64_get(&table->by_file, file_key(device, inode));
+	struct module *module = id == MAP64_NONE ? NULL : module_get(table, id);
+
+	if (!module || is_file(module, device, inode))
+		return module;
+	for (size_t i = table->modules.count; i-- > 0;) /* two files with one key */
+		if (is_file(table->modules.items[i], device, inode))
+			return table->modules.items[i];
+	return NULL;
+}
+
+/* BPF cuts long names. */
+static bool is_name(const char *path, const char *name)
+{
+	const char *slash = strrchr(path, '/');
+
+	return !strncmp(slash ? slash + 1 : path, name, MAPPING_NAME_SIZE - 1);
+}
+
+struct module *module_find_name(struct module_table *table, uint64_t inode, const char *name)
+{
+	for (size_t i = table->modules.count; i-- > 0;) {
+		struct module *module = table->modules.items[i];
+
+		if (module->inode == inode && is_name(module->path, name))
+			return module;
+	}
+	return NULL;
+}
+
+int module_offset_to_vaddr(const struct module *module, uint64_t offset, uint64_t *ret_vaddr)
+{
+	for (size_t i = 0; i < module->segment_count; i++) {
+		const struct module_segment *segment = &module->segments[i];
+
+		if (offset >= segment->offset && offset - segment->offset < segment->size) {
+			*ret_vaddr = offset - segment->offset + segment->vaddr;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A function is a wrapper if a direct jump or call of its code, or one through the global offset
+ * table, leads to an observed function. Two detours are followed: a stub of the procedure linkage
+ * table, and one tail jump to a helper (operator new[] → a common function → malloc). Conditions
+ * are not looked at: a function with a fast path of its own beside a call of malloc would be
+ * mistaken. The allocators that have one call internal functions on the slow path.
+ */
+#include "symbol/wrapper.h"
+
+#include <stdlib.h>
+
+#include "symbol/x86_code.h"
+
+#define STUB_SIZE         16
+#define STUB_INSTRUCTIONS 3 /* endbr64, perhaps a push, the jump */
+#define HELPER_SIZE       512
+
+int wrapper_search_open(struct wrapper_search *search, const struct elf_image *image)
+{
+	*search = (struct wrapper_search){.image = image};
+	return got_slots_read(&search->slots, image);
+}
+
+void wrapper_search_close(struct wrapper_search *search)
+{
+	got_slots_free(&search->slots);
+	map64_free(&search->observed);
+}
+
+int wrapper_search_observe(struct wrapper_search *search, uint64_t vaddr)
+{
+	return map64_set(&search->observed, vaddr, 0);
+}
+
+static bool is_observed(const struct wrapper_search *search, uint64_t vaddr)
+{
+	return map64_get(&search->observed, vaddr) != MAP64_NONE;
+}
+
+static bool leads_through_slot(const struct wrapper_search *search, const struct x86_walk *walk)
+{
+	uint64_t slot, function;
+
+	if (!x86_indirect_slot(walk, search->slots.base, &slot))
+		return false;
+	function = got_slots_find(&search->slots, slot);
+	return function && is_observed(search, function);
+}
+
+/* Open a walk over code of the image; the bytes are to be freed. */
+static bool open_code(const struct wrapper_search *search, uint64_t vaddr, uint64_t size,
+		      struct function_code *code, struct x86_walk *walk)
+{
+	*code = (struct function_code){.address = vaddr, .machine = search->image->module->machine};
+	code->bytes = elf_image_code(search->image, vaddr, size, &code->size);
+	if (!code->bytes)
+		return false;
+	if (!x86_walk_open(walk, code))
+		return true;
+	x86_walk_close(walk);
+	free((void *)code->bytes);
+	return false;
+}
+
+static void close_code(struct function_code *code, struct x86_walk *walk)
+{
+	x86_walk_close(walk);
+	free((void *)code->bytes);
+}
+
+static bool is_stub_of_observed(const struct wrapper_search *search, uint64_t vaddr)
+{
+	struct function_code code;
+	struct x86_walk walk;
+	bool found = false;
+
+	if (!search->slots.list.count || !open_code(search, vaddr, STUB_SIZE, &code, &walk))
+		return false;
+	for (int i = 0; i < STUB_INSTRUCTIONS && !found && x86_walk_next(&walk); i++)
+		found = leads_through_slot(search, &walk);
+	close_code(&code, &walk);
+	return found;
+}
+
+static bool leads_to_observed(const struct wrapper_search *search, const struct x86_walk *walk)
+{
+	uint64_t target;
+
+	if (!x86_direct_target(walk, &target))
+		return leads_through_slot(search, walk);
+	if (target - walk->code->address < walk->code->size)
+		return false;
+	return is_observed(search, target) || is_stub_of_observed(search, target);
+}
+
+/* Where an unconditional direct jump leaves the function to. */
+static bool is_tail_jump(const struct x86_walk *walk, uint64_t *ret_target)
+{
+	return walk->insn->id == X86_INS_JMP && x86_direct_target(walk, ret_target) &&
+	       *ret_target - walk->code->address >= walk->code->size;
+}
+
+/* The end of the helper is unknown: its first jump or return will do. */
+static bool helper_calls_observed(const struct wrapper_search *search, uint64_t vaddr)
+{
+	struct function_code code;
+	struct x86_walk walk;
+	bool found = false;
+
+	if (!open_code(search, vaddr, HELPER_SIZE, &code, &walk))
+		return false;
+	while (!found && x86_walk_next(&walk)) {
+		found = leads_to_observed(search, &walk);
+		if (walk.insn->id == X86_INS_JMP || x86_is_group(&walk, CS_GRP_RET))
+			break;
+	}
+	close_code(&code, &walk);
+	return found;
+}
+
+bool wrapper_detect(const struct wrapper_search *search, uint64_t vaddr, uint64_t size)
+{
+	struct function_code code;
+	struct x86_walk walk;
+	bool found = false;
+	uint64_t target;
+
+	if (!open_code(search, vaddr, size, &code, &walk))
+		return false;
+	while (!found && x86_walk_next(&walk))
+		found = leads_to_observed(search, &walk) ||
+			(is_tail_jump(&walk, &target) && helper_calls_observed(search, target));
+	close_code(&code, &walk);
+	return found;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Walking x86 machine code, by capstone. */
+#ifndef MTRACE_SYMBOL_X86_CODE_H
+#define MTRACE_SYMBOL_X86_CODE_H
+
+#include <capstone/capstone.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbol/site_choice.h"
+
+struct x86_walk {
+	csh handle;
+	cs_insn *insn; /* the present instruction */
+	const struct function_code *code;
+	size_t offset; /* of the next instruction, from the first byte */
+	uint64_t address_mask;
+};
+
+/* 0, -ENOTSUP for other machines, -ENOMEM. x86_walk_close also after failure. */
+int x86_walk_open(struct x86_walk *walk, const struct function_code *code);
+void x86_walk_close(struct x86_walk *walk);
+/* Back to the first byte. */
+void x86_walk_rewind(struct x86_walk *walk);
+/* The next instruction; false at the end and at bytes that are none. */
+bool x86_walk_next(struct x86_walk *walk);
+/* Did the walk come to the end, as against bytes that are no instruction? */
+bool x86_walk_is_complete(const struct x86_walk *walk);
+
+bool x86_is_group(const struct x86_walk *walk, cs_group_type group);
+/* The target of the present instruction, if it is a direct jump, branch or call. */
+bool x86_direct_target(const struct x86_walk *walk, uint64_t *ret_target);
+/*
+ * The address of the pointer through which the present instruction jumps or calls, if that is a
+ * fixed one. `got` is the value of %ebx in position-independent i386 code.
+ */
+bool x86_indirect_slot(const struct x86_walk *walk, uint64_t got, uint64_t *ret_slot);
+
+#endif
