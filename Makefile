@@ -114,7 +114,7 @@ RESULTS   := $(BUILD)/results
 TALLY     := tools/tally $(RESULTS)
 FORMATTED := $(shell find user bpf arch tests -name '*.c' -o -name '*.h' -o -name '*.cc')
 ANALYSED  := $(shell find user -name '*.c')
-SCRIPTS   := tools/install-deps tools/tally .ci/run
+SCRIPTS   := tools/install-deps .ci/run
 PYTEST    ?=
 
 check: fresh-results static units-counted

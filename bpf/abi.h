@@ -58,39 +58,38 @@ enum api_family {
  * The attach cookie of a probe: all that the generic programs must know about the call, so that
  * they need no map lookup. Bits:
  *   0..7 api   8..11 size argument   12..15 count argument   16..19 old-pointer argument
- *   20..23 out-pointer argument   24..31 COOKIE_ flags   32..47 process slot (loss counters)
+ *   20..23 out-pointer argument   24..31 COOKIE_ flags
  * An argument position is 0-based; COOKIE_NO_ARG where the call has none.
  */
-#define COOKIE_NO_ARG 0xfu
+#define COOKIE_NO_ARG   0xfu
 #define COOKIE_API(c)   ((abi_u8)((c)&0xff))
 #define COOKIE_SIZE(c)  (((c) >> 8) & 0xf)
 #define COOKIE_COUNT(c) (((c) >> 12) & 0xf)
 #define COOKIE_OLD(c)   (((c) >> 16) & 0xf)
 #define COOKIE_OUT(c)   (((c) >> 20) & 0xf)
 #define COOKIE_FLAGS(c) (((c) >> 24) & 0xff)
-#define COOKIE_SLOT(c)  ((abi_u32)(((c) >> 32) & 0xffff))
 
-#define COOKIE_FLAG_MAP   0x1 /* FAMILY_MAP: a failed result is a negative errno or MAP_FAILED */
-#define COOKIE_FLAG_BEGIN 0x2 /* emit RECORD_BEGIN at entry, RECORD_END at return */
-#define COOKIE_FLAG_FREE  0x4 /* emit RECORD_FREE at entry; no return probe */
-#define COOKIE_FLAG_UNMAP 0x8 /* the result is a status (0 is success), not an address */
+#define COOKIE_FLAG_MAP    0x1  /* FAMILY_MAP: a failed result is a negative errno or MAP_FAILED */
+#define COOKIE_FLAG_BEGIN  0x2  /* emit RECORD_BEGIN at entry, RECORD_END at return */
+#define COOKIE_FLAG_FREE   0x4  /* emit RECORD_FREE at entry; no return probe */
+#define COOKIE_FLAG_UNMAP  0x8  /* the result is a status (0 is success), not an address */
 #define COOKIE_FLAG_CALLER 0x10 /* free: read the direct caller too */
 
 enum record_kind {
-	RECORD_ALLOC = 1, /* struct record_call; address = result, size = asked for */
-	RECORD_FREE,	  /* struct record_free */
-	RECORD_BEGIN,	  /* struct record_begin */
-	RECORD_END,	  /* struct record_call; address = result, size = asked for */
-	RECORD_STACK,	  /* struct record_stack, sent before the first record that names it */
-	RECORD_MAPPING,	  /* struct record_mapping: one executable mapping, as it is now */
-	RECORD_EXEC,	  /* struct record_head: a new image; its mappings follow */
-	RECORD_EXIT,	  /* struct record_exit: the last thread is gone */
+	RECORD_ALLOC = 1,   /* struct record_call; address = result, size = asked for */
+	RECORD_FREE,        /* struct record_free */
+	RECORD_BEGIN,       /* struct record_begin */
+	RECORD_END,         /* struct record_call; address = result, size = asked for */
+	RECORD_STACK,       /* struct record_stack, sent before the first record that names it */
+	RECORD_MAPPING,     /* struct record_mapping: one executable mapping, as it is now */
+	RECORD_EXEC,        /* struct record_head: a new image; its mappings follow */
+	RECORD_EXIT,        /* struct record_exit: the last thread is gone */
 	RECORD_THREAD_ENDS, /* struct record_head: the C library begins to clean up a thread */
 	RECORD_THREAD_GONE, /* struct record_head: a thread is gone, others run on */
 };
 
-#define RECORD_FLAG_FAILED	0x1 /* the call failed; for heap calls with size 0: it returned NULL */
-#define RECORD_FLAG_TRUNCATED	0x2 /* RECORD_STACK: the stack is known to go on */
+#define RECORD_FLAG_FAILED    0x1 /* the call failed; for heap calls with size 0: it returned NULL */
+#define RECORD_FLAG_TRUNCATED 0x2 /* RECORD_STACK: the stack is known to go on */
 
 struct record_head {
 	abi_u8 kind; /* enum record_kind */
@@ -107,13 +106,14 @@ struct record_call {
 	abi_u64 address;
 	abi_u64 size;
 	abi_u64 caller; /* the direct caller's return address */
-	abi_u64 stack;	/* id of a RECORD_STACK; 0 where stacks are off or lost */
+	abi_u64 stack;  /* id of a RECORD_STACK; 0 where stacks are off or lost */
 };
 
 struct record_free {
 	struct record_head head;
 	abi_u64 address;
-	abi_u64 caller; /* 0 unless COOKIE_FLAG_CALLER asked for it: reading costs more than all else */
+	abi_u64 caller; /* 0 unless COOKIE_FLAG_CALLER asked for it: reading costs more than all
+			   else */
 };
 
 /*
@@ -131,9 +131,9 @@ struct record_begin {
 };
 
 enum stack_stop {
-	STOP_END = 0,	/* the outermost frame was reached */
-	STOP_DEPTH,	/* --depth frames taken */
-	STOP_UNKNOWN,	/* the walk could not tell (frame pointers cannot) */
+	STOP_END = 0, /* the outermost frame was reached */
+	STOP_DEPTH,   /* --depth frames taken */
+	STOP_UNKNOWN, /* the walk could not tell (frame pointers cannot) */
 };
 
 #define STACK_MAX_FRAMES 127
@@ -150,7 +150,7 @@ struct record_mapping {
 	abi_u64 start; /* addresses, bytes */
 	abi_u64 end;
 	abi_u64 offset; /* in the file, bytes */
-	abi_u64 inode;	/* 0: anonymous */
+	abi_u64 inode;  /* 0: anonymous */
 	abi_u32 dev_major;
 	abi_u32 dev_minor;
 	char name[MAPPING_NAME_SIZE]; /* last component of the path */
@@ -162,17 +162,17 @@ struct record_exit {
 	abi_u32 pad;
 };
 
-/* What BPF failed to see or to say; one per-CPU counter each, per process slot. */
+/* What BPF failed to see or to say; a per-CPU counter each, for each process. */
 enum loss {
-	LOSS_EVENTS = 0,    /* the ring buffer was full */
-	LOSS_STACKS,	    /* a stack could not be read or stored: the event came without one */
-	LOSS_NO_RETURN,	    /* a call whose return could not be watched: its event is missing */
-	LOSS_NO_STATE,	    /* no memory for the thread's pending calls */
-	LOSS_READ,	    /* memory of the target could not be read */
+	LOSS_EVENTS = 0, /* the ring buffer was full */
+	LOSS_STACKS,     /* a stack could not be read or stored: the event came without one */
+	LOSS_NO_RETURN,  /* a call whose return could not be watched: its event is missing */
+	LOSS_NO_STATE,   /* no memory for the thread's pending calls */
+	LOSS_READ,       /* memory of the target could not be read */
 	LOSS_COUNT,
 };
 
-#define SLOT_MAX 1024 /* processes traced at once */
+#define SLOT_MAX 1024 /* processes traced at once, each with a slot of counters */
 struct slot_losses {
 	abi_u64 count[LOSS_COUNT];
 };
@@ -180,8 +180,8 @@ struct slot_losses {
 /* How the entry of a call hands its arguments to the return: probed at start, best first. */
 enum pairing {
 	PAIRING_SESSION = 0, /* uprobe session cookie (Linux 6.13) */
-	PAIRING_TASK,	     /* task local storage (5.11) */
-	PAIRING_HASH,	     /* hash map keyed by thread */
+	PAIRING_TASK,        /* task local storage (5.11) */
+	PAIRING_HASH,        /* hash map keyed by thread */
 	PAIRING_COUNT,
 };
 

@@ -29,8 +29,8 @@
 #include "bpf/abi.h"
 
 struct pending_call {
-	abi_u64 sp;	 /* at entry: where the return address lies */
-	abi_u64 cookie;	 /* of the attachment */
+	abi_u64 sp;      /* at entry: where the return address lies */
+	abi_u64 cookie;  /* of the attachment */
 	abi_u64 payload; /* size; for calls with an out-pointer: that pointer */
 };
 
@@ -44,19 +44,19 @@ static int read_user(abi_u64 address, abi_u64 *ret_word);
 static int is_same_stack(abi_u64 sp, abi_u64 other);
 static int is_return_trampoline(abi_u64 address);
 static int is_return_list_full(void);
-static abi_u64 take_stack(void *context, abi_u32 slot);
-static void emit(void *record, abi_u32 length, abi_u32 slot);
+static abi_u64 take_stack(void *context);
+static void emit(void *record, abi_u32 length);
 static void fill_head(struct record_head *head, abi_u8 kind, abi_u64 cookie, abi_u32 length);
-static void count_loss(abi_u32 slot, enum loss loss);
+static void count_loss(enum loss loss);
 
 #define PAYLOAD_BITS 48
 #define PAYLOAD_MAX  ((1ULL << PAYLOAD_BITS) - 1)
 
 enum call_place {
 	PLACE_OUTERMOST, /* the program's own call */
-	PLACE_NESTED,	 /* made by an allocation function */
-	PLACE_UNSAFE,	 /* a return probe here would kill the thread */
-	PLACE_GONE,	 /* the pending call was left and never returns */
+	PLACE_NESTED,    /* made by an allocation function */
+	PLACE_UNSAFE,    /* a return probe here would kill the thread */
+	PLACE_GONE,      /* the pending call was left and never returns */
 };
 
 static __always_inline int is_map_call(abi_u64 cookie)
@@ -137,12 +137,12 @@ static __always_inline void emit_begin(const struct pt_regs *regs, abi_u64 cooki
 	fill_head(&record.head, RECORD_BEGIN, cookie, sizeof(record));
 	read_user(regs_sp(regs), &record.caller);
 	begin_arguments(regs, cookie, &record);
-	emit(&record, sizeof(record), COOKIE_SLOT(cookie));
+	emit(&record, sizeof(record));
 }
 
 /* A finished call's result in the terms of struct record_call: address and FAILED flag. */
-static __always_inline void call_outcome(const struct pt_regs *regs, abi_u64 cookie, abi_u64 payload,
-					 struct record_call *record)
+static __always_inline void call_outcome(const struct pt_regs *regs, abi_u64 cookie,
+					 abi_u64 payload, struct record_call *record)
 {
 	abi_u64 result = regs_result(regs);
 	int failed;
@@ -154,7 +154,7 @@ static __always_inline void call_outcome(const struct pt_regs *regs, abi_u64 coo
 		record->address = 0;
 		failed = (abi_u32)result != 0;
 		if (!failed && read_user(payload, &record->address))
-			count_loss(COOKIE_SLOT(cookie), LOSS_READ);
+			count_loss(LOSS_READ);
 	} else if (COOKIE_FLAGS(cookie) & COOKIE_FLAG_UNMAP) {
 		failed = (abi_u32)result != 0;
 	} else if (is_map_call(cookie)) {
@@ -166,7 +166,8 @@ static __always_inline void call_outcome(const struct pt_regs *regs, abi_u64 coo
 		record->head.flags |= RECORD_FLAG_FAILED;
 }
 
-/* At return the instruction pointer is the return address already, and the frame is the caller's. */
+/* At return the instruction pointer is the return address already, and the frame is the caller's.
+ */
 static __always_inline void emit_outcome(struct pt_regs *regs, abi_u64 cookie, abi_u64 payload)
 {
 	abi_u8 kind = COOKIE_FLAGS(cookie) & COOKIE_FLAG_BEGIN ? RECORD_END : RECORD_ALLOC;
@@ -176,8 +177,8 @@ static __always_inline void emit_outcome(struct pt_regs *regs, abi_u64 cookie, a
 	call_outcome(regs, cookie, payload, &record);
 	record.caller = regs_ip(regs);
 	if (!(COOKIE_FLAGS(cookie) & COOKIE_FLAG_UNMAP))
-		record.stack = take_stack(regs, COOKIE_SLOT(cookie));
-	emit(&record, sizeof(record), COOKIE_SLOT(cookie));
+		record.stack = take_stack(regs);
+	emit(&record, sizeof(record));
 }
 
 static __always_inline void emit_free(const struct pt_regs *regs, abi_u64 cookie)
@@ -190,7 +191,7 @@ static __always_inline void emit_free(const struct pt_regs *regs, abi_u64 cookie
 	fill_head(&record.head, RECORD_FREE, cookie, sizeof(record));
 	if (COOKIE_FLAGS(cookie) & COOKIE_FLAG_CALLER)
 		read_user(regs_sp(regs), &record.caller);
-	emit(&record, sizeof(record), COOKIE_SLOT(cookie));
+	emit(&record, sizeof(record));
 }
 
 /*
@@ -229,11 +230,11 @@ static __always_inline void thread_enter(struct thread_calls *thread, const stru
 		return;
 	count = thread->count;
 	if (is_return_list_full()) {
-		count_loss(COOKIE_SLOT(cookie), LOSS_NO_RETURN);
+		count_loss(LOSS_NO_RETURN);
 		return;
 	}
 	if (count >= PENDING_MAX) {
-		count_loss(COOKIE_SLOT(cookie), LOSS_NO_STATE);
+		count_loss(LOSS_NO_STATE);
 		return;
 	}
 	thread->calls[count & (PENDING_MAX - 1)] = (struct pending_call){

@@ -12,7 +12,7 @@
 
 extern int CONFIG_HZ __kconfig __weak;
 
-__u64 clock_tick_ns;	  /* set by user space after loading; 0: read the clock each time */
+__u64 clock_tick_ns;      /* set by user space after loading; 0: read the clock each time */
 static __u64 clock_base;  /* CLOCK_MONOTONIC at tick 0 */
 static __u64 clock_taken; /* the tick at which the base was taken */
 

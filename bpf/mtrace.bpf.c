@@ -20,7 +20,8 @@ const volatile __u32 config_pairing = PAIRING_SESSION;
 const volatile __u64 config_wake_bytes = 1 << 20; /* wake the reader when that much waits */
 const volatile __u32 config_vma_iterator = 1;
 
-#define WAKE_WINDOW 512 /* a few records, so that none can step over the mark */
+#define WAKE_CHECK  16
+#define WAKE_WINDOW 4096 /* more than WAKE_CHECK records, so that none steps over the mark */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -34,9 +35,25 @@ struct {
 	__type(value, struct slot_losses);
 } losses SEC(".maps");
 
-static __always_inline void count_loss(__u32 slot, enum loss loss)
+/* Traced processes: pid to slot; kept by user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SLOT_MAX);
+	__type(key, __u32);
+	__type(value, __u32);
+} processes SEC(".maps");
+
+static __always_inline __u32 *process_slot(void)
 {
-	struct slot_losses *counters = bpf_map_lookup_elem(&losses, &slot);
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+
+	return bpf_map_lookup_elem(&processes, &pid);
+}
+
+static __always_inline void count_loss(enum loss loss)
+{
+	__u32 *slot = process_slot();
+	struct slot_losses *counters = slot ? bpf_map_lookup_elem(&losses, slot) : NULL;
 
 	if (counters && (__u32)loss < LOSS_COUNT)
 		counters->count[loss]++;
@@ -44,13 +61,19 @@ static __always_inline void count_loss(__u32 slot, enum loss loss)
 
 /*
  * The reader sleeps until enough has gathered, or its timer says so. Waking it costs the traced
- * program more than everything else here, so only the record that crosses the mark does it.
+ * program more than everything else here, so only the records that cross the mark do it; and as
+ * even asking how much has gathered costs a call, only one record in WAKE_CHECK asks. The counter
+ * is shared without care: that some records are not counted harms nothing.
  */
+static __u32 wake_counter;
+
 static __always_inline __u64 wake_flags(void)
 {
-	__u64 waiting = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
-
-	return waiting - config_wake_bytes < WAKE_WINDOW ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	if (++wake_counter % WAKE_CHECK)
+		return BPF_RB_NO_WAKEUP;
+	return bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) - config_wake_bytes < WAKE_WINDOW
+		       ? BPF_RB_FORCE_WAKEUP
+		       : BPF_RB_NO_WAKEUP;
 }
 
 /* For what nobody should wait for: send the head of nothing, with a wake-up. */
@@ -62,10 +85,10 @@ static __always_inline void wake_now(void)
 	bpf_ringbuf_output(&events, &record, sizeof(record), BPF_RB_FORCE_WAKEUP);
 }
 
-static __always_inline void emit(void *record, __u32 length, __u32 slot)
+static __always_inline void emit(void *record, __u32 length)
 {
 	if (bpf_ringbuf_output(&events, record, length, wake_flags()))
-		count_loss(slot, LOSS_EVENTS);
+		count_loss(LOSS_EVENTS);
 }
 
 #include "bpf/clock.bpf.h"
@@ -167,14 +190,13 @@ static __always_inline int session_pending(int i, __u64 *ret_sp, __u64 *ret_word
 SEC("uprobe/session")
 int call_session(struct pt_regs *regs)
 {
-	__u64 cookie = bpf_get_attach_cookie(regs);
 	__u64 *word = bpf_session_cookie();
 
 	if (bpf_session_is_return()) {
-		session_leave(regs, cookie, *word);
+		session_leave(regs, *word);
 		return 0;
 	}
-	return session_enter(regs, cookie, word);
+	return session_enter(regs, bpf_get_attach_cookie(regs), word);
 }
 
 /* The other carriers: a thread's pending calls in task storage, or in a hash map. */
@@ -222,7 +244,7 @@ int call_entry(struct pt_regs *regs)
 	if (thread)
 		thread_enter(thread, regs, cookie);
 	else
-		count_loss(COOKIE_SLOT(cookie), LOSS_NO_STATE);
+		count_loss(LOSS_NO_STATE);
 	return 0;
 }
 
@@ -239,25 +261,14 @@ int call_return(struct pt_regs *regs)
 	return 0;
 }
 
-/* free, delete: the entry tells all. */
-
-static __always_inline enum call_place free_place(const struct pt_regs *regs, __u64 cookie)
-{
-	struct thread_calls *thread;
-
-	if (config_pairing == PAIRING_SESSION)
-		return session_place(regs_sp(regs), cookie);
-	thread = thread_calls();
-	return thread ? thread_place(thread, regs_sp(regs), cookie) : PLACE_OUTERMOST;
-}
-
+/*
+ * free, delete: the entry tells all. Whether it is nested does not matter: that of a realloc is
+ * known to the model by what is pending in the thread.
+ */
 SEC("uprobe/free")
 int call_free(struct pt_regs *regs)
 {
-	__u64 cookie = bpf_get_attach_cookie(regs);
-
-	if (free_place(regs, cookie) != PLACE_NESTED)
-		emit_free(regs, cookie);
+	emit_free(regs, bpf_get_attach_cookie(regs));
 	return 0;
 }
 
@@ -267,10 +278,8 @@ int call_free(struct pt_regs *regs)
 SEC("uprobe/link_map")
 int link_map_changed(struct pt_regs *regs)
 {
-	__u32 *slot = process_slot();
-
-	if (slot)
-		send_mappings(*slot);
+	if (process_slot())
+		send_mappings();
 	wake_now();
 	return 0;
 }

@@ -5,19 +5,26 @@
  * that the entry program left. That list is the stack of pending calls: nothing of ours has to be
  * looked up, and in the common case, where it is empty, the call is known to be the outermost.
  *
- * The word that we leave: a mark (other tools' sessions are not ours), the attachment's flags and
- * api, and the payload.
+ * The word that we leave: a mark (other tools' sessions are not ours), what of the attachment's
+ * cookie the return needs, and the payload. Every call of a helper costs as much as all else that
+ * the program does, so the return does not ask for the cookie again.
+ *
+ *   0..47 payload   48..52 api   53..56 COOKIE_ flags   57 has an out-pointer   58..63 mark
  */
 #ifndef MTRACE_BPF_SESSION_BPF_H
 #define MTRACE_BPF_SESSION_BPF_H
 
-#define SESSION_MARK	  0xa5ULL
-#define SESSION_MARK_SHIFT 56
-#define SESSION_MAP_BIT	  (1ULL << 48)
+#define SESSION_MARK       0x29ULL
+#define SESSION_MARK_SHIFT 58
+#define SESSION_OUT_BIT    (1ULL << 57)
+
+_Static_assert(API_COUNT <= 32, "an api fits into 5 bits of the session word");
 
 static __always_inline abi_u64 session_word(abi_u64 cookie, abi_u64 payload)
 {
-	return SESSION_MARK << SESSION_MARK_SHIFT | (is_map_call(cookie) ? SESSION_MAP_BIT : 0) |
+	return SESSION_MARK << SESSION_MARK_SHIFT |
+	       (COOKIE_OUT(cookie) != COOKIE_NO_ARG ? SESSION_OUT_BIT : 0) |
+	       (COOKIE_FLAGS(cookie) & 0xf) << 53 | (abi_u64)COOKIE_API(cookie) << 48 |
 	       (payload & PAYLOAD_MAX);
 }
 
@@ -26,10 +33,11 @@ static __always_inline int session_is_ours(abi_u64 word)
 	return word >> SESSION_MARK_SHIFT == SESSION_MARK;
 }
 
-/* As much of the pending call's cookie as place_of_call looks at. */
+/* The pending call's cookie, but for argument positions. */
 static __always_inline abi_u64 session_cookie_of(abi_u64 word)
 {
-	return word & SESSION_MAP_BIT ? (abi_u64)COOKIE_FLAG_MAP << 24 : 0;
+	return (word >> 48 & 0x1f) | (word >> 53 & 0xf) << 24 |
+	       (abi_u64)(word & SESSION_OUT_BIT ? 0 : COOKIE_NO_ARG) << 20;
 }
 
 /* Provided by the including file: the i-th newest pending return probe of this thread; its word is
@@ -61,7 +69,7 @@ static __always_inline int session_enter(const struct pt_regs *regs, abi_u64 coo
 	enum call_place place = session_place(regs_sp(regs), cookie);
 
 	if (place == PLACE_UNSAFE)
-		count_loss(COOKIE_SLOT(cookie), LOSS_NO_RETURN);
+		count_loss(LOSS_NO_RETURN);
 	if (place != PLACE_OUTERMOST)
 		return 1;
 	if (COOKIE_FLAGS(cookie) & COOKIE_FLAG_BEGIN)
@@ -70,9 +78,9 @@ static __always_inline int session_enter(const struct pt_regs *regs, abi_u64 coo
 	return 0;
 }
 
-static __always_inline void session_leave(struct pt_regs *regs, abi_u64 cookie, abi_u64 word)
+static __always_inline void session_leave(struct pt_regs *regs, abi_u64 word)
 {
-	emit_outcome(regs, cookie, word & PAYLOAD_MAX);
+	emit_outcome(regs, session_cookie_of(word), word & PAYLOAD_MAX);
 }
 
 #endif

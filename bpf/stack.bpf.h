@@ -57,7 +57,7 @@ static __always_inline __u64 hash_frames(const struct stack_buffer *buffer, __u3
 }
 
 /* Send the frames, unless that was done. Returns 0, or -1 if they could not be sent. */
-static __noinline int send_stack(struct stack_buffer *buffer, __u64 id, __u32 count, __u32 slot)
+static __noinline int send_stack(struct stack_buffer *buffer, __u64 id, __u32 count)
 {
 	__u64 length = sizeof(struct record_stack) + count * sizeof(__u64);
 	__u32 one = 1;
@@ -77,7 +77,7 @@ static __noinline int send_stack(struct stack_buffer *buffer, __u64 id, __u32 co
 }
 
 /* The id of the present stack, or 0 if stacks are off or it was lost (counted). */
-static __always_inline __u64 take_stack(void *context, __u32 slot)
+static __always_inline __u64 take_stack(void *context)
 {
 	struct stack_buffer *buffer;
 	__u32 want = config_depth;
@@ -94,11 +94,11 @@ static __always_inline __u64 take_stack(void *context, __u32 slot)
 	if (size < (long)sizeof(__u64) || size > (long)sizeof(buffer->frames))
 		goto lost;
 	id = hash_frames(buffer, size / sizeof(__u64));
-	if (send_stack(buffer, id, size / sizeof(__u64), slot))
+	if (send_stack(buffer, id, size / sizeof(__u64)))
 		goto lost;
 	return id;
 lost:
-	count_loss(slot, LOSS_STACKS);
+	count_loss(LOSS_STACKS);
 	return 0;
 }
 

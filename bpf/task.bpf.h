@@ -12,25 +12,17 @@
 #ifndef MTRACE_BPF_TASK_BPF_H
 #define MTRACE_BPF_TASK_BPF_H
 
-#define VM_EXEC 0x4
-#define MAPPINGS_MAX 4096
-#define DEV_MINOR_BITS 20
+#define VM_EXEC           0x4
+#define MAPPINGS_MAX      4096
+#define DEV_MINOR_BITS    20
 #define SIGNAL_GROUP_EXIT 0x4
-
-/* Traced processes: pid to slot; kept by user space. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SLOT_MAX);
-	__type(key, __u32);
-	__type(value, __u32);
-} processes SEC(".maps");
 
 extern int bpf_iter_task_vma_new(struct bpf_iter_task_vma *it, struct task_struct *task,
 				 __u64 address) __weak __ksym;
 extern struct vm_area_struct *bpf_iter_task_vma_next(struct bpf_iter_task_vma *it) __weak __ksym;
 extern void bpf_iter_task_vma_destroy(struct bpf_iter_task_vma *it) __weak __ksym;
 
-static __noinline int send_mapping(struct vm_area_struct *vma, __u32 slot)
+static __noinline int send_mapping(struct vm_area_struct *vma)
 {
 	struct record_mapping record = {};
 	struct file *file = BPF_CORE_READ(vma, vm_file);
@@ -48,58 +40,50 @@ static __noinline int send_mapping(struct vm_area_struct *vma, __u32 slot)
 		bpf_probe_read_kernel_str(record.name, sizeof(record.name),
 					  BPF_CORE_READ(file, f_path.dentry, d_name.name));
 	}
-	emit(&record, sizeof(record), slot);
+	emit(&record, sizeof(record));
 	return 0;
 }
 
-static __noinline int ask_for_mappings(__u32 slot)
+static __noinline int ask_for_mappings(void)
 {
 	struct record_mapping record = {};
 
 	fill_head(&record.head, RECORD_MAPPING, 0, sizeof(record));
-	emit(&record, sizeof(record), slot);
+	emit(&record, sizeof(record));
 	return 0;
 }
 
-static __always_inline void send_mappings(__u32 slot)
+static __always_inline void send_mappings(void)
 {
 	struct bpf_iter_task_vma it;
 	struct vm_area_struct *vma;
 	int sent = 0;
 
 	if (!config_vma_iterator) {
-		ask_for_mappings(slot);
+		ask_for_mappings();
 		return;
 	}
 	bpf_iter_task_vma_new(&it, bpf_get_current_task_btf(), 0);
 	while ((vma = bpf_iter_task_vma_next(&it))) {
 		if (vma->vm_flags & VM_EXEC) {
-			send_mapping(vma, slot);
+			send_mapping(vma);
 			sent = 1;
 		}
 	}
 	bpf_iter_task_vma_destroy(&it);
 	if (!sent)
-		ask_for_mappings(slot);
-}
-
-static __always_inline __u32 *process_slot(void)
-{
-	__u32 pid = bpf_get_current_pid_tgid() >> 32;
-
-	return bpf_map_lookup_elem(&processes, &pid);
+		ask_for_mappings();
 }
 
 static __always_inline void process_exec(void)
 {
-	__u32 *slot = process_slot();
 	struct record_head record = {};
 
-	if (!slot)
+	if (!process_slot())
 		return;
 	fill_head(&record, RECORD_EXEC, 0, sizeof(record));
-	emit(&record, sizeof(record), *slot);
-	send_mappings(*slot);
+	emit(&record, sizeof(record));
+	send_mappings();
 	wake_now();
 }
 
@@ -115,22 +99,20 @@ static __always_inline __u32 exit_code(struct task_struct *task)
 static __always_inline void process_thread(__u8 kind)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
-	__u32 *slot = process_slot();
 	struct record_head record = {};
 
-	if (!slot || thread >> 32 == (__u32)thread)
+	if (!process_slot() || thread >> 32 == (__u32)thread)
 		return;
 	fill_head(&record, kind, 0, sizeof(record));
-	emit(&record, sizeof(record), *slot);
+	emit(&record, sizeof(record));
 }
 
 static __always_inline void process_exit(void)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	__u32 *slot = process_slot();
 	struct record_exit record = {};
 
-	if (!slot)
+	if (!process_slot())
 		return;
 	if (BPF_CORE_READ(task, signal, live.counter) > 0) {
 		process_thread(RECORD_THREAD_GONE);
@@ -138,7 +120,7 @@ static __always_inline void process_exit(void)
 	}
 	fill_head(&record.head, RECORD_EXIT, 0, sizeof(record));
 	record.code = exit_code(task);
-	emit(&record, sizeof(record), *slot);
+	emit(&record, sizeof(record));
 	wake_now();
 }
 

@@ -182,13 +182,16 @@ static inline void oracle_alloc(struct oracle *oracle, int api, int stack, uint6
 	oracle_count(oracle, fresh.api, stack, size, now);
 }
 
-static inline void oracle_free(struct oracle *oracle, int stack, uint64_t i)
+/* Within a realloc the allocator may free the old block by free itself. */
+static inline void oracle_free(struct oracle *oracle, uint64_t thread, int stack, uint64_t i)
 {
+	const struct oracle_call *calls = oracle->calls[thread];
+
 	if (!i)
 		return;
 	if (oracle->blocks[i].live)
 		oracle_block_gone(oracle, &oracle->blocks[i]);
-	else
+	else if (!calls[API_REALLOC].pending && !calls[API_REALLOCARRAY].pending)
 		oracle_unmatched(oracle, stack);
 	oracle->blocks[i].live = false;
 }
@@ -332,6 +335,8 @@ static inline void random_end(struct oracle *oracle, struct books *books, uint64
 	if (map)
 		size = pages * ORACLE_PAGE - dice(2);
 	oracle_drop(oracle, thread, api, false);
+	if (api == API_POSIX_MEMALIGN && call->pending)
+		size = 1; /* what its begin said */
 	if (failed)
 		tell_failed(books, (enum api)api, size);
 	else
@@ -377,7 +382,7 @@ static inline void random_call(struct oracle *oracle, struct books *books)
 	case 2:
 	case 3:
 		tell_free(books, oracle_address(where));
-		oracle_free(oracle, stack, where);
+		oracle_free(oracle, thread, stack, where);
 		return;
 	case 4:
 		random_begin(oracle, books, thread, api, stack);

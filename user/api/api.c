@@ -110,13 +110,13 @@ static uint64_t cookie_argument(int8_t position)
 	return position < 0 ? COOKIE_NO_ARG : (uint64_t)position;
 }
 
-uint64_t api_cookie(enum api api, uint32_t slot)
+uint64_t api_cookie(enum api api)
 {
 	const struct api_row *row = api_row(api);
 
 	return (uint64_t)api | cookie_argument(row->size) << 8 | cookie_argument(row->count) << 12 |
 	       cookie_argument(row->old) << 16 | cookie_argument(row->out) << 20 |
-	       (uint64_t)row->flags << 24 | (uint64_t)slot << 32;
+	       (uint64_t)row->flags << 24;
 }
 
 static uint32_t word_set(const char *word, size_t length)

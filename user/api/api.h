@@ -38,8 +38,8 @@ bool api_allocates(enum api api);
 /* Does it need a return probe? */
 bool api_needs_return(enum api api);
 
-/* The attach cookie of a probe for this api (bpf/abi.h), for a process slot. */
-uint64_t api_cookie(enum api api, uint32_t slot);
+/* The attach cookie of a probe for this api (bpf/abi.h). */
+uint64_t api_cookie(enum api api);
 
 /*
  * A set of apis as a bit mask (1 << api). Parses "malloc,new,mmap": group names or canonical

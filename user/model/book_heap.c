@@ -70,6 +70,13 @@ static int book_allocated(struct process *process, const struct event *event)
 	return 0;
 }
 
+/* Some allocators free the old block by the program's own free; its fate is the realloc's. */
+static bool is_within_realloc(const struct process *process, uint32_t tid)
+{
+	return pendings_has(&process->pendings, tid, API_REALLOC) ||
+	       pendings_has(&process->pendings, tid, API_REALLOCARRAY);
+}
+
 int book_free(struct process *process, const struct event *event)
 {
 	struct block block;
@@ -78,7 +85,7 @@ int book_free(struct process *process, const struct event *event)
 		return 0;
 	if (heap_take(&process->heap, event->call.address, &block))
 		count_freed(process, &block);
-	else
+	else if (!is_within_realloc(process, event->tid))
 		count_unmatched(process, event->tid, event->call.caller);
 	return 0;
 }
@@ -89,6 +96,7 @@ static int heap_begin(struct process *process, const struct event *event, struct
 	uint64_t old = event->call.args[0];
 
 	pending->missed = old && !heap_take(&process->heap, old, &pending->block);
+	pending->size = event->call.args[1];
 	return 0;
 }
 
@@ -117,12 +125,16 @@ static void old_block_freed(struct process *process, const struct pending *pendi
 		count_unmatched(process, pending->tid, pending->caller);
 }
 
-static int heap_end(struct process *process, const struct event *event,
+/* Calls that return by a pointer (posix_memalign) told their size at the beginning only. */
+static int heap_end(struct process *process, const struct event *told,
 		    const struct pending *pending)
 {
+	struct event sized = *told, *event = &sized;
 	bool failed = event->flags & EVENT_FLAG_FAILED || !event->call.address;
 	int err;
 
+	if (pending && api_row(event->api)->out >= 0)
+		event->call.size = pending->size;
 	if (failed && event->call.size) {
 		err = pending ? heap_undo(process, pending) : 0;
 		return err ? err : count_failed(process, event);

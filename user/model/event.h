@@ -18,8 +18,9 @@ enum event_kind {
 	EVENT_EXIT,
 	EVENT_THREAD_ENDS, /* tid gives back its cache: it may free what does not live */
 	EVENT_THREAD_GONE, /* tid may be used again */
-	EVENT_MAPPING, /* an executable mapping, as it is now; replaces what lay there */
-	EVENT_WRAPPER, /* code of a function that calls an allocator for its caller (operator new) */
+	EVENT_MAPPING,     /* an executable mapping, as it is now; replaces what lay there */
+	EVENT_WRAPPER, /* code of a function that calls an allocator for its caller (operator new)
+			*/
 	EVENT_STACK,   /* sent before the first call that names it */
 	EVENT_ALLOC,   /* a finished allocation (or failed: EVENT_FLAG_FAILED) */
 	EVENT_FREE,    /* a free that is about to happen */
@@ -28,7 +29,7 @@ enum event_kind {
 	EVENT_KIND_COUNT,
 };
 
-#define EVENT_FLAG_FAILED RECORD_FLAG_FAILED
+#define EVENT_FLAG_FAILED    RECORD_FLAG_FAILED
 #define EVENT_FLAG_TRUNCATED RECORD_FLAG_TRUNCATED
 
 /* Executable mapping of the object that holds probed allocator functions (libc, jemalloc …). */
@@ -39,7 +40,7 @@ enum event_kind {
 struct event_process {
 	uint64_t start_time_ns; /* since boot, from /proc/PID/stat: with pid it is unique */
 	uint32_t ppid;
-	bool launched;		/* traced from its first instruction: every block is known */
+	bool launched; /* traced from its first instruction: every block is known */
 	const char *comm;
 	const char *exe;
 	const char *const *command; /* NULL-terminated */
@@ -49,9 +50,9 @@ struct event_process {
 struct event_mapping {
 	uint64_t start;
 	uint64_t end;
-	uint64_t offset;  /* of start in the file */
-	uint32_t module;  /* id in the module table, or MODULE_NONE for anonymous code */
-	uint32_t flags;	  /* MAPPING_FLAG_* */
+	uint64_t offset; /* of start in the file */
+	uint32_t module; /* id in the module table, or MODULE_NONE for anonymous code */
+	uint32_t flags;  /* MAPPING_FLAG_* */
 };
 
 struct event_wrapper {
@@ -69,9 +70,9 @@ struct event_stack {
 
 struct event_call {
 	uint64_t address; /* ALLOC, END: result; FREE: block */
-	uint64_t size;	  /* ALLOC, END: bytes asked for */
+	uint64_t size;    /* ALLOC, END: bytes asked for; posix_memalign: told at BEGIN only */
 	uint64_t caller;  /* return address of the direct caller; FREE: 0 where it is not needed */
-	uint64_t stack;	  /* id, 0 for none */
+	uint64_t stack;   /* id, 0 for none */
 	uint64_t args[RECORD_BEGIN_ARGS]; /* BEGIN only: see struct record_begin */
 };
 

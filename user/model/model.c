@@ -225,11 +225,16 @@ static int handle_end(struct model *model, struct process *process, const struct
 
 static int (*const handlers[EVENT_KIND_COUNT])(struct model *, struct process *,
 					       const struct event *) = {
-	[EVENT_PROCESS] = handle_process, [EVENT_EXEC] = handle_exec,
-	[EVENT_EXIT] = handle_exit,       [EVENT_MAPPING] = handle_mapping,
-	[EVENT_WRAPPER] = handle_wrapper, [EVENT_STACK] = handle_stack,
-	[EVENT_ALLOC] = handle_alloc,     [EVENT_FREE] = handle_free,
-	[EVENT_BEGIN] = handle_begin,     [EVENT_END] = handle_end,
+	[EVENT_PROCESS] = handle_process,
+	[EVENT_EXEC] = handle_exec,
+	[EVENT_EXIT] = handle_exit,
+	[EVENT_MAPPING] = handle_mapping,
+	[EVENT_WRAPPER] = handle_wrapper,
+	[EVENT_STACK] = handle_stack,
+	[EVENT_ALLOC] = handle_alloc,
+	[EVENT_FREE] = handle_free,
+	[EVENT_BEGIN] = handle_begin,
+	[EVENT_END] = handle_end,
 	[EVENT_THREAD_ENDS] = handle_thread_ends,
 	[EVENT_THREAD_GONE] = handle_thread_gone,
 };

@@ -17,7 +17,7 @@ struct snapshot_frame {
 	uint32_t module_id;
 	uint64_t offset; /* file offset, of address */
 	/* Below: filled in by snapshot_resolve; strings belong to the snapshot; NULL if unknown. */
-	const char *module; /* path */
+	const char *module;   /* path */
 	const char *build_id; /* hex */
 	const char *function; /* demangled */
 	const char *file;
@@ -44,8 +44,8 @@ struct snapshot_site {
 	uint64_t peak_live_bytes;
 	uint64_t failed_allocations;
 	uint64_t first_seen_ns; /* monotonic */
-	uint64_t oldest_ns;	/* time of the oldest live block, 0 if none */
-	uint32_t stack;		/* index in the process's stacks */
+	uint64_t oldest_ns;     /* time of the oldest live block, 0 if none */
+	uint32_t stack;         /* index in the process's stacks */
 };
 
 struct snapshot_losses {
@@ -71,7 +71,7 @@ struct snapshot_process {
 	const char *arch;
 	bool launched;
 	bool exited;
-	bool replaced;	/* ended by exec: a later image of the same pid follows */
+	bool replaced;      /* ended by exec: a later image of the same pid follows */
 	uint32_t exit_code; /* as wait(2) gives it; valid if exited */
 	uint64_t traced_since_ns;
 	uint64_t traced_until_ns;
@@ -96,8 +96,8 @@ struct snapshot_process {
 };
 
 struct snapshot {
-	uint64_t taken_ns;	/* CLOCK_MONOTONIC */
-	int64_t taken_at;	/* seconds since the epoch, for people */
+	uint64_t taken_ns; /* CLOCK_MONOTONIC */
+	int64_t taken_at;  /* seconds since the epoch, for people */
 	uint32_t taken_at_ms;
 	const char *version;
 	struct snapshot_process *processes;
@@ -128,8 +128,8 @@ struct resolver {
 	 * Names of the code at a file offset of a module, innermost first. Returns how many were
 	 * stored (at most max), 0 for none. The strings need to live until the next call only.
 	 */
-	size_t (*names)(void *ctx, uint32_t module_id, uint64_t offset, struct frame_name *ret_names,
-			size_t max);
+	size_t (*names)(void *ctx, uint32_t module_id, uint64_t offset,
+			struct frame_name *ret_names, size_t max);
 	/* Path and build id (hex, or NULL) of a module. */
 	void (*module)(void *ctx, uint32_t module_id, const char **ret_path,
 		       const char **ret_build_id);
@@ -147,12 +147,12 @@ int snapshot_resolve(struct snapshot *snapshot, const struct resolver *resolver,
 
 /* Sort keys (--sort). Sites end up with the worst first; ties broken by id, so order is stable. */
 enum sort_key {
-	SORT_USAGE,	  /* live bytes */
+	SORT_USAGE,       /* live bytes */
 	SORT_ALLOCATIONS, /* calls */
-	SORT_TOTAL,	  /* bytes allocated in all */
-	SORT_AVERAGE,	  /* bytes per allocation */
-	SORT_AGE,	  /* oldest live block */
-	SORT_TSC,	  /* order of first appearance */
+	SORT_TOTAL,       /* bytes allocated in all */
+	SORT_AVERAGE,     /* bytes per allocation */
+	SORT_AGE,         /* oldest live block */
+	SORT_TSC,         /* order of first appearance */
 	SORT_COUNT,
 };
 

@@ -122,7 +122,8 @@ static int decode_exit(struct bpf_source *bpf, const struct record_head *head, s
 	return bpf->config.deliver(bpf->config.ctx, event);
 }
 
-static int decode_thread(struct bpf_source *bpf, const struct record_head *head, struct event *event)
+static int decode_thread(struct bpf_source *bpf, const struct record_head *head,
+			 struct event *event)
 {
 	event->kind = head->kind == RECORD_THREAD_ENDS ? EVENT_THREAD_ENDS : EVENT_THREAD_GONE;
 	return bpf->config.deliver(bpf->config.ctx, event);
@@ -211,8 +212,9 @@ static int process_add(struct bpf_source *bpf, pid_t pid, struct bpf_process **r
 	if (bpf->process_count >= SLOT_MAX)
 		return error_set(err, -E2BIG, "no more than %d processes at once", SLOT_MAX);
 	process = calloc(1, sizeof(*process));
-	if (!process || vec_reserve_bytes((void **)&bpf->processes, &bpf->process_capacity,
-					  bpf->process_count + 1, sizeof(*bpf->processes)) ||
+	if (!process ||
+	    vec_reserve_bytes((void **)&bpf->processes, &bpf->process_capacity,
+			      bpf->process_count + 1, sizeof(*bpf->processes)) ||
 	    map64_set(&bpf->slot_of_pid, (uint64_t)pid, (uint32_t)bpf->process_count)) {
 		free(process);
 		return error_set(err, -ENOMEM, "out of memory");
@@ -307,12 +309,14 @@ static uint32_t bpf_live(const struct source *source)
 	return live;
 }
 
-static void losses_of_slot(const struct bpf_source *bpf, uint32_t slot, uint64_t ret_count[LOSS_COUNT])
+static void losses_of_slot(const struct bpf_source *bpf, uint32_t slot,
+			   uint64_t ret_count[LOSS_COUNT])
 {
 	struct slot_losses *of_cpu = calloc((size_t)bpf->cpus, sizeof(*of_cpu));
 
 	memset(ret_count, 0, LOSS_COUNT * sizeof(*ret_count));
-	if (of_cpu && !bpf_map_lookup_elem(bpf_map__fd(bpf->program.skeleton->maps.losses), &slot, of_cpu))
+	if (of_cpu &&
+	    !bpf_map_lookup_elem(bpf_map__fd(bpf->program.skeleton->maps.losses), &slot, of_cpu))
 		for (int cpu = 0; cpu < bpf->cpus; cpu++)
 			for (int loss = 0; loss < LOSS_COUNT; loss++)
 				ret_count[loss] += of_cpu[cpu].count[loss];

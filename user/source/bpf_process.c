@@ -52,7 +52,8 @@ static int attach_kind(struct bpf_process *process, const struct module *module,
 {
 	uint64_t *offsets = calloc(plan->site_count, sizeof(*offsets));
 	uint64_t *cookies = calloc(plan->site_count, sizeof(*cookies));
-	/* Who calls free tells the program's frees from a thread's cleaning up, if nothing else does. */
+	/* Who calls free tells the program's frees from a thread's cleaning up, if nothing else
+	 * does. */
 	uint64_t caller = plan->hooks[HOOK_THREAD_ENDS] ? 0 : (uint64_t)COOKIE_FLAG_CALLER << 24;
 	struct probe_request request = {
 		.kind = kind,
@@ -68,12 +69,14 @@ static int attach_kind(struct bpf_process *process, const struct module *module,
 	for (size_t i = 0; i < plan->site_count; i++) {
 		const struct probe_site *site = &plan->sites[i];
 
-		if (site->needs_return != (kind == PROBE_CALL) || !site_wanted(process->config, site))
+		if (site->needs_return != (kind == PROBE_CALL) ||
+		    !site_wanted(process->config, site))
 			continue;
 		offsets[request.count] = site->offset;
-		cookies[request.count++] = api_cookie(site->api, process->slot) | caller;
+		cookies[request.count++] = api_cookie(site->api) | caller;
 		log_info("%s: %s+%u: %s (%s)", module->path, site->symbol,
-			 (unsigned int)(site->offset - site->entry), site->instruction, site->reason);
+			 (unsigned int)(site->offset - site->entry), site->instruction,
+			 site->reason);
 	}
 	err = program_attach(process->program, &request, &process->links);
 	if (!err)

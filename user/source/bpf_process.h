@@ -23,7 +23,7 @@ struct bpf_process {
 	pid_t pid;
 	uint32_t slot;
 	bool alive;
-	bool awaits_exec;     /* launched and held: what runs until exec is ours, not the program's */
+	bool awaits_exec; /* launched and held: what runs until exec is ours, not the program's */
 	bool launched;
 	const char *launched_program; /* while awaits_exec */
 	struct probe_links links;
@@ -31,7 +31,7 @@ struct bpf_process {
 	struct map64 told;     /* start address → index into mappings */
 	struct told_mapping *mappings;
 	size_t mapping_count, mapping_capacity;
-	size_t site_count;     /* probes in place or waiting for their module to be mapped */
+	size_t site_count; /* probes in place or waiting for their module to be mapped */
 	uint64_t unprobed_sites;
 	uint64_t gap_ns;
 };

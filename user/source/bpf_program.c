@@ -87,7 +87,8 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 static void skeleton_set_clock(struct mtrace_bpf *skeleton)
 {
 	if (skeleton->kconfig && skeleton->kconfig->CONFIG_HZ > 0)
-		skeleton->bss->clock_tick_ns = NS_PER_SECOND / (uint64_t)skeleton->kconfig->CONFIG_HZ;
+		skeleton->bss->clock_tick_ns =
+			NS_PER_SECOND / (uint64_t)skeleton->kconfig->CONFIG_HZ;
 }
 
 static int means_load(struct program *program, const struct means *means,
@@ -113,12 +114,15 @@ static int means_load(struct program *program, const struct means *means,
 static int load_failed(int code, struct error *err)
 {
 	if (code == -EPERM || code == -EACCES)
-		return error_set(err, code, "Operation not permitted (needs root, or CAP_BPF, CAP_PERFMON "
-					    "and CAP_SYS_PTRACE; see mtrace-bpf doctor)");
+		return error_set(err, code,
+				 "Operation not permitted (needs root, or CAP_BPF, CAP_PERFMON "
+				 "and CAP_SYS_PTRACE; see mtrace-bpf doctor)");
 	if (code == -ENOSYS || code == -EOPNOTSUPP)
-		return error_set(err, code, "this kernel has no uprobes or no BPF (see mtrace-bpf doctor)");
-	return error_set_errno(err, code, "the BPF programs do not work on this kernel "
-					  "(see mtrace-bpf doctor)");
+		return error_set(err, code,
+				 "this kernel has no uprobes or no BPF (see mtrace-bpf doctor)");
+	return error_set_errno(err, code,
+			       "the BPF programs do not work on this kernel "
+			       "(see mtrace-bpf doctor)");
 }
 
 int program_load(struct program *ret_program, const struct program_config *config,
@@ -231,7 +235,8 @@ static int attach_call(const struct program *program, const struct probe_request
 	int err;
 
 	if (program->means->pairing == PAIRING_SESSION)
-		return attach_one(program, program->skeleton->progs.call_session, request, false, links);
+		return attach_one(program, program->skeleton->progs.call_session, request, false,
+				  links);
 	err = attach_one(program, program->skeleton->progs.call_return, request, true, links);
 	if (err)
 		return err;

@@ -21,7 +21,7 @@ struct mtrace_bpf;
 struct means {
 	const char *name; /* as --pairing names it */
 	enum pairing pairing;
-	bool multi;	  /* one link for many sites (Linux 6.6), else one perf event per site */
+	bool multi; /* one link for many sites (Linux 6.6), else one perf event per site */
 	const char *words;
 };
 
@@ -30,7 +30,7 @@ const struct means *means_at(size_t i);
 
 struct program_config {
 	const char *pairing;   /* name of the only means to try, or NULL */
-	uint32_t depth;	       /* frames per stack, 0 for none */
+	uint32_t depth;        /* frames per stack, 0 for none */
 	uint64_t buffer_bytes; /* a power of two */
 };
 

@@ -153,7 +153,7 @@ static int tally_read(const struct program *program, struct tally *tally)
 
 static int attach_to_child(struct program *program, pid_t pid)
 {
-	uint64_t offset, cookie = api_cookie(API_MALLOC, 0);
+	uint64_t offset, cookie = api_cookie(API_MALLOC);
 	struct probe_request request = {
 		.kind = PROBE_CALL,
 		.pid = pid,

@@ -14,7 +14,7 @@
 #include "source/source.h"
 
 #define PROBE_BUFFER_BYTES (64 << 10)
-#define CAP_BPF_NUMBER	   39
+#define CAP_BPF_NUMBER     39
 #define CAP_PERFMON_NUMBER 38
 
 typedef void capability_check(struct capability *ret);

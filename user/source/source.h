@@ -19,12 +19,12 @@ enum stack_mode { STACK_AUTO, STACK_FP, STACK_NONE };
 
 struct source_config {
 	struct module_table *modules; /* shared with the symbolizer; outlives the source */
-	uint32_t apis;		      /* set of (1 << api) to probe */
+	uint32_t apis;                /* set of (1 << api) to probe */
 	enum stack_mode stack;
-	uint32_t depth;		      /* frames, 1 to STACK_MAX_FRAMES */
-	uint64_t buffer_bytes;	      /* ring buffer; rounded up to a power of two */
-	const char *const *omit;      /* objects without probes: path or soname; NULL-terminated */
-	const char *pairing;	      /* "session", "task", "hash", or NULL: the best that works */
+	uint32_t depth;          /* frames, 1 to STACK_MAX_FRAMES */
+	uint64_t buffer_bytes;   /* ring buffer; rounded up to a power of two */
+	const char *const *omit; /* objects without probes: path or soname; NULL-terminated */
+	const char *pairing;     /* "session", "task", "hash", or NULL: the best that works */
 
 	/* Every event goes here, in order. A negative return ends the drain with that error. */
 	int (*deliver)(void *ctx, const struct event *event);
@@ -74,11 +74,11 @@ const struct source_ops *source_bpf(void);
 
 /* What this machine allows: for doctor, and for the one line when a trace cannot start. */
 struct capability {
-	const char *name;   /* "uprobes", "BTF", "CAP_BPF" … */
+	const char *name; /* "uprobes", "BTF", "CAP_BPF" … */
 	bool ok;
-	bool needed;	    /* without it nothing works */
-	char detail[160];   /* what was found */
-	char advice[160];   /* how to get it; "" if ok */
+	bool needed;      /* without it nothing works */
+	char detail[160]; /* what was found */
+	char advice[160]; /* how to get it; "" if ok */
 };
 #define CAPABILITY_MAX 24
 /* Returns how many were stored. */
