@@ -75,6 +75,9 @@ enum api_family {
 #define COOKIE_FLAG_UNMAP  0x8  /* the result is a status (0 is success), not an address */
 #define COOKIE_FLAG_CALLER 0x10 /* free: read the direct caller too */
 
+/* free(pointer), nothing else asked for: has a BPF program of its own. */
+#define COOKIE_PLAIN_FREE ((abi_u64)API_FREE | 0xf0ff00 | (abi_u64)COOKIE_FLAG_FREE << 24)
+
 enum record_kind {
 	RECORD_ALLOC = 1,   /* struct record_call; address = result, size = asked for */
 	RECORD_FREE,        /* struct record_free */

@@ -9,8 +9,8 @@ import subprocess
 import threading
 
 import report
+from report import ROOT
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 TIMEOUT = 60
 
 

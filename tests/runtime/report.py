@@ -2,58 +2,16 @@
 """The JSON report as the tests see it, and its comparison with what a target says of itself."""
 
 import collections
+import json
+import os
 import re
 
 import jsonschema
 
-NUMBER = {"type": "integer", "minimum": 0}
-ADDRESS = {"type": "string", "pattern": "^0x[0-9a-f]+$"}
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 
-
-def record(members, **more):
-    """An object that has all these members; others may be added."""
-    return {"type": "object", "properties": members, "required": sorted(members), **more}
-
-
-def numbers(names):
-    return record({name: NUMBER for name in names.split()})
-
-
-def array(items):
-    return {"type": "array", "items": items}
-
-
-FRAME = record({"address": ADDRESS, "offset": ADDRESS, "line": NUMBER, "inlined": {"type": "boolean"},
-                **{name: {"type": ["string", "null"]}
-                   for name in ("module", "build_id", "function", "file")}})
-
-SITE = record({"api": {"type": "string"}, "stack": {"type": ["integer", "null"]},
-               **{name: NUMBER for name in (
-                   "id allocations frees bytes_allocated live_blocks live_bytes peak_live_bytes "
-                   "failed_allocations first_seen_ns oldest_ns").split()}})
-
-PROCESS = record({
-    "pid": NUMBER, "start_time_ns": NUMBER, "ppid": NUMBER, "comm": {"type": "string"},
-    "exe": {"type": "string"}, "command": array({"type": "string"}),
-    "backend": {"enum": ["bpf", "ptrace", "replay", "remote"]}, "arch": {"type": "string"},
-    "exited": {"type": "boolean"}, "exit_code": {"type": ["integer", "null"]},
-    "totals": numbers("allocations frees bytes_allocated bytes_freed peak_live_bytes "
-                      "failed_allocations"),
-    "live": numbers("blocks bytes"),
-    "mappings": numbers("maps bytes"),
-    "losses": numbers("events stacks truncated_stacks unmatched_frees missed_returns "
-                      "unprobed_sites gap_ns"),
-    "internal": numbers("frees munmaps"),
-    "scan": record({"done": {"type": "boolean"}}),
-    "errors": {"type": "array"},
-    "sites": array(SITE),
-    "stacks": array(record({"id": NUMBER, "frames": array(FRAME),
-                            "truncated": {"type": "boolean"}})),
-})
-
-SCHEMA = record({"schema": {"const": "mtrace-bpf.report/1"}, "version": {"type": "string"},
-                 "taken_at": {"type": "string", "format": "date-time"},
-                 "processes": array(PROCESS)})
+with open(os.path.join(ROOT, "docs/report.schema.json"), encoding="utf-8") as schema_file:
+    SCHEMA = json.load(schema_file)
 
 COUNTS = ("allocations", "frees", "bytes_allocated", "live_blocks", "live_bytes",
           "failed_allocations")

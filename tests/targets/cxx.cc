@@ -146,38 +146,37 @@ static const struct {
  * libstdc++ rounds the size of an aligned new up to a multiple of the alignment and asks the
  * allocator for that: what a tracer of the allocator sees in addition.
  */
-static size_t rounding;
+static size_t rounding, live_rounding;
 
-static bool form_is_aligned(struct block (*allocate)(size_t size))
+static size_t rounding_of(struct block (*allocate)(size_t size), size_t size)
 {
-	return allocate == t_new_aligned || allocate == t_new_aligned_nothrow ||
-	       allocate == t_new_array_aligned || allocate == t_new_array_aligned_nothrow;
-}
+	bool is_aligned = allocate == t_new_aligned || allocate == t_new_aligned_nothrow ||
+			  allocate == t_new_array_aligned ||
+			  allocate == t_new_array_aligned_nothrow;
 
-static struct block allocate_by(struct block (*allocate)(size_t size), size_t size)
-{
-	if (form_is_aligned(allocate))
-		rounding += -size % (size_t)aligned;
-	return allocate(size);
+	return is_aligned ? -size % (size_t)aligned : 0;
 }
 
 static void every_form()
 {
 	for (const auto &form : forms) {
 		for (size_t size = 10; size < 15; size++) {
-			struct block block = allocate_by(form.allocate, size);
+			struct block block = form.allocate(size);
 
+			rounding += rounding_of(form.allocate, size);
 			truth_freed(block);
 			form.release(block);
 		}
-		allocate_by(form.allocate, 100);
+		form.allocate(100);
+		rounding += rounding_of(form.allocate, 100);
+		live_rounding += rounding_of(form.allocate, 100);
 	}
 }
 
 int main(int argc, char **argv)
 {
 	int failures = argc > 1 ? atoi(argv[1]) : 100;
-	char extra[64];
+	char extra[96];
 
 	every_form();
 	for (int i = 0; i < failures; i++)
@@ -187,7 +186,8 @@ int main(int argc, char **argv)
 			 t_new_aligned_nothrow(truth_opaque(huge)).address))
 		return 4;
 	every_form();
-	snprintf(extra, sizeof(extra), ",\"rounding\":%zu", rounding);
+	snprintf(extra, sizeof(extra), ",\"rounding\":%zu,\"live_rounding\":%zu", rounding,
+		 live_rounding);
 	truth_tell(STDOUT_FILENO, extra);
 	return 0;
 }

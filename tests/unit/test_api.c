@@ -101,6 +101,12 @@ static void test_cookie_fields(void **state)
 	}
 }
 
+static void test_plain_free(void **state)
+{
+	(void)state;
+	assert_true(api_cookie(API_FREE) == COOKIE_PLAIN_FREE);
+}
+
 /* The prototypes themselves, so that a slip in the table does not merely agree with itself. */
 static void test_argument_positions(void **state)
 {
@@ -206,6 +212,7 @@ int main(void)
 		cmocka_unit_test(test_unknown_numbers_give_the_unknown_row),
 		cmocka_unit_test(test_rows_make_sense),
 		cmocka_unit_test(test_cookie_fields),
+		cmocka_unit_test(test_plain_free),
 		cmocka_unit_test(test_argument_positions),
 		cmocka_unit_test(test_throwing_functions_are_marked),
 		cmocka_unit_test(test_set_parse),

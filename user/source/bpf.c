@@ -14,19 +14,18 @@
 #include "base/vec.h"
 #include "mtrace.skel.h"
 #include "source/bpf_process.h"
+#include "source/ring.h"
 
 struct bpf_source {
 	struct source source; /* first: what the session holds */
 	struct source_config config;
 	struct program program;
-	struct ring_buffer *ring;
+	struct ring ring;
 	struct bpf_process **processes; /* index: slot */
 	size_t process_count, process_capacity;
 	struct map64 slot_of_pid;
-	uint64_t drain_until_ns;
 	uint64_t newest_ns; /* time of the newest event */
 	int cpus;
-	int deliver_error;
 };
 
 static struct bpf_source *bpf_of(struct source *source)
@@ -163,7 +162,7 @@ static uint64_t level_time(struct bpf_source *bpf, uint64_t time_ns)
 	return bpf->newest_ns;
 }
 
-static int record_arrived(void *ctx, void *data, size_t size)
+static int record_arrived(void *ctx, const void *data, size_t size)
 {
 	struct bpf_source *bpf = ctx;
 	const struct record_head *head = data;
@@ -182,21 +181,14 @@ static int record_arrived(void *ctx, void *data, size_t size)
 		.tid = head->tid,
 		.time_ns = level_time(bpf, head->time_ns),
 	};
-	bpf->deliver_error = decoder->decode(bpf, head, &event);
-	if (bpf->deliver_error)
-		return bpf->deliver_error;
-	return head->time_ns > bpf->drain_until_ns ? -EAGAIN : 0;
+	return decoder->decode(bpf, head, &event);
 }
 
-/* A busy target writes as fast as we read, so "all" is what was there when we came. */
 static int bpf_drain(struct source *source)
 {
 	struct bpf_source *bpf = bpf_of(source);
 
-	bpf->drain_until_ns = clock_now_ns();
-	bpf->deliver_error = 0;
-	ring_buffer__consume(bpf->ring);
-	return bpf->deliver_error;
+	return ring_read(&bpf->ring, record_arrived, bpf);
 }
 
 /*
@@ -358,7 +350,7 @@ static void bpf_close(struct source *source)
 		process_remove_last(bpf);
 	free(bpf->processes);
 	map64_free(&bpf->slot_of_pid);
-	ring_buffer__free(bpf->ring);
+	ring_close(&bpf->ring);
 	if (bpf->program.skeleton)
 		program_unload(&bpf->program);
 	free(bpf);
@@ -384,10 +376,10 @@ static int bpf_start(struct bpf_source *bpf, struct error *err)
 
 	if (code)
 		return code;
-	bpf->ring = ring_buffer__new(bpf_map__fd(bpf->program.skeleton->maps.events),
-				     record_arrived, bpf, NULL);
-	if (!bpf->ring)
-		return error_set_errno(err, -errno, "cannot read the ring buffer");
+	code = ring_open(&bpf->ring, bpf_map__fd(bpf->program.skeleton->maps.events),
+			 config.buffer_bytes);
+	if (code)
+		return error_set_errno(err, code, "cannot read the ring buffer");
 	return program_attach_tasks(&bpf->program, err);
 }
 

@@ -46,15 +46,29 @@ static bool module_omitted(const struct source_config *config, const struct modu
 	return false;
 }
 
+static uint64_t site_cookie(const struct probe_plan *plan, const struct probe_site *site)
+{
+	uint64_t cookie = api_cookie(site->api);
+
+	/* Who calls free tells the program's frees from a thread's cleaning up, if nothing else does. */
+	if (!site->needs_return && !plan->hooks[HOOK_THREAD_ENDS])
+		cookie |= (uint64_t)COOKIE_FLAG_CALLER << 24;
+	return cookie;
+}
+
+static enum probe_kind site_kind(const struct probe_plan *plan, const struct probe_site *site)
+{
+	if (site->needs_return)
+		return PROBE_CALL;
+	return site_cookie(plan, site) == COOKIE_PLAIN_FREE ? PROBE_FREE_PLAIN : PROBE_FREE;
+}
+
 /* All sites of one kind in one request. */
 static int attach_kind(struct bpf_process *process, const struct module *module,
 		       const struct probe_plan *plan, enum probe_kind kind)
 {
 	uint64_t *offsets = calloc(plan->site_count, sizeof(*offsets));
 	uint64_t *cookies = calloc(plan->site_count, sizeof(*cookies));
-	/* Who calls free tells the program's frees from a thread's cleaning up, if nothing else
-	 * does. */
-	uint64_t caller = plan->hooks[HOOK_THREAD_ENDS] ? 0 : (uint64_t)COOKIE_FLAG_CALLER << 24;
 	struct probe_request request = {
 		.kind = kind,
 		.pid = process->pid,
@@ -69,11 +83,10 @@ static int attach_kind(struct bpf_process *process, const struct module *module,
 	for (size_t i = 0; i < plan->site_count; i++) {
 		const struct probe_site *site = &plan->sites[i];
 
-		if (site->needs_return != (kind == PROBE_CALL) ||
-		    !site_wanted(process->config, site))
+		if (site_kind(plan, site) != kind || !site_wanted(process->config, site))
 			continue;
 		offsets[request.count] = site->offset;
-		cookies[request.count++] = api_cookie(site->api) | caller;
+		cookies[request.count++] = site_cookie(plan, site);
 		log_info("%s: %s+%u: %s (%s)", module->path, site->symbol,
 			 (unsigned int)(site->offset - site->entry), site->instruction,
 			 site->reason);
@@ -116,13 +129,9 @@ static int attach_sites(struct bpf_process *process, const struct module *module
 {
 	int err = 0;
 
-	if (plan->site_count)
-		err = attach_kind(process, module, plan, PROBE_CALL);
-	if (!err && plan->site_count)
-		err = attach_kind(process, module, plan, PROBE_FREE);
-	if (!err)
-		err = attach_hooks(process, module, plan);
-	return err;
+	for (int kind = PROBE_CALL; !err && plan->site_count && kind <= PROBE_FREE_PLAIN; kind++)
+		err = attach_kind(process, module, plan, (enum probe_kind)kind);
+	return err ? err : attach_hooks(process, module, plan);
 }
 
 static void count_refusals(struct bpf_process *process, const struct module *module,

@@ -79,6 +79,7 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 	bpf_program__set_expected_attach_type(skeleton->progs.call_entry, type);
 	bpf_program__set_expected_attach_type(skeleton->progs.call_return, type);
 	bpf_program__set_expected_attach_type(skeleton->progs.call_free, type);
+	bpf_program__set_expected_attach_type(skeleton->progs.call_free_plain, type);
 	bpf_program__set_expected_attach_type(skeleton->progs.link_map_changed, type);
 	bpf_program__set_expected_attach_type(skeleton->progs.thread_ends, type);
 }
@@ -249,6 +250,7 @@ int program_attach(struct program *program, const struct probe_request *request,
 	const struct mtrace_bpf *skeleton = program->skeleton;
 	const struct bpf_program *const at_entry[] = {
 		[PROBE_FREE] = skeleton->progs.call_free,
+		[PROBE_FREE_PLAIN] = skeleton->progs.call_free_plain,
 		[PROBE_LINK_MAP] = skeleton->progs.link_map_changed,
 		[PROBE_THREAD_ENDS] = skeleton->progs.thread_ends,
 	};

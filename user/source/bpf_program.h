@@ -55,7 +55,7 @@ int program_load(struct program *ret_program, const struct program_config *confi
 void program_unload(struct program *program);
 
 /* What a probe is for: decides the BPF program, and whether the return is watched too. */
-enum probe_kind { PROBE_CALL, PROBE_FREE, PROBE_LINK_MAP, PROBE_THREAD_ENDS };
+enum probe_kind { PROBE_CALL, PROBE_FREE, PROBE_FREE_PLAIN, PROBE_LINK_MAP, PROBE_THREAD_ENDS };
 
 struct probe_request {
 	enum probe_kind kind;

@@ -20,6 +20,7 @@
 #include "mtrace.skel.h"
 #include "os/proc.h"
 #include "source/bpf_program.h"
+#include "source/ring.h"
 
 #define CALL_SIZE   0x1234u
 #define CALL_RESULT ((void *)0x5678)
@@ -121,7 +122,7 @@ struct tally {
 	unsigned int thread_calls;
 };
 
-static int tally_record(void *ctx, void *data, size_t size)
+static int tally_record(void *ctx, const void *data, size_t size)
 {
 	const struct record_call *call = data;
 	struct tally *tally = ctx;
@@ -140,15 +141,15 @@ static int tally_record(void *ctx, void *data, size_t size)
 
 static int tally_read(const struct program *program, struct tally *tally)
 {
-	struct ring_buffer *ring = ring_buffer__new(bpf_map__fd(program->skeleton->maps.events),
-						    tally_record, tally, NULL);
-	int count;
+	const struct bpf_map *events = program->skeleton->maps.events;
+	struct ring ring;
+	int err = ring_open(&ring, bpf_map__fd(events), bpf_map__max_entries(events));
 
-	if (!ring)
-		return -errno;
-	count = ring_buffer__consume(ring);
-	ring_buffer__free(ring);
-	return count < 0 ? count : 0;
+	if (err)
+		return err;
+	err = ring_read(&ring, tally_record, tally);
+	ring_close(&ring);
+	return err;
 }
 
 static int attach_to_child(struct program *program, pid_t pid)
