@@ -8,13 +8,13 @@
 
 /* One load at a constant offset: the verifier refuses a computed pointer into the context, and the
  * compiler would compute one for the switch below. The layout is user ABI (ptrace), not CO-RE's. */
-#define REGS_LOAD(regs, field)                                                                     \
-	({                                                                                         \
-		__u64 loaded;                                                                      \
-		asm volatile("%0 = *(u64 *)(%1 + %2)"                                              \
-			     : "=r"(loaded)                                                        \
-			     : "r"(regs), "i"(__builtin_offsetof(struct pt_regs, field)));         \
-		loaded;                                                                            \
+#define REGS_LOAD(regs, field)                                                             \
+	({                                                                                 \
+		__u64 loaded;                                                              \
+		asm volatile("%0 = *(u64 *)(%1 + %2)"                                      \
+			     : "=r"(loaded)                                                \
+			     : "r"(regs), "i"(__builtin_offsetof(struct pt_regs, field))); \
+		loaded;                                                                    \
 	})
 
 static __always_inline __u64 regs_argument(const struct pt_regs *regs, unsigned int position)
@@ -53,6 +53,6 @@ static __always_inline __u64 regs_ip(const struct pt_regs *regs)
 
 /* At a function's entry: where its return address lies, and how far a return moves the stack. */
 #define REGS_RETURN_ADDRESS_ON_STACK 1
-#define REGS_RETURN_POPS	     8
+#define REGS_RETURN_POPS             8
 
 #endif

@@ -85,7 +85,7 @@ enum record_kind {
 	RECORD_END,         /* struct record_call; address = result, size = asked for */
 	RECORD_STACK,       /* struct record_stack, sent before the first record that names it */
 	RECORD_MAPPING,     /* struct record_mapping: one executable mapping, as it is now */
-	RECORD_EXEC,        /* struct record_head: a new image; its mappings follow */
+	RECORD_EXEC,        /* struct record_exec: a new image; its mappings follow */
 	RECORD_EXIT,        /* struct record_exit: the last thread is gone */
 	RECORD_THREAD_ENDS, /* struct record_head: the C library begins to clean up a thread */
 	RECORD_THREAD_GONE, /* struct record_head: a thread is gone, others run on */
@@ -147,7 +147,12 @@ struct record_stack {
 	abi_u32 stop;  /* enum stack_stop */
 };
 
-#define MAPPING_NAME_SIZE 64
+/*
+ * A path as the kernel keeps it: the names of its components, the last first, each ended by NUL,
+ * an empty one at the end. Up to the root of the mount namespace; cut short if it is too long.
+ */
+#define PATH_NAMES_SIZE 256
+#define NAME_SIZE_MAX   64 /* of one, with its NUL; longer ones are cut */
 struct record_mapping {
 	struct record_head head;
 	abi_u64 start; /* addresses, bytes */
@@ -156,7 +161,16 @@ struct record_mapping {
 	abi_u64 inode;  /* 0: anonymous */
 	abi_u32 dev_major;
 	abi_u32 dev_minor;
-	char name[MAPPING_NAME_SIZE]; /* last component of the path */
+	char names[PATH_NAMES_SIZE];
+};
+
+#define RECORD_FLAG_BY_THREAD 0x4 /* RECORD_EXEC: not by the first thread */
+#define COMM_SIZE             16
+#define EXEC_PATH_SIZE        256
+struct record_exec {
+	struct record_head head;
+	char comm[COMM_SIZE];
+	char path[EXEC_PATH_SIZE]; /* of the image, or of a script's interpreter; as it was given */
 };
 
 struct record_exit {
@@ -196,7 +210,8 @@ ABI_ASSERT(sizeof(struct record_call) == 56);
 ABI_ASSERT(sizeof(struct record_free) == 40);
 ABI_ASSERT(sizeof(struct record_begin) == 72);
 ABI_ASSERT(sizeof(struct record_stack) == 40);
-ABI_ASSERT(sizeof(struct record_mapping) == 128);
+ABI_ASSERT(sizeof(struct record_mapping) == 320);
+ABI_ASSERT(sizeof(struct record_exec) == 296);
 ABI_ASSERT(sizeof(struct record_exit) == 32);
 
 #endif

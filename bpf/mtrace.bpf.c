@@ -314,9 +314,9 @@ int thread_ends(struct pt_regs *regs)
 }
 
 SEC("raw_tp/sched_process_exec")
-int task_exec(void *context)
+int task_exec(struct bpf_raw_tracepoint_args *context)
 {
-	process_exec();
+	process_exec(context->args[1], (struct linux_binprm *)context->args[2]);
 	return 0;
 }
 

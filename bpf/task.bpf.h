@@ -22,34 +22,79 @@ extern int bpf_iter_task_vma_new(struct bpf_iter_task_vma *it, struct task_struc
 extern struct vm_area_struct *bpf_iter_task_vma_next(struct bpf_iter_task_vma *it) __weak __ksym;
 extern void bpf_iter_task_vma_destroy(struct bpf_iter_task_vma *it) __weak __ksym;
 
+#define PATH_DEPTH_MAX 32
+
+/* The names of a file's path, the last first: from dentry to parent, and over mount points. */
+static __noinline int path_names(struct file *file, char *names)
+{
+	struct dentry *dentry = BPF_CORE_READ(file, f_path.dentry);
+	struct vfsmount *root = BPF_CORE_READ(file, f_path.mnt);
+	struct mount *mount = (void *)root - bpf_core_field_offset(struct mount, mnt);
+	__u32 used = 0;
+
+	if (!names)
+		return 0;
+	for (int i = 0; i < PATH_DEPTH_MAX; i++) {
+		struct dentry *parent = BPF_CORE_READ(dentry, d_parent);
+		struct mount *above = BPF_CORE_READ(mount, mnt_parent);
+		long length;
+
+		if (dentry == BPF_CORE_READ(mount, mnt.mnt_root) || dentry == parent) {
+			if (above == mount)
+				break;
+			dentry = BPF_CORE_READ(mount, mnt_mountpoint);
+			mount = above;
+			continue;
+		}
+		if (used > PATH_NAMES_SIZE - NAME_SIZE_MAX - 1)
+			break;
+		length = bpf_probe_read_kernel_str(names + used, NAME_SIZE_MAX,
+						   BPF_CORE_READ(dentry, d_name.name));
+		if (length <= 0)
+			break;
+		used += length & (NAME_SIZE_MAX * 2 - 1);
+		dentry = parent;
+	}
+	return 0;
+}
+
 static __noinline int send_mapping(struct vm_area_struct *vma)
 {
-	struct record_mapping record = {};
+	struct record_mapping *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
 	struct file *file = BPF_CORE_READ(vma, vm_file);
 	__u32 device;
 
-	fill_head(&record.head, RECORD_MAPPING, 0, sizeof(record));
-	record.start = BPF_CORE_READ(vma, vm_start);
-	record.end = BPF_CORE_READ(vma, vm_end);
-	if (file) {
-		record.offset = BPF_CORE_READ(vma, vm_pgoff) << 12;
-		record.inode = BPF_CORE_READ(file, f_inode, i_ino);
-		device = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
-		record.dev_major = device >> DEV_MINOR_BITS;
-		record.dev_minor = device & ((1u << DEV_MINOR_BITS) - 1);
-		bpf_probe_read_kernel_str(record.name, sizeof(record.name),
-					  BPF_CORE_READ(file, f_path.dentry, d_name.name));
+	if (!record) {
+		count_loss(LOSS_EVENTS);
+		return 0;
 	}
-	emit(&record, sizeof(record));
+	__builtin_memset(record, 0, sizeof(*record));
+	fill_head(&record->head, RECORD_MAPPING, 0, sizeof(*record));
+	record->start = BPF_CORE_READ(vma, vm_start);
+	record->end = BPF_CORE_READ(vma, vm_end);
+	if (file) {
+		record->offset = BPF_CORE_READ(vma, vm_pgoff) << 12;
+		record->inode = BPF_CORE_READ(file, f_inode, i_ino);
+		device = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
+		record->dev_major = device >> DEV_MINOR_BITS;
+		record->dev_minor = device & ((1u << DEV_MINOR_BITS) - 1);
+		path_names(file, record->names);
+	}
+	bpf_ringbuf_submit(record, wake_flags());
 	return 0;
 }
 
 static __noinline int ask_for_mappings(void)
 {
-	struct record_mapping record = {};
+	struct record_mapping *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
 
-	fill_head(&record.head, RECORD_MAPPING, 0, sizeof(record));
-	emit(&record, sizeof(record));
+	if (!record) {
+		count_loss(LOSS_EVENTS);
+		return 0;
+	}
+	__builtin_memset(record, 0, sizeof(*record));
+	fill_head(&record->head, RECORD_MAPPING, 0, sizeof(*record));
+	bpf_ringbuf_submit(record, wake_flags());
 	return 0;
 }
 
@@ -75,14 +120,31 @@ static __always_inline void send_mappings(void)
 		ask_for_mappings();
 }
 
-static __always_inline void process_exec(void)
+static __noinline int send_exec(struct linux_binprm *program, int by_thread)
 {
-	struct record_head record = {};
+	struct record_exec *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
 
+	if (!record) {
+		count_loss(LOSS_EVENTS);
+		return 0;
+	}
+	__builtin_memset(record, 0, sizeof(*record));
+	fill_head(&record->head, RECORD_EXEC, 0, sizeof(*record));
+	if (by_thread)
+		record->head.flags |= RECORD_FLAG_BY_THREAD;
+	bpf_get_current_comm(record->comm, sizeof(record->comm));
+	bpf_probe_read_kernel_str(record->path, sizeof(record->path),
+				  BPF_CORE_READ(program, interp));
+	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
+	return 0;
+}
+
+/* old_pid is what the thread had before it took over the pid of the first one (fs/exec.c). */
+static __always_inline void process_exec(__u32 old_pid, struct linux_binprm *program)
+{
 	if (!process_slot())
 		return;
-	fill_head(&record, RECORD_EXEC, 0, sizeof(record));
-	emit(&record, sizeof(record));
+	send_exec(program, old_pid != (__u32)bpf_get_current_pid_tgid());
 	send_mappings();
 	wake_now();
 }

@@ -15,7 +15,7 @@
 
 #include "symbol/cfi.h"
 #include "symbol/cfi_row.h"
-#include "tests/unit/cfi_file.h"
+#include "cfi_file.h"
 
 /* x86-64 and i386 have different registers; a program of either. */
 #define X86_64_START  PROGRAM("\x0c\x07\x08\x90\x01") /* CFA = rsp + 8, rip at CFA - 8 */

@@ -15,15 +15,15 @@
 #define API_SYMBOLS_MAX 12
 
 struct api_row {
-	const char *name;	 /* as reports show it: "malloc", "operator new[]" */
-	const char *group;	 /* as --only names it: "malloc", "new", "mmap" */
+	const char *name;  /* as reports show it: "malloc", "operator new[]" */
+	const char *group; /* as --only names it: "malloc", "new", "mmap" */
 	enum api_family family;
-	uint8_t flags;		 /* COOKIE_FLAG_* */
-	int8_t size;		 /* 0-based argument positions; -1 where there is none */
+	uint8_t flags; /* COOKIE_FLAG_* */
+	int8_t size;   /* 0-based argument positions; -1 where there is none */
 	int8_t count;
 	int8_t old;
 	int8_t out;
-	bool throws;		 /* may be unwound through: never a return probe */
+	bool throws;                          /* may be unwound through: never a return probe */
 	const char *symbols[API_SYMBOLS_MAX]; /* NULL-terminated; the first is canonical */
 };
 

@@ -106,13 +106,14 @@ int session_attach(struct session *session, pid_t pid, struct error *err)
 }
 
 int session_attach_launch(struct session *session, pid_t pid, const char *program,
-			  struct error *err)
+			  char *const *command, struct error *err)
 {
 	int code = session_remember(session, pid, err);
 
 	if (code)
 		return code;
-	return session->source->ops->attach_launch(session->source, pid, program, environ, err);
+	return session->source->ops->attach_launch(session->source, pid, program, command, environ,
+						   err);
 }
 
 int session_fd(const struct session *session)

@@ -38,7 +38,7 @@ void session_close(struct session *session); /* zeroed memory is fine */
 int session_attach(struct session *session, pid_t pid, struct error *err);
 /* The held child that will run `program`. */
 int session_attach_launch(struct session *session, pid_t pid, const char *program,
-			  struct error *err);
+			  char *const *command, struct error *err);
 
 /* A descriptor to poll; it may also stay silent until drained. */
 int session_fd(const struct session *session);

@@ -87,7 +87,7 @@ static int launch_start(struct trace *trace, int *ret_exit, struct error *err)
 	if (code)
 		return code;
 	if (session_attach_launch(&trace->session, trace->launch.pid, trace->launch.program,
-				  &reason))
+				  trace->options->program, &reason))
 		return trace_refuse(err, trace->name, &reason);
 	return launch_release(&trace->launch, ret_exit, err);
 }

@@ -13,7 +13,8 @@ struct error {
 	char text[ERROR_TEXT_SIZE];
 };
 
-/* Store code and text, return code, so that a caller can write `return error_set(…)`. err may be NULL. */
+/* Store code and text, return code, so that a caller can write `return error_set(…)`. err may be
+ * NULL. */
 int error_set(struct error *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

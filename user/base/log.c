@@ -25,16 +25,16 @@ static void log_print(const char *format, va_list args)
 	fprintf(stderr, "mtrace-bpf: %s\n", line);
 }
 
-#define LOG_FUNCTION(name, level)                                                                  \
-	void name(const char *format, ...)                                                         \
-	{                                                                                          \
-		va_list args;                                                                      \
-                                                                                                   \
-		if (log_current < (level))                                                         \
-			return;                                                                    \
-		va_start(args, format);                                                            \
-		log_print(format, args);                                                           \
-		va_end(args);                                                                      \
+#define LOG_FUNCTION(name, level)          \
+	void name(const char *format, ...) \
+	{                                  \
+		va_list args;              \
+                                           \
+		if (log_current < (level)) \
+			return;            \
+		va_start(args, format);    \
+		log_print(format, args);   \
+		va_end(args);              \
 	}
 
 LOG_FUNCTION(log_error, LOG_QUIET)

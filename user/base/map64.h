@@ -19,7 +19,7 @@ struct map64_entry {
 
 struct map64 {
 	struct map64_entry *entries; /* NULL while empty */
-	size_t mask;		     /* capacity - 1 */
+	size_t mask;                 /* capacity - 1 */
 	size_t count;
 };
 

@@ -14,11 +14,16 @@ struct unit {
 };
 
 static const struct unit byte_units[] = {
-	{"", 1}, {"b", 1}, {"k", 1ULL << 10}, {"m", 1ULL << 20}, {"g", 1ULL << 30}, {"t", 1ULL << 40},
+	{"", 1},           {"b", 1},          {"k", 1ULL << 10},
+	{"m", 1ULL << 20}, {"g", 1ULL << 30}, {"t", 1ULL << 40},
 };
 static const struct unit duration_units[] = {
-	{"ns", 1},	      {"us", 1000},	       {"ms", 1000000},
-	{"s", 1000000000ULL}, {"m", 60000000000ULL}, {"h", 3600000000000ULL},
+	{"ns", 1},
+	{"us", 1000},
+	{"ms", 1000000},
+	{"s", 1000000000ULL},
+	{"m", 60000000000ULL},
+	{"h", 3600000000000ULL},
 };
 
 #define UNIT_COUNT(units) (sizeof(units) / sizeof((units)[0]))
@@ -119,7 +124,8 @@ const char *duration_format(uint64_t ns, char text[UNITS_TEXT_SIZE])
 	else if (seconds < 60)
 		snprintf(text, UNITS_TEXT_SIZE, "%.1f s", (double)(ns / 100000000) / 10);
 	else if (seconds < 3600)
-		snprintf(text, UNITS_TEXT_SIZE, "%" PRIu64 "m %" PRIu64 "s", seconds / 60, seconds % 60);
+		snprintf(text, UNITS_TEXT_SIZE, "%" PRIu64 "m %" PRIu64 "s", seconds / 60,
+			 seconds % 60);
 	else
 		snprintf(text, UNITS_TEXT_SIZE, "%" PRIu64 "h %" PRIu64 "m", seconds / 3600,
 			 seconds / 60 % 60);

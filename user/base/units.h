@@ -17,8 +17,9 @@ int duration_parse(const char *text, uint64_t *ret_ns);
 int number_parse(const char *text, uint64_t max, uint64_t *ret_number);
 
 /* These write into the given buffer and return it. */
-const char *bytes_format(uint64_t bytes, char text[UNITS_TEXT_SIZE]);   /* "17 B", "5.6 MiB" */
-const char *count_format(uint64_t count, char text[UNITS_TEXT_SIZE]);   /* "1,234,567" */
-const char *duration_format(uint64_t ns, char text[UNITS_TEXT_SIZE]);   /* "350 ms", "12.4 s", "2h 5m" */
+const char *bytes_format(uint64_t bytes, char text[UNITS_TEXT_SIZE]); /* "17 B", "5.6 MiB" */
+const char *count_format(uint64_t count, char text[UNITS_TEXT_SIZE]); /* "1,234,567" */
+const char *duration_format(uint64_t ns,
+			    char text[UNITS_TEXT_SIZE]); /* "350 ms", "12.4 s", "2h 5m" */
 
 #endif

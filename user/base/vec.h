@@ -15,29 +15,28 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#define VEC(type)                                                                                  \
-	struct {                                                                                   \
-		type *items;                                                                       \
-		size_t count;                                                                      \
-		size_t capacity;                                                                   \
+#define VEC(type)                \
+	struct {                 \
+		type *items;     \
+		size_t count;    \
+		size_t capacity; \
 	}
 
 /* Make room for `want` items in all; 0 or -ENOMEM. */
 int vec_reserve_bytes(void **items, size_t *capacity, size_t want, size_t item_size);
 
-#define vec_reserve(v, want)                                                                       \
+#define vec_reserve(v, want) \
 	vec_reserve_bytes((void **)&(v)->items, &(v)->capacity, (want), sizeof(*(v)->items))
 
 /* Append a copy of the item; 0 or -ENOMEM. */
-#define vec_push(v, ...)                                                                           \
-	(vec_reserve((v), (v)->count + 1) ? -ENOMEM                                                \
-					  : ((v)->items[(v)->count++] = (__VA_ARGS__), 0))
+#define vec_push(v, ...) \
+	(vec_reserve((v), (v)->count + 1) ? -ENOMEM : ((v)->items[(v)->count++] = (__VA_ARGS__), 0))
 
-#define vec_free(v)                                                                                \
-	do {                                                                                       \
-		free((v)->items);                                                                  \
-		(v)->items = NULL;                                                                 \
-		(v)->count = (v)->capacity = 0;                                                    \
+#define vec_free(v)                             \
+	do {                                    \
+		free((v)->items);               \
+		(v)->items = NULL;              \
+		(v)->count = (v)->capacity = 0; \
 	} while (0)
 
 #define vec_each(p, v) for ((p) = (v)->items; (p) < (v)->items + (v)->count; (p)++)

@@ -32,7 +32,8 @@ enum event_kind {
 #define EVENT_FLAG_FAILED    RECORD_FLAG_FAILED
 #define EVENT_FLAG_TRUNCATED RECORD_FLAG_TRUNCATED
 
-/* Executable mapping of the object that holds probed allocator functions (libc, jemalloc …). */
+/* Code of a library that holds probed allocator functions (libc, jemalloc …), and so no program's.
+ */
 #define MAPPING_FLAG_ALLOCATOR 0x1
 
 #define MODULE_NONE UINT32_MAX

@@ -66,6 +66,21 @@ static int model_open(struct model *model, const struct event *event, uint32_t i
 	return 0;
 }
 
+static const struct book *book_of(enum api api)
+{
+	return api_row(api)->family == FAMILY_MAP ? &book_map : &book_heap;
+}
+
+/* The end of an image: calls that are pending never return, so nothing came of them. */
+static void model_close(struct process *process, uint64_t now_ns)
+{
+	struct pending pending;
+
+	while (pendings_pop_any(&process->pendings, &pending))
+		(void)book_of((enum api)pending.api)->undo(process, &pending);
+	process_close(process, now_ns);
+}
+
 /* The process is known already, or new, or has the recycled pid of one whose exit was not seen. */
 static int handle_process(struct model *model, struct process *process, const struct event *event)
 {
@@ -75,7 +90,7 @@ static int handle_process(struct model *model, struct process *process, const st
 		return 0;
 	err = model_open(model, event, 0);
 	if (!err && process)
-		process_close(process, event->time_ns);
+		model_close(process, event->time_ns);
 	return err;
 }
 
@@ -86,7 +101,7 @@ static int handle_exec(struct model *model, struct process *process, const struc
 	if (err)
 		return err;
 	process->replaced = true;
-	process_close(process, event->time_ns);
+	model_close(process, event->time_ns);
 	return 0;
 }
 
@@ -94,7 +109,7 @@ static int handle_exit(struct model *model, struct process *process, const struc
 {
 	process->exited = true;
 	process->exit_code = event->exit.code;
-	process_close(process, event->time_ns);
+	model_close(process, event->time_ns);
 	map64_delete(&model->by_pid, event->pid);
 	return 0;
 }
@@ -133,11 +148,6 @@ static int handle_stack(struct model *model, struct process *process, const stru
 {
 	(void)model;
 	return stacks_add(&process->stacks, event, process->mappings.clock);
-}
-
-static const struct book *book_of(enum api api)
-{
-	return api_row(api)->family == FAMILY_MAP ? &book_map : &book_heap;
 }
 
 static int handle_alloc(struct model *model, struct process *process, const struct event *event)

@@ -47,6 +47,16 @@ bool pendings_pop(struct pendings *pendings, uint32_t tid, struct pending *ret_p
 	return true;
 }
 
+bool pendings_pop_any(struct pendings *pendings, struct pending *ret_pending)
+{
+	const struct pending *item;
+
+	vec_each (item, &pendings->items)
+		if (item->api)
+			return pendings_pop(pendings, item->tid, ret_pending);
+	return false;
+}
+
 bool pendings_has(const struct pendings *pendings, uint32_t tid, uint8_t api)
 {
 	uint32_t slot = map64_get(&pendings->newest, tid);

@@ -89,6 +89,8 @@ static int decode_stack(struct bpf_source *bpf, const struct record_head *head, 
 	if (stack->count > (head->length - sizeof(*stack)) / sizeof(uint64_t))
 		return 0;
 	event->kind = EVENT_STACK;
+	if (stack->stop == STOP_DEPTH)
+		event->flags |= EVENT_FLAG_TRUNCATED;
 	event->stack = (struct event_stack){
 		.id = stack->id,
 		.frames = (const uint64_t *)(stack + 1),
@@ -108,7 +110,7 @@ static int decode_mapping(struct bpf_source *bpf, const struct record_head *head
 static int decode_exec(struct bpf_source *bpf, const struct record_head *head, struct event *event)
 {
 	(void)event;
-	return bpf_process_exec(process_find(bpf, (pid_t)head->pid), head->time_ns);
+	return bpf_process_exec(process_find(bpf, (pid_t)head->pid), (const void *)head);
 }
 
 static int decode_exit(struct bpf_source *bpf, const struct record_head *head, struct event *event)
@@ -140,7 +142,7 @@ static const struct decoder decoders[] = {
 	[RECORD_END] = {sizeof(struct record_call), decode_call},
 	[RECORD_STACK] = {sizeof(struct record_stack), decode_stack},
 	[RECORD_MAPPING] = {sizeof(struct record_mapping), decode_mapping},
-	[RECORD_EXEC] = {sizeof(struct record_head), decode_exec},
+	[RECORD_EXEC] = {sizeof(struct record_exec), decode_exec},
 	[RECORD_EXIT] = {sizeof(struct record_exit), decode_exit},
 	[RECORD_THREAD_ENDS] = {sizeof(struct record_head), decode_thread},
 	[RECORD_THREAD_GONE] = {sizeof(struct record_head), decode_thread},
@@ -272,7 +274,7 @@ static int bpf_attach(struct source *source, pid_t pid, struct error *err)
 }
 
 static int bpf_attach_launch(struct source *source, pid_t pid, const char *program,
-			     char *const *environment, struct error *err)
+			     char *const *command, char *const *environment, struct error *err)
 {
 	struct bpf_source *bpf = bpf_of(source);
 	struct bpf_process *process;
@@ -280,7 +282,7 @@ static int bpf_attach_launch(struct source *source, pid_t pid, const char *progr
 
 	if (code)
 		return code;
-	code = bpf_process_attach_launch(process, program, environment, err);
+	code = bpf_process_attach_launch(process, program, command, environment, err);
 	if (code)
 		process_remove_last(bpf);
 	return code;

@@ -2,7 +2,9 @@
 #include "source/bpf_process.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -50,7 +52,8 @@ static uint64_t site_cookie(const struct probe_plan *plan, const struct probe_si
 {
 	uint64_t cookie = api_cookie(site->api);
 
-	/* Who calls free tells the program's frees from a thread's cleaning up, if nothing else does. */
+	/* Who calls free tells the program's frees from a thread's cleaning up, if nothing else
+	 * does. */
 	if (!site->needs_return && !plan->hooks[HOOK_THREAD_ENDS])
 		cookie |= (uint64_t)COOKIE_FLAG_CALLER << 24;
 	return cookie;
@@ -265,7 +268,8 @@ static int tell_mapping(struct bpf_process *process, const struct told_mapping *
 	event.mapping.end = mapping->end;
 	event.mapping.offset = mapping->offset;
 	event.mapping.module = mapping->module;
-	event.mapping.flags = plan && plan->allocator ? MAPPING_FLAG_ALLOCATOR : 0;
+	if (plan && plan->allocator && !module->executable)
+		event.mapping.flags = MAPPING_FLAG_ALLOCATOR;
 	err = deliver(process, &event);
 	if (err || !plan)
 		return err;
@@ -352,6 +356,73 @@ static int map_unknown(struct bpf_process *process, uint64_t since_ns)
 	return err;
 }
 
+/* The names, last first, put together; "" if there are none. */
+static void path_of_names(const char names[PATH_NAMES_SIZE], char path[PATH_NAMES_SIZE + 1])
+{
+	size_t at = PATH_NAMES_SIZE, used = 0;
+
+	path[at] = '\0';
+	while (used < PATH_NAMES_SIZE) {
+		size_t length = strnlen(names + used, PATH_NAMES_SIZE - used);
+
+		if (!length || length >= at)
+			break;
+		at -= length;
+		memcpy(path + at, names + used, length);
+		path[--at] = '/';
+		used += length + 1;
+	}
+	memmove(path, path + at, PATH_NAMES_SIZE + 1 - at);
+}
+
+/* What lies under the path that the kernel gave, if it is the very file: the process may be in
+ * another mount namespace, or the file replaced since. */
+static int open_by_path(const char *path, uint64_t inode)
+{
+	struct stat status;
+	int fd = path[0] ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) : -1;
+
+	if (fd < 0 || (!fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_ino == inode))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* A module known, or found by its path without asking the process, which may be gone. */
+static struct module *module_of_record(struct bpf_process *process,
+				       const struct record_mapping *record)
+{
+	struct module_table *modules = process->config->modules;
+	char path[PATH_NAMES_SIZE + 1], name[PATH_NAMES_SIZE + 1];
+	struct module *module;
+	int fd;
+
+	snprintf(name, sizeof(name), "%.*s", PATH_NAMES_SIZE - 1, record->names);
+	module = module_find_name(modules, record->inode, name);
+	if (module)
+		return module;
+	path_of_names(record->names, path);
+	fd = open_by_path(path, record->inode);
+	if (fd < 0)
+		return NULL;
+	if (module_intern(modules, fd, path, &module, NULL)) {
+		close(fd);
+		return NULL;
+	}
+	return module;
+}
+
+/* Probe a module that was mapped unannounced; what it was called for until now is a gap. */
+static int attach_late(struct bpf_process *process, struct module *module, uint64_t since_ns)
+{
+	size_t sites = process->site_count;
+	int err = attach_module(process, module);
+
+	if (process->site_count > sites)
+		process->gap_ns += clock_now_ns() - since_ns;
+	return err;
+}
+
 int bpf_process_mapping(struct bpf_process *process, const struct record_mapping *record)
 {
 	struct told_mapping told = {
@@ -361,18 +432,18 @@ int bpf_process_mapping(struct bpf_process *process, const struct record_mapping
 		.module = MODULE_NONE,
 	};
 	struct module *module = NULL;
-	char name[MAPPING_NAME_SIZE + 1] = "";
+	int err;
 
 	if (!record->end)
 		return map_unknown(process, record->head.time_ns);
-	memcpy(name, record->name, MAPPING_NAME_SIZE);
 	if (record->inode) {
-		module = module_find_name(process->config->modules, record->inode, name);
+		module = module_of_record(process, record);
 		if (!module)
 			return map_unknown(process, record->head.time_ns);
 		told.module = module->id;
-		if (attach_module(process, module))
-			return -ENOMEM;
+		err = attach_late(process, module, record->head.time_ns);
+		if (err)
+			return err;
 	}
 	return tell_mapping(process, &told, module, record->head.time_ns);
 }
@@ -381,12 +452,18 @@ int bpf_process_mapping(struct bpf_process *process, const struct record_mapping
  * Beginning, new image, end.
  */
 
-static int tell_process(struct bpf_process *process, enum event_kind kind, uint64_t time_ns)
+/*
+ * Who it is, from /proc; where the process is gone already (a zombie has neither command line nor
+ * executable), from what the kernel told at exec and from what we launched.
+ */
+static int tell_process(struct bpf_process *process, enum event_kind kind,
+			const struct record_exec *exec)
 {
-	const char *fallback = process->launched_program ? process->launched_program : "";
-	const char *const command[] = {fallback, NULL};
+	struct event event = {.kind = kind, .time_ns = exec ? exec->head.time_ns : 0};
+	const char *path = exec ? exec->path : "", *comm = exec ? exec->comm : "";
+	const char *const unknown[] = {path, NULL};
+	const char *const *launched = kind == EVENT_PROCESS ? process->launched_command : NULL;
 	struct proc_info info = {0};
-	struct event event = {.kind = kind, .time_ns = time_ns};
 	int err = proc_info_read(process->pid, &info);
 
 	if (err && err != -ESRCH)
@@ -394,10 +471,11 @@ static int tell_process(struct bpf_process *process, enum event_kind kind, uint6
 	event.process.start_time_ns = info.start_time_ns;
 	event.process.ppid = (uint32_t)info.ppid;
 	event.process.launched = process->launched;
-	event.process.comm = info.comm;
-	event.process.exe = info.exe ? info.exe : fallback;
-	event.process.command =
-		info.command && info.command[0] ? (const char *const *)info.command : command;
+	event.process.comm = exec ? comm : info.comm;
+	event.process.exe = info.exe ? info.exe : path;
+	event.process.command = launched ? launched : unknown;
+	if (!launched && info.exe && info.command && info.command[0])
+		event.process.command = (const char *const *)info.command;
 	event.process.arch = "x86_64";
 	err = deliver(process, &event);
 	proc_info_free(&info);
@@ -406,7 +484,7 @@ static int tell_process(struct bpf_process *process, enum event_kind kind, uint6
 
 int bpf_process_attach(struct bpf_process *process, struct error *err)
 {
-	int code = tell_process(process, EVENT_PROCESS, 0);
+	int code = tell_process(process, EVENT_PROCESS, NULL);
 
 	/* Twice: what was mapped during the first round was not yet told by the linker's hook. */
 	for (int round = 0; !code && round < 2; round++)
@@ -419,13 +497,16 @@ int bpf_process_attach(struct bpf_process *process, struct error *err)
 }
 
 int bpf_process_attach_launch(struct bpf_process *process, const char *program,
-			      char *const *environment, struct error *err)
+			      char *const *command, char *const *environment, struct error *err)
 {
 	struct needed needed = {0};
 	int code = needed_find(program, environment, &needed, err);
 
-	if (code)
-		return code;
+	/* What cannot be read or executed is for exec to say, in its own words and status. */
+	if (code && code != -ENOMEM) {
+		log_info("%s", err->text);
+		code = 0;
+	}
 	for (size_t i = 0; !code && i < needed.count; i++) {
 		struct module *module;
 		int fd = open(needed.paths[i], O_RDONLY | O_CLOEXEC);
@@ -439,18 +520,44 @@ int bpf_process_attach_launch(struct bpf_process *process, const char *program,
 	}
 	needed_free(&needed);
 	process->awaits_exec = process->launched = true;
-	process->launched_program = program;
+	process->launched_command = (const char *const *)command;
 	return code ? error_set_errno(err, code, "no probes") : 0;
 }
 
-int bpf_process_exec(struct bpf_process *process, uint64_t time_ns)
+/*
+ * The kernel ties probes to the task that was the first thread when they were placed. If another
+ * one execs, it takes that thread's place, and the new image has no probes: place them again in
+ * all files that had them. The old ones first go: once there are breakpoints again they would see
+ * each call too. What was mapped until then is read from /proc.
+ */
+static int attach_again(struct bpf_process *process, uint64_t since_ns)
+{
+	struct map64 attached = process->attached;
+	struct module *module;
+	int err = 0;
+
+	probe_links_close(&process->links);
+	process->attached = (struct map64){0};
+	for (uint32_t id = 0; !err && (module = module_get(process->config->modules, id)); id++)
+		if (map64_get(&attached, id) != MAP64_NONE)
+			err = attach_module(process, module);
+	map64_free(&attached);
+	process->gap_ns += clock_now_ns() - since_ns;
+	return err ? err : map_unknown(process, since_ns);
+}
+
+int bpf_process_exec(struct bpf_process *process, const struct record_exec *exec)
 {
 	enum event_kind kind = process->awaits_exec ? EVENT_PROCESS : EVENT_EXEC;
+	int err;
 
 	process->awaits_exec = false;
 	map64_free(&process->told);
 	process->mapping_count = 0;
-	return tell_process(process, kind, time_ns);
+	err = tell_process(process, kind, exec);
+	if (!err && exec->head.flags & RECORD_FLAG_BY_THREAD)
+		err = attach_again(process, exec->head.time_ns);
+	return err;
 }
 
 void bpf_process_detach(struct bpf_process *process)

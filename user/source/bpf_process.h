@@ -25,7 +25,7 @@ struct bpf_process {
 	bool alive;
 	bool awaits_exec; /* launched and held: what runs until exec is ours, not the program's */
 	bool launched;
-	const char *launched_program; /* while awaits_exec */
+	const char *const *launched_command; /* of a launched one, else NULL */
 	struct probe_links links;
 	struct map64 attached; /* module id → 1 */
 	struct map64 told;     /* start address → index into mappings */
@@ -41,10 +41,10 @@ int bpf_process_attach(struct bpf_process *process, struct error *err);
 
 /* Attach to all files that the program will map. */
 int bpf_process_attach_launch(struct bpf_process *process, const char *program,
-			      char *const *environment, struct error *err);
+			      char *const *command, char *const *environment, struct error *err);
 
 /* A new image: forget the mappings, deliver EVENT_PROCESS or EVENT_EXEC. */
-int bpf_process_exec(struct bpf_process *process, uint64_t time_ns);
+int bpf_process_exec(struct bpf_process *process, const struct record_exec *exec);
 
 /* An executable mapping, as the kernel told it; without name and range: look for yourself. */
 int bpf_process_mapping(struct bpf_process *process, const struct record_mapping *record);

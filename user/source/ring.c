@@ -53,8 +53,8 @@ int ring_read(struct ring *ring, int (*record)(void *ctx, const void *data, size
 
 	while (position < end && err >= 0) {
 		const uint8_t *place = ring->data + (position & (ring->size - 1));
-		uint32_t header = __atomic_load_n((const uint32_t *)(const void *)place,
-						  __ATOMIC_ACQUIRE);
+		uint32_t header =
+			__atomic_load_n((const uint32_t *)(const void *)place, __ATOMIC_ACQUIRE);
 
 		if (header & BPF_RINGBUF_BUSY_BIT)
 			break; /* being written; all behind it comes later */

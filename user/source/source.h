@@ -45,10 +45,11 @@ struct source_ops {
 	int (*attach)(struct source *source, pid_t pid, struct error *err);
 	/*
 	 * Trace a child that is held before its exec and will run `program` (a path), so that no
-	 * call of the new image is missed. environment as for execve.
+	 * call of the new image is missed. command and environment as for execve; command must
+	 * outlive the source.
 	 */
 	int (*attach_launch)(struct source *source, pid_t pid, const char *program,
-			     char *const *environment, struct error *err);
+			     char *const *command, char *const *environment, struct error *err);
 	/*
 	 * A descriptor to poll edge-triggered (EPOLLIN | EPOLLET): it fires when much is waiting.
 	 * Call drain by a timer too: little by little is not worth waking anybody.

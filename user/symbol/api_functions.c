@@ -11,9 +11,12 @@
  * blocks never meet the program, so they are not events. musl's ld.so is its libc.
  */
 static const char glibc_linker_symbol[] = "_rtld_global";
-static const char *const hook_symbols[HOOK_COUNT] = {
-	[HOOK_LINK_MAP] = "_dl_debug_state",
-	[HOOK_THREAD_ENDS] = "__call_tls_dtors",
+#define HOOK_NAMES 2
+
+/* A later name is the better one: it is there in static programs, or where symbols are kept. */
+static const char *const hook_symbols[HOOK_COUNT][HOOK_NAMES] = {
+	[HOOK_LINK_MAP] = {"_dl_debug_state"},
+	[HOOK_THREAD_ENDS] = {"__call_tls_dtors", "__libc_thread_freeres"},
 };
 
 enum api api_of_versioned(const char *symbol, char ret_plain[API_SYMBOL_SIZE])
@@ -101,14 +104,22 @@ static bool is_plain_name(const char *symbol, const char *name)
 	return !strncmp(symbol, name, length) && (!symbol[length] || symbol[length] == '@');
 }
 
-static int take_hook(struct api_functions *functions, const struct elf_image *image,
-		     const struct elf_symbol *symbol, enum hook hook)
+/* Of any binding: in a static program the linker has made hidden symbols local. */
+static void take_hook(struct api_functions *functions, const struct elf_image *image,
+		      const struct elf_symbol *symbol)
 {
-	uint64_t offset;
+	for (int i = 0; i < HOOK_COUNT * HOOK_NAMES; i++) {
+		int hook = i / HOOK_NAMES, rank = i % HOOK_NAMES;
+		const char *name = hook_symbols[hook][rank];
+		uint64_t offset;
 
-	if (!elf_image_code_offset(image, symbol->raw.st_value, &offset))
+		if (!name || !is_plain_name(symbol->name, name) ||
+		    rank + 1 < functions->hook_ranks[hook] ||
+		    elf_image_code_offset(image, symbol->raw.st_value, &offset))
+			continue;
 		functions->hooks[hook] = offset;
-	return 0;
+		functions->hook_ranks[hook] = rank + 1;
+	}
 }
 
 static int take_symbol(struct api_functions *functions, const struct elf_image *image,
@@ -117,11 +128,10 @@ static int take_symbol(struct api_functions *functions, const struct elf_image *
 	if (symbol->dynamic && symbol->raw.st_shndx != SHN_UNDEF &&
 	    is_plain_name(symbol->name, glibc_linker_symbol))
 		functions->glibc_linker = true;
+	if (GELF_ST_TYPE(symbol->raw.st_info) == STT_FUNC && symbol->raw.st_shndx != SHN_UNDEF)
+		take_hook(functions, image, symbol);
 	if (!elf_symbol_is_function(symbol))
 		return 0;
-	for (int hook = 0; hook < HOOK_COUNT; hook++)
-		if (is_plain_name(symbol->name, hook_symbols[hook]))
-			return take_hook(functions, image, symbol, (enum hook)hook);
 	return take_function(functions, image, symbol);
 }
 

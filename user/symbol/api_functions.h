@@ -30,7 +30,8 @@ struct api_function {
 struct api_functions {
 	VEC(struct api_function) list;
 	uint64_t hooks[HOOK_COUNT]; /* file offsets, 0 where there is none */
-	bool glibc_linker;      /* this is glibc's ld.so */
+	int hook_ranks[HOOK_COUNT]; /* which name it was found by, from 1 */
+	bool glibc_linker;          /* this is glibc's ld.so */
 };
 
 /* 0, -ENOMEM, or -E2BIG for what defines more than any allocator does; with words. */

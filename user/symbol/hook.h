@@ -4,8 +4,8 @@
 
 /* Functions of the C library that tell of more than memory when they are called. */
 enum hook {
-	HOOK_LINK_MAP,	  /* _dl_debug_state: the list of loaded objects has changed */
-	HOOK_THREAD_ENDS, /* __call_tls_dtors: first thing that glibc calls at a thread's end */
+	HOOK_LINK_MAP,    /* _dl_debug_state: the list of loaded objects has changed */
+	HOOK_THREAD_ENDS, /* __call_tls_dtors, __libc_thread_freeres: early at a thread's end */
 	HOOK_COUNT,
 };
 

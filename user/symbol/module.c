@@ -103,6 +103,25 @@ static int read_segments(Elf *elf, struct module *module)
 	return 0;
 }
 
+/* DF_1_PIE: unlike PT_INTERP it is in static programs too, and not in a libc that can be run. */
+static bool has_pie_flag(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+
+	while ((section = elf_nextscn(elf, section))) {
+		Elf_Data *data = elf_getdata(section, NULL);
+		GElf_Shdr header;
+		GElf_Dyn entry;
+
+		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_DYNAMIC || !data)
+			continue;
+		for (int i = 0; gelf_getdyn(data, i, &entry) && entry.d_tag != DT_NULL; i++)
+			if (entry.d_tag == DT_FLAGS_1)
+				return entry.d_un.d_val & DF_1_PIE;
+	}
+	return false;
+}
+
 static int read_elf(struct module *module, struct error *err)
 {
 	GElf_Ehdr header;
@@ -120,6 +139,7 @@ static int read_elf(struct module *module, struct error *err)
 	module->machine = header.e_machine;
 	module->elf64 = header.e_ident[EI_CLASS] == ELFCLASS64;
 	module->big_endian = header.e_ident[EI_DATA] == ELFDATA2MSB;
+	module->executable = header.e_type == ET_EXEC || has_pie_flag(elf);
 	read_build_id(elf, module);
 	code = read_segments(elf, module);
 	elf_end(elf);
@@ -245,7 +265,7 @@ static bool is_name(const char *path, const char *name)
 {
 	const char *slash = strrchr(path, '/');
 
-	return !strncmp(slash ? slash + 1 : path, name, MAPPING_NAME_SIZE - 1);
+	return !strncmp(slash ? slash + 1 : path, name, NAME_SIZE_MAX - 1);
 }
 
 struct module *module_find_name(struct module_table *table, uint64_t inode, const char *name)

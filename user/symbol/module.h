@@ -22,15 +22,16 @@ struct module_segment {
 
 struct module {
 	uint32_t id;
-	char *path;	      /* as the process calls it, for people */
-	char *open_path;      /* where it can be opened now: for attaching probes; may equal path */
-	int fd;		      /* open for reading as long as the table lives */
-	uint64_t device;      /* st_dev and st_ino of fd */
+	char *path;      /* as the process calls it, for people */
+	char *open_path; /* where it can be opened now: for attaching probes; may equal path */
+	int fd;          /* open for reading as long as the table lives */
+	uint64_t device; /* st_dev and st_ino of fd */
 	uint64_t inode;
-	char build_id[41];    /* hex, "" if it has none */
-	int machine;	      /* e_machine */
+	char build_id[41]; /* hex, "" if it has none */
+	int machine;       /* e_machine */
 	bool elf64;
 	bool big_endian;
+	bool executable; /* a program (ET_EXEC, PIE, static-pie) rather than a library */
 	struct module_segment *segments; /* as the program headers list them */
 	size_t segment_count;
 	struct probe_plan *plan; /* NULL until asked for; see probe_plan.h */

@@ -24,9 +24,9 @@
 struct probe_site {
 	enum api api;
 	bool needs_return;
-	bool emulated;	      /* the kernel emulates the instruction: one trap */
+	bool emulated;        /* the kernel emulates the instruction: one trap */
 	uint64_t offset;      /* file offset of the probed instruction */
-	uint64_t entry;	      /* file offset of the function's first byte */
+	uint64_t entry;       /* file offset of the function's first byte */
 	uint8_t original;     /* the byte that the breakpoint will replace */
 	char symbol[64];      /* the name by which it was found (canonical one first) */
 	char instruction[48]; /* the probed instruction, as text */
@@ -54,7 +54,7 @@ struct probe_plan {
 	struct probe_refusal *refusals;
 	size_t refusal_count;
 	uint64_t hooks[HOOK_COUNT]; /* file offsets; 0 where the module has none */
-	bool allocator;		/* defines malloc */
+	bool allocator;             /* defines malloc */
 };
 
 /*

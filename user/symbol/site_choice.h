@@ -16,14 +16,15 @@
 struct function_code {
 	const uint8_t *bytes;
 	size_t size;
-	uint64_t address;	/* virtual address of bytes[0], for branch targets */
-	int machine;		/* e_machine */
+	uint64_t address; /* virtual address of bytes[0], for branch targets */
+	int machine;      /* e_machine */
 	bool elf64;
-	bool nop5_is_free; /* the kernel rewrites nop5 at an entry to a call (Linux 6.18): no trap */
+	bool nop5_is_free; /* the kernel rewrites nop5 at an entry to a call (Linux 6.18): no trap
+			    */
 };
 
 struct site_choice {
-	size_t offset;	/* from the function's first byte */
+	size_t offset; /* from the function's first byte */
 	bool emulated;
 	char instruction[48];
 	char reason[96];

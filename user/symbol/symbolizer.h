@@ -23,7 +23,7 @@ struct symbol_name {
 	const char *function; /* demangled; NULL if unknown */
 	const char *file;     /* NULL if unknown */
 	uint32_t line;
-	bool inlined;	      /* the frame is an inlined call of the next one */
+	bool inlined; /* the frame is an inlined call of the next one */
 };
 
 int symbolizer_new(struct symbolizer **ret_symbolizer, const struct symbolizer_config *config);

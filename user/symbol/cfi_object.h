@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the CFI compiler needs of an ELF file: its bytes, where code lies, the frame sections. */
+#ifndef MTRACE_SYMBOL_CFI_OBJECT_H
+#define MTRACE_SYMBOL_CFI_OBJECT_H
+
+#include <libelf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/unwind_row.h"
+#include "base/error.h"
+#include "symbol/cfi_row.h"
+#include "symbol/cfi_section.h"
+
+#define CFI_SEGMENT_MAX 64 /* executable ones; files have one or two */
+
+/* A stretch of code that is in the file. */
+struct cfi_segment {
+	uint64_t vaddr;
+	uint64_t offset;
+	uint64_t size;
+};
+
+/* A signal trampoline of a C library that leaves out its CFI. */
+struct cfi_trampoline {
+	const char *bytes;
+	size_t size;
+	short cfa_offset; /* words from sp to the saved sp, at the first instruction */
+};
+
+/* How a function starts that is only returned to: the outermost one of a coroutine. */
+struct cfi_outermost {
+	const char *bytes;
+	size_t size;
+};
+
+/* What is known of a processor beyond struct unwind_abi. */
+struct cfi_machine {
+	unsigned int machine; /* EM_… */
+	const struct unwind_abi *abi;
+	cfi_call_test *has_call_end; /* NULL: nothing is pruned */
+	const struct cfi_trampoline *trampolines;
+	size_t trampoline_count;
+	const struct cfi_outermost *outermost;
+	size_t outermost_count;
+};
+
+struct cfi_object {
+	Elf *elf;
+	const uint8_t *bytes;
+	size_t size;
+	const struct cfi_machine *machine;
+	bool big_endian;
+	uint8_t address_size;
+	struct cfi_segment segments[CFI_SEGMENT_MAX];
+	size_t segment_count;
+};
+
+/* Takes over the Elf, which may be NULL, and ends it also on failure. 0, -ENOEXEC or -ENOTSUP. */
+int cfi_object_open(struct cfi_object *object, Elf *elf, struct error *err);
+void cfi_object_close(struct cfi_object *object);
+
+/* The segment that has code at a virtual address, or NULL. */
+const struct cfi_segment *cfi_object_segment(const struct cfi_object *object, uint64_t vaddr);
+
+/* Does the function at a file offset, of so many bytes, start as an outermost one? */
+bool cfi_object_is_outermost(const struct cfi_object *object, uint32_t offset, uint32_t size);
+
+/* False if the file has none. The section lives as long as the object. */
+bool cfi_object_eh_frame(struct cfi_object *object, struct cfi_section *ret_section);
+bool cfi_object_debug_frame(struct cfi_object *object, struct cfi_section *ret_section);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A cursor over the bytes of a file. Reading past the end gives 0 and sets `failed`, which stays
+ * set, so that a parser checks once, behind a group of fields.
+ */
+#ifndef MTRACE_SYMBOL_CFI_READER_H
+#define MTRACE_SYMBOL_CFI_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct cfi_reader {
+	const uint8_t *at;
+	const uint8_t *end;
+	bool big_endian;
+	bool failed;
+};
+
+static inline bool cfi_reader_is_empty(const struct cfi_reader *reader)
+{
+	return reader->at == reader->end;
+}
+
+uint64_t cfi_read_fixed(struct cfi_reader *reader, unsigned int width); /* 1, 2, 4 or 8 bytes */
+uint64_t cfi_read_uleb(struct cfi_reader *reader);
+int64_t cfi_read_sleb(struct cfi_reader *reader);
+void cfi_skip(struct cfi_reader *reader, uint64_t size);
+/* A string of the file; NULL (and failed) if it has no end. */
+const char *cfi_read_string(struct cfi_reader *reader);
+/* The next `size` bytes as a reader of their own. */
+struct cfi_reader cfi_read_part(struct cfi_reader *reader, uint64_t size);
+
+/* What encoded pointers (DW_EH_PE_…; Linux Standard Base Core 5.0, 10.5.1) are relative to. */
+struct cfi_pointer_base {
+	const uint8_t *bytes; /* of the section, and the address of its first one */
+	uint64_t vaddr;
+	uint64_t text;
+	uint64_t data;
+	uint8_t address_size; /* 4 or 8 */
+};
+
+/*
+ * The value of a pointer. Fails for what is relative to something that is not known here, and for
+ * pointers to pointers: a function's address is never one.
+ */
+uint64_t cfi_read_pointer(struct cfi_reader *reader, const struct cfi_pointer_base *base,
+			  uint8_t encoding);
+
+#endif

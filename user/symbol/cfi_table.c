@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The compiler's main line: read the entries, order them by their place in the file, run each
+ * one's program, and write rows.
+ *
+ * Spans of code arrive in the order of the file and without overlap, with gaps filled by gap rows,
+ * so a row is final when it is appended: nothing is sorted twice, and each byte of code is looked
+ * at for calls once. Where two FDEs overlap the later start wins from there on, as it does for the
+ * C++ runtime's search in .eh_frame_hdr; of two with one start the first is taken.
+ */
+#include "symbol/cfi.h"
+
+#include <errno.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/cfi_object.h"
+#include "symbol/cfi_program.h"
+#include "symbol/cfi_row.h"
+#include "symbol/cfi_section.h"
+
+/* The code of an FDE in the file. */
+struct extent {
+	uint32_t start; /* file offsets */
+	uint32_t end;
+	uint32_t fde; /* index */
+};
+
+#define TRAMPOLINE_MAX 16 /* of a file; the search for each looks at a whole gap */
+
+struct initial_rules {
+	struct cfi_rules rules;
+	bool is_known;
+};
+
+struct compiler {
+	struct cfi_object object;
+	struct cfi_entries entries;
+	VEC(struct initial_rules) initial; /* by CIE */
+	VEC(struct extent) extents;
+	struct cfi_program program;
+	struct cfi_table table;
+	bool full;
+	uint32_t position; /* file offset up to which rows are written */
+	uint32_t trampoline_count;
+};
+
+const char *cfi_stop_name(enum cfi_stop stop)
+{
+	static const char *const names[CFI_STOP_COUNT] = {
+		[CFI_STOP_NONE] = "none",
+		[CFI_STOP_PROGRAM] = "bad program",
+		[CFI_STOP_CFA_REGISTER] = "CFA from another register",
+		[CFI_STOP_CFA_FORM] = "CFA by another expression",
+		[CFI_STOP_CFA_RANGE] = "CFA offset out of range",
+		[CFI_STOP_RETURN] = "return address elsewhere",
+		[CFI_STOP_SP] = "sp is not the CFA",
+		[CFI_STOP_SIGNAL] = "unusual signal frame",
+	};
+
+	return stop < CFI_STOP_COUNT ? names[stop] : "unknown";
+}
+
+/*
+ * Rows.
+ */
+
+static bool is_kept(const struct compiler *compiler, const struct unwind_row *row, uint32_t end)
+{
+	const struct cfi_object *object = &compiler->object;
+	enum unwind_cfa kind = unwind_row_cfa(row);
+
+	if (compiler->full || !object->machine->has_call_end || kind == UNWIND_CFA_END ||
+	    kind == UNWIND_CFA_SIGNAL)
+		return true;
+	return object->machine->has_call_end(object->bytes, row->offset, end);
+}
+
+static bool is_equal(const struct unwind_row *a, const struct unwind_row *b)
+{
+	return a->cfa_offset == b->cfa_offset && a->kinds == b->kinds &&
+	       a->bp_offset == b->bp_offset;
+}
+
+static int append(struct compiler *compiler, struct unwind_row row)
+{
+	struct cfi_table *table = &compiler->table;
+
+	if (table->rows.count && is_equal(&table->rows.items[table->rows.count - 1], &row))
+		return 0;
+	if (table->rows.count == CFI_ROW_MAX)
+		return -E2BIG;
+	return vec_push(&table->rows, row);
+}
+
+/* Write what holds from the present position up to `end`. */
+static int put(struct compiler *compiler, struct unwind_row row, uint32_t end)
+{
+	row.offset = compiler->position;
+	if (end <= compiler->position)
+		return 0;
+	compiler->position = end;
+	return is_kept(compiler, &row, end) ? append(compiler, row) : 0;
+}
+
+/*
+ * Gaps, and signal trampolines in them.
+ */
+
+static const struct unwind_row gap_row = {.kinds = UNWIND_CFA_GAP};
+
+/* The first trampoline in the gap before `end`, or NULL. */
+static const struct cfi_trampoline *find_trampoline(const struct compiler *compiler, uint32_t end,
+						    uint32_t *ret_offset)
+{
+	const struct cfi_object *object = &compiler->object;
+	const struct cfi_trampoline *first = NULL;
+
+	for (size_t i = 0; i < object->machine->trampoline_count; i++) {
+		const struct cfi_trampoline *trampoline = &object->machine->trampolines[i];
+		const uint8_t *start = object->bytes + compiler->position;
+		const uint8_t *found = memmem(start, end - compiler->position, trampoline->bytes,
+					      trampoline->size);
+
+		if (!found)
+			continue;
+		end = (uint32_t)(found - object->bytes);
+		*ret_offset = end;
+		first = trampoline;
+	}
+	return first;
+}
+
+/* The handler returns to the trampoline's first byte: looked up one before. */
+static int put_trampoline(struct compiler *compiler, const struct cfi_trampoline *trampoline,
+			  uint32_t offset)
+{
+	struct unwind_row row = {.kinds = UNWIND_CFA_SIGNAL, .cfa_offset = trampoline->cfa_offset};
+	int code = put(compiler, gap_row, offset > compiler->position ? offset - 1 : offset);
+
+	compiler->trampoline_count++;
+	return code ? code : put(compiler, row, offset + (uint32_t)trampoline->size);
+}
+
+static int put_gap(struct compiler *compiler, uint32_t end)
+{
+	const struct cfi_trampoline *trampoline;
+	uint32_t offset;
+	int code = 0;
+
+	while (!code && compiler->position < end && compiler->trampoline_count < TRAMPOLINE_MAX &&
+	       (trampoline = find_trampoline(compiler, end, &offset)))
+		code = put_trampoline(compiler, trampoline, offset);
+	return code ? code : put(compiler, gap_row, end);
+}
+
+/*
+ * The gap before a function. A return address is looked up at the byte before, which of a function
+ * that is only returned to is not its own: there the stack ends.
+ */
+static int put_gap_before(struct compiler *compiler, const struct extent *extent)
+{
+	static const struct unwind_row end_row = {.kinds = UNWIND_CFA_END};
+	uint32_t start = extent->start;
+	int code;
+
+	if (start <= compiler->position ||
+	    !cfi_object_is_outermost(&compiler->object, start, extent->end - start))
+		return put_gap(compiler, start);
+	code = put_gap(compiler, start - 1);
+	return code ? code : put(compiler, end_row, start);
+}
+
+/*
+ * Functions.
+ */
+
+static int put_span(struct compiler *compiler, const struct cfi_span *span, bool signal,
+		    uint32_t end)
+{
+	struct cfi_counts *counts = &compiler->table.counts;
+	struct unwind_row row;
+	enum cfi_stop stop =
+		cfi_row_encode(compiler->object.machine->abi, span->rules, signal, &row);
+
+	if (stop)
+		counts->stops[stop]++;
+	if (unwind_row_bp(&row) == UNWIND_BP_LOST)
+		counts->lost_bp++;
+	return put(compiler, row, end);
+}
+
+static int put_function(struct compiler *compiler, const struct extent *extent, uint32_t end)
+{
+	const struct cfi_fde *fde = &compiler->entries.fdes.items[extent->fde];
+	const struct cfi_cie *cie = &compiler->entries.cies.items[fde->cie];
+	const struct initial_rules *initial = &compiler->initial.items[fde->cie];
+	struct cfi_program *program = &compiler->program;
+	struct cfi_span span;
+	int code = 0;
+
+	cfi_program_start(program, cie, &initial->rules, compiler->object.machine->abi, fde);
+	program->failed = !initial->is_known; /* of the whole function */
+	while (!code && cfi_program_next(program, &span) && compiler->position < end) {
+		uint64_t span_end = span.end - fde->vaddr + extent->start;
+
+		code = put_span(compiler, &span, cie->signal,
+				span_end < end ? (uint32_t)span_end : end);
+	}
+	return code;
+}
+
+static int put_functions(struct compiler *compiler)
+{
+	for (size_t i = 0; i < compiler->extents.count; i++) {
+		const struct extent *extent = &compiler->extents.items[i];
+		bool is_last = i + 1 == compiler->extents.count;
+		uint32_t end = extent->end;
+		int code = put_gap_before(compiler, extent);
+
+		if (!is_last && extent[1].start < end)
+			end = extent[1].start;
+		if (!code)
+			code = put_function(compiler, extent, end);
+		if (code)
+			return code;
+	}
+	return 0;
+}
+
+/* Where the file's code starts and ends, as far as rows can name it. */
+static void code_bounds(const struct cfi_object *object, uint32_t *ret_start, uint32_t *ret_end)
+{
+	*ret_start = UINT32_MAX;
+	*ret_end = 0;
+	for (size_t i = 0; i < object->segment_count; i++) {
+		uint64_t start = object->segments[i].offset;
+		uint64_t end = start + object->segments[i].size;
+
+		if (end > UINT32_MAX || start == end)
+			continue;
+		*ret_start = start < *ret_start ? (uint32_t)start : *ret_start;
+		*ret_end = end > *ret_end ? (uint32_t)end : *ret_end;
+	}
+	if (*ret_end == 0)
+		*ret_start = 0;
+}
+
+static int put_rows(struct compiler *compiler)
+{
+	struct unwind_row last = gap_row;
+	uint32_t end;
+	int code;
+
+	code_bounds(&compiler->object, &compiler->position, &end);
+	code = put_functions(compiler);
+	if (!code)
+		code = put_gap(compiler, end);
+	last.offset = compiler->position;
+	return code ? code : append(compiler, last);
+}
+
+/*
+ * Preparation.
+ */
+
+static int add_extent(struct compiler *compiler, struct cfi_fde *fde)
+{
+	const struct cfi_segment *segment = cfi_object_segment(&compiler->object, fde->vaddr);
+	uint64_t skip, start;
+
+	if (!segment || !fde->size || segment->offset + segment->size > UINT32_MAX) {
+		compiler->table.counts.outside++;
+		return 0;
+	}
+	skip = fde->vaddr - segment->vaddr;
+	if (fde->size > segment->size - skip)
+		fde->size = segment->size - skip;
+	start = segment->offset + skip;
+	return vec_push(&compiler->extents, (struct extent){
+						    .start = (uint32_t)start,
+						    .end = (uint32_t)(start + fde->size),
+						    .fde = fde->index,
+					    });
+}
+
+static int compare_extents(const void *a, const void *b)
+{
+	const struct extent *left = a, *right = b;
+
+	if (left->start != right->start)
+		return left->start < right->start ? -1 : 1;
+	return left->fde < right->fde ? -1 : left->fde > right->fde;
+}
+
+/* Of several with one start the first stays. */
+static void drop_doubled(struct compiler *compiler)
+{
+	struct extent *items = compiler->extents.items;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < compiler->extents.count; i++) {
+		if (kept && items[kept - 1].start == items[i].start)
+			compiler->table.counts.doubled++;
+		else
+			items[kept++] = items[i];
+	}
+	compiler->extents.count = kept;
+}
+
+static int make_extents(struct compiler *compiler)
+{
+	for (size_t i = 0; i < compiler->entries.fdes.count; i++) {
+		int code = add_extent(compiler, &compiler->entries.fdes.items[i]);
+
+		if (code)
+			return code;
+	}
+	if (compiler->extents.count)
+		qsort(compiler->extents.items, compiler->extents.count,
+		      sizeof(*compiler->extents.items), compare_extents);
+	drop_doubled(compiler);
+	compiler->table.counts.functions = (uint32_t)compiler->extents.count;
+	return 0;
+}
+
+static int run_initial_programs(struct compiler *compiler)
+{
+	const struct unwind_abi *abi = compiler->object.machine->abi;
+
+	for (size_t i = 0; i < compiler->entries.cies.count; i++) {
+		const struct cfi_cie *cie = &compiler->entries.cies.items[i];
+		struct initial_rules initial;
+
+		initial.is_known = cfi_program_initial(cie, abi, &initial.rules) &&
+				   cie->return_column == abi->dwarf_ip;
+		if (vec_push(&compiler->initial, initial))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* .debug_frame is read where .eh_frame says nothing. */
+static int read_entries(struct compiler *compiler)
+{
+	struct cfi_section section;
+	int code = 0;
+
+	if (cfi_object_eh_frame(&compiler->object, &section))
+		code = cfi_section_read(&section, &compiler->entries);
+	if (code || compiler->entries.fdes.count)
+		return code;
+	compiler->table.counts.broken = compiler->entries.broken;
+	cfi_entries_free(&compiler->entries);
+	compiler->entries.broken = 0;
+	if (cfi_object_debug_frame(&compiler->object, &section))
+		code = cfi_section_read(&section, &compiler->entries);
+	return code;
+}
+
+static int compile(struct compiler *compiler)
+{
+	int code = read_entries(compiler);
+
+	compiler->table.counts.broken += compiler->entries.broken;
+	if (!code)
+		code = run_initial_programs(compiler);
+	if (!code)
+		code = make_extents(compiler);
+	if (!code)
+		code = put_rows(compiler);
+	return code;
+}
+
+static void compiler_free(struct compiler *compiler)
+{
+	cfi_object_close(&compiler->object);
+	cfi_entries_free(&compiler->entries);
+	vec_free(&compiler->initial);
+	vec_free(&compiler->extents);
+	cfi_table_free(&compiler->table);
+	free(compiler);
+}
+
+/* Takes over the Elf. */
+static int build(Elf *elf, bool full, struct cfi_table *ret_table, struct error *err)
+{
+	struct compiler *compiler = calloc(1, sizeof(*compiler));
+	int code;
+
+	if (!compiler) {
+		elf_end(elf);
+		return error_set_errno(err, -ENOMEM, "cannot read call frame information");
+	}
+	compiler->full = full;
+	code = cfi_object_open(&compiler->object, elf, err);
+	if (!code) {
+		compiler->table.abi = compiler->object.machine->abi;
+		code = compile(compiler);
+		if (code)
+			error_set_errno(err, code, "cannot read call frame information");
+	}
+	if (!code) {
+		*ret_table = compiler->table;
+		compiler->table = (struct cfi_table){0};
+	}
+	compiler_free(compiler);
+	return code;
+}
+
+int cfi_table_build(int fd, bool full, struct cfi_table *ret_table, struct error *err)
+{
+	elf_version(EV_CURRENT);
+	return build(elf_begin(fd, ELF_C_READ_MMAP, NULL), full, ret_table, err);
+}
+
+int cfi_table_build_image(const void *image, size_t size, bool full, struct cfi_table *ret_table,
+			  struct error *err)
+{
+	elf_version(EV_CURRENT);
+	return build(elf_memory((char *)image, size), full, ret_table, err);
+}
+
+void cfi_table_free(struct cfi_table *table)
+{
+	if (table)
+		vec_free(&table->rows);
+}
+
+const struct unwind_row *cfi_table_find(const struct cfi_table *table, uint64_t file_offset)
+{
+	const struct unwind_row *row = NULL;
+
+	if (file_offset <= UINT32_MAX)
+		row = unwind_find(table->rows.items, table->rows.count, (uint32_t)file_offset);
+	return row ? row : &gap_row;
+}
