@@ -52,6 +52,7 @@ enum api {
 enum api_family {
 	FAMILY_HEAP = 0, /* malloc and new families: sites, totals, live */
 	FAMILY_MAP = 1,  /* mmap family: mappings */
+	FAMILY_COUNT,
 };
 
 /*

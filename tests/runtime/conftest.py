@@ -11,7 +11,7 @@ pytest.register_assert_rewrite("harness", "report")
 import harness
 from machine import need
 
-PAIRINGS = ("session", "task", "hash")
+PAIRINGS = ("session", "task", "hash", "perf-task", "perf-hash")
 
 
 def pytest_configure(config):

@@ -308,8 +308,8 @@ static const struct option_row option_rows[] = {
 	{'\0', GROUP_RECORD, "stack", "auto|fp|none", "how stacks are unwound (auto)", set_stack},
 	{'\0', GROUP_RECORD, "backend", "auto|bpf", "how calls are caught (auto)", set_backend},
 	{'\0', GROUP_RECORD, "buffer", "BYTES", "ring buffer, 64k to 1g (16m)", set_buffer},
-	{'\0', GROUP_RECORD, "pairing", "session|task|hash",
-	 "how calls meet their returns\n(the best that this kernel has)", set_pairing},
+	{'\0', GROUP_RECORD, "pairing", "session|task|hash|perf-task|perf-hash",
+	 "how calls meet their returns\n(the best that works here)", set_pairing},
 
 	{'s', GROUP_REPORT, "sort", "KEY",
 	 "usage, allocations, total, average, age or tsc\n(usage)", set_sort},

@@ -47,18 +47,17 @@ static bool stack_is_named(const struct snapshot_stack *stack)
 	return false;
 }
 
-/* The stacks of the first `top` sites, each once; not those that have names from an earlier call.
- */
+/* The stacks of the top sites, each once; not those that have names from an earlier call. */
 static int choose_stacks(struct naming *naming, const struct snapshot_process *process, size_t top)
 {
-	size_t count = top && top < process->site_count ? top : process->site_count;
+	uint64_t ranks[FAMILY_COUNT] = {0};
 	bool *chosen = calloc(process->stack_count + 1, sizeof(*chosen));
 	int err = chosen ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < count && !err; i++) {
+	for (size_t i = 0; i < process->site_count && !err; i++) {
 		uint32_t stack = process->sites[i].stack;
 
-		if (stack >= process->stack_count || chosen[stack])
+		if (!snapshot_is_top(ranks, &process->sites[i], top) || stack >= process->stack_count || chosen[stack])
 			continue;
 		chosen[stack] = true;
 		if (!stack_is_named(&process->stacks[stack]))

@@ -139,7 +139,17 @@ struct resolver {
 };
 
 /*
- * Fill in the names of every frame of the first `top` sites of each process (0: all), expanding
+ * Walking over a process's sites in order: is this one among the first `top` (0: all) of its
+ * family? Heap sites and mapped regions have a list each. `ranks` is zeroed before the walk.
+ */
+static inline bool snapshot_is_top(uint64_t ranks[FAMILY_COUNT], const struct snapshot_site *site,
+				   uint64_t top)
+{
+	return !top || ranks[api_row(site->api)->family]++ < top;
+}
+
+/*
+ * Fill in the names of every frame of the top sites of each process (snapshot_is_top), expanding
  * inlined calls into frames of their own. Every distinct (module, offset) is asked for once.
  * 0 or -ENOMEM.
  */

@@ -218,36 +218,35 @@ static void write_stack(struct json_writer *writer, const struct snapshot_stack 
 	json_close(writer);
 }
 
-/* The sites that --top leaves in the report. */
-static size_t site_limit(const struct snapshot_process *process, uint32_t top)
-{
-	return top && top < process->site_count ? top : process->site_count;
-}
-
 /* Only stacks that a written site names: an array of flags, NULL if out of memory. */
-static bool *stacks_named(const struct snapshot_process *process, size_t sites)
+static bool *stacks_named(const struct snapshot_process *process, uint32_t top)
 {
+	uint64_t ranks[FAMILY_COUNT] = {0};
 	bool *named = calloc(process->stack_count + 1, sizeof(*named));
 
-	for (size_t i = 0; named && i < sites; i++)
-		if (process->sites[i].stack < process->stack_count)
+	for (size_t i = 0; named && i < process->site_count; i++)
+		if (snapshot_is_top(ranks, &process->sites[i], top) &&
+		    process->sites[i].stack < process->stack_count)
 			named[process->sites[i].stack] = true;
 	return named;
 }
 
 static void write_sites(struct json_writer *writer, const struct snapshot_process *process,
-			size_t sites)
+			uint32_t top)
 {
+	uint64_t ranks[FAMILY_COUNT] = {0};
+
 	json_open_array(writer, "sites", JSON_LINES);
-	for (size_t i = 0; i < sites && !writer->out.err; i++)
-		write_site(writer, &process->sites[i]);
+	for (size_t i = 0; i < process->site_count && !writer->out.err; i++)
+		if (snapshot_is_top(ranks, &process->sites[i], top))
+			write_site(writer, &process->sites[i]);
 	json_close(writer);
 }
 
 static void write_stacks(struct json_writer *writer, const struct snapshot_process *process,
-			 size_t sites)
+			 uint32_t top)
 {
-	bool *named = stacks_named(process, sites);
+	bool *named = stacks_named(process, top);
 
 	if (!named)
 		out_fail(&writer->out, -ENOMEM);
@@ -262,16 +261,14 @@ static void write_stacks(struct json_writer *writer, const struct snapshot_proce
 static void write_process(struct json_writer *writer, const struct snapshot_process *process,
 			  const struct sink_options *options)
 {
-	size_t sites = site_limit(process, options->top);
-
 	json_open_object(writer, NULL, JSON_LINES);
 	write_identity(writer, process);
 	write_groups(writer, process);
 	write_scan(writer);
 	json_open_array(writer, "errors", JSON_INLINE);
 	json_close(writer);
-	write_sites(writer, process, sites);
-	write_stacks(writer, process, sites);
+	write_sites(writer, process, options->top);
+	write_stacks(writer, process, options->top);
 	json_close(writer);
 }
 

@@ -41,16 +41,17 @@ static bool site_idle(const struct view *view, const struct snapshot_site *site)
 	return view->options->sort == SORT_USAGE && !site->live_blocks;
 }
 
-static bool site_below_top(const struct view *view, size_t i)
+/* rank: among the sites of its family, idle ones included. */
+static bool site_below_top(const struct view *view, size_t rank)
 {
-	return view->options->top && i >= view->options->top;
+	return view->options->top && rank >= view->options->top;
 }
 
 /* What a family's part will hold, and how wide its columns are. */
 struct listing {
 	const struct family_words *words;
 	enum api_family family;
-	size_t shown, below_top, idle;
+	size_t sites, shown, below_top, idle;
 	uint64_t live_bytes; /* of all sites of the family */
 	size_t rank_columns, bytes_columns, blocks_columns, noun_columns;
 };
@@ -86,10 +87,11 @@ static struct listing listing_of(const struct view *view, enum api_family family
 		listing.live_bytes += site->live_bytes;
 		if (site_idle(view, site))
 			listing.idle++;
-		else if (site_below_top(view, i))
+		else if (site_below_top(view, listing.sites))
 			listing.below_top++;
 		else
 			listing_add_shown(&listing, view->page, site);
+		listing.sites++;
 	}
 	return listing;
 }
@@ -188,13 +190,17 @@ static void write_list(const struct view *view, const struct listing *listing)
 	size_t count = view->process->site_count;
 	bool backwards = view->options->worst_last;
 	size_t rank = backwards ? listing->shown : 1;
+	size_t seen = 0;
 
 	for (size_t n = 0; n < count; n++) {
 		size_t i = backwards ? count - 1 - n : n;
 		const struct snapshot_site *site = &view->process->sites[i];
 
-		if (!site_in(site, listing->family) || site_idle(view, site) ||
-		    site_below_top(view, i))
+		if (!site_in(site, listing->family))
+			continue;
+		seen++;
+		if (site_idle(view, site) ||
+		    site_below_top(view, backwards ? listing->sites - seen : seen - 1))
 			continue;
 		write_site(view, listing, site, rank);
 		rank += backwards ? -1 : 1;
