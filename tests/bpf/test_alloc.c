@@ -100,10 +100,11 @@ static void count_loss(enum loss loss)
 
 static int session_pending(int i, uint64_t *ret_sp, uint64_t *ret_word)
 {
-	const struct instance *instance = &machine.pending[machine.pending_count - 1 - i];
+	const struct instance *instance;
 
 	if (i >= machine.pending_count)
 		return 0;
+	instance = &machine.pending[machine.pending_count - 1 - i];
 	*ret_sp = instance->sp;
 	*ret_word = instance->word;
 	return 1;

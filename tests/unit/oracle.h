@@ -466,6 +466,19 @@ static inline void oracle_compare(const struct oracle *oracle, struct books *boo
 	assert_int_equal(section->internal.munmaps, oracle->munmaps);
 }
 
+/* What is pending at the end changed nothing: thread by thread, the newest first. */
+static inline void oracle_close(struct oracle *oracle)
+{
+	for (int thread = 0; thread < THREADS; thread++) {
+		while (oracle->heights[thread]) {
+			int api = oracle->piles[thread][--oracle->heights[thread]];
+
+			oracle_undo(oracle, &oracle->calls[thread][api]);
+			oracle->calls[thread][api].pending = false;
+		}
+	}
+}
+
 static inline void oracle_run(struct model_config config, unsigned int seed)
 {
 	struct oracle *oracle = calloc(1, sizeof(*oracle));
@@ -483,6 +496,7 @@ static inline void oracle_run(struct model_config config, unsigned int seed)
 			oracle_compare(oracle, &books);
 	}
 	tell(&books, (struct event){.kind = EVENT_EXIT});
+	oracle_close(oracle);
 	oracle_compare(oracle, &books); /* what the books keep when they are closed */
 	books_close(&books);
 	free(oracle);

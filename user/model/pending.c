@@ -49,12 +49,15 @@ bool pendings_pop(struct pendings *pendings, uint32_t tid, struct pending *ret_p
 
 bool pendings_pop_any(struct pendings *pendings, struct pending *ret_pending)
 {
-	const struct pending *item;
+	uint32_t lowest = UINT32_MAX;
 
-	vec_each (item, &pendings->items)
-		if (item->api)
-			return pendings_pop(pendings, item->tid, ret_pending);
-	return false;
+	for (size_t i = 0; i < pendings->items.count; i++) {
+		const struct pending *item = &pendings->items.items[i];
+
+		if (item->api && item->tid < lowest)
+			lowest = item->tid;
+	}
+	return pendings_pop(pendings, lowest, ret_pending);
 }
 
 bool pendings_has(const struct pendings *pendings, uint32_t tid, uint8_t api)

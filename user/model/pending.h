@@ -35,7 +35,7 @@ struct pendings {
 int pendings_push(struct pendings *pendings, const struct pending *pending); /* 0 or -ENOMEM */
 /* Take the thread's newest call off its pile; false if there is none. */
 bool pendings_pop(struct pendings *pendings, uint32_t tid, struct pending *ret_pending);
-/* The same for whatever thread; false if there is none at all. */
+/* The same for the thread with the lowest id that has one; false if none has. */
 bool pendings_pop_any(struct pendings *pendings, struct pending *ret_pending);
 /* Does the thread have a pending call of this api? */
 bool pendings_has(const struct pendings *pendings, uint32_t tid, uint8_t api);

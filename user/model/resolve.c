@@ -57,7 +57,8 @@ static int choose_stacks(struct naming *naming, const struct snapshot_process *p
 	for (size_t i = 0; i < process->site_count && !err; i++) {
 		uint32_t stack = process->sites[i].stack;
 
-		if (!snapshot_is_top(ranks, &process->sites[i], top) || stack >= process->stack_count || chosen[stack])
+		if (!snapshot_is_top(ranks, &process->sites[i], top) ||
+		    stack >= process->stack_count || chosen[stack])
 			continue;
 		chosen[stack] = true;
 		if (!stack_is_named(&process->stacks[stack]))
