@@ -15,7 +15,9 @@
 #ifndef MTRACE_BPF_STACK_BPF_H
 #define MTRACE_BPF_STACK_BPF_H
 
-#define STACK_SEEN_MAX 262144
+#define STACK_SEEN_MAX   262144
+#define LOWEST_CODE      0x10000ULL
+#define USER_ADDRESS_END (1ULL << 47)
 
 struct stack_buffer {
 	struct record_stack record;
@@ -76,11 +78,26 @@ static __noinline int send_stack(struct stack_buffer *buffer, __u64 id, __u32 co
 	return 0;
 }
 
+/*
+ * Of frames found by frame pointers, those before the first that is no address at all: where a
+ * function uses that register for something else, what follows is not a stack.
+ */
+static __always_inline __u32 plausible_frames(const struct stack_buffer *buffer, __u32 count)
+{
+	for (__u32 i = 1; i < STACK_MAX_FRAMES; i++) {
+		if (i >= count)
+			break;
+		if (buffer->frames[i] - LOWEST_CODE >= USER_ADDRESS_END - LOWEST_CODE)
+			return i;
+	}
+	return count;
+}
+
 /* The id of the present stack, or 0 if stacks are off or it was lost (counted). */
 static __always_inline __u64 take_stack(void *context)
 {
 	struct stack_buffer *buffer;
-	__u32 want = config_depth;
+	__u32 want = config_depth, count;
 	__u64 id;
 	long size;
 
@@ -93,8 +110,9 @@ static __always_inline __u64 take_stack(void *context)
 	size = bpf_get_stack(context, buffer->frames, want * sizeof(__u64), BPF_F_USER_STACK);
 	if (size < (long)sizeof(__u64) || size > (long)sizeof(buffer->frames))
 		goto lost;
-	id = hash_frames(buffer, size / sizeof(__u64));
-	if (send_stack(buffer, id, size / sizeof(__u64)))
+	count = plausible_frames(buffer, size / sizeof(__u64));
+	id = hash_frames(buffer, count);
+	if (send_stack(buffer, id, count))
 		goto lost;
 	return id;
 lost:

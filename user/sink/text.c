@@ -24,8 +24,8 @@ static void write_silence(const struct view *view)
 	page_to(page, TEXT_INDENT);
 	page_sentence(page, STYLE_PLAIN, TEXT_INDENT,
 		      "No allocation or free was seen. The process may have been idle meanwhile, "
-		      "or it brings its own allocator: --allocator OBJECT[:PREFIX] names that, and "
-		      "mtrace-bpf doctor tells what can be traced on this machine.");
+		      "or it brings an allocator of its own under names that are not known here; "
+		      "mtrace-bpf -v tells which functions are probed.");
 }
 
 static void write_books(const struct view *view)
@@ -114,16 +114,18 @@ static void write_process(const struct view *view)
 	write_summary(view);
 }
 
-/* A process that ran several images has a section for each: count it once. */
+/* A process that ran several images has a section for each; what the former ones left is gone. */
 static void write_total(struct page *page, const struct snapshot *snapshot)
 {
 	uint64_t blocks = 0, bytes = 0, processes = 0;
 	char amount[AMOUNT_SIZE], size[UNITS_TEXT_SIZE], number[AMOUNT_SIZE];
 
 	for (size_t i = 0; i < snapshot->process_count; i++) {
+		if (snapshot->processes[i].replaced)
+			continue;
 		blocks += snapshot->processes[i].live.blocks;
 		bytes += snapshot->processes[i].live.bytes;
-		processes += !snapshot->processes[i].replaced;
+		processes++;
 	}
 	snprintf(number, sizeof(number), "%llu %s", (unsigned long long)processes,
 		 processes == 1 ? "process" : "processes");

@@ -25,8 +25,9 @@ static const struct loss_row loss_rows[] = {
 	{LOSS(missed_returns),
 	 "1 call was not booked: its return was not seen, so its result is unknown",
 	 "%s calls were not booked: their returns were not seen, so their results are unknown"},
-	{LOSS(unprobed_sites), "1 allocation function could not be probed: its calls are missing",
-	 "%s allocation functions could not be probed: their calls are missing"},
+	{LOSS(unprobed_sites),
+	 "1 allocation function has no probe (-v names it): its calls are missing",
+	 "%s allocation functions have no probe (-v names them): their calls are missing"},
 	{LOSS(collisions),
 	 "1 block was booked as freed when its address was handed out again: its free was not seen",
 	 "%s blocks were booked as freed when their addresses were handed out again: their frees "
@@ -66,11 +67,12 @@ static bool loss_write_truncated(struct page *page, const struct snapshot_proces
 		return false;
 	if (cut <= process->stack_count)
 		snprintf(sentence, sizeof(sentence),
-			 "%s of %s (%s) %s cut short; use a larger --depth",
+			 "%s of %s (%s) %s cut short: --depth reached, or no frame pointers",
 			 count_format(cut, number), amount_of(process->stack_count, "stack", all),
 			 amount_share(cut, process->stack_count, share), cut == 1 ? "is" : "are");
 	else
-		snprintf(sentence, sizeof(sentence), "%s %s cut short; use a larger --depth",
+		snprintf(sentence, sizeof(sentence),
+			 "%s %s cut short: --depth reached, or no frame pointers",
 			 amount_of(cut, "stack", all), cut == 1 ? "is" : "are");
 	loss_write(page, sentence);
 	return true;
