@@ -3,7 +3,8 @@
  * Time stamps. Reading the clock costs as much as the rest of a record; the kernel's tick counter
  * costs nothing, and a tick (1 to 10 ms) is fine enough for the age of a block. The counter is
  * turned into CLOCK_MONOTONIC by a base that is taken anew every second, since the two drift.
- * Stamps may step back by a tick; the reader of the ring buffer levels that.
+ * Stamps may step back by a tick; the reader of the ring buffer levels that. The beginning and the
+ * end of an image are stamped exactly.
  */
 #ifndef MTRACE_BPF_CLOCK_BPF_H
 #define MTRACE_BPF_CLOCK_BPF_H

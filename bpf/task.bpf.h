@@ -130,6 +130,7 @@ static __noinline int send_exec(struct linux_binprm *program, int by_thread)
 	}
 	__builtin_memset(record, 0, sizeof(*record));
 	fill_head(&record->head, RECORD_EXEC, 0, sizeof(*record));
+	record->head.time_ns = bpf_ktime_get_ns();
 	if (by_thread)
 		record->head.flags |= RECORD_FLAG_BY_THREAD;
 	bpf_get_current_comm(record->comm, sizeof(record->comm));
@@ -181,6 +182,7 @@ static __always_inline void process_exit(void)
 		return;
 	}
 	fill_head(&record.head, RECORD_EXIT, 0, sizeof(record));
+	record.head.time_ns = bpf_ktime_get_ns();
 	record.code = exit_code(task);
 	emit(&record, sizeof(record));
 	wake_now();

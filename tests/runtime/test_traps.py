@@ -275,3 +275,12 @@ def test_probes_are_gone_afterwards(attach):
         with attach(steady.pid) as tracer:
             tracer.kill()
         assert text(steady.pid) == before
+
+
+def test_trap_text_that_was_moved_to_anonymous_memory(attach):
+    """The kernel places no breakpoint there, in silence; the report says what it could not see."""
+    with Steady(command=[target("remapped")]) as process:
+        with attach(process.pid) as tracer:
+            result = tracer.stop()
+        assert result.process["losses"]["unprobed_sites"] > 0
+        assert process.quit() == 0

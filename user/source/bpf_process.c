@@ -482,6 +482,43 @@ static int tell_process(struct bpf_process *process, enum event_kind kind,
 	return err;
 }
 
+static bool site_is_mapped(const struct bpf_process *process, uint32_t module, uint64_t offset)
+{
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		const struct told_mapping *mapping = &process->mappings[i];
+
+		if (mapping->module == module && offset >= mapping->offset &&
+		    offset - mapping->offset < mapping->end - mapping->start)
+			return true;
+	}
+	return false;
+}
+
+/* Code that a program has moved to anonymous memory cannot have a breakpoint: nothing is there to
+ * be verified, and what it would have told is lost. */
+static void count_unmapped_sites(struct bpf_process *process)
+{
+	struct module *module;
+
+	for (uint32_t id = 0; (module = module_get(process->config->modules, id)); id++) {
+		const struct probe_plan *plan = module->plan;
+
+		if (map64_get(&process->attached, id) == MAP64_NONE || !plan ||
+		    module_omitted(process->config, module))
+			continue;
+		for (size_t i = 0; i < plan->site_count; i++) {
+			const struct probe_site *site = &plan->sites[i];
+
+			if (!site_wanted(process->config, site) ||
+			    site_is_mapped(process, id, site->offset))
+				continue;
+			process->unprobed_sites++;
+			log_info("%s: %s is not mapped from the file in process %d", module->path,
+				 site->symbol, process->pid);
+		}
+	}
+}
+
 int bpf_process_attach(struct bpf_process *process, struct error *err)
 {
 	int code = tell_process(process, EVENT_PROCESS, NULL);
@@ -493,6 +530,7 @@ int bpf_process_attach(struct bpf_process *process, struct error *err)
 		return error_set(err, code, "%s", strerror(-code));
 	if (!process->site_count)
 		return error_set(err, -ENOENT, "no allocation function found in what it maps");
+	count_unmapped_sites(process);
 	return 0;
 }
 
