@@ -14,6 +14,7 @@
 #include "source/source.h"
 
 #define PROBE_BUFFER_BYTES (64 << 10)
+#define FILES_WANTED       1024
 #define CAP_BPF_NUMBER     39
 #define CAP_PERFMON_NUMBER 38
 
@@ -112,6 +113,18 @@ static void check_lockdown(struct capability *ret)
 		   "boot without lockdown=confidentiality: it forbids reading a program's memory");
 }
 
+/* A traced process takes a descriptor for each of its modules and for each library's probes. */
+static void check_files(struct capability *ret)
+{
+	struct rlimit limit = {0};
+	char text[128];
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	snprintf(text, sizeof(text), "%llu descriptors", (unsigned long long)limit.rlim_cur);
+	detail_set(ret, limit.rlim_cur >= FILES_WANTED, text,
+		   "ulimit -n 65536, to trace programs with many libraries");
+}
+
 static void check_programs(struct capability *ret)
 {
 	struct program_config config = {.depth = 1, .buffer_bytes = PROBE_BUFFER_BYTES};
@@ -150,15 +163,11 @@ static const struct {
 	bool needed;
 	capability_check *check;
 } checks[] = {
-	{"kernel", true, check_kernel},
-	{"BTF", true, check_btf},
-	{"uprobes", true, check_uprobes},
-	{"CAP_BPF", true, check_cap_bpf},
-	{"CAP_PERFMON", true, check_cap_perfmon},
-	{"CAP_SYS_PTRACE", true, check_cap_ptrace},
-	{"lockdown", true, check_lockdown},
-	{"BPF programs", true, check_programs},
-	{"seccomp targets", false, check_seccomp},
+	{"kernel", true, check_kernel},           {"BTF", true, check_btf},
+	{"uprobes", true, check_uprobes},         {"CAP_BPF", true, check_cap_bpf},
+	{"CAP_PERFMON", true, check_cap_perfmon}, {"CAP_SYS_PTRACE", true, check_cap_ptrace},
+	{"lockdown", true, check_lockdown},       {"open files", false, check_files},
+	{"BPF programs", true, check_programs},   {"seccomp targets", false, check_seccomp},
 };
 
 _Static_assert(sizeof(checks) / sizeof(checks[0]) <= CAPABILITY_MAX, "room for every check");
