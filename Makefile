@@ -5,6 +5,7 @@
 # make check-root what traces real programs (root, a kernel with uprobes and BPF)
 # make check-all  both, with what they need installed first
 # make bench      the cost of a traced call beside its peers (root, bpftrace)
+# make fuzz       the parsers, FUZZ_SECONDS long (clang)
 # make install    PREFIX=/usr/local DESTDIR=; uninstall, clean
 #
 # V=1 shows commands; SANITIZE=address,undefined builds into build-sanitize.
@@ -169,6 +170,20 @@ $(BUILD)/bpf/floor.bpf.o: tests/bench/floor.bpf.c vmlinux/$(ARCH)/vmlinux.h
 
 $(BUILD)/tests/bench/floor: $(BUILD)/gen/floor.skel.h
 
+# Parsers of files that a target may have made. FUZZ_SECONDS=3600 for a long run.
+FUZZ_SECONDS ?= 60
+FUZZ_CFLAGS  := -std=gnu11 -O1 -g -D_GNU_SOURCE -iquote user -iquote . \
+	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
+
+$(BUILD)/fuzz/cfi: tests/fuzz/fuzz_cfi.c $(wildcard user/symbol/cfi*.[ch] user/base/*.[ch])
+	$(call say,FUZZ,$@)
+	$(Q)mkdir -p $(@D) && $(CLANG) $(FUZZ_CFLAGS) -o $@ $< $(wildcard user/symbol/cfi_*.c) \
+		user/base/vec.c user/base/map64.c user/base/error.c -lelf
+
+fuzz: $(BUILD)/fuzz/cfi
+	$(Q)mkdir -p $(BUILD)/fuzz/corpus && cp tests/fuzz/corpus/cfi/* $(BUILD)/fuzz/corpus
+	$(Q)cd $(BUILD)/fuzz && ./cfi -max_total_time=$(FUZZ_SECONDS) -verbosity=0 -print_final_stats=1 corpus
+
 install: $(PROGRAM)
 	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/mtrace-bpf
 	install -D -m 644 docs/mtrace-bpf.1 $(DESTDIR)$(PREFIX)/share/man/man1/mtrace-bpf.1
@@ -182,5 +197,5 @@ clean:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
 .PHONY: all units targets check check-root check-all fresh-results static format units-counted runtime \
-	bench quickstart install uninstall clean
+	bench fuzz quickstart install uninstall clean
 .SECONDARY:
