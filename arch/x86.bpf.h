@@ -51,6 +51,13 @@ static __always_inline __u64 regs_ip(const struct pt_regs *regs)
 	return REGS_LOAD(regs, ip);
 }
 
+static __always_inline __u64 regs_bp(const struct pt_regs *regs)
+{
+	return REGS_LOAD(regs, bp);
+}
+
+#define REGS_UNWIND_ABI unwind_abi_x86_64
+
 /* At a function's entry: where its return address lies, and how far a return moves the stack. */
 #define REGS_RETURN_ADDRESS_ON_STACK 1
 #define REGS_RETURN_POPS             8

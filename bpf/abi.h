@@ -94,6 +94,7 @@ enum record_kind {
 
 #define RECORD_FLAG_FAILED    0x1 /* the call failed; for heap calls with size 0: it returned NULL */
 #define RECORD_FLAG_TRUNCATED 0x2 /* RECORD_STACK: the stack is known to go on */
+#define RECORD_FLAG_GUESSED   0x8 /* RECORD_STACK: a frame pointer was believed on the way */
 
 struct record_head {
 	abi_u8 kind; /* enum record_kind */
@@ -135,9 +136,17 @@ struct record_begin {
 };
 
 enum stack_stop {
-	STOP_END = 0, /* the outermost frame was reached */
-	STOP_DEPTH,   /* --depth frames taken */
-	STOP_UNKNOWN, /* the walk could not tell (frame pointers cannot) */
+	STOP_END = 0,  /* the outermost frame was reached */
+	STOP_DEPTH,    /* --depth frames taken */
+	STOP_UNKNOWN,  /* the walk could not tell (frame pointers cannot) */
+	STOP_NO_TABLE, /* code without call frame information, and no plausible frame pointer */
+	STOP_NO_ROW,   /* a rule that no row can express, or that needs a register that is lost */
+	STOP_NO_CODE,  /* the return address does not lie in executable memory: not a stack */
+	STOP_READ,     /* the stack could not be read */
+	STOP_PROBE,    /* another tool's return probe has replaced the return address */
+	STOP_SIGNAL,   /* a frame that a signal interrupted: tables know call sites alone */
+	STOP_BUSY,     /* the process was changing its mappings */
+	STOP_COUNT,
 };
 
 #define STACK_MAX_FRAMES 127
@@ -190,6 +199,33 @@ enum loss {
 	LOSS_COUNT,
 };
 
+/*
+ * Unwind tables (bpf/unwind.bpf.h, user/source/unwind_tables.h): rows of all files one behind the
+ * other, and for each UNWIND_PAGE_SIZE bytes of a file's code the rows to search. Files are known
+ * by device (as the kernel encodes it: major << 20 | minor) and inode.
+ */
+#define UNWIND_PAGE_SHIFT 10
+#define UNWIND_PAGE_SIZE  (1u << UNWIND_PAGE_SHIFT)
+#define UNWIND_FILE_MAX   16384
+
+struct unwind_page {
+	abi_u32 first; /* index of the row that holds at the page's first byte */
+	abi_u32 last;  /* of the last row that starts in the page, else the first */
+};
+
+struct unwind_file_key {
+	abi_u64 inode;
+	abi_u32 device;
+	abi_u32 pad;
+};
+
+struct unwind_file {
+	abi_u32 pages;      /* index of the first one's entry; never 0: what tells files apart */
+	abi_u32 first_page; /* file offset >> UNWIND_PAGE_SHIFT */
+	abi_u32 page_count;
+	abi_u32 pad;
+};
+
 #define SLOT_MAX 1024 /* processes traced at once, each with a slot of counters */
 struct slot_losses {
 	abi_u64 count[LOSS_COUNT];
@@ -214,5 +250,8 @@ ABI_ASSERT(sizeof(struct record_stack) == 40);
 ABI_ASSERT(sizeof(struct record_mapping) == 320);
 ABI_ASSERT(sizeof(struct record_exec) == 296);
 ABI_ASSERT(sizeof(struct record_exit) == 32);
+ABI_ASSERT(sizeof(struct unwind_page) == 8);
+ABI_ASSERT(sizeof(struct unwind_file_key) == 16);
+ABI_ASSERT(sizeof(struct unwind_file) == 16);
 
 #endif

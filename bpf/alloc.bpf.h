@@ -45,6 +45,7 @@ static int is_same_stack(abi_u64 sp, abi_u64 other);
 static int is_return_trampoline(abi_u64 address);
 static int is_return_list_full(void);
 static abi_u64 take_stack(void *context);
+static int forget_code(abi_u64 address);
 static void emit(void *record, abi_u32 length);
 static void fill_head(struct record_head *head, abi_u8 kind, abi_u64 cookie, abi_u32 length);
 static void count_loss(enum loss loss);
@@ -122,6 +123,7 @@ static __always_inline void begin_arguments(const struct pt_regs *regs, abi_u64 
 		record->args[2] = regs_argument(regs, 2);
 		record->args[3] = regs_argument(regs, 3);
 		record->args[4] = regs_argument(regs, 4);
+		forget_code(record->args[0]);
 		break;
 	default:
 		if (COOKIE_OLD(cookie) != COOKIE_NO_ARG)

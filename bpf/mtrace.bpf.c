@@ -16,6 +16,7 @@ char LICENSE[] SEC("license") = "GPL";
 
 /* Set by user space before loading; the verifier prunes what is off. */
 const volatile __u32 config_depth = 32; /* frames per stack, 0 for none */
+const volatile __u32 config_unwind = 1; /* stacks by tables, else by frame pointers */
 const volatile __u32 config_pairing = PAIRING_SESSION;
 const volatile __u64 config_wake_bytes = 1 << 20; /* wake the reader when that much waits */
 const volatile __u32 config_vma_iterator = 1;
@@ -175,6 +176,17 @@ static __always_inline int is_return_list_full(void)
 	return task->utask && task->utask->depth >= RETURN_DEPTH_MAX;
 }
 
+/* A call is about to unmap: if it is code, forget it. Asked for every munmap, for which the kernel
+ * does far more than this. */
+static __noinline int forget_code(__u64 address)
+{
+	struct found_code found = {};
+
+	if (config_unwind && !code_find(address, &found))
+		forget_mappings();
+	return 0;
+}
+
 #include "bpf/alloc.bpf.h"
 
 /* Sessions. */
@@ -296,6 +308,7 @@ int call_free_plain(struct pt_regs *regs)
 SEC("uprobe/link_map")
 int link_map_changed(struct pt_regs *regs)
 {
+	forget_mappings();
 	if (process_slot())
 		send_mappings();
 	wake_now();

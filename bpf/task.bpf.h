@@ -145,6 +145,7 @@ static __always_inline void process_exec(__u32 old_pid, struct linux_binprm *pro
 {
 	if (!process_slot())
 		return;
+	forget_mappings();
 	send_exec(program, old_pid != (__u32)bpf_get_current_pid_tgid());
 	send_mappings();
 	wake_now();
@@ -181,6 +182,7 @@ static __always_inline void process_exit(void)
 		process_thread(RECORD_THREAD_GONE);
 		return;
 	}
+	forget_mappings();
 	fill_head(&record.head, RECORD_EXIT, 0, sizeof(record));
 	record.head.time_ns = bpf_ktime_get_ns();
 	record.code = exit_code(task);

@@ -230,7 +230,7 @@ static const struct wrong wrongs[] = {
 	{"-p 99999999999999999999", "\"99999999999999999999\""},
 	{"-d 0", "\"0\" is not a number from 1 to 127"},
 	{"-d 128", "\"128\" is not a number from 1 to 127"},
-	{"--stack fpp", "\"fpp\" is not one of auto|fp|none (did you mean fp?)"},
+	{"--stack fpp", "\"fpp\" is not one of auto|cfi|fp|none (did you mean fp?)"},
 	{"--backend ptrace", "\"ptrace\" is not one of auto|bpf"},
 	{"--only mallok", "\"mallok\" is neither a family"},
 	{"--only malloc,neww", "(did you mean new?)"},

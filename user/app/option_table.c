@@ -141,7 +141,7 @@ SETTER(set_depth)
 
 SETTER(set_stack)
 {
-	static const enum stack_mode modes[] = {STACK_AUTO, STACK_FP, STACK_NONE};
+	static const enum stack_mode modes[] = {STACK_AUTO, STACK_CFI, STACK_FP, STACK_NONE};
 	int index = 0, code = choice_parse(row, argument, &index, err);
 
 	if (!code)
@@ -305,7 +305,8 @@ static const struct option_row option_rows[] = {
 	{'n', GROUP_RECORD, "nocpp", NULL, "leave out C++ operators new and delete", set_no_cpp},
 	{'O', GROUP_RECORD, "omit", "OBJECT", "no probes in this library (path or name)", set_omit},
 	{'d', GROUP_RECORD, "depth", "N", "frames recorded per stack, 1 to 127 (32)", set_depth},
-	{'\0', GROUP_RECORD, "stack", "auto|fp|none", "how stacks are unwound (auto)", set_stack},
+	{'\0', GROUP_RECORD, "stack", "auto|cfi|fp|none", "how stacks are unwound (auto)",
+	 set_stack},
 	{'\0', GROUP_RECORD, "backend", "auto|bpf", "how calls are caught (auto)", set_backend},
 	{'\0', GROUP_RECORD, "buffer", "BYTES", "ring buffer, 64k to 1g (16m)", set_buffer},
 	{'\0', GROUP_RECORD, "pairing", "session|task|hash|perf-task|perf-hash",

@@ -15,11 +15,15 @@
 #include "mtrace.skel.h"
 #include "source/bpf_process.h"
 #include "source/ring.h"
+#include "source/unwind_tables.h"
+
+#define UNWIND_ROWS (1u << 20) /* 8 MiB, and 4 for pages: half a GiB of code */
 
 struct bpf_source {
 	struct source source; /* first: what the session holds */
 	struct source_config config;
 	struct program program;
+	struct unwind_tables *tables; /* NULL if stacks are not by tables */
 	struct ring ring;
 	struct bpf_process **processes; /* index: slot */
 	size_t process_count, process_capacity;
@@ -89,7 +93,7 @@ static int decode_stack(struct bpf_source *bpf, const struct record_head *head, 
 	if (stack->count > (head->length - sizeof(*stack)) / sizeof(uint64_t))
 		return 0;
 	event->kind = EVENT_STACK;
-	if (stack->stop == STOP_DEPTH)
+	if (stack->stop != STOP_END && stack->stop != STOP_UNKNOWN)
 		event->flags |= EVENT_FLAG_TRUNCATED;
 	event->stack = (struct event_stack){
 		.id = stack->id,
@@ -215,6 +219,7 @@ static int process_add(struct bpf_source *bpf, pid_t pid, struct bpf_process **r
 	}
 	process->config = &bpf->config;
 	process->program = &bpf->program;
+	process->tables = bpf->tables;
 	process->pid = pid;
 	process->slot = (uint32_t)bpf->process_count;
 	process->alive = true;
@@ -353,6 +358,7 @@ static void bpf_close(struct source *source)
 	free(bpf->processes);
 	map64_free(&bpf->slot_of_pid);
 	ring_close(&bpf->ring);
+	unwind_tables_free(bpf->tables);
 	if (bpf->program.skeleton)
 		program_unload(&bpf->program);
 	free(bpf);
@@ -367,19 +373,37 @@ static uint64_t power_of_two(uint64_t bytes)
 	return power;
 }
 
-static int bpf_start(struct bpf_source *bpf, struct error *err)
+/* Stacks by tables, unless something else was asked for or nothing else works. */
+static int load_programs(struct bpf_source *bpf, struct error *err)
 {
+	enum stack_mode stack = bpf->config.stack;
 	struct program_config config = {
 		.pairing = bpf->config.pairing,
-		.depth = bpf->config.stack == STACK_NONE ? 0 : bpf->config.depth,
+		.depth = stack == STACK_NONE ? 0 : bpf->config.depth,
+		.unwind_rows = stack == STACK_AUTO || stack == STACK_CFI ? UNWIND_ROWS : 0,
 		.buffer_bytes = power_of_two(bpf->config.buffer_bytes),
 	};
 	int code = program_load(&bpf->program, &config, err);
 
+	if (code && code != -EPERM && stack == STACK_AUTO) {
+		config.unwind_rows = 0;
+		code = program_load(&bpf->program, &config, err);
+	}
+	return code;
+}
+
+static int bpf_start(struct bpf_source *bpf, struct error *err)
+{
+	int code = load_programs(bpf, err);
+
 	if (code)
 		return code;
+	if (bpf->program.unwinds)
+		code = unwind_tables_new(&bpf->program, &bpf->tables);
+	if (code)
+		return error_set_errno(err, code, "cannot reach the unwind tables");
 	code = ring_open(&bpf->ring, bpf_map__fd(bpf->program.skeleton->maps.events),
-			 config.buffer_bytes);
+			 power_of_two(bpf->config.buffer_bytes));
 	if (code)
 		return error_set_errno(err, code, "cannot read the ring buffer");
 	return program_attach_tasks(&bpf->program, err);

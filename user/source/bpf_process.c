@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -278,9 +279,14 @@ static int tell_mapping(struct bpf_process *process, const struct told_mapping *
 	return err;
 }
 
-/* The module of a mapping, opened and probed; NULL for code without a file. */
-static int mapping_module(struct bpf_process *process, const struct proc_mapping *mapping,
-			  struct module **ret_module)
+static struct unwind_file_key mapping_key(const struct proc_mapping *mapping)
+{
+	return unwind_file_key(mapping->dev_major, mapping->dev_minor, mapping->inode);
+}
+
+/* The module of a mapping, opened, its unwind table published; NULL for code without a file. */
+static int mapping_open(struct bpf_process *process, const struct proc_mapping *mapping,
+			struct module **ret_module)
 {
 	struct error err = {0};
 	int fd, code;
@@ -300,7 +306,33 @@ static int mapping_module(struct bpf_process *process, const struct proc_mapping
 		log_info("%s: %s", mapping->path, err.text);
 		return code == -ENOMEM ? code : 0;
 	}
-	return attach_module(process, *ret_module);
+	if (process->tables)
+		return unwind_tables_add(process->tables, *ret_module, mapping_key(mapping));
+	return 0;
+}
+
+static int mapping_module(struct bpf_process *process, const struct proc_mapping *mapping,
+			  struct module **ret_module)
+{
+	int err = mapping_open(process, mapping, ret_module);
+
+	return err || !*ret_module ? err : attach_module(process, *ret_module);
+}
+
+/* Stacks lead through all modules: their tables must be there before the first probe is. */
+static int publish_tables(struct bpf_process *process, const struct proc_maps *maps)
+{
+	int err = 0;
+
+	for (size_t i = 0; process->tables && !err && i < maps->count; i++) {
+		const struct proc_mapping *mapping = &maps->items[i];
+		struct module *module;
+
+		if (mapping->executable &&
+		    !unwind_tables_has(process->tables, mapping_key(mapping)))
+			err = mapping_open(process, mapping, &module);
+	}
+	return err;
 }
 
 static int map_entry(struct bpf_process *process, const struct proc_mapping *mapping,
@@ -334,6 +366,7 @@ static int map_all(struct bpf_process *process, uint64_t time_ns)
 
 	if (err)
 		return err;
+	err = publish_tables(process, &maps);
 	for (size_t i = 0; !err && i < maps.count; i++)
 		err = map_entry(process, &maps.items[i], time_ns);
 	proc_maps_free(&maps);
@@ -432,7 +465,7 @@ int bpf_process_mapping(struct bpf_process *process, const struct record_mapping
 		.module = MODULE_NONE,
 	};
 	struct module *module = NULL;
-	int err;
+	int err = 0;
 
 	if (!record->end)
 		return map_unknown(process, record->head.time_ns);
@@ -441,6 +474,12 @@ int bpf_process_mapping(struct bpf_process *process, const struct record_mapping
 		if (!module)
 			return map_unknown(process, record->head.time_ns);
 		told.module = module->id;
+		if (process->tables)
+			err = unwind_tables_add(process->tables, module,
+						unwind_file_key(record->dev_major,
+								record->dev_minor, record->inode));
+		if (err)
+			return err;
 		err = attach_late(process, module, record->head.time_ns);
 		if (err)
 			return err;
@@ -534,6 +573,26 @@ int bpf_process_attach(struct bpf_process *process, struct error *err)
 	return 0;
 }
 
+/* A file that will be mapped. The device is what stat() gives: where the kernel calls it otherwise,
+ * its record of the mapping will say so. */
+static int attach_needed(struct bpf_process *process, const char *path)
+{
+	struct module *module;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err = 0;
+
+	if (fd < 0)
+		return 0;
+	if (module_intern(process->config->modules, fd, path, &module, NULL)) {
+		close(fd);
+		return 0;
+	}
+	if (process->tables)
+		err = unwind_tables_add(process->tables, module,
+					unwind_file_key(major(module->device),
+							minor(module->device), module->inode));
+	return err ? err : attach_module(process, module);
+}
+
 int bpf_process_attach_launch(struct bpf_process *process, const char *program,
 			      char *const *command, char *const *environment, struct error *err)
 {
@@ -545,17 +604,8 @@ int bpf_process_attach_launch(struct bpf_process *process, const char *program,
 		log_info("%s", err->text);
 		code = 0;
 	}
-	for (size_t i = 0; !code && i < needed.count; i++) {
-		struct module *module;
-		int fd = open(needed.paths[i], O_RDONLY | O_CLOEXEC);
-
-		if (fd < 0)
-			continue;
-		if (module_intern(process->config->modules, fd, needed.paths[i], &module, NULL))
-			close(fd);
-		else
-			code = attach_module(process, module);
-	}
+	for (size_t i = 0; !code && i < needed.count; i++)
+		code = attach_needed(process, needed.paths[i]);
 	needed_free(&needed);
 	process->awaits_exec = process->launched = true;
 	process->launched_command = (const char *const *)command;

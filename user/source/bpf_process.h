@@ -10,6 +10,7 @@
 #include "os/proc.h"
 #include "source/bpf_program.h"
 #include "source/source.h"
+#include "source/unwind_tables.h"
 
 /* An executable mapping that was delivered. */
 struct told_mapping {
@@ -20,6 +21,7 @@ struct told_mapping {
 struct bpf_process {
 	const struct source_config *config;
 	struct program *program;
+	struct unwind_tables *tables; /* NULL if stacks are not by tables */
 	pid_t pid;
 	uint32_t slot;
 	bool alive;

@@ -19,6 +19,8 @@
 #define ATTACH_UPROBE_SESSION 57
 #define UPROBE_MULTI_RETURN   1u
 
+#define ROWS_PER_PAGE 2 /* about; of a page of code (UNWIND_PAGE_SIZE) */
+
 #define NS_PER_SECOND 1000000000ULL
 
 static const struct means means_table[] = {
@@ -68,10 +70,16 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 	enum bpf_attach_type type = means->multi ? ATTACH_UPROBE_MULTI : 0;
 
 	skeleton->rodata->config_depth = config->depth;
+	skeleton->rodata->config_unwind = config->unwind_rows != 0;
 	skeleton->rodata->config_pairing = means->pairing;
 	skeleton->rodata->config_wake_bytes = config->buffer_bytes / 8;
 	skeleton->rodata->config_vma_iterator = kernel_has_function("bpf_iter_task_vma_new");
 	bpf_map__set_max_entries(skeleton->maps.events, (uint32_t)config->buffer_bytes);
+	if (config->unwind_rows) {
+		bpf_map__set_max_entries(skeleton->maps.unwind_rows, config->unwind_rows);
+		bpf_map__set_max_entries(skeleton->maps.unwind_pages,
+					 config->unwind_rows / ROWS_PER_PAGE);
+	}
 	bpf_program__set_autoload(skeleton->progs.call_session, session);
 	bpf_program__set_autoload(skeleton->progs.call_entry, !session);
 	bpf_program__set_autoload(skeleton->progs.call_return, !session);
@@ -141,6 +149,7 @@ int program_load(struct program *ret_program, const struct program_config *confi
 		code = means_load(&program, means, config);
 		if (!code) {
 			log_info("calls are followed by %s", means->words);
+			program.unwinds = config->unwind_rows != 0;
 			*ret_program = program;
 			return 0;
 		}

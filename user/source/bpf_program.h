@@ -31,6 +31,7 @@ const struct means *means_at(size_t i);
 struct program_config {
 	const char *pairing;   /* name of the only means to try, or NULL */
 	uint32_t depth;        /* frames per stack, 0 for none */
+	uint32_t unwind_rows;  /* room for unwind tables; 0: stacks are by frame pointers */
 	uint64_t buffer_bytes; /* a power of two */
 };
 
@@ -46,6 +47,7 @@ struct program {
 	struct mtrace_bpf *skeleton;
 	const struct means *means;
 	struct probe_links self_test; /* closed at the end only: closing waits for the kernel */
+	bool unwinds;                 /* stacks are by tables */
 	bool seccomp_safe; /* a return probe leaves a process in strict seccomp mode alive */
 };
 

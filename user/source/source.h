@@ -15,7 +15,12 @@
 #include "symbol/module.h"
 #include "model/snapshot.h"
 
-enum stack_mode { STACK_AUTO, STACK_FP, STACK_NONE };
+enum stack_mode {
+	STACK_AUTO, /* by tables if the kernel takes the program, else by frame pointers */
+	STACK_CFI,  /* by tables */
+	STACK_FP,
+	STACK_NONE,
+};
 
 struct source_config {
 	struct module_table *modules; /* shared with the symbolizer; outlives the source */

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The unwind tables that the BPF programs search (bpf/unwind.bpf.h): compiled from each module's
+ * call frame information, written into maps that are mapped into our memory, and published by the
+ * name under which the kernel knows the file.
+ */
+#ifndef MTRACE_SOURCE_UNWIND_TABLES_H
+#define MTRACE_SOURCE_UNWIND_TABLES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bpf/abi.h"
+#include "source/bpf_program.h"
+#include "symbol/module.h"
+
+struct unwind_tables;
+
+/* Of a loaded program, which must outlive it. 0 or -errno. */
+int unwind_tables_new(const struct program *program, struct unwind_tables **ret_tables);
+void unwind_tables_free(struct unwind_tables *tables);
+
+/* The key of a file by the numbers that the kernel gives in mapping records and /proc/PID/maps.
+ * (Those of stat() differ from them on overlayfs and btrfs.) */
+struct unwind_file_key unwind_file_key(uint32_t major, uint32_t minor, uint64_t inode);
+
+/* Is something published for that file? */
+bool unwind_tables_has(const struct unwind_tables *tables, struct unwind_file_key key);
+
+/*
+ * Publish the module's table under that key; it is compiled when the module is first seen. When
+ * this returns, stacks that lead through it are complete. A module without a table, or one for
+ * which there is no room, is logged, and stacks end there. 0 or -ENOMEM.
+ */
+int unwind_tables_add(struct unwind_tables *tables, const struct module *module,
+		      struct unwind_file_key key);
+
+#endif
