@@ -108,6 +108,9 @@ $(BUILD)/targets/lib%.so: tests/targets/plugin.c
 	$(call say,TARGET,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(TARGET_FLAGS) -shared -fPIC -o $@ $<
 
+# As distributions compile: what stacks are unwound through.
+$(BUILD)/targets/stacks: TARGET_FLAGS += -O2 -fomit-frame-pointer -foptimize-sibling-calls -fbuiltin
+
 targets: $(TARGETS)
 
 # Checks. tools/tally runs each, counts what passed and failed, and goes on.

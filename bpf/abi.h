@@ -226,6 +226,30 @@ struct unwind_file {
 	abi_u32 pad;
 };
 
+/*
+ * What is known of a process's code, by 64 KiB of address space: executable memory, and the table
+ * of the file that is mapped there. It holds as long as the generation is the process's present
+ * one; without a table, as long as no table was published since.
+ */
+#define CODE_REGION_SHIFT 16
+#define CODE_REGION_FILL  64 /* regions of a mapping that are told in advance */
+#define CODE_GENERATIONS  4096
+
+struct code_region {
+	abi_u64 region; /* address >> CODE_REGION_SHIFT */
+	abi_u32 pid;
+	abi_u32 generation;
+};
+
+struct code_mapping {
+	abi_u64 start;
+	abi_u64 size;
+	abi_u64 to_offset;       /* what to add to an address for the offset in the file */
+	struct unwind_file file; /* pages: 0 if there is no table */
+	abi_u32 generation;
+	abi_u32 published;
+};
+
 #define SLOT_MAX 1024 /* processes traced at once, each with a slot of counters */
 struct slot_losses {
 	abi_u64 count[LOSS_COUNT];
@@ -253,5 +277,7 @@ ABI_ASSERT(sizeof(struct record_exit) == 32);
 ABI_ASSERT(sizeof(struct unwind_page) == 8);
 ABI_ASSERT(sizeof(struct unwind_file_key) == 16);
 ABI_ASSERT(sizeof(struct unwind_file) == 16);
+ABI_ASSERT(sizeof(struct code_region) == 16);
+ABI_ASSERT(sizeof(struct code_mapping) == 48);
 
 #endif

@@ -182,7 +182,7 @@ static __noinline int forget_code(__u64 address)
 {
 	struct found_code found = {};
 
-	if (config_unwind && !code_find(address, &found))
+	if (config_unwind && config_depth && !code_find(address, &found))
 		forget_mappings();
 	return 0;
 }

@@ -84,6 +84,14 @@ static __noinline int send_mapping(struct vm_area_struct *vma)
 	return 0;
 }
 
+static __noinline int tell_code(struct vm_area_struct *vma)
+{
+	struct found_code found = {};
+
+	note_code(NULL, vma, &found);
+	return mapping_tell(&found);
+}
+
 static __noinline int ask_for_mappings(void)
 {
 	struct record_mapping *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
@@ -112,6 +120,8 @@ static __always_inline void send_mappings(void)
 	while ((vma = bpf_iter_task_vma_next(&it))) {
 		if (vma->vm_flags & VM_EXEC) {
 			send_mapping(vma);
+			if (config_unwind && config_depth)
+				tell_code(vma);
 			sent = 1;
 		}
 	}

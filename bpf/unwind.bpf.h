@@ -9,12 +9,13 @@
  * (user/source/unwind_tables.h).
  *
  * Mappings. Consecutive frames mostly lie in one mapping, so the one found last is tried first.
- * Then comes a table of the thread's own, by 64 KiB of address space, then one of the process, for
- * threads that are new; and when all of them fail the kernel is asked (bpf_find_vma), which is ten
- * times dearer. What was remembered is void as soon as the generation of the process differs: it
- * counts new images, the dynamic linker's changes and unmapped code, and, for all processes, newly
- * published tables. Generations are kept by the low bits of the pid: who shares one forgets more
- * often than necessary, and nothing has to be looked up.
+ * Then comes a table of the thread's own, by 64 KiB of address space, then one of the process, told
+ * in advance at exec, by the dynamic linker's hook, or by user space when it attaches; and when all
+ * of them fail the kernel is asked (bpf_find_vma), which is ten times dearer, and refuses while
+ * another thread changes mappings. What was remembered is void as soon as the generation of the
+ * process differs: it counts new images, the dynamic linker's changes and unmapped code.
+ * Generations are kept by the low bits of the pid: who shares one forgets more often than
+ * necessary, and nothing has to be looked up.
  *
  * What the walk reads from the stack it finds in a window of the 512 bytes above the first stack
  * pointer, else it asks for the word.
@@ -34,23 +35,12 @@
 
 #define WINDOW_WORDS     64
 #define MAPPING_SLOTS    64 /* of a thread; a power of two */
-#define REGION_SHIFT     16 /* address space that shares a slot */
-#define GENERATIONS      4096
 #define ROW_SEARCH_STEPS 11 /* more than log2 of the rows that fit into a page */
-#define BUSY_TRIES       16
+#define BUSY_TRIES       64
+#define EBUSY_NUMBER     16 /* somebody is changing mappings */
 #define GUESS_FRAME_MAX  (1 << 16)
 #define RETURN_LIST_MAX  64  /* MAX_URETPROBE_DEPTH of kernel/events/uprobes.c */
 #define CODE_EXECUTABLE  0x4 /* VM_EXEC */
-
-/* Executable memory, and the table of the file that is mapped there. */
-struct code_mapping {
-	__u64 start;
-	__u64 size;
-	__u64 to_offset;         /* what to add to an address for the offset in the file */
-	struct unwind_file file; /* pages: 0 if there is no table */
-	__u32 generation;
-	__u32 pad;
-};
 
 struct stack_buffer {
 	struct record_stack record;
@@ -91,25 +81,21 @@ struct {
 	__type(value, struct unwind_file);
 } unwind_files SEC(".maps");
 
-struct region_key {
-	__u64 region;
-	__u32 pid;
-	__u32 generation;
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
-	__type(key, struct region_key);
+	__type(key, struct code_region);
 	__type(value, struct code_mapping);
 } code_mappings SEC(".maps");
 
-__u32 unwind_published; /* how often user space has added a table */
-static __u32 code_generations[GENERATIONS];
+/* Shared with user space: how often it has added a table; generations by the low bits of the pid.
+ */
+__u32 unwind_published;
+__u32 code_generations[CODE_GENERATIONS];
 
 static __always_inline __u32 *code_generation(void)
 {
-	return &code_generations[(bpf_get_current_pid_tgid() >> 32) & (GENERATIONS - 1)];
+	return &code_generations[(bpf_get_current_pid_tgid() >> 32) & (CODE_GENERATIONS - 1)];
 }
 
 /* What is known of the process's mappings holds no longer. */
@@ -153,35 +139,59 @@ static long note_code(struct task_struct *task, struct vm_area_struct *vma,
 	return 0;
 }
 
+/* The callback's context must lie on the program's own stack. */
+__noinline int code_try(__u64 address, struct found_code *ret_found)
+{
+	struct found_code found = {};
+	int err;
+
+	if (!ret_found)
+		return -1;
+	err = bpf_find_vma(bpf_get_current_task_btf(), address, note_code, &found, 0);
+	*ret_found = found;
+	return err;
+}
+
 /* The mapping of an address, from the kernel. Returns 0 or enum stack_stop. */
 static __noinline int code_find(__u64 address, struct found_code *found)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	long err = -1;
+	int err = -EBUSY_NUMBER;
 
-	for (int i = 0; i < BUSY_TRIES; i++) {
-		err = bpf_find_vma(task, address, note_code, found, 0);
-		if (err != -16 /* EBUSY: somebody is writing */)
-			break;
-	}
+	for (int i = 0; i < BUSY_TRIES && err == -EBUSY_NUMBER; i++)
+		err = code_try(address, found);
 	if (err)
-		return err == -16 ? STOP_BUSY : STOP_NO_CODE;
+		return err == -EBUSY_NUMBER ? STOP_BUSY : STOP_NO_CODE;
 	return found->flags & CODE_EXECUTABLE ? 0 : STOP_NO_CODE;
+}
+
+static __always_inline void mapping_fill(struct code_mapping *mapping,
+					 const struct found_code *found, __u32 generation)
+{
+	struct unwind_file *file;
+
+	mapping->start = found->start;
+	mapping->size = found->end - found->start;
+	mapping->to_offset = found->offset - found->start;
+	mapping->generation = generation;
+	mapping->published = unwind_published;
+	file = found->key.inode ? bpf_map_lookup_elem(&unwind_files, &found->key) : NULL;
+	if (file)
+		mapping->file = *file;
 }
 
 static __always_inline int mapping_holds(const struct code_mapping *mapping, __u64 address,
 					 __u32 generation)
 {
-	return address - mapping->start < mapping->size && mapping->generation == generation;
+	return address - mapping->start < mapping->size && mapping->generation == generation &&
+	       (mapping->file.pages || mapping->published == unwind_published);
 }
 
 /* Bring the mapping of an address into the thread's slot. Returns 0 or enum stack_stop. */
 __noinline int mapping_load(struct stack_buffer *buffer, __u64 address)
 {
-	struct region_key key = {.region = address >> REGION_SHIFT};
+	struct code_region key = {.region = address >> CODE_REGION_SHIFT};
 	struct code_mapping mapping = {}, *known;
 	struct found_code found = {};
-	struct unwind_file *file;
 	int stop;
 
 	if (!buffer)
@@ -196,15 +206,30 @@ __noinline int mapping_load(struct stack_buffer *buffer, __u64 address)
 	stop = code_find(address, &found);
 	if (stop)
 		return stop;
-	mapping.start = found.start;
-	mapping.size = found.end - found.start;
-	mapping.to_offset = found.offset - found.start;
-	mapping.generation = buffer->generation;
-	file = found.key.inode ? bpf_map_lookup_elem(&unwind_files, &found.key) : NULL;
-	if (file)
-		mapping.file = *file;
+	mapping_fill(&mapping, &found, buffer->generation);
 	buffer->mappings[buffer->slot & (MAPPING_SLOTS - 1)] = mapping;
 	bpf_map_update_elem(&code_mappings, &key, &mapping, BPF_ANY);
+	return 0;
+}
+
+/* Known in advance, by regions, before anybody asks. */
+__noinline int mapping_tell(struct found_code *found)
+{
+	struct code_region key = {};
+	struct code_mapping mapping = {};
+
+	if (!found)
+		return 0;
+	key.pid = bpf_get_current_pid_tgid() >> 32;
+	key.generation = *code_generation();
+	key.region = found->start >> CODE_REGION_SHIFT;
+	mapping_fill(&mapping, found, key.generation);
+	for (int i = 0; i < CODE_REGION_FILL; i++) {
+		if (key.region << CODE_REGION_SHIFT >= found->end)
+			break;
+		bpf_map_update_elem(&code_mappings, &key, &mapping, BPF_ANY);
+		key.region++;
+	}
 	return 0;
 }
 
@@ -214,8 +239,8 @@ static __always_inline int mapping_seek(struct stack_buffer *buffer, __u64 addre
 	if (mapping_holds(&buffer->mappings[buffer->slot & (MAPPING_SLOTS - 1)], address,
 			  buffer->generation))
 		return 0;
-	buffer->slot =
-		(address >> REGION_SHIFT ^ address >> (REGION_SHIFT + 8)) & (MAPPING_SLOTS - 1);
+	buffer->slot = (address >> CODE_REGION_SHIFT ^ address >> (CODE_REGION_SHIFT + 8)) &
+		       (MAPPING_SLOTS - 1);
 	if (mapping_holds(&buffer->mappings[buffer->slot & (MAPPING_SLOTS - 1)], address,
 			  buffer->generation))
 		return 0;
@@ -309,7 +334,8 @@ static __always_inline int stop_of(enum unwind_result result)
 	}
 }
 
-/* The frame of code without a table: by its frame pointer, if that is plausible. */
+/* The frame of code without a table: by its frame pointer, if that is plausible. The outermost one
+ * has 0 there (System V ABI, AMD64, 3.4.1), as in the dynamic linker's start code. */
 __noinline int step_guess(struct stack_buffer *buffer)
 {
 	struct unwind_row row = unwind_row_frame_pointer;
@@ -319,8 +345,12 @@ __noinline int step_guess(struct stack_buffer *buffer)
 	if (!buffer)
 		return STOP_NO_TABLE;
 	frame = buffer->frame;
-	if (unwind_load_bp(buffer, &frame) || frame.bp & 7 ||
-	    frame.bp - frame.sp >= GUESS_FRAME_MAX)
+	if (unwind_load_bp(buffer, &frame))
+		return STOP_NO_TABLE;
+	buffer->record.head.flags |= RECORD_FLAG_GUESSED;
+	if (!frame.bp)
+		return -1;
+	if (frame.bp & 7 || frame.bp - frame.sp >= GUESS_FRAME_MAX)
 		return STOP_NO_TABLE;
 	result = unwind_step(buffer, &REGS_UNWIND_ABI, &row, &frame);
 	if (result == UNWIND_END)
@@ -328,7 +358,6 @@ __noinline int step_guess(struct stack_buffer *buffer)
 	if (result || mapping_seek(buffer, frame.ip - 1))
 		return STOP_NO_TABLE;
 	buffer->frame = frame;
-	buffer->record.head.flags |= RECORD_FLAG_GUESSED;
 	return 0;
 }
 
@@ -375,7 +404,7 @@ static __always_inline void walk_start(struct stack_buffer *buffer, const struct
 	buffer->frame.sp = sp;
 	buffer->frame.bp = regs_bp(regs);
 	buffer->frame.bp_place = UNWIND_BP_HELD;
-	buffer->generation = *code_generation() + unwind_published;
+	buffer->generation = *code_generation();
 	buffer->hash = hash;
 	buffer->count = 0;
 	buffer->window_start = sp;

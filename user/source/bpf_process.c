@@ -279,11 +279,6 @@ static int tell_mapping(struct bpf_process *process, const struct told_mapping *
 	return err;
 }
 
-static struct unwind_file_key mapping_key(const struct proc_mapping *mapping)
-{
-	return unwind_file_key(mapping->dev_major, mapping->dev_minor, mapping->inode);
-}
-
 /* The module of a mapping, opened, its unwind table published; NULL for code without a file. */
 static int mapping_open(struct bpf_process *process, const struct proc_mapping *mapping,
 			struct module **ret_module)
@@ -307,7 +302,7 @@ static int mapping_open(struct bpf_process *process, const struct proc_mapping *
 		return code == -ENOMEM ? code : 0;
 	}
 	if (process->tables)
-		return unwind_tables_add(process->tables, *ret_module, mapping_key(mapping));
+		return unwind_tables_add(process->tables, *ret_module, unwind_mapping_key(mapping));
 	return 0;
 }
 
@@ -320,17 +315,20 @@ static int mapping_module(struct bpf_process *process, const struct proc_mapping
 }
 
 /* Stacks lead through all modules: their tables must be there before the first probe is. */
-static int publish_tables(struct bpf_process *process, const struct proc_maps *maps)
+static int publish_tables(struct bpf_process *process, const struct proc_maps *maps,
+			  uint32_t generation)
 {
 	int err = 0;
 
-	for (size_t i = 0; process->tables && !err && i < maps->count; i++) {
+	for (size_t i = 0; !err && i < maps->count; i++) {
 		const struct proc_mapping *mapping = &maps->items[i];
 		struct module *module;
 
-		if (mapping->executable &&
-		    !unwind_tables_has(process->tables, mapping_key(mapping)))
+		if (!mapping->executable)
+			continue;
+		if (!unwind_tables_has(process->tables, unwind_mapping_key(mapping)))
 			err = mapping_open(process, mapping, &module);
+		unwind_tables_tell(process->tables, process->pid, generation, mapping);
 	}
 	return err;
 }
@@ -361,12 +359,15 @@ static int map_entry(struct bpf_process *process, const struct proc_mapping *map
 /* Everything that the process maps now. -ESRCH if it is gone. */
 static int map_all(struct bpf_process *process, uint64_t time_ns)
 {
+	uint32_t generation =
+		process->tables ? unwind_tables_generation(process->tables, process->pid) : 0;
 	struct proc_maps maps;
 	int err = proc_maps_read(process->pid, &maps);
 
 	if (err)
 		return err;
-	err = publish_tables(process, &maps);
+	if (process->tables)
+		err = publish_tables(process, &maps, generation);
 	for (size_t i = 0; !err && i < maps.count; i++)
 		err = map_entry(process, &maps.items[i], time_ns);
 	proc_maps_free(&maps);

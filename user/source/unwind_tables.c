@@ -264,3 +264,52 @@ int unwind_tables_add(struct unwind_tables *tables, const struct module *module,
 		publish(tables, module, key, file);
 	return err;
 }
+
+struct unwind_file_key unwind_mapping_key(const struct proc_mapping *mapping)
+{
+	return unwind_file_key(mapping->dev_major, mapping->dev_minor, mapping->inode);
+}
+
+/*
+ * Mappings.
+ */
+
+uint32_t unwind_tables_generation(const struct unwind_tables *tables, pid_t pid)
+{
+	const uint32_t *generations = tables->program->skeleton->bss->code_generations;
+
+	return __atomic_load_n(&generations[(uint32_t)pid % CODE_GENERATIONS], __ATOMIC_ACQUIRE);
+}
+
+static struct unwind_file file_of_key(const struct unwind_tables *tables,
+				      struct unwind_file_key key)
+{
+	const struct published *published = find_published(tables, key);
+	uint32_t index = published ? map64_get(&tables->of_module, published->module) : MAP64_NONE;
+
+	return index == MAP64_NONE ? (struct unwind_file){0} : tables->files.items[index];
+}
+
+void unwind_tables_tell(const struct unwind_tables *tables, pid_t pid, uint32_t generation,
+			const struct proc_mapping *mapping)
+{
+	const struct mtrace_bpf *skeleton = tables->program->skeleton;
+	struct code_mapping code = {
+		.start = mapping->start,
+		.size = mapping->end - mapping->start,
+		.to_offset = mapping->offset - mapping->start,
+		.file = file_of_key(tables, unwind_mapping_key(mapping)),
+		.generation = generation,
+		.published = skeleton->bss->unwind_published,
+	};
+	struct code_region key = {
+		.region = mapping->start >> CODE_REGION_SHIFT,
+		.pid = (uint32_t)pid,
+		.generation = generation,
+	};
+
+	for (int i = 0; i < CODE_REGION_FILL; i++, key.region++)
+		if (key.region << CODE_REGION_SHIFT < mapping->end)
+			bpf_map_update_elem(bpf_map__fd(skeleton->maps.code_mappings), &key, &code,
+					    BPF_ANY);
+}

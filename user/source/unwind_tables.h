@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "bpf/abi.h"
+#include "os/proc.h"
 #include "source/bpf_program.h"
 #include "symbol/module.h"
 
@@ -34,5 +35,16 @@ bool unwind_tables_has(const struct unwind_tables *tables, struct unwind_file_ke
  */
 int unwind_tables_add(struct unwind_tables *tables, const struct module *module,
 		      struct unwind_file_key key);
+
+/*
+ * Tell the programs an executable mapping of a process, so that they need not ask the kernel. The
+ * generation was taken before the mappings were read: if they have changed since, it is void.
+ */
+uint32_t unwind_tables_generation(const struct unwind_tables *tables, pid_t pid);
+void unwind_tables_tell(const struct unwind_tables *tables, pid_t pid, uint32_t generation,
+			const struct proc_mapping *mapping);
+
+/* The key of a mapping's file. */
+struct unwind_file_key unwind_mapping_key(const struct proc_mapping *mapping);
 
 #endif
