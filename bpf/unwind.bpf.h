@@ -17,8 +17,8 @@
  * Generations are kept by the low bits of the pid: who shares one forgets more often than
  * necessary, and nothing has to be looked up.
  *
- * What the walk reads from the stack it finds in a window of the 512 bytes above the first stack
- * pointer, else it asks for the word.
+ * What the walk reads from the stack it finds in a window of 512 bytes, that moves up with it: one
+ * call of a helper for several frames.
  *
  * Where there is no table one frame pointer is believed, if it points a short way up the stack and
  * the return address that lies there leads into code; the record says so.
@@ -33,6 +33,7 @@
 
 #include "arch/unwind.h"
 
+#define WINDOW_REACH     (1 << 20) /* who asks for more is on another stack */
 #define WINDOW_WORDS     64
 #define MAPPING_SLOTS    64 /* of a thread; a power of two */
 #define ROW_SEARCH_STEPS 11 /* more than log2 of the rows that fit into a page */
@@ -291,17 +292,33 @@ static __always_inline __u64 row_of(const struct code_mapping *mapping, __u64 of
  * Steps.
  */
 
+/* Move the window up to an address. A stack's last bytes are read by word. */
+static __always_inline int window_move(struct stack_buffer *buffer, __u64 address)
+{
+	buffer->window_start = address;
+	if (!bpf_probe_read_user(buffer->window, sizeof(buffer->window), (void *)address))
+		return 0;
+	buffer->window_start = 0;
+	return -1;
+}
+
+/* What lies above the window moves it: the walk goes up. What lies below is a register that was
+ * saved a while ago. */
 static int unwind_read(void *ctx, abi_u64 address, abi_u64 *ret_word)
 {
 	struct stack_buffer *buffer = ctx;
 	__u64 distance = address - buffer->window_start, index = distance >> 3;
 
-	if (distance < sizeof(buffer->window) && !(distance & 7) && buffer->window_start) {
-		asm volatile("" : "+r"(index)); /* else the mask, which the verifier needs, goes */
-		*ret_word = buffer->window[index & (WINDOW_WORDS - 1)];
-		return 0;
+	if (distance & 7 || !buffer->window_start || distance >= WINDOW_REACH)
+		return bpf_probe_read_user(ret_word, sizeof(*ret_word), (void *)address);
+	if (distance >= sizeof(buffer->window)) {
+		if (window_move(buffer, address))
+			return bpf_probe_read_user(ret_word, sizeof(*ret_word), (void *)address);
+		index = 0;
 	}
-	return bpf_probe_read_user(ret_word, sizeof(*ret_word), (void *)address);
+	asm volatile("" : "+r"(index)); /* else the mask, which the verifier needs, goes */
+	*ret_word = buffer->window[index & (WINDOW_WORDS - 1)];
+	return 0;
 }
 
 /* Where the function returns to whose return address, at `place`, a return probe has replaced; 0 if
@@ -407,9 +424,7 @@ static __always_inline void walk_start(struct stack_buffer *buffer, const struct
 	buffer->generation = *code_generation();
 	buffer->hash = hash;
 	buffer->count = 0;
-	buffer->window_start = sp;
-	if (bpf_probe_read_user(buffer->window, sizeof(buffer->window), (void *)sp))
-		buffer->window_start = 0;
+	window_move(buffer, sp);
 }
 
 /* Fill the frames. Returns enum stack_stop. */

@@ -21,6 +21,8 @@ BUILD = os.environ.get("BUILD", "build")
 PROGRAM = f"{BUILD}/mtrace-bpf"
 FLOOR = f"{BUILD}/tests/bench/floor"
 PAIRS = f"{BUILD}/tests/bench/pairs"
+DEEP = f"{BUILD}/tests/bench/depth"
+DEPTHS = (8, 16, 32)
 SAMPLES = 3
 
 
@@ -72,8 +74,8 @@ def make_library():
 class Workload:
     """The program under test: asked by line, answers in nanoseconds per pair."""
 
-    def __init__(self):
-        self.process = subprocess.Popen([PAIRS], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    def __init__(self, program):
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, bufsize=1,
                                         env={"LD_LIBRARY_PATH": os.path.dirname(LIBRARY)})
         self.measure(1000)
@@ -145,10 +147,19 @@ def rows():
     return table
 
 
-def run_round(table):
+def stack_rows():
+    """Recorded stacks of known depth, on a program with frame pointers. Name: see stack_row()."""
+    table = [("none", ours("--stack", "none"), 60_000)]
+    for depth in DEPTHS:
+        for kind in ("fp", "cfi"):
+            table.append((f"{kind} {depth}", ours("--stack", kind, "--depth", str(depth)), 60_000))
+    return table
+
+
+def run_round(table, program):
     result = {}
     for name, attach, pairs in table:
-        workload = Workload()
+        workload = Workload(program)
         with attach(workload.pid):
             workload.measure(pairs // 10)
             result[name] = min(workload.measure(pairs) for _ in range(SAMPLES))
@@ -159,6 +170,8 @@ def run_round(table):
 def median_ratio(rounds, name, base):
     return statistics.median(r[name] / r[base] for r in rounds)
 
+
+STACK_RATIO = 0.75
 
 TARGETS = [
     ("mtrace-bpf --stack none", "floor: empty probes, our sites", 1.25),
@@ -185,6 +198,22 @@ def report(rounds):
                   f"{ratio:.3f} (at most {most})")
 
 
+def stack_cost(one_round, name):
+    return one_round[name] - one_round["none"]
+
+
+def report_stacks(rounds):
+    """What a stack adds to a pair: our tables beside the kernel's walk along frame pointers."""
+    print(f"\nwhat a stack costs, ns, median of {len(rounds)} rounds\n")
+    print(f"{'frames':>10}{'fp':>10}{'cfi':>10}{'cfi / fp':>10}")
+    for depth in DEPTHS:
+        fp, cfi = f"fp {depth}", f"cfi {depth}"
+        ratio = statistics.median(stack_cost(r, cfi) / stack_cost(r, fp) for r in rounds)
+        costs = [statistics.median(stack_cost(r, name) for r in rounds) for name in (fp, cfi)]
+        print(f"{depth:10}{costs[0]:10.0f}{costs[1]:10.0f}{ratio:10.2f}"
+              f"  {'ok' if ratio <= STACK_RATIO else 'MISSED'} (at most {STACK_RATIO})")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=7)
@@ -192,12 +221,14 @@ def main():
     arguments = parser.parse_args()
     make_library()
     table = rows()
-    rounds = [run_round(table) for _ in range(arguments.rounds)]
+    rounds = [run_round(table, PAIRS) for _ in range(arguments.rounds)]
     report(rounds)
+    stacks = [run_round(stack_rows(), DEEP) for _ in range(arguments.rounds)]
+    report_stacks(stacks)
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as out:
             json.dump({"kernel": platform.release(), "unit": "ns per malloc+free pair",
-                       "rounds": rounds}, out, indent=1)
+                       "rounds": rounds, "stack rounds": stacks}, out, indent=1)
 
 
 if __name__ == "__main__":
