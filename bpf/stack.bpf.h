@@ -35,11 +35,9 @@ struct {
 	__type(value, __u32);
 } stacks_seen SEC(".maps");
 
-static __always_inline __u64 hash_start(void)
+static __always_inline __u64 hash_start(const struct task_struct *task)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-
-	return hash_step(bpf_get_current_pid_tgid() >> 32, task->self_exec_id);
+	return hash_step(task->tgid, task->self_exec_id);
 }
 
 static __always_inline __u64 hash_end(__u64 hash, __u32 count)
@@ -47,10 +45,8 @@ static __always_inline __u64 hash_end(__u64 hash, __u32 count)
 	return hash_step(hash, count) | 1; /* 0 means none */
 }
 
-static __always_inline __u64 hash_frames(const struct stack_buffer *buffer, __u32 count)
+static __always_inline __u64 hash_frames(const struct stack_buffer *buffer, __u64 hash, __u32 count)
 {
-	__u64 hash = hash_start();
-
 	for (__u32 i = 0; i < STACK_MAX_FRAMES; i++) {
 		if (i >= count)
 			break;
@@ -96,8 +92,8 @@ static __always_inline __u32 plausible_frames(const struct stack_buffer *buffer,
 }
 
 /* By frame pointers. Returns how many frames, 0 if there is no stack. */
-static __always_inline __u32 stack_by_pointers(void *context, struct stack_buffer *buffer,
-					       __u64 *ret_id)
+static __always_inline __u32 stack_by_pointers(void *context, const struct task_struct *task,
+					       struct stack_buffer *buffer, __u64 *ret_id)
 {
 	long size = bpf_get_stack(context, buffer->frames, config_depth * sizeof(__u64),
 				  BPF_F_USER_STACK);
@@ -108,16 +104,18 @@ static __always_inline __u32 stack_by_pointers(void *context, struct stack_buffe
 	count = plausible_frames(buffer, size / sizeof(__u64));
 	buffer->record.head.flags = 0;
 	buffer->record.stop = count >= config_depth ? STOP_DEPTH : STOP_UNKNOWN;
-	*ret_id = hash_frames(buffer, count);
+	*ret_id = hash_frames(buffer, hash_start(task), count);
 	return count;
 }
 
 static __always_inline __u32 stack_by_tables(const struct pt_regs *regs,
+					     const struct task_struct *task,
 					     struct stack_buffer *buffer, __u64 *ret_id)
 {
 	__u32 count;
 
-	walk_start(buffer, regs, hash_start());
+	walk_start(buffer, regs, code_generations[task->tgid & (CODE_GENERATIONS - 1)],
+		   hash_start(task));
 	buffer->record.stop = walk(buffer);
 	count = buffer->count;
 	*ret_id = hash_end(buffer->hash, count);
@@ -127,18 +125,18 @@ static __always_inline __u32 stack_by_tables(const struct pt_regs *regs,
 /* The id of the present stack, or 0 if stacks are off or it was lost (counted). */
 static __always_inline __u64 take_stack(void *context)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct stack_buffer *buffer;
 	__u64 id = 0;
 	__u32 count;
 
 	if (!config_depth || config_depth > STACK_MAX_FRAMES)
 		return 0;
-	buffer = bpf_task_storage_get(&stack_buffers, bpf_get_current_task_btf(), NULL,
-				      BPF_LOCAL_STORAGE_GET_F_CREATE);
+	buffer = bpf_task_storage_get(&stack_buffers, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!buffer)
 		goto lost;
-	count = config_unwind ? stack_by_tables(context, buffer, &id)
-			      : stack_by_pointers(context, buffer, &id);
+	count = config_unwind ? stack_by_tables(context, task, buffer, &id)
+			      : stack_by_pointers(context, task, buffer, &id);
 	if (!count || send_stack(buffer, id, count))
 		goto lost;
 	return id;

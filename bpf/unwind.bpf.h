@@ -3,9 +3,10 @@
  * The walk up a stack by unwind tables (arch/unwind.h), from the caller of an allocation function
  * to the outermost frame.
  *
- * For each frame: which mapping does its code lie in, so which file and where in it; by the page
- * of the file, which few rows; among them, the row; one step. User space has laid out rows and
- * pages before it names the file in `unwind_files`, and never moves them
+ * For each frame: was its return address looked up lately? Mostly it was, and the row is known
+ * (the threads' own cache). Else: which mapping does its code lie in, so which file and where in
+ * it; by the page of the file, which few rows; among them, the row; one step. User space has laid
+ * out rows and pages before it names the file in `unwind_files`, and never moves them
  * (user/source/unwind_tables.h).
  *
  * Mappings. Consecutive frames mostly lie in one mapping, so the one found last is tried first.
@@ -35,13 +36,22 @@
 
 #define WINDOW_REACH     (1 << 20) /* who asks for more is on another stack */
 #define WINDOW_WORDS     64
-#define MAPPING_SLOTS    64 /* of a thread; a power of two */
-#define ROW_SEARCH_STEPS 11 /* more than log2 of the rows that fit into a page */
+#define ROW_SLOTS        256 /* of a thread; a power of two */
+#define MAPPING_SLOTS    64  /* of a thread; a power of two */
+#define ROW_SEARCH_STEPS 11  /* more than log2 of the rows that fit into a page */
 #define BUSY_TRIES       64
 #define EBUSY_NUMBER     16 /* somebody is changing mappings */
 #define GUESS_FRAME_MAX  (1 << 16)
 #define RETURN_LIST_MAX  64  /* MAX_URETPROBE_DEPTH of kernel/events/uprobes.c */
 #define CODE_EXECUTABLE  0x4 /* VM_EXEC */
+
+/* The row of a return address that was looked up before, in code with a table. */
+struct known_row {
+	__u64 ip;
+	__u64 row;  /* struct unwind_row, as one word */
+	__u64 word; /* for the hash: file and offset */
+	__u64 generation;
+};
 
 struct stack_buffer {
 	struct record_stack record;
@@ -56,6 +66,7 @@ struct stack_buffer {
 	__u32 slot; /* of the mapping that was found last */
 	__u32 pad;
 	struct code_mapping mappings[MAPPING_SLOTS];
+	struct known_row rows[ROW_SLOTS];
 };
 
 struct {
@@ -378,6 +389,33 @@ __noinline int step_guess(struct stack_buffer *buffer)
 	return 0;
 }
 
+/* Look up the frame's row. That of code without a table is not for the next time: one may be
+ * published. Returns 0 or enum stack_stop. */
+__noinline int row_load(struct stack_buffer *buffer, __u32 slot)
+{
+	struct code_mapping *mapping;
+	struct known_row *known;
+	__u64 ip, offset;
+	int stop;
+
+	if (!buffer)
+		return STOP_NO_CODE;
+	ip = buffer->frame.ip;
+	stop = mapping_seek(buffer, ip - 1);
+	if (stop) {
+		buffer->hash = hash_step(buffer->hash, ip);
+		return stop;
+	}
+	mapping = &buffer->mappings[buffer->slot & (MAPPING_SLOTS - 1)];
+	known = &buffer->rows[slot & (ROW_SLOTS - 1)];
+	offset = ip - 1 + mapping->to_offset;
+	known->row = row_of(mapping, offset);
+	known->word = mapping->file.pages ? (__u64)mapping->file.pages << 32 ^ offset : ip;
+	known->generation = buffer->generation;
+	known->ip = mapping->file.pages ? ip : 0;
+	return 0;
+}
+
 /* From the buffer's frame to its caller's. Returns 0, -1 at the end, or enum stack_stop. */
 __noinline int step_up(struct stack_buffer *buffer)
 {
@@ -385,24 +423,22 @@ __noinline int step_up(struct stack_buffer *buffer)
 		__u64 word;
 		struct unwind_row row;
 	} found;
-	struct code_mapping *mapping;
+	struct known_row *known;
 	enum unwind_result result;
-	__u64 offset;
+	__u32 slot;
 	int stop;
 
 	if (!buffer)
 		return STOP_NO_CODE;
-	stop = mapping_seek(buffer, buffer->frame.ip - 1);
-	if (stop) {
-		buffer->hash = hash_step(buffer->hash, buffer->frame.ip);
-		return stop;
+	slot = (buffer->frame.ip ^ buffer->frame.ip >> 8) & (ROW_SLOTS - 1);
+	known = &buffer->rows[slot];
+	if (known->ip != buffer->frame.ip || known->generation != buffer->generation) {
+		stop = row_load(buffer, slot);
+		if (stop)
+			return stop;
 	}
-	mapping = &buffer->mappings[buffer->slot & (MAPPING_SLOTS - 1)];
-	offset = buffer->frame.ip - 1 + mapping->to_offset;
-	buffer->hash = hash_step(buffer->hash, mapping->file.pages
-						       ? (__u64)mapping->file.pages << 32 ^ offset
-						       : buffer->frame.ip);
-	found.word = row_of(mapping, offset);
+	buffer->hash = hash_step(buffer->hash, known->word);
+	found.word = known->row;
 	result = unwind_step(buffer, &REGS_UNWIND_ABI, &found.row, &buffer->frame);
 	if (result == UNWIND_CONTINUE)
 		return 0;
@@ -412,7 +448,7 @@ __noinline int step_up(struct stack_buffer *buffer)
 }
 
 static __always_inline void walk_start(struct stack_buffer *buffer, const struct pt_regs *regs,
-				       __u64 hash)
+				       __u32 generation, __u64 hash)
 {
 	__u64 sp = regs_sp(regs);
 
@@ -421,7 +457,7 @@ static __always_inline void walk_start(struct stack_buffer *buffer, const struct
 	buffer->frame.sp = sp;
 	buffer->frame.bp = regs_bp(regs);
 	buffer->frame.bp_place = UNWIND_BP_HELD;
-	buffer->generation = *code_generation();
+	buffer->generation = generation;
 	buffer->hash = hash;
 	buffer->count = 0;
 	window_move(buffer, sp);
