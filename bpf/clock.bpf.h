@@ -11,17 +11,14 @@
 
 #define TICKS_MAX_AGE_NS 1000000000ULL
 
-extern int CONFIG_HZ __kconfig __weak;
-
-__u64 clock_tick_ns;      /* set by user space after loading; 0: read the clock each time */
 static __u64 clock_base;  /* CLOCK_MONOTONIC at tick 0 */
 static __u64 clock_taken; /* the tick at which the base was taken */
 
 static __always_inline __u64 clock_now(void)
 {
-	__u64 tick_ns = clock_tick_ns, tick;
+	__u64 tick_ns = config_tick_ns, tick;
 
-	if (!tick_ns || !CONFIG_HZ)
+	if (!tick_ns)
 		return bpf_ktime_get_ns();
 	tick = bpf_jiffies64();
 	if ((tick - clock_taken) * tick_ns > TICKS_MAX_AGE_NS) {

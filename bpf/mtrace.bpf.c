@@ -20,6 +20,7 @@ const volatile __u32 config_unwind = 1; /* stacks by tables, else by frame point
 const volatile __u32 config_pairing = PAIRING_SESSION;
 const volatile __u64 config_wake_bytes = 1 << 20; /* wake the reader when that much waits */
 const volatile __u32 config_vma_iterator = 1;
+const volatile __u64 config_tick_ns = 0; /* of the tick counter; 0: read the clock each time */
 
 #define WAKE_CHECK  16
 #define WAKE_WINDOW 4096 /* more than WAKE_CHECK records, so that none steps over the mark */

@@ -11,7 +11,9 @@ pytest.register_assert_rewrite("harness", "report")
 import harness
 from machine import need
 
-PAIRINGS = ("session", "task", "hash", "perf-task", "perf-hash")
+# Ways to bring entry and return together, and what each needs besides uprobes.
+PAIRINGS = {"session": ("session",), "task": ("multi",), "hash": ("multi",), "perf-task": (),
+            "perf-hash": ()}
 
 
 def pytest_configure(config):
@@ -29,8 +31,7 @@ def uprobes():
 @pytest.fixture(params=PAIRINGS)
 def pairing(request):
     """Each way to bring entry and return together; as options."""
-    if request.param == "session":
-        need("session")
+    need(*PAIRINGS[request.param])
     return ("--pairing", request.param)
 
 

@@ -33,6 +33,8 @@ def library(name):
 FACILITIES = {
     "root": (lambda: os.geteuid() == 0, False, "needs root"),
     "uprobes": (uprobes, False, "needs root and a kernel with uprobes and BTF"),
+    "multi": (lambda: kernel(6, 6), False, "multi-uprobes need Linux 6.6"),
+    "mappings": (lambda: kernel(6, 7), False, "BPF programs see mappings since Linux 6.7"),
     "session": (lambda: kernel(6, 13), False, "uprobe sessions need Linux 6.13"),
     "ns_last_pid": (lambda: os.path.exists("/proc/sys/kernel/ns_last_pid"), False,
                     "choosing pids needs CONFIG_CHECKPOINT_RESTORE"),

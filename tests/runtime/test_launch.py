@@ -142,6 +142,7 @@ def test_shell_script_that_execs(launch, tmp_path):
 
 
 def test_unloaded_library_keeps_its_names(launch):
+    need("mappings")
     libraries = [target("libplugin.so"), target("libother.so")]
     result = launch(target("dlopener"), *libraries)
     assert_sites(result.process, result.truth)
@@ -190,6 +191,7 @@ def on_one_cpu():
     ("short",), ("exec", "short"), ("dlopener", "libplugin.so", "libother.so")],
     ids=lambda command: command[0])
 def test_names_outlive_a_short_life(launch, command):
+    need("mappings")
     result = launch(*map(target, command), preexec_fn=on_one_cpu)
     assert_sites(result.processes[-1], result.truths[-1], losses=("gap_ns",))
     assert result.processes[0]["command"] == [target(name) for name in command]

@@ -7,6 +7,7 @@
 #include <linux/bpf.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -20,8 +21,6 @@
 #define UPROBE_MULTI_RETURN   1u
 
 #define ROWS_PER_PAGE 2 /* about; of a page of code (UNWIND_PAGE_SIZE) */
-
-#define NS_PER_SECOND 1000000000ULL
 
 static const struct means means_table[] = {
 	{"session", PAIRING_SESSION, true, "uprobe sessions"},
@@ -38,33 +37,42 @@ const struct means *means_at(size_t i)
 	return i < MEANS_COUNT ? &means_table[i] : NULL;
 }
 
-/* libbpf's own words are for -vv. */
+/* libbpf's own words, and through it the verifier's, are for -vv. */
 static int libbpf_log(enum libbpf_print_level level, const char *format, va_list args)
 {
-	char line[512];
+	char *text, *rest, *line;
 
-	if (level == LIBBPF_DEBUG || log_get_level() < LOG_DEBUG)
+	if (level == LIBBPF_DEBUG || log_get_level() < LOG_DEBUG ||
+	    vasprintf(&text, format, args) < 0)
 		return 0;
-	vsnprintf(line, sizeof(line), format, args);
-	line[strcspn(line, "\n")] = '\0';
-	log_debug("%s", line);
+	rest = text;
+	while ((line = strsep(&rest, "\n")))
+		if (*line)
+			log_debug("%s", line);
+	free(text);
 	return 0;
 }
 
-static bool kernel_has_function(const char *name)
+static bool kernel_has(const struct btf *kernel, const char *name, uint32_t kind)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
-	bool found;
+	return kernel && btf__find_by_name_kind(kernel, name, kind) > 0;
+}
 
-	if (!btf)
-		return false;
-	found = btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) > 0;
-	btf__free(btf);
-	return found;
+/*
+ * Nanoseconds of the kernel's tick: what its coarse clocks advance by. CONFIG_HZ would tell too,
+ * but is not to be had where neither /proc/config.gz nor /boot is, as in a container.
+ */
+static uint64_t kernel_tick_ns(void)
+{
+	struct timespec tick;
+
+	if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) || tick.tv_sec)
+		return 0;
+	return (uint64_t)tick.tv_nsec;
 }
 
 static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *means,
-			       const struct program_config *config)
+			       const struct program_config *config, const struct btf *kernel)
 {
 	bool session = means->pairing == PAIRING_SESSION;
 	enum bpf_attach_type type = means->multi ? ATTACH_UPROBE_MULTI : 0;
@@ -73,7 +81,9 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 	skeleton->rodata->config_unwind = config->unwind_rows != 0;
 	skeleton->rodata->config_pairing = means->pairing;
 	skeleton->rodata->config_wake_bytes = config->buffer_bytes / 8;
-	skeleton->rodata->config_vma_iterator = kernel_has_function("bpf_iter_task_vma_new");
+	skeleton->rodata->config_vma_iterator =
+		kernel_has(kernel, "bpf_iter_task_vma_new", BTF_KIND_FUNC);
+	skeleton->rodata->config_tick_ns = kernel_tick_ns();
 	bpf_map__set_max_entries(skeleton->maps.events, (uint32_t)config->buffer_bytes);
 	if (config->unwind_rows) {
 		bpf_map__set_max_entries(skeleton->maps.unwind_rows, config->unwind_rows);
@@ -92,27 +102,24 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 	bpf_program__set_expected_attach_type(skeleton->progs.thread_ends, type);
 }
 
-/* The kernel's tick, from its own configuration; if that is not to be had, time is read exactly. */
-static void skeleton_set_clock(struct mtrace_bpf *skeleton)
-{
-	if (skeleton->kconfig && skeleton->kconfig->CONFIG_HZ > 0)
-		skeleton->bss->clock_tick_ns =
-			NS_PER_SECOND / (uint64_t)skeleton->kconfig->CONFIG_HZ;
-}
-
 static int means_load(struct program *program, const struct means *means,
-		      const struct program_config *config)
+		      const struct program_config *config, const struct btf *kernel)
 {
 	int err;
 
+	/* Where a session's word is kept came with sessions (bpf_session_cookie is older). The
+	 * verifier would only say it at length. */
+	if (means->pairing == PAIRING_SESSION &&
+	    !kernel_has(kernel, "return_consumer", BTF_KIND_STRUCT))
+		return -EOPNOTSUPP;
 	program->skeleton = mtrace_bpf__open();
 	if (!program->skeleton)
 		return -errno;
 	program->means = means;
-	skeleton_configure(program->skeleton, means, config);
+	skeleton_configure(program->skeleton, means, config, kernel);
 	err = mtrace_bpf__load(program->skeleton);
-	if (!err)
-		skeleton_set_clock(program->skeleton);
+	if (err == -EACCES)
+		err = -EINVAL; /* the verifier's no; who lacks privileges gets EPERM */
 	if (!err)
 		err = self_test_run(program);
 	if (err)
@@ -120,12 +127,15 @@ static int means_load(struct program *program, const struct means *means,
 	return err;
 }
 
-static int load_failed(int code, struct error *err)
+static int load_failed(int code, const struct program_config *config, struct error *err)
 {
 	if (code == -EPERM || code == -EACCES)
 		return error_set(err, code,
 				 "Operation not permitted (needs root, or CAP_BPF, CAP_PERFMON "
 				 "and CAP_SYS_PTRACE; see mtrace-bpf doctor)");
+	if (config->pairing)
+		return error_set_errno(err, code, "--pairing %s does not work on this kernel",
+				       config->pairing);
 	if (code == -ENOSYS || code == -EOPNOTSUPP)
 		return error_set(err, code,
 				 "this kernel has no uprobes or no BPF (see mtrace-bpf doctor)");
@@ -134,30 +144,39 @@ static int load_failed(int code, struct error *err)
 			       "(see mtrace-bpf doctor)");
 }
 
-int program_load(struct program *ret_program, const struct program_config *config,
-		 struct error *err)
+/* The first of the means that works, or the one asked for. */
+static int means_choose(struct program *program, const struct program_config *config)
 {
-	struct program program = {0};
+	struct btf *kernel = btf__load_vmlinux_btf();
 	int code = -EINVAL;
 
-	libbpf_set_print(libbpf_log);
-	for (size_t i = 0; i < MEANS_COUNT; i++) {
+	for (size_t i = 0; code && code != -EPERM && i < MEANS_COUNT; i++) {
 		const struct means *means = &means_table[i];
 
 		if (config->pairing && strcmp(config->pairing, means->name))
 			continue;
-		code = means_load(&program, means, config);
-		if (!code) {
-			log_info("calls are followed by %s", means->words);
-			program.unwinds = config->unwind_rows != 0;
-			*ret_program = program;
-			return 0;
-		}
-		log_info("%s do not work here: %s", means->words, strerror(-code));
-		if (code == -EPERM)
-			break;
+		code = means_load(program, means, config, kernel);
+		if (code)
+			log_info("%s do not work here: %s", means->words, strerror(-code));
 	}
-	return load_failed(code, err);
+	btf__free(kernel);
+	return code;
+}
+
+int program_load(struct program *ret_program, const struct program_config *config,
+		 struct error *err)
+{
+	struct program program = {0};
+	int code;
+
+	libbpf_set_print(libbpf_log);
+	code = means_choose(&program, config);
+	if (code)
+		return load_failed(code, config, err);
+	log_info("calls are followed by %s", program.means->words);
+	program.unwinds = config->unwind_rows != 0;
+	*ret_program = program;
+	return 0;
 }
 
 void program_unload(struct program *program)
