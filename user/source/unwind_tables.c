@@ -286,8 +286,9 @@ static struct unwind_file file_of_key(const struct unwind_tables *tables,
 {
 	const struct published *published = find_published(tables, key);
 	uint32_t index = published ? map64_get(&tables->of_module, published->module) : MAP64_NONE;
+	struct unwind_file none = {0};
 
-	return index == MAP64_NONE ? (struct unwind_file){0} : tables->files.items[index];
+	return index == MAP64_NONE ? none : tables->files.items[index];
 }
 
 void unwind_tables_tell(const struct unwind_tables *tables, pid_t pid, uint32_t generation,
