@@ -14,6 +14,7 @@
 #include "source/source.h"
 
 #define PROBE_BUFFER_BYTES (64 << 10)
+#define UNWIND_ROWS_PROBE  1024
 #define FILES_WANTED       1024
 #define CAP_BPF_NUMBER     39
 #define CAP_PERFMON_NUMBER 38
@@ -142,6 +143,24 @@ static void check_programs(struct capability *ret)
 	program_unload(&program);
 }
 
+static void check_stacks(struct capability *ret)
+{
+	struct program_config config = {
+		.depth = STACK_MAX_FRAMES,
+		.unwind_rows = UNWIND_ROWS_PROBE,
+		.buffer_bytes = PROBE_BUFFER_BYTES,
+	};
+	struct program program;
+
+	if (program_load(&program, &config, NULL)) {
+		detail_set(ret, false, "the kernel refuses the unwinder",
+			   "a newer kernel; until then stacks are by frame pointers");
+		return;
+	}
+	detail_set(ret, true, "by unwind tables", "");
+	program_unload(&program);
+}
+
 static void check_seccomp(struct capability *ret)
 {
 	struct program_config config = {.depth = 1, .buffer_bytes = PROBE_BUFFER_BYTES};
@@ -163,11 +182,17 @@ static const struct {
 	bool needed;
 	capability_check *check;
 } checks[] = {
-	{"kernel", true, check_kernel},           {"BTF", true, check_btf},
-	{"uprobes", true, check_uprobes},         {"CAP_BPF", true, check_cap_bpf},
-	{"CAP_PERFMON", true, check_cap_perfmon}, {"CAP_SYS_PTRACE", true, check_cap_ptrace},
-	{"lockdown", true, check_lockdown},       {"open files", false, check_files},
-	{"BPF programs", true, check_programs},   {"seccomp targets", false, check_seccomp},
+	{"kernel", true, check_kernel},
+	{"BTF", true, check_btf},
+	{"uprobes", true, check_uprobes},
+	{"CAP_BPF", true, check_cap_bpf},
+	{"CAP_PERFMON", true, check_cap_perfmon},
+	{"CAP_SYS_PTRACE", true, check_cap_ptrace},
+	{"lockdown", true, check_lockdown},
+	{"open files", false, check_files},
+	{"BPF programs", true, check_programs},
+	{"exact stacks", false, check_stacks},
+	{"seccomp targets", false, check_seccomp},
 };
 
 _Static_assert(sizeof(checks) / sizeof(checks[0]) <= CAPABILITY_MAX, "room for every check");
