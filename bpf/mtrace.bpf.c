@@ -238,15 +238,17 @@ struct {
 	__type(value, struct thread_calls);
 } calls_by_tid SEC(".maps");
 
+/* Not on the stack: a chain of calls has 512 bytes of it. */
+static struct thread_calls no_calls;
+
 static __always_inline struct thread_calls *thread_by_tid(void)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 	struct thread_calls *thread = bpf_map_lookup_elem(&calls_by_tid, &tid);
-	struct thread_calls empty = {};
 
 	if (thread)
 		return thread;
-	bpf_map_update_elem(&calls_by_tid, &tid, &empty, BPF_NOEXIST);
+	bpf_map_update_elem(&calls_by_tid, &tid, &no_calls, BPF_NOEXIST);
 	return bpf_map_lookup_elem(&calls_by_tid, &tid);
 }
 

@@ -179,6 +179,7 @@ static __noinline int code_find(__u64 address, struct found_code *found)
 static __always_inline void mapping_fill(struct code_mapping *mapping,
 					 const struct found_code *found, __u32 generation)
 {
+	struct unwind_file_key key = found->key; /* which older kernels take from the stack only */
 	struct unwind_file *file;
 
 	mapping->start = found->start;
@@ -186,9 +187,8 @@ static __always_inline void mapping_fill(struct code_mapping *mapping,
 	mapping->to_offset = found->offset - found->start;
 	mapping->generation = generation;
 	mapping->published = unwind_published;
-	file = found->key.inode ? bpf_map_lookup_elem(&unwind_files, &found->key) : NULL;
-	if (file)
-		mapping->file = *file;
+	file = key.inode ? bpf_map_lookup_elem(&unwind_files, &key) : NULL;
+	mapping->file = file ? *file : (struct unwind_file){};
 }
 
 static __always_inline int mapping_holds(const struct code_mapping *mapping, __u64 address,
@@ -198,30 +198,47 @@ static __always_inline int mapping_holds(const struct code_mapping *mapping, __u
 	       (mapping->file.pages || mapping->published == unwind_published);
 }
 
+/*
+ * Remember the thread's slot for the process. A function of its own, because a chain of calls has
+ * 512 bytes of stack in all, and a map takes a value from nowhere else in older kernels.
+ */
+__noinline int mapping_keep(struct stack_buffer *buffer, __u64 region)
+{
+	struct code_region key = {.region = region};
+	struct code_mapping mapping;
+
+	if (!buffer)
+		return 0;
+	key.pid = bpf_get_current_pid_tgid() >> 32;
+	key.generation = buffer->generation;
+	mapping = buffer->mappings[buffer->slot & (MAPPING_SLOTS - 1)];
+	bpf_map_update_elem(&code_mappings, &key, &mapping, BPF_ANY);
+	return 0;
+}
+
 /* Bring the mapping of an address into the thread's slot. Returns 0 or enum stack_stop. */
 __noinline int mapping_load(struct stack_buffer *buffer, __u64 address)
 {
 	struct code_region key = {.region = address >> CODE_REGION_SHIFT};
-	struct code_mapping mapping = {}, *known;
+	struct code_mapping *mapping, *known;
 	struct found_code found = {};
 	int stop;
 
 	if (!buffer)
 		return STOP_NO_CODE;
+	mapping = &buffer->mappings[buffer->slot & (MAPPING_SLOTS - 1)];
 	key.pid = bpf_get_current_pid_tgid() >> 32;
 	key.generation = buffer->generation;
 	known = bpf_map_lookup_elem(&code_mappings, &key);
 	if (known && mapping_holds(known, address, buffer->generation)) {
-		buffer->mappings[buffer->slot & (MAPPING_SLOTS - 1)] = *known;
+		*mapping = *known;
 		return 0;
 	}
 	stop = code_find(address, &found);
 	if (stop)
 		return stop;
-	mapping_fill(&mapping, &found, buffer->generation);
-	buffer->mappings[buffer->slot & (MAPPING_SLOTS - 1)] = mapping;
-	bpf_map_update_elem(&code_mappings, &key, &mapping, BPF_ANY);
-	return 0;
+	mapping_fill(mapping, &found, buffer->generation);
+	return mapping_keep(buffer, key.region);
 }
 
 /* Known in advance, by regions, before anybody asks. */
