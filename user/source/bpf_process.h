@@ -51,6 +51,9 @@ int bpf_process_exec(struct bpf_process *process, const struct record_exec *exec
 /* An executable mapping, as the kernel told it; without name and range: look for yourself. */
 int bpf_process_mapping(struct bpf_process *process, const struct record_mapping *record);
 
+/* Hand on an event of the process; the time is now if none is given. */
+int bpf_process_deliver(const struct bpf_process *process, struct event *event);
+
 /* Take the probes out. */
 void bpf_process_detach(struct bpf_process *process);
 void bpf_process_free(struct bpf_process *process);

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "source/bpf_mappings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/vec.h"
+#include "source/bpf_probes.h"
+#include "symbol/probe_plan.h"
+
+static int tell_wrappers(struct bpf_process *process, const struct probe_plan *plan,
+			 const struct told_mapping *mapping, uint64_t time_ns)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < plan->wrapper_count; i++) {
+		const struct probe_wrapper *wrapper = &plan->wrappers[i];
+		struct event event = {.kind = EVENT_WRAPPER, .time_ns = time_ns};
+
+		if (wrapper->start < mapping->offset ||
+		    wrapper->start - mapping->offset >= mapping->end - mapping->start)
+			continue;
+		event.wrapper.api = wrapper->api;
+		event.wrapper.start = wrapper->start - mapping->offset + mapping->start;
+		event.wrapper.end = wrapper->end - mapping->offset + mapping->start;
+		err = bpf_process_deliver(process, &event);
+	}
+	return err;
+}
+
+/* Was the very same mapping told before? Else remember it. Returns 1, 0 or -ENOMEM. */
+static int mapping_known(struct bpf_process *process, const struct told_mapping *mapping)
+{
+	uint32_t known = map64_get(&process->told, mapping->start);
+
+	if (known != MAP64_NONE) {
+		struct told_mapping *old = &process->mappings[known];
+
+		if (old->end == mapping->end && old->offset == mapping->offset &&
+		    old->module == mapping->module)
+			return 1;
+		*old = *mapping;
+		return 0;
+	}
+	if (vec_reserve_bytes((void **)&process->mappings, &process->mapping_capacity,
+			      process->mapping_count + 1, sizeof(*process->mappings)) ||
+	    map64_set(&process->told, mapping->start, (uint32_t)process->mapping_count))
+		return -ENOMEM;
+	process->mappings[process->mapping_count++] = *mapping;
+	return 0;
+}
+
+static int tell_mapping(struct bpf_process *process, const struct told_mapping *mapping,
+			const struct module *module, uint64_t time_ns)
+{
+	const struct probe_plan *plan = module ? module->plan : NULL;
+	struct event event = {.kind = EVENT_MAPPING, .time_ns = time_ns};
+	int err = mapping_known(process, mapping);
+
+	if (err)
+		return err < 0 ? err : 0;
+	event.mapping.start = mapping->start;
+	event.mapping.end = mapping->end;
+	event.mapping.offset = mapping->offset;
+	event.mapping.module = mapping->module;
+	if (plan && plan->allocator && !module->executable)
+		event.mapping.flags = MAPPING_FLAG_ALLOCATOR;
+	err = bpf_process_deliver(process, &event);
+	if (err || !plan)
+		return err;
+	err = tell_wrappers(process, plan, mapping, time_ns);
+	probes_verify(process, module, mapping);
+	return err;
+}
+
+/* The module of a mapping, opened, its unwind table published; NULL for code without a file. */
+static int mapping_open(struct bpf_process *process, const struct proc_mapping *mapping,
+			struct module **ret_module)
+{
+	struct error err = {0};
+	int fd, code;
+
+	*ret_module = NULL;
+	if (!mapping->inode)
+		return 0;
+	fd = proc_open_mapped(process->pid, mapping);
+	if (fd < 0) {
+		log_info("%s: cannot be opened: %s", mapping->path, strerror(-fd));
+		return 0;
+	}
+	code = module_intern(process->config->modules, fd, mapping->path, ret_module, &err);
+	if (code) {
+		close(fd);
+		*ret_module = NULL;
+		log_info("%s: %s", mapping->path, err.text);
+		return code == -ENOMEM ? code : 0;
+	}
+	if (process->tables)
+		return unwind_tables_add(process->tables, *ret_module, unwind_mapping_key(mapping));
+	return 0;
+}
+
+static int mapping_module(struct bpf_process *process, const struct proc_mapping *mapping,
+			  struct module **ret_module)
+{
+	int err = mapping_open(process, mapping, ret_module);
+
+	return err || !*ret_module ? err : probes_attach(process, *ret_module);
+}
+
+/* Stacks lead through all modules: their tables must be there before the first probe is. */
+static int publish_tables(struct bpf_process *process, const struct proc_maps *maps,
+			  uint32_t generation)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < maps->count; i++) {
+		const struct proc_mapping *mapping = &maps->items[i];
+		struct module *module;
+
+		if (!mapping->executable)
+			continue;
+		if (!unwind_tables_has(process->tables, unwind_mapping_key(mapping)))
+			err = mapping_open(process, mapping, &module);
+		unwind_tables_tell(process->tables, process->pid, generation, mapping);
+	}
+	return err;
+}
+
+static int map_entry(struct bpf_process *process, const struct proc_mapping *mapping,
+		     uint64_t time_ns)
+{
+	struct told_mapping told = {
+		.start = mapping->start,
+		.end = mapping->end,
+		.offset = mapping->offset,
+		.module = MODULE_NONE,
+	};
+	struct module *module;
+	int err;
+
+	if (!mapping->executable || !strcmp(mapping->path, "[uprobes]") ||
+	    !strcmp(mapping->path, "[vsyscall]"))
+		return 0;
+	err = mapping_module(process, mapping, &module);
+	if (err)
+		return err;
+	if (module)
+		told.module = module->id;
+	return tell_mapping(process, &told, module, time_ns);
+}
+
+/* Everything that the process maps now. -ESRCH if it is gone. */
+int mappings_read(struct bpf_process *process, uint64_t time_ns)
+{
+	uint32_t generation =
+		process->tables ? unwind_tables_generation(process->tables, process->pid) : 0;
+	struct proc_maps maps;
+	int err = proc_maps_read(process->pid, &maps);
+
+	if (err)
+		return err;
+	if (process->tables)
+		err = publish_tables(process, &maps, generation);
+	for (size_t i = 0; !err && i < maps.count; i++)
+		err = map_entry(process, &maps.items[i], time_ns);
+	proc_maps_free(&maps);
+	return err;
+}
+
+/* A module that user space does not know yet: read it from /proc, which also gives its path. What
+ * was called in it since the kernel told of it is a gap. */
+int mappings_read_late(struct bpf_process *process, uint64_t since_ns)
+{
+	size_t sites = process->site_count;
+	int err = mappings_read(process, since_ns);
+
+	if (err == -ESRCH || err == -ENOENT || err == -EACCES) {
+		log_info("process %d was gone before its new mappings could be read", process->pid);
+		return 0;
+	}
+	if (process->site_count > sites)
+		process->gap_ns += clock_now_ns() - since_ns;
+	return err;
+}
+
+/* The names, last first, put together; "" if there are none. */
+static void path_of_names(const char names[PATH_NAMES_SIZE], char path[PATH_NAMES_SIZE + 1])
+{
+	size_t at = PATH_NAMES_SIZE, used = 0;
+
+	path[at] = '\0';
+	while (used < PATH_NAMES_SIZE) {
+		size_t length = strnlen(names + used, PATH_NAMES_SIZE - used);
+
+		if (!length || length >= at)
+			break;
+		at -= length;
+		memcpy(path + at, names + used, length);
+		path[--at] = '/';
+		used += length + 1;
+	}
+	memmove(path, path + at, PATH_NAMES_SIZE + 1 - at);
+}
+
+/* What lies under the path that the kernel gave, if it is the very file: the process may be in
+ * another mount namespace, or the file replaced since. */
+static int open_by_path(const char *path, uint64_t inode)
+{
+	struct stat status;
+	int fd = path[0] ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) : -1;
+
+	if (fd < 0 || (!fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_ino == inode))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* A module known, or found by its path without asking the process, which may be gone. */
+static struct module *module_of_record(struct bpf_process *process,
+				       const struct record_mapping *record)
+{
+	struct module_table *modules = process->config->modules;
+	char path[PATH_NAMES_SIZE + 1], name[PATH_NAMES_SIZE + 1];
+	struct module *module;
+	int fd;
+
+	snprintf(name, sizeof(name), "%.*s", PATH_NAMES_SIZE - 1, record->names);
+	module = module_find_name(modules, record->inode, name);
+	if (module)
+		return module;
+	path_of_names(record->names, path);
+	fd = open_by_path(path, record->inode);
+	if (fd < 0)
+		return NULL;
+	if (module_intern(modules, fd, path, &module, NULL)) {
+		close(fd);
+		return NULL;
+	}
+	return module;
+}
+
+/* Probe a module that was mapped unannounced; what it was called for until now is a gap. */
+static int attach_late(struct bpf_process *process, struct module *module, uint64_t since_ns)
+{
+	size_t sites = process->site_count;
+	int err = probes_attach(process, module);
+
+	if (process->site_count > sites)
+		process->gap_ns += clock_now_ns() - since_ns;
+	return err;
+}
+
+int bpf_process_mapping(struct bpf_process *process, const struct record_mapping *record)
+{
+	struct told_mapping told = {
+		.start = record->start,
+		.end = record->end,
+		.offset = record->offset,
+		.module = MODULE_NONE,
+	};
+	struct module *module = NULL;
+	int err = 0;
+
+	if (!record->end)
+		return mappings_read_late(process, record->head.time_ns);
+	if (record->inode) {
+		module = module_of_record(process, record);
+		if (!module)
+			return mappings_read_late(process, record->head.time_ns);
+		told.module = module->id;
+		if (process->tables)
+			err = unwind_tables_add(process->tables, module,
+						unwind_file_key(record->dev_major,
+								record->dev_minor, record->inode));
+		if (err)
+			return err;
+		err = attach_late(process, module, record->head.time_ns);
+		if (err)
+			return err;
+	}
+	return tell_mapping(process, &told, module, record->head.time_ns);
+}

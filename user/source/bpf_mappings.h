@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The executable mappings of one process, told by the kernel's records or read from /proc: each new
+ * one is delivered as an event, its module opened, probed and given an unwind table.
+ */
+#ifndef MTRACE_SOURCE_BPF_MAPPINGS_H
+#define MTRACE_SOURCE_BPF_MAPPINGS_H
+
+#include "source/bpf_process.h"
+
+/* Everything that the process maps now. 0 or -errno; -ESRCH if it is gone. */
+int mappings_read(struct bpf_process *process, uint64_t time_ns);
+
+/* The same, for what came to be mapped at a time: calls since then are a gap. A process that is
+ * gone is no error. */
+int mappings_read_late(struct bpf_process *process, uint64_t since_ns);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "source/bpf_probes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "symbol/probe_plan.h"
+
+#define BREAKPOINT_NONE 0 /* never an original byte that we probe: it would be `add` */
+
+/* --only names apis; their whole family is probed, since a block's allocation and its free, or
+ * operator new and the malloc below it, may be different apis. The model picks. */
+static bool site_wanted(const struct source_config *config, const struct probe_site *site)
+{
+	for (int api = 1; api < API_COUNT; api++)
+		if (config->apis & (1u << api) &&
+		    api_row((enum api)api)->family == api_row(site->api)->family)
+			return true;
+	return false;
+}
+
+static bool module_omitted(const struct source_config *config, const struct module *module)
+{
+	const char *base = strrchr(module->path, '/');
+
+	base = base ? base + 1 : module->path;
+	for (const char *const *omit = config->omit; omit && *omit; omit++)
+		if (!strcmp(*omit, module->path) || !strcmp(*omit, base))
+			return true;
+	return false;
+}
+
+static uint64_t site_cookie(const struct probe_plan *plan, const struct probe_site *site)
+{
+	uint64_t cookie = api_cookie(site->api);
+
+	/* Who calls free tells the program's frees from a thread's cleaning up, if nothing else
+	 * does. */
+	if (!site->needs_return && !plan->hooks[HOOK_THREAD_ENDS])
+		cookie |= (uint64_t)COOKIE_FLAG_CALLER << 24;
+	return cookie;
+}
+
+static enum probe_kind site_kind(const struct probe_plan *plan, const struct probe_site *site)
+{
+	if (site->needs_return)
+		return PROBE_CALL;
+	return site_cookie(plan, site) == COOKIE_PLAIN_FREE ? PROBE_FREE_PLAIN : PROBE_FREE;
+}
+
+/* All sites of one kind in one request. */
+static int attach_kind(struct bpf_process *process, const struct module *module,
+		       const struct probe_plan *plan, enum probe_kind kind)
+{
+	uint64_t *offsets = calloc(plan->site_count, sizeof(*offsets));
+	uint64_t *cookies = calloc(plan->site_count, sizeof(*cookies));
+	struct probe_request request = {
+		.kind = kind,
+		.pid = process->pid,
+		.path = module->open_path,
+		.offsets = offsets,
+		.cookies = cookies,
+	};
+	int err = -ENOMEM;
+
+	if (!offsets || !cookies)
+		goto out;
+	for (size_t i = 0; i < plan->site_count; i++) {
+		const struct probe_site *site = &plan->sites[i];
+
+		if (site_kind(plan, site) != kind || !site_wanted(process->config, site))
+			continue;
+		offsets[request.count] = site->offset;
+		cookies[request.count++] = site_cookie(plan, site);
+		log_info("%s: %s+%u: %s (%s)", module->path, site->symbol,
+			 (unsigned int)(site->offset - site->entry), site->instruction,
+			 site->reason);
+	}
+	err = program_attach(process->program, &request, &process->links);
+	if (!err)
+		process->site_count += request.count;
+out:
+	free(offsets);
+	free(cookies);
+	return err;
+}
+
+static int attach_hooks(struct bpf_process *process, const struct module *module,
+			const struct probe_plan *plan)
+{
+	static const enum probe_kind kinds[HOOK_COUNT] = {
+		[HOOK_LINK_MAP] = PROBE_LINK_MAP,
+		[HOOK_THREAD_ENDS] = PROBE_THREAD_ENDS,
+	};
+	int err = 0;
+
+	for (int hook = 0; !err && hook < HOOK_COUNT; hook++) {
+		struct probe_request request = {
+			.kind = kinds[hook],
+			.pid = process->pid,
+			.path = module->open_path,
+			.offsets = &plan->hooks[hook],
+			.count = 1,
+		};
+
+		if (plan->hooks[hook])
+			err = program_attach(process->program, &request, &process->links);
+	}
+	return err;
+}
+
+static int attach_sites(struct bpf_process *process, const struct module *module,
+			const struct probe_plan *plan)
+{
+	int err = 0;
+
+	for (int kind = PROBE_CALL; !err && plan->site_count && kind <= PROBE_FREE_PLAIN; kind++)
+		err = attach_kind(process, module, plan, (enum probe_kind)kind);
+	return err ? err : attach_hooks(process, module, plan);
+}
+
+static void count_refusals(struct bpf_process *process, const struct module *module,
+			   const struct probe_plan *plan)
+{
+	for (size_t i = 0; i < plan->refusal_count; i++)
+		log_info("%s: %s is not probed: %s", module->path, plan->refusals[i].symbol,
+			 plan->refusals[i].reason);
+	process->unprobed_sites += plan->refusal_count;
+}
+
+/* Probe a module, once per process. What cannot be probed is a told loss, not the end. */
+int probes_attach(struct bpf_process *process, struct module *module)
+{
+	const struct probe_plan *plan;
+	struct error err = {0};
+	int code;
+
+	if (map64_get(&process->attached, module->id) != MAP64_NONE)
+		return 0;
+	code = map64_set(&process->attached, module->id, 1);
+	if (code)
+		return code;
+	if (module_omitted(process->config, module))
+		return 0;
+	if (probe_plan_make(module, &plan, &err)) {
+		log_info("%s: %s", module->path, err.text);
+		return 0;
+	}
+	count_refusals(process, module, plan);
+	code = attach_sites(process, module, plan);
+	if (code == -ENOMEM)
+		return code;
+	if (code) {
+		log_warn("%s: cannot place probes: %s", module->path, strerror(-code));
+		process->unprobed_sites += plan->site_count;
+	}
+	return 0;
+}
+
+/*
+ * Verification: a probe that the kernel accepted may still not be there (text that was remapped to
+ * anonymous memory, for one), and would miss every call in silence.
+ */
+
+static void verify_site(struct bpf_process *process, const struct module *module,
+			const struct probe_site *site, uint64_t address)
+{
+	uint8_t byte = BREAKPOINT_NONE;
+
+	if (proc_memory_read(process->pid, address, &byte, 1) != 1 || byte != site->original)
+		return;
+	process->unprobed_sites++;
+	log_info("%s: no breakpoint on %s in process %d", module->path, site->symbol, process->pid);
+}
+
+void probes_verify(struct bpf_process *process, const struct module *module,
+		   const struct told_mapping *mapping)
+{
+	const struct probe_plan *plan = module->plan;
+
+	if (!plan || module_omitted(process->config, module))
+		return;
+	for (size_t i = 0; i < plan->site_count; i++) {
+		const struct probe_site *site = &plan->sites[i];
+
+		if (site->offset < mapping->offset ||
+		    site->offset - mapping->offset >= mapping->end - mapping->start ||
+		    !site_wanted(process->config, site))
+			continue;
+		verify_site(process, module, site, mapping->start + site->offset - mapping->offset);
+	}
+}
+
+static bool site_is_mapped(const struct bpf_process *process, uint32_t module, uint64_t offset)
+{
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		const struct told_mapping *mapping = &process->mappings[i];
+
+		if (mapping->module == module && offset >= mapping->offset &&
+		    offset - mapping->offset < mapping->end - mapping->start)
+			return true;
+	}
+	return false;
+}
+
+/* Code that a program has moved to anonymous memory cannot have a breakpoint: nothing is there to
+ * be verified, and what it would have told is lost. */
+void probes_count_unmapped(struct bpf_process *process)
+{
+	struct module *module;
+
+	for (uint32_t id = 0; (module = module_get(process->config->modules, id)); id++) {
+		const struct probe_plan *plan = module->plan;
+
+		if (map64_get(&process->attached, id) == MAP64_NONE || !plan ||
+		    module_omitted(process->config, module))
+			continue;
+		for (size_t i = 0; i < plan->site_count; i++) {
+			const struct probe_site *site = &plan->sites[i];
+
+			if (!site_wanted(process->config, site) ||
+			    site_is_mapped(process, id, site->offset))
+				continue;
+			process->unprobed_sites++;
+			log_info("%s: %s is not mapped from the file in process %d", module->path,
+				 site->symbol, process->pid);
+		}
+	}
+}

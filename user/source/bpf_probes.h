@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The probes of one process: placed by the plan of each module, then verified in the process's
+ * memory. What could not be probed is counted in process->unprobed_sites.
+ */
+#ifndef MTRACE_SOURCE_BPF_PROBES_H
+#define MTRACE_SOURCE_BPF_PROBES_H
+
+#include "source/bpf_process.h"
+
+/* Probe a module, once per process. What cannot be probed is a told loss. 0 or -ENOMEM. */
+int probes_attach(struct bpf_process *process, struct module *module);
+
+/* Look for the breakpoints that lie in a mapping. */
+void probes_verify(struct bpf_process *process, const struct module *module,
+		   const struct told_mapping *mapping);
+
+/* Count sites that no mapping of their file covers, once all mappings are known. */
+void probes_count_unmapped(struct bpf_process *process);
+
+#endif
