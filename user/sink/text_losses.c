@@ -66,13 +66,14 @@ static bool loss_write_truncated(struct page *page, const struct snapshot_proces
 	if (!cut)
 		return false;
 	if (cut <= process->stack_count)
-		snprintf(sentence, sizeof(sentence),
-			 "%s of %s (%s) %s cut short: deeper than --depth, or no way up",
-			 count_format(cut, number), amount_of(process->stack_count, "stack", all),
-			 amount_share(cut, process->stack_count, share), cut == 1 ? "is" : "are");
+		snprintf(
+			sentence, sizeof(sentence),
+			"%s of %s (%s) %s cut short: deeper than --depth, or no unwind information",
+			count_format(cut, number), amount_of(process->stack_count, "stack", all),
+			amount_share(cut, process->stack_count, share), cut == 1 ? "is" : "are");
 	else
 		snprintf(sentence, sizeof(sentence),
-			 "%s %s cut short: deeper than --depth, or no way up",
+			 "%s %s cut short: deeper than --depth, or no unwind information",
 			 amount_of(cut, "stack", all), cut == 1 ? "is" : "are");
 	loss_write(page, sentence);
 	return true;
