@@ -2,7 +2,6 @@
 #include "source/bpf_mappings.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/vec.h"
+#include "os/file.h"
 #include "source/bpf_probes.h"
 #include "symbol/probe_plan.h"
 
@@ -213,12 +213,12 @@ static void path_of_names(const char names[PATH_NAMES_SIZE], char path[PATH_NAME
 static int open_by_path(const char *path, uint64_t inode)
 {
 	struct stat status;
-	int fd = path[0] ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) : -1;
+	int fd = path[0] ? file_open_regular(path, &status) : -ENOENT;
 
-	if (fd < 0 || (!fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_ino == inode))
+	if (fd < 0 || status.st_ino == inode)
 		return fd;
 	close(fd);
-	return -1;
+	return -ENOENT;
 }
 
 /* A module known, or found by its path without asking the process, which may be gone. */

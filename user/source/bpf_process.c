@@ -2,7 +2,6 @@
 #include "source/bpf_process.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "os/file.h"
 #include "os/needed.h"
 #include "source/bpf_mappings.h"
 #include "source/bpf_probes.h"
@@ -72,7 +72,7 @@ int bpf_process_attach(struct bpf_process *process, struct error *err)
 static int attach_needed(struct bpf_process *process, const char *path)
 {
 	struct module *module;
-	int fd = open(path, O_RDONLY | O_CLOEXEC), err = 0;
+	int fd = file_open_regular(path, NULL), err = 0;
 
 	if (fd < 0)
 		return 0;

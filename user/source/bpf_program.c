@@ -32,11 +32,6 @@ static const struct means means_table[] = {
 
 #define MEANS_COUNT (sizeof(means_table) / sizeof(means_table[0]))
 
-const struct means *means_at(size_t i)
-{
-	return i < MEANS_COUNT ? &means_table[i] : NULL;
-}
-
 /* libbpf's own words, and through it the verifier's, are for -vv. */
 static int libbpf_log(enum libbpf_print_level level, const char *format, va_list args)
 {

@@ -25,9 +25,6 @@ struct means {
 	const char *words;
 };
 
-/* The i-th means, best first; NULL behind the last. */
-const struct means *means_at(size_t i);
-
 struct program_config {
 	const char *pairing;   /* name of the only means to try, or NULL */
 	uint32_t depth;        /* frames per stack, 0 for none */
