@@ -126,55 +126,69 @@ static void check_files(struct capability *ret)
 		   "ulimit -n 65536, to trace programs with many libraries");
 }
 
-static void check_programs(struct capability *ret)
-{
-	struct program_config config = {.depth = 1, .buffer_bytes = PROBE_BUFFER_BYTES};
-	struct program program;
-	struct error err = {0};
-	char text[160];
+/* What came of loading the programs and running them on a child of our own. */
+struct trial {
+	bool works;
+	bool unwinds; /* the kernel takes the unwinder too */
+	bool seccomp_safe;
+	const char *words; /* of the means that was chosen */
+};
 
-	if (program_load(&program, &config, &err)) {
-		detail_set(ret, false, "a traced call of our own was not seen",
-			   "see the lines above; mtrace-bpf -vv says what the kernel answers");
-		return;
-	}
-	snprintf(text, sizeof(text), "tried on a child of our own: %s", program.means->words);
-	detail_set(ret, true, text, "");
+static bool try_load(struct trial *trial, const struct program_config *config)
+{
+	struct program program;
+
+	if (program_load(&program, config, NULL))
+		return false;
+	trial->works = true;
+	trial->unwinds = config->unwind_rows != 0;
+	trial->seccomp_safe = program.seccomp_safe;
+	trial->words = program.means->words;
 	program_unload(&program);
+	return true;
 }
 
-static void check_stacks(struct capability *ret)
+static struct trial try_programs(void)
 {
-	struct program_config config = {
+	const struct program_config unwinding = {
 		.depth = STACK_MAX_FRAMES,
 		.unwind_rows = UNWIND_ROWS_PROBE,
 		.buffer_bytes = PROBE_BUFFER_BYTES,
 	};
-	struct program program;
+	const struct program_config plain = {.depth = 1, .buffer_bytes = PROBE_BUFFER_BYTES};
+	struct trial trial = {0};
 
-	if (program_load(&program, &config, NULL)) {
-		detail_set(ret, false, "the kernel refuses the unwinder",
-			   "a newer kernel; until then stacks are by frame pointers");
-		return;
-	}
-	detail_set(ret, true, "by unwind tables", "");
-	program_unload(&program);
+	if (!try_load(&trial, &unwinding))
+		try_load(&trial, &plain);
+	return trial;
 }
 
-static void check_seccomp(struct capability *ret)
+static void judge_programs(const struct trial *trial, struct capability *ret)
 {
-	struct program_config config = {.depth = 1, .buffer_bytes = PROBE_BUFFER_BYTES};
-	struct program program;
-	bool safe;
+	char text[160] = "a traced call of our own was not seen";
 
-	if (program_load(&program, &config, NULL)) {
+	if (trial->works)
+		snprintf(text, sizeof(text), "tried on a child of our own: %s", trial->words);
+	detail_set(ret, trial->works, text,
+		   "see the lines above; mtrace-bpf -vv says what the kernel answers");
+}
+
+static void judge_stacks(const struct trial *trial, struct capability *ret)
+{
+	detail_set(ret, trial->unwinds,
+		   trial->unwinds ? "by unwind tables" : "the kernel refuses the unwinder",
+		   "a newer kernel; until then stacks are by frame pointers");
+}
+
+static void judge_seccomp(const struct trial *trial, struct capability *ret)
+{
+	if (!trial->works)
 		detail_set(ret, false, "not known", "the programs have to work first");
-		return;
-	}
-	safe = program.seccomp_safe;
-	program_unload(&program);
-	detail_set(ret, safe, safe ? "return probes leave them alive" : "a return probe kills them",
-		   "Linux 6.14 or newer; until then such processes are refused");
+	else
+		detail_set(ret, trial->seccomp_safe,
+			   trial->seccomp_safe ? "return probes leave them alive"
+					       : "a return probe kills them",
+			   "Linux 6.14 or newer; until then such processes are refused");
 }
 
 static const struct {
@@ -182,28 +196,39 @@ static const struct {
 	bool needed;
 	capability_check *check;
 } checks[] = {
-	{"kernel", true, check_kernel},
-	{"BTF", true, check_btf},
-	{"uprobes", true, check_uprobes},
-	{"CAP_BPF", true, check_cap_bpf},
-	{"CAP_PERFMON", true, check_cap_perfmon},
-	{"CAP_SYS_PTRACE", true, check_cap_ptrace},
-	{"lockdown", true, check_lockdown},
-	{"open files", false, check_files},
-	{"BPF programs", true, check_programs},
-	{"exact stacks", false, check_stacks},
-	{"seccomp targets", false, check_seccomp},
+	{"kernel", true, check_kernel},           {"BTF", true, check_btf},
+	{"uprobes", true, check_uprobes},         {"CAP_BPF", true, check_cap_bpf},
+	{"CAP_PERFMON", true, check_cap_perfmon}, {"CAP_SYS_PTRACE", true, check_cap_ptrace},
+	{"lockdown", true, check_lockdown},       {"open files", false, check_files},
 };
 
-_Static_assert(sizeof(checks) / sizeof(checks[0]) <= CAPABILITY_MAX, "room for every check");
+static const struct {
+	const char *name;
+	bool needed;
+	void (*judge)(const struct trial *trial, struct capability *ret);
+} judgements[] = {
+	{"BPF programs", true, judge_programs},
+	{"exact stacks", false, judge_stacks},
+	{"seccomp targets", false, judge_seccomp},
+};
+
+#define CHECK_COUNT     (sizeof(checks) / sizeof(checks[0]))
+#define JUDGEMENT_COUNT (sizeof(judgements) / sizeof(judgements[0]))
+
+_Static_assert(CHECK_COUNT + JUDGEMENT_COUNT <= CAPABILITY_MAX, "room for every check");
 
 size_t source_bpf_capabilities(struct capability ret[CAPABILITY_MAX])
 {
-	size_t count = sizeof(checks) / sizeof(checks[0]);
+	struct trial trial = try_programs();
 
-	for (size_t i = 0; i < count; i++) {
-		ret[i] = (struct capability){.name = checks[i].name, .needed = checks[i].needed};
-		checks[i].check(&ret[i]);
+	for (size_t i = 0; i < CHECK_COUNT; i++, ret++) {
+		*ret = (struct capability){.name = checks[i].name, .needed = checks[i].needed};
+		checks[i].check(ret);
 	}
-	return count;
+	for (size_t i = 0; i < JUDGEMENT_COUNT; i++, ret++) {
+		*ret = (struct capability){.name = judgements[i].name,
+					   .needed = judgements[i].needed};
+		judgements[i].judge(&trial, ret);
+	}
+	return CHECK_COUNT + JUDGEMENT_COUNT;
 }
