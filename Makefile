@@ -164,9 +164,9 @@ quickstart:
 # The price of a traced call beside its peers, in one run. BENCH="--rounds 3 --json FILE".
 BENCH ?=
 
-$(BUILD)/tests/bench/depth: ALL_CFLAGS += -fno-omit-frame-pointer -fno-optimize-sibling-calls
+$(BUILD)/tests/bench/pairs: ALL_CFLAGS += -fno-omit-frame-pointer -fno-optimize-sibling-calls
 
-bench: $(PROGRAM) $(addprefix $(BUILD)/tests/bench/,floor pairs depth)
+bench: $(PROGRAM) $(addprefix $(BUILD)/tests/bench/,floor pairs)
 	$(Q)BUILD=$(BUILD) tests/bench/bench.py $(BENCH)
 
 $(BUILD)/bpf/floor.bpf.o: tests/bench/floor.bpf.c vmlinux/$(ARCH)/vmlinux.h

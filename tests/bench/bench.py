@@ -21,7 +21,7 @@ BUILD = os.environ.get("BUILD", "build")
 PROGRAM = f"{BUILD}/mtrace-bpf"
 FLOOR = f"{BUILD}/tests/bench/floor"
 PAIRS = f"{BUILD}/tests/bench/pairs"
-DEEP = f"{BUILD}/tests/bench/depth"
+CALLS = 64  # more than are recorded
 DEPTHS = (8, 16, 32)
 SAMPLES = 3
 
@@ -74,8 +74,8 @@ def make_library():
 class Workload:
     """The program under test: asked by line, answers in nanoseconds per pair."""
 
-    def __init__(self, program):
-        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    def __init__(self, calls=0):
+        self.process = subprocess.Popen([PAIRS, str(calls)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, bufsize=1,
                                         env={"LD_LIBRARY_PATH": os.path.dirname(LIBRARY)})
         self.measure(1000)
@@ -156,10 +156,10 @@ def stack_rows():
     return table
 
 
-def run_round(table, program):
+def run_round(table, calls=0):
     result = {}
     for name, attach, pairs in table:
-        workload = Workload(program)
+        workload = Workload(calls)
         with attach(workload.pid):
             workload.measure(pairs // 10)
             result[name] = min(workload.measure(pairs) for _ in range(SAMPLES))
@@ -221,9 +221,9 @@ def main():
     arguments = parser.parse_args()
     make_library()
     table = rows()
-    rounds = [run_round(table, PAIRS) for _ in range(arguments.rounds)]
+    rounds = [run_round(table) for _ in range(arguments.rounds)]
     report(rounds)
-    stacks = [run_round(stack_rows(), DEEP) for _ in range(arguments.rounds)]
+    stacks = [run_round(stack_rows(), CALLS) for _ in range(arguments.rounds)]
     report_stacks(stacks)
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as out:

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The workload of the benchmark: malloc+free pairs. For each line "N" on standard input it makes N
- * pairs of 64 to 127 bytes and answers with nanoseconds per pair.
+ * pairs of 64 to 127 bytes and answers with nanoseconds per pair. With an argument the pairs lie
+ * below that many calls, for the cost of stacks: it is built with frame pointers, so that both ways
+ * to unwind see the same.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,15 +26,26 @@ static void make_pairs(unsigned long count)
 	}
 }
 
-int main(void)
+__attribute__((noinline, noclone)) static int descend(int calls, unsigned long count)
 {
+	volatile int room[8] = {calls};
+
+	if (calls > 0)
+		return descend(calls - 1, count) + room[0];
+	make_pairs(count);
+	return room[0];
+}
+
+int main(int argc, char **argv)
+{
+	int calls = argc > 1 ? atoi(argv[1]) : 0;
 	unsigned long count;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	while (scanf("%lu", &count) == 1) {
 		double start = seconds();
 
-		make_pairs(count);
+		descend(calls, count);
 		printf("%.2f\n", (seconds() - start) * 1e9 / (double)count);
 	}
 	return 0;
