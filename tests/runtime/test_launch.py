@@ -255,6 +255,30 @@ def test_interrupt_ends_with_a_report(uprobes, tmp_path):
     assert result.process.heap()["allocations"] >= 50
 
 
+def test_interrupt_that_comes_behind_the_end(uprobes, tmp_path):
+    """The program's death is read before the ^C that came with it: there is a report all the same."""
+    path = tmp_path / "report.json"
+    run = subprocess.Popen([harness.MTRACE, "--format", "json", "-o", str(path), "--",
+                            target("steady")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True, start_new_session=True)
+    deadline = harness.Deadline(run)
+    assert run.stdout.readline() == "READY\n"
+    with open(f"/proc/{run.pid}/task/{run.pid}/children", encoding="ascii") as file:
+        program = int(file.read())
+    run.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, run.pid, os.WSTOPPED | os.WNOWAIT)
+    os.kill(program, signal.SIGKILL)
+    while open(f"/proc/{program}/stat", encoding="ascii").read().rsplit(")", 1)[1][1] != "Z":
+        pass
+    run.send_signal(signal.SIGINT)
+    run.send_signal(signal.SIGCONT)
+    _, stderr = run.communicate(timeout=harness.TIMEOUT)
+    deadline.cancel()
+    result = harness.Result(subprocess.CompletedProcess([], run.returncode, "", stderr), str(path))
+    assert result.status == -signal.SIGKILL
+    assert result.process.heap()["allocations"] >= 50
+
+
 # What is recorded.
 
 def test_only_malloc(launch):

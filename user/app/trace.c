@@ -115,11 +115,24 @@ int trace_run(struct trace *trace, struct error *err)
 	return code ? error_set_errno(err, code, "the trace failed") : 0;
 }
 
+/*
+ * ^C ends a launched program too, and its death may be read first: the request that is still unread
+ * is granted by ending, and must not end us without a report.
+ */
+static void grant_requests(struct trace *trace)
+{
+	struct interrupt interrupt;
+
+	while (trace->end == END_EXIT && !interrupts_read(&trace->interrupts, &interrupt))
+		;
+}
+
 int trace_finish(struct trace *trace)
 {
 	struct error err;
 	int code;
 
+	grant_requests(trace);
 	interrupts_release(&trace->interrupts);
 	session_detach(&trace->session);
 	if (trace->session.failure)

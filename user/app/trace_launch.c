@@ -42,6 +42,8 @@ static void launched_asked(struct trace *trace, const struct interrupt *interrup
 
 static void launched_interrupted(struct trace *trace, const struct interrupt *interrupt)
 {
+	if (trace->reaped)
+		return; /* its pid may be another's by now */
 	if (trace->asked)
 		trace_stop(trace, END_SIGNAL);
 	else
