@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "os/proc.h"
+#include "os/resident.h"
 #include "tests/unit/scratch.h"
 
 #define NS_PER_SECOND 1000000000ULL
@@ -477,6 +478,17 @@ static void test_memory_read(void **state)
 	free(buffer);
 }
 
+static void test_resident(void **state)
+{
+	uint64_t bytes, available;
+
+	(void)state;
+	assert_int_equal(resident_bytes(getpid(), &bytes), 0);
+	assert_int_equal(resident_available(&available), 0);
+	assert_true(bytes >= 100 * 4096 && available > bytes);
+	assert_int_equal(resident_bytes(-1, &bytes), -ESRCH);
+}
+
 static void test_clock_goes_on(void **state)
 {
 	uint64_t before = clock_now_ns();
@@ -508,6 +520,7 @@ int main(void)
 		WITH_SCRATCH(test_open_mapped_deleted),
 		WITH_SCRATCH(test_open_mapped_is_not_fooled),
 		cmocka_unit_test(test_memory_read),
+		cmocka_unit_test(test_resident),
 		cmocka_unit_test(test_clock_goes_on),
 	};
 

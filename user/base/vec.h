@@ -39,6 +39,7 @@ int vec_reserve_bytes(void **items, size_t *capacity, size_t want, size_t item_s
 		(v)->count = (v)->capacity = 0; \
 	} while (0)
 
-#define vec_each(p, v) for ((p) = (v)->items; (p) < (v)->items + (v)->count; (p)++)
+/* An empty vector may have no items: to NULL, C allows not even 0 to be added. */
+#define vec_each(p, v) for ((p) = (v)->items; (v)->count && (p) < (v)->items + (v)->count; (p)++)
 
 #endif

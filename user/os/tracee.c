@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "os/tracee.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+
+#include "arch/registers.h"
+#include "os/procfs.h"
+
+#ifndef NT_X86_XSTATE
+#define NT_X86_XSTATE 0x202
+#endif
+
+#define REGISTERS_MAX (16 * 1024) /* of one set; with AMX 11 KiB */
+
+static void read_set(struct thread_registers *registers, uintptr_t type)
+{
+	char buffer[REGISTERS_MAX];
+	struct iovec set = {.iov_base = buffer, .iov_len = sizeof(buffer)};
+	char *grown;
+
+	if (ptrace(PTRACE_GETREGSET, registers->tid, (void *)type, &set))
+		return;
+	grown = realloc(registers->bytes, registers->size + set.iov_len + 7);
+	if (!grown)
+		return;
+	memcpy(grown + registers->size, buffer, set.iov_len);
+	registers->bytes = grown;
+	registers->size += set.iov_len;
+}
+
+/* The general registers come first, so that their size is known. */
+void tracee_read_registers(struct thread_registers *registers)
+{
+	const struct registers_layout *layout;
+
+	registers->size = 0;
+	read_set(registers, NT_PRSTATUS);
+	layout = registers_layout_find(registers->size);
+	if (layout) {
+		registers->word = layout->word;
+		registers->red_zone = layout->red_zone;
+		registers->stack = registers_word(registers->bytes, layout->stack, layout->word);
+		if (layout->thread != REGISTERS_NO_THREAD)
+			registers->thread =
+				registers_word(registers->bytes, layout->thread, layout->word);
+	}
+	registers->size &= ~(size_t)7; /* an i386 set ends in half a word: a segment register */
+#if defined(__x86_64__) || defined(__i386__)
+	read_set(registers, NT_X86_XSTATE);
+#else
+	read_set(registers, NT_PRFPREG);
+#endif
+}
+
+void tracee_free_registers(struct thread_registers *registers)
+{
+	free(registers->bytes);
+	registers->bytes = NULL;
+	registers->size = 0;
+}
+
+/* A file of /proc/PID/task/TID; NULL if it cannot be read. */
+static char *read_task(pid_t pid, pid_t tid, const char *file)
+{
+	char name[64];
+	char *text;
+	size_t size;
+
+	snprintf(name, sizeof(name), "task/%d/%s", (int)tid, file);
+	return procfs_read(pid, name, &text, &size) ? NULL : text;
+}
+
+pid_t tracee_tracer(pid_t pid, pid_t tid)
+{
+	static const char key[] = "\nTracerPid:";
+	char *text = read_task(pid, tid, "status");
+	const char *found = text ? strstr(text, key) : NULL;
+	pid_t tracer = found ? atoi(found + strlen(key)) : 0;
+
+	free(text);
+	return tracer;
+}
+
+/* "tid (comm) state …"; '\0' if it is gone. */
+static char state_of(pid_t pid, pid_t tid)
+{
+	char *text = read_task(pid, tid, "stat");
+	const char *comm_end = text ? strrchr(text, ')') : NULL;
+	char state = '\0';
+
+	if (comm_end && comm_end[1])
+		state = comm_end[2];
+	free(text);
+	return state;
+}
+
+bool tracee_is_dead(pid_t pid, pid_t tid)
+{
+	char state = state_of(pid, tid);
+
+	return !state || state == 'Z' || state == 'X';
+}
+
+bool tracee_stands(pid_t pid, pid_t tid)
+{
+	return state_of(pid, tid) == 't';
+}
+
+int tracee_refuse(pid_t pid, pid_t tid, int code, struct error *err)
+{
+	pid_t tracer = tracee_tracer(pid, tid);
+
+	if (tracer > 0)
+		return error_set(err, code,
+				 "cannot stop %d: process %d traces it (gdb, strace?), and only "
+				 "one can",
+				 (int)pid, (int)tracer);
+	return error_set_errno(err, code, "cannot stop thread %d of %d", (int)tid, (int)pid);
+}
+
+/* "nr argument…", "-1 …", or "running" */
+long tracee_call(pid_t pid, pid_t tid)
+{
+	char *text = read_task(pid, tid, "syscall"), *end = text;
+	long call = text ? strtol(text, &end, 10) : -1;
+
+	if (end == text)
+		call = -1;
+	free(text);
+	return call;
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "os/tracees.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "os/procfs.h"
+
+#define OPTIONS ((void *)(uintptr_t)(PTRACE_O_TRACEEXIT | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC))
+
+struct tracee *tracees_find(const struct tracees *tracees, pid_t tid)
+{
+	uint32_t i = map64_get(&tracees->index, (uint64_t)tid);
+
+	return i == MAP64_NONE ? NULL : &tracees->list.items[i];
+}
+
+int tracees_add(struct tracees *tracees, pid_t tid)
+{
+	struct tracee *known = tracees_find(tracees, tid);
+	struct tracee tracee = {.tid = tid, .state = TRACEE_RUNS};
+
+	if (known) {
+		*known = tracee;
+		return 0;
+	}
+	if (vec_push(&tracees->list, tracee))
+		return -ENOMEM;
+	return map64_set(&tracees->index, (uint64_t)tid, (uint32_t)tracees->list.count - 1);
+}
+
+/* The last one takes its place. */
+void tracees_remove(struct tracees *tracees, pid_t tid)
+{
+	uint32_t i = map64_get(&tracees->index, (uint64_t)tid);
+	uint32_t last = (uint32_t)tracees->list.count - 1;
+
+	if (i == MAP64_NONE)
+		return;
+	tracees->list.items[i] = tracees->list.items[last];
+	tracees->list.count = last;
+	if (i < last)
+		(void)map64_set(&tracees->index, (uint64_t)tracees->list.items[i].tid, i);
+	map64_delete(&tracees->index, (uint64_t)tid);
+}
+
+bool tracees_any(const struct tracees *tracees, enum tracee_state state)
+{
+	const struct tracee *tracee;
+
+	vec_each (tracee, &tracees->list)
+		if (tracee->state == state)
+			return true;
+	return false;
+}
+
+bool tracees_owns(const struct tracees *tracees, pid_t tid)
+{
+	char name[64], path[PROCFS_PATH_SIZE];
+
+	snprintf(name, sizeof(name), "task/%d", (int)tid);
+	procfs_path(path, tracees->pid, name);
+	return !access(path, F_OK);
+}
+
+static bool has_stopped(const struct tracee *tracee)
+{
+	return tracee->state != TRACEE_RUNS && tracee->state != TRACEE_GONE;
+}
+
+void tracee_resume(struct tracee *tracee)
+{
+	bool exits = tracee->state == TRACEE_EXITING || tracee->state == TRACEE_HELD;
+
+	if (tracee->listen)
+		ptrace(PTRACE_LISTEN, tracee->tid, NULL, NULL);
+	else
+		ptrace(PTRACE_CONT, tracee->tid, NULL, (void *)(intptr_t)tracee->signal);
+	tracee->state = exits ? TRACEE_GONE : TRACEE_RUNS;
+	tracee->signal = 0;
+	tracee->listen = false;
+}
+
+void tracees_resume(struct tracees *tracees)
+{
+	struct tracee *tracee;
+
+	vec_each (tracee, &tracees->list)
+		if (has_stopped(tracee))
+			tracee_resume(tracee);
+}
+
+void tracees_detach(struct tracees *tracees)
+{
+	const struct tracee *tracee;
+
+	vec_each (tracee, &tracees->list)
+		if (has_stopped(tracee))
+			ptrace(PTRACE_DETACH, tracee->tid, NULL, (void *)(intptr_t)tracee->signal);
+}
+
+void tracees_free(struct tracees *tracees)
+{
+	vec_free(&tracees->list);
+	map64_free(&tracees->index);
+}
+
+/* 0, also for one that is gone already. One that a known thread gave birth to is traced already. */
+static int seize(struct tracees *tracees, pid_t tid, struct error *err)
+{
+	int code;
+
+	if (!ptrace(PTRACE_SEIZE, tid, NULL, OPTIONS) ||
+	    tracee_tracer(tracees->pid, tid) == (pid_t)syscall(SYS_gettid))
+		return tracees_add(tracees, tid);
+	code = -errno;
+	if (code == -ESRCH || tracee_is_dead(tracees->pid, tid))
+		return 0;
+	return tracee_refuse(tracees->pid, tid, code, err);
+}
+
+static int seize_new(struct tracees *tracees, struct error *err)
+{
+	char path[PROCFS_PATH_SIZE];
+	struct dirent *entry;
+	DIR *directory;
+	int code = 0;
+
+	procfs_path(path, tracees->pid, "task");
+	directory = opendir(path);
+	if (!directory)
+		return error_set_errno(err, -ESRCH, "cannot watch %d", (int)tracees->pid);
+	while (!code && (entry = readdir(directory))) {
+		pid_t tid = atoi(entry->d_name);
+
+		if (tid > 0 && !tracees_find(tracees, tid))
+			code = seize(tracees, tid, err);
+	}
+	closedir(directory);
+	return code;
+}
+
+/* Threads of those that are traced are traced: what the list did not have was born before. */
+int tracees_seize(struct tracees *tracees, struct error *err)
+{
+	size_t before;
+	int code;
+
+	do {
+		before = tracees->list.count;
+		code = seize_new(tracees, err);
+	} while (!code && tracees->list.count > before);
+	if (!code && !tracees->list.count)
+		return error_set_errno(err, -ESRCH, "cannot watch %d", (int)tracees->pid);
+	return code;
+}
+
+void tracee_set_free(struct tracee_set *set)
+{
+	struct thread_registers *registers;
+
+	vec_each (registers, &set->registers)
+		tracee_free_registers(registers);
+	vec_free(&set->registers);
+}
+
+int tracees_read(const struct tracees *tracees, struct tracee_set *set)
+{
+	const struct tracee *tracee;
+
+	tracee_set_free(set);
+	vec_each (tracee, &tracees->list) {
+		struct thread_registers registers = {.tid = tracee->tid};
+
+		if (!has_stopped(tracee))
+			continue;
+		if (vec_reserve(&set->registers, set->registers.count + 1))
+			return -ENOMEM;
+		tracee_read_registers(&registers);
+		set->registers.items[set->registers.count++] = registers;
+	}
+	return 0;
+}

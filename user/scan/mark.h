@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the parts of scan.c share while a scan runs; nobody else includes it. */
+#ifndef MTRACE_SCAN_MARK_H
+#define MTRACE_SCAN_MARK_H
+
+#include "scan/edges.h"
+#include "scan/feed.h"
+#include "scan/filter.h"
+#include "scan/gap.h"
+#include "scan/scan.h"
+#include "scan/settled.h"
+
+#define STACK       1024       /* blocks that wait to be followed; more of them do so in a set */
+#define UNIT_SORTED 256        /* likewise, where the words have to be brought in order first */
+#define UNIT        (8 * 1024) /* bytes that are filtered and looked up at a time */
+
+/* The state of a block, while the scan runs. */
+#define LEVEL_MASK     0x03
+#define LEVEL_NONE     0
+#define LEVEL_INTERIOR 1
+#define LEVEL_START    2
+#define SEEN           0x04 /* the pass came by: the idioms are known */
+#define INCOMPLETE     0x08 /* not all of its edges are remembered */
+#define IDIOM_SHIFT    4
+#define LOST_VISITED   0x10 /* in the last phase, in place of the idioms */
+#define LOST_HEAD      0x20
+#define LOST_INDIRECT  0x40
+
+struct hole {
+	uint32_t slot;
+	uint64_t bytes;
+};
+
+struct deferred {
+	uint32_t slot;
+	uint32_t offset; /* UINT32_MAX: no less */
+};
+
+struct scan {
+	const struct blocks *blocks;
+	const struct scan_input *input;
+	struct scan_result *result;
+	uint8_t *states;
+	struct edges edges;
+	VEC(struct deferred) deferred;
+	size_t deferred_max;
+	uint32_t stack[STACK]; /* reached; their edges are to be followed next */
+	unsigned int depth;
+	struct bitset pending; /* reached; their edges are still to be followed */
+	struct bitset again;   /* likewise, but to be read for them */
+	struct feed *again_feed;
+	VEC(struct hole) holes;
+	struct scan_range *ranges; /* those without blocks, then those with */
+	size_t root_ranges;
+
+	struct filter filter;
+	struct settled settled;
+	unsigned int settled_level; /* levels that cannot change any more, now */
+	uint64_t words[UNIT];       /* a word may begin at every byte */
+	uint32_t positions[UNIT];   /* in the unit; then the slots of their blocks */
+	struct hit hits[UNIT];
+
+	bool in_blocks;         /* words may lie in blocks */
+	bool reading;           /* there is memory to read, or to read again */
+	bool incomplete;        /* there are blocks that are */
+	bool remembering;       /* what is known to be reachable later has its pointers as edges */
+	bool only_blocks;       /* those that do not are to be ignored */
+	struct block_cursor at; /* the block of the word */
+	struct gap_reader gap;
+	struct scan_range judged; /* the gap that was judged last */
+	bool gap_free;
+	uint32_t head; /* the lost block that is followed */
+	/* What to do about a pointer from a block (SLOT_NONE: a root) to another. */
+	void (*on_pointer)(struct scan *scan, uint32_t source, const struct edge *edge);
+};
+
+static inline unsigned int scan_level(const struct scan *scan, uint32_t slot)
+{
+	return scan->states[slot] & LEVEL_MASK;
+}
+
+/* Levels only rise. */
+static inline void scan_set_level(struct scan *scan, uint32_t slot, unsigned int level)
+{
+	if (scan->reading && level >= scan->settled_level &&
+	    scan_level(scan, slot) < scan->settled_level)
+		settled_mark(&scan->settled, scan->blocks, slot);
+	scan->states[slot] = (uint8_t)((scan->states[slot] & ~LEVEL_MASK) | level);
+}
+
+/* Its pointers are to be followed, if it has any. */
+static inline void scan_push(struct scan *scan, uint32_t slot)
+{
+	if (scan->states[slot] & INCOMPLETE)
+		bitset_add(&scan->again, slot);
+	else if (!edges_has(&scan->edges, slot))
+		return;
+	else if (scan->depth < STACK)
+		scan->stack[scan->depth++] = slot;
+	else
+		bitset_add(&scan->pending, slot);
+}
+/* As good as a pointer to the start? The block was seen. */
+bool scan_counts_as_start(const struct scan *scan, const struct edge *edge);
+/* Where the content of the cursor's block ends. */
+static inline uint64_t scan_content_end(const struct scan *scan, const struct block_cursor *at)
+{
+	return gap_content_end(scan->input->word, at->address, at->size, at->next);
+}
+
+/* Where the range with blocks that holds the address ends. */
+uint64_t scan_range_end(const struct scan *scan, uint64_t address);
+/* Scan all that the feed gives: 0 or -errno. */
+int scan_feed(struct scan *scan, struct feed *feed);
+
+/* The pass over all memory (pass.c): 0 or -errno. */
+int scan_pass(struct scan *scan);
+/* Reachability, along what the pass remembered; then the order among what is lost (spread.c). */
+int scan_spread(struct scan *scan);
+int scan_sort_lost(struct scan *scan);
+
+#endif

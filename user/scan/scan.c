@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The mark phase of a garbage collector, from outside. Three things make it differ from one:
+ * memory must be fetched through a system call, so it has to be read in large bites and in order,
+ * not pointer by pointer; the process may be standing still meanwhile, so it should be read once
+ * only; and our own memory is bounded at 16 bytes per block.
+ *
+ * One pass. Roots are read first, then all memory that holds blocks, in the order of addresses.
+ * Each word that passes the filter is looked up (blocks.c).
+ * - From a root, or from a block that is known to be reachable, the block it points to is reachable
+ *   at once.
+ * - From a block of which that is not known (yet), the pointer is remembered as an edge (edges.c).
+ *   Most are never stored: what they point to is reachable already, or stored in a run.
+ * When all has been read, reachability spreads along the edges, in our own memory; the target is
+ * not needed any more. This is what keeps a linked list of a million nodes in random order from
+ * costing a million reads.
+ *
+ * In a heap full of pointers most lead to where everything is reachable already; these are sorted
+ * out by region (settled.h) before they are looked up, and those that lead to before the first or
+ * behind the last block that is not reachable yet do not even pass the filter.
+ *
+ * No room. Edges take what is left of 16 bytes per block: on average one for each block. A block
+ * whose edges did not fit is flagged, and read again if it turns out to be reachable: all such
+ * blocks that are known at that time together, with one call. Once there is no room, words of
+ * blocks that are not reachable are not looked up at all. In the worst case, a random graph of
+ * blocks that are all unreachable until the last one was read, most memory is read twice.
+ *
+ * Levels. A block is reached by start pointers only (START), or some interior pointer was on the
+ * way (INTERIOR). START spreads first and to the end; then INTERIOR, over what is left, and from
+ * then on whatever has a level is settled. So every block's edges are followed at most once.
+ * Whether an interior pointer follows an idiom depends on the block it points to; of each block
+ * that the pass comes by, four bits say what it looks like, and pointers to blocks that it has not
+ * come by are put off (`deferred`). If there is no room, the block is looked at out of turn.
+ *
+ * The process waits for none of this if there is memory for a copy of its own (copy.c).
+ *
+ * What is lost. As few blocks as possible shall be definite, so that all others hang below them:
+ * one of each cycle that nothing leads to, and each block outside of cycles that nothing leads to.
+ * Two rounds do it. First, by ascending address, each block that has not been visited becomes a
+ * head, and all that it leads to is visited. A later head may lead to an earlier one, but never the
+ * other way round. So the last head is led to by nothing but its own cycle, in which it has the
+ * lowest address. Then, by descending address, all that a head leads to is indirect, other heads
+ * included. memcheck (mc_leakcheck.c, "cliques") has the first round only: what leads into a lost
+ * cycle is definite there, but so is a block of the cycle. As there, interior pointers are as good
+ * as others.
+ *
+ * Nothing is called lost if a page of a root could not be read, or one of a block that is reached:
+ * such a page might hold the pointer that is missing. A page of a lost block does no harm.
+ *
+ * Speed is bounded by the memory behind the tables: a look-up misses the cache twice, and only so
+ * many misses can be under way. Measured (tests/bench/scan_bench: a million blocks, one core, a
+ * processor with AVX-512, other work on the machine; bare reading in the same run is 100%):
+ *
+ *   text and numbers                       64 to 75%  a twentieth each for the filter, for walking
+ *                                                     over the blocks, and for a pointer to each
+ *   one word in sixteen a pointer          45 to 48%
+ *   every word a pointer                   40 to 45%
+ *   likewise, each hundredth block lost    24%        its neighbours are asked for to the end
+ *   each tenth word, a random graph        24%        two thirds are read twice
+ *   every word an interior pointer         21%        everything is read twice
+ *   64-byte blocks, a list at random       5 to 12%   three misses a block, one after the other
+ *
+ * Cost: linear in memory and in edges. Per block 8 bytes for address and size, 1.5 to 3 for the
+ * buckets, 1 for the state, less than 1 for sets of bits, and the rest for edges. A copy takes what
+ * the process has, on top of that.
+ */
+#include "scan/scan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "scan/copy.h"
+#include "scan/mark.h"
+
+#define BYTES_PER_BLOCK 16
+#define DEFERRED_SHARE  32   /* of the room for edges: one part in so many */
+#define EDGES_LEAST     1024 /* words, for the smallest heaps */
+
+/* What of the unreadable content of blocks matters: that of those that are reached. */
+static void count_holes(struct scan *scan)
+{
+	const struct hole *hole;
+
+	vec_each (hole, &scan->holes)
+		if (scan_level(scan, hole->slot))
+			scan->result->bytes_unreadable += hole->bytes;
+}
+
+static enum leak_class class_of_state(uint8_t state, bool all_read)
+{
+	if ((state & LEVEL_MASK) == LEVEL_START)
+		return LEAK_REACHABLE;
+	if ((state & LEVEL_MASK) == LEVEL_INTERIOR)
+		return LEAK_POSSIBLE;
+	if (!all_read)
+		return LEAK_UNKNOWN;
+	return state & LOST_INDIRECT ? LEAK_INDIRECT : LEAK_DEFINITE;
+}
+
+/* From states to classes, in place. */
+static void conclude(struct scan *scan)
+{
+	struct scan_result *result = scan->result;
+
+	for (uint32_t slot = 0; slot < scan->blocks->slots; slot++) {
+		enum leak_class class =
+			class_of_state(scan->states[slot], !result->bytes_unreadable);
+
+		scan->states[slot] = (uint8_t) class;
+		if (!blocks_is_block(scan->blocks, slot))
+			continue;
+		result->classes[class].blocks++;
+		result->classes[class].bytes += blocks_size(scan->blocks, slot);
+	}
+	result->class_of = scan->states;
+	scan->states = NULL;
+}
+
+/* Setting up. */
+
+static bool holds_block(const struct blocks *blocks, const struct scan_range *range)
+{
+	struct block_cursor at;
+
+	block_cursor_seek(&at, blocks, range->start);
+	return at.next < range->end ||
+	       (at.slot != SLOT_NONE && range->start - at.address < at.size);
+}
+
+static int part_ranges(struct scan *scan)
+{
+	const struct scan_input *input = scan->input;
+	size_t roots = 0;
+
+	scan->ranges = malloc((input->range_count + 1) * sizeof(*scan->ranges));
+	if (!scan->ranges)
+		return -ENOMEM;
+	for (size_t i = 0; i < input->range_count; i++)
+		if (!holds_block(scan->blocks, &input->ranges[i]))
+			scan->ranges[roots++] = input->ranges[i];
+	scan->root_ranges = roots;
+	for (size_t i = 0; i < input->range_count; i++)
+		if (holds_block(scan->blocks, &input->ranges[i]))
+			scan->ranges[roots++] = input->ranges[i];
+	return 0;
+}
+
+/* What is left for edges and deferred pointers. */
+static size_t bytes_left(const struct scan *scan)
+{
+	size_t taken = scan->blocks->bytes + scan->blocks->slots + 2 * scan->pending.bytes +
+		       scan->pending.bytes + scan->blocks->slots / 4 + scan->settled.bytes;
+	size_t budget = (size_t)scan->blocks->count * BYTES_PER_BLOCK;
+
+	return budget > taken ? budget - taken : 0;
+}
+
+static int set_up(struct scan *scan)
+{
+	uint32_t slots = scan->blocks->slots;
+	size_t left;
+
+	scan->states = calloc(slots + 1, 1);
+	if (!scan->states || bitset_init(&scan->pending, slots) ||
+	    bitset_init(&scan->again, slots) || settled_init(&scan->settled, scan->blocks) ||
+	    part_ranges(scan))
+		return -ENOMEM;
+	left = bytes_left(scan);
+	scan->deferred_max = left / DEFERRED_SHARE / sizeof(struct deferred);
+	filter_init(&scan->filter, scan->input->word, scan->blocks->low, scan->blocks->high,
+		    FILTER_FASTEST);
+	scan->gap.input = scan->input;
+	left -= scan->deferred_max * sizeof(struct deferred);
+	return edges_init(&scan->edges, slots, (uint32_t)(left / 4 + EDGES_LEAST));
+}
+
+static void tear_down(struct scan *scan)
+{
+	scan->result->memory += scan->blocks->bytes + scan->blocks->slots + scan->edges.bytes +
+				scan->pending.bytes + scan->again.bytes + scan->settled.bytes +
+				scan->deferred_max * sizeof(struct deferred) +
+				scan->holes.capacity * sizeof(struct hole) + sizeof(*scan);
+	feed_close(scan->again_feed);
+	free(scan->states);
+	free(scan->ranges);
+	edges_free(&scan->edges);
+	bitset_free(&scan->pending);
+	settled_free(&scan->settled);
+	bitset_free(&scan->again);
+	vec_free(&scan->deferred);
+	vec_free(&scan->holes);
+	free(scan);
+}
+
+static int scan_all(struct scan *scan)
+{
+	int err = set_up(scan);
+
+	if (!err)
+		err = scan_pass(scan);
+	if (!err)
+		err = scan_spread(scan);
+	if (err)
+		return err;
+	count_holes(scan);
+	if (!scan->result->bytes_unreadable)
+		err = scan_sort_lost(scan);
+	if (!err)
+		conclude(scan);
+	return err;
+}
+
+static bool is_sound(const struct scan_input *input)
+{
+	if (input->word != 4 && input->word != 8)
+		return false;
+	return input->step && input->step <= input->word && input->word % input->step == 0;
+}
+
+/* The target is not needed from here on, or not needed to stand still. */
+static void let_go(struct scan_input *input)
+{
+	void (*collected)(void *ctx) = input->collected;
+
+	input->collected = NULL;
+	if (collected)
+		collected(input->collected_ctx);
+}
+
+static int scan_sealed(const struct blocks *blocks, const struct scan_input *input,
+		       struct scan_result *ret_result)
+{
+	struct scan_result result = {0};
+	struct scan *scan = calloc(1, sizeof(*scan));
+	int err;
+
+	if (!scan)
+		return -ENOMEM;
+	scan->blocks = blocks;
+	scan->input = input;
+	scan->result = &result;
+	err = scan_all(scan);
+	tear_down(scan);
+	if (err)
+		scan_result_free(&result);
+	else
+		*ret_result = result;
+	return err;
+}
+
+int scan_run(struct blocks *blocks, const struct scan_input *input, struct scan_result *ret_result)
+{
+	struct scan_input own = *input;
+	struct scan_result result;
+	int status = is_sound(input) ? 0 : -EINVAL;
+
+	if (!status && own.copy)
+		status = copy_take(own.copy, &own);
+	if (status > 0)
+		let_go(&own);
+	else
+		own.copy = NULL;
+	if (status >= 0)
+		status = blocks_seal(blocks);
+	if (!status)
+		status = scan_sealed(blocks, &own, &result);
+	let_go(&own);
+	if (status)
+		return status;
+	result.copied = own.copy ? copy_bytes(own.copy) : 0;
+	*ret_result = result;
+	return 0;
+}
+
+enum leak_class scan_class_of(const struct scan_result *result, uint32_t slot)
+{
+	return (enum leak_class)result->class_of[slot];
+}
+
+void scan_result_free(struct scan_result *result)
+{
+	free(result->class_of);
+	result->class_of = NULL;
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Following the pointers that the pass remembered. The idea is in scan.c. */
+#include "scan/mark.h"
+
+#define AGAIN_BLOCKS 256 /* read again at a time */
+#define AGAIN_GAP    64  /* bytes: a range of its own costs more than these */
+
+/* While reachability spreads. */
+
+static void spread_start(struct scan *scan, uint32_t source, const struct edge *edge)
+{
+	(void)source;
+	if (scan_counts_as_start(scan, edge)) {
+		scan_set_level(scan, edge->target, LEVEL_START);
+		scan_push(scan, edge->target);
+	} else if (!scan_level(scan, edge->target)) {
+		scan_set_level(scan, edge->target, LEVEL_INTERIOR);
+	}
+}
+
+static void spread_interior(struct scan *scan, uint32_t source, const struct edge *edge)
+{
+	(void)source;
+	if (scan_level(scan, edge->target))
+		return;
+	scan_set_level(scan, edge->target, LEVEL_INTERIOR);
+	scan_push(scan, edge->target);
+}
+
+static void spread_visited(struct scan *scan, uint32_t source, const struct edge *edge)
+{
+	uint8_t *state = &scan->states[edge->target];
+
+	(void)source;
+	if (*state & (LEVEL_MASK | LOST_VISITED))
+		return;
+	*state |= LOST_VISITED;
+	scan_push(scan, edge->target);
+}
+
+static void spread_indirect(struct scan *scan, uint32_t source, const struct edge *edge)
+{
+	uint8_t *state = &scan->states[edge->target];
+
+	(void)source;
+	if (*state & (LEVEL_MASK | LOST_INDIRECT) || edge->target == scan->head)
+		return;
+	*state |= LOST_INDIRECT;
+	scan_push(scan, edge->target);
+}
+/* Following. */
+
+static void follow_edges(struct scan *scan, uint32_t slot)
+{
+	struct edges_walk walk;
+	struct edge edge;
+
+	edges_walk_begin(&walk, &scan->edges, slot);
+	while (edges_walk_next(&walk, &edge))
+		if (scan_level(scan, edge.target) < scan->settled_level)
+			scan->on_pointer(scan, slot, &edge);
+}
+
+static void follow_stack(struct scan *scan)
+{
+	while (scan->depth)
+		follow_edges(scan, scan->stack[--scan->depth]);
+}
+
+static void follow_pending(struct scan *scan)
+{
+	uint32_t slot = 0;
+
+	follow_stack(scan);
+	/* Upwards from where we are as long as there is something: neighbours are near. */
+	while ((slot = bitset_next(&scan->pending, slot)) != BITSET_NONE ||
+	       (slot = bitset_next(&scan->pending, 0)) != BITSET_NONE) {
+		bitset_remove(&scan->pending, slot);
+		follow_edges(scan, slot);
+		follow_stack(scan);
+	}
+}
+
+/* May the block be read together with the last range, which ends in the given block? */
+static bool adjoins(const struct scan *scan, const struct scan_range *last, uint32_t last_slot,
+		    const struct block_cursor *at)
+{
+	return at->slot == last_slot + 1 && at->address - last->end < AGAIN_GAP &&
+	       scan_range_end(scan, last->start) == scan_range_end(scan, at->address);
+}
+
+static size_t take_again(struct scan *scan, struct scan_range *ranges)
+{
+	uint32_t slot = 0, last_slot = SLOT_NONE;
+	size_t count = 0;
+
+	for (unsigned int i = 0; i < AGAIN_BLOCKS; i++, last_slot = slot) {
+		struct block_cursor at;
+		uint64_t end;
+
+		slot = bitset_next(&scan->again, slot);
+		if (slot == BITSET_NONE)
+			break;
+		bitset_remove(&scan->again, slot);
+		block_cursor_seek(&at, scan->blocks, blocks_address(scan->blocks, slot));
+		end = scan_content_end(scan, &at);
+		scan->result->bytes_read_again += end - at.address;
+		if (count && adjoins(scan, &ranges[count - 1], last_slot, &at))
+			ranges[count - 1].end = end;
+		else
+			ranges[count++] = (struct scan_range){.start = at.address, .end = end};
+	}
+	return count;
+}
+
+static int read_again(struct scan *scan, const struct scan_range *ranges, size_t count)
+{
+	const struct scan_input *input = scan->input;
+
+	if (!scan->again_feed) {
+		int err = feed_open(&scan->again_feed, input->memory, NULL, 0,
+				    input->word - input->step, false);
+
+		if (err)
+			return err;
+	}
+	feed_restart(scan->again_feed, ranges, count);
+	return scan_feed(scan, scan->again_feed);
+}
+
+/* Until there is nothing left to follow. */
+static int follow_all(struct scan *scan)
+{
+	struct scan_range ranges[AGAIN_BLOCKS];
+	size_t count;
+	int err = 0;
+
+	do {
+		follow_pending(scan);
+		count = take_again(scan, ranges);
+		if (count)
+			err = read_again(scan, ranges, count);
+	} while (!err && count);
+	return err;
+}
+
+/* Those with a level have to be followed if they were passed by before they were reached. */
+static void push_level(struct scan *scan, unsigned int level)
+{
+	for (uint32_t slot = 0; slot < scan->blocks->slots; slot++)
+		if (scan_level(scan, slot) == level)
+			scan_push(scan, slot);
+}
+
+static void settle_deferred(struct scan *scan)
+{
+	const struct deferred *item;
+
+	vec_each (item, &scan->deferred) {
+		struct edge edge = {.target = item->slot, .offset = item->offset};
+
+		if (scan_counts_as_start(scan, &edge))
+			scan_set_level(scan, item->slot, LEVEL_START);
+	}
+	vec_free(&scan->deferred);
+}
+
+/* START has spread to the end. From now on a pointer matters to those without a level only. */
+static void settle_interior(struct scan *scan)
+{
+	scan->settled_level = LEVEL_INTERIOR;
+	for (uint32_t slot = 0; scan->reading && slot < scan->blocks->slots; slot++)
+		if (scan_level(scan, slot) == LEVEL_INTERIOR)
+			settled_mark(&scan->settled, scan->blocks, slot);
+}
+
+int scan_spread(struct scan *scan)
+{
+	int err;
+
+	settle_deferred(scan);
+	scan->on_pointer = spread_start;
+	push_level(scan, LEVEL_START);
+	err = follow_all(scan);
+	if (err)
+		return err;
+	settle_interior(scan);
+	scan->on_pointer = spread_interior;
+	push_level(scan, LEVEL_INTERIOR);
+	return follow_all(scan);
+}
+static bool is_lost(const struct scan *scan, uint32_t slot)
+{
+	return !scan_level(scan, slot) && blocks_is_block(scan->blocks, slot);
+}
+
+/* Each lost block that none before it leads to is a head, for now. */
+static int find_heads(struct scan *scan)
+{
+	int err = 0;
+
+	scan->on_pointer = spread_visited;
+	for (uint32_t slot = 0; !err && slot < scan->blocks->slots; slot++) {
+		if (!is_lost(scan, slot) || scan->states[slot] & LOST_VISITED)
+			continue;
+		scan->states[slot] |= LOST_VISITED | LOST_HEAD;
+		scan_push(scan, slot);
+		err = follow_all(scan);
+	}
+	return err;
+}
+
+static int demote_heads(struct scan *scan)
+{
+	int err = 0;
+
+	scan->on_pointer = spread_indirect;
+	for (uint32_t slot = scan->blocks->slots; !err && slot-- > 0;) {
+		if ((scan->states[slot] & (LOST_HEAD | LOST_INDIRECT)) != LOST_HEAD)
+			continue;
+		scan->head = slot;
+		scan_push(scan, slot);
+		err = follow_all(scan);
+	}
+	return err;
+}
+
+int scan_sort_lost(struct scan *scan)
+{
+	int err;
+
+	for (uint32_t slot = 0; slot < scan->blocks->slots; slot++)
+		if (is_lost(scan, slot))
+			scan->states[slot] &= INCOMPLETE;
+	err = find_heads(scan);
+	return err ? err : demote_heads(scan);
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Private memory: the page map tells which pages are the process's own. Others hold no pointer of
+ * its: the file's are as the file is, and those that are not there were never touched. A page that
+ * is swapped out is not read unless wanted, for that would bring it back: it is unknown.
+ *
+ * Shared memory: that a page is not mapped does not mean that it was never written (fork does not
+ * copy the page tables of shared mappings). So it is read through the mapped file, which
+ * /proc/PID/map_files opens; SEEK_DATA leaves out what the file does not have. To read a file does
+ * not make the process larger. What cannot be opened is unknown.
+ */
+#include "scan/target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "os/pagemap.h"
+#include "os/proc.h"
+#include "scan/roots.h"
+
+#define EXTENTS   256
+#define PAGE_SIZE 4096u
+#define WINDOW    (64u << 20) /* of addresses that are asked for at a time, at most */
+
+struct target {
+	struct target_options options;
+	struct proc_maps maps;
+	struct roots roots;
+	struct memory memory;
+	struct pagemap *pagemap;
+	struct scan_memory access;
+	VEC(int) files; /* of each range: to read shared memory by, or -1 */
+	VEC(struct scan_bytes) registers;
+	unsigned int word;
+	/* What the page map said about [known_from, known_to) of private memory. */
+	struct pagemap_extent extents[EXTENTS];
+	size_t extent_count;
+	uint64_t known_from, known_to;
+};
+
+/* The index of the range that holds the address, which one does. */
+static size_t range_at(const struct target *target, uint64_t address)
+{
+	size_t low = 0, high = target->roots.ranges.count;
+
+	while (high - low > 1) {
+		size_t middle = (low + high) / 2;
+
+		if (target->roots.ranges.items[middle].start <= address)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static uint64_t page_floor(uint64_t address)
+{
+	return address & ~(uint64_t)(PAGE_SIZE - 1);
+}
+
+static int ask(struct target *target, enum pagemap_pages pages, uint64_t from, uint64_t to)
+{
+	int err;
+
+	from = page_floor(from);
+	to = page_floor(to + PAGE_SIZE - 1);
+	err = pagemap_read(target->pagemap, pages, from, to, target->extents, EXTENTS,
+			   &target->extent_count, &target->known_to);
+	target->known_from = from;
+	return err;
+}
+
+static bool give(uint64_t address, uint64_t end, const struct scan_extent *extent,
+		 struct scan_extent *ret_extent)
+{
+	*ret_extent = *extent;
+	if (ret_extent->start < address)
+		ret_extent->start = address;
+	if (ret_extent->end > end)
+		ret_extent->end = end;
+	return ret_extent->start < ret_extent->end;
+}
+
+/* The first of the known extents that reaches into [address, end). */
+static bool find_known(const struct target *target, uint64_t address, uint64_t end,
+		       struct scan_extent *ret_extent)
+{
+	for (size_t i = 0; i < target->extent_count; i++) {
+		const struct pagemap_extent *known = &target->extents[i];
+		struct scan_extent extent = {known->start, known->end,
+					     !known->swapped || target->options.read_swapped};
+
+		if (known->end > address && give(address, end, &extent, ret_extent))
+			return true;
+	}
+	return false;
+}
+
+static int next_private(struct target *target, uint64_t address, uint64_t end, uint64_t limit,
+			struct scan_extent *ret_extent)
+{
+	while (address < end) {
+		uint64_t to = limit - address > WINDOW ? address + WINDOW : limit;
+
+		if (address < target->known_from || address >= target->known_to) {
+			int err = ask(target, PAGEMAP_OWN, address, to > end ? to : end);
+
+			if (err)
+				return err;
+		}
+		if (find_known(target, address, end, ret_extent))
+			return 1;
+		address = target->known_to;
+	}
+	return 0;
+}
+
+static uint64_t file_offset(const struct target *target, size_t range, uint64_t address)
+{
+	const struct proc_mapping *mapping =
+		&target->maps.items[target->roots.mappings.items[range]];
+
+	return address - mapping->start + mapping->offset;
+}
+
+/* By what the file holds: tmpfs and most others know their holes. */
+static int next_shared(struct target *target, size_t range, uint64_t address, uint64_t end,
+		       struct scan_extent *ret_extent)
+{
+	int file = target->files.items[range];
+	uint64_t offset = file_offset(target, range, address);
+	struct scan_extent extent = {address, end, file >= 0};
+	off_t data, hole;
+
+	if (file < 0)
+		return give(address, end, &extent, ret_extent);
+	data = lseek(file, (off_t)offset, SEEK_DATA);
+	if (data < 0)
+		return errno == ENXIO ? 0 : give(address, end, &extent, ret_extent);
+	hole = lseek(file, data, SEEK_HOLE);
+	extent.start = address + ((uint64_t)data - offset);
+	extent.end = hole < 0 ? end : address + ((uint64_t)hole - offset);
+	return give(address, end, &extent, ret_extent);
+}
+
+static int next_extent(void *ctx, uint64_t address, uint64_t end, struct scan_extent *ret_extent)
+{
+	struct target *target = ctx;
+	size_t range = range_at(target, address);
+
+	if (target->roots.kinds.items[range] == RANGE_SHARED)
+		return next_shared(target, range, address, end, ret_extent);
+	return next_private(target, address, end, target->roots.ranges.items[range].end,
+			    ret_extent);
+}
+
+static bool is_shared(const struct target *target, uint64_t address)
+{
+	size_t range = range_at(target, address);
+
+	return target->roots.kinds.items[range] == RANGE_SHARED &&
+	       address < target->roots.ranges.items[range].end && target->files.items[range] >= 0;
+}
+
+/* Bytes behind the end of the file cannot hold anything. */
+static ssize_t read_shared(const struct target *target, const struct memory_piece *piece,
+			   unsigned char *out)
+{
+	size_t range = range_at(target, piece->address);
+	ssize_t got = pread(target->files.items[range], out, piece->size,
+			    (off_t)file_offset(target, range, piece->address));
+
+	if (got < 0)
+		return 0;
+	memset(out + got, 0, piece->size - (size_t)got);
+	return (ssize_t)piece->size;
+}
+
+/* How many pieces from the first on are of the same kind. */
+static size_t count_alike(const struct target *target, const struct memory_piece *pieces,
+			  size_t count, bool shared)
+{
+	size_t alike = 0;
+
+	while (alike < count && is_shared(target, pieces[alike].address) == shared)
+		alike++;
+	return alike;
+}
+
+static size_t bytes_of(const struct memory_piece *pieces, size_t count)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < count; i++)
+		bytes += pieces[i].size;
+	return bytes;
+}
+
+static ssize_t read_pieces(void *ctx, const struct memory_piece *pieces, size_t count, void *buffer)
+{
+	struct target *target = ctx;
+	unsigned char *out = buffer;
+
+	while (count) {
+		bool shared = is_shared(target, pieces->address);
+		size_t alike = shared ? 1 : count_alike(target, pieces, count, false);
+		ssize_t got = shared ? read_shared(target, pieces, out)
+				     : memory_read(&target->memory, pieces, alike, out);
+
+		if (got < 0)
+			return got;
+		out += got;
+		if ((size_t)got < bytes_of(pieces, alike))
+			break;
+		pieces += alike;
+		count -= alike;
+	}
+	return out - (unsigned char *)buffer;
+}
+
+static int open_files(struct target *target)
+{
+	for (size_t i = 0; i < target->roots.ranges.count; i++) {
+		const struct proc_mapping *mapping =
+			&target->maps.items[target->roots.mappings.items[i]];
+		int file = target->roots.kinds.items[i] == RANGE_SHARED
+				   ? proc_open_mapped(target->options.pid, mapping)
+				   : -1;
+
+		if (!vec_push(&target->files, file < 0 ? -1 : file))
+			continue;
+		if (file >= 0)
+			close(file);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int take_registers(struct target *target, const struct thread_registers *threads,
+			  size_t count)
+{
+	target->word = sizeof(void *);
+	for (size_t i = 0; i < count; i++) {
+		if (threads[i].word)
+			target->word = threads[i].word;
+		if (threads[i].size &&
+		    vec_push(&target->registers, (struct scan_bytes){.bytes = threads[i].bytes,
+								     .size = threads[i].size}))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int open_all(struct target *target, const struct thread_registers *threads, size_t count)
+{
+	pid_t pid = target->options.pid;
+	int err = memory_open(&target->memory, pid);
+
+	if (err) {
+		target->memory.file = -1;
+		return err;
+	}
+	err = pagemap_open(&target->pagemap, pid, true);
+	if (!err)
+		err = proc_maps_read(pid, &target->maps);
+	if (!err)
+		err = roots_find(&target->maps, threads, count, &target->roots);
+	if (!err)
+		err = open_files(target);
+	return err ? err : take_registers(target, threads, count);
+}
+
+int target_open(struct target **ret_target, const struct target_options *options,
+		const struct thread_registers *threads, size_t thread_count)
+{
+	struct target *target = calloc(1, sizeof(*target));
+	int err;
+
+	if (!target)
+		return -ENOMEM;
+	target->options = *options;
+	target->access = (struct scan_memory){next_extent, read_pieces, target};
+	err = open_all(target, threads, thread_count);
+	if (err)
+		target_close(target);
+	else
+		*ret_target = target;
+	return err;
+}
+
+void target_close(struct target *target)
+{
+	int *file;
+
+	if (!target)
+		return;
+	vec_each (file, &target->files)
+		if (*file >= 0)
+			close(*file);
+	vec_free(&target->files);
+	vec_free(&target->registers);
+	roots_free(&target->roots);
+	proc_maps_free(&target->maps);
+	pagemap_close(target->pagemap);
+	memory_close(&target->memory);
+	free(target);
+}
+
+bool target_is_there(const struct target *target)
+{
+	struct memory_piece piece = {.size = 1};
+	char byte;
+
+	if (!target->roots.images.count)
+		return false;
+	piece.address = target->roots.images.items[0].start;
+	return target->memory.file >= 0
+		       ? pread(target->memory.file, &byte, 1, (off_t)piece.address) == 1
+		       : memory_read(&target->memory, &piece, 1, &byte) == 1;
+}
+
+void target_describe(const struct target *target, struct scan_input *ret_input)
+{
+	*ret_input = (struct scan_input){
+		.memory = &target->access,
+		.ranges = target->roots.ranges.items,
+		.range_count = target->roots.ranges.count,
+		.images = target->roots.images.items,
+		.image_count = target->roots.images.count,
+		.registers = target->registers.items,
+		.register_count = target->registers.count,
+		.word = target->word,
+		.step = target->word,
+	};
+}
