@@ -27,7 +27,7 @@ Q        := $(if $(V),,@)
 say       = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 
 # Lowest first; tools/check-layers knows who may include whom.
-LAYERS   ?= base api os model symbol source sink app
+LAYERS   ?= base api os model scan symbol source sink app
 
 CFLAGS   ?= -O2 -g
 LANGUAGE := -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DMTRACE_VERSION='"$(VERSION)"' \
