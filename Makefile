@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # make            the program, at build/mtrace-bpf
 # make quickstart build it and look at two programs (root)
-# make check      what needs no privileges: style, static analysis, layers, unit tests
+# make check      what needs no privileges: style, static analysis, layers, unit tests, fuzzing
 # make check-root what traces real programs (root, a kernel with uprobes and BPF)
 # make check-all  both, with what they need installed first
-# make bench      the cost of a traced call beside its peers (root, bpftrace)
-# make fuzz       the parsers, FUZZ_SECONDS long (clang)
+# make bench      the cost of a traced call beside its peers (root, bpftrace), and of a leak scan
+# make fuzz       the parsers, FUZZ_SECONDS long; briefly in check (clang, libclang-rt)
 # make install    PREFIX=/usr/local DESTDIR=; uninstall, clean
 #
 # V=1 shows commands; SANITIZE=address,undefined builds into build-sanitize.
@@ -27,7 +27,7 @@ Q        := $(if $(V),,@)
 say       = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 
 # Lowest first; tools/check-layers knows who may include whom.
-LAYERS   ?= base api os model scan symbol source sink app
+LAYERS   ?= base api os model scan symbol parser source sink app
 
 CFLAGS   ?= -O2 -g
 LANGUAGE := -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DMTRACE_VERSION='"$(VERSION)"' \
@@ -35,7 +35,7 @@ LANGUAGE := -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DMTRACE_VERSION='"$
 ALL_CFLAGS := $(LANGUAGE) -MMD -MP \
 	-Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer) $(CFLAGS)
-LDLIBS   := -lbpf -ldw -lelf -liberty -lcapstone -ljson-c -lxxhash -lm
+LDLIBS   := -lbpf -ldw -lelf -liberty -lcapstone -lseccomp -ljson-c -lxxhash -lm
 LDFLAGS  += $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
 SOURCES  := $(foreach layer,$(LAYERS),$(wildcard user/$(layer)/*.c))
@@ -63,7 +63,7 @@ $(BUILD)/%.o: %.c
 
 $(patsubst %.c,$(BUILD)/%.o,$(wildcard user/source/*.c)): $(SKELETON)
 
-BPF_COMPILE := $(CLANG) -target bpf -D__TARGET_ARCH_$(ARCH) -O2 -g -Wall -Werror -mcpu=v3 -c \
+BPF_COMPILE := $(CLANG) $(BPF_EXTRA) -target bpf -D__TARGET_ARCH_$(ARCH) -O2 -g -Wall -Werror -mcpu=v3 -c \
 	-Wno-missing-declarations -isystem vmlinux/$(ARCH) -iquote .
 
 $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h arch/*.h) vmlinux/$(ARCH)/vmlinux.h
@@ -85,7 +85,7 @@ units: $(UNITS)
 TARGET_FLAGS := -O1 -g -Wall -Wextra -Werror -D_GNU_SOURCE -pthread \
 	-fno-builtin -fno-omit-frame-pointer -fno-optimize-sibling-calls
 TARGETS := $(patsubst tests/targets/%,$(BUILD)/targets/%,$(basename \
-	$(filter-out tests/targets/plugin.c,$(wildcard tests/targets/*.c tests/targets/*.cc)))) \
+	$(filter-out $(addprefix tests/targets/,plugin.c chain.c leak_library.c),$(wildcard tests/targets/*.c tests/targets/*.cc)))) \
 	$(addprefix $(BUILD)/targets/,libplugin.so libother.so basic-static basic-musl)
 
 $(BUILD)/targets/%: tests/targets/%.c tests/targets/truth.h
@@ -109,9 +109,100 @@ $(BUILD)/targets/lib%.so: tests/targets/plugin.c
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(TARGET_FLAGS) -shared -fPIC -o $@ $<
 
 # As distributions compile: what stacks are unwound through.
-$(BUILD)/targets/stacks: TARGET_FLAGS += -O2 -fomit-frame-pointer -foptimize-sibling-calls -fbuiltin
+$(BUILD)/targets/stacks $(BUILD)/targets/callbacks: TARGET_FLAGS += -O2 -fomit-frame-pointer -foptimize-sibling-calls -fbuiltin
 
-targets: $(TARGETS)
+# The truth table of the leak scan: as usual, with LeakSanitizer, with chains short enough for
+# valgrind, and for 32 bits; and what scans it without the tracer.
+LEAKS       := leak_cases leak_places leak_cases_cxx leak_cases_cxx_old
+LEAK_BUILDS := $(BUILD)/targets $(addprefix $(BUILD)/targets/,lsan valgrind) \
+	$(if $(wildcard /usr/lib32/crt1.o),$(BUILD)/targets/m32)
+LEAK_TARGETS := $(foreach directory,$(LEAK_BUILDS),$(LEAKS:%=$(directory)/%) $(directory)/libleak.so) \
+	$(patsubst %,%/recorder.so,$(filter-out %/lsan %/valgrind,$(LEAK_BUILDS)))
+TARGETS += $(LEAK_TARGETS) $(BUILD)/tests/scan/scan_process
+
+$(LEAK_TARGETS): TARGET_FLAGS += -rdynamic
+$(BUILD)/targets/m32/%: TARGET_FLAGS += -m32 -DCHAIN=1000
+$(BUILD)/targets/valgrind/%: TARGET_FLAGS += -DCHAIN=1000
+$(BUILD)/targets/lsan/%: TARGET_FLAGS += -fsanitize=leak
+$(BUILD)/targets/%_old: TARGET_FLAGS += -D_GLIBCXX_USE_CXX11_ABI=0
+
+$(filter %_cxx %_cxx_old,$(LEAK_TARGETS)): tests/targets/leak_cases_cxx.cc
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && $(CXX) $(TARGET_FLAGS) -Wno-missing-field-initializers -o $@ $<
+
+$(filter %/leak_cases %/leak_places,$(LEAK_TARGETS)): $(wildcard tests/targets/leak_*.c)
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(TARGET_FLAGS) -o $@ tests/targets/$(@F).c
+
+$(filter %/libleak.so,$(LEAK_TARGETS)): tests/targets/leak_library.c
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(TARGET_FLAGS) -shared -fPIC -o $@ $<
+
+$(filter %/recorder.so,$(LEAK_TARGETS)): tests/scan/recorder.c
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(TARGET_FLAGS) -shared -fPIC -o $@ $<
+
+$(LEAK_TARGETS): tests/targets/leak_truth.h tests/targets/truth.h tests/scan/board.h
+
+# One program, chain, in all the ways that stacks are unwound through. CHAIN.name is how.
+MUSL_CC := musl-gcc
+
+CHAIN.gcc-O0         := $(CC) -O0
+CHAIN.gcc-O1         := $(CC) -O1
+CHAIN.gcc-O2         := $(CC) -O2
+CHAIN.gcc-O3         := $(CC) -O3
+CHAIN.gcc-Os         := $(CC) -Os
+CHAIN.clang-O0       := $(CLANG) -O0
+CHAIN.clang-O1       := $(CLANG) -O1
+CHAIN.clang-O2       := $(CLANG) -O2
+CHAIN.clang-O3       := $(CLANG) -O3
+CHAIN.clang-Os       := $(CLANG) -Os
+CHAIN.lto            := $(CC) -O2 -flto
+CHAIN.cet            := $(CC) -O2 -fcf-protection=full
+CHAIN.hardened       := $(CC) -O2 -fstack-protector-all -fstack-clash-protection -D_FORTIFY_SOURCE=2
+CHAIN.pointers       := $(CC) -O2 -fno-omit-frame-pointer
+CHAIN.no-pointers    := $(CC) -O1 -fomit-frame-pointer
+CHAIN.no-pie         := $(CC) -O2 -fno-pie -no-pie
+CHAIN.no-header      := $(CC) -O2 -Wl,--no-eh-frame-hdr
+CHAIN.one-segment    := $(CC) -O2 -Wl,-z,noseparate-code
+CHAIN.gold           := $(CC) -O2 -fuse-ld=gold
+CHAIN.stripped       := $(CC) -O2 -s
+CHAIN.static         := $(CC) -O2 -static
+CHAIN.static-pie     := $(CC) -O2 -static-pie
+CHAIN.debug-frame    := $(CC) -O2 -fno-asynchronous-unwind-tables
+CHAIN.no-table       := $(CC) -O2 -g0 -fno-asynchronous-unwind-tables
+CHAIN.no-table-O0    := $(CC) -O0 -g0 -fno-asynchronous-unwind-tables
+CHAIN.no-table-clang := $(CLANG) -O2 -g0 -fno-asynchronous-unwind-tables -fomit-frame-pointer
+CHAIN.no-table-pointers := $(CC) -O2 -g0 -fno-asynchronous-unwind-tables -fno-omit-frame-pointer
+CHAIN.musl           := $(MUSL_CC) -O2
+CHAIN.musl-O0        := $(MUSL_CC) -O0
+CHAIN.musl-static    := $(MUSL_CC) -O2 -static
+
+CHAINS := $(patsubst CHAIN.%,$(BUILD)/targets/chain/%,$(filter CHAIN.%,$(.VARIABLES)))
+TARGETS += $(CHAINS)
+
+$(CHAINS): $(BUILD)/targets/chain/%: tests/targets/chain.c
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && $(firstword $(CHAIN.$*)) -g -std=gnu11 -Wall -Wextra -Werror -D_GNU_SOURCE \
+		-pthread $(wordlist 2,99,$(CHAIN.$*)) -o $@ $<
+
+# Go that calls C that calls Go.
+GO := go
+
+$(BUILD)/targets/cgo: tests/targets/cgo.go
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && GO111MODULE=off GOCACHE=$(abspath $(BUILD))/go-cache $(GO) build -o $@ $<
+
+TARGETS += $(BUILD)/targets/cgo
+
+# Another unwinder: none of our code in it.
+ORACLE := $(BUILD)/tests/oracle/malloc_stacks
+
+$(ORACLE): tests/oracle/malloc_stacks.c
+	$(call say,TEST,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< -ldw
+
+targets: $(TARGETS) $(ORACLE)
 
 # Checks. tools/tally runs each, counts what passed and failed, and goes on.
 RESULTS   := $(BUILD)/results
@@ -121,7 +212,7 @@ ANALYSED  := $(shell find user -name '*.c')
 SCRIPTS   := tools/install-deps .ci/run
 PYTEST    ?=
 
-check: fresh-results static units-counted
+check: fresh-results static units-counted fuzz-counted
 	@$(TALLY)
 
 check-root: fresh-results runtime
@@ -129,7 +220,7 @@ check-root: fresh-results runtime
 
 check-all:
 	tools/install-deps all
-	@$(MAKE) --no-print-directory fresh-results static units-counted runtime
+	@$(MAKE) --no-print-directory fresh-results static units-counted fuzz-counted runtime
 	@$(TALLY)
 
 fresh-results:
@@ -151,7 +242,7 @@ units-counted:
 	$(Q)$(TALLY) $(MAKE) --no-print-directory -k units \
 		SANITIZE=address,undefined BUILD=$(BUILD)-sanitize
 
-runtime: $(PROGRAM) $(TARGETS)
+runtime: $(PROGRAM) targets
 	$(Q)$(TALLY) env MTRACE=$(PROGRAM) TARGETS=$(BUILD)/targets \
 		/usr/bin/python3 -m pytest -q -rs -p no:cacheprovider $(PYTEST) tests/runtime
 
@@ -166,8 +257,13 @@ BENCH ?=
 
 $(BUILD)/tests/bench/pairs: ALL_CFLAGS += -fno-omit-frame-pointer -fno-optimize-sibling-calls
 
-bench: $(PROGRAM) $(addprefix $(BUILD)/tests/bench/,floor pairs)
+# A tracer that walks stacks and does nothing with them.
+$(BUILD)/bench/mtrace-bpf: $(PROGRAM)
+	$(Q)$(MAKE) --no-print-directory BUILD=$(@D) BPF_EXTRA=-DHAND_OVER=0 $@
+
+bench: $(PROGRAM) $(addprefix $(BUILD)/,tests/bench/floor tests/bench/pairs tests/bench/scan_bench bench/mtrace-bpf)
 	$(Q)BUILD=$(BUILD) tests/bench/bench.py $(BENCH)
+	$(Q)$(BUILD)/tests/bench/scan_bench
 
 $(BUILD)/bpf/floor.bpf.o: tests/bench/floor.bpf.c vmlinux/$(ARCH)/vmlinux.h
 	$(call say,BPF,$<)
@@ -175,19 +271,35 @@ $(BUILD)/bpf/floor.bpf.o: tests/bench/floor.bpf.c vmlinux/$(ARCH)/vmlinux.h
 
 $(BUILD)/tests/bench/floor: $(BUILD)/gen/floor.skel.h
 
-# Parsers of files that a target may have made. FUZZ_SECONDS=3600 for a long run.
+# Parsers of files that a target or somebody else may have made: briefly in check, FUZZ_SECONDS=3600 for a long run.
 FUZZ_SECONDS ?= 60
-FUZZ_CFLAGS  := -std=gnu11 -O1 -g -D_GNU_SOURCE -iquote user -iquote . \
-	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
+FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_SOURCES := $(foreach layer,base api os symbol,$(wildcard user/$(layer)/*.c)) \
+	user/parser/protocol.c user/parser/wire.c $(wildcard user/model/suppress*.c) user/model/snapshot.c
+FUZZ_CFLAGS  := $(LANGUAGE) -MMD -MP -Wall -Werror -O1 -g -fsanitize=fuzzer-no-link,address,undefined \
+	-fno-sanitize-recover=all
+# Target $(1) from the seeds and directory $(2), into which goes what reaches new code.
+fuzz_run      = mkdir -p $(BUILD)/fuzz/$(2)/$(1) && $(BUILD)/fuzz/$(1) -timeout=20 -rss_limit_mb=2048 \
+	-verbosity=0 -print_funcs=0 -print_final_stats=1 -artifact_prefix=$(BUILD)/fuzz/$(1)- \
+	$(3) $(BUILD)/fuzz/$(2)/$(1) tests/fuzz/corpus/$(1)
 
-$(BUILD)/fuzz/cfi: tests/fuzz/fuzz_cfi.c $(wildcard user/symbol/cfi*.[ch] user/base/*.[ch])
-	$(call say,FUZZ,$@)
-	$(Q)mkdir -p $(@D) && $(CLANG) $(FUZZ_CFLAGS) -o $@ $< $(wildcard user/symbol/cfi_*.c) \
-		user/base/vec.c user/base/map64.c user/base/error.c -lelf
+$(BUILD)/fuzz/%.o: %.c
+	$(call say,FUZZ,$<)
+	$(Q)mkdir -p $(@D) && $(CLANG) $(FUZZ_CFLAGS) -c -o $@ $<
 
-fuzz: $(BUILD)/fuzz/cfi
-	$(Q)mkdir -p $(BUILD)/fuzz/corpus && cp tests/fuzz/corpus/cfi/* $(BUILD)/fuzz/corpus
-	$(Q)cd $(BUILD)/fuzz && ./cfi -max_total_time=$(FUZZ_SECONDS) -verbosity=0 -print_final_stats=1 corpus
+$(BUILD)/fuzz/%: $(BUILD)/fuzz/tests/fuzz/fuzz_%.o $(FUZZ_SOURCES:%.c=$(BUILD)/fuzz/%.o)
+	$(call say,LINK,$@)
+	$(Q)$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(filter-out -lbpf -ljson-c,$(LDLIBS))
+
+fuzz: $(FUZZ_TARGETS:%=$(BUILD)/fuzz/%)
+	$(Q)$(foreach target,$(FUZZ_TARGETS),\
+		$(call fuzz_run,$(target),corpus,-max_total_time=$(FUZZ_SECONDS)) &&) :
+
+# From the seeds alone, and in the same order: what it finds is of the change that is checked.
+fuzz-counted: $(FUZZ_TARGETS:%=$(BUILD)/fuzz/%)
+	$(Q)rm -rf $(BUILD)/fuzz/brief
+	$(Q)$(foreach target,$(FUZZ_TARGETS),$(TALLY) sh -c '$(call fuzz_run,$(target),brief,\
+		-seed=1 -max_total_time=5) >$(BUILD)/fuzz/log 2>&1 || { cat $(BUILD)/fuzz/log; false; }';)
 
 install: $(PROGRAM)
 	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/mtrace-bpf
@@ -202,5 +314,5 @@ clean:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
 .PHONY: all units targets check check-root check-all fresh-results static format units-counted runtime \
-	bench fuzz quickstart install uninstall clean
+	bench fuzz fuzz-counted quickstart install uninstall clean
 .SECONDARY:

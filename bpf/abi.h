@@ -90,6 +90,7 @@ enum record_kind {
 	RECORD_EXIT,        /* struct record_exit: the last thread is gone */
 	RECORD_THREAD_ENDS, /* struct record_head: the C library begins to clean up a thread */
 	RECORD_THREAD_GONE, /* struct record_head: a thread is gone, others run on */
+	RECORD_SLICE,       /* struct record_slice: a stack to be finished in user space */
 };
 
 #define RECORD_FLAG_FAILED    0x1 /* the call failed; for heap calls with size 0: it returned NULL */
@@ -146,8 +147,14 @@ enum stack_stop {
 	STOP_PROBE,    /* another tool's return probe has replaced the return address */
 	STOP_SIGNAL,   /* a frame that a signal interrupted: tables know call sites alone */
 	STOP_BUSY,     /* the process was changing its mappings */
+	STOP_LATE,     /* the code's table was not there yet */
+	STOP_SLICE,    /* the piece of stack that user space was given ends there */
 	STOP_COUNT,
 };
+
+/* Marks a frame that no call left: one that a signal interrupted, and the trampoline by which its
+ * handler returns. The address is that of the next instruction, not of one behind a call. */
+#define STACK_EXACT (1ULL << 63)
 
 #define STACK_MAX_FRAMES 127
 struct record_stack {
@@ -155,6 +162,26 @@ struct record_stack {
 	abi_u64 id;
 	abi_u32 count; /* 64-bit return addresses that follow; the first is the direct caller */
 	abi_u32 stop;  /* enum stack_stop */
+};
+
+/*
+ * A walk that had to stop where user space can go on: the frames so far, the registers of the
+ * next one, and the stack above it. With STOP_SIGNAL that next frame was interrupted, and is not
+ * among the frames; else it is the last of them.
+ */
+#define SLICE_PAGES 3
+#define SLICE_BYTES (SLICE_PAGES * 4096)
+struct record_slice {
+	struct record_head head;
+	abi_u64 id; /* of this one sample */
+	abi_u32 count;
+	abi_u32 stop;
+	abi_u64 ip;
+	abi_u64 sp; /* where the bytes were read */
+	abi_u64 bp;
+	abi_u64 bp_place; /* enum unwind_bp_place (arch/unwind.h) */
+	abi_u64 size;     /* bytes of the stack that follow the frames */
+	abi_u64 frames[STACK_MAX_FRAMES + 1];
 };
 
 /*
@@ -207,6 +234,7 @@ enum loss {
 #define UNWIND_PAGE_SHIFT 10
 #define UNWIND_PAGE_SIZE  (1u << UNWIND_PAGE_SHIFT)
 #define UNWIND_FILE_MAX   16384
+#define UNWIND_EXACT_MAX  16384
 
 struct unwind_page {
 	abi_u32 first; /* index of the row that holds at the page's first byte */
@@ -220,10 +248,16 @@ struct unwind_file_key {
 };
 
 struct unwind_file {
-	abi_u32 pages;      /* index of the first one's entry; never 0: what tells files apart */
+	abi_u32 pages;      /* index of the first one's entry, what tells files apart; 0: none */
 	abi_u32 first_page; /* file offset >> UNWIND_PAGE_SHIFT */
 	abi_u32 page_count;
-	abi_u32 pad;
+	abi_u32 known; /* 1; where nobody has looked for a table yet, 0 */
+};
+
+/* Rows of single instructions, which the tables of call sites do not have. */
+struct unwind_exact_key {
+	abi_u32 pages;  /* of the file */
+	abi_u32 offset; /* in it */
 };
 
 /*
@@ -263,6 +297,8 @@ enum pairing {
 	PAIRING_COUNT,
 };
 
+#define SESSION_MARK_MAX 63 /* see bpf/session.bpf.h */
+
 #define PENDING_MAX 8 /* nested probed calls remembered per thread */
 
 #define ABI_ASSERT(what) _Static_assert(what, #what)
@@ -271,12 +307,14 @@ ABI_ASSERT(sizeof(struct record_call) == 56);
 ABI_ASSERT(sizeof(struct record_free) == 40);
 ABI_ASSERT(sizeof(struct record_begin) == 72);
 ABI_ASSERT(sizeof(struct record_stack) == 40);
+ABI_ASSERT(sizeof(struct record_slice) == 80 + 8 * (STACK_MAX_FRAMES + 1));
 ABI_ASSERT(sizeof(struct record_mapping) == 320);
 ABI_ASSERT(sizeof(struct record_exec) == 296);
 ABI_ASSERT(sizeof(struct record_exit) == 32);
 ABI_ASSERT(sizeof(struct unwind_page) == 8);
 ABI_ASSERT(sizeof(struct unwind_file_key) == 16);
 ABI_ASSERT(sizeof(struct unwind_file) == 16);
+ABI_ASSERT(sizeof(struct unwind_exact_key) == 8);
 ABI_ASSERT(sizeof(struct code_region) == 16);
 ABI_ASSERT(sizeof(struct code_mapping) == 48);
 

@@ -50,6 +50,7 @@ static void emit(void *record, abi_u32 length);
 static void fill_head(struct record_head *head, abi_u8 kind, abi_u64 cookie, abi_u32 length);
 static void count_loss(enum loss loss);
 
+#define MAP_REPLACES 0x10 /* MAP_FIXED */
 #define PAYLOAD_BITS 48
 #define PAYLOAD_MAX  ((1ULL << PAYLOAD_BITS) - 1)
 
@@ -115,6 +116,8 @@ static __always_inline void begin_arguments(const struct pt_regs *regs, abi_u64 
 		record->args[0] = regs_argument(regs, 0);
 		record->args[1] = regs_argument(regs, 1);
 		record->args[2] = regs_argument(regs, 3);
+		if (record->args[2] & MAP_REPLACES)
+			forget_code(record->args[0]);
 		break;
 	case API_MUNMAP:
 	case API_MREMAP:

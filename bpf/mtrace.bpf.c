@@ -18,7 +18,9 @@ char LICENSE[] SEC("license") = "GPL";
 const volatile __u32 config_depth = 32; /* frames per stack, 0 for none */
 const volatile __u32 config_unwind = 1; /* stacks by tables, else by frame pointers */
 const volatile __u32 config_pairing = PAIRING_SESSION;
+const volatile __u64 config_session_mark = 1;
 const volatile __u64 config_wake_bytes = 1 << 20; /* wake the reader when that much waits */
+const volatile __u64 config_slice_room = 8 << 20; /* no slices when more waits */
 const volatile __u32 config_vma_iterator = 1;
 const volatile __u64 config_tick_ns = 0; /* of the tick counter; 0: read the clock each time */
 
@@ -194,6 +196,29 @@ static __noinline int forget_code(__u64 address)
 
 extern __u64 *bpf_session_cookie(void) __weak __ksym;
 
+static int session_is_ours(__u64 word);
+
+#define SHARERS_MAX 8
+
+/* What our entry left in a pending return. Others who watch the same function, if only for another
+ * process, may have left something before us. */
+static __noinline __u64 word_of(struct return_instance *instance)
+{
+	struct return_consumer other;
+	__u64 word;
+
+	if (!instance)
+		return 0;
+	word = instance->consumer.cookie;
+	for (int i = 0; i < SHARERS_MAX && !session_is_ours(word); i++) {
+		if (i + 1 >= instance->cons_cnt ||
+		    bpf_probe_read_kernel(&other, sizeof(other), instance->extra_consumers + i))
+			break;
+		word = other.cookie;
+	}
+	return word;
+}
+
 static __always_inline int session_pending(int i, __u64 *ret_sp, __u64 *ret_word)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -204,7 +229,7 @@ static __always_inline int session_pending(int i, __u64 *ret_sp, __u64 *ret_word
 	if (!instance)
 		return 0;
 	*ret_sp = instance->stack;
-	*ret_word = instance->consumer.cookie;
+	*ret_word = word_of(instance);
 	return 1;
 }
 

@@ -5,16 +5,17 @@
  * that the entry program left. That list is the stack of pending calls: nothing of ours has to be
  * looked up, and in the common case, where it is empty, the call is known to be the outermost.
  *
- * The word that we leave: a mark (other tools' sessions are not ours), what of the attachment's
- * cookie the return needs, and the payload. Every call of a helper costs as much as all else that
- * the program does, so the return does not ask for the cookie again.
+ * The word that we leave: a mark (other sessions are not ours, also not those of another of us),
+ * what of the attachment's cookie the return needs, and the payload. Every call of a helper costs
+ * as much as all else that the program does, so the return does not ask for the cookie again.
  *
  *   0..47 payload   48..52 api   53..56 COOKIE_ flags   57 has an out-pointer   58..63 mark
  */
 #ifndef MTRACE_BPF_SESSION_BPF_H
 #define MTRACE_BPF_SESSION_BPF_H
 
-#define SESSION_MARK       0x29ULL
+/* Also provided by the including file: config_session_mark, 1 to SESSION_MARK_MAX. */
+
 #define SESSION_MARK_SHIFT 58
 #define SESSION_OUT_BIT    (1ULL << 57)
 
@@ -22,7 +23,7 @@ _Static_assert(API_COUNT <= 32, "an api fits into 5 bits of the session word");
 
 static __always_inline abi_u64 session_word(abi_u64 cookie, abi_u64 payload)
 {
-	return SESSION_MARK << SESSION_MARK_SHIFT |
+	return config_session_mark << SESSION_MARK_SHIFT |
 	       (COOKIE_OUT(cookie) != COOKIE_NO_ARG ? SESSION_OUT_BIT : 0) |
 	       (COOKIE_FLAGS(cookie) & 0xf) << 53 | (abi_u64)COOKIE_API(cookie) << 48 |
 	       (payload & PAYLOAD_MAX);
@@ -30,7 +31,7 @@ static __always_inline abi_u64 session_word(abi_u64 cookie, abi_u64 payload)
 
 static __always_inline int session_is_ours(abi_u64 word)
 {
-	return word >> SESSION_MARK_SHIFT == SESSION_MARK;
+	return word >> SESSION_MARK_SHIFT == config_session_mark;
 }
 
 /* The pending call's cookie, but for argument positions. */

@@ -55,6 +55,8 @@ static __always_inline __u64 hash_frames(const struct stack_buffer *buffer, __u6
 	return hash_end(hash, count);
 }
 
+#include "bpf/slice.bpf.h"
+
 /* Send the frames, unless that was done. Returns 0, or -1 if they could not be sent. */
 static __noinline int send_stack(struct stack_buffer *buffer, __u64 id, __u32 count)
 {
@@ -75,6 +77,11 @@ static __noinline int send_stack(struct stack_buffer *buffer, __u64 id, __u32 co
 	bpf_map_update_elem(&stacks_seen, &id, &one, BPF_ANY);
 	return 0;
 }
+
+/* The benchmark sets it to 0, to see what the walk alone costs. */
+#ifndef HAND_OVER
+#define HAND_OVER 1
+#endif
 
 /*
  * Of frames found by frame pointers, those before the first that is no address at all: where a
@@ -127,7 +134,7 @@ static __always_inline __u64 take_stack(void *context)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct stack_buffer *buffer;
-	__u64 id = 0;
+	__u64 id = 0, sliced;
 	__u32 count;
 
 	if (!config_depth || config_depth > STACK_MAX_FRAMES)
@@ -137,7 +144,12 @@ static __always_inline __u64 take_stack(void *context)
 		goto lost;
 	count = config_unwind ? stack_by_tables(context, task, buffer, &id)
 			      : stack_by_pointers(context, task, buffer, &id);
-	if (!count || send_stack(buffer, id, count))
+	if (is_for_user_space(buffer->record.stop)) {
+		sliced = send_slice(buffer);
+		if (sliced)
+			return sliced;
+	}
+	if (!count || (HAND_OVER && send_stack(buffer, id, count)))
 		goto lost;
 	return id;
 lost:

@@ -23,6 +23,7 @@ extern struct vm_area_struct *bpf_iter_task_vma_next(struct bpf_iter_task_vma *i
 extern void bpf_iter_task_vma_destroy(struct bpf_iter_task_vma *it) __weak __ksym;
 
 #define PATH_DEPTH_MAX 32
+#define VDSO_NAME      "[vdso]"
 
 /* The names of a file's path, the last first: from dentry to parent, and over mount points. */
 static __noinline int path_names(struct file *file, char *names)
@@ -79,6 +80,8 @@ static __noinline int send_mapping(struct vm_area_struct *vma)
 		record->dev_major = device >> DEV_MINOR_BITS;
 		record->dev_minor = device & ((1u << DEV_MINOR_BITS) - 1);
 		path_names(file, record->names);
+	} else if (record->start == (__u64)BPF_CORE_READ(vma, vm_mm, context.vdso)) {
+		__builtin_memcpy(record->names, VDSO_NAME, sizeof(VDSO_NAME));
 	}
 	bpf_ringbuf_submit(record, wake_flags());
 	return 0;
@@ -128,6 +131,22 @@ static __always_inline void send_mappings(void)
 	bpf_iter_task_vma_destroy(&it);
 	if (!sent)
 		ask_for_mappings();
+}
+
+/* Code that was mapped without the dynamic linker's knowledge. */
+static __noinline int send_mapping_at(__u64 address)
+{
+	struct bpf_iter_task_vma it;
+	struct vm_area_struct *vma;
+
+	if (!config_vma_iterator)
+		return 0;
+	bpf_iter_task_vma_new(&it, bpf_get_current_task_btf(), address);
+	vma = bpf_iter_task_vma_next(&it);
+	if (vma)
+		send_mapping(vma);
+	bpf_iter_task_vma_destroy(&it);
+	return 0;
 }
 
 static __noinline int send_exec(struct linux_binprm *program, int by_thread)

@@ -41,6 +41,8 @@ static inline uint64_t regs_ip(const struct pt_regs *regs)
 	return regs->ip;
 }
 
+static const uint64_t config_session_mark = 41;
+
 #include "bpf/alloc.bpf.h"
 #include "bpf/session.bpf.h"
 

@@ -1,27 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Any bytes, as an ELF file to the CFI compiler: a table or an error, and no table that breaks what
- * the unwinder relies on.
- *
- *	clang -fsanitize=fuzzer,address,undefined …	a libFuzzer program
- *	any compiler, -DFUZZ_MAIN			runs each file of its command line once
- *
- * The seeds in corpus/cfi are small ELF files.
+ * An ELF file to the CFI compiler: from memory, and as a file that is its own debug file, of which
+ * compressed sections are read as well.
  */
-#include <stdio.h>
-#include <stdlib.h>
+#include "fuzz.h"
 
 #include "symbol/cfi.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool truth, const char *what)
-{
-	if (truth)
-		return;
-	fprintf(stderr, "fuzz_cfi: %s\n", what);
-	abort();
-}
 
 static void check_rows(const struct cfi_table *table)
 {
@@ -52,42 +36,41 @@ static void check_pruned(const struct cfi_table *pruned, const struct cfi_table 
 	}
 }
 
+static void check_full(const struct cfi_table *full, const uint8_t *data, size_t size)
+{
+	struct cfi_table pruned;
+
+	check_rows(full);
+	if (cfi_table_build_image(data, size, false, &pruned, NULL))
+		return;
+	check_rows(&pruned);
+	check_pruned(&pruned, full);
+	cfi_table_free(&pruned);
+}
+
+/* The file describes at least what its bytes do. */
+static void check_file(const struct cfi_table *full, const uint8_t *data, size_t size)
+{
+	int fd = fuzz_file(data, size);
+	struct cfi_table table;
+
+	if (!cfi_table_build_split(fd, fd, true, &table, NULL)) {
+		check_rows(&table);
+		require(table.counts.functions >= full->counts.functions,
+			"a debug file takes nothing away");
+		cfi_table_free(&table);
+	}
+	close(fd);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct cfi_table full, pruned;
+	struct cfi_table full;
 
 	if (cfi_table_build_image(data, size, true, &full, NULL))
 		return 0;
-	check_rows(&full);
-	if (!cfi_table_build_image(data, size, false, &pruned, NULL)) {
-		check_rows(&pruned);
-		check_pruned(&pruned, &full);
-		cfi_table_free(&pruned);
-	}
+	check_full(&full, data, size);
+	check_file(&full, data, size);
 	cfi_table_free(&full);
 	return 0;
 }
-
-#ifdef FUZZ_MAIN
-
-static void run_file(const char *path)
-{
-	FILE *file = fopen(path, "re");
-	size_t capacity = 1 << 24, size;
-	uint8_t *data = malloc(capacity);
-
-	require(file && data, "a file can be read");
-	size = fread(data, 1, capacity, file);
-	fclose(file);
-	LLVMFuzzerTestOneInput(data, size);
-	free(data);
-}
-
-int main(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++)
-		run_file(argv[i]);
-	return 0;
-}
-
-#endif

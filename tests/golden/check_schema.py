@@ -30,8 +30,13 @@ SPOILERS = {
     "no totals": lambda report: first_process(report).pop("totals"),
     "bytes as text": lambda report: first_process(report)["live"].update(bytes="1"),
     "a negative pid": lambda report: first_process(report).update(pid=-1),
+    "a scan without classes": lambda report: first_process(report)["scan"].pop("unknown"),
+    "a manner of scanning that nobody knows":
+        lambda report: first_process(report)["scan"].update(mode="dead"),
     "an address as number": lambda report: first_process(report)["stacks"].append(
-        {"id": 99, "frames": [{"address": 1}], "truncated": False}),
+        {"id": 99, "frames": [{"address": 1}], "truncated": False, "stop": "end", "guessed": False}),
+    "an end that nobody knows": lambda report: first_process(report)["stacks"].append(
+        {"id": 99, "frames": [], "truncated": False, "stop": "END", "guessed": False}),
 }
 
 
@@ -46,12 +51,34 @@ def problems_of_links(process):
             yield f"site {site['id']} of {process['pid']}: no stack {site['stack']}"
 
 
+def problems_of_quality(process):
+    quality = process["stack_quality"]
+    if quality["complete"] + sum(quality["by_reason"].values()) != quality["stacks"]:
+        yield f"stacks of {process['pid']}: the reasons do not add up"
+
+
+LEAK_SUMS = ("definite", "indirect", "possible", "reachable", "unknown", "suppressed")
+
+
+def problems_of_leaks(process):
+    """A scan says what its sites say. Of a report made with --top, sites are missing."""
+    live = sum(site["live_blocks"] for site in process["sites"])
+    if live < process["live"]["blocks"]:
+        return
+    for name in LEAK_SUMS:
+        for unit, total in process["scan"][name].items():
+            if sum(site[f"{name}_{unit}"] for site in process["sites"]) != total:
+                yield f"scan of {process['pid']}: the {name} {unit} of sites do not add up"
+
+
 def problems_of(report, validator):
     for error in validator.iter_errors(report):
         yield f"{error.json_path}: {error.message}"
         return
     for process in report["processes"]:
         yield from problems_of_links(process)
+        yield from problems_of_quality(process)
+        yield from problems_of_leaks(process)
 
 
 def spoilt_ones_that_pass(report, validator):

@@ -80,7 +80,7 @@ static struct snapshot_frame leaky_buffer_frames[] = {
 static struct snapshot_stack leaky_stacks[] = {
 	{.id = 0, FRAMES(leaky_buffer_frames)},
 	{.id = 1, FRAMES(leaky_node_frames)},
-	{.id = 2, FRAMES(leaky_dup_frames), .truncated = true},
+	{.id = 2, FRAMES(leaky_dup_frames), .depth = 3, .stop = STOP_DEPTH, .truncated = true},
 };
 static struct snapshot_site leaky_sites[] = {
 	{.id = 1,
@@ -197,7 +197,10 @@ static struct snapshot_frame server_cache_frames[] = {
 };
 static struct snapshot_frame server_jit_frames[] = {
 	{.address = 0x7f1234567890},
-	{.address = 0x7f0000500456, .module = "/opt/cached/lib/libplugin.so", .offset = 0x456},
+	{.address = 0x7f0000500456,
+	 .module_id = 7,
+	 .module = "/opt/cached/lib/libplugin.so",
+	 .offset = 0x456},
 };
 static struct snapshot_frame server_map_frames[] = {
 	{.address = 0x404000,
@@ -215,9 +218,13 @@ static struct snapshot_frame server_map_frames[] = {
 };
 static struct snapshot_stack server_stacks[] = {
 	{.id = 0, FRAMES(server_cache_frames)},
-	{.id = 1, FRAMES(server_jit_frames), .truncated = true},
+	{.id = 1,
+	 FRAMES(server_jit_frames),
+	 .stop = STOP_NO_TABLE,
+	 .truncated = true,
+	 .end_module = "/opt/cached/lib/libplugin.so"},
 	{.id = 2, FRAMES(server_map_frames)},
-	{.id = 3},
+	{.id = 3, .stop = STOP_NOT_TAKEN},
 };
 static struct snapshot_site server_sites[] = {
 	{.id = 3,

@@ -168,6 +168,28 @@ class Tracer:
         self.process.wait()
 
 
+def children(pid):
+    """The processes that it has started; none if it is gone."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            return [int(child) for child in file.read().split()]
+    except FileNotFoundError:
+        return []
+
+
+def status(pid):
+    """What the kernel says of a process: {"Seccomp": "2", …}; {} if it is gone."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+            return {key: value.strip() for key, value in (line.split(":", 1) for line in file)}
+    except (FileNotFoundError, ProcessLookupError):
+        return {}
+
+
+def command(pid):
+    return status(pid).get("Name")
+
+
 def one_line(text):
     """An error message: one line, by us."""
     lines = text.splitlines()

@@ -24,6 +24,19 @@ def uprobes():
             and os.path.exists("/sys/bus/event_source/devices/uprobe"))
 
 
+def overlayfs():
+    with open("/proc/filesystems", encoding="ascii") as filesystems:
+        return os.geteuid() == 0 and "\toverlay\n" in filesystems.read()
+
+
+def ptrace_scope():
+    try:
+        with open("/proc/sys/kernel/yama/ptrace_scope", encoding="ascii") as file:
+            return int(file.read())
+    except FileNotFoundError:
+        return 0
+
+
 def library(name):
     found = glob.glob(f"/usr/lib/*/{name}")
     return found[0] if found else None
@@ -36,6 +49,10 @@ FACILITIES = {
     "multi": (lambda: kernel(6, 6), False, "multi-uprobes need Linux 6.6"),
     "mappings": (lambda: kernel(6, 7), False, "BPF programs see mappings since Linux 6.7"),
     "session": (lambda: kernel(6, 13), False, "uprobe sessions need Linux 6.13"),
+    "ptrace": (lambda: os.geteuid() == 0 or ptrace_scope() == 0, False,
+               "LeakSanitizer needs to trace its own process"),
+    "multilib": (lambda: os.path.exists("/usr/lib32/crt1.o"), True,
+                 "needs gcc-multilib and g++-multilib"),
     "ns_last_pid": (lambda: os.path.exists("/proc/sys/kernel/ns_last_pid"), False,
                     "choosing pids needs CONFIG_CHECKPOINT_RESTORE"),
     "valgrind": (lambda: shutil.which("valgrind"), True, "needs valgrind"),
@@ -43,6 +60,18 @@ FACILITIES = {
               "needs redis-server and redis-tools"),
     "programs": (lambda: all(map(shutil.which, ("sqlite3", "xz", "git", "perl", "gcc"))), True,
                  "needs sqlite3, xz, git, perl and gcc"),
+    "nginx": (lambda: shutil.which("nginx"), True, "needs nginx-light"),
+    "postgres": (lambda: os.path.exists("/usr/lib/postgresql/15/bin/postgres"), True,
+                 "needs postgresql-15"),
+    "ripgrep": (lambda: shutil.which("rg"), True, "needs ripgrep"),
+    "luajit": (lambda: shutil.which("luajit"), True, "needs luajit"),
+    "node": (lambda: shutil.which("node"), True, "needs nodejs"),
+    "binutils": (lambda: all(map(shutil.which, ("gcc", "objcopy", "strip"))), True,
+                 "needs gcc and binutils"),
+    "debuginfod": (lambda: library("libdebuginfod.so.1"), True, "needs libdebuginfod1"),
+    "overlayfs": (overlayfs, False, "needs root and a kernel with overlayfs"),
+    "strace": (lambda: shutil.which("strace"), True, "needs strace"),
+    "gdb": (lambda: shutil.which("gdb"), True, "needs gdb"),
     "setpriv": (lambda: shutil.which("setpriv"), True, "needs setpriv"),
     "bpftrace": (lambda: shutil.which("bpftrace"), True, "needs bpftrace"),
     "musl": (lambda: os.path.exists("/lib/ld-musl-x86_64.so.1"), True, "needs musl"),

@@ -16,6 +16,7 @@ with open(os.path.join(ROOT, "docs/report.schema.json"), encoding="utf-8") as sc
 COUNTS = ("allocations", "frees", "bytes_allocated", "live_blocks", "live_bytes",
           "failed_allocations")
 MAP_APIS = ("mmap", "mremap", "mmap (libc)")
+LEAK_CLASSES = ("definite", "indirect", "possible", "reachable", "unknown")
 LOST = ("events", "stacks", "missed_returns", "unprobed_sites", "gap_ns")
 
 
@@ -66,9 +67,47 @@ class Process:
         return {name: self["losses"][name] for name in LOST if self["losses"][name]}
 
 
+def check_quality(process):
+    """What is said of all stacks is what each of them says, and what its sites counted."""
+    quality = process["stack_quality"]
+    stops = collections.Counter(stack["stop"] for stack in process.stacks.values())
+    complete = stops.pop("end", 0)
+    assert quality["stacks"] == len(process.stacks)
+    assert (quality["complete"], quality["by_reason"]) == (complete, dict(stops))
+    assert quality["truncated"] == sum(stack["truncated"] for stack in process.stacks.values())
+    assert quality["guessed"] == sum(stack["guessed"] for stack in process.stacks.values())
+    assert quality["calls"] == sum(site["allocations"] for site in process["sites"])
+    assert quality["complete_calls"] == sum(
+        site["allocations"] for site in process["sites"]
+        if process.stacks[site["stack"]]["stop"] == "end")
+
+
+def leak_sum(site, names, unit):
+    return sum(site[f"{name}_{unit}"] for name in names)
+
+
+def check_scan(process):
+    """What the scan says is what its sites say, and of no more blocks than live, if nothing was
+    freed since: a program that is not at its end goes on before it is let go."""
+    scan, sites = process["scan"], process["sites"]
+    for name in (*LEAK_CLASSES, "suppressed"):
+        for unit in ("blocks", "bytes"):
+            assert sum(site[f"{name}_{unit}"] for site in sites) == scan[name][unit]
+    for site in sites:
+        everything = leak_sum(site, (*LEAK_CLASSES, "suppressed"), "blocks")
+        assert everything <= site["live_blocks"] or not process["exited"]
+        assert scan["done"] or not everything
+        assert bool(site["suppressed_by"]) == bool(site["suppressed_blocks"])
+        assert site["leak_oldest_ns"] <= site["leak_youngest_ns"]
+        assert (site["example"] is None or site["example"]["size"] <= site["live_bytes"]
+                or not process["exited"])
+    assert (scan["mode"] is None) != scan["done"]
+
+
 def check(document):
     """What holds for every report whatever was traced: its form, and that its sums agree."""
     jsonschema.validate(document, SCHEMA)
+    assert document["dropped_records"] == 0
     for data in document["processes"]:
         process = Process(data)
         heap = process.heap()
@@ -81,6 +120,8 @@ def check(document):
         assert heap["live_bytes"] == live["bytes"]
         assert live["bytes"] == totals["bytes_allocated"] - totals["bytes_freed"]
         assert live["bytes"] <= totals["peak_live_bytes"] <= totals["bytes_allocated"]
+        check_quality(process)
+        check_scan(process)
         maps = [site for site in data["sites"] if site["api"] in ("mmap", "mremap")]
         assert sum(site["live_blocks"] for site in maps) == data["mappings"]["maps"]
         assert sum(site["live_bytes"] for site in maps) == data["mappings"]["bytes"]

@@ -57,6 +57,30 @@ def test_several_processes(attach):
         assert_sites(processes[two.pid], difference(after[1], before[1]))
 
 
+def test_another_tracer(attach):
+    """Of two tracers of one library each has its own process, and what they leave in the kernel is
+    not mixed up, whoever came first."""
+    with Steady() as one, Steady() as two:
+        before = one.tell(), two.tell()
+        with attach(one.pid) as first, attach(two.pid) as second:
+            after = one.tell("w"), two.tell("w")
+            results = first.stop(), second.stop()
+        for result, old, new in zip(results, before, after):
+            assert_sites(result.process, difference(new, old))
+            assert result.process["losses"]["collisions"] == 0
+
+
+def test_two_tracers_of_one_process(attach):
+    with Steady() as steady:
+        before = steady.tell()
+        with attach(steady.pid) as first:
+            with attach(steady.pid) as second:
+                after = steady.tell("w")
+                results = first.stop(), second.stop()
+        for result in results:
+            assert_sites(result.process, difference(after, before))
+
+
 def test_process_that_ends(attach):
     with Steady() as steady:
         before = steady.tell()

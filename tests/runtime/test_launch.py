@@ -116,7 +116,8 @@ def test_exec_by_a_thread(launch):
     before, after = result.processes
     assert before["pid"] == after["pid"]
     assert_sites(before, result.truths[0], losses=("gap_ns",))
-    assert after.lost().keys() == {"gap_ns"}
+    lost = set(after.lost()) - {"unmatched_frees"}  # of blocks from the time without probes
+    assert lost == {"gap_ns"}
     truth = expected(result.truths[1])
     seen = after.sums(lambda site: f"{after.function(site)}: {site['api']}",
                       lambda site: after.function(site).startswith("t_"))
@@ -255,6 +256,12 @@ def test_interrupt_ends_with_a_report(uprobes, tmp_path):
     assert result.process.heap()["allocations"] >= 50
 
 
+def test_threads_that_end_at_the_same_moment(launch):
+    """Each may find itself the last one: the process ends once all the same."""
+    for _ in range(6):
+        assert launch(target("ends"), "busy", "1").status == -signal.SIGTERM
+
+
 def test_interrupt_that_comes_behind_the_end(uprobes, tmp_path):
     """The program's death is read before the ^C that came with it: there is a report all the same."""
     path = tmp_path / "report.json"
@@ -263,8 +270,7 @@ def test_interrupt_that_comes_behind_the_end(uprobes, tmp_path):
                            stderr=subprocess.PIPE, text=True, start_new_session=True)
     deadline = harness.Deadline(run)
     assert run.stdout.readline() == "READY\n"
-    with open(f"/proc/{run.pid}/task/{run.pid}/children", encoding="ascii") as file:
-        program = int(file.read())
+    program = next(pid for pid in harness.children(run.pid) if harness.command(pid) == "steady")
     run.send_signal(signal.SIGSTOP)
     os.waitid(os.P_PID, run.pid, os.WSTOPPED | os.WNOWAIT)
     os.kill(program, signal.SIGKILL)

@@ -5,6 +5,8 @@ against the schema and its own sums.)"""
 import json
 import os
 
+import pytest
+
 import harness
 from harness import mtrace, target
 
@@ -29,6 +31,23 @@ def test_text_names_what_leaks(uprobes, tmp_path):
         assert name in text and str(blocks) in text
     assert "leak.c:" in text
     assert "\x1b" not in text
+
+
+COMPLETENESS = {
+    (): ["stacks  all complete", "nothing was lost"],
+    ("--depth", "2"): ["% complete, for ", "after 2 frames: --depth 127 records more"],
+    ("--stack", "fp"): ["complete or not: frame pointers cannot tell", "nothing was lost"],
+    ("--stack", "none"): ["places  stacks are off", "nothing was lost"],
+}
+
+
+@pytest.mark.parametrize("options", COMPLETENESS, ids=" ".join)
+def test_text_says_how_complete_stacks_are(uprobes, tmp_path, options):
+    path = tmp_path / "report"
+    mtrace(*options, "-o", str(path), target("leak"))
+    text = path.read_text()
+    assert [words for words in COMPLETENESS[options] if words not in text] == []
+    assert ("nothing was lost" in text) == (not options or options[0] == "--stack")
 
 
 def test_text_report_of_a_command_goes_to_stderr(uprobes):

@@ -4,6 +4,7 @@ those of another unwinder."""
 
 import collections
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -106,21 +107,74 @@ def test_exact_attached(attach, tmp_path):
     assert (told - seen, seen - told) == (collections.Counter(), collections.Counter())
 
 
+@pytest.fixture
+def overlay(tmp_path):
+    """A directory on which files have other device numbers for stat() than for the kernel."""
+    need("overlayfs")
+    layers, merged = tmp_path / "layers", tmp_path / "merged"
+    for directory in (layers, merged):
+        directory.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", layers], check=True)
+    for name in ("lower", "upper", "work"):
+        (layers / name).mkdir()
+    options = ",".join(f"{name}dir={layers / name}" for name in ("lower", "upper", "work"))
+    subprocess.run(["mount", "-t", "overlay", "-o", options, "overlay", merged], check=True)
+    yield layers / "lower", merged
+    subprocess.run(["umount", merged, layers], check=True)
+
+
+def test_overlay(attach, overlay):
+    """A program and its C library on overlayfs, as in containers."""
+    lower, merged = overlay
+    listing = subprocess.run(["ldd", harness.target("stacks")], capture_output=True, text=True,
+                             check=True).stdout
+    libraries = [word for word in listing.split() if word.startswith("/") and ".so" in word]
+    for path in (harness.target("stacks"), *libraries):
+        shutil.copy(path, lower)
+    with subprocess.Popen([merged / "stacks", "wait", "tree"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True,
+                          env={"LD_LIBRARY_PATH": str(merged)}) as target:
+        with attach(target.pid, options=DEPTH) as tracer:
+            text, _ = target.communicate("\n", timeout=harness.TIMEOUT)
+            process = tracer.finish().process
+    assert seen_stacks(process) == told_stacks(text)
+    assert_complete(process)
+    assert any(frame["module"].startswith(str(merged)) for stack in process.stacks.values()
+               for frame in stack["frames"])
+
+
 def test_regex(launch):
     """std::regex, exceptions and threads of the standard library: all complete."""
     assert_complete(launch(harness.target("stacks"), "regex", "threads", options=DEPTH).process)
 
 
 def test_signal(launch):
-    """A stack that leads through a signal frame is cut there, and says so: no frame is wrong."""
+    """A stack that leads through a signal frame is finished in user space."""
     result = launch(harness.target("stacks"), "signals", options=DEPTH)
-    told, process = told_stacks(result.stdout), result.process
-    [(places, size)] = told.items()
-    [(seen, bytes_seen)] = seen_stacks(process).items()
-    assert size == bytes_seen
-    assert places[:len(seen)] == seen
-    assert [stack["truncated"] for stack in process.stacks.values()
-            if any(frame["function"] == "take()" for frame in stack["frames"])] == [True]
+    assert seen_stacks(result.process) == told_stacks(result.stdout)
+    [stack] = [stack for stack in result.process.stacks.values()
+               if any(frame["function"] == "take()" for frame in stack["frames"])]
+    assert not stack["truncated"]
+    assert stack["frames"][1]["function"] in ("", "__restore_rt")
+
+
+def test_raw_code(launch):
+    """Code that was mapped behind the dynamic linker's back: its table is not there when it first
+    allocates."""
+    process = launch(harness.target("rawcode"), harness.target("libplugin.so"), "t_call", "5",
+                     options=DEPTH).process
+    [site] = process["sites"]
+    assert site["allocations"] == 5
+    assert process.functions(site)[:3] == ["take", "t_call", "main"]
+    assert_complete(process)
+
+
+def test_pushed_by_hand(launch):
+    """A return address that no call is before is not believed: the stack ends, and says so."""
+    process = launch(harness.target("pushed"), options=DEPTH).process
+    [site] = process["sites"]
+    assert process.functions(site) == ["take", "inner"]
+    assert process.stacks[site["stack"]]["stop"] == "no_code"
 
 
 def test_depth(launch):
@@ -129,6 +183,7 @@ def test_depth(launch):
     seen = seen_stacks(result.process)
     assert set(seen) == {places[:4] for places in told_stacks(result.stdout)}
     assert result.process["losses"]["truncated_stacks"] > 0
+    assert set(result.process["stack_quality"]["by_reason"]) == {"depth"}
 
 
 def test_true_caller(launch):
@@ -137,6 +192,31 @@ def test_true_caller(launch):
     callers = {functions[1] for functions in map(process.functions, process["sites"])
                if functions and functions[0].startswith("operator new") and len(functions) > 1}
     assert {"t_new", "t_new_aligned", "t_new_array_aligned"} <= callers
+
+
+@pytest.mark.parametrize("stack, stops", [("none", {"none"}), ("fp", {"unknown", "depth"})])
+def test_stop_of_other_stacks(launch, stack, stops):
+    """Only tables find the outermost frame; nobody else says that a stack is complete."""
+    process = launch(harness.target("stacks"), "tree", options=("--stack", stack)).process
+    assert {stack["stop"] for stack in process.stacks.values()} <= stops
+    assert process["stack_quality"]["complete_calls"] == 0
+
+
+NEWS = {"t_new_nothrow", "t_new_aligned_nothrow"}
+NEW_ARRAYS = {"t_new_array_nothrow", "t_new_array_aligned_nothrow"}
+
+
+def test_new_of_new_array(launch):
+    """Where operator new[] calls operator new, the program's call is the former, and the stack
+    begins with it."""
+    process = launch(harness.target("cxx"), "0", options=DEPTH).process
+    seen = {}
+    for site in process["sites"]:
+        functions = process.functions(site)
+        if len(functions) > 1 and functions[1] in NEWS | NEW_ARRAYS:
+            seen.setdefault(functions[1], set()).add((site["api"], functions[0]))
+    assert seen == {**{name: {("operator new", "operator new")} for name in NEWS},
+                    **{name: {("operator new[]", "operator new[]")} for name in NEW_ARRAYS}}
 
 
 def test_other_probes(launch, tmp_path):
@@ -151,3 +231,50 @@ def test_other_probes(launch, tmp_path):
         tool.send_signal(2)
         tool.communicate()
     assert_complete(process)
+
+
+MODULES = 1000
+MEMORY_MAX = 64 << 20
+
+
+def elf_files(count):
+    """Programs and libraries of this machine, of all sizes."""
+    files = set()
+    for directory, _, names in os.walk("/usr"):
+        for path in (os.path.join(directory, name) for name in names):
+            if os.path.islink(path) or not os.path.isfile(path) or os.path.getsize(path) < 8192:
+                continue
+            with open(path, "rb") as file:
+                if file.read(4) == b"\x7fELF":
+                    files.add(path)
+            if len(files) == count:
+                return sorted(files)
+    return sorted(files)
+
+
+def private_memory(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        return sum(int(line.split()[1]) << 10 for line in status if line.startswith("RssAnon"))
+
+
+def shared_maps(pid):
+    """Bytes of BPF maps that the process has mapped."""
+    with open(f"/proc/{pid}/maps", encoding="ascii") as maps:
+        ranges = [line.split()[0].split("-") for line in maps if "anon_inode:bpf-map" in line]
+    return sum(int(end, 16) - int(start, 16) for start, end in ranges)
+
+
+def test_many_modules(attach):
+    """The tables of a thousand modules have room, and so has the tracer."""
+    with subprocess.Popen([harness.target("mapper")], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as target:
+        target.stdin.write("\n".join(elf_files(MODULES)) + "\n\n")
+        target.stdin.flush()
+        assert int(target.stdout.readline()) > 200
+        with attach(target.pid, options=("-v",)) as tracer:
+            memory = private_memory(tracer.process.pid) + shared_maps(tracer.process.pid)
+            target.communicate("once\n", timeout=harness.TIMEOUT)
+            result = tracer.finish()
+    assert "no room" not in "".join(tracer.log)
+    assert memory < MEMORY_MAX
+    assert_complete(result.process)

@@ -101,6 +101,7 @@ static void work(const struct worker *worker)
 		struct block block = t_work(i);
 
 		block = t_realloc(block, i * 3);
+		t_free(t_realloc((struct block){0}, i)); /* which becomes a malloc */
 		t_free(t_calloc(i));
 		t_free(block);
 		if (i % 50 == 0)

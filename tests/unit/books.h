@@ -18,15 +18,16 @@
 
 #include "model/model.h"
 
-#define PID               100
-#define START_TIME        77
-#define PROGRAM           0x400000ULL
-#define LIBC              0x7f0000000000ULL
-#define LIBSTDCXX         0x7e0000000000ULL
-#define OBJECT_SIZE       0x100000ULL
-#define OPERATOR_NEW      (LIBSTDCXX + 0x1000)
-#define OPERATOR_NEW_SIZE 0x40ULL
-#define MS                1000000ULL
+#define PID                100
+#define START_TIME         77
+#define PROGRAM            0x400000ULL
+#define LIBC               0x7f0000000000ULL
+#define LIBSTDCXX          0x7e0000000000ULL
+#define OBJECT_SIZE        0x100000ULL
+#define OPERATOR_NEW       (LIBSTDCXX + 0x1000)
+#define OPERATOR_NEW_SIZE  0x40ULL
+#define OPERATOR_NEW_ARRAY (LIBSTDCXX + 0x2000)
+#define MS                 1000000ULL
 
 enum { MODULE_PROGRAM = 1, MODULE_LIBC, MODULE_LIBSTDCXX };
 
@@ -70,14 +71,18 @@ static inline void tell_mapping(struct books *books, uint64_t start, uint64_t si
 				   .mapping = {start, start + size, offset, module, flags}});
 }
 
+static inline void tell_wrapper(struct books *books, uint64_t start, enum api api)
+{
+	tell(books, (struct event){.kind = EVENT_WRAPPER,
+				   .wrapper = {start, start + OPERATOR_NEW_SIZE, api}});
+}
+
 static inline void tell_objects(struct books *books)
 {
 	tell_mapping(books, PROGRAM, OBJECT_SIZE, 0x1000, MODULE_PROGRAM, 0);
 	tell_mapping(books, LIBC, OBJECT_SIZE, 0x2000, MODULE_LIBC, MAPPING_FLAG_ALLOCATOR);
 	tell_mapping(books, LIBSTDCXX, OBJECT_SIZE, 0, MODULE_LIBSTDCXX, 0);
-	tell(books,
-	     (struct event){.kind = EVENT_WRAPPER,
-			    .wrapper = {OPERATOR_NEW, OPERATOR_NEW + OPERATOR_NEW_SIZE, API_NEW}});
+	tell_wrapper(books, OPERATOR_NEW, API_NEW);
 }
 
 static inline struct books books_open(struct model_config config)
@@ -101,12 +106,18 @@ static inline void books_close(struct books *books)
 	model_free(books->model);
 }
 
-static inline void tell_stack(struct books *books, uint64_t id, const uint64_t *frames,
-			      uint32_t count, uint16_t flags)
+static inline void tell_stack_end(struct books *books, uint64_t id, const uint64_t *frames,
+				  uint32_t count, uint16_t flags, uint32_t stop)
 {
 	tell(books, (struct event){.kind = EVENT_STACK,
 				   .flags = flags,
-				   .stack = {.id = id, .frames = frames, .count = count}});
+				   .stack = {id, frames, count, stop}});
+}
+
+static inline void tell_stack(struct books *books, uint64_t id, const uint64_t *frames,
+			      uint32_t count, uint16_t flags)
+{
+	tell_stack_end(books, id, frames, count, flags, STOP_END);
 }
 
 static inline void tell_call(struct books *books, enum event_kind kind, enum api api,

@@ -20,223 +20,36 @@
 #include <gelf.h>
 #include <glob.h>
 #include <limits.h>
+#include <link.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "arch/unwind.h"
+#include "cfi_truth.h"
+#include "scratch.h"
 #include "symbol/cfi.h"
 
-#define SAMPLE      50000 /* rows looked at in a file that is too large for all */
-#define RANDOM      20000 /* addresses besides */
-#define SP_INVENTED 0x10000000
-#define BP_INVENTED 0x10001000
-
-/*
- * The invented memory: words differ, and those near the stack lead up the stack.
- */
-
-static uint64_t word_mask(const struct unwind_abi *abi)
-{
-	return abi->word == 4 ? UINT32_MAX : UINT64_MAX;
-}
-
-static uint64_t invented_word(const struct unwind_abi *abi, uint64_t address)
-{
-	return (address * 5 + 0x12345678) & word_mask(abi);
-}
-
-static int unwind_read(void *ctx, abi_u64 address, abi_u64 *ret_word)
-{
-	*ret_word = invented_word(ctx, address);
-	return 0;
-}
-
-/*
- * libdw's side.
- */
-
-struct value {
-	bool known;    /* else undefined, or from registers that were not invented */
-	bool in_place; /* the number is an address at which the value lies */
-	uint64_t number;
-};
-
-struct machine {
-	const struct unwind_abi *abi;
-	uint64_t ip, sp, bp, cfa;
-	uint64_t stack[16];
-	unsigned int depth;
-	bool failed;
-};
-
-static void push(struct machine *machine, uint64_t number)
-{
-	assert_true(machine->depth < 16);
-	machine->stack[machine->depth++] = number & word_mask(machine->abi);
-}
-
-static uint64_t pop(struct machine *machine)
-{
-	assert_true(machine->depth > 0);
-	return machine->stack[--machine->depth];
-}
-
-static void push_register(struct machine *machine, uint64_t number, uint64_t offset)
-{
-	if (number == machine->abi->dwarf_sp)
-		push(machine, machine->sp + offset);
-	else if (number == machine->abi->dwarf_bp)
-		push(machine, machine->bp + offset);
-	else if (number == machine->abi->dwarf_ip)
-		push(machine, machine->ip + offset);
-	else
-		machine->failed = true;
-}
-
-static void evaluate_binary(struct machine *machine, const Dwarf_Op *op)
-{
-	uint64_t right = pop(machine), left = pop(machine);
-
-	switch (op->atom) {
-	case DW_OP_plus:
-		push(machine, left + right);
-		break;
-	case DW_OP_and:
-		push(machine, left & right);
-		break;
-	case DW_OP_ge:
-		push(machine, (int64_t)left >= (int64_t)right);
-		break;
-	case DW_OP_shl:
-		push(machine, left << right);
-		break;
-	default:
-		push(machine, 0);
-		machine->failed = true;
-	}
-}
-
-static void evaluate_operation(struct machine *machine, const Dwarf_Op *op)
-{
-	if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31)
-		push_register(machine, op->atom - DW_OP_breg0, op->number);
-	else if (op->atom == DW_OP_bregx)
-		push_register(machine, op->number, op->number2);
-	else if (op->atom >= DW_OP_lit0 && op->atom <= DW_OP_lit31)
-		push(machine, op->atom - DW_OP_lit0);
-	else if (op->atom == DW_OP_call_frame_cfa)
-		push(machine, machine->cfa);
-	else if (op->atom == DW_OP_deref)
-		push(machine, invented_word(machine->abi, pop(machine)));
-	else if (op->atom == DW_OP_plus_uconst)
-		push(machine, pop(machine) + op->number);
-	else if ((op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg31) || op->atom == DW_OP_regx)
-		machine->failed = true;
-	else
-		evaluate_binary(machine, op);
-}
-
-static struct value evaluate(struct machine *machine, const Dwarf_Op *ops, size_t count)
-{
-	struct value value = {.in_place = true};
-
-	machine->depth = 0;
-	machine->failed = false;
-	for (size_t i = 0; i < count && !machine->failed; i++) {
-		if (ops[i].atom == DW_OP_stack_value)
-			value.in_place = false;
-		else
-			evaluate_operation(machine, &ops[i]);
-	}
-	value.known = !machine->failed && machine->depth > 0;
-	value.number = value.known ? pop(machine) : 0;
-	return value;
-}
-
-struct truth {
-	bool end; /* the return address is undefined */
-	bool signal;
-	bool expressible; /* plain rules: no excuse for a STOP */
-	struct value cfa, ip, sp, bp;
-	uint64_t start, stop; /* virtual addresses for which it holds */
-};
-
-/* What a register of the caller is. `same` is its value here. */
-static struct value caller_register(struct machine *machine, Dwarf_Frame *frame, int number,
-				    uint64_t same, bool *ret_undefined)
-{
-	struct value value;
-	Dwarf_Op memory[3], *ops;
-	size_t count;
-
-	*ret_undefined = false;
-	if (dwarf_frame_register(frame, number, memory, &ops, &count))
-		return (struct value){0};
-	*ret_undefined = count == 0 && ops == memory;
-	if (count == 0)
-		return (struct value){.known = !*ret_undefined, .number = same};
-	value = evaluate(machine, ops, count);
-	if (value.known && value.in_place)
-		value.number = invented_word(machine->abi, value.number);
-	return value;
-}
-
-static bool is_plain_cfa(const struct unwind_abi *abi, const Dwarf_Op *ops, size_t count)
-{
-	int64_t offset, limit = (int64_t)INT16_MAX * abi->word;
-
-	if (count != 1)
-		return false;
-	offset = (int64_t)(ops->atom == DW_OP_bregx ? ops->number2 : ops->number);
-	return offset % abi->word == 0 && offset <= limit && offset >= -limit;
-}
-
-/* libdw's word on an address; false if it has none. */
-static bool find_truth(Dwarf_CFI *cfi, const struct unwind_abi *abi, uint64_t address,
-		       struct truth *truth)
-{
-	struct machine machine = {.abi = abi, .ip = address, .sp = SP_INVENTED, .bp = BP_INVENTED};
-	bool ip_undefined, bp_undefined, sp_undefined;
-	Dwarf_Frame *frame;
-	Dwarf_Op *ops = NULL;
-	size_t count = 0;
-	int column;
-
-	if (dwarf_cfi_addrframe(cfi, address, &frame))
-		return false;
-	column = dwarf_frame_info(frame, &truth->start, &truth->stop, &truth->signal);
-	assert_int_equal(column, abi->dwarf_ip);
-	if (!dwarf_frame_cfa(frame, &ops, &count))
-		truth->cfa = evaluate(&machine, ops, count);
-	machine.cfa = truth->cfa.number;
-	truth->ip = caller_register(&machine, frame, abi->dwarf_ip, 0, &ip_undefined);
-	truth->bp = caller_register(&machine, frame, abi->dwarf_bp, machine.bp, &bp_undefined);
-	truth->sp = caller_register(&machine, frame, abi->dwarf_sp, 0, &sp_undefined);
-	truth->end = ip_undefined;
-	truth->expressible =
-		truth->cfa.known && is_plain_cfa(abi, ops, count) && truth->sp.known &&
-		truth->sp.number == truth->cfa.number && truth->ip.known &&
-		truth->ip.number ==
-			invented_word(abi,
-				      truth->cfa.number + (uint64_t)(int64_t)abi->return_offset);
-	free(frame);
-	return true;
-}
+#define SAMPLE 50000 /* rows looked at in a file that is too large for all */
+#define RANDOM 20000 /* addresses besides */
 
 /*
  * The comparison.
  */
 
 struct subject {
-	Elf *elf;
-	Dwarf_CFI *cfi;
+	Elf *elf, *debug_elf;
+	int fds[2];
+	Dwarf_CFI *cfi;       /* of .eh_frame, or NULL */
+	Dwarf *dwarf;         /* of the file with .debug_frame, or NULL */
+	Dwarf_CFI *debug_cfi; /* likewise; the Dwarf's */
 	struct cfi_table full, pruned;
 	GElf_Phdr code[8]; /* executable segments */
 	size_t code_count;
-	uint64_t compared, stopped, known_by_code, lost_bp, mismatched;
+	uint64_t compared, unknown, stopped, known_by_code, lost_bp, mismatched;
 };
 
 static uint64_t address_of(const struct subject *subject, uint64_t offset)
@@ -301,7 +114,9 @@ static uint64_t compare(struct subject *subject, uint64_t offset, uint64_t addre
 	bool right;
 
 	subject->compared++;
-	if (!find_truth(subject->cfi, subject->full.abi, address, &truth)) {
+	if (!find_truth(subject->cfi, subject->full.abi, address, &truth) &&
+	    !find_truth(subject->debug_cfi, subject->full.abi, address, &truth)) {
+		subject->unknown++;
 		right = unwind_row_cfa(row) == UNWIND_CFA_GAP || is_known_by_code(subject, row);
 		truth.stop = address + 1;
 	} else {
@@ -395,18 +210,15 @@ static void compare_calls(struct subject *subject, size_t bytes_max)
 	cs_close(&handle);
 }
 
-static void open_subject(struct subject *subject, Elf *elf)
+/* The oracle's side of a file, and of the one with its .debug_frame, which may be the same. */
+static void open_subject(struct subject *subject, Elf *elf, Elf *debug)
 {
 	GElf_Phdr header;
-	size_t size;
-	const char *image = elf_rawfile(elf, &size);
-	struct error error;
 
-	*subject = (struct subject){.elf = elf};
-	subject->cfi = dwarf_getcfi_elf(elf);
-	assert_non_null(subject->cfi);
-	assert_int_equal(cfi_table_build_image(image, size, true, &subject->full, &error), 0);
-	assert_int_equal(cfi_table_build_image(image, size, false, &subject->pruned, &error), 0);
+	*subject = (struct subject){.elf = elf, .cfi = dwarf_getcfi_elf(elf)};
+	subject->dwarf = dwarf_begin_elf(debug, DWARF_C_READ, NULL);
+	subject->debug_cfi = subject->dwarf ? dwarf_getcfi(subject->dwarf) : NULL;
+	assert_true(subject->cfi || subject->debug_cfi);
 	for (int i = 0; gelf_getphdr(elf, i, &header) && subject->code_count < 8; i++)
 		if (header.p_type == PT_LOAD && header.p_flags & PF_X)
 			subject->code[subject->code_count++] = header;
@@ -416,7 +228,10 @@ static void close_subject(struct subject *subject)
 {
 	cfi_table_free(&subject->full);
 	cfi_table_free(&subject->pruned);
-	dwarf_cfi_end(subject->cfi);
+	if (subject->cfi)
+		dwarf_cfi_end(subject->cfi);
+	if (subject->dwarf)
+		dwarf_end(subject->dwarf);
 }
 
 static void check_order(const struct cfi_table *table)
@@ -434,33 +249,64 @@ static void check_subject(struct subject *subject, const char *name, bool sample
 	compare_rows(subject, sampled ? rows / SAMPLE + 1 : 1);
 	compare_random(subject, RANDOM);
 	compare_calls(subject, sampled ? 4 << 20 : SIZE_MAX);
-	print_message("%s: %zu rows, %zu pruned; %llu comparisons, %llu mismatches, %llu stops, "
+	print_message("%s: %zu rows, %zu pruned; %llu comparisons, %llu mismatches, %llu gaps, "
+		      "%llu stops, "
 		      "%llu known by code alone, %llu frame pointers given up\n",
 		      name, rows, subject->pruned.rows.count, (unsigned long long)subject->compared,
-		      (unsigned long long)subject->mismatched, (unsigned long long)subject->stopped,
+		      (unsigned long long)subject->mismatched, (unsigned long long)subject->unknown,
+		      (unsigned long long)subject->stopped,
 		      (unsigned long long)subject->known_by_code,
 		      (unsigned long long)subject->lost_bp);
 	assert_int_equal(subject->mismatched, 0);
 }
 
-static void check_file(const char *path, bool sampled)
+static Elf *open_elf(const char *path, int *ret_fd)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct subject subject;
 	Elf *elf;
 
-	if (fd < 0) {
+	elf_version(EV_CURRENT);
+	*ret_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (*ret_fd < 0) {
 		print_message("[  SKIP   ] no %s\n", path);
 		skip();
 	}
-	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	elf = elf_begin(*ret_fd, ELF_C_READ_MMAP, NULL);
 	assert_non_null(elf);
-	open_subject(&subject, elf);
+	return elf;
+}
+
+/* A file, and its separate debug file or NULL. */
+static void open_files(struct subject *subject, const char *path, const char *debug_path)
+{
+	int fd, debug_fd = -1;
+	Elf *elf = open_elf(path, &fd);
+	Elf *debug = debug_path ? open_elf(debug_path, &debug_fd) : NULL;
+
+	open_subject(subject, elf, debug ? debug : elf);
+	assert_int_equal(cfi_table_build_split(fd, debug_fd, true, &subject->full, NULL), 0);
+	assert_int_equal(cfi_table_build_split(fd, debug_fd, false, &subject->pruned, NULL), 0);
+	subject->debug_elf = debug;
+	subject->fds[0] = fd;
+	subject->fds[1] = debug_fd;
+}
+
+static void close_files(struct subject *subject)
+{
+	close_subject(subject);
+	elf_end(subject->debug_elf);
+	elf_end(subject->elf);
+	for (size_t i = 0; i < 2; i++)
+		if (subject->fds[i] >= 0)
+			close(subject->fds[i]);
+}
+
+static void check_file(const char *path, bool sampled)
+{
+	struct subject subject;
+
+	open_files(&subject, path, NULL);
 	check_subject(&subject, path, sampled);
-	close_subject(&subject);
-	elf_end(elf);
-	close(fd);
+	close_files(&subject);
 }
 
 /* The first file of a pattern, or the pattern. */
@@ -523,6 +369,161 @@ static void test_libllvm(void **state)
 	check_pattern("/usr/lib/*-linux-gnu*/libLLVM-*.so.1", true);
 }
 
+/*
+ * The kernel's own shared object, from memory.
+ */
+
+/* The virtual address of a function of .dynsym; 0 if there is none. */
+static uint64_t function_address(Elf *elf, const char *name)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	GElf_Sym symbol;
+
+	while ((section = elf_nextscn(elf, section))) {
+		Elf_Data *data = elf_getdata(section, NULL);
+
+		gelf_getshdr(section, &header);
+		for (int i = 0; (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB) &&
+				gelf_getsym(data, i, &symbol);
+		     i++)
+			if (!strcmp(elf_strptr(elf, header.sh_link, symbol.st_name), name))
+				return symbol.st_value;
+	}
+	return 0;
+}
+
+static void check_described(struct subject *subject, const char *name, bool is_described)
+{
+	uint64_t address = function_address(subject->elf, name);
+	uint64_t offset = 0;
+
+	for (size_t i = 0; i < subject->code_count; i++)
+		if (address - subject->code[i].p_vaddr < subject->code[i].p_filesz)
+			offset = address - subject->code[i].p_vaddr + subject->code[i].p_offset;
+	if (!offset)
+		fail_msg("no function %s", name);
+	if ((unwind_row_cfa(cfi_table_find(&subject->full, offset)) != UNWIND_CFA_GAP) !=
+	    is_described)
+		fail_msg("%s is %s", name, is_described ? "a gap" : "no gap");
+}
+
+static void test_vdso(void **state)
+{
+	const ElfW(Ehdr) *image = (const void *)getauxval(AT_SYSINFO_EHDR);
+	struct subject subject;
+	size_t size;
+	Elf *elf;
+
+	(void)state;
+	if (!image) {
+		print_message("[  SKIP   ] no vdso\n");
+		skip();
+	}
+	elf_version(EV_CURRENT);
+	size = image->e_shoff + image->e_shnum * sizeof(ElfW(Shdr));
+	elf = elf_memory((char *)image, size);
+	assert_non_null(elf);
+	open_subject(&subject, elf, elf);
+	assert_int_equal(cfi_table_build_image(image, size, true, &subject.full, NULL), 0);
+	assert_int_equal(cfi_table_build_image(image, size, false, &subject.pruned, NULL), 0);
+	check_subject(&subject, "vdso", false);
+	check_described(&subject, "__vdso_clock_gettime", true);
+	check_described(&subject, "__vdso_getcpu", true);
+	close_subject(&subject);
+	elf_end(elf);
+}
+
+/*
+ * Programs whose CFI is in .debug_frame, in all or in part. `sure` is compiled with .eh_frame where
+ * there are two objects, `bare` without.
+ */
+
+#define BARE "-fno-asynchronous-unwind-tables -fno-unwind-tables -fno-exceptions -g "
+
+static const struct debug_frame_case {
+	const char *name;
+	const char *build; /* shell commands that make ./p of sure.c and bare.c */
+	bool stripped;     /* ./p; ./p.debug has what was taken */
+	bool sure, bare;   /* described? */
+} debug_frame_cases[] = {
+	{"only .debug_frame", "gcc -O2 -nostdlib " BARE "sure.c bare.c -o p", false, true, true},
+	{"both",
+	 "gcc -O2 -nostdlib -g -c sure.c && gcc -O2 " BARE "-c bare.c && "
+	 "gcc -nostdlib sure.o bare.o -o p",
+	 false, true, true},
+	{"both for the same code",
+	 "gcc -O2 -g -S sure.c && sed -i '"
+	 "1i .cfi_sections .eh_frame, .debug_frame' sure.s && gcc -O2 " BARE "-c bare.c && "
+	 "gcc -nostdlib sure.s bare.o -o p",
+	 false, true, true},
+	{"in a C library's start files", "gcc -O2 " BARE "sure.c bare.c -DMAIN -o p", false, true,
+	 true},
+	{"compressed",
+	 "gcc -O2 -nostdlib " BARE "-Wl,--compress-debug-sections=zlib sure.c bare.c "
+	 "-o p && readelf -t p | grep -A3 'debug_frame' | grep -q COMPRESSED",
+	 false, true, true},
+	{"no .debug_frame",
+	 "gcc -O2 -nostdlib -c sure.c && gcc -O2 " BARE "-g0 -c bare.c && "
+	 "gcc -nostdlib sure.o bare.o -o p",
+	 false, true, false},
+	{"separate",
+	 "gcc -O2 -nostdlib -g -c sure.c && gcc -O2 " BARE "-c bare.c && "
+	 "gcc -nostdlib sure.o bare.o -o p",
+	 true, true, true},
+	{"separate, compressed",
+	 "gcc -O2 -nostdlib " BARE "-Wl,--compress-debug-sections=zlib "
+	 "sure.c bare.c -o p",
+	 true, true, true},
+	{"ELF32",
+	 "gcc -m32 -O2 -nostdlib -g -c sure.c && gcc -m32 -O2 " BARE "-c bare.c && "
+	 "gcc -m32 -nostdlib -Wl,--build-id=none sure.o bare.o -o p",
+	 false, true, true},
+	{"ELF32, only .debug_frame",
+	 "gcc -m32 -fno-pie -no-pie -O2 -nostdlib " BARE "sure.c bare.c -o p", false, true, true},
+};
+
+static const char sure_source[] =
+	"int bare(int); int sure(int n) { volatile int a[9]; a[n % 9] = n;\n"
+	"return bare(n + 1) + a[0]; } void _start_here(void) { sure(1); }\n"
+	"#ifdef MAIN\nint main(void) { return sure(3); }\n#endif\n";
+static const char bare_source[] = "int bare(int n) { volatile int a[99]; a[n % 99] = n;\n"
+				  "return a[1] + (n ? bare(a[2]) + 1 : 0); }\n";
+
+static void strip_program(const struct scratch *scratch)
+{
+	assert_int_equal(scratch_run(scratch, "objcopy --only-keep-debug p p.debug && "
+					      "objcopy --strip-debug p"),
+			 0);
+}
+
+static void check_debug_frame(struct scratch *scratch, const struct debug_frame_case *test)
+{
+	struct subject subject;
+	char path[PATH_MAX];
+
+	if (scratch_run(scratch, test->build))
+		fail_msg("cannot build: %s", test->name);
+	if (test->stripped)
+		strip_program(scratch);
+	snprintf(path, sizeof(path), "%s/p", scratch->root);
+	open_files(&subject, path, test->stripped ? scratch_path(scratch, "p.debug") : NULL);
+	check_subject(&subject, test->name, false);
+	check_described(&subject, "sure", test->sure);
+	check_described(&subject, "bare", test->bare);
+	close_files(&subject);
+}
+
+static void test_debug_frame(void **state)
+{
+	struct scratch *scratch = *state;
+
+	scratch_write(scratch, "sure.c", sure_source, sizeof(sure_source) - 1, 0644);
+	scratch_write(scratch, "bare.c", bare_source, sizeof(bare_source) - 1, 0644);
+	for (size_t i = 0; i < sizeof(debug_frame_cases) / sizeof(debug_frame_cases[0]); i++)
+		check_debug_frame(scratch, &debug_frame_cases[i]);
+}
+
 /* Files named on the command line are compared in full: tests/unit/test_cfi FILE… */
 static int check_files(char **paths)
 {
@@ -534,10 +535,15 @@ static int check_files(char **paths)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_libc),      cmocka_unit_test(test_libc_32),
-		cmocka_unit_test(test_libstdcxx), cmocka_unit_test(test_python),
-		cmocka_unit_test(test_libcrypto), cmocka_unit_test(test_cc1),
+		cmocka_unit_test(test_libc),
+		cmocka_unit_test(test_libc_32),
+		cmocka_unit_test(test_libstdcxx),
+		cmocka_unit_test(test_python),
+		cmocka_unit_test(test_libcrypto),
+		cmocka_unit_test(test_cc1),
 		cmocka_unit_test(test_libllvm),
+		cmocka_unit_test(test_vdso),
+		cmocka_unit_test_setup_teardown(test_debug_frame, scratch_setup, scratch_teardown),
 	};
 
 	if (argc > 1)

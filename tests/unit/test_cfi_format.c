@@ -12,6 +12,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "symbol/cfi.h"
 #include "symbol/cfi_row.h"
@@ -267,6 +269,97 @@ static void test_debug_frame(void **state)
 	}
 }
 
+static int make_file(const struct object *object)
+{
+	int fd = memfd_create("object", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, object->bytes, FILE_SIZE), FILE_SIZE);
+	return fd;
+}
+
+static void check_split(const struct object *object, const struct object *debug,
+			struct cfi_table *table)
+{
+	int fd = make_file(object), debug_fd = make_file(debug);
+
+	assert_int_equal(cfi_table_build_split(fd, debug_fd, true, table, NULL), 0);
+	close(fd);
+	close(debug_fd);
+}
+
+static const struct cie debug_cie = {3, "", DW_EH_PE_absptr, -8, 16, X86_64_START};
+
+/* .debug_frame of a file of its own, with functions before, over, in and behind that of .eh_frame,
+ * which is [0x820, 0x860). */
+static void make_debug(struct object *object)
+{
+	static const struct {
+		uint64_t start;
+		uint64_t size;
+	} functions[] = {{0x800, 0x40}, {0x820, 0x80}, {0x830, 0x80}, {0x860, 0x10}};
+	struct program program = PROGRAM("\x41\x0e\x20");
+
+	object->debug_frame = true;
+	object->at = FRAME_AT;
+	put_cie(object, &debug_cie);
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+		put_fde(object, &debug_cie, FRAME_AT, functions[i].start, functions[i].size,
+			program);
+	put_fde(object, &debug_cie, FRAME_AT, (uint64_t)-LOADED_AT, 0x40, program);
+	put_fde(object, &debug_cie, FRAME_AT, 0, 0x40, program);
+	finish(object);
+}
+
+/* What .eh_frame leaves out comes from the other file, in all formats; see make_debug. */
+static void test_merge(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct object object = {.machine = EM_X86_64, .elf64 = i & 1, .big_endian = i & 2};
+		struct object debug = object;
+		struct cfi_table table;
+		char text[4096];
+
+		object.at = FRAME_AT;
+		put_cie(&object, &x86_64_cie);
+		put_fde(&object, &x86_64_cie, FRAME_AT, 0x820, 0x40, PROGRAM("\x41\x0e\x10"));
+		put(&object, 4, 0);
+		finish(&object);
+		make_debug(&debug);
+		check_split(&object, &debug, &table);
+		print_rows(&table, text);
+		assert_string_equal(text, "800 sp+1, 801 sp+4, 820 sp+1, 821 sp+2, "
+					  "860 sp+1, 861 sp+4, 870 gap");
+		assert_int_equal(table.counts.functions, 3);
+		assert_int_equal(table.counts.doubled, 2);
+		assert_int_equal(table.counts.outside, 2);
+		assert_int_equal(table.counts.broken, 0);
+		cfi_table_free(&table);
+	}
+}
+
+/* A debug file of another machine, or none at all, takes nothing away. */
+static void test_wrong_debug_file(void **state)
+{
+	struct object object = {.machine = EM_X86_64, .elf64 = true};
+	struct object wrong[] = {
+		{.machine = EM_386, .elf64 = true}, {.machine = EM_SPARC}, {.at = 0}};
+	struct cfi_table table;
+	char text[4096];
+
+	(void)state;
+	make_object(&object, &x86_64_cie, PROGRAM("\x41\x0e\x10"));
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		if (wrong[i].machine)
+			make_debug(&wrong[i]);
+		check_split(&object, &wrong[i], &table);
+		print_rows(&table, text);
+		assert_string_equal(text, "800 sp+1, 801 sp+2, 840 gap");
+		cfi_table_free(&table);
+	}
+}
+
 /* CFA = rsp + 8 where nothing else is said; register 6 is rbp, 16 the return address. */
 static const struct instruction_case {
 	const char *name;
@@ -504,12 +597,20 @@ static void test_damage(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_machines),          cmocka_unit_test(test_encodings),
-		cmocka_unit_test(test_augmentations),     cmocka_unit_test(test_debug_frame),
-		cmocka_unit_test(test_instructions),      cmocka_unit_test(test_signal_frame),
-		cmocka_unit_test(test_signal_trampoline), cmocka_unit_test(test_functions),
-		cmocka_unit_test(test_call_end),          cmocka_unit_test(test_pruning),
-		cmocka_unit_test(test_refusals),          cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_machines),
+		cmocka_unit_test(test_encodings),
+		cmocka_unit_test(test_augmentations),
+		cmocka_unit_test(test_debug_frame),
+		cmocka_unit_test(test_instructions),
+		cmocka_unit_test(test_signal_frame),
+		cmocka_unit_test(test_signal_trampoline),
+		cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_call_end),
+		cmocka_unit_test(test_pruning),
+		cmocka_unit_test(test_merge),
+		cmocka_unit_test(test_wrong_debug_file),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_damage),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

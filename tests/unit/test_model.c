@@ -6,6 +6,8 @@
 #define A 0x1000ULL
 #define B 0x2000ULL
 
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
 struct expected {
 	uint64_t allocations, frees, bytes_allocated, live_bytes, failed;
 	uint64_t unmatched, internal, collisions, missed;
@@ -285,6 +287,37 @@ static void test_wrapper(void **state)
 	books_close(&books);
 }
 
+/* Wrappers call each other: operator new[] (nothrow) operator new[], and that operator new. */
+static void test_wrapper_of_wrapper(void **state)
+{
+	static const uint64_t frames[] = {OPERATOR_NEW + 8, OPERATOR_NEW_ARRAY + 8,
+					  OPERATOR_NEW_ARRAY + 16, PROGRAM + 0x99,
+					  OPERATOR_NEW + 8};
+	struct books books = books_default();
+	const struct snapshot_stack *stack;
+
+	(void)state;
+	tell_wrapper(&books, OPERATOR_NEW_ARRAY, API_NEW_ARRAY);
+	tell_stack(&books, 5, frames, COUNT_OF(frames), 0);
+	tell_stack(&books, 6, frames, 1, 0);
+	books.stack = 5;
+	books.caller = frames[0];
+	tell_malloc(&books, A, 10);
+	books.stack = 6; /* nothing but wrappers */
+	tell_malloc(&books, B, 20);
+	assert_int_equal(site_of(look(&books), API_NEW_ARRAY)->live_bytes, 10);
+	assert_int_equal(site_of(books.snapshot->processes, API_NEW)->live_bytes, 20);
+	stack = &books.snapshot->processes[0].stacks[0];
+	assert_int_equal(stack->frame_count, 3);
+	assert_int_equal(stack->depth, 5);
+	assert_int_equal(stack->frames[0].address, frames[2]);
+	assert_true(stack->frames[0].wrapper);
+	assert_false(stack->frames[1].wrapper);
+	assert_false(stack->frames[2].wrapper);
+	assert_int_equal(stack[1].frame_count, 1);
+	books_close(&books);
+}
+
 static void test_wrapper_not_wanted(void **state)
 {
 	struct books books = books_open((struct model_config){.apis = API_SET_ALL});
@@ -391,7 +424,7 @@ static void test_exit(void **state)
 	assert_true(look(&books)->exited);
 	assert_int_equal(look(&books)->exit_code, 0x300);
 	assert_int_equal(look(&books)->traced_until_ns, end);
-	assert_int_equal(model_dropped(books.model), 1);
+	assert_int_equal(books.snapshot->dropped, 1);
 	assert_int_equal(model_memory(books.model), 0);
 	books_close(&books);
 }
@@ -447,8 +480,8 @@ static void test_nonsense(void **state)
 	tell_process(&books, EVENT_EXEC, START_TIME);
 	dropped += 2;
 	books.pid--;
-	assert_int_equal(model_dropped(books.model), dropped);
 	CHECK(&books, 0);
+	assert_int_equal(books.snapshot->dropped, dropped);
 	tell_malloc(&books, A, UINT64_MAX);
 	tell_malloc(&books, B, UINT64_MAX);
 	books_look(&books);
@@ -505,6 +538,7 @@ int main(void)
 		cmocka_unit_test(test_interrupted_call),
 		cmocka_unit_test(test_threads_do_not_share_calls),
 		cmocka_unit_test(test_wrapper),
+		cmocka_unit_test(test_wrapper_of_wrapper),
 		cmocka_unit_test(test_wrapper_not_wanted),
 		cmocka_unit_test(test_excluded_api),
 		cmocka_unit_test(test_peaks),

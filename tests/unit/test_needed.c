@@ -26,7 +26,7 @@ static struct needed find(const char *program, char *const *environment)
 	struct needed needed;
 	struct error err;
 
-	if (needed_find(program, environment, &needed, &err))
+	if (needed_find(program, environment, NULL, &needed, &err))
 		fail_msg("%s", err.text);
 	return needed;
 }
@@ -36,7 +36,7 @@ static void check_fails(const char *program, int code)
 	struct needed needed;
 	struct error err = {0};
 
-	assert_int_equal(needed_find(program, no_environment, &needed, &err), code);
+	assert_int_equal(needed_find(program, no_environment, NULL, &needed, &err), code);
 	assert_int_equal(err.code, code);
 	assert_non_null(strstr(err.text, program));
 }
@@ -489,7 +489,7 @@ static void try_damaged(struct scratch *scratch, const unsigned char *bytes, siz
 	struct error err;
 
 	scratch_write(scratch, "damaged", bytes, size, 0755);
-	if (needed_find(scratch_path(scratch, "damaged"), no_environment, &needed, &err))
+	if (needed_find(scratch_path(scratch, "damaged"), no_environment, NULL, &needed, &err))
 		return;
 	assert_true(needed.count >= 1);
 	check_paths_are_sound(&needed);

@@ -151,6 +151,30 @@ static void test_every_option_is_stored(void **state)
 	options_free(&line.options);
 }
 
+static void test_scans(void **state)
+{
+	struct line line;
+
+	(void)state;
+	assert_right(&line, "-a --scan-every 90s --scan-stop --scan-swapped --align 4 "
+			    "--error-exitcode 9 prog");
+	assert_true(line.options.scan);
+	assert_true(line.options.scan_swapped);
+	assert_int_equal(line.options.scan_every_ns, 90 * 1000000000ULL);
+	assert_int_equal(line.options.scan_mode, SCAN_MODE_STOP);
+	assert_int_equal(line.options.align, 4);
+	assert_int_equal(line.options.error_exitcode, 9);
+	options_free(&line.options);
+
+	assert_right(&line, "--scan-live prog"); /* how to scan implies that it is wanted … */
+	assert_true(line.options.scan);
+	options_free(&line.options);
+
+	assert_right(&line, "--scan-every 1s --scan-stop prog"); /* … and when not before the end */
+	assert_false(line.options.scan);
+	options_free(&line.options);
+}
+
 static void test_options_end_where_the_program_begins(void **state)
 {
 	struct line line;
@@ -239,6 +263,9 @@ static const struct wrong wrongs[] = {
 	{"--top -1", "\"-1\" is not a number"},
 	{"--buffer 65535", "\"65535\" is not a size from 64k to 1g"},
 	{"--buffer 2g", "\"2g\" is not a size"},
+	{"--ignore=", "--ignore: is empty"},
+	{"--ignore /(/", "--ignore: \"/(/\" is no regular expression: "},
+	{"--suppressions tests/fuzz/corpus/code/malloc", "--suppressions: tests/fuzz/corpus/code/"},
 	{"--format jsn", "\"jsn\" is not a format (did you mean json?)"},
 	{"--format json=", "\"json=\" names no file"},
 	{"--format json=f -o f", "two reports cannot go to the same file"},
@@ -246,7 +273,30 @@ static const struct wrong wrongs[] = {
 	{"-p 1 prog", "either --pid or a program to launch (prog), not both"},
 	{"-p 1 -u me", "--user is for a program to launch"},
 	{"-p 1 -c /", "--cwd is for a program to launch"},
+	{"--scan-every 5 x", "not a duration"},
+	{"--scan-every 1ms x", "100ms"},
+	{"--align 3 x", "not one of 1|2|4|8"},
+	{"--error-exitcode 0 x", "from 1 to 255"},
 };
+
+static void test_suppressions(void **state)
+{
+	struct line line;
+
+	(void)state;
+	assert_right(&line,
+		     "--ignore a --ignore /b/ --suppressions tests/fuzz/corpus/suppress/blocks");
+	assert_non_null(line.options.suppressions);
+	options_free(&line.options);
+	assert_right(&line, "-q");
+	assert_null(line.options.suppressions);
+	options_free(&line.options);
+	line_parse(&line, "--suppressions /nowhere/at/all");
+	assert_int_equal(line.code, -ENOENT);
+	assert_string_equal(line.err.text, "--suppressions: cannot read /nowhere/at/all: No such "
+					   "file or directory");
+	options_free(&line.options);
+}
 
 static void test_what_is_wrong_is_explained(void **state)
 {
@@ -425,9 +475,11 @@ int main(void)
 		cmocka_unit_test(test_pids_of_pidof_have_blanks),
 		cmocka_unit_test(test_every_form_of_an_argument),
 		cmocka_unit_test(test_every_option_is_stored),
+		cmocka_unit_test(test_scans),
 		cmocka_unit_test(test_options_end_where_the_program_begins),
 		cmocka_unit_test(test_families),
 		cmocka_unit_test(test_formats),
+		cmocka_unit_test(test_suppressions),
 		cmocka_unit_test(test_what_is_wrong_is_explained),
 		cmocka_unit_test(test_long_nonsense_is_survived),
 		cmocka_unit_test(test_edit_distance),

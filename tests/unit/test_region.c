@@ -290,6 +290,22 @@ static void test_excluded_mmap(void **state)
 	books_close(&books);
 }
 
+/* What is rounded is rounded to the pages of the machine. */
+static void test_page_size(void **state)
+{
+	struct books books =
+		books_open((struct model_config){.apis = API_SET_ALL, .page_size = 65536});
+
+	(void)state;
+	tell_end(&books, API_MMAP, 0x100000, 1);
+	tell_end(&books, API_MMAP, 0x200000, 65537);
+	assert_int_equal(look(&books)->mappings.bytes, 3 * 65536);
+	tell_begin(&books, API_MUNMAP, ARGUMENTS(0x210000, 1));
+	tell_end(&books, API_MUNMAP, 0, 1);
+	assert_int_equal(look(&books)->mappings.bytes, 2 * 65536);
+	books_close(&books);
+}
+
 static void test_ends_without_begin(void **state)
 {
 	struct books books = books_default();
@@ -300,7 +316,7 @@ static void test_ends_without_begin(void **state)
 	check_maps(&books, 2, 2);
 	tell_end(&books, API_MUNMAP, 0, PAGE);
 	check_maps(&books, 2, 2);
-	assert_int_equal(model_dropped(books.model), 1);
+	assert_int_equal(books.snapshot->dropped, 0);
 	books_close(&books);
 }
 
@@ -444,6 +460,7 @@ int main(void)
 		cmocka_unit_test(test_mremap),
 		cmocka_unit_test(test_mmap_by_libc),
 		cmocka_unit_test(test_excluded_mmap),
+		cmocka_unit_test(test_page_size),
 		cmocka_unit_test(test_ends_without_begin),
 		cmocka_unit_test(test_missed_return),
 		cmocka_unit_test(test_silly_ranges),

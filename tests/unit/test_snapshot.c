@@ -74,6 +74,7 @@ static void test_without_stack(void **state)
 	assert_int_equal(section->sites[0].live_bytes, 3);
 	assert_int_equal(section->stacks[0].frame_count, 1);
 	assert_int_equal(section->stacks[0].frames[0].address, books.caller - 1);
+	assert_int_equal(section->stacks[0].stop, STOP_NOT_TAKEN);
 	assert_false(section->stacks[0].truncated);
 	assert_int_equal(section->losses.stacks, 0);
 	books_close(&books);
@@ -121,10 +122,120 @@ static void test_silly_stacks(void **state)
 	tell_malloc(&books, A + 16, 1);
 	section = look(&books);
 	assert_int_equal(section->stacks[0].frame_count, STACK_MAX_FRAMES);
+	assert_int_equal(section->stacks[0].stop, STOP_DEPTH);
 	assert_true(section->stacks[0].truncated);
 	assert_int_equal(section->stacks[1].frame_count, 1);
 	assert_int_equal(section->losses.stacks, 1);
 	books_close(&books);
+}
+
+/* One byte from a stack of this id, at an address of its own. */
+static void tell_from(struct books *books, uint64_t id)
+{
+	books->stack = id;
+	tell_malloc(books, id * 16, 1);
+}
+
+/* The same frames under several ids are one stack and one site; an id keeps what it first meant. */
+static void test_equal_stacks(void **state)
+{
+	static const uint64_t frames[] = {PROGRAM + 0x10, PROGRAM + 0x20, PROGRAM + 0x30};
+	static const uint64_t others[] = {PROGRAM + 0x10, PROGRAM + 0x20, PROGRAM + 0x31};
+	struct books books = books_default();
+	const struct snapshot_process *section;
+
+	(void)state;
+	tell_stack_end(&books, 1, frames, 3, EVENT_FLAG_TRUNCATED, STOP_DEPTH);
+	tell_stack_end(&books, 2, frames, 3, EVENT_FLAG_TRUNCATED, STOP_DEPTH);
+	tell_stack_end(&books, 1, frames, 3, EVENT_FLAG_TRUNCATED,
+		       STOP_DEPTH);                        /* forgotten, sent again */
+	tell_stack_end(&books, 2, others, 3, 0, STOP_END); /* no: 2 is known */
+	tell_from(&books, 1);
+	tell_from(&books, 2);
+	section = look(&books);
+	assert_int_equal(section->site_count, 1);
+	assert_int_equal(section->sites[0].live_bytes, 2);
+	assert_int_equal(section->stack_count, 1);
+	assert_int_equal(section->losses.truncated_stacks, 1);
+	books_close(&books);
+}
+
+/* Other frames, fewer, another end, a guess on the way, other code mapped: another stack each. */
+static void test_unequal_stacks(void **state)
+{
+	static const uint64_t frames[] = {PROGRAM + 0x10, PROGRAM + 0x20, PROGRAM + 0x30};
+	static const uint64_t others[] = {PROGRAM + 0x10, PROGRAM + 0x20, PROGRAM + 0x31};
+	struct books books = books_default();
+
+	(void)state;
+	tell_stack(&books, 1, frames, 3, 0);
+	tell_stack(&books, 2, others, 3, 0);
+	tell_stack(&books, 3, frames, 2, 0);
+	tell_stack_end(&books, 4, frames, 3, EVENT_FLAG_TRUNCATED, STOP_SIGNAL);
+	tell_stack(&books, 5, frames, 3, EVENT_FLAG_GUESSED);
+	tell_mapping(&books, 0x10000000, OBJECT_SIZE, 0, MODULE_PROGRAM, 0);
+	tell_stack(&books, 6, frames, 3, 0);
+	for (uint64_t id = 1; id <= 6; id++)
+		tell_from(&books, id);
+	assert_int_equal(look(&books)->site_count, 6);
+	books_close(&books);
+}
+
+/* One that comes after its calls stays by itself; later ones join it. */
+static void test_equal_to_late_stack(void **state)
+{
+	static const uint64_t frames[] = {PROGRAM + 0x10, PROGRAM + 0x20};
+	struct books books = books_default();
+
+	(void)state;
+	tell_from(&books, 1);
+	tell_stack(&books, 1, frames, 2, 0);
+	tell_stack(&books, 2, frames, 2, 0);
+	tell_from(&books, 2);
+	assert_int_equal(look(&books)->site_count, 1);
+	assert_int_equal(look(&books)->stacks[0].frame_count, 2);
+	books_close(&books);
+}
+
+static void test_quality(void **state)
+{
+	static const uint64_t frames[] = {PROGRAM + 0x10, PROGRAM + 0x20, PROGRAM + 0x30};
+	struct books books = books_default();
+	struct stack_quality quality;
+
+	(void)state;
+	tell_stack(&books, 1, frames, 3, EVENT_FLAG_GUESSED);
+	tell_stack_end(&books, 2, frames, 2, EVENT_FLAG_TRUNCATED, STOP_DEPTH);
+	tell_stack_end(&books, 3, frames, 1, EVENT_FLAG_TRUNCATED, 0xffffff); /* no such stop */
+	tell_stack(&books, 4, frames + 1, 1, 0);                              /* never used */
+	for (uint64_t id = 1; id <= 3; id++)
+		tell_from(&books, id);
+	books.stack = 1;
+	tell_malloc(&books, A, 1);
+	books.stack = 0;
+	tell_malloc(&books, A + 16, 1);
+	snapshot_quality(look(&books), &quality);
+	assert_int_equal(quality.stacks, 4);
+	assert_int_equal(quality.complete, 1);
+	assert_int_equal(quality.truncated, 2);
+	assert_int_equal(quality.guessed, 1);
+	assert_int_equal(quality.calls, 5);
+	assert_int_equal(quality.complete_calls, 2);
+	assert_int_equal(quality.by_reason[STOP_END], 1);
+	assert_int_equal(quality.by_reason[STOP_DEPTH], 1);
+	assert_int_equal(quality.by_reason[STOP_UNKNOWN], 1);
+	assert_int_equal(quality.by_reason[STOP_NOT_TAKEN], 1);
+	books_close(&books);
+}
+
+static void test_stop_words(void **state)
+{
+	(void)state;
+	for (unsigned int a = 0; a < STOP_REASONS; a++)
+		for (unsigned int b = 0; b < a; b++)
+			assert_string_not_equal(stop_name(a), stop_name(b));
+	assert_string_equal(stop_name(STOP_NOT_TAKEN), "none");
+	assert_string_equal(stop_name(UINT32_MAX), stop_name(STOP_UNKNOWN));
 }
 
 #define PLUGIN     0x10000000ULL
@@ -299,6 +410,7 @@ static const struct sort_case sort_cases[] = {
 	{SORT_USAGE, "usage", {2, 0, 1, 3}}, {SORT_ALLOCATIONS, "allocations", {1, 3, 0, 2}},
 	{SORT_TOTAL, "total", {3, 1, 2, 0}}, {SORT_AVERAGE, "average", {2, 3, 1, 0}},
 	{SORT_AGE, "age", {1, 0, 2, 3}},     {SORT_TSC, "tsc", {0, 1, 2, 3}},
+	{SORT_LEAKS, "leaks", {2, 1, 0, 3}}, {SORT_BYTES_LEAKED, "bytes-leaked", {1, 2, 0, 3}},
 };
 
 _Static_assert(COUNT_OF(sort_cases) == SORT_COUNT, "every key is tested");
@@ -316,6 +428,9 @@ static void test_sort(void **state)
 	enum sort_key key;
 
 	(void)state;
+	sites[1].leaks.classes[LEAK_DEFINITE] = (struct snapshot_sum){1, 90};
+	sites[2].leaks.classes[LEAK_DEFINITE] = (struct snapshot_sum){2, 80};
+	sites[3].leaks.classes[LEAK_POSSIBLE] = (struct snapshot_sum){9, 900};
 	for (size_t i = 0; i < COUNT_OF(sort_cases); i++) {
 		assert_string_equal(sort_key_name(sort_cases[i].key), sort_cases[i].name);
 		assert_int_equal(sort_key_parse(sort_cases[i].name, &key), 0);
@@ -333,14 +448,10 @@ struct asked {
 };
 
 /* Offset 0x1010 is an inlined call in "outer"; 0x2030 has no name; all else has one of its own. */
-static size_t resolve_names(void *ctx, uint32_t module_id, uint64_t offset,
-			    struct frame_name *names, size_t max)
+static size_t resolve_name(uint64_t offset, struct frame_name names[2])
 {
 	static char text[32]; /* valid until the next call only */
-	struct asked *asked = ctx;
 
-	asked->names++;
-	assert_true(module_id != MODULE_NONE && max >= 2);
 	if (offset == 0x2030)
 		return 0;
 	if (offset == 0x1010) {
@@ -351,6 +462,23 @@ static size_t resolve_names(void *ctx, uint32_t module_id, uint64_t offset,
 	snprintf(text, sizeof(text), "f%llx", (unsigned long long)offset);
 	names[0] = (struct frame_name){text, NULL, 0, false};
 	return 1;
+}
+
+static void resolve_names(void *ctx, uint32_t module_id, const uint64_t *offsets, size_t count,
+			  frame_names_taker *take, void *take_ctx)
+{
+	struct asked *asked = ctx;
+	struct frame_name names[2];
+
+	assert_true(module_id != MODULE_NONE && count > 0);
+	asked->names += count;
+	for (size_t i = 0; i < count; i++) {
+		size_t named = resolve_name(offsets[i], names);
+
+		assert_true(!i || offsets[i] > offsets[i - 1]);
+		if (named)
+			take(take_ctx, i, names, named);
+	}
 }
 
 static void resolve_module(void *ctx, uint32_t module_id, const char **ret_path,
@@ -468,6 +596,31 @@ static void test_resolve_top(void **state)
 	books_close(&books);
 }
 
+/* Where stacks end that are cut is known of all, whether their frames are named or not. */
+static void test_resolve_ends(void **state)
+{
+	static const uint64_t frames[] = {PROGRAM + 0x10, LIBC + 0x30, 0x99};
+	struct books books = books_default();
+	struct asked asked = {0};
+	struct resolver resolver = resolver_of(&asked);
+	const struct snapshot_stack *stacks;
+
+	(void)state;
+	tell_stack(&books, 1, frames, 2, 0);
+	tell_stack_end(&books, 2, frames, 2, EVENT_FLAG_TRUNCATED, STOP_NO_TABLE);
+	tell_stack_end(&books, 3, frames, 3, EVENT_FLAG_TRUNCATED, STOP_NO_TABLE);
+	for (uint64_t id = 1; id <= 3; id++)
+		tell_from(&books, id);
+	books_look(&books);
+	assert_int_equal(snapshot_resolve(books.snapshot, &resolver, 1), 0);
+	stacks = books.snapshot->processes[0].stacks;
+	assert_null(stacks[0].end_module);
+	assert_null(stacks[1].frames[1].module);
+	assert_string_equal(stacks[1].end_module, "/lib/libc.so.6");
+	assert_null(stacks[2].end_module);
+	books_close(&books);
+}
+
 static void test_resolve_nothing(void **state)
 {
 	struct snapshot *snapshot = snapshot_new();
@@ -488,6 +641,11 @@ int main(void)
 		cmocka_unit_test(test_without_stack),
 		cmocka_unit_test(test_lost_stack),
 		cmocka_unit_test(test_silly_stacks),
+		cmocka_unit_test(test_equal_stacks),
+		cmocka_unit_test(test_unequal_stacks),
+		cmocka_unit_test(test_equal_to_late_stack),
+		cmocka_unit_test(test_quality),
+		cmocka_unit_test(test_stop_words),
 		cmocka_unit_test(test_replaced_mapping),
 		cmocka_unit_test(test_late_mapping),
 		cmocka_unit_test(test_edges_of_mapping),
@@ -497,6 +655,7 @@ int main(void)
 		cmocka_unit_test(test_sort),
 		cmocka_unit_test(test_resolve),
 		cmocka_unit_test(test_resolve_top),
+		cmocka_unit_test(test_resolve_ends),
 		cmocka_unit_test(test_resolve_nothing),
 	};
 

@@ -64,16 +64,17 @@ struct opened {
 	struct module_table *table;
 	struct module *module;
 	struct symbolizer *symbolizer;
+	struct debug_search *search;
 };
 
 static struct opened open_file(const char *path)
 {
-	struct symbolizer_config config = {0};
-	struct opened opened;
+	struct opened opened = {.search = calloc(1, sizeof(*opened.search))};
+	struct symbolizer_config config = {debug_search_find, opened.search};
 	struct error err;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	assert_true(fd >= 0);
+	assert_true(fd >= 0 && opened.search);
 	assert_int_equal(module_table_new(&opened.table), 0);
 	assert_int_equal(symbolizer_new(&opened.symbolizer, &config), 0);
 	if (module_intern(opened.table, fd, path, &opened.module, &err))
@@ -85,6 +86,8 @@ static void close_file(struct opened *opened)
 {
 	symbolizer_free(opened->symbolizer);
 	module_table_free(opened->table);
+	debug_search_end(opened->search);
+	free(opened->search);
 }
 
 static uint64_t offset_of(const struct module *module, uint64_t vaddr)

@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/uio.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -479,27 +478,6 @@ static void test_coroutine(void **state)
 	free(coroutine.uc_stack.ss_sp);
 }
 
-/* The kernel's own shared object, from memory. */
-static void test_vdso(void **state)
-{
-	const ElfW(Ehdr) *image = (const void *)getauxval(AT_SYSINFO_EHDR);
-	struct cfi_table table;
-
-	(void)state;
-	if (!image) {
-		print_message("[  SKIP   ] no vdso\n");
-		skip();
-	}
-	assert_int_equal(cfi_table_build_image(image,
-					       image->e_shoff + image->e_shnum * sizeof(ElfW(Shdr)),
-					       true, &table, NULL),
-			 0);
-	assert_true(table.rows.count > 10);
-	assert_true(table.counts.functions > 3);
-	assert_int_equal(table.counts.broken, 0);
-	cfi_table_free(&table);
-}
-
 static int teardown(void **state)
 {
 	(void)state;
@@ -524,7 +502,6 @@ int main(void)
 		cmocka_unit_test(test_alternate_stack),
 		cmocka_unit_test(test_thread),
 		cmocka_unit_test(test_coroutine),
-		cmocka_unit_test(test_vdso),
 #endif
 	};
 

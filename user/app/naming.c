@@ -11,7 +11,6 @@
 #define KEEP_UP_NS        (20 * NS_PER_MS)
 #define PROGRESS_AFTER_NS (500 * NS_PER_MS)
 #define PROGRESS_EVERY_NS (100 * NS_PER_MS)
-#define INLINE_MAX        32 /* inlined calls at one address; more are cut off */
 
 struct naming_run {
 	const struct naming *naming;
@@ -30,23 +29,37 @@ static void run_keep_up(struct naming_run *run)
 	run->kept_up_ns = clock_now_ns();
 }
 
-static size_t run_names(void *ctx, uint32_t module_id, uint64_t offset,
-			struct frame_name *ret_names, size_t max)
+/* The parser's places are those from `first` on. */
+struct naming_batch {
+	frame_names_taker *take;
+	void *ctx;
+	size_t first;
+};
+
+static void batch_take(void *ctx, size_t index, const struct symbol_name *symbols, size_t count)
+{
+	const struct naming_batch *batch = ctx;
+	struct frame_name names[PARSER_INLINE_MAX];
+
+	for (size_t i = 0; i < count; i++)
+		names[i] = (struct frame_name){symbols[i].function, symbols[i].file,
+					       symbols[i].line, symbols[i].inlined};
+	batch->take(batch->ctx, batch->first + index, names, count);
+}
+
+static void run_names(void *ctx, uint32_t module_id, const uint64_t *offsets, size_t count,
+		      frame_names_taker *take, void *take_ctx)
 {
 	struct naming_run *run = ctx;
 	const struct module *module = module_get(run->naming->modules, module_id);
-	struct symbol_name names[INLINE_MAX];
-	size_t count;
+	struct naming_batch batch = {.take = take, .ctx = take_ctx};
+	size_t done = module ? 1 : 0;
 
-	run_keep_up(run);
-	if (!module)
-		return 0;
-	count = symbolizer_names(run->naming->symbolizer, module, offset, names,
-				 max < INLINE_MAX ? max : INLINE_MAX);
-	for (size_t i = 0; i < count; i++)
-		ret_names[i] = (struct frame_name){names[i].function, names[i].file, names[i].line,
-						   names[i].inlined};
-	return count;
+	for (; done && batch.first < count; batch.first += done) {
+		run_keep_up(run);
+		done = parser_names(run->naming->parser, module, offsets + batch.first,
+				    count - batch.first, batch_take, &batch);
+	}
 }
 
 static void run_module(void *ctx, uint32_t module_id, const char **ret_path,

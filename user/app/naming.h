@@ -5,11 +5,11 @@
 
 #include "model/snapshot.h"
 #include "symbol/module.h"
-#include "symbol/symbolizer.h"
+#include "parser/client.h"
 
 struct naming {
 	struct module_table *modules;
-	struct symbolizer *symbolizer;
+	struct parser *parser;
 	bool progress; /* tell on stderr how far it is, if it takes long and stderr is a terminal */
 	void (*keep_up)(void *ctx); /* called every few milliseconds; may be NULL */
 	void *ctx;

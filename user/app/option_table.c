@@ -8,7 +8,11 @@
 #include <string.h>
 
 #include "app/suggest.h"
+#include "app/suppress.h"
 #include "base/units.h"
+
+#define SCAN_EVERY_MIN_NS (100 * 1000000ULL)
+#define EXITCODE_MAX      255
 
 #define UNUSED __attribute__((unused))
 
@@ -36,6 +40,7 @@
 	}
 
 FLAG_SETTER(set_no_cpp, no_cpp)
+FLAG_SETTER(set_scan, scan)
 FLAG_SETTER(set_long, long_frames)
 FLAG_SETTER(set_debuginfod, debuginfod)
 FLAG_SETTER(set_quiet, quiet)
@@ -236,6 +241,29 @@ SETTER(set_top)
 	return 0;
 }
 
+/* 0 or -ENOMEM. */
+static int suppressions_want(struct options *options)
+{
+	if (!options->suppressions)
+		options->suppressions = suppressions_new();
+	return options->suppressions ? 0 : -ENOMEM;
+}
+
+SETTER(set_ignore)
+{
+	int code = suppressions_want(options);
+
+	return code ? code : suppressions_ignore(options->suppressions, argument, err);
+}
+
+/* Read at once: what is wrong with it shall be known before the trace and not after it. */
+SETTER(set_suppressions)
+{
+	int code = suppressions_want(options);
+
+	return code ? code : suppress_read_file(options->suppressions, argument, err);
+}
+
 static const struct sink *sink_of_word(const char *word, size_t length)
 {
 	const struct sink *sink;
@@ -282,6 +310,56 @@ SETTER(set_format)
 	return vec_push(&options->formats, request);
 }
 
+SETTER(set_scan_every)
+{
+	uint64_t ns;
+
+	if (duration_parse(argument, &ns) || ns < SCAN_EVERY_MIN_NS)
+		return error_set(err, -EINVAL,
+				 "\"%s\" is not a duration like 10s, 5m or 1h, 100ms at least",
+				 argument);
+	options->scan_every_ns = ns;
+	return 0;
+}
+
+SETTER(set_scan_stop)
+{
+	options->scan_mode = SCAN_MODE_STOP;
+	return 0;
+}
+
+SETTER(set_scan_live)
+{
+	options->scan_mode = SCAN_MODE_LIVE;
+	return 0;
+}
+
+SETTER(set_scan_swapped)
+{
+	options->scan_swapped = true;
+	return 0;
+}
+
+SETTER(set_align)
+{
+	static const unsigned int steps[] = {1, 2, 4, 8};
+	int index = 0, code = choice_parse(row, argument, &index, err);
+
+	if (!code)
+		options->align = steps[index];
+	return code;
+}
+
+SETTER(set_error_exitcode)
+{
+	uint64_t status = 0;
+	int code = range_parse(argument, 1, EXITCODE_MAX, &status, err);
+
+	if (!code)
+		options->error_exitcode = (int)status;
+	return code;
+}
+
 SETTER(set_buffer)
 {
 	uint64_t bytes;
@@ -312,13 +390,33 @@ static const struct option_row option_rows[] = {
 	{'\0', GROUP_RECORD, "pairing", "session|task|hash|perf-task|perf-hash",
 	 "how calls meet their returns\n(the best that works here)", set_pairing},
 
+	{'a', GROUP_SCAN, "scan", NULL,
+	 "search for leaks at the end: blocks that\nnothing points to any more", set_scan},
+	{'\0', GROUP_SCAN, "scan-every", "DURATION", "search for them now and then (10s, 5m, 1h)",
+	 set_scan_every},
+	{'\0', GROUP_SCAN, "scan-stop", NULL, "stop the process meanwhile (at the end)",
+	 set_scan_stop},
+	{'\0', GROUP_SCAN, "scan-live", NULL, "let it run, and look several times\n(--scan-every)",
+	 set_scan_live},
+	{'\0', GROUP_SCAN, "scan-swapped", NULL, "fetch what is swapped out, too",
+	 set_scan_swapped},
+	{'\0', GROUP_SCAN, "align", "1|2|4|8", "where pointers may lie (a pointer's size)",
+	 set_align},
+	{'\0', GROUP_SCAN, "error-exitcode", "N",
+	 "exit status if a block is definitely lost,\n1 to 255", set_error_exitcode},
+
 	{'s', GROUP_REPORT, "sort", "KEY",
-	 "usage, allocations, total, average, age or tsc\n(usage)", set_sort},
+	 "usage, allocations, total, average, leaks,\nbytes-leaked, age or tsc (usage)", set_sort},
 	{'\0', GROUP_REPORT, "top", "N", "sites shown, 0 for all (20; JSON: all)", set_top},
 	{'o', GROUP_REPORT, "output", "FILE",
 	 "where to: - is stdout, %p in it the pid\n(stdout with -p, stderr with CMD)", set_output},
 	{'\0', GROUP_REPORT, "format", "FORMAT[=FILE]",
 	 "text or json (text); repeat it with =FILE\nfor several reports at once", set_format},
+	{'\0', GROUP_REPORT, "ignore", "PATTERN",
+	 "no leaks of stacks with such a function: a\nglob or /regex/ (repeatable)", set_ignore},
+	{'\0', GROUP_REPORT, "suppressions", "FILE",
+	 "the same from a file; LeakSanitizer's and\nmemcheck's will do (repeatable)",
+	 set_suppressions},
 	{'L', GROUP_REPORT, "long", NULL, "show the module of each frame", set_long},
 	{'\0', GROUP_REPORT, "debuginfod", NULL,
 	 "fetch missing debug information from the\nservers of $DEBUGINFOD_URLS", set_debuginfod},
@@ -334,10 +432,8 @@ static const struct option_row option_rows[] = {
 #define OPTION_COUNT (sizeof(option_rows) / sizeof(option_rows[0]))
 
 static const char *const group_names[] = {
-	[GROUP_TARGET] = "What to trace",
-	[GROUP_RECORD] = "What to record",
-	[GROUP_REPORT] = "The report",
-	[GROUP_GENERAL] = "General",
+	[GROUP_TARGET] = "What to trace", [GROUP_RECORD] = "What to record", [GROUP_SCAN] = "Leaks",
+	[GROUP_REPORT] = "The report",    [GROUP_GENERAL] = "General",
 };
 _Static_assert(sizeof(group_names) / sizeof(group_names[0]) == GROUP_COUNT, "all groups named");
 

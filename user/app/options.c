@@ -168,10 +168,21 @@ static int contradictions_check(const struct options *options, struct error *err
 	return 0;
 }
 
+/* Who says how to scan wants to, and at the end unless another time was named. */
+static void scan_apply(struct options *options)
+{
+	bool said_how = options->scan_mode != SCAN_MODE_AUTO || options->scan_swapped ||
+			options->align || options->error_exitcode;
+
+	if (said_how && !options->scan_every_ns)
+		options->scan = true;
+}
+
 static int options_complete(struct options *options, char *const *rest, struct error *err)
 {
 	options->program = *rest ? rest : NULL;
 	nocpp_apply(options);
+	scan_apply(options);
 	if (formats_complete(options) || vec_push(&options->omit, NULL))
 		return error_set(err, -ENOMEM, "out of memory");
 	return contradictions_check(options, err);
@@ -199,4 +210,5 @@ void options_free(struct options *options)
 	vec_free(&options->pids);
 	vec_free(&options->omit);
 	vec_free(&options->formats);
+	suppressions_free(options->suppressions);
 }

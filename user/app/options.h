@@ -14,6 +14,7 @@
 #include "app/terminal.h"
 #include "base/error.h"
 #include "base/vec.h"
+#include "model/suppress.h"
 #include "sink/sink.h"
 #include "source/source.h"
 
@@ -22,6 +23,12 @@
 #define BUFFER_DEFAULT (16u << 20)
 #define BUFFER_MIN     (64u << 10)
 #define BUFFER_MAX     (1u << 30)
+
+enum scan_mode {
+	SCAN_MODE_AUTO, /* stopped at the end, live meanwhile */
+	SCAN_MODE_STOP,
+	SCAN_MODE_LIVE,
+};
 
 /* One report to be written: --format NAME, or --format NAME=FILE. */
 struct format_request {
@@ -45,12 +52,20 @@ struct options {
 	const char *pairing; /* NULL: the best that works */
 	uint64_t buffer_bytes;
 
+	bool scan;              /* at the end */
+	uint64_t scan_every_ns; /* 0: not meanwhile */
+	enum scan_mode scan_mode;
+	bool scan_swapped;  /* else what is swapped out is not known */
+	unsigned int align; /* from one pointer to the next; 0: a pointer's size */
+	int error_exitcode; /* if there are leaks; 0: as if there were none */
+
 	enum sort_key sort;
 	uint32_t top;
 	bool top_given;
 	bool long_frames;
 	bool debuginfod;
-	const char *output; /* NULL if not given */
+	struct suppressions *suppressions; /* NULL: none were given */
+	const char *output;                /* NULL if not given */
 
 	enum color_mode color;
 	bool quiet;
@@ -59,7 +74,14 @@ struct options {
 	bool version;
 };
 
-enum option_group { GROUP_TARGET, GROUP_RECORD, GROUP_REPORT, GROUP_GENERAL, GROUP_COUNT };
+enum option_group {
+	GROUP_TARGET,
+	GROUP_RECORD,
+	GROUP_SCAN,
+	GROUP_REPORT,
+	GROUP_GENERAL,
+	GROUP_COUNT
+};
 
 struct option_row {
 	char letter; /* '\0': long form only */

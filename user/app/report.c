@@ -102,6 +102,7 @@ static struct sink_options request_look(const struct report *report,
 		.color = terminal_color(options->color, fd),
 		.utf8 = terminal_utf8(),
 		.long_frames = options->long_frames,
+		.verbose = options->verbose,
 		.width = terminal_width(fd),
 		.sort = options->sort,
 	};
@@ -125,20 +126,35 @@ static int request_write(const struct report *report, const struct format_reques
 	return code;
 }
 
+/* Without the leaks that are excused, other sites may be the first in order. */
+static int snapshot_suppress(const struct report *report, const struct naming *naming,
+			     struct snapshot *snapshot)
+{
+	const struct suppressions *suppressions = report->options->suppressions;
+	int sites = suppressions ? suppressions_apply(suppressions, snapshot) : 0;
+
+	if (sites <= 0)
+		return sites;
+	snapshot_sort(snapshot, report->options->sort);
+	return naming_apply(naming, snapshot, report_top(report));
+}
+
 static int snapshot_prepare(const struct report *report, struct snapshot *snapshot)
 {
 	struct naming naming = {
 		.modules = report->modules,
-		.symbolizer = report->symbolizer,
+		.parser = report->parser,
 		.progress = !report->options->quiet && isatty(STDERR_FILENO),
 		.keep_up = report->keep_up,
 		.ctx = report->ctx,
 	};
+	int code;
 
 	for (size_t i = 0; i < snapshot->process_count; i++)
 		snapshot->processes[i].backend = report->backend;
 	snapshot_sort(snapshot, report->options->sort);
-	return naming_apply(&naming, snapshot, report_top(report));
+	code = naming_apply(&naming, snapshot, report_top(report));
+	return code ? code : snapshot_suppress(report, &naming, snapshot);
 }
 
 int report_write(const struct report *report, struct snapshot *snapshot, struct error *err)

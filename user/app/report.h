@@ -8,14 +8,14 @@
 #include "app/options.h"
 #include "base/error.h"
 #include "model/snapshot.h"
+#include "parser/client.h"
 #include "symbol/module.h"
-#include "symbol/symbolizer.h"
 
 /* Where reports go and where their names come from. Borrows everything. */
 struct report {
 	const struct options *options;
 	struct module_table *modules;
-	struct symbolizer *symbolizer;
+	struct parser *parser;
 	const char *backend; /* name of the source */
 	int standard_fd;     /* where a report goes without --output */
 	pid_t pid;           /* %p in a file name */
@@ -28,8 +28,9 @@ struct report {
 int report_check(const struct report *report, struct error *err);
 
 /*
- * Write all reports from the snapshot, which is sorted and given its names. Every one is tried,
- * whatever becomes of the others. 0, or the first -errno with words.
+ * Write all reports from the snapshot, which is sorted, given its names, and rid of the leaks that
+ * suppressions excuse. Every one is tried, whatever becomes of the others. 0, or the first -errno
+ * with words.
  */
 int report_write(const struct report *report, struct snapshot *snapshot, struct error *err);
 

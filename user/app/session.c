@@ -21,12 +21,20 @@ static void session_keep_up(void *ctx)
 
 static int books_open(struct session *session, const struct options *options)
 {
-	struct symbolizer_config symbolizer = {.debuginfod = options->debuginfod};
-	struct model_config model = {.apis = options->apis, .wrappers = !options->no_cpp};
-	int code = module_table_new(&session->modules);
+	struct parser_config parser = {.debuginfod = options->debuginfod};
+	struct model_config model = {.apis = options->apis,
+				     .wrappers = !options->no_cpp,
+				     .scans = options->scan || options->scan_every_ns,
+				     .page_size = (uint64_t)sysconf(_SC_PAGESIZE)};
+	int code = parser_start(&session->parser, &parser);
 
 	if (!code)
-		code = symbolizer_new(&session->symbolizer, &symbolizer);
+		code = module_table_new(&session->modules);
+	if (!code)
+		module_table_set_reader(session->modules, (struct module_reader){
+								  parser_read_module,
+								  session->parser,
+							  });
 	if (!code)
 		code = model_new(&session->model, &model);
 	return code;
@@ -36,6 +44,7 @@ static int source_open(struct session *session, const struct options *options, s
 {
 	struct source_config config = {
 		.modules = session->modules,
+		.parser = session->parser,
 		.apis = options->apis,
 		.stack = options->stack,
 		.depth = options->depth,
@@ -72,10 +81,12 @@ int session_open(struct session *session, struct error *err)
 	if (code)
 		return error_set_errno(err, code, "no books");
 	code = source_open(session, options, err);
+	if (!code)
+		code = parser_check(session->parser, err);
 	if (code)
 		return code;
 	session->report.modules = session->modules;
-	session->report.symbolizer = session->symbolizer;
+	session->report.parser = session->parser;
 	session->report.backend = session->source->ops->name;
 	return 0;
 }
@@ -85,8 +96,8 @@ void session_close(struct session *session)
 	if (session->source)
 		session->source->ops->close(session->source);
 	model_free(session->model);
-	symbolizer_free(session->symbolizer);
 	module_table_free(session->modules);
+	parser_stop(session->parser);
 	vec_free(&session->pids);
 	*session = (struct session){0};
 }
@@ -133,7 +144,7 @@ uint32_t session_live(const struct session *session)
 	return session->source->ops->live(session->source);
 }
 
-static void losses_book(struct session *session)
+void session_book_losses(struct session *session)
 {
 	const pid_t *pid;
 
@@ -145,16 +156,26 @@ static void losses_book(struct session *session)
 	}
 }
 
+static uint64_t count_definite(const struct snapshot *snapshot)
+{
+	uint64_t definite = 0;
+
+	for (size_t i = 0; i < snapshot->process_count; i++)
+		definite += snapshot->processes[i].scan.classes[LEAK_DEFINITE].blocks;
+	return definite;
+}
+
 int session_report(struct session *session, struct error *err)
 {
 	struct snapshot *snapshot;
 	int code;
 
-	losses_book(session);
+	session_book_losses(session);
 	code = model_snapshot(session->model, clock_now_ns(), &snapshot);
 	if (code)
 		return error_set_errno(err, code, "cannot make the report");
 	code = report_write(&session->report, snapshot, err);
+	session->definite = count_definite(snapshot);
 	snapshot_free(snapshot);
 	return code;
 }

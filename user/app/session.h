@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A session owns what a trace is made of: the source, the modules and their symbols, the books.
+ * A session owns what a trace is made of: the source, the modules and their parser, the books.
  * It knows nothing of signals, children and the end of the trace (trace.c).
  */
 #ifndef MTRACE_APP_SESSION_H
@@ -17,12 +17,13 @@
 
 struct session {
 	struct module_table *modules;
-	struct symbolizer *symbolizer;
+	struct parser *parser;
 	struct model *model;
 	struct source *source;
 	struct report report;
-	VEC(pid_t) pids; /* attached */
-	int failure;     /* the first error of a drain: the books end there */
+	VEC(pid_t) pids;   /* attached */
+	int failure;       /* the first error of a drain: the books end there */
+	uint64_t definite; /* leaks in the last report, but for what is suppressed */
 };
 
 /*
@@ -46,6 +47,9 @@ int session_fd(const struct session *session);
 int session_drain(struct session *session);
 /* Processes still traced and alive. */
 uint32_t session_live(const struct session *session);
+
+/* Enter what the source has lost so far. */
+void session_book_losses(struct session *session);
 
 /* Write the reports, from the books as they are. The trace goes on. 0 or -errno with words. */
 int session_report(struct session *session, struct error *err);

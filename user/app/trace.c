@@ -39,6 +39,7 @@ int trace_open(struct trace *trace, const struct options *options, struct error 
 
 void trace_close(struct trace *trace)
 {
+	scanner_close(&trace->scanner);
 	session_close(&trace->session);
 	loop_free(trace->loop);
 	interrupts_release(&trace->interrupts);
@@ -60,6 +61,8 @@ int trace_prepare(struct trace *trace, pid_t pid, const char *what, int standard
 	if (code)
 		return code;
 	code = session_open(&trace->session, &reason);
+	if (!code)
+		code = scanner_open(&trace->scanner, &trace->session, trace->loop, &reason);
 	return code ? trace_refuse(err, what, &reason) : 0;
 }
 
@@ -127,6 +130,13 @@ static void grant_requests(struct trace *trace)
 		;
 }
 
+int trace_status(const struct trace *trace, int status)
+{
+	int wanted = trace->options->error_exitcode;
+
+	return wanted && trace->session.definite ? wanted : status;
+}
+
 int trace_finish(struct trace *trace)
 {
 	struct error err;
@@ -134,6 +144,7 @@ int trace_finish(struct trace *trace)
 
 	grant_requests(trace);
 	interrupts_release(&trace->interrupts);
+	scanner_finish(&trace->scanner);
 	session_detach(&trace->session);
 	if (trace->session.failure)
 		log_error("the trace broke off: %s; the report tells what came before",

@@ -12,13 +12,14 @@
  *   takes (an interactive CMD lives on), after other signals for PATIENCE_NS, because a supervisor
  *   that sends SIGTERM sends SIGKILL soon. The second signal ends the trace.
  *
- * Then the probes go out first, and the report is made while the program already runs at full
- * speed. From there on a signal ends mtrace-bpf at once.
+ * Then comes the last leak scan if one was wanted, the probes go out, and the report is made while
+ * the program already runs at full speed. From there on a signal ends mtrace-bpf at once.
  */
 #ifndef MTRACE_APP_TRACE_H
 #define MTRACE_APP_TRACE_H
 
 #include "app/interrupts.h"
+#include "app/scanner.h"
 #include "app/session.h"
 #include "base/loop.h"
 #include "os/launch.h"
@@ -34,6 +35,7 @@ enum trace_end {
 struct trace {
 	const struct options *options;
 	struct session session;
+	struct scanner scanner;
 	struct loop *loop;
 	struct interrupts interrupts;
 	enum trace_end end;
@@ -66,6 +68,8 @@ void trace_close(struct trace *trace);
 
 /* Book what happens until trace->end says why it stopped. 0 or -errno with words. */
 int trace_run(struct trace *trace, struct error *err);
+/* The exit status of a trace whose own work was done: --error-exitcode, or the `status`. */
+int trace_status(const struct trace *trace, int status);
 /* The first reason counts. */
 void trace_stop(struct trace *trace, enum trace_end end);
 /* Detach and write the final report. Says what goes wrong: 0 or -errno. */

@@ -62,6 +62,7 @@ static int targets_attach(struct trace *trace, const struct targets *targets, st
 
 		if (session_attach(&trace->session, target->pid, &reason))
 			return trace_refuse(err, pid_text(target->pid, text), &reason);
+		scanner_add(&trace->scanner, target->pid, EXIT_WATCH_NOW);
 	}
 	return 0;
 }
@@ -120,7 +121,8 @@ int trace_attach(const struct options *options)
 		log_error("%s", err.text);
 	else
 		code = trace_finish(&trace);
+	code = code ? EXIT_CANNOT : trace_status(&trace, EXIT_DONE);
 	trace_close(&trace);
 	vec_free(&targets.list);
-	return code ? EXIT_CANNOT : EXIT_DONE;
+	return code;
 }

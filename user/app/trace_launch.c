@@ -63,7 +63,7 @@ static void on_child(void *ctx, uint32_t what)
 
 	(void)what;
 	session_drain(&trace->session);
-	if (waitpid(trace->launch.pid, &trace->wait_status, WNOHANG) != trace->launch.pid)
+	if (trace->reaped || !launch_ended(&trace->launch, &trace->wait_status))
 		return;
 	trace->reaped = true;
 	trace_stop(trace, END_EXIT);
@@ -91,6 +91,7 @@ static int launch_start(struct trace *trace, int *ret_exit, struct error *err)
 	if (session_attach_launch(&trace->session, trace->launch.pid, trace->launch.program,
 				  trace->options->program, &reason))
 		return trace_refuse(err, trace->name, &reason);
+	scanner_add(&trace->scanner, trace->launch.pid, EXIT_WATCH_EXEC);
 	return launch_release(&trace->launch, ret_exit, err);
 }
 
@@ -130,17 +131,21 @@ static int launch_signal(const struct trace *trace)
 static int launch_follow(struct trace *trace, int *ret_signal)
 {
 	struct error err;
-	int failed = trace_run(trace, &err);
+	int failed = trace_run(trace, &err), status;
 
 	if (failed)
 		log_error("%s", err.text);
 	if (trace_finish(trace))
 		failed = -1;
+	scanner_close(&trace->scanner);
+	status = trace_status(trace, EXIT_DONE);
 	session_close(&trace->session);
 	if (trace->end != END_SIGNAL)
 		launch_wait(trace);
 	if (failed)
 		return EXIT_CANNOT;
+	if (status)
+		return status;
 	*ret_signal = launch_signal(trace);
 	return WEXITSTATUS(trace->wait_status);
 }

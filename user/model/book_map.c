@@ -7,8 +7,6 @@
 
 #include <errno.h>
 
-#define PAGE_SIZE 4096ULL
-
 /* The target's flags, which the architectures that we know share. */
 #define TARGET_MAP_FIXED           0x10
 #define TARGET_MAP_FIXED_NOREPLACE 0x100000
@@ -16,13 +14,13 @@
 #define TARGET_MREMAP_DONTUNMAP    4
 
 /* The end of a range rounded up to whole pages; without overflow, whatever the target asked for. */
-static uint64_t range_end(uint64_t start, uint64_t length)
+static uint64_t range_end(const struct process *process, uint64_t start, uint64_t length)
 {
-	uint64_t end;
+	uint64_t in_page = process->config->page_size - 1, end;
 
-	if (__builtin_add_overflow(length, PAGE_SIZE - 1, &end))
+	if (__builtin_add_overflow(length, in_page, &end))
 		end = UINT64_MAX;
-	end &= ~(PAGE_SIZE - 1);
+	end &= ~in_page;
 	return __builtin_add_overflow(start, end, &end) ? UINT64_MAX : end;
 }
 
@@ -63,7 +61,7 @@ static void count_unmapped(void *ctx, uint32_t index, uint64_t bytes, bool last)
 
 static int cut(struct process *process, uint64_t start, uint64_t length, uint32_t *pieces)
 {
-	return regions_cut(&process->regions, start, range_end(start, length), pieces);
+	return regions_cut(&process->regions, start, range_end(process, start, length), pieces);
 }
 
 static int mmap_begin(struct process *process, const uint64_t *args, struct pending *pending)
@@ -133,7 +131,7 @@ static int count_failed(struct process *process, const struct event *event)
 static int book_mapped(struct process *process, const struct event *event)
 {
 	uint64_t start = event->call.address;
-	uint64_t end = range_end(start, event->call.size);
+	uint64_t end = range_end(process, start, event->call.size);
 	uint32_t replaced = PIECE_NONE, site;
 
 	if (start >= end)

@@ -75,12 +75,23 @@ static void capture_losses(const struct process *process, struct snapshot_losses
 	losses->collisions = told->collisions + found->collisions;
 }
 
-static void capture_frame(const struct mapping_index *index, const struct stack *stack,
-			  uint64_t address, struct snapshot_frame *frame)
+static int capture_scan(struct snapshot *snapshot, const struct process *process,
+			struct snapshot_process *section)
 {
+	section->scan = process->scan;
+	if (process->scan.done)
+		return 0;
+	return capture_text(snapshot, process->scan_reason, &section->scan.reason);
+}
+
+static void capture_frame(const struct mapping_index *index, const struct stack *stack,
+			  uint64_t told, struct snapshot_frame *frame)
+{
+	uint64_t address = told & ~STACK_EXACT;
 	const struct mapping *mapping = mapping_index_find(index, address, stack->clock);
 
 	frame->address = address;
+	frame->exact = told & STACK_EXACT;
 	frame->module_id = mapping ? mapping->module : MODULE_NONE;
 	if (frame->module_id != MODULE_NONE)
 		frame->offset = address - mapping->start + mapping->offset;
@@ -90,14 +101,19 @@ static int capture_stack(struct snapshot *snapshot, const struct process *proces
 			 const struct mapping_index *index, const struct stack *stack,
 			 struct snapshot_stack *copy)
 {
-	const uint64_t *frames = process->stacks.frames.items + stack->first;
+	/* Of wrappers that call each other, the one that the program called is shown. */
+	uint32_t hidden = stack->wrappers ? stack->wrappers - 1 : 0;
+	const uint64_t *frames = process->stacks.frames.items + stack->first + hidden;
 
-	copy->frames = snapshot_alloc(snapshot, stack->count * sizeof(*copy->frames));
+	copy->depth = stack->count;
+	copy->frame_count = stack->count - hidden;
+	copy->frames = snapshot_alloc(snapshot, copy->frame_count * sizeof(*copy->frames));
 	if (!copy->frames)
 		return -ENOMEM;
-	copy->frame_count = stack->count;
+	copy->stop = stack->stop;
 	copy->truncated = stack->truncated;
-	for (uint32_t i = 0; i < stack->count; i++)
+	copy->guessed = stack->guessed;
+	for (uint32_t i = 0; i < copy->frame_count; i++)
 		capture_frame(index, stack, frames[i], &copy->frames[i]);
 	copy->frames[0].wrapper = stack->wrapper != API_NONE;
 	return 0;
@@ -168,6 +184,8 @@ static int capture_sites(struct capture *capture)
 		if (capture_stack_once(capture, site->stack, &copy->stack))
 			return -ENOMEM;
 		capture_site(site, capture->oldest_ns[i], copy);
+		if (i < capture->process->leak_count)
+			copy->leaks = capture->process->leaks[i];
 		copy->id = (uint32_t)section->site_count++;
 	}
 	return 0;
@@ -183,6 +201,9 @@ int capture_process(struct snapshot *snapshot, const struct process *process, ui
 		return err;
 	capture_totals(process, section);
 	capture_losses(process, &section->losses);
+	err = capture_scan(snapshot, process, section);
+	if (err)
+		return err;
 	capture.copies = calloc(process->stacks.items.count + 1, sizeof(*capture.copies));
 	err = capture.copies ? mapping_index_new(&capture.index, &process->mappings) : -ENOMEM;
 	if (!err)

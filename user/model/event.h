@@ -31,6 +31,7 @@ enum event_kind {
 
 #define EVENT_FLAG_FAILED    RECORD_FLAG_FAILED
 #define EVENT_FLAG_TRUNCATED RECORD_FLAG_TRUNCATED
+#define EVENT_FLAG_GUESSED   RECORD_FLAG_GUESSED
 
 /* Code of a library that holds probed allocator functions (libc, jemalloc …), and so no program's.
  */

@@ -2,7 +2,9 @@
 #include "model/model.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "base/map64.h"
@@ -10,6 +12,9 @@
 #include "model/book.h"
 #include "model/capture.h"
 #include "model/process.h"
+#include "model/scan_book.h"
+
+#define PAGE_SIZE_DEFAULT 4096
 
 struct model {
 	struct model_config config;
@@ -25,6 +30,8 @@ int model_new(struct model **ret_model, const struct model_config *config)
 	if (!model)
 		return -ENOMEM;
 	model->config = *config;
+	if (!model->config.page_size)
+		model->config.page_size = PAGE_SIZE_DEFAULT;
 	*ret_model = model;
 	return 0;
 }
@@ -42,8 +49,7 @@ void model_free(struct model *model)
 	free(model);
 }
 
-/* The open books of a pid, or NULL. */
-static struct process *model_process(const struct model *model, uint32_t pid)
+struct process *model_process(const struct model *model, uint32_t pid)
 {
 	uint32_t index = map64_get(&model->by_pid, pid);
 
@@ -71,6 +77,15 @@ static const struct book *book_of(enum api api)
 	return api_row(api)->family == FAMILY_MAP ? &book_map : &book_heap;
 }
 
+static const char *end_unscanned(const struct process *process)
+{
+	if (process->replaced)
+		return "it was replaced by another program (exec), and its memory with it";
+	if (WIFSIGNALED(process->exit_code) && WTERMSIG(process->exit_code) == SIGKILL)
+		return "it was killed by SIGKILL, which nobody can hold";
+	return "it ended before it was scanned";
+}
+
 /* The end of an image: calls that are pending never return, so nothing came of them. */
 static void model_close(struct process *process, uint64_t now_ns)
 {
@@ -78,6 +93,8 @@ static void model_close(struct process *process, uint64_t now_ns)
 
 	while (pendings_pop_any(&process->pendings, &pending))
 		(void)book_of((enum api)pending.api)->undo(process, &pending);
+	if (process->config->scans && !process->scan.done && !process->scan_reason)
+		(void)scan_book_fail(process, end_unscanned(process));
 	process_close(process, now_ns);
 }
 
@@ -225,7 +242,8 @@ static int handle_end(struct model *model, struct process *process, const struct
 	if (!pendings_has(&process->pendings, event->tid, (uint8_t)event->api)) {
 		if (api_allocates(event->api))
 			return book->end(process, event, NULL);
-		model->dropped++;
+		/* A munmap whose begin was lost, or given up, is a loss that was counted then. */
+		model->dropped += !(api_row(event->api)->flags & COOKIE_FLAG_BEGIN);
 		return 0;
 	}
 	err = take_pending(process, event, &pending);
@@ -268,11 +286,6 @@ int model_event(struct model *model, const struct event *event)
 	return handlers[event->kind](model, process, event);
 }
 
-uint64_t model_dropped(const struct model *model)
-{
-	return model->dropped;
-}
-
 void model_set_losses(struct model *model, uint32_t pid, const struct snapshot_losses *losses)
 {
 	for (size_t i = model->processes.count; i > 0; i--) {
@@ -309,6 +322,7 @@ int model_snapshot(const struct model *model, uint64_t now_ns, struct snapshot *
 		return -ENOMEM;
 	clock_gettime(CLOCK_REALTIME, &now);
 	snapshot->taken_ns = now_ns;
+	snapshot->dropped = model->dropped;
 	snapshot->taken_at = now.tv_sec;
 	snapshot->taken_at_ms = (uint32_t)(now.tv_nsec / 1000000);
 	snapshot->version = snapshot_string(snapshot, MTRACE_VERSION);

@@ -16,8 +16,8 @@
  * touches no booked region is internal.munmaps.
  *
  * An allocation whose direct caller lies in a wrapper (EVENT_WRAPPER) is booked under the
- * wrapper's api. An mmap or mremap whose direct caller lies in a MAPPING_FLAG_ALLOCATOR mapping is
- * booked as API_MMAP_LIBC.
+ * wrapper's api; where wrappers call each other, under that of the outermost. An mmap or mremap
+ * whose direct caller lies in a MAPPING_FLAG_ALLOCATOR mapping is booked as API_MMAP_LIBC.
  */
 #ifndef MTRACE_MODEL_MODEL_H
 #define MTRACE_MODEL_MODEL_H
@@ -29,10 +29,13 @@
 #include "model/snapshot.h"
 
 struct model;
+struct process;
 
 struct model_config {
-	uint32_t apis; /* set of (1 << api) that is booked; API_SET_ALL by default */
-	bool wrappers; /* tell operator new from malloc (false with -n) */
+	uint32_t apis;      /* set of (1 << api) that is booked; API_SET_ALL by default */
+	bool wrappers;      /* tell operator new from malloc (false with -n) */
+	bool scans;         /* leak scans are wanted: say why, where there was none */
+	uint64_t page_size; /* of the target's machine, a power of two; 0: 4096 */
 };
 
 /* 0 or -ENOMEM. */
@@ -41,15 +44,13 @@ void model_free(struct model *model); /* NULL is fine */
 
 /*
  * Book one event. 0 or -ENOMEM. Events that make no sense (unknown pid, end without begin) are
- * counted, never fatal.
+ * counted in the snapshot's `dropped`, never fatal: no books open for their pid, an unknown kind or
+ * api, a free, begin or end of an api that has none.
  */
 int model_event(struct model *model, const struct event *event);
 
-/*
- * How many events were dropped: no books open for their pid, an unknown kind or api, a free, begin
- * or end of an api that has none, the end of a munmap whose begin was not seen.
- */
-uint64_t model_dropped(const struct model *model);
+/* The open books of a pid, for a leak scan (scan_book.h); NULL if there are none. */
+struct process *model_process(const struct model *model, uint32_t pid);
 
 /* Set the losses of the newest image of pid as the source counted them (replaces earlier ones). */
 void model_set_losses(struct model *model, uint32_t pid, const struct snapshot_losses *losses);

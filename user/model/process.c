@@ -86,6 +86,8 @@ void process_free(struct process *process)
 	free(process->exe);
 	free(process->arch);
 	free(process->oldest_ns);
+	free(process->scan_reason);
+	free(process->leaks);
 	free(process);
 }
 
@@ -99,6 +101,15 @@ uint32_t process_time(const struct process *process, uint64_t time_ns)
 	return ticks < UINT32_MAX ? (uint32_t)ticks : UINT32_MAX;
 }
 
+/* Ticks are coarse: never tell of a block older than its site. */
+uint64_t process_block_ns(const struct process *process, uint32_t site, uint32_t time)
+{
+	uint64_t ns = process->since_ns + time * NS_PER_TICK;
+	uint64_t first_seen_ns = process->sites.items[site].first_seen_ns;
+
+	return ns < first_seen_ns ? first_seen_ns : ns;
+}
+
 static enum api booked_api(const struct process *process, const struct event *event,
 			   const struct stack *stack)
 {
@@ -108,6 +119,22 @@ static enum api booked_api(const struct process *process, const struct event *ev
 	if (process->config->wrappers && stack->wrapper != API_NONE)
 		return (enum api)stack->wrapper;
 	return event->api;
+}
+
+/* Wrappers may call each other: operator new[] (nothrow) calls operator new[], that operator new.
+ */
+static void stack_find_wrappers(const struct process *process, struct stack *stack)
+{
+	const uint64_t *frames = process->stacks.frames.items + stack->first;
+	enum api api;
+
+	stack->wrapper = API_NONE;
+	for (stack->wrappers = 0; stack->wrappers < stack->count; stack->wrappers++) {
+		api = mappings_wrapper(&process->mappings, frames[stack->wrappers]);
+		if (api == API_NONE)
+			break;
+		stack->wrapper = (uint8_t)api;
+	}
 }
 
 static int site_new(struct process *process, uint32_t stack, enum api api, uint64_t time_ns,
@@ -133,8 +160,7 @@ int process_site(struct process *process, const struct event *event, uint32_t *r
 		return -ENOMEM;
 	stack = &process->stacks.items.items[index];
 	if (stack->site == SITE_NONE)
-		stack->wrapper = (uint8_t)mappings_wrapper(
-			&process->mappings, process->stacks.frames.items[stack->first]);
+		stack_find_wrappers(process, stack);
 	api = booked_api(process, event, stack);
 	if (!(process->config->apis & 1u << api)) {
 		*ret_site = SITE_NONE;
@@ -156,13 +182,11 @@ struct oldest {
 
 static void oldest_note(const struct oldest *oldest, uint32_t site, uint32_t time)
 {
-	uint64_t ns = oldest->process->since_ns + time * NS_PER_TICK;
+	uint64_t ns;
 
 	if (site == SITE_NONE)
 		return;
-	/* Ticks are coarse: never tell of a block older than its site. */
-	if (ns < oldest->process->sites.items[site].first_seen_ns)
-		ns = oldest->process->sites.items[site].first_seen_ns;
+	ns = process_block_ns(oldest->process, site, time);
 	if (!oldest->ns[site] || ns < oldest->ns[site])
 		oldest->ns[site] = ns;
 }

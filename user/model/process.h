@@ -62,6 +62,11 @@ struct process {
 	struct snapshot_losses found; /* losses that the books themselves found … */
 	struct snapshot_losses told;  /* … and those that the source counted */
 	uint64_t *oldest_ns;          /* per site, once closed; else to be computed */
+
+	struct snapshot_scan scan;    /* the last leak scan; see scan_book.h */
+	char *scan_reason;            /* why there was none, or NULL */
+	struct snapshot_leaks *leaks; /* what it found, for the first `leak_count` sites */
+	size_t leak_count;
 };
 
 /* Open the books of the process that the event describes. 0 or -ENOMEM. */
@@ -73,6 +78,7 @@ void process_free(struct process *process);
 
 /* A time as blocks and regions hold it, and back. */
 uint32_t process_time(const struct process *process, uint64_t time_ns);
+uint64_t process_block_ns(const struct process *process, uint32_t site, uint32_t time);
 
 /*
  * The site under which a call is booked, made if it is new; SITE_NONE if its api is not in the

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Names for the frames of a snapshot. A symbolizer is slow (it reads DWARF), so every distinct
- * place (module, offset) is asked for once, however many stacks and processes share it, and in the
- * order of modules and offsets, which lets the symbolizer work through one file after the other.
+ * place (module, offset) is asked for once, however many stacks and processes share it, and all of
+ * a module together, which lets the symbolizer work through one file after the other.
  */
 #include "model/snapshot.h"
 
@@ -47,7 +47,14 @@ static bool stack_is_named(const struct snapshot_stack *stack)
 	return false;
 }
 
-/* The stacks of the top sites, each once; not those that have names from an earlier call. */
+static bool site_may_leak(const struct snapshot_site *site)
+{
+	return snapshot_lost(site->leaks.classes).blocks ||
+	       site->leaks.classes[LEAK_POSSIBLE].blocks;
+}
+
+/* The stacks of the sites that are to be named, each once; not those that have names from an
+ * earlier call. */
 static int choose_stacks(struct naming *naming, const struct snapshot_process *process, size_t top)
 {
 	uint64_t ranks[FAMILY_COUNT] = {0};
@@ -55,10 +62,12 @@ static int choose_stacks(struct naming *naming, const struct snapshot_process *p
 	int err = chosen ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < process->site_count && !err; i++) {
-		uint32_t stack = process->sites[i].stack;
+		const struct snapshot_site *site = &process->sites[i];
+		uint32_t stack = site->stack;
 
-		if (!snapshot_is_top(ranks, &process->sites[i], top) ||
-		    stack >= process->stack_count || chosen[stack])
+		if (!snapshot_is_top(ranks, site, top) && !site_may_leak(site))
+			continue;
+		if (stack >= process->stack_count || chosen[stack])
 			continue;
 		chosen[stack] = true;
 		if (!stack_is_named(&process->stacks[stack]))
@@ -88,6 +97,12 @@ static int module_add(struct naming *naming, uint32_t id, uint32_t *ret_index)
 	return map64_set(&naming->by_module, id, *ret_index);
 }
 
+/* Names are asked for by return address. */
+static uint64_t frame_place(const struct snapshot_frame *frame)
+{
+	return frame->offset + frame->exact;
+}
+
 static int place_add(struct naming *naming, const struct snapshot_frame *frame)
 {
 	struct module_names *module;
@@ -99,11 +114,13 @@ static int place_add(struct naming *naming, const struct snapshot_frame *frame)
 	if (index == MAP64_NONE && module_add(naming, frame->module_id, &index))
 		return -ENOMEM;
 	module = &naming->modules.items[index];
-	if (map64_get(&module->by_offset, frame->offset) != MAP64_NONE)
+	if (map64_get(&module->by_offset, frame_place(frame)) != MAP64_NONE)
 		return 0;
-	if (vec_push(&naming->places, (struct place){.module = index, .offset = frame->offset}))
+	if (vec_push(&naming->places,
+		     (struct place){.module = index, .offset = frame_place(frame)}))
 		return -ENOMEM;
-	return map64_set(&module->by_offset, frame->offset, (uint32_t)naming->places.count - 1);
+	return map64_set(&module->by_offset, frame_place(frame),
+			 (uint32_t)naming->places.count - 1);
 }
 
 static int collect_places(struct naming *naming)
@@ -118,15 +135,18 @@ static int collect_places(struct naming *naming)
 	return 0;
 }
 
-static int name_place(struct naming *naming, struct place *place)
-{
-	struct frame_name names[NAMES_MAX] = {0};
-	size_t count = naming->resolver->names(naming->resolver->ctx,
-					       naming->modules.items[place->module].id,
-					       place->offset, names, NAMES_MAX);
+/* Places of one module, as the resolver is asked for them. */
+struct batch {
+	struct naming *naming;
+	const uint32_t *order; /* indices in places */
+	size_t first;          /* of the batch, in order */
+	size_t count;
+	int err;
+};
 
-	if (!count)
-		return 0;
+static int name_place(struct naming *naming, struct place *place, const struct frame_name *names,
+		      size_t count)
+{
 	if (count > NAMES_MAX)
 		count = NAMES_MAX;
 	place->names = snapshot_alloc(naming->snapshot, count * sizeof(*place->names));
@@ -162,23 +182,74 @@ static void tell_progress(const struct naming *naming, size_t done)
 		resolver->progress(resolver->ctx, done, total);
 }
 
+static void take_names(void *ctx, size_t index, const struct frame_name *names, size_t count)
+{
+	struct batch *batch = ctx;
+	struct naming *naming = batch->naming;
+
+	if (!batch->err && count && index < batch->count)
+		batch->err = name_place(naming,
+					&naming->places.items[batch->order[batch->first + index]],
+					names, count);
+	tell_progress(naming, batch->first + index + 1);
+}
+
+static int name_batch(struct batch *batch, uint64_t *offsets)
+{
+	const struct naming *naming = batch->naming;
+	const struct place *places = naming->places.items;
+	uint32_t module = places[batch->order[batch->first]].module;
+
+	for (size_t i = 0; i < batch->count; i++)
+		offsets[i] = places[batch->order[batch->first + i]].offset;
+	naming->resolver->names(naming->resolver->ctx, naming->modules.items[module].id, offsets,
+				batch->count, take_names, batch);
+	return batch->err;
+}
+
+/* How many places from `first` on are of one module. */
+static size_t batch_size(const struct naming *naming, const uint32_t *order, size_t first)
+{
+	const struct place *places = naming->places.items;
+	size_t end = first;
+
+	while (end < naming->places.count &&
+	       places[order[end]].module == places[order[first]].module)
+		end++;
+	return end - first;
+}
+
+static int name_batches(struct naming *naming, const uint32_t *order, uint64_t *offsets)
+{
+	size_t count = naming->places.count;
+	int err = 0;
+
+	for (size_t first = 0, size; first < count && !err; first += size) {
+		struct batch batch = {.naming = naming, .order = order, .first = first};
+
+		size = batch.count = batch_size(naming, order, first);
+		err = name_batch(&batch, offsets);
+	}
+	if (count)
+		tell_progress(naming, count);
+	return err;
+}
+
 static int name_places(struct naming *naming)
 {
 	size_t count = naming->places.count;
 	uint32_t *order = malloc((count + 1) * sizeof(*order));
-	int err = 0;
+	uint64_t *offsets = malloc((count + 1) * sizeof(*offsets));
+	int err = order && offsets ? 0 : -ENOMEM;
 
-	if (!order)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count && !err; i++)
 		order[i] = (uint32_t)i;
-	if (count)
+	if (count && !err)
 		qsort_r(order, count, sizeof(*order), compare_places, naming->places.items);
-	for (size_t i = 0; i < count && !err; i++) {
-		err = name_place(naming, &naming->places.items[order[i]]);
-		tell_progress(naming, i + 1);
-	}
+	if (!err)
+		err = name_batches(naming, order, offsets);
 	free(order);
+	free(offsets);
 	return err;
 }
 
@@ -190,7 +261,7 @@ static const struct place *place_of(const struct naming *naming, const struct sn
 	if (frame->module_id == MODULE_NONE)
 		return NULL;
 	module = &naming->modules.items[map64_get(&naming->by_module, frame->module_id)];
-	return &naming->places.items[map64_get(&module->by_offset, frame->offset)];
+	return &naming->places.items[map64_get(&module->by_offset, frame_place(frame))];
 }
 
 /* Write the frame, once for each of its names; returns how many were written. */
@@ -246,6 +317,25 @@ static int name_stacks(struct naming *naming)
 	return 0;
 }
 
+/* Of any stack that is not complete, it may be told in which module it ends. */
+static int name_ends(struct naming *naming, const struct snapshot_process *process)
+{
+	for (size_t i = 0; i < process->stack_count; i++) {
+		struct snapshot_stack *stack = &process->stacks[i];
+		const char *path = NULL, *build_id = NULL;
+		uint32_t module;
+
+		if (stack->stop == STOP_END || !stack->frame_count)
+			continue;
+		module = stack->frames[stack->frame_count - 1].module_id;
+		if (module != MODULE_NONE)
+			naming->resolver->module(naming->resolver->ctx, module, &path, &build_id);
+		if (keep_text(naming, path, &stack->end_module))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static void naming_free(struct naming *naming)
 {
 	struct module_names *module;
@@ -271,6 +361,8 @@ int snapshot_resolve(struct snapshot *snapshot, const struct resolver *resolver,
 		err = name_places(&naming);
 	if (!err)
 		err = name_stacks(&naming);
+	for (size_t i = 0; i < snapshot->process_count && !err; i++)
+		err = name_ends(&naming, &snapshot->processes[i]);
 	naming_free(&naming);
 	return err;
 }

@@ -130,6 +130,29 @@ const char *snapshot_string(struct snapshot *snapshot, const char *text)
 	return copy;
 }
 
+void snapshot_quality(const struct snapshot_process *process, struct stack_quality *ret_quality)
+{
+	struct stack_quality quality = {.stacks = process->stack_count};
+
+	for (size_t i = 0; i < process->stack_count; i++) {
+		const struct snapshot_stack *stack = &process->stacks[i];
+
+		quality.by_reason[stack->stop]++;
+		quality.truncated += stack->truncated;
+		quality.guessed += stack->guessed;
+	}
+	quality.complete = quality.by_reason[STOP_END];
+	for (size_t i = 0; i < process->site_count; i++) {
+		const struct snapshot_site *site = &process->sites[i];
+
+		quality.calls += site->allocations;
+		if (site->stack < process->stack_count &&
+		    process->stacks[site->stack].stop == STOP_END)
+			quality.complete_calls += site->allocations;
+	}
+	*ret_quality = quality;
+}
+
 static uint64_t weight_usage(const struct snapshot_site *site)
 {
 	return site->live_bytes;
@@ -148,6 +171,16 @@ static uint64_t weight_total(const struct snapshot_site *site)
 static uint64_t weight_average(const struct snapshot_site *site)
 {
 	return site->allocations ? site->bytes_allocated / site->allocations : 0;
+}
+
+static uint64_t weight_leaks(const struct snapshot_site *site)
+{
+	return site->leaks.classes[LEAK_DEFINITE].blocks;
+}
+
+static uint64_t weight_bytes_leaked(const struct snapshot_site *site)
+{
+	return site->leaks.classes[LEAK_DEFINITE].bytes;
 }
 
 static uint64_t weight_age(const struct snapshot_site *site)
@@ -172,6 +205,8 @@ static const struct sort_row sort_rows[] = {
 	[SORT_ALLOCATIONS] = {"allocations", weight_allocations},
 	[SORT_TOTAL] = {"total", weight_total},
 	[SORT_AVERAGE] = {"average", weight_average},
+	[SORT_LEAKS] = {"leaks", weight_leaks},
+	[SORT_BYTES_LEAKED] = {"bytes-leaked", weight_bytes_leaked},
 	[SORT_AGE] = {"age", weight_age},
 	[SORT_TSC] = {"tsc", weight_tsc},
 };

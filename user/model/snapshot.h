@@ -11,9 +11,11 @@
 #include <stdint.h>
 
 #include "api/api.h"
+#include "model/leak.h"
+#include "model/stop.h"
 
 struct snapshot_frame {
-	uint64_t address; /* return address; 0 for an inlined frame's continuation is not used */
+	uint64_t address; /* return address */
 	uint32_t module_id;
 	uint64_t offset; /* file offset, of address */
 	/* Below: filled in by snapshot_resolve; strings belong to the snapshot; NULL if unknown. */
@@ -23,14 +25,58 @@ struct snapshot_frame {
 	const char *file;
 	uint32_t line;
 	bool inlined;
+	bool exact;   /* no call left the frame: address is that of its next instruction */
 	bool wrapper; /* an allocation function (operator new) rather than its caller */
 };
 
 struct snapshot_stack {
 	uint32_t id; /* index in the process's stacks */
 	uint32_t frame_count;
+	uint32_t depth; /* return addresses that were taken, before inlined calls were expanded */
 	struct snapshot_frame *frames;
-	bool truncated;
+	uint8_t stop;   /* enum stack_stop, or STOP_NOT_TAKEN: why it ends where it does */
+	bool truncated; /* known to go on */
+	bool guessed;   /* a frame pointer was believed on the way */
+	/* Path of the module in which it ends; by snapshot_resolve, where it is not complete. */
+	const char *end_module;
+};
+
+struct snapshot_sum {
+	uint64_t blocks;
+	uint64_t bytes;
+};
+
+#define EXAMPLE_BYTES 16
+
+/* What the last leak scan said of a site's blocks; all 0 if there was none. */
+struct snapshot_leaks {
+	struct snapshot_sum classes[LEAK_CLASS_COUNT];
+	uint64_t oldest_ns; /* when the oldest and the youngest definite one were allocated */
+	uint64_t youngest_ns;
+	uint64_t example_address; /* one of them, the largest; 0 if there is none */
+	uint64_t example_size;
+	uint8_t example[EXAMPLE_BYTES]; /* its first bytes; as many as were read */
+	uint32_t example_read;
+	/* What suppressions excuse; in no class any more. The first of them that excused anything.
+	 */
+	struct snapshot_sum suppressed;
+	const char *suppressed_by; /* its name, or NULL */
+};
+
+/* A leak scan of a process. */
+struct snapshot_scan {
+	bool done;
+	bool live;          /* while it ran, rather than frozen */
+	uint32_t passes;    /* that agree */
+	const char *reason; /* why there was none although one was wanted, else NULL */
+	uint64_t taken_ns;
+	uint64_t pause_ns;    /* for which the process stood still */
+	uint64_t duration_ns; /* of it all */
+	uint64_t bytes_scanned;
+	uint64_t bytes_unreadable;
+	uint64_t bytes_between; /* heap memory that no known block covers: searched for pointers */
+	struct snapshot_sum classes[LEAK_CLASS_COUNT];
+	struct snapshot_sum suppressed; /* what suppressions excuse; in no class any more */
 };
 
 struct snapshot_site {
@@ -46,6 +92,7 @@ struct snapshot_site {
 	uint64_t first_seen_ns; /* monotonic */
 	uint64_t oldest_ns;     /* time of the oldest live block, 0 if none */
 	uint32_t stack;         /* index in the process's stacks */
+	struct snapshot_leaks leaks;
 };
 
 struct snapshot_losses {
@@ -89,6 +136,7 @@ struct snapshot_process {
 		uint64_t frees, munmaps;
 	} internal;
 	struct snapshot_losses losses;
+	struct snapshot_scan scan;
 	struct snapshot_site *sites;
 	size_t site_count;
 	struct snapshot_stack *stacks;
@@ -102,8 +150,22 @@ struct snapshot {
 	const char *version;
 	struct snapshot_process *processes;
 	size_t process_count;
+	uint64_t dropped;             /* events that made no sense: see model_event */
 	struct snapshot_arena *arena; /* owns every string and array above */
 };
+
+/* How many of a process's stacks are complete, and how many of its calls have such a stack. */
+struct stack_quality {
+	uint64_t stacks;
+	uint64_t complete;  /* reached the outermost frame */
+	uint64_t truncated; /* known to go on; of the others, neither is known */
+	uint64_t guessed;
+	uint64_t calls; /* allocations of all sites, mapped regions included */
+	uint64_t complete_calls;
+	uint64_t by_reason[STOP_REASONS];
+};
+
+void snapshot_quality(const struct snapshot_process *process, struct stack_quality *ret_quality);
 
 /* An empty snapshot with its arena; NULL if out of memory. */
 struct snapshot *snapshot_new(void);
@@ -122,14 +184,18 @@ struct frame_name {
 	bool inlined;
 };
 
+/* Where a resolver puts the names of place `index`, innermost first; it calls once for each. */
+typedef void frame_names_taker(void *ctx, size_t index, const struct frame_name *names,
+			       size_t count);
+
 /* How a snapshot gets its names: the caller's symbolizer, seen from below. */
 struct resolver {
 	/*
-	 * Names of the code at a file offset of a module, innermost first. Returns how many were
-	 * stored (at most max), 0 for none. The strings need to live until the next call only.
+	 * Names of the code at places of a module, given as file offsets, in rising order. `take`
+	 * is called for those that have names; the strings need to live until it returns.
 	 */
-	size_t (*names)(void *ctx, uint32_t module_id, uint64_t offset,
-			struct frame_name *ret_names, size_t max);
+	void (*names)(void *ctx, uint32_t module_id, const uint64_t *offsets, size_t count,
+		      frame_names_taker *take, void *take_ctx);
 	/* Path and build id (hex, or NULL) of a module. */
 	void (*module)(void *ctx, uint32_t module_id, const char **ret_path,
 		       const char **ret_build_id);
@@ -138,20 +204,33 @@ struct resolver {
 	void *ctx;
 };
 
+/* Blocks that are lost, as the site's own or with others. */
+static inline struct snapshot_sum snapshot_lost(const struct snapshot_sum classes[LEAK_CLASS_COUNT])
+{
+	const struct snapshot_sum *definite = &classes[LEAK_DEFINITE];
+	const struct snapshot_sum *indirect = &classes[LEAK_INDIRECT];
+
+	return (struct snapshot_sum){definite->blocks + indirect->blocks,
+				     definite->bytes + indirect->bytes};
+}
+
 /*
  * Walking over a process's sites in order: is this one among the first `top` (0: all) of its
- * family? Heap sites and mapped regions have a list each. `ranks` is zeroed before the walk.
+ * family? Heap sites and mapped regions have a list each; sites that lost blocks are always among
+ * them. `ranks` is zeroed before the walk.
  */
 static inline bool snapshot_is_top(uint64_t ranks[FAMILY_COUNT], const struct snapshot_site *site,
 				   uint64_t top)
 {
-	return !top || ranks[api_row(site->api)->family]++ < top;
+	return !top || ranks[api_row(site->api)->family]++ < top ||
+	       site->leaks.classes[LEAK_DEFINITE].blocks;
 }
 
 /*
- * Fill in the names of every frame of the top sites of each process (snapshot_is_top), expanding
- * inlined calls into frames of their own. Every distinct (module, offset) is asked for once.
- * 0 or -ENOMEM.
+ * Fill in the names of every frame of the top sites of each process (snapshot_is_top), and of all
+ * whose blocks may be lost, which suppressions ask for; inlined calls become frames of their own.
+ * Every distinct (module, offset) is asked for once. Of all other stacks, end_module is filled in
+ * alone. 0 or -ENOMEM.
  */
 int snapshot_resolve(struct snapshot *snapshot, const struct resolver *resolver, size_t top);
 
@@ -161,8 +240,10 @@ enum sort_key {
 	SORT_ALLOCATIONS, /* calls */
 	SORT_TOTAL,       /* bytes allocated in all */
 	SORT_AVERAGE,     /* bytes per allocation */
-	SORT_AGE,         /* oldest live block */
-	SORT_TSC,         /* order of first appearance */
+	SORT_LEAKS,       /* definite blocks */
+	SORT_BYTES_LEAKED,
+	SORT_AGE, /* oldest live block */
+	SORT_TSC, /* order of first appearance */
 	SORT_COUNT,
 };
 

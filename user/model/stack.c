@@ -2,68 +2,133 @@
 #include "model/stack.h"
 
 #include <string.h>
+#include <xxhash.h>
 
 #include "model/site.h"
+#include "model/stop.h"
 
-static int stacks_store(struct stacks *stacks, const uint64_t *frames, uint32_t count,
-			struct stack *stack)
+/* A stack as the source sent it; the frames are still the event's. */
+static struct stack stack_sent(const struct event *event, uint32_t clock)
 {
-	if (vec_reserve(&stacks->frames, stacks->frames.count + count))
+	const struct event_stack *sent = &event->stack;
+	bool too_long = sent->count > STACK_MAX_FRAMES;
+	uint32_t stop = sent->stop < STOP_COUNT ? sent->stop : STOP_UNKNOWN;
+
+	return (struct stack){
+		.count = too_long ? STACK_MAX_FRAMES : sent->count,
+		.clock = clock,
+		.stop = (uint8_t)(too_long ? STOP_DEPTH : stop),
+		.truncated = too_long || event->flags & EVENT_FLAG_TRUNCATED,
+		.guessed = event->flags & EVENT_FLAG_GUESSED,
+	};
+}
+
+/* A stack of which the caller alone is known. */
+static struct stack stack_of_caller(uint32_t clock)
+{
+	return (struct stack){.count = 1, .clock = clock, .stop = STOP_NOT_TAKEN};
+}
+
+static uint64_t stack_hash(const struct stack *stack, const uint64_t *frames)
+{
+	return XXH3_64bits_withSeed(frames, stack->count * sizeof(*frames),
+				    (uint64_t)stack->clock << 8 | stack->stop);
+}
+
+static bool stack_equals(const struct stacks *stacks, const struct stack *stack,
+			 const struct stack *sent, const uint64_t *frames)
+{
+	return stack->count == sent->count && stack->clock == sent->clock &&
+	       stack->stop == sent->stop && stack->truncated == sent->truncated &&
+	       stack->guessed == sent->guessed &&
+	       !memcmp(stacks->frames.items + stack->first, frames, sent->count * sizeof(*frames));
+}
+
+/* The index of a stack with the same content, or MAP64_NONE. */
+static uint32_t stacks_find(const struct stacks *stacks, const struct stack *sent,
+			    const uint64_t *frames)
+{
+	uint32_t index = map64_get(&stacks->by_content, stack_hash(sent, frames));
+
+	if (index == MAP64_NONE || !stack_equals(stacks, &stacks->items.items[index], sent, frames))
+		return MAP64_NONE;
+	return index;
+}
+
+static int stacks_store(struct stacks *stacks, const uint64_t *frames, struct stack *stack)
+{
+	if (vec_reserve(&stacks->frames, stacks->frames.count + stack->count))
 		return -ENOMEM;
-	memcpy(stacks->frames.items + stacks->frames.count, frames, count * sizeof(*frames));
+	memcpy(stacks->frames.items + stacks->frames.count, frames, stack->count * sizeof(*frames));
 	stack->first = stacks->frames.count;
-	stack->count = count;
-	stacks->frames.count += count;
+	stacks->frames.count += stack->count;
 	return 0;
 }
 
 /* A new stack under a key of one of the maps. */
 static int stacks_new(struct stacks *stacks, struct map64 *map, uint64_t key,
-		      const uint64_t *frames, uint32_t count, struct stack stack)
+		      const uint64_t *frames, struct stack stack)
 {
 	stack.site = SITE_NONE;
 	if (vec_reserve(&stacks->items, stacks->items.count + 1) ||
-	    stacks_store(stacks, frames, count, &stack) ||
+	    stacks_store(stacks, frames, &stack) ||
 	    map64_set(map, key, (uint32_t)stacks->items.count))
 		return -ENOMEM;
 	stacks->items.items[stacks->items.count++] = stack;
 	return 0;
 }
 
-/* What was lost comes after all: its sites get the whole stack. */
-static int placeholder_fill(struct stacks *stacks, struct stack *stack, const uint64_t *frames,
-			    uint32_t count, bool truncated)
+/* Let what was sent be found by its content. Without memory for that it is not shared, only. */
+static void stacks_share(struct stacks *stacks, uint32_t index, const uint64_t *frames)
 {
+	const struct stack *stack = &stacks->items.items[index];
+	uint64_t hash = stack_hash(stack, frames);
+
+	stacks->truncated += stack->truncated;
+	if (map64_get(&stacks->by_content, hash) == MAP64_NONE)
+		(void)map64_set(&stacks->by_content, hash, index);
+}
+
+/*
+ * The id is known. What was lost comes after all: its sites get the whole stack, which stays a
+ * stack of its own even if there is an equal one.
+ */
+static int stacks_send_again(struct stacks *stacks, uint32_t index, struct stack sent,
+			     const uint64_t *frames)
+{
+	struct stack *stack = &stacks->items.items[index];
+
 	if (!stack->placeholder)
 		return 0;
-	if (stacks_store(stacks, frames, count, stack))
+	if (stacks_store(stacks, frames, &sent))
 		return -ENOMEM;
-	stack->placeholder = false;
-	stack->truncated = truncated;
-	stacks->truncated += truncated;
+	sent.clock = stack->clock;
+	sent.site = stack->site;
+	sent.wrapper = stack->wrapper;
+	sent.wrappers = stack->wrappers;
+	*stack = sent;
+	stacks_share(stacks, index, frames);
 	return 0;
 }
 
 int stacks_add(struct stacks *stacks, const struct event *event, uint32_t clock)
 {
-	const struct event_stack *sent = &event->stack;
-	bool truncated = event->flags & EVENT_FLAG_TRUNCATED;
-	uint32_t count = sent->count, index;
+	const uint64_t *frames = event->stack.frames;
+	struct stack sent = stack_sent(event, clock);
+	uint64_t id = event->stack.id;
+	uint32_t index;
 
-	if (!sent->id || !count)
+	if (!id || !sent.count)
 		return 0; /* to be found missing by the first call that names it */
-	if (count > STACK_MAX_FRAMES) {
-		count = STACK_MAX_FRAMES;
-		truncated = true;
-	}
-	index = map64_get(&stacks->by_id, sent->id);
+	index = map64_get(&stacks->by_id, id);
 	if (index != MAP64_NONE)
-		return placeholder_fill(stacks, &stacks->items.items[index], sent->frames, count,
-					truncated);
-	if (stacks_new(stacks, &stacks->by_id, sent->id, sent->frames, count,
-		       (struct stack){.clock = clock, .truncated = truncated}))
+		return stacks_send_again(stacks, index, sent, frames);
+	index = stacks_find(stacks, &sent, frames);
+	if (index != MAP64_NONE)
+		return map64_set(&stacks->by_id, id, index);
+	if (stacks_new(stacks, &stacks->by_id, id, frames, sent))
 		return -ENOMEM;
-	stacks->truncated += truncated;
+	stacks_share(stacks, (uint32_t)stacks->items.count - 1, frames);
 	return 0;
 }
 
@@ -74,21 +139,22 @@ static int stacks_of_caller(struct stacks *stacks, uint64_t caller, uint32_t clo
 	if (*ret_index != MAP64_NONE)
 		return 0;
 	*ret_index = (uint32_t)stacks->items.count;
-	return stacks_new(stacks, &stacks->by_caller, caller, &caller, 1,
-			  (struct stack){.clock = clock});
+	return stacks_new(stacks, &stacks->by_caller, caller, &caller, stack_of_caller(clock));
 }
 
 int stacks_of_call(struct stacks *stacks, const struct event_call *call, uint32_t clock,
 		   uint32_t *ret_index)
 {
+	struct stack placeholder = stack_of_caller(clock);
+
 	if (!call->stack)
 		return stacks_of_caller(stacks, call->caller, clock, ret_index);
 	*ret_index = map64_get(&stacks->by_id, call->stack);
 	if (*ret_index != MAP64_NONE)
 		return 0;
 	*ret_index = (uint32_t)stacks->items.count;
-	if (stacks_new(stacks, &stacks->by_id, call->stack, &call->caller, 1,
-		       (struct stack){.clock = clock, .truncated = true, .placeholder = true}))
+	placeholder.truncated = placeholder.placeholder = true;
+	if (stacks_new(stacks, &stacks->by_id, call->stack, &call->caller, placeholder))
 		return -ENOMEM;
 	stacks->lost++;
 	return 0;
@@ -99,5 +165,6 @@ void stacks_free(struct stacks *stacks)
 	vec_free(&stacks->items);
 	vec_free(&stacks->frames);
 	map64_free(&stacks->by_id);
+	map64_free(&stacks->by_content);
 	map64_free(&stacks->by_caller);
 }

@@ -10,23 +10,15 @@
 
 #include "os/file.h"
 
-/* More than any real object has, and few enough for a hostile one not to cost us minutes. */
-#define NEEDED_MAX  1024
-#define STRINGS_MAX (64u << 20)
+#define STRINGS_MAX (64u << 20) /* bytes; far more than any real object has */
 
-int elf_identity_read(const char *path, struct elf_identity *ret_identity)
+int elf_identity_read_fd(int fd, struct elf_identity *ret_identity)
 {
 	/* e_ident, e_type and e_machine stand at the same place in both classes. */
 	unsigned char head[offsetof(Elf64_Ehdr, e_version)];
 	unsigned char *machine = head + offsetof(Elf64_Ehdr, e_machine);
-	int fd = file_open_regular(path, NULL);
-	ssize_t got;
 
-	if (fd < 0)
-		return fd;
-	got = pread(fd, head, sizeof(head), 0);
-	close(fd);
-	if (got != sizeof(head) || memcmp(head, ELFMAG, SELFMAG))
+	if (pread(fd, head, sizeof(head), 0) != sizeof(head) || memcmp(head, ELFMAG, SELFMAG))
 		return -ENOEXEC;
 	ret_identity->word = head[EI_CLASS];
 	ret_identity->encoding = head[EI_DATA];
@@ -34,6 +26,18 @@ int elf_identity_read(const char *path, struct elf_identity *ret_identity)
 		(uint16_t)(head[EI_DATA] == ELFDATA2MSB ? machine[0] << 8 | machine[1]
 							: machine[1] << 8 | machine[0]);
 	return 0;
+}
+
+int elf_identity_read(const char *path, struct elf_identity *ret_identity)
+{
+	int fd = file_open_regular(path, NULL);
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = elf_identity_read_fd(fd, ret_identity);
+	close(fd);
+	return err;
 }
 
 bool elf_identity_equal(const struct elf_identity *a, const struct elf_identity *b)
@@ -139,7 +143,7 @@ static int dynamic_add_needed(struct elf_dynamic *dynamic, char *name)
 {
 	if (!name)
 		return 0;
-	if (dynamic->needed.count < NEEDED_MAX)
+	if (dynamic->needed.count < ELF_NEEDED_MAX)
 		return string_list_take(&dynamic->needed, name);
 	free(name);
 	return 0;
@@ -211,7 +215,7 @@ static int reader_get_all(struct reader *reader, struct elf_dynamic *dynamic)
 }
 
 /* libelf reads rather than maps the file: one that shrinks meanwhile must not mean SIGBUS. */
-static int dynamic_read_fd(int fd, struct elf_dynamic *dynamic)
+static int dynamic_read_all(int fd, struct elf_dynamic *dynamic)
 {
 	struct reader reader = {0};
 	int err;
@@ -225,19 +229,13 @@ static int dynamic_read_fd(int fd, struct elf_dynamic *dynamic)
 	return err;
 }
 
-int elf_dynamic_read(const char *path, struct elf_dynamic *ret_dynamic)
+int elf_dynamic_read(int fd, struct elf_dynamic *ret_dynamic)
 {
 	struct elf_dynamic dynamic = {0};
-	int err = elf_identity_read(path, &dynamic.identity);
-	int fd;
+	int err = elf_identity_read_fd(fd, &dynamic.identity);
 
-	if (err)
-		return err;
-	fd = file_open_regular(path, NULL);
-	if (fd < 0)
-		return fd;
-	err = dynamic_read_fd(fd, &dynamic);
-	close(fd);
+	if (!err)
+		err = dynamic_read_all(fd, &dynamic);
 	if (err)
 		elf_dynamic_free(&dynamic);
 	else

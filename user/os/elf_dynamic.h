@@ -28,13 +28,23 @@ struct elf_dynamic {
 
 /* 0, -ENOEXEC if it is no ELF file, -errno. Reads the header only. */
 int elf_identity_read(const char *path, struct elf_identity *ret_identity);
+int elf_identity_read_fd(int fd, struct elf_identity *ret_identity);
 bool elf_identity_equal(const struct elf_identity *a, const struct elf_identity *b);
 
 /*
  * 0, -ENOEXEC if it is no ELF file or has no sound program headers, -errno. Whatever else is
  * corrupt is left out.
  */
-int elf_dynamic_read(const char *path, struct elf_dynamic *ret_dynamic);
+int elf_dynamic_read(int fd, struct elf_dynamic *ret_dynamic);
 void elf_dynamic_free(struct elf_dynamic *dynamic);
+
+/* Who does that: elf_dynamic_read itself, or another process for us. `path` is for messages. */
+struct elf_dynamic_reader {
+	int (*read)(void *ctx, int fd, const char *path, struct elf_dynamic *ret_dynamic);
+	void *ctx;
+};
+
+/* More than any real object has, and few enough for a hostile one not to cost us minutes. */
+#define ELF_NEEDED_MAX 1024
 
 #endif

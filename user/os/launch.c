@@ -15,12 +15,14 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "os/account.h"
 #include "os/program_path.h"
 
 #define FIRST_OWN_FD 3 /* behind standard input, output and error */
+#define REAP_POLL_NS 100000
 
 enum child_step { CHILD_READY, CHILD_USER, CHILD_DIRECTORY, CHILD_EXEC, CHILD_STEPS };
 
@@ -186,10 +188,26 @@ static int child_start(struct child *child, struct launch *launch)
 	return err;
 }
 
+bool launch_ended(const struct launch *launch, int *ret_status)
+{
+	siginfo_t info = {0};
+
+	if (waitid(P_PID, (id_t)launch->pid, &info, WEXITED | WNOHANG | WNOWAIT) || !info.si_pid ||
+	    (info.si_code != CLD_EXITED && info.si_code != CLD_KILLED &&
+	     info.si_code != CLD_DUMPED))
+		return false;
+	return waitpid(launch->pid, ret_status, WNOHANG) == launch->pid;
+}
+
 static void launch_reap(struct launch *launch)
 {
-	while (launch->pid > 0 && waitpid(launch->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	const struct timespec pause = {.tv_nsec = REAP_POLL_NS};
+	siginfo_t info;
+	int status;
+
+	while (launch->pid > 0 && !launch_ended(launch, &status) &&
+	       (!waitid(P_PID, (id_t)launch->pid, &info, WEXITED | WNOWAIT) || errno == EINTR))
+		nanosleep(&pause, NULL);
 	launch->pid = -1;
 }
 

@@ -9,6 +9,7 @@
 #define MTRACE_OS_LAUNCH_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -42,6 +43,11 @@ int launch_hold(const struct launch_options *options, struct launch *ret_launch,
 		struct error *err);
 /* Let it exec; waits until that happened or failed (then the child is reaped, status as above). */
 int launch_release(struct launch *launch, int *ret_exit, struct error *err);
+/*
+ * Has the child ended? It is reaped then, and *ret_status as wait(2) gives it. Its stops, which
+ * the kernel shows to a parent in the process that traces the child, are left to the tracer.
+ */
+bool launch_ended(const struct launch *launch, int *ret_status);
 /* Kill and reap a child that was never released. */
 void launch_abandon(struct launch *launch);
 void launch_close(struct launch *launch);

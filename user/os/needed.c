@@ -24,6 +24,7 @@
 #define PRELOAD_FILE_MAX (64 << 10)
 
 struct closure {
+	struct elf_dynamic_reader reader;
 	struct string_list paths; /* real paths: the result */
 	struct string_list names; /* searched for already */
 	struct {
@@ -55,8 +56,28 @@ static void closure_free(struct closure *closure)
 	library_search_close(&closure->search);
 }
 
-static int library_read(const char *path, const struct library *loader,
-			struct library **ret_library)
+static int read_here(void *ctx, int fd, const char *path, struct elf_dynamic *ret_dynamic)
+{
+	(void)ctx;
+	(void)path;
+	return elf_dynamic_read(fd, ret_dynamic);
+}
+
+static int dynamic_read(const struct elf_dynamic_reader *reader, const char *path,
+			struct elf_dynamic *ret_dynamic)
+{
+	int fd = file_open_regular(path, NULL);
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = reader->read(reader->ctx, fd, path, ret_dynamic);
+	close(fd);
+	return err;
+}
+
+static int library_read(const struct elf_dynamic_reader *reader, const char *path,
+			const struct library *loader, struct library **ret_library)
 {
 	struct library *library = calloc(1, sizeof(*library));
 	int err = -ENOMEM;
@@ -66,7 +87,7 @@ static int library_read(const char *path, const struct library *loader,
 	library->loader = loader;
 	library->path = strdup(path);
 	if (library->path)
-		err = elf_dynamic_read(path, &library->dynamic);
+		err = dynamic_read(reader, path, &library->dynamic);
 	if (err)
 		library_free(library);
 	else
@@ -94,7 +115,7 @@ static int closure_load(struct closure *closure, const char *path, const struct 
 
 	if (err)
 		return err;
-	err = library_read(path, loader, &library);
+	err = library_read(&closure->reader, path, loader, &library);
 	if (err)
 		return err;
 	err = vec_push(&closure->libraries, library);
@@ -302,13 +323,16 @@ static int closure_build(struct closure *closure, const char *image, char *const
 	return 0;
 }
 
-int needed_find(const char *program, char *const *environment, struct needed *ret_needed,
+int needed_find(const char *program, char *const *environment,
+		const struct elf_dynamic_reader *reader, struct needed *ret_needed,
 		struct error *err)
 {
-	struct closure closure = {0};
+	struct closure closure = {.reader.read = read_here};
 	char *image;
 	int code = image_find(program, &image);
 
+	if (reader)
+		closure.reader = *reader;
 	if (code == -ENOEXEC)
 		return error_set(err, code, "%s is neither an ELF file nor a script", program);
 	if (code)

@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "os/elf_dynamic.h"
 
 struct needed {
 	/* Absolute, no duplicates; first the image that runs first (a script's interpreter). */
@@ -20,8 +21,12 @@ struct needed {
 	size_t capacity;
 };
 
-/* environment as for execve. 0, -ENOENT, -ENOEXEC, -ENOMEM … with words. */
-int needed_find(const char *program, char *const *environment, struct needed *ret_needed,
+/*
+ * environment as for execve; reader NULL: this process reads the files. 0, -ENOENT, -ENOEXEC,
+ * -ENOMEM … with words.
+ */
+int needed_find(const char *program, char *const *environment,
+		const struct elf_dynamic_reader *reader, struct needed *ret_needed,
 		struct error *err);
 void needed_free(struct needed *needed);
 

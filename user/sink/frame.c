@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sink/name.h"
+#include "sink/stop_words.h"
 
 #define LABEL_SIZE         320 /* a file name of 255 bytes and a number */
 #define BRIEF_COLUMNS      48
@@ -247,10 +248,14 @@ static void frame_write(struct page *page, const struct snapshot_frame *frame,
 	page_end(page);
 }
 
-static void stack_write_note(struct page *page, size_t indent, const char *note)
+static void stack_write_end(struct page *page, size_t indent, const struct snapshot_stack *stack)
 {
 	page_to(page, indent + CULPRIT_MARK_WIDTH);
-	page_text(page, STYLE_QUIET, note);
+	if (stack)
+		page_format(page, STYLE_QUIET, "(cut short: %s)",
+			    stop_words_of(stack->stop)->brief);
+	else
+		page_text(page, STYLE_QUIET, "(no stack)");
 	page_end(page);
 }
 
@@ -261,12 +266,12 @@ void stack_write(struct page *page, const struct snapshot_stack *stack, size_t i
 	struct columns columns;
 
 	if (!stack || !stack->frame_count) {
-		stack_write_note(page, indent, "(no stack)");
+		stack_write_end(page, indent, NULL);
 		return;
 	}
 	columns = columns_of(page, stack, indent, long_frames);
 	for (uint32_t i = 0; i < stack->frame_count; i++)
 		frame_write(page, &stack->frames[i], &columns, &stack->frames[i] == culprit);
 	if (stack->truncated)
-		stack_write_note(page, indent, "(cut short)");
+		stack_write_end(page, indent, stack);
 }

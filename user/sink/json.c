@@ -13,7 +13,8 @@
 #include <time.h>
 
 #include "sink/amount.h"
-#include "sink/json_writer.h"
+#include "sink/json_frames.h"
+#include "sink/json_leaks.h"
 
 #define REPORT_SCHEMA "mtrace-bpf.report/1"
 
@@ -55,6 +56,14 @@ static const struct field losses_fields[] = {
 	{"gap_ns", OF_PROCESS(losses.gap_ns)},
 	{"collisions", OF_PROCESS(losses.collisions)},
 };
+static const struct field quality_fields[] = {
+	{"stacks", offsetof(struct stack_quality, stacks)},
+	{"complete", offsetof(struct stack_quality, complete)},
+	{"truncated", offsetof(struct stack_quality, truncated)},
+	{"guessed", offsetof(struct stack_quality, guessed)},
+	{"calls", offsetof(struct stack_quality, calls)},
+	{"complete_calls", offsetof(struct stack_quality, complete_calls)},
+};
 static const struct field internal_fields[] = {
 	{"frees", OF_PROCESS(internal.frees)},
 	{"munmaps", OF_PROCESS(internal.munmaps)},
@@ -81,19 +90,12 @@ static const struct field site_fields[] = {
 	{"live_blocks", OF_SITE(live_blocks)},
 	{"live_bytes", OF_SITE(live_bytes)},
 	{"peak_live_bytes", OF_SITE(peak_live_bytes)},
-	{"definite_blocks", NO_COUNTER},
-	{"definite_bytes", NO_COUNTER},
-	{"indirect_bytes", NO_COUNTER},
-	{"possible_bytes", NO_COUNTER},
 	{"failed_allocations", OF_SITE(failed_allocations)},
 	{"mismatched", NO_COUNTER},
 	{"bad_frees", NO_COUNTER},
 	{"first_seen_ns", OF_SITE(first_seen_ns)},
 	{"oldest_ns", OF_SITE(oldest_ns)},
 };
-
-static const char *const leak_classes[] = {"definite", "indirect", "possible", "reachable",
-					   "unknown"};
 
 static void write_fields(struct json_writer *writer, const struct field *fields, size_t count,
 			 const void *base)
@@ -117,20 +119,19 @@ static void write_groups(struct json_writer *writer, const struct snapshot_proce
 	}
 }
 
-/* No scan was made: the classes are there, empty, so that readers need not ask. */
-static void write_scan(struct json_writer *writer)
+/* Of all stacks, whether --top lets them through or not. */
+static void write_quality(struct json_writer *writer, const struct snapshot_process *process)
 {
-	json_open_object(writer, "scan", JSON_LINES);
-	json_put_bool(writer, "done", false);
-	json_put_literal(writer, "pause_ms", "0.0");
-	json_put_number(writer, "bytes_scanned", 0);
-	json_put_number(writer, "bytes_unreadable", 0);
-	for (size_t i = 0; i < COUNT(leak_classes); i++) {
-		json_open_object(writer, leak_classes[i], JSON_INLINE);
-		json_put_number(writer, "blocks", 0);
-		json_put_number(writer, "bytes", 0);
-		json_close(writer);
-	}
+	struct stack_quality quality;
+
+	snapshot_quality(process, &quality);
+	json_open_object(writer, "stack_quality", JSON_INLINE);
+	write_fields(writer, quality_fields, COUNT(quality_fields), &quality);
+	json_open_object(writer, "by_reason", JSON_INLINE);
+	for (unsigned int stop = STOP_END + 1; stop < STOP_REASONS; stop++)
+		if (quality.by_reason[stop])
+			json_put_number(writer, stop_name(stop), quality.by_reason[stop]);
+	json_close(writer);
 	json_close(writer);
 }
 
@@ -188,33 +189,23 @@ static void write_site(struct json_writer *writer, const struct snapshot_site *s
 	json_put_number(writer, "id", site->id);
 	json_put_string(writer, "api", api_name(site->api));
 	write_fields(writer, site_fields, COUNT(site_fields), site);
+	json_put_leaks(writer, &site->leaks);
 	json_put_number(writer, "stack", site->stack);
 	json_close(writer);
 }
 
-static void write_frame(struct json_writer *writer, const struct snapshot_frame *frame)
-{
-	json_open_object(writer, NULL, JSON_INLINE);
-	json_put_address(writer, "address", frame->address);
-	json_put_string(writer, "module", frame->module);
-	json_put_string(writer, "build_id", frame->build_id);
-	json_put_address(writer, "offset", frame->offset);
-	json_put_string(writer, "function", frame->function);
-	json_put_string(writer, "file", frame->file);
-	json_put_number(writer, "line", frame->line);
-	json_put_bool(writer, "inlined", frame->inlined);
-	json_close(writer);
-}
-
-static void write_stack(struct json_writer *writer, const struct snapshot_stack *stack)
+static void write_stack(struct json_writer *writer, struct json_frames *frames,
+			const struct snapshot_stack *stack)
 {
 	json_open_object(writer, NULL, JSON_INLINE);
 	json_put_number(writer, "id", stack->id);
 	json_open_array(writer, "frames", JSON_LINES);
 	for (uint32_t i = 0; i < stack->frame_count; i++)
-		write_frame(writer, &stack->frames[i]);
+		json_frames_put(frames, writer, &stack->frames[i]);
 	json_close(writer);
 	json_put_bool(writer, "truncated", stack->truncated);
+	json_put_string(writer, "stop", stop_name(stack->stop));
+	json_put_bool(writer, "guessed", stack->guessed);
 	json_close(writer);
 }
 
@@ -247,14 +238,17 @@ static void write_stacks(struct json_writer *writer, const struct snapshot_proce
 			 uint32_t top)
 {
 	bool *named = stacks_named(process, top);
+	struct json_frames frames;
 
+	json_frames_open(&frames);
 	if (!named)
 		out_fail(&writer->out, -ENOMEM);
 	json_open_array(writer, "stacks", JSON_LINES);
 	for (size_t i = 0; i < process->stack_count && !writer->out.err; i++)
 		if (named[i])
-			write_stack(writer, &process->stacks[i]);
+			write_stack(writer, &frames, &process->stacks[i]);
 	json_close(writer);
+	json_frames_close(&frames);
 	free(named);
 }
 
@@ -264,7 +258,8 @@ static void write_process(struct json_writer *writer, const struct snapshot_proc
 	json_open_object(writer, NULL, JSON_LINES);
 	write_identity(writer, process);
 	write_groups(writer, process);
-	write_scan(writer);
+	write_quality(writer, process);
+	json_put_scan(writer, &process->scan);
 	json_open_array(writer, "errors", JSON_INLINE);
 	json_close(writer);
 	write_sites(writer, process, options->top);
@@ -294,6 +289,7 @@ static int json_write(const struct snapshot *snapshot, const struct sink_options
 	json_put_string(&writer, "schema", REPORT_SCHEMA);
 	json_put_string(&writer, "version", snapshot->version);
 	write_time(&writer, snapshot);
+	json_put_number(&writer, "dropped_records", snapshot->dropped);
 	json_open_array(&writer, "processes", JSON_LINES);
 	for (size_t i = 0; i < snapshot->process_count; i++)
 		write_process(&writer, &snapshot->processes[i], options);

@@ -10,8 +10,17 @@
 
 #include "sink/glyph.h"
 
-#define INDENT      "  "
-#define REPLACEMENT 0xfffd
+#define INDENT_COLUMNS 2
+#define REPLACEMENT    0xfffd
+
+static void write_line_break(struct json_writer *writer)
+{
+	static const char text[] = "\n                        ";
+
+	_Static_assert(sizeof(text) > 1 + JSON_DEPTH_MAX * INDENT_COLUMNS,
+		       "the deepest level fits");
+	out_bytes(&writer->out, text, 1 + writer->indent * INDENT_COLUMNS);
+}
 
 static void write_separator(struct json_writer *writer)
 {
@@ -23,10 +32,8 @@ static void write_separator(struct json_writer *writer)
 	if (level->used)
 		out_text(&writer->out, level->layout == JSON_LINES ? "," : ", ");
 	level->used = true;
-	if (level->layout == JSON_LINES) {
-		out_text(&writer->out, "\n");
-		out_repeat(&writer->out, INDENT, writer->indent);
-	}
+	if (level->layout == JSON_LINES)
+		write_line_break(writer);
 }
 
 static bool is_plain(const char *text)
@@ -128,10 +135,8 @@ void json_close(struct json_writer *writer)
 	assert(writer->depth);
 	level = &writer->levels[--writer->depth];
 	writer->indent -= level->layout == JSON_LINES;
-	if (level->layout == JSON_LINES && level->used) {
-		out_text(&writer->out, "\n");
-		out_repeat(&writer->out, INDENT, writer->indent);
-	}
+	if (level->layout == JSON_LINES && level->used)
+		write_line_break(writer);
 	out_bytes(&writer->out, &level->close, 1);
 }
 
@@ -155,6 +160,12 @@ void json_put_address(struct json_writer *writer, const char *key, uint64_t valu
 
 	snprintf(text, sizeof(text), "\"0x%" PRIx64 "\"", value);
 	json_put_literal(writer, key, text);
+}
+
+void json_put_rendered(struct json_writer *writer, const char *text, size_t length)
+{
+	write_separator(writer);
+	out_bytes(&writer->out, text, length);
 }
 
 void json_put_bool(struct json_writer *writer, const char *key, bool value)

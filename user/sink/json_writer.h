@@ -42,6 +42,8 @@ void json_put_string(struct json_writer *writer, const char *key,
 void json_put_number(struct json_writer *writer, const char *key, uint64_t value);
 void json_put_address(struct json_writer *writer, const char *key, uint64_t value);
 void json_put_bool(struct json_writer *writer, const char *key, bool value);
+/* A value that another writer wrote. */
+void json_put_rendered(struct json_writer *writer, const char *text, size_t length);
 /* A value as it stands in the document: "null", "0.0". */
 void json_put_literal(struct json_writer *writer, const char *key, const char *value);
 

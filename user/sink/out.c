@@ -20,7 +20,7 @@ void out_bytes(struct out *out, const char *bytes, size_t count)
 	if (out->err)
 		return;
 	errno = 0;
-	if (fwrite(bytes, 1, count, out->file) != count)
+	if (fwrite_unlocked(bytes, 1, count, out->file) != count)
 		out_fail(out, last_error());
 }
 

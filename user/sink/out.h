@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Output that remembers its first error: writers need not check every call, nothing is written
- * behind a gap, and the errno of the write that failed (ENOSPC, EPIPE) reaches the caller.
+ * behind a gap, and the errno of the write that failed (ENOSPC, EPIPE) reaches the caller. The file
+ * is not locked: one thread writes.
  */
 #ifndef MTRACE_SINK_OUT_H
 #define MTRACE_SINK_OUT_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The report for people. A process's section is a heading, the totals, what was not seen, and the
- * sites with their stacks. What matters most stands where the eye is: at the beginning of a file,
- * and on a terminal (worst_last) at the end. Live blocks are called "still live", which is what is
- * known; whether anything still points at them is another question.
+ * The report for people. A process's section is a heading, the totals, what was not seen, the leaks
+ * if they were searched for, and the sites with their stacks. What matters most stands where the
+ * eye is: at the beginning of a file, and on a terminal (worst_last) at the end. Live blocks are
+ * called "still live", which is what is known; whether anything still points at them is another
+ * question, which a leak scan answers.
  *
  * No line is wider than the page, but for those that begin with SUMMARY and TOTAL: they are for
  * grep, so each holds all that it has to say.
@@ -34,8 +35,9 @@ static void write_books(const struct view *view)
 		text_totals(view);
 	else
 		write_silence(view);
+	text_scan(view);
 	text_losses(view);
-	if (view->process->live.blocks) {
+	if (view->process->live.blocks && !view->process->scan.done) {
 		page_to(view->page, TEXT_INDENT);
 		page_sentence(view->page, STYLE_QUIET, TEXT_INDENT,
 			      "still live is what was not freed so far, which need not be wrong");
@@ -45,10 +47,17 @@ static void write_books(const struct view *view)
 
 static void write_sites(const struct view *view)
 {
-	bool worst_last = view->options->worst_last;
-
-	text_sites(view, worst_last ? FAMILY_MAP : FAMILY_HEAP);
-	text_sites(view, worst_last ? FAMILY_HEAP : FAMILY_MAP);
+	if (view->options->worst_last) {
+		text_suppressed(view);
+		text_sites(view, FAMILY_MAP);
+		text_sites(view, FAMILY_HEAP);
+		text_leaks(view);
+	} else {
+		text_leaks(view);
+		text_sites(view, FAMILY_HEAP);
+		text_sites(view, FAMILY_MAP);
+		text_suppressed(view);
+	}
 }
 
 struct live_sites {
@@ -72,14 +81,14 @@ static struct live_sites live_sites_of(const struct snapshot_process *process)
 	return live;
 }
 
-static void write_worst(const struct view *view, const struct snapshot_site *site)
+static void write_worst(const struct view *view, const char *label,
+			const struct snapshot_site *site, struct snapshot_sum sum)
 {
 	const struct snapshot_frame *culprit = stack_culprit(site_stack(view->process, site));
 	char bytes[UNITS_TEXT_SIZE], blocks[AMOUNT_SIZE];
 
-	page_format(view->page, STYLE_PLAIN, "; worst: %s in %s",
-		    bytes_format(site->live_bytes, bytes),
-		    amount_of(site->live_blocks, "block", blocks));
+	page_format(view->page, STYLE_PLAIN, "; %s: %s in %s", label,
+		    bytes_format(sum.bytes, bytes), amount_of(sum.blocks, "block", blocks));
 	if (!culprit || !frame_named(culprit))
 		return;
 	page_text(view->page, STYLE_PLAIN, " from ");
@@ -89,17 +98,24 @@ static void write_worst(const struct view *view, const struct snapshot_site *sit
 static void write_summary(const struct view *view)
 {
 	const struct snapshot_process *process = view->process;
+	const struct snapshot_site *leak = worst_leak(process), *worst;
 	struct live_sites live = live_sites_of(process);
 	char blocks[AMOUNT_SIZE], bytes[UNITS_TEXT_SIZE], sites[AMOUNT_SIZE];
 
+	worst = live.worst;
 	page_unlimited(view->page);
 	page_text(view->page, STYLE_PLAIN, "SUMMARY: ");
 	page_name(view->page, STYLE_PLAIN, process_name(process), NAME_COLUMNS);
-	page_format(view->page, STYLE_PLAIN, " (%u): %s, %s still live at %s", process->pid,
+	page_format(view->page, STYLE_PLAIN, " (%u): ", process->pid);
+	text_leak_summary(view);
+	page_format(view->page, STYLE_PLAIN, "%s, %s still live at %s",
 		    amount_of(process->live.blocks, "block", blocks),
 		    bytes_format(process->live.bytes, bytes), amount_of(live.count, "site", sites));
-	if (live.worst)
-		write_worst(view, live.worst);
+	if (leak)
+		write_worst(view, "worst leak", leak, snapshot_lost(leak->leaks.classes));
+	else if (worst)
+		write_worst(view, "worst", worst,
+			    (struct snapshot_sum){worst->live_blocks, worst->live_bytes});
 	page_end(view->page);
 }
 
@@ -114,26 +130,65 @@ static void write_process(const struct view *view)
 	write_summary(view);
 }
 
-/* A process that ran several images has a section for each; what the former ones left is gone. */
-static void write_total(struct page *page, const struct snapshot *snapshot)
+struct grand_total {
+	uint64_t processes, scanned;
+	struct snapshot_sum live, definite;
+};
+
+/*
+ * A process that ran several images has a section for each; what the former ones left is gone, and
+ * what they leaked was leaked.
+ */
+static struct grand_total grand_total_of(const struct snapshot *snapshot)
 {
-	uint64_t blocks = 0, bytes = 0, processes = 0;
-	char amount[AMOUNT_SIZE], size[UNITS_TEXT_SIZE], number[AMOUNT_SIZE];
+	struct grand_total total = {0};
 
 	for (size_t i = 0; i < snapshot->process_count; i++) {
-		if (snapshot->processes[i].replaced)
+		const struct snapshot_process *process = &snapshot->processes[i];
+
+		total.scanned += process->scan.done;
+		total.definite.blocks += process->scan.classes[LEAK_DEFINITE].blocks;
+		total.definite.bytes += process->scan.classes[LEAK_DEFINITE].bytes;
+		if (process->replaced)
 			continue;
-		blocks += snapshot->processes[i].live.blocks;
-		bytes += snapshot->processes[i].live.bytes;
-		processes++;
+		total.live.blocks += process->live.blocks;
+		total.live.bytes += process->live.bytes;
+		total.processes++;
 	}
-	snprintf(number, sizeof(number), "%llu %s", (unsigned long long)processes,
-		 processes == 1 ? "process" : "processes");
+	return total;
+}
+
+static void write_total(struct page *page, const struct snapshot *snapshot)
+{
+	struct grand_total total = grand_total_of(snapshot);
+	char amount[AMOUNT_SIZE], size[UNITS_TEXT_SIZE];
+
 	page_end(page);
 	page_unlimited(page);
-	page_format(page, STYLE_PLAIN, "TOTAL: %s: %s, %s still live", number,
-		    amount_of(blocks, "block", amount), bytes_format(bytes, size));
+	page_format(page, STYLE_PLAIN, "TOTAL: %llu %s: ", (unsigned long long)total.processes,
+		    total.processes == 1 ? "process" : "processes");
+	if (total.scanned && !total.definite.blocks)
+		page_text(page, STYLE_PLAIN, "no leaks; ");
+	else if (total.scanned)
+		page_format(page, STYLE_PLAIN, "%s, %s definitely lost; ",
+			    amount_of(total.definite.blocks, "leak", amount),
+			    bytes_format(total.definite.bytes, size));
+	page_format(page, STYLE_PLAIN, "%s, %s still live",
+		    amount_of(total.live.blocks, "block", amount),
+		    bytes_format(total.live.bytes, size));
 	page_end(page);
+}
+
+static void write_dropped(struct page *page, const struct snapshot *snapshot)
+{
+	char amount[AMOUNT_SIZE], sentence[AMOUNT_SIZE * 2];
+
+	if (!snapshot->dropped)
+		return;
+	snprintf(sentence, sizeof(sentence), "%s made no sense in the books and %s left out",
+		 amount_of(snapshot->dropped, "record", amount),
+		 snapshot->dropped == 1 ? "was" : "were");
+	text_loss(page, sentence);
 }
 
 static struct page page_of(const struct sink_options *options, FILE *file)
@@ -167,6 +222,7 @@ static int text_write(const struct snapshot *snapshot, const struct sink_options
 		page_sentence(&page, STYLE_PLAIN, 0, "No process was traced.");
 	if (snapshot->process_count > 1)
 		write_total(&page, snapshot);
+	write_dropped(&page, snapshot);
 	return page_finish(&page);
 }
 

@@ -4,6 +4,7 @@
 #define MTRACE_SINK_TEXT_H
 
 #include "model/snapshot.h"
+#include "sink/amount.h"
 #include "sink/page.h"
 #include "sink/sink.h"
 
@@ -23,8 +24,29 @@ void text_heading(const struct view *view);
 void text_totals(const struct view *view);
 /* What was not seen, or that nothing was missed. */
 void text_losses(const struct view *view);
+/* One thing that was not seen, as a sentence. */
+void text_loss(struct page *page, const char *sentence);
+/* Why stacks end early, and what can be done; returns whether any does. */
+bool text_cut_stacks(const struct view *view);
+/* How complete the stacks are: "all complete". Text may hold it. */
+const char *stacks_verdict(const struct snapshot_process *process,
+			   const struct stack_quality *quality, char text[AMOUNT_SIZE]);
 /* The sites of one family with their stacks, under a title; nothing if there are none. */
 void text_sites(const struct view *view, enum api_family family);
+
+/*
+ * The sites with leaks, those that lost most first, and their stacks; with -v also those whose
+ * blocks are possibly lost. Nothing if there are none.
+ */
+void text_leaks(const struct view *view);
+/* With -v: which suppressions excused how much. */
+void text_suppressed(const struct view *view);
+/* How it was scanned for leaks, and what that could not see; or why it was not. */
+void text_scan(const struct view *view);
+/* "3 leaks, 96 B definitely lost at 2 sites, 40 B indirectly; " if it was scanned */
+void text_leak_summary(const struct view *view);
+/* The site that lost most, among those with leaks of their own; NULL if there is none. */
+const struct snapshot_site *worst_leak(const struct snapshot_process *process);
 
 /* What the process is called. */
 const char *process_name(const struct snapshot_process *process);

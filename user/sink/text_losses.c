@@ -34,7 +34,7 @@ static const struct loss_row loss_rows[] = {
 	 "were not seen"},
 };
 
-static void loss_write(struct page *page, const char *sentence)
+void text_loss(struct page *page, const char *sentence)
 {
 	page_to(page, TEXT_INDENT);
 	page_text(page, STYLE_WARNING, "! ");
@@ -52,30 +52,7 @@ static bool loss_write_row(struct page *page, const struct loss_row *row,
 		return false;
 	snprintf(sentence, sizeof(sentence), count == 1 ? row->one : row->many,
 		 count_format(count, number));
-	loss_write(page, sentence);
-	return true;
-}
-
-/* The share only where the books hold every stack that was counted. */
-static bool loss_write_truncated(struct page *page, const struct snapshot_process *process)
-{
-	uint64_t cut = process->losses.truncated_stacks;
-	char number[UNITS_TEXT_SIZE], share[AMOUNT_SIZE], all[AMOUNT_SIZE];
-	char sentence[SENTENCE_SIZE];
-
-	if (!cut)
-		return false;
-	if (cut <= process->stack_count)
-		snprintf(
-			sentence, sizeof(sentence),
-			"%s of %s (%s) %s cut short: deeper than --depth, or no unwind information",
-			count_format(cut, number), amount_of(process->stack_count, "stack", all),
-			amount_share(cut, process->stack_count, share), cut == 1 ? "is" : "are");
-	else
-		snprintf(sentence, sizeof(sentence),
-			 "%s %s cut short: deeper than --depth, or no unwind information",
-			 amount_of(cut, "stack", all), cut == 1 ? "is" : "are");
-	loss_write(page, sentence);
+	text_loss(page, sentence);
 	return true;
 }
 
@@ -89,7 +66,7 @@ static bool loss_write_gap(struct page *page, const struct snapshot_process *pro
 	snprintf(sentence, sizeof(sentence),
 		 "for %s it ran untraced: calls of that time are missing",
 		 amount_duration(process->losses.gap_ns, utf8, duration));
-	loss_write(page, sentence);
+	text_loss(page, sentence);
 	return true;
 }
 
@@ -106,7 +83,7 @@ static bool loss_write_unmatched(struct page *page, const struct snapshot_proces
 	if (process->launched) {
 		snprintf(sentence, sizeof(sentence),
 			 "%s of unknown blocks: their allocation was not seen", amount);
-		loss_write(page, sentence);
+		text_loss(page, sentence);
 		return true;
 	}
 	snprintf(sentence, sizeof(sentence), "%s of blocks from before the trace", amount);
@@ -122,12 +99,14 @@ void text_losses(const struct view *view)
 
 	for (size_t i = 0; i < sizeof(loss_rows) / sizeof(loss_rows[0]); i++)
 		lost |= loss_write_row(view->page, &loss_rows[i], &process->losses);
-	lost |= loss_write_truncated(view->page, process);
+	lost |= text_cut_stacks(view);
 	lost |= loss_write_gap(view->page, process, view->page->utf8);
 	lost |= loss_write_unmatched(view->page, process);
 	if (lost)
 		return;
 	page_to(view->page, TEXT_INDENT);
-	page_text(view->page, STYLE_QUIET, "nothing was lost");
+	/* Where blocks may be lost, events are missed. */
+	page_format(view->page, STYLE_QUIET, "nothing was %s",
+		    process->scan.done ? "missed" : "lost");
 	page_end(view->page);
 }

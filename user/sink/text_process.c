@@ -96,7 +96,7 @@ void text_heading(const struct view *view)
 	page_end(page);
 }
 
-#define ROWS_MAX 8
+#define ROWS_MAX (8 + LEAK_CLASS_COUNT + 1)
 
 /* "still live   120 blocks   1.2 MiB   peak 3.4 MiB" */
 struct total_row {
@@ -138,13 +138,71 @@ static void totals_add_rare(struct totals *totals, const char *label, uint64_t c
 		snprintf(totals_add(totals, label, count, noun)->note, AMOUNT_SIZE, "%s", note);
 }
 
-static void totals_collect(struct totals *totals, const struct snapshot_process *process)
+/* Without stacks, sites are told apart by their callers. */
+static void totals_add_stacks(struct totals *totals, const struct snapshot_process *process)
+{
+	struct stack_quality quality;
+	char verdict[AMOUNT_SIZE];
+	const char *noun;
+
+	if (!process->stack_count)
+		return;
+	snapshot_quality(process, &quality);
+	noun = quality.by_reason[STOP_NOT_TAKEN] == quality.stacks ? "place" : "stack";
+	totals_add_rare(totals, "called from", quality.stacks, noun,
+			stacks_verdict(process, &quality, verdict));
+}
+
+struct class_row {
+	enum leak_class leak;
+	bool always;
+	const char *note;
+	const char *note_verbose; /* with -v */
+};
+
+static const struct class_row class_rows[] = {
+	{LEAK_DEFINITE, true, "lost: nothing leads there", NULL},
+	{LEAK_INDIRECT, false, "lost with those that lead there", NULL},
+	{LEAK_POSSIBLE, false, "by interior pointers only; -v lists them",
+	 "by interior pointers only"},
+	{LEAK_UNKNOWN, false, "lost, unless what was not read leads there", NULL},
+	{LEAK_REACHABLE, false, "in use, as far as pointers tell", NULL},
+};
+
+static void totals_add_sum(struct totals *totals, const char *label, const struct snapshot_sum *sum,
+			   const char *note)
+{
+	totals_add_bytes(totals, label, sum->blocks, "block", sum->bytes);
+	snprintf(totals->rows[totals->count - 1].note, AMOUNT_SIZE, "%s", note);
+}
+
+/* What the scan says of the live ones. */
+static void totals_add_classes(struct totals *totals, const struct snapshot_scan *scan,
+			       bool verbose)
+{
+	for (size_t i = 0; scan->done && i < sizeof(class_rows) / sizeof(class_rows[0]); i++) {
+		const struct class_row *row = &class_rows[i];
+		const struct snapshot_sum *sum = &scan->classes[row->leak];
+		const char *note = verbose && row->note_verbose ? row->note_verbose : row->note;
+
+		if (row->always || sum->blocks)
+			totals_add_sum(totals, leak_class_name(row->leak), sum, note);
+	}
+	if (scan->done && scan->suppressed.blocks)
+		totals_add_sum(totals, "suppressed", &scan->suppressed,
+			       verbose ? "lost, but excused"
+				       : "lost, but excused; -v says by what");
+}
+
+static void totals_collect(struct totals *totals, const struct snapshot_process *process,
+			   bool verbose)
 {
 	char peak[UNITS_TEXT_SIZE];
 
 	totals_add_bytes(totals, "still live", process->live.blocks, "block", process->live.bytes);
 	snprintf(totals->rows[0].note, AMOUNT_SIZE, "peak %s",
 		 bytes_format(process->totals.peak_live_bytes, peak));
+	totals_add_classes(totals, &process->scan, verbose);
 	totals_add_bytes(totals, "allocated", process->totals.allocations, "block",
 			 process->totals.bytes_allocated);
 	totals_add_bytes(totals, "freed", process->totals.frees, "block",
@@ -157,6 +215,7 @@ static void totals_collect(struct totals *totals, const struct snapshot_process 
 			"by the allocator itself");
 	totals_add_rare(totals, "internal", process->internal.munmaps, "munmap",
 			"by the allocator itself");
+	totals_add_stacks(totals, process);
 }
 
 struct total_columns {
@@ -211,7 +270,7 @@ void text_totals(const struct view *view)
 	struct totals totals = {.count = 0};
 	struct total_columns columns;
 
-	totals_collect(&totals, view->process);
+	totals_collect(&totals, view->process, view->options->verbose);
 	columns = totals_columns(&totals, view->page);
 	for (size_t i = 0; i < totals.count; i++)
 		total_row_write(view->page, &totals.rows[i], &columns,

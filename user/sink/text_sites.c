@@ -6,9 +6,7 @@
 #include "base/units.h"
 #include "sink/amount.h"
 #include "sink/frame.h"
-
-#define STACK_INDENT  8
-#define SHARE_COLUMNS 6 /* "100.0%" */
+#include "sink/text_row.h"
 
 struct family_words {
 	const char *title;
@@ -26,6 +24,8 @@ static const char *const order_words[SORT_COUNT][2] = {
 	[SORT_ALLOCATIONS] = {"most calls first", "most calls last"},
 	[SORT_TOTAL] = {"most bytes allocated first", "most bytes allocated last"},
 	[SORT_AVERAGE] = {"largest average first", "largest average last"},
+	[SORT_LEAKS] = {"most lost blocks first", "most lost blocks last"},
+	[SORT_BYTES_LEAKED] = {"most lost bytes first", "most lost bytes last"},
 	[SORT_AGE] = {"oldest live block first", "oldest live block last"},
 	[SORT_TSC] = {"in order of appearance", "in reverse order of appearance"},
 };
@@ -35,10 +35,13 @@ static bool site_in(const struct snapshot_site *site, enum api_family family)
 	return api_row(site->api)->family == family;
 }
 
-/* Where the order is by what is live, sites with nothing live are noise. */
+/* Where the order is by what is live or lost, sites with nothing live are noise. */
 static bool site_idle(const struct view *view, const struct snapshot_site *site)
 {
-	return view->options->sort == SORT_USAGE && !site->live_blocks;
+	enum sort_key sort = view->options->sort;
+
+	return !site->live_blocks &&
+	       (sort == SORT_USAGE || sort == SORT_LEAKS || sort == SORT_BYTES_LEAKED);
 }
 
 /* rank: among the sites of its family, idle ones included. */
@@ -53,26 +56,27 @@ struct listing {
 	enum api_family family;
 	size_t sites, shown, below_top, idle;
 	uint64_t live_bytes; /* of all sites of the family */
-	size_t rank_columns, bytes_columns, blocks_columns, noun_columns;
+	struct row_columns columns;
 };
 
-static void widen(size_t *columns, size_t want)
+static struct row row_of(const struct listing *listing, const struct snapshot_site *site,
+			 size_t rank)
 {
-	if (*columns < want)
-		*columns = want;
+	return (struct row){
+		.rank = rank,
+		.sum = {site->live_blocks, site->live_bytes},
+		.whole = listing->live_bytes,
+		.noun = listing->words->noun,
+		.api = site->api,
+	};
 }
 
 static void listing_add_shown(struct listing *listing, const struct page *page,
 			      const struct snapshot_site *site)
 {
-	char text[AMOUNT_SIZE];
+	struct row row = row_of(listing, site, ++listing->shown);
 
-	snprintf(text, sizeof(text), "%zu", ++listing->shown);
-	widen(&listing->rank_columns, page_columns(page, text));
-	widen(&listing->bytes_columns, page_columns(page, bytes_format(site->live_bytes, text)));
-	widen(&listing->blocks_columns, page_columns(page, count_format(site->live_blocks, text)));
-	amount_noun(site->live_blocks, listing->words->noun, text);
-	widen(&listing->noun_columns, page_columns(page, text));
+	row_measure(&listing->columns, page, &row);
 }
 
 static struct listing listing_of(const struct view *view, enum api_family family)
@@ -114,32 +118,6 @@ static void write_title(const struct view *view, const struct listing *listing)
 	page_end(page);
 }
 
-static void write_amount(const struct view *view, const struct listing *listing,
-			 const struct snapshot_site *site, size_t rank)
-{
-	struct page *page = view->page;
-	char text[AMOUNT_SIZE];
-
-	snprintf(text, sizeof(text), "%zu", rank);
-	page_to(page, TEXT_INDENT);
-	page_right(page, STYLE_QUIET, listing->rank_columns, text);
-	page_text(page, STYLE_QUIET, ".");
-	page_to(page, page->column + 2);
-	page_right(page, STYLE_STRONG, listing->bytes_columns,
-		   bytes_format(site->live_bytes, text));
-	page_to(page, page->column + 2);
-	page_right(page, STYLE_PLAIN, SHARE_COLUMNS,
-		   amount_share(site->live_bytes, listing->live_bytes, text));
-	page_text(page, STYLE_PLAIN, "  in ");
-	page_right(page, STYLE_PLAIN, listing->blocks_columns,
-		   count_format(site->live_blocks, text));
-	page_format(page, STYLE_PLAIN, " %-*s", (int)listing->noun_columns,
-		    amount_noun(site->live_blocks, listing->words->noun, text));
-	snprintf(text, sizeof(text), "from %s", api_name(site->api));
-	page_item(page, STYLE_PLAIN, STACK_INDENT, " ", text);
-	page_end(page);
-}
-
 static uint64_t site_age(const struct view *view, const struct snapshot_site *site)
 {
 	uint64_t until = view->process->traced_until_ns;
@@ -153,7 +131,7 @@ static void write_history(const struct view *view, const struct snapshot_site *s
 {
 	struct page *page = view->page;
 	const char *separator = page_symbol(page, SYMBOL_SEPARATOR);
-	uint64_t calls = site->allocations;
+	uint64_t calls = site->allocations, lost;
 	char text[AMOUNT_SIZE], item[AMOUNT_SIZE * 2];
 
 	page_item(page, STYLE_QUIET, STACK_INDENT, separator, amount_of(calls, "call", text));
@@ -167,6 +145,11 @@ static void write_history(const struct view *view, const struct snapshot_site *s
 			 amount_duration(site_age(view, site), page->utf8, text));
 		page_item(page, STYLE_QUIET, STACK_INDENT, separator, item);
 	}
+	lost = snapshot_lost(site->leaks.classes).blocks;
+	if (lost) {
+		snprintf(item, sizeof(item), "%s lost", count_format(lost, text));
+		page_item(page, STYLE_WARNING, STACK_INDENT, separator, item);
+	}
 	if (site->failed_allocations) {
 		snprintf(item, sizeof(item), "%s failed",
 			 count_format(site->failed_allocations, text));
@@ -178,7 +161,9 @@ static void write_history(const struct view *view, const struct snapshot_site *s
 static void write_site(const struct view *view, const struct listing *listing,
 		       const struct snapshot_site *site, size_t rank)
 {
-	write_amount(view, listing, site, rank);
+	struct row row = row_of(listing, site, rank);
+
+	row_write(view->page, &listing->columns, &row);
 	write_history(view, site);
 	stack_write(view->page, site_stack(view->process, site), STACK_INDENT,
 		    view->options->long_frames);
@@ -207,12 +192,6 @@ static void write_list(const struct view *view, const struct listing *listing)
 	}
 }
 
-static void write_note(struct page *page, const char *note)
-{
-	page_to(page, TEXT_INDENT);
-	page_sentence(page, STYLE_QUIET, TEXT_INDENT, note);
-}
-
 static void write_omissions(const struct view *view, const struct listing *listing)
 {
 	char sites[AMOUNT_SIZE], note[AMOUNT_SIZE * 3];
@@ -220,14 +199,14 @@ static void write_omissions(const struct view *view, const struct listing *listi
 	if (listing->below_top) {
 		amount_of(listing->below_top, "more site", sites);
 		snprintf(note, sizeof(note), "%s not shown: --top 0 shows all", sites);
-		write_note(view->page, note);
+		row_note(view->page, note);
 	}
 	if (listing->idle) {
 		amount_of(listing->idle, "site", sites);
 		snprintf(note, sizeof(note),
 			 "%s with no live %s not shown: see --sort allocations, --format json",
 			 sites, listing->words->noun);
-		write_note(view->page, note);
+		row_note(view->page, note);
 	}
 	if (listing->below_top || listing->idle)
 		page_end(view->page);

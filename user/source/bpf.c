@@ -15,9 +15,11 @@
 #include "mtrace.skel.h"
 #include "source/bpf_process.h"
 #include "source/ring.h"
+#include "source/slice.h"
+#include "source/stack_check.h"
 #include "source/unwind_tables.h"
 
-#define UNWIND_ROWS (1u << 20) /* 8 MiB, and 4 for pages: half a GiB of code */
+#define UNWIND_ROWS (1u << 21) /* 16 MiB, and 8 for pages: a thousand modules fit */
 
 struct bpf_source {
 	struct source source; /* first: what the session holds */
@@ -25,6 +27,7 @@ struct bpf_source {
 	struct program program;
 	struct unwind_tables *tables; /* NULL if stacks are not by tables */
 	struct ring ring;
+	struct slice_ids slices;
 	struct bpf_process **processes; /* index: slot */
 	size_t process_count, process_capacity;
 	struct map64 slot_of_pid;
@@ -62,7 +65,7 @@ static int decode_call(struct bpf_source *bpf, const struct record_head *head, s
 		.address = call->address,
 		.size = call->size,
 		.caller = call->caller,
-		.stack = call->stack,
+		.stack = slice_stack(&bpf->slices, call->stack),
 	};
 	return bpf->config.deliver(bpf->config.ctx, event);
 }
@@ -86,22 +89,63 @@ static int decode_begin(struct bpf_source *bpf, const struct record_head *head, 
 	return bpf->config.deliver(bpf->config.ctx, event);
 }
 
+/* A stack that cannot be right to its end is cut. The outermost frame of all may be one that nobody
+ * has called: where a coroutine begins. */
+static struct event_stack checked_stack(const struct bpf_source *bpf, uint32_t pid,
+					struct event_stack stack)
+{
+	struct bpf_process *process = process_find(bpf, (pid_t)pid);
+	uint32_t right;
+
+	if (!process || !process->tables || !stack.count)
+		return stack;
+	right = stack_check(process, stack.frames, stack.count);
+	if (right == stack.count || (right == stack.count - 1 && stack.stop == STOP_END))
+		return stack;
+	stack.count = right;
+	stack.stop = STOP_NO_CODE;
+	return stack;
+}
+
+static int deliver_stack(struct bpf_source *bpf, struct event *event, struct event_stack stack)
+{
+	event->kind = EVENT_STACK;
+	event->stack = checked_stack(bpf, event->pid, stack);
+	if (event->stack.stop != STOP_END && event->stack.stop != STOP_UNKNOWN)
+		event->flags |= EVENT_FLAG_TRUNCATED;
+	return bpf->config.deliver(bpf->config.ctx, event);
+}
+
 static int decode_stack(struct bpf_source *bpf, const struct record_head *head, struct event *event)
 {
 	const struct record_stack *stack = (const void *)head;
 
 	if (stack->count > (head->length - sizeof(*stack)) / sizeof(uint64_t))
 		return 0;
-	event->kind = EVENT_STACK;
-	if (stack->stop != STOP_END && stack->stop != STOP_UNKNOWN)
-		event->flags |= EVENT_FLAG_TRUNCATED;
-	event->stack = (struct event_stack){
-		.id = stack->id,
-		.frames = (const uint64_t *)(stack + 1),
-		.count = stack->count,
-		.stop = stack->stop,
-	};
-	return bpf->config.deliver(bpf->config.ctx, event);
+	return deliver_stack(bpf, event,
+			     (struct event_stack){
+				     .id = stack->id,
+				     .frames = (const uint64_t *)(stack + 1),
+				     .count = stack->count,
+				     .stop = stack->stop,
+			     });
+}
+
+static int decode_slice(struct bpf_source *bpf, const struct record_head *head, struct event *event)
+{
+	const struct record_slice *slice = (const void *)head;
+	struct finished_stack stack;
+
+	if (slice_finish(process_find(bpf, (pid_t)head->pid), slice, bpf->config.depth, &stack))
+		return 0;
+	slice_remember(&bpf->slices, slice->id, stack.id);
+	return deliver_stack(bpf, event,
+			     (struct event_stack){
+				     .id = stack.id,
+				     .frames = stack.frames,
+				     .count = stack.count,
+				     .stop = stack.stop,
+			     });
 }
 
 static int decode_mapping(struct bpf_source *bpf, const struct record_head *head,
@@ -117,10 +161,16 @@ static int decode_exec(struct bpf_source *bpf, const struct record_head *head, s
 	return bpf_process_exec(process_find(bpf, (pid_t)head->pid), (const void *)head);
 }
 
+/*
+ * Threads that end at the same moment may each find that no other is left (the kernel counts them
+ * down before its tracepoint): the first to say so ends the process, the others add nothing.
+ */
 static int decode_exit(struct bpf_source *bpf, const struct record_head *head, struct event *event)
 {
 	struct bpf_process *process = process_find(bpf, (pid_t)head->pid);
 
+	if (!process->alive)
+		return 0;
 	process->alive = false;
 	event->kind = EVENT_EXIT;
 	event->exit.code = ((const struct record_exit *)head)->code;
@@ -130,6 +180,8 @@ static int decode_exit(struct bpf_source *bpf, const struct record_head *head, s
 static int decode_thread(struct bpf_source *bpf, const struct record_head *head,
 			 struct event *event)
 {
+	if (!process_find(bpf, (pid_t)head->pid)->alive)
+		return 0;
 	event->kind = head->kind == RECORD_THREAD_ENDS ? EVENT_THREAD_ENDS : EVENT_THREAD_GONE;
 	return bpf->config.deliver(bpf->config.ctx, event);
 }
@@ -150,6 +202,7 @@ static const struct decoder decoders[] = {
 	[RECORD_EXIT] = {sizeof(struct record_exit), decode_exit},
 	[RECORD_THREAD_ENDS] = {sizeof(struct record_head), decode_thread},
 	[RECORD_THREAD_GONE] = {sizeof(struct record_head), decode_thread},
+	[RECORD_SLICE] = {sizeof(struct record_slice), decode_slice},
 };
 
 /* What a held child does before its exec is our own code's doing. */
@@ -399,7 +452,7 @@ static int bpf_start(struct bpf_source *bpf, struct error *err)
 	if (code)
 		return code;
 	if (bpf->program.unwinds)
-		code = unwind_tables_new(&bpf->program, &bpf->tables);
+		code = unwind_tables_new(&bpf->program, bpf->config.parser, &bpf->tables);
 	if (code)
 		return error_set_errno(err, code, "cannot reach the unwind tables");
 	code = ring_open(&bpf->ring, bpf_map__fd(bpf->program.skeleton->maps.events),

@@ -12,6 +12,7 @@
 #include "os/file.h"
 #include "source/bpf_probes.h"
 #include "symbol/probe_plan.h"
+#include "symbol/vdso.h"
 
 static int tell_wrappers(struct bpf_process *process, const struct probe_plan *plan,
 			 const struct told_mapping *mapping, uint64_t time_ns)
@@ -64,6 +65,7 @@ static int tell_mapping(struct bpf_process *process, const struct told_mapping *
 
 	if (err)
 		return err < 0 ? err : 0;
+	process->mappings_told++;
 	event.mapping.start = mapping->start;
 	event.mapping.end = mapping->end;
 	event.mapping.offset = mapping->offset;
@@ -78,6 +80,25 @@ static int tell_mapping(struct bpf_process *process, const struct told_mapping *
 	return err;
 }
 
+static int vdso_open(struct bpf_process *process, struct module **ret_module)
+{
+	int err = vdso_module(process->config->modules, ret_module);
+
+	if (err)
+		*ret_module = NULL;
+	return err == -ENOMEM ? err : 0;
+}
+
+/* A file that cannot be read has no names and no unwind table. */
+static int file_refused(struct bpf_process *process, const struct proc_mapping *mapping,
+			const char *why, int code)
+{
+	log_info("%s: %s", mapping->path, why);
+	if (process->tables)
+		unwind_tables_none(process->tables, unwind_mapping_key(mapping));
+	return code == -ENOMEM ? code : 0;
+}
+
 /* The module of a mapping, opened, its unwind table published; NULL for code without a file. */
 static int mapping_open(struct bpf_process *process, const struct proc_mapping *mapping,
 			struct module **ret_module)
@@ -86,19 +107,18 @@ static int mapping_open(struct bpf_process *process, const struct proc_mapping *
 	int fd, code;
 
 	*ret_module = NULL;
+	if (!strcmp(mapping->path, VDSO_NAME))
+		return vdso_open(process, ret_module);
 	if (!mapping->inode)
 		return 0;
 	fd = proc_open_mapped(process->pid, mapping);
-	if (fd < 0) {
-		log_info("%s: cannot be opened: %s", mapping->path, strerror(-fd));
-		return 0;
-	}
+	if (fd < 0)
+		return file_refused(process, mapping, strerror(-fd), fd);
 	code = module_intern(process->config->modules, fd, mapping->path, ret_module, &err);
 	if (code) {
 		close(fd);
 		*ret_module = NULL;
-		log_info("%s: %s", mapping->path, err.text);
-		return code == -ENOMEM ? code : 0;
+		return file_refused(process, mapping, err.text, code);
 	}
 	if (process->tables)
 		return unwind_tables_add(process->tables, *ret_module, unwind_mapping_key(mapping));
@@ -269,7 +289,13 @@ int bpf_process_mapping(struct bpf_process *process, const struct record_mapping
 
 	if (!record->end)
 		return mappings_read_late(process, record->head.time_ns);
-	if (record->inode) {
+	if (!strcmp(record->names, VDSO_NAME)) {
+		err = vdso_open(process, &module);
+		if (err)
+			return err;
+		if (module)
+			told.module = module->id;
+	} else if (record->inode) {
 		module = module_of_record(process, record);
 		if (!module)
 			return mappings_read_late(process, record->head.time_ns);
@@ -285,4 +311,19 @@ int bpf_process_mapping(struct bpf_process *process, const struct record_mapping
 			return err;
 	}
 	return tell_mapping(process, &told, module, record->head.time_ns);
+}
+
+/* What was told last holds: nothing tells of mappings that are gone. */
+const struct module *mapping_find(const struct bpf_process *process, uint64_t address,
+				  uint64_t *ret_offset)
+{
+	for (size_t i = process->mapping_count; i--;) {
+		const struct told_mapping *mapping = &process->mappings[i];
+
+		if (address < mapping->start || address >= mapping->end)
+			continue;
+		*ret_offset = address - mapping->start + mapping->offset;
+		return module_get(process->config->modules, mapping->module);
+	}
+	return NULL;
 }

@@ -15,4 +15,8 @@ int mappings_read(struct bpf_process *process, uint64_t time_ns);
  * gone is no error. */
 int mappings_read_late(struct bpf_process *process, uint64_t since_ns);
 
+/* The module whose code lies at an address, and where in its file; NULL if there is none. */
+const struct module *mapping_find(const struct bpf_process *process, uint64_t address,
+				  uint64_t *ret_offset);
+
 #endif

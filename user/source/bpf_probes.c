@@ -144,7 +144,7 @@ int probes_attach(struct bpf_process *process, struct module *module)
 		return code;
 	if (module_omitted(process->config, module))
 		return 0;
-	if (probe_plan_make(module, &plan, &err)) {
+	if (parser_plan(process->config->parser, module, &plan, &err)) {
 		log_info("%s: %s", module->path, err.text);
 		return 0;
 	}

@@ -90,8 +90,9 @@ static int attach_needed(struct bpf_process *process, const char *path)
 int bpf_process_attach_launch(struct bpf_process *process, const char *program,
 			      char *const *command, char *const *environment, struct error *err)
 {
+	struct elf_dynamic_reader reader = {parser_read_dynamic, process->config->parser};
 	struct needed needed = {0};
-	int code = needed_find(program, environment, &needed, err);
+	int code = needed_find(program, environment, &reader, &needed, err);
 
 	/* What cannot be read or executed is for exec to say, in its own words and status. */
 	if (code && code != -ENOMEM) {
@@ -152,5 +153,6 @@ void bpf_process_free(struct bpf_process *process)
 	bpf_process_detach(process);
 	map64_free(&process->attached);
 	map64_free(&process->told);
+	map64_free(&process->calls);
 	free(process->mappings);
 }

@@ -33,7 +33,10 @@ struct bpf_process {
 	struct map64 told;     /* start address → index into mappings */
 	struct told_mapping *mappings;
 	size_t mapping_count, mapping_capacity;
-	size_t site_count; /* probes in place or waiting for their module to be mapped */
+	uint64_t mappings_told; /* ever */
+	struct map64 calls;     /* return address → enum verdict (stack_check.c) … */
+	uint64_t calls_of;      /* … as of that many mappings */
+	size_t site_count;      /* probes in place or waiting for their module to be mapped */
 	uint64_t unprobed_sites;
 	uint64_t gap_ns;
 };

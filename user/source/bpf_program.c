@@ -75,7 +75,9 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 	skeleton->rodata->config_depth = config->depth;
 	skeleton->rodata->config_unwind = config->unwind_rows != 0;
 	skeleton->rodata->config_pairing = means->pairing;
+	skeleton->rodata->config_session_mark = 1 + (uint64_t)getpid() % SESSION_MARK_MAX;
 	skeleton->rodata->config_wake_bytes = config->buffer_bytes / 8;
+	skeleton->rodata->config_slice_room = config->buffer_bytes / 2;
 	skeleton->rodata->config_vma_iterator =
 		kernel_has(kernel, "bpf_iter_task_vma_new", BTF_KIND_FUNC);
 	skeleton->rodata->config_tick_ns = kernel_tick_ns();

@@ -126,6 +126,21 @@ static void check_files(struct capability *ret)
 		   "ulimit -n 65536, to trace programs with many libraries");
 }
 
+/* Without it no trace starts: files of traced programs are not for root to read. */
+static void check_parser(struct capability *ret)
+{
+	const struct parser_config config = {0};
+	struct parser *parser;
+	bool ok = !parser_start(&parser, &config);
+
+	if (ok) {
+		ok = !parser_check(parser, NULL);
+		parser_stop(parser);
+	}
+	detail_set(ret, ok, ok ? "a process without privileges" : "it cannot be confined",
+		   "a kernel with CONFIG_SECCOMP_FILTER");
+}
+
 /* What came of loading the programs and running them on a child of our own. */
 struct trial {
 	bool works;
@@ -200,6 +215,7 @@ static const struct {
 	{"uprobes", true, check_uprobes},         {"CAP_BPF", true, check_cap_bpf},
 	{"CAP_PERFMON", true, check_cap_perfmon}, {"CAP_SYS_PTRACE", true, check_cap_ptrace},
 	{"lockdown", true, check_lockdown},       {"open files", false, check_files},
+	{"file parser", true, check_parser},
 };
 
 static const struct {

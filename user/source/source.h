@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "model/event.h"
+#include "parser/client.h"
 #include "symbol/module.h"
 #include "model/snapshot.h"
 
@@ -23,7 +24,8 @@ enum stack_mode {
 };
 
 struct source_config {
-	struct module_table *modules; /* shared with the symbolizer; outlives the source */
+	struct module_table *modules; /* shared with the report; outlives the source */
+	struct parser *parser;        /* reads the files of traced programs; likewise */
 	uint32_t apis;                /* set of (1 << api) to probe */
 	enum stack_mode stack;
 	uint32_t depth;          /* frames, 1 to STACK_MAX_FRAMES */

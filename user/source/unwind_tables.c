@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two arrays only grow: rows, those of one file behind those of another, and pages, of which each
- * says between which two rows to search for an offset in it. What was published is never moved or
- * changed, since a program may be searching it. The file's key is published last; then the count
- * of published tables is raised, which makes the programs forget what they knew of mappings.
+ * Rows and pages are laid out (unwind_layout.h) in maps that are mapped into our memory. The file's
+ * key is published last; then the count of published tables is raised, which makes the programs
+ * forget what they knew of mappings.
  */
 #include "source/unwind_tables.h"
 
@@ -20,14 +19,12 @@
 #include "base/map64.h"
 #include "base/vec.h"
 #include "mtrace.skel.h"
-#include "symbol/cfi.h"
+#include "source/unwind_layout.h"
 
 /* A map in our memory. */
 struct area {
 	void *items;
 	size_t bytes;
-	uint32_t count;
-	uint32_t capacity;
 };
 
 struct published {
@@ -35,14 +32,25 @@ struct published {
 	uint32_t module;
 };
 
+/* The rows of all instructions of a module. */
+struct full_table {
+	uint32_t module; /* id */
+	uint64_t used;   /* when, in turns */
+	struct cfi_table table;
+};
+
+#define FULL_TABLES_MAX 8 /* of some MB */
+
 struct unwind_tables {
 	const struct program *program;
+	struct parser *parser;
 	struct area rows;
 	struct area pages;
-	struct map64 of_module;        /* module id → index into files */
-	VEC(struct unwind_file) files; /* of pages 0: the module has no table */
-	struct map64 of_key;           /* key_hash() → index into published */
+	struct unwind_layout layout;
+	struct map64 of_key; /* key_hash() → index into published */
 	VEC(struct published) published;
+	struct full_table full[FULL_TABLES_MAX];
+	uint64_t turn;
 };
 
 /*
@@ -53,8 +61,8 @@ static int area_map(struct area *area, const struct bpf_map *map)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-	area->capacity = bpf_map__max_entries(map);
-	area->bytes = ((size_t)area->capacity * bpf_map__value_size(map) + page - 1) & ~(page - 1);
+	area->bytes = (size_t)bpf_map__max_entries(map) * bpf_map__value_size(map);
+	area->bytes = (area->bytes + page - 1) & ~(page - 1);
 	area->items =
 		mmap(NULL, area->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
 	if (area->items != MAP_FAILED)
@@ -69,7 +77,21 @@ static void area_unmap(struct area *area)
 		munmap(area->items, area->bytes);
 }
 
-int unwind_tables_new(const struct program *program, struct unwind_tables **ret_tables)
+static int map_areas(struct unwind_tables *tables, const struct bpf_map *rows,
+		     const struct bpf_map *pages)
+{
+	int err = area_map(&tables->rows, rows);
+
+	if (!err)
+		err = area_map(&tables->pages, pages);
+	if (!err)
+		unwind_layout_init(&tables->layout, tables->rows.items, bpf_map__max_entries(rows),
+				   tables->pages.items, bpf_map__max_entries(pages));
+	return err;
+}
+
+int unwind_tables_new(const struct program *program, struct parser *parser,
+		      struct unwind_tables **ret_tables)
 {
 	struct unwind_tables *tables = calloc(1, sizeof(*tables));
 	int err;
@@ -77,10 +99,9 @@ int unwind_tables_new(const struct program *program, struct unwind_tables **ret_
 	if (!tables)
 		return -ENOMEM;
 	tables->program = program;
-	tables->pages.count = 1; /* page 0 means none */
-	err = area_map(&tables->rows, program->skeleton->maps.unwind_rows);
-	if (!err)
-		err = area_map(&tables->pages, program->skeleton->maps.unwind_pages);
+	tables->parser = parser;
+	err = map_areas(tables, program->skeleton->maps.unwind_rows,
+			program->skeleton->maps.unwind_pages);
 	if (err) {
 		unwind_tables_free(tables);
 		return err;
@@ -95,10 +116,11 @@ void unwind_tables_free(struct unwind_tables *tables)
 		return;
 	area_unmap(&tables->rows);
 	area_unmap(&tables->pages);
-	map64_free(&tables->of_module);
+	unwind_layout_free(&tables->layout);
 	map64_free(&tables->of_key);
-	vec_free(&tables->files);
 	vec_free(&tables->published);
+	for (size_t i = 0; i < FULL_TABLES_MAX; i++)
+		cfi_table_free(&tables->full[i].table);
 	free(tables);
 }
 
@@ -106,91 +128,43 @@ void unwind_tables_free(struct unwind_tables *tables)
  * Tables.
  */
 
-/* For each page the row that holds at its first byte, and the last that starts in it. Before the
- * first row nothing holds: there the first page's search finds that row, and sees that it lies
- * behind. */
-static void fill_pages(struct unwind_tables *tables, const struct cfi_table *table,
+static void log_layout(const struct module *module, const struct cfi_table *table,
 		       const struct unwind_file *file)
 {
-	struct unwind_page *page = (struct unwind_page *)tables->pages.items + file->pages;
-	uint32_t row = 0, first = tables->rows.count;
-
-	for (uint32_t i = 0; i < file->page_count; i++, page++) {
-		uint64_t start = (uint64_t)(file->first_page + i) << UNWIND_PAGE_SHIFT;
-
-		while (row + 1 < table->rows.count && table->rows.items[row + 1].offset <= start)
-			row++;
-		page->first = first + row;
-		while (row + 1 < table->rows.count &&
-		       table->rows.items[row + 1].offset < start + UNWIND_PAGE_SIZE)
-			row++;
-		page->last = first + row;
-	}
+	if (file->pages)
+		log_debug("%s: %zu unwind rows", module->path, table->rows.count);
+	else if (table->rows.count)
+		log_warn("%s: no room for its unwind table: stacks end there", module->path);
 }
 
-static void lay_out(struct unwind_tables *tables, const struct cfi_table *table,
-		    struct unwind_file *ret_file)
-{
-	const struct unwind_row *rows = table->rows.items;
-	struct unwind_file file = {
-		.pages = tables->pages.count,
-		.first_page = rows[0].offset >> UNWIND_PAGE_SHIFT,
-	};
-	uint32_t last_page = rows[table->rows.count - 1].offset >> UNWIND_PAGE_SHIFT;
-
-	file.page_count = last_page - file.first_page + 1;
-	if (table->rows.count > tables->rows.capacity - tables->rows.count ||
-	    file.page_count > tables->pages.capacity - tables->pages.count)
-		return;
-	memcpy((struct unwind_row *)tables->rows.items + tables->rows.count, rows,
-	       table->rows.count * sizeof(*rows));
-	fill_pages(tables, table, &file);
-	tables->rows.count += (uint32_t)table->rows.count;
-	tables->pages.count += file.page_count;
-	*ret_file = file;
-}
-
-/* Compile. What has no table gets a file without pages. */
+/* Compile and lay out. What has no table gets a file without pages. */
 static int compile(struct unwind_tables *tables, const struct module *module,
 		   struct unwind_file *ret_file)
 {
 	struct cfi_table table = {0};
 	struct error err = {0};
-	int code;
+	int code = 0;
 
-	*ret_file = (struct unwind_file){0};
-	if (module->machine != EM_X86_64 || !module->elf64)
-		return 0;
-	code = cfi_table_build(module->fd, false, &table, &err);
-	if (code) {
+	if (module->machine == EM_X86_64 && module->elf64)
+		code = parser_table(tables->parser, module, false, &table, &err);
+	if (code)
 		log_info("%s: %s", module->path, err.text);
-		return code == -ENOMEM ? code : 0;
-	}
-	if (table.rows.count)
-		lay_out(tables, &table, ret_file);
-	if (ret_file->pages)
-		log_debug("%s: %zu unwind rows", module->path, table.rows.count);
-	else
-		log_warn("%s: no room for its unwind table: stacks end there", module->path);
+	if (code == -ENOMEM)
+		return code;
+	code = unwind_layout_add(&tables->layout, module->id, &table, ret_file);
+	if (!code)
+		log_layout(module, &table, ret_file);
 	cfi_table_free(&table);
-	return 0;
+	return code;
 }
 
 /* The module's table, laid out once. */
 static int file_of_module(struct unwind_tables *tables, const struct module *module,
 			  struct unwind_file *ret_file)
 {
-	uint32_t index = map64_get(&tables->of_module, module->id);
-	int err;
-
-	if (index != MAP64_NONE) {
-		*ret_file = tables->files.items[index];
+	if (unwind_layout_find(&tables->layout, module->id, ret_file))
 		return 0;
-	}
-	err = compile(tables, module, ret_file);
-	if (!err)
-		err = map64_set(&tables->of_module, module->id, (uint32_t)tables->files.count);
-	return err ? err : vec_push(&tables->files, *ret_file);
+	return compile(tables, module, ret_file);
 }
 
 /*
@@ -238,13 +212,13 @@ static int remember(struct unwind_tables *tables, struct unwind_file_key key, ui
 		   : vec_push(&tables->published, (struct published){.key = key, .module = module});
 }
 
-static void publish(const struct unwind_tables *tables, const struct module *module,
-		    struct unwind_file_key key, struct unwind_file file)
+static void publish(const struct unwind_tables *tables, struct unwind_file_key key,
+		    struct unwind_file file)
 {
 	struct mtrace_bpf *skeleton = tables->program->skeleton;
 
 	if (bpf_map_update_elem(bpf_map__fd(skeleton->maps.unwind_files), &key, &file, BPF_ANY))
-		log_warn("%s: cannot publish its unwind table: %s", module->path, strerror(errno));
+		log_warn("cannot publish an unwind table: %s", strerror(errno));
 	__atomic_add_fetch(&skeleton->bss->unwind_published, 1, __ATOMIC_RELEASE);
 }
 
@@ -260,9 +234,14 @@ int unwind_tables_add(struct unwind_tables *tables, const struct module *module,
 	err = file_of_module(tables, module, &file);
 	if (!err)
 		err = remember(tables, key, module->id);
-	if (!err && (file.pages || known))
-		publish(tables, module, key, file);
+	if (!err)
+		publish(tables, key, file);
 	return err;
+}
+
+void unwind_tables_none(const struct unwind_tables *tables, struct unwind_file_key key)
+{
+	publish(tables, key, (struct unwind_file){.known = 1});
 }
 
 struct unwind_file_key unwind_mapping_key(const struct proc_mapping *mapping)
@@ -285,10 +264,11 @@ static struct unwind_file file_of_key(const struct unwind_tables *tables,
 				      struct unwind_file_key key)
 {
 	const struct published *published = find_published(tables, key);
-	uint32_t index = published ? map64_get(&tables->of_module, published->module) : MAP64_NONE;
-	struct unwind_file none = {0};
+	struct unwind_file file = {.known = !key.inode};
 
-	return index == MAP64_NONE ? none : tables->files.items[index];
+	if (published)
+		unwind_layout_find(&tables->layout, published->module, &file);
+	return file;
 }
 
 void unwind_tables_tell(const struct unwind_tables *tables, pid_t pid, uint32_t generation,
@@ -313,4 +293,73 @@ void unwind_tables_tell(const struct unwind_tables *tables, pid_t pid, uint32_t 
 		if (key.region << CODE_REGION_SHIFT < mapping->end)
 			bpf_map_update_elem(bpf_map__fd(skeleton->maps.code_mappings), &key, &code,
 					    BPF_ANY);
+}
+
+/*
+ * Rows, for user space.
+ */
+
+bool unwind_tables_row(const struct unwind_tables *tables, const struct module *module,
+		       uint64_t offset, struct unwind_row *ret_row)
+{
+	return unwind_layout_row(&tables->layout, module->id, offset, ret_row);
+}
+
+/* The module's, or the one that was not used for longest, to be made the module's. */
+static struct full_table *full_slot(struct unwind_tables *tables, uint32_t module)
+{
+	struct full_table *oldest = tables->full;
+
+	for (size_t i = 0; i < FULL_TABLES_MAX; i++) {
+		struct full_table *full = &tables->full[i];
+
+		if (full->used && full->module == module)
+			return full;
+		if (full->used < oldest->used)
+			oldest = full;
+	}
+	return oldest;
+}
+
+static const struct cfi_table *full_table(struct unwind_tables *tables, const struct module *module)
+{
+	struct full_table *full = full_slot(tables, module->id);
+	struct error err;
+
+	if (!full->used || full->module != module->id) {
+		cfi_table_free(&full->table);
+		*full = (struct full_table){.module = module->id};
+		if (parser_table(tables->parser, module, true, &full->table, &err))
+			log_info("%s: %s", module->path, err.text);
+	}
+	full->used = ++tables->turn;
+	return &full->table;
+}
+
+/* Where the programs look it up. That they do not get it costs the next slice. */
+static void publish_exact(const struct unwind_tables *tables, const struct module *module,
+			  uint64_t offset, const struct unwind_row *row)
+{
+	struct unwind_exact_key key = {.offset = (uint32_t)offset};
+	struct unwind_file file;
+
+	if (!unwind_layout_find(&tables->layout, module->id, &file) || !file.pages)
+		return;
+	key.pages = file.pages;
+	bpf_map_update_elem(bpf_map__fd(tables->program->skeleton->maps.unwind_exact), &key, row,
+			    BPF_ANY);
+}
+
+bool unwind_tables_exact(struct unwind_tables *tables, const struct module *module, uint64_t offset,
+			 struct unwind_row *ret_row)
+{
+	const struct cfi_table *table = full_table(tables, module);
+	const struct unwind_row *row;
+
+	if (!table->rows.count)
+		return false;
+	row = cfi_table_find(table, offset);
+	publish_exact(tables, module, offset, row);
+	*ret_row = *row;
+	return true;
 }

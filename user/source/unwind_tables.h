@@ -10,15 +10,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arch/unwind_row.h"
 #include "bpf/abi.h"
 #include "os/proc.h"
+#include "parser/client.h"
 #include "source/bpf_program.h"
 #include "symbol/module.h"
 
 struct unwind_tables;
 
-/* Of a loaded program, which must outlive it. 0 or -errno. */
-int unwind_tables_new(const struct program *program, struct unwind_tables **ret_tables);
+/* Of a loaded program, compiled by the parser; both must outlive it. 0 or -errno. */
+int unwind_tables_new(const struct program *program, struct parser *parser,
+		      struct unwind_tables **ret_tables);
 void unwind_tables_free(struct unwind_tables *tables);
 
 /* The key of a file by the numbers that the kernel gives in mapping records and /proc/PID/maps.
@@ -36,6 +39,9 @@ bool unwind_tables_has(const struct unwind_tables *tables, struct unwind_file_ke
 int unwind_tables_add(struct unwind_tables *tables, const struct module *module,
 		      struct unwind_file_key key);
 
+/* There will be none for that file: do not wait for one. */
+void unwind_tables_none(const struct unwind_tables *tables, struct unwind_file_key key);
+
 /*
  * Tell the programs an executable mapping of a process, so that they need not ask the kernel. The
  * generation was taken before the mappings were read: if they have changed since, it is void.
@@ -43,6 +49,21 @@ int unwind_tables_add(struct unwind_tables *tables, const struct module *module,
 uint32_t unwind_tables_generation(const struct unwind_tables *tables, pid_t pid);
 void unwind_tables_tell(const struct unwind_tables *tables, pid_t pid, uint32_t generation,
 			const struct proc_mapping *mapping);
+
+/*
+ * The row of a call that lies at that offset of the module (return address - 1), as the BPF
+ * programs find it. False if the module has no table.
+ */
+bool unwind_tables_row(const struct unwind_tables *tables, const struct module *module,
+		       uint64_t offset, struct unwind_row *ret_row);
+
+/*
+ * The row of any instruction, for a frame that was interrupted there; from now on the BPF programs
+ * know it, too. The module's full table is compiled for it, and kept for a while. False if there is
+ * none.
+ */
+bool unwind_tables_exact(struct unwind_tables *tables, const struct module *module, uint64_t offset,
+			 struct unwind_row *ret_row);
 
 /* The key of a mapping's file. */
 struct unwind_file_key unwind_mapping_key(const struct proc_mapping *mapping);

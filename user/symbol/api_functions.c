@@ -122,6 +122,14 @@ static void take_hook(struct api_functions *functions, const struct elf_image *i
 	}
 }
 
+/* glibc declares malloc hidden for its own dynamic linker: in a static position-independent program
+ * that makes it local. */
+static bool is_candidate(const struct api_functions *functions, const struct elf_symbol *symbol)
+{
+	return functions->whole_program ? elf_symbol_is_defined_function(symbol)
+					: elf_symbol_is_function(symbol);
+}
+
 static int take_symbol(struct api_functions *functions, const struct elf_image *image,
 		       const struct elf_symbol *symbol)
 {
@@ -130,7 +138,7 @@ static int take_symbol(struct api_functions *functions, const struct elf_image *
 		functions->glibc_linker = true;
 	if (GELF_ST_TYPE(symbol->raw.st_info) == STT_FUNC && symbol->raw.st_shndx != SHN_UNDEF)
 		take_hook(functions, image, symbol);
-	if (!elf_symbol_is_function(symbol))
+	if (!is_candidate(functions, symbol))
 		return 0;
 	return take_function(functions, image, symbol);
 }
@@ -169,6 +177,7 @@ int api_functions_collect(struct api_functions *functions, const struct elf_imag
 	static const uint32_t types[] = {SHT_DYNSYM, SHT_SYMTAB};
 	int code = 0;
 
+	functions->whole_program = image->module->executable && !elf_image_has_interpreter(image);
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		Elf_Scn *section = NULL;
 		GElf_Shdr header;

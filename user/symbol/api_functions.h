@@ -32,6 +32,7 @@ struct api_functions {
 	uint64_t hooks[HOOK_COUNT]; /* file offsets, 0 where there is none */
 	int hook_ranks[HOOK_COUNT]; /* which name it was found by, from 1 */
 	bool glibc_linker;          /* this is glibc's ld.so */
+	bool whole_program;         /* static: what was hidden is local */
 };
 
 /* 0, -ENOMEM, or -E2BIG for what defines more than any allocator does; with words. */

@@ -2,9 +2,10 @@
 /*
  * The CFI compiler: from an ELF file's call frame information to the rows of arch/unwind_row.h.
  *
- * Input is .eh_frame, found by section or, without section headers, by PT_GNU_EH_FRAME; else
- * .debug_frame, unless that is compressed. Files are hostile: whatever does not add up is left out
- * and counted, and time and memory are linear in the size of the file.
+ * Input is .eh_frame, found by section or, without section headers, by PT_GNU_EH_FRAME; and for
+ * functions that it leaves out (assembler, -fno-asynchronous-unwind-tables) .debug_frame, of the
+ * file itself and of its separate debug file. Files are hostile: whatever does not add up is left
+ * out and counted, and time and memory are linear in the size of the file.
  *
  * A table is *pruned* unless asked for in full. A return address stands behind a call, so of the
  * rows only those can ever be looked up (at return address - 1) that cover the last byte of one.
@@ -62,7 +63,17 @@ struct cfi_table {
  */
 int cfi_table_build(int fd, bool full, struct cfi_table *ret_table, struct error *err);
 
-/* The same from memory, such as the vdso; `image` is laid out as a file, and only read. */
+/*
+ * The same with the file's separate debug file, or -1; both stay the caller's. That they belong
+ * together (the build id) is the caller's to know. One that cannot be read counts as none.
+ */
+int cfi_table_build_split(int fd, int debug_fd, bool full, struct cfi_table *ret_table,
+			  struct error *err);
+
+/*
+ * The same from memory, such as the vdso; `image` is laid out as a file, and only read: compressed
+ * sections in it are left out.
+ */
 int cfi_table_build_image(const void *image, size_t size, bool full, struct cfi_table *ret_table,
 			  struct error *err);
 

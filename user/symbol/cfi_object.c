@@ -120,11 +120,11 @@ static int open_elf(struct cfi_object *object, struct error *err)
 	return 0;
 }
 
-int cfi_object_open(struct cfi_object *object, Elf *elf, struct error *err)
+int cfi_object_open(struct cfi_object *object, Elf *elf, bool is_changeable, struct error *err)
 {
 	int code;
 
-	*object = (struct cfi_object){.elf = elf};
+	*object = (struct cfi_object){.elf = elf, .is_changeable = is_changeable};
 	code = open_elf(object, err);
 	if (code)
 		cfi_object_close(object);
@@ -287,15 +287,50 @@ bool cfi_object_eh_frame(struct cfi_object *object, struct cfi_section *ret_sect
 	return true;
 }
 
+static bool inflate_section(const struct cfi_object *object, Elf_Scn *section,
+			    const uint8_t **ret_bytes, uint64_t *ret_size)
+{
+	GElf_Chdr compression;
+	Elf_Data *data;
+
+	if (!object->is_changeable || !gelf_getchdr(section, &compression) ||
+	    compression.ch_size > CFI_INFLATED_MAX || elf_compress(section, 0, 0) < 0)
+		return false;
+	data = elf_rawdata(section, NULL);
+	if (!data || !data->d_buf)
+		return false;
+	*ret_bytes = data->d_buf;
+	*ret_size = data->d_size;
+	return true;
+}
+
+/* Go's functions change stacks, and their .debug_frame does not tell: what leads on from there is
+ * no stack (runtime/asm_amd64.s: asmcgocall). */
+static bool is_made_by_go(const struct cfi_object *object)
+{
+	GElf_Shdr header;
+
+	return find_section(object, ".note.go.buildid", &header) != NULL;
+}
+
 bool cfi_object_debug_frame(struct cfi_object *object, struct cfi_section *ret_section)
 {
+	const uint8_t *bytes = object->bytes;
+	Elf_Scn *section;
 	GElf_Shdr header;
 	uint64_t size;
 
-	if (!find_section(object, ".debug_frame", &header) || header.sh_flags & SHF_COMPRESSED)
+	if (is_made_by_go(object))
+		return false;
+	section = find_section(object, ".debug_frame", &header);
+	if (!section)
 		return false;
 	size = clip(object, header.sh_offset, header.sh_size);
-	*ret_section = make_section(object, object->bytes + (size ? header.sh_offset : 0), 0, size);
+	if (size)
+		bytes += header.sh_offset;
+	if (header.sh_flags & SHF_COMPRESSED && !inflate_section(object, section, &bytes, &size))
+		return false;
+	*ret_section = make_section(object, bytes, 0, size);
 	ret_section->debug_frame = true;
 	return true;
 }

@@ -13,7 +13,8 @@
 #include "symbol/cfi_row.h"
 #include "symbol/cfi_section.h"
 
-#define CFI_SEGMENT_MAX 64 /* executable ones; files have one or two */
+#define CFI_SEGMENT_MAX  64        /* executable ones; files have one or two */
+#define CFI_INFLATED_MAX (1 << 28) /* bytes of a compressed section */
 
 /* A stretch of code that is in the file. */
 struct cfi_segment {
@@ -53,12 +54,16 @@ struct cfi_object {
 	const struct cfi_machine *machine;
 	bool big_endian;
 	uint8_t address_size;
+	bool is_changeable; /* libelf may keep decompressed sections in it */
 	struct cfi_segment segments[CFI_SEGMENT_MAX];
 	size_t segment_count;
 };
 
-/* Takes over the Elf, which may be NULL, and ends it also on failure. 0, -ENOEXEC or -ENOTSUP. */
-int cfi_object_open(struct cfi_object *object, Elf *elf, struct error *err);
+/*
+ * Takes over the Elf, which may be NULL, and ends it also on failure. Decompressing a section
+ * changes headers, which of an Elf in foreign memory must not be. 0, -ENOEXEC or -ENOTSUP.
+ */
+int cfi_object_open(struct cfi_object *object, Elf *elf, bool is_changeable, struct error *err);
 void cfi_object_close(struct cfi_object *object);
 
 /* The segment that has code at a virtual address, or NULL. */

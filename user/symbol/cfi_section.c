@@ -222,14 +222,13 @@ int cfi_section_read(const struct cfi_section *section, struct cfi_entries *entr
 {
 	struct cfi_reader reader = section_reader(section, 0);
 	struct entry entry;
+	int code = 0;
 
-	while (!cfi_reader_is_empty(&reader) && next_entry(section, &reader, &entry)) {
-		int code = entry.is_cie ? 0 : add_fde(section, &entry, entries);
-
-		if (code)
-			return code;
-	}
-	return 0;
+	while (!code && !cfi_reader_is_empty(&reader) && next_entry(section, &reader, &entry))
+		if (!entry.is_cie)
+			code = add_fde(section, &entry, entries);
+	map64_free(&entries->cie_index);
+	return code;
 }
 
 void cfi_entries_free(struct cfi_entries *entries)

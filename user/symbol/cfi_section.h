@@ -47,13 +47,14 @@ struct cfi_fde {
 struct cfi_entries {
 	VEC(struct cfi_cie) cies;
 	VEC(struct cfi_fde) fdes;
-	struct map64 cie_index; /* offset in the section → index, CFI_CIE_BROKEN */
+	struct map64 cie_index; /* while a section is read: offset in it → index, CIE_BROKEN */
 	uint32_t broken;        /* FDEs that cannot be read */
 };
 
 /*
- * Read all entries. Those that make no sense are counted and left out; what follows a wrong length
- * is lost. Entries point into the section. 0, -ENOMEM, or -E2BIG beyond the limits above.
+ * Read all entries, behind those of sections read before. Those that make no sense are counted and
+ * left out; what follows a wrong length is lost. Entries point into the section. 0, -ENOMEM, or
+ * -E2BIG beyond the limits above.
  */
 int cfi_section_read(const struct cfi_section *section, struct cfi_entries *entries);
 void cfi_entries_free(struct cfi_entries *entries);

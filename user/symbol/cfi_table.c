@@ -6,7 +6,8 @@
  * Spans of code arrive in the order of the file and without overlap, with gaps filled by gap rows,
  * so a row is final when it is appended: nothing is sorted twice, and each byte of code is looked
  * at for calls once. Where two FDEs overlap the later start wins from there on, as it does for the
- * C++ runtime's search in .eh_frame_hdr; of two with one start the first is taken.
+ * C++ runtime's search in .eh_frame_hdr; of two with one start the first is taken. One of
+ * .debug_frame that starts in code which .eh_frame describes is dropped.
  */
 #include "symbol/cfi.h"
 
@@ -37,7 +38,9 @@ struct initial_rules {
 
 struct compiler {
 	struct cfi_object object;
+	struct cfi_object debug; /* the separate debug file, if it has an Elf */
 	struct cfi_entries entries;
+	uint32_t debug_fdes;               /* index of the first FDE that is not of .eh_frame */
 	VEC(struct initial_rules) initial; /* by CIE */
 	VEC(struct extent) extents;
 	struct cfi_program program;
@@ -266,24 +269,31 @@ static int put_rows(struct compiler *compiler)
  * Preparation.
  */
 
-static int add_extent(struct compiler *compiler, struct cfi_fde *fde)
+/* Where the code of an FDE lies in the file; cut at the end of its segment. */
+static bool find_code(const struct compiler *compiler, struct cfi_fde *fde, uint32_t *ret_start)
 {
 	const struct cfi_segment *segment = cfi_object_segment(&compiler->object, fde->vaddr);
-	uint64_t skip, start;
+	uint64_t skip;
 
-	if (!segment || !fde->size || segment->offset + segment->size > UINT32_MAX) {
-		compiler->table.counts.outside++;
-		return 0;
-	}
+	if (!segment || !fde->size || segment->offset + segment->size > UINT32_MAX)
+		return false;
 	skip = fde->vaddr - segment->vaddr;
 	if (fde->size > segment->size - skip)
 		fde->size = segment->size - skip;
-	start = segment->offset + skip;
-	return vec_push(&compiler->extents, (struct extent){
-						    .start = (uint32_t)start,
-						    .end = (uint32_t)(start + fde->size),
-						    .fde = fde->index,
-					    });
+	*ret_start = (uint32_t)(segment->offset + skip);
+	return *ret_start; /* there is the ELF header: what a discarded section's code became */
+}
+
+static int add_extent(struct compiler *compiler, struct cfi_fde *fde)
+{
+	struct extent extent = {.fde = fde->index};
+
+	if (!find_code(compiler, fde, &extent.start)) {
+		compiler->table.counts.outside++;
+		return 0;
+	}
+	extent.end = extent.start + (uint32_t)fde->size;
+	return vec_push(&compiler->extents, extent);
 }
 
 static int compare_extents(const void *a, const void *b)
@@ -295,17 +305,24 @@ static int compare_extents(const void *a, const void *b)
 	return left->fde < right->fde ? -1 : left->fde > right->fde;
 }
 
-/* Of several with one start the first stays. */
+/* Of several with one start the first stays, and of .debug_frame what .eh_frame leaves out. */
 static void drop_doubled(struct compiler *compiler)
 {
 	struct extent *items = compiler->extents.items;
+	uint32_t described = 0; /* by .eh_frame, up to here */
 	size_t kept = 0;
 
 	for (size_t i = 0; i < compiler->extents.count; i++) {
-		if (kept && items[kept - 1].start == items[i].start)
+		bool is_debug = items[i].fde >= compiler->debug_fdes;
+
+		if ((kept && items[kept - 1].start == items[i].start) ||
+		    (is_debug && items[i].start < described)) {
 			compiler->table.counts.doubled++;
-		else
-			items[kept++] = items[i];
+			continue;
+		}
+		if (!is_debug)
+			described = items[i].end;
+		items[kept++] = items[i];
 	}
 	compiler->extents.count = kept;
 }
@@ -342,7 +359,16 @@ static int run_initial_programs(struct compiler *compiler)
 	return 0;
 }
 
-/* .debug_frame is read where .eh_frame says nothing. */
+static int read_debug_frame(struct compiler *compiler, struct cfi_object *object)
+{
+	struct cfi_section section;
+
+	if (object->machine != compiler->object.machine || !object->elf ||
+	    !cfi_object_debug_frame(object, &section))
+		return 0;
+	return cfi_section_read(&section, &compiler->entries);
+}
+
 static int read_entries(struct compiler *compiler)
 {
 	struct cfi_section section;
@@ -350,13 +376,11 @@ static int read_entries(struct compiler *compiler)
 
 	if (cfi_object_eh_frame(&compiler->object, &section))
 		code = cfi_section_read(&section, &compiler->entries);
-	if (code || compiler->entries.fdes.count)
-		return code;
-	compiler->table.counts.broken = compiler->entries.broken;
-	cfi_entries_free(&compiler->entries);
-	compiler->entries.broken = 0;
-	if (cfi_object_debug_frame(&compiler->object, &section))
-		code = cfi_section_read(&section, &compiler->entries);
+	compiler->debug_fdes = (uint32_t)compiler->entries.fdes.count;
+	if (!code)
+		code = read_debug_frame(compiler, &compiler->object);
+	if (!code)
+		code = read_debug_frame(compiler, &compiler->debug);
 	return code;
 }
 
@@ -364,7 +388,7 @@ static int compile(struct compiler *compiler)
 {
 	int code = read_entries(compiler);
 
-	compiler->table.counts.broken += compiler->entries.broken;
+	compiler->table.counts.broken = compiler->entries.broken;
 	if (!code)
 		code = run_initial_programs(compiler);
 	if (!code)
@@ -377,6 +401,7 @@ static int compile(struct compiler *compiler)
 static void compiler_free(struct compiler *compiler)
 {
 	cfi_object_close(&compiler->object);
+	cfi_object_close(&compiler->debug);
 	cfi_entries_free(&compiler->entries);
 	vec_free(&compiler->initial);
 	vec_free(&compiler->extents);
@@ -384,20 +409,40 @@ static void compiler_free(struct compiler *compiler)
 	free(compiler);
 }
 
-/* Takes over the Elf. */
-static int build(Elf *elf, bool full, struct cfi_table *ret_table, struct error *err)
+/* What to compile. */
+struct input {
+	Elf *elf;
+	Elf *debug; /* or NULL */
+	bool is_image;
+	bool full;
+};
+
+static int open_input(struct compiler *compiler, const struct input *input, struct error *err)
+{
+	int code;
+
+	compiler->full = input->full;
+	if (input->debug)
+		cfi_object_open(&compiler->debug, input->debug, true, NULL);
+	code = cfi_object_open(&compiler->object, input->elf, !input->is_image, err);
+	if (!code)
+		compiler->table.abi = compiler->object.machine->abi;
+	return code;
+}
+
+/* Takes over both Elfs. */
+static int build(const struct input *input, struct cfi_table *ret_table, struct error *err)
 {
 	struct compiler *compiler = calloc(1, sizeof(*compiler));
 	int code;
 
 	if (!compiler) {
-		elf_end(elf);
+		elf_end(input->elf);
+		elf_end(input->debug);
 		return error_set_errno(err, -ENOMEM, "cannot read call frame information");
 	}
-	compiler->full = full;
-	code = cfi_object_open(&compiler->object, elf, err);
+	code = open_input(compiler, input, err);
 	if (!code) {
-		compiler->table.abi = compiler->object.machine->abi;
 		code = compile(compiler);
 		if (code)
 			error_set_errno(err, code, "cannot read call frame information");
@@ -410,17 +455,30 @@ static int build(Elf *elf, bool full, struct cfi_table *ret_table, struct error 
 	return code;
 }
 
+int cfi_table_build_split(int fd, int debug_fd, bool full, struct cfi_table *ret_table,
+			  struct error *err)
+{
+	struct input input = {.full = full};
+
+	elf_version(EV_CURRENT);
+	input.elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	input.debug = debug_fd >= 0 ? elf_begin(debug_fd, ELF_C_READ_MMAP, NULL) : NULL;
+	return build(&input, ret_table, err);
+}
+
 int cfi_table_build(int fd, bool full, struct cfi_table *ret_table, struct error *err)
 {
-	elf_version(EV_CURRENT);
-	return build(elf_begin(fd, ELF_C_READ_MMAP, NULL), full, ret_table, err);
+	return cfi_table_build_split(fd, -1, full, ret_table, err);
 }
 
 int cfi_table_build_image(const void *image, size_t size, bool full, struct cfi_table *ret_table,
 			  struct error *err)
 {
+	struct input input = {.is_image = true, .full = full};
+
 	elf_version(EV_CURRENT);
-	return build(elf_memory((char *)image, size), full, ret_table, err);
+	input.elf = elf_memory((char *)image, size);
+	return build(&input, ret_table, err);
 }
 
 void cfi_table_free(struct cfi_table *table)

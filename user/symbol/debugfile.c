@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "symbol/debugfile.h"
 
-#include <fcntl.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "os/file.h"
 
 #define CRC_POLYNOMIAL 0xedb88320u /* of IEEE 802.3, reflected: gdb's documentation, 18.3 */
 #define CHUNK          65536
+#define BUILD_ID_ROOT  "/usr/lib/debug/.build-id/"
 
 /* Formats with the file's directory and the link. */
 static const char *const places[] = {"%s/%s", "%s/.debug/%s", "/usr/lib/debug%s/%s"};
@@ -44,26 +44,22 @@ static bool is_crc(int fd, uint32_t wanted)
 	return !got && ~crc == wanted;
 }
 
-/* A regular file, whatever the name leads to: nothing that could make us wait. */
-static int open_regular(const char *path)
+/* A link may name any file of this machine: what is no ELF file is nobody's debug information. */
+static bool is_elf(int fd)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat status;
+	char magic[SELFMAG];
 
-	if (fd >= 0 && (fstat(fd, &status) || !S_ISREG(status.st_mode))) {
-		close(fd);
-		return -1;
-	}
-	return fd;
+	return pread(fd, magic, SELFMAG, 0) == SELFMAG && !memcmp(magic, ELFMAG, SELFMAG);
 }
 
-/* Takes the path over. Alternate files come without checksum: libdw compares their build id. */
-static int try_path(char *path, GElf_Word crc, char **ret_name)
+/* Takes the path over. */
+static int try_path(struct debug_search *search, char *path, uint32_t crc)
 {
-	int fd = path ? open_regular(path) : -1;
+	int fd = path ? file_open_regular(path, NULL) : -1;
 
-	if (fd >= 0 && (!crc || is_crc(fd, crc))) {
-		*ret_name = path;
+	if (fd >= 0 && is_elf(fd) && (!crc || is_crc(fd, crc))) {
+		free(search->found);
+		search->found = path;
 		return fd;
 	}
 	if (fd >= 0)
@@ -72,36 +68,57 @@ static int try_path(char *path, GElf_Word crc, char **ret_name)
 	return -1;
 }
 
-static int find_by_link(const char *file_name, const char *link, GElf_Word crc, char **ret_name)
+/* /usr/lib/debug/.build-id/ab/cdef….debug */
+static int find_by_build_id(struct debug_search *search, const struct debug_want *want)
 {
-	const char *slash = strrchr(file_name, '/');
-	int directory = slash ? (int)(slash - file_name) : 0;
+	char path[sizeof(BUILD_ID_ROOT) + 2 * DEBUG_BUILD_ID_MAX + sizeof("/.debug")];
+	size_t used = sizeof(BUILD_ID_ROOT) - 1;
+
+	if (want->build_id_size < 2 || want->build_id_size > DEBUG_BUILD_ID_MAX)
+		return -1;
+	memcpy(path, BUILD_ID_ROOT, used);
+	for (size_t i = 0; i < want->build_id_size; i++)
+		used += (size_t)sprintf(path + used, i == 1 ? "/%02x" : "%02x", want->build_id[i]);
+	strcpy(path + used, ".debug");
+	return try_path(search, strdup(path), 0);
+}
+
+static int find_by_link(struct debug_search *search, const char *file,
+			const struct debug_want *want)
+{
+	size_t place_count = want->alternate ? 1 : sizeof(places) / sizeof(places[0]);
+	const char *slash = strrchr(file, '/');
 	int fd = -1;
 
-	if (link[0] == '/')
-		return try_path(strdup(link), crc, ret_name);
-	for (size_t i = 0; slash && fd < 0 && i < sizeof(places) / sizeof(places[0]); i++) {
-		char *parent = strndup(file_name, (size_t)directory);
+	if (want->link[0] == '/')
+		return try_path(search, strdup(want->link), want->crc);
+	for (size_t i = 0; slash && fd < 0 && i < place_count; i++) {
+		char *parent = strndup(file, (size_t)(slash - file));
 		char *path = NULL;
 
-		if (!parent || asprintf(&path, places[i], parent, link) < 0)
+		if (!parent || asprintf(&path, places[i], parent, want->link) < 0)
 			path = NULL;
 		free(parent);
-		fd = try_path(path, crc, ret_name);
+		fd = try_path(search, path, want->crc);
 	}
 	return fd;
 }
 
-int debugfile_find(Dwfl_Module *dwfl_module, void **userdata, const char *module_name,
-		   Dwarf_Addr base, const char *file_name, const char *link, GElf_Word crc,
-		   char **ret_name)
+int debug_search_find(void *ctx, const struct module *module, const struct debug_want *want)
 {
-	int fd = dwfl_build_id_find_debuginfo(dwfl_module, userdata, module_name, base, file_name,
-					      link, crc, ret_name);
+	struct debug_search *search = ctx;
+	const char *file = want->alternate && search->found ? search->found : module->path;
+	char *beside = strdup(file); /* search->found changes */
+	int fd = find_by_build_id(search, want);
 
-	if (fd >= 0)
-		return fd;
-	free(*ret_name);
-	*ret_name = NULL;
-	return file_name && link ? find_by_link(file_name, link, crc, ret_name) : -1;
+	if (fd < 0 && want->link && beside)
+		fd = find_by_link(search, beside, want);
+	free(beside);
+	return fd;
+}
+
+void debug_search_end(struct debug_search *search)
+{
+	free(search->found);
+	*search = (struct debug_search){0};
 }

@@ -3,7 +3,37 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+static bool is_table(const GElf_Shdr *header)
+{
+	return header->sh_type == SHT_SYMTAB || header->sh_type == SHT_DYNSYM ||
+	       header->sh_type == SHT_REL || header->sh_type == SHT_RELA ||
+	       header->sh_type == SHT_DYNAMIC;
+}
+
+/* Are all tables together as large as they can be? More than the file they are only where many
+ * sections are the same bytes, of which libelf makes a copy for each. */
+static bool is_bounded(const struct elf_image *image)
+{
+	Elf_Scn *section = NULL;
+	struct stat status;
+	uint64_t left;
+	GElf_Shdr header;
+
+	if (fstat(image->module->fd, &status))
+		return false;
+	left = 2 * (uint64_t)status.st_size;
+	while ((section = elf_nextscn(image->elf, section))) {
+		if (!gelf_getshdr(section, &header) || !is_table(&header))
+			continue;
+		if (header.sh_size > left)
+			return false;
+		left -= header.sh_size;
+	}
+	return true;
+}
 
 int elf_image_open(struct elf_image *image, const struct module *module, struct error *err)
 {
@@ -13,7 +43,11 @@ int elf_image_open(struct elf_image *image, const struct module *module, struct 
 	if (!image->elf)
 		return error_set(err, -ENOEXEC, "cannot read the symbols of %s: %s", module->path,
 				 elf_errmsg(-1));
-	return 0;
+	if (is_bounded(image))
+		return 0;
+	elf_image_close(image);
+	return error_set(err, -ENOEXEC, "cannot read the symbols of %s: its sections overlap",
+			 module->path);
 }
 
 void elf_image_close(struct elf_image *image)
@@ -53,12 +87,31 @@ static bool is_function_type(const GElf_Sym *symbol)
 	return type == STT_FUNC || type == STT_GNU_IFUNC;
 }
 
+bool elf_symbol_is_defined_function(const struct elf_symbol *symbol)
+{
+	return is_function_type(&symbol->raw) && symbol->raw.st_shndx != SHN_UNDEF &&
+	       symbol->raw.st_shndx != SHN_ABS;
+}
+
 bool elf_symbol_is_function(const struct elf_symbol *symbol)
 {
 	unsigned char binding = GELF_ST_BIND(symbol->raw.st_info);
 
-	return is_function_type(&symbol->raw) && (binding == STB_GLOBAL || binding == STB_WEAK) &&
-	       symbol->raw.st_shndx != SHN_UNDEF && symbol->raw.st_shndx != SHN_ABS;
+	return elf_symbol_is_defined_function(symbol) &&
+	       (binding == STB_GLOBAL || binding == STB_WEAK);
+}
+
+bool elf_image_has_interpreter(const struct elf_image *image)
+{
+	size_t count = 0;
+	GElf_Phdr header;
+
+	if (elf_getphdrnum(image->elf, &count))
+		return false;
+	for (size_t i = 0; i < count && i <= INT32_MAX; i++)
+		if (gelf_getphdr(image->elf, (int)i, &header) && header.p_type == PT_INTERP)
+			return true;
+	return false;
 }
 
 static const struct module_segment *code_segment(const struct elf_image *image, uint64_t vaddr)

@@ -42,6 +42,12 @@ size_t elf_image_symbol_count(const GElf_Shdr *header, const Elf_Data *data);
 /* Is it a defined function that other objects can call? */
 bool elf_symbol_is_function(const struct elf_symbol *symbol);
 
+/* Of any binding: is it a defined function? */
+bool elf_symbol_is_defined_function(const struct elf_symbol *symbol);
+
+/* Does the file ask for a dynamic linker? */
+bool elf_image_has_interpreter(const struct elf_image *image);
+
 /* Where a virtual address of code lies in the file. 0 or -ENOENT. */
 int elf_image_code_offset(const struct elf_image *image, uint64_t vaddr, uint64_t *ret_offset);
 

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "symbol/module.h"
 
-#include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <gelf.h>
-#include <libelf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +14,8 @@
 #include "base/vec.h"
 #include "symbol/probe_plan.h"
 
-#define BUILD_ID_BYTES 20 /* SHA-1; longer ones are cut */
-
 struct module_table {
+	struct module_reader reader;
 	VEC(struct module *) modules;
 	struct map64 by_file; /* file_key() → id of the newest module of that file */
 };
@@ -29,14 +25,26 @@ static uint64_t file_key(uint64_t device, uint64_t inode)
 	return hash_u64(device) ^ inode;
 }
 
+static int read_here(void *ctx, struct module *module, struct error *err)
+{
+	(void)ctx;
+	return module_read(module, err);
+}
+
 int module_table_new(struct module_table **ret_table)
 {
 	struct module_table *table = calloc(1, sizeof(*table));
 
 	if (!table)
 		return -ENOMEM;
+	table->reader.read = read_here;
 	*ret_table = table;
 	return 0;
+}
+
+void module_table_set_reader(struct module_table *table, struct module_reader reader)
+{
+	table->reader = reader;
 }
 
 static void module_free(struct module *module)
@@ -65,87 +73,6 @@ void module_table_free(struct module_table *table)
 	free(table);
 }
 
-static void read_build_id(Elf *elf, struct module *module)
-{
-	const unsigned char *bytes;
-	ssize_t size = dwelf_elf_gnu_build_id(elf, (const void **)&bytes);
-
-	for (ssize_t i = 0; i < size && i < BUILD_ID_BYTES; i++)
-		sprintf(module->build_id + 2 * i, "%02x", bytes[i]);
-}
-
-static int read_segments(Elf *elf, struct module *module)
-{
-	VEC(struct module_segment) segments = {0};
-	size_t count;
-
-	if (elf_getphdrnum(elf, &count))
-		count = 0;
-	for (size_t i = 0; i < count; i++) {
-		GElf_Phdr header;
-
-		if (!gelf_getphdr(elf, (int)i, &header))
-			break;
-		if (header.p_type != PT_LOAD)
-			continue;
-		if (vec_push(&segments, (struct module_segment){
-						.offset = header.p_offset,
-						.vaddr = header.p_vaddr,
-						.size = header.p_filesz,
-						.executable = header.p_flags & PF_X,
-					})) {
-			vec_free(&segments);
-			return -ENOMEM;
-		}
-	}
-	module->segments = segments.items;
-	module->segment_count = segments.count;
-	return 0;
-}
-
-/* DF_1_PIE: unlike PT_INTERP it is in static programs too, and not in a libc that can be run. */
-static bool has_pie_flag(Elf *elf)
-{
-	Elf_Scn *section = NULL;
-
-	while ((section = elf_nextscn(elf, section))) {
-		Elf_Data *data = elf_getdata(section, NULL);
-		GElf_Shdr header;
-		GElf_Dyn entry;
-
-		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_DYNAMIC || !data)
-			continue;
-		for (int i = 0; gelf_getdyn(data, i, &entry) && entry.d_tag != DT_NULL; i++)
-			if (entry.d_tag == DT_FLAGS_1)
-				return entry.d_un.d_val & DF_1_PIE;
-	}
-	return false;
-}
-
-static int read_elf(struct module *module, struct error *err)
-{
-	GElf_Ehdr header;
-	Elf *elf;
-	int code;
-
-	elf_version(EV_CURRENT);
-	elf = elf_begin(module->fd, ELF_C_READ, NULL);
-	if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header) ||
-	    (header.e_type != ET_EXEC && header.e_type != ET_DYN)) {
-		elf_end(elf);
-		return error_set(err, -ENOEXEC, "%s is not an ELF program or library",
-				 module->path);
-	}
-	module->machine = header.e_machine;
-	module->elf64 = header.e_ident[EI_CLASS] == ELFCLASS64;
-	module->big_endian = header.e_ident[EI_DATA] == ELFDATA2MSB;
-	module->executable = header.e_type == ET_EXEC || has_pie_flag(elf);
-	read_build_id(elf, module);
-	code = read_segments(elf, module);
-	elf_end(elf);
-	return code ? error_set_errno(err, code, "cannot read %s", module->path) : 0;
-}
-
 /* The path itself if it leads to the very file that is open, else the descriptor's name. */
 static char *choose_open_path(const struct module *module)
 {
@@ -158,7 +85,8 @@ static char *choose_open_path(const struct module *module)
 	return asprintf(&text, "/proc/self/fd/%d", module->fd) < 0 ? NULL : text;
 }
 
-static int module_fill(struct module *module, const char *path, struct error *err)
+static int module_fill(const struct module_table *table, struct module *module, const char *path,
+		       struct error *err)
 {
 	struct stat status;
 	int code;
@@ -170,7 +98,7 @@ static int module_fill(struct module *module, const char *path, struct error *er
 		return error_set(err, -ENOEXEC, "%s is not a regular file", path);
 	module->device = status.st_dev;
 	module->inode = status.st_ino;
-	code = read_elf(module, err);
+	code = table->reader.read(table->reader.ctx, module, err);
 	if (code)
 		return code;
 	module->open_path = choose_open_path(module);
@@ -218,7 +146,7 @@ int module_intern(struct module_table *table, int fd, const char *path, struct m
 	if (!module)
 		return error_set_errno(err, -ENOMEM, "cannot read %s", path);
 	module->fd = fd;
-	code = module_fill(module, path, err);
+	code = module_fill(table, module, path, err);
 	if (code) {
 		module_abandon(module);
 		return code;

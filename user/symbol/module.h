@@ -39,8 +39,22 @@ struct module {
 
 struct module_table;
 
+/*
+ * Fills in what a module's file says of itself (build_id to segment_count), for `fd` and `path`.
+ * 0, -ENOMEM, or -ENOEXEC with words; on failure nothing is owned.
+ */
+struct module_reader {
+	int (*read)(void *ctx, struct module *module, struct error *err);
+	void *ctx;
+};
+
+/* Such a reader, in this process. */
+int module_read(struct module *module, struct error *err);
+
 int module_table_new(struct module_table **ret_table);
 void module_table_free(struct module_table *table);
+/* Who reads the files; without one the table does it itself. */
+void module_table_set_reader(struct module_table *table, struct module_reader reader);
 
 /*
  * The module of an open file (taken over on success, closed by the table). The same device, inode

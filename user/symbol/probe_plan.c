@@ -78,6 +78,17 @@ static int refuse(struct planner *planner, const struct api_function *function, 
 	return vec_push(&planner->refusals, refusal);
 }
 
+/* A function that runs into another one: which of them was called cannot be told there. */
+static bool is_taken(const struct planner *planner, uint64_t offset)
+{
+	const struct probe_site *site;
+
+	vec_each (site, &planner->sites)
+		if (site->offset == offset)
+			return true;
+	return false;
+}
+
 static int add_chosen(struct planner *planner, const struct api_function *function,
 		      const struct function_code *code)
 {
@@ -91,6 +102,8 @@ static int add_chosen(struct planner *planner, const struct api_function *functi
 	site_choose(code, arguments_of(function->api), &choice);
 	site.emulated = choice.emulated;
 	site.offset = function->offset + choice.offset;
+	if (is_taken(planner, site.offset))
+		return refuse(planner, function, "it runs into another one, which is probed there");
 	site.original = code->bytes[choice.offset];
 	memcpy(site.symbol, function->symbol, sizeof(site.symbol));
 	memcpy(site.instruction, choice.instruction, sizeof(site.instruction));
@@ -156,7 +169,7 @@ static int add_wrapper(struct planner *planner, struct api_function *function)
 }
 
 /* An object without malloc cannot but call another's, and that is probed. */
-static bool is_wrapper(const struct planner *planner, const struct api_function *function)
+static bool is_wrapper(struct planner *planner, const struct api_function *function)
 {
 	return !planner->allocator ||
 	       wrapper_detect(&planner->search, function->vaddr, function->size);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/vec.h"
-#include "symbol/debugfile.h"
+#include "symbol/debug_want.h"
 #include "symbol/demangle.h"
 #include "symbol/dwarf_index.h"
 #include "symbol/symbol_index.h"
@@ -26,20 +26,14 @@ struct module_names {
 };
 
 struct symbolizer {
-	const Dwfl_Callbacks *callbacks;
+	struct symbolizer_config config;
 	VEC(struct module_names) modules; /* by id */
 	VEC(char *) strings;              /* that the last answer uses */
 };
 
-static const Dwfl_Callbacks local_callbacks = {
+static const Dwfl_Callbacks callbacks = {
 	.find_elf = dwfl_build_id_find_elf,
-	.find_debuginfo = debugfile_find,
-	.section_address = dwfl_offline_section_address,
-};
-
-static const Dwfl_Callbacks debuginfod_callbacks = {
-	.find_elf = dwfl_build_id_find_elf,
-	.find_debuginfo = dwfl_standard_find_debuginfo,
+	.find_debuginfo = debug_want_find,
 	.section_address = dwfl_offline_section_address,
 };
 
@@ -49,7 +43,7 @@ int symbolizer_new(struct symbolizer **ret_symbolizer, const struct symbolizer_c
 
 	if (!symbolizer)
 		return -ENOMEM;
-	symbolizer->callbacks = config->debuginfod ? &debuginfod_callbacks : &local_callbacks;
+	symbolizer->config = *config;
 	*ret_symbolizer = symbolizer;
 	return 0;
 }
@@ -86,8 +80,10 @@ void symbolizer_free(struct symbolizer *symbolizer)
 }
 
 /* libdwfl owns the descriptor that it is given. */
-static int report_module(struct module_names *names, const struct module *module)
+static int report_module(struct module_names *names, const struct module *module,
+			 struct debug_source *source)
 {
+	void **userdata;
 	int fd = fcntl(module->fd, F_DUPFD_CLOEXEC, 3);
 
 	if (fd < 0)
@@ -97,7 +93,11 @@ static int report_module(struct module_names *names, const struct module *module
 	if (!names->dwfl_module)
 		close(fd);
 	dwfl_report_end(names->dwfl, NULL, NULL);
-	return names->dwfl_module ? 0 : -ENOEXEC;
+	if (!names->dwfl_module)
+		return -ENOEXEC;
+	dwfl_module_info(names->dwfl_module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL);
+	*userdata = source;
+	return 0;
 }
 
 /* A module without debug information, or with a broken one, still has its symbols. */
@@ -109,20 +109,32 @@ static void open_dwarf(struct module_names *names)
 		names->index = NULL;
 }
 
+/* From here on no file is asked for. */
+static void source_forget(struct module_names *names)
+{
+	void **userdata;
+
+	dwfl_module_info(names->dwfl_module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL);
+	*userdata = NULL;
+}
+
 static void module_names_open(struct symbolizer *symbolizer, struct module_names *names,
 			      const struct module *module)
 {
+	struct debug_source source = {module, symbolizer->config.find, symbolizer->config.ctx};
+
 	names->is_open = true;
-	names->dwfl = dwfl_begin(symbolizer->callbacks);
+	names->dwfl = dwfl_begin(&callbacks);
 	if (!names->dwfl)
 		return;
-	if (report_module(names, module) ||
+	if (report_module(names, module, &source) ||
 	    !dwfl_module_getelf(names->dwfl_module, &names->symbol_bias) ||
 	    symbol_index_new(names->dwfl_module, &names->symbols)) {
 		module_names_close(names);
 		return;
 	}
 	open_dwarf(names);
+	source_forget(names);
 }
 
 /* NULL if nothing can be known of the module. */
@@ -140,12 +152,13 @@ static struct module_names *module_names_get(struct symbolizer *symbolizer,
 	return names->dwfl ? names : NULL;
 }
 
-/* The name for people; lives until the next call of symbolizer_names. */
+/* The name for people, or NULL if nothing is left of it ("@VERSION"); lives until the next call of
+ * symbolizer_names. */
 static const char *keep_name(struct symbolizer *symbolizer, const char *symbol)
 {
 	char *text = symbol ? demangle(symbol) : NULL;
 
-	if (text && vec_push(&symbolizer->strings, text)) {
+	if (text && (!*text || vec_push(&symbolizer->strings, text))) {
 		free(text);
 		return NULL;
 	}

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Names for code: function, file, line, inlined calls, by libdw; demangled (C++, Rust); from
- * .debug_info, .symtab or .dynsym, of the module itself or of a separate debug file found by build
- * id or debuglink, or from debuginfod when asked for.
+ * .debug_info, .symtab or .dynsym, of the module itself or of separate debug files.
  */
 #ifndef MTRACE_SYMBOL_SYMBOLIZER_H
 #define MTRACE_SYMBOL_SYMBOLIZER_H
@@ -11,12 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "symbol/debugfile.h"
 #include "symbol/module.h"
 
 struct symbolizer;
 
 struct symbolizer_config {
-	bool debuginfod; /* ask the servers of $DEBUGINFOD_URLS for missing debug information */
+	debug_finder *find; /* of separate debug files; NULL: there are none */
+	void *ctx;
 };
 
 struct symbol_name {

@@ -15,6 +15,8 @@
 #define STUB_SIZE         16
 #define STUB_INSTRUCTIONS 3 /* endbr64, perhaps a push, the jump */
 #define HELPER_SIZE       512
+#define WALK_COST         512       /* of a walk besides its bytes */
+#define COST_MAX          (4 << 20) /* of a module, which may be made of nothing but jumps */
 
 int wrapper_search_open(struct wrapper_search *search, const struct elf_image *image)
 {
@@ -48,11 +50,14 @@ static bool leads_through_slot(const struct wrapper_search *search, const struct
 	return function && is_observed(search, function);
 }
 
-/* Open a walk over code of the image; the bytes are to be freed. */
-static bool open_code(const struct wrapper_search *search, uint64_t vaddr, uint64_t size,
+/* Open a walk over code of the image, for close_code. */
+static bool open_code(struct wrapper_search *search, uint64_t vaddr, uint64_t size,
 		      struct function_code *code, struct x86_walk *walk)
 {
 	*code = (struct function_code){.address = vaddr, .machine = search->image->module->machine};
+	search->cost += WALK_COST + size;
+	if (search->cost > COST_MAX)
+		return false;
 	code->bytes = elf_image_code(search->image, vaddr, size, &code->size);
 	if (!code->bytes)
 		return false;
@@ -69,7 +74,7 @@ static void close_code(struct function_code *code, struct x86_walk *walk)
 	free((void *)code->bytes);
 }
 
-static bool is_stub_of_observed(const struct wrapper_search *search, uint64_t vaddr)
+static bool is_stub_of_observed(struct wrapper_search *search, uint64_t vaddr)
 {
 	struct function_code code;
 	struct x86_walk walk;
@@ -83,7 +88,7 @@ static bool is_stub_of_observed(const struct wrapper_search *search, uint64_t va
 	return found;
 }
 
-static bool leads_to_observed(const struct wrapper_search *search, const struct x86_walk *walk)
+static bool leads_to_observed(struct wrapper_search *search, const struct x86_walk *walk)
 {
 	uint64_t target;
 
@@ -102,7 +107,7 @@ static bool is_tail_jump(const struct x86_walk *walk, uint64_t *ret_target)
 }
 
 /* The end of the helper is unknown: its first jump or return will do. */
-static bool helper_calls_observed(const struct wrapper_search *search, uint64_t vaddr)
+static bool helper_calls_observed(struct wrapper_search *search, uint64_t vaddr)
 {
 	struct function_code code;
 	struct x86_walk walk;
@@ -119,7 +124,7 @@ static bool helper_calls_observed(const struct wrapper_search *search, uint64_t 
 	return found;
 }
 
-bool wrapper_detect(const struct wrapper_search *search, uint64_t vaddr, uint64_t size)
+bool wrapper_detect(struct wrapper_search *search, uint64_t vaddr, uint64_t size)
 {
 	struct function_code code;
 	struct x86_walk walk;

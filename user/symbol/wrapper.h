@@ -7,6 +7,7 @@
 #define MTRACE_SYMBOL_WRAPPER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/map64.h"
@@ -17,6 +18,7 @@ struct wrapper_search {
 	const struct elf_image *image;
 	struct got_slots slots;
 	struct map64 observed; /* virtual addresses of functions whose calls are seen */
+	size_t cost;           /* of the code looked at so far, in bytes */
 };
 
 /* 0 or -ENOMEM; wrapper_search_close also after failure. */
@@ -24,7 +26,7 @@ int wrapper_search_open(struct wrapper_search *search, const struct elf_image *i
 void wrapper_search_close(struct wrapper_search *search);
 int wrapper_search_observe(struct wrapper_search *search, uint64_t vaddr);
 
-/* Does the function call one that is observed? */
-bool wrapper_detect(const struct wrapper_search *search, uint64_t vaddr, uint64_t size);
+/* Does the function call one that is observed? No, once too much code was looked at. */
+bool wrapper_detect(struct wrapper_search *search, uint64_t vaddr, uint64_t size);
 
 #endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Slices: where a walk cannot go on in the kernel, but user space can, it gets what is needed for
+ * it: the frames so far, the registers, and a piece of the stack. That is so for a frame that a
+ * signal interrupted, for code whose table is not there yet, and while another thread changes the
+ * mappings.
+ *
+ * A slice is a hundred times as large as other records, and nothing tells that two of them are of
+ * the same stack before they were unwound. So there is a limit to how many are sent in a second,
+ * and none is when the ring buffer has filled up by half: it is there for events. A stack
+ * without its slice ends where the walk did, and says so.
+ */
+#ifndef MTRACE_BPF_SLICE_BPF_H
+#define MTRACE_BPF_SLICE_BPF_H
+
+#define SLICE_PAGE       4096
+#define SLICES_IN_SECOND 4000
+#define SECOND_NS        1000000000ULL
+
+struct slice_buffer {
+	struct record_slice record;
+	__u8 bytes[SLICE_BYTES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct slice_buffer);
+} slice_buffers SEC(".maps");
+
+/* Counted without care: some more or less do not matter. */
+static __u64 slice_second;
+static __u32 slice_count;
+
+static __always_inline int is_slice_allowed(void)
+{
+	__u64 second = clock_now() / SECOND_NS;
+
+	if (second != slice_second) {
+		slice_second = second;
+		slice_count = 0;
+	}
+	return slice_count++ < SLICES_IN_SECOND &&
+	       bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) < config_slice_room;
+}
+
+static __always_inline int is_for_user_space(__u32 stop)
+{
+	return stop == STOP_SIGNAL || stop == STOP_LATE || stop == STOP_BUSY;
+}
+
+/* Provided by the including file: tell user space the mapping that an address lies in. */
+static int send_mapping_at(__u64 address);
+
+/* Up to the end of the page, and the pages behind it, as far as they can be read. */
+static __noinline __u64 read_slice(struct slice_buffer *slice, __u64 sp)
+{
+	__u64 size = 0, piece = SLICE_PAGE - (sp & (SLICE_PAGE - 1));
+
+	if (!slice)
+		return 0;
+	for (int i = 0; i < SLICE_PAGES; i++) {
+		if (size > SLICE_BYTES - SLICE_PAGE || piece > SLICE_PAGE ||
+		    bpf_probe_read_user(slice->bytes + size, piece, (void *)(sp + size)))
+			break;
+		size += piece;
+		piece = SLICE_PAGE;
+	}
+	return size;
+}
+
+/* Send what user space needs to finish the buffer's stack. Returns its id, or 0. */
+static __noinline __u64 send_slice(struct stack_buffer *buffer)
+{
+	struct slice_buffer *slice;
+	__u64 size, id;
+
+	if (!buffer || !is_slice_allowed())
+		return 0;
+	slice = bpf_task_storage_get(&slice_buffers, bpf_get_current_task_btf(), NULL,
+				     BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!slice)
+		return 0;
+	unwind_load_bp(buffer, &buffer->frame); /* which was saved below what is sent */
+	size = read_slice(slice, buffer->frame.sp);
+	if (!size || size > SLICE_BYTES)
+		return 0;
+	if (buffer->record.stop == STOP_LATE)
+		send_mapping_at(buffer->frame.ip);
+	id = hash_end(hash_step(buffer->hash, bpf_ktime_get_ns()), buffer->count);
+	fill_head(&slice->record.head, RECORD_SLICE, 0, sizeof(slice->record) + size);
+	slice->record.head.flags = buffer->record.head.flags;
+	slice->record.id = id;
+	slice->record.count = buffer->count;
+	slice->record.stop = buffer->record.stop;
+	slice->record.ip = buffer->frame.ip;
+	slice->record.sp = buffer->frame.sp;
+	slice->record.bp = buffer->frame.bp;
+	slice->record.bp_place = buffer->frame.bp_place;
+	slice->record.size = size;
+	__builtin_memcpy(slice->record.frames, buffer->frames, sizeof(buffer->frames));
+	if (bpf_ringbuf_output(&events, slice, sizeof(slice->record) + size, wake_flags()))
+		return 0;
+	return id;
+}
+
+#endif

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The leak scan's truth table: what is expected of each case and what is found, by the scan alone
+and by the whole program, stopped and running; and by valgrind and LeakSanitizer, where each
+disagreement is a row that says why. `pytest -s` shows all tables."""
+
+import os
+import signal
+
+import pytest
+
+import harness
+import leaks
+from machine import need
+from test_stacks_oracle import without_random_addresses
+
+HELD = {"reachable": (1, 48)}
+LOST = {"definite": (1, 48)}
+
+
+def rows(why, **cases):
+    return {case: (found, why) for case, found in cases.items()}
+
+
+TRACED = rows("a mapping is a block, too: it is definite, and what it holds is indirect",
+              in_lost_mapping={"indirect": (1, 48)})
+
+LIVE = rows("freed memory of a running program may be in use again before it is read: it counts",
+            lost_root_freed={"definite": (1, 48), "indirect": (6, 288), "reachable": (7, 336)},
+            stale_in_freed={"reachable": (3, 144)},
+            hash_lost={"possible": (None, None), "reachable": (None, None)})
+
+STEPS = {
+    4: rows("a multiple of 4", unaligned_by_four=HELD, in_epoll_event=HELD),
+    1: rows("any address", unaligned_by_four=HELD, in_epoll_event=HELD, unaligned_by_one=HELD,
+            unaligned_in_block={"reachable": (2, 96)}),
+}
+
+VALGRIND = {
+    **rows("a lost cycle keeps a definite block although another lost block leads into it",
+           lost_to_cycle={"definite": (2, 96), "indirect": (1, 48)},
+           lost_cycle_to_cycle={"definite": (2, 96), "indirect": (2, 96)}),
+    **rows("it looks into general registers only", in_xmm=LOST, in_high_xmm=LOST),
+    **rows("it looks into mappings only that can be read and written now",
+           in_read_only_mapping=LOST, in_protected_mapping=LOST),
+    **rows("a thread's stack is a mapping as any other, if the stack pointer has never been there",
+           in_dead_stack=HELD),
+}
+
+LSAN = {
+    **rows("of a cycle, each block is below another one, so none is definite",
+           lost_cycle={"indirect": (3, 144)}, lost_long_cycle={"indirect": (100000, 4800000)},
+           lost_cycle_to_cycle={"indirect": (4, 192)}, lost_two_cycles={"indirect": (4, 192)},
+           lost_ring={"indirect": (10, 480)}, shared_cycle={"indirect": (2, 160)}),
+    **rows("a cycle: the nodes lead back into the object",
+           map_lost={"indirect": (41, None)}, list_lost={"indirect": (11, None)},
+           hash_lost={"indirect": (None, None)}),
+    **rows("its allocator puts blocks side by side: vector_held's end is this one's start",
+           vector_lost={"definite": (1, 24)}),
+    **rows("its allocator gives no less than one byte", lost_empty={"definite": (1, 1)}),
+    **rows("it does not know the red zone", in_red_zone=LOST),
+    **rows("what a program maps is no root",
+           in_mapping=LOST, in_shared_mapping=LOST, in_shared_unmapped_page=LOST,
+           in_lost_mapping=LOST, in_file_mapping=LOST, in_shared_file_mapping=LOST,
+           in_read_only_mapping=LOST,
+           in_protected_mapping=LOST, on_coroutine_stack=LOST),
+}
+
+
+def of_program(table, truth):
+    return {case: row for case, row in table.items() if case in truth.cases}
+
+
+def check(truth, found, exceptions=None, classes=leaks.CLASSES):
+    assert len(truth.cases) > 30
+    exceptions = of_program(exceptions or {}, truth)
+    assert leaks.compare(truth, found, exceptions, classes) == []
+
+
+@pytest.fixture(params=leaks.PROGRAMS)
+def program(request):
+    return request.param
+
+
+@pytest.mark.parametrize("options", [(), ("--live", "2"), ("--live", "5")],
+                         ids=["stop", "live2", "live5"])
+def test_engine(program, options):
+    need("root")
+    check(*leaks.by_engine(program, options=options))
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_engine_steps(program, step):
+    need("root")
+    check(*leaks.by_engine(program, options=("--step", str(step))), STEPS[step])
+
+
+@pytest.mark.parametrize("options", [(), ("--live", "2")], ids=["stop", "live2"])
+def test_engine_32_bit(program, options):
+    """Numbers and text easily look like addresses of 32 bits; so the heap is where none does."""
+    need("root", "multilib")
+    check(*leaks.by_engine(program, os.path.join(harness.TARGETS, "m32"), options,
+                           preexec_fn=without_random_addresses))
+
+
+def check_report(truth, process, exceptions=None):
+    assert process.lost() == {}
+    assert process["scan"]["done"], process["scan"]["reason"]
+    assert process["scan"]["bytes_unreadable"] == 0
+    check(truth, leaks.by_report(process), {**TRACED, **(exceptions or {})})
+
+
+@pytest.mark.parametrize("mode", ["stop", "live"])
+def test_traced(uprobes, tmp_path, program, mode):
+    """While it waits."""
+    del uprobes
+    options = ("--scan-every", "100ms", f"--scan-{mode}")
+    with leaks.launched(tmp_path, program, *options) as (tracer, path, truth):
+        process = leaks.scanned_twice(tracer, path)
+    assert process["scan"]["mode"] == mode
+    check_report(truth, process, LIVE if mode == "live" else None)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_traced_to_a_signal(uprobes, tmp_path, program, step):
+    """^C is passed on and ends it. With other steps."""
+    del uprobes
+    options = ("--scan", "--align", str(step))
+    with leaks.launched(tmp_path, program, *options) as (tracer, path, truth):
+        tracer.send_signal(signal.SIGINT)
+        assert tracer.wait() == -signal.SIGINT
+    check_report(truth, leaks.read_report(path), STEPS[step])
+
+
+def test_traced_to_its_end(launch, program):
+    result = launch(harness.target(program), options=("--scan", "--depth", "64", "--top", "0"),
+                    env=leaks.ENVIRONMENT)
+    assert result.status == 0
+    check_report(leaks.Truth(result.stdout), result.process)
+
+
+def test_mappings(launch):
+    """Mappings are blocks: a lost one is told from those that the program knows."""
+    process = launch(harness.target("leak_places"), options=("--scan", "--top", "0"),
+                     env=leaks.ENVIRONMENT).process
+    lost = {leaks.case_of(process.functions(site)): site["definite_bytes"]
+            for site in process["sites"] if site["api"] == "mmap" and site["definite_blocks"]}
+    assert lost == {"in_lost_mapping": 16384}
+
+
+def test_valgrind(program):
+    need("valgrind")
+    check(*leaks.by_valgrind(program), VALGRIND)
+
+
+def test_leak_sanitizer(program):
+    need("ptrace")
+    check(*leaks.by_lsan(program), LSAN, ("definite", "indirect"))

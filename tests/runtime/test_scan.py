@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The leak scan's driver: when a process is held, what it notices, and what is said where it could
+not be held. What is a leak, and what is none, is the business of other tests."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+import harness
+from harness import Deadline, Steady, status, target
+from machine import need
+
+LEAKS = {"blocks": 10, "bytes": 480}
+SCAN = ("-a",)
+
+
+def leaks_of(process):
+    """Definite leaks of the target's own, summed over its sites."""
+    wanted = [site for site in process["sites"] if process.function(site) == "t_leak"]
+    return {"blocks": sum(site["definite_blocks"] for site in wanted),
+            "bytes": sum(site["definite_bytes"] for site in wanted)}
+
+
+def kept_of(process):
+    return [site for site in process["sites"] if process.function(site) == "t_keep"]
+
+
+def assert_scanned(process):
+    assert process["scan"]["done"], process["scan"]["reason"]
+    assert leaks_of(process) == LEAKS
+    for site in kept_of(process):
+        assert site["definite_blocks"] == 0
+
+
+class Waiting:
+    """The target "ends wait", attached to: leaks when told to, ends when its input does."""
+
+    def __init__(self, threads=2):
+        self.process = subprocess.Popen([target("ends"), "wait", str(threads)],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.pid = self.process.pid
+        self.deadline = Deadline(self.process, 120)
+        assert self.process.stdout.readline() == "READY\n"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.deadline.cancel()
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+    def leak(self):
+        self.process.stdin.write("l")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "LEAKED\n"
+
+    def end(self):
+        """Its exit status and what it said of signals."""
+        self.process.stdin.close()
+        said = self.process.stdout.readline()
+        return self.process.wait(60), said
+
+
+def until(condition, seconds=20):
+    """Wait for what no descriptor tells."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never came to that"
+        time.sleep(0.002)
+
+
+@pytest.mark.parametrize("how, threads, ended", [
+    ("return", 0, 0), ("return", 3, 0), ("worker", 2, 3), ("leader", 3, 0), ("last", 0, 0),
+    ("abort", 0, -signal.SIGABRT), ("abort", 2, -signal.SIGABRT), ("crash", 2, -signal.SIGSEGV),
+    ("term", 2, -signal.SIGTERM)])
+def test_every_end_is_held(launch, how, threads, ended):
+    result = launch(target("ends"), how, str(threads), options=SCAN)
+    assert result.status == ended
+    assert result.stdout == "READY\n"
+    assert_scanned(result.process)
+    assert result.process["scan"]["mode"] == "stop"
+    assert result.process["scan"]["pause_ms"] > 0
+
+
+def test_sigkill_is_not_held(launch):
+    result = launch(target("ends"), "kill", "2", options=SCAN)
+    assert result.status == -signal.SIGKILL
+    assert not result.process["scan"]["done"]
+    assert "SIGKILL" in result.process["scan"]["reason"]
+
+
+@pytest.mark.parametrize("by", [(), ("-t",)])
+def test_exec_is_not_held_and_the_new_image_is(launch, by):
+    result = launch(target("exec"), *by, target("ends"), "return", "2", options=SCAN)
+    assert result.status == 0
+    old, new = result.processes
+    assert not old["scan"]["done"]
+    assert "exec" in old["scan"]["reason"]
+    assert new["scan"]["done"], new["scan"]["reason"]
+    if not new["losses"]["gap_ns"]:  # there is one where a thread makes the exec
+        assert_scanned(new)
+
+
+def test_threads_do_not_delay_an_exec(launch):
+    """All but one are killed by it: their exits are not the process's."""
+    start = time.monotonic()
+    launch(target("exec"), "-t", "true")
+    without = time.monotonic() - start
+    start = time.monotonic()
+    launch(target("exec"), "-t", "true", options=SCAN)
+    assert time.monotonic() - start < without + 1
+
+
+def test_an_attached_process_is_scanned_and_goes_on(attach):
+    with Waiting() as waiting, attach(waiting.pid, options=SCAN) as tracer:
+        waiting.leak()
+        result = tracer.stop()
+        assert result.status == 0
+        assert_scanned(result.process)
+        assert status(waiting.pid)["TracerPid"] == "0"
+        assert waiting.end() == (0, "signals 0 0\n")
+
+
+def test_the_end_of_an_attached_process_is_held(attach):
+    with Waiting() as waiting, attach(waiting.pid, options=SCAN) as tracer:
+        waiting.leak()
+        assert waiting.end() == (0, "signals 0 0\n")
+        result = tracer.finish()
+        assert result.status == 0
+        assert_scanned(result.process)
+
+
+def test_exit_status(launch):
+    leaks = (*SCAN, "--error-exitcode", "99")
+    assert launch(target("ends"), "return", options=leaks).status == 99
+    assert launch(target("ends"), "abort", options=leaks).status == 99
+    assert launch("true", options=leaks).status == 0
+    assert launch("false", options=leaks).status == 1
+    assert launch("sh", "-c", "kill -TERM $$", options=leaks).status == -signal.SIGTERM
+    assert launch("/nowhere", options=leaks).status == 127
+
+
+def test_exit_status_of_an_attached_trace(attach):
+    with Waiting() as waiting:
+        with attach(waiting.pid, options=(*SCAN, "--error-exitcode", "99")) as tracer:
+            waiting.leak()
+            assert tracer.stop().status == 99
+
+
+def test_short_programs_are_never_missed(launch):
+    for _ in range(20):
+        result = launch("true", options=SCAN)
+        assert result.status == 0
+        assert result.process["scan"]["done"], result.process["scan"]["reason"]
+
+
+def test_signals_reach_a_watched_process(attach):
+    with Waiting() as waiting, attach(waiting.pid, options=SCAN) as tracer:
+        waiting.leak()
+        for count in range(1, 101):
+            os.kill(waiting.pid, signal.SIGUSR1)
+            until(lambda: int(status(waiting.pid)["ShdPnd"], 16) == 0)
+            if count % 2:
+                os.kill(waiting.pid, signal.SIGUSR2)
+                until(lambda: int(status(waiting.pid)["ShdPnd"], 16) == 0)
+        assert waiting.end() == (0, "signals 100 50\n")
+        assert tracer.finish().status == 0
+
+
+def test_job_control_is_as_ever(attach):
+    with Waiting() as waiting, attach(waiting.pid, options=SCAN) as tracer:
+        for stop in (signal.SIGSTOP, signal.SIGTSTP):
+            os.kill(waiting.pid, stop)
+            pid, how = os.waitpid(waiting.pid, os.WUNTRACED)
+            assert pid and os.WIFSTOPPED(how) and os.WSTOPSIG(how) == stop
+            os.kill(waiting.pid, signal.SIGCONT)
+            pid, how = os.waitpid(waiting.pid, os.WCONTINUED)
+            assert os.WIFCONTINUED(how)
+        waiting.leak()
+        os.kill(waiting.pid, signal.SIGSTOP)
+        os.waitpid(waiting.pid, os.WUNTRACED)
+        result = tracer.stop()
+        assert_scanned(result.process)
+        until(lambda: status(waiting.pid)["State"].startswith("T (stopped"))
+        os.kill(waiting.pid, signal.SIGCONT)
+        assert waiting.end() == (0, "signals 0 0\n")
+
+
+@pytest.mark.parametrize("debugger", ["strace", "gdb"])
+def test_somebody_else_traces_it(attach, debugger):
+    need(debugger)
+    commands = {"strace": ["strace", "-f", "-o", "/dev/null", "-p"],
+                "gdb": ["gdb", "-q", "-batch", "-ex", "continue", "-p"]}
+    with Waiting() as waiting:
+        with subprocess.Popen([*commands[debugger], str(waiting.pid)], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as other:
+            until(lambda: status(waiting.pid)["TracerPid"] == str(other.pid)
+                  and not status(waiting.pid)["State"].startswith("t"))
+            with attach(waiting.pid, options=SCAN) as tracer:
+                waiting.leak()
+                result = tracer.stop()
+            assert result.status == 0
+            assert "traces it" in result.process["scan"]["reason"]
+            assert f"process {other.pid}" in result.stderr
+            assert waiting.end() == (0, "signals 0 0\n")
+            other.wait(60)
+
+
+def memory_of(pid):
+    """Resident pages and minor faults."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return int(fields[21]), int(fields[7])
+
+
+@pytest.mark.parametrize("mode", ["--scan-stop", "--scan-live"])
+def test_a_scan_does_not_grow_the_process(attach, mode):
+    with Waiting(0) as waiting:
+        with attach(waiting.pid, options=(*SCAN, mode)) as tracer:
+            waiting.leak()
+            until(lambda: status(waiting.pid)["State"].startswith("S"))
+            before = memory_of(waiting.pid)
+            tracer.process.send_signal(signal.SIGINT)
+            until(lambda: status(waiting.pid)["TracerPid"] == "0")
+            after = memory_of(waiting.pid)
+            assert_scanned(tracer.finish().process)
+        assert after == before
+
+
+def test_scans_now_and_then(attach):
+    options = ("--scan-every", "200ms")
+    with Waiting() as waiting, attach(waiting.pid, options=options) as tracer:
+        waiting.leak()
+        time.sleep(1.5)
+        assert status(waiting.pid)["TracerPid"] == "0"
+        result = tracer.stop()
+        assert result.process["scan"]["mode"] == "live"
+        assert_scanned(result.process)
+
+
+def test_live_finds_nothing_that_stopping_does_not(attach):
+    """A program that allocates all the time, in four threads."""
+    with Steady(4) as steady:
+        with attach(steady.pid, options=("--scan-every", "100ms", *SCAN)) as tracer:
+            for _ in range(100):
+                steady.tell("w")
+            result = tracer.stop()
+        assert result.process["scan"]["done"]
+        assert result.process["scan"]["definite"] == {"blocks": 0, "bytes": 0}
+        assert steady.tell("c")["corrupt"] == 0
+        assert steady.quit() == 0
+
+
+@pytest.mark.parametrize("options", [SCAN, ("--scan-every", "100ms", "--scan-stop"),
+                                     (*SCAN, "--scan-every", "100ms", "--scan-stop")])
+def test_killed_at_any_moment(attach, options):
+    """kill -9 of the tracer, watching, stopping, scanning: the program lives on, and ends well."""
+    for round_ in range(17):
+        with Waiting(4) as waiting, attach(waiting.pid, options=options) as tracer:
+            waiting.leak()
+            if round_ % 2:
+                tracer.process.send_signal(signal.SIGINT)
+                time.sleep(round_ * 0.0004)
+            else:
+                time.sleep(0.1 + round_ * 0.001)
+            tracer.kill()
+            until(lambda pid=waiting.pid: status(pid)["TracerPid"] == "0")
+            os.kill(waiting.pid, signal.SIGUSR1)
+            assert waiting.end() == (0, "signals 1 0\n")
+
+
+def test_killed_while_it_holds(attach):
+    """The same at the end of the program, which then ends as it would."""
+    for round_ in range(17):
+        with Waiting(4) as waiting, attach(waiting.pid, options=SCAN) as tracer:
+            waiting.leak()
+            waiting.process.stdin.close()
+            time.sleep(round_ * 0.0004)
+            tracer.kill()
+            assert waiting.process.wait(60) == 0
+
+
+def test_the_launched_program_outlives_a_killed_tracer(tmp_path, uprobes):
+    del uprobes
+    with subprocess.Popen([harness.MTRACE, "-q", *SCAN, "-o", str(tmp_path / "r"), target("ends"),
+                           "wait", "2"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as tracer:
+        assert tracer.stdout.readline() == "READY\n"
+        tracer.kill()
+        tracer.stdin.write("l")
+        tracer.stdin.close()
+        assert tracer.stdout.read() == "LEAKED\nsignals 0 0\n"

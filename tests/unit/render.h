@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A report as a string, to be freed. */
+#ifndef MTRACE_TEST_RENDER_H
+#define MTRACE_TEST_RENDER_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sink/sink.h"
+
+static inline char *render(const struct sink *sink, const struct snapshot *snapshot,
+			   const struct sink_options *options)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	assert_int_equal(sink->write(snapshot, options, out), 0);
+	fclose(out);
+	assert_int_equal(strlen(text), size);
+	return text;
+}
+
+#endif

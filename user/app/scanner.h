@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * When the processes of a trace are scanned for leaks: now and then, and at the end. The end is
+ * their own (exit_watch.h) or the trace's, whatever comes first.
+ */
+#ifndef MTRACE_APP_SCANNER_H
+#define MTRACE_APP_SCANNER_H
+
+#include "app/session.h"
+#include "base/loop.h"
+#include "os/exit_watch.h"
+
+struct scanned;
+
+/* Zeroed memory scans nothing. */
+struct scanner {
+	struct session *session;
+	struct loop *loop;
+	VEC(struct scanned *) processes;
+};
+
+/* What the session's options want. 0 or -errno with words; close in any case. */
+int scanner_open(struct scanner *scanner, struct session *session, struct loop *loop,
+		 struct error *err);
+/*
+ * A process of the session; `from` which moment on it is to be held at its end. If it cannot be
+ * watched, that is said, booked as the reason of a missing scan, and all.
+ */
+void scanner_add(struct scanner *scanner, pid_t pid, enum exit_watch_from from);
+/* The trace ends: scan what is still there, let everything go. */
+void scanner_finish(struct scanner *scanner);
+void scanner_close(struct scanner *scanner);
+
+#endif

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "source/stack_check.h"
+
+#include <unistd.h>
+
+#include "source/bpf_mappings.h"
+#include "symbol/cfi_row.h"
+
+#define CALL_MAX 7 /* bytes of a call (arch/x86: FF /2 with SIB and a displacement) */
+
+enum verdict { VERDICT_CALL = 1, VERDICT_NONE };
+
+static enum verdict look(const struct bpf_process *process, uint64_t address)
+{
+	uint8_t code[CALL_MAX];
+	uint64_t offset;
+	const struct module *module = mapping_find(process, address - 1, &offset);
+
+	/* What cannot be read cannot be doubted. */
+	if (!module || offset + 1 < CALL_MAX ||
+	    pread(module->fd, code, CALL_MAX, (off_t)(offset + 1 - CALL_MAX)) != CALL_MAX)
+		return VERDICT_CALL;
+	return cfi_x86_has_call_end(code, CALL_MAX - 1, CALL_MAX) ? VERDICT_CALL : VERDICT_NONE;
+}
+
+static enum verdict verdict_of(struct bpf_process *process, uint64_t address)
+{
+	uint32_t known = map64_get(&process->calls, address);
+	enum verdict verdict;
+
+	if (known != MAP64_NONE)
+		return (enum verdict)known;
+	verdict = look(process, address);
+	(void)map64_set(&process->calls, address, verdict); /* without memory: look again */
+	return verdict;
+}
+
+uint32_t stack_check(struct bpf_process *process, const uint64_t *frames, uint32_t count)
+{
+	uint32_t i;
+
+	if (process->calls_of != process->mappings_told) {
+		map64_free(&process->calls);
+		process->calls_of = process->mappings_told;
+	}
+	for (i = 1; i < count; i++)
+		if (!(frames[i] & STACK_EXACT) && verdict_of(process, frames[i]) == VERDICT_NONE)
+			break;
+	return i;
+}
