@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The floor of the benchmark: empty probes in a process at the very sites that mtrace-bpf chooses,
- * the return of malloc watched too. usage: floor PID LIBRARY. Says "ready", and lives until its
- * standard input ends. With a third argument it only prints malloc's and free's sites.
+ * the return of malloc watched too. usage: floor PID LIBRARY [FRAMES]. Says "ready", and lives
+ * until its standard input ends. With FRAMES the return of malloc takes a stack of that many by
+ * bpf_get_stackid. With PID 0 it only prints malloc's and free's sites.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -70,16 +71,31 @@ static void attach(int program, const char *path, uint64_t offset, int pid, uint
 		die("BPF_LINK_CREATE");
 }
 
-static int load_nothing(void)
+static struct floor_bpf *load(uint32_t frames)
 {
 	struct floor_bpf *skeleton = floor_bpf__open();
 
 	if (!skeleton)
 		die("open");
 	bpf_program__set_expected_attach_type(skeleton->progs.nothing, ATTACH_UPROBE_MULTI);
+	bpf_program__set_expected_attach_type(skeleton->progs.stackid, ATTACH_UPROBE_MULTI);
+	if (frames)
+		bpf_map__set_value_size(skeleton->maps.stacks, frames * sizeof(uint64_t));
 	if (floor_bpf__load(skeleton))
 		die("load");
-	return bpf_program__fd(skeleton->progs.nothing);
+	return skeleton;
+}
+
+static void attach_all(const char *path, int pid, uint64_t allocate, uint64_t release,
+		       uint32_t frames)
+{
+	const struct floor_bpf *skeleton = load(frames);
+	int nothing = bpf_program__fd(skeleton->progs.nothing);
+	int at_return = frames ? bpf_program__fd(skeleton->progs.stackid) : nothing;
+
+	attach(nothing, path, allocate, pid, 0);
+	attach(at_return, path, allocate, pid, UPROBE_MULTI_RETURN);
+	attach(nothing, path, release, pid, 0);
 }
 
 int main(int argc, char **argv)
@@ -87,7 +103,7 @@ int main(int argc, char **argv)
 	struct module_table *table;
 	const struct probe_plan *plan;
 	const struct probe_site *allocate, *release;
-	int program, pid;
+	int pid;
 
 	if (argc < 3 || module_table_new(&table))
 		return 2;
@@ -95,15 +111,13 @@ int main(int argc, char **argv)
 	plan = plan_of(table, argv[2]);
 	allocate = site_of(plan, API_MALLOC);
 	release = site_of(plan, API_FREE);
-	if (argc > 3) {
+	if (!pid) {
 		printf("malloc+%lu free+%lu\n", (unsigned long)(allocate->offset - allocate->entry),
 		       (unsigned long)(release->offset - release->entry));
 		return 0;
 	}
-	program = load_nothing();
-	attach(program, argv[2], allocate->offset, pid, 0);
-	attach(program, argv[2], allocate->offset, pid, UPROBE_MULTI_RETURN);
-	attach(program, argv[2], release->offset, pid, 0);
+	attach_all(argv[2], pid, allocate->offset, release->offset,
+		   argc > 3 ? (uint32_t)atoi(argv[3]) : 0);
 	puts("ready");
 	fflush(stdout);
 	while (getchar() != EOF)

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The leak scan's throughput, beside the bare reading of the same memory of the same child. Prints
+ * the ratio, for each kind of content, on one core and with reading ahead, best of a few rounds;
+ * and how long the child would have had to stand still for a copy.
+ *
+ * scan_bench [WORKLOAD [1]]: all of them, or one by its number, or that on one core only.
+ */
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "os/memory.h"
+#include "os/proc.h"
+#include "scan/copy.h"
+#include "scan/scan.h"
+
+#define MIB    (1024.0 * 1024.0)
+#define ROUNDS 3
+#define CHUNK  (256 * 1024)
+
+struct workload {
+	const char *name;
+	size_t blocks;
+	size_t block_size; /* with malloc's header */
+	void (*fill)(const struct workload *workload, uint64_t *words, size_t count);
+};
+
+static uint64_t random_next(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+/*
+ * As programs have it: one word in sixteen is a pointer, mostly to a block nearby; the rest is
+ * text, small numbers and zeros.
+ */
+static void fill_ordinary(const struct workload *workload, uint64_t *words, size_t count)
+{
+	static const uint64_t others[] = {0x6f77206f6c6c6568ULL, 0, 0, 17, 4096};
+	uint64_t seed = 88172645463325252ULL, base = (uint64_t)(uintptr_t)words;
+	size_t stride = workload->block_size / 8;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t kind = random_next(&seed), target = i / stride + kind / 256 % 64;
+
+		if (kind % 256 == 0)
+			target = random_next(&seed);
+		words[i] = kind % 16 ? others[kind / 16 % 5]
+				     : base + target % workload->blocks * workload->block_size;
+	}
+}
+
+/* Text and numbers only, but for a chain that reaches every block. */
+static void fill_plain(const struct workload *workload, uint64_t *words, size_t count)
+{
+	uint64_t seed = 88172645463325252ULL;
+	size_t stride = workload->block_size / 8;
+
+	for (size_t i = 0; i < count; i++)
+		words[i] = i % stride ? random_next(&seed) % (i % 3 ? 1000 : UINT64_MAX)
+				      : (uint64_t)(uintptr_t)(words + i + stride);
+}
+
+static void fill_sparse(const struct workload *workload, uint64_t *words, size_t count)
+{
+	uint64_t seed = 88172645463325252ULL, base = (uint64_t)(uintptr_t)words;
+
+	for (size_t i = 0; i < count; i++)
+		if (random_next(&seed) % 10 == 0)
+			words[i] =
+				base + random_next(&seed) % workload->blocks * workload->block_size;
+}
+
+static void fill_pointers(const struct workload *workload, uint64_t *words, size_t count)
+{
+	uint64_t seed = 88172645463325252ULL, base = (uint64_t)(uintptr_t)words;
+
+	for (size_t i = 0; i < count; i++)
+		words[i] = base + random_next(&seed) % workload->blocks * workload->block_size;
+}
+
+/* Likewise, but nothing points to one block in a hundred: there is no end to looking for it. */
+static void fill_leaky(const struct workload *workload, uint64_t *words, size_t count)
+{
+	uint64_t seed = 88172645463325252ULL, base = (uint64_t)(uintptr_t)words;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t target = random_next(&seed) % workload->blocks;
+
+		words[i] = base + (target - (target % 100 == 99)) * workload->block_size;
+	}
+}
+
+static void fill_interior(const struct workload *workload, uint64_t *words, size_t count)
+{
+	uint64_t seed = 88172645463325252ULL, base = (uint64_t)(uintptr_t)words;
+
+	(void)workload;
+	for (size_t i = 0; i < count; i++)
+		words[i] = base + random_next(&seed) % (count * 8);
+}
+
+/* One list of all blocks in random order, and nothing else. */
+static void fill_list(const struct workload *workload, uint64_t *words, size_t count)
+{
+	uint64_t seed = 88172645463325252ULL;
+	uint32_t *order = malloc(workload->blocks * sizeof(*order));
+	size_t stride = workload->block_size / 8;
+
+	(void)count;
+	for (uint32_t i = 0; i < workload->blocks; i++) {
+		uint32_t other = (uint32_t)(random_next(&seed) % (i + 1));
+
+		order[i] = order[other];
+		order[other] = i;
+	}
+	for (size_t i = 0; i + 1 < workload->blocks; i++)
+		words[order[i] * stride] = (uint64_t)(uintptr_t)(words + order[i + 1] * stride);
+	words[order[workload->blocks - 1] * stride] =
+		(uint64_t)(uintptr_t)(words + order[0] * stride);
+	free(order);
+}
+
+/* As malloc has it: the word before a block is the size of its chunk. */
+static void put_headers(const struct workload *workload, uint64_t *words, size_t count)
+{
+	size_t stride = workload->block_size / 8;
+
+	for (size_t i = stride - 1; i < count; i += stride)
+		words[i] = workload->block_size | 1;
+}
+
+static const struct workload workloads[] = {
+	{"text and numbers", 1000000, 1072, fill_plain},
+	{"ordinary data", 1000000, 1072, fill_ordinary},
+	{"a random graph, each tenth word a pointer", 1000000, 1072, fill_sparse},
+	{"every word a pointer", 1000000, 1072, fill_pointers},
+	{"every word a pointer, some blocks lost", 1000000, 1072, fill_leaky},
+	{"every word an interior pointer", 1000000, 1072, fill_interior},
+	{"small blocks, one list in random order", 1000000, 64, fill_list},
+};
+
+struct target {
+	struct memory memory;
+	struct scan_range range;
+	uint64_t root[16];
+};
+
+static int next_extent(void *ctx, uint64_t address, uint64_t end, struct scan_extent *ret_extent)
+{
+	(void)ctx;
+	*ret_extent = (struct scan_extent){address, end, true};
+	return 1;
+}
+
+static ssize_t read_pieces(void *ctx, const struct memory_piece *pieces, size_t count, void *buffer)
+{
+	return memory_read(&((struct target *)ctx)->memory, pieces, count, buffer);
+}
+
+/* On one core the processor's time: what others on the machine do does not count. */
+static double seconds_now(bool processor)
+{
+	struct timespec now;
+
+	clock_gettime(processor ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static double read_raw(struct target *target, void *buffer, bool ahead)
+{
+	double start = seconds_now(!ahead);
+
+	for (uint64_t at = target->range.start; at < target->range.end; at += CHUNK) {
+		uint64_t left = target->range.end - at;
+		struct memory_piece piece = {at, left < CHUNK ? left : CHUNK};
+
+		if (memory_read(&target->memory, &piece, 1, buffer) <= 0)
+			exit(1);
+	}
+	return seconds_now(!ahead) - start;
+}
+
+static void note_time(void *ctx)
+{
+	*(double *)ctx = seconds_now(false);
+}
+
+/* Seconds until the end; *ret_collected: until the child might go on. */
+static double read_and_scan(struct blocks *blocks, struct target *target, bool ahead,
+			    struct copy *copy, struct scan_result *result, double *ret_collected)
+{
+	struct scan_memory memory = {next_extent, read_pieces, target};
+	struct scan_bytes root = {target->root, sizeof(target->root)};
+	struct scan_input input = {.memory = &memory,
+				   .ranges = &target->range,
+				   .range_count = 1,
+				   .registers = &root,
+				   .register_count = 1,
+				   .word = 8,
+				   .step = 8,
+				   .heap_is_known = true,
+				   .read_ahead = ahead,
+				   .copy = copy,
+				   .collected = note_time,
+				   .collected_ctx = ret_collected};
+	double start = seconds_now(!ahead), wall = seconds_now(false);
+
+	if (scan_run(blocks, &input, result))
+		exit(1);
+	*ret_collected -= wall;
+	return seconds_now(!ahead) - start;
+}
+
+static void measure(const struct workload *workload, struct target *target, struct blocks *blocks,
+		    bool ahead)
+{
+	double raw = 1e9, scanned = 1e9, collected,
+	       bytes = (double)(target->range.end - target->range.start);
+	struct scan_result result;
+	void *buffer = malloc(CHUNK);
+
+	for (int i = 0; i < ROUNDS; i++) {
+		double one = read_raw(target, buffer, ahead);
+
+		raw = one < raw ? one : raw;
+		one = read_and_scan(blocks, target, ahead, NULL, &result, &collected);
+		scanned = one < scanned ? one : scanned;
+		scan_result_free(&result);
+	}
+	printf("%-42s %-8s raw %6.0f MiB/s  scan %6.0f MiB/s  %4.0f%%  pause x%.2f  "
+	       "%.1f B/block  read again %.0f MiB  reachable %llu possible %llu lost %llu\n",
+	       workload->name, ahead ? "2 cores" : "1 core", bytes / MIB / raw,
+	       bytes / MIB / scanned, 100 * raw / scanned, scanned / raw,
+	       (double)result.memory / (double)workload->blocks,
+	       (double)result.bytes_read_again / MIB,
+	       (unsigned long long)result.classes[LEAK_REACHABLE].blocks,
+	       (unsigned long long)result.classes[LEAK_POSSIBLE].blocks,
+	       (unsigned long long)(result.classes[LEAK_DEFINITE].blocks +
+				    result.classes[LEAK_INDIRECT].blocks));
+	free(buffer);
+}
+
+/* Both by the clock on the wall, for that is what a process notices. */
+static void measure_pause(const struct workload *workload, struct target *target,
+			  struct blocks *blocks)
+{
+	double raw = 1e9, pause = 1e9, scanned = 1e9;
+	struct scan_result result;
+	void *buffer = malloc(CHUNK);
+	struct copy *copy;
+
+	if (copy_open(&copy, target->range.end - target->range.start + CHUNK))
+		exit(1);
+	for (int i = 0; i < ROUNDS; i++) {
+		double one = read_raw(target, buffer, true), collected;
+
+		raw = one < raw ? one : raw;
+		one = read_and_scan(blocks, target, true, copy, &result, &collected);
+		pause = collected < pause ? collected : pause;
+		scanned = one < scanned ? one : scanned;
+		scan_result_free(&result);
+	}
+	printf("%-42s %-8s raw %6.0f ms     pause %5.0f ms     x%.2f  scan %5.0f ms\n",
+	       workload->name, "copy", raw * 1e3, pause * 1e3, pause / raw, scanned * 1e3);
+	copy_close(copy);
+	free(buffer);
+}
+
+static double make_blocks(const struct workload *workload, uint64_t base, struct blocks *blocks)
+{
+	uint64_t start = clock_now_ns();
+
+	if (blocks_reserve(blocks, workload->blocks))
+		exit(1);
+	for (size_t i = 0; i < workload->blocks; i++) /* in no order that would help */
+		blocks_add(blocks, base + i * 7919 % workload->blocks * workload->block_size,
+			   workload->block_size - 8);
+	if (blocks_seal(blocks))
+		exit(1);
+	return (double)(clock_now_ns() - start) * 1e-6;
+}
+
+static void run(const struct workload *workload, bool one_core)
+{
+	size_t size = (workload->blocks * workload->block_size + 4095) / 4096 * 4096;
+	uint64_t *words =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t base = (uint64_t)(uintptr_t)words;
+	struct target target = {.range = {base, base + size}, .root = {base}};
+	struct blocks blocks = {0};
+	pid_t child;
+
+	if (words == MAP_FAILED)
+		exit(1);
+	workload->fill(workload, words, size / 8);
+	put_headers(workload, words, size / 8);
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	if (memory_open(&target.memory, child))
+		exit(1);
+	printf("%-42s sorting and packing %zu blocks: %.1f ms\n", workload->name, workload->blocks,
+	       make_blocks(workload, base, &blocks));
+	measure(workload, &target, &blocks, false);
+	if (!one_core) {
+		measure(workload, &target, &blocks, true);
+		measure_pause(workload, &target, &blocks);
+	}
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	memory_close(&target.memory);
+	blocks_free(&blocks);
+	munmap(words, size);
+}
+
+int main(int argc, char **argv)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (size_t i = 0; i < sizeof(workloads) / sizeof(workloads[0]); i++)
+		if (argc < 2 || (size_t)atoi(argv[1]) == i)
+			run(&workloads[i], argc > 2);
+	return 0;
+}
