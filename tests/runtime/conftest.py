@@ -2,6 +2,7 @@
 """Fixtures of the runtime tests. Programs are built by make (see the target "runtime")."""
 
 import os
+import signal
 
 import pytest
 
@@ -20,6 +21,8 @@ def pytest_configure(config):
     del config
     if not os.path.exists(harness.MTRACE) or not os.path.isdir(harness.TARGETS):
         pytest.exit(f"{harness.MTRACE} is not built: run `make check-root`", returncode=2)
+    # Shells start background jobs with ^C ignored; programs that end by it would run on.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
