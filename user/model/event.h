@@ -14,8 +14,10 @@
 
 enum event_kind {
 	EVENT_PROCESS, /* a process is traced from here on */
+	EVENT_FORK,    /* pid is born of a traced process; tid is the thread that forked */
 	EVENT_EXEC,    /* pid runs a new image: same fields as EVENT_PROCESS */
 	EVENT_EXIT,
+	EVENT_LEAVE,       /* pid runs on, but is not traced any more */
 	EVENT_THREAD_ENDS, /* tid gives back its cache: it may free what does not live */
 	EVENT_THREAD_GONE, /* tid may be used again */
 	EVENT_MAPPING,     /* an executable mapping, as it is now; replaces what lay there */
@@ -47,6 +49,18 @@ struct event_process {
 	const char *exe;
 	const char *const *command; /* NULL-terminated */
 	const char *arch;
+};
+
+/*
+ * A child begins with what its parent has: memory, image, and of the threads the one that forked,
+ * which has the child's pid as its tid there.
+ */
+struct event_fork {
+	uint32_t parent;        /* pid */
+	uint64_t start_time_ns; /* of the child, since boot: see event_process */
+	bool shares_memory;     /* vfork, posix_spawn, CLONE_VM: the parent's books serve both until
+				   the child execs or ends */
+	const char *comm;
 };
 
 struct event_mapping {
@@ -91,6 +105,7 @@ struct event {
 	uint64_t time_ns;
 	union {
 		struct event_process process;
+		struct event_fork fork;
 		struct event_mapping mapping;
 		struct event_wrapper wrapper;
 		struct event_stack stack;

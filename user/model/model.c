@@ -277,7 +277,7 @@ int model_event(struct model *model, const struct event *event)
 	struct process *process = model_process(model, event->pid);
 	bool known = process || event->kind == EVENT_PROCESS;
 
-	if ((unsigned int)event->kind >= EVENT_KIND_COUNT || !known ||
+	if ((unsigned int)event->kind >= EVENT_KIND_COUNT || !handlers[event->kind] || !known ||
 	    (names_a_call(event->kind) &&
 	     (event->api == API_NONE || (unsigned int)event->api >= API_COUNT))) {
 		model->dropped++;
