@@ -91,6 +91,8 @@ enum record_kind {
 	RECORD_THREAD_ENDS, /* struct record_head: the C library begins to clean up a thread */
 	RECORD_THREAD_GONE, /* struct record_head: a thread is gone, others run on */
 	RECORD_SLICE,       /* struct record_slice: a stack to be finished in user space */
+	RECORD_FORK,        /* struct record_fork: a child that is traced from here on */
+	RECORD_LEAVE,       /* struct record_exit: it runs on, but nobody asked for its new image */
 };
 
 #define RECORD_FLAG_FAILED    0x1 /* the call failed; for heap calls with size 0: it returned NULL */
@@ -210,20 +212,34 @@ struct record_exec {
 	char path[EXEC_PATH_SIZE]; /* of the image, or of a script's interpreter; as it was given */
 };
 
-struct record_exit {
+#define RECORD_FLAG_NEWBORN 0x10 /* RECORD_EXEC: traced from this image on */
+#define RECORD_FLAG_SHARED  0x20 /* RECORD_FORK: the child runs in its parent's memory */
+
+/* The head's pid is the child's, its tid that of the thread that forked. */
+struct record_fork {
 	struct record_head head;
-	abi_u32 code; /* as wait(2) gives it */
+	abi_u64 start_time_ns; /* since boot */
+	abi_u32 parent;
 	abi_u32 pad;
+	char comm[COMM_SIZE];
 };
 
-/* What BPF failed to see or to say; a per-CPU counter each, for each process. */
+/* What BPF failed to see or to say; a counter each, for each process. */
 enum loss {
 	LOSS_EVENTS = 0, /* the ring buffer was full */
 	LOSS_STACKS,     /* a stack could not be read or stored: the event came without one */
 	LOSS_NO_RETURN,  /* a call whose return could not be watched: its event is missing */
 	LOSS_NO_STATE,   /* no memory for the thread's pending calls */
 	LOSS_READ,       /* memory of the target could not be read */
+	LOSS_CHILDREN,   /* a child could not be followed: too many processes */
 	LOSS_COUNT,
+};
+
+struct record_exit {
+	struct record_head head;
+	abi_u32 code; /* as wait(2) gives it */
+	abi_u32 pad;
+	abi_u64 losses[LOSS_COUNT]; /* all there were */
 };
 
 /*
@@ -284,9 +300,37 @@ struct code_mapping {
 	abi_u32 published;
 };
 
-#define SLOT_MAX 1024 /* processes traced at once, each with a slot of counters */
-struct slot_losses {
-	abi_u64 count[LOSS_COUNT];
+/* What BPF knows of a traced process. */
+struct process_state {
+	abi_u64 losses[LOSS_COUNT];
+};
+
+#define PROCESSES_NAMED  1024  /* traced at once: those that were named … */
+#define PROCESSES_FOUND  32768 /* … and those that are found */
+
+/* Which processes are traced. */
+enum scope {
+	SCOPE_NAMED = 0, /* those that user space enters */
+	SCOPE_FAMILY,    /* and their children */
+	SCOPE_SYSTEM,    /* all that a selection lets through */
+};
+
+/*
+ * Of SCOPE_SYSTEM: what a program must be to be traced; asked when it is executed. All that are
+ * wanted must hold. Programs are known by device and inode (the map `selected_files`), or by a glob
+ * for the last part of their path.
+ */
+#define SELECT_COMM   0x1
+#define SELECT_NAME   0x2
+#define SELECT_FILE   0x4
+#define SELECT_USER   0x8
+#define SELECT_CGROUP 0x10
+#define GLOB_MAX      64
+struct selection {
+	abi_u32 wants;        /* SELECT_ */
+	abi_u32 user;         /* SELECT_USER: real uid */
+	char comm[GLOB_MAX];  /* SELECT_COMM: glob */
+	char name[GLOB_MAX];  /* SELECT_NAME: glob */
 };
 
 /* How the entry of a call hands its arguments to the return: probed at start, best first. */
@@ -310,7 +354,8 @@ ABI_ASSERT(sizeof(struct record_stack) == 40);
 ABI_ASSERT(sizeof(struct record_slice) == 80 + 8 * (STACK_MAX_FRAMES + 1));
 ABI_ASSERT(sizeof(struct record_mapping) == 320);
 ABI_ASSERT(sizeof(struct record_exec) == 296);
-ABI_ASSERT(sizeof(struct record_exit) == 32);
+ABI_ASSERT(sizeof(struct record_exit) == 32 + 8 * LOSS_COUNT);
+ABI_ASSERT(sizeof(struct record_fork) == 56);
 ABI_ASSERT(sizeof(struct unwind_page) == 8);
 ABI_ASSERT(sizeof(struct unwind_file_key) == 16);
 ABI_ASSERT(sizeof(struct unwind_file) == 16);

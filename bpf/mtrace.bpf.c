@@ -18,6 +18,8 @@ char LICENSE[] SEC("license") = "GPL";
 const volatile __u32 config_depth = 32; /* frames per stack, 0 for none */
 const volatile __u32 config_unwind = 1; /* stacks by tables, else by frame pointers */
 const volatile __u32 config_pairing = PAIRING_SESSION;
+const volatile __u32 config_scope = SCOPE_NAMED;
+const volatile struct selection config_selection = {};
 const volatile __u64 config_session_mark = 1;
 const volatile __u64 config_wake_bytes = 1 << 20; /* wake the reader when that much waits */
 const volatile __u64 config_slice_room = 8 << 20; /* no slices when more waits */
@@ -32,35 +34,36 @@ struct {
 	__uint(max_entries, 16 << 20);
 } events SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SLOT_MAX);
-	__type(key, __u32);
-	__type(value, struct slot_losses);
-} losses SEC(".maps");
-
-/* Traced processes: pid to slot; kept by user space. */
+/*
+ * Traced processes by pid. User space enters those that it was told to trace; with a wider scope
+ * children and selected programs enter themselves (task.bpf.h).
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SLOT_MAX);
+	__uint(max_entries, PROCESSES_NAMED);
 	__type(key, __u32);
-	__type(value, __u32);
+	__type(value, struct process_state);
 } processes SEC(".maps");
 
-static __always_inline __u32 *process_slot(void)
+static __always_inline struct process_state *process_state(void)
 {
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;
 
 	return bpf_map_lookup_elem(&processes, &pid);
 }
 
+/* Probes on a file are in every process that maps it; only then there are any who are not meant. */
+static __always_inline int is_bystander(void)
+{
+	return config_scope == SCOPE_SYSTEM && !process_state();
+}
+
 static __always_inline void count_loss(enum loss loss)
 {
-	__u32 *slot = process_slot();
-	struct slot_losses *counters = slot ? bpf_map_lookup_elem(&losses, slot) : NULL;
+	struct process_state *state = process_state();
 
-	if (counters && (__u32)loss < LOSS_COUNT)
-		counters->count[loss]++;
+	if (state && (__u32)loss < LOSS_COUNT)
+		__sync_fetch_and_add(&state->losses[loss], 1);
 }
 
 /*
@@ -242,7 +245,7 @@ int call_session(struct pt_regs *regs)
 
 	/* The kernel hands an entry a word of 0 (kernel/events/uprobes.c: handler_chain). */
 	if (!*word)
-		return session_enter(regs, bpf_get_attach_cookie(regs), word);
+		return is_bystander() ? 1 : session_enter(regs, bpf_get_attach_cookie(regs), word);
 	session_leave(regs, *word);
 	return 0;
 }
@@ -289,7 +292,7 @@ SEC("uprobe/entry")
 int call_entry(struct pt_regs *regs)
 {
 	__u64 cookie = bpf_get_attach_cookie(regs);
-	struct thread_calls *thread = thread_calls();
+	struct thread_calls *thread = is_bystander() ? NULL : thread_calls();
 
 	if (thread)
 		thread_enter(thread, regs, cookie);
@@ -302,7 +305,7 @@ SEC("uprobe/return")
 int call_return(struct pt_regs *regs)
 {
 	__u64 cookie = bpf_get_attach_cookie(regs);
-	struct thread_calls *thread = thread_calls();
+	struct thread_calls *thread = is_bystander() ? NULL : thread_calls();
 	__u64 payload;
 
 	if (!thread || !thread_leave(thread, regs_sp(regs) - REGS_RETURN_POPS, cookie, &payload))
@@ -318,7 +321,8 @@ int call_return(struct pt_regs *regs)
 SEC("uprobe/free")
 int call_free(struct pt_regs *regs)
 {
-	emit_free(regs, bpf_get_attach_cookie(regs));
+	if (!is_bystander())
+		emit_free(regs, bpf_get_attach_cookie(regs));
 	return 0;
 }
 
@@ -326,7 +330,8 @@ int call_free(struct pt_regs *regs)
 SEC("uprobe/free_plain")
 int call_free_plain(struct pt_regs *regs)
 {
-	emit_free(regs, COOKIE_PLAIN_FREE);
+	if (!is_bystander())
+		emit_free(regs, COOKIE_PLAIN_FREE);
 	return 0;
 }
 
@@ -336,9 +341,10 @@ int call_free_plain(struct pt_regs *regs)
 SEC("uprobe/link_map")
 int link_map_changed(struct pt_regs *regs)
 {
+	if (!process_state())
+		return 0;
 	forget_mappings();
-	if (process_slot())
-		send_mappings();
+	send_mappings();
 	wake_now();
 	return 0;
 }
@@ -351,6 +357,14 @@ SEC("uprobe/thread_ends")
 int thread_ends(struct pt_regs *regs)
 {
 	process_thread(RECORD_THREAD_ENDS);
+	return 0;
+}
+
+/* Kept out where no child is followed. */
+SEC("raw_tp/sched_process_fork")
+int task_fork(struct bpf_raw_tracepoint_args *context)
+{
+	process_fork((struct task_struct *)context->args[1]);
 	return 0;
 }
 

@@ -17,6 +17,8 @@
 #define DEV_MINOR_BITS    20
 #define SIGNAL_GROUP_EXIT 0x4
 
+#include "bpf/select.bpf.h"
+
 extern int bpf_iter_task_vma_new(struct bpf_iter_task_vma *it, struct task_struct *task,
 				 __u64 address) __weak __ksym;
 extern struct vm_area_struct *bpf_iter_task_vma_next(struct bpf_iter_task_vma *it) __weak __ksym;
@@ -149,7 +151,31 @@ static __noinline int send_mapping_at(__u64 address)
 	return 0;
 }
 
-static __noinline int send_exec(struct linux_binprm *program, int by_thread)
+/* The child is complete, and does not run yet (kernel/fork.c: kernel_clone). */
+static __always_inline void process_fork(struct task_struct *child)
+{
+	static const struct process_state no_losses;
+	struct record_fork record = {};
+	__u32 pid = BPF_CORE_READ(child, tgid);
+
+	if ((__u32)BPF_CORE_READ(child, pid) != pid || !process_state())
+		return;
+	if (bpf_map_update_elem(&processes, &pid, &no_losses, BPF_ANY)) {
+		count_loss(LOSS_CHILDREN);
+		return;
+	}
+	fill_head(&record.head, RECORD_FORK, 0, sizeof(record));
+	record.parent = record.head.pid;
+	record.head.pid = pid;
+	record.head.time_ns = bpf_ktime_get_ns();
+	if (BPF_CORE_READ(child, mm) == BPF_CORE_READ(bpf_get_current_task_btf(), mm))
+		record.head.flags |= RECORD_FLAG_SHARED;
+	record.start_time_ns = BPF_CORE_READ(child, start_boottime);
+	BPF_CORE_READ_STR_INTO(&record.comm, child, comm);
+	emit(&record, sizeof(record));
+}
+
+static __noinline int send_exec(struct linux_binprm *program, __u16 flags)
 {
 	struct record_exec *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
 
@@ -160,8 +186,7 @@ static __noinline int send_exec(struct linux_binprm *program, int by_thread)
 	__builtin_memset(record, 0, sizeof(*record));
 	fill_head(&record->head, RECORD_EXEC, 0, sizeof(*record));
 	record->head.time_ns = bpf_ktime_get_ns();
-	if (by_thread)
-		record->head.flags |= RECORD_FLAG_BY_THREAD;
+	record->head.flags = flags;
 	bpf_get_current_comm(record->comm, sizeof(record->comm));
 	bpf_probe_read_kernel_str(record->path, sizeof(record->path),
 				  BPF_CORE_READ(program, interp));
@@ -169,13 +194,55 @@ static __noinline int send_exec(struct linux_binprm *program, int by_thread)
 	return 0;
 }
 
+/*
+ * The last word about a process, with all that was lost of it. Where there is no room for that, the
+ * process stays entered, and user space sees for itself that it is gone.
+ */
+static __always_inline void process_end(__u8 kind, __u32 code)
+{
+	struct process_state *state = process_state();
+	struct record_exit record = {};
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+
+	if (!state)
+		return;
+	forget_mappings();
+	fill_head(&record.head, kind, 0, sizeof(record));
+	record.head.time_ns = bpf_ktime_get_ns();
+	record.code = code;
+	for (int i = 0; i < LOSS_COUNT; i++)
+		record.losses[i] = state->losses[i];
+	if (!bpf_ringbuf_output(&events, &record, sizeof(record), BPF_RB_FORCE_WAKEUP))
+		bpf_map_delete_elem(&processes, &pid);
+}
+
+/* Enter a process whose new program is wanted. */
+static __always_inline int enter_newborn(void)
+{
+	static const struct process_state no_losses;
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+
+	return bpf_map_update_elem(&processes, &pid, &no_losses, BPF_ANY);
+}
+
 /* old_pid is what the thread had before it took over the pid of the first one (fs/exec.c). */
 static __always_inline void process_exec(__u32 old_pid, struct linux_binprm *program)
 {
-	if (!process_slot())
-		return;
+	__u16 flags = old_pid != (__u32)bpf_get_current_pid_tgid() ? RECORD_FLAG_BY_THREAD : 0;
+	int wanted = config_scope != SCOPE_SYSTEM || is_selected(program);
+
+	if (process_state()) {
+		if (!wanted) {
+			process_end(RECORD_LEAVE, 0);
+			return;
+		}
+	} else {
+		if (config_scope != SCOPE_SYSTEM || !wanted || enter_newborn())
+			return;
+		flags |= RECORD_FLAG_NEWBORN;
+	}
 	forget_mappings();
-	send_exec(program, old_pid != (__u32)bpf_get_current_pid_tgid());
+	send_exec(program, flags);
 	send_mappings();
 	wake_now();
 }
@@ -194,29 +261,23 @@ static __always_inline void process_thread(__u8 kind)
 	__u64 thread = bpf_get_current_pid_tgid();
 	struct record_head record = {};
 
-	if (!process_slot() || thread >> 32 == (__u32)thread)
+	if (!process_state() || thread >> 32 == (__u32)thread)
 		return;
 	fill_head(&record, kind, 0, sizeof(record));
 	emit(&record, sizeof(record));
 }
 
+/* Threads that end at the same moment may each find that no other is left, as the kernel counts
+ * them down before its tracepoint: the process ends with the first, and is not entered any more
+ * when the others get here. */
 static __always_inline void process_exit(void)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	struct record_exit record = {};
 
-	if (!process_slot())
-		return;
-	if (BPF_CORE_READ(task, signal, live.counter) > 0) {
+	if (BPF_CORE_READ(task, signal, live.counter) > 0)
 		process_thread(RECORD_THREAD_GONE);
-		return;
-	}
-	forget_mappings();
-	fill_head(&record.head, RECORD_EXIT, 0, sizeof(record));
-	record.head.time_ns = bpf_ktime_get_ns();
-	record.code = exit_code(task);
-	emit(&record, sizeof(record));
-	wake_now();
+	else
+		process_end(RECORD_EXIT, exit_code(task));
 }
 
 #endif

@@ -51,6 +51,11 @@ static inline void tell(struct books *books, struct event event)
 	assert_int_equal(model_event(books->model, &event), 0);
 }
 
+static inline void tell_losses(struct books *books, const struct snapshot_losses *losses)
+{
+	tell(books, (struct event){.kind = EVENT_LOSSES, .losses = losses});
+}
+
 static inline void tell_process(struct books *books, enum event_kind kind, uint64_t start_time)
 {
 	static const char *const command[] = {"target", "-x", NULL};

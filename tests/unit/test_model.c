@@ -495,9 +495,8 @@ static void test_told_losses(void **state)
 
 	(void)state;
 	tell_free(&books, A);
-	model_set_losses(books.model, PID, &told);
-	model_set_losses(books.model, PID, &told); /* replaces, does not add */
-	model_set_losses(books.model, PID + 1, &told);
+	tell_losses(&books, &told);
+	tell_losses(&books, &told); /* replaces, does not add */
 	assert_int_equal(look(&books)->losses.events, 3);
 	assert_int_equal(look(&books)->losses.unmatched_frees, 5);
 	assert_int_equal(look(&books)->losses.gap_ns, 5);

@@ -208,9 +208,9 @@ static void test_complete_means_from_the_start_and_nothing_lost(void **state)
 	assert_false(scan_book_is_complete(process_of(&books)));
 	tell_end(&books, API_REALLOC, HEAP, 32);
 	assert_true(scan_book_is_complete(process_of(&books)));
-	model_set_losses(books.model, PID, &(struct snapshot_losses){.events = 1});
+	tell_losses(&books, &(struct snapshot_losses){.events = 1});
 	assert_false(scan_book_is_complete(process_of(&books)));
-	model_set_losses(books.model, PID, &(struct snapshot_losses){0});
+	tell_losses(&books, &(struct snapshot_losses){0});
 	tell_free(&books, HEAP + 8);
 	assert_false(scan_book_is_complete(process_of(&books)));
 	books_close(&books);

@@ -33,6 +33,8 @@ int command_trace(const struct options *options)
 {
 	if (options->program)
 		return trace_launch(options);
+	if (options->system)
+		return trace_system(options);
 	if (options->pids.count)
 		return trace_attach(options);
 	usage_print(stderr);

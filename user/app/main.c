@@ -49,7 +49,7 @@ static int command_run(const struct command *command, const struct options *opti
 	}
 	if (options->help)
 		return command_help(options);
-	if (!command->traces && (options->program || options->pids.count)) {
+	if (!command->traces && (options->program || options->pids.count || options->system)) {
 		log_error("%s takes nothing to trace; see mtrace-bpf --help", command->name);
 		return EXIT_USAGE;
 	}

@@ -10,6 +10,7 @@
 #include "app/suggest.h"
 #include "app/suppress.h"
 #include "base/units.h"
+#include "os/account.h"
 
 #define SCAN_EVERY_MIN_NS (100 * 1000000ULL)
 #define EXITCODE_MAX      255
@@ -40,12 +41,17 @@
 	}
 
 FLAG_SETTER(set_no_cpp, no_cpp)
+FLAG_SETTER(set_follow, follow)
+FLAG_SETTER(set_system, system)
 FLAG_SETTER(set_scan, scan)
 FLAG_SETTER(set_long, long_frames)
 FLAG_SETTER(set_debuginfod, debuginfod)
 FLAG_SETTER(set_quiet, quiet)
 FLAG_SETTER(set_help, help)
 FLAG_SETTER(set_version, version)
+TEXT_SETTER(set_comm, select.comm)
+TEXT_SETTER(set_exe, select.exe)
+TEXT_SETTER(set_cgroup, select.cgroup)
 TEXT_SETTER(set_output, output)
 TEXT_SETTER(set_user, user)
 TEXT_SETTER(set_directory, directory)
@@ -53,6 +59,18 @@ TEXT_SETTER(set_directory, directory)
 SETTER(set_verbose)
 {
 	options->verbose++;
+	return 0;
+}
+
+SETTER(set_uid)
+{
+	struct account account;
+
+	if (account_find(argument, &account))
+		return error_set(err, -EINVAL, "there is no user \"%s\"", argument);
+	options->select.by_user = true;
+	options->select.user = account.uid;
+	account_free(&account);
 	return 0;
 }
 
@@ -375,6 +393,16 @@ static const struct option_row option_rows[] = {
 	 set_pid},
 	{'u', GROUP_TARGET, "user", "NAME", "run CMD as this user", set_user},
 	{'c', GROUP_TARGET, "cwd", "DIR", "run CMD in this directory", set_directory},
+	{'f', GROUP_TARGET, "follow-fork", NULL, "trace children, too, each with books of its own",
+	 set_follow},
+	{'\0', GROUP_TARGET, "system-wide", NULL, "trace every process, and each one born later",
+	 set_system},
+	{'\0', GROUP_TARGET, "comm", "GLOB", "of all, those with such a name (nginx, php*)",
+	 set_comm},
+	{'\0', GROUP_TARGET, "exe", "GLOB", "of all, those that run such a program: its name,\nor its path",
+	 set_exe},
+	{'\0', GROUP_TARGET, "cgroup", "PATH", "of all, those in this control group", set_cgroup},
+	{'\0', GROUP_TARGET, "uid", "USER", "of all, those of this user", set_uid},
 	{'e', GROUP_TARGET, "follow-exec", NULL, "accepted: new images are always followed",
 	 set_follow_exec},
 

@@ -156,6 +156,10 @@ static int contradictions_check(const struct options *options, struct error *err
 	if (options->pids.count && options->program)
 		return error_set(err, -EINVAL, "either --pid or a program to launch (%s), not both",
 				 options->program[0]);
+	if (options->system && (options->pids.count || options->program))
+		return error_set(err, -EINVAL,
+				 "--system-wide, --comm, --exe, --cgroup and --uid choose among all "
+				 "processes: name none with --pid or as a program");
 	if (options->pids.count && (options->user || options->directory))
 		return error_set(err, -EINVAL, "%s is for a program to launch, not for --pid",
 				 options->user ? "--user" : "--cwd");
@@ -178,10 +182,19 @@ static void scan_apply(struct options *options)
 		options->scan = true;
 }
 
+/* Who says which of all wants all that are so. */
+static void system_apply(struct options *options)
+{
+	const struct selection_words *select = &options->select;
+
+	options->system |= select->comm || select->exe || select->cgroup || select->by_user;
+}
+
 static int options_complete(struct options *options, char *const *rest, struct error *err)
 {
 	options->program = *rest ? rest : NULL;
 	nocpp_apply(options);
+	system_apply(options);
 	scan_apply(options);
 	if (formats_complete(options) || vec_push(&options->omit, NULL))
 		return error_set(err, -ENOMEM, "out of memory");

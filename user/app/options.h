@@ -16,6 +16,7 @@
 #include "base/vec.h"
 #include "model/suppress.h"
 #include "sink/sink.h"
+#include "source/selection.h"
 #include "source/source.h"
 
 #define DEPTH_DEFAULT  32
@@ -47,6 +48,9 @@ struct options {
 
 	uint32_t apis; /* --only; -n takes operator new and delete out of it */
 	bool no_cpp;
+	bool follow; /* children too */
+	bool system; /* everything that is selected: */
+	struct selection_words select;
 	uint32_t depth;
 	enum stack_mode stack;
 	const char *pairing; /* NULL: the best that works */

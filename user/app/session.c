@@ -51,6 +51,9 @@ static int source_open(struct session *session, const struct options *options, s
 		.buffer_bytes = options->buffer_bytes,
 		.omit = options->omit.items,
 		.pairing = options->pairing,
+		.scope = options->system ? SCOPE_SYSTEM
+			 : options->follow ? SCOPE_FAMILY : SCOPE_NAMED,
+		.selected = &session->selected,
 		.deliver = session_deliver,
 		.ctx = session,
 	};
@@ -80,7 +83,9 @@ int session_open(struct session *session, struct error *err)
 
 	if (code)
 		return error_set_errno(err, code, "no books");
-	code = source_open(session, options, err);
+	code = selection_make(&options->select, &session->selected, err);
+	if (!code)
+		code = source_open(session, options, err);
 	if (!code)
 		code = parser_check(session->parser, err);
 	if (code)
@@ -98,31 +103,23 @@ void session_close(struct session *session)
 	model_free(session->model);
 	module_table_free(session->modules);
 	parser_stop(session->parser);
-	vec_free(&session->pids);
+	selection_free(&session->selected);
 	*session = (struct session){0};
-}
-
-static int session_remember(struct session *session, pid_t pid, struct error *err)
-{
-	if (vec_push(&session->pids, pid))
-		return error_set(err, -ENOMEM, "out of memory");
-	return 0;
 }
 
 int session_attach(struct session *session, pid_t pid, struct error *err)
 {
-	int code = session_remember(session, pid, err);
+	return session->source->ops->attach(session->source, pid, err);
+}
 
-	return code ? code : session->source->ops->attach(session->source, pid, err);
+int session_attach_all(struct session *session, struct error *err)
+{
+	return session->source->ops->attach_all(session->source, err);
 }
 
 int session_attach_launch(struct session *session, pid_t pid, const char *program,
 			  char *const *command, struct error *err)
 {
-	int code = session_remember(session, pid, err);
-
-	if (code)
-		return code;
 	return session->source->ops->attach_launch(session->source, pid, program, command, environ,
 						   err);
 }
@@ -144,16 +141,9 @@ uint32_t session_live(const struct session *session)
 	return session->source->ops->live(session->source);
 }
 
-void session_book_losses(struct session *session)
+int session_book_losses(struct session *session)
 {
-	const pid_t *pid;
-
-	vec_each (pid, &session->pids) {
-		struct snapshot_losses losses = {0};
-
-		session->source->ops->losses(session->source, *pid, &losses);
-		model_set_losses(session->model, (uint32_t)*pid, &losses);
-	}
+	return session->source->ops->tell_losses(session->source);
 }
 
 static uint64_t count_definite(const struct snapshot *snapshot)
@@ -170,8 +160,9 @@ int session_report(struct session *session, struct error *err)
 	struct snapshot *snapshot;
 	int code;
 
-	session_book_losses(session);
-	code = model_snapshot(session->model, clock_now_ns(), &snapshot);
+	code = session_book_losses(session);
+	if (!code)
+		code = model_snapshot(session->model, clock_now_ns(), &snapshot);
 	if (code)
 		return error_set_errno(err, code, "cannot make the report");
 	code = report_write(&session->report, snapshot, err);

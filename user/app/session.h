@@ -13,6 +13,7 @@
 #include "app/report.h"
 #include "base/error.h"
 #include "model/model.h"
+#include "source/selection.h"
 #include "source/source.h"
 
 struct session {
@@ -21,7 +22,7 @@ struct session {
 	struct model *model;
 	struct source *source;
 	struct report report;
-	VEC(pid_t) pids;   /* attached */
+	struct selected selected;
 	int failure;       /* the first error of a drain: the books end there */
 	uint64_t definite; /* leaks in the last report, but for what is suppressed */
 };
@@ -37,6 +38,8 @@ int session_open(struct session *session, struct error *err);
 void session_close(struct session *session); /* zeroed memory is fine */
 
 int session_attach(struct session *session, pid_t pid, struct error *err);
+/* All that runs and is selected. */
+int session_attach_all(struct session *session, struct error *err);
 /* The held child that will run `program`. */
 int session_attach_launch(struct session *session, pid_t pid, const char *program,
 			  char *const *command, struct error *err);
@@ -48,8 +51,8 @@ int session_drain(struct session *session);
 /* Processes still traced and alive. */
 uint32_t session_live(const struct session *session);
 
-/* Enter what the source has lost so far. */
-void session_book_losses(struct session *session);
+/* Enter what the source has lost so far. 0 or -ENOMEM. */
+int session_book_losses(struct session *session);
 
 /* Write the reports, from the books as they are. The trace goes on. 0 or -errno with words. */
 int session_report(struct session *session, struct error *err);

@@ -5,6 +5,7 @@
  *
  * Who ends it, and how (the man page says the same, for users):
  *
+ * - The whole system: at the first signal.
  * - Attached: when the last process has exited, or at the first SIGINT, SIGTERM or SIGHUP.
  * - Launched: when CMD has ended. A first signal is CMD's affair: what the terminal sends, CMD has
  *   got too; what is sent to mtrace-bpf alone is passed on, since whoever ends a wrapper means what
@@ -77,6 +78,7 @@ int trace_finish(struct trace *trace);
 
 /* Each returns the exit status, or does not return: launched programs may end us by a signal. */
 int trace_attach(const struct options *options);
+int trace_system(const struct options *options);
 int trace_launch(const struct options *options);
 
 #endif

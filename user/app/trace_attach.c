@@ -11,6 +11,7 @@
 #include "base/log.h"
 
 #define PID_TEXT_SIZE 16
+#define SYSTEM_NAME   "the whole system"
 
 struct targets {
 	VEC(struct target) list; /* in the order of the command line */
@@ -90,6 +91,38 @@ static void targets_announce(const struct targets *targets)
 		log_warn("tracing %s, ^C for the report", names);
 }
 
+/* The whole system never ends by itself. */
+static void system_drained(struct trace *trace)
+{
+	(void)trace;
+}
+
+static int system_attach(struct trace *trace, struct error *err)
+{
+	struct error reason;
+
+	if (session_attach_all(&trace->session, &reason))
+		return trace_refuse(err, SYSTEM_NAME, &reason);
+	return 0;
+}
+
+static void system_announce(const struct trace *trace)
+{
+	uint32_t count = session_live(&trace->session);
+
+	log_warn("tracing %u process%s and all that begin%s, ^C for the report", count,
+		 count == 1 ? "" : "es", trace->session.selected.rules.wants ? " and match" : "");
+}
+
+static int system_start(struct trace *trace, const struct options *options, struct error *err)
+{
+	int code = trace_open(trace, options, err);
+
+	if (!code)
+		code = trace_prepare(trace, getpid(), SYSTEM_NAME, STDOUT_FILENO, err);
+	return code ? code : system_attach(trace, err);
+}
+
 static int attach_start(struct trace *trace, struct targets *targets, const struct options *options,
 			struct error *err)
 {
@@ -104,25 +137,53 @@ static int attach_start(struct trace *trace, struct targets *targets, const stru
 	return code ? code : targets_attach(trace, targets, err);
 }
 
+/* From the first probe to the report: the exit status. */
+static int attach_follow(struct trace *trace)
+{
+	struct error err;
+	int code = trace_run(trace, &err);
+
+	if (code)
+		log_error("%s", err.text);
+	else
+		code = trace_finish(trace);
+	return code ? EXIT_CANNOT : trace_status(trace, EXIT_DONE);
+}
+
 int trace_attach(const struct options *options)
 {
 	struct trace trace = {.interrupts.fd = -1,
 			      .interrupted = attached_interrupted,
 			      .drained = attached_drained};
 	struct targets targets = {0};
+	int status = EXIT_CANNOT;
 	struct error err;
-	int code = attach_start(&trace, &targets, options, &err);
 
-	if (!code) {
-		targets_announce(&targets);
-		code = trace_run(&trace, &err);
-	}
-	if (code)
+	if (attach_start(&trace, &targets, options, &err)) {
 		log_error("%s", err.text);
-	else
-		code = trace_finish(&trace);
-	code = code ? EXIT_CANNOT : trace_status(&trace, EXIT_DONE);
+	} else {
+		targets_announce(&targets);
+		status = attach_follow(&trace);
+	}
 	trace_close(&trace);
 	vec_free(&targets.list);
-	return code;
+	return status;
+}
+
+int trace_system(const struct options *options)
+{
+	struct trace trace = {.interrupts.fd = -1,
+			      .interrupted = attached_interrupted,
+			      .drained = system_drained};
+	int status = EXIT_CANNOT;
+	struct error err;
+
+	if (system_start(&trace, options, &err)) {
+		log_error("%s", err.text);
+	} else {
+		system_announce(&trace);
+		status = attach_follow(&trace);
+	}
+	trace_close(&trace);
+	return status;
 }

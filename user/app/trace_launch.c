@@ -42,18 +42,20 @@ static void launched_asked(struct trace *trace, const struct interrupt *interrup
 
 static void launched_interrupted(struct trace *trace, const struct interrupt *interrupt)
 {
-	if (trace->reaped)
+	if (trace->reaped && !trace->options->follow)
 		return; /* its pid may be another's by now */
-	if (trace->asked)
+	if (trace->asked || trace->reaped)
 		trace_stop(trace, END_SIGNAL);
 	else
 		launched_asked(trace, interrupt);
 }
 
-/* Its end is what SIGCHLD says: the source cannot know more. */
+/* Its end is what SIGCHLD says: the source cannot know more. Children that are followed may outlive
+ * it. */
 static void launched_drained(struct trace *trace)
 {
-	(void)trace;
+	if (trace->reaped && !session_live(&trace->session))
+		trace_stop(trace, END_EXIT);
 }
 
 /* Book its last events before it is reaped: until then its pid can mean no other process. */
@@ -66,7 +68,10 @@ static void on_child(void *ctx, uint32_t what)
 	if (trace->reaped || !launch_ended(&trace->launch, &trace->wait_status))
 		return;
 	trace->reaped = true;
-	trace_stop(trace, END_EXIT);
+	if (!trace->options->follow)
+		trace_stop(trace, END_EXIT);
+	else
+		launched_drained(trace);
 }
 
 /* Hold the child, put the probes in place, let it go. *ret_exit is the status for a failure. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MAP64_FIRST_CAPACITY 16
 
@@ -89,4 +90,19 @@ void map64_free(struct map64 *map)
 {
 	free(map->entries);
 	*map = (struct map64){0};
+}
+
+int map64_copy(struct map64 *ret_copy, const struct map64 *map)
+{
+	size_t size = (map->mask + 1) * sizeof(*map->entries);
+	struct map64 copy = *map;
+
+	if (map->entries) {
+		copy.entries = malloc(size);
+		if (!copy.entries)
+			return -ENOMEM;
+		memcpy(copy.entries, map->entries, size);
+	}
+	*ret_copy = copy;
+	return 0;
 }

@@ -26,6 +26,8 @@ struct map64 {
 /* Zeroed memory is an empty map. */
 uint32_t map64_get(const struct map64 *map, uint64_t key);
 int map64_set(struct map64 *map, uint64_t key, uint32_t value); /* 0 or -ENOMEM */
+/* The copy is the caller's, and replaces nothing: ret_copy is overwritten. 0 or -ENOMEM. */
+int map64_copy(struct map64 *ret_copy, const struct map64 *map);
 void map64_delete(struct map64 *map, uint64_t key);
 void map64_free(struct map64 *map);
 

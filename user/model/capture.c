@@ -72,6 +72,7 @@ static void capture_losses(const struct process *process, struct snapshot_losses
 	losses->missed_returns = told->missed_returns + found->missed_returns;
 	losses->unprobed_sites = told->unprobed_sites;
 	losses->gap_ns = told->gap_ns;
+	losses->children = told->children;
 	losses->collisions = told->collisions + found->collisions;
 }
 

@@ -18,6 +18,7 @@ enum event_kind {
 	EVENT_EXEC,    /* pid runs a new image: same fields as EVENT_PROCESS */
 	EVENT_EXIT,
 	EVENT_LEAVE,       /* pid runs on, but is not traced any more */
+	EVENT_LOSSES,      /* what was not seen of the process so far; replaces earlier ones */
 	EVENT_THREAD_ENDS, /* tid gives back its cache: it may free what does not live */
 	EVENT_THREAD_GONE, /* tid may be used again */
 	EVENT_MAPPING,     /* an executable mapping, as it is now; replaces what lay there */
@@ -96,6 +97,8 @@ struct event_exit {
 	uint32_t code; /* as wait(2) gives it */
 };
 
+struct snapshot_losses; /* model/snapshot.h */
+
 struct event {
 	enum event_kind kind;
 	enum api api;
@@ -111,6 +114,7 @@ struct event {
 		struct event_stack stack;
 		struct event_call call;
 		struct event_exit exit;
+		const struct snapshot_losses *losses;
 	};
 };
 

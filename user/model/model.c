@@ -131,6 +131,13 @@ static int handle_exit(struct model *model, struct process *process, const struc
 	return 0;
 }
 
+static int handle_losses(struct model *model, struct process *process, const struct event *event)
+{
+	(void)model;
+	process->told = *event->losses;
+	return 0;
+}
+
 static int handle_thread_ends(struct model *model, struct process *process,
 			      const struct event *event)
 {
@@ -256,6 +263,7 @@ static int (*const handlers[EVENT_KIND_COUNT])(struct model *, struct process *,
 	[EVENT_PROCESS] = handle_process,
 	[EVENT_EXEC] = handle_exec,
 	[EVENT_EXIT] = handle_exit,
+	[EVENT_LOSSES] = handle_losses,
 	[EVENT_MAPPING] = handle_mapping,
 	[EVENT_WRAPPER] = handle_wrapper,
 	[EVENT_STACK] = handle_stack,
@@ -284,18 +292,6 @@ int model_event(struct model *model, const struct event *event)
 		return 0;
 	}
 	return handlers[event->kind](model, process, event);
-}
-
-void model_set_losses(struct model *model, uint32_t pid, const struct snapshot_losses *losses)
-{
-	for (size_t i = model->processes.count; i > 0; i--) {
-		struct process *process = model->processes.items[i - 1];
-
-		if (process->pid != pid)
-			continue;
-		process->told = *losses;
-		return;
-	}
 }
 
 static int capture_processes(const struct model *model, uint64_t now_ns, struct snapshot *snapshot)

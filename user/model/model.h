@@ -52,9 +52,6 @@ int model_event(struct model *model, const struct event *event);
 /* The open books of a pid, for a leak scan (scan_book.h); NULL if there are none. */
 struct process *model_process(const struct model *model, uint32_t pid);
 
-/* Set the losses of the newest image of pid as the source counted them (replaces earlier ones). */
-void model_set_losses(struct model *model, uint32_t pid, const struct snapshot_losses *losses);
-
 /*
  * An immutable picture of the books, every process image its own section, in order of appearance.
  * Frames carry address, module id and file offset; names are filled in by the caller

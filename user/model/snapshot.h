@@ -103,6 +103,7 @@ struct snapshot_losses {
 	uint64_t missed_returns;
 	uint64_t unprobed_sites;
 	uint64_t gap_ns;
+	uint64_t children;   /* that could not be followed */
 	uint64_t collisions; /* an allocation at an address that was live: a free was not seen */
 };
 

@@ -54,6 +54,7 @@ static const struct field losses_fields[] = {
 	{"missed_returns", OF_PROCESS(losses.missed_returns)},
 	{"unprobed_sites", OF_PROCESS(losses.unprobed_sites)},
 	{"gap_ns", OF_PROCESS(losses.gap_ns)},
+	{"children", OF_PROCESS(losses.children)},
 	{"collisions", OF_PROCESS(losses.collisions)},
 };
 static const struct field quality_fields[] = {

@@ -28,6 +28,8 @@ static const struct loss_row loss_rows[] = {
 	{LOSS(unprobed_sites),
 	 "1 allocation function has no probe (-v names it): its calls are missing",
 	 "%s allocation functions have no probe (-v names them): their calls are missing"},
+	{LOSS(children), "1 child is not traced: there were too many processes at once",
+	 "%s children are not traced: there were too many processes at once"},
 	{LOSS(collisions),
 	 "1 block was booked as freed when its address was handed out again: its free was not seen",
 	 "%s blocks were booked as freed when their addresses were handed out again: their frees "

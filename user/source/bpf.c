@@ -7,7 +7,13 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -15,11 +21,13 @@
 #include "mtrace.skel.h"
 #include "source/bpf_process.h"
 #include "source/ring.h"
+#include "source/selection.h"
 #include "source/slice.h"
 #include "source/stack_check.h"
 #include "source/unwind_tables.h"
 
 #define UNWIND_ROWS (1u << 21) /* 16 MiB, and 8 for pages: a thousand modules fit */
+#define ATTACH_ROUNDS 20
 
 struct bpf_source {
 	struct source source; /* first: what the session holds */
@@ -28,11 +36,12 @@ struct bpf_source {
 	struct unwind_tables *tables; /* NULL if stacks are not by tables */
 	struct ring ring;
 	struct slice_ids slices;
-	struct bpf_process **processes; /* index: slot */
+	struct shared_probes shared;    /* of SCOPE_SYSTEM */
+	struct bpf_process **processes; /* those that are traced now */
 	size_t process_count, process_capacity;
-	struct map64 slot_of_pid;
-	uint64_t newest_ns; /* time of the newest event */
-	int cpus;
+	struct map64 index_of_pid;
+	size_t looked_after; /* see look_after_one */
+	uint64_t newest_ns;  /* time of the newest event */
 };
 
 static struct bpf_source *bpf_of(struct source *source)
@@ -40,12 +49,72 @@ static struct bpf_source *bpf_of(struct source *source)
 	return (struct bpf_source *)source;
 }
 
-/* The newest process of that pid. */
 static struct bpf_process *process_find(const struct bpf_source *bpf, pid_t pid)
 {
-	uint32_t slot = map64_get(&bpf->slot_of_pid, (uint64_t)pid);
+	uint32_t index = map64_get(&bpf->index_of_pid, (uint64_t)pid);
 
-	return slot == MAP64_NONE ? NULL : bpf->processes[slot];
+	return index == MAP64_NONE ? NULL : bpf->processes[index];
+}
+
+/* Only the books remember it. */
+static void process_remove(struct bpf_source *bpf, struct bpf_process *process)
+{
+	uint32_t index = map64_get(&bpf->index_of_pid, (uint64_t)process->pid);
+	struct bpf_process *last = bpf->processes[--bpf->process_count];
+
+	map64_delete(&bpf->index_of_pid, (uint64_t)process->pid);
+	if (last != process) {
+		bpf->processes[index] = last;
+		(void)map64_set(&bpf->index_of_pid, (uint64_t)last->pid, index); /* it has a place */
+	}
+	bpf_process_free(process);
+	free(process);
+}
+
+static int process_new(struct bpf_source *bpf, pid_t pid, struct bpf_process **ret_process)
+{
+	struct bpf_process *process = calloc(1, sizeof(*process));
+
+	if (!process ||
+	    vec_reserve_bytes((void **)&bpf->processes, &bpf->process_capacity,
+			      bpf->process_count + 1, sizeof(*bpf->processes)) ||
+	    map64_set(&bpf->index_of_pid, (uint64_t)pid, (uint32_t)bpf->process_count)) {
+		free(process);
+		return -ENOMEM;
+	}
+	process->config = &bpf->config;
+	process->program = &bpf->program;
+	process->tables = bpf->tables;
+	process->shared = bpf->config.scope == SCOPE_SYSTEM ? &bpf->shared : NULL;
+	process->pid = pid;
+	bpf->processes[bpf->process_count++] = process;
+	*ret_process = process;
+	return 0;
+}
+
+/* Zero if it is not entered any more. */
+static void read_losses(const struct bpf_source *bpf, pid_t pid, uint64_t ret_count[LOSS_COUNT])
+{
+	struct process_state state = {0};
+	uint32_t key = (uint32_t)pid;
+
+	(void)bpf_map_lookup_elem(bpf_map__fd(bpf->program.skeleton->maps.processes), &key, &state);
+	memcpy(ret_count, state.losses, sizeof(state.losses));
+}
+
+static int tell_losses_of(const struct bpf_process *process, const uint64_t count[LOSS_COUNT])
+{
+	const struct snapshot_losses losses = {
+		.events = count[LOSS_EVENTS] + count[LOSS_READ],
+		.stacks = count[LOSS_STACKS],
+		.missed_returns = count[LOSS_NO_RETURN] + count[LOSS_NO_STATE],
+		.unprobed_sites = process->unprobed_sites,
+		.gap_ns = process->gap_ns,
+		.children = count[LOSS_CHILDREN],
+	};
+	struct event event = {.kind = EVENT_LOSSES, .losses = &losses};
+
+	return bpf_process_deliver(process, &event);
 }
 
 /*
@@ -155,33 +224,59 @@ static int decode_mapping(struct bpf_source *bpf, const struct record_head *head
 	return bpf_process_mapping(process_find(bpf, (pid_t)head->pid), (const void *)head);
 }
 
-static int decode_exec(struct bpf_source *bpf, const struct record_head *head, struct event *event)
+/* A child. One whose parent was not known (it came while we began) is looked at like any other. */
+static int decode_fork(struct bpf_source *bpf, const struct record_head *head, struct event *event)
 {
+	const struct record_fork *fork = (const void *)head;
+	const struct bpf_process *parent = process_find(bpf, (pid_t)fork->parent);
+	struct bpf_process *former = process_find(bpf, (pid_t)head->pid), *process;
+	struct error err;
+	int code;
+
 	(void)event;
-	return bpf_process_exec(process_find(bpf, (pid_t)head->pid), (const void *)head);
+	if (parent && parent->awaits_exec)
+		return 0;
+	if (former)
+		process_remove(bpf, former);
+	code = process_new(bpf, (pid_t)head->pid, &process);
+	if (code)
+		return code;
+	if (parent)
+		return bpf_process_fork(process, parent, fork);
+	code = bpf_process_attach(process, &err);
+	return code == -ENOMEM ? code : 0;
 }
 
-/*
- * Threads that end at the same moment may each find that no other is left (the kernel counts them
- * down before its tracepoint): the first to say so ends the process, the others add nothing.
- */
-static int decode_exit(struct bpf_source *bpf, const struct record_head *head, struct event *event)
+static int decode_exec(struct bpf_source *bpf, const struct record_head *head, struct event *event)
 {
 	struct bpf_process *process = process_find(bpf, (pid_t)head->pid);
 
-	if (!process->alive)
-		return 0;
-	process->alive = false;
-	event->kind = EVENT_EXIT;
-	event->exit.code = ((const struct record_exit *)head)->code;
-	return bpf->config.deliver(bpf->config.ctx, event);
+	(void)event;
+	if (!process) {
+		int err = process_new(bpf, (pid_t)head->pid, &process);
+
+		if (err)
+			return err;
+		process->awaits_exec = process->launched = true;
+	}
+	return bpf_process_exec(process, (const void *)head);
+}
+
+static int decode_end(struct bpf_source *bpf, const struct record_head *head, struct event *event)
+{
+	struct bpf_process *process = process_find(bpf, (pid_t)head->pid);
+	const struct record_exit *end = (const void *)head;
+	int err = tell_losses_of(process, end->losses);
+
+	event->kind = head->kind == RECORD_EXIT ? EVENT_EXIT : EVENT_LEAVE;
+	event->exit.code = end->code;
+	process_remove(bpf, process);
+	return err ? err : bpf->config.deliver(bpf->config.ctx, event);
 }
 
 static int decode_thread(struct bpf_source *bpf, const struct record_head *head,
 			 struct event *event)
 {
-	if (!process_find(bpf, (pid_t)head->pid)->alive)
-		return 0;
 	event->kind = head->kind == RECORD_THREAD_ENDS ? EVENT_THREAD_ENDS : EVENT_THREAD_GONE;
 	return bpf->config.deliver(bpf->config.ctx, event);
 }
@@ -199,10 +294,12 @@ static const struct decoder decoders[] = {
 	[RECORD_STACK] = {sizeof(struct record_stack), decode_stack},
 	[RECORD_MAPPING] = {sizeof(struct record_mapping), decode_mapping},
 	[RECORD_EXEC] = {sizeof(struct record_exec), decode_exec},
-	[RECORD_EXIT] = {sizeof(struct record_exit), decode_exit},
+	[RECORD_EXIT] = {sizeof(struct record_exit), decode_end},
 	[RECORD_THREAD_ENDS] = {sizeof(struct record_head), decode_thread},
 	[RECORD_THREAD_GONE] = {sizeof(struct record_head), decode_thread},
 	[RECORD_SLICE] = {sizeof(struct record_slice), decode_slice},
+	[RECORD_FORK] = {sizeof(struct record_fork), decode_fork},
+	[RECORD_LEAVE] = {sizeof(struct record_exit), decode_end},
 };
 
 /* What a held child does before its exec is our own code's doing. */
@@ -210,7 +307,10 @@ static bool is_of_program(const struct bpf_source *bpf, const struct record_head
 {
 	const struct bpf_process *process = process_find(bpf, (pid_t)head->pid);
 
-	return process && (!process->awaits_exec || head->kind == RECORD_EXEC);
+	if (!process)
+		return head->kind == RECORD_FORK ||
+		       (head->kind == RECORD_EXEC && head->flags & RECORD_FLAG_NEWBORN);
+	return !process->awaits_exec || head->kind == RECORD_EXEC;
 }
 
 /* Stamps come from a coarse clock (bpf/clock.bpf.h); order is the ring buffer's. */
@@ -243,11 +343,30 @@ static int record_arrived(void *ctx, const void *data, size_t size)
 	return decoder->decode(bpf, head, &event);
 }
 
+/* Where the record of its end was lost, a process would be waited for in vain. */
+static int look_after_one(struct bpf_source *bpf)
+{
+	struct record_exit end = {.head = {.kind = RECORD_EXIT}};
+	struct event event = {0};
+	struct bpf_process *process;
+
+	if (!bpf->process_count)
+		return 0;
+	process = bpf->processes[bpf->looked_after++ % bpf->process_count];
+	if (!kill(process->pid, 0) || errno != ESRCH)
+		return 0;
+	end.head.pid = event.pid = event.tid = (uint32_t)process->pid;
+	event.time_ns = bpf->newest_ns;
+	read_losses(bpf, process->pid, end.losses);
+	return decode_end(bpf, &end.head, &event);
+}
+
 static int bpf_drain(struct source *source)
 {
 	struct bpf_source *bpf = bpf_of(source);
+	int err = ring_read(&bpf->ring, record_arrived, bpf);
 
-	return ring_read(&bpf->ring, record_arrived, bpf);
+	return err ? err : look_after_one(bpf);
 }
 
 /*
@@ -257,42 +376,24 @@ static int bpf_drain(struct source *source)
 static int process_add(struct bpf_source *bpf, pid_t pid, struct bpf_process **ret_process,
 		       struct error *err)
 {
-	struct bpf_process *process;
+	const struct process_state no_losses = {0};
 	uint32_t key = (uint32_t)pid;
 
-	if (bpf->process_count >= SLOT_MAX)
-		return error_set(err, -E2BIG, "no more than %d processes at once", SLOT_MAX);
-	process = calloc(1, sizeof(*process));
-	if (!process ||
-	    vec_reserve_bytes((void **)&bpf->processes, &bpf->process_capacity,
-			      bpf->process_count + 1, sizeof(*bpf->processes)) ||
-	    map64_set(&bpf->slot_of_pid, (uint64_t)pid, (uint32_t)bpf->process_count)) {
-		free(process);
-		return error_set(err, -ENOMEM, "out of memory");
-	}
-	process->config = &bpf->config;
-	process->program = &bpf->program;
-	process->tables = bpf->tables;
-	process->pid = pid;
-	process->slot = (uint32_t)bpf->process_count;
-	process->alive = true;
-	bpf->processes[bpf->process_count++] = process;
-	*ret_process = process;
 	if (bpf_map_update_elem(bpf_map__fd(bpf->program.skeleton->maps.processes), &key,
-				&process->slot, BPF_ANY))
-		return error_set_errno(err, -errno, "the BPF map of processes");
+				&no_losses, BPF_ANY))
+		return error_set_errno(err, -errno, "no more than %u processes at once",
+				       bpf_map__max_entries(bpf->program.skeleton->maps.processes));
+	if (process_new(bpf, pid, ret_process))
+		return error_set(err, -ENOMEM, "out of memory");
 	return 0;
 }
 
-static void process_remove_last(struct bpf_source *bpf)
+static void process_forget(struct bpf_source *bpf, struct bpf_process *process)
 {
-	struct bpf_process *process = bpf->processes[--bpf->process_count];
 	uint32_t key = (uint32_t)process->pid;
 
 	bpf_map_delete_elem(bpf_map__fd(bpf->program.skeleton->maps.processes), &key);
-	map64_delete(&bpf->slot_of_pid, (uint64_t)process->pid);
-	bpf_process_free(process);
-	free(process);
+	process_remove(bpf, process);
 }
 
 static int check_seccomp(const struct bpf_source *bpf, pid_t pid, struct error *err)
@@ -327,7 +428,7 @@ static int bpf_attach(struct source *source, pid_t pid, struct error *err)
 		return code;
 	code = bpf_process_attach(process, err);
 	if (code)
-		process_remove_last(bpf);
+		process_forget(bpf, process);
 	return code;
 }
 
@@ -342,8 +443,98 @@ static int bpf_attach_launch(struct source *source, pid_t pid, const char *progr
 		return code;
 	code = bpf_process_attach_launch(process, program, command, environment, err);
 	if (code)
-		process_remove_last(bpf);
+		process_forget(bpf, process);
 	return code;
+}
+
+/*
+ * All that runs now. Until every program that is selected has been entered, children of those that
+ * are not yet are not seen: so look until nothing new is found.
+ */
+
+static bool is_ours(pid_t pid, const struct stat *own)
+{
+	char link[32];
+	struct stat exe;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	return !stat(link, &exe) && exe.st_ino == own->st_ino && exe.st_dev == own->st_dev;
+}
+
+static int attach_found(struct bpf_source *bpf, pid_t pid, struct error *err)
+{
+	struct bpf_process *process;
+	struct error reason;
+	int code = process_add(bpf, pid, &process, err);
+
+	if (code)
+		return code;
+	code = bpf_process_attach(process, &reason);
+	if (!code)
+		return 0;
+	log_info("process %d: %s", (int)pid, reason.text);
+	process_forget(bpf, process);
+	return code == -ENOMEM ? error_set_errno(err, code, "cannot trace %d", (int)pid) : 0;
+}
+
+/* One look at /proc. */
+static int attach_round(struct bpf_source *bpf, const struct stat *own, size_t *ret_new,
+			struct error *err)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	int code = proc ? 0 : error_set_errno(err, -errno, "/proc");
+
+	*ret_new = 0;
+	while (!code && (entry = readdir(proc))) {
+		pid_t pid = (pid_t)atoi(entry->d_name);
+
+		if (!pid || process_find(bpf, pid) || is_ours(pid, own) ||
+		    !selection_holds(bpf->config.selected, pid))
+			continue;
+		code = attach_found(bpf, pid, err);
+		(*ret_new)++;
+	}
+	if (proc)
+		closedir(proc);
+	return code;
+}
+
+static int bpf_attach_all(struct source *source, struct error *err)
+{
+	struct bpf_source *bpf = bpf_of(source);
+	size_t found = 1;
+	struct stat own;
+	int code = 0;
+
+	if (!bpf->program.seccomp_safe)
+		return error_set(err, -EOPNOTSUPP,
+				 "this kernel kills programs that seccomp confines at a return "
+				 "probe (Linux 6.14 does not): name the processes with --pid");
+	if (stat("/proc/self/exe", &own))
+		return error_set_errno(err, -errno, "/proc/self/exe");
+	for (int round = 0; !code && found && round < ATTACH_ROUNDS; round++)
+		code = attach_round(bpf, &own, &found, err);
+	return code;
+}
+
+/* What the kernel side is asked about programs, but for what goes into its configuration. */
+static int publish_selection(const struct bpf_source *bpf)
+{
+	const struct mtrace_bpf *skeleton = bpf->program.skeleton;
+	const struct selected *selected = bpf->config.selected;
+	const uint32_t first = 0, one = 1;
+	int err = 0;
+
+	if (!selected)
+		return 0;
+	for (size_t i = 0; !err && i < selected->file_count; i++)
+		err = bpf_map_update_elem(bpf_map__fd(skeleton->maps.selected_files),
+					  &selected->files[i], &one, BPF_ANY);
+	if (!err && selected->rules.wants & SELECT_CGROUP)
+		err = bpf_map_update_elem(bpf_map__fd(skeleton->maps.selected_cgroup), &first,
+					  &selected->cgroup, BPF_ANY);
+	return err ? -errno : 0;
 }
 
 static int bpf_fd(const struct source *source)
@@ -353,43 +544,20 @@ static int bpf_fd(const struct source *source)
 
 static uint32_t bpf_live(const struct source *source)
 {
-	const struct bpf_source *bpf = (const struct bpf_source *)source;
-	uint32_t live = 0;
-
-	for (size_t i = 0; i < bpf->process_count; i++)
-		live += bpf->processes[i]->alive;
-	return live;
+	return (uint32_t)((const struct bpf_source *)source)->process_count;
 }
 
-static void losses_of_slot(const struct bpf_source *bpf, uint32_t slot,
-			   uint64_t ret_count[LOSS_COUNT])
+static int bpf_tell_losses(struct source *source)
 {
-	struct slot_losses *of_cpu = calloc((size_t)bpf->cpus, sizeof(*of_cpu));
+	const struct bpf_source *bpf = bpf_of(source);
+	uint64_t losses[LOSS_COUNT];
+	int err = 0;
 
-	memset(ret_count, 0, LOSS_COUNT * sizeof(*ret_count));
-	if (of_cpu &&
-	    !bpf_map_lookup_elem(bpf_map__fd(bpf->program.skeleton->maps.losses), &slot, of_cpu))
-		for (int cpu = 0; cpu < bpf->cpus; cpu++)
-			for (int loss = 0; loss < LOSS_COUNT; loss++)
-				ret_count[loss] += of_cpu[cpu].count[loss];
-	free(of_cpu);
-}
-
-static void bpf_losses(const struct source *source, pid_t pid, struct snapshot_losses *ret_losses)
-{
-	const struct bpf_source *bpf = (const struct bpf_source *)source;
-	const struct bpf_process *process = process_find(bpf, pid);
-	uint64_t count[LOSS_COUNT];
-
-	*ret_losses = (struct snapshot_losses){0};
-	if (!process)
-		return;
-	losses_of_slot(bpf, process->slot, count);
-	ret_losses->events = count[LOSS_EVENTS] + count[LOSS_READ];
-	ret_losses->stacks = count[LOSS_STACKS];
-	ret_losses->missed_returns = count[LOSS_NO_RETURN] + count[LOSS_NO_STATE];
-	ret_losses->unprobed_sites = process->unprobed_sites;
-	ret_losses->gap_ns = process->gap_ns;
+	for (size_t i = 0; !err && i < bpf->process_count; i++) {
+		read_losses(bpf, bpf->processes[i]->pid, losses);
+		err = tell_losses_of(bpf->processes[i], losses);
+	}
+	return err;
 }
 
 static void bpf_detach(struct source *source)
@@ -398,6 +566,7 @@ static void bpf_detach(struct source *source)
 
 	for (size_t i = 0; i < bpf->process_count; i++)
 		bpf_process_detach(bpf->processes[i]);
+	probe_links_close(&bpf->shared.links);
 }
 
 static void bpf_close(struct source *source)
@@ -407,9 +576,11 @@ static void bpf_close(struct source *source)
 	if (!bpf)
 		return;
 	while (bpf->process_count)
-		process_remove_last(bpf);
+		process_forget(bpf, bpf->processes[bpf->process_count - 1]);
 	free(bpf->processes);
-	map64_free(&bpf->slot_of_pid);
+	map64_free(&bpf->index_of_pid);
+	probe_links_close(&bpf->shared.links);
+	map64_free(&bpf->shared.attached);
 	ring_close(&bpf->ring);
 	unwind_tables_free(bpf->tables);
 	if (bpf->program.skeleton)
@@ -435,6 +606,8 @@ static int load_programs(struct bpf_source *bpf, struct error *err)
 		.depth = stack == STACK_NONE ? 0 : bpf->config.depth,
 		.unwind_rows = stack == STACK_AUTO || stack == STACK_CFI ? UNWIND_ROWS : 0,
 		.buffer_bytes = power_of_two(bpf->config.buffer_bytes),
+		.scope = bpf->config.scope,
+		.selection = bpf->config.selected ? &bpf->config.selected->rules : NULL,
 	};
 	int code = program_load(&bpf->program, &config, err);
 
@@ -459,6 +632,9 @@ static int bpf_start(struct bpf_source *bpf, struct error *err)
 			 power_of_two(bpf->config.buffer_bytes));
 	if (code)
 		return error_set_errno(err, code, "cannot read the ring buffer");
+	code = publish_selection(bpf);
+	if (code)
+		return error_set_errno(err, code, "cannot select programs");
 	return program_attach_tasks(&bpf->program, err);
 }
 
@@ -472,7 +648,6 @@ static int bpf_open(struct source **ret_source, const struct source_config *conf
 		return error_set_errno(err, -ENOMEM, "cannot start");
 	bpf->source.ops = source_bpf();
 	bpf->config = *config;
-	bpf->cpus = libbpf_num_possible_cpus();
 	code = bpf_start(bpf, err);
 	if (code) {
 		bpf_close(&bpf->source);
@@ -489,9 +664,10 @@ const struct source_ops *source_bpf(void)
 		.open = bpf_open,
 		.attach = bpf_attach,
 		.attach_launch = bpf_attach_launch,
+		.attach_all = bpf_attach_all,
 		.fd = bpf_fd,
 		.drain = bpf_drain,
-		.losses = bpf_losses,
+		.tell_losses = bpf_tell_losses,
 		.live = bpf_live,
 		.detach = bpf_detach,
 		.close = bpf_close,

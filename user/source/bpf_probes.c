@@ -50,6 +50,11 @@ static enum probe_kind site_kind(const struct probe_plan *plan, const struct pro
 	return site_cookie(plan, site) == COOKIE_PLAIN_FREE ? PROBE_FREE_PLAIN : PROBE_FREE;
 }
 
+static struct probe_links *links_of(struct bpf_process *process)
+{
+	return process->shared ? &process->shared->links : &process->links;
+}
+
 /* All sites of one kind in one request. */
 static int attach_kind(struct bpf_process *process, const struct module *module,
 		       const struct probe_plan *plan, enum probe_kind kind)
@@ -58,7 +63,7 @@ static int attach_kind(struct bpf_process *process, const struct module *module,
 	uint64_t *cookies = calloc(plan->site_count, sizeof(*cookies));
 	struct probe_request request = {
 		.kind = kind,
-		.pid = process->pid,
+		.pid = process->shared ? 0 : process->pid,
 		.path = module->open_path,
 		.offsets = offsets,
 		.cookies = cookies,
@@ -78,9 +83,7 @@ static int attach_kind(struct bpf_process *process, const struct module *module,
 			 (unsigned int)(site->offset - site->entry), site->instruction,
 			 site->reason);
 	}
-	err = program_attach(process->program, &request, &process->links);
-	if (!err)
-		process->site_count += request.count;
+	err = program_attach(process->program, &request, links_of(process));
 out:
 	free(offsets);
 	free(cookies);
@@ -99,14 +102,14 @@ static int attach_hooks(struct bpf_process *process, const struct module *module
 	for (int hook = 0; !err && hook < HOOK_COUNT; hook++) {
 		struct probe_request request = {
 			.kind = kinds[hook],
-			.pid = process->pid,
+			.pid = process->shared ? 0 : process->pid,
 			.path = module->open_path,
 			.offsets = &plan->hooks[hook],
 			.count = 1,
 		};
 
 		if (plan->hooks[hook])
-			err = program_attach(process->program, &request, &process->links);
+			err = program_attach(process->program, &request, links_of(process));
 	}
 	return err;
 }
@@ -119,6 +122,30 @@ static int attach_sites(struct bpf_process *process, const struct module *module
 	for (int kind = PROBE_CALL; !err && plan->site_count && kind <= PROBE_FREE_PLAIN; kind++)
 		err = attach_kind(process, module, plan, (enum probe_kind)kind);
 	return err ? err : attach_hooks(process, module, plan);
+}
+
+/* Probes that are for everybody are placed once. */
+static int attach_module(struct bpf_process *process, const struct module *module,
+			 const struct probe_plan *plan)
+{
+	struct shared_probes *shared = process->shared;
+	int err = 0;
+
+	if (shared) {
+		if (map64_get(&shared->attached, module->id) != MAP64_NONE)
+			return 0;
+		err = map64_set(&shared->attached, module->id, 1);
+	}
+	if (!err)
+		err = attach_sites(process, module, plan);
+	process->attached_ns = clock_now_ns();
+	return err;
+}
+
+static void count_sites(struct bpf_process *process, const struct probe_plan *plan)
+{
+	for (size_t i = 0; i < plan->site_count; i++)
+		process->site_count += site_wanted(process->config, &plan->sites[i]);
 }
 
 static void count_refusals(struct bpf_process *process, const struct module *module,
@@ -149,10 +176,12 @@ int probes_attach(struct bpf_process *process, struct module *module)
 		return 0;
 	}
 	count_refusals(process, module, plan);
-	code = attach_sites(process, module, plan);
+	code = attach_module(process, module, plan);
 	if (code == -ENOMEM)
 		return code;
-	if (code) {
+	if (!code)
+		count_sites(process, plan);
+	else if (code != -ESRCH) {
 		log_warn("%s: cannot place probes: %s", module->path, strerror(-code));
 		process->unprobed_sites += plan->site_count;
 	}

@@ -9,10 +9,13 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/vec.h"
 #include "os/file.h"
 #include "os/needed.h"
 #include "source/bpf_mappings.h"
 #include "source/bpf_probes.h"
+
+#define NS_PER_SECOND 1000000000ULL
 
 int bpf_process_deliver(const struct bpf_process *process, struct event *event)
 {
@@ -61,7 +64,7 @@ int bpf_process_attach(struct bpf_process *process, struct error *err)
 		code = mappings_read(process, 0);
 	if (code)
 		return error_set(err, code, "%s", strerror(-code));
-	if (!process->site_count)
+	if (!process->site_count && process->config->scope != SCOPE_SYSTEM)
 		return error_set(err, -ENOENT, "no allocation function found in what it maps");
 	probes_count_unmapped(process);
 	return 0;
@@ -107,6 +110,18 @@ int bpf_process_attach_launch(struct bpf_process *process, const char *program,
 	return code ? error_set_errno(err, code, "no probes") : 0;
 }
 
+/* Place the probes once more in all files that had them. */
+static int attach_known(struct bpf_process *process, const struct map64 *attached)
+{
+	struct module *module;
+	int err = 0;
+
+	for (uint32_t id = 0; !err && (module = module_get(process->config->modules, id)); id++)
+		if (map64_get(attached, id) != MAP64_NONE)
+			err = probes_attach(process, module);
+	return err;
+}
+
 /*
  * The kernel ties probes to the task that was the first thread when they were placed. If another
  * one execs, it takes that thread's place, and the new image has no probes: place them again in
@@ -116,29 +131,80 @@ int bpf_process_attach_launch(struct bpf_process *process, const char *program,
 static int attach_again(struct bpf_process *process, uint64_t since_ns)
 {
 	struct map64 attached = process->attached;
-	struct module *module;
-	int err = 0;
+	int err;
 
 	probe_links_close(&process->links);
 	process->attached = (struct map64){0};
-	for (uint32_t id = 0; !err && (module = module_get(process->config->modules, id)); id++)
-		if (map64_get(&attached, id) != MAP64_NONE)
-			err = probes_attach(process, module);
+	err = attach_known(process, &attached);
 	map64_free(&attached);
 	process->gap_ns += clock_now_ns() - since_ns;
 	return err ? err : mappings_read_late(process, since_ns);
 }
 
+/* A child has what its parent had when it forked: what was placed just then may be missing. */
+static int inherit_probes(struct bpf_process *process, const struct bpf_process *parent,
+			  uint64_t forked_ns)
+{
+	if (!process->shared && forked_ns <= parent->attached_ns)
+		return attach_known(process, &parent->attached);
+	process->site_count = parent->site_count;
+	process->unprobed_sites = parent->unprobed_sites;
+	return map64_copy(&process->attached, &parent->attached);
+}
+
+static int inherit_mappings(struct bpf_process *process, const struct bpf_process *parent)
+{
+	size_t count = parent->mapping_count;
+
+	if (vec_reserve_bytes((void **)&process->mappings, &process->mapping_capacity, count,
+			      sizeof(*process->mappings)))
+		return -ENOMEM;
+	if (count)
+		memcpy(process->mappings, parent->mappings, count * sizeof(*process->mappings));
+	process->mapping_count = count;
+	process->mappings_told = parent->mappings_told;
+	return map64_copy(&process->told, &parent->told);
+}
+
+/* As /proc/PID/stat tells it: in clock ticks. */
+static uint64_t in_ticks(uint64_t time_ns)
+{
+	uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
+
+	return time_ns / tick_ns * tick_ns;
+}
+
+int bpf_process_fork(struct bpf_process *process, const struct bpf_process *parent,
+		     const struct record_fork *fork)
+{
+	struct event event = {
+		.kind = EVENT_FORK,
+		.pid = fork->head.pid,
+		.tid = fork->head.tid,
+		.time_ns = fork->head.time_ns,
+		.fork = {.parent = fork->parent,
+			 .start_time_ns = in_ticks(fork->start_time_ns),
+			 .shares_memory = fork->head.flags & RECORD_FLAG_SHARED,
+			 .comm = fork->comm},
+	};
+	int err = process->config->deliver(process->config->ctx, &event);
+
+	if (!err)
+		err = inherit_mappings(process, parent);
+	return err ? err : inherit_probes(process, parent, event.time_ns);
+}
+
 int bpf_process_exec(struct bpf_process *process, const struct record_exec *exec)
 {
-	enum event_kind kind = process->awaits_exec ? EVENT_PROCESS : EVENT_EXEC;
+	bool first = process->awaits_exec;
 	int err;
 
 	process->awaits_exec = false;
 	map64_free(&process->told);
 	process->mapping_count = 0;
-	err = tell_process(process, kind, exec);
-	if (!err && exec->head.flags & RECORD_FLAG_BY_THREAD)
+	err = tell_process(process, first ? EVENT_PROCESS : EVENT_EXEC, exec);
+	if (!err && exec->head.flags & RECORD_FLAG_BY_THREAD &&
+	    process->config->scope == SCOPE_NAMED)
 		err = attach_again(process, exec->head.time_ns);
 	return err;
 }

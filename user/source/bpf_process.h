@@ -18,18 +18,24 @@ struct told_mapping {
 	uint32_t module;
 };
 
+/* Probes of all processes together: SCOPE_SYSTEM. */
+struct shared_probes {
+	struct probe_links links;
+	struct map64 attached; /* module id → 1 */
+};
+
 struct bpf_process {
 	const struct source_config *config;
 	struct program *program;
 	struct unwind_tables *tables; /* NULL if stacks are not by tables */
 	pid_t pid;
-	uint32_t slot;
-	bool alive;
 	bool awaits_exec; /* launched and held: what runs until exec is ours, not the program's */
 	bool launched;
 	const char *const *launched_command; /* of a launched one, else NULL */
+	struct shared_probes *shared; /* probes are for everybody; else NULL */
 	struct probe_links links;
 	struct map64 attached; /* module id → 1 */
+	uint64_t attached_ns;  /* when the newest probe was in place */
 	struct map64 told;     /* start address → index into mappings */
 	struct told_mapping *mappings;
 	size_t mapping_count, mapping_capacity;
@@ -40,6 +46,13 @@ struct bpf_process {
 	uint64_t unprobed_sites;
 	uint64_t gap_ns;
 };
+
+/*
+ * A child begins as a copy of its parent: its modules, and the probes that it has inherited. NULL
+ * as parent: nothing was known of it. Delivers EVENT_FORK.
+ */
+int bpf_process_fork(struct bpf_process *process, const struct bpf_process *parent,
+		     const struct record_fork *fork);
 
 /* Attach to all modules that the process maps now, deliver them, and verify the probes. */
 int bpf_process_attach(struct bpf_process *process, struct error *err);

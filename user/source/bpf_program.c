@@ -22,12 +22,21 @@
 
 #define ROWS_PER_PAGE 2 /* about; of a page of code (UNWIND_PAGE_SIZE) */
 
+#define NOT_INHERITED (1u << SCOPE_NAMED | 1u << SCOPE_SYSTEM)
+#define INHERITED     (1u << SCOPE_FAMILY)
+
 static const struct means means_table[] = {
-	{"session", PAIRING_SESSION, true, "uprobe sessions"},
-	{"task", PAIRING_TASK, true, "multi-uprobes and task storage"},
-	{"hash", PAIRING_HASH, true, "multi-uprobes and a hash map"},
-	{"perf-task", PAIRING_TASK, false, "one perf event per probe and task storage"},
-	{"perf-hash", PAIRING_HASH, false, "one perf event per probe and a hash map"},
+	{"session", PAIRING_SESSION, ATTACH_MULTI, NOT_INHERITED, "uprobe sessions"},
+	{"task", PAIRING_TASK, ATTACH_MULTI, NOT_INHERITED, "multi-uprobes and task storage"},
+	{"hash", PAIRING_HASH, ATTACH_MULTI, NOT_INHERITED, "multi-uprobes and a hash map"},
+	{"perf-task", PAIRING_TASK, ATTACH_PERF, NOT_INHERITED,
+	 "one perf event per probe and task storage"},
+	{"perf-hash", PAIRING_HASH, ATTACH_PERF, NOT_INHERITED,
+	 "one perf event per probe and a hash map"},
+	{"task", PAIRING_TASK, ATTACH_INHERITED, INHERITED,
+	 "perf events that children inherit and task storage"},
+	{"hash", PAIRING_HASH, ATTACH_INHERITED, INHERITED,
+	 "perf events that children inherit and a hash map"},
 };
 
 #define MEANS_COUNT (sizeof(means_table) / sizeof(means_table[0]))
@@ -70,11 +79,18 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 			       const struct program_config *config, const struct btf *kernel)
 {
 	bool session = means->pairing == PAIRING_SESSION;
-	enum bpf_attach_type type = means->multi ? ATTACH_UPROBE_MULTI : 0;
+	enum bpf_attach_type type = means->attach == ATTACH_MULTI ? ATTACH_UPROBE_MULTI : 0;
 
 	skeleton->rodata->config_depth = config->depth;
 	skeleton->rodata->config_unwind = config->unwind_rows != 0;
 	skeleton->rodata->config_pairing = means->pairing;
+	skeleton->rodata->config_scope = config->scope;
+	if (config->selection)
+		memcpy((void *)&skeleton->rodata->config_selection, config->selection,
+		       sizeof(*config->selection));
+	if (config->scope != SCOPE_NAMED)
+		bpf_map__set_max_entries(skeleton->maps.processes, PROCESSES_FOUND);
+	bpf_program__set_autoload(skeleton->progs.task_fork, config->scope != SCOPE_NAMED);
 	skeleton->rodata->config_session_mark = 1 + (uint64_t)getpid() % SESSION_MARK_MAX;
 	skeleton->rodata->config_wake_bytes = config->buffer_bytes / 8;
 	skeleton->rodata->config_slice_room = config->buffer_bytes / 2;
@@ -117,6 +133,8 @@ static int means_load(struct program *program, const struct means *means,
 	err = mtrace_bpf__load(program->skeleton);
 	if (err == -EACCES)
 		err = -EINVAL; /* the verifier's no; who lacks privileges gets EPERM */
+	if (!err && means->attach == ATTACH_INHERITED)
+		err = probe_events_open(&program->events);
 	if (!err)
 		err = self_test_run(program);
 	if (err)
@@ -131,8 +149,9 @@ static int load_failed(int code, const struct program_config *config, struct err
 				 "Operation not permitted (needs root, or CAP_BPF, CAP_PERFMON "
 				 "and CAP_SYS_PTRACE; see mtrace-bpf doctor)");
 	if (config->pairing)
-		return error_set_errno(err, code, "--pairing %s does not work on this kernel",
-				       config->pairing);
+		return error_set_errno(err, code, "--pairing %s does not work %s", config->pairing,
+				       config->scope == SCOPE_FAMILY ? "with --follow-fork"
+								     : "on this kernel");
 	if (code == -ENOSYS || code == -EOPNOTSUPP)
 		return error_set(err, code,
 				 "this kernel has no uprobes or no BPF (see mtrace-bpf doctor)");
@@ -150,7 +169,8 @@ static int means_choose(struct program *program, const struct program_config *co
 	for (size_t i = 0; code && code != -EPERM && i < MEANS_COUNT; i++) {
 		const struct means *means = &means_table[i];
 
-		if (config->pairing && strcmp(config->pairing, means->name))
+		if (!(means->scopes & 1u << config->scope) ||
+		    (config->pairing && strcmp(config->pairing, means->name)))
 			continue;
 		code = means_load(program, means, config, kernel);
 		if (code)
@@ -179,6 +199,7 @@ int program_load(struct program *ret_program, const struct program_config *confi
 void program_unload(struct program *program)
 {
 	probe_links_close(&program->self_test);
+	probe_events_close(&program->events);
 	mtrace_bpf__destroy(program->skeleton);
 	program->skeleton = NULL;
 }
@@ -236,8 +257,9 @@ static int attach_perf(const struct bpf_program *program, const struct probe_req
 		if (vec_reserve_bytes((void **)&links->perf, &links->perf_capacity,
 				      links->perf_count + 1, sizeof(*links->perf)))
 			return -ENOMEM;
-		link = bpf_program__attach_uprobe_opts(program, request->pid, request->path,
-						       request->offsets[i], &options);
+		link = bpf_program__attach_uprobe_opts(program, request->pid ? request->pid : -1,
+						       request->path, request->offsets[i],
+						       &options);
 		if (!link)
 			return -errno;
 		links->perf[links->perf_count++] = link;
@@ -245,17 +267,20 @@ static int attach_perf(const struct bpf_program *program, const struct probe_req
 	return 0;
 }
 
-static int attach_one(const struct program *program, const struct bpf_program *bpf,
+static int attach_one(struct program *program, const struct bpf_program *bpf,
 		      const struct probe_request *request, bool at_return,
 		      struct probe_links *links)
 {
-	if (program->means->multi)
+	if (program->means->attach == ATTACH_MULTI)
 		return attach_multi(bpf, request, at_return, links);
-	return attach_perf(bpf, request, at_return, links);
+	if (program->means->attach == ATTACH_PERF)
+		return attach_perf(bpf, request, at_return, links);
+	return probe_events_attach(&program->events, bpf_program__fd(bpf), request, at_return,
+				   links);
 }
 
 /* The return first: an entry without return would wait for nothing. */
-static int attach_call(const struct program *program, const struct probe_request *request,
+static int attach_call(struct program *program, const struct probe_request *request,
 		       struct probe_links *links)
 {
 	int err;
@@ -306,7 +331,11 @@ int program_attach_tasks(struct program *program, struct error *err)
 		bpf_program__attach_raw_tracepoint(skeleton->progs.task_exec, "sched_process_exec");
 	skeleton->links.task_exit =
 		bpf_program__attach_raw_tracepoint(skeleton->progs.task_exit, "sched_process_exit");
-	if (!skeleton->links.task_exec || !skeleton->links.task_exit)
-		return error_set_errno(err, -errno, "cannot watch exec and exit");
+	if (bpf_program__autoload(skeleton->progs.task_fork))
+		skeleton->links.task_fork = bpf_program__attach_raw_tracepoint(
+			skeleton->progs.task_fork, "sched_process_fork");
+	if (!skeleton->links.task_exec || !skeleton->links.task_exit ||
+	    (bpf_program__autoload(skeleton->progs.task_fork) && !skeleton->links.task_fork))
+		return error_set_errno(err, -errno, "cannot watch fork, exec and exit");
 	return 0;
 }

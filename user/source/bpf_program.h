@@ -13,15 +13,24 @@
 
 #include "base/error.h"
 #include "bpf/abi.h"
+#include "source/probe_events.h"
+#include "source/probe_request.h"
 
 struct bpf_link;
 struct mtrace_bpf;
+
+enum attach {
+	ATTACH_MULTI,     /* one link for many sites (Linux 6.6) */
+	ATTACH_PERF,      /* one perf event per site */
+	ATTACH_INHERITED, /* likewise, and children have them too: probe_events.h */
+};
 
 /* One row per way to attach and to carry a call's arguments from entry to return. */
 struct means {
 	const char *name; /* as --pairing names it */
 	enum pairing pairing;
-	bool multi; /* one link for many sites (Linux 6.6), else one perf event per site */
+	enum attach attach;
+	uint32_t scopes; /* set of (1 << enum scope) that it serves */
 	const char *words;
 };
 
@@ -30,19 +39,14 @@ struct program_config {
 	uint32_t depth;        /* frames per stack, 0 for none */
 	uint32_t unwind_rows;  /* room for unwind tables; 0: stacks are by frame pointers */
 	uint64_t buffer_bytes; /* a power of two */
-};
-
-/* Attachments of one process: file descriptors of links, or libbpf's own. */
-struct probe_links {
-	int *fds;
-	size_t fd_count, fd_capacity;
-	struct bpf_link **perf;
-	size_t perf_count, perf_capacity;
+	enum scope scope;
+	const struct selection *selection; /* of SCOPE_SYSTEM; NULL: everything */
 };
 
 struct program {
 	struct mtrace_bpf *skeleton;
 	const struct means *means;
+	struct probe_events events;   /* of ATTACH_INHERITED */
 	struct probe_links self_test; /* closed at the end only: closing waits for the kernel */
 	bool unwinds;                 /* stacks are by tables */
 	bool seccomp_safe; /* a return probe leaves a process in strict seccomp mode alive */
@@ -53,21 +57,8 @@ int program_load(struct program *ret_program, const struct program_config *confi
 		 struct error *err);
 void program_unload(struct program *program);
 
-/* What a probe is for: decides the BPF program, and whether the return is watched too. */
-enum probe_kind { PROBE_CALL, PROBE_FREE, PROBE_FREE_PLAIN, PROBE_LINK_MAP, PROBE_THREAD_ENDS };
-
-struct probe_request {
-	enum probe_kind kind;
-	pid_t pid;
-	const char *path;
-	const uint64_t *offsets; /* in the file */
-	const uint64_t *cookies;
-	size_t count;
-};
-
 int program_attach(struct program *program, const struct probe_request *request,
 		   struct probe_links *links);
-void probe_links_close(struct probe_links *links);
 
 /* Tracepoints of exec and exit. */
 int program_attach_tasks(struct program *program, struct error *err);

@@ -163,8 +163,12 @@ static int attach_to_child(struct program *program, pid_t pid)
 		.cookies = &cookie,
 		.count = 1,
 	};
+	const struct process_state no_losses = {0};
 	int err = probed_offset(&offset);
 
+	if (!err && bpf_map_update_elem(bpf_map__fd(program->skeleton->maps.processes), &pid,
+					&no_losses, BPF_ANY))
+		err = -errno;
 	return err ? err : program_attach(program, &request, &program->self_test);
 }
 
@@ -181,6 +185,7 @@ int self_test_run(struct program *program)
 	if (!err && write(child.gate, "g", 1) != 1)
 		err = -EPIPE;
 	status = child_finish(&child);
+	(void)bpf_map_delete_elem(bpf_map__fd(program->skeleton->maps.processes), &child.pid);
 	if (err)
 		return err;
 	tally.pid = child.pid;

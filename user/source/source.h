@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "bpf/abi.h"
 #include "model/event.h"
 #include "parser/client.h"
 #include "symbol/module.h"
@@ -23,6 +24,8 @@ enum stack_mode {
 	STACK_NONE,
 };
 
+struct selected; /* source/selection.h */
+
 struct source_config {
 	struct module_table *modules; /* shared with the report; outlives the source */
 	struct parser *parser;        /* reads the files of traced programs; likewise */
@@ -32,6 +35,8 @@ struct source_config {
 	uint64_t buffer_bytes;   /* ring buffer; rounded up to a power of two */
 	const char *const *omit; /* objects without probes: path or soname; NULL-terminated */
 	const char *pairing;     /* "session", "task", "hash", or NULL: the best that works */
+	enum scope scope;        /* only what is attached, its children too, or everything */
+	const struct selected *selected; /* of SCOPE_SYSTEM: which programs; outlives the source */
 
 	/* Every event goes here, in order. A negative return ends the drain with that error. */
 	int (*deliver)(void *ctx, const struct event *event);
@@ -64,8 +69,11 @@ struct source_ops {
 	int (*fd)(const struct source *source);
 	/* Deliver all that has happened until now. 0 or the first error of deliver. */
 	int (*drain)(struct source *source);
-	/* What was not seen, of one process so far. */
-	void (*losses)(const struct source *source, pid_t pid, struct snapshot_losses *ret_losses);
+	/* Deliver an EVENT_LOSSES for each process: what was not seen of it so far. Of those that
+	 * end or leave, that is delivered in time without asking. */
+	int (*tell_losses)(struct source *source);
+	/* Trace all that run now and are selected. Of SCOPE_SYSTEM alone. */
+	int (*attach_all)(struct source *source, struct error *err);
 	/* Processes that are still traced and alive. */
 	uint32_t (*live)(const struct source *source);
 	/* Take all probes out. Events that are in the buffer can still be drained. */

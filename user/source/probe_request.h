@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which sites of a file shall be probed for whom, and what holds the probes in place. */
+#ifndef MTRACE_SOURCE_PROBE_REQUEST_H
+#define MTRACE_SOURCE_PROBE_REQUEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct bpf_link;
+
+/* What a probe is for: decides the BPF program, and whether the return is watched too. */
+enum probe_kind { PROBE_CALL, PROBE_FREE, PROBE_FREE_PLAIN, PROBE_LINK_MAP, PROBE_THREAD_ENDS };
+
+struct probe_request {
+	enum probe_kind kind;
+	pid_t pid; /* 0: for everybody */
+	const char *path;
+	const uint64_t *offsets; /* in the file */
+	const uint64_t *cookies;
+	size_t count;
+};
+
+/* Attachments of one process: file descriptors of links, or libbpf's own. */
+struct probe_links {
+	int *fds;
+	size_t fd_count, fd_capacity;
+	struct bpf_link **perf;
+	size_t perf_count, perf_capacity;
+};
+
+void probe_links_close(struct probe_links *links);
+
+#endif

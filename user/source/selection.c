@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "source/selection.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <limits.h>
+#include <mntent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "bpf/glob.bpf.h"
+#include "source/unwind_tables.h"
+
+#define PROC_PATH_SIZE 32
+
+/* What was asked for. */
+
+static int glob_take(char place[GLOB_MAX], const char *glob, struct error *err)
+{
+	if (strlen(glob) >= GLOB_MAX)
+		return error_set(err, -EINVAL, "\"%s\" is too long: a glob has at most %d bytes",
+				 glob, GLOB_MAX - 1);
+	if (strpbrk(glob, "[]{}\\"))
+		return error_set(err, -EINVAL, "\"%s\" is no glob for programs: only * and ? are",
+				 glob);
+	strcpy(place, glob);
+	return 0;
+}
+
+static int file_take(struct selected *selected, const char *path)
+{
+	struct unwind_file_key *files = selected->files;
+	struct stat status;
+
+	if (stat(path, &status) || !S_ISREG(status.st_mode))
+		return 0;
+	files = realloc(files, (selected->file_count + 1) * sizeof(*files));
+	if (!files)
+		return -ENOMEM;
+	selected->files = files;
+	files[selected->file_count++] = unwind_file_key(major(status.st_dev), minor(status.st_dev),
+							status.st_ino);
+	return 0;
+}
+
+/* A path is the files that it names now. */
+static int files_take(struct selected *selected, const char *pattern, struct error *err)
+{
+	glob_t found = {0};
+	int code = 0;
+
+	if (!glob(pattern, 0, NULL, &found))
+		for (size_t i = 0; !code && i < found.gl_pathc; i++)
+			code = file_take(selected, found.gl_pathv[i]);
+	globfree(&found);
+	if (code)
+		return error_set_errno(err, code, "--exe %s", pattern);
+	if (!selected->file_count)
+		return error_set(err, -ENOENT, "--exe %s: there is no such file", pattern);
+	selected->rules.wants |= SELECT_FILE;
+	return 0;
+}
+
+static int exe_take(struct selected *selected, const char *pattern, struct error *err)
+{
+	int code;
+
+	if (strchr(pattern, '/'))
+		return files_take(selected, pattern, err);
+	code = glob_take(selected->rules.name, pattern, err);
+	if (!code)
+		selected->rules.wants |= SELECT_NAME;
+	return code;
+}
+
+/* Where cgroup2 is mounted; the caller's to free, NULL if it is not. */
+static char *cgroup_mount(void)
+{
+	FILE *mounts = setmntent("/proc/self/mounts", "r");
+	struct mntent *entry;
+	char *directory = NULL;
+
+	while (mounts && !directory && (entry = getmntent(mounts)))
+		if (!strcmp(entry->mnt_type, "cgroup2"))
+			directory = strdup(entry->mnt_dir);
+	if (mounts)
+		endmntent(mounts);
+	return directory;
+}
+
+static int cgroup_open(struct selected *selected, const char *mount, const char *cgroup,
+		       struct error *err)
+{
+	char path[PATH_MAX], real[PATH_MAX];
+	size_t length = strlen(mount);
+
+	snprintf(path, sizeof(path), "%s%s%s", *cgroup == '/' && !strncmp(cgroup, mount, length)
+		 ? "" : mount, *cgroup == '/' ? "" : "/", cgroup);
+	if (!realpath(path, real) || strncmp(real, mount, length))
+		return error_set(err, -ENOENT, "--cgroup %s: there is no such control group below %s",
+				 cgroup, mount);
+	selected->cgroup_place = strdup(real[length] ? real + length : "/");
+	selected->cgroup = open(real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (selected->cgroup < 0 || !selected->cgroup_place)
+		return error_set_errno(err, -errno, "--cgroup %s", cgroup);
+	selected->rules.wants |= SELECT_CGROUP;
+	return 0;
+}
+
+static int cgroup_take(struct selected *selected, const char *cgroup, struct error *err)
+{
+	char *mount = cgroup_mount();
+	int code = mount ? cgroup_open(selected, mount, cgroup, err)
+			 : error_set(err, -EOPNOTSUPP,
+				     "--cgroup needs cgroup2, which is not mounted here");
+
+	free(mount);
+	return code;
+}
+
+int selection_make(const struct selection_words *words, struct selected *ret_selected,
+		   struct error *err)
+{
+	int code = 0;
+
+	*ret_selected = (struct selected){0};
+	if (words->by_user) {
+		ret_selected->rules.wants |= SELECT_USER;
+		ret_selected->rules.user = words->user;
+	}
+	if (words->comm) {
+		code = glob_take(ret_selected->rules.comm, words->comm, err);
+		ret_selected->rules.wants |= SELECT_COMM;
+	}
+	if (!code && words->exe)
+		code = exe_take(ret_selected, words->exe, err);
+	if (!code && words->cgroup)
+		code = cgroup_take(ret_selected, words->cgroup, err);
+	return code;
+}
+
+void selection_free(struct selected *selected)
+{
+	if (selected->rules.wants & SELECT_CGROUP)
+		close(selected->cgroup);
+	free(selected->files);
+	free(selected->cgroup_place);
+	*selected = (struct selected){0};
+}
+
+/* What runs already. */
+
+static const char *proc_path(pid_t pid, const char *name, char path[PROC_PATH_SIZE])
+{
+	snprintf(path, PROC_PATH_SIZE, "/proc/%d/%s", (int)pid, name);
+	return path;
+}
+
+/* The first line that begins so, without that; false if there is none. */
+static bool proc_line(pid_t pid, const char *name, const char *prefix, char *line, size_t size)
+{
+	char path[PROC_PATH_SIZE];
+	FILE *file = fopen(proc_path(pid, name, path), "re");
+	size_t length = strlen(prefix);
+	bool found = false;
+
+	while (file && !found && fgets(line, (int)size, file))
+		found = !strncmp(line, prefix, length);
+	if (file)
+		fclose(file);
+	if (!found)
+		return false;
+	memmove(line, line + length, strlen(line + length) + 1);
+	line[strcspn(line, "\n")] = '\0';
+	return true;
+}
+
+static bool user_holds(const struct selected *selected, pid_t pid)
+{
+	char line[128];
+	unsigned int real, effective;
+
+	return proc_line(pid, "status", "Uid:", line, sizeof(line)) &&
+	       sscanf(line, "%u %u", &real, &effective) == 2 && real == selected->rules.user;
+}
+
+static bool cgroup_holds(const struct selected *selected, pid_t pid)
+{
+	size_t length = strlen(selected->cgroup_place);
+	char line[PATH_MAX];
+
+	if (!proc_line(pid, "cgroup", "0::", line, sizeof(line)))
+		return false;
+	return !strcmp(selected->cgroup_place, "/") ||
+	       (!strncmp(line, selected->cgroup_place, length) &&
+		(!line[length] || line[length] == '/'));
+}
+
+static bool comm_holds(const struct selected *selected, pid_t pid)
+{
+	char comm[GLOB_MAX] = "";
+
+	return proc_line(pid, "comm", "", comm, sizeof(comm)) &&
+	       glob_matches(selected->rules.comm, comm);
+}
+
+static bool name_holds(const struct selected *selected, const char *exe)
+{
+	static const char gone[] = " (deleted)";
+	const char *base = strrchr(exe, '/') + 1;
+	size_t length = strlen(base);
+	char name[GLOB_MAX] = "";
+
+	if (length > strlen(gone) && !strcmp(base + length - strlen(gone), gone))
+		length -= strlen(gone);
+	snprintf(name, sizeof(name), "%.*s", (int)length, base);
+	return glob_matches(selected->rules.name, name);
+}
+
+static bool file_holds(const struct selected *selected, const char *link)
+{
+	struct unwind_file_key key;
+	struct stat status;
+
+	if (stat(link, &status))
+		return false;
+	key = unwind_file_key(major(status.st_dev), minor(status.st_dev), status.st_ino);
+	for (size_t i = 0; i < selected->file_count; i++)
+		if (!memcmp(&selected->files[i], &key, sizeof(key)))
+			return true;
+	return false;
+}
+
+bool selection_holds(const struct selected *selected, pid_t pid)
+{
+	uint32_t wants = selected->rules.wants;
+	char link[PROC_PATH_SIZE], exe[PATH_MAX];
+	ssize_t length = readlink(proc_path(pid, "exe", link), exe, sizeof(exe) - 1);
+
+	if (length <= 0 || exe[0] != '/')
+		return false;
+	exe[length] = '\0';
+	return (!(wants & SELECT_USER) || user_holds(selected, pid)) &&
+	       (!(wants & SELECT_CGROUP) || cgroup_holds(selected, pid)) &&
+	       (!(wants & SELECT_COMM) || comm_holds(selected, pid)) &&
+	       (!(wants & SELECT_NAME) || name_holds(selected, exe)) &&
+	       (!(wants & SELECT_FILE) || file_holds(selected, link));
+}
