@@ -19,6 +19,7 @@ const volatile __u32 config_depth = 32; /* frames per stack, 0 for none */
 const volatile __u32 config_unwind = 1; /* stacks by tables, else by frame pointers */
 const volatile __u32 config_pairing = PAIRING_SESSION;
 const volatile __u32 config_scope = SCOPE_NAMED;
+const volatile __u32 config_everybody = 0; /* probes are in all processes that map the file */
 const volatile struct selection config_selection = {};
 const volatile __u64 config_session_mark = 1;
 const volatile __u64 config_wake_bytes = 1 << 20; /* wake the reader when that much waits */
@@ -55,7 +56,7 @@ static __always_inline struct process_state *process_state(void)
 /* Probes on a file are in every process that maps it; only then there are any who are not meant. */
 static __always_inline int is_bystander(void)
 {
-	return config_scope == SCOPE_SYSTEM && !process_state();
+	return config_everybody && !process_state();
 }
 
 static __always_inline void count_loss(enum loss loss)

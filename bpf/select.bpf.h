@@ -27,20 +27,22 @@ struct {
 
 static __always_inline int is_selected_comm(void)
 {
-	char comm[GLOB_MAX] = {};
+	struct glob_words words = {};
 
-	bpf_get_current_comm(comm, COMM_SIZE);
-	return glob_matches(config_selection.comm, comm);
+	__builtin_memcpy(words.pattern, (const void *)config_selection.comm, GLOB_MAX);
+	bpf_get_current_comm(words.text, COMM_SIZE);
+	return glob_matches(&words);
 }
 
 static __always_inline int is_selected_name(struct file *file)
 {
-	char name[GLOB_MAX] = {};
+	struct glob_words words = {};
 
-	if (bpf_probe_read_kernel_str(name, sizeof(name),
+	__builtin_memcpy(words.pattern, (const void *)config_selection.name, GLOB_MAX);
+	if (bpf_probe_read_kernel_str(words.text, sizeof(words.text),
 				      BPF_CORE_READ(file, f_path.dentry, d_name.name)) < 0)
 		return 0;
-	return glob_matches(config_selection.name, name);
+	return glob_matches(&words);
 }
 
 static __always_inline int is_selected_file(struct file *file)

@@ -37,6 +37,7 @@ struct site {
 	uint64_t allocations, bytes_allocated;
 	uint64_t frees, bytes_freed;
 	uint64_t failed;
+	uint64_t inherited_blocks, inherited_bytes;
 	struct site *next;
 };
 
@@ -114,6 +115,19 @@ NOINLINE static size_t truth_opaque(size_t size)
 	return size;
 }
 
+/* In a child: what lives has been inherited, and all else was its parent's. */
+NOINLINE static void truth_inherit(void)
+{
+	struct site *site;
+
+	for (site = truth_sites; site; site = site->next) {
+		site->inherited_blocks += site->allocations - site->frees;
+		site->inherited_bytes += site->bytes_allocated - site->bytes_freed;
+		site->allocations = site->frees = site->failed = 0;
+		site->bytes_allocated = site->bytes_freed = 0;
+	}
+}
+
 /* Writing the truth. */
 
 struct truth_text {
@@ -157,8 +171,9 @@ static inline void truth_print_site(struct truth_text *out, const struct site *s
 		    "\"failed_allocations\":%llu}",
 		    site->function, site->api, (unsigned long long)site->allocations,
 		    (unsigned long long)site->frees, (unsigned long long)site->bytes_allocated,
-		    (unsigned long long)(site->allocations - site->frees),
-		    (unsigned long long)(site->bytes_allocated - site->bytes_freed),
+		    (unsigned long long)(site->inherited_blocks + site->allocations - site->frees),
+		    (unsigned long long)(site->inherited_bytes + site->bytes_allocated -
+					 site->bytes_freed),
 		    (unsigned long long)site->failed);
 }
 

@@ -85,7 +85,7 @@ static int process_new(struct bpf_source *bpf, pid_t pid, struct bpf_process **r
 	process->config = &bpf->config;
 	process->program = &bpf->program;
 	process->tables = bpf->tables;
-	process->shared = bpf->config.scope == SCOPE_SYSTEM ? &bpf->shared : NULL;
+	process->shared = bpf->program.everybody ? &bpf->shared : NULL;
 	process->pid = pid;
 	bpf->processes[bpf->process_count++] = process;
 	*ret_process = process;

@@ -202,6 +202,7 @@ int mappings_read_late(struct bpf_process *process, uint64_t since_ns)
 
 	if (err == -ESRCH || err == -ENOENT || err == -EACCES) {
 		log_info("process %d was gone before its new mappings could be read", process->pid);
+		process->gap_ns += clock_now_ns() - since_ns;
 		return 0;
 	}
 	if (process->site_count > sites)

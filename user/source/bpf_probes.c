@@ -179,12 +179,13 @@ int probes_attach(struct bpf_process *process, struct module *module)
 	code = attach_module(process, module, plan);
 	if (code == -ENOMEM)
 		return code;
-	if (!code)
+	if (!code) {
 		count_sites(process, plan);
-	else if (code != -ESRCH) {
-		log_warn("%s: cannot place probes: %s", module->path, strerror(-code));
-		process->unprobed_sites += plan->site_count;
+		return 0;
 	}
+	if (code != -ESRCH) /* its death is no news */
+		log_warn("%s: cannot place probes: %s", module->path, strerror(-code));
+	process->unprobed_sites += plan->site_count;
 	return 0;
 }
 

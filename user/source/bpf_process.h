@@ -18,7 +18,7 @@ struct told_mapping {
 	uint32_t module;
 };
 
-/* Probes of all processes together: SCOPE_SYSTEM. */
+/* Probes of all processes together. */
 struct shared_probes {
 	struct probe_links links;
 	struct map64 attached; /* module id → 1 */

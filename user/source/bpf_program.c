@@ -22,21 +22,22 @@
 
 #define ROWS_PER_PAGE 2 /* about; of a page of code (UNWIND_PAGE_SIZE) */
 
-#define NOT_INHERITED (1u << SCOPE_NAMED | 1u << SCOPE_SYSTEM)
-#define INHERITED     (1u << SCOPE_FAMILY)
+#define SCOPES_ALL   (1u << SCOPE_NAMED | 1u << SCOPE_FAMILY | 1u << SCOPE_SYSTEM)
+#define FAMILY_ONLY (1u << SCOPE_FAMILY)
 
+/* Best first. Where children do not inherit probes, those of a family are for everybody. */
 static const struct means means_table[] = {
-	{"session", PAIRING_SESSION, ATTACH_MULTI, NOT_INHERITED, "uprobe sessions"},
-	{"task", PAIRING_TASK, ATTACH_MULTI, NOT_INHERITED, "multi-uprobes and task storage"},
-	{"hash", PAIRING_HASH, ATTACH_MULTI, NOT_INHERITED, "multi-uprobes and a hash map"},
-	{"perf-task", PAIRING_TASK, ATTACH_PERF, NOT_INHERITED,
-	 "one perf event per probe and task storage"},
-	{"perf-hash", PAIRING_HASH, ATTACH_PERF, NOT_INHERITED,
-	 "one perf event per probe and a hash map"},
-	{"task", PAIRING_TASK, ATTACH_INHERITED, INHERITED,
+	{"task", PAIRING_TASK, ATTACH_INHERITED, FAMILY_ONLY,
 	 "perf events that children inherit and task storage"},
-	{"hash", PAIRING_HASH, ATTACH_INHERITED, INHERITED,
+	{"hash", PAIRING_HASH, ATTACH_INHERITED, FAMILY_ONLY,
 	 "perf events that children inherit and a hash map"},
+	{"session", PAIRING_SESSION, ATTACH_MULTI, SCOPES_ALL, "uprobe sessions"},
+	{"task", PAIRING_TASK, ATTACH_MULTI, SCOPES_ALL, "multi-uprobes and task storage"},
+	{"hash", PAIRING_HASH, ATTACH_MULTI, SCOPES_ALL, "multi-uprobes and a hash map"},
+	{"perf-task", PAIRING_TASK, ATTACH_PERF, SCOPES_ALL,
+	 "one perf event per probe and task storage"},
+	{"perf-hash", PAIRING_HASH, ATTACH_PERF, SCOPES_ALL,
+	 "one perf event per probe and a hash map"},
 };
 
 #define MEANS_COUNT (sizeof(means_table) / sizeof(means_table[0]))
@@ -85,6 +86,8 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 	skeleton->rodata->config_unwind = config->unwind_rows != 0;
 	skeleton->rodata->config_pairing = means->pairing;
 	skeleton->rodata->config_scope = config->scope;
+	skeleton->rodata->config_everybody =
+		config->scope != SCOPE_NAMED && means->attach != ATTACH_INHERITED;
 	if (config->selection)
 		memcpy((void *)&skeleton->rodata->config_selection, config->selection,
 		       sizeof(*config->selection));
@@ -149,9 +152,8 @@ static int load_failed(int code, const struct program_config *config, struct err
 				 "Operation not permitted (needs root, or CAP_BPF, CAP_PERFMON "
 				 "and CAP_SYS_PTRACE; see mtrace-bpf doctor)");
 	if (config->pairing)
-		return error_set_errno(err, code, "--pairing %s does not work %s", config->pairing,
-				       config->scope == SCOPE_FAMILY ? "with --follow-fork"
-								     : "on this kernel");
+		return error_set_errno(err, code, "--pairing %s does not work on this kernel",
+				       config->pairing);
 	if (code == -ENOSYS || code == -EOPNOTSUPP)
 		return error_set(err, code,
 				 "this kernel has no uprobes or no BPF (see mtrace-bpf doctor)");
@@ -192,6 +194,7 @@ int program_load(struct program *ret_program, const struct program_config *confi
 		return load_failed(code, config, err);
 	log_info("calls are followed by %s", program.means->words);
 	program.unwinds = config->unwind_rows != 0;
+	program.everybody = program.skeleton->rodata->config_everybody;
 	*ret_program = program;
 	return 0;
 }

@@ -49,6 +49,7 @@ struct program {
 	struct probe_events events;   /* of ATTACH_INHERITED */
 	struct probe_links self_test; /* closed at the end only: closing waits for the kernel */
 	bool unwinds;                 /* stacks are by tables */
+	bool everybody;               /* probes are in all processes that map a file */
 	bool seccomp_safe; /* a return probe leaves a process in strict seccomp mode alive */
 };
 

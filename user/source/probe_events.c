@@ -146,6 +146,13 @@ static int read_id(const struct probe_events *events, const char *name)
 	return text[0] ? atoi(text) : -EIO;
 }
 
+/*
+ * Where two tasks have events of the same origin, the kernel may hand each the other's when it
+ * switches between them, and with the end of one the events of the other are gone: its breakpoints
+ * too, since those go by the task that an event was opened for. Events that are read with each
+ * sample are kept apart (kernel/events/core.c: nr_no_switch_fast; Linux 6.12, before which there is
+ * EINVAL for them).
+ */
 static int event_open(const struct probe_event *event, pid_t tid)
 {
 	struct perf_event_attr attr = {
@@ -153,6 +160,7 @@ static int event_open(const struct probe_event *event, pid_t tid)
 		.size = sizeof(attr),
 		.config = (uint64_t)event->id,
 		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_READ | PERF_SAMPLE_TID,
 		.inherit = 1,
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);

@@ -203,10 +203,10 @@ static bool cgroup_holds(const struct selected *selected, pid_t pid)
 
 static bool comm_holds(const struct selected *selected, pid_t pid)
 {
-	char comm[GLOB_MAX] = "";
+	struct glob_words words = {.text = ""};
 
-	return proc_line(pid, "comm", "", comm, sizeof(comm)) &&
-	       glob_matches(selected->rules.comm, comm);
+	memcpy(words.pattern, selected->rules.comm, GLOB_MAX);
+	return proc_line(pid, "comm", "", words.text, sizeof(words.text)) && glob_matches(&words);
 }
 
 static bool name_holds(const struct selected *selected, const char *exe)
@@ -214,12 +214,13 @@ static bool name_holds(const struct selected *selected, const char *exe)
 	static const char gone[] = " (deleted)";
 	const char *base = strrchr(exe, '/') + 1;
 	size_t length = strlen(base);
-	char name[GLOB_MAX] = "";
+	struct glob_words words = {.text = ""};
 
 	if (length > strlen(gone) && !strcmp(base + length - strlen(gone), gone))
 		length -= strlen(gone);
-	snprintf(name, sizeof(name), "%.*s", (int)length, base);
-	return glob_matches(selected->rules.name, name);
+	memcpy(words.pattern, selected->rules.name, GLOB_MAX);
+	snprintf(words.text, sizeof(words.text), "%.*s", (int)length, base);
+	return glob_matches(&words);
 }
 
 static bool file_holds(const struct selected *selected, const char *link)

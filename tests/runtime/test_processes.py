@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""-f, --system-wide and its filters: every process has books of its own, which equal what it says
+of itself."""
+
+import collections
+import os
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+import harness
+from harness import target
+from report import COUNTS, assert_sites, expected
+
+FOLLOW = ("-f",)
+
+
+def sections(result):
+    """The sections of a report by pid, the images of each in order."""
+    by_pid = collections.defaultdict(list)
+    for process in result.processes:
+        by_pid[process["pid"]].append(process)
+    return by_pid
+
+
+def assert_truths(result):
+    """Every process that told its truth has a last image that says the same; returns them."""
+    assert result.status == 0, result.stderr
+    by_pid = sections(result)
+    told = {}
+    for truth in result.truths:
+        process = by_pid[truth["pid"]][-1]
+        assert_sites(process, truth)
+        told[truth["role"]] = process
+    return told
+
+
+def roles(result):
+    return collections.Counter(truth["role"] for truth in result.truths)
+
+
+@pytest.mark.parametrize("way", ["fork", "thread", "early"])
+def test_forked_child(launch, way):
+    result = launch(target("family"), way, options=FOLLOW)
+    told = assert_truths(result)
+    child, parent = told["child"], told["parent"]
+    assert len(result.processes) == 2
+    assert child["ppid"] == parent["pid"]
+    assert child["command"] == parent["command"]
+    assert child["exited"] and child["exit_code"] == 0
+
+
+@pytest.mark.parametrize("pairing", ["task", "hash"])
+def test_each_pairing(launch, pairing):
+    result = launch(target("family"), "fork", options=(*FOLLOW, "--pairing", pairing))
+    assert_truths(result)
+
+
+def test_nested_forks(launch):
+    result = launch(target("family"), "nested", "5", options=FOLLOW)
+    assert_truths(result)
+    assert roles(result) == {"parent": 1, "nested": 5}
+    by_pid = sections(result)
+    lines = [by_pid[truth["pid"]][0] for truth in result.truths]
+    for child, parent in zip(lines, lines[1:]):
+        assert child["ppid"] == parent["pid"]
+
+
+def test_vforked_child_shares_then_has_its_own(launch):
+    result = launch(target("family"), "vfork", options=FOLLOW)
+    assert_truths(result)
+    child = next(p for p in result.processes if p["command"] == ["family", "leaf"])
+    assert child["ppid"] == result.processes[0]["pid"]
+    assert len(result.processes) == 2
+
+
+def test_child_in_its_parents_memory(launch):
+    result = launch(target("family"), "share", options=FOLLOW)
+    assert_truths(result)
+    assert len(result.processes) == 1
+
+
+@pytest.mark.parametrize("program", ["basic", "basic-static"])
+def test_spawned_program(launch, program):
+    options = FOLLOW if program == "basic" else (*FOLLOW, "-v")
+    result = launch(target("family"), "spawn", target(program), options=options)
+    assert result.status == 0, result.stderr
+    own, parent = result.truths
+    by_name = {os.path.basename(p["exe"]): p for p in result.processes}
+    assert set(by_name) == {"family", program}
+    assert_sites(by_name["family"], parent)
+    if program == "basic":
+        assert_sites(by_name[program], own)
+    else:  # an image that nobody has seen before: what it did until then is told
+        assert by_name[program]["losses"]["gap_ns"] > 0
+
+
+def test_grandchild_outlives_the_command(launch):
+    """The trace goes on until the last one has ended; the status is the command's."""
+    result = launch(target("family"), "daemon", options=FOLLOW)
+    told = assert_truths(result)
+    assert set(told) == {"parent", "middle", "daemon"}
+    assert told["daemon"]["exited"]
+
+
+def test_killed_child(launch):
+    told = assert_truths(launch(target("family"), "killed", options=FOLLOW))
+    assert told["killed"]["exit_code"] == -signal.SIGKILL or told["killed"]["exit_code"] == 137
+
+
+def test_child_without_a_call(launch):
+    told = assert_truths(launch(target("family"), "quiet", options=FOLLOW))
+    quiet, parent = told["quiet"], told["parent"]
+    assert quiet["totals"]["allocations"] == 0
+    assert quiet["live"] == parent["live"]
+
+
+def test_without_follow_children_are_not_traced(launch):
+    result = launch(target("family"), "fork")
+    assert len(result.processes) == 1
+    parent = next(truth for truth in result.truths if truth["role"] == "parent")
+    assert_sites(result.process, parent)
+
+
+def test_exec_of_a_child_by_a_thread(launch):
+    result = launch("/bin/sh", "-c", f"{target('exec')} -t {target('basic')}; true",
+                    options=FOLLOW)
+    before, after = result.truths
+    images = [p for p in result.processes if os.path.basename(p["exe"]) in ("exec", "basic")]
+    assert [os.path.basename(image["exe"]) for image in images] == ["exec", "basic"]
+    assert images[0]["pid"] == images[1]["pid"]
+    assert_sites(images[0], before)
+    assert_sites(images[1], after)
+
+
+def sum_of(entries):
+    return {name: sum(entry[name] for entry in entries) for name in COUNTS}
+
+
+def test_storm(launch):
+    """500 processes, forks 6 deep, 16 threads each: the sum is what they say, nothing is lost."""
+    result = launch(target("family"), "storm", "500", "16", options=FOLLOW, timeout=300)
+    assert result.status == 0, result.stderr
+    truths = result.truths
+    assert len(truths) == 500
+    said = sum_of([site for truth in truths for site in truth["sites"] if site["api"] != "mmap"])
+    seen = sum_of([site for p in result.processes for site in p["sites"]
+                   if p.function(site).startswith("t_") and site["api"] != "mmap"])
+    assert [p.lost() for p in result.processes if p.lost()] == []
+    assert seen == said
+    assert_truths(result)
+
+
+@pytest.mark.parametrize("way", ["fork", "nested 3", "share", "daemon", "early"])
+def test_attached_family(attach, way):
+    """-p with -f: what is born later is followed, whichever thread forks."""
+    with subprocess.Popen([target("family"), "wait", *way.split()], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as family:
+        assert family.stdout.readline() == "READY\n"
+        with attach(family.pid, options=FOLLOW) as tracer:
+            said, _ = family.communicate("g", timeout=harness.TIMEOUT)
+            result = tracer.finish()
+    result.stdout = said
+    assert_truths(result)
+
+
+def run_system(tmp_path, options, command, **more):
+    """Trace what matches while a command runs."""
+    path = tmp_path / "report.json"
+    with subprocess.Popen([harness.MTRACE, "--format", "json", "-o", str(path), *options],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True) as tracer:
+        deadline = harness.Deadline(tracer)
+        assert "tracing" in tracer.stderr.readline()
+        run = subprocess.run(command, capture_output=True, text=True, check=True,
+                             timeout=harness.TIMEOUT, **more)
+        tracer.send_signal(signal.SIGINT)
+        stderr = tracer.communicate()[1]
+        deadline.cancel()
+    return harness.Result(subprocess.CompletedProcess([], tracer.returncode, run.stdout, stderr),
+                          str(path))
+
+
+def test_system_wide(uprobes, tmp_path):
+    result = run_system(tmp_path, ("--system-wide",), [target("family"), "fork"])
+    assert_truths(result)
+    assert any(p["pid"] == os.getpid() for p in result.processes)
+    assert all(p["comm"] != "mtrace-bpf" for p in result.processes)
+
+
+@pytest.mark.parametrize("options", [("--comm", "family"), ("--comm", "f?mil*"),
+                                     ("--exe", "family"), ("--exe", target("fam*"))])
+def test_selected_by_program(uprobes, tmp_path, options):
+    script = f"{target('family')} fork; {target('basic')}"
+    result = run_system(tmp_path, options, ["sh", "-c", script])
+    assert {os.path.basename(p["exe"]) for p in result.processes} == {"family"}
+    by_pid = sections(result)
+    told = [truth for truth in result.truths if "pid" in truth]
+    assert {truth["pid"] for truth in told} == set(by_pid)
+    for truth in told:
+        assert_sites(by_pid[truth["pid"]][-1], truth)
+
+
+def test_leaving_by_another_program(uprobes, tmp_path):
+    """exec of a program that does not match: the section says that it is not traced any more."""
+    result = run_system(tmp_path, ("--comm", "exec"), [target("exec"), target("basic")])
+    assert_sites(result.process, result.truths[0])
+    assert result.process["exe"].endswith("/exec")
+
+
+def test_selected_by_user(uprobes, tmp_path):
+    shutil.copy(target("family"), tmp_path / "family")
+    os.chmod(tmp_path, 0o755)
+    result = run_system(tmp_path, ("--uid", "nobody"),
+                        ["setpriv", "--reuid=nobody", "--", str(tmp_path / "family"), "fork"])
+    by_pid = sections(result)
+    for truth in result.truths:
+        assert_sites(by_pid[truth["pid"]][-1], truth)
+    assert all(p["exe"] == str(tmp_path / "family") for p in result.processes)
+
+
+def cgroup_root():
+    with open("/proc/self/mounts", encoding="utf-8") as mounts:
+        for line in mounts:
+            fields = line.split()
+            if fields[2] == "cgroup2":
+                return fields[1]
+    return None
+
+
+def test_selected_by_cgroup(uprobes, tmp_path):
+    root = cgroup_root()
+    mounted = None
+    if not root:
+        mounted = root = str(tmp_path / "cgroup")
+        os.mkdir(root)
+        subprocess.run(["mount", "-t", "cgroup2", "none", root], check=True)
+    group = os.path.join(root, "mtrace-bpf-test")
+    os.mkdir(group)
+    try:
+        script = f"echo $$ >{group}/cgroup.procs; exec {target('family')} fork"
+        result = run_system(tmp_path, ("--cgroup", "/mtrace-bpf-test"), ["sh", "-c", script])
+        told = sections(result)
+        for truth in result.truths:
+            assert_sites(told[truth["pid"]][-1], truth)
+        assert {os.path.basename(p["exe"]) for p in result.processes} == {"family"}
+    finally:
+        os.rmdir(group)
+        if mounted:
+            subprocess.run(["umount", mounted], check=True)
+
+
+@pytest.mark.parametrize("options, words", [
+    (("--comm", "[ab]"), "only * and ? are"),
+    (("--exe", "/no/such/program"), "there is no such file"),
+    (("--uid", "nobody-at-all"), "there is no user"),
+    (("--cgroup", "/no/such/group"), "no such control group"),
+    (("--comm", "x", "-p", "1"), "name none with --pid"),
+])
+def test_refused(options, words):
+    result = harness.mtrace(*options)
+    assert result.status in (1, 2)
+    assert words in result.stderr
+    assert len(result.stderr.splitlines()) == 1
