@@ -2,6 +2,7 @@
 #include "base/vec.h"
 
 #include <stdint.h>
+#include <string.h>
 
 int vec_reserve_bytes(void **items, size_t *capacity, size_t want, size_t item_size)
 {
@@ -20,4 +21,11 @@ int vec_reserve_bytes(void **items, size_t *capacity, size_t want, size_t item_s
 	*items = moved;
 	*capacity = grown;
 	return 0;
+}
+
+size_t vec_append_bytes(void *items, size_t count, const void *from, size_t more, size_t item_size)
+{
+	if (more)
+		memcpy((char *)items + count * item_size, from, more * item_size);
+	return count + more;
 }

@@ -32,6 +32,18 @@ int vec_reserve_bytes(void **items, size_t *capacity, size_t want, size_t item_s
 #define vec_push(v, ...) \
 	(vec_reserve((v), (v)->count + 1) ? -ENOMEM : ((v)->items[(v)->count++] = (__VA_ARGS__), 0))
 
+/* Append copies of so many items of the same type; 0 or -ENOMEM. */
+#define vec_append(v, from, n)                                                         \
+	(vec_reserve((v), (v)->count + (n))                                            \
+		 ? -ENOMEM                                                             \
+		 : ((v)->count = vec_append_bytes((v)->items, (v)->count, (from), (n), \
+						  sizeof(*(v)->items)),                \
+		    0))
+size_t vec_append_bytes(void *items, size_t count, const void *from, size_t more, size_t item_size);
+
+/* Make an empty vector a copy of another one; 0 or -ENOMEM. */
+#define vec_copy(v, from) vec_append((v), (from)->items, (from)->count)
+
 #define vec_free(v)                             \
 	do {                                    \
 		free((v)->items);               \
