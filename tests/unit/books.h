@@ -69,6 +69,28 @@ static inline void tell_process(struct books *books, enum event_kind kind, uint6
 					       .arch = "x86_64"}});
 }
 
+/* From here on the child has this pid; the thread that forks is books->tid. */
+static inline void tell_fork(struct books *books, uint32_t child, uint64_t start_time, bool shares)
+{
+	struct event event = {.kind = EVENT_FORK,
+			      .pid = child,
+			      .tid = books->tid,
+			      .fork = {.parent = books->pid,
+				       .start_time_ns = start_time,
+				       .shares_memory = shares,
+				       .comm = "child"}};
+
+	books->now_ns += MS;
+	event.time_ns = books->now_ns;
+	assert_int_equal(model_event(books->model, &event), 0);
+}
+
+/* What follows is of another process, and its first thread. */
+static inline void books_turn(struct books *books, uint32_t pid)
+{
+	books->pid = books->tid = pid;
+}
+
 static inline void tell_mapping(struct books *books, uint64_t start, uint64_t size, uint64_t offset,
 				uint32_t module, uint32_t flags)
 {
@@ -175,12 +197,14 @@ static inline void check_section(const struct snapshot_process *section)
 {
 	uint64_t allocations = 0, frees = 0, bytes = 0, failed = 0, blocks = 0, live = 0;
 	uint64_t maps = 0, map_bytes = 0;
+	struct snapshot_sum inherited = {0};
 
 	for (size_t i = 0; i < section->site_count; i++) {
 		const struct snapshot_site *site = &section->sites[i];
 
 		assert_true(site->stack < section->stack_count);
-		assert_int_equal(site->allocations, site->frees + site->live_blocks);
+		assert_int_equal(site->allocations + site->inherited_blocks,
+				 site->frees + site->live_blocks);
 		assert_true(site->peak_live_bytes >= site->live_bytes);
 		assert_int_equal(!!site->oldest_ns, !!site->live_blocks);
 		if (api_row(site->api)->family == FAMILY_HEAP) {
@@ -190,6 +214,8 @@ static inline void check_section(const struct snapshot_process *section)
 			failed += site->failed_allocations;
 			blocks += site->live_blocks;
 			live += site->live_bytes;
+			inherited.blocks += site->inherited_blocks;
+			inherited.bytes += site->inherited_bytes;
 		} else if (site->api != API_MMAP_LIBC) {
 			maps += site->live_blocks;
 			map_bytes += site->live_bytes;
@@ -198,7 +224,9 @@ static inline void check_section(const struct snapshot_process *section)
 	assert_int_equal(section->totals.allocations, allocations);
 	assert_int_equal(section->totals.frees, frees);
 	assert_int_equal(section->totals.bytes_allocated, bytes);
-	assert_int_equal(section->totals.bytes_freed, bytes - live);
+	assert_int_equal(section->inherited.blocks, inherited.blocks);
+	assert_int_equal(section->inherited.bytes, inherited.bytes);
+	assert_int_equal(section->totals.bytes_freed, bytes + inherited.bytes - live);
 	assert_int_equal(section->totals.failed_allocations, failed);
 	assert_int_equal(section->live.blocks, blocks);
 	assert_int_equal(section->live.bytes, live);
@@ -221,6 +249,18 @@ static inline const struct snapshot_process *look(struct books *books)
 {
 	books_look(books);
 	return &books->snapshot->processes[books->snapshot->process_count - 1];
+}
+
+/* The newest section of a pid; NULL if there is none. Valid until the next look. */
+static inline const struct snapshot_process *look_at(struct books *books, uint32_t pid)
+{
+	const struct snapshot_process *found = NULL;
+
+	books_look(books);
+	for (size_t i = 0; i < books->snapshot->process_count; i++)
+		if (books->snapshot->processes[i].pid == pid)
+			found = &books->snapshot->processes[i];
+	return found;
 }
 
 /* The only site of an api; NULL if there is none. */

@@ -48,6 +48,7 @@ struct oracle_region {
 
 struct oracle_site {
 	uint64_t allocations, frees, bytes, live_blocks, live_bytes, peak, failed, first;
+	uint64_t inherited_blocks, inherited_bytes;
 };
 
 struct oracle_call {
@@ -69,8 +70,11 @@ struct oracle {
 	int piles[THREADS][API_COUNT]; /* pending apis, the newest last */
 	int heights[THREADS];
 	struct oracle_site sites[API_COUNT][STACKS];
+	uint32_t pids[THREADS]; /* whose the threads are, 0: nobody's … */
+	uint32_t tids[THREADS]; /* … and their ids */
 	uint64_t live, peak, unmatched, internal_frees, munmaps, collisions, missed;
-	bool lost_stack;
+	bool lost_stack; /* stack 1 was used */
+	uint64_t lost;
 };
 
 static inline uint64_t dice(uint64_t sides)
@@ -96,6 +100,7 @@ static inline bool oracle_is_map(int api)
 /* The api a call is booked under, 0 for not at all. Also notes the first use of the lost stack. */
 static inline int oracle_api(struct oracle *oracle, int api, int stack)
 {
+	oracle->lost += stack == 1 && !oracle->lost_stack;
 	oracle->lost_stack |= stack == 1;
 	if (oracle_is_map(api))
 		api = stack == 5 ? API_MMAP_LIBC : api;
@@ -363,7 +368,10 @@ static inline void random_call(struct oracle *oracle, struct books *books)
 	uint64_t thread = dice(THREADS), where = dice(ADDRESSES);
 	int stack = (int)dice(STACKS), api = paired[dice(6)];
 
-	books->tid = (uint32_t)(PID + thread);
+	if (!oracle->pids[thread])
+		return;
+	books->pid = oracle->pids[thread];
+	books->tid = oracle->tids[thread];
 	books->stack = oracle_stacks[stack].id;
 	books->caller = oracle_stacks[stack].caller;
 	switch (dice(6)) {
@@ -434,49 +442,89 @@ static inline int oracle_stack_of(const struct snapshot_stack *stack)
 	return 0;
 }
 
-static inline void oracle_compare(const struct oracle *oracle, struct books *books)
+/* A site that was inherited with nothing live in it is nothing to the child. */
+static inline bool oracle_site_used(const struct oracle_site *site)
 {
-	const struct snapshot_process *section = look(books);
+	return site->allocations || site->failed || site->inherited_blocks;
+}
+
+static inline void oracle_compare_site(const struct oracle *oracle, int stack,
+				       const struct snapshot_site *site)
+{
+	const struct oracle_site *expected = &oracle->sites[site->api][stack];
+
+	assert_int_equal(site->allocations, expected->allocations);
+	assert_int_equal(site->frees, expected->frees);
+	assert_int_equal(site->bytes_allocated, expected->bytes);
+	assert_int_equal(site->inherited_blocks, expected->inherited_blocks);
+	assert_int_equal(site->inherited_bytes, expected->inherited_bytes);
+	assert_int_equal(site->live_blocks, expected->live_blocks);
+	assert_int_equal(site->live_bytes, expected->live_bytes);
+	assert_int_equal(site->peak_live_bytes, expected->peak);
+	assert_int_equal(site->failed_allocations, expected->failed);
+	assert_int_equal(site->first_seen_ns, expected->first);
+	assert_int_equal(site->oldest_ns, oracle_oldest(oracle, site->api, stack));
+}
+
+static inline void oracle_compare_section(const struct oracle *oracle,
+					  const struct snapshot_process *section)
+{
 	size_t sites = 0;
 
-	for (size_t i = 0; i < section->site_count; i++) {
-		const struct snapshot_site *site = &section->sites[i];
-		int stack = oracle_stack_of(&section->stacks[site->stack]);
-		const struct oracle_site *expected = &oracle->sites[site->api][stack];
-
-		assert_int_equal(site->allocations, expected->allocations);
-		assert_int_equal(site->frees, expected->frees);
-		assert_int_equal(site->bytes_allocated, expected->bytes);
-		assert_int_equal(site->live_blocks, expected->live_blocks);
-		assert_int_equal(site->live_bytes, expected->live_bytes);
-		assert_int_equal(site->peak_live_bytes, expected->peak);
-		assert_int_equal(site->failed_allocations, expected->failed);
-		assert_int_equal(site->first_seen_ns, expected->first);
-		assert_int_equal(site->oldest_ns, oracle_oldest(oracle, site->api, stack));
-	}
+	for (size_t i = 0; i < section->site_count; i++)
+		oracle_compare_site(oracle,
+				    oracle_stack_of(&section->stacks[section->sites[i].stack]),
+				    &section->sites[i]);
 	for (int i = 0; i < API_COUNT * STACKS; i++)
-		sites += (&oracle->sites[0][0] + i)->first != 0;
+		sites += oracle_site_used(&oracle->sites[0][0] + i);
 	assert_int_equal(section->site_count, sites);
 	assert_int_equal(section->totals.peak_live_bytes, oracle->peak);
 	assert_int_equal(section->losses.unmatched_frees, oracle->unmatched);
 	assert_int_equal(section->losses.collisions, oracle->collisions);
 	assert_int_equal(section->losses.missed_returns, oracle->missed);
-	assert_int_equal(section->losses.stacks, oracle->lost_stack);
+	assert_int_equal(section->losses.stacks, oracle->lost);
 	assert_int_equal(section->internal.frees, oracle->internal_frees);
 	assert_int_equal(section->internal.munmaps, oracle->munmaps);
 }
 
-/* What is pending at the end changed nothing: thread by thread, the newest first. */
+static inline void oracle_compare(const struct oracle *oracle, struct books *books)
+{
+	oracle_compare_section(oracle, look(books));
+}
+
+/* The calls of a thread never end: the newest first. */
+static inline void oracle_drop_thread(struct oracle *oracle, int thread)
+{
+	while (oracle->heights[thread]) {
+		int api = oracle->piles[thread][--oracle->heights[thread]];
+
+		oracle_undo(oracle, &oracle->calls[thread][api]);
+		oracle->calls[thread][api].pending = false;
+	}
+}
+
+/* What is pending at the end changed nothing: thread by thread, that with the lowest id first. */
 static inline void oracle_close(struct oracle *oracle)
 {
-	for (int thread = 0; thread < THREADS; thread++) {
-		while (oracle->heights[thread]) {
-			int api = oracle->piles[thread][--oracle->heights[thread]];
+	bool dropped[THREADS] = {false};
 
-			oracle_undo(oracle, &oracle->calls[thread][api]);
-			oracle->calls[thread][api].pending = false;
-		}
+	for (int i = 0; i < THREADS; i++) {
+		int lowest = -1;
+
+		for (int thread = 0; thread < THREADS; thread++)
+			if (!dropped[thread] &&
+			    (lowest < 0 || oracle->tids[thread] < oracle->tids[lowest]))
+				lowest = thread;
+		oracle_drop_thread(oracle, lowest);
+		dropped[lowest] = true;
 	}
+}
+
+static inline void tell_oracle_stacks(struct books *books)
+{
+	for (int i = 0; i < STACKS; i++)
+		if (oracle_stacks[i].announced)
+			tell_stack(books, oracle_stacks[i].id, &oracle_stacks[i].caller, 1, 0);
 }
 
 static inline void oracle_run(struct model_config config, unsigned int seed)
@@ -487,9 +535,11 @@ static inline void oracle_run(struct model_config config, unsigned int seed)
 	assert_non_null(oracle);
 	srandom(seed);
 	oracle->config = config;
-	for (int i = 0; i < STACKS; i++)
-		if (oracle_stacks[i].announced)
-			tell_stack(&books, oracle_stacks[i].id, &oracle_stacks[i].caller, 1, 0);
+	for (uint32_t thread = 0; thread < THREADS; thread++) {
+		oracle->pids[thread] = PID;
+		oracle->tids[thread] = PID + thread;
+	}
+	tell_oracle_stacks(&books);
 	for (int step = 1; step <= ORACLE_STEPS; step++) {
 		random_call(oracle, &books);
 		if (step % ORACLE_LOOK == 0)

@@ -148,7 +148,7 @@ int session_book_losses(struct session *session)
 
 static uint64_t count_definite(const struct snapshot *snapshot)
 {
-	uint64_t definite = 0;
+	uint64_t definite = snapshot->others.sums.scan.classes[LEAK_DEFINITE].blocks;
 
 	for (size_t i = 0; i < snapshot->process_count; i++)
 		definite += snapshot->processes[i].scan.classes[LEAK_DEFINITE].blocks;

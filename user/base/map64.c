@@ -86,22 +86,6 @@ void map64_delete(struct map64 *map, uint64_t key)
 	map->entries[gap].value = MAP64_NONE;
 }
 
-int map64_copy(struct map64 *ret_copy, const struct map64 *map)
-{
-	size_t bytes = map->entries ? (map->mask + 1) * sizeof(*map->entries) : 0;
-	struct map64 copy = *map;
-
-	*ret_copy = (struct map64){0};
-	if (!bytes)
-		return 0;
-	copy.entries = malloc(bytes);
-	if (!copy.entries)
-		return -ENOMEM;
-	memcpy(copy.entries, map->entries, bytes);
-	*ret_copy = copy;
-	return 0;
-}
-
 void map64_free(struct map64 *map)
 {
 	free(map->entries);

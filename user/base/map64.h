@@ -29,8 +29,6 @@ int map64_set(struct map64 *map, uint64_t key, uint32_t value); /* 0 or -ENOMEM 
 /* The copy is the caller's, and replaces nothing: ret_copy is overwritten. 0 or -ENOMEM. */
 int map64_copy(struct map64 *ret_copy, const struct map64 *map);
 void map64_delete(struct map64 *map, uint64_t key);
-/* *ret_copy: a map of its own; 0 or -ENOMEM, and then it is empty. */
-int map64_copy(struct map64 *ret_copy, const struct map64 *map);
 void map64_free(struct map64 *map);
 
 /* A mixer of 64 bits (the finaliser of MurmurHash3, public domain). */

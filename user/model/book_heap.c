@@ -3,28 +3,40 @@
 
 #include <errno.h>
 
-static void count_allocated(struct process *process, uint32_t index, uint64_t bytes)
+static int count_allocated(struct process *process, uint32_t index, uint64_t bytes)
 {
+	struct site *site;
+
 	if (index == SITE_NONE)
-		return;
-	site_allocated(&process->sites.items[index], bytes);
+		return 0;
+	site = process_site_change(process, index);
+	if (!site)
+		return -ENOMEM;
+	site_allocated(site, bytes);
 	process->totals.allocations++;
 	process->totals.bytes_allocated += bytes;
 	process->live_blocks++;
 	process->live_bytes += bytes;
 	if (process->live_bytes > process->totals.peak_live_bytes)
 		process->totals.peak_live_bytes = process->live_bytes;
+	return 0;
 }
 
-static void count_freed(struct process *process, const struct block *block)
+static int count_freed(struct process *process, const struct block *block)
 {
+	struct site *site;
+
 	if (block->site == SITE_NONE)
-		return;
-	site_freed(&process->sites.items[block->site], block->size, true);
+		return 0;
+	site = process_site_change(process, block->site);
+	if (!site)
+		return -ENOMEM;
+	site_freed(site, block->size, true);
 	process->totals.frees++;
 	process->totals.bytes_freed += block->size;
 	process->live_blocks--;
 	process->live_bytes -= block->size;
+	return 0;
 }
 
 /* A free of an address where nothing lives. */
@@ -39,12 +51,16 @@ static void count_unmatched(struct process *process, uint32_t tid, uint64_t call
 
 static int count_failed(struct process *process, const struct event *event)
 {
-	uint32_t site;
-	int err = process_site(process, event, &site);
+	struct site *site;
+	uint32_t index;
+	int err = process_site(process, event, &index);
 
-	if (err || site == SITE_NONE)
+	if (err || index == SITE_NONE)
 		return err;
-	process->sites.items[site].failed_allocations++;
+	site = process_site_change(process, index);
+	if (!site)
+		return -ENOMEM;
+	site->failed_allocations++;
 	process->totals.failed_allocations++;
 	return 0;
 }
@@ -64,10 +80,10 @@ static int book_allocated(struct process *process, const struct event *event)
 		return known;
 	if (known) {
 		process->found.collisions++;
-		count_freed(process, &old);
+		if (count_freed(process, &old))
+			return -ENOMEM;
 	}
-	count_allocated(process, block.site, block.size);
-	return 0;
+	return count_allocated(process, block.site, block.size);
 }
 
 /* Some allocators free the old block by the program's own free; its fate is the realloc's. */
@@ -80,12 +96,16 @@ static bool is_within_realloc(const struct process *process, uint32_t tid)
 int book_free(struct process *process, const struct event *event)
 {
 	struct block block;
+	int taken;
 
 	if (!event->call.address)
 		return 0;
-	if (heap_take(&process->heap, event->call.address, &block))
-		count_freed(process, &block);
-	else if (!is_within_realloc(process, event->tid))
+	taken = heap_take(&process->heap, event->call.address, &block);
+	if (taken < 0)
+		return taken;
+	if (taken)
+		return count_freed(process, &block);
+	if (!is_within_realloc(process, event->tid))
 		count_unmatched(process, event->tid, event->call.caller);
 	return 0;
 }
@@ -94,8 +114,11 @@ int book_free(struct process *process, const struct event *event)
 static int heap_begin(struct process *process, const struct event *event, struct pending *pending)
 {
 	uint64_t old = event->call.args[0];
+	int taken = heap_take(&process->heap, old, &pending->block);
 
-	pending->missed = old && !heap_take(&process->heap, old, &pending->block);
+	if (taken < 0)
+		return taken;
+	pending->missed = old && !taken;
 	pending->size = event->call.args[1];
 	return 0;
 }
@@ -107,22 +130,21 @@ static int heap_undo(struct process *process, const struct pending *pending)
 
 	if (!pending->block.address)
 		return 0;
-	if (heap_find(&process->heap, pending->block.address)) {
-		count_freed(process, &pending->block);
-		return 0;
-	}
+	if (heap_find(&process->heap, pending->block.address))
+		return count_freed(process, &pending->block);
 	known = heap_put(&process->heap, &pending->block, &taker);
 	if (known < 0)
-		count_freed(process, &pending->block); /* or totals and table would disagree */
+		(void)count_freed(process, &pending->block); /* or totals and table disagree */
 	return known;
 }
 
-static void old_block_freed(struct process *process, const struct pending *pending)
+static int old_block_freed(struct process *process, const struct pending *pending)
 {
 	if (pending->block.address)
-		count_freed(process, &pending->block);
-	else if (pending->missed)
+		return count_freed(process, &pending->block);
+	if (pending->missed)
 		count_unmatched(process, pending->tid, pending->caller);
+	return 0;
 }
 
 /* Calls that return by a pointer (posix_memalign) told their size at the beginning only. */
@@ -139,8 +161,8 @@ static int heap_end(struct process *process, const struct event *told,
 		err = pending ? heap_undo(process, pending) : 0;
 		return err ? err : count_failed(process, event);
 	}
-	if (pending)
-		old_block_freed(process, pending);
+	if (pending && old_block_freed(process, pending))
+		return -ENOMEM;
 	return failed ? 0 : book_allocated(process, event);
 }
 

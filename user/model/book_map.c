@@ -29,34 +29,55 @@ static bool is_of_program(const struct site *site)
 	return site->api != API_MMAP_LIBC;
 }
 
-static void count_mapped(struct process *process, uint32_t index, uint64_t bytes)
+static int count_mapped(struct process *process, uint32_t index, uint64_t bytes)
 {
 	struct site *site;
 
 	if (index == SITE_NONE)
-		return;
-	site = &process->sites.items[index];
+		return 0;
+	site = process_site_change(process, index);
+	if (!site)
+		return -ENOMEM;
 	site_allocated(site, bytes);
 	if (is_of_program(site)) {
 		process->maps++;
 		process->map_bytes += bytes;
 	}
+	return 0;
 }
+
+struct unmapping {
+	struct process *process;
+	int err;
+};
 
 /* A region_gone. */
 static void count_unmapped(void *ctx, uint32_t index, uint64_t bytes, bool last)
 {
-	struct process *process = ctx;
+	struct unmapping *unmapping = ctx;
+	struct process *process = unmapping->process;
 	struct site *site;
 
 	if (index == SITE_NONE)
 		return;
-	site = &process->sites.items[index];
+	site = process_site_change(process, index);
+	if (!site) {
+		unmapping->err = -ENOMEM;
+		return;
+	}
 	site_freed(site, bytes, last);
 	if (is_of_program(site)) {
 		process->maps -= last;
 		process->map_bytes -= bytes;
 	}
+}
+
+static int release(struct process *process, uint32_t pieces)
+{
+	struct unmapping unmapping = {.process = process};
+
+	regions_release(&process->regions, pieces, count_unmapped, &unmapping);
+	return unmapping.err;
 }
 
 static int cut(struct process *process, uint64_t start, uint64_t length, uint32_t *pieces)
@@ -101,7 +122,10 @@ static begin_function *const begin_functions[API_COUNT] = {
 
 static int map_undo(struct process *process, const struct pending *pending)
 {
-	return regions_restore(&process->regions, pending->pieces, count_unmapped, process);
+	struct unmapping unmapping = {.process = process};
+	int err = regions_restore(&process->regions, pending->pieces, count_unmapped, &unmapping);
+
+	return err ? err : unmapping.err;
 }
 
 static int map_begin(struct process *process, const struct event *event, struct pending *pending)
@@ -116,15 +140,20 @@ static int map_begin(struct process *process, const struct event *event, struct 
 
 static int count_failed(struct process *process, const struct event *event)
 {
-	uint32_t site;
-	int err;
+	struct site *site;
+	uint32_t index;
 
 	if (!api_allocates(event->api) || !event->call.size)
 		return 0;
-	err = process_site(process, event, &site);
-	if (!err && site != SITE_NONE)
-		process->sites.items[site].failed_allocations++;
-	return err;
+	if (process_site(process, event, &index))
+		return -ENOMEM;
+	if (index == SITE_NONE)
+		return 0;
+	site = process_site_change(process, index);
+	if (!site)
+		return -ENOMEM;
+	site->failed_allocations++;
+	return 0;
 }
 
 /* Book a new region; what lay there is replaced. */
@@ -137,13 +166,11 @@ static int book_mapped(struct process *process, const struct event *event)
 	if (start >= end)
 		return 0;
 	if (process_site(process, event, &site) ||
-	    regions_cut(&process->regions, start, end, &replaced))
+	    regions_cut(&process->regions, start, end, &replaced) || release(process, replaced))
 		return -ENOMEM;
-	regions_release(&process->regions, replaced, count_unmapped, process);
 	if (regions_add(&process->regions, start, end, site, process_time(process, event->time_ns)))
 		return -ENOMEM;
-	count_mapped(process, site, end - start);
-	return 0;
+	return count_mapped(process, site, end - start);
 }
 
 static int map_end(struct process *process, const struct event *event,
@@ -154,10 +181,10 @@ static int map_end(struct process *process, const struct event *event,
 
 		return err ? err : count_failed(process, event);
 	}
-	if (pending) {
-		regions_release(&process->regions, pending->pieces, count_unmapped, process);
+	if (pending && release(process, pending->pieces))
+		return -ENOMEM;
+	if (pending)
 		process->internal_munmaps += pending->missed;
-	}
 	return api_allocates(event->api) ? book_mapped(process, event) : 0;
 }
 

@@ -14,13 +14,14 @@ static int capture_text(struct snapshot *snapshot, const char *text, const char 
 static int capture_command(struct snapshot *snapshot, const struct process *process,
 			   struct snapshot_process *section)
 {
-	size_t count = process->command.count;
+	size_t count = process->program->command.count;
 
 	section->command = snapshot_alloc(snapshot, (count + 1) * sizeof(*section->command));
 	if (!section->command)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
-		if (capture_text(snapshot, process->command.items[i], &section->command[i]))
+		if (capture_text(snapshot, process->program->command.items[i],
+				 &section->command[i]))
 			return -ENOMEM;
 	return 0;
 }
@@ -28,19 +29,23 @@ static int capture_command(struct snapshot *snapshot, const struct process *proc
 static int capture_identity(struct snapshot *snapshot, const struct process *process,
 			    uint64_t now_ns, struct snapshot_process *section)
 {
-	section->pid = process->pid;
-	section->ppid = process->ppid;
-	section->start_time_ns = process->start_time_ns;
+	const struct user *user = &process->users.items[0];
+
+	section->pid = user->pid;
+	section->ppid = user->ppid;
+	section->start_time_ns = user->start_time_ns;
 	section->image = process->image;
 	section->launched = process->launched;
+	section->forked = process->forked;
+	section->left = process->left;
 	section->exited = process->exited;
 	section->replaced = process->replaced;
 	section->exit_code = process->exit_code;
 	section->traced_since_ns = process->since_ns;
 	section->traced_until_ns = process->closed ? process->until_ns : now_ns;
 	if (capture_text(snapshot, process->comm, &section->comm) ||
-	    capture_text(snapshot, process->exe, &section->exe) ||
-	    capture_text(snapshot, process->arch, &section->arch))
+	    capture_text(snapshot, process->program->exe, &section->exe) ||
+	    capture_text(snapshot, process->program->arch, &section->arch))
 		return -ENOMEM;
 	return capture_command(snapshot, process, section);
 }
@@ -53,6 +58,7 @@ static void capture_totals(const struct process *process, struct snapshot_proces
 	section->totals.bytes_freed = process->totals.bytes_freed;
 	section->totals.peak_live_bytes = process->totals.peak_live_bytes;
 	section->totals.failed_allocations = process->totals.failed_allocations;
+	section->inherited = process->inherited;
 	section->live.blocks = process->live_blocks;
 	section->live.bytes = process->live_bytes;
 	section->mappings.maps = process->maps;
@@ -63,17 +69,10 @@ static void capture_totals(const struct process *process, struct snapshot_proces
 
 static void capture_losses(const struct process *process, struct snapshot_losses *losses)
 {
-	const struct snapshot_losses *found = &process->found, *told = &process->told;
-
-	losses->events = told->events;
-	losses->stacks = told->stacks + process->stacks.lost;
-	losses->truncated_stacks = told->truncated_stacks + process->stacks.truncated;
-	losses->unmatched_frees = told->unmatched_frees + found->unmatched_frees;
-	losses->missed_returns = told->missed_returns + found->missed_returns;
-	losses->unprobed_sites = told->unprobed_sites;
-	losses->gap_ns = told->gap_ns;
-	losses->children = told->children;
-	losses->collisions = told->collisions + found->collisions;
+	*losses = process_told(process);
+	snapshot_losses_add(losses, &process->found);
+	losses->stacks += process->stacks.lost;
+	losses->truncated_stacks += process->stacks.truncated;
 }
 
 static int capture_scan(struct snapshot *snapshot, const struct process *process,
@@ -98,13 +97,11 @@ static void capture_frame(const struct mapping_index *index, const struct stack 
 		frame->offset = address - mapping->start + mapping->offset;
 }
 
-static int capture_stack(struct snapshot *snapshot, const struct process *process,
-			 const struct mapping_index *index, const struct stack *stack,
-			 struct snapshot_stack *copy)
+static int capture_stack(struct snapshot *snapshot, const struct mapping_index *index,
+			 const struct stack *stack, struct snapshot_stack *copy)
 {
 	/* Of wrappers that call each other, the one that the program called is shown. */
 	uint32_t hidden = stack->wrappers ? stack->wrappers - 1 : 0;
-	const uint64_t *frames = process->stacks.frames.items + stack->first + hidden;
 
 	copy->depth = stack->count;
 	copy->frame_count = stack->count - hidden;
@@ -115,14 +112,15 @@ static int capture_stack(struct snapshot *snapshot, const struct process *proces
 	copy->truncated = stack->truncated;
 	copy->guessed = stack->guessed;
 	for (uint32_t i = 0; i < copy->frame_count; i++)
-		capture_frame(index, stack, frames[i], &copy->frames[i]);
-	copy->frames[0].wrapper = stack->wrapper != API_NONE;
+		capture_frame(index, stack, stack->frames[hidden + i], &copy->frames[i]);
+	if (copy->frame_count)
+		copy->frames[0].wrapper = stack->wrapper != API_NONE;
 	return 0;
 }
 
 static bool site_is_used(const struct site *site)
 {
-	return site->allocations || site->failed_allocations;
+	return site->allocations || site->failed_allocations || site->inherited_blocks;
 }
 
 static void capture_site(const struct site *site, uint64_t oldest_ns, struct snapshot_site *copy)
@@ -131,6 +129,8 @@ static void capture_site(const struct site *site, uint64_t oldest_ns, struct sna
 	copy->allocations = site->allocations;
 	copy->frees = site->frees;
 	copy->bytes_allocated = site->bytes_allocated;
+	copy->inherited_blocks = site->inherited_blocks;
+	copy->inherited_bytes = site->inherited_bytes;
 	copy->live_blocks = site->live_blocks;
 	copy->live_bytes = site->live_bytes;
 	copy->peak_live_bytes = site->peak_live_bytes;
@@ -157,8 +157,8 @@ static int capture_stack_once(struct capture *capture, uint32_t stack, uint32_t 
 	if (!capture->copies[stack]) {
 		struct snapshot_stack *copy = &section->stacks[section->stack_count];
 
-		if (capture_stack(capture->snapshot, capture->process, &capture->index,
-				  &capture->process->stacks.items.items[stack], copy))
+		if (capture_stack(capture->snapshot, &capture->index,
+				  stack_at(&capture->process->stacks, stack), copy))
 			return -ENOMEM;
 		copy->id = (uint32_t)section->stack_count++;
 		capture->copies[stack] = copy->id + 1;
@@ -170,26 +170,52 @@ static int capture_stack_once(struct capture *capture, uint32_t stack, uint32_t 
 static int capture_sites(struct capture *capture)
 {
 	struct snapshot_process *section = capture->section;
-	size_t count = capture->process->sites.count;
+	const struct process *process = capture->process;
+	size_t count = process->sites.count;
 
 	section->sites = snapshot_alloc(capture->snapshot, count * sizeof(*section->sites));
 	section->stacks = snapshot_alloc(capture->snapshot, count * sizeof(*section->stacks));
 	if (!section->sites || !section->stacks)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		const struct site *site = &capture->process->sites.items[i];
+		struct site site = process_site_view(process, (uint32_t)i);
 		struct snapshot_site *copy = &section->sites[section->site_count];
 
-		if (!site_is_used(site))
+		if (!site_is_used(&site))
 			continue;
-		if (capture_stack_once(capture, site->stack, &copy->stack))
+		if (capture_stack_once(capture, site.stack, &copy->stack))
 			return -ENOMEM;
-		capture_site(site, capture->oldest_ns[i], copy);
-		if (i < capture->process->leak_count)
-			copy->leaks = capture->process->leaks[i];
+		capture_site(&site, capture->oldest_ns[i], copy);
+		copy->other = stack_at(&process->stacks, site.stack)->other;
+		if (i < process->leak_count)
+			copy->leaks = process->leaks[i];
 		copy->id = (uint32_t)section->site_count++;
 	}
 	return 0;
+}
+
+static uint64_t count_other_calls(const struct process *process)
+{
+	uint64_t calls = 0;
+	uint32_t site = SITE_NONE;
+
+	if (process->stacks.other)
+		site = stack_at(&process->stacks, process->stacks.other - 1)->site;
+	for (; site != SITE_NONE; site = process_site_at(process, site)->next) {
+		struct site view = process_site_view(process, site);
+
+		calls += view.allocations + view.failed_allocations;
+	}
+	return calls;
+}
+
+void capture_sums(const struct process *process, struct snapshot_process *section)
+{
+	*section = (struct snapshot_process){
+		.replaced = process->replaced, .left = process->left, .scan = process->scan};
+	section->other_calls = count_other_calls(process);
+	capture_totals(process, section);
+	capture_losses(process, &section->losses);
 }
 
 int capture_process(struct snapshot *snapshot, const struct process *process, uint64_t now_ns,
@@ -202,6 +228,7 @@ int capture_process(struct snapshot *snapshot, const struct process *process, ui
 		return err;
 	capture_totals(process, section);
 	capture_losses(process, &section->losses);
+	section->other_calls = count_other_calls(process);
 	err = capture_scan(snapshot, process, section);
 	if (err)
 		return err;

@@ -10,4 +10,7 @@
 int capture_process(struct snapshot *snapshot, const struct process *process, uint64_t now_ns,
 		    struct snapshot_process *section);
 
+/* What snapshot_compare and snapshot_others_add look at: no identity, no sites. */
+void capture_sums(const struct process *process, struct snapshot_process *section);
+
 #endif

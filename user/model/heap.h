@@ -11,7 +11,7 @@ struct block {
 	uint64_t address; /* never 0 */
 	uint64_t size;
 	uint32_t site; /* index in the process's sites, or SITE_NONE */
-	uint32_t time; /* milliseconds since the process's books were opened */
+	uint32_t time; /* milliseconds: see process_time */
 };
 
 struct shard;
@@ -21,7 +21,7 @@ struct heap {
 	struct shard **shards; /* 2^depth entries; NULL while empty */
 	uint32_t depth;
 	size_t count; /* blocks */
-	size_t bytes; /* memory behind them */
+	size_t bytes; /* memory behind them; what is shared with a copy counts in both */
 };
 
 /*
@@ -30,8 +30,8 @@ struct heap {
  */
 int heap_put(struct heap *heap, const struct block *block, struct block *ret_old);
 
-/* Remove the block at an address; false if there is none. */
-bool heap_take(struct heap *heap, uint64_t address, struct block *ret_block);
+/* Remove the block at an address: 1, 0 if there is none, or -ENOMEM (of a heap with copies). */
+int heap_take(struct heap *heap, uint64_t address, struct block *ret_block);
 
 /* The block at an address, valid until the heap changes; NULL if there is none. */
 const struct block *heap_find(const struct heap *heap, uint64_t address);
@@ -39,6 +39,9 @@ const struct block *heap_find(const struct heap *heap, uint64_t address);
 /* Call visit for every block, in no particular order. */
 void heap_visit(const struct heap *heap, void (*visit)(void *ctx, const struct block *block),
 		void *ctx);
+
+/* *ret_copy: as the heap is now; both go on as they like. 0 or -ENOMEM, and then it is empty. */
+int heap_copy(struct heap *ret_copy, const struct heap *heap);
 
 void heap_free(struct heap *heap);
 

@@ -151,6 +151,20 @@ enum api mappings_wrapper(const struct mappings *mappings, uint64_t caller)
 	return API_NONE;
 }
 
+int mappings_copy(struct mappings *ret_copy, const struct mappings *mappings)
+{
+	struct mappings copy = {.clock = mappings->clock};
+
+	if (vec_copy(&copy.history, &mappings->history) ||
+	    vec_copy(&copy.present, &mappings->present) ||
+	    vec_copy(&copy.wrappers, &mappings->wrappers)) {
+		mappings_free(&copy);
+		return -ENOMEM;
+	}
+	*ret_copy = copy;
+	return 0;
+}
+
 void mappings_free(struct mappings *mappings)
 {
 	vec_free(&mappings->history);

@@ -42,6 +42,8 @@ bool mappings_in_allocator(const struct mappings *mappings, uint64_t caller);
 /* The api that a call from a wrapper stands for; API_NONE if it comes from elsewhere. */
 enum api mappings_wrapper(const struct mappings *mappings, uint64_t caller);
 
+/* *ret_copy: a history of its own, so far the same. 0 or -ENOMEM. */
+int mappings_copy(struct mappings *ret_copy, const struct mappings *mappings);
 void mappings_free(struct mappings *mappings);
 
 /* The history by address, for many lookups. Valid until the mappings change. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -14,14 +15,35 @@
 #include "model/process.h"
 #include "model/scan_book.h"
 
-#define PAGE_SIZE_DEFAULT 4096
+#define NO_THREAD                0 /* the kernel's own: no process has it */
+#define PAGE_SIZE_DEFAULT        4096
+#define MAX_SITES_DEFAULT        65536
+#define MAX_CLOSED_DEFAULT       1000
+#define MAX_CLOSED_SITES_DEFAULT 262144
 
 struct model {
 	struct model_config config;
-	VEC(struct process *) processes; /* every image ever seen, in order of appearance */
-	struct map64 by_pid;             /* those whose books are open */
+	VEC(struct process *) processes; /* in order of appearance; NULL where one was summed up */
+	size_t holes;                    /* so many NULLs */
+	struct map64 by_pid;             /* users of open books: index in processes */
+	uint32_t opened;                 /* books ever */
+	uint64_t closed;                 /* books that are kept … */
+	uint64_t closed_sites;           /* … and their sites */
+	struct snapshot_others others;
 	uint64_t dropped;
 };
+
+static void config_complete(struct model_config *config)
+{
+	if (!config->page_size)
+		config->page_size = PAGE_SIZE_DEFAULT;
+	if (!config->max_sites)
+		config->max_sites = MAX_SITES_DEFAULT;
+	if (!config->max_closed)
+		config->max_closed = MAX_CLOSED_DEFAULT;
+	if (!config->max_closed_sites)
+		config->max_closed_sites = MAX_CLOSED_SITES_DEFAULT;
+}
 
 int model_new(struct model **ret_model, const struct model_config *config)
 {
@@ -30,8 +52,7 @@ int model_new(struct model **ret_model, const struct model_config *config)
 	if (!model)
 		return -ENOMEM;
 	model->config = *config;
-	if (!model->config.page_size)
-		model->config.page_size = PAGE_SIZE_DEFAULT;
+	config_complete(&model->config);
 	*ret_model = model;
 	return 0;
 }
@@ -56,20 +77,96 @@ struct process *model_process(const struct model *model, uint32_t pid)
 	return index == MAP64_NONE ? NULL : model->processes.items[index];
 }
 
+/* Take over new books for the pid. 0 or -ENOMEM, and then they are freed. */
+static int model_add(struct model *model, uint32_t pid, struct process *process)
+{
+	uint32_t index = (uint32_t)model->processes.count;
+
+	if (vec_reserve(&model->processes, index + 1) || map64_set(&model->by_pid, pid, index)) {
+		process_free(process);
+		return -ENOMEM;
+	}
+	model->processes.items[model->processes.count++] = process;
+	return 0;
+}
+
 static int model_open(struct model *model, const struct event *event, uint32_t image)
 {
 	struct process *process;
 
-	if (vec_reserve(&model->processes, model->processes.count + 1) ||
-	    process_new(&process, event, &model->config))
+	if (process_new(&process, event, &model->config, model->opened++))
 		return -ENOMEM;
-	if (map64_set(&model->by_pid, event->pid, (uint32_t)model->processes.count)) {
-		process_free(process);
-		return -ENOMEM;
-	}
 	process->image = image;
-	model->processes.items[model->processes.count++] = process;
-	return 0;
+	return model_add(model, event->pid, process);
+}
+
+/* Close the ranks, which keeps the order. Without memory for that the holes stay. */
+static void model_compact(struct model *model)
+{
+	uint32_t *moved = calloc(model->processes.count + 1, sizeof(*moved)), kept = 0;
+
+	if (!moved)
+		return;
+	for (size_t i = 0; i < model->processes.count; i++) {
+		moved[i] = kept;
+		if (model->processes.items[i])
+			model->processes.items[kept++] = model->processes.items[i];
+	}
+	for (size_t i = 0; model->by_pid.entries && i <= model->by_pid.mask; i++) {
+		struct map64_entry *entry = &model->by_pid.entries[i];
+
+		if (entry->value != MAP64_NONE)
+			entry->value = moved[entry->value];
+	}
+	model->processes.count = kept;
+	model->holes = 0;
+	free(moved);
+}
+
+/* Of the books that are closed, those that matter least; of equals the oldest. */
+static size_t model_least(const struct model *model)
+{
+	struct snapshot_process least = {0}, sums;
+	size_t found = SIZE_MAX;
+
+	for (size_t i = 0; i < model->processes.count; i++) {
+		const struct process *process = model->processes.items[i];
+
+		if (!process || !process->closed)
+			continue;
+		capture_sums(process, &sums);
+		if (found != SIZE_MAX && snapshot_compare(&sums, &least) >= 0)
+			continue;
+		found = i;
+		least = sums;
+	}
+	return found;
+}
+
+static bool model_crowded(const struct model *model)
+{
+	return model->closed > model->config.max_closed ||
+	       model->closed_sites > model->config.max_closed_sites;
+}
+
+/* Sum up closed books until few enough are kept. */
+static void model_fold(struct model *model)
+{
+	struct snapshot_process sums;
+
+	while (model->closed && model_crowded(model)) {
+		struct process **least = &model->processes.items[model_least(model)];
+
+		capture_sums(*least, &sums);
+		snapshot_others_add(&model->others, &sums);
+		model->closed--;
+		model->closed_sites -= (*least)->sites.count;
+		process_free(*least);
+		*least = NULL;
+		model->holes++;
+	}
+	if (model->holes > model->processes.count / 2)
+		model_compact(model);
 }
 
 static const struct book *book_of(enum api api)
@@ -79,6 +176,8 @@ static const struct book *book_of(enum api api)
 
 static const char *end_unscanned(const struct process *process)
 {
+	if (process->left)
+		return "it was not traced any more";
 	if (process->replaced)
 		return "it was replaced by another program (exec), and its memory with it";
 	if (WIFSIGNALED(process->exit_code) && WTERMSIG(process->exit_code) == SIGKILL)
@@ -87,15 +186,51 @@ static const char *end_unscanned(const struct process *process)
 }
 
 /* The end of an image: calls that are pending never return, so nothing came of them. */
-static void model_close(struct process *process, uint64_t now_ns)
+static void model_close(struct model *model, struct process *process, uint64_t now_ns)
 {
 	struct pending pending;
 
-	while (pendings_pop_any(&process->pendings, &pending))
+	while (pendings_pop_others(&process->pendings, NO_THREAD, &pending))
 		(void)book_of((enum api)pending.api)->undo(process, &pending);
 	if (process->config->scans && !process->scan.done && !process->scan_reason)
 		(void)scan_book_fail(process, end_unscanned(process));
 	process_close(process, now_ns);
+	model->closed++;
+	model->closed_sites += process->sites.count;
+	model_fold(model);
+}
+
+/* The first user gives books their pid, and with the pid goes that it is its first image. */
+static void user_remove(struct process *process, struct user *user)
+{
+	struct user *end = process->users.items + process->users.count;
+	bool first = user == process->users.items;
+
+	snapshot_losses_add(&process->told, &user->told);
+	memmove(user, user + 1, (size_t)(end - user - 1) * sizeof(*user));
+	process->users.count--;
+	if (first)
+		process->image = 0;
+}
+
+/* The pid does not use these books any more. True if nobody does: they are to be closed. */
+static bool process_release(struct process *process, uint32_t pid)
+{
+	struct pending pending;
+
+	if (process->users.count == 1)
+		return true;
+	while (pendings_pop(&process->pendings, pid, &pending))
+		(void)book_of((enum api)pending.api)->undo(process, &pending);
+	user_remove(process, process_user(process, pid));
+	return false;
+}
+
+/* Another process has the pid: the end of the former one was not seen. */
+static void model_forget(struct model *model, struct process *process, const struct event *event)
+{
+	if (process_release(process, event->pid))
+		model_close(model, process, event->time_ns);
 }
 
 /* The process is known already, or new, or has the recycled pid of one whose exit was not seen. */
@@ -103,38 +238,110 @@ static int handle_process(struct model *model, struct process *process, const st
 {
 	int err;
 
-	if (process && process->start_time_ns == event->process.start_time_ns)
+	if (process &&
+	    process_user(process, event->pid)->start_time_ns == event->process.start_time_ns)
 		return 0;
 	err = model_open(model, event, 0);
 	if (!err && process)
-		model_close(process, event->time_ns);
+		model_forget(model, process, event);
 	return err;
+}
+
+/* Of the parent's threads the child has the one that forked; calls of the others never end. */
+static int pendings_inherit(struct process *child, const struct event *event)
+{
+	struct pending pending;
+	int err = 0;
+
+	while (!err && pendings_pop_others(&child->pendings, event->tid, &pending))
+		err = book_of((enum api)pending.api)->undo(child, &pending);
+	return err ? err : pendings_rename(&child->pendings, event->pid);
+}
+
+static int fork_copy(struct model *model, const struct process *parent, const struct event *event)
+{
+	struct process *child;
+	int err = process_fork(&child, parent, event, model->opened++);
+
+	if (err)
+		return err;
+	err = pendings_inherit(child, event);
+	if (!err && map64_get(&parent->ending, event->tid) != MAP64_NONE)
+		err = map64_set(&child->ending, event->pid, 1);
+	if (!err)
+		return model_add(model, event->pid, child);
+	process_free(child);
+	return err;
+}
+
+static int fork_share(struct model *model, struct process *parent, const struct event *event)
+{
+	struct user user = {event->pid, event->fork.parent, event->fork.start_time_ns, {0}};
+	uint32_t index = map64_get(&model->by_pid, event->fork.parent);
+
+	if (vec_reserve(&parent->users, parent->users.count + 1) ||
+	    map64_set(&model->by_pid, event->pid, index))
+		return -ENOMEM;
+	parent->users.items[parent->users.count++] = user;
+	return 0;
+}
+
+/* As with handle_process, the pid may be known, or a recycled one. */
+static int handle_fork(struct model *model, struct process *former, const struct event *event)
+{
+	struct process *parent = model_process(model, event->fork.parent);
+
+	if (former && process_user(former, event->pid)->start_time_ns == event->fork.start_time_ns)
+		return 0;
+	if (former) {
+		map64_delete(&model->by_pid, event->pid);
+		model_forget(model, former, event);
+	}
+	if (!parent || event->pid == event->fork.parent) {
+		model->dropped++;
+		return 0;
+	}
+	return event->fork.shares_memory ? fork_share(model, parent, event)
+					 : fork_copy(model, parent, event);
 }
 
 static int handle_exec(struct model *model, struct process *process, const struct event *event)
 {
-	int err = model_open(model, event, process->image + 1);
+	bool first = process_pid(process) == event->pid;
+	int err = model_open(model, event, first ? process->image + 1 : 0);
 
-	if (err)
+	if (err || !process_release(process, event->pid))
 		return err;
 	process->replaced = true;
-	model_close(process, event->time_ns);
+	model_close(model, process, event->time_ns);
 	return 0;
 }
 
 static int handle_exit(struct model *model, struct process *process, const struct event *event)
 {
+	map64_delete(&model->by_pid, event->pid);
+	if (!process_release(process, event->pid))
+		return 0;
 	process->exited = true;
 	process->exit_code = event->exit.code;
-	model_close(process, event->time_ns);
+	model_close(model, process, event->time_ns);
+	return 0;
+}
+
+static int handle_leave(struct model *model, struct process *process, const struct event *event)
+{
 	map64_delete(&model->by_pid, event->pid);
+	if (!process_release(process, event->pid))
+		return 0;
+	process->left = true;
+	model_close(model, process, event->time_ns);
 	return 0;
 }
 
 static int handle_losses(struct model *model, struct process *process, const struct event *event)
 {
 	(void)model;
-	process->told = *event->losses;
+	process_user(process, event->pid)->told = *event->losses;
 	return 0;
 }
 
@@ -261,8 +468,10 @@ static int handle_end(struct model *model, struct process *process, const struct
 static int (*const handlers[EVENT_KIND_COUNT])(struct model *, struct process *,
 					       const struct event *) = {
 	[EVENT_PROCESS] = handle_process,
+	[EVENT_FORK] = handle_fork,
 	[EVENT_EXEC] = handle_exec,
 	[EVENT_EXIT] = handle_exit,
+	[EVENT_LEAVE] = handle_leave,
 	[EVENT_LOSSES] = handle_losses,
 	[EVENT_MAPPING] = handle_mapping,
 	[EVENT_WRAPPER] = handle_wrapper,
@@ -280,12 +489,17 @@ static bool names_a_call(enum event_kind kind)
 	return kind >= EVENT_ALLOC;
 }
 
+static bool opens_books(enum event_kind kind)
+{
+	return kind == EVENT_PROCESS || kind == EVENT_FORK;
+}
+
 int model_event(struct model *model, const struct event *event)
 {
 	struct process *process = model_process(model, event->pid);
-	bool known = process || event->kind == EVENT_PROCESS;
+	bool known = process || opens_books(event->kind);
 
-	if ((unsigned int)event->kind >= EVENT_KIND_COUNT || !handlers[event->kind] || !known ||
+	if ((unsigned int)event->kind >= EVENT_KIND_COUNT || !known ||
 	    (names_a_call(event->kind) &&
 	     (event->api == API_NONE || (unsigned int)event->api >= API_COUNT))) {
 		model->dropped++;
@@ -296,16 +510,20 @@ int model_event(struct model *model, const struct event *event)
 
 static int capture_processes(const struct model *model, uint64_t now_ns, struct snapshot *snapshot)
 {
-	size_t count = model->processes.count;
+	size_t count = model->processes.count - model->holes;
+	struct process *const *process;
+	struct snapshot_process *section;
 
 	snapshot->processes = snapshot_alloc(snapshot, count * sizeof(*snapshot->processes));
 	if (!snapshot->processes)
 		return -ENOMEM;
-	snapshot->process_count = count;
-	for (size_t i = 0; i < count; i++)
-		if (capture_process(snapshot, model->processes.items[i], now_ns,
-				    &snapshot->processes[i]))
+	vec_each (process, &model->processes) {
+		if (!*process)
+			continue;
+		section = &snapshot->processes[snapshot->process_count++];
+		if (capture_process(snapshot, *process, now_ns, section))
 			return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -319,6 +537,7 @@ int model_snapshot(const struct model *model, uint64_t now_ns, struct snapshot *
 	clock_gettime(CLOCK_REALTIME, &now);
 	snapshot->taken_ns = now_ns;
 	snapshot->dropped = model->dropped;
+	snapshot->others = model->others;
 	snapshot->taken_at = now.tv_sec;
 	snapshot->taken_at_ms = (uint32_t)(now.tv_nsec / 1000000);
 	snapshot->version = snapshot_string(snapshot, MTRACE_VERSION);
@@ -336,6 +555,6 @@ size_t model_memory(const struct model *model)
 	size_t bytes = 0;
 
 	vec_each (process, &model->processes)
-		bytes += (*process)->heap.bytes;
+		bytes += *process ? (*process)->heap.bytes : 0;
 	return bytes;
 }

@@ -18,6 +18,16 @@
  * An allocation whose direct caller lies in a wrapper (EVENT_WRAPPER) is booked under the
  * wrapper's api; where wrappers call each other, under that of the outermost. An mmap or mremap
  * whose direct caller lies in a MAPPING_FLAG_ALLOCATOR mapping is booked as API_MMAP_LIBC.
+ *
+ * A child of fork begins with a copy of its parent's books: what lives is inherited and counts once
+ * in each process's live figures, never in the child's allocations, so that in every section and
+ * site allocations - frees = live - inherited. Calls that other threads had pending never end in
+ * it. A child that shares its parent's memory (vfork) is a second user of the parent's books until
+ * it execs or ends; if the parent is the first to go, they go on under the child's pid.
+ *
+ * Memory is bounded: a process has so many sites and stacks, what comes beyond is booked under one
+ * site per api, `other` in the snapshot. Of books that are closed so many are kept, and of the rest
+ * the sums: those go that matter least (snapshot_compare).
  */
 #ifndef MTRACE_MODEL_MODEL_H
 #define MTRACE_MODEL_MODEL_H
@@ -36,6 +46,10 @@ struct model_config {
 	bool wrappers;      /* tell operator new from malloc (false with -n) */
 	bool scans;         /* leak scans are wanted: say why, where there was none */
 	uint64_t page_size; /* of the target's machine, a power of two; 0: 4096 */
+	/* Bounds; 0: the default. */
+	uint32_t max_sites;        /* of a process, and likewise stacks; 65,536 */
+	uint32_t max_closed;       /* closed books that are kept; 1,000 … */
+	uint32_t max_closed_sites; /* … and sites of all of them; 262,144 */
 };
 
 /* 0 or -ENOMEM. */
@@ -44,8 +58,8 @@ void model_free(struct model *model); /* NULL is fine */
 
 /*
  * Book one event. 0 or -ENOMEM. Events that make no sense (unknown pid, end without begin) are
- * counted in the snapshot's `dropped`, never fatal: no books open for their pid, an unknown kind or
- * api, a free, begin or end of an api that has none.
+ * counted in the snapshot's `dropped`, never fatal: no books open for their pid or, at fork, their
+ * parent, an unknown kind or api, a free, begin or end of an api that has none.
  */
 int model_event(struct model *model, const struct event *event);
 
@@ -53,7 +67,8 @@ int model_event(struct model *model, const struct event *event);
 struct process *model_process(const struct model *model, uint32_t pid);
 
 /*
- * An immutable picture of the books, every process image its own section, in order of appearance.
+ * An immutable picture of the books, every process image its own section, in order of appearance,
+ * but for those that are summed up in `others`.
  * Frames carry address, module id and file offset; names are filled in by the caller
  * (snapshot_resolve). Free with snapshot_free. 0 or -ENOMEM.
  */

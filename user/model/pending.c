@@ -47,17 +47,49 @@ bool pendings_pop(struct pendings *pendings, uint32_t tid, struct pending *ret_p
 	return true;
 }
 
-bool pendings_pop_any(struct pendings *pendings, struct pending *ret_pending)
+bool pendings_pop_others(struct pendings *pendings, uint32_t tid, struct pending *ret_pending)
 {
+	const struct pending *item;
 	uint32_t lowest = UINT32_MAX;
 
-	for (size_t i = 0; i < pendings->items.count; i++) {
-		const struct pending *item = &pendings->items.items[i];
-
-		if (item->api && item->tid < lowest)
+	vec_each (item, &pendings->items)
+		if (item->api && item->tid != tid && item->tid < lowest)
 			lowest = item->tid;
-	}
 	return pendings_pop(pendings, lowest, ret_pending);
+}
+
+int pendings_rename(struct pendings *pendings, uint32_t tid)
+{
+	struct pending *item;
+	uint32_t former = tid, newest;
+
+	vec_each (item, &pendings->items)
+		if (item->api) {
+			former = item->tid;
+			item->tid = tid;
+		}
+	newest = map64_get(&pendings->newest, former);
+	if (former == tid || newest == MAP64_NONE)
+		return 0;
+	map64_delete(&pendings->newest, former);
+	return map64_set(&pendings->newest, tid, newest);
+}
+
+int pendings_copy(struct pendings *ret_copy, const struct pendings *pendings)
+{
+	struct pendings copy = {.spare = pendings->spare};
+
+	if (!pendings->newest.count) {
+		*ret_copy = (struct pendings){.spare = 0};
+		return 0;
+	}
+	if (vec_copy(&copy.items, &pendings->items) ||
+	    map64_copy(&copy.newest, &pendings->newest)) {
+		pendings_free(&copy);
+		return -ENOMEM;
+	}
+	*ret_copy = copy;
+	return 0;
 }
 
 bool pendings_has(const struct pendings *pendings, uint32_t tid, uint8_t api)

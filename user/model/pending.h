@@ -35,8 +35,12 @@ struct pendings {
 int pendings_push(struct pendings *pendings, const struct pending *pending); /* 0 or -ENOMEM */
 /* Take the thread's newest call off its pile; false if there is none. */
 bool pendings_pop(struct pendings *pendings, uint32_t tid, struct pending *ret_pending);
-/* The same for the thread with the lowest id that has one; false if none has. */
-bool pendings_pop_any(struct pendings *pendings, struct pending *ret_pending);
+/* The same for the thread with the lowest id, but for `tid`; false if none has a call. */
+bool pendings_pop_others(struct pendings *pendings, uint32_t tid, struct pending *ret_pending);
+/* All calls left are one thread's: let it be known as `tid`. 0 or -ENOMEM. */
+int pendings_rename(struct pendings *pendings, uint32_t tid);
+/* *ret_copy: a set of its own. 0 or -ENOMEM. */
+int pendings_copy(struct pendings *ret_copy, const struct pendings *pendings);
 /* Does the thread have a pending call of this api? */
 bool pendings_has(const struct pendings *pendings, uint32_t tid, uint8_t api);
 void pendings_free(struct pendings *pendings);

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_TICK 1000000ULL
+#define NS_PER_TICK     1000000ULL
+#define BLOCKS_AT_ONCE  2048
+#define BLOCKS_PER_CALL 16
 
 /* 0 or -ENOMEM; no text has no copy. */
 static int text_copy(char **ret_copy, const char *text)
@@ -14,14 +16,14 @@ static int text_copy(char **ret_copy, const char *text)
 	return text && !*ret_copy ? -ENOMEM : 0;
 }
 
-static int command_copy(struct process *process, const char *const *command)
+static int command_copy(struct program *program, const char *const *command)
 {
 	for (; command && *command; command++) {
 		char *word;
 
 		if (text_copy(&word, *command))
 			return -ENOMEM;
-		if (vec_push(&process->command, word)) {
+		if (vec_push(&program->command, word)) {
 			free(word);
 			return -ENOMEM;
 		}
@@ -29,27 +31,139 @@ static int command_copy(struct process *process, const char *const *command)
 	return 0;
 }
 
+static void program_drop(struct program *program)
+{
+	char **word;
+
+	if (!program || --program->owners)
+		return;
+	vec_each (word, &program->command)
+		free(*word);
+	vec_free(&program->command);
+	free(program->exe);
+	free(program->arch);
+	free(program);
+}
+
+static struct program *program_new(const struct event_process *told)
+{
+	struct program *program = calloc(1, sizeof(*program));
+
+	if (!program)
+		return NULL;
+	program->owners = 1;
+	if (!text_copy(&program->exe, told->exe) && !text_copy(&program->arch, told->arch) &&
+	    !command_copy(program, told->command))
+		return program;
+	program_drop(program);
+	return NULL;
+}
+
 int process_new(struct process **ret_process, const struct event *event,
-		const struct model_config *config)
+		const struct model_config *config, uint32_t number)
 {
 	const struct event_process *told = &event->process;
 	struct process *process = calloc(1, sizeof(*process));
+	struct user user = {event->pid, told->ppid, told->start_time_ns, {0}};
 
 	if (!process)
 		return -ENOMEM;
 	process->config = config;
-	process->pid = event->pid;
-	process->ppid = told->ppid;
-	process->start_time_ns = told->start_time_ns;
+	process->number = number;
 	process->launched = told->launched;
-	process->since_ns = event->time_ns;
-	if (text_copy(&process->comm, told->comm) || text_copy(&process->exe, told->exe) ||
-	    text_copy(&process->arch, told->arch) || command_copy(process, told->command)) {
+	process->origin_ns = process->since_ns = event->time_ns;
+	process->stacks.max = config->max_sites;
+	process->program = program_new(told);
+	if (!process->program || text_copy(&process->comm, told->comm) ||
+	    vec_push(&process->users, user)) {
 		process_free(process);
 		return -ENOMEM;
 	}
 	*ret_process = process;
 	return 0;
+}
+
+static int tables_copy(struct process *process, const struct process *parent)
+{
+	return heap_copy(&process->heap, &parent->heap) ||
+			       regions_copy(&process->regions, &parent->regions) ||
+			       pendings_copy(&process->pendings, &parent->pendings) ||
+			       cow_copy(&process->sites, &parent->sites) ||
+			       stacks_copy(&process->stacks, &parent->stacks) ||
+			       mappings_copy(&process->mappings, &parent->mappings)
+		       ? -ENOMEM
+		       : 0;
+}
+
+static void sums_inherit(struct process *process, const struct process *parent)
+{
+	process->live_blocks = process->inherited.blocks = parent->live_blocks;
+	process->live_bytes = process->inherited.bytes = parent->live_bytes;
+	process->totals.peak_live_bytes = parent->live_bytes;
+	process->maps = parent->maps;
+	process->map_bytes = parent->map_bytes;
+}
+
+int process_fork(struct process **ret_process, const struct process *parent,
+		 const struct event *event, uint32_t number)
+{
+	const struct event_fork *fork = &event->fork;
+	struct process *process = calloc(1, sizeof(*process));
+	struct user user = {event->pid, fork->parent, fork->start_time_ns, {0}};
+
+	if (!process)
+		return -ENOMEM;
+	process->config = parent->config;
+	process->number = number;
+	process->forked = true;
+	process->launched = parent->launched;
+	process->partial = !process_is_complete(parent);
+	process->origin_ns = parent->origin_ns;
+	process->since_ns = event->time_ns;
+	process->program = parent->program;
+	process->program->owners++;
+	sums_inherit(process, parent);
+	if (text_copy(&process->comm, fork->comm) || vec_push(&process->users, user) ||
+	    tables_copy(process, parent)) {
+		process_free(process);
+		return -ENOMEM;
+	}
+	*ret_process = process;
+	return 0;
+}
+
+struct user *process_user(const struct process *process, uint32_t pid)
+{
+	struct user *user;
+
+	vec_each (user, &process->users)
+		if (user->pid == pid)
+			return user;
+	return NULL;
+}
+
+struct snapshot_losses process_told(const struct process *process)
+{
+	struct snapshot_losses told = process->told;
+	const struct user *user;
+
+	vec_each (user, &process->users)
+		snapshot_losses_add(&told, &user->told);
+	return told;
+}
+
+static bool losses_are_none(const struct snapshot_losses *losses)
+{
+	return !losses->events && !losses->unmatched_frees && !losses->missed_returns &&
+	       !losses->unprobed_sites && !losses->gap_ns && !losses->collisions;
+}
+
+bool process_is_complete(const struct process *process)
+{
+	struct snapshot_losses told = process_told(process);
+
+	return process->launched && !process->partial && losses_are_none(&process->found) &&
+	       losses_are_none(&told);
 }
 
 static void tables_free(struct process *process)
@@ -60,31 +174,40 @@ static void tables_free(struct process *process)
 	map64_free(&process->ending);
 }
 
+/*
+ * To look at all blocks takes time, which a child shall cost in proportion to what it did: one that
+ * ends soon after it was born may have inherited millions.
+ */
+static bool worth_a_look(const struct process *process)
+{
+	uint64_t calls = process->totals.allocations + process->totals.frees;
+
+	return !process->forked || process->heap.count <= BLOCKS_AT_ONCE + calls * BLOCKS_PER_CALL;
+}
+
 void process_close(struct process *process, uint64_t now_ns)
 {
-	process->closed = true;
 	process->until_ns = now_ns;
+	process->closed = true;
+	stacks_close(&process->stacks);
 	/* Without memory for the result, the tables stay as they are: as good, only larger. */
-	if (!process_oldest(process, &process->oldest_ns))
-		tables_free(process);
+	if (worth_a_look(process) && process_oldest(process, &process->oldest_ns))
+		return;
+	process->settled = true;
+	tables_free(process);
 }
 
 void process_free(struct process *process)
 {
-	char **word;
-
 	if (!process)
 		return;
 	tables_free(process);
 	stacks_free(&process->stacks);
 	mappings_free(&process->mappings);
-	vec_free(&process->sites);
-	vec_each (word, &process->command)
-		free(*word);
-	vec_free(&process->command);
+	cow_free(&process->sites);
+	vec_free(&process->users);
+	program_drop(process->program);
 	free(process->comm);
-	free(process->exe);
-	free(process->arch);
 	free(process->oldest_ns);
 	free(process->scan_reason);
 	free(process->leaks);
@@ -95,84 +218,141 @@ uint32_t process_time(const struct process *process, uint64_t time_ns)
 {
 	uint64_t ticks;
 
-	if (time_ns <= process->since_ns)
+	if (time_ns <= process->origin_ns)
 		return 0;
-	ticks = (time_ns - process->since_ns) / NS_PER_TICK;
+	ticks = (time_ns - process->origin_ns) / NS_PER_TICK;
 	return ticks < UINT32_MAX ? (uint32_t)ticks : UINT32_MAX;
 }
 
 /* Ticks are coarse: never tell of a block older than its site. */
 uint64_t process_block_ns(const struct process *process, uint32_t site, uint32_t time)
 {
-	uint64_t ns = process->since_ns + time * NS_PER_TICK;
-	uint64_t first_seen_ns = process->sites.items[site].first_seen_ns;
+	uint64_t ns = process->origin_ns + time * NS_PER_TICK;
+	uint64_t first_seen_ns = process_site_at(process, site)->first_seen_ns;
 
 	return ns < first_seen_ns ? first_seen_ns : ns;
+}
+
+struct site process_site_view(const struct process *process, uint32_t index)
+{
+	struct site site = *process_site_at(process, index);
+
+	if (site.books != process->number)
+		site_inherit(&site);
+	return site;
+}
+
+struct site *process_site_change(struct process *process, uint32_t index)
+{
+	struct site *site = cow_write(&process->sites, index, sizeof(*site));
+
+	if (site && site->books != process->number) {
+		site_inherit(site);
+		site->books = process->number;
+	}
+	return site;
+}
+
+/* Of a call from other stacks its direct caller is known, and whether that is a wrapper. */
+static enum api wrapper_of(const struct process *process, const struct event *event,
+			   const struct stack *stack)
+{
+	return stack->other ? mappings_wrapper(&process->mappings, event->call.caller)
+			    : (enum api)stack->wrapper;
 }
 
 static enum api booked_api(const struct process *process, const struct event *event,
 			   const struct stack *stack)
 {
+	enum api wrapper;
+
 	if (api_row(event->api)->family == FAMILY_MAP)
 		return mappings_in_allocator(&process->mappings, event->call.caller) ? API_MMAP_LIBC
 										     : event->api;
-	if (process->config->wrappers && stack->wrapper != API_NONE)
-		return (enum api)stack->wrapper;
-	return event->api;
+	wrapper = process->config->wrappers ? wrapper_of(process, event, stack) : API_NONE;
+	return wrapper == API_NONE ? event->api : wrapper;
 }
 
 /* Wrappers may call each other: operator new[] (nothrow) calls operator new[], that operator new.
  */
-static void stack_find_wrappers(const struct process *process, struct stack *stack)
+static int stack_find_wrappers(struct process *process, uint32_t index)
 {
-	const uint64_t *frames = process->stacks.frames.items + stack->first;
+	struct stack *stack = stack_change(&process->stacks, index);
 	enum api api;
 
+	if (!stack)
+		return -ENOMEM;
 	stack->wrapper = API_NONE;
 	for (stack->wrappers = 0; stack->wrappers < stack->count; stack->wrappers++) {
-		api = mappings_wrapper(&process->mappings, frames[stack->wrappers]);
+		api = mappings_wrapper(&process->mappings, stack->frames[stack->wrappers]);
 		if (api == API_NONE)
 			break;
 		stack->wrapper = (uint8_t)api;
 	}
+	return 0;
+}
+
+static uint32_t site_find(const struct process *process, uint32_t stack, enum api api)
+{
+	uint32_t site = stack_at(&process->stacks, stack)->site;
+
+	while (site != SITE_NONE && process_site_at(process, site)->api != api)
+		site = process_site_at(process, site)->next;
+	return site;
 }
 
 static int site_new(struct process *process, uint32_t stack, enum api api, uint64_t time_ns,
 		    uint32_t *ret_site)
 {
-	struct stack *owner = &process->stacks.items.items[stack];
-	struct site site = {
-		.api = (uint8_t)api, .stack = stack, .next = owner->site, .first_seen_ns = time_ns};
+	struct stack *owner = stack_change(&process->stacks, stack);
+	uint32_t index = (uint32_t)process->sites.count;
+	struct site *site;
 
-	if (vec_push(&process->sites, site))
+	if (!owner || cow_grow(&process->sites, 1, sizeof(*site)))
 		return -ENOMEM;
-	*ret_site = owner->site = (uint32_t)process->sites.count - 1;
+	site = cow_write(&process->sites, index, sizeof(*site));
+	*site = (struct site){.api = (uint8_t)api,
+			      .stack = stack,
+			      .next = owner->site,
+			      .books = process->number,
+			      .first_seen_ns = time_ns};
+	*ret_site = owner->site = index;
 	return 0;
+}
+
+/* A site of an api at a stack; beyond the cap it is that of other stacks. */
+static int site_take(struct process *process, uint32_t stack, enum api api, uint64_t time_ns,
+		     uint32_t *ret_site)
+{
+	*ret_site = site_find(process, stack, api);
+	if (*ret_site != SITE_NONE)
+		return 0;
+	if (process->sites.count >= process->config->max_sites &&
+	    !stack_at(&process->stacks, stack)->other) {
+		if (stacks_other(&process->stacks, &stack))
+			return -ENOMEM;
+		return site_take(process, stack, api, time_ns, ret_site);
+	}
+	return site_new(process, stack, api, time_ns, ret_site);
 }
 
 int process_site(struct process *process, const struct event *event, uint32_t *ret_site)
 {
-	struct stack *stack;
-	uint32_t index, site;
+	const struct stack *stack;
+	uint32_t index;
 	enum api api;
 
 	if (stacks_of_call(&process->stacks, &event->call, process->mappings.clock, &index))
 		return -ENOMEM;
-	stack = &process->stacks.items.items[index];
-	if (stack->site == SITE_NONE)
-		stack_find_wrappers(process, stack);
-	api = booked_api(process, event, stack);
+	stack = stack_at(&process->stacks, index);
+	if (stack->site == SITE_NONE && !stack->other && stack_find_wrappers(process, index))
+		return -ENOMEM;
+	api = booked_api(process, event, stack_at(&process->stacks, index));
 	if (!(process->config->apis & 1u << api)) {
 		*ret_site = SITE_NONE;
 		return 0;
 	}
-	for (site = stack->site; site != SITE_NONE; site = process->sites.items[site].next)
-		if (process->sites.items[site].api == api)
-			break;
-	if (site == SITE_NONE)
-		return site_new(process, index, api, event->time_ns, ret_site);
-	*ret_site = site;
-	return 0;
+	return site_take(process, index, api, event->time_ns, ret_site);
 }
 
 struct oldest {
@@ -196,27 +376,44 @@ static void oldest_visit_block(void *ctx, const struct block *block)
 	oldest_note(ctx, block->site, block->time);
 }
 
-int process_oldest(const struct process *process, uint64_t **ret_oldest_ns)
+static void oldest_find(const struct oldest *oldest)
 {
-	struct oldest oldest = {.process = process};
+	const struct process *process = oldest->process;
 	const struct pending *pending;
 	const struct region *region;
 
-	oldest.ns = calloc(process->sites.count + 1, sizeof(*oldest.ns));
-	if (!oldest.ns)
-		return -ENOMEM;
-	if (process->oldest_ns) {
-		memcpy(oldest.ns, process->oldest_ns, process->sites.count * sizeof(*oldest.ns));
-		*ret_oldest_ns = oldest.ns;
-		return 0;
-	}
-	heap_visit(&process->heap, oldest_visit_block, &oldest);
+	heap_visit(&process->heap, oldest_visit_block, (void *)oldest);
 	vec_each (region, &process->regions.regions)
 		if (region->bytes)
-			oldest_note(&oldest, region->site, region->time);
+			oldest_note(oldest, region->site, region->time);
 	vec_each (pending, &process->pendings.items)
 		if (pending->block.address)
-			oldest_visit_block(&oldest, &pending->block);
+			oldest_visit_block((void *)oldest, &pending->block);
+}
+
+/* No block is older than its site. */
+static void oldest_bound(const struct oldest *oldest)
+{
+	for (uint32_t i = 0; i < oldest->process->sites.count; i++) {
+		struct site site = process_site_view(oldest->process, i);
+
+		oldest->ns[i] = site.live_blocks ? site.first_seen_ns : 0;
+	}
+}
+
+int process_oldest(const struct process *process, uint64_t **ret_oldest_ns)
+{
+	size_t count = process->sites.count;
+	struct oldest oldest = {.process = process, .ns = calloc(count + 1, sizeof(*oldest.ns))};
+
+	if (!oldest.ns)
+		return -ENOMEM;
+	if (process->oldest_ns)
+		memcpy(oldest.ns, process->oldest_ns, count * sizeof(*oldest.ns));
+	else if (process->settled)
+		oldest_bound(&oldest);
+	else
+		oldest_find(&oldest);
 	*ret_oldest_ns = oldest.ns;
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/cow.h"
 #include "base/map64.h"
 #include "base/vec.h"
 #include "model/event.h"
@@ -16,6 +17,22 @@
 #include "model/region.h"
 #include "model/site.h"
 #include "model/stack.h"
+
+/* What an image is, shared with children that run it as well. */
+struct program {
+	uint32_t owners;
+	char *exe;
+	char *arch;
+	VEC(char *) command;
+};
+
+/* A process whose memory the books are of. It has several while a child of vfork shares it. */
+struct user {
+	uint32_t pid;
+	uint32_t ppid;
+	uint64_t start_time_ns;
+	struct snapshot_losses told; /* that the source counted */
+};
 
 struct totals {
 	uint64_t allocations;
@@ -28,40 +45,43 @@ struct totals {
 
 struct process {
 	const struct model_config *config;
-	uint32_t pid;
-	uint32_t ppid;
+	uint32_t number;        /* of these books, among all of the model */
+	VEC(struct user) users; /* the first gives the books their pid; one remains when closed */
 	uint32_t image;
-	uint64_t start_time_ns;
 	char *comm;
-	char *exe;
-	char *arch;
-	VEC(char *) command;
+	struct program *program;
 	bool launched;
+	bool forked;  /* began as a copy of the parent's books … */
+	bool partial; /* … and those were not complete */
 	bool exited;
 	bool replaced;
+	bool left;
 	uint32_t exit_code;
+	uint64_t origin_ns; /* of the times of blocks */
 	uint64_t since_ns;
 	uint64_t until_ns; /* valid once closed */
 	bool closed;
+	bool settled; /* closed, and the tables are gone */
 
 	struct heap heap;
 	struct regions regions;
 	struct pendings pendings;
 	struct map64 ending; /* tids between EVENT_THREAD_ENDS and EVENT_THREAD_GONE */
 	struct stacks stacks;
-	VEC(struct site) sites;
+	struct cow_array sites; /* of struct site: see process_site_view */
 	struct mappings mappings;
 
-	struct totals totals; /* of the heap family */
-	uint64_t live_blocks; /* likewise */
+	struct totals totals;          /* of the heap family */
+	struct snapshot_sum inherited; /* likewise: live when the process was born */
+	uint64_t live_blocks;          /* likewise */
 	uint64_t live_bytes;
 	uint64_t maps; /* the program's own regions: without API_MMAP_LIBC */
 	uint64_t map_bytes;
 	uint64_t internal_frees;
 	uint64_t internal_munmaps;
 	struct snapshot_losses found; /* losses that the books themselves found … */
-	struct snapshot_losses told;  /* … and those that the source counted */
-	uint64_t *oldest_ns;          /* per site, once closed; else to be computed */
+	struct snapshot_losses told;  /* … and those of users that have gone */
+	uint64_t *oldest_ns;          /* per site, once settled; NULL: see process_oldest */
 
 	struct snapshot_scan scan;    /* the last leak scan; see scan_book.h */
 	char *scan_reason;            /* why there was none, or NULL */
@@ -71,7 +91,18 @@ struct process {
 
 /* Open the books of the process that the event describes. 0 or -ENOMEM. */
 int process_new(struct process **ret_process, const struct event *event,
-		const struct model_config *config);
+		const struct model_config *config, uint32_t number);
+/* Open books for a child: a copy of the parent's, at the cost of what either changes later. */
+int process_fork(struct process **ret_process, const struct process *parent,
+		 const struct event *event, uint32_t number);
+
+/* The user of the pid; NULL if it uses other books. Valid until users come or go. */
+struct user *process_user(const struct process *process, uint32_t pid);
+/* What the source has lost, of all users. */
+struct snapshot_losses process_told(const struct process *process);
+/* Was nothing lost since the first instruction? */
+bool process_is_complete(const struct process *process);
+
 /* No event will follow. Keeps the totals and gives back the memory of the tables. */
 void process_close(struct process *process, uint64_t now_ns);
 void process_free(struct process *process);
@@ -81,14 +112,34 @@ uint32_t process_time(const struct process *process, uint64_t time_ns);
 uint64_t process_block_ns(const struct process *process, uint32_t site, uint32_t time);
 
 /*
+ * A site as these books have it. Books that began as a copy share sites with their parent's until
+ * one of them writes: what others wrote last is to be read as what was inherited.
+ */
+struct site process_site_view(const struct process *process, uint32_t site);
+/* A site to be changed; NULL if out of memory. */
+struct site *process_site_change(struct process *process, uint32_t site);
+
+static inline uint32_t process_pid(const struct process *process)
+{
+	return process->users.items[0].pid;
+}
+
+/* What never changes of a site: api, stack, next, first_seen_ns. */
+static inline const struct site *process_site_at(const struct process *process, uint32_t site)
+{
+	return cow_read(&process->sites, site, sizeof(struct site));
+}
+
+/*
  * The site under which a call is booked, made if it is new; SITE_NONE if its api is not in the
  * set. 0 or -ENOMEM.
  */
 int process_site(struct process *process, const struct event *event, uint32_t *ret_site);
 
 /*
- * For each site the time of its oldest live block, 0 if it has none. The array has one entry per
- * site and is the caller's to free. 0 or -ENOMEM.
+ * For each site the time of its oldest live block, 0 if it has none. Of a child that ended soon
+ * after it had inherited many blocks, nobody looked: there it is when the site was first seen. The
+ * array has one entry per site and is the caller's to free. 0 or -ENOMEM.
  */
 int process_oldest(const struct process *process, uint64_t **ret_oldest_ns);
 

@@ -286,6 +286,22 @@ const struct piece *regions_at(const struct regions *set, uint64_t address)
 	return number ? piece_at(set, number) : NULL;
 }
 
+int regions_copy(struct regions *ret_copy, const struct regions *set)
+{
+	struct regions copy = {
+		.spare_pieces = set->spare_pieces, .root = set->root, .random = set->random};
+
+	/* Room to recycle every region: see region_new. */
+	if (vec_copy(&copy.regions, &set->regions) || vec_copy(&copy.pieces, &set->pieces) ||
+	    vec_copy(&copy.spare_regions, &set->spare_regions) ||
+	    vec_reserve(&copy.spare_regions, set->regions.count)) {
+		regions_free(&copy);
+		return -ENOMEM;
+	}
+	*ret_copy = copy;
+	return 0;
+}
+
 void regions_free(struct regions *set)
 {
 	vec_free(&set->regions);

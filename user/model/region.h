@@ -62,6 +62,9 @@ int regions_restore(struct regions *set, uint32_t list, region_gone *gone, void 
 /* The first piece that ends behind an address; NULL if there is none. Valid until a change. */
 const struct piece *regions_at(const struct regions *set, uint64_t address);
 
+/* *ret_copy: a set of its own, in which lists keep their numbers. 0 or -ENOMEM. */
+int regions_copy(struct regions *ret_copy, const struct regions *set);
+
 void regions_free(struct regions *set);
 
 #endif

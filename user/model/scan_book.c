@@ -10,7 +10,8 @@
 
 static bool is_of_program(const struct process *process, const struct region *region)
 {
-	return region->site != SITE_NONE && process->sites.items[region->site].api != API_MMAP_LIBC;
+	return region->site != SITE_NONE &&
+	       process_site_at(process, region->site)->api != API_MMAP_LIBC;
 }
 
 /* The region that the piece is all of, if it is the program's; else NULL. */
@@ -124,12 +125,6 @@ uint64_t scan_book_stamp(const struct process *process, uint64_t address, uint64
 	return ((uint64_t)block.time << 32 | block.site) + 1;
 }
 
-static bool losses_are_none(const struct snapshot_losses *losses)
-{
-	return !losses->events && !losses->unmatched_frees && !losses->missed_returns &&
-	       !losses->unprobed_sites && !losses->gap_ns && !losses->collisions;
-}
-
 bool scan_book_is_complete(const struct process *process)
 {
 	const struct pending *pending;
@@ -137,8 +132,7 @@ bool scan_book_is_complete(const struct process *process)
 	vec_each (pending, &process->pendings.items)
 		if (pending->block.address)
 			return false;
-	return process->launched && losses_are_none(&process->found) &&
-	       losses_are_none(&process->told);
+	return process_is_complete(process);
 }
 
 uint32_t scan_book_allocator(const struct process *process)

@@ -18,15 +18,26 @@ struct site {
 	uint8_t api;    /* enum api, as booked */
 	uint32_t stack; /* index in the process's stacks */
 	uint32_t next;  /* the next site of this stack, or SITE_NONE */
+	uint32_t books; /* which wrote it last: see process_site_view */
 	uint64_t allocations;
 	uint64_t frees;
 	uint64_t bytes_allocated;
+	uint64_t inherited_blocks; /* live when the process was born */
+	uint64_t inherited_bytes;
 	uint64_t live_blocks;
 	uint64_t live_bytes;
 	uint64_t peak_live_bytes;
 	uint64_t failed_allocations;
 	uint64_t first_seen_ns;
 };
+
+/* A site as a child has it when it is born: what lives has not been allocated by the child. */
+static inline void site_inherit(struct site *site)
+{
+	site->allocations = site->frees = site->bytes_allocated = site->failed_allocations = 0;
+	site->inherited_blocks = site->live_blocks;
+	site->inherited_bytes = site->peak_live_bytes = site->live_bytes;
+}
 
 static inline void site_allocated(struct site *site, uint64_t bytes)
 {

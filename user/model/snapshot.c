@@ -130,6 +130,90 @@ const char *snapshot_string(struct snapshot *snapshot, const char *text)
 	return copy;
 }
 
+void snapshot_losses_add(struct snapshot_losses *sum, const struct snapshot_losses *losses)
+{
+	sum->events += losses->events;
+	sum->stacks += losses->stacks;
+	sum->truncated_stacks += losses->truncated_stacks;
+	sum->unmatched_frees += losses->unmatched_frees;
+	sum->missed_returns += losses->missed_returns;
+	sum->unprobed_sites += losses->unprobed_sites;
+	sum->gap_ns += losses->gap_ns;
+	sum->children += losses->children;
+	sum->collisions += losses->collisions;
+}
+
+static int compare_counts(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/*
+ * What lives at the end, and is the section's own: a child that execs leaves what it inherited, as
+ * it was meant to, and its parent has all that.
+ */
+static uint64_t live_weight(const struct snapshot_process *process)
+{
+	uint64_t inherited = process->replaced || process->left ? process->inherited.bytes : 0;
+
+	return process->live.bytes > inherited ? process->live.bytes - inherited : 0;
+}
+
+int snapshot_compare(const struct snapshot_process *a, const struct snapshot_process *b)
+{
+	int by_lost = compare_counts(snapshot_lost(a->scan.classes).bytes,
+				     snapshot_lost(b->scan.classes).bytes);
+	int by_live = compare_counts(live_weight(a), live_weight(b));
+
+	if (by_lost)
+		return by_lost;
+	if (by_live)
+		return by_live;
+	return compare_counts(a->totals.bytes_allocated, b->totals.bytes_allocated);
+}
+
+static void sum_add(struct snapshot_sum *sum, const struct snapshot_sum *more)
+{
+	sum->blocks += more->blocks;
+	sum->bytes += more->bytes;
+}
+
+static void scan_add(struct snapshot_scan *sum, const struct snapshot_scan *scan)
+{
+	for (int i = 0; i < LEAK_CLASS_COUNT; i++)
+		sum_add(&sum->classes[i], &scan->classes[i]);
+	sum_add(&sum->suppressed, &scan->suppressed);
+}
+
+static void totals_add(struct snapshot_process *sums, const struct snapshot_process *section)
+{
+	sums->totals.allocations += section->totals.allocations;
+	sums->totals.frees += section->totals.frees;
+	sums->totals.bytes_allocated += section->totals.bytes_allocated;
+	sums->totals.bytes_freed += section->totals.bytes_freed;
+	sums->totals.peak_live_bytes += section->totals.peak_live_bytes;
+	sums->totals.failed_allocations += section->totals.failed_allocations;
+	sums->mappings.maps += section->mappings.maps;
+	sums->mappings.bytes += section->mappings.bytes;
+	sums->internal.frees += section->internal.frees;
+	sums->internal.munmaps += section->internal.munmaps;
+	sums->other_calls += section->other_calls;
+}
+
+void snapshot_others_add(struct snapshot_others *others, const struct snapshot_process *section)
+{
+	others->sections++;
+	others->processes += !section->replaced;
+	others->scanned += section->scan.done;
+	if (section->replaced)
+		sum_add(&others->gone, &section->live);
+	totals_add(&others->sums, section);
+	sum_add(&others->sums.inherited, &section->inherited);
+	sum_add(&others->sums.live, &section->live);
+	snapshot_losses_add(&others->sums.losses, &section->losses);
+	scan_add(&others->sums.scan, &section->scan);
+}
+
 void snapshot_quality(const struct snapshot_process *process, struct stack_quality *ret_quality)
 {
 	struct stack_quality quality = {.stacks = process->stack_count};

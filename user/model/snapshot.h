@@ -85,10 +85,13 @@ struct snapshot_site {
 	uint64_t allocations;
 	uint64_t frees;
 	uint64_t bytes_allocated;
-	uint64_t live_blocks;
+	uint64_t inherited_blocks; /* live when the process was born: the parent allocated them */
+	uint64_t inherited_bytes;
+	uint64_t live_blocks; /* allocations + inherited_blocks - frees */
 	uint64_t live_bytes;
 	uint64_t peak_live_bytes;
 	uint64_t failed_allocations;
+	bool other;             /* stands for all that were too many to be kept; has no frames */
 	uint64_t first_seen_ns; /* monotonic */
 	uint64_t oldest_ns;     /* time of the oldest live block, 0 if none */
 	uint32_t stack;         /* index in the process's stacks */
@@ -107,6 +110,8 @@ struct snapshot_losses {
 	uint64_t collisions; /* an allocation at an address that was live: a free was not seen */
 };
 
+void snapshot_losses_add(struct snapshot_losses *sum, const struct snapshot_losses *losses);
+
 struct snapshot_process {
 	uint32_t pid;
 	uint32_t ppid;
@@ -118,8 +123,10 @@ struct snapshot_process {
 	const char *backend;
 	const char *arch;
 	bool launched;
+	bool forked; /* a child of ppid, and of the image that ppid had then; see inherited */
 	bool exited;
 	bool replaced;      /* ended by exec: a later image of the same pid follows */
+	bool left;          /* runs on, and is not traced any more */
 	uint32_t exit_code; /* as wait(2) gives it; valid if exited */
 	uint64_t traced_since_ns;
 	uint64_t traced_until_ns;
@@ -127,9 +134,8 @@ struct snapshot_process {
 		uint64_t allocations, frees, bytes_allocated, bytes_freed, peak_live_bytes,
 			failed_allocations;
 	} totals;
-	struct {
-		uint64_t blocks, bytes;
-	} live;
+	struct snapshot_sum inherited; /* live when it was born: in live, not in totals */
+	struct snapshot_sum live;
 	struct {
 		uint64_t maps, bytes;
 	} mappings;
@@ -142,6 +148,19 @@ struct snapshot_process {
 	size_t site_count;
 	struct snapshot_stack *stacks;
 	size_t stack_count;
+	uint64_t
+		other_calls; /* of sites that were too many to be kept: see snapshot_site's other */
+};
+
+/* Sections that are left out of a snapshot, summed up: of many that ended, the least remarkable. */
+struct snapshot_others {
+	uint64_t sections;
+	uint64_t processes;       /* sections that were not replaced by exec */
+	uint64_t scanned;         /* sections in which leaks were searched for */
+	struct snapshot_sum gone; /* of live: what was left when exec replaced it */
+	/* Of identity, sites, stacks and scan nothing is known but the sums; peaks are added, too.
+	 */
+	struct snapshot_process sums;
 };
 
 struct snapshot {
@@ -151,6 +170,7 @@ struct snapshot {
 	const char *version;
 	struct snapshot_process *processes;
 	size_t process_count;
+	struct snapshot_others others;
 	uint64_t dropped;             /* events that made no sense: see model_event */
 	struct snapshot_arena *arena; /* owns every string and array above */
 };
@@ -167,6 +187,14 @@ struct stack_quality {
 };
 
 void snapshot_quality(const struct snapshot_process *process, struct stack_quality *ret_quality);
+
+/*
+ * Which of two sections matters more: lost bytes first, then live bytes (but for what was
+ * inherited and left behind by exec), then bytes allocated. > 0 if it is `a`, < 0 if it is `b`.
+ */
+int snapshot_compare(const struct snapshot_process *a, const struct snapshot_process *b);
+/* Add a section to the sums. */
+void snapshot_others_add(struct snapshot_others *others, const struct snapshot_process *section);
 
 /* An empty snapshot with its arena; NULL if out of memory. */
 struct snapshot *snapshot_new(void);
@@ -205,7 +233,7 @@ struct resolver {
 	void *ctx;
 };
 
-/* Blocks that are lost, as the site's own or with others. */
+/* Blocks that are lost, as their sites' own or with others. */
 static inline struct snapshot_sum snapshot_lost(const struct snapshot_sum classes[LEAK_CLASS_COUNT])
 {
 	const struct snapshot_sum *definite = &classes[LEAK_DEFINITE];

@@ -7,6 +7,9 @@
 #include "model/site.h"
 #include "model/stop.h"
 
+/* A source that numbers samples has many ids for one stack; what would be too many is not kept. */
+#define IDS_PER_STACK 16
+
 /* A stack as the source sent it; the frames are still the event's. */
 static struct stack stack_sent(const struct event *event, uint32_t clock)
 {
@@ -35,58 +38,64 @@ static uint64_t stack_hash(const struct stack *stack, const uint64_t *frames)
 				    (uint64_t)stack->clock << 8 | stack->stop);
 }
 
-static bool stack_equals(const struct stacks *stacks, const struct stack *stack,
-			 const struct stack *sent, const uint64_t *frames)
+static bool stack_equals(const struct stack *stack, const struct stack *sent,
+			 const uint64_t *frames)
 {
 	return stack->count == sent->count && stack->clock == sent->clock &&
 	       stack->stop == sent->stop && stack->truncated == sent->truncated &&
 	       stack->guessed == sent->guessed &&
-	       !memcmp(stacks->frames.items + stack->first, frames, sent->count * sizeof(*frames));
+	       !memcmp(stack->frames, frames, sent->count * sizeof(*frames));
 }
 
 /* The index of a stack with the same content, or MAP64_NONE. */
 static uint32_t stacks_find(const struct stacks *stacks, const struct stack *sent,
 			    const uint64_t *frames)
 {
-	uint32_t index = map64_get(&stacks->by_content, stack_hash(sent, frames));
+	uint32_t index = cow_map_get(&stacks->by_content, stack_hash(sent, frames));
 
-	if (index == MAP64_NONE || !stack_equals(stacks, &stacks->items.items[index], sent, frames))
+	if (index == MAP64_NONE || !stack_equals(stack_at(stacks, index), sent, frames))
 		return MAP64_NONE;
 	return index;
 }
 
-static int stacks_store(struct stacks *stacks, const uint64_t *frames, struct stack *stack)
+static int stacks_push(struct stacks *stacks, struct stack stack)
 {
-	if (vec_reserve(&stacks->frames, stacks->frames.count + stack->count))
+	uint32_t index = (uint32_t)stacks->items.count;
+
+	if (cow_grow(&stacks->items, 1, sizeof(stack)))
 		return -ENOMEM;
-	memcpy(stacks->frames.items + stacks->frames.count, frames, stack->count * sizeof(*frames));
-	stack->first = stacks->frames.count;
-	stacks->frames.count += stack->count;
+	stack.site = SITE_NONE;
+	*stack_change(stacks, index) = stack;
 	return 0;
 }
 
 /* A new stack under a key of one of the maps. */
-static int stacks_new(struct stacks *stacks, struct map64 *map, uint64_t key,
+static int stacks_new(struct stacks *stacks, struct cow_map *map, uint64_t key,
 		      const uint64_t *frames, struct stack stack)
 {
-	stack.site = SITE_NONE;
-	if (vec_reserve(&stacks->items, stacks->items.count + 1) ||
-	    stacks_store(stacks, frames, &stack) ||
-	    map64_set(map, key, (uint32_t)stacks->items.count))
+	uint32_t index = (uint32_t)stacks->items.count;
+
+	stack.frames = frame_store_keep(&stacks->frames, frames, stack.count);
+	if (!stack.frames || stacks_push(stacks, stack))
 		return -ENOMEM;
-	stacks->items.items[stacks->items.count++] = stack;
-	return 0;
+	return cow_map_set(map, key, index);
+}
+
+static bool stacks_full(const struct stacks *stacks)
+{
+	return stacks->items.count >= stacks->max ||
+	       stacks->by_id.count >= (uint64_t)stacks->max * IDS_PER_STACK;
 }
 
 /* Let what was sent be found by its content. Without memory for that it is not shared, only. */
 static void stacks_share(struct stacks *stacks, uint32_t index, const uint64_t *frames)
 {
-	const struct stack *stack = &stacks->items.items[index];
+	const struct stack *stack = stack_at(stacks, index);
 	uint64_t hash = stack_hash(stack, frames);
 
 	stacks->truncated += stack->truncated;
-	if (map64_get(&stacks->by_content, hash) == MAP64_NONE)
-		(void)map64_set(&stacks->by_content, hash, index);
+	if (cow_map_get(&stacks->by_content, hash) == MAP64_NONE)
+		(void)cow_map_set(&stacks->by_content, hash, index);
 }
 
 /*
@@ -96,11 +105,13 @@ static void stacks_share(struct stacks *stacks, uint32_t index, const uint64_t *
 static int stacks_send_again(struct stacks *stacks, uint32_t index, struct stack sent,
 			     const uint64_t *frames)
 {
-	struct stack *stack = &stacks->items.items[index];
+	struct stack *stack;
 
-	if (!stack->placeholder)
+	if (!stack_at(stacks, index)->placeholder)
 		return 0;
-	if (stacks_store(stacks, frames, &sent))
+	sent.frames = frame_store_keep(&stacks->frames, frames, sent.count);
+	stack = sent.frames ? stack_change(stacks, index) : NULL;
+	if (!stack)
 		return -ENOMEM;
 	sent.clock = stack->clock;
 	sent.site = stack->site;
@@ -120,24 +131,39 @@ int stacks_add(struct stacks *stacks, const struct event *event, uint32_t clock)
 
 	if (!id || !sent.count)
 		return 0; /* to be found missing by the first call that names it */
-	index = map64_get(&stacks->by_id, id);
+	index = cow_map_get(&stacks->by_id, id);
 	if (index != MAP64_NONE)
 		return stacks_send_again(stacks, index, sent, frames);
 	index = stacks_find(stacks, &sent, frames);
+	if (stacks_full(stacks))
+		return 0;
 	if (index != MAP64_NONE)
-		return map64_set(&stacks->by_id, id, index);
+		return cow_map_set(&stacks->by_id, id, index);
 	if (stacks_new(stacks, &stacks->by_id, id, frames, sent))
 		return -ENOMEM;
 	stacks_share(stacks, (uint32_t)stacks->items.count - 1, frames);
 	return 0;
 }
 
+int stacks_other(struct stacks *stacks, uint32_t *ret_index)
+{
+	if (!stacks->other) {
+		if (stacks_push(stacks, (struct stack){.stop = STOP_NOT_TAKEN, .other = true}))
+			return -ENOMEM;
+		stacks->other = (uint32_t)stacks->items.count;
+	}
+	*ret_index = stacks->other - 1;
+	return 0;
+}
+
 static int stacks_of_caller(struct stacks *stacks, uint64_t caller, uint32_t clock,
 			    uint32_t *ret_index)
 {
-	*ret_index = map64_get(&stacks->by_caller, caller);
+	*ret_index = cow_map_get(&stacks->by_caller, caller);
 	if (*ret_index != MAP64_NONE)
 		return 0;
+	if (stacks_full(stacks))
+		return stacks_other(stacks, ret_index);
 	*ret_index = (uint32_t)stacks->items.count;
 	return stacks_new(stacks, &stacks->by_caller, caller, &caller, stack_of_caller(clock));
 }
@@ -149,9 +175,11 @@ int stacks_of_call(struct stacks *stacks, const struct event_call *call, uint32_
 
 	if (!call->stack)
 		return stacks_of_caller(stacks, call->caller, clock, ret_index);
-	*ret_index = map64_get(&stacks->by_id, call->stack);
+	*ret_index = cow_map_get(&stacks->by_id, call->stack);
 	if (*ret_index != MAP64_NONE)
 		return 0;
+	if (stacks_full(stacks)) /* so it may have come, and was not kept */
+		return stacks_other(stacks, ret_index);
 	*ret_index = (uint32_t)stacks->items.count;
 	placeholder.truncated = placeholder.placeholder = true;
 	if (stacks_new(stacks, &stacks->by_id, call->stack, &call->caller, placeholder))
@@ -160,11 +188,33 @@ int stacks_of_call(struct stacks *stacks, const struct event_call *call, uint32_
 	return 0;
 }
 
+int stacks_copy(struct stacks *ret_copy, const struct stacks *stacks)
+{
+	struct stacks copy = {.max = stacks->max, .other = stacks->other};
+
+	if (cow_copy(&copy.items, &stacks->items) ||
+	    frame_store_branch(&copy.frames, stacks->frames) ||
+	    cow_map_copy(&copy.by_id, &stacks->by_id) ||
+	    cow_map_copy(&copy.by_content, &stacks->by_content) ||
+	    cow_map_copy(&copy.by_caller, &stacks->by_caller)) {
+		stacks_free(&copy);
+		return -ENOMEM;
+	}
+	*ret_copy = copy;
+	return 0;
+}
+
+void stacks_close(struct stacks *stacks)
+{
+	cow_map_free(&stacks->by_id);
+	cow_map_free(&stacks->by_content);
+	cow_map_free(&stacks->by_caller);
+}
+
 void stacks_free(struct stacks *stacks)
 {
-	vec_free(&stacks->items);
-	vec_free(&stacks->frames);
-	map64_free(&stacks->by_id);
-	map64_free(&stacks->by_content);
-	map64_free(&stacks->by_caller);
+	stacks_close(stacks);
+	cow_free(&stacks->items);
+	frame_store_free(stacks->frames);
+	stacks->frames = NULL;
 }
