@@ -330,6 +330,96 @@ static const struct snapshot server_snapshot = {
 	.process_count = COUNT(server),
 };
 
+/* ---- a build: many processes, most of them of no account ---- */
+
+static struct snapshot_frame build_parse_frames[] = {
+	{.address = 0x401100,
+	 .module = "/usr/libexec/cc1",
+	 .offset = 0x1100,
+	 .function = "parse_file",
+	 .file = "parse.c",
+	 .line = 77},
+};
+static struct snapshot_stack build_stacks[] = {
+	{.id = 0, FRAMES(build_parse_frames)},
+	{.id = 1, .stop = STOP_NOT_TAKEN},
+};
+static struct snapshot_site build_cc1_sites[] = {
+	{.id = 0,
+	 .api = API_MALLOC,
+	 .allocations = 6000,
+	 .frees = 1000,
+	 .bytes_allocated = 6000000,
+	 .live_blocks = 5000,
+	 .live_bytes = 5000000,
+	 .peak_live_bytes = 5000000,
+	 .first_seen_ns = 11 * SECOND,
+	 .oldest_ns = 11 * SECOND,
+	 .stack = 0},
+	{.id = 1,
+	 .api = API_MALLOC,
+	 .allocations = 4000,
+	 .frees = 3000,
+	 .bytes_allocated = 40000,
+	 .live_blocks = 1000,
+	 .live_bytes = 10000,
+	 .peak_live_bytes = 20000,
+	 .failed_allocations = 2,
+	 .other = true,
+	 .first_seen_ns = 11 * SECOND,
+	 .oldest_ns = 11 * SECOND,
+	 .stack = 1},
+};
+static struct snapshot_site build_worker_sites[] = {
+	{.id = 0,
+	 .api = API_CALLOC,
+	 .allocations = 30,
+	 .frees = 50,
+	 .bytes_allocated = 3000,
+	 .inherited_blocks = 120,
+	 .inherited_bytes = 12000,
+	 .live_blocks = 100,
+	 .live_bytes = 10000,
+	 .peak_live_bytes = 12000,
+	 .first_seen_ns = 10 * SECOND,
+	 .oldest_ns = 10 * SECOND,
+	 .stack = 0},
+};
+static const char *build_make_command[] = {"make", "-j2", "all", NULL};
+static const char *build_cc1_command[] = {"/usr/libexec/cc1", "-quiet", "main.c", NULL};
+#define BUILD_SPAN .backend = "bpf", .traced_since_ns = 10 * SECOND, .traced_until_ns = 12 * SECOND
+#define BUILD_WORKER(field)                                                               \
+	BUILD_SPAN, .ppid = 500, .exe = "/usr/bin/make", .command = build_make_command,   \
+		    .launched = true, .forked = true, .inherited = {120, 12000},          \
+		    .live = {100, 10000}, .totals = {30, 50, 3000, 5000, 12000, 0},       \
+		    .sites = build_worker_sites, .site_count = COUNT(build_worker_sites), \
+		    .stacks = build_stacks, .stack_count = 1, field
+static struct snapshot_process build[] = {
+	{BUILD_SPAN, .pid = 500, .ppid = 1, .comm = "make", .command = build_make_command,
+	 .launched = true, .live = {120, 12000}, .totals = {120, 0, 12000, 0, 12000, 0}},
+	{BUILD_WORKER(.replaced = true), .pid = 501, .comm = "make"},
+	{BUILD_SPAN, .pid = 501, .image = 1, .ppid = 500, .comm = "cc1",
+	 .command = build_cc1_command, .launched = true, .exited = true, .live = {6000, 5010000},
+	 .totals = {10000, 4000, 6040000, 1030000, 5010000, 2}, .other_calls = 4002,
+	 .sites = build_cc1_sites, .site_count = COUNT(build_cc1_sites), .stacks = build_stacks,
+	 .stack_count = COUNT(build_stacks)},
+	{BUILD_WORKER(.exited = true), .pid = 502, .comm = "make", .exit_code = 0x200},
+	{BUILD_WORKER(.left = true), .pid = 503, .comm = "a-worker-with-a-long-name"},
+	{BUILD_SPAN, .pid = 504, .ppid = 500, .comm = "sh", .exited = true, .exit_code = 9},
+};
+static const struct snapshot build_snapshot = {
+	.taken_ns = 13 * SECOND,
+	.version = "0.1.0",
+	.processes = build,
+	.process_count = COUNT(build),
+	.others = {.sections = 4321,
+		   .processes = 4000,
+		   .gone = {1000, 20000},
+		   .sums = {.live = {50000, 7000000},
+			    .inherited = {10000, 1000000},
+			    .totals = {250000, 210000, 9000000, 3000000, 8000000, 0}}},
+};
+
 /* ---- names that want to hurt; exec, then death by a signal ---- */
 
 static struct snapshot_frame hostile_frames[] = {

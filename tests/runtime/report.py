@@ -104,10 +104,36 @@ def check_scan(process):
     assert (scan["mode"] is None) != scan["done"]
 
 
+def check_sites(process):
+    """In each site, and in their sums, what was not freed is live."""
+    inherited = dict.fromkeys(("blocks", "bytes"), 0)
+    for site in process["sites"]:
+        assert (site["allocations"] + site["inherited_blocks"]
+                == site["frees"] + site["live_blocks"])
+        assert site["live_bytes"] <= site["peak_live_bytes"]
+        if site["api"] not in MAP_APIS:
+            inherited["blocks"] += site["inherited_blocks"]
+            inherited["bytes"] += site["inherited_bytes"]
+    assert inherited == process["inherited"]
+    assert process["forked"] or not any(inherited.values())
+    assert process["other_calls"] == sum(site["allocations"] + site["failed_allocations"]
+                                         for site in process["sites"] if site["other"])
+
+
+def check_sums(data):
+    """What was not freed is live; of a process, or of others together."""
+    totals, live, inherited = data["totals"], data["live"], data["inherited"]
+    assert live["blocks"] - inherited["blocks"] == totals["allocations"] - totals["frees"]
+    assert live["bytes"] - inherited["bytes"] == totals["bytes_allocated"] - totals["bytes_freed"]
+    assert live["bytes"] <= totals["peak_live_bytes"]
+    assert totals["peak_live_bytes"] <= totals["bytes_allocated"] + inherited["bytes"]
+
+
 def check(document):
     """What holds for every report whatever was traced: its form, and that its sums agree."""
     jsonschema.validate(document, SCHEMA)
     assert document["dropped_records"] == 0
+    check_sums(document["other_processes"])
     for data in document["processes"]:
         process = Process(data)
         heap = process.heap()
@@ -116,10 +142,10 @@ def check(document):
         assert heap["frees"] == totals["frees"]
         assert heap["bytes_allocated"] == totals["bytes_allocated"]
         assert heap["failed_allocations"] == totals["failed_allocations"]
-        assert heap["live_blocks"] == live["blocks"] == totals["allocations"] - totals["frees"]
+        assert heap["live_blocks"] == live["blocks"]
         assert heap["live_bytes"] == live["bytes"]
-        assert live["bytes"] == totals["bytes_allocated"] - totals["bytes_freed"]
-        assert live["bytes"] <= totals["peak_live_bytes"] <= totals["bytes_allocated"]
+        check_sums(data)
+        check_sites(process)
         check_quality(process)
         check_scan(process)
         maps = [site for site in data["sites"] if site["api"] in ("mmap", "mremap")]

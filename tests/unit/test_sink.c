@@ -45,6 +45,13 @@ static const struct golden goldens[] = {
 	 &sink_text,
 	 &server_snapshot,
 	 {.long_frames = true, .utf8 = true, .width = 200}},
+	{"build.txt", &sink_text, &build_snapshot, {.top = 3, .utf8 = true, .width = 80}},
+	{"build-all.txt", &sink_text, &build_snapshot, {.utf8 = true, .width = 120}},
+	{"build-terminal.txt",
+	 &sink_text,
+	 &build_snapshot,
+	 {.top = 2, .worst_last = true, .width = 60}},
+	{"build.json", &sink_json, &build_snapshot, {.width = 80}},
 	{"hostile.txt", &sink_text, &hostile_snapshot, {.utf8 = true, .width = 80}},
 	{"hostile-ascii.txt", &sink_text, &hostile_snapshot, {.long_frames = true, .width = 80}},
 	{"leaky.json", &sink_json, &leaky_snapshot, {.width = 80}},
@@ -80,7 +87,7 @@ static void test_golden_by_calls(void **state)
 /* ---- properties of every text report ---- */
 
 static const struct snapshot *const all_snapshots[] = {&leaky_snapshot, &server_snapshot,
-						       &hostile_snapshot};
+						       &build_snapshot, &hostile_snapshot};
 
 static void test_text_properties(void **state)
 {

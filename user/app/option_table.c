@@ -435,7 +435,8 @@ static const struct option_row option_rows[] = {
 
 	{'s', GROUP_REPORT, "sort", "KEY",
 	 "usage, allocations, total, average, leaks,\nbytes-leaked, age or tsc (usage)", set_sort},
-	{'\0', GROUP_REPORT, "top", "N", "sites shown, 0 for all (20; JSON: all)", set_top},
+	{'\0', GROUP_REPORT, "top", "N", "sites and processes shown, 0 for all\n(20; JSON: all)",
+	 set_top},
 	{'o', GROUP_REPORT, "output", "FILE",
 	 "where to: - is stdout, %p in it the pid\n(stdout with -p, stderr with CMD)", set_output},
 	{'\0', GROUP_REPORT, "format", "FORMAT[=FILE]",

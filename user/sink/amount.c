@@ -6,9 +6,19 @@
 
 #include "base/units.h"
 
+/* "process" is the only noun that is not simply given an s. */
+static const char *plural_of(const char *noun, uint64_t count)
+{
+	size_t length = strlen(noun);
+
+	if (count == 1)
+		return "";
+	return length && noun[length - 1] == 's' ? "es" : "s";
+}
+
 const char *amount_noun(uint64_t count, const char *noun, char text[AMOUNT_SIZE])
 {
-	snprintf(text, AMOUNT_SIZE, "%s%s", noun, count == 1 ? "" : "s");
+	snprintf(text, AMOUNT_SIZE, "%s%s", noun, plural_of(noun, count));
 	return text;
 }
 
@@ -17,7 +27,7 @@ const char *amount_of(uint64_t count, const char *noun, char text[AMOUNT_SIZE])
 	char number[UNITS_TEXT_SIZE];
 
 	snprintf(text, AMOUNT_SIZE, "%s %s%s", count_format(count, number), noun,
-		 count == 1 ? "" : "s");
+		 plural_of(noun, count));
 	return text;
 }
 

@@ -38,6 +38,10 @@ static const struct field totals_fields[] = {
 	{"peak_live_bytes", OF_PROCESS(totals.peak_live_bytes)},
 	{"failed_allocations", OF_PROCESS(totals.failed_allocations)},
 };
+static const struct field inherited_fields[] = {
+	{"blocks", OF_PROCESS(inherited.blocks)},
+	{"bytes", OF_PROCESS(inherited.bytes)},
+};
 static const struct field live_fields[] = {
 	{"blocks", OF_PROCESS(live.blocks)},
 	{"bytes", OF_PROCESS(live.bytes)},
@@ -78,6 +82,7 @@ struct group {
 
 static const struct group process_groups[] = {
 	{"totals", totals_fields, COUNT(totals_fields)},
+	{"inherited", inherited_fields, COUNT(inherited_fields)},
 	{"live", live_fields, COUNT(live_fields)},
 	{"mappings", mappings_fields, COUNT(mappings_fields)},
 	{"losses", losses_fields, COUNT(losses_fields)},
@@ -88,6 +93,8 @@ static const struct field site_fields[] = {
 	{"allocations", OF_SITE(allocations)},
 	{"frees", OF_SITE(frees)},
 	{"bytes_allocated", OF_SITE(bytes_allocated)},
+	{"inherited_blocks", OF_SITE(inherited_blocks)},
+	{"inherited_bytes", OF_SITE(inherited_bytes)},
 	{"live_blocks", OF_SITE(live_blocks)},
 	{"live_bytes", OF_SITE(live_bytes)},
 	{"peak_live_bytes", OF_SITE(peak_live_bytes)},
@@ -165,7 +172,9 @@ static void write_fate(struct json_writer *writer, const struct snapshot_process
 	write_number_or_null(writer, "exit_signal", killed,
 			     killed ? (uint64_t)WTERMSIG(status) : 0);
 	json_put_bool(writer, "replaced", process->replaced);
+	json_put_bool(writer, "left", process->left);
 	json_put_bool(writer, "launched", process->launched);
+	json_put_bool(writer, "forked", process->forked);
 }
 
 static void write_identity(struct json_writer *writer, const struct snapshot_process *process)
@@ -191,6 +200,7 @@ static void write_site(struct json_writer *writer, const struct snapshot_site *s
 	json_put_string(writer, "api", api_name(site->api));
 	write_fields(writer, site_fields, COUNT(site_fields), site);
 	json_put_leaks(writer, &site->leaks);
+	json_put_bool(writer, "other", site->other);
 	json_put_number(writer, "stack", site->stack);
 	json_close(writer);
 }
@@ -259,12 +269,25 @@ static void write_process(struct json_writer *writer, const struct snapshot_proc
 	json_open_object(writer, NULL, JSON_LINES);
 	write_identity(writer, process);
 	write_groups(writer, process);
+	json_put_number(writer, "other_calls", process->other_calls);
 	write_quality(writer, process);
 	json_put_scan(writer, &process->scan);
 	json_open_array(writer, "errors", JSON_INLINE);
 	json_close(writer);
 	write_sites(writer, process, options->top);
 	write_stacks(writer, process, options->top);
+	json_close(writer);
+}
+
+static void write_others(struct json_writer *writer, const struct snapshot_others *others)
+{
+	json_open_object(writer, "other_processes", JSON_LINES);
+	json_put_number(writer, "sections", others->sections);
+	json_put_number(writer, "processes", others->processes);
+	json_put_number(writer, "scanned", others->scanned);
+	write_groups(writer, &others->sums);
+	json_put_number(writer, "other_calls", others->sums.other_calls);
+	json_put_classes(writer, &others->sums.scan);
 	json_close(writer);
 }
 
@@ -295,6 +318,7 @@ static int json_write(const struct snapshot *snapshot, const struct sink_options
 	for (size_t i = 0; i < snapshot->process_count; i++)
 		write_process(&writer, &snapshot->processes[i], options);
 	json_close(&writer);
+	write_others(&writer, &snapshot->others);
 	json_close(&writer);
 	out_text(&writer.out, "\n");
 	return out_finish(&writer.out);

@@ -38,6 +38,13 @@ static void put_sum(struct json_writer *writer, const char *key, const struct sn
 	json_close(writer);
 }
 
+void json_put_classes(struct json_writer *writer, const struct snapshot_scan *scan)
+{
+	for (size_t i = 0; i < LEAK_CLASS_COUNT; i++)
+		put_sum(writer, leak_class_name(order[i]), &scan->classes[order[i]]);
+	put_sum(writer, "suppressed", &scan->suppressed);
+}
+
 void json_put_scan(struct json_writer *writer, const struct snapshot_scan *scan)
 {
 	json_open_object(writer, "scan", JSON_LINES);
@@ -51,9 +58,7 @@ void json_put_scan(struct json_writer *writer, const struct snapshot_scan *scan)
 	json_put_number(writer, "bytes_scanned", scan->bytes_scanned);
 	json_put_number(writer, "bytes_unreadable", scan->bytes_unreadable);
 	json_put_number(writer, "bytes_between", scan->bytes_between);
-	for (size_t i = 0; i < LEAK_CLASS_COUNT; i++)
-		put_sum(writer, leak_class_name(order[i]), &scan->classes[order[i]]);
-	put_sum(writer, "suppressed", &scan->suppressed);
+	json_put_classes(writer, scan);
 	json_close(writer);
 }
 

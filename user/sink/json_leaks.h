@@ -9,6 +9,8 @@
 
 /* A process's "scan". */
 void json_put_scan(struct json_writer *writer, const struct snapshot_scan *scan);
+/* Its sums by class, as members. */
+void json_put_classes(struct json_writer *writer, const struct snapshot_scan *scan);
 /* Members of a site. */
 void json_put_leaks(struct json_writer *writer, const struct snapshot_leaks *leaks);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The report for people. A process's section is a heading, the totals, what was not seen, the leaks
+ * The report for people. Of several processes a table comes first, and then the sections of those
+ * that matter most. A process's section is a heading, the totals, what was not seen, the leaks
  * if they were searched for, and the sites with their stacks. What matters most stands where the
  * eye is: at the beginning of a file, and on a terminal (worst_last) at the end. Live blocks are
  * called "still live", which is what is known; whether anything still points at them is another
@@ -130,6 +131,19 @@ static void write_process(const struct view *view)
 	write_summary(view);
 }
 
+static void write_sections(struct page *page, const struct snapshot *snapshot,
+			   const struct sections *sections, const struct sink_options *options)
+{
+	for (size_t n = 0; n < sections->count && !page->out.err; n++) {
+		size_t i = options->worst_last ? sections->count - 1 - n : n;
+		struct view view = {page, snapshot, sections->shown[i], options};
+
+		if (n)
+			page_end(page);
+		write_process(&view);
+	}
+}
+
 struct grand_total {
 	uint64_t processes, scanned;
 	struct snapshot_sum live, definite;
@@ -141,7 +155,14 @@ struct grand_total {
  */
 static struct grand_total grand_total_of(const struct snapshot *snapshot)
 {
-	struct grand_total total = {0};
+	const struct snapshot_others *others = &snapshot->others;
+	struct grand_total total = {
+		.processes = others->processes,
+		.scanned = others->scanned,
+		.live = {others->sums.live.blocks - others->gone.blocks,
+			 others->sums.live.bytes - others->gone.bytes},
+		.definite = others->sums.scan.classes[LEAK_DEFINITE],
+	};
 
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];
@@ -165,8 +186,8 @@ static void write_total(struct page *page, const struct snapshot *snapshot)
 
 	page_end(page);
 	page_unlimited(page);
-	page_format(page, STYLE_PLAIN, "TOTAL: %llu %s: ", (unsigned long long)total.processes,
-		    total.processes == 1 ? "process" : "processes");
+	page_format(page, STYLE_PLAIN,
+		    "TOTAL: %s: ", amount_of(total.processes, "process", amount));
 	if (total.scanned && !total.definite.blocks)
 		page_text(page, STYLE_PLAIN, "no leaks; ");
 	else if (total.scanned)
@@ -206,23 +227,43 @@ static struct page page_of(const struct sink_options *options, FILE *file)
 	};
 }
 
+static bool has_several(const struct snapshot *snapshot)
+{
+	return snapshot->process_count + snapshot->others.sections > 1;
+}
+
+static void write_all(struct page *page, const struct snapshot *snapshot,
+		      const struct sections *sections, const struct sink_options *options)
+{
+	bool several = has_several(snapshot);
+
+	if (!snapshot->process_count)
+		page_sentence(page, STYLE_PLAIN, 0, "No process was traced.");
+	if (several && !options->worst_last) {
+		text_sections(page, sections, snapshot, options);
+		page_end(page);
+	}
+	write_sections(page, snapshot, sections, options);
+	if (several && options->worst_last) {
+		page_end(page);
+		text_sections(page, sections, snapshot, options);
+	}
+	if (several)
+		write_total(page, snapshot);
+	write_dropped(page, snapshot);
+}
+
 static int text_write(const struct snapshot *snapshot, const struct sink_options *options,
 		      FILE *out)
 {
 	struct page page = page_of(options, out);
+	struct sections sections;
+	int err = sections_choose(&sections, snapshot, options->top);
 
-	for (size_t i = 0; i < snapshot->process_count && !page.out.err; i++) {
-		struct view view = {&page, snapshot, &snapshot->processes[i], options};
-
-		if (i)
-			page_end(&page);
-		write_process(&view);
-	}
-	if (!snapshot->process_count)
-		page_sentence(&page, STYLE_PLAIN, 0, "No process was traced.");
-	if (snapshot->process_count > 1)
-		write_total(&page, snapshot);
-	write_dropped(&page, snapshot);
+	if (err)
+		return err;
+	write_all(&page, snapshot, &sections, options);
+	sections_free(&sections);
 	return page_finish(&page);
 }
 

@@ -18,6 +18,28 @@ struct view {
 	const struct sink_options *options;
 };
 
+/*
+ * Of several sections, which the report shows and in which order: those that matter most (see
+ * snapshot_compare), the worst first.
+ */
+struct sections {
+	const struct snapshot_process **shown;
+	size_t count;
+	struct snapshot_others
+		rest; /* what is not shown, those summed up in the snapshot included */
+};
+
+/* `top` as for sites; 0: all. 0 or -ENOMEM. Free with sections_free. */
+int sections_choose(struct sections *ret_sections, const struct snapshot *snapshot, uint32_t top);
+void sections_free(struct sections *sections);
+/* A line for each section, and one for the rest. */
+void text_sections(struct page *page, const struct sections *sections,
+		   const struct snapshot *snapshot, const struct sink_options *options);
+
+/* What became of the process: "running", "exited with status 1". May be written into text. */
+const char *fate_of(const struct snapshot_process *process, char text[AMOUNT_SIZE]);
+bool fate_is_bad(const struct snapshot_process *process);
+
 /* Name, fate and command of the process. */
 void text_heading(const struct view *view);
 /* The totals. */

@@ -94,13 +94,37 @@ static bool loss_write_unmatched(struct page *page, const struct snapshot_proces
 	return false;
 }
 
+static bool loss_write_others(struct page *page, const struct snapshot_process *process)
+{
+	char amount[AMOUNT_SIZE], sentence[SENTENCE_SIZE];
+
+	if (!process->other_calls)
+		return false;
+	snprintf(sentence, sizeof(sentence),
+		 "%s came from more places than are kept: counted together, without a stack",
+		 amount_of(process->other_calls, "call", amount));
+	text_loss(page, sentence);
+	return true;
+}
+
+static void write_left(struct page *page, const struct snapshot_process *process)
+{
+	if (!process->left)
+		return;
+	page_to(page, TEXT_INDENT);
+	page_sentence(page, STYLE_PLAIN, TEXT_INDENT,
+		      "from here on it is not traced: it runs a program that was not asked for");
+}
+
 void text_losses(const struct view *view)
 {
 	const struct snapshot_process *process = view->process;
 	bool lost = false;
 
+	write_left(view->page, process);
 	for (size_t i = 0; i < sizeof(loss_rows) / sizeof(loss_rows[0]); i++)
 		lost |= loss_write_row(view->page, &loss_rows[i], &process->losses);
+	lost |= loss_write_others(view->page, process);
 	lost |= text_cut_stacks(view);
 	lost |= loss_write_gap(view->page, process, view->page->utf8);
 	lost |= loss_write_unmatched(view->page, process);

@@ -27,13 +27,15 @@ bool process_has_events(const struct snapshot_process *process)
 	       process->internal.frees || process->internal.munmaps || process->site_count;
 }
 
-static const char *fate_of(const struct snapshot_process *process, char text[AMOUNT_SIZE])
+const char *fate_of(const struct snapshot_process *process, char text[AMOUNT_SIZE])
 {
 	int status = (int)process->exit_code;
 	const char *name;
 
 	if (process->replaced)
 		return "replaced by exec";
+	if (process->left)
+		return "not traced any more";
 	if (!process->exited)
 		return "running";
 	if (!WIFSIGNALED(status)) {
@@ -48,7 +50,7 @@ static const char *fate_of(const struct snapshot_process *process, char text[AMO
 	return text;
 }
 
-static bool fate_is_bad(const struct snapshot_process *process)
+bool fate_is_bad(const struct snapshot_process *process)
 {
 	return process->exited && !process->replaced && process->exit_code;
 }
@@ -67,10 +69,13 @@ static void write_command(const struct view *view)
 		snprintf(command, sizeof(command), "%s", process->exe);
 	if (!*command)
 		return;
-	page_text(view->page, STYLE_QUIET,
-		  process->image      ? "became "
-		  : process->launched ? "launched as "
-				      : "attached to ");
+	if (process->forked && !process->image)
+		page_format(view->page, STYLE_QUIET, "forked by %u, running ", process->ppid);
+	else
+		page_text(view->page, STYLE_QUIET,
+			  process->image      ? "became "
+			  : process->launched ? "launched as "
+					      : "attached to ");
 	page_name(view->page, STYLE_QUIET, command, view->page->width - view->page->column);
 	page_end(view->page);
 }
@@ -96,7 +101,7 @@ void text_heading(const struct view *view)
 	page_end(page);
 }
 
-#define ROWS_MAX (8 + LEAK_CLASS_COUNT + 1)
+#define ROWS_MAX (9 + LEAK_CLASS_COUNT + 1)
 
 /* "still live   120 blocks   1.2 MiB   peak 3.4 MiB" */
 struct total_row {
@@ -203,6 +208,9 @@ static void totals_collect(struct totals *totals, const struct snapshot_process 
 	snprintf(totals->rows[0].note, AMOUNT_SIZE, "peak %s",
 		 bytes_format(process->totals.peak_live_bytes, peak));
 	totals_add_classes(totals, &process->scan, verbose);
+	if (process->inherited.blocks)
+		totals_add_sum(totals, "inherited", &process->inherited,
+			       "live in the parent when it forked");
 	totals_add_bytes(totals, "allocated", process->totals.allocations, "block",
 			 process->totals.bytes_allocated);
 	totals_add_bytes(totals, "freed", process->totals.frees, "block",

@@ -158,6 +158,13 @@ static void write_history(const struct view *view, const struct snapshot_site *s
 	page_end(page);
 }
 
+static void write_other(struct page *page)
+{
+	page_to(page, STACK_INDENT + 2);
+	page_text(page, STYLE_QUIET, "(all places beyond those that are kept)");
+	page_end(page);
+}
+
 static void write_site(const struct view *view, const struct listing *listing,
 		       const struct snapshot_site *site, size_t rank)
 {
@@ -165,8 +172,11 @@ static void write_site(const struct view *view, const struct listing *listing,
 
 	row_write(view->page, &listing->columns, &row);
 	write_history(view, site);
-	stack_write(view->page, site_stack(view->process, site), STACK_INDENT,
-		    view->options->long_frames);
+	if (site->other)
+		write_other(view->page);
+	else
+		stack_write(view->page, site_stack(view->process, site), STACK_INDENT,
+			    view->options->long_frames);
 	page_end(view->page);
 }
 
