@@ -148,22 +148,19 @@ static int compare_counts(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
-/*
- * What lives at the end, and is the section's own: a child that execs leaves what it inherited, as
- * it was meant to, and its parent has all that.
- */
-static uint64_t live_weight(const struct snapshot_process *process)
+/* What lives beyond what was inherited: that is the parent's doing, and in its section as well. */
+static uint64_t live_of_its_own(const struct snapshot_process *process)
 {
-	uint64_t inherited = process->replaced || process->left ? process->inherited.bytes : 0;
+	uint64_t live = process->live.bytes, inherited = process->inherited.bytes;
 
-	return process->live.bytes > inherited ? process->live.bytes - inherited : 0;
+	return live > inherited ? live - inherited : 0;
 }
 
 int snapshot_compare(const struct snapshot_process *a, const struct snapshot_process *b)
 {
 	int by_lost = compare_counts(snapshot_lost(a->scan.classes).bytes,
 				     snapshot_lost(b->scan.classes).bytes);
-	int by_live = compare_counts(live_weight(a), live_weight(b));
+	int by_live = compare_counts(live_of_its_own(a), live_of_its_own(b));
 
 	if (by_lost)
 		return by_lost;

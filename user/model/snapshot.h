@@ -189,8 +189,8 @@ struct stack_quality {
 void snapshot_quality(const struct snapshot_process *process, struct stack_quality *ret_quality);
 
 /*
- * Which of two sections matters more: lost bytes first, then live bytes (but for what was
- * inherited and left behind by exec), then bytes allocated. > 0 if it is `a`, < 0 if it is `b`.
+ * Which of two sections matters more: lost bytes first, then live bytes beyond the inherited, then
+ * bytes allocated. > 0 if it is `a`, < 0 if it is `b`.
  */
 int snapshot_compare(const struct snapshot_process *a, const struct snapshot_process *b);
 /* Add a section to the sums. */

@@ -43,10 +43,19 @@ void sections_free(struct sections *sections)
 	free(sections->shown);
 }
 
-enum column { COLUMN_PID, COLUMN_LOST, COLUMN_LIVE, COLUMN_BLOCKS, COLUMN_CALLS, COLUMN_COUNT };
+enum column {
+	COLUMN_PID,
+	COLUMN_LOST,
+	COLUMN_LIVE,
+	COLUMN_INHERITED,
+	COLUMN_BLOCKS,
+	COLUMN_CALLS,
+	COLUMN_COUNT
+};
 
 static const char *const titles[COLUMN_COUNT] = {
-	[COLUMN_PID] = "pid",       [COLUMN_LOST] = "lost",         [COLUMN_LIVE] = "live",
+	[COLUMN_PID] = "pid",       [COLUMN_LOST] = "lost",
+	[COLUMN_LIVE] = "live",     [COLUMN_INHERITED] = "inherited",
 	[COLUMN_BLOCKS] = "blocks", [COLUMN_CALLS] = "allocations",
 };
 
@@ -54,10 +63,10 @@ struct cells {
 	char text[COLUMN_COUNT][AMOUNT_SIZE];
 };
 
-/* The column of what is lost is there if any section was scanned. */
+/* The columns of what is lost and what was inherited are there if there is any to tell of. */
 struct table {
 	struct page *page;
-	bool scanned;
+	bool scanned, inherited;
 	size_t width[COLUMN_COUNT];
 };
 
@@ -72,6 +81,7 @@ static struct cells cells_of(const struct snapshot_process *process, bool scanne
 	else
 		snprintf(cells.text[COLUMN_LOST], AMOUNT_SIZE, "?");
 	bytes_format(process->live.bytes, cells.text[COLUMN_LIVE]);
+	bytes_format(process->inherited.bytes, cells.text[COLUMN_INHERITED]);
 	count_format(process->live.blocks, cells.text[COLUMN_BLOCKS]);
 	count_format(process->totals.allocations, cells.text[COLUMN_CALLS]);
 	return cells;
@@ -102,7 +112,9 @@ static void table_widen(struct table *table, const struct cells *cells)
 
 static struct table table_of(struct page *page, const struct sections *sections)
 {
-	struct table table = {.page = page, .scanned = sections->rest.scanned};
+	struct table table = {.page = page,
+			      .scanned = sections->rest.scanned,
+			      .inherited = sections->rest.sums.inherited.bytes};
 	struct cells cells = cells_of_titles();
 
 	table_widen(&table, &cells);
@@ -113,17 +125,24 @@ static struct table table_of(struct page *page, const struct sections *sections)
 		const struct snapshot_process *process = sections->shown[i];
 
 		table.scanned |= process->scan.done;
+		table.inherited |= process->inherited.bytes != 0;
 		cells = cells_of(process, process->scan.done);
 		table_widen(&table, &cells);
 	}
 	return table;
 }
 
+static bool has_column(const struct table *table, int column)
+{
+	return (column != COLUMN_LOST || table->scanned) &&
+	       (column != COLUMN_INHERITED || table->inherited);
+}
+
 static void write_cells(const struct table *table, const struct cells *cells, enum style style)
 {
 	page_to(table->page, TEXT_INDENT);
 	for (int i = 0; i < COLUMN_COUNT; i++) {
-		if (i == COLUMN_LOST && !table->scanned)
+		if (!has_column(table, i))
 			continue;
 		page_right(table->page, style, table->width[i], cells->text[i]);
 		page_to(table->page, table->page->column + 2);
@@ -167,7 +186,8 @@ static void write_rest(const struct table *table, const struct snapshot_others *
 	if (!rest->sections)
 		return;
 	write_cells(table, &cells, STYLE_PLAIN);
-	page_format(table->page, STYLE_QUIET, "in %s", amount_of(rest->sections, "other", text));
+	page_item(table->page, STYLE_QUIET, TEXT_INDENT, "",
+		  amount_of(rest->sections, "other", text));
 	page_end(table->page);
 }
 
@@ -194,10 +214,15 @@ static void write_omissions(struct page *page, const struct sections *sections,
 	}
 }
 
-static const char *const order_words[2][2] = {
-	{"most live bytes first", "most live bytes last"},
-	{"most lost bytes first", "most lost bytes last"},
-};
+static const char *order_of(const struct table *table, bool worst_last)
+{
+	if (table->scanned)
+		return worst_last ? "most lost bytes last" : "most lost bytes first";
+	if (table->inherited)
+		return worst_last ? "most live bytes beyond the inherited last"
+				  : "most live bytes beyond the inherited first";
+	return worst_last ? "most live bytes last" : "most live bytes first";
+}
 
 static void write_title(const struct table *table, const struct sections *sections,
 			const struct snapshot *snapshot, bool worst_last)
@@ -214,8 +239,7 @@ static void write_title(const struct table *table, const struct sections *sectio
 	else
 		count_format(all, text);
 	page_item(page, STYLE_QUIET, TEXT_INDENT, separator, text);
-	page_item(page, STYLE_QUIET, TEXT_INDENT, separator,
-		  order_words[table->scanned][worst_last]);
+	page_item(page, STYLE_QUIET, TEXT_INDENT, separator, order_of(table, worst_last));
 	page_end(page);
 	page_end(page);
 }
