@@ -305,8 +305,8 @@ struct process_state {
 	abi_u64 losses[LOSS_COUNT];
 };
 
-#define PROCESSES_NAMED  1024  /* traced at once: those that were named … */
-#define PROCESSES_FOUND  32768 /* … and those that are found */
+#define PROCESSES_NAMED 1024  /* traced at once: those that were named … */
+#define PROCESSES_FOUND 32768 /* … and those that are found */
 
 /* Which processes are traced. */
 enum scope {
@@ -327,10 +327,10 @@ enum scope {
 #define SELECT_CGROUP 0x10
 #define GLOB_MAX      64
 struct selection {
-	abi_u32 wants;        /* SELECT_ */
-	abi_u32 user;         /* SELECT_USER: real uid */
-	char comm[GLOB_MAX];  /* SELECT_COMM: glob */
-	char name[GLOB_MAX];  /* SELECT_NAME: glob */
+	abi_u32 wants;       /* SELECT_ */
+	abi_u32 user;        /* SELECT_USER: real uid */
+	char comm[GLOB_MAX]; /* SELECT_COMM: glob */
+	char name[GLOB_MAX]; /* SELECT_NAME: glob */
 };
 
 /* How the entry of a call hands its arguments to the return: probed at start, best first. */

@@ -21,7 +21,7 @@ struct glob_words {
 };
 
 /* Where a walk is: four places of a byte each, and whether it is over. */
-#define GLOB_PATTERN(walk)    ((walk) & 0xff)
+#define GLOB_PATTERN(walk)    ((walk)&0xff)
 #define GLOB_TEXT(walk)       ((walk) >> 8 & 0xff)
 #define GLOB_STAR(walk)       ((walk) >> 16 & 0xff) /* behind the newest, 0: none */
 #define GLOB_TAKEN(walk)      ((walk) >> 24 & 0xff) /* where the text goes on behind what it took */

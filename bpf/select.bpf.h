@@ -25,11 +25,19 @@ struct {
 	__type(value, __u32);
 } selected_cgroup SEC(".maps");
 
+/* Not by memcpy: the compiler would take the words that it sees here for those of the program that
+ * is loaded. */
+static __always_inline void take_pattern(struct glob_words *words, const volatile char *pattern)
+{
+	for (int i = 0; i < GLOB_MAX; i++)
+		words->pattern[i] = pattern[i];
+}
+
 static __always_inline int is_selected_comm(void)
 {
 	struct glob_words words = {};
 
-	__builtin_memcpy(words.pattern, (const void *)config_selection.comm, GLOB_MAX);
+	take_pattern(&words, config_selection.comm);
 	bpf_get_current_comm(words.text, COMM_SIZE);
 	return glob_matches(&words);
 }
@@ -38,7 +46,7 @@ static __always_inline int is_selected_name(struct file *file)
 {
 	struct glob_words words = {};
 
-	__builtin_memcpy(words.pattern, (const void *)config_selection.name, GLOB_MAX);
+	take_pattern(&words, config_selection.name);
 	if (bpf_probe_read_kernel_str(words.text, sizeof(words.text),
 				      BPF_CORE_READ(file, f_path.dentry, d_name.name)) < 0)
 		return 0;

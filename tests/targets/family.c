@@ -331,10 +331,10 @@ static const struct {
 	const char *name;
 	void (*run)(char **argv);
 } ways[] = {
-	{"fork", way_fork},	{"nested", way_nested}, {"vfork", way_vfork},
-	{"spawn", way_spawn},	{"share", way_share},	{"daemon", way_daemon},
-	{"thread", way_thread}, {"early", way_early},	{"killed", way_killed},
-	{"quiet", way_quiet},	{"storm", way_storm},	{"leaf", way_leaf},
+	{"fork", way_fork},     {"nested", way_nested}, {"vfork", way_vfork},
+	{"spawn", way_spawn},   {"share", way_share},   {"daemon", way_daemon},
+	{"thread", way_thread}, {"early", way_early},   {"killed", way_killed},
+	{"quiet", way_quiet},   {"storm", way_storm},   {"leaf", way_leaf},
 };
 
 static int run(char **argv)

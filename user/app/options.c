@@ -157,9 +157,10 @@ static int contradictions_check(const struct options *options, struct error *err
 		return error_set(err, -EINVAL, "either --pid or a program to launch (%s), not both",
 				 options->program[0]);
 	if (options->system && (options->pids.count || options->program))
-		return error_set(err, -EINVAL,
-				 "--system-wide, --comm, --exe, --cgroup and --uid choose among all "
-				 "processes: name none with --pid or as a program");
+		return error_set(
+			err, -EINVAL,
+			"--system-wide, --comm, --exe, --cgroup and --uid choose among all "
+			"processes: name none with --pid or as a program");
 	if (options->pids.count && (options->user || options->directory))
 		return error_set(err, -EINVAL, "%s is for a program to launch, not for --pid",
 				 options->user ? "--user" : "--cwd");

@@ -51,8 +51,9 @@ static int source_open(struct session *session, const struct options *options, s
 		.buffer_bytes = options->buffer_bytes,
 		.omit = options->omit.items,
 		.pairing = options->pairing,
-		.scope = options->system ? SCOPE_SYSTEM
-			 : options->follow ? SCOPE_FAMILY : SCOPE_NAMED,
+		.scope = options->system   ? SCOPE_SYSTEM
+			 : options->follow ? SCOPE_FAMILY
+					   : SCOPE_NAMED,
 		.selected = &session->selected,
 		.deliver = session_deliver,
 		.ctx = session,

@@ -26,7 +26,7 @@
 #include "source/stack_check.h"
 #include "source/unwind_tables.h"
 
-#define UNWIND_ROWS (1u << 21) /* 16 MiB, and 8 for pages: a thousand modules fit */
+#define UNWIND_ROWS   (1u << 21) /* 16 MiB, and 8 for pages: a thousand modules fit */
 #define ATTACH_ROUNDS 20
 
 struct bpf_source {
@@ -65,7 +65,8 @@ static void process_remove(struct bpf_source *bpf, struct bpf_process *process)
 	map64_delete(&bpf->index_of_pid, (uint64_t)process->pid);
 	if (last != process) {
 		bpf->processes[index] = last;
-		(void)map64_set(&bpf->index_of_pid, (uint64_t)last->pid, index); /* it has a place */
+		(void)map64_set(&bpf->index_of_pid, (uint64_t)last->pid,
+				index); /* it has a place */
 	}
 	bpf_process_free(process);
 	free(process);
@@ -500,6 +501,19 @@ static int attach_round(struct bpf_source *bpf, const struct stat *own, size_t *
 	return code;
 }
 
+/* For everybody, on nobody's account. */
+static int attach_known(struct bpf_source *bpf)
+{
+	struct bpf_process nobody = {.config = &bpf->config,
+				     .program = &bpf->program,
+				     .tables = bpf->tables,
+				     .shared = &bpf->shared};
+	int err = bpf_process_attach_known(&nobody);
+
+	map64_free(&nobody.attached);
+	return err;
+}
+
 static int bpf_attach_all(struct source *source, struct error *err)
 {
 	struct bpf_source *bpf = bpf_of(source);
@@ -513,6 +527,9 @@ static int bpf_attach_all(struct source *source, struct error *err)
 				 "probe (Linux 6.14 does not): name the processes with --pid");
 	if (stat("/proc/self/exe", &own))
 		return error_set_errno(err, -errno, "/proc/self/exe");
+	code = attach_known(bpf);
+	if (code)
+		return error_set_errno(err, code, "no probes");
 	for (int round = 0; !code && found && round < ATTACH_ROUNDS; round++)
 		code = attach_round(bpf, &own, &found, err);
 	return code;

@@ -193,11 +193,18 @@ int mappings_read(struct bpf_process *process, uint64_t time_ns)
 	return err;
 }
 
+/* Probes that were placed meanwhile are later than what they are for. */
+static void count_gap(struct bpf_process *process, uint64_t attached_ns, uint64_t since_ns)
+{
+	if (process->attached_ns != attached_ns)
+		process->gap_ns += process->attached_ns - since_ns;
+}
+
 /* A module that user space does not know yet: read it from /proc, which also gives its path. What
  * was called in it since the kernel told of it is a gap. */
 int mappings_read_late(struct bpf_process *process, uint64_t since_ns)
 {
-	size_t sites = process->site_count;
+	uint64_t attached_ns = process->attached_ns;
 	int err = mappings_read(process, since_ns);
 
 	if (err == -ESRCH || err == -ENOENT || err == -EACCES) {
@@ -205,8 +212,7 @@ int mappings_read_late(struct bpf_process *process, uint64_t since_ns)
 		process->gap_ns += clock_now_ns() - since_ns;
 		return 0;
 	}
-	if (process->site_count > sites)
-		process->gap_ns += clock_now_ns() - since_ns;
+	count_gap(process, attached_ns, since_ns);
 	return err;
 }
 
@@ -269,11 +275,10 @@ static struct module *module_of_record(struct bpf_process *process,
 /* Probe a module that was mapped unannounced; what it was called for until now is a gap. */
 static int attach_late(struct bpf_process *process, struct module *module, uint64_t since_ns)
 {
-	size_t sites = process->site_count;
+	uint64_t attached_ns = process->attached_ns;
 	int err = probes_attach(process, module);
 
-	if (process->site_count > sites)
-		process->gap_ns += clock_now_ns() - since_ns;
+	count_gap(process, attached_ns, since_ns);
 	return err;
 }
 

@@ -138,7 +138,8 @@ static int attach_module(struct bpf_process *process, const struct module *modul
 	}
 	if (!err)
 		err = attach_sites(process, module, plan);
-	process->attached_ns = clock_now_ns();
+	if (plan->site_count)
+		process->attached_ns = clock_now_ns();
 	return err;
 }
 
@@ -157,36 +158,71 @@ static void count_refusals(struct bpf_process *process, const struct module *mod
 	process->unprobed_sites += plan->refusal_count;
 }
 
-/* Probe a module, once per process. What cannot be probed is a told loss, not the end. */
-int probes_attach(struct bpf_process *process, struct module *module)
+/* What becomes of a module's probes, as bpf_process.attached has it. */
+enum attached {
+	ATTACHED_AHEAD = 1, /* placed, but not mapped yet, and so no loss of the process's */
+	ATTACHED_COUNTED,
+};
+
+static uint32_t attached_state(const struct bpf_process *process, const struct module *module)
+{
+	return map64_get(&process->attached, module->id);
+}
+
+/* Its plan, or NULL if it shall not be or cannot be probed. */
+static const struct probe_plan *plan_of(const struct bpf_process *process, struct module *module)
 {
 	const struct probe_plan *plan;
 	struct error err = {0};
-	int code;
 
-	if (map64_get(&process->attached, module->id) != MAP64_NONE)
-		return 0;
-	code = map64_set(&process->attached, module->id, 1);
-	if (code)
-		return code;
 	if (module_omitted(process->config, module))
-		return 0;
-	if (parser_plan(process->config->parser, module, &plan, &err)) {
-		log_info("%s: %s", module->path, err.text);
-		return 0;
-	}
-	count_refusals(process, module, plan);
-	code = attach_module(process, module, plan);
-	if (code == -ENOMEM)
+		return NULL;
+	if (!parser_plan(process->config->parser, module, &plan, &err))
+		return plan;
+	log_info("%s: %s", module->path, err.text);
+	return NULL;
+}
+
+static int place(struct bpf_process *process, const struct module *module,
+		 const struct probe_plan *plan)
+{
+	int code = attach_module(process, module, plan);
+
+	if (!code || code == -ENOMEM)
 		return code;
-	if (!code) {
-		count_sites(process, plan);
-		return 0;
-	}
 	if (code != -ESRCH) /* its death is no news */
 		log_warn("%s: cannot place probes: %s", module->path, strerror(-code));
 	process->unprobed_sites += plan->site_count;
 	return 0;
+}
+
+int probes_attach_ahead(struct bpf_process *process, struct module *module)
+{
+	const struct probe_plan *plan;
+
+	if (attached_state(process, module) != MAP64_NONE)
+		return 0;
+	plan = plan_of(process, module);
+	if (map64_set(&process->attached, module->id, ATTACHED_AHEAD))
+		return -ENOMEM;
+	return plan ? place(process, module, plan) : 0;
+}
+
+int probes_attach(struct bpf_process *process, struct module *module)
+{
+	uint32_t state = attached_state(process, module);
+	const struct probe_plan *plan;
+
+	if (state == ATTACHED_COUNTED)
+		return 0;
+	plan = plan_of(process, module);
+	if (map64_set(&process->attached, module->id, ATTACHED_COUNTED))
+		return -ENOMEM;
+	if (!plan)
+		return 0;
+	count_refusals(process, module, plan);
+	count_sites(process, plan);
+	return state == ATTACHED_AHEAD ? 0 : place(process, module, plan);
 }
 
 /*
@@ -244,7 +280,7 @@ void probes_count_unmapped(struct bpf_process *process)
 	for (uint32_t id = 0; (module = module_get(process->config->modules, id)); id++) {
 		const struct probe_plan *plan = module->plan;
 
-		if (map64_get(&process->attached, id) == MAP64_NONE || !plan ||
+		if (map64_get(&process->attached, id) != ATTACHED_COUNTED || !plan ||
 		    module_omitted(process->config, module))
 			continue;
 		for (size_t i = 0; i < plan->site_count; i++) {

@@ -8,8 +8,12 @@
 
 #include "source/bpf_process.h"
 
-/* Probe a module, once per process. What cannot be probed is a told loss. 0 or -ENOMEM. */
+/* Probe a module that is mapped, once per process. What cannot be probed is a told loss. 0 or
+ * -ENOMEM. */
 int probes_attach(struct bpf_process *process, struct module *module);
+
+/* Probe a module that may be mapped one day. 0 or -ENOMEM. */
+int probes_attach_ahead(struct bpf_process *process, struct module *module);
 
 /* Look for the breakpoints that lie in a mapping. */
 void probes_verify(struct bpf_process *process, const struct module *module,

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "os/file.h"
+#include "os/ldcache.h"
 #include "os/needed.h"
 #include "source/bpf_mappings.h"
 #include "source/bpf_probes.h"
@@ -55,24 +56,10 @@ static int tell_process(struct bpf_process *process, enum event_kind kind,
 	return err;
 }
 
-int bpf_process_attach(struct bpf_process *process, struct error *err)
-{
-	int code = tell_process(process, EVENT_PROCESS, NULL);
-
-	/* Twice: what was mapped during the first round was not yet told by the linker's hook. */
-	for (int round = 0; !code && round < 2; round++)
-		code = mappings_read(process, 0);
-	if (code)
-		return error_set(err, code, "%s", strerror(-code));
-	if (!process->site_count && process->config->scope != SCOPE_SYSTEM)
-		return error_set(err, -ENOENT, "no allocation function found in what it maps");
-	probes_count_unmapped(process);
-	return 0;
-}
-
 /* A file that will be mapped. The device is what stat() gives: where the kernel calls it otherwise,
  * its record of the mapping will say so. */
-static int attach_needed(struct bpf_process *process, const char *path)
+static int attach_file(struct bpf_process *process, const char *path,
+		       int (*attach)(struct bpf_process *, struct module *))
 {
 	struct module *module;
 	int fd = file_open_regular(path, NULL), err = 0;
@@ -87,7 +74,60 @@ static int attach_needed(struct bpf_process *process, const char *path)
 		err = unwind_tables_add(process->tables, module,
 					unwind_file_key(major(module->device),
 							minor(module->device), module->inode));
-	return err ? err : probes_attach(process, module);
+	return err ? err : attach(process, module);
+}
+
+/* Objects that hold allocation functions, wherever the dynamic linker finds them. */
+static const char *const known_sonames[] = {
+	"libc.so.6",        "libjemalloc.so.2", "libtcmalloc.so.4", "libtcmalloc_minimal.so.4",
+	"libmimalloc.so.2",
+};
+
+/* What tells of objects, or is libc and linker in one. */
+static const char *const known_paths[] = {
+	"/lib64/ld-linux-x86-64.so.2",
+	"/lib/ld-linux.so.2",
+	"/lib/ld-musl-x86_64.so.1",
+	"/lib/ld-musl-i386.so.1",
+};
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+int bpf_process_attach_known(struct bpf_process *process)
+{
+	struct ldcache cache;
+	const char *path;
+	int err = ldcache_open("/etc/ld.so.cache", &cache);
+
+	if (err && err != -ENOMEM) /* none: a system of musl */
+		cache = (struct ldcache){0};
+	for (size_t i = 0; err != -ENOMEM && i < COUNT_OF(known_sonames); i++) {
+		uint32_t position = 0;
+
+		while (err != -ENOMEM && (path = ldcache_next(&cache, known_sonames[i], &position)))
+			err = attach_file(process, path, probes_attach_ahead);
+	}
+	for (size_t i = 0; err != -ENOMEM && i < COUNT_OF(known_paths); i++)
+		err = attach_file(process, known_paths[i], probes_attach_ahead);
+	ldcache_close(&cache);
+	return err == -ENOMEM ? err : 0;
+}
+
+int bpf_process_attach(struct bpf_process *process, struct error *err)
+{
+	int code = tell_process(process, EVENT_PROCESS, NULL);
+
+	/* Twice: what was mapped during the first round was not yet told by the linker's hook. */
+	for (int round = 0; !code && round < 2; round++)
+		code = mappings_read(process, 0);
+	if (!code && process->config->scope == SCOPE_FAMILY)
+		code = bpf_process_attach_known(process);
+	if (code)
+		return error_set(err, code, "%s", strerror(-code));
+	if (!process->site_count && process->config->scope != SCOPE_SYSTEM)
+		return error_set(err, -ENOENT, "no allocation function found in what it maps");
+	probes_count_unmapped(process);
+	return 0;
 }
 
 int bpf_process_attach_launch(struct bpf_process *process, const char *program,
@@ -103,8 +143,10 @@ int bpf_process_attach_launch(struct bpf_process *process, const char *program,
 		code = 0;
 	}
 	for (size_t i = 0; !code && i < needed.count; i++)
-		code = attach_needed(process, needed.paths[i]);
+		code = attach_file(process, needed.paths[i], probes_attach);
 	needed_free(&needed);
+	if (!code && process->config->scope == SCOPE_FAMILY)
+		code = bpf_process_attach_known(process);
 	process->awaits_exec = process->launched = true;
 	process->launched_command = (const char *const *)command;
 	return code ? error_set_errno(err, code, "no probes") : 0;
@@ -118,7 +160,12 @@ static int attach_known(struct bpf_process *process, const struct map64 *attache
 
 	for (uint32_t id = 0; !err && (module = module_get(process->config->modules, id)); id++)
 		if (map64_get(attached, id) != MAP64_NONE)
+			err = probes_attach_ahead(process, module);
+	for (size_t i = 0; !err && i < process->mapping_count; i++) {
+		module = module_get(process->config->modules, process->mappings[i].module);
+		if (module)
 			err = probes_attach(process, module);
+	}
 	return err;
 }
 

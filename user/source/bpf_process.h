@@ -32,7 +32,7 @@ struct bpf_process {
 	bool awaits_exec; /* launched and held: what runs until exec is ours, not the program's */
 	bool launched;
 	const char *const *launched_command; /* of a launched one, else NULL */
-	struct shared_probes *shared; /* probes are for everybody; else NULL */
+	struct shared_probes *shared;        /* probes are for everybody; else NULL */
 	struct probe_links links;
 	struct map64 attached; /* module id → 1 */
 	uint64_t attached_ns;  /* when the newest probe was in place */
@@ -56,6 +56,10 @@ int bpf_process_fork(struct bpf_process *process, const struct bpf_process *pare
 
 /* Attach to all modules that the process maps now, deliver them, and verify the probes. */
 int bpf_process_attach(struct bpf_process *process, struct error *err);
+
+/* Attach to the allocators that are known, so that programs which are not there yet are traced from
+ * their first call. 0 or -ENOMEM. */
+int bpf_process_attach_known(struct bpf_process *process);
 
 /* Attach to all files that the program will map. */
 int bpf_process_attach_launch(struct bpf_process *process, const char *program,

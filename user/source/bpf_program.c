@@ -22,7 +22,7 @@
 
 #define ROWS_PER_PAGE 2 /* about; of a page of code (UNWIND_PAGE_SIZE) */
 
-#define SCOPES_ALL   (1u << SCOPE_NAMED | 1u << SCOPE_FAMILY | 1u << SCOPE_SYSTEM)
+#define SCOPES_ALL  (1u << SCOPE_NAMED | 1u << SCOPE_FAMILY | 1u << SCOPE_SYSTEM)
 #define FAMILY_ONLY (1u << SCOPE_FAMILY)
 
 /* Best first. Where children do not inherit probes, those of a family are for everybody. */

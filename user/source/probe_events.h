@@ -29,9 +29,9 @@ struct probe_event {
 	uint64_t offset;
 	int program;
 	bool at_return;
-	int id;   /* for perf_event_open */
-	int perf; /* for the holder */
-	int link; /* the program's */
+	int id;      /* for perf_event_open */
+	int perf;    /* for the holder */
+	int link;    /* the program's */
 	int failure; /* to define or to open it: not tried again */
 };
 

@@ -43,8 +43,8 @@ static int file_take(struct selected *selected, const char *path)
 	if (!files)
 		return -ENOMEM;
 	selected->files = files;
-	files[selected->file_count++] = unwind_file_key(major(status.st_dev), minor(status.st_dev),
-							status.st_ino);
+	files[selected->file_count++] =
+		unwind_file_key(major(status.st_dev), minor(status.st_dev), status.st_ino);
 	return 0;
 }
 
@@ -99,11 +99,13 @@ static int cgroup_open(struct selected *selected, const char *mount, const char 
 	char path[PATH_MAX], real[PATH_MAX];
 	size_t length = strlen(mount);
 
-	snprintf(path, sizeof(path), "%s%s%s", *cgroup == '/' && !strncmp(cgroup, mount, length)
-		 ? "" : mount, *cgroup == '/' ? "" : "/", cgroup);
+	snprintf(path, sizeof(path), "%s%s%s",
+		 *cgroup == '/' && !strncmp(cgroup, mount, length) ? "" : mount,
+		 *cgroup == '/' ? "" : "/", cgroup);
 	if (!realpath(path, real) || strncmp(real, mount, length))
-		return error_set(err, -ENOENT, "--cgroup %s: there is no such control group below %s",
-				 cgroup, mount);
+		return error_set(err, -ENOENT,
+				 "--cgroup %s: there is no such control group below %s", cgroup,
+				 mount);
 	selected->cgroup_place = strdup(real[length] ? real + length : "/");
 	selected->cgroup = open(real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (selected->cgroup < 0 || !selected->cgroup_place)

@@ -15,8 +15,8 @@
 
 /* What the user said; NULL for what was not asked for. Globs know * and ?. */
 struct selection_words {
-	const char *comm;   /* glob */
-	const char *exe;    /* glob: of the name, or with a slash in it of the path, of the program */
+	const char *comm; /* glob */
+	const char *exe;  /* glob: of the name, or with a slash in it of the path, of the program */
 	const char *cgroup; /* directory, absolute or below the mount of cgroup2 */
 	bool by_user;
 	uid_t user;
