@@ -99,8 +99,10 @@ def check_scan(process):
         assert scan["done"] or not everything
         assert bool(site["suppressed_by"]) == bool(site["suppressed_blocks"])
         assert site["leak_oldest_ns"] <= site["leak_youngest_ns"]
-        assert (site["example"] is None or site["example"]["size"] <= site["live_bytes"]
-                or not process["exited"])
+        for example in site["examples"].values():
+            assert example["size"] <= site["live_bytes"] or not process["exited"]
+            assert (example["resident_bytes"] or 0) + (example["swapped_bytes"] or 0) \
+                <= example["size"]
     assert (scan["mode"] is None) != scan["done"]
 
 

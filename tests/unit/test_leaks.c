@@ -172,22 +172,29 @@ static void test_manner(void **state)
 static void test_example(void **state)
 {
 	struct world world;
-	struct snapshot_leaks *leaks = &world.sites[1].leaks;
+	struct snapshot_example *example = &world.sites[1].leaks.examples[LEAK_DEFINITE];
 
 	(void)state;
 	world_make(&world);
 	assert_no_text(&world, "for example");
 	world.options.verbose = true;
-	assert_text(&world, "for example 32 B at 0x5555000072a0:\n"
+	assert_text(&world, "for example 32 B at 0x5555000072a0, definite, resident\n"
 			    "          47 45 54 20 2f 69 6e 64  65 78 2e 68 74 6d 6c 00"
 			    "  GET /index.html.\n");
 	assert_text(&world, "          61 6e 6e 09 c3 00  ann...\n");
-	leaks->example_read = 0;
-	assert_text(&world, "for example 32 B at 0x5555000072a0, content not read\n");
-	leaks->example_size = 0;
-	assert_text(&world, "for example 0 B at 0x5555000072a0\n");
-	leaks->example_read = UINT32_MAX;
+	assert_text(&world, "example 40 B at 0x555500007300, indirect, content not read\n");
+	assert_text(&world, "example 136 B at 0x5555000073f0, possible, swapped out\n");
+	example->read = UINT32_MAX;
 	assert_text(&world, "00  GET /index.html.\n");
+	example->read = 0;
+	example->resident = 12;
+	assert_text(&world, "72a0, definite, 12 B of it resident\n");
+	example->swapped = 20;
+	assert_text(&world, "72a0, definite, 12 B of it resident, 20 B swapped out\n");
+	example->resident = example->swapped = 0;
+	assert_text(&world, "72a0, definite, not resident: never written\n");
+	example->size = 0;
+	assert_text(&world, "for example 0 B at 0x5555000072a0, definite\n");
 }
 
 /* ---- order ---- */

@@ -270,8 +270,8 @@ static void test_a_result_is_summed_up_by_site_and_kept(void **state)
 	leaks = &site_of(section, API_MALLOC)->leaks;
 	assert_int_equal(leaks->classes[LEAK_DEFINITE].blocks, 3);
 	assert_int_equal(leaks->classes[LEAK_DEFINITE].bytes, 316);
-	assert_int_equal(leaks->example_address, HEAP + 0x100);
-	assert_int_equal(leaks->example_size, 200);
+	assert_int_equal(leaks->examples[LEAK_DEFINITE].address, HEAP + 0x100);
+	assert_int_equal(leaks->examples[LEAK_DEFINITE].size, 200);
 	assert_int_equal(leaks->oldest_ns, oldest_ns);
 	assert_int_equal(leaks->youngest_ns, youngest_ns);
 	assert_int_equal(site_of(section, API_MMAP)->leaks.classes[LEAK_DEFINITE].blocks, 1);
@@ -290,7 +290,7 @@ static void test_the_next_scan_replaces_the_last(void **state)
 	section = look(&books);
 	assert_int_equal(section->scan.classes[LEAK_DEFINITE].blocks, 0);
 	assert_int_equal(section->scan.classes[LEAK_REACHABLE].blocks, 1);
-	assert_int_equal(site_of(section, API_MALLOC)->leaks.example_address, 0);
+	assert_int_equal(site_of(section, API_MALLOC)->leaks.examples[LEAK_DEFINITE].address, 0);
 	/* One that cannot be made does not. */
 	assert_int_equal(scan_book_fail(process_of(&books), "no luck"), 0);
 	section = look(&books);

@@ -26,7 +26,9 @@
 #include "base/units.h"
 #include "model/scan_book.h"
 #include "os/freeze.h"
+#include "os/pagemap.h"
 #include "os/proc.h"
+#include "os/resident.h"
 #include "scan/confirm.h"
 #include "scan/copy.h"
 #include "scan/scan.h"
@@ -412,19 +414,38 @@ static int scan_live(struct run *run, struct error *err)
 
 /* Into the books. */
 
+/* Its first bytes, unless that would bring pages into memory that are not there. */
+static void read_example(const struct run *run, struct pagemap *pagemap,
+			 struct snapshot_example *example)
+{
+	size_t size = example->size < EXAMPLE_BYTES ? example->size : EXAMPLE_BYTES;
+	struct resident_range all, first;
+	ssize_t got = 0;
+
+	if (resident_range(pagemap, example->address, example->address + example->size, &all) ||
+	    resident_range(pagemap, example->address, example->address + size, &first))
+		return;
+	if (run->scan->read_swapped)
+		first.present += first.swapped;
+	if (size && first.present == size)
+		got = proc_memory_read(run->reader, example->address, example->bytes, size);
+	example->read = got > 0 ? (uint32_t)got : 0;
+	example->resident = all.present;
+	example->swapped = all.swapped;
+	example->looked = true;
+}
+
 static void read_examples(const struct run *run, struct scan_book *book)
 {
-	for (size_t i = 0; i < book->count; i++) {
-		struct snapshot_leaks *leaks = &book->leaks[i];
-		size_t size =
-			leaks->example_size < EXAMPLE_BYTES ? leaks->example_size : EXAMPLE_BYTES;
-		ssize_t got = 0;
+	struct pagemap *pagemap;
 
-		if (leaks->example_address && size)
-			got = proc_memory_read(run->reader, leaks->example_address, leaks->example,
-					       size);
-		leaks->example_read = got > 0 ? (uint32_t)got : 0;
-	}
+	if (pagemap_open(&pagemap, run->reader, true))
+		return;
+	for (size_t i = 0; i < book->count; i++)
+		for (size_t leak = 0; leak < LEAK_CLASS_COUNT; leak++)
+			if (book->leaks[i].examples[leak].address)
+				read_example(run, pagemap, &book->leaks[i].examples[leak]);
+	pagemap_close(pagemap);
 }
 
 static void book_blocks(const struct run *run, struct scan_book *book)

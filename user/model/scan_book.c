@@ -169,16 +169,20 @@ static void sum_add(struct snapshot_sum *sum, uint64_t bytes)
 	sum->bytes += bytes;
 }
 
-static void note_definite(struct snapshot_leaks *leaks, const struct block *block, uint64_t ns)
+static void note_definite(struct snapshot_leaks *leaks, uint64_t ns)
 {
 	if (!leaks->oldest_ns || ns < leaks->oldest_ns)
 		leaks->oldest_ns = ns;
 	if (ns > leaks->youngest_ns)
 		leaks->youngest_ns = ns;
-	if (leaks->example_address && block->size <= leaks->example_size)
+}
+
+static void note_example(struct snapshot_example *example, const struct block *block)
+{
+	if (example->address && block->size <= example->size)
 		return;
-	leaks->example_address = block->address;
-	leaks->example_size = block->size;
+	example->address = block->address;
+	example->size = block->size;
 }
 
 void scan_book_add(struct scan_book *book, uint64_t address, enum leak_class leak)
@@ -192,8 +196,9 @@ void scan_book_add(struct scan_book *book, uint64_t address, enum leak_class lea
 	sum_add(&leaks->classes[leak], block.size);
 	sum_add(&book->scan.classes[leak], block.size);
 	if (leak == LEAK_DEFINITE)
-		note_definite(leaks, &block,
-			      process_block_ns(book->process, block.site, block.time));
+		note_definite(leaks, process_block_ns(book->process, block.site, block.time));
+	if (leak != LEAK_REACHABLE)
+		note_example(&leaks->examples[leak], &block);
 }
 
 void scan_book_commit(struct scan_book *book, struct process *process)

@@ -48,15 +48,24 @@ struct snapshot_sum {
 
 #define EXAMPLE_BYTES 16
 
+/* One block, to look at. */
+struct snapshot_example {
+	uint64_t address; /* 0: there is none */
+	uint64_t size;
+	bool looked;       /* the rest is known: the process was there to be asked */
+	uint64_t resident; /* bytes of it that are in memory, and that are swapped out; the rest */
+	uint64_t swapped;  /* was never written */
+	uint8_t bytes[EXAMPLE_BYTES]; /* the first ones; as many as were read */
+	uint32_t read;
+};
+
 /* What the last leak scan said of a site's blocks; all 0 if there was none. */
 struct snapshot_leaks {
 	struct snapshot_sum classes[LEAK_CLASS_COUNT];
 	uint64_t oldest_ns; /* when the oldest and the youngest definite one were allocated */
 	uint64_t youngest_ns;
-	uint64_t example_address; /* one of them, the largest; 0 if there is none */
-	uint64_t example_size;
-	uint8_t example[EXAMPLE_BYTES]; /* its first bytes; as many as were read */
-	uint32_t example_read;
+	/* The largest of each class, suppressed or not; of those that are reachable, none. */
+	struct snapshot_example examples[LEAK_CLASS_COUNT];
 	/* What suppressions excuse; in no class any more. The first of them that excused anything.
 	 */
 	struct snapshot_sum suppressed;

@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "os/pagemap.h"
 #include "os/procfs.h"
+
+#define EXTENTS 64
 
 int resident_bytes(pid_t pid, uint64_t *ret_bytes)
 {
@@ -43,4 +46,36 @@ int resident_available(uint64_t *ret_bytes)
 	}
 	fclose(file);
 	return err;
+}
+
+static void range_add(struct resident_range *range, const struct pagemap_extent *extent,
+		      uint64_t start, uint64_t end)
+{
+	uint64_t from = extent->start > start ? extent->start : start;
+	uint64_t to = extent->end < end ? extent->end : end;
+	uint64_t bytes = from < to ? to - from : 0;
+
+	*(extent->swapped ? &range->swapped : &range->present) += bytes;
+}
+
+int resident_range(struct pagemap *pagemap, uint64_t start, uint64_t end,
+		   struct resident_range *ret_range)
+{
+	struct resident_range range = {0};
+	struct pagemap_extent extents[EXTENTS];
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t at = start / page * page, limit = (end + page - 1) / page * page;
+
+	while (at < limit) {
+		size_t count;
+		int err = pagemap_read(pagemap, PAGEMAP_ALL, at, limit, extents, EXTENTS, &count,
+				       &at);
+
+		if (err)
+			return err;
+		for (size_t i = 0; i < count; i++)
+			range_add(&range, &extents[i], start, end);
+	}
+	*ret_range = range;
+	return 0;
 }

@@ -74,20 +74,37 @@ static void put_sum_flat(struct json_writer *writer, const char *name,
 	json_put_number(writer, key, sum->bytes);
 }
 
-static void put_example(struct json_writer *writer, const struct snapshot_leaks *leaks)
+/* null: the process could not be asked any more. */
+static void put_number_if(struct json_writer *writer, const char *key, bool known, uint64_t number)
+{
+	if (known)
+		json_put_number(writer, key, number);
+	else
+		json_put_literal(writer, key, "null");
+}
+
+static void put_example(struct json_writer *writer, const char *key,
+			const struct snapshot_example *example)
 {
 	char hex[EXAMPLE_BYTES * 2 + 1] = "";
 
-	if (!leaks->example_address) {
-		json_put_literal(writer, "example", "null");
-		return;
-	}
-	for (uint32_t i = 0; i < leaks->example_read && i < EXAMPLE_BYTES; i++)
-		snprintf(hex + (size_t)i * 2, 3, "%02x", leaks->example[i]);
-	json_open_object(writer, "example", JSON_INLINE);
-	json_put_address(writer, "address", leaks->example_address);
-	json_put_number(writer, "size", leaks->example_size);
+	for (uint32_t i = 0; i < example->read && i < EXAMPLE_BYTES; i++)
+		snprintf(hex + (size_t)i * 2, 3, "%02x", example->bytes[i]);
+	json_open_object(writer, key, JSON_INLINE);
+	json_put_address(writer, "address", example->address);
+	json_put_number(writer, "size", example->size);
+	put_number_if(writer, "resident_bytes", example->looked, example->resident);
+	put_number_if(writer, "swapped_bytes", example->looked, example->swapped);
 	json_put_string(writer, "first_bytes", hex);
+	json_close(writer);
+}
+
+static void put_examples(struct json_writer *writer, const struct snapshot_leaks *leaks)
+{
+	json_open_object(writer, "examples", JSON_INLINE);
+	for (size_t i = 0; i < LEAK_CLASS_COUNT; i++)
+		if (leaks->examples[order[i]].address)
+			put_example(writer, leak_class_name(order[i]), &leaks->examples[order[i]]);
 	json_close(writer);
 }
 
@@ -99,5 +116,5 @@ void json_put_leaks(struct json_writer *writer, const struct snapshot_leaks *lea
 	put_string_or_null(writer, "suppressed_by", leaks->suppressed_by);
 	json_put_number(writer, "leak_oldest_ns", leaks->oldest_ns);
 	json_put_number(writer, "leak_youngest_ns", leaks->youngest_ns);
-	put_example(writer, leaks);
+	put_examples(writer, leaks);
 }

@@ -195,15 +195,15 @@ static void write_ages(const struct view *view, const struct snapshot_leaks *lea
 }
 
 /* "48 65 6c 6c 6f 20 77 6f  72 6c 64 00", "Hello world." */
-static void dump_bytes(const struct snapshot_leaks *leaks, char hex[EXAMPLE_BYTES * 3 + 2],
+static void dump_bytes(const struct snapshot_example *example, char hex[EXAMPLE_BYTES * 3 + 2],
 		       char text[EXAMPLE_BYTES + 1])
 {
-	uint32_t count = leaks->example_read;
+	uint32_t count = example->read;
 	size_t used = 0;
 
 	for (uint32_t i = 0; i < count && i < EXAMPLE_BYTES; i++) {
 		const char *gap = i % 8 ? " " : "  ";
-		uint8_t byte = leaks->example[i];
+		uint8_t byte = example->bytes[i];
 
 		used += (size_t)sprintf(hex + used, "%s%02x", i ? gap : "", byte);
 		text[i] = byte >= ' ' && byte <= '~' ? (char)byte : '.';
@@ -211,27 +211,58 @@ static void dump_bytes(const struct snapshot_leaks *leaks, char hex[EXAMPLE_BYTE
 	}
 }
 
-static void write_example(const struct view *view, const struct snapshot_leaks *leaks)
+/* "resident", "4.0 KiB of it resident, 8.0 KiB swapped out", "not resident: never written" */
+static const char *residence_of(const struct snapshot_example *example, char text[ITEM_SIZE])
+{
+	char resident[UNITS_TEXT_SIZE], swapped[UNITS_TEXT_SIZE];
+
+	if (!example->looked)
+		return "content not read";
+	if (example->resident >= example->size)
+		return "resident";
+	if (example->swapped >= example->size)
+		return "swapped out";
+	if (!example->resident && !example->swapped)
+		return "not resident: never written";
+	snprintf(text, ITEM_SIZE, "%s of it resident", bytes_format(example->resident, resident));
+	if (example->swapped)
+		snprintf(text + strlen(text), ITEM_SIZE - strlen(text), ", %s swapped out",
+			 bytes_format(example->swapped, swapped));
+	return text;
+}
+
+static void write_example(const struct view *view, enum leak_class leak,
+			  const struct snapshot_example *example)
 {
 	char hex[EXAMPLE_BYTES * 3 + 2] = "", text[EXAMPLE_BYTES + 1] = "";
-	char bytes[UNITS_TEXT_SIZE];
+	char bytes[UNITS_TEXT_SIZE], item[ITEM_SIZE];
 	struct page *page = view->page;
+	const char *separator = page_symbol(page, SYMBOL_SEPARATOR);
 
-	if (!view->options->verbose || !leaks->example_address)
-		return;
-	dump_bytes(leaks, hex, text);
-	page_to(page, STACK_INDENT);
-	page_format(page, STYLE_QUIET, "for example %s at 0x%" PRIx64 "%s",
-		    bytes_format(leaks->example_size, bytes), leaks->example_address,
-		    *hex                  ? ":"
-		    : leaks->example_size ? ", content not read"
-					  : "");
+	dump_bytes(example, hex, text);
+	snprintf(item, sizeof(item), "for example %s at 0x%" PRIx64,
+		 bytes_format(example->size, bytes), example->address);
+	page_item(page, STYLE_QUIET, STACK_INDENT, separator, item);
+	page_item(page, STYLE_QUIET, STACK_INDENT, separator, leak_class_name(leak));
+	if (example->size)
+		page_item(page, STYLE_QUIET, STACK_INDENT, separator, residence_of(example, item));
 	page_end(page);
 	if (!*hex)
 		return;
 	page_item(page, STYLE_PLAIN, STACK_INDENT + 2, "  ", hex);
 	page_item(page, STYLE_QUIET, STACK_INDENT + 2, "  ", text);
 	page_end(page);
+}
+
+/* One of each class that the site has blocks of. */
+static void write_examples(const struct view *view, const struct snapshot_leaks *leaks)
+{
+	for (size_t i = 0; view->options->verbose && i < PARTS; i++) {
+		enum leak_class leak = part_classes[i];
+
+		if (leaks->classes[leak].blocks && leaks->examples[leak].address)
+			write_example(view, leak, &leaks->examples[leak]);
+	}
 }
 
 static void write_site(const struct view *view, const struct leak_list *list, size_t index)
@@ -243,7 +274,7 @@ static void write_site(const struct view *view, const struct leak_list *list, si
 	write_parts(view, &site->leaks);
 	write_ages(view, &site->leaks);
 	page_end(view->page);
-	write_example(view, &site->leaks);
+	write_examples(view, &site->leaks);
 	stack_write(view->page, site_stack(view->process, site), STACK_INDENT,
 		    view->options->long_frames);
 	page_end(view->page);
