@@ -6,10 +6,13 @@ skipping for its want is forbidden: by name in $REQUIRE ("uprobes valgrind", or 
 $CI is set, for everything that tools/install-deps can put on any machine.
 """
 
+import contextlib
 import glob
 import os
 import platform
 import shutil
+import subprocess
+import tempfile
 
 import pytest
 
@@ -42,6 +45,27 @@ def library(name):
     return found[0] if found else None
 
 
+@contextlib.contextmanager
+def swap_file(size=4 << 20):
+    """Room to swap to, in a file on a disk (tmpfs cannot hold one)."""
+    with tempfile.NamedTemporaryFile(dir="/var/tmp", prefix="swap") as file:
+        os.posix_fallocate(file.fileno(), 0, size)
+        subprocess.run(["mkswap", file.name], check=True, capture_output=True)
+        subprocess.run(["swapon", file.name], check=True, capture_output=True)
+        try:
+            yield
+        finally:
+            subprocess.run(["swapoff", file.name], check=True, capture_output=True)
+
+
+def swap():
+    try:
+        with swap_file():
+            return True
+    except (OSError, subprocess.CalledProcessError):
+        return False
+
+
 # facility: (is it here?, can tools/install-deps provide it?, what to say)
 FACILITIES = {
     "root": (lambda: os.geteuid() == 0, False, "needs root"),
@@ -53,6 +77,7 @@ FACILITIES = {
                "LeakSanitizer needs to trace its own process"),
     "multilib": (lambda: os.path.exists("/usr/lib32/crt1.o"), True,
                  "needs gcc-multilib and g++-multilib"),
+    "swap": (swap, False, "needs root, and a disk in /var/tmp that takes a swap file"),
     "ns_last_pid": (lambda: os.path.exists("/proc/sys/kernel/ns_last_pid"), False,
                     "choosing pids needs CONFIG_CHECKPOINT_RESTORE"),
     "valgrind": (lambda: shutil.which("valgrind"), True, "needs valgrind"),
