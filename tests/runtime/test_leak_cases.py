@@ -39,6 +39,8 @@ VALGRIND = {
     **rows("a lost cycle keeps a definite block although another lost block leads into it",
            lost_to_cycle={"definite": (2, 96), "indirect": (1, 48)},
            lost_cycle_to_cycle={"definite": (2, 96), "indirect": (2, 96)}),
+    **rows("it does not know these idioms: redis' strings, and glibc's index of a thread's storage",
+           interior_characters={"possible": (1, 44)}, by_pthread_create={"possible": (1, None)}),
     **rows("it looks into general registers only", in_xmm=LOST, in_high_xmm=LOST),
     **rows("it looks into mappings only that can be read and written now",
            in_read_only_mapping=LOST, in_protected_mapping=LOST),

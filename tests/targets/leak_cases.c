@@ -385,6 +385,40 @@ CASE(interior_length, .reachable = {1, 8 + SIZE})
 	root = (void **)(memory + 1);
 }
 
+/* Length, room and type in three bytes, then characters and a 0: redis' strings. */
+static char *characters_of(size_t length)
+{
+	unsigned char *memory = (unsigned char *)block(3 + length + 1);
+
+	memory[0] = memory[1] = (unsigned char)length;
+	memory[2] = 1;
+	memset(memory + 3, 'x', length);
+	return (char *)memory + 3;
+}
+
+CASE(interior_characters, .reachable = {1, 44})
+{
+	ROOT(root);
+
+	root = (void **)characters_of(40);
+}
+
+/* Nothing points there: what it looks like is no excuse. */
+CASE(lost_characters, .definite = {1, 44})
+{
+	characters_of(40);
+}
+
+/* As before, but the length is not that of the block. */
+CASE(interior_no_characters, .possible = {1, 44})
+{
+	ROOT(root);
+	char *characters = characters_of(40);
+
+	characters[-3] = 50;
+	root = (void **)characters;
+}
+
 /* Not aligned. */
 
 struct __attribute__((packed)) packed {

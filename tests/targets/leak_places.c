@@ -468,7 +468,7 @@ CASE(by_dlopen, .possible = {ANY, ANY}, .reachable = {ANY, ANY})
 }
 
 /* Its thread-local storage's index, to whose second entry the thread descriptor points. */
-CASE(by_pthread_create, .possible = {1, ANY})
+CASE(by_pthread_create, .reachable = {1, ANY})
 {
 	static struct holder holder = {.hold = stay};
 

@@ -42,26 +42,112 @@ static bool may_be_vtable(const struct scan_input *input, uint64_t word)
 	return word % input->word == 0 && word >= PAGE_SIZE && idiom_image_at(input, word);
 }
 
+static uint64_t number_at(const unsigned char *bytes, size_t count)
+{
+	uint64_t number = 0;
+
+	while (count-- > 0)
+		number = number << 8 | bytes[count];
+	return number;
+}
+
+/*
+ * sds (redis: src/sds.h): the pointer is to the characters. In front of them are the length, the
+ * room, each as wide as it must be, and a byte for the type; in the smallest, the length is in the
+ * five upper bits of that byte. It uses what the allocator gave in excess.
+ */
+struct sds {
+	unsigned int header;
+	unsigned int width; /* of the length, and of the room */
+};
+
+static const struct sds sds_types[] = {{1, 0}, {3, 1}, {5, 2}, {9, 4}, {17, 8}};
+
+#define SDS_TYPES     (sizeof(sds_types) / sizeof(sds_types[0]))
+#define SDS_LEAST_MAX 33 /* bytes of a block for the smallest type: up to 31 characters */
+#define SDS_SLACK     16 /* and a quarter: that an allocator may give more than was asked for */
+
+/*
+ * Does what header, room and the terminating 0 take come to the block's size, or to what an
+ * allocator makes of it?
+ */
+static bool sds_fits(const struct sds *type, const unsigned char *bytes, uint64_t size)
+{
+	uint64_t length = number_at(bytes, type->width);
+	uint64_t room = number_at(bytes + type->width, type->width);
+	uint64_t all;
+
+	if (!type->width)
+		return (bytes[0] & 7) == 0 && (uint64_t)(bytes[0] >> 3) + 2 == size;
+	if (length > room || __builtin_add_overflow(room, type->header + 1, &all))
+		return false;
+	return all >= size && all - size <= size / 4 + SDS_SLACK;
+}
+
+/* The type's byte, if it is among those that were read: nothing but the number of the type. */
+static bool has_sds_type(const struct scan_input *input, size_t type, const unsigned char *bytes,
+			 uint64_t size)
+{
+	size_t place = sds_types[type].header - 1;
+
+	if (!type)
+		return size <= SDS_LEAST_MAX;
+	return place < idiom_bytes(input) ? bytes[place] == type : size > UINT32_MAX;
+}
+
+/* Asked of every block, so most fail at the first look. */
+static inline bool may_be_sds(const unsigned char *bytes, uint64_t size)
+{
+	return (bytes[2] == 1) | (bytes[4] == 2) | (bytes[8] == 3) | (size <= SDS_LEAST_MAX) |
+	       (size > UINT32_MAX);
+}
+
+static bool is_sds(const struct scan_input *input, const unsigned char *bytes, uint64_t size)
+{
+	for (size_t i = 0; i < SDS_TYPES; i++)
+		if (has_sds_type(input, i, bytes, size) && sds_fits(&sds_types[i], bytes, size))
+			return true;
+	return false;
+}
+
 /* 64 bits, whatever the word is. */
-static uint64_t length_of(const struct scan_input *input, const uint64_t first[IDIOM_WORDS])
+static uint64_t length_of(const struct scan_input *input, const uint64_t first[2])
 {
 	return input->word == 8 ? first[0] : first[1] << 32 | first[0];
 }
 
-uint8_t idiom_of(const struct scan_input *input, const uint64_t first[IDIOM_WORDS], uint64_t size)
+/* calloc(length + 2, sizeof(dtv_t)): the first entry's first half is the length. */
+static bool is_dtv(const struct scan_input *input, const uint64_t first[2], uint64_t size)
+{
+	uint64_t entry = 2 * input->word;
+
+	return first[0] && !first[1] && size % entry == 0 && first[0] == size / entry - 2;
+}
+
+static uint8_t kind_of(const struct scan_input *input, const uint64_t first[2], uint64_t size)
 {
 	uint64_t word = input->word, header = 3 * word;
-	uint8_t idioms = 0;
 
 	if (size > header && first[1] == size - header - 1 && first[0] <= first[1])
-		idioms |= IDIOM_STRING;
+		return IDIOM_STRING;
 	if (size > 8 && length_of(input, first) == size - 8)
-		idioms |= IDIOM_LENGTH;
-	if (size > word && first[0] && first[0] <= size - word && (size - word) % first[0] == 0)
-		idioms |= IDIOM_COUNT;
+		return IDIOM_LENGTH;
 	if (size > word && may_be_vtable(input, first[0]))
-		idioms |= IDIOM_OBJECT;
-	return idioms;
+		return IDIOM_OBJECT;
+	return size > 2 * word && is_dtv(input, first, size) ? IDIOM_DTV : 0;
+}
+
+uint8_t idiom_looks(const struct scan_input *input, const void *bytes, uint64_t size)
+{
+	uint64_t word = input->word,
+		 first[2] = {word_at(input, bytes, 0), word_at(input, bytes, 1)};
+	uint8_t looks = (uint8_t)(IDIOM_NONE + kind_of(input, first, size));
+
+	if (size > word && first[0] && first[0] <= size - word && (size - word) % first[0] == 0)
+		looks += IDIOM_COUNT;
+	if (may_be_sds(bytes, size) && is_sds(input, bytes, size))
+		looks += IDIOM_SDS;
+	return looks;
 }
 
 static bool read_words(const struct scan_input *input, uint64_t address, void *bytes, size_t count)
@@ -109,12 +195,36 @@ static bool is_base_class(const struct scan_input *input, uint64_t start, uint64
 	       is_vtable(input, word_at(input, first, 0));
 }
 
-bool idiom_accepts(const struct scan_input *input, uint8_t idioms, uint64_t start, uint64_t address)
+/* The header, now all of it, and the 0 behind the characters. */
+static bool is_sds_at(const struct scan_input *input, uint64_t start, uint64_t offset)
+{
+	const struct sds *type = sds_types;
+	unsigned char header[17], end = 1;
+	struct memory_piece piece = {.address = start, .size = offset};
+	const struct scan_memory *memory = input->memory;
+	uint64_t length;
+
+	while (type < sds_types + SDS_TYPES && type->header != offset)
+		type++;
+	if (type == sds_types + SDS_TYPES ||
+	    memory->read(memory->ctx, &piece, 1, header) != (ssize_t)piece.size)
+		return false;
+	if ((type->width ? header[offset - 1] : header[0] & 7) != type - sds_types)
+		return false;
+	length = type->width ? number_at(header, type->width) : header[0] >> 3;
+	piece = (struct memory_piece){.address = start + offset + length, .size = 1};
+	return memory->read(memory->ctx, &piece, 1, &end) == 1 && !end;
+}
+
+bool idiom_accepts(const struct scan_input *input, uint8_t looks, uint64_t start, uint64_t address)
 {
 	uint64_t offset = address - start;
+	uint8_t kind = (looks - IDIOM_NONE) % IDIOM_KINDS, more = looks - IDIOM_NONE - kind;
 
-	return (idioms & IDIOM_STRING && offset == 3 * input->word) ||
-	       (idioms & IDIOM_LENGTH && offset == 8) ||
-	       (idioms & IDIOM_COUNT && offset == input->word) ||
-	       (idioms & IDIOM_OBJECT && is_base_class(input, start, address));
+	return (kind == IDIOM_STRING && offset == 3 * input->word) ||
+	       (kind == IDIOM_LENGTH && offset == 8) ||
+	       (kind == IDIOM_DTV && offset == 2 * input->word) ||
+	       (more % IDIOM_SDS == IDIOM_COUNT && offset == input->word) ||
+	       (more >= IDIOM_SDS && is_sds_at(input, start, offset)) ||
+	       (kind == IDIOM_OBJECT && is_base_class(input, start, address));
 }

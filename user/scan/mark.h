@@ -19,12 +19,11 @@
 #define LEVEL_NONE     0
 #define LEVEL_INTERIOR 1
 #define LEVEL_START    2
-#define SEEN           0x04 /* the pass came by: the idioms are known */
-#define INCOMPLETE     0x08 /* not all of its edges are remembered */
-#define IDIOM_SHIFT    4
-#define LOST_VISITED   0x10 /* in the last phase, in place of the idioms */
-#define LOST_HEAD      0x20
-#define LOST_INDIRECT  0x40
+#define INCOMPLETE     0x04 /* not all of its edges are remembered */
+#define IDIOM_SHIFT    3    /* what it looks like (idiom.h), in the other bits */
+#define LOST_VISITED   0x08 /* in the last phase, in place of that */
+#define LOST_HEAD      0x10
+#define LOST_INDIRECT  0x20
 
 struct hole {
 	uint32_t slot;
@@ -77,6 +76,11 @@ struct scan {
 static inline unsigned int scan_level(const struct scan *scan, uint32_t slot)
 {
 	return scan->states[slot] & LEVEL_MASK;
+}
+
+static inline uint8_t scan_looks(const struct scan *scan, uint32_t slot)
+{
+	return scan->states[slot] >> IDIOM_SHIFT;
 }
 
 /* Levels only rise. */

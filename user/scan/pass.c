@@ -9,24 +9,17 @@
 /* What the block looks like, from its first words. */
 static void see(struct scan *scan, uint32_t slot, uint64_t size, const void *bytes)
 {
-	uint64_t first[IDIOM_WORDS];
-	uint32_t narrow[IDIOM_WORDS];
+	uint8_t looks = idiom_looks(scan->input, bytes, size);
+	uint8_t rest = scan->states[slot] & ((1u << IDIOM_SHIFT) - 1);
 
-	if (scan->input->word == 8) {
-		memcpy(first, bytes, sizeof(first));
-	} else {
-		memcpy(narrow, bytes, sizeof(narrow));
-		first[0] = narrow[0];
-		first[1] = narrow[1];
-	}
-	scan->states[slot] |= (uint8_t)(SEEN | idiom_of(scan->input, first, size) << IDIOM_SHIFT);
+	scan->states[slot] = (uint8_t)(looks << IDIOM_SHIFT | rest);
 }
 
 static void look_at(struct scan *scan, uint32_t slot)
 {
-	unsigned char bytes[IDIOM_WORDS * 8] = {0};
+	unsigned char bytes[IDIOM_BYTES] = {0};
 	struct memory_piece piece = {.address = blocks_address(scan->blocks, slot),
-				     .size = IDIOM_WORDS * scan->input->word};
+				     .size = idiom_bytes(scan->input)};
 	uint64_t size = blocks_size(scan->blocks, slot);
 
 	if (size < piece.size)
@@ -39,15 +32,15 @@ static void look_at(struct scan *scan, uint32_t slot)
 /* As good as a pointer to the start? The block was seen. */
 bool scan_counts_as_start(const struct scan *scan, const struct edge *edge)
 {
-	uint8_t idioms = scan->states[edge->target] >> IDIOM_SHIFT;
+	uint8_t looks = scan_looks(scan, edge->target);
 	uint64_t start;
 
 	if (!edge->offset)
 		return true;
-	if (!idioms)
+	if (looks <= IDIOM_NONE)
 		return false;
 	start = blocks_address(scan->blocks, edge->target);
-	return idiom_accepts(scan->input, idioms, start, start + edge->offset);
+	return idiom_accepts(scan->input, looks, start, start + edge->offset);
 }
 
 /* While memory is read for the first time. */
@@ -66,7 +59,7 @@ static void reach_interior(struct scan *scan, const struct edge *edge)
 {
 	if (!scan_level(scan, edge->target))
 		scan_set_level(scan, edge->target, LEVEL_INTERIOR);
-	if (!(scan->states[edge->target] & SEEN)) {
+	if (scan_looks(scan, edge->target) == IDIOM_UNSEEN) {
 		if (defer(scan, edge))
 			return;
 		look_at(scan, edge->target);
@@ -318,15 +311,28 @@ static inline uint64_t visit_blocks(struct scan *scan, const struct feed_piece *
 	}
 }
 
+/* Less than others have, all of it here. */
+static void see_small(struct scan *scan, const struct block_cursor *at,
+		      const unsigned char *content)
+{
+	unsigned char bytes[IDIOM_BYTES] = {0};
+
+	memcpy(bytes, content, at->size);
+	see(scan, at->slot, at->size, bytes);
+}
+
 static void see_block(struct scan *scan, const struct block_cursor *at,
 		      const struct feed_piece *piece, uint64_t bytes)
 {
-	uint64_t skip = at->address - piece->address;
+	const unsigned char *content = piece->data + (at->address - piece->address);
 
 	/* Whoever is settled needs no idiom. */
-	if (at->address >= piece->address && bytes >= IDIOM_WORDS * scan->input->word &&
-	    scan_level(scan, at->slot) != LEVEL_START)
-		see(scan, at->slot, at->size, piece->data + skip);
+	if (at->address < piece->address || scan_level(scan, at->slot) == LEVEL_START)
+		return;
+	if (bytes >= idiom_bytes(scan->input))
+		see(scan, at->slot, at->size, content);
+	else if (at->size <= bytes)
+		see_small(scan, at, content);
 }
 
 static void note_hole(struct scan *scan, const struct block_cursor *at,

@@ -29,7 +29,7 @@
  * way (INTERIOR). START spreads first and to the end; then INTERIOR, over what is left, and from
  * then on whatever has a level is settled. So every block's edges are followed at most once.
  * Whether an interior pointer follows an idiom depends on the block it points to; of each block
- * that the pass comes by, four bits say what it looks like, and pointers to blocks that it has not
+ * that the pass comes by, five bits say what it looks like, and pointers to blocks that it has not
  * come by are put off (`deferred`). If there is no room, the block is looked at out of turn.
  *
  * The process waits for none of this if there is memory for a copy of its own (copy.c).
