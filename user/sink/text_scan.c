@@ -49,7 +49,10 @@ static void write_manner(const struct view *view)
 	write_quiet(view->page, sentence);
 }
 
-/* Of a program that was traced from its start every block is known: the rest is the allocator's. */
+/*
+ * Of a program that was traced from its start every block is known: the rest is the allocator's.
+ * Else nobody can tell: glibc marks what lies in its thread caches and fast bins as in use, too.
+ */
 static void write_between(const struct view *view)
 {
 	char bytes[UNITS_TEXT_SIZE], sentence[SENTENCE_SIZE];
@@ -57,7 +60,8 @@ static void write_between(const struct view *view)
 	if (!view->process->scan.bytes_between || view->process->launched)
 		return;
 	snprintf(sentence, sizeof(sentence),
-		 "up to %s of the heap were allocated before the trace began, and count as in use",
+		 "%s of the heap lie in no block that the trace has seen: older blocks, or free "
+		 "memory. Whatever they point to counts as in use",
 		 bytes_format(view->process->scan.bytes_between, bytes));
 	write_quiet(view->page, sentence);
 }
