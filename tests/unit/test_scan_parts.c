@@ -156,11 +156,13 @@ static void test_budget(void **state)
 	world_free(&world);
 }
 
-static void check_filter(unsigned int word, enum filter_speed speed, uint64_t low, uint64_t high)
+static void check_filter_at(size_t at, unsigned int word, enum filter_speed speed, uint64_t low,
+			    uint64_t high)
 {
-	static unsigned char data[8 * 1000 + 3];
+	static _Alignas(64) unsigned char bytes[8 * 1000 + 64];
 	static uint64_t words[2000];
 	static uint32_t positions[2000];
+	unsigned char *data = bytes + at;
 	struct filter filter;
 	uint64_t seed = word;
 	size_t count = 8000 / word - 5, kept, expected = 0;
@@ -170,14 +172,14 @@ static void check_filter(unsigned int word, enum filter_speed speed, uint64_t lo
 
 		if (random_next(&seed) % 2)
 			value = random_next(&seed) % 3 ? high - 4 + random_next(&seed) % 8 : 0;
-		memcpy(data + 3 + i * word, &value, word);
+		memcpy(data + i * word, &value, word);
 	}
 	filter_init(&filter, word, low, high, speed);
-	kept = filter_run(&filter, data + 3, count, words, positions);
+	kept = filter_run(&filter, data, count, words, positions);
 	for (size_t i = 0; i < count; i++) {
 		uint64_t value = 0;
 
-		memcpy(&value, data + 3 + i * word, word);
+		memcpy(&value, data + i * word, word);
 		if (value < low || value >= high)
 			continue;
 		assert_true(expected < kept);
@@ -185,6 +187,17 @@ static void check_filter(unsigned int word, enum filter_speed speed, uint64_t lo
 		assert_int_equal(positions[expected++], i * word);
 	}
 	assert_int_equal(kept, expected);
+	assert_int_equal(filter_run(&filter, data, 0, words, positions), 0);
+	assert_true(filter_run(&filter, data, 3, words, positions) <= 3);
+}
+
+/* At the beginning of a line of the cache, behind it, and where no word should begin. */
+static void check_filter(unsigned int word, enum filter_speed speed, uint64_t low, uint64_t high)
+{
+	static const size_t places[] = {0, 3, 16, 56};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		check_filter_at(places[i], word, speed, low, high);
 }
 
 static void test_filter(void **state)
