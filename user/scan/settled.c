@@ -13,7 +13,7 @@
 #endif
 
 #define LEAST_SHIFT       6
-#define BLOCKS_PER_REGION 2 /* on average, at least */
+#define REGIONS_PER_BLOCK 2 /* on average, at most */
 #define BITS              32
 
 static size_t regions_of(const struct settled_span *span)
@@ -33,7 +33,7 @@ static size_t choose_regions(struct settled *settled, const struct blocks *block
 					      .width = from->end - from->base,
 					      .first = total,
 					      .shift = LEAST_SHIFT};
-		while (regions_of(span) > from->count / BLOCKS_PER_REGION + 1)
+		while (regions_of(span) > (size_t)from->count * REGIONS_PER_BLOCK + 1)
 			span->shift++;
 		total += regions_of(span);
 	}
