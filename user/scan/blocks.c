@@ -510,9 +510,10 @@ static size_t keep_inside(const struct blocks *blocks, const struct span *span, 
 size_t blocks_find(const struct blocks *blocks, const uint64_t *words, const uint32_t *tags,
 		   size_t count, struct hit *hits)
 {
-	struct group group = {.span = blocks->spans.items};
+	struct group group; /* not zeroed: that would cost as much as a few words */
 	size_t found = 0;
 
+	group.span = blocks->spans.items;
 	for (size_t i = 0; i < count;) {
 		const struct span *span = group.span;
 
