@@ -26,6 +26,7 @@ const volatile __u64 config_wake_bytes = 1 << 20; /* wake the reader when that m
 const volatile __u64 config_slice_room = 8 << 20; /* no slices when more waits */
 const volatile __u32 config_vma_iterator = 1;
 const volatile __u64 config_tick_ns = 0; /* of the tick counter; 0: read the clock each time */
+const volatile __u32 config_pid_namespace = 0; /* inode of user space's, unless it is the first */
 
 #define WAKE_CHECK  16
 #define WAKE_WINDOW 4096 /* more than WAKE_CHECK records, so that none steps over the mark */
@@ -46,9 +47,11 @@ struct {
 	__type(value, struct process_state);
 } processes SEC(".maps");
 
+#include "bpf/thread.bpf.h"
+
 static __always_inline struct process_state *process_state(void)
 {
-	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+	__u32 pid = thread_id() >> 32;
 
 	return bpf_map_lookup_elem(&processes, &pid);
 }
@@ -115,7 +118,7 @@ static __always_inline void emit(void *record, __u32 length)
 static __always_inline void fill_head(struct record_head *head, __u8 kind, __u64 cookie,
 				      __u32 length)
 {
-	__u64 thread = bpf_get_current_pid_tgid();
+	__u64 thread = thread_id();
 
 	head->kind = kind;
 	head->api = COOKIE_API(cookie);

@@ -123,7 +123,7 @@ static __always_inline __u32 stack_by_tables(const struct pt_regs *regs,
 {
 	__u32 count;
 
-	walk_start(buffer, regs, code_generations[task->tgid & (CODE_GENERATIONS - 1)],
+	walk_start(buffer, regs, code_generations[process_of(task) & (CODE_GENERATIONS - 1)],
 		   hash_start(task));
 	buffer->record.stop = walk(buffer);
 	count = buffer->count;

@@ -258,7 +258,7 @@ static __always_inline __u32 exit_code(struct task_struct *task)
 /* A thread other than the first: its end has two events, and calls between them. */
 static __always_inline void process_thread(__u8 kind)
 {
-	__u64 thread = bpf_get_current_pid_tgid();
+	__u64 thread = thread_id();
 	struct record_head record = {};
 
 	if (!process_state() || thread >> 32 == (__u32)thread)

@@ -120,7 +120,7 @@ __u32 code_generations[CODE_GENERATIONS];
 
 static __always_inline __u32 *code_generation(void)
 {
-	return &code_generations[(bpf_get_current_pid_tgid() >> 32) & (CODE_GENERATIONS - 1)];
+	return &code_generations[(thread_id() >> 32) & (CODE_GENERATIONS - 1)];
 }
 
 /* What is known of the process's mappings holds no longer. */
@@ -224,7 +224,7 @@ __noinline int mapping_keep(struct stack_buffer *buffer, __u64 region)
 
 	if (!buffer)
 		return 0;
-	key.pid = bpf_get_current_pid_tgid() >> 32;
+	key.pid = thread_id() >> 32;
 	key.generation = buffer->generation;
 	mapping = buffer->mappings[buffer->slot & (MAPPING_SLOTS - 1)];
 	bpf_map_update_elem(&code_mappings, &key, &mapping, BPF_ANY);
@@ -242,7 +242,7 @@ __noinline int mapping_load(struct stack_buffer *buffer, __u64 address)
 	if (!buffer)
 		return STOP_NO_CODE;
 	mapping = &buffer->mappings[buffer->slot & (MAPPING_SLOTS - 1)];
-	key.pid = bpf_get_current_pid_tgid() >> 32;
+	key.pid = thread_id() >> 32;
 	key.generation = buffer->generation;
 	known = bpf_map_lookup_elem(&code_mappings, &key);
 	if (known && mapping_holds(known, address, buffer->generation)) {
@@ -264,7 +264,7 @@ __noinline int mapping_tell(struct found_code *found)
 
 	if (!found)
 		return 0;
-	key.pid = bpf_get_current_pid_tgid() >> 32;
+	key.pid = thread_id() >> 32;
 	key.generation = *code_generation();
 	key.region = found->start >> CODE_REGION_SHIFT;
 	mapping_fill(&mapping, found, key.generation);

@@ -628,7 +628,7 @@ static int load_programs(struct bpf_source *bpf, struct error *err)
 	};
 	int code = program_load(&bpf->program, &config, err);
 
-	if (code && code != -EPERM && stack == STACK_AUTO) {
+	if (code && code != -EPERM && code != -EXDEV && stack == STACK_AUTO) {
 		config.unwind_rows = 0;
 		code = program_load(&bpf->program, &config, err);
 	}

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "mtrace.skel.h"
+#include "os/pid_namespace.h"
 #include "source/bpf_self_test.h"
 
 /* Of include/uapi/linux/bpf.h, newer than the headers of distributions that we build on. */
@@ -100,6 +101,7 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 	skeleton->rodata->config_vma_iterator =
 		kernel_has(kernel, "bpf_iter_task_vma_new", BTF_KIND_FUNC);
 	skeleton->rodata->config_tick_ns = kernel_tick_ns();
+	skeleton->rodata->config_pid_namespace = config->pid_namespace;
 	bpf_map__set_max_entries(skeleton->maps.events, (uint32_t)config->buffer_bytes);
 	if (config->unwind_rows) {
 		bpf_map__set_max_entries(skeleton->maps.unwind_rows, config->unwind_rows);
@@ -182,18 +184,20 @@ static int means_choose(struct program *program, const struct program_config *co
 	return code;
 }
 
-int program_load(struct program *ret_program, const struct program_config *config,
-		 struct error *err)
+int program_load(struct program *ret_program, const struct program_config *asked, struct error *err)
 {
+	struct program_config config = *asked;
 	struct program program = {0};
-	int code;
+	int code = pid_namespace_find(&config.pid_namespace, err);
 
-	libbpf_set_print(libbpf_log);
-	code = means_choose(&program, config);
 	if (code)
-		return load_failed(code, config, err);
+		return code;
+	libbpf_set_print(libbpf_log);
+	code = means_choose(&program, &config);
+	if (code)
+		return load_failed(code, &config, err);
 	log_info("calls are followed by %s", program.means->words);
-	program.unwinds = config->unwind_rows != 0;
+	program.unwinds = config.unwind_rows != 0;
 	program.everybody = program.skeleton->rodata->config_everybody;
 	*ret_program = program;
 	return 0;
