@@ -281,6 +281,10 @@ static struct snapshot_process server[] = {
 	{
 		.pid = 1234,
 		.ppid = 1,
+		.inner_pid = 12,
+		.cgroup = "/system.slice/docker-"
+			  "3f9ab2c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f80.scope",
+		.container = "3f9ab2c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f80",
 		.start_time_ns = 5 * SECOND,
 		.comm = "cached",
 		.exe = "/opt/cached/bin/cached",

@@ -66,7 +66,10 @@ static inline void tell_process(struct books *books, enum event_kind kind, uint6
 					       .comm = "target",
 					       .exe = "/bin/target",
 					       .command = command,
-					       .arch = "x86_64"}});
+					       .arch = "x86_64",
+					       .inner_pid = 12,
+					       .cgroup = "/docker/id",
+					       .container = "id"}});
 }
 
 /* From here on the child has this pid; the thread that forks is books->tid. */

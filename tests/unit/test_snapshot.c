@@ -20,6 +20,9 @@ static void test_identity(void **state)
 	assert_string_equal(section->comm, "target");
 	assert_string_equal(section->exe, "/bin/target");
 	assert_string_equal(section->arch, "x86_64");
+	assert_int_equal(section->inner_pid, 12);
+	assert_string_equal(section->cgroup, "/docker/id");
+	assert_string_equal(section->container, "id");
 	assert_string_equal(section->command[0], "target");
 	assert_string_equal(section->command[1], "-x");
 	assert_null(section->command[2]);

@@ -33,6 +33,7 @@ static int capture_identity(struct snapshot *snapshot, const struct process *pro
 
 	section->pid = user->pid;
 	section->ppid = user->ppid;
+	section->inner_pid = user->inner_pid;
 	section->start_time_ns = user->start_time_ns;
 	section->image = process->image;
 	section->launched = process->launched;
@@ -45,7 +46,9 @@ static int capture_identity(struct snapshot *snapshot, const struct process *pro
 	section->traced_until_ns = process->closed ? process->until_ns : now_ns;
 	if (capture_text(snapshot, process->comm, &section->comm) ||
 	    capture_text(snapshot, process->program->exe, &section->exe) ||
-	    capture_text(snapshot, process->program->arch, &section->arch))
+	    capture_text(snapshot, process->program->arch, &section->arch) ||
+	    capture_text(snapshot, process->program->cgroup, &section->cgroup) ||
+	    capture_text(snapshot, process->program->container, &section->container))
 		return -ENOMEM;
 	return capture_command(snapshot, process, section);
 }

@@ -45,11 +45,14 @@ enum event_kind {
 struct event_process {
 	uint64_t start_time_ns; /* since boot, from /proc/PID/stat: with pid it is unique */
 	uint32_t ppid;
-	bool launched; /* traced from its first instruction: every block is known */
+	uint32_t inner_pid; /* its number in its own pid namespace, or 0 where that is ours */
+	bool launched;      /* traced from its first instruction: every block is known */
 	const char *comm;
 	const char *exe;
 	const char *const *command; /* NULL-terminated */
 	const char *arch;
+	const char *cgroup;    /* path; NULL for the root */
+	const char *container; /* its id or name, or NULL */
 };
 
 /*

@@ -276,7 +276,7 @@ static int fork_copy(struct model *model, const struct process *parent, const st
 
 static int fork_share(struct model *model, struct process *parent, const struct event *event)
 {
-	struct user user = {event->pid, event->fork.parent, event->fork.start_time_ns, {0}};
+	struct user user = {event->pid, event->fork.parent, event->fork.start_time_ns, {0}, 0};
 	uint32_t index = map64_get(&model->by_pid, event->fork.parent);
 
 	if (vec_reserve(&parent->users, parent->users.count + 1) ||

@@ -42,6 +42,8 @@ static void program_drop(struct program *program)
 	vec_free(&program->command);
 	free(program->exe);
 	free(program->arch);
+	free(program->cgroup);
+	free(program->container);
 	free(program);
 }
 
@@ -53,6 +55,8 @@ static struct program *program_new(const struct event_process *told)
 		return NULL;
 	program->owners = 1;
 	if (!text_copy(&program->exe, told->exe) && !text_copy(&program->arch, told->arch) &&
+	    !text_copy(&program->cgroup, told->cgroup) &&
+	    !text_copy(&program->container, told->container) &&
 	    !command_copy(program, told->command))
 		return program;
 	program_drop(program);
@@ -64,7 +68,12 @@ int process_new(struct process **ret_process, const struct event *event,
 {
 	const struct event_process *told = &event->process;
 	struct process *process = calloc(1, sizeof(*process));
-	struct user user = {event->pid, told->ppid, told->start_time_ns, {0}};
+	struct user user = {
+		.pid = event->pid,
+		.ppid = told->ppid,
+		.start_time_ns = told->start_time_ns,
+		.inner_pid = told->inner_pid,
+	};
 
 	if (!process)
 		return -ENOMEM;
@@ -109,7 +118,7 @@ int process_fork(struct process **ret_process, const struct process *parent,
 {
 	const struct event_fork *fork = &event->fork;
 	struct process *process = calloc(1, sizeof(*process));
-	struct user user = {event->pid, fork->parent, fork->start_time_ns, {0}};
+	struct user user = {event->pid, fork->parent, fork->start_time_ns, {0}, 0};
 
 	if (!process)
 		return -ENOMEM;

@@ -23,6 +23,8 @@ struct program {
 	uint32_t owners;
 	char *exe;
 	char *arch;
+	char *cgroup;
+	char *container;
 	VEC(char *) command;
 };
 
@@ -32,6 +34,7 @@ struct user {
 	uint32_t ppid;
 	uint64_t start_time_ns;
 	struct snapshot_losses told; /* that the source counted */
+	uint32_t inner_pid;
 };
 
 struct totals {

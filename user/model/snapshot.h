@@ -124,6 +124,7 @@ void snapshot_losses_add(struct snapshot_losses *sum, const struct snapshot_loss
 struct snapshot_process {
 	uint32_t pid;
 	uint32_t ppid;
+	uint32_t inner_pid; /* its number in its own pid namespace, or 0 where that is ours */
 	uint64_t start_time_ns;
 	uint32_t image; /* 0 for the first image seen of this process, +1 for each exec */
 	const char *comm;
@@ -131,6 +132,8 @@ struct snapshot_process {
 	const char **command; /* NULL-terminated */
 	const char *backend;
 	const char *arch;
+	const char *cgroup;    /* path; NULL for the root */
+	const char *container; /* its id or name, or NULL */
 	bool launched;
 	bool forked; /* a child of ppid, and of the image that ppid had then; see inherited */
 	bool exited;

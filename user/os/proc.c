@@ -75,6 +75,20 @@ static bool status_number(const char *text, const char *name, long *ret_number)
 	return found && sscanf(found + strlen(name), "%ld", ret_number) == 1;
 }
 
+/* "NSpid: 4711 12": a number for each pid namespace from ours inwards. */
+static pid_t status_inner_pid(const char *text)
+{
+	static const char name[] = "\nNSpid:";
+	const char *at = strstr(text, name);
+	long number = 0;
+	int count = 0, length;
+
+	for (at = at ? at + strlen(name) : ""; sscanf(at, "%*[ \t]%ld%n", &number, &length) == 1;
+	     at += length)
+		count++;
+	return count > 1 ? (pid_t)number : 0;
+}
+
 static int info_read_status(struct proc_info *info)
 {
 	long tgid, seccomp;
@@ -90,6 +104,7 @@ static int info_read_status(struct proc_info *info)
 		err = -EINVAL;
 	/* Kernels without seccomp have no such line. */
 	info->seccomp = status_number(text, "\nSeccomp:", &seccomp) && seccomp > 0;
+	info->inner_pid = status_inner_pid(text);
 	free(text);
 	return err;
 }

@@ -13,6 +13,7 @@ struct proc_info {
 	pid_t pid;
 	pid_t tgid; /* differs from pid if a thread id was given */
 	pid_t ppid;
+	pid_t inner_pid; /* its own number for itself, in a pid namespace further inside; or 0 */
 	uint64_t start_time_ns; /* since boot */
 	char state;             /* as in /proc/PID/stat: R S D Z T … */
 	bool kernel_thread;

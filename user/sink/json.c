@@ -188,6 +188,9 @@ static void write_identity(struct json_writer *writer, const struct snapshot_pro
 	write_command(writer, (const char *const *)process->command);
 	json_put_string(writer, "backend", process->backend);
 	json_put_string(writer, "arch", process->arch);
+	write_number_or_null(writer, "inner_pid", process->inner_pid, process->inner_pid);
+	json_put_string(writer, "cgroup", process->cgroup);
+	json_put_string(writer, "container", process->container);
 	write_fate(writer, process);
 	json_put_number(writer, "traced_ns",
 			amount_between(process->traced_since_ns, process->traced_until_ns));

@@ -80,6 +80,42 @@ static void write_command(const struct view *view)
 	page_end(view->page);
 }
 
+#define ID_DIGITS       64
+#define ID_DIGITS_SHORT 12 /* as container runtimes show it */
+
+/* An id is shown by its beginning, a name as it is. */
+static void write_container(struct page *page, const char *separator, const char *container)
+{
+	bool is_id = strlen(container) == ID_DIGITS;
+	char text[ID_DIGITS];
+
+	snprintf(text, sizeof(text), "%.*s", is_id ? ID_DIGITS_SHORT : ID_DIGITS - 1, container);
+	page_item(page, STYLE_QUIET, 0, separator, "container ");
+	page_name(page, STYLE_QUIET, text, NAME_COLUMNS);
+}
+
+/* "pid 12 inside its namespace · container 3f9ab2c4d5e6": nothing for what runs beside us. */
+static void write_place(const struct view *view)
+{
+	const struct snapshot_process *process = view->process;
+	struct page *page = view->page;
+	const char *separator = page_symbol(page, SYMBOL_SEPARATOR);
+	char text[AMOUNT_SIZE];
+
+	if (process->inner_pid) {
+		snprintf(text, sizeof(text), "pid %u inside its namespace", process->inner_pid);
+		page_item(page, STYLE_QUIET, 0, separator, text);
+	}
+	if (process->container)
+		write_container(page, separator, process->container);
+	if (process->cgroup && view->options->verbose) {
+		page_item(page, STYLE_QUIET, 0, separator, "cgroup ");
+		page_name(page, STYLE_QUIET, process->cgroup, page->width);
+	}
+	if (page->column)
+		page_end(page);
+}
+
 void text_heading(const struct view *view)
 {
 	const struct snapshot_process *process = view->process;
@@ -98,6 +134,7 @@ void text_heading(const struct view *view)
 	page_end(page);
 	page_rule(page);
 	write_command(view);
+	write_place(view);
 	page_end(page);
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/vec.h"
+#include "os/cgroup.h"
 #include "os/file.h"
 #include "os/ldcache.h"
 #include "os/needed.h"
@@ -38,10 +39,16 @@ static int tell_process(struct bpf_process *process, enum event_kind kind,
 	const char *const unknown[] = {path, NULL};
 	const char *const *launched = kind == EVENT_PROCESS ? process->launched_command : NULL;
 	struct proc_info info = {0};
+	struct cgroup cgroup = {0};
 	int err = proc_info_read(process->pid, &info);
 
 	if (err && err != -ESRCH)
 		return err;
+	if (cgroup_read(process->pid, &cgroup))
+		cgroup = (struct cgroup){0};
+	event.process.inner_pid = (uint32_t)info.inner_pid;
+	event.process.cgroup = cgroup.path;
+	event.process.container = cgroup.container;
 	event.process.start_time_ns = info.start_time_ns;
 	event.process.ppid = (uint32_t)info.ppid;
 	event.process.launched = process->launched;
@@ -53,6 +60,7 @@ static int tell_process(struct bpf_process *process, enum event_kind kind,
 	event.process.arch = "x86_64";
 	err = bpf_process_deliver(process, &event);
 	proc_info_free(&info);
+	cgroup_free(&cgroup);
 	return err;
 }
 
