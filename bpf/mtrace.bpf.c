@@ -372,6 +372,20 @@ int task_fork(struct bpf_raw_tracepoint_args *context)
 	return 0;
 }
 
+/* What the kernel calls a file, for user space, which has mapped it at an address of its own and
+ * runs this (BPF_PROG_TEST_RUN). */
+struct unwind_file_key identified;
+
+SEC("raw_tp")
+int identify(struct bpf_raw_tracepoint_args *context)
+{
+	struct found_code found = {};
+	int err = code_try(context->args[0], &found);
+
+	identified = found.key;
+	return err;
+}
+
 SEC("raw_tp/sched_process_exec")
 int task_exec(struct bpf_raw_tracepoint_args *context)
 {

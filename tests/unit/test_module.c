@@ -9,6 +9,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "symbol/module.h"
 #include "tests/unit/scratch.h"
@@ -105,9 +106,40 @@ static void test_find(void **state)
 	assert_ptr_equal(module_find(table, other->device, other->inode), other);
 	assert_null(module_find(table, one->device + 1, one->inode));
 	assert_null(module_find(table, one->device, 1));
-	assert_ptr_equal(module_find_name(table, one->inode, "one"), one);
-	assert_null(module_find_name(table, one->inode, "other"));
-	assert_null(module_find_name(table, one->inode, "on"));
+	module_table_free(table);
+}
+
+/* Names every second file, beginning with the first. */
+static int identify(void *ctx, int fd, uint64_t *ret_device, uint64_t *ret_inode)
+{
+	int *asked = ctx;
+
+	(void)fd;
+	if ((*asked)++ % 2)
+		return -ENOENT;
+	*ret_device = 7;
+	*ret_inode = 1000 + (uint64_t)*asked;
+	return 0;
+}
+
+/* What the kernel calls a file counts, where it is known; the path still leads to it. */
+static void test_kernel_names(void **state)
+{
+	struct module_table *table = new_table();
+	struct module *one, *other;
+	struct stat status;
+	int asked = 0;
+
+	build(*state, BUILD "-o one && cp one other");
+	module_table_set_identifier(table, (struct module_identifier){identify, &asked});
+	one = intern(table, *state, "one");
+	other = intern(table, *state, "other");
+	assert_int_equal(asked, 2);
+	assert_ptr_equal(module_find(table, 7, 1001), one);
+	assert_string_equal(one->open_path, one->path);
+	assert_int_equal(fstat(other->fd, &status), 0);
+	assert_ptr_equal(module_find(table, status.st_dev, status.st_ino), other);
+	assert_null(module_find(table, 7, 1002));
 	module_table_free(table);
 }
 
@@ -202,10 +234,9 @@ static void test_no_module(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_what_it_is),      TEST(test_no_build_id),
-		TEST(test_identity),        TEST(test_find),
-		TEST(test_open_path),       TEST(test_rewritten_file),
-		TEST(test_offset_to_vaddr), TEST(test_no_module),
+		TEST(test_what_it_is),     TEST(test_no_build_id),     TEST(test_identity),
+		TEST(test_find),           TEST(test_kernel_names),    TEST(test_open_path),
+		TEST(test_rewritten_file), TEST(test_offset_to_vaddr), TEST(test_no_module),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,6 +20,7 @@
 #include "base/vec.h"
 #include "mtrace.skel.h"
 #include "source/bpf_process.h"
+#include "source/file_key.h"
 #include "source/ring.h"
 #include "source/selection.h"
 #include "source/slice.h"
@@ -600,6 +601,7 @@ static void bpf_close(struct source *source)
 	map64_free(&bpf->shared.attached);
 	ring_close(&bpf->ring);
 	unwind_tables_free(bpf->tables);
+	module_table_set_identifier(bpf->config.modules, (struct module_identifier){0});
 	if (bpf->program.skeleton)
 		program_unload(&bpf->program);
 	free(bpf);
@@ -641,6 +643,7 @@ static int bpf_start(struct bpf_source *bpf, struct error *err)
 
 	if (code)
 		return code;
+	module_table_set_identifier(bpf->config.modules, file_key_identifier(&bpf->program));
 	if (bpf->program.unwinds)
 		code = unwind_tables_new(&bpf->program, bpf->config.parser, &bpf->tables);
 	if (code)

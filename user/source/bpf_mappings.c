@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -99,6 +99,19 @@ static int file_refused(struct bpf_process *process, const struct proc_mapping *
 	return code == -ENOMEM ? code : 0;
 }
 
+/* The kernel knows a file by one name, /proc/PID/maps on overlayfs by another. */
+static int publish_module(struct bpf_process *process, const struct module *module,
+			  struct unwind_file_key key)
+{
+	int err = 0;
+
+	if (process->tables)
+		err = unwind_tables_add(process->tables, module, key);
+	if (!err && process->tables)
+		err = unwind_tables_add(process->tables, module, unwind_module_key(module));
+	return err;
+}
+
 /* The module of a mapping, opened, its unwind table published; NULL for code without a file. */
 static int mapping_open(struct bpf_process *process, const struct proc_mapping *mapping,
 			struct module **ret_module)
@@ -120,9 +133,7 @@ static int mapping_open(struct bpf_process *process, const struct proc_mapping *
 		*ret_module = NULL;
 		return file_refused(process, mapping, err.text, code);
 	}
-	if (process->tables)
-		return unwind_tables_add(process->tables, *ret_module, unwind_mapping_key(mapping));
-	return 0;
+	return publish_module(process, *ret_module, unwind_mapping_key(mapping));
 }
 
 static int mapping_module(struct bpf_process *process, const struct proc_mapping *mapping,
@@ -185,6 +196,8 @@ int mappings_read(struct bpf_process *process, uint64_t time_ns)
 
 	if (err)
 		return err;
+	if (!maps.count)
+		return -ESRCH; /* a zombie */
 	if (process->tables)
 		err = publish_tables(process, &maps, generation);
 	for (size_t i = 0; !err && i < maps.count; i++)
@@ -235,41 +248,31 @@ static void path_of_names(const char names[PATH_NAMES_SIZE], char path[PATH_NAME
 	memmove(path, path + at, PATH_NAMES_SIZE + 1 - at);
 }
 
-/* What lies under the path that the kernel gave, if it is the very file: the process may be in
- * another mount namespace, or the file replaced since. */
-static int open_by_path(const char *path, uint64_t inode)
-{
-	struct stat status;
-	int fd = path[0] ? file_open_regular(path, &status) : -ENOENT;
-
-	if (fd < 0 || status.st_ino == inode)
-		return fd;
-	close(fd);
-	return -ENOENT;
-}
-
-/* A module known, or found by its path without asking the process, which may be gone. */
+/*
+ * A module known, or found by its path without asking the process, which may be gone. The path is
+ * the kernel's: a process in another mount namespace means another file by it, and the file may
+ * have been replaced since.
+ */
 static struct module *module_of_record(struct bpf_process *process,
 				       const struct record_mapping *record)
 {
 	struct module_table *modules = process->config->modules;
-	char path[PATH_NAMES_SIZE + 1], name[PATH_NAMES_SIZE + 1];
-	struct module *module;
+	uint64_t device = makedev(record->dev_major, record->dev_minor);
+	struct module *module = module_find(modules, device, record->inode);
+	char path[PATH_NAMES_SIZE + 1];
 	int fd;
 
-	snprintf(name, sizeof(name), "%.*s", PATH_NAMES_SIZE - 1, record->names);
-	module = module_find_name(modules, record->inode, name);
 	if (module)
 		return module;
 	path_of_names(record->names, path);
-	fd = open_by_path(path, record->inode);
+	fd = path[0] ? file_open_regular(path, NULL) : -ENOENT;
 	if (fd < 0)
 		return NULL;
 	if (module_intern(modules, fd, path, &module, NULL)) {
 		close(fd);
 		return NULL;
 	}
-	return module;
+	return module->device == device && module->inode == record->inode ? module : NULL;
 }
 
 /* Probe a module that was mapped unannounced; what it was called for until now is a gap. */
@@ -306,10 +309,9 @@ int bpf_process_mapping(struct bpf_process *process, const struct record_mapping
 		if (!module)
 			return mappings_read_late(process, record->head.time_ns);
 		told.module = module->id;
-		if (process->tables)
-			err = unwind_tables_add(process->tables, module,
-						unwind_file_key(record->dev_major,
-								record->dev_minor, record->inode));
+		err = publish_module(
+			process, module,
+			unwind_file_key(record->dev_major, record->dev_minor, record->inode));
 		if (err)
 			return err;
 		err = attach_late(process, module, record->head.time_ns);

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -64,8 +62,7 @@ static int tell_process(struct bpf_process *process, enum event_kind kind,
 	return err;
 }
 
-/* A file that will be mapped. The device is what stat() gives: where the kernel calls it otherwise,
- * its record of the mapping will say so. */
+/* A file that will be mapped. */
 static int attach_file(struct bpf_process *process, const char *path,
 		       int (*attach)(struct bpf_process *, struct module *))
 {
@@ -79,9 +76,7 @@ static int attach_file(struct bpf_process *process, const char *path,
 		return 0;
 	}
 	if (process->tables)
-		err = unwind_tables_add(process->tables, module,
-					unwind_file_key(major(module->device),
-							minor(module->device), module->inode));
+		err = unwind_tables_add(process->tables, module, unwind_module_key(module));
 	return err ? err : attach(process, module);
 }
 
@@ -138,6 +133,15 @@ int bpf_process_attach(struct bpf_process *process, struct error *err)
 	return 0;
 }
 
+static int attach_all_needed(struct bpf_process *process, const struct needed *needed)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < needed->count; i++)
+		err = attach_file(process, needed->paths[i], probes_attach);
+	return err;
+}
+
 int bpf_process_attach_launch(struct bpf_process *process, const char *program,
 			      char *const *command, char *const *environment, struct error *err)
 {
@@ -150,8 +154,7 @@ int bpf_process_attach_launch(struct bpf_process *process, const char *program,
 		log_info("%s", err->text);
 		code = 0;
 	}
-	for (size_t i = 0; !code && i < needed.count; i++)
-		code = attach_file(process, needed.paths[i], probes_attach);
+	code = code ? code : attach_all_needed(process, &needed);
 	needed_free(&needed);
 	if (!code && process->config->scope == SCOPE_FAMILY)
 		code = bpf_process_attach_known(process);

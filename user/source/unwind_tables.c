@@ -249,6 +249,11 @@ struct unwind_file_key unwind_mapping_key(const struct proc_mapping *mapping)
 	return unwind_file_key(mapping->dev_major, mapping->dev_minor, mapping->inode);
 }
 
+struct unwind_file_key unwind_module_key(const struct module *module)
+{
+	return unwind_file_key(major(module->device), minor(module->device), module->inode);
+}
+
 /*
  * Mappings.
  */

@@ -65,6 +65,9 @@ bool unwind_tables_row(const struct unwind_tables *tables, const struct module *
 bool unwind_tables_exact(struct unwind_tables *tables, const struct module *module, uint64_t offset,
 			 struct unwind_row *ret_row);
 
+/* The key of a module's file, as the kernel's records have it. */
+struct unwind_file_key unwind_module_key(const struct module *module);
+
 /* The key of a mapping's file. */
 struct unwind_file_key unwind_mapping_key(const struct proc_mapping *mapping);
 

@@ -16,6 +16,7 @@
 
 struct module_table {
 	struct module_reader reader;
+	struct module_identifier identifier;
 	VEC(struct module *) modules;
 	struct map64 by_file; /* file_key() → id of the newest module of that file */
 };
@@ -47,6 +48,11 @@ void module_table_set_reader(struct module_table *table, struct module_reader re
 	table->reader = reader;
 }
 
+void module_table_set_identifier(struct module_table *table, struct module_identifier identifier)
+{
+	table->identifier = identifier;
+}
+
 static void module_free(struct module *module)
 {
 	if (!module)
@@ -74,15 +80,27 @@ void module_table_free(struct module_table *table)
 }
 
 /* The path itself if it leads to the very file that is open, else the descriptor's name. */
-static char *choose_open_path(const struct module *module)
+static char *choose_open_path(const struct module *module, const struct stat *opened)
 {
 	struct stat status;
 	char *text;
 
 	if (module->path[0] == '/' && !stat(module->path, &status) &&
-	    status.st_dev == module->device && status.st_ino == module->inode)
+	    status.st_dev == opened->st_dev && status.st_ino == opened->st_ino)
 		return strdup(module->path);
 	return asprintf(&text, "/proc/self/fd/%d", module->fd) < 0 ? NULL : text;
+}
+
+static void module_identify(const struct module_table *table, struct module *module,
+			    const struct stat *status)
+{
+	const struct module_identifier *identifier = &table->identifier;
+
+	if (identifier->identify &&
+	    !identifier->identify(identifier->ctx, module->fd, &module->device, &module->inode))
+		return;
+	module->device = status->st_dev;
+	module->inode = status->st_ino;
 }
 
 static int module_fill(const struct module_table *table, struct module *module, const char *path,
@@ -96,12 +114,11 @@ static int module_fill(const struct module_table *table, struct module *module, 
 		return error_set_errno(err, -ENOMEM, "cannot read %s", path);
 	if (fstat(module->fd, &status) || !S_ISREG(status.st_mode))
 		return error_set(err, -ENOEXEC, "%s is not a regular file", path);
-	module->device = status.st_dev;
-	module->inode = status.st_ino;
+	module_identify(table, module, &status);
 	code = table->reader.read(table->reader.ctx, module, err);
 	if (code)
 		return code;
-	module->open_path = choose_open_path(module);
+	module->open_path = choose_open_path(module, &status);
 	return module->open_path ? 0 : error_set_errno(err, -ENOMEM, "cannot read %s", path);
 }
 
@@ -185,25 +202,6 @@ struct module *module_find(struct module_table *table, uint64_t device, uint64_t
 	for (size_t i = table->modules.count; i-- > 0;) /* two files with one key */
 		if (is_file(table->modules.items[i], device, inode))
 			return table->modules.items[i];
-	return NULL;
-}
-
-/* BPF cuts long names. */
-static bool is_name(const char *path, const char *name)
-{
-	const char *slash = strrchr(path, '/');
-
-	return !strncmp(slash ? slash + 1 : path, name, NAME_SIZE_MAX - 1);
-}
-
-struct module *module_find_name(struct module_table *table, uint64_t inode, const char *name)
-{
-	for (size_t i = table->modules.count; i-- > 0;) {
-		struct module *module = table->modules.items[i];
-
-		if (module->inode == inode && is_name(module->path, name))
-			return module;
-	}
 	return NULL;
 }
 

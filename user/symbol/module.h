@@ -25,7 +25,7 @@ struct module {
 	char *path;      /* as the process calls it, for people */
 	char *open_path; /* where it can be opened now: for attaching probes; may equal path */
 	int fd;          /* open for reading as long as the table lives */
-	uint64_t device; /* st_dev and st_ino of fd */
+	uint64_t device; /* as the kernel knows the file: st_dev and st_ino, mostly */
 	uint64_t inode;
 	char build_id[41]; /* hex, "" if it has none */
 	int machine;       /* e_machine */
@@ -51,10 +51,21 @@ struct module_reader {
 /* Such a reader, in this process. */
 int module_read(struct module *module, struct error *err);
 
+/*
+ * Tells the device and inode by which the kernel knows an open file, where probes and mappings are
+ * concerned. On overlayfs and btrfs stat() gives others. 0, or -errno where it cannot be told.
+ */
+struct module_identifier {
+	int (*identify)(void *ctx, int fd, uint64_t *ret_device, uint64_t *ret_inode);
+	void *ctx;
+};
+
 int module_table_new(struct module_table **ret_table);
 void module_table_free(struct module_table *table);
 /* Who reads the files; without one the table does it itself. */
 void module_table_set_reader(struct module_table *table, struct module_reader reader);
+/* Without one (NULL), or where it cannot tell, files are known as stat() has them. */
+void module_table_set_identifier(struct module_table *table, struct module_identifier identifier);
 
 /*
  * The module of an open file (taken over on success, closed by the table). The same device, inode
@@ -66,11 +77,8 @@ int module_intern(struct module_table *table, int fd, const char *path, struct m
 
 struct module *module_get(struct module_table *table, uint32_t id); /* NULL if there is none */
 
-/* By st_dev and st_ino, or NULL. */
+/* By device and inode, or NULL. As long as the table lives, nothing else can have them. */
 struct module *module_find(struct module_table *table, uint64_t device, uint64_t inode);
-
-/* By inode number and file name alone: all that BPF can tell of a process that is gone. */
-struct module *module_find_name(struct module_table *table, uint64_t inode, const char *name);
 
 /* Virtual address in the file's own terms (st_value) ↔ file offset, by PT_LOAD. 0 or -ENOENT. */
 int module_offset_to_vaddr(const struct module *module, uint64_t offset, uint64_t *ret_vaddr);
