@@ -347,7 +347,19 @@ static int glibc_set_lib(struct library_search *search, struct span directory)
 
 static int glibc_open(struct library_search *search, const char *interpreter)
 {
-	static const char *const others[] = {"/lib64", "/usr/lib64", "/lib", "/usr/lib"};
+	/* Also those of Debian's multiarch: in a root made by hand the linker may be a copy, in
+	 * another directory than the libraries, and without a cache. */
+	static const char *const others[] = {
+		"/lib64",
+		"/usr/lib64",
+		"/lib",
+		"/usr/lib",
+		"/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu",
+		"/lib/i386-linux-gnu:/usr/lib/i386-linux-gnu",
+		"/lib/aarch64-linux-gnu:/usr/lib/aarch64-linux-gnu",
+		"/lib/arm-linux-gnueabihf:/usr/lib/arm-linux-gnueabihf",
+		"/lib/powerpc-linux-gnu:/usr/lib/powerpc-linux-gnu",
+	};
 	char *real = realpath(interpreter, NULL);
 	struct span directory = directory_of(real ? real : interpreter);
 	int err = glibc_set_lib(search, directory);

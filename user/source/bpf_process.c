@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "os/cgroup.h"
+#include "os/next_program.h"
 #include "os/file.h"
 #include "os/ldcache.h"
 #include "os/needed.h"
@@ -133,12 +134,13 @@ int bpf_process_attach(struct bpf_process *process, struct error *err)
 	return 0;
 }
 
-static int attach_all_needed(struct bpf_process *process, const struct needed *needed)
+static int attach_all_needed(struct bpf_process *process, const struct needed *needed,
+			     int (*attach)(struct bpf_process *, struct module *))
 {
 	int err = 0;
 
 	for (size_t i = 0; !err && i < needed->count; i++)
-		err = attach_file(process, needed->paths[i], probes_attach);
+		err = attach_file(process, needed->paths[i], attach);
 	return err;
 }
 
@@ -146,7 +148,7 @@ int bpf_process_attach_launch(struct bpf_process *process, const char *program,
 			      char *const *command, char *const *environment, struct error *err)
 {
 	struct elf_dynamic_reader reader = {parser_read_dynamic, process->config->parser};
-	struct needed needed = {0};
+	struct needed needed = {0}, others = {0};
 	int code = needed_find(program, environment, &reader, &needed, err);
 
 	/* What cannot be read or executed is for exec to say, in its own words and status. */
@@ -154,8 +156,11 @@ int bpf_process_attach_launch(struct bpf_process *process, const char *program,
 		log_info("%s", err->text);
 		code = 0;
 	}
-	code = code ? code : attach_all_needed(process, &needed);
+	code = code ? code : attach_all_needed(process, &needed, probes_attach);
+	if (!code && !next_programs_find(process->pid, command, environment, &reader, &others))
+		code = attach_all_needed(process, &others, probes_attach_ahead);
 	needed_free(&needed);
+	needed_free(&others);
 	if (!code && process->config->scope == SCOPE_FAMILY)
 		code = bpf_process_attach_known(process);
 	process->awaits_exec = process->launched = true;
