@@ -156,9 +156,9 @@ static __always_inline void process_fork(struct task_struct *child)
 {
 	static const struct process_state no_losses;
 	struct record_fork record = {};
-	__u32 pid = BPF_CORE_READ(child, tgid);
+	__u32 pid = process_number(child);
 
-	if ((__u32)BPF_CORE_READ(child, pid) != pid || !process_state())
+	if (BPF_CORE_READ(child, pid) != BPF_CORE_READ(child, tgid) || !process_state())
 		return;
 	if (bpf_map_update_elem(&processes, &pid, &no_losses, BPF_ANY)) {
 		count_loss(LOSS_CHILDREN);
@@ -202,7 +202,7 @@ static __always_inline void process_end(__u8 kind, __u32 code)
 {
 	struct process_state *state = process_state();
 	struct record_exit record = {};
-	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+	__u32 pid = thread_id() >> 32;
 
 	if (!state)
 		return;
@@ -220,7 +220,7 @@ static __always_inline void process_end(__u8 kind, __u32 code)
 static __always_inline int enter_newborn(void)
 {
 	static const struct process_state no_losses;
-	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+	__u32 pid = thread_id() >> 32;
 
 	return bpf_map_update_elem(&processes, &pid, &no_losses, BPF_ANY);
 }

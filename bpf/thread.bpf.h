@@ -44,7 +44,15 @@ static __always_inline __u64 thread_id(void)
 	return config_pid_namespace ? thread_in_namespace() : bpf_get_current_pid_tgid();
 }
 
-/* The same process, at less cost for who has the task at hand. */
+/* The process of another task. */
+static __always_inline __u32 process_number(struct task_struct *task)
+{
+	if (config_pid_namespace)
+		return pid_number(BPF_CORE_READ(task, signal, pids[PIDTYPE_TGID]));
+	return BPF_CORE_READ(task, tgid);
+}
+
+/* The present process, at less cost for who has the task at hand. */
 static __always_inline __u32 process_of(const struct task_struct *task)
 {
 	return config_pid_namespace ? thread_in_namespace() >> 32 : task->tgid;
