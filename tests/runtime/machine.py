@@ -32,6 +32,11 @@ def overlayfs():
         return os.geteuid() == 0 and "\toverlay\n" in filesystems.read()
 
 
+def cgroup2():
+    with open("/proc/mounts", encoding="utf-8") as mounts:
+        return os.geteuid() == 0 and any(line.split()[2] == "cgroup2" for line in mounts)
+
+
 def ptrace_scope():
     try:
         with open("/proc/sys/kernel/yama/ptrace_scope", encoding="ascii") as file:
@@ -95,6 +100,7 @@ FACILITIES = {
                  "needs gcc and binutils"),
     "debuginfod": (lambda: library("libdebuginfod.so.1"), True, "needs libdebuginfod1"),
     "overlayfs": (overlayfs, False, "needs root and a kernel with overlayfs"),
+    "cgroup2": (cgroup2, False, "needs root and a cgroup 2 hierarchy"),
     "strace": (lambda: shutil.which("strace"), True, "needs strace"),
     "gdb": (lambda: shutil.which("gdb"), True, "needs gdb"),
     "setpriv": (lambda: shutil.which("setpriv"), True, "needs setpriv"),

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "os/pid_namespace.h"
 #include "os/proc.h"
 
 /* comm is whatever the process chose to call itself. */
@@ -42,8 +43,12 @@ static int info_check(const struct proc_info *info, pid_t pid, struct error *err
 int target_check(pid_t pid, struct target *ret_target, struct error *err)
 {
 	struct proc_info info = {0};
-	int code = proc_info_read(pid, &info);
+	uint32_t namespace;
+	int code = pid_namespace_find(&namespace, err);
 
+	if (code)
+		return code;
+	code = proc_info_read(pid, &info);
 	if (code == -ESRCH || code == -ENOENT)
 		return error_set(err, code, "there is no such process");
 	if (code)

@@ -41,7 +41,7 @@ struct program_config {
 	uint64_t buffer_bytes; /* a power of two */
 	enum scope scope;
 	const struct selection *selection; /* of SCOPE_SYSTEM; NULL: everything */
-	uint32_t pid_namespace; /* by pid_namespace_find; filled in by program_load */
+	uint32_t pid_namespace;            /* by pid_namespace_find; filled in by program_load */
 };
 
 struct program {
