@@ -70,11 +70,12 @@ enum api_family {
 #define COOKIE_OUT(c)   (((c) >> 20) & 0xf)
 #define COOKIE_FLAGS(c) (((c) >> 24) & 0xff)
 
-#define COOKIE_FLAG_MAP    0x1  /* FAMILY_MAP: a failed result is a negative errno or MAP_FAILED */
-#define COOKIE_FLAG_BEGIN  0x2  /* emit RECORD_BEGIN at entry, RECORD_END at return */
-#define COOKIE_FLAG_FREE   0x4  /* emit RECORD_FREE at entry; no return probe */
-#define COOKIE_FLAG_UNMAP  0x8  /* the result is a status (0 is success), not an address */
-#define COOKIE_FLAG_CALLER 0x10 /* free: read the direct caller too */
+#define COOKIE_FLAG_MAP     0x1  /* FAMILY_MAP: a failed result is a negative errno or MAP_FAILED */
+#define COOKIE_FLAG_BEGIN   0x2  /* emit RECORD_BEGIN at entry, RECORD_END at return */
+#define COOKIE_FLAG_FREE    0x4  /* emit RECORD_FREE at entry; no return probe */
+#define COOKIE_FLAG_UNMAP   0x8  /* the result is a status (0 is success), not an address */
+#define COOKIE_FLAG_CALLER  0x10 /* free: read the direct caller too */
+#define COOKIE_FLAG_ANYBODY 0x20 /* in every process, for those without first thread */
 
 /* free(pointer), nothing else asked for: has a BPF program of its own. */
 #define COOKIE_PLAIN_FREE ((abi_u64)API_FREE | 0xf0ff00 | (abi_u64)COOKIE_FLAG_FREE << 24)
@@ -93,6 +94,7 @@ enum record_kind {
 	RECORD_SLICE,       /* struct record_slice: a stack to be finished in user space */
 	RECORD_FORK,        /* struct record_fork: a child that is traced from here on */
 	RECORD_LEAVE,       /* struct record_exit: it runs on, but nobody asked for its new image */
+	RECORD_LEADER_GONE, /* struct record_head: the first thread is gone, others run on */
 };
 
 #define RECORD_FLAG_FAILED    0x1 /* the call failed; for heap calls with size 0: it returned NULL */

@@ -62,6 +62,31 @@ static __always_inline int is_bystander(void)
 	return config_everybody && !process_state();
 }
 
+/*
+ * Traced processes without first thread, and how many there are; kept by user space. Probes that
+ * are for everybody serve those, and all others are served by their own.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PROCESSES_NAMED);
+	__type(key, __u32);
+	__type(value, __u32);
+} leaderless SEC(".maps");
+
+__u32 leaderless_count;
+
+/* Is it another probe's business to tell of this call? */
+static __always_inline int is_of_another(__u64 cookie)
+{
+	int for_anybody = (COOKIE_FLAGS(cookie) & COOKIE_FLAG_ANYBODY) != 0;
+	__u32 pid;
+
+	if (config_scope != SCOPE_NAMED || (!for_anybody && !leaderless_count))
+		return 0;
+	pid = thread_id() >> 32;
+	return for_anybody != (bpf_map_lookup_elem(&leaderless, &pid) != NULL);
+}
+
 static __always_inline void count_loss(enum loss loss)
 {
 	struct process_state *state = process_state();
@@ -242,6 +267,16 @@ static __always_inline int session_pending(int i, __u64 *ret_sp, __u64 *ret_word
 
 #include "bpf/session.bpf.h"
 
+static __always_inline int begin_session(struct pt_regs *regs, __u64 *word)
+{
+	__u64 cookie;
+
+	if (is_bystander())
+		return 1;
+	cookie = bpf_get_attach_cookie(regs);
+	return is_of_another(cookie) ? 1 : session_enter(regs, cookie, word);
+}
+
 SEC("uprobe/session")
 int call_session(struct pt_regs *regs)
 {
@@ -249,7 +284,7 @@ int call_session(struct pt_regs *regs)
 
 	/* The kernel hands an entry a word of 0 (kernel/events/uprobes.c: handler_chain). */
 	if (!*word)
-		return is_bystander() ? 1 : session_enter(regs, bpf_get_attach_cookie(regs), word);
+		return begin_session(regs, word);
 	session_leave(regs, *word);
 	return 0;
 }
@@ -296,8 +331,11 @@ SEC("uprobe/entry")
 int call_entry(struct pt_regs *regs)
 {
 	__u64 cookie = bpf_get_attach_cookie(regs);
-	struct thread_calls *thread = is_bystander() ? NULL : thread_calls();
+	struct thread_calls *thread;
 
+	if (is_bystander() || is_of_another(cookie))
+		return 0;
+	thread = thread_calls();
 	if (thread)
 		thread_enter(thread, regs, cookie);
 	else
@@ -309,9 +347,13 @@ SEC("uprobe/return")
 int call_return(struct pt_regs *regs)
 {
 	__u64 cookie = bpf_get_attach_cookie(regs);
-	struct thread_calls *thread = is_bystander() ? NULL : thread_calls();
+	struct thread_calls *thread;
 	__u64 payload;
 
+	/* Whichever probe has seen the entry: the first of the two returns ends the call. */
+	if (is_bystander() || (COOKIE_FLAGS(cookie) & COOKIE_FLAG_ANYBODY && !process_state()))
+		return 0;
+	thread = thread_calls();
 	if (!thread || !thread_leave(thread, regs_sp(regs) - REGS_RETURN_POPS, cookie, &payload))
 		return 0;
 	emit_outcome(regs, cookie, payload);
@@ -325,8 +367,13 @@ int call_return(struct pt_regs *regs)
 SEC("uprobe/free")
 int call_free(struct pt_regs *regs)
 {
-	if (!is_bystander())
-		emit_free(regs, bpf_get_attach_cookie(regs));
+	__u64 cookie;
+
+	if (is_bystander())
+		return 0;
+	cookie = bpf_get_attach_cookie(regs);
+	if (!is_of_another(cookie))
+		emit_free(regs, cookie);
 	return 0;
 }
 
@@ -334,7 +381,7 @@ int call_free(struct pt_regs *regs)
 SEC("uprobe/free_plain")
 int call_free_plain(struct pt_regs *regs)
 {
-	if (!is_bystander())
+	if (!is_bystander() && !is_of_another(COOKIE_PLAIN_FREE))
 		emit_free(regs, COOKIE_PLAIN_FREE);
 	return 0;
 }

@@ -73,6 +73,7 @@ static __noinline int send_mapping(struct vm_area_struct *vma)
 	}
 	__builtin_memset(record, 0, sizeof(*record));
 	fill_head(&record->head, RECORD_MAPPING, 0, sizeof(*record));
+	record->head.time_ns = bpf_ktime_get_ns(); /* gaps begin there */
 	record->start = BPF_CORE_READ(vma, vm_start);
 	record->end = BPF_CORE_READ(vma, vm_end);
 	if (file) {
@@ -267,6 +268,18 @@ static __always_inline void process_thread(__u8 kind)
 	emit(&record, sizeof(record));
 }
 
+static __always_inline void leader_gone(void)
+{
+	__u64 thread = thread_id();
+	struct record_head record = {};
+
+	if (config_scope != SCOPE_NAMED || thread >> 32 != (__u32)thread || !process_state())
+		return;
+	fill_head(&record, RECORD_LEADER_GONE, 0, sizeof(record));
+	emit(&record, sizeof(record));
+	wake_now();
+}
+
 /* Threads that end at the same moment may each find that no other is left, as the kernel counts
  * them down before its tracepoint: the process ends with the first, and is not entered any more
  * when the others get here. */
@@ -274,10 +287,12 @@ static __always_inline void process_exit(void)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 
-	if (BPF_CORE_READ(task, signal, live.counter) > 0)
-		process_thread(RECORD_THREAD_GONE);
-	else
+	if (BPF_CORE_READ(task, signal, live.counter) <= 0) {
 		process_end(RECORD_EXIT, exit_code(task));
+		return;
+	}
+	process_thread(RECORD_THREAD_GONE);
+	leader_gone();
 }
 
 #endif

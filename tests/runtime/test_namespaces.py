@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 import harness
-from harness import Steady, children, target
+from harness import Steady, children, status, target
 from machine import need
 from report import assert_sites, difference
 
@@ -341,10 +341,10 @@ def loader(*arguments):
     return Steady(command=[target("loader"), *arguments])
 
 
-def assert_loaded(attach, steady, commands, before=("w",)):
+def assert_loaded(attach, steady, commands, before=("w",), options=()):
     for command in before:
         old = steady.tell(command + "\n")
-    with attach(steady.pid) as tracer:
+    with attach(steady.pid, options=options) as tracer:
         for command in commands:
             new = steady.tell(command + "\n")
         process = tracer.stop().process
@@ -397,3 +397,95 @@ def test_launched_program_with_namespaces_of_the_linker(launch, plugins):
     result = launch(target("loader"), stdin=None, input=commands)
     result.stdout = result.stdout.splitlines()[-1]
     assert_sites(result.process, result.truth)
+
+
+# The first thread ends before the others.
+
+def end_leader(steady, tracer):
+    """The first thread ends, and the tracer (with -v) says that it is prepared for that."""
+    steady.tell("l\n")
+    while "has lost its first thread" not in (line := tracer.process.stderr.readline()):
+        assert line
+
+
+def test_first_thread_ends(attach, plugins, pairing):
+    """From then on the kernel places no probe of the process's own."""
+    one, two, three = map(str, plugins)
+    with loader() as steady:
+        old = steady.tell("w\n")
+        with attach(steady.pid, options=("-v", *pairing)) as tracer:
+            steady.tell("w\n")
+            steady.tell(f"o {one}\n")
+            end_leader(steady, tracer)
+            for command in ("w", f"o {two}", f"n {three}", "c", f"o {one}", "w"):
+                new = steady.tell(command + "\n")
+            process = tracer.stop().process
+        assert_sites(process, difference(new, old))
+        assert_complete(process)
+
+
+def test_library_that_is_loaded_just_when_the_first_thread_ends(attach, plugins):
+    """What was missed before the tracer knew of it is told as a gap."""
+    with loader() as steady:
+        old = steady.tell("w\n")
+        with attach(steady.pid) as tracer:
+            steady.tell("l\n")
+            steady.tell(f"n {plugins[0]}\n")
+            new = steady.tell("w\n")
+            process = tracer.stop().process
+        seen = process.sums(process.function)
+        missing = [site["function"] for site in difference(new, old)["sites"]
+                   if seen.get(site["function"], {}).get("allocations") != site["allocations"]]
+        assert missing in ([], ["t_plugin"])
+        assert process.lost().get("gap_ns") or not missing
+
+
+def test_first_thread_has_ended(attach, plugins, pairing):
+    one, two, three = map(str, plugins)
+    with loader("leaderless") as steady:
+        assert status(steady.pid)["State"].startswith("Z")
+        process = assert_loaded(attach, steady, ["w", f"o {one}", f"n {two}", "c", f"n {three}"],
+                                options=pairing)
+        assert process["exe"] == target("loader")
+        assert process["command"] == [target("loader"), "leaderless"]
+
+
+def test_first_thread_ends_and_a_bystander_works(attach, plugins):
+    """Its probes are in every process then, and heeded for it alone."""
+    with loader() as steady, Steady() as bystander, Steady() as other:
+        old = steady.tell("w\n"), other.tell("w")
+        with attach(steady.pid, other.pid, options=("-v",)) as tracer:
+            end_leader(steady, tracer)
+            bystander.tell("w")
+            new = steady.tell(f"n {plugins[0]}\n"), other.tell("w")
+            bystander.tell("w")
+            new = steady.tell("w\n"), other.tell("w")
+            processes = {process["pid"]: process for process in tracer.stop().processes}
+        assert set(processes) == {steady.pid, other.pid}
+        assert_sites(processes[steady.pid], difference(new[0], old[0]))
+        assert_sites(processes[other.pid], difference(new[1], old[1]))
+        assert bystander.tell("c")["corrupt"] == 0
+
+
+def test_first_thread_has_ended_and_so_does_the_process(attach):
+    with loader("leaderless") as steady:
+        old = steady.tell("w\n")
+        with attach(steady.pid) as tracer:
+            new = steady.tell("w\n")
+            steady.process.stdin.write("q\n")
+            steady.process.stdin.flush()
+            assert steady.process.wait(harness.TIMEOUT) == 0
+            process = tracer.finish().process
+        assert process["exited"]
+        assert_sites(process, difference(new, old))
+
+
+# Children in namespaces of their own.
+
+def test_follow_into_other_namespaces(launch):
+    need("root")
+    result = launch("unshare", "-m", "-p", "-f", "--mount-proc", target("basic"), options=("-f",))
+    [process] = [process for process in result.processes if process["comm"] == "basic"]
+    assert process["inner_pid"] == 1
+    assert_sites(process, result.truth)
+    assert_complete(process)

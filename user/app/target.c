@@ -35,7 +35,7 @@ static int info_check(const struct proc_info *info, pid_t pid, struct error *err
 		return error_set(err, -EINVAL, "that is mtrace-bpf itself");
 	if (info->kernel_thread)
 		return error_set(err, -EINVAL, "it is a kernel thread");
-	if (info->state == 'Z' || info->state == 'X')
+	if ((info->state == 'Z' || info->state == 'X') && !proc_living_thread(pid))
 		return error_set(err, -ESRCH, "it has ended already (a zombie)");
 	return 0;
 }

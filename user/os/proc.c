@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "os/proc.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -67,6 +68,36 @@ static int info_read_stat(struct proc_info *info)
 	return err;
 }
 
+static bool is_alive(pid_t tid)
+{
+	struct proc_info info = {.pid = tid};
+
+	return !info_read_stat(&info) && info.state != 'Z' && info.state != 'X';
+}
+
+pid_t proc_living_thread(pid_t pid)
+{
+	char path[PROCFS_PATH_SIZE];
+	struct dirent *entry;
+	pid_t living = 0;
+	DIR *tasks;
+
+	if (is_alive(pid))
+		return pid;
+	procfs_path(path, pid, "task");
+	tasks = opendir(path);
+	if (!tasks)
+		return 0;
+	while (!living && (entry = readdir(tasks))) {
+		pid_t tid = (pid_t)atoi(entry->d_name);
+
+		if (tid && is_alive(tid))
+			living = tid;
+	}
+	closedir(tasks);
+	return living;
+}
+
 /* The number behind "\nName:"; the name's own line, as comm's newlines are escaped in this file. */
 static bool status_number(const char *text, const char *name, long *ret_number)
 {
@@ -109,9 +140,17 @@ static int info_read_status(struct proc_info *info)
 	return err;
 }
 
+/* Where the first thread has ended, its exe and cmdline are those of a zombie. */
+static pid_t reader_of(const struct proc_info *info)
+{
+	pid_t living = info->state == 'Z' ? proc_living_thread(info->pid) : 0;
+
+	return living ? living : info->pid;
+}
+
 static int info_read_exe(struct proc_info *info)
 {
-	int err = procfs_read_link(info->pid, "exe", &info->exe);
+	int err = procfs_read_link(reader_of(info), "exe", &info->exe);
 
 	if (err)
 		return err == -ENOMEM ? err : 0;
@@ -147,7 +186,7 @@ static int info_read_command(struct proc_info *info)
 {
 	char *text;
 	size_t size;
-	int err = procfs_read(info->pid, "cmdline", &text, &size);
+	int err = procfs_read(reader_of(info), "cmdline", &text, &size);
 
 	if (err)
 		return err;

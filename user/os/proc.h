@@ -23,6 +23,10 @@ struct proc_info {
 	char **command; /* NULL-terminated; at least one entry for a user process */
 };
 
+/* The thread by which /proc tells what a process maps and holds: the first one, which has the pid,
+ * or another if it has ended before them. 0 if none is left. */
+pid_t proc_living_thread(pid_t pid);
+
 int proc_info_read(pid_t pid, struct proc_info *ret_info);
 void proc_info_free(struct proc_info *info);
 

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "mtrace.skel.h"
+#include "source/bpf_leader.h"
 #include "source/bpf_process.h"
 #include "source/file_key.h"
 #include "source/ring.h"
@@ -283,6 +284,13 @@ static int decode_thread(struct bpf_source *bpf, const struct record_head *head,
 	return bpf->config.deliver(bpf->config.ctx, event);
 }
 
+static int decode_leader(struct bpf_source *bpf, const struct record_head *head,
+			 struct event *event)
+{
+	(void)event;
+	return bpf_leader_lost(process_find(bpf, (pid_t)head->pid), &bpf->shared);
+}
+
 struct decoder {
 	size_t size; /* at least */
 	int (*decode)(struct bpf_source *bpf, const struct record_head *head, struct event *event);
@@ -302,6 +310,7 @@ static const struct decoder decoders[] = {
 	[RECORD_SLICE] = {sizeof(struct record_slice), decode_slice},
 	[RECORD_FORK] = {sizeof(struct record_fork), decode_fork},
 	[RECORD_LEAVE] = {sizeof(struct record_exit), decode_end},
+	[RECORD_LEADER_GONE] = {sizeof(struct record_head), decode_leader},
 };
 
 /* What a held child does before its exec is our own code's doing. */
@@ -428,7 +437,12 @@ static int bpf_attach(struct source *source, pid_t pid, struct error *err)
 	code = process_add(bpf, pid, &process, err);
 	if (code)
 		return code;
-	code = bpf_process_attach(process, err);
+	if (proc_living_thread(pid) != pid)
+		code = bpf_leader_lost(process, &bpf->shared);
+	if (code)
+		error_set_errno(err, code, "it has lost its first thread");
+	else
+		code = bpf_process_attach(process, err);
 	if (code)
 		process_forget(bpf, process);
 	return code;

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "os/file.h"
+#include "source/bpf_leader.h"
 #include "source/bpf_probes.h"
 #include "symbol/probe_plan.h"
 #include "symbol/vdso.h"
@@ -124,7 +125,7 @@ static int mapping_open(struct bpf_process *process, const struct proc_mapping *
 		return vdso_open(process, ret_module);
 	if (!mapping->inode)
 		return 0;
-	fd = proc_open_mapped(process->pid, mapping);
+	fd = proc_open_mapped(bpf_leader_reader(process), mapping);
 	if (fd < 0)
 		return file_refused(process, mapping, strerror(-fd), fd);
 	code = module_intern(process->config->modules, fd, mapping->path, ret_module, &err);
@@ -192,7 +193,7 @@ int mappings_read(struct bpf_process *process, uint64_t time_ns)
 	uint32_t generation =
 		process->tables ? unwind_tables_generation(process->tables, process->pid) : 0;
 	struct proc_maps maps;
-	int err = proc_maps_read(process->pid, &maps);
+	int err = proc_maps_read(bpf_leader_reader(process), &maps);
 
 	if (err)
 		return err;
@@ -318,6 +319,8 @@ int bpf_process_mapping(struct bpf_process *process, const struct record_mapping
 		if (err)
 			return err;
 	}
+	if (module && map64_get(&process->told, told.start) == MAP64_NONE)
+		bpf_leader_count_gap(process, record->head.time_ns);
 	return tell_mapping(process, &told, module, record->head.time_ns);
 }
 

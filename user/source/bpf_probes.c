@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "source/bpf_leader.h"
 #include "symbol/probe_plan.h"
 
 #define BREAKPOINT_NONE 0 /* never an original byte that we probe: it would be `add` */
@@ -32,9 +33,13 @@ static bool module_omitted(const struct source_config *config, const struct modu
 	return false;
 }
 
-static uint64_t site_cookie(const struct probe_plan *plan, const struct probe_site *site)
+static uint64_t site_cookie(const struct bpf_process *process, const struct probe_plan *plan,
+			    const struct probe_site *site)
 {
 	uint64_t cookie = api_cookie(site->api);
+
+	if (process->shared && process->config->scope == SCOPE_NAMED)
+		cookie |= (uint64_t)COOKIE_FLAG_ANYBODY << 24;
 
 	/* Who calls free tells the program's frees from a thread's cleaning up, if nothing else
 	 * does. */
@@ -43,11 +48,13 @@ static uint64_t site_cookie(const struct probe_plan *plan, const struct probe_si
 	return cookie;
 }
 
-static enum probe_kind site_kind(const struct probe_plan *plan, const struct probe_site *site)
+static enum probe_kind site_kind(const struct bpf_process *process, const struct probe_plan *plan,
+				 const struct probe_site *site)
 {
 	if (site->needs_return)
 		return PROBE_CALL;
-	return site_cookie(plan, site) == COOKIE_PLAIN_FREE ? PROBE_FREE_PLAIN : PROBE_FREE;
+	return site_cookie(process, plan, site) == COOKIE_PLAIN_FREE ? PROBE_FREE_PLAIN
+								     : PROBE_FREE;
 }
 
 static struct probe_links *links_of(struct bpf_process *process)
@@ -75,10 +82,10 @@ static int attach_kind(struct bpf_process *process, const struct module *module,
 	for (size_t i = 0; i < plan->site_count; i++) {
 		const struct probe_site *site = &plan->sites[i];
 
-		if (site_kind(plan, site) != kind || !site_wanted(process->config, site))
+		if (site_kind(process, plan, site) != kind || !site_wanted(process->config, site))
 			continue;
 		offsets[request.count] = site->offset;
-		cookies[request.count++] = site_cookie(plan, site);
+		cookies[request.count++] = site_cookie(process, plan, site);
 		log_info("%s: %s+%u: %s (%s)", module->path, site->symbol,
 			 (unsigned int)(site->offset - site->entry), site->instruction,
 			 site->reason);
@@ -225,6 +232,13 @@ int probes_attach(struct bpf_process *process, struct module *module)
 	return state == ATTACHED_AHEAD ? 0 : place(process, module, plan);
 }
 
+int probes_share(struct bpf_process *process, struct module *module)
+{
+	return module->plan && !module_omitted(process->config, module)
+		       ? place(process, module, module->plan)
+		       : 0;
+}
+
 /*
  * Verification: a probe that the kernel accepted may still not be there (text that was remapped to
  * anonymous memory, for one), and would miss every call in silence.
@@ -235,7 +249,8 @@ static void verify_site(struct bpf_process *process, const struct module *module
 {
 	uint8_t byte = BREAKPOINT_NONE;
 
-	if (proc_memory_read(process->pid, address, &byte, 1) != 1 || byte != site->original)
+	if (proc_memory_read(bpf_leader_reader(process), address, &byte, 1) != 1 ||
+	    byte != site->original)
 		return;
 	process->unprobed_sites++;
 	log_info("%s: no breakpoint on %s in process %d", module->path, site->symbol, process->pid);

@@ -8,6 +8,9 @@
 
 #include "source/bpf_process.h"
 
+/* Probes for everybody in a module that is probed for the process alone. 0 or -ENOMEM. */
+int probes_share(struct bpf_process *process, struct module *module);
+
 /* Probe a module that is mapped, once per process. What cannot be probed is a told loss. 0 or
  * -ENOMEM. */
 int probes_attach(struct bpf_process *process, struct module *module);

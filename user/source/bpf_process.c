@@ -13,6 +13,7 @@
 #include "os/file.h"
 #include "os/ldcache.h"
 #include "os/needed.h"
+#include "source/bpf_leader.h"
 #include "source/bpf_mappings.h"
 #include "source/bpf_probes.h"
 
@@ -189,18 +190,24 @@ static int attach_known(struct bpf_process *process, const struct map64 *attache
  * The kernel ties probes to the task that was the first thread when they were placed. If another
  * one execs, it takes that thread's place, and the new image has no probes: place them again in
  * all files that had them. The old ones first go: once there are breakpoints again they would see
- * each call too. What was mapped until then is read from /proc.
+ * each call too. What was mapped until then is read from /proc. The end of the first thread that
+ * comes with it may have been noticed before (bpf_leader.h).
  */
 static int attach_again(struct bpf_process *process, uint64_t since_ns)
 {
 	struct map64 attached = process->attached;
+	struct shared_probes *shared = process->shared;
 	int err;
 
 	probe_links_close(&process->links);
 	process->attached = (struct map64){0};
+	process->shared = NULL;
 	err = attach_known(process, &attached);
 	map64_free(&attached);
-	process->gap_ns += clock_now_ns() - since_ns;
+	if (process->leaderless)
+		bpf_leader_found(process, shared, since_ns);
+	else
+		process->gap_ns += clock_now_ns() - since_ns;
 	return err ? err : mappings_read_late(process, since_ns);
 }
 
@@ -280,6 +287,8 @@ void bpf_process_detach(struct bpf_process *process)
 void bpf_process_free(struct bpf_process *process)
 {
 	bpf_process_detach(process);
+	if (process->leaderless)
+		bpf_leader_forget(process, process->shared);
 	map64_free(&process->attached);
 	map64_free(&process->told);
 	map64_free(&process->calls);

@@ -18,10 +18,11 @@ struct told_mapping {
 	uint32_t module;
 };
 
-/* Probes of all processes together. */
+/* Probes of all processes together: those that are placed for everybody. */
 struct shared_probes {
 	struct probe_links links;
 	struct map64 attached; /* module id → 1 */
+	size_t leaderless;     /* processes for whom they are, in SCOPE_NAMED */
 };
 
 struct bpf_process {
@@ -33,6 +34,8 @@ struct bpf_process {
 	bool launched;
 	const char *const *launched_command; /* of a launched one, else NULL */
 	struct shared_probes *shared;        /* probes are for everybody; else NULL */
+	bool leaderless;                     /* its first thread has ended: see bpf_leader.h */
+	uint64_t shared_ns; /* since when by shared probes; what was mapped before it is a gap */
 	struct probe_links links;
 	struct map64 attached; /* module id → 1 */
 	uint64_t attached_ns;  /* when the newest probe was in place */

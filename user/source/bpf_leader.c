@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "source/bpf_leader.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+
+#include "base/log.h"
+#include "mtrace.skel.h"
+#include "source/bpf_probes.h"
+
+/* In that order: the programs do not look at the map until there is something to be found. */
+static int enter(const struct bpf_process *process)
+{
+	struct mtrace_bpf *skeleton = process->program->skeleton;
+	uint32_t key = (uint32_t)process->pid, value = 1;
+
+	__atomic_add_fetch(&skeleton->bss->leaderless_count, 1, __ATOMIC_SEQ_CST);
+	if (!bpf_map_update_elem(bpf_map__fd(skeleton->maps.leaderless), &key, &value, BPF_ANY))
+		return 0;
+	__atomic_sub_fetch(&skeleton->bss->leaderless_count, 1, __ATOMIC_SEQ_CST);
+	return -errno;
+}
+
+int bpf_leader_lost(struct bpf_process *process, struct shared_probes *shared)
+{
+	struct module *module;
+	int err = 0;
+
+	if (process->shared || process->config->scope != SCOPE_NAMED)
+		return 0;
+	process->shared = shared;
+	for (uint32_t id = 0; !err && (module = module_get(process->config->modules, id)); id++)
+		if (map64_get(&process->attached, id) != MAP64_NONE)
+			err = probes_share(process, module);
+	if (!err)
+		err = enter(process);
+	if (err)
+		return err;
+	process->leaderless = true;
+	process->shared_ns = clock_now_ns();
+	shared->leaderless++;
+	log_info("process %d has lost its first thread: its probes are now in every process",
+		 (int)process->pid);
+	return 0;
+}
+
+void bpf_leader_forget(const struct bpf_process *process, struct shared_probes *shared)
+{
+	struct mtrace_bpf *skeleton = process->program->skeleton;
+	uint32_t key = (uint32_t)process->pid;
+
+	bpf_map_delete_elem(bpf_map__fd(skeleton->maps.leaderless), &key);
+	__atomic_sub_fetch(&skeleton->bss->leaderless_count, 1, __ATOMIC_SEQ_CST);
+	if (--shared->leaderless)
+		return;
+	probe_links_close(&shared->links); /* nobody else shall pay any longer */
+	map64_free(&shared->attached);
+}
+
+void bpf_leader_count_gap(struct bpf_process *process, uint64_t mapped_ns)
+{
+	if (mapped_ns >= process->shared_ns)
+		return;
+	process->gap_ns += process->shared_ns - mapped_ns;
+	process->shared_ns = 0;
+}
+
+void bpf_leader_found(struct bpf_process *process, struct shared_probes *shared, uint64_t exec_ns)
+{
+	bpf_leader_count_gap(process, exec_ns);
+	bpf_leader_forget(process, shared);
+	process->leaderless = false;
+}
+
+pid_t bpf_leader_reader(const struct bpf_process *process)
+{
+	return process->leaderless ? proc_living_thread(process->pid) : process->pid;
+}
