@@ -80,6 +80,16 @@ enum api_family {
 /* free(pointer), nothing else asked for: has a BPF program of its own. */
 #define COOKIE_PLAIN_FREE ((abi_u64)API_FREE | 0xf0ff00 | (abi_u64)COOKIE_FLAG_FREE << 24)
 
+/*
+ * Where a return probe would be wrong, a call is watched at its exits: the instructions by which
+ * the function can be left (user/symbol/exit_search.c). The attach cookie of such a probe.
+ */
+enum exit_kind {
+	EXIT_RETURN = 0, /* a `ret`: the result is there, the stack as at the entry */
+	EXIT_HANDS_OVER, /* a jump to another function that is probed, and tells the rest */
+	EXIT_COUNT,
+};
+
 enum record_kind {
 	RECORD_ALLOC = 1,   /* struct record_call; address = result, size = asked for */
 	RECORD_FREE,        /* struct record_free */

@@ -16,6 +16,13 @@
  * when it gets there (kernel/events/uprobes.c: cleanup_return_instances). So when that would
  * happen no return probe is asked for, and the call is a counted loss.
  *
+ * Functions that may throw have no return probe: the C++ unwinder would stumble over its
+ * trampoline. Such calls are watched at their exits (enum exit_kind), and are always in struct
+ * thread_calls. Where one is left by an exception, no exit is passed: the C++ runtime tells that it
+ * throws; and a pending call is believed only while its return address is still where it was.
+ * Its return address being as the program made it, a call at the same stack pointer is by a tail
+ * jump if it has the same return address but another api, else it is a new one.
+ *
  * Arguments travel from entry to return by one of two carriers. With uprobe sessions the kernel's
  * own list of pending return probes is the stack of pending calls, and each carries 64 bits of
  * ours. Otherwise struct thread_calls is that stack, one per thread.
@@ -27,12 +34,18 @@
 #define MTRACE_BPF_ALLOC_BPF_H
 
 #include "bpf/abi.h"
+#include "bpf/caller.h"
 
 struct pending_call {
 	abi_u64 sp;      /* at entry: where the return address lies */
 	abi_u64 cookie;  /* of the attachment */
 	abi_u64 payload; /* size; for calls with an out-pointer: that pointer */
+	abi_u64 caller;  /* the return address, if it is watched at its exits; else 0 */
+	abi_u64 bp;      /* then also the caller's */
+	abi_u64 fate;    /* then also: FATE_… */
 };
+
+#define FATE_THROWN 1 /* an exception was thrown in it, and its failure told */
 
 struct thread_calls {
 	abi_u32 count;
@@ -44,7 +57,7 @@ static int read_user(abi_u64 address, abi_u64 *ret_word);
 static int is_same_stack(abi_u64 sp, abi_u64 other);
 static int is_return_trampoline(abi_u64 address);
 static int is_return_list_full(void);
-static abi_u64 take_stack(void *context);
+static abi_u64 take_stack(void *context, const struct caller_frame *from);
 static int forget_code(abi_u64 address);
 static void emit(void *record, abi_u32 length);
 static void fill_head(struct record_head *head, abi_u8 kind, abi_u64 cookie, abi_u32 length);
@@ -171,19 +184,31 @@ static __always_inline void call_outcome(const struct pt_regs *regs, abi_u64 coo
 		record->head.flags |= RECORD_FLAG_FAILED;
 }
 
-/* At return the instruction pointer is the return address already, and the frame is the caller's.
- */
-static __always_inline void emit_outcome(struct pt_regs *regs, abi_u64 cookie, abi_u64 payload)
+static __always_inline void emit_outcome_to(struct pt_regs *regs, abi_u64 cookie, abi_u64 payload,
+					    const struct caller_frame *caller)
 {
 	abi_u8 kind = COOKIE_FLAGS(cookie) & COOKIE_FLAG_BEGIN ? RECORD_END : RECORD_ALLOC;
 	struct record_call record = {};
 
 	fill_head(&record.head, kind, cookie, sizeof(record));
 	call_outcome(regs, cookie, payload, &record);
-	record.caller = regs_ip(regs);
+	record.caller = caller->ip;
 	if (!(COOKIE_FLAGS(cookie) & COOKIE_FLAG_UNMAP))
-		record.stack = take_stack(regs);
+		record.stack = take_stack(regs, caller);
 	emit(&record, sizeof(record));
+}
+
+/* At return the instruction pointer is the return address already, and the frame is the caller's.
+ */
+static __always_inline void emit_outcome(struct pt_regs *regs, abi_u64 cookie, abi_u64 payload)
+{
+	struct caller_frame caller = {
+		.ip = regs_ip(regs),
+		.sp = regs_sp(regs),
+		.bp = regs_bp(regs),
+	};
+
+	emit_outcome_to(regs, cookie, payload, &caller);
 }
 
 static __always_inline void emit_free(const struct pt_regs *regs, abi_u64 cookie)
@@ -200,8 +225,52 @@ static __always_inline void emit_free(const struct pt_regs *regs, abi_u64 cookie
 }
 
 /*
+ * Calls that are watched at their exits.
+ */
+
+static __always_inline struct caller_frame caller_of(const struct pending_call *call)
+{
+	return (struct caller_frame){
+		.ip = call->caller,
+		.sp = call->sp + REGS_RETURN_POPS,
+		.bp = call->bp,
+	};
+}
+
+/* Is it still there? Other return probes may have replaced its return address: those of functions
+ * that it ended with. */
+static __always_inline int is_in_place(const struct pending_call *call)
+{
+	abi_u64 word = 0;
+
+	return !read_user(call->sp, &word) && (word == call->caller || is_return_trampoline(word));
+}
+
+static __always_inline enum call_place place_in_exit_call(abi_u64 sp, abi_u64 cookie,
+							  const struct pending_call *pending)
+{
+	if (sp > pending->sp)
+		return is_same_stack(sp, pending->sp) ? PLACE_GONE : PLACE_OUTERMOST;
+	if (!is_in_place(pending))
+		return PLACE_GONE;
+	if (sp == pending->sp)
+		return COOKIE_API(cookie) == COOKIE_API(pending->cookie) ? PLACE_GONE
+									 : PLACE_NESTED;
+	if (pending->fate & FATE_THROWN)
+		return PLACE_OUTERMOST;
+	return is_same_stack(sp, pending->sp) ? PLACE_NESTED : PLACE_OUTERMOST;
+}
+
+/*
  * Carrier: struct thread_calls.
  */
+
+/* A call that was watched at its exits, and passed none that we know. */
+static __always_inline void count_left(const struct pending_call *call)
+{
+	if (!(call->fate & FATE_THROWN))
+		count_loss(LOSS_NO_RETURN);
+}
 
 /* Where a call stands among the thread's pending ones; forgets those that were left. */
 static __always_inline enum call_place thread_place(struct thread_calls *thread, abi_u64 sp,
@@ -215,10 +284,13 @@ static __always_inline enum call_place thread_place(struct thread_calls *thread,
 		if (!count || count > PENDING_MAX)
 			return PLACE_OUTERMOST;
 		top = &thread->calls[(count - 1) & (PENDING_MAX - 1)];
-		place = place_of_call(sp, cookie, top->sp, top->cookie);
+		place = top->caller ? place_in_exit_call(sp, cookie, top)
+				    : place_of_call(sp, cookie, top->sp, top->cookie);
 		if (place != PLACE_GONE)
 			return place;
 		thread->count = count - 1;
+		if (top->caller)
+			count_left(top);
 	}
 	return PLACE_OUTERMOST;
 }
@@ -228,10 +300,9 @@ static __always_inline enum call_place thread_place(struct thread_calls *thread,
 static __always_inline void thread_enter(struct thread_calls *thread, const struct pt_regs *regs,
 					 abi_u64 cookie)
 {
-	abi_u64 sp = regs_sp(regs);
 	abi_u32 count;
 
-	if (thread_place(thread, sp, cookie) == PLACE_NESTED)
+	if (thread_place(thread, regs_sp(regs), cookie) == PLACE_NESTED)
 		return;
 	count = thread->count;
 	if (is_return_list_full()) {
@@ -243,7 +314,7 @@ static __always_inline void thread_enter(struct thread_calls *thread, const stru
 		return;
 	}
 	thread->calls[count & (PENDING_MAX - 1)] = (struct pending_call){
-		.sp = sp,
+		.sp = regs_sp(regs),
 		.cookie = cookie,
 		.payload = call_payload(regs, cookie),
 	};
@@ -260,7 +331,7 @@ static __always_inline int thread_leave(struct thread_calls *thread, abi_u64 sp,
 	for (int i = PENDING_MAX - 1; i >= 0; i--) {
 		struct pending_call *call = &thread->calls[i];
 
-		if ((abi_u32)i >= thread->count || call->sp != sp ||
+		if ((abi_u32)i >= thread->count || call->sp != sp || call->caller ||
 		    COOKIE_API(call->cookie) != COOKIE_API(cookie))
 			continue;
 		*ret_payload = call->payload;
@@ -268,6 +339,85 @@ static __always_inline int thread_leave(struct thread_calls *thread, abi_u64 sp,
 		return 1;
 	}
 	return 0;
+}
+
+static __always_inline void exit_call_enter(struct thread_calls *thread, const struct pt_regs *regs,
+					    abi_u64 cookie)
+{
+	struct pending_call call = {
+		.sp = regs_sp(regs),
+		.cookie = cookie,
+		.payload = requested_bytes(regs, cookie),
+		.bp = regs_bp(regs),
+	};
+	abi_u32 count;
+
+	if (thread_place(thread, regs_sp(regs), cookie) == PLACE_NESTED)
+		return;
+	count = thread->count;
+	if (count >= PENDING_MAX || read_user(call.sp, &call.caller) || !call.caller) {
+		count_loss(LOSS_NO_STATE);
+		return;
+	}
+	thread->calls[count & (PENDING_MAX - 1)] = call;
+	thread->count = count + 1;
+}
+
+/* At an exit that other calls pass too: is it one of these that is left here? Those above it never
+ * returned. */
+static __always_inline void exit_call_leave(struct thread_calls *thread, struct pt_regs *regs,
+					    abi_u64 exit)
+{
+	abi_u64 sp = regs_sp(regs);
+
+	for (int i = PENDING_MAX - 1; i >= 0; i--) {
+		struct pending_call *call = &thread->calls[i];
+		struct caller_frame caller;
+
+		if ((abi_u32)i >= thread->count || !call->caller)
+			continue;
+		if (call->sp != sp || !is_in_place(call)) {
+			if (call->sp < sp && is_same_stack(sp, call->sp))
+				count_loss(LOSS_NO_RETURN);
+			continue;
+		}
+		thread->count = i;
+		caller = caller_of(call);
+		if (exit == EXIT_RETURN)
+			emit_outcome_to(regs, call->cookie, call->payload, &caller);
+		return;
+	}
+}
+
+static __always_inline void emit_thrown(struct pt_regs *regs, const struct pending_call *call)
+{
+	struct caller_frame caller = caller_of(call);
+	struct record_call record = {};
+
+	fill_head(&record.head, RECORD_ALLOC, call->cookie, sizeof(record));
+	record.head.flags = RECORD_FLAG_FAILED;
+	record.size = call->payload;
+	record.caller = caller.ip;
+	record.stack = take_stack(regs, &caller);
+	emit(&record, sizeof(record));
+}
+
+/* An exception is about to be thrown, and leaves the newest pending call if it is thrown in it. If
+ * the call catches it itself, and returns all the same, that is told too. */
+static __always_inline void exit_call_throw(struct thread_calls *thread, struct pt_regs *regs)
+{
+	abi_u64 sp = regs_sp(regs);
+	struct pending_call *top;
+	abi_u32 count = thread->count;
+
+	if (!count || count > PENDING_MAX)
+		return;
+	top = &thread->calls[(count - 1) & (PENDING_MAX - 1)];
+	if (!top->caller || top->fate & FATE_THROWN || sp > top->sp ||
+	    !is_same_stack(sp, top->sp) || !is_in_place(top))
+		return;
+	top->fate = FATE_THROWN;
+	emit_thrown(regs, top);
 }
 
 #endif

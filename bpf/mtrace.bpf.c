@@ -159,6 +159,7 @@ static __always_inline int read_user(__u64 address, __u64 *ret_word)
 	return bpf_probe_read_user(ret_word, sizeof(*ret_word), (void *)address);
 }
 
+#include "bpf/caller.h"
 #include "bpf/stack.bpf.h"
 
 struct vma_range {
@@ -223,6 +224,54 @@ static __noinline int forget_code(__u64 address)
 }
 
 #include "bpf/alloc.bpf.h"
+
+/* Pending calls of a thread: in task storage, or in a hash map. */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread_calls);
+} calls_by_task SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, struct thread_calls);
+} calls_by_tid SEC(".maps");
+
+/* Not on the stack: a chain of calls has 512 bytes of it. */
+static struct thread_calls no_calls;
+
+static __always_inline struct thread_calls *thread_by_tid(void)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct thread_calls *thread = bpf_map_lookup_elem(&calls_by_tid, &tid);
+
+	if (thread)
+		return thread;
+	bpf_map_update_elem(&calls_by_tid, &tid, &no_calls, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&calls_by_tid, &tid);
+}
+
+static __always_inline struct thread_calls *thread_calls(void)
+{
+	if (config_pairing == PAIRING_HASH)
+		return thread_by_tid();
+	return bpf_task_storage_get(&calls_by_task, bpf_get_current_task_btf(), NULL,
+				    BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+/* Set by user space with the first probe of that kind: sessions need no other state. */
+__u32 exits_watched;
+
+static __always_inline struct thread_calls *exit_calls(void)
+{
+	if (!exits_watched)
+		return NULL;
+	return bpf_task_storage_get(&calls_by_task, bpf_get_current_task_btf(), NULL, 0);
+}
 
 /* Sessions. */
 
@@ -289,43 +338,7 @@ int call_session(struct pt_regs *regs)
 	return 0;
 }
 
-/* The other carriers: a thread's pending calls in task storage, or in a hash map. */
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct thread_calls);
-} calls_by_task SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 65536);
-	__type(key, __u32);
-	__type(value, struct thread_calls);
-} calls_by_tid SEC(".maps");
-
-/* Not on the stack: a chain of calls has 512 bytes of it. */
-static struct thread_calls no_calls;
-
-static __always_inline struct thread_calls *thread_by_tid(void)
-{
-	__u32 tid = (__u32)bpf_get_current_pid_tgid();
-	struct thread_calls *thread = bpf_map_lookup_elem(&calls_by_tid, &tid);
-
-	if (thread)
-		return thread;
-	bpf_map_update_elem(&calls_by_tid, &tid, &no_calls, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&calls_by_tid, &tid);
-}
-
-static __always_inline struct thread_calls *thread_calls(void)
-{
-	if (config_pairing == PAIRING_TASK)
-		return bpf_task_storage_get(&calls_by_task, bpf_get_current_task_btf(), NULL,
-					    BPF_LOCAL_STORAGE_GET_F_CREATE);
-	return thread_by_tid();
-}
+/* The other carriers. */
 
 SEC("uprobe/entry")
 int call_entry(struct pt_regs *regs)
@@ -357,6 +370,42 @@ int call_return(struct pt_regs *regs)
 	if (!thread || !thread_leave(thread, regs_sp(regs) - REGS_RETURN_POPS, cookie, &payload))
 		return 0;
 	emit_outcome(regs, cookie, payload);
+	return 0;
+}
+
+/* Calls that are watched at their exits: the same for all carriers. */
+
+SEC("uprobe/exit_entry")
+int call_exit_entry(struct pt_regs *regs)
+{
+	__u64 cookie = bpf_get_attach_cookie(regs);
+	struct thread_calls *thread = thread_calls();
+
+	if (!thread)
+		count_loss(LOSS_NO_STATE);
+	else if (config_pairing != PAIRING_SESSION ||
+		 session_place(regs_sp(regs), cookie) != PLACE_NESTED)
+		exit_call_enter(thread, regs, cookie);
+	return 0;
+}
+
+SEC("uprobe/exit")
+int call_exit(struct pt_regs *regs)
+{
+	struct thread_calls *thread = thread_calls();
+
+	if (thread)
+		exit_call_leave(thread, regs, bpf_get_attach_cookie(regs));
+	return 0;
+}
+
+SEC("uprobe/throw")
+int call_throw(struct pt_regs *regs)
+{
+	struct thread_calls *thread = thread_calls();
+
+	if (thread)
+		exit_call_throw(thread, regs);
 	return 0;
 }
 

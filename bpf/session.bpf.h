@@ -44,6 +44,8 @@ static __always_inline abi_u64 session_cookie_of(abi_u64 word)
 /* Provided by the including file: the i-th newest pending return probe of this thread; its word is
  * 0 if it is not a session. Returns 0 behind the last. */
 static int session_pending(int i, abi_u64 *ret_sp, abi_u64 *ret_word);
+/* Also: this thread's calls that are watched at their exits, or NULL. */
+static struct thread_calls *exit_calls(void);
 
 static __always_inline enum call_place session_place(abi_u64 sp, abi_u64 cookie)
 {
@@ -63,6 +65,13 @@ static __always_inline enum call_place session_place(abi_u64 sp, abi_u64 cookie)
 	return is_return_list_full() ? PLACE_UNSAFE : PLACE_OUTERMOST;
 }
 
+static __always_inline int is_in_exit_call(const struct pt_regs *regs, abi_u64 cookie)
+{
+	struct thread_calls *thread = exit_calls();
+
+	return thread && thread_place(thread, regs_sp(regs), cookie) == PLACE_NESTED;
+}
+
 /* Returns 0 if the return shall be watched, else 1: what the entry program must return. */
 static __always_inline int session_enter(const struct pt_regs *regs, abi_u64 cookie,
 					 abi_u64 *ret_word)
@@ -71,7 +80,7 @@ static __always_inline int session_enter(const struct pt_regs *regs, abi_u64 coo
 
 	if (place == PLACE_UNSAFE)
 		count_loss(LOSS_NO_RETURN);
-	if (place != PLACE_OUTERMOST)
+	if (place != PLACE_OUTERMOST || is_in_exit_call(regs, cookie))
 		return 1;
 	if (COOKIE_FLAGS(cookie) & COOKIE_FLAG_BEGIN)
 		emit_begin(regs, cookie);

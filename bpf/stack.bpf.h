@@ -5,8 +5,8 @@
  * used: a stack may be sent again, which harms nothing. It is told of a stack only after the ring
  * buffer has taken it, so that whoever finds it there comes later in the order.
  *
- * Stacks are taken at the return of an allocation function: the registers are then the direct
- * caller's, exact whatever the compiler did. The frames behind it are found by tables
+ * Stacks start at the direct caller of an allocation function, with the registers that it has once
+ * the call has returned: exact whatever the compiler did. The frames behind it are found by tables
  * (unwind.bpf.h), or are what frame pointers give (bpf_get_stack).
  *
  * Uprobe programs can be preempted (Linux 6.0), so the frames are gathered in memory of the
@@ -100,8 +100,10 @@ static __always_inline __u32 plausible_frames(const struct stack_buffer *buffer,
 	return count;
 }
 
-/* By frame pointers. Returns how many frames, 0 if there is no stack. */
-static __always_inline __u32 stack_by_pointers(void *context, const struct task_struct *task,
+/* By frame pointers. Returns how many frames, 0 if there is no stack. At an exit of a function that
+ * was called the kernel names that instruction rather than the caller's. */
+static __always_inline __u32 stack_by_pointers(void *context, const struct caller_frame *from,
+					       const struct task_struct *task,
 					       struct stack_buffer *buffer, __u64 *ret_id)
 {
 	long size = bpf_get_stack(context, buffer->frames, config_depth * sizeof(__u64),
@@ -110,6 +112,7 @@ static __always_inline __u32 stack_by_pointers(void *context, const struct task_
 
 	if (size < (long)sizeof(__u64) || size > (long)sizeof(buffer->frames))
 		return 0;
+	buffer->frames[0] = from->ip;
 	count = plausible_frames(buffer, size / sizeof(__u64));
 	buffer->record.head.flags = 0;
 	buffer->record.stop = count >= config_depth ? STOP_DEPTH : STOP_UNKNOWN;
@@ -117,13 +120,13 @@ static __always_inline __u32 stack_by_pointers(void *context, const struct task_
 	return count;
 }
 
-static __always_inline __u32 stack_by_tables(const struct pt_regs *regs,
+static __always_inline __u32 stack_by_tables(const struct caller_frame *from,
 					     const struct task_struct *task,
 					     struct stack_buffer *buffer, __u64 *ret_id)
 {
 	__u32 count;
 
-	walk_start(buffer, regs, code_generations[process_of(task) & (CODE_GENERATIONS - 1)],
+	walk_start(buffer, from, code_generations[process_of(task) & (CODE_GENERATIONS - 1)],
 		   hash_start(task));
 	buffer->record.stop = walk(buffer);
 	count = buffer->count;
@@ -131,8 +134,8 @@ static __always_inline __u32 stack_by_tables(const struct pt_regs *regs,
 	return count;
 }
 
-/* The id of the present stack, or 0 if stacks are off or it was lost (counted). */
-static __always_inline __u64 take_stack(void *context)
+/* The id of the stack that begins there, or 0 if stacks are off or it was lost (counted). */
+static __always_inline __u64 take_stack(void *context, const struct caller_frame *from)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct stack_buffer *buffer;
@@ -144,8 +147,8 @@ static __always_inline __u64 take_stack(void *context)
 	buffer = bpf_task_storage_get(&stack_buffers, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!buffer)
 		goto lost;
-	count = config_unwind ? stack_by_tables(context, task, buffer, &id)
-			      : stack_by_pointers(context, task, buffer, &id);
+	count = config_unwind ? stack_by_tables(from, task, buffer, &id)
+			      : stack_by_pointers(context, from, task, buffer, &id);
 	if (is_for_user_space(buffer->record.stop)) {
 		sliced = send_slice(buffer);
 		if (sliced)

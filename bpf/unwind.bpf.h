@@ -596,20 +596,18 @@ __noinline int walk_on(struct stack_buffer *buffer)
 	return stop;
 }
 
-static __always_inline void walk_start(struct stack_buffer *buffer, const struct pt_regs *regs,
+static __always_inline void walk_start(struct stack_buffer *buffer, const struct caller_frame *from,
 				       __u32 generation, __u64 hash)
 {
-	__u64 sp = regs_sp(regs);
-
 	buffer->record.head.flags = 0;
-	buffer->frame.ip = regs_ip(regs);
-	buffer->frame.sp = sp;
-	buffer->frame.bp = regs_bp(regs);
+	buffer->frame.ip = from->ip;
+	buffer->frame.sp = from->sp;
+	buffer->frame.bp = from->bp;
 	buffer->frame.bp_place = UNWIND_BP_HELD;
 	buffer->generation = generation;
 	buffer->hash = hash;
 	buffer->count = 0;
-	window_move(buffer, sp);
+	window_move(buffer, from->sp);
 }
 
 /* Fill the frames. Returns enum stack_stop. */

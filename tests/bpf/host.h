@@ -16,7 +16,7 @@ typedef uint64_t __u64;
 /* Named apart from ptrace's own. */
 #define pt_regs host_regs
 struct host_regs {
-	unsigned long di, si, dx, cx, r8, r9, ax, sp, ip;
+	unsigned long di, si, dx, cx, r8, r9, ax, sp, ip, bp;
 };
 
 static inline uint64_t regs_argument(const struct pt_regs *regs, unsigned int position)
@@ -40,6 +40,13 @@ static inline uint64_t regs_ip(const struct pt_regs *regs)
 {
 	return regs->ip;
 }
+
+static inline uint64_t regs_bp(const struct pt_regs *regs)
+{
+	return regs->bp;
+}
+
+#define REGS_RETURN_POPS 8
 
 static const uint64_t config_session_mark = 41;
 

@@ -74,9 +74,10 @@ static int is_return_list_full(void)
 	return machine.list_full;
 }
 
-static uint64_t take_stack(void *context)
+static uint64_t take_stack(void *context, const struct caller_frame *from)
 {
 	(void)context;
+	(void)from;
 	return 77;
 }
 
@@ -114,6 +115,11 @@ static int session_pending(int i, uint64_t *ret_sp, uint64_t *ret_word)
 	*ret_sp = instance->sp;
 	*ret_word = instance->word;
 	return 1;
+}
+
+static struct thread_calls *exit_calls(void)
+{
+	return machine.carrier == CARRIER_SESSION ? &machine.thread : NULL;
 }
 
 /* What the kernel does. */
@@ -413,6 +419,179 @@ SCRIPT(alternate_stack_kills_nobody)
 SCRIPT(full_return_list_is_a_loss)
 SCRIPT(other_tools_probes_do_not_nest)
 
+/*
+ * Calls that are watched at their exits: their return addresses stay as they are.
+ */
+
+#define NEW_SP 0x18000
+
+static void exit_enter(uint64_t sp, uint64_t size)
+{
+	struct pt_regs regs = {.sp = sp, .di = size};
+
+	if (machine.carrier != CARRIER_SESSION ||
+	    session_place(sp, api_cookie(API_NEW)) != PLACE_NESTED)
+		exit_call_enter(&machine.thread, &regs, api_cookie(API_NEW));
+}
+
+static void exit_call(uint64_t sp, uint64_t caller, uint64_t size)
+{
+	*memory(sp) = caller;
+	exit_enter(sp, size);
+}
+
+static void pass_exit(uint64_t sp, uint64_t result, enum exit_kind kind)
+{
+	struct pt_regs regs = {.sp = sp, .ax = result};
+
+	exit_call_leave(&machine.thread, &regs, kind);
+}
+
+static void throw_at(uint64_t sp)
+{
+	struct pt_regs regs = {.sp = sp};
+
+	exit_call_throw(&machine.thread, &regs);
+}
+
+static void malloc_at(uint64_t sp, uint64_t caller, uint64_t result)
+{
+	*memory(sp) = caller;
+	enter(API_MALLOC, (struct pt_regs){.sp = sp, .di = 5});
+	ret(sp, result);
+}
+
+static void exit_tells_the_result(void)
+{
+	exit_call(NEW_SP, CALLER, 100);
+	pass_exit(NEW_SP - 0x40, 0xbad, EXIT_RETURN); /* of a helper that is also called */
+	pass_exit(NEW_SP, 0xa0, EXIT_RETURN);
+	pass_exit(NEW_SP, 0xbad, EXIT_RETURN); /* of another function at the same depth */
+	expect_records(1);
+	expect(0, RECORD_ALLOC, API_NEW, 0xa0, 100);
+	assert_int_equal(machine.records[0].caller, CALLER);
+	assert_int_equal(machine.thread.count, 0);
+}
+
+static void malloc_within_new_is_nested(void)
+{
+	exit_call(NEW_SP, CALLER, 100);
+	malloc_at(NEW_SP - 0x40, CALLER + 1, 0xb0);
+	pass_exit(NEW_SP, 0xa0, EXIT_RETURN);
+	malloc_at(NEW_SP - 0x40, CALLER + 1, 0xb0);
+	expect_records(2);
+	expect(0, RECORD_ALLOC, API_NEW, 0xa0, 100);
+	expect(1, RECORD_ALLOC, API_MALLOC, 0xb0, 5);
+}
+
+static void new_within_malloc_is_nested(void)
+{
+	call(API_MALLOC, (struct pt_regs){.sp = NEW_SP + 0x40, .di = 7});
+	exit_call(NEW_SP, CALLER, 100);
+	pass_exit(NEW_SP, 0xa0, EXIT_RETURN);
+	ret(NEW_SP + 0x40, 0xb0);
+	expect_records(1);
+	expect(0, RECORD_ALLOC, API_MALLOC, 0xb0, 7);
+}
+
+static void tail_call_out_of_new_is_nested(void)
+{
+	exit_call(NEW_SP, CALLER, 100);
+	tail_call(API_MALLOC, (struct pt_regs){.sp = NEW_SP, .di = 5});
+	ret(NEW_SP, 0xa0);
+	pass_exit(NEW_SP, 0xa0, EXIT_RETURN);
+	assert_int_equal(machine.record_count, 1);
+	expect(0, RECORD_ALLOC, API_NEW, 0xa0, 100);
+}
+
+static void new_that_hands_over_is_a_malloc(void)
+{
+	exit_call(NEW_SP, CALLER, 100);
+	pass_exit(NEW_SP, 0, EXIT_HANDS_OVER);
+	tail_call(API_MALLOC, (struct pt_regs){.sp = NEW_SP, .di = 100});
+	ret(NEW_SP, 0xa0);
+	expect_records(1);
+	expect(0, RECORD_ALLOC, API_MALLOC, 0xa0, 100);
+}
+
+/* What the exception is made of, and what happens from then on, is the program's. */
+static void thrown_new_has_failed(void)
+{
+	for (int i = 0; i < 3; i++) {
+		exit_call(NEW_SP, CALLER, 100);
+		throw_at(NEW_SP - 0x80);
+		throw_at(NEW_SP - 0x80);
+		malloc_at(NEW_SP - 0x90, CALLER + 1, 0xb0);
+	}
+	expect_records(6);
+	for (int i = 0; i < 6; i += 2) {
+		expect(i, RECORD_ALLOC, API_NEW, 0, 100);
+		assert_int_equal(machine.records[i].head.flags, RECORD_FLAG_FAILED);
+		expect(i + 1, RECORD_ALLOC, API_MALLOC, 0xb0, 5);
+	}
+	assert_int_equal(machine.lost[LOSS_NO_RETURN], 0);
+}
+
+static void new_that_catches_returns_all_the_same(void)
+{
+	exit_call(NEW_SP, CALLER, 100);
+	throw_at(NEW_SP - 0x80);
+	malloc_at(NEW_SP - 0x90, CALLER + 1, 0xb0);
+	pass_exit(NEW_SP, 0xa0, EXIT_RETURN);
+	expect_records(3);
+	expect(2, RECORD_ALLOC, API_NEW, 0xa0, 100);
+}
+
+static void exceptions_elsewhere_do_not_matter(void)
+{
+	throw_at(NEW_SP);
+	exit_call(NEW_SP, CALLER, 100);
+	throw_at(NEW_SP + 0x80);
+	throw_at(ALT_LOW + 0x100);
+	pass_exit(NEW_SP, 0xa0, EXIT_RETURN);
+	throw_at(NEW_SP - 0x80);
+	expect_records(1);
+	expect(0, RECORD_ALLOC, API_NEW, 0xa0, 100);
+}
+
+/* Left in a way that nothing tells of (longjmp): a loss, found at the next call, wherever it is. */
+static void new_that_never_ends_is_a_loss(void)
+{
+	exit_call(NEW_SP, CALLER, 100);
+	exit_call(NEW_SP, CALLER, 101); /* the same again */
+	malloc_at(NEW_SP + 0x10, CALLER + 1, 0xb0);
+	exit_call(NEW_SP, CALLER, 102);
+	*memory(NEW_SP) = 1; /* its stack is used by others */
+	malloc_at(NEW_SP - 0x40, CALLER + 2, 0xc0);
+	expect_records(2);
+	expect(0, RECORD_ALLOC, API_MALLOC, 0xb0, 5);
+	expect(1, RECORD_ALLOC, API_MALLOC, 0xc0, 5);
+	assert_int_equal(machine.lost[LOSS_NO_RETURN], 3);
+}
+
+static void new_on_another_stack_is_its_own(void)
+{
+	exit_call(NEW_SP, CALLER, 100);
+	exit_call(ALT_LOW + 0x100, CALLER + 1, 200);
+	pass_exit(ALT_LOW + 0x100, 0xb0, EXIT_RETURN);
+	pass_exit(NEW_SP, 0xa0, EXIT_RETURN);
+	expect_records(2);
+	expect(0, RECORD_ALLOC, API_NEW, 0xb0, 200);
+	expect(1, RECORD_ALLOC, API_NEW, 0xa0, 100);
+	assert_int_equal(machine.lost[LOSS_NO_RETURN], 0);
+}
+
+SCRIPT(exit_tells_the_result)
+SCRIPT(malloc_within_new_is_nested)
+SCRIPT(new_within_malloc_is_nested)
+SCRIPT(tail_call_out_of_new_is_nested)
+SCRIPT(new_that_hands_over_is_a_malloc)
+SCRIPT(thrown_new_has_failed)
+SCRIPT(new_that_catches_returns_all_the_same)
+SCRIPT(exceptions_elsewhere_do_not_matter)
+SCRIPT(new_that_never_ends_is_a_loss)
+SCRIPT(new_on_another_stack_is_its_own)
+
 static void test_many_pending_calls_are_bounded(void **state)
 {
 	(void)state;
@@ -443,6 +622,16 @@ int main(void)
 		cmocka_unit_test(test_alternate_stack_kills_nobody),
 		cmocka_unit_test(test_full_return_list_is_a_loss),
 		cmocka_unit_test(test_other_tools_probes_do_not_nest),
+		cmocka_unit_test(test_exit_tells_the_result),
+		cmocka_unit_test(test_malloc_within_new_is_nested),
+		cmocka_unit_test(test_new_within_malloc_is_nested),
+		cmocka_unit_test(test_tail_call_out_of_new_is_nested),
+		cmocka_unit_test(test_new_that_hands_over_is_a_malloc),
+		cmocka_unit_test(test_thrown_new_has_failed),
+		cmocka_unit_test(test_new_that_catches_returns_all_the_same),
+		cmocka_unit_test(test_exceptions_elsewhere_do_not_matter),
+		cmocka_unit_test(test_new_that_never_ends_is_a_loss),
+		cmocka_unit_test(test_new_on_another_stack_is_its_own),
 		cmocka_unit_test(test_many_pending_calls_are_bounded),
 	};
 

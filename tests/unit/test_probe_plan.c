@@ -140,9 +140,12 @@ static void check_operators(const struct planned *planned)
 	assert_int_equal(count_wrappers(planned, API_DELETE_ARRAY), 0);
 	assert_non_null(site_of(planned, "_ZdaPv"));
 	assert_false(site_of(planned, "_ZdaPv")->needs_return);
-	assert_non_null(strstr(refusal_of(planned, "_ZnwmSt11align_val_t"), "throws"));
-	assert_non_null(strstr(refusal_of(planned, "_ZdlPvSt11align_val_t"), "not probed"));
-	assert_int_equal(planned->plan->site_count, 4);
+	assert_true(site_of(planned, "_ZnwmSt11align_val_t")->by_exits);
+	assert_false(site_of(planned, "_ZnwmSt11align_val_t")->needs_return);
+	assert_true(planned->plan->exit_count > 0);
+	assert_non_null(site_of(planned, "_ZdlPvSt11align_val_t"));
+	assert_int_equal(planned->plan->site_count, 6);
+	assert_int_equal(planned->plan->refusal_count, 1);
 }
 
 /* However calls within the library are bound. */
@@ -163,6 +166,62 @@ static void test_allocator(void **state)
 		check_operators(&planned);
 		module_table_free(planned.table);
 	}
+}
+
+/* Operators new in the ways that allocators have them: each probed once, and none twice. */
+static void test_ways_of_new(void **state)
+{
+	static const char source[] =
+		"typedef __SIZE_TYPE__ size_t;\n"
+		"char pool[4096], *free_list; size_t used;\n"
+		"void *(*handler)(size_t);\n"
+		"void *malloc(size_t n) { char *p = pool + used; used += n; return p; }\n"
+		/* a fast path of its own, malloc behind it */
+		"void *_Znwm(size_t n) { char *p = free_list;\n"
+		"	if (p) { free_list = *(char **)p; return p; } return malloc(n); }\n"
+		/* always over into that one */
+		"void *_Znam(size_t n) { used++; return _Znwm(n); }\n"
+		/* gone to where nobody can follow it, or back */
+		"void *_ZnwmRKSt9nothrow_t(size_t n, void *t) {\n"
+		"	if (n > 99) return handler(n); used -= n; return pool + used; }\n"
+		/* one that calls it, but not always */
+		"void *_ZnamRKSt9nothrow_t(size_t n, void *t) {\n"
+		"	if (!n) return pool; n = 1 + (size_t)malloc(n); return (void *)n; }\n"
+		/* its code jumps to its entry */
+		"asm(\".globl _ZnwmSt11align_val_t; .type _ZnwmSt11align_val_t, @function\\n\"\n"
+		"    \"_ZnwmSt11align_val_t: .cfi_startproc\\n push %rbx; pop %rbx\\n\"\n"
+		"    \"test %rax, %rax; jne 1f; jmp _ZnwmSt11align_val_t@PLT; 1: ret\\n\"\n"
+		"    \".cfi_endproc; .size _ZnwmSt11align_val_t, . - _ZnwmSt11align_val_t\");\n";
+	struct planned planned = plan_source(*state, source, "gcc " FLAGS "-fPIC -o a.so a.c");
+	const char *const own[] = {"_Znwm", "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t"};
+	unsigned int handed_over = 0;
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+		assert_non_null(site_of(&planned, own[i]));
+		assert_true(site_of(&planned, own[i])->by_exits);
+	}
+	assert_null(site_of(&planned, "_Znam"));
+	assert_int_equal(count_wrappers(&planned, API_NEW_ARRAY), 1);
+	assert_int_equal(count_wrappers(&planned, API_NEW), 0);
+	assert_non_null(strstr(refusal_of(&planned, "_ZnwmSt11align_val_t"), "its own entry"));
+	for (size_t i = 0; i < planned.plan->exit_count; i++)
+		handed_over += planned.plan->exits[i].kind == EXIT_HANDS_OVER;
+	assert_int_equal(handed_over, 1);
+	module_table_free(planned.table);
+}
+
+/* A name that frees by calling another one is no second free. */
+static void test_free_of_free(void **state)
+{
+	static const char source[] = "void free(void *p) { asm volatile(\"\" : : \"r\"(p)); }\n"
+				     "void cfree(void *p) { free(p); }\n"
+				     "void *malloc(__SIZE_TYPE__ n) { return (void *)n; }\n";
+	struct planned planned = plan_source(*state, source, "gcc " FLAGS "-fPIC -o a.so a.c");
+
+	assert_int_equal(planned.plan->site_count, 2);
+	assert_null(site_of(&planned, "cfree"));
+	assert_int_equal(planned.plan->refusal_count, 0);
+	module_table_free(planned.table);
 }
 
 /* _Znwm is of 64-bit objects: on i386 it takes an unsigned int, and is called _Znwj. */
@@ -265,10 +324,26 @@ static void check_sites(const struct planned *planned)
 		assert_int_equal(site->original, byte);
 		assert_string_not_equal(site->instruction, "");
 		assert_string_not_equal(site->reason, "");
-		assert_int_equal(site->needs_return, api_needs_return(site->api));
-		assert_false(api_row(site->api)->throws);
+		assert_int_equal(site->needs_return || site->by_exits, api_needs_return(site->api));
+		assert_int_equal(site->by_exits, api_row(site->api)->throws);
 		print_message("%s+%d: %s (%s)\n", site->symbol, (int)(site->offset - site->entry),
 			      site->instruction, site->reason);
+	}
+}
+
+static void check_exits(const struct planned *planned)
+{
+	const struct probe_plan *plan = planned->plan;
+
+	for (size_t i = 0; i < plan->exit_count; i++) {
+		const struct probe_exit *exit = &plan->exits[i];
+		uint8_t byte;
+
+		assert_true(!i || exit->offset > plan->exits[i - 1].offset);
+		assert_int_equal(pread(planned->module->fd, &byte, 1, (off_t)exit->offset), 1);
+		assert_int_equal(exit->original, byte);
+		if (exit->kind == EXIT_RETURN)
+			assert_int_equal(byte, 0xc3);
 	}
 }
 
@@ -340,8 +415,9 @@ static void test_installed_allocators(void **state)
 		assert_true(planned.plan->allocator);
 		assert_non_null(site_of(&planned, "malloc"));
 		assert_non_null(site_of(&planned, "free"));
-		assert_null(site_of(&planned, "_Znwm"));
+		assert_int_equal(planned.plan->refusal_count, 0);
 		check_sites(&planned);
+		check_exits(&planned);
 		module_table_free(planned.table);
 	}
 }
@@ -414,6 +490,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_allocator),
+		TEST(test_ways_of_new),
+		TEST(test_free_of_free),
 		TEST(test_allocator_i386),
 		TEST(test_operators_alone),
 		TEST(test_static_program),

@@ -211,6 +211,7 @@ static void site_put(struct wire *wire, const struct probe_site *site)
 {
 	wire_put_u8(wire, (uint8_t)site->api);
 	wire_put_u8(wire, site->needs_return);
+	wire_put_u8(wire, site->by_exits);
 	wire_put_u8(wire, site->emulated);
 	wire_put_u64(wire, site->offset);
 	wire_put_u64(wire, site->entry);
@@ -228,6 +229,12 @@ void plan_put(struct wire *wire, const struct probe_plan *plan)
 	wire_put_u32(wire, (uint32_t)plan->site_count);
 	for (size_t i = 0; i < plan->site_count; i++)
 		site_put(wire, &plan->sites[i]);
+	wire_put_u32(wire, (uint32_t)plan->exit_count);
+	for (size_t i = 0; i < plan->exit_count; i++) {
+		wire_put_u8(wire, (uint8_t)plan->exits[i].kind);
+		wire_put_u64(wire, plan->exits[i].offset);
+		wire_put_u8(wire, plan->exits[i].original);
+	}
 	wire_put_u32(wire, (uint32_t)plan->wrapper_count);
 	for (size_t i = 0; i < plan->wrapper_count; i++) {
 		wire_put_u8(wire, (uint8_t)plan->wrappers[i].api);
@@ -279,6 +286,7 @@ static void take_site(struct wire_view *view, const struct module *module, struc
 {
 	site->api = take_api(view);
 	site->needs_return = wire_take_bool(view);
+	site->by_exits = wire_take_bool(view);
 	site->emulated = wire_take_bool(view);
 	site->offset = wire_take_u64(view);
 	site->entry = wire_take_u64(view);
@@ -287,7 +295,8 @@ static void take_site(struct wire_view *view, const struct module *module, struc
 	take_text(view, site->instruction, sizeof(site->instruction));
 	take_text(view, site->reason, sizeof(site->reason));
 	if (!is_code(module, site->offset) || site->offset < site->entry ||
-	    (site->api && site->needs_return != api_needs_return(site->api)))
+	    (site->api && (site->needs_return || site->by_exits) != api_needs_return(site->api)) ||
+	    (site->needs_return && site->by_exits))
 		view->failed = true;
 }
 
@@ -304,6 +313,34 @@ static int take_sites(struct wire_view *view, const struct module *module, struc
 			view->failed = true;
 	}
 	plan->site_count = count;
+	return 0;
+}
+
+static void take_exit(struct wire_view *view, const struct module *module, struct probe_exit *exit)
+{
+	uint8_t kind = wire_take_u8(view);
+
+	exit->offset = wire_take_u64(view);
+	exit->original = wire_take_u8(view);
+	if (kind >= EXIT_COUNT || !is_code(module, exit->offset))
+		view->failed = true;
+	else
+		exit->kind = (enum exit_kind)kind;
+}
+
+static int take_exits(struct wire_view *view, const struct module *module, struct probe_plan *plan)
+{
+	uint32_t count = wire_take_u32_max(view, PROTOCOL_PLAN_MAX);
+
+	plan->exits = array_new(view, count, sizeof(*plan->exits));
+	if (!plan->exits)
+		return view->failed ? -EBADMSG : -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		take_exit(view, module, &plan->exits[i]);
+		if (i && plan->exits[i].offset <= plan->exits[i - 1].offset)
+			view->failed = true;
+	}
+	plan->exit_count = count;
 	return 0;
 }
 
@@ -351,6 +388,8 @@ int plan_take(struct wire_view *view, const struct module *module, struct probe_
 	plan->allocator = wire_take_bool(view);
 	take_hooks(view, module, plan);
 	err = take_sites(view, module, plan);
+	if (!err)
+		err = take_exits(view, module, plan);
 	if (!err)
 		err = take_wrappers(view, plan);
 	if (!err)

@@ -44,7 +44,7 @@ enum frame_kind {
 
 #define PROTOCOL_NAMES_MAX  1024 /* places in one request */
 #define PROTOCOL_INLINE_MAX PARSER_INLINE_MAX
-#define PROTOCOL_PLAN_MAX   1024 /* sites, wrappers, refusals each */
+#define PROTOCOL_PLAN_MAX   1024 /* sites, exits, wrappers, refusals each */
 /* Bytes of an answer: none is longer than the longest table. */
 #define PROTOCOL_ANSWER_MAX  (CFI_ROW_MAX * sizeof(struct unwind_row) + (1 << 20))
 #define PROTOCOL_REQUEST_MAX (1 << 16)

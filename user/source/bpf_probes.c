@@ -43,7 +43,7 @@ static uint64_t site_cookie(const struct bpf_process *process, const struct prob
 
 	/* Who calls free tells the program's frees from a thread's cleaning up, if nothing else
 	 * does. */
-	if (!site->needs_return && !plan->hooks[HOOK_THREAD_ENDS])
+	if (!api_needs_return(site->api) && !plan->hooks[HOOK_THREAD_ENDS])
 		cookie |= (uint64_t)COOKIE_FLAG_CALLER << 24;
 	return cookie;
 }
@@ -51,6 +51,8 @@ static uint64_t site_cookie(const struct bpf_process *process, const struct prob
 static enum probe_kind site_kind(const struct bpf_process *process, const struct probe_plan *plan,
 				 const struct probe_site *site)
 {
+	if (site->by_exits)
+		return PROBE_EXIT_ENTRY;
 	if (site->needs_return)
 		return PROBE_CALL;
 	return site_cookie(process, plan, site) == COOKIE_PLAIN_FREE ? PROBE_FREE_PLAIN
@@ -97,27 +99,79 @@ out:
 	return err;
 }
 
-static int attach_hooks(struct bpf_process *process, const struct module *module,
+/* Exits that are not probed would leave calls without end: all of them, and first. */
+static int attach_exits(struct bpf_process *process, const struct module *module,
 			const struct probe_plan *plan)
+{
+	uint64_t *offsets = calloc(plan->exit_count, sizeof(*offsets));
+	uint64_t *cookies = calloc(plan->exit_count, sizeof(*cookies));
+	struct probe_request request = {
+		.kind = PROBE_EXIT,
+		.pid = process->shared ? 0 : process->pid,
+		.path = module->open_path,
+		.offsets = offsets,
+		.cookies = cookies,
+		.count = plan->exit_count,
+	};
+	int err = -ENOMEM;
+
+	if (!offsets || !cookies)
+		goto out;
+	for (size_t i = 0; i < plan->exit_count; i++) {
+		offsets[i] = plan->exits[i].offset;
+		cookies[i] = plan->exits[i].kind;
+	}
+	err = program_attach(process->program, &request, links_of(process));
+out:
+	free(offsets);
+	free(cookies);
+	return err;
+}
+
+static int attach_hook(struct bpf_process *process, const struct module *module,
+		       const struct probe_plan *plan, enum hook hook)
 {
 	static const enum probe_kind kinds[HOOK_COUNT] = {
 		[HOOK_LINK_MAP] = PROBE_LINK_MAP,
 		[HOOK_THREAD_ENDS] = PROBE_THREAD_ENDS,
+		[HOOK_THROW] = PROBE_THROW,
 	};
+	struct probe_request request = {
+		.kind = kinds[hook],
+		.pid = process->shared ? 0 : process->pid,
+		.path = module->open_path,
+		.offsets = &plan->hooks[hook],
+		.count = 1,
+	};
+
+	return plan->hooks[hook] ? program_attach(process->program, &request, links_of(process))
+				 : 0;
+}
+
+static int attach_hooks(struct bpf_process *process, const struct module *module,
+			const struct probe_plan *plan)
+{
 	int err = 0;
 
-	for (int hook = 0; !err && hook < HOOK_COUNT; hook++) {
-		struct probe_request request = {
-			.kind = kinds[hook],
-			.pid = process->shared ? 0 : process->pid,
-			.path = module->open_path,
-			.offsets = &plan->hooks[hook],
-			.count = 1,
-		};
+	for (int hook = 0; !err && hook < HOOK_COUNT; hook++)
+		if (hook != HOOK_THROW || process->shared || process->watches_exits)
+			err = attach_hook(process, module, plan, (enum hook)hook);
+	return err;
+}
 
-		if (plan->hooks[hook])
-			err = program_attach(process->program, &request, links_of(process));
-	}
+/* From now on exceptions matter, also those that are thrown by what was probed before. */
+static int watch_throws(struct bpf_process *process, const struct module *late)
+{
+	struct module *module;
+	int err = 0;
+
+	if (process->shared || process->watches_exits)
+		return 0;
+	for (uint32_t id = 0; !err && (module = module_get(process->config->modules, id)); id++)
+		if (module != late && module->plan &&
+		    map64_get(&process->attached, id) != MAP64_NONE)
+			err = attach_hook(process, module, module->plan, HOOK_THROW);
+	process->watches_exits = true;
 	return err;
 }
 
@@ -126,7 +180,12 @@ static int attach_sites(struct bpf_process *process, const struct module *module
 {
 	int err = 0;
 
-	for (int kind = PROBE_CALL; !err && plan->site_count && kind <= PROBE_FREE_PLAIN; kind++)
+	if (plan->exit_count)
+		err = watch_throws(process, module);
+	if (!err && plan->exit_count)
+		err = attach_exits(process, module, plan);
+	for (int kind = PROBE_EXIT_ENTRY; !err && plan->site_count && kind <= PROBE_FREE_PLAIN;
+	     kind++)
 		err = attach_kind(process, module, plan, (enum probe_kind)kind);
 	return err ? err : attach_hooks(process, module, plan);
 }

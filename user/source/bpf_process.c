@@ -219,6 +219,7 @@ static int inherit_probes(struct bpf_process *process, const struct bpf_process 
 		return attach_known(process, &parent->attached);
 	process->site_count = parent->site_count;
 	process->unprobed_sites = parent->unprobed_sites;
+	process->watches_exits = parent->watches_exits;
 	return map64_copy(&process->attached, &parent->attached);
 }
 

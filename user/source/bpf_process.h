@@ -45,6 +45,7 @@ struct bpf_process {
 	uint64_t mappings_told; /* ever */
 	struct map64 calls;     /* return address → enum verdict (stack_check.c) … */
 	uint64_t calls_of;      /* … as of that many mappings */
+	bool watches_exits;     /* of calls that may throw: then throwing is watched too */
 	size_t site_count;      /* probes in place or waiting for their module to be mapped */
 	uint64_t unprobed_sites;
 	uint64_t gap_ns;

@@ -114,6 +114,9 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 	bpf_program__set_expected_attach_type(skeleton->progs.call_session, ATTACH_UPROBE_SESSION);
 	bpf_program__set_expected_attach_type(skeleton->progs.call_entry, type);
 	bpf_program__set_expected_attach_type(skeleton->progs.call_return, type);
+	bpf_program__set_expected_attach_type(skeleton->progs.call_exit_entry, type);
+	bpf_program__set_expected_attach_type(skeleton->progs.call_exit, type);
+	bpf_program__set_expected_attach_type(skeleton->progs.call_throw, type);
 	bpf_program__set_expected_attach_type(skeleton->progs.call_free, type);
 	bpf_program__set_expected_attach_type(skeleton->progs.call_free_plain, type);
 	bpf_program__set_expected_attach_type(skeleton->progs.link_map_changed, type);
@@ -306,6 +309,9 @@ int program_attach(struct program *program, const struct probe_request *request,
 {
 	const struct mtrace_bpf *skeleton = program->skeleton;
 	const struct bpf_program *const at_entry[] = {
+		[PROBE_EXIT] = skeleton->progs.call_exit,
+		[PROBE_EXIT_ENTRY] = skeleton->progs.call_exit_entry,
+		[PROBE_THROW] = skeleton->progs.call_throw,
 		[PROBE_FREE] = skeleton->progs.call_free,
 		[PROBE_FREE_PLAIN] = skeleton->progs.call_free_plain,
 		[PROBE_LINK_MAP] = skeleton->progs.link_map_changed,
@@ -314,6 +320,8 @@ int program_attach(struct program *program, const struct probe_request *request,
 
 	if (!request->count)
 		return 0;
+	if (request->kind == PROBE_EXIT_ENTRY)
+		skeleton->bss->exits_watched = 1;
 	if (request->kind == PROBE_CALL)
 		return attach_call(program, request, links);
 	return attach_one(program, at_entry[request->kind], request, false, links);

@@ -10,7 +10,16 @@
 struct bpf_link;
 
 /* What a probe is for: decides the BPF program, and whether the return is watched too. */
-enum probe_kind { PROBE_CALL, PROBE_FREE, PROBE_FREE_PLAIN, PROBE_LINK_MAP, PROBE_THREAD_ENDS };
+enum probe_kind {
+	PROBE_EXIT,       /* an exit of calls … */
+	PROBE_EXIT_ENTRY, /* … that have no return probe */
+	PROBE_CALL,
+	PROBE_FREE,
+	PROBE_FREE_PLAIN,
+	PROBE_LINK_MAP,
+	PROBE_THREAD_ENDS,
+	PROBE_THROW,
+};
 
 struct probe_request {
 	enum probe_kind kind;

@@ -17,6 +17,7 @@ static const char glibc_linker_symbol[] = "_rtld_global";
 static const char *const hook_symbols[HOOK_COUNT][HOOK_NAMES] = {
 	[HOOK_LINK_MAP] = {"_dl_debug_state"},
 	[HOOK_THREAD_ENDS] = {"__call_tls_dtors", "__libc_thread_freeres"},
+	[HOOK_THROW] = {"__cxa_allocate_exception"},
 };
 
 enum api api_of_versioned(const char *symbol, char ret_plain[API_SYMBOL_SIZE])

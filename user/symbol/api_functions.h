@@ -25,6 +25,7 @@ struct api_function {
 	bool indirect;   /* STT_GNU_IFUNC: its code returns the function to be called */
 	bool thumb;      /* ARM's compact instruction set */
 	bool wrapper;    /* calls another one of these */
+	bool by_exits;   /* watched at its exits */
 };
 
 struct api_functions {

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "symbol/got_slots.h"
 
-#include "symbol/api_functions.h"
+#include <stdlib.h>
 
-#define SLOTS_MAX 4096 /* no allocator has so many; a file that lies might */
+#define SLOTS_MAX (1 << 16) /* no allocator has so many; a file that lies might */
 
 static int take_relocation(struct got_slots *slots, const struct elf_image *image,
 			   const GElf_Shdr *symbols, Elf_Data *symbol_data, const GElf_Rela *reloc)
 {
-	char plain[API_SYMBOL_SIZE];
 	struct elf_symbol symbol;
 	size_t index = GELF_R_SYM(reloc->r_info);
 
 	if (!index || slots->list.count >= SLOTS_MAX ||
 	    !elf_image_symbol(image, symbols, symbol_data, index, &symbol) ||
-	    symbol.raw.st_shndx == SHN_UNDEF || api_of_versioned(symbol.name, plain) == API_NONE)
+	    !elf_symbol_is_defined_function(&symbol))
 		return 0;
 	return vec_push(&slots->list, (struct got_slot){.address = reloc->r_offset,
 							.function = symbol.raw.st_value});
@@ -65,6 +64,13 @@ static uint64_t read_base(const struct elf_image *image)
 	return 0;
 }
 
+static int compare_slots(const void *a, const void *b)
+{
+	const struct got_slot *one = a, *other = b;
+
+	return (one->address > other->address) - (one->address < other->address);
+}
+
 int got_slots_read(struct got_slots *slots, const struct elf_image *image)
 {
 	static const uint32_t types[] = {SHT_RELA, SHT_REL};
@@ -78,6 +84,9 @@ int got_slots_read(struct got_slots *slots, const struct elf_image *image)
 		while (!code && (section = elf_image_section(image, section, types[i], &header)))
 			code = read_section(slots, image, section, &header);
 	}
+	if (slots->list.count)
+		qsort(slots->list.items, slots->list.count, sizeof(*slots->list.items),
+		      compare_slots);
 	return code;
 }
 
@@ -88,10 +97,10 @@ void got_slots_free(struct got_slots *slots)
 
 uint64_t got_slots_find(const struct got_slots *slots, uint64_t address)
 {
-	const struct got_slot *slot;
+	const struct got_slot key = {.address = address}, *found = NULL;
 
-	vec_each (slot, &slots->list)
-		if (slot->address == address)
-			return slot->function;
-	return 0;
+	if (slots->list.count)
+		found = bsearch(&key, slots->list.items, slots->list.count, sizeof(key),
+				compare_slots);
+	return found ? found->function : 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The global offset table, as far as it leads to the module's own allocation functions: calls
+ * The global offset table, as far as it leads to the module's own functions: calls
  * within a library go through it where the symbol may be replaced.
  */
 #ifndef MTRACE_SYMBOL_GOT_SLOTS_H
@@ -17,7 +17,7 @@ struct got_slot {
 };
 
 struct got_slots {
-	VEC(struct got_slot) list;
+	VEC(struct got_slot) list; /* sorted by address */
 	uint64_t base; /* what %ebx holds in position-independent i386 code; 0 if unknown */
 };
 

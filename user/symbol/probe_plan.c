@@ -10,10 +10,12 @@
 #include "base/vec.h"
 #include "symbol/api_functions.h"
 #include "symbol/elf_image.h"
+#include "symbol/exit_search.h"
 #include "symbol/site_choice.h"
 #include "symbol/wrapper.h"
 
 #define ARGUMENTS_OF_MAP_CALLS 0x1f /* their records hold up to five */
+#define REASON_SIZE            96
 #define ALIGNED_OPERATOR       "St11align_val_t"
 
 struct planner {
@@ -21,9 +23,12 @@ struct planner {
 	struct elf_image image;
 	struct api_functions functions;
 	struct wrapper_search search;
+	struct exit_search exit_search;
+	struct map64 candidates; /* addresses of operators new without probe so far */
 	bool nop5_is_free;
 	bool allocator;
 	VEC(struct probe_site) sites;
+	VEC(struct probe_exit) exits;
 	VEC(struct probe_wrapper) wrappers;
 	VEC(struct probe_refusal) refusals;
 };
@@ -94,7 +99,8 @@ static int add_chosen(struct planner *planner, const struct api_function *functi
 {
 	struct probe_site site = {
 		.api = function->api,
-		.needs_return = api_needs_return(function->api),
+		.needs_return = api_needs_return(function->api) && !function->by_exits,
+		.by_exits = function->by_exits,
 		.entry = function->offset,
 	};
 	struct site_choice choice;
@@ -138,8 +144,15 @@ static const char *why_not_probed(const struct api_function *function)
 	return NULL;
 }
 
-/* Functions other than operators. */
-static int plan_plain(struct planner *planner)
+/* Frees of frees would count twice: their nesting is not looked at. */
+static bool frees_by_another(struct planner *planner, const struct api_function *function)
+{
+	return !api_needs_return(function->api) && function->rank &&
+	       wrapper_detect(&planner->search, function->vaddr, function->size);
+}
+
+/* Functions other than operators; those that go by the api's first name, or the others. */
+static int plan_plain(struct planner *planner, bool first_names)
 {
 	const struct api_function *function;
 	int code = 0;
@@ -147,7 +160,8 @@ static int plan_plain(struct planner *planner)
 	vec_each (function, &planner->functions.list) {
 		const char *reason = why_not_probed(function);
 
-		if (is_operator(function->api))
+		if (is_operator(function->api) || first_names == (function->rank > 0) ||
+		    (!reason && frees_by_another(planner, function)))
 			continue;
 		code = reason ? refuse(planner, function, reason) : add_site(planner, function);
 		if (code)
@@ -168,28 +182,57 @@ static int add_wrapper(struct planner *planner, struct api_function *function)
 					    });
 }
 
-/* An object without malloc cannot but call another's, and that is probed. */
-static bool is_wrapper(struct planner *planner, const struct api_function *function)
+/* Is every call of this operator new a call of an observed function? */
+static int is_new_wrapper(struct planner *planner, const struct api_function *function,
+			  bool *ret_wrapper)
 {
-	return !planner->allocator ||
-	       wrapper_detect(&planner->search, function->vaddr, function->size);
+	struct function_exits exits = {0};
+	int code = exit_search_run(&planner->exit_search, function->vaddr, &exits);
+
+	*ret_wrapper = exits.calls_observed && !exits.has_own_path;
+	if (exits.objection)
+		*ret_wrapper = wrapper_detect(&planner->search, function->vaddr, function->size);
+	function_exits_free(&exits);
+	return code;
+}
+
+/* An object without malloc cannot but call another's, and that is probed. */
+static int is_wrapper(struct planner *planner, const struct api_function *function,
+		      bool *ret_wrapper)
+{
+	*ret_wrapper = true;
+	if (!planner->allocator)
+		return 0;
+	if (is_new(function->api))
+		return is_new_wrapper(planner, function, ret_wrapper);
+	*ret_wrapper = wrapper_detect(&planner->search, function->vaddr, function->size);
+	return 0;
+}
+
+static bool is_unplanned_operator(const struct api_function *function)
+{
+	return is_operator(function->api) && !function->wrapper && !function->by_exits &&
+	       !why_not_probed(function);
 }
 
 /* Wrappers of wrappers too: until a round finds no more. */
 static int plan_wrappers(struct planner *planner)
 {
 	struct api_function *function;
-	bool found;
+	bool found, wrapper;
+	int code;
 
 	do {
 		found = false;
 		vec_each (function, &planner->functions.list) {
-			if (!is_operator(function->api) || function->wrapper ||
-			    why_not_probed(function) || !is_wrapper(planner, function))
+			if (!is_unplanned_operator(function))
 				continue;
-			found = true;
-			if (add_wrapper(planner, function))
-				return -ENOMEM;
+			code = is_wrapper(planner, function, &wrapper);
+			if (!code && wrapper)
+				code = add_wrapper(planner, function);
+			if (code)
+				return code;
+			found |= wrapper;
 		}
 	} while (found);
 	return 0;
@@ -206,36 +249,145 @@ static bool is_new_observed(const struct planner *planner, const struct api_func
 	const struct api_function *function;
 
 	vec_each (function, &planner->functions.list)
-		if (is_new(function->api) && function->wrapper &&
+		if (is_new(function->api) && (function->wrapper || function->by_exits) &&
 		    is_aligned_operator(function) == is_aligned_operator(deleter))
 			return true;
 	return false;
 }
 
-/* An operator that has an allocator of its own inside. */
+/* Operators share exits where they jump to the same code. */
+static int add_exit(struct planner *planner, const struct function_exit *found)
+{
+	struct probe_exit added = {.kind = found->kind}, *known;
+	size_t size = 0;
+	uint8_t *byte;
+
+	if (elf_image_code_offset(&planner->image, found->vaddr, &added.offset))
+		return -ENOEXEC;
+	vec_each (known, &planner->exits)
+		if (known->offset == added.offset)
+			return 0;
+	byte = elf_image_code(&planner->image, found->vaddr, 1, &size);
+	if (byte)
+		added.original = *byte;
+	free(byte);
+	return size ? vec_push(&planner->exits, added) : -ENOEXEC;
+}
+
+static int watch_exits(struct planner *planner, struct api_function *function,
+		       const struct function_exits *exits)
+{
+	const struct function_exit *found;
+	int code;
+
+	function->by_exits = true;
+	map64_delete(&planner->candidates, function->vaddr);
+	vec_each (found, &exits->list) {
+		code = add_exit(planner, found);
+		if (code)
+			return code;
+	}
+	return add_site(planner, function);
+}
+
+/*
+ * Watch an operator new that has an allocator of its own inside; first those that do not go over
+ * into another such: once that one is watched, they are its wrappers. Sets *ret_any if there was
+ * one.
+ */
+static int plan_exits(struct planner *planner, bool crossing, bool *ret_any)
+{
+	struct api_function *function;
+	int code = 0;
+
+	*ret_any = false;
+	vec_each (function, &planner->functions.list) {
+		struct function_exits exits = {0};
+
+		if (code || *ret_any || !is_unplanned_operator(function) || !is_new(function->api))
+			continue;
+		code = exit_search_run(&planner->exit_search, function->vaddr, &exits);
+		if (!code && !exits.objection && exits.enters_candidate == crossing) {
+			*ret_any = true;
+			code = watch_exits(planner, function, &exits);
+		}
+		function_exits_free(&exits);
+	}
+	return code;
+}
+
+static const char *why_no_new(struct planner *planner, const struct api_function *function,
+			      char reason[REASON_SIZE])
+{
+	struct function_exits exits = {0};
+
+	if (exit_search_run(&planner->exit_search, function->vaddr, &exits) || !exits.objection)
+		exits.objection = "its exits are not known";
+	snprintf(reason, REASON_SIZE, "a return probe would end a program that it throws in; %s",
+		 exits.objection);
+	function_exits_free(&exits);
+	return reason;
+}
+
+/* What is left: operators delete, and what cannot be probed. */
 static int plan_operator(struct planner *planner, const struct api_function *function)
 {
 	const char *reason = why_not_probed(function);
+	char words[REASON_SIZE];
 
 	if (!reason && is_new(function->api))
-		reason = "a return probe would abort the program when it throws";
+		reason = why_no_new(planner, function, words);
 	if (!reason && !is_new_observed(planner, function))
 		reason = "the operator new that it belongs to is not probed";
 	return reason ? refuse(planner, function, reason) : add_site(planner, function);
 }
 
+static int list_candidates(struct planner *planner)
+{
+	const struct api_function *function;
+
+	vec_each (function, &planner->functions.list)
+		if (is_new(function->api) && map64_set(&planner->candidates, function->vaddr, 1))
+			return -ENOMEM;
+	return 0;
+}
+
+static int plan_news(struct planner *planner)
+{
+	int code = list_candidates(planner);
+	bool any = true;
+
+	while (!code && any) {
+		code = plan_wrappers(planner);
+		if (!code)
+			code = plan_exits(planner, false, &any);
+		if (!code && !any)
+			code = plan_exits(planner, true, &any);
+	}
+	return code;
+}
+
 static int plan_operators(struct planner *planner)
 {
 	const struct api_function *function;
-	int code = plan_wrappers(planner);
+	int code = exit_search_open(&planner->exit_search, &planner->search, &planner->candidates);
 
+	if (!code)
+		code = plan_news(planner);
 	vec_each (function, &planner->functions.list) {
-		if (code)
-			return code;
-		if (is_operator(function->api) && !function->wrapper)
+		if (!code && is_operator(function->api) && !function->wrapper &&
+		    !function->by_exits)
 			code = plan_operator(planner, function);
 	}
+	exit_search_close(&planner->exit_search);
 	return code;
+}
+
+static int compare_exits(const void *a, const void *b)
+{
+	const struct probe_exit *one = a, *other = b;
+
+	return (one->offset > other->offset) - (one->offset < other->offset);
 }
 
 static int compare_sites(const void *a, const void *b)
@@ -254,7 +406,12 @@ static int planner_finish(struct planner *planner)
 	if (planner->sites.count)
 		qsort(planner->sites.items, planner->sites.count, sizeof(*planner->sites.items),
 		      compare_sites);
+	if (planner->exits.count)
+		qsort(planner->exits.items, planner->exits.count, sizeof(*planner->exits.items),
+		      compare_exits);
 	*plan = (struct probe_plan){
+		.exits = planner->exits.items,
+		.exit_count = planner->exits.count,
 		.sites = planner->sites.items,
 		.site_count = planner->sites.count,
 		.wrappers = planner->wrappers.items,
@@ -273,7 +430,9 @@ static int plan_functions(struct planner *planner)
 	int code = wrapper_search_open(&planner->search, &planner->image);
 
 	if (!code)
-		code = plan_plain(planner);
+		code = plan_plain(planner, true);
+	if (!code)
+		code = plan_plain(planner, false);
 	if (!code)
 		code = plan_operators(planner);
 	wrapper_search_close(&planner->search);
@@ -306,8 +465,10 @@ int probe_plan_make(struct module *module, const struct probe_plan **ret_plan, s
 		code = planner_run(&planner, err);
 		api_functions_free(&planner.functions);
 		elf_image_close(&planner.image);
+		map64_free(&planner.candidates);
 		if (code) {
 			vec_free(&planner.sites);
+			vec_free(&planner.exits);
 			vec_free(&planner.wrappers);
 			vec_free(&planner.refusals);
 			return code;
@@ -322,6 +483,7 @@ void probe_plan_free(struct probe_plan *plan)
 	if (!plan)
 		return;
 	free(plan->sites);
+	free(plan->exits);
 	free(plan->wrappers);
 	free(plan->refusals);
 	free(plan);

@@ -23,7 +23,8 @@
 
 struct probe_site {
 	enum api api;
-	bool needs_return;
+	bool needs_return;    /* a return probe */
+	bool by_exits;        /* watched at its exits instead */
 	bool emulated;        /* the kernel emulates the instruction: one trap */
 	uint64_t offset;      /* file offset of the probed instruction */
 	uint64_t entry;       /* file offset of the function's first byte */
@@ -39,6 +40,13 @@ struct probe_wrapper {
 	uint64_t end;
 };
 
+/* Where a call that is watched by exits ends. */
+struct probe_exit {
+	enum exit_kind kind;
+	uint64_t offset; /* in the file */
+	uint8_t original;
+};
+
 /* An allocation function that has to stay without probe, and why. */
 struct probe_refusal {
 	enum api api;
@@ -49,6 +57,8 @@ struct probe_refusal {
 struct probe_plan {
 	struct probe_site *sites; /* one per address, whatever its names; sorted by offset */
 	size_t site_count;
+	struct probe_exit *exits; /* of all sites that are watched by them; sorted by offset */
+	size_t exit_count;
 	struct probe_wrapper *wrappers;
 	size_t wrapper_count;
 	struct probe_refusal *refusals;

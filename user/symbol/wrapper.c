@@ -35,7 +35,7 @@ int wrapper_search_observe(struct wrapper_search *search, uint64_t vaddr)
 	return map64_set(&search->observed, vaddr, 0);
 }
 
-static bool is_observed(const struct wrapper_search *search, uint64_t vaddr)
+bool wrapper_search_is_observed(const struct wrapper_search *search, uint64_t vaddr)
 {
 	return map64_get(&search->observed, vaddr) != MAP64_NONE;
 }
@@ -47,12 +47,11 @@ static bool leads_through_slot(const struct wrapper_search *search, const struct
 	if (!x86_indirect_slot(walk, search->slots.base, &slot))
 		return false;
 	function = got_slots_find(&search->slots, slot);
-	return function && is_observed(search, function);
+	return function && wrapper_search_is_observed(search, function);
 }
 
-/* Open a walk over code of the image, for close_code. */
-static bool open_code(struct wrapper_search *search, uint64_t vaddr, uint64_t size,
-		      struct function_code *code, struct x86_walk *walk)
+bool wrapper_search_open_code(struct wrapper_search *search, uint64_t vaddr, uint64_t size,
+			      struct function_code *code, struct x86_walk *walk)
 {
 	*code = (struct function_code){.address = vaddr, .machine = search->image->module->machine};
 	search->cost += WALK_COST + size;
@@ -68,27 +67,30 @@ static bool open_code(struct wrapper_search *search, uint64_t vaddr, uint64_t si
 	return false;
 }
 
-static void close_code(struct function_code *code, struct x86_walk *walk)
+void wrapper_search_close_code(struct function_code *code, struct x86_walk *walk)
 {
 	x86_walk_close(walk);
 	free((void *)code->bytes);
 }
 
-static bool is_stub_of_observed(struct wrapper_search *search, uint64_t vaddr)
+uint64_t wrapper_search_target(struct wrapper_search *search, uint64_t vaddr)
 {
 	struct function_code code;
 	struct x86_walk walk;
-	bool found = false;
+	bool is_stub = false;
+	uint64_t slot;
 
-	if (!search->slots.list.count || !open_code(search, vaddr, STUB_SIZE, &code, &walk))
-		return false;
-	for (int i = 0; i < STUB_INSTRUCTIONS && !found && x86_walk_next(&walk); i++)
-		found = leads_through_slot(search, &walk);
-	close_code(&code, &walk);
-	return found;
+	if (!search->slots.list.count ||
+	    !wrapper_search_open_code(search, vaddr, STUB_SIZE, &code, &walk))
+		return vaddr;
+	for (int i = 0; i < STUB_INSTRUCTIONS && !is_stub && x86_walk_next(&walk); i++)
+		is_stub = walk.insn->id == X86_INS_JMP &&
+			  x86_indirect_slot(&walk, search->slots.base, &slot);
+	wrapper_search_close_code(&code, &walk);
+	return is_stub ? got_slots_find(&search->slots, slot) : vaddr;
 }
 
-static bool leads_to_observed(struct wrapper_search *search, const struct x86_walk *walk)
+bool wrapper_search_leads_to_observed(struct wrapper_search *search, const struct x86_walk *walk)
 {
 	uint64_t target;
 
@@ -96,7 +98,8 @@ static bool leads_to_observed(struct wrapper_search *search, const struct x86_wa
 		return leads_through_slot(search, walk);
 	if (target - walk->code->address < walk->code->size)
 		return false;
-	return is_observed(search, target) || is_stub_of_observed(search, target);
+	return wrapper_search_is_observed(search, target) ||
+	       wrapper_search_is_observed(search, wrapper_search_target(search, target));
 }
 
 /* Where an unconditional direct jump leaves the function to. */
@@ -113,14 +116,14 @@ static bool helper_calls_observed(struct wrapper_search *search, uint64_t vaddr)
 	struct x86_walk walk;
 	bool found = false;
 
-	if (!open_code(search, vaddr, HELPER_SIZE, &code, &walk))
+	if (!wrapper_search_open_code(search, vaddr, HELPER_SIZE, &code, &walk))
 		return false;
 	while (!found && x86_walk_next(&walk)) {
-		found = leads_to_observed(search, &walk);
+		found = wrapper_search_leads_to_observed(search, &walk);
 		if (walk.insn->id == X86_INS_JMP || x86_is_group(&walk, CS_GRP_RET))
 			break;
 	}
-	close_code(&code, &walk);
+	wrapper_search_close_code(&code, &walk);
 	return found;
 }
 
@@ -131,11 +134,12 @@ bool wrapper_detect(struct wrapper_search *search, uint64_t vaddr, uint64_t size
 	bool found = false;
 	uint64_t target;
 
-	if (!open_code(search, vaddr, size, &code, &walk))
+	if (!wrapper_search_open_code(search, vaddr, size, &code, &walk))
 		return false;
 	while (!found && x86_walk_next(&walk))
-		found = leads_to_observed(search, &walk) ||
-			(is_tail_jump(&walk, &target) && helper_calls_observed(search, target));
-	close_code(&code, &walk);
+		found = wrapper_search_leads_to_observed(search, &walk) ||
+			(is_tail_jump(&walk, &target) &&
+			 helper_calls_observed(search, wrapper_search_target(search, target)));
+	wrapper_search_close_code(&code, &walk);
 	return found;
 }

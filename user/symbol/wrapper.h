@@ -13,6 +13,7 @@
 #include "base/map64.h"
 #include "symbol/elf_image.h"
 #include "symbol/got_slots.h"
+#include "symbol/x86_code.h"
 
 struct wrapper_search {
 	const struct elf_image *image;
@@ -25,6 +26,20 @@ struct wrapper_search {
 int wrapper_search_open(struct wrapper_search *search, const struct elf_image *image);
 void wrapper_search_close(struct wrapper_search *search);
 int wrapper_search_observe(struct wrapper_search *search, uint64_t vaddr);
+
+bool wrapper_search_is_observed(const struct wrapper_search *search, uint64_t vaddr);
+
+/* Where a jump or call leads to: through a stub of the procedure linkage table to a function of the
+ * module; 0 if that leads out of it. */
+uint64_t wrapper_search_target(struct wrapper_search *search, uint64_t vaddr);
+
+/* Does the present instruction jump to an observed function, or call one? */
+bool wrapper_search_leads_to_observed(struct wrapper_search *search, const struct x86_walk *walk);
+
+/* A walk over code of the image, until it is closed. False once too much code was looked at. */
+bool wrapper_search_open_code(struct wrapper_search *search, uint64_t vaddr, uint64_t size,
+			      struct function_code *code, struct x86_walk *walk);
+void wrapper_search_close_code(struct function_code *code, struct x86_walk *walk);
 
 /* Does the function call one that is observed? No, once too much code was looked at. */
 bool wrapper_detect(struct wrapper_search *search, uint64_t vaddr, uint64_t size);
