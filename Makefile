@@ -85,7 +85,7 @@ units: $(UNITS)
 TARGET_FLAGS := -O1 -g -Wall -Wextra -Werror -D_GNU_SOURCE -pthread \
 	-fno-builtin -fno-omit-frame-pointer -fno-optimize-sibling-calls
 TARGETS := $(patsubst tests/targets/%,$(BUILD)/targets/%,$(basename \
-	$(filter-out $(addprefix tests/targets/,plugin.c chain.c leak_library.c),$(wildcard tests/targets/*.c tests/targets/*.cc)))) \
+	$(filter-out $(addprefix tests/targets/,plugin.c chain.c leak_library.c interposer.c prefixed.c rjem.c),$(wildcard tests/targets/*.c tests/targets/*.cc)))) \
 	$(addprefix $(BUILD)/targets/,libplugin.so libother.so basic-static basic-musl)
 
 $(BUILD)/targets/%: tests/targets/%.c tests/targets/truth.h
@@ -201,6 +201,61 @@ ORACLE := $(BUILD)/tests/oracle/malloc_stacks
 $(ORACLE): tests/oracle/malloc_stacks.c
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< -ldw
+
+# The ways to have an allocator: static, position-independent or not; from an archive; under names
+# with a prefix; instrumented; handed on; in Rust. What a machine cannot build is not built.
+ALLOCATORS := $(addprefix $(BUILD)/targets/,basic-static-pie basic-musl-static steady-musl basic-asan basic-asan-static basic-lsan cxx-static \
+	prefixed-je_ prefixed-_rjem_ prefixed-own_ prefixed-stripped libinterposer.so \
+	$(if $(wildcard /usr/lib/*/libjemalloc.a),cxx-jemalloc) \
+	$(if $(wildcard /usr/lib/*/libtcmalloc_minimal.a),cxx-tcmalloc) \
+	$(if $(shell command -v rustc),rust-libc rust-rjem))
+TARGETS += $(ALLOCATORS)
+
+$(BUILD)/targets/%-static-pie: TARGET_FLAGS += -static-pie
+$(BUILD)/targets/%-asan: TARGET_FLAGS += -fsanitize=address
+$(BUILD)/targets/%-asan-static: TARGET_FLAGS += -fsanitize=address -static-libasan
+$(BUILD)/targets/%-lsan: TARGET_FLAGS += -fsanitize=leak
+
+$(BUILD)/targets/basic-static-pie $(BUILD)/targets/basic-asan $(BUILD)/targets/basic-asan-static \
+$(BUILD)/targets/basic-lsan: tests/targets/basic.c tests/targets/truth.h
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(TARGET_FLAGS) -o $@ $<
+
+$(BUILD)/targets/basic-musl-static: tests/targets/basic.c tests/targets/truth.h
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && musl-gcc -std=gnu11 $(TARGET_FLAGS) -static -o $@ $<
+
+$(BUILD)/targets/cxx-jemalloc: ARCHIVE := -l:libjemalloc.a
+$(BUILD)/targets/cxx-tcmalloc: ARCHIVE := -l:libtcmalloc_minimal.a
+
+$(BUILD)/targets/cxx-static $(BUILD)/targets/cxx-jemalloc $(BUILD)/targets/cxx-tcmalloc: \
+		tests/targets/cxx.cc tests/targets/truth.h
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && $(CXX) $(TARGET_FLAGS) -Wno-missing-field-initializers -static -o $@ $< $(ARCHIVE)
+
+$(BUILD)/targets/prefixed-%: tests/targets/prefixed.c tests/targets/truth.h
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(TARGET_FLAGS) -DPREFIX=$* -o $@ $<
+
+$(BUILD)/targets/prefixed-stripped: tests/targets/prefixed.c tests/targets/truth.h
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(TARGET_FLAGS) -DPREFIX=own_ -static -s -o $@ $<
+
+$(BUILD)/targets/libinterposer.so: tests/targets/interposer.c
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(TARGET_FLAGS) -O2 -foptimize-sibling-calls -shared -fPIC -o $@ $<
+
+$(BUILD)/targets/rust-libc: tests/targets/rust.rs
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && env -u MAKEFLAGS rustc --check-cfg 'cfg(rjem)' -A warnings -O -g -o $@ $<
+
+$(BUILD)/targets/librjem.a: tests/targets/rjem.c
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(TARGET_FLAGS) -c -o $(@:.a=.o) $< && rm -f $@ && ar rcs $@ $(@:.a=.o)
+
+$(BUILD)/targets/rust-rjem: tests/targets/rust.rs $(BUILD)/targets/librjem.a
+	$(call say,TARGET,$@)
+	$(Q)env -u MAKEFLAGS rustc --check-cfg 'cfg(rjem)' --cfg rjem -A warnings -O -g -L $(@D) -l static=rjem -o $@ $<
 
 targets: $(TARGETS) $(ORACLE)
 

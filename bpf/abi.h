@@ -59,16 +59,18 @@ enum api_family {
  * The attach cookie of a probe: all that the generic programs must know about the call, so that
  * they need no map lookup. Bits:
  *   0..7 api   8..11 size argument   12..15 count argument   16..19 old-pointer argument
- *   20..23 out-pointer argument   24..31 COOKIE_ flags
+ *   20..23 out-pointer argument   24..31 COOKIE_ flags   32..39 which allocator (frees)
  * An argument position is 0-based; COOKIE_NO_ARG where the call has none.
  */
-#define COOKIE_NO_ARG   0xfu
-#define COOKIE_API(c)   ((abi_u8)((c)&0xff))
-#define COOKIE_SIZE(c)  (((c) >> 8) & 0xf)
-#define COOKIE_COUNT(c) (((c) >> 12) & 0xf)
-#define COOKIE_OLD(c)   (((c) >> 16) & 0xf)
-#define COOKIE_OUT(c)   (((c) >> 20) & 0xf)
-#define COOKIE_FLAGS(c) (((c) >> 24) & 0xff)
+#define COOKIE_NO_ARG       0xfu
+#define COOKIE_API(c)       ((abi_u8)((c)&0xff))
+#define COOKIE_SIZE(c)      (((c) >> 8) & 0xf)
+#define COOKIE_COUNT(c)     (((c) >> 12) & 0xf)
+#define COOKIE_OLD(c)       (((c) >> 16) & 0xf)
+#define COOKIE_OUT(c)       (((c) >> 20) & 0xf)
+#define COOKIE_FLAGS(c)     (((c) >> 24) & 0xff)
+#define COOKIE_OBJECT(c)    (((c) >> COOKIE_OBJECT_SHIFT) & 0xff)
+#define COOKIE_OBJECT_SHIFT 32
 
 #define COOKIE_FLAG_MAP     0x1  /* FAMILY_MAP: a failed result is a negative errno or MAP_FAILED */
 #define COOKIE_FLAG_BEGIN   0x2  /* emit RECORD_BEGIN at entry, RECORD_END at return */
@@ -110,6 +112,9 @@ enum record_kind {
 #define RECORD_FLAG_FAILED    0x1 /* the call failed; for heap calls with size 0: it returned NULL */
 #define RECORD_FLAG_TRUNCATED 0x2 /* RECORD_STACK: the stack is known to go on */
 #define RECORD_FLAG_GUESSED   0x8 /* RECORD_STACK: a frame pointer was believed on the way */
+
+/* RECORD_FREE: which of the process's allocators frees, in the upper half of the flags. */
+#define RECORD_OBJECT_SHIFT 8
 
 struct record_head {
 	abi_u8 kind; /* enum record_kind */

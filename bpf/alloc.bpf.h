@@ -219,6 +219,7 @@ static __always_inline void emit_free(const struct pt_regs *regs, abi_u64 cookie
 	if (!record.address)
 		return;
 	fill_head(&record.head, RECORD_FREE, cookie, sizeof(record));
+	record.head.flags = COOKIE_OBJECT(cookie) << RECORD_OBJECT_SHIFT;
 	if (COOKIE_FLAGS(cookie) & COOKIE_FLAG_CALLER)
 		read_user(regs_sp(regs), &record.caller);
 	emit(&record, sizeof(record));

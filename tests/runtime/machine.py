@@ -108,6 +108,10 @@ FACILITIES = {
     "musl": (lambda: os.path.exists("/lib/ld-musl-x86_64.so.1"), True, "needs musl"),
     "jemalloc": (lambda: library("libjemalloc.so.2"), True, "needs libjemalloc2"),
     "tcmalloc": (lambda: library("libtcmalloc_minimal.so.4"), True, "needs libtcmalloc-minimal4"),
+    "static-jemalloc": (lambda: library("libjemalloc.a"), True, "needs libjemalloc-dev"),
+    "static-tcmalloc": (lambda: library("libtcmalloc_minimal.a"), True,
+                        "needs libgoogle-perftools-dev"),
+    "rust": (lambda: shutil.which("rustc"), True, "needs rustc"),
     "mimalloc": (lambda: library("libmimalloc.so.2.0"), True, "needs libmimalloc2.0"),
 }
 

@@ -121,12 +121,74 @@ static bool row_has_symbol(const struct api_row *row, const char *symbol)
 	return false;
 }
 
-enum api api_of_symbol(const char *symbol)
+static enum api api_of_standard(const char *symbol)
 {
 	for (int api = 1; api < API_COUNT; api++)
 		if (row_has_symbol(&api_rows[api], symbol))
 			return (enum api)api;
 	return API_NONE;
+}
+
+/* Names besides the standard ones: jemalloc's own, which are nobody else's; and mimalloc's, which
+ * without their prefix might be anybody's. */
+static const struct extra_name {
+	const char *symbol;
+	enum api api;
+	bool plain; /* known without a prefix, too */
+} extra_names[] = {
+	{"mallocx", API_MALLOC, true},
+	{"rallocx", API_REALLOC, true},
+	{"dallocx", API_FREE, true},
+	{"sdallocx", API_FREE, true},
+	{"malloc_small", API_MALLOC, false},
+	{"zalloc", API_MALLOC, false},
+	{"zalloc_small", API_MALLOC, false},
+	{"malloc_aligned", API_MALLOC, false},
+	{"zalloc_aligned", API_MALLOC, false},
+	{"mallocn", API_CALLOC, false},
+	{"calloc_aligned", API_CALLOC, false},
+	{"realloc_aligned", API_REALLOC, false},
+	{"rezalloc", API_REALLOC, false},
+	{"rezalloc_aligned", API_REALLOC, false},
+	{"reallocn", API_REALLOCARRAY, false},
+	{"recalloc", API_REALLOCARRAY, false},
+	{"free_size", API_FREE, false},
+	{"free_aligned", API_FREE, false},
+	{"free_size_aligned", API_FREE, false},
+	{"new", API_NEW, false},
+	{"new_nothrow", API_NEW, false},
+	{"new_aligned", API_NEW, false},
+	{"new_aligned_nothrow", API_NEW, false},
+};
+
+const char *const api_prefixes[] = {"je_", "_rjem_", "mi_", "tc_", "rp", NULL};
+
+static enum api api_of_extra(const char *symbol, bool plain)
+{
+	for (size_t i = 0; i < sizeof(extra_names) / sizeof(extra_names[0]); i++)
+		if ((extra_names[i].plain || !plain) && !strcmp(extra_names[i].symbol, symbol))
+			return extra_names[i].api;
+	return API_NONE;
+}
+
+enum api api_of_symbol(const char *symbol)
+{
+	enum api api = api_of_standard(symbol);
+
+	return api == API_NONE ? api_of_extra(symbol, true) : api;
+}
+
+enum api api_of_prefixed(const char *symbol, const char *prefix)
+{
+	size_t length = strlen(prefix);
+	enum api api;
+
+	if (strncmp(symbol, prefix, length))
+		return API_NONE;
+	api = api_of_standard(symbol + length);
+	if (api_row(api)->family != FAMILY_HEAP)
+		return API_NONE;
+	return api == API_NONE ? api_of_extra(symbol + length, false) : api;
 }
 
 bool api_allocates(enum api api)

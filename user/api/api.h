@@ -33,6 +33,14 @@ const char *api_name(enum api api);
 /* The api of an exact symbol name (without version suffix), or API_NONE. */
 enum api api_of_symbol(const char *symbol);
 
+/*
+ * The api of a name in an allocator that gives all its names a prefix, or API_NONE. Such names are
+ * told apart well enough to count names that only some allocators have (mi_free_size).
+ */
+enum api api_of_prefixed(const char *symbol, const char *prefix);
+/* The prefixes that known allocators are built with, NULL-terminated. */
+extern const char *const api_prefixes[];
+
 /* Does the api return memory (as against free, munmap, delete)? */
 bool api_allocates(enum api api);
 /* Does it need a return probe? */

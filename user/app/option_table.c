@@ -229,6 +229,21 @@ SETTER(set_omit)
 	return vec_push(&options->omit, argument);
 }
 
+/* OBJECT[:PREFIX]; a path may have colons of its own, a prefix has no slash. */
+SETTER(set_allocator)
+{
+	const char *colon = strrchr(argument, ':');
+
+	if (colon && !strchr(colon, '/') &&
+	    colon[1 + strspn(colon + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					"0123456789_$.")])
+		return error_set(err, -EINVAL, "\"%s\" is not a prefix of function names",
+				 colon + 1);
+	if (!*argument || colon == argument)
+		return error_set(err, -EINVAL, "\"%s\" names no object", argument);
+	return vec_push(&options->allocators, argument);
+}
+
 SETTER(set_sort)
 {
 	char suggested[SUGGESTION_TEXT_SIZE], keys[128] = "";
@@ -410,6 +425,9 @@ static const struct option_row option_rows[] = {
 	 set_only},
 	{'n', GROUP_RECORD, "nocpp", NULL, "leave out C++ operators new and delete", set_no_cpp},
 	{'O', GROUP_RECORD, "omit", "OBJECT", "no probes in this library (path or name)", set_omit},
+	{'\0', GROUP_RECORD, "allocator", "OBJECT[:PREFIX]",
+	 "also an allocator, its functions' names with\nthis prefix: ./app:my_ (repeatable)",
+	 set_allocator},
 	{'d', GROUP_RECORD, "depth", "N", "frames recorded per stack, 1 to 127 (32)", set_depth},
 	{'\0', GROUP_RECORD, "stack", "auto|cfi|fp|none", "how stacks are unwound (auto)",
 	 set_stack},

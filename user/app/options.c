@@ -197,7 +197,8 @@ static int options_complete(struct options *options, char *const *rest, struct e
 	nocpp_apply(options);
 	system_apply(options);
 	scan_apply(options);
-	if (formats_complete(options) || vec_push(&options->omit, NULL))
+	if (formats_complete(options) || vec_push(&options->omit, NULL) ||
+	    vec_push(&options->allocators, NULL))
 		return error_set(err, -ENOMEM, "out of memory");
 	return contradictions_check(options, err);
 }
@@ -223,6 +224,7 @@ void options_free(struct options *options)
 {
 	vec_free(&options->pids);
 	vec_free(&options->omit);
+	vec_free(&options->allocators);
 	vec_free(&options->formats);
 	suppressions_free(options->suppressions);
 }

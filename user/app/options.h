@@ -41,6 +41,7 @@ struct format_request {
 struct options {
 	VEC(pid_t) pids;                    /* no duplicates */
 	VEC(const char *) omit;             /* NULL-terminated by options_parse */
+	VEC(const char *) allocators;       /* likewise */
 	VEC(struct format_request) formats; /* at least one; at most one without a path */
 	char *const *program; /* CMD [ARG…], NULL-terminated; NULL if there is none */
 	const char *user;

@@ -50,6 +50,7 @@ static int source_open(struct session *session, const struct options *options, s
 		.depth = options->depth,
 		.buffer_bytes = options->buffer_bytes,
 		.omit = options->omit.items,
+		.allocators = options->allocators.items,
 		.pairing = options->pairing,
 		.scope = options->system   ? SCOPE_SYSTEM
 			 : options->follow ? SCOPE_FAMILY

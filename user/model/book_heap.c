@@ -105,7 +105,9 @@ int book_free(struct process *process, const struct event *event)
 		return taken;
 	if (taken)
 		return count_freed(process, &block);
-	if (!is_within_realloc(process, event->tid))
+	if (event->flags & EVENT_FLAG_NESTED)
+		process->internal_frees++;
+	else if (!is_within_realloc(process, event->tid))
 		count_unmatched(process, event->tid, event->call.caller);
 	return 0;
 }

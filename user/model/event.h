@@ -35,6 +35,7 @@ enum event_kind {
 #define EVENT_FLAG_FAILED    RECORD_FLAG_FAILED
 #define EVENT_FLAG_TRUNCATED RECORD_FLAG_TRUNCATED
 #define EVENT_FLAG_GUESSED   RECORD_FLAG_GUESSED
+#define EVENT_FLAG_NESTED    0x10 /* EVENT_FREE: by another allocator that the first hands on to */
 
 /* Code of a library that holds probed allocator functions (libc, jemalloc …), and so no program's.
  */

@@ -164,7 +164,8 @@ struct snapshot_losses process_told(const struct process *process)
 static bool losses_are_none(const struct snapshot_losses *losses)
 {
 	return !losses->events && !losses->unmatched_frees && !losses->missed_returns &&
-	       !losses->unprobed_sites && !losses->gap_ns && !losses->collisions;
+	       !losses->unprobed_sites && !losses->gap_ns && !losses->collisions &&
+	       !losses->no_allocator;
 }
 
 bool process_is_complete(const struct process *process)

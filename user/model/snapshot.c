@@ -139,6 +139,7 @@ void snapshot_losses_add(struct snapshot_losses *sum, const struct snapshot_loss
 	sum->missed_returns += losses->missed_returns;
 	sum->unprobed_sites += losses->unprobed_sites;
 	sum->gap_ns += losses->gap_ns;
+	sum->no_allocator += losses->no_allocator;
 	sum->children += losses->children;
 	sum->collisions += losses->collisions;
 }

@@ -115,8 +115,9 @@ struct snapshot_losses {
 	uint64_t missed_returns;
 	uint64_t unprobed_sites;
 	uint64_t gap_ns;
-	uint64_t children;   /* that could not be followed */
-	uint64_t collisions; /* an allocation at an address that was live: a free was not seen */
+	uint64_t no_allocator; /* 1: no allocation function was found, and nothing traced */
+	uint64_t children;     /* that could not be followed */
+	uint64_t collisions;   /* an allocation at an address that was live: a free was not seen */
 };
 
 void snapshot_losses_add(struct snapshot_losses *sum, const struct snapshot_losses *losses);

@@ -401,7 +401,7 @@ static int take_plan(struct wire_view *view, void *ctx)
 int parser_plan(struct parser *parser, struct module *module, const struct probe_plan **ret_plan,
 		struct error *err)
 {
-	const struct request request = {.path = module->path};
+	const struct request request = {.path = module->path, .prefix = module->prefix};
 	struct exchange exchange = {
 		.kind = FRAME_PLAN,
 		.module = module,

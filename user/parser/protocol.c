@@ -9,6 +9,7 @@
 
 #define TEXT_MAX     (1 << 15) /* of a name: longer than any that is demangled */
 #define SEGMENTS_MAX 4096
+#define PREFIX_MAX   64
 
 _Static_assert(sizeof(struct request) + PATH_MAX < PROTOCOL_REQUEST_MAX, "requests fit");
 
@@ -51,6 +52,7 @@ static void *array_new(struct wire_view *view, uint32_t count, size_t size)
 void request_put(struct wire *wire, const struct request *request)
 {
 	wire_put_string(wire, request->path, PATH_MAX);
+	wire_put_string(wire, request->prefix, PREFIX_MAX);
 	wire_put_u8(wire, request->full);
 	wire_put_u32(wire, request->module);
 	wire_put_u32(wire, request->count);
@@ -63,6 +65,7 @@ int request_take(struct wire_view *view, struct request *ret_request)
 	size_t size;
 
 	ret_request->path = wire_take_string(view, PATH_MAX);
+	ret_request->prefix = wire_take_string(view, PREFIX_MAX);
 	ret_request->full = wire_take_bool(view);
 	ret_request->module = wire_take_u32(view);
 	ret_request->count = wire_take_u32_max(view, PROTOCOL_NAMES_MAX);
@@ -224,6 +227,7 @@ static void site_put(struct wire *wire, const struct probe_site *site)
 void plan_put(struct wire *wire, const struct probe_plan *plan)
 {
 	wire_put_u8(wire, plan->allocator);
+	wire_put_u8(wire, (uint8_t)plan->sanitizer);
 	for (int hook = 0; hook < HOOK_COUNT; hook++)
 		wire_put_u64(wire, plan->hooks[hook]);
 	wire_put_u32(wire, (uint32_t)plan->site_count);
@@ -378,6 +382,15 @@ static int take_refusals(struct wire_view *view, struct probe_plan *plan)
 	return 0;
 }
 
+static enum sanitizer take_sanitizer(struct wire_view *view)
+{
+	uint8_t sanitizer = wire_take_u8(view);
+
+	if (sanitizer >= SANITIZER_COUNT)
+		view->failed = true;
+	return view->failed ? SANITIZER_NONE : (enum sanitizer)sanitizer;
+}
+
 int plan_take(struct wire_view *view, const struct module *module, struct probe_plan **ret_plan)
 {
 	struct probe_plan *plan = calloc(1, sizeof(*plan));
@@ -386,6 +399,7 @@ int plan_take(struct wire_view *view, const struct module *module, struct probe_
 	if (!plan)
 		return -ENOMEM;
 	plan->allocator = wire_take_bool(view);
+	plan->sanitizer = take_sanitizer(view);
 	take_hooks(view, module, plan);
 	err = take_sites(view, module, plan);
 	if (!err)

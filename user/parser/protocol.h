@@ -50,9 +50,10 @@ enum frame_kind {
 #define PROTOCOL_REQUEST_MAX (1 << 16)
 
 struct request {
-	const char *path; /* for messages */
-	bool full;        /* FRAME_TABLE: not pruned */
-	uint32_t module;  /* FRAME_NAMES: its id; then the places */
+	const char *path;   /* for messages */
+	const char *prefix; /* FRAME_PLAN: module->prefix */
+	bool full;          /* FRAME_TABLE: not pruned */
+	uint32_t module;    /* FRAME_NAMES: its id; then the places */
 	uint32_t count;
 	uint64_t offsets[PROTOCOL_NAMES_MAX];
 };

@@ -105,6 +105,7 @@ static int serve_plan(struct server *server, const struct request *request, stru
 	(void)server;
 	if (code)
 		return code;
+	module->prefix = request->prefix;
 	code = probe_plan_make(module, &plan, err);
 	if (!code)
 		plan_put(answer, plan);

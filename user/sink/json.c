@@ -60,6 +60,7 @@ static const struct field losses_fields[] = {
 	{"gap_ns", OF_PROCESS(losses.gap_ns)},
 	{"children", OF_PROCESS(losses.children)},
 	{"collisions", OF_PROCESS(losses.collisions)},
+	{"no_allocator", OF_PROCESS(losses.no_allocator)},
 };
 static const struct field quality_fields[] = {
 	{"stacks", offsetof(struct stack_quality, stacks)},

@@ -30,6 +30,11 @@ static const struct loss_row loss_rows[] = {
 	 "%s allocation functions have no probe (-v names them): their calls are missing"},
 	{LOSS(children), "1 child is not traced: there were too many processes at once",
 	 "%s children are not traced: there were too many processes at once"},
+	{LOSS(no_allocator),
+	 "no allocation function found: nothing of what it allocates was traced (--allocator names "
+	 "one)",
+	 "%s programs have no allocation function that is known: nothing of what they allocate was "
+	 "traced"},
 	{LOSS(collisions),
 	 "1 block was booked as freed when its address was handed out again: its free was not seen",
 	 "%s blocks were booked as freed when their addresses were handed out again: their frees "

@@ -20,6 +20,7 @@
 #include "base/vec.h"
 #include "mtrace.skel.h"
 #include "source/bpf_leader.h"
+#include "source/bpf_probes.h"
 #include "source/bpf_process.h"
 #include "source/file_key.h"
 #include "source/ring.h"
@@ -113,6 +114,7 @@ static int tell_losses_of(const struct bpf_process *process, const uint64_t coun
 		.missed_returns = count[LOSS_NO_RETURN] + count[LOSS_NO_STATE],
 		.unprobed_sites = process->unprobed_sites,
 		.gap_ns = process->gap_ns,
+		.no_allocator = process->translated || !probes_found(process),
 		.children = count[LOSS_CHILDREN],
 	};
 	struct event event = {.kind = EVENT_LOSSES, .losses = &losses};
@@ -145,8 +147,13 @@ static int decode_call(struct bpf_source *bpf, const struct record_head *head, s
 static int decode_free(struct bpf_source *bpf, const struct record_head *head, struct event *event)
 {
 	const struct record_free *record = (const void *)head;
+	struct bpf_process *process = process_find(bpf, (pid_t)head->pid);
+	uint8_t object = (uint8_t)(head->flags >> RECORD_OBJECT_SHIFT);
 
 	event->kind = EVENT_FREE;
+	event->flags = 0;
+	if (bpf_process_is_nested_free(process, head->tid, record->address, object))
+		event->flags = EVENT_FLAG_NESTED;
 	event->call = (struct event_call){.address = record->address, .caller = record->caller};
 	return bpf->config.deliver(bpf->config.ctx, event);
 }

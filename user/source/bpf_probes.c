@@ -2,8 +2,11 @@
 #include "source/bpf_probes.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 #include "source/bpf_leader.h"
@@ -33,11 +36,57 @@ static bool module_omitted(const struct source_config *config, const struct modu
 	return false;
 }
 
-static uint64_t site_cookie(const struct bpf_process *process, const struct probe_plan *plan,
-			    const struct probe_site *site)
+/* Is it what --allocator names: by its path, by the file that lies there, or by its last component?
+ */
+static bool is_object(const struct module *module, const char *object)
+{
+	const char *base = strrchr(module->path, '/');
+	struct stat status;
+
+	if (!strcmp(object, module->path) || !strcmp(object, base ? base + 1 : module->path))
+		return true;
+	return strchr(object, '/') && !stat(object, &status) && status.st_dev == module->device &&
+	       status.st_ino == module->inode;
+}
+
+/* The prefix that was given for a module; "" without one; NULL if it was not named. */
+static const char *given_prefix(const struct source_config *config, const struct module *module)
+{
+	for (const char *const *given = config->allocators; given && *given; given++) {
+		const char *colon = strrchr(*given, ':');
+		char object[PATH_MAX];
+
+		if (colon && strchr(colon, '/'))
+			colon = NULL;
+		snprintf(object, sizeof(object), "%.*s",
+			 colon ? (int)(colon - *given) : (int)strlen(*given), *given);
+		if (is_object(module, object))
+			return colon ? colon + 1 : "";
+	}
+	return NULL;
+}
+
+/* Which allocator of all that are traced; the first is 0. */
+static uint8_t object_number(struct program *program, const struct module *module)
+{
+	uint32_t number = map64_get(&program->allocators, module->id);
+
+	if (number == MAP64_NONE) {
+		number = (uint32_t)program->allocators.count;
+		/* Without memory it looks like the next one: a free may count as unmatched. */
+		map64_set(&program->allocators, module->id, number);
+	}
+	return (uint8_t)number;
+}
+
+static uint64_t site_cookie(const struct bpf_process *process, const struct module *module,
+			    const struct probe_plan *plan, const struct probe_site *site)
 {
 	uint64_t cookie = api_cookie(site->api);
 
+	/* Which of several allocators frees: one may do it by another's. */
+	if (!api_needs_return(site->api))
+		cookie |= (uint64_t)object_number(process->program, module) << COOKIE_OBJECT_SHIFT;
 	if (process->shared && process->config->scope == SCOPE_NAMED)
 		cookie |= (uint64_t)COOKIE_FLAG_ANYBODY << 24;
 
@@ -48,15 +97,15 @@ static uint64_t site_cookie(const struct bpf_process *process, const struct prob
 	return cookie;
 }
 
-static enum probe_kind site_kind(const struct bpf_process *process, const struct probe_plan *plan,
-				 const struct probe_site *site)
+static enum probe_kind site_kind(const struct bpf_process *process, const struct module *module,
+				 const struct probe_plan *plan, const struct probe_site *site)
 {
 	if (site->by_exits)
 		return PROBE_EXIT_ENTRY;
 	if (site->needs_return)
 		return PROBE_CALL;
-	return site_cookie(process, plan, site) == COOKIE_PLAIN_FREE ? PROBE_FREE_PLAIN
-								     : PROBE_FREE;
+	return site_cookie(process, module, plan, site) == COOKIE_PLAIN_FREE ? PROBE_FREE_PLAIN
+									     : PROBE_FREE;
 }
 
 static struct probe_links *links_of(struct bpf_process *process)
@@ -84,10 +133,11 @@ static int attach_kind(struct bpf_process *process, const struct module *module,
 	for (size_t i = 0; i < plan->site_count; i++) {
 		const struct probe_site *site = &plan->sites[i];
 
-		if (site_kind(process, plan, site) != kind || !site_wanted(process->config, site))
+		if (site_kind(process, module, plan, site) != kind ||
+		    !site_wanted(process->config, site))
 			continue;
 		offsets[request.count] = site->offset;
-		cookies[request.count++] = site_cookie(process, plan, site);
+		cookies[request.count++] = site_cookie(process, module, plan, site);
 		log_info("%s: %s+%u: %s (%s)", module->path, site->symbol,
 			 (unsigned int)(site->offset - site->entry), site->instruction,
 			 site->reason);
@@ -224,6 +274,22 @@ static void count_refusals(struct bpf_process *process, const struct module *mod
 	process->unprobed_sites += plan->refusal_count;
 }
 
+/* What takes an allocator's place changes what the figures mean. */
+static void tell_sanitizer(struct bpf_process *process, const struct probe_plan *plan)
+{
+	static const char *const words[SANITIZER_COUNT] = {
+		[SANITIZER_LEAK] = "LeakSanitizer: its own allocator is traced",
+		[SANITIZER_ADDRESS] = "AddressSanitizer: its own allocator is traced; blocks have "
+				      "the sizes asked "
+				      "for, without its red zones and its quarantine of freed ones",
+	};
+
+	if (plan->sanitizer == SANITIZER_NONE || process->sanitizer_told)
+		return;
+	process->sanitizer_told = true;
+	log_warn("process %d is built with %s", (int)process->pid, words[plan->sanitizer]);
+}
+
 /* What becomes of a module's probes, as bpf_process.attached has it. */
 enum attached {
 	ATTACHED_AHEAD = 1, /* placed, but not mapped yet, and so no loss of the process's */
@@ -241,8 +307,10 @@ static const struct probe_plan *plan_of(const struct bpf_process *process, struc
 	const struct probe_plan *plan;
 	struct error err = {0};
 
-	if (module_omitted(process->config, module))
+	if (process->translated || module_omitted(process->config, module))
 		return NULL;
+	if (!module->plan)
+		module->prefix = given_prefix(process->config, module);
 	if (!parser_plan(process->config->parser, module, &plan, &err))
 		return plan;
 	log_info("%s: %s", module->path, err.text);
@@ -286,6 +354,11 @@ int probes_attach(struct bpf_process *process, struct module *module)
 		return -ENOMEM;
 	if (!plan)
 		return 0;
+	if (module->prefix && !plan->site_count)
+		log_warn("%s: no allocation function with the prefix \"%s\"", module->path,
+			 module->prefix);
+	tell_sanitizer(process, plan);
+	process->allocator_objects += plan->site_count != 0;
 	count_refusals(process, module, plan);
 	count_sites(process, plan);
 	return state == ATTACHED_AHEAD ? 0 : place(process, module, plan);
@@ -343,6 +416,18 @@ static bool site_is_mapped(const struct bpf_process *process, uint32_t module, u
 			return true;
 	}
 	return false;
+}
+
+bool probes_found(const struct bpf_process *process)
+{
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		const struct module *module =
+			module_get(process->config->modules, process->mappings[i].module);
+
+		if (module && module->plan && module->plan->site_count)
+			return true;
+	}
+	return !process->mapping_count;
 }
 
 /* Code that a program has moved to anonymous memory cannot have a breakpoint: nothing is there to

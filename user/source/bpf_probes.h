@@ -22,6 +22,10 @@ int probes_attach_ahead(struct bpf_process *process, struct module *module);
 void probes_verify(struct bpf_process *process, const struct module *module,
 		   const struct told_mapping *mapping);
 
+/* Is there an allocation function in what the present image maps? Also if nothing is known of it.
+ */
+bool probes_found(const struct bpf_process *process);
+
 /* Count sites that no mapping of their file covers, once all mappings are known. */
 void probes_count_unmapped(struct bpf_process *process);
 

@@ -64,6 +64,60 @@ static int tell_process(struct bpf_process *process, enum event_kind kind,
 	return err;
 }
 
+/*
+ * Valgrind reads the program's code and translates it, breakpoints included: the program would die
+ * of them. Its tools are the processes' executables, each in a directory of its own.
+ */
+static bool is_translator(const char *path)
+{
+	const char *base = strrchr(path, '/');
+	size_t length = strlen(path), suffix = strlen("-linux");
+
+	base = base ? base + 1 : path;
+	if (!strcmp(base, "valgrind") || !strcmp(base, "valgrind.bin"))
+		return true;
+	return strstr(path, "/valgrind/") && length > suffix &&
+	       !strcmp(path + length - suffix, "-linux");
+}
+
+static const char translated_words[] =
+	"it runs under valgrind, which executes a translation of it in which probes would be "
+	"deadly";
+
+static int refuse_translated(struct bpf_process *process, struct error *err)
+{
+	struct proc_info info;
+	int code = proc_info_read(process->pid, &info);
+
+	if (code)
+		return 0;
+	process->translated = info.exe && is_translator(info.exe);
+	proc_info_free(&info);
+	return process->translated ? error_set(err, -EOPNOTSUPP, "%s", translated_words) : 0;
+}
+
+bool bpf_process_is_nested_free(struct bpf_process *process, uint32_t tid, uint64_t address,
+				uint8_t object)
+{
+	struct last_free freed = {.address = address, .object = object}, *last;
+	uint32_t index;
+
+	if (process->allocator_objects < 2)
+		return false;
+	index = map64_get(&process->last_freed, tid);
+	if (index == MAP64_NONE) {
+		/* Without memory it counts as what it looks like: an unmatched free. */
+		if (!vec_push(&process->frees, freed))
+			map64_set(&process->last_freed, tid, (uint32_t)process->frees.count - 1);
+		return false;
+	}
+	last = &process->frees.items[index];
+	if (last->address == address && last->object != object)
+		return true;
+	*last = freed;
+	return false;
+}
+
 /* A file that will be mapped. */
 static int attach_file(struct bpf_process *process, const char *path,
 		       int (*attach)(struct bpf_process *, struct module *))
@@ -120,8 +174,11 @@ int bpf_process_attach_known(struct bpf_process *process)
 
 int bpf_process_attach(struct bpf_process *process, struct error *err)
 {
-	int code = tell_process(process, EVENT_PROCESS, NULL);
+	int code = refuse_translated(process, err);
 
+	if (code)
+		return code;
+	code = tell_process(process, EVENT_PROCESS, NULL);
 	/* Twice: what was mapped during the first round was not yet told by the linker's hook. */
 	for (int round = 0; !code && round < 2; round++)
 		code = mappings_read(process, 0);
@@ -150,7 +207,12 @@ int bpf_process_attach_launch(struct bpf_process *process, const char *program,
 {
 	struct elf_dynamic_reader reader = {parser_read_dynamic, process->config->parser};
 	struct needed needed = {0}, others = {0};
-	int code = needed_find(program, environment, &reader, &needed, err);
+	int code;
+
+	process->translated = is_translator(program);
+	if (process->translated)
+		log_warn("%s: its program is not traced: %s", program, translated_words);
+	code = needed_find(program, environment, &reader, &needed, err);
 
 	/* What cannot be read or executed is for exec to say, in its own words and status. */
 	if (code && code != -ENOMEM) {
@@ -211,6 +273,16 @@ static int attach_again(struct bpf_process *process, uint64_t since_ns)
 	return err ? err : mappings_read_late(process, since_ns);
 }
 
+/* The translator needs far longer to begin than this. */
+static void leave_translated(struct bpf_process *process, const char *path)
+{
+	if (process->translated || !is_translator(path))
+		return;
+	process->translated = true;
+	bpf_process_detach(process);
+	log_warn("process %d is not traced any more: %s", (int)process->pid, translated_words);
+}
+
 /* A child has what its parent had when it forked: what was placed just then may be missing. */
 static int inherit_probes(struct bpf_process *process, const struct bpf_process *parent,
 			  uint64_t forked_ns)
@@ -220,6 +292,8 @@ static int inherit_probes(struct bpf_process *process, const struct bpf_process 
 	process->site_count = parent->site_count;
 	process->unprobed_sites = parent->unprobed_sites;
 	process->watches_exits = parent->watches_exits;
+	process->allocator_objects = parent->allocator_objects;
+	process->translated = parent->translated;
 	return map64_copy(&process->attached, &parent->attached);
 }
 
@@ -271,6 +345,7 @@ int bpf_process_exec(struct bpf_process *process, const struct record_exec *exec
 	int err;
 
 	process->awaits_exec = false;
+	leave_translated(process, exec->path);
 	map64_free(&process->told);
 	process->mapping_count = 0;
 	err = tell_process(process, first ? EVENT_PROCESS : EVENT_EXEC, exec);
@@ -293,5 +368,7 @@ void bpf_process_free(struct bpf_process *process)
 	map64_free(&process->attached);
 	map64_free(&process->told);
 	map64_free(&process->calls);
+	map64_free(&process->last_freed);
+	vec_free(&process->frees);
 	free(process->mappings);
 }

@@ -7,6 +7,7 @@
 #define MTRACE_SOURCE_BPF_PROCESS_H
 
 #include "base/map64.h"
+#include "base/vec.h"
 #include "os/proc.h"
 #include "source/bpf_program.h"
 #include "source/source.h"
@@ -23,6 +24,12 @@ struct shared_probes {
 	struct probe_links links;
 	struct map64 attached; /* module id → 1 */
 	size_t leaderless;     /* processes for whom they are, in SCOPE_NAMED */
+};
+
+/* Where a thread last began to free, and by which of several allocators. */
+struct last_free {
+	uint64_t address;
+	uint8_t object;
 };
 
 struct bpf_process {
@@ -45,8 +52,13 @@ struct bpf_process {
 	uint64_t mappings_told; /* ever */
 	struct map64 calls;     /* return address → enum verdict (stack_check.c) … */
 	uint64_t calls_of;      /* … as of that many mappings */
-	bool watches_exits;     /* of calls that may throw: then throwing is watched too */
-	size_t site_count;      /* probes in place or waiting for their module to be mapped */
+	bool translated;        /* by valgrind, which would run our breakpoints: no probes */
+	bool sanitizer_told;
+	uint32_t allocator_objects; /* modules with probes of allocation functions so far */
+	struct map64 last_freed;    /* tid → index into frees */
+	VEC(struct last_free) frees;
+	bool watches_exits; /* of calls that may throw: then throwing is watched too */
+	size_t site_count;  /* probes in place or waiting for their module to be mapped */
 	uint64_t unprobed_sites;
 	uint64_t gap_ns;
 };
@@ -74,6 +86,13 @@ int bpf_process_exec(struct bpf_process *process, const struct record_exec *exec
 
 /* An executable mapping, as the kernel told it; without name and range: look for yourself. */
 int bpf_process_mapping(struct bpf_process *process, const struct record_mapping *record);
+
+/*
+ * Is this free a part of the thread's last one: of the same address, by another allocator, to which
+ * the first one (a preloaded one, say) hands on?
+ */
+bool bpf_process_is_nested_free(struct bpf_process *process, uint32_t tid, uint64_t address,
+				uint8_t object);
 
 /* Hand on an event of the process; the time is now if none is given. */
 int bpf_process_deliver(const struct bpf_process *process, struct event *event);

@@ -210,6 +210,7 @@ void program_unload(struct program *program)
 {
 	probe_links_close(&program->self_test);
 	probe_events_close(&program->events);
+	map64_free(&program->allocators);
 	mtrace_bpf__destroy(program->skeleton);
 	program->skeleton = NULL;
 }

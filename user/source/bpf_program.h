@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/map64.h"
 #include "bpf/abi.h"
 #include "source/probe_events.h"
 #include "source/probe_request.h"
@@ -49,6 +50,7 @@ struct program {
 	const struct means *means;
 	struct probe_events events;   /* of ATTACH_INHERITED */
 	struct probe_links self_test; /* closed at the end only: closing waits for the kernel */
+	struct map64 allocators;      /* module id → number, from 0 */
 	bool unwinds;                 /* stacks are by tables */
 	bool everybody;               /* probes are in all processes that map a file */
 	bool seccomp_safe; /* a return probe leaves a process in strict seccomp mode alive */

@@ -31,11 +31,12 @@ struct source_config {
 	struct parser *parser;        /* reads the files of traced programs; likewise */
 	uint32_t apis;                /* set of (1 << api) to probe */
 	enum stack_mode stack;
-	uint32_t depth;          /* frames, 1 to STACK_MAX_FRAMES */
-	uint64_t buffer_bytes;   /* ring buffer; rounded up to a power of two */
-	const char *const *omit; /* objects without probes: path or soname; NULL-terminated */
-	const char *pairing;     /* "session", "task", "hash", or NULL: the best that works */
-	enum scope scope;        /* only what is attached, its children too, or everything */
+	uint32_t depth;                /* frames, 1 to STACK_MAX_FRAMES */
+	uint64_t buffer_bytes;         /* ring buffer; rounded up to a power of two */
+	const char *const *omit;       /* objects without probes: path or soname; NULL-terminated */
+	const char *const *allocators; /* OBJECT[:PREFIX]; NULL-terminated */
+	const char *pairing;           /* "session", "task", "hash", or NULL: the best that works */
+	enum scope scope;              /* only what is attached, its children too, or everything */
 	const struct selected *selected; /* of SCOPE_SYSTEM: which programs; outlives the source */
 
 	/* Every event goes here, in order. A negative return ends the drain with that error. */

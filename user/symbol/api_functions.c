@@ -24,6 +24,7 @@ enum api api_of_versioned(const char *symbol, char ret_plain[API_SYMBOL_SIZE])
 {
 	size_t length = strcspn(symbol, "@");
 
+	ret_plain[0] = 0;
 	if (length >= API_SYMBOL_SIZE)
 		return API_NONE;
 	memcpy(ret_plain, symbol, length);
@@ -78,22 +79,32 @@ static int add_function(struct api_functions *functions, struct api_function add
 	return 0;
 }
 
+static enum api api_of_name(const struct api_functions *functions, const char *symbol,
+			    char ret_plain[API_SYMBOL_SIZE])
+{
+	enum api api = api_of_versioned(symbol, ret_plain);
+
+	return functions->prefix ? api_of_prefixed(ret_plain, functions->prefix) : api;
+}
+
 static int take_function(struct api_functions *functions, const struct elf_image *image,
 			 const struct elf_symbol *symbol)
 {
 	struct api_function function = {
 		.vaddr = symbol->raw.st_value,
 		.size = symbol->raw.st_size,
+		.prefixed = functions->prefix && *functions->prefix,
 	};
+	size_t prefix = functions->prefix ? strlen(functions->prefix) : 0;
 
-	function.api = api_of_versioned(symbol->name, function.symbol);
+	function.api = api_of_name(functions, symbol->name, function.symbol);
 	if (function.api == API_NONE)
 		return 0;
 	function.thumb = image->module->machine == EM_ARM && function.vaddr & 1;
 	function.vaddr &= ~(uint64_t)function.thumb;
 	if (elf_image_code_offset(image, function.vaddr, &function.offset))
 		return 0;
-	function.rank = rank_of_symbol(function.api, function.symbol);
+	function.rank = rank_of_symbol(function.api, function.symbol + prefix);
 	function.indirect = GELF_ST_TYPE(symbol->raw.st_info) == STT_GNU_IFUNC;
 	return add_function(functions, function);
 }
@@ -124,11 +135,24 @@ static void take_hook(struct api_functions *functions, const struct elf_image *i
 }
 
 /* glibc declares malloc hidden for its own dynamic linker: in a static position-independent program
- * that makes it local. */
+ * that makes it local. A prefix is a name well known, whoever can call it. */
 static bool is_candidate(const struct api_functions *functions, const struct elf_symbol *symbol)
 {
-	return functions->whole_program ? elf_symbol_is_defined_function(symbol)
-					: elf_symbol_is_function(symbol);
+	return functions->whole_program || functions->prefix
+		       ? elf_symbol_is_defined_function(symbol)
+		       : elf_symbol_is_function(symbol);
+}
+
+static void take_sanitizer(struct api_functions *functions, const struct elf_symbol *symbol)
+{
+	static const char *const names[SANITIZER_COUNT] = {
+		[SANITIZER_LEAK] = "__lsan_init",
+		[SANITIZER_ADDRESS] = "__asan_init",
+	};
+
+	for (int i = functions->sanitizer + 1; i < SANITIZER_COUNT; i++)
+		if (is_plain_name(symbol->name, names[i]))
+			functions->sanitizer = (enum sanitizer)i;
 }
 
 static int take_symbol(struct api_functions *functions, const struct elf_image *image,
@@ -139,6 +163,8 @@ static int take_symbol(struct api_functions *functions, const struct elf_image *
 		functions->glibc_linker = true;
 	if (GELF_ST_TYPE(symbol->raw.st_info) == STT_FUNC && symbol->raw.st_shndx != SHN_UNDEF)
 		take_hook(functions, image, symbol);
+	if (elf_symbol_is_defined_function(symbol))
+		take_sanitizer(functions, symbol);
 	if (!is_candidate(functions, symbol))
 		return 0;
 	return take_function(functions, image, symbol);
@@ -172,13 +198,14 @@ static void set_sizes(struct api_functions *functions, const struct elf_image *i
 	}
 }
 
-int api_functions_collect(struct api_functions *functions, const struct elf_image *image,
-			  struct error *err)
+/* All symbols with this prefix, or the standard ones. */
+static int take_tables(struct api_functions *functions, const struct elf_image *image,
+		       const char *prefix)
 {
 	static const uint32_t types[] = {SHT_DYNSYM, SHT_SYMTAB};
 	int code = 0;
 
-	functions->whole_program = image->module->executable && !elf_image_has_interpreter(image);
+	functions->prefix = prefix;
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		Elf_Scn *section = NULL;
 		GElf_Shdr header;
@@ -186,6 +213,44 @@ int api_functions_collect(struct api_functions *functions, const struct elf_imag
 		while (!code && (section = elf_image_section(image, section, types[i], &header)))
 			code = take_table(functions, image, section, &header);
 	}
+	return code;
+}
+
+/* A prefix is an allocator's if both ends of a block's life have it. */
+static int take_prefix(struct api_functions *functions, const struct elf_image *image,
+		       const char *prefix)
+{
+	struct api_functions found = {0};
+	int code = take_tables(&found, image, prefix);
+	const struct api_function *function;
+
+	if (!api_functions_define(&found, API_MALLOC) || !api_functions_define(&found, API_FREE))
+		found.list.count = 0;
+	vec_each (function, &found.list)
+		if (!code)
+			code = add_function(functions, *function);
+	api_functions_free(&found);
+	return code;
+}
+
+static int take_prefixes(struct api_functions *functions, const struct elf_image *image)
+{
+	int code = image->module->prefix ? take_tables(functions, image, image->module->prefix) : 0;
+
+	for (size_t i = 0; !code && api_prefixes[i]; i++)
+		code = take_prefix(functions, image, api_prefixes[i]);
+	return code;
+}
+
+int api_functions_collect(struct api_functions *functions, const struct elf_image *image,
+			  struct error *err)
+{
+	int code;
+
+	functions->whole_program = image->module->executable && !elf_image_has_interpreter(image);
+	code = take_tables(functions, image, NULL);
+	if (!code)
+		code = take_prefixes(functions, image);
 	if (code)
 		return error_set_errno(err, code, "cannot look for allocation functions in %s",
 				       image->module->path);
@@ -206,6 +271,16 @@ bool api_functions_define(const struct api_functions *functions, enum api api)
 
 	vec_each (function, &functions->list)
 		if (function->api == api)
+			return true;
+	return false;
+}
+
+bool api_functions_define_plain(const struct api_functions *functions, enum api api)
+{
+	const struct api_function *function;
+
+	vec_each (function, &functions->list)
+		if (function->api == api && !function->prefixed)
 			return true;
 	return false;
 }

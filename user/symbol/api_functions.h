@@ -15,6 +15,9 @@
 
 #define API_SYMBOL_SIZE 64
 
+/* Runtimes that take an allocator's place, by what they say of themselves. */
+enum sanitizer { SANITIZER_NONE, SANITIZER_LEAK, SANITIZER_ADDRESS, SANITIZER_COUNT };
+
 struct api_function {
 	enum api api; /* of several names at one address, the first of the table */
 	int rank;     /* of the name among the api's */
@@ -26,6 +29,7 @@ struct api_function {
 	bool thumb;      /* ARM's compact instruction set */
 	bool wrapper;    /* calls another one of these */
 	bool by_exits;   /* watched at its exits */
+	bool prefixed;   /* its name has a prefix before the standard one */
 };
 
 struct api_functions {
@@ -34,6 +38,8 @@ struct api_functions {
 	int hook_ranks[HOOK_COUNT]; /* which name it was found by, from 1 */
 	bool glibc_linker;          /* this is glibc's ld.so */
 	bool whole_program;         /* static: what was hidden is local */
+	const char *prefix;         /* of what is looked for; NULL: standard names */
+	enum sanitizer sanitizer;   /* whose runtime this has */
 };
 
 /* 0, -ENOMEM, or -E2BIG for what defines more than any allocator does; with words. */
@@ -41,6 +47,8 @@ int api_functions_collect(struct api_functions *functions, const struct elf_imag
 			  struct error *err);
 void api_functions_free(struct api_functions *functions);
 bool api_functions_define(const struct api_functions *functions, enum api api);
+/* By its standard name? */
+bool api_functions_define_plain(const struct api_functions *functions, enum api api);
 
 /* Of a symbol with or without version: its api. */
 enum api api_of_versioned(const char *symbol, char ret_plain[API_SYMBOL_SIZE]);

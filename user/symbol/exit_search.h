@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "api/api.h"
 #include "base/vec.h"
-#include "bpf/abi.h"
 #include "symbol/wrapper.h"
 
 struct code_range {

@@ -34,6 +34,8 @@ struct module {
 	bool executable; /* a program (ET_EXEC, PIE, static-pie) rather than a library */
 	struct module_segment *segments; /* as the program headers list them */
 	size_t segment_count;
+	const char
+		*prefix; /* of its allocation functions, as the user says; else NULL; not owned */
 	struct probe_plan *plan; /* NULL until asked for; see probe_plan.h */
 };
 

@@ -418,7 +418,8 @@ static int planner_finish(struct planner *planner)
 		.wrapper_count = planner->wrappers.count,
 		.refusals = planner->refusals.items,
 		.refusal_count = planner->refusals.count,
-		.allocator = planner->allocator,
+		.allocator = api_functions_define_plain(&planner->functions, API_MALLOC),
+		.sanitizer = planner->functions.sanitizer,
 	};
 	memcpy(plan->hooks, planner->functions.hooks, sizeof(plan->hooks));
 	planner->module->plan = plan;

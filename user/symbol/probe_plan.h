@@ -18,6 +18,7 @@
 
 #include "api/api.h"
 #include "base/error.h"
+#include "symbol/api_functions.h"
 #include "symbol/hook.h"
 #include "symbol/module.h"
 
@@ -64,7 +65,8 @@ struct probe_plan {
 	struct probe_refusal *refusals;
 	size_t refusal_count;
 	uint64_t hooks[HOOK_COUNT]; /* file offsets; 0 where the module has none */
-	bool allocator;             /* defines malloc */
+	bool allocator;             /* defines malloc, by that name */
+	enum sanitizer sanitizer;
 };
 
 /*

@@ -2,7 +2,7 @@
 /*
  * A function is a wrapper if a direct jump or call of its code, or one through the global offset
  * table, leads to an observed function. Two detours are followed: a stub of the procedure linkage
- * table, and one tail jump to a helper (operator new[] → a common function → malloc). Conditions
+ * table, and tail jumps to helpers (operator new[] → a common function → malloc). Conditions
  * are not looked at: a function with a fast path of its own beside a call of malloc would be
  * mistaken. The allocators that have one call internal functions on the slow path.
  */
@@ -15,6 +15,7 @@
 #define STUB_SIZE         16
 #define STUB_INSTRUCTIONS 3 /* endbr64, perhaps a push, the jump */
 #define HELPER_SIZE       512
+#define HELPER_DEPTH      3
 #define WALK_COST         512       /* of a walk besides its bytes */
 #define COST_MAX          (4 << 20) /* of a module, which may be made of nothing but jumps */
 
@@ -109,22 +110,29 @@ static bool is_tail_jump(const struct x86_walk *walk, uint64_t *ret_target)
 	       *ret_target - walk->code->address >= walk->code->size;
 }
 
-/* The end of the helper is unknown: its first jump or return will do. */
-static bool helper_calls_observed(struct wrapper_search *search, uint64_t vaddr)
+/* The end of the helper is unknown: its first jump or return will do. The jump may be a tail jump
+ * to another helper. */
+static bool helper_calls_observed(struct wrapper_search *search, uint64_t vaddr, int depth)
 {
 	struct function_code code;
 	struct x86_walk walk;
 	bool found = false;
+	uint64_t target = 0;
 
-	if (!wrapper_search_open_code(search, vaddr, HELPER_SIZE, &code, &walk))
+	if (!vaddr || depth > HELPER_DEPTH ||
+	    !wrapper_search_open_code(search, vaddr, HELPER_SIZE, &code, &walk))
 		return false;
 	while (!found && x86_walk_next(&walk)) {
 		found = wrapper_search_leads_to_observed(search, &walk);
 		if (walk.insn->id == X86_INS_JMP || x86_is_group(&walk, CS_GRP_RET))
 			break;
 	}
+	if (found || walk.insn->id != X86_INS_JMP || !x86_direct_target(&walk, &target))
+		target = 0;
 	wrapper_search_close_code(&code, &walk);
-	return found;
+	return found ||
+	       (target &&
+		helper_calls_observed(search, wrapper_search_target(search, target), depth + 1));
 }
 
 bool wrapper_detect(struct wrapper_search *search, uint64_t vaddr, uint64_t size)
@@ -139,7 +147,7 @@ bool wrapper_detect(struct wrapper_search *search, uint64_t vaddr, uint64_t size
 	while (!found && x86_walk_next(&walk))
 		found = wrapper_search_leads_to_observed(search, &walk) ||
 			(is_tail_jump(&walk, &target) &&
-			 helper_calls_observed(search, wrapper_search_target(search, target)));
+			 helper_calls_observed(search, wrapper_search_target(search, target), 1));
 	wrapper_search_close_code(&code, &walk);
 	return found;
 }
