@@ -247,7 +247,7 @@ $(BUILD)/targets/libinterposer.so: tests/targets/interposer.c
 
 $(BUILD)/targets/rust-libc: tests/targets/rust.rs
 	$(call say,TARGET,$@)
-	$(Q)mkdir -p $(@D) && env -u MAKEFLAGS rustc --check-cfg 'cfg(rjem)' -A warnings -O -g -o $@ $<
+	$(Q)mkdir -p $(@D) && env -u MAKEFLAGS -u MFLAGS rustc --check-cfg 'cfg(rjem)' -A warnings -O -g -o $@ $<
 
 $(BUILD)/targets/librjem.a: tests/targets/rjem.c
 	$(call say,TARGET,$@)
@@ -255,7 +255,7 @@ $(BUILD)/targets/librjem.a: tests/targets/rjem.c
 
 $(BUILD)/targets/rust-rjem: tests/targets/rust.rs $(BUILD)/targets/librjem.a
 	$(call say,TARGET,$@)
-	$(Q)env -u MAKEFLAGS rustc --check-cfg 'cfg(rjem)' --cfg rjem -A warnings -O -g -L $(@D) -l static=rjem -o $@ $<
+	$(Q)env -u MAKEFLAGS -u MFLAGS rustc --check-cfg 'cfg(rjem)' --cfg rjem -A warnings -O -g -L $(@D) -l static=rjem -o $@ $<
 
 targets: $(TARGETS) $(ORACLE)
 

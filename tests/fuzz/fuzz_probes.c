@@ -46,6 +46,10 @@ static void check_plan(const struct probe_plan *plan, size_t file_size)
 		require(!i || plan->sites[i].offset > plan->sites[i - 1].offset,
 			"sites are in order, one per address");
 	}
+	for (size_t i = 0; i < plan->exit_count; i++)
+		require(plan->exits[i].offset < file_size && plan->exits[i].kind < EXIT_COUNT &&
+				(!i || plan->exits[i].offset > plan->exits[i - 1].offset),
+			"exits are in the file, in order, one per address");
 	for (size_t i = 0; i < plan->refusal_count; i++)
 		require(is_text(plan->refusals[i].reason, sizeof(plan->refusals[i].reason)),
 			"a reason ends");

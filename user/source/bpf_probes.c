@@ -25,6 +25,15 @@ static bool site_wanted(const struct source_config *config, const struct probe_s
 	return false;
 }
 
+/* Exits are those of calls that are wanted or not, all together: they are of one family. */
+static bool exits_wanted(const struct source_config *config, const struct probe_plan *plan)
+{
+	for (size_t i = 0; i < plan->site_count; i++)
+		if (plan->sites[i].by_exits && site_wanted(config, &plan->sites[i]))
+			return true;
+	return false;
+}
+
 static bool module_omitted(const struct source_config *config, const struct module *module)
 {
 	const char *base = strrchr(module->path, '/');
@@ -228,11 +237,10 @@ static int watch_throws(struct bpf_process *process, const struct module *late)
 static int attach_sites(struct bpf_process *process, const struct module *module,
 			const struct probe_plan *plan)
 {
-	int err = 0;
+	bool exits = exits_wanted(process->config, plan);
+	int err = exits ? watch_throws(process, module) : 0;
 
-	if (plan->exit_count)
-		err = watch_throws(process, module);
-	if (!err && plan->exit_count)
+	if (!err && exits)
 		err = attach_exits(process, module, plan);
 	for (int kind = PROBE_EXIT_ENTRY; !err && plan->site_count && kind <= PROBE_FREE_PLAIN;
 	     kind++)
@@ -376,16 +384,24 @@ int probes_share(struct bpf_process *process, struct module *module)
  * anonymous memory, for one), and would miss every call in silence.
  */
 
-static void verify_site(struct bpf_process *process, const struct module *module,
-			const struct probe_site *site, uint64_t address)
+static void verify_byte(struct bpf_process *process, const struct module *module, const char *what,
+			uint8_t original, uint64_t address)
 {
 	uint8_t byte = BREAKPOINT_NONE;
 
 	if (proc_memory_read(bpf_leader_reader(process), address, &byte, 1) != 1 ||
-	    byte != site->original)
+	    byte != original)
 		return;
 	process->unprobed_sites++;
-	log_info("%s: no breakpoint on %s in process %d", module->path, site->symbol, process->pid);
+	log_info("%s: no breakpoint on %s in process %d", module->path, what, process->pid);
+}
+
+/* The address of a place in the file, 0 if it is not in the mapping. */
+static uint64_t address_in(const struct told_mapping *mapping, uint64_t offset)
+{
+	if (offset < mapping->offset || offset - mapping->offset >= mapping->end - mapping->start)
+		return 0;
+	return mapping->start + offset - mapping->offset;
 }
 
 void probes_verify(struct bpf_process *process, const struct module *module,
@@ -393,16 +409,22 @@ void probes_verify(struct bpf_process *process, const struct module *module,
 {
 	const struct probe_plan *plan = module->plan;
 
-	if (!plan || module_omitted(process->config, module))
+	if (!plan || process->translated || module_omitted(process->config, module))
 		return;
 	for (size_t i = 0; i < plan->site_count; i++) {
 		const struct probe_site *site = &plan->sites[i];
+		uint64_t address = address_in(mapping, site->offset);
 
-		if (site->offset < mapping->offset ||
-		    site->offset - mapping->offset >= mapping->end - mapping->start ||
-		    !site_wanted(process->config, site))
-			continue;
-		verify_site(process, module, site, mapping->start + site->offset - mapping->offset);
+		if (address && site_wanted(process->config, site))
+			verify_byte(process, module, site->symbol, site->original, address);
+	}
+	for (size_t i = 0; exits_wanted(process->config, plan) && i < plan->exit_count; i++) {
+		const struct probe_exit *exit = &plan->exits[i];
+		uint64_t address = address_in(mapping, exit->offset);
+
+		if (address)
+			verify_byte(process, module, "an exit of operator new", exit->original,
+				    address);
 	}
 }
 

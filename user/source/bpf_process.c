@@ -280,7 +280,14 @@ static void leave_translated(struct bpf_process *process, const char *path)
 		return;
 	process->translated = true;
 	bpf_process_detach(process);
-	log_warn("process %d is not traced any more: %s", (int)process->pid, translated_words);
+	if (process->config->scope == SCOPE_NAMED)
+		log_warn("process %d is not traced any more: %s", (int)process->pid,
+			 translated_words);
+	else
+		log_warn("process %d runs under valgrind, and cannot be rid of probes that it "
+			 "shares "
+			 "with others: it may die of SIGTRAP",
+			 (int)process->pid);
 }
 
 /* A child has what its parent had when it forked: what was placed just then may be missing. */
