@@ -65,9 +65,9 @@ enum unwind_result {
 	UNWIND_NO_PROGRESS, /* the CFA is not above sp: not a stack */
 };
 
-/* Provided by the including file: the word (of the target's size and byte order) at an address of
- * the target, or not 0. */
-static int unwind_read(void *ctx, abi_u64 address, abi_u64 *ret_word);
+/* Provided by the including file: the word (of abi->word bytes, in the target's byte order) at an
+ * address of the target, or not 0. */
+static int unwind_read(void *ctx, const struct unwind_abi *abi, abi_u64 address, abi_u64 *ret_word);
 
 static __always_inline abi_u64 unwind_words(const struct unwind_abi *abi, int words)
 {
@@ -75,7 +75,8 @@ static __always_inline abi_u64 unwind_words(const struct unwind_abi *abi, int wo
 }
 
 /* Makes frame->bp the frame pointer. */
-static __always_inline enum unwind_result unwind_load_bp(void *ctx, struct unwind_frame *frame)
+static __always_inline enum unwind_result unwind_load_bp(void *ctx, const struct unwind_abi *abi,
+							 struct unwind_frame *frame)
 {
 	abi_u64 bp = 0;
 
@@ -83,7 +84,7 @@ static __always_inline enum unwind_result unwind_load_bp(void *ctx, struct unwin
 		return UNWIND_CONTINUE;
 	if (frame->bp_place != UNWIND_BP_IN_MEMORY)
 		return UNWIND_NO_BP;
-	if (unwind_read(ctx, frame->bp, &bp))
+	if (unwind_read(ctx, abi, frame->bp, &bp))
 		return UNWIND_UNREADABLE;
 	frame->bp = bp;
 	frame->bp_place = UNWIND_BP_HELD;
@@ -105,7 +106,7 @@ static __always_inline enum unwind_result unwind_cfa(void *ctx, const struct unw
 	abi_u64 cfa = kind & UNWIND_CFA_BASE_BP ? frame->bp : frame->sp;
 
 	cfa += unwind_words(abi, row->cfa_offset);
-	if (kind & UNWIND_CFA_LOAD && unwind_read(ctx, cfa, &cfa))
+	if (kind & UNWIND_CFA_LOAD && unwind_read(ctx, abi, cfa, &cfa))
 		return UNWIND_UNREADABLE;
 	if (kind == UNWIND_CFA_PLT)
 		cfa += (int)(frame->ip & 15) >= row->bp_offset ? abi->word : 0;
@@ -143,8 +144,8 @@ static __always_inline enum unwind_result unwind_signal(void *ctx, const struct 
 	abi_u64 saved = frame->sp + unwind_words(abi, row->cfa_offset);
 	abi_u64 ip = 0, sp = 0;
 
-	if (unwind_read(ctx, saved, &sp) ||
-	    unwind_read(ctx, saved + (abi_u64)(long long)abi->signal_ip, &ip))
+	if (unwind_read(ctx, abi, saved, &sp) ||
+	    unwind_read(ctx, abi, saved + (abi_u64)(long long)abi->signal_ip, &ip))
 		return UNWIND_UNREADABLE;
 	frame->ip = ip;
 	frame->sp = sp;
@@ -183,14 +184,14 @@ static __always_inline enum unwind_result unwind_step(void *ctx, const struct un
 	if (unwind_row_cfa(row) >= UNWIND_CFA_END)
 		return unwind_special(ctx, abi, row, frame);
 	if (unwind_needs_bp(row))
-		result = unwind_load_bp(ctx, frame);
+		result = unwind_load_bp(ctx, abi, frame);
 	if (result == UNWIND_CONTINUE)
 		result = unwind_cfa(ctx, abi, row, frame, &cfa);
 	if (result != UNWIND_CONTINUE)
 		return result;
 	if (cfa <= frame->sp)
 		return UNWIND_NO_PROGRESS;
-	if (unwind_read(ctx, cfa + (abi_u64)(long long)abi->return_offset, &ip))
+	if (unwind_read(ctx, abi, cfa + (abi_u64)(long long)abi->return_offset, &ip))
 		return UNWIND_UNREADABLE;
 	if (!ip)
 		return UNWIND_END;

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * x86-64 registers as BPF programs see them: arguments, result, stack pointer, instruction pointer
- * (System V AMD64 ABI, 3.2.3; struct pt_regs of arch/x86/include/asm/ptrace.h).
+ * x86 registers as BPF programs see them: arguments, result, stack pointer, instruction pointer
+ * (System V ABI, AMD64, 3.2.3, and i386, 2.2; struct pt_regs of arch/x86/include/asm/ptrace.h).
+ *
+ * A 64-bit kernel runs programs of both kinds, and a program may change between them. The code
+ * segment tells which kind of code a call is made by. For a 64-bit call that is one comparison;
+ * what a 32-bit one needs is out of line.
  */
 #ifndef MTRACE_ARCH_X86_BPF_H
 #define MTRACE_ARCH_X86_BPF_H
@@ -17,8 +21,35 @@
 		loaded;                                                                    \
 	})
 
+#define CODE_64     0x33   /* __USER_CS (asm/segment.h) */
+#define CODE_64_XEN 0xe033 /* FLAT_USER_CS64 (xen/interface/xen-x86_64.h) */
+
+/* As the kernel's user_64bit_mode() decides. */
+static __always_inline int regs_is_narrow(const struct pt_regs *regs)
+{
+	__u16 segment = REGS_LOAD(regs, cs);
+
+	return segment != CODE_64 && segment != CODE_64_XEN;
+}
+
+static __always_inline __u32 regs_word(const struct pt_regs *regs)
+{
+	return regs_is_narrow(regs) ? 4 : 8;
+}
+
+/* Above the return address. */
+static __noinline __u64 stack_argument(__u64 sp, __u32 position)
+{
+	__u32 word = 0;
+
+	bpf_probe_read_user(&word, sizeof(word), (void *)(sp + (position + 1) * sizeof(word)));
+	return word;
+}
+
 static __always_inline __u64 regs_argument(const struct pt_regs *regs, unsigned int position)
 {
+	if (regs_is_narrow(regs))
+		return stack_argument(REGS_LOAD(regs, sp), position);
 	switch (position) {
 	case 0:
 		return REGS_LOAD(regs, di);
@@ -38,7 +69,9 @@ static __always_inline __u64 regs_argument(const struct pt_regs *regs, unsigned 
 
 static __always_inline __u64 regs_result(const struct pt_regs *regs)
 {
-	return REGS_LOAD(regs, ax);
+	__u64 result = REGS_LOAD(regs, ax);
+
+	return regs_is_narrow(regs) ? (__u32)result : result;
 }
 
 static __always_inline __u64 regs_sp(const struct pt_regs *regs)
@@ -53,13 +86,18 @@ static __always_inline __u64 regs_ip(const struct pt_regs *regs)
 
 static __always_inline __u64 regs_bp(const struct pt_regs *regs)
 {
-	return REGS_LOAD(regs, bp);
+	__u64 bp = REGS_LOAD(regs, bp);
+
+	return regs_is_narrow(regs) ? (__u32)bp : bp;
 }
 
-#define REGS_UNWIND_ABI unwind_abi_x86_64
+#define REGS_UNWIND_ABI        unwind_abi_x86_64
+#define REGS_UNWIND_ABI_NARROW unwind_abi_i386
 
-/* At a function's entry: where its return address lies, and how far a return moves the stack. */
-#define REGS_RETURN_ADDRESS_ON_STACK 1
-#define REGS_RETURN_POPS             8
+/* How far a return moves the stack: over its address. */
+static __always_inline __u64 regs_return_pops(const struct pt_regs *regs)
+{
+	return regs_word(regs);
+}
 
 #endif

@@ -110,8 +110,9 @@ enum record_kind {
 };
 
 #define RECORD_FLAG_FAILED    0x1 /* the call failed; for heap calls with size 0: it returned NULL */
-#define RECORD_FLAG_TRUNCATED 0x2 /* RECORD_STACK: the stack is known to go on */
-#define RECORD_FLAG_GUESSED   0x8 /* RECORD_STACK: a frame pointer was believed on the way */
+#define RECORD_FLAG_TRUNCATED 0x2  /* RECORD_STACK: the stack is known to go on */
+#define RECORD_FLAG_GUESSED   0x8  /* RECORD_STACK: a frame pointer was believed on the way */
+#define RECORD_FLAG_NARROW    0x40 /* RECORD_SLICE, RECORD_EXEC: of 32-bit code, a 32-bit program */
 
 /* RECORD_FREE: which of the process's allocators frees, in the upper half of the flags. */
 #define RECORD_OBJECT_SHIFT 8
@@ -274,9 +275,12 @@ struct unwind_page {
 	abi_u32 last;  /* of the last row that starts in the page, else the first */
 };
 
+/* The vdso has no file; but it has a table, and stands for itself. */
+#define VDSO_INODE ~0ULL
+
 struct unwind_file_key {
 	abi_u64 inode;
-	abi_u32 device;
+	abi_u32 device; /* of VDSO_INODE: its word, in bytes */
 	abi_u32 pad;
 };
 

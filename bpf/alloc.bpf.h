@@ -53,7 +53,9 @@ struct thread_calls {
 };
 
 /* Provided by the including file. */
+/* A word of the size that the registers' code has. */
 static int read_user(abi_u64 address, abi_u64 *ret_word);
+static int read_word(const struct pt_regs *regs, abi_u64 address, abi_u64 *ret_word);
 static int is_same_stack(abi_u64 sp, abi_u64 other);
 static int is_return_trampoline(abi_u64 address);
 static int is_return_list_full(void);
@@ -79,16 +81,16 @@ static __always_inline int is_map_call(abi_u64 cookie)
 	return (COOKIE_FLAGS(cookie) & COOKIE_FLAG_MAP) != 0;
 }
 
-/* Where a call at sp stands, seen from one pending call. */
-static __always_inline enum call_place place_of_call(abi_u64 sp, abi_u64 cookie, abi_u64 pending_sp,
-						     abi_u64 pending_cookie)
+/* Where a call that begins stands, seen from one pending call. */
+static __always_inline enum call_place place_of_call(const struct pt_regs *regs, abi_u64 cookie,
+						     abi_u64 pending_sp, abi_u64 pending_cookie)
 {
-	abi_u64 return_address = 0;
+	abi_u64 sp = regs_sp(regs), return_address = 0;
 
 	if (sp > pending_sp)
 		return is_same_stack(sp, pending_sp) ? PLACE_GONE : PLACE_UNSAFE;
 	if (sp == pending_sp) {
-		read_user(sp, &return_address);
+		read_word(regs, sp, &return_address);
 		return is_return_trampoline(return_address) ? PLACE_NESTED : PLACE_GONE;
 	}
 	if (!is_map_call(cookie) && is_map_call(pending_cookie))
@@ -153,9 +155,15 @@ static __always_inline void emit_begin(const struct pt_regs *regs, abi_u64 cooki
 	struct record_begin record = {};
 
 	fill_head(&record.head, RECORD_BEGIN, cookie, sizeof(record));
-	read_user(regs_sp(regs), &record.caller);
+	read_word(regs, regs_sp(regs), &record.caller);
 	begin_arguments(regs, cookie, &record);
 	emit(&record, sizeof(record));
+}
+
+/* -errno or MAP_FAILED, in either word size: no mapping begins within the last page of 4 GiB. */
+static __always_inline int is_error_number(abi_u64 result)
+{
+	return result >= (abi_u64)-4095LL || result - (abi_u32)-4095 < 4095;
 }
 
 /* A finished call's result in the terms of struct record_call: address and FAILED flag. */
@@ -171,12 +179,12 @@ static __always_inline void call_outcome(const struct pt_regs *regs, abi_u64 coo
 		record->size = 0;
 		record->address = 0;
 		failed = (abi_u32)result != 0;
-		if (!failed && read_user(payload, &record->address))
+		if (!failed && read_word(regs, payload, &record->address))
 			count_loss(LOSS_READ);
 	} else if (COOKIE_FLAGS(cookie) & COOKIE_FLAG_UNMAP) {
 		failed = (abi_u32)result != 0;
 	} else if (is_map_call(cookie)) {
-		failed = result >= (abi_u64)-4095LL;
+		failed = is_error_number(result);
 	} else {
 		failed = result == 0;
 	}
@@ -206,6 +214,7 @@ static __always_inline void emit_outcome(struct pt_regs *regs, abi_u64 cookie, a
 		.ip = regs_ip(regs),
 		.sp = regs_sp(regs),
 		.bp = regs_bp(regs),
+		.word = regs_word(regs),
 	};
 
 	emit_outcome_to(regs, cookie, payload, &caller);
@@ -221,20 +230,21 @@ static __always_inline void emit_free(const struct pt_regs *regs, abi_u64 cookie
 	fill_head(&record.head, RECORD_FREE, cookie, sizeof(record));
 	record.head.flags = COOKIE_OBJECT(cookie) << RECORD_OBJECT_SHIFT;
 	if (COOKIE_FLAGS(cookie) & COOKIE_FLAG_CALLER)
-		read_user(regs_sp(regs), &record.caller);
+		read_word(regs, regs_sp(regs), &record.caller);
 	emit(&record, sizeof(record));
 }
 
 /*
- * Calls that are watched at their exits.
+ * Calls that are watched at their exits: of 64-bit code alone (symbol/exit_search.h).
  */
 
 static __always_inline struct caller_frame caller_of(const struct pending_call *call)
 {
 	return (struct caller_frame){
 		.ip = call->caller,
-		.sp = call->sp + REGS_RETURN_POPS,
+		.sp = call->sp + sizeof(abi_u64),
 		.bp = call->bp,
+		.word = sizeof(abi_u64),
 	};
 }
 
@@ -274,8 +284,8 @@ static __always_inline void count_left(const struct pending_call *call)
 }
 
 /* Where a call stands among the thread's pending ones; forgets those that were left. */
-static __always_inline enum call_place thread_place(struct thread_calls *thread, abi_u64 sp,
-						    abi_u64 cookie)
+static __always_inline enum call_place thread_place(struct thread_calls *thread,
+						    const struct pt_regs *regs, abi_u64 cookie)
 {
 	for (int i = 0; i < PENDING_MAX; i++) {
 		abi_u32 count = thread->count;
@@ -285,8 +295,8 @@ static __always_inline enum call_place thread_place(struct thread_calls *thread,
 		if (!count || count > PENDING_MAX)
 			return PLACE_OUTERMOST;
 		top = &thread->calls[(count - 1) & (PENDING_MAX - 1)];
-		place = top->caller ? place_in_exit_call(sp, cookie, top)
-				    : place_of_call(sp, cookie, top->sp, top->cookie);
+		place = top->caller ? place_in_exit_call(regs_sp(regs), cookie, top)
+				    : place_of_call(regs, cookie, top->sp, top->cookie);
 		if (place != PLACE_GONE)
 			return place;
 		thread->count = count - 1;
@@ -303,7 +313,7 @@ static __always_inline void thread_enter(struct thread_calls *thread, const stru
 {
 	abi_u32 count;
 
-	if (thread_place(thread, regs_sp(regs), cookie) == PLACE_NESTED)
+	if (thread_place(thread, regs, cookie) == PLACE_NESTED)
 		return;
 	count = thread->count;
 	if (is_return_list_full()) {
@@ -353,7 +363,7 @@ static __always_inline void exit_call_enter(struct thread_calls *thread, const s
 	};
 	abi_u32 count;
 
-	if (thread_place(thread, regs_sp(regs), cookie) == PLACE_NESTED)
+	if (thread_place(thread, regs, cookie) == PLACE_NESTED)
 		return;
 	count = thread->count;
 	if (count >= PENDING_MAX || read_user(call.sp, &call.caller) || !call.caller) {

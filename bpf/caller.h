@@ -9,6 +9,8 @@ struct caller_frame {
 	abi_u64 ip;
 	abi_u64 sp;
 	abi_u64 bp;
+	abi_u32 word; /* of its addresses, bytes */
+	abi_u32 pad;
 };
 
 #endif

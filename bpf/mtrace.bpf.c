@@ -28,6 +28,8 @@ const volatile __u32 config_vma_iterator = 1;
 const volatile __u64 config_tick_ns = 0; /* of the tick counter; 0: read the clock each time */
 const volatile __u32 config_pid_namespace = 0; /* inode of user space's, unless it is the first */
 
+#define READ_FAILED ~0ULL
+
 #define WAKE_CHECK  16
 #define WAKE_WINDOW 4096 /* more than WAKE_CHECK records, so that none steps over the mark */
 
@@ -154,9 +156,30 @@ static __always_inline void fill_head(struct record_head *head, __u8 kind, __u64
 	head->time_ns = clock_now();
 }
 
+/* Read by a 32-bit program's call. */
+static __noinline __u64 read_narrow(__u64 address)
+{
+	__u32 word;
+
+	return bpf_probe_read_user(&word, sizeof(word), (void *)address) ? READ_FAILED : word;
+}
+
 static __always_inline int read_user(__u64 address, __u64 *ret_word)
 {
 	return bpf_probe_read_user(ret_word, sizeof(*ret_word), (void *)address);
+}
+
+static __always_inline int read_word(const struct pt_regs *regs, __u64 address, __u64 *ret_word)
+{
+	__u64 word;
+
+	if (!regs_is_narrow(regs))
+		return read_user(address, ret_word);
+	word = read_narrow(address);
+	if (word == READ_FAILED)
+		return -1;
+	*ret_word = word;
+	return 0;
 }
 
 #include "bpf/caller.h"
@@ -367,7 +390,8 @@ int call_return(struct pt_regs *regs)
 	if (is_bystander() || (COOKIE_FLAGS(cookie) & COOKIE_FLAG_ANYBODY && !process_state()))
 		return 0;
 	thread = thread_calls();
-	if (!thread || !thread_leave(thread, regs_sp(regs) - REGS_RETURN_POPS, cookie, &payload))
+	if (!thread ||
+	    !thread_leave(thread, regs_sp(regs) - regs_return_pops(regs), cookie, &payload))
 		return 0;
 	emit_outcome(regs, cookie, payload);
 	return 0;
@@ -384,7 +408,7 @@ int call_exit_entry(struct pt_regs *regs)
 	if (!thread)
 		count_loss(LOSS_NO_STATE);
 	else if (config_pairing != PAIRING_SESSION ||
-		 session_place(regs_sp(regs), cookie) != PLACE_NESTED)
+		 session_place(regs, cookie) != PLACE_NESTED)
 		exit_call_enter(thread, regs, cookie);
 	return 0;
 }

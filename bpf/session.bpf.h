@@ -47,7 +47,7 @@ static int session_pending(int i, abi_u64 *ret_sp, abi_u64 *ret_word);
 /* Also: this thread's calls that are watched at their exits, or NULL. */
 static struct thread_calls *exit_calls(void);
 
-static __always_inline enum call_place session_place(abi_u64 sp, abi_u64 cookie)
+static __always_inline enum call_place session_place(const struct pt_regs *regs, abi_u64 cookie)
 {
 	abi_u64 pending_sp, word;
 
@@ -56,7 +56,7 @@ static __always_inline enum call_place session_place(abi_u64 sp, abi_u64 cookie)
 
 		if (!session_pending(i, &pending_sp, &word))
 			return PLACE_OUTERMOST;
-		place = place_of_call(sp, cookie, pending_sp, session_cookie_of(word));
+		place = place_of_call(regs, cookie, pending_sp, session_cookie_of(word));
 		if (place == PLACE_UNSAFE)
 			return place;
 		if (place != PLACE_GONE && session_is_ours(word))
@@ -69,14 +69,14 @@ static __always_inline int is_in_exit_call(const struct pt_regs *regs, abi_u64 c
 {
 	struct thread_calls *thread = exit_calls();
 
-	return thread && thread_place(thread, regs_sp(regs), cookie) == PLACE_NESTED;
+	return thread && thread_place(thread, regs, cookie) == PLACE_NESTED;
 }
 
 /* Returns 0 if the return shall be watched, else 1: what the entry program must return. */
 static __always_inline int session_enter(const struct pt_regs *regs, abi_u64 cookie,
 					 abi_u64 *ret_word)
 {
-	enum call_place place = session_place(regs_sp(regs), cookie);
+	enum call_place place = session_place(regs, cookie);
 
 	if (place == PLACE_UNSAFE)
 		count_loss(LOSS_NO_RETURN);

@@ -82,7 +82,7 @@ static __noinline __u64 send_slice(struct stack_buffer *buffer)
 				     BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!slice)
 		return 0;
-	unwind_load_bp(buffer, &buffer->frame); /* which was saved below what is sent */
+	load_bp(buffer, &buffer->frame); /* which was saved below what is sent */
 	size = read_slice(slice, buffer->frame.sp);
 	if (!size || size > SLICE_BYTES)
 		return 0;
@@ -91,6 +91,8 @@ static __noinline __u64 send_slice(struct stack_buffer *buffer)
 	id = hash_end(hash_step(buffer->hash, bpf_ktime_get_ns()), buffer->count);
 	fill_head(&slice->record.head, RECORD_SLICE, 0, sizeof(slice->record) + size);
 	slice->record.head.flags = buffer->record.head.flags;
+	if (is_narrow(buffer))
+		slice->record.head.flags |= RECORD_FLAG_NARROW;
 	slice->record.id = id;
 	slice->record.count = buffer->count;
 	slice->record.stop = buffer->record.stop;

@@ -176,6 +176,18 @@ static __always_inline void process_fork(struct task_struct *child)
 	emit(&record, sizeof(record));
 }
 
+#define ELF_CLASS   4 /* offset in the image: EI_CLASS */
+#define ELF_CLASS32 1
+
+/* The first bytes of what was loaded in the end, of a script's interpreter. */
+static __always_inline int is_narrow_image(struct linux_binprm *program)
+{
+	char class = 0;
+
+	bpf_probe_read_kernel(&class, sizeof(class), &program->buf[ELF_CLASS]);
+	return class == ELF_CLASS32;
+}
+
 static __noinline int send_exec(struct linux_binprm *program, __u16 flags)
 {
 	struct record_exec *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
@@ -187,7 +199,7 @@ static __noinline int send_exec(struct linux_binprm *program, __u16 flags)
 	__builtin_memset(record, 0, sizeof(*record));
 	fill_head(&record->head, RECORD_EXEC, 0, sizeof(*record));
 	record->head.time_ns = bpf_ktime_get_ns();
-	record->head.flags = flags;
+	record->head.flags = flags | (is_narrow_image(program) ? RECORD_FLAG_NARROW : 0);
 	bpf_get_current_comm(record->comm, sizeof(record->comm));
 	bpf_probe_read_kernel_str(record->path, sizeof(record->path),
 				  BPF_CORE_READ(program, interp));

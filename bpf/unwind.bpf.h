@@ -70,7 +70,7 @@ struct stack_buffer {
 	__u32 count;
 	__u32 generation;
 	__u32 slot; /* of the mapping that was found last */
-	__u32 pad;
+	__u32 word; /* bytes of a stack slot: what code the stack is of */
 	struct code_mapping mappings[MAPPING_SLOTS];
 	struct known_row rows[ROW_SLOTS];
 };
@@ -160,6 +160,10 @@ static long note_code(struct task_struct *task, struct vm_area_struct *vma,
 	if (file) {
 		found->key.inode = file->f_inode->i_ino;
 		found->key.device = file->f_inode->i_sb->s_dev;
+	} else if (vma->vm_start == (__u64)vma->vm_mm->context.vdso) {
+		found->key.inode = VDSO_INODE;
+		found->key.device = vma->vm_start >> 32 ? 8 : 4;
+		found->offset = 0;
 	}
 	return 0;
 }
@@ -359,9 +363,8 @@ static __always_inline int window_move(struct stack_buffer *buffer, __u64 addres
 
 /* What lies above the window moves it: the walk goes up. What lies below is a register that was
  * saved a while ago. */
-static int unwind_read(void *ctx, abi_u64 address, abi_u64 *ret_word)
+static __always_inline int read_wide(struct stack_buffer *buffer, __u64 address, __u64 *ret_word)
 {
-	struct stack_buffer *buffer = ctx;
 	__u64 distance = address - buffer->window_start, index = distance >> 3;
 
 	if (distance & 7 || distance >= WINDOW_REACH)
@@ -374,6 +377,50 @@ static int unwind_read(void *ctx, abi_u64 address, abi_u64 *ret_word)
 	asm volatile("" : "+r"(index)); /* else the mask, which the verifier needs, goes */
 	*ret_word = buffer->window[index & (WINDOW_WORDS - 1)];
 	return 0;
+}
+
+/* Half a word of the window, which such a stack has begun at an even one. */
+static __always_inline int read_half(struct stack_buffer *buffer, __u64 address, __u64 *ret_word)
+{
+	__u64 word = 0;
+
+	if (address & 3) {
+		*ret_word = read_narrow(address);
+		return *ret_word == READ_FAILED ? -1 : 0;
+	}
+	if (read_wide(buffer, address & ~7ULL, &word))
+		return -1;
+	*ret_word = (__u32)(word >> (address & 4) * 8);
+	return 0;
+}
+
+/* Inlined, so that its abi is a constant. */
+static __always_inline int unwind_read(void *ctx, const struct unwind_abi *abi, abi_u64 address,
+				       abi_u64 *ret_word)
+{
+	return abi->word == 4 ? read_half(ctx, address, ret_word)
+			      : read_wide(ctx, address, ret_word);
+}
+
+static __always_inline int is_narrow(const struct stack_buffer *buffer)
+{
+	return buffer->word == 4;
+}
+
+/* For what is rare; the walk has a function for each kind of code. */
+static __always_inline enum unwind_result step_by(struct stack_buffer *buffer,
+						  const struct unwind_row *row,
+						  struct unwind_frame *frame)
+{
+	return is_narrow(buffer) ? unwind_step(buffer, &REGS_UNWIND_ABI_NARROW, row, frame)
+				 : unwind_step(buffer, &REGS_UNWIND_ABI, row, frame);
+}
+
+static __always_inline enum unwind_result load_bp(struct stack_buffer *buffer,
+						  struct unwind_frame *frame)
+{
+	return is_narrow(buffer) ? unwind_load_bp(buffer, &REGS_UNWIND_ABI_NARROW, frame)
+				 : unwind_load_bp(buffer, &REGS_UNWIND_ABI, frame);
 }
 
 /* Where the function returns to whose return address, at `place`, a return probe has replaced; 0 if
@@ -424,6 +471,8 @@ __noinline int is_plausible_return(struct stack_buffer *buffer, __u64 ip)
 	if ((word >> 24 & 0xff) != CALL_OPCODE)
 		return 1;
 	ip += (__s64)word >> 32;
+	if (is_narrow(buffer))
+		ip = (__u32)ip;
 	if (mapping_seek(buffer, ip))
 		return 0;
 	mapping = &buffer->mappings[buffer->slot & (MAPPING_SLOTS - 1)];
@@ -450,14 +499,14 @@ __noinline int step_guess(struct stack_buffer *buffer)
 	if (!buffer)
 		return STOP_NO_TABLE;
 	frame = buffer->frame;
-	if (unwind_load_bp(buffer, &frame))
+	if (load_bp(buffer, &frame))
 		return STOP_NO_TABLE;
 	buffer->record.head.flags |= RECORD_FLAG_GUESSED;
 	if (!frame.bp && is_outermost(frame.sp))
 		return -1;
-	if (!frame.bp || frame.bp & 7 || frame.bp - frame.sp >= GUESS_FRAME_MAX)
+	if (!frame.bp || frame.bp & (buffer->word - 1) || frame.bp - frame.sp >= GUESS_FRAME_MAX)
 		return STOP_NO_TABLE;
-	result = unwind_step(buffer, &REGS_UNWIND_ABI, &row, &frame);
+	result = step_by(buffer, &row, &frame);
 	if (result == UNWIND_END)
 		return -1;
 	if (result || mapping_seek(buffer, frame.ip - 1) || !is_plausible_return(buffer, frame.ip))
@@ -506,7 +555,7 @@ __noinline int resolve_probe(struct stack_buffer *buffer, __u32 slot)
 
 	if (!buffer)
 		return STOP_PROBE;
-	address = return_behind_probe(buffer->frame.sp - REGS_RETURN_POPS);
+	address = return_behind_probe(buffer->frame.sp - buffer->word);
 	if (!address)
 		return STOP_PROBE;
 	buffer->frame.ip = address;
@@ -541,14 +590,14 @@ __noinline int step_interrupted(struct stack_buffer *buffer)
 		return STOP_SIGNAL;
 	buffer->frames[buffer->count++ & STACK_MAX_FRAMES] = buffer->frame.ip | STACK_EXACT;
 	buffer->hash = hash_step(buffer->hash, (__u64)key.pages << 32 ^ ~key.offset);
-	result = unwind_step(buffer, &REGS_UNWIND_ABI, row, &buffer->frame);
+	result = step_by(buffer, row, &buffer->frame);
 	if (result == UNWIND_CONTINUE)
 		return 0;
 	return result == UNWIND_END ? -1 : stop_of(result);
 }
 
 /* From the buffer's frame to its caller's. Returns 0, -1 at the end, or enum stack_stop. */
-static __always_inline int step_up(struct stack_buffer *buffer)
+static __always_inline int step_up(struct stack_buffer *buffer, const struct unwind_abi *abi)
 {
 	union {
 		__u64 word;
@@ -569,7 +618,7 @@ static __always_inline int step_up(struct stack_buffer *buffer)
 	}
 	buffer->hash = hash_step(buffer->hash, known->word);
 	found.word = known->row;
-	result = unwind_step(buffer, &REGS_UNWIND_ABI, &found.row, &buffer->frame);
+	result = unwind_step(buffer, abi, &found.row, &buffer->frame);
 	if (result == UNWIND_CONTINUE)
 		return 0;
 	if (result == UNWIND_END)
@@ -580,20 +629,28 @@ static __always_inline int step_up(struct stack_buffer *buffer)
 }
 
 /* The next few frames: a call for each would cost as much as the step. */
-__noinline int walk_on(struct stack_buffer *buffer)
+static __always_inline int walk_by(struct stack_buffer *buffer, const struct unwind_abi *abi)
 {
 	int stop = 0;
 
-	if (!buffer)
-		return STOP_NO_CODE;
 	for (int i = 0; i < WALK_FRAMES && !stop; i++) {
 		if (buffer->count >= config_depth)
 			return STOP_DEPTH;
 		buffer->frames[buffer->count & STACK_MAX_FRAMES] = buffer->frame.ip;
 		buffer->count++;
-		stop = step_up(buffer);
+		stop = step_up(buffer, abi);
 	}
 	return stop;
+}
+
+__noinline int walk_on(struct stack_buffer *buffer)
+{
+	return buffer ? walk_by(buffer, &REGS_UNWIND_ABI) : STOP_NO_CODE;
+}
+
+__noinline int walk_on_narrow(struct stack_buffer *buffer)
+{
+	return buffer ? walk_by(buffer, &REGS_UNWIND_ABI_NARROW) : STOP_NO_CODE;
 }
 
 static __always_inline void walk_start(struct stack_buffer *buffer, const struct caller_frame *from,
@@ -607,7 +664,8 @@ static __always_inline void walk_start(struct stack_buffer *buffer, const struct
 	buffer->generation = generation;
 	buffer->hash = hash;
 	buffer->count = 0;
-	window_move(buffer, from->sp);
+	buffer->word = from->word;
+	window_move(buffer, is_narrow(buffer) ? from->sp & ~7ULL : from->sp);
 }
 
 /* Fill the frames. Returns enum stack_stop. */
@@ -616,7 +674,7 @@ static __always_inline __u32 walk(struct stack_buffer *buffer)
 	int stop = 0;
 
 	for (int i = 0; i <= STACK_MAX_FRAMES / WALK_FRAMES && !stop; i++)
-		stop = walk_on(buffer);
+		stop = is_narrow(buffer) ? walk_on_narrow(buffer) : walk_on(buffer);
 	return stop < 0 ? STOP_END : stop;
 }
 

@@ -46,7 +46,11 @@ static inline uint64_t regs_bp(const struct pt_regs *regs)
 	return regs->bp;
 }
 
-#define REGS_RETURN_POPS 8
+static inline uint32_t regs_word(const struct pt_regs *regs)
+{
+	(void)regs;
+	return 8;
+}
 
 static const uint64_t config_session_mark = 41;
 

@@ -59,6 +59,12 @@ static int read_user(uint64_t address, uint64_t *ret_word)
 	return 0;
 }
 
+static int read_word(const struct pt_regs *regs, uint64_t address, uint64_t *ret_word)
+{
+	(void)regs;
+	return read_user(address, ret_word);
+}
+
 static int is_same_stack(uint64_t sp, uint64_t other)
 {
 	return (sp >= ALT_LOW) == (other >= ALT_LOW);
@@ -359,6 +365,23 @@ static void posix_memalign_reads_its_out_parameter(void)
 	assert_int_equal(machine.records[3].head.flags, RECORD_FLAG_FAILED);
 }
 
+/* -errno and MAP_FAILED in words of 8 and of 4 bytes, beside the last addresses there are. */
+static void map_errors_of_both_word_sizes(void)
+{
+	static const uint64_t errors[] = {-1ULL, -4095ULL, 0xffffffff, 0xfffff001};
+	static const uint64_t addresses[] = {0x7ffffffff000, 0xffffd000, 0xfffff000, 0x100000000};
+
+	for (int i = 0; i < 8; i++) {
+		uint64_t result = i < 4 ? errors[i] : addresses[i - 4];
+
+		call(API_MMAP, (struct pt_regs){.sp = 0x18000, .si = 4096});
+		ret(0x18000, result);
+		assert_int_equal(machine.records[2 * i + 1].head.flags,
+				 i < 4 ? RECORD_FLAG_FAILED : 0);
+		expect(2 * i + 1, RECORD_END, API_MMAP, result, 4096);
+	}
+}
+
 static void alternate_stack_kills_nobody(void)
 {
 	call(API_MMAP, (struct pt_regs){.sp = 0x18000, .si = 4096});
@@ -415,6 +438,7 @@ SCRIPT(handler_that_allocates_within_mmap)
 SCRIPT(failures_are_flagged)
 SCRIPT(count_times_zero_is_zero)
 SCRIPT(posix_memalign_reads_its_out_parameter)
+SCRIPT(map_errors_of_both_word_sizes)
 SCRIPT(alternate_stack_kills_nobody)
 SCRIPT(full_return_list_is_a_loss)
 SCRIPT(other_tools_probes_do_not_nest)
@@ -619,6 +643,7 @@ int main(void)
 		cmocka_unit_test(test_failures_are_flagged),
 		cmocka_unit_test(test_count_times_zero_is_zero),
 		cmocka_unit_test(test_posix_memalign_reads_its_out_parameter),
+		cmocka_unit_test(test_map_errors_of_both_word_sizes),
 		cmocka_unit_test(test_alternate_stack_kills_nobody),
 		cmocka_unit_test(test_full_return_list_is_a_loss),
 		cmocka_unit_test(test_other_tools_probes_do_not_nest),

@@ -67,7 +67,7 @@ static bool is_same_bp(struct subject *subject, const struct truth *truth,
 		subject->lost_bp += truth->bp.known;
 		return true;
 	}
-	return unwind_load_bp((void *)subject->full.abi, frame) == UNWIND_CONTINUE &&
+	return unwind_load_bp(NULL, subject->full.abi, frame) == UNWIND_CONTINUE &&
 	       truth->bp.known && frame->bp == truth->bp.number;
 }
 
@@ -75,8 +75,7 @@ static bool is_right(struct subject *subject, const struct unwind_row *row, uint
 		     const struct truth *truth)
 {
 	struct unwind_frame frame = {.ip = address, .sp = SP_INVENTED, .bp = BP_INVENTED};
-	enum unwind_result result =
-		unwind_step((void *)subject->full.abi, subject->full.abi, row, &frame);
+	enum unwind_result result = unwind_step(NULL, subject->full.abi, row, &frame);
 
 	switch (result) {
 	case UNWIND_NO_RULE:

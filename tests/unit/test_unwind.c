@@ -56,8 +56,9 @@ static int read_own(uint64_t address, uint64_t *ret_word)
 	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == sizeof(*ret_word) ? 0 : -1;
 }
 
-static int unwind_read(void *ctx, abi_u64 address, abi_u64 *ret_word)
+static int unwind_read(void *ctx, const struct unwind_abi *abi, abi_u64 address, abi_u64 *ret_word)
 {
+	(void)abi;
 	return ctx ? read_invented(ctx, address, ret_word) : read_own(address, ret_word);
 }
 

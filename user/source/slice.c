@@ -12,20 +12,22 @@
 struct walk {
 	struct bpf_process *process;
 	const struct record_slice *record;
+	const struct unwind_abi *abi;
 	struct unwind_frame frame;
 	uint32_t depth;
 	bool has_looked; /* for mappings */
 	struct finished_stack stack;
 };
 
-static int unwind_read(void *ctx, abi_u64 address, abi_u64 *ret_word)
+static int unwind_read(void *ctx, const struct unwind_abi *abi, abi_u64 address, abi_u64 *ret_word)
 {
 	const struct record_slice *record = ((const struct walk *)ctx)->record;
 	uint64_t distance = address - record->sp;
 
-	if (distance >= record->size || record->size - distance < sizeof(*ret_word))
+	if (distance >= record->size || record->size - distance < abi->word)
 		return -1;
-	memcpy(ret_word, (const char *)(record + 1) + distance, sizeof(*ret_word));
+	*ret_word = 0;
+	memcpy(ret_word, (const char *)(record + 1) + distance, abi->word);
 	return 0;
 }
 
@@ -98,7 +100,7 @@ static enum stack_stop walk_on(struct walk *walk, bool interrupted)
 		stop = find_row(walk, interrupted, &row);
 		if (stop)
 			return stop;
-		result = unwind_step(walk, &unwind_abi_x86_64, &row, &walk->frame);
+		result = unwind_step(walk, walk->abi, &row, &walk->frame);
 		interrupted = result == UNWIND_INTERRUPTED;
 		if (interrupted)
 			walk->stack.frames[walk->stack.count - 1] |= STACK_EXACT;
@@ -128,6 +130,8 @@ int slice_finish(struct bpf_process *process, const struct record_slice *record,
 	struct walk walk = {
 		.process = process,
 		.record = record,
+		.abi = record->head.flags & RECORD_FLAG_NARROW ? &unwind_abi_i386
+							       : &unwind_abi_x86_64,
 		.depth = depth,
 		.frame = {record->ip, record->sp, record->bp, record->bp_place},
 		.stack.count = record->count,
