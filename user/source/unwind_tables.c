@@ -20,6 +20,7 @@
 #include "base/vec.h"
 #include "mtrace.skel.h"
 #include "source/unwind_layout.h"
+#include "symbol/vdso.h"
 
 /* A map in our memory. */
 struct area {
@@ -137,6 +138,12 @@ static void log_layout(const struct module *module, const struct cfi_table *tabl
 		log_warn("%s: no room for its unwind table: stacks end there", module->path);
 }
 
+/* The BPF programs walk the stacks of these. */
+static bool is_walked(const struct module *module)
+{
+	return module->elf64 ? module->machine == EM_X86_64 : module->machine == EM_386;
+}
+
 /* Compile and lay out. What has no table gets a file without pages. */
 static int compile(struct unwind_tables *tables, const struct module *module,
 		   struct unwind_file *ret_file)
@@ -145,7 +152,7 @@ static int compile(struct unwind_tables *tables, const struct module *module,
 	struct error err = {0};
 	int code = 0;
 
-	if (module->machine == EM_X86_64 && module->elf64)
+	if (is_walked(module))
 		code = parser_table(tables->parser, module, false, &table, &err);
 	if (code)
 		log_info("%s: %s", module->path, err.text);
@@ -174,6 +181,11 @@ static int file_of_module(struct unwind_tables *tables, const struct module *mod
 struct unwind_file_key unwind_file_key(uint32_t major, uint32_t minor, uint64_t inode)
 {
 	return (struct unwind_file_key){.inode = inode, .device = major << 20 | minor};
+}
+
+struct unwind_file_key unwind_vdso_key(bool is_64bit)
+{
+	return (struct unwind_file_key){.inode = VDSO_INODE, .device = is_64bit ? 8 : 4};
 }
 
 static uint64_t key_hash(struct unwind_file_key key)
@@ -246,6 +258,8 @@ void unwind_tables_none(const struct unwind_tables *tables, struct unwind_file_k
 
 struct unwind_file_key unwind_mapping_key(const struct proc_mapping *mapping)
 {
+	if (!strcmp(mapping->path, VDSO_NAME))
+		return unwind_vdso_key(vdso_is_64bit(mapping->start));
 	return unwind_file_key(mapping->dev_major, mapping->dev_minor, mapping->inode);
 }
 

@@ -28,6 +28,8 @@ void unwind_tables_free(struct unwind_tables *tables);
  * (Those of stat() differ from them on overlayfs and btrfs.) */
 struct unwind_file_key unwind_file_key(uint32_t major, uint32_t minor, uint64_t inode);
 
+struct unwind_file_key unwind_vdso_key(bool is_64bit);
+
 /* Is something published for that file? */
 bool unwind_tables_has(const struct unwind_tables *tables, struct unwind_file_key key);
 
