@@ -20,6 +20,7 @@
 #include "base/vec.h"
 #include "mtrace.skel.h"
 #include "source/bpf_leader.h"
+#include "source/bpf_libraries.h"
 #include "source/bpf_probes.h"
 #include "source/bpf_process.h"
 #include "source/file_key.h"
@@ -530,7 +531,7 @@ static int attach_known(struct bpf_source *bpf)
 				     .program = &bpf->program,
 				     .tables = bpf->tables,
 				     .shared = &bpf->shared};
-	int err = bpf_process_attach_known(&nobody);
+	int err = libraries_attach_known(&nobody);
 
 	map64_free(&nobody.attached);
 	return err;

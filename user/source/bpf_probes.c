@@ -317,6 +317,11 @@ static const struct probe_plan *plan_of(const struct bpf_process *process, struc
 
 	if (process->translated || module_omitted(process->config, module))
 		return NULL;
+	if (module_is_x32(module)) {
+		log_warn("%s: x32 code is not traced", module->path);
+		process->unprobed_sites++;
+		return NULL;
+	}
 	if (!module->plan)
 		module->prefix = given_prefix(process->config, module);
 	if (!parser_plan(process->config->parser, module, &plan, &err))

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "source/bpf_process.h"
 
+#include <elf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,15 +11,44 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "os/cgroup.h"
-#include "os/next_program.h"
-#include "os/file.h"
-#include "os/ldcache.h"
 #include "os/needed.h"
+#include "os/next_program.h"
 #include "source/bpf_leader.h"
+#include "source/bpf_libraries.h"
 #include "source/bpf_mappings.h"
 #include "source/bpf_probes.h"
 
 #define NS_PER_SECOND 1000000000ULL
+#define EXE_LINK_SIZE 32
+
+#define X32_REFUSED "it is a program of the x32 ABI; those of x86-64 and i386 can be traced"
+
+static bool is_x32(const char *path)
+{
+	struct elf_identity identity;
+
+	return !elf_identity_read(path, &identity) && identity.machine == EM_X86_64 &&
+	       identity.word == ELFCLASS32;
+}
+
+/* The link leads to the file itself, wherever that is. */
+static void exe_link(pid_t pid, char path[EXE_LINK_SIZE])
+{
+	snprintf(path, EXE_LINK_SIZE, "/proc/%d/exe", (int)pid);
+}
+
+/* As the kernel told at exec; of a process that ran before, as its file says. */
+static const char *arch_of(const struct bpf_process *process, const struct record_exec *exec)
+{
+	struct elf_identity identity = {.word = ELFCLASS64};
+	char path[EXE_LINK_SIZE];
+
+	exe_link(process->pid, path);
+	if (exec ? exec->head.flags & RECORD_FLAG_NARROW
+		 : !elf_identity_read(path, &identity) && identity.word == ELFCLASS32)
+		return "i386";
+	return "x86_64";
+}
 
 int bpf_process_deliver(const struct bpf_process *process, struct event *event)
 {
@@ -57,7 +88,7 @@ static int tell_process(struct bpf_process *process, enum event_kind kind,
 	event.process.command = launched ? launched : unknown;
 	if (!launched && info.exe && info.command && info.command[0])
 		event.process.command = (const char *const *)info.command;
-	event.process.arch = "x86_64";
+	event.process.arch = arch_of(process, exec);
 	err = bpf_process_deliver(process, &event);
 	proc_info_free(&info);
 	cgroup_free(&cgroup);
@@ -118,72 +149,22 @@ bool bpf_process_is_nested_free(struct bpf_process *process, uint32_t tid, uint6
 	return false;
 }
 
-/* A file that will be mapped. */
-static int attach_file(struct bpf_process *process, const char *path,
-		       int (*attach)(struct bpf_process *, struct module *))
-{
-	struct module *module;
-	int fd = file_open_regular(path, NULL), err = 0;
-
-	if (fd < 0)
-		return 0;
-	if (module_intern(process->config->modules, fd, path, &module, NULL)) {
-		close(fd);
-		return 0;
-	}
-	if (process->tables)
-		err = unwind_tables_add(process->tables, module, unwind_module_key(module));
-	return err ? err : attach(process, module);
-}
-
-/* Objects that hold allocation functions, wherever the dynamic linker finds them. */
-static const char *const known_sonames[] = {
-	"libc.so.6",        "libjemalloc.so.2", "libtcmalloc.so.4", "libtcmalloc_minimal.so.4",
-	"libmimalloc.so.2",
-};
-
-/* What tells of objects, or is libc and linker in one. */
-static const char *const known_paths[] = {
-	"/lib64/ld-linux-x86-64.so.2",
-	"/lib/ld-linux.so.2",
-	"/lib/ld-musl-x86_64.so.1",
-	"/lib/ld-musl-i386.so.1",
-};
-
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
-int bpf_process_attach_known(struct bpf_process *process)
-{
-	struct ldcache cache;
-	const char *path;
-	int err = ldcache_open("/etc/ld.so.cache", &cache);
-
-	if (err && err != -ENOMEM) /* none: a system of musl */
-		cache = (struct ldcache){0};
-	for (size_t i = 0; err != -ENOMEM && i < COUNT_OF(known_sonames); i++) {
-		uint32_t position = 0;
-
-		while (err != -ENOMEM && (path = ldcache_next(&cache, known_sonames[i], &position)))
-			err = attach_file(process, path, probes_attach_ahead);
-	}
-	for (size_t i = 0; err != -ENOMEM && i < COUNT_OF(known_paths); i++)
-		err = attach_file(process, known_paths[i], probes_attach_ahead);
-	ldcache_close(&cache);
-	return err == -ENOMEM ? err : 0;
-}
-
 int bpf_process_attach(struct bpf_process *process, struct error *err)
 {
+	char path[EXE_LINK_SIZE];
 	int code = refuse_translated(process, err);
 
 	if (code)
 		return code;
+	exe_link(process->pid, path);
+	if (is_x32(path))
+		return error_set(err, -ENOTSUP, X32_REFUSED);
 	code = tell_process(process, EVENT_PROCESS, NULL);
 	/* Twice: what was mapped during the first round was not yet told by the linker's hook. */
 	for (int round = 0; !code && round < 2; round++)
 		code = mappings_read(process, 0);
-	if (!code && process->config->scope == SCOPE_FAMILY)
-		code = bpf_process_attach_known(process);
+	if (!code)
+		code = libraries_attach_known(process);
 	if (code)
 		return error_set(err, code, "%s", strerror(-code));
 	if (!process->site_count && process->config->scope != SCOPE_SYSTEM)
@@ -198,7 +179,7 @@ static int attach_all_needed(struct bpf_process *process, const struct needed *n
 	int err = 0;
 
 	for (size_t i = 0; !err && i < needed->count; i++)
-		err = attach_file(process, needed->paths[i], attach);
+		err = library_attach(process, needed->paths[i], attach);
 	return err;
 }
 
@@ -219,13 +200,17 @@ int bpf_process_attach_launch(struct bpf_process *process, const char *program,
 		log_info("%s", err->text);
 		code = 0;
 	}
+	if (needed.count && is_x32(needed.paths[0])) {
+		needed_free(&needed);
+		return error_set(err, -ENOTSUP, X32_REFUSED);
+	}
 	code = code ? code : attach_all_needed(process, &needed, probes_attach);
 	if (!code && !next_programs_find(process->pid, command, environment, &reader, &others))
 		code = attach_all_needed(process, &others, probes_attach_ahead);
 	needed_free(&needed);
 	needed_free(&others);
-	if (!code && process->config->scope == SCOPE_FAMILY)
-		code = bpf_process_attach_known(process);
+	if (!code)
+		code = libraries_attach_known(process);
 	process->awaits_exec = process->launched = true;
 	process->launched_command = (const char *const *)command;
 	return code ? error_set_errno(err, code, "no probes") : 0;

@@ -73,10 +73,6 @@ int bpf_process_fork(struct bpf_process *process, const struct bpf_process *pare
 /* Attach to all modules that the process maps now, deliver them, and verify the probes. */
 int bpf_process_attach(struct bpf_process *process, struct error *err);
 
-/* Attach to the allocators that are known, so that programs which are not there yet are traced from
- * their first call. 0 or -ENOMEM. */
-int bpf_process_attach_known(struct bpf_process *process);
-
 /* Attach to all files that the program will map. */
 int bpf_process_attach_launch(struct bpf_process *process, const char *program,
 			      char *const *command, char *const *environment, struct error *err);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "symbol/module.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -203,6 +204,11 @@ struct module *module_find(struct module_table *table, uint64_t device, uint64_t
 		if (is_file(table->modules.items[i], device, inode))
 			return table->modules.items[i];
 	return NULL;
+}
+
+bool module_is_x32(const struct module *module)
+{
+	return module->machine == EM_X86_64 && !module->elf64;
 }
 
 int module_offset_to_vaddr(const struct module *module, uint64_t offset, uint64_t *ret_vaddr)

@@ -82,6 +82,9 @@ struct module *module_get(struct module_table *table, uint32_t id); /* NULL if t
 /* By device and inode, or NULL. As long as the table lives, nothing else can have them. */
 struct module *module_find(struct module_table *table, uint64_t device, uint64_t inode);
 
+/* Code of the x32 ABI: 64-bit, with pointers of 32. */
+bool module_is_x32(const struct module *module);
+
 /* Virtual address in the file's own terms (st_value) ↔ file offset, by PT_LOAD. 0 or -ENOENT. */
 int module_offset_to_vaddr(const struct module *module, uint64_t offset, uint64_t *ret_vaddr);
 

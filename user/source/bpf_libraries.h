@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Probes in files before anybody maps them: what a process calls in them is traced from the first
+ * call on.
+ */
+#ifndef MTRACE_SOURCE_BPF_LIBRARIES_H
+#define MTRACE_SOURCE_BPF_LIBRARIES_H
+
+#include "source/bpf_process.h"
+
+/*
+ * A file that will be mapped, or (probes_attach_ahead as `attach`) may be. One that cannot be read
+ * is left out. 0 or -ENOMEM.
+ */
+int library_attach(struct bpf_process *process, const char *path,
+		   int (*attach)(struct bpf_process *process, struct module *module));
+
+/*
+ * The C libraries of this system, of every word size, their dynamic linkers, and with a scope wider
+ * than one process all allocators that are known: the next image, or the next process, may map
+ * them. 0 or -ENOMEM.
+ */
+int libraries_attach_known(struct bpf_process *process);
+
+#endif
