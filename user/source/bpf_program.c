@@ -5,6 +5,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -21,6 +22,7 @@
 #define ATTACH_UPROBE_SESSION 57
 #define UPROBE_MULTI_RETURN   1u
 
+#define CLOSERS_MAX   16
 #define ROWS_PER_PAGE 2 /* about; of a page of code (UNWIND_PAGE_SIZE) */
 
 #define SCOPES_ALL  (1u << SCOPE_NAMED | 1u << SCOPE_FAMILY | 1u << SCOPE_SYSTEM)
@@ -328,12 +330,43 @@ int program_attach(struct program *program, const struct probe_request *request,
 	return attach_one(program, at_entry[request->kind], request, false, links);
 }
 
+/* Several threads work on one list, each at the next that nobody has. */
+struct closing {
+	struct probe_links *links;
+	size_t next;
+};
+
+static void *close_some(void *ctx)
+{
+	struct closing *closing = ctx;
+	struct probe_links *links = closing->links;
+
+	for (;;) {
+		size_t i = __atomic_fetch_add(&closing->next, 1, __ATOMIC_RELAXED);
+
+		if (i < links->fd_count)
+			close(links->fds[i]);
+		else if (i - links->fd_count < links->perf_count)
+			bpf_link__destroy(links->perf[i - links->fd_count]);
+		else
+			return NULL;
+	}
+}
+
+/* Each waits 20 to 90 ms for the kernel to be done with its probes, for which all can wait at once.
+ * What threads there are not this one does. */
 void probe_links_close(struct probe_links *links)
 {
-	for (size_t i = 0; i < links->fd_count; i++)
-		close(links->fds[i]);
-	for (size_t i = 0; i < links->perf_count; i++)
-		bpf_link__destroy(links->perf[i]);
+	struct closing closing = {.links = links};
+	pthread_t threads[CLOSERS_MAX];
+	size_t started = 0;
+
+	while (started + 1 < links->fd_count + links->perf_count && started < CLOSERS_MAX &&
+	       !pthread_create(&threads[started], NULL, close_some, &closing))
+		started++;
+	close_some(&closing);
+	for (size_t i = 0; i < started; i++)
+		pthread_join(threads[i], NULL);
 	free(links->fds);
 	free(links->perf);
 	*links = (struct probe_links){0};
