@@ -4,6 +4,9 @@
  *
  * - Private mappings count, writable or not: what is read-only now may have been written before.
  *   The reader skips pages that were never written (they are the file's, or not there).
+ * - A file's code does not count, as long as it cannot be written: its pages are the file's but for
+ *   those into which somebody has put breakpoints (as the tracer does), and of 32-bit code many
+ *   words look like addresses of the heap.
  * - Shared mappings count if they are writable.
  * - Devices (below /dev, but for memory) are not read: that may act on them. Nor are the kernel's
  *   own pages ([vdso] and the like) and ring buffers (anon_inode:): pointers that only the kernel
@@ -54,6 +57,11 @@ static bool is_kernels(const struct proc_mapping *mapping)
 static bool is_image(const struct proc_mapping *mapping)
 {
 	return mapping->inode && mapping->readable && !mapping->shared && !is_device(mapping);
+}
+
+static bool is_file_code(const struct proc_mapping *mapping)
+{
+	return mapping->inode && mapping->executable;
 }
 
 static bool is_guard(const struct proc_mapping *mapping)
@@ -137,7 +145,7 @@ static int add_mapping(struct roots *roots, const struct proc_maps *maps, size_t
 		roots->device_bytes += mapping->end - mapping->start;
 		return 0;
 	}
-	if (mapping->shared && !mapping->writable)
+	if (!mapping->writable && (mapping->shared || is_file_code(mapping)))
 		return 0;
 	return add_range(roots, maps, i, live_start(maps, i, threads, count));
 }
