@@ -85,7 +85,7 @@ units: $(UNITS)
 TARGET_FLAGS := -O1 -g -Wall -Wextra -Werror -D_GNU_SOURCE -pthread \
 	-fno-builtin -fno-omit-frame-pointer -fno-optimize-sibling-calls
 TARGETS := $(patsubst tests/targets/%,$(BUILD)/targets/%,$(basename \
-	$(filter-out $(addprefix tests/targets/,plugin.c chain.c leak_library.c interposer.c prefixed.c rjem.c),$(wildcard tests/targets/*.c tests/targets/*.cc)))) \
+	$(filter-out $(addprefix tests/targets/,plugin.c bare.c chain.c leak_library.c interposer.c prefixed.c rjem.c),$(wildcard tests/targets/*.c tests/targets/*.cc)))) \
 	$(addprefix $(BUILD)/targets/,libplugin.so libother.so basic-static basic-musl)
 
 $(BUILD)/targets/%: tests/targets/%.c tests/targets/truth.h
@@ -109,13 +109,43 @@ $(BUILD)/targets/lib%.so: tests/targets/plugin.c
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(TARGET_FLAGS) -shared -fPIC -o $@ $<
 
 # As distributions compile: what stacks are unwound through.
-$(BUILD)/targets/stacks $(BUILD)/targets/callbacks: TARGET_FLAGS += -O2 -fomit-frame-pointer -foptimize-sibling-calls -fbuiltin
+$(foreach directory,targets targets/m32,$(BUILD)/$(directory)/stacks $(BUILD)/$(directory)/callbacks): TARGET_FLAGS += -O2 -fomit-frame-pointer -foptimize-sibling-calls -fbuiltin
+
+# 32-bit programs, where the compiler and its libraries can make them.
+MULTILIB := $(wildcard /usr/lib32/crt1.o)
+M32      := $(addprefix $(BUILD)/targets/m32/,basic maps short threads longjmp altstack ends exec \
+	forker steady dlopener callbacks ownmalloc seccomp leak remapped)
+M32_CXX  := $(addprefix $(BUILD)/targets/m32/,cxx stacks)
+TARGETS  += $(if $(MULTILIB),$(M32) $(M32_CXX) $(BUILD)/targets/m32/basic-static \
+	$(addprefix $(BUILD)/targets/m32/,libplugin.so libother.so x32))
+
+$(M32): $(BUILD)/targets/m32/%: tests/targets/%.c tests/targets/truth.h
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(TARGET_FLAGS) -o $@ $<
+
+$(M32_CXX): $(BUILD)/targets/m32/%: tests/targets/%.cc tests/targets/truth.h
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && $(CXX) $(TARGET_FLAGS) -Wno-missing-field-initializers -o $@ $<
+
+$(BUILD)/targets/m32/basic-static: tests/targets/basic.c tests/targets/truth.h
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(TARGET_FLAGS) -static -o $@ $<
+
+$(BUILD)/targets/m32/libplugin.so $(BUILD)/targets/m32/libother.so: tests/targets/plugin.c
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(TARGET_FLAGS) -shared -fPIC -o $@ $<
+
+# Of the third kind, without a library, as few systems have one.
+$(BUILD)/targets/m32/x32: TARGET_FLAGS := -mx32 -nostdlib -static
+$(BUILD)/targets/m32/x32: tests/targets/bare.c
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(TARGET_FLAGS) -o $@ $<
 
 # The truth table of the leak scan: as usual, with LeakSanitizer, with chains short enough for
 # valgrind, and for 32 bits; and what scans it without the tracer.
 LEAKS       := leak_cases leak_places leak_cases_cxx leak_cases_cxx_old
 LEAK_BUILDS := $(BUILD)/targets $(addprefix $(BUILD)/targets/,lsan valgrind) \
-	$(if $(wildcard /usr/lib32/crt1.o),$(BUILD)/targets/m32)
+	$(if $(MULTILIB),$(BUILD)/targets/m32)
 LEAK_TARGETS := $(foreach directory,$(LEAK_BUILDS),$(LEAKS:%=$(directory)/%) $(directory)/libleak.so) \
 	$(patsubst %,%/recorder.so,$(filter-out %/lsan %/valgrind,$(LEAK_BUILDS)))
 TARGETS += $(LEAK_TARGETS) $(BUILD)/tests/scan/scan_process
@@ -177,6 +207,21 @@ CHAIN.no-table-pointers := $(CC) -O2 -g0 -fno-asynchronous-unwind-tables -fno-om
 CHAIN.musl           := $(MUSL_CC) -O2
 CHAIN.musl-O0        := $(MUSL_CC) -O0
 CHAIN.musl-static    := $(MUSL_CC) -O2 -static
+
+ifneq ($(MULTILIB),)
+CHAIN.m32-O0          := $(CC) -m32 -O0
+CHAIN.m32-O1          := $(CC) -m32 -O1
+CHAIN.m32-O2          := $(CC) -m32 -O2
+CHAIN.m32-Os          := $(CC) -m32 -Os
+CHAIN.m32-clang-O0    := $(CLANG) -m32 -O0
+CHAIN.m32-clang-O2    := $(CLANG) -m32 -O2
+CHAIN.m32-pointers    := $(CC) -m32 -O2 -fno-omit-frame-pointer
+CHAIN.m32-no-pointers := $(CC) -m32 -O1 -fomit-frame-pointer
+CHAIN.m32-no-pie      := $(CC) -m32 -O2 -fno-pie -no-pie
+CHAIN.m32-cet         := $(CC) -m32 -O2 -fcf-protection=full
+CHAIN.m32-static      := $(CC) -m32 -O2 -static
+CHAIN.m32-debug-frame := $(CC) -m32 -O2 -fno-asynchronous-unwind-tables
+endif
 
 CHAINS := $(patsubst CHAIN.%,$(BUILD)/targets/chain/%,$(filter CHAIN.%,$(.VARIABLES)))
 TARGETS += $(CHAINS)

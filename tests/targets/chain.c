@@ -235,13 +235,23 @@ NOINLINE static void sort(void)
 
 void bare(int depth, void (*call)(int depth));
 
+#ifdef __x86_64__
+#define BARE_BODY          \
+	"	sub $24, %rsp\n" \
+	"	call *%rsi\n"    \
+	"	add $24, %rsp\n"
+#else
+#define BARE_BODY               \
+	"	sub $12, %esp\n"      \
+	"	mov 16(%esp), %eax\n" \
+	"	mov %eax, (%esp)\n"   \
+	"	call *20(%esp)\n"     \
+	"	add $12, %esp\n"
+#endif
+
 __asm__(".pushsection .text\n"
 	".type bare, @function\n"
-	"bare:\n"
-	"	sub $24, %rsp\n"
-	"	call *%rsi\n"
-	"	add $24, %rsp\n"
-	"	ret\n"
+	"bare:\n" BARE_BODY "	ret\n"
 	".size bare, . - bare\n"
 	".popsection\n");
 

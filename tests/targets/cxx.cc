@@ -7,7 +7,8 @@
 
 #include <new>
 
-static const size_t huge = (size_t)1 << 60;
+/* 2^60, or half of a 32-bit address space, of which less could be had. */
+static const size_t huge = sizeof(size_t) == 8 ? SIZE_MAX / 16 + 1 : SIZE_MAX / 2 + 1;
 static const std::align_val_t aligned = std::align_val_t(64);
 
 NOINLINE static struct block t_new(size_t size)

@@ -310,7 +310,7 @@ static uint32_t attached_state(const struct bpf_process *process, const struct m
 }
 
 /* Its plan, or NULL if it shall not be or cannot be probed. */
-static const struct probe_plan *plan_of(const struct bpf_process *process, struct module *module)
+static const struct probe_plan *plan_of(struct bpf_process *process, struct module *module)
 {
 	const struct probe_plan *plan;
 	struct error err = {0};

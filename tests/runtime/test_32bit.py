@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""32-bit programs on a 64-bit kernel. Most of what is tested is what other files test with programs
+of the machine's own word size: those tests are run again, with the same programs built for i386."""
+# pylint: disable=unused-import,redefined-outer-name
+
+import ctypes
+import os
+import signal
+
+import pytest
+
+import conftest
+import harness
+import leaks
+import test_stacks
+from harness import Steady
+from machine import need
+from report import assert_sites, difference
+from test_attach import (test_attached_process_is_never_signalled,
+                         test_blocks_from_before_the_attach, test_process_that_ends,
+                         test_several_processes, test_truth_since_the_attach,
+                         test_two_tracers_of_one_process)
+from test_launch import (test_deep_stack_is_cut_and_said_so, test_every_new_and_delete, test_exec,
+                         test_exec_by_a_thread, test_frames_have_names_files_and_lines,
+                         test_script, test_threads, test_totals_do_not_depend_on_stacks,
+                         test_truth, test_truth_static, test_truth_under_each_stack_mode,
+                         test_unloaded_library_keeps_its_names)
+from test_leak_cases import (check_report, program, test_mappings, test_traced,
+                             test_traced_to_its_end)
+from test_stacks import test_exact, test_exact_attached
+from test_stacks_oracle import NO_RANDOM_ADDRESSES
+from test_traps import (test_coroutines, test_trap_allocation_on_another_stack_during_a_pending_call,
+                        test_trap_longjmp_and_nesting, test_trap_longjmp_out_of_mmap,
+                        test_trap_mappings_of_libc_are_an_api_of_their_own,
+                        test_trap_other_tools_return_probes, test_trap_seccomp,
+                        test_trap_signal_handler_on_an_alternate_stack,
+                        test_trap_text_that_was_moved_to_anonymous_memory,
+                        test_trap_thread_exit_frees_again, test_trap_throwing_new)
+
+WIDE = harness.TARGETS
+NARROW = os.path.join(harness.TARGETS, "m32")
+
+
+def is_complete(stack):
+    """No names tell: Debian has no debug information of these libraries."""
+    return stack["stop"] == "end"
+
+
+@pytest.fixture(autouse=True)
+def narrow(monkeypatch):
+    """All targets are the 32-bit ones. Numbers and text easily look like addresses of 32 bits; so
+    memory is where none does."""
+    need("multilib")
+    monkeypatch.setattr(harness, "TARGETS", NARROW)
+    monkeypatch.setattr(test_stacks, "KINDS", ("tree", "threads"))
+    monkeypatch.setattr(test_stacks, "is_complete", is_complete)
+    libc = ctypes.CDLL(None)
+    before = libc.personality(0xffffffff)
+    libc.personality(before | NO_RANDOM_ADDRESSES)
+    yield
+    libc.personality(before)
+
+
+@pytest.fixture(params=["session", "task"])
+def pairing(request):
+    """One for each carrier."""
+    need(*conftest.PAIRINGS[request.param])
+    return ("--pairing", request.param)
+
+
+def test_word_size_is_told(launch):
+    assert launch(harness.target("short")).process["arch"] == "i386"
+
+
+def test_word_size_is_told_of_a_running_process(attach):
+    with Steady() as steady, attach(steady.pid) as tracer:
+        assert tracer.stop().process["arch"] == "i386"
+
+
+def test_both_kinds_at_once(attach):
+    """One call after the other, by turns."""
+    with Steady(2) as one, Steady(command=[f"{WIDE}/steady", "2"]) as two:
+        before = one.tell(), two.tell()
+        with attach(one.pid, two.pid) as tracer:
+            for _ in range(5):
+                after = one.tell("w"), two.tell("w")
+            result = tracer.stop()
+        processes = {process["pid"]: process for process in result.processes}
+        assert [processes[each.pid]["arch"] for each in (one, two)] == ["i386", "x86_64"]
+        assert_sites(processes[one.pid], difference(after[0], before[0]))
+        assert_sites(processes[two.pid], difference(after[1], before[1]))
+
+
+CHAINS = [("wide", "narrow", "wide", "narrow"), ("narrow", "wide", "narrow", "wide")]
+
+
+@pytest.mark.parametrize("kinds", CHAINS, ids="-".join)
+def test_exec_of_the_other_kind(launch, pairing, kinds):
+    """Again and again; each image from its first call, though none of them lives long."""
+    directories = {"wide": WIDE, "narrow": NARROW}
+    programs = [os.path.join(directories[kind], "exec") for kind in kinds[:-1]]
+    result = launch(*programs, os.path.join(directories[kinds[-1]], "basic"), options=pairing)
+    arches = [process["arch"] for process in result.processes]
+    assert arches == [{"wide": "x86_64", "narrow": "i386"}[kind] for kind in kinds]
+    for process, truth in zip(result.processes, result.truths, strict=True):
+        assert_sites(process, truth)
+        assert process["stack_quality"]["truncated"] == 0
+
+
+def test_exec_of_the_other_kind_while_attached(attach):
+    """By a shell that was running before."""
+    command = ["/bin/sh", "-c", f"echo READY; read x; exec {NARROW}/basic"]
+    with Steady(command=command) as shell:
+        with attach(shell.pid) as tracer:
+            truth = shell.tell("x\n")
+            result = tracer.finish()
+    assert [process["arch"] for process in result.processes] == ["x86_64", "i386"]
+    assert_sites(result.processes[1], truth)
+
+
+def test_coroutines_are_flagged_where_they_begin(launch):
+    """The C library's code to which they return is in the midst of one of its functions: it cannot
+    be told that nothing is behind it."""
+    result = launch(harness.target("stacks"), "coroutines", options=test_stacks.DEPTH)
+    told = test_stacks.told_stacks(result.stdout)
+    assert len(told) == 2
+    for seen in test_stacks.seen_stacks(result.process):
+        assert any(stack[:len(seen)] == seen for stack in told)
+    quality = result.process["stack_quality"]
+    assert quality["by_reason"] == {"no_code": quality["truncated"]}
+
+
+def test_leaks_when_a_signal_ends_it(uprobes, tmp_path, program):
+    """^C is passed on and ends it."""
+    del uprobes
+    with leaks.launched(tmp_path, program, "--scan") as (tracer, path, truth):
+        tracer.send_signal(signal.SIGINT)
+        assert tracer.wait() == -signal.SIGINT
+    check_report(truth, leaks.read_report(path))
+
+
+# The third kind of program, with pointers of 32 bits in 64-bit code.
+
+REFUSED = "it is a program of the x32 ABI; those of x86-64 and i386 can be traced"
+
+
+def test_x32_is_refused():
+    need("uprobes")
+    result = harness.mtrace(harness.target("x32"))
+    assert (result.status, result.stdout) == (1, "")
+    assert result.stderr == f"mtrace-bpf: cannot trace x32: {REFUSED}\n"
