@@ -6,6 +6,7 @@
 
 #include "os/file.h"
 #include "os/ldcache.h"
+#include "source/bpf_mappings.h"
 #include "source/bpf_probes.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -13,7 +14,7 @@
 int library_attach(struct bpf_process *process, const char *path,
 		   int (*attach)(struct bpf_process *process, struct module *module))
 {
-	struct module *module;
+	struct module *module, *vdso;
 	int fd = file_open_regular(path, NULL), err = 0;
 
 	if (fd < 0)
@@ -26,6 +27,10 @@ int library_attach(struct bpf_process *process, const char *path,
 		return 0;
 	if (process->tables)
 		err = unwind_tables_add(process->tables, module, unwind_module_key(module));
+	/* A signal's frame on an alternate stack leads to another stack, of which a slice has
+	 * nothing: the kernel must know the way from the first one on. */
+	if (!err && process->tables)
+		err = vdso_open(process, module->elf64, &vdso);
 	return err ? err : attach(process, module);
 }
 

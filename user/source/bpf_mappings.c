@@ -81,10 +81,8 @@ static int tell_mapping(struct bpf_process *process, const struct told_mapping *
 	return err;
 }
 
-/* Without it, stacks end there. */
-static int vdso_open(struct bpf_process *process, uint64_t address, struct module **ret_module)
+int vdso_open(struct bpf_process *process, bool is_64bit, struct module **ret_module)
 {
-	bool is_64bit = vdso_is_64bit(address);
 	struct unwind_file_key key = unwind_vdso_key(is_64bit);
 	int err = vdso_module(process->config->modules, is_64bit, ret_module);
 
@@ -128,7 +126,7 @@ static int mapping_open(struct bpf_process *process, const struct proc_mapping *
 
 	*ret_module = NULL;
 	if (!strcmp(mapping->path, VDSO_NAME))
-		return vdso_open(process, mapping->start, ret_module);
+		return vdso_open(process, vdso_is_64bit(mapping->start), ret_module);
 	if (!mapping->inode)
 		return 0;
 	fd = proc_open_mapped(bpf_leader_reader(process), mapping);
@@ -306,7 +304,7 @@ int bpf_process_mapping(struct bpf_process *process, const struct record_mapping
 	if (!record->end)
 		return mappings_read_late(process, record->head.time_ns);
 	if (!strcmp(record->names, VDSO_NAME)) {
-		err = vdso_open(process, record->start, &module);
+		err = vdso_open(process, vdso_is_64bit(record->start), &module);
 		if (err)
 			return err;
 		if (module)

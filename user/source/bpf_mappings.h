@@ -19,4 +19,8 @@ int mappings_read_late(struct bpf_process *process, uint64_t since_ns);
 const struct module *mapping_find(const struct bpf_process *process, uint64_t address,
 				  uint64_t *ret_offset);
 
+/* The vdso of that word size, its unwind table published; NULL, and stacks end there, if it is not
+ * to be had. 0 or -ENOMEM. */
+int vdso_open(struct bpf_process *process, bool is_64bit, struct module **ret_module);
+
 #endif
