@@ -407,8 +407,7 @@ int call_exit_entry(struct pt_regs *regs)
 
 	if (!thread)
 		count_loss(LOSS_NO_STATE);
-	else if (config_pairing != PAIRING_SESSION ||
-		 session_place(regs, cookie) != PLACE_NESTED)
+	else if (config_pairing != PAIRING_SESSION || session_place(regs, cookie) != PLACE_NESTED)
 		exit_call_enter(thread, regs, cookie);
 	return 0;
 }

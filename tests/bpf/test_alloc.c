@@ -454,7 +454,7 @@ static void exit_enter(uint64_t sp, uint64_t size)
 	struct pt_regs regs = {.sp = sp, .di = size};
 
 	if (machine.carrier != CARRIER_SESSION ||
-	    session_place(sp, api_cookie(API_NEW)) != PLACE_NESTED)
+	    session_place(&regs, api_cookie(API_NEW)) != PLACE_NESTED)
 		exit_call_enter(&machine.thread, &regs, api_cookie(API_NEW));
 }
 

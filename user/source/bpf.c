@@ -7,22 +7,19 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/vec.h"
 #include "mtrace.skel.h"
 #include "source/bpf_leader.h"
-#include "source/bpf_libraries.h"
 #include "source/bpf_probes.h"
-#include "source/bpf_process.h"
+#include "source/bpf_source.h"
+#include "source/bpf_system.h"
 #include "source/file_key.h"
 #include "source/ring.h"
 #include "source/selection.h"
@@ -30,97 +27,11 @@
 #include "source/stack_check.h"
 #include "source/unwind_tables.h"
 
-#define UNWIND_ROWS   (1u << 21) /* 16 MiB, and 8 for pages: a thousand modules fit */
-#define ATTACH_ROUNDS 20
-
-struct bpf_source {
-	struct source source; /* first: what the session holds */
-	struct source_config config;
-	struct program program;
-	struct unwind_tables *tables; /* NULL if stacks are not by tables */
-	struct ring ring;
-	struct slice_ids slices;
-	struct shared_probes shared;    /* of SCOPE_SYSTEM */
-	struct bpf_process **processes; /* those that are traced now */
-	size_t process_count, process_capacity;
-	struct map64 index_of_pid;
-	size_t looked_after; /* see look_after_one */
-	uint64_t newest_ns;  /* time of the newest event */
-};
+#define UNWIND_ROWS (1u << 21) /* 16 MiB, and 8 for pages: a thousand modules fit */
 
 static struct bpf_source *bpf_of(struct source *source)
 {
 	return (struct bpf_source *)source;
-}
-
-static struct bpf_process *process_find(const struct bpf_source *bpf, pid_t pid)
-{
-	uint32_t index = map64_get(&bpf->index_of_pid, (uint64_t)pid);
-
-	return index == MAP64_NONE ? NULL : bpf->processes[index];
-}
-
-/* Only the books remember it. */
-static void process_remove(struct bpf_source *bpf, struct bpf_process *process)
-{
-	uint32_t index = map64_get(&bpf->index_of_pid, (uint64_t)process->pid);
-	struct bpf_process *last = bpf->processes[--bpf->process_count];
-
-	map64_delete(&bpf->index_of_pid, (uint64_t)process->pid);
-	if (last != process) {
-		bpf->processes[index] = last;
-		(void)map64_set(&bpf->index_of_pid, (uint64_t)last->pid,
-				index); /* it has a place */
-	}
-	bpf_process_free(process);
-	free(process);
-}
-
-static int process_new(struct bpf_source *bpf, pid_t pid, struct bpf_process **ret_process)
-{
-	struct bpf_process *process = calloc(1, sizeof(*process));
-
-	if (!process ||
-	    vec_reserve_bytes((void **)&bpf->processes, &bpf->process_capacity,
-			      bpf->process_count + 1, sizeof(*bpf->processes)) ||
-	    map64_set(&bpf->index_of_pid, (uint64_t)pid, (uint32_t)bpf->process_count)) {
-		free(process);
-		return -ENOMEM;
-	}
-	process->config = &bpf->config;
-	process->program = &bpf->program;
-	process->tables = bpf->tables;
-	process->shared = bpf->program.everybody ? &bpf->shared : NULL;
-	process->pid = pid;
-	bpf->processes[bpf->process_count++] = process;
-	*ret_process = process;
-	return 0;
-}
-
-/* Zero if it is not entered any more. */
-static void read_losses(const struct bpf_source *bpf, pid_t pid, uint64_t ret_count[LOSS_COUNT])
-{
-	struct process_state state = {0};
-	uint32_t key = (uint32_t)pid;
-
-	(void)bpf_map_lookup_elem(bpf_map__fd(bpf->program.skeleton->maps.processes), &key, &state);
-	memcpy(ret_count, state.losses, sizeof(state.losses));
-}
-
-static int tell_losses_of(const struct bpf_process *process, const uint64_t count[LOSS_COUNT])
-{
-	const struct snapshot_losses losses = {
-		.events = count[LOSS_EVENTS] + count[LOSS_READ],
-		.stacks = count[LOSS_STACKS],
-		.missed_returns = count[LOSS_NO_RETURN] + count[LOSS_NO_STATE],
-		.unprobed_sites = process->unprobed_sites,
-		.gap_ns = process->gap_ns,
-		.no_allocator = process->translated || !probes_found(process),
-		.children = count[LOSS_CHILDREN],
-	};
-	struct event event = {.kind = EVENT_LOSSES, .losses = &losses};
-
-	return bpf_process_deliver(process, &event);
 }
 
 /*
@@ -148,7 +59,7 @@ static int decode_call(struct bpf_source *bpf, const struct record_head *head, s
 static int decode_free(struct bpf_source *bpf, const struct record_head *head, struct event *event)
 {
 	const struct record_free *record = (const void *)head;
-	struct bpf_process *process = process_find(bpf, (pid_t)head->pid);
+	struct bpf_process *process = processes_find(bpf, (pid_t)head->pid);
 	uint8_t object = (uint8_t)(head->flags >> RECORD_OBJECT_SHIFT);
 
 	event->kind = EVENT_FREE;
@@ -174,7 +85,7 @@ static int decode_begin(struct bpf_source *bpf, const struct record_head *head, 
 static struct event_stack checked_stack(const struct bpf_source *bpf, uint32_t pid,
 					struct event_stack stack)
 {
-	struct bpf_process *process = process_find(bpf, (pid_t)pid);
+	struct bpf_process *process = processes_find(bpf, (pid_t)pid);
 	uint32_t right;
 
 	if (!process || !process->tables || !stack.count)
@@ -216,7 +127,7 @@ static int decode_slice(struct bpf_source *bpf, const struct record_head *head, 
 	const struct record_slice *slice = (const void *)head;
 	struct finished_stack stack;
 
-	if (slice_finish(process_find(bpf, (pid_t)head->pid), slice, bpf->config.depth, &stack))
+	if (slice_finish(processes_find(bpf, (pid_t)head->pid), slice, bpf->config.depth, &stack))
 		return 0;
 	slice_remember(&bpf->slices, slice->id, stack.id);
 	return deliver_stack(bpf, event,
@@ -232,15 +143,15 @@ static int decode_mapping(struct bpf_source *bpf, const struct record_head *head
 			  struct event *event)
 {
 	(void)event;
-	return bpf_process_mapping(process_find(bpf, (pid_t)head->pid), (const void *)head);
+	return bpf_process_mapping(processes_find(bpf, (pid_t)head->pid), (const void *)head);
 }
 
 /* A child. One whose parent was not known (it came while we began) is looked at like any other. */
 static int decode_fork(struct bpf_source *bpf, const struct record_head *head, struct event *event)
 {
 	const struct record_fork *fork = (const void *)head;
-	const struct bpf_process *parent = process_find(bpf, (pid_t)fork->parent);
-	struct bpf_process *former = process_find(bpf, (pid_t)head->pid), *process;
+	const struct bpf_process *parent = processes_find(bpf, (pid_t)fork->parent);
+	struct bpf_process *former = processes_find(bpf, (pid_t)head->pid), *process;
 	struct error err;
 	int code;
 
@@ -248,8 +159,8 @@ static int decode_fork(struct bpf_source *bpf, const struct record_head *head, s
 	if (parent && parent->awaits_exec)
 		return 0;
 	if (former)
-		process_remove(bpf, former);
-	code = process_new(bpf, (pid_t)head->pid, &process);
+		processes_remove(bpf, former);
+	code = processes_new(bpf, (pid_t)head->pid, &process);
 	if (code)
 		return code;
 	if (parent)
@@ -260,11 +171,11 @@ static int decode_fork(struct bpf_source *bpf, const struct record_head *head, s
 
 static int decode_exec(struct bpf_source *bpf, const struct record_head *head, struct event *event)
 {
-	struct bpf_process *process = process_find(bpf, (pid_t)head->pid);
+	struct bpf_process *process = processes_find(bpf, (pid_t)head->pid);
 
 	(void)event;
 	if (!process) {
-		int err = process_new(bpf, (pid_t)head->pid, &process);
+		int err = processes_new(bpf, (pid_t)head->pid, &process);
 
 		if (err)
 			return err;
@@ -275,13 +186,13 @@ static int decode_exec(struct bpf_source *bpf, const struct record_head *head, s
 
 static int decode_end(struct bpf_source *bpf, const struct record_head *head, struct event *event)
 {
-	struct bpf_process *process = process_find(bpf, (pid_t)head->pid);
+	struct bpf_process *process = processes_find(bpf, (pid_t)head->pid);
 	const struct record_exit *end = (const void *)head;
-	int err = tell_losses_of(process, end->losses);
+	int err = processes_tell_losses(process, end->losses);
 
 	event->kind = head->kind == RECORD_EXIT ? EVENT_EXIT : EVENT_LEAVE;
 	event->exit.code = end->code;
-	process_remove(bpf, process);
+	processes_remove(bpf, process);
 	return err ? err : bpf->config.deliver(bpf->config.ctx, event);
 }
 
@@ -296,7 +207,7 @@ static int decode_leader(struct bpf_source *bpf, const struct record_head *head,
 			 struct event *event)
 {
 	(void)event;
-	return bpf_leader_lost(process_find(bpf, (pid_t)head->pid), &bpf->shared);
+	return bpf_leader_lost(processes_find(bpf, (pid_t)head->pid), &bpf->shared);
 }
 
 struct decoder {
@@ -324,7 +235,7 @@ static const struct decoder decoders[] = {
 /* What a held child does before its exec is our own code's doing. */
 static bool is_of_program(const struct bpf_source *bpf, const struct record_head *head)
 {
-	const struct bpf_process *process = process_find(bpf, (pid_t)head->pid);
+	const struct bpf_process *process = processes_find(bpf, (pid_t)head->pid);
 
 	if (!process)
 		return head->kind == RECORD_FORK ||
@@ -376,7 +287,7 @@ static int look_after_one(struct bpf_source *bpf)
 		return 0;
 	end.head.pid = event.pid = event.tid = (uint32_t)process->pid;
 	event.time_ns = bpf->newest_ns;
-	read_losses(bpf, process->pid, end.losses);
+	processes_losses(bpf, process->pid, end.losses);
 	return decode_end(bpf, &end.head, &event);
 }
 
@@ -391,29 +302,6 @@ static int bpf_drain(struct source *source)
 /*
  * Processes.
  */
-
-static int process_add(struct bpf_source *bpf, pid_t pid, struct bpf_process **ret_process,
-		       struct error *err)
-{
-	const struct process_state no_losses = {0};
-	uint32_t key = (uint32_t)pid;
-
-	if (bpf_map_update_elem(bpf_map__fd(bpf->program.skeleton->maps.processes), &key,
-				&no_losses, BPF_ANY))
-		return error_set_errno(err, -errno, "no more than %u processes at once",
-				       bpf_map__max_entries(bpf->program.skeleton->maps.processes));
-	if (process_new(bpf, pid, ret_process))
-		return error_set(err, -ENOMEM, "out of memory");
-	return 0;
-}
-
-static void process_forget(struct bpf_source *bpf, struct bpf_process *process)
-{
-	uint32_t key = (uint32_t)process->pid;
-
-	bpf_map_delete_elem(bpf_map__fd(bpf->program.skeleton->maps.processes), &key);
-	process_remove(bpf, process);
-}
 
 static int check_seccomp(const struct bpf_source *bpf, pid_t pid, struct error *err)
 {
@@ -442,7 +330,7 @@ static int bpf_attach(struct source *source, pid_t pid, struct error *err)
 
 	if (code)
 		return code;
-	code = process_add(bpf, pid, &process, err);
+	code = processes_enter(bpf, pid, &process, err);
 	if (code)
 		return code;
 	if (proc_living_thread(pid) != pid)
@@ -452,7 +340,7 @@ static int bpf_attach(struct source *source, pid_t pid, struct error *err)
 	else
 		code = bpf_process_attach(process, err);
 	if (code)
-		process_forget(bpf, process);
+		processes_forget(bpf, process);
 	return code;
 }
 
@@ -461,120 +349,14 @@ static int bpf_attach_launch(struct source *source, pid_t pid, const char *progr
 {
 	struct bpf_source *bpf = bpf_of(source);
 	struct bpf_process *process;
-	int code = process_add(bpf, pid, &process, err);
+	int code = processes_enter(bpf, pid, &process, err);
 
 	if (code)
 		return code;
 	code = bpf_process_attach_launch(process, program, command, environment, err);
 	if (code)
-		process_forget(bpf, process);
+		processes_forget(bpf, process);
 	return code;
-}
-
-/*
- * All that runs now. Until every program that is selected has been entered, children of those that
- * are not yet are not seen: so look until nothing new is found.
- */
-
-static bool is_ours(pid_t pid, const struct stat *own)
-{
-	char link[32];
-	struct stat exe;
-
-	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
-	return !stat(link, &exe) && exe.st_ino == own->st_ino && exe.st_dev == own->st_dev;
-}
-
-static int attach_found(struct bpf_source *bpf, pid_t pid, struct error *err)
-{
-	struct bpf_process *process;
-	struct error reason;
-	int code = process_add(bpf, pid, &process, err);
-
-	if (code)
-		return code;
-	code = bpf_process_attach(process, &reason);
-	if (!code)
-		return 0;
-	log_info("process %d: %s", (int)pid, reason.text);
-	process_forget(bpf, process);
-	return code == -ENOMEM ? error_set_errno(err, code, "cannot trace %d", (int)pid) : 0;
-}
-
-/* One look at /proc. */
-static int attach_round(struct bpf_source *bpf, const struct stat *own, size_t *ret_new,
-			struct error *err)
-{
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
-	int code = proc ? 0 : error_set_errno(err, -errno, "/proc");
-
-	*ret_new = 0;
-	while (!code && (entry = readdir(proc))) {
-		pid_t pid = (pid_t)atoi(entry->d_name);
-
-		if (!pid || process_find(bpf, pid) || is_ours(pid, own) ||
-		    !selection_holds(bpf->config.selected, pid))
-			continue;
-		code = attach_found(bpf, pid, err);
-		(*ret_new)++;
-	}
-	if (proc)
-		closedir(proc);
-	return code;
-}
-
-/* For everybody, on nobody's account. */
-static int attach_known(struct bpf_source *bpf)
-{
-	struct bpf_process nobody = {.config = &bpf->config,
-				     .program = &bpf->program,
-				     .tables = bpf->tables,
-				     .shared = &bpf->shared};
-	int err = libraries_attach_known(&nobody);
-
-	map64_free(&nobody.attached);
-	return err;
-}
-
-static int bpf_attach_all(struct source *source, struct error *err)
-{
-	struct bpf_source *bpf = bpf_of(source);
-	size_t found = 1;
-	struct stat own;
-	int code = 0;
-
-	if (!bpf->program.seccomp_safe)
-		return error_set(err, -EOPNOTSUPP,
-				 "this kernel kills programs that seccomp confines at a return "
-				 "probe (Linux 6.14 does not): name the processes with --pid");
-	if (stat("/proc/self/exe", &own))
-		return error_set_errno(err, -errno, "/proc/self/exe");
-	code = attach_known(bpf);
-	if (code)
-		return error_set_errno(err, code, "no probes");
-	for (int round = 0; !code && found && round < ATTACH_ROUNDS; round++)
-		code = attach_round(bpf, &own, &found, err);
-	return code;
-}
-
-/* What the kernel side is asked about programs, but for what goes into its configuration. */
-static int publish_selection(const struct bpf_source *bpf)
-{
-	const struct mtrace_bpf *skeleton = bpf->program.skeleton;
-	const struct selected *selected = bpf->config.selected;
-	const uint32_t first = 0, one = 1;
-	int err = 0;
-
-	if (!selected)
-		return 0;
-	for (size_t i = 0; !err && i < selected->file_count; i++)
-		err = bpf_map_update_elem(bpf_map__fd(skeleton->maps.selected_files),
-					  &selected->files[i], &one, BPF_ANY);
-	if (!err && selected->rules.wants & SELECT_CGROUP)
-		err = bpf_map_update_elem(bpf_map__fd(skeleton->maps.selected_cgroup), &first,
-					  &selected->cgroup, BPF_ANY);
-	return err ? -errno : 0;
 }
 
 static int bpf_fd(const struct source *source)
@@ -594,8 +376,8 @@ static int bpf_tell_losses(struct source *source)
 	int err = 0;
 
 	for (size_t i = 0; !err && i < bpf->process_count; i++) {
-		read_losses(bpf, bpf->processes[i]->pid, losses);
-		err = tell_losses_of(bpf->processes[i], losses);
+		processes_losses(bpf, bpf->processes[i]->pid, losses);
+		err = processes_tell_losses(bpf->processes[i], losses);
 	}
 	return err;
 }
@@ -616,7 +398,7 @@ static void bpf_close(struct source *source)
 	if (!bpf)
 		return;
 	while (bpf->process_count)
-		process_forget(bpf, bpf->processes[bpf->process_count - 1]);
+		processes_forget(bpf, bpf->processes[bpf->process_count - 1]);
 	free(bpf->processes);
 	map64_free(&bpf->index_of_pid);
 	probe_links_close(&bpf->shared.links);
@@ -674,7 +456,7 @@ static int bpf_start(struct bpf_source *bpf, struct error *err)
 			 power_of_two(bpf->config.buffer_bytes));
 	if (code)
 		return error_set_errno(err, code, "cannot read the ring buffer");
-	code = publish_selection(bpf);
+	code = system_select(bpf);
 	if (code)
 		return error_set_errno(err, code, "cannot select programs");
 	return program_attach_tasks(&bpf->program, err);
@@ -706,7 +488,7 @@ const struct source_ops *source_bpf(void)
 		.open = bpf_open,
 		.attach = bpf_attach,
 		.attach_launch = bpf_attach_launch,
-		.attach_all = bpf_attach_all,
+		.attach_all = system_attach,
 		.fd = bpf_fd,
 		.drain = bpf_drain,
 		.tell_losses = bpf_tell_losses,

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "source/bpf_source.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "mtrace.skel.h"
+#include "source/bpf_probes.h"
+
+struct bpf_process *processes_find(const struct bpf_source *bpf, pid_t pid)
+{
+	uint32_t index = map64_get(&bpf->index_of_pid, (uint64_t)pid);
+
+	return index == MAP64_NONE ? NULL : bpf->processes[index];
+}
+
+/* Only the books remember it. */
+void processes_remove(struct bpf_source *bpf, struct bpf_process *process)
+{
+	uint32_t index = map64_get(&bpf->index_of_pid, (uint64_t)process->pid);
+	struct bpf_process *last = bpf->processes[--bpf->process_count];
+
+	map64_delete(&bpf->index_of_pid, (uint64_t)process->pid);
+	if (last != process) {
+		bpf->processes[index] = last;
+		(void)map64_set(&bpf->index_of_pid, (uint64_t)last->pid,
+				index); /* it has a place */
+	}
+	bpf_process_free(process);
+	free(process);
+}
+
+int processes_new(struct bpf_source *bpf, pid_t pid, struct bpf_process **ret_process)
+{
+	struct bpf_process *process = calloc(1, sizeof(*process));
+
+	if (!process ||
+	    vec_reserve_bytes((void **)&bpf->processes, &bpf->process_capacity,
+			      bpf->process_count + 1, sizeof(*bpf->processes)) ||
+	    map64_set(&bpf->index_of_pid, (uint64_t)pid, (uint32_t)bpf->process_count)) {
+		free(process);
+		return -ENOMEM;
+	}
+	process->config = &bpf->config;
+	process->program = &bpf->program;
+	process->tables = bpf->tables;
+	process->shared = bpf->program.everybody ? &bpf->shared : NULL;
+	process->pid = pid;
+	bpf->processes[bpf->process_count++] = process;
+	*ret_process = process;
+	return 0;
+}
+
+/* Zero if it is not entered any more. */
+void processes_losses(const struct bpf_source *bpf, pid_t pid, uint64_t ret_count[LOSS_COUNT])
+{
+	struct process_state state = {0};
+	uint32_t key = (uint32_t)pid;
+
+	(void)bpf_map_lookup_elem(bpf_map__fd(bpf->program.skeleton->maps.processes), &key, &state);
+	memcpy(ret_count, state.losses, sizeof(state.losses));
+}
+
+int processes_tell_losses(const struct bpf_process *process, const uint64_t count[LOSS_COUNT])
+{
+	const struct snapshot_losses losses = {
+		.events = count[LOSS_EVENTS] + count[LOSS_READ],
+		.stacks = count[LOSS_STACKS],
+		.missed_returns = count[LOSS_NO_RETURN] + count[LOSS_NO_STATE],
+		.unprobed_sites = process->unprobed_sites,
+		.gap_ns = process->gap_ns,
+		.no_allocator = process->translated || !probes_found(process),
+		.children = count[LOSS_CHILDREN],
+	};
+	struct event event = {.kind = EVENT_LOSSES, .losses = &losses};
+
+	return bpf_process_deliver(process, &event);
+}
+
+int processes_enter(struct bpf_source *bpf, pid_t pid, struct bpf_process **ret_process,
+		    struct error *err)
+{
+	const struct process_state no_losses = {0};
+	uint32_t key = (uint32_t)pid;
+
+	if (bpf_map_update_elem(bpf_map__fd(bpf->program.skeleton->maps.processes), &key,
+				&no_losses, BPF_ANY))
+		return error_set_errno(err, -errno, "no more than %u processes at once",
+				       bpf_map__max_entries(bpf->program.skeleton->maps.processes));
+	if (processes_new(bpf, pid, ret_process))
+		return error_set(err, -ENOMEM, "out of memory");
+	return 0;
+}
+
+void processes_forget(struct bpf_source *bpf, struct bpf_process *process)
+{
+	uint32_t key = (uint32_t)process->pid;
+
+	bpf_map_delete_elem(bpf_map__fd(bpf->program.skeleton->maps.processes), &key);
+	processes_remove(bpf, process);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the BPF source is made of, and the processes that it traces at this moment. */
+#ifndef MTRACE_SOURCE_BPF_SOURCE_H
+#define MTRACE_SOURCE_BPF_SOURCE_H
+
+#include "base/map64.h"
+#include "source/bpf_process.h"
+#include "source/ring.h"
+#include "source/slice.h"
+#include "source/source.h"
+
+struct bpf_source {
+	struct source source; /* first: what the session holds */
+	struct source_config config;
+	struct program program;
+	struct unwind_tables *tables; /* NULL if stacks are not by tables */
+	struct ring ring;
+	struct slice_ids slices;
+	struct shared_probes shared;    /* of SCOPE_SYSTEM */
+	struct bpf_process **processes; /* those that are traced now */
+	size_t process_count, process_capacity;
+	struct map64 index_of_pid;
+	size_t looked_after; /* see look_after_one */
+	uint64_t newest_ns;  /* time of the newest event */
+};
+
+/* NULL if that pid is not traced. */
+struct bpf_process *processes_find(const struct bpf_source *bpf, pid_t pid);
+
+/* One that the kernel side has entered, or of which only we know. 0 or -ENOMEM. */
+int processes_new(struct bpf_source *bpf, pid_t pid, struct bpf_process **ret_process);
+/* Forget it: only the books remember it. */
+void processes_remove(struct bpf_source *bpf, struct bpf_process *process);
+
+/* The same, and tell the kernel side. 0 or -errno with words. */
+int processes_enter(struct bpf_source *bpf, pid_t pid, struct bpf_process **ret_process,
+		    struct error *err);
+void processes_forget(struct bpf_source *bpf, struct bpf_process *process);
+
+/* What the kernel side has counted; zero if it is not entered any more. */
+void processes_losses(const struct bpf_source *bpf, pid_t pid, uint64_t ret_count[LOSS_COUNT]);
+/* Deliver EVENT_LOSSES: what was counted, and what we know. */
+int processes_tell_losses(const struct bpf_process *process, const uint64_t count[LOSS_COUNT]);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "source/bpf_system.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "mtrace.skel.h"
+#include "source/bpf_libraries.h"
+#include "source/selection.h"
+
+#define ATTACH_ROUNDS 20
+
+/*
+ * All that runs now. Until every program that is selected has been entered, children of those that
+ * are not yet are not seen: so look until nothing new is found.
+ */
+
+static bool is_ours(pid_t pid, const struct stat *own)
+{
+	char link[32];
+	struct stat exe;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	return !stat(link, &exe) && exe.st_ino == own->st_ino && exe.st_dev == own->st_dev;
+}
+
+static int attach_found(struct bpf_source *bpf, pid_t pid, struct error *err)
+{
+	struct bpf_process *process;
+	struct error reason;
+	int code = processes_enter(bpf, pid, &process, err);
+
+	if (code)
+		return code;
+	code = bpf_process_attach(process, &reason);
+	if (!code)
+		return 0;
+	log_info("process %d: %s", (int)pid, reason.text);
+	processes_forget(bpf, process);
+	return code == -ENOMEM ? error_set_errno(err, code, "cannot trace %d", (int)pid) : 0;
+}
+
+/* One look at /proc. */
+static int attach_round(struct bpf_source *bpf, const struct stat *own, size_t *ret_new,
+			struct error *err)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	int code = proc ? 0 : error_set_errno(err, -errno, "/proc");
+
+	*ret_new = 0;
+	while (!code && (entry = readdir(proc))) {
+		pid_t pid = (pid_t)atoi(entry->d_name);
+
+		if (!pid || processes_find(bpf, pid) || is_ours(pid, own) ||
+		    !selection_holds(bpf->config.selected, pid))
+			continue;
+		code = attach_found(bpf, pid, err);
+		(*ret_new)++;
+	}
+	if (proc)
+		closedir(proc);
+	return code;
+}
+
+/* For everybody, on nobody's account. */
+static int attach_known(struct bpf_source *bpf)
+{
+	struct bpf_process nobody = {.config = &bpf->config,
+				     .program = &bpf->program,
+				     .tables = bpf->tables,
+				     .shared = &bpf->shared};
+	int err = libraries_attach_known(&nobody);
+
+	map64_free(&nobody.attached);
+	return err;
+}
+
+int system_attach(struct source *source, struct error *err)
+{
+	struct bpf_source *bpf = (struct bpf_source *)source;
+	size_t found = 1;
+	struct stat own;
+	int code = 0;
+
+	if (!bpf->program.seccomp_safe)
+		return error_set(err, -EOPNOTSUPP,
+				 "this kernel kills programs that seccomp confines at a return "
+				 "probe (Linux 6.14 does not): name the processes with --pid");
+	if (stat("/proc/self/exe", &own))
+		return error_set_errno(err, -errno, "/proc/self/exe");
+	code = attach_known(bpf);
+	if (code)
+		return error_set_errno(err, code, "no probes");
+	for (int round = 0; !code && found && round < ATTACH_ROUNDS; round++)
+		code = attach_round(bpf, &own, &found, err);
+	return code;
+}
+
+int system_select(const struct bpf_source *bpf)
+{
+	const struct mtrace_bpf *skeleton = bpf->program.skeleton;
+	const struct selected *selected = bpf->config.selected;
+	const uint32_t first = 0, one = 1;
+	int err = 0;
+
+	if (!selected)
+		return 0;
+	for (size_t i = 0; !err && i < selected->file_count; i++)
+		err = bpf_map_update_elem(bpf_map__fd(skeleton->maps.selected_files),
+					  &selected->files[i], &one, BPF_ANY);
+	if (!err && selected->rules.wants & SELECT_CGROUP)
+		err = bpf_map_update_elem(bpf_map__fd(skeleton->maps.selected_cgroup), &first,
+					  &selected->cgroup, BPF_ANY);
+	return err ? -errno : 0;
+}
