@@ -12,11 +12,14 @@
 static const char usage_text[] =
 	"mtrace-bpf [OPTIONS] -p PID[,PID...]    attach to running processes\n"
 	"mtrace-bpf [OPTIONS] [--] CMD [ARG...]  launch CMD and trace it\n"
+	"mtrace-bpf [OPTIONS] --system-wide      every process, and each one born later\n"
 	"mtrace-bpf doctor                       what this machine allows\n";
 
 static const char example_text[] =
 	"mtrace-bpf -p \"$(pidof redis-server)\"   ^C ends the trace and reports\n"
-	"mtrace-bpf --format json -o out.json ls -l /usr\n";
+	"mtrace-bpf --format json -o out.json ls -l /usr\n"
+	"mtrace-bpf -f make -j4                  its children, too\n"
+	"mtrace-bpf --comm nginx                 all of this name, also those to come\n";
 
 static void heading_print(FILE *out, const char *text, bool color)
 {
