@@ -12,6 +12,7 @@ import pytest
 
 import harness
 from harness import target
+from machine import need
 from report import COUNTS, assert_sites, expected
 
 FOLLOW = ("-f",)
@@ -133,6 +134,31 @@ def test_exec_of_a_child_by_a_thread(launch):
     assert images[0]["pid"] == images[1]["pid"]
     assert_sites(images[0], before)
     assert_sites(images[1], after)
+
+
+def test_child_under_valgrind(launch):
+    """It would run our breakpoints: it is left alone, and what it costs the others is told."""
+    need("valgrind")
+    script = f"{target('family')} fork >/dev/null; valgrind -q {target('short')}; echo $?"
+    result = launch("sh", "-c", script, options=FOLLOW)
+    assert result.status == 0, result.stderr
+    assert result.stdout.splitlines()[-1] == "0"
+    assert "valgrind" in result.stderr
+    shell = result.processes[0]
+    assert shell["losses"]["gap_ns"] > 0
+
+
+def test_whole_system_beside_valgrind(tmp_path):
+    """Probes in every process would kill what runs there."""
+    need("valgrind")
+    with subprocess.Popen(["valgrind", "-q", target("steady")], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as victim:
+        assert victim.stdout.readline() == "READY\n"
+        result = harness.mtrace("--comm", "family")
+        assert result.status == 1
+        assert f"process {victim.pid} runs under valgrind" in result.stderr
+        victim.communicate("q", timeout=harness.TIMEOUT)
+        assert victim.returncode == 0
 
 
 def sum_of(entries):

@@ -169,19 +169,48 @@ static int decode_fork(struct bpf_source *bpf, const struct record_head *head, s
 	return code == -ENOMEM ? code : 0;
 }
 
+/*
+ * A process that has inherited probes cannot be rid of them alone: take them from the whole family,
+ * and place them again for the others. The translator needs far longer to begin than this.
+ */
+static int withdraw_probes(struct bpf_source *bpf, uint64_t since_ns)
+{
+	int err = 0;
+
+	if (bpf->config.scope != SCOPE_FAMILY || bpf->program.everybody)
+		return 0;
+	for (size_t i = 0; i < bpf->process_count; i++)
+		bpf_process_detach(bpf->processes[i]);
+	for (size_t i = 0; !err && i < bpf->process_count; i++) {
+		struct bpf_process *process = bpf->processes[i];
+
+		if (process->translated)
+			continue;
+		process->unprobed_sites = process->site_count = process->allocator_objects = 0;
+		err = bpf_process_attach_again(process, since_ns);
+	}
+	return err;
+}
+
 static int decode_exec(struct bpf_source *bpf, const struct record_head *head, struct event *event)
 {
 	struct bpf_process *process = processes_find(bpf, (pid_t)head->pid);
 
+	bool translated;
+	int err;
+
 	(void)event;
 	if (!process) {
-		int err = processes_new(bpf, (pid_t)head->pid, &process);
-
+		err = processes_new(bpf, (pid_t)head->pid, &process);
 		if (err)
 			return err;
 		process->awaits_exec = process->launched = true;
 	}
-	return bpf_process_exec(process, (const void *)head);
+	translated = process->translated;
+	err = bpf_process_exec(process, (const void *)head);
+	if (!err && process->translated && !translated)
+		err = withdraw_probes(bpf, head->time_ns);
+	return err;
 }
 
 static int decode_end(struct bpf_source *bpf, const struct record_head *head, struct event *event)

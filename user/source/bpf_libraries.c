@@ -34,6 +34,15 @@ int library_attach(struct bpf_process *process, const char *path,
 	return err ? err : attach(process, module);
 }
 
+/* With inherited probes each site is an event that every thread is born with, and those are what
+ * following costs: none for what is hardly ever run. */
+static int attach_ahead(struct bpf_process *process, struct module *module)
+{
+	if (process->config->scope == SCOPE_FAMILY && !process->shared && !module->elf64)
+		return 0;
+	return probes_attach_ahead(process, module);
+}
+
 /* All files that ld.so.cache has under the names. */
 static int attach_names(struct bpf_process *process, const struct ldcache *cache,
 			const char *const *names, size_t count)
@@ -45,7 +54,7 @@ static int attach_names(struct bpf_process *process, const struct ldcache *cache
 		const char *path;
 
 		while (!err && (path = ldcache_next(cache, names[i], &position)))
-			err = library_attach(process, path, probes_attach_ahead);
+			err = library_attach(process, path, attach_ahead);
 	}
 	return err;
 }
@@ -62,7 +71,7 @@ static int attach_cached(struct bpf_process *process)
 	if (err)
 		return err == -ENOMEM ? err : 0; /* no such libraries that we would know */
 	err = attach_names(process, &cache, c_libraries, COUNT_OF(c_libraries));
-	if (!err && process->config->scope != SCOPE_NAMED)
+	if (!err && process->config->scope == SCOPE_SYSTEM)
 		err = attach_names(process, &cache, allocators, COUNT_OF(allocators));
 	ldcache_close(&cache);
 	return err;
@@ -83,5 +92,7 @@ int libraries_attach_known(struct bpf_process *process)
 {
 	int err = attach_cached(process);
 
-	return err ? err : attach_musl(process);
+	if (!err && process->config->scope == SCOPE_SYSTEM)
+		err = attach_musl(process);
+	return err;
 }

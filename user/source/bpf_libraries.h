@@ -16,9 +16,10 @@ int library_attach(struct bpf_process *process, const char *path,
 		   int (*attach)(struct bpf_process *process, struct module *module));
 
 /*
- * The C libraries of this system, of every word size, their dynamic linkers, and with a scope wider
- * than one process all allocators that are known: the next image, or the next process, may map
- * them. 0 or -ENOMEM.
+ * The C libraries of this system, of every word size, and their dynamic linkers: the next image of
+ * the process may be of the other kind. Where probes are for everybody, all allocators that are
+ * known as well; elsewhere each of them would be one more event that every thread is born with, and
+ * those are what following costs. 0 or -ENOMEM.
  */
 int libraries_attach_known(struct bpf_process *process);
 

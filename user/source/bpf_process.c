@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,8 +97,9 @@ static int tell_process(struct bpf_process *process, enum event_kind kind,
 }
 
 /*
- * Valgrind reads the program's code and translates it, breakpoints included: the program would die
- * of them. Its tools are the processes' executables, each in a directory of its own.
+ * Valgrind and qemu-user read the program's code and translate it, breakpoints included: the
+ * program would die of them. Valgrind's tools are the processes' executables, each in a directory
+ * of its own.
  */
 static bool is_translator(const char *path)
 {
@@ -107,23 +109,32 @@ static bool is_translator(const char *path)
 	base = base ? base + 1 : path;
 	if (!strcmp(base, "valgrind") || !strcmp(base, "valgrind.bin"))
 		return true;
+	if (!strncmp(base, "qemu-", 5) && strncmp(base, "qemu-system", 11))
+		return true;
 	return strstr(path, "/valgrind/") && length > suffix &&
 	       !strcmp(path + length - suffix, "-linux");
 }
 
 static const char translated_words[] =
-	"it runs under valgrind, which executes a translation of it in which probes would be "
-	"deadly";
+	"it runs under valgrind or qemu, which execute a translation of it in which probes would "
+	"be deadly";
+
+bool bpf_process_is_translated(pid_t pid)
+{
+	char link[EXE_LINK_SIZE], path[PATH_MAX];
+	ssize_t length;
+
+	exe_link(pid, link);
+	length = readlink(link, path, sizeof(path) - 1);
+	if (length <= 0)
+		return false;
+	path[length] = '\0';
+	return is_translator(path);
+}
 
 static int refuse_translated(struct bpf_process *process, struct error *err)
 {
-	struct proc_info info;
-	int code = proc_info_read(process->pid, &info);
-
-	if (code)
-		return 0;
-	process->translated = info.exe && is_translator(info.exe);
-	proc_info_free(&info);
+	process->translated = bpf_process_is_translated(process->pid);
 	return process->translated ? error_set(err, -EOPNOTSUPP, "%s", translated_words) : 0;
 }
 
@@ -240,7 +251,7 @@ static int attach_known(struct bpf_process *process, const struct map64 *attache
  * each call too. What was mapped until then is read from /proc. The end of the first thread that
  * comes with it may have been noticed before (bpf_leader.h).
  */
-static int attach_again(struct bpf_process *process, uint64_t since_ns)
+int bpf_process_attach_again(struct bpf_process *process, uint64_t since_ns)
 {
 	struct map64 attached = process->attached;
 	struct shared_probes *shared = process->shared;
@@ -265,14 +276,7 @@ static void leave_translated(struct bpf_process *process, const char *path)
 		return;
 	process->translated = true;
 	bpf_process_detach(process);
-	if (process->config->scope == SCOPE_NAMED)
-		log_warn("process %d is not traced any more: %s", (int)process->pid,
-			 translated_words);
-	else
-		log_warn("process %d runs under valgrind, and cannot be rid of probes that it "
-			 "shares "
-			 "with others: it may die of SIGTRAP",
-			 (int)process->pid);
+	log_warn("process %d is not traced any more: %s", (int)process->pid, translated_words);
 }
 
 /* A child has what its parent had when it forked: what was placed just then may be missing. */
@@ -343,7 +347,7 @@ int bpf_process_exec(struct bpf_process *process, const struct record_exec *exec
 	err = tell_process(process, first ? EVENT_PROCESS : EVENT_EXEC, exec);
 	if (!err && exec->head.flags & RECORD_FLAG_BY_THREAD &&
 	    process->config->scope == SCOPE_NAMED)
-		err = attach_again(process, exec->head.time_ns);
+		err = bpf_process_attach_again(process, exec->head.time_ns);
 	return err;
 }
 

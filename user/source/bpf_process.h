@@ -73,6 +73,15 @@ int bpf_process_fork(struct bpf_process *process, const struct bpf_process *pare
 /* Attach to all modules that the process maps now, deliver them, and verify the probes. */
 int bpf_process_attach(struct bpf_process *process, struct error *err);
 
+/* Does it run under valgrind or the like, which would take our breakpoints for the program's? */
+bool bpf_process_is_translated(pid_t pid);
+
+/*
+ * Take the probes out and place them anew, in all files that had them. What was called since then
+ * is a gap. 0 or -ENOMEM.
+ */
+int bpf_process_attach_again(struct bpf_process *process, uint64_t since_ns);
+
 /* Attach to all files that the program will map. */
 int bpf_process_attach_launch(struct bpf_process *process, const char *program,
 			      char *const *command, char *const *environment, struct error *err);

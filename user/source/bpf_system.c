@@ -46,6 +46,28 @@ static int attach_found(struct bpf_source *bpf, pid_t pid, struct error *err)
 	return code == -ENOMEM ? error_set_errno(err, code, "cannot trace %d", (int)pid) : 0;
 }
 
+/* Probes that are for everybody would be deadly for some. */
+static int refuse_translated(struct error *err)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	int code = 0;
+
+	while (!code && proc && (entry = readdir(proc))) {
+		pid_t pid = (pid_t)atoi(entry->d_name);
+
+		if (pid && bpf_process_is_translated(pid))
+			code = error_set(err, -EBUSY,
+					 "process %d runs under valgrind or qemu, and would die of "
+					 "probes that are in every process: name processes with "
+					 "--pid",
+					 (int)pid);
+	}
+	if (proc)
+		closedir(proc);
+	return code;
+}
+
 /* One look at /proc. */
 static int attach_round(struct bpf_source *bpf, const struct stat *own, size_t *ret_new,
 			struct error *err)
@@ -95,6 +117,9 @@ int system_attach(struct source *source, struct error *err)
 				 "probe (Linux 6.14 does not): name the processes with --pid");
 	if (stat("/proc/self/exe", &own))
 		return error_set_errno(err, -errno, "/proc/self/exe");
+	code = refuse_translated(err);
+	if (code)
+		return code;
 	code = attach_known(bpf);
 	if (code)
 		return error_set_errno(err, code, "no probes");
