@@ -79,6 +79,14 @@ enum api_family {
 #define COOKIE_FLAG_CALLER  0x10 /* free: read the direct caller too */
 #define COOKIE_FLAG_ANYBODY 0x20 /* in every process, for those without first thread */
 
+/*
+ * The cookie of an operator's mark (bpf/sanity.bpf.h) has the function's place besides:
+ *   32..39 how far behind its first byte the probe is   40..63 its bytes
+ * and in the place of the count the position of the alignment.
+ */
+#define COOKIE_MARK_OFFSET(c) (((c) >> 32) & 0xff)
+#define COOKIE_MARK_SIZE(c)   ((c) >> 40)
+
 /* free(pointer), nothing else asked for: has a BPF program of its own. */
 #define COOKIE_PLAIN_FREE ((abi_u64)API_FREE | 0xf0ff00 | (abi_u64)COOKIE_FLAG_FREE << 24)
 
@@ -107,6 +115,7 @@ enum record_kind {
 	RECORD_FORK,        /* struct record_fork: a child that is traced from here on */
 	RECORD_LEAVE,       /* struct record_exit: it runs on, but nobody asked for its new image */
 	RECORD_LEADER_GONE, /* struct record_head: the first thread is gone, others run on */
+	RECORD_RELEASE,     /* struct record_release: RECORD_FREE, told at length */
 };
 
 #define RECORD_FLAG_FAILED    0x1 /* the call failed; for heap calls with size 0: it returned NULL */
@@ -116,6 +125,12 @@ enum record_kind {
 
 /* RECORD_FREE: which of the process's allocators frees, in the upper half of the flags. */
 #define RECORD_OBJECT_SHIFT 8
+
+/* With --sanity, of RECORD_ALLOC, RECORD_END and RECORD_RELEASE: the operator that made the call.
+ */
+#define RECORD_FLAG_OPERATOR(api) ((abi_u16)((api) << 8))
+#define RECORD_OPERATOR(flags)    ((flags) >> 8) /* enum api, OPERATOR_UNKNOWN, or 0 for none */
+#define OPERATOR_UNKNOWN          0xff
 
 struct record_head {
 	abi_u8 kind; /* enum record_kind */
@@ -140,6 +155,19 @@ struct record_free {
 	abi_u64 address;
 	abi_u64 caller; /* 0 unless COOKIE_FLAG_CALLER asked for it: reading costs more than all
 			   else */
+};
+
+/* With --sanity, instead of struct record_free. */
+#define SIZE_UNTOLD (~(abi_u64)0)
+struct record_release {
+	struct record_head head;
+	abi_u64 address;
+	abi_u64 caller;
+	abi_u64 stack;
+	abi_u64 size;   /* that sized delete was told, or SIZE_UNTOLD … */
+	abi_u64 slack;  /* … and by how much the block may be larger, its alignment less 1 */
+	abi_u32 object; /* which of the process's allocators frees */
+	abi_u32 pad;
 };
 
 /*
@@ -370,6 +398,7 @@ enum pairing {
 ABI_ASSERT(sizeof(struct record_head) == 24);
 ABI_ASSERT(sizeof(struct record_call) == 56);
 ABI_ASSERT(sizeof(struct record_free) == 40);
+ABI_ASSERT(sizeof(struct record_release) == 72);
 ABI_ASSERT(sizeof(struct record_begin) == 72);
 ABI_ASSERT(sizeof(struct record_stack) == 40);
 ABI_ASSERT(sizeof(struct record_slice) == 80 + 8 * (STACK_MAX_FRAMES + 1));

@@ -60,10 +60,14 @@ static int is_same_stack(abi_u64 sp, abi_u64 other);
 static int is_return_trampoline(abi_u64 address);
 static int is_return_list_full(void);
 static abi_u64 take_stack(void *context, const struct caller_frame *from);
+static abi_u64 take_entry_stack(struct pt_regs *regs, abi_u64 caller);
+static int wants_sanity(void);
 static int forget_code(abi_u64 address);
 static void emit(void *record, abi_u32 length);
 static void fill_head(struct record_head *head, abi_u8 kind, abi_u64 cookie, abi_u32 length);
 static void count_loss(enum loss loss);
+
+#include "bpf/sanity.bpf.h"
 
 #define MAP_REPLACES 0x10 /* MAP_FIXED */
 #define PAYLOAD_BITS 48
@@ -192,6 +196,22 @@ static __always_inline void call_outcome(const struct pt_regs *regs, abi_u64 coo
 		record->head.flags |= RECORD_FLAG_FAILED;
 }
 
+/*
+ * A size that is only behind a pointer is not compared, so no operator is believed. The return
+ * address lay right below what is the caller's.
+ */
+static __always_inline void add_operator(abi_u64 cookie, abi_u64 payload,
+					 const struct caller_frame *caller,
+					 struct record_head *head)
+{
+	abi_u64 bytes = COOKIE_OUT(cookie) == COOKIE_NO_ARG ? payload : 0;
+
+	if (wants_sanity() && !is_map_call(cookie))
+		head->flags |=
+			mark_of_allocation(thread_marks(), caller->sp - caller->word, caller->ip,
+					   bytes, head->flags & RECORD_FLAG_FAILED);
+}
+
 static __always_inline void emit_outcome_to(struct pt_regs *regs, abi_u64 cookie, abi_u64 payload,
 					    const struct caller_frame *caller)
 {
@@ -201,6 +221,7 @@ static __always_inline void emit_outcome_to(struct pt_regs *regs, abi_u64 cookie
 	fill_head(&record.head, kind, cookie, sizeof(record));
 	call_outcome(regs, cookie, payload, &record);
 	record.caller = caller->ip;
+	add_operator(cookie, payload, caller, &record.head);
 	if (!(COOKIE_FLAGS(cookie) & COOKIE_FLAG_UNMAP))
 		record.stack = take_stack(regs, caller);
 	emit(&record, sizeof(record));

@@ -25,6 +25,7 @@ const volatile __u64 config_session_mark = 1;
 const volatile __u64 config_wake_bytes = 1 << 20; /* wake the reader when that much waits */
 const volatile __u64 config_slice_room = 8 << 20; /* no slices when more waits */
 const volatile __u32 config_vma_iterator = 1;
+const volatile __u32 config_sanity = 0;  /* frees have stacks, and operators marks */
 const volatile __u64 config_tick_ns = 0; /* of the tick counter; 0: read the clock each time */
 const volatile __u32 config_pid_namespace = 0; /* inode of user space's, unless it is the first */
 
@@ -246,7 +247,25 @@ static __noinline int forget_code(__u64 address)
 	return 0;
 }
 
+static __always_inline int wants_sanity(void)
+{
+	return config_sanity;
+}
+
 #include "bpf/alloc.bpf.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread_marks);
+} operator_marks SEC(".maps");
+
+static __always_inline struct thread_marks *thread_marks(void)
+{
+	return bpf_task_storage_get(&operator_marks, bpf_get_current_task_btf(), NULL,
+				    BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
 
 /* Pending calls of a thread: in task storage, or in a hash map. */
 
@@ -444,8 +463,23 @@ int call_free(struct pt_regs *regs)
 	if (is_bystander())
 		return 0;
 	cookie = bpf_get_attach_cookie(regs);
-	if (!is_of_another(cookie))
+	if (is_of_another(cookie))
+		return 0;
+	if (config_sanity)
+		emit_release(regs, cookie);
+	else
 		emit_free(regs, cookie);
+	return 0;
+}
+
+/* operator new, new[], delete, delete[] as such; what they do is seen at malloc and free. */
+SEC("uprobe/operator")
+int call_operator(struct pt_regs *regs)
+{
+	struct thread_marks *thread = is_bystander() ? NULL : thread_marks();
+
+	if (thread)
+		mark_enter(thread, regs, bpf_get_attach_cookie(regs));
 	return 0;
 }
 

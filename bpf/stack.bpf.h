@@ -162,4 +162,19 @@ lost:
 	return 0;
 }
 
+/* The same at a function's entry, where its return address is on top of the stack. */
+static __always_inline __u64 take_entry_stack(struct pt_regs *regs, __u64 caller)
+{
+	struct caller_frame from = {
+		.ip = caller,
+		.sp = regs_sp(regs) + regs_return_pops(regs),
+		.bp = regs_bp(regs),
+		.word = regs_word(regs),
+	};
+
+	if (is_return_trampoline(caller))
+		from.ip = return_behind_probe(regs_sp(regs));
+	return take_stack(regs, &from);
+}
+
 #endif

@@ -31,6 +31,8 @@ static struct machine {
 	struct instance pending[16]; /* oldest first */
 	int pending_count;
 	struct thread_calls thread;
+	bool sanity;
+	struct thread_marks marks;
 	uint64_t word_at[8][2]; /* a little memory: address, value */
 	struct record_call records[RECORDS];
 	int record_count;
@@ -85,6 +87,22 @@ static uint64_t take_stack(void *context, const struct caller_frame *from)
 	(void)context;
 	(void)from;
 	return 77;
+}
+
+static uint64_t take_entry_stack(struct pt_regs *regs, uint64_t caller)
+{
+	(void)regs;
+	return caller;
+}
+
+static int wants_sanity(void)
+{
+	return machine.sanity;
+}
+
+static struct thread_marks *thread_marks(void)
+{
+	return &machine.marks;
 }
 
 static int forget_code(uint64_t address)
