@@ -46,6 +46,9 @@ static struct probe_site sites[] = {
 	{.api = API_FREE, .offset = 0x2000, .entry = 0x2000, .symbol = "free", .reason = "r"},
 };
 static struct probe_wrapper wrappers[] = {{API_NEW, 0x3000, 0x3010}};
+static struct probe_mark marks[] = {
+	{API_DELETE, 0x1404, 0x1400, 0x10, 1, -1},
+};
 static struct probe_refusal refusals[] = {{API_NEW_ARRAY, "_Znam", "it throws"}};
 
 static const struct probe_plan example_plan = {
@@ -53,6 +56,8 @@ static const struct probe_plan example_plan = {
 	.site_count = COUNT_OF(sites),
 	.wrappers = wrappers,
 	.wrapper_count = COUNT_OF(wrappers),
+	.marks = marks,
+	.mark_count = COUNT_OF(marks),
 	.refusals = refusals,
 	.refusal_count = COUNT_OF(refusals),
 	.hooks = {[HOOK_LINK_MAP] = 0x1800},
@@ -338,6 +343,38 @@ static void check_site_refused(struct probe_site site)
 	check_plan_refused(plan);
 }
 
+static void check_mark_refused(struct probe_mark mark)
+{
+	struct probe_plan plan = {.marks = &mark, .mark_count = 1};
+
+	check_plan_refused(plan);
+}
+
+static void test_marks(void **state)
+{
+	struct probe_mark mark;
+	struct probe_plan *plan;
+	struct wire wire = {0};
+	struct wire_view view;
+
+	(void)state;
+	put_plan(&wire);
+	view = wire_view(&wire);
+	assert_int_equal(plan_take(&view, &example_module, &plan), 0);
+	assert_int_equal(plan->mark_count, 1);
+	assert_memory_equal(&plan->marks[0], &marks[0], sizeof(marks[0]));
+	probe_plan_free(plan);
+	wire_free(&wire);
+
+	mark = marks[0], mark.api = API_FREE, check_mark_refused(mark);
+	mark = marks[0], mark.offset = 0xfff, check_mark_refused(mark); /* data */
+	mark = marks[0], mark.entry = 0x1405, check_mark_refused(mark);
+	mark = marks[0], mark.entry = 0x1200, check_mark_refused(mark);
+	mark = marks[0], mark.size = 1 << 24, check_mark_refused(mark);
+	mark = marks[0], mark.told = 15, check_mark_refused(mark);
+	mark = marks[0], mark.aligned = 15, check_mark_refused(mark);
+}
+
 static void test_plan(void **state)
 {
 	struct probe_site site, swapped[] = {sites[1], sites[0]};
@@ -507,9 +544,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sound),   cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_damaged), cmocka_unit_test(test_module),
-		cmocka_unit_test(test_plan),    cmocka_unit_test(test_table),
-		cmocka_unit_test(test_failure), cmocka_unit_test(test_strings),
-		cmocka_unit_test(test_channel),
+		cmocka_unit_test(test_plan),    cmocka_unit_test(test_marks),
+		cmocka_unit_test(test_table),   cmocka_unit_test(test_failure),
+		cmocka_unit_test(test_strings), cmocka_unit_test(test_channel),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -196,6 +196,11 @@ bool api_allocates(enum api api)
 	return !(api_row(api)->flags & (COOKIE_FLAG_FREE | COOKIE_FLAG_UNMAP));
 }
 
+bool api_is_operator(enum api api)
+{
+	return api >= API_NEW && api <= API_DELETE_ARRAY;
+}
+
 bool api_needs_return(enum api api)
 {
 	return !(api_row(api)->flags & COOKIE_FLAG_FREE);

@@ -43,6 +43,8 @@ extern const char *const api_prefixes[];
 
 /* Does the api return memory (as against free, munmap, delete)? */
 bool api_allocates(enum api api);
+/* Is it operator new, new[], delete or delete[]? */
+bool api_is_operator(enum api api);
 /* Does it need a return probe? */
 bool api_needs_return(enum api api);
 

@@ -7,9 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbol/site_choice.h"
+
 #define TEXT_MAX     (1 << 15) /* of a name: longer than any that is demangled */
 #define SEGMENTS_MAX 4096
 #define PREFIX_MAX   64
+
+#define MARK_POSITION_MAX 3 /* of an argument, from 1 */
 
 _Static_assert(sizeof(struct request) + PATH_MAX < PROTOCOL_REQUEST_MAX, "requests fit");
 
@@ -224,6 +228,17 @@ static void site_put(struct wire *wire, const struct probe_site *site)
 	wire_put_string(wire, site->reason, sizeof(site->reason) - 1);
 }
 
+/* Positions of arguments are told from 1. */
+static void mark_put(struct wire *wire, const struct probe_mark *mark)
+{
+	wire_put_u8(wire, (uint8_t)mark->api);
+	wire_put_u64(wire, mark->offset);
+	wire_put_u64(wire, mark->entry);
+	wire_put_u32(wire, mark->size);
+	wire_put_u8(wire, (uint8_t)(mark->told + 1));
+	wire_put_u8(wire, (uint8_t)(mark->aligned + 1));
+}
+
 void plan_put(struct wire *wire, const struct probe_plan *plan)
 {
 	wire_put_u8(wire, plan->allocator);
@@ -245,6 +260,9 @@ void plan_put(struct wire *wire, const struct probe_plan *plan)
 		wire_put_u64(wire, plan->wrappers[i].start);
 		wire_put_u64(wire, plan->wrappers[i].end);
 	}
+	wire_put_u32(wire, (uint32_t)plan->mark_count);
+	for (size_t i = 0; i < plan->mark_count; i++)
+		mark_put(wire, &plan->marks[i]);
 	wire_put_u32(wire, (uint32_t)plan->refusal_count);
 	for (size_t i = 0; i < plan->refusal_count; i++) {
 		wire_put_u8(wire, (uint8_t)plan->refusals[i].api);
@@ -366,6 +384,41 @@ static int take_wrappers(struct wire_view *view, struct probe_plan *plan)
 	return 0;
 }
 
+static int8_t take_position(struct wire_view *view)
+{
+	uint8_t position = wire_take_u8(view);
+
+	if (position > MARK_POSITION_MAX)
+		view->failed = true;
+	return (int8_t)(position - 1);
+}
+
+static void take_mark(struct wire_view *view, const struct module *module, struct probe_mark *mark)
+{
+	mark->api = take_api(view);
+	mark->offset = wire_take_u64(view);
+	mark->entry = wire_take_u64(view);
+	mark->size = wire_take_u32_max(view, FUNCTION_CODE_MAX);
+	mark->told = take_position(view);
+	mark->aligned = take_position(view);
+	if (!is_code(module, mark->offset) || mark->offset - mark->entry > UINT8_MAX ||
+	    !api_is_operator(mark->api))
+		view->failed = true;
+}
+
+static int take_marks(struct wire_view *view, const struct module *module, struct probe_plan *plan)
+{
+	uint32_t count = wire_take_u32_max(view, PROTOCOL_PLAN_MAX);
+
+	plan->marks = array_new(view, count, sizeof(*plan->marks));
+	if (!plan->marks)
+		return view->failed ? -EBADMSG : -ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		take_mark(view, module, &plan->marks[i]);
+	plan->mark_count = count;
+	return 0;
+}
+
 static int take_refusals(struct wire_view *view, struct probe_plan *plan)
 {
 	uint32_t count = wire_take_u32_max(view, PROTOCOL_PLAN_MAX);
@@ -406,6 +459,8 @@ int plan_take(struct wire_view *view, const struct module *module, struct probe_
 		err = take_exits(view, module, plan);
 	if (!err)
 		err = take_wrappers(view, plan);
+	if (!err)
+		err = take_marks(view, module, plan);
 	if (!err)
 		err = take_refusals(view, plan);
 	if (!err)

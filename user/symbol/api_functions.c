@@ -63,6 +63,11 @@ static uint64_t smaller_size(uint64_t one, uint64_t other)
 	return !other || (one && one < other) ? one : other;
 }
 
+static bool is_either_operator(const struct api_function *one, const struct api_function *other)
+{
+	return api_is_operator(one->api) || api_is_operator(other->api);
+}
+
 static int add_function(struct api_functions *functions, struct api_function added)
 {
 	struct api_function *same = find_at(functions, added.vaddr);
@@ -72,6 +77,7 @@ static int add_function(struct api_functions *functions, struct api_function add
 			return -E2BIG;
 		return vec_push(&functions->list, added);
 	}
+	functions->shared_operators |= same->api != added.api && is_either_operator(same, &added);
 	added.size = smaller_size(added.size, same->size);
 	if (comes_first(&added, same))
 		*same = added;

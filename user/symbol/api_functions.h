@@ -37,6 +37,7 @@ struct api_functions {
 	uint64_t hooks[HOOK_COUNT]; /* file offsets, 0 where there is none */
 	int hook_ranks[HOOK_COUNT]; /* which name it was found by, from 1 */
 	bool glibc_linker;          /* this is glibc's ld.so */
+	bool shared_operators;      /* an operator has its address in common with another api */
 	bool whole_program;         /* static: what was hidden is local */
 	const char *prefix;         /* of what is looked for; NULL: standard names */
 	enum sanitizer sanitizer;   /* whose runtime this has */

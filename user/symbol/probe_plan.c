@@ -17,6 +17,8 @@
 #define ARGUMENTS_OF_MAP_CALLS 0x1f /* their records hold up to five */
 #define REASON_SIZE            96
 #define ALIGNED_OPERATOR       "St11align_val_t"
+#define MARK_ARGUMENTS         0x7  /* block or bytes, size, alignment */
+#define MARK_DISTANCE_MAX      0xff /* of a mark's probe from the entry, as its cookie holds it */
 
 struct planner {
 	struct module *module;
@@ -30,6 +32,7 @@ struct planner {
 	VEC(struct probe_site) sites;
 	VEC(struct probe_exit) exits;
 	VEC(struct probe_wrapper) wrappers;
+	VEC(struct probe_mark) marks;
 	VEC(struct probe_refusal) refusals;
 };
 
@@ -48,14 +51,9 @@ static bool is_new(enum api api)
 	return api == API_NEW || api == API_NEW_ARRAY;
 }
 
-static bool is_delete(enum api api)
+static bool is_aligned_operator(const struct api_function *function)
 {
-	return api == API_DELETE || api == API_DELETE_ARRAY;
-}
-
-static bool is_operator(enum api api)
-{
-	return is_new(api) || is_delete(api);
+	return strstr(function->symbol, ALIGNED_OPERATOR);
 }
 
 static uint32_t argument_bit(int8_t position)
@@ -160,7 +158,7 @@ static int plan_plain(struct planner *planner, bool first_names)
 	vec_each (function, &planner->functions.list) {
 		const char *reason = why_not_probed(function);
 
-		if (is_operator(function->api) || first_names == (function->rank > 0) ||
+		if (api_is_operator(function->api) || first_names == (function->rank > 0) ||
 		    (!reason && frees_by_another(planner, function)))
 			continue;
 		code = reason ? refuse(planner, function, reason) : add_site(planner, function);
@@ -170,10 +168,71 @@ static int plan_plain(struct planner *planner, bool first_names)
 	return 0;
 }
 
+static bool is_marked(const struct planner *planner, uint64_t offset)
+{
+	const struct probe_mark *mark;
+
+	vec_each (mark, &planner->marks)
+		if (mark->offset == offset)
+			return true;
+	return false;
+}
+
+/* Sized delete has "Pvm" or, on 32 bits, "Pvj" in its name; what it is told comes second. */
+static int8_t told_position(const struct api_function *function)
+{
+	if (is_new(function->api))
+		return 0;
+	return strstr(function->symbol, "Pvm") || strstr(function->symbol, "Pvj") ? 1 : -1;
+}
+
+static struct probe_mark mark_of(const struct api_function *function,
+				 const struct function_code *code)
+{
+	struct probe_mark mark = {
+		.api = function->api,
+		.entry = function->offset,
+		.size = (uint32_t)function->size,
+		.told = told_position(function),
+		.aligned = -1,
+	};
+	struct site_choice choice;
+
+	if (mark.told >= 0 && is_aligned_operator(function))
+		mark.aligned = (int8_t)(mark.told + 1);
+	site_choose(code, MARK_ARGUMENTS, &choice);
+	mark.offset = function->offset + (choice.offset <= MARK_DISTANCE_MAX ? choice.offset : 0);
+	return mark;
+}
+
+/* Arguments and return addresses are read as 64-bit programs have them. */
+static int add_mark(struct planner *planner, const struct api_function *function)
+{
+	struct function_code code = {
+		.address = function->vaddr,
+		.machine = planner->module->machine,
+		.elf64 = planner->module->elf64,
+		.nop5_is_free = planner->nop5_is_free,
+	};
+	struct probe_mark mark;
+
+	if (!code.elf64)
+		return 0;
+	code.bytes = elf_image_code(&planner->image, function->vaddr, function->size, &code.size);
+	if (!code.bytes)
+		return 0;
+	mark = mark_of(function, &code);
+	free((void *)code.bytes);
+	if (is_taken(planner, mark.offset) || is_marked(planner, mark.offset))
+		return 0;
+	return vec_push(&planner->marks, mark);
+}
+
 static int add_wrapper(struct planner *planner, struct api_function *function)
 {
 	function->wrapper = true;
-	if (wrapper_search_observe(&planner->search, function->vaddr))
+	if (wrapper_search_observe(&planner->search, function->vaddr) ||
+	    add_mark(planner, function))
 		return -ENOMEM;
 	return vec_push(&planner->wrappers, (struct probe_wrapper){
 						    .api = function->api,
@@ -211,7 +270,7 @@ static int is_wrapper(struct planner *planner, const struct api_function *functi
 
 static bool is_unplanned_operator(const struct api_function *function)
 {
-	return is_operator(function->api) && !function->wrapper && !function->by_exits &&
+	return api_is_operator(function->api) && !function->wrapper && !function->by_exits &&
 	       !why_not_probed(function);
 }
 
@@ -236,11 +295,6 @@ static int plan_wrappers(struct planner *planner)
 		}
 	} while (found);
 	return 0;
-}
-
-static bool is_aligned_operator(const struct api_function *function)
-{
-	return strstr(function->symbol, ALIGNED_OPERATOR);
 }
 
 /* Are blocks seen that this operator delete frees? Aligned new goes with aligned delete. */
@@ -375,7 +429,7 @@ static int plan_operators(struct planner *planner)
 	if (!code)
 		code = plan_news(planner);
 	vec_each (function, &planner->functions.list) {
-		if (!code && is_operator(function->api) && !function->wrapper &&
+		if (!code && api_is_operator(function->api) && !function->wrapper &&
 		    !function->by_exits)
 			code = plan_operator(planner, function);
 	}
@@ -403,6 +457,9 @@ static int planner_finish(struct planner *planner)
 
 	if (!plan)
 		return -ENOMEM;
+	/* Where one address is both, what is called as the one cannot be told from the other. */
+	if (planner->functions.shared_operators)
+		planner->marks.count = 0;
 	if (planner->sites.count)
 		qsort(planner->sites.items, planner->sites.count, sizeof(*planner->sites.items),
 		      compare_sites);
@@ -416,6 +473,8 @@ static int planner_finish(struct planner *planner)
 		.site_count = planner->sites.count,
 		.wrappers = planner->wrappers.items,
 		.wrapper_count = planner->wrappers.count,
+		.marks = planner->marks.items,
+		.mark_count = planner->marks.count,
 		.refusals = planner->refusals.items,
 		.refusal_count = planner->refusals.count,
 		.allocator = api_functions_define_plain(&planner->functions, API_MALLOC),
@@ -471,6 +530,7 @@ int probe_plan_make(struct module *module, const struct probe_plan **ret_plan, s
 			vec_free(&planner.sites);
 			vec_free(&planner.exits);
 			vec_free(&planner.wrappers);
+			vec_free(&planner.marks);
 			vec_free(&planner.refusals);
 			return code;
 		}
@@ -486,6 +546,7 @@ void probe_plan_free(struct probe_plan *plan)
 	free(plan->sites);
 	free(plan->exits);
 	free(plan->wrappers);
+	free(plan->marks);
 	free(plan->refusals);
 	free(plan);
 }

@@ -48,6 +48,16 @@ struct probe_exit {
 	uint8_t original;
 };
 
+/* A wrapper's entry, probed only where operators are told from each other (bpf/sanity.bpf.h). */
+struct probe_mark {
+	enum api api;
+	uint64_t offset; /* file offset of the probed instruction … */
+	uint64_t entry;  /* … and of the function's first byte */
+	uint32_t size;   /* bytes of the function */
+	int8_t told;     /* position of the argument that is a size, -1 where there is none; … */
+	int8_t aligned;  /* … of the alignment that it may be rounded up to */
+};
+
 /* An allocation function that has to stay without probe, and why. */
 struct probe_refusal {
 	enum api api;
@@ -62,6 +72,8 @@ struct probe_plan {
 	size_t exit_count;
 	struct probe_wrapper *wrappers;
 	size_t wrapper_count;
+	struct probe_mark *marks;
+	size_t mark_count;
 	struct probe_refusal *refusals;
 	size_t refusal_count;
 	uint64_t hooks[HOOK_COUNT]; /* file offsets; 0 where the module has none */
