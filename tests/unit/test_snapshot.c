@@ -410,10 +410,16 @@ struct sort_case {
 };
 
 static const struct sort_case sort_cases[] = {
-	{SORT_USAGE, "usage", {2, 0, 1, 3}}, {SORT_ALLOCATIONS, "allocations", {1, 3, 0, 2}},
-	{SORT_TOTAL, "total", {3, 1, 2, 0}}, {SORT_AVERAGE, "average", {2, 3, 1, 0}},
-	{SORT_AGE, "age", {1, 0, 2, 3}},     {SORT_TSC, "tsc", {0, 1, 2, 3}},
-	{SORT_LEAKS, "leaks", {2, 1, 0, 3}}, {SORT_BYTES_LEAKED, "bytes-leaked", {1, 2, 0, 3}},
+	{SORT_USAGE, "usage", {2, 0, 1, 3}},
+	{SORT_ALLOCATIONS, "allocations", {1, 3, 0, 2}},
+	{SORT_TOTAL, "total", {3, 1, 2, 0}},
+	{SORT_AVERAGE, "average", {2, 3, 1, 0}},
+	{SORT_AGE, "age", {1, 0, 2, 3}},
+	{SORT_TSC, "tsc", {0, 1, 2, 3}},
+	{SORT_LEAKS, "leaks", {2, 1, 0, 3}},
+	{SORT_BYTES_LEAKED, "bytes-leaked", {1, 2, 0, 3}},
+	{SORT_MISMATCHED, "mismatched", {3, 0, 1, 2}},
+	{SORT_BADFREE, "badfree", {2, 3, 0, 1}},
 };
 
 _Static_assert(COUNT_OF(sort_cases) == SORT_COUNT, "every key is tested");
@@ -421,10 +427,24 @@ _Static_assert(COUNT_OF(sort_cases) == SORT_COUNT, "every key is tested");
 static void test_sort(void **state)
 {
 	struct snapshot_site sites[] = {
-		{.id = 0, .live_bytes = 5, .allocations = 2, .bytes_allocated = 10, .oldest_ns = 9},
+		{.id = 0,
+		 .live_bytes = 5,
+		 .allocations = 2,
+		 .bytes_allocated = 10,
+		 .oldest_ns = 9,
+		 .mismatched = 1},
 		{.id = 1, .live_bytes = 5, .allocations = 9, .bytes_allocated = 90, .oldest_ns = 3},
-		{.id = 2, .live_bytes = 7, .allocations = 1, .bytes_allocated = 50, .oldest_ns = 9},
-		{.id = 3, .allocations = 9, .bytes_allocated = 100},
+		{.id = 2,
+		 .live_bytes = 7,
+		 .allocations = 1,
+		 .bytes_allocated = 50,
+		 .oldest_ns = 9,
+		 .bad_frees = 3},
+		{.id = 3,
+		 .allocations = 9,
+		 .bytes_allocated = 100,
+		 .mismatched = 2,
+		 .bad_frees = 1},
 	};
 	struct snapshot_process processes[] = {{.sites = sites, .site_count = 4}, {.pid = 1}};
 	struct snapshot snapshot = {.processes = processes, .process_count = 2};

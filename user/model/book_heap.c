@@ -39,14 +39,30 @@ static int count_freed(struct process *process, const struct block *block)
 	return 0;
 }
 
-/* A free of an address where nothing lives. */
-static void count_unmatched(struct process *process, uint32_t tid, uint64_t caller)
+static bool is_judged(const struct process *process)
 {
-	if (map64_get(&process->ending, tid) != MAP64_NONE ||
-	    mappings_in_allocator(&process->mappings, caller))
+	return process->config->sanity && !process->config->unprobing;
+}
+
+/* A free of an address where nothing lives. */
+static int count_unmatched(struct process *process, const struct event *event)
+{
+	if (map64_get(&process->ending, event->tid) != MAP64_NONE ||
+	    mappings_in_allocator(&process->mappings, event->call.caller))
 		process->internal_frees++;
+	else if (is_judged(process))
+		return sanity_bad_free(process, event);
 	else
 		process->found.unmatched_frees++;
+	return 0;
+}
+
+static int count_released(struct process *process, const struct event *event,
+			  const struct block *block)
+{
+	int err = count_freed(process, block);
+
+	return err || !is_judged(process) ? err : sanity_released(process, event, block);
 }
 
 static int count_failed(struct process *process, const struct event *event)
@@ -78,6 +94,7 @@ static int book_allocated(struct process *process, const struct event *event)
 	known = heap_put(&process->heap, &block, &old);
 	if (known < 0)
 		return known;
+	sanity_handed_out(&process->sanity, block.address);
 	if (known) {
 		process->found.collisions++;
 		if (count_freed(process, &old))
@@ -104,12 +121,12 @@ int book_free(struct process *process, const struct event *event)
 	if (taken < 0)
 		return taken;
 	if (taken)
-		return count_freed(process, &block);
-	if (event->flags & EVENT_FLAG_NESTED)
+		return count_released(process, event, &block);
+	if (event->flags & EVENT_FLAG_NESTED) {
 		process->internal_frees++;
-	else if (!is_within_realloc(process, event->tid))
-		count_unmatched(process, event->tid, event->call.caller);
-	return 0;
+		return 0;
+	}
+	return is_within_realloc(process, event->tid) ? 0 : count_unmatched(process, event);
 }
 
 /* Every api of the family that begins names its old block, or 0, in its first argument. */
@@ -121,8 +138,33 @@ static int heap_begin(struct process *process, const struct event *event, struct
 	if (taken < 0)
 		return taken;
 	pending->missed = old && !taken;
+	pending->old = old;
 	pending->size = event->call.args[1];
 	return 0;
+}
+
+/* realloc has released its old block: as a free. `told` is its end. */
+static struct event release_of(const struct event *told, const struct pending *pending)
+{
+	struct event event = *told;
+
+	event.tid = pending->tid;
+	event.call.address = pending->old;
+	event.call.caller = pending->caller;
+	event.call.size = SIZE_UNTOLD;
+	return event;
+}
+
+/* An address that is no block's is an error whatever came of the call; an allocator may have ended
+ * the program because of it. */
+static int judge_missed(struct process *process, const struct pending *pending)
+{
+	struct event event = {.api = (enum api)pending->api, .time_ns = process->since_ns};
+
+	if (!process->config->sanity || !pending->missed)
+		return 0;
+	event = release_of(&event, pending);
+	return count_unmatched(process, &event);
 }
 
 static int heap_undo(struct process *process, const struct pending *pending)
@@ -131,7 +173,7 @@ static int heap_undo(struct process *process, const struct pending *pending)
 	int known;
 
 	if (!pending->block.address)
-		return 0;
+		return judge_missed(process, pending);
 	if (heap_find(&process->heap, pending->block.address))
 		return count_freed(process, &pending->block);
 	known = heap_put(&process->heap, &pending->block, &taker);
@@ -140,13 +182,14 @@ static int heap_undo(struct process *process, const struct pending *pending)
 	return known;
 }
 
-static int old_block_freed(struct process *process, const struct pending *pending)
+static int old_block_freed(struct process *process, const struct event *told,
+			   const struct pending *pending)
 {
+	struct event event = release_of(told, pending);
+
 	if (pending->block.address)
-		return count_freed(process, &pending->block);
-	if (pending->missed)
-		count_unmatched(process, pending->tid, pending->caller);
-	return 0;
+		return count_released(process, &event, &pending->block);
+	return pending->missed ? count_unmatched(process, &event) : 0;
 }
 
 /* Calls that return by a pointer (posix_memalign) told their size at the beginning only. */
@@ -163,7 +206,7 @@ static int heap_end(struct process *process, const struct event *told,
 		err = pending ? heap_undo(process, pending) : 0;
 		return err ? err : count_failed(process, event);
 	}
-	if (pending && old_block_freed(process, pending))
+	if (pending && old_block_freed(process, event, pending))
 		return -ENOMEM;
 	return failed ? 0 : book_allocated(process, event);
 }

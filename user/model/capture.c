@@ -70,12 +70,28 @@ static void capture_totals(const struct process *process, struct snapshot_proces
 	section->internal.munmaps = process->internal_munmaps;
 }
 
+/* Frees of what did not live that cannot be called errors. */
+static uint64_t unjudged_frees(const struct process *process)
+{
+	const struct sanity *sanity = &process->sanity;
+	uint64_t unjudged = 0;
+
+	for (size_t i = 0; i < sanity->errors.count; i++) {
+		const struct sanity_error *error = &sanity->errors.items[i];
+
+		if (!sanity_judges(process, error->kind))
+			unjudged += error->count;
+	}
+	return unjudged;
+}
+
 static void capture_losses(const struct process *process, struct snapshot_losses *losses)
 {
 	*losses = process_told(process);
 	snapshot_losses_add(losses, &process->found);
 	losses->stacks += process->stacks.lost;
 	losses->truncated_stacks += process->stacks.truncated;
+	losses->unmatched_frees += unjudged_frees(process);
 }
 
 static int capture_scan(struct snapshot *snapshot, const struct process *process,
@@ -138,6 +154,7 @@ static void capture_site(const struct site *site, uint64_t oldest_ns, struct sna
 	copy->live_bytes = site->live_bytes;
 	copy->peak_live_bytes = site->peak_live_bytes;
 	copy->failed_allocations = site->failed_allocations;
+	copy->mismatched = site->mismatched;
 	copy->first_seen_ns = site->first_seen_ns;
 	copy->oldest_ns = oldest_ns;
 }
@@ -150,6 +167,7 @@ struct capture {
 	struct mapping_index index;
 	uint64_t *oldest_ns; /* by site */
 	uint32_t *copies;    /* by stack: its index in the section + 1, or 0 */
+	uint32_t *site_ids;  /* by site: the id of its copy */
 };
 
 /* The index of a stack's copy in the section, made when the first site asks for it. */
@@ -170,6 +188,12 @@ static int capture_stack_once(struct capture *capture, uint32_t stack, uint32_t 
 	return 0;
 }
 
+/* How many stacks the errors name at most, those of sites aside. */
+static size_t error_stacks(const struct process *process)
+{
+	return 2 * process->sanity.errors.count;
+}
+
 static int capture_sites(struct capture *capture)
 {
 	struct snapshot_process *section = capture->section;
@@ -177,7 +201,8 @@ static int capture_sites(struct capture *capture)
 	size_t count = process->sites.count;
 
 	section->sites = snapshot_alloc(capture->snapshot, count * sizeof(*section->sites));
-	section->stacks = snapshot_alloc(capture->snapshot, count * sizeof(*section->stacks));
+	section->stacks = snapshot_alloc(capture->snapshot, (count + error_stacks(process)) *
+								    sizeof(*section->stacks));
 	if (!section->sites || !section->stacks)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
@@ -192,9 +217,92 @@ static int capture_sites(struct capture *capture)
 		copy->other = stack_at(&process->stacks, site.stack)->other;
 		if (i < process->leak_count)
 			copy->leaks = process->leaks[i];
+		if (sanity_judges(process, SANITY_DOUBLE_FREE))
+			copy->bad_frees = site.bad_frees;
 		copy->id = (uint32_t)section->site_count++;
+		capture->site_ids[i] = copy->id;
 	}
 	return 0;
+}
+
+/* Of no stack there is no copy. */
+static int capture_stack_of_error(struct capture *capture, uint32_t stack, uint32_t *ret_copy)
+{
+	*ret_copy = INDEX_NONE;
+	return stack == STACK_NONE ? 0 : capture_stack_once(capture, stack, ret_copy);
+}
+
+static int capture_error(struct capture *capture, const struct sanity_error *error,
+			 struct snapshot_error *copy)
+{
+	const struct site *site = NULL;
+
+	if (error->site != SITE_NONE)
+		site = process_site_at(capture->process, error->site);
+	*copy = (struct snapshot_error){
+		.kind = error->kind,
+		.count = error->count,
+		.api = (enum api)error->api,
+		.allocated_by = site ? (enum api)site->api : API_NONE,
+		.freed_by = (enum api)error->freed_by,
+		.site = site ? capture->site_ids[error->site] : INDEX_NONE,
+		.address = error->address,
+		.size = error->size,
+		.told = error->told,
+		.first_seen_ns = error->first_seen_ns,
+	};
+	if (capture_stack_of_error(capture, site ? site->stack : STACK_NONE, &copy->allocated_at) ||
+	    capture_stack_of_error(capture, error->freed_at, &copy->freed_at) ||
+	    capture_stack_of_error(capture, error->freed_again_at, &copy->freed_again_at))
+		return -ENOMEM;
+	return 0;
+}
+
+static int compare_errors(const void *a, const void *b)
+{
+	const struct snapshot_error *left = a, *right = b;
+
+	if (left->kind != right->kind)
+		return left->kind < right->kind ? -1 : 1;
+	if (left->count != right->count)
+		return left->count < right->count ? 1 : -1;
+	return (left->first_seen_ns > right->first_seen_ns) -
+	       (left->first_seen_ns < right->first_seen_ns);
+}
+
+static int capture_errors(struct capture *capture)
+{
+	const struct process *process = capture->process;
+	struct snapshot_process *section = capture->section;
+	const struct sanity_error *error;
+
+	section->errors = snapshot_alloc(capture->snapshot,
+					 process->sanity.errors.count * sizeof(*section->errors));
+	if (!section->errors)
+		return -ENOMEM;
+	vec_each (error, &process->sanity.errors) {
+		if (!sanity_judges(process, error->kind))
+			continue;
+		if (capture_error(capture, error, &section->errors[section->error_count]))
+			return -ENOMEM;
+		section->error_count++;
+	}
+	if (section->error_count)
+		qsort(section->errors, section->error_count, sizeof(*section->errors),
+		      compare_errors);
+	return 0;
+}
+
+static void capture_sanity(const struct process *process, struct snapshot_process *section)
+{
+	const struct sanity_error *error;
+
+	section->sanity.done = process->config->sanity;
+	section->sanity.unlisted = section->sanity.errors = process->sanity.more;
+	section->sanity.unjudged = unjudged_frees(process);
+	vec_each (error, &process->sanity.errors)
+		if (sanity_judges(process, error->kind))
+			section->sanity.errors += error->count;
 }
 
 static uint64_t count_other_calls(const struct process *process)
@@ -219,6 +327,7 @@ void capture_sums(const struct process *process, struct snapshot_process *sectio
 	section->other_calls = count_other_calls(process);
 	capture_totals(process, section);
 	capture_losses(process, &section->losses);
+	capture_sanity(process, section);
 }
 
 int capture_process(struct snapshot *snapshot, const struct process *process, uint64_t now_ns,
@@ -231,18 +340,25 @@ int capture_process(struct snapshot *snapshot, const struct process *process, ui
 		return err;
 	capture_totals(process, section);
 	capture_losses(process, &section->losses);
+	capture_sanity(process, section);
 	section->other_calls = count_other_calls(process);
 	err = capture_scan(snapshot, process, section);
 	if (err)
 		return err;
 	capture.copies = calloc(process->stacks.items.count + 1, sizeof(*capture.copies));
-	err = capture.copies ? mapping_index_new(&capture.index, &process->mappings) : -ENOMEM;
+	capture.site_ids = calloc(process->sites.count + 1, sizeof(*capture.site_ids));
+	err = capture.copies && capture.site_ids ? 0 : -ENOMEM;
+	if (!err)
+		err = mapping_index_new(&capture.index, &process->mappings);
 	if (!err)
 		err = process_oldest(process, &capture.oldest_ns);
 	if (!err)
 		err = capture_sites(&capture);
+	if (!err)
+		err = capture_errors(&capture);
 	mapping_index_free(&capture.index);
 	free(capture.oldest_ns);
 	free(capture.copies);
+	free(capture.site_ids);
 	return err;
 }

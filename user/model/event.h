@@ -32,10 +32,11 @@ enum event_kind {
 	EVENT_KIND_COUNT,
 };
 
-#define EVENT_FLAG_FAILED    RECORD_FLAG_FAILED
-#define EVENT_FLAG_TRUNCATED RECORD_FLAG_TRUNCATED
-#define EVENT_FLAG_GUESSED   RECORD_FLAG_GUESSED
-#define EVENT_FLAG_NESTED    0x10 /* EVENT_FREE: by another allocator that the first hands on to */
+#define EVENT_FLAG_FAILED     RECORD_FLAG_FAILED
+#define EVENT_FLAG_TRUNCATED  RECORD_FLAG_TRUNCATED
+#define EVENT_FLAG_GUESSED    RECORD_FLAG_GUESSED
+#define EVENT_FLAG_NESTED     0x10 /* EVENT_FREE: by another allocator that the first hands on to */
+#define EVENT_OPERATOR(flags) RECORD_OPERATOR(flags) /* of a call, with --sanity: see there */
 
 /* Code of a library that holds probed allocator functions (libc, jemalloc …), and so no program's.
  */
@@ -91,7 +92,9 @@ struct event_stack {
 
 struct event_call {
 	uint64_t address; /* ALLOC, END: result; FREE: block */
-	uint64_t size;    /* ALLOC, END: bytes asked for; posix_memalign: told at BEGIN only */
+	uint64_t size;    /* ALLOC, END: bytes asked for; posix_memalign: told at BEGIN only;
+			     FREE: the size that sized delete was told, or SIZE_UNTOLD … */
+	uint64_t slack;   /* … and by how much the block may be larger */
 	uint64_t caller;  /* return address of the direct caller; FREE: 0 where it is not needed */
 	uint64_t stack;   /* id, 0 for none */
 	uint64_t args[RECORD_BEGIN_ARGS]; /* BEGIN only: see struct record_begin */

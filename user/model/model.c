@@ -494,6 +494,11 @@ static bool opens_books(enum event_kind kind)
 	return kind == EVENT_PROCESS || kind == EVENT_FORK;
 }
 
+void model_unprobe(struct model *model)
+{
+	model->config.unprobing = true;
+}
+
 int model_event(struct model *model, const struct event *event)
 {
 	struct process *process = model_process(model, event->pid);

@@ -44,6 +44,9 @@ struct process;
 struct model_config {
 	uint32_t apis;      /* set of (1 << api) that is booked; API_SET_ALL by default */
 	bool wrappers;      /* tell operator new from malloc (false with -n) */
+	bool sanity;        /* judge releases (sanity.h) */
+	bool unprobing;     /* set by model_unprobe */
+	bool omits;         /* objects were left without probes: not every block is known */
 	bool scans;         /* leak scans are wanted: say why, where there was none */
 	uint64_t page_size; /* of the target's machine, a power of two; 0: 4096 */
 	/* Bounds; 0: the default. */
@@ -62,6 +65,12 @@ void model_free(struct model *model); /* NULL is fine */
  * parent, an unknown kind or api, a free, begin or end of an api that has none.
  */
 int model_event(struct model *model, const struct event *event);
+
+/*
+ * From here on probes are taken out one after the other: allocations may be missed whose frees are
+ * still seen, and operators' marks are gone before others' probes: no release is judged any more.
+ */
+void model_unprobe(struct model *model);
 
 /* The open books of a pid, for a leak scan (scan_book.h); NULL if there are none. */
 struct process *model_process(const struct model *model, uint32_t pid);

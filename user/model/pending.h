@@ -20,6 +20,7 @@ struct pending {
 	uint8_t api;    /* enum api */
 	bool missed;    /* names memory that is not booked */
 	uint64_t caller;
+	uint64_t old;       /* the address that the call gives up; 0: none */
 	uint64_t size;      /* asked for */
 	struct block block; /* the old block, taken out of the heap; address 0: none */
 	uint32_t pieces;    /* what was taken out of the regions */

@@ -182,6 +182,7 @@ static void tables_free(struct process *process)
 	regions_free(&process->regions);
 	pendings_free(&process->pendings);
 	map64_free(&process->ending);
+	sanity_close(&process->sanity);
 }
 
 /*
@@ -215,6 +216,7 @@ void process_free(struct process *process)
 	stacks_free(&process->stacks);
 	mappings_free(&process->mappings);
 	cow_free(&process->sites);
+	sanity_free(&process->sanity);
 	vec_free(&process->users);
 	program_drop(process->program);
 	free(process->comm);
@@ -271,6 +273,14 @@ static enum api wrapper_of(const struct process *process, const struct event *ev
 			    : (enum api)stack->wrapper;
 }
 
+/* The operator new or new[] that is known to have made the call; it may have left no frame. */
+static enum api operator_of(const struct event *event)
+{
+	uint32_t told = EVENT_OPERATOR(event->flags);
+
+	return told == API_NEW || told == API_NEW_ARRAY ? (enum api)told : API_NONE;
+}
+
 static enum api booked_api(const struct process *process, const struct event *event,
 			   const struct stack *stack)
 {
@@ -279,8 +289,18 @@ static enum api booked_api(const struct process *process, const struct event *ev
 	if (api_row(event->api)->family == FAMILY_MAP)
 		return mappings_in_allocator(&process->mappings, event->call.caller) ? API_MMAP_LIBC
 										     : event->api;
+	if (process->config->wrappers && operator_of(event) != API_NONE)
+		return operator_of(event);
 	wrapper = process->config->wrappers ? wrapper_of(process, event, stack) : API_NONE;
 	return wrapper == API_NONE ? event->api : wrapper;
+}
+
+static enum kin booked_kin(const struct process *process, const struct event *event,
+			   const struct stack *stack)
+{
+	if (!process->config->sanity)
+		return KIN_UNKNOWN;
+	return sanity_kin(event, wrapper_of(process, event, stack) != API_NONE);
 }
 
 /* Wrappers may call each other: operator new[] (nothrow) calls operator new[], that operator new.
@@ -302,67 +322,70 @@ static int stack_find_wrappers(struct process *process, uint32_t index)
 	return 0;
 }
 
-static uint32_t site_find(const struct process *process, uint32_t stack, enum api api)
+/* The site of the same stack, api and kin, or SITE_NONE. */
+static uint32_t site_find(const struct process *process, const struct site *wanted)
 {
-	uint32_t site = stack_at(&process->stacks, stack)->site;
+	uint32_t index = stack_at(&process->stacks, wanted->stack)->site;
 
-	while (site != SITE_NONE && process_site_at(process, site)->api != api)
-		site = process_site_at(process, site)->next;
-	return site;
+	while (index != SITE_NONE) {
+		const struct site *site = process_site_at(process, index);
+
+		if (site->api == wanted->api && site->kin == wanted->kin)
+			break;
+		index = site->next;
+	}
+	return index;
 }
 
-static int site_new(struct process *process, uint32_t stack, enum api api, uint64_t time_ns,
-		    uint32_t *ret_site)
+static int site_new(struct process *process, const struct site *wanted, uint32_t *ret_site)
 {
-	struct stack *owner = stack_change(&process->stacks, stack);
+	struct stack *owner = stack_change(&process->stacks, wanted->stack);
 	uint32_t index = (uint32_t)process->sites.count;
 	struct site *site;
 
 	if (!owner || cow_grow(&process->sites, 1, sizeof(*site)))
 		return -ENOMEM;
 	site = cow_write(&process->sites, index, sizeof(*site));
-	*site = (struct site){.api = (uint8_t)api,
-			      .stack = stack,
-			      .next = owner->site,
-			      .books = process->number,
-			      .first_seen_ns = time_ns};
+	*site = *wanted;
+	site->next = owner->site;
+	site->books = process->number;
 	*ret_site = owner->site = index;
 	return 0;
 }
 
 /* A site of an api at a stack; beyond the cap it is that of other stacks. */
-static int site_take(struct process *process, uint32_t stack, enum api api, uint64_t time_ns,
-		     uint32_t *ret_site)
+static int site_take(struct process *process, struct site wanted, uint32_t *ret_site)
 {
-	*ret_site = site_find(process, stack, api);
+	*ret_site = site_find(process, &wanted);
 	if (*ret_site != SITE_NONE)
 		return 0;
 	if (process->sites.count >= process->config->max_sites &&
-	    !stack_at(&process->stacks, stack)->other) {
-		if (stacks_other(&process->stacks, &stack))
+	    !stack_at(&process->stacks, wanted.stack)->other) {
+		if (stacks_other(&process->stacks, &wanted.stack))
 			return -ENOMEM;
-		return site_take(process, stack, api, time_ns, ret_site);
+		return site_take(process, wanted, ret_site);
 	}
-	return site_new(process, stack, api, time_ns, ret_site);
+	return site_new(process, &wanted, ret_site);
 }
 
 int process_site(struct process *process, const struct event *event, uint32_t *ret_site)
 {
+	struct site wanted = {.first_seen_ns = event->time_ns};
 	const struct stack *stack;
-	uint32_t index;
-	enum api api;
 
-	if (stacks_of_call(&process->stacks, &event->call, process->mappings.clock, &index))
+	if (stacks_of_call(&process->stacks, &event->call, process->mappings.clock, &wanted.stack))
 		return -ENOMEM;
-	stack = stack_at(&process->stacks, index);
-	if (stack->site == SITE_NONE && !stack->other && stack_find_wrappers(process, index))
+	stack = stack_at(&process->stacks, wanted.stack);
+	if (stack->site == SITE_NONE && !stack->other && stack_find_wrappers(process, wanted.stack))
 		return -ENOMEM;
-	api = booked_api(process, event, stack_at(&process->stacks, index));
-	if (!(process->config->apis & 1u << api)) {
+	stack = stack_at(&process->stacks, wanted.stack);
+	wanted.api = (uint8_t)booked_api(process, event, stack);
+	wanted.kin = (uint8_t)booked_kin(process, event, stack);
+	if (!(process->config->apis & 1u << wanted.api)) {
 		*ret_site = SITE_NONE;
 		return 0;
 	}
-	return site_take(process, index, api, event->time_ns, ret_site);
+	return site_take(process, wanted, ret_site);
 }
 
 struct oldest {

@@ -15,6 +15,7 @@
 #include "model/model.h"
 #include "model/pending.h"
 #include "model/region.h"
+#include "model/sanity.h"
 #include "model/site.h"
 #include "model/stack.h"
 
@@ -73,6 +74,7 @@ struct process {
 	struct stacks stacks;
 	struct cow_array sites; /* of struct site: see process_site_view */
 	struct mappings mappings;
+	struct sanity sanity;
 
 	struct totals totals;          /* of the heap family */
 	struct snapshot_sum inherited; /* likewise: live when the process was born */

@@ -53,8 +53,30 @@ static bool site_may_leak(const struct snapshot_site *site)
 	       site->leaks.classes[LEAK_POSSIBLE].blocks;
 }
 
-/* The stacks of the sites that are to be named, each once; not those that have names from an
- * earlier call. */
+static int choose_stack(struct naming *naming, const struct snapshot_process *process,
+			uint32_t stack, bool *chosen)
+{
+	if (stack >= process->stack_count || chosen[stack])
+		return 0;
+	chosen[stack] = true;
+	return stack_is_named(&process->stacks[stack])
+		       ? 0
+		       : vec_push(&naming->stacks, &process->stacks[stack]);
+}
+
+static int choose_stacks_of_error(struct naming *naming, const struct snapshot_process *process,
+				  const struct snapshot_error *error, bool *chosen)
+{
+	const uint32_t stacks[] = {error->allocated_at, error->freed_at, error->freed_again_at};
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(stacks) / sizeof(stacks[0]) && !err; i++)
+		err = choose_stack(naming, process, stacks[i], chosen);
+	return err;
+}
+
+/* The stacks of the sites that are to be named, and of all errors, each once; not those that have
+ * names from an earlier call. */
 static int choose_stacks(struct naming *naming, const struct snapshot_process *process, size_t top)
 {
 	uint64_t ranks[FAMILY_COUNT] = {0};
@@ -63,16 +85,12 @@ static int choose_stacks(struct naming *naming, const struct snapshot_process *p
 
 	for (size_t i = 0; i < process->site_count && !err; i++) {
 		const struct snapshot_site *site = &process->sites[i];
-		uint32_t stack = site->stack;
 
-		if (!snapshot_is_top(ranks, site, top) && !site_may_leak(site))
-			continue;
-		if (stack >= process->stack_count || chosen[stack])
-			continue;
-		chosen[stack] = true;
-		if (!stack_is_named(&process->stacks[stack]))
-			err = vec_push(&naming->stacks, &process->stacks[stack]);
+		if (snapshot_is_top(ranks, site, top) || site_may_leak(site))
+			err = choose_stack(naming, process, site->stack, chosen);
 	}
+	for (size_t i = 0; i < process->error_count && !err; i++)
+		err = choose_stacks_of_error(naming, process, &process->errors[i], chosen);
 	free(chosen);
 	return err;
 }

@@ -16,6 +16,7 @@
 
 struct site {
 	uint8_t api;    /* enum api, as booked */
+	uint8_t kin;    /* enum kin (sanity.h); KIN_UNKNOWN without --sanity */
 	uint32_t stack; /* index in the process's stacks */
 	uint32_t next;  /* the next site of this stack, or SITE_NONE */
 	uint32_t books; /* which wrote it last: see process_site_view */
@@ -28,6 +29,8 @@ struct site {
 	uint64_t live_bytes;
 	uint64_t peak_live_bytes;
 	uint64_t failed_allocations;
+	uint64_t mismatched; /* releases of its blocks by what does not go with it (sanity.h) */
+	uint64_t bad_frees;  /* double frees of its blocks */
 	uint64_t first_seen_ns;
 };
 
@@ -35,6 +38,7 @@ struct site {
 static inline void site_inherit(struct site *site)
 {
 	site->allocations = site->frees = site->bytes_allocated = site->failed_allocations = 0;
+	site->mismatched = site->bad_frees = 0;
 	site->inherited_blocks = site->live_blocks;
 	site->inherited_bytes = site->peak_live_bytes = site->live_bytes;
 }

@@ -159,10 +159,13 @@ static uint64_t live_of_its_own(const struct snapshot_process *process)
 
 int snapshot_compare(const struct snapshot_process *a, const struct snapshot_process *b)
 {
+	int by_errors = compare_counts(a->sanity.errors, b->sanity.errors);
 	int by_lost = compare_counts(snapshot_lost(a->scan.classes).bytes,
 				     snapshot_lost(b->scan.classes).bytes);
 	int by_live = compare_counts(live_of_its_own(a), live_of_its_own(b));
 
+	if (by_errors)
+		return by_errors;
 	if (by_lost)
 		return by_lost;
 	if (by_live)
@@ -196,6 +199,8 @@ static void totals_add(struct snapshot_process *sums, const struct snapshot_proc
 	sums->internal.frees += section->internal.frees;
 	sums->internal.munmaps += section->internal.munmaps;
 	sums->other_calls += section->other_calls;
+	sums->sanity.errors += section->sanity.errors;
+	sums->sanity.unjudged += section->sanity.unjudged;
 }
 
 void snapshot_others_add(struct snapshot_others *others, const struct snapshot_process *section)
@@ -270,6 +275,16 @@ static uint64_t weight_age(const struct snapshot_site *site)
 	return site->oldest_ns ? UINT64_MAX - site->oldest_ns : 0;
 }
 
+static uint64_t weight_mismatched(const struct snapshot_site *site)
+{
+	return site->mismatched;
+}
+
+static uint64_t weight_badfree(const struct snapshot_site *site)
+{
+	return site->bad_frees;
+}
+
 /* Ids are given in order of first appearance, and they break ties. */
 static uint64_t weight_tsc(const struct snapshot_site *site)
 {
@@ -290,6 +305,8 @@ static const struct sort_row sort_rows[] = {
 	[SORT_LEAKS] = {"leaks", weight_leaks},
 	[SORT_BYTES_LEAKED] = {"bytes-leaked", weight_bytes_leaked},
 	[SORT_AGE] = {"age", weight_age},
+	[SORT_MISMATCHED] = {"mismatched", weight_mismatched},
+	[SORT_BADFREE] = {"badfree", weight_badfree},
 	[SORT_TSC] = {"tsc", weight_tsc},
 };
 

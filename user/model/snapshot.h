@@ -12,6 +12,7 @@
 
 #include "api/api.h"
 #include "model/leak.h"
+#include "model/sanity_kind.h"
 #include "model/stop.h"
 
 struct snapshot_frame {
@@ -101,10 +102,32 @@ struct snapshot_site {
 	uint64_t peak_live_bytes;
 	uint64_t failed_allocations;
 	bool other;             /* stands for all that were too many to be kept; has no frames */
+	uint64_t mismatched;    /* releases by what does not go with it, or with a wrong size */
+	uint64_t bad_frees;     /* double frees of its blocks */
 	uint64_t first_seen_ns; /* monotonic */
 	uint64_t oldest_ns;     /* time of the oldest live block, 0 if none */
 	uint32_t stack;         /* index in the process's stacks */
 	struct snapshot_leaks leaks;
+};
+
+#define INDEX_NONE UINT32_MAX
+
+/* A release that was an error, as often as it came from the same places; see sanity.h. */
+struct snapshot_error {
+	enum sanity_kind kind;
+	uint64_t count;
+	enum api api;          /* what released; of a double free, the second one */
+	enum api allocated_by; /* API_NONE if that is not known */
+	enum api freed_by;     /* of a double free, what freed first; else API_NONE */
+	uint32_t site;         /* id; INDEX_NONE if the block is not of any */
+	/* Indices in the process's stacks, or INDEX_NONE: */
+	uint32_t allocated_at;
+	uint32_t freed_at;
+	uint32_t freed_again_at; /* of a double free */
+	uint64_t address;        /* of the first one */
+	uint64_t size;           /* of that block; 0 if there is none */
+	uint64_t told;           /* the size that delete was told, or SIZE_UNTOLD */
+	uint64_t first_seen_ns;
 };
 
 struct snapshot_losses {
@@ -161,6 +184,14 @@ struct snapshot_process {
 	size_t site_count;
 	struct snapshot_stack *stacks;
 	size_t stack_count;
+	struct {
+		bool done;         /* --sanity was given */
+		uint64_t errors;   /* sum of their counts, listed or not */
+		uint64_t unlisted; /* that found no place in the list */
+		uint64_t unjudged; /* frees of what did not live, which nothing can be said of */
+	} sanity;
+	struct snapshot_error *errors; /* the most serious first */
+	size_t error_count;
 	uint64_t
 		other_calls; /* of sites that were too many to be kept: see snapshot_site's other */
 };
@@ -258,14 +289,14 @@ static inline struct snapshot_sum snapshot_lost(const struct snapshot_sum classe
 
 /*
  * Walking over a process's sites in order: is this one among the first `top` (0: all) of its
- * family? Heap sites and mapped regions have a list each; sites that lost blocks are always among
- * them. `ranks` is zeroed before the walk.
+ * family? Heap sites and mapped regions have a list each; sites that lost blocks, or whose
+ * blocks were released wrongly, are always among them. `ranks` is zeroed before the walk.
  */
 static inline bool snapshot_is_top(uint64_t ranks[FAMILY_COUNT], const struct snapshot_site *site,
 				   uint64_t top)
 {
 	return !top || ranks[api_row(site->api)->family]++ < top ||
-	       site->leaks.classes[LEAK_DEFINITE].blocks;
+	       site->leaks.classes[LEAK_DEFINITE].blocks || site->mismatched || site->bad_frees;
 }
 
 /*
@@ -284,8 +315,10 @@ enum sort_key {
 	SORT_AVERAGE,     /* bytes per allocation */
 	SORT_LEAKS,       /* definite blocks */
 	SORT_BYTES_LEAKED,
-	SORT_AGE, /* oldest live block */
-	SORT_TSC, /* order of first appearance */
+	SORT_AGE,        /* oldest live block */
+	SORT_MISMATCHED, /* releases by what does not go with it */
+	SORT_BADFREE,    /* double frees */
+	SORT_TSC,        /* order of first appearance */
 	SORT_COUNT,
 };
 

@@ -27,6 +27,8 @@ static const char *const order_words[SORT_COUNT][2] = {
 	[SORT_LEAKS] = {"most lost blocks first", "most lost blocks last"},
 	[SORT_BYTES_LEAKED] = {"most lost bytes first", "most lost bytes last"},
 	[SORT_AGE] = {"oldest live block first", "oldest live block last"},
+	[SORT_MISMATCHED] = {"most mismatched frees first", "most mismatched frees last"},
+	[SORT_BADFREE] = {"most double frees first", "most double frees last"},
 	[SORT_TSC] = {"in order of appearance", "in reverse order of appearance"},
 };
 
@@ -127,6 +129,21 @@ static uint64_t site_age(const struct view *view, const struct snapshot_site *si
 	return amount_between(site->oldest_ns, until);
 }
 
+static void write_errors(const struct view *view, const struct snapshot_site *site)
+{
+	const char *separator = page_symbol(view->page, SYMBOL_SEPARATOR);
+	char text[AMOUNT_SIZE], item[AMOUNT_SIZE * 2];
+
+	if (site->mismatched) {
+		snprintf(item, sizeof(item), "%s mismatched", count_format(site->mismatched, text));
+		page_item(view->page, STYLE_WARNING, STACK_INDENT, separator, item);
+	}
+	if (site->bad_frees) {
+		snprintf(item, sizeof(item), "%s freed twice", count_format(site->bad_frees, text));
+		page_item(view->page, STYLE_WARNING, STACK_INDENT, separator, item);
+	}
+}
+
 static void write_history(const struct view *view, const struct snapshot_site *site)
 {
 	struct page *page = view->page;
@@ -155,6 +172,7 @@ static void write_history(const struct view *view, const struct snapshot_site *s
 			 count_format(site->failed_allocations, text));
 		page_item(page, STYLE_WARNING, STACK_INDENT, separator, item);
 	}
+	write_errors(view, site);
 	page_end(page);
 }
 
