@@ -476,10 +476,14 @@ int call_free(struct pt_regs *regs)
 SEC("uprobe/operator")
 int call_operator(struct pt_regs *regs)
 {
-	struct thread_marks *thread = is_bystander() ? NULL : thread_marks();
+	__u64 cookie = bpf_get_attach_cookie(regs);
+	struct thread_marks *thread;
 
+	if (is_bystander() || is_of_another(cookie))
+		return 0;
+	thread = thread_marks();
 	if (thread)
-		mark_enter(thread, regs, bpf_get_attach_cookie(regs));
+		mark_enter(thread, regs, cookie);
 	return 0;
 }
 

@@ -166,6 +166,11 @@ static void test_scans(void **state)
 	assert_int_equal(line.options.error_exitcode, 9);
 	options_free(&line.options);
 
+	assert_right(&line, "-S --error-exitcode 9 prog"); /* errors, not leaks */
+	assert_true(line.options.sanity);
+	assert_false(line.options.scan);
+	options_free(&line.options);
+
 	assert_right(&line, "--scan-live prog"); /* how to scan implies that it is wanted … */
 	assert_true(line.options.scan);
 	options_free(&line.options);

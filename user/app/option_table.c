@@ -44,6 +44,7 @@ FLAG_SETTER(set_no_cpp, no_cpp)
 FLAG_SETTER(set_follow, follow)
 FLAG_SETTER(set_system, system)
 FLAG_SETTER(set_scan, scan)
+FLAG_SETTER(set_sanity, sanity)
 FLAG_SETTER(set_long, long_frames)
 FLAG_SETTER(set_debuginfod, debuginfod)
 FLAG_SETTER(set_quiet, quiet)
@@ -448,11 +449,18 @@ static const struct option_row option_rows[] = {
 	 set_scan_swapped},
 	{'\0', GROUP_SCAN, "align", "1|2|4|8", "where pointers may lie (a pointer's size)",
 	 set_align},
+	{'S', GROUP_SCAN, "sanity", NULL,
+	 "report double frees, frees of what is no\nblock, and new, delete and free that do not\n"
+	 "go together",
+	 set_sanity},
 	{'\0', GROUP_SCAN, "error-exitcode", "N",
-	 "exit status if a block is definitely lost,\n1 to 255", set_error_exitcode},
+	 "exit status if a block is definitely lost\nor --sanity found an error, 1 to 255",
+	 set_error_exitcode},
 
 	{'s', GROUP_REPORT, "sort", "KEY",
-	 "usage, allocations, total, average, leaks,\nbytes-leaked, age or tsc (usage)", set_sort},
+	 "usage, allocations, total, average, leaks,\nbytes-leaked, mismatched, badfree, age or\n"
+	 "tsc (usage)",
+	 set_sort},
 	{'\0', GROUP_REPORT, "top", "N", "sites and processes shown, 0 for all\n(20; JSON: all)",
 	 set_top},
 	{'o', GROUP_REPORT, "output", "FILE",
@@ -479,8 +487,9 @@ static const struct option_row option_rows[] = {
 #define OPTION_COUNT (sizeof(option_rows) / sizeof(option_rows[0]))
 
 static const char *const group_names[] = {
-	[GROUP_TARGET] = "What to trace", [GROUP_RECORD] = "What to record", [GROUP_SCAN] = "Leaks",
-	[GROUP_REPORT] = "The report",    [GROUP_GENERAL] = "General",
+	[GROUP_TARGET] = "What to trace",  [GROUP_RECORD] = "What to record",
+	[GROUP_SCAN] = "Leaks and errors", [GROUP_REPORT] = "The report",
+	[GROUP_GENERAL] = "General",
 };
 _Static_assert(sizeof(group_names) / sizeof(group_names[0]) == GROUP_COUNT, "all groups named");
 

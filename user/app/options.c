@@ -177,7 +177,7 @@ static int contradictions_check(const struct options *options, struct error *err
 static void scan_apply(struct options *options)
 {
 	bool said_how = options->scan_mode != SCAN_MODE_AUTO || options->scan_swapped ||
-			options->align || options->error_exitcode;
+			options->align || (options->error_exitcode && !options->sanity);
 
 	if (said_how && !options->scan_every_ns)
 		options->scan = true;

@@ -62,7 +62,8 @@ struct options {
 	enum scan_mode scan_mode;
 	bool scan_swapped;  /* else what is swapped out is not known */
 	unsigned int align; /* from one pointer to the next; 0: a pointer's size */
-	int error_exitcode; /* if there are leaks; 0: as if there were none */
+	bool sanity;        /* judge releases */
+	int error_exitcode; /* if there are leaks or errors; 0: as if there were none */
 
 	enum sort_key sort;
 	uint32_t top;

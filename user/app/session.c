@@ -24,6 +24,8 @@ static int books_open(struct session *session, const struct options *options)
 	struct parser_config parser = {.debuginfod = options->debuginfod};
 	struct model_config model = {.apis = options->apis,
 				     .wrappers = !options->no_cpp,
+				     .sanity = options->sanity,
+				     .omits = options->omit.count > 0 && options->omit.items[0],
 				     .scans = options->scan || options->scan_every_ns,
 				     .page_size = (uint64_t)sysconf(_SC_PAGESIZE)};
 	int code = parser_start(&session->parser, &parser);
@@ -51,6 +53,7 @@ static int source_open(struct session *session, const struct options *options, s
 		.buffer_bytes = options->buffer_bytes,
 		.omit = options->omit.items,
 		.allocators = options->allocators.items,
+		.sanity = options->sanity,
 		.pairing = options->pairing,
 		.scope = options->system   ? SCOPE_SYSTEM
 			 : options->follow ? SCOPE_FAMILY
@@ -157,6 +160,15 @@ static uint64_t count_definite(const struct snapshot *snapshot)
 	return definite;
 }
 
+static uint64_t count_errors(const struct snapshot *snapshot)
+{
+	uint64_t errors = snapshot->others.sums.sanity.errors;
+
+	for (size_t i = 0; i < snapshot->process_count; i++)
+		errors += snapshot->processes[i].sanity.errors;
+	return errors;
+}
+
 int session_report(struct session *session, struct error *err)
 {
 	struct snapshot *snapshot;
@@ -169,6 +181,7 @@ int session_report(struct session *session, struct error *err)
 		return error_set_errno(err, code, "cannot make the report");
 	code = report_write(&session->report, snapshot, err);
 	session->definite = count_definite(snapshot);
+	session->errors = count_errors(snapshot);
 	snapshot_free(snapshot);
 	return code;
 }
@@ -176,6 +189,7 @@ int session_report(struct session *session, struct error *err)
 void session_detach(struct session *session)
 {
 	session_drain(session);
+	model_unprobe(session->model);
 	session->source->ops->detach(session->source);
 	session_drain(session);
 }

@@ -25,6 +25,7 @@ struct session {
 	struct selected selected;
 	int failure;       /* the first error of a drain: the books end there */
 	uint64_t definite; /* leaks in the last report, but for what is suppressed */
+	uint64_t errors;   /* of the last report, by --sanity */
 };
 
 /*

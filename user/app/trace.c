@@ -134,7 +134,7 @@ int trace_status(const struct trace *trace, int status)
 {
 	int wanted = trace->options->error_exitcode;
 
-	return wanted && trace->session.definite ? wanted : status;
+	return wanted && (trace->session.definite || trace->session.errors) ? wanted : status;
 }
 
 int trace_finish(struct trace *trace)

@@ -56,18 +56,42 @@ static int decode_call(struct bpf_source *bpf, const struct record_head *head, s
 	return bpf->config.deliver(bpf->config.ctx, event);
 }
 
+/* `object`: which of the process's allocators frees. */
+static int deliver_free(struct bpf_source *bpf, const struct record_head *head, struct event *event,
+			uint8_t object)
+{
+	struct bpf_process *process = processes_find(bpf, (pid_t)head->pid);
+
+	if (bpf_process_is_nested_free(process, head->tid, event->call.address, object))
+		event->flags |= EVENT_FLAG_NESTED;
+	return bpf->config.deliver(bpf->config.ctx, event);
+}
+
 static int decode_free(struct bpf_source *bpf, const struct record_head *head, struct event *event)
 {
 	const struct record_free *record = (const void *)head;
-	struct bpf_process *process = processes_find(bpf, (pid_t)head->pid);
-	uint8_t object = (uint8_t)(head->flags >> RECORD_OBJECT_SHIFT);
 
 	event->kind = EVENT_FREE;
 	event->flags = 0;
-	if (bpf_process_is_nested_free(process, head->tid, record->address, object))
-		event->flags = EVENT_FLAG_NESTED;
-	event->call = (struct event_call){.address = record->address, .caller = record->caller};
-	return bpf->config.deliver(bpf->config.ctx, event);
+	event->call = (struct event_call){
+		.address = record->address, .caller = record->caller, .size = SIZE_UNTOLD};
+	return deliver_free(bpf, head, event, (uint8_t)(head->flags >> RECORD_OBJECT_SHIFT));
+}
+
+static int decode_release(struct bpf_source *bpf, const struct record_head *head,
+			  struct event *event)
+{
+	const struct record_release *record = (const void *)head;
+
+	event->kind = EVENT_FREE;
+	event->call = (struct event_call){
+		.address = record->address,
+		.size = record->size,
+		.slack = record->slack,
+		.caller = record->caller,
+		.stack = slice_stack(&bpf->slices, record->stack),
+	};
+	return deliver_free(bpf, head, event, (uint8_t)record->object);
 }
 
 static int decode_begin(struct bpf_source *bpf, const struct record_head *head, struct event *event)
@@ -259,6 +283,7 @@ static const struct decoder decoders[] = {
 	[RECORD_FORK] = {sizeof(struct record_fork), decode_fork},
 	[RECORD_LEAVE] = {sizeof(struct record_exit), decode_end},
 	[RECORD_LEADER_GONE] = {sizeof(struct record_head), decode_leader},
+	[RECORD_RELEASE] = {sizeof(struct record_release), decode_release},
 };
 
 /* What a held child does before its exec is our own code's doing. */
@@ -460,6 +485,7 @@ static int load_programs(struct bpf_source *bpf, struct error *err)
 		.buffer_bytes = power_of_two(bpf->config.buffer_bytes),
 		.scope = bpf->config.scope,
 		.selection = bpf->config.selected ? &bpf->config.selected->rules : NULL,
+		.sanity = bpf->config.sanity,
 	};
 	int code = program_load(&bpf->program, &config, err);
 

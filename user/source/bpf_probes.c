@@ -88,6 +88,13 @@ static uint8_t object_number(struct program *program, const struct module *modul
 	return (uint8_t)number;
 }
 
+static uint64_t anybody_flag(const struct bpf_process *process)
+{
+	if (!process->shared || process->config->scope != SCOPE_NAMED)
+		return 0;
+	return (uint64_t)COOKIE_FLAG_ANYBODY << 24;
+}
+
 static uint64_t site_cookie(const struct bpf_process *process, const struct module *module,
 			    const struct probe_plan *plan, const struct probe_site *site)
 {
@@ -96,8 +103,7 @@ static uint64_t site_cookie(const struct bpf_process *process, const struct modu
 	/* Which of several allocators frees: one may do it by another's. */
 	if (!api_needs_return(site->api))
 		cookie |= (uint64_t)object_number(process->program, module) << COOKIE_OBJECT_SHIFT;
-	if (process->shared && process->config->scope == SCOPE_NAMED)
-		cookie |= (uint64_t)COOKIE_FLAG_ANYBODY << 24;
+	cookie |= anybody_flag(process);
 
 	/* Who calls free tells the program's frees from a thread's cleaning up, if nothing else
 	 * does. */
@@ -113,6 +119,8 @@ static enum probe_kind site_kind(const struct bpf_process *process, const struct
 		return PROBE_EXIT_ENTRY;
 	if (site->needs_return)
 		return PROBE_CALL;
+	if (process->config->sanity)
+		return PROBE_FREE;
 	return site_cookie(process, module, plan, site) == COOKIE_PLAIN_FREE ? PROBE_FREE_PLAIN
 									     : PROBE_FREE;
 }
@@ -150,6 +158,47 @@ static int attach_kind(struct bpf_process *process, const struct module *module,
 		log_info("%s: %s+%u: %s (%s)", module->path, site->symbol,
 			 (unsigned int)(site->offset - site->entry), site->instruction,
 			 site->reason);
+	}
+	err = program_attach(process->program, &request, links_of(process));
+out:
+	free(offsets);
+	free(cookies);
+	return err;
+}
+
+static uint64_t mark_argument(int8_t position)
+{
+	return position < 0 ? COOKIE_NO_ARG : (uint64_t)position;
+}
+
+/* The block of a delete is its first argument. */
+static uint64_t mark_cookie(const struct bpf_process *process, const struct probe_mark *mark)
+{
+	return (uint64_t)mark->api | mark_argument(mark->told) << 8 |
+	       mark_argument(mark->aligned) << 12 | anybody_flag(process) |
+	       (mark->offset - mark->entry) << 32 | (uint64_t)mark->size << 40;
+}
+
+static int attach_marks(struct bpf_process *process, const struct module *module,
+			const struct probe_plan *plan)
+{
+	uint64_t *offsets = calloc(plan->mark_count, sizeof(*offsets));
+	uint64_t *cookies = calloc(plan->mark_count, sizeof(*cookies));
+	struct probe_request request = {
+		.kind = PROBE_OPERATOR,
+		.pid = process->shared ? 0 : process->pid,
+		.path = module->open_path,
+		.offsets = offsets,
+		.cookies = cookies,
+		.count = plan->mark_count,
+	};
+	int err = -ENOMEM;
+
+	if (!offsets || !cookies)
+		goto out;
+	for (size_t i = 0; i < plan->mark_count; i++) {
+		offsets[i] = plan->marks[i].offset;
+		cookies[i] = mark_cookie(process, &plan->marks[i]);
 	}
 	err = program_attach(process->program, &request, links_of(process));
 out:
@@ -242,6 +291,9 @@ static int attach_sites(struct bpf_process *process, const struct module *module
 
 	if (!err && exits)
 		err = attach_exits(process, module, plan);
+	/* First, or a call might come without its operator's mark. */
+	if (!err && process->config->sanity && plan->mark_count)
+		err = attach_marks(process, module, plan);
 	for (int kind = PROBE_EXIT_ENTRY; !err && plan->site_count && kind <= PROBE_FREE_PLAIN;
 	     kind++)
 		err = attach_kind(process, module, plan, (enum probe_kind)kind);

@@ -104,6 +104,7 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 		kernel_has(kernel, "bpf_iter_task_vma_new", BTF_KIND_FUNC);
 	skeleton->rodata->config_tick_ns = kernel_tick_ns();
 	skeleton->rodata->config_pid_namespace = config->pid_namespace;
+	skeleton->rodata->config_sanity = config->sanity;
 	bpf_map__set_max_entries(skeleton->maps.events, (uint32_t)config->buffer_bytes);
 	if (config->unwind_rows) {
 		bpf_map__set_max_entries(skeleton->maps.unwind_rows, config->unwind_rows);
@@ -113,6 +114,8 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 	bpf_program__set_autoload(skeleton->progs.call_session, session);
 	bpf_program__set_autoload(skeleton->progs.call_entry, !session);
 	bpf_program__set_autoload(skeleton->progs.call_return, !session);
+	bpf_program__set_autoload(skeleton->progs.call_operator, config->sanity);
+	bpf_program__set_expected_attach_type(skeleton->progs.call_operator, type);
 	bpf_program__set_expected_attach_type(skeleton->progs.call_session, ATTACH_UPROBE_SESSION);
 	bpf_program__set_expected_attach_type(skeleton->progs.call_entry, type);
 	bpf_program__set_expected_attach_type(skeleton->progs.call_return, type);
@@ -319,6 +322,7 @@ int program_attach(struct program *program, const struct probe_request *request,
 		[PROBE_FREE_PLAIN] = skeleton->progs.call_free_plain,
 		[PROBE_LINK_MAP] = skeleton->progs.link_map_changed,
 		[PROBE_THREAD_ENDS] = skeleton->progs.thread_ends,
+		[PROBE_OPERATOR] = skeleton->progs.call_operator,
 	};
 
 	if (!request->count)

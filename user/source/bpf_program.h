@@ -43,6 +43,7 @@ struct program_config {
 	enum scope scope;
 	const struct selection *selection; /* of SCOPE_SYSTEM; NULL: everything */
 	uint32_t pid_namespace;            /* by pid_namespace_find; filled in by program_load */
+	bool sanity;                       /* as in struct source_config */
 };
 
 struct program {

@@ -19,6 +19,7 @@ enum probe_kind {
 	PROBE_LINK_MAP,
 	PROBE_THREAD_ENDS,
 	PROBE_THROW,
+	PROBE_OPERATOR,
 };
 
 struct probe_request {

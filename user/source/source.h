@@ -35,6 +35,7 @@ struct source_config {
 	uint64_t buffer_bytes;         /* ring buffer; rounded up to a power of two */
 	const char *const *omit;       /* objects without probes: path or soname; NULL-terminated */
 	const char *const *allocators; /* OBJECT[:PREFIX]; NULL-terminated */
+	bool sanity;                   /* frees with stacks, and which operator made a call */
 	const char *pairing;           /* "session", "task", "hash", or NULL: the best that works */
 	enum scope scope;              /* only what is attached, its children too, or everything */
 	const struct selected *selected; /* of SCOPE_SYSTEM: which programs; outlives the source */
