@@ -13,18 +13,18 @@
 #include <time.h>
 
 #include "sink/amount.h"
+#include "sink/json_errors.h"
 #include "sink/json_frames.h"
 #include "sink/json_leaks.h"
 
 #define REPORT_SCHEMA "mtrace-bpf.report/1"
 
-/* A counter in a struct of the snapshot; NO_COUNTER for what is not looked at: 0. */
+/* A counter in a struct of the snapshot. */
 struct field {
 	const char *key;
 	size_t offset;
 };
 
-#define NO_COUNTER   SIZE_MAX
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #define OF_PROCESS(member) offsetof(struct snapshot_process, member)
@@ -100,8 +100,8 @@ static const struct field site_fields[] = {
 	{"live_bytes", OF_SITE(live_bytes)},
 	{"peak_live_bytes", OF_SITE(peak_live_bytes)},
 	{"failed_allocations", OF_SITE(failed_allocations)},
-	{"mismatched", NO_COUNTER},
-	{"bad_frees", NO_COUNTER},
+	{"mismatched", OF_SITE(mismatched)},
+	{"bad_frees", OF_SITE(bad_frees)},
 	{"first_seen_ns", OF_SITE(first_seen_ns)},
 	{"oldest_ns", OF_SITE(oldest_ns)},
 };
@@ -111,11 +111,9 @@ static void write_fields(struct json_writer *writer, const struct field *fields,
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct field *field = &fields[i];
-		uint64_t value = 0;
 
-		if (field->offset != NO_COUNTER)
-			value = *(const uint64_t *)((const char *)base + field->offset);
-		json_put_number(writer, field->key, value);
+		json_put_number(writer, field->key,
+				*(const uint64_t *)((const char *)base + field->offset));
 	}
 }
 
@@ -224,16 +222,25 @@ static void write_stack(struct json_writer *writer, struct json_frames *frames,
 	json_close(writer);
 }
 
-/* Only stacks that a written site names: an array of flags, NULL if out of memory. */
+static void name_stack(const struct snapshot_process *process, uint32_t stack, bool *named)
+{
+	if (stack < process->stack_count)
+		named[stack] = true;
+}
+
+/* Only stacks that a written site or an error names: an array of flags, NULL if out of memory. */
 static bool *stacks_named(const struct snapshot_process *process, uint32_t top)
 {
 	uint64_t ranks[FAMILY_COUNT] = {0};
 	bool *named = calloc(process->stack_count + 1, sizeof(*named));
 
 	for (size_t i = 0; named && i < process->site_count; i++)
-		if (snapshot_is_top(ranks, &process->sites[i], top) &&
-		    process->sites[i].stack < process->stack_count)
-			named[process->sites[i].stack] = true;
+		if (snapshot_is_top(ranks, &process->sites[i], top))
+			name_stack(process, process->sites[i].stack, named);
+	for (size_t i = 0; named && i < process->error_count; i++) {
+		name_stack(process, process->errors[i].freed_at, named);
+		name_stack(process, process->errors[i].freed_again_at, named);
+	}
 	return named;
 }
 
@@ -276,8 +283,7 @@ static void write_process(struct json_writer *writer, const struct snapshot_proc
 	json_put_number(writer, "other_calls", process->other_calls);
 	write_quality(writer, process);
 	json_put_scan(writer, &process->scan);
-	json_open_array(writer, "errors", JSON_INLINE);
-	json_close(writer);
+	json_put_errors(writer, process);
 	write_sites(writer, process, options->top);
 	write_stacks(writer, process, options->top);
 	json_close(writer);

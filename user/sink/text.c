@@ -37,6 +37,7 @@ static void write_books(const struct view *view)
 	else
 		write_silence(view);
 	text_scan(view);
+	text_sanity(view);
 	text_losses(view);
 	if (view->process->live.blocks && !view->process->scan.done) {
 		page_to(view->page, TEXT_INDENT);
@@ -53,7 +54,9 @@ static void write_sites(const struct view *view)
 		text_sites(view, FAMILY_MAP);
 		text_sites(view, FAMILY_HEAP);
 		text_leaks(view);
+		text_errors(view);
 	} else {
+		text_errors(view);
 		text_leaks(view);
 		text_sites(view, FAMILY_HEAP);
 		text_sites(view, FAMILY_MAP);
@@ -108,6 +111,7 @@ static void write_summary(const struct view *view)
 	page_text(view->page, STYLE_PLAIN, "SUMMARY: ");
 	page_name(view->page, STYLE_PLAIN, process_name(process), NAME_COLUMNS);
 	page_format(view->page, STYLE_PLAIN, " (%u): ", process->pid);
+	text_error_summary(view);
 	text_leak_summary(view);
 	page_format(view->page, STYLE_PLAIN, "%s, %s still live at %s",
 		    amount_of(process->live.blocks, "block", blocks),

@@ -61,6 +61,12 @@ void text_sites(const struct view *view, enum api_family family);
  * blocks are possibly lost. Nothing if there are none.
  */
 void text_leaks(const struct view *view);
+/* With --sanity: wrong releases with their stacks; nothing if there are none. */
+void text_errors(const struct view *view);
+/* The same in a sentence, and what could not be judged; nothing without --sanity. */
+void text_sanity(const struct view *view);
+/* "2 errors; " with --sanity */
+void text_error_summary(const struct view *view);
 /* With -v: which suppressions excused how much. */
 void text_suppressed(const struct view *view);
 /* How it was scanned for leaks, and what that could not see; or why it was not. */
