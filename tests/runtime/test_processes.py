@@ -139,7 +139,7 @@ def test_exec_of_a_child_by_a_thread(launch):
 def test_child_under_valgrind(launch):
     """It would run our breakpoints: it is left alone, and what it costs the others is told."""
     need("valgrind")
-    script = f"{target('family')} fork >/dev/null; valgrind -q {target('short')}; echo $?"
+    script = f"{target('family')} fork >/dev/null; valgrind -q {target('family')} leaf >/dev/null; echo $?"
     result = launch("sh", "-c", script, options=FOLLOW)
     assert result.status == 0, result.stderr
     assert result.stdout.splitlines()[-1] == "0"

@@ -503,6 +503,11 @@ static int bpf_start(struct bpf_source *bpf, struct error *err)
 	if (code)
 		return code;
 	module_table_set_identifier(bpf->config.modules, file_key_identifier(&bpf->program));
+	if (bpf->program.everybody && !bpf->program.seccomp_safe)
+		return error_set(err, -EOPNOTSUPP,
+				 "this kernel kills programs that seccomp confines at a return "
+				 "probe (Linux 6.14 does not), and would have probes in all of "
+				 "them: name the processes with --pid");
 	if (bpf->program.unwinds)
 		code = unwind_tables_new(&bpf->program, bpf->config.parser, &bpf->tables);
 	if (code)

@@ -111,10 +111,6 @@ int system_attach(struct source *source, struct error *err)
 	struct stat own;
 	int code = 0;
 
-	if (!bpf->program.seccomp_safe)
-		return error_set(err, -EOPNOTSUPP,
-				 "this kernel kills programs that seccomp confines at a return "
-				 "probe (Linux 6.14 does not): name the processes with --pid");
 	if (stat("/proc/self/exe", &own))
 		return error_set_errno(err, -errno, "/proc/self/exe");
 	code = refuse_translated(err);
@@ -123,8 +119,13 @@ int system_attach(struct source *source, struct error *err)
 	code = attach_known(bpf);
 	if (code)
 		return error_set_errno(err, code, "no probes");
-	for (int round = 0; !code && found && round < ATTACH_ROUNDS; round++)
+	/* Who begins meanwhile enters by itself: then it is known, and not entered again. */
+	for (int round = 0; !code && found && round < ATTACH_ROUNDS; round++) {
+		code = source->ops->drain(source);
+		if (code)
+			return error_set_errno(err, code, "the first events");
 		code = attach_round(bpf, &own, &found, err);
+	}
 	return code;
 }
 
