@@ -85,17 +85,24 @@ def test_child_in_its_parents_memory(launch):
 
 @pytest.mark.parametrize("program", ["basic", "basic-static"])
 def test_spawned_program(launch, program):
-    options = FOLLOW if program == "basic" else (*FOLLOW, "-v")
-    result = launch(target("family"), "spawn", target(program), options=options)
+    """Also one that carries its own allocator: the command names it."""
+    result = launch(target("family"), "spawn", target(program), options=FOLLOW)
     assert result.status == 0, result.stderr
     own, parent = result.truths
     by_name = {os.path.basename(p["exe"]): p for p in result.processes}
     assert set(by_name) == {"family", program}
     assert_sites(by_name["family"], parent)
-    if program == "basic":
-        assert_sites(by_name[program], own)
-    else:  # an image that nobody has seen before: what is missing is told
-        assert by_name[program].lost()
+    assert_sites(by_name[program], own)
+
+
+def test_program_that_nobody_could_expect(launch):
+    """A static image whose name does not stand in the command: what is missing is told."""
+    script = f"name=basic; exec {target('family')} spawn {harness.TARGETS}/$name-static"
+    result = launch("sh", "-c", script, options=FOLLOW)
+    own, _ = result.truths
+    process = next(p for p in result.processes if p["exe"].endswith("/basic-static"))
+    if not process.lost() and not process["losses"]["no_allocator"]:
+        assert_sites(process, own)
 
 
 def test_grandchild_outlives_the_command(launch):

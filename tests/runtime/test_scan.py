@@ -39,8 +39,11 @@ class Waiting:
     """The target "ends wait", attached to: leaks when told to, ends when its input does."""
 
     def __init__(self, threads=2):
+        # Where nobody does job control, as in a background job, ^Z would stop nothing; in a
+        # group of its own below us it always does.
         self.process = subprocess.Popen([target("ends"), "wait", str(threads)],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        preexec_fn=os.setpgrp)
         self.pid = self.process.pid
         self.deadline = Deadline(self.process, 120)
         assert self.process.stdout.readline() == "READY\n"

@@ -610,5 +610,6 @@ int main(void)
 		cmocka_unit_test(test_user_cannot_be_changed),
 	};
 
+	signal(SIGINT, SIG_DFL); /* shells start background jobs with ^C ignored */
 	return cmocka_run_group_tests(tests, set_path, NULL);
 }

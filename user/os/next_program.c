@@ -128,6 +128,14 @@ static int add_program(struct search *search, const char *program)
 	return err == -ENOMEM ? err : 0;
 }
 
+/* libc.so, libc.so.6: nothing that would be run, even if it can be executed. */
+static bool is_library(const char *word)
+{
+	const char *slash = strrchr(word, '/'), *ending = strstr(slash ? slash : word, ".so");
+
+	return ending && (!ending[3] || ending[3] == '.');
+}
+
 /* The program that the command's own will run, and where; NULL if none was found. */
 static char *next_program(struct search *search, size_t *ret_at)
 {
@@ -138,7 +146,7 @@ static char *next_program(struct search *search, size_t *ret_at)
 	if (root && enter(search, root))
 		return NULL;
 	for (; at < WORDS_MAX && search->command[at]; at++) {
-		if (search->command[at][0] == '-' ||
+		if (search->command[at][0] == '-' || is_library(search->command[at]) ||
 		    program_find(search->command[at], NULL, &program))
 			continue;
 		*ret_at = at;

@@ -327,21 +327,33 @@ static int record_arrived(void *ctx, const void *data, size_t size)
 	return decoder->decode(bpf, head, &event);
 }
 
-/* Where the record of its end was lost, a process would be waited for in vain. */
+static bool is_gone(pid_t pid)
+{
+	return kill(pid, 0) && errno == ESRCH;
+}
+
+/*
+ * Where the record of its end was lost, a process would be waited for in vain. Once it is gone, all
+ * that it has left is in the ring buffer: only what is still not known then was lost.
+ */
 static int look_after_one(struct bpf_source *bpf)
 {
 	struct record_exit end = {.head = {.kind = RECORD_EXIT}};
 	struct event event = {0};
-	struct bpf_process *process;
+	pid_t pid;
+	int err;
 
 	if (!bpf->process_count)
 		return 0;
-	process = bpf->processes[bpf->looked_after++ % bpf->process_count];
-	if (!kill(process->pid, 0) || errno != ESRCH)
+	pid = bpf->processes[bpf->looked_after++ % bpf->process_count]->pid;
+	if (!is_gone(pid))
 		return 0;
-	end.head.pid = event.pid = event.tid = (uint32_t)process->pid;
+	err = ring_read(&bpf->ring, record_arrived, bpf);
+	if (err || !processes_find(bpf, pid) || !is_gone(pid))
+		return err;
+	end.head.pid = event.pid = event.tid = (uint32_t)pid;
 	event.time_ns = bpf->newest_ns;
-	processes_losses(bpf, process->pid, end.losses);
+	processes_losses(bpf, pid, end.losses);
 	return decode_end(bpf, &end.head, &event);
 }
 
