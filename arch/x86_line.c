@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Running a copy of an instruction elsewhere. What matters is whether it has an operand that is
+ * relative to its place: such a one is made relative to a register that the instruction does not
+ * use, which is lent for the step. For that the instruction's length must be known: the address
+ * counts from its end.
+ */
+#include <string.h>
+
+#include "arch/x86.h"
+
+enum opcode_map { MAP_ONE, MAP_0F, MAP_0F38, MAP_0F3A };
+
+struct layout {
+	enum opcode_map map;
+	uint8_t opcode;
+	bool half;       /* 66 */
+	int rex;         /* where the prefix with the bit for the base is, or -1 … */
+	uint8_t inverse; /* … and that bit, if it is to be set for the lower registers */
+	int used;        /* the register of a VEX or EVEX prefix, or -1 */
+	size_t operands; /* where ModRM is */
+};
+
+/* One-byte opcodes with ModRM: a bit each. */
+static const uint16_t has_operands[16] = {
+	0x0f0f, 0x0f0f, 0x0f0f, 0x0f0f, 0x0000, 0x0000, 0x0a08, 0x0000,
+	0xffff, 0x0000, 0x0000, 0x0000, 0x00c3, 0xff0f, 0x0000, 0xc0c0,
+};
+
+/* Likewise behind 0f. */
+static const uint16_t has_operands_0f[16] = {
+	0x200f, 0xffff, 0xff0f, 0x0000, 0xffff, 0xffff, 0xffff, 0xff7f,
+	0x0000, 0xffff, 0xf838, 0xffff, 0x00ff, 0xffff, 0xffff, 0xffff,
+};
+
+static bool is_prefix(uint8_t byte)
+{
+	static const uint8_t prefixes[] = {0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65,
+					   0x66, 0x67, 0xf0, 0xf2, 0xf3};
+
+	return memchr(prefixes, byte, sizeof(prefixes)) != NULL;
+}
+
+/* VEX and EVEX: maps are numbered as here. */
+static size_t read_vector_prefix(struct layout *layout, const uint8_t *code, size_t at)
+{
+	size_t length = code[at] == 0xc5 ? 2 : code[at] == 0xc4 ? 3 : 4;
+	uint8_t registers = code[at + (length == 2 ? 1 : 2)];
+
+	layout->map = length == 2 ? MAP_0F : (enum opcode_map)(code[at + 1] & 3);
+	layout->used = ~(registers >> 3) & 15;
+	if (length > 2) {
+		layout->rex = (int)at + 1;
+		layout->inverse = 0x20;
+	}
+	return at + length;
+}
+
+static bool has_modrm(const struct layout *layout)
+{
+	const uint16_t *bits = layout->map == MAP_ONE ? has_operands : has_operands_0f;
+
+	return layout->map > MAP_0F || (bits[layout->opcode >> 4] >> (layout->opcode & 15) & 1);
+}
+
+/* Of 64-bit code. False if the instruction has no ModRM. */
+static bool read_layout(const uint8_t *code, struct layout *layout)
+{
+	size_t at = 0;
+
+	*layout = (struct layout){.rex = -1, .used = -1};
+	while (at < 8 && is_prefix(code[at]))
+		layout->half |= code[at++] == 0x66;
+	if ((code[at] & 0xf0) == 0x40)
+		layout->rex = (int)at++;
+	if (code[at] == 0xc4 || code[at] == 0xc5 || code[at] == 0x62) {
+		at = read_vector_prefix(layout, code, at);
+	} else if (code[at] == 0x0f) {
+		at++;
+		layout->map = MAP_0F;
+		if (code[at] == 0x38 || code[at] == 0x3a)
+			layout->map = code[at++] == 0x38 ? MAP_0F38 : MAP_0F3A;
+	}
+	layout->opcode = code[at];
+	layout->operands = at + 1;
+	return has_modrm(layout);
+}
+
+struct immediate {
+	enum opcode_map map;
+	uint8_t first, last;
+	uint8_t size;   /* bytes; 4 is 2 with 16-bit operands */
+	uint8_t groups; /* of the ModRM extensions that have it, a bit each; 0: all */
+};
+
+static const struct immediate immediates[] = {
+	{MAP_ONE, 0x69, 0x69, 4, 0},   {MAP_ONE, 0x6b, 0x6b, 1, 0},  {MAP_ONE, 0x80, 0x80, 1, 0},
+	{MAP_ONE, 0x81, 0x81, 4, 0},   {MAP_ONE, 0x83, 0x83, 1, 0},  {MAP_ONE, 0xc0, 0xc1, 1, 0},
+	{MAP_ONE, 0xc6, 0xc6, 1, 0},   {MAP_ONE, 0xc7, 0xc7, 4, 0},  {MAP_ONE, 0xf6, 0xf6, 1, 0x3},
+	{MAP_ONE, 0xf7, 0xf7, 4, 0x3}, {MAP_0F, 0x70, 0x73, 1, 0},   {MAP_0F, 0xa4, 0xa4, 1, 0},
+	{MAP_0F, 0xac, 0xac, 1, 0},    {MAP_0F, 0xba, 0xba, 1, 0},   {MAP_0F, 0xc2, 0xc2, 1, 0},
+	{MAP_0F, 0xc4, 0xc6, 1, 0},    {MAP_0F3A, 0x00, 0xff, 1, 0},
+};
+
+static size_t immediate_size(const struct layout *layout, uint8_t operands)
+{
+	for (size_t i = 0; i < sizeof(immediates) / sizeof(immediates[0]); i++) {
+		const struct immediate *row = &immediates[i];
+
+		if (row->map != layout->map || layout->opcode < row->first ||
+		    layout->opcode > row->last)
+			continue;
+		if (row->groups && !(row->groups >> (operands >> 3 & 7) & 1))
+			return 0;
+		return row->size == 4 && layout->half ? 2 : row->size;
+	}
+	return 0;
+}
+
+/* None of these is used by an instruction with ModRM unless it names it: rsi, rdi, rbx. */
+static int free_register(const struct layout *layout, uint8_t operands)
+{
+	static const int candidates[] = {6, 7, 3};
+	int named = operands >> 3 & 7, i = 0;
+
+	while (candidates[i] == named || candidates[i] == layout->used)
+		i++;
+	return candidates[i];
+}
+
+static uint64_t *lent_register(struct x86_registers *registers, int number)
+{
+	return number == 6 ? &registers->si : number == 7 ? &registers->di : &registers->bx;
+}
+
+#define OPERANDS_RELATIVE(byte) (((byte)&0xc7) == 0x05) /* mod 0, rm 5 */
+#define OPERANDS_BASED(byte, base) \
+	((uint8_t)(((byte)&0x38) | 0x80 | (base))) /* the base and 32 bits */
+#define DISTANCE_SIZE 4
+
+static void make_absolute(struct x86_line *line, struct x86_registers *registers)
+{
+	struct layout layout;
+	uint64_t *lent;
+	uint8_t operands;
+	size_t length;
+
+	if (!read_layout(line->code, &layout) || layout.operands >= X86_CODE_MAX)
+		return;
+	operands = line->code[layout.operands];
+	if (!OPERANDS_RELATIVE(operands))
+		return;
+	length = layout.operands + 1 + DISTANCE_SIZE + immediate_size(&layout, operands);
+	line->lent = free_register(&layout, operands);
+	lent = lent_register(registers, line->lent);
+	line->lender = *lent;
+	*lent = registers->ip + length;
+	line->code[layout.operands] = OPERANDS_BASED(operands, line->lent);
+	if (layout.rex >= 0)
+		line->code[layout.rex] = layout.inverse ? line->code[layout.rex] | layout.inverse
+							: line->code[layout.rex] & ~1;
+}
+
+void x86_line_begin(struct x86_line *line, struct x86_registers *registers,
+		    const uint8_t code[X86_CODE_MAX], uint64_t slot)
+{
+	*line = (struct x86_line){.ip = registers->ip, .slot = slot, .lent = -1};
+	memcpy(line->code, code, X86_CODE_MAX);
+	if (!x86_is_narrow(registers))
+		make_absolute(line, registers);
+	registers->ip = slot;
+}
+
+void x86_line_end(const struct x86_line *line, struct x86_registers *registers)
+{
+	if (line->lent >= 0)
+		*lent_register(registers, line->lent) = line->lender;
+	registers->ip += line->ip - line->slot;
+	if (x86_is_narrow(registers))
+		registers->ip = (uint32_t)registers->ip;
+}
