@@ -3,7 +3,8 @@
 # make quickstart build it and look at two programs (root)
 # make check      what needs no privileges: style, static analysis, layers, unit tests, fuzzing
 # make check-root what traces real programs (root, a kernel with uprobes and BPF)
-# make check-all  both, with what they need installed first
+# make check-ptrace  some of that again, by ptrace instead of BPF
+# make check-all  all of these, with what they need installed first
 # make bench      the cost of a traced call beside its peers (root, bpftrace), and of a leak scan
 # make fuzz       the parsers, FUZZ_SECONDS long; briefly in check (clang, libclang-rt)
 # make install    PREFIX=/usr/local DESTDIR=; uninstall, clean
@@ -38,7 +39,7 @@ ALL_CFLAGS := $(LANGUAGE) -MMD -MP \
 LDLIBS   := -lbpf -ldw -lelf -liberty -lcapstone -lseccomp -ljson-c -lxxhash -lm
 LDFLAGS  += $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
-SOURCES  := $(foreach layer,$(LAYERS),$(wildcard user/$(layer)/*.c))
+SOURCES  := $(foreach layer,$(LAYERS),$(wildcard user/$(layer)/*.c)) $(wildcard arch/*.c)
 MAIN     := user/app/main.c
 OBJECTS  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(MAIN),$(SOURCES)))
 LIBRARY  := $(BUILD)/libmtrace.a
@@ -85,7 +86,7 @@ units: $(UNITS)
 TARGET_FLAGS := -O1 -g -Wall -Wextra -Werror -D_GNU_SOURCE -pthread \
 	-fno-builtin -fno-omit-frame-pointer -fno-optimize-sibling-calls
 TARGETS := $(patsubst tests/targets/%,$(BUILD)/targets/%,$(basename \
-	$(filter-out $(addprefix tests/targets/,plugin.c bare.c chain.c leak_library.c interposer.c prefixed.c rjem.c),$(wildcard tests/targets/*.c tests/targets/*.cc)))) \
+	$(filter-out $(addprefix tests/targets/,plugin.c bare.c chain.c leak_library.c interposer.c counter.c prefixed.c rjem.c),$(wildcard tests/targets/*.c tests/targets/*.cc)))) \
 	$(addprefix $(BUILD)/targets/,libplugin.so libother.so basic-static basic-musl)
 
 $(BUILD)/targets/%: tests/targets/%.c tests/targets/truth.h
@@ -109,6 +110,7 @@ $(BUILD)/targets/lib%.so: tests/targets/plugin.c
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(TARGET_FLAGS) -shared -fPIC -o $@ $<
 
 # As distributions compile: what stacks are unwound through.
+$(BUILD)/targets/unsteppable: TARGET_FLAGS += -rdynamic
 $(foreach directory,targets targets/m32,$(BUILD)/$(directory)/stacks $(BUILD)/$(directory)/callbacks): TARGET_FLAGS += -O2 -fomit-frame-pointer -foptimize-sibling-calls -fbuiltin
 
 # 32-bit programs, where the compiler and its libraries can make them.
@@ -250,7 +252,7 @@ $(ORACLE): tests/oracle/malloc_stacks.c
 # The ways to have an allocator: static, position-independent or not; from an archive; under names
 # with a prefix; instrumented; handed on; in Rust. What a machine cannot build is not built.
 ALLOCATORS := $(addprefix $(BUILD)/targets/,basic-static-pie basic-musl-static steady-musl basic-asan basic-asan-static basic-lsan cxx-static \
-	prefixed-je_ prefixed-_rjem_ prefixed-own_ prefixed-stripped libinterposer.so \
+	prefixed-je_ prefixed-_rjem_ prefixed-own_ prefixed-stripped libinterposer.so libcounter.so \
 	$(if $(wildcard /usr/lib/*/libjemalloc.a),cxx-jemalloc) \
 	$(if $(wildcard /usr/lib/*/libtcmalloc_minimal.a),cxx-tcmalloc) \
 	$(if $(shell command -v rustc),rust-libc rust-rjem))
@@ -290,6 +292,10 @@ $(BUILD)/targets/libinterposer.so: tests/targets/interposer.c
 	$(call say,TARGET,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(TARGET_FLAGS) -O2 -foptimize-sibling-calls -shared -fPIC -o $@ $<
 
+$(BUILD)/targets/libcounter.so: tests/targets/counter.c
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(TARGET_FLAGS) -shared -fPIC -o $@ $<
+
 $(BUILD)/targets/rust-libc: tests/targets/rust.rs
 	$(call say,TARGET,$@)
 	$(Q)mkdir -p $(@D) && env -u MAKEFLAGS -u MFLAGS rustc --check-cfg 'cfg(rjem)' -A warnings -O -g -o $@ $<
@@ -308,7 +314,7 @@ targets: $(TARGETS) $(ORACLE)
 RESULTS   := $(BUILD)/results
 TALLY     := tools/tally $(RESULTS)
 FORMATTED := $(shell find user bpf arch tests -name '*.c' -o -name '*.h' -o -name '*.cc')
-ANALYSED  := $(shell find user -name '*.c')
+ANALYSED  := $(shell find user arch -name '*.c')
 SCRIPTS   := tools/install-deps .ci/run
 PYTEST    ?=
 
@@ -320,7 +326,7 @@ check-root: fresh-results runtime
 
 check-all:
 	tools/install-deps all
-	@$(MAKE) --no-print-directory fresh-results static units-counted fuzz-counted runtime
+	@$(MAKE) --no-print-directory fresh-results static units-counted fuzz-counted runtime runtime-ptrace
 	@$(TALLY)
 
 fresh-results:
@@ -342,6 +348,19 @@ units-counted:
 	$(Q)$(TALLY) $(MAKE) --no-print-directory -k units \
 		SANITIZE=address,undefined BUILD=$(BUILD)-sanitize
 
+# By ptrace: what shows that both sources say the same, of each kind some; and what is ptrace's own.
+PTRACE_TESTS := $(addprefix tests/runtime/test_,attach.py launch.py traps.py stacks.py sanity.py) \
+	tests/runtime/test_processes.py tests/runtime/test_scan.py tests/runtime/test_leak_cases.py
+PTRACE_LEFT  := storm or real_program or test_valgrind or test_leak_sanitizer or test_engine
+
+check-ptrace: fresh-results runtime-ptrace
+	@$(TALLY)
+
+runtime-ptrace: $(PROGRAM) targets
+	$(Q)$(TALLY) env BACKEND=ptrace MTRACE=$(PROGRAM) TARGETS=$(BUILD)/targets \
+		/usr/bin/python3 -m pytest -q -rs -p no:cacheprovider -k 'not ($(PTRACE_LEFT))' \
+		$(PYTEST) $(PTRACE_TESTS)
+
 runtime: $(PROGRAM) targets
 	$(Q)$(TALLY) env MTRACE=$(PROGRAM) TARGETS=$(BUILD)/targets \
 		/usr/bin/python3 -m pytest -q -rs -p no:cacheprovider $(PYTEST) tests/runtime
@@ -361,7 +380,7 @@ $(BUILD)/tests/bench/pairs: ALL_CFLAGS += -fno-omit-frame-pointer -fno-optimize-
 $(BUILD)/bench/mtrace-bpf: $(PROGRAM)
 	$(Q)$(MAKE) --no-print-directory BUILD=$(@D) BPF_EXTRA=-DHAND_OVER=0 $@
 
-bench: $(PROGRAM) $(addprefix $(BUILD)/,tests/bench/floor tests/bench/pairs tests/bench/scan_bench tests/bench/forks bench/mtrace-bpf)
+bench: $(PROGRAM) $(addprefix $(BUILD)/,tests/bench/floor tests/bench/pairs tests/bench/births tests/bench/scan_bench tests/bench/forks bench/mtrace-bpf)
 	$(Q)BUILD=$(BUILD) tests/bench/bench.py $(BENCH)
 	$(Q)$(BUILD)/tests/bench/scan_bench
 	$(Q)$(BUILD)/tests/bench/forks
@@ -414,6 +433,6 @@ clean:
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-.PHONY: all units targets check check-root check-all fresh-results static format units-counted runtime \
+.PHONY: all units targets check check-root check-ptrace check-all fresh-results static format units-counted runtime \
 	bench fuzz fuzz-counted quickstart install uninstall clean
 .SECONDARY:

@@ -79,6 +79,9 @@ enum api_family {
 #define COOKIE_FLAG_CALLER  0x10 /* free: read the direct caller too */
 #define COOKIE_FLAG_ANYBODY 0x20 /* in every process, for those without first thread */
 
+/* Instead of a cookie: each place of the probe has one of its own (user/source/probe_events.h). */
+#define COOKIE_OF_PLACE (~(abi_u64)0)
+
 /*
  * The cookie of an operator's mark (bpf/sanity.bpf.h) has the function's place besides:
  *   32..39 how far behind its first byte the probe is   40..63 its bytes
@@ -116,6 +119,8 @@ enum record_kind {
 	RECORD_LEAVE,       /* struct record_exit: it runs on, but nobody asked for its new image */
 	RECORD_LEADER_GONE, /* struct record_head: the first thread is gone, others run on */
 	RECORD_RELEASE,     /* struct record_release: RECORD_FREE, told at length */
+	RECORD_HELD,        /* struct record_head: it stands until its new mappings were seen */
+	RECORD_AT_END, /* struct record_head: all threads stand at the beginning of their exits */
 };
 
 #define RECORD_FLAG_FAILED    0x1 /* the call failed; for heap calls with size 0: it returned NULL */
@@ -238,6 +243,7 @@ struct record_slice {
  */
 #define PATH_NAMES_SIZE 256
 #define NAME_SIZE_MAX   64 /* of one, with its NUL; longer ones are cut */
+#define PATH_DEPTH_MAX  32 /* components */
 struct record_mapping {
 	struct record_head head;
 	abi_u64 start; /* addresses, bytes */
@@ -252,10 +258,18 @@ struct record_mapping {
 #define RECORD_FLAG_BY_THREAD 0x4 /* RECORD_EXEC: not by the first thread */
 #define COMM_SIZE             16
 #define EXEC_PATH_SIZE        256
+#define EXEC_COMMAND_SIZE     512
 struct record_exec {
 	struct record_head head;
+	abi_u64 start_time_ns; /* of the process, since boot; 0: it stands still, ask /proc */
+	abi_u32 parent;
+	abi_u32 pad;
 	char comm[COMM_SIZE];
-	char path[EXEC_PATH_SIZE]; /* of the image, or of a script's interpreter; as it was given */
+	char path[EXEC_PATH_SIZE]; /* of the image, or of a script's interpreter; as it was given …
+				    */
+	char names[PATH_NAMES_SIZE]; /* … and as the kernel keeps it */
+	abi_u64 command_size;        /* bytes of the command line, also those that had no room: */
+	char command[EXEC_COMMAND_SIZE]; /* its words, each ended by NUL */
 };
 
 #define RECORD_FLAG_NEWBORN 0x10 /* RECORD_EXEC: traced from this image on */
@@ -403,7 +417,7 @@ ABI_ASSERT(sizeof(struct record_begin) == 72);
 ABI_ASSERT(sizeof(struct record_stack) == 40);
 ABI_ASSERT(sizeof(struct record_slice) == 80 + 8 * (STACK_MAX_FRAMES + 1));
 ABI_ASSERT(sizeof(struct record_mapping) == 320);
-ABI_ASSERT(sizeof(struct record_exec) == 296);
+ABI_ASSERT(sizeof(struct record_exec) == 576 + EXEC_COMMAND_SIZE);
 ABI_ASSERT(sizeof(struct record_exit) == 32 + 8 * LOSS_COUNT);
 ABI_ASSERT(sizeof(struct record_fork) == 56);
 ABI_ASSERT(sizeof(struct unwind_page) == 8);

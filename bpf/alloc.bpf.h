@@ -355,17 +355,21 @@ static __always_inline void thread_enter(struct thread_calls *thread, const stru
 		emit_begin(regs, cookie);
 }
 
-/* The pending call that returns here: the newest with this stack pointer and api. Those above it
- * never returned. Returns 0 if there is none: the return of a nested call. */
-static __always_inline int thread_leave(struct thread_calls *thread, abi_u64 sp, abi_u64 cookie,
-					abi_u64 *ret_payload)
+/*
+ * The pending call that returns here: the newest with this stack pointer. Those above it never
+ * returned. Which function it is that returns does not matter: one that was reached by a tail jump
+ * returns for the call that jumped, with its result. Returns 0 if there is none: the return of a
+ * nested call.
+ */
+static __always_inline int thread_leave(struct thread_calls *thread, abi_u64 sp,
+					abi_u64 *ret_cookie, abi_u64 *ret_payload)
 {
 	for (int i = PENDING_MAX - 1; i >= 0; i--) {
 		struct pending_call *call = &thread->calls[i];
 
-		if ((abi_u32)i >= thread->count || call->sp != sp || call->caller ||
-		    COOKIE_API(call->cookie) != COOKIE_API(cookie))
+		if ((abi_u32)i >= thread->count || call->sp != sp || call->caller)
 			continue;
+		*ret_cookie = call->cookie;
 		*ret_payload = call->payload;
 		thread->count = i;
 		return 1;

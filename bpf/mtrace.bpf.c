@@ -25,6 +25,7 @@ const volatile __u64 config_session_mark = 1;
 const volatile __u64 config_wake_bytes = 1 << 20; /* wake the reader when that much waits */
 const volatile __u64 config_slice_room = 8 << 20; /* no slices when more waits */
 const volatile __u32 config_vma_iterator = 1;
+const volatile __u32 config_places = 0;  /* probes may have COOKIE_OF_PLACE */
 const volatile __u32 config_sanity = 0;  /* frees have stacks, and operators marks */
 const volatile __u64 config_tick_ns = 0; /* of the tick counter; 0: read the clock each time */
 const volatile __u32 config_pid_namespace = 0; /* inode of user space's, unless it is the first */
@@ -88,6 +89,27 @@ static __always_inline int is_of_another(__u64 cookie)
 		return 0;
 	pid = thread_id() >> 32;
 	return for_anybody != (bpf_map_lookup_elem(&leaderless, &pid) != NULL);
+}
+
+/*
+ * Of several places of one trace event each carries its cookie as an argument, an immediate value.
+ * Which place it is the kernel notes down for the time of our program, as it needs that itself for
+ * bpf_get_func_ip (kernel/trace/trace_uprobe.c: uprobe_dispatcher).
+ */
+static __noinline __u64 cookie_of_place(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct uprobe_dispatch_data *note = (void *)BPF_CORE_READ(task, utask, vaddr);
+	struct trace_uprobe *place = BPF_CORE_READ(note, tu);
+
+	return BPF_CORE_READ(place, tp.args[0].code, immediate);
+}
+
+static __always_inline __u64 probe_cookie(struct pt_regs *regs)
+{
+	__u64 cookie = bpf_get_attach_cookie(regs);
+
+	return config_places && cookie == COOKIE_OF_PLACE ? cookie_of_place() : cookie;
 }
 
 static __always_inline void count_loss(enum loss loss)
@@ -385,7 +407,7 @@ int call_session(struct pt_regs *regs)
 SEC("uprobe/entry")
 int call_entry(struct pt_regs *regs)
 {
-	__u64 cookie = bpf_get_attach_cookie(regs);
+	__u64 cookie = probe_cookie(regs);
 	struct thread_calls *thread;
 
 	if (is_bystander() || is_of_another(cookie))
@@ -398,19 +420,23 @@ int call_entry(struct pt_regs *regs)
 	return 0;
 }
 
+/* What it is the return of, the entry has noted: one event serves those of all functions
+ * (user/source/probe_events.h). Probes that are for anybody may be met by those who are not traced.
+ */
 SEC("uprobe/return")
 int call_return(struct pt_regs *regs)
 {
-	__u64 cookie = bpf_get_attach_cookie(regs);
 	struct thread_calls *thread;
-	__u64 payload;
+	__u64 cookie, payload;
 
 	/* Whichever probe has seen the entry: the first of the two returns ends the call. */
-	if (is_bystander() || (COOKIE_FLAGS(cookie) & COOKIE_FLAG_ANYBODY && !process_state()))
+	if (is_bystander() ||
+	    (config_scope == SCOPE_NAMED &&
+	     COOKIE_FLAGS(bpf_get_attach_cookie(regs)) & COOKIE_FLAG_ANYBODY && !process_state()))
 		return 0;
 	thread = thread_calls();
 	if (!thread ||
-	    !thread_leave(thread, regs_sp(regs) - regs_return_pops(regs), cookie, &payload))
+	    !thread_leave(thread, regs_sp(regs) - regs_return_pops(regs), &cookie, &payload))
 		return 0;
 	emit_outcome(regs, cookie, payload);
 	return 0;
@@ -421,7 +447,7 @@ int call_return(struct pt_regs *regs)
 SEC("uprobe/exit_entry")
 int call_exit_entry(struct pt_regs *regs)
 {
-	__u64 cookie = bpf_get_attach_cookie(regs);
+	__u64 cookie = probe_cookie(regs);
 	struct thread_calls *thread = thread_calls();
 
 	if (!thread)
@@ -437,7 +463,7 @@ int call_exit(struct pt_regs *regs)
 	struct thread_calls *thread = thread_calls();
 
 	if (thread)
-		exit_call_leave(thread, regs, bpf_get_attach_cookie(regs));
+		exit_call_leave(thread, regs, probe_cookie(regs));
 	return 0;
 }
 
@@ -462,7 +488,7 @@ int call_free(struct pt_regs *regs)
 
 	if (is_bystander())
 		return 0;
-	cookie = bpf_get_attach_cookie(regs);
+	cookie = probe_cookie(regs);
 	if (is_of_another(cookie))
 		return 0;
 	if (config_sanity)
@@ -476,7 +502,7 @@ int call_free(struct pt_regs *regs)
 SEC("uprobe/operator")
 int call_operator(struct pt_regs *regs)
 {
-	__u64 cookie = bpf_get_attach_cookie(regs);
+	__u64 cookie = probe_cookie(regs);
 	struct thread_marks *thread;
 
 	if (is_bystander() || is_of_another(cookie))
@@ -541,6 +567,40 @@ int identify(struct bpf_raw_tracepoint_args *context)
 
 	identified = found.key;
 	return err;
+}
+
+/* Likewise of a file that user space has open: on overlayfs another one than that which is mapped,
+ * and the one that exec knows. */
+SEC("raw_tp")
+int identify_open(struct bpf_raw_tracepoint_args *context)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct file **files = BPF_CORE_READ(task, files, fdt, fd), *file = NULL;
+
+	if (bpf_probe_read_kernel(&file, sizeof(file), files + context->args[0]) || !file)
+		return -1;
+	identified.inode = BPF_CORE_READ(file, f_inode, i_ino);
+	identified.device = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
+	return 0;
+}
+
+/* How many have that event open of which a descriptor of user space's is, itself among them; for
+ * user space, which runs this. */
+__u32 event_users;
+
+SEC("raw_tp")
+int count_users(struct bpf_raw_tracepoint_args *context)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct file **files = BPF_CORE_READ(task, files, fdt, fd), *file;
+	const struct perf_event *event;
+
+	event_users = 0;
+	if (bpf_probe_read_kernel(&file, sizeof(file), files + context->args[0]))
+		return 1;
+	event = BPF_CORE_READ(file, private_data);
+	event_users = BPF_CORE_READ(event, tp_event, perf_refcount);
+	return 0;
 }
 
 SEC("raw_tp/sched_process_exec")

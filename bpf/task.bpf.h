@@ -14,78 +14,93 @@
 
 #define VM_EXEC           0x4
 #define MAPPINGS_MAX      4096
-#define DEV_MINOR_BITS    20
 #define SIGNAL_GROUP_EXIT 0x4
 
 #include "bpf/select.bpf.h"
+#include "bpf/translator.bpf.h"
 
 extern int bpf_iter_task_vma_new(struct bpf_iter_task_vma *it, struct task_struct *task,
 				 __u64 address) __weak __ksym;
 extern struct vm_area_struct *bpf_iter_task_vma_next(struct bpf_iter_task_vma *it) __weak __ksym;
 extern void bpf_iter_task_vma_destroy(struct bpf_iter_task_vma *it) __weak __ksym;
 
-#define PATH_DEPTH_MAX 32
-#define VDSO_NAME      "[vdso]"
+#define VDSO_NAME "[vdso]"
 
-/* The names of a file's path, the last first: from dentry to parent, and over mount points. */
+/*
+ * The names of a file's path, the last first: from dentry to parent, and over mount points. A step
+ * is a function of memory alone, so that to the verifier all steps are the same.
+ */
+struct path_walk {
+	struct dentry *dentry;
+	struct mount *mount;
+	__u64 used;
+	__u64 ended;
+};
+
+struct path_names {
+	char names[PATH_NAMES_SIZE];
+};
+
+__noinline int path_step(struct path_walk *walk, struct path_names *path)
+{
+	struct dentry *dentry, *parent;
+	struct mount *mount, *above;
+	__u64 used;
+	long length;
+
+	if (!walk || !path)
+		return 0;
+	dentry = walk->dentry;
+	mount = walk->mount;
+	used = walk->used;
+	parent = BPF_CORE_READ(dentry, d_parent);
+	above = BPF_CORE_READ(mount, mnt_parent);
+	if (dentry == BPF_CORE_READ(mount, mnt.mnt_root) || dentry == parent) {
+		walk->dentry = BPF_CORE_READ(mount, mnt_mountpoint);
+		walk->mount = above;
+		walk->ended = above == mount;
+		return 0;
+	}
+	walk->ended = 1;
+	if (used > PATH_NAMES_SIZE - NAME_SIZE_MAX - 1)
+		return 0;
+	length = bpf_probe_read_kernel_str(path->names + used, NAME_SIZE_MAX,
+					   BPF_CORE_READ(dentry, d_name.name));
+	if (length <= 0)
+		return 0;
+	walk->used = used + length;
+	walk->dentry = parent;
+	walk->ended = 0;
+	return 0;
+}
+
 static __noinline int path_names(struct file *file, char *names)
 {
-	struct dentry *dentry = BPF_CORE_READ(file, f_path.dentry);
 	struct vfsmount *root = BPF_CORE_READ(file, f_path.mnt);
-	struct mount *mount = (void *)root - bpf_core_field_offset(struct mount, mnt);
-	__u32 used = 0;
+	struct path_walk walk = {
+		.dentry = BPF_CORE_READ(file, f_path.dentry),
+		.mount = (void *)root - bpf_core_field_offset(struct mount, mnt),
+	};
 
-	if (!names)
-		return 0;
-	for (int i = 0; i < PATH_DEPTH_MAX; i++) {
-		struct dentry *parent = BPF_CORE_READ(dentry, d_parent);
-		struct mount *above = BPF_CORE_READ(mount, mnt_parent);
-		long length;
-
-		if (dentry == BPF_CORE_READ(mount, mnt.mnt_root) || dentry == parent) {
-			if (above == mount)
-				break;
-			dentry = BPF_CORE_READ(mount, mnt_mountpoint);
-			mount = above;
-			continue;
-		}
-		if (used > PATH_NAMES_SIZE - NAME_SIZE_MAX - 1)
-			break;
-		length = bpf_probe_read_kernel_str(names + used, NAME_SIZE_MAX,
-						   BPF_CORE_READ(dentry, d_name.name));
-		if (length <= 0)
-			break;
-		used += length & (NAME_SIZE_MAX * 2 - 1);
-		dentry = parent;
-	}
+	for (int i = 0; i < PATH_DEPTH_MAX && !walk.ended; i++)
+		path_step(&walk, (struct path_names *)names);
 	return 0;
 }
 
 static __noinline int send_mapping(struct vm_area_struct *vma)
 {
-	struct record_mapping *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
 	struct file *file = BPF_CORE_READ(vma, vm_file);
-	__u32 device;
+	struct found_code found = {};
+	struct record_mapping *record;
 
-	if (!record) {
-		count_loss(LOSS_EVENTS);
+	note_code(NULL, vma, &found);
+	record = mapping_record(&found);
+	if (!record)
 		return 0;
-	}
-	__builtin_memset(record, 0, sizeof(*record));
-	fill_head(&record->head, RECORD_MAPPING, 0, sizeof(*record));
-	record->head.time_ns = bpf_ktime_get_ns(); /* gaps begin there */
-	record->start = BPF_CORE_READ(vma, vm_start);
-	record->end = BPF_CORE_READ(vma, vm_end);
-	if (file) {
-		record->offset = BPF_CORE_READ(vma, vm_pgoff) << 12;
-		record->inode = BPF_CORE_READ(file, f_inode, i_ino);
-		device = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
-		record->dev_major = device >> DEV_MINOR_BITS;
-		record->dev_minor = device & ((1u << DEV_MINOR_BITS) - 1);
+	if (file)
 		path_names(file, record->names);
-	} else if (record->start == (__u64)BPF_CORE_READ(vma, vm_mm, context.vdso)) {
+	else if (found.key.inode == VDSO_INODE)
 		__builtin_memcpy(record->names, VDSO_NAME, sizeof(VDSO_NAME));
-	}
 	bpf_ringbuf_submit(record, wake_flags());
 	return 0;
 }
@@ -188,21 +203,41 @@ static __always_inline int is_narrow_image(struct linux_binprm *program)
 	return class == ELF_CLASS32;
 }
 
+/* Its words lie on the new stack, and have just been written there. */
+static __always_inline void take_command(struct record_exec *record)
+{
+	struct mm_struct *mm = BPF_CORE_READ(bpf_get_current_task_btf(), mm);
+	__u64 start = BPF_CORE_READ(mm, arg_start), size = BPF_CORE_READ(mm, arg_end) - start;
+
+	record->command_size = size;
+	if (size > sizeof(record->command))
+		size = sizeof(record->command);
+	asm volatile("" : "+r"(size)); /* else the compiler loses the verifier */
+	if (size <= sizeof(record->command) &&
+	    bpf_probe_read_user(record->command, size, (void *)start))
+		record->command_size = 0;
+}
+
 static __noinline int send_exec(struct linux_binprm *program, __u16 flags)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct record_exec *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
 
 	if (!record) {
 		count_loss(LOSS_EVENTS);
 		return 0;
 	}
-	__builtin_memset(record, 0, sizeof(*record));
+	__builtin_memset(record, 0, offsetof(struct record_exec, command));
 	fill_head(&record->head, RECORD_EXEC, 0, sizeof(*record));
 	record->head.time_ns = bpf_ktime_get_ns();
+	record->start_time_ns = BPF_CORE_READ(task, start_boottime);
+	record->parent = process_number(BPF_CORE_READ(task, real_parent));
 	record->head.flags = flags | (is_narrow_image(program) ? RECORD_FLAG_NARROW : 0);
 	bpf_get_current_comm(record->comm, sizeof(record->comm));
 	bpf_probe_read_kernel_str(record->path, sizeof(record->path),
 				  BPF_CORE_READ(program, interp));
+	path_names(BPF_CORE_READ(program, file), record->names);
+	take_command(record);
 	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
 	return 0;
 }
@@ -238,12 +273,34 @@ static __always_inline int enter_newborn(void)
 	return bpf_map_update_elem(&processes, &pid, &no_losses, BPF_ANY);
 }
 
+/* How many translators were executed while there were probes for everybody, deadly for them. */
+__u32 translators_begun;
+
+static __noinline int watch_translator(struct linux_binprm *program)
+{
+	struct translator_names names = {};
+	struct dentry *dentry = BPF_CORE_READ(program, file, f_path.dentry);
+	long length = bpf_probe_read_kernel_str(names.name, sizeof(names.name),
+						BPF_CORE_READ(dentry, d_name.name));
+
+	if (length <= 0 ||
+	    bpf_probe_read_kernel_str(names.directory, sizeof(names.directory),
+				      BPF_CORE_READ(dentry, d_parent, d_name.name)) <= 0 ||
+	    !is_translator(&names, length))
+		return 0;
+	__sync_fetch_and_add(&translators_begun, 1);
+	wake_now();
+	return 0;
+}
+
 /* old_pid is what the thread had before it took over the pid of the first one (fs/exec.c). */
 static __always_inline void process_exec(__u32 old_pid, struct linux_binprm *program)
 {
 	__u16 flags = old_pid != (__u32)bpf_get_current_pid_tgid() ? RECORD_FLAG_BY_THREAD : 0;
 	int wanted = config_scope != SCOPE_SYSTEM || is_selected(program);
 
+	if (config_everybody || leaderless_count)
+		watch_translator(program);
 	if (process_state()) {
 		if (!wanted) {
 			process_end(RECORD_LEAVE, 0);

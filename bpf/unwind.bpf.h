@@ -9,15 +9,6 @@
  * out rows and pages before it names the file in `unwind_files`, and never moves them
  * (user/source/unwind_tables.h).
  *
- * Mappings. Consecutive frames mostly lie in one mapping, so the one found last is tried first.
- * Then comes a table of the thread's own, by 64 KiB of address space, then one of the process, told
- * in advance at exec, by the dynamic linker's hook, or by user space when it attaches; and when all
- * of them fail the kernel is asked (bpf_find_vma), which is ten times dearer, and refuses while
- * another thread changes mappings. What was remembered is void as soon as the generation of the
- * process differs: it counts new images, the dynamic linker's changes and unmapped code.
- * Generations are kept by the low bits of the pid: who shares one forgets more often than
- * necessary, and nothing has to be looked up.
- *
  * What the walk reads from the stack it finds in a window of 2 KiB, that moves up with it: reading
  * that much at once costs no more than reading a word.
  *
@@ -32,22 +23,16 @@
 #ifndef MTRACE_BPF_UNWIND_BPF_H
 #define MTRACE_BPF_UNWIND_BPF_H
 
-#include "arch/unwind.h"
+#include "bpf/walk.h"
 
 #define WINDOW_REACH     (1 << 20) /* who asks for more is on another stack */
 #define WINDOW_WORDS     256       /* a power of two */
 #define STACK_PAGE       4096
 #define ROW_SLOTS        128 /* of a thread; a power of two */
-#define MAPPING_SLOTS    32  /* likewise */
+#define MAPPING_SLOTS    16  /* likewise */
 #define ROW_SEARCH_STEPS 11  /* more than log2 of the rows that fit into a page */
-#define BUSY_TRIES       64
-#define EBUSY_NUMBER     16   /* somebody is changing mappings */
-#define CALL_OPCODE      0xe8 /* of x86's call with a distance, 4 bytes */
-#define GUESS_FRAME_MAX  (1 << 16)
-#define START_FRAME_MAX  512
 #define WALK_FRAMES      8
-#define RETURN_LIST_MAX  64  /* MAX_URETPROBE_DEPTH of kernel/events/uprobes.c */
-#define CODE_EXECUTABLE  0x4 /* VM_EXEC */
+#define RETURN_LIST_MAX  64 /* MAX_URETPROBE_DEPTH of kernel/events/uprobes.c */
 
 /* The row of a return address that was looked up before, in code with a table. */
 struct known_row {
@@ -74,6 +59,10 @@ struct stack_buffer {
 	struct code_mapping mappings[MAPPING_SLOTS];
 	struct known_row rows[ROW_SLOTS];
 };
+
+/* With what the kernel puts in front of it, two pages: of larger pieces it often has none at hand,
+ * and then the stack would be lost. */
+_Static_assert(sizeof(struct stack_buffer) <= 8192 - 128, "too large for a thread");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -106,29 +95,6 @@ struct {
 	__type(value, struct unwind_row);
 } unwind_exact SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
-	__type(key, struct code_region);
-	__type(value, struct code_mapping);
-} code_mappings SEC(".maps");
-
-/* Shared with user space: how often it has added a table; generations by the low bits of the pid.
- */
-__u32 unwind_published;
-__u32 code_generations[CODE_GENERATIONS];
-
-static __always_inline __u32 *code_generation(void)
-{
-	return &code_generations[(thread_id() >> 32) & (CODE_GENERATIONS - 1)];
-}
-
-/* What is known of the process's mappings holds no longer. */
-static __always_inline void forget_mappings(void)
-{
-	__sync_fetch_and_add(code_generation(), 1);
-}
-
 /* Multiply and fold (the constant is of MurmurHash3's finaliser). */
 static __always_inline __u64 hash_step(__u64 hash, __u64 word)
 {
@@ -136,164 +102,7 @@ static __always_inline __u64 hash_step(__u64 hash, __u64 word)
 	return hash ^ hash >> 32;
 }
 
-/*
- * Mappings.
- */
-
-struct found_code {
-	__u64 start;
-	__u64 end;
-	__u64 offset;
-	__u64 flags;
-	struct unwind_file_key key;
-};
-
-static long note_code(struct task_struct *task, struct vm_area_struct *vma,
-		      struct found_code *found)
-{
-	struct file *file = vma->vm_file;
-
-	found->start = vma->vm_start;
-	found->end = vma->vm_end;
-	found->offset = vma->vm_pgoff << 12;
-	found->flags = vma->vm_flags;
-	if (file) {
-		found->key.inode = file->f_inode->i_ino;
-		found->key.device = file->f_inode->i_sb->s_dev;
-	} else if (vma->vm_start == (__u64)vma->vm_mm->context.vdso) {
-		found->key.inode = VDSO_INODE;
-		found->key.device = vma->vm_start >> 32 ? 8 : 4;
-		found->offset = 0;
-	}
-	return 0;
-}
-
-/* The callback's context must lie on the program's own stack. */
-__noinline int code_try(__u64 address, struct found_code *ret_found)
-{
-	struct found_code found = {};
-	int err;
-
-	if (!ret_found)
-		return -1;
-	err = bpf_find_vma(bpf_get_current_task_btf(), address, note_code, &found, 0);
-	*ret_found = found;
-	return err;
-}
-
-/* The mapping of an address, from the kernel. Returns 0 or enum stack_stop. */
-static __noinline int code_find(__u64 address, struct found_code *found)
-{
-	int err = -EBUSY_NUMBER;
-
-	for (int i = 0; i < BUSY_TRIES && err == -EBUSY_NUMBER; i++)
-		err = code_try(address, found);
-	if (err)
-		return err == -EBUSY_NUMBER ? STOP_BUSY : STOP_NO_CODE;
-	return found->flags & CODE_EXECUTABLE ? 0 : STOP_NO_CODE;
-}
-
-static __always_inline void mapping_fill(struct code_mapping *mapping,
-					 const struct found_code *found, __u32 generation)
-{
-	struct unwind_file_key key = found->key; /* which older kernels take from the stack only */
-	struct unwind_file *file;
-
-	mapping->start = found->start;
-	mapping->size = found->end - found->start;
-	mapping->to_offset = found->offset - found->start;
-	mapping->generation = generation;
-	mapping->published = unwind_published;
-	mapping->file = (struct unwind_file){.known = !key.inode};
-	file = key.inode ? bpf_map_lookup_elem(&unwind_files, &key) : NULL;
-	if (file)
-		mapping->file = *file;
-}
-
-static __always_inline int mapping_holds(const struct code_mapping *mapping, __u64 address,
-					 __u32 generation)
-{
-	return address - mapping->start < mapping->size && mapping->generation == generation &&
-	       (mapping->file.pages || mapping->published == unwind_published);
-}
-
-/*
- * Remember the thread's slot for the process. A function of its own, because a chain of calls has
- * 512 bytes of stack in all, and a map takes a value from nowhere else in older kernels.
- */
-__noinline int mapping_keep(struct stack_buffer *buffer, __u64 region)
-{
-	struct code_region key = {.region = region};
-	struct code_mapping mapping;
-
-	if (!buffer)
-		return 0;
-	key.pid = thread_id() >> 32;
-	key.generation = buffer->generation;
-	mapping = buffer->mappings[buffer->slot & (MAPPING_SLOTS - 1)];
-	bpf_map_update_elem(&code_mappings, &key, &mapping, BPF_ANY);
-	return 0;
-}
-
-/* Bring the mapping of an address into the thread's slot. Returns 0 or enum stack_stop. */
-__noinline int mapping_load(struct stack_buffer *buffer, __u64 address)
-{
-	struct code_region key = {.region = address >> CODE_REGION_SHIFT};
-	struct code_mapping *mapping, *known;
-	struct found_code found = {};
-	int stop;
-
-	if (!buffer)
-		return STOP_NO_CODE;
-	mapping = &buffer->mappings[buffer->slot & (MAPPING_SLOTS - 1)];
-	key.pid = thread_id() >> 32;
-	key.generation = buffer->generation;
-	known = bpf_map_lookup_elem(&code_mappings, &key);
-	if (known && mapping_holds(known, address, buffer->generation)) {
-		*mapping = *known;
-		return 0;
-	}
-	stop = code_find(address, &found);
-	if (stop)
-		return stop;
-	mapping_fill(mapping, &found, buffer->generation);
-	return mapping_keep(buffer, key.region);
-}
-
-/* Known in advance, by regions, before anybody asks. */
-__noinline int mapping_tell(struct found_code *found)
-{
-	struct code_region key = {};
-	struct code_mapping mapping = {};
-
-	if (!found)
-		return 0;
-	key.pid = thread_id() >> 32;
-	key.generation = *code_generation();
-	key.region = found->start >> CODE_REGION_SHIFT;
-	mapping_fill(&mapping, found, key.generation);
-	for (int i = 0; i < CODE_REGION_FILL; i++) {
-		if (key.region << CODE_REGION_SHIFT >= found->end)
-			break;
-		bpf_map_update_elem(&code_mappings, &key, &mapping, BPF_ANY);
-		key.region++;
-	}
-	return 0;
-}
-
-/* Make the buffer's slot that of the address. Returns 0 or enum stack_stop. */
-static __always_inline int mapping_seek(struct stack_buffer *buffer, __u64 address)
-{
-	if (mapping_holds(&buffer->mappings[buffer->slot & (MAPPING_SLOTS - 1)], address,
-			  buffer->generation))
-		return 0;
-	buffer->slot = (address >> CODE_REGION_SHIFT ^ address >> (CODE_REGION_SHIFT + 8)) &
-		       (MAPPING_SLOTS - 1);
-	if (mapping_holds(&buffer->mappings[buffer->slot & (MAPPING_SLOTS - 1)], address,
-			  buffer->generation))
-		return 0;
-	return mapping_load(buffer, address);
-}
+#include "bpf/code.bpf.h"
 
 /*
  * Rows.
@@ -440,20 +249,6 @@ __noinline __u64 return_behind_probe(__u64 place)
 }
 
 static int is_return_trampoline(__u64 address);
-
-static __always_inline int stop_of(enum unwind_result result)
-{
-	switch (result) {
-	case UNWIND_INTERRUPTED:
-		return STOP_SIGNAL;
-	case UNWIND_NO_TABLE:
-		return STOP_NO_TABLE;
-	case UNWIND_UNREADABLE:
-		return STOP_READ;
-	default:
-		return STOP_NO_ROW;
-	}
-}
 
 /*
  * Can a return address that a frame pointer led to be that of code without a table? Where its call

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Cost of one traced malloc+free pair, everything side by side in one run.
+"""Cost of one traced malloc+free pair, of stacks, of being born, and of a whole trace; everything
+side by side in one run.
 
 Each round attaches every tool in turn to a fresh process of the same program and takes its best of
 a few samples; a ratio is taken within a round, and the median over the rounds is what is printed,
@@ -16,15 +17,19 @@ import shutil
 import statistics
 import subprocess
 import sys
+import time
 
 BUILD = os.environ.get("BUILD", "build")
 PROGRAM = f"{BUILD}/mtrace-bpf"
 BARE = f"{BUILD}/bench/mtrace-bpf"
 FLOOR = f"{BUILD}/tests/bench/floor"
 PAIRS = f"{BUILD}/tests/bench/pairs"
+SELECTED = f"{BUILD}/tests/bench/selected"
+BIRTHS = f"{BUILD}/tests/bench/births"
 CALLS = 64  # more than are recorded
 DEPTHS = (8, 16, 32)
 SAMPLES = 3
+PTRACE = ("--backend", "ptrace")
 
 
 LIBRARY = os.path.abspath(f"{BUILD}/tests/bench/libc.so.6")
@@ -73,17 +78,16 @@ def make_library():
 
 
 class Workload:
-    """The program under test: asked by line, answers in nanoseconds per pair."""
+    """The program under test: asked by line, answers in nanoseconds for each."""
 
-    def __init__(self, calls=0):
-        self.process = subprocess.Popen([PAIRS, str(calls)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    def __init__(self, *command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, bufsize=1,
                                         env={"LD_LIBRARY_PATH": os.path.dirname(LIBRARY)})
-        self.measure(1000)
         self.pid = self.process.pid
 
-    def measure(self, pairs):
-        self.process.stdin.write(f"{pairs}\n")
+    def measure(self, *words):
+        self.process.stdin.write(" ".join(map(str, words)) + "\n")
         return float(self.process.stdout.readline())
 
     def close(self):
@@ -129,6 +133,47 @@ def ours(*options, program=PROGRAM):
                             "stderr")
 
 
+def system_wide(name):
+    """Trace what is called so; the library is probed as soon as one such process maps it."""
+    return lambda _: tool([PROGRAM, "--comm", name, "--stack", "none", "-o", "/dev/null"],
+                          "tracing", "stderr")
+
+
+@contextlib.contextmanager
+def beside():
+    """Another process on the same library is traced system-wide, and the one that is measured is
+    not."""
+    shutil.copy(PAIRS, SELECTED)
+    other = Workload(SELECTED)
+    other.measure(1000)
+    with system_wide("selected")(None):
+        yield
+    other.close()
+
+
+def ltrace(pid):
+    """Breakpoints by ptrace, too, and nothing recorded. It does not say when it is ready."""
+    return traced_by(["ltrace", "-c", "-o", "/dev/null", "-e", "malloc+free", "-p", str(pid)], pid)
+
+
+@contextlib.contextmanager
+def traced_by(command, pid):
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while tracer_of(pid) != process.pid:
+        if process.poll() is not None:
+            raise RuntimeError(f"{command[0]} did not attach")
+    try:
+        yield
+    finally:
+        process.send_signal(2)
+        process.wait()
+
+
+def tracer_of(pid):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as status:
+        return int(re.search(r"TracerPid:\s+(\d+)", status.read())[1])
+
+
 def bpftrace(*symbols):
     script = "BEGIN { printf(\"ready\\n\"); } " + " ".join(
         f"uprobe:{LIBRARY}:{name} {{ @{name} = count(); }}" for name in symbols)
@@ -141,7 +186,16 @@ def rows():
         ("floor: empty probes, our sites", floor, 60_000),
         ("mtrace-bpf --stack none", ours("--stack", "none"), 60_000),
         ("mtrace-bpf --stack fp", ours("--stack", "fp"), 60_000),
+        ("mtrace-bpf -f --stack none", ours("-f", "--stack", "none"), 60_000),
+        ("--system-wide --stack none, traced", system_wide("pairs"), 60_000),
+        ("--system-wide, a bystander", lambda _: beside(), 60_000),
+        ("mtrace-bpf --backend ptrace, no stack", ours(*PTRACE, "--stack", "none"), 5_000),
+        ("mtrace-bpf --backend ptrace", ours(*PTRACE), 5_000),
     ]
+    if shutil.which("ltrace"):
+        table.append(("ltrace -c", ltrace, 2_000))
+    else:
+        print("ltrace is missing: its row is left out", file=sys.stderr)
     if shutil.which("bpftrace"):
         table += [
             ("bpftrace count(), at the symbols", bpftrace("malloc", "free"), 20_000),
@@ -167,7 +221,8 @@ def stack_rows():
 def run_round(table, calls=0):
     result = {}
     for name, attach, pairs in table:
-        workload = Workload(calls)
+        workload = Workload(PAIRS, str(calls))
+        workload.measure(1000)
         with attach(workload.pid):
             workload.measure(pairs // 10)
             result[name] = min(workload.measure(pairs) for _ in range(SAMPLES))
@@ -185,6 +240,7 @@ TARGETS = [
     ("mtrace-bpf --stack none", "floor: empty probes, our sites", 1.25),
     ("mtrace-bpf --stack none", "bpftrace count(), at the symbols", 0.20),
     ("mtrace-bpf --stack none", "bpftrace count(), our sites", 1.60),
+    ("mtrace-bpf --backend ptrace, no stack", "ltrace -c", 0.50),
 ]
 
 
@@ -193,10 +249,10 @@ def report(rounds):
     base = names[1]
     print(f"one malloc+free pair, 1 thread, median of {len(rounds)} rounds")
     print(f"{platform.system()} {platform.release()}, {os.cpu_count()} CPUs\n")
-    print(f"{'':36}{'ns':>10}{'/ floor':>10}{'/ native':>10}")
+    print(f"{'':38}{'ns':>10}{'/ floor':>10}{'/ native':>10}")
     for name in names:
         time = statistics.median(r[name] for r in rounds)
-        print(f"{name:36}{time:10.0f}{median_ratio(rounds, name, base):10.2f}"
+        print(f"{name:38}{time:10.0f}{median_ratio(rounds, name, base):10.2f}"
               f"{median_ratio(rounds, name, names[0]):10.0f}")
     print()
     for name, other, most in TARGETS:
@@ -204,6 +260,65 @@ def report(rounds):
             ratio = median_ratio(rounds, name, other)
             print(f"{'ok ' if ratio <= most else 'MISSED'} {name} / {other}: "
                   f"{ratio:.3f} (at most {most})")
+
+
+def birth_rows():
+    return [("native", native), ("mtrace-bpf", ours()), ("mtrace-bpf -f", ours("-f"))]
+
+
+BIRTH_COUNTS = {"thread": 2000, "fork": 500}
+
+
+def birth_round():
+    result = {}
+    for name, attach in birth_rows():
+        workload = Workload(BIRTHS)
+        with attach(workload.pid):
+            for kind, count in BIRTH_COUNTS.items():
+                workload.measure(kind, count // 10)
+                result[f"{name} {kind}"] = min(workload.measure(kind, count)
+                                               for _ in range(SAMPLES))
+        workload.close()
+    return result
+
+
+def report_births(rounds):
+    """Threads and children that come and go; with -f each is born with its parent's probes."""
+    print(f"\na thread or a child that comes and goes, \u00b5s, median of {len(rounds)} rounds\n")
+    print(f"{'':24}" + "".join(f"{kind:>10}{'/ native':>10}" for kind in BIRTH_COUNTS))
+    for name, _ in birth_rows():
+        row = f"{name:24}"
+        for kind in BIRTH_COUNTS:
+            cost = statistics.median(r[f"{name} {kind}"] for r in rounds)
+            row += f"{cost / 1000:10.1f}{median_ratio(rounds, f'{name} {kind}', f'native {kind}'):10.2f}"
+        print(row)
+
+
+TRACES = {"mtrace-bpf": (), "mtrace-bpf -f": ("-f",)}
+SETTLE = 10  # seconds, until what was left in the background is done
+
+
+def trace_round():
+    """Whole traces of a program that does nothing, one right behind the other: what is left to a
+    process in the background is waited for by whoever comes next."""
+    result = {}
+    for name, options in TRACES.items():
+        for turn in ("first", "next"):
+            start = time.monotonic()
+            subprocess.run([PROGRAM, *options, "-o", "/dev/null", "--", "/bin/true"], check=True,
+                           stderr=subprocess.DEVNULL)
+            result[f"{name} {turn}"] = time.monotonic() - start
+        time.sleep(SETTLE)
+    return result
+
+
+def report_traces(rounds):
+    print(f"\na whole trace of a program that does nothing, ms, median of {len(rounds)} rounds\n")
+    print(f"{'':24}{'first':>10}{'next':>10}")
+    for name in TRACES:
+        times = [statistics.median(r[f"{name} {turn}"] for r in rounds)
+                 for turn in ("first", "next")]
+        print(f"{name:24}" + "".join(f"{1000 * spent:10.0f}" for spent in times))
 
 
 STACK_BASES = {"stackid": "floor", "fp": "none", "walk": "none", "cfi": "none"}
@@ -232,25 +347,46 @@ def report_stacks(rounds):
                   f"{ratio:.3f} (at most {most})")
 
 
+def pair_table(rounds):
+    table = rows()
+    result = [run_round(table) for _ in range(rounds)]
+    report(result)
+    return result
+
+
+def stack_table(rounds):
+    result = [run_round(stack_rows(), CALLS) for _ in range(rounds)]
+    report_stacks(result)
+    return result
+
+
+def birth_table(rounds):
+    result = [birth_round() for _ in range(rounds)]
+    report_births(result)
+    return result
+
+
+def trace_table(rounds):
+    result = [trace_round() for _ in range(rounds)]
+    report_traces(result)
+    return result
+
+
+TABLES = {"pairs": pair_table, "stacks": stack_table, "births": birth_table, "traces": trace_table}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--json", help="write every round's figures there")
-    parser.add_argument("--only", choices=("pairs", "stacks"), help="one of the two tables")
+    parser.add_argument("--only", choices=TABLES, help="one of the tables")
     arguments = parser.parse_args()
     make_library()
-    rounds, stacks = [], []
-    if arguments.only != "stacks":
-        table = rows()
-        rounds = [run_round(table) for _ in range(arguments.rounds)]
-        report(rounds)
-    if arguments.only != "pairs":
-        stacks = [run_round(stack_rows(), CALLS) for _ in range(arguments.rounds)]
-        report_stacks(stacks)
+    wanted = [arguments.only] if arguments.only else list(TABLES)
+    result = {name: TABLES[name](arguments.rounds) for name in wanted}
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as out:
-            json.dump({"kernel": platform.release(), "unit": "ns per malloc+free pair",
-                       "rounds": rounds, "stack rounds": stacks}, out, indent=1)
+            json.dump({"kernel": platform.release(), "rounds": result}, out, indent=1)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The leak scan's throughput, beside the bare reading of the same memory of the same child. Prints
- * the ratio, for each kind of content, on one core and with reading ahead, best of a few rounds;
- * and how long the child would have had to stand still for a copy.
+ * the ratio, for each kind of content, on one core and with reading ahead; and how long the child
+ * would have had to stand still for a copy. Each round reads and scans once, one after the other,
+ * and has a ratio of its own; what is printed is the median, and the lowest and the highest.
  *
  * scan_bench [WORKLOAD [1]]: all of them, or one by its number, or that on one core only.
  */
@@ -23,7 +24,7 @@
 #include "scan/scan.h"
 
 #define MIB    (1024.0 * 1024.0)
-#define ROUNDS 3
+#define ROUNDS 7
 #define CHUNK  (256 * 1024)
 
 struct workload {
@@ -132,6 +133,18 @@ static void fill_list(const struct workload *workload, uint64_t *words, size_t c
 	free(order);
 }
 
+/* Each block points to two others, as objects of a graph do. */
+static void fill_graph(const struct workload *workload, uint64_t *words, size_t count)
+{
+	uint64_t seed = 88172645463325252ULL, base = (uint64_t)(uintptr_t)words;
+	size_t stride = workload->block_size / 8;
+
+	for (size_t i = 0; i + 1 < count; i += stride)
+		for (size_t j = 0; j < 2; j++)
+			words[i + j] =
+				base + random_next(&seed) % workload->blocks * workload->block_size;
+}
+
 /* As malloc has it: the word before a block is the size of its chunk. */
 static void put_headers(const struct workload *workload, uint64_t *words, size_t count)
 {
@@ -149,6 +162,7 @@ static const struct workload workloads[] = {
 	{"every word a pointer, some blocks lost", 1000000, 1072, fill_leaky},
 	{"every word an interior pointer", 1000000, 1072, fill_interior},
 	{"small blocks, one list in random order", 1000000, 64, fill_list},
+	{"small blocks, a random graph", 1000000, 64, fill_graph},
 };
 
 struct target {
@@ -223,26 +237,64 @@ static double read_and_scan(struct blocks *blocks, struct target *target, bool a
 	return seconds_now(!ahead) - start;
 }
 
+/* What the rounds of one measurement took: reading, and what is held against it. */
+struct rounds {
+	double raw[ROUNDS];
+	double other[ROUNDS];
+};
+
+static int compare(const void *a, const void *b)
+{
+	const double *one = a, *other = b;
+
+	return (*one > *other) - (*one < *other);
+}
+
+/* In ascending order: the middle one is the median. */
+static const double *sorted(const double values[ROUNDS], double copy[ROUNDS])
+{
+	memcpy(copy, values, ROUNDS * sizeof(*copy));
+	qsort(copy, ROUNDS, sizeof(*copy), compare);
+	return copy;
+}
+
+static double median(const double values[ROUNDS])
+{
+	double copy[ROUNDS];
+
+	return sorted(values, copy)[ROUNDS / 2];
+}
+
+/* Of each round the part that `over` is of `under`. */
+static void print_ratios(const char *format, const double *over, const double *under, double unit)
+{
+	double ratios[ROUNDS], copy[ROUNDS];
+	const double *order;
+
+	for (int i = 0; i < ROUNDS; i++)
+		ratios[i] = over[i] / under[i] * unit;
+	order = sorted(ratios, copy);
+	printf(format, order[ROUNDS / 2], order[0], order[ROUNDS - 1]);
+}
+
 static void measure(const struct workload *workload, struct target *target, struct blocks *blocks,
 		    bool ahead)
 {
-	double raw = 1e9, scanned = 1e9, collected,
-	       bytes = (double)(target->range.end - target->range.start);
+	double collected, bytes = (double)(target->range.end - target->range.start);
+	struct rounds rounds;
 	struct scan_result result;
 	void *buffer = malloc(CHUNK);
 
 	for (int i = 0; i < ROUNDS; i++) {
-		double one = read_raw(target, buffer, ahead);
-
-		raw = one < raw ? one : raw;
-		one = read_and_scan(blocks, target, ahead, NULL, &result, &collected);
-		scanned = one < scanned ? one : scanned;
+		rounds.raw[i] = read_raw(target, buffer, ahead);
+		rounds.other[i] = read_and_scan(blocks, target, ahead, NULL, &result, &collected);
 		scan_result_free(&result);
 	}
-	printf("%-42s %-8s raw %6.0f MiB/s  scan %6.0f MiB/s  %4.0f%%  pause x%.2f  "
-	       "%.1f B/block  read again %.0f MiB  reachable %llu possible %llu lost %llu\n",
-	       workload->name, ahead ? "2 cores" : "1 core", bytes / MIB / raw,
-	       bytes / MIB / scanned, 100 * raw / scanned, scanned / raw,
+	printf("%-42s %-8s raw %6.0f MiB/s  scan %6.0f MiB/s", workload->name,
+	       ahead ? "2 cores" : "1 core", bytes / MIB / median(rounds.raw),
+	       bytes / MIB / median(rounds.other));
+	print_ratios("  %4.0f%% (%.0f to %.0f)", rounds.raw, rounds.other, 100);
+	printf("  %.1f B/block  read again %.0f MiB  reachable %llu possible %llu lost %llu\n",
 	       (double)result.memory / (double)workload->blocks,
 	       (double)result.bytes_read_again / MIB,
 	       (unsigned long long)result.classes[LEAK_REACHABLE].blocks,
@@ -254,26 +306,26 @@ static void measure(const struct workload *workload, struct target *target, stru
 
 /* Both by the clock on the wall, for that is what a process notices. */
 static void measure_pause(const struct workload *workload, struct target *target,
-			  struct blocks *blocks)
+			  struct blocks *blocks, int cores)
 {
-	double raw = 1e9, pause = 1e9, scanned = 1e9;
+	struct rounds rounds;
 	struct scan_result result;
 	void *buffer = malloc(CHUNK);
+	double scanned[ROUNDS];
 	struct copy *copy;
 
 	if (copy_open(&copy, target->range.end - target->range.start + CHUNK))
 		exit(1);
 	for (int i = 0; i < ROUNDS; i++) {
-		double one = read_raw(target, buffer, true), collected;
-
-		raw = one < raw ? one : raw;
-		one = read_and_scan(blocks, target, true, copy, &result, &collected);
-		pause = collected < pause ? collected : pause;
-		scanned = one < scanned ? one : scanned;
+		rounds.raw[i] = read_raw(target, buffer, true);
+		scanned[i] =
+			read_and_scan(blocks, target, cores > 1, copy, &result, &rounds.other[i]);
 		scan_result_free(&result);
 	}
-	printf("%-42s %-8s raw %6.0f ms     pause %5.0f ms     x%.2f  scan %5.0f ms\n",
-	       workload->name, "copy", raw * 1e3, pause * 1e3, pause / raw, scanned * 1e3);
+	printf("%-42s pause, %d %s raw %6.0f ms     pause %5.0f ms   ", workload->name, cores,
+	       cores > 1 ? "cores" : "core ", median(rounds.raw) * 1e3, median(rounds.other) * 1e3);
+	print_ratios("  x%.2f (%.2f to %.2f)", rounds.other, rounds.raw, 1);
+	printf("  scan %5.0f ms\n", median(scanned) * 1e3);
 	copy_close(copy);
 	free(buffer);
 }
@@ -319,7 +371,8 @@ static void run(const struct workload *workload, bool one_core)
 	measure(workload, &target, &blocks, false);
 	if (!one_core) {
 		measure(workload, &target, &blocks, true);
-		measure_pause(workload, &target, &blocks);
+		measure_pause(workload, &target, &blocks, 1);
+		measure_pause(workload, &target, &blocks, 2);
 	}
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);

@@ -54,7 +54,54 @@ static inline uint32_t regs_word(const struct pt_regs *regs)
 
 static const uint64_t config_session_mark = 41;
 
+#define STACK_LOW  0x10000u /* the thread's stack … */
+#define STACK_HIGH 0x20000u
+#define ALT_LOW    0x30000u /* … and, above it, an alternate one */
+#define TRAMPOLINE 0x7fffe000u
+
 #include "bpf/alloc.bpf.h"
 #include "bpf/session.bpf.h"
+
+/* What the code asks for that is the same in every script. */
+
+static int read_word(const struct pt_regs *regs, uint64_t address, uint64_t *ret_word)
+{
+	(void)regs;
+	return read_user(address, ret_word);
+}
+
+static int is_same_stack(uint64_t sp, uint64_t other)
+{
+	return (sp >= ALT_LOW) == (other >= ALT_LOW);
+}
+
+static int is_return_trampoline(uint64_t address)
+{
+	return address == TRAMPOLINE;
+}
+
+static uint64_t take_stack(void *context, const struct caller_frame *from)
+{
+	(void)context;
+	(void)from;
+	return 77;
+}
+
+static uint64_t take_entry_stack(struct pt_regs *regs, uint64_t caller)
+{
+	(void)regs;
+	return caller;
+}
+
+static int forget_code(uint64_t address)
+{
+	(void)address;
+	return 0;
+}
+
+static void fill_head(struct record_head *head, uint8_t kind, uint64_t cookie, uint32_t length)
+{
+	*head = (struct record_head){.kind = kind, .api = COOKIE_API(cookie), .length = length};
+}
 
 #endif

@@ -13,12 +13,8 @@
 
 #include "api/api.h"
 
-#define TRAMPOLINE 0x7fffe000u
-#define CALLER     0x401000u
-#define STACK_LOW  0x10000u /* the thread's stack … */
-#define STACK_HIGH 0x20000u
-#define ALT_LOW    0x30000u /* … and, above it, an alternate one */
-#define RECORDS    32
+#define CALLER  0x401000u
+#define RECORDS 32
 
 enum carrier { CARRIER_SESSION, CARRIER_THREAD };
 
@@ -61,38 +57,9 @@ static int read_user(uint64_t address, uint64_t *ret_word)
 	return 0;
 }
 
-static int read_word(const struct pt_regs *regs, uint64_t address, uint64_t *ret_word)
-{
-	(void)regs;
-	return read_user(address, ret_word);
-}
-
-static int is_same_stack(uint64_t sp, uint64_t other)
-{
-	return (sp >= ALT_LOW) == (other >= ALT_LOW);
-}
-
-static int is_return_trampoline(uint64_t address)
-{
-	return address == TRAMPOLINE;
-}
-
 static int is_return_list_full(void)
 {
 	return machine.list_full;
-}
-
-static uint64_t take_stack(void *context, const struct caller_frame *from)
-{
-	(void)context;
-	(void)from;
-	return 77;
-}
-
-static uint64_t take_entry_stack(struct pt_regs *regs, uint64_t caller)
-{
-	(void)regs;
-	return caller;
 }
 
 static int wants_sanity(void)
@@ -105,23 +72,12 @@ static struct thread_marks *thread_marks(void)
 	return &machine.marks;
 }
 
-static int forget_code(uint64_t address)
-{
-	(void)address;
-	return 0;
-}
-
 static void emit(void *record, uint32_t length)
 {
 	struct record_call *copy = &machine.records[machine.record_count++];
 
 	assert_true(machine.record_count < RECORDS);
 	memcpy(copy, record, length < sizeof(*copy) ? length : sizeof(*copy));
-}
-
-static void fill_head(struct record_head *head, uint8_t kind, uint64_t cookie, uint32_t length)
-{
-	*head = (struct record_head){.kind = kind, .api = COOKIE_API(cookie), .length = length};
 }
 
 static void count_loss(enum loss loss)
@@ -207,12 +163,12 @@ static void call_free(uint64_t sp, uint64_t address)
 static void leave(const struct instance *instance, uint64_t original, uint64_t result)
 {
 	struct pt_regs regs = {.sp = instance->sp + 8, .ip = original, .ax = result};
-	uint64_t payload;
+	uint64_t cookie, payload;
 
 	if (machine.carrier == CARRIER_SESSION)
 		session_leave(&regs, instance->word);
-	else if (thread_leave(&machine.thread, instance->sp, instance->cookie, &payload))
-		emit_outcome(&regs, instance->cookie, payload);
+	else if (thread_leave(&machine.thread, instance->sp, &cookie, &payload))
+		emit_outcome(&regs, cookie, payload);
 }
 
 /* The function at sp returns; if its return address was hijacked, the probes of its chain run. */

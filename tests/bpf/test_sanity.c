@@ -11,12 +11,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#define STACK_LOW  0x10000u /* the thread's stack … */
-#define STACK_HIGH 0x20000u
-#define ALT_LOW    0x30000u /* … and, above it, an alternate one */
-#define ALT_HIGH   0x31000u
-#define TRAMPOLINE 0x7fffe000u
-#define GARBAGE    0xdeadu
+#define ALT_HIGH 0x31000u
+#define GARBAGE  0xdeadu
 
 /* Code, by its first address; each function is CODE_SIZE long. */
 #define MAIN        0x401000u
@@ -50,38 +46,9 @@ static int read_user(uint64_t address, uint64_t *ret_word)
 	return 0;
 }
 
-static int read_word(const struct pt_regs *regs, uint64_t address, uint64_t *ret_word)
-{
-	(void)regs;
-	return read_user(address, ret_word);
-}
-
-static int is_same_stack(uint64_t sp, uint64_t other)
-{
-	return (sp >= ALT_LOW) == (other >= ALT_LOW);
-}
-
-static int is_return_trampoline(uint64_t address)
-{
-	return address == TRAMPOLINE;
-}
-
 static int is_return_list_full(void)
 {
 	return 0;
-}
-
-static uint64_t take_stack(void *context, const struct caller_frame *from)
-{
-	(void)context;
-	(void)from;
-	return 77;
-}
-
-static uint64_t take_entry_stack(struct pt_regs *regs, uint64_t caller)
-{
-	(void)regs;
-	return caller;
 }
 
 static int wants_sanity(void)
@@ -99,21 +66,10 @@ static struct thread_calls *exit_calls(void)
 	return NULL;
 }
 
-static int forget_code(uint64_t address)
-{
-	(void)address;
-	return 0;
-}
-
 static void emit(void *record, uint32_t length)
 {
 	assert_int_equal(length, sizeof(machine.release));
 	memcpy(&machine.release, record, length);
-}
-
-static void fill_head(struct record_head *head, uint8_t kind, uint64_t cookie, uint32_t length)
-{
-	*head = (struct record_head){.kind = kind, .api = COOKIE_API(cookie), .length = length};
 }
 
 static void count_loss(enum loss loss)

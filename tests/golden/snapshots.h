@@ -124,7 +124,8 @@ static struct snapshot_process leaky[] = {{
 	.command = leaky_command,
 	.backend = "bpf",
 	.arch = "x86_64",
-	.launched = true,
+	.origin = ORIGIN_LAUNCHED,
+	.from_start = true,
 	.exited = true,
 	.exit_code = 0,
 	.traced_since_ns = 100 * SECOND,
@@ -392,24 +393,26 @@ static struct snapshot_site build_worker_sites[] = {
 static const char *build_make_command[] = {"make", "-j2", "all", NULL};
 static const char *build_cc1_command[] = {"/usr/libexec/cc1", "-quiet", "main.c", NULL};
 #define BUILD_SPAN .backend = "bpf", .traced_since_ns = 10 * SECOND, .traced_until_ns = 12 * SECOND
-#define BUILD_WORKER(field)                                                               \
-	BUILD_SPAN, .ppid = 500, .exe = "/usr/bin/make", .command = build_make_command,   \
-		    .launched = true, .forked = true, .inherited = {120, 12000},          \
-		    .live = {100, 10000}, .totals = {30, 50, 3000, 5000, 12000, 0},       \
-		    .sites = build_worker_sites, .site_count = COUNT(build_worker_sites), \
+#define BUILD_WORKER(field)                                                                 \
+	BUILD_SPAN, .ppid = 500, .exe = "/usr/bin/make", .command = build_make_command,     \
+		    .origin = ORIGIN_FORKED, .from_start = true, .inherited = {120, 12000}, \
+		    .live = {100, 10000}, .totals = {30, 50, 3000, 5000, 12000, 0},         \
+		    .sites = build_worker_sites, .site_count = COUNT(build_worker_sites),   \
 		    .stacks = build_stacks, .stack_count = 1, field
 static struct snapshot_process build[] = {
 	{BUILD_SPAN, .pid = 500, .ppid = 1, .comm = "make", .command = build_make_command,
-	 .launched = true, .live = {120, 12000}, .totals = {120, 0, 12000, 0, 12000, 0}},
+	 .origin = ORIGIN_LAUNCHED, .from_start = true, .live = {120, 12000},
+	 .totals = {120, 0, 12000, 0, 12000, 0}},
 	{BUILD_WORKER(.replaced = true), .pid = 501, .comm = "make"},
 	{BUILD_SPAN, .pid = 501, .image = 1, .ppid = 500, .comm = "cc1",
-	 .command = build_cc1_command, .launched = true, .exited = true, .live = {6000, 5010000},
-	 .totals = {10000, 4000, 6040000, 1030000, 5010000, 2}, .other_calls = 4002,
-	 .sites = build_cc1_sites, .site_count = COUNT(build_cc1_sites), .stacks = build_stacks,
-	 .stack_count = COUNT(build_stacks)},
+	 .command = build_cc1_command, .origin = ORIGIN_EXEC, .from_start = true, .exited = true,
+	 .live = {6000, 5010000}, .totals = {10000, 4000, 6040000, 1030000, 5010000, 2},
+	 .other_calls = 4002, .sites = build_cc1_sites, .site_count = COUNT(build_cc1_sites),
+	 .stacks = build_stacks, .stack_count = COUNT(build_stacks)},
 	{BUILD_WORKER(.exited = true), .pid = 502, .comm = "make", .exit_code = 0x200},
 	{BUILD_WORKER(.left = true), .pid = 503, .comm = "a-worker-with-a-long-name"},
-	{BUILD_SPAN, .pid = 504, .ppid = 500, .comm = "sh", .exited = true, .exit_code = 9},
+	{BUILD_SPAN, .pid = 504, .ppid = 500, .comm = "sh", .origin = ORIGIN_EXEC,
+	 .from_start = true, .exited = true, .exit_code = 9},
 };
 static const struct snapshot build_snapshot = {
 	.taken_ns = 13 * SECOND,
@@ -455,7 +458,8 @@ static struct snapshot_process hostile[] = {
 	 .comm = "sh",
 	 .command = hostile_command,
 	 .backend = "bpf",
-	 .launched = true,
+	 .origin = ORIGIN_LAUNCHED,
+	 .from_start = true,
 	 .replaced = true,
 	 .traced_until_ns = SECOND},
 	{.pid = 4194303,
@@ -464,7 +468,8 @@ static struct snapshot_process hostile[] = {
 		 "evil\n",
 	 .command = hostile_command,
 	 .backend = "bpf",
-	 .launched = true,
+	 .origin = ORIGIN_LAUNCHED,
+	 .from_start = true,
 	 .exited = true,
 	 .exit_code = 11,
 	 .traced_since_ns = SECOND,

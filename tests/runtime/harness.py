@@ -9,6 +9,7 @@ import subprocess
 import threading
 
 import report
+from machine import need
 from report import ROOT
 
 TIMEOUT = 60
@@ -19,6 +20,10 @@ def path_of(variable, default):
 
 
 MTRACE = path_of("MTRACE", "build/mtrace-bpf")
+
+# The suite's tests run by whatever $BACKEND says: as they are, or as `--backend ptrace`.
+BACKEND = os.environ.get("BACKEND", "bpf")
+BACKEND_OPTIONS = () if BACKEND == "bpf" else ("--backend", BACKEND)
 TARGETS = path_of("TARGETS", "build/targets")
 
 
@@ -70,7 +75,8 @@ def launch(directory, *command, options=(), **more):
     """Trace a command to its end; its JSON report is part of the result."""
     path = os.path.join(directory, "report.json")
     more = {"stdin": subprocess.DEVNULL, "timeout": TIMEOUT, **more}
-    run = subprocess.run([MTRACE, "--format", "json", "-o", path, *options, "--", *command],
+    run = subprocess.run([MTRACE, "--format", "json", "-o", path, *BACKEND_OPTIONS, *options, "--",
+                          *command],
                          capture_output=True, text=True, check=False, **more)
     return Result(run, path)
 
@@ -123,17 +129,19 @@ class Steady:
 
 
 class Tracer:
-    """mtrace-bpf attached to running processes; ready when it says so."""
+    """mtrace-bpf attached to running processes, or to what the options select; ready when it says
+    so."""
 
     def __init__(self, directory, *pids, options=(), name="attached"):
         self.path = os.path.join(directory, name + ".json")
         self.log = []
+        named = ["-p", ",".join(map(str, pids))] if pids else []
         self.process = subprocess.Popen(
-            [MTRACE, "--format", "json", "-o", self.path, "-p", ",".join(map(str, pids)), *options],
+            [MTRACE, "--format", "json", "-o", self.path, *named, *BACKEND_OPTIONS, *options],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.deadline = Deadline(self.process, 3 * TIMEOUT)
-        for pid in pids:
-            self.wait_for(f"({pid})")
+        for text in [f"({pid})" for pid in pids] or [""]:
+            self.wait_for(text)
 
     def wait_for(self, text):
         while not any("tracing" in line and text in line for line in self.log):
@@ -166,6 +174,18 @@ class Tracer:
     def kill(self):
         self.process.kill()
         self.process.wait()
+
+
+def run_system(directory, options, command, **more):
+    """Trace what matches while a command runs."""
+    need("bpf")
+    more = {"timeout": TIMEOUT, **more}
+    with Tracer(directory, options=options) as tracer:
+        run = subprocess.run(command, capture_output=True, text=True, check=True, **more)
+        result = tracer.stop()
+    result.stdout = run.stdout
+    result.tracer = tracer.process.pid
+    return result
 
 
 def children(pid):

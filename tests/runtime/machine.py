@@ -23,8 +23,10 @@ def kernel(*version):
 
 
 def uprobes():
-    return (os.geteuid() == 0 and os.path.exists("/sys/kernel/btf/vmlinux")
-            and os.path.exists("/sys/bus/event_source/devices/uprobe"))
+    """What the backend in use needs; see harness.py."""
+    return os.environ.get("BACKEND", "bpf") != "bpf" or (
+        os.geteuid() == 0 and os.path.exists("/sys/kernel/btf/vmlinux")
+        and os.path.exists("/sys/bus/event_source/devices/uprobe"))
 
 
 def overlayfs():
@@ -75,6 +77,8 @@ def swap():
 FACILITIES = {
     "root": (lambda: os.geteuid() == 0, False, "needs root"),
     "uprobes": (uprobes, False, "needs root and a kernel with uprobes and BTF"),
+    "bpf": (lambda: os.environ.get("BACKEND", "bpf") == "bpf", False,
+            "what it shows is of BPF, and $BACKEND is not"),
     "multi": (lambda: kernel(6, 6), False, "multi-uprobes need Linux 6.6"),
     "mappings": (lambda: kernel(6, 7), False, "BPF programs see mappings since Linux 6.7"),
     "session": (lambda: kernel(6, 13), False, "uprobe sessions need Linux 6.13"),

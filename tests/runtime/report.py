@@ -117,7 +117,7 @@ def check_sites(process):
             inherited["blocks"] += site["inherited_blocks"]
             inherited["bytes"] += site["inherited_bytes"]
     assert inherited == process["inherited"]
-    assert process["forked"] or not any(inherited.values())
+    assert process["origin"] == "forked" or not any(inherited.values())
     assert process["other_calls"] == sum(site["allocations"] + site["failed_allocations"]
                                          for site in process["sites"] if site["other"])
 

@@ -11,6 +11,7 @@ import pytest
 
 import harness
 from harness import Steady
+from machine import need
 from report import assert_sites, difference
 
 ROUNDS = 5
@@ -71,6 +72,7 @@ def test_another_tracer(attach):
 
 
 def test_two_tracers_of_one_process(attach):
+    need("bpf")
     with Steady() as steady:
         before = steady.tell()
         with attach(steady.pid) as first:
@@ -106,6 +108,7 @@ def test_attached_process_is_never_signalled(attach):
 
 
 def test_two_tracers_at_once(attach):
+    need("bpf")
     with Steady(2) as steady:
         start = steady.tell()
         with attach(steady.pid) as first:
@@ -171,7 +174,8 @@ def test_tracer_killed_while_it_attaches(uprobes):
 
 def kill_at_twenty_moments(pid):
     for moment in range(20):
-        tracer = subprocess.Popen([harness.MTRACE, "-p", str(pid)], stdin=subprocess.DEVNULL,
+        tracer = subprocess.Popen([harness.MTRACE, *harness.BACKEND_OPTIONS, "-p", str(pid)],
+                                  stdin=subprocess.DEVNULL,
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             tracer.wait(moment * 0.02)

@@ -182,7 +182,7 @@ def test_closed_pipe(uprobes):
 
 # Privileges.
 
-@pytest.mark.parametrize("arguments", [("-p", "1"), ("--", "/bin/true")])
+@pytest.mark.parametrize("arguments", [("-p", "1"), ("--backend", "bpf", "--", "/bin/true")])
 def test_without_privileges(tmp_path, arguments):
     need("root", "setpriv")
     del tmp_path

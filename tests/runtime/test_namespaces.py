@@ -133,6 +133,21 @@ def test_launch_on_overlayfs(launch, merged):
     assert_launched(launch("chroot", merged, target("basic")))
 
 
+def test_selected_by_path_on_overlayfs(attach, merged):
+    """By the kernel's numbers, which there are others than those of stat(): what runs already, and
+    what is executed later, but not what merely has the same name."""
+    path = merged + target("steady")
+    with Steady(command=[path]) as early, Steady() as other:
+        early.tell("w")
+        with attach(options=("--exe", path)) as tracer, Steady(command=[path]) as late:
+            truth = late.tell("w")
+            assert late.quit() == 0
+            processes = {process["pid"]: process for process in tracer.stop().processes}
+        assert set(processes) == {early.pid, late.pid}
+        assert other.pid not in processes
+    assert_sites(processes[late.pid], truth)
+
+
 def test_attach_to_what_was_copied_up(attach, merged):
     """A file of a lower layer that was changed in the upper one keeps its number for stat(), but is
     another file for the kernel."""

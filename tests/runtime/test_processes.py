@@ -11,8 +11,8 @@ import subprocess
 import pytest
 
 import harness
-from harness import target
-from machine import need
+from harness import Steady, target
+from machine import library, need
 from report import COUNTS, assert_sites, expected
 
 FOLLOW = ("-f",)
@@ -50,6 +50,7 @@ def test_forked_child(launch, way):
     assert len(result.processes) == 2
     assert child["ppid"] == parent["pid"]
     assert child["command"] == parent["command"]
+    assert (parent["origin"], child["origin"]) == ("launched", "forked")
     assert child["exited"] and child["exit_code"] == 0
 
 
@@ -74,6 +75,9 @@ def test_vforked_child_shares_then_has_its_own(launch):
     assert_truths(result)
     assert {truth["pid"] for truth in result.truths} == set(sections(result))
     assert [process["image"] for process in result.processes] == [0, 0]
+    parent, child = result.processes
+    assert (child["origin"], child["ppid"]) == ("exec", parent["pid"])
+    assert child["from_start"]
 
 
 def test_child_in_its_parents_memory(launch):
@@ -94,6 +98,30 @@ def test_spawned_program(launch, program):
     assert_sites(by_name[program], own)
 
 
+def test_commands_of_the_short_lived(launch):
+    """A process that is gone before anyone looks into /proc still has its words and its parent."""
+    script = "for word in $(seq 40); do /bin/true $word; done; /bin/true"
+    result = launch("dash", "-c", script, options=FOLLOW)
+    shell, *others = [process for process in result.processes if process["origin"] != "forked"]
+    assert sorted(" ".join(process["command"]) for process in others) == sorted(
+        [f"/bin/true {word}" for word in range(1, 41)] + ["/bin/true", "seq 40"])
+    for process in others:
+        assert process["origin"] == "exec"
+        assert process["image"] or process["ppid"] == shell["pid"]
+
+
+def test_long_command(launch):
+    """What the kernel has no room to tell is read from /proc; of what is gone, the beginning."""
+    words = [str(number) * 20 for number in range(100)]
+    script = '"$0" fork "$@"; exec sh -c "sleep 0.5; true" "$@"'
+    result = launch("sh", "-c", script, target("family"), *words, options=FOLLOW)
+    commands = [process["command"] for process in result.processes]
+    assert ["sh", "-c", "sleep 0.5; true", *words] in commands
+    [first] = [command for command in commands
+               if command[:2] == [target("family"), "fork"]][:1]
+    assert len(first) > 10 and first == [target("family"), "fork", *words][:len(first)]
+
+
 def test_program_that_nobody_could_expect(launch):
     """A static image whose name does not stand in the command: what is missing is told."""
     script = f"name=basic; exec {target('family')} spawn {harness.TARGETS}/$name-static"
@@ -110,6 +138,60 @@ def test_grandchild_outlives_the_command(launch):
     told = assert_truths(result)
     assert set(told) == {"parent", "middle", "daemon"}
     assert told["daemon"]["exited"]
+
+
+def test_child_that_outlives_its_parent_for_long(launch):
+    """It has inherited its parent's probes, and keeps them when the books of the parent are closed
+    and what was opened for it would be, too."""
+    script = f"(sleep 1; {target('family')} fork; {target('basic')}) &"
+    result = launch("sh", "-c", script, options=FOLLOW)
+    *family, own = result.truths
+    by_pid = sections(result)
+    assert {truth["role"] for truth in family} == {"child", "parent"}
+    for truth in family:
+        assert_sites(by_pid[truth["pid"]][-1], truth)
+    assert_sites(next(p for p in result.processes if p["exe"].endswith("/basic")), own)
+
+
+# What brings an allocator that no process of the family had: a library to preload, a program.
+BRINGERS = {
+    "jemalloc": ("libjemalloc.so.2", "threads"),
+    "tcmalloc": ("libtcmalloc_minimal.so.4", "threads"),
+    "mimalloc": ("libmimalloc.so.2.0", "threads"),
+    "musl": (None, "basic-musl"),
+    "multilib": (None, "m32/basic"),
+}
+
+
+@pytest.mark.parametrize("facility", BRINGERS)
+def test_child_that_first_brings_an_allocator(attach, facility):
+    """A running shell, whom nobody can ask what it will run: the child's first call is traced, and
+    there was no time in which one could be missed."""
+    need(facility)
+    preloaded, program = BRINGERS[facility]
+    setting = f"LD_PRELOAD={library(preloaded)} " if preloaded else ""
+    arguments = "4 500 cross" if program == "threads" else ""
+    script = f"echo READY; read line; {setting}{target(program)} {arguments}; true"
+    with Steady(command=["/bin/sh", "-c", script]) as shell:
+        with attach(shell.pid, options=FOLLOW) as tracer:
+            truth = shell.tell("x\n")
+            result = tracer.finish()
+    child = next(p for p in result.processes if p["exe"].endswith("/" + program))
+    assert_sites(child, truth)
+    assert child["losses"]["gap_ns"] == child["losses"]["unprobed_sites"] == 0
+
+
+def test_function_in_which_the_kernel_takes_no_breakpoint(attach):
+    """It shares an event with others, of which none is lost with it."""
+    need("bpf")
+    with Steady(command=[target("unsteppable")]) as program:
+        with attach(program.pid, options=FOLLOW) as tracer:
+            program.process.communicate("x", timeout=harness.TIMEOUT)
+            process = tracer.finish().process
+    assert process.lost() == {"unprobed_sites": 1}
+    counts = {site["api"]: site["allocations"] for site in process["sites"]}
+    assert counts == {"malloc": 7, "posix_memalign": 1}
+    assert process["live"]["blocks"] == 0
 
 
 def test_killed_child(launch):
@@ -173,7 +255,8 @@ def sum_of(entries):
 
 def test_storm(launch):
     """500 processes, forks 6 deep, 16 threads each: the sum is what they say, nothing is lost."""
-    result = launch(target("family"), "storm", "500", "16", options=FOLLOW, timeout=300)
+    result = launch(target("family"), "storm", "500", "16", options=(*FOLLOW, "--buffer", "256m"),
+                    timeout=300)
     assert result.status == 0, result.stderr
     truths = result.truths
     assert len(truths) == 500
@@ -198,37 +281,36 @@ def test_attached_family(attach, way):
     assert_truths(result)
 
 
-def run_system(tmp_path, options, command, **more):
-    """Trace what matches while a command runs."""
-    path = tmp_path / "report.json"
-    with subprocess.Popen([harness.MTRACE, "--format", "json", "-o", str(path), *options],
-                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                          stderr=subprocess.PIPE, text=True) as tracer:
-        deadline = harness.Deadline(tracer)
-        assert "tracing" in tracer.stderr.readline()
-        run = subprocess.run(command, capture_output=True, text=True, check=True,
-                             timeout=harness.TIMEOUT, **more)
-        tracer.send_signal(signal.SIGINT)
-        stderr = tracer.communicate()[1]
-        deadline.cancel()
-    result = harness.Result(subprocess.CompletedProcess([], tracer.returncode, run.stdout, stderr),
-                            str(path))
-    result.tracer = tracer.pid
-    return result
+def test_program_of_an_attached_family(attach):
+    """What a process executes begins anew: all its blocks are known, also if the first were not."""
+    with subprocess.Popen(["bash", "-c", f"read; {target('family')} fork; exec {target('basic')}"],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as shell:
+        with attach(shell.pid, options=FOLLOW) as tracer:
+            said, _ = shell.communicate("g\n", timeout=harness.TIMEOUT)
+            result = tracer.finish()
+    result.stdout = said
+    first, second = sections(result)[shell.pid]
+    assert (first["origin"], first["from_start"]) == ("attached", False)
+    assert (second["origin"], second["from_start"]) == ("exec", True)
+    by_pid = sections(result)
+    for truth in result.truths:
+        assert_sites(by_pid[truth.get("pid", shell.pid)][-1], truth)
 
 
 def test_system_wide(uprobes, tmp_path):
-    result = run_system(tmp_path, ("--system-wide",), [target("family"), "fork"])
+    result = harness.run_system(tmp_path, ("--system-wide",), [target("family"), "fork"])
     assert_truths(result)
     assert os.getpid() in sections(result)
     assert result.tracer not in sections(result)
+    newborn = sections(result)[result.truths[-1]["pid"]][-1]
+    assert (newborn["origin"], newborn["ppid"]) == ("exec", os.getpid())
 
 
 @pytest.mark.parametrize("options", [("--comm", "family"), ("--comm", "f?mil*"),
                                      ("--exe", "family"), ("--exe", target("fam*"))])
 def test_selected_by_program(uprobes, tmp_path, options):
     script = f"{target('family')} fork; {target('basic')}"
-    result = run_system(tmp_path, options, ["sh", "-c", script])
+    result = harness.run_system(tmp_path, options, ["sh", "-c", script])
     assert {os.path.basename(p["exe"]) for p in result.processes} == {"family"}
     by_pid = sections(result)
     told = [truth for truth in result.truths if "pid" in truth]
@@ -239,7 +321,7 @@ def test_selected_by_program(uprobes, tmp_path, options):
 
 def test_leaving_by_another_program(uprobes, tmp_path):
     """exec of a program that does not match: the section says that it is not traced any more."""
-    result = run_system(tmp_path, ("--comm", "exec"), [target("exec"), target("basic")])
+    result = harness.run_system(tmp_path, ("--comm", "exec"), [target("exec"), target("basic")])
     assert_sites(result.process, result.truths[0])
     assert result.process["exe"].endswith("/exec")
 
@@ -247,7 +329,7 @@ def test_leaving_by_another_program(uprobes, tmp_path):
 def test_selected_by_user(uprobes, tmp_path):
     shutil.copy(target("family"), tmp_path / "family")
     os.chmod(tmp_path, 0o755)
-    result = run_system(tmp_path, ("--uid", "nobody"),
+    result = harness.run_system(tmp_path, ("--uid", "nobody"),
                         ["setpriv", "--reuid=nobody", "--", str(tmp_path / "family"), "fork"])
     by_pid = sections(result)
     for truth in result.truths:
@@ -275,7 +357,7 @@ def test_selected_by_cgroup(uprobes, tmp_path):
     os.mkdir(group)
     try:
         script = f"echo $$ >{group}/cgroup.procs; exec {target('family')} fork"
-        result = run_system(tmp_path, ("--cgroup", "/mtrace-bpf-test"), ["sh", "-c", script])
+        result = harness.run_system(tmp_path, ("--cgroup", "/mtrace-bpf-test"), ["sh", "-c", script])
         told = sections(result)
         for truth in result.truths:
             assert_sites(told[truth["pid"]][-1], truth)

@@ -161,6 +161,18 @@ def test_bad_free(uprobes, tmp_path, case):
     assert process["losses"]["unmatched_frees"] == 0
 
 
+@pytest.mark.parametrize("case", ["inside", "twice"])
+def test_bad_free_after_exec(uprobes, tmp_path, case):
+    """All blocks of a new image are known, too."""
+    del uprobes
+    result = harness.launch(str(tmp_path), "sh", "-c", 'exec "$0" "$1"',
+                            harness.target("sanity_bad"), case, options=SANITY)
+    before, after = result.processes
+    assert_nothing(before)
+    [error] = after["errors"]
+    assert error["kind"] == result.truth["error"]
+
+
 @pytest.mark.parametrize("case", [case for case in CASES if case not in ("realloc", "delete")])
 def test_bad_free_memcheck(tmp_path, case):
     """memcheck does not tell the kinds apart by name; and it never hands out an address soon, so

@@ -12,6 +12,7 @@ import pytest
 import harness
 from harness import Deadline, Steady, status, target
 from machine import need
+from report import assert_sites
 
 LEAKS = {"blocks": 10, "bytes": 480}
 SCAN = ("-a",)
@@ -120,6 +121,76 @@ def test_threads_do_not_delay_an_exec(launch):
     assert time.monotonic() - start < without + 1
 
 
+def assert_children_scanned(processes):
+    """Each inherited its parent's leaks, and has as many of its own."""
+    assert len(processes) == 3
+    for child in processes:
+        assert child["scan"]["done"], child["scan"]["reason"]
+        assert leaks_of(child) == {"blocks": 20, "bytes": 960}
+
+
+@pytest.mark.parametrize("options", [("--scan-stop",), ("--scan-live",)])
+def test_children_that_are_followed(launch, options):
+    need("bpf")
+    result = launch(target("ends"), "children", options=(*SCAN, "-f", *options))
+    assert result.status == 0
+    first, *children = result.processes
+    assert_scanned(first)
+    assert_children_scanned(children)
+
+
+def test_programs_that_children_execute(launch):
+    """The shell forks or vforks as it likes; what it executes is held, however short it lives."""
+    need("bpf")
+    script = f"{target('ends')} return; {target('ends')} abort & {target('ends')} term 2; wait; true"
+    result = launch("sh", "-c", script, options=(*SCAN, "-f"))
+    ended = [process for process in result.processes if process["exe"].endswith("/ends")]
+    assert len(ended) == 3
+    for process in ended:
+        assert_scanned(process)
+
+
+@pytest.mark.parametrize("way", ["fork", "vfork", "share", "daemon", "thread", "early", "killed"])
+def test_a_family_is_traced_as_without(launch, way):
+    """Every end is held, nothing else changes: the books equal what the family says of itself."""
+    need("bpf")
+    result = launch(target("family"), way, options=(*SCAN, "-f"))
+    by_pid = {}
+    for process in result.processes:
+        by_pid.setdefault(process["pid"], []).append(process)
+    for truth in result.truths:
+        assert_sites(by_pid[truth["pid"]][-1], truth)
+    for process in result.processes:
+        scan = process["scan"]
+        assert scan["done"] or "exec" in scan["reason"] or "SIGKILL" in scan["reason"]
+
+
+def test_many_children_at_once(launch):
+    need("bpf")
+    result = launch(target("family"), "storm", "60", "4", options=(*SCAN, "-f"), timeout=300)
+    assert result.status == 0
+    assert len(result.processes) >= 60
+    for process in result.processes:
+        assert process["scan"]["done"], process["scan"]["reason"]
+
+
+def test_of_the_whole_system_what_runs_is_scanned(attach):
+    """Live, and of a process that ended before it is said that it was not."""
+    need("bpf")
+    with attach(options=("--comm", "ends", *SCAN)) as tracer, Waiting(0) as waiting:
+        subprocess.run([target("ends"), "return"], check=True, stdout=subprocess.DEVNULL)
+        waiting.leak()
+        result = tracer.stop()
+        by_pid = {process["pid"]: process for process in result.processes}
+        running = by_pid.pop(waiting.pid)
+        assert running["scan"]["mode"] == "live"
+        assert_scanned(running)
+        (ended,) = by_pid.values()
+        assert not ended["scan"]["done"]
+        assert "ended before the trace did" in ended["scan"]["reason"]
+        assert waiting.end() == (0, "signals 0 0\n")
+
+
 def test_an_attached_process_is_scanned_and_goes_on(attach):
     with Waiting() as waiting, attach(waiting.pid, options=SCAN) as tracer:
         waiting.leak()
@@ -197,6 +268,7 @@ def test_job_control_is_as_ever(attach):
 
 @pytest.mark.parametrize("debugger", ["strace", "gdb"])
 def test_somebody_else_traces_it(attach, debugger):
+    need("bpf")
     need(debugger)
     commands = {"strace": ["strace", "-f", "-o", "/dev/null", "-p"],
                 "gdb": ["gdb", "-q", "-batch", "-ex", "continue", "-p"]}
@@ -237,6 +309,7 @@ def test_a_scan_does_not_grow_the_process(attach, mode):
 
 
 def test_scans_now_and_then(attach):
+    need("bpf")
     options = ("--scan-every", "200ms")
     with Waiting() as waiting, attach(waiting.pid, options=options) as tracer:
         waiting.leak()

@@ -65,7 +65,7 @@ class Load:
 
 @contextlib.contextmanager
 def started(command, ready, end=signal.SIGKILL, **more):
-    """A program whose output says when it is ready, and which ends by a signal."""
+    """A program whose output says when it is ready, and which ends by a signal, or by itself."""
     more = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT,
             **more}
     with subprocess.Popen(command, text=True, **more) as process:
@@ -77,9 +77,10 @@ def started(command, ready, end=signal.SIGKILL, **more):
                 assert said[-1], said
             yield process
         finally:
-            deadline.cancel()
-            process.send_signal(end)
+            if end:
+                process.send_signal(end)
             process.communicate(timeout=harness.TIMEOUT)
+            deadline.cancel()
 
 
 @contextlib.contextmanager

@@ -169,6 +169,19 @@ def test_raw_code(launch):
     assert_complete(process)
 
 
+def test_raw_code_of_a_known_file(launch):
+    """The second process finds the table there, so that nothing stops its walk: its frames have
+    their names all the same."""
+    command = [harness.target("rawcode"), harness.target("libplugin.so"), "t_call", "5"]
+    result = launch("sh", "-c", '"$@"; "$@"; true', "sh", *command, options=("-f", *DEPTH))
+    loaders = [process for process in result.processes if process["exe"].endswith("/rawcode")]
+    assert len(loaders) == 2
+    for process in loaders:
+        [site] = process["sites"]
+        assert site["allocations"] == 5
+        assert process.functions(site)[:3] == ["take", "t_call", "main"]
+
+
 def test_pushed_by_hand(launch):
     """A return address that no call is before is not believed: the stack ends, and says so."""
     process = launch(harness.target("pushed"), options=DEPTH).process
@@ -221,7 +234,7 @@ def test_new_of_new_array(launch):
 
 def test_other_probes(launch, tmp_path):
     """Return addresses that another tool's return probes have replaced are found again."""
-    need("bpftrace")
+    need("bpf", "bpftrace")
     del tmp_path
     program = harness.target("stacks")
     script = f'uretprobe:{program}:_ZL5plaini {{ @ = count(); }} BEGIN {{ printf("ready\\n"); }}'

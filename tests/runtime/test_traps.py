@@ -220,7 +220,7 @@ def test_trap_big_pid(attach, big_pids):
 
 def test_trap_other_tools_return_probes(attach):
     """bpftrace's return probes put their trampoline on the stack; the books do not mind."""
-    need("bpftrace")
+    need("bpf", "bpftrace")
     libc = next(line.split()[2] for line in subprocess.run(
         ["ldd", target("steady")], capture_output=True, text=True, check=True).stdout.splitlines()
         if "libc.so" in line)

@@ -12,6 +12,8 @@
  *	term	by SIGTERM, sent by itself
  *	busy	by SIGTERM as well, while the other threads run rather than sleep
  *	kill	by SIGKILL, sent by itself
+ *	children	three children, one after the other, leak as many more, and come to their
+ *		ends by return, abort and term; then main returns
  *	wait	main returns when standard input ends; signals 10 and 12 (USR1, USR2) are counted,
  *		and the counts said then
  */
@@ -20,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define NOINLINE    __attribute__((noinline, noclone))
@@ -119,6 +122,21 @@ static int end(const char *how)
 	return 0;
 }
 
+static void run_children(void)
+{
+	static const char *const ends[] = {"return", "abort", "term"};
+	size_t i;
+
+	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		if (!fork()) {
+			leak();
+			forget();
+			exit(end(ends[i]));
+		}
+		wait(NULL);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	int i, threads = argc > 2 ? atoi(argv[2]) : 0;
@@ -151,5 +169,7 @@ int main(int argc, char **argv)
 			return 2;
 	}
 	pthread_barrier_wait(&go);
+	if (!strcmp(how, "children"))
+		run_children();
 	return end(how);
 }

@@ -10,9 +10,11 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -39,6 +41,7 @@ struct child {
 	pid_t pid;
 	struct board *board;
 	struct exit_watch *watch;
+	int event;
 };
 
 static void pause_ms(long ms)
@@ -72,18 +75,34 @@ static struct child child_start(void (*run)(struct board *))
 	return child;
 }
 
-static void child_watch(struct child *child)
+static int try_watch(struct child *child, enum hold_from from, bool family,
+		     struct exit_watch **ret_watch, struct error *err)
+{
+	struct hold_request options = {
+		.pid = child->pid, .from = from, .family = family, .event = child->event};
+
+	return exit_watch_start(ret_watch, &options, err);
+}
+
+static void child_watch_from(struct child *child, enum hold_from from, bool family)
 {
 	struct error err;
 
-	assert_int_equal(exit_watch_start(&child->watch, child->pid, EXIT_WATCH_NOW, &err), 0);
+	child->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	assert_true(child->event >= 0);
+	assert_int_equal(try_watch(child, from, family, &child->watch, &err), 0);
+}
+
+static void child_watch(struct child *child)
+{
+	child_watch_from(child, HOLD_NOW, false);
 }
 
 static bool held_within(const struct child *child, int ms)
 {
-	struct pollfd held = {.fd = exit_watch_fd(child->watch), .events = POLLIN};
+	struct pollfd held = {.fd = child->event, .events = POLLIN};
 
-	return poll(&held, 1, ms) == 1;
+	return poll(&held, 1, ms) == 1 && exit_watch_at_end(child->watch);
 }
 
 static void child_hold(const struct child *child)
@@ -98,6 +117,7 @@ static int child_end(struct child *child)
 	int status;
 
 	exit_watch_close(child->watch);
+	close(child->event);
 	assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
 	munmap(child->board, sizeof(*child->board));
 	return status;
@@ -360,12 +380,11 @@ static void test_an_exec_is_no_end(void **state)
 static void test_before_the_exec_nothing_is_held(void **state)
 {
 	struct child child = child_start(run_exit);
-	struct error err;
 	siginfo_t info;
 	int status;
 
 	(void)state;
-	assert_int_equal(exit_watch_start(&child.watch, child.pid, EXIT_WATCH_EXEC, &err), 0);
+	child_watch_from(&child, HOLD_EXEC, false);
 	child.board->go = 1;
 	while (waitid(P_PID, (id_t)child.pid, &info, WEXITED | WNOWAIT) ||
 	       info.si_code != CLD_EXITED)
@@ -496,12 +515,125 @@ static void test_who_is_gone_or_traced_is_refused(void **state)
 
 	(void)state;
 	child_watch(&child);
-	assert_int_equal(exit_watch_start(&second, child.pid, EXIT_WATCH_NOW, &err), -EPERM);
+	assert_int_equal(try_watch(&child, HOLD_NOW, false, &second, &err), -EPERM);
 	assert_non_null(strstr(err.text, "traces it"));
 	child.board->go = 1;
 	child_hold(&child);
 	(void)child_end(&child);
-	assert_int_equal(exit_watch_start(&second, child.pid, EXIT_WATCH_NOW, &err), -ESRCH);
+	assert_int_equal(try_watch(&child, HOLD_NOW, false, &second, &err), -ESRCH);
+}
+
+#define FAMILY 20
+
+/* Each child gives birth to one of its own; all of them end, at about once. */
+static void run_family(struct board *board)
+{
+	char *const shell[] = {"sh", "-c", "(exit 7); exit $?", NULL};
+	int status, wrong = 0;
+
+	await(&board->go, 1);
+	for (int i = 0; i < FAMILY; i++) {
+		pid_t pid;
+
+		if (i % 2) {
+			wrong += posix_spawn(&pid, "/bin/sh", NULL, NULL, shell, environ) != 0;
+			continue;
+		}
+		pid = fork();
+		if (!pid && !fork())
+			_exit(9);
+		if (!pid)
+			_exit(wait(&status) > 0 && WEXITSTATUS(status) == 9 ? 7 : 1);
+	}
+	while (wait(&status) > 0)
+		wrong += !WIFEXITED(status) || WEXITSTATUS(status) != 7;
+	_exit(wrong);
+}
+
+/* Hold each in turn: how many were. */
+static int hold_family(struct exit_watch **watches, size_t *count)
+{
+	int held = 0;
+
+	for (size_t i = 0; i < *count; i++) {
+		bool at_end = exit_watch_at_end(watches[i]);
+		struct exit_watch *child;
+		size_t threads;
+
+		while ((child = exit_watch_child(watches[i])))
+			watches[(*count)++] = child;
+		if (!at_end)
+			continue;
+		(void)exit_watch_threads(watches[i], &threads);
+		assert_int_equal(threads, 1);
+		assert_true(tracee_stands(exit_watch_pid(watches[i]), exit_watch_pid(watches[i])));
+		exit_watch_close(watches[i]);
+		watches[i--] = watches[--*count];
+		held++;
+	}
+	return held;
+}
+
+static void test_a_family_is_held_one_by_one(void **state)
+{
+	struct child child = child_start(run_family);
+	struct exit_watch *watches[4 * FAMILY + 1];
+	size_t count = 1;
+	int held = 0, status;
+
+	(void)state;
+	child_watch_from(&child, HOLD_NOW, true);
+	watches[0] = child.watch;
+	child.board->go = 1;
+	while (count) {
+		struct pollfd event = {.fd = child.event, .events = POLLIN};
+		uint64_t raised;
+
+		assert_int_equal(poll(&event, 1, TIMEOUT_MS), 1);
+		assert_int_equal(read(child.event, &raised, sizeof(raised)), sizeof(raised));
+		held += hold_family(watches, &count);
+	}
+	/* Every one of them, and each once; the shells' own children as well. */
+	assert_true(held >= 2 * FAMILY + 1);
+	child.watch = NULL;
+	status = child_end(&child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void run_orphans(struct board *board)
+{
+	await(&board->signals, 1);
+	for (int i = 0; i < 2; i++)
+		if (!fork()) {
+			await(&board->go, 1);
+			_exit(0);
+		}
+	kill(getpid(), SIGKILL);
+}
+
+/* The launched one is waited for late; its children are held meanwhile. */
+static void test_children_outlive_the_first(void **state)
+{
+	struct child child = child_start(run_orphans);
+	struct exit_watch *watches[8];
+	size_t count = 1;
+	siginfo_t info;
+	int status;
+
+	(void)state;
+	child_watch_from(&child, HOLD_NOW, true);
+	watches[0] = child.watch;
+	child.board->signals = 1;
+	while (waitid(P_PID, (id_t)child.pid, &info, WEXITED | WNOWAIT))
+		;
+	child.board->go = 1;
+	while (!exit_watch_is_over(watches[0]))
+		pause_ms(1);
+	for (int held = 0; held < 2; pause_ms(1))
+		held += hold_family(watches, &count);
+	assert_int_equal(count, 1);
+	status = child_end(&child);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
 /* At any moment: nobody hangs, no status is lost. */
@@ -536,6 +668,8 @@ int main(void)
 		cmocka_unit_test(test_signals_are_handed_on),
 		cmocka_unit_test(test_job_control_is_left_alone),
 		cmocka_unit_test(test_who_is_gone_or_traced_is_refused),
+		cmocka_unit_test(test_a_family_is_held_one_by_one),
+		cmocka_unit_test(test_children_outlive_the_first),
 		cmocka_unit_test(test_let_go_at_any_moment),
 	};
 

@@ -36,7 +36,7 @@ static void test_inherits(void **state)
 	assert_int_equal(child->ppid, PID);
 	assert_int_equal(child->start_time_ns, START_TIME + 5);
 	assert_int_equal(child->image, 0);
-	assert_true(child->forked);
+	assert_int_equal(child->origin, ORIGIN_FORKED);
 	assert_string_equal(child->comm, "child");
 	assert_string_equal(child->exe, "/bin/target");
 	assert_string_equal(child->command[1], "-x");
@@ -186,7 +186,7 @@ static void test_complete_books(void **state)
 
 	(void)state;
 	books_turn(&books, OTHER);
-	tell(&books, (struct event){.kind = EVENT_PROCESS, .process = {.launched = true}});
+	tell(&books, (struct event){.kind = EVENT_PROCESS, .process = {.from_start = true}});
 	tell_fork(&books, CHILD, START_TIME, false);
 	tell_free(&books, A);
 	tell_fork(&books, CHILD + 1, START_TIME, false);

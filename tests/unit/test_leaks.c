@@ -158,7 +158,7 @@ static void test_manner(void **state)
 	scan->live = true;
 	scan->pause_ns = 0;
 	scan->taken_ns -= 60 * SECOND;
-	world.process.launched = false;
+	world.process.from_start = false;
 	assert_text(&world,
 		    "\n  scanned 12.3 MiB in 4 ms while it ran; it stood still for 0 us; that "
 		    "was 1m 0s before this report\n");

@@ -132,6 +132,7 @@ static void test_every_option_is_stored(void **state)
 	assert_string_equal(line.options.omit.items[1], "liby.so");
 	assert_null(line.options.omit.items[2]);
 	assert_int_equal(line.options.stack, STACK_NONE);
+	assert_int_equal(line.options.backend, BACKEND_BPF);
 	assert_int_equal(line.options.buffer_bytes, 1 << 20);
 	assert_string_equal(line.options.pairing, "task");
 	assert_int_equal(line.options.sort, SORT_AGE);
@@ -260,7 +261,7 @@ static const struct wrong wrongs[] = {
 	{"-d 0", "\"0\" is not a number from 1 to 127"},
 	{"-d 128", "\"128\" is not a number from 1 to 127"},
 	{"--stack fpp", "\"fpp\" is not one of auto|cfi|fp|none (did you mean fp?)"},
-	{"--backend ptrace", "\"ptrace\" is not one of auto|bpf"},
+	{"--backend strace", "\"strace\" is not one of auto|bpf|ptrace"},
 	{"--only mallok", "\"mallok\" is neither a family"},
 	{"--only malloc,neww", "(did you mean new?)"},
 	{"--only new -n prog", "--nocpp leaves nothing"},

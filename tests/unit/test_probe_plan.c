@@ -257,6 +257,19 @@ static void test_operators_alone(void **state)
 	module_table_free(planned.table);
 }
 
+/* As libbsd has it: realloc is called elsewhere, and seen there. */
+static void test_reallocarray_alone(void **state)
+{
+	static const char source[] = "void *realloc(void *, unsigned long);\n"
+				     "void *reallocarray(void *p, unsigned long n, unsigned long s)"
+				     "{ return realloc(p, n * s); }\n";
+	struct planned planned = plan_source(*state, source, "gcc " FLAGS "-fPIC -o a.so a.c");
+
+	assert_int_equal(planned.plan->site_count, 0);
+	assert_int_equal(planned.plan->refusal_count, 0);
+	module_table_free(planned.table);
+}
+
 static void test_static_program(void **state)
 {
 	static const char source[] = "int main() { delete new int; return 0; }";
@@ -494,6 +507,7 @@ int main(void)
 		TEST(test_free_of_free),
 		TEST(test_allocator_i386),
 		TEST(test_operators_alone),
+		TEST(test_reallocarray_alone),
 		TEST(test_static_program),
 		TEST(test_glibc_linker),
 		TEST(test_no_size),

@@ -16,7 +16,7 @@ static struct books launched(void)
 
 	assert_int_equal(model_new(&books.model, &config), 0);
 	tell(&books, (struct event){.kind = EVENT_PROCESS,
-				    .process = {.start_time_ns = START_TIME, .launched = true}});
+				    .process = {.start_time_ns = START_TIME, .from_start = true}});
 	tell_objects(&books);
 	return books;
 }
@@ -223,6 +223,41 @@ static void test_invalid_free(void **state)
 	books_close(&books);
 }
 
+/* What its parent has freed is free in a child's memory as well. */
+static void test_child_frees_again(void **state)
+{
+	struct books books = launched();
+
+	(void)state;
+	tell_malloc(&books, A, 24);
+	tell_malloc(&books, B, 24);
+	tell_release(&books, 0, A);
+	tell_fork(&books, PID + 1, START_TIME + 1, false);
+	tell_release(&books, 0, B);
+	books_turn(&books, PID + 1);
+	tell_release(&books, 0, B);
+	no_error(&books);
+	tell_release(&books, 0, A);
+	assert_int_equal(only_error(&books, SANITY_DOUBLE_FREE)->address, A);
+	assert_int_equal(look_at(&books, PID)->error_count, 0);
+	books_close(&books);
+}
+
+/* A new image has forgotten all, and is known from its first call. */
+static void test_invalid_free_after_exec(void **state)
+{
+	struct books books = launched();
+
+	(void)state;
+	tell_malloc(&books, A, 24);
+	tell(&books, (struct event){.kind = EVENT_EXEC,
+				    .process = {.start_time_ns = START_TIME, .from_start = true}});
+	tell_objects(&books);
+	tell_release(&books, 0, A);
+	assert_int_equal(only_error(&books, SANITY_INVALID_FREE)->address, A);
+	books_close(&books);
+}
+
 static void test_realloc_releases(void **state)
 {
 	struct books books = launched();
@@ -418,6 +453,8 @@ int main(void)
 		cmocka_unit_test(test_double_free),
 		cmocka_unit_test(test_address_handed_out_again),
 		cmocka_unit_test(test_invalid_free),
+		cmocka_unit_test(test_child_frees_again),
+		cmocka_unit_test(test_invalid_free_after_exec),
 		cmocka_unit_test(test_realloc_releases),
 		cmocka_unit_test(test_realloc_of_freed),
 		cmocka_unit_test(test_realloc_races),

@@ -189,7 +189,7 @@ static struct books books_launched(void)
 	assert_int_equal(model_new(&books.model, &config), 0);
 	tell(&books, (struct event){.kind = EVENT_PROCESS,
 				    .process = {.start_time_ns = START_TIME,
-						.launched = true,
+						.from_start = true,
 						.comm = "target",
 						.command = command}});
 	tell_objects(&books);

@@ -303,14 +303,18 @@ static void check_settled(bool wide)
 	settled.wide &= wide;
 	for (size_t done = 0; done <= 4; done++) {
 		uint64_t kept[7 * TURNS], low, high;
-		uint32_t positions[7 * TURNS] = {0};
+		uint32_t positions[7 * TURNS];
 		size_t count, expected = 0;
 		struct hit hits[7 * TURNS];
 
 		for (size_t i = 0; i < 7 * TURNS; i++)
 			kept[i] = words[i / TURNS]; /* runs in a span, and changes of it */
+		for (uint32_t i = 0; i < 7 * TURNS; i++)
+			positions[i] = i;
 		settled_range(&settled, &blocks, &low, &high);
 		count = settled_filter(&settled, &blocks, kept, positions, 7 * TURNS);
+		for (size_t i = 0; i < count; i++)
+			assert_int_equal(kept[i], words[positions[i] / TURNS]);
 		count = blocks_find(&blocks, kept, positions, count, hits);
 		for (size_t i = 0; i < count; i++) {
 			uint64_t address = blocks_address(&blocks, hits[i].slot);

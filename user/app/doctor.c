@@ -82,38 +82,86 @@ static void heading_print(bool color)
 	       style_begin(STYLE_BOLD, color), style_end(STYLE_BOLD, color));
 }
 
-/* The last line; returns how many of the needed capabilities are missing. */
-static size_t summary_print(const struct capability *capabilities, size_t count, bool color)
-{
-	size_t missing = 0, limited = 0;
-	enum verdict verdict = VERDICT_OK;
+/* A way to trace. */
+struct way {
+	const char *name;
+	size_t (*look)(struct capability ret[CAPABILITY_MAX]);
+	struct capability capabilities[CAPABILITY_MAX];
+	size_t count;
+};
 
-	for (size_t i = 0; i < count; i++) {
-		missing += capability_verdict(&capabilities[i]) == VERDICT_MISSING;
-		limited += capability_verdict(&capabilities[i]) == VERDICT_LIMITED;
-	}
-	if (missing)
-		verdict = VERDICT_MISSING;
-	printf("\n%s%s%s", style_begin(verdicts[verdict].style, color),
-	       missing ? "Tracing will not work here" : "Tracing will work here",
+static size_t count_verdict(const struct way *way, enum verdict verdict)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < way->count; i++)
+		count += capability_verdict(&way->capabilities[i]) == verdict;
+	return count;
+}
+
+static bool works(const struct way *way)
+{
+	return !count_verdict(way, VERDICT_MISSING);
+}
+
+static void way_print(const struct way *way, int width, bool color)
+{
+	int columns = (int)terminal_width(STDOUT_FILENO);
+
+	printf("%s%s%s\n", style_begin(STYLE_BOLD, color), way->name, style_end(STYLE_BOLD, color));
+	for (size_t i = 0; i < way->count; i++)
+		capability_print(&way->capabilities[i], width, columns, color);
+	putchar('\n');
+}
+
+static void words_print(enum verdict verdict, const char *words, bool color)
+{
+	printf("%s%s%s", style_begin(verdicts[verdict].style, color), words,
 	       style_end(verdicts[verdict].style, color));
-	if (missing)
-		printf(": %zu of what it needs %s missing.\n", missing, missing > 1 ? "are" : "is");
-	else
-		printf("%s.\n", limited ? ", within the limits above" : "");
-	return missing;
+}
+
+static const char *within(const struct way *way)
+{
+	return count_verdict(way, VERDICT_LIMITED) ? ", within the limits above" : "";
+}
+
+/* The last line: which way it will be, and why. */
+static bool summary_print(const struct way *bpf, const struct way *ptrace, bool color)
+{
+	size_t missing = count_verdict(bpf, VERDICT_MISSING);
+
+	if (works(bpf)) {
+		words_print(VERDICT_OK, "Tracing will work here", color);
+		printf(", by BPF%s.\n", within(bpf));
+		return true;
+	}
+	if (!works(ptrace)) {
+		words_print(VERDICT_MISSING, "Tracing will not work here", color);
+		puts(", neither by BPF nor by ptrace.");
+		return false;
+	}
+	words_print(VERDICT_LIMITED, "Tracing will work here", color);
+	printf(", by ptrace%s: %zu of what BPF needs %s missing.\n", within(ptrace), missing,
+	       missing > 1 ? "are" : "is");
+	return true;
 }
 
 int command_doctor(const struct options *options)
 {
 	bool color = terminal_color(options->color, STDOUT_FILENO);
-	struct capability capabilities[CAPABILITY_MAX];
-	size_t count = source_bpf_capabilities(capabilities);
-	int columns = (int)terminal_width(STDOUT_FILENO);
-	int width = name_width(capabilities, count);
+	struct way ways[] = {{.name = "BPF", .look = source_bpf_capabilities},
+			     {.name = "ptrace", .look = source_ptrace_capabilities}};
+	int width = 0;
 
+	for (size_t i = 0; i < 2; i++) {
+		int own;
+
+		ways[i].count = ways[i].look(ways[i].capabilities);
+		own = name_width(ways[i].capabilities, ways[i].count);
+		width = own > width ? own : width;
+	}
 	heading_print(color);
-	for (size_t i = 0; i < count; i++)
-		capability_print(&capabilities[i], width, columns, color);
-	return summary_print(capabilities, count, color) ? EXIT_CANNOT : EXIT_DONE;
+	way_print(&ways[0], width, color);
+	way_print(&ways[1], width, color);
+	return summary_print(&ways[0], &ways[1], color) ? EXIT_DONE : EXIT_CANNOT;
 }

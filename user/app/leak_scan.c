@@ -76,17 +76,20 @@ struct run {
 
 static void get_threads(struct run *run)
 {
-	run->threads = run->scan->watch ? exit_watch_threads(run->scan->watch, &run->thread_count)
-					: freeze_threads(run->freeze, &run->thread_count);
+	struct holder *holder = run->scan->holder;
+
+	run->threads = holder ? holder->ops->threads(holder, &run->thread_count)
+			      : freeze_threads(run->freeze, &run->thread_count);
 }
 
 static int stop(struct run *run, struct error *err)
 {
+	struct holder *holder = run->scan->holder;
 	int code;
 
 	run->stopped_ns = clock_now_ns();
-	code = run->scan->watch ? exit_watch_stop(run->scan->watch, err)
-				: freeze_stop(&run->freeze, run->scan->pid, err);
+	code = holder ? holder->ops->stop(holder, err)
+		      : freeze_stop(&run->freeze, run->scan->pid, err);
 	if (code)
 		return code;
 	run->stopped = true;
@@ -108,8 +111,8 @@ static void let_go(struct run *run)
 	if (!run->stopped)
 		return;
 	run->stopped = false;
-	if (run->scan->watch)
-		exit_watch_continue(run->scan->watch);
+	if (run->scan->holder)
+		run->scan->holder->ops->go_on(run->scan->holder);
 	freeze_release(run->freeze);
 	run->freeze = NULL;
 	run->summary.pause_ns += clock_now_ns() - run->stopped_ns;
@@ -124,13 +127,13 @@ static void release(struct run *run)
 	let_go(run);
 }
 
-/* The registers of a process that goes on. A watch stops it for as long as that takes. */
+/* The registers of a process that goes on. A holder stops it for as long as that takes. */
 static int sample(struct run *run, struct error *err)
 {
 	uint64_t started_ns = clock_now_ns();
 	int code;
 
-	if (run->scan->watch)
+	if (run->scan->holder)
 		return stop(run, err);
 	code = freeze_sample(&run->freeze, run->scan->pid, err);
 	if (code)
@@ -483,6 +486,7 @@ static int book(const struct run *run, uint64_t started_ns, struct error *err)
 	book.scan.bytes_scanned = run->result.bytes_scanned;
 	book.scan.bytes_unreadable = run->result.bytes_unreadable;
 	book.scan.bytes_between = run->result.bytes_between;
+	book.scan.bytes_free = run->result.bytes_free;
 	book_blocks(run, &book);
 	read_examples(run, &book);
 	book.scan.duration_ns = clock_now_ns() - started_ns;
@@ -514,6 +518,8 @@ int leak_scan_run(const struct leak_scan *scan, struct error *err)
 	run.books = model_process(scan->session->model, (uint32_t)scan->pid);
 	if (!run.books)
 		return error_set_errno(err, -ESRCH, "cannot scan %d", (int)scan->pid);
+	if (scan_book_is_guest(run.books, (uint32_t)scan->pid))
+		return 0; /* the memory's owner is scanned for itself */
 	code = scan->live ? scan_live(&run, err) : scan_stopped(&run, err);
 	if (!code)
 		code = book(&run, started_ns, err);

@@ -7,16 +7,16 @@
 #define MTRACE_APP_LEAK_SCAN_H
 
 #include "app/session.h"
-#include "os/exit_watch.h"
+#include "os/holder.h"
 
 /* What is wanted. */
 struct leak_scan {
 	struct session *session;
 	pid_t pid;
-	struct exit_watch *watch; /* its tracer, if it has one; NULL: nobody */
-	bool live;                /* while it runs; not of one that is held at its end */
-	bool read_swapped;        /* fetch swapped pages; else what they hold is not known */
-	unsigned int step;        /* bytes from one pointer to the next; 0: a pointer's size */
+	struct holder *holder; /* its tracer, if it has one; NULL: nobody */
+	bool live;             /* while it runs; not of one that is held at its end */
+	bool read_swapped;     /* fetch swapped pages; else what they hold is not known */
+	unsigned int step;     /* bytes from one pointer to the next; 0: a pointer's size */
 };
 
 /*

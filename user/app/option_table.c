@@ -42,6 +42,7 @@
 
 FLAG_SETTER(set_no_cpp, no_cpp)
 FLAG_SETTER(set_follow, follow)
+FLAG_SETTER(set_hold_exec, hold_exec)
 FLAG_SETTER(set_system, system)
 FLAG_SETTER(set_scan, scan)
 FLAG_SETTER(set_sanity, sanity)
@@ -173,12 +174,14 @@ SETTER(set_stack)
 	return code;
 }
 
-/* There is one backend so far: nothing to remember. */
 SETTER(set_backend)
 {
-	int index;
+	static const enum backend backends[] = {BACKEND_AUTO, BACKEND_BPF, BACKEND_PTRACE};
+	int index = 0, code = choice_parse(row, argument, &index, err);
 
-	return choice_parse(row, argument, &index, err);
+	if (!code)
+		options->backend = backends[index];
+	return code;
 }
 
 SETTER(set_pairing)
@@ -413,6 +416,8 @@ static const struct option_row option_rows[] = {
 	 set_follow},
 	{'\0', GROUP_TARGET, "system-wide", NULL, "trace every process, and each one born later",
 	 set_system},
+	{'\0', GROUP_TARGET, "hold-exec", NULL,
+	 "let programs that are executed wait until\ntheir allocators are probed", set_hold_exec},
 	{'\0', GROUP_TARGET, "comm", "GLOB", "of all, those with such a name (nginx, php*)",
 	 set_comm},
 	{'\0', GROUP_TARGET, "exe", "GLOB",
@@ -432,7 +437,8 @@ static const struct option_row option_rows[] = {
 	{'d', GROUP_RECORD, "depth", "N", "frames recorded per stack, 1 to 127 (32)", set_depth},
 	{'\0', GROUP_RECORD, "stack", "auto|cfi|fp|none", "how stacks are unwound (auto)",
 	 set_stack},
-	{'\0', GROUP_RECORD, "backend", "auto|bpf", "how calls are caught (auto)", set_backend},
+	{'\0', GROUP_RECORD, "backend", "auto|bpf|ptrace", "how calls are caught (auto)",
+	 set_backend},
 	{'\0', GROUP_RECORD, "buffer", "BYTES", "ring buffer, 64k to 1g (16m)", set_buffer},
 	{'\0', GROUP_RECORD, "pairing", "session|task|hash|perf-task|perf-hash",
 	 "how calls meet their returns\n(the best that works here)", set_pairing},

@@ -161,10 +161,6 @@ static int contradictions_check(const struct options *options, struct error *err
 			err, -EINVAL,
 			"--system-wide, --comm, --exe, --cgroup and --uid choose among all "
 			"processes: name none with --pid or as a program");
-	if (options->system && (options->scan || options->scan_every_ns))
-		return error_set(err, -EINVAL,
-				 "a leak scan is of processes that are named: --pid, or a program "
-				 "to launch");
 	if (options->pids.count && (options->user || options->directory))
 		return error_set(err, -EINVAL, "%s is for a program to launch, not for --pid",
 				 options->user ? "--user" : "--cwd");

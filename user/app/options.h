@@ -50,10 +50,12 @@ struct options {
 	uint32_t apis; /* --only; -n takes operator new and delete out of it */
 	bool no_cpp;
 	bool follow; /* children too */
+	bool hold_exec;
 	bool system; /* everything that is selected: */
 	struct selection_words select;
 	uint32_t depth;
 	enum stack_mode stack;
+	enum backend backend;
 	const char *pairing; /* NULL: the best that works */
 	uint64_t buffer_bytes;
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * When the processes of a trace are scanned for leaks: now and then, and at the end. The end is
- * their own (exit_watch.h) or the trace's, whatever comes first.
+ * their own (exit_watch.h) or the trace's, whatever comes first. Children that are followed are
+ * watched from their birth. Of the whole system nobody's end is watched.
  */
 #ifndef MTRACE_APP_SCANNER_H
 #define MTRACE_APP_SCANNER_H
 
 #include "app/session.h"
 #include "base/loop.h"
-#include "os/exit_watch.h"
+#include "os/holder.h"
 
 struct scanned;
 
@@ -16,6 +17,8 @@ struct scanned;
 struct scanner {
 	struct session *session;
 	struct loop *loop;
+	int event; /* something has happened to a process whose end is watched */
+	struct loop_watch *on_event;
 	VEC(struct scanned *) processes;
 };
 
@@ -26,7 +29,7 @@ int scanner_open(struct scanner *scanner, struct session *session, struct loop *
  * A process of the session; `from` which moment on it is to be held at its end. If it cannot be
  * watched, that is said, booked as the reason of a missing scan, and all.
  */
-void scanner_add(struct scanner *scanner, pid_t pid, enum exit_watch_from from);
+void scanner_add(struct scanner *scanner, pid_t pid, enum hold_from from);
 /* The trace ends: scan what is still there, let everything go. */
 void scanner_finish(struct scanner *scanner);
 void scanner_close(struct scanner *scanner);

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/log.h"
+#include "os/exit_watch.h"
 #include "os/proc.h"
 
 static int session_deliver(void *ctx, const struct event *event)
@@ -27,6 +29,7 @@ static int books_open(struct session *session, const struct options *options)
 				     .sanity = options->sanity,
 				     .omits = options->omit.count > 0 && options->omit.items[0],
 				     .scans = options->scan || options->scan_every_ns,
+				     .ends_unseen = options->system,
 				     .page_size = (uint64_t)sysconf(_SC_PAGESIZE)};
 	int code = parser_start(&session->parser, &parser);
 
@@ -42,6 +45,41 @@ static int books_open(struct session *session, const struct options *options)
 	return code;
 }
 
+/* Is it BPF that cannot be had, rather than anything that ptrace lacks as well? */
+static bool may_use_ptrace(const struct source_config *config, int code)
+{
+	static const int codes[] = {EPERM, EACCES, ENOSYS, EOPNOTSUPP, EINVAL, E2BIG};
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		if (code == -codes[i])
+			return config->scope != SCOPE_SYSTEM && !config->hold_exec;
+	return false;
+}
+
+/* ptrace does the same, but a call costs more: remember why it has to be. */
+static int backend_open(struct session *session, const struct source_config *config,
+			enum backend backend, struct error *err)
+{
+	if (backend == BACKEND_PTRACE)
+		return source_ptrace()->open(&session->source, config, err);
+	if (!source_bpf()->open(&session->source, config, err))
+		return 0;
+	if (backend == BACKEND_BPF || !may_use_ptrace(config, err->code))
+		return err->code;
+	session->fallback = *err;
+	return source_ptrace()->open(&session->source, config, err);
+}
+
+/* Once it works, and not before: what does not work says so itself. */
+static int tell_fallback(struct session *session, int code)
+{
+	if (code || !session->fallback.code)
+		return code;
+	log_warn("tracing by ptrace, as BPF cannot be used: %s", session->fallback.text);
+	session->fallback.code = 0;
+	return 0;
+}
+
 static int source_open(struct session *session, const struct options *options, struct error *err)
 {
 	struct source_config config = {
@@ -53,7 +91,9 @@ static int source_open(struct session *session, const struct options *options, s
 		.buffer_bytes = options->buffer_bytes,
 		.omit = options->omit.items,
 		.allocators = options->allocators.items,
+		.hold_exec = options->hold_exec,
 		.sanity = options->sanity,
+		.holds_ends = options->scan,
 		.pairing = options->pairing,
 		.scope = options->system   ? SCOPE_SYSTEM
 			 : options->follow ? SCOPE_FAMILY
@@ -63,7 +103,7 @@ static int source_open(struct session *session, const struct options *options, s
 		.ctx = session,
 	};
 
-	return source_bpf()->open(&session->source, &config, err);
+	return backend_open(session, &config, options->backend, err);
 }
 
 void session_init(struct session *session, const struct options *options, int standard_fd,
@@ -114,7 +154,7 @@ void session_close(struct session *session)
 
 int session_attach(struct session *session, pid_t pid, struct error *err)
 {
-	return session->source->ops->attach(session->source, pid, err);
+	return tell_fallback(session, session->source->ops->attach(session->source, pid, err));
 }
 
 int session_attach_all(struct session *session, struct error *err)
@@ -122,16 +162,46 @@ int session_attach_all(struct session *session, struct error *err)
 	return session->source->ops->attach_all(session->source, err);
 }
 
+static int watch_start(const struct hold_request *request, struct holder **ret_holder,
+		       struct error *err)
+{
+	struct exit_watch *watch;
+	int code = exit_watch_start(&watch, request, err);
+
+	if (!code)
+		*ret_holder = exit_watch_holder(watch);
+	return code;
+}
+
+int session_hold(struct session *session, const struct hold_request *request,
+		 struct holder **ret_holder, struct error *err)
+{
+	struct source *source = session->source;
+
+	*ret_holder = NULL;
+	if (source->ops->hold)
+		return source->ops->hold(source, request, ret_holder, err);
+	return request->from == HOLD_NEVER ? 0 : watch_start(request, ret_holder, err);
+}
+
 int session_attach_launch(struct session *session, pid_t pid, const char *program,
 			  char *const *command, struct error *err)
 {
-	return session->source->ops->attach_launch(session->source, pid, program, command, environ,
-						   err);
+	return tell_fallback(session,
+			     session->source->ops->attach_launch(session->source, pid, program,
+								 command, environ, err));
 }
 
 int session_fd(const struct session *session)
 {
 	return session->source->ops->fd(session->source);
+}
+
+int session_hold_fd(const struct session *session)
+{
+	const struct source_ops *ops = session->source->ops;
+
+	return ops->hold_fd ? ops->hold_fd(session->source) : -1;
 }
 
 int session_drain(struct session *session)

@@ -13,6 +13,7 @@
 #include "app/report.h"
 #include "base/error.h"
 #include "model/model.h"
+#include "os/holder.h"
 #include "source/selection.h"
 #include "source/source.h"
 
@@ -23,9 +24,10 @@ struct session {
 	struct source *source;
 	struct report report;
 	struct selected selected;
-	int failure;       /* the first error of a drain: the books end there */
-	uint64_t definite; /* leaks in the last report, but for what is suppressed */
-	uint64_t errors;   /* of the last report, by --sanity */
+	struct error fallback; /* why BPF is not used, to be told; code 0: nothing is */
+	int failure;           /* the first error of a drain: the books end there */
+	uint64_t definite;     /* leaks in the last report, but for what is suppressed */
+	uint64_t errors;       /* of the last report, by --sanity */
 };
 
 /*
@@ -41,12 +43,20 @@ void session_close(struct session *session); /* zeroed memory is fine */
 int session_attach(struct session *session, pid_t pid, struct error *err);
 /* All that runs and is selected. */
 int session_attach_all(struct session *session, struct error *err);
+/*
+ * Who can stop a process of the session, and hold it at its end. NULL for a process that is not to
+ * be held, and has no tracer: anybody can stop that. 0 or -errno with words.
+ */
+int session_hold(struct session *session, const struct hold_request *request,
+		 struct holder **ret_holder, struct error *err);
 /* The held child that will run `program`. */
 int session_attach_launch(struct session *session, pid_t pid, const char *program,
 			  char *const *command, struct error *err);
 
 /* A descriptor to poll; it may also stay silent until drained. */
 int session_fd(const struct session *session);
+/* Another, or -1: readable while a program waits for us to drain. */
+int session_hold_fd(const struct session *session);
 /* Book all that has happened. 0, or session->failure. */
 int session_drain(struct session *session);
 /* Processes still traced and alive. */

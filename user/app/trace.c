@@ -102,6 +102,9 @@ static int trace_watch(struct trace *trace)
 	int code = loop_add_fd(loop, session_fd(&trace->session), EPOLLIN | EPOLLET, on_events,
 			       trace, NULL);
 
+	if (!code && session_hold_fd(&trace->session) >= 0)
+		code = loop_add_fd(loop, session_hold_fd(&trace->session), EPOLLIN, on_events,
+				   trace, NULL);
 	if (!code)
 		code = loop_add_timer(loop, POLL_NS, POLL_NS, on_events, trace, NULL);
 	if (!code)

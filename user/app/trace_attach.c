@@ -63,7 +63,7 @@ static int targets_attach(struct trace *trace, const struct targets *targets, st
 
 		if (session_attach(&trace->session, target->pid, &reason))
 			return trace_refuse(err, pid_text(target->pid, text), &reason);
-		scanner_add(&trace->scanner, target->pid, EXIT_WATCH_NOW);
+		scanner_add(&trace->scanner, target->pid, HOLD_NOW);
 	}
 	return 0;
 }
@@ -110,8 +110,14 @@ static void system_announce(const struct trace *trace)
 {
 	uint32_t count = session_live(&trace->session);
 
-	log_warn("tracing %u process%s and all that begin%s, ^C for the report", count,
-		 count == 1 ? "" : "es", trace->session.selected.rules.wants ? " and match" : "");
+	const char *others =
+		trace->session.selected.rules.wants ? "that begin and match" : "that begin";
+
+	if (count)
+		log_warn("tracing %u process%s and all others %s, ^C for the report", count,
+			 count == 1 ? "" : "es", others);
+	else
+		log_warn("no process matches yet: tracing all %s, ^C for the report", others);
 }
 
 static int system_start(struct trace *trace, const struct options *options, struct error *err)

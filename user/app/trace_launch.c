@@ -3,6 +3,7 @@
 #include "app/trace.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,6 +75,20 @@ static void on_child(void *ctx, uint32_t what)
 		launched_drained(trace);
 }
 
+/* With --hold-exec it waits for us, like any other. */
+static void serve_own_exec(struct trace *trace)
+{
+	struct pollfd fds[] = {{.fd = trace->launch.status, .events = POLLIN},
+			       {.fd = session_hold_fd(&trace->session), .events = POLLIN}};
+
+	while (fds[1].fd >= 0 && !fds[0].revents) {
+		if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0)
+			continue;
+		session_drain(&trace->session);
+		fds[1].fd = session_hold_fd(&trace->session);
+	}
+}
+
 /* Hold the child, put the probes in place, let it go. *ret_exit is the status for a failure. */
 static int launch_start(struct trace *trace, int *ret_exit, struct error *err)
 {
@@ -96,8 +111,10 @@ static int launch_start(struct trace *trace, int *ret_exit, struct error *err)
 	if (session_attach_launch(&trace->session, trace->launch.pid, trace->launch.program,
 				  trace->options->program, &reason))
 		return trace_refuse(err, trace->name, &reason);
-	scanner_add(&trace->scanner, trace->launch.pid, EXIT_WATCH_EXEC);
-	return launch_release(&trace->launch, ret_exit, err);
+	scanner_add(&trace->scanner, trace->launch.pid, HOLD_EXEC);
+	launch_release(&trace->launch);
+	serve_own_exec(trace);
+	return launch_confirm(&trace->launch, ret_exit, err);
 }
 
 static int launch_open(struct trace *trace, const struct options *options, struct error *err)

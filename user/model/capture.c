@@ -36,8 +36,8 @@ static int capture_identity(struct snapshot *snapshot, const struct process *pro
 	section->inner_pid = user->inner_pid;
 	section->start_time_ns = user->start_time_ns;
 	section->image = process->image;
-	section->launched = process->launched;
-	section->forked = process->forked;
+	section->origin = process->origin;
+	section->from_start = process->from_start;
 	section->left = process->left;
 	section->exited = process->exited;
 	section->replaced = process->replaced;

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "api/api.h"
+#include "model/origin.h"
 
 enum event_kind {
 	EVENT_PROCESS, /* a process is traced from here on */
@@ -48,7 +49,8 @@ struct event_process {
 	uint64_t start_time_ns; /* since boot, from /proc/PID/stat: with pid it is unique */
 	uint32_t ppid;
 	uint32_t inner_pid; /* its number in its own pid namespace, or 0 where that is ours */
-	bool launched;      /* traced from its first instruction: every block is known */
+	enum origin origin;
+	bool from_start; /* traced from its first instruction: every block is known */
 	const char *comm;
 	const char *exe;
 	const char *const *command; /* NULL-terminated */

@@ -77,6 +77,22 @@ struct process *model_process(const struct model *model, uint32_t pid)
 	return index == MAP64_NONE ? NULL : model->processes.items[index];
 }
 
+int model_pids(const struct model *model, uint32_t **ret_pids, size_t *ret_count)
+{
+	uint32_t *pids = calloc(model->processes.count + 1, sizeof(*pids));
+	struct process *const *process;
+	size_t count = 0;
+
+	if (!pids)
+		return -ENOMEM;
+	vec_each (process, &model->processes)
+		if (*process && !(*process)->closed)
+			pids[count++] = process_pid(*process);
+	*ret_pids = pids;
+	*ret_count = count;
+	return 0;
+}
+
 /* Take over new books for the pid. 0 or -ENOMEM, and then they are freed. */
 static int model_add(struct model *model, uint32_t pid, struct process *process)
 {
@@ -182,6 +198,8 @@ static const char *end_unscanned(const struct process *process)
 		return "it was replaced by another program (exec), and its memory with it";
 	if (WIFSIGNALED(process->exit_code) && WTERMSIG(process->exit_code) == SIGKILL)
 		return "it was killed by SIGKILL, which nobody can hold";
+	if (process->config->ends_unseen)
+		return "it ended before the trace did: of the whole system only what runs then is";
 	return "it ended before it was scanned";
 }
 

@@ -48,6 +48,7 @@ struct model_config {
 	bool unprobing;     /* set by model_unprobe */
 	bool omits;         /* objects were left without probes: not every block is known */
 	bool scans;         /* leak scans are wanted: say why, where there was none */
+	bool ends_unseen;   /* processes are not held at their ends for one */
 	uint64_t page_size; /* of the target's machine, a power of two; 0: 4096 */
 	/* Bounds; 0: the default. */
 	uint32_t max_sites;        /* of a process, and likewise stacks; 65,536 */
@@ -74,6 +75,8 @@ void model_unprobe(struct model *model);
 
 /* The open books of a pid, for a leak scan (scan_book.h); NULL if there are none. */
 struct process *model_process(const struct model *model, uint32_t pid);
+/* The pids of all open books, which the caller frees. 0 or -ENOMEM. */
+int model_pids(const struct model *model, uint32_t **ret_pids, size_t *ret_count);
 
 /*
  * An immutable picture of the books, every process image its own section, in order of appearance,

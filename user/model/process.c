@@ -79,7 +79,8 @@ int process_new(struct process **ret_process, const struct event *event,
 		return -ENOMEM;
 	process->config = config;
 	process->number = number;
-	process->launched = told->launched;
+	process->origin = told->origin;
+	process->from_start = told->from_start;
 	process->origin_ns = process->since_ns = event->time_ns;
 	process->stacks.max = config->max_sites;
 	process->program = program_new(told);
@@ -99,7 +100,8 @@ static int tables_copy(struct process *process, const struct process *parent)
 			       pendings_copy(&process->pendings, &parent->pendings) ||
 			       cow_copy(&process->sites, &parent->sites) ||
 			       stacks_copy(&process->stacks, &parent->stacks) ||
-			       mappings_copy(&process->mappings, &parent->mappings)
+			       mappings_copy(&process->mappings, &parent->mappings) ||
+			       sanity_inherit(&process->sanity, &parent->sanity)
 		       ? -ENOMEM
 		       : 0;
 }
@@ -124,8 +126,8 @@ int process_fork(struct process **ret_process, const struct process *parent,
 		return -ENOMEM;
 	process->config = parent->config;
 	process->number = number;
-	process->forked = true;
-	process->launched = parent->launched;
+	process->origin = ORIGIN_FORKED;
+	process->from_start = parent->from_start;
 	process->partial = !process_is_complete(parent);
 	process->origin_ns = parent->origin_ns;
 	process->since_ns = event->time_ns;
@@ -172,7 +174,7 @@ bool process_is_complete(const struct process *process)
 {
 	struct snapshot_losses told = process_told(process);
 
-	return process->launched && !process->partial && losses_are_none(&process->found) &&
+	return process->from_start && !process->partial && losses_are_none(&process->found) &&
 	       losses_are_none(&told);
 }
 
@@ -193,7 +195,8 @@ static bool worth_a_look(const struct process *process)
 {
 	uint64_t calls = process->totals.allocations + process->totals.frees;
 
-	return !process->forked || process->heap.count <= BLOCKS_AT_ONCE + calls * BLOCKS_PER_CALL;
+	return process->origin != ORIGIN_FORKED ||
+	       process->heap.count <= BLOCKS_AT_ONCE + calls * BLOCKS_PER_CALL;
 }
 
 void process_close(struct process *process, uint64_t now_ns)

@@ -54,9 +54,9 @@ struct process {
 	uint32_t image;
 	char *comm;
 	struct program *program;
-	bool launched;
-	bool forked;  /* began as a copy of the parent's books … */
-	bool partial; /* … and those were not complete */
+	enum origin origin;
+	bool from_start;
+	bool partial; /* the parent's books, of which these are a copy, were not complete */
 	bool exited;
 	bool replaced;
 	bool left;

@@ -79,14 +79,19 @@ static int choose_stacks_of_error(struct naming *naming, const struct snapshot_p
  * names from an earlier call. */
 static int choose_stacks(struct naming *naming, const struct snapshot_process *process, size_t top)
 {
-	uint64_t ranks[FAMILY_COUNT] = {0};
+	uint64_t ranks[FAMILY_COUNT] = {0}, own_ranks[FAMILY_COUNT] = {0};
 	bool *chosen = calloc(process->stack_count + 1, sizeof(*chosen));
 	int err = chosen ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < process->site_count && !err; i++) {
 		const struct snapshot_site *site = &process->sites[i];
 
-		if (snapshot_is_top(ranks, site, top) || site_may_leak(site))
+		bool is_top = snapshot_is_top(ranks, site, top);
+
+		/* For people, the top is one of those that are not the parent's alone. */
+		if (!snapshot_is_inherited(site))
+			is_top |= snapshot_is_top(own_ranks, site, top);
+		if (is_top || site_may_leak(site))
 			err = choose_stack(naming, process, site->stack, chosen);
 	}
 	for (size_t i = 0; i < process->error_count && !err; i++)

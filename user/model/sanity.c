@@ -254,9 +254,20 @@ bool sanity_judges(const struct process *process, enum sanity_kind kind)
 	bool lossless = is_lossless(&told) && is_lossless(&process->found);
 
 	if (kind == SANITY_INVALID_FREE)
-		return lossless && process_is_complete(process) && !process->image &&
-		       !process->config->omits;
+		return lossless && process_is_complete(process) && !process->config->omits;
 	return kind == SANITY_DOUBLE_FREE ? lossless : true;
+}
+
+int sanity_inherit(struct sanity *sanity, const struct sanity *parent)
+{
+	const struct freed *freed;
+
+	vec_each (freed, &parent->freed)
+		if (vec_push(&sanity->freed, *freed))
+			return -ENOMEM;
+	sanity->turn = parent->turn;
+	sanity->spare = parent->spare;
+	return map64_copy(&sanity->by_address, &parent->by_address);
 }
 
 void sanity_close(struct sanity *sanity)

@@ -82,6 +82,9 @@ int sanity_released(struct process *process, const struct event *event, const st
 int sanity_bad_free(struct process *process, const struct event *event);
 void sanity_handed_out(struct sanity *sanity, uint64_t address);
 
+/* A child's: what its parent has freed is free in it too. 0 or -ENOMEM. */
+int sanity_inherit(struct sanity *sanity, const struct sanity *parent);
+
 /* Can such a finding be believed, after all that is known now? */
 bool sanity_judges(const struct process *process, enum sanity_kind kind);
 

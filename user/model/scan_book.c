@@ -135,6 +135,11 @@ bool scan_book_is_complete(const struct process *process)
 	return process_is_complete(process);
 }
 
+bool scan_book_is_guest(const struct process *process, uint32_t pid)
+{
+	return process_pid(process) != pid;
+}
+
 uint32_t scan_book_allocator(const struct process *process)
 {
 	uint32_t module = MODULE_NONE;

@@ -29,6 +29,8 @@ int scan_book_blocks(const struct process *process,
 uint64_t scan_book_stamp(const struct process *process, uint64_t address, uint64_t until_ns);
 /* Was nothing lost since the first instruction, and is no thread within realloc now? */
 bool scan_book_is_complete(const struct process *process);
+/* Does the pid only share these books' memory, until it executes a program (a child of vfork)? */
+bool scan_book_is_guest(const struct process *process, uint32_t pid);
 /* The module of the only allocator that the process maps; MODULE_NONE if there are more, or none.
  */
 uint32_t scan_book_allocator(const struct process *process);

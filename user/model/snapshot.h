@@ -12,6 +12,7 @@
 
 #include "api/api.h"
 #include "model/leak.h"
+#include "model/origin.h"
 #include "model/sanity_kind.h"
 #include "model/stop.h"
 
@@ -84,7 +85,8 @@ struct snapshot_scan {
 	uint64_t duration_ns; /* of it all */
 	uint64_t bytes_scanned;
 	uint64_t bytes_unreadable;
-	uint64_t bytes_between; /* heap memory that no known block covers: searched for pointers */
+	uint64_t bytes_between; /* heap memory in no known block: searched for pointers … */
+	uint64_t bytes_free;    /* … and, in glibc's malloc, free for certain */
 	struct snapshot_sum classes[LEAK_CLASS_COUNT];
 	struct snapshot_sum suppressed; /* what suppressions excuse; in no class any more */
 };
@@ -158,8 +160,9 @@ struct snapshot_process {
 	const char *arch;
 	const char *cgroup;    /* path; NULL for the root */
 	const char *container; /* its id or name, or NULL */
-	bool launched;
-	bool forked; /* a child of ppid, and of the image that ppid had then; see inherited */
+	enum origin
+		origin;  /* FORKED: of ppid, and of the image that ppid had then; see inherited */
+	bool from_start; /* traced from its first instruction: every block is known */
 	bool exited;
 	bool replaced;      /* ended by exec: a later image of the same pid follows */
 	bool left;          /* runs on, and is not traced any more */
@@ -285,6 +288,12 @@ static inline struct snapshot_sum snapshot_lost(const struct snapshot_sum classe
 
 	return (struct snapshot_sum){definite->blocks + indirect->blocks,
 				     definite->bytes + indirect->bytes};
+}
+
+/* Are all its live blocks those that the parent had when it forked? */
+static inline bool snapshot_is_inherited(const struct snapshot_site *site)
+{
+	return site->inherited_blocks && site->live_blocks && !site->allocations;
 }
 
 /*

@@ -1,25 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * PTRACE_SEIZE with PTRACE_O_TRACEEXIT stops each thread at the beginning of its exit, when it has
- * its registers and the process its memory. Which of these stops is the process's end?
+ * A thread of its own traces, because a tracer is a thread and stops must not wait for the rest of
+ * the program. What a stop means for its process, exit_hold.c knows. The thread waits for tracees;
+ * a signal without effect wakes it up for a request, and is sent again until the request is taken,
+ * so none is lost. It waits for its own tracees only (__WNOTHREAD), and leaves a child's exit
+ * status to whoever waits for the child (WNOWAIT, and launch.h). When it ends, the kernel lets go
+ * of all that it traces and that was not let go before.
  *
- * - The thread was killed by a signal: such signals end the process.
- * - No other thread is left: each was seen to go.
- * - It is in exit_group(2), or in exit(2), which ends this thread alone.
- * - Else another thread ends the process or begins a new image, and this one has to go. It waits
- *   until the other one has come to its own stop, which tells; or is found within execve(2).
- *
- * At the end all threads are held: each comes to its stop, and its registers count.
- *
- * What the tracer must not change: signals are handed on as they come. A process that is stopped by
- * job control must stay so and yet wake up at SIGCONT: PTRACE_LISTEN. New threads are traced from
- * birth (PTRACE_O_TRACECLONE); a process that was born by an odd clone(2) is let go.
- *
- * A thread of its own does all this, because a tracer is a thread and stops must not wait for the
- * rest of the program. It waits for tracees; a signal without effect wakes it up for a request, and
- * is sent again until the request is taken, so none is lost. It waits for its own tracees only
- * (__WNOTHREAD), and leaves a child's exit status to whoever waits for the child (WNOWAIT, and
- * launch.h). When it ends, the kernel lets go of all that it traces and that was not let go before.
+ * New threads are traced from birth (PTRACE_O_TRACECLONE), and so are new processes if the family
+ * is wanted (PTRACE_O_TRACEFORK, and VFORK): there is no time in which one could end unseen. Who
+ * gave birth stops, and so does who was born, in no certain order; whichever comes first makes the
+ * process known. Otherwise a process that was born by an odd clone(2) is let go.
  */
 #include "os/exit_watch.h"
 
@@ -29,215 +20,251 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "arch/registers.h"
+#include "base/vec.h"
+#include "os/exit_hold.h"
 #include "os/proc.h"
-#include "os/tracees.h"
 
-#define WAKE_SIGNAL     SIGRTMIN
-#define STOP_TIMEOUT_NS (2 * 1000000000ULL)
-#define POLL_NS         1000000 /* where time counts, too */
+#define WAKE_SIGNAL SIGRTMIN
+#define POLL_NS     1000000 /* where time counts, too */
 
-enum request { REQUEST_NONE, REQUEST_STOP, REQUEST_CONTINUE, REQUEST_CLOSE };
+enum request { REQUEST_NONE, REQUEST_STOP, REQUEST_CONTINUE, REQUEST_DROP, REQUEST_END };
 
 struct exit_watch {
-	pid_t pid;
-	pthread_t tracer;
-	int fd; /* eventfd */
+	struct holder holder; /* first */
+	struct exit_tracer *tracer;
+	struct exit_hold hold;
+	atomic_bool over; /* it has ended */
+	/* The tracer's: */
+	bool asked;   /* somebody waits for its stop */
+	bool dropped; /* to be let go as soon as its threads stop for one reason or other */
+};
+
+/* The thread, and what it traces. */
+struct exit_tracer {
+	pthread_t thread;
+	int event;
+	bool family;
+	pid_t own_child; /* whose exit status is not for the thread, or 0 */
+	size_t handles;  /* watches that somebody has; theirs */
 	atomic_int request;
+	struct exit_watch *first;
+	struct exit_watch *subject; /* of the request */
 	sem_t answered;
 	int code; /* the answer */
 	struct error *err;
-	atomic_bool ended;           /* the tracer's thread has */
-	atomic_bool at_end;          /* all threads are held */
-	struct tracee_set on_demand; /* registers in a stop that was asked for … */
-	struct tracee_set at_last;   /* … and at the end */
+	atomic_bool ended;    /* the thread has */
+	pthread_mutex_t lock; /* of born */
+	VEC(struct exit_watch *) born;
 
-	/* The tracer's: */
-	bool armed;    /* the end counts */
-	bool stopping; /* what stops stays so */
-	bool ending;
+	/* The thread's: */
+	VEC(struct exit_watch *) watches; /* of those that are over, too */
 	bool closing;
-	uint64_t deadline_ns; /* of the stop that is awaited, or of undecided exits; 0: none */
-	struct tracees tracees;
+	bool shadowed; /* the own child's end hides what else happens, until it is waited for */
 };
 
-static void resume_all(struct exit_watch *watch)
+/* An eventfd cannot be so full that it would not be readable. */
+static void raise_event(const struct exit_tracer *tracer)
 {
-	watch->stopping = false;
-	watch->ending = false;
-	watch->deadline_ns = 0;
-	tracees_resume(&watch->tracees);
-}
+	const uint64_t one = 1;
 
-static void await_stops(struct exit_watch *watch)
-{
-	watch->stopping = true;
-	watch->deadline_ns = clock_now_ns() + STOP_TIMEOUT_NS;
-}
-
-/* Exits. */
-
-enum exit_kind { EXIT_OF_THREAD, EXIT_OF_PROCESS, EXIT_BY_KILL, EXIT_UNKNOWN };
-
-static const struct registers_layout *layout_of(pid_t tid)
-{
-	struct thread_registers registers = {.tid = tid};
-	const struct registers_layout *layout;
-
-	tracee_read_registers(&registers);
-	layout = registers_layout_of_word(registers.word);
-	tracee_free_registers(&registers);
-	return layout;
-}
-
-static enum exit_kind exit_by_call(const struct exit_watch *watch, const struct tracee *tracee)
-{
-	const struct registers_layout *layout = tracee->layout;
-	long call = tracee_call(watch->pid, tracee->tid);
-
-	if (layout && call == layout->exit)
-		return EXIT_OF_THREAD;
-	return layout && call == layout->exit_group ? EXIT_OF_PROCESS : EXIT_UNKNOWN;
-}
-
-static enum exit_kind exit_kind_of(const struct exit_watch *watch, const struct tracee *tracee)
-{
-	unsigned long status = 0;
-
-	ptrace(PTRACE_GETEVENTMSG, tracee->tid, NULL, &status);
-	if (WIFSIGNALED((int)status))
-		return WTERMSIG((int)status) == SIGKILL ? EXIT_BY_KILL : EXIT_OF_PROCESS;
-	if (!tracees_any(&watch->tracees, TRACEE_RUNS) &&
-	    !tracees_any(&watch->tracees, TRACEE_STOPPED) &&
-	    !tracees_any(&watch->tracees, TRACEE_EXITING))
-		return EXIT_OF_PROCESS;
-	return exit_by_call(watch, tracee);
-}
-
-/* The thread's state is TRACEE_GONE meanwhile, so that it does not count. */
-static void exit_stop(struct exit_watch *watch, struct tracee *tracee)
-{
-	enum exit_kind kind;
-
-	tracee->state = TRACEE_GONE;
-	tracee->layout = layout_of(tracee->tid);
-	kind = exit_kind_of(watch, tracee);
-	if (kind == EXIT_BY_KILL || !watch->armed) {
-		ptrace(PTRACE_CONT, tracee->tid, NULL, NULL);
+	if (write(tracer->event, &one, sizeof(one)) < 0)
 		return;
-	}
-	tracee->state = TRACEE_EXITING;
-	if (kind == EXIT_OF_PROCESS && !watch->ending) {
-		watch->ending = true;
-		await_stops(watch);
-	}
-	if (watch->stopping)
-		tracee->state = TRACEE_HELD;
-	else if (kind == EXIT_OF_THREAD)
-		tracee_resume(tracee);
-	else
-		watch->deadline_ns = clock_now_ns() + STOP_TIMEOUT_NS;
 }
 
-/* Is one of the others about to begin a new image? */
-static bool is_execing(const struct exit_watch *watch, const struct registers_layout *layout)
+static void answer(struct exit_tracer *tracer, int code)
 {
-	const struct tracee *tracee;
+	tracer->code = code;
+	sem_post(&tracer->answered);
+}
 
-	vec_each (tracee, &watch->tracees.list) {
-		long call = -1;
+static void answer_stop(struct exit_watch *watch, int code)
+{
+	struct exit_tracer *tracer = watch->tracer;
 
-		if (tracee->state == TRACEE_RUNS)
-			call = tracee_call(watch->pid, tracee->tid);
-		if (call >= 0 && (call == layout->execve || call == layout->execveat))
-			return true;
+	if (!watch->asked)
+		return;
+	watch->asked = false;
+	if (code)
+		error_set_errno(tracer->err, code, "cannot stop %d", (int)watch->hold.pid);
+	answer(tracer, code);
+}
+
+static const struct holder_ops holder_ops;
+
+/* Processes. */
+
+static int add_watch(struct exit_tracer *tracer, pid_t pid, struct exit_watch **ret_watch)
+{
+	struct exit_watch *watch = calloc(1, sizeof(*watch));
+
+	if (!watch || vec_push(&tracer->watches, watch)) {
+		free(watch);
+		return -ENOMEM;
 	}
-	return false;
+	watch->holder.ops = &holder_ops;
+	watch->tracer = tracer;
+	watch->hold.pid = watch->hold.tracees.pid = pid;
+	watch->hold.tracees.family = tracer->family;
+	*ret_watch = watch;
+	return 0;
 }
 
-static bool is_due(const struct exit_watch *watch)
+static void free_watch(struct exit_watch *watch)
 {
-	return watch->deadline_ns && clock_now_ns() > watch->deadline_ns;
+	hold_free(&watch->hold);
+	free(watch);
 }
 
-/* Exits of which it is not known whose end they are: the end of the process, or an exec. */
-static void decide_exits(struct exit_watch *watch)
+static void remove_watch(struct exit_tracer *tracer, struct exit_watch *watch)
 {
-	bool undecided = false;
-	struct tracee *tracee;
+	size_t kept = 0;
 
-	vec_each (tracee, &watch->tracees.list) {
-		if (tracee->state != TRACEE_EXITING)
-			continue;
-		if (watch->ending)
-			tracee->state = TRACEE_HELD;
-		else if (!tracee->layout || is_due(watch) || is_execing(watch, tracee->layout))
-			tracee_resume(tracee);
-		else
-			undecided = true;
+	for (size_t i = 0; i < tracer->watches.count; i++)
+		if (tracer->watches.items[i] != watch)
+			tracer->watches.items[kept++] = tracer->watches.items[i];
+	tracer->watches.count = kept;
+	free_watch(watch);
+}
+
+static bool all_over(const struct exit_tracer *tracer)
+{
+	struct exit_watch *const *watch;
+
+	vec_each (watch, &tracer->watches)
+		if (!(*watch)->over)
+			return false;
+	return true;
+}
+
+static void end_watch(struct exit_tracer *tracer, struct exit_watch *watch)
+{
+	watch->over = true;
+	answer_stop(watch, -ESRCH);
+	if (watch->dropped)
+		remove_watch(tracer, watch);
+	tracer->closing |= all_over(tracer);
+	raise_event(tracer);
+}
+
+static struct exit_watch *find_watch(const struct exit_tracer *tracer, pid_t tid)
+{
+	struct exit_watch *const *watch;
+
+	vec_each (watch, &tracer->watches)
+		if (!(*watch)->over &&
+		    ((*watch)->hold.pid == tid || tracees_find(&(*watch)->hold.tracees, tid)))
+			return *watch;
+	return NULL;
+}
+
+/* Of a thread whose parent has not told yet. */
+static struct exit_watch *find_owner(const struct exit_tracer *tracer, pid_t tid)
+{
+	struct exit_watch *const *watch;
+
+	vec_each (watch, &tracer->watches)
+		if (!(*watch)->over && tracees_owns(&(*watch)->hold.tracees, tid))
+			return *watch;
+	return NULL;
+}
+
+/* NULL, and it is let go, without memory for it. */
+static struct exit_watch *new_process(struct exit_tracer *tracer, pid_t pid)
+{
+	struct exit_watch *watch;
+	int code;
+
+	if (add_watch(tracer, pid, &watch))
+		return NULL;
+	watch->hold.armed = true;
+	pthread_mutex_lock(&tracer->lock);
+	code = vec_push(&tracer->born, watch);
+	pthread_mutex_unlock(&tracer->lock);
+	if (code) {
+		remove_watch(tracer, watch);
+		return NULL;
 	}
-	if (!undecided && !watch->stopping)
-		watch->deadline_ns = 0;
+	raise_event(tracer);
+	return watch;
 }
 
-/* Other stops. */
-
-static bool stops_processes(int signal_number)
+/* A process that we trace, not a thread; of one that was let go already its parent may tell late.
+ */
+static bool is_new_process(pid_t tid)
 {
-	return signal_number == SIGSTOP || signal_number == SIGTSTP || signal_number == SIGTTIN ||
-	       signal_number == SIGTTOU;
+	struct proc_info info;
+	bool process;
+
+	if (proc_info_read(tid, &info))
+		return false;
+	process = info.tgid == tid && tracee_tracer(tid, tid) == (pid_t)syscall(SYS_gettid);
+	proc_info_free(&info);
+	return process;
 }
 
-static void new_thread(struct exit_watch *watch, pid_t parent)
+/* Whose thread has stopped, known from now on; NULL: nobody's whom we watch. */
+static struct exit_watch *take_thread(struct exit_tracer *tracer, pid_t tid)
+{
+	struct exit_watch *watch = find_watch(tracer, tid);
+
+	if (!watch)
+		watch = find_owner(tracer, tid);
+	if (!watch && tracer->family && is_new_process(tid))
+		watch = new_process(tracer, tid);
+	if (!watch || tracees_find(&watch->hold.tracees, tid))
+		return watch;
+	return tracees_add(&watch->hold.tracees, tid) ? NULL : watch;
+}
+
+/* Events. */
+
+static void new_thread(struct exit_tracer *tracer, pid_t parent)
 {
 	unsigned long tid = 0;
 
-	if (!ptrace(PTRACE_GETEVENTMSG, parent, NULL, &tid) &&
-	    !tracees_find(&watch->tracees, (pid_t)tid) && tracees_owns(&watch->tracees, (pid_t)tid))
-		(void)tracees_add(&watch->tracees, (pid_t)tid);
+	if (!ptrace(PTRACE_GETEVENTMSG, parent, NULL, &tid) && tid)
+		(void)take_thread(tracer, (pid_t)tid);
 }
 
-/* The one that called execve is the first thread now, and the only one. */
-static void new_image(struct exit_watch *watch)
+static bool is_birth(int event)
 {
-	while (watch->tracees.list.count)
-		tracees_remove(&watch->tracees,
-			       watch->tracees.list.items[watch->tracees.list.count - 1].tid);
-	(void)tracees_add(&watch->tracees, watch->pid);
-	watch->armed = true;
+	return event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK ||
+	       event == PTRACE_EVENT_VFORK;
 }
 
-static void thread_stopped(struct exit_watch *watch, pid_t tid, int status)
+static void let_go(struct exit_tracer *tracer, struct exit_watch *watch, pid_t tid, int status)
 {
-	int event = TRACEE_EVENT(status), signal_number = TRACEE_SIGNAL(status);
-	struct tracee *tracee;
+	int signal_number = TRACEE_EVENT(status) ? 0 : TRACEE_SIGNAL(status);
 
+	ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)signal_number);
+	if (!watch)
+		return;
+	tracees_remove(&watch->hold.tracees, tid);
+	if (!watch->hold.tracees.list.count)
+		remove_watch(tracer, watch);
+}
+
+static void thread_stopped(struct exit_tracer *tracer, pid_t tid, int status)
+{
+	int event = TRACEE_EVENT(status);
+	struct exit_watch *watch;
+
+	if (is_birth(event))
+		new_thread(tracer, tid);
+	watch = take_thread(tracer, tid);
+	if (!watch || watch->dropped) {
+		let_go(tracer, watch, tid, status);
+		return;
+	}
 	if (event == PTRACE_EVENT_EXEC)
-		new_image(watch);
-	if (event == PTRACE_EVENT_CLONE)
-		new_thread(watch, tid);
-	tracee = tracees_find(&watch->tracees, tid);
-	if (!tracee && tracees_owns(&watch->tracees, tid) && !tracees_add(&watch->tracees, tid))
-		tracee = tracees_find(&watch->tracees, tid);
-	if (!tracee) {
-		ptrace(PTRACE_DETACH, tid, NULL, NULL);
-		return;
-	}
-	if (event == PTRACE_EVENT_EXIT) {
-		exit_stop(watch, tracee);
-		return;
-	}
-	tracee->state = TRACEE_STOPPED;
-	tracee->signal = event ? 0 : signal_number;
-	tracee->listen = event == PTRACE_EVENT_STOP && stops_processes(signal_number);
-	if (!watch->stopping)
-		tracee_resume(tracee);
+		hold_exec(&watch->hold);
+	hold_stopped(&watch->hold, tracees_find(&watch->hold.tracees, tid), status);
 }
 
 static bool has_ended(const siginfo_t *info)
@@ -246,151 +273,172 @@ static bool has_ended(const siginfo_t *info)
 	       info->si_code == CLD_DUMPED;
 }
 
-/* The first thread's status is for its parent, and comes when all others are gone. */
-static void thread_ended(struct exit_watch *watch, pid_t tid)
+/* A first thread's status comes when all others are gone, and then goes to its parent. */
+static void thread_ended(struct exit_tracer *tracer, pid_t tid)
 {
+	struct exit_watch *watch = find_watch(tracer, tid);
 	siginfo_t info;
 
-	if (tid == watch->pid) {
-		watch->closing = true;
-		return;
-	}
-	waitid(P_PID, (id_t)tid, &info, WEXITED | WNOHANG | __WALL);
-	tracees_remove(&watch->tracees, tid);
+	if (tid == tracer->own_child)
+		tracer->shadowed = true;
+	else
+		waitid(P_PID, (id_t)tid, &info, WEXITED | WNOHANG | __WALL);
+	if (watch && tid == watch->hold.pid)
+		end_watch(tracer, watch);
+	else if (watch)
+		tracees_remove(&watch->hold.tracees, tid);
 }
 
-/* One event of a tracee. False if there was none. */
-static bool take_event(struct exit_watch *watch, int options)
+/* What has happened to whoever that is; false: nothing. */
+static bool take_event_of(struct exit_tracer *tracer, idtype_t type, pid_t tid, int options)
 {
-	const int all = WSTOPPED | WEXITED | __WALL | __WNOTHREAD;
 	siginfo_t info = {0};
-	pid_t tid;
 
-	if (waitid(P_ALL, 0, &info, all | WNOWAIT | options)) {
-		if (errno == ECHILD)
-			watch->closing = true;
+	if (waitid(type, (id_t)tid, &info, options | WNOWAIT | __WALL | __WNOTHREAD)) {
+		if (errno == ECHILD && type == P_ALL)
+			tracer->closing = true;
 		return false;
 	}
 	tid = info.si_pid;
 	if (!tid)
 		return false;
 	if (has_ended(&info)) {
-		thread_ended(watch, tid);
+		thread_ended(tracer, tid);
 		return true;
 	}
 	info.si_pid = 0;
 	if (!waitid(P_PID, (id_t)tid, &info, WSTOPPED | __WALL | __WNOTHREAD | WNOHANG) &&
 	    info.si_pid)
-		thread_stopped(watch, tid, info.si_status);
+		thread_stopped(tracer, tid, info.si_status);
 	return true;
+}
+
+/* A stop of any, or the end of one that is known: lists change while it is taken. */
+static bool take_event_one_by_one(struct exit_tracer *tracer)
+{
+	if (take_event_of(tracer, P_ALL, 0, WSTOPPED | WNOHANG))
+		return true;
+	for (size_t i = 0; i < tracer->watches.count; i++) {
+		const struct exit_watch *watch = tracer->watches.items[i];
+
+		for (size_t j = 0; !watch->over && j < watch->hold.tracees.list.count; j++)
+			if (take_event_of(tracer, P_PID, watch->hold.tracees.list.items[j].tid,
+					  WEXITED | WNOHANG))
+				return true;
+	}
+	return false;
+}
+
+static bool is_shadowed(const struct exit_tracer *tracer)
+{
+	siginfo_t info;
+
+	return tracer->shadowed &&
+	       !waitid(P_PID, (id_t)tracer->own_child, &info, WEXITED | WNOHANG | WNOWAIT | __WALL);
+}
+
+static bool take_event(struct exit_tracer *tracer, bool wait)
+{
+	tracer->shadowed = is_shadowed(tracer);
+	if (tracer->shadowed)
+		return take_event_one_by_one(tracer);
+	return take_event_of(tracer, P_ALL, 0, WSTOPPED | WEXITED | (wait ? 0 : WNOHANG));
 }
 
 /* Requests. */
 
-static void answer(struct exit_watch *watch, int code)
+/* What runs is let go when it stops, or with the thread. */
+static void drop(struct exit_tracer *tracer, struct exit_watch *watch)
 {
-	watch->code = code;
-	sem_post(&watch->answered);
+	tracees_detach(&watch->hold.tracees);
+	watch->dropped = tracees_any(&watch->hold.tracees, TRACEE_RUNS) && !watch->over;
+	if (!watch->dropped)
+		remove_watch(tracer, watch);
+	tracer->closing |= all_over(tracer);
 }
 
-static void begin_stop(struct exit_watch *watch)
+/* At once, or when all have stopped. */
+static void request_stop(struct exit_watch *watch)
 {
-	const struct tracee *tracee;
-
-	await_stops(watch);
-	vec_each (tracee, &watch->tracees.list)
-		if (tracee->state == TRACEE_RUNS)
-			ptrace(PTRACE_INTERRUPT, tracee->tid, NULL, NULL);
-}
-
-/* A request that needs time is answered later: *asked. */
-static void take_request(struct exit_watch *watch, bool *asked)
-{
-	int request = atomic_exchange(&watch->request, REQUEST_NONE);
-
-	if (request == REQUEST_NONE)
-		return;
-	if (request == REQUEST_STOP && !watch->at_end) {
-		begin_stop(watch);
-		*asked = true;
-		return;
-	}
-	if (request == REQUEST_CONTINUE && !watch->at_end)
-		resume_all(watch);
-	else if (request == REQUEST_CLOSE)
-		watch->closing = true;
-	answer(watch, 0);
-}
-
-static void stop_failed(struct exit_watch *watch, int code, bool asked)
-{
-	resume_all(watch);
-	if (asked)
-		answer(watch, error_set_errno(watch->err, code, "cannot stop %d", (int)watch->pid));
-}
-
-/* Everything that was to stop has stopped. The counter of an eventfd that nobody reads is free. */
-static void stop_complete(struct exit_watch *watch, bool asked)
-{
-	const uint64_t one = 1;
-	int code =
-		tracees_read(&watch->tracees, watch->ending ? &watch->at_last : &watch->on_demand);
-
-	if (code) {
-		stop_failed(watch, code, asked);
-		return;
-	}
-	watch->deadline_ns = 0;
-	watch->at_end = watch->ending;
-	if (watch->ending && write(watch->fd, &one, sizeof(one)) < 0)
-		watch->closing = true;
-	if (asked)
-		answer(watch, 0);
-}
-
-/* Is the stop that is awaited there? `asked`: somebody waits for the answer. */
-static void check_stop(struct exit_watch *watch, bool *asked)
-{
-	if (!watch->stopping || !watch->deadline_ns)
-		return;
-	if (!tracees_any(&watch->tracees, TRACEE_RUNS))
-		stop_complete(watch, *asked);
-	else if (is_due(watch))
-		stop_failed(watch, -ETIMEDOUT, *asked);
+	watch->asked = true;
+	if (watch->over || watch->hold.at_end)
+		answer_stop(watch, watch->over ? -ESRCH : 0);
 	else
-		return;
-	*asked = false;
+		hold_begin_stop(&watch->hold);
 }
 
-static void work(struct exit_watch *watch)
+static void take_request(struct exit_tracer *tracer)
+{
+	int request = atomic_exchange(&tracer->request, REQUEST_NONE);
+
+	if (request == REQUEST_STOP)
+		request_stop(tracer->subject);
+	if (request == REQUEST_NONE || request == REQUEST_STOP)
+		return;
+	if (request == REQUEST_CONTINUE && !tracer->subject->hold.at_end)
+		hold_resume(&tracer->subject->hold);
+	else if (request == REQUEST_DROP)
+		drop(tracer, tracer->subject);
+	else if (request == REQUEST_END)
+		tracer->closing = true;
+	answer(tracer, 0);
+}
+
+/* What stops have come about? True if any may do so by time alone. */
+static bool check_stops(struct exit_tracer *tracer)
+{
+	struct exit_watch *const *watch;
+	bool waits = false;
+
+	vec_each (watch, &tracer->watches) {
+		enum hold_state state = (*watch)->over ? HOLD_NONE : hold_check(&(*watch)->hold);
+
+		if (state == HOLD_COMPLETE)
+			answer_stop(*watch, 0);
+		if (state == HOLD_COMPLETE && (*watch)->hold.at_end)
+			raise_event(tracer);
+		if (state == HOLD_FAILED)
+			answer_stop(*watch, (*watch)->hold.failure);
+		waits |= (*watch)->hold.deadline_ns != 0;
+	}
+	return waits;
+}
+
+static void work(struct exit_tracer *tracer)
 {
 	const struct timespec pause = {.tv_nsec = POLL_NS};
-	bool asked = false;
+	bool waits = false;
 
-	while (!watch->closing) {
-		bool waits = watch->deadline_ns;
-
-		if (!take_event(watch, waits ? WNOHANG : 0) && waits)
+	while (!tracer->closing) {
+		waits |= tracer->shadowed;
+		if (!take_event(tracer, !waits) && waits)
 			nanosleep(&pause, NULL);
-		take_request(watch, &asked);
-		decide_exits(watch);
-		check_stop(watch, &asked);
+		take_request(tracer);
+		waits = check_stops(tracer);
 	}
-	if (asked)
-		answer(watch,
-		       error_set_errno(watch->err, -ESRCH, "cannot stop %d", (int)watch->pid));
+}
+
+static void let_all_go(struct exit_tracer *tracer)
+{
+	struct exit_watch *const *watch;
+
+	vec_each (watch, &tracer->watches) {
+		answer_stop(*watch, -ESRCH);
+		tracees_detach(&(*watch)->hold.tracees);
+		(*watch)->over = true;
+	}
 }
 
 static void *trace(void *argument)
 {
-	struct exit_watch *watch = argument;
-	int code = tracees_seize(&watch->tracees, watch->err);
+	struct exit_tracer *tracer = argument;
+	int code = tracees_seize(&tracer->first->hold.tracees, tracer->err);
 
-	answer(watch, code);
+	answer(tracer, code);
 	if (!code)
-		work(watch);
-	tracees_detach(&watch->tracees);
-	watch->ended = true;
+		work(tracer);
+	let_all_go(tracer);
+	tracer->ended = true;
 	return NULL;
 }
 
@@ -402,7 +450,7 @@ static void wake(int signal_number)
 }
 
 /* All signals are blocked but the one that wakes it. */
-static int start_tracer(struct exit_watch *watch)
+static int start_thread(struct exit_tracer *tracer)
 {
 	const struct sigaction action = {.sa_handler = wake};
 	sigset_t all, mask;
@@ -412,12 +460,12 @@ static int start_tracer(struct exit_watch *watch)
 	sigfillset(&all);
 	sigdelset(&all, WAKE_SIGNAL);
 	pthread_sigmask(SIG_SETMASK, &all, &mask);
-	code = -pthread_create(&watch->tracer, NULL, trace, watch);
+	code = -pthread_create(&tracer->thread, NULL, trace, tracer);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	return code;
 }
 
-static bool wait_answer(struct exit_watch *watch, uint64_t ns)
+static bool wait_answer(struct exit_tracer *tracer, uint64_t ns)
 {
 	struct timespec until;
 
@@ -425,71 +473,123 @@ static bool wait_answer(struct exit_watch *watch, uint64_t ns)
 	until.tv_nsec += (long)ns;
 	until.tv_sec += until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
-	return !sem_timedwait(&watch->answered, &until);
+	return !sem_timedwait(&tracer->answered, &until);
 }
 
 /* The tracer may be about to wait when it is woken; so it is woken again. */
 static int ask(struct exit_watch *watch, enum request request, struct error *err)
 {
-	watch->err = err;
-	watch->request = request;
+	struct exit_tracer *tracer = watch->tracer;
+
+	tracer->err = err;
+	tracer->subject = watch;
+	tracer->request = request;
 	do {
-		if (watch->ended && sem_trywait(&watch->answered))
-			return error_set_errno(err, -ESRCH, "cannot stop %d", (int)watch->pid);
-		if (watch->ended)
+		if (tracer->ended && sem_trywait(&tracer->answered))
+			return error_set_errno(err, -ESRCH, "cannot stop %d", (int)watch->hold.pid);
+		if (tracer->ended)
 			break;
-		pthread_kill(watch->tracer, WAKE_SIGNAL);
-	} while (!wait_answer(watch, POLL_NS));
-	return watch->code;
+		pthread_kill(tracer->thread, WAKE_SIGNAL);
+	} while (!wait_answer(tracer, POLL_NS));
+	return tracer->code;
 }
 
-static void free_watch(struct exit_watch *watch)
+static void free_tracer(struct exit_tracer *tracer)
 {
-	tracee_set_free(&watch->on_demand);
-	tracee_set_free(&watch->at_last);
-	tracees_free(&watch->tracees);
-	sem_destroy(&watch->answered);
-	if (watch->fd >= 0)
-		close(watch->fd);
-	free(watch);
+	struct exit_watch *const *watch;
+
+	vec_each (watch, &tracer->watches)
+		free_watch(*watch);
+	vec_free(&tracer->watches);
+	vec_free(&tracer->born);
+	pthread_mutex_destroy(&tracer->lock);
+	sem_destroy(&tracer->answered);
+	free(tracer);
 }
 
-int exit_watch_start(struct exit_watch **ret_watch, pid_t pid, enum exit_watch_from from,
+static bool is_own_child(pid_t pid)
+{
+	struct proc_info info;
+	bool own;
+
+	if (proc_info_read(pid, &info))
+		return false;
+	own = info.ppid == getpid();
+	proc_info_free(&info);
+	return own;
+}
+
+static int new_tracer(const struct hold_request *options, struct exit_tracer **ret_tracer)
+{
+	struct exit_tracer *tracer = calloc(1, sizeof(*tracer));
+
+	if (!tracer)
+		return -ENOMEM;
+	tracer->event = options->event;
+	tracer->family = options->family;
+	tracer->own_child = is_own_child(options->pid) ? options->pid : 0;
+	tracer->handles = 1;
+	sem_init(&tracer->answered, 0, 0);
+	pthread_mutex_init(&tracer->lock, NULL);
+	if (add_watch(tracer, options->pid, &tracer->first)) {
+		free_tracer(tracer);
+		return -ENOMEM;
+	}
+	tracer->first->hold.armed = options->from == HOLD_NOW;
+	*ret_tracer = tracer;
+	return 0;
+}
+
+int exit_watch_start(struct exit_watch **ret_watch, const struct hold_request *options,
 		     struct error *err)
 {
-	struct exit_watch *watch = calloc(1, sizeof(*watch));
-	int code;
+	struct exit_tracer *tracer;
+	int code = new_tracer(options, &tracer);
 
-	if (!watch)
-		return error_set_errno(err, -ENOMEM, "cannot watch %d", (int)pid);
-	watch->pid = watch->tracees.pid = pid;
-	watch->err = err;
-	watch->armed = from == EXIT_WATCH_NOW;
-	sem_init(&watch->answered, 0, 0);
-	watch->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	code = watch->fd < 0 ? -errno : start_tracer(watch);
-	if (code) {
-		free_watch(watch);
-		return error_set_errno(err, code, "cannot watch %d", (int)pid);
-	}
-	while (sem_wait(&watch->answered))
-		;
-	code = watch->code;
 	if (code)
-		exit_watch_close(watch);
+		return error_set_errno(err, code, "cannot watch %d", (int)options->pid);
+	tracer->err = err;
+	code = start_thread(tracer);
+	if (code) {
+		free_tracer(tracer);
+		return error_set_errno(err, code, "cannot watch %d", (int)options->pid);
+	}
+	while (sem_wait(&tracer->answered))
+		;
+	code = tracer->code;
+	if (code)
+		exit_watch_close(tracer->first);
 	else
-		*ret_watch = watch;
+		*ret_watch = tracer->first;
 	return code;
 }
 
-int exit_watch_fd(const struct exit_watch *watch)
+struct exit_watch *exit_watch_child(struct exit_watch *watch)
 {
-	return watch->fd;
+	struct exit_tracer *tracer = watch->tracer;
+	struct exit_watch *child = NULL;
+
+	pthread_mutex_lock(&tracer->lock);
+	if (tracer->born.count)
+		child = tracer->born.items[--tracer->born.count];
+	pthread_mutex_unlock(&tracer->lock);
+	tracer->handles += child != NULL;
+	return child;
+}
+
+pid_t exit_watch_pid(const struct exit_watch *watch)
+{
+	return watch->hold.pid;
 }
 
 bool exit_watch_at_end(const struct exit_watch *watch)
 {
-	return watch->at_end;
+	return watch->hold.at_end && !watch->over;
+}
+
+bool exit_watch_is_over(const struct exit_watch *watch)
+{
+	return watch->over;
 }
 
 int exit_watch_stop(struct exit_watch *watch, struct error *err)
@@ -499,7 +599,8 @@ int exit_watch_stop(struct exit_watch *watch, struct error *err)
 
 const struct thread_registers *exit_watch_threads(const struct exit_watch *watch, size_t *ret_count)
 {
-	const struct tracee_set *set = watch->at_end ? &watch->at_last : &watch->on_demand;
+	const struct tracee_set *set =
+		watch->hold.at_end ? &watch->hold.at_last : &watch->hold.on_demand;
 
 	*ret_count = set->registers.count;
 	return set->registers.items;
@@ -512,9 +613,72 @@ void exit_watch_continue(struct exit_watch *watch)
 
 void exit_watch_close(struct exit_watch *watch)
 {
+	struct exit_tracer *tracer = watch ? watch->tracer : NULL;
+
 	if (!watch)
 		return;
-	(void)ask(watch, REQUEST_CLOSE, NULL);
-	pthread_join(watch->tracer, NULL);
-	free_watch(watch);
+	if (--tracer->handles) {
+		(void)ask(watch, REQUEST_DROP, NULL);
+		return;
+	}
+	(void)ask(watch, REQUEST_END, NULL);
+	pthread_join(tracer->thread, NULL);
+	free_tracer(tracer);
+}
+
+/* As a holder. */
+
+static int holder_stop(struct holder *holder, struct error *err)
+{
+	return exit_watch_stop((struct exit_watch *)holder, err);
+}
+
+static const struct thread_registers *holder_threads(const struct holder *holder, size_t *ret_count)
+{
+	return exit_watch_threads((const struct exit_watch *)holder, ret_count);
+}
+
+static void holder_go_on(struct holder *holder)
+{
+	exit_watch_continue((struct exit_watch *)holder);
+}
+
+static bool holder_at_end(const struct holder *holder)
+{
+	return exit_watch_at_end((const struct exit_watch *)holder);
+}
+
+static bool holder_is_over(const struct holder *holder)
+{
+	return exit_watch_is_over((const struct exit_watch *)holder);
+}
+
+static struct holder *holder_child(struct holder *holder, pid_t *ret_pid)
+{
+	struct exit_watch *child = exit_watch_child((struct exit_watch *)holder);
+
+	if (!child)
+		return NULL;
+	*ret_pid = exit_watch_pid(child);
+	return &child->holder;
+}
+
+static void holder_close(struct holder *holder)
+{
+	exit_watch_close((struct exit_watch *)holder);
+}
+
+static const struct holder_ops holder_ops = {
+	.stop = holder_stop,
+	.threads = holder_threads,
+	.go_on = holder_go_on,
+	.at_end = holder_at_end,
+	.is_over = holder_is_over,
+	.child = holder_child,
+	.close = holder_close,
+};
+
+struct holder *exit_watch_holder(struct exit_watch *watch)
+{
+	return &watch->holder;
 }

@@ -17,24 +17,25 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "os/holder.h"
 #include "os/tracee.h"
 
 struct exit_watch;
-
-enum exit_watch_from {
-	EXIT_WATCH_NOW,
-	EXIT_WATCH_EXEC, /* the next one: until then it is no concern of ours how it ends */
-};
 
 /*
  * Watch every thread. 0; -ESRCH; -EPERM if somebody else traces it. All functions are for the
  * thread that called this.
  */
-int exit_watch_start(struct exit_watch **ret_watch, pid_t pid, enum exit_watch_from from,
+int exit_watch_start(struct exit_watch **ret_watch, const struct hold_request *options,
 		     struct error *err);
-/* Becomes readable when it is held at its end, with all threads stopped. */
-int exit_watch_fd(const struct exit_watch *watch);
+/* One of its family that was born since and not asked for yet; NULL if there is none. To be closed
+ * like the first. */
+struct exit_watch *exit_watch_child(struct exit_watch *watch);
+pid_t exit_watch_pid(const struct exit_watch *watch);
+/* Is it held at its end, with all threads stopped? */
 bool exit_watch_at_end(const struct exit_watch *watch);
+/* Has it ended without being held, or after? */
+bool exit_watch_is_over(const struct exit_watch *watch);
 
 /* Stop it before its end; as freeze_stop. */
 int exit_watch_stop(struct exit_watch *watch, struct error *err);
@@ -43,6 +44,9 @@ const struct thread_registers *exit_watch_threads(const struct exit_watch *watch
 						  size_t *ret_count);
 /* What was stopped goes on, and is watched further. */
 void exit_watch_continue(struct exit_watch *watch);
+
+/* The watch as a holder, by whose close it ends. */
+struct holder *exit_watch_holder(struct exit_watch *watch);
 
 /* Let go, and free. NULL is fine. */
 void exit_watch_close(struct exit_watch *watch);

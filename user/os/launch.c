@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -129,6 +130,8 @@ static void child_prepare(const struct child *child)
 	close(child->launch->hold);
 	close(child->launch->status);
 	child_reset_signals(child);
+	/* Who traces it may be a process of ours that is not its ancestor (Yama). */
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 	if (options->user)
 		err = account_become(&child->account);
 	if (err)
@@ -324,17 +327,20 @@ int launch_hold(const struct launch_options *options, struct launch *ret_launch,
 	return code;
 }
 
-/*
- * A child that somebody killed meanwhile cannot take the byte, and reports nothing: that is as if
- * it had been killed right after exec, and its wait status says so.
- */
-int launch_release(struct launch *launch, int *ret_exit, struct error *err)
+/* A child that somebody killed meanwhile cannot take the byte. */
+void launch_release(struct launch *launch)
+{
+	send(launch->hold, "", 1, MSG_NOSIGNAL);
+}
+
+/* Who was killed reports nothing: that is as if it had been killed right after exec, and its wait
+ * status says so. */
+int launch_confirm(struct launch *launch, int *ret_exit, struct error *err)
 {
 	struct child_report report;
 	ssize_t got;
 	int code;
 
-	send(launch->hold, "", 1, MSG_NOSIGNAL);
 	got = fd_read_all(launch->status, &report, sizeof(report));
 	fd_close(&launch->hold);
 	fd_close(&launch->status);

@@ -27,7 +27,7 @@ struct launch {
 	pid_t pid;
 	char *program; /* what will be executed: argv[0] found on PATH; absolute */
 	int hold;      /* internal: written to let it go */
-	int status;    /* internal: the child's step and errno come back here */
+	int status;    /* readable once it has executed, or failed to (launch_confirm) */
 };
 
 /* 127 and 126 of a shell: */
@@ -41,8 +41,10 @@ struct launch {
  */
 int launch_hold(const struct launch_options *options, struct launch *ret_launch, int *ret_exit,
 		struct error *err);
-/* Let it exec; waits until that happened or failed (then the child is reaped, status as above). */
-int launch_release(struct launch *launch, int *ret_exit, struct error *err);
+/* Let it exec. */
+void launch_release(struct launch *launch);
+/* Wait until that happened or failed (then the child is reaped, status as above). */
+int launch_confirm(struct launch *launch, int *ret_exit, struct error *err);
 /*
  * Has the child ended? It is reaped then, and *ret_status as wait(2) gives it. Its stops, which
  * the kernel shows to a parent in the process that traces the child, are left to the tracer.

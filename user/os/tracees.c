@@ -10,7 +10,8 @@
 
 #include "os/procfs.h"
 
-#define OPTIONS ((void *)(uintptr_t)(PTRACE_O_TRACEEXIT | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC))
+#define OPTIONS  ((uintptr_t)PTRACE_O_TRACEEXIT | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC)
+#define CHILDREN ((uintptr_t)PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK)
 
 struct tracee *tracees_find(const struct tracees *tracees, pid_t tid)
 {
@@ -112,9 +113,10 @@ void tracees_free(struct tracees *tracees)
 /* 0, also for one that is gone already. One that a known thread gave birth to is traced already. */
 static int seize(struct tracees *tracees, pid_t tid, struct error *err)
 {
+	uintptr_t options = tracees->family ? OPTIONS | CHILDREN : OPTIONS;
 	int code;
 
-	if (!ptrace(PTRACE_SEIZE, tid, NULL, OPTIONS) ||
+	if (!ptrace(PTRACE_SEIZE, tid, NULL, (void *)options) ||
 	    tracee_tracer(tracees->pid, tid) == (pid_t)syscall(SYS_gettid))
 		return tracees_add(tracees, tid);
 	code = -errno;

@@ -34,6 +34,7 @@ struct tracee {
 /* Zeroed memory with a pid is an empty set. All functions are for the tracing thread. */
 struct tracees {
 	pid_t pid;
+	bool family; /* its children are to be traced from their birth, too */
 	VEC(struct tracee) list;
 	struct map64 index; /* by tid */
 };

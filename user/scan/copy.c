@@ -18,9 +18,11 @@
 #include "scan/copy.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "base/vec.h"
 #include "os/resident.h"
 #include "scan/feed.h"
@@ -40,7 +42,9 @@ struct copied {
 struct copy {
 	unsigned char *bytes;
 	size_t room;
-	size_t used;
+	pthread_mutex_t turn; /* of all that follows and the feed, while several read */
+	size_t used;          /* a place that could not be filled stays empty */
+	size_t copied;
 	VEC(struct copied) extents;
 	VEC(struct scan_bytes) registers;
 	struct scan_input source; /* what was copied */
@@ -55,7 +59,7 @@ static void forget(struct copy *copy)
 		free((void *)registers->bytes);
 	vec_free(&copy->registers);
 	vec_free(&copy->extents);
-	copy->used = 0;
+	copy->used = copy->copied = 0;
 }
 
 /* Looking at it. */
@@ -137,36 +141,93 @@ static ssize_t read_pieces(void *ctx, const struct memory_piece *pieces, size_t 
 }
 /* Making it. */
 
-static int add_piece(struct copy *copy, const struct feed_piece *piece)
-{
-	struct copied *last =
-		copy->extents.count ? &copy->extents.items[copy->extents.count - 1] : NULL;
+/* One of those who read. */
+struct reader {
+	struct copy *copy;
+	struct feed *feed;
+	struct feed_plan plan;
+	struct feed_batch batch;
+	int code;
+};
 
-	if (piece->data)
-		copy->used += piece->size;
-	if (last && last->end == piece->address && !last->data == !piece->data) {
-		last->end += piece->size;
-		return 0;
+static int add_batch(struct copy *copy, const struct feed_batch *batch)
+{
+	for (size_t i = 0; i < batch->count; i++) {
+		const struct feed_piece *piece = &batch->pieces[i];
+
+		copy->copied += piece->data ? piece->size : 0;
+		if (vec_push(&copy->extents, (struct copied){.start = piece->address,
+							     .end = piece->address + piece->size,
+							     .data = piece->data}))
+			return -ENOMEM;
 	}
-	return vec_push(&copy->extents, (struct copied){.start = piece->address,
-							.end = piece->address + piece->size,
-							.data = piece->data});
+	return 0;
 }
 
 /* The next batch goes behind the last: 1, 0 at the end, -errno, -ENOSPC. */
-static int take_batch(struct copy *copy, struct feed *feed)
+static int plan_batch(struct reader *reader, unsigned char **ret_place)
 {
-	const struct feed_batch *batch;
+	struct copy *copy = reader->copy;
 	int status;
 
 	if (copy->room - copy->used < FEED_BYTES)
 		return -ENOSPC;
-	feed_into(feed, copy->bytes + copy->used);
-	status = feed_next(feed, &batch);
-	for (size_t i = 0; status > 0 && i < batch->count; i++)
-		if (add_piece(copy, &batch->pieces[i]))
-			return -ENOMEM;
+	status = feed_plan(reader->feed, &reader->batch, &reader->plan);
+	*ret_place = copy->bytes + copy->used;
+	copy->used += reader->plan.bytes;
 	return status;
+}
+
+/* Hand in what was read, and get what is to be read next. */
+static int take_turn(struct reader *reader, unsigned char **ret_place)
+{
+	struct copy *copy = reader->copy;
+	int status;
+
+	pthread_mutex_lock(&copy->turn);
+	status = add_batch(copy, &reader->batch);
+	if (!status)
+		status = plan_batch(reader, ret_place);
+	pthread_mutex_unlock(&copy->turn);
+	return status;
+}
+
+static int read_batch(struct reader *reader)
+{
+	unsigned char *place;
+	int status = take_turn(reader, &place);
+
+	return status > 0 ? feed_fill(reader->feed, &reader->batch, &reader->plan, place) : status;
+}
+
+static void *read_batches(void *argument)
+{
+	struct reader *reader = argument;
+
+	reader->batch.count = 0;
+	do
+		reader->code = read_batch(reader);
+	while (reader->code > 0);
+	return NULL;
+}
+
+/* What one of them cannot read is in no other's batch. */
+static int read_together(struct copy *copy, struct feed *feed)
+{
+	struct reader readers[2];
+	pthread_t other;
+	bool helped;
+
+	for (size_t i = 0; i < 2; i++) {
+		readers[i].copy = copy;
+		readers[i].feed = feed;
+		readers[i].code = 0;
+	}
+	helped = copy->source.read_ahead && !thread_start(&other, read_batches, &readers[1]);
+	read_batches(&readers[0]);
+	if (helped)
+		pthread_join(other, NULL);
+	return readers[0].code ? readers[0].code : readers[1].code;
 }
 
 static int compare_extents(const void *a, const void *b)
@@ -176,29 +237,44 @@ static int compare_extents(const void *a, const void *b)
 	return (one->start > other->start) - (one->start < other->start);
 }
 
-/* A batch tells first what could not be read. */
+static bool continues(const struct copied *last, const struct copied *extent)
+{
+	if (last->end != extent->start || !last->data != !extent->data)
+		return false;
+	return !last->data || last->data + (last->end - last->start) == extent->data;
+}
+
+/* A batch tells first what could not be read, and batches come as they are done. */
 static void sort_extents(struct copy *copy)
 {
-	if (copy->extents.count)
-		qsort(copy->extents.items, copy->extents.count, sizeof(*copy->extents.items),
-		      compare_extents);
+	struct copied *items = copy->extents.items;
+	size_t kept = 0;
+
+	if (!copy->extents.count)
+		return;
+	qsort(items, copy->extents.count, sizeof(*items), compare_extents);
+	for (size_t i = 1; i < copy->extents.count; i++) {
+		if (continues(&items[kept], &items[i]))
+			items[kept].end = items[i].end;
+		else
+			items[++kept] = items[i];
+	}
+	copy->extents.count = kept + 1;
 }
 
 static int take_memory(struct copy *copy)
 {
 	const struct scan_input *source = &copy->source;
 	struct feed *feed;
-	int status;
+	int err;
 
-	status = feed_open(&feed, source->memory, source->ranges, source->range_count, 0, false);
-	if (status)
-		return status;
-	do
-		status = take_batch(copy, feed);
-	while (status > 0);
+	err = feed_open(&feed, source->memory, source->ranges, source->range_count, 0, false);
+	if (err)
+		return err;
+	err = read_together(copy, feed);
 	feed_close(feed);
 	sort_extents(copy);
-	return status;
+	return err;
 }
 
 static int take_registers(struct copy *copy)
@@ -239,7 +315,7 @@ int copy_take(struct copy *copy, struct scan_input *input)
 
 size_t copy_bytes(const struct copy *copy)
 {
-	return copy->used;
+	return copy->copied;
 }
 
 size_t copy_room(pid_t pid, unsigned int percent)
@@ -267,6 +343,7 @@ int copy_open(struct copy **ret_copy, size_t room)
 	}
 	for (size_t i = 0; i < room; i += PAGE_SIZE)
 		((volatile unsigned char *)copy->bytes)[i] = 0;
+	pthread_mutex_init(&copy->turn, NULL);
 	copy->access = (struct scan_memory){next_extent, read_pieces, copy};
 	*ret_copy = copy;
 	return 0;
@@ -277,6 +354,7 @@ void copy_close(struct copy *copy)
 	if (!copy)
 		return;
 	forget(copy);
+	pthread_mutex_destroy(&copy->turn);
 	free(copy->bytes);
 	free(copy);
 }

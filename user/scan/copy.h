@@ -29,7 +29,7 @@ size_t copy_room(pid_t pid, unsigned int percent);
  * is not enough room (the input is as it was), -errno.
  */
 int copy_take(struct copy *copy, struct scan_input *input);
-/* Bytes of memory that the last copy took. */
+/* Bytes that the last copy has. */
 size_t copy_bytes(const struct copy *copy);
 
 #endif

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The edges of a source are a run of 32-bit words, the last one flagged, and runs stand in the
- * order of their sources. So nothing needs to say where a run begins: its group of 64 slots knows
+ * order of their sources. So nothing needs to say where a run begins: its group of 16 slots knows
  * where the group's first run is, one bit per slot tells which slots have a run, and the runs in
- * between are stepped over. An edge takes 4 bytes, and 8 if it points to the interior; offsets of 4
- * GiB and more are all the same to those who ask.
+ * between are stepped over; at once where each is a single word, as those of lists are. An edge
+ * takes 4 bytes, and 8 if it points to the interior; offsets of 4 GiB and more are all the same to
+ * those who ask.
  */
 #include "scan/edges.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define LAST     (1u << 31) /* of its run */
-#define INTERIOR (1u << 30) /* the offset follows */
-#define TARGET   (INTERIOR - 1)
-#define GROUP    16
+#define LAST       (1u << 31) /* of its run */
+#define INTERIOR   (1u << 30) /* the offset follows */
+#define TARGET     (INTERIOR - 1)
+#define GROUP_MASK ((1u << EDGES_GROUP) - 1)
 
 int edges_init(struct edges *edges, uint32_t slots, uint32_t capacity)
 {
 	*edges = (struct edges){
-		.capacity = capacity, .group_count = slots / GROUP + 2, .source = SLOT_NONE};
+		.capacity = capacity, .group_count = slots / EDGES_GROUP + 2, .source = SLOT_NONE};
 	edges->words = malloc((capacity + 1) * sizeof(*edges->words));
 	edges->firsts = calloc(edges->group_count, sizeof(*edges->firsts));
 	if (!edges->words || !edges->firsts || bitset_init(&edges->sources, slots)) {
@@ -48,7 +49,7 @@ static void end_run(struct edges *edges)
 static void begin_run(struct edges *edges, uint32_t source)
 {
 	end_run(edges);
-	while (edges->groups <= source / GROUP)
+	while (edges->groups <= source / EDGES_GROUP)
 		edges->firsts[edges->groups++] = edges->used;
 	edges->source = source;
 	bitset_add(&edges->sources, source);
@@ -90,18 +91,31 @@ static uint32_t skip_run(const struct edges *edges, uint32_t at)
 	return at + edge_words(edges, at);
 }
 
+/* Where the words of the group's runs end. */
+static uint32_t group_end(const struct edges *edges, uint32_t group)
+{
+	return group + 1 < edges->groups ? edges->firsts[group + 1] : edges->used;
+}
+
 void edges_walk_begin(struct edges_walk *walk, const struct edges *edges, uint32_t source)
 {
-	uint64_t members = edges->sources.levels[0][source / 64] >> source % 64 / GROUP * GROUP;
-	uint64_t bit = 1ULL << source % GROUP;
-	int before = __builtin_popcountll(members & (bit - 1));
+	uint32_t group = source / EDGES_GROUP;
+	uint64_t members =
+		edges->sources.levels[0][source / 64] >> source % 64 / EDGES_GROUP * EDGES_GROUP &
+		GROUP_MASK;
+	uint64_t bit = 1ULL << source % EDGES_GROUP;
+	unsigned int before = (unsigned int)__builtin_popcountll(members & (bit - 1));
 
 	*walk = (struct edges_walk){.edges = edges, .more = members & bit};
 	if (!walk->more)
 		return;
-	walk->at = edges->firsts[source / GROUP];
-	while (before-- > 0)
-		walk->at = skip_run(edges, walk->at);
+	walk->at = edges->firsts[group];
+	/* As many words as runs: each is of one word. */
+	if (group_end(edges, group) - walk->at == (uint32_t)__builtin_popcountll(members))
+		walk->at += before;
+	else
+		while (before-- > 0)
+			walk->at = skip_run(edges, walk->at);
 }
 
 bool edges_walk_next(struct edges_walk *walk, struct edge *ret_edge)

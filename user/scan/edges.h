@@ -18,6 +18,8 @@ struct edge {
 	uint64_t offset; /* where in the target it points */
 };
 
+#define EDGES_GROUP 16 /* slots */
+
 struct edges {
 	uint32_t *words;
 	uint32_t capacity;
@@ -48,6 +50,12 @@ static inline bool edges_full(const struct edges *edges)
 static inline bool edges_has(const struct edges *edges, uint32_t source)
 {
 	return edges->sources.levels[0][source / 64] >> source % 64 & 1;
+}
+
+/* Begin to fetch what edges_walk_begin will need. */
+static inline void edges_fetch(const struct edges *edges, uint32_t source)
+{
+	__builtin_prefetch(&edges->words[edges->firsts[source / EDGES_GROUP]]);
 }
 
 /* The edges of a source, in order. */

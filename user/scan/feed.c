@@ -13,8 +13,9 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
+
+#include "base/thread.h"
 
 #define PAGE  4096u
 #define RING  4
@@ -25,7 +26,6 @@ struct feed {
 	const struct scan_range *ranges;
 	size_t count;
 	size_t overlap;
-	void *into; /* in place of the batch's buffer, or NULL */
 	/* where the reader is */
 	size_t range;
 	uint64_t address; /* valid if started */
@@ -100,14 +100,15 @@ static struct memory_piece take(struct feed *feed, size_t room)
 	return (struct memory_piece){.address = start, .size = end - start};
 }
 
-/* What can be read goes to `wanted`; what cannot, straight to the batch. 1, 0, -errno. */
-static int gather(struct feed *feed, struct feed_batch *batch, struct memory_piece *wanted,
-		  size_t *ret_count)
+/* What cannot be read goes straight to the batch. */
+int feed_plan(struct feed *feed, struct feed_batch *batch, struct feed_plan *plan)
 {
-	size_t room = FEED_BYTES, count = 0, holes = 0;
+	size_t holes = 0;
 	int found = 1;
 
-	while (room > 2 * PAGE && count + holes < FEED_WANTED) {
+	batch->count = 0;
+	plan->count = plan->bytes = 0;
+	while (FEED_BYTES - plan->bytes > 2 * PAGE && plan->count + holes < FEED_WANTED) {
 		found = find_extent(feed);
 		if (found <= 0)
 			break;
@@ -117,11 +118,10 @@ static int gather(struct feed *feed, struct feed_batch *batch, struct memory_pie
 			holes++;
 			continue;
 		}
-		wanted[count] = take(feed, room);
-		room -= wanted[count++].size;
+		plan->wanted[plan->count] = take(feed, FEED_BYTES - plan->bytes);
+		plan->bytes += plan->wanted[plan->count++].size;
 	}
-	*ret_count = count;
-	return found < 0 ? found : count + holes > 0;
+	return found < 0 ? found : plan->count + holes > 0;
 }
 
 /* Book `got` bytes of the pieces from *at on, the first of which may be begun. */
@@ -155,25 +155,31 @@ static void book_hole(struct feed_batch *batch, struct memory_piece *wanted, siz
 	*at += !piece->size;
 }
 
-static int fill(struct feed *feed, struct feed_batch *batch)
+int feed_fill(const struct feed *feed, struct feed_batch *batch, struct feed_plan *plan,
+	      unsigned char *buffer)
 {
-	struct memory_piece wanted[FEED_WANTED];
-	unsigned char *data = feed->into ? feed->into : batch->buffer;
-	size_t count, at = 0;
-	int status;
+	const struct scan_memory *memory = feed->memory;
+	size_t at = 0;
 
-	batch->count = 0;
-	status = gather(feed, batch, wanted, &count);
-	while (status > 0 && at < count) {
-		ssize_t got = feed->memory->read(feed->memory->ctx, wanted + at, count - at, data);
+	while (at < plan->count) {
+		ssize_t got =
+			memory->read(memory->ctx, plan->wanted + at, plan->count - at, buffer);
 
 		if (got < 0)
 			return (int)got;
-		data = book(batch, wanted, count, &at, (size_t)got, data);
-		if (at < count)
-			book_hole(batch, wanted, &at);
+		buffer = book(batch, plan->wanted, plan->count, &at, (size_t)got, buffer);
+		if (at < plan->count)
+			book_hole(batch, plan->wanted, &at);
 	}
-	return status;
+	return 1;
+}
+
+static int fill(struct feed *feed, struct feed_batch *batch)
+{
+	struct feed_plan plan;
+	int status = feed_plan(feed, batch, &plan);
+
+	return status > 0 ? feed_fill(feed, batch, &plan, batch->buffer) : status;
 }
 
 /* Wait until there is a batch to fill: NULL if there will be none. */
@@ -203,19 +209,6 @@ static void *read_ahead(void *argument)
 		pthread_mutex_unlock(&feed->lock);
 	}
 	return NULL;
-}
-
-/* Signals are for the threads that expect them. */
-static bool start_reader(struct feed *feed)
-{
-	sigset_t all, before;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	err = pthread_create(&feed->reader, NULL, read_ahead, feed);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return !err;
 }
 
 static int add_buffers(struct feed *feed)
@@ -249,7 +242,7 @@ int feed_open(struct feed **ret_feed, const struct scan_memory *memory,
 		feed_close(feed);
 		return -ENOMEM;
 	}
-	feed->ahead = ahead && start_reader(feed);
+	feed->ahead = ahead && !thread_start(&feed->reader, read_ahead, feed);
 	*ret_feed = feed;
 	return 0;
 }
@@ -284,11 +277,6 @@ void feed_restart(struct feed *feed, const struct scan_range *ranges, size_t cou
 	feed->range = 0;
 	feed->started = false;
 	feed->extent = (struct scan_extent){0};
-}
-
-void feed_into(struct feed *feed, void *buffer)
-{
-	feed->into = buffer;
 }
 
 size_t feed_memory(const struct feed *feed)

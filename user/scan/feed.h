@@ -26,6 +26,13 @@ struct feed_batch {
 	int status; /* 1, 0 at the end, -errno */
 };
 
+/* What is to be read for a batch. */
+struct feed_plan {
+	struct memory_piece wanted[FEED_WANTED];
+	size_t count;
+	size_t bytes; /* at most FEED_BYTES */
+};
+
 struct feed;
 
 /*
@@ -38,8 +45,14 @@ int feed_open(struct feed **ret_feed, const struct scan_memory *memory,
 int feed_next(struct feed *feed, const struct feed_batch **ret_batch);
 /* Begin again with other ranges; not for a feed that reads ahead. */
 void feed_restart(struct feed *feed, const struct scan_range *ranges, size_t count);
-/* Put the next batch there, rather than into a buffer of the feed; not for one that reads ahead. */
-void feed_into(struct feed *feed, void *buffer);
+/*
+ * The same in two steps, for those who share a feed, each with batches of his own: what comes next,
+ * and what cannot be read of it, one at a time; then to read it into a buffer, several at a time.
+ * Both return 1, -errno, and the first 0 at the end.
+ */
+int feed_plan(struct feed *feed, struct feed_batch *batch, struct feed_plan *plan);
+int feed_fill(const struct feed *feed, struct feed_batch *batch, struct feed_plan *plan,
+	      unsigned char *buffer);
 size_t feed_memory(const struct feed *feed);
 void feed_close(struct feed *feed); /* NULL is fine */
 

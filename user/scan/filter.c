@@ -2,12 +2,11 @@
 /*
  * low <= w < high is one unsigned comparison: w - low < high - low. Processors compare signed
  * numbers, so both sides are moved by half the range: flip the upper bit. Sixteen words (of 64
- * bits) go by for one branch as long as none of them passes, which is as fast as memory can be
- * read; and one bit per word says which passed. With AVX-512 it is thirty-two words.
+ * bits) go by for one branch as long as none of them may pass, by their upper halves; then one bit
+ * per word says which did. With AVX-512 it is thirty-two words.
  */
 #include "scan/filter.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #if defined(__x86_64__)
@@ -125,28 +124,54 @@ AVX2 static inline size_t keep64(const void *data, size_t i, __m256i passed, uin
 	return (size_t)__builtin_popcount(mask);
 }
 
+/* The upper halves of eight words. */
+AVX2 static inline __m256i upper_halves(const void *data, size_t i)
+{
+	__m256 four = _mm256_loadu_ps((const void *)((const char *)data + i * 8));
+	__m256 next = _mm256_loadu_ps((const void *)((const char *)data + i * 8 + 32));
+
+	return _mm256_castps_si256(_mm256_shuffle_ps(four, next, 0xdd));
+}
+
+/* May one of sixteen words pass, as far as their upper halves tell? Half as much to compare. */
+AVX2 static inline bool may_pass64(const void *data, size_t i, __m256i low, __m256i most)
+{
+	__m256i one = _mm256_sub_epi32(upper_halves(data, i), low);
+	__m256i other = _mm256_sub_epi32(upper_halves(data, i + 8), low);
+	__m256i none =
+		_mm256_and_si256(_mm256_cmpgt_epi32(one, most), _mm256_cmpgt_epi32(other, most));
+
+	return _mm256_movemask_epi8(none) != -1;
+}
+
+AVX2 static inline size_t keep_sixteen(const void *data, size_t i, __m256i low, __m256i width,
+				       uint64_t *words, uint32_t *positions)
+{
+	size_t kept = 0;
+
+	for (size_t end = i + 16; i < end; i += 4)
+		kept += keep64(data, i, passes64(data, i, low, width), words + kept,
+			       positions + kept);
+	return kept;
+}
+
 AVX2 static size_t avx2_64(const struct filter *filter, const void *data, size_t count,
 			   uint64_t *words, uint32_t *positions)
 {
 	const uint64_t flip = 1ULL << 63;
-	uint64_t flipped_low = filter->low + flip, flipped_width = filter->width ^ flip;
-	__m256i low = _mm256_set1_epi64x((int64_t)flipped_low);
-	__m256i width = _mm256_set1_epi64x((int64_t)flipped_width);
+	const uint32_t half_flip = 1u << 31;
+	uint64_t last = filter->low + filter->width - 1;
+	uint32_t upper = (uint32_t)(filter->low >> 32);
+	__m256i low = _mm256_set1_epi64x((int64_t)(filter->low + flip));
+	__m256i width = _mm256_set1_epi64x((int64_t)(filter->width ^ flip));
+	__m256i upper_low = _mm256_set1_epi32((int32_t)(upper + half_flip));
+	__m256i upper_most =
+		_mm256_set1_epi32((int32_t)(((uint32_t)(last >> 32) - upper) ^ half_flip));
 	size_t kept = 0, i = 0;
 
-	for (; i + 16 <= count; i += 16) {
-		__m256i a = passes64(data, i, low, width), b = passes64(data, i + 4, low, width);
-		__m256i c = passes64(data, i + 8, low, width),
-			d = passes64(data, i + 12, low, width);
-		__m256i any = _mm256_or_si256(_mm256_or_si256(a, b), _mm256_or_si256(c, d));
-
-		if (_mm256_testz_si256(any, any))
-			continue;
-		kept += keep64(data, i, a, words + kept, positions + kept);
-		kept += keep64(data, i + 4, b, words + kept, positions + kept);
-		kept += keep64(data, i + 8, c, words + kept, positions + kept);
-		kept += keep64(data, i + 12, d, words + kept, positions + kept);
-	}
+	for (; i + 16 <= count; i += 16)
+		if (may_pass64(data, i, upper_low, upper_most))
+			kept += keep_sixteen(data, i, low, width, words + kept, positions + kept);
 	return kept +
 	       add_rest(filter, data, i, count, 8, portable64, words + kept, positions + kept);
 }

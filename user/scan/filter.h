@@ -3,6 +3,7 @@
 #ifndef MTRACE_SCAN_FILTER_H
 #define MTRACE_SCAN_FILTER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,12 @@ enum filter_speed { FILTER_FASTEST, FILTER_AVX2, FILTER_PORTABLE };
 /* word: 4 or 8 bytes; low <= high. */
 void filter_init(struct filter *filter, unsigned int word, uint64_t low, uint64_t high,
 		 enum filter_speed speed);
+
+/* Can no word pass? */
+static inline bool filter_is_closed(const struct filter *filter)
+{
+	return !filter->width;
+}
 
 /* Narrower limits than it began with; what lies outside of those does not count. */
 void filter_limit(struct filter *filter, uint64_t low, uint64_t high);

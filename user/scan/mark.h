@@ -7,6 +7,7 @@
 #include "scan/feed.h"
 #include "scan/filter.h"
 #include "scan/gap.h"
+#include "scan/gap_walk.h"
 #include "scan/scan.h"
 #include "scan/settled.h"
 
@@ -55,17 +56,22 @@ struct scan {
 	struct filter filter;
 	struct settled settled;
 	unsigned int settled_level; /* levels that cannot change any more, now */
+	size_t in_vain;             /* look-ups that found what is settled */
+	bool settling;              /* there were so many that `settled` is kept */
 	uint64_t words[UNIT];       /* a word may begin at every byte */
 	uint32_t positions[UNIT];   /* in the unit; then the slots of their blocks */
 	struct hit hits[UNIT];
 
-	bool in_blocks;         /* words may lie in blocks */
-	bool reading;           /* there is memory to read, or to read again */
-	bool incomplete;        /* there are blocks that are */
-	bool remembering;       /* what is known to be reachable later has its pointers as edges */
-	bool only_blocks;       /* those that do not are to be ignored */
-	struct block_cursor at; /* the block of the word */
+	bool in_blocks;   /* words may lie in blocks */
+	bool incomplete;  /* there are blocks that are */
+	bool remembering; /* what is known to be reachable later has its pointers as edges */
+	bool counts_free; /* in what lies between blocks */
+	bool only_blocks; /* those that do not are to be ignored */
+	const struct feed_piece *piece; /* that is scanned, if in_blocks */
+	struct block_cursor at;         /* the block of the word */
+	uint64_t content_end;           /* of that block; 0: there is none */
 	struct gap_reader gap;
+	struct gap_walk gap_walk;
 	struct scan_range judged; /* the gap that was judged last */
 	bool gap_free;
 	uint32_t head; /* the lost block that is followed */
@@ -86,7 +92,7 @@ static inline uint8_t scan_looks(const struct scan *scan, uint32_t slot)
 /* Levels only rise. */
 static inline void scan_set_level(struct scan *scan, uint32_t slot, unsigned int level)
 {
-	if (scan->reading && level >= scan->settled_level &&
+	if (scan->settling && level >= scan->settled_level &&
 	    scan_level(scan, slot) < scan->settled_level)
 		settled_mark(&scan->settled, scan->blocks, slot);
 	scan->states[slot] = (uint8_t)((scan->states[slot] & ~LEVEL_MASK) | level);
@@ -112,7 +118,8 @@ static inline uint64_t scan_content_end(const struct scan *scan, const struct bl
 	return gap_content_end(scan->input->word, at->address, at->size, at->next);
 }
 
-/* Where the range with blocks that holds the address ends. */
+/* The range with blocks that holds the address, and where it ends. */
+const struct scan_range *scan_range_at(const struct scan *scan, uint64_t address);
 uint64_t scan_range_end(const struct scan *scan, uint64_t address);
 /* Scan all that the feed gives: 0 or -errno. */
 int scan_feed(struct scan *scan, struct feed *feed);

@@ -6,6 +6,8 @@
 #include "scan/idiom.h"
 #include "scan/mark.h"
 
+#define IN_VAIN_SHARE 4 /* of the blocks: so many look-ups may be in vain */
+
 /* What the block looks like, from its first words. */
 static void see(struct scan *scan, uint32_t slot, uint64_t size, const void *bytes)
 {
@@ -87,9 +89,9 @@ static void pass_pointer(struct scan *scan, uint32_t source, const struct edge *
 	if (!edges_add(&scan->edges, source, edge))
 		put_off(scan, source);
 }
-/* Words. */
+/* Blocks, as the pass comes by them. */
 
-uint64_t scan_range_end(const struct scan *scan, uint64_t address)
+const struct scan_range *scan_range_at(const struct scan *scan, uint64_t address)
 {
 	size_t low = scan->root_ranges, high = scan->input->range_count;
 
@@ -101,8 +103,128 @@ uint64_t scan_range_end(const struct scan *scan, uint64_t address)
 		else
 			high = middle;
 	}
-	return scan->ranges[low].end;
+	return &scan->ranges[low];
 }
+
+uint64_t scan_range_end(const struct scan *scan, uint64_t address)
+{
+	return scan_range_at(scan, address)->end;
+}
+
+/* Less than others have, all of it here. */
+static void see_small(struct scan *scan, const unsigned char *content)
+{
+	unsigned char bytes[IDIOM_BYTES] = {0};
+
+	memcpy(bytes, content, scan->at.size);
+	see(scan, scan->at.slot, scan->at.size, bytes);
+}
+
+static void see_block(struct scan *scan, uint64_t bytes)
+{
+	const struct feed_piece *piece = scan->piece;
+	const unsigned char *content = piece->data + (scan->at.address - piece->address);
+
+	/* Whoever is settled needs no idiom. */
+	if (scan->at.address < piece->address || scan_level(scan, scan->at.slot) == LEVEL_START)
+		return;
+	if (bytes >= idiom_bytes(scan->input))
+		see(scan, scan->at.slot, scan->at.size, content);
+	else if (scan->at.size <= bytes)
+		see_small(scan, content);
+}
+
+/* `bytes` of the block's content could not be read. */
+static void note_hole(struct scan *scan, uint64_t bytes)
+{
+	/* Without memory to note it, it counts for a hole in a root. */
+	if (!vec_push(&scan->holes, (struct hole){.slot = scan->at.slot, .bytes = bytes}))
+		scan->result->bytes_unreadable -= bytes;
+}
+
+/* How much of what lies behind the cursor's block, or before the first one of a range, is free? */
+static void walk_gap(struct scan *scan)
+{
+	const struct feed_piece *piece = scan->piece;
+	const struct gap_view view = {piece->address, piece->address + piece->size, piece->data};
+	uint64_t limit;
+
+	if (scan->gap_walk.chunk)
+		gap_walk_end(&scan->gap_walk, &view, scan->at.address);
+	if (scan->at.next - scan->content_end < 4 * scan->input->word)
+		return;
+	limit = scan_range_end(scan, scan->at.address);
+	gap_walk_begin(&scan->gap_walk, &view, scan->at.address, limit);
+}
+
+/* The cursor has come to a block: take its content out of what lies between blocks. */
+static void meet(struct scan *scan)
+{
+	const struct feed_piece *piece = scan->piece;
+	uint64_t from = scan->at.address > piece->address ? scan->at.address : piece->address;
+	uint64_t to = piece->address + piece->size;
+
+	scan->content_end = scan_content_end(scan, &scan->at);
+	to = scan->content_end < to ? scan->content_end : to;
+	if (scan->counts_free && scan->at.address >= piece->address && piece->data)
+		walk_gap(scan);
+	if (from >= to)
+		return;
+	if (!piece->data) {
+		note_hole(scan, to - from);
+	} else if (!scan->only_blocks) {
+		scan->result->bytes_between -= to - from;
+		see_block(scan, to - from);
+	}
+}
+
+/* In front of the first known block of a heap, too, there are chunks. */
+static void enter_range(struct scan *scan)
+{
+	const struct feed_piece *piece = scan->piece;
+	const struct gap_view view = {piece->address, piece->address + piece->size, piece->data};
+	const struct scan_range *range = scan_range_at(scan, piece->address);
+
+	if (piece->address >= scan->gap_walk.limit)
+		gap_walk_top(&scan->gap_walk);
+	if (piece->address == range->start && piece->data)
+		gap_walk_begin(&scan->gap_walk, &view, range->start + 2 * scan->input->word,
+			       range->end);
+}
+
+static void leave_piece(struct scan *scan)
+{
+	const struct feed_piece *piece = scan->piece;
+	const struct gap_view view = {piece->address, piece->address + piece->size, piece->data};
+
+	if (piece->data)
+		gap_walk_leave(&scan->gap_walk, &view, scan->at.next);
+}
+
+static void walk_from(struct scan *scan, const struct feed_piece *piece)
+{
+	scan->piece = piece;
+	scan->content_end = 0;
+	if (!piece->data)
+		scan->result->bytes_unreadable += piece->size;
+	else if (!scan->only_blocks)
+		scan->result->bytes_between += piece->size;
+	block_cursor_seek(&scan->at, scan->blocks, piece->address);
+	if (scan->counts_free)
+		enter_range(scan);
+	if (scan->at.slot != SLOT_NONE)
+		meet(scan);
+}
+
+static inline void walk_to(struct scan *scan, uint64_t address)
+{
+	while (address >= scan->at.next) {
+		block_cursor_step(&scan->at);
+		meet(scan);
+	}
+}
+
+/* Words. */
 
 /* Is the memory behind the present block, where the address lies, known to be unused? */
 static bool in_free_gap(struct scan *scan, uint64_t address)
@@ -133,16 +255,11 @@ static bool find_source(struct scan *scan, uint64_t address, uint32_t *ret_sourc
 	*ret_until = UINT64_MAX;
 	if (!scan->in_blocks)
 		return true;
-	while (address >= scan->at.next)
-		block_cursor_step(&scan->at);
-	if (scan->at.slot != SLOT_NONE) {
-		uint64_t end = scan_content_end(scan, &scan->at);
-
-		if (address < end) {
-			*ret_source = scan->at.slot;
-			*ret_until = end;
-			return true;
-		}
+	walk_to(scan, address);
+	if (address < scan->content_end) {
+		*ret_source = scan->at.slot;
+		*ret_until = scan->content_end;
+		return true;
 	}
 	*ret_until = address + 1;
 	return !scan->only_blocks && !in_free_gap(scan, address);
@@ -191,7 +308,9 @@ static void scan_hits(struct scan *scan, size_t count)
 		const struct hit *hit = &scan->hits[i];
 		struct edge edge = {.target = hit->slot, .offset = hit->offset};
 
-		if (scan_level(scan, hit->slot) < scan->settled_level && hit->tag != hit->slot)
+		if (scan_level(scan, hit->slot) >= scan->settled_level)
+			scan->in_vain++;
+		else if (hit->tag != hit->slot)
 			scan->on_pointer(scan, hit->tag, &edge);
 	}
 }
@@ -211,7 +330,7 @@ static size_t find_phase(struct scan *scan, uint64_t address, const unsigned cha
 		return 0;
 	found = filter_run(&scan->filter, data + first, (last - first) / word + 1, words,
 			   positions);
-	if (settled_is_worth_it(&scan->settled))
+	if (scan->settling)
 		found = settled_filter(&scan->settled, scan->blocks, words, positions, found);
 	for (size_t i = 0; i < found; i++)
 		positions[i] += (uint32_t)(first - from);
@@ -247,7 +366,18 @@ static void scan_unit(struct scan *scan, uint64_t address, const unsigned char *
 	if (step < word)
 		sort_words(scan, count);
 	count = find_sources(scan, address + from, count);
+	if (scan->in_blocks)
+		walk_to(scan, address + to - 1);
 	scan_hits(scan, blocks_find(scan->blocks, scan->words, scan->positions, count, scan->hits));
+}
+
+/* What is settled so far; from now on scan_set_level sees to it. */
+static void keep_settled(struct scan *scan)
+{
+	scan->settling = true;
+	for (uint32_t slot = 0; slot < scan->blocks->slots; slot++)
+		if (scan_level(scan, slot) >= scan->settled_level)
+			settled_mark(&scan->settled, scan->blocks, slot);
 }
 
 /* Words only matter that point where something is not settled. */
@@ -255,6 +385,10 @@ static void narrow_filter(struct scan *scan)
 {
 	uint64_t low, high;
 
+	if (!scan->settling && scan->in_vain > scan->blocks->count / IN_VAIN_SHARE)
+		keep_settled(scan);
+	if (!scan->settling)
+		return;
 	settled_range(&scan->settled, scan->blocks, &low, &high);
 	filter_limit(&scan->filter, low, high);
 }
@@ -263,11 +397,11 @@ static void scan_data(struct scan *scan, uint64_t address, const unsigned char *
 {
 	size_t unit = scan->input->step < scan->input->word ? UNIT_SORTED : UNIT;
 
-	if (scan->in_blocks)
-		block_cursor_seek(&scan->at, scan->blocks, address);
 	narrow_filter(scan);
 	scan->result->bytes_scanned += size;
-	for (size_t from = 0; size >= scan->input->word && from < size; from += unit)
+	if (size < scan->input->word || filter_is_closed(&scan->filter))
+		return;
+	for (size_t from = 0; from < size; from += unit)
 		scan_unit(scan, address, data, size, from, size - from < unit ? size : from + unit);
 }
 
@@ -279,87 +413,20 @@ static void scan_registers(struct scan *scan)
 		scan_data(scan, 0, scan->input->registers[i].bytes, scan->input->registers[i].size);
 }
 
-static uint64_t overlap_of(uint64_t start, uint64_t end, uint64_t other, uint64_t other_end)
-{
-	uint64_t from = start > other ? start : other;
-	uint64_t to = end < other_end ? end : other_end;
-
-	return from < to ? to - from : 0;
-}
-
-/* Call visit for all blocks with content in the piece; returns the bytes that are in none. */
-static inline uint64_t visit_blocks(struct scan *scan, const struct feed_piece *piece,
-				    void (*visit)(struct scan *scan, const struct block_cursor *at,
-						  const struct feed_piece *piece, uint64_t bytes))
-{
-	uint64_t end = piece->address + piece->size, outside = piece->size;
-	struct block_cursor at;
-
-	block_cursor_seek(&at, scan->blocks, piece->address);
-	for (;;) {
-		uint64_t bytes = at.slot == SLOT_NONE
-					 ? 0
-					 : overlap_of(at.address, scan_content_end(scan, &at),
-						      piece->address, end);
-
-		if (bytes)
-			visit(scan, &at, piece, bytes);
-		outside -= bytes;
-		if (at.next >= end)
-			return outside;
-		block_cursor_step(&at);
-	}
-}
-
-/* Less than others have, all of it here. */
-static void see_small(struct scan *scan, const struct block_cursor *at,
-		      const unsigned char *content)
-{
-	unsigned char bytes[IDIOM_BYTES] = {0};
-
-	memcpy(bytes, content, at->size);
-	see(scan, at->slot, at->size, bytes);
-}
-
-static void see_block(struct scan *scan, const struct block_cursor *at,
-		      const struct feed_piece *piece, uint64_t bytes)
-{
-	const unsigned char *content = piece->data + (at->address - piece->address);
-
-	/* Whoever is settled needs no idiom. */
-	if (at->address < piece->address || scan_level(scan, at->slot) == LEVEL_START)
-		return;
-	if (bytes >= idiom_bytes(scan->input))
-		see(scan, at->slot, at->size, content);
-	else if (at->size <= bytes)
-		see_small(scan, at, content);
-}
-
-static void note_hole(struct scan *scan, const struct block_cursor *at,
-		      const struct feed_piece *piece, uint64_t bytes)
-{
-	(void)piece;
-	/* Without memory to note it, it counts for a hole in a root. */
-	if (vec_push(&scan->holes, (struct hole){.slot = at->slot, .bytes = bytes}))
-		scan->result->bytes_unreadable += bytes;
-}
-
 static void scan_piece(struct scan *scan, const struct feed_piece *piece)
 {
-	if (!scan->in_blocks) {
-		if (piece->data)
-			scan_data(scan, piece->address, piece->data, piece->size);
-		else
-			scan->result->bytes_unreadable += piece->size;
-		return;
-	}
-	if (!piece->data) {
-		scan->result->bytes_unreadable += visit_blocks(scan, piece, note_hole);
-		return;
-	}
-	if (!scan->only_blocks)
-		scan->result->bytes_between += visit_blocks(scan, piece, see_block);
-	scan_data(scan, piece->address, piece->data, piece->size);
+	uint64_t last = piece->address + piece->size - 1;
+
+	if (!scan->in_blocks && !piece->data)
+		scan->result->bytes_unreadable += piece->size;
+	if (scan->in_blocks)
+		walk_from(scan, piece);
+	if (piece->data)
+		scan_data(scan, piece->address, piece->data, piece->size);
+	if (scan->in_blocks)
+		walk_to(scan, last);
+	if (scan->counts_free)
+		leave_piece(scan);
 }
 
 int scan_feed(struct scan *scan, struct feed *feed)
@@ -395,17 +462,20 @@ int scan_pass(struct scan *scan)
 
 	scan->on_pointer = pass_pointer;
 	scan->settled_level = LEVEL_START;
-	scan->reading = true;
 	scan_registers(scan);
 	err = scan_ranges(scan, scan->ranges, scan->root_ranges);
 	if (err)
 		return err;
 	scan->in_blocks = scan->remembering = true;
+	scan->counts_free = !scan->input->heap_is_known;
+	scan->gap_walk.word = scan->input->word;
 	err = scan_ranges(scan, scan->ranges + scan->root_ranges,
 			  scan->input->range_count - scan->root_ranges);
 	edges_finish(&scan->edges);
-	scan->remembering = false;
-	scan->reading = scan->incomplete;
+	gap_walk_top(&scan->gap_walk);
+	scan->result->bytes_free = scan->gap_walk.free;
+	scan->remembering = scan->counts_free = false;
+	scan->settling = scan->settling && scan->incomplete; /* else nothing is read any more */
 	scan->only_blocks = true;
 	return err;
 }

@@ -48,18 +48,23 @@
  * such a page might hold the pointer that is missing. A page of a lost block does no harm.
  *
  * Speed is bounded by the memory behind the tables: a look-up misses the cache twice, and only so
- * many misses can be under way. Measured (tests/bench/scan_bench: a million blocks, one core, a
- * processor with AVX-512, other work on the machine; bare reading in the same run is 100%):
+ * many misses can be under way. Measured by tests/bench/scan_bench N 1: a million blocks, one core
+ * with AVX2, eight to twelve other processes at work on two cores, medians of seven rounds; what
+ * reading alone reaches in the same round is 100%:
  *
- *   text and numbers                       66 to 73%  a tenth for the filter; for each block 35 ns:
- *                                                     half to walk by and look at it, a third to
- *                                                     note that it is reached, the rest to find it
- *   one word in sixteen a pointer          40 to 48%
- *   every word a pointer                   43 to 45%
- *   likewise, each hundredth block lost    25 to 28%  its neighbours are asked for to the end
- *   each tenth word, a random graph        24%        two thirds are read twice
- *   every word an interior pointer         21%        everything is read twice
- *   64-byte blocks, a list at random       5 to 12%   three misses a block, one after the other
+ *   text and numbers                       60 to 73%  a third of the rest is the filter, the rest
+ *                                                     is walking by blocks, looking at them,
+ *                                                     finding them
+ *   one word in sixteen a pointer          32 to 38%  two of five parts of the rest are the filter
+ *   every word a pointer                   35 to 41%
+ *   likewise, each hundredth block lost    16 to 19%  its neighbours are asked for to the end
+ *   each tenth word, a random graph        19%        two thirds are read twice
+ *   every word an interior pointer         17%        everything is read twice
+ *   64-byte blocks, a list at random       6%         misses that depend on each other
+ *   64-byte blocks, a random graph         1%         half are read again, one by one
+ *
+ * A list has one pointer to follow at a time, and what is fetched ahead (spread.c) is for those
+ * that wait beside it: there each block costs the misses for its edges, one after the other.
  *
  * Cost: linear in memory and in edges. Per block 8 bytes for address and size, 1.5 to 3 for the
  * buckets, 1 for the state, less than 1 for sets of bits, and the rest for edges. A copy takes what

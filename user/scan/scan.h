@@ -112,7 +112,8 @@ struct scan_result {
 	struct scan_sum classes[LEAK_CLASS_COUNT];
 	uint64_t bytes_scanned;
 	uint64_t bytes_unreadable; /* of roots and of blocks that something leads to */
-	uint64_t bytes_between;    /* in ranges that hold blocks, but in none of them */
+	uint64_t bytes_between;    /* in ranges that hold blocks, but in none of them … */
+	uint64_t bytes_free;       /* … and free for certain; 0 if the heap is known */
 	uint64_t bytes_read_again; /* because there was no room to remember their pointers */
 	size_t memory; /* bytes that the scan itself took, blocks and buffers included */
 	size_t copied; /* bytes in input.copy, in addition; 0: the memory was scanned in place */

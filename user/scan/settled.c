@@ -183,23 +183,33 @@ struct sieve {
 	size_t kept;
 };
 
-static void filter_one(const struct settled *settled, const struct blocks *blocks,
-		       struct sieve *sieve)
+/* As long as they lie in the same span, and at most up to `stop`. */
+static void filter_span(const struct settled *settled, struct sieve *sieve, size_t stop)
 {
-	uint64_t word = sieve->words[sieve->at], offset = word - sieve->span->base;
-	uint32_t position = sieve->positions[sieve->at++];
-	size_t region;
+	const struct settled_span span = *sieve->span;
+	size_t at = sieve->at, kept = sieve->kept;
 
-	if (offset >= sieve->span->width) {
-		sieve->span = find_span(settled, blocks, word);
-		offset = word - sieve->span->base;
-		if (offset >= sieve->span->width)
-			return;
+	for (; at < stop; at++) {
+		uint64_t word = sieve->words[at], offset = word - span.base;
+
+		if (offset >= span.width)
+			break;
+		sieve->words[kept] = word;
+		sieve->positions[kept] = sieve->positions[at];
+		kept += is_open(settled, span.first + (offset >> span.shift));
 	}
-	region = sieve->span->first + (offset >> sieve->span->shift);
-	sieve->words[sieve->kept] = word;
-	sieve->positions[sieve->kept] = position;
-	sieve->kept += is_open(settled, region);
+	sieve->at = at;
+	sieve->kept = kept;
+}
+
+/* Go to the span of the next word; leave the word out if it lies in none. */
+static void change_span(const struct settled *settled, const struct blocks *blocks,
+			struct sieve *sieve)
+{
+	uint64_t word = sieve->words[sieve->at];
+
+	sieve->span = find_span(settled, blocks, word);
+	sieve->at += word - sieve->span->base >= sieve->span->width;
 }
 
 #if defined(__x86_64__)
@@ -253,13 +263,11 @@ size_t settled_filter(const struct settled *settled, const struct blocks *blocks
 	struct sieve sieve = {.span = settled->spans, .words = words, .positions = positions};
 
 	while (sieve.at < count) {
-		size_t stop;
-
 		if (settled->wide)
 			filter_wide(settled, &sieve, count);
-		stop = sieve.at + 8 < count ? sieve.at + 8 : count;
-		while (sieve.at < stop)
-			filter_one(settled, blocks, &sieve);
+		filter_span(settled, &sieve, count);
+		if (sieve.at < count)
+			change_span(settled, blocks, &sieve);
 	}
 	return sieve.kept;
 }

@@ -2,6 +2,7 @@
 /* Following the pointers that the pass remembered. The idea is in scan.c. */
 #include "scan/mark.h"
 
+#define AHEAD        8   /* blocks whose edges are fetched before it is their turn */
 #define AGAIN_BLOCKS 256 /* read again at a time */
 #define AGAIN_GAP    64  /* bytes: a range of its own costs more than these */
 
@@ -61,24 +62,53 @@ static void follow_edges(struct scan *scan, uint32_t slot)
 			scan->on_pointer(scan, slot, &edge);
 }
 
+/* What a block needs is fetched while those before it in the queue are followed. */
 static void follow_stack(struct scan *scan)
 {
-	while (scan->depth)
-		follow_edges(scan, scan->stack[--scan->depth]);
+	uint32_t queue[AHEAD];
+	unsigned int first = 0, count = 0;
+
+	while (scan->depth || count) {
+		if (scan->depth && count < AHEAD) {
+			uint32_t slot = scan->stack[--scan->depth];
+
+			edges_fetch(&scan->edges, slot);
+			queue[(first + count++) % AHEAD] = slot;
+			continue;
+		}
+		count--;
+		follow_edges(scan, queue[first++ % AHEAD]);
+	}
+}
+
+/* Upwards from where we are as long as there is something: neighbours are near. */
+static uint32_t next_pending(const struct scan *scan, uint32_t from)
+{
+	uint32_t slot = bitset_next(&scan->pending, from);
+
+	return slot == BITSET_NONE ? bitset_next(&scan->pending, 0) : slot;
+}
+
+/* A few of them; false if there are none. */
+static bool take_pending(struct scan *scan, uint32_t *from)
+{
+	uint32_t slot;
+
+	while (scan->depth < AHEAD && (slot = next_pending(scan, *from)) != BITSET_NONE) {
+		bitset_remove(&scan->pending, slot);
+		scan->stack[scan->depth++] = slot;
+		*from = slot;
+	}
+	return scan->depth;
 }
 
 static void follow_pending(struct scan *scan)
 {
 	uint32_t slot = 0;
 
-	follow_stack(scan);
-	/* Upwards from where we are as long as there is something: neighbours are near. */
-	while ((slot = bitset_next(&scan->pending, slot)) != BITSET_NONE ||
-	       (slot = bitset_next(&scan->pending, 0)) != BITSET_NONE) {
-		bitset_remove(&scan->pending, slot);
-		follow_edges(scan, slot);
+	do
 		follow_stack(scan);
-	}
+	while (take_pending(scan, &slot));
 }
 
 /* May the block be read together with the last range, which ends in the given block? */
@@ -169,7 +199,7 @@ static void settle_deferred(struct scan *scan)
 static void settle_interior(struct scan *scan)
 {
 	scan->settled_level = LEVEL_INTERIOR;
-	for (uint32_t slot = 0; scan->reading && slot < scan->blocks->slots; slot++)
+	for (uint32_t slot = 0; scan->settling && slot < scan->blocks->slots; slot++)
 		if (scan_level(scan, slot) == LEVEL_INTERIOR)
 			settled_mark(&scan->settled, scan->blocks, slot);
 }

@@ -159,6 +159,13 @@ static void write_number_or_null(struct json_writer *writer, const char *key, bo
 		json_put_literal(writer, key, "null");
 }
 
+static const char *const origin_names[ORIGIN_COUNT] = {
+	[ORIGIN_ATTACHED] = "attached",
+	[ORIGIN_LAUNCHED] = "launched",
+	[ORIGIN_FORKED] = "forked",
+	[ORIGIN_EXEC] = "exec",
+};
+
 /* exit_code is what a shell would say: 128 + signal for a process that was killed. */
 static void write_fate(struct json_writer *writer, const struct snapshot_process *process)
 {
@@ -172,8 +179,8 @@ static void write_fate(struct json_writer *writer, const struct snapshot_process
 			     killed ? (uint64_t)WTERMSIG(status) : 0);
 	json_put_bool(writer, "replaced", process->replaced);
 	json_put_bool(writer, "left", process->left);
-	json_put_bool(writer, "launched", process->launched);
-	json_put_bool(writer, "forked", process->forked);
+	json_put_string(writer, "origin", origin_names[process->origin]);
+	json_put_bool(writer, "from_start", process->from_start);
 }
 
 static void write_identity(struct json_writer *writer, const struct snapshot_process *process)

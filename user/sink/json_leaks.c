@@ -58,6 +58,7 @@ void json_put_scan(struct json_writer *writer, const struct snapshot_scan *scan)
 	json_put_number(writer, "bytes_scanned", scan->bytes_scanned);
 	json_put_number(writer, "bytes_unreadable", scan->bytes_unreadable);
 	json_put_number(writer, "bytes_between", scan->bytes_between);
+	json_put_number(writer, "bytes_free", scan->bytes_free);
 	json_put_classes(writer, scan);
 	json_close(writer);
 }

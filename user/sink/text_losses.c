@@ -87,7 +87,7 @@ static bool loss_write_unmatched(struct page *page, const struct snapshot_proces
 	if (!frees)
 		return false;
 	amount_of(frees, "free", amount);
-	if (process->launched) {
+	if (process->from_start) {
 		snprintf(sentence, sizeof(sentence),
 			 "%s of unknown blocks: their allocation was not seen", amount);
 		text_loss(page, sentence);

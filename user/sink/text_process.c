@@ -55,6 +55,24 @@ bool fate_is_bad(const struct snapshot_process *process)
 	return process->exited && !process->replaced && process->exit_code;
 }
 
+static void write_origin(struct page *page, const struct snapshot_process *process)
+{
+	/* With the parent's pid in between, if anything is to follow it. */
+	static const struct {
+		const char *words, *behind_pid;
+	} origins[ORIGIN_COUNT] = {
+		[ORIGIN_ATTACHED] = {"attached to ", NULL},
+		[ORIGIN_LAUNCHED] = {"launched as ", NULL},
+		[ORIGIN_FORKED] = {"forked by ", ", running "},
+		[ORIGIN_EXEC] = {"started by ", " as "},
+	};
+	const char *behind = origins[process->origin].behind_pid;
+
+	page_text(page, STYLE_QUIET, origins[process->origin].words);
+	if (behind)
+		page_format(page, STYLE_QUIET, "%u%s", process->ppid, behind);
+}
+
 /* "launched as ./prog -v": the words of the command, or else the file. */
 static void write_command(const struct view *view)
 {
@@ -69,13 +87,10 @@ static void write_command(const struct view *view)
 		snprintf(command, sizeof(command), "%s", process->exe);
 	if (!*command)
 		return;
-	if (process->forked && !process->image)
-		page_format(view->page, STYLE_QUIET, "forked by %u, running ", process->ppid);
+	if (process->image)
+		page_text(view->page, STYLE_QUIET, "became ");
 	else
-		page_text(view->page, STYLE_QUIET,
-			  process->image      ? "became "
-			  : process->launched ? "launched as "
-					      : "attached to ");
+		write_origin(view->page, process);
 	page_name(view->page, STYLE_QUIET, command, view->page->width - view->page->column);
 	page_end(view->page);
 }

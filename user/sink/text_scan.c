@@ -51,18 +51,26 @@ static void write_manner(const struct view *view)
 
 /*
  * Of a program that was traced from its start every block is known: the rest is the allocator's.
- * Else nobody can tell: glibc marks what lies in its thread caches and fast bins as in use, too.
+ * Else some of it is known to be free; the rest nobody can tell, as glibc marks what lies in its
+ * thread caches and fast bins as in use, too.
  */
 static void write_between(const struct view *view)
 {
-	char bytes[UNITS_TEXT_SIZE], sentence[SENTENCE_SIZE];
+	const struct snapshot_scan *scan = &view->process->scan;
+	char bytes[UNITS_TEXT_SIZE], unused[UNITS_TEXT_SIZE], sentence[SENTENCE_SIZE];
+	int used;
 
-	if (!view->process->scan.bytes_between || view->process->launched)
+	if (!scan->bytes_between || view->process->from_start)
 		return;
-	snprintf(sentence, sizeof(sentence),
-		 "%s of the heap lie in no block that the trace has seen: older blocks, or free "
-		 "memory. Whatever they point to counts as in use",
-		 bytes_format(view->process->scan.bytes_between, bytes));
+	used = snprintf(sentence, sizeof(sentence),
+			"%s of the heap lie in no block that the trace has seen: ",
+			bytes_format(scan->bytes_between, bytes));
+	if (scan->bytes_free)
+		used += snprintf(sentence + used, sizeof(sentence) - (size_t)used,
+				 "%s are free, the rest is ",
+				 bytes_format(scan->bytes_free, unused));
+	snprintf(sentence + used, sizeof(sentence) - (size_t)used,
+		 "older blocks, or free memory. Whatever they point to counts as in use");
 	write_quiet(view->page, sentence);
 }
 

@@ -219,8 +219,8 @@ static const char *order_of(const struct table *table, bool worst_last)
 	if (table->scanned)
 		return worst_last ? "most lost bytes last" : "most lost bytes first";
 	if (table->inherited)
-		return worst_last ? "most live bytes beyond the inherited last"
-				  : "most live bytes beyond the inherited first";
+		return worst_last ? "most live bytes of their own last"
+				  : "most live bytes of their own first";
 	return worst_last ? "most live bytes last" : "most live bytes first";
 }
 

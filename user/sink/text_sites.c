@@ -37,16 +37,28 @@ static bool site_in(const struct snapshot_site *site, enum api_family family)
 	return api_row(site->api)->family == family;
 }
 
-/* Where the order is by what is live or lost, sites with nothing live are noise. */
-static bool site_idle(const struct view *view, const struct snapshot_site *site)
+/* Where the order is by what is live or lost, some sites are noise. */
+enum noise {
+	NOISE_NONE,
+	NOISE_IDLE,      /* nothing is live */
+	NOISE_INHERITED, /* what is live is the parent's, whose report shows it */
+	NOISE_COUNT,
+};
+
+static enum noise site_noise(const struct view *view, const struct snapshot_site *site)
 {
 	enum sort_key sort = view->options->sort;
 
-	return !site->live_blocks &&
-	       (sort == SORT_USAGE || sort == SORT_LEAKS || sort == SORT_BYTES_LEAKED);
+	if (sort != SORT_USAGE && sort != SORT_LEAKS && sort != SORT_BYTES_LEAKED)
+		return NOISE_NONE;
+	if (!site->live_blocks)
+		return NOISE_IDLE;
+	return snapshot_is_inherited(site) && !snapshot_lost(site->leaks.classes).blocks
+		       ? NOISE_INHERITED
+		       : NOISE_NONE;
 }
 
-/* rank: among the sites of its family, idle ones included. */
+/* rank: among the sites of its family that are not noise. */
 static bool site_below_top(const struct view *view, size_t rank)
 {
 	return view->options->top && rank >= view->options->top;
@@ -56,8 +68,9 @@ static bool site_below_top(const struct view *view, size_t rank)
 struct listing {
 	const struct family_words *words;
 	enum api_family family;
-	size_t sites, shown, below_top, idle;
-	uint64_t live_bytes; /* of all sites of the family */
+	size_t sites, shown, below_top;
+	size_t noise[NOISE_COUNT]; /* sites that are not shown for that */
+	uint64_t live_bytes;       /* of all sites of the family */
 	struct row_columns columns;
 };
 
@@ -87,17 +100,17 @@ static struct listing listing_of(const struct view *view, enum api_family family
 
 	for (size_t i = 0; i < view->process->site_count; i++) {
 		const struct snapshot_site *site = &view->process->sites[i];
+		enum noise noise = site_noise(view, site);
 
 		if (!site_in(site, family))
 			continue;
 		listing.live_bytes += site->live_bytes;
-		if (site_idle(view, site))
-			listing.idle++;
-		else if (site_below_top(view, listing.sites))
+		if (noise)
+			listing.noise[noise]++;
+		else if (site_below_top(view, listing.sites++))
 			listing.below_top++;
 		else
 			listing_add_shown(&listing, view->page, site);
-		listing.sites++;
 	}
 	return listing;
 }
@@ -209,15 +222,19 @@ static void write_list(const struct view *view, const struct listing *listing)
 		size_t i = backwards ? count - 1 - n : n;
 		const struct snapshot_site *site = &view->process->sites[i];
 
-		if (!site_in(site, listing->family))
+		if (!site_in(site, listing->family) || site_noise(view, site))
 			continue;
 		seen++;
-		if (site_idle(view, site) ||
-		    site_below_top(view, backwards ? listing->sites - seen : seen - 1))
+		if (site_below_top(view, backwards ? listing->sites - seen : seen - 1))
 			continue;
 		write_site(view, listing, site, rank);
 		rank += backwards ? -1 : 1;
 	}
+}
+
+static bool has_omissions(const struct listing *listing)
+{
+	return listing->below_top || listing->noise[NOISE_IDLE] || listing->noise[NOISE_INHERITED];
 }
 
 static void write_omissions(const struct view *view, const struct listing *listing)
@@ -229,14 +246,20 @@ static void write_omissions(const struct view *view, const struct listing *listi
 		snprintf(note, sizeof(note), "%s not shown: --top 0 shows all", sites);
 		row_note(view->page, note);
 	}
-	if (listing->idle) {
-		amount_of(listing->idle, "site", sites);
+	if (listing->noise[NOISE_IDLE]) {
+		amount_of(listing->noise[NOISE_IDLE], "site", sites);
 		snprintf(note, sizeof(note),
 			 "%s with no live %s not shown: see --sort allocations, --format json",
 			 sites, listing->words->noun);
 		row_note(view->page, note);
 	}
-	if (listing->below_top || listing->idle)
+	if (listing->noise[NOISE_INHERITED]) {
+		amount_of(listing->noise[NOISE_INHERITED], "site", sites);
+		snprintf(note, sizeof(note), "%s with inherited %ss alone not shown: see %u", sites,
+			 listing->words->noun, view->process->ppid);
+		row_note(view->page, note);
+	}
+	if (has_omissions(listing))
 		page_end(view->page);
 }
 
@@ -245,7 +268,7 @@ void text_sites(const struct view *view, enum api_family family)
 	struct listing listing = listing_of(view, family);
 	bool worst_last = view->options->worst_last;
 
-	if (listing.shown + listing.below_top + listing.idle == 0)
+	if (!listing.shown && !has_omissions(&listing))
 		return;
 	if (listing.shown + listing.below_top) {
 		write_title(view, &listing);

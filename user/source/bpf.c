@@ -20,14 +20,17 @@
 #include "source/bpf_probes.h"
 #include "source/bpf_source.h"
 #include "source/bpf_system.h"
+#include "source/bpf_translated.h"
 #include "source/file_key.h"
 #include "source/ring.h"
 #include "source/selection.h"
 #include "source/slice.h"
 #include "source/stack_check.h"
+#include "source/translator.h"
 #include "source/unwind_tables.h"
 
-#define UNWIND_ROWS (1u << 21) /* 16 MiB, and 8 for pages: a thousand modules fit */
+#define HELD_AT_ONCE 64
+#define UNWIND_ROWS  (1u << 21) /* 16 MiB, and 8 for pages: a thousand modules fit */
 
 static struct bpf_source *bpf_of(struct source *source)
 {
@@ -193,48 +196,22 @@ static int decode_fork(struct bpf_source *bpf, const struct record_head *head, s
 	return code == -ENOMEM ? code : 0;
 }
 
-/*
- * A process that has inherited probes cannot be rid of them alone: take them from the whole family,
- * and place them again for the others. The translator needs far longer to begin than this.
- */
-static int withdraw_probes(struct bpf_source *bpf, uint64_t since_ns)
-{
-	int err = 0;
-
-	if (bpf->config.scope != SCOPE_FAMILY || bpf->program.everybody)
-		return 0;
-	for (size_t i = 0; i < bpf->process_count; i++)
-		bpf_process_detach(bpf->processes[i]);
-	for (size_t i = 0; !err && i < bpf->process_count; i++) {
-		struct bpf_process *process = bpf->processes[i];
-
-		if (process->translated)
-			continue;
-		process->unprobed_sites = process->site_count = process->allocator_objects = 0;
-		err = bpf_process_attach_again(process, since_ns);
-	}
-	return err;
-}
-
 static int decode_exec(struct bpf_source *bpf, const struct record_head *head, struct event *event)
 {
 	struct bpf_process *process = processes_find(bpf, (pid_t)head->pid);
-
-	bool translated;
-	int err;
+	const struct record_exec *exec = (const void *)head;
+	int err = 0;
 
 	(void)event;
 	if (!process) {
 		err = processes_new(bpf, (pid_t)head->pid, &process);
 		if (err)
 			return err;
-		process->awaits_exec = process->launched = true;
+		process->awaits_exec = true;
 	}
-	translated = process->translated;
-	err = bpf_process_exec(process, (const void *)head);
-	if (!err && process->translated && !translated)
-		err = withdraw_probes(bpf, head->time_ns);
-	return err;
+	if (translator_is_path(exec->path))
+		err = translated_leave(bpf, process, head->time_ns, false);
+	return err ? err : bpf_process_exec(process, exec);
 }
 
 static int decode_end(struct bpf_source *bpf, const struct record_head *head, struct event *event)
@@ -263,6 +240,12 @@ static int decode_leader(struct bpf_source *bpf, const struct record_head *head,
 	return bpf_leader_lost(processes_find(bpf, (pid_t)head->pid), &bpf->shared);
 }
 
+static int decode_held(struct bpf_source *bpf, const struct record_head *head, struct event *event)
+{
+	(void)event;
+	return bpf->held ? bpf->held(bpf, head) : 0;
+}
+
 struct decoder {
 	size_t size; /* at least */
 	int (*decode)(struct bpf_source *bpf, const struct record_head *head, struct event *event);
@@ -284,13 +267,22 @@ static const struct decoder decoders[] = {
 	[RECORD_LEAVE] = {sizeof(struct record_exit), decode_end},
 	[RECORD_LEADER_GONE] = {sizeof(struct record_head), decode_leader},
 	[RECORD_RELEASE] = {sizeof(struct record_release), decode_release},
+	[RECORD_HELD] = {sizeof(struct record_head), decode_held},
+	[RECORD_AT_END] = {sizeof(struct record_head), decode_held},
 };
 
 /* What a held child does before its exec is our own code's doing. */
+static bool is_of_tracer(const struct record_head *head)
+{
+	return head->kind == RECORD_HELD || head->kind == RECORD_AT_END;
+}
+
 static bool is_of_program(const struct bpf_source *bpf, const struct record_head *head)
 {
 	const struct bpf_process *process = processes_find(bpf, (pid_t)head->pid);
 
+	if (is_of_tracer(head))
+		return true;
 	if (!process)
 		return head->kind == RECORD_FORK ||
 		       (head->kind == RECORD_EXEC && head->flags & RECORD_FLAG_NEWBORN);
@@ -305,7 +297,7 @@ static uint64_t level_time(struct bpf_source *bpf, uint64_t time_ns)
 	return bpf->newest_ns;
 }
 
-static int record_arrived(void *ctx, const void *data, size_t size)
+int record_arrived(void *ctx, const void *data, size_t size)
 {
 	struct bpf_source *bpf = ctx;
 	const struct record_head *head = data;
@@ -357,11 +349,31 @@ static int look_after_one(struct bpf_source *bpf)
 	return decode_end(bpf, &end.head, &event);
 }
 
+/* Who waits was born before that, of which the ring buffer tells. */
+static int serve_held(struct bpf_source *bpf)
+{
+	struct held_exec held;
+	int err = 0;
+
+	for (int i = 0; !err && i < HELD_AT_ONCE && hold_take(bpf, &held); i++) {
+		err = ring_read(&bpf->ring, record_arrived, bpf);
+		if (err)
+			close(held.file);
+		else
+			err = hold_serve(bpf, &held);
+	}
+	return err;
+}
+
 static int bpf_drain(struct source *source)
 {
 	struct bpf_source *bpf = bpf_of(source);
-	int err = ring_read(&bpf->ring, record_arrived, bpf);
+	int err = translated_look_after(bpf);
 
+	if (!err)
+		err = ring_read(&bpf->ring, record_arrived, bpf);
+	if (!err)
+		err = serve_held(bpf);
 	return err ? err : look_after_one(bpf);
 }
 
@@ -430,6 +442,11 @@ static int bpf_fd(const struct source *source)
 	return bpf_map__fd(((const struct bpf_source *)source)->program.skeleton->maps.events);
 }
 
+static int bpf_hold_fd(const struct source *source)
+{
+	return hold_fd((const struct bpf_source *)source);
+}
+
 static uint32_t bpf_live(const struct source *source)
 {
 	return (uint32_t)((const struct bpf_source *)source)->process_count;
@@ -452,6 +469,7 @@ static void bpf_detach(struct source *source)
 {
 	struct bpf_source *bpf = bpf_of(source);
 
+	hold_close(bpf);
 	for (size_t i = 0; i < bpf->process_count; i++)
 		bpf_process_detach(bpf->processes[i]);
 	probe_links_close(&bpf->shared.links);
@@ -463,27 +481,20 @@ static void bpf_close(struct source *source)
 
 	if (!bpf)
 		return;
+	hold_close(bpf);
 	while (bpf->process_count)
 		processes_forget(bpf, bpf->processes[bpf->process_count - 1]);
 	free(bpf->processes);
 	map64_free(&bpf->index_of_pid);
 	probe_links_close(&bpf->shared.links);
 	map64_free(&bpf->shared.attached);
+	vec_free(&bpf->shared.placed_ns);
 	ring_close(&bpf->ring);
 	unwind_tables_free(bpf->tables);
 	module_table_set_identifier(bpf->config.modules, (struct module_identifier){0});
 	if (bpf->program.skeleton)
 		program_unload(&bpf->program);
 	free(bpf);
-}
-
-static uint64_t power_of_two(uint64_t bytes)
-{
-	uint64_t power = (uint64_t)sysconf(_SC_PAGESIZE);
-
-	while (power < bytes)
-		power *= 2;
-	return power;
 }
 
 /* Stacks by tables, unless something else was asked for or nothing else works. */
@@ -494,7 +505,7 @@ static int load_programs(struct bpf_source *bpf, struct error *err)
 		.pairing = bpf->config.pairing,
 		.depth = stack == STACK_NONE ? 0 : bpf->config.depth,
 		.unwind_rows = stack == STACK_AUTO || stack == STACK_CFI ? UNWIND_ROWS : 0,
-		.buffer_bytes = power_of_two(bpf->config.buffer_bytes),
+		.buffer_bytes = ring_size(bpf->config.buffer_bytes),
 		.scope = bpf->config.scope,
 		.selection = bpf->config.selected ? &bpf->config.selected->rules : NULL,
 		.sanity = bpf->config.sanity,
@@ -525,13 +536,15 @@ static int bpf_start(struct bpf_source *bpf, struct error *err)
 	if (code)
 		return error_set_errno(err, code, "cannot reach the unwind tables");
 	code = ring_open(&bpf->ring, bpf_map__fd(bpf->program.skeleton->maps.events),
-			 power_of_two(bpf->config.buffer_bytes));
+			 ring_size(bpf->config.buffer_bytes));
 	if (code)
 		return error_set_errno(err, code, "cannot read the ring buffer");
 	code = system_select(bpf);
 	if (code)
 		return error_set_errno(err, code, "cannot select programs");
-	return program_attach_tasks(&bpf->program, err);
+	code = program_attach_tasks(&bpf->program, err);
+	/* With everything that runs still to be found, programs would wait long. */
+	return code || bpf->config.scope == SCOPE_SYSTEM ? code : hold_open(bpf, err);
 }
 
 static int bpf_open(struct source **ret_source, const struct source_config *config,
@@ -544,6 +557,7 @@ static int bpf_open(struct source **ret_source, const struct source_config *conf
 		return error_set_errno(err, -ENOMEM, "cannot start");
 	bpf->source.ops = source_bpf();
 	bpf->config = *config;
+	bpf->probe_ops = &bpf_probe_ops;
 	code = bpf_start(bpf, err);
 	if (code) {
 		bpf_close(&bpf->source);
@@ -562,6 +576,7 @@ const struct source_ops *source_bpf(void)
 		.attach_launch = bpf_attach_launch,
 		.attach_all = system_attach,
 		.fd = bpf_fd,
+		.hold_fd = bpf_hold_fd,
 		.drain = bpf_drain,
 		.tell_losses = bpf_tell_losses,
 		.live = bpf_live,

@@ -56,6 +56,8 @@ void bpf_leader_forget(const struct bpf_process *process, struct shared_probes *
 		return;
 	probe_links_close(&shared->links); /* nobody else shall pay any longer */
 	map64_free(&shared->attached);
+	vec_free(&shared->placed_ns);
+	shared->paused = false;
 }
 
 void bpf_leader_count_gap(struct bpf_process *process, uint64_t mapped_ns)
@@ -75,5 +77,7 @@ void bpf_leader_found(struct bpf_process *process, struct shared_probes *shared,
 
 pid_t bpf_leader_reader(const struct bpf_process *process)
 {
-	return process->leaderless ? proc_living_thread(process->pid) : process->pid;
+	if (process->leaderless || !process->program->skeleton)
+		return proc_living_thread(process->pid);
+	return process->pid;
 }

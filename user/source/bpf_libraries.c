@@ -11,36 +11,38 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-int library_attach(struct bpf_process *process, const char *path,
-		   int (*attach)(struct bpf_process *process, struct module *module))
+int library_open(struct bpf_process *process, int fd, const char *path, struct module **ret_module)
 {
 	struct module *module, *vdso;
-	int fd = file_open_regular(path, NULL), err = 0;
+	int err = 0;
 
-	if (fd < 0)
-		return 0;
+	*ret_module = NULL;
 	if (module_intern(process->config->modules, fd, path, &module, NULL)) {
 		close(fd);
 		return 0;
 	}
 	if (module_is_x32(module))
 		return 0;
+	*ret_module = module;
 	if (process->tables)
 		err = unwind_tables_add(process->tables, module, unwind_module_key(module));
 	/* A signal's frame on an alternate stack leads to another stack, of which a slice has
 	 * nothing: the kernel must know the way from the first one on. */
 	if (!err && process->tables)
 		err = vdso_open(process, module->elf64, &vdso);
-	return err ? err : attach(process, module);
+	return err;
 }
 
-/* With inherited probes each site is an event that every thread is born with, and those are what
- * following costs: none for what is hardly ever run. */
-static int attach_ahead(struct bpf_process *process, struct module *module)
+int library_attach(struct bpf_process *process, const char *path,
+		   int (*attach)(struct bpf_process *process, struct module *module))
 {
-	if (process->config->scope == SCOPE_FAMILY && !process->shared && !module->elf64)
+	struct module *module = NULL;
+	int fd = file_open_regular(path, NULL), err;
+
+	if (fd < 0)
 		return 0;
-	return probes_attach_ahead(process, module);
+	err = library_open(process, fd, path, &module);
+	return err || !module ? err : attach(process, module);
 }
 
 /* All files that ld.so.cache has under the names. */
@@ -54,7 +56,7 @@ static int attach_names(struct bpf_process *process, const struct ldcache *cache
 		const char *path;
 
 		while (!err && (path = ldcache_next(cache, names[i], &position)))
-			err = library_attach(process, path, attach_ahead);
+			err = library_attach(process, path, probes_attach_ahead);
 	}
 	return err;
 }
@@ -63,15 +65,17 @@ static int attach_cached(struct bpf_process *process)
 {
 	static const char *const c_libraries[] = {"libc.so.6", "ld-linux-x86-64.so.2",
 						  "ld-linux.so.2"};
+	/* The last one for the exceptions that the others' operator new may throw. */
 	static const char *const allocators[] = {"libjemalloc.so.2", "libtcmalloc.so.4",
-						 "libtcmalloc_minimal.so.4", "libmimalloc.so.2"};
+						 "libtcmalloc_minimal.so.4", "libmimalloc.so.2",
+						 "libstdc++.so.6"};
 	struct ldcache cache;
 	int err = ldcache_open("/etc/ld.so.cache", &cache);
 
 	if (err)
 		return err == -ENOMEM ? err : 0; /* no such libraries that we would know */
 	err = attach_names(process, &cache, c_libraries, COUNT_OF(c_libraries));
-	if (!err && process->config->scope == SCOPE_SYSTEM)
+	if (!err && process->config->scope != SCOPE_NAMED)
 		err = attach_names(process, &cache, allocators, COUNT_OF(allocators));
 	ldcache_close(&cache);
 	return err;
@@ -92,7 +96,7 @@ int libraries_attach_known(struct bpf_process *process)
 {
 	int err = attach_cached(process);
 
-	if (!err && process->config->scope == SCOPE_SYSTEM)
+	if (!err && process->config->scope != SCOPE_NAMED)
 		err = attach_musl(process);
 	return err;
 }

@@ -9,6 +9,12 @@
 #include "source/bpf_process.h"
 
 /*
+ * The module of an open file (taken over), called `path`, with its unwind tables; NULL if it cannot
+ * be read. 0 or -ENOMEM.
+ */
+int library_open(struct bpf_process *process, int fd, const char *path, struct module **ret_module);
+
+/*
  * A file that will be mapped, or (probes_attach_ahead as `attach`) may be. One that cannot be read
  * is left out. 0 or -ENOMEM.
  */
@@ -17,9 +23,8 @@ int library_attach(struct bpf_process *process, const char *path,
 
 /*
  * The C libraries of this system, of every word size, and their dynamic linkers: the next image of
- * the process may be of the other kind. Where probes are for everybody, all allocators that are
- * known as well; elsewhere each of them would be one more event that every thread is born with, and
- * those are what following costs. 0 or -ENOMEM.
+ * the process may be of the other kind. Where children are traced too, all allocators that are
+ * known as well. 0 or -ENOMEM.
  */
 int libraries_attach_known(struct bpf_process *process);
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "os/file.h"
 #include "source/bpf_leader.h"
 #include "source/bpf_probes.h"
+#include "source/path_names.h"
 #include "symbol/probe_plan.h"
 #include "symbol/vdso.h"
 
@@ -77,7 +79,7 @@ static int tell_mapping(struct bpf_process *process, const struct told_mapping *
 	if (err || !plan)
 		return err;
 	err = tell_wrappers(process, plan, mapping, time_ns);
-	probes_verify(process, module, mapping);
+	process->ops->verify(process, module, mapping);
 	return err;
 }
 
@@ -141,14 +143,6 @@ static int mapping_open(struct bpf_process *process, const struct proc_mapping *
 	return publish_module(process, *ret_module, unwind_mapping_key(mapping));
 }
 
-static int mapping_module(struct bpf_process *process, const struct proc_mapping *mapping,
-			  struct module **ret_module)
-{
-	int err = mapping_open(process, mapping, ret_module);
-
-	return err || !*ret_module ? err : probes_attach(process, *ret_module);
-}
-
 /* Stacks lead through all modules: their tables must be there before the first probe is. */
 static int publish_tables(struct bpf_process *process, const struct proc_maps *maps,
 			  uint32_t generation)
@@ -168,89 +162,120 @@ static int publish_tables(struct bpf_process *process, const struct proc_maps *m
 	return err;
 }
 
-static int map_entry(struct bpf_process *process, const struct proc_mapping *mapping,
-		     uint64_t time_ns)
+static bool is_of_module(const struct proc_mapping *mapping)
 {
-	struct told_mapping told = {
-		.start = mapping->start,
-		.end = mapping->end,
-		.offset = mapping->offset,
-		.module = MODULE_NONE,
-	};
-	struct module *module;
-	int err;
-
-	if (!mapping->executable || !strcmp(mapping->path, "[uprobes]") ||
-	    !strcmp(mapping->path, "[vsyscall]"))
-		return 0;
-	err = mapping_module(process, mapping, &module);
-	if (err)
-		return err;
-	if (module)
-		told.module = module->id;
-	return tell_mapping(process, &told, module, time_ns);
+	return mapping->executable && strcmp(mapping->path, "[uprobes]") &&
+	       strcmp(mapping->path, "[vsyscall]");
 }
 
-/* Everything that the process maps now. -ESRCH if it is gone. */
-int mappings_read(struct bpf_process *process, uint64_t time_ns)
+/* Probe what they map. modules[i] is that of mapping i, or NULL. */
+static int attach_entries(struct bpf_process *process, const struct proc_maps *maps,
+			  struct module **modules)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < maps->count; i++) {
+		if (!is_of_module(&maps->items[i]))
+			continue;
+		err = mapping_open(process, &maps->items[i], &modules[i]);
+		if (!err && modules[i])
+			err = probes_attach(process, modules[i]);
+	}
+	return err;
+}
+
+static int tell_entries(struct bpf_process *process, const struct proc_maps *maps,
+			struct module *const *modules, uint64_t time_ns)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < maps->count; i++) {
+		const struct proc_mapping *mapping = &maps->items[i];
+		const struct told_mapping told = {
+			.start = mapping->start,
+			.end = mapping->end,
+			.offset = mapping->offset,
+			.module = modules[i] ? modules[i]->id : MODULE_NONE,
+		};
+
+		if (is_of_module(mapping))
+			err = tell_mapping(process, &told, modules[i], time_ns);
+	}
+	return err;
+}
+
+/* What the process maps now, with room for as many modules. -ESRCH if it is gone. */
+static int read_maps(struct bpf_process *process, struct proc_maps *maps, struct module ***modules)
+{
+	int err = proc_maps_read(bpf_leader_reader(process), maps);
+
+	if (err)
+		return err;
+	*modules = maps->count ? calloc(maps->count, sizeof(**modules)) : NULL;
+	if (*modules)
+		return 0;
+	err = maps->count ? -ENOMEM : -ESRCH; /* a zombie */
+	proc_maps_free(maps);
+	return err;
+}
+
+/* Everything that the process maps now: its tables, its probes, and if `tell` its events. */
+static int read_and_attach(struct bpf_process *process, bool tell, uint64_t time_ns)
 {
 	uint32_t generation =
 		process->tables ? unwind_tables_generation(process->tables, process->pid) : 0;
+	struct module **modules;
 	struct proc_maps maps;
-	int err = proc_maps_read(bpf_leader_reader(process), &maps);
+	int err = read_maps(process, &maps, &modules);
 
 	if (err)
 		return err;
-	if (!maps.count)
-		return -ESRCH; /* a zombie */
 	if (process->tables)
 		err = publish_tables(process, &maps, generation);
-	for (size_t i = 0; !err && i < maps.count; i++)
-		err = map_entry(process, &maps.items[i], time_ns);
+	if (!err)
+		err = attach_entries(process, &maps, modules);
+	if (!err && tell)
+		err = probes_commit(process);
+	if (!err && tell)
+		err = tell_entries(process, &maps, modules, time_ns);
+	free(modules);
 	proc_maps_free(&maps);
 	return err;
 }
 
-/* Probes that were placed meanwhile are later than what they are for. */
-static void count_gap(struct bpf_process *process, uint64_t attached_ns, uint64_t since_ns)
+int mappings_attach(struct bpf_process *process)
 {
-	if (process->attached_ns != attached_ns)
-		process->gap_ns += process->attached_ns - since_ns;
+	return read_and_attach(process, false, 0);
+}
+
+int mappings_read(struct bpf_process *process, uint64_t time_ns)
+{
+	return read_and_attach(process, true, time_ns);
+}
+
+/* Probes that came to be the process's since placed_ns was set to 0, and were placed later than
+ * what they are for. */
+static void count_gap(struct bpf_process *process, uint64_t since_ns)
+{
+	if (process->placed_ns > since_ns)
+		process->gap_ns += process->placed_ns - since_ns;
 }
 
 /* A module that user space does not know yet: read it from /proc, which also gives its path. What
  * was called in it since the kernel told of it is a gap. */
 int mappings_read_late(struct bpf_process *process, uint64_t since_ns)
 {
-	uint64_t attached_ns = process->attached_ns;
-	int err = mappings_read(process, since_ns);
+	int err;
 
+	process->placed_ns = 0;
+	err = mappings_read(process, since_ns);
 	if (err == -ESRCH || err == -ENOENT || err == -EACCES) {
 		log_info("process %d was gone before its new mappings could be read", process->pid);
 		process->gap_ns += clock_now_ns() - since_ns;
 		return 0;
 	}
-	count_gap(process, attached_ns, since_ns);
+	count_gap(process, since_ns);
 	return err;
-}
-
-/* The names, last first, put together; "" if there are none. */
-static void path_of_names(const char names[PATH_NAMES_SIZE], char path[PATH_NAMES_SIZE + 1])
-{
-	size_t at = PATH_NAMES_SIZE, used = 0;
-
-	path[at] = '\0';
-	while (used < PATH_NAMES_SIZE) {
-		size_t length = strnlen(names + used, PATH_NAMES_SIZE - used);
-
-		if (!length || length >= at)
-			break;
-		at -= length;
-		memcpy(path + at, names + used, length);
-		path[--at] = '/';
-		used += length + 1;
-	}
-	memmove(path, path + at, PATH_NAMES_SIZE + 1 - at);
 }
 
 /*
@@ -269,7 +294,7 @@ static struct module *module_of_record(struct bpf_process *process,
 
 	if (module)
 		return module;
-	path_of_names(record->names, path);
+	(void)path_of_names(record->names, path); /* a wrong file is found out */
 	fd = path[0] ? file_open_regular(path, NULL) : -ENOENT;
 	if (fd < 0)
 		return NULL;
@@ -283,10 +308,13 @@ static struct module *module_of_record(struct bpf_process *process,
 /* Probe a module that was mapped unannounced; what it was called for until now is a gap. */
 static int attach_late(struct bpf_process *process, struct module *module, uint64_t since_ns)
 {
-	uint64_t attached_ns = process->attached_ns;
-	int err = probes_attach(process, module);
+	int err;
 
-	count_gap(process, attached_ns, since_ns);
+	process->placed_ns = 0;
+	err = probes_attach(process, module);
+	if (!err)
+		err = probes_commit(process);
+	count_gap(process, since_ns);
 	return err;
 }
 

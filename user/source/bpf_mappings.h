@@ -8,6 +8,9 @@
 
 #include "source/bpf_process.h"
 
+/* Probe what the process maps now, but for probes_commit, and tell nothing of it. As below. */
+int mappings_attach(struct bpf_process *process);
+
 /* Everything that the process maps now. 0 or -errno; -ESRCH if it is gone. */
 int mappings_read(struct bpf_process *process, uint64_t time_ns);
 

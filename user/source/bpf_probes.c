@@ -50,12 +50,12 @@ static bool module_omitted(const struct source_config *config, const struct modu
 static bool is_object(const struct module *module, const char *object)
 {
 	const char *base = strrchr(module->path, '/');
-	struct stat status;
+	struct stat named, opened;
 
 	if (!strcmp(object, module->path) || !strcmp(object, base ? base + 1 : module->path))
 		return true;
-	return strchr(object, '/') && !stat(object, &status) && status.st_dev == module->device &&
-	       status.st_ino == module->inode;
+	return strchr(object, '/') && !stat(object, &named) && !fstat(module->fd, &opened) &&
+	       named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
 }
 
 /* The prefix that was given for a module; "" without one; NULL if it was not named. */
@@ -236,16 +236,17 @@ out:
 	return err;
 }
 
+static const enum probe_kind hook_kinds[HOOK_COUNT] = {
+	[HOOK_LINK_MAP] = PROBE_LINK_MAP,
+	[HOOK_THREAD_ENDS] = PROBE_THREAD_ENDS,
+	[HOOK_THROW] = PROBE_THROW,
+};
+
 static int attach_hook(struct bpf_process *process, const struct module *module,
 		       const struct probe_plan *plan, enum hook hook)
 {
-	static const enum probe_kind kinds[HOOK_COUNT] = {
-		[HOOK_LINK_MAP] = PROBE_LINK_MAP,
-		[HOOK_THREAD_ENDS] = PROBE_THREAD_ENDS,
-		[HOOK_THROW] = PROBE_THROW,
-	};
 	struct probe_request request = {
-		.kind = kinds[hook],
+		.kind = hook_kinds[hook],
 		.pid = process->shared ? 0 : process->pid,
 		.path = module->open_path,
 		.offsets = &plan->hooks[hook],
@@ -300,23 +301,65 @@ static int attach_sites(struct bpf_process *process, const struct module *module
 	return err ? err : attach_hooks(process, module, plan);
 }
 
-/* Probes that are for everybody are placed once. */
+/* Probes that are for everybody are placed once; now or later, if there is a translator. */
+static int attach_shared(struct bpf_process *process, const struct module *module,
+			 const struct probe_plan *plan, uint64_t *ret_placed_ns)
+{
+	struct shared_probes *shared = process->shared;
+	uint32_t index = map64_get(&shared->attached, module->id);
+	int err = 0;
+
+	if (index == MAP64_NONE) {
+		index = (uint32_t)shared->placed_ns.count;
+		if (vec_push(&shared->placed_ns, 0) ||
+		    map64_set(&shared->attached, module->id, index))
+			return -ENOMEM;
+		if (!shared->paused)
+			err = attach_sites(process, module, plan);
+		shared->placed_ns.items[index] = clock_now_ns();
+	}
+	*ret_placed_ns = shared->placed_ns.items[index];
+	return err;
+}
+
 static int attach_module(struct bpf_process *process, const struct module *module,
 			 const struct probe_plan *plan)
 {
-	struct shared_probes *shared = process->shared;
-	int err = 0;
+	uint64_t placed_ns = 0;
+	int err;
 
-	if (shared) {
-		if (map64_get(&shared->attached, module->id) != MAP64_NONE)
-			return 0;
-		err = map64_set(&shared->attached, module->id, 1);
-	}
-	if (!err)
+	if (process->shared) {
+		err = attach_shared(process, module, plan, &placed_ns);
+	} else {
 		err = attach_sites(process, module, plan);
-	if (plan->site_count)
-		process->attached_ns = clock_now_ns();
+		placed_ns = clock_now_ns();
+	}
+	if (!plan->site_count)
+		return err;
+	if (!process->shared) {
+		process->attached_ns = placed_ns;
+		process->uncommitted = true;
+	}
+	if (placed_ns > process->placed_ns)
+		process->placed_ns = placed_ns;
 	return err;
+}
+
+static int commit_events(struct bpf_process *process)
+{
+	return program_commit(process->program, process->pid, links_of(process));
+}
+
+int probes_commit(struct bpf_process *process)
+{
+	int err = process->ops->commit ? process->ops->commit(process) : 0;
+
+	if (process->uncommitted)
+		process->attached_ns = process->placed_ns = clock_now_ns();
+	process->uncommitted = false;
+	if (err && err != -ENOMEM && err != -ESRCH) /* its death is no news */
+		log_warn("process %d: cannot place probes: %s", (int)process->pid, strerror(-err));
+	return err == -ENOMEM ? err : 0;
 }
 
 static void count_sites(struct bpf_process *process, const struct probe_plan *plan)
@@ -382,16 +425,22 @@ static const struct probe_plan *plan_of(struct bpf_process *process, struct modu
 	return NULL;
 }
 
-static int place(struct bpf_process *process, const struct module *module,
-		 const struct probe_plan *plan)
+static void refuse_module(struct bpf_process *process, const struct module *module,
+			  const struct probe_plan *plan, int code)
 {
-	int code = attach_module(process, module, plan);
-
-	if (!code || code == -ENOMEM)
-		return code;
 	if (code != -ESRCH) /* its death is no news */
 		log_warn("%s: cannot place probes: %s", module->path, strerror(-code));
 	process->unprobed_sites += plan->site_count;
+}
+
+static int place(struct bpf_process *process, const struct module *module,
+		 const struct probe_plan *plan)
+{
+	int code = process->ops->place(process, module, plan);
+
+	if (!code || code == -ENOMEM)
+		return code;
+	refuse_module(process, module, plan, code);
 	return 0;
 }
 
@@ -429,6 +478,23 @@ int probes_attach(struct bpf_process *process, struct module *module)
 	return state == ATTACHED_AHEAD ? 0 : place(process, module, plan);
 }
 
+int probes_share_again(struct bpf_process *nobody)
+{
+	const struct map64 *shared = &nobody->shared->attached;
+	struct module *module;
+	int err = 0;
+
+	for (uint32_t id = 0; err != -ENOMEM && (module = module_get(nobody->config->modules, id));
+	     id++) {
+		if (map64_get(shared, id) == MAP64_NONE)
+			continue;
+		err = attach_sites(nobody, module, module->plan);
+		if (err)
+			refuse_module(nobody, module, module->plan, err);
+	}
+	return err == -ENOMEM ? err : 0;
+}
+
 int probes_share(struct bpf_process *process, struct module *module)
 {
 	return module->plan && !module_omitted(process->config, module)
@@ -461,12 +527,13 @@ static uint64_t address_in(const struct told_mapping *mapping, uint64_t offset)
 	return mapping->start + offset - mapping->offset;
 }
 
-void probes_verify(struct bpf_process *process, const struct module *module,
-		   const struct told_mapping *mapping)
+static void probes_verify(struct bpf_process *process, const struct module *module,
+			  const struct told_mapping *mapping)
 {
 	const struct probe_plan *plan = module->plan;
 
-	if (!plan || process->translated || module_omitted(process->config, module))
+	if (!plan || process->translated || (process->shared && process->shared->paused) ||
+	    module_omitted(process->config, module))
 		return;
 	for (size_t i = 0; i < plan->site_count; i++) {
 		const struct probe_site *site = &plan->sites[i];
@@ -483,6 +550,67 @@ void probes_verify(struct bpf_process *process, const struct module *module,
 			verify_byte(process, module, "an exit of operator new", exit->original,
 				    address);
 	}
+}
+
+const struct probe_ops bpf_probe_ops = {
+	.place = attach_module, .commit = commit_events, .verify = probes_verify};
+
+/*
+ * Probes one by one.
+ */
+
+static int each_hook(struct probe_taker *taker, const struct probe_plan *plan)
+{
+	int err = 0;
+
+	for (int hook = 0; !err && hook < HOOK_COUNT; hook++)
+		if (plan->hooks[hook])
+			err = taker->take(taker->ctx, hook_kinds[hook], plan->hooks[hook], 0,
+					  BREAKPOINT_UNKNOWN);
+	return err;
+}
+
+static int each_exit(struct probe_taker *taker, const struct probe_plan *plan)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < plan->exit_count; i++)
+		err = taker->take(taker->ctx, PROBE_EXIT, plan->exits[i].offset,
+				  plan->exits[i].kind, plan->exits[i].original);
+	return err;
+}
+
+static int each_mark(const struct bpf_process *process, struct probe_taker *taker,
+		     const struct probe_plan *plan)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < plan->mark_count; i++)
+		err = taker->take(taker->ctx, PROBE_OPERATOR, plan->marks[i].offset,
+				  mark_cookie(process, &plan->marks[i]), BREAKPOINT_UNKNOWN);
+	return err;
+}
+
+int probes_each(const struct bpf_process *process, const struct module *module,
+		struct probe_taker *taker)
+{
+	const struct probe_plan *plan = module->plan;
+	int err;
+
+	if (!plan || process->translated || module_omitted(process->config, module))
+		return 0;
+	err = exits_wanted(process->config, plan) ? each_exit(taker, plan) : 0;
+	if (!err && process->config->sanity)
+		err = each_mark(process, taker, plan);
+	for (size_t i = 0; !err && i < plan->site_count; i++) {
+		const struct probe_site *site = &plan->sites[i];
+
+		if (site_wanted(process->config, site))
+			err = taker->take(taker->ctx, site_kind(process, module, plan, site),
+					  site->offset, site_cookie(process, module, plan, site),
+					  site->original);
+	}
+	return err ? err : each_hook(taker, plan);
 }
 
 static bool site_is_mapped(const struct bpf_process *process, uint32_t module, uint64_t offset)

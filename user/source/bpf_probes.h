@@ -11,6 +11,9 @@
 /* Probes for everybody in a module that is probed for the process alone. 0 or -ENOMEM. */
 int probes_share(struct bpf_process *process, struct module *module);
 
+/* All probes that are for everybody, once more: their links were closed. 0 or -ENOMEM. */
+int probes_share_again(struct bpf_process *nobody);
+
 /* Probe a module that is mapped, once per process. What cannot be probed is a told loss. 0 or
  * -ENOMEM. */
 int probes_attach(struct bpf_process *process, struct module *module);
@@ -18,9 +21,22 @@ int probes_attach(struct bpf_process *process, struct module *module);
 /* Probe a module that may be mapped one day. 0 or -ENOMEM. */
 int probes_attach_ahead(struct bpf_process *process, struct module *module);
 
-/* Look for the breakpoints that lie in a mapping. */
-void probes_verify(struct bpf_process *process, const struct module *module,
-		   const struct told_mapping *mapping);
+/* By means that children inherit, probes are there once this returns: after modules that belong
+ * together. 0 or -ENOMEM. */
+int probes_commit(struct bpf_process *process);
+
+extern const struct probe_ops bpf_probe_ops;
+
+#define BREAKPOINT_UNKNOWN (-1)
+
+/* Who wants to know each probe of a module. A return that is not 0 ends it, and is returned. */
+struct probe_taker {
+	int (*take)(void *ctx, enum probe_kind kind, uint64_t offset, uint64_t cookie,
+		    int original);
+	void *ctx;
+};
+int probes_each(const struct bpf_process *process, const struct module *module,
+		struct probe_taker *taker);
 
 /* Is there an allocation function in what the present image maps? Also if nothing is known of it.
  */

@@ -3,7 +3,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,8 @@
 #include "source/bpf_libraries.h"
 #include "source/bpf_mappings.h"
 #include "source/bpf_probes.h"
+#include "source/path_names.h"
+#include "source/translator.h"
 
 #define NS_PER_SECOND 1000000000ULL
 #define EXE_LINK_SIZE 32
@@ -59,6 +60,59 @@ int bpf_process_deliver(const struct bpf_process *process, struct event *event)
 	return process->config->deliver(process->config->ctx, event);
 }
 
+#define COMMAND_WORDS_MAX (EXEC_COMMAND_SIZE + 1)
+
+/* The words as they were at exec, but for those that had no room. */
+static void words_of_exec(const struct record_exec *exec, const char *words[COMMAND_WORDS_MAX])
+{
+	size_t size = exec ? exec->command_size : 0, count = 0;
+
+	if (size > EXEC_COMMAND_SIZE)
+		size = EXEC_COMMAND_SIZE;
+	for (size_t at = 0; at < size; at += strlen(&exec->command[at]) + 1) {
+		if (!memchr(&exec->command[at], '\0', size - at))
+			break;
+		words[count++] = &exec->command[at];
+	}
+	words[count] = NULL;
+}
+
+/* What /proc tells may be a later image by now. */
+static const char *exe_of(const struct record_exec *exec, const struct proc_info *info,
+			  char path[PATH_NAMES_SIZE + 1])
+{
+	if (exec && path_of_names(exec->names, path))
+		return path;
+	if (info->exe)
+		return info->exe;
+	return exec ? exec->path : "";
+}
+
+/* A program may have changed its words since, so /proc is asked second; of the same image. */
+static const char *const *command_of(const struct record_exec *exec, const struct proc_info *info,
+				     const char *exe, const char *words[COMMAND_WORDS_MAX])
+{
+	bool whole = exec && exec->command_size <= EXEC_COMMAND_SIZE;
+
+	words_of_exec(exec, words);
+	if ((!whole || !words[0]) && info->exe && info->command && info->command[0] &&
+	    !strcmp(info->exe, exe))
+		return (const char *const *)info->command;
+	if (!words[0] && exec) {
+		words[0] = exec->path;
+		words[1] = NULL;
+	}
+	return words;
+}
+
+/* As /proc/PID/stat tells it: in clock ticks. */
+static uint64_t in_ticks(uint64_t time_ns)
+{
+	uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
+
+	return time_ns / tick_ns * tick_ns;
+}
+
 /*
  * Who it is, from /proc; where the process is gone already (a zombie has neither command line nor
  * executable), from what the kernel told at exec and from what we launched.
@@ -67,9 +121,10 @@ static int tell_process(struct bpf_process *process, enum event_kind kind,
 			const struct record_exec *exec)
 {
 	struct event event = {.kind = kind, .time_ns = exec ? exec->head.time_ns : 0};
-	const char *path = exec ? exec->path : "", *comm = exec ? exec->comm : "";
-	const char *const unknown[] = {path, NULL};
+	char path[PATH_NAMES_SIZE + 1];
 	const char *const *launched = kind == EVENT_PROCESS ? process->launched_command : NULL;
+	const char *words[COMMAND_WORDS_MAX];
+	bool told = exec && exec->start_time_ns;
 	struct proc_info info = {0};
 	struct cgroup cgroup = {0};
 	int err = proc_info_read(process->pid, &info);
@@ -81,14 +136,14 @@ static int tell_process(struct bpf_process *process, enum event_kind kind,
 	event.process.inner_pid = (uint32_t)info.inner_pid;
 	event.process.cgroup = cgroup.path;
 	event.process.container = cgroup.container;
-	event.process.start_time_ns = info.start_time_ns;
-	event.process.ppid = (uint32_t)info.ppid;
-	event.process.launched = process->launched;
-	event.process.comm = exec ? comm : info.comm;
-	event.process.exe = info.exe ? info.exe : path;
-	event.process.command = launched ? launched : unknown;
-	if (!launched && info.exe && info.command && info.command[0])
-		event.process.command = (const char *const *)info.command;
+	event.process.start_time_ns = told ? in_ticks(exec->start_time_ns) : info.start_time_ns;
+	event.process.ppid = told ? exec->parent : (uint32_t)info.ppid;
+	event.process.origin = launched ? ORIGIN_LAUNCHED : exec ? ORIGIN_EXEC : ORIGIN_ATTACHED;
+	event.process.from_start = process->from_start;
+	event.process.comm = exec ? exec->comm : info.comm;
+	event.process.exe = exe_of(exec, &info, path);
+	event.process.command =
+		launched ? launched : command_of(exec, &info, event.process.exe, words);
 	event.process.arch = arch_of(process, exec);
 	err = bpf_process_deliver(process, &event);
 	proc_info_free(&info);
@@ -96,46 +151,10 @@ static int tell_process(struct bpf_process *process, enum event_kind kind,
 	return err;
 }
 
-/*
- * Valgrind and qemu-user read the program's code and translate it, breakpoints included: the
- * program would die of them. Valgrind's tools are the processes' executables, each in a directory
- * of its own.
- */
-static bool is_translator(const char *path)
-{
-	const char *base = strrchr(path, '/');
-	size_t length = strlen(path), suffix = strlen("-linux");
-
-	base = base ? base + 1 : path;
-	if (!strcmp(base, "valgrind") || !strcmp(base, "valgrind.bin"))
-		return true;
-	if (!strncmp(base, "qemu-", 5) && strncmp(base, "qemu-system", 11))
-		return true;
-	return strstr(path, "/valgrind/") && length > suffix &&
-	       !strcmp(path + length - suffix, "-linux");
-}
-
-static const char translated_words[] =
-	"it runs under valgrind or qemu, which execute a translation of it in which probes would "
-	"be deadly";
-
-bool bpf_process_is_translated(pid_t pid)
-{
-	char link[EXE_LINK_SIZE], path[PATH_MAX];
-	ssize_t length;
-
-	exe_link(pid, link);
-	length = readlink(link, path, sizeof(path) - 1);
-	if (length <= 0)
-		return false;
-	path[length] = '\0';
-	return is_translator(path);
-}
-
 static int refuse_translated(struct bpf_process *process, struct error *err)
 {
-	process->translated = bpf_process_is_translated(process->pid);
-	return process->translated ? error_set(err, -EOPNOTSUPP, "%s", translated_words) : 0;
+	process->translated = translator_runs(process->pid);
+	return process->translated ? error_set(err, -EOPNOTSUPP, "%s", translator_words) : 0;
 }
 
 bool bpf_process_is_nested_free(struct bpf_process *process, uint32_t tid, uint64_t address,
@@ -160,6 +179,29 @@ bool bpf_process_is_nested_free(struct bpf_process *process, uint32_t tid, uint6
 	return false;
 }
 
+static int attach_own(struct bpf_process *process)
+{
+	int err = mappings_attach(process);
+
+	if (!err)
+		err = libraries_attach_known(process);
+	if (!err)
+		err = probes_commit(process);
+	/* Once more: what was mapped meanwhile was not yet told by the linker's hook. */
+	return err ? err : mappings_read(process, 0);
+}
+
+/* Of the whole system: probes are there by now, but for files that nobody has mapped before. */
+static int attach_to_shared(struct bpf_process *process)
+{
+	size_t before = process->shared->placed_ns.count;
+	int err = mappings_read(process, 0);
+
+	if (err || process->shared->placed_ns.count == before)
+		return err;
+	return mappings_read(process, 0);
+}
+
 int bpf_process_attach(struct bpf_process *process, struct error *err)
 {
 	char path[EXE_LINK_SIZE];
@@ -171,11 +213,9 @@ int bpf_process_attach(struct bpf_process *process, struct error *err)
 	if (is_x32(path))
 		return error_set(err, -ENOTSUP, X32_REFUSED);
 	code = tell_process(process, EVENT_PROCESS, NULL);
-	/* Twice: what was mapped during the first round was not yet told by the linker's hook. */
-	for (int round = 0; !code && round < 2; round++)
-		code = mappings_read(process, 0);
 	if (!code)
-		code = libraries_attach_known(process);
+		code = process->config->scope == SCOPE_SYSTEM ? attach_to_shared(process)
+							      : attach_own(process);
 	if (code)
 		return error_set(err, code, "%s", strerror(-code));
 	if (!process->site_count && process->config->scope != SCOPE_SYSTEM)
@@ -201,9 +241,9 @@ int bpf_process_attach_launch(struct bpf_process *process, const char *program,
 	struct needed needed = {0}, others = {0};
 	int code;
 
-	process->translated = is_translator(program);
+	process->translated = translator_is_path(program);
 	if (process->translated)
-		log_warn("%s: its program is not traced: %s", program, translated_words);
+		log_warn("%s: its program is not traced: %s", program, translator_words);
 	code = needed_find(program, environment, &reader, &needed, err);
 
 	/* What cannot be read or executed is for exec to say, in its own words and status. */
@@ -222,13 +262,15 @@ int bpf_process_attach_launch(struct bpf_process *process, const char *program,
 	needed_free(&others);
 	if (!code)
 		code = libraries_attach_known(process);
-	process->awaits_exec = process->launched = true;
+	if (!code)
+		code = probes_commit(process);
+	process->awaits_exec = true;
 	process->launched_command = (const char *const *)command;
 	return code ? error_set_errno(err, code, "no probes") : 0;
 }
 
 /* Place the probes once more in all files that had them. */
-static int attach_known(struct bpf_process *process, const struct map64 *attached)
+static int replace_probes(struct bpf_process *process, const struct map64 *attached)
 {
 	struct module *module;
 	int err = 0;
@@ -241,7 +283,7 @@ static int attach_known(struct bpf_process *process, const struct map64 *attache
 		if (module)
 			err = probes_attach(process, module);
 	}
-	return err;
+	return err ? err : probes_commit(process);
 }
 
 /*
@@ -260,7 +302,7 @@ int bpf_process_attach_again(struct bpf_process *process, uint64_t since_ns)
 	probe_links_close(&process->links);
 	process->attached = (struct map64){0};
 	process->shared = NULL;
-	err = attach_known(process, &attached);
+	err = replace_probes(process, &attached);
 	map64_free(&attached);
 	if (process->leaderless)
 		bpf_leader_found(process, shared, since_ns);
@@ -269,27 +311,18 @@ int bpf_process_attach_again(struct bpf_process *process, uint64_t since_ns)
 	return err ? err : mappings_read_late(process, since_ns);
 }
 
-/* The translator needs far longer to begin than this. */
-static void leave_translated(struct bpf_process *process, const char *path)
-{
-	if (process->translated || !is_translator(path))
-		return;
-	process->translated = true;
-	bpf_process_detach(process);
-	log_warn("process %d is not traced any more: %s", (int)process->pid, translated_words);
-}
-
 /* A child has what its parent had when it forked: what was placed just then may be missing. */
 static int inherit_probes(struct bpf_process *process, const struct bpf_process *parent,
 			  uint64_t forked_ns)
 {
+	process->translated = parent->translated;
 	if (!process->shared && forked_ns <= parent->attached_ns)
-		return attach_known(process, &parent->attached);
+		return replace_probes(process, &parent->attached);
 	process->site_count = parent->site_count;
 	process->unprobed_sites = parent->unprobed_sites;
 	process->watches_exits = parent->watches_exits;
 	process->allocator_objects = parent->allocator_objects;
-	process->translated = parent->translated;
+	probe_grant_inherit(&process->links, &parent->links);
 	return map64_copy(&process->attached, &parent->attached);
 }
 
@@ -305,14 +338,6 @@ static int inherit_mappings(struct bpf_process *process, const struct bpf_proces
 	process->mapping_count = count;
 	process->mappings_told = parent->mappings_told;
 	return map64_copy(&process->told, &parent->told);
-}
-
-/* As /proc/PID/stat tells it: in clock ticks. */
-static uint64_t in_ticks(uint64_t time_ns)
-{
-	uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
-
-	return time_ns / tick_ns * tick_ns;
 }
 
 int bpf_process_fork(struct bpf_process *process, const struct bpf_process *parent,
@@ -338,15 +363,18 @@ int bpf_process_fork(struct bpf_process *process, const struct bpf_process *pare
 int bpf_process_exec(struct bpf_process *process, const struct record_exec *exec)
 {
 	bool first = process->awaits_exec;
+	bool freed = process->translated && !first && !translator_is_path(exec->path);
+	bool by_thread =
+		exec->head.flags & RECORD_FLAG_BY_THREAD && process->config->scope == SCOPE_NAMED;
 	int err;
 
 	process->awaits_exec = false;
-	leave_translated(process, exec->path);
+	process->from_start = true;
+	process->translated &= !freed;
 	map64_free(&process->told);
 	process->mapping_count = 0;
 	err = tell_process(process, first ? EVENT_PROCESS : EVENT_EXEC, exec);
-	if (!err && exec->head.flags & RECORD_FLAG_BY_THREAD &&
-	    process->config->scope == SCOPE_NAMED)
+	if (!err && (by_thread || (freed && !process->shared)))
 		err = bpf_process_attach_again(process, exec->head.time_ns);
 	return err;
 }

@@ -22,8 +22,30 @@ struct told_mapping {
 /* Probes of all processes together: those that are placed for everybody. */
 struct shared_probes {
 	struct probe_links links;
-	struct map64 attached; /* module id → 1 */
-	size_t leaderless;     /* processes for whom they are, in SCOPE_NAMED */
+	struct map64 attached;   /* module id → index into placed_ns */
+	VEC(uint64_t) placed_ns; /* when its probes were in place */
+	size_t leaderless;       /* processes for whom they are, in SCOPE_NAMED */
+	/* Of bpf_translated.h: */
+	bool paused;                /* there is a translator: no links */
+	uint64_t paused_ns;         /* since when */
+	uint64_t seen_ns;           /* when the newest one began, and … */
+	uint64_t checked_ns;        /* … when it was last looked for */
+	pid_t translator;           /* one that runs; 0: not known */
+	uint32_t translators_begun; /* as far as the kernel's count was heeded */
+};
+
+struct bpf_process;
+
+/* How probes get into a process: what the kernel does with the BPF source, and we do by ptrace. */
+struct probe_ops {
+	/* Those of a module, mapped or not. 0 or -errno. */
+	int (*place)(struct bpf_process *process, const struct module *module,
+		     const struct probe_plan *plan);
+	/* Of all modules since the last time; NULL: they were there at once. 0 or -errno. */
+	int (*commit)(struct bpf_process *process);
+	/* Are they there, in a mapping that was just told? */
+	void (*verify)(struct bpf_process *process, const struct module *module,
+		       const struct told_mapping *mapping);
 };
 
 /* Where a thread last began to free, and by which of several allocators. */
@@ -34,11 +56,12 @@ struct last_free {
 
 struct bpf_process {
 	const struct source_config *config;
+	const struct probe_ops *ops;
 	struct program *program;
 	struct unwind_tables *tables; /* NULL if stacks are not by tables */
 	pid_t pid;
 	bool awaits_exec; /* launched and held: what runs until exec is ours, not the program's */
-	bool launched;
+	bool from_start;  /* every block of its present image is known, but for losses */
 	const char *const *launched_command; /* of a launched one, else NULL */
 	struct shared_probes *shared;        /* probes are for everybody; else NULL */
 	bool leaderless;                     /* its first thread has ended: see bpf_leader.h */
@@ -46,7 +69,10 @@ struct bpf_process {
 	struct probe_links links;
 	struct map64 attached; /* module id → 1 */
 	uint64_t attached_ns;  /* when the newest probe was in place */
-	struct map64 told;     /* start address → index into mappings */
+	uint64_t entered_ns;
+	uint64_t placed_ns; /* the newest of those that are counted since it was set to 0 */
+	bool uncommitted;   /* there are sites for probes_commit to probe */
+	struct map64 told;  /* start address → index into mappings */
 	struct told_mapping *mappings;
 	size_t mapping_count, mapping_capacity;
 	uint64_t mappings_told; /* ever */
@@ -72,9 +98,6 @@ int bpf_process_fork(struct bpf_process *process, const struct bpf_process *pare
 
 /* Attach to all modules that the process maps now, deliver them, and verify the probes. */
 int bpf_process_attach(struct bpf_process *process, struct error *err);
-
-/* Does it run under valgrind or the like, which would take our breakpoints for the program's? */
-bool bpf_process_is_translated(pid_t pid);
 
 /*
  * Take the probes out and place them anew, in all files that had them. What was called since then

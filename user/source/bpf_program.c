@@ -91,6 +91,7 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 	skeleton->rodata->config_scope = config->scope;
 	skeleton->rodata->config_everybody =
 		config->scope != SCOPE_NAMED && means->attach != ATTACH_INHERITED;
+	skeleton->rodata->config_places = means->attach == ATTACH_INHERITED;
 	if (config->selection)
 		memcpy((void *)&skeleton->rodata->config_selection, config->selection,
 		       sizeof(*config->selection));
@@ -115,6 +116,7 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 	bpf_program__set_autoload(skeleton->progs.call_entry, !session);
 	bpf_program__set_autoload(skeleton->progs.call_return, !session);
 	bpf_program__set_autoload(skeleton->progs.call_operator, config->sanity);
+	bpf_program__set_autoload(skeleton->progs.count_users, means->attach == ATTACH_INHERITED);
 	bpf_program__set_expected_attach_type(skeleton->progs.call_operator, type);
 	bpf_program__set_expected_attach_type(skeleton->progs.call_session, ATTACH_UPROBE_SESSION);
 	bpf_program__set_expected_attach_type(skeleton->progs.call_entry, type);
@@ -126,6 +128,17 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 	bpf_program__set_expected_attach_type(skeleton->progs.call_free_plain, type);
 	bpf_program__set_expected_attach_type(skeleton->progs.link_map_changed, type);
 	bpf_program__set_expected_attach_type(skeleton->progs.thread_ends, type);
+}
+
+static int events_open(struct program *program)
+{
+	const struct mtrace_bpf *skeleton = program->skeleton;
+
+	return probe_events_open(&program->events,
+				 (struct event_counter){
+					 .program = bpf_program__fd(skeleton->progs.count_users),
+					 .users = &skeleton->bss->event_users,
+				 });
 }
 
 static int means_load(struct program *program, const struct means *means,
@@ -147,7 +160,7 @@ static int means_load(struct program *program, const struct means *means,
 	if (err == -EACCES)
 		err = -EINVAL; /* the verifier's no; who lacks privileges gets EPERM */
 	if (!err && means->attach == ATTACH_INHERITED)
-		err = probe_events_open(&program->events);
+		err = events_open(program);
 	if (!err)
 		err = self_test_run(program);
 	if (err)
@@ -291,8 +304,7 @@ static int attach_one(struct program *program, const struct bpf_program *bpf,
 		return attach_multi(bpf, request, at_return, links);
 	if (program->means->attach == ATTACH_PERF)
 		return attach_perf(bpf, request, at_return, links);
-	return probe_events_attach(&program->events, bpf_program__fd(bpf), request, at_return,
-				   links);
+	return probe_events_add(&program->events, bpf_program__fd(bpf), request, at_return, links);
 }
 
 /* The return first: an entry without return would wait for nothing. */
@@ -334,6 +346,11 @@ int program_attach(struct program *program, const struct probe_request *request,
 	return attach_one(program, at_entry[request->kind], request, false, links);
 }
 
+int program_commit(struct program *program, pid_t pid, struct probe_links *links)
+{
+	return links->wanted.count ? probe_events_grant(&program->events, pid, links) : 0;
+}
+
 /* Several threads work on one list, each at the next that nobody has. */
 struct closing {
 	struct probe_links *links;
@@ -373,6 +390,8 @@ void probe_links_close(struct probe_links *links)
 		pthread_join(threads[i], NULL);
 	free(links->fds);
 	free(links->perf);
+	vec_free(&links->wanted);
+	probe_grant_drop(links->grant);
 	*links = (struct probe_links){0};
 }
 

@@ -23,7 +23,7 @@ struct mtrace_bpf;
 enum attach {
 	ATTACH_MULTI,     /* one link for many sites (Linux 6.6) */
 	ATTACH_PERF,      /* one perf event per site */
-	ATTACH_INHERITED, /* likewise, and children have them too: probe_events.h */
+	ATTACH_INHERITED, /* trace events that children have too: probe_events.h */
 };
 
 /* One row per way to attach and to carry a call's arguments from entry to return. */
@@ -62,8 +62,11 @@ int program_load(struct program *ret_program, const struct program_config *confi
 		 struct error *err);
 void program_unload(struct program *program);
 
+/* The sites are probed when this returns; but by means that children inherit, when those of all
+ * files have been gathered and program_commit is called. The request's path has to last. */
 int program_attach(struct program *program, const struct probe_request *request,
 		   struct probe_links *links);
+int program_commit(struct program *program, pid_t pid, struct probe_links *links);
 
 /* Tracepoints of exec and exit. */
 int program_attach_tasks(struct program *program, struct error *err);

@@ -22,6 +22,7 @@
 #include "source/bpf_program.h"
 #include "source/ring.h"
 
+#define CALL_API    API_VALLOC /* a rare one: see probe_events.h */
 #define CALL_SIZE   0x1234u
 #define CALL_RESULT ((void *)0x5678)
 
@@ -127,7 +128,7 @@ static int tally_record(void *ctx, const void *data, size_t size)
 	const struct record_call *call = data;
 	struct tally *tally = ctx;
 
-	if (size < sizeof(*call) || call->head.kind != RECORD_ALLOC)
+	if (size < sizeof(*call) || call->head.kind != RECORD_ALLOC || call->head.api != CALL_API)
 		return 0;
 	if (call->head.pid != (uint32_t)tally->pid || call->size != CALL_SIZE ||
 	    call->address != (uintptr_t)CALL_RESULT)
@@ -154,7 +155,7 @@ static int tally_read(const struct program *program, struct tally *tally)
 
 static int attach_to_child(struct program *program, pid_t pid)
 {
-	uint64_t offset, cookie = api_cookie(API_MALLOC);
+	uint64_t offset, cookie = api_cookie(CALL_API);
 	struct probe_request request = {
 		.kind = PROBE_CALL,
 		.pid = pid,
@@ -169,7 +170,9 @@ static int attach_to_child(struct program *program, pid_t pid)
 	if (!err && bpf_map_update_elem(bpf_map__fd(program->skeleton->maps.processes), &pid,
 					&no_losses, BPF_ANY))
 		err = -errno;
-	return err ? err : program_attach(program, &request, &program->self_test);
+	if (!err)
+		err = program_attach(program, &request, &program->self_test);
+	return err ? err : program_commit(program, pid, &program->self_test);
 }
 
 int self_test_run(struct program *program)

@@ -10,6 +10,7 @@
 #include "base/vec.h"
 #include "mtrace.skel.h"
 #include "source/bpf_probes.h"
+#include "source/bpf_translated.h"
 
 struct bpf_process *processes_find(const struct bpf_source *bpf, pid_t pid)
 {
@@ -34,6 +35,15 @@ void processes_remove(struct bpf_source *bpf, struct bpf_process *process)
 	free(process);
 }
 
+struct bpf_process processes_nobody(struct bpf_source *bpf)
+{
+	return (struct bpf_process){.config = &bpf->config,
+				    .ops = bpf->probe_ops,
+				    .program = &bpf->program,
+				    .tables = bpf->tables,
+				    .shared = &bpf->shared};
+}
+
 int processes_new(struct bpf_source *bpf, pid_t pid, struct bpf_process **ret_process)
 {
 	struct bpf_process *process = calloc(1, sizeof(*process));
@@ -46,10 +56,12 @@ int processes_new(struct bpf_source *bpf, pid_t pid, struct bpf_process **ret_pr
 		return -ENOMEM;
 	}
 	process->config = &bpf->config;
+	process->ops = bpf->probe_ops;
 	process->program = &bpf->program;
 	process->tables = bpf->tables;
 	process->shared = bpf->program.everybody ? &bpf->shared : NULL;
 	process->pid = pid;
+	process->entered_ns = clock_now_ns();
 	bpf->processes[bpf->process_count++] = process;
 	*ret_process = process;
 	return 0;
@@ -72,7 +84,7 @@ int processes_tell_losses(const struct bpf_process *process, const uint64_t coun
 		.stacks = count[LOSS_STACKS],
 		.missed_returns = count[LOSS_NO_RETURN] + count[LOSS_NO_STATE],
 		.unprobed_sites = process->unprobed_sites,
-		.gap_ns = process->gap_ns,
+		.gap_ns = process->gap_ns + translated_gap_ns(process),
 		.no_allocator = process->translated || !probes_found(process),
 		.children = count[LOSS_CHILDREN],
 	};

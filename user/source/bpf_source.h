@@ -4,6 +4,7 @@
 #define MTRACE_SOURCE_BPF_SOURCE_H
 
 #include "base/map64.h"
+#include "source/bpf_hold.h"
 #include "source/bpf_process.h"
 #include "source/ring.h"
 #include "source/slice.h"
@@ -12,11 +13,15 @@
 struct bpf_source {
 	struct source source; /* first: what the session holds */
 	struct source_config config;
+	const struct probe_ops *probe_ops;
+	/* What a tracer by ptrace asks for: RECORD_HELD, RECORD_AT_END. NULL: there is none. */
+	int (*held)(struct bpf_source *bpf, const struct record_head *head);
 	struct program program;
 	struct unwind_tables *tables; /* NULL if stacks are not by tables */
 	struct ring ring;
 	struct slice_ids slices;
-	struct shared_probes shared;    /* of SCOPE_SYSTEM */
+	struct shared_probes shared; /* of SCOPE_SYSTEM */
+	struct hold hold;
 	struct bpf_process **processes; /* those that are traced now */
 	size_t process_count, process_capacity;
 	struct map64 index_of_pid;
@@ -24,8 +29,14 @@ struct bpf_source {
 	uint64_t newest_ns;  /* time of the newest event */
 };
 
+/* A record of the ring, to be decoded and delivered. ctx is a struct bpf_source. */
+int record_arrived(void *ctx, const void *data, size_t size);
+
 /* NULL if that pid is not traced. */
 struct bpf_process *processes_find(const struct bpf_source *bpf, pid_t pid);
+
+/* On whose account probes are placed that are for everybody. */
+struct bpf_process processes_nobody(struct bpf_source *bpf);
 
 /* One that the kernel side has entered, or of which only we know. 0 or -ENOMEM. */
 int processes_new(struct bpf_source *bpf, pid_t pid, struct bpf_process **ret_process);

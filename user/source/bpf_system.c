@@ -12,7 +12,9 @@
 #include "base/log.h"
 #include "mtrace.skel.h"
 #include "source/bpf_libraries.h"
+#include "source/file_key.h"
 #include "source/selection.h"
+#include "source/translator.h"
 
 #define ATTACH_ROUNDS 20
 
@@ -49,23 +51,13 @@ static int attach_found(struct bpf_source *bpf, pid_t pid, struct error *err)
 /* Probes that are for everybody would be deadly for some. */
 static int refuse_translated(struct error *err)
 {
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
-	int code = 0;
+	pid_t pid = translator_find();
 
-	while (!code && proc && (entry = readdir(proc))) {
-		pid_t pid = (pid_t)atoi(entry->d_name);
-
-		if (pid && bpf_process_is_translated(pid))
-			code = error_set(err, -EBUSY,
-					 "process %d runs under valgrind or qemu, and would die of "
-					 "probes that are in every process: name processes with "
-					 "--pid",
-					 (int)pid);
-	}
-	if (proc)
-		closedir(proc);
-	return code;
+	return pid ? error_set(err, -EBUSY,
+			       "process %d runs under valgrind or qemu, and would die of probes "
+			       "that are in every process: name processes with --pid",
+			       (int)pid)
+		   : 0;
 }
 
 /* One look at /proc. */
@@ -94,20 +86,33 @@ static int attach_round(struct bpf_source *bpf, const struct stat *own, size_t *
 /* For everybody, on nobody's account. */
 static int attach_known(struct bpf_source *bpf)
 {
-	struct bpf_process nobody = {.config = &bpf->config,
-				     .program = &bpf->program,
-				     .tables = bpf->tables,
-				     .shared = &bpf->shared};
+	struct bpf_process nobody = processes_nobody(bpf);
 	int err = libraries_attach_known(&nobody);
 
 	map64_free(&nobody.attached);
 	return err;
 }
 
+/* Until nothing new is found. Who begins meanwhile enters by itself: then it is known, and not
+ * entered again. */
+static int attach_rounds(struct bpf_source *bpf, const struct stat *own, struct error *err)
+{
+	struct source *source = &bpf->source;
+	size_t found = 1;
+	int code = 0;
+
+	for (int round = 0; !code && found && round < ATTACH_ROUNDS; round++) {
+		code = source->ops->drain(source);
+		if (code)
+			return error_set_errno(err, code, "the first events");
+		code = attach_round(bpf, own, &found, err);
+	}
+	return code;
+}
+
 int system_attach(struct source *source, struct error *err)
 {
 	struct bpf_source *bpf = (struct bpf_source *)source;
-	size_t found = 1;
 	struct stat own;
 	int code = 0;
 
@@ -119,28 +124,28 @@ int system_attach(struct source *source, struct error *err)
 	code = attach_known(bpf);
 	if (code)
 		return error_set_errno(err, code, "no probes");
-	/* Who begins meanwhile enters by itself: then it is known, and not entered again. */
-	for (int round = 0; !code && found && round < ATTACH_ROUNDS; round++) {
-		code = source->ops->drain(source);
-		if (code)
-			return error_set_errno(err, code, "the first events");
-		code = attach_round(bpf, &own, &found, err);
-	}
+	code = attach_rounds(bpf, &own, err);
+	/* Programs wait only now, when that goes quickly; then once more for those that did not. */
+	if (!code && bpf->config.hold_exec)
+		code = hold_open(bpf, err);
+	if (!code && bpf->config.hold_exec)
+		code = attach_rounds(bpf, &own, err);
 	return code;
 }
 
-int system_select(const struct bpf_source *bpf)
+int system_select(struct bpf_source *bpf)
 {
 	const struct mtrace_bpf *skeleton = bpf->program.skeleton;
-	const struct selected *selected = bpf->config.selected;
+	struct selected *selected = bpf->config.selected;
 	const uint32_t first = 0, one = 1;
 	int err = 0;
 
 	if (!selected)
 		return 0;
+	selection_identify(selected, file_key_exec_identifier(&bpf->program));
 	for (size_t i = 0; !err && i < selected->file_count; i++)
 		err = bpf_map_update_elem(bpf_map__fd(skeleton->maps.selected_files),
-					  &selected->files[i], &one, BPF_ANY);
+					  &selected->files[i].key, &one, BPF_ANY);
 	if (!err && selected->rules.wants & SELECT_CGROUP)
 		err = bpf_map_update_elem(bpf_map__fd(skeleton->maps.selected_cgroup), &first,
 					  &selected->cgroup, BPF_ANY);

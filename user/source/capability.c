@@ -10,6 +10,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "os/exec_marks.h"
 #include "source/bpf_program.h"
 #include "source/source.h"
 
@@ -126,6 +127,16 @@ static void check_files(struct capability *ret)
 		   "ulimit -n 65536, to trace programs with many libraries");
 }
 
+/* What --hold-exec needs. */
+static void check_hold_exec(struct capability *ret)
+{
+	int err = exec_marks_try();
+
+	detail_set(ret, !err, err ? strerror(-err) : "programs can be held before they begin",
+		   err == -EPERM ? "run as root, or grant CAP_SYS_ADMIN"
+				 : "Linux 5.0 or newer with CONFIG_FANOTIFY_ACCESS_PERMISSIONS");
+}
+
 /* Without it no trace starts: files of traced programs are not for root to read. */
 static void check_parser(struct capability *ret)
 {
@@ -147,6 +158,9 @@ struct trial {
 	bool unwinds; /* the kernel takes the unwinder too */
 	bool seccomp_safe;
 	const char *words; /* of the means that was chosen */
+	bool follows;
+	bool inherits;            /* children inherit probes: nobody else has them */
+	const char *family_words; /* of the means to follow children */
 };
 
 static bool try_load(struct trial *trial, const struct program_config *config)
@@ -163,6 +177,23 @@ static bool try_load(struct trial *trial, const struct program_config *config)
 	return true;
 }
 
+static void try_family(struct trial *trial)
+{
+	const struct program_config config = {
+		.depth = 1,
+		.buffer_bytes = PROBE_BUFFER_BYTES,
+		.scope = SCOPE_FAMILY,
+	};
+	struct program program;
+
+	if (program_load(&program, &config, NULL))
+		return;
+	trial->follows = true;
+	trial->inherits = !program.everybody;
+	trial->family_words = program.means->words;
+	program_unload(&program);
+}
+
 static struct trial try_programs(void)
 {
 	const struct program_config unwinding = {
@@ -173,8 +204,8 @@ static struct trial try_programs(void)
 	const struct program_config plain = {.depth = 1, .buffer_bytes = PROBE_BUFFER_BYTES};
 	struct trial trial = {0};
 
-	if (!try_load(&trial, &unwinding))
-		try_load(&trial, &plain);
+	if (try_load(&trial, &unwinding) || try_load(&trial, &plain))
+		try_family(&trial);
 	return trial;
 }
 
@@ -206,6 +237,21 @@ static void judge_seccomp(const struct trial *trial, struct capability *ret)
 			   "Linux 6.14 or newer; until then such processes are refused");
 }
 
+static void judge_children(const struct trial *trial, struct capability *ret)
+{
+	char text[160] = "not known";
+
+	if (trial->follows)
+		snprintf(text, sizeof(text), "%s: %s",
+			 trial->inherits ? "they inherit probes"
+					 : "probes are in every process that maps a file",
+			 trial->family_words);
+	detail_set(ret, trial->inherits, text,
+		   trial->follows ? "Linux 6.12 or newer; until then processes that are not "
+				    "followed pay for --follow-fork"
+				  : "the programs have to work first");
+}
+
 static const struct {
 	const char *name;
 	bool needed;
@@ -215,7 +261,7 @@ static const struct {
 	{"uprobes", true, check_uprobes},         {"CAP_BPF", true, check_cap_bpf},
 	{"CAP_PERFMON", true, check_cap_perfmon}, {"CAP_SYS_PTRACE", true, check_cap_ptrace},
 	{"lockdown", true, check_lockdown},       {"open files", false, check_files},
-	{"file parser", true, check_parser},
+	{"file parser", true, check_parser},      {"--hold-exec", false, check_hold_exec},
 };
 
 static const struct {
@@ -226,6 +272,7 @@ static const struct {
 	{"BPF programs", true, judge_programs},
 	{"exact stacks", false, judge_stacks},
 	{"seccomp targets", false, judge_seccomp},
+	{"child processes", false, judge_children},
 };
 
 #define CHECK_COUNT     (sizeof(checks) / sizeof(checks[0]))

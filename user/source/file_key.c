@@ -13,40 +13,51 @@
 
 #define MINOR_BITS 20 /* of a device, inside the kernel */
 
-/* The kernel's name of the file that is mapped at an address of ours. */
-static int key_at(const struct program *program, const void *address,
-		  struct unwind_file_key *ret_key)
+/* Run it on a place in our memory, or an open file: what it found. */
+static int key_by(const struct program *program, const struct bpf_program *identifier,
+		  uint64_t place, uint64_t *ret_device, uint64_t *ret_inode)
 {
-	uint64_t arguments[] = {(uintptr_t)address};
-	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = arguments,
-			    .ctx_size_in = sizeof(arguments));
-	int fd = bpf_program__fd(program->skeleton->progs.identify);
+	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &place, .ctx_size_in = sizeof(place));
+	const struct unwind_file_key *key = &program->skeleton->bss->identified;
 
-	if (bpf_prog_test_run_opts(fd, &run))
+	if (bpf_prog_test_run_opts(bpf_program__fd(identifier), &run))
 		return -errno;
-	*ret_key = program->skeleton->bss->identified;
-	return run.retval || !ret_key->inode ? -ENOENT : 0;
+	if (run.retval || !key->inode)
+		return -ENOENT;
+	*ret_device = makedev(key->device >> MINOR_BITS, key->device & ((1u << MINOR_BITS) - 1));
+	*ret_inode = key->inode;
+	return 0;
 }
 
 static int identify(void *ctx, int fd, uint64_t *ret_device, uint64_t *ret_inode)
 {
+	const struct program *program = ctx;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	void *address = mmap(NULL, page, PROT_READ, MAP_PRIVATE, fd, 0);
-	struct unwind_file_key key = {0};
 	int err;
 
 	if (address == MAP_FAILED)
 		return -errno;
-	err = key_at(ctx, address, &key);
+	err = key_by(program, program->skeleton->progs.identify, (uintptr_t)address, ret_device,
+		     ret_inode);
 	munmap(address, page);
-	if (err)
-		return err;
-	*ret_device = makedev(key.device >> MINOR_BITS, key.device & ((1u << MINOR_BITS) - 1));
-	*ret_inode = key.inode;
-	return 0;
+	return err;
+}
+
+static int identify_open(void *ctx, int fd, uint64_t *ret_device, uint64_t *ret_inode)
+{
+	const struct program *program = ctx;
+
+	return key_by(program, program->skeleton->progs.identify_open, (uint64_t)fd, ret_device,
+		      ret_inode);
 }
 
 struct module_identifier file_key_identifier(struct program *program)
 {
 	return (struct module_identifier){identify, program};
+}
+
+struct module_identifier file_key_exec_identifier(struct program *program)
+{
+	return (struct module_identifier){identify_open, program};
 }

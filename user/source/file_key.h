@@ -12,4 +12,8 @@
  */
 struct module_identifier file_key_identifier(struct program *program);
 
+/* The same as exec sees it. On overlayfs that is the merged file; what is mapped is one of a layer.
+ */
+struct module_identifier file_key_exec_identifier(struct program *program);
+
 #endif

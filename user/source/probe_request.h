@@ -7,11 +7,16 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct bpf_link;
+#include "base/vec.h"
 
-/* What a probe is for: decides the BPF program, and whether the return is watched too. */
+struct bpf_link;
+struct probe_grant;
+
+/* What a probe is for: decides the BPF program, and whether the return is watched too. In the order
+ * in which they are placed, so that no call is seen to begin whose end is not. */
 enum probe_kind {
 	PROBE_EXIT,       /* an exit of calls … */
+	PROBE_OPERATOR,   /* (before the calls that it marks) */
 	PROBE_EXIT_ENTRY, /* … that have no return probe */
 	PROBE_CALL,
 	PROBE_FREE,
@@ -19,7 +24,7 @@ enum probe_kind {
 	PROBE_LINK_MAP,
 	PROBE_THREAD_ENDS,
 	PROBE_THROW,
-	PROBE_OPERATOR,
+	PROBE_KINDS,
 };
 
 struct probe_request {
@@ -31,12 +36,14 @@ struct probe_request {
 	size_t count;
 };
 
-/* Attachments of one process: file descriptors of links, or libbpf's own. */
+/* Attachments of one process: file descriptors of links, or libbpf's own, or events. */
 struct probe_links {
 	int *fds;
 	size_t fd_count, fd_capacity;
 	struct bpf_link **perf;
 	size_t perf_count, perf_capacity;
+	struct probe_grant *grant; /* of events that are open for it (probe_events.h), or NULL … */
+	VEC(uint32_t) wanted;      /* … and of those that shall be, in the order of opening */
 };
 
 void probe_links_close(struct probe_links *links);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/bpf.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -28,6 +29,46 @@ int ring_open(struct ring *ret_ring, int map_fd, uint64_t size)
 	return 0;
 }
 
+/* A file in memory in the kernel's layout: the reader's page, the writer's, the data; and the data
+ * again. */
+static int map_twice(int fd, struct ring *ring)
+{
+	size_t head = 2 * ring->page;
+	uint8_t *place = mmap(NULL, head + 2 * ring->size, PROT_NONE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (place == MAP_FAILED)
+		return -errno;
+	if (mmap(place, head + ring->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+		    MAP_FAILED ||
+	    mmap(place + head + ring->size, ring->size, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED, fd, (off_t)head) == MAP_FAILED) {
+		munmap(place, head + 2 * ring->size);
+		return -errno;
+	}
+	ring->consumer = (void *)place;
+	ring->producer = (const void *)(place + ring->page);
+	ring->data = place + head;
+	return 0;
+}
+
+int ring_new(struct ring *ret_ring, uint64_t size)
+{
+	struct ring ring = {.size = size, .page = (size_t)sysconf(_SC_PAGESIZE)};
+	int fd = memfd_create("records", MFD_CLOEXEC), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)(2 * ring.page + size)))
+		err = -errno;
+	if (!err)
+		err = map_twice(fd, &ring);
+	close(fd);
+	if (!err)
+		*ret_ring = ring;
+	return err;
+}
+
 void ring_close(struct ring *ring)
 {
 	if (!ring->consumer)
@@ -35,6 +76,15 @@ void ring_close(struct ring *ring)
 	munmap(ring->consumer, ring->page);
 	munmap((void *)(uintptr_t)ring->producer, ring->page + 2 * ring->size);
 	*ring = (struct ring){0};
+}
+
+uint64_t ring_size(uint64_t bytes)
+{
+	uint64_t power = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	while (power < bytes)
+		power *= 2;
+	return power;
 }
 
 /* Bytes that a record takes in the ring, from its header. */
@@ -68,4 +118,29 @@ int ring_read(struct ring *ring, int (*record)(void *ctx, const void *data, size
 	}
 	__atomic_store_n(ring->consumer, position, __ATOMIC_RELEASE);
 	return err < 0 ? err : 0;
+}
+
+uint64_t ring_waiting(const struct ring *ring)
+{
+	return *ring->producer - __atomic_load_n(ring->consumer, __ATOMIC_ACQUIRE);
+}
+
+bool ring_write(const struct ring *ring, const struct ring_piece *pieces, size_t count)
+{
+	uint8_t *data = (uint8_t *)(uintptr_t)ring->data;
+	uint64_t *producer = (uint64_t *)(uintptr_t)ring->producer, position = *producer;
+	uint8_t *place = data + (position & (ring->size - 1)), *at = place + BPF_RINGBUF_HDR_SZ;
+	uint32_t size = 0;
+
+	for (size_t i = 0; i < count; i++)
+		size += (uint32_t)pieces[i].size;
+	if (ring_waiting(ring) + record_span(size) > ring->size)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		memcpy(at, pieces[i].bytes, pieces[i].size);
+		at += pieces[i].size;
+	}
+	memcpy(place, &size, sizeof(size));
+	__atomic_store_n(producer, position + record_span(size), __ATOMIC_RELEASE);
+	return true;
 }

@@ -8,6 +8,7 @@
 #ifndef MTRACE_SOURCE_RING_H
 #define MTRACE_SOURCE_RING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,8 +22,13 @@ struct ring {
 	size_t page;
 };
 
+/* The next size that a ring can have: a power of two. */
+uint64_t ring_size(uint64_t bytes);
+
 /* size: max_entries of the map. 0 or -errno. */
 int ring_open(struct ring *ret_ring, int map_fd, uint64_t size);
+/* One that is like the kernel's, for a writer in another process that is born later. */
+int ring_new(struct ring *ret_ring, uint64_t size);
 void ring_close(struct ring *ring); /* zeroed memory is fine */
 
 /*
@@ -31,5 +37,14 @@ void ring_close(struct ring *ring); /* zeroed memory is fine */
  */
 int ring_read(struct ring *ring, int (*record)(void *ctx, const void *data, size_t size),
 	      void *ctx);
+
+/* Of ring_new, by its only writer. A record of several pieces; false if there is no room. */
+struct ring_piece {
+	const void *bytes;
+	size_t size;
+};
+bool ring_write(const struct ring *ring, const struct ring_piece *pieces, size_t count);
+/* Bytes that wait for the reader. */
+uint64_t ring_waiting(const struct ring *ring);
 
 #endif

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "bpf/glob.bpf.h"
+#include "os/file.h"
 #include "source/unwind_tables.h"
 
 #define PROC_PATH_SIZE 32
@@ -32,19 +33,35 @@ static int glob_take(char place[GLOB_MAX], const char *glob, struct error *err)
 	return 0;
 }
 
+/* The last component of an open file's path; "" if it has none. */
+static void fd_name(int fd, char name[NAME_MAX + 1])
+{
+	char link[PROC_PATH_SIZE], path[PATH_MAX];
+	ssize_t length;
+	const char *slash;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	length = readlink(link, path, sizeof(path) - 1);
+	path[length > 0 ? length : 0] = '\0';
+	slash = strrchr(path, '/');
+	snprintf(name, NAME_MAX + 1, "%s", slash ? slash + 1 : "");
+}
+
 static int file_take(struct selected *selected, const char *path)
 {
-	struct unwind_file_key *files = selected->files;
-	struct stat status;
+	struct selected_file *files = selected->files;
+	int fd = file_open_regular(path, NULL);
 
-	if (stat(path, &status) || !S_ISREG(status.st_mode))
+	if (fd < 0)
 		return 0;
 	files = realloc(files, (selected->file_count + 1) * sizeof(*files));
-	if (!files)
+	if (!files) {
+		close(fd);
 		return -ENOMEM;
+	}
 	selected->files = files;
-	files[selected->file_count++] =
-		unwind_file_key(major(status.st_dev), minor(status.st_dev), status.st_ino);
+	files[selected->file_count] = (struct selected_file){.fd = fd};
+	fd_name(fd, files[selected->file_count++].name);
 	return 0;
 }
 
@@ -150,9 +167,35 @@ void selection_free(struct selected *selected)
 {
 	if (selected->rules.wants & SELECT_CGROUP)
 		close(selected->cgroup);
+	for (size_t i = 0; i < selected->file_count; i++)
+		close(selected->files[i].fd);
 	free(selected->files);
 	free(selected->cgroup_place);
 	*selected = (struct selected){0};
+}
+
+/* As the kernel side will see it; where that cannot be told, as stat() has it. */
+static bool file_key(const struct selected *selected, int fd, struct unwind_file_key *ret_key)
+{
+	const struct module_identifier *identifier = &selected->identifier;
+	uint64_t device, inode;
+	struct stat status;
+
+	if (!identifier->identify || identifier->identify(identifier->ctx, fd, &device, &inode)) {
+		if (fstat(fd, &status))
+			return false;
+		device = status.st_dev;
+		inode = status.st_ino;
+	}
+	*ret_key = unwind_file_key(major(device), minor(device), inode);
+	return true;
+}
+
+void selection_identify(struct selected *selected, struct module_identifier identifier)
+{
+	selected->identifier = identifier;
+	for (size_t i = 0; i < selected->file_count; i++)
+		(void)file_key(selected, selected->files[i].fd, &selected->files[i].key);
 }
 
 /* What runs already. */
@@ -203,12 +246,22 @@ static bool cgroup_holds(const struct selected *selected, pid_t pid)
 		(!line[length] || line[length] == '/'));
 }
 
-static bool comm_holds(const struct selected *selected, pid_t pid)
+/* The kernel cuts names. */
+static bool glob_holds(const char *glob, const char *text, size_t length)
 {
 	struct glob_words words = {.text = ""};
 
-	memcpy(words.pattern, selected->rules.comm, GLOB_MAX);
-	return proc_line(pid, "comm", "", words.text, sizeof(words.text)) && glob_matches(&words);
+	memcpy(words.pattern, glob, GLOB_MAX);
+	snprintf(words.text, sizeof(words.text), "%.*s", (int)length, text);
+	return glob_matches(&words);
+}
+
+static bool comm_holds(const struct selected *selected, pid_t pid)
+{
+	char comm[GLOB_MAX];
+
+	return proc_line(pid, "comm", "", comm, sizeof(comm)) &&
+	       glob_holds(selected->rules.comm, comm, COMM_SIZE - 1);
 }
 
 static bool name_holds(const struct selected *selected, const char *exe)
@@ -216,27 +269,23 @@ static bool name_holds(const struct selected *selected, const char *exe)
 	static const char gone[] = " (deleted)";
 	const char *base = strrchr(exe, '/') + 1;
 	size_t length = strlen(base);
-	struct glob_words words = {.text = ""};
 
 	if (length > strlen(gone) && !strcmp(base + length - strlen(gone), gone))
 		length -= strlen(gone);
-	memcpy(words.pattern, selected->rules.name, GLOB_MAX);
-	snprintf(words.text, sizeof(words.text), "%.*s", (int)length, base);
-	return glob_matches(&words);
+	return glob_holds(selected->rules.name, base, length);
 }
 
 static bool file_holds(const struct selected *selected, const char *link)
 {
-	struct unwind_file_key key;
-	struct stat status;
+	int fd = open(link, O_RDONLY | O_CLOEXEC);
+	struct unwind_file_key key = {0};
+	bool known = fd >= 0 && file_key(selected, fd, &key), found = false;
 
-	if (stat(link, &status))
-		return false;
-	key = unwind_file_key(major(status.st_dev), minor(status.st_dev), status.st_ino);
-	for (size_t i = 0; i < selected->file_count; i++)
-		if (!memcmp(&selected->files[i], &key, sizeof(key)))
-			return true;
-	return false;
+	if (fd >= 0)
+		close(fd);
+	for (size_t i = 0; known && !found && i < selected->file_count; i++)
+		found = !memcmp(&selected->files[i].key, &key, sizeof(key));
+	return found;
 }
 
 bool selection_holds(const struct selected *selected, pid_t pid)
@@ -253,4 +302,35 @@ bool selection_holds(const struct selected *selected, pid_t pid)
 	       (!(wants & SELECT_COMM) || comm_holds(selected, pid)) &&
 	       (!(wants & SELECT_NAME) || name_holds(selected, exe)) &&
 	       (!(wants & SELECT_FILE) || file_holds(selected, link));
+}
+
+static bool is_file_name(const struct selected *selected, const char *name)
+{
+	for (size_t i = 0; i < selected->file_count; i++)
+		if (!strcmp(selected->files[i].name, name))
+			return true;
+	return false;
+}
+
+bool selection_may_hold(const struct selected *selected, pid_t pid, int file)
+{
+	uint32_t wants = selected->rules.wants;
+	char link[PROC_PATH_SIZE], exe[1], name[NAME_MAX + 1];
+
+	/* The kernel's own helpers have no program yet. */
+	if (readlink(proc_path(pid, "exe", link), exe, sizeof(exe)) <= 0)
+		return false;
+	fd_name(file, name);
+	return (!(wants & SELECT_USER) || user_holds(selected, pid)) &&
+	       (!(wants & SELECT_CGROUP) || cgroup_holds(selected, pid)) &&
+	       (!(wants & SELECT_NAME) || glob_holds(selected->rules.name, name, strlen(name))) &&
+	       (!(wants & SELECT_FILE) || is_file_name(selected, name));
+}
+
+bool selection_may_run(const struct selected *selected, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return !(selected->rules.wants & SELECT_COMM) || !*path ||
+	       glob_holds(selected->rules.comm, slash ? slash + 1 : path, COMM_SIZE - 1);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "arch/unwind.h"
+#include "bpf/walk.h"
 #include "source/bpf_mappings.h"
 #include "source/unwind_tables.h"
 
@@ -29,20 +29,6 @@ static int unwind_read(void *ctx, const struct unwind_abi *abi, abi_u64 address,
 	*ret_word = 0;
 	memcpy(ret_word, (const char *)(record + 1) + distance, abi->word);
 	return 0;
-}
-
-static enum stack_stop stop_of(enum unwind_result result)
-{
-	switch (result) {
-	case UNWIND_END:
-		return STOP_END;
-	case UNWIND_NO_TABLE:
-		return STOP_NO_TABLE;
-	case UNWIND_UNREADABLE:
-		return STOP_SLICE;
-	default:
-		return STOP_NO_ROW;
-	}
 }
 
 static bool walk_push(struct walk *walk, uint64_t frame)
@@ -105,7 +91,7 @@ static enum stack_stop walk_on(struct walk *walk, bool interrupted)
 		if (interrupted)
 			walk->stack.frames[walk->stack.count - 1] |= STACK_EXACT;
 		if (result && !interrupted)
-			return stop_of(result);
+			return result == UNWIND_UNREADABLE ? STOP_SLICE : stop_of(result);
 		if (!interrupted && !walk_push(walk, walk->frame.ip))
 			return STOP_DEPTH;
 	}

@@ -16,6 +16,7 @@
 #include "parser/client.h"
 #include "symbol/module.h"
 #include "model/snapshot.h"
+#include "os/holder.h"
 
 enum stack_mode {
 	STACK_AUTO, /* by tables if the kernel takes the program, else by frame pointers */
@@ -35,10 +36,13 @@ struct source_config {
 	uint64_t buffer_bytes;         /* ring buffer; rounded up to a power of two */
 	const char *const *omit;       /* objects without probes: path or soname; NULL-terminated */
 	const char *const *allocators; /* OBJECT[:PREFIX]; NULL-terminated */
-	bool sanity;                   /* frees with stacks, and which operator made a call */
-	const char *pairing;           /* "session", "task", "hash", or NULL: the best that works */
-	enum scope scope;              /* only what is attached, its children too, or everything */
-	const struct selected *selected; /* of SCOPE_SYSTEM: which programs; outlives the source */
+	bool hold_exec;  /* programs wait until they are probed, and whatever they map at start */
+	bool holds_ends; /* processes may be held at their ends */
+	bool sanity;     /* frees with stacks, and which operator made a call */
+	const char *pairing;       /* "session", "task", "hash", or NULL: the best that works */
+	enum scope scope;          /* only what is attached, its children too, or everything */
+	struct selected *selected; /* of SCOPE_SYSTEM: which programs; outlives the source, which
+				      identifies their files */
 
 	/* Every event goes here, in order. A negative return ends the drain with that error. */
 	int (*deliver)(void *ctx, const struct event *event);
@@ -69,6 +73,8 @@ struct source_ops {
 	 * Call drain by a timer too: little by little is not worth waking anybody.
 	 */
 	int (*fd)(const struct source *source);
+	/* Of hold_exec, else -1: readable while a program waits for drain. */
+	int (*hold_fd)(const struct source *source);
 	/* Deliver all that has happened until now. 0 or the first error of deliver. */
 	int (*drain)(struct source *source);
 	/* Deliver an EVENT_LOSSES for each process: what was not seen of it so far. Of those that
@@ -76,6 +82,12 @@ struct source_ops {
 	int (*tell_losses)(struct source *source);
 	/* Trace all that run now and are selected. Of SCOPE_SYSTEM alone. */
 	int (*attach_all)(struct source *source, struct error *err);
+	/*
+	 * Who can stop a process, and hold it at its end. NULL: the source is not its tracer, so
+	 * anybody can be. 0 or -errno with words.
+	 */
+	int (*hold)(struct source *source, const struct hold_request *request,
+		    struct holder **ret_holder, struct error *err);
 	/* Processes that are still traced and alive. */
 	uint32_t (*live)(const struct source *source);
 	/* Take all probes out. Events that are in the buffer can still be drained. */
@@ -87,8 +99,12 @@ struct source {
 	const struct source_ops *ops;
 };
 
+/* BACKEND_AUTO: BPF where it can be had, else ptrace. */
+enum backend { BACKEND_AUTO, BACKEND_BPF, BACKEND_PTRACE };
+
 /* Each backend's ops. */
 const struct source_ops *source_bpf(void);
+const struct source_ops *source_ptrace(void);
 
 /* What this machine allows: for doctor, and for the one line when a trace cannot start. */
 struct capability {
@@ -101,5 +117,6 @@ struct capability {
 #define CAPABILITY_MAX 24
 /* Returns how many were stored. */
 size_t source_bpf_capabilities(struct capability ret[CAPABILITY_MAX]);
+size_t source_ptrace_capabilities(struct capability ret[CAPABILITY_MAX]);
 
 #endif

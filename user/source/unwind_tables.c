@@ -43,7 +43,7 @@ struct full_table {
 #define FULL_TABLES_MAX 8 /* of some MB */
 
 struct unwind_tables {
-	const struct program *program;
+	const struct program *program; /* NULL: nobody to publish to */
 	struct parser *parser;
 	struct area rows;
 	struct area pages;
@@ -109,6 +109,29 @@ int unwind_tables_new(const struct program *program, struct parser *parser,
 	}
 	*ret_tables = tables;
 	return 0;
+}
+
+int unwind_tables_new_at(struct unwind_row *rows, uint32_t row_capacity, struct unwind_page *pages,
+			 uint32_t page_capacity, struct parser *parser,
+			 struct unwind_tables **ret_tables)
+{
+	struct unwind_tables *tables = calloc(1, sizeof(*tables));
+
+	if (!tables)
+		return -ENOMEM;
+	tables->parser = parser;
+	unwind_layout_init(&tables->layout, rows, row_capacity, pages, page_capacity);
+	*ret_tables = tables;
+	return 0;
+}
+
+struct unwind_file unwind_tables_file(const struct unwind_tables *tables,
+				      const struct module *module)
+{
+	struct unwind_file file = {.known = 1};
+
+	unwind_layout_find(&tables->layout, module->id, &file);
+	return file;
 }
 
 void unwind_tables_free(struct unwind_tables *tables)
@@ -227,8 +250,11 @@ static int remember(struct unwind_tables *tables, struct unwind_file_key key, ui
 static void publish(const struct unwind_tables *tables, struct unwind_file_key key,
 		    struct unwind_file file)
 {
-	struct mtrace_bpf *skeleton = tables->program->skeleton;
+	struct mtrace_bpf *skeleton;
 
+	if (!tables->program)
+		return;
+	skeleton = tables->program->skeleton;
 	if (bpf_map_update_elem(bpf_map__fd(skeleton->maps.unwind_files), &key, &file, BPF_ANY))
 		log_warn("cannot publish an unwind table: %s", strerror(errno));
 	__atomic_add_fetch(&skeleton->bss->unwind_published, 1, __ATOMIC_RELEASE);
@@ -274,8 +300,11 @@ struct unwind_file_key unwind_module_key(const struct module *module)
 
 uint32_t unwind_tables_generation(const struct unwind_tables *tables, pid_t pid)
 {
-	const uint32_t *generations = tables->program->skeleton->bss->code_generations;
+	const uint32_t *generations;
 
+	if (!tables->program)
+		return 0;
+	generations = tables->program->skeleton->bss->code_generations;
 	return __atomic_load_n(&generations[(uint32_t)pid % CODE_GENERATIONS], __ATOMIC_ACQUIRE);
 }
 
@@ -290,8 +319,8 @@ static struct unwind_file file_of_key(const struct unwind_tables *tables,
 	return file;
 }
 
-void unwind_tables_tell(const struct unwind_tables *tables, pid_t pid, uint32_t generation,
-			const struct proc_mapping *mapping)
+static void tell_code(const struct unwind_tables *tables, pid_t pid, uint32_t generation,
+		      const struct proc_mapping *mapping)
 {
 	const struct mtrace_bpf *skeleton = tables->program->skeleton;
 	struct code_mapping code = {
@@ -312,6 +341,13 @@ void unwind_tables_tell(const struct unwind_tables *tables, pid_t pid, uint32_t 
 		if (key.region << CODE_REGION_SHIFT < mapping->end)
 			bpf_map_update_elem(bpf_map__fd(skeleton->maps.code_mappings), &key, &code,
 					    BPF_ANY);
+}
+
+void unwind_tables_tell(const struct unwind_tables *tables, pid_t pid, uint32_t generation,
+			const struct proc_mapping *mapping)
+{
+	if (tables->program)
+		tell_code(tables, pid, generation, mapping);
 }
 
 /*
@@ -362,7 +398,8 @@ static void publish_exact(const struct unwind_tables *tables, const struct modul
 	struct unwind_exact_key key = {.offset = (uint32_t)offset};
 	struct unwind_file file;
 
-	if (!unwind_layout_find(&tables->layout, module->id, &file) || !file.pages)
+	if (!tables->program || !unwind_layout_find(&tables->layout, module->id, &file) ||
+	    !file.pages)
 		return;
 	key.pages = file.pages;
 	bpf_map_update_elem(bpf_map__fd(tables->program->skeleton->maps.unwind_exact), &key, row,

@@ -22,6 +22,15 @@ struct unwind_tables;
 /* Of a loaded program, compiled by the parser; both must outlive it. 0 or -errno. */
 int unwind_tables_new(const struct program *program, struct parser *parser,
 		      struct unwind_tables **ret_tables);
+/*
+ * The same for programs of our own, that search two arrays (unwind_layout.h), which must outlive
+ * it. Nothing is published: whoever wants to know a module's place asks for it.
+ */
+int unwind_tables_new_at(struct unwind_row *rows, uint32_t row_capacity, struct unwind_page *pages,
+			 uint32_t page_capacity, struct parser *parser,
+			 struct unwind_tables **ret_tables);
+struct unwind_file unwind_tables_file(const struct unwind_tables *tables,
+				      const struct module *module);
 void unwind_tables_free(struct unwind_tables *tables);
 
 /* The key of a file by the numbers that the kernel gives in mapping records and /proc/PID/maps.

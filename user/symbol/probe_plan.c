@@ -149,6 +149,19 @@ static bool frees_by_another(struct planner *planner, const struct api_function 
 	       wrapper_detect(&planner->search, function->vaddr, function->size);
 }
 
+/* reallocarray where there is no realloc (libbsd) cannot but call that of another object. */
+static bool hands_on(const struct planner *planner, const struct api_function *function)
+{
+	const struct api_function *other;
+
+	if (function->api != API_REALLOCARRAY)
+		return false;
+	vec_each (other, &planner->functions.list)
+		if (other->api == API_REALLOC)
+			return false;
+	return true;
+}
+
 /* Functions other than operators; those that go by the api's first name, or the others. */
 static int plan_plain(struct planner *planner, bool first_names)
 {
@@ -159,7 +172,7 @@ static int plan_plain(struct planner *planner, bool first_names)
 		const char *reason = why_not_probed(function);
 
 		if (api_is_operator(function->api) || first_names == (function->rank > 0) ||
-		    (!reason && frees_by_another(planner, function)))
+		    (!reason && frees_by_another(planner, function)) || hands_on(planner, function))
 			continue;
 		code = reason ? refuse(planner, function, reason) : add_site(planner, function);
 		if (code)

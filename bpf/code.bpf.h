@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which mapping does an address of code lie in, so which file and where in it?
+ *
+ * Consecutive frames mostly lie in one mapping, so the one found last is tried first. Then comes a
+ * table of the thread's own, by 64 KiB of address space, then one of the process, told in advance
+ * at exec, by the dynamic linker's hook, or by user space when it attaches; and when all of them
+ * fail the kernel is asked (bpf_find_vma), which is ten times dearer, and refuses while another
+ * thread changes mappings. What was remembered is void as soon as the generation of the process
+ * differs: it counts new images, the dynamic linker's changes and unmapped code. Generations are
+ * kept by the low bits of the pid: who shares one forgets more often than necessary, and nothing
+ * has to be looked up.
+ */
+#ifndef MTRACE_BPF_CODE_BPF_H
+#define MTRACE_BPF_CODE_BPF_H
+
+#define BUSY_TRIES      64
+#define EBUSY_NUMBER    16  /* somebody is changing mappings */
+#define CODE_EXECUTABLE 0x4 /* VM_EXEC */
+#define CODE_MAPPINGS   16384
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, CODE_MAPPINGS);
+	__type(key, struct code_region);
+	__type(value, struct code_mapping);
+} code_mappings SEC(".maps");
+
+/* Shared with user space: how often it has added a table; generations by the low bits of the pid.
+ */
+__u32 unwind_published;
+__u32 code_generations[CODE_GENERATIONS];
+
+static __always_inline __u32 *code_generation(void)
+{
+	return &code_generations[(thread_id() >> 32) & (CODE_GENERATIONS - 1)];
+}
+
+/* What is known of the process's mappings holds no longer. */
+static __always_inline void forget_mappings(void)
+{
+	__sync_fetch_and_add(code_generation(), 1);
+}
+
+#define DEV_MINOR_BITS 20
+
+struct found_code {
+	__u64 start;
+	__u64 end;
+	__u64 offset;
+	__u64 flags;
+	struct unwind_file_key key;
+};
+
+static long note_code(struct task_struct *task, struct vm_area_struct *vma,
+		      struct found_code *found)
+{
+	struct file *file = vma->vm_file;
+
+	found->start = vma->vm_start;
+	found->end = vma->vm_end;
+	found->offset = vma->vm_pgoff << 12;
+	found->flags = vma->vm_flags;
+	if (file) {
+		found->key.inode = file->f_inode->i_ino;
+		found->key.device = file->f_inode->i_sb->s_dev;
+	} else if (vma->vm_start == (__u64)vma->vm_mm->context.vdso) {
+		found->key.inode = VDSO_INODE;
+		found->key.device = vma->vm_start >> 32 ? 8 : 4;
+		found->offset = 0;
+	}
+	return 0;
+}
+
+/* All but its names, to be submitted; NULL if there is no room. */
+static __always_inline struct record_mapping *mapping_record(const struct found_code *found)
+{
+	struct record_mapping *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
+
+	if (!record) {
+		count_loss(LOSS_EVENTS);
+		return NULL;
+	}
+	__builtin_memset(record, 0, sizeof(*record));
+	fill_head(&record->head, RECORD_MAPPING, 0, sizeof(*record));
+	record->head.time_ns = bpf_ktime_get_ns(); /* gaps begin there */
+	record->start = found->start;
+	record->end = found->end;
+	if (!found->key.inode || found->key.inode == VDSO_INODE)
+		return record;
+	record->offset = found->offset;
+	record->inode = found->key.inode;
+	record->dev_major = found->key.device >> DEV_MINOR_BITS;
+	record->dev_minor = found->key.device & ((1u << DEV_MINOR_BITS) - 1);
+	return record;
+}
+
+/* The callback's context must lie on the program's own stack. */
+__noinline int code_try(__u64 address, struct found_code *ret_found)
+{
+	struct found_code found = {};
+	int err;
+
+	if (!ret_found)
+		return -1;
+	err = bpf_find_vma(bpf_get_current_task_btf(), address, note_code, &found, 0);
+	*ret_found = found;
+	return err;
+}
+
+/* The mapping of an address, from the kernel. Returns 0 or enum stack_stop. */
+static __noinline int code_find(__u64 address, struct found_code *found)
+{
+	int err = -EBUSY_NUMBER;
+
+	for (int i = 0; i < BUSY_TRIES && err == -EBUSY_NUMBER; i++)
+		err = code_try(address, found);
+	if (err)
+		return err == -EBUSY_NUMBER ? STOP_BUSY : STOP_NO_CODE;
+	return found->flags & CODE_EXECUTABLE ? 0 : STOP_NO_CODE;
+}
+
+static __always_inline void mapping_fill(struct code_mapping *mapping,
+					 const struct found_code *found, __u32 generation)
+{
+	struct unwind_file_key key = found->key; /* which older kernels take from the stack only */
+	struct unwind_file *file;
+
+	mapping->start = found->start;
+	mapping->size = found->end - found->start;
+	mapping->to_offset = found->offset - found->start;
+	mapping->generation = generation;
+	mapping->published = unwind_published;
+	mapping->file = (struct unwind_file){.known = !key.inode};
+	file = key.inode ? bpf_map_lookup_elem(&unwind_files, &key) : NULL;
+	if (file)
+		mapping->file = *file;
+}
+
+static __always_inline int mapping_holds(const struct code_mapping *mapping, __u64 address,
+					 __u32 generation)
+{
+	return address - mapping->start < mapping->size && mapping->generation == generation &&
+	       (mapping->file.pages || mapping->published == unwind_published);
+}
+
+/*
+ * Remember the thread's slot for the process. A function of its own, because a chain of calls has
+ * 512 bytes of stack in all, and a map takes a value from nowhere else in older kernels.
+ */
+__noinline int mapping_keep(struct stack_buffer *buffer, __u64 region)
+{
+	struct code_region key = {.region = region};
+	struct code_mapping mapping;
+
+	if (!buffer)
+		return 0;
+	key.pid = thread_id() >> 32;
+	key.generation = buffer->generation;
+	mapping = buffer->mappings[buffer->slot & (MAPPING_SLOTS - 1)];
+	bpf_map_update_elem(&code_mappings, &key, &mapping, BPF_ANY);
+	return 0;
+}
+
+/*
+ * What no walk has met before may have been mapped without the dynamic linker's knowledge. If the
+ * file's table is known from elsewhere nothing stops the walk, so user space is told here, and
+ * finds the file by its numbers.
+ */
+static __noinline int mapping_announce(const struct found_code *found)
+{
+	struct record_mapping *record;
+
+	if (!found || !found->key.inode || found->key.inode == VDSO_INODE)
+		return 0;
+	record = mapping_record(found);
+	if (record)
+		bpf_ringbuf_submit(record, wake_flags());
+	return 0;
+}
+
+/* Bring the mapping of an address into the thread's slot. Returns 0 or enum stack_stop. */
+__noinline int mapping_load(struct stack_buffer *buffer, __u64 address)
+{
+	struct code_region key = {.region = address >> CODE_REGION_SHIFT};
+	struct code_mapping *mapping, *known;
+	struct found_code found = {};
+	int stop;
+
+	if (!buffer)
+		return STOP_NO_CODE;
+	mapping = &buffer->mappings[buffer->slot & (MAPPING_SLOTS - 1)];
+	key.pid = thread_id() >> 32;
+	key.generation = buffer->generation;
+	known = bpf_map_lookup_elem(&code_mappings, &key);
+	if (known && mapping_holds(known, address, buffer->generation)) {
+		*mapping = *known;
+		return 0;
+	}
+	stop = code_find(address, &found);
+	if (stop)
+		return stop;
+	mapping_fill(mapping, &found, buffer->generation);
+	if (mapping->file.pages)
+		mapping_announce(&found);
+	return mapping_keep(buffer, key.region);
+}
+
+/* Known in advance, by regions, before anybody asks. */
+__noinline int mapping_tell(struct found_code *found)
+{
+	struct code_region key = {};
+	struct code_mapping mapping = {};
+
+	if (!found)
+		return 0;
+	key.pid = thread_id() >> 32;
+	key.generation = *code_generation();
+	key.region = found->start >> CODE_REGION_SHIFT;
+	mapping_fill(&mapping, found, key.generation);
+	for (int i = 0; i < CODE_REGION_FILL; i++) {
+		if (key.region << CODE_REGION_SHIFT >= found->end)
+			break;
+		bpf_map_update_elem(&code_mappings, &key, &mapping, BPF_ANY);
+		key.region++;
+	}
+	return 0;
+}
+
+/* Make the buffer's slot that of the address. Returns 0 or enum stack_stop. */
+static __always_inline int mapping_seek(struct stack_buffer *buffer, __u64 address)
+{
+	if (mapping_holds(&buffer->mappings[buffer->slot & (MAPPING_SLOTS - 1)], address,
+			  buffer->generation))
+		return 0;
+	buffer->slot = (address >> CODE_REGION_SHIFT ^ address >> (CODE_REGION_SHIFT + 8)) &
+		       (MAPPING_SLOTS - 1);
+	if (mapping_holds(&buffer->mappings[buffer->slot & (MAPPING_SLOTS - 1)], address,
+			  buffer->generation))
+		return 0;
+	return mapping_load(buffer, address);
+}
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Programs that execute a translation of another program's code, with the breakpoints that they
+ * find in it: valgrind, whose tools are processes' executables in a directory of its own, and
+ * qemu's emulation of our own processor. (Its others read code in which nothing is probed.)
+ *
+ * Asked at exec, and by user space of what runs. Knows no BPF helper.
+ */
+#ifndef MTRACE_BPF_TRANSLATOR_BPF_H
+#define MTRACE_BPF_TRANSLATOR_BPF_H
+
+#include "bpf/abi.h"
+
+#define TOOL_DIRECTORY "valgrind"
+#define TOOL_SUFFIX    "-linux" /* memcheck-amd64-linux */
+
+/* Both end with a NUL. */
+struct translator_names {
+	char name[NAME_SIZE_MAX];
+	char directory[NAME_SIZE_MAX];
+};
+
+static __always_inline int has_word(const char *name, abi_u64 place, const char *word, int length)
+{
+	for (int i = 0; i < length; i++)
+		if (name[(place + i) & (NAME_SIZE_MAX - 1)] != word[i])
+			return 0;
+	return 1;
+}
+
+/* With its end: the whole name or the end of it. */
+#define HAS_PREFIX(name, word)      has_word(name, 0, word, sizeof(word) - 1)
+#define HAS_END(name, word, length) has_word(name, (length) - sizeof(word), word, sizeof(word))
+#define IS_NAME(name, word)         has_word(name, 0, word, sizeof(word))
+
+/* length: of the name, with its NUL */
+static __always_inline int is_translator(const struct translator_names *names, abi_u64 length)
+{
+	if (HAS_PREFIX(names->name, "qemu-x86_64") || HAS_PREFIX(names->name, "qemu-i386") ||
+	    IS_NAME(names->name, "valgrind") || IS_NAME(names->name, "valgrind.bin"))
+		return 1;
+	return length > sizeof(TOOL_SUFFIX) && IS_NAME(names->directory, TOOL_DIRECTORY) &&
+	       HAS_END(names->name, TOOL_SUFFIX, length);
+}
+
+#endif

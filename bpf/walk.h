@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What every walk up a stack has in common: in BPF, by ptrace, and on from a slice. */
+#ifndef MTRACE_BPF_WALK_H
+#define MTRACE_BPF_WALK_H
+
+#include "arch/unwind.h"
+#include "bpf/abi.h"
+
+#define CALL_OPCODE     0xe8 /* of x86's call with a distance, 4 bytes */
+#define GUESS_FRAME_MAX (1 << 16)
+#define START_FRAME_MAX 512
+
+/* Of a step that did not lead on. */
+static __always_inline enum stack_stop stop_of(enum unwind_result result)
+{
+	switch (result) {
+	case UNWIND_END:
+		return STOP_END;
+	case UNWIND_INTERRUPTED:
+		return STOP_SIGNAL;
+	case UNWIND_NO_TABLE:
+		return STOP_NO_TABLE;
+	case UNWIND_UNREADABLE:
+		return STOP_READ;
+	default:
+		return STOP_NO_ROW;
+	}
+}
+
+#endif

@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""--hold-exec: programs that nobody has seen before are traced from their first call, and nobody
+waits for a tracer that does not answer."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+import harness
+from harness import children, target
+from machine import library, need
+from report import ROOT, assert_sites
+
+HOLD = ("-f", "--hold-exec")
+PATIENCE = 5  # seconds for which a program waits at most
+EXECVE = "59 "
+
+
+@pytest.fixture
+def never(tmp_path):
+    """Makes a program of a file that nobody has ever seen, its name not to be guessed."""
+    def make(name="basic-static", called="never"):
+        path = tmp_path / called
+        shutil.copy(target(name), path)
+        os.chmod(tmp_path, 0o755)
+        return str(path)
+    return make
+
+
+def by_name(result):
+    return {os.path.basename(process["exe"]): process for process in result.processes}
+
+
+def guessed(path):
+    """What a shell makes of it no tracer can read off the command."""
+    return path[:-2] + "?" + path[-1]
+
+
+# Following.
+
+@pytest.mark.parametrize("name", ["basic", "basic-static", "basic-static-pie"])
+def test_program_never_seen(launch, never, name):
+    result = launch("sh", "-c", f"{guessed(never(name))}; true", options=HOLD)
+    assert_sites(by_name(result)["never"], result.truth)
+
+
+def test_program_that_takes_the_place_of_the_launched_one(launch, never):
+    """Also where children are not followed."""
+    result = launch("sh", "-c", f"exec {guessed(never())}", options=("--hold-exec",))
+    assert_sites(result.processes[-1], result.truth)
+
+
+def test_launched_program(launch, never):
+    result = launch(never(), options=("--hold-exec",))
+    assert_sites(result.process, result.truth)
+
+
+def test_program_that_cannot_be_executed(launch, tmp_path):
+    path = tmp_path / "never"
+    path.write_bytes(b"\177ELF, and no more")
+    path.chmod(0o755)
+    assert launch(str(path), options=("--hold-exec",)).status == 126
+    result = launch("sh", "-c", f"{path}; true", options=HOLD)
+    assert result.status == 0
+
+
+def test_32_bit_program_never_seen(launch, never):
+    need("multilib")
+    result = launch("sh", "-c", f"{guessed(never('m32/basic-static'))}; true", options=HOLD)
+    assert_sites(by_name(result)["never"], result.truth)
+
+
+def test_script_with_an_interpreter_never_seen(launch, never, tmp_path):
+    script = tmp_path / "script"
+    script.write_text(f"#!{never()}\n")
+    script.chmod(0o755)
+    result = launch("sh", "-c", f"{guessed(str(script))}; true", options=HOLD)
+    assert_sites(by_name(result)["never"], result.truth)
+
+
+def test_preloaded_allocator_never_seen(launch, never, tmp_path):
+    """The linker's variables are those of the call, not of the process that makes it."""
+    need("jemalloc")
+    shutil.copy(library("libjemalloc.so.2"), tmp_path / "own.so")
+    script = f"set -- {tmp_path}/ow?.so; LD_PRELOAD=$1 {guessed(never('threads'))} 4 500; true"
+    result = launch("sh", "-c", script, options=HOLD)
+    process = by_name(result)["never"]
+    assert_sites(process, result.truth)
+    assert process["losses"]["unmatched_frees"] == 0
+
+
+def test_library_that_a_program_brings(launch, tmp_path):
+    need("jemalloc", "binutils")
+    shutil.copy(library("libjemalloc.so.2"), tmp_path)
+    subprocess.run(["gcc", "-std=gnu11", "-O1", "-g", "-D_GNU_SOURCE", "-pthread", "-fno-builtin",
+                    "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls",
+                    os.path.join(ROOT, "tests/targets/threads.c"), "-o", tmp_path / "never",
+                    "-Wl,--no-as-needed", tmp_path / "libjemalloc.so.2", "-Wl,-rpath,$ORIGIN"],
+                   check=True)
+    result = launch("sh", "-c", f"cd {tmp_path}; ./ne?er 4 500; true", options=HOLD)
+    assert_sites(by_name(result)["never"], result.truth)
+
+
+def test_program_in_another_root(launch, tmp_path):
+    """Its files have other names there than here."""
+    need("root")
+    inside = tmp_path / "root" / "inside"
+    inside.mkdir(parents=True)
+    shutil.copy(target("basic-static"), inside / "never")
+    script = f"cd {tmp_path}; unshare -m sh -c 'exec chroot ro?t /inside/neve?'; true"
+    result = launch("sh", "-c", script.replace("neve?", "never"), options=HOLD)
+    assert_sites(by_name(result)["never"], result.truth)
+
+
+def test_storm_of_programs(launch, never, tmp_path):
+    """Many at once, each file new: each waits, none for long, and nothing is lost."""
+    never()
+    script = f"""
+        cd {tmp_path}
+        for i in $(seq 100); do cp never new$i; ./new$i >out$i & ./never >again$i & done
+        wait
+        cat out* again*"""
+    result = launch("sh", "-c", script, options=HOLD, timeout=120)
+    truths = result.truths
+    assert len(truths) == 200
+    seen = [p for p in result.processes if os.path.basename(p["exe"]).startswith(("new", "never"))
+            and p["comm"].startswith(("new", "never"))]
+    assert len(seen) == 200
+    for process in seen:
+        assert_sites(process, truths[0])
+
+
+def test_program_never_seen_by_a_process_attached_to(attach, never):
+    path = never()
+    with subprocess.Popen(["sh", "-c", f"read go; {guessed(path)}; true"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as shell:
+        with attach(shell.pid, options=HOLD) as tracer:
+            said, _ = shell.communicate("go\n", timeout=harness.TIMEOUT)
+            result = tracer.finish()
+    assert_sites(by_name(result)["never"], json.loads(said))
+
+
+# The whole system.
+
+def run_beside(*command):
+    """A program's truth."""
+    run = subprocess.run(command, capture_output=True, text=True, check=True,
+                         timeout=harness.TIMEOUT)
+    return json.loads(run.stdout)
+
+
+@pytest.mark.parametrize("options", [("--comm", "never"), ("--exe", "never"), ("--exe", "PATH")])
+def test_selected_program_never_seen(attach, never, options):
+    path = never()
+    options = [word.replace("PATH", path) for word in options]
+    with attach(options=(*options, "--hold-exec")) as tracer:
+        truth = run_beside(path)
+        process = by_name(tracer.stop())["never"]
+    assert_sites(process, truth)
+
+
+def test_selected_script(attach, never, tmp_path):
+    """By the script's name, which is the process's; what is new is its interpreter."""
+    script = tmp_path / "script"
+    script.write_text(f"#!{never()}\n")
+    script.chmod(0o755)
+    with attach(options=("--comm", "script", "--hold-exec")) as tracer:
+        truth = run_beside(script)
+        process = tracer.stop().process
+    assert_sites(process, truth)
+
+
+def test_selected_program_in_a_file_system_mounted_later(attach, tmp_path):
+    """As a container has it: in a mount namespace of its own, an overlay over what we have."""
+    need("overlayfs")
+    for name in ("lower", "upper", "work", "merged"):
+        (tmp_path / name).mkdir()
+    shutil.copy(target("basic-static"), tmp_path / "lower" / "never")
+    with attach(options=("--comm", "never", "--hold-exec")) as tracer:
+        script = (f"cd {tmp_path}; mount -t overlay overlay "
+                  "-o lowerdir=lower,upperdir=upper,workdir=work merged; exec merged/never")
+        truth = run_beside("unshare", "-m", "sh", "-c", script)
+        process = tracer.stop().process
+    assert_sites(process, truth)
+
+
+# When nobody answers.
+
+def is_held(pid):
+    """Does it wait in execve?"""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        with open(f"/proc/{pid}/syscall", encoding="ascii") as file:
+            return file.read().startswith(EXECVE)
+    return False
+
+
+def wait_held(pid):
+    deadline = time.monotonic() + PATIENCE
+    while not is_held(pid):
+        assert time.monotonic() < deadline
+        os.sched_yield()
+
+
+@contextlib.contextmanager
+def deaf_tracer(attach, path):
+    """One that is stopped."""
+    with attach(options=("--exe", path, "--hold-exec")) as tracer:
+        tracer.process.send_signal(signal.SIGSTOP)
+        try:
+            yield tracer
+        finally:
+            tracer.process.send_signal(signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def executing(path):
+    """A shell that executes it; the shell itself does not have to wait."""
+    with subprocess.Popen(["sh", "-c", f"exec {path}"], stdout=subprocess.PIPE, text=True) as run:
+        deadline = harness.Deadline(run)
+        yield run
+        deadline.cancel()
+
+
+def seconds_to_end(run):
+    begin = time.monotonic()
+    truth = json.loads(run.communicate(timeout=harness.TIMEOUT)[0])
+    assert run.returncode == 0
+    return time.monotonic() - begin, truth
+
+
+def test_tracer_killed_while_a_program_waits(attach, never):
+    path = never()
+    with deaf_tracer(attach, path) as tracer, executing(path) as run:
+        wait_held(run.pid)
+        tracer.process.kill()
+        seconds, _ = seconds_to_end(run)
+        assert seconds < PATIENCE / 2
+
+
+def test_guard_killed(attach, never):
+    """Whoever waits goes on; what comes later is told as a gap."""
+    path = never()
+    with attach(options=("--exe", path, "--hold-exec")) as tracer:
+        guard = next(pid for pid in children(tracer.process.pid)
+                     if "anon_inode:[fanotify]" in descriptors(pid))
+        os.kill(guard, signal.SIGKILL)
+        truth = run_beside(path)
+        result = tracer.stop()
+    assert "not held any more" in result.stderr
+    process = by_name(result)["never"]
+    if not process["losses"]["gap_ns"]:
+        assert_sites(process, truth)
+
+
+def descriptors(pid):
+    return [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+
+
+def test_only_the_guard_can_hold(attach, never):
+    with attach(options=("--exe", never(), "--hold-exec")) as tracer:
+        pids = [tracer.process.pid, *children(tracer.process.pid)]
+        holders = [pid for pid in pids if "anon_inode:[fanotify]" in descriptors(pid)]
+        assert len(holders) == 1 and holders != pids[:1]
+        tracer.stop()
+
+
+def test_stopped_tracer_costs_one_wait(attach, never):
+    """Then everything passes at once, and when it goes on, what passed is told as a gap."""
+    path = never()
+    with deaf_tracer(attach, path) as tracer:
+        with executing(path) as run:
+            wait_held(run.pid)
+            first, _ = seconds_to_end(run)
+        with executing(path) as run:
+            second, _ = seconds_to_end(run)
+        assert PATIENCE / 2 < first < 2 * PATIENCE
+        assert second < PATIENCE / 2
+        tracer.process.send_signal(signal.SIGCONT)
+        result = tracer.stop()
+    assert "was let go" in result.stderr
+    assert len(result.processes) == 2
+    for process in result.processes:
+        assert process["losses"]["gap_ns"] or process["losses"]["no_allocator"]
+
+
+def test_program_killed_while_it_waits(attach, never):
+    path = never()
+    with deaf_tracer(attach, path), executing(path) as run:
+        wait_held(run.pid)
+        run.kill()
+        assert run.wait(PATIENCE / 2) == -signal.SIGKILL
+
+
+def test_without_privilege():
+    need("root", "setpriv")
+    done = subprocess.run(["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin",
+                           harness.MTRACE, "--hold-exec", "--", "true"], capture_output=True,
+                          text=True, check=False, stdin=subprocess.DEVNULL)
+    assert done.returncode == 125 or done.returncode == 1
+    assert harness.one_line(done.stderr)
+    assert "--hold-exec" in done.stderr and "CAP_SYS_ADMIN" in done.stderr

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "os/exec_guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/fanotify.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/exec_marks.h"
+#include "os/proc.h"
+
+#define NS_PER_MS    1000000ULL
+#define PENDING_MAX  512  /* more are let go: without a free descriptor the kernel would refuse */
+#define EVENTS_BYTES 1536 /* 64 at once */
+#define FREE_FD      16   /* above what the guard puts where it wants it */
+
+enum guard_fd { GUARD_SOCKET, GUARD_KEPT, GUARD_FDS };
+
+/* Guard to tracer; the file goes with it. */
+struct held_message {
+	uint32_t id;
+	int32_t pid;
+	uint64_t until_ns;
+};
+
+/* The first message: how it went. */
+struct start_message {
+	int32_t failed; /* 0 or -errno … */
+	int32_t step;   /* … of that */
+};
+
+enum start_step { START_GROUP, START_MARKS };
+
+union file_message {
+	struct cmsghdr head;
+	char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+/*
+ * The guard.
+ */
+
+struct pending {
+	uint32_t id;
+	int file;
+	uint64_t until_ns;
+};
+
+struct guard {
+	const struct exec_guard_config *config;
+	int fanotify;
+	int mounts; /* says when they change */
+	struct pending pending[PENDING_MAX];
+	size_t count;
+	uint32_t last_id;
+	bool deserted; /* the tracer let the time pass, and has not been heard of since */
+};
+
+static void let_go(const struct guard *guard, int file)
+{
+	struct fanotify_response response = {.fd = file, .response = FAN_ALLOW};
+
+	/* It fails if who waited was killed: as good. */
+	while (write(guard->fanotify, &response, sizeof(response)) < 0 && errno == EINTR)
+		;
+	close(file);
+}
+
+static int send_held(const struct held_message *held, int file)
+{
+	struct iovec part = {(void *)held, sizeof(*held)};
+	union file_message control = {.head = {.cmsg_level = SOL_SOCKET,
+					       .cmsg_type = SCM_RIGHTS,
+					       .cmsg_len = CMSG_LEN(sizeof(int))}};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control.bytes)};
+
+	memcpy(CMSG_DATA(&control.head), &file, sizeof(file));
+	return sendmsg(GUARD_SOCKET, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* Ask the tracer: 0, or -errno if there is no use in waiting for its answer. */
+static int ask(struct guard *guard, pid_t pid, int file)
+{
+	struct held_message held = {.id = ++guard->last_id,
+				    .pid = pid,
+				    .until_ns = clock_now_ns() + guard->config->patience_ns};
+	int err = guard->deserted || guard->count == PENDING_MAX ? -EBUSY : send_held(&held, file);
+
+	if (!err)
+		guard->pending[guard->count++] =
+			(struct pending){.id = held.id, .file = file, .until_ns = held.until_ns};
+	return err;
+}
+
+static void judge(struct guard *guard, const struct fanotify_event_metadata *event)
+{
+	const struct exec_guard_config *config = guard->config;
+	pid_t pid = event->pid; /* 0: of a pid namespace that we are not above */
+
+	if (event->fd < 0)
+		return;
+	if (!pid || !config->wanted(config->ctx, GUARD_KEPT, pid, event->fd) ||
+	    ask(guard, pid, event->fd))
+		let_go(guard, event->fd);
+}
+
+static void read_events(struct guard *guard)
+{
+	_Alignas(struct fanotify_event_metadata) char bytes[EVENTS_BYTES];
+	const struct fanotify_event_metadata *event = (const void *)bytes;
+	ssize_t got = read(guard->fanotify, bytes, sizeof(bytes));
+
+	for (; got > 0 && FAN_EVENT_OK(event, got); event = FAN_EVENT_NEXT(event, got))
+		judge(guard, event);
+}
+
+static void forget(struct guard *guard, size_t i)
+{
+	let_go(guard, guard->pending[i].file);
+	guard->pending[i] = guard->pending[--guard->count];
+}
+
+/* Its word on one; on what was let go meanwhile it says that the tracer is back. */
+static void read_answer(struct guard *guard)
+{
+	uint32_t id;
+	ssize_t got = recv(GUARD_SOCKET, &id, sizeof(id), MSG_DONTWAIT);
+
+	if (!got)
+		_exit(0);
+	if (got != sizeof(id))
+		return;
+	guard->deserted = false;
+	for (size_t i = 0; i < guard->count; i++) {
+		if (guard->pending[i].id == id) {
+			forget(guard, i);
+			return;
+		}
+	}
+}
+
+static void let_go_late(struct guard *guard)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	for (size_t i = guard->count; i-- > 0;) {
+		if (guard->pending[i].until_ns > now_ns)
+			continue;
+		forget(guard, i);
+		guard->deserted = true;
+	}
+}
+
+/* Milliseconds until the next one is late, rounded up; -1: none waits. */
+static int time_left(const struct guard *guard)
+{
+	uint64_t now_ns = clock_now_ns(), next_ns = UINT64_MAX;
+
+	for (size_t i = 0; i < guard->count; i++)
+		if (guard->pending[i].until_ns < next_ns)
+			next_ns = guard->pending[i].until_ns;
+	if (next_ns == UINT64_MAX)
+		return -1;
+	return next_ns <= now_ns ? 0 : (int)((next_ns - now_ns) / NS_PER_MS) + 1;
+}
+
+static _Noreturn void serve(struct guard *guard)
+{
+	struct pollfd fds[] = {{.fd = GUARD_SOCKET, .events = POLLIN},
+			       {.fd = guard->fanotify, .events = POLLIN},
+			       {.fd = guard->mounts, .events = POLLPRI}};
+
+	for (;;) {
+		if (poll(fds, sizeof(fds) / sizeof(fds[0]), time_left(guard)) < 0)
+			continue;
+		let_go_late(guard);
+		if (fds[0].revents)
+			read_answer(guard);
+		if (fds[1].revents)
+			read_events(guard);
+		if (fds[2].revents & POLLPRI)
+			(void)exec_marks_place(guard->fanotify);
+	}
+}
+
+/* Nothing of the tracer's is left open but what is needed. */
+static void close_others(int socket, int kept)
+{
+	int fds[GUARD_FDS] = {fcntl(socket, F_DUPFD, FREE_FD), fcntl(kept, F_DUPFD, FREE_FD)};
+
+	for (int fd = 0; fd < GUARD_FDS; fd++)
+		dup2(fds[fd], fd);
+	close_range(GUARD_FDS, ~0U, 0);
+}
+
+static struct start_message guard_open(struct guard *guard)
+{
+	int err;
+
+	/* What does not fit into a limited queue is let through. */
+	guard->fanotify =
+		fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC | FAN_NONBLOCK | FAN_UNLIMITED_QUEUE,
+			      O_RDONLY | O_LARGEFILE | O_CLOEXEC);
+	if (guard->fanotify < 0)
+		return (struct start_message){-errno, START_GROUP};
+	guard->mounts = open("/proc/self/mounts", O_RDONLY | O_CLOEXEC);
+	err = guard->mounts < 0 ? -errno : exec_marks_place(guard->fanotify);
+	return (struct start_message){err, START_MARKS};
+}
+
+/* It has a session of its own, so that no terminal stops it (^Z) or ends it before the tracer. */
+static _Noreturn void guard_run(const struct exec_guard_config *config, int socket, pid_t tracer)
+{
+	static struct guard guard;
+	struct start_message start;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != tracer)
+		_exit(1);
+	setsid();
+	close_others(socket, config->kept);
+	guard.config = config;
+	start = guard_open(&guard);
+	if (send(GUARD_SOCKET, &start, sizeof(start), MSG_NOSIGNAL) != sizeof(start) ||
+	    start.failed)
+		_exit(1);
+	serve(&guard);
+}
+
+/*
+ * The tracer.
+ */
+
+static int start_explain(const struct start_message *start, struct error *err)
+{
+	if (start->failed == -EPERM)
+		return error_set(err, start->failed,
+				 "--hold-exec: Operation not permitted (needs root, or "
+				 "CAP_SYS_ADMIN in the first user namespace)");
+	if (start->failed == -ENOSYS || (start->failed == -EINVAL && start->step == START_MARKS))
+		return error_set(err, start->failed,
+				 "--hold-exec: this kernel cannot ask before it executes a program "
+				 "(Linux 5.0 with CONFIG_FANOTIFY_ACCESS_PERMISSIONS can)");
+	return error_set_errno(err, start->failed, "--hold-exec: %s",
+			       start->step == START_GROUP ? "no fanotify group"
+							  : "file systems cannot be watched");
+}
+
+static int wait_started(struct exec_guard *guard, struct error *err)
+{
+	struct start_message start;
+	ssize_t got;
+
+	do {
+		got = recv(guard->socket, &start, sizeof(start), 0);
+	} while (got < 0 && errno == EINTR);
+	if (got != sizeof(start))
+		return error_set(err, -ECHILD, "--hold-exec: its process was killed");
+	return start.failed ? start_explain(&start, err) : 0;
+}
+
+int exec_guard_start(struct exec_guard *ret_guard, const struct exec_guard_config *config,
+		     struct error *err)
+{
+	struct exec_guard guard;
+	pid_t tracer = getpid();
+	int sockets[2], code;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
+		return error_set_errno(err, -errno, "--hold-exec");
+	guard = (struct exec_guard){.pid = fork(), .socket = sockets[0]};
+	if (!guard.pid)
+		guard_run(config, sockets[1], tracer);
+	close(sockets[1]);
+	if (guard.pid < 0) {
+		close(sockets[0]);
+		return error_set_errno(err, -errno, "--hold-exec: no process");
+	}
+	code = wait_started(&guard, err);
+	if (code)
+		exec_guard_stop(&guard);
+	else
+		*ret_guard = guard;
+	return code;
+}
+
+int exec_guard_take(const struct exec_guard *guard, struct held_exec *ret_held)
+{
+	struct held_message held;
+	struct iovec part = {&held, sizeof(held)};
+	union file_message control;
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control.bytes)};
+	ssize_t got = recvmsg(guard->socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *file = CMSG_FIRSTHDR(&message);
+
+	if (got < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	if (got != sizeof(held) || !file || file->cmsg_len != CMSG_LEN(sizeof(int)))
+		return -EPIPE;
+	*ret_held = (struct held_exec){.id = held.id, .pid = held.pid, .until_ns = held.until_ns};
+	memcpy(&ret_held->file, CMSG_DATA(file), sizeof(ret_held->file));
+	return 1;
+}
+
+void exec_guard_allow(const struct exec_guard *guard, struct held_exec *held)
+{
+	(void)send(guard->socket, &held->id, sizeof(held->id), MSG_NOSIGNAL);
+	close(held->file);
+	held->file = -1;
+}
+
+void exec_guard_stop(struct exec_guard *guard)
+{
+	if (!guard->pid)
+		return;
+	kill(guard->pid, SIGKILL);
+	while (waitpid(guard->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	close(guard->socket);
+	*guard = (struct exec_guard){0};
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "source/ptrace_hold.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct hold {
+	struct holder holder; /* first */
+	struct holds *holds;
+	struct guardian *guardian;
+	pid_t pid;
+	int event; /* the caller's */
+	bool at_end;
+	VEC(struct thread_registers) threads; /* bytes: in the shared memory */
+};
+
+static int take_registers(struct hold *hold)
+{
+	const struct shared *shared = &hold->guardian->shared;
+	uint32_t count = shared->mailbox->count;
+	size_t at = 0;
+
+	hold->threads.count = 0;
+	if (vec_reserve(&hold->threads, count))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		struct shared_registers head;
+
+		memcpy(&head, shared->registers + at, sizeof(head));
+		hold->threads.items[hold->threads.count++] = (struct thread_registers){
+			.tid = head.tid,
+			.word = head.word,
+			.red_zone = head.red_zone,
+			.stack = head.stack,
+			.thread = head.thread,
+			.bytes = shared->registers + at + sizeof(head),
+			.size = head.size,
+		};
+		at += sizeof(head) + head.size;
+	}
+	return 0;
+}
+
+static int hold_stop(struct holder *holder, struct error *err)
+{
+	struct hold *hold = (struct hold *)holder;
+	int code = guardian_ask(hold->guardian, REQUEST_STOP, hold->pid);
+
+	if (!code)
+		code = take_registers(hold);
+	if (code == -ETIMEDOUT)
+		return error_set(err, code, "cannot stop %d: a thread sleeps in the kernel",
+				 (int)hold->pid);
+	return code ? error_set_errno(err, code, "cannot stop %d", (int)hold->pid) : 0;
+}
+
+static const struct thread_registers *hold_threads(const struct holder *holder, size_t *ret_count)
+{
+	const struct hold *hold = (const struct hold *)holder;
+
+	*ret_count = hold->threads.count;
+	return hold->threads.items;
+}
+
+static void hold_go_on(struct holder *holder)
+{
+	const struct hold *hold = (const struct hold *)holder;
+
+	guardian_ask(hold->guardian, REQUEST_RELEASE, hold->pid);
+}
+
+static bool hold_at_end(const struct holder *holder)
+{
+	return ((const struct hold *)holder)->at_end;
+}
+
+/* Who has ended without being held is let go with the session. */
+static bool hold_is_over(const struct holder *holder)
+{
+	(void)holder;
+	return false;
+}
+
+/* Children are traced, and not held. */
+static struct holder *hold_child(struct holder *holder, pid_t *ret_pid)
+{
+	(void)holder;
+	(void)ret_pid;
+	return NULL;
+}
+
+static void hold_close(struct holder *holder)
+{
+	struct hold *hold = (struct hold *)holder;
+
+	for (size_t i = 0; i < hold->holds->list.count; i++)
+		if (hold->holds->list.items[i] == hold)
+			hold->holds->list.items[i] =
+				hold->holds->list.items[--hold->holds->list.count];
+	guardian_ask(hold->guardian, REQUEST_LET_END, hold->pid);
+	vec_free(&hold->threads);
+	free(hold);
+}
+
+static const struct holder_ops hold_ops = {
+	.stop = hold_stop,
+	.threads = hold_threads,
+	.go_on = hold_go_on,
+	.at_end = hold_at_end,
+	.is_over = hold_is_over,
+	.child = hold_child,
+	.close = hold_close,
+};
+
+int hold_new(struct holds *holds, struct guardian *guardian, const struct hold_request *request,
+	     struct holder **ret_holder, struct error *err)
+{
+	struct hold *hold = calloc(1, sizeof(*hold));
+	int code = -ENOMEM;
+
+	if (!hold || vec_push(&holds->list, hold)) {
+		free(hold);
+		return error_set_errno(err, code, "cannot watch %d", (int)request->pid);
+	}
+	*hold = (struct hold){.holder.ops = &hold_ops,
+			      .holds = holds,
+			      .guardian = guardian,
+			      .pid = request->pid,
+			      .event = request->event};
+	guardian->shared.mailbox->count = request->from;
+	code = guardian_ask(guardian, REQUEST_WATCH, request->pid);
+	if (code) {
+		hold_close(&hold->holder);
+		return error_set_errno(err, code, "cannot watch %d", (int)request->pid);
+	}
+	*ret_holder = &hold->holder;
+	return 0;
+}
+
+bool holds_at_end(const struct holds *holds, pid_t pid)
+{
+	const uint64_t one = 1;
+	struct hold *const *hold;
+
+	vec_each (hold, &holds->list) {
+		if ((*hold)->pid != pid)
+			continue;
+		(*hold)->at_end = true;
+		return write((*hold)->event, &one, sizeof(one)) == sizeof(one);
+	}
+	return false;
+}
+
+void holds_free(struct holds *holds)
+{
+	vec_free(&holds->list);
+}

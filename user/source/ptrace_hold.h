@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Holders (os/holder.h) of processes that the guardian traces. */
+#ifndef MTRACE_SOURCE_PTRACE_HOLD_H
+#define MTRACE_SOURCE_PTRACE_HOLD_H
+
+#include "base/vec.h"
+#include "os/holder.h"
+#include "source/ptrace_guardian.h"
+
+/* Those that there are. Zeroed memory has none. */
+struct holds {
+	VEC(struct hold *) list;
+};
+
+/* 0 or -errno with words. Closed by its own close, which must come before the guardian's end. */
+int hold_new(struct holds *holds, struct guardian *guardian, const struct hold_request *request,
+	     struct holder **ret_holder, struct error *err);
+/* A process stands at its end: whoever holds it gets to know. False if nobody does. */
+bool holds_at_end(const struct holds *holds, pid_t pid);
+void holds_free(struct holds *holds);
+
+#endif

@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Threads are seized, so nothing is sent to them and job control works: a group stop is left as it
+ * is (PTRACE_LISTEN), every other signal is handed on (ptrace(2)).
+ *
+ * A new thread or child may stop before its creator tells of it, or after: whoever comes second
+ * finds the first in the table.
+ *
+ * Letting go. First the original code is put back. After that a thread can still be on its way
+ * into the trap of a breakpoint that it has just met; if it were let go then, the trap would kill
+ * it. A thread that sleeps in a system call is not on that way. So only those that do not are
+ * interrupted, and waited for; the others notice nothing, and are let go by our end.
+ */
+#include "source/ptrace_tasks.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/proc.h"
+#include "os/procfs.h"
+#include "os/tracee.h"
+#include "source/ptrace_births.h"
+#include "source/ptrace_calls.h"
+#include "source/ptrace_ends.h"
+#include "source/ptrace_step.h"
+
+#define OPTIONS \
+	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
+#define EVENT_OF(status) ((status) >> 16)
+#define KERNEL_SIGNAL    0x80 /* si_code of a breakpoint's SIGTRAP: SI_KERNEL */
+
+struct task *task_find(const struct tracer *tracer, pid_t tid)
+{
+	uint32_t index = map64_get(&tracer->index, (uint64_t)tid);
+
+	return index == MAP64_NONE ? NULL : tracer->tasks.items[index];
+}
+
+struct owner *owner_find(const struct tracer *tracer, pid_t pid)
+{
+	struct owner *const *owner;
+
+	vec_each (owner, &tracer->owners)
+		if ((*owner)->pid == pid)
+			return *owner;
+	return NULL;
+}
+
+int owner_new(struct tracer *tracer, pid_t pid, struct space *memory, struct owner **ret_owner)
+{
+	struct owner *owner = calloc(1, sizeof(*owner));
+
+	if (!owner || vec_push(&tracer->owners, owner)) {
+		free(owner);
+		return -ENOMEM;
+	}
+	owner->pid = pid;
+	owner->memory = memory;
+	owner->seed = ++tracer->images;
+	*ret_owner = owner;
+	return 0;
+}
+
+void owner_remove(struct tracer *tracer, struct owner *owner)
+{
+	for (size_t i = 0; i < tracer->owners.count; i++)
+		if (tracer->owners.items[i] == owner)
+			tracer->owners.items[i] = tracer->owners.items[--tracer->owners.count];
+	space_unref(owner->memory);
+	if (tracer->stopping == owner)
+		tracer->stopping_gone = true;
+	free(owner);
+}
+
+int task_new(struct tracer *tracer, pid_t tid, struct owner *owner,
+	     const struct task_calls *inherited, struct task **ret_task)
+{
+	struct task *task = calloc(1, sizeof(*task));
+
+	if (task)
+		task->calls = task_calls_new(inherited);
+	if (!task || !task->calls || vec_push(&tracer->tasks, task) ||
+	    map64_set(&tracer->index, (uint64_t)tid, (uint32_t)tracer->tasks.count - 1)) {
+		if (task)
+			free(task->calls);
+		free(task);
+		return -ENOMEM;
+	}
+	task->tid = tid;
+	task->owner = owner;
+	if (owner)
+		owner->tasks++;
+	*ret_task = task;
+	return 0;
+}
+
+void task_remove(struct tracer *tracer, struct task *task)
+{
+	uint32_t index = map64_get(&tracer->index, (uint64_t)task->tid);
+	struct task *last = tracer->tasks.items[--tracer->tasks.count];
+
+	map64_delete(&tracer->index, (uint64_t)task->tid);
+	if (last != task) {
+		tracer->tasks.items[index] = last;
+		(void)map64_set(&tracer->index, (uint64_t)last->tid, index); /* it has a place */
+	}
+	if (task->owner)
+		task->owner->tasks--;
+	free(task->calls);
+	free(task);
+}
+
+void task_continue(struct task *task, int signal)
+{
+	task->state = TASK_RUNS;
+	ptrace(PTRACE_CONT, task->tid, NULL, (void *)(intptr_t)signal);
+}
+
+/* It stands, and is not to be traced any more. */
+void task_let_go(struct tracer *tracer, struct task *task, int signal)
+{
+	struct owner *owner = task->owner;
+
+	ptrace(PTRACE_DETACH, task->tid, NULL, (void *)(intptr_t)signal);
+	task_remove(tracer, task);
+	if (owner && !owner->tasks)
+		owner_remove(tracer, owner);
+}
+
+/*
+ * Stops.
+ */
+
+/* A breakpoint that was taken out while the thread was on its way into it: again, please. */
+static bool is_late(struct task *task, struct x86_registers *registers)
+{
+	if (breakpoint_stands(task->owner->memory, registers->ip - 1))
+		return false;
+	registers->ip--;
+	return !ptrace(PTRACE_SETREGS, task->tid, NULL, registers);
+}
+
+static bool is_trap_of_breakpoint(const struct task *task)
+{
+	siginfo_t info;
+
+	return !ptrace(PTRACE_GETSIGINFO, task->tid, NULL, &info) && info.si_code == KERNEL_SIGNAL;
+}
+
+/* A thread can stand one byte behind a breakpoint without having met it only if the instruction
+ * there has no more than one byte: then it matters who has sent SIGTRAP. */
+static bool may_be_behind(const struct breakpoint *breakpoint)
+{
+	uint8_t opcode = breakpoint->code[0];
+
+	return opcode >> 4 == 5 || opcode >> 3 == 0x90 >> 3 || opcode == 0xc3 || opcode == 0xc9 ||
+	       opcode == 0x98 || opcode == 0x99;
+}
+
+void task_hold(struct tracer *tracer, struct task *task)
+{
+	struct record_head record = {.kind = RECORD_HELD, .length = sizeof(record)};
+
+	record.tid = (uint32_t)task->tid;
+	task->state = TASK_HELD;
+	if (!tracer_tell(tracer, task->owner, &record))
+		task_continue(task, 0); /* rather than for ever */
+	tracer_ring(tracer);
+}
+
+/* Of one whose instruction was interrupted. */
+static bool is_done(const struct task *task, const struct x86_registers *registers)
+{
+	return task->done_ip == registers->ip && task->done_sp == registers->sp;
+}
+
+/* SIGTRAP: ours, or the program's own affair. */
+static void trapped(struct tracer *tracer, struct task *task)
+{
+	const struct breakpoint *breakpoint;
+	struct x86_registers registers;
+	bool held = false;
+	int status;
+
+	if (ptrace(PTRACE_GETREGS, task->tid, NULL, &registers))
+		return; /* it was killed */
+	breakpoint = breakpoint_find(task->owner->memory, registers.ip - 1);
+	if ((!breakpoint || may_be_behind(breakpoint)) && !is_trap_of_breakpoint(task)) {
+		task_continue(task, SIGTRAP);
+		return;
+	}
+	if (!breakpoint) {
+		task_continue(task, is_late(task, &registers) ? 0 : SIGTRAP);
+		return;
+	}
+	registers.ip--;
+	if (!task->owner->bystander && !is_done(task, &registers))
+		held = calls_hit(tracer, task, breakpoint, &registers) || task->meets_new_code;
+	task->meets_new_code = false;
+	tracer_follow(tracer, task);
+	if (step_over(task, &registers, &status))
+		task_changed(tracer, task->tid, status);
+	else if (held)
+		task_hold(tracer, task);
+	else
+		task_continue(task, 0);
+}
+
+static bool is_stop_signal(int signal)
+{
+	return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+}
+
+static void go_on(struct task *task, int signal, bool listens)
+{
+	if (listens)
+		ptrace(PTRACE_LISTEN, task->tid, NULL, NULL);
+	else
+		task_continue(task, signal);
+}
+
+/* It was stopped by job control, by us, or it has just been born. */
+static void stopped(struct tracer *tracer, struct task *task, int signal)
+{
+	bool listens = is_stop_signal(signal);
+
+	(void)tracer;
+	if (task->owner->frozen) {
+		task->state = TASK_FROZEN;
+		task->listens = listens;
+		task->signal = 0;
+		return;
+	}
+	go_on(task, 0, listens);
+}
+
+static void signalled(struct tracer *tracer, struct task *task, int signal)
+{
+	if (signal == SIGTRAP) {
+		trapped(tracer, task);
+	} else if (task->owner->frozen) {
+		task->state = TASK_FROZEN;
+		task->listens = false;
+		task->signal = signal;
+	} else {
+		task_continue(task, signal);
+	}
+}
+
+/*
+ * Has it met a breakpoint, and will tell only after this stop? The kernel tells of interrupts
+ * before it tells of signals.
+ */
+static bool is_trap_pending(const struct task *task)
+{
+	struct __ptrace_peeksiginfo_args from = {.nr = 1};
+	siginfo_t info;
+
+	while (ptrace(PTRACE_PEEKSIGINFO, task->tid, &from, &info) == 1) {
+		if (info.si_signo == SIGTRAP && info.si_code == KERNEL_SIGNAL)
+			return true;
+		from.off++;
+	}
+	return false;
+}
+
+/* Whoever stops when all shall be let go. A breakpoint that it has just met is not there any more:
+ * back to its instruction. */
+static void leave(struct tracer *tracer, struct task *task, int status)
+{
+	struct x86_registers registers;
+	int signal = EVENT_OF(status) ? 0 : WSTOPSIG(status);
+
+	if (EVENT_OF(status) && is_trap_pending(task)) {
+		task->leaves = true;
+		task_continue(task, 0);
+		return;
+	}
+	if (signal == SIGTRAP && is_trap_of_breakpoint(task) && task->owner &&
+	    !ptrace(PTRACE_GETREGS, task->tid, NULL, &registers) && is_late(task, &registers))
+		signal = 0;
+	task_let_go(tracer, task, signal);
+}
+
+static void task_stopped(struct tracer *tracer, struct task *task, int status)
+{
+	int event = EVENT_OF(status);
+
+	if (!task->owner) {
+		task->state = TASK_EARLY;
+		return;
+	}
+	if ((task->leaves || tracer->ends) && !task_has_child(event)) {
+		leave(tracer, task, status);
+		return;
+	}
+	if (event == PTRACE_EVENT_STOP)
+		stopped(tracer, task, WSTOPSIG(status));
+	else if (event == PTRACE_EVENT_EXIT)
+		ends_thread(tracer, task);
+	else if (event)
+		task_event(tracer, task, event);
+	else
+		signalled(tracer, task, WSTOPSIG(status));
+}
+
+/*
+ * Ends.
+ */
+
+static void thread_gone(struct tracer *tracer, struct task *task)
+{
+	struct record_head record = {.kind = RECORD_THREAD_GONE, .length = sizeof(record)};
+
+	record.tid = (uint32_t)task->tid;
+	tracer_tell(tracer, task->owner, &record);
+}
+
+void owner_gone(struct tracer *tracer, struct owner *owner, enum record_kind kind, int status)
+{
+	struct record_exit record = {.head = {.kind = kind, .length = sizeof(record)}};
+
+	if (owner->bystander)
+		return;
+	record.head.tid = (uint32_t)owner->pid;
+	record.head.time_ns = clock_now_ns();
+	record.code = (uint32_t)status;
+	memcpy(record.losses, owner->losses, sizeof(record.losses));
+	tracer_tell(tracer, owner, &record.head);
+	tracer_ring(tracer);
+}
+
+static void task_ended(struct tracer *tracer, struct task *task, int status)
+{
+	struct owner *owner = task->owner;
+
+	if (owner && !owner->bystander && owner->tasks > 1 && task->tid != owner->pid)
+		thread_gone(tracer, task);
+	task_remove(tracer, task);
+	if (!owner || owner->tasks)
+		return;
+	owner_gone(tracer, owner, RECORD_EXIT, status);
+	owner_remove(tracer, owner);
+}
+
+void task_changed(struct tracer *tracer, pid_t tid, int status)
+{
+	struct task *task = task_find(tracer, tid);
+
+	if (!task && WIFSTOPPED(status) && task_new(tracer, tid, NULL, NULL, &task)) {
+		ptrace(PTRACE_DETACH, tid, NULL, NULL); /* no memory */
+		return;
+	}
+	if (!task)
+		return;
+	if (WIFSTOPPED(status))
+		task_stopped(tracer, task, status);
+	else
+		task_ended(tracer, task, status);
+}
+
+/*
+ * All threads of a process.
+ */
+
+static bool is_ours(pid_t pid, pid_t tid)
+{
+	return tracee_tracer(pid, tid) == getpid();
+}
+
+/* 0, also for one that is gone already, or that a known thread has given birth to. */
+static int seize(struct tracer *tracer, struct owner *owner, pid_t tid)
+{
+	uintptr_t options = OPTIONS | (tracer->config.holds_ends ? PTRACE_O_TRACEEXIT : 0);
+	struct task *task;
+	int code = 0;
+
+	if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)options) && !is_ours(owner->pid, tid)) {
+		code = -errno;
+		return code == -ESRCH || tracee_is_dead(owner->pid, tid) ? 0 : code;
+	}
+	return task_new(tracer, tid, owner, NULL, &task);
+}
+
+static int seize_new(struct tracer *tracer, struct owner *owner)
+{
+	char path[PROCFS_PATH_SIZE];
+	struct dirent *entry;
+	DIR *directory;
+	int code = 0;
+
+	procfs_path(path, owner->pid, "task");
+	directory = opendir(path);
+	if (!directory)
+		return -ESRCH;
+	while (!code && (entry = readdir(directory))) {
+		pid_t tid = atoi(entry->d_name);
+
+		if (tid > 0 && !task_find(tracer, tid))
+			code = seize(tracer, owner, tid);
+	}
+	closedir(directory);
+	return code;
+}
+
+/* One that was seized just now, and has met nothing of ours. */
+static void unseize(pid_t tid)
+{
+	int status, signal = 0;
+
+	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+	while (waitpid(tid, &status, __WALL) < 0)
+		if (errno != EINTR)
+			return;
+	if (!WIFSTOPPED(status))
+		return;
+	if (!EVENT_OF(status))
+		signal = WSTOPSIG(status);
+	ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)signal);
+}
+
+static void forget_tasks(struct tracer *tracer, const struct owner *owner)
+{
+	for (size_t i = tracer->tasks.count; i--;) {
+		struct task *task = tracer->tasks.items[i];
+
+		if (task->owner != owner)
+			continue;
+		unseize(task->tid);
+		task_remove(tracer, task);
+	}
+}
+
+/* Threads of those that are traced are traced: what the list did not have was born before. */
+int tasks_seize(struct tracer *tracer, pid_t pid)
+{
+	struct owner *owner;
+	uint32_t before;
+	int code = owner_new(tracer, pid, NULL, &owner);
+
+	if (code)
+		return code;
+	do {
+		before = owner->tasks;
+		code = seize_new(tracer, owner);
+	} while (!code && owner->tasks > before);
+	if (!code && !owner->tasks)
+		code = -ESRCH;
+	if (!code)
+		code = space_open(&owner->memory,
+				  tracer->tasks.items[tracer->tasks.count - 1]->tid);
+	if (code) {
+		forget_tasks(tracer, owner);
+		owner_remove(tracer, owner);
+		return code;
+	}
+	owner_look(owner);
+	return 0;
+}
+
+/* Is it where it cannot be on its way into a breakpoint? */
+static bool sleeps(const struct task *task)
+{
+	return tracee_call(task->owner->pid, task->tid) >= 0;
+}
+
+static void task_leave(struct tracer *tracer, struct task *task)
+{
+	task->leaves = true;
+	if (task->state == TASK_RUNS)
+		ptrace(PTRACE_INTERRUPT, task->tid, NULL, NULL);
+	else if (task->listens)
+		task->leaves = false; /* job control has it: by our end */
+	else
+		task_let_go(tracer, task, task->signal);
+}
+
+void owner_leave(struct tracer *tracer, struct owner *owner)
+{
+	breakpoints_remove(owner->memory);
+	for (size_t i = tracer->tasks.count; i--;)
+		if (tracer->tasks.items[i]->owner == owner)
+			task_leave(tracer, tracer->tasks.items[i]);
+}
+
+void tasks_leave(struct tracer *tracer)
+{
+	struct owner *const *owner;
+
+	tracer->ends = true;
+	vec_each (owner, &tracer->owners)
+		breakpoints_remove((*owner)->memory);
+	for (size_t i = tracer->tasks.count; i--;) {
+		struct task *task = tracer->tasks.items[i];
+
+		if (task->owner && (task->state != TASK_RUNS || !sleeps(task)))
+			task_leave(tracer, task);
+	}
+}
+
+bool tasks_remain(const struct tracer *tracer)
+{
+	struct task *const *task;
+
+	vec_each (task, &tracer->tasks)
+		if ((*task)->leaves || (*task)->state == TASK_EARLY)
+			return true;
+	return false;
+}
+
+void owner_freeze(struct tracer *tracer, struct owner *owner)
+{
+	struct task *const *task;
+
+	owner->frozen = true;
+	vec_each (task, &tracer->tasks)
+		if ((*task)->owner == owner && (*task)->state == TASK_RUNS)
+			ptrace(PTRACE_INTERRUPT, (*task)->tid, NULL, NULL);
+}
+
+bool owner_stands(const struct tracer *tracer, const struct owner *owner)
+{
+	struct task *const *task;
+
+	vec_each (task, &tracer->tasks)
+		if ((*task)->owner == owner && (*task)->state == TASK_RUNS)
+			return false;
+	return true;
+}
+
+void owner_thaw(struct tracer *tracer, struct owner *owner)
+{
+	struct task *const *task;
+
+	owner->frozen = false;
+	vec_each (task, &tracer->tasks)
+		if ((*task)->owner == owner && (*task)->state == TASK_FROZEN)
+			go_on(*task, (*task)->signal, (*task)->listens);
+}

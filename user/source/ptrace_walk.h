@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Stacks of threads that stand: what bpf/unwind.bpf.h and bpf/stack.bpf.h are in the kernel, with
+ * the same step function, the same tables and the same rules where there is none.
+ */
+#ifndef MTRACE_SOURCE_PTRACE_WALK_H
+#define MTRACE_SOURCE_PTRACE_WALK_H
+
+#include "bpf/caller.h"
+#include "source/ptrace_tasks.h"
+
+/* Sends the frames, unless that was done. The stack's id, 0 if there is none. */
+uint64_t walk_stack(struct tracer *tracer, struct task *task, const struct caller_frame *from);
+
+#endif

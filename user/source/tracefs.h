@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The kernel's list of probes by name (tracefs: uprobe_events). Lines of one name make one event,
+ * with several places.
+ *
+ * Sources: Documentation/trace/uprobetracer.rst; kernel/trace/trace_uprobe.c.
+ */
+#ifndef MTRACE_SOURCE_TRACEFS_H
+#define MTRACE_SOURCE_TRACEFS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define EVENT_NAME_SIZE 64 /* group/event, with its NUL */
+
+/* A descriptor of the file system's root, or -EOPNOTSUPP. */
+int tracefs_open(void);
+
+/* Add a place to an event; the first one makes it. All of one event have a value or none (NULL)
+ * has. 0 or -errno. */
+int tracefs_add(int directory, const char *event, const char *path, uint64_t offset, bool at_return,
+		const uint64_t *value);
+
+/* Forget the event with all its places. Nobody may have it open (probe_events.h). 0 or -errno. */
+int tracefs_remove(int directory, const char *event);
+
+/* What perf_event_open calls the event, or -errno. */
+int tracefs_event_id(int directory, const char *event);
+
+/* Tell the name of each event in turn; of one with several places as often. */
+void tracefs_each(int directory, void (*tell)(void *ctx, const char *event), void *ctx);
+
+/* One process at a time, until the descriptor that it returns is closed; or -errno. */
+int tracefs_lock(int directory);
+
+#endif
