@@ -115,6 +115,8 @@ $(foreach directory,targets targets/m32,$(BUILD)/$(directory)/stacks $(BUILD)/$(
 
 # 32-bit programs, where the compiler and its libraries can make them.
 MULTILIB := $(wildcard /usr/lib32/crt1.o)
+# gcc-multilib would give the headers their path, but conflicts with the compilers for other machines.
+M32_FLAGS := -m32 -I/usr/include/x86_64-linux-gnu
 M32      := $(addprefix $(BUILD)/targets/m32/,basic maps short threads longjmp altstack ends exec \
 	forker steady dlopener callbacks ownmalloc seccomp leak remapped)
 M32_CXX  := $(addprefix $(BUILD)/targets/m32/,cxx stacks)
@@ -153,7 +155,7 @@ LEAK_TARGETS := $(foreach directory,$(LEAK_BUILDS),$(LEAKS:%=$(directory)/%) $(d
 TARGETS += $(LEAK_TARGETS) $(BUILD)/tests/scan/scan_process
 
 $(LEAK_TARGETS): TARGET_FLAGS += -rdynamic
-$(BUILD)/targets/m32/%: TARGET_FLAGS += -m32 -DCHAIN=1000
+$(BUILD)/targets/m32/%: TARGET_FLAGS += $(M32_FLAGS) -DCHAIN=1000
 $(BUILD)/targets/valgrind/%: TARGET_FLAGS += -DCHAIN=1000
 $(BUILD)/targets/lsan/%: TARGET_FLAGS += -fsanitize=leak
 $(BUILD)/targets/%_old: TARGET_FLAGS += -D_GLIBCXX_USE_CXX11_ABI=0
@@ -211,18 +213,18 @@ CHAIN.musl-O0        := $(MUSL_CC) -O0
 CHAIN.musl-static    := $(MUSL_CC) -O2 -static
 
 ifneq ($(MULTILIB),)
-CHAIN.m32-O0          := $(CC) -m32 -O0
-CHAIN.m32-O1          := $(CC) -m32 -O1
-CHAIN.m32-O2          := $(CC) -m32 -O2
-CHAIN.m32-Os          := $(CC) -m32 -Os
-CHAIN.m32-clang-O0    := $(CLANG) -m32 -O0
-CHAIN.m32-clang-O2    := $(CLANG) -m32 -O2
-CHAIN.m32-pointers    := $(CC) -m32 -O2 -fno-omit-frame-pointer
-CHAIN.m32-no-pointers := $(CC) -m32 -O1 -fomit-frame-pointer
-CHAIN.m32-no-pie      := $(CC) -m32 -O2 -fno-pie -no-pie
-CHAIN.m32-cet         := $(CC) -m32 -O2 -fcf-protection=full
-CHAIN.m32-static      := $(CC) -m32 -O2 -static
-CHAIN.m32-debug-frame := $(CC) -m32 -O2 -fno-asynchronous-unwind-tables
+CHAIN.m32-O0          := $(CC) $(M32_FLAGS) -O0
+CHAIN.m32-O1          := $(CC) $(M32_FLAGS) -O1
+CHAIN.m32-O2          := $(CC) $(M32_FLAGS) -O2
+CHAIN.m32-Os          := $(CC) $(M32_FLAGS) -Os
+CHAIN.m32-clang-O0    := $(CLANG) $(M32_FLAGS) -O0
+CHAIN.m32-clang-O2    := $(CLANG) $(M32_FLAGS) -O2
+CHAIN.m32-pointers    := $(CC) $(M32_FLAGS) -O2 -fno-omit-frame-pointer
+CHAIN.m32-no-pointers := $(CC) $(M32_FLAGS) -O1 -fomit-frame-pointer
+CHAIN.m32-no-pie      := $(CC) $(M32_FLAGS) -O2 -fno-pie -no-pie
+CHAIN.m32-cet         := $(CC) $(M32_FLAGS) -O2 -fcf-protection=full
+CHAIN.m32-static      := $(CC) $(M32_FLAGS) -O2 -static
+CHAIN.m32-debug-frame := $(CC) $(M32_FLAGS) -O2 -fno-asynchronous-unwind-tables
 endif
 
 CHAINS := $(patsubst CHAIN.%,$(BUILD)/targets/chain/%,$(filter CHAIN.%,$(.VARIABLES)))

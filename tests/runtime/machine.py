@@ -85,7 +85,7 @@ FACILITIES = {
     "ptrace": (lambda: os.geteuid() == 0 or ptrace_scope() == 0, False,
                "LeakSanitizer needs to trace its own process"),
     "multilib": (lambda: os.path.exists("/usr/lib32/crt1.o"), True,
-                 "needs gcc-multilib and g++-multilib"),
+                 "needs lib32gcc-12-dev, lib32stdc++-12-dev and libc6-dev-i386"),
     "swap": (swap, False, "needs root, and a disk in /var/tmp that takes a swap file"),
     "ns_last_pid": (lambda: os.path.exists("/proc/sys/kernel/ns_last_pid"), False,
                     "choosing pids needs CONFIG_CHECKPOINT_RESTORE"),
