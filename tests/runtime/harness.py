@@ -133,6 +133,8 @@ class Tracer:
     so."""
 
     def __init__(self, directory, *pids, options=(), name="attached"):
+        if not pids:
+            need("bpf")
         self.path = os.path.join(directory, name + ".json")
         self.log = []
         named = ["-p", ",".join(map(str, pids))] if pids else []

@@ -131,7 +131,6 @@ def assert_children_scanned(processes):
 
 @pytest.mark.parametrize("options", [("--scan-stop",), ("--scan-live",)])
 def test_children_that_are_followed(launch, options):
-    need("bpf")
     result = launch(target("ends"), "children", options=(*SCAN, "-f", *options))
     assert result.status == 0
     first, *children = result.processes
@@ -141,7 +140,6 @@ def test_children_that_are_followed(launch, options):
 
 def test_programs_that_children_execute(launch):
     """The shell forks or vforks as it likes; what it executes is held, however short it lives."""
-    need("bpf")
     script = f"{target('ends')} return; {target('ends')} abort & {target('ends')} term 2; wait; true"
     result = launch("sh", "-c", script, options=(*SCAN, "-f"))
     ended = [process for process in result.processes if process["exe"].endswith("/ends")]
@@ -153,7 +151,6 @@ def test_programs_that_children_execute(launch):
 @pytest.mark.parametrize("way", ["fork", "vfork", "share", "daemon", "thread", "early", "killed"])
 def test_a_family_is_traced_as_without(launch, way):
     """Every end is held, nothing else changes: the books equal what the family says of itself."""
-    need("bpf")
     result = launch(target("family"), way, options=(*SCAN, "-f"))
     by_pid = {}
     for process in result.processes:
@@ -166,7 +163,6 @@ def test_a_family_is_traced_as_without(launch, way):
 
 
 def test_many_children_at_once(launch):
-    need("bpf")
     result = launch(target("family"), "storm", "60", "4", options=(*SCAN, "-f"), timeout=300)
     assert result.status == 0
     assert len(result.processes) >= 60
@@ -176,7 +172,6 @@ def test_many_children_at_once(launch):
 
 def test_of_the_whole_system_what_runs_is_scanned(attach):
     """Live, and of a process that ended before it is said that it was not."""
-    need("bpf")
     with attach(options=("--comm", "ends", *SCAN)) as tracer, Waiting(0) as waiting:
         subprocess.run([target("ends"), "return"], check=True, stdout=subprocess.DEVNULL)
         waiting.leak()

@@ -343,11 +343,26 @@ static int check_guardian(const struct ptrace_source *ptrace)
 	return recv(ptrace->guardian.socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) ? 0 : -EPIPE;
 }
 
+/* Children are held, too: those of whom the record is delivered. */
+static int family_arrived(void *ctx, const void *data, size_t size)
+{
+	struct ptrace_source *ptrace = ctx;
+	const struct record_head *head = data;
+	int err = record_arrived(&ptrace->common, data, size);
+
+	if (head->kind == RECORD_FORK)
+		holds_born(&ptrace->holds, (pid_t)((const struct record_fork *)data)->parent,
+			   (pid_t)head->pid);
+	if (head->kind == RECORD_EXIT || head->kind == RECORD_LEAVE)
+		holds_over(&ptrace->holds, (pid_t)head->pid);
+	return err;
+}
+
 static int ptrace_drain(struct source *source)
 {
 	struct ptrace_source *ptrace = ptrace_of(source);
 	int gone = check_guardian(ptrace);
-	int err = ring_read(&ptrace->guardian.shared.ring, record_arrived, &ptrace->common);
+	int err = ring_read(&ptrace->guardian.shared.ring, family_arrived, ptrace);
 
 	return err ? err : gone;
 }

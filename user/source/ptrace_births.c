@@ -238,6 +238,8 @@ static void follow_child(struct tracer *tracer, struct task *parent, pid_t pid, 
 	}
 	owner->start_stack = parent->owner->start_stack;
 	owner->narrow = parent->owner->narrow;
+	owner->watched = parent->owner->watched;
+	owner->watched_from_exec = parent->owner->watched_from_exec;
 	tell_fork(tracer, parent, owner, shares);
 	adopt(tracer, pid, owner, parent->calls, false);
 }

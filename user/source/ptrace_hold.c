@@ -13,6 +13,8 @@ struct hold {
 	pid_t pid;
 	int event; /* the caller's */
 	bool at_end;
+	bool over;
+	bool unasked; /* a child that the caller has not heard of */
 	VEC(struct thread_registers) threads; /* bytes: in the shared memory */
 };
 
@@ -76,18 +78,23 @@ static bool hold_at_end(const struct holder *holder)
 	return ((const struct hold *)holder)->at_end;
 }
 
-/* Who has ended without being held is let go with the session. */
 static bool hold_is_over(const struct holder *holder)
 {
-	(void)holder;
-	return false;
+	return ((const struct hold *)holder)->over;
 }
 
-/* Children are traced, and not held. */
+/* Of whoever in the family it is. */
 static struct holder *hold_child(struct holder *holder, pid_t *ret_pid)
 {
-	(void)holder;
-	(void)ret_pid;
+	struct hold *const *hold;
+
+	vec_each (hold, &((struct hold *)holder)->holds->list) {
+		if (!(*hold)->unasked)
+			continue;
+		(*hold)->unasked = false;
+		*ret_pid = (*hold)->pid;
+		return &(*hold)->holder;
+	}
 	return NULL;
 }
 
@@ -99,7 +106,8 @@ static void hold_close(struct holder *holder)
 		if (hold->holds->list.items[i] == hold)
 			hold->holds->list.items[i] =
 				hold->holds->list.items[--hold->holds->list.count];
-	guardian_ask(hold->guardian, REQUEST_LET_END, hold->pid);
+	if (!hold->over) /* or its number may be another's */
+		guardian_ask(hold->guardian, REQUEST_LET_END, hold->pid);
 	vec_free(&hold->threads);
 	free(hold);
 }
@@ -114,21 +122,30 @@ static const struct holder_ops hold_ops = {
 	.close = hold_close,
 };
 
-int hold_new(struct holds *holds, struct guardian *guardian, const struct hold_request *request,
-	     struct holder **ret_holder, struct error *err)
+static struct hold *hold_make(struct holds *holds, struct guardian *guardian, pid_t pid, int event)
 {
 	struct hold *hold = calloc(1, sizeof(*hold));
-	int code = -ENOMEM;
 
 	if (!hold || vec_push(&holds->list, hold)) {
 		free(hold);
-		return error_set_errno(err, code, "cannot watch %d", (int)request->pid);
+		return NULL;
 	}
 	*hold = (struct hold){.holder.ops = &hold_ops,
 			      .holds = holds,
 			      .guardian = guardian,
-			      .pid = request->pid,
-			      .event = request->event};
+			      .pid = pid,
+			      .event = event};
+	return hold;
+}
+
+int hold_new(struct holds *holds, struct guardian *guardian, const struct hold_request *request,
+	     struct holder **ret_holder, struct error *err)
+{
+	struct hold *hold = hold_make(holds, guardian, request->pid, request->event);
+	int code;
+
+	if (!hold)
+		return error_set_errno(err, -ENOMEM, "cannot watch %d", (int)request->pid);
 	guardian->shared.mailbox->count = request->from;
 	code = guardian_ask(guardian, REQUEST_WATCH, request->pid);
 	if (code) {
@@ -139,21 +156,62 @@ int hold_new(struct holds *holds, struct guardian *guardian, const struct hold_r
 	return 0;
 }
 
-bool holds_at_end(const struct holds *holds, pid_t pid)
+/* Of whom nothing was heard of its end. */
+static struct hold *hold_of(const struct holds *holds, pid_t pid)
 {
-	const uint64_t one = 1;
 	struct hold *const *hold;
 
-	vec_each (hold, &holds->list) {
-		if ((*hold)->pid != pid)
-			continue;
-		(*hold)->at_end = true;
-		return write((*hold)->event, &one, sizeof(one)) == sizeof(one);
-	}
-	return false;
+	vec_each (hold, &holds->list)
+		if ((*hold)->pid == pid && !(*hold)->over)
+			return *hold;
+	return NULL;
 }
 
+static bool hold_raise(const struct hold *hold)
+{
+	const uint64_t one = 1;
+
+	return write(hold->event, &one, sizeof(one)) == sizeof(one);
+}
+
+void holds_born(struct holds *holds, pid_t parent, pid_t child)
+{
+	const struct hold *of_parent = hold_of(holds, parent);
+	struct hold *hold;
+
+	if (!of_parent)
+		return;
+	hold = hold_make(holds, of_parent->guardian, child, of_parent->event);
+	if (!hold)
+		return; /* nobody waits for it: it is let go at its end */
+	hold->unasked = true;
+	hold_raise(hold);
+}
+
+bool holds_at_end(const struct holds *holds, pid_t pid)
+{
+	struct hold *hold = hold_of(holds, pid);
+
+	if (!hold)
+		return false;
+	hold->at_end = true;
+	return hold_raise(hold);
+}
+
+void holds_over(const struct holds *holds, pid_t pid)
+{
+	struct hold *hold = hold_of(holds, pid);
+
+	if (!hold)
+		return;
+	hold->over = true;
+	hold_raise(hold);
+}
+
+/* The caller has closed all that it has asked for. */
 void holds_free(struct holds *holds)
 {
+	while (holds->list.count)
+		hold_close(&holds->list.items[holds->list.count - 1]->holder);
 	vec_free(&holds->list);
 }

@@ -11,9 +11,10 @@
 #include "os/proc.h"
 #include "source/ptrace_calls.h"
 
-#define WINDOW      4096
-#define CALL_SIZE   5
-#define LOWEST_CODE 0x10000ULL
+#define WINDOW       4096
+#define CALL_SIZE    5
+#define LOWEST_CODE  0x10000ULL
+#define FILES_FACTOR 0xff51afd7ed558ccdULL /* odd, with many bits */
 
 struct walk {
 	const struct space *memory;
@@ -21,6 +22,7 @@ struct walk {
 	const struct shared *shared;
 	struct unwind_frame frame;
 	uint64_t start_stack; /* of the process: where the kernel has put its arguments */
+	uint64_t files;       /* which ones the frames are in: an address can mean another later */
 	uint32_t depth, count;
 	uint16_t flags;
 	uint64_t frames[STACK_MAX_FRAMES + 1];
@@ -128,6 +130,7 @@ static int step_up(struct walk *walk, enum stack_stop *ret_stop)
 	*ret_stop = STOP_LATE;
 	if (!code)
 		return -1;
+	walk->files = (walk->files ^ code->file.pages) * FILES_FACTOR;
 	row_find(walk, code, walk->frame.ip - 1, &row);
 	result = unwind_step(walk, walk->abi, &row, &walk->frame);
 	if (result == UNWIND_CONTINUE)
@@ -180,7 +183,7 @@ static bool is_seen(struct tracer *tracer, uint64_t id)
 static uint64_t id_of(const struct owner *owner, const struct walk *walk, enum stack_stop stop)
 {
 	return XXH3_64bits_withSeed(walk->frames, walk->count * sizeof(*walk->frames),
-				    owner->seed << 8 | stop) |
+				    (walk->files ^ owner->seed) << 8 | stop) |
 	       1; /* 0 means none */
 }
 
