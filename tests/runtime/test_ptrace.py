@@ -199,3 +199,18 @@ def test_again_and_again(tmp_path, command):
     for _ in range(10):
         result = launch(tmp_path, *words)
         assert result.status == 0
+
+
+@pytest.mark.parametrize("follow", [(), ("-f",), ("-f", "--scan")])
+@pytest.mark.parametrize("way", ["exit", "kill", "exec"])
+def test_children_of_whom_nobody_tells(tmp_path, way, follow):
+    """Their parent ends just when they are born. They are traced, or let go, and all end: each has
+    allocated once."""
+    result = launch(tmp_path, target("orphans"), way, "20", options=(*PTRACE, *follow))
+    assert result.status == 0
+    children = int(result.stdout)
+    assert children
+    if follow:
+        freed = [process for process in result.processes
+                 if process["totals"]["bytes_freed"] == 100]
+        assert len(freed) >= children

@@ -18,6 +18,7 @@
 #include "os/proc.h"
 #include "os/procfs.h"
 #include "source/ptrace_calls.h"
+#include "source/ptrace_orphans.h"
 
 /* Numbers of calls, of either ABI, whose flags tell whether a child shares memory. */
 #define CALL_CLONE        56
@@ -203,18 +204,12 @@ static void tell_fork(struct tracer *tracer, const struct task *parent, struct o
 }
 
 /* Nobody has asked for it. */
-static void leave_child(struct tracer *tracer, struct task *parent, pid_t pid, bool shares)
+static void leave_child(struct tracer *tracer, pid_t pid, struct space *memory, bool shares)
 {
-	struct space *memory = parent->owner->memory;
 	struct owner *owner;
 
-	if (!shares) {
-		if (space_fork(&memory, parent->owner->memory, pid))
-			return;
+	if (!shares)
 		breakpoints_remove(memory);
-	} else {
-		memory->users++;
-	}
 	if (owner_new(tracer, pid, memory, &owner)) {
 		space_unref(memory);
 		return;
@@ -223,15 +218,11 @@ static void leave_child(struct tracer *tracer, struct task *parent, pid_t pid, b
 	adopt(tracer, pid, owner, NULL, !shares || tracer->ends);
 }
 
-static void follow_child(struct tracer *tracer, struct task *parent, pid_t pid, bool shares)
+static void follow_child(struct tracer *tracer, const struct task *parent, pid_t pid,
+			 struct space *memory, bool shares)
 {
-	struct space *memory = parent->owner->memory;
 	struct owner *owner;
 
-	if (shares)
-		memory->users++;
-	else if (space_fork(&memory, parent->owner->memory, pid))
-		return; /* it was killed */
 	if (owner_new(tracer, pid, memory, &owner)) {
 		space_unref(memory);
 		return;
@@ -244,23 +235,53 @@ static void follow_child(struct tracer *tracer, struct task *parent, pid_t pid, 
 	adopt(tracer, pid, owner, parent->calls, false);
 }
 
+static void process_born(struct tracer *tracer, const struct task *parent, pid_t child,
+			 struct space *memory)
+{
+	bool shares = memory == parent->owner->memory;
+
+	if (tracer->config.follows && !parent->owner->bystander && !tracer->ends)
+		follow_child(tracer, parent, child, memory, shares);
+	else
+		leave_child(tracer, child, memory, shares);
+}
+
+void orphan_born(struct tracer *tracer, const struct task *parent, pid_t child)
+{
+	struct space *memory;
+
+	if (space_fork(&memory, parent->owner->memory, child))
+		return; /* it was killed */
+	breakpoints_forget_unmapped(memory);
+	process_born(tracer, parent, child, memory);
+}
+
+static void child_born(struct tracer *tracer, struct task *task, pid_t child, bool shares)
+{
+	struct space *memory = task->owner->memory;
+
+	if (shares)
+		memory->users++;
+	else if (space_fork(&memory, memory, child))
+		return; /* it was killed */
+	process_born(tracer, task, child, memory);
+}
+
 static void born(struct tracer *tracer, struct task *task)
 {
-	struct owner *owner = task->owner;
 	uint64_t flags = birth_flags(task);
-	bool shares = flags & CLONE_VM;
 	unsigned long number;
-	pid_t child;
+	const struct task *known;
 
 	if (ptrace(PTRACE_GETEVENTMSG, task->tid, NULL, &number))
 		return;
-	child = (pid_t)number;
+	known = task_find(tracer, (pid_t)number);
+	if (known && known->owner)
+		return; /* taken for an orphan */
 	if (flags & CLONE_THREAD)
-		adopt(tracer, child, owner, NULL, tracer->ends);
-	else if (tracer->config.follows && !owner->bystander && !tracer->ends)
-		follow_child(tracer, task, child, shares);
+		adopt(tracer, (pid_t)number, task->owner, NULL, tracer->ends);
 	else
-		leave_child(tracer, task, child, shares);
+		child_born(tracer, task, (pid_t)number, flags & CLONE_VM);
 }
 
 /*
@@ -303,7 +324,7 @@ static void executed(struct tracer *tracer, struct task *task)
 		task_let_go(tracer, task, 0);
 		return;
 	}
-	space_unref(owner->memory);
+	orphans_bury(tracer, owner);
 	owner->memory = memory;
 	owner->seed = ++tracer->images;
 	task_calls_reset(task->calls);

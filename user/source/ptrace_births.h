@@ -18,6 +18,8 @@ void owner_gone(struct tracer *tracer, struct owner *owner, enum record_kind kin
 
 /* A thread stands at a PTRACE_EVENT_…, and goes on, unless it is held. */
 void task_event(struct tracer *tracer, struct task *task, int event);
+/* A process whose parent is dead, and was like this in all but breakpoints that the child lacks. */
+void orphan_born(struct tracer *tracer, const struct task *parent, pid_t child);
 /* Is that event the birth of somebody who has to be looked after? */
 bool task_has_child(int event);
 /* On which processor a thread ran last; -1 if that cannot be told. */

@@ -25,6 +25,7 @@
 #include "source/ptrace_births.h"
 #include "source/ptrace_calls.h"
 #include "source/ptrace_ends.h"
+#include "source/ptrace_orphans.h"
 #include "source/ptrace_tasks.h"
 
 #define LOOK_TURNS   64            /* where one stop follows the other, nothing interrupts */
@@ -302,6 +303,7 @@ static void tick(struct tracer *tracer, bool often)
 static void look_around(struct tracer *tracer)
 {
 	struct mailbox *mailbox = tracer->shared->mailbox;
+	bool orphans;
 
 	if (tracer->stopping)
 		answer_stop(tracer);
@@ -311,7 +313,8 @@ static void look_around(struct tracer *tracer)
 		tracer->alone = true;
 		tasks_leave(tracer);
 	}
-	tick(tracer, tracer->stopping || ends_look(tracer));
+	orphans = orphans_look(tracer);
+	tick(tracer, tracer->stopping || ends_look(tracer) || orphans);
 }
 
 /* There is nobody to wait for yet. */
@@ -338,7 +341,7 @@ static void watch(struct tracer *tracer)
 		else if (errno == ECHILD && !tracer->ends)
 			wait_for_command(tracer);
 		if (tid <= 0 || mailbox_is_ringing(tracer->shared->mailbox) || tracer->undecided ||
-		    !(++turns % LOOK_TURNS))
+		    (tracer->early && !tracer->ticks_often) || !(++turns % LOOK_TURNS))
 			look_around(tracer);
 	}
 }

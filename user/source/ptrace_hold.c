@@ -14,7 +14,7 @@ struct hold {
 	int event; /* the caller's */
 	bool at_end;
 	bool over;
-	bool unasked; /* a child that the caller has not heard of */
+	bool unasked;                         /* a child that the caller has not heard of */
 	VEC(struct thread_registers) threads; /* bytes: in the shared memory */
 };
 

@@ -28,6 +28,7 @@
 #include "source/ptrace_births.h"
 #include "source/ptrace_calls.h"
 #include "source/ptrace_ends.h"
+#include "source/ptrace_orphans.h"
 #include "source/ptrace_step.h"
 
 #define OPTIONS \
@@ -72,7 +73,7 @@ void owner_remove(struct tracer *tracer, struct owner *owner)
 	for (size_t i = 0; i < tracer->owners.count; i++)
 		if (tracer->owners.items[i] == owner)
 			tracer->owners.items[i] = tracer->owners.items[--tracer->owners.count];
-	space_unref(owner->memory);
+	orphans_bury(tracer, owner);
 	if (tracer->stopping == owner)
 		tracer->stopping_gone = true;
 	free(owner);
@@ -294,6 +295,8 @@ static void task_stopped(struct tracer *tracer, struct task *task, int status)
 
 	if (!task->owner) {
 		task->state = TASK_EARLY;
+		task->early_ns = clock_now_ns();
+		tracer->early = true;
 		return;
 	}
 	if ((task->leaves || tracer->ends) && !task_has_child(event)) {

@@ -33,6 +33,7 @@ struct owner {
 };
 
 #define SEEN_STACKS 65536 /* a power of two */
+#define GRAVES      64
 
 enum task_state {
 	TASK_RUNS,
@@ -48,6 +49,7 @@ struct task {
 	enum task_state state;
 	bool leaves;         /* not to be traced: to be let go at its first stop */
 	bool meets_new_code; /* a mapping that the command has not seen: it is to be held */
+	uint64_t early_ns;   /* since when */
 	bool listens;        /* of one that is frozen: job control has stopped it */
 	int signal;          /* of one that is frozen: to be delivered when it goes on */
 	uint64_t done_ip;    /* all but the instruction is done of the breakpoint there … */
@@ -69,6 +71,9 @@ struct tracer {
 	struct map64 index; /* tid → index into tasks */
 	VEC(struct task *) tasks;
 	VEC(struct owner *) owners;
+	bool early;                  /* some came early: look at them */
+	struct owner graves[GRAVES]; /* see ptrace_orphans.h: a ring … */
+	uint64_t buried;             /* … in which there were so many */
 	struct owner *stopping; /* somebody waits for it to stand … */
 	bool stopping_gone;     /* it is no more */
 	uint64_t deadline_ns;   /* … until then */
