@@ -350,10 +350,12 @@ units-counted:
 	$(Q)$(TALLY) $(MAKE) --no-print-directory -k units \
 		SANITIZE=address,undefined BUILD=$(BUILD)-sanitize
 
-# By ptrace: what shows that both sources say the same, of each kind some; and what is ptrace's own.
-PTRACE_TESTS := $(addprefix tests/runtime/test_,attach.py launch.py traps.py stacks.py sanity.py) \
-	tests/runtime/test_processes.py tests/runtime/test_scan.py tests/runtime/test_leak_cases.py
-PTRACE_LEFT  := storm or real_program or test_valgrind or test_leak_sanitizer or test_engine
+# By ptrace all of it runs, too (PTRACE_TESTS=tests/runtime PTRACE_LEFT=none), but for what asks for
+# BPF by name. Here what the source cannot change is left out, and what only takes long.
+PTRACE_TESTS ?= $(filter-out $(addprefix tests/runtime/test_,errors.py report.py parser.py \
+	scan_swap.py scan_programs.py ptrace.py),$(wildcard tests/runtime/test_*.py))
+PTRACE_LEFT  ?= storm or real_program or under_load or as_valgrind or test_valgrind \
+	or test_leak_sanitizer or test_engine or server or test_build
 
 check-ptrace: fresh-results runtime-ptrace
 	@$(TALLY)

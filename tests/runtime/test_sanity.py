@@ -315,9 +315,11 @@ def cc1plus(directory):
     source.write_text("#include <map>\n#include <string>\n#include <vector>\n"
                       "int main() { std::map<std::string, std::vector<int>> m;\n"
                       "m[\"a\"].push_back(1); return m.size() > 1; }\n")
-    compiler = subprocess.run(["g++", "-print-prog-name=cc1plus"], capture_output=True, text=True,
-                              check=True).stdout.strip()
-    return [compiler, "-quiet", "-O1", "-o", str(directory / "some.s"), str(source)]
+    compiler, machine = (
+        subprocess.run(["g++", asked], capture_output=True, text=True, check=True).stdout.strip()
+        for asked in ("-print-prog-name=cc1plus", "-print-multiarch"))
+    return [compiler, "-quiet", "-imultiarch", machine, "-O1", "-o", str(directory / "some.s"),
+            str(source)]
 
 
 def git(directory):
