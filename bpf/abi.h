@@ -292,6 +292,7 @@ enum loss {
 	LOSS_NO_STATE,   /* no memory for the thread's pending calls */
 	LOSS_READ,       /* memory of the target could not be read */
 	LOSS_CHILDREN,   /* a child could not be followed: too many processes */
+	LOSS_GAP_NS,     /* time in which somebody else had taken our probes */
 	LOSS_COUNT,
 };
 

@@ -7,6 +7,7 @@ import errno
 import os
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -214,3 +215,37 @@ def test_children_of_whom_nobody_tells(tmp_path, way, follow):
         freed = [process for process in result.processes
                  if process["totals"]["bytes_freed"] == 100]
         assert len(freed) >= children
+
+
+def test_uprobes_that_come_and_go(tmp_path, uprobes):
+    """They take what our breakpoints would meet, and these with them when they go: told as a gap,
+    and mended."""
+    del uprobes
+
+    with Steady() as steady:
+        with harness.Tracer(str(tmp_path), steady.pid, options=PTRACE, name="ptrace") as tracer:
+            steady.tell("w")
+            with harness.Tracer(str(tmp_path), steady.pid, name="bpf") as other:
+                steady.tell("w")
+                once = other.stop().process["totals"]["allocations"]
+            time.sleep(2)
+            steady.tell("w")
+            process = tracer.stop().process
+        assert process["totals"]["allocations"] == 2 * once
+        assert process.lost()["gap_ns"] > 0
+        assert steady.tell("c")["corrupt"] == 0
+
+
+def test_uprobes_that_stay(tmp_path, uprobes):
+    """Nobody has taken anything back yet when the trace ends."""
+    del uprobes
+    with Steady() as steady:
+        with harness.Tracer(str(tmp_path), steady.pid, options=PTRACE, name="ptrace") as tracer, \
+                harness.Tracer(str(tmp_path), steady.pid, name="bpf") as other:
+            steady.tell("w")
+            time.sleep(2)
+            steady.tell("w")
+            assert tracer.stop().process.lost()["gap_ns"] > 0
+            steady.tell("w")
+            other.stop()
+        assert steady.tell("c")["corrupt"] == 0

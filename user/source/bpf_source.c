@@ -84,7 +84,7 @@ int processes_tell_losses(const struct bpf_process *process, const uint64_t coun
 		.stacks = count[LOSS_STACKS],
 		.missed_returns = count[LOSS_NO_RETURN] + count[LOSS_NO_STATE],
 		.unprobed_sites = process->unprobed_sites,
-		.gap_ns = process->gap_ns + translated_gap_ns(process),
+		.gap_ns = process->gap_ns + translated_gap_ns(process) + count[LOSS_GAP_NS],
 		.no_allocator = process->translated || !probes_found(process),
 		.children = count[LOSS_CHILDREN],
 	};

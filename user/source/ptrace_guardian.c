@@ -26,6 +26,7 @@
 #include "source/ptrace_calls.h"
 #include "source/ptrace_ends.h"
 #include "source/ptrace_orphans.h"
+#include "source/ptrace_stands.h"
 #include "source/ptrace_tasks.h"
 
 #define LOOK_TURNS   64            /* where one stop follows the other, nothing interrupts */
@@ -177,6 +178,7 @@ static int do_losses(struct tracer *tracer, struct mailbox *mailbox)
 	if (!owner)
 		return -ESRCH;
 	memcpy(mailbox->letter.losses, owner->losses, sizeof(owner->losses));
+	mailbox->letter.losses[LOSS_GAP_NS] += stands_gap_ns(owner);
 	return 0;
 }
 
@@ -313,6 +315,7 @@ static void look_around(struct tracer *tracer)
 		tracer->alone = true;
 		tasks_leave(tracer);
 	}
+	stands_look(tracer);
 	orphans = orphans_look(tracer);
 	tick(tracer, tracer->stopping || ends_look(tracer) || orphans);
 }
@@ -331,6 +334,7 @@ static void watch(struct tracer *tracer)
 
 	tracer->ticks_often = true;
 	tracer->processor = -1;
+	tracer->looked_ns = clock_now_ns();
 	tick(tracer, false);
 	while (!tracer->ends || tasks_remain(tracer)) {
 		int status;

@@ -100,6 +100,15 @@ static int read_code(const struct space *memory, uint64_t address, uint8_t code[
 	return size ? 0 : -EFAULT;
 }
 
+/* But for those that lie behind it. */
+static int read_code_as_it_is(const struct space *memory, const struct breakpoint *breakpoint,
+			      uint8_t code[X86_CODE_MAX])
+{
+	int err = read_code(memory, breakpoint->address, code);
+
+	return err ? err : space_read(memory, breakpoint->address, code, 1);
+}
+
 static int breakpoint_write(const struct space *memory, uint64_t address)
 {
 	static const uint8_t byte = X86_BREAKPOINT;
@@ -110,7 +119,7 @@ static int breakpoint_write(const struct space *memory, uint64_t address)
 static int breakpoint_new(struct space *memory, uint64_t address, int original, bool narrow,
 			  struct breakpoint **ret_breakpoint)
 {
-	struct breakpoint breakpoint = {.address = address};
+	struct breakpoint breakpoint = {.address = address, .met_ns = clock_now_ns()};
 	uint32_t index = (uint32_t)memory->breakpoints.count;
 
 	if (read_code(memory, address, breakpoint.code))
@@ -128,6 +137,15 @@ static int breakpoint_new(struct space *memory, uint64_t address, int original, 
 	}
 	*ret_breakpoint = &memory->breakpoints.items[index];
 	return 0;
+}
+
+bool breakpoint_restore(struct space *memory, struct breakpoint *breakpoint)
+{
+	uint8_t code[X86_CODE_MAX];
+
+	return !read_code_as_it_is(memory, breakpoint, code) &&
+	       !memcmp(code, breakpoint->code, sizeof(code)) &&
+	       !breakpoint_write(memory, breakpoint->address);
 }
 
 bool breakpoint_stands(const struct space *memory, uint64_t address)

@@ -24,6 +24,7 @@ struct breakpoint {
 	uint64_t address; /* 0: taken out again */
 	uint32_t kinds;   /* set of (1 << enum probe_kind) */
 	bool returns;     /* calls that are watched return here */
+	uint64_t met_ns;  /* a thread has met it, or it was placed, then or later */
 	uint64_t cookies[PROBE_KINDS];
 	uint8_t code[X86_CODE_MAX]; /* what is there without breakpoints */
 };
@@ -64,6 +65,8 @@ int breakpoint_place(struct space *memory, uint64_t address, enum probe_kind kin
 		     int original, bool narrow);
 /* The address to which a call returns. */
 int breakpoint_place_return(struct space *memory, uint64_t address, bool narrow);
+/* Does the code lie there bare, with nobody's breakpoint in it? Then ours is put there again. */
+bool breakpoint_restore(struct space *memory, struct breakpoint *breakpoint);
 /* Is ours the byte there? Not if the code was unmapped, and something else took its place. */
 bool breakpoint_stands(const struct space *memory, uint64_t address);
 

@@ -29,6 +29,7 @@
 #include "source/ptrace_calls.h"
 #include "source/ptrace_ends.h"
 #include "source/ptrace_orphans.h"
+#include "source/ptrace_stands.h"
 #include "source/ptrace_step.h"
 
 #define OPTIONS \
@@ -184,7 +185,7 @@ static bool is_done(const struct task *task, const struct x86_registers *registe
 /* SIGTRAP: ours, or the program's own affair. */
 static void trapped(struct tracer *tracer, struct task *task)
 {
-	const struct breakpoint *breakpoint;
+	struct breakpoint *breakpoint;
 	struct x86_registers registers;
 	bool held = false;
 	int status;
@@ -201,6 +202,7 @@ static void trapped(struct tracer *tracer, struct task *task)
 		return;
 	}
 	registers.ip--;
+	breakpoint->met_ns = tracer->looked_ns;
 	if (!task->owner->bystander && !is_done(task, &registers))
 		held = calls_hit(tracer, task, breakpoint, &registers) || task->meets_new_code;
 	task->meets_new_code = false;
@@ -335,6 +337,7 @@ void owner_gone(struct tracer *tracer, struct owner *owner, enum record_kind kin
 	record.head.time_ns = clock_now_ns();
 	record.code = (uint32_t)status;
 	memcpy(record.losses, owner->losses, sizeof(record.losses));
+	record.losses[LOSS_GAP_NS] += stands_gap_ns(owner);
 	tracer_tell(tracer, owner, &record.head);
 	tracer_ring(tracer);
 }

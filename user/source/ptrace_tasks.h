@@ -30,6 +30,8 @@ struct owner {
 	uint64_t start_stack; /* where the kernel has put its arguments; 0: not known */
 	uint64_t seed;        /* of its stacks' ids: another for each image */
 	uint64_t losses[LOSS_COUNT];
+	bool has_uprobes;    /* somebody else's, since we trace it … */
+	uint64_t uprobes_ns; /* … placed then or later; 0: they are gone again */
 };
 
 #define SEEN_STACKS 65536 /* a power of two */
@@ -74,12 +76,13 @@ struct tracer {
 	bool early;                  /* some came early: look at them */
 	struct owner graves[GRAVES]; /* see ptrace_orphans.h: a ring … */
 	uint64_t buried;             /* … in which there were so many */
-	struct owner *stopping; /* somebody waits for it to stand … */
-	bool stopping_gone;     /* it is no more */
-	uint64_t deadline_ns;   /* … until then */
-	uint64_t stops;         /* at breakpoints */
-	int processor;          /* on which we run, or -1 */
-	uint64_t images;        /* so far */
+	struct owner *stopping;      /* somebody waits for it to stand … */
+	bool stopping_gone;          /* it is no more */
+	uint64_t deadline_ns;        /* … until then */
+	uint64_t stops;              /* at breakpoints */
+	uint64_t looked_ns;          /* when it was last seen which of them stand */
+	int processor;               /* on which we run, or -1 */
+	uint64_t images;             /* so far */
 	uint64_t slices;
 	uint64_t *seen; /* SEEN_STACKS ids of stacks that were sent */
 };

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Do our breakpoints still stand? A uprobe that somebody places where one of them is takes its
+ * hits: the kernel asks its own first, and the byte looks the same. When the uprobe goes, the
+ * original code comes back, and ours is gone. Nothing tells of either; so it is looked for, and the
+ * time for which calls may be missing is a gap.
+ */
+#ifndef MTRACE_SOURCE_PTRACE_STANDS_H
+#define MTRACE_SOURCE_PTRACE_STANDS_H
+
+#include "source/ptrace_tasks.h"
+
+/* Now and then: put back what was taken out, and count the gap. */
+void stands_look(struct tracer *tracer);
+/* The gap of a process up to now, in which the uprobes still are. */
+uint64_t stands_gap_ns(const struct owner *owner);
+
+#endif
