@@ -14,28 +14,28 @@
 #define FLAGS_RESULT \
 	((uint64_t)(FLAG_CARRY | FLAG_PARITY | FLAG_ADJUST | FLAG_ZERO | FLAG_SIGN | FLAG_OVERFLOW))
 
-typedef enum x86_step handler(struct x86_instruction *instruction);
+typedef enum arch_step handler(struct x86_instruction *instruction);
 
-static enum x86_step go_on(struct x86_instruction *in)
+static enum arch_step go_on(struct x86_instruction *in)
 {
 	in->registers->ip = x86_pointer(in, in->registers->ip + in->at);
-	return X86_DONE;
+	return ARCH_DONE;
 }
 
-static enum x86_step jump(struct x86_instruction *in, uint64_t target)
+static enum arch_step jump(struct x86_instruction *in, uint64_t target)
 {
 	in->registers->ip = x86_pointer(in, target);
-	return X86_DONE;
+	return ARCH_DONE;
 }
 
-static enum x86_step push(struct x86_instruction *in, uint64_t value)
+static enum arch_step push(struct x86_instruction *in, uint64_t value)
 {
 	uint64_t sp = x86_pointer(in, in->registers->sp - x86_word_of(in));
 
 	if (x86_memory_set(in, sp, x86_word_of(in), value))
-		return X86_FAULT;
+		return ARCH_FAULT;
 	in->registers->sp = sp;
-	return X86_DONE;
+	return ARCH_DONE;
 }
 
 static int pop(struct x86_instruction *in, uint64_t *ret_value)
@@ -141,19 +141,19 @@ static bool condition_holds(uint64_t flags, uint8_t opcode)
  */
 
 /* op r/m, r and op r, r/m */
-static enum x86_step do_operation(struct x86_instruction *in)
+static enum arch_step do_operation(struct x86_instruction *in)
 {
 	enum operation operation = in->opcode >> 3 & 7;
 	bool to_register = in->opcode & 2;
 	uint64_t other, result;
 
 	if (!is_known_operation(operation))
-		return X86_OUT_OF_LINE;
+		return ARCH_OUT_OF_LINE;
 	x86_read_operands(in);
 	if (x86_operand_get(in, &other))
-		return X86_FAULT;
+		return ARCH_FAULT;
 	if (in->mod != 3 && !to_register && operation != OP_CMP)
-		return X86_OUT_OF_LINE; /* whether it can be written is not known before */
+		return ARCH_OUT_OF_LINE; /* whether it can be written is not known before */
 	if (to_register) {
 		result = operate(in, operation, x86_register_get(in, in->reg), other);
 		if (operation != OP_CMP)
@@ -167,7 +167,7 @@ static enum x86_step do_operation(struct x86_instruction *in)
 }
 
 /* op r/m, immediate */
-static enum x86_step do_operation_immediate(struct x86_instruction *in)
+static enum arch_step do_operation_immediate(struct x86_instruction *in)
 {
 	enum operation operation;
 	uint64_t left, right, result;
@@ -176,109 +176,109 @@ static enum x86_step do_operation_immediate(struct x86_instruction *in)
 	operation = in->reg & 7;
 	right = (uint64_t)x86_next_signed(in, in->opcode == 0x83 ? 1 : 4);
 	if (!is_known_operation(operation) || (in->mod != 3 && operation != OP_CMP))
-		return X86_OUT_OF_LINE;
+		return ARCH_OUT_OF_LINE;
 	if (x86_operand_get(in, &left))
-		return X86_FAULT;
+		return ARCH_FAULT;
 	result = operate(in, operation, left, right);
 	if (operation != OP_CMP)
 		x86_register_set(in, in->rm, result);
 	return go_on(in);
 }
 
-static enum x86_step do_test(struct x86_instruction *in)
+static enum arch_step do_test(struct x86_instruction *in)
 {
 	uint64_t other;
 
 	x86_read_operands(in);
 	if (x86_operand_get(in, &other))
-		return X86_FAULT;
+		return ARCH_FAULT;
 	operate(in, OP_AND, other, x86_register_get(in, in->reg));
 	return go_on(in);
 }
 
-static enum x86_step do_push(struct x86_instruction *in)
+static enum arch_step do_push(struct x86_instruction *in)
 {
 	unsigned int number = (in->opcode & 7) | (in->rex & X86_REX_B ? 8 : 0);
-	enum x86_step step = push(in, x86_register_get(in, number));
+	enum arch_step step = push(in, x86_register_get(in, number));
 
 	return step ? step : go_on(in);
 }
 
-static enum x86_step do_pop(struct x86_instruction *in)
+static enum arch_step do_pop(struct x86_instruction *in)
 {
 	unsigned int number = (in->opcode & 7) | (in->rex & X86_REX_B ? 8 : 0);
 	uint64_t value;
 
 	if (pop(in, &value))
-		return X86_FAULT;
+		return ARCH_FAULT;
 	*x86_register_at(in->registers, number) = value;
 	return go_on(in);
 }
 
-static enum x86_step do_push_immediate(struct x86_instruction *in)
+static enum arch_step do_push_immediate(struct x86_instruction *in)
 {
 	int64_t value = x86_next_signed(in, in->opcode == 0x6a ? 1 : 4);
-	enum x86_step step = push(in, (uint64_t)value);
+	enum arch_step step = push(in, (uint64_t)value);
 
 	return step ? step : go_on(in);
 }
 
-static enum x86_step do_widen_index(struct x86_instruction *in)
+static enum arch_step do_widen_index(struct x86_instruction *in)
 {
 	uint64_t value;
 
 	if (in->narrow)
-		return X86_OUT_OF_LINE; /* another instruction */
+		return ARCH_OUT_OF_LINE; /* another instruction */
 	x86_read_operands(in);
 	if (in->mod != 3 || in->size != 8)
-		return X86_OUT_OF_LINE;
+		return ARCH_OUT_OF_LINE;
 	value = x86_register_get(in, in->rm);
 	x86_register_set(in, in->reg, (uint64_t)(int64_t)(int32_t)value);
 	return go_on(in);
 }
 
-static enum x86_step do_branch(struct x86_instruction *in)
+static enum arch_step do_branch(struct x86_instruction *in)
 {
 	int64_t distance = x86_next_signed(in, 1);
-	enum x86_step step = go_on(in);
+	enum arch_step step = go_on(in);
 
 	if (condition_holds(in->registers->flags, in->opcode))
 		step = jump(in, in->registers->ip + (uint64_t)distance);
 	return step;
 }
 
-static enum x86_step do_move(struct x86_instruction *in)
+static enum arch_step do_move(struct x86_instruction *in)
 {
 	uint64_t value;
 
 	x86_read_operands(in);
 	if (in->opcode == 0x89) {
 		value = x86_register_get(in, in->reg);
-		return x86_operand_set(in, value) ? X86_FAULT : go_on(in);
+		return x86_operand_set(in, value) ? ARCH_FAULT : go_on(in);
 	}
 	if (x86_operand_get(in, &value))
-		return X86_FAULT;
+		return ARCH_FAULT;
 	x86_register_set(in, in->reg, value);
 	return go_on(in);
 }
 
-static enum x86_step do_address(struct x86_instruction *in)
+static enum arch_step do_address(struct x86_instruction *in)
 {
 	x86_read_operands(in);
 	if (in->mod == 3 || in->thread)
-		return X86_OUT_OF_LINE;
+		return ARCH_OUT_OF_LINE;
 	x86_register_set(in, in->reg, x86_operand_address(in));
 	return go_on(in);
 }
 
-static enum x86_step do_nothing(struct x86_instruction *in)
+static enum arch_step do_nothing(struct x86_instruction *in)
 {
 	if (in->rex & X86_REX_B)
-		return X86_OUT_OF_LINE; /* an exchange with r8 */
+		return ARCH_OUT_OF_LINE; /* an exchange with r8 */
 	return go_on(in);
 }
 
-static enum x86_step do_widen(struct x86_instruction *in)
+static enum arch_step do_widen(struct x86_instruction *in)
 {
 	uint64_t ax = in->registers->ax;
 
@@ -289,7 +289,7 @@ static enum x86_step do_widen(struct x86_instruction *in)
 	return go_on(in);
 }
 
-static enum x86_step do_move_immediate(struct x86_instruction *in)
+static enum arch_step do_move_immediate(struct x86_instruction *in)
 {
 	unsigned int number = (in->opcode & 7) | (in->rex & X86_REX_B ? 8 : 0);
 
@@ -297,49 +297,49 @@ static enum x86_step do_move_immediate(struct x86_instruction *in)
 	return go_on(in);
 }
 
-static enum x86_step do_store_immediate(struct x86_instruction *in)
+static enum arch_step do_store_immediate(struct x86_instruction *in)
 {
 	int64_t value;
 
 	x86_read_operands(in);
 	if (in->reg & 7)
-		return X86_REFUSED; /* the beginning of a transaction */
+		return ARCH_REFUSED; /* the beginning of a transaction */
 	value = x86_next_signed(in, 4);
-	return x86_operand_set(in, (uint64_t)value) ? X86_FAULT : go_on(in);
+	return x86_operand_set(in, (uint64_t)value) ? ARCH_FAULT : go_on(in);
 }
 
-static enum x86_step do_return(struct x86_instruction *in)
+static enum arch_step do_return(struct x86_instruction *in)
 {
 	uint64_t released = in->opcode == 0xc2 ? (uint64_t)x86_next_byte(in) : 0, target;
 
 	if (in->opcode == 0xc2)
 		released |= (uint64_t)x86_next_byte(in) << 8;
 	if (pop(in, &target))
-		return X86_FAULT;
+		return ARCH_FAULT;
 	in->registers->sp = x86_pointer(in, in->registers->sp + released);
 	return jump(in, target);
 }
 
-static enum x86_step do_leave(struct x86_instruction *in)
+static enum arch_step do_leave(struct x86_instruction *in)
 {
 	uint64_t bp = in->registers->bp, value;
 
 	if (x86_memory_get(in, bp, x86_word_of(in), &value))
-		return X86_FAULT;
+		return ARCH_FAULT;
 	in->registers->sp = x86_pointer(in, bp + x86_word_of(in));
 	in->registers->bp = value;
 	return go_on(in);
 }
 
-static enum x86_step do_call(struct x86_instruction *in)
+static enum arch_step do_call(struct x86_instruction *in)
 {
 	uint64_t distance = (uint64_t)x86_next_signed(in, 4), next = in->registers->ip + in->at;
-	enum x86_step step = push(in, x86_pointer(in, next));
+	enum arch_step step = push(in, x86_pointer(in, next));
 
 	return step ? step : jump(in, next + distance);
 }
 
-static enum x86_step do_jump(struct x86_instruction *in)
+static enum arch_step do_jump(struct x86_instruction *in)
 {
 	int64_t distance = x86_next_signed(in, in->opcode == 0xeb ? 1 : 4);
 
@@ -348,19 +348,19 @@ static enum x86_step do_jump(struct x86_instruction *in)
 
 enum indirect { INDIRECT_CALL = 2, INDIRECT_JUMP = 4, INDIRECT_PUSH = 6 };
 
-static enum x86_step do_indirect(struct x86_instruction *in)
+static enum arch_step do_indirect(struct x86_instruction *in)
 {
-	enum x86_step step = X86_DONE;
+	enum arch_step step = ARCH_DONE;
 	uint64_t value, next;
 
 	x86_read_operands(in);
 	in->size = x86_word_of(in);
 	if ((in->reg & 7) < INDIRECT_CALL)
-		return X86_OUT_OF_LINE; /* inc, dec */
+		return ARCH_OUT_OF_LINE; /* inc, dec */
 	if ((in->reg & 7) & 1)
-		return X86_REFUSED; /* far */
+		return ARCH_REFUSED; /* far */
 	if (x86_operand_get(in, &value))
-		return X86_FAULT;
+		return ARCH_FAULT;
 	next = in->registers->ip + in->at;
 	if ((in->reg & 7) != INDIRECT_JUMP)
 		step = push(in, (in->reg & 7) == INDIRECT_CALL ? x86_pointer(in, next) : value);
@@ -369,50 +369,50 @@ static enum x86_step do_indirect(struct x86_instruction *in)
 	return (in->reg & 7) == INDIRECT_PUSH ? go_on(in) : jump(in, value);
 }
 
-static enum x86_step do_refuse(struct x86_instruction *in)
+static enum arch_step do_refuse(struct x86_instruction *in)
 {
 	(void)in;
-	return X86_REFUSED;
+	return ARCH_REFUSED;
 }
 
 /*
  * Instructions of two bytes, behind 0f.
  */
 
-static enum x86_step do_long_branch(struct x86_instruction *in)
+static enum arch_step do_long_branch(struct x86_instruction *in)
 {
 	int64_t distance = x86_next_signed(in, 4);
-	enum x86_step step = go_on(in);
+	enum arch_step step = go_on(in);
 
 	if (condition_holds(in->registers->flags, in->opcode))
 		step = jump(in, in->registers->ip + (uint64_t)distance);
 	return step;
 }
 
-static enum x86_step do_long_nothing(struct x86_instruction *in)
+static enum arch_step do_long_nothing(struct x86_instruction *in)
 {
 	x86_read_operands(in);
 	return go_on(in);
 }
 
 /* endbr64, endbr32 are among what else is a nop without shadow stacks. */
-static enum x86_step do_mark(struct x86_instruction *in)
+static enum arch_step do_mark(struct x86_instruction *in)
 {
-	uint8_t operands = in->code[in->at < X86_CODE_MAX ? in->at : 0];
+	uint8_t operands = in->code[in->at < ARCH_CODE_MAX ? in->at : 0];
 
 	if (!in->repeat || (operands != 0xfa && operands != 0xfb))
-		return X86_OUT_OF_LINE;
+		return ARCH_OUT_OF_LINE;
 	in->at++;
 	return go_on(in);
 }
 
-static enum x86_step do_move_if(struct x86_instruction *in)
+static enum arch_step do_move_if(struct x86_instruction *in)
 {
 	uint64_t value;
 
 	x86_read_operands(in);
 	if (x86_operand_get(in, &value))
-		return X86_FAULT;
+		return ARCH_FAULT;
 	if (!condition_holds(in->registers->flags, in->opcode))
 		value = x86_register_get(in, in->reg);
 	x86_register_set(in, in->reg, value);
@@ -420,16 +420,16 @@ static enum x86_step do_move_if(struct x86_instruction *in)
 }
 
 /* Bytes and words from memory; those from registers may be of registers' upper halves. */
-static enum x86_step do_move_widened(struct x86_instruction *in)
+static enum arch_step do_move_widened(struct x86_instruction *in)
 {
 	size_t size = in->opcode & 1 ? 2 : 1;
 	uint64_t value;
 
 	x86_read_operands(in);
 	if (in->mod == 3)
-		return X86_OUT_OF_LINE;
+		return ARCH_OUT_OF_LINE;
 	if (x86_memory_get(in, x86_operand_address(in), size, &value))
-		return X86_FAULT;
+		return ARCH_FAULT;
 	if (in->opcode & 8)
 		value = size == 1 ? (uint64_t)(int8_t)value : (uint64_t)(int16_t)value;
 	x86_register_set(in, in->reg, value);
@@ -515,12 +515,12 @@ static bool is_plain(const struct x86_instruction *in, const struct opcodes *opc
 	return opcodes->any_prefix || plain;
 }
 
-enum x86_step x86_emulate(struct x86_registers *registers, const uint8_t code[X86_CODE_MAX],
-			  const struct x86_memory *memory)
+enum arch_step x86_emulate(struct x86_registers *registers, const uint8_t code[ARCH_CODE_MAX],
+			   const struct arch_memory *memory)
 {
 	struct x86_instruction in = {.registers = registers, .memory = memory, .code = code};
 	const struct opcodes *opcodes;
-	enum x86_step step;
+	enum arch_step step;
 	struct x86_registers before = *registers;
 
 	in.narrow = x86_is_narrow(registers);
@@ -533,9 +533,9 @@ enum x86_step x86_emulate(struct x86_registers *registers, const uint8_t code[X8
 		opcodes = find_opcode(one_byte, COUNT_OF(one_byte), in.opcode);
 	}
 	if (!opcodes)
-		return X86_OUT_OF_LINE;
+		return ARCH_OUT_OF_LINE;
 	if (opcodes->handle != do_refuse && !is_plain(&in, opcodes))
-		return X86_OUT_OF_LINE;
+		return ARCH_OUT_OF_LINE;
 	step = opcodes->handle(&in);
 	if (step)
 		*registers = before;
@@ -560,10 +560,10 @@ static int write_nothing(void *ctx, uint64_t address, const void *bytes, size_t 
 	return 0;
 }
 
-bool x86_can_step(const uint8_t code[X86_CODE_MAX], bool narrow)
+bool x86_can_step(const uint8_t code[ARCH_CODE_MAX], bool narrow)
 {
 	struct x86_registers registers = {.cs = narrow ? 0x23 : 0x33};
-	const struct x86_memory memory = {.read = read_nothing, .write = write_nothing};
+	const struct arch_memory memory = {.read = read_nothing, .write = write_nothing};
 
-	return code[0] != X86_BREAKPOINT && x86_emulate(&registers, code, &memory) != X86_REFUSED;
+	return code[0] != X86_BREAKPOINT && x86_emulate(&registers, code, &memory) != ARCH_REFUSED;
 }

@@ -3,7 +3,7 @@
 
 uint8_t x86_next_byte(struct x86_instruction *in)
 {
-	return in->at < X86_CODE_MAX ? in->code[in->at++] : 0;
+	return in->at < ARCH_CODE_MAX ? in->code[in->at++] : 0;
 }
 
 /* Of so many bytes, with its sign. */

@@ -13,7 +13,7 @@
 /* An instruction as far as it was read. */
 struct x86_instruction {
 	struct x86_registers *registers;
-	const struct x86_memory *memory;
+	const struct arch_memory *memory;
 	const uint8_t *code;
 	size_t at; /* bytes read so far */
 	bool narrow;

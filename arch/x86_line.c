@@ -138,14 +138,14 @@ static uint64_t *lent_register(struct x86_registers *registers, int number)
 	((uint8_t)(((byte)&0x38) | 0x80 | (base))) /* the base and 32 bits */
 #define DISTANCE_SIZE 4
 
-static void make_absolute(struct x86_line *line, struct x86_registers *registers)
+static void make_absolute(struct arch_line *line, struct x86_registers *registers)
 {
 	struct layout layout;
 	uint64_t *lent;
 	uint8_t operands;
 	size_t length;
 
-	if (!read_layout(line->code, &layout) || layout.operands >= X86_CODE_MAX)
+	if (!read_layout(line->code, &layout) || layout.operands >= ARCH_CODE_MAX)
 		return;
 	operands = line->code[layout.operands];
 	if (!OPERANDS_RELATIVE(operands))
@@ -161,17 +161,17 @@ static void make_absolute(struct x86_line *line, struct x86_registers *registers
 							: line->code[layout.rex] & ~1;
 }
 
-void x86_line_begin(struct x86_line *line, struct x86_registers *registers,
-		    const uint8_t code[X86_CODE_MAX], uint64_t slot)
+void x86_line_begin(struct arch_line *line, struct x86_registers *registers,
+		    const uint8_t code[ARCH_CODE_MAX], uint64_t slot)
 {
-	*line = (struct x86_line){.ip = registers->ip, .slot = slot, .lent = -1};
-	memcpy(line->code, code, X86_CODE_MAX);
+	*line = (struct arch_line){.ip = registers->ip, .slot = slot, .lent = -1};
+	memcpy(line->code, code, ARCH_CODE_MAX);
 	if (!x86_is_narrow(registers))
 		make_absolute(line, registers);
 	registers->ip = slot;
 }
 
-void x86_line_end(const struct x86_line *line, struct x86_registers *registers)
+void x86_line_end(const struct arch_line *line, struct x86_registers *registers)
 {
 	if (line->lent >= 0)
 		*lent_register(registers, line->lent) = line->lender;

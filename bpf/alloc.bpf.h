@@ -56,6 +56,8 @@ struct thread_calls {
 /* A word of the size that the registers' code has. */
 static int read_user(abi_u64 address, abi_u64 *ret_word);
 static int read_word(const struct pt_regs *regs, abi_u64 address, abi_u64 *ret_word);
+/* Where a function returns to that has just been entered. */
+static int read_return(const struct pt_regs *regs, abi_u64 *ret_address);
 static int is_same_stack(abi_u64 sp, abi_u64 other);
 static int is_return_trampoline(abi_u64 address);
 static int is_return_list_full(void);
@@ -159,7 +161,7 @@ static __always_inline void emit_begin(const struct pt_regs *regs, abi_u64 cooki
 	struct record_begin record = {};
 
 	fill_head(&record.head, RECORD_BEGIN, cookie, sizeof(record));
-	read_word(regs, regs_sp(regs), &record.caller);
+	read_return(regs, &record.caller);
 	begin_arguments(regs, cookie, &record);
 	emit(&record, sizeof(record));
 }
@@ -251,7 +253,7 @@ static __always_inline void emit_free(const struct pt_regs *regs, abi_u64 cookie
 	fill_head(&record.head, RECORD_FREE, cookie, sizeof(record));
 	record.head.flags = COOKIE_OBJECT(cookie) << RECORD_OBJECT_SHIFT;
 	if (COOKIE_FLAGS(cookie) & COOKIE_FLAG_CALLER)
-		read_word(regs, regs_sp(regs), &record.caller);
+		read_return(regs, &record.caller);
 	emit(&record, sizeof(record));
 }
 

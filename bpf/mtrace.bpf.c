@@ -205,6 +205,11 @@ static __always_inline int read_word(const struct pt_regs *regs, __u64 address, 
 	return 0;
 }
 
+static __always_inline int read_return(const struct pt_regs *regs, __u64 *ret_address)
+{
+	return read_word(regs, regs_sp(regs), ret_address);
+}
+
 #include "bpf/caller.h"
 #include "bpf/stack.bpf.h"
 

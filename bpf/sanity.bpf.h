@@ -235,7 +235,7 @@ static __always_inline void emit_release(struct pt_regs *regs, abi_u64 cookie)
 		return;
 	fill_head(&record.head, RECORD_RELEASE, cookie, sizeof(record));
 	record.object = COOKIE_OBJECT(cookie);
-	read_word(regs, regs_sp(regs), &record.caller);
+	read_return(regs, &record.caller);
 	record.head.flags |= mark_of_free(thread_marks(), regs_sp(regs), &record);
 	record.stack = take_entry_stack(regs, record.caller);
 	emit(&record, sizeof(record));

@@ -36,7 +36,7 @@ struct row {
 	const char *name;
 	const char *code;
 	size_t size;
-	enum x86_step step;
+	enum arch_step step;
 	bool logical; /* it leaves AF undefined */
 };
 
@@ -50,113 +50,113 @@ struct row {
 	}
 
 static const struct row rows[] = {
-	ROW("push %rax", "\x50", X86_DONE),
-	ROW("push %rsp", "\x54", X86_DONE),
-	ROW("push %r12", "\x41\x54", X86_DONE),
-	ROW("pop %rbx", "\x5b", X86_DONE),
-	ROW("pop %rsp", "\x5c", X86_DONE),
-	ROW("pop %r15", "\x41\x5f", X86_DONE),
-	ROW("push $-5", "\x6a\xfb", X86_DONE),
-	ROW("push $0x12345678", "\x68\x78\x56\x34\x12", X86_DONE),
-	ROW("push 8(%rbx)", "\xff\x73\x08", X86_DONE),
-	ROW("nop", "\x90", X86_DONE),
-	ROW("data16 nop", "\x66\x90", X86_DONE),
-	ROW("pause", "\xf3\x90", X86_DONE),
-	ROW("nopl 0(%rax,%rax)", "\x0f\x1f\x44\x00\x00", X86_DONE),
-	ROW("nopw %cs:0(%rax,%rax)", "\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00", X86_DONE),
-	ROW("endbr64", "\xf3\x0f\x1e\xfa", X86_DONE),
-	ROW("call", "\xe8\x00\x01\x00\x00", X86_DONE),
-	ROW("jmp", "\xe9\xf0\xff\xff\xff", X86_DONE),
-	ROW("jmp short", "\xeb\x10", X86_DONE),
-	ROW("bnd jmp", "\xf2\xe9\x40\x00\x00\x00", X86_DONE),
-	ROW("ret", "\xc3", X86_DONE),
-	ROW("rep ret", "\xf3\xc3", X86_DONE),
-	ROW("ret $16", "\xc2\x10\x00", X86_DONE),
-	ROW("jmp *%rax", "\xff\xe0", X86_DONE),
-	ROW("notrack jmp *%rax", "\x3e\xff\xe0", X86_DONE),
-	ROW("jmp *0(%rip)", "\xff\x25\xfa\x00\x10\x00", X86_DONE),
-	ROW("call *%r10", "\x41\xff\xd2", X86_DONE),
-	ROW("call *16(%rbx,%rcx,1)", "\xff\x54\x0b\x10", X86_DONE),
-	ROW("leave", "\xc9", X86_DONE),
-	ROW("cltq", "\x48\x98", X86_DONE),
-	ROW("cwtl", "\x98", X86_DONE),
-	ROW("mov %rax,%rbx", "\x48\x89\xc3", X86_DONE),
-	ROW("mov %eax,%ebp", "\x89\xc5", X86_DONE),
-	ROW("mov %rax,8(%rbx)", "\x48\x89\x43\x08", X86_DONE),
-	ROW("mov %r9,(%rbx,%rcx,2)", "\x4c\x89\x0c\x4b", X86_DONE),
-	ROW("mov %eax,(%rsp)", "\x89\x04\x24", X86_DONE),
-	ROW("mov %rax,x(%rip)", "\x48\x89\x05" NEAR_DATA, X86_DONE),
-	ROW("mov x(%rip),%rdx", "\x48\x8b\x15" NEAR_DATA, X86_DONE),
-	ROW("mov 16(%rsp),%rdi", "\x48\x8b\x7c\x24\x10", X86_DONE),
-	ROW("mov $5,%eax", "\xb8\x05\x00\x00\x00", X86_DONE),
-	ROW("movabs $x,%r8", "\x49\xb8\x01\x02\x03\x04\x05\x06\x07\x88", X86_DONE),
-	ROW("movl $5,x(%rip)", "\xc7\x05" NEAR_DATA "\x05\x00\x00\x00", X86_DONE),
-	ROW("movq $-1,8(%rbx)", "\x48\xc7\x43\x08\xff\xff\xff\xff", X86_DONE),
-	ROW("lea 8(%rdi,%rsi,4),%rax", "\x48\x8d\x44\xb7\x08", X86_DONE),
-	ROW("lea x(%rip),%rdi", "\x48\x8d\x3d" NEAR_DATA, X86_DONE),
-	ROW("lea (%r12),%ecx", "\x41\x8d\x0c\x24", X86_DONE),
-	ROW("lea 8(,%rdx,8),%rax", "\x48\x8d\x04\xd5\x08\x00\x00\x00", X86_DONE),
-	ROW("movslq %edi,%rax", "\x48\x63\xc7", X86_DONE),
-	ROW("movzbl (%rbx),%eax", "\x0f\xb6\x03", X86_DONE),
-	ROW("movswq 2(%rbx),%rax", "\x48\x0f\xbf\x43\x02", X86_DONE),
-	ROW("add $8,%rsp", "\x48\x83\xc4\x08", X86_DONE),
-	ROW("sub $0x128,%rsp", "\x48\x81\xec\x28\x01\x00\x00", X86_DONE),
-	ROW("add %rax,%rdx", "\x48\x01\xc2", X86_DONE),
-	ROW("add 8(%rbx),%edx", "\x03\x53\x08", X86_DONE),
-	ROW("sub %ecx,%eax", "\x29\xc8", X86_DONE),
-	ROW("sub (%rbx),%r14", "\x4c\x2b\x33", X86_DONE),
-	ROW("cmp %rsi,%rdi", "\x48\x39\xf7", X86_DONE),
-	ROW("cmp $0,%eax", "\x83\xf8\x00", X86_DONE),
-	ROW("cmpl $7,x(%rip)", "\x83\x3d" NEAR_DATA "\x07", X86_DONE),
-	ROW("cmp %rax,(%rbx)", "\x48\x39\x03", X86_DONE),
-	ROW("cmp (%rbx),%rax", "\x48\x3b\x03", X86_DONE),
-	LOGICAL("test %rdi,%rdi", "\x48\x85\xff", X86_DONE),
-	LOGICAL("test %eax,%edx", "\x85\xc2", X86_DONE),
-	LOGICAL("xor %eax,%eax", "\x31\xc0", X86_DONE),
-	LOGICAL("xor (%rbx),%rdx", "\x48\x33\x13", X86_DONE),
-	LOGICAL("and $-16,%rsp", "\x48\x83\xe4\xf0", X86_DONE),
-	LOGICAL("or $-1,%rax", "\x48\x83\xc8\xff", X86_DONE),
-	LOGICAL("or %rcx,%r8", "\x49\x09\xc8", X86_DONE),
-	ROW("cmove %rbx,%rax", "\x48\x0f\x44\xc3", X86_DONE),
-	ROW("cmovbe (%rbx),%ecx", "\x0f\x46\x0b", X86_DONE),
-	ROW("je", "\x0f\x84\x00\x01\x00\x00", X86_DONE),
-	ROW("jo", "\x70\x10", X86_DONE),
-	ROW("jno", "\x71\x10", X86_DONE),
-	ROW("jb", "\x72\x10", X86_DONE),
-	ROW("jae", "\x73\x10", X86_DONE),
-	ROW("je short", "\x74\x10", X86_DONE),
-	ROW("jne", "\x75\xf0", X86_DONE),
-	ROW("jbe", "\x76\x10", X86_DONE),
-	ROW("ja", "\x77\x10", X86_DONE),
-	ROW("js", "\x78\x10", X86_DONE),
-	ROW("jns", "\x79\x10", X86_DONE),
-	ROW("jp", "\x7a\x10", X86_DONE),
-	ROW("jnp", "\x7b\x10", X86_DONE),
-	ROW("jl", "\x7c\x10", X86_DONE),
-	ROW("jge", "\x7d\x10", X86_DONE),
-	ROW("jle", "\x7e\x10", X86_DONE),
-	ROW("jg", "\x7f\x10", X86_DONE),
+	ROW("push %rax", "\x50", ARCH_DONE),
+	ROW("push %rsp", "\x54", ARCH_DONE),
+	ROW("push %r12", "\x41\x54", ARCH_DONE),
+	ROW("pop %rbx", "\x5b", ARCH_DONE),
+	ROW("pop %rsp", "\x5c", ARCH_DONE),
+	ROW("pop %r15", "\x41\x5f", ARCH_DONE),
+	ROW("push $-5", "\x6a\xfb", ARCH_DONE),
+	ROW("push $0x12345678", "\x68\x78\x56\x34\x12", ARCH_DONE),
+	ROW("push 8(%rbx)", "\xff\x73\x08", ARCH_DONE),
+	ROW("nop", "\x90", ARCH_DONE),
+	ROW("data16 nop", "\x66\x90", ARCH_DONE),
+	ROW("pause", "\xf3\x90", ARCH_DONE),
+	ROW("nopl 0(%rax,%rax)", "\x0f\x1f\x44\x00\x00", ARCH_DONE),
+	ROW("nopw %cs:0(%rax,%rax)", "\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00", ARCH_DONE),
+	ROW("endbr64", "\xf3\x0f\x1e\xfa", ARCH_DONE),
+	ROW("call", "\xe8\x00\x01\x00\x00", ARCH_DONE),
+	ROW("jmp", "\xe9\xf0\xff\xff\xff", ARCH_DONE),
+	ROW("jmp short", "\xeb\x10", ARCH_DONE),
+	ROW("bnd jmp", "\xf2\xe9\x40\x00\x00\x00", ARCH_DONE),
+	ROW("ret", "\xc3", ARCH_DONE),
+	ROW("rep ret", "\xf3\xc3", ARCH_DONE),
+	ROW("ret $16", "\xc2\x10\x00", ARCH_DONE),
+	ROW("jmp *%rax", "\xff\xe0", ARCH_DONE),
+	ROW("notrack jmp *%rax", "\x3e\xff\xe0", ARCH_DONE),
+	ROW("jmp *0(%rip)", "\xff\x25\xfa\x00\x10\x00", ARCH_DONE),
+	ROW("call *%r10", "\x41\xff\xd2", ARCH_DONE),
+	ROW("call *16(%rbx,%rcx,1)", "\xff\x54\x0b\x10", ARCH_DONE),
+	ROW("leave", "\xc9", ARCH_DONE),
+	ROW("cltq", "\x48\x98", ARCH_DONE),
+	ROW("cwtl", "\x98", ARCH_DONE),
+	ROW("mov %rax,%rbx", "\x48\x89\xc3", ARCH_DONE),
+	ROW("mov %eax,%ebp", "\x89\xc5", ARCH_DONE),
+	ROW("mov %rax,8(%rbx)", "\x48\x89\x43\x08", ARCH_DONE),
+	ROW("mov %r9,(%rbx,%rcx,2)", "\x4c\x89\x0c\x4b", ARCH_DONE),
+	ROW("mov %eax,(%rsp)", "\x89\x04\x24", ARCH_DONE),
+	ROW("mov %rax,x(%rip)", "\x48\x89\x05" NEAR_DATA, ARCH_DONE),
+	ROW("mov x(%rip),%rdx", "\x48\x8b\x15" NEAR_DATA, ARCH_DONE),
+	ROW("mov 16(%rsp),%rdi", "\x48\x8b\x7c\x24\x10", ARCH_DONE),
+	ROW("mov $5,%eax", "\xb8\x05\x00\x00\x00", ARCH_DONE),
+	ROW("movabs $x,%r8", "\x49\xb8\x01\x02\x03\x04\x05\x06\x07\x88", ARCH_DONE),
+	ROW("movl $5,x(%rip)", "\xc7\x05" NEAR_DATA "\x05\x00\x00\x00", ARCH_DONE),
+	ROW("movq $-1,8(%rbx)", "\x48\xc7\x43\x08\xff\xff\xff\xff", ARCH_DONE),
+	ROW("lea 8(%rdi,%rsi,4),%rax", "\x48\x8d\x44\xb7\x08", ARCH_DONE),
+	ROW("lea x(%rip),%rdi", "\x48\x8d\x3d" NEAR_DATA, ARCH_DONE),
+	ROW("lea (%r12),%ecx", "\x41\x8d\x0c\x24", ARCH_DONE),
+	ROW("lea 8(,%rdx,8),%rax", "\x48\x8d\x04\xd5\x08\x00\x00\x00", ARCH_DONE),
+	ROW("movslq %edi,%rax", "\x48\x63\xc7", ARCH_DONE),
+	ROW("movzbl (%rbx),%eax", "\x0f\xb6\x03", ARCH_DONE),
+	ROW("movswq 2(%rbx),%rax", "\x48\x0f\xbf\x43\x02", ARCH_DONE),
+	ROW("add $8,%rsp", "\x48\x83\xc4\x08", ARCH_DONE),
+	ROW("sub $0x128,%rsp", "\x48\x81\xec\x28\x01\x00\x00", ARCH_DONE),
+	ROW("add %rax,%rdx", "\x48\x01\xc2", ARCH_DONE),
+	ROW("add 8(%rbx),%edx", "\x03\x53\x08", ARCH_DONE),
+	ROW("sub %ecx,%eax", "\x29\xc8", ARCH_DONE),
+	ROW("sub (%rbx),%r14", "\x4c\x2b\x33", ARCH_DONE),
+	ROW("cmp %rsi,%rdi", "\x48\x39\xf7", ARCH_DONE),
+	ROW("cmp $0,%eax", "\x83\xf8\x00", ARCH_DONE),
+	ROW("cmpl $7,x(%rip)", "\x83\x3d" NEAR_DATA "\x07", ARCH_DONE),
+	ROW("cmp %rax,(%rbx)", "\x48\x39\x03", ARCH_DONE),
+	ROW("cmp (%rbx),%rax", "\x48\x3b\x03", ARCH_DONE),
+	LOGICAL("test %rdi,%rdi", "\x48\x85\xff", ARCH_DONE),
+	LOGICAL("test %eax,%edx", "\x85\xc2", ARCH_DONE),
+	LOGICAL("xor %eax,%eax", "\x31\xc0", ARCH_DONE),
+	LOGICAL("xor (%rbx),%rdx", "\x48\x33\x13", ARCH_DONE),
+	LOGICAL("and $-16,%rsp", "\x48\x83\xe4\xf0", ARCH_DONE),
+	LOGICAL("or $-1,%rax", "\x48\x83\xc8\xff", ARCH_DONE),
+	LOGICAL("or %rcx,%r8", "\x49\x09\xc8", ARCH_DONE),
+	ROW("cmove %rbx,%rax", "\x48\x0f\x44\xc3", ARCH_DONE),
+	ROW("cmovbe (%rbx),%ecx", "\x0f\x46\x0b", ARCH_DONE),
+	ROW("je", "\x0f\x84\x00\x01\x00\x00", ARCH_DONE),
+	ROW("jo", "\x70\x10", ARCH_DONE),
+	ROW("jno", "\x71\x10", ARCH_DONE),
+	ROW("jb", "\x72\x10", ARCH_DONE),
+	ROW("jae", "\x73\x10", ARCH_DONE),
+	ROW("je short", "\x74\x10", ARCH_DONE),
+	ROW("jne", "\x75\xf0", ARCH_DONE),
+	ROW("jbe", "\x76\x10", ARCH_DONE),
+	ROW("ja", "\x77\x10", ARCH_DONE),
+	ROW("js", "\x78\x10", ARCH_DONE),
+	ROW("jns", "\x79\x10", ARCH_DONE),
+	ROW("jp", "\x7a\x10", ARCH_DONE),
+	ROW("jnp", "\x7b\x10", ARCH_DONE),
+	ROW("jl", "\x7c\x10", ARCH_DONE),
+	ROW("jge", "\x7d\x10", ARCH_DONE),
+	ROW("jle", "\x7e\x10", ARCH_DONE),
+	ROW("jg", "\x7f\x10", ARCH_DONE),
 	/* Not emulated: copies. */
-	ROW("adc %rax,%rbx", "\x48\x11\xc3", X86_OUT_OF_LINE),
-	ROW("addq $1,x(%rip)", "\x48\x83\x05" NEAR_DATA "\x01", X86_OUT_OF_LINE),
-	ROW("cmpb $0,x(%rip)", "\x80\x3d" NEAR_DATA "\x00", X86_OUT_OF_LINE),
-	ROW("mov %si,x(%rip)", "\x66\x89\x35" NEAR_DATA, X86_OUT_OF_LINE),
-	ROW("movw $5,x(%rip)", "\x66\xc7\x05" NEAR_DATA "\x05\x00", X86_OUT_OF_LINE),
-	LOGICAL("testb $1,x(%rip)", "\xf6\x05" NEAR_DATA "\x01", X86_OUT_OF_LINE),
-	ROW("notb x(%rip)", "\xf6\x15" NEAR_DATA, X86_OUT_OF_LINE),
-	LOGICAL("testl $1,x(%rip)", "\xf7\x05" NEAR_DATA "\x01\x00\x00\x00", X86_OUT_OF_LINE),
-	ROW("xchg %rdi,x(%rip)", "\x48\x87\x3d" NEAR_DATA, X86_OUT_OF_LINE),
-	ROW("lock incl x(%rip)", "\xf0\xff\x05" NEAR_DATA, X86_OUT_OF_LINE),
-	ROW("movups x(%rip),%xmm0", "\x0f\x10\x05" NEAR_DATA, X86_OUT_OF_LINE),
-	ROW("pinsrw $1,x(%rip),%xmm0", "\x66\x0f\xc4\x05" NEAR_DATA "\x01", X86_OUT_OF_LINE),
-	ROW("crc32l x(%rip),%esi", "\xf2\x0f\x38\xf1\x35" NEAR_DATA, X86_OUT_OF_LINE),
-	ROW("seto (%rbx)", "\x0f\x90\x03", X86_OUT_OF_LINE),
-	ROW("movzbl %al,%eax", "\x0f\xb6\xc0", X86_OUT_OF_LINE),
-	ROW("xchg %rax,%r8", "\x49\x90", X86_OUT_OF_LINE),
-	ROW("stosb", "\xaa", X86_OUT_OF_LINE),
-	ROW("bswap %eax", "\x0f\xc8", X86_OUT_OF_LINE),
-	ROW("rorx $1,x(%rip),%rsi", "\xc4\xe3\xfb\xf0\x35" NEAR_DATA "\x01", X86_OUT_OF_LINE),
-	ROW("andn x(%rip),%rdi,%rsi", "\xc4\xe2\xc0\xf2\x35" NEAR_DATA, X86_OUT_OF_LINE),
+	ROW("adc %rax,%rbx", "\x48\x11\xc3", ARCH_OUT_OF_LINE),
+	ROW("addq $1,x(%rip)", "\x48\x83\x05" NEAR_DATA "\x01", ARCH_OUT_OF_LINE),
+	ROW("cmpb $0,x(%rip)", "\x80\x3d" NEAR_DATA "\x00", ARCH_OUT_OF_LINE),
+	ROW("mov %si,x(%rip)", "\x66\x89\x35" NEAR_DATA, ARCH_OUT_OF_LINE),
+	ROW("movw $5,x(%rip)", "\x66\xc7\x05" NEAR_DATA "\x05\x00", ARCH_OUT_OF_LINE),
+	LOGICAL("testb $1,x(%rip)", "\xf6\x05" NEAR_DATA "\x01", ARCH_OUT_OF_LINE),
+	ROW("notb x(%rip)", "\xf6\x15" NEAR_DATA, ARCH_OUT_OF_LINE),
+	LOGICAL("testl $1,x(%rip)", "\xf7\x05" NEAR_DATA "\x01\x00\x00\x00", ARCH_OUT_OF_LINE),
+	ROW("xchg %rdi,x(%rip)", "\x48\x87\x3d" NEAR_DATA, ARCH_OUT_OF_LINE),
+	ROW("lock incl x(%rip)", "\xf0\xff\x05" NEAR_DATA, ARCH_OUT_OF_LINE),
+	ROW("movups x(%rip),%xmm0", "\x0f\x10\x05" NEAR_DATA, ARCH_OUT_OF_LINE),
+	ROW("pinsrw $1,x(%rip),%xmm0", "\x66\x0f\xc4\x05" NEAR_DATA "\x01", ARCH_OUT_OF_LINE),
+	ROW("crc32l x(%rip),%esi", "\xf2\x0f\x38\xf1\x35" NEAR_DATA, ARCH_OUT_OF_LINE),
+	ROW("seto (%rbx)", "\x0f\x90\x03", ARCH_OUT_OF_LINE),
+	ROW("movzbl %al,%eax", "\x0f\xb6\xc0", ARCH_OUT_OF_LINE),
+	ROW("xchg %rax,%r8", "\x49\x90", ARCH_OUT_OF_LINE),
+	ROW("stosb", "\xaa", ARCH_OUT_OF_LINE),
+	ROW("bswap %eax", "\x0f\xc8", ARCH_OUT_OF_LINE),
+	ROW("rorx $1,x(%rip),%rsi", "\xc4\xe3\xfb\xf0\x35" NEAR_DATA "\x01", ARCH_OUT_OF_LINE),
+	ROW("andn x(%rip),%rdi,%rsi", "\xc4\xe2\xc0\xf2\x35" NEAR_DATA, ARCH_OUT_OF_LINE),
 };
 
 /* A process that stands, with memory at places that are known. */
@@ -305,7 +305,7 @@ static void assert_same(const struct row *row, const char *how, struct x86_regis
 static void step_copy(const struct bench *bench, const struct row *row,
 		      struct x86_registers *registers, uint8_t *data, const uint8_t *code)
 {
-	struct x86_line line;
+	struct arch_line line;
 
 	x86_line_begin(&line, registers, code, DISTANT);
 	write_all(bench->pid, DISTANT, line.code, sizeof(line.code));
@@ -326,8 +326,8 @@ static void data_make(uint8_t *data)
 static void run_row(const struct bench *bench, const struct row *row)
 {
 	struct x86_registers before = registers_make(bench), want = before, got = before;
-	uint8_t code[X86_CODE_MAX] = {0}, data[PAGE], native[PAGE], ours[PAGE];
-	const struct x86_memory memory = {data_read, data_write, ours};
+	uint8_t code[ARCH_CODE_MAX] = {0}, data[PAGE], native[PAGE], ours[PAGE];
+	const struct arch_memory memory = {data_read, data_write, ours};
 
 	data_make(data);
 	if (strchr(row->name, '*')) {
@@ -341,7 +341,7 @@ static void run_row(const struct bench *bench, const struct row *row)
 	write_all(bench->pid, CODE, code, sizeof(code));
 	step_native(bench, row, &want, native);
 	assert_int_equal(x86_emulate(&got, code, &memory), row->step);
-	if (row->step == X86_DONE) {
+	if (row->step == ARCH_DONE) {
 		assert_same(row, "emulated", got, want, ours, native);
 		return;
 	}
@@ -363,17 +363,17 @@ static void test_as_the_processor(void **state)
 static void test_copies(void **state)
 {
 	static const struct row copies[] = {
-		ROW("mov %rax,x(%rip)", "\x48\x89\x05" NEAR_DATA, X86_DONE),
-		ROW("mov x(%rip),%r14", "\x4c\x8b\x35" NEAR_DATA, X86_DONE),
-		ROW("cmpl $7,x(%rip)", "\x83\x3d" NEAR_DATA "\x07", X86_DONE),
-		ROW("movl $5,x(%rip)", "\xc7\x05" NEAR_DATA "\x05\x00\x00\x00", X86_DONE),
-		ROW("mov x(%rip),%rsi", "\x48\x8b\x35" NEAR_DATA, X86_DONE),
+		ROW("mov %rax,x(%rip)", "\x48\x89\x05" NEAR_DATA, ARCH_DONE),
+		ROW("mov x(%rip),%r14", "\x4c\x8b\x35" NEAR_DATA, ARCH_DONE),
+		ROW("cmpl $7,x(%rip)", "\x83\x3d" NEAR_DATA "\x07", ARCH_DONE),
+		ROW("movl $5,x(%rip)", "\xc7\x05" NEAR_DATA "\x05\x00\x00\x00", ARCH_DONE),
+		ROW("mov x(%rip),%rsi", "\x48\x8b\x35" NEAR_DATA, ARCH_DONE),
 	};
 	const struct bench *bench = *state;
 
 	for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++) {
 		struct x86_registers want = registers_make(bench), got = want;
-		uint8_t code[X86_CODE_MAX] = {0}, native[PAGE] = {1, 2, 3}, ours[PAGE] = {1, 2, 3};
+		uint8_t code[ARCH_CODE_MAX] = {0}, native[PAGE] = {1, 2, 3}, ours[PAGE] = {1, 2, 3};
 
 		memcpy(code, copies[i].code, copies[i].size);
 		write_all(bench->pid, CODE, code, sizeof(code));
@@ -386,7 +386,7 @@ static void test_copies(void **state)
 static void test_refused(void **state)
 {
 	static const struct {
-		uint8_t code[X86_CODE_MAX];
+		uint8_t code[ARCH_CODE_MAX];
 		bool narrow, can;
 	} cases[] = {
 		{{0xcc}, false, false},             /* a breakpoint of the program's own */
@@ -410,18 +410,18 @@ static void test_refused(void **state)
 static void test_narrow(void **state)
 {
 	uint8_t data[PAGE] = {0};
-	const struct x86_memory memory = {data_read, data_write, data};
+	const struct arch_memory memory = {data_read, data_write, data};
 	struct x86_registers registers = {.cs = 0x23, .ip = 0xfffffffe, .sp = DATA + 16, .bx = 7};
-	const uint8_t push[X86_CODE_MAX] = {0x53}, inc[X86_CODE_MAX] = {0x43, 0x53};
+	const uint8_t push[ARCH_CODE_MAX] = {0x53}, inc[ARCH_CODE_MAX] = {0x43, 0x53};
 	uint32_t word;
 
 	(void)state;
-	assert_int_equal(x86_emulate(&registers, push, &memory), X86_DONE);
+	assert_int_equal(x86_emulate(&registers, push, &memory), ARCH_DONE);
 	assert_int_equal(registers.sp, DATA + 12);
 	assert_int_equal(registers.ip, 0xffffffff);
 	memcpy(&word, data + 12, sizeof(word));
 	assert_int_equal(word, 7);
-	assert_int_equal(x86_emulate(&registers, inc, &memory), X86_OUT_OF_LINE);
+	assert_int_equal(x86_emulate(&registers, inc, &memory), ARCH_OUT_OF_LINE);
 }
 
 int main(void)

@@ -15,17 +15,12 @@
 #include <sys/ptrace.h>
 #include <unistd.h>
 
+#include "arch/registers.h"
 #include "os/proc.h"
 #include "os/procfs.h"
 #include "source/ptrace_calls.h"
 #include "source/ptrace_orphans.h"
-
-/* Numbers of calls, of either ABI, whose flags tell whether a child shares memory. */
-#define CALL_CLONE        56
-#define CALL_VFORK        58
-#define CALL_CLONE3       435
-#define CALL_CLONE_NARROW 120
-#define CALL_VFORK_NARROW 190
+#include "source/ptrace_registers.h"
 
 /*
  * The image.
@@ -35,12 +30,8 @@
 static uint64_t auxiliary(const char *vector, size_t size, uint64_t type, size_t word)
 {
 	for (size_t at = 0; at + 2 * word <= size; at += 2 * word) {
-		uint64_t key = 0, value = 0;
-
-		memcpy(&key, vector + at, word);
-		memcpy(&value, vector + at + word, word);
-		if (key == type)
-			return value;
+		if (registers_word(vector, at, word) == type)
+			return registers_word(vector, at + word, word);
 	}
 	return 0;
 }
@@ -51,11 +42,14 @@ _Static_assert(ENTRY_PLACE == offsetof(Elf32_Ehdr, e_entry), "in files of either
 /* Where the dynamic linker begins, or a program without one. */
 static uint64_t find_slot(const struct space *memory, const char *vector, size_t size, size_t word)
 {
-	uint64_t base = auxiliary(vector, size, AT_BASE, word), offset = 0;
+	uint64_t base = auxiliary(vector, size, AT_BASE, word), slot;
+	char offset[sizeof(uint64_t)];
 
-	if (!base || space_read(memory, base + ENTRY_PLACE, &offset, word))
-		return auxiliary(vector, size, AT_ENTRY, word);
-	return base + offset;
+	if (!base || space_read(memory, base + ENTRY_PLACE, offset, word))
+		slot = auxiliary(vector, size, AT_ENTRY, word);
+	else
+		slot = base + registers_word(offset, 0, word);
+	return memory->arch ? memory->arch->slot_at(slot) : slot;
 }
 
 /* A field of /proc/PID/stat, as proc(5) numbers them, behind the name; NULL if it is not there. */
@@ -104,6 +98,8 @@ void owner_look(struct owner *owner)
 
 	if (!procfs_read(tid, "auxv", &text, &size)) {
 		owner->narrow = !auxiliary(text, size, AT_PHDR, 8);
+		owner->memory->narrow = owner->narrow;
+		owner->memory->arch = arch_native(owner->narrow);
 		owner->memory->slot = find_slot(owner->memory, text, size, owner->narrow ? 4 : 8);
 		free(text);
 	}
@@ -164,21 +160,23 @@ static void adopt(struct tracer *tracer, pid_t tid, struct owner *owner,
 /* What clone(2) calls flags, of the call in which a parent stands. */
 static uint64_t birth_flags(const struct task *task)
 {
-	struct x86_registers registers;
-	uint64_t flags = 0;
-	bool narrow;
+	struct arch_registers registers;
+	struct arch_births births;
+	uint64_t call, first;
+	char flags[sizeof(uint64_t)] = {0};
 
-	if (ptrace(PTRACE_GETREGS, task->tid, NULL, &registers))
+	if (task_registers_get(task->tid, &registers))
 		return 0;
-	narrow = x86_is_narrow(&registers);
-	if (registers.orig_ax == (narrow ? CALL_VFORK_NARROW : CALL_VFORK))
+	births = registers.arch->births(&registers);
+	call = arch_get(&registers, ARCH_CALL);
+	first = arch_get(&registers, ARCH_CALL_FIRST);
+	if (births.vfork && call == births.vfork)
 		return CLONE_VM | CLONE_VFORK;
-	if (registers.orig_ax == (narrow ? CALL_CLONE_NARROW : CALL_CLONE))
-		flags = narrow ? registers.bx : registers.di;
-	else if (registers.orig_ax == CALL_CLONE3)
-		(void)space_read(task->owner->memory, narrow ? registers.bx : registers.di, &flags,
-				 sizeof(flags));
-	return flags;
+	if (call == births.clone)
+		return first;
+	if (call == births.clone3)
+		(void)space_read(task->owner->memory, first, flags, sizeof(flags));
+	return registers_word(flags, 0, sizeof(flags));
 }
 
 static void tell_fork(struct tracer *tracer, const struct task *parent, struct owner *child,

@@ -4,14 +4,16 @@
  * is how a return is watched: nothing on the stack is replaced. A breakpoint stands where the call
  * returns to, for good, and a return is the pending call's whose stack pointer and return address
  * are there. So exceptions and longjmp pass unharmed, and whether a pending call is still at work
- * is seen by its return address: it lies where it lay.
+ * is seen by its return address: it lies where it lay, or, where calls leave it in a register,
+ * somewhere in what the call has on the stack.
  */
 #include "source/ptrace_calls.h"
 
 #include <stdlib.h>
 #include <time.h>
 
-#include "arch/x86_call.h"
+#include "arch/call.h"
+#include "arch/registers.h"
 #include "source/ptrace_walk.h"
 
 #define NS_PER_SECOND 1000000000ULL
@@ -21,7 +23,13 @@
 static struct hit {
 	struct tracer *tracer;
 	struct task *task;
+	struct arch_memory memory;
 } now;
+
+static const struct arch_memory *memory_now(void)
+{
+	return &now.memory;
+}
 
 #include "bpf/alloc.bpf.h"
 
@@ -73,11 +81,30 @@ static int read_user(abi_u64 address, abi_u64 *ret_word)
 
 static int read_word(const struct pt_regs *regs, abi_u64 address, abi_u64 *ret_word)
 {
-	abi_u64 word = 0;
-	int err = space_read(owner()->memory, address, &word, regs_word(regs));
+	char word[sizeof(abi_u64)];
+	int err = space_read(owner()->memory, address, word, regs_word(regs));
 
 	if (!err)
-		*ret_word = word;
+		*ret_word = registers_word(word, 0, regs_word(regs));
+	return err;
+}
+
+/* Where a function returns to that has just been entered, as a pointer to code: it says its mode.
+ */
+static int read_return_pointer(const struct pt_regs *regs, abi_u64 *ret_pointer)
+{
+	if (!regs->arch->links)
+		return read_word(regs, regs_sp(regs), ret_pointer);
+	*ret_pointer = arch_get(regs, ARCH_LINK);
+	return 0;
+}
+
+static int read_return(const struct pt_regs *regs, abi_u64 *ret_address)
+{
+	int err = read_return_pointer(regs, ret_address);
+
+	if (!err)
+		*ret_address = arch_code_address(regs->arch, *ret_address);
 	return err;
 }
 
@@ -161,13 +188,43 @@ static struct thread_marks *thread_marks(void)
  * Calls whose return is watched.
  */
 
-/* The return address where a call begins; 0 if it cannot be read. */
-static abi_u64 return_address(const struct pt_regs *regs, abi_u64 sp)
+#define FRAMES_MAX   8192 /* bytes of stack that are looked through for a return address */
+#define SAVE_WORDS   2    /* above a call's own: where some machines save it */
+#define SIGNED_BITS  48   /* of a return address of 64 bits; above may be its signature */
+#define ADDRESS_MASK ((1ULL << SIGNED_BITS) - 1)
+
+/* Is the return address of a pending call in what it, and those that it called, have on the stack?
+ * A function saves it before it calls others, but where is its own affair. */
+static bool is_saved(const struct pt_regs *regs, const struct pending_call *pending)
+{
+	abi_u64 sp = regs_sp(regs), word = regs_word(regs);
+	abi_u64 size = pending->sp - sp + SAVE_WORDS * word;
+	char frames[FRAMES_MAX];
+
+	if (size > sizeof(frames))
+		return true; /* as it mostly is */
+	size = space_read_some(owner()->memory, sp, frames, size);
+	for (abi_u64 at = 0; at + word <= size; at += word) {
+		abi_u64 saved = arch_code_address(regs->arch, registers_word(frames, at, word));
+
+		if ((saved & ADDRESS_MASK) == pending->caller)
+			return true;
+	}
+	return false;
+}
+
+/* Can a pending call be at work still, where another begins at sp or below it? */
+static bool may_be_at_work(const struct pt_regs *regs, const struct pending_call *pending)
 {
 	abi_u64 address = 0;
 
-	(void)read_word(regs, sp, &address);
-	return address;
+	if (regs->arch->links && regs_sp(regs) < pending->sp)
+		return is_saved(regs, pending);
+	if (regs->arch->links)
+		(void)read_return(regs, &address);
+	else
+		(void)read_word(regs, pending->sp, &address);
+	return address == pending->caller;
 }
 
 /*
@@ -182,7 +239,7 @@ static enum call_place place_in_call(const struct pt_regs *regs, abi_u64 cookie,
 
 	if (sp > pending->sp)
 		return is_same_stack(sp, pending->sp) ? PLACE_GONE : PLACE_OUTERMOST;
-	if (return_address(regs, pending->sp) != pending->caller)
+	if (!may_be_at_work(regs, pending))
 		return PLACE_GONE;
 	if (sp == pending->sp)
 		return regs_ip(regs) == pending->bp ? PLACE_GONE : PLACE_NESTED;
@@ -211,17 +268,18 @@ static void call_enter(struct thread_calls *thread, const struct pt_regs *regs, 
 		.sp = regs_sp(regs),
 		.cookie = cookie,
 		.payload = call_payload(regs, cookie),
-		.caller = return_address(regs, regs_sp(regs)),
 		.bp = regs_ip(regs), /* where it began: the caller's is not asked for */
 	};
+	abi_u64 pointer = 0;
 
 	if (place_among(thread, regs, cookie) == PLACE_NESTED)
 		return;
-	if (thread->count >= PENDING_MAX || !call.caller) {
+	if (thread->count >= PENDING_MAX || read_return_pointer(regs, &pointer) || !pointer) {
 		count_loss(LOSS_NO_STATE);
 		return;
 	}
-	if (breakpoint_place_return(owner()->memory, call.caller, regs_is_narrow(regs))) {
+	call.caller = arch_code_address(regs->arch, pointer);
+	if (breakpoint_place_return(owner()->memory, pointer, regs_is_narrow(regs))) {
 		count_loss(LOSS_NO_RETURN);
 		return;
 	}
@@ -332,14 +390,14 @@ static const struct {
 _Static_assert(sizeof(kinds) / sizeof(kinds[0]) == PROBE_KINDS, "something to do for each");
 
 bool calls_hit(struct tracer *tracer, struct task *task, const struct breakpoint *breakpoint,
-	       const struct x86_registers *registers)
+	       const struct arch_registers *registers)
 {
-	struct x86_registers regs = *registers;
+	struct arch_registers regs = *registers;
 	/* Placing another one may move it. */
 	const struct breakpoint place = *breakpoint;
 	bool held = false;
 
-	now = (struct hit){tracer, task};
+	now = (struct hit){tracer, task, space_as_memory(task->owner->memory)};
 	if (place.returns)
 		call_leave(&task->calls->pending, &regs);
 	for (size_t i = 0; i < PROBE_KINDS; i++)

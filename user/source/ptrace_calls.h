@@ -15,7 +15,7 @@ void task_calls_reset(struct task_calls *calls);
 /* The registers are those before the breakpoint's instruction. True if the thread shall be held
  * until the command has seen its mappings. */
 bool calls_hit(struct tracer *tracer, struct task *task, const struct breakpoint *breakpoint,
-	       const struct x86_registers *registers);
+	       const struct arch_registers *registers);
 
 /* The time for records. */
 uint64_t record_time(void);

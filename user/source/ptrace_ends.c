@@ -7,6 +7,7 @@
 
 #include "arch/registers.h"
 #include "os/tracee.h"
+#include "source/ptrace_registers.h"
 
 /* Of a thread of either kind of code. */
 static bool is_call(const struct owner *owner, long call, bool ends_thread, bool ends_process)
@@ -61,9 +62,10 @@ static void tell_end(struct tracer *tracer, struct owner *owner)
 
 static long call_of(const struct task *task)
 {
-	struct x86_registers registers;
+	struct arch_registers registers;
 
-	return ptrace(PTRACE_GETREGS, task->tid, NULL, &registers) ? -1 : (long)registers.orig_ax;
+	return task_registers_get(task->tid, &registers) ? -1
+							 : (long)arch_get(&registers, ARCH_CALL);
 }
 
 void ends_thread(struct tracer *tracer, struct task *task)

@@ -143,7 +143,7 @@ static int do_place(struct tracer *tracer, struct mailbox *mailbox)
 
 		place->result = breakpoint_place(owner->memory, place->address,
 						 (enum probe_kind)place->kind, place->cookie,
-						 place->original, owner->narrow);
+						 place->original);
 	}
 	return 0;
 }

@@ -25,14 +25,16 @@ void orphans_bury(struct tracer *tracer, const struct owner *owner)
 	memory->fd = -1;
 }
 
-/* How many of a memory's breakpoints does another one have? */
-static uint32_t breakpoints_shared(const struct space *memory, const struct space *other)
+/* How many breakpoints of another memory does this one have? What code it has is the other's. */
+static uint32_t breakpoints_shared(struct space *memory, const struct space *other)
 {
 	const struct breakpoint *breakpoint;
 	uint32_t shared = 0;
 
+	memory->arch = other->arch;
+	memory->narrow = other->narrow;
 	vec_each (breakpoint, &other->breakpoints)
-		shared += breakpoint->address && breakpoint_stands(memory, breakpoint->address);
+		shared += breakpoint->address && breakpoint_stands(memory, breakpoint);
 	return shared;
 }
 
@@ -40,7 +42,7 @@ static uint32_t breakpoints_shared(const struct space *memory, const struct spac
  * Whose breakpoints a memory has most of, of those who have ended; of one pid, or 0 for all. The
  * parent had all of them. If somebody else had them, too, as its other children may, that will do.
  */
-static struct owner *find_former(struct tracer *tracer, const struct space *memory, pid_t pid,
+static struct owner *find_former(struct tracer *tracer, struct space *memory, pid_t pid,
 				 uint32_t more_than)
 {
 	struct owner *best = NULL;
@@ -60,7 +62,7 @@ static struct owner *find_former(struct tracer *tracer, const struct space *memo
 	return best;
 }
 
-static void orphan_adopt(struct tracer *tracer, struct task *task, const struct space *memory)
+static void orphan_adopt(struct tracer *tracer, struct task *task, struct space *memory)
 {
 	struct task parent = {.owner = find_former(tracer, memory, 0, 0)};
 
@@ -73,7 +75,7 @@ static void orphan_adopt(struct tracer *tracer, struct task *task, const struct 
 }
 
 /* Is it of the image that the parent had before? */
-static bool is_of_former_image(struct tracer *tracer, const struct space *memory,
+static bool is_of_former_image(struct tracer *tracer, struct space *memory,
 			       const struct owner *parent)
 {
 	return find_former(tracer, memory, parent->pid,
@@ -81,7 +83,7 @@ static bool is_of_former_image(struct tracer *tracer, const struct space *memory
 }
 
 /* A thread's fate is that of its process. */
-static bool is_orphan(struct tracer *tracer, const struct task *task, const struct space *memory)
+static bool is_orphan(struct tracer *tracer, const struct task *task, struct space *memory)
 {
 	const struct owner *parent;
 	struct proc_info info;

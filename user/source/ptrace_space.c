@@ -34,6 +34,8 @@ int space_fork(struct space **ret_memory, const struct space *parent, pid_t chil
 
 	if (err)
 		return err;
+	memory->arch = parent->arch;
+	memory->narrow = parent->narrow;
 	memory->slot = parent->slot;
 	err = vec_copy(&memory->breakpoints, &parent->breakpoints);
 	if (!err)
@@ -77,6 +79,21 @@ int space_write(const struct space *memory, uint64_t address, const void *bytes,
 	return pwrite(memory->fd, bytes, size, (off_t)address) == (ssize_t)size ? 0 : -EFAULT;
 }
 
+static int read_memory(void *ctx, uint64_t address, void *bytes, size_t size)
+{
+	return space_read(ctx, address, bytes, size);
+}
+
+static int write_memory(void *ctx, uint64_t address, const void *bytes, size_t size)
+{
+	return space_write(ctx, address, bytes, size);
+}
+
+struct arch_memory space_as_memory(struct space *memory)
+{
+	return (struct arch_memory){read_memory, write_memory, memory};
+}
+
 struct breakpoint *breakpoint_find(const struct space *memory, uint64_t address)
 {
 	uint32_t index = map64_get(&memory->index, address);
@@ -84,53 +101,77 @@ struct breakpoint *breakpoint_find(const struct space *memory, uint64_t address)
 	return index == MAP64_NONE ? NULL : &memory->breakpoints.items[index];
 }
 
+/* What a breakpoint is here: its size. */
+static size_t trap_of(const struct space *memory, int mode, uint8_t ret_trap[ARCH_BREAKPOINT_MAX])
+{
+	return memory->arch->breakpoint(mode, ret_trap);
+}
+
+/* One that reaches into the code that begins at `address`. */
+static void uncover(const struct space *memory, uint64_t address, uint8_t code[ARCH_CODE_MAX],
+		    size_t size, const struct breakpoint *other)
+{
+	uint8_t trap[ARCH_BREAKPOINT_MAX];
+	size_t covered = trap_of(memory, other->mode, trap);
+
+	for (size_t i = 0; i < covered; i++)
+		if (other->address + i - address < size)
+			code[other->address + i - address] = other->code[i];
+}
+
 /* The code as it would be without breakpoints. What lies behind the last mapped page is zeros. */
-static int read_code(const struct space *memory, uint64_t address, uint8_t code[X86_CODE_MAX])
+static int read_code(const struct space *memory, uint64_t address, uint8_t code[ARCH_CODE_MAX])
 {
 	size_t size;
 
-	memset(code, 0, X86_CODE_MAX);
-	size = space_read_some(memory, address, code, X86_CODE_MAX);
-	for (size_t i = 0; i < size; i++) {
-		const struct breakpoint *other = breakpoint_find(memory, address + i);
+	memset(code, 0, ARCH_CODE_MAX);
+	size = space_read_some(memory, address, code, ARCH_CODE_MAX);
+	for (size_t i = 0; i < size + ARCH_BREAKPOINT_MAX - 1; i++) {
+		const struct breakpoint *other =
+			breakpoint_find(memory, address + i - (ARCH_BREAKPOINT_MAX - 1));
 
 		if (other)
-			code[i] = other->code[0];
+			uncover(memory, address, code, size, other);
 	}
 	return size ? 0 : -EFAULT;
 }
 
 /* But for those that lie behind it. */
 static int read_code_as_it_is(const struct space *memory, const struct breakpoint *breakpoint,
-			      uint8_t code[X86_CODE_MAX])
+			      uint8_t code[ARCH_CODE_MAX])
 {
+	uint8_t trap[ARCH_BREAKPOINT_MAX];
 	int err = read_code(memory, breakpoint->address, code);
 
-	return err ? err : space_read(memory, breakpoint->address, code, 1);
+	return err ? err
+		   : space_read(memory, breakpoint->address, code,
+				trap_of(memory, breakpoint->mode, trap));
 }
 
-static int breakpoint_write(const struct space *memory, uint64_t address)
+static int breakpoint_write(const struct space *memory, uint64_t address, int mode)
 {
-	static const uint8_t byte = X86_BREAKPOINT;
+	uint8_t trap[ARCH_BREAKPOINT_MAX];
+	size_t size = trap_of(memory, mode, trap);
 
-	return space_write(memory, address, &byte, 1);
+	return space_write(memory, address, trap, size);
 }
 
-static int breakpoint_new(struct space *memory, uint64_t address, int original, bool narrow,
+static int breakpoint_new(struct space *memory, uint64_t address, int mode, int original,
 			  struct breakpoint **ret_breakpoint)
 {
-	struct breakpoint breakpoint = {.address = address, .met_ns = clock_now_ns()};
+	struct breakpoint breakpoint = {
+		.address = address, .mode = (uint8_t)mode, .met_ns = clock_now_ns()};
 	uint32_t index = (uint32_t)memory->breakpoints.count;
 
 	if (read_code(memory, address, breakpoint.code))
 		return -EFAULT;
 	if (original >= 0 && breakpoint.code[0] != original)
 		return -EEXIST;
-	if (!x86_can_step(breakpoint.code, narrow))
+	if (!memory->arch->can_step(breakpoint.code, mode))
 		return -EOPNOTSUPP;
 	if (vec_push(&memory->breakpoints, breakpoint))
 		return -ENOMEM;
-	if (map64_set(&memory->index, address, index) || breakpoint_write(memory, address)) {
+	if (map64_set(&memory->index, address, index) || breakpoint_write(memory, address, mode)) {
 		map64_delete(&memory->index, address);
 		memory->breakpoints.count--;
 		return -EFAULT;
@@ -141,18 +182,27 @@ static int breakpoint_new(struct space *memory, uint64_t address, int original, 
 
 bool breakpoint_restore(struct space *memory, struct breakpoint *breakpoint)
 {
-	uint8_t code[X86_CODE_MAX];
+	uint8_t code[ARCH_CODE_MAX];
 
 	return !read_code_as_it_is(memory, breakpoint, code) &&
 	       !memcmp(code, breakpoint->code, sizeof(code)) &&
-	       !breakpoint_write(memory, breakpoint->address);
+	       !breakpoint_write(memory, breakpoint->address, breakpoint->mode);
 }
 
-bool breakpoint_stands(const struct space *memory, uint64_t address)
+bool space_traps(const struct space *memory, uint64_t address, int mode)
 {
-	uint8_t byte = 0;
+	uint8_t code[ARCH_CODE_MAX] = {0};
 
-	return !space_read(memory, address, &byte, 1) && byte == X86_BREAKPOINT;
+	return space_read_some(memory, address, code, ARCH_BREAKPOINT_MAX) &&
+	       memory->arch->traps(code, mode);
+}
+
+bool breakpoint_stands(const struct space *memory, const struct breakpoint *breakpoint)
+{
+	uint8_t trap[ARCH_BREAKPOINT_MAX], code[ARCH_BREAKPOINT_MAX];
+	size_t size = trap_of(memory, breakpoint->mode, trap);
+
+	return !space_read(memory, breakpoint->address, code, size) && !memcmp(code, trap, size);
 }
 
 /* The last one takes its place. */
@@ -168,26 +218,31 @@ static void breakpoint_forget(struct space *memory, size_t i)
 }
 
 /* Known, and still in its place: code that was unmapped and mapped again has none. */
-static int breakpoint_get(struct space *memory, uint64_t address, int original, bool narrow,
+static int breakpoint_get(struct space *memory, uint64_t address, int mode, int original,
 			  struct breakpoint **ret_breakpoint)
 {
 	struct breakpoint *known = breakpoint_find(memory, address);
 
-	if (known && breakpoint_stands(memory, address)) {
+	if (known && breakpoint_stands(memory, known)) {
 		*ret_breakpoint = known;
 		return 0;
 	}
 	if (known)
 		breakpoint_forget(memory, (size_t)(known - memory->breakpoints.items));
-	return breakpoint_new(memory, address, original, narrow, ret_breakpoint);
+	return breakpoint_new(memory, address, mode, original, ret_breakpoint);
 }
 
-int breakpoint_place(struct space *memory, uint64_t address, enum probe_kind kind, uint64_t cookie,
-		     int original, bool narrow)
+int breakpoint_place(struct space *memory, uint64_t pointer, enum probe_kind kind, uint64_t cookie,
+		     int original)
 {
 	struct breakpoint *breakpoint;
-	int err = breakpoint_get(memory, address, original, narrow, &breakpoint);
+	int err;
 
+	if (!memory->arch)
+		return -EOPNOTSUPP;
+	err = breakpoint_get(memory, arch_code_address(memory->arch, pointer),
+			     arch_code_mode(memory->arch, pointer, memory->narrow), original,
+			     &breakpoint);
 	if (err)
 		return err;
 	breakpoint->kinds |= 1u << kind;
@@ -195,13 +250,15 @@ int breakpoint_place(struct space *memory, uint64_t address, enum probe_kind kin
 	return 0;
 }
 
-int breakpoint_place_return(struct space *memory, uint64_t address, bool narrow)
+int breakpoint_place_return(struct space *memory, uint64_t pointer, bool narrow)
 {
+	uint64_t address = arch_code_address(memory->arch, pointer);
 	struct breakpoint *breakpoint = breakpoint_find(memory, address);
 	int err = 0;
 
 	if (!breakpoint)
-		err = breakpoint_new(memory, address, -1, narrow, &breakpoint);
+		err = breakpoint_new(memory, address, arch_code_mode(memory->arch, pointer, narrow),
+				     -1, &breakpoint);
 	if (!err)
 		breakpoint->returns = true;
 	return err;
@@ -210,16 +267,18 @@ int breakpoint_place_return(struct space *memory, uint64_t address, bool narrow)
 void breakpoints_remove(struct space *memory)
 {
 	const struct breakpoint *breakpoint;
+	uint8_t trap[ARCH_BREAKPOINT_MAX];
 
 	vec_each (breakpoint, &memory->breakpoints)
-		if (breakpoint_stands(memory, breakpoint->address))
-			space_write(memory, breakpoint->address, breakpoint->code, 1);
+		if (breakpoint_stands(memory, breakpoint))
+			space_write(memory, breakpoint->address, breakpoint->code,
+				    trap_of(memory, breakpoint->mode, trap));
 }
 
 void breakpoints_forget_unmapped(struct space *memory)
 {
 	for (size_t i = memory->breakpoints.count; i--;)
-		if (!breakpoint_stands(memory, memory->breakpoints.items[i].address))
+		if (!breakpoint_stands(memory, &memory->breakpoints.items[i]))
 			breakpoint_forget(memory, i);
 }
 

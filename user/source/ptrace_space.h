@@ -4,7 +4,7 @@
  * by a descriptor of /proc/PID/mem, so it stays the same whatever becomes of the process.
  *
  * A breakpoint is never lifted while the process is traced: threads that run would slip past. What
- * it hides is kept with it (arch/x86.h has what is done with that).
+ * it hides is kept with it (arch/arch.h has what is done with that).
  */
 #ifndef MTRACE_SOURCE_PTRACE_SPACE_H
 #define MTRACE_SOURCE_PTRACE_SPACE_H
@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "arch/x86.h"
+#include "arch/arch.h"
 #include "base/map64.h"
 #include "base/vec.h"
 #include "bpf/abi.h"
@@ -26,7 +26,8 @@ struct breakpoint {
 	bool returns;     /* calls that are watched return here */
 	uint64_t met_ns;  /* a thread has met it, or it was placed, then or later */
 	uint64_t cookies[PROBE_KINDS];
-	uint8_t code[X86_CODE_MAX]; /* what is there without breakpoints */
+	uint8_t mode;                /* of the code: arch/arch.h */
+	uint8_t code[ARCH_CODE_MAX]; /* what is there without breakpoints */
 };
 
 struct stack_range {
@@ -34,6 +35,8 @@ struct stack_range {
 };
 
 struct space {
+	const struct arch *arch; /* of the image; NULL before it was looked at */
+	bool narrow;             /* its code is of 32 bits */
 	int fd;
 	uint32_t users;
 	struct map64 index; /* address → index into breakpoints */
@@ -55,20 +58,26 @@ int space_write(const struct space *memory, uint64_t address, const void *bytes,
 /* How many bytes could be read from the start. */
 size_t space_read_some(const struct space *memory, uint64_t address, void *bytes, size_t size);
 
+/* As emulated instructions see it. */
+struct arch_memory space_as_memory(struct space *memory);
+
 /* NULL if there is none. Valid until the next one is placed. */
 struct breakpoint *breakpoint_find(const struct space *memory, uint64_t address);
 /*
- * Place one, or give one that is there another kind. 0; -EEXIST if the byte there is not
- * `original`; -EOPNOTSUPP for an instruction that cannot be stepped over; -EFAULT; -ENOMEM.
+ * Place one, or give one that is there another kind. `pointer` is to code: it says its mode
+ * (arch/arch.h). 0; -EEXIST if the byte there is not `original`; -EOPNOTSUPP for an instruction
+ * that cannot be stepped over; -EFAULT; -ENOMEM.
  */
-int breakpoint_place(struct space *memory, uint64_t address, enum probe_kind kind, uint64_t cookie,
-		     int original, bool narrow);
-/* The address to which a call returns. */
-int breakpoint_place_return(struct space *memory, uint64_t address, bool narrow);
+int breakpoint_place(struct space *memory, uint64_t pointer, enum probe_kind kind, uint64_t cookie,
+		     int original);
+/* Where a call returns to; `narrow` as the thread is that calls. */
+int breakpoint_place_return(struct space *memory, uint64_t pointer, bool narrow);
+/* Does what is there trap? If not, nobody can have met a breakpoint there lately. */
+bool space_traps(const struct space *memory, uint64_t address, int mode);
 /* Does the code lie there bare, with nobody's breakpoint in it? Then ours is put there again. */
 bool breakpoint_restore(struct space *memory, struct breakpoint *breakpoint);
-/* Is ours the byte there? Not if the code was unmapped, and something else took its place. */
-bool breakpoint_stands(const struct space *memory, uint64_t address);
+/* Is ours what is there? Not if the code was unmapped, and something else took its place. */
+bool breakpoint_stands(const struct space *memory, const struct breakpoint *breakpoint);
 
 /* Put the original code back everywhere. The table stays, for children that were forked before. */
 void breakpoints_remove(struct space *memory);

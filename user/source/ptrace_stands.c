@@ -28,7 +28,7 @@ static uint64_t restore_all(struct space *memory, uint64_t now_ns)
 	uint64_t since_ns = 0;
 
 	vec_each (breakpoint, &memory->breakpoints) {
-		if (!breakpoint->address || breakpoint_stands(memory, breakpoint->address) ||
+		if (!breakpoint->address || breakpoint_stands(memory, breakpoint) ||
 		    !breakpoint_restore(memory, breakpoint))
 			continue;
 		if (breakpoint->met_ns > since_ns)

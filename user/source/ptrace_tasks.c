@@ -29,13 +29,13 @@
 #include "source/ptrace_calls.h"
 #include "source/ptrace_ends.h"
 #include "source/ptrace_orphans.h"
+#include "source/ptrace_registers.h"
 #include "source/ptrace_stands.h"
 #include "source/ptrace_step.h"
 
 #define OPTIONS \
 	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
 #define EVENT_OF(status) ((status) >> 16)
-#define KERNEL_SIGNAL    0x80 /* si_code of a breakpoint's SIGTRAP: SI_KERNEL */
 
 struct task *task_find(const struct tracer *tracer, pid_t tid)
 {
@@ -140,29 +140,30 @@ void task_let_go(struct tracer *tracer, struct task *task, int signal)
  */
 
 /* A breakpoint that was taken out while the thread was on its way into it: again, please. */
-static bool is_late(struct task *task, struct x86_registers *registers)
+static bool is_late(struct task *task, struct arch_registers *registers)
 {
-	if (breakpoint_stands(task->owner->memory, registers->ip - 1))
+	const struct arch *arch = registers->arch;
+	uint64_t address = arch_get(registers, ARCH_IP) - arch->trap_distance;
+
+	if (space_traps(task->owner->memory, address, arch->mode_of(registers)))
 		return false;
-	registers->ip--;
-	return !ptrace(PTRACE_SETREGS, task->tid, NULL, registers);
+	arch_set_ip(registers, address);
+	return !arch->trap_distance || !task_registers_set(task->tid, registers);
+}
+
+/* Was that SIGTRAP the kernel's, of code that traps? */
+static bool is_of_breakpoint(const struct task *task, const siginfo_t *info)
+{
+	const struct arch *arch = task->owner ? task->owner->memory->arch : NULL;
+
+	return arch && info->si_code == arch->trap_code;
 }
 
 static bool is_trap_of_breakpoint(const struct task *task)
 {
 	siginfo_t info;
 
-	return !ptrace(PTRACE_GETSIGINFO, task->tid, NULL, &info) && info.si_code == KERNEL_SIGNAL;
-}
-
-/* A thread can stand one byte behind a breakpoint without having met it only if the instruction
- * there has no more than one byte: then it matters who has sent SIGTRAP. */
-static bool may_be_behind(const struct breakpoint *breakpoint)
-{
-	uint8_t opcode = breakpoint->code[0];
-
-	return opcode >> 4 == 5 || opcode >> 3 == 0x90 >> 3 || opcode == 0xc3 || opcode == 0xc9 ||
-	       opcode == 0x98 || opcode == 0x99;
+	return !ptrace(PTRACE_GETSIGINFO, task->tid, NULL, &info) && is_of_breakpoint(task, &info);
 }
 
 void task_hold(struct tracer *tracer, struct task *task)
@@ -177,23 +178,27 @@ void task_hold(struct tracer *tracer, struct task *task)
 }
 
 /* Of one whose instruction was interrupted. */
-static bool is_done(const struct task *task, const struct x86_registers *registers)
+static bool is_done(const struct task *task, const struct arch_registers *registers)
 {
-	return task->done_ip == registers->ip && task->done_sp == registers->sp;
+	return task->done_ip == arch_get(registers, ARCH_IP) &&
+	       task->done_sp == arch_get(registers, ARCH_SP);
 }
 
 /* SIGTRAP: ours, or the program's own affair. */
 static void trapped(struct tracer *tracer, struct task *task)
 {
 	struct breakpoint *breakpoint;
-	struct x86_registers registers;
+	struct arch_registers registers;
+	uint64_t address;
 	bool held = false;
 	int status;
 
-	if (ptrace(PTRACE_GETREGS, task->tid, NULL, &registers))
+	if (task_registers_get(task->tid, &registers))
 		return; /* it was killed */
-	breakpoint = breakpoint_find(task->owner->memory, registers.ip - 1);
-	if ((!breakpoint || may_be_behind(breakpoint)) && !is_trap_of_breakpoint(task)) {
+	address = arch_get(&registers, ARCH_IP) - registers.arch->trap_distance;
+	breakpoint = breakpoint_find(task->owner->memory, address);
+	if ((!breakpoint || registers.arch->may_be_behind(breakpoint->code)) &&
+	    !is_trap_of_breakpoint(task)) {
 		task_continue(task, SIGTRAP);
 		return;
 	}
@@ -201,7 +206,7 @@ static void trapped(struct tracer *tracer, struct task *task)
 		task_continue(task, is_late(task, &registers) ? 0 : SIGTRAP);
 		return;
 	}
-	registers.ip--;
+	arch_set_ip(&registers, address);
 	breakpoint->met_ns = tracer->looked_ns;
 	if (!task->owner->bystander && !is_done(task, &registers))
 		held = calls_hit(tracer, task, breakpoint, &registers) || task->meets_new_code;
@@ -266,7 +271,7 @@ static bool is_trap_pending(const struct task *task)
 	siginfo_t info;
 
 	while (ptrace(PTRACE_PEEKSIGINFO, task->tid, &from, &info) == 1) {
-		if (info.si_signo == SIGTRAP && info.si_code == KERNEL_SIGNAL)
+		if (info.si_signo == SIGTRAP && is_of_breakpoint(task, &info))
 			return true;
 		from.off++;
 	}
@@ -277,7 +282,7 @@ static bool is_trap_pending(const struct task *task)
  * back to its instruction. */
 static void leave(struct tracer *tracer, struct task *task, int status)
 {
-	struct x86_registers registers;
+	struct arch_registers registers;
 	int signal = EVENT_OF(status) ? 0 : WSTOPSIG(status);
 
 	if (EVENT_OF(status) && is_trap_pending(task)) {
@@ -286,7 +291,7 @@ static void leave(struct tracer *tracer, struct task *task, int status)
 		return;
 	}
 	if (signal == SIGTRAP && is_trap_of_breakpoint(task) && task->owner &&
-	    !ptrace(PTRACE_GETREGS, task->tid, NULL, &registers) && is_late(task, &registers))
+	    !task_registers_get(task->tid, &registers) && is_late(task, &registers))
 		signal = 0;
 	task_let_go(tracer, task, signal);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "arch/registers.h"
 #include "bpf/walk.h"
 #include "os/proc.h"
 #include "source/ptrace_calls.h"
@@ -18,11 +19,13 @@
 
 struct walk {
 	const struct space *memory;
-	const struct unwind_abi *abi;
+	const struct arch *arch;
+	const struct unwind_abi *abi; /* NULL: there is none */
 	const struct shared *shared;
 	struct unwind_frame frame;
 	uint64_t start_stack; /* of the process: where the kernel has put its arguments */
 	uint64_t files;       /* which ones the frames are in: an address can mean another later */
+	uint32_t word;
 	uint32_t depth, count;
 	uint16_t flags;
 	uint64_t frames[STACK_MAX_FRAMES + 1];
@@ -41,17 +44,22 @@ static int unwind_read(void *ctx, const struct unwind_abi *abi, abi_u64 address,
 {
 	struct walk *walk = ctx;
 	uint64_t distance = address - walk->window_start;
+	char word[sizeof(*ret_word)] = {0};
 
 	*ret_word = 0;
 	if (distance >= walk->window_size || walk->window_size - distance < abi->word) {
-		if (address < walk->window_start)
-			return space_read(walk->memory, address, ret_word, abi->word);
+		if (address < walk->window_start) {
+			int err = space_read(walk->memory, address, word, abi->word);
+
+			*ret_word = err ? 0 : registers_word(word, 0, abi->word);
+			return err;
+		}
 		window_move(walk, address);
 		distance = 0;
 		if (walk->window_size < abi->word)
 			return -1;
 	}
-	memcpy(ret_word, walk->window + distance, abi->word);
+	*ret_word = registers_word(walk->window, distance, abi->word);
 	return 0;
 }
 
@@ -103,6 +111,8 @@ static int step_guess(struct walk *walk, enum stack_stop *ret_stop)
 	enum unwind_result result;
 
 	*ret_stop = STOP_NO_TABLE;
+	if (!walk->arch->guesses)
+		return -1;
 	if (unwind_load_bp(walk, walk->abi, &frame))
 		return -1;
 	walk->flags |= RECORD_FLAG_GUESSED;
@@ -151,18 +161,19 @@ static enum stack_stop walk_by_tables(struct walk *walk)
 		if (walk->count >= walk->depth)
 			return STOP_DEPTH;
 		walk->frames[walk->count++] = walk->frame.ip;
-	} while (!step_up(walk, &stop));
-	return stop;
+	} while (walk->abi && !step_up(walk, &stop));
+	return walk->abi ? stop : STOP_NO_TABLE;
 }
 
 /* As the kernel does it for bpf_get_stack: each frame pointer leads to the next. */
 static enum stack_stop walk_by_pointers(struct walk *walk)
 {
-	uint64_t ip = walk->frame.ip, bp = walk->frame.bp, word = walk->abi->word;
+	uint64_t ip = walk->frame.ip, bp = walk->frame.bp, word = walk->word;
 
 	while (walk->count < walk->depth) {
 		walk->frames[walk->count++] = ip;
-		if (bp % word || unwind_read(walk, walk->abi, bp + word, &ip) ||
+		if (!walk->arch->chains || !walk->abi || bp % word ||
+		    unwind_read(walk, walk->abi, bp + word, &ip) ||
 		    unwind_read(walk, walk->abi, bp, &bp) || ip < LOWEST_CODE || ip >> 47)
 			return STOP_UNKNOWN;
 	}
@@ -258,7 +269,9 @@ uint64_t walk_stack(struct tracer *tracer, struct task *task, const struct calle
 {
 	struct walk walk = {
 		.memory = task->owner->memory,
-		.abi = from->word == 4 ? &unwind_abi_i386 : &unwind_abi_x86_64,
+		.arch = task->owner->memory->arch,
+		.abi = task->owner->memory->arch->abi(from->word == 4),
+		.word = from->word,
 		.shared = tracer->shared,
 		.start_stack = task->owner->start_stack,
 		.frame = {.ip = from->ip, .sp = from->sp, .bp = from->bp},

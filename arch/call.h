@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A call as its registers show it: what arch/x86.bpf.h is for BPF programs, for a tracer. Included
+ * before bpf/alloc.bpf.h, whose struct pt_regs these registers are; memory_now() is the memory of
+ * the process whose registers they are.
+ */
+#ifndef MTRACE_ARCH_CALL_H
+#define MTRACE_ARCH_CALL_H
+
+#include "arch/arch.h"
+#include "bpf/abi.h"
+
+#define pt_regs arch_registers
+
+static const struct arch_memory *memory_now(void);
+
+static inline int regs_is_narrow(const struct pt_regs *regs)
+{
+	return regs->arch->is_narrow(regs);
+}
+
+static inline abi_u32 regs_word(const struct pt_regs *regs)
+{
+	return regs_is_narrow(regs) ? 4 : 8;
+}
+
+static inline abi_u64 regs_argument(const struct pt_regs *regs, unsigned int position)
+{
+	return regs->arch->argument(regs, memory_now(), position);
+}
+
+static inline abi_u64 regs_result(const struct pt_regs *regs)
+{
+	return arch_get(regs, ARCH_RESULT);
+}
+
+static inline abi_u64 regs_sp(const struct pt_regs *regs)
+{
+	return arch_get(regs, ARCH_SP);
+}
+
+static inline abi_u64 regs_ip(const struct pt_regs *regs)
+{
+	return arch_get(regs, ARCH_IP);
+}
+
+static inline abi_u64 regs_bp(const struct pt_regs *regs)
+{
+	return arch_get(regs, ARCH_BP);
+}
+
+/* How far a return moves the stack: over its address, where that is there. */
+static inline abi_u64 regs_return_pops(const struct pt_regs *regs)
+{
+	return regs->arch->links ? 0 : regs_word(regs);
+}
+
+#endif
