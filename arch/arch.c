@@ -3,7 +3,8 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static const struct arch *const known[] = {&arch_x86_64, &arch_i386};
+static const struct arch *const known[] = {&arch_x86_64, &arch_i386, &arch_arm, &arch_arm64,
+					   &arch_powerpc};
 
 const struct arch *arch_of_set(size_t size)
 {
@@ -20,6 +21,12 @@ const struct arch *arch_native(bool narrow)
 	return &arch_x86_64;
 #elif defined(__i386__)
 	return narrow ? &arch_i386 : NULL;
+#elif defined(__aarch64__)
+	return narrow ? &arch_arm : &arch_arm64;
+#elif defined(__arm__)
+	return narrow ? &arch_arm : NULL;
+#elif defined(__powerpc__) && !defined(__powerpc64__)
+	return narrow ? &arch_powerpc : NULL;
 #else
 	(void)narrow;
 	return NULL;

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ARM of 32 bits, both instruction sets: a mode is 1 for Thumb, as in the low bit of a pointer.
+ *
+ * The kernel cannot single-step (PTRACE_SINGLESTEP is EIO): a breakpoint behind the copy ends its
+ * run. Only what does not read or write the program counter runs as a copy.
+ *
+ * Within an IT block a breakpoint of ours is conditional, as every instruction there is. None of
+ * ours is there: no function begins in one, and a call is the last in it. But the instruction that
+ * begins one may be under a breakpoint; so may, then, in a program of odd code, be those within. A
+ * copy of such a one runs as the last of its block, so that the breakpoint behind it is none of it.
+ *
+ * Sources: Procedure Call Standard for the Arm Architecture, 6.1 and 6.5; arch/arm/kernel/ptrace.c
+ * for what is a breakpoint.
+ */
+#include <string.h>
+
+#include "arch/arm_instruction.h"
+#include "arch/unwind_row.h"
+
+#define ARGUMENTS   4
+#define CALL_NUMBER 7 /* the register */
+#define FRAME       11
+#define FRAME_THUMB 7
+#define TRAP_KERNEL 1      /* TRAP_BRKPT */
+#define WIDE_HALF   0xe800 /* halves from here on are the first of two */
+#define LAST_OF_IT  8
+
+static const uint8_t trap_code[] = {0xf0, 0x01, 0xf0, 0xe7};
+static const uint8_t trap_thumb[] = {0x01, 0xde};
+
+static void load(struct arch_registers *registers, const void *set)
+{
+	memcpy(&registers->arm, set, sizeof(registers->arm));
+}
+
+static void store(const struct arch_registers *registers, void *set)
+{
+	memcpy(set, &registers->arm, sizeof(registers->arm));
+}
+
+static bool is_narrow(const struct arch_registers *registers)
+{
+	(void)registers;
+	return true;
+}
+
+static int mode_of(const struct arch_registers *registers)
+{
+	return !!(registers->arm.cpsr & ARM_THUMB);
+}
+
+static uint64_t get(const struct arch_registers *registers, enum arch_value value)
+{
+	static const uint8_t numbers[] = {
+		[ARCH_IP] = ARM_PC,        [ARCH_SP] = ARM_SP,
+		[ARCH_BP] = FRAME,         [ARCH_BP_SECOND] = FRAME_THUMB,
+		[ARCH_RESULT] = 0,         [ARCH_LINK] = ARM_LR,
+		[ARCH_CALL] = CALL_NUMBER,
+	};
+
+	return value == ARCH_CALL_FIRST ? registers->arm.orig_r0 : registers->arm.r[numbers[value]];
+}
+
+static void set_ip(struct arch_registers *registers, uint64_t ip)
+{
+	registers->arm.r[ARM_PC] = (uint32_t)ip;
+}
+
+static struct arm_instruction instruction_of(struct arch_registers *registers, const uint8_t *code,
+					     const struct arch_memory *memory)
+{
+	struct arm_instruction in = {
+		.registers = &registers->arm,
+		.memory = memory,
+		.size = 4,
+		.thumb = mode_of(registers),
+	};
+	uint32_t first = code[0] | (uint32_t)code[1] << 8;
+	uint32_t second = code[2] | (uint32_t)code[3] << 8;
+
+	in.word = first | second << 16;
+	if (in.thumb && first < WIDE_HALF) {
+		in.size = 2;
+		in.word = first;
+	} else if (in.thumb) {
+		in.word = first << 16 | second;
+	}
+	return in;
+}
+
+static uint64_t argument(const struct arch_registers *registers, const struct arch_memory *memory,
+			 unsigned int position)
+{
+	const struct arm_instruction in = {.memory = memory};
+	uint32_t word = 0;
+
+	if (position < ARGUMENTS)
+		return registers->arm.r[position];
+	if (arm_load(&in, registers->arm.r[ARM_SP] + 4 * (position - ARGUMENTS), &word))
+		return 0;
+	return word;
+}
+
+static struct arch_births births(const struct arch_registers *registers)
+{
+	(void)registers;
+	return (struct arch_births){.clone = 120, .vfork = 190, .clone3 = 435};
+}
+
+static const struct unwind_abi *abi(bool narrow)
+{
+	(void)narrow;
+	return NULL;
+}
+
+static size_t breakpoint(int mode, uint8_t ret_bytes[ARCH_BREAKPOINT_MAX])
+{
+	const uint8_t *bytes = mode ? trap_thumb : trap_code;
+	size_t size = mode ? sizeof(trap_thumb) : sizeof(trap_code);
+
+	memcpy(ret_bytes, bytes, size);
+	return size;
+}
+
+/* Of ARM code with any condition; of Thumb code also that of 32 bits. */
+static bool traps(const uint8_t code[ARCH_CODE_MAX], int mode)
+{
+	static const uint8_t trap_wide[] = {0xf0, 0xf7, 0x00, 0xa0};
+
+	if (mode)
+		return !memcmp(code, trap_thumb, sizeof(trap_thumb)) ||
+		       !memcmp(code, trap_wide, sizeof(trap_wide));
+	return !memcmp(code, trap_code, 3) && (code[3] & 0xf) == (trap_code[3] & 0xf);
+}
+
+/* It stands where the breakpoint is. */
+static bool may_be_behind(const uint8_t code[ARCH_CODE_MAX])
+{
+	(void)code;
+	return true;
+}
+
+static enum arch_step step(struct arch_registers *registers, const uint8_t *code,
+			   const struct arch_memory *memory, bool asks)
+{
+	struct arm_instruction in = instruction_of(registers, code, memory);
+	const struct arm_registers before = registers->arm;
+	enum arch_step step = in.thumb ? arm_thumb_emulate(&in, asks) : arm_code_emulate(&in, asks);
+
+	if (step)
+		registers->arm = before;
+	return step;
+}
+
+static enum arch_step emulate(struct arch_registers *registers, const uint8_t code[ARCH_CODE_MAX],
+			      const struct arch_memory *memory)
+{
+	return step(registers, code, memory, false);
+}
+
+/* For asking only: memory of which everything is there. */
+static int read_nothing(void *ctx, uint64_t address, void *bytes, size_t size)
+{
+	(void)ctx;
+	(void)address;
+	memset(bytes, 0, size);
+	return 0;
+}
+
+static int write_nothing(void *ctx, uint64_t address, const void *bytes, size_t size)
+{
+	(void)ctx;
+	(void)address;
+	(void)bytes;
+	(void)size;
+	return 0;
+}
+
+static bool can_step(const uint8_t code[ARCH_CODE_MAX], int mode)
+{
+	struct arch_registers registers = {.arch = &arch_arm};
+	const struct arch_memory memory = {.read = read_nothing, .write = write_nothing};
+
+	registers.arm.cpsr = mode ? ARM_THUMB : 0;
+	return step(&registers, code, &memory, true) != ARCH_REFUSED;
+}
+
+/* Whatever of a word begins there. */
+static uint64_t slot_at(uint64_t pointer)
+{
+	return pointer & ~(uint64_t)3;
+}
+
+static void line_begin(struct arch_line *line, struct arch_registers *registers,
+		       const uint8_t code[ARCH_CODE_MAX], uint64_t slot)
+{
+	const struct arm_instruction in = instruction_of(registers, code, NULL);
+	uint32_t it = in.thumb ? arm_it_get(registers->arm.cpsr) : 0;
+	uint8_t trap[ARCH_BREAKPOINT_MAX];
+	size_t size = breakpoint(in.thumb, trap);
+
+	*line = (struct arch_line){.ip = registers->arm.r[ARM_PC],
+				   .slot = slot,
+				   .size = in.size,
+				   .lent = -1,
+				   .lender = it};
+	memcpy(line->code, code, ARCH_CODE_MAX);
+	memcpy(line->code + in.size, trap, size);
+	if (it)
+		registers->arm.cpsr = arm_it_set(registers->arm.cpsr, (it & 0xf0) | LAST_OF_IT);
+	registers->arm.r[ARM_PC] = (uint32_t)slot;
+}
+
+static void line_end(const struct arch_line *line, struct arch_registers *registers)
+{
+	struct arm_registers *arm = &registers->arm;
+	uint32_t it = (uint32_t)line->lender;
+
+	if (it)
+		arm->cpsr =
+			arm_it_set(arm->cpsr, arm->r[ARM_PC] == line->slot ? it : arm_it_next(it));
+	arm->r[ARM_PC] += (uint32_t)(line->ip - line->slot);
+}
+
+const struct arch arch_arm = {
+	.name = "arm",
+	.set_size = sizeof(struct arm_registers),
+	.mode_bits = 1,
+	.trap_code = TRAP_KERNEL,
+	.links = true,
+	.ip_place = offsetof(struct arm_registers, r[ARM_PC]),
+	.load = load,
+	.store = store,
+	.is_narrow = is_narrow,
+	.mode_of = mode_of,
+	.get = get,
+	.set_ip = set_ip,
+	.argument = argument,
+	.births = births,
+	.abi = abi,
+	.breakpoint = breakpoint,
+	.traps = traps,
+	.may_be_behind = may_be_behind,
+	.emulate = emulate,
+	.can_step = can_step,
+	.slot_at = slot_at,
+	.line_begin = line_begin,
+	.line_end = line_end,
+};

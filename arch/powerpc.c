@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * PowerPC of 32 bits, big-endian: code and memory are read so on every machine.
+ *
+ * Sources: Power ISA, book I, 2 (branches) and 3 (integers); System V ABI, PowerPC processor
+ * supplement, 3 (registers, stack frames); arch/powerpc/kernel/traps.c for what is a breakpoint.
+ */
+#include <string.h>
+
+#include "arch/arch.h"
+#include "arch/unwind_row.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define STACK       1
+#define RESULT      3
+#define ARGUMENTS   8 /* in registers from RESULT on; others lie behind the frame's two words */
+#define FRAME       31
+#define CALL_NUMBER 0
+#define TRAP_KERNEL 1 /* TRAP_BRKPT */
+#define FRAME_HEAD  8
+
+#define SPECIAL_XER  1
+#define SPECIAL_LINK 8
+#define SPECIAL_CTR  9
+
+static const uint8_t trap[] = {0x7f, 0xe0, 0x00, 0x08};
+
+struct instruction {
+	struct powerpc_registers *registers;
+	const struct arch_memory *memory;
+	uint32_t word;
+};
+
+typedef enum arch_step handler(struct instruction *in);
+
+/* As the manual numbers them: from the highest bit, which is 0. */
+static uint32_t bits(const struct instruction *in, unsigned int first, unsigned int last)
+{
+	return in->word >> (31 - last) & ((1u << (last - first + 1)) - 1);
+}
+
+#define RT(in) bits(in, 6, 10)
+#define RA(in) bits(in, 11, 15)
+#define RB(in) bits(in, 16, 20)
+
+static uint32_t signed_immediate(const struct instruction *in)
+{
+	return (uint32_t)(int32_t)(int16_t)bits(in, 16, 31);
+}
+
+static uint32_t word_of(const uint8_t *bytes)
+{
+	return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 |
+	       bytes[3];
+}
+
+static void word_to(uint8_t *bytes, uint32_t word)
+{
+	for (unsigned int i = 0; i < sizeof(word); i++)
+		bytes[i] = (uint8_t)(word >> (24 - 8 * i));
+}
+
+/* As a base or a summand register 0 is nothing. */
+static uint32_t base(const struct instruction *in)
+{
+	return RA(in) ? in->registers->r[RA(in)] : 0;
+}
+
+static enum arch_step go_on(struct instruction *in)
+{
+	in->registers->nip += 4;
+	return ARCH_DONE;
+}
+
+static enum arch_step set(struct instruction *in, unsigned int number, uint32_t value)
+{
+	in->registers->r[number] = value;
+	return go_on(in);
+}
+
+/*
+ * Numbers.
+ */
+
+/* addi, and li */
+static enum arch_step do_add(struct instruction *in)
+{
+	return set(in, RT(in), base(in) + signed_immediate(in));
+}
+
+/* addis, and lis */
+static enum arch_step do_add_shifted(struct instruction *in)
+{
+	return set(in, RT(in), base(in) + (bits(in, 16, 31) << 16));
+}
+
+/* ori, and nop */
+static enum arch_step do_or_immediate(struct instruction *in)
+{
+	return set(in, RA(in), in->registers->r[RT(in)] | bits(in, 16, 31));
+}
+
+/* or, and mr; without flags */
+static enum arch_step do_or(struct instruction *in)
+{
+	return set(in, RA(in), in->registers->r[RT(in)] | in->registers->r[RB(in)]);
+}
+
+/* Less, greater, equal, and the overflow of before. */
+static enum arch_step compare(struct instruction *in, bool less, bool equal)
+{
+	struct powerpc_registers *registers = in->registers;
+	unsigned int shift = 28 - 4 * bits(in, 6, 8);
+	uint32_t field = (less ? 8u : equal ? 2u : 4u) | registers->xer >> 31;
+
+	registers->cr = (registers->cr & ~(0xfu << shift)) | field << shift;
+	return go_on(in);
+}
+
+static enum arch_step do_compare_signed(struct instruction *in)
+{
+	int32_t left = (int32_t)in->registers->r[RA(in)];
+	int32_t right = (int32_t)signed_immediate(in);
+
+	return compare(in, left < right, left == right);
+}
+
+static enum arch_step do_compare_unsigned(struct instruction *in)
+{
+	uint32_t left = in->registers->r[RA(in)], right = bits(in, 16, 31);
+
+	return compare(in, left < right, left == right);
+}
+
+/*
+ * Memory.
+ */
+
+static enum arch_step do_store(struct instruction *in)
+{
+	bool updates = bits(in, 5, 5);
+	uint32_t address = base(in) + signed_immediate(in);
+	uint8_t bytes[4];
+
+	if (updates && !RA(in))
+		return ARCH_REFUSED;
+	word_to(bytes, in->registers->r[RT(in)]);
+	if (in->memory->write(in->memory->ctx, address, bytes, sizeof(bytes)))
+		return ARCH_FAULT;
+	if (updates)
+		in->registers->r[RA(in)] = address;
+	return go_on(in);
+}
+
+static enum arch_step do_load(struct instruction *in)
+{
+	bool updates = bits(in, 5, 5);
+	uint32_t address = base(in) + signed_immediate(in);
+	uint8_t bytes[4];
+
+	if (updates && (!RA(in) || RA(in) == RT(in)))
+		return ARCH_REFUSED;
+	if (in->memory->read(in->memory->ctx, address, bytes, sizeof(bytes)))
+		return ARCH_FAULT;
+	if (updates)
+		in->registers->r[RA(in)] = address;
+	return set(in, RT(in), word_of(bytes));
+}
+
+/*
+ * Special registers.
+ */
+
+static uint32_t *special(const struct instruction *in)
+{
+	switch (bits(in, 16, 20) << 5 | bits(in, 11, 15)) {
+	case SPECIAL_LINK:
+		return &in->registers->link;
+	case SPECIAL_CTR:
+		return &in->registers->ctr;
+	case SPECIAL_XER:
+		return &in->registers->xer;
+	}
+	return NULL;
+}
+
+static enum arch_step do_move_from(struct instruction *in)
+{
+	const uint32_t *from = special(in);
+
+	return from ? set(in, RT(in), *from) : ARCH_OUT_OF_LINE;
+}
+
+static enum arch_step do_move_to(struct instruction *in)
+{
+	uint32_t *to = special(in);
+
+	if (!to)
+		return ARCH_OUT_OF_LINE;
+	*to = in->registers->r[RT(in)];
+	return go_on(in);
+}
+
+/* mfcr; another form has one field of it alone */
+static enum arch_step do_move_condition(struct instruction *in)
+{
+	return bits(in, 11, 11) ? ARCH_OUT_OF_LINE : set(in, RT(in), in->registers->cr);
+}
+
+/*
+ * Branches.
+ */
+
+static enum arch_step branch(struct instruction *in, bool taken, uint32_t target)
+{
+	struct powerpc_registers *registers = in->registers;
+	uint32_t next = registers->nip + 4;
+
+	if (bits(in, 31, 31))
+		registers->link = next;
+	registers->nip = taken ? target & ~3u : next;
+	return ARCH_DONE;
+}
+
+#define ANY_CONDITION 0x10 /* of the five bits that say what a branch depends on */
+#define IF_SET        0x08
+#define ANY_COUNT     0x04
+#define IF_COUNTED    0x02
+
+/* The counter goes down first. */
+static bool is_taken(struct instruction *in)
+{
+	uint32_t option = RT(in), condition = RA(in);
+	bool holds = option & ANY_CONDITION ||
+		     (in->registers->cr >> (31 - condition) & 1) == !!(option & IF_SET);
+
+	if (!(option & ANY_COUNT)) {
+		bool counted = !--in->registers->ctr;
+
+		holds &= counted == !!(option & IF_COUNTED);
+	}
+	return holds;
+}
+
+static uint32_t origin(const struct instruction *in)
+{
+	return bits(in, 30, 30) ? 0 : in->registers->nip;
+}
+
+static enum arch_step do_branch(struct instruction *in)
+{
+	int32_t distance = (int32_t)(bits(in, 6, 29) << 8) >> 6;
+
+	return branch(in, true, origin(in) + (uint32_t)distance);
+}
+
+static enum arch_step do_branch_if(struct instruction *in)
+{
+	uint32_t target = origin(in) + (signed_immediate(in) & ~3u);
+
+	return branch(in, is_taken(in), target);
+}
+
+static enum arch_step do_branch_link(struct instruction *in)
+{
+	uint32_t target = in->registers->link;
+
+	return branch(in, is_taken(in), target);
+}
+
+static enum arch_step do_branch_counter(struct instruction *in)
+{
+	if (!(RT(in) & ANY_COUNT))
+		return ARCH_REFUSED;
+	return branch(in, is_taken(in), in->registers->ctr);
+}
+
+static enum arch_step do_refuse(struct instruction *in)
+{
+	(void)in;
+	return ARCH_REFUSED;
+}
+
+/* The first row that fits. All else runs as a copy: nothing but branches knows its place. */
+static const struct {
+	uint32_t mask, bits;
+	handler *handle;
+} rows[] = {
+	{0xfc000000, 0x38000000, do_add},
+	{0xfc000000, 0x3c000000, do_add_shifted},
+	{0xfc000000, 0x60000000, do_or_immediate},
+	{0xfc0007ff, 0x7c000378, do_or},
+	{0xfc600000, 0x2c000000, do_compare_signed},
+	{0xfc600000, 0x28000000, do_compare_unsigned},
+	{0xf8000000, 0x90000000, do_store},
+	{0xf8000000, 0x80000000, do_load},
+	{0xfc0007fe, 0x7c0002a6, do_move_from},
+	{0xfc0007fe, 0x7c0003a6, do_move_to},
+	{0xfc0007fe, 0x7c000026, do_move_condition},
+	{0xfc000000, 0x48000000, do_branch},
+	{0xfc000000, 0x40000000, do_branch_if},
+	{0xfc0007fe, 0x4c000020, do_branch_link},
+	{0xfc0007fe, 0x4c000420, do_branch_counter},
+	{0xfc000000, 0x0c000000, do_refuse}, /* traps */
+	{0xfc0007fe, 0x7c000008, do_refuse},
+	{0xfc000000, 0x44000000, do_refuse}, /* calls of the system */
+	{0xfc0007fe, 0x4c000064, do_refuse}, /* returns from exceptions */
+	{0xfc0007fe, 0x7c000028, do_refuse}, /* exclusive: not to be interrupted; of words, … */
+	{0xfc0007fe, 0x7c00012c, do_refuse},
+	{0xfc0007fe, 0x7c000068, do_refuse}, /* … bytes … */
+	{0xfc0007fe, 0x7c00056c, do_refuse},
+	{0xfc0007fe, 0x7c0000e8, do_refuse}, /* … and halves */
+	{0xfc0007fe, 0x7c0005ac, do_refuse},
+	{0xfc000000, 0x00000000, do_refuse}, /* illegal */
+};
+
+static enum arch_step emulate(struct arch_registers *registers, const uint8_t code[ARCH_CODE_MAX],
+			      const struct arch_memory *memory)
+{
+	struct instruction in = {&registers->powerpc, memory, word_of(code)};
+	const struct powerpc_registers before = registers->powerpc;
+	enum arch_step step = ARCH_OUT_OF_LINE;
+
+	for (size_t i = 0; i < COUNT(rows); i++)
+		if ((in.word & rows[i].mask) == rows[i].bits) {
+			step = rows[i].handle(&in);
+			break;
+		}
+	if (step)
+		registers->powerpc = before;
+	return step;
+}
+
+/* For asking only: memory of which everything is there. */
+static int read_nothing(void *ctx, uint64_t address, void *bytes, size_t size)
+{
+	(void)ctx;
+	(void)address;
+	memset(bytes, 0, size);
+	return 0;
+}
+
+static int write_nothing(void *ctx, uint64_t address, const void *bytes, size_t size)
+{
+	(void)ctx;
+	(void)address;
+	(void)bytes;
+	(void)size;
+	return 0;
+}
+
+static bool can_step(const uint8_t code[ARCH_CODE_MAX], int mode)
+{
+	struct arch_registers registers = {.arch = &arch_powerpc};
+	const struct arch_memory memory = {.read = read_nothing, .write = write_nothing};
+
+	(void)mode;
+	return emulate(&registers, code, &memory) != ARCH_REFUSED;
+}
+
+/*
+ * Registers and calls.
+ */
+
+static void load(struct arch_registers *registers, const void *set)
+{
+	memcpy(&registers->powerpc, set, sizeof(registers->powerpc));
+}
+
+static void store(const struct arch_registers *registers, void *set)
+{
+	memcpy(set, &registers->powerpc, sizeof(registers->powerpc));
+}
+
+static bool is_narrow(const struct arch_registers *registers)
+{
+	(void)registers;
+	return true;
+}
+
+static int mode_of(const struct arch_registers *registers)
+{
+	(void)registers;
+	return 0;
+}
+
+static uint64_t get(const struct arch_registers *registers, enum arch_value value)
+{
+	const struct powerpc_registers *powerpc = &registers->powerpc;
+
+	switch (value) {
+	case ARCH_IP:
+		return powerpc->nip;
+	case ARCH_SP:
+		return powerpc->r[STACK];
+	case ARCH_BP:
+		return powerpc->r[FRAME];
+	case ARCH_LINK:
+		return powerpc->link;
+	case ARCH_RESULT:
+		return powerpc->r[RESULT];
+	case ARCH_CALL_FIRST:
+		return powerpc->orig_r3;
+	case ARCH_CALL:
+		return powerpc->r[CALL_NUMBER];
+	case ARCH_BP_SECOND:
+		break;
+	}
+	return 0;
+}
+
+static void set_ip(struct arch_registers *registers, uint64_t ip)
+{
+	registers->powerpc.nip = (uint32_t)ip;
+}
+
+static uint64_t argument(const struct arch_registers *registers, const struct arch_memory *memory,
+			 unsigned int position)
+{
+	uint32_t at = registers->powerpc.r[STACK] + FRAME_HEAD + 4 * (position - ARGUMENTS);
+	uint8_t bytes[4];
+
+	if (position < ARGUMENTS)
+		return registers->powerpc.r[RESULT + position];
+	return memory->read(memory->ctx, at, bytes, sizeof(bytes)) ? 0 : word_of(bytes);
+}
+
+static struct arch_births births(const struct arch_registers *registers)
+{
+	(void)registers;
+	return (struct arch_births){.clone = 120, .vfork = 189, .clone3 = 435};
+}
+
+static const struct unwind_abi *abi(bool narrow)
+{
+	(void)narrow;
+	return &unwind_abi_powerpc;
+}
+
+static size_t breakpoint(int mode, uint8_t ret_bytes[ARCH_BREAKPOINT_MAX])
+{
+	(void)mode;
+	memcpy(ret_bytes, trap, sizeof(trap));
+	return sizeof(trap);
+}
+
+/* Whatever its condition. */
+static bool traps(const uint8_t code[ARCH_CODE_MAX], int mode)
+{
+	(void)mode;
+	return (word_of(code) & 0xfc0007fe) == 0x7c000008 || word_of(code) >> 26 == 3;
+}
+
+/* It stands where the breakpoint is. */
+static bool may_be_behind(const uint8_t code[ARCH_CODE_MAX])
+{
+	(void)code;
+	return true;
+}
+
+static uint64_t slot_at(uint64_t pointer)
+{
+	return pointer;
+}
+
+static void line_begin(struct arch_line *line, struct arch_registers *registers,
+		       const uint8_t code[ARCH_CODE_MAX], uint64_t slot)
+{
+	*line = (struct arch_line){.ip = registers->powerpc.nip, .slot = slot, .lent = -1};
+	memcpy(line->code, code, ARCH_CODE_MAX);
+	registers->powerpc.nip = (uint32_t)slot;
+}
+
+static void line_end(const struct arch_line *line, struct arch_registers *registers)
+{
+	registers->powerpc.nip += (uint32_t)(line->ip - line->slot);
+}
+
+const struct arch arch_powerpc = {
+	.name = "powerpc",
+	.set_size = sizeof(struct powerpc_registers),
+	.trap_code = TRAP_KERNEL,
+	.links = true,
+	.steps = true,
+	.ip_place = offsetof(struct powerpc_registers, nip),
+	.load = load,
+	.store = store,
+	.is_narrow = is_narrow,
+	.mode_of = mode_of,
+	.get = get,
+	.set_ip = set_ip,
+	.argument = argument,
+	.births = births,
+	.abi = abi,
+	.breakpoint = breakpoint,
+	.traps = traps,
+	.may_be_behind = may_be_behind,
+	.emulate = emulate,
+	.can_step = can_step,
+	.slot_at = slot_at,
+	.line_begin = line_begin,
+	.line_end = line_end,
+};
