@@ -9,18 +9,31 @@
 # make fuzz       the parsers, FUZZ_SECONDS long; briefly in check (clang, libclang-rt)
 # make install    PREFIX=/usr/local DESTDIR=; uninstall, clean
 #
+# For another machine: make ARCH=arm CROSS_COMPILE=arm-linux-gnueabihf-, ARCH=arm64 CROSS_COMPILE=
+# aarch64-linux-gnu-, ARCH=powerpc CROSS_COMPILE=powerpc-linux-gnu-, or ARCH=i386, into build-$(ARCH);
+# tools/cross-libraries gets the libraries, or SYSROOT= says where they are. WITH_BPF=0 leaves BPF and
+# libbpf away, STATIC=1 links all libraries into the program.
 # V=1 shows commands; SANITIZE=address,undefined builds into build-sanitize.
 # PYTEST="-k exec -x" is passed to pytest; REQUIRE="uprobes valgrind" forbids skips for their want.
 
 SANITIZE ?=
-BUILD    ?= build$(if $(SANITIZE),-sanitize)
+HOST     := $(shell uname -m | sed -e 's/i[3-6]86/i386/' -e 's/x86_64/x86/' -e 's/aarch64.*/arm64/' -e 's/arm.*/arm/' -e 's/ppc.*/powerpc/')
+ARCH     ?= $(HOST)
+CROSS_COMPILE ?=
+# There are BPF programs for machines of whose kernels the types are here.
+WITH_BPF ?= $(if $(wildcard vmlinux/$(ARCH)),1,0)
+STATIC   ?= 0
+BUILD    ?= build$(if $(filter-out $(HOST),$(ARCH)),-$(ARCH))$(if $(wildcard vmlinux/$(ARCH)),$(if $(filter 0,$(WITH_BPF)),-ptrace))$(if $(filter 1,$(STATIC)),-static)$(if $(SANITIZE),-sanitize)
 PREFIX   ?= /usr/local
 DESTDIR  ?=
 VERSION  := 0.1.0
-ARCH     ?= $(shell uname -m | sed -e 's/i[3-6]86/x86/' -e 's/x86_64/x86/' -e 's/aarch64.*/arm64/' -e 's/arm.*/arm/' -e 's/ppc.*/powerpc/')
 
+ifneq ($(CROSS_COMPILE),)
+CC       := $(CROSS_COMPILE)gcc
+endif
 CC       ?= gcc
 CXX      ?= g++
+AR       := $(CROSS_COMPILE)ar
 CLANG    ?= clang
 LLVM_STRIP ?= llvm-strip
 BPFTOOL  ?= $(firstword $(wildcard /usr/sbin/bpftool /sbin/bpftool) bpftool)
@@ -30,16 +43,52 @@ say       = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 # Lowest first; tools/check-layers knows who may include whom.
 LAYERS   ?= base api os model scan symbol parser source sink app
 
+comma    := ,
+# Another machine's libraries, by Debian's names of machines.
+CROSS    := $(if $(CROSS_COMPILE),$(CROSS_COMPILE:-=),$(if $(filter-out $(HOST),$(ARCH)),$(ARCH)-linux-gnu))
+MACHINE_arm-linux-gnueabihf := armhf
+MACHINE_arm-linux-gnueabi   := armel
+MACHINE_aarch64-linux-gnu   := arm64
+MACHINE_i386-linux-gnu      := i386
+MACHINE_powerpc-linux-gnu   := powerpc
+ifneq ($(CROSS),)
+ifeq ($(filter clean fresh-results,$(MAKECMDGOALS)),)
+ifeq ($(origin SYSROOT),undefined)
+SYSROOT  := $(shell tools/cross-libraries $(MACHINE_$(CROSS)))
+endif
+endif
+CROSS_FLAGS := $(if $(SYSROOT),-isystem $(SYSROOT)/usr/include -isystem $(SYSROOT)/usr/include/$(CROSS))
+LDFLAGS  += $(foreach folder,lib/$(CROSS) usr/lib/$(CROSS) usr/lib,\
+	$(if $(SYSROOT),-L$(SYSROOT)/$(folder) -Wl$(comma)-rpath-link=$(SYSROOT)/$(folder)))
+endif
+ifeq ($(CROSS),i386-linux-gnu)
+CROSS_FLAGS += -m32 -I/usr/include/x86_64-linux-gnu
+LDFLAGS  += -m32
+endif
+
 CFLAGS   ?= -O2 -g
-LANGUAGE := -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DMTRACE_VERSION='"$(VERSION)"' \
+LANGUAGE := $(CROSS_FLAGS) -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DMTRACE_VERSION='"$(VERSION)"' \
 	-iquote user -iquote . -iquote $(BUILD)/gen
 ALL_CFLAGS := $(LANGUAGE) -MMD -MP \
 	-Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer) $(CFLAGS)
-LDLIBS   := -lbpf -ldw -lelf -liberty -lcapstone -lseccomp -ljson-c -lxxhash -lm
+LDLIBS   := $(if $(filter 1,$(WITH_BPF)),-lbpf) -ldw -lelf -liberty -lcapstone -lseccomp -ljson-c -lxxhash -lm
 LDFLAGS  += $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
+# What an archive needs besides itself; an archive of another machine may have been built without.
+ifeq ($(STATIC),1)
+LDFLAGS  += -static
+LDLIBS   := -Wl,--start-group $(LDLIBS) -lz \
+	$(if $(filter powerpc-linux-gnu,$(CROSS)),,-llzma -lbz2) -Wl,--end-group
+ALL_CFLAGS += -ffunction-sections -fdata-sections
+LDFLAGS  += -Wl,--gc-sections
+endif
+
+# What knows libbpf, and what stands for it where it is not.
+BPF_SOURCES := $(addprefix user/source/,bpf.c bpf_entered.c bpf_hold.c bpf_program.c bpf_self_test.c \
+	bpf_system.c bpf_unwind.c capability.c file_key.c probe_events.c tracefs.c)
 SOURCES  := $(foreach layer,$(LAYERS),$(wildcard user/$(layer)/*.c)) $(wildcard arch/*.c)
+SOURCES  := $(filter-out $(if $(filter 1,$(WITH_BPF)),user/source/without_bpf.c,$(BPF_SOURCES)),$(SOURCES))
 MAIN     := user/app/main.c
 OBJECTS  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(MAIN),$(SOURCES)))
 LIBRARY  := $(BUILD)/libmtrace.a
@@ -56,13 +105,13 @@ $(PROGRAM): $(BUILD)/user/app/main.o $(LIBRARY)
 
 $(LIBRARY): $(OBJECTS)
 	$(call say,AR,$@)
-	$(Q)rm -f $@ && ar rcs $@ $^
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 $(BUILD)/%.o: %.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -c -o $@ $<
 
-$(patsubst %.c,$(BUILD)/%.o,$(wildcard user/source/*.c)): $(SKELETON)
+$(patsubst %.c,$(BUILD)/%.o,$(if $(filter 1,$(WITH_BPF)),$(wildcard user/source/*.c))): $(SKELETON)
 
 BPF_COMPILE := $(CLANG) $(BPF_EXTRA) -target bpf -D__TARGET_ARCH_$(ARCH) -O2 -g -Wall -Werror -mcpu=v3 -c \
 	-Wno-missing-declarations -isystem vmlinux/$(ARCH) -iquote .
@@ -317,7 +366,7 @@ RESULTS   := $(BUILD)/results
 TALLY     := tools/tally $(RESULTS)
 FORMATTED := $(shell find user bpf arch tests -name '*.c' -o -name '*.h' -o -name '*.cc')
 ANALYSED  := $(shell find user arch -name '*.c')
-SCRIPTS   := tools/install-deps .ci/run
+SCRIPTS   := tools/install-deps tools/cross-libraries .ci/run
 PYTEST    ?=
 
 check: fresh-results static units-counted fuzz-counted

@@ -220,6 +220,7 @@ static void site_put(struct wire *wire, const struct probe_site *site)
 	wire_put_u8(wire, site->needs_return);
 	wire_put_u8(wire, site->by_exits);
 	wire_put_u8(wire, site->emulated);
+	wire_put_u8(wire, site->thumb);
 	wire_put_u64(wire, site->offset);
 	wire_put_u64(wire, site->entry);
 	wire_put_u8(wire, site->original);
@@ -310,6 +311,7 @@ static void take_site(struct wire_view *view, const struct module *module, struc
 	site->needs_return = wire_take_bool(view);
 	site->by_exits = wire_take_bool(view);
 	site->emulated = wire_take_bool(view);
+	site->thumb = wire_take_bool(view);
 	site->offset = wire_take_u64(view);
 	site->entry = wire_take_u64(view);
 	site->original = wire_take_u8(view);

@@ -1,26 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "source/bpf_leader.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
-#include <errno.h>
-
 #include "base/log.h"
-#include "mtrace.skel.h"
 #include "source/bpf_probes.h"
-
-/* In that order: the programs do not look at the map until there is something to be found. */
-static int enter(const struct bpf_process *process)
-{
-	struct mtrace_bpf *skeleton = process->program->skeleton;
-	uint32_t key = (uint32_t)process->pid, value = 1;
-
-	__atomic_add_fetch(&skeleton->bss->leaderless_count, 1, __ATOMIC_SEQ_CST);
-	if (!bpf_map_update_elem(bpf_map__fd(skeleton->maps.leaderless), &key, &value, BPF_ANY))
-		return 0;
-	__atomic_sub_fetch(&skeleton->bss->leaderless_count, 1, __ATOMIC_SEQ_CST);
-	return -errno;
-}
 
 int bpf_leader_lost(struct bpf_process *process, struct shared_probes *shared)
 {
@@ -34,7 +16,7 @@ int bpf_leader_lost(struct bpf_process *process, struct shared_probes *shared)
 		if (map64_get(&process->attached, id) != MAP64_NONE)
 			err = probes_share(process, module);
 	if (!err)
-		err = enter(process);
+		err = process->program->ops->leader_lost(process->program, process->pid);
 	if (err)
 		return err;
 	process->leaderless = true;
@@ -47,14 +29,10 @@ int bpf_leader_lost(struct bpf_process *process, struct shared_probes *shared)
 
 void bpf_leader_forget(const struct bpf_process *process, struct shared_probes *shared)
 {
-	struct mtrace_bpf *skeleton = process->program->skeleton;
-	uint32_t key = (uint32_t)process->pid;
-
-	bpf_map_delete_elem(bpf_map__fd(skeleton->maps.leaderless), &key);
-	__atomic_sub_fetch(&skeleton->bss->leaderless_count, 1, __ATOMIC_SEQ_CST);
+	process->program->ops->leader_found(process->program, process->pid);
 	if (--shared->leaderless)
 		return;
-	probe_links_close(&shared->links); /* nobody else shall pay any longer */
+	program_close(process->program, &shared->links); /* nobody else shall pay any longer */
 	map64_free(&shared->attached);
 	vec_free(&shared->placed_ns);
 	shared->paused = false;

@@ -130,6 +130,18 @@ static struct probe_links *links_of(struct bpf_process *process)
 	return process->shared ? &process->shared->links : &process->links;
 }
 
+/* The kernel may accept a probe in Thumb code, and the program dies of it. */
+static bool refuse_thumb(struct bpf_process *process, const struct module *module,
+			 const struct probe_site *site)
+{
+	if (!site->thumb)
+		return false;
+	log_info("%s: %s is not probed: uprobes cannot be in Thumb code", module->path,
+		 site->symbol);
+	process->unprobed_sites++;
+	return true;
+}
+
 /* All sites of one kind in one request. */
 static int attach_kind(struct bpf_process *process, const struct module *module,
 		       const struct probe_plan *plan, enum probe_kind kind)
@@ -151,7 +163,7 @@ static int attach_kind(struct bpf_process *process, const struct module *module,
 		const struct probe_site *site = &plan->sites[i];
 
 		if (site_kind(process, module, plan, site) != kind ||
-		    !site_wanted(process->config, site))
+		    !site_wanted(process->config, site) || refuse_thumb(process, module, site))
 			continue;
 		offsets[request.count] = site->offset;
 		cookies[request.count++] = site_cookie(process, module, plan, site);
@@ -607,8 +619,8 @@ int probes_each(const struct bpf_process *process, const struct module *module,
 
 		if (site_wanted(process->config, site))
 			err = taker->take(taker->ctx, site_kind(process, module, plan, site),
-					  site->offset, site_cookie(process, module, plan, site),
-					  site->original);
+					  site->offset | site->thumb,
+					  site_cookie(process, module, plan, site), site->original);
 	}
 	return err ? err : each_hook(taker, plan);
 }

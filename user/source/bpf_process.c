@@ -299,7 +299,7 @@ int bpf_process_attach_again(struct bpf_process *process, uint64_t since_ns)
 	struct shared_probes *shared = process->shared;
 	int err;
 
-	probe_links_close(&process->links);
+	program_close(process->program, &process->links);
 	process->attached = (struct map64){0};
 	process->shared = NULL;
 	err = replace_probes(process, &attached);
@@ -322,7 +322,7 @@ static int inherit_probes(struct bpf_process *process, const struct bpf_process 
 	process->unprobed_sites = parent->unprobed_sites;
 	process->watches_exits = parent->watches_exits;
 	process->allocator_objects = parent->allocator_objects;
-	probe_grant_inherit(&process->links, &parent->links);
+	program_inherit(process->program, &process->links, &parent->links);
 	return map64_copy(&process->attached, &parent->attached);
 }
 
@@ -381,7 +381,7 @@ int bpf_process_exec(struct bpf_process *process, const struct record_exec *exec
 
 void bpf_process_detach(struct bpf_process *process)
 {
-	probe_links_close(&process->links);
+	program_close(process->program, &process->links);
 }
 
 void bpf_process_free(struct bpf_process *process)

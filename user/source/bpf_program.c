@@ -17,6 +17,8 @@
 #include "os/pid_namespace.h"
 #include "source/bpf_self_test.h"
 
+static const struct program_ops bpf_program_ops;
+
 /* Of include/uapi/linux/bpf.h, newer than the headers of distributions that we build on. */
 #define ATTACH_UPROBE_MULTI   48
 #define ATTACH_UPROBE_SESSION 57
@@ -151,6 +153,7 @@ static int means_load(struct program *program, const struct means *means,
 	if (means->pairing == PAIRING_SESSION &&
 	    !kernel_has(kernel, "return_consumer", BTF_KIND_STRUCT))
 		return -EOPNOTSUPP;
+	program->ops = &bpf_program_ops;
 	program->skeleton = mtrace_bpf__open();
 	if (!program->skeleton)
 		return -errno;
@@ -226,7 +229,7 @@ int program_load(struct program *ret_program, const struct program_config *asked
 
 void program_unload(struct program *program)
 {
-	probe_links_close(&program->self_test);
+	program_close(program, &program->self_test);
 	probe_events_close(&program->events);
 	map64_free(&program->allocators);
 	mtrace_bpf__destroy(program->skeleton);
@@ -322,8 +325,8 @@ static int attach_call(struct program *program, const struct probe_request *requ
 	return attach_one(program, program->skeleton->progs.call_entry, request, false, links);
 }
 
-int program_attach(struct program *program, const struct probe_request *request,
-		   struct probe_links *links)
+static int attach(struct program *program, const struct probe_request *request,
+		  struct probe_links *links)
 {
 	const struct mtrace_bpf *skeleton = program->skeleton;
 	const struct bpf_program *const at_entry[] = {
@@ -346,7 +349,7 @@ int program_attach(struct program *program, const struct probe_request *request,
 	return attach_one(program, at_entry[request->kind], request, false, links);
 }
 
-int program_commit(struct program *program, pid_t pid, struct probe_links *links)
+static int commit(struct program *program, pid_t pid, struct probe_links *links)
 {
 	return links->wanted.count ? probe_events_grant(&program->events, pid, links) : 0;
 }
@@ -376,7 +379,7 @@ static void *close_some(void *ctx)
 
 /* Each waits 20 to 90 ms for the kernel to be done with its probes, for which all can wait at once.
  * What threads there are not this one does. */
-void probe_links_close(struct probe_links *links)
+static void close_links(struct probe_links *links)
 {
 	struct closing closing = {.links = links};
 	pthread_t threads[CLOSERS_MAX];
@@ -394,6 +397,37 @@ void probe_links_close(struct probe_links *links)
 	probe_grant_drop(links->grant);
 	*links = (struct probe_links){0};
 }
+
+/* In that order: the programs do not look at the map until there is something to be found. */
+static int leader_lost(const struct program *program, pid_t pid)
+{
+	struct mtrace_bpf *skeleton = program->skeleton;
+	uint32_t key = (uint32_t)pid, value = 1;
+
+	__atomic_add_fetch(&skeleton->bss->leaderless_count, 1, __ATOMIC_SEQ_CST);
+	if (!bpf_map_update_elem(bpf_map__fd(skeleton->maps.leaderless), &key, &value, BPF_ANY))
+		return 0;
+	__atomic_sub_fetch(&skeleton->bss->leaderless_count, 1, __ATOMIC_SEQ_CST);
+	return -errno;
+}
+
+static void leader_found(const struct program *program, pid_t pid)
+{
+	struct mtrace_bpf *skeleton = program->skeleton;
+	uint32_t key = (uint32_t)pid;
+
+	bpf_map_delete_elem(bpf_map__fd(skeleton->maps.leaderless), &key);
+	__atomic_sub_fetch(&skeleton->bss->leaderless_count, 1, __ATOMIC_SEQ_CST);
+}
+
+static const struct program_ops bpf_program_ops = {
+	.attach = attach,
+	.commit = commit,
+	.close = close_links,
+	.inherit = probe_grant_inherit,
+	.leader_lost = leader_lost,
+	.leader_found = leader_found,
+};
 
 int program_attach_tasks(struct program *program, struct error *err)
 {

@@ -19,6 +19,7 @@
 
 struct bpf_link;
 struct mtrace_bpf;
+struct program;
 
 enum attach {
 	ATTACH_MULTI,     /* one link for many sites (Linux 6.6) */
@@ -46,7 +47,21 @@ struct program_config {
 	bool sanity;                       /* as in struct source_config */
 };
 
+/* What is done with the programs by those that do not know them. Without programs (by ptrace) there
+ * is no row, and nothing to be done. */
+struct program_ops {
+	int (*attach)(struct program *program, const struct probe_request *request,
+		      struct probe_links *links);
+	int (*commit)(struct program *program, pid_t pid, struct probe_links *links);
+	void (*close)(struct probe_links *links);
+	void (*inherit)(struct probe_links *child, const struct probe_links *parent);
+	/* A process that has lost its first thread is looked up by other means, and no more. */
+	int (*leader_lost)(const struct program *program, pid_t pid);
+	void (*leader_found)(const struct program *program, pid_t pid);
+};
+
 struct program {
+	const struct program_ops *ops;
 	struct mtrace_bpf *skeleton;
 	const struct means *means;
 	struct probe_events events;   /* of ATTACH_INHERITED */
@@ -64,9 +79,30 @@ void program_unload(struct program *program);
 
 /* The sites are probed when this returns; but by means that children inherit, when those of all
  * files have been gathered and program_commit is called. The request's path has to last. */
-int program_attach(struct program *program, const struct probe_request *request,
-		   struct probe_links *links);
-int program_commit(struct program *program, pid_t pid, struct probe_links *links);
+static inline int program_attach(struct program *program, const struct probe_request *request,
+				 struct probe_links *links)
+{
+	return program->ops ? program->ops->attach(program, request, links) : 0;
+}
+
+static inline int program_commit(struct program *program, pid_t pid, struct probe_links *links)
+{
+	return program->ops ? program->ops->commit(program, pid, links) : 0;
+}
+
+static inline void program_close(const struct program *program, struct probe_links *links)
+{
+	if (program->ops)
+		program->ops->close(links);
+}
+
+/* A child has what its parent has, if children inherit it. */
+static inline void program_inherit(const struct program *program, struct probe_links *child,
+				   const struct probe_links *parent)
+{
+	if (program->ops)
+		program->ops->inherit(child, parent);
+}
 
 /* Tracepoints of exec and exit. */
 int program_attach_tasks(struct program *program, struct error *err);

@@ -31,6 +31,8 @@ struct bpf_source {
 
 /* A record of the ring, to be decoded and delivered. ctx is a struct bpf_source. */
 int record_arrived(void *ctx, const void *data, size_t size);
+/* One of an end that was lost. */
+int record_of_end(struct bpf_source *bpf, const struct record_exit *end, struct event *event);
 
 /* NULL if that pid is not traced. */
 struct bpf_process *processes_find(const struct bpf_source *bpf, pid_t pid);
@@ -43,7 +45,8 @@ int processes_new(struct bpf_source *bpf, pid_t pid, struct bpf_process **ret_pr
 /* Forget it: only the books remember it. */
 void processes_remove(struct bpf_source *bpf, struct bpf_process *process);
 
-/* The same, and tell the kernel side. 0 or -errno with words. */
+/* The same, and tell the kernel side: of BPF alone (bpf_entered.c), as the counters are. 0 or
+ * -errno with words. */
 int processes_enter(struct bpf_source *bpf, pid_t pid, struct bpf_process **ret_process,
 		    struct error *err);
 void processes_forget(struct bpf_source *bpf, struct bpf_process *process);

@@ -3,7 +3,6 @@
 
 #include "base/log.h"
 #include "os/freeze.h"
-#include "mtrace.skel.h"
 #include "source/bpf_probes.h"
 #include "source/translator.h"
 
@@ -85,7 +84,7 @@ void translated_pause(struct bpf_source *bpf)
 		return;
 	shared->paused = true;
 	shared->paused_ns = shared->seen_ns;
-	probe_links_close(&shared->links);
+	program_close(&bpf->program, &shared->links);
 	shared->translator = translator_find();
 	log_warn("nothing is traced by probes in every process until %s %d ends: %s",
 		 shared->translator ? "process" : "a translator,", (int)shared->translator,
@@ -123,10 +122,9 @@ static int resume(struct bpf_source *bpf)
 	return err;
 }
 
-int translated_look_after(struct bpf_source *bpf)
+int translated_look_after(struct bpf_source *bpf, uint32_t begun)
 {
 	struct shared_probes *shared = &bpf->shared;
-	uint32_t begun = bpf->program.skeleton->bss->translators_begun;
 	uint64_t now_ns = clock_now_ns();
 
 	if (begun != shared->translators_begun) {

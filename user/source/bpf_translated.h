@@ -18,8 +18,8 @@ int translated_leave(struct bpf_source *bpf, struct bpf_process *process, uint64
 
 /* There is a translator, or will be at once: until it ends nothing is probed for everybody. */
 void translated_pause(struct bpf_source *bpf);
-/* Has one begun of which the kernel side tells, has the last one ended? 0 or -ENOMEM. */
-int translated_look_after(struct bpf_source *bpf);
+/* Has one begun of those that the kernel side counts, has the last one ended? 0 or -ENOMEM. */
+int translated_look_after(struct bpf_source *bpf, uint32_t begun);
 /* How long the process has had no probes on that account, if it has none now. */
 uint64_t translated_gap_ns(const struct bpf_process *process);
 

@@ -46,6 +46,4 @@ struct probe_links {
 	VEC(uint32_t) wanted;      /* … and of those that shall be, in the order of opening */
 };
 
-void probe_links_close(struct probe_links *links);
-
 #endif

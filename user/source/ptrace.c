@@ -431,7 +431,7 @@ static int start(struct ptrace_source *ptrace, struct error *err)
 
 	if (!code && guardian.depth && guardian.by_tables)
 		code = unwind_tables_new_at(shared->rows, SHARED_ROWS, shared->pages, SHARED_PAGES,
-					    config->parser, &ptrace->common.tables);
+					    config->parser, NULL, &ptrace->common.tables);
 	return code ? error_set_errno(err, code, "cannot start the guardian") : 0;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "source/stack_check.h"
 
+#include <elf.h>
 #include <unistd.h>
 
 #include "source/bpf_mappings.h"
@@ -10,14 +11,19 @@
 
 enum verdict { VERDICT_CALL = 1, VERDICT_NONE };
 
+static bool is_known(const struct module *module)
+{
+	return module->machine == EM_X86_64 || module->machine == EM_386;
+}
+
 static enum verdict look(const struct bpf_process *process, uint64_t address)
 {
 	uint8_t code[CALL_MAX];
 	uint64_t offset;
 	const struct module *module = mapping_find(process, address - 1, &offset);
 
-	/* What cannot be read cannot be doubted. */
-	if (!module || offset + 1 < CALL_MAX ||
+	/* What cannot be read cannot be doubted, nor what we do not know. */
+	if (!module || !is_known(module) || offset + 1 < CALL_MAX ||
 	    pread(module->fd, code, CALL_MAX, (off_t)(offset + 1 - CALL_MAX)) != CALL_MAX)
 		return VERDICT_CALL;
 	return cfi_x86_has_call_end(code, CALL_MAX - 1, CALL_MAX) ? VERDICT_CALL : VERDICT_NONE;

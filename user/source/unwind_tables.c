@@ -6,27 +6,17 @@
  */
 #include "source/unwind_tables.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/map64.h"
 #include "base/vec.h"
-#include "mtrace.skel.h"
 #include "source/unwind_layout.h"
 #include "symbol/vdso.h"
-
-/* A map in our memory. */
-struct area {
-	void *items;
-	size_t bytes;
-};
 
 struct published {
 	struct unwind_file_key key;
@@ -43,10 +33,8 @@ struct full_table {
 #define FULL_TABLES_MAX 8 /* of some MB */
 
 struct unwind_tables {
-	const struct program *program; /* NULL: nobody to publish to */
+	const struct unwind_publisher *publisher; /* NULL: nobody to publish to */
 	struct parser *parser;
-	struct area rows;
-	struct area pages;
 	struct unwind_layout layout;
 	struct map64 of_key; /* key_hash() → index into published */
 	VEC(struct published) published;
@@ -54,71 +42,16 @@ struct unwind_tables {
 	uint64_t turn;
 };
 
-/*
- * The maps.
- */
-
-static int area_map(struct area *area, const struct bpf_map *map)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	area->bytes = (size_t)bpf_map__max_entries(map) * bpf_map__value_size(map);
-	area->bytes = (area->bytes + page - 1) & ~(page - 1);
-	area->items =
-		mmap(NULL, area->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
-	if (area->items != MAP_FAILED)
-		return 0;
-	area->items = NULL;
-	return -errno;
-}
-
-static void area_unmap(struct area *area)
-{
-	if (area->items)
-		munmap(area->items, area->bytes);
-}
-
-static int map_areas(struct unwind_tables *tables, const struct bpf_map *rows,
-		     const struct bpf_map *pages)
-{
-	int err = area_map(&tables->rows, rows);
-
-	if (!err)
-		err = area_map(&tables->pages, pages);
-	if (!err)
-		unwind_layout_init(&tables->layout, tables->rows.items, bpf_map__max_entries(rows),
-				   tables->pages.items, bpf_map__max_entries(pages));
-	return err;
-}
-
-int unwind_tables_new(const struct program *program, struct parser *parser,
-		      struct unwind_tables **ret_tables)
-{
-	struct unwind_tables *tables = calloc(1, sizeof(*tables));
-	int err;
-
-	if (!tables)
-		return -ENOMEM;
-	tables->program = program;
-	tables->parser = parser;
-	err = map_areas(tables, program->skeleton->maps.unwind_rows,
-			program->skeleton->maps.unwind_pages);
-	if (err) {
-		unwind_tables_free(tables);
-		return err;
-	}
-	*ret_tables = tables;
-	return 0;
-}
-
 int unwind_tables_new_at(struct unwind_row *rows, uint32_t row_capacity, struct unwind_page *pages,
 			 uint32_t page_capacity, struct parser *parser,
+			 const struct unwind_publisher *publisher,
 			 struct unwind_tables **ret_tables)
 {
 	struct unwind_tables *tables = calloc(1, sizeof(*tables));
 
 	if (!tables)
 		return -ENOMEM;
+	tables->publisher = publisher;
 	tables->parser = parser;
 	unwind_layout_init(&tables->layout, rows, row_capacity, pages, page_capacity);
 	*ret_tables = tables;
@@ -138,8 +71,8 @@ void unwind_tables_free(struct unwind_tables *tables)
 {
 	if (!tables)
 		return;
-	area_unmap(&tables->rows);
-	area_unmap(&tables->pages);
+	if (tables->publisher)
+		tables->publisher->close(tables->publisher->ctx);
 	unwind_layout_free(&tables->layout);
 	map64_free(&tables->of_key);
 	vec_free(&tables->published);
@@ -250,14 +183,8 @@ static int remember(struct unwind_tables *tables, struct unwind_file_key key, ui
 static void publish(const struct unwind_tables *tables, struct unwind_file_key key,
 		    struct unwind_file file)
 {
-	struct mtrace_bpf *skeleton;
-
-	if (!tables->program)
-		return;
-	skeleton = tables->program->skeleton;
-	if (bpf_map_update_elem(bpf_map__fd(skeleton->maps.unwind_files), &key, &file, BPF_ANY))
-		log_warn("cannot publish an unwind table: %s", strerror(errno));
-	__atomic_add_fetch(&skeleton->bss->unwind_published, 1, __ATOMIC_RELEASE);
+	if (tables->publisher)
+		tables->publisher->file(tables->publisher->ctx, key, file);
 }
 
 int unwind_tables_add(struct unwind_tables *tables, const struct module *module,
@@ -300,12 +227,7 @@ struct unwind_file_key unwind_module_key(const struct module *module)
 
 uint32_t unwind_tables_generation(const struct unwind_tables *tables, pid_t pid)
 {
-	const uint32_t *generations;
-
-	if (!tables->program)
-		return 0;
-	generations = tables->program->skeleton->bss->code_generations;
-	return __atomic_load_n(&generations[(uint32_t)pid % CODE_GENERATIONS], __ATOMIC_ACQUIRE);
+	return tables->publisher ? tables->publisher->generation(tables->publisher->ctx, pid) : 0;
 }
 
 static struct unwind_file file_of_key(const struct unwind_tables *tables,
@@ -319,35 +241,19 @@ static struct unwind_file file_of_key(const struct unwind_tables *tables,
 	return file;
 }
 
-static void tell_code(const struct unwind_tables *tables, pid_t pid, uint32_t generation,
-		      const struct proc_mapping *mapping)
+void unwind_tables_tell(const struct unwind_tables *tables, pid_t pid, uint32_t generation,
+			const struct proc_mapping *mapping)
 {
-	const struct mtrace_bpf *skeleton = tables->program->skeleton;
-	struct code_mapping code = {
+	const struct code_mapping code = {
 		.start = mapping->start,
 		.size = mapping->end - mapping->start,
 		.to_offset = mapping->offset - mapping->start,
 		.file = file_of_key(tables, unwind_mapping_key(mapping)),
 		.generation = generation,
-		.published = skeleton->bss->unwind_published,
-	};
-	struct code_region key = {
-		.region = mapping->start >> CODE_REGION_SHIFT,
-		.pid = (uint32_t)pid,
-		.generation = generation,
 	};
 
-	for (int i = 0; i < CODE_REGION_FILL; i++, key.region++)
-		if (key.region << CODE_REGION_SHIFT < mapping->end)
-			bpf_map_update_elem(bpf_map__fd(skeleton->maps.code_mappings), &key, &code,
-					    BPF_ANY);
-}
-
-void unwind_tables_tell(const struct unwind_tables *tables, pid_t pid, uint32_t generation,
-			const struct proc_mapping *mapping)
-{
-	if (tables->program)
-		tell_code(tables, pid, generation, mapping);
+	if (tables->publisher)
+		tables->publisher->code(tables->publisher->ctx, pid, &code);
 }
 
 /*
@@ -398,12 +304,11 @@ static void publish_exact(const struct unwind_tables *tables, const struct modul
 	struct unwind_exact_key key = {.offset = (uint32_t)offset};
 	struct unwind_file file;
 
-	if (!tables->program || !unwind_layout_find(&tables->layout, module->id, &file) ||
+	if (!tables->publisher || !unwind_layout_find(&tables->layout, module->id, &file) ||
 	    !file.pages)
 		return;
 	key.pages = file.pages;
-	bpf_map_update_elem(bpf_map__fd(tables->program->skeleton->maps.unwind_exact), &key, row,
-			    BPF_ANY);
+	tables->publisher->exact(tables->publisher->ctx, &key, row);
 }
 
 bool unwind_tables_exact(struct unwind_tables *tables, const struct module *module, uint64_t offset,

@@ -19,15 +19,24 @@
 
 struct unwind_tables;
 
-/* Of a loaded program, compiled by the parser; both must outlive it. 0 or -errno. */
-int unwind_tables_new(const struct program *program, struct parser *parser,
-		      struct unwind_tables **ret_tables);
+/* Who searches the arrays and cannot ask where a module's rows are: is told. */
+struct unwind_publisher {
+	void (*file)(void *ctx, struct unwind_file_key key, struct unwind_file file);
+	void (*exact)(void *ctx, const struct unwind_exact_key *key, const struct unwind_row *row);
+	void (*code)(void *ctx, pid_t pid, const struct code_mapping *code);
+	uint32_t (*generation)(void *ctx, pid_t pid);
+	void (*close)(void *ctx);
+	void *ctx;
+};
+
 /*
- * The same for programs of our own, that search two arrays (unwind_layout.h), which must outlive
- * it. Nothing is published: whoever wants to know a module's place asks for it.
+ * In two arrays (unwind_layout.h), which must outlive it, compiled by the parser. Without a
+ * publisher whoever wants to know a module's place asks for it. 0 or -errno; then nothing is
+ * closed.
  */
 int unwind_tables_new_at(struct unwind_row *rows, uint32_t row_capacity, struct unwind_page *pages,
 			 uint32_t page_capacity, struct parser *parser,
+			 const struct unwind_publisher *publisher,
 			 struct unwind_tables **ret_tables);
 struct unwind_file unwind_tables_file(const struct unwind_tables *tables,
 				      const struct module *module);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "symbol/probe_plan.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,6 +100,7 @@ static int add_chosen(struct planner *planner, const struct api_function *functi
 		.api = function->api,
 		.needs_return = api_needs_return(function->api) && !function->by_exits,
 		.by_exits = function->by_exits,
+		.thumb = function->thumb,
 		.entry = function->offset,
 	};
 	struct site_choice choice;
@@ -137,8 +139,6 @@ static const char *why_not_probed(const struct api_function *function)
 {
 	if (function->indirect)
 		return "an indirect function: which code is called is decided at run time";
-	if (function->thumb)
-		return "Thumb code cannot be probed";
 	return NULL;
 }
 
@@ -229,7 +229,7 @@ static int add_mark(struct planner *planner, const struct api_function *function
 	};
 	struct probe_mark mark;
 
-	if (!code.elf64)
+	if (!code.elf64 || code.machine != EM_X86_64)
 		return 0;
 	code.bytes = elf_image_code(&planner->image, function->vaddr, function->size, &code.size);
 	if (!code.bytes)

@@ -27,6 +27,7 @@ struct probe_site {
 	bool needs_return;    /* a return probe */
 	bool by_exits;        /* watched at its exits instead */
 	bool emulated;        /* the kernel emulates the instruction: one trap */
+	bool thumb;           /* ARM's compact instruction set: by ptrace alone */
 	uint64_t offset;      /* file offset of the probed instruction */
 	uint64_t entry;       /* file offset of the function's first byte */
 	uint8_t original;     /* the byte that the breakpoint will replace */

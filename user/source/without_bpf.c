@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The BPF source where it is not built in (make WITH_BPF=0): it says so. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "source/source.h"
+
+#define WORDS "this mtrace-bpf was built without BPF"
+
+static int no_bpf(struct source **ret_source, const struct source_config *config, struct error *err)
+{
+	(void)ret_source;
+	(void)config;
+	return error_set(err, -EOPNOTSUPP, "%s; --backend ptrace traces without it", WORDS);
+}
+
+const struct source_ops *source_bpf(void)
+{
+	static const struct source_ops ops = {.name = "bpf", .open = no_bpf};
+
+	return &ops;
+}
+
+size_t source_bpf_capabilities(struct capability ret[CAPABILITY_MAX])
+{
+	ret[0] = (struct capability){.name = "BPF", .needed = true};
+	snprintf(ret[0].detail, sizeof(ret[0].detail), "%s", WORDS);
+	snprintf(ret[0].advice, sizeof(ret[0].advice), "build it with WITH_BPF=1, and libbpf");
+	return 1;
+}
