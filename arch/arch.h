@@ -49,7 +49,7 @@ struct arm64_registers {
 /* The first of struct pt_regs of arch/powerpc/include/uapi/asm/ptrace.h, of 32 bits. */
 struct powerpc_registers {
 	uint32_t r[32];
-	uint32_t nip, msr, orig_r3, ctr, link, xer, cr, mq, trap, dar, dsisr, result;
+	uint32_t nip, msr, orig_r3, ctr, lr, xer, cr, mq, trap, dar, dsisr, call_result;
 	uint32_t rest[4];
 };
 
@@ -59,7 +59,7 @@ struct arch_registers {
 		struct x86_registers x86;
 		struct arm_registers arm;
 		struct arm64_registers arm64;
-		struct powerpc_registers powerpc;
+		struct powerpc_registers ppc;
 	};
 };
 

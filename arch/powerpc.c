@@ -176,7 +176,7 @@ static uint32_t *special(const struct instruction *in)
 {
 	switch (bits(in, 16, 20) << 5 | bits(in, 11, 15)) {
 	case SPECIAL_LINK:
-		return &in->registers->link;
+		return &in->registers->lr;
 	case SPECIAL_CTR:
 		return &in->registers->ctr;
 	case SPECIAL_XER:
@@ -218,7 +218,7 @@ static enum arch_step branch(struct instruction *in, bool taken, uint32_t target
 	uint32_t next = registers->nip + 4;
 
 	if (bits(in, 31, 31))
-		registers->link = next;
+		registers->lr = next;
 	registers->nip = taken ? target & ~3u : next;
 	return ARCH_DONE;
 }
@@ -264,7 +264,7 @@ static enum arch_step do_branch_if(struct instruction *in)
 
 static enum arch_step do_branch_link(struct instruction *in)
 {
-	uint32_t target = in->registers->link;
+	uint32_t target = in->registers->lr;
 
 	return branch(in, is_taken(in), target);
 }
@@ -318,8 +318,8 @@ static const struct {
 static enum arch_step emulate(struct arch_registers *registers, const uint8_t code[ARCH_CODE_MAX],
 			      const struct arch_memory *memory)
 {
-	struct instruction in = {&registers->powerpc, memory, word_of(code)};
-	const struct powerpc_registers before = registers->powerpc;
+	struct instruction in = {&registers->ppc, memory, word_of(code)};
+	const struct powerpc_registers before = registers->ppc;
 	enum arch_step step = ARCH_OUT_OF_LINE;
 
 	for (size_t i = 0; i < COUNT(rows); i++)
@@ -328,7 +328,7 @@ static enum arch_step emulate(struct arch_registers *registers, const uint8_t co
 			break;
 		}
 	if (step)
-		registers->powerpc = before;
+		registers->ppc = before;
 	return step;
 }
 
@@ -365,12 +365,12 @@ static bool can_step(const uint8_t code[ARCH_CODE_MAX], int mode)
 
 static void load(struct arch_registers *registers, const void *set)
 {
-	memcpy(&registers->powerpc, set, sizeof(registers->powerpc));
+	memcpy(&registers->ppc, set, sizeof(registers->ppc));
 }
 
 static void store(const struct arch_registers *registers, void *set)
 {
-	memcpy(set, &registers->powerpc, sizeof(registers->powerpc));
+	memcpy(set, &registers->ppc, sizeof(registers->ppc));
 }
 
 static bool is_narrow(const struct arch_registers *registers)
@@ -387,23 +387,23 @@ static int mode_of(const struct arch_registers *registers)
 
 static uint64_t get(const struct arch_registers *registers, enum arch_value value)
 {
-	const struct powerpc_registers *powerpc = &registers->powerpc;
+	const struct powerpc_registers *ppc = &registers->ppc;
 
 	switch (value) {
 	case ARCH_IP:
-		return powerpc->nip;
+		return ppc->nip;
 	case ARCH_SP:
-		return powerpc->r[STACK];
+		return ppc->r[STACK];
 	case ARCH_BP:
-		return powerpc->r[FRAME];
+		return ppc->r[FRAME];
 	case ARCH_LINK:
-		return powerpc->link;
+		return ppc->lr;
 	case ARCH_RESULT:
-		return powerpc->r[RESULT];
+		return ppc->r[RESULT];
 	case ARCH_CALL_FIRST:
-		return powerpc->orig_r3;
+		return ppc->orig_r3;
 	case ARCH_CALL:
-		return powerpc->r[CALL_NUMBER];
+		return ppc->r[CALL_NUMBER];
 	case ARCH_BP_SECOND:
 		break;
 	}
@@ -412,17 +412,17 @@ static uint64_t get(const struct arch_registers *registers, enum arch_value valu
 
 static void set_ip(struct arch_registers *registers, uint64_t ip)
 {
-	registers->powerpc.nip = (uint32_t)ip;
+	registers->ppc.nip = (uint32_t)ip;
 }
 
 static uint64_t argument(const struct arch_registers *registers, const struct arch_memory *memory,
 			 unsigned int position)
 {
-	uint32_t at = registers->powerpc.r[STACK] + FRAME_HEAD + 4 * (position - ARGUMENTS);
+	uint32_t at = registers->ppc.r[STACK] + FRAME_HEAD + 4 * (position - ARGUMENTS);
 	uint8_t bytes[4];
 
 	if (position < ARGUMENTS)
-		return registers->powerpc.r[RESULT + position];
+		return registers->ppc.r[RESULT + position];
 	return memory->read(memory->ctx, at, bytes, sizeof(bytes)) ? 0 : word_of(bytes);
 }
 
@@ -467,14 +467,14 @@ static uint64_t slot_at(uint64_t pointer)
 static void line_begin(struct arch_line *line, struct arch_registers *registers,
 		       const uint8_t code[ARCH_CODE_MAX], uint64_t slot)
 {
-	*line = (struct arch_line){.ip = registers->powerpc.nip, .slot = slot, .lent = -1};
+	*line = (struct arch_line){.ip = registers->ppc.nip, .slot = slot, .lent = -1};
 	memcpy(line->code, code, ARCH_CODE_MAX);
-	registers->powerpc.nip = (uint32_t)slot;
+	registers->ppc.nip = (uint32_t)slot;
 }
 
 static void line_end(const struct arch_line *line, struct arch_registers *registers)
 {
-	registers->powerpc.nip += (uint32_t)(line->ip - line->slot);
+	registers->ppc.nip += (uint32_t)(line->ip - line->slot);
 }
 
 const struct arch arch_powerpc = {

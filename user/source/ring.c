@@ -88,7 +88,7 @@ uint64_t ring_size(uint64_t bytes)
 }
 
 /* Bytes that a record takes in the ring, from its header. */
-static uint64_t record_span(uint32_t header)
+static uint32_t record_span(uint32_t header)
 {
 	uint32_t size = header & ~(uint32_t)(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
 
@@ -97,11 +97,11 @@ static uint64_t record_span(uint32_t header)
 
 int ring_read(struct ring *ring, int (*record)(void *ctx, const void *data, size_t size), void *ctx)
 {
-	uint64_t end = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
-	uint64_t position = *ring->consumer, published = position;
+	unsigned long end = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
+	unsigned long position = *ring->consumer, published = position;
 	int err = 0;
 
-	while (position < end && err >= 0) {
+	while ((long)(end - position) > 0 && err >= 0) {
 		const uint8_t *place = ring->data + (position & (ring->size - 1));
 		uint32_t header =
 			__atomic_load_n((const uint32_t *)(const void *)place, __ATOMIC_ACQUIRE);
@@ -128,7 +128,7 @@ uint64_t ring_waiting(const struct ring *ring)
 bool ring_write(const struct ring *ring, const struct ring_piece *pieces, size_t count)
 {
 	uint8_t *data = (uint8_t *)(uintptr_t)ring->data;
-	uint64_t *producer = (uint64_t *)(uintptr_t)ring->producer, position = *producer;
+	unsigned long *producer = (unsigned long *)(uintptr_t)ring->producer, position = *producer;
 	uint8_t *place = data + (position & (ring->size - 1)), *at = place + BPF_RINGBUF_HDR_SZ;
 	uint32_t size = 0;
 

@@ -15,10 +15,11 @@
 #define RING_BATCH (64u << 10)
 
 struct ring {
-	uint64_t *consumer;       /* position, ours to write */
-	const uint64_t *producer; /* position, the kernel's */
-	const uint8_t *data;      /* mapped twice in a row, so that no record is broken */
-	uint64_t size;            /* bytes, a power of two */
+	/* Positions, words of the machine: they begin again where their numbers end. */
+	unsigned long *consumer;       /* ours to write */
+	const unsigned long *producer; /* the kernel's */
+	const uint8_t *data;           /* mapped twice in a row, so that no record is broken */
+	uint64_t size;                 /* bytes, a power of two */
 	size_t page;
 };
 
