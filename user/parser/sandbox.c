@@ -141,6 +141,7 @@ static const char *const allowed[] = {
 	"exit_group",
 };
 
+/* Those of sockets include what goes by socketcall: libseccomp knows its numbers. */
 static const char *const deadly[] = {
 	"execve",
 	"execveat",
@@ -166,7 +167,6 @@ static const char *const deadly[] = {
 	"listen",
 	"accept",
 	"accept4",
-	"socketcall",
 	"io_uring_setup",
 	"io_uring_enter",
 	"io_uring_register",
