@@ -128,6 +128,10 @@ $(BUILD)/tests/%: tests/%.c $(LIBRARY)
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(LIBRARY) -lcmocka $(LDLIBS)
 
+# Emulated instructions of other processors against qemu's.
+step: $(BUILD)/tests/step/replay
+	$(Q)tests/step/run $(BUILD)
+
 units: $(UNITS)
 	$(Q)status=0; for unit in $(UNITS); do $$unit || status=1; done; exit $$status
 
@@ -366,10 +370,10 @@ RESULTS   := $(BUILD)/results
 TALLY     := tools/tally $(RESULTS)
 FORMATTED := $(shell find user bpf arch tests -name '*.c' -o -name '*.h' -o -name '*.cc')
 ANALYSED  := $(shell find user arch -name '*.c')
-SCRIPTS   := tools/install-deps tools/cross-libraries .ci/run
+SCRIPTS   := tools/install-deps tools/cross-libraries tests/step/run .ci/run
 PYTEST    ?=
 
-check: fresh-results static units-counted fuzz-counted
+check: fresh-results static units-counted step-counted fuzz-counted
 	@$(TALLY)
 
 check-root: fresh-results runtime
@@ -377,7 +381,7 @@ check-root: fresh-results runtime
 
 check-all:
 	tools/install-deps all
-	@$(MAKE) --no-print-directory fresh-results static units-counted fuzz-counted runtime runtime-ptrace
+	@$(MAKE) --no-print-directory fresh-results static units-counted step-counted fuzz-counted runtime runtime-ptrace
 	@$(TALLY)
 
 fresh-results:
@@ -398,6 +402,9 @@ units-counted:
 	$(Q)$(TALLY) $(MAKE) --no-print-directory -k units
 	$(Q)$(TALLY) $(MAKE) --no-print-directory -k units \
 		SANITIZE=address,undefined BUILD=$(BUILD)-sanitize
+
+step-counted: $(BUILD)/tests/step/replay
+	$(Q)$(TALLY) tests/step/run $(BUILD)
 
 # By ptrace all of it runs, too (PTRACE_TESTS=tests/runtime PTRACE_LEFT=none), but for what asks for
 # BPF by name. Here what the source cannot change is left out, and what only takes long.
@@ -486,6 +493,6 @@ clean:
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-.PHONY: all units targets check check-root check-ptrace check-all fresh-results static format units-counted runtime \
+.PHONY: all units step step-counted targets check check-root check-ptrace check-all fresh-results static format units-counted runtime \
 	bench fuzz fuzz-counted quickstart install uninstall clean
 .SECONDARY:

@@ -240,6 +240,7 @@ def test_uprobes_that_come_and_go(tmp_path, uprobes):
 def test_uprobes_that_stay(tmp_path, uprobes):
     """Nobody has taken anything back yet when the trace ends."""
     del uprobes
+    need("bpf")
     with Steady() as steady:
         with harness.Tracer(str(tmp_path), steady.pid, options=PTRACE, name="ptrace") as tracer, \
                 harness.Tracer(str(tmp_path), steady.pid, name="bpf") as other:
