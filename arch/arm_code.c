@@ -304,6 +304,7 @@ static const struct arm_row unconditional_rows[] = {
 	{0xfe000000, 0xfa000000, do_call_exchange},
 	{0xff30f000, 0xf510f000, arm_nothing}, /* prefetching */
 	{0xff30f010, 0xf710f000, arm_nothing},
+	{0xfff00000, 0xf5700000, arm_line}, /* barriers */
 	{0xfe000000, 0xf2000000, arm_line}, /* vectors */
 };
 
