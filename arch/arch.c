@@ -14,6 +14,14 @@ const struct arch *arch_of_set(size_t size)
 	return NULL;
 }
 
+const struct arch *arch_of_machine(int machine)
+{
+	for (size_t i = 0; i < COUNT(known); i++)
+		if (known[i]->machine == machine && known[i]->look)
+			return known[i];
+	return NULL;
+}
+
 const struct arch *arch_native(bool narrow)
 {
 #if defined(__x86_64__)

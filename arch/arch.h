@@ -108,6 +108,7 @@ struct unwind_abi;
 
 struct arch {
 	const char *name;
+	uint16_t machine;  /* e_machine of programs */
 	uint16_t set_size; /* of NT_PRSTATUS: distinguishes the kinds of threads that one meets */
 	uint8_t mode_bits; /* of a pointer to code */
 	uint8_t trap_distance; /* from a breakpoint to where the thread stands that has met it */
@@ -145,6 +146,13 @@ struct arch {
 	enum arch_step (*emulate)(struct arch_registers *registers,
 				  const uint8_t code[ARCH_CODE_MAX],
 				  const struct arch_memory *memory);
+	/*
+	 * Of code that does not run, at an address: how long the instruction is, and where it jumps
+	 * to or calls, as a pointer to code; 0 if it does neither, or does not say where. NULL
+	 * where instructions are read by other means.
+	 */
+	size_t (*look)(const uint8_t code[ARCH_CODE_MAX], int mode, uint64_t address,
+		       uint64_t *ret_target);
 	/* Could `emulate` or a copy out of line do it? Asked before a breakpoint is placed. */
 	bool (*can_step)(const uint8_t code[ARCH_CODE_MAX], int mode);
 
@@ -161,6 +169,8 @@ extern const struct arch arch_x86_64, arch_i386, arch_arm, arch_arm64, arch_powe
 
 /* By the size of a set of general registers. NULL for none that we know. */
 const struct arch *arch_of_set(size_t size);
+/* Of programs that have operations for code that does not run (`look`); else NULL. */
+const struct arch *arch_of_machine(int machine);
 /* Of threads that a tracer on this machine meets, by the width of their code. */
 const struct arch *arch_native(bool narrow);
 

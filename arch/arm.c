@@ -13,6 +13,7 @@
  * Sources: Procedure Call Standard for the Arm Architecture, 6.1 and 6.5; arch/arm/kernel/ptrace.c
  * for what is a breakpoint.
  */
+#include <elf.h>
 #include <string.h>
 
 #include "arch/arm_instruction.h"
@@ -186,6 +187,25 @@ static bool can_step(const uint8_t code[ARCH_CODE_MAX], int mode)
 	return step(&registers, code, &memory, true) != ARCH_REFUSED;
 }
 
+/* What has been done with it tells where it leads. */
+static size_t look(const uint8_t code[ARCH_CODE_MAX], int mode, uint64_t address,
+		   uint64_t *ret_target)
+{
+	struct arch_registers registers = {.arch = &arch_arm};
+	const struct arch_memory memory = {.read = read_nothing, .write = write_nothing};
+	size_t size;
+
+	registers.arm.cpsr = mode ? ARM_THUMB : 0;
+	registers.arm.r[ARM_PC] = (uint32_t)address;
+	size = instruction_of(&registers, code, &memory).size;
+	*ret_target = 0;
+	if (!step(&registers, code, &memory, true) && registers.arm.r[ARM_PC] != address + size)
+		*ret_target = registers.arm.r[ARM_PC] | (uint32_t)mode_of(&registers);
+	if (*ret_target <= 1)
+		*ret_target = 0; /* by a register */
+	return size;
+}
+
 /* Whatever of a word begins there. */
 static uint64_t slot_at(uint64_t pointer)
 {
@@ -225,6 +245,8 @@ static void line_end(const struct arch_line *line, struct arch_registers *regist
 
 const struct arch arch_arm = {
 	.name = "arm",
+	.machine = EM_ARM,
+	.look = look,
 	.set_size = sizeof(struct arm_registers),
 	.mode_bits = 1,
 	.trap_code = TRAP_KERNEL,

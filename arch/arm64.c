@@ -10,6 +10,7 @@
  * Sources: Arm Architecture Reference Manual for A-profile, C4.1 (encodings) and C6 (instructions);
  * Procedure Call Standard for the Arm 64-bit Architecture, 6.1 and 6.8.
  */
+#include <elf.h>
 #include <string.h>
 
 #include "arch/arch.h"
@@ -517,6 +518,22 @@ static bool can_step(const uint8_t code[ARCH_CODE_MAX], int mode)
 	return emulate(&registers, code, &memory) != ARCH_REFUSED;
 }
 
+/* What has been done with it tells where it leads; of both ways of a branch that which zeros take.
+ */
+static size_t look(const uint8_t code[ARCH_CODE_MAX], int mode, uint64_t address,
+		   uint64_t *ret_target)
+{
+	struct arch_registers registers = {.arch = &arch_arm64};
+	const struct arch_memory memory = {.read = read_nothing, .write = write_nothing};
+
+	(void)mode;
+	*ret_target = 0;
+	registers.arm64.pc = address;
+	if (!emulate(&registers, code, &memory) && registers.arm64.pc != address + 4)
+		*ret_target = registers.arm64.pc; /* 0 by a register */
+	return 4;
+}
+
 /*
  * Registers and calls.
  */
@@ -633,6 +650,8 @@ static void line_end(const struct arch_line *line, struct arch_registers *regist
 
 const struct arch arch_arm64 = {
 	.name = "arm64",
+	.machine = EM_AARCH64,
+	.look = look,
 	.set_size = sizeof(struct arm64_registers),
 	.trap_code = TRAP_KERNEL,
 	.links = true,

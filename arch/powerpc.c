@@ -5,6 +5,7 @@
  * Sources: Power ISA, book I, 2 (branches) and 3 (integers); System V ABI, PowerPC processor
  * supplement, 3 (registers, stack frames); arch/powerpc/kernel/traps.c for what is a breakpoint.
  */
+#include <elf.h>
 #include <string.h>
 
 #include "arch/arch.h"
@@ -359,6 +360,22 @@ static bool can_step(const uint8_t code[ARCH_CODE_MAX], int mode)
 	return emulate(&registers, code, &memory) != ARCH_REFUSED;
 }
 
+/* What has been done with it tells where it leads; of both ways of a branch that which zeros take.
+ */
+static size_t look(const uint8_t code[ARCH_CODE_MAX], int mode, uint64_t address,
+		   uint64_t *ret_target)
+{
+	struct arch_registers registers = {.arch = &arch_powerpc};
+	const struct arch_memory memory = {.read = read_nothing, .write = write_nothing};
+
+	(void)mode;
+	*ret_target = 0;
+	registers.ppc.nip = (uint32_t)address;
+	if (!emulate(&registers, code, &memory) && registers.ppc.nip != address + 4)
+		*ret_target = registers.ppc.nip; /* 0 by a register */
+	return 4;
+}
+
 /*
  * Registers and calls.
  */
@@ -479,6 +496,8 @@ static void line_end(const struct arch_line *line, struct arch_registers *regist
 
 const struct arch arch_powerpc = {
 	.name = "powerpc",
+	.machine = EM_PPC,
+	.look = look,
 	.set_size = sizeof(struct powerpc_registers),
 	.trap_code = TRAP_KERNEL,
 	.links = true,

@@ -3,6 +3,7 @@
  * Registers and calls of x86 (System V ABI, AMD64, 3.2.3, and i386, 2.2), and the rows of both
  * kinds. A tracer of 32 bits gets fewer registers; they are widened.
  */
+#include <elf.h>
 #include <string.h>
 
 #include "arch/unwind_row.h"
@@ -197,6 +198,7 @@ static void line_end(const struct arch_line *line, struct arch_registers *regist
 
 const struct arch arch_x86_64 = {
 	.name = "x86-64",
+	.machine = EM_X86_64,
 	.set_size = sizeof(struct x86_registers),
 	.ip_place = offsetof(struct x86_registers, ip),
 	.load = load_wide,
@@ -206,6 +208,7 @@ const struct arch arch_x86_64 = {
 
 const struct arch arch_i386 = {
 	.name = "i386",
+	.machine = EM_386,
 	.set_size = NARROW_COUNT * sizeof(uint32_t),
 	.ip_place = NARROW_IP * sizeof(uint32_t),
 	.load = load_narrow,

@@ -453,6 +453,43 @@ static void test_arguments(void **state)
 	assert_int_equal(arch_arm.argument(&arm, &memory, 4), 0);
 }
 
+/* Where code leads that does not run, in the mode that it leads to. */
+static void test_look(void **state)
+{
+	static const struct {
+		struct row row;
+		size_t size;
+		uint64_t target;
+	} looks[] = {
+		{ARM(0xeb00003e, "bl", ARCH_DONE), 4, PLACE + 0x100},
+		{ARM(0xfa00003e, "blx", ARCH_DONE), 4, (PLACE + 0x100) | 1},
+		{ARM(0x0b00003e, "bleq", ARCH_DONE), 4, PLACE + 0x100},
+		{ARM(0xe92d4010, "push {r4, lr}", ARCH_DONE), 4, 0},
+		{ARM(0xe12fff1e, "bx lr", ARCH_DONE), 4, 0},
+		{THUMB(0xf000f87e, "bl", ARCH_DONE), 4, (PLACE + 0x100) | 1},
+		{THUMB(0xf000e87e, "blx", ARCH_DONE), 4, PLACE + 0x100},
+		{THUMB(0xb590, "push {r4, r7, lr}", ARCH_DONE), 2, 0},
+		{THUMB(0xe8dff000, "tbb [pc, r0]", ARCH_DONE), 4, 0},
+		{ARM64(0x94000040, "bl", ARCH_DONE), 4, PLACE + 0x100},
+		{ARM64(0xd65f03c0, "ret", ARCH_DONE), 4, 0},
+		{POWERPC(0x48000101, "bl", ARCH_DONE), 4, PLACE + 0x100},
+		{POWERPC(0x4e800020, "blr", ARCH_DONE), 4, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]); i++) {
+		const struct row *row = &looks[i].row;
+		uint8_t code[ARCH_CODE_MAX];
+		uint64_t target;
+
+		code_of(row, code);
+		assert_int_equal(row->arch->look(code, row->mode, PLACE, &target), looks[i].size);
+		if (target != looks[i].target)
+			fail_msg("%s, %s: %#llx", row->arch->name, row->text,
+				 (unsigned long long)target);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -464,6 +501,7 @@ int main(void)
 		cmocka_unit_test(test_thumb_line),
 		cmocka_unit_test(test_line_interrupted),
 		cmocka_unit_test(test_branch_type),
+		cmocka_unit_test(test_look),
 		cmocka_unit_test(test_links),
 		cmocka_unit_test(test_arguments),
 	};

@@ -146,7 +146,7 @@ static const char *why_not_probed(const struct api_function *function)
 static bool frees_by_another(struct planner *planner, const struct api_function *function)
 {
 	return !api_needs_return(function->api) && function->rank &&
-	       wrapper_detect(&planner->search, function->vaddr, function->size);
+	       wrapper_detect(&planner->search, function->vaddr | function->thumb, function->size);
 }
 
 /* reallocarray where there is no realloc (libbsd) cannot but call that of another object. */
@@ -263,7 +263,8 @@ static int is_new_wrapper(struct planner *planner, const struct api_function *fu
 
 	*ret_wrapper = exits.calls_observed && !exits.has_own_path;
 	if (exits.objection)
-		*ret_wrapper = wrapper_detect(&planner->search, function->vaddr, function->size);
+		*ret_wrapper = wrapper_detect(&planner->search, function->vaddr | function->thumb,
+					      function->size);
 	function_exits_free(&exits);
 	return code;
 }
@@ -277,7 +278,8 @@ static int is_wrapper(struct planner *planner, const struct api_function *functi
 		return 0;
 	if (is_new(function->api))
 		return is_new_wrapper(planner, function, ret_wrapper);
-	*ret_wrapper = wrapper_detect(&planner->search, function->vaddr, function->size);
+	*ret_wrapper =
+		wrapper_detect(&planner->search, function->vaddr | function->thumb, function->size);
 	return 0;
 }
 

@@ -5,11 +5,16 @@
  * table, and tail jumps to helpers (operator new[] → a common function → malloc). Conditions
  * are not looked at: a function with a fast path of its own beside a call of malloc would be
  * mistaken. The allocators that have one call internal functions on the slow path.
+ *
+ * Of processors other than x86 only direct jumps and calls are known (arch/arch.h), which is what
+ * static programs have.
  */
 #include "symbol/wrapper.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "arch/arch.h"
 #include "symbol/x86_code.h"
 
 #define STUB_SIZE         16
@@ -135,13 +140,42 @@ static bool helper_calls_observed(struct wrapper_search *search, uint64_t vaddr,
 		helper_calls_observed(search, wrapper_search_target(search, target), depth + 1));
 }
 
+/* Code of which only direct jumps and calls are known. */
+static bool detect_direct(struct wrapper_search *search, const struct arch *arch, uint64_t pointer,
+			  uint64_t size)
+{
+	int mode = arch_code_mode(arch, pointer, false);
+	uint64_t vaddr = arch_code_address(arch, pointer), target;
+	size_t got = 0, step;
+	bool found = false;
+	uint8_t *bytes;
+
+	search->cost += WALK_COST + size;
+	if (search->cost > COST_MAX)
+		return false;
+	bytes = elf_image_code(search->image, vaddr, size, &got);
+	for (size_t at = 0; bytes && !found && at + 1 < got; at += step) {
+		uint8_t code[ARCH_CODE_MAX] = {0};
+
+		memcpy(code, bytes + at, got - at < sizeof(code) ? got - at : sizeof(code));
+		step = arch->look(code, mode, vaddr + at, &target);
+		target = arch_code_address(arch, target);
+		found = target - vaddr >= size && wrapper_search_is_observed(search, target);
+	}
+	free(bytes);
+	return found;
+}
+
 bool wrapper_detect(struct wrapper_search *search, uint64_t vaddr, uint64_t size)
 {
+	const struct arch *arch = arch_of_machine(search->image->module->machine);
 	struct function_code code;
 	struct x86_walk walk;
 	bool found = false;
 	uint64_t target;
 
+	if (arch)
+		return detect_direct(search, arch, vaddr, size);
 	if (!wrapper_search_open_code(search, vaddr, size, &code, &walk))
 		return false;
 	while (!found && x86_walk_next(&walk))

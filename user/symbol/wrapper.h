@@ -41,7 +41,8 @@ bool wrapper_search_open_code(struct wrapper_search *search, uint64_t vaddr, uin
 			      struct function_code *code, struct x86_walk *walk);
 void wrapper_search_close_code(struct function_code *code, struct x86_walk *walk);
 
-/* Does the function call one that is observed? No, once too much code was looked at. */
+/* Does the function call one that is observed? No, once too much code was looked at. `vaddr` is as
+ * in a symbol: it says the mode of ARM's code (arch/arch.h). */
 bool wrapper_detect(struct wrapper_search *search, uint64_t vaddr, uint64_t size);
 
 #endif
