@@ -11,7 +11,7 @@ static int no_bpf(struct source **ret_source, const struct source_config *config
 {
 	(void)ret_source;
 	(void)config;
-	return error_set(err, -EOPNOTSUPP, "%s; --backend ptrace traces without it", WORDS);
+	return error_set(err, -EOPNOTSUPP, "%s (WITH_BPF=0)", WORDS);
 }
 
 const struct source_ops *source_bpf(void)
