@@ -221,6 +221,7 @@ def test_uprobes_that_come_and_go(tmp_path, uprobes):
     """They take what our breakpoints would meet, and these with them when they go: told as a gap,
     and mended."""
     del uprobes
+    need("bpf")
 
     with Steady() as steady:
         with harness.Tracer(str(tmp_path), steady.pid, options=PTRACE, name="ptrace") as tracer:
