@@ -43,7 +43,12 @@ enum unwind_cfa {
 	UNWIND_CFA_STOP,    /* there is a rule, but no row can express it */
 	UNWIND_CFA_SIGNAL,  /* a signal's return trampoline: sp is saved at sp + offset */
 	UNWIND_CFA_GAP,     /* no call frame information */
+	/* Of processors with a link register: */
+	UNWIND_CFA_SECOND,    /* the second frame pointer + offset */
+	UNWIND_CFA_SIGNAL_AT, /* as SIGNAL; the registers' address is saved at sp + offset */
 };
+
+#define UNWIND_CFA_LAST UNWIND_CFA_SIGNAL_AT
 
 /* Where the caller's frame pointer is. */
 enum unwind_bp {
@@ -65,15 +70,36 @@ static __always_inline enum unwind_bp unwind_row_bp(const struct unwind_row *row
 	return (enum unwind_bp)(row->kinds >> 4);
 }
 
-/* What distinguishes one processor from another here. */
+/*
+ * Where a call leaves the return address, and what a row's last 12 bits say of it. The essay on
+ * processors with a link register is in arch/unwind_link.h.
+ */
+enum unwind_link {
+	UNWIND_LINK_NONE = 0, /* on the stack: at return_offset from the CFA, always */
+	UNWIND_LINK_FIXED,    /* in a register; saved there, too */
+	UNWIND_LINK_RECORD,   /* in a register; saved in the word above the frame pointer */
+	UNWIND_LINK_PUSHED,   /* in a register; saved with two frame pointers, right below the CFA */
+};
+
+/* What distinguishes one processor from another here. Offsets are in bytes. */
 struct unwind_abi {
 	abi_u8 word;               /* bytes of a stack slot */
-	signed char return_offset; /* of the return address from the CFA, bytes */
-	signed char signal_ip;     /* in a signal frame, from the saved sp, bytes */
-	signed char signal_bp;
+	signed char return_offset; /* of the return address from the CFA */
+	short signal_ip;           /* in a signal frame, from the saved sp */
+	short signal_bp;
 	abi_u8 dwarf_ip; /* register numbers: the return address column */
 	abi_u8 dwarf_sp;
 	abi_u8 dwarf_bp;
+
+	/* Of processors with a link register: */
+	abi_u8 link;            /* enum unwind_link */
+	abi_u8 dwarf_second;    /* the second frame pointer, or 0 */
+	abi_u8 dwarf_signal_ip; /* the return address column of signal frames, if it is another */
+	abi_u8 mode_bit;        /* of a return address: what instruction set it returns to */
+	short signal_sp;        /* from the address that UNWIND_CFA_SIGNAL_AT names */
+	short signal_link;      /* from the saved sp */
+	short signal_second;
+	abi_u64 ip_mask; /* the bits of a return address that are an address; 0: all */
 };
 
 #define UNWIND_ABI(name) static const struct unwind_abi name __attribute__((unused))
@@ -98,13 +124,51 @@ UNWIND_ABI(unwind_abi_i386) = {
 	.dwarf_bp = 5,
 };
 
-/* The link register's slot in the caller's frame, and r31. Signal frames come without a rule. */
+/* r30, r29; struct sigcontext: regs[31], sp, pc. Return addresses may be signed: in the bits above
+ * those of a user's address, of which there are 48 unless the kernel says otherwise. */
+UNWIND_ABI(unwind_abi_aarch64) = {
+	.word = 8,
+	.signal_ip = 8,
+	.signal_bp = -16,
+	.dwarf_ip = 30,
+	.dwarf_sp = 31,
+	.dwarf_bp = 29,
+	.link = UNWIND_LINK_RECORD,
+	.signal_link = -8,
+	.ip_mask = 0xffffffffffffULL,
+};
+
+/* r14, and the frame pointers of ARM code, r11, and of Thumb code, r7; struct sigcontext. */
+UNWIND_ABI(unwind_abi_arm) = {
+	.word = 4,
+	.signal_ip = 8,
+	.signal_bp = -8,
+	.dwarf_ip = 14,
+	.dwarf_sp = 13,
+	.dwarf_bp = 11,
+	.link = UNWIND_LINK_PUSHED,
+	.dwarf_second = 7,
+	.mode_bit = 1,
+	.signal_link = 4,
+	.signal_second = -24,
+	.ip_mask = 0xfffffffeULL,
+};
+
+/* The link register's slot in the caller's frame, and r31; struct pt_regs, to which the kernel's
+ * call frame information leads by a pointer, with a column of its own for the interrupted ip. */
 UNWIND_ABI(unwind_abi_powerpc) = {
 	.word = 4,
 	.return_offset = 4,
+	.signal_ip = 124,
+	.signal_bp = 120,
 	.dwarf_ip = 65,
 	.dwarf_sp = 1,
 	.dwarf_bp = 31,
+	.link = UNWIND_LINK_FIXED,
+	.dwarf_signal_ip = 67,
+	.signal_sp = 4,
+	.signal_link = 140,
+	.ip_mask = 0xfffffffcULL,
 };
 
 /*

@@ -482,6 +482,8 @@ static const struct unwind_abi *const abis[] = {
 	&unwind_abi_x86_64,
 	&unwind_abi_i386,
 	&unwind_abi_powerpc,
+	&unwind_abi_aarch64,
+	&unwind_abi_arm,
 };
 #define ABI_COUNT (sizeof(abis) / sizeof(abis[0]))
 
@@ -503,12 +505,19 @@ void table_put(struct wire *wire, const struct cfi_table *table)
 	wire_put(wire, table->rows.items, table->rows.count * sizeof(*table->rows.items));
 }
 
-static bool rows_are_sound(const struct unwind_row *rows, size_t count)
+/* Of processors with a link register, all that a row can say of saved registers has a meaning. */
+static bool row_is_sound(const struct unwind_abi *abi, const struct unwind_row *row)
+{
+	if (abi->link)
+		return unwind_row_cfa(row) <= UNWIND_CFA_LAST;
+	return unwind_row_cfa(row) <= UNWIND_CFA_GAP && unwind_row_bp(row) <= UNWIND_BP_LOST;
+}
+
+static bool rows_are_sound(const struct unwind_abi *abi, const struct unwind_row *rows,
+			   size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if ((i && rows[i].offset <= rows[i - 1].offset) ||
-		    unwind_row_cfa(&rows[i]) > UNWIND_CFA_GAP ||
-		    unwind_row_bp(&rows[i]) > UNWIND_BP_LOST)
+		if ((i && rows[i].offset <= rows[i - 1].offset) || !row_is_sound(abi, &rows[i]))
 			return false;
 	return count && unwind_row_cfa(&rows[count - 1]) == UNWIND_CFA_GAP;
 }
@@ -526,7 +535,7 @@ static int take_rows(struct wire_view *view, struct cfi_table *table)
 	if (count)
 		memcpy(table->rows.items, rows, size);
 	table->rows.count = count;
-	return rows_are_sound(table->rows.items, count) ? 0 : -EBADMSG;
+	return rows_are_sound(table->abi, table->rows.items, count) ? 0 : -EBADMSG;
 }
 
 int table_take(struct wire_view *view, struct cfi_table *ret_table)

@@ -24,6 +24,7 @@ static const struct tail {
 	{CFI_FORM_LOAD, 1, {DW_OP_deref}},
 	{CFI_FORM_LOAD_ADD, 3, {DW_OP_deref, DW_OP_plus_uconst, ANY_ULEB}},
 	{CFI_FORM_LOAD_ADD, 3, {DW_OP_deref, ANY_LITERAL, DW_OP_plus}},
+	{CFI_FORM_LOAD_AT, 4, {DW_OP_deref, DW_OP_plus_uconst, ANY_ULEB, DW_OP_deref}},
 	{CFI_FORM_PLT,
 	 9,
 	 {RETURN_BREG, NO_OFFSET, DW_OP_lit15, DW_OP_and, ANY_LITERAL, DW_OP_ge, WORD_SHIFT,

@@ -8,10 +8,11 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-#define TRAMPOLINE(code, offset)                                                  \
-	{                                                                         \
-		.bytes = (code), .size = sizeof(code) - 1, .cfa_offset = (offset) \
+#define TRAMPOLINE_OF(code, kind_, offset)                                                         \
+	{                                                                                          \
+		.bytes = (code), .size = sizeof(code) - 1, .kind = (kind_), .cfa_offset = (offset) \
 	}
+#define TRAMPOLINE(code, offset) TRAMPOLINE_OF(code, UNWIND_CFA_SIGNAL, offset)
 
 /* mov $SYS_rt_sigreturn; syscall: in musl, and in Go's runtime. sp is at the ucontext. */
 static const struct cfi_trampoline x86_64_trampolines[] = {
@@ -24,6 +25,30 @@ static const struct cfi_trampoline x86_64_trampolines[] = {
 static const struct cfi_trampoline i386_trampolines[] = {
 	TRAMPOLINE("\xb8\xad\x00\x00\x00\xcd\x80", 47),
 	TRAMPOLINE("\x58\xb8\x77\x00\x00\x00\xcd\x80", 8),
+};
+
+/* mov x8, #SYS_rt_sigreturn; svc #0. sp is at siginfo. */
+static const struct cfi_trampoline aarch64_trampolines[] = {
+	TRAMPOLINE("\x68\x11\x80\xd2\x01\x00\x00\xd4", 70),
+};
+
+/* mov r7, #SYS_sigreturn; svc 0, and the same for rt_sigreturn: in ARM, and in Thumb, where the C
+ * library uses a wide and the kernel a narrow mov. sp is at the ucontext, or at the siginfo. */
+static const struct cfi_trampoline arm_trampolines[] = {
+	TRAMPOLINE("\x77\x70\xa0\xe3\x00\x00\x00\xef", 21),
+	TRAMPOLINE("\xad\x70\xa0\xe3\x00\x00\x00\xef", 53),
+	TRAMPOLINE("\x4f\xf0\x77\x07\x00\xdf", 21),
+	TRAMPOLINE("\x4f\xf0\xad\x07\x00\xdf", 53),
+	TRAMPOLINE("\x77\x27\x00\xdf", 21),
+	TRAMPOLINE("\xad\x27\x00\xdf", 53),
+	/* Of the kernel, for programs of the old ABI, too. */
+	TRAMPOLINE("\x77\x70\xa0\xe3\x77\x00\x90\xef", 21),
+	TRAMPOLINE("\xad\x70\xa0\xe3\xad\x00\x90\xef", 53),
+};
+
+/* li r0, SYS_rt_sigreturn; sc. Above sp a minimal frame, siginfo and ucontext. */
+static const struct cfi_trampoline powerpc_trampolines[] = {
+	TRAMPOLINE_OF("\x38\x00\x00\xac\x44\x00\x00\x02", UNWIND_CFA_SIGNAL_AT, 64),
 };
 
 #define OUTERMOST(code)                                   \
@@ -56,8 +81,25 @@ static const struct cfi_machine machines[] = {
 		.trampoline_count = COUNT(i386_trampolines),
 	},
 	{
+		.machine = EM_AARCH64,
+		.abi = &unwind_abi_aarch64,
+		.has_call_end = cfi_aarch64_has_call_end,
+		.trampolines = aarch64_trampolines,
+		.trampoline_count = COUNT(aarch64_trampolines),
+	},
+	{
+		.machine = EM_ARM,
+		.abi = &unwind_abi_arm,
+		.has_call_end = cfi_arm_has_call_end,
+		.trampolines = arm_trampolines,
+		.trampoline_count = COUNT(arm_trampolines),
+	},
+	{
 		.machine = EM_PPC,
 		.abi = &unwind_abi_powerpc,
+		.has_call_end = cfi_powerpc_has_call_end,
+		.trampolines = powerpc_trampolines,
+		.trampoline_count = COUNT(powerpc_trampolines),
 	},
 };
 

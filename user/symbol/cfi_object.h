@@ -27,7 +27,8 @@ struct cfi_segment {
 struct cfi_trampoline {
 	const char *bytes;
 	size_t size;
-	short cfa_offset; /* words from sp to the saved sp, at the first instruction */
+	abi_u8 kind; /* UNWIND_CFA_SIGNAL or UNWIND_CFA_SIGNAL_AT */
+	short cfa_offset; /* of the row, in words, at the first instruction */
 };
 
 /* How a function starts that is only returned to: the outermost one of a coroutine. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One handler per instruction, in a table by opcode. Rules for registers other than the three are
+ * One handler per instruction, in a table by opcode. Rules for registers other than those few are
  * read over. An instruction that makes no sense fails the program: the code from there to the end
  * of the function then has no rules.
  */
@@ -20,12 +20,14 @@ static uint64_t code_address(const struct cfi_program *program, uint64_t address
 /* CFI_REGISTER_COUNT for those of no interest. */
 static enum cfi_register find_register(const struct cfi_program *program, uint64_t dwarf_register)
 {
-	if (dwarf_register == program->abi->dwarf_ip)
+	if (dwarf_register == program->cie->return_column)
 		return CFI_IP;
 	if (dwarf_register == program->abi->dwarf_sp)
 		return CFI_SP;
 	if (dwarf_register == program->abi->dwarf_bp)
 		return CFI_BP;
+	if (dwarf_register == program->abi->dwarf_second && dwarf_register)
+		return CFI_SECOND;
 	return CFI_REGISTER_COUNT;
 }
 
@@ -264,6 +266,16 @@ static void run_args_size(struct cfi_program *program)
 	read_uleb(program);
 }
 
+/* From here on return addresses are signed, or are not any more: the unwinder takes off what may be a
+ * signature. Other processors mean something else by this number. */
+static void run_negate_ra_state(struct cfi_program *program)
+{
+	program->failed |= program->abi->link != UNWIND_LINK_RECORD;
+}
+
+#define DW_CFA_AARCH64_NEGATE_RA_STATE_WITH_PC 0x2c
+#define DW_CFA_AARCH64_NEGATE_RA_STATE         0x2d
+
 typedef void run_instruction(struct cfi_program *program);
 
 static run_instruction *const instructions[0x40] = {
@@ -293,6 +305,8 @@ static run_instruction *const instructions[0x40] = {
 	[DW_CFA_def_cfa_offset_sf] = run_def_cfa_offset_sf,
 	[DW_CFA_def_cfa_expression] = run_def_cfa_expression,
 	[DW_CFA_GNU_args_size] = run_args_size,
+	[DW_CFA_AARCH64_NEGATE_RA_STATE_WITH_PC] = run_negate_ra_state,
+	[DW_CFA_AARCH64_NEGATE_RA_STATE] = run_negate_ra_state,
 };
 
 static void run(struct cfi_program *program)

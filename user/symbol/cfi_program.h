@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Call frame instructions (DWARF 5, 6.4.2), run for the three registers that a stack walk needs.
+ * Call frame instructions (DWARF 5, 6.4.2), run for the few registers that a stack walk needs.
  * A program is a sequence of spans of code, each with the rules that hold in it.
  */
 #ifndef MTRACE_SYMBOL_CFI_PROGRAM_H
@@ -22,6 +22,7 @@ enum cfi_form {
 	CFI_FORM_PLAIN,    /* register + offset */
 	CFI_FORM_LOAD,     /* *(register + offset) */
 	CFI_FORM_LOAD_ADD, /* *(register + offset) + extra */
+	CFI_FORM_LOAD_AT,  /* *(*(register + offset) + extra) */
 	CFI_FORM_PLT,      /* sp + offset + ((ip & 15) >= extra ? word : 0) */
 };
 
@@ -50,7 +51,8 @@ struct cfi_rule {
 	struct cfi_location place;
 };
 
-enum cfi_register { CFI_SP, CFI_BP, CFI_IP, CFI_REGISTER_COUNT };
+/* IP is the return address column; SECOND the other frame pointer of a processor that has two. */
+enum cfi_register { CFI_SP, CFI_BP, CFI_IP, CFI_SECOND, CFI_REGISTER_COUNT };
 
 struct cfi_rules {
 	struct cfi_location cfa;

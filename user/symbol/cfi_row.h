@@ -15,8 +15,27 @@
 enum cfi_stop cfi_row_encode(const struct unwind_abi *abi, const struct cfi_rules *rules,
 			     bool signal, struct unwind_row *ret_row);
 
+/*
+ * Where the return address is in a register, and may be saved: the same, of rules that are not NULL
+ * and tell a return address. On failure the row is anything.
+ */
+enum cfi_stop cfi_row_encode_link(const struct unwind_abi *abi, const struct cfi_rules *rules,
+				  bool signal, struct unwind_row *row);
+
+/* The row's part that tells the CFA; the rest is 0. */
+enum cfi_stop cfi_row_encode_cfa(const struct unwind_abi *abi, const struct cfi_location *cfa,
+				 struct unwind_row *row);
+
+/* Bytes to words; false if it is no whole number of them, or does not fit. */
+bool cfi_row_words(const struct unwind_abi *abi, int64_t bytes, int64_t max, int64_t *ret_words);
+
+bool cfi_row_has_lost_bp(const struct unwind_abi *abi, const struct unwind_row *row);
+
 /* Can a call end within bytes [start, end) of the file? */
 typedef bool cfi_call_test(const uint8_t *file, size_t start, size_t end);
 cfi_call_test cfi_x86_has_call_end;
+cfi_call_test cfi_aarch64_has_call_end;
+cfi_call_test cfi_arm_has_call_end; /* in either instruction set */
+cfi_call_test cfi_powerpc_has_call_end;
 
 #endif

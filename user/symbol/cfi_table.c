@@ -76,7 +76,7 @@ static bool is_kept(const struct compiler *compiler, const struct unwind_row *ro
 	enum unwind_cfa kind = unwind_row_cfa(row);
 
 	if (compiler->full || !object->machine->has_call_end || kind == UNWIND_CFA_END ||
-	    kind == UNWIND_CFA_SIGNAL)
+	    kind == UNWIND_CFA_SIGNAL || kind == UNWIND_CFA_SIGNAL_AT)
 		return true;
 	return object->machine->has_call_end(object->bytes, row->offset, end);
 }
@@ -140,7 +140,7 @@ static const struct cfi_trampoline *find_trampoline(const struct compiler *compi
 static int put_trampoline(struct compiler *compiler, const struct cfi_trampoline *trampoline,
 			  uint32_t offset)
 {
-	struct unwind_row row = {.kinds = UNWIND_CFA_SIGNAL, .cfa_offset = trampoline->cfa_offset};
+	struct unwind_row row = {.kinds = trampoline->kind, .cfa_offset = trampoline->cfa_offset};
 	int code = put(compiler, gap_row, offset > compiler->position ? offset - 1 : offset);
 
 	compiler->trampoline_count++;
@@ -190,7 +190,7 @@ static int put_span(struct compiler *compiler, const struct cfi_span *span, bool
 
 	if (stop)
 		counts->stops[stop]++;
-	if (unwind_row_bp(&row) == UNWIND_BP_LOST)
+	if (cfi_row_has_lost_bp(compiler->object.machine->abi, &row))
 		counts->lost_bp++;
 	return put(compiler, row, end);
 }
@@ -343,6 +343,12 @@ static int make_extents(struct compiler *compiler)
 	return 0;
 }
 
+static bool is_return_column(const struct unwind_abi *abi, const struct cfi_cie *cie)
+{
+	return cie->return_column == abi->dwarf_ip ||
+	       (cie->signal && abi->dwarf_signal_ip && cie->return_column == abi->dwarf_signal_ip);
+}
+
 static int run_initial_programs(struct compiler *compiler)
 {
 	const struct unwind_abi *abi = compiler->object.machine->abi;
@@ -352,7 +358,7 @@ static int run_initial_programs(struct compiler *compiler)
 		struct initial_rules initial;
 
 		initial.is_known = cfi_program_initial(cie, abi, &initial.rules) &&
-				   cie->return_column == abi->dwarf_ip;
+				   is_return_column(abi, cie);
 		if (vec_push(&compiler->initial, initial))
 			return -ENOMEM;
 	}

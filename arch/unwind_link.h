@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The unwinder's step on processors whose calls leave the return address in a register, the link
+ * register: AArch64, Arm, PowerPC. Only a function that calls saves it, and where it does differs.
+ *
+ * So a row says more than on x86, in the same 8 bytes: beside the CFA whether the return address is
+ * still in the link register, or where it was saved. Each processor saves in its own way, and the
+ * last 12 bits of a row are read accordingly (enum unwind_link of the ABI):
+ *
+ * FIXED (PowerPC). The caller's frame has a slot for it, at return_offset from the CFA. bp_offset
+ * says where the frame pointer is saved.
+ *
+ * RECORD (AArch64). The return address and the frame pointer are saved as a pair, anywhere in the
+ * frame, which may be large: so bp_offset counts from the CFA, or, by a flag, from the register
+ * that the CFA is computed from. Where one of the two is saved alone, bp_offset is of the pair.
+ *
+ * PUSHED (Arm). Code in two instruction sets, with a frame pointer each, meets on one stack: both
+ * are followed. A function's first instruction pushes them, right below the CFA, so 3 + 4 + 4 bits
+ * hold how far below.
+ *
+ * A link register is known where registers are: in the first frame, and in one that a signal
+ * interrupted. A caller's is not, for the call has overwritten it; a row that asks for it there
+ * describes another place than that of a call, and ends the stack.
+ *
+ * Return addresses are reduced to addresses: Arm's lowest bit is the instruction set that is
+ * returned to, which the frame keeps as `mode`; AArch64's highest may be a signature.
+ *
+ * Invariants and including files: as of arch/unwind.h. The sp may stay as it is in one step, that by
+ * the link register, as a function need not have a frame.
+ *
+ * Sources: Procedure Call Standard for the Arm 64-bit Architecture (AAPCS64), 6.2.3; DWARF for the
+ * Arm 64-bit Architecture, 4.1 and 4.4; Procedure Call Standard for the Arm Architecture (AAPCS32),
+ * 6.2.1; Power Architecture 32-bit ABI Supplement 1.0, 3.3; struct sigcontext and struct pt_regs of
+ * arch/{arm,arm64,powerpc}/include/uapi/asm.
+ */
+#ifndef MTRACE_ARCH_UNWIND_LINK_H
+#define MTRACE_ARCH_UNWIND_LINK_H
+
+#include "arch/unwind.h"
+#include "arch/unwind_link_row.h"
+
+/* A register of the frame, or the address at which it is saved. */
+struct unwind_register {
+	abi_u64 value;
+	abi_u64 place; /* enum unwind_bp_place */
+};
+
+struct unwind_linked {
+	struct unwind_frame frame;
+	struct unwind_register link;
+	struct unwind_register second; /* the other frame pointer */
+	abi_u64 mode; /* of the code at ip: 1 for Thumb; unknown behind a signal frame */
+};
+
+static __always_inline enum unwind_result
+unwind_load(void *ctx, const struct unwind_abi *abi, struct unwind_register *held)
+{
+	abi_u64 value = 0;
+
+	if (held->place == UNWIND_BP_HELD)
+		return UNWIND_CONTINUE;
+	if (held->place != UNWIND_BP_IN_MEMORY)
+		return UNWIND_NO_BP;
+	if (unwind_read(ctx, abi, held->value, &value))
+		return UNWIND_UNREADABLE;
+	held->value = value;
+	held->place = UNWIND_BP_HELD;
+	return UNWIND_CONTINUE;
+}
+
+static __always_inline void unwind_save_at(struct unwind_register *held, abi_u64 address)
+{
+	held->value = address;
+	held->place = UNWIND_BP_IN_MEMORY;
+}
+
+/* The register from which the row computes the CFA. */
+static __always_inline enum unwind_result unwind_link_base(void *ctx, const struct unwind_abi *abi,
+							   const struct unwind_row *row,
+							   struct unwind_linked *linked,
+							   abi_u64 *ret_base)
+{
+	enum unwind_cfa kind = unwind_row_cfa(row);
+	enum unwind_result result = UNWIND_CONTINUE;
+
+	*ret_base = linked->frame.sp;
+	if (kind == UNWIND_CFA_SECOND) {
+		result = unwind_load(ctx, abi, &linked->second);
+		*ret_base = linked->second.value;
+	} else if (kind & UNWIND_CFA_BASE_BP) {
+		result = unwind_load_bp(ctx, abi, &linked->frame);
+		*ret_base = linked->frame.bp;
+	}
+	return result;
+}
+
+static __always_inline enum unwind_result unwind_link_cfa(void *ctx, const struct unwind_abi *abi,
+							  const struct unwind_row *row,
+							  abi_u64 base, abi_u64 *ret_cfa)
+{
+	enum unwind_cfa kind = unwind_row_cfa(row);
+	abi_u64 cfa = base + unwind_words(abi, row->cfa_offset);
+
+	if (abi->word == 4)
+		cfa = (abi_u32)cfa;
+	if (kind < UNWIND_CFA_END && kind & UNWIND_CFA_LOAD && unwind_read(ctx, abi, cfa, &cfa))
+		return UNWIND_UNREADABLE;
+	*ret_cfa = cfa;
+	return UNWIND_CONTINUE;
+}
+
+/* The return address, or an error. */
+static __always_inline enum unwind_result unwind_link_ip(void *ctx, const struct unwind_abi *abi,
+							 const struct unwind_saves *saves,
+							 struct unwind_linked *linked, abi_u64 *ret_ip)
+{
+	struct unwind_register link = linked->link;
+	enum unwind_result result;
+
+	if (saves->link == UNWIND_SAVED)
+		unwind_save_at(&link, saves->link_at);
+	result = unwind_load(ctx, abi, &link);
+	*ret_ip = link.value;
+	return result == UNWIND_NO_BP ? UNWIND_NO_RULE : result;
+}
+
+static __always_inline void unwind_pass(struct unwind_register *held, enum unwind_saved saved,
+					abi_u64 address)
+{
+	if (saved == UNWIND_SAVED)
+		unwind_save_at(held, address);
+	else if (saved == UNWIND_LOST)
+		held->place = UNWIND_BP_UNKNOWN;
+}
+
+static __always_inline void unwind_link_set_ip(const struct unwind_abi *abi, abi_u64 ip,
+					       struct unwind_linked *linked)
+{
+	linked->mode = ip & abi->mode_bit;
+	linked->frame.ip = abi->ip_mask ? ip & abi->ip_mask : ip;
+}
+
+/* The kernel wrote all registers of the interrupted code to the stack. */
+static __always_inline enum unwind_result unwind_link_signal(void *ctx,
+							     const struct unwind_abi *abi,
+							     const struct unwind_row *row,
+							     struct unwind_linked *linked)
+{
+	abi_u64 saved = linked->frame.sp + unwind_words(abi, row->cfa_offset);
+	abi_u64 ip = 0, sp = 0;
+
+	if (unwind_row_cfa(row) == UNWIND_CFA_SIGNAL_AT) {
+		if (unwind_read(ctx, abi, saved, &saved))
+			return UNWIND_UNREADABLE;
+		saved += (abi_u64)(long long)abi->signal_sp;
+	}
+	if (unwind_read(ctx, abi, saved, &sp) ||
+	    unwind_read(ctx, abi, saved + (abi_u64)(long long)abi->signal_ip, &ip))
+		return UNWIND_UNREADABLE;
+	linked->frame.sp = sp;
+	linked->frame.bp = saved + (abi_u64)(long long)abi->signal_bp;
+	linked->frame.bp_place = UNWIND_BP_IN_MEMORY;
+	unwind_save_at(&linked->link, saved + (abi_u64)(long long)abi->signal_link);
+	unwind_save_at(&linked->second, saved + (abi_u64)(long long)abi->signal_second);
+	unwind_link_set_ip(abi, ip, linked);
+	return UNWIND_INTERRUPTED;
+}
+
+static __always_inline enum unwind_result unwind_link_special(void *ctx,
+							      const struct unwind_abi *abi,
+							      const struct unwind_row *row,
+							      struct unwind_linked *linked)
+{
+	switch (unwind_row_cfa(row)) {
+	case UNWIND_CFA_SIGNAL:
+	case UNWIND_CFA_SIGNAL_AT:
+		return unwind_link_signal(ctx, abi, row, linked);
+	case UNWIND_CFA_END:
+		return UNWIND_END;
+	case UNWIND_CFA_GAP:
+		return UNWIND_NO_TABLE;
+	default:
+		return UNWIND_NO_RULE;
+	}
+}
+
+static __always_inline void unwind_link_pass(const struct unwind_saves *saves,
+					     struct unwind_linked *linked)
+{
+	struct unwind_register bp = {linked->frame.bp, linked->frame.bp_place};
+
+	unwind_pass(&bp, saves->bp, saves->bp_at);
+	linked->frame.bp = bp.value;
+	linked->frame.bp_place = bp.place;
+	unwind_pass(&linked->second, saves->second, saves->second_at);
+	linked->link.place = UNWIND_BP_UNKNOWN;
+}
+
+/* From a frame to its caller's, by the row of the frame's code, where the ABI has a link register. */
+static __always_inline enum unwind_result unwind_link_step(void *ctx, const struct unwind_abi *abi,
+							   const struct unwind_row *row,
+							   struct unwind_linked *linked)
+{
+	enum unwind_cfa kind = unwind_row_cfa(row);
+	abi_u64 base = 0, cfa = 0, ip = 0;
+	struct unwind_saves saves;
+	enum unwind_result result;
+
+	if (kind >= UNWIND_CFA_END && kind != UNWIND_CFA_SECOND)
+		return unwind_link_special(ctx, abi, row, linked);
+	result = unwind_link_base(ctx, abi, row, linked, &base);
+	if (result == UNWIND_CONTINUE)
+		result = unwind_link_cfa(ctx, abi, row, base, &cfa);
+	if (result != UNWIND_CONTINUE)
+		return result;
+	saves = unwind_link_saves(abi, row, base, cfa);
+	if (cfa < linked->frame.sp || (cfa == linked->frame.sp && saves.link == UNWIND_SAVED))
+		return UNWIND_NO_PROGRESS;
+	result = unwind_link_ip(ctx, abi, &saves, linked, &ip);
+	if (result != UNWIND_CONTINUE)
+		return result;
+	if (!(abi->ip_mask ? ip & abi->ip_mask : ip))
+		return UNWIND_END;
+	unwind_link_pass(&saves, linked);
+	unwind_link_set_ip(abi, ip, linked);
+	linked->frame.sp = cfa;
+	return UNWIND_CONTINUE;
+}
+
+/* The step on any processor. Where its ABI is a constant, one branch remains. */
+static __always_inline enum unwind_result unwind_any_step(void *ctx, const struct unwind_abi *abi,
+							  const struct unwind_row *row,
+							  struct unwind_linked *linked)
+{
+	return abi->link ? unwind_link_step(ctx, abi, row, linked)
+			 : unwind_step(ctx, abi, row, &linked->frame);
+}
+
+/*
+ * PowerPC: the word at sp is the caller's sp, in every function that has called (Power Architecture
+ * 32-bit ABI Supplement, 3.3.3). The step to try where there is no row, or where the frame pointer
+ * that it needs is lost.
+ */
+static const struct unwind_row unwind_row_back_chain __attribute__((unused)) = {
+	.kinds = UNWIND_LINK_KINDS(UNWIND_CFA_SP_LOAD, UNWIND_LOST) | UNWIND_ROW_LINK_SAVED,
+};
+
+#endif
