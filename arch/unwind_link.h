@@ -25,8 +25,8 @@
  * Return addresses are reduced to addresses: Arm's lowest bit is the instruction set that is
  * returned to, which the frame keeps as `mode`; AArch64's highest may be a signature.
  *
- * Invariants and including files: as of arch/unwind.h. The sp may stay as it is in one step, that by
- * the link register, as a function need not have a frame.
+ * Invariants and including files: as of arch/unwind.h. The sp may stay as it is in one step, that
+ * by the link register, as a function need not have a frame.
  *
  * Sources: Procedure Call Standard for the Arm 64-bit Architecture (AAPCS64), 6.2.3; DWARF for the
  * Arm 64-bit Architecture, 4.1 and 4.4; Procedure Call Standard for the Arm Architecture (AAPCS32),
@@ -52,8 +52,8 @@ struct unwind_linked {
 	abi_u64 mode; /* of the code at ip: 1 for Thumb; unknown behind a signal frame */
 };
 
-static __always_inline enum unwind_result
-unwind_load(void *ctx, const struct unwind_abi *abi, struct unwind_register *held)
+static __always_inline enum unwind_result unwind_load(void *ctx, const struct unwind_abi *abi,
+						      struct unwind_register *held)
 {
 	abi_u64 value = 0;
 
@@ -112,7 +112,8 @@ static __always_inline enum unwind_result unwind_link_cfa(void *ctx, const struc
 /* The return address, or an error. */
 static __always_inline enum unwind_result unwind_link_ip(void *ctx, const struct unwind_abi *abi,
 							 const struct unwind_saves *saves,
-							 struct unwind_linked *linked, abi_u64 *ret_ip)
+							 struct unwind_linked *linked,
+							 abi_u64 *ret_ip)
 {
 	struct unwind_register link = linked->link;
 	enum unwind_result result;
@@ -196,7 +197,8 @@ static __always_inline void unwind_link_pass(const struct unwind_saves *saves,
 	linked->link.place = UNWIND_BP_UNKNOWN;
 }
 
-/* From a frame to its caller's, by the row of the frame's code, where the ABI has a link register. */
+/* From a frame to its caller's, by the row of the frame's code, where the ABI has a link register.
+ */
 static __always_inline enum unwind_result unwind_link_step(void *ctx, const struct unwind_abi *abi,
 							   const struct unwind_row *row,
 							   struct unwind_linked *linked)

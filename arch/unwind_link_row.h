@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What rows say of saved registers where there is a link register: read by arch/unwind_link.h, where
- * the essay is, and written by user/symbol/cfi_row_link.c.
+ * What rows say of saved registers where there is a link register: read by arch/unwind_link.h,
+ * where the essay is, and written by user/symbol/cfi_row_link.c.
  */
 #ifndef MTRACE_ARCH_UNWIND_LINK_ROW_H
 #define MTRACE_ARCH_UNWIND_LINK_ROW_H
@@ -17,18 +17,19 @@ enum unwind_saved {
 /* FIXED and RECORD: in `kinds`, beside the CFA's kind, how the frame pointer is saved, and: */
 #define UNWIND_ROW_BP_MASK    0x30
 #define UNWIND_ROW_LINK_SAVED 0x40
-#define UNWIND_ROW_FROM_BASE  0x80 /* of RECORD: bp_offset is not from the CFA, but from its base */
+#define UNWIND_ROW_FROM_BASE  0x80 /* of RECORD: bp_offset is not from the CFA, but from its base \
+				    */
 
 #define UNWIND_LINK_KINDS(cfa, bp) ((abi_u8)((cfa) | (bp) << 4))
 
 /* PUSHED: 12 bits, of which the upper four lie in `kinds`. Each field is how many words below the
  * CFA; 0 if it is kept in its register. */
-#define UNWIND_PUSHED_LINK_BITS   3
-#define UNWIND_PUSHED_BP_SHIFT    3
+#define UNWIND_PUSHED_LINK_BITS    3
+#define UNWIND_PUSHED_BP_SHIFT     3
 #define UNWIND_PUSHED_SECOND_SHIFT 7
-#define UNWIND_PUSHED_LINK_MAX    7
-#define UNWIND_PUSHED_MAX         14
-#define UNWIND_PUSHED_LOST        15 /* of the frame pointers */
+#define UNWIND_PUSHED_LINK_MAX     7
+#define UNWIND_PUSHED_MAX          14
+#define UNWIND_PUSHED_LOST         15 /* of the frame pointers */
 
 struct unwind_saves {
 	enum unwind_saved link;

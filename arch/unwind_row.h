@@ -78,7 +78,7 @@ enum unwind_link {
 	UNWIND_LINK_NONE = 0, /* on the stack: at return_offset from the CFA, always */
 	UNWIND_LINK_FIXED,    /* in a register; saved there, too */
 	UNWIND_LINK_RECORD,   /* in a register; saved in the word above the frame pointer */
-	UNWIND_LINK_PUSHED,   /* in a register; saved with two frame pointers, right below the CFA */
+	UNWIND_LINK_PUSHED, /* in a register; saved with two frame pointers, right below the CFA */
 };
 
 /* What distinguishes one processor from another here. Offsets are in bytes. */

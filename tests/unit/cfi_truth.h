@@ -15,8 +15,10 @@
 
 #include "arch/unwind.h"
 
-#define SP_INVENTED 0x10000000
-#define BP_INVENTED 0x10001000
+#define SP_INVENTED     0x10000000
+#define BP_INVENTED     0x10001000
+#define SECOND_INVENTED 0x10002000 /* where there is another frame pointer */
+#define LINK_INVENTED   0x00345670
 
 /*
  * The invented memory: words differ, and those near the stack lead up the stack.
@@ -48,11 +50,12 @@ struct value {
 	bool known;    /* else undefined, or from registers that were not invented */
 	bool in_place; /* the number is an address at which the value lies */
 	uint64_t number;
+	uint64_t place; /* the address, if it is in_place */
 };
 
 struct machine {
 	const struct unwind_abi *abi;
-	uint64_t ip, sp, bp, cfa;
+	uint64_t ip, sp, bp, second, cfa;
 	uint64_t stack[16];
 	unsigned int depth;
 	bool failed;
@@ -76,6 +79,8 @@ static inline void push_register(struct machine *machine, uint64_t number, uint6
 		push(machine, machine->sp + offset);
 	else if (number == machine->abi->dwarf_bp)
 		push(machine, machine->bp + offset);
+	else if (machine->abi->dwarf_second && number == machine->abi->dwarf_second)
+		push(machine, machine->second + offset);
 	else if (number == machine->abi->dwarf_ip)
 		push(machine, machine->ip + offset);
 	else
@@ -165,6 +170,7 @@ static inline struct value caller_register(struct machine *machine, Dwarf_Frame 
 	if (count == 0)
 		return (struct value){.known = !*ret_undefined, .number = same};
 	value = evaluate(machine, ops, count);
+	value.place = value.number;
 	if (value.known && value.in_place)
 		value.number = invented_word(machine->abi, value.number);
 	return value;

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "arch/unwind_link_row.h"
 #include "symbol/cfi.h"
 #include "symbol/cfi_row.h"
 #include "cfi_file.h"
@@ -76,6 +77,19 @@ static size_t print_bp(char *text, const struct unwind_row *row)
 	}
 }
 
+/* Where there is a link register: " link" where the return address has been saved. */
+static size_t print_saves(char *text, const struct unwind_abi *abi, const struct unwind_row *row)
+{
+	const struct unwind_saves saves = unwind_link_saves(abi, row, 0, 0);
+	size_t size = 0;
+
+	if (saves.bp == UNWIND_SAVED)
+		size += print_offset(text, " bp@cfa", row->bp_offset);
+	if (saves.link == UNWIND_SAVED)
+		size += (size_t)sprintf(text + size, " link");
+	return size;
+}
+
 /* Without the gap before the code. */
 static void print_rows(const struct cfi_table *table, char *text)
 {
@@ -89,7 +103,7 @@ static void print_rows(const struct cfi_table *table, char *text)
 		text += sprintf(text, "%s%x ", separator, row->offset);
 		separator = ", ";
 		text += print_cfa(text, row);
-		text += print_bp(text, row);
+		text += table->abi->link ? print_saves(text, table->abi, row) : print_bp(text, row);
 	}
 }
 
@@ -158,7 +172,7 @@ static void test_machines(void **state)
 		 {.machine = EM_PPC, .big_endian = true},
 		 &powerpc_cie,
 		 powerpc,
-		 "800 stop, 808 sp+4 bp@cfa-1, 840 gap"},
+		 "800 sp+0, 808 sp+4 bp@cfa-1 link, 840 gap"},
 	};
 
 	(void)state;

@@ -479,11 +479,8 @@ int plan_take(struct wire_view *view, const struct module *module, struct probe_
  */
 
 static const struct unwind_abi *const abis[] = {
-	&unwind_abi_x86_64,
-	&unwind_abi_i386,
-	&unwind_abi_powerpc,
-	&unwind_abi_aarch64,
-	&unwind_abi_arm,
+	&unwind_abi_x86_64,  &unwind_abi_i386, &unwind_abi_powerpc,
+	&unwind_abi_aarch64, &unwind_abi_arm,
 };
 #define ABI_COUNT (sizeof(abis) / sizeof(abis[0]))
 

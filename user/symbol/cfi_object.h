@@ -27,7 +27,7 @@ struct cfi_segment {
 struct cfi_trampoline {
 	const char *bytes;
 	size_t size;
-	abi_u8 kind; /* UNWIND_CFA_SIGNAL or UNWIND_CFA_SIGNAL_AT */
+	abi_u8 kind;      /* UNWIND_CFA_SIGNAL or UNWIND_CFA_SIGNAL_AT */
 	short cfa_offset; /* of the row, in words, at the first instruction */
 };
 

@@ -266,8 +266,8 @@ static void run_args_size(struct cfi_program *program)
 	read_uleb(program);
 }
 
-/* From here on return addresses are signed, or are not any more: the unwinder takes off what may be a
- * signature. Other processors mean something else by this number. */
+/* From here on return addresses are signed, or are not any more: the unwinder takes off what may be
+ * a signature. Other processors mean something else by this number. */
 static void run_negate_ra_state(struct cfi_program *program)
 {
 	program->failed |= program->abi->link != UNWIND_LINK_RECORD;

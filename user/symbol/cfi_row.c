@@ -25,13 +25,13 @@ static const struct {
 static enum unwind_cfa cfa_kind(const struct unwind_abi *abi, const struct cfi_location *cfa)
 {
 	enum unwind_cfa kind = cfa->dwarf_register == abi->dwarf_bp ? cfa_kinds[cfa->form].from_bp
-								     : cfa_kinds[cfa->form].from_sp;
+								    : cfa_kinds[cfa->form].from_sp;
 
 	if (cfa->form == CFI_FORM_LOAD_ADD && cfa->extra != abi->word)
 		return UNWIND_CFA_STOP;
 	/* Of which no such code is known. */
 	return abi->link && kind & UNWIND_CFA_ADD_WORD && kind < UNWIND_CFA_END ? UNWIND_CFA_STOP
-										 : kind;
+										: kind;
 }
 
 static bool is_second(const struct unwind_abi *abi, uint64_t dwarf_register)

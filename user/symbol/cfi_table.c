@@ -357,8 +357,8 @@ static int run_initial_programs(struct compiler *compiler)
 		const struct cfi_cie *cie = &compiler->entries.cies.items[i];
 		struct initial_rules initial;
 
-		initial.is_known = cfi_program_initial(cie, abi, &initial.rules) &&
-				   is_return_column(abi, cie);
+		initial.is_known =
+			cfi_program_initial(cie, abi, &initial.rules) && is_return_column(abi, cie);
 		if (vec_push(&compiler->initial, initial))
 			return -ENOMEM;
 	}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What libdw says of an address, and whether a row says the same, where there is a link register.
+ * For tests with cmocka.
+ */
+#ifndef MTRACE_TESTS_CFI_TRUTH_LINK_H
+#define MTRACE_TESTS_CFI_TRUTH_LINK_H
+
+#include <stdlib.h>
+
+#include "arch/unwind_link.h"
+#include "cfi_truth.h"
+
+struct link_truth {
+	bool end; /* the return address is undefined */
+	bool plain_cfa;
+	bool other_column; /* the return address's; rows have one */
+	struct value cfa, ip, sp, bp, second;
+	uint64_t stop; /* virtual address up to which it holds */
+};
+
+static inline struct value link_register(struct machine *machine, Dwarf_Frame *frame, int number,
+					 uint64_t same)
+{
+	bool is_undefined;
+	struct value value = caller_register(machine, frame, number, same, &is_undefined);
+
+	if (is_undefined)
+		value.known = false;
+	return value;
+}
+
+/* libdw's word on an address; false if it has none. */
+static inline bool find_link_truth(Dwarf_CFI *cfi, const struct unwind_abi *abi, uint64_t address,
+				   struct link_truth *truth)
+{
+	struct machine machine = {
+		.abi = abi,
+		.ip = LINK_INVENTED,
+		.sp = SP_INVENTED,
+		.bp = BP_INVENTED,
+		.second = SECOND_INVENTED,
+	};
+	Dwarf_Addr start, stop;
+	Dwarf_Frame *frame;
+	Dwarf_Op *ops = NULL;
+	size_t count = 0;
+	bool is_signal;
+
+	if (!cfi || dwarf_cfi_addrframe(cfi, address, &frame))
+		return false;
+	*truth = (struct link_truth){0};
+	truth->other_column = dwarf_frame_info(frame, &start, &stop, &is_signal) != abi->dwarf_ip;
+	truth->stop = stop;
+	if (!dwarf_frame_cfa(frame, &ops, &count))
+		truth->cfa = evaluate(&machine, ops, count);
+	truth->plain_cfa = truth->cfa.known && is_plain_cfa(abi, ops, count);
+	machine.cfa = truth->cfa.number;
+	truth->ip = caller_register(&machine, frame, abi->dwarf_ip, LINK_INVENTED, &truth->end);
+	truth->bp = link_register(&machine, frame, abi->dwarf_bp, BP_INVENTED);
+	truth->sp = link_register(&machine, frame, abi->dwarf_sp, 0);
+	if (abi->dwarf_second)
+		truth->second = link_register(&machine, frame, abi->dwarf_second, SECOND_INVENTED);
+	free(frame);
+	return true;
+}
+
+static inline uint64_t address_mask(const struct unwind_abi *abi)
+{
+	return abi->ip_mask ? abi->ip_mask : UINT64_MAX;
+}
+
+/* May a row refuse this? Not where the rules are plain, and what is saved within a row's reach. */
+static inline bool is_inexpressible(const struct unwind_abi *abi, const struct link_truth *truth)
+{
+	int64_t from_cfa = (int64_t)(truth->ip.place - truth->cfa.number);
+	int64_t reach = abi->link == UNWIND_LINK_PUSHED ? 7 * abi->word : 100 * abi->word;
+
+	if (truth->other_column || !truth->plain_cfa || !truth->ip.known || !truth->sp.known ||
+	    truth->sp.number != truth->cfa.number)
+		return true;
+	if (truth->ip.number == LINK_INVENTED)
+		return false;
+	return abi->link == UNWIND_LINK_FIXED ? from_cfa != abi->return_offset
+					      : from_cfa < -reach || from_cfa >= 0;
+}
+
+static inline bool is_passed(const struct unwind_abi *abi, struct unwind_register held,
+			     const struct value *truth, uint64_t *count_lost)
+{
+	if (held.place == UNWIND_BP_UNKNOWN) {
+		*count_lost += truth->known;
+		return true;
+	}
+	return unwind_load(NULL, abi, &held) == UNWIND_CONTINUE && truth->known &&
+	       held.value == truth->number;
+}
+
+static inline bool is_same_caller(const struct unwind_abi *abi, const struct link_truth *truth,
+				  const struct unwind_linked *caller, uint64_t *count_lost)
+{
+	struct unwind_register bp = {caller->frame.bp, caller->frame.bp_place};
+
+	return truth->cfa.known && caller->frame.sp == truth->cfa.number && truth->ip.known &&
+	       caller->frame.ip == (truth->ip.number & address_mask(abi)) &&
+	       is_passed(abi, bp, &truth->bp, count_lost) &&
+	       (!abi->dwarf_second || is_passed(abi, caller->second, &truth->second, count_lost));
+}
+
+struct link_counts {
+	uint64_t compared, unknown, stopped, lost, mismatched;
+};
+
+/* Is the step by this row the one that libdw tells? */
+static inline bool is_right_link(const struct unwind_abi *abi, const struct unwind_row *row,
+				 uint64_t address, const struct link_truth *truth,
+				 struct link_counts *counts)
+{
+	struct unwind_linked linked = {
+		.frame = {.ip = address, .sp = SP_INVENTED, .bp = BP_INVENTED},
+		.link = {.value = LINK_INVENTED},
+		.second = {.value = SECOND_INVENTED},
+	};
+
+	switch (unwind_link_step(NULL, abi, row, &linked)) {
+	case UNWIND_NO_RULE:
+		counts->stopped++;
+		return !truth->end && is_inexpressible(abi, truth);
+	case UNWIND_END:
+		return truth->end;
+	case UNWIND_NO_PROGRESS: /* frames of negative size */
+		return truth->cfa.known && (int64_t)(truth->cfa.number - SP_INVENTED) <= 0;
+	case UNWIND_CONTINUE:
+		return !truth->end && is_same_caller(abi, truth, &linked, &counts->lost);
+	default:
+		return false;
+	}
+}
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Programs for other machines, compiled in a scratch directory. For tests with cmocka. */
+#ifndef MTRACE_TESTS_CROSS_H
+#define MTRACE_TESTS_CROSS_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "scratch.h"
+
+#define CROSS_SOURCES "tests/unit/cross"
+
+/* Skips the test unless there is such a program, such as a compiler. */
+static inline void cross_require(const char *program)
+{
+	char line[256];
+
+	snprintf(line, sizeof(line), "command -v %s >/dev/null", program);
+	if (system(line)) {
+		print_message("[  SKIP   ] no %s\n", program);
+		skip();
+	}
+}
+
+/* A source of the test's directory, by its path. */
+static inline const char *cross_source(const char *name, char path[PATH_MAX])
+{
+	char relative[PATH_MAX];
+
+	snprintf(relative, sizeof(relative), CROSS_SOURCES "/%s", name);
+	if (!realpath(relative, path))
+		fail_msg("no %s: run this from the project's directory", relative);
+	return path;
+}
+
+/* Runs `command` with a source's path behind it, in the scratch directory. */
+static inline void cross_build(const struct scratch *scratch, const char *command,
+			       const char *source)
+{
+	char line[2 * PATH_MAX], path[PATH_MAX];
+
+	snprintf(line, sizeof(line), "%s %s", command, cross_source(source, path));
+	if (scratch_run(scratch, line))
+		fail_msg("cannot build: %s", line);
+}
+
+#endif
