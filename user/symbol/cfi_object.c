@@ -376,3 +376,25 @@ bool cfi_object_debug_frame(struct cfi_object *object, struct cfi_section *ret_s
 	ret_section->debug_frame = true;
 	return true;
 }
+
+const uint8_t *cfi_object_bytes(const struct cfi_object *object, uint64_t vaddr, uint64_t *ret_size)
+{
+	uint64_t offset = 0;
+
+	*ret_size = 0;
+	rest_of_segment(object, vaddr, &offset, ret_size);
+	return object->bytes + offset;
+}
+
+const uint8_t *cfi_object_exidx(const struct cfi_object *object, uint64_t *ret_vaddr,
+				uint64_t *ret_size)
+{
+	GElf_Phdr header;
+
+	*ret_vaddr = *ret_size = 0;
+	if (!find_program_header(object, PT_ARM_EXIDX, &header))
+		return object->bytes;
+	*ret_vaddr = header.p_vaddr;
+	*ret_size = clip(object, header.p_offset, header.p_filesz);
+	return object->bytes + (*ret_size ? header.p_offset : 0);
+}

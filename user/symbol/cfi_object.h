@@ -77,4 +77,13 @@ bool cfi_object_is_outermost(const struct cfi_object *object, uint32_t offset, u
 bool cfi_object_eh_frame(struct cfi_object *object, struct cfi_section *ret_section);
 bool cfi_object_debug_frame(struct cfi_object *object, struct cfi_section *ret_section);
 
+/* The bytes of the file from a virtual address on, up to the end of its segment; of a size of 0 if
+ * there are none. */
+const uint8_t *cfi_object_bytes(const struct cfi_object *object, uint64_t vaddr,
+				uint64_t *ret_size);
+
+/* Likewise .ARM.exidx, and its address. */
+const uint8_t *cfi_object_exidx(const struct cfi_object *object, uint64_t *ret_vaddr,
+				uint64_t *ret_size);
+
 #endif

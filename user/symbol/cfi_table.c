@@ -21,6 +21,7 @@
 #include "symbol/cfi_program.h"
 #include "symbol/cfi_row.h"
 #include "symbol/cfi_section.h"
+#include "symbol/exidx.h"
 
 /* The code of an FDE in the file. */
 struct extent {
@@ -40,6 +41,7 @@ struct compiler {
 	struct cfi_object object;
 	struct cfi_object debug; /* the separate debug file, if it has an Elf */
 	struct cfi_entries entries;
+	struct exidx exidx;                /* what else Arm has */
 	uint32_t debug_fdes;               /* index of the first FDE that is not of .eh_frame */
 	VEC(struct initial_rules) initial; /* by CIE */
 	VEC(struct extent) extents;
@@ -109,7 +111,7 @@ static int put(struct compiler *compiler, struct unwind_row row, uint32_t end)
 }
 
 /*
- * Gaps, and signal trampolines in them.
+ * Gaps: what other tables say of them, and signal trampolines in the rest.
  */
 
 static const struct unwind_row gap_row = {.kinds = UNWIND_CFA_GAP};
@@ -147,7 +149,7 @@ static int put_trampoline(struct compiler *compiler, const struct cfi_trampoline
 	return code ? code : put(compiler, row, offset + (uint32_t)trampoline->size);
 }
 
-static int put_gap(struct compiler *compiler, uint32_t end)
+static int put_undescribed(struct compiler *compiler, uint32_t end)
 {
 	const struct cfi_trampoline *trampoline;
 	uint32_t offset;
@@ -157,6 +159,21 @@ static int put_gap(struct compiler *compiler, uint32_t end)
 	       (trampoline = find_trampoline(compiler, end, &offset)))
 		code = put_trampoline(compiler, trampoline, offset);
 	return code ? code : put(compiler, gap_row, end);
+}
+
+static int put_gap(struct compiler *compiler, uint32_t end)
+{
+	int code = 0;
+
+	while (!code && compiler->position < end) {
+		uint32_t row_end;
+		struct unwind_row row =
+			exidx_row(&compiler->exidx, compiler->position, end, &row_end);
+
+		code = unwind_row_cfa(&row) == UNWIND_CFA_GAP ? put_undescribed(compiler, row_end)
+							      : put(compiler, row, row_end);
+	}
+	return code;
 }
 
 /*
@@ -284,12 +301,25 @@ static bool find_code(const struct compiler *compiler, struct cfi_fde *fde, uint
 	return *ret_start; /* there is the ELF header: what a discarded section's code became */
 }
 
+/* glibc's return trampolines for signals on Arm: only .ARM.exidx says that they are. */
+static bool is_exidx_signal(const struct compiler *compiler, uint32_t offset)
+{
+	uint32_t end;
+	struct unwind_row row = exidx_row(&compiler->exidx, offset, offset + 1, &end);
+
+	return unwind_row_cfa(&row) == UNWIND_CFA_SIGNAL;
+}
+
 static int add_extent(struct compiler *compiler, struct cfi_fde *fde)
 {
 	struct extent extent = {.fde = fde->index};
 
 	if (!find_code(compiler, fde, &extent.start)) {
 		compiler->table.counts.outside++;
+		return 0;
+	}
+	if (is_exidx_signal(compiler, extent.start)) {
+		compiler->table.counts.doubled++;
 		return 0;
 	}
 	extent.end = extent.start + (uint32_t)fde->size;
@@ -339,7 +369,7 @@ static int make_extents(struct compiler *compiler)
 		qsort(compiler->extents.items, compiler->extents.count,
 		      sizeof(*compiler->extents.items), compare_extents);
 	drop_doubled(compiler);
-	compiler->table.counts.functions = (uint32_t)compiler->extents.count;
+	compiler->table.counts.functions += (uint32_t)compiler->extents.count;
 	return 0;
 }
 
@@ -398,6 +428,9 @@ static int compile(struct compiler *compiler)
 	if (!code)
 		code = run_initial_programs(compiler);
 	if (!code)
+		code = exidx_compile(&compiler->object, compiler->full, &compiler->table.counts,
+				     &compiler->exidx);
+	if (!code)
 		code = make_extents(compiler);
 	if (!code)
 		code = put_rows(compiler);
@@ -411,6 +444,7 @@ static void compiler_free(struct compiler *compiler)
 	cfi_entries_free(&compiler->entries);
 	vec_free(&compiler->initial);
 	vec_free(&compiler->extents);
+	exidx_free(&compiler->exidx);
 	cfi_table_free(&compiler->table);
 	free(compiler);
 }

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "symbol/exidx.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/arm_code.h"
+#include "symbol/cfi_reader.h"
+#include "symbol/cfi_row.h"
+
+#define ENTRY_SIZE  8
+#define CANT_UNWIND 1
+#define INLINE      0x80000000u /* or compact; else an address */
+
+/* An entry's code in the file, and where its program is. */
+struct entry {
+	uint32_t start, end; /* file offsets */
+	uint32_t word;       /* the second of the entry */
+	uint64_t place;      /* the virtual address of that */
+};
+
+struct reading {
+	const struct cfi_object *object;
+	struct cfi_counts *counts;
+	bool full;
+	VEC(struct entry) entries;
+	struct exidx exidx;
+};
+
+static const struct unwind_row gap_row = {.kinds = UNWIND_CFA_GAP};
+
+static uint32_t word_at(const struct cfi_object *object, const uint8_t *at)
+{
+	struct cfi_reader reader = {.at = at, .end = at + 4, .big_endian = object->big_endian};
+
+	return (uint32_t)cfi_read_fixed(&reader, 4);
+}
+
+/* A relative address of 31 bits. */
+static uint64_t relative(uint64_t place, uint32_t word)
+{
+	int32_t distance = (int32_t)(word << 1) >> 1;
+
+	return (uint32_t)(place + (uint64_t)(int64_t)distance);
+}
+
+/*
+ * Entries.
+ */
+
+static int add_entry(struct reading *reading, uint64_t place, const uint8_t *at)
+{
+	uint64_t address = relative(place, word_at(reading->object, at));
+	const struct cfi_segment *segment = cfi_object_segment(reading->object, address);
+	struct entry entry = {.word = word_at(reading->object, at + 4), .place = place + 4};
+	uint64_t start, end;
+
+	if (!segment || word_at(reading->object, at) & INLINE) {
+		reading->counts->outside++;
+		return 0;
+	}
+	start = segment->offset + (address - segment->vaddr);
+	end = segment->offset + segment->size;
+	if (end > UINT32_MAX)
+		return 0;
+	entry.start = (uint32_t)start;
+	entry.end = (uint32_t)end;
+	return vec_push(&reading->entries, entry);
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct entry *left = a, *right = b;
+
+	if (left->start != right->start)
+		return left->start < right->start ? -1 : 1;
+	return left->place < right->place ? -1 : left->place > right->place;
+}
+
+static int read_entries(struct reading *reading)
+{
+	uint64_t vaddr, size;
+	const uint8_t *bytes = cfi_object_exidx(reading->object, &vaddr, &size);
+	int code = 0;
+
+	if (size > (uint64_t)EXIDX_ENTRY_MAX * ENTRY_SIZE)
+		size = (uint64_t)EXIDX_ENTRY_MAX * ENTRY_SIZE;
+	for (uint64_t at = 0; !code && at + ENTRY_SIZE <= size; at += ENTRY_SIZE)
+		code = add_entry(reading, vaddr + at, bytes + at);
+	if (reading->entries.count)
+		qsort(reading->entries.items, reading->entries.count,
+		      sizeof(*reading->entries.items), compare_entries);
+	for (size_t i = 0; i + 1 < reading->entries.count; i++) {
+		struct entry *entry = &reading->entries.items[i];
+
+		if (entry[1].start < entry->end)
+			entry->end = entry[1].start;
+	}
+	return code;
+}
+
+/*
+ * Programs.
+ */
+
+/* Bytes are stored in words, the first one highest. */
+static size_t take_bytes(uint32_t word, unsigned int count, uint8_t *bytes)
+{
+	for (unsigned int i = 0; i < count; i++)
+		bytes[i] = (uint8_t)(word >> 8 * (count - 1 - i));
+	return count;
+}
+
+/*
+ * In .ARM.extab: compact, of three bytes (model 0) or two and so many words (1 and 2); or generic,
+ * where behind the personality routine's address GNU's routines have the latter, with three bytes.
+ */
+static bool read_extab(const struct cfi_object *object, uint64_t address, uint8_t *program,
+		       size_t *ret_size)
+{
+	uint64_t left;
+	const uint8_t *at = cfi_object_bytes(object, address, &left);
+	unsigned int words = 0;
+	uint32_t word;
+
+	if (left < 8)
+		return false;
+	word = word_at(object, at);
+	if (!(word & INLINE)) {
+		at += 4;
+		left -= 4;
+		word = word_at(object, at);
+		words = word >> 24;
+		*ret_size = take_bytes(word, 3, program);
+	} else if ((word >> 24 & 0xf) == 0) {
+		*ret_size = take_bytes(word, 3, program);
+	} else {
+		words = word >> 16 & 0xff;
+		*ret_size = take_bytes(word, 2, program);
+		if ((word >> 24 & 0xf) > 2)
+			return false;
+	}
+	if (left < 4 * ((uint64_t)words + 1))
+		return false;
+	while (words--)
+		*ret_size += take_bytes(word_at(object, at += 4), 4, program + *ret_size);
+	return true;
+}
+
+static bool read_program(const struct cfi_object *object, const struct entry *entry,
+			 uint8_t *program, size_t *ret_size)
+{
+	if (!(entry->word & INLINE))
+		return read_extab(object, relative(entry->place, entry->word), program, ret_size);
+	*ret_size = take_bytes(entry->word, 3, program);
+	return (entry->word >> 24 & 0x7f) == 0;
+}
+
+/*
+ * Rows.
+ */
+
+static int push_row(struct reading *reading, struct unwind_row row, uint32_t start)
+{
+	row.offset = start;
+	return vec_push(&reading->exidx.rows, row);
+}
+
+/* Of a function that has no frame the row holds everywhere. */
+static bool is_constant(const struct unwind_row *row)
+{
+	return row->kinds == 0 && row->cfa_offset == 0 && row->bp_offset == 0;
+}
+
+static int put_code(struct reading *reading, const struct entry *entry,
+		    const struct cfi_rules *rules, const struct unwind_row *row)
+{
+	struct arm_rows rows = {0};
+	int code;
+
+	if (!reading->full || is_constant(row) || unwind_row_cfa(row) == UNWIND_CFA_STOP ||
+	    unwind_row_cfa(row) == UNWIND_CFA_SIGNAL)
+		return push_row(reading, *row, entry->start);
+	code = arm_code_rows(reading->object->bytes, entry->start, entry->end, rules, row, &rows);
+	if (!code)
+		code = vec_append(&reading->exidx.rows, rows.list.items, rows.list.count);
+	vec_free(&rows.list);
+	return code;
+}
+
+static int put_entry(struct reading *reading, const struct entry *entry)
+{
+	uint8_t program[EXIDX_PROGRAM_MAX];
+	struct cfi_rules rules;
+	struct unwind_row row;
+	enum cfi_stop stop = CFI_STOP_PROGRAM;
+	size_t size;
+
+	if (entry->start == entry->end)
+		return 0;
+	if (entry->word == CANT_UNWIND)
+		return push_row(reading, gap_row, entry->start);
+	reading->counts->functions++;
+	row = (struct unwind_row){.kinds = UNWIND_CFA_STOP};
+	if (read_program(reading->object, entry, program, &size))
+		stop = exidx_program_row(program, size, &rules, &row);
+	if (stop)
+		reading->counts->stops[stop]++;
+	return put_code(reading, entry, &rules, &row);
+}
+
+static int put_entries(struct reading *reading)
+{
+	const struct entry *entry;
+	uint32_t position = 0;
+	int code = push_row(reading, gap_row, 0);
+
+	vec_each (entry, &reading->entries) {
+		if (!code && position < entry->start)
+			code = push_row(reading, gap_row, position);
+		if (!code)
+			code = put_entry(reading, entry);
+		if (entry->start < entry->end)
+			position = entry->end;
+	}
+	return code ? code : push_row(reading, gap_row, position);
+}
+
+int exidx_compile(const struct cfi_object *object, bool full, struct cfi_counts *counts,
+		  struct exidx *ret_exidx)
+{
+	struct reading reading = {.object = object, .counts = counts, .full = full};
+	int code = 0;
+
+	if (object->machine->abi->link == UNWIND_LINK_PUSHED)
+		code = read_entries(&reading);
+	if (!code && reading.entries.count)
+		code = put_entries(&reading);
+	vec_free(&reading.entries);
+	*ret_exidx = reading.exidx;
+	return code;
+}
+
+void exidx_free(struct exidx *exidx)
+{
+	vec_free(&exidx->rows);
+}
+
+struct unwind_row exidx_row(const struct exidx *exidx, uint32_t offset, uint32_t end,
+			    uint32_t *ret_end)
+{
+	const struct unwind_row *rows = exidx->rows.items;
+	const struct unwind_row *row = unwind_find(rows, exidx->rows.count, offset);
+
+	*ret_end = end;
+	if (!row)
+		return gap_row;
+	if (row + 1 < rows + exidx->rows.count && row[1].offset < end)
+		*ret_end = row[1].offset;
+	return *row;
+}
