@@ -103,10 +103,12 @@ static __always_inline enum unwind_result unwind_link_cfa(void *ctx, const struc
 
 	if (abi->word == 4)
 		cfa = (abi_u32)cfa;
-	if (kind < UNWIND_CFA_END && kind & UNWIND_CFA_LOAD && unwind_read(ctx, abi, cfa, &cfa))
-		return UNWIND_UNREADABLE;
 	*ret_cfa = cfa;
-	return UNWIND_CONTINUE;
+	if (kind >= UNWIND_CFA_END || !(kind & UNWIND_CFA_LOAD))
+		return UNWIND_CONTINUE;
+	if (unwind_read(ctx, abi, cfa, ret_cfa))
+		return UNWIND_UNREADABLE;
+	return *ret_cfa ? UNWIND_CONTINUE : UNWIND_END;
 }
 
 /* The return address, or an error. */
@@ -241,10 +243,26 @@ static __always_inline enum unwind_result unwind_any_step(void *ctx, const struc
 /*
  * PowerPC: the word at sp is the caller's sp, in every function that has called (Power Architecture
  * 32-bit ABI Supplement, 3.3.3). The step to try where there is no row, or where the frame pointer
- * that it needs is lost.
+ * that it needs is lost. The chain ends with 0.
  */
 static const struct unwind_row unwind_row_back_chain __attribute__((unused)) = {
 	.kinds = UNWIND_LINK_KINDS(UNWIND_CFA_SP_LOAD, UNWIND_LOST) | UNWIND_ROW_LINK_SAVED,
 };
+
+/*
+ * The step from a frame that stands at a call, whose row may be of no use: what PowerPC's ABI
+ * promises for such frames holds all the same.
+ */
+static __always_inline enum unwind_result unwind_call_step(void *ctx, const struct unwind_abi *abi,
+							   const struct unwind_row *row,
+							   struct unwind_linked *linked)
+{
+	enum unwind_result result = unwind_any_step(ctx, abi, row, linked);
+
+	if (abi->link != UNWIND_LINK_FIXED ||
+	    (result != UNWIND_NO_TABLE && result != UNWIND_NO_RULE && result != UNWIND_NO_BP))
+		return result;
+	return unwind_link_step(ctx, abi, &unwind_row_back_chain, linked);
+}
 
 #endif

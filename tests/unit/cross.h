@@ -15,7 +15,7 @@
 /* Skips the test unless there is such a program, such as a compiler. */
 static inline void cross_require(const char *program)
 {
-	char line[256];
+	char line[PATH_MAX];
 
 	snprintf(line, sizeof(line), "command -v %s >/dev/null", program);
 	if (system(line)) {

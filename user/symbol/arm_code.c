@@ -184,8 +184,10 @@ static void contradict(struct scan *scan)
 /* Does it start a frame, in code that should have one? */
 static bool is_first_of_frame(const struct scan *scan, const struct arm_instruction *instruction)
 {
+	unsigned int base = (unsigned int)scan->target->cfa.dwarf_register;
+
 	if (instruction->effect == ARM_PUSH)
-		return by_sp(scan) || instruction->registers & 1U << ARM_LR;
+		return by_sp(scan) || instruction->registers & (1U << ARM_LR | 1U << base);
 	return instruction->effect == ARM_FALL && by_sp(scan);
 }
 
@@ -231,7 +233,7 @@ static void in_body(struct scan *scan, const struct arm_instruction *instruction
 /* Of code of which nothing is known, only another function's start tells more. */
 static void in_unknown(struct scan *scan, const struct arm_instruction *instruction)
 {
-	if (instruction->effect != ARM_PUSH || !(instruction->registers & 1U << ARM_LR))
+	if (instruction->effect != ARM_PUSH || !is_first_of_frame(scan, instruction))
 		return;
 	start_prologue(scan);
 	step_prologue(scan, instruction);

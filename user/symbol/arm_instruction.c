@@ -42,6 +42,8 @@ static const struct pattern thumb[] = {
 	{0xff000000, 0xbd000000, ARM_END, NONE}, /* pop {…, pc} */
 	{0xff000000, 0xbc000000, ARM_UNDO, NONE},
 	{0xff800000, 0xb0000000, ARM_MOVE_SP, NONE},
+	{0xffff0000, 0x46bd0000, ARM_UNDO, NONE},    /* mov sp, r7 */
+	{0xffff0000, 0x46dd0000, ARM_UNDO, NONE},    /* mov sp, fp */
 	{0xff870000, 0x46850000, ARM_MOVE_SP, NONE}, /* mov sp, … */
 	{0xff870000, 0x44850000, ARM_MOVE_SP, NONE}, /* add sp, … */
 	{0xff000000, 0x37000000, ARM_UNDO, NONE},    /* adds r7, # */
@@ -64,13 +66,18 @@ static const struct pattern thumb[] = {
 	{0xffbf0e00, 0xecbd0a00, ARM_UNDO, NONE},    /* vpop */
 	{0xffff0f00, 0xebad0d00, ARM_MOVE_SP, NONE}, /* sub sp, sp, … */
 	{0xffff0f00, 0xeb0d0d00, ARM_MOVE_SP, NONE},
-	{0xfbff8f00, 0xf1070700, ARM_UNDO, NONE},    /* add r7, r7, # */
-	{0xfbff8f00, 0xf10b0d00, ARM_MOVE_SP, NONE}, /* add sp, fp, # */
-	{0xfbff8f00, 0xf1ab0d00, ARM_MOVE_SP, NONE},
-	{0xfbff8f00, 0xf1a70d00, ARM_MOVE_SP, NONE}, /* sub sp, r7, # */
-	{0xf800d000, 0xf0009000, ARM_END, NONE},     /* b */
-	{0xfff0ffe0, 0xe8d0f000, ARM_END, NONE},     /* tbb, tbh */
-	{0xff70f000, 0xf850f000, ARM_END, NONE},     /* ldr pc */
+	{0xfbff8f00, 0xf1070700, ARM_UNDO, NONE}, /* add r7, r7, # */
+	{0xfbff8f00, 0xf2070700, ARM_UNDO, NONE}, /* addw r7, r7, # */
+	{0xfbff8f00, 0xf10b0b00, ARM_UNDO, NONE}, /* the same of fp */
+	{0xfbff8f00, 0xf20b0b00, ARM_UNDO, NONE},
+	{0xff870000, 0x46070000, ARM_UNDO, NONE}, /* mov r7, … */
+	{0xfbff8f00, 0xf10b0d00, ARM_UNDO, NONE}, /* add sp, fp, # */
+	{0xfbff8f00, 0xf1ab0d00, ARM_UNDO, NONE},
+	{0xfbff8f00, 0xf1070d00, ARM_UNDO, NONE}, /* add sp, r7, # */
+	{0xfbff8f00, 0xf1a70d00, ARM_UNDO, NONE},
+	{0xf800d000, 0xf0009000, ARM_END, NONE}, /* b */
+	{0xfff0ffe0, 0xe8d0f000, ARM_END, NONE}, /* tbb, tbh */
+	{0xff70f000, 0xf850f000, ARM_END, NONE}, /* ldr pc */
 };
 
 static const struct pattern arm[] = {
@@ -97,6 +104,9 @@ static const struct pattern arm[] = {
 	{0xff000000, 0xea000000, ARM_END, NONE},     /* b */
 	{0xfc10f000, 0xe410f000, ARM_END, NONE},     /* ldr pc */
 	{0xfc00f000, 0xe000f000, ARM_END, NONE},     /* add pc, … */
+	{0x0fffffff, 0x01a0d00b, ARM_UNDO, NONE},    /* mov sp, fp */
+	{0x0c0ff000, 0x000bd000, ARM_UNDO, NONE},    /* sub sp, fp, … */
+	{0x0fff0000, 0x091b0000, ARM_UNDO, NONE},    /* ldmdb fp, {…} */
 	{0x0c00f000, 0x0000d000, ARM_MOVE_SP, NONE}, /* any calculation into sp */
 };
 

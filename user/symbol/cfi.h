@@ -77,6 +77,13 @@ int cfi_table_build_split(int fd, int debug_fd, bool full, struct cfi_table *ret
 int cfi_table_build_image(const void *image, size_t size, bool full, struct cfi_table *ret_table,
 			  struct error *err);
 
+/*
+ * Is this the code that a signal's handler returns to, of a processor (EM_…)? For code that is in
+ * no file, as the page that the kernel maps on Arm. Rows hold from the byte before it on.
+ */
+bool cfi_trampoline_row(unsigned int machine, const void *code, size_t size,
+			struct unwind_row *ret_row);
+
 void cfi_table_free(struct cfi_table *table);
 
 /* The row of a byte of code: a gap's where there is none. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "symbol/cfi_object.h"
+#include "symbol/cfi.h"
 
 #include <dwarf.h>
 #include <errno.h>
@@ -109,6 +110,25 @@ static const struct cfi_machine *find_machine(unsigned int machine)
 		if (machines[i].machine == machine)
 			return &machines[i];
 	return NULL;
+}
+
+bool cfi_trampoline_row(unsigned int machine, const void *code, size_t size,
+			struct unwind_row *ret_row)
+{
+	const struct cfi_machine *known = find_machine(machine);
+
+	for (size_t i = 0; known && i < known->trampoline_count; i++) {
+		const struct cfi_trampoline *trampoline = &known->trampolines[i];
+
+		if (size < trampoline->size || memcmp(code, trampoline->bytes, trampoline->size))
+			continue;
+		*ret_row = (struct unwind_row){
+			.kinds = trampoline->kind,
+			.cfa_offset = trampoline->cfa_offset,
+		};
+		return true;
+	}
+	return false;
 }
 
 /* The part of a stretch of the file that exists. */

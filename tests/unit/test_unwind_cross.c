@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Stacks of whole programs of other machines. The program (tests/unit/cross/chain.c) runs under
+ * emulation, writes down its stack and the return addresses that must be found on it, and the walk
+ * is done here, by the tables of its modules: as from a probe at a function's entry.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arch/unwind_link.h"
+#include "cross.h"
+#include "scratch.h"
+#include "symbol/cfi.h"
+
+#define STACK_MAX  0x10000
+#define FRAMES_MAX 64
+#define CODE_BYTES 16
+
+struct mapping {
+	uint64_t start, end, offset;
+	char path[512];
+	struct cfi_table tables[2]; /* pruned, full */
+	bool has_table;
+};
+
+struct code {
+	uint64_t address;
+	uint8_t bytes[CODE_BYTES];
+};
+
+/* What the program has written. */
+struct dump {
+	unsigned int machine;
+	bool is_big;
+	const struct unwind_abi *abi;
+	struct mapping mappings[64];
+	size_t mapping_count;
+	struct code codes[FRAMES_MAX];
+	size_t code_count;
+	uint64_t expected[FRAMES_MAX];
+	size_t expected_count;
+	struct unwind_linked start;
+	uint64_t stack;
+	uint8_t bytes[STACK_MAX];
+	size_t size;
+};
+
+static int unwind_read(void *ctx, const struct unwind_abi *abi, abi_u64 address, abi_u64 *ret_word)
+{
+	const struct dump *dump = ctx;
+	uint64_t at = address - dump->stack;
+
+	*ret_word = 0;
+	if (at >= dump->size || dump->size - at < abi->word)
+		return -1;
+	for (unsigned int i = 0; i < abi->word; i++)
+		*ret_word |= (uint64_t)dump->bytes[at + i]
+			     << 8 * (dump->is_big ? abi->word - 1 - i : i);
+	return 0;
+}
+
+/*
+ * The file.
+ */
+
+static size_t read_hex(const char *text, uint8_t *bytes, size_t max)
+{
+	size_t count = 0;
+	unsigned int byte;
+
+	while (count < max && sscanf(text + 2 * count, "%2x", &byte) == 1)
+		bytes[count++] = (uint8_t)byte;
+	return count;
+}
+
+static void read_map(struct dump *dump, const char *line)
+{
+	struct mapping *mapping = &dump->mappings[dump->mapping_count];
+	unsigned long long start, end, offset;
+	char mode[8];
+
+	mapping->path[0] = 0;
+	if (dump->mapping_count == 64 || sscanf(line, "map %llx-%llx %7s %llx %*s %*s %511s",
+						&start, &end, mode, &offset, mapping->path) < 4)
+		return;
+	mapping->start = start;
+	mapping->end = end;
+	mapping->offset = offset;
+	if (mode[2] == 'x')
+		dump->mapping_count++;
+}
+
+static void read_registers(struct dump *dump, const char *line)
+{
+	unsigned long long ip, sp, bp, second;
+
+	assert_int_equal(sscanf(line, "registers %llx %llx %llx %llx", &ip, &sp, &bp, &second), 4);
+	dump->start = (struct unwind_linked){
+		.frame = {.sp = sp, .bp = bp},
+		.link = {.place = UNWIND_BP_UNKNOWN},
+		.second = {.value = second},
+	};
+	unwind_link_set_ip(dump->abi, ip, &dump->start);
+}
+
+static void read_expected(struct dump *dump, char *line)
+{
+	char *state, *word = strtok_r(line + strlen("expected"), " \n", &state);
+
+	for (; word && dump->expected_count < FRAMES_MAX; word = strtok_r(NULL, " \n", &state))
+		dump->expected[dump->expected_count++] =
+			strtoull(word, NULL, 16) & dump->abi->ip_mask;
+}
+
+static void read_line(struct dump *dump, char *line)
+{
+	char *at;
+	int skip = 0;
+	unsigned long long address;
+
+	if (!strncmp(line, "map ", 4))
+		read_map(dump, line);
+	else if (!strncmp(line, "registers ", 10))
+		read_registers(dump, line);
+	else if (!strncmp(line, "expected", 8))
+		read_expected(dump, line);
+	else if (sscanf(line, "stack %llx %n", &address, &skip) == 1) {
+		dump->stack = address;
+		dump->size = read_hex(line + skip, dump->bytes, STACK_MAX);
+	} else if (sscanf(line, "code %llx %n", &address, &skip) == 1) {
+		struct code *code = &dump->codes[dump->code_count++];
+
+		at = line + skip;
+		code->address = address;
+		read_hex(at, code->bytes, CODE_BYTES);
+	}
+}
+
+static void read_dump(struct dump *dump, const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char *line = NULL;
+	size_t size = 0;
+
+	assert_non_null(file);
+	while (getline(&line, &size, file) > 0)
+		read_line(dump, line);
+	free(line);
+	fclose(file);
+	assert_true(dump->size > 0 && dump->expected_count > 3 && dump->mapping_count > 0);
+}
+
+static void free_dump(struct dump *dump)
+{
+	for (size_t i = 0; i < dump->mapping_count; i++) {
+		cfi_table_free(&dump->mappings[i].tables[0]);
+		cfi_table_free(&dump->mappings[i].tables[1]);
+	}
+	free(dump);
+}
+
+/*
+ * The walk.
+ */
+
+static void build_tables(struct mapping *mapping)
+{
+	int fd = open(mapping->path, O_RDONLY | O_CLOEXEC);
+
+	mapping->has_table = true;
+	if (fd < 0)
+		return;
+	for (int full = 0; full < 2; full++)
+		assert_int_equal(cfi_table_build(fd, full, &mapping->tables[full], NULL), 0);
+	close(fd);
+}
+
+/* Code in no file: is it where a signal's handler returns to? */
+static struct unwind_row code_row(const struct dump *dump, uint64_t ip)
+{
+	struct unwind_row row = {.kinds = UNWIND_CFA_GAP};
+
+	for (size_t i = 0; i < dump->code_count; i++)
+		if (dump->codes[i].address == ip)
+			cfi_trampoline_row(dump->machine, dump->codes[i].bytes, CODE_BYTES, &row);
+	return row;
+}
+
+static struct unwind_row find_row(struct dump *dump, uint64_t ip, bool is_interrupted)
+{
+	uint64_t address = ip - !is_interrupted;
+
+	for (size_t i = 0; i < dump->mapping_count; i++) {
+		struct mapping *mapping = &dump->mappings[i];
+
+		if (address < mapping->start || address >= mapping->end || mapping->path[0] != '/')
+			continue;
+		if (!mapping->has_table)
+			build_tables(mapping);
+		return *cfi_table_find(&mapping->tables[is_interrupted],
+				       address - mapping->start + mapping->offset);
+	}
+	return code_row(dump, ip);
+}
+
+struct walked {
+	uint64_t frames[FRAMES_MAX];
+	size_t count;
+	enum unwind_result result;
+	unsigned int signals;
+};
+
+static void walk(struct dump *dump, struct walked *walked)
+{
+	struct unwind_linked linked = dump->start;
+	bool is_interrupted = false;
+
+	*walked = (struct walked){0};
+	while (walked->count < FRAMES_MAX) {
+		struct unwind_row row = find_row(dump, linked.frame.ip, is_interrupted);
+
+		walked->frames[walked->count++] = linked.frame.ip;
+		walked->result = is_interrupted ? unwind_any_step(dump, dump->abi, &row, &linked)
+						: unwind_call_step(dump, dump->abi, &row, &linked);
+		is_interrupted = walked->result == UNWIND_INTERRUPTED;
+		walked->signals += is_interrupted;
+		if (walked->result && !is_interrupted)
+			return;
+	}
+}
+
+static void print_walk(const struct dump *dump, const struct walked *walked)
+{
+	print_error("ended by %d; frames:", walked->result);
+	for (size_t i = 0; i < walked->count; i++)
+		print_error(" %llx", (unsigned long long)walked->frames[i]);
+	print_error("\nexpected:");
+	for (size_t i = 0; i < dump->expected_count; i++)
+		print_error(" %llx", (unsigned long long)dump->expected[i]);
+	print_error("\n");
+	for (size_t i = 0; i < dump->mapping_count; i++)
+		print_error("%llx-%llx %llx %s\n", (unsigned long long)dump->mappings[i].start,
+			    (unsigned long long)dump->mappings[i].end,
+			    (unsigned long long)dump->mappings[i].offset, dump->mappings[i].path);
+}
+
+/* All that is expected was found, in that order; and the stack ends where stacks do. */
+static void check_walk(struct dump *dump, bool by_signal, const char *command)
+{
+	struct walked walked;
+	size_t found = 0;
+
+	walk(dump, &walked);
+	for (size_t i = 0; i < walked.count && found < dump->expected_count; i++)
+		found += walked.frames[i] == dump->expected[found];
+	if (found < dump->expected_count || walked.result != UNWIND_END ||
+	    walked.signals != by_signal) {
+		print_walk(dump, &walked);
+		fail_msg("%s: %zu of %zu frames, %u signals", command, found, dump->expected_count,
+			 walked.signals);
+	}
+}
+
+/*
+ * Programs.
+ */
+
+struct machine {
+	const char *compiler;
+	const char *emulator;
+	const struct unwind_abi *abi;
+	unsigned int number;
+	bool is_big;
+};
+
+static const struct machine aarch64 = {"aarch64-linux-gnu", "qemu-aarch64", &unwind_abi_aarch64,
+				       EM_AARCH64, false};
+static const struct machine hard = {"arm-linux-gnueabihf", "qemu-arm", &unwind_abi_arm, EM_ARM,
+				    false};
+static const struct machine soft = {"arm-linux-gnueabi", "qemu-arm", &unwind_abi_arm, EM_ARM,
+				    false};
+static const struct machine powerpc = {"powerpc-linux-gnu", "qemu-ppc", &unwind_abi_powerpc, EM_PPC,
+				       true};
+
+static void check_run(struct scratch *scratch, const struct machine *machine, bool by_signal,
+		      const char *command)
+{
+	struct dump *dump = calloc(1, sizeof(*dump));
+	char run[512];
+
+	assert_non_null(dump);
+	dump->machine = machine->number;
+	dump->abi = machine->abi;
+	dump->is_big = machine->is_big;
+	snprintf(run, sizeof(run), "timeout 60 %s -L /usr/%s ./chain dump %s", machine->emulator,
+		 machine->compiler, by_signal ? "signal" : "");
+	if (scratch_run(scratch, run))
+		fail_msg("%s; %s", command, run);
+	read_dump(dump, scratch_path(scratch, "dump"));
+	check_walk(dump, by_signal, command);
+	free_dump(dump);
+}
+
+static void check_machine(struct scratch *scratch, const struct machine *machine, const char *extra)
+{
+	static const char *const optimisations[] = {"-O0", "-O1", "-O2", "-Os",
+						    "-O2 -fno-omit-frame-pointer"};
+	char command[512];
+
+	snprintf(command, sizeof(command), "%s-gcc", machine->compiler);
+	cross_require(command);
+	cross_require(machine->emulator);
+	for (size_t i = 0; i < sizeof(optimisations) / sizeof(optimisations[0]); i++) {
+		snprintf(command, sizeof(command),
+			 "%s-gcc -fno-optimize-sibling-calls %s %s -o chain", machine->compiler,
+			 optimisations[i], extra);
+		cross_build(scratch, command, "chain.c");
+		check_run(scratch, machine, false, command);
+		check_run(scratch, machine, true, command);
+	}
+}
+
+static void test_aarch64(void **state)
+{
+	check_machine(*state, &aarch64, "");
+	check_machine(*state, &aarch64, "-mbranch-protection=standard");
+}
+
+static void test_aarch64_static(void **state)
+{
+	check_machine(*state, &aarch64, "-static");
+}
+
+static void test_thumb(void **state)
+{
+	check_machine(*state, &hard, "-mthumb -funwind-tables");
+}
+
+/* Whose C library is Thumb. */
+static void test_arm_on_thumb(void **state)
+{
+	check_machine(*state, &hard, "-marm -funwind-tables");
+}
+
+static void test_arm(void **state)
+{
+	check_machine(*state, &soft, "-marm -funwind-tables");
+}
+
+static void test_arm_debug_frame(void **state)
+{
+	check_machine(*state, &hard, "-mthumb -g");
+}
+
+static void test_powerpc(void **state)
+{
+	check_machine(*state, &powerpc, "");
+}
+
+/* By the back chain alone. */
+static void test_powerpc_bare(void **state)
+{
+	check_machine(*state, &powerpc,
+		      "-fno-asynchronous-unwind-tables -fno-unwind-tables -fno-exceptions");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_aarch64, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_aarch64_static, scratch_setup,
+						scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_thumb, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_arm_on_thumb, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_arm, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_arm_debug_frame, scratch_setup,
+						scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_powerpc, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_powerpc_bare, scratch_setup, scratch_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
