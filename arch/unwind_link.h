@@ -8,7 +8,8 @@
  * last 12 bits of a row are read accordingly (enum unwind_link of the ABI):
  *
  * FIXED (PowerPC). The caller's frame has a slot for it, at return_offset from the CFA. bp_offset
- * says where the frame pointer is saved.
+ * says where the frame pointer is saved. On its way to the slot it is in a scratch register for a
+ * while, which is known where the link register is.
  *
  * RECORD (AArch64). The return address and the frame pointer are saved as a pair, anywhere in the
  * frame, which may be large: so bp_offset counts from the CFA, or, by a flag, from the register
@@ -48,7 +49,7 @@ struct unwind_register {
 struct unwind_linked {
 	struct unwind_frame frame;
 	struct unwind_register link;
-	struct unwind_register second; /* the other frame pointer */
+	struct unwind_register second; /* the other frame pointer; of FIXED, the scratch register */
 	abi_u64 mode; /* of the code at ip: 1 for Thumb; unknown behind a signal frame */
 };
 
@@ -117,7 +118,7 @@ static __always_inline enum unwind_result unwind_link_ip(void *ctx, const struct
 							 struct unwind_linked *linked,
 							 abi_u64 *ret_ip)
 {
-	struct unwind_register link = linked->link;
+	struct unwind_register link = saves->is_in_scratch ? linked->second : linked->link;
 	enum unwind_result result;
 
 	if (saves->link == UNWIND_SAVED)

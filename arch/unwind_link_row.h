@@ -17,8 +17,10 @@ enum unwind_saved {
 /* FIXED and RECORD: in `kinds`, beside the CFA's kind, how the frame pointer is saved, and: */
 #define UNWIND_ROW_BP_MASK    0x30
 #define UNWIND_ROW_LINK_SAVED 0x40
-#define UNWIND_ROW_FROM_BASE  0x80 /* of RECORD: bp_offset is not from the CFA, but from its base \
-				    */
+#define UNWIND_ROW_IN_SCRATCH 0x80 /* of FIXED: the return address is in the scratch register */
+#define UNWIND_ROW_FROM_BASE                                                \
+	0x80 /* of RECORD: bp_offset is not from the CFA, but from its base \
+	      */
 
 #define UNWIND_LINK_KINDS(cfa, bp) ((abi_u8)((cfa) | (bp) << 4))
 
@@ -35,7 +37,8 @@ struct unwind_saves {
 	enum unwind_saved link;
 	enum unwind_saved bp;
 	enum unwind_saved second;
-	abi_u64 link_at; /* addresses */
+	int is_in_scratch; /* the return address: the `second` register */
+	abi_u64 link_at;   /* addresses */
 	abi_u64 bp_at;
 	abi_u64 second_at;
 };
@@ -76,7 +79,8 @@ static __always_inline struct unwind_saves unwind_link_saves(const struct unwind
 							     const struct unwind_row *row,
 							     abi_u64 base, abi_u64 cfa)
 {
-	abi_u64 place = row->kinds & UNWIND_ROW_FROM_BASE ? base : cfa;
+	int is_fixed = abi->link == UNWIND_LINK_FIXED;
+	abi_u64 place = row->kinds & UNWIND_ROW_FROM_BASE && !is_fixed ? base : cfa;
 	struct unwind_saves saves = {};
 
 	if (abi->link == UNWIND_LINK_PUSHED)
@@ -84,9 +88,10 @@ static __always_inline struct unwind_saves unwind_link_saves(const struct unwind
 	saves.bp = (enum unwind_saved)((row->kinds & UNWIND_ROW_BP_MASK) >> 4);
 	saves.link = row->kinds & UNWIND_ROW_LINK_SAVED ? UNWIND_SAVED : UNWIND_KEPT;
 	saves.bp_at = place + (abi_u64)((long long)row->bp_offset * abi->word);
-	saves.link_at = abi->link == UNWIND_LINK_FIXED
-				? cfa + (abi_u64)(long long)abi->return_offset
-				: saves.bp_at + abi->word;
+	saves.link_at =
+		is_fixed ? cfa + (abi_u64)(long long)abi->return_offset : saves.bp_at + abi->word;
+	saves.is_in_scratch = is_fixed && row->kinds & UNWIND_ROW_IN_SCRATCH;
+	saves.second = is_fixed ? UNWIND_LOST : UNWIND_KEPT;
 	return saves;
 }
 

@@ -93,7 +93,7 @@ struct unwind_abi {
 
 	/* Of processors with a link register: */
 	abi_u8 link;            /* enum unwind_link */
-	abi_u8 dwarf_second;    /* the second frame pointer, or 0 */
+	abi_u8 dwarf_second;    /* the second frame pointer; of FIXED, the scratch register */
 	abi_u8 dwarf_signal_ip; /* the return address column of signal frames, if it is another */
 	abi_u8 mode_bit;        /* of a return address: what instruction set it returns to */
 	short signal_sp;        /* from the address that UNWIND_CFA_SIGNAL_AT names */
@@ -154,8 +154,9 @@ UNWIND_ABI(unwind_abi_arm) = {
 	.ip_mask = 0xfffffffeULL,
 };
 
-/* The link register's slot in the caller's frame, and r31; struct pt_regs, to which the kernel's
- * call frame information leads by a pointer, with a column of its own for the interrupted ip. */
+/* The link register's slot in the caller's frame, r31, and r0; struct pt_regs, to which the
+ * kernel's call frame information leads by a pointer, with a column of its own for the interrupted
+ * ip. */
 UNWIND_ABI(unwind_abi_powerpc) = {
 	.word = 4,
 	.return_offset = 4,
@@ -168,6 +169,7 @@ UNWIND_ABI(unwind_abi_powerpc) = {
 	.dwarf_signal_ip = 67,
 	.signal_sp = 4,
 	.signal_link = 140,
+	.signal_second = -4,
 	.ip_mask = 0xfffffffcULL,
 };
 

@@ -30,6 +30,19 @@ static inline struct value link_register(struct machine *machine, Dwarf_Frame *f
 	return value;
 }
 
+/* In the scratch register? */
+static inline void find_scratch(const struct unwind_abi *abi, Dwarf_Frame *frame,
+				struct value *value)
+{
+	Dwarf_Op memory[3], *ops;
+	size_t count;
+
+	if (abi->link == UNWIND_LINK_FIXED &&
+	    !dwarf_frame_register(frame, abi->dwarf_ip, memory, &ops, &count) && count == 1 &&
+	    ops->atom == DW_OP_regx && ops->number == abi->dwarf_second)
+		*value = (struct value){.known = true, .number = SECOND_INVENTED};
+}
+
 /* libdw's word on an address; false if it has none. */
 static inline bool find_link_truth(Dwarf_CFI *cfi, const struct unwind_abi *abi, uint64_t address,
 				   struct link_truth *truth)
@@ -57,6 +70,7 @@ static inline bool find_link_truth(Dwarf_CFI *cfi, const struct unwind_abi *abi,
 	truth->plain_cfa = truth->cfa.known && is_plain_cfa(abi, ops, count);
 	machine.cfa = truth->cfa.number;
 	truth->ip = caller_register(&machine, frame, abi->dwarf_ip, LINK_INVENTED, &truth->end);
+	find_scratch(abi, frame, &truth->ip);
 	truth->bp = link_register(&machine, frame, abi->dwarf_bp, BP_INVENTED);
 	truth->sp = link_register(&machine, frame, abi->dwarf_sp, 0);
 	if (abi->dwarf_second)
@@ -79,7 +93,7 @@ static inline bool is_inexpressible(const struct unwind_abi *abi, const struct l
 	if (truth->other_column || !truth->plain_cfa || !truth->ip.known || !truth->sp.known ||
 	    truth->sp.number != truth->cfa.number)
 		return true;
-	if (truth->ip.number == LINK_INVENTED)
+	if (truth->ip.number == LINK_INVENTED || truth->ip.number == SECOND_INVENTED)
 		return false;
 	return abi->link == UNWIND_LINK_FIXED ? from_cfa != abi->return_offset
 					      : from_cfa < -reach || from_cfa >= 0;

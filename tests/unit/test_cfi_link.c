@@ -81,7 +81,8 @@ static void compare(struct subject *subject, uint64_t offset, uint64_t address)
 		is_right = is_right_link(abi, row, address, &truth, &subject->counts);
 	} else {
 		subject->counts.unknown++;
-		is_right = unwind_row_cfa(row) == UNWIND_CFA_GAP || is_signal(row);
+		is_right = unwind_row_cfa(row) == UNWIND_CFA_GAP || is_signal(row) ||
+			   abi->link == UNWIND_LINK_PUSHED; /* of .ARM.exidx */
 	}
 	if (!is_right && subject->counts.mismatched++ < 10)
 		print_error("at 0x%llx: kinds %x, cfa %d, place %d\n", (unsigned long long)address,

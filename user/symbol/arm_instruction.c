@@ -75,9 +75,10 @@ static const struct pattern thumb[] = {
 	{0xfbff8f00, 0xf1ab0d00, ARM_UNDO, NONE},
 	{0xfbff8f00, 0xf1070d00, ARM_UNDO, NONE}, /* add sp, r7, # */
 	{0xfbff8f00, 0xf1a70d00, ARM_UNDO, NONE},
-	{0xf800d000, 0xf0009000, ARM_END, NONE}, /* b */
-	{0xfff0ffe0, 0xe8d0f000, ARM_END, NONE}, /* tbb, tbh */
-	{0xff70f000, 0xf850f000, ARM_END, NONE}, /* ldr pc */
+	{0xf800d000, 0xf0009000, ARM_END, NONE},  /* b */
+	{0xf800c000, 0xf000c000, ARM_CALL, NONE}, /* bl, blx */
+	{0xfff0ffe0, 0xe8d0f000, ARM_END, NONE},  /* tbb, tbh */
+	{0xff70f000, 0xf850f000, ARM_END, NONE},  /* ldr pc */
 };
 
 static const struct pattern arm[] = {
@@ -102,6 +103,8 @@ static const struct pattern arm[] = {
 	{0x0fffffff, 0x01a0f00e, ARM_MAYBE_RETURN, NONE},
 	{0xfffffff0, 0xe12fff10, ARM_END, NONE},     /* bx */
 	{0xff000000, 0xea000000, ARM_END, NONE},     /* b */
+	{0x0f000000, 0x0b000000, ARM_CALL, NONE},    /* bl */
+	{0xfe000000, 0xfa000000, ARM_CALL, NONE},    /* blx */
 	{0xfc10f000, 0xe410f000, ARM_END, NONE},     /* ldr pc */
 	{0xfc00f000, 0xe000f000, ARM_END, NONE},     /* add pc, … */
 	{0x0fffffff, 0x01a0d00b, ARM_UNDO, NONE},    /* mov sp, fp */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The instructions of Arm that make and undo frames.
+ * The instructions of Arm that make and undo frames, and those that leave a function.
  *
  * Source: Arm Architecture Reference Manual, ARMv7-A and ARMv7-R edition (DDI 0406C), A5, A6, A8.
  */
@@ -24,6 +24,7 @@ enum arm_effect {
 	ARM_FRAME,       /* `frame_register` is sp + `bytes` */
 	ARM_MOVE_SP,     /* sp changes otherwise */
 	ARM_UNDO,        /* registers are restored */
+	ARM_CALL,        /* of an address that it tells */
 	ARM_END,         /* goes elsewhere, always */
 	ARM_LINK_RETURN, /* returns by the link register, always */
 	ARM_MAYBE_RETURN, /* the same by a condition */

@@ -47,8 +47,10 @@ static const struct cfi_trampoline arm_trampolines[] = {
 	TRAMPOLINE("\xad\x70\xa0\xe3\xad\x00\x90\xef", 53),
 };
 
-/* li r0, SYS_rt_sigreturn; sc. Above sp a minimal frame, siginfo and ucontext. */
+/* li r0, SYS_sigreturn or SYS_rt_sigreturn; sc. Above sp a frame of 64 bytes; then sigcontext, or
+ * 16 bytes, siginfo and ucontext. Either has a pointer to the registers. */
 static const struct cfi_trampoline powerpc_trampolines[] = {
+	TRAMPOLINE_OF("\x38\x00\x00\x77\x44\x00\x00\x02", UNWIND_CFA_SIGNAL_AT, 23),
 	TRAMPOLINE_OF("\x38\x00\x00\xac\x44\x00\x00\x02", UNWIND_CFA_SIGNAL_AT, 64),
 };
 
@@ -177,6 +179,7 @@ static int open_elf(struct cfi_object *object, struct error *err)
 		return error_set(err, -ENOEXEC, "cannot read call frame information: %s",
 				 elf_errmsg(-1));
 	object->big_endian = header.e_ident[EI_DATA] == ELFDATA2MSB;
+	object->entry = header.e_entry;
 	object->address_size = header.e_ident[EI_CLASS] == ELFCLASS64 ? 8 : 4;
 	read_segments(object);
 	return 0;

@@ -55,6 +55,7 @@ struct cfi_object {
 	const struct cfi_machine *machine;
 	bool big_endian;
 	uint8_t address_size;
+	uint64_t entry;     /* the virtual address at which a program starts */
 	bool is_changeable; /* libelf may keep decompressed sections in it */
 	struct cfi_segment segments[CFI_SEGMENT_MAX];
 	size_t segment_count;

@@ -209,7 +209,16 @@ static void run_negative_offset_extended(struct cfi_program *program)
 	set_saved(program, dwarf_register, data_offset(program, -read_uleb(program)));
 }
 
-/* DW_CFA_register and val_offset: a register and a number that we have no use for. */
+static void run_register(struct cfi_program *program)
+{
+	uint64_t dwarf_register = read_uleb(program);
+	struct cfi_rule rule = {.kind = CFI_RULE_REGISTER,
+				.place.dwarf_register = read_uleb(program)};
+
+	set_rule(program, dwarf_register, rule);
+}
+
+/* val_offset: a register and a number that we have no use for. */
 static void run_other_rule(struct cfi_program *program)
 {
 	uint64_t dwarf_register = read_uleb(program);
@@ -291,7 +300,7 @@ static run_instruction *const instructions[0x40] = {
 	[DW_CFA_restore_extended] = run_restore_extended,
 	[DW_CFA_undefined] = run_undefined,
 	[DW_CFA_same_value] = run_same_value,
-	[DW_CFA_register] = run_other_rule,
+	[DW_CFA_register] = run_register,
 	[DW_CFA_val_offset] = run_other_rule,
 	[DW_CFA_val_offset_sf] = run_other_rule,
 	[DW_CFA_expression] = run_expression,

@@ -43,7 +43,8 @@ enum cfi_rule_kind {
 	CFI_RULE_SAME,
 	CFI_RULE_AT_CFA,   /* saved at CFA + place.offset */
 	CFI_RULE_AT_PLACE, /* saved at a location */
-	CFI_RULE_OTHER,    /* in another register, or computed */
+	CFI_RULE_REGISTER, /* in another register, place.dwarf_register */
+	CFI_RULE_OTHER,    /* computed */
 };
 
 struct cfi_rule {

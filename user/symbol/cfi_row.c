@@ -36,7 +36,7 @@ static enum unwind_cfa cfa_kind(const struct unwind_abi *abi, const struct cfi_l
 
 static bool is_second(const struct unwind_abi *abi, uint64_t dwarf_register)
 {
-	return abi->dwarf_second && dwarf_register == abi->dwarf_second;
+	return abi->link == UNWIND_LINK_PUSHED && dwarf_register == abi->dwarf_second;
 }
 
 enum cfi_stop cfi_row_encode_cfa(const struct unwind_abi *abi, const struct cfi_location *cfa,
@@ -168,5 +168,6 @@ bool cfi_row_has_lost_bp(const struct unwind_abi *abi, const struct unwind_row *
 	if (!abi->link)
 		return unwind_row_bp(row) == UNWIND_BP_LOST;
 	saves = unwind_link_saves(abi, row, 0, 0);
-	return saves.bp == UNWIND_LOST || saves.second == UNWIND_LOST;
+	return saves.bp == UNWIND_LOST ||
+	       (abi->link == UNWIND_LINK_PUSHED && saves.second == UNWIND_LOST);
 }

@@ -43,9 +43,15 @@ static void put_bp(enum unwind_saved how, struct unwind_row *row)
 	row->kinds = (abi_u8)((row->kinds & ~UNWIND_ROW_BP_MASK) | how << 4);
 }
 
-static enum cfi_stop encode_fixed(const struct unwind_abi *abi, const struct saved *link,
+static enum cfi_stop encode_fixed(const struct unwind_abi *abi, const struct cfi_rule *ip,
 				  struct saved bp, struct unwind_row *row)
 {
+	struct saved saved = saved_of(ip), *link = &saved;
+
+	if (ip->kind == CFI_RULE_REGISTER && ip->place.dwarf_register == abi->dwarf_second) {
+		link->how = UNWIND_KEPT;
+		row->kinds |= UNWIND_ROW_IN_SCRATCH;
+	}
 	if (link->how == UNWIND_LOST ||
 	    (link->how == UNWIND_SAVED && link->offset != abi->return_offset))
 		return CFI_STOP_RETURN;
@@ -168,7 +174,7 @@ enum cfi_stop cfi_row_encode_link(const struct unwind_abi *abi, const struct cfi
 		return stop;
 	switch (abi->link) {
 	case UNWIND_LINK_FIXED:
-		return encode_fixed(abi, &link, bp, row);
+		return encode_fixed(abi, &rules->registers[CFI_IP], bp, row);
 	case UNWIND_LINK_RECORD:
 		return encode_record(abi, &link, bp, row);
 	default:

@@ -6,11 +6,14 @@
 #include <string.h>
 
 #include "symbol/arm_code.h"
+#include "symbol/arm_instruction.h"
 #include "symbol/cfi_reader.h"
 #include "symbol/cfi_row.h"
 
 #define ENTRY_SIZE  8
 #define CANT_UNWIND 1
+#define OUTERMOST   2           /* ours: no entry has it */
+#define START_SIZE  64          /* bytes of a program's start code, at most */
 #define INLINE      0x80000000u /* or compact; else an address */
 
 /* An entry's code in the file, and where its program is. */
@@ -29,6 +32,7 @@ struct reading {
 };
 
 static const struct unwind_row gap_row = {.kinds = UNWIND_CFA_GAP};
+static const struct unwind_row end_row = {.kinds = UNWIND_CFA_END};
 
 static uint32_t word_at(const struct cfi_object *object, const uint8_t *at)
 {
@@ -78,6 +82,59 @@ static int compare_entries(const void *a, const void *b)
 	return left->place < right->place ? -1 : left->place > right->place;
 }
 
+static void cut_entries(struct reading *reading)
+{
+	if (reading->entries.count)
+		qsort(reading->entries.items, reading->entries.count,
+		      sizeof(*reading->entries.items), compare_entries);
+	for (size_t i = 0; i + 1 < reading->entries.count; i++) {
+		struct entry *entry = &reading->entries.items[i];
+
+		if (entry[1].start < entry->end)
+			entry->end = entry[1].start;
+	}
+}
+
+/*
+ * The code at which a program starts calls what runs it, and, should that return, what ends it. Its
+ * entry says no more than that of code without a description.
+ */
+static bool find_start(const struct cfi_object *object, struct entry *entry)
+{
+	bool is_thumb = object->entry & 1;
+	uint64_t left, at = 0;
+	const uint8_t *code = cfi_object_bytes(object, object->entry & ~1ULL, &left);
+	int calls = 0;
+
+	if (left > START_SIZE)
+		left = START_SIZE;
+	while (calls < 2 && left - at >= 4) {
+		struct arm_instruction instruction = arm_decode(code + at, left - at, is_thumb);
+
+		at += instruction.size;
+		calls += instruction.effect == ARM_CALL;
+	}
+	entry->start = (uint32_t)(code - object->bytes);
+	entry->end = entry->start + (uint32_t)at;
+	entry->word = OUTERMOST;
+	return calls == 2;
+}
+
+static int add_start(struct reading *reading)
+{
+	struct entry start = {.place = UINT64_MAX}; /* behind another of the same address */
+	const struct entry *entry;
+
+	if (!cfi_object_segment(reading->object, reading->object->entry & ~1ULL) ||
+	    !find_start(reading->object, &start))
+		return 0;
+	vec_each (entry, &reading->entries)
+		if (entry->start <= start.start && start.start < entry->end &&
+		    entry->word != CANT_UNWIND)
+			return 0;
+	return vec_push(&reading->entries, start);
+}
+
 static int read_entries(struct reading *reading)
 {
 	uint64_t vaddr, size;
@@ -88,15 +145,10 @@ static int read_entries(struct reading *reading)
 		size = (uint64_t)EXIDX_ENTRY_MAX * ENTRY_SIZE;
 	for (uint64_t at = 0; !code && at + ENTRY_SIZE <= size; at += ENTRY_SIZE)
 		code = add_entry(reading, vaddr + at, bytes + at);
-	if (reading->entries.count)
-		qsort(reading->entries.items, reading->entries.count,
-		      sizeof(*reading->entries.items), compare_entries);
-	for (size_t i = 0; i + 1 < reading->entries.count; i++) {
-		struct entry *entry = &reading->entries.items[i];
-
-		if (entry[1].start < entry->end)
-			entry->end = entry[1].start;
-	}
+	cut_entries(reading);
+	if (!code)
+		code = add_start(reading);
+	cut_entries(reading);
 	return code;
 }
 
@@ -201,7 +253,10 @@ static int put_entry(struct reading *reading, const struct entry *entry)
 		return 0;
 	if (entry->word == CANT_UNWIND)
 		return push_row(reading, gap_row, entry->start);
+	if (entry->word == OUTERMOST)
+		return push_row(reading, end_row, entry->start);
 	reading->counts->functions++;
+	rules = (struct cfi_rules){0};
 	row = (struct unwind_row){.kinds = UNWIND_CFA_STOP};
 	if (read_program(reading->object, entry, program, &size))
 		stop = exidx_program_row(program, size, &rules, &row);

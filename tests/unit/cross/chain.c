@@ -174,32 +174,41 @@ __attribute__((noinline)) int with_callback(int n)
 	return numbers[0] + sink;
 }
 
-static void handler(int number)
+__attribute__((noinline)) static void handler(int number)
 {
 	EXPECT();
 	sink += with_callback(number);
+}
+
+__attribute__((noinline)) static int plus(int n)
+{
+	return n + sink;
 }
 
 __attribute__((noinline)) int with_signal(int n)
 {
 	EXPECT();
 	*(volatile int *)(uintptr_t)(n - 1) = 1; /* interrupts this instruction */
-	return sink + n;
+	return plus(sink) + n; /* so that it is not among those that undo the frame */
 }
 
 /* Recovers by leaving the program: what was to be seen has been written. */
 static void handler_and_end(int number)
 {
+	EXPECT();
 	handler(number);
 	_Exit(0);
 }
 
 int main(int argc, char **argv)
 {
-	stack_end = (uintptr_t)argv[argc > 1 ? 0 : 0];
+	stack_end = (uintptr_t)argv[0];
 	path = argc > 1 ? argv[1] : "/dev/null";
 	if (argc > 2) {
-		signal(SIGSEGV, handler_and_end);
+		struct sigaction action = {.sa_handler = handler_and_end};
+
+		action.sa_flags = strcmp(argv[2], "siginfo") ? 0 : SA_SIGINFO;
+		sigaction(SIGSEGV, &action, NULL);
 		return with_signal(1);
 	}
 	return with_callback(7) == 12345;
