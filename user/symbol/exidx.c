@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/arm_code.h"
-#include "symbol/arm_instruction.h"
+#include "symbol/exidx_code.h"
+#include "symbol/exidx_instruction.h"
 #include "symbol/cfi_reader.h"
 #include "symbol/cfi_row.h"
 
@@ -109,10 +109,10 @@ static bool find_start(const struct cfi_object *object, struct entry *entry)
 	if (left > START_SIZE)
 		left = START_SIZE;
 	while (calls < 2 && left - at >= 4) {
-		struct arm_instruction instruction = arm_decode(code + at, left - at, is_thumb);
+		struct exidx_instruction instruction = exidx_decode(code + at, left - at, is_thumb);
 
 		at += instruction.size;
-		calls += instruction.effect == ARM_CALL;
+		calls += instruction.effect == EXIDX_CALL;
 	}
 	entry->start = (uint32_t)(code - object->bytes);
 	entry->end = entry->start + (uint32_t)at;
@@ -228,13 +228,13 @@ static bool is_constant(const struct unwind_row *row)
 static int put_code(struct reading *reading, const struct entry *entry,
 		    const struct cfi_rules *rules, const struct unwind_row *row)
 {
-	struct arm_rows rows = {0};
+	struct exidx_rows rows = {0};
 	int code;
 
 	if (!reading->full || is_constant(row) || unwind_row_cfa(row) == UNWIND_CFA_STOP ||
 	    unwind_row_cfa(row) == UNWIND_CFA_SIGNAL)
 		return push_row(reading, *row, entry->start);
-	code = arm_code_rows(reading->object->bytes, entry->start, entry->end, rules, row, &rows);
+	code = exidx_code_rows(reading->object->bytes, entry->start, entry->end, rules, row, &rows);
 	if (!code)
 		code = vec_append(&reading->exidx.rows, rows.list.items, rows.list.count);
 	vec_free(&rows.list);

@@ -9,7 +9,7 @@
  *
  * - A pruned table, which is only asked about calls, has a row for an entry.
  * - A full table has that row where the function's instructions show that it holds, and rows for
- * the prologue if its instructions do just what the program undoes (arm_code.h). What remains
+ * the prologue if its instructions do just what the program undoes (exidx_code.h). What remains
  * stops.
  *
  * Linkers merge neighbours that have equal programs: an entry may describe many functions.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "symbol/arm_code.h"
+#include "symbol/exidx_code.h"
 
 #include <errno.h>
 
-#include "symbol/arm_instruction.h"
+#include "symbol/exidx_instruction.h"
 #include "symbol/cfi_row.h"
 
 enum knowledge {
@@ -27,7 +27,7 @@ struct scan {
 	size_t block_rows;
 	uint32_t prologue; /* likewise */
 	size_t prologue_rows;
-	struct arm_rows rows;
+	struct exidx_rows rows;
 	int err;
 };
 
@@ -41,12 +41,15 @@ static bool is_equal(const struct unwind_row *a, const struct unwind_row *b)
 
 static void put(struct scan *scan, struct unwind_row row, uint32_t offset)
 {
-	struct unwind_row *last = scan->rows.list.items + scan->rows.list.count;
+	size_t count = scan->rows.list.count;
+	struct unwind_row *last = count ? &scan->rows.list.items[count - 1] : NULL;
 
+	if (offset >= scan->end)
+		return;
 	row.offset = offset;
-	if (scan->rows.list.count && last[-1].offset == offset)
-		last[-1] = row;
-	else if (!scan->rows.list.count || !is_equal(&last[-1], &row))
+	if (last && last->offset == offset)
+		*last = row;
+	else if (!last || !is_equal(last, &row))
 		scan->err = vec_push(&scan->rows.list, row);
 }
 
@@ -59,7 +62,7 @@ static void take_back(struct scan *scan, uint32_t offset, size_t rows)
 
 static bool by_sp(const struct scan *scan)
 {
-	return scan->target->cfa.dwarf_register == ARM_SP;
+	return scan->target->cfa.dwarf_register == EXIDX_SP;
 }
 
 /*
@@ -72,7 +75,7 @@ static void start_prologue(struct scan *scan)
 	scan->prologue = scan->at;
 	scan->prologue_rows = scan->rows.list.count;
 	scan->rules = (struct cfi_rules){
-		.cfa = {.form = CFI_FORM_PLAIN, .dwarf_register = ARM_SP},
+		.cfa = {.form = CFI_FORM_PLAIN, .dwarf_register = EXIDX_SP},
 	};
 	scan->depth = 0;
 	scan->is_changed = false;
@@ -87,18 +90,18 @@ static void save(struct scan *scan, enum cfi_register which, int64_t offset)
 		*rule = (struct cfi_rule){.kind = CFI_RULE_AT_CFA, .place.offset = offset};
 }
 
-static void push(struct scan *scan, const struct arm_instruction *instruction)
+static void push(struct scan *scan, const struct exidx_instruction *instruction)
 {
 	int64_t offset = -(int64_t)scan->depth - (int64_t)instruction->bytes;
 
-	for (unsigned int i = 0; i <= ARM_LR; i++) {
+	for (unsigned int i = 0; i <= EXIDX_LR; i++) {
 		if (!(instruction->registers & 1U << i))
 			continue;
-		if (i == ARM_LR)
+		if (i == EXIDX_LR)
 			save(scan, CFI_IP, offset);
-		else if (i == ARM_FP)
+		else if (i == EXIDX_FP)
 			save(scan, CFI_BP, offset);
-		else if (i == ARM_R7)
+		else if (i == EXIDX_R7)
 			save(scan, CFI_SECOND, offset);
 		offset += 4;
 	}
@@ -138,25 +141,25 @@ static void fail_prologue(struct scan *scan)
 	scan->knowledge = KNOW_NOTHING;
 }
 
-static void step_prologue(struct scan *scan, const struct arm_instruction *instruction)
+static void step_prologue(struct scan *scan, const struct exidx_instruction *instruction)
 {
-	bool from_sp = scan->rules.cfa.dwarf_register == ARM_SP;
+	bool from_sp = scan->rules.cfa.dwarf_register == EXIDX_SP;
 
 	if (scan->depth > INT32_MAX / 2 || instruction->bytes > INT32_MAX / 2) {
 		fail_prologue(scan);
 		return;
 	}
-	if (instruction->effect == ARM_FRAME) {
+	if (instruction->effect == EXIDX_FRAME) {
 		if (instruction->frame_register != scan->target->cfa.dwarf_register)
 			return;
 		scan->rules.cfa.dwarf_register = instruction->frame_register;
 		scan->rules.cfa.offset = (int64_t)scan->depth - instruction->bytes;
-	} else if (instruction->effect == ARM_PUSH) {
+	} else if (instruction->effect == EXIDX_PUSH) {
 		push(scan, instruction);
 	} else {
 		scan->depth += instruction->bytes;
 	}
-	if (from_sp && scan->rules.cfa.dwarf_register == ARM_SP)
+	if (from_sp && scan->rules.cfa.dwarf_register == EXIDX_SP)
 		scan->rules.cfa.offset = scan->depth;
 	scan->is_changed = true;
 	put_prologue(scan, scan->at + instruction->size);
@@ -182,29 +185,29 @@ static void contradict(struct scan *scan)
 }
 
 /* Does it start a frame, in code that should have one? */
-static bool is_first_of_frame(const struct scan *scan, const struct arm_instruction *instruction)
+static bool is_first_of_frame(const struct scan *scan, const struct exidx_instruction *instruction)
 {
 	unsigned int base = (unsigned int)scan->target->cfa.dwarf_register;
 
-	if (instruction->effect == ARM_PUSH)
-		return by_sp(scan) || instruction->registers & (1U << ARM_LR | 1U << base);
-	return instruction->effect == ARM_FALL && by_sp(scan);
+	if (instruction->effect == EXIDX_PUSH)
+		return by_sp(scan) || instruction->registers & (1U << EXIDX_LR | 1U << base);
+	return instruction->effect == EXIDX_FALL && by_sp(scan);
 }
 
-static void in_prologue(struct scan *scan, const struct arm_instruction *instruction)
+static void in_prologue(struct scan *scan, const struct exidx_instruction *instruction)
 {
 	switch (instruction->effect) {
-	case ARM_PUSH:
-	case ARM_FALL:
-	case ARM_FRAME:
+	case EXIDX_PUSH:
+	case EXIDX_FALL:
+	case EXIDX_FRAME:
 		step_prologue(scan, instruction);
 		break;
-	case ARM_MOVE_SP:
-	case ARM_UNDO:
+	case EXIDX_MOVE_SP:
+	case EXIDX_UNDO:
 		fail_prologue(scan);
 		break;
-	case ARM_END:
-	case ARM_LINK_RETURN: /* early, before there is a frame */
+	case EXIDX_END:
+	case EXIDX_LINK_RETURN: /* early, before there is a frame */
 		if (scan->is_changed)
 			fail_prologue(scan);
 		break;
@@ -213,27 +216,27 @@ static void in_prologue(struct scan *scan, const struct arm_instruction *instruc
 	}
 }
 
-static void in_body(struct scan *scan, const struct arm_instruction *instruction)
+static void in_body(struct scan *scan, const struct exidx_instruction *instruction)
 {
 	if (is_first_of_frame(scan, instruction)) {
 		if (scan->at > scan->block)
 			contradict(scan);
 		start_prologue(scan);
 		step_prologue(scan, instruction);
-	} else if (instruction->effect == ARM_UNDO ||
-		   (instruction->effect == ARM_MOVE_SP && by_sp(scan))) {
+	} else if (instruction->effect == EXIDX_UNDO ||
+		   (instruction->effect == EXIDX_MOVE_SP && by_sp(scan))) {
 		put(scan, stop_row, scan->at + instruction->size);
 		scan->knowledge = KNOW_NOTHING;
-	} else if (instruction->effect == ARM_LINK_RETURN ||
-		   instruction->effect == ARM_MAYBE_RETURN) {
+	} else if (instruction->effect == EXIDX_LINK_RETURN ||
+		   instruction->effect == EXIDX_MAYBE_RETURN) {
 		contradict(scan);
 	}
 }
 
 /* Of code of which nothing is known, only another function's start tells more. */
-static void in_unknown(struct scan *scan, const struct arm_instruction *instruction)
+static void in_unknown(struct scan *scan, const struct exidx_instruction *instruction)
 {
-	if (instruction->effect != ARM_PUSH || !is_first_of_frame(scan, instruction))
+	if (instruction->effect != EXIDX_PUSH || !is_first_of_frame(scan, instruction))
 		return;
 	start_prologue(scan);
 	step_prologue(scan, instruction);
@@ -244,8 +247,8 @@ static void scan_code(struct scan *scan)
 	start_prologue(scan);
 	scan->block = scan->at;
 	while (!scan->err && scan->end - scan->at >= 2) {
-		struct arm_instruction instruction =
-			arm_decode(scan->file + scan->at, scan->end - scan->at, scan->is_thumb);
+		struct exidx_instruction instruction =
+			exidx_decode(scan->file + scan->at, scan->end - scan->at, scan->is_thumb);
 
 		if (scan->knowledge == KNOW_PROLOGUE)
 			in_prologue(scan, &instruction);
@@ -254,7 +257,7 @@ static void scan_code(struct scan *scan)
 		else
 			in_unknown(scan, &instruction);
 		scan->at += instruction.size;
-		if (instruction.effect == ARM_END || instruction.effect == ARM_LINK_RETURN)
+		if (instruction.effect == EXIDX_END || instruction.effect == EXIDX_LINK_RETURN)
 			start_block(scan, scan->at);
 	}
 	if (scan->knowledge == KNOW_PROLOGUE && scan->is_changed)
@@ -262,7 +265,7 @@ static void scan_code(struct scan *scan)
 }
 
 /* What nobody can tell: nothing but that there is code. */
-static int stop_all(uint32_t start, struct arm_rows *rows)
+static int stop_all(uint32_t start, struct exidx_rows *rows)
 {
 	struct unwind_row row = stop_row;
 
@@ -271,8 +274,9 @@ static int stop_all(uint32_t start, struct arm_rows *rows)
 	return vec_push(&rows->list, row);
 }
 
-int arm_code_rows(const uint8_t *file, uint32_t start, uint32_t end, const struct cfi_rules *rules,
-		  const struct unwind_row *row, struct arm_rows *ret_rows)
+int exidx_code_rows(const uint8_t *file, uint32_t start, uint32_t end,
+		    const struct cfi_rules *rules, const struct unwind_row *row,
+		    struct exidx_rows *ret_rows)
 {
 	struct scan scans[2];
 	bool is_sure;

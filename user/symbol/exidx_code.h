@@ -9,8 +9,8 @@
  * again. Blocks that contradict that (another prologue, a return by the link register) are of
  * another function, or of one that makes its frame late: nothing is said of them either.
  */
-#ifndef MTRACE_SYMBOL_ARM_CODE_H
-#define MTRACE_SYMBOL_ARM_CODE_H
+#ifndef MTRACE_SYMBOL_EXIDX_CODE_H
+#define MTRACE_SYMBOL_EXIDX_CODE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 #include "base/vec.h"
 #include "symbol/cfi_program.h"
 
-struct arm_rows {
+struct exidx_rows {
 	VEC(struct unwind_row) list;
 };
 
@@ -28,7 +28,8 @@ struct arm_rows {
  * Of code [start, end) of the file, whose first byte is a function's first: the rows, to be freed
  * by the caller. `rules` and `row` say the same of its calls. 0 or -ENOMEM.
  */
-int arm_code_rows(const uint8_t *file, uint32_t start, uint32_t end, const struct cfi_rules *rules,
-		  const struct unwind_row *row, struct arm_rows *ret_rows);
+int exidx_code_rows(const uint8_t *file, uint32_t start, uint32_t end,
+		    const struct cfi_rules *rules, const struct unwind_row *row,
+		    struct exidx_rows *ret_rows);
 
 #endif
