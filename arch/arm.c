@@ -112,7 +112,7 @@ static struct arch_births births(const struct arch_registers *registers)
 static const struct unwind_abi *abi(bool narrow)
 {
 	(void)narrow;
-	return NULL;
+	return &unwind_abi_arm;
 }
 
 static size_t breakpoint(int mode, uint8_t ret_bytes[ARCH_BREAKPOINT_MAX])

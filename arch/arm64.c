@@ -604,8 +604,7 @@ static struct arch_births births(const struct arch_registers *registers)
 
 static const struct unwind_abi *abi(bool narrow)
 {
-	(void)narrow;
-	return NULL;
+	return narrow ? &unwind_abi_arm : &unwind_abi_aarch64;
 }
 
 static size_t breakpoint(int mode, uint8_t ret_bytes[ARCH_BREAKPOINT_MAX])

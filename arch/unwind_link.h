@@ -232,6 +232,21 @@ static __always_inline enum unwind_result unwind_link_step(void *ctx, const stru
 	return UNWIND_CONTINUE;
 }
 
+/*
+ * Make a frame from what is known of a caller right after its call has returned: ip, sp and bp, and
+ * the second frame pointer where there is one. Its link register is not known; see above.
+ */
+static __always_inline void unwind_linked_start(const struct unwind_abi *abi, abi_u64 second,
+						struct unwind_linked *linked)
+{
+	linked->frame.bp_place = UNWIND_BP_HELD;
+	linked->link.value = 0;
+	linked->link.place = UNWIND_BP_UNKNOWN;
+	linked->second.value = second;
+	linked->second.place = abi->link == UNWIND_LINK_PUSHED ? UNWIND_BP_HELD : UNWIND_BP_UNKNOWN;
+	unwind_link_set_ip(abi, linked->frame.ip, linked);
+}
+
 /* The step on any processor. Where its ABI is a constant, one branch remains. */
 static __always_inline enum unwind_result unwind_any_step(void *ctx, const struct unwind_abi *abi,
 							  const struct unwind_row *row,

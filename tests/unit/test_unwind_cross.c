@@ -40,6 +40,7 @@ struct code {
 
 /* What the program has written. */
 struct dump {
+	const char *root; /* of the program's files */
 	unsigned int machine;
 	bool is_big;
 	const struct unwind_abi *abi;
@@ -173,10 +174,13 @@ static void free_dump(struct dump *dump)
  * The walk.
  */
 
-static void build_tables(struct mapping *mapping)
+static void build_tables(struct mapping *mapping, const char *root)
 {
-	int fd = open(mapping->path, O_RDONLY | O_CLOEXEC);
+	char path[PATH_MAX];
+	int fd;
 
+	snprintf(path, sizeof(path), "%s%s", root, mapping->path);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
 	mapping->has_table = true;
 	if (fd < 0)
 		return;
@@ -206,7 +210,7 @@ static struct unwind_row find_row(struct dump *dump, uint64_t ip, bool is_interr
 		if (address < mapping->start || address >= mapping->end || mapping->path[0] != '/')
 			continue;
 		if (!mapping->has_table)
-			build_tables(mapping);
+			build_tables(mapping, dump->root);
 		return *cfi_table_find(&mapping->tables[is_interrupted],
 				       address - mapping->start + mapping->offset);
 	}
@@ -292,23 +296,31 @@ static const struct machine soft = {"arm-linux-gnueabi", "qemu-arm", &unwind_abi
 static const struct machine powerpc = {"powerpc-linux-gnu", "qemu-ppc", &unwind_abi_powerpc, EM_PPC,
 				       true};
 
-static void check_run(struct scratch *scratch, const struct machine *machine, const char *signal,
-		      const char *command)
+static void check_dump(const struct machine *machine, bool by_signal, const char *path,
+		       const char *root, const char *name)
 {
 	struct dump *dump = calloc(1, sizeof(*dump));
-	char run[512];
 
 	assert_non_null(dump);
+	dump->root = root;
 	dump->machine = machine->number;
 	dump->abi = machine->abi;
 	dump->is_big = machine->is_big;
+	read_dump(dump, path);
+	check_walk(dump, by_signal, name);
+	free_dump(dump);
+}
+
+static void check_run(struct scratch *scratch, const struct machine *machine, const char *signal,
+		      const char *command)
+{
+	char run[512];
+
 	snprintf(run, sizeof(run), "timeout 60 %s -L /usr/%s ./chain dump %s", machine->emulator,
 		 machine->compiler, signal);
 	if (scratch_run(scratch, run))
 		fail_msg("%s; %s", command, run);
-	read_dump(dump, scratch_path(scratch, "dump"));
-	check_walk(dump, *signal != 0, command);
-	free_dump(dump);
+	check_dump(machine, *signal != 0, scratch_path(scratch, "dump"), "", command);
 }
 
 /* From code without a description a signal's stack does not lead on. */
@@ -379,7 +391,19 @@ static void test_powerpc_bare(void **state)
 		      "-fno-asynchronous-unwind-tables -fno-unwind-tables -fno-exceptions");
 }
 
-int main(void)
+/* A dump made elsewhere, as on another kernel: test_unwind_cross COMPILER DUMP SIGNALS ROOT */
+static int check_file(char **arguments)
+{
+	static const struct machine *const machines[] = {&aarch64, &hard, &soft, &powerpc};
+
+	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++)
+		if (!strcmp(machines[i]->compiler, arguments[0]))
+			check_dump(machines[i], atoi(arguments[2]), arguments[1], arguments[3],
+				   arguments[1]);
+	return 0;
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_aarch64, scratch_setup, scratch_teardown),
@@ -394,5 +418,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_powerpc_bare, scratch_setup, scratch_teardown),
 	};
 
+	if (argc == 5)
+		return check_file(argv + 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,8 +127,7 @@ static int is_return_list_full(void)
 
 static abi_u64 take_stack(void *context, const struct caller_frame *from)
 {
-	(void)context;
-	return walk_stack(now.tracer, now.task, from);
+	return walk_stack(now.tracer, now.task, from, arch_get(context, ARCH_BP_SECOND));
 }
 
 static abi_u64 take_entry_stack(struct pt_regs *regs, abi_u64 caller)

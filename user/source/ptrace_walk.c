@@ -8,6 +8,7 @@
 #include <xxhash.h>
 
 #include "arch/registers.h"
+#include "arch/unwind_link.h"
 #include "bpf/walk.h"
 #include "os/proc.h"
 #include "source/ptrace_calls.h"
@@ -22,7 +23,10 @@ struct walk {
 	const struct arch *arch;
 	const struct unwind_abi *abi; /* NULL: there is none */
 	const struct shared *shared;
-	struct unwind_frame frame;
+	union {
+		struct unwind_linked linked;
+		struct unwind_frame frame; /* its first member */
+	};
 	uint64_t start_stack; /* of the process: where the kernel has put its arguments */
 	uint64_t files;       /* which ones the frames are in: an address can mean another later */
 	uint32_t word;
@@ -142,10 +146,10 @@ static int step_up(struct walk *walk, enum stack_stop *ret_stop)
 		return -1;
 	walk->files = (walk->files ^ code->file.pages) * FILES_FACTOR;
 	row_find(walk, code, walk->frame.ip - 1, &row);
-	result = unwind_step(walk, walk->abi, &row, &walk->frame);
+	result = unwind_call_step(walk, walk->abi, &row, &walk->linked);
 	if (result == UNWIND_CONTINUE)
 		return 0;
-	if (result == UNWIND_NO_TABLE)
+	if (result == UNWIND_NO_TABLE && walk->abi->link == UNWIND_LINK_NONE)
 		return step_guess(walk, ret_stop);
 	if (result == UNWIND_INTERRUPTED)
 		walk->frames[walk->count - 1] |= STACK_EXACT;
@@ -225,6 +229,12 @@ static uint64_t send_stack(struct tracer *tracer, struct task *task, const struc
 	return record.id;
 }
 
+/* Has a slice what a walk needs to go on? Not where registers besides bp lead on. */
+static bool has_slices(const struct unwind_abi *abi)
+{
+	return abi->link == UNWIND_LINK_NONE;
+}
+
 /* The command finishes it: it has the rows of all instructions. */
 static uint64_t send_slice(struct tracer *tracer, struct task *task, struct walk *walk,
 			   enum stack_stop stop)
@@ -265,7 +275,8 @@ static bool is_code(pid_t pid, uint64_t address)
 	return found;
 }
 
-uint64_t walk_stack(struct tracer *tracer, struct task *task, const struct caller_frame *from)
+uint64_t walk_stack(struct tracer *tracer, struct task *task, const struct caller_frame *from,
+		    uint64_t second_bp)
 {
 	struct walk walk = {
 		.memory = task->owner->memory,
@@ -281,13 +292,15 @@ uint64_t walk_stack(struct tracer *tracer, struct task *task, const struct calle
 
 	if (!walk.depth)
 		return 0;
+	if (walk.abi)
+		unwind_linked_start(walk.abi, second_bp, &walk.linked);
 	window_move(&walk, from->sp);
 	if (!tracer->config.by_tables)
 		return send_stack(tracer, task, &walk, walk_by_pointers(&walk));
 	stop = walk_by_tables(&walk);
 	if (stop == STOP_LATE && !is_code(task->owner->pid, walk.frame.ip - 1))
 		stop = STOP_NO_CODE;
-	if (stop == STOP_SIGNAL || stop == STOP_LATE)
+	if ((stop == STOP_SIGNAL || stop == STOP_LATE) && has_slices(walk.abi))
 		return send_slice(tracer, task, &walk, stop);
 	return send_stack(tracer, task, &walk, stop);
 }

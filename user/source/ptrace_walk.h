@@ -9,7 +9,9 @@
 #include "bpf/caller.h"
 #include "source/ptrace_tasks.h"
 
-/* Sends the frames, unless that was done. The stack's id, 0 if there is none. */
-uint64_t walk_stack(struct tracer *tracer, struct task *task, const struct caller_frame *from);
+/* Sends the frames, unless that was done. `second_bp`: where there are two conventions for frame
+ * pointers, the caller's other one. The stack's id, 0 if there is none. */
+uint64_t walk_stack(struct tracer *tracer, struct task *task, const struct caller_frame *from,
+		    uint64_t second_bp);
 
 #endif

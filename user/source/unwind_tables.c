@@ -94,10 +94,12 @@ static void log_layout(const struct module *module, const struct cfi_table *tabl
 		log_warn("%s: no room for its unwind table: stacks end there", module->path);
 }
 
-/* The BPF programs walk the stacks of these. */
+/* Not those of which a machine's pointers are only half as wide as its registers. */
 static bool is_walked(const struct module *module)
 {
-	return module->elf64 ? module->machine == EM_X86_64 : module->machine == EM_386;
+	const struct unwind_abi *abi = cfi_abi(module->machine);
+
+	return abi && (abi->word == 8) == module->elf64;
 }
 
 /* Compile and lay out. What has no table gets a file without pages. */

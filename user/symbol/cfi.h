@@ -77,6 +77,9 @@ int cfi_table_build_split(int fd, int debug_fd, bool full, struct cfi_table *ret
 int cfi_table_build_image(const void *image, size_t size, bool full, struct cfi_table *ret_table,
 			  struct error *err);
 
+/* The ABI of a processor (EM_…), or NULL if its stacks are not walked. */
+const struct unwind_abi *cfi_abi(unsigned int machine);
+
 /*
  * Is this the code that a signal's handler returns to, of a processor (EM_…)? For code that is in
  * no file, as the page that the kernel maps on Arm. Rows hold from the byte before it on.

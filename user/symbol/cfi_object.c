@@ -114,6 +114,13 @@ static const struct cfi_machine *find_machine(unsigned int machine)
 	return NULL;
 }
 
+const struct unwind_abi *cfi_abi(unsigned int machine)
+{
+	const struct cfi_machine *known = find_machine(machine);
+
+	return known ? known->abi : NULL;
+}
+
 bool cfi_trampoline_row(unsigned int machine, const void *code, size_t size,
 			struct unwind_row *ret_row)
 {
