@@ -138,7 +138,7 @@ static bool is_saved_at(const struct unwind_abi *abi, const struct cfi_rule *rul
 {
 	return rule->kind == CFI_RULE_AT_PLACE && rule->place.form == CFI_FORM_LOAD_ADD &&
 	       rule->place.dwarf_register == abi->dwarf_sp && rule->place.offset == pointer &&
-	       rule->place.extra == (uint64_t)(abi->signal_sp + offset);
+	       rule->place.extra == (uint64_t)abi->signal_sp + (uint64_t)offset;
 }
 
 static enum cfi_stop encode_signal(const struct unwind_abi *abi, const struct cfi_rules *rules,
