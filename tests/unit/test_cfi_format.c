@@ -30,6 +30,21 @@ static const struct cie x86_64_cie = {1,  "zR", DW_EH_PE_pcrel | DW_EH_PE_sdata4
 static const struct cie i386_cie = {1, "zR", DW_EH_PE_pcrel | DW_EH_PE_sdata4, -4, 8, I386_START};
 static const struct cie powerpc_cie = {1,  "zR", DW_EH_PE_pcrel | DW_EH_PE_sdata4,
 				       -4, 65,   POWERPC_START};
+static const struct cie aarch64_cie = {1,  "zR", DW_EH_PE_pcrel | DW_EH_PE_sdata4,
+				       -8, 30,   PROGRAM("\x0c\x1f\x00")};
+
+/* As the kernel's vdso has it: sp is *(*(r1 + 256) + 4), r31, lr and ip lie 124, 144, 128 behind
+ * that pointer, and ip has a column of its own. */
+#define SIGNAL_START                                       \
+	PROGRAM("\x0f\x07\x71\x80\x02\x06\x23\x04\x06"     \
+		"\x10\x1f\x06\x71\x80\x02\x06\x23\x7c"     \
+		"\x10\x41\x07\x71\x80\x02\x06\x23\x90\x01" \
+		"\x10\x43\x07\x71\x80\x02\x06\x23\x80\x01")
+
+static const struct cie signal_cie = {1,  "zRS", DW_EH_PE_pcrel | DW_EH_PE_sdata4,
+				      -4, 67,    SIGNAL_START};
+static const struct cie no_signal_cie = {1,  "zR", DW_EH_PE_pcrel | DW_EH_PE_sdata4,
+					 -4, 67,   SIGNAL_START};
 
 /*
  * Rows as text.
@@ -42,14 +57,14 @@ static size_t print_offset(char *text, const char *base, int offset)
 
 static size_t print_cfa(char *text, const struct unwind_row *row)
 {
-	static const char *const special[] = {"end", "stop", "signal", "gap"};
+	static const char *const special[] = {"end", "stop", "signal", "gap", "r7", "signal@"};
 	enum unwind_cfa kind = unwind_row_cfa(row);
 	const char *base = kind & UNWIND_CFA_BASE_BP ? "bp" : "sp";
 	size_t size = 0;
 
 	if (kind >= UNWIND_CFA_END) {
 		size = (size_t)sprintf(text, "%s", special[kind - UNWIND_CFA_END]);
-		return kind == UNWIND_CFA_SIGNAL
+		return kind == UNWIND_CFA_SIGNAL || kind >= UNWIND_CFA_SECOND
 			       ? size + print_offset(text + size, "", row->cfa_offset)
 			       : size;
 	}
@@ -147,6 +162,9 @@ static void test_machines(void **state)
 	static const struct program i386 = {"\x41\x0e\x08\x85\x02\x43\x0d\x05", 8};
 	/* advance 8, CFA + 16, lr at CFA + 4, r31 at CFA - 4 */
 	static const struct program powerpc = {"\x48\x0e\x10\x11\x41\x7f\x9f\x01", 8};
+	/* addresses are signed, advance 1, CFA + 32, x29 at CFA - 32, x30 at CFA - 24 */
+	static const struct program aarch64 = {"\x2d\x41\x0e\x20\x9d\x04\x9e\x03", 8};
+	static const struct program nothing = {"", 0};
 	static const char x86_rows[] = "800 sp+1, 801 sp+2 bp@cfa-2, 804 bp+2 bp@cfa-2, 840 gap";
 	static const struct {
 		const char *name;
@@ -173,6 +191,26 @@ static void test_machines(void **state)
 		 &powerpc_cie,
 		 powerpc,
 		 "800 sp+0, 808 sp+4 bp@cfa-1 link, 840 gap"},
+		{"PowerPC's signal frame",
+		 {.machine = EM_PPC, .big_endian = true},
+		 &signal_cie,
+		 nothing,
+		 "800 signal@+64, 840 gap"},
+		{"PowerPC, no signal frame",
+		 {.machine = EM_PPC, .big_endian = true},
+		 &no_signal_cie,
+		 nothing,
+		 "800 stop, 840 gap"},
+		{"AArch64",
+		 {.machine = EM_AARCH64, .elf64 = true},
+		 &aarch64_cie,
+		 aarch64,
+		 "800 sp+0, 801 sp+4 bp@cfa-4 link, 840 gap"},
+		{"AArch64's instruction on x86-64",
+		 {.machine = EM_X86_64, .elf64 = true},
+		 &x86_64_cie,
+		 aarch64,
+		 "800 stop, 840 gap"},
 	};
 
 	(void)state;
