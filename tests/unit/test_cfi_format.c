@@ -154,74 +154,77 @@ static void make_object(struct object *object, const struct cie *cie, struct pro
  * Tests.
  */
 
-/* A function with a frame pointer, on all kinds of machines. */
+/*
+ * A function with a frame pointer, on all kinds of machines.
+ */
+
+/* advance 1, CFA + 2 words, bp at CFA - 2 words; advance 3, CFA from bp */
+static const struct program x86_64_code = {"\x41\x0e\x10\x86\x02\x43\x0d\x06", 8};
+static const struct program i386_code = {"\x41\x0e\x08\x85\x02\x43\x0d\x05", 8};
+/* advance 8, CFA + 16, lr at CFA + 4, r31 at CFA - 4 */
+static const struct program powerpc_code = {"\x48\x0e\x10\x11\x41\x7f\x9f\x01", 8};
+/* addresses are signed, advance 1, CFA + 32, x29 at CFA - 32, x30 at CFA - 24 */
+static const struct program aarch64_code = {"\x2d\x41\x0e\x20\x9d\x04\x9e\x03", 8};
+static const struct program no_code = {"", 0};
+static const char x86_rows[] = "800 sp+1, 801 sp+2 bp@cfa-2, 804 bp+2 bp@cfa-2, 840 gap";
+static const struct {
+	const char *name;
+	struct object object;
+	const struct cie *cie;
+	struct program program;
+	const char *rows;
+} machine_cases[] = {
+	{"x86-64", {.machine = EM_X86_64, .elf64 = true}, &x86_64_cie, x86_64_code, x86_rows},
+	{"x32", {.machine = EM_X86_64}, &x86_64_cie, x86_64_code, x86_rows},
+	{"i386", {.machine = EM_386}, &i386_cie, i386_code, x86_rows},
+	{"x86-64, big-endian",
+	 {.machine = EM_X86_64, .elf64 = true, .big_endian = true},
+	 &x86_64_cie,
+	 x86_64_code,
+	 x86_rows},
+	{"i386, big-endian",
+	 {.machine = EM_386, .big_endian = true},
+	 &i386_cie,
+	 i386_code,
+	 x86_rows},
+	{"PowerPC",
+	 {.machine = EM_PPC, .big_endian = true},
+	 &powerpc_cie,
+	 powerpc_code,
+	 "800 sp+0, 808 sp+4 bp@cfa-1 link, 840 gap"},
+	{"PowerPC's signal frame",
+	 {.machine = EM_PPC, .big_endian = true},
+	 &signal_cie,
+	 no_code,
+	 "800 signal@+64, 840 gap"},
+	{"PowerPC, no signal frame",
+	 {.machine = EM_PPC, .big_endian = true},
+	 &no_signal_cie,
+	 no_code,
+	 "800 stop, 840 gap"},
+	{"AArch64",
+	 {.machine = EM_AARCH64, .elf64 = true},
+	 &aarch64_cie,
+	 aarch64_code,
+	 "800 sp+0, 801 sp+4 bp@cfa-4 link, 840 gap"},
+	{"AArch64's instruction on x86-64",
+	 {.machine = EM_X86_64, .elf64 = true},
+	 &x86_64_cie,
+	 aarch64_code,
+	 "800 stop, 840 gap"},
+};
+
 static void test_machines(void **state)
 {
-	/* advance 1, CFA + 2 words, bp at CFA - 2 words; advance 3, CFA from bp */
-	static const struct program x86_64 = {"\x41\x0e\x10\x86\x02\x43\x0d\x06", 8};
-	static const struct program i386 = {"\x41\x0e\x08\x85\x02\x43\x0d\x05", 8};
-	/* advance 8, CFA + 16, lr at CFA + 4, r31 at CFA - 4 */
-	static const struct program powerpc = {"\x48\x0e\x10\x11\x41\x7f\x9f\x01", 8};
-	/* addresses are signed, advance 1, CFA + 32, x29 at CFA - 32, x30 at CFA - 24 */
-	static const struct program aarch64 = {"\x2d\x41\x0e\x20\x9d\x04\x9e\x03", 8};
-	static const struct program nothing = {"", 0};
-	static const char x86_rows[] = "800 sp+1, 801 sp+2 bp@cfa-2, 804 bp+2 bp@cfa-2, 840 gap";
-	static const struct {
-		const char *name;
-		struct object object;
-		const struct cie *cie;
-		struct program program;
-		const char *rows;
-	} cases[] = {
-		{"x86-64", {.machine = EM_X86_64, .elf64 = true}, &x86_64_cie, x86_64, x86_rows},
-		{"x32", {.machine = EM_X86_64}, &x86_64_cie, x86_64, x86_rows},
-		{"i386", {.machine = EM_386}, &i386_cie, i386, x86_rows},
-		{"x86-64, big-endian",
-		 {.machine = EM_X86_64, .elf64 = true, .big_endian = true},
-		 &x86_64_cie,
-		 x86_64,
-		 x86_rows},
-		{"i386, big-endian",
-		 {.machine = EM_386, .big_endian = true},
-		 &i386_cie,
-		 i386,
-		 x86_rows},
-		{"PowerPC",
-		 {.machine = EM_PPC, .big_endian = true},
-		 &powerpc_cie,
-		 powerpc,
-		 "800 sp+0, 808 sp+4 bp@cfa-1 link, 840 gap"},
-		{"PowerPC's signal frame",
-		 {.machine = EM_PPC, .big_endian = true},
-		 &signal_cie,
-		 nothing,
-		 "800 signal@+64, 840 gap"},
-		{"PowerPC, no signal frame",
-		 {.machine = EM_PPC, .big_endian = true},
-		 &no_signal_cie,
-		 nothing,
-		 "800 stop, 840 gap"},
-		{"AArch64",
-		 {.machine = EM_AARCH64, .elf64 = true},
-		 &aarch64_cie,
-		 aarch64,
-		 "800 sp+0, 801 sp+4 bp@cfa-4 link, 840 gap"},
-		{"AArch64's instruction on x86-64",
-		 {.machine = EM_X86_64, .elf64 = true},
-		 &x86_64_cie,
-		 aarch64,
-		 "800 stop, 840 gap"},
-	};
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct object object = cases[i].object;
+	for (size_t i = 0; i < sizeof(machine_cases) / sizeof(machine_cases[0]); i++) {
+		struct object object = machine_cases[i].object;
 
-		make_object(&object, cases[i].cie, cases[i].program);
-		check_table(&object, true, cases[i].name, cases[i].rows);
+		make_object(&object, machine_cases[i].cie, machine_cases[i].program);
+		check_table(&object, true, machine_cases[i].name, machine_cases[i].rows);
 		object.stripped = true;
 		finish(&object);
-		check_table(&object, true, cases[i].name, cases[i].rows);
+		check_table(&object, true, machine_cases[i].name, machine_cases[i].rows);
 	}
 }
 
