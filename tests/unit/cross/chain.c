@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include <alloca.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -200,10 +201,28 @@ static void handler_and_end(int number)
 	_Exit(0);
 }
 
+static void *thread(void *argument)
+{
+	EXPECT();
+	/* Above lie the thread's own data. */
+	stack_end = (uintptr_t)__builtin_frame_address(0) + 1536;
+	sink += with_callback(7);
+	return argument;
+}
+
+static int in_thread(void)
+{
+	pthread_t id;
+
+	return pthread_create(&id, NULL, thread, NULL) || pthread_join(id, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	stack_end = (uintptr_t)argv[0];
 	path = argc > 1 ? argv[1] : "/dev/null";
+	if (argc > 2 && !strcmp(argv[2], "thread"))
+		return in_thread();
 	if (argc > 2) {
 		struct sigaction action = {.sa_handler = handler_and_end};
 
