@@ -35,6 +35,15 @@ int bitset_init(struct bitset *set, uint32_t size)
 	return 0;
 }
 
+size_t bitset_memory(uint32_t size)
+{
+	size_t words = words_for(size), total = words;
+
+	while (words > 1)
+		total += words = words_for(words);
+	return total * sizeof(uint64_t);
+}
+
 void bitset_free(struct bitset *set)
 {
 	free(set->levels[0]);

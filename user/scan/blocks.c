@@ -14,11 +14,11 @@
  * - Words are looked up in groups: first the buckets of all are fetched, then the starts, then they
  *   are compared; so the cache misses of a group overlap.
  *
- * Memory: while it is filled 16 bytes per block, then 8, and 1.5 to 3 for the buckets. Where gaps
- * cut the heap into very many spans the gap is chosen wider, so that spans and their padding stay
- * few.
- * Sorting is done in place, by radix (McIlroy, Bostic, McIlroy: Engineering Radix Sort, 1993),
- * linear in blocks.
+ * Memory: while it is filled 16 bytes per block, then 6, and 1.5 to 3 for the buckets. Most blocks
+ * are small, so there are 16 bits for a size, and a list of what is larger; 32 where that list
+ * would be long. Where gaps cut the heap into very many spans the gap is chosen wider, so that
+ * spans and their padding stay few. Sorting is done in place, by radix (McIlroy, Bostic, McIlroy:
+ * Engineering Radix Sort, 1993), linear in blocks.
  */
 #include "scan/blocks.h"
 
@@ -37,6 +37,8 @@
 #define FIRST_GAP (1ULL << 20)  /* bytes of nothing that end a span */
 #define SPAN_MAX  0xfffffff0ULL /* bytes from its base to the start of its last block */
 #define GROUP     64
+
+#define LARGE_SHARE 128 /* of the blocks: one in so many may be in the list of large ones */
 
 int blocks_reserve(struct blocks *blocks, size_t count)
 {
@@ -141,18 +143,30 @@ static int make_spans(struct blocks *blocks)
 	return add_span(blocks, first, blocks->raw.count);
 }
 
+/* How much of a size do most blocks need? */
+static void choose_sizes(struct blocks *blocks)
+{
+	const struct sized_block *block;
+	size_t large = 0;
+
+	vec_each (block, &blocks->raw)
+		large += block->size >= UINT16_MAX;
+	blocks->size_is_large = large > blocks->raw.count / LARGE_SHARE ? UINT32_MAX : UINT16_MAX;
+}
+
 /* In place: offset << 32 | size is half as long as what it is made of. Then give back the rest. */
 static int pack_raw(struct blocks *blocks, uint64_t **ret_packed)
 {
+	const uint32_t large = blocks->size_is_large;
 	uint64_t *packed = (uint64_t *)(void *)blocks->raw.items;
 	const struct span *span;
 
 	vec_each (span, &blocks->spans) {
 		for (size_t i = span->first; i < span->first + span->count; i++) {
 			struct sized_block block = blocks->raw.items[i];
-			uint64_t size = block.size < SIZE_IS_LARGE ? block.size : SIZE_IS_LARGE;
+			uint64_t size = block.size < large ? block.size : large;
 
-			if (size == SIZE_IS_LARGE && vec_push(&blocks->large, block))
+			if (size == large && vec_push(&blocks->large, block))
 				return -ENOMEM;
 			packed[i] = (block.address - span->base) << 32 | size;
 		}
@@ -166,30 +180,44 @@ static int pack_raw(struct blocks *blocks, uint64_t **ret_packed)
 	return 0;
 }
 
-/* Starts and sizes apart, and the spans, too. */
-static int unpack(struct blocks *blocks, const uint64_t *packed)
+static int alloc_slots(struct blocks *blocks)
 {
 	size_t slots = blocks->count + PAD * blocks->spans.count;
-	uint32_t slot = 0;
-	struct span *span;
+	bool upper = blocks->size_is_large > UINT16_MAX;
 
 	blocks->slots = (uint32_t)slots;
 	blocks->starts = table_alloc(slots * sizeof(*blocks->starts));
 	blocks->sizes = table_alloc(slots * sizeof(*blocks->sizes));
-	if (!blocks->starts || !blocks->sizes)
+	if (upper)
+		blocks->sizes_upper = table_alloc(slots * sizeof(*blocks->sizes_upper));
+	blocks->bytes = slots * (sizeof(*blocks->starts) + (1U + upper) * sizeof(*blocks->sizes));
+	return blocks->starts && blocks->sizes && (!upper || blocks->sizes_upper) ? 0 : -ENOMEM;
+}
+
+static void set_slot(struct blocks *blocks, uint32_t slot, uint32_t start, uint32_t size)
+{
+	blocks->starts[slot] = start;
+	blocks->sizes[slot] = (uint16_t)size;
+	if (blocks->sizes_upper)
+		blocks->sizes_upper[slot] = (uint16_t)(size >> 16);
+}
+
+/* Starts and sizes apart, and the spans, too. */
+static int unpack(struct blocks *blocks, const uint64_t *packed)
+{
+	uint32_t slot = 0;
+	struct span *span;
+
+	if (alloc_slots(blocks))
 		return -ENOMEM;
 	vec_each (span, &blocks->spans) {
 		const uint64_t *first = packed + span->first;
 
 		span->first = slot;
-		for (uint32_t i = 0; i < span->count; i++, slot++) {
-			blocks->starts[slot] = (uint32_t)(first[i] >> 32);
-			blocks->sizes[slot] = (uint32_t)first[i];
-		}
-		for (uint32_t i = 0; i < PAD; i++, slot++) {
-			blocks->starts[slot] = NO_START;
-			blocks->sizes[slot] = 0;
-		}
+		for (uint32_t i = 0; i < span->count; i++, slot++)
+			set_slot(blocks, slot, (uint32_t)(first[i] >> 32), (uint32_t)first[i]);
+		for (uint32_t i = 0; i < PAD; i++, slot++)
+			set_slot(blocks, slot, NO_START, 0);
 	}
 	return 0;
 }
@@ -197,7 +225,10 @@ static int unpack(struct blocks *blocks, const uint64_t *packed)
 static int pack(struct blocks *blocks)
 {
 	uint64_t *packed;
-	int err = pack_raw(blocks, &packed);
+	int err;
+
+	choose_sizes(blocks);
+	err = pack_raw(blocks, &packed);
 
 	if (err)
 		return err;
@@ -251,10 +282,9 @@ static int make_buckets(struct blocks *blocks)
 		return -ENOMEM;
 	vec_each (span, &blocks->spans)
 		fill_buckets(blocks, span);
-	blocks->bytes = blocks->slots * (sizeof(*blocks->starts) + sizeof(*blocks->sizes)) +
-			blocks->spans.capacity * sizeof(*blocks->spans.items) +
-			blocks->large.capacity * sizeof(*blocks->large.items) +
-			total * sizeof(*blocks->buckets);
+	blocks->bytes += blocks->spans.capacity * sizeof(*blocks->spans.items) +
+			 blocks->large.capacity * sizeof(*blocks->large.items) +
+			 total * sizeof(*blocks->buckets);
 	return 0;
 }
 
@@ -280,6 +310,7 @@ void blocks_free(struct blocks *blocks)
 	vec_free(&blocks->large);
 	free(blocks->starts);
 	free(blocks->sizes);
+	free(blocks->sizes_upper);
 	free(blocks->buckets);
 	*blocks = (struct blocks){0};
 }
@@ -309,28 +340,35 @@ uint64_t blocks_address(const struct blocks *blocks, uint32_t slot)
 	return blocks->spans.items[blocks_span(blocks, slot)].base + blocks->starts[slot];
 }
 
+/* Of a block that is in the list. */
 static uint64_t large_size(const struct blocks *blocks, uint64_t address)
 {
-	const struct sized_block *block;
+	size_t low = 0, high = blocks->large.count;
 
-	vec_each (block, &blocks->large)
-		if (block->address == address)
-			return block->size;
-	return SIZE_IS_LARGE;
+	while (high - low > 1) {
+		size_t middle = (low + high) / 2;
+
+		if (blocks->large.items[middle].address <= address)
+			low = middle;
+		else
+			high = middle;
+	}
+	return blocks->large.items[low].size;
 }
 
 static uint64_t size_at(const struct blocks *blocks, uint32_t slot, uint64_t address)
 {
-	uint32_t size = blocks->sizes[slot];
+	uint32_t size = blocks_packed_size(blocks, slot);
 
-	return size == SIZE_IS_LARGE ? large_size(blocks, address) : size;
+	return size == blocks->size_is_large ? large_size(blocks, address) : size;
 }
 
 uint64_t blocks_size(const struct blocks *blocks, uint32_t slot)
 {
-	uint32_t size = blocks->sizes[slot];
+	uint32_t size = blocks_packed_size(blocks, slot);
 
-	return size == SIZE_IS_LARGE ? large_size(blocks, blocks_address(blocks, slot)) : size;
+	return size == blocks->size_is_large ? large_size(blocks, blocks_address(blocks, slot))
+					     : size;
 }
 
 size_t blocks_span_below(const struct blocks *blocks, uint64_t address)

@@ -15,8 +15,6 @@
 #define SLOT_NONE  UINT32_MAX
 #define SLOT_LIMIT (1u << 30) /* slots there can be */
 
-#define SIZE_IS_LARGE UINT32_MAX /* in sizes: see large */
-
 /* Blocks near each other. */
 struct span {
 	uint64_t base; /* address of the first block */
@@ -37,12 +35,14 @@ struct sized_block {
 struct blocks {
 	VEC(struct sized_block) raw; /* until it is sealed */
 	uint32_t *starts;            /* by slot: offset from the span's base */
-	uint32_t *sizes;             /* by slot */
+	uint16_t *sizes;             /* by slot: the lower half */
+	uint16_t *sizes_upper;       /* likewise; NULL where next to no block needs it */
+	uint32_t size_is_large;      /* what stands in sizes, then: see large */
 	uint32_t slots;              /* some of them belong to no block */
 	uint32_t count;
 	VEC(struct span) spans;
 	uint32_t *buckets;             /* the first slot that lies there or behind */
-	VEC(struct sized_block) large; /* of 4 GiB and more: what sizes cannot say */
+	VEC(struct sized_block) large; /* what sizes cannot say, by address */
 	uint64_t low;                  /* every block lies in [low, high) */
 	uint64_t high;
 	size_t bytes; /* of memory, all in all */
@@ -101,19 +101,28 @@ void block_cursor_seek(struct block_cursor *cursor, const struct blocks *blocks,
 /* For block_cursor_step, in the general case. */
 void block_cursor_leap(struct block_cursor *cursor);
 
+/* size_is_large: it says no more than that. */
+static inline uint32_t blocks_packed_size(const struct blocks *blocks, uint32_t slot)
+{
+	uint32_t size = blocks->sizes[slot];
+
+	return blocks->sizes_upper ? size | (uint32_t)blocks->sizes_upper[slot] << 16 : size;
+}
+
 /* To the next block, which there is. */
 static inline void block_cursor_step(struct block_cursor *cursor)
 {
 	const struct blocks *blocks = cursor->blocks;
-	uint32_t slot = cursor->slot + 1;
+	uint32_t slot = cursor->slot + 1, size;
 
-	if (cursor->slot >= cursor->near || blocks->sizes[slot] == SIZE_IS_LARGE) {
+	if (cursor->slot >= cursor->near ||
+	    (size = blocks_packed_size(blocks, slot)) == blocks->size_is_large) {
 		block_cursor_leap(cursor);
 		return;
 	}
 	cursor->slot = slot;
 	cursor->address = cursor->next;
-	cursor->size = blocks->sizes[slot];
+	cursor->size = size;
 	cursor->next = cursor->base + blocks->starts[slot + 1];
 }
 

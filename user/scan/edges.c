@@ -27,9 +27,13 @@ int edges_init(struct edges *edges, uint32_t slots, uint32_t capacity)
 		edges_free(edges);
 		return -ENOMEM;
 	}
-	edges->bytes = capacity * sizeof(*edges->words) +
-		       edges->group_count * sizeof(*edges->firsts) + edges->sources.bytes;
+	edges->bytes = capacity * sizeof(*edges->words) + edges_memory(slots);
 	return 0;
+}
+
+size_t edges_memory(uint32_t slots)
+{
+	return (slots / EDGES_GROUP + 2) * sizeof(uint32_t) + bitset_memory(slots);
 }
 
 void edges_free(struct edges *edges)

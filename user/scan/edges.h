@@ -36,6 +36,8 @@ struct edges {
 /* 0 or -ENOMEM. Capacity in words: an edge takes one, or two if it points to the interior. */
 int edges_init(struct edges *edges, uint32_t slots, uint32_t capacity);
 void edges_free(struct edges *edges);
+/* Bytes that it takes beside its capacity. */
+size_t edges_memory(uint32_t slots);
 /* Sources come in ascending order. False: no room, or out of order. */
 bool edges_add(struct edges *edges, uint32_t source, const struct edge *edge);
 /* No more to come. */

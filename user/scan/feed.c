@@ -279,9 +279,9 @@ void feed_restart(struct feed *feed, const struct scan_range *ranges, size_t cou
 	feed->extent = (struct scan_extent){0};
 }
 
-size_t feed_memory(const struct feed *feed)
+size_t feed_memory(bool ahead)
 {
-	return feed->batch_count * (sizeof(*feed->batches) + FEED_BYTES);
+	return (ahead ? RING : ALONE) * (sizeof(struct feed_batch) + FEED_BYTES);
 }
 
 void feed_close(struct feed *feed)

@@ -53,7 +53,8 @@ void feed_restart(struct feed *feed, const struct scan_range *ranges, size_t cou
 int feed_plan(struct feed *feed, struct feed_batch *batch, struct feed_plan *plan);
 int feed_fill(const struct feed *feed, struct feed_batch *batch, struct feed_plan *plan,
 	      unsigned char *buffer);
-size_t feed_memory(const struct feed *feed);
+/* Bytes that a feed takes. */
+size_t feed_memory(bool ahead);
 void feed_close(struct feed *feed); /* NULL is fine */
 
 #endif

@@ -450,8 +450,6 @@ static int scan_ranges(struct scan *scan, const struct scan_range *ranges, size_
 	if (err)
 		return err;
 	err = scan_feed(scan, feed);
-	if (feed_memory(feed) > scan->result->memory)
-		scan->result->memory = feed_memory(feed);
 	feed_close(feed);
 	return err;
 }

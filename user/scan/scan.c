@@ -66,9 +66,10 @@
  * A list has one pointer to follow at a time, and what is fetched ahead (spread.c) is for those
  * that wait beside it: there each block costs the misses for its edges, one after the other.
  *
- * Cost: linear in memory and in edges. Per block 8 bytes for address and size, 1.5 to 3 for the
- * buckets, 1 for the state, less than 1 for sets of bits, and the rest for edges. A copy takes what
- * the process has, on top of that.
+ * Cost: linear in memory and in edges. Per block 6 bytes for address and size, 1.5 to 3 for the
+ * buckets, 1 for the state, 1 for sets of bits, and the rest for edges; buffers come out of that
+ * rest, too, as long as there is any: half a megabyte, and three times as much with a second core.
+ * A copy takes what the process has, on top of that.
  */
 #include "scan/scan.h"
 
@@ -151,11 +152,18 @@ static int part_ranges(struct scan *scan)
 	return 0;
 }
 
+/* What does not depend on how many pointers there are. One feed is closed before the next opens. */
+static size_t bytes_taken(const struct scan *scan)
+{
+	return sizeof(*scan) + feed_memory(scan->input->read_ahead) + scan->blocks->bytes +
+	       scan->blocks->slots + scan->pending.bytes + scan->again.bytes + scan->settled.bytes +
+	       (scan->input->range_count + 1) * sizeof(*scan->ranges);
+}
+
 /* What is left for edges and deferred pointers. */
 static size_t bytes_left(const struct scan *scan)
 {
-	size_t taken = scan->blocks->bytes + scan->blocks->slots + 2 * scan->pending.bytes +
-		       scan->pending.bytes + scan->blocks->slots / 4 + scan->settled.bytes;
+	size_t taken = bytes_taken(scan) + edges_memory(scan->blocks->slots);
 	size_t budget = (size_t)scan->blocks->count * BYTES_PER_BLOCK;
 
 	return budget > taken ? budget - taken : 0;
@@ -176,16 +184,15 @@ static int set_up(struct scan *scan)
 	filter_init(&scan->filter, scan->input->word, scan->blocks->low, scan->blocks->high,
 		    FILTER_FASTEST);
 	scan->gap.input = scan->input;
-	left -= scan->deferred_max * sizeof(struct deferred);
-	return edges_init(&scan->edges, slots, (uint32_t)(left / 4 + EDGES_LEAST));
+	left = (left - scan->deferred_max * sizeof(struct deferred)) / sizeof(*scan->edges.words);
+	return edges_init(&scan->edges, slots, (uint32_t)(left > EDGES_LEAST ? left : EDGES_LEAST));
 }
 
 static void tear_down(struct scan *scan)
 {
-	scan->result->memory += scan->blocks->bytes + scan->blocks->slots + scan->edges.bytes +
-				scan->pending.bytes + scan->again.bytes + scan->settled.bytes +
-				scan->deferred_max * sizeof(struct deferred) +
-				scan->holes.capacity * sizeof(struct hole) + sizeof(*scan);
+	scan->result->memory = bytes_taken(scan) + scan->edges.bytes +
+			       scan->deferred_max * sizeof(struct deferred) +
+			       scan->holes.capacity * sizeof(struct hole);
 	feed_close(scan->again_feed);
 	free(scan->states);
 	free(scan->ranges);
