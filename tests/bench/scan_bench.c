@@ -283,7 +283,7 @@ static void measure(const struct workload *workload, struct target *target, stru
 	double collected, bytes = (double)(target->range.end - target->range.start);
 	struct rounds rounds;
 	struct scan_result result;
-	void *buffer = malloc(CHUNK);
+	void *buffer = aligned_alloc(4096, CHUNK);
 
 	/* Once for nothing: reading makes the pages that the child shares with us its own. */
 	read_raw(target, buffer, ahead);
@@ -312,7 +312,7 @@ static void measure_pause(const struct workload *workload, struct target *target
 {
 	struct rounds rounds;
 	struct scan_result result;
-	void *buffer = malloc(CHUNK);
+	void *buffer = aligned_alloc(4096, CHUNK);
 	double scanned[ROUNDS];
 	struct copy *copy;
 

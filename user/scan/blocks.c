@@ -32,8 +32,7 @@
 #include "scan/sort.h"
 #include "scan/table.h"
 
-#define NO_START  UINT32_MAX    /* behind a span */
-#define PAD       4             /* of them */
+#define PAD       4             /* slots behind a span */
 #define FIRST_GAP (1ULL << 20)  /* bytes of nothing that end a span */
 #define SPAN_MAX  0xfffffff0ULL /* bytes from its base to the start of its last block */
 #define GROUP     64
@@ -217,7 +216,7 @@ static int unpack(struct blocks *blocks, const uint64_t *packed)
 		for (uint32_t i = 0; i < span->count; i++, slot++)
 			set_slot(blocks, slot, (uint32_t)(first[i] >> 32), (uint32_t)first[i]);
 		for (uint32_t i = 0; i < PAD; i++, slot++)
-			set_slot(blocks, slot, NO_START, 0);
+			set_slot(blocks, slot, BLOCKS_NO_START, 0);
 	}
 	return 0;
 }
@@ -328,11 +327,6 @@ size_t blocks_span(const struct blocks *blocks, uint32_t slot)
 			high = middle;
 	}
 	return low;
-}
-
-bool blocks_is_block(const struct blocks *blocks, uint32_t slot)
-{
-	return blocks->starts[slot] != NO_START;
 }
 
 uint64_t blocks_address(const struct blocks *blocks, uint32_t slot)

@@ -68,8 +68,6 @@ void blocks_free(struct blocks *blocks);
 
 uint64_t blocks_address(const struct blocks *blocks, uint32_t slot);
 uint64_t blocks_size(const struct blocks *blocks, uint32_t slot);
-/* False for slots that pad the table. */
-bool blocks_is_block(const struct blocks *blocks, uint32_t slot);
 /* The index of the slot's span. */
 size_t blocks_span(const struct blocks *blocks, uint32_t slot);
 /* The index of the last span that begins at or below the address; 0 if none does. */
@@ -100,6 +98,14 @@ struct block_cursor {
 void block_cursor_seek(struct block_cursor *cursor, const struct blocks *blocks, uint64_t address);
 /* For block_cursor_step, in the general case. */
 void block_cursor_leap(struct block_cursor *cursor);
+
+#define BLOCKS_NO_START UINT32_MAX /* in starts, behind a span */
+
+/* False for slots that pad the table. */
+static inline bool blocks_is_block(const struct blocks *blocks, uint32_t slot)
+{
+	return blocks->starts[slot] != BLOCKS_NO_START;
+}
 
 /* size_is_large: it says no more than that. */
 static inline uint32_t blocks_packed_size(const struct blocks *blocks, uint32_t slot)

@@ -217,7 +217,7 @@ static int add_buffers(struct feed *feed)
 	if (!feed->batches)
 		return -ENOMEM;
 	for (size_t i = 0; i < feed->batch_count; i++) {
-		feed->batches[i].buffer = malloc(FEED_BYTES);
+		feed->batches[i].buffer = aligned_alloc(PAGE, FEED_BYTES); /* copied to faster */
 		if (!feed->batches[i].buffer)
 			return -ENOMEM;
 	}

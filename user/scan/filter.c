@@ -221,7 +221,7 @@ AVX2 static size_t avx2_32(const struct filter *filter, const void *data, size_t
 
 /*
  * Words before the first line of the cache that begins in the data. Loads of a whole line that lie
- * across two cost twice as much, and the kernel copies fastest to where lines do not begin.
+ * across two cost twice as much.
  */
 static size_t words_to_line(const void *data, size_t count, unsigned int word)
 {

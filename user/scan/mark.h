@@ -68,6 +68,8 @@ struct scan {
 	bool counts_free; /* in what lies between blocks */
 	bool only_blocks; /* those that do not are to be ignored */
 	const struct feed_piece *piece; /* that is scanned, if in_blocks */
+	struct block_cursor first;      /* the block where it begins */
+	uint32_t last;                  /* and the one where it ends */
 	struct block_cursor at;         /* the block of the word */
 	uint64_t content_end;           /* of that block; 0: there is none */
 	struct gap_reader gap;

@@ -45,6 +45,65 @@ bool scan_counts_as_start(const struct scan *scan, const struct edge *edge)
 	return idiom_accepts(scan->input, looks, start, start + edge->offset);
 }
 
+/* If its first words are in the piece. */
+static void see_block(struct scan *scan, const struct block_cursor *at)
+{
+	const struct feed_piece *piece = scan->piece;
+	const unsigned char *content = piece->data + (at->address - piece->address);
+	uint64_t end = piece->address + piece->size;
+	unsigned char bytes[IDIOM_BYTES] = {0};
+
+	if (at->address < piece->address || at->address >= end)
+		return;
+	if (scan_content_end(scan, at) < end)
+		end = scan_content_end(scan, at);
+	if (end - at->address >= idiom_bytes(scan->input)) {
+		see(scan, at->slot, at->size, content);
+	} else if (at->size <= end - at->address) {
+		memcpy(bytes, content, at->size);
+		see(scan, at->slot, at->size, bytes);
+	}
+}
+
+/* Before it is its turn, but the piece that is scanned has it. */
+static bool see_here(struct scan *scan, uint32_t slot)
+{
+	struct block_cursor at;
+
+	if (!scan->piece)
+		return false;
+	block_cursor_seek(&at, scan->blocks, blocks_address(scan->blocks, slot));
+	see_block(scan, &at);
+	return scan_looks(scan, slot) != IDIOM_UNSEEN;
+}
+
+/* Have all blocks of the piece been reached? */
+static bool is_all_reached(const struct scan *scan)
+{
+	uint32_t slot = scan->first.slot == SLOT_NONE ? 0 : scan->first.slot;
+
+	while (slot != scan->last + 1 && scan_level(scan, slot) == LEVEL_START)
+		slot++;
+	return slot == scan->last + 1;
+}
+
+/* What the blocks look like that begin in the piece. Whoever is settled needs no idiom. */
+static void see_blocks(struct scan *scan)
+{
+	uint64_t end = scan->piece->address + scan->piece->size;
+	struct block_cursor at = scan->first;
+
+	if (is_all_reached(scan))
+		return;
+	if (at.slot != SLOT_NONE && scan_level(scan, at.slot) != LEVEL_START)
+		see_block(scan, &at);
+	while (at.next < end) {
+		block_cursor_step(&at);
+		if (scan_level(scan, at.slot) != LEVEL_START)
+			see_block(scan, &at);
+	}
+}
+
 /* While memory is read for the first time. */
 
 static bool defer(struct scan *scan, const struct edge *edge)
@@ -61,7 +120,7 @@ static void reach_interior(struct scan *scan, const struct edge *edge)
 {
 	if (!scan_level(scan, edge->target))
 		scan_set_level(scan, edge->target, LEVEL_INTERIOR);
-	if (scan_looks(scan, edge->target) == IDIOM_UNSEEN) {
+	if (scan_looks(scan, edge->target) == IDIOM_UNSEEN && !see_here(scan, edge->target)) {
 		if (defer(scan, edge))
 			return;
 		look_at(scan, edge->target);
@@ -111,117 +170,120 @@ uint64_t scan_range_end(const struct scan *scan, uint64_t address)
 	return scan_range_at(scan, address)->end;
 }
 
-/* Less than others have, all of it here. */
-static void see_small(struct scan *scan, const unsigned char *content)
-{
-	unsigned char bytes[IDIOM_BYTES] = {0};
-
-	memcpy(bytes, content, scan->at.size);
-	see(scan, scan->at.slot, scan->at.size, bytes);
-}
-
-static void see_block(struct scan *scan, uint64_t bytes)
+/* How much of the block's content lies in the piece? */
+static inline uint64_t content_here(const struct scan *scan, const struct block_cursor *at)
 {
 	const struct feed_piece *piece = scan->piece;
-	const unsigned char *content = piece->data + (scan->at.address - piece->address);
+	uint64_t from = at->address > piece->address ? at->address : piece->address;
+	uint64_t to = scan_content_end(scan, at), end = piece->address + piece->size;
 
-	/* Whoever is settled needs no idiom. */
-	if (scan->at.address < piece->address || scan_level(scan, scan->at.slot) == LEVEL_START)
-		return;
-	if (bytes >= idiom_bytes(scan->input))
-		see(scan, scan->at.slot, scan->at.size, content);
-	else if (scan->at.size <= bytes)
-		see_small(scan, content);
+	to = to < end ? to : end;
+	return from < to ? to - from : 0;
 }
 
-/* `bytes` of the block's content could not be read. */
-static void note_hole(struct scan *scan, uint64_t bytes)
+/* What of the block's content could not be read. */
+static void note_hole(struct scan *scan, const struct block_cursor *at)
 {
+	uint64_t bytes = content_here(scan, at);
+
 	/* Without memory to note it, it counts for a hole in a root. */
-	if (!vec_push(&scan->holes, (struct hole){.slot = scan->at.slot, .bytes = bytes}))
+	if (bytes && !vec_push(&scan->holes, (struct hole){.slot = at->slot, .bytes = bytes}))
 		scan->result->bytes_unreadable -= bytes;
 }
 
-/* How much of what lies behind the cursor's block, or before the first one of a range, is free? */
-static void walk_gap(struct scan *scan)
+static void note_holes(struct scan *scan)
 {
-	const struct feed_piece *piece = scan->piece;
-	const struct gap_view view = {piece->address, piece->address + piece->size, piece->data};
-	uint64_t limit;
+	uint64_t end = scan->piece->address + scan->piece->size;
+	struct block_cursor at = scan->at;
 
-	if (scan->gap_walk.chunk)
-		gap_walk_end(&scan->gap_walk, &view, scan->at.address);
-	if (scan->at.next - scan->content_end < 4 * scan->input->word)
-		return;
-	limit = scan_range_end(scan, scan->at.address);
-	gap_walk_begin(&scan->gap_walk, &view, scan->at.address, limit);
-}
-
-/* The cursor has come to a block: take its content out of what lies between blocks. */
-static void meet(struct scan *scan)
-{
-	const struct feed_piece *piece = scan->piece;
-	uint64_t from = scan->at.address > piece->address ? scan->at.address : piece->address;
-	uint64_t to = piece->address + piece->size;
-
-	scan->content_end = scan_content_end(scan, &scan->at);
-	to = scan->content_end < to ? scan->content_end : to;
-	if (scan->counts_free && scan->at.address >= piece->address && piece->data)
-		walk_gap(scan);
-	if (from >= to)
-		return;
-	if (!piece->data) {
-		note_hole(scan, to - from);
-	} else if (!scan->only_blocks) {
-		scan->result->bytes_between -= to - from;
-		see_block(scan, to - from);
+	scan->result->bytes_unreadable += scan->piece->size;
+	if (at.slot != SLOT_NONE)
+		note_hole(scan, &at);
+	while (at.next < end) {
+		block_cursor_step(&at);
+		note_hole(scan, &at);
 	}
 }
 
-/* In front of the first known block of a heap, too, there are chunks. */
-static void enter_range(struct scan *scan)
+/* Of what can be read, what is no block's? */
+static void count_between(struct scan *scan)
 {
-	const struct feed_piece *piece = scan->piece;
-	const struct gap_view view = {piece->address, piece->address + piece->size, piece->data};
-	const struct scan_range *range = scan_range_at(scan, piece->address);
+	uint64_t end = scan->piece->address + scan->piece->size, content = 0;
+	struct block_cursor at = scan->at;
 
-	if (piece->address >= scan->gap_walk.limit)
+	if (at.slot != SLOT_NONE)
+		content = content_here(scan, &at);
+	while (at.next < end) {
+		block_cursor_step(&at);
+		content += content_here(scan, &at);
+	}
+	scan->last = at.slot;
+	scan->result->bytes_between += scan->piece->size - content;
+}
+
+/* How much of what lies behind the cursor's block, or before the first one of a range, is free? */
+static void walk_gap(struct scan *scan, const struct gap_view *view, const struct block_cursor *at)
+{
+	if (scan->gap_walk.chunk)
+		gap_walk_end(&scan->gap_walk, view, at->address);
+	if (at->next - scan_content_end(scan, at) >= 4 * scan->input->word)
+		gap_walk_begin(&scan->gap_walk, view, at->address,
+			       scan_range_end(scan, at->address));
+}
+
+/* In front of the first known block of a heap, too, there are chunks. */
+static void enter_range(struct scan *scan, const struct gap_view *view)
+{
+	const struct scan_range *range = scan_range_at(scan, view->address);
+
+	if (view->address >= scan->gap_walk.limit)
 		gap_walk_top(&scan->gap_walk);
-	if (piece->address == range->start && piece->data)
-		gap_walk_begin(&scan->gap_walk, &view, range->start + 2 * scan->input->word,
+	if (view->address == range->start && view->data)
+		gap_walk_begin(&scan->gap_walk, view, range->start + 2 * scan->input->word,
 			       range->end);
 }
 
-static void leave_piece(struct scan *scan)
+static void walk_gaps(struct scan *scan)
 {
 	const struct feed_piece *piece = scan->piece;
 	const struct gap_view view = {piece->address, piece->address + piece->size, piece->data};
+	struct block_cursor at = scan->at;
 
-	if (piece->data)
-		gap_walk_leave(&scan->gap_walk, &view, scan->at.next);
+	enter_range(scan, &view);
+	if (!piece->data)
+		return;
+	if (at.slot != SLOT_NONE && at.address >= view.address)
+		walk_gap(scan, &view, &at);
+	while (at.next < view.end) {
+		block_cursor_step(&at);
+		walk_gap(scan, &view, &at);
+	}
+	gap_walk_leave(&scan->gap_walk, &view, at.next);
 }
 
-static void walk_from(struct scan *scan, const struct feed_piece *piece)
+/* To the blocks of a piece. */
+static void enter_piece(struct scan *scan, const struct feed_piece *piece)
 {
 	scan->piece = piece;
-	scan->content_end = 0;
-	if (!piece->data)
-		scan->result->bytes_unreadable += piece->size;
-	else if (!scan->only_blocks)
-		scan->result->bytes_between += piece->size;
 	block_cursor_seek(&scan->at, scan->blocks, piece->address);
+	scan->content_end = scan->at.slot == SLOT_NONE ? 0 : scan_content_end(scan, &scan->at);
+	scan->first = scan->at;
+	if (!piece->data)
+		note_holes(scan);
+	else if (!scan->only_blocks)
+		count_between(scan);
 	if (scan->counts_free)
-		enter_range(scan);
-	if (scan->at.slot != SLOT_NONE)
-		meet(scan);
+		walk_gaps(scan);
 }
 
 static inline void walk_to(struct scan *scan, uint64_t address)
 {
-	while (address >= scan->at.next) {
+	if (address < scan->at.next)
+		return;
+	do
 		block_cursor_step(&scan->at);
-		meet(scan);
-	}
+	while (address >= scan->at.next);
+	scan->content_end = scan_content_end(scan, &scan->at);
 }
 
 /* Words. */
@@ -366,8 +428,6 @@ static void scan_unit(struct scan *scan, uint64_t address, const unsigned char *
 	if (step < word)
 		sort_words(scan, count);
 	count = find_sources(scan, address + from, count);
-	if (scan->in_blocks)
-		walk_to(scan, address + to - 1);
 	scan_hits(scan, blocks_find(scan->blocks, scan->words, scan->positions, count, scan->hits));
 }
 
@@ -415,18 +475,15 @@ static void scan_registers(struct scan *scan)
 
 static void scan_piece(struct scan *scan, const struct feed_piece *piece)
 {
-	uint64_t last = piece->address + piece->size - 1;
-
-	if (!scan->in_blocks && !piece->data)
+	if (scan->in_blocks)
+		enter_piece(scan, piece);
+	else if (!piece->data)
 		scan->result->bytes_unreadable += piece->size;
-	if (scan->in_blocks)
-		walk_from(scan, piece);
-	if (piece->data)
-		scan_data(scan, piece->address, piece->data, piece->size);
-	if (scan->in_blocks)
-		walk_to(scan, last);
-	if (scan->counts_free)
-		leave_piece(scan);
+	if (!piece->data)
+		return;
+	scan_data(scan, piece->address, piece->data, piece->size);
+	if (scan->in_blocks && !scan->only_blocks)
+		see_blocks(scan);
 }
 
 int scan_feed(struct scan *scan, struct feed *feed)

@@ -108,12 +108,14 @@ static enum leak_class class_of_state(uint8_t state, bool all_read)
 static void conclude(struct scan *scan)
 {
 	struct scan_result *result = scan->result;
+	uint8_t classes[UINT8_MAX + 1];
 
+	for (unsigned int state = 0; state <= UINT8_MAX; state++)
+		classes[state] = (uint8_t)class_of_state((uint8_t)state, !result->bytes_unreadable);
 	for (uint32_t slot = 0; slot < scan->blocks->slots; slot++) {
-		enum leak_class class =
-			class_of_state(scan->states[slot], !result->bytes_unreadable);
+		uint8_t class = classes[scan->states[slot]];
 
-		scan->states[slot] = (uint8_t) class;
+		scan->states[slot] = class;
 		if (!blocks_is_block(scan->blocks, slot))
 			continue;
 		result->classes[class].blocks++;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Following the pointers that the pass remembered. The idea is in scan.c. */
+#include <string.h>
+
 #include "scan/mark.h"
 
 #define AHEAD        8   /* blocks whose edges are fetched before it is their turn */
@@ -174,10 +176,23 @@ static int follow_all(struct scan *scan)
 	return err;
 }
 
-/* Those with a level have to be followed if they were passed by before they were reached. */
+/*
+ * Those with a level have to be followed if they were passed by before they were reached. Only they
+ * have edges, or could have.
+ */
 static void push_level(struct scan *scan, unsigned int level)
 {
-	for (uint32_t slot = 0; slot < scan->blocks->slots; slot++)
+	uint32_t slot = 0;
+
+	while (!scan->incomplete) {
+		slot = bitset_next(&scan->edges.sources, slot);
+		if (slot == BITSET_NONE)
+			return;
+		if (scan_level(scan, slot) == level)
+			scan_push(scan, slot);
+		slot++;
+	}
+	for (; slot < scan->blocks->slots; slot++)
 		if (scan_level(scan, slot) == level)
 			scan_push(scan, slot);
 }
@@ -219,23 +234,53 @@ int scan_spread(struct scan *scan)
 	push_level(scan, LEVEL_INTERIOR);
 	return follow_all(scan);
 }
-static bool is_lost(const struct scan *scan, uint32_t slot)
+
+/* The first slot from there on that has no level; most have one, and are passed by in eights. */
+static uint32_t next_without_level(const struct scan *scan, uint32_t slot)
 {
-	return !scan_level(scan, slot) && blocks_is_block(scan->blocks, slot);
+	const uint64_t ones = UINT64_MAX / UINT8_MAX;
+	uint32_t slots = scan->blocks->slots;
+
+	while (slot < slots && scan_level(scan, slot)) {
+		uint64_t eight;
+
+		if (slot % 8 || slots - slot < 8) {
+			slot++;
+			continue;
+		}
+		memcpy(&eight, &scan->states[slot], sizeof(eight));
+		if (((eight | eight >> 1) & ones) != ones)
+			break;
+		slot += 8;
+	}
+	while (slot < slots && scan_level(scan, slot))
+		slot++;
+	return slot;
+}
+
+/* The first lost block from there on, or as many slots as there are. */
+static uint32_t next_lost(const struct scan *scan, uint32_t slot)
+{
+	do
+		slot = next_without_level(scan, slot);
+	while (slot < scan->blocks->slots && !blocks_is_block(scan->blocks, slot) && ++slot);
+	return slot;
 }
 
 /* Each lost block that none before it leads to is a head, for now. */
 static int find_heads(struct scan *scan)
 {
+	uint32_t slot = 0;
 	int err = 0;
 
 	scan->on_pointer = spread_visited;
-	for (uint32_t slot = 0; !err && slot < scan->blocks->slots; slot++) {
-		if (!is_lost(scan, slot) || scan->states[slot] & LOST_VISITED)
-			continue;
-		scan->states[slot] |= LOST_VISITED | LOST_HEAD;
-		scan_push(scan, slot);
-		err = follow_all(scan);
+	while (!err && (slot = next_lost(scan, slot)) < scan->blocks->slots) {
+		if (!(scan->states[slot] & LOST_VISITED)) {
+			scan->states[slot] |= LOST_VISITED | LOST_HEAD;
+			scan_push(scan, slot);
+			err = follow_all(scan);
+		}
+		slot++;
 	}
 	return err;
 }
@@ -246,7 +291,7 @@ static int demote_heads(struct scan *scan)
 
 	scan->on_pointer = spread_indirect;
 	for (uint32_t slot = scan->blocks->slots; !err && slot-- > 0;) {
-		if ((scan->states[slot] & (LOST_HEAD | LOST_INDIRECT)) != LOST_HEAD)
+		if ((scan->states[slot] & (LEVEL_MASK | LOST_HEAD | LOST_INDIRECT)) != LOST_HEAD)
 			continue;
 		scan->head = slot;
 		scan_push(scan, slot);
@@ -257,11 +302,13 @@ static int demote_heads(struct scan *scan)
 
 int scan_sort_lost(struct scan *scan)
 {
+	uint32_t slot = 0, count = 0;
 	int err;
 
-	for (uint32_t slot = 0; slot < scan->blocks->slots; slot++)
-		if (is_lost(scan, slot))
-			scan->states[slot] &= INCOMPLETE;
+	for (; (slot = next_lost(scan, slot)) < scan->blocks->slots; slot++, count++)
+		scan->states[slot] &= INCOMPLETE;
+	if (!count)
+		return 0;
 	err = find_heads(scan);
 	return err ? err : demote_heads(scan);
 }
