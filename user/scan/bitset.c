@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define WORD_BITS 64
 
@@ -48,6 +49,11 @@ void bitset_free(struct bitset *set)
 {
 	free(set->levels[0]);
 	*set = (struct bitset){0};
+}
+
+void bitset_clear(struct bitset *set)
+{
+	memset(set->levels[0], 0, set->bytes);
 }
 
 void bitset_add(struct bitset *set, uint32_t number)

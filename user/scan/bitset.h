@@ -26,6 +26,7 @@ struct bitset {
 int bitset_init(struct bitset *set, uint32_t size);
 void bitset_free(struct bitset *set);
 size_t bitset_memory(uint32_t size);
+void bitset_clear(struct bitset *set);
 void bitset_add(struct bitset *set, uint32_t number);
 void bitset_remove(struct bitset *set, uint32_t number);
 /* The least member that is at least `from`, or BITSET_NONE. */

@@ -44,6 +44,13 @@ void edges_free(struct edges *edges)
 	*edges = (struct edges){0};
 }
 
+void edges_clear(struct edges *edges)
+{
+	edges->used = edges->groups = 0;
+	edges->source = SLOT_NONE;
+	bitset_clear(&edges->sources);
+}
+
 static void end_run(struct edges *edges)
 {
 	if (edges->source != SLOT_NONE)

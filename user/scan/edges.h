@@ -38,6 +38,8 @@ int edges_init(struct edges *edges, uint32_t slots, uint32_t capacity);
 void edges_free(struct edges *edges);
 /* Bytes that it takes beside its capacity. */
 size_t edges_memory(uint32_t slots);
+/* As if none had been added. */
+void edges_clear(struct edges *edges);
 /* Sources come in ascending order. False: no room, or out of order. */
 bool edges_add(struct edges *edges, uint32_t source, const struct edge *edge);
 /* No more to come. */

@@ -48,7 +48,11 @@ struct scan {
 	unsigned int depth;
 	struct bitset pending; /* reached; their edges are still to be followed */
 	struct bitset again;   /* likewise, but to be read for them */
+	uint32_t again_from;   /* where the last ones were that were read again */
 	struct feed *again_feed;
+	const uint32_t *wanted; /* slots that are read again now; of others nothing counts */
+	size_t wanted_count;
+	size_t wanted_at; /* those before are behind us */
 	VEC(struct hole) holes;
 	struct scan_range *ranges; /* those without blocks, then those with */
 	size_t root_ranges;
@@ -66,7 +70,7 @@ struct scan {
 	bool incomplete;  /* there are blocks that are */
 	bool remembering; /* what is known to be reachable later has its pointers as edges */
 	bool counts_free; /* in what lies between blocks */
-	bool only_blocks; /* those that do not are to be ignored */
+	bool only_wanted; /* nothing else counts */
 	const struct feed_piece *piece; /* that is scanned, if in_blocks */
 	struct block_cursor first;      /* the block where it begins */
 	uint32_t last;                  /* and the one where it ends */
@@ -131,5 +135,11 @@ int scan_pass(struct scan *scan);
 /* Reachability, along what the pass remembered; then the order among what is lost (spread.c). */
 int scan_spread(struct scan *scan);
 int scan_sort_lost(struct scan *scan);
+/* Some of those that are to be read again (again.c): 1, 0 if there are none, -errno. */
+int scan_read_again(struct scan *scan);
+/* All that are lost, to know what leads from one to another: 0 or -errno. */
+int scan_read_lost(struct scan *scan);
+/* The first lost block from the slot on, or as many slots as there are. */
+uint32_t scan_next_lost(const struct scan *scan, uint32_t slot);
 
 #endif

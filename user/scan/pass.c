@@ -181,28 +181,42 @@ static inline uint64_t content_here(const struct scan *scan, const struct block_
 	return from < to ? to - from : 0;
 }
 
-/* What of the block's content could not be read. */
-static void note_hole(struct scan *scan, const struct block_cursor *at)
+/* They are asked for in the order of addresses, but for what could not be read. */
+static bool is_wanted(struct scan *scan, uint32_t slot)
+{
+	if (scan->wanted_at && slot <= scan->wanted[scan->wanted_at - 1])
+		scan->wanted_at = 0;
+	while (scan->wanted_at < scan->wanted_count && scan->wanted[scan->wanted_at] < slot)
+		scan->wanted_at++;
+	return scan->wanted_at < scan->wanted_count && scan->wanted[scan->wanted_at] == slot;
+}
+
+/* What of the block's content could not be read: returns how much. */
+static uint64_t note_hole(struct scan *scan, const struct block_cursor *at)
 {
 	uint64_t bytes = content_here(scan, at);
 
+	if (!bytes || (scan->only_wanted && !is_wanted(scan, at->slot)))
+		return 0;
 	/* Without memory to note it, it counts for a hole in a root. */
-	if (bytes && !vec_push(&scan->holes, (struct hole){.slot = at->slot, .bytes = bytes}))
-		scan->result->bytes_unreadable -= bytes;
+	if (vec_push(&scan->holes, (struct hole){.slot = at->slot, .bytes = bytes}))
+		scan->result->bytes_unreadable += bytes;
+	return bytes;
 }
 
 static void note_holes(struct scan *scan)
 {
-	uint64_t end = scan->piece->address + scan->piece->size;
+	uint64_t end = scan->piece->address + scan->piece->size, content = 0;
 	struct block_cursor at = scan->at;
 
-	scan->result->bytes_unreadable += scan->piece->size;
 	if (at.slot != SLOT_NONE)
-		note_hole(scan, &at);
+		content = note_hole(scan, &at);
 	while (at.next < end) {
 		block_cursor_step(&at);
-		note_hole(scan, &at);
+		content += note_hole(scan, &at);
 	}
+	if (!scan->only_wanted)
+		scan->result->bytes_unreadable += scan->piece->size - content;
 }
 
 /* Of what can be read, what is no block's? */
@@ -270,7 +284,7 @@ static void enter_piece(struct scan *scan, const struct feed_piece *piece)
 	scan->first = scan->at;
 	if (!piece->data)
 		note_holes(scan);
-	else if (!scan->only_blocks)
+	else if (!scan->only_wanted)
 		count_between(scan);
 	if (scan->counts_free)
 		walk_gaps(scan);
@@ -321,10 +335,10 @@ static bool find_source(struct scan *scan, uint64_t address, uint32_t *ret_sourc
 	if (address < scan->content_end) {
 		*ret_source = scan->at.slot;
 		*ret_until = scan->content_end;
-		return true;
+		return !scan->only_wanted || is_wanted(scan, scan->at.slot);
 	}
 	*ret_until = address + 1;
-	return !scan->only_blocks && !in_free_gap(scan, address);
+	return !scan->only_wanted && !in_free_gap(scan, address);
 }
 
 /* Need nobody ask where the words of this block point, because it will be read again anyway? */
@@ -482,7 +496,7 @@ static void scan_piece(struct scan *scan, const struct feed_piece *piece)
 	if (!piece->data)
 		return;
 	scan_data(scan, piece->address, piece->data, piece->size);
-	if (scan->in_blocks && !scan->only_blocks)
+	if (scan->in_blocks && !scan->only_wanted)
 		see_blocks(scan);
 }
 
@@ -531,6 +545,6 @@ int scan_pass(struct scan *scan)
 	scan->result->bytes_free = scan->gap_walk.free;
 	scan->remembering = scan->counts_free = false;
 	scan->settling = scan->settling && scan->incomplete; /* else nothing is read any more */
-	scan->only_blocks = true;
+	scan->only_wanted = true;
 	return err;
 }

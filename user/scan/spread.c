@@ -4,9 +4,7 @@
 
 #include "scan/mark.h"
 
-#define AHEAD        8   /* blocks whose edges are fetched before it is their turn */
-#define AGAIN_BLOCKS 256 /* read again at a time */
-#define AGAIN_GAP    64  /* bytes: a range of its own costs more than these */
+#define AHEAD 8 /* blocks whose edges are fetched before it is their turn */
 
 /* While reachability spreads. */
 
@@ -113,67 +111,16 @@ static void follow_pending(struct scan *scan)
 	while (take_pending(scan, &slot));
 }
 
-/* May the block be read together with the last range, which ends in the given block? */
-static bool adjoins(const struct scan *scan, const struct scan_range *last, uint32_t last_slot,
-		    const struct block_cursor *at)
-{
-	return at->slot == last_slot + 1 && at->address - last->end < AGAIN_GAP &&
-	       scan_range_end(scan, last->start) == scan_range_end(scan, at->address);
-}
-
-static size_t take_again(struct scan *scan, struct scan_range *ranges)
-{
-	uint32_t slot = 0, last_slot = SLOT_NONE;
-	size_t count = 0;
-
-	for (unsigned int i = 0; i < AGAIN_BLOCKS; i++, last_slot = slot) {
-		struct block_cursor at;
-		uint64_t end;
-
-		slot = bitset_next(&scan->again, slot);
-		if (slot == BITSET_NONE)
-			break;
-		bitset_remove(&scan->again, slot);
-		block_cursor_seek(&at, scan->blocks, blocks_address(scan->blocks, slot));
-		end = scan_content_end(scan, &at);
-		scan->result->bytes_read_again += end - at.address;
-		if (count && adjoins(scan, &ranges[count - 1], last_slot, &at))
-			ranges[count - 1].end = end;
-		else
-			ranges[count++] = (struct scan_range){.start = at.address, .end = end};
-	}
-	return count;
-}
-
-static int read_again(struct scan *scan, const struct scan_range *ranges, size_t count)
-{
-	const struct scan_input *input = scan->input;
-
-	if (!scan->again_feed) {
-		int err = feed_open(&scan->again_feed, input->memory, NULL, 0,
-				    input->word - input->step, false);
-
-		if (err)
-			return err;
-	}
-	feed_restart(scan->again_feed, ranges, count);
-	return scan_feed(scan, scan->again_feed);
-}
-
 /* Until there is nothing left to follow. */
 static int follow_all(struct scan *scan)
 {
-	struct scan_range ranges[AGAIN_BLOCKS];
-	size_t count;
-	int err = 0;
+	int status;
 
 	do {
 		follow_pending(scan);
-		count = take_again(scan, ranges);
-		if (count)
-			err = read_again(scan, ranges, count);
-	} while (!err && count);
-	return err;
+		status = scan_read_again(scan);
+	} while (status > 0);
+	return status;
 }
 
 /*
@@ -235,38 +182,6 @@ int scan_spread(struct scan *scan)
 	return follow_all(scan);
 }
 
-/* The first slot from there on that has no level; most have one, and are passed by in eights. */
-static uint32_t next_without_level(const struct scan *scan, uint32_t slot)
-{
-	const uint64_t ones = UINT64_MAX / UINT8_MAX;
-	uint32_t slots = scan->blocks->slots;
-
-	while (slot < slots && scan_level(scan, slot)) {
-		uint64_t eight;
-
-		if (slot % 8 || slots - slot < 8) {
-			slot++;
-			continue;
-		}
-		memcpy(&eight, &scan->states[slot], sizeof(eight));
-		if (((eight | eight >> 1) & ones) != ones)
-			break;
-		slot += 8;
-	}
-	while (slot < slots && scan_level(scan, slot))
-		slot++;
-	return slot;
-}
-
-/* The first lost block from there on, or as many slots as there are. */
-static uint32_t next_lost(const struct scan *scan, uint32_t slot)
-{
-	do
-		slot = next_without_level(scan, slot);
-	while (slot < scan->blocks->slots && !blocks_is_block(scan->blocks, slot) && ++slot);
-	return slot;
-}
-
 /* Each lost block that none before it leads to is a head, for now. */
 static int find_heads(struct scan *scan)
 {
@@ -274,7 +189,7 @@ static int find_heads(struct scan *scan)
 	int err = 0;
 
 	scan->on_pointer = spread_visited;
-	while (!err && (slot = next_lost(scan, slot)) < scan->blocks->slots) {
+	while (!err && (slot = scan_next_lost(scan, slot)) < scan->blocks->slots) {
 		if (!(scan->states[slot] & LOST_VISITED)) {
 			scan->states[slot] |= LOST_VISITED | LOST_HEAD;
 			scan_push(scan, slot);
@@ -303,12 +218,18 @@ static int demote_heads(struct scan *scan)
 int scan_sort_lost(struct scan *scan)
 {
 	uint32_t slot = 0, count = 0;
-	int err;
+	bool incomplete = false;
+	int err = 0;
 
-	for (; (slot = next_lost(scan, slot)) < scan->blocks->slots; slot++, count++)
+	for (; (slot = scan_next_lost(scan, slot)) < scan->blocks->slots; slot++, count++) {
 		scan->states[slot] &= INCOMPLETE;
-	if (!count)
-		return 0;
-	err = find_heads(scan);
-	return err ? err : demote_heads(scan);
+		incomplete |= scan->states[slot];
+	}
+	if (incomplete)
+		err = scan_read_lost(scan);
+	if (!err && count)
+		err = find_heads(scan);
+	if (!err && count)
+		err = demote_heads(scan);
+	return err;
 }
