@@ -10,8 +10,6 @@
  * use any more, those of blocks that are reached. So lost blocks are read again once, all of them,
  * and only what leads from one to another is remembered.
  */
-#include <string.h>
-
 #include "scan/mark.h"
 
 #define BLOCKS 1024 /* at a time */
@@ -87,34 +85,16 @@ int scan_read_again(struct scan *scan)
 
 /* What is lost. */
 
-/* The first slot from there on that has no level; most have one, and are passed by in eights. */
-static uint32_t next_without_level(const struct scan *scan, uint32_t slot)
-{
-	const uint64_t ones = UINT64_MAX / UINT8_MAX;
-	uint32_t slots = scan->blocks->slots;
-
-	while (slot < slots && scan_level(scan, slot)) {
-		uint64_t eight;
-
-		if (slot % 8 || slots - slot < 8) {
-			slot++;
-			continue;
-		}
-		memcpy(&eight, &scan->states[slot], sizeof(eight));
-		if (((eight | eight >> 1) & ones) != ones)
-			break;
-		slot += 8;
-	}
-	while (slot < slots && scan_level(scan, slot))
-		slot++;
-	return slot;
-}
-
 uint32_t scan_next_lost(const struct scan *scan, uint32_t slot)
 {
-	do
-		slot = next_without_level(scan, slot);
-	while (slot < scan->blocks->slots && !blocks_is_block(scan->blocks, slot) && ++slot);
+	while (slot < scan->blocks->slots) {
+		if (scan_eight_are(scan, slot, LEVEL_START))
+			slot += 8;
+		else if (scan_level(scan, slot) || !blocks_is_block(scan->blocks, slot))
+			slot++;
+		else
+			break;
+	}
 	return slot;
 }
 

@@ -29,6 +29,11 @@ size_t bitset_memory(uint32_t size);
 void bitset_clear(struct bitset *set);
 void bitset_add(struct bitset *set, uint32_t number);
 void bitset_remove(struct bitset *set, uint32_t number);
+static inline bool bitset_is_empty(const struct bitset *set)
+{
+	return !set->levels[set->level_count - 1][0];
+}
+
 /* The least member that is at least `from`, or BITSET_NONE. */
 uint32_t bitset_next(const struct bitset *set, uint32_t from);
 

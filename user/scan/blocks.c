@@ -168,6 +168,7 @@ static int pack_raw(struct blocks *blocks, uint64_t **ret_packed)
 			if (size == large && vec_push(&blocks->large, block))
 				return -ENOMEM;
 			packed[i] = (block.address - span->base) << 32 | size;
+			blocks->total += block.size;
 		}
 	}
 	*ret_packed = realloc(blocks->raw.items, blocks->raw.count * sizeof(*packed));
@@ -521,7 +522,8 @@ static void resolve_starts(const struct blocks *blocks, const struct span *span,
 		uint64_t offset = place - blocks->starts[slot];
 
 		hits[i] = (struct hit){slot, group->tags[i], offset};
-		__builtin_prefetch(&blocks->sizes[slot]);
+		if (offset)
+			__builtin_prefetch(&blocks->sizes[slot]);
 	}
 }
 

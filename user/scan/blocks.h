@@ -45,7 +45,8 @@ struct blocks {
 	VEC(struct sized_block) large; /* what sizes cannot say, by address */
 	uint64_t low;                  /* every block lies in [low, high) */
 	uint64_t high;
-	size_t bytes; /* of memory, all in all */
+	uint64_t total; /* bytes of all blocks */
+	size_t bytes;   /* of memory that it takes */
 };
 
 /* A word that points into a block. */

@@ -3,6 +3,8 @@
 #ifndef MTRACE_SCAN_MARK_H
 #define MTRACE_SCAN_MARK_H
 
+#include <string.h>
+
 #include "scan/edges.h"
 #include "scan/feed.h"
 #include "scan/filter.h"
@@ -93,6 +95,18 @@ static inline unsigned int scan_level(const struct scan *scan, uint32_t slot)
 static inline uint8_t scan_looks(const struct scan *scan, uint32_t slot)
 {
 	return scan->states[slot] >> IDIOM_SHIFT;
+}
+
+/* Do eight blocks from the slot on all have that level? False, too, where there are no eight. */
+static inline bool scan_eight_are(const struct scan *scan, uint32_t slot, unsigned int level)
+{
+	const uint64_t ones = UINT64_MAX / UINT8_MAX;
+	uint64_t eight;
+
+	if (slot >= scan->blocks->slots || scan->blocks->slots - slot < sizeof(eight))
+		return false;
+	memcpy(&eight, &scan->states[slot], sizeof(eight));
+	return (eight & ones * LEVEL_MASK) == ones * level;
 }
 
 /* Levels only rise. */

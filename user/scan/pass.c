@@ -83,7 +83,7 @@ static bool is_all_reached(const struct scan *scan)
 	uint32_t slot = scan->first.slot == SLOT_NONE ? 0 : scan->first.slot;
 
 	while (slot != scan->last + 1 && scan_level(scan, slot) == LEVEL_START)
-		slot++;
+		slot += scan->last - slot >= 8 && scan_eight_are(scan, slot, LEVEL_START) ? 8 : 1;
 	return slot == scan->last + 1;
 }
 
@@ -229,8 +229,10 @@ static void count_between(struct scan *scan)
 		content = content_here(scan, &at);
 	while (at.next < end) {
 		block_cursor_step(&at);
-		content += content_here(scan, &at);
+		content += scan_content_end(scan, &at) - at.address;
 	}
+	if (at.slot != scan->at.slot && scan_content_end(scan, &at) > end)
+		content -= scan_content_end(scan, &at) - end;
 	scan->last = at.slot;
 	scan->result->bytes_between += scan->piece->size - content;
 }

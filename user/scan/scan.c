@@ -75,6 +75,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "scan/copy.h"
 #include "scan/mark.h"
@@ -104,22 +105,31 @@ static enum leak_class class_of_state(uint8_t state, bool all_read)
 	return state & LOST_INDIRECT ? LEAK_INDIRECT : LEAK_DEFINITE;
 }
 
-/* From states to classes, in place. */
+/* From states to classes, in place. Most blocks are reachable; they are passed by in eights. */
 static void conclude(struct scan *scan)
 {
 	struct scan_result *result = scan->result;
-	uint8_t classes[UINT8_MAX + 1];
+	struct scan_sum *reachable = &result->classes[LEAK_REACHABLE];
 
-	for (unsigned int state = 0; state <= UINT8_MAX; state++)
-		classes[state] = (uint8_t)class_of_state((uint8_t)state, !result->bytes_unreadable);
+	*reachable = (struct scan_sum){scan->blocks->count, scan->blocks->total};
 	for (uint32_t slot = 0; slot < scan->blocks->slots; slot++) {
-		uint8_t class = classes[scan->states[slot]];
+		enum leak_class class;
+		uint64_t size;
 
-		scan->states[slot] = class;
+		if (scan_eight_are(scan, slot, LEVEL_START)) {
+			memset(&scan->states[slot], LEAK_REACHABLE, 8);
+			slot += 7;
+			continue;
+		}
+		class = class_of_state(scan->states[slot], !result->bytes_unreadable);
+		scan->states[slot] = (uint8_t) class;
 		if (!blocks_is_block(scan->blocks, slot))
 			continue;
+		size = blocks_size(scan->blocks, slot);
+		reachable->blocks--;
+		reachable->bytes -= size;
 		result->classes[class].blocks++;
-		result->classes[class].bytes += blocks_size(scan->blocks, slot);
+		result->classes[class].bytes += size;
 	}
 	result->class_of = scan->states;
 	scan->states = NULL;

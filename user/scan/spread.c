@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Following the pointers that the pass remembered. The idea is in scan.c. */
-#include <string.h>
-
 #include "scan/mark.h"
 
 #define AHEAD 8 /* blocks whose edges are fetched before it is their turn */
@@ -94,6 +92,8 @@ static bool take_pending(struct scan *scan, uint32_t *from)
 {
 	uint32_t slot;
 
+	if (bitset_is_empty(&scan->pending))
+		return false;
 	while (scan->depth < AHEAD && (slot = next_pending(scan, *from)) != BITSET_NONE) {
 		bitset_remove(&scan->pending, slot);
 		scan->stack[scan->depth++] = slot;
@@ -118,7 +118,7 @@ static int follow_all(struct scan *scan)
 
 	do {
 		follow_pending(scan);
-		status = scan_read_again(scan);
+		status = bitset_is_empty(&scan->again) ? 0 : scan_read_again(scan);
 	} while (status > 0);
 	return status;
 }
