@@ -106,11 +106,134 @@ static void test_many_interleaved(void **state)
 	world_free(&world);
 }
 
+/* Any graph, beside what a plain search says of it. */
+
+#define HEAP  0x7f0000000000ULL
+#define COUNT 4000
+#define WORDS 6 /* per block */
+#define NONE  UINT32_MAX
+
+struct graph {
+	uint32_t targets[COUNT][WORDS]; /* or NONE */
+	bool interior[COUNT][WORDS];
+	uint32_t roots[3];
+	uint8_t mark[COUNT];
+	uint32_t queue[COUNT];
+};
+
+/* Mark all that the block leads to, and that has no such mark nor one of those in `without`. */
+static void mark_from(struct graph *graph, uint32_t from, uint8_t mark, uint8_t without,
+		      bool interior)
+{
+	size_t count = 0;
+
+	graph->queue[count++] = from;
+	for (size_t i = 0; i < count; i++) {
+		for (size_t j = 0; j < WORDS; j++) {
+			uint32_t source = graph->queue[i], target = graph->targets[source][j];
+
+			if (target == NONE || target == from || graph->mark[target] & without ||
+			    (graph->interior[source][j] && !interior))
+				continue;
+			graph->mark[target] |= mark;
+			without |= mark;
+			graph->queue[count++] = target;
+		}
+	}
+}
+
+enum { BY_START = 1, BY_INTERIOR = 2, VISITED = 4, HEAD = 8, INDIRECT = 16 };
+
+static void mark_lost(struct graph *graph)
+{
+	const uint8_t reached = BY_START | BY_INTERIOR;
+
+	for (uint32_t i = 0; i < COUNT; i++) {
+		if (graph->mark[i] & (reached | VISITED))
+			continue;
+		graph->mark[i] |= VISITED | HEAD;
+		mark_from(graph, i, VISITED, reached | VISITED, true);
+	}
+	for (uint32_t i = COUNT; i-- > 0;)
+		if ((graph->mark[i] & (HEAD | INDIRECT)) == HEAD)
+			mark_from(graph, i, INDIRECT, reached | INDIRECT, true);
+}
+
+static void mark_all(struct graph *graph)
+{
+	for (size_t i = 0; i < 3; i++)
+		if (!(graph->mark[graph->roots[i]] & BY_START)) {
+			graph->mark[graph->roots[i]] |= BY_START;
+			mark_from(graph, graph->roots[i], BY_START, BY_START, false);
+		}
+	for (uint32_t i = 0; i < COUNT; i++)
+		if (graph->mark[i] & BY_START)
+			mark_from(graph, i, BY_INTERIOR, BY_START | BY_INTERIOR, true);
+	mark_lost(graph);
+}
+
+static enum leak_class class_of_mark(uint8_t mark)
+{
+	if (mark & BY_START)
+		return LEAK_REACHABLE;
+	if (mark & BY_INTERIOR)
+		return LEAK_POSSIBLE;
+	return mark & INDIRECT ? LEAK_INDIRECT : LEAK_DEFINITE;
+}
+
+/* `rare`: one word in so many is a pointer. */
+static void fill_graph(struct world *world, struct graph *graph, uint64_t *seed, uint64_t rare)
+{
+	*graph = (struct graph){0};
+	for (uint32_t i = 0; i < COUNT; i++) {
+		world_block(world, HEAP + i * STEP, 48);
+		for (size_t j = 0; j < WORDS; j++) {
+			uint32_t target = (uint32_t)(random_next(seed) % COUNT);
+			bool interior = random_next(seed) % 8 == 0;
+
+			graph->targets[i][j] = random_next(seed) % rare ? NONE : target;
+			graph->interior[i][j] = interior;
+			if (graph->targets[i][j] != NONE)
+				world_put(world, HEAP + i * STEP + j * 8,
+					  HEAP + target * STEP + (interior ? 17 : 0));
+		}
+	}
+	for (size_t i = 0; i < 3; i++) {
+		graph->roots[i] = (uint32_t)(random_next(seed) % COUNT);
+		world_put(world, ROOT + i * 8, HEAP + graph->roots[i] * STEP);
+	}
+}
+
+static void test_any_graph(void **state)
+{
+	static struct graph graph;
+	uint64_t seed = 42, again = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 60; i++) {
+		struct world world = begin();
+
+		furnish(&world);
+		world.input.read_ahead = i % 2;
+		world_area(&world, HEAP, COUNT * STEP);
+		fill_graph(&world, &graph, &seed, 1 + i % 10);
+		mark_all(&graph);
+		assert_int_equal(world_scan(&world), 0);
+		again += world.result.bytes_read_again;
+		for (uint32_t j = 0; j < COUNT; j++)
+			assert_int_equal(world_class(&world, HEAP + j * STEP),
+					 class_of_mark(graph.mark[j]));
+		world_free(&world);
+	}
+	assert_true(again > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_many_interleaved),
+		cmocka_unit_test(test_any_graph),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

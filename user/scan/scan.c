@@ -81,8 +81,8 @@
 #include "scan/mark.h"
 
 #define BYTES_PER_BLOCK 16
-#define DEFERRED_SHARE  32   /* of the room for edges: one part in so many */
-#define EDGES_LEAST     1024 /* words, for the smallest heaps */
+#define DEFERRED_SHARE  32           /* of the room for edges: one part in so many */
+#define EDGES_LEAST     (128 * 1024) /* or one per block: for heaps too small for our buffers */
 
 /* What of the unreadable content of blocks matters: that of those that are reached. */
 static void count_holes(struct scan *scan)
@@ -183,7 +183,7 @@ static size_t bytes_left(const struct scan *scan)
 
 static int set_up(struct scan *scan)
 {
-	uint32_t slots = scan->blocks->slots;
+	uint32_t slots = scan->blocks->slots, least;
 	size_t left;
 
 	scan->states = calloc(slots + 1, 1);
@@ -197,7 +197,8 @@ static int set_up(struct scan *scan)
 		    FILTER_FASTEST);
 	scan->gap.input = scan->input;
 	left = (left - scan->deferred_max * sizeof(struct deferred)) / sizeof(*scan->edges.words);
-	return edges_init(&scan->edges, slots, (uint32_t)(left > EDGES_LEAST ? left : EDGES_LEAST));
+	least = slots < EDGES_LEAST ? slots : EDGES_LEAST;
+	return edges_init(&scan->edges, slots, left > least ? (uint32_t)left : least);
 }
 
 static void tear_down(struct scan *scan)
