@@ -192,6 +192,7 @@ def scanned_twice(process, path):
     times = set()
     begin = time.monotonic_ns()
     while True:
+        assert process.poll() is None, "out of time"
         process.send_signal(signal.SIGUSR1)
         time.sleep(0.02)
         reported = read_report(path)

@@ -21,7 +21,7 @@
  *
  * No room. Edges take what is left of 16 bytes per block: on average one for each block. A block
  * whose edges did not fit is flagged, and read again if it turns out to be reachable: all such
- * blocks that are known at that time together, with one call. Once there is no room, words of
+ * blocks that are known at that time together (again.c). Once there is no room, words of
  * blocks that are not reachable are not looked up at all. In the worst case, a random graph of
  * blocks that are all unreachable until the last one was read, most memory is read twice.
  *
@@ -49,19 +49,17 @@
  *
  * Speed is bounded by the memory behind the tables: a look-up misses the cache twice, and only so
  * many misses can be under way. Measured by tests/bench/scan_bench N 1: a million blocks, one core
- * with AVX2, eight to twelve other processes at work on two cores, medians of seven rounds; what
- * reading alone reaches in the same round is 100%:
+ * with AVX-512, a dozen other processes at work on two cores, medians of seven rounds; what reading
+ * alone reaches in the same round is 100%, and what it reaches with the filter in brackets:
  *
- *   text and numbers                       60 to 73%  a third of the rest is the filter, the rest
- *                                                     is walking by blocks, looking at them,
- *                                                     finding them
- *   one word in sixteen a pointer          32 to 38%  two of five parts of the rest are the filter
- *   every word a pointer                   35 to 41%
- *   likewise, each hundredth block lost    16 to 19%  its neighbours are asked for to the end
- *   each tenth word, a random graph        19%        two thirds are read twice
- *   every word an interior pointer         17%        everything is read twice
- *   64-byte blocks, a list at random       6%         misses that depend on each other
- *   64-byte blocks, a random graph         1%         half are read again, one by one
+ *   text and numbers                       78 to 82% (93%)  a third of the rest is the filter
+ *   one word in sixteen a pointer          42 to 48% (82%)  looking up what is reached just then
+ *   every word a pointer                   43 to 46% (84%)
+ *   likewise, each hundredth block lost    24 to 27% (90%)  its neighbours are asked for to the end
+ *   each tenth word, a random graph        22%              two thirds are read twice
+ *   every word an interior pointer         23%              everything is read twice
+ *   64-byte blocks, a list at random       6 to 10% (88%)   misses that depend on each other
+ *   64-byte blocks, a random graph         4 to 5% (90%)    half are read again
  *
  * A list has one pointer to follow at a time, and what is fetched ahead (spread.c) is for those
  * that wait beside it: there each block costs the misses for its edges, one after the other.
