@@ -21,10 +21,11 @@
 #include "scan/copy.h"
 #include "scan/target.h"
 
-#define SIZE 48
-#define MASK 0x5555555555555555ULL /* the board must not hold pointers */
-#define HUGE (1ULL << 36)
-#define DEAD 4096 /* bytes below the stack pointer, where the stale word is */
+#define SIZE      48
+#define MASK      0x5555555555555555ULL /* the board must not hold pointers */
+#define HUGE      (1ULL << 36)
+#define INHERITED (32UL << 20)
+#define DEAD      4096 /* bytes below the stack pointer, where the stale word is */
 
 enum place {
 	LOST,
@@ -321,11 +322,53 @@ static void test_grows_by_nothing(void **state)
 	munmap(shared, HUGE);
 }
 
+static unsigned long own_kib(pid_t pid)
+{
+	char path[64], line[128];
+	unsigned long kib = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)pid);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file) && !sscanf(line, "Private_Dirty: %lu", &kib))
+		;
+	fclose(file);
+	return kib;
+}
+
+/* What it has had from its parent, and not written to, it still shares. */
+static void test_copies_nothing(void **state)
+{
+	void *inherited =
+		mmap(NULL, INHERITED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct scan_result result;
+	struct blocks blocks = {0};
+	struct child child;
+	unsigned long before;
+
+	(void)state;
+	assert_true(inherited != MAP_FAILED);
+	memset(inherited, 1, INHERITED);
+	child = child_start();
+	before = own_kib(child.pid);
+	scan_frozen(&child, false, false, &blocks, &result);
+	assert_true(result.bytes_scanned >= INHERITED);
+	assert_int_equal(result.bytes_unreadable, 0);
+	/* what we write to ourselves becomes its own, too */
+	assert_true(own_kib(child.pid) < before + INHERITED / 1024 / 8);
+	scan_result_free(&result);
+	blocks_free(&blocks);
+	child_end(&child);
+	munmap(inherited, INHERITED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_grows_by_nothing),
+		cmocka_unit_test(test_copies_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

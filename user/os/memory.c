@@ -24,7 +24,9 @@ int memory_open(struct memory *ret_memory, pid_t pid)
 
 	if (file == -ESRCH || file == -ENOMEM)
 		return file;
-	*ret_memory = (struct memory){.pid = pid, .file = file < 0 ? -1 : file};
+	ret_memory->pid = pid;
+	ret_memory->file = file < 0 ? -1 : file;
+	atomic_init(&ret_memory->shares, false);
 	return 0;
 }
 
@@ -71,12 +73,30 @@ static size_t cursor_page(const struct cursor *cursor)
 	return piece < page ? piece : page;
 }
 
+/* What is gone reads as nothing at all. */
+static ssize_t read_file(const struct memory *memory, uint64_t address, size_t size, void *buffer)
+{
+	ssize_t got = pread(memory->file, buffer, size, (off_t)address);
+
+	if (got < 0)
+		return -errno;
+	return got ? got : -ESRCH;
+}
+
+static bool goes_by_file(const struct memory *memory)
+{
+	return memory->file >= 0 && atomic_load_explicit(&memory->shares, memory_order_relaxed);
+}
+
 static ssize_t read_rest(const struct memory *memory, const struct cursor *cursor, void *buffer)
 {
 	struct iovec remote[MEMORY_PIECES];
 	struct iovec local = {.iov_base = buffer};
 	ssize_t got;
 
+	if (goes_by_file(memory))
+		return read_file(memory, cursor_address(cursor),
+				 cursor->pieces->size - cursor->offset, buffer);
 	for (size_t i = 0; i < cursor->count; i++) {
 		size_t skip = i ? 0 : cursor->offset;
 
@@ -92,7 +112,8 @@ static ssize_t read_page(const struct memory *memory, const struct cursor *curso
 {
 	size_t size = cursor_page(cursor);
 	uint64_t address = cursor_address(cursor);
-	ssize_t got = proc_memory_read(memory->pid, address, buffer, size);
+	ssize_t got = goes_by_file(memory) ? -EFAULT
+					   : proc_memory_read(memory->pid, address, buffer, size);
 
 	if (got == (ssize_t)size || got == -ESRCH)
 		return got;

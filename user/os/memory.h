@@ -3,6 +3,7 @@
 #ifndef MTRACE_OS_MEMORY_H
 #define MTRACE_OS_MEMORY_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -17,6 +18,9 @@ struct memory_piece {
 struct memory {
 	pid_t pid;
 	int file; /* /proc/PID/mem, or -1 */
+	/* Some of its pages it shares with a relative since a fork. process_vm_readv would make the
+	 * kernel copy those, for it pins what it reads; /proc/PID/mem does not, and is slower. */
+	atomic_bool shares;
 };
 
 /* 0 or -errno (-ESRCH, -EACCES). */

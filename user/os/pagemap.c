@@ -34,12 +34,14 @@ struct scan_argument {
 #define SCAN_IOCTL _IOWR('f', 16, struct scan_argument)
 
 /* entries of /proc/PID/pagemap */
+#define ENTRY_ALONE   (1ULL << 56)
 #define ENTRY_FILE    (1ULL << 61)
 #define ENTRY_SWAPPED (1ULL << 62)
 #define ENTRY_PRESENT (1ULL << 63)
 
 #define REGIONS 256
 #define ENTRIES 4096
+#define LOOK    (PAGEMAP_LOOK_BYTES / 4096)
 
 struct pagemap {
 	int file;
@@ -179,4 +181,17 @@ void pagemap_close(struct pagemap *pagemap)
 		return;
 	close(pagemap->file);
 	free(pagemap);
+}
+
+bool pagemap_shares(const struct pagemap *pagemap, const struct pagemap_extent *extent)
+{
+	const uint64_t kinds = ENTRY_PRESENT | ENTRY_FILE | ENTRY_ALONE;
+	uint64_t entries[LOOK], count = (extent->end - extent->start) / pagemap->page_size;
+	ssize_t got = pread(pagemap->file, entries, (count < LOOK ? count : LOOK) * 8,
+			    (off_t)(extent->start / pagemap->page_size * 8));
+
+	for (ssize_t i = 0; i < got / 8; i++)
+		if ((entries[i] & kinds) == ENTRY_PRESENT)
+			return true;
+	return false;
 }

@@ -33,4 +33,12 @@ void pagemap_close(struct pagemap *pagemap); /* NULL is fine */
 int pagemap_read(struct pagemap *pagemap, enum pagemap_pages pages, uint64_t start, uint64_t end,
 		 struct pagemap_extent *extents, size_t max, size_t *ret_count, uint64_t *ret_next);
 
+/*
+ * Does the process share one of the first pages of an extent with another, since a fork? Of pages
+ * that are its own and not swapped: of so many bytes, where pages have 4 KiB.
+ */
+#define PAGEMAP_LOOK_BYTES 65536u
+
+bool pagemap_shares(const struct pagemap *pagemap, const struct pagemap_extent *extent);
+
 #endif

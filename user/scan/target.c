@@ -20,9 +20,11 @@
 #include "os/proc.h"
 #include "scan/roots.h"
 
-#define EXTENTS   256
-#define PAGE_SIZE 4096u
-#define WINDOW    (64u << 20) /* of addresses that are asked for at a time, at most */
+#define EXTENTS      256
+#define PAGE_SIZE    4096u
+#define WINDOW       (64u << 20)  /* of addresses that are asked for at a time, at most */
+#define LOOK_STEP    (512u << 10) /* at some pages of each so many bytes, for shared ones … */
+#define LOOKED_WHOLE (16u << 20)  /* … and at every page of the first so many */
 
 struct target {
 	struct target_options options;
@@ -38,6 +40,7 @@ struct target {
 	struct pagemap_extent extents[EXTENTS];
 	size_t extent_count;
 	uint64_t known_from, known_to;
+	uint64_t looked; /* bytes of pages that were looked at one by one */
 };
 
 /* The index of the range that holds the address, which one does. */
@@ -61,6 +64,36 @@ static uint64_t page_floor(uint64_t address)
 	return address & ~(uint64_t)(PAGE_SIZE - 1);
 }
 
+/* Looking at every page would take a third of the time of the scan, so that is done for some MiB
+ * only. What fork has shared are long stretches, until they are written to. */
+static uint64_t look_step(struct target *target)
+{
+	if (target->looked >= LOOKED_WHOLE)
+		return LOOK_STEP;
+	target->looked += PAGEMAP_LOOK_BYTES;
+	return PAGEMAP_LOOK_BYTES;
+}
+
+static void look_for_shares(struct target *target)
+{
+	uint64_t next = 0;
+
+	for (size_t i = 0; i < target->extent_count; i++) {
+		struct pagemap_extent extent = target->extents[i];
+
+		while (!extent.swapped && extent.end > next && extent.start < extent.end) {
+			if (extent.start < next)
+				extent.start = next;
+			next = extent.start + look_step(target);
+			if (pagemap_shares(target->pagemap, &extent)) {
+				atomic_store(&target->memory.shares, true);
+				return;
+			}
+			extent.start = next;
+		}
+	}
+}
+
 static int ask(struct target *target, enum pagemap_pages pages, uint64_t from, uint64_t to)
 {
 	int err;
@@ -70,6 +103,8 @@ static int ask(struct target *target, enum pagemap_pages pages, uint64_t from, u
 	err = pagemap_read(target->pagemap, pages, from, to, target->extents, EXTENTS,
 			   &target->extent_count, &target->known_to);
 	target->known_from = from;
+	if (!err && !atomic_load(&target->memory.shares))
+		look_for_shares(target);
 	return err;
 }
 
