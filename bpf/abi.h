@@ -405,6 +405,9 @@ enum pairing {
 	PAIRING_COUNT,
 };
 
+/* The number of no helper: user space puts the kernel's function there. */
+#define CALL_SESSION_WORD 0x5e551000
+
 #define SESSION_MARK_MAX 63 /* see bpf/session.bpf.h */
 
 #define PENDING_MAX 8 /* nested probed calls remembered per thread */

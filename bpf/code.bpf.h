@@ -56,6 +56,7 @@ static long note_code(struct task_struct *task, struct vm_area_struct *vma,
 		      struct found_code *found)
 {
 	struct file *file = vma->vm_file;
+	struct mm_struct *mm = vma->vm_mm; /* which newer kernels want to be asked for NULL */
 
 	found->start = vma->vm_start;
 	found->end = vma->vm_end;
@@ -64,7 +65,7 @@ static long note_code(struct task_struct *task, struct vm_area_struct *vma,
 	if (file) {
 		found->key.inode = file->f_inode->i_ino;
 		found->key.device = file->f_inode->i_sb->s_dev;
-	} else if (vma->vm_start == (__u64)vma->vm_mm->context.vdso) {
+	} else if (mm && vma->vm_start == (__u64)mm->context.vdso) {
 		found->key.inode = VDSO_INODE;
 		found->key.device = vma->vm_start >> 32 ? 8 : 4;
 		found->offset = 0;

@@ -344,7 +344,12 @@ static __always_inline struct thread_calls *exit_calls(void)
 
 /* Sessions. */
 
-extern __u64 *bpf_session_cookie(void) __weak __ksym;
+/*
+ * bpf_session_cookie: without an argument until Linux 6.19, then with the context, and libbpf takes
+ * one or the other only. So user space fills it in (user/source/bpf_program.c): with the context
+ * in its register the call is right for both.
+ */
+static __u64 *(*const session_word_kfunc)(void *context) = (void *)CALL_SESSION_WORD;
 
 static int session_is_ours(__u64 word);
 
@@ -398,7 +403,7 @@ static __always_inline int begin_session(struct pt_regs *regs, __u64 *word)
 SEC("uprobe/session")
 int call_session(struct pt_regs *regs)
 {
-	__u64 *word = bpf_session_cookie();
+	__u64 *word = session_word_kfunc(regs);
 
 	/* The kernel hands an entry a word of 0 (kernel/events/uprobes.c: handler_chain). */
 	if (!*word)
