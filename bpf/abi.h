@@ -405,8 +405,9 @@ enum pairing {
 	PAIRING_COUNT,
 };
 
-/* The number of no helper: user space puts the kernel's function there. */
+/* Numbers of no helpers: user space puts there what the kernel has (user/source/bpf_calls.h). */
 #define CALL_SESSION_WORD 0x5e551000
+#define CALL_OWN_STACK    0x5e551001
 
 #define SESSION_MARK_MAX 63 /* see bpf/session.bpf.h */
 

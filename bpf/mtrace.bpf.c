@@ -30,6 +30,22 @@ const volatile __u32 config_sanity = 0;  /* frees have stacks, and operators mar
 const volatile __u64 config_tick_ns = 0; /* of the tick counter; 0: read the clock each time */
 const volatile __u32 config_pid_namespace = 0; /* inode of user space's, unless it is the first */
 
+static void (*const tail_call)(void) = (void *)CALL_OWN_STACK;
+
+/*
+ * Never made, and gone from the program when it is loaded; but what contains such a call gets its
+ * stack from the thread's own. From Linux 6.13 on others have theirs from the processor
+ * (kernel/bpf/verifier.c: bpf_enable_priv_stack), which is wrong for uprobes: they are preempted
+ * where the kernel's own code is, and two threads then write on one stack.
+ */
+#define OWN_STACK()                                    \
+	do {                                           \
+		if (config_depth > STACK_MAX_FRAMES) { \
+			tail_call();                   \
+			return 0;                      \
+		}                                      \
+	} while (0)
+
 #define READ_FAILED ~0ULL
 
 #define WAKE_CHECK  16
@@ -344,11 +360,6 @@ static __always_inline struct thread_calls *exit_calls(void)
 
 /* Sessions. */
 
-/*
- * bpf_session_cookie: without an argument until Linux 6.19, then with the context, and libbpf takes
- * one or the other only. So user space fills it in (user/source/bpf_program.c): with the context
- * in its register the call is right for both.
- */
 static __u64 *(*const session_word_kfunc)(void *context) = (void *)CALL_SESSION_WORD;
 
 static int session_is_ours(__u64 word);
@@ -403,8 +414,10 @@ static __always_inline int begin_session(struct pt_regs *regs, __u64 *word)
 SEC("uprobe/session")
 int call_session(struct pt_regs *regs)
 {
-	__u64 *word = session_word_kfunc(regs);
+	__u64 *word;
 
+	OWN_STACK();
+	word = session_word_kfunc(regs);
 	/* The kernel hands an entry a word of 0 (kernel/events/uprobes.c: handler_chain). */
 	if (!*word)
 		return begin_session(regs, word);
@@ -420,6 +433,7 @@ int call_entry(struct pt_regs *regs)
 	__u64 cookie = probe_cookie(regs);
 	struct thread_calls *thread;
 
+	OWN_STACK();
 	if (is_bystander() || is_of_another(cookie))
 		return 0;
 	thread = thread_calls();
@@ -439,6 +453,7 @@ int call_return(struct pt_regs *regs)
 	struct thread_calls *thread;
 	__u64 cookie, payload;
 
+	OWN_STACK();
 	/* Whichever probe has seen the entry: the first of the two returns ends the call. */
 	if (is_bystander() ||
 	    (config_scope == SCOPE_NAMED &&
@@ -460,6 +475,7 @@ int call_exit_entry(struct pt_regs *regs)
 	__u64 cookie = probe_cookie(regs);
 	struct thread_calls *thread = thread_calls();
 
+	OWN_STACK();
 	if (!thread)
 		count_loss(LOSS_NO_STATE);
 	else if (config_pairing != PAIRING_SESSION || session_place(regs, cookie) != PLACE_NESTED)
@@ -472,6 +488,7 @@ int call_exit(struct pt_regs *regs)
 {
 	struct thread_calls *thread = thread_calls();
 
+	OWN_STACK();
 	if (thread)
 		exit_call_leave(thread, regs, probe_cookie(regs));
 	return 0;
@@ -482,6 +499,7 @@ int call_throw(struct pt_regs *regs)
 {
 	struct thread_calls *thread = thread_calls();
 
+	OWN_STACK();
 	if (thread)
 		exit_call_throw(thread, regs);
 	return 0;
@@ -496,6 +514,7 @@ int call_free(struct pt_regs *regs)
 {
 	__u64 cookie;
 
+	OWN_STACK();
 	if (is_bystander())
 		return 0;
 	cookie = probe_cookie(regs);
@@ -515,6 +534,7 @@ int call_operator(struct pt_regs *regs)
 	__u64 cookie = probe_cookie(regs);
 	struct thread_marks *thread;
 
+	OWN_STACK();
 	if (is_bystander() || is_of_another(cookie))
 		return 0;
 	thread = thread_marks();
@@ -527,6 +547,7 @@ int call_operator(struct pt_regs *regs)
 SEC("uprobe/free_plain")
 int call_free_plain(struct pt_regs *regs)
 {
+	OWN_STACK();
 	if (!is_bystander() && !is_of_another(COOKIE_PLAIN_FREE))
 		emit_free(regs, COOKIE_PLAIN_FREE);
 	return 0;
@@ -538,6 +559,7 @@ int call_free_plain(struct pt_regs *regs)
 SEC("uprobe/link_map")
 int link_map_changed(struct pt_regs *regs)
 {
+	OWN_STACK();
 	if (!process_state())
 		return 0;
 	forget_mappings();
@@ -553,6 +575,7 @@ int link_map_changed(struct pt_regs *regs)
 SEC("uprobe/thread_ends")
 int thread_ends(struct pt_regs *regs)
 {
+	OWN_STACK();
 	process_thread(RECORD_THREAD_ENDS);
 	return 0;
 }

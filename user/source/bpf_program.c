@@ -15,6 +15,7 @@
 #include "base/vec.h"
 #include "mtrace.skel.h"
 #include "os/pid_namespace.h"
+#include "source/bpf_calls.h"
 #include "source/bpf_self_test.h"
 
 static const struct program_ops bpf_program_ops;
@@ -24,7 +25,6 @@ static const struct program_ops bpf_program_ops;
 #define ATTACH_UPROBE_SESSION 57
 #define UPROBE_MULTI_RETURN   1u
 
-#define SESSION_WORD          "bpf_session_cookie"
 #define CLOSERS_MAX   16
 #define ROWS_PER_PAGE 2 /* about; of a page of code (UNWIND_PAGE_SIZE) */
 
@@ -144,48 +144,15 @@ static int events_open(struct program *program)
 				 });
 }
 
-/* The kernel's function in place of CALL_SESSION_WORD. */
-static int session_word_fill(struct bpf_program *program, int function)
-{
-	size_t count = bpf_program__insn_cnt(program);
-	struct bpf_insn *code = malloc(count * sizeof(*code));
-	int err;
-
-	if (!code)
-		return -ENOMEM;
-	memcpy(code, bpf_program__insns(program), count * sizeof(*code));
-	for (size_t i = 0; i < count; i++) {
-		if (code[i].code != (BPF_JMP | BPF_CALL) || code[i].imm != CALL_SESSION_WORD)
-			continue;
-		code[i].src_reg = BPF_PSEUDO_KFUNC_CALL;
-		code[i].imm = function;
-	}
-	err = bpf_program__set_insns(program, code, count);
-	free(code);
-	return err;
-}
-
 /* The verifier and the kernel would only say it at length. Where a session's word is kept came with
  * sessions, while its function is older. */
 static bool means_may_work(const struct means *means, const struct btf *kernel)
 {
 	if (means->pairing == PAIRING_SESSION)
-		return kernel_has(kernel, "return_consumer", BTF_KIND_STRUCT) &&
-		       kernel_has(kernel, SESSION_WORD, BTF_KIND_FUNC);
+		return kernel_has(kernel, "return_consumer", BTF_KIND_STRUCT);
 	if (means->attach == ATTACH_MULTI)
 		return kernel_has(kernel, "bpf_uprobe_multi_link", BTF_KIND_STRUCT);
 	return true;
-}
-
-static int skeleton_load(struct mtrace_bpf *skeleton, const struct means *means,
-			 const struct btf *kernel)
-{
-	int function = btf__find_by_name_kind(kernel, SESSION_WORD, BTF_KIND_FUNC);
-	int err = 0;
-
-	if (means->pairing == PAIRING_SESSION)
-		err = session_word_fill(skeleton->progs.call_session, function);
-	return err ? err : mtrace_bpf__load(skeleton);
 }
 
 static int means_load(struct program *program, const struct means *means,
@@ -201,7 +168,9 @@ static int means_load(struct program *program, const struct means *means,
 		return -errno;
 	program->means = means;
 	skeleton_configure(program->skeleton, means, config, kernel);
-	err = skeleton_load(program->skeleton, means, kernel);
+	err = calls_fill(program->skeleton->obj, kernel);
+	if (!err)
+		err = mtrace_bpf__load(program->skeleton);
 	if (err == -EACCES)
 		err = -EINVAL; /* the verifier's no; who lacks privileges gets EPERM */
 	if (!err && means->attach == ATTACH_INHERITED)

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is expected of each kernel (tools/kernels), and why where it is less than of the newest."""
+
+import dataclasses
+
+import pytest
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    """build: where the program for that processor is; targets: its test programs, below.
+    source: which one traces if nobody says so. means: by what calls are followed. why: the reason
+    that doctor and the tracer give for ptrace."""
+    build: str = "build"
+    targets: str = "targets"
+    source: str = "bpf"
+    means: str = ""
+    family: str = ""
+    why: str = ""
+
+
+INHERITED = "perf events that children inherit and task storage"
+PERF = "one perf event per probe and task storage"
+
+EXPECTED = {
+    # No attach cookies (5.15), task storage (5.11), pointers to global functions (5.13).
+    "5.10": Kernel(source="ptrace", why="the BPF programs do not work on this kernel"),
+    # No multi-uprobes (6.6), and no inherited events that are read with each sample (6.12).
+    "6.1": Kernel(means=PERF, family=PERF),
+    # No sessions (6.13).
+    "6.12": Kernel(means="multi-uprobes and task storage", family=INHERITED),
+    "newest": Kernel(means="uprobe sessions", family=INHERITED),
+    "no-uprobes": Kernel(source="ptrace", why="this kernel has no uprobes or no BPF"),
+}
+
+DEFAULT = ("5.10", "6.1", "6.12", "newest", "no-uprobes")
+
+
+def in_guest(script, targets=(), setting="", seconds=None):
+    """A test's part that runs in the guest, in a shell; %(name)s is a parameter of the test. The setting
+    comes before it."""
+    return pytest.mark.guest(script=script, targets=targets, setting=setting, seconds=seconds)

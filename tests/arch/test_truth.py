@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""On each kernel the report equals what the program says of itself, by the source that is expected
+there."""
+
+import collections
+
+import pytest
+
+import leaks
+import test_leak_cases as leak_tests
+import test_processes as process_tests
+import test_sanity as sanity_tests
+import test_stacks as stack_tests
+from kernels import in_guest
+from report import assert_sites, difference, expected as truth_of
+
+FALLBACK = "tracing by ptrace, as BPF cannot be used: "
+
+
+def assert_source(ran, expected):
+    """All was traced by the source that is expected; if that is ptrace, one line says so, and why."""
+    assert {process["backend"] for process in ran.processes} == {expected.source}, ran.stderr
+    lines = [line for line in ran.stderr.splitlines() if FALLBACK in line]
+    assert len(lines) == (expected.source == "ptrace"), ran.stderr
+    assert all(expected.why in line for line in lines), ran.stderr
+
+
+# What it is.
+
+@in_guest("mtrace-bpf doctor")
+def test_doctor(ran, expected):
+    assert ran.status == 0
+    words = " ".join(ran.stdout.split())
+    verdict = words[words.index("Tracing will work here"):]
+    assert f", by {'BPF' if expected.source == 'bpf' else 'ptrace'}" in verdict
+    if expected.source == "bpf":
+        assert f"tried on a child of our own: {expected.means}" in words
+        assert expected.family in words[words.index("child processes"):]
+        assert "by unwind tables" in words
+
+
+@in_guest("trace -v -- basic", targets=("basic",))
+def test_means(ran, expected):
+    """By what calls are followed, as the tracer says it."""
+    assert_source(ran, expected)
+    followed = [line for line in ran.stderr.splitlines() if "calls are followed by" in line]
+    assert [line.split("followed by ")[1] for line in followed] == \
+        ([expected.means] if expected.source == "bpf" else [])
+
+
+# Counts.
+
+@in_guest("trace -- %(name)s", targets=("basic", "maps", "short"))
+@pytest.mark.parametrize("name", ["basic", "maps", "short"])
+def test_counts(ran, expected, name):
+    del name
+    assert_source(ran, expected)
+    assert_sites(ran.process, ran.truth)
+    if "mappings" in ran.truth:
+        assert ran.process["mappings"] == ran.truth["mappings"]
+
+
+@in_guest("trace --backend ptrace -- basic", targets=("basic",))
+def test_counts_by_ptrace(ran, expected):
+    """Which works everywhere."""
+    del expected
+    assert ran.process["backend"] == "ptrace"
+    assert_sites(ran.process, ran.truth)
+
+
+@in_guest("trace -- basic", targets=("basic",), setting="test ! -w $JIT || echo 0 >$JIT")
+def test_counts_interpreted(ran, expected):
+    """Without the kernel's compiler of BPF programs."""
+    assert_sites(ran.process, ran.truth)
+    assert ran.process["backend"] in (expected.source, "ptrace")
+
+
+@in_guest("trace -- threads 8 1000 %(mode)s", targets=("threads",))
+@pytest.mark.parametrize("mode", ["pairs", "cross", "realloc"])
+def test_threads(ran, expected, mode):
+    del mode
+    assert_source(ran, expected)
+    assert_sites(ran.process, ran.truth)
+    assert ran.process["losses"]["unmatched_frees"] == 0
+
+
+@in_guest("trace -- cxx 100", targets=("cxx",))
+def test_new_and_delete(ran, expected):
+    """And what throws is not killed."""
+    assert_source(ran, expected)
+    assert ran.status == 0, ran.stderr
+    seen = ran.process.sums(lambda site: "new", lambda site: site["api"].startswith("operator"))
+    truth = truth_of(ran.truth, key=lambda entry: "new")
+    truth["new"]["bytes_allocated"] += ran.truth["rounding"]
+    truth["new"]["live_bytes"] += ran.truth["live_rounding"]
+    assert ran.process.lost() == {}
+    assert seen == truth
+
+
+# Stacks.
+
+@in_guest("trace --depth 127 --top 0 -- stacks tree threads coroutines", targets=("stacks",))
+def test_stacks(ran, expected):
+    """Every frame, up to the beginning of its thread, is that of the C++ runtime's unwinder."""
+    assert_source(ran, expected)
+    told, seen = stack_tests.told_stacks(ran.stdout), stack_tests.seen_stacks(ran.process)
+    assert len(told) > 1000
+    assert (told - seen, seen - told) == (collections.Counter(), collections.Counter())
+    stack_tests.assert_complete(ran.process)
+
+
+@in_guest("trace --stack fp -- basic", targets=("basic",))
+def test_stacks_by_frame_pointers(ran, expected):
+    assert_source(ran, expected)
+    assert_sites(ran.process, ran.truth)
+
+
+# Leaks.
+
+@in_guest("trace --scan --depth 64 --top 0 -- %(name)s",
+          targets=("valgrind/leak_cases", "valgrind/leak_cases_cxx", "valgrind/libleak.so"))
+@pytest.mark.parametrize("name", ["leak_cases", "leak_cases_cxx"])
+def test_leaks(ran, expected, name):
+    del name
+    assert_source(ran, expected)
+    assert ran.status == 0, ran.stderr
+    leak_tests.check_report(leaks.Truth(ran.stdout), ran.process)
+
+
+# Processes.
+
+@in_guest("trace -f -- family %(way)s", targets=("family",))
+@pytest.mark.parametrize("way", ["fork", "thread", "nested 4", "vfork", "daemon"])
+def test_children(ran, expected, way):
+    del way
+    assert_source(ran, expected)
+    process_tests.assert_truths(ran)
+
+
+@in_guest("trace -- exec /targets/basic", targets=("exec", "basic"))
+def test_exec(ran, expected):
+    assert_source(ran, expected)
+    before, after = ran.processes
+    assert before["pid"] == after["pid"]
+    assert_sites(before, ran.truths[0], losses=("gap_ns",))
+    assert_sites(after, ran.truths[1], losses=("gap_ns",))
+
+
+# Each line goes through a pipe, so nobody sleeps.
+ATTACH = """
+mkfifo in out err
+steady %(threads)s <in >out & target=$!
+exec 4>in 5<out
+read ready <&5
+tell() { printf $1 >&4; read truth <&5; echo "$truth"; }
+tell w
+mtrace-bpf --format json -o report.json -p $target 2>err & tracer=$!
+exec 6<err
+while read line <&6; do case "$line" in *tracing*"($target)"*) break; esac; done
+cat <&6 >&2 &
+tell w; tell w; tell w
+kill -INT $tracer
+wait $tracer && tell c && printf q >&4 && wait $target
+"""
+
+
+@in_guest(ATTACH, targets=("steady",))
+@pytest.mark.parametrize("threads", [1, 4])
+def test_attach(ran, expected, threads):
+    """Since the attach; and the target goes on."""
+    del threads
+    assert ran.status == 0, ran.stderr
+    first, *_, last, after = ran.truths
+    assert ran.process["backend"] == expected.source
+    assert_sites(ran.process, difference(last, first))
+    assert ran.process["losses"]["unmatched_frees"] == 0
+    assert after["corrupt"] == 0
+
+
+# What kills a target, or corrupts the books.
+
+@in_guest("trace -- seccomp %(mode)s", targets=("seccomp",))
+@pytest.mark.parametrize("mode", ["strict", "filter"])
+def test_seccomp(ran, expected, mode):
+    del mode
+    assert_source(ran, expected)
+    assert ran.status == 0, ran.stderr
+    assert_sites(ran.process, ran.truth)
+
+
+@in_guest("trace -- altstack coroutine", targets=("altstack",))
+def test_coroutines(ran, expected):
+    assert_source(ran, expected)
+    assert ran.status == 0, ran.stderr
+    assert_sites(ran.process, ran.truth)
+
+
+@in_guest("trace -- ownmalloc %(trick)s", targets=("ownmalloc",))
+@pytest.mark.parametrize("trick", ["longjmp", "nested"])
+def test_longjmp_and_nesting(ran, expected, trick):
+    """A call that never returns, or calls itself a hundred deep, hides no later call."""
+    assert_source(ran, expected)
+    assert ran.status == 0, ran.stderr
+    seen = ran.process.sums(ran.process.function)
+    truth = truth_of(ran.truth, key=lambda entry: entry["function"])
+    assert seen["t_ordinary"] == truth["t_ordinary"]
+    if trick == "nested":
+        assert seen["t_tricky"] == truth["t_tricky"]
+
+
+# Sanity.
+
+@in_guest("trace --sanity -- sanity", targets=("sanity",))
+def test_sanity_of_pairs(ran, expected):
+    assert_source(ran, expected)
+    found = {name: None for name in sanity_tests.truth_of_pairs(ran.truths)}
+    for error in ran.process["errors"]:
+        pair = sanity_tests.case_of(sanity_tests.functions(ran.process, error["freed_at"]), "pair_")
+        assert not found[pair], "an error is found once"
+        found[pair] = error["kind"]
+    assert found == sanity_tests.truth_of_pairs(ran.truths)
+
+
+@in_guest("trace --sanity -- sanity_bad %(case)s", targets=("sanity_bad",))
+@pytest.mark.parametrize("case", ["none", "twice", "stack"])
+def test_bad_free(ran, expected, case):
+    assert_source(ran, expected)
+    kind = ran.truth["error"]
+    assert (kind is None) == (case == "none")
+    assert [error["kind"] for error in ran.process["errors"]] == ([kind] if kind else [])
