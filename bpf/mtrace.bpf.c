@@ -30,21 +30,17 @@ const volatile __u32 config_sanity = 0;  /* frees have stacks, and operators mar
 const volatile __u64 config_tick_ns = 0; /* of the tick counter; 0: read the clock each time */
 const volatile __u32 config_pid_namespace = 0; /* inode of user space's, unless it is the first */
 
-static void (*const tail_call)(void) = (void *)CALL_OWN_STACK;
-
 /*
  * Never made, and gone from the program when it is loaded; but what contains such a call gets its
  * stack from the thread's own. From Linux 6.13 on others have theirs from the processor
  * (kernel/bpf/verifier.c: bpf_enable_priv_stack), which is wrong for uprobes: they are preempted
  * where the kernel's own code is, and two threads then write on one stack.
  */
-#define OWN_STACK()                                    \
-	do {                                           \
-		if (config_depth > STACK_MAX_FRAMES) { \
-			tail_call();                   \
-			return 0;                      \
-		}                                      \
-	} while (0)
+#define OWN_STACK()                                             \
+	asm volatile("r0 = 0; if r0 == 0 goto +1; call %[call]" \
+		     :                                          \
+		     : [call] "i"(CALL_OWN_STACK)               \
+		     : "r0")
 
 #define READ_FAILED ~0ULL
 
