@@ -4,7 +4,8 @@
 # make check      what needs no privileges: style, static analysis, layers, unit tests, fuzzing
 # make check-root what traces real programs (root, a kernel with uprobes and BPF)
 # make check-ptrace  some of that again, by ptrace instead of BPF
-# make check-all  all of these, with what they need installed first
+# make check-arch other kernels and processors, under qemu: KERNELS="6.1 no-uprobes" (tools/kernels)
+# make check-all  all of these but check-arch, with what they need installed first
 # make bench      the cost of a traced call beside its peers (root, bpftrace), and of a leak scan
 # make fuzz       the parsers, FUZZ_SECONDS long; briefly in check (clang, libclang-rt)
 # make install    PREFIX=/usr/local DESTDIR=; uninstall, clean
@@ -425,6 +426,20 @@ runtime: $(PROGRAM) targets
 	$(Q)$(TALLY) env MTRACE=$(PROGRAM) TARGETS=$(BUILD)/targets \
 		/usr/bin/python3 -m pytest -q -rs -p no:cacheprovider $(PYTEST) tests/runtime
 
+# Guests of other kernels: what they run, and which kernels (tests/arch/kernels.py). V=1 says how long.
+KERNELS      ?= 5.10 6.1 6.12 newest no-uprobes
+ARCH_TARGETS := $(addprefix $(BUILD)/targets/,basic maps short threads cxx stacks exec family steady seccomp \
+	altstack ownmalloc sanity sanity_bad valgrind/leak_cases valgrind/leak_cases_cxx valgrind/libleak.so)
+
+check-arch:
+	tools/install-deps arch
+	@$(MAKE) --no-print-directory fresh-results arch-counted
+	@$(TALLY)
+
+arch-counted: $(PROGRAM) $(ARCH_TARGETS)
+	$(Q)$(TALLY) env KERNELS="$(KERNELS)" V=$(V) /usr/bin/python3 -m pytest -v -rs --tb=short \
+		-p no:cacheprovider $(PYTEST) tests/arch
+
 quickstart:
 	tools/install-deps build
 	@$(MAKE) --no-print-directory $(PROGRAM) $(BUILD)/targets/leak
@@ -495,5 +510,6 @@ clean:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
 .PHONY: all units step step-counted targets check check-root check-ptrace check-all fresh-results static format units-counted runtime \
+	check-arch arch-counted \
 	bench fuzz fuzz-counted quickstart install uninstall clean
 .SECONDARY:

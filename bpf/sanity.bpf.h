@@ -51,6 +51,7 @@ struct thread_marks {
 	abi_u32 count;
 	abi_u32 pad;
 	struct operator_mark marks[MARKS_MAX];
+	struct record_release release; /* that is being made */
 };
 
 /* Provided by the including file, besides what alloc.bpf.h asks for: the thread's, or NULL. */
@@ -226,19 +227,33 @@ static __attribute__((noinline)) abi_u16 mark_of_free(struct thread_marks *threa
 	return RECORD_FLAG_OPERATOR(mark->api);
 }
 
+/* A chain of calls has 512 bytes of stack, of which before Linux 6.4 each takes a multiple of 32: so the
+ * record is made in the thread's own memory. */
 static __always_inline void emit_release(struct pt_regs *regs, abi_u64 cookie)
 {
-	struct record_release record = {.size = SIZE_UNTOLD};
+	abi_u64 address = regs_argument(regs, COOKIE_OLD(cookie));
+	struct thread_marks *thread;
+	struct record_release *record;
 
-	record.address = regs_argument(regs, COOKIE_OLD(cookie));
-	if (!record.address)
+	if (!address)
 		return;
-	fill_head(&record.head, RECORD_RELEASE, cookie, sizeof(record));
-	record.object = COOKIE_OBJECT(cookie);
-	read_return(regs, &record.caller);
-	record.head.flags |= mark_of_free(thread_marks(), regs_sp(regs), &record);
-	record.stack = take_entry_stack(regs, record.caller);
-	emit(&record, sizeof(record));
+	thread = thread_marks();
+	if (!thread) {
+		count_loss(LOSS_NO_STATE);
+		return;
+	}
+	record = &thread->release;
+	fill_head(&record->head, RECORD_RELEASE, cookie, sizeof(*record));
+	record->address = address;
+	record->caller = 0;
+	record->size = SIZE_UNTOLD;
+	record->slack = 0;
+	record->object = COOKIE_OBJECT(cookie);
+	record->pad = 0;
+	read_return(regs, &record->caller);
+	record->head.flags |= mark_of_free(thread, regs_sp(regs), record);
+	record->stack = take_entry_stack(regs, record->caller);
+	emit(record, sizeof(*record));
 }
 
 #endif

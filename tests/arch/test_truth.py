@@ -72,7 +72,8 @@ def test_counts_by_ptrace(ran, expected):
 def test_counts_interpreted(ran, expected):
     """Without the kernel's compiler of BPF programs."""
     assert_sites(ran.process, ran.truth)
-    assert ran.process["backend"] in (expected.source, "ptrace")
+    assert ran.process["backend"] == expected.interpreted
+    assert (FALLBACK in ran.stderr) == (expected.interpreted == "ptrace")
 
 
 @in_guest("trace -- threads 8 1000 %(mode)s", targets=("threads",))
@@ -101,12 +102,13 @@ def test_new_and_delete(ran, expected):
 
 @in_guest("trace --depth 127 --top 0 -- stacks tree threads coroutines", targets=("stacks",))
 def test_stacks(ran, expected):
-    """Every frame, up to the beginning of its thread, is that of the C++ runtime's unwinder."""
+    """Every frame is that of the C++ runtime's unwinder, and the last the outermost. (What that is called
+    tells the C library's separate debug information only, which is not there.)"""
     assert_source(ran, expected)
     told, seen = stack_tests.told_stacks(ran.stdout), stack_tests.seen_stacks(ran.process)
     assert len(told) > 1000
     assert (told - seen, seen - told) == (collections.Counter(), collections.Counter())
-    stack_tests.assert_complete(ran.process)
+    assert {stack["stop"] for stack in ran.process.stacks.values()} == {"end"}
 
 
 @in_guest("trace --stack fp -- basic", targets=("basic",))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Calls in the BPF programs that cannot be written down when they are compiled, as it depends on the
- * kernel what is called, or whether. They have numbers of no helper (bpf/abi.h).
+ * Calls in the BPF programs that cannot be written down when they are compiled, as it depends on
+ * the kernel what is called, or whether. They have numbers of no helper (bpf/abi.h).
  *
  * - CALL_SESSION_WORD is bpf_session_cookie. It has no argument before Linux 7.0, and then the
  *   context, and libbpf refuses an object that declares the other. With the context in its register

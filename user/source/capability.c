@@ -63,6 +63,17 @@ static void check_btf(struct capability *ret)
 		   "a kernel built with CONFIG_DEBUG_INFO_BTF");
 }
 
+/* Absent where there is no other way than to compile. */
+static void check_compiler(struct capability *ret)
+{
+	char setting[16];
+	bool off = line_read("/proc/sys/net/core/bpf_jit_enable", setting, sizeof(setting)) &&
+		   setting[0] == '0';
+
+	detail_set(ret, !off, off ? "off: BPF programs are interpreted" : "on",
+		   "sysctl net.core.bpf_jit_enable=1; from Linux 6.7 on they do not work without");
+}
+
 static void check_uprobes(struct capability *ret)
 {
 	char type[32];
@@ -257,11 +268,17 @@ static const struct {
 	bool needed;
 	capability_check *check;
 } checks[] = {
-	{"kernel", true, check_kernel},           {"BTF", true, check_btf},
-	{"uprobes", true, check_uprobes},         {"CAP_BPF", true, check_cap_bpf},
-	{"CAP_PERFMON", true, check_cap_perfmon}, {"CAP_SYS_PTRACE", true, check_cap_ptrace},
-	{"lockdown", true, check_lockdown},       {"open files", false, check_files},
-	{"file parser", true, check_parser},      {"--hold-exec", false, check_hold_exec},
+	{"kernel", true, check_kernel},
+	{"BTF", true, check_btf},
+	{"BPF compiler", false, check_compiler},
+	{"uprobes", true, check_uprobes},
+	{"CAP_BPF", true, check_cap_bpf},
+	{"CAP_PERFMON", true, check_cap_perfmon},
+	{"CAP_SYS_PTRACE", true, check_cap_ptrace},
+	{"lockdown", true, check_lockdown},
+	{"open files", false, check_files},
+	{"file parser", true, check_parser},
+	{"--hold-exec", false, check_hold_exec},
 };
 
 static const struct {
