@@ -431,12 +431,48 @@ KERNELS      ?= 5.10 6.1 6.12 newest no-uprobes
 ARCH_TARGETS := $(addprefix $(BUILD)/targets/,basic maps short threads cxx stacks exec family steady seccomp \
 	altstack ownmalloc sanity sanity_bad valgrind/leak_cases valgrind/leak_cases_cxx valgrind/libleak.so)
 
+# The same for guests of other processors: the compilers by kernel, and how the program is made.
+GUEST_CC.686     := $(CC) $(M32_FLAGS)
+GUEST_CXX.686    := $(CXX) $(M32_FLAGS)
+GUEST_CC.armmp   := arm-linux-gnueabihf-gcc
+GUEST_CXX.armmp  := arm-linux-gnueabihf-g++
+GUEST_CC.arm64   := aarch64-linux-gnu-gcc
+GUEST_CXX.arm64  := aarch64-linux-gnu-g++
+GUEST_CC.ppc32   := powerpc-linux-gnu-gcc
+GUEST_CXX.ppc32  := powerpc-linux-gnu-g++
+GUEST_ARCH.686   := ARCH=i386
+GUEST_ARCH.armmp := ARCH=arm CROSS_COMPILE=arm-linux-gnueabihf-
+GUEST_ARCH.arm64 := ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-
+GUEST_ARCH.ppc32 := ARCH=powerpc CROSS_COMPILE=powerpc-linux-gnu-
+FOREIGN          := $(filter 686 armmp arm64 ppc32,$(KERNELS))
+GUEST_TARGETS    := $(foreach kernel,$(FOREIGN),\
+	$(ARCH_TARGETS:$(BUILD)/targets/%=$(BUILD)/guest/$(kernel)/%))
+kernel_of         = $(word 1,$(subst /, ,$(patsubst $(BUILD)/guest/%,%,$@)))
+
+$(BUILD)/guest/%: TARGET_FLAGS += -rdynamic -DCHAIN=1000
+$(filter %/stacks,$(GUEST_TARGETS)): TARGET_FLAGS += -O2 -fomit-frame-pointer -foptimize-sibling-calls -fbuiltin
+
+$(filter-out %/cxx %/stacks %/sanity %/sanity_bad %_cxx %.so,$(GUEST_TARGETS)): $(wildcard tests/targets/*.[ch])
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && $(GUEST_CC.$(kernel_of)) -std=gnu11 $(TARGET_FLAGS) -o $@ tests/targets/$(@F).c
+
+$(filter %/cxx %/stacks %/sanity %/sanity_bad %_cxx,$(GUEST_TARGETS)): $(wildcard tests/targets/*.cc tests/targets/*.h)
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && $(GUEST_CXX.$(kernel_of)) $(TARGET_FLAGS) -Wno-missing-field-initializers -o $@ tests/targets/$(@F).cc
+
+$(filter %/libleak.so,$(GUEST_TARGETS)): tests/targets/leak_library.c
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && $(GUEST_CC.$(kernel_of)) -std=gnu11 $(TARGET_FLAGS) -shared -fPIC -o $@ $<
+
+guest-program-%:
+	$(Q)$(MAKE) --no-print-directory $(GUEST_ARCH.$*) STATIC=1
+
 check-arch:
 	tools/install-deps arch
 	@$(MAKE) --no-print-directory fresh-results arch-counted
 	@$(TALLY)
 
-arch-counted: $(PROGRAM) $(ARCH_TARGETS)
+arch-counted: $(PROGRAM) $(ARCH_TARGETS) $(GUEST_TARGETS) $(addprefix guest-program-,$(FOREIGN))
 	$(Q)$(TALLY) env KERNELS="$(KERNELS)" V=$(V) /usr/bin/python3 -m pytest -v -rs --tb=short \
 		-p no:cacheprovider $(PYTEST) tests/arch
 

@@ -227,8 +227,8 @@ static __attribute__((noinline)) abi_u16 mark_of_free(struct thread_marks *threa
 	return RECORD_FLAG_OPERATOR(mark->api);
 }
 
-/* A chain of calls has 512 bytes of stack, of which before Linux 6.4 each takes a multiple of 32: so the
- * record is made in the thread's own memory. */
+/* A chain of calls has 512 bytes of stack, of which before Linux 6.4 each takes a multiple of 32:
+ * so the record is made in the thread's own memory. */
 static __always_inline void emit_release(struct pt_regs *regs, abi_u64 cookie)
 {
 	abi_u64 address = regs_argument(regs, COOKIE_OLD(cookie));

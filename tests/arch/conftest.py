@@ -104,7 +104,7 @@ class Guests:
         files = {"/usr/bin/mtrace-bpf": os.path.join(ROOT, expected.build, "mtrace-bpf")}
         for name in sorted({name for mark in marks for name in mark["targets"]}):
             files["/targets/" + os.path.basename(name)] = \
-                os.path.join(ROOT, expected.build, expected.targets, name)
+                os.path.join(ROOT, expected.targets, name)
         commands = [(PRELUDE % {"setting": mark["setting"] % item.callspec.params,
                                 "script": mark["script"] % item.callspec.params}, mark["seconds"])
                     for item, mark in zip(items, marks)]

@@ -8,19 +8,24 @@ import pytest
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
-    """build: where the program for that processor is; targets: its test programs, below.
+    """build: where the program for that processor is; targets: its test programs.
     source: which one traces if nobody says so; interpreted: if the kernel does not compile BPF programs.
     means: by what calls are followed. family: and those of children. why: the reason that is given for
     ptrace. gaps: placing probes takes so long that the program may run meanwhile; then the report says
     for how long. What was counted is right all the same."""
     build: str = "build"
-    targets: str = "targets"
+    targets: str = "build/targets"
     source: str = "bpf"
     interpreted: str = "ptrace"
     means: str = ""
     family: str = ""
     why: str = ""
     gaps: bool = False
+
+
+def foreign(arch, kernel):
+    return Kernel(build=f"build-{arch}-static", targets=f"build/guest/{kernel}", source="ptrace",
+                  why="this mtrace-bpf was built without BPF")
 
 
 INHERITED = "perf events that children inherit and task storage"
@@ -37,6 +42,11 @@ EXPECTED = {
     "newest": Kernel(means="uprobe sessions", family=INHERITED),
     # Neither uprobes nor BPF.
     "no-uprobes": Kernel(source="ptrace", why="this kernel has no uprobes or no BPF"),
+    # Built without BPF.
+    "686": foreign("i386", "686"),
+    "armmp": foreign("arm", "armmp"),
+    "arm64": foreign("arm64", "arm64"),
+    "ppc32": foreign("powerpc", "ppc32"),
 }
 
 DEFAULT = ("5.10", "6.1", "6.12", "newest", "no-uprobes")
