@@ -468,7 +468,7 @@ guest-program-%:
 	$(Q)$(MAKE) --no-print-directory $(GUEST_ARCH.$*) STATIC=1
 
 check-arch:
-	tools/install-deps arch
+	tools/install-deps $(if $(FOREIGN),foreign,arch)
 	@$(MAKE) --no-print-directory fresh-results arch-counted
 	@$(TALLY)
 

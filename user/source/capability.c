@@ -51,8 +51,8 @@ static void check_kernel(struct capability *ret)
 	uname(&name);
 	sscanf(name.release, "%d.%d", &major, &minor);
 	snprintf(text, sizeof(text), "Linux %.80s, %.20s", name.release, name.machine);
-	detail_set(ret, major > 5 || (major == 5 && minor >= 15), text,
-		   "Linux 5.15 or newer is needed; 6.13 is the first with uprobe sessions");
+	detail_set(ret, major > 5 || (major == 5 && minor >= 17), text,
+		   "Linux 5.17 or newer is needed; 6.13 is the first with uprobe sessions");
 }
 
 static void check_btf(struct capability *ret)
