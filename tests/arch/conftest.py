@@ -7,9 +7,9 @@ A test is what the guest runs and what is asserted of it here:
     def test_basic(ran, expected):
         assert_sites(ran.process, ran.truth)
 
-A kernel is booted once, with what all its tests run; `ran` is a harness.Result of the test's own part.
-$KERNELS says which kernels; none is left out silently, nor is a test of them: what a kernel cannot do is
-written down in kernels.py, with the reason, and asserted.
+A kernel is booted once, with what all its tests run; `ran` is a harness.Result of the test's own
+part. $KERNELS says which kernels; none is left out silently, nor is a test of them: what a kernel
+cannot do is written down in kernels.py, with the reason, and asserted.
 """
 
 import importlib.machinery

@@ -18,7 +18,8 @@ FALLBACK = "tracing by ptrace, as BPF cannot be used: "
 
 
 def assert_source(ran, expected):
-    """All was traced by the source that is expected; if that is ptrace, one line says so, and why."""
+    """All was traced by the source that is expected; if that is ptrace, one line says so, and
+    why."""
     assert {process["backend"] for process in ran.processes} == {expected.source}, ran.stderr
     lines = [line for line in ran.stderr.splitlines() if FALLBACK in line]
     assert len(lines) == (expected.source == "ptrace"), ran.stderr
@@ -102,8 +103,8 @@ def test_new_and_delete(ran, expected):
 
 @in_guest("trace --depth 127 --top 0 -- stacks tree threads coroutines", targets=("stacks",))
 def test_stacks(ran, expected):
-    """Every frame is that of the C++ runtime's unwinder, and the last the outermost. (What that is called
-    tells the C library's separate debug information only, which is not there.)"""
+    """Every frame is that of the C++ runtime's unwinder, and the last the outermost. (What that is
+    called tells the C library's separate debug information only, which is not there.)"""
     assert_source(ran, expected)
     told, seen = stack_tests.told_stacks(ran.stdout), stack_tests.seen_stacks(ran.process)
     assert len(told) > 1000
