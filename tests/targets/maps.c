@@ -8,6 +8,10 @@
 #include <fcntl.h>
 #include <sys/syscall.h>
 
+#ifndef SYS_mmap /* ARM; it differs by the unit of the offset, which is 0 here */
+#define SYS_mmap SYS_mmap2
+#endif
+
 #define PAGE        ((size_t)4096)
 #define REGIONS_MAX 64
 #define RW          (PROT_READ | PROT_WRITE)
