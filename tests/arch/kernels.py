@@ -9,14 +9,12 @@ import pytest
 @dataclasses.dataclass(frozen=True)
 class Kernel:
     """build: where the program for that processor is; targets: its test programs. source: which one
-    traces if nobody says so; interpreted: if the kernel does not compile BPF programs. means: by
-    what calls are followed. family: and those of children. why: the reason that is given for
-    ptrace. gaps: placing probes takes so long that the program may run meanwhile; then the report
-    says for how long. What was counted is right all the same."""
+    traces if nobody says so. means: by what calls are followed. family: and those of children. why:
+    the reason that is given for ptrace. gaps: placing probes takes so long that the program may run
+    meanwhile; then the report says for how long. What was counted is right all the same."""
     build: str = "build"
     targets: str = "build/targets"
     source: str = "bpf"
-    interpreted: str = "ptrace"
     means: str = ""
     family: str = ""
     why: str = ""
@@ -35,9 +33,8 @@ EXPECTED = {
     # No attach cookies (5.15), task storage (5.11), pointers to global functions (5.13).
     "5.10": Kernel(source="ptrace", why="the BPF programs do not work on this kernel"),
     # No multi-uprobes (6.6), and no inherited events that are read with each sample (6.12).
-    "6.1": Kernel(means=PERF, family=PERF, gaps=True, interpreted="bpf"),
-    # No sessions (6.13). It and newer ones have functions that programs call (6.7 for those that we
-    # need); interpreted programs cannot.
+    "6.1": Kernel(means=PERF, family=PERF, gaps=True),
+    # No sessions (6.13).
     "6.12": Kernel(means="multi-uprobes and task storage", family=INHERITED),
     "newest": Kernel(means="uprobe sessions", family=INHERITED),
     # Neither uprobes nor BPF.

@@ -31,7 +31,7 @@ static bool has_member(const struct btf *kernel, const char *name, const char *m
 	return false;
 }
 
-static bool is_compiled(void)
+bool calls_are_compiled(void)
 {
 	FILE *file = fopen(JIT_SETTING, "re");
 	int setting = file ? fgetc(file) : EOF;
@@ -67,8 +67,7 @@ static int program_fill(struct bpf_program *program, const struct filling *filli
 
 int calls_fill(struct bpf_object *object, const struct btf *kernel)
 {
-	const bool borrows = kernel && is_compiled() &&
-			     has_member(kernel, "bpf_prog_aux", "jits_use_priv_stack");
+	const bool borrows = kernel && has_member(kernel, "bpf_prog_aux", "jits_use_priv_stack");
 	const struct filling fillings[] = {
 		{CALL_SESSION_WORD,
 		 kernel ? btf__find_by_name_kind(kernel, "bpf_session_cookie", BTF_KIND_FUNC) : 0,

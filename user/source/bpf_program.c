@@ -227,6 +227,10 @@ int program_load(struct program *ret_program, const struct program_config *asked
 
 	if (code)
 		return code;
+	if (!calls_are_compiled())
+		return error_set(err, -EOPNOTSUPP,
+				 "the kernel does not compile BPF programs "
+				 "(sysctl net.core.bpf_jit_enable=1)");
 	libbpf_set_print(libbpf_log);
 	code = means_choose(&program, &config);
 	if (code)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "os/exec_marks.h"
+#include "source/bpf_calls.h"
 #include "source/bpf_program.h"
 #include "source/source.h"
 
@@ -63,15 +64,12 @@ static void check_btf(struct capability *ret)
 		   "a kernel built with CONFIG_DEBUG_INFO_BTF");
 }
 
-/* Absent where there is no other way than to compile. */
 static void check_compiler(struct capability *ret)
 {
-	char setting[16];
-	bool off = line_read("/proc/sys/net/core/bpf_jit_enable", setting, sizeof(setting)) &&
-		   setting[0] == '0';
+	bool ok = calls_are_compiled();
 
-	detail_set(ret, !off, off ? "off: BPF programs are interpreted" : "on",
-		   "sysctl net.core.bpf_jit_enable=1; from Linux 6.7 on they do not work without");
+	detail_set(ret, ok, ok ? "on" : "off: BPF programs would be interpreted",
+		   "sysctl net.core.bpf_jit_enable=1");
 }
 
 static void check_uprobes(struct capability *ret)
@@ -270,7 +268,7 @@ static const struct {
 } checks[] = {
 	{"kernel", true, check_kernel},
 	{"BTF", true, check_btf},
-	{"BPF compiler", false, check_compiler},
+	{"BPF compiler", true, check_compiler},
 	{"uprobes", true, check_uprobes},
 	{"CAP_BPF", true, check_cap_bpf},
 	{"CAP_PERFMON", true, check_cap_perfmon},
