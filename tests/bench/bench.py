@@ -25,11 +25,13 @@ BARE = f"{BUILD}/bench/mtrace-bpf"
 FLOOR = f"{BUILD}/tests/bench/floor"
 PAIRS = f"{BUILD}/tests/bench/pairs"
 SELECTED = f"{BUILD}/tests/bench/selected"
+STOPS = f"{BUILD}/tests/bench/stops"
 BIRTHS = f"{BUILD}/tests/bench/births"
 CALLS = 64  # more than are recorded
 DEPTHS = (8, 16, 32)
 SAMPLES = 3
 PTRACE = ("--backend", "ptrace")
+THREE_STOPS = "floor of ptrace: three bare stops"
 
 
 LIBRARY = os.path.abspath(f"{BUILD}/tests/bench/libc.so.6")
@@ -156,10 +158,15 @@ def ltrace(pid):
     return traced_by(["ltrace", "-c", "-o", "/dev/null", "-e", "malloc+free", "-p", str(pid)], pid)
 
 
+def mtrace_ng(pid):
+    """The tool that this one replaces."""
+    return traced_by(["mtrace-ng", "-t", "-o", "/dev/null", "-p", str(pid)], pid)
+
+
 @contextlib.contextmanager
 def traced_by(command, pid):
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while tracer_of(pid) != process.pid:
+    while not tracer_of(pid):
         if process.poll() is not None:
             raise RuntimeError(f"{command[0]} did not attach")
     try:
@@ -192,10 +199,12 @@ def rows():
         ("mtrace-bpf --backend ptrace, no stack", ours(*PTRACE, "--stack", "none"), 5_000),
         ("mtrace-bpf --backend ptrace", ours(*PTRACE), 5_000),
     ]
-    if shutil.which("ltrace"):
-        table.append(("ltrace -c", ltrace, 2_000))
-    else:
-        print("ltrace is missing: its row is left out", file=sys.stderr)
+    table.append((THREE_STOPS, native, 5_000))
+    for name, attach in (("ltrace -c", ltrace), ("mtrace-ng -t", mtrace_ng)):
+        if shutil.which(name.split()[0]):
+            table.append((name, attach, 2_000))
+        else:
+            print(f"{name.split()[0]} is missing: its row is left out", file=sys.stderr)
     if shutil.which("bpftrace"):
         table += [
             ("bpftrace count(), at the symbols", bpftrace("malloc", "free"), 20_000),
@@ -221,7 +230,7 @@ def stack_rows():
 def run_round(table, calls=0):
     result = {}
     for name, attach, pairs in table:
-        workload = Workload(PAIRS, str(calls))
+        workload = Workload(*([STOPS] if name == THREE_STOPS else [PAIRS, str(calls)]))
         workload.measure(1000)
         with attach(workload.pid):
             workload.measure(pairs // 10)
@@ -241,6 +250,7 @@ TARGETS = [
     ("mtrace-bpf --stack none", "bpftrace count(), at the symbols", 0.20),
     ("mtrace-bpf --stack none", "bpftrace count(), our sites", 1.60),
     ("mtrace-bpf --backend ptrace, no stack", "ltrace -c", 0.50),
+    ("mtrace-bpf --backend ptrace, no stack", "mtrace-ng -t", 0.20),
 ]
 
 

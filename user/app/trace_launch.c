@@ -131,13 +131,16 @@ static int launch_open(struct trace *trace, const struct options *options, struc
 	return code ? error_set_errno(err, code, "cannot watch %s", trace->name) : 0;
 }
 
-/* Once more than the trace needs it: we end when CMD does, and as it does. */
+/*
+ * Once more than the trace needs it: we end when CMD does, and as it does. A thread of ours that
+ * traced it may be joined, and not quite gone for the kernel: then its last stop is told to us.
+ */
 static void launch_wait(struct trace *trace)
 {
 	while (!trace->reaped) {
-		if (waitpid(trace->launch.pid, &trace->wait_status, 0) < 0 && errno == EINTR)
-			continue;
-		trace->reaped = true;
+		pid_t pid = waitpid(trace->launch.pid, &trace->wait_status, 0);
+
+		trace->reaped = pid < 0 ? errno != EINTR : !WIFSTOPPED(trace->wait_status);
 	}
 }
 
