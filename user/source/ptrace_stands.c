@@ -49,18 +49,21 @@ static uint64_t met_last_ns(const struct space *memory)
 	return last_ns;
 }
 
+static uint64_t later(uint64_t one_ns, uint64_t other_ns)
+{
+	return one_ns > other_ns ? one_ns : other_ns;
+}
+
 static void look_at(const struct tracer *tracer, struct owner *owner, uint64_t now_ns)
 {
 	uint64_t since_ns = restore_all(owner->memory, now_ns);
 
 	if (since_ns) {
-		if (since_ns < owner->uprobes_ns)
-			since_ns = owner->uprobes_ns;
-		owner->losses[LOSS_GAP_NS] += now_ns - since_ns;
+		owner->losses[LOSS_GAP_NS] += now_ns - later(since_ns, owner->uprobes_ns);
 		owner->uprobes_ns = 0;
 	} else if (!owner->has_uprobes && has_uprobes(owner->pid)) {
 		owner->has_uprobes = true;
-		owner->uprobes_ns = tracer->looked_ns;
+		owner->uprobes_ns = later(tracer->looked_ns, met_last_ns(owner->memory));
 	}
 }
 
