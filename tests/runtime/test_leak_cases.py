@@ -135,7 +135,7 @@ def test_traced_to_a_signal(uprobes, tmp_path, program, step):
 
 def test_traced_to_its_end(launch, program):
     result = launch(harness.target(program), options=("--scan", "--depth", "64", "--top", "0"),
-                    env=leaks.ENVIRONMENT)
+                    env=leaks.ENVIRONMENT, timeout=5 * harness.TIMEOUT)  # by ptrace it takes long
     assert result.status == 0
     check_report(leaks.Truth(result.stdout), result.process)
 

@@ -89,7 +89,7 @@ static void *work(void *how)
 
 static void count(int number)
 {
-	seen[number == SIGUSR2]++;
+	__atomic_add_fetch(&seen[number == SIGUSR2], 1, __ATOMIC_RELAXED); /* by several threads */
 }
 
 static void wait_for_input(void)
