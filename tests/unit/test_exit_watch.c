@@ -234,10 +234,14 @@ static void *hold_mark(void *argument)
 	volatile uint64_t mark = MARK;
 #endif
 
-	__atomic_add_fetch(&board->threads, 1, __ATOMIC_SEQ_CST);
+	/* It counts once the mark is there, which is certain within the assembler's lines only. */
 #if defined(__x86_64__)
-	__asm__ volatile("1: pause; cmpl $2, %0; jne 1b" : : "m"(board->go), "r"(mark));
+	__asm__ volatile("lock incl %0\n1: pause; cmpl $2, %1; jne 1b"
+			 : "+m"(board->threads)
+			 : "m"(board->go), "r"(mark)
+			 : "cc", "memory");
 #else
+	__atomic_add_fetch(&board->threads, 1, __ATOMIC_SEQ_CST);
 	await(&board->go, 2 + 0 * (int)mark);
 #endif
 	return NULL;

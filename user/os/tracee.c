@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #include "arch/registers.h"
 #include "os/procfs.h"
@@ -17,6 +18,22 @@
 #endif
 
 #define REGISTERS_MAX (16 * 1024) /* of one set; with AMX 11 KiB */
+#define SETTLE_NS     200000
+#define SETTLE_TRIES  20
+
+/* A thread that was told to stand may be about to: then there is no such thread for a moment. */
+static int get_set(pid_t tid, uintptr_t type, struct iovec *set)
+{
+	const struct timespec nap = {.tv_nsec = SETTLE_NS};
+	int tries = SETTLE_TRIES;
+
+	while (ptrace(PTRACE_GETREGSET, tid, (void *)type, set)) {
+		if (errno != ESRCH || !tries--)
+			return -errno;
+		nanosleep(&nap, NULL);
+	}
+	return 0;
+}
 
 static void read_set(struct thread_registers *registers, uintptr_t type)
 {
@@ -24,7 +41,7 @@ static void read_set(struct thread_registers *registers, uintptr_t type)
 	struct iovec set = {.iov_base = buffer, .iov_len = sizeof(buffer)};
 	char *grown;
 
-	if (ptrace(PTRACE_GETREGSET, registers->tid, (void *)type, &set))
+	if (get_set(registers->tid, type, &set))
 		return;
 	grown = realloc(registers->bytes, registers->size + set.iov_len + 7);
 	if (!grown)
