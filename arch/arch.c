@@ -1,10 +1,51 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "arch/arch.h"
 
+#include <string.h>
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct arch *const known[] = {&arch_x86_64, &arch_i386, &arch_arm, &arch_arm64,
 					   &arch_powerpc};
+
+static int read_zeros(void *ctx, uint64_t address, void *bytes, size_t size)
+{
+	(void)ctx;
+	(void)address;
+	memset(bytes, 0, size);
+	return 0;
+}
+
+static int write_away(void *ctx, uint64_t address, const void *bytes, size_t size)
+{
+	(void)ctx;
+	(void)address;
+	(void)bytes;
+	(void)size;
+	return 0;
+}
+
+const struct arch_memory arch_memory_of_zeros = {.read = read_zeros, .write = write_away};
+
+bool arch_can_emulate(const struct arch *arch, const uint8_t code[ARCH_CODE_MAX])
+{
+	struct arch_registers registers = {.arch = arch};
+
+	return arch->emulate(&registers, code, &arch_memory_of_zeros) != ARCH_REFUSED;
+}
+
+uint64_t arch_target_of(const struct arch *arch, const uint8_t code[ARCH_CODE_MAX], size_t size,
+			uint64_t address)
+{
+	struct arch_registers registers = {.arch = arch};
+	uint64_t ip;
+
+	arch_set_ip(&registers, address);
+	if (arch->emulate(&registers, code, &arch_memory_of_zeros))
+		return 0;
+	ip = arch_get(&registers, ARCH_IP);
+	return ip == address + size ? 0 : ip;
+}
 
 const struct arch *arch_of_set(size_t size)
 {

@@ -82,6 +82,9 @@ struct arch_memory {
 	void *ctx;
 };
 
+/* For asking only: everything is there, zeros are read, and what is written is lost. */
+extern const struct arch_memory arch_memory_of_zeros;
+
 enum arch_step {
 	ARCH_DONE = 0,    /* the registers are those after the instruction */
 	ARCH_OUT_OF_LINE, /* registers as before: run a copy of it */
@@ -166,6 +169,15 @@ struct arch {
 };
 
 extern const struct arch arch_x86_64, arch_i386, arch_arm, arch_arm64, arch_powerpc;
+
+/*
+ * For processors of which all instructions can be emulated or refused. What has been done with one
+ * tells where it leads, as a pointer to code; of both ways of a branch that which zeros take. 0:
+ * behind it, or to where a register says.
+ */
+uint64_t arch_target_of(const struct arch *arch, const uint8_t code[ARCH_CODE_MAX], size_t size,
+			uint64_t address);
+bool arch_can_emulate(const struct arch *arch, const uint8_t code[ARCH_CODE_MAX]);
 
 /* By the size of a set of general registers. NULL for none that we know. */
 const struct arch *arch_of_set(size_t size);

@@ -160,31 +160,12 @@ static enum arch_step emulate(struct arch_registers *registers, const uint8_t co
 	return step(registers, code, memory, false);
 }
 
-/* For asking only: memory of which everything is there. */
-static int read_nothing(void *ctx, uint64_t address, void *bytes, size_t size)
-{
-	(void)ctx;
-	(void)address;
-	memset(bytes, 0, size);
-	return 0;
-}
-
-static int write_nothing(void *ctx, uint64_t address, const void *bytes, size_t size)
-{
-	(void)ctx;
-	(void)address;
-	(void)bytes;
-	(void)size;
-	return 0;
-}
-
 static bool can_step(const uint8_t code[ARCH_CODE_MAX], int mode)
 {
 	struct arch_registers registers = {.arch = &arch_arm};
-	const struct arch_memory memory = {.read = read_nothing, .write = write_nothing};
 
 	registers.arm.cpsr = mode ? ARM_THUMB : 0;
-	return step(&registers, code, &memory, true) != ARCH_REFUSED;
+	return step(&registers, code, &arch_memory_of_zeros, true) != ARCH_REFUSED;
 }
 
 /* What has been done with it tells where it leads. */
@@ -192,14 +173,14 @@ static size_t look(const uint8_t code[ARCH_CODE_MAX], int mode, uint64_t address
 		   uint64_t *ret_target)
 {
 	struct arch_registers registers = {.arch = &arch_arm};
-	const struct arch_memory memory = {.read = read_nothing, .write = write_nothing};
 	size_t size;
 
 	registers.arm.cpsr = mode ? ARM_THUMB : 0;
 	registers.arm.r[ARM_PC] = (uint32_t)address;
-	size = instruction_of(&registers, code, &memory).size;
+	size = instruction_of(&registers, code, &arch_memory_of_zeros).size;
 	*ret_target = 0;
-	if (!step(&registers, code, &memory, true) && registers.arm.r[ARM_PC] != address + size)
+	if (!step(&registers, code, &arch_memory_of_zeros, true) &&
+	    registers.arm.r[ARM_PC] != address + size)
 		*ret_target = registers.arm.r[ARM_PC] | (uint32_t)mode_of(&registers);
 	if (*ret_target <= 1)
 		*ret_target = 0; /* by a register */

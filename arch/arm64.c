@@ -13,7 +13,7 @@
 #include <elf.h>
 #include <string.h>
 
-#include "arch/arch.h"
+#include "arch/arm_instruction.h"
 #include "arch/unwind_row.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -25,6 +25,7 @@
 #define ARGUMENTS     8
 #define TRAP_KERNEL   1 /* TRAP_BRKPT */
 
+#define INSTRUCTION 4 /* bytes */
 #define NEGATIVE    0x80000000ull
 #define ZERO        0x40000000ull
 #define CARRY       0x20000000ull
@@ -98,24 +99,6 @@ static enum arch_step branch(struct instruction *in, uint64_t target)
 {
 	in->registers->pc = target;
 	return ARCH_DONE;
-}
-
-static bool condition_holds(uint64_t pstate, unsigned int condition)
-{
-	bool negative = pstate & NEGATIVE, zero = pstate & ZERO;
-	bool carry = pstate & CARRY, overflow = pstate & OVERFLOW;
-	const bool conditions[8] = {
-		zero,
-		carry,
-		negative,
-		overflow,
-		carry && !zero,
-		negative == overflow,
-		negative == overflow && !zero,
-		true,
-	};
-
-	return condition >= 14 || conditions[condition >> 1] != (condition & 1);
 }
 
 /*
@@ -383,7 +366,7 @@ static enum arch_step branch_if(struct instruction *in, bool taken, uint64_t dis
 
 static enum arch_step do_branch_if(struct instruction *in)
 {
-	return branch_if(in, condition_holds(in->registers->pstate, bits(in, 0, 4)),
+	return branch_if(in, arm_condition_holds((uint32_t)in->registers->pstate, bits(in, 0, 4)),
 			 signed_bits(in, 5, 19) * 4);
 }
 
@@ -491,47 +474,18 @@ static enum arch_step emulate(struct arch_registers *registers, const uint8_t co
 	return step;
 }
 
-/* For asking only: memory of which everything is there. */
-static int read_nothing(void *ctx, uint64_t address, void *bytes, size_t size)
-{
-	(void)ctx;
-	(void)address;
-	memset(bytes, 0, size);
-	return 0;
-}
-
-static int write_nothing(void *ctx, uint64_t address, const void *bytes, size_t size)
-{
-	(void)ctx;
-	(void)address;
-	(void)bytes;
-	(void)size;
-	return 0;
-}
-
 static bool can_step(const uint8_t code[ARCH_CODE_MAX], int mode)
 {
-	struct arch_registers registers = {.arch = &arch_arm64};
-	const struct arch_memory memory = {.read = read_nothing, .write = write_nothing};
-
 	(void)mode;
-	return emulate(&registers, code, &memory) != ARCH_REFUSED;
+	return arch_can_emulate(&arch_arm64, code);
 }
 
-/* What has been done with it tells where it leads; of both ways of a branch that which zeros take.
- */
 static size_t look(const uint8_t code[ARCH_CODE_MAX], int mode, uint64_t address,
 		   uint64_t *ret_target)
 {
-	struct arch_registers registers = {.arch = &arch_arm64};
-	const struct arch_memory memory = {.read = read_nothing, .write = write_nothing};
-
 	(void)mode;
-	*ret_target = 0;
-	registers.arm64.pc = address;
-	if (!emulate(&registers, code, &memory) && registers.arm64.pc != address + 4)
-		*ret_target = registers.arm64.pc; /* 0 by a register */
-	return 4;
+	*ret_target = arch_target_of(&arch_arm64, code, INSTRUCTION, address);
+	return INSTRUCTION;
 }
 
 /*

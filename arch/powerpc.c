@@ -11,6 +11,7 @@
 #include "arch/arch.h"
 #include "arch/unwind_row.h"
 
+#define INSTRUCTION  4 /* bytes */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #define STACK       1
@@ -333,47 +334,18 @@ static enum arch_step emulate(struct arch_registers *registers, const uint8_t co
 	return step;
 }
 
-/* For asking only: memory of which everything is there. */
-static int read_nothing(void *ctx, uint64_t address, void *bytes, size_t size)
-{
-	(void)ctx;
-	(void)address;
-	memset(bytes, 0, size);
-	return 0;
-}
-
-static int write_nothing(void *ctx, uint64_t address, const void *bytes, size_t size)
-{
-	(void)ctx;
-	(void)address;
-	(void)bytes;
-	(void)size;
-	return 0;
-}
-
 static bool can_step(const uint8_t code[ARCH_CODE_MAX], int mode)
 {
-	struct arch_registers registers = {.arch = &arch_powerpc};
-	const struct arch_memory memory = {.read = read_nothing, .write = write_nothing};
-
 	(void)mode;
-	return emulate(&registers, code, &memory) != ARCH_REFUSED;
+	return arch_can_emulate(&arch_powerpc, code);
 }
 
-/* What has been done with it tells where it leads; of both ways of a branch that which zeros take.
- */
 static size_t look(const uint8_t code[ARCH_CODE_MAX], int mode, uint64_t address,
 		   uint64_t *ret_target)
 {
-	struct arch_registers registers = {.arch = &arch_powerpc};
-	const struct arch_memory memory = {.read = read_nothing, .write = write_nothing};
-
 	(void)mode;
-	*ret_target = 0;
-	registers.ppc.nip = (uint32_t)address;
-	if (!emulate(&registers, code, &memory) && registers.ppc.nip != address + 4)
-		*ret_target = registers.ppc.nip; /* 0 by a register */
-	return 4;
+	*ret_target = arch_target_of(&arch_powerpc, code, INSTRUCTION, address);
+	return INSTRUCTION;
 }
 
 /*

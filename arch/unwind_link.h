@@ -56,17 +56,12 @@ struct unwind_linked {
 static __always_inline enum unwind_result unwind_load(void *ctx, const struct unwind_abi *abi,
 						      struct unwind_register *held)
 {
-	abi_u64 value = 0;
+	struct unwind_frame frame = {.bp = held->value, .bp_place = held->place};
+	enum unwind_result result = unwind_load_bp(ctx, abi, &frame);
 
-	if (held->place == UNWIND_BP_HELD)
-		return UNWIND_CONTINUE;
-	if (held->place != UNWIND_BP_IN_MEMORY)
-		return UNWIND_NO_BP;
-	if (unwind_read(ctx, abi, held->value, &value))
-		return UNWIND_UNREADABLE;
-	held->value = value;
-	held->place = UNWIND_BP_HELD;
-	return UNWIND_CONTINUE;
+	held->value = frame.bp;
+	held->place = frame.bp_place;
+	return result;
 }
 
 static __always_inline void unwind_save_at(struct unwind_register *held, abi_u64 address)

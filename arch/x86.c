@@ -542,28 +542,10 @@ enum arch_step x86_emulate(struct x86_registers *registers, const uint8_t code[A
 	return step;
 }
 
-/* For asking only: memory of which everything is there. */
-static int read_nothing(void *ctx, uint64_t address, void *bytes, size_t size)
-{
-	(void)ctx;
-	(void)address;
-	memset(bytes, 0, size);
-	return 0;
-}
-
-static int write_nothing(void *ctx, uint64_t address, const void *bytes, size_t size)
-{
-	(void)ctx;
-	(void)address;
-	(void)bytes;
-	(void)size;
-	return 0;
-}
-
 bool x86_can_step(const uint8_t code[ARCH_CODE_MAX], bool narrow)
 {
 	struct x86_registers registers = {.cs = narrow ? 0x23 : 0x33};
-	const struct arch_memory memory = {.read = read_nothing, .write = write_nothing};
 
-	return code[0] != X86_BREAKPOINT && x86_emulate(&registers, code, &memory) != ARCH_REFUSED;
+	return code[0] != X86_BREAKPOINT &&
+	       x86_emulate(&registers, code, &arch_memory_of_zeros) != ARCH_REFUSED;
 }

@@ -18,7 +18,6 @@
 #include "bpf/unwind.bpf.h"
 
 #define STACK_SEEN_MAX   262144
-#define LOWEST_CODE      0x10000ULL
 #define USER_ADDRESS_END (1ULL << 47)
 
 struct {

@@ -9,6 +9,7 @@
 #define CALL_OPCODE     0xe8 /* of x86's call with a distance, 4 bytes */
 #define GUESS_FRAME_MAX (1 << 16)
 #define START_FRAME_MAX 512
+#define LOWEST_CODE     0x10000ULL
 
 /* Of a step that did not lead on. */
 static __always_inline enum stack_stop stop_of(enum unwind_result result)

@@ -181,25 +181,6 @@ static int memory_write(void *ctx, uint64_t address, const void *bytes, size_t s
 
 static const struct arch_memory memory = {.read = memory_read, .write = memory_write};
 
-static int read_zeros(void *ctx, uint64_t address, void *bytes, size_t size)
-{
-	(void)ctx;
-	(void)address;
-	memset(bytes, 0, size);
-	return 0;
-}
-
-static int write_away(void *ctx, uint64_t address, const void *bytes, size_t size)
-{
-	(void)ctx;
-	(void)address;
-	(void)bytes;
-	(void)size;
-	return 0;
-}
-
-static const struct arch_memory anything = {.read = read_zeros, .write = write_away};
-
 static struct arch_registers registers_of(const struct arch *arch, int mode)
 {
 	struct arch_registers registers = {.arch = arch};
@@ -220,7 +201,7 @@ static void test_what_is_done(void **state)
 		enum arch_step step;
 
 		code_of(row, code);
-		step = row->arch->emulate(&registers, code, &anything);
+		step = row->arch->emulate(&registers, code, &arch_memory_of_zeros);
 		if (step != row->step)
 			fail_msg("%s, %s: %d", row->arch->name, row->text, step);
 		if (row->arch->can_step(code, row->mode) != (row->step != ARCH_REFUSED))

@@ -28,7 +28,7 @@ static int get_set(pid_t tid, uintptr_t type, struct iovec *set)
 	int tries = SETTLE_TRIES;
 
 	while (ptrace(PTRACE_GETREGSET, tid, (void *)type, set)) {
-		if (errno != ESRCH || !tries--)
+		if (errno != ESRCH || !tries-- || tracee_is_dead(tid, tid))
 			return -errno;
 		nanosleep(&nap, NULL);
 	}
@@ -58,6 +58,8 @@ void tracee_read_registers(struct thread_registers *registers)
 
 	registers->size = 0;
 	read_set(registers, NT_PRSTATUS);
+	if (!registers->size)
+		return;
 	layout = registers_layout_find(registers->size);
 	if (layout) {
 		registers->word = layout->word;

@@ -15,7 +15,6 @@
 
 #define WINDOW       4096
 #define CALL_SIZE    5
-#define LOWEST_CODE  0x10000ULL
 #define FILES_FACTOR 0xff51afd7ed558ccdULL /* odd, with many bits */
 
 struct walk {
