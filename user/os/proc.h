@@ -27,6 +27,15 @@ struct proc_info {
  * or another if it has ended before them. 0 if none is left. */
 pid_t proc_living_thread(pid_t pid);
 
+/* Their ids, as /proc lists them. Zeroed memory is an empty list, to be freed by vec_free. */
+struct proc_threads {
+	pid_t *items;
+	size_t count;
+	size_t capacity;
+};
+
+int proc_threads_read(pid_t pid, struct proc_threads *ret_threads);
+
 int proc_info_read(pid_t pid, struct proc_info *ret_info);
 void proc_info_free(struct proc_info *info);
 
