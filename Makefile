@@ -371,7 +371,7 @@ RESULTS   := $(BUILD)/results
 TALLY     := tools/tally $(RESULTS)
 FORMATTED := $(shell find user bpf arch tests -name '*.c' -o -name '*.h' -o -name '*.cc')
 ANALYSED  := $(shell find user arch -name '*.c')
-SCRIPTS   := tools/install-deps tools/cross-libraries tests/step/run .ci/run
+SCRIPTS   := tools/install-deps tools/cross-libraries tests/step/run tests/runtime/with-fewer-rights .ci/run
 PYTEST    ?=
 
 check: fresh-results static units-counted step-counted fuzz-counted
@@ -382,7 +382,7 @@ check-root: fresh-results runtime
 
 check-all:
 	tools/install-deps all
-	@$(MAKE) --no-print-directory fresh-results static units-counted step-counted fuzz-counted runtime runtime-ptrace
+	@$(MAKE) --no-print-directory fresh-results static units-counted step-counted fuzz-counted runtime runtime-ptrace runtime-fewer-rights
 	@$(TALLY)
 
 fresh-results:
@@ -421,6 +421,17 @@ runtime-ptrace: $(PROGRAM) targets
 	$(Q)$(TALLY) env BACKEND=ptrace MTRACE=$(PROGRAM) TARGETS=$(BUILD)/targets \
 		/usr/bin/python3 -m pytest -q -rs -p no:cacheprovider -k 'not ($(PTRACE_LEFT))' \
 		$(PYTEST) $(PTRACE_TESTS)
+
+# With fewer rights all of that runs, too (FEWER_TESTS=…); by default what they concern most.
+FEWER_TESTS ?= $(addprefix tests/runtime/test_,attach.py launch.py)
+USER_TESTS  ?= $(FEWER_TESTS) $(addprefix tests/runtime/test_,leak_cases.py stacks.py)
+ERRORS      := 1 13 38
+
+runtime-fewer-rights: $(PROGRAM) targets
+	$(Q)$(TALLY) env BUILD=$(BUILD) tests/runtime/with-fewer-rights user \
+		-k 'not ($(PTRACE_LEFT))' $(PYTEST) $(USER_TESTS)
+	$(Q)$(foreach error,$(ERRORS),$(TALLY) env BUILD=$(BUILD) tests/runtime/with-fewer-rights $(error) \
+		-k 'not ($(PTRACE_LEFT))' $(PYTEST) $(FEWER_TESTS);)
 
 runtime: $(PROGRAM) targets
 	$(Q)$(TALLY) env MTRACE=$(PROGRAM) TARGETS=$(BUILD)/targets \
@@ -545,7 +556,7 @@ clean:
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-.PHONY: all units step step-counted targets check check-root check-ptrace check-all fresh-results static format units-counted runtime \
+.PHONY: all units step step-counted targets check check-root check-ptrace runtime-fewer-rights check-all fresh-results static format units-counted runtime \
 	check-arch arch-counted \
 	bench fuzz fuzz-counted quickstart install uninstall clean
 .SECONDARY:

@@ -64,7 +64,8 @@ void proc_maps_free(struct proc_maps *maps);
 
 /*
  * Open the very file that is mapped there, whatever namespace, chroot or deletion: by map_files,
- * else by /proc/PID/root + path if device and inode agree. Returns a descriptor or -errno.
+ * else, if device and inode agree, by /proc/PID/root + path, or as its program or one of its
+ * descriptors. Returns a descriptor or -errno.
  */
 int proc_open_mapped(pid_t pid, const struct proc_mapping *mapping);
 
