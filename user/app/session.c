@@ -45,14 +45,15 @@ static int books_open(struct session *session, const struct options *options)
 	return code;
 }
 
-/* Is it BPF that cannot be had, rather than anything that ptrace lacks as well? */
+/* Is it BPF that cannot be had, rather than anything that ptrace lacks as well? By ptrace programs
+ * always wait at exec. */
 static bool may_use_ptrace(const struct source_config *config, int code)
 {
 	static const int codes[] = {EPERM, EACCES, ENOSYS, EOPNOTSUPP, EINVAL, E2BIG};
 
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
 		if (code == -codes[i])
-			return config->scope != SCOPE_SYSTEM && !config->hold_exec;
+			return config->scope != SCOPE_SYSTEM;
 	return false;
 }
 
