@@ -42,7 +42,7 @@ Q        := $(if $(V),,@)
 say       = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 
 # Lowest first; tools/check-layers knows who may include whom.
-LAYERS   ?= base api os model scan symbol parser source sink app
+LAYERS   ?= base api os model net scan symbol parser source sink app
 
 comma    := ,
 # Another machine's libraries, by Debian's names of machines.
@@ -73,7 +73,12 @@ LANGUAGE := $(CROSS_FLAGS) -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DMTR
 ALL_CFLAGS := $(LANGUAGE) -MMD -MP \
 	-Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer) $(CFLAGS)
-LDLIBS   := $(if $(filter 1,$(WITH_BPF)),-lbpf) -ldw -lelf -liberty -lcapstone -lseccomp -ljson-c -lxxhash -lm
+# Recordings are compressed where zstd can be had.
+ifeq ($(origin WITH_ZSTD),undefined)
+WITH_ZSTD := $(shell printf '\043include <zstd.h>\n' | $(CC) $(CROSS_FLAGS) -E - >/dev/null 2>&1 && echo 1 || echo 0)
+endif
+LDLIBS   := $(if $(filter 1,$(WITH_BPF)),-lbpf) -ldw -lelf -liberty -lcapstone -lseccomp -ljson-c -lxxhash \
+	$(if $(filter 1,$(WITH_ZSTD)),-lzstd) -lm
 LDFLAGS  += $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
 # What an archive needs besides itself; an archive of another machine may have been built without.
@@ -90,6 +95,7 @@ BPF_SOURCES := $(addprefix user/source/,bpf.c bpf_calls.c bpf_entered.c bpf_hold
 	bpf_system.c bpf_unwind.c capability.c file_key.c probe_events.c tracefs.c)
 SOURCES  := $(foreach layer,$(LAYERS),$(wildcard user/$(layer)/*.c)) $(wildcard arch/*.c)
 SOURCES  := $(filter-out $(if $(filter 1,$(WITH_BPF)),user/source/without_bpf.c,$(BPF_SOURCES)),$(SOURCES))
+SOURCES  := $(filter-out user/net/$(if $(filter 1,$(WITH_ZSTD)),without_zstd,zstd).c,$(SOURCES))
 MAIN     := user/app/main.c
 OBJECTS  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(MAIN),$(SOURCES)))
 LIBRARY  := $(BUILD)/libmtrace.a
