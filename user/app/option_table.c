@@ -55,6 +55,7 @@ TEXT_SETTER(set_comm, select.comm)
 TEXT_SETTER(set_exe, select.exe)
 TEXT_SETTER(set_cgroup, select.cgroup)
 TEXT_SETTER(set_output, output)
+TEXT_SETTER(set_record, record)
 TEXT_SETTER(set_user, user)
 TEXT_SETTER(set_directory, directory)
 
@@ -471,6 +472,9 @@ static const struct option_row option_rows[] = {
 	 set_top},
 	{'o', GROUP_REPORT, "output", "FILE",
 	 "where to: - is stdout, %p in it the pid\n(stdout with -p, stderr with CMD)", set_output},
+	{'l', GROUP_REPORT, "record", "FILE",
+	 "record the trace, for mtrace-bpf report;\nno report meanwhile but with -o or --format",
+	 set_record},
 	{'\0', GROUP_REPORT, "format", "FORMAT[=FILE]",
 	 "text or json (text); repeat it with =FILE\nfor several reports at once", set_format},
 	{'\0', GROUP_REPORT, "ignore", "PATTERN",

@@ -122,9 +122,17 @@ static void nocpp_apply(struct options *options)
 		options->apis &= ~cpp;
 }
 
-/* A plain report, unless only reports to files of their own were asked for. */
+/*
+ * A plain report, unless only reports to files of their own were asked for, or only a recording.
+ * Nobody has to keep books then, unless a scan needs to know what is live.
+ */
 static int formats_complete(struct options *options)
 {
+	if (options->record && !options->formats.count && !options->output) {
+		options->books = options->scan || options->scan_every_ns || options->error_exitcode;
+		return 0;
+	}
+	options->books = true;
 	if (options->formats.count && !options->output)
 		return 0;
 	for (size_t i = 0; i < options->formats.count; i++)
@@ -150,6 +158,19 @@ static bool formats_share_a_file(const struct options *options)
 	return false;
 }
 
+static bool record_shares_a_file(const struct options *options)
+{
+	const struct format_request *request;
+
+	vec_each (request, &options->formats) {
+		const char *path = request->path ? request->path : options->output;
+
+		if (options->record && path && !strcmp(path, options->record))
+			return true;
+	}
+	return false;
+}
+
 /* Each option may be right by itself, and the whole still make no sense. */
 static int contradictions_check(const struct options *options, struct error *err)
 {
@@ -170,6 +191,8 @@ static int contradictions_check(const struct options *options, struct error *err
 		return error_set(err, -EINVAL, "--nocpp leaves nothing of --only to trace");
 	if (formats_share_a_file(options))
 		return error_set(err, -EINVAL, "two reports cannot go to the same file");
+	if (record_shares_a_file(options))
+		return error_set(err, -EINVAL, "report and recording cannot go to the same file");
 	return 0;
 }
 

@@ -39,10 +39,11 @@ struct format_request {
 
 /* Strings point into argv, which has to outlive the options. */
 struct options {
-	VEC(pid_t) pids;                    /* no duplicates */
-	VEC(const char *) omit;             /* NULL-terminated by options_parse */
-	VEC(const char *) allocators;       /* likewise */
-	VEC(struct format_request) formats; /* at least one; at most one without a path */
+	VEC(pid_t) pids;              /* no duplicates */
+	VEC(const char *) omit;       /* NULL-terminated by options_parse */
+	VEC(const char *) allocators; /* likewise */
+	VEC(struct format_request)
+	formats;              /* at most one without a path; none with --record alone */
 	char *const *program; /* CMD [ARG…], NULL-terminated; NULL if there is none */
 	const char *user;
 	const char *directory;
@@ -74,6 +75,8 @@ struct options {
 	bool debuginfod;
 	struct suppressions *suppressions; /* NULL: none were given */
 	const char *output;                /* NULL if not given */
+	const char *record;                /* likewise */
+	bool books; /* kept while tracing: for a report, for a scan; else there is a recording */
 
 	enum color_mode color;
 	bool quiet;

@@ -75,6 +75,8 @@ void model_unprobe(struct model *model);
 
 /* The open books of a pid, for a leak scan (scan_book.h); NULL if there are none. */
 struct process *model_process(const struct model *model, uint32_t pid);
+/* Books by their number, open or closed; NULL if there never were, or they are summed up. */
+struct process *model_books(const struct model *model, uint32_t number);
 /* The pids of all open books, which the caller frees. 0 or -ENOMEM. */
 int model_pids(const struct model *model, uint32_t **ret_pids, size_t *ret_count);
 

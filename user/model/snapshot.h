@@ -215,6 +215,7 @@ struct snapshot {
 	int64_t taken_at;  /* seconds since the epoch, for people */
 	uint32_t taken_at_ms;
 	const char *version;
+	const char *incomplete; /* what they were made of is not all there, and why; else NULL */
 	struct snapshot_process *processes;
 	size_t process_count;
 	struct snapshot_others others;

@@ -271,6 +271,14 @@ ssize_t proc_memory_read(pid_t pid, uint64_t address, void *buffer, size_t size)
 	return errno == ENOSYS ? memory_read_file(pid, address, buffer, size) : -errno;
 }
 
+uint64_t clock_epoch_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 uint64_t clock_now_ns(void)
 {
 	struct timespec now;

@@ -74,5 +74,6 @@ ssize_t proc_memory_read(pid_t pid, uint64_t address, void *buffer, size_t size)
 
 /* CLOCK_MONOTONIC now. */
 uint64_t clock_now_ns(void);
+uint64_t clock_epoch_ms(void); /* CLOCK_REALTIME, since 1970 */
 
 #endif
