@@ -53,7 +53,7 @@ static void run_names(void *ctx, uint32_t module_id, const uint64_t *offsets, si
 	struct naming_run *run = ctx;
 	const struct module *module = module_get(run->naming->modules, module_id);
 	struct naming_batch batch = {.take = take, .ctx = take_ctx};
-	size_t done = module ? 1 : 0;
+	size_t done = module && module->fd >= 0;
 
 	for (; done && batch.first < count; batch.first += done) {
 		run_keep_up(run);

@@ -25,6 +25,10 @@ static int row_apply(struct cursor *cursor, const struct option_row *row, const 
 	struct error reason = {0};
 	int code = row->set(cursor->options, row, argument, &reason);
 
+	if (row->group == GROUP_TARGET || row->group == GROUP_RECORD ||
+	    (row->group == GROUP_SCAN && row->set != option_by_name("error-exitcode", 14)->set))
+		cursor->options->of_trace = row->name;
+
 	if (!code)
 		return 0;
 	if (code == -ENOMEM)
@@ -221,7 +225,7 @@ static int options_complete(struct options *options, char *const *rest, struct e
 	system_apply(options);
 	scan_apply(options);
 	if (formats_complete(options) || vec_push(&options->omit, NULL) ||
-	    vec_push(&options->allocators, NULL))
+	    vec_push(&options->allocators, NULL) || vec_push(&options->binpaths, NULL))
 		return error_set(err, -ENOMEM, "out of memory");
 	return contradictions_check(options, err);
 }
@@ -248,6 +252,7 @@ void options_free(struct options *options)
 	vec_free(&options->pids);
 	vec_free(&options->omit);
 	vec_free(&options->allocators);
+	vec_free(&options->binpaths);
 	vec_free(&options->formats);
 	suppressions_free(options->suppressions);
 }
