@@ -17,16 +17,17 @@ struct search {
 	const struct finder *finder;
 	const struct module *known;
 	const struct wanted_file *wanted;
-	char *other; /* the first file of the right name that is not the right one */
+	struct module any; /* where any will do: what the file says of itself */
+	char *other;       /* the first file of the right name that is not the right one */
 };
 
 /* Is the open file the one that was traced? */
-static bool is_right(const struct search *search, int fd, const char *path)
+static bool is_right(struct search *search, int fd, const char *path)
 {
 	struct module seen = {.fd = fd, .path = (char *)path};
+	bool any = !search->wanted->size, right;
 	struct stat status;
 	struct error err;
-	bool right;
 
 	if (fstat(fd, &status) || !S_ISREG(status.st_mode))
 		return false;
@@ -34,12 +35,16 @@ static bool is_right(const struct search *search, int fd, const char *path)
 		log_info("%s", err.text);
 		return false;
 	}
+	if (any) {
+		search->any = seen;
+		return true;
+	}
 	free(seen.segments);
 	if (search->known->build_id[0] || seen.build_id[0])
 		right = !strcmp(search->known->build_id, seen.build_id);
 	else
 		right = (uint64_t)status.st_size == search->wanted->size;
-	return right || !search->wanted->size;
+	return right;
 }
 
 /* A descriptor, or -1. */
@@ -135,7 +140,13 @@ int finder_module(const struct finder *finder, const struct module *known,
 	if (found.fd < 0)
 		tell_other(&search);
 	free(search.other);
+	if (found.fd >= 0 && !wanted->size) {
+		search.any.path = known->path;
+		search.any.fd = found.fd;
+		found = search.any;
+	}
 	code = module_adopt(finder->modules, &found, ret_module);
+	free(search.any.segments);
 	if (code && found.fd >= 0)
 		close(found.fd);
 	return code;

@@ -21,7 +21,7 @@ struct finder {
 
 /* What is known of a module's file besides what a module says of itself. */
 struct wanted_file {
-	uint64_t size; /* bytes; 0: not known, and any file of the name will do */
+	uint64_t size; /* bytes; 0: nothing is known, any file of the name is the module */
 };
 
 /*

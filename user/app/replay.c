@@ -98,7 +98,7 @@ static ssize_t fill(int fd, char *piece, size_t room)
 	return (ssize_t)got;
 }
 
-static const struct replay_reader *const readers[] = {&replay_stream};
+static const struct replay_reader *const readers[] = {&replay_stream, &replay_log};
 
 static const struct replay_reader *reader_of(const char *bytes, size_t size)
 {

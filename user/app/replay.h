@@ -26,7 +26,7 @@ struct replay {
 	struct report report;
 	uint32_t first_pid; /* 0: none yet */
 	uint64_t taken_ns;  /* when the report was, or would have been made: CLOCK_MONOTONIC … */
-	uint64_t taken_at_ms;             /* … and since the epoch; 0: now */
+	uint64_t taken_at_ms;                 /* … and since the epoch; 0: now */
 	char incomplete[2 * ERROR_TEXT_SIZE]; /* what is missing, or "" */
 };
 
@@ -48,5 +48,6 @@ struct replay_reader {
 };
 
 extern const struct replay_reader replay_stream;
+extern const struct replay_reader replay_log;
 
 #endif
