@@ -17,6 +17,7 @@
 int replay_books(struct replay *replay, const struct model_config *config)
 {
 	replay->books = *config;
+	replay->books.lists_blocks = report_wants_blocks(replay->options);
 	return model_new(&replay->model, &replay->books);
 }
 

@@ -157,6 +157,16 @@ static int snapshot_prepare(const struct report *report, struct snapshot *snapsh
 	return code ? code : snapshot_suppress(report, &naming, snapshot);
 }
 
+bool report_wants_blocks(const struct options *options)
+{
+	const struct format_request *request;
+
+	vec_each (request, &options->formats)
+		if (request->sink->wants_blocks)
+			return true;
+	return false;
+}
+
 uint64_t report_definite(const struct snapshot *snapshot)
 {
 	uint64_t definite = snapshot->others.sums.scan.classes[LEAK_DEFINITE].blocks;

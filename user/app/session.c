@@ -55,6 +55,7 @@ static int books_open(struct session *session, const struct options *options)
 		.sanity = options->sanity,
 		.omits = options->omit.count > 0 && options->omit.items[0],
 		.scans = options->scan || options->scan_every_ns,
+		.lists_blocks = report_wants_blocks(options),
 		.ends_unseen = options->system,
 		.page_size = (uint64_t)sysconf(_SC_PAGESIZE),
 	};

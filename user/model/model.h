@@ -48,6 +48,7 @@ struct model_config {
 	bool unprobing;     /* set by model_unprobe */
 	bool omits;         /* objects were left without probes: not every block is known */
 	bool scans;         /* leak scans are wanted: say why, where there was none */
+	bool lists_blocks;  /* snapshots have each live block; so books that end keep them */
 	bool ends_unseen;   /* processes are not held at their ends for one */
 	uint64_t page_size; /* of the target's machine, a power of two; 0: 4096 */
 	/* Bounds; 0: the default. */
