@@ -523,7 +523,8 @@ $(BUILD)/tests/bench/floor: $(BUILD)/gen/floor.skel.h
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SOURCES := $(foreach layer,base api os symbol,$(wildcard user/$(layer)/*.c)) \
-	user/parser/protocol.c user/parser/wire.c $(wildcard user/model/suppress*.c) user/model/snapshot.c \
+	user/parser/protocol.c user/parser/wire.c user/source/malloc_log.c $(wildcard user/model/*.c) \
+	$(filter user/net/%,$(SOURCES)) \
 	$(wildcard arch/*.c)
 FUZZ_CFLAGS  := $(LANGUAGE) -MMD -MP -Wall -Werror -O1 -g -fsanitize=fuzzer-no-link,address,undefined \
 	-fno-sanitize-recover=all
