@@ -53,7 +53,8 @@ struct stream_hello hello_own(void)
 void hello_pack(uint8_t ret_bytes[HELLO_SIZE], const struct stream_hello *hello)
 {
 	memset(ret_bytes, 0, HELLO_SIZE);
-	memcpy(ret_bytes, STREAM_MAGIC, STREAM_MAGIC_SIZE);
+	for (size_t i = 0; i < STREAM_MAGIC_SIZE; i++)
+		ret_bytes[i] = (uint8_t)STREAM_MAGIC[i];
 	put_fixed(ret_bytes + 8, hello->major, 2);
 	put_fixed(ret_bytes + 10, hello->minor, 2);
 	ret_bytes[12] = hello->order;

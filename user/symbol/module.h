@@ -24,7 +24,7 @@ struct module {
 	uint32_t id;
 	char *path;      /* as the process calls it, for people */
 	char *open_path; /* where it can be opened now: for attaching probes; may equal path */
-	int fd;          /* open for reading as long as the table lives; -1: no file (module_adopt) */
+	int fd; /* open for reading as long as the table lives; -1: no file (module_adopt) */
 	uint64_t device; /* as the kernel knows the file: st_dev and st_ino, mostly */
 	uint64_t inode;
 	char build_id[41]; /* hex, "" if it has none */
