@@ -186,6 +186,19 @@ def test_disk_full(directory):
     assert_sites(both.process, both.truth)
 
 
+def test_limited_size(directory):
+    """ulimit -f is an error like a full disk, and not the tracer's death."""
+    need("uprobes")
+    path = os.path.join(directory, "trace.rec")
+    run = subprocess.run(["bash", "-c", 'ulimit -f 1; exec "$@"', "-", MTRACE, *BACKEND_OPTIONS,
+                          "--record", path, target("basic")],
+                         capture_output=True, text=True, check=False, timeout=60)
+    assert run.returncode == 1 and one_line(run.stderr) and json.loads(run.stdout)
+    assert f"cannot write {path}: File too large" in run.stderr
+    assert os.path.getsize(path) == 1024
+    assert mtrace("report", path).status == 1
+
+
 def test_unwritable(directory):
     """That is known before anything runs."""
     for path in (os.path.join(directory, "none", "x"), directory):

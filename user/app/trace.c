@@ -34,7 +34,8 @@ int trace_open(struct trace *trace, const struct options *options, struct error 
 		code = interrupts_open(&trace->interrupts);
 	if (!code)
 		code = loop_add_signal(trace->loop, SIGUSR1, on_report, trace, NULL);
-	signal(SIGPIPE, SIG_IGN); /* a report into a closed pipe is an error, not our death */
+	signal(SIGPIPE, SIG_IGN); /* a report into a closed pipe is an error, not our death … */
+	signal(SIGXFSZ, SIG_IGN); /* … and so is a recording beyond ulimit -f */
 	return code ? error_set_errno(err, code, "cannot watch signals") : 0;
 }
 
