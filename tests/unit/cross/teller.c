@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tells a stream, the same one wherever it runs, to standard output. */
+/*
+ * Tells a stream, the same one wherever it runs, to standard output. With an argument it reads one
+ * from standard input instead, and tells what it was told.
+ */
 #include <errno.h>
 #include <stdio.h>
 
@@ -62,17 +65,14 @@ static int tell_others(struct stream_writer *writer)
 	return code;
 }
 
-int main(void)
+static int tell_all(struct stream_writer *writer)
 {
 	const struct stream_settings settings = {
 		.apis = 0x1fffe, .begun_ns = 1ULL << 50, .version = "1", .backend = "b"};
 	const struct stream_module module = {.id = 3, .path = "/x", .size = 1ULL << 33};
-	struct stream_writer *writer;
 	uint64_t random = 88172645463325252ULL;
-	int code = stream_writer_new(&writer, false, output, stdout);
+	int code = stream_tell_settings(writer, &settings);
 
-	if (!code)
-		code = stream_tell_settings(writer, &settings);
 	if (!code)
 		code = stream_tell_module(writer, &module);
 	if (!code)
@@ -82,7 +82,66 @@ int main(void)
 
 		code = stream_tell_event(writer, &event);
 	}
+	return code ? code : stream_tell_end(writer, (struct stream_end){.taken_ns = 5});
+}
+
+static int on_settings(void *ctx, const struct stream_settings *settings)
+{
+	return stream_tell_settings(ctx, settings);
+}
+
+static int on_module(void *ctx, const struct stream_module *module)
+{
+	return stream_tell_module(ctx, module);
+}
+
+static int on_event(void *ctx, const struct event *event)
+{
+	return stream_tell_event(ctx, event);
+}
+
+static int on_scan_site(void *ctx, const struct stream_scan_site *site)
+{
+	return stream_tell_scan_site(ctx, site);
+}
+
+static int on_scan(void *ctx, const struct stream_scan *scan)
+{
+	return stream_tell_scan(ctx, scan);
+}
+
+static int on_unprobed(void *ctx)
+{
+	return stream_tell_unprobed(ctx);
+}
+
+static int on_end(void *ctx, const struct stream_end *end)
+{
+	return stream_tell_end(ctx, *end);
+}
+
+static int tell_again(struct stream_writer *writer)
+{
+	const struct stream_handler handler = {on_settings, on_module,   on_event, on_scan_site,
+					       on_scan,     on_unprobed, on_end,   writer};
+	struct stream_reader *reader;
+	char piece[4099];
+	struct error err;
+	size_t got;
+	int code = stream_reader_new(&reader, &handler);
+
+	while (!code && (got = fread(piece, 1, sizeof(piece), stdin)) > 0)
+		code = stream_read(reader, piece, got, &err);
+	return code || !stream_is_complete(reader) ? -EBADMSG : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct stream_writer *writer;
+	int code = stream_writer_new(&writer, false, output, stdout);
+
+	(void)argv;
 	if (!code)
-		code = stream_tell_end(writer, (struct stream_end){.taken_ns = 5});
+		code = argc > 1 ? tell_again(writer) : tell_all(writer);
 	return code ? 1 : 0;
 }
