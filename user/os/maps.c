@@ -205,12 +205,13 @@ static int open_by_link(pid_t pid, const struct proc_mapping *mapping)
 
 int proc_open_mapped(pid_t pid, const struct proc_mapping *mapping)
 {
-	int fd = open_by_range(pid, mapping);
+	int fd = open_by_range(pid, mapping), linked;
 
 	if (fd < 0)
 		fd = open_by_path(pid, mapping);
-	if (fd < 0)
-		fd = open_by_link(pid, mapping);
+	linked = fd < 0 && mapping->inode ? open_by_link(pid, mapping) : -ENOENT;
+	if (linked >= 0)
+		return linked;
 	if (fd < 0 && kill(pid, 0) && errno == ESRCH)
 		return -ESRCH;
 	return fd;
