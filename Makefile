@@ -77,7 +77,7 @@ ALL_CFLAGS := $(LANGUAGE) -MMD -MP \
 ifeq ($(origin WITH_ZSTD),undefined)
 WITH_ZSTD := $(shell printf '\043include <zstd.h>\n' | $(CC) $(CROSS_FLAGS) -E - >/dev/null 2>&1 && echo 1 || echo 0)
 endif
-LDLIBS   := $(if $(filter 1,$(WITH_BPF)),-lbpf) -ldw -lelf -liberty -lcapstone -lseccomp -ljson-c -lxxhash \
+LDLIBS   := $(if $(filter 1,$(WITH_BPF)),-lbpf) -ldw -lelf -liberty -lcapstone -lseccomp -ljson-c -lxxhash -lz \
 	$(if $(filter 1,$(WITH_ZSTD)),-lzstd) -lm
 LDFLAGS  += $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 

@@ -36,5 +36,7 @@ const struct sink *sink_at(size_t i);
 extern const struct sink sink_text;
 extern const struct sink sink_json;
 extern const struct sink sink_mtrace;
+extern const struct sink sink_folded;
+extern const struct sink sink_pprof;
 
 #endif
