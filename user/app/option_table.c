@@ -43,6 +43,7 @@
 FLAG_SETTER(set_no_cpp, no_cpp)
 FLAG_SETTER(set_follow, follow)
 FLAG_SETTER(set_hold_exec, hold_exec)
+FLAG_SETTER(set_interactive, interactive)
 FLAG_SETTER(set_system, system)
 FLAG_SETTER(set_scan, scan)
 FLAG_SETTER(set_sanity, sanity)
@@ -501,6 +502,8 @@ static const struct option_row option_rows[] = {
 	{'\0', GROUP_REPORT, "color", "auto|always|never", "colours (auto: on a terminal)",
 	 set_color},
 
+	{'i', GROUP_GENERAL, "interactive", NULL, "a shell on this trace: type help there",
+	 set_interactive},
 	{'q', GROUP_GENERAL, "quiet", NULL, "say nothing but errors and the report", set_quiet},
 	{'v', GROUP_GENERAL, "verbose", NULL, "say what is done; -vv: every detail", set_verbose},
 	{'V', GROUP_GENERAL, "version", NULL, "print the version", set_version},

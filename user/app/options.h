@@ -66,6 +66,7 @@ struct options {
 	enum scan_mode scan_mode;
 	bool scan_swapped;  /* else what is swapped out is not known */
 	unsigned int align; /* from one pointer to the next; 0: a pointer's size */
+	bool interactive;   /* a shell on the trace */
 	bool sanity;        /* judge releases */
 	int error_exitcode; /* if there are leaks or errors; 0: as if there were none */
 

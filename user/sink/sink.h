@@ -15,6 +15,7 @@ struct sink_options {
 	bool color;
 	bool utf8;          /* the locale can show it */
 	bool long_frames;   /* -L: module of each frame */
+	bool ids;           /* of sites, for who can ask for one */
 	bool verbose;       /* -v: an example of each leak, and what was suppressed */
 	uint32_t width;     /* columns, at least 60 */
 	enum sort_key sort; /* how the snapshot was sorted: named in the heading */
