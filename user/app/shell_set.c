@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "bpf/abi.h"
 #include "os/proc.h"
 #include "sink/amount.h"
 #include "sink/table.h"

@@ -77,23 +77,35 @@ static void cut_stack(const struct shell *shell, const struct snapshot_process *
 		process->stacks[site->stack].frame_count = depth;
 }
 
+int shell_site_find(struct shell *shell, const char *word, struct shell_view *ret_view,
+		    struct site_row *ret_row, struct error *err)
+{
+	struct site_address address = {0};
+	int code = address_parse(word, &address, err);
+
+	if (!code)
+		code = shell_view_open(shell, address.pid ? address.pid : shell->settings.pid,
+				       ret_view, err);
+	if (code)
+		return code;
+	code = find_site(ret_view, address.id, ret_row, err);
+	if (code)
+		shell_view_close(ret_view);
+	return code;
+}
+
 static int show_site(struct shell *shell, const char *word, struct error *err)
 {
 	struct page page = shell_page(shell);
-	struct site_address address = {0};
 	struct shell_rows rows = {0};
-	struct shell_view view;
-	struct site_row row = {0};
 	struct site_look look = {0};
-	int code = address_parse(word, &address, err);
+	struct shell_view view;
+	struct site_row row;
+	int code = shell_site_find(shell, word, &view, &row, err);
 
 	if (code)
 		return code;
-	code = shell_view_open(shell, address.pid ? address.pid : shell->settings.pid, &view, err);
-	if (code)
-		return code;
-	code = find_site(&view, address.id, &row, err);
-	if (!code && vec_push(&rows.list, row))
+	if (vec_push(&rows.list, row))
 		code = error_set(err, -ENOMEM, "out of memory");
 	if (!code)
 		code = shell_rows_name(shell, &view, &rows, 1, err);
@@ -202,6 +214,7 @@ static int grep(struct shell *shell, const regex_t *regex, pid_t pid, struct err
 		code = shell_rows_name(shell, &view, &rows, rows.list.count, err);
 	if (!code) {
 		keep_matches(regex, &rows);
+		shell_rows_sort(&rows, shell->settings.sort);
 		write_matches(shell, &view, &rows);
 	}
 	if (!code && shell->interrupted)

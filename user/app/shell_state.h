@@ -180,12 +180,16 @@ void shell_view_close(struct shell_view *view);
 int shell_rows_collect(const struct shell *shell, const struct shell_view *view,
 		       const struct snapshot *before, enum sort_key sort,
 		       struct shell_rows *ret_rows, struct error *err);
+void shell_rows_sort(struct shell_rows *rows, enum sort_key sort);
 /* Names for the first so many rows. 0 or -ENOMEM with words. */
 int shell_rows_name(struct shell *shell, const struct shell_view *view,
 		    const struct shell_rows *rows, size_t count, struct error *err);
 /* The same process image, and the same site, in another snapshot; NULL if it has none. */
 const struct snapshot_process *shell_process_in(const struct snapshot *snapshot,
 						const struct snapshot_process *process);
+/* The site that a word names, ID or PID:ID, and the view that it is in. 0 or -errno with words. */
+int shell_site_find(struct shell *shell, const char *word, struct shell_view *ret_view,
+		    struct site_row *ret_row, struct error *err);
 /* How many rows `set top` lets show. */
 size_t shell_rows_shown(const struct shell *shell, const struct shell_rows *rows);
 /* "12 more sites: set top 0 shows all", "3 sites are left out by set min, older" */
@@ -202,8 +206,8 @@ SHELL_COMMAND(save);
 SHELL_COMMAND(export);
 SHELL_COMMAND(site); /* shell_site.c */
 SHELL_COMMAND(grep);
-SHELL_COMMAND(top); /* shell_top.c */
-SHELL_COMMAND(watch);
+SHELL_COMMAND(top);   /* shell_top.c */
+SHELL_COMMAND(watch); /* shell_watch.c */
 SHELL_COMMAND(wait);
 SHELL_COMMAND(mark); /* shell_diff.c */
 SHELL_COMMAND(diff);

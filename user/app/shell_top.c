@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Commands that look again and again: top, watch, wait. */
+/* The worst sites, again and again. */
 #include "app/shell_state.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/units.h"
-#include "os/proc.h"
 #include "sink/amount.h"
 #include "sink/text.h"
 
@@ -18,15 +16,12 @@
 #define CLEAR_LINE   "\033[K"
 #define CLEAR_REST   "\033[J"
 
-/* ---- top ---- */
-
 struct top {
 	struct shell *shell;
 	struct shell_choice choice;
 	bool by_growth;
 	struct shell_view first;  /* changes are since then */
 	struct shell_view before; /* rates are since then; no snapshot: as first */
-	uint64_t shown_ns;
 };
 
 static int compare_growth(const void *a, const void *b)
@@ -83,8 +78,9 @@ static void put_header(const struct top *top, struct page *page, const struct sh
 	snprintf(item, sizeof(item), "%s live in %s", bytes_format(now.live.bytes, bytes),
 		 amount_of(now.live.blocks, "block", text));
 	page_item(page, STYLE_STRONG, 0, separator, item);
-	put_change(page, (int64_t)(now.live.bytes - first.live.bytes));
-	if (interval_ns) {
+	if (first.live.bytes != now.live.bytes)
+		put_change(page, (int64_t)(now.live.bytes - first.live.bytes));
+	if (top->before.snapshot && interval_ns) {
 		uint64_t rate =
 			(uint64_t)((double)(now.calls - then.calls) * 1e9 / (double)interval_ns);
 
@@ -106,6 +102,7 @@ static int draw_rows(struct top *top, struct page *page, const struct shell_view
 				 .sort = top->choice.sort,
 				 .several = view->several,
 				 .changes = true};
+	uint64_t interval_ns = view->snapshot->taken_ns - before->snapshot->taken_ns;
 	struct shell_rows rows, rates;
 	size_t shown;
 	int code = shell_rows_collect(top->shell, view, top->first.snapshot, look.sort, &rows, err);
@@ -119,8 +116,7 @@ static int draw_rows(struct top *top, struct page *page, const struct shell_view
 	}
 	for (size_t i = 0; i < rows.list.count && i < rates.list.count; i++) {
 		rows.list.items[i].calls = rates.list.items[i].calls;
-		rows.list.items[i].interval_ns =
-			view->snapshot->taken_ns - before->snapshot->taken_ns;
+		rows.list.items[i].interval_ns = top->before.snapshot ? interval_ns : 0;
 	}
 	if (top->by_growth && rows.list.count)
 		qsort(rows.list.items, rows.list.count, sizeof(*rows.list.items), compare_growth);
@@ -231,139 +227,4 @@ int shell_do_top(struct shell *shell, char *const *words, struct error *err)
 	code = top_run(&top, keys, err);
 	shell_keys_end(keys);
 	return code;
-}
-
-/* ---- watch ---- */
-
-struct watch {
-	struct shell *shell;
-	const struct shell_command *command;
-	char *const *words;
-	char *last;
-	bool shown;
-};
-
-static void put_time(FILE *out, bool utf8)
-{
-	char text[LINE_SIZE];
-	time_t now = time(NULL);
-	struct tm local;
-
-	localtime_r(&now, &local);
-	strftime(text, sizeof(text), "%H:%M:%S", &local);
-	fprintf(out, utf8 ? "── %s\n" : "-- %s\n", text);
-}
-
-/* What the command says now; NULL with words if it fails. */
-static char *watch_look(struct watch *watch, struct error *err)
-{
-	struct shell *shell = watch->shell;
-	struct shell_output seen = shell->output;
-	char *text = NULL;
-	size_t size;
-	int code;
-
-	shell->output.stream = open_memstream(&text, &size);
-	if (!shell->output.stream) {
-		shell->output = seen;
-		error_set(err, -ENOMEM, "out of memory");
-		return NULL;
-	}
-	shell->output.direct = false;
-	code = watch->command->run(shell, watch->words, err);
-	if (fclose(shell->output.stream) && !code)
-		code = error_set(err, -ENOMEM, "out of memory");
-	shell->output = seen;
-	if (!code)
-		return text;
-	free(text);
-	return NULL;
-}
-
-static int watch_once(struct watch *watch, struct error *err)
-{
-	FILE *out = watch->shell->output.stream;
-	char *text = watch_look(watch, err);
-
-	if (!text)
-		return err->code;
-	if (!watch->last || strcmp(watch->last, text)) {
-		put_time(out, terminal_utf8());
-		fputs(text, out);
-	}
-	free(watch->last);
-	watch->last = text;
-	return fflush(out) ? error_set_errno(err, -errno, "cannot write") : 0;
-}
-
-static int watch_find(struct watch *watch, char *const *words, struct error *err)
-{
-	static char site[] = "site";
-	bool is_site = words[0] && strspn(words[0], "0123456789:") == strlen(words[0]);
-
-	if (!words[0])
-		return error_set(err, -EINVAL, "usage");
-	watch->command = shell_command_find(is_site ? site : words[0], err);
-	watch->words = is_site ? words : words + 1;
-	if (!watch->command)
-		return err->code;
-	if (watch->command->streams || watch->command->run == shell_do_quit)
-		return error_set(err, -EINVAL, "%s cannot be watched", watch->command->name);
-	return 0;
-}
-
-/* Until a key is pressed; where there are none, until all that is traced has ended. */
-static bool goes_on(struct shell *shell, enum shell_wake wake)
-{
-	return wake == SHELL_WAKE_TIME && (shell->terminal || session_live(shell->config.session));
-}
-
-int shell_do_watch(struct shell *shell, char *const *words, struct error *err)
-{
-	uint64_t interval_ns = shell->settings.interval_ns;
-	struct watch watch = {.shell = shell};
-	struct shell_keys *keys;
-	enum shell_wake wake;
-	int code;
-
-	if (words[0] && strspn(words[0], "0123456789") && !duration_parse(words[0], &interval_ns))
-		words++;
-	code = watch_find(&watch, words, err);
-	if (code)
-		return code;
-	keys = shell_keys_begin(shell);
-	do {
-		code = watch_once(&watch, err);
-		wake = code ? SHELL_WAKE_OVER : shell_wait(shell, keys, interval_ns);
-	} while (goes_on(shell, wake));
-	shell_keys_end(keys);
-	free(watch.last);
-	return code;
-}
-
-/* ---- wait ---- */
-
-#define LOOK_NS 100000000ULL
-
-int shell_do_wait(struct shell *shell, char *const *words, struct error *err)
-{
-	enum shell_wake wake = SHELL_WAKE_TIME;
-	struct shell_keys *keys;
-	uint64_t ns = 0;
-	const char *word;
-	int code = shell_one_word(words, "duration", &word, err);
-
-	if (code)
-		return code;
-	if (word && duration_parse(word, &ns))
-		return error_set(err, -EINVAL, "\"%.40s\" is not a duration like 500ms, 10s or 5m",
-				 word);
-	keys = shell_keys_begin(shell);
-	if (word)
-		shell_wait(shell, keys, ns);
-	else
-		while (wake == SHELL_WAKE_TIME && session_live(shell->config.session))
-			wake = shell_wait(shell, keys, LOOK_NS);
-	shell_keys_end(keys);
-	return 0;
 }

@@ -93,59 +93,73 @@ static bool is_filtered(const struct shell *shell, const struct snapshot_process
 		amount_between(site->oldest_ns, until_ns) < settings->older_ns);
 }
 
-/* What is not in question in this order, and need not be counted among what is hidden. */
-static bool is_idle(const struct snapshot_site *site, enum sort_key sort)
+/* What each key counts of a site: the more, the worse. */
+
+static uint64_t worth_usage(const struct snapshot_site *site)
 {
-	switch (sort) {
-	case SORT_ALLOCATIONS:
-	case SORT_TOTAL:
-	case SORT_AVERAGE:
-	case SORT_TSC:
-		return false;
-	case SORT_LEAKS:
-	case SORT_BYTES_LEAKED:
-		return !snapshot_lost(site->leaks.classes).blocks;
-	case SORT_MISMATCHED:
-		return !site->mismatched;
-	case SORT_BADFREE:
-		return !site->bad_frees;
-	default:
-		return !site->live_blocks;
-	}
+	return site->live_bytes;
 }
 
-static uint64_t worth_of(const struct snapshot_site *site, enum sort_key sort)
+static uint64_t worth_allocations(const struct snapshot_site *site)
 {
-	switch (sort) {
-	case SORT_ALLOCATIONS:
-		return site->allocations;
-	case SORT_TOTAL:
-		return site->bytes_allocated;
-	case SORT_AVERAGE:
-		return site->allocations ? site->bytes_allocated / site->allocations : 0;
-	case SORT_LEAKS:
-		return site->leaks.classes[LEAK_DEFINITE].blocks;
-	case SORT_BYTES_LEAKED:
-		return snapshot_lost(site->leaks.classes).bytes;
-	case SORT_AGE:
-		return UINT64_MAX - site->oldest_ns;
-	case SORT_MISMATCHED:
-		return site->mismatched;
-	case SORT_BADFREE:
-		return site->bad_frees;
-	case SORT_TSC:
-		return UINT64_MAX - site->first_seen_ns;
-	default:
-		return site->live_bytes;
-	}
+	return site->allocations;
 }
+
+static uint64_t worth_total(const struct snapshot_site *site)
+{
+	return site->bytes_allocated;
+}
+
+static uint64_t worth_average(const struct snapshot_site *site)
+{
+	return site->allocations ? site->bytes_allocated / site->allocations : 0;
+}
+
+static uint64_t worth_leaks(const struct snapshot_site *site)
+{
+	return site->leaks.classes[LEAK_DEFINITE].blocks;
+}
+
+static uint64_t worth_leaked(const struct snapshot_site *site)
+{
+	return snapshot_lost(site->leaks.classes).bytes;
+}
+
+static uint64_t worth_age(const struct snapshot_site *site)
+{
+	return site->live_blocks ? UINT64_MAX - site->oldest_ns : 0;
+}
+
+static uint64_t worth_mismatched(const struct snapshot_site *site)
+{
+	return site->mismatched;
+}
+
+static uint64_t worth_bad_frees(const struct snapshot_site *site)
+{
+	return site->bad_frees;
+}
+
+static uint64_t worth_appearance(const struct snapshot_site *site)
+{
+	return UINT64_MAX - site->first_seen_ns;
+}
+
+static uint64_t (*const worths[SORT_COUNT])(const struct snapshot_site *site) = {
+	[SORT_USAGE] = worth_usage,       [SORT_ALLOCATIONS] = worth_allocations,
+	[SORT_TOTAL] = worth_total,       [SORT_AVERAGE] = worth_average,
+	[SORT_LEAKS] = worth_leaks,       [SORT_BYTES_LEAKED] = worth_leaked,
+	[SORT_AGE] = worth_age,           [SORT_MISMATCHED] = worth_mismatched,
+	[SORT_BADFREE] = worth_bad_frees, [SORT_TSC] = worth_appearance,
+};
+_Static_assert(sizeof(worths) / sizeof(worths[0]) == SORT_COUNT, "all keys");
 
 static int compare_rows(const void *a, const void *b, void *ctx)
 {
 	const struct site_row *left = a, *right = b;
 	enum sort_key sort = *(const enum sort_key *)ctx;
-	uint64_t left_worth = worth_of(left->site, sort);
-	uint64_t right_worth = worth_of(right->site, sort);
+	uint64_t left_worth = worths[sort](left->site);
+	uint64_t right_worth = worths[sort](right->site);
 
 	if (left_worth != right_worth)
 		return left_worth < right_worth ? 1 : -1;
@@ -187,7 +201,8 @@ static int collect_process(const struct shell *shell, const struct shell_view *v
 
 		if (before)
 			row_compare(&row, old, &by_id);
-		if (is_idle(row.site, sort) && !row.blocks && !row.bytes)
+		/* What counts nothing in this order is not worth a line, unless it changed. */
+		if (!worths[sort](row.site) && !row.blocks && !row.bytes)
 			continue;
 		if (is_filtered(shell, process, row.site, view->snapshot->taken_ns))
 			rows->hidden++;
@@ -196,6 +211,13 @@ static int collect_process(const struct shell *shell, const struct shell_view *v
 	}
 	map64_free(&by_id);
 	return code;
+}
+
+void shell_rows_sort(struct shell_rows *rows, enum sort_key sort)
+{
+	if (rows->list.count)
+		qsort_r(rows->list.items, rows->list.count, sizeof(*rows->list.items), compare_rows,
+			&sort);
 }
 
 int shell_rows_collect(const struct shell *shell, const struct shell_view *view,
@@ -212,9 +234,7 @@ int shell_rows_collect(const struct shell *shell, const struct shell_view *view,
 		vec_free(&rows.list);
 		return error_set(err, code, "out of memory");
 	}
-	if (rows.list.count)
-		qsort_r(rows.list.items, rows.list.count, sizeof(*rows.list.items), compare_rows,
-			&sort);
+	shell_rows_sort(&rows, sort);
 	*ret_rows = rows;
 	return 0;
 }
