@@ -229,6 +229,13 @@ SETTER(set_only)
 			 suggestion_text(&suggestion, "", suggested));
 }
 
+SETTER(set_config)
+{
+	if (!*argument)
+		return error_set(err, -EINVAL, "is empty");
+	return vec_push(&options->configs, argument);
+}
+
 SETTER(set_omit)
 {
 	if (!*argument)
@@ -504,6 +511,10 @@ static const struct option_row option_rows[] = {
 
 	{'i', GROUP_GENERAL, "interactive", NULL, "a shell on this trace: type help there",
 	 set_interactive},
+	{'F', GROUP_GENERAL, "config", "FILE",
+	 "defaults: long options, one a line, instead\nof ~/.config/mtrace-bpf/config and\n"
+	 "/etc/mtrace-bpf.conf (repeatable)",
+	 set_config},
 	{'q', GROUP_GENERAL, "quiet", NULL, "say nothing but errors and the report", set_quiet},
 	{'v', GROUP_GENERAL, "verbose", NULL, "say what is done; -vv: every detail", set_verbose},
 	{'V', GROUP_GENERAL, "version", NULL, "print the version", set_version},
@@ -539,6 +550,11 @@ const struct option_row *option_by_name(const char *name, size_t length)
 		    !strncmp(option_rows[i].name, name, length))
 			return &option_rows[i];
 	return NULL;
+}
+
+bool option_is_early(const struct option_row *row)
+{
+	return row->set == set_config;
 }
 
 const char *option_group_name(enum option_group group)
