@@ -10,7 +10,6 @@
 #include "sink/amount.h"
 #include "sink/text.h"
 
-#define HEADER_LINES 3
 #define LINE_SIZE    256
 #define HOME         "\033[H"
 #define CLEAR_LINE   "\033[K"
@@ -145,11 +144,19 @@ static void put_screen(FILE *out, char *text, bool over)
 	fputs(CLEAR_REST, out);
 }
 
+static size_t count_lines(const char *text)
+{
+	size_t lines = 0;
+
+	for (; text && (text = strchr(text, '\n')); text++)
+		lines++;
+	return lines;
+}
+
 static int draw(struct top *top, const struct shell_view *view, struct error *err)
 {
 	const struct shell_view *before = top->before.snapshot ? &top->before : &top->first;
-	size_t screen = shell_screen_rows(top->shell);
-	size_t room = screen > HEADER_LINES + 1 ? screen - HEADER_LINES - 1 : screen ? 1 : 0;
+	size_t screen = shell_screen_rows(top->shell), used, room;
 	struct page page = shell_page(top->shell);
 	char *text = NULL;
 	size_t size;
@@ -160,6 +167,9 @@ static int draw(struct top *top, const struct shell_view *view, struct error *er
 		return error_set(err, -ENOMEM, "out of memory");
 	put_header(top, &page, view, before);
 	page_end(&page);
+	fflush(page.out.file);
+	used = count_lines(text) + 2; /* the titles, and where the cursor stands */
+	room = screen > used ? screen - used : screen ? 1 : 0;
 	code = draw_rows(top, &page, view, before, room, err);
 	if (fclose(page.out.file) && !code)
 		code = error_set(err, -ENOMEM, "out of memory");

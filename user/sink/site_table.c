@@ -3,12 +3,16 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/units.h"
 #include "sink/amount.h"
 #include "sink/frame.h"
 #include "sink/name.h"
 #include "sink/table.h"
+
+#define CALLER_COLUMNS 28
 
 const char *site_name(const struct snapshot_process *process, const struct snapshot_site *site,
 		      bool several, char text[SITE_NAME_SIZE])
@@ -32,6 +36,7 @@ enum column {
 	COLUMN_API,
 	COLUMN_FUNCTION,
 	COLUMN_SOURCE,
+	COLUMN_CALLER,
 	COLUMN_COUNT,
 };
 
@@ -44,9 +49,10 @@ static const struct table_column plain_columns[COLUMN_COUNT] = {
 	[COLUMN_KEY] = {.title = "", .right = true, .rank = 2},
 	[COLUMN_CALLS] = {.title = "calls", .right = true, .rank = 5},
 	[COLUMN_OLDEST] = {.title = "oldest", .right = true, .rank = 7},
-	[COLUMN_API] = {.title = "by", .rank = 8},
+	[COLUMN_API] = {.title = "by", .rank = 9},
 	[COLUMN_FUNCTION] = {.title = "where", .flexible = true, .rank = TABLE_KEEP},
 	[COLUMN_SOURCE] = {.title = "", .rank = 4},
+	[COLUMN_CALLER] = {.title = "called by", .rank = 8},
 };
 
 /* ---- what a sort key is of a site, where no other column tells ---- */
@@ -154,6 +160,32 @@ static void put_oldest(struct table *table, const struct site_row *row,
 				   table->page->utf8, text));
 }
 
+/* The next frame outwards that has a name and is another function. */
+static const struct snapshot_frame *caller_of(const struct snapshot_stack *stack,
+					      const struct snapshot_frame *culprit)
+{
+	for (const struct snapshot_frame *frame = culprit + 1;
+	     frame < stack->frames + stack->frame_count; frame++)
+		if (frame->function && *frame->function &&
+		    (!culprit->function || strcmp(frame->function, culprit->function)))
+			return frame;
+	return NULL;
+}
+
+static void put_caller(struct table *table, const struct site_row *row,
+		       const struct snapshot_frame *culprit)
+{
+	const struct snapshot_frame *caller = NULL;
+	char label[FRAME_LABEL_SIZE], *name;
+
+	if (culprit)
+		caller = caller_of(site_stack(row->process, row->site), culprit);
+	name = caller ? name_fit(frame_label(caller, label), CALLER_COLUMNS, table->page->utf8)
+		      : NULL;
+	table_text(table, STYLE_QUIET, name ? name : "");
+	free(name);
+}
+
 static void put_where(struct table *table, const struct site_row *row)
 {
 	const struct snapshot_frame *culprit = stack_culprit(site_stack(row->process, row->site));
@@ -162,8 +194,8 @@ static void put_where(struct table *table, const struct site_row *row)
 
 	if (!culprit) {
 		table_text(table, STYLE_QUIET,
-			   row->site->other ? "(all places beyond those that are kept)"
-					    : "(no stack)");
+			   row->site->other ? "all other places" : "(no stack)");
+		table_empty(table);
 		table_empty(table);
 		return;
 	}
@@ -172,6 +204,7 @@ static void put_where(struct table *table, const struct site_row *row)
 	if (!*source && culprit->function && culprit->module)
 		source = name_base(culprit->module);
 	table_text(table, STYLE_QUIET, source);
+	put_caller(table, row, culprit);
 }
 
 static void put_row(struct table *table, const struct site_row *row, const struct site_look *look)
