@@ -204,18 +204,34 @@ static void settings_begin(struct shell *shell)
 	};
 }
 
+static bool is_noted(const struct shell *shell, uint32_t pid)
+{
+	const struct shell_process *process;
+
+	vec_each (process, &shell->processes)
+		if (process->pid == pid)
+			return true;
+	return false;
+}
+
+/* A program that was launched may have ended already. */
 static int note_processes(struct shell *shell)
 {
-	uint32_t *pids;
-	size_t count;
-	int code = shell->options->system ? 0
-					  : model_pids(shell->config.session->model, &pids, &count);
+	struct snapshot *snapshot;
+	struct error err;
+	int code;
 
-	if (code || shell->options->system)
+	session_drain(shell->config.session);
+	code = session_snapshot(shell->config.session, &snapshot, &err);
+	if (code)
 		return code;
-	for (size_t i = 0; i < count && !code; i++)
-		code = vec_push(&shell->processes, (struct shell_process){.pid = pids[i]});
-	free(pids);
+	for (size_t i = 0; i < snapshot->process_count && !code; i++) {
+		uint32_t pid = snapshot->processes[i].pid;
+
+		if (!is_noted(shell, pid))
+			code = vec_push(&shell->processes, (struct shell_process){.pid = pid});
+	}
+	snapshot_free(snapshot);
 	return code;
 }
 
@@ -252,7 +268,7 @@ int shell_open(struct shell **ret_shell, const struct shell_config *config, stru
 	shell->terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 	shell->started_ns = clock_now_ns();
 	settings_begin(shell);
-	code = note_processes(shell);
+	code = shell->options->system ? 0 : note_processes(shell);
 	if (!code)
 		code = input_open(shell);
 	if (code) {
@@ -261,8 +277,9 @@ int shell_open(struct shell **ret_shell, const struct shell_config *config, stru
 	}
 	/* Who stops us stops the reading of events, and they are lost. */
 	signal(SIGTSTP, SIG_IGN);
-	shell->live = session_live(config->session);
+	shell->live = UINT32_MAX;
 	log_set_around(around_log, shell);
+	shell_drained(shell);
 	shell->input->ops->resume(shell->input);
 	*ret_shell = shell;
 	return 0;

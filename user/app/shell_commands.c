@@ -102,7 +102,7 @@ static int run_words(struct shell *shell, const struct shell_words *words, struc
 	if (code)
 		return code;
 	code = command->run(shell, words->words + 1, err);
-	if (code == -EINVAL && strstr(err->text, "usage") == err->text)
+	if (code == -EINVAL && !strcmp(err->text, "usage"))
 		error_set(err, code, "usage: %s %s", command->name, command->arguments);
 	end = shell_output_end(shell, code, &shown);
 	if (!code && end)
