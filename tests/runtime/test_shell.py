@@ -319,6 +319,7 @@ def test_a_launched_program_has_no_terminal(terminal):
 def test_a_launched_program_ends(terminal):
     """Its books are complete, and its status is ours in the end."""
     shell = terminal("sh", "-c", "exit 7")
+    shell.seen = 0  # it may have been told before the first prompt
     shell.expect("exited with status 7")
     shell.expect("no process is left")
     shell.expect(PROMPT)
@@ -523,6 +524,7 @@ def test_reset(terminal, tmp_path):
 def test_scan(terminal):
     """Leaks as they come, and those that are new."""
     shell = terminal(target("leak"), columns=120)
+    shell.seen = 0
     shell.expect("no process is left")
     shell.expect(PROMPT)
     assert "no process left" in shell.run("scan")

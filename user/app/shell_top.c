@@ -10,10 +10,10 @@
 #include "sink/amount.h"
 #include "sink/text.h"
 
-#define LINE_SIZE    256
-#define HOME         "\033[H"
-#define CLEAR_LINE   "\033[K"
-#define CLEAR_REST   "\033[J"
+#define LINE_SIZE  256
+#define HOME       "\033[H"
+#define CLEAR_LINE "\033[K"
+#define CLEAR_REST "\033[J"
 
 struct top {
 	struct shell *shell;
