@@ -599,7 +599,35 @@ def test_settings(terminal):
         assert "not a size" in shell.run("set min lots")
 
 
-# ---- all of the system, by ptrace ----
+def test_searchpath(terminal, tmp_path):
+    """Debug information that is somewhere else, from then on."""
+    source = tmp_path / "keeps.c"
+    source.write_text("#include <stdlib.h>\n#include <unistd.h>\n\nstatic void keep(void)\n{\n"
+                      "\tmalloc(4711);\n}\n\nint main(void)\n{\n\tkeep();\n\tpause();\n}\n")
+    program = tmp_path / "keeps"
+    folder = tmp_path / "debug"
+    folder.mkdir()
+    for command in (["gcc", "-O0", "-g", "-w", "-fno-builtin", "-o", program, source],
+                    ["objcopy", "--only-keep-debug", program, folder / "keeps.debug"],
+                    ["objcopy", "--strip-all", f"--add-gnu-debuglink={folder}/keeps.debug",
+                     program]):
+        subprocess.run(command, check=True)
+    shell = terminal(program)
+    pid = int(re.search(r"^ +(\d+)", shell.run("proclist"), re.MULTILINE)[1])
+    try:
+        while "4.6 KiB" not in (text := shell.run("site 0")):
+            shell.run("wait 100ms")
+        assert "keeps.c" not in text
+        shell.run(f"set searchpath /no/such/folder:{folder}")
+        assert "keeps.c:6" in shell.run("site 0")
+        assert str(folder) in shell.run("show searchpath")
+        shell.send("quit\n")
+        assert shell.wait() == 0
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
+# ---- all of the system ----
 
 def test_system_wide(terminal):
     need("bpf")

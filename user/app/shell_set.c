@@ -10,24 +10,24 @@
 #include "sink/amount.h"
 #include "sink/table.h"
 
-#define VALUE_SIZE AMOUNT_SIZE
+#define VALUE_SIZE 1024
 
 struct setting {
 	const char *name;
 	const char *value; /* what it can be, for help */
 	const char *help;
-	int (*set)(struct shell_settings *settings, const char *value, struct error *err);
-	void (*show)(const struct shell_settings *settings, char text[VALUE_SIZE]);
+	int (*set)(struct shell *shell, const char *value, struct error *err);
+	void (*show)(const struct shell *shell, char text[VALUE_SIZE]);
 };
 
-static int set_sort(struct shell_settings *settings, const char *value, struct error *err)
+static int set_sort(struct shell *shell, const char *value, struct error *err)
 {
-	return shell_sort_parse(value, &settings->sort, err);
+	return shell_sort_parse(value, &shell->settings.sort, err);
 }
 
-static void show_sort(const struct shell_settings *settings, char text[VALUE_SIZE])
+static void show_sort(const struct shell *shell, char text[VALUE_SIZE])
 {
-	snprintf(text, VALUE_SIZE, "%s", sort_key_name(settings->sort));
+	snprintf(text, VALUE_SIZE, "%s", sort_key_name(shell->settings.sort));
 }
 
 static int number(const char *value, uint64_t max, uint32_t *ret_number, struct error *err)
@@ -41,44 +41,44 @@ static int number(const char *value, uint64_t max, uint32_t *ret_number, struct 
 	return 0;
 }
 
-static int set_top(struct shell_settings *settings, const char *value, struct error *err)
+static int set_top(struct shell *shell, const char *value, struct error *err)
 {
-	return number(value, UINT32_MAX, &settings->top, err);
+	return number(value, UINT32_MAX, &shell->settings.top, err);
 }
 
-static void show_top(const struct shell_settings *settings, char text[VALUE_SIZE])
+static void show_top(const struct shell *shell, char text[VALUE_SIZE])
 {
-	if (settings->top)
-		snprintf(text, VALUE_SIZE, "%u", settings->top);
+	if (shell->settings.top)
+		snprintf(text, VALUE_SIZE, "%u", shell->settings.top);
 	else
 		snprintf(text, VALUE_SIZE, "all");
 }
 
-static int set_depth(struct shell_settings *settings, const char *value, struct error *err)
+static int set_depth(struct shell *shell, const char *value, struct error *err)
 {
-	return number(value, STACK_MAX_FRAMES, &settings->depth, err);
+	return number(value, STACK_MAX_FRAMES, &shell->settings.depth, err);
 }
 
-static void show_depth(const struct shell_settings *settings, char text[VALUE_SIZE])
+static void show_depth(const struct shell *shell, char text[VALUE_SIZE])
 {
-	if (settings->depth)
-		snprintf(text, VALUE_SIZE, "%u", settings->depth);
+	if (shell->settings.depth)
+		snprintf(text, VALUE_SIZE, "%u", shell->settings.depth);
 	else
 		snprintf(text, VALUE_SIZE, "all");
 }
 
-static int set_min(struct shell_settings *settings, const char *value, struct error *err)
+static int set_min(struct shell *shell, const char *value, struct error *err)
 {
-	if (bytes_parse(value, &settings->min_bytes))
+	if (bytes_parse(value, &shell->settings.min_bytes))
 		return error_set(err, -EINVAL, "\"%.40s\" is not a size like 4096, 64k or 1m",
 				 value);
 	return 0;
 }
 
-static void show_min(const struct shell_settings *settings, char text[VALUE_SIZE])
+static void show_min(const struct shell *shell, char text[VALUE_SIZE])
 {
-	if (settings->min_bytes)
-		bytes_format(settings->min_bytes, text);
+	if (shell->settings.min_bytes)
+		bytes_format(shell->settings.min_bytes, text);
 	else
 		snprintf(text, VALUE_SIZE, "0");
 }
@@ -88,54 +88,54 @@ static bool is_nothing(const char *value)
 	return !strcmp(value, "0") || !strcmp(value, "off");
 }
 
-static int set_older(struct shell_settings *settings, const char *value, struct error *err)
+static int set_older(struct shell *shell, const char *value, struct error *err)
 {
-	settings->older_ns = is_nothing(value) ? 0 : settings->older_ns;
-	if (!is_nothing(value) && duration_parse(value, &settings->older_ns))
+	shell->settings.older_ns = is_nothing(value) ? 0 : shell->settings.older_ns;
+	if (!is_nothing(value) && duration_parse(value, &shell->settings.older_ns))
 		return error_set(err, -EINVAL, "\"%.40s\" is not a duration like 10s, 5m or 0",
 				 value);
 	return 0;
 }
 
-static void show_older(const struct shell_settings *settings, char text[VALUE_SIZE])
+static void show_older(const struct shell *shell, char text[VALUE_SIZE])
 {
-	if (settings->older_ns)
-		amount_duration(settings->older_ns, terminal_utf8(), text);
+	if (shell->settings.older_ns)
+		amount_duration(shell->settings.older_ns, terminal_utf8(), text);
 	else
 		snprintf(text, VALUE_SIZE, "0");
 }
 
-static int set_pid(struct shell_settings *settings, const char *value, struct error *err)
+static int set_pid(struct shell *shell, const char *value, struct error *err)
 {
-	return shell_pid_parse(value, &settings->pid, err);
+	return shell_pid_parse(value, &shell->settings.pid, err);
 }
 
-static void show_pid(const struct shell_settings *settings, char text[VALUE_SIZE])
+static void show_pid(const struct shell *shell, char text[VALUE_SIZE])
 {
-	if (settings->pid)
-		snprintf(text, VALUE_SIZE, "%d", (int)settings->pid);
+	if (shell->settings.pid)
+		snprintf(text, VALUE_SIZE, "%d", (int)shell->settings.pid);
 	else
 		snprintf(text, VALUE_SIZE, "all");
 }
 
-static int set_long(struct shell_settings *settings, const char *value, struct error *err)
+static int set_long(struct shell *shell, const char *value, struct error *err)
 {
 	bool on = !strcmp(value, "on");
 
 	if (!on && strcmp(value, "off"))
 		return error_set(err, -EINVAL, "\"%.40s\" is neither on nor off", value);
-	settings->long_frames = on;
+	shell->settings.long_frames = on;
 	return 0;
 }
 
-static void show_long(const struct shell_settings *settings, char text[VALUE_SIZE])
+static void show_long(const struct shell *shell, char text[VALUE_SIZE])
 {
-	snprintf(text, VALUE_SIZE, "%s", settings->long_frames ? "on" : "off");
+	snprintf(text, VALUE_SIZE, "%s", shell->settings.long_frames ? "on" : "off");
 }
 
 #define INTERVAL_LEAST_NS 100000000ULL
 
-static int set_interval(struct shell_settings *settings, const char *value, struct error *err)
+static int set_interval(struct shell *shell, const char *value, struct error *err)
 {
 	uint64_t ns;
 
@@ -143,28 +143,40 @@ static int set_interval(struct shell_settings *settings, const char *value, stru
 		return error_set(err, -EINVAL,
 				 "\"%.40s\" is not a duration like 500ms or 10s, 100ms at least",
 				 value);
-	settings->interval_ns = ns;
+	shell->settings.interval_ns = ns;
 	return 0;
 }
 
-static void show_interval(const struct shell_settings *settings, char text[VALUE_SIZE])
+static void show_interval(const struct shell *shell, char text[VALUE_SIZE])
 {
-	amount_duration(settings->interval_ns, terminal_utf8(), text);
+	amount_duration(shell->settings.interval_ns, terminal_utf8(), text);
 }
 
-static int set_scan(struct shell_settings *settings, const char *value, struct error *err)
+static int set_scan(struct shell *shell, const char *value, struct error *err)
 {
 	bool stop = !strcmp(value, "stop");
 
 	if (!stop && strcmp(value, "live"))
 		return error_set(err, -EINVAL, "\"%.40s\" is neither live nor stop", value);
-	settings->scan_stop = stop;
+	shell->settings.scan_stop = stop;
 	return 0;
 }
 
-static void show_scan(const struct shell_settings *settings, char text[VALUE_SIZE])
+static void show_scan(const struct shell *shell, char text[VALUE_SIZE])
 {
-	snprintf(text, VALUE_SIZE, "%s", settings->scan_stop ? "stop" : "live");
+	snprintf(text, VALUE_SIZE, "%s", shell->settings.scan_stop ? "stop" : "live");
+}
+
+static int set_searchpath(struct shell *shell, const char *value, struct error *err)
+{
+	int code = parser_search(shell->config.session->parser, value);
+
+	return code ? error_set(err, code, "out of memory") : 0;
+}
+
+static void show_searchpath(const struct shell *shell, char text[VALUE_SIZE])
+{
+	snprintf(text, VALUE_SIZE, "%s", parser_folders(shell->config.session->parser));
 }
 
 static const struct setting rows[] = {
@@ -179,6 +191,8 @@ static const struct setting rows[] = {
 	{"interval", "DURATION", "how often top and watch look", set_interval, show_interval},
 	{"scan", "live|stop", "let the process run while it is scanned, or stop it", set_scan,
 	 show_scan},
+	{"searchpath", "DIR:DIR", "where else debug information may lie", set_searchpath,
+	 show_searchpath},
 };
 
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
@@ -200,7 +214,7 @@ int shell_do_set(struct shell *shell, char *const *words, struct error *err)
 	if (!words[1] || words[2])
 		return error_set(err, -EINVAL, "usage: set %s %s", rows[index].name,
 				 rows[index].value);
-	return rows[index].set(&shell->settings, words[1], err);
+	return rows[index].set(shell, words[1], err);
 }
 
 /* ---- show ---- */
@@ -222,7 +236,7 @@ static void show_rows(const struct shell *shell, int only)
 	for (int i = 0; i < (int)ROW_COUNT; i++) {
 		if (only >= 0 && i != only)
 			continue;
-		rows[i].show(&shell->settings, text);
+		rows[i].show(shell, text);
 		table_text(&table, STYLE_PLAIN, rows[i].name);
 		table_text(&table, STYLE_STRONG, text);
 		table_text(&table, STYLE_QUIET, rows[i].help);
