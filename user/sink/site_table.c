@@ -57,6 +57,11 @@ static const struct table_column plain_columns[COLUMN_COUNT] = {
 
 /* ---- what a sort key is of a site, where no other column tells ---- */
 
+static const char *key_calls(const struct snapshot_site *site, char text[UNITS_TEXT_SIZE])
+{
+	return count_format(site->allocations, text);
+}
+
 static const char *key_total(const struct snapshot_site *site, char text[UNITS_TEXT_SIZE])
 {
 	return bytes_format(site->bytes_allocated, text);
@@ -93,6 +98,7 @@ static const struct {
 	const char *title;
 	const char *(*value)(const struct snapshot_site *site, char text[UNITS_TEXT_SIZE]);
 } keys[SORT_COUNT] = {
+	[SORT_ALLOCATIONS] = {"calls", key_calls},
 	[SORT_TOTAL] = {"in all", key_total},
 	[SORT_AVERAGE] = {"average", key_average},
 	[SORT_LEAKS] = {"leaks", key_leaks},
@@ -100,6 +106,13 @@ static const struct {
 	[SORT_MISMATCHED] = {"mismatched", key_mismatched},
 	[SORT_BADFREE] = {"double", key_bad_frees},
 };
+
+/* Calls have a column of their own, unless that tells how many there are in a second. */
+static bool has_key(const struct site_look *look, uint64_t interval_ns)
+{
+	return keys[look->sort].value && !look->leaks &&
+	       (look->sort != SORT_ALLOCATIONS || interval_ns);
+}
 
 /* ---- cells ---- */
 
@@ -219,7 +232,7 @@ static void put_row(struct table *table, const struct site_row *row, const struc
 	put_bytes_change(table, row);
 	table_text(table, STYLE_PLAIN, count_format(sum.blocks, text));
 	put_blocks_change(table, row);
-	if (keys[look->sort].value && !look->leaks)
+	if (has_key(look, row->interval_ns))
 		table_text(table, STYLE_PLAIN, keys[look->sort].value(row->site, text));
 	else
 		table_empty(table);
