@@ -136,7 +136,8 @@ static void nocpp_apply(struct options *options)
 static int formats_complete(struct options *options)
 {
 	if (options->record && !options->formats.count && !options->output) {
-		options->books = options->scan || options->scan_every_ns || options->error_exitcode;
+		options->books = options->scan || options->scan_every_ns ||
+				 options->error_exitcode || options->interactive;
 		return 0;
 	}
 	options->books = true;

@@ -269,7 +269,8 @@ static void capture_block(void *ctx, const struct block *block)
 	section->blocks[section->block_count++] = (struct snapshot_block){
 		.address = block->address,
 		.size = block->size,
-		.stack = capture->copies[process_site_view(capture->process, block->site).stack] - 1,
+		.stack =
+			capture->copies[process_site_view(capture->process, block->site).stack] - 1,
 	};
 }
 
