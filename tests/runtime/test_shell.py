@@ -240,6 +240,8 @@ def test_colours_and_none(terminal):
         steady.tell("w")
         shell.run("status")
         assert shell.screen.styled
+        shell.send("quit\n")
+        assert shell.wait() == 0
         shell = terminal("-p", steady.pid, environment={"NO_COLOR": "1"})
         shell.run("status")
         assert not shell.screen.styled

@@ -35,6 +35,9 @@ static int session_deliver(void *ctx, const struct event *event)
 
 	if (code || !session->model)
 		return code;
+	/* Of a program that is launched the source knows before it has any books. */
+	if (event->kind == EVENT_LOSSES && !model_process(session->model, event->pid))
+		return 0;
 	return model_event(session->model, event);
 }
 

@@ -100,6 +100,30 @@ void shell_notice(struct shell *shell, const char *format, ...)
 		shell->input->ops->show(shell->input);
 }
 
+static bool is_noted(const struct shell *shell, uint32_t pid)
+{
+	const struct shell_process *process;
+
+	vec_each (process, &shell->processes)
+		if (process->pid == pid)
+			return true;
+	return false;
+}
+
+/* Those that were there at first; children are too many to tell of. */
+static int note_processes(struct shell *shell, const struct snapshot *snapshot)
+{
+	int code = 0;
+
+	for (size_t i = 0; i < snapshot->process_count && !code; i++) {
+		uint32_t pid = snapshot->processes[i].pid;
+
+		if (!is_noted(shell, pid))
+			code = vec_push(&shell->processes, (struct shell_process){.pid = pid});
+	}
+	return code;
+}
+
 static const struct snapshot_process *find_last(const struct snapshot *snapshot, uint32_t pid)
 {
 	for (size_t i = snapshot->process_count; i; i--)
@@ -130,6 +154,9 @@ static void tell_ends(struct shell *shell)
 
 	if (session_snapshot(shell->config.session, &snapshot, &err))
 		return;
+	/* A program that was launched has no books before it is executed. */
+	if (!shell->processes.count && note_processes(shell, snapshot))
+		log_debug("out of memory");
 	vec_each (process, &shell->processes)
 		if (!process->told)
 			tell_end(shell, process, snapshot);
@@ -142,7 +169,7 @@ void shell_drained(struct shell *shell)
 
 	if (shell->busy || live == shell->live)
 		return;
-	if (live < shell->live && !shell->options->system)
+	if ((live < shell->live || !shell->processes.count) && !shell->options->system)
 		tell_ends(shell);
 	if (!live && !shell->all_told && !shell->options->system) {
 		shell_notice(shell, "no process is left to trace; the books stay: dump shows "
@@ -204,37 +231,6 @@ static void settings_begin(struct shell *shell)
 	};
 }
 
-static bool is_noted(const struct shell *shell, uint32_t pid)
-{
-	const struct shell_process *process;
-
-	vec_each (process, &shell->processes)
-		if (process->pid == pid)
-			return true;
-	return false;
-}
-
-/* A program that was launched may have ended already. */
-static int note_processes(struct shell *shell)
-{
-	struct snapshot *snapshot;
-	struct error err;
-	int code;
-
-	session_drain(shell->config.session);
-	code = session_snapshot(shell->config.session, &snapshot, &err);
-	if (code)
-		return code;
-	for (size_t i = 0; i < snapshot->process_count && !code; i++) {
-		uint32_t pid = snapshot->processes[i].pid;
-
-		if (!is_noted(shell, pid))
-			code = vec_push(&shell->processes, (struct shell_process){.pid = pid});
-	}
-	snapshot_free(snapshot);
-	return code;
-}
-
 static char *on_complete(void *ctx, const char *line, const char *word, size_t index,
 			 bool *ret_files)
 {
@@ -268,9 +264,7 @@ int shell_open(struct shell **ret_shell, const struct shell_config *config, stru
 	shell->terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 	shell->started_ns = clock_now_ns();
 	settings_begin(shell);
-	code = shell->options->system ? 0 : note_processes(shell);
-	if (!code)
-		code = input_open(shell);
+	code = input_open(shell);
 	if (code) {
 		shell_close(shell);
 		return error_set_errno(err, code, "no shell");
@@ -279,6 +273,7 @@ int shell_open(struct shell **ret_shell, const struct shell_config *config, stru
 	signal(SIGTSTP, SIG_IGN);
 	shell->live = UINT32_MAX;
 	log_set_around(around_log, shell);
+	session_drain(config->session);
 	shell_drained(shell);
 	shell->input->ops->resume(shell->input);
 	*ret_shell = shell;
