@@ -288,6 +288,7 @@ void shell_close(struct shell *shell)
 	if (shell->input)
 		shell->input->ops->close(shell->input);
 	shell_marks_forget(shell);
+	shell_candidates_free(&shell->candidates);
 	vec_free(&shell->processes);
 	free(shell);
 }

@@ -88,26 +88,20 @@ int shell_no_words(char *const *words, struct error *err)
 	return words[0] ? error_set(err, -EINVAL, "usage") : 0;
 }
 
-/*
- * Completion: all words that could stand there, from several lists, one after the other; `index`
- * says which of those that match is wanted.
- */
-struct candidates {
-	const char *word;
-	size_t left;
-	char *found;
-};
+/* Completion: all words that could stand there, from several lists, one after the other. */
 
-static void offer(struct candidates *candidates, const char *name)
+static void offer(struct shell_candidates *candidates, const char *name)
 {
-	if (candidates->found || name[0] == ' ' ||
-	    strncmp(name, candidates->word, strlen(candidates->word)))
+	char *copy;
+
+	if (name[0] == ' ' || strncmp(name, candidates->word, strlen(candidates->word)))
 		return;
-	if (!candidates->left--)
-		candidates->found = strdup(name);
+	copy = strdup(name);
+	if (copy && vec_push(&candidates->list, copy))
+		free(copy);
 }
 
-static void offer_commands(struct candidates *candidates)
+static void offer_commands(struct shell_candidates *candidates)
 {
 	const struct shell_command *command;
 
@@ -115,13 +109,13 @@ static void offer_commands(struct candidates *candidates)
 		offer(candidates, command->name);
 }
 
-static void offer_sorts(struct candidates *candidates)
+static void offer_sorts(struct shell_candidates *candidates)
 {
 	for (size_t i = 0; i < SORT_COUNT; i++)
 		offer(candidates, sort_name(i));
 }
 
-static void offer_formats(struct candidates *candidates)
+static void offer_formats(struct shell_candidates *candidates)
 {
 	const struct sink *sink;
 
@@ -129,7 +123,7 @@ static void offer_formats(struct candidates *candidates)
 		offer(candidates, sink->name);
 }
 
-static void offer_settings(struct candidates *candidates)
+static void offer_settings(struct shell_candidates *candidates)
 {
 	const char *name;
 
@@ -137,7 +131,7 @@ static void offer_settings(struct candidates *candidates)
 		offer(candidates, name);
 }
 
-static void offer_list(struct candidates *candidates, const char *list)
+static void offer_list(struct shell_candidates *candidates, const char *list)
 {
 	char words[WORD_SIZE], *rest = words, *word;
 
@@ -146,7 +140,7 @@ static void offer_list(struct candidates *candidates, const char *list)
 		offer(candidates, word);
 }
 
-static void offer_pids(struct shell *shell, struct candidates *candidates)
+static void offer_pids(struct shell *shell, struct shell_candidates *candidates)
 {
 	char text[WORD_SIZE];
 	uint32_t *pids;
@@ -163,7 +157,7 @@ static void offer_pids(struct shell *shell, struct candidates *candidates)
 }
 
 /* The sites of what lives: others are asked for rarely. */
-static void offer_sites(struct shell *shell, struct candidates *candidates)
+static void offer_sites(struct shell *shell, struct shell_candidates *candidates)
 {
 	char text[SITE_NAME_SIZE];
 	struct shell_view view;
@@ -182,7 +176,7 @@ static void offer_sites(struct shell *shell, struct candidates *candidates)
 	shell_view_close(&view);
 }
 
-static void offer_marks(const struct shell *shell, struct candidates *candidates)
+static void offer_marks(const struct shell *shell, struct shell_candidates *candidates)
 {
 	const struct shell_mark *mark;
 
@@ -191,7 +185,7 @@ static void offer_marks(const struct shell *shell, struct candidates *candidates
 }
 
 static void offer_arguments(struct shell *shell, const struct shell_command *command,
-			    struct candidates *candidates)
+			    struct shell_candidates *candidates)
 {
 	if (command->words)
 		offer_list(candidates, command->words);
@@ -211,25 +205,49 @@ static void offer_arguments(struct shell *shell, const struct shell_command *com
 		offer_pids(shell, candidates);
 }
 
-char *shell_complete(struct shell *shell, const char *line, const char *word, size_t index,
-		     bool *ret_files)
+void shell_candidates_free(struct shell_candidates *candidates)
 {
-	struct candidates candidates = {.word = word, .left = index};
+	char **name;
+
+	vec_each (name, &candidates->list)
+		free(*name);
+	vec_free(&candidates->list);
+	*candidates = (struct shell_candidates){0};
+}
+
+static void find_candidates(struct shell *shell, const char *line,
+			    struct shell_candidates *candidates)
+{
 	const struct shell_command *command;
 	char name[WORD_SIZE];
 	struct error err;
 
-	*ret_files = strchr(line, '>') != NULL;
-	if (*ret_files)
-		return NULL;
+	candidates->files = strchr(line, '>') != NULL;
+	if (candidates->files)
+		return;
 	if (sscanf(line, " %63s", name) != 1) {
-		offer_commands(&candidates);
-		return candidates.found;
+		offer_commands(candidates);
+		return;
 	}
 	command = shell_command_find(name, &err);
 	if (!command)
-		return NULL;
-	offer_arguments(shell, command, &candidates);
-	*ret_files = command->takes & SHELL_TAKES_FILE;
-	return candidates.found;
+		return;
+	offer_arguments(shell, command, candidates);
+	candidates->files = command->takes & SHELL_TAKES_FILE;
+}
+
+/* All are found when the first is asked for: it takes a look at the books. */
+char *shell_complete(struct shell *shell, const char *line, const char *word, size_t index,
+		     bool *ret_files)
+{
+	struct shell_candidates *candidates = &shell->candidates;
+
+	if (!index) {
+		shell_candidates_free(candidates);
+		candidates->word = word;
+		find_candidates(shell, line, candidates);
+		candidates->word = NULL;
+	}
+	*ret_files = candidates->files;
+	return index < candidates->list.count ? strdup(candidates->list.items[index]) : NULL;
 }

@@ -94,7 +94,7 @@ static int all_sections(struct shell *shell, struct shell_view *ret_view, struct
 int shell_do_dump(struct shell *shell, char *const *words, struct error *err)
 {
 	struct options options = *shell->options;
-	struct report report = shell->config.session->report;
+	struct report report = shell_report(shell);
 	struct shell_choice choice;
 	struct shell_view view;
 	size_t hidden;
@@ -117,6 +117,8 @@ int shell_do_dump(struct shell *shell, char *const *words, struct error *err)
 	code = report_prepare(&report, view.snapshot);
 	if (code)
 		error_set_errno(err, code, "cannot make the report");
+	else if (shell->interrupted)
+		code = error_set(err, -EINTR, "interrupted");
 	cut_stacks(shell, view.snapshot);
 	if (!code)
 		code = show_dump(shell, view.snapshot, &choice, hidden, err);

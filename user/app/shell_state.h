@@ -44,6 +44,13 @@ struct shell_output {
 	int fd;             /* what it will be shown on */
 };
 
+/* What completion found. */
+struct shell_candidates {
+	const char *word; /* that they begin with, while they are looked for */
+	VEC(char *) list;
+	bool files; /* file names as well */
+};
+
 /* A process that was there when the shell began. */
 struct shell_process {
 	uint32_t pid;
@@ -62,6 +69,7 @@ struct shell {
 	unsigned int failures;
 	struct shell_output output;
 	struct shell_settings settings;
+	struct shell_candidates candidates;
 	VEC(struct shell_mark) marks;
 	VEC(struct shell_process) processes;
 	uint32_t live; /* processes when that was last looked at */
@@ -103,6 +111,8 @@ int shell_run_line(struct shell *shell, const char *line, struct error *err);
 /* The index-th word that can stand there, to be freed (see shell_input_config's complete). */
 char *shell_complete(struct shell *shell, const char *line, const char *word, size_t index,
 		     bool *ret_files);
+
+void shell_candidates_free(struct shell_candidates *candidates);
 
 /* ---- arguments ---- */
 
@@ -180,6 +190,8 @@ void shell_view_close(struct shell_view *view);
 int shell_rows_collect(const struct shell *shell, const struct shell_view *view,
 		       const struct snapshot *before, enum sort_key sort,
 		       struct shell_rows *ret_rows, struct error *err);
+/* How names are looked up for a command: ^C leaves the rest without. */
+struct report shell_report(struct shell *shell);
 void shell_rows_sort(struct shell_rows *rows, enum sort_key sort);
 /* Names for the first so many rows. 0 or -ENOMEM with words. */
 int shell_rows_name(struct shell *shell, const struct shell_view *view,

@@ -258,12 +258,30 @@ static int pick_sites(struct snapshot_process *process, const struct snapshot_pr
 	return 0;
 }
 
+static void keep_up(void *ctx)
+{
+	struct shell *shell = ctx;
+
+	session_drain(shell->config.session);
+}
+
+struct report shell_report(struct shell *shell)
+{
+	struct report report = shell->config.session->report;
+
+	report.keep_up = keep_up;
+	report.enough = shell_is_interrupted;
+	report.ctx = shell;
+	return report;
+}
+
 /* Names are written into the stacks, which the picture shares with the whole. */
 int shell_rows_name(struct shell *shell, const struct shell_view *view,
 		    const struct shell_rows *rows, size_t count, struct error *err)
 {
 	const struct snapshot *whole = view->snapshot;
 	struct snapshot picture = *whole;
+	struct report report = shell_report(shell);
 	int code = 0;
 
 	picture.processes = calloc(whole->process_count + 1, sizeof(*picture.processes));
@@ -274,7 +292,7 @@ int shell_rows_name(struct shell *shell, const struct shell_view *view,
 		code = pick_sites(&picture.processes[picture.process_count],
 				  &whole->processes[picture.process_count], rows, count);
 	if (!code)
-		code = report_name(&shell->config.session->report, &picture, 0);
+		code = report_name(&report, &picture, 0);
 	for (size_t i = 0; i < picture.process_count; i++)
 		free(picture.processes[i].sites);
 	free(picture.processes);
