@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """mtrace-bpf -p PID: nothing happens to the process, and the report equals its truth since then."""
 
+import json
 import os
 import shutil
 import signal
@@ -10,6 +11,7 @@ import threading
 import pytest
 
 import harness
+import report
 from harness import Steady
 from machine import need
 from report import assert_sites, difference
@@ -195,6 +197,61 @@ def test_report_on_sigusr1_and_carry_on(attach):
             result = tracer.stop()
         assert result.status == 0
         assert_sites(result.process, difference(after, before))
+
+
+def read_numbered(folder):
+    """The numbers of the reports there, each of which is whole."""
+    numbers = []
+    for path in folder.glob("report-*"):
+        report.check(json.loads(path.read_text(encoding="utf-8")))
+        numbers.append(int(path.name.removeprefix("report-")))
+    return sorted(numbers)
+
+
+def test_reports_now_and_then(uprobes, tmp_path):
+    """As many as were asked for; nobody ends the trace."""
+    del uprobes
+    with Steady() as steady:
+        done = harness.mtrace("--interval", "100ms", "--count", "3", "--format", "json", "-o",
+                              str(tmp_path / "report-%n"), "-p", str(steady.pid),
+                              *harness.BACKEND_OPTIONS)
+        assert done.status == 0, done.stderr
+        assert read_numbered(tmp_path) == [1, 2, 3]
+        assert steady.tell("w")["rounds"] == 1
+
+
+def test_reports_until_it_ends(uprobes, tmp_path):
+    """One takes the place of the other."""
+    del uprobes
+    path = tmp_path / "report.json"
+    with subprocess.Popen([harness.MTRACE, *harness.BACKEND_OPTIONS, "--interval", "100ms",
+                           "--format", "json", "-o", str(path), harness.target("steady")],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as tracer:
+        assert tracer.stdout.readline() == "READY\n"
+        while not path.exists():
+            assert tracer.poll() is None
+        first = os.stat(path).st_ino
+        while os.stat(path).st_ino == first:
+            assert tracer.poll() is None
+        tracer.stdin.write("wq")
+        tracer.stdin.close()
+        truth = json.loads(tracer.stdout.readline())
+        assert tracer.wait() == 0
+    with open(path, encoding="utf-8") as file:
+        process, = json.load(file)["processes"]
+    assert process["exited"]
+    assert_sites(report.Process(process), truth)
+
+
+def test_launched_program_outlives_the_count(uprobes, tmp_path):
+    """And its status is ours."""
+    del uprobes
+    last = tmp_path / "report-2"
+    done = harness.mtrace("--interval", "100ms", "--count", "2", "--format", "json", "-o",
+                          str(tmp_path / "report-%n"), *harness.BACKEND_OPTIONS,
+                          "sh", "-c", f"until [ -e {last} ]; do :; done; exit 5")
+    assert done.status == 5, done.stderr
+    assert read_numbered(tmp_path) == [1, 2]
 
 
 def test_interrupt_by_sigterm(attach):

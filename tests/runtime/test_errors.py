@@ -41,6 +41,9 @@ def assert_refused(result, status, *words):
     (("-p", "99999999999999999999"), ("99999999999999999999",)),
     (("--top", "-5", "true"), ("top",)),
     (("-Z", "true"), ("-Z",)),
+    (("--count", "3", "true"), ("--count", "--interval")),
+    (("--interval", "0", "true"), ("100ms",)),
+    (("--interval", "1s", "--count", "0", "true"), ("count",)),
 ], ids=lambda value: " ".join(value) or "-")
 def test_usage(arguments, words):
     assert_refused(mtrace(*arguments), 2, *words)

@@ -12,8 +12,8 @@
 #include "base/units.h"
 #include "os/account.h"
 
-#define SCAN_EVERY_MIN_NS (100 * 1000000ULL)
-#define EXITCODE_MAX      255
+#define PERIOD_MIN_NS (100 * 1000000ULL)
+#define EXITCODE_MAX  255
 
 #define UNUSED __attribute__((unused))
 
@@ -364,16 +364,35 @@ SETTER(set_format)
 	return vec_push(&options->formats, request);
 }
 
-SETTER(set_scan_every)
+static int period_parse(const char *argument, uint64_t *ret_ns, struct error *err)
 {
 	uint64_t ns;
 
-	if (duration_parse(argument, &ns) || ns < SCAN_EVERY_MIN_NS)
+	if (duration_parse(argument, &ns) || ns < PERIOD_MIN_NS)
 		return error_set(err, -EINVAL,
 				 "\"%s\" is not a duration like 10s, 5m or 1h, 100ms at least",
 				 argument);
-	options->scan_every_ns = ns;
+	*ret_ns = ns;
 	return 0;
+}
+
+SETTER(set_scan_every)
+{
+	return period_parse(argument, &options->scan_every_ns, err);
+}
+
+SETTER(set_interval)
+{
+	return period_parse(argument, &options->interval_ns, err);
+}
+
+SETTER(set_count)
+{
+	uint64_t count = 0;
+	int code = range_parse(argument, 1, UINT32_MAX, &count, err);
+
+	options->count = (uint32_t)count;
+	return code;
 }
 
 SETTER(set_scan_stop)
@@ -486,8 +505,14 @@ static const struct option_row option_rows[] = {
 	 set_sort},
 	{'\0', GROUP_REPORT, "top", "N", "sites and processes shown, 0 for all\n(20; JSON: all)",
 	 set_top},
+	{'\0', GROUP_REPORT, "interval", "DURATION",
+	 "a report now and then, besides the last\n(10s, 5m, 1h)", set_interval},
+	{'\0', GROUP_REPORT, "count", "N", "after so many reports by --interval the\ntrace ends",
+	 set_count},
 	{'o', GROUP_REPORT, "output", "FILE",
-	 "where to: - is stdout, %p in it the pid\n(stdout with -p, stderr with CMD)", set_output},
+	 "where to: - is stdout, %p in it the pid, %n\nthe number of the report (stdout with "
+	 "-p,\nstderr with CMD)",
+	 set_output},
 	{'l', GROUP_REPORT, "record", "FILE",
 	 "record the trace, for mtrace-bpf report;\nno report meanwhile but with -o or --format",
 	 set_record},

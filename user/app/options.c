@@ -197,6 +197,8 @@ static int contradictions_check(const struct options *options, struct error *err
 		return error_set(err, -EINVAL, "the program to launch has an empty name");
 	if (!options->apis)
 		return error_set(err, -EINVAL, "--nocpp leaves nothing of --only to trace");
+	if (options->count && !options->interval_ns)
+		return error_set(err, -EINVAL, "--count counts the reports of --interval");
 	if (formats_share_a_file(options))
 		return error_set(err, -EINVAL, "two reports cannot go to the same file");
 	if (record_shares_a_file(options))

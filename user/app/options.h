@@ -65,6 +65,8 @@ struct options {
 
 	bool scan;              /* at the end */
 	uint64_t scan_every_ns; /* 0: not meanwhile */
+	uint64_t interval_ns;   /* between reports; 0: only the last one … */
+	uint32_t count;         /* … after so many; 0: no end by that */
 	enum scan_mode scan_mode;
 	bool scan_swapped;  /* else what is swapped out is not known */
 	unsigned int align; /* from one pointer to the next; 0: a pointer's size */

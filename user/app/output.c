@@ -255,7 +255,7 @@ int output_commit(struct output *output, struct error *err)
 	return code;
 }
 
-char *output_path(const char *pattern, pid_t pid)
+char *output_path(const char *pattern, pid_t pid, uint32_t number)
 {
 	char *path = NULL;
 	size_t size;
@@ -266,9 +266,11 @@ char *output_path(const char *pattern, pid_t pid)
 	for (; *pattern; pattern++) {
 		if (pattern[0] == '%' && pattern[1] == 'p')
 			fprintf(out, "%d", (int)pid);
+		else if (pattern[0] == '%' && pattern[1] == 'n')
+			fprintf(out, "%u", number);
 		else
 			fputc(*pattern, out);
-		pattern += pattern[0] == '%' && (pattern[1] == 'p' || pattern[1] == '%');
+		pattern += pattern[0] == '%' && pattern[1] && strchr("pn%", pattern[1]);
 	}
 	if (fclose(out)) {
 		free(path);

@@ -9,6 +9,7 @@
 #define MTRACE_APP_OUTPUT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -34,7 +35,10 @@ int output_commit(struct output *output, struct error *err);
 /* Close it and leave nothing behind. */
 void output_abandon(struct output *output);
 
-/* %p becomes the pid, %% a single %; any other % stays. NULL if out of memory; free it. */
-char *output_path(const char *pattern, pid_t pid);
+/*
+ * %p becomes the pid, %n the number, %% a single %; any other % stays. NULL if out of memory; free
+ * it.
+ */
+char *output_path(const char *pattern, pid_t pid, uint32_t number);
 
 #endif

@@ -53,6 +53,7 @@ static int replay_open(struct replay *replay, const struct options *options, str
 		.parser = replay->parser,
 		.backend = "replay",
 		.standard_fd = STDOUT_FILENO,
+		.number = 1,
 	};
 	return parser_check(replay->parser, err);
 }

@@ -49,7 +49,7 @@ static uint32_t report_top(const struct report *report)
 
 static int file_check(const struct report *report, const char *pattern, struct error *err)
 {
-	char *path = output_path(pattern, report->pid);
+	char *path = output_path(pattern, report->pid, report->number);
 	int code;
 
 	if (!path)
@@ -83,7 +83,7 @@ static int request_open(const struct report *report, const struct format_request
 
 	if (!pattern)
 		return output_open_fd(ret_output, request_fd(report, request), err);
-	path = output_path(pattern, report->pid);
+	path = output_path(pattern, report->pid, report->number);
 	if (!path)
 		return error_set(err, -ENOMEM, "out of memory");
 	code = output_open(ret_output, path, err);

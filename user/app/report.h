@@ -19,6 +19,7 @@ struct report {
 	const char *backend; /* name of the source */
 	int standard_fd;     /* where a report goes without --output */
 	pid_t pid;           /* %p in a file name */
+	uint32_t number;     /* %n: of the report that was written last; the first one is 1 */
 	/* Called again and again while names are looked up, so that no event is lost meanwhile. */
 	void (*keep_up)(void *ctx);
 	/* Is that done long enough? What has no names then gets none. May be NULL. */

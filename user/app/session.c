@@ -159,7 +159,7 @@ int session_record(struct session *session, struct error *err)
 
 	if (!options->record)
 		return 0;
-	path = output_path(options->record, session->report.pid);
+	path = output_path(options->record, session->report.pid, 1);
 	if (!path)
 		return error_set(err, -ENOMEM, "out of memory");
 	code = recorder_open(&session->recorder, path, err);
@@ -290,6 +290,7 @@ static int report_books(struct session *session, bool write, struct error *err)
 		return error_set_errno(err, code, "cannot make the report");
 	session->taken_ns = snapshot->taken_ns;
 	session->taken_at_ms = (uint64_t)snapshot->taken_at * 1000 + snapshot->taken_at_ms;
+	session->report.number += write;
 	if (write)
 		code = report_write(&session->report, snapshot, err);
 	else if (session->report.options->suppressions)

@@ -23,6 +23,17 @@ static void on_report(void *ctx, uint32_t what)
 		log_error("%s", err.text);
 }
 
+/* The last of the reports that were wanted is that of the end. */
+static void on_interval(void *ctx, uint32_t what)
+{
+	struct trace *trace = ctx;
+
+	if (++trace->intervals == trace->options->count)
+		trace_stop(trace, END_COUNT);
+	else
+		on_report(ctx, what);
+}
+
 int trace_open(struct trace *trace, const struct options *options, struct error *err)
 {
 	int code;
@@ -125,6 +136,9 @@ static int trace_watch(struct trace *trace)
 		code = loop_add_timer(loop, POLL_NS, POLL_NS, on_events, trace, NULL);
 	if (!code)
 		code = loop_add_fd(loop, trace->interrupts.fd, EPOLLIN, on_interrupt, trace, NULL);
+	if (!code && trace->options->interval_ns)
+		code = loop_add_timer(loop, trace->options->interval_ns,
+				      trace->options->interval_ns, on_interval, trace, NULL);
 	return code;
 }
 

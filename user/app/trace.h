@@ -36,6 +36,7 @@ enum trace_end {
 	END_SIGNAL,   /* we were asked to; of a launched program's trace: twice */
 	END_PATIENCE, /* asked once, but the launched program did not end in time */
 	END_QUIT,     /* the user of the shell wants no more of it */
+	END_COUNT,    /* as many reports as were wanted: the last one is to come */
 	END_FAILURE,  /* the source or the books failed */
 };
 
@@ -48,7 +49,8 @@ struct trace {
 	struct shell *shell;   /* with --interactive, while it runs; ^C is for it */
 	unsigned int failures; /* commands of its script that failed */
 	enum trace_end end;
-	int end_signal; /* the latest that asked for an end */
+	uint32_t intervals; /* that have passed, of those between reports */
+	int end_signal;     /* the latest that asked for an end */
 
 	/* What differs between attached and launched: */
 	void (*interrupted)(struct trace *trace, const struct interrupt *interrupt);
