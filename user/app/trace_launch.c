@@ -153,12 +153,22 @@ static int launch_signal(const struct trace *trace)
 	return WIFSIGNALED(trace->wait_status) ? WTERMSIG(trace->wait_status) : 0;
 }
 
+/* Who is to type commands is told so, and that the program cannot ask for input. */
+static void launch_announce(const struct trace *trace)
+{
+	if (trace->options->interactive)
+		log_warn("tracing %s (%d), which reads /dev/null; help lists the commands",
+			 trace->name, (int)trace->launch.pid);
+}
+
 /* From the first instruction to the end: the exit status, or the signal to die by. */
 static int launch_follow(struct trace *trace, int *ret_signal)
 {
 	struct error err;
-	int failed = trace_run(trace, &err), status;
+	int failed, status;
 
+	launch_announce(trace);
+	failed = trace_run(trace, &err);
 	if (failed)
 		log_error("%s", err.text);
 	if (trace_finish(trace))
