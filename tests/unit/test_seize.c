@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -108,6 +109,26 @@ static void test_nobody_is_born_untraced(void **state)
 	}
 }
 
+static size_t count_pausing(pid_t pid)
+{
+	struct proc_threads threads;
+	const pid_t *tid;
+	size_t count = 0;
+
+	if (proc_threads_read(pid, &threads))
+		return 0;
+	vec_each (tid, &threads)
+		count += tracee_call(pid, *tid) == SYS_pause;
+	vec_free(&threads);
+	return count;
+}
+
+static void await_sleep(pid_t pid)
+{
+	while (count_pausing(pid) < PARENTS)
+		;
+}
+
 /* Nobody sleeps in a call that matters: nobody is disturbed. */
 static void test_who_sleeps_does_not_notice(void **state)
 {
@@ -117,8 +138,7 @@ static void test_who_sleeps_does_not_notice(void **state)
 	struct error err;
 
 	(void)state;
-	while (tracee_call(pid, pid) < 0)
-		;
+	await_sleep(pid);
 	assert_int_equal(seize(&seizure, pid, THREADED, &err), 0);
 	assert_int_equal(seizure.threads.count, PARENTS);
 	vec_each (thread, &seizure.threads)
@@ -147,7 +167,7 @@ static void test_who_does_not_stand_in_time(void **state)
 		}
 		_exit(1);
 	}
-	while (tracee_call(pid, pid) < 0)
+	while (tracee_call(pid, pid) != SYS_vfork)
 		;
 	assert_int_equal(seize(&seizure, pid, THREADED, &err), -ETIMEDOUT);
 	assert_non_null(strstr(err.text, "sleeps in the kernel"));
