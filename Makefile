@@ -440,6 +440,8 @@ GUEST_CC.arm64   := aarch64-linux-gnu-gcc
 GUEST_CXX.arm64  := aarch64-linux-gnu-g++
 GUEST_CC.ppc32   := powerpc-linux-gnu-gcc
 GUEST_CXX.ppc32  := powerpc-linux-gnu-g++
+# It has no 64-bit atomics of its own.
+GUEST_LIBS.ppc32 := -l:libatomic.a
 GUEST_ARCH.686   := ARCH=i386
 GUEST_ARCH.armmp := ARCH=arm CROSS_COMPILE=arm-linux-gnueabihf-
 GUEST_ARCH.arm64 := ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-
@@ -454,11 +456,12 @@ $(filter %/stacks,$(GUEST_TARGETS)): TARGET_FLAGS += -O2 -fomit-frame-pointer -f
 
 $(filter-out %/cxx %/stacks %/sanity %/sanity_bad %_cxx %.so,$(GUEST_TARGETS)): $(wildcard tests/targets/*.[ch])
 	$(call say,TARGET,$@)
-	$(Q)mkdir -p $(@D) && $(GUEST_CC.$(kernel_of)) -std=gnu11 $(TARGET_FLAGS) -o $@ tests/targets/$(@F).c
+	$(Q)mkdir -p $(@D) && $(GUEST_CC.$(kernel_of)) -std=gnu11 $(TARGET_FLAGS) -o $@ tests/targets/$(@F).c $(GUEST_LIBS.$(kernel_of))
 
 $(filter %/cxx %/stacks %/sanity %/sanity_bad %_cxx,$(GUEST_TARGETS)): $(wildcard tests/targets/*.cc tests/targets/*.h)
 	$(call say,TARGET,$@)
-	$(Q)mkdir -p $(@D) && $(GUEST_CXX.$(kernel_of)) $(TARGET_FLAGS) -Wno-missing-field-initializers -o $@ tests/targets/$(@F).cc
+	$(Q)mkdir -p $(@D) && $(GUEST_CXX.$(kernel_of)) $(TARGET_FLAGS) -Wno-missing-field-initializers -o $@ tests/targets/$(@F).cc \
+		$(GUEST_LIBS.$(kernel_of))
 
 $(filter %/libleak.so,$(GUEST_TARGETS)): tests/targets/leak_library.c
 	$(call say,TARGET,$@)
