@@ -124,6 +124,12 @@ static bool is_dtv(const struct scan_input *input, const uint64_t first[2], uint
 	return first[0] && !first[1] && size % entry == 0 && first[0] == size / entry - 2;
 }
 
+/* C++ ABI for the Arm Architecture, 3.2.2: of 32 bits alone. */
+static bool is_sized(const struct scan_input *input, const uint64_t first[2], uint64_t size)
+{
+	return input->word == 4 && first[0] && size > 8 && first[0] * first[1] == size - 8;
+}
+
 static uint8_t kind_of(const struct scan_input *input, const uint64_t first[2], uint64_t size)
 {
 	uint64_t word = input->word, header = 3 * word;
@@ -134,6 +140,8 @@ static uint8_t kind_of(const struct scan_input *input, const uint64_t first[2], 
 		return IDIOM_LENGTH;
 	if (size > word && may_be_vtable(input, first[0]))
 		return IDIOM_OBJECT;
+	if (is_sized(input, first, size))
+		return IDIOM_SIZED;
 	return size > 2 * word && is_dtv(input, first, size) ? IDIOM_DTV : 0;
 }
 
@@ -223,7 +231,7 @@ bool idiom_accepts(const struct scan_input *input, uint8_t looks, uint64_t start
 
 	return (kind == IDIOM_STRING && offset == 3 * input->word) ||
 	       (kind == IDIOM_LENGTH && offset == 8) ||
-	       (kind == IDIOM_DTV && offset == 2 * input->word) ||
+	       ((kind == IDIOM_DTV || kind == IDIOM_SIZED) && offset == 2 * input->word) ||
 	       (more % IDIOM_SDS == IDIOM_COUNT && offset == input->word) ||
 	       (more >= IDIOM_SDS && is_sds_at(input, start, offset)) ||
 	       (kind == IDIOM_OBJECT && is_base_class(input, start, address));
