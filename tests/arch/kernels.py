@@ -13,7 +13,8 @@ class Kernel:
     the reason that is given for ptrace. gaps: placing probes takes so long that the program may run
     meanwhile; then the report says for how long. What was counted is right all the same. marks: it
     is seen by which operator a block is allocated or freed. outermost: functions in which stacks
-    begin, that we see and the C++ runtime's unwinder does not. stops: how stacks end."""
+    begin, that we see and the C++ runtime's unwinder does not. innermost: those where our stacks
+    end, and not that unwinder's. stops: how they end."""
     build: str = "build"
     targets: str = "build/targets"
     source: str = "bpf"
@@ -23,6 +24,7 @@ class Kernel:
     gaps: bool = False
     marks: bool = True
     outermost: tuple = ()
+    innermost: tuple = ()
     stops: tuple = ("end",)
 
 
@@ -46,8 +48,8 @@ EXPECTED = {
     "newest": Kernel(means="uprobe sessions", family=INHERITED),
     # Neither uprobes nor BPF.
     "no-uprobes": Kernel(source="ptrace", why="this kernel has no uprobes or no BPF"),
-    # Built without BPF.
-    "686": foreign("i386", "686"),
+    # Built without BPF. Stacks of 32-bit coroutines end where these begin (docs/DESIGN.md).
+    "686": foreign("i386", "686", innermost=("coroutine()",), stops=("end", "no_code")),
     # The unwinder's tables call _start, and where threads and coroutines begin, code that cannot be
     # unwound: that unwinder ends before them, and we know of _start alone that it is the end.
     "armmp": foreign("arm", "armmp", outermost=("_start", ""), stops=("end", "no_table")),
