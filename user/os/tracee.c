@@ -70,7 +70,7 @@ void tracee_read_registers(struct thread_registers *registers)
 			registers->thread =
 				registers_word(registers->bytes, layout->thread, layout->word);
 	}
-	registers->size &= ~(size_t)7; /* an i386 set ends in half a word: a segment register */
+	registers->size &= ~(size_t)7; /* an i386 set ends in half a word: a segment register … */
 #if defined(__x86_64__) || defined(__i386__)
 	read_set(registers, NT_X86_XSTATE);
 #elif defined(__arm__)
@@ -78,6 +78,7 @@ void tracee_read_registers(struct thread_registers *registers)
 #else
 	read_set(registers, NT_PRFPREG);
 #endif
+	registers->size &= ~(size_t)7; /* … and one of ARM in the state of its unit */
 }
 
 void tracee_free_registers(struct thread_registers *registers)
