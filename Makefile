@@ -440,17 +440,21 @@ GUEST_CC.686     := $(CC) $(M32_FLAGS)
 GUEST_CXX.686    := $(CXX) $(M32_FLAGS)
 GUEST_CC.armmp   := arm-linux-gnueabihf-gcc
 GUEST_CXX.armmp  := arm-linux-gnueabihf-g++
+GUEST_CC.armel   := arm-linux-gnueabi-gcc
+GUEST_CXX.armel  := arm-linux-gnueabi-g++
 GUEST_CC.arm64   := aarch64-linux-gnu-gcc
 GUEST_CXX.arm64  := aarch64-linux-gnu-g++
 GUEST_CC.ppc32   := powerpc-linux-gnu-gcc
 GUEST_CXX.ppc32  := powerpc-linux-gnu-g++
-# It has no 64-bit atomics of its own.
+# They have no 64-bit atomics of their own.
+GUEST_LIBS.armel := -l:libatomic.a
 GUEST_LIBS.ppc32 := -l:libatomic.a
 GUEST_ARCH.686   := ARCH=i386
 GUEST_ARCH.armmp := ARCH=arm CROSS_COMPILE=arm-linux-gnueabihf-
+GUEST_ARCH.armel := ARCH=arm CROSS_COMPILE=arm-linux-gnueabi- BUILD=$(BUILD)-armel-static
 GUEST_ARCH.arm64 := ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-
 GUEST_ARCH.ppc32 := ARCH=powerpc CROSS_COMPILE=powerpc-linux-gnu-
-FOREIGN          := $(filter 686 armmp arm64 ppc32,$(KERNELS))
+FOREIGN          := $(filter 686 armmp armel arm64 ppc32,$(KERNELS))
 GUEST_TARGETS    := $(foreach kernel,$(FOREIGN),\
 	$(ARCH_TARGETS:$(BUILD)/targets/%=$(BUILD)/guest/$(kernel)/%))
 kernel_of         = $(word 1,$(subst /, ,$(patsubst $(BUILD)/guest/%,%,$@)))

@@ -26,11 +26,11 @@ struct registers_layout {
 
 static const struct registers_layout registers_layouts[] = {
 #if defined(__x86_64__) || defined(__i386__)
-	{216, 8, 152, 168, 128, 16, 60, 231, 59, 322},            /* user_regs_struct: rsp, fs_base */
+	{216, 8, 152, 168, 128, 16, 60, 231, 59, 322}, /* user_regs_struct: rsp, fs_base */
 	{68, 4, 60, REGISTERS_NO_THREAD, 0, 16, 1, 252, 11, 358}, /* user_regs_struct32: esp */
 #elif defined(__aarch64__) || defined(__arm__)
 	{272, 8, 248, REGISTERS_NO_THREAD, 0, 16, 93, 94, 221, 281}, /* user_pt_regs: sp */
-	{72, 4, 52, REGISTERS_NO_THREAD, 0, 8, 1, 248, 11, 387},    /* r13 */
+	{72, 4, 52, REGISTERS_NO_THREAD, 0, 8, 1, 248, 11, 387},     /* r13 */
 #elif defined(__powerpc__)
 	{192, 4, 4, REGISTERS_NO_THREAD, 0, 16, 1, 234, 11, 362}, /* r1, r2 */
 	{384, 8, 8, REGISTERS_NO_THREAD, 288, 16, 1, 234, 11, 362},

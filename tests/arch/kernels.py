@@ -53,6 +53,7 @@ EXPECTED = {
     # The unwinder's tables call _start, and where threads and coroutines begin, code that cannot be
     # unwound: that unwinder ends before them, and we know of _start alone that it is the end.
     "armmp": foreign("arm", "armmp", outermost=("_start", ""), stops=("end", "no_table")),
+    "armel": foreign("armel", "armel", outermost=("_start", ""), stops=("end", "no_table")),
     "arm64": foreign("arm64", "arm64"),
     # Above the function that a thread begins with there is a null frame; that unwinder ends there.
     "ppc32": foreign("powerpc", "ppc32", outermost=("clone", "makecontext")),
