@@ -11,8 +11,7 @@ class Kernel:
     """build: where the program for that processor is; targets: its test programs. source: which one
     traces if nobody says so. means: by what calls are followed. family: and those of children. why:
     the reason that is given for ptrace. gaps: placing probes takes so long that the program may run
-    meanwhile; then the report says for how long. What was counted is right all the same. marks: it
-    is seen by which operator a block is allocated or freed. outermost: functions in which stacks
+    meanwhile; then the report says for how long. What was counted is right all the same. outermost: functions in which stacks
     begin, that we see and the C++ runtime's unwinder does not. innermost: those where our stacks
     end, and not that unwinder's. stops: how they end."""
     build: str = "build"
@@ -22,17 +21,14 @@ class Kernel:
     family: str = ""
     why: str = ""
     gaps: bool = False
-    marks: bool = True
     outermost: tuple = ()
     innermost: tuple = ()
     stops: tuple = ("end",)
 
 
 def foreign(arch, kernel, **more):
-    """Operators have marks in x86-64 code alone (bpf/sanity.bpf.h): without them nobody may say that
-    a release does not match."""
     return Kernel(build=f"build-{arch}-static", targets=f"build/guest/{kernel}", source="ptrace",
-                  why="this mtrace-bpf was built without BPF", marks=False, **more)
+                  why="this mtrace-bpf was built without BPF", **more)
 
 
 INHERITED = "perf events that children inherit and task storage"
