@@ -4,7 +4,7 @@
 # make check      what needs no privileges: style, static analysis, layers, unit tests, fuzzing
 # make check-root what traces real programs (root, a kernel with uprobes and BPF)
 # make check-ptrace  some of that again, by ptrace instead of BPF
-# make check-arch other kernels and processors, under qemu: KERNELS="6.1 no-uprobes" (tools/kernels)
+# make check-arch other kernels and processors, under qemu: KERNELS="6.1 armel" (tests/arch/kernels.py)
 # make check-all  all of these, check-arch of some kernels, with what they need installed first
 # make bench      the cost of a traced call beside its peers (root, bpftrace), and of a leak scan
 # make fuzz       the parsers, FUZZ_SECONDS long; briefly in check (clang, libclang-rt)
