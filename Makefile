@@ -73,7 +73,9 @@ LANGUAGE := $(CROSS_FLAGS) -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DMTR
 ALL_CFLAGS := $(LANGUAGE) -MMD -MP \
 	-Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer) $(CFLAGS)
-LDLIBS   := $(if $(filter 1,$(WITH_BPF)),-lbpf) -ldw -lelf -liberty -lcapstone -lseccomp -ljson-c -lxxhash -lm
+# Where x86 programs are traced their code is read.
+READS_X86 := $(filter x86 i386,$(ARCH))
+LDLIBS   := $(if $(filter 1,$(WITH_BPF)),-lbpf) -ldw -lelf -liberty $(if $(READS_X86),-lcapstone) -lseccomp -ljson-c -lxxhash -lm
 LDFLAGS  += $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
 # What an archive needs besides itself; an archive of another machine may have been built without.
@@ -89,7 +91,8 @@ endif
 BPF_SOURCES := $(addprefix user/source/,bpf.c bpf_calls.c bpf_entered.c bpf_hold.c bpf_program.c bpf_self_test.c \
 	bpf_system.c bpf_unwind.c capability.c file_key.c probe_events.c tracefs.c)
 SOURCES  := $(foreach layer,$(LAYERS),$(wildcard user/$(layer)/*.c)) $(wildcard arch/*.c)
-SOURCES  := $(filter-out $(if $(filter 1,$(WITH_BPF)),user/source/without_bpf.c,$(BPF_SOURCES)),$(SOURCES))
+SOURCES  := $(filter-out $(if $(filter 1,$(WITH_BPF)),user/source/without_bpf.c,$(BPF_SOURCES)) \
+	$(if $(READS_X86),user/symbol/without_x86_code.c,user/symbol/x86_code.c),$(SOURCES))
 MAIN     := user/app/main.c
 OBJECTS  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(MAIN),$(SOURCES)))
 LIBRARY  := $(BUILD)/libmtrace.a
@@ -516,7 +519,8 @@ $(BUILD)/tests/bench/floor: $(BUILD)/gen/floor.skel.h
 # Parsers of files that a target or somebody else may have made: briefly in check, FUZZ_SECONDS=3600 for a long run.
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_SOURCES := $(foreach layer,base api os symbol,$(wildcard user/$(layer)/*.c)) \
+FUZZ_SOURCES := $(filter-out user/symbol/without_x86_code.c,$(foreach layer,base api os symbol,\
+	$(wildcard user/$(layer)/*.c))) \
 	user/parser/protocol.c user/parser/wire.c $(wildcard user/model/suppress*.c) user/model/snapshot.c \
 	$(wildcard arch/*.c)
 FUZZ_CFLAGS  := $(LANGUAGE) -MMD -MP -Wall -Werror -O1 -g -fsanitize=fuzzer-no-link,address,undefined \
