@@ -6,6 +6,7 @@
 #ifndef MTRACE_ARCH_REGISTERS_H
 #define MTRACE_ARCH_REGISTERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -22,18 +23,24 @@ struct registers_layout {
 	uint16_t chunk; /* glibc's malloc gives multiples of so many bytes, headers included */
 	/* Numbers of the system calls that end a thread, end a process, and begin a new image. */
 	uint16_t exit, exit_group, execve, execveat;
+	uint16_t births[4]; /* of those that give birth to a thread or a process */
 };
 
 static const struct registers_layout registers_layouts[] = {
 #if defined(__x86_64__) || defined(__i386__)
-	{216, 8, 152, 168, 128, 16, 60, 231, 59, 322}, /* user_regs_struct: rsp, fs_base */
-	{68, 4, 60, REGISTERS_NO_THREAD, 0, 16, 1, 252, 11, 358}, /* user_regs_struct32: esp */
+	/* user_regs_struct: rsp, fs_base */
+	{216, 8, 152, 168, 128, 16, 60, 231, 59, 322, {56, 57, 58, 435}},
+	/* user_regs_struct32: esp */
+	{68, 4, 60, REGISTERS_NO_THREAD, 0, 16, 1, 252, 11, 358, {120, 2, 190, 435}},
 #elif defined(__aarch64__) || defined(__arm__)
-	{272, 8, 248, REGISTERS_NO_THREAD, 0, 16, 93, 94, 221, 281}, /* user_pt_regs: sp */
-	{72, 4, 52, REGISTERS_NO_THREAD, 0, 8, 1, 248, 11, 387},     /* r13 */
+	/* user_pt_regs: sp */
+	{272, 8, 248, REGISTERS_NO_THREAD, 0, 16, 93, 94, 221, 281, {220, 220, 220, 435}},
+	/* r13 */
+	{72, 4, 52, REGISTERS_NO_THREAD, 0, 8, 1, 248, 11, 387, {120, 2, 190, 435}},
 #elif defined(__powerpc__)
-	{192, 4, 4, REGISTERS_NO_THREAD, 0, 16, 1, 234, 11, 362}, /* r1, r2 */
-	{384, 8, 8, REGISTERS_NO_THREAD, 288, 16, 1, 234, 11, 362},
+	/* r1, r2 */
+	{192, 4, 4, REGISTERS_NO_THREAD, 0, 16, 1, 234, 11, 362, {120, 2, 189, 435}},
+	{384, 8, 8, REGISTERS_NO_THREAD, 288, 16, 1, 234, 11, 362, {120, 2, 189, 435}},
 #endif
 };
 
@@ -51,6 +58,18 @@ static inline const struct registers_layout *registers_layout_of_word(uint32_t w
 		if (registers_layouts[i].word == word)
 			return &registers_layouts[i];
 	return NULL;
+}
+
+/* In one kind of threads at least. */
+static inline bool registers_call_gives_birth(long call)
+{
+	const struct registers_layout *layout = registers_layouts;
+	const size_t kinds = sizeof(registers_layouts) / sizeof(*layout);
+
+	for (size_t i = 0; i < kinds * 4; i++)
+		if (call == layout[i / 4].births[i % 4])
+			return true;
+	return false;
 }
 
 static inline uint64_t registers_word(const void *set, size_t offset, size_t word)

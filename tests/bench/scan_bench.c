@@ -158,6 +158,7 @@ static void put_headers(const struct workload *workload, uint64_t *words, size_t
 
 static const struct workload workloads[] = {
 	{"text and numbers", 1000000, 1072, fill_plain},
+	{"text and numbers, large blocks", 100000, 10720, fill_plain},
 	{"ordinary data", 1000000, 1072, fill_ordinary},
 	{"a random graph, each tenth word a pointer", 1000000, 1072, fill_sparse},
 	{"every word a pointer", 1000000, 1072, fill_pointers},

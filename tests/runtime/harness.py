@@ -31,13 +31,19 @@ def target(name):
     return os.path.join(TARGETS, name)
 
 
+def without_reason(text):
+    """What it says but for why it has taken ptrace."""
+    lines = (text or "").splitlines(keepends=True)
+    return "".join(line for line in lines if "tracing by ptrace, as BPF cannot be used" not in line)
+
+
 class Result:
     """A finished run: status, what it wrote, and its report if it made one."""
 
     def __init__(self, run, path):
         self.status = run.returncode
         self.stdout = run.stdout
-        self.stderr = run.stderr
+        self.stderr = run.stderr if BACKEND != "auto" else without_reason(run.stderr)
         self.document = None
         if path and os.path.exists(path) and os.path.getsize(path):
             with open(path, encoding="utf-8") as file:

@@ -90,6 +90,8 @@ FACILITIES = {
     "ns_last_pid": (lambda: os.path.exists("/proc/sys/kernel/ns_last_pid"), False,
                     "choosing pids needs CONFIG_CHECKPOINT_RESTORE"),
     "valgrind": (lambda: shutil.which("valgrind"), True, "needs valgrind"),
+    "mtrace": (lambda: shutil.which("mtrace") and library("libc_malloc_debug.so.0")
+               and shutil.which("addr2line"), True, "needs libc-devtools and binutils"),
     "redis": (lambda: shutil.which("redis-server") and shutil.which("redis-benchmark"), True,
               "needs redis-server and redis-tools"),
     "programs": (lambda: all(map(shutil.which, ("sqlite3", "xz", "git", "perl", "gcc"))), True,

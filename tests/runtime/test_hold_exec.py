@@ -297,11 +297,25 @@ def test_program_killed_while_it_waits(attach, never):
         assert run.wait(PATIENCE / 2) == -signal.SIGKILL
 
 
-def test_without_privilege():
+def without_privilege(*options):
     need("root", "setpriv")
-    done = subprocess.run(["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin",
-                           harness.MTRACE, "--hold-exec", "--", "true"], capture_output=True,
-                          text=True, check=False, stdin=subprocess.DEVNULL)
+    return subprocess.run(["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin",
+                           harness.MTRACE, *options, "--hold-exec", "--", "true"],
+                          capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+
+
+def test_without_privilege():
+    need("bpf")
+    done = without_privilege("--backend", "bpf")
     assert done.returncode == 125 or done.returncode == 1
     assert harness.one_line(done.stderr)
+    assert "--hold-exec" in done.stderr and "CAP_SYS_ADMIN" in done.stderr
+
+
+def test_without_privilege_by_ptrace():
+    """Which needs none for it."""
+    need("bpf")
+    done = without_privilege()
+    assert done.returncode == 0
+    assert "tracing by ptrace" in done.stderr
     assert "--hold-exec" in done.stderr and "CAP_SYS_ADMIN" in done.stderr

@@ -233,6 +233,7 @@ def test_directory(launch, tmp_path):
 
 @pytest.mark.parametrize("user", ["nobody", "65534"])
 def test_user(launch, user):
+    need("root")
     for option in ("-u", "--user"):
         result = launch("/usr/bin/id", "-un", options=(option, user))
         assert (result.status, result.stdout) == (0, "nobody\n")

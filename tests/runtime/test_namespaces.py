@@ -258,6 +258,7 @@ def launch_inside(tmp_path, *command, options=(), prepare=":"):
 
 @pytest.mark.parametrize("name", ["basic", "threads"])
 def test_tracer_inside(pairing, tmp_path, name):
+    need("root")
     arguments = ("4", "500") if name == "threads" else ()
     result = launch_inside(tmp_path, target(name), *arguments, options=pairing)
     assert_sites(result.process, result.truth)
@@ -267,6 +268,7 @@ def test_tracer_inside(pairing, tmp_path, name):
 
 def test_tracer_inside_launches_in_another_mount_namespace(uprobes, tmp_path):
     del uprobes
+    need("root")
     result = launch_inside(tmp_path, "unshare", "-m", target("basic"))
     assert_sites(result.processes[-1], result.truth)
 
@@ -274,6 +276,7 @@ def test_tracer_inside_launches_in_another_mount_namespace(uprobes, tmp_path):
 def test_tracer_inside_attaches(uprobes, tmp_path):
     """One that attaches, to a process of a namespace further inside."""
     del uprobes
+    need("root")
     fifo, path = tmp_path / "fifo", tmp_path / "report.json"
     os.mkfifo(fifo)
     script = f"""
@@ -307,7 +310,7 @@ def test_tracer_with_the_proc_of_others(arguments):
 
 def test_pids_above_16_bits(uprobes, tmp_path):
     del uprobes
-    need("ns_last_pid")
+    need("root", "ns_last_pid")
     prepare = ("echo 4194304 >/proc/sys/kernel/pid_max;"
                " echo 1234567 >/proc/sys/kernel/ns_last_pid")
     result = launch_inside(tmp_path, target("threads"), "8", "500", prepare=prepare)

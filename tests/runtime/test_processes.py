@@ -238,7 +238,7 @@ def test_child_under_valgrind(launch):
 
 def test_whole_system_beside_valgrind(tmp_path):
     """Probes in every process would kill what runs there."""
-    need("valgrind")
+    need("bpf", "valgrind")
     with subprocess.Popen(["valgrind", "-q", target("steady")], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as victim:
         assert victim.stdout.readline() == "READY\n"
@@ -347,6 +347,7 @@ def cgroup_root():
 
 
 def test_selected_by_cgroup(uprobes, tmp_path):
+    need("root")
     root = cgroup_root()
     mounted = None
     if not root:

@@ -204,13 +204,14 @@ class Postgres:
 
     def __init__(self):
         self.directory = tempfile.mkdtemp(prefix="postgres")
-        shutil.chown(self.directory, "postgres", "postgres")
+        if os.geteuid() == 0:
+            shutil.chown(self.directory, "postgres", "postgres")
         self.run("initdb", "-D", self.directory + "/data", "--no-sync", "--auth=trust",
                  "--no-locale", "-E", "UTF8")
 
     def command(self, name, *arguments):
-        return ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups",
-                os.path.join(self.BIN, name), *arguments]
+        user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+        return [*(user if os.geteuid() == 0 else ()), os.path.join(self.BIN, name), *arguments]
 
     def run(self, name, *arguments):
         return subprocess.run(self.command(name, *arguments), cwd=self.directory, check=True,

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -456,6 +457,36 @@ static void test_open_mapped_is_not_fooled(void **state)
 	assert_int_equal(proc_open_mapped(getpid(), &mapping), -EACCES);
 }
 
+/* As who may not look into map_files. */
+static void test_open_mapped_by_what_is_open(void **state)
+{
+	struct scratch *scratch = *state;
+	struct proc_mapping mapping = {.start = 0x1000, .end = 0x2000, .path = (char[]){"/gone"}};
+	struct stat stat_of;
+	int file, found;
+
+	scratch_write(scratch, "open", "x", 1, 0644);
+	file = open(scratch_path(scratch, "open"), O_RDONLY | O_CLOEXEC);
+	assert_true(file >= 0);
+	assert_int_equal(fstat(file, &stat_of), 0);
+	assert_int_equal(unlink(scratch_path(scratch, "open")), 0);
+	mapping.inode = stat_of.st_ino;
+	mapping.dev_major = major(stat_of.st_dev);
+	mapping.dev_minor = minor(stat_of.st_dev);
+	found = proc_open_mapped(getpid(), &mapping);
+	assert_true(found >= 0);
+	close(found);
+	close(file);
+	assert_int_equal(proc_open_mapped(getpid(), &mapping), -ENOENT);
+	assert_int_equal(stat("/proc/self/exe", &stat_of), 0);
+	mapping.inode = stat_of.st_ino;
+	mapping.dev_major = major(stat_of.st_dev);
+	mapping.dev_minor = minor(stat_of.st_dev);
+	found = proc_open_mapped(getpid(), &mapping);
+	assert_true(found >= 0);
+	close(found);
+}
+
 static void test_memory_read(void **state)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -519,6 +550,7 @@ int main(void)
 		WITH_SCRATCH(test_open_mapped_nasty_name),
 		WITH_SCRATCH(test_open_mapped_deleted),
 		WITH_SCRATCH(test_open_mapped_is_not_fooled),
+		WITH_SCRATCH(test_open_mapped_by_what_is_open),
 		cmocka_unit_test(test_memory_read),
 		cmocka_unit_test(test_resident),
 		cmocka_unit_test(test_clock_goes_on),

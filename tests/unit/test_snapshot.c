@@ -524,7 +524,10 @@ static void resolve_progress(void *ctx, size_t done, size_t total)
 
 static struct resolver resolver_of(struct asked *asked)
 {
-	return (struct resolver){resolve_names, resolve_module, resolve_progress, asked};
+	return (struct resolver){.names = resolve_names,
+				 .module = resolve_module,
+				 .progress = resolve_progress,
+				 .ctx = asked};
 }
 
 /* Two stacks that share all frames but the first, and one more process that has both. */

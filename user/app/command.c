@@ -10,6 +10,7 @@
 
 static const struct command commands[] = {
 	{"trace", true, command_trace}, /* first: the default */
+	{"report", true, command_report},
 	{"doctor", false, command_doctor},
 	{"help", false, command_help},
 };
@@ -29,8 +30,22 @@ const struct command *command_default(void)
 	return &commands[0];
 }
 
+/* What runs now is known by itself. */
+static const char *only_of_report(const struct options *options)
+{
+	if (options->sysroot)
+		return "sysroot";
+	return options->binpaths.count && options->binpaths.items[0] ? "binpath" : NULL;
+}
+
 int command_trace(const struct options *options)
 {
+	const char *foreign = only_of_report(options);
+
+	if (foreign) {
+		log_error("--%s is for report; see mtrace-bpf --help", foreign);
+		return EXIT_USAGE;
+	}
 	if (options->program)
 		return trace_launch(options);
 	if (options->system)

@@ -11,7 +11,7 @@
 
 struct command {
 	const char *name;
-	bool traces; /* takes every option and a program; the others only the general ones */
+	bool traces; /* takes options and words behind them; the others only the general ones */
 	int (*run)(const struct options *options);
 };
 
@@ -21,6 +21,7 @@ const struct command *command_find(const char *name);
 const struct command *command_default(void);
 
 int command_trace(const struct options *options);
+int command_report(const struct options *options);
 int command_doctor(const struct options *options);
 int command_help(const struct options *options);
 

@@ -492,6 +492,7 @@ static int book(const struct run *run, uint64_t started_ns, struct error *err)
 	book.scan.duration_ns = clock_now_ns() - started_ns;
 	tell(run, &book.scan);
 	scan_book_commit(&book, run->books);
+	session_record_scan(run->scan->session, run->books);
 	return 0;
 }
 
@@ -523,8 +524,10 @@ int leak_scan_run(const struct leak_scan *scan, struct error *err)
 	code = scan->live ? scan_live(&run, err) : scan_stopped(&run, err);
 	if (!code)
 		code = book(&run, started_ns, err);
-	if (code && code != -ESRCH) /* of one that has ended the books know how */
+	if (code && code != -ESRCH) { /* of one that has ended the books know how */
 		(void)scan_book_fail(run.books, err->text);
+		session_record_scan(scan->session, run.books);
+	}
 	run_free(&run);
 	return code;
 }

@@ -53,7 +53,7 @@ static void run_names(void *ctx, uint32_t module_id, const uint64_t *offsets, si
 	struct naming_run *run = ctx;
 	const struct module *module = module_get(run->naming->modules, module_id);
 	struct naming_batch batch = {.take = take, .ctx = take_ctx};
-	size_t done = module ? 1 : 0;
+	size_t done = module && module->fd >= 0;
 
 	for (; done && batch.first < count; batch.first += done) {
 		run_keep_up(run);
@@ -70,6 +70,18 @@ static void run_module(void *ctx, uint32_t module_id, const char **ret_path,
 
 	*ret_path = module ? module->path : NULL;
 	*ret_build_id = module && module->build_id[0] ? module->build_id : NULL;
+}
+
+/* A return address may be that of the byte behind all code. */
+static uint64_t run_vaddr(void *ctx, uint32_t module_id, uint64_t offset)
+{
+	const struct naming_run *run = ctx;
+	const struct module *module = module_get(run->naming->modules, module_id);
+	uint64_t vaddr;
+
+	if (!module || !offset || module_offset_to_vaddr(module, offset - 1, &vaddr))
+		return offset;
+	return vaddr + 1;
 }
 
 static void run_progress(void *ctx, size_t done, size_t total)
@@ -93,6 +105,7 @@ int naming_apply(const struct naming *naming, struct snapshot *snapshot, size_t 
 	struct resolver resolver = {
 		.names = run_names,
 		.module = run_module,
+		.vaddr = run_vaddr,
 		.progress = run_progress,
 		.ctx = &run,
 	};

@@ -55,6 +55,8 @@ TEXT_SETTER(set_comm, select.comm)
 TEXT_SETTER(set_exe, select.exe)
 TEXT_SETTER(set_cgroup, select.cgroup)
 TEXT_SETTER(set_output, output)
+TEXT_SETTER(set_record, record)
+TEXT_SETTER(set_sysroot, sysroot)
 TEXT_SETTER(set_user, user)
 TEXT_SETTER(set_directory, directory)
 
@@ -231,6 +233,13 @@ SETTER(set_omit)
 	if (!*argument)
 		return error_set(err, -EINVAL, "is empty");
 	return vec_push(&options->omit, argument);
+}
+
+SETTER(set_binpath)
+{
+	if (!*argument)
+		return error_set(err, -EINVAL, "is empty");
+	return vec_push(&options->binpaths, argument);
 }
 
 /* OBJECT[:PREFIX]; a path may have colons of its own, a prefix has no slash. */
@@ -471,14 +480,22 @@ static const struct option_row option_rows[] = {
 	 set_top},
 	{'o', GROUP_REPORT, "output", "FILE",
 	 "where to: - is stdout, %p in it the pid\n(stdout with -p, stderr with CMD)", set_output},
+	{'l', GROUP_REPORT, "record", "FILE",
+	 "record the trace, for mtrace-bpf report;\nno report meanwhile but with -o or --format",
+	 set_record},
 	{'\0', GROUP_REPORT, "format", "FORMAT[=FILE]",
-	 "text or json (text); repeat it with =FILE\nfor several reports at once", set_format},
+	 "text, json or mtrace (text); with =FILE\nand repeated, several reports at once",
+	 set_format},
 	{'\0', GROUP_REPORT, "ignore", "PATTERN",
 	 "no leaks of stacks with such a function: a\nglob or /regex/ (repeatable)", set_ignore},
 	{'\0', GROUP_REPORT, "suppressions", "FILE",
 	 "the same from a file; LeakSanitizer's and\nmemcheck's will do (repeatable)",
 	 set_suppressions},
 	{'L', GROUP_REPORT, "long", NULL, "show the module of each frame", set_long},
+	{'b', GROUP_REPORT, "binpath", "DIR",
+	 "of a recording: where its programs and\nlibraries are (repeatable)", set_binpath},
+	{'\0', GROUP_REPORT, "sysroot", "DIR", "likewise: the root under which they are",
+	 set_sysroot},
 	{'\0', GROUP_REPORT, "debuginfod", NULL,
 	 "fetch missing debug information from the\nservers of $DEBUGINFOD_URLS", set_debuginfod},
 	{'\0', GROUP_REPORT, "color", "auto|always|never", "colours (auto: on a terminal)",

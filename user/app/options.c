@@ -25,6 +25,10 @@ static int row_apply(struct cursor *cursor, const struct option_row *row, const 
 	struct error reason = {0};
 	int code = row->set(cursor->options, row, argument, &reason);
 
+	if (row->group == GROUP_TARGET || row->group == GROUP_RECORD ||
+	    (row->group == GROUP_SCAN && row->set != option_by_name("error-exitcode", 14)->set))
+		cursor->options->of_trace = row->name;
+
 	if (!code)
 		return 0;
 	if (code == -ENOMEM)
@@ -122,9 +126,17 @@ static void nocpp_apply(struct options *options)
 		options->apis &= ~cpp;
 }
 
-/* A plain report, unless only reports to files of their own were asked for. */
+/*
+ * A plain report, unless only reports to files of their own were asked for, or only a recording.
+ * Nobody has to keep books then, unless a scan needs to know what is live.
+ */
 static int formats_complete(struct options *options)
 {
+	if (options->record && !options->formats.count && !options->output) {
+		options->books = options->scan || options->scan_every_ns || options->error_exitcode;
+		return 0;
+	}
+	options->books = true;
 	if (options->formats.count && !options->output)
 		return 0;
 	for (size_t i = 0; i < options->formats.count; i++)
@@ -150,6 +162,19 @@ static bool formats_share_a_file(const struct options *options)
 	return false;
 }
 
+static bool record_shares_a_file(const struct options *options)
+{
+	const struct format_request *request;
+
+	vec_each (request, &options->formats) {
+		const char *path = request->path ? request->path : options->output;
+
+		if (options->record && path && !strcmp(path, options->record))
+			return true;
+	}
+	return false;
+}
+
 /* Each option may be right by itself, and the whole still make no sense. */
 static int contradictions_check(const struct options *options, struct error *err)
 {
@@ -170,6 +195,8 @@ static int contradictions_check(const struct options *options, struct error *err
 		return error_set(err, -EINVAL, "--nocpp leaves nothing of --only to trace");
 	if (formats_share_a_file(options))
 		return error_set(err, -EINVAL, "two reports cannot go to the same file");
+	if (record_shares_a_file(options))
+		return error_set(err, -EINVAL, "report and recording cannot go to the same file");
 	return 0;
 }
 
@@ -198,7 +225,7 @@ static int options_complete(struct options *options, char *const *rest, struct e
 	system_apply(options);
 	scan_apply(options);
 	if (formats_complete(options) || vec_push(&options->omit, NULL) ||
-	    vec_push(&options->allocators, NULL))
+	    vec_push(&options->allocators, NULL) || vec_push(&options->binpaths, NULL))
 		return error_set(err, -ENOMEM, "out of memory");
 	return contradictions_check(options, err);
 }
@@ -225,6 +252,7 @@ void options_free(struct options *options)
 	vec_free(&options->pids);
 	vec_free(&options->omit);
 	vec_free(&options->allocators);
+	vec_free(&options->binpaths);
 	vec_free(&options->formats);
 	suppressions_free(options->suppressions);
 }

@@ -39,10 +39,12 @@ struct format_request {
 
 /* Strings point into argv, which has to outlive the options. */
 struct options {
-	VEC(pid_t) pids;                    /* no duplicates */
-	VEC(const char *) omit;             /* NULL-terminated by options_parse */
-	VEC(const char *) allocators;       /* likewise */
-	VEC(struct format_request) formats; /* at least one; at most one without a path */
+	VEC(pid_t) pids;              /* no duplicates */
+	VEC(const char *) omit;       /* NULL-terminated by options_parse */
+	VEC(const char *) allocators; /* likewise */
+	VEC(const char *) binpaths;   /* likewise */
+	VEC(struct format_request)
+	formats;              /* at most one without a path; none with --record alone */
 	char *const *program; /* CMD [ARG…], NULL-terminated; NULL if there is none */
 	const char *user;
 	const char *directory;
@@ -74,8 +76,12 @@ struct options {
 	bool debuginfod;
 	struct suppressions *suppressions; /* NULL: none were given */
 	const char *output;                /* NULL if not given */
+	const char *record;                /* likewise */
+	const char *sysroot;               /* likewise */
+	bool books; /* kept while tracing: for a report, for a scan; else there is a recording */
 
 	enum color_mode color;
+	const char *of_trace; /* the last option given that is for tracing alone, or NULL */
 	bool quiet;
 	unsigned int verbose;
 	bool help;

@@ -157,6 +157,34 @@ static int snapshot_prepare(const struct report *report, struct snapshot *snapsh
 	return code ? code : snapshot_suppress(report, &naming, snapshot);
 }
 
+bool report_wants_blocks(const struct options *options)
+{
+	const struct format_request *request;
+
+	vec_each (request, &options->formats)
+		if (request->sink->wants_blocks)
+			return true;
+	return false;
+}
+
+uint64_t report_definite(const struct snapshot *snapshot)
+{
+	uint64_t definite = snapshot->others.sums.scan.classes[LEAK_DEFINITE].blocks;
+
+	for (size_t i = 0; i < snapshot->process_count; i++)
+		definite += snapshot->processes[i].scan.classes[LEAK_DEFINITE].blocks;
+	return definite;
+}
+
+uint64_t report_errors(const struct snapshot *snapshot)
+{
+	uint64_t errors = snapshot->others.sums.sanity.errors;
+
+	for (size_t i = 0; i < snapshot->process_count; i++)
+		errors += snapshot->processes[i].sanity.errors;
+	return errors;
+}
+
 int report_write(const struct report *report, struct snapshot *snapshot, struct error *err)
 {
 	const struct format_request *request;

@@ -27,6 +27,13 @@ struct report {
 /* Can every file be written? 0 or -errno with words. Needs options and pid only. */
 int report_check(const struct report *report, struct error *err);
 
+/* Does a report of these formats need each live block? */
+bool report_wants_blocks(const struct options *options);
+
+/* Of all sections: blocks definitely lost, and releases that were errors. */
+uint64_t report_definite(const struct snapshot *snapshot);
+uint64_t report_errors(const struct snapshot *snapshot);
+
 /*
  * Write all reports from the snapshot, which is sorted, given its names, and rid of the leaks that
  * suppressions excuse. Every one is tried, whatever becomes of the others. 0, or the first -errno

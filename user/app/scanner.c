@@ -23,7 +23,9 @@ static const struct options *options_of(const struct scanner *scanner)
 
 static struct process *books_of(const struct scanner *scanner, pid_t pid)
 {
-	return model_process(scanner->session->model, (uint32_t)pid);
+	const struct model *model = scanner->session->model;
+
+	return model ? model_process(model, (uint32_t)pid) : NULL;
 }
 
 /* A scan that cannot be made is told, and the trace goes on. */
@@ -193,8 +195,10 @@ static void explain_missing(const struct scanner *scanner, pid_t pid, const stru
 	struct process *books = books_of(scanner, pid);
 
 	log_warn("no leak scan when %d ends: %s", (int)pid, err->text);
-	if (books)
-		(void)scan_book_fail(books, err->text);
+	if (!books)
+		return;
+	(void)scan_book_fail(books, err->text);
+	session_record_scan(scanner->session, books);
 }
 
 void scanner_add(struct scanner *scanner, pid_t pid, enum hold_from from)

@@ -2,16 +2,39 @@
 #include "app/session.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "app/output.h"
 #include "base/log.h"
 #include "os/exit_watch.h"
 #include "os/proc.h"
 
+/* Where there are books, they can go on without the recording. */
+static int record_result(struct session *session, int code)
+{
+	if (!code || session->record_failed)
+		return session->model ? 0 : code;
+	session->record_failed = true;
+	log_error("%s; the recording ends there", recorder_failure(session->recorder)->text);
+	return session->model ? 0 : code;
+}
+
+static int record_event(struct session *session, const struct event *event)
+{
+	int code = recorder_event(session->recorder, event);
+
+	return code ? record_result(session, code) : 0;
+}
+
 static int session_deliver(void *ctx, const struct event *event)
 {
 	struct session *session = ctx;
+	int code = session->recorder ? record_event(session, event) : 0;
 
+	if (code || !session->model)
+		return code;
 	return model_event(session->model, event);
 }
 
@@ -24,15 +47,18 @@ static void session_keep_up(void *ctx)
 static int books_open(struct session *session, const struct options *options)
 {
 	struct parser_config parser = {.debuginfod = options->debuginfod};
-	struct model_config model = {.apis = options->apis,
-				     .wrappers = !options->no_cpp,
-				     .sanity = options->sanity,
-				     .omits = options->omit.count > 0 && options->omit.items[0],
-				     .scans = options->scan || options->scan_every_ns,
-				     .ends_unseen = options->system,
-				     .page_size = (uint64_t)sysconf(_SC_PAGESIZE)};
 	int code = parser_start(&session->parser, &parser);
 
+	session->books = (struct model_config){
+		.apis = options->apis,
+		.wrappers = !options->no_cpp,
+		.sanity = options->sanity,
+		.omits = options->omit.count > 0 && options->omit.items[0],
+		.scans = options->scan || options->scan_every_ns,
+		.lists_blocks = report_wants_blocks(options),
+		.ends_unseen = options->system,
+		.page_size = (uint64_t)sysconf(_SC_PAGESIZE),
+	};
 	if (!code)
 		code = module_table_new(&session->modules);
 	if (!code)
@@ -40,19 +66,20 @@ static int books_open(struct session *session, const struct options *options)
 								  parser_read_module,
 								  session->parser,
 							  });
-	if (!code)
-		code = model_new(&session->model, &model);
+	if (!code && options->books)
+		code = model_new(&session->model, &session->books);
 	return code;
 }
 
-/* Is it BPF that cannot be had, rather than anything that ptrace lacks as well? */
+/* Is it BPF that cannot be had, rather than anything that ptrace lacks as well? By ptrace programs
+ * always wait at exec. */
 static bool may_use_ptrace(const struct source_config *config, int code)
 {
 	static const int codes[] = {EPERM, EACCES, ENOSYS, EOPNOTSUPP, EINVAL, E2BIG};
 
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
 		if (code == -codes[i])
-			return config->scope != SCOPE_SYSTEM && !config->hold_exec;
+			return config->scope != SCOPE_SYSTEM;
 	return false;
 }
 
@@ -121,6 +148,32 @@ void session_init(struct session *session, const struct options *options, int st
 	};
 }
 
+int session_record(struct session *session, struct error *err)
+{
+	const struct options *options = session->report.options;
+	char *path;
+	int code;
+
+	if (!options->record)
+		return 0;
+	path = output_path(options->record, session->report.pid);
+	if (!path)
+		return error_set(err, -ENOMEM, "out of memory");
+	code = recorder_open(&session->recorder, path, err);
+	free(path);
+	return code;
+}
+
+static void recording_describe(struct session *session)
+{
+	if (session->recorder)
+		recorder_describe(session->recorder, &(struct recorder_config){
+							     .modules = session->modules,
+							     .books = &session->books,
+							     .backend = session->source->ops->name,
+						     });
+}
+
 int session_open(struct session *session, struct error *err)
 {
 	const struct options *options = session->report.options;
@@ -138,6 +191,7 @@ int session_open(struct session *session, struct error *err)
 	session->report.modules = session->modules;
 	session->report.parser = session->parser;
 	session->report.backend = session->source->ops->name;
+	recording_describe(session);
 	return 0;
 }
 
@@ -145,6 +199,7 @@ void session_close(struct session *session)
 {
 	if (session->source)
 		session->source->ops->close(session->source);
+	recorder_close(session->recorder);
 	model_free(session->model);
 	module_table_free(session->modules);
 	parser_stop(session->parser);
@@ -208,6 +263,8 @@ int session_drain(struct session *session)
 {
 	if (!session->failure)
 		session->failure = session->source->ops->drain(session->source);
+	if (!session->failure && session->recorder)
+		session->failure = record_result(session, recorder_flush(session->recorder, false));
 	return session->failure;
 }
 
@@ -221,45 +278,70 @@ int session_book_losses(struct session *session)
 	return session->source->ops->tell_losses(session->source);
 }
 
-static uint64_t count_definite(const struct snapshot *snapshot)
+static int report_books(struct session *session, struct error *err)
 {
-	uint64_t definite = snapshot->others.sums.scan.classes[LEAK_DEFINITE].blocks;
+	struct snapshot *snapshot;
+	int code = model_snapshot(session->model, clock_now_ns(), &snapshot);
 
-	for (size_t i = 0; i < snapshot->process_count; i++)
-		definite += snapshot->processes[i].scan.classes[LEAK_DEFINITE].blocks;
-	return definite;
+	if (code)
+		return error_set_errno(err, code, "cannot make the report");
+	session->taken_ns = snapshot->taken_ns;
+	session->taken_at_ms = (uint64_t)snapshot->taken_at * 1000 + snapshot->taken_at_ms;
+	code = report_write(&session->report, snapshot, err);
+	session->definite = report_definite(snapshot);
+	session->errors = report_errors(snapshot);
+	snapshot_free(snapshot);
+	return code;
 }
 
-static uint64_t count_errors(const struct snapshot *snapshot)
+void session_record_scan(struct session *session, const struct process *books)
 {
-	uint64_t errors = snapshot->others.sums.sanity.errors;
-
-	for (size_t i = 0; i < snapshot->process_count; i++)
-		errors += snapshot->processes[i].sanity.errors;
-	return errors;
+	if (session->recorder)
+		record_result(session, recorder_scan(session->recorder, books));
 }
 
 int session_report(struct session *session, struct error *err)
 {
-	struct snapshot *snapshot;
-	int code;
+	int code = session_book_losses(session);
 
-	code = session_book_losses(session);
-	if (!code)
-		code = model_snapshot(session->model, clock_now_ns(), &snapshot);
 	if (code)
-		return error_set_errno(err, code, "cannot make the report");
-	code = report_write(&session->report, snapshot, err);
-	session->definite = count_definite(snapshot);
-	session->errors = count_errors(snapshot);
-	snapshot_free(snapshot);
-	return code;
+		return session->record_failed
+			       ? 0
+			       : error_set_errno(err, code, "cannot make the report");
+	if (session->recorder)
+		record_result(session, recorder_flush(session->recorder, true));
+	return session->model ? report_books(session, err) : 0;
 }
 
 void session_detach(struct session *session)
 {
 	session_drain(session);
-	model_unprobe(session->model);
+	if (session->recorder)
+		record_result(session, recorder_unprobed(session->recorder));
+	if (session->model)
+		model_unprobe(session->model);
 	session->source->ops->detach(session->source);
 	session_drain(session);
+}
+
+int session_end_recording(struct session *session)
+{
+	char text[RECORDER_TEXT_SIZE];
+	struct error err;
+	int code;
+
+	if (!session->recorder)
+		return 0;
+	if (!session->taken_ns) {
+		session->taken_ns = clock_now_ns();
+		session->taken_at_ms = clock_epoch_ms();
+	}
+	code = recorder_finish(session->recorder, session->taken_ns, session->taken_at_ms,
+			       session->failure ? strerror(-session->failure) : NULL, &err);
+	if (!code)
+		log_warn("recorded %s", recorder_text(session->recorder, text));
+	else if (!session->record_failed)
+		log_error("%s; the recording is not complete", err.text);
+	session->record_failed |= code != 0;
+	return code;
 }

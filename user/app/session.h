@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "app/options.h"
+#include "app/recorder.h"
 #include "app/report.h"
 #include "base/error.h"
 #include "model/model.h"
@@ -20,12 +21,17 @@
 struct session {
 	struct module_table *modules;
 	struct parser *parser;
-	struct model *model;
+	struct model_config books;
+	struct model *model;       /* NULL: a recording is made, and nothing else */
+	struct recorder *recorder; /* NULL: no recording */
 	struct source *source;
 	struct report report;
 	struct selected selected;
 	struct error fallback; /* why BPF is not used, to be told; code 0: nothing is */
+	bool record_failed;    /* it was told; what comes is not recorded any more */
 	int failure;           /* the first error of a drain: the books end there */
+	uint64_t taken_ns;     /* of the last report, CLOCK_MONOTONIC … */
+	uint64_t taken_at_ms;  /* … and since the epoch */
 	uint64_t definite;     /* leaks in the last report, but for what is suppressed */
 	uint64_t errors;       /* of the last report, by --sanity */
 };
@@ -36,6 +42,8 @@ struct session {
  */
 void session_init(struct session *session, const struct options *options, int standard_fd,
 		  pid_t first_pid);
+/* Open the recording, if one is wanted. 0 or -errno with words. */
+int session_record(struct session *session, struct error *err);
 /* Books and source. The options have to outlive it. 0 or -errno with words; close in any case. */
 int session_open(struct session *session, struct error *err);
 void session_close(struct session *session); /* zeroed memory is fine */
@@ -65,9 +73,17 @@ uint32_t session_live(const struct session *session);
 /* Enter what the source has lost so far. 0 or -ENOMEM. */
 int session_book_losses(struct session *session);
 
-/* Write the reports, from the books as they are. The trace goes on. 0 or -errno with words. */
+/* What the books know of a leak scan now belongs into a recording as well. */
+void session_record_scan(struct session *session, const struct process *books);
+
+/*
+ * Write the reports, from the books as they are; without books, what was recorded so far. The trace
+ * goes on. 0 or -errno with words.
+ */
 int session_report(struct session *session, struct error *err);
 /* Book what has happened, take the probes out, and book what happened meanwhile. */
 void session_detach(struct session *session);
+/* The recording is complete; says what was written, or what is wrong with it. 0 or -errno. */
+int session_end_recording(struct session *session);
 
 #endif

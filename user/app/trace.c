@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "app/trace.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -33,7 +34,8 @@ int trace_open(struct trace *trace, const struct options *options, struct error 
 		code = interrupts_open(&trace->interrupts);
 	if (!code)
 		code = loop_add_signal(trace->loop, SIGUSR1, on_report, trace, NULL);
-	signal(SIGPIPE, SIG_IGN); /* a report into a closed pipe is an error, not our death */
+	signal(SIGPIPE, SIG_IGN); /* a report into a closed pipe is an error, not our death … */
+	signal(SIGXFSZ, SIG_IGN); /* … and so is a recording beyond ulimit -f */
 	return code ? error_set_errno(err, code, "cannot watch signals") : 0;
 }
 
@@ -58,6 +60,8 @@ int trace_prepare(struct trace *trace, pid_t pid, const char *what, int standard
 
 	session_init(&trace->session, trace->options, standard_fd, pid);
 	code = report_check(&trace->session.report, err);
+	if (!code)
+		code = session_record(&trace->session, err);
 	if (code)
 		return code;
 	code = session_open(&trace->session, &reason);
@@ -149,11 +153,13 @@ int trace_finish(struct trace *trace)
 	interrupts_release(&trace->interrupts);
 	scanner_finish(&trace->scanner);
 	session_detach(&trace->session);
-	if (trace->session.failure)
+	if (trace->session.failure && !trace->session.record_failed)
 		log_error("the trace broke off: %s; the report tells what came before",
 			  strerror(-trace->session.failure));
 	code = session_report(&trace->session, &err);
 	if (code)
 		log_error("%s", err.text);
+	if (session_end_recording(&trace->session) && !code)
+		code = -EIO;
 	return code ? code : trace->session.failure;
 }

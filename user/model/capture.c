@@ -258,6 +258,43 @@ static int capture_error(struct capture *capture, const struct sanity_error *err
 	return 0;
 }
 
+static void capture_block(void *ctx, const struct block *block)
+{
+	struct capture *capture = ctx;
+	struct snapshot_process *section = capture->section;
+
+	if (block->site == SITE_NONE)
+		return;
+	section->blocks[section->block_count++] = (struct snapshot_block){
+		.address = block->address,
+		.size = block->size,
+		.stack = section->sites[capture->site_ids[block->site]].stack,
+	};
+}
+
+static int compare_blocks(const void *a, const void *b)
+{
+	const struct snapshot_block *left = a, *right = b;
+
+	return (left->address > right->address) - (left->address < right->address);
+}
+
+static int capture_blocks(struct capture *capture)
+{
+	const struct process *process = capture->process;
+	struct snapshot_process *section = capture->section;
+
+	if (!process->config->lists_blocks || !process->heap.count)
+		return 0;
+	section->blocks =
+		snapshot_alloc(capture->snapshot, process->heap.count * sizeof(*section->blocks));
+	if (!section->blocks)
+		return -ENOMEM;
+	heap_visit(&process->heap, capture_block, capture);
+	qsort(section->blocks, section->block_count, sizeof(*section->blocks), compare_blocks);
+	return 0;
+}
+
 static int compare_errors(const void *a, const void *b)
 {
 	const struct snapshot_error *left = a, *right = b;
@@ -356,6 +393,8 @@ int capture_process(struct snapshot *snapshot, const struct process *process, ui
 		err = capture_sites(&capture);
 	if (!err)
 		err = capture_errors(&capture);
+	if (!err)
+		err = capture_blocks(&capture);
 	mapping_index_free(&capture.index);
 	free(capture.oldest_ns);
 	free(capture.copies);

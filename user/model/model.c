@@ -77,6 +77,17 @@ struct process *model_process(const struct model *model, uint32_t pid)
 	return index == MAP64_NONE ? NULL : model->processes.items[index];
 }
 
+struct process *model_books(const struct model *model, uint32_t number)
+{
+	for (size_t i = model->processes.count; i-- > 0;) {
+		struct process *process = model->processes.items[i];
+
+		if (process && process->number == number)
+			return process;
+	}
+	return NULL;
+}
+
 int model_pids(const struct model *model, uint32_t **ret_pids, size_t *ret_count)
 {
 	uint32_t *pids = calloc(model->processes.count + 1, sizeof(*pids));

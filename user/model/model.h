@@ -48,6 +48,7 @@ struct model_config {
 	bool unprobing;     /* set by model_unprobe */
 	bool omits;         /* objects were left without probes: not every block is known */
 	bool scans;         /* leak scans are wanted: say why, where there was none */
+	bool lists_blocks;  /* snapshots have each live block; so books that end keep them */
 	bool ends_unseen;   /* processes are not held at their ends for one */
 	uint64_t page_size; /* of the target's machine, a power of two; 0: 4096 */
 	/* Bounds; 0: the default. */
@@ -75,6 +76,8 @@ void model_unprobe(struct model *model);
 
 /* The open books of a pid, for a leak scan (scan_book.h); NULL if there are none. */
 struct process *model_process(const struct model *model, uint32_t pid);
+/* Books by their number, open or closed; NULL if there never were, or they are summed up. */
+struct process *model_books(const struct model *model, uint32_t number);
 /* The pids of all open books, which the caller frees. 0 or -ENOMEM. */
 int model_pids(const struct model *model, uint32_t **ret_pids, size_t *ret_count);
 

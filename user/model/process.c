@@ -207,6 +207,8 @@ void process_close(struct process *process, uint64_t now_ns)
 	/* Without memory for the result, the tables stay as they are: as good, only larger. */
 	if (worth_a_look(process) && process_oldest(process, &process->oldest_ns))
 		return;
+	if (process->config->lists_blocks)
+		return;
 	process->settled = true;
 	tables_free(process);
 }

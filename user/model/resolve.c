@@ -293,9 +293,14 @@ static uint32_t expand_frame(const struct naming *naming, struct snapshot_frame 
 {
 	const struct place *place = place_of(naming, &frame);
 
+	const struct resolver *resolver = naming->resolver;
+
 	if (place) {
 		frame.module = naming->modules.items[place->module].path;
 		frame.build_id = naming->modules.items[place->module].build_id;
+		frame.vaddr = resolver->vaddr ? resolver->vaddr(resolver->ctx, frame.module_id,
+								frame.offset)
+					      : frame.offset;
 	}
 	if (!place || !place->name_count) {
 		*ret_frames = frame;

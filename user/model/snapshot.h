@@ -23,6 +23,7 @@ struct snapshot_frame {
 	/* Below: filled in by snapshot_resolve; strings belong to the snapshot; NULL if unknown. */
 	const char *module;   /* path */
 	const char *build_id; /* hex */
+	uint64_t vaddr;       /* of address, in the module's own terms (st_value) */
 	const char *function; /* demangled */
 	const char *file;
 	uint32_t line;
@@ -132,6 +133,13 @@ struct snapshot_error {
 	uint64_t first_seen_ns;
 };
 
+/* A block that is live, of the heap families. */
+struct snapshot_block {
+	uint64_t address;
+	uint64_t size;
+	uint32_t stack; /* index in the process's stacks */
+};
+
 struct snapshot_losses {
 	uint64_t events;
 	uint64_t stacks;
@@ -195,6 +203,9 @@ struct snapshot_process {
 	} sanity;
 	struct snapshot_error *errors; /* the most serious first */
 	size_t error_count;
+	struct snapshot_block
+		*blocks; /* by address; none unless they were asked for (lists_blocks) */
+	size_t block_count;
 	uint64_t
 		other_calls; /* of sites that were too many to be kept: see snapshot_site's other */
 };
@@ -215,6 +226,7 @@ struct snapshot {
 	int64_t taken_at;  /* seconds since the epoch, for people */
 	uint32_t taken_at_ms;
 	const char *version;
+	const char *incomplete; /* what they were made of is not all there, and why; else NULL */
 	struct snapshot_process *processes;
 	size_t process_count;
 	struct snapshot_others others;
@@ -278,6 +290,8 @@ struct resolver {
 	/* Called now and then with what is done of the whole; may be NULL. */
 	void (*progress)(void *ctx, size_t done, size_t total);
 	void *ctx;
+	/* Where a file offset lies in the module's own terms, if that is known; may be NULL. */
+	uint64_t (*vaddr)(void *ctx, uint32_t module_id, uint64_t offset);
 };
 
 /* Blocks that are lost, as their sites' own or with others. */

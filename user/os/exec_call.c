@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "os/exec_call.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -16,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/vec.h"
 #include "os/proc.h"
 #include "os/procfs.h"
 
@@ -112,13 +111,13 @@ static bool arguments_parse(const char *text, struct arguments *ret)
 	return true;
 }
 
-static bool thread_arguments(pid_t pid, const char *tid, struct arguments *ret)
+static bool thread_arguments(pid_t pid, pid_t tid, struct arguments *ret)
 {
 	char name[64], text[256];
 	ssize_t got;
 	int fd;
 
-	snprintf(name, sizeof(name), "task/%.16s/syscall", tid);
+	snprintf(name, sizeof(name), "task/%d/syscall", (int)tid);
 	fd = procfs_open(pid, name);
 	if (fd < 0)
 		return false;
@@ -131,19 +130,16 @@ static bool thread_arguments(pid_t pid, const char *tid, struct arguments *ret)
 /* Of the first thread that executes something: others of the same process wait for each other. */
 static int process_arguments(pid_t pid, struct arguments *ret)
 {
-	char path[PROCFS_PATH_SIZE];
-	struct dirent *entry;
+	struct proc_threads threads;
 	bool found = false;
-	DIR *tasks;
+	const pid_t *tid;
+	int err = proc_threads_read(pid, &threads);
 
-	procfs_path(path, pid, "task");
-	tasks = opendir(path);
-	if (!tasks)
-		return -ESRCH;
-	while (!found && (entry = readdir(tasks)))
-		found = isdigit((unsigned char)entry->d_name[0]) &&
-			thread_arguments(pid, entry->d_name, ret);
-	closedir(tasks);
+	if (err)
+		return err;
+	vec_each (tid, &threads)
+		found = found || thread_arguments(pid, *tid, ret);
+	vec_free(&threads);
 	return found ? 0 : -ENOENT;
 }
 

@@ -429,10 +429,26 @@ static void let_all_go(struct exit_tracer *tracer)
 	}
 }
 
+/* Some stand since they were seized. */
+static int start(struct exit_tracer *tracer)
+{
+	struct seizure seizure;
+	int code = tracees_seize(&tracer->first->hold.tracees, &seizure, tracer->err);
+	const struct seized_thread *thread;
+
+	if (code)
+		return code;
+	vec_each (thread, &seizure.threads)
+		if (thread->stands)
+			thread_stopped(tracer, thread->tid, thread->status);
+	seize_free(&seizure);
+	return 0;
+}
+
 static void *trace(void *argument)
 {
 	struct exit_tracer *tracer = argument;
-	int code = tracees_seize(&tracer->first->hold.tracees, tracer->err);
+	int code = start(tracer);
 
 	answer(tracer, code);
 	if (!code)

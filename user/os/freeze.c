@@ -21,7 +21,6 @@
  */
 #include "os/freeze.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -71,7 +70,7 @@ static int add_thread(struct freeze *freeze, pid_t tid)
 }
 
 /* 0, also for a thread that is gone already. */
-static int seize(struct freeze *freeze, pid_t tid, struct error *err)
+static int seize_thread(struct freeze *freeze, pid_t tid, struct error *err)
 {
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
 		int code = -errno;
@@ -88,35 +87,28 @@ static int seize(struct freeze *freeze, pid_t tid, struct error *err)
 	return 0;
 }
 
-static int open_tasks(const struct freeze *freeze, DIR **ret_directory, struct error *err)
+static int list_threads(const struct freeze *freeze, struct proc_threads *ret_threads,
+			struct error *err)
 {
-	char path[PROCFS_PATH_SIZE];
+	int code = proc_threads_read(freeze->pid, ret_threads);
 
-	procfs_path(path, freeze->pid, "task");
-	*ret_directory = opendir(path);
-	if (*ret_directory)
-		return 0;
-	return error_set_errno(err, errno == ENOENT ? -ESRCH : -errno, "cannot stop %d",
-			       (int)freeze->pid);
+	return code ? error_set_errno(err, code, "cannot stop %d", (int)freeze->pid) : 0;
 }
 
 /* Seize every thread that is not yet known; *ret_new: was there one? */
 static int seize_new(struct freeze *freeze, bool *ret_new, struct error *err)
 {
-	struct dirent *entry;
-	DIR *directory;
+	struct proc_threads threads;
 	size_t before = freeze->threads.count;
-	int code = open_tasks(freeze, &directory, err);
+	int code = list_threads(freeze, &threads, err);
+	const pid_t *tid;
 
 	if (code)
 		return code;
-	while (!code && (entry = readdir(directory))) {
-		pid_t tid = atoi(entry->d_name);
-
-		if (tid > 0 && map64_get(&freeze->known, (uint64_t)tid) == MAP64_NONE)
-			code = seize(freeze, tid, err);
-	}
-	closedir(directory);
+	vec_each (tid, &threads)
+		if (!code && map64_get(&freeze->known, (uint64_t)*tid) == MAP64_NONE)
+			code = seize_thread(freeze, *tid, err);
+	vec_free(&threads);
 	*ret_new = freeze->threads.count > before;
 	return code;
 }
@@ -239,7 +231,7 @@ static int stop_and_read(struct freeze *freeze, struct error *err)
 static int sample_thread(struct freeze *freeze, pid_t tid, struct error *err)
 {
 	size_t i = freeze->threads.count;
-	int code = seize(freeze, tid, err);
+	int code = seize_thread(freeze, tid, err);
 
 	if (code || freeze->threads.count == i)
 		return code;
@@ -252,16 +244,16 @@ static int sample_thread(struct freeze *freeze, pid_t tid, struct error *err)
 
 static int sample_all(struct freeze *freeze, struct error *err)
 {
-	struct dirent *entry;
-	DIR *directory;
-	int code = open_tasks(freeze, &directory, err);
+	struct proc_threads threads;
+	int code = list_threads(freeze, &threads, err);
+	const pid_t *tid;
 
 	if (code)
 		return code;
-	while (!code && (entry = readdir(directory)))
-		if (atoi(entry->d_name) > 0)
-			code = sample_thread(freeze, atoi(entry->d_name), err);
-	closedir(directory);
+	vec_each (tid, &threads)
+		if (!code)
+			code = sample_thread(freeze, *tid, err);
+	vec_free(&threads);
 	return code;
 }
 

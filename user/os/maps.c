@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* /proc/PID/maps, and the files behind it. The format: proc(5), fs/proc/task_mmu.c. */
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -173,12 +174,44 @@ static int open_by_path(pid_t pid, const struct proc_mapping *mapping)
 	return fd < 0 ? open_same(mapping->path, mapping) : fd;
 }
 
+static int open_link(pid_t pid, const char *link, const struct proc_mapping *mapping)
+{
+	char path[PROCFS_PATH_SIZE];
+
+	procfs_path(path, pid, link);
+	return open_same(path, mapping);
+}
+
+/* What has no name any more, but is its program, or open there: whoever may trace it may open that.
+ */
+static int open_by_link(pid_t pid, const struct proc_mapping *mapping)
+{
+	int fd = open_link(pid, "exe", mapping);
+	char path[PROCFS_PATH_SIZE], link[32];
+	struct dirent *entry;
+	DIR *links;
+
+	procfs_path(path, pid, "fd");
+	links = fd < 0 ? opendir(path) : NULL;
+	if (!links)
+		return fd;
+	while (fd < 0 && (entry = readdir(links))) {
+		snprintf(link, sizeof(link), "fd/%.16s", entry->d_name);
+		fd = entry->d_name[0] == '.' ? fd : open_link(pid, link, mapping);
+	}
+	closedir(links);
+	return fd;
+}
+
 int proc_open_mapped(pid_t pid, const struct proc_mapping *mapping)
 {
-	int fd = open_by_range(pid, mapping);
+	int fd = open_by_range(pid, mapping), linked;
 
 	if (fd < 0)
 		fd = open_by_path(pid, mapping);
+	linked = fd < 0 && mapping->inode ? open_by_link(pid, mapping) : -ENOENT;
+	if (linked >= 0)
+		return linked;
 	if (fd < 0 && kill(pid, 0) && errno == ESRCH)
 		return -ESRCH;
 	return fd;

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/vec.h"
 #include "os/procfs.h"
 
 #define PF_KTHREAD    0x00200000 /* include/linux/sched.h; stable, ps(1) relies on it too */
@@ -75,26 +76,42 @@ static bool is_alive(pid_t tid)
 	return !info_read_stat(&info) && info.state != 'Z' && info.state != 'X';
 }
 
-pid_t proc_living_thread(pid_t pid)
+int proc_threads_read(pid_t pid, struct proc_threads *ret_threads)
 {
+	struct proc_threads threads = {0};
 	char path[PROCFS_PATH_SIZE];
 	struct dirent *entry;
-	pid_t living = 0;
+	int err = 0;
 	DIR *tasks;
 
-	if (is_alive(pid))
-		return pid;
 	procfs_path(path, pid, "task");
 	tasks = opendir(path);
 	if (!tasks)
-		return 0;
-	while (!living && (entry = readdir(tasks))) {
-		pid_t tid = (pid_t)atoi(entry->d_name);
-
-		if (tid && is_alive(tid))
-			living = tid;
-	}
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (!err && (entry = readdir(tasks)))
+		if (atoi(entry->d_name) > 0)
+			err = vec_push(&threads, atoi(entry->d_name));
 	closedir(tasks);
+	if (err)
+		vec_free(&threads);
+	*ret_threads = threads;
+	return err;
+}
+
+pid_t proc_living_thread(pid_t pid)
+{
+	struct proc_threads threads;
+	pid_t living = 0;
+	const pid_t *tid;
+
+	if (is_alive(pid))
+		return pid;
+	if (proc_threads_read(pid, &threads))
+		return 0;
+	vec_each (tid, &threads)
+		if (!living && is_alive(*tid))
+			living = *tid;
+	vec_free(&threads);
 	return living;
 }
 
@@ -252,6 +269,14 @@ ssize_t proc_memory_read(pid_t pid, uint64_t address, void *buffer, size_t size)
 	if (got >= 0)
 		return got;
 	return errno == ENOSYS ? memory_read_file(pid, address, buffer, size) : -errno;
+}
+
+uint64_t clock_epoch_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 uint64_t clock_now_ns(void)

@@ -27,6 +27,15 @@ struct proc_info {
  * or another if it has ended before them. 0 if none is left. */
 pid_t proc_living_thread(pid_t pid);
 
+/* Their ids, as /proc lists them. Zeroed memory is an empty list, to be freed by vec_free. */
+struct proc_threads {
+	pid_t *items;
+	size_t count;
+	size_t capacity;
+};
+
+int proc_threads_read(pid_t pid, struct proc_threads *ret_threads);
+
 int proc_info_read(pid_t pid, struct proc_info *ret_info);
 void proc_info_free(struct proc_info *info);
 
@@ -55,7 +64,8 @@ void proc_maps_free(struct proc_maps *maps);
 
 /*
  * Open the very file that is mapped there, whatever namespace, chroot or deletion: by map_files,
- * else by /proc/PID/root + path if device and inode agree. Returns a descriptor or -errno.
+ * else, if device and inode agree, by /proc/PID/root + path, or as its program or one of its
+ * descriptors. Returns a descriptor or -errno.
  */
 int proc_open_mapped(pid_t pid, const struct proc_mapping *mapping);
 
@@ -64,5 +74,6 @@ ssize_t proc_memory_read(pid_t pid, uint64_t address, void *buffer, size_t size)
 
 /* CLOCK_MONOTONIC now. */
 uint64_t clock_now_ns(void);
+uint64_t clock_epoch_ms(void); /* CLOCK_REALTIME, since 1970 */
 
 #endif

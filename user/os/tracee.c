@@ -147,14 +147,27 @@ int tracee_refuse(pid_t pid, pid_t tid, int code, struct error *err)
 	return error_set_errno(err, code, "cannot stop thread %d of %d", (int)tid, (int)pid);
 }
 
-/* "nr argument…", "-1 …", or "running" */
-long tracee_call(pid_t pid, pid_t tid)
+/* "nr argument…", "-1 …" of one that sleeps outside of calls, or "running". False: it runs, or is
+ * gone. */
+static bool sleeps_in(pid_t pid, pid_t tid, long *ret_call)
 {
 	char *text = read_task(pid, tid, "syscall"), *end = text;
-	long call = text ? strtol(text, &end, 10) : -1;
 
-	if (end == text)
-		call = -1;
+	*ret_call = text ? strtol(text, &end, 10) : -1;
 	free(text);
-	return call;
+	return end != text;
+}
+
+long tracee_call(pid_t pid, pid_t tid)
+{
+	long call;
+
+	return sleeps_in(pid, tid, &call) ? call : -1;
+}
+
+bool tracee_may_give_birth(pid_t pid, pid_t tid)
+{
+	long call;
+
+	return !sleeps_in(pid, tid, &call) || registers_call_gives_birth(call);
 }

@@ -40,5 +40,7 @@ int tracee_refuse(pid_t pid, pid_t tid, int code, struct error *err);
 
 /* The system call in which a thread is that does not run, or -1. Of its own ABI. */
 long tracee_call(pid_t pid, pid_t tid);
+/* May it be in a call that gives birth to a thread or process? Of one that runs we cannot know. */
+bool tracee_may_give_birth(pid_t pid, pid_t tid);
 
 #endif

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "os/tracees.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "os/procfs.h"
@@ -110,55 +108,21 @@ void tracees_free(struct tracees *tracees)
 	map64_free(&tracees->index);
 }
 
-/* 0, also for one that is gone already. One that a known thread gave birth to is traced already. */
-static int seize(struct tracees *tracees, pid_t tid, struct error *err)
+int tracees_seize(struct tracees *tracees, struct seizure *ret_seizure, struct error *err)
 {
-	uintptr_t options = tracees->family ? OPTIONS | CHILDREN : OPTIONS;
-	int code;
+	int code = seize(ret_seizure, tracees->pid, tracees->family ? OPTIONS | CHILDREN : OPTIONS,
+			 err);
+	const struct seized_thread *thread;
 
-	if (!ptrace(PTRACE_SEIZE, tid, NULL, (void *)options) ||
-	    tracee_tracer(tracees->pid, tid) == (pid_t)syscall(SYS_gettid))
-		return tracees_add(tracees, tid);
-	code = -errno;
-	if (code == -ESRCH || tracee_is_dead(tracees->pid, tid))
+	if (code)
+		return code;
+	vec_each (thread, &ret_seizure->threads)
+		if (!code)
+			code = tracees_add(tracees, thread->tid);
+	if (!code)
 		return 0;
-	return tracee_refuse(tracees->pid, tid, code, err);
-}
-
-static int seize_new(struct tracees *tracees, struct error *err)
-{
-	char path[PROCFS_PATH_SIZE];
-	struct dirent *entry;
-	DIR *directory;
-	int code = 0;
-
-	procfs_path(path, tracees->pid, "task");
-	directory = opendir(path);
-	if (!directory)
-		return error_set_errno(err, -ESRCH, "cannot watch %d", (int)tracees->pid);
-	while (!code && (entry = readdir(directory))) {
-		pid_t tid = atoi(entry->d_name);
-
-		if (tid > 0 && !tracees_find(tracees, tid))
-			code = seize(tracees, tid, err);
-	}
-	closedir(directory);
-	return code;
-}
-
-/* Threads of those that are traced are traced: what the list did not have was born before. */
-int tracees_seize(struct tracees *tracees, struct error *err)
-{
-	size_t before;
-	int code;
-
-	do {
-		before = tracees->list.count;
-		code = seize_new(tracees, err);
-	} while (!code && tracees->list.count > before);
-	if (!code && !tracees->list.count)
-		return error_set_errno(err, -ESRCH, "cannot watch %d", (int)tracees->pid);
-	return code;
+	seize_undo(ret_seizure);
+	return error_set_errno(err, code, "cannot watch %d", (int)tracees->pid);
 }
 
 void tracee_set_free(struct tracee_set *set)

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/map64.h"
 #include "base/vec.h"
+#include "os/seize.h"
 #include "os/tracee.h"
 
 struct registers_layout;
@@ -44,11 +45,9 @@ struct tracee_set {
 	VEC(struct thread_registers) registers;
 };
 
-/*
- * Trace all threads, without stopping them, and those that they give birth to. 0; -ESRCH; -EPERM if
- * somebody else traces one.
- */
-int tracees_seize(struct tracees *tracees, struct error *err);
+/* Trace all threads, and those that they give birth to; as seize. All count as running, also those
+ * that stand in the result. */
+int tracees_seize(struct tracees *tracees, struct seizure *ret_seizure, struct error *err);
 /* Those that have stopped go on as if they had not; what runs is let go when the thread ends. */
 void tracees_detach(struct tracees *tracees);
 void tracees_free(struct tracees *tracees);

@@ -7,7 +7,8 @@
  * Shared memory: that a page is not mapped does not mean that it was never written (fork does not
  * copy the page tables of shared mappings). So it is read through the mapped file, which
  * /proc/PID/map_files opens; SEEK_DATA leaves out what the file does not have. To read a file does
- * not make the process larger. What cannot be opened is unknown.
+ * not make the process larger. Of what cannot be opened (by who is not privileged), the pages are
+ * read that the process has mapped; the others are unknown.
  */
 #include "scan/target.h"
 
@@ -161,17 +162,39 @@ static uint64_t file_offset(const struct target *target, size_t range, uint64_t 
 	return address - mapping->start + mapping->offset;
 }
 
+/* What is mapped, and what is between. */
+static int next_unopened(struct target *target, uint64_t address, uint64_t end,
+			 struct scan_extent *ret_extent)
+{
+	struct scan_extent extent = {address, end, false};
+	struct pagemap_extent mapped;
+	uint64_t next;
+	size_t count;
+	int err = pagemap_read(target->pagemap, PAGEMAP_ALL, page_floor(address),
+			       page_floor(end + PAGE_SIZE - 1), &mapped, 1, &count, &next);
+
+	if (err)
+		return err;
+	if (!count)
+		extent.end = next;
+	else if (mapped.start > address)
+		extent.end = mapped.start;
+	else
+		extent = (struct scan_extent){address, mapped.end, !mapped.swapped};
+	return give(address, end, &extent, ret_extent);
+}
+
 /* By what the file holds: tmpfs and most others know their holes. */
 static int next_shared(struct target *target, size_t range, uint64_t address, uint64_t end,
 		       struct scan_extent *ret_extent)
 {
 	int file = target->files.items[range];
 	uint64_t offset = file_offset(target, range, address);
-	struct scan_extent extent = {address, end, file >= 0};
+	struct scan_extent extent = {address, end, true};
 	off_t data, hole;
 
 	if (file < 0)
-		return give(address, end, &extent, ret_extent);
+		return next_unopened(target, address, end, ret_extent);
 	data = lseek(file, (off_t)offset, SEEK_DATA);
 	if (data < 0)
 		return errno == ENXIO ? 0 : give(address, end, &extent, ret_extent);

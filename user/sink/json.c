@@ -331,6 +331,10 @@ static int json_write(const struct snapshot *snapshot, const struct sink_options
 	json_put_string(&writer, "version", snapshot->version);
 	write_time(&writer, snapshot);
 	json_put_number(&writer, "dropped_records", snapshot->dropped);
+	if (snapshot->incomplete)
+		json_put_string(&writer, "incomplete", snapshot->incomplete);
+	else
+		json_put_literal(&writer, "incomplete", "null");
 	json_open_array(&writer, "processes", JSON_LINES);
 	for (size_t i = 0; i < snapshot->process_count; i++)
 		write_process(&writer, &snapshot->processes[i], options);

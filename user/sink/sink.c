@@ -6,6 +6,7 @@
 static const struct sink *const sinks[] = {
 	&sink_text,
 	&sink_json,
+	&sink_mtrace,
 };
 
 #define SINK_COUNT (sizeof(sinks) / sizeof(sinks[0]))

@@ -21,7 +21,8 @@ struct sink_options {
 };
 
 struct sink {
-	const char *name; /* as --format knows it */
+	const char *name;  /* as --format knows it */
+	bool wants_blocks; /* each live block: see model_config's lists_blocks */
 	/* 0 or -errno (disk full, closed pipe). */
 	int (*write)(const struct snapshot *snapshot, const struct sink_options *options,
 		     FILE *out);
@@ -34,5 +35,6 @@ const struct sink *sink_at(size_t i);
 
 extern const struct sink sink_text;
 extern const struct sink sink_json;
+extern const struct sink sink_mtrace;
 
 #endif

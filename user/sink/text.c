@@ -216,6 +216,18 @@ static void write_dropped(struct page *page, const struct snapshot *snapshot)
 	text_loss(page, sentence);
 }
 
+/* Where the eye is, before all numbers that it concerns. */
+static void write_incomplete(struct page *page, const struct snapshot *snapshot)
+{
+	char sentence[2048];
+
+	if (!snapshot->incomplete)
+		return;
+	snprintf(sentence, sizeof(sentence), "incomplete: %s", snapshot->incomplete);
+	text_loss(page, sentence);
+	page_end(page);
+}
+
 static struct page page_of(const struct sink_options *options, FILE *file)
 {
 	size_t width = options->width ? options->width : WIDTH_DEFAULT;
@@ -241,6 +253,8 @@ static void write_all(struct page *page, const struct snapshot *snapshot,
 {
 	bool several = has_several(snapshot);
 
+	if (!options->worst_last)
+		write_incomplete(page, snapshot);
 	if (!snapshot->process_count)
 		page_sentence(page, STYLE_PLAIN, 0, "No process was traced.");
 	if (several && !options->worst_last) {
@@ -255,6 +269,8 @@ static void write_all(struct page *page, const struct snapshot *snapshot,
 	if (several)
 		write_total(page, snapshot);
 	write_dropped(page, snapshot);
+	if (options->worst_last)
+		write_incomplete(page, snapshot);
 }
 
 static int text_write(const struct snapshot *snapshot, const struct sink_options *options,

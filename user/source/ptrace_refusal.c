@@ -83,6 +83,10 @@ int ptrace_refuse(pid_t pid, int code, struct error *err)
 {
 	pid_t tracer = tracee_tracer(pid, pid);
 
+	if (code == -ETIMEDOUT)
+		return error_set(err, code, "one of its threads sleeps in the kernel");
+	if (code == -EALREADY)
+		return error_set(err, code, "it is traced already, as its parent is");
 	if (code != -EPERM && code != -EACCES)
 		return error_set(err, code, "%s", strerror(-code));
 	if (tracer > 0)

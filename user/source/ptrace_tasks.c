@@ -13,7 +13,6 @@
  */
 #include "source/ptrace_tasks.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,7 +22,7 @@
 #include <unistd.h>
 
 #include "os/proc.h"
-#include "os/procfs.h"
+#include "os/seize.h"
 #include "os/tracee.h"
 #include "source/ptrace_births.h"
 #include "source/ptrace_calls.h"
@@ -380,98 +379,56 @@ void task_changed(struct tracer *tracer, pid_t tid, int status)
  * All threads of a process.
  */
 
-static bool is_ours(pid_t pid, pid_t tid)
-{
-	return tracee_tracer(pid, tid) == getpid();
-}
-
-/* 0, also for one that is gone already, or that a known thread has given birth to. */
-static int seize(struct tracer *tracer, struct owner *owner, pid_t tid)
-{
-	uintptr_t options = OPTIONS | (tracer->config.holds_ends ? PTRACE_O_TRACEEXIT : 0);
-	struct task *task;
-	int code = 0;
-
-	if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)options) && !is_ours(owner->pid, tid)) {
-		code = -errno;
-		return code == -ESRCH || tracee_is_dead(owner->pid, tid) ? 0 : code;
-	}
-	return task_new(tracer, tid, owner, NULL, &task);
-}
-
-static int seize_new(struct tracer *tracer, struct owner *owner)
-{
-	char path[PROCFS_PATH_SIZE];
-	struct dirent *entry;
-	DIR *directory;
-	int code = 0;
-
-	procfs_path(path, owner->pid, "task");
-	directory = opendir(path);
-	if (!directory)
-		return -ESRCH;
-	while (!code && (entry = readdir(directory))) {
-		pid_t tid = atoi(entry->d_name);
-
-		if (tid > 0 && !task_find(tracer, tid))
-			code = seize(tracer, owner, tid);
-	}
-	closedir(directory);
-	return code;
-}
-
-/* One that was seized just now, and has met nothing of ours. */
-static void unseize(pid_t tid)
-{
-	int status, signal = 0;
-
-	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
-	while (waitpid(tid, &status, __WALL) < 0)
-		if (errno != EINTR)
-			return;
-	if (!WIFSTOPPED(status))
-		return;
-	if (!EVENT_OF(status))
-		signal = WSTOPSIG(status);
-	ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)signal);
-}
-
 static void forget_tasks(struct tracer *tracer, const struct owner *owner)
 {
-	for (size_t i = tracer->tasks.count; i--;) {
-		struct task *task = tracer->tasks.items[i];
-
-		if (task->owner != owner)
-			continue;
-		unseize(task->tid);
-		task_remove(tracer, task);
-	}
+	for (size_t i = tracer->tasks.count; i--;)
+		if (tracer->tasks.items[i]->owner == owner)
+			task_remove(tracer, tracer->tasks.items[i]);
 }
 
-/* Threads of those that are traced are traced: what the list did not have was born before. */
-int tasks_seize(struct tracer *tracer, pid_t pid)
+/* A process whose threads are all traced now. */
+static int take_seized(struct tracer *tracer, const struct seizure *seizure)
 {
+	const struct seized_thread *thread;
 	struct owner *owner;
-	uint32_t before;
-	int code = owner_new(tracer, pid, NULL, &owner);
+	struct task *task;
+	int code = owner_new(tracer, seizure->pid, NULL, &owner);
 
 	if (code)
 		return code;
-	do {
-		before = owner->tasks;
-		code = seize_new(tracer, owner);
-	} while (!code && owner->tasks > before);
-	if (!code && !owner->tasks)
-		code = -ESRCH;
+	vec_each (thread, &seizure->threads)
+		if (!code)
+			code = task_new(tracer, thread->tid, owner, NULL, &task);
 	if (!code)
-		code = space_open(&owner->memory,
-				  tracer->tasks.items[tracer->tasks.count - 1]->tid);
+		code = space_open(&owner->memory, seizure->threads.items[0].tid);
+	if (!code) {
+		owner_look(owner);
+		return 0;
+	}
+	forget_tasks(tracer, owner);
+	owner_remove(tracer, owner);
+	return code;
+}
+
+int tasks_seize(struct tracer *tracer, pid_t pid)
+{
+	uintptr_t options = OPTIONS | (tracer->config.holds_ends ? PTRACE_O_TRACEEXIT : 0);
+	const struct seized_thread *thread;
+	struct seizure seizure;
+	struct error err;
+	int code = seize(&seizure, pid, options, &err);
+
+	if (code)
+		return code;
+	code = take_seized(tracer, &seizure);
 	if (code) {
-		forget_tasks(tracer, owner);
-		owner_remove(tracer, owner);
+		seize_undo(&seizure);
 		return code;
 	}
-	owner_look(owner);
+	vec_each (thread, &seizure.threads)
+		if (thread->stands)
+			task_changed(tracer, thread->tid, W_STOPCODE(thread->status));
+	seize_free(&seizure);
 	return 0;
 }
 

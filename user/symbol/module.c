@@ -183,6 +183,44 @@ int module_intern(struct module_table *table, int fd, const char *path, struct m
 	return 0;
 }
 
+static int segments_copy(struct module *module, const struct module *known)
+{
+	size_t count = known->segment_count;
+
+	if (!count)
+		return 0;
+	module->segments = calloc(count, sizeof(*module->segments));
+	if (!module->segments)
+		return -ENOMEM;
+	memcpy(module->segments, known->segments, count * sizeof(*module->segments));
+	module->segment_count = count;
+	return 0;
+}
+
+/* Not entered by file: whatever lies there now, nobody maps it. */
+int module_adopt(struct module_table *table, const struct module *known, struct module **ret_module)
+{
+	struct module *module = calloc(1, sizeof(*module));
+
+	if (!module)
+		return -ENOMEM;
+	module->fd = -1;
+	module->id = (uint32_t)table->modules.count;
+	module->path = strdup(known->path);
+	memcpy(module->build_id, known->build_id, sizeof(module->build_id));
+	module->machine = known->machine;
+	module->elf64 = known->elf64;
+	module->big_endian = known->big_endian;
+	module->executable = known->executable;
+	if (!module->path || segments_copy(module, known) || vec_push(&table->modules, module)) {
+		module_free(module);
+		return -ENOMEM;
+	}
+	module->fd = known->fd;
+	*ret_module = module;
+	return 0;
+}
+
 struct module *module_get(struct module_table *table, uint32_t id)
 {
 	return id < table->modules.count ? table->modules.items[id] : NULL;

@@ -24,7 +24,7 @@ struct module {
 	uint32_t id;
 	char *path;      /* as the process calls it, for people */
 	char *open_path; /* where it can be opened now: for attaching probes; may equal path */
-	int fd;          /* open for reading as long as the table lives */
+	int fd; /* open for reading as long as the table lives; -1: no file (module_adopt) */
 	uint64_t device; /* as the kernel knows the file: st_dev and st_ino, mostly */
 	uint64_t inode;
 	char build_id[41]; /* hex, "" if it has none */
@@ -76,6 +76,14 @@ void module_table_set_identifier(struct module_table *table, struct module_ident
  */
 int module_intern(struct module_table *table, int fd, const char *path, struct module **ret_module,
 		  struct error *err);
+
+/*
+ * A module that was known elsewhere: what `known` says of it (path, build id, machine, word,
+ * segments) is copied, and its descriptor taken over on success; -1 if there is no file. 0 or
+ * -ENOMEM.
+ */
+int module_adopt(struct module_table *table, const struct module *known,
+		 struct module **ret_module);
 
 struct module *module_get(struct module_table *table, uint32_t id); /* NULL if there is none */
 

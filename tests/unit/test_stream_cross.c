@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The same is told by the same bytes on every machine: tests/unit/cross/teller.c runs here, and
+ * under qemu for machines of other word sizes and byte orders. But for the hello, which says whose
+ * it is. And each reads what the other has told.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "cross.h"
+#include "net/frame.h"
+
+static const char build[] =
+	"T=%s && cp /usr/include/xxhash.h . && "
+	"%s -std=gnu11 -D_GNU_SOURCE -DXXH_INLINE_ALL -O1 -w -static -I . -iquote $T/user -iquote "
+	"$T "
+	"-o %s $T/tests/unit/cross/teller.c $(ls $T/user/net/*.c | grep -v /zstd.c) "
+	"$T/user/base/error.c $T/user/base/vec.c";
+
+/* A teller by a compiler; what it says is in NAME.out, without the hello. */
+static void tell(struct scratch *scratch, const char *compiler, const char *emulator,
+		 const char *name)
+{
+	char tree[PATH_MAX], line[8192];
+
+	assert_non_null(realpath(".", tree));
+	snprintf(line, sizeof(line), build, tree, compiler, name);
+	if (scratch_run(scratch, line))
+		fail_msg("cannot build: %s", line);
+	snprintf(line, sizeof(line), "%s ./%s >%s.all && tail -c +%d %s.all >%s.out", emulator,
+		 name, name, HELLO_SIZE + 1, name, name);
+	if (scratch_run(scratch, line))
+		fail_msg("cannot run: %s", line);
+}
+
+static void compare(struct scratch *scratch, const char *machine, const char *emulator)
+{
+	char compiler[64], line[128];
+
+	snprintf(compiler, sizeof(compiler), "%s-gcc", machine);
+	cross_require(compiler);
+	cross_require(emulator);
+	tell(scratch, "cc", "", "here");
+	tell(scratch, compiler, emulator, "there");
+	snprintf(line, sizeof(line), "test -s here.out && cmp here.out there.out");
+	assert_int_equal(scratch_run(scratch, line), 0);
+	snprintf(line, sizeof(line),
+		 "./here read <there.all >here.all && %s ./there read <here.all | "
+		 "tail -c +%d | cmp - here.out",
+		 emulator, HELLO_SIZE + 1);
+	assert_int_equal(scratch_run(scratch, line), 0);
+}
+
+static void test_big_endian_of_32_bits(void **state)
+{
+	compare(*state, "powerpc-linux-gnu", "qemu-ppc");
+}
+
+static void test_32_bits(void **state)
+{
+	compare(*state, "arm-linux-gnueabihf", "qemu-arm");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_big_endian_of_32_bits, scratch_setup,
+						scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_32_bits, scratch_setup, scratch_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
