@@ -75,7 +75,8 @@ ALL_CFLAGS := $(LANGUAGE) -MMD -MP \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer) $(CFLAGS)
 # Recordings are compressed where zstd can be had.
 ifeq ($(origin WITH_ZSTD),undefined)
-WITH_ZSTD := $(shell printf '\043include <zstd.h>\n' | $(CC) $(CROSS_FLAGS) -E - >/dev/null 2>&1 && echo 1 || echo 0)
+WITH_ZSTD := $(shell echo 'int main(void) { return 0; }' | $(CC) $(CROSS_FLAGS) $(LDFLAGS) -include zstd.h \
+	-x c -o /dev/null - -lzstd 2>/dev/null && echo 1 || echo 0)
 endif
 # Where x86 programs are traced their code is read.
 READS_X86 := $(filter x86 i386,$(ARCH))
