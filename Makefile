@@ -13,7 +13,8 @@
 # For another machine: make ARCH=arm CROSS_COMPILE=arm-linux-gnueabihf-, ARCH=arm64 CROSS_COMPILE=
 # aarch64-linux-gnu-, ARCH=powerpc CROSS_COMPILE=powerpc-linux-gnu-, or ARCH=i386, into build-$(ARCH);
 # tools/cross-libraries gets the libraries, or SYSROOT= says where they are. WITH_BPF=0 leaves BPF and
-# libbpf away, WITH_ZSTD=0 compression, STATIC=1 links all libraries into the program.
+# libbpf away, WITH_ZSTD=0 compression, WITH_READLINE=0 editing in the shell, STATIC=1 links all
+# libraries into the program.
 # V=1 shows commands; SANITIZE=address,undefined builds into build-sanitize.
 # PYTEST="-k exec -x" is passed to pytest; REQUIRE="uprobes valgrind" forbids skips for their want.
 
@@ -24,6 +25,8 @@ CROSS_COMPILE ?=
 # There are BPF programs for machines of whose kernels the types are here.
 WITH_BPF ?= $(if $(wildcard vmlinux/$(ARCH)),1,0)
 STATIC   ?= 0
+# Editing, history and completion in the shell: where the program runs is where it was built.
+WITH_READLINE ?= $(if $(filter 1,$(STATIC))$(CROSS_COMPILE)$(filter-out $(HOST),$(ARCH))$(filter 0,$(WITH_BPF)),0,1)
 BUILD    ?= build$(if $(filter-out $(HOST),$(ARCH)),-$(ARCH))$(if $(wildcard vmlinux/$(ARCH)),$(if $(filter 0,$(WITH_BPF)),-ptrace))$(if $(filter 1,$(STATIC)),-static)$(if $(SANITIZE),-sanitize)
 PREFIX   ?= /usr/local
 DESTDIR  ?=
@@ -80,7 +83,8 @@ WITH_ZSTD := $(shell echo 'int main(void) { return 0; }' | $(CC) $(CROSS_FLAGS) 
 endif
 # Where x86 programs are traced their code is read.
 READS_X86 := $(filter x86 i386,$(ARCH))
-LDLIBS   := $(if $(filter 1,$(WITH_BPF)),-lbpf) -ldw -lelf -liberty $(if $(READS_X86),-lcapstone) -lseccomp -ljson-c -lxxhash \
+LDLIBS   := $(if $(filter 1,$(WITH_BPF)),-lbpf) $(if $(filter 1,$(WITH_READLINE)),-lreadline) \
+	-ldw -lelf -liberty $(if $(READS_X86),-lcapstone) -lseccomp -ljson-c -lxxhash -lz \
 	$(if $(filter 1,$(WITH_ZSTD)),-lzstd) -lm
 LDFLAGS  += $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
@@ -100,6 +104,7 @@ SOURCES  := $(foreach layer,$(LAYERS),$(wildcard user/$(layer)/*.c)) $(wildcard 
 SOURCES  := $(filter-out $(if $(filter 1,$(WITH_BPF)),user/source/without_bpf.c,$(BPF_SOURCES)) \
 	$(if $(READS_X86),user/symbol/without_x86_code.c,user/symbol/x86_code.c),$(SOURCES))
 SOURCES  := $(filter-out user/net/$(if $(filter 1,$(WITH_ZSTD)),without_zstd,zstd).c,$(SOURCES))
+SOURCES  := $(filter-out $(if $(filter 1,$(WITH_READLINE)),user/app/input_without_readline.c,user/app/input_terminal.c),$(SOURCES))
 MAIN     := user/app/main.c
 OBJECTS  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(MAIN),$(SOURCES)))
 LIBRARY  := $(BUILD)/libmtrace.a

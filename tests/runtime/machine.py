@@ -108,6 +108,7 @@ FACILITIES = {
     "overlayfs": (overlayfs, False, "needs root and a kernel with overlayfs"),
     "cgroup2": (cgroup2, False, "needs root and a cgroup 2 hierarchy"),
     "strace": (lambda: shutil.which("strace"), True, "needs strace"),
+    "go": (lambda: shutil.which("go"), True, "needs golang-go"),
     "gdb": (lambda: shutil.which("gdb"), True, "needs gdb"),
     "setpriv": (lambda: shutil.which("setpriv"), True, "needs setpriv"),
     "bpftrace": (lambda: shutil.which("bpftrace"), True, "needs bpftrace"),

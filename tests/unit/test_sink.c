@@ -58,6 +58,11 @@ static const struct golden goldens[] = {
 	{"leaky-top.json", &sink_json, &leaky_snapshot, {.top = 1}},
 	{"server.json", &sink_json, &server_snapshot, {.width = 80}},
 	{"hostile.json", &sink_json, &hostile_snapshot, {.width = 80}},
+	{"leaky.folded", &sink_folded, &leaky_snapshot, {.width = 80}},
+	{"leaky-top.folded", &sink_folded, &leaky_snapshot, {.top = 1}},
+	{"server.folded", &sink_folded, &server_snapshot, {.width = 80}},
+	{"build.folded", &sink_folded, &build_snapshot, {.width = 80}},
+	{"hostile.folded", &sink_folded, &hostile_snapshot, {.width = 80}},
 };
 
 static void test_golden(void **state)

@@ -67,6 +67,9 @@ struct opened {
 	struct debug_search *search;
 };
 
+/* Where separate debug files may lie, too; see test_folders. */
+static const char *folders;
+
 static struct opened open_file(const char *path)
 {
 	struct opened opened = {.search = calloc(1, sizeof(*opened.search))};
@@ -75,6 +78,7 @@ static struct opened open_file(const char *path)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	assert_true(fd >= 0 && opened.search);
+	opened.search->folders = folders;
 	assert_int_equal(module_table_new(&opened.table), 0);
 	assert_int_equal(symbolizer_new(&opened.symbolizer, &config), 0);
 	if (module_intern(opened.table, fd, path, &opened.module, &err))
@@ -294,6 +298,33 @@ static void test_separate_debug_file(void **state)
 	check_answer(*state, NULL, NULL, 0);
 }
 
+/* By the name in the link, and by build id; the wrong file is not taken. */
+static void test_folders(void **state)
+{
+	struct scratch *scratch = *state;
+	char list[256];
+
+	build_plain(scratch,
+		    "gcc -O0 -g -Wl,--build-id=0xabcdef0123456789 -o full p.c && cp full p && "
+		    "objcopy --only-keep-debug p p.debug && "
+		    "objcopy --strip-all --add-gnu-debuglink=p.debug p && "
+		    "mkdir -p links ids/.build-id/ab && mv p.debug links");
+	check_answer(scratch, NULL, NULL, 0);
+	snprintf(list, sizeof(list), ":/no/such/folder::%s/links:", scratch->root);
+	folders = list;
+	check_answer(scratch, "answer", "p.c", 2);
+	assert_int_equal(scratch_run(scratch, "printf x >>links/p.debug"), 0);
+	check_answer(scratch, NULL, NULL, 0);
+	assert_int_equal(scratch_run(scratch,
+				     "truncate -s -1 links/p.debug; "
+				     "mv links/p.debug ids/.build-id/ab/cdef0123456789.debug"),
+			 0);
+	check_answer(scratch, NULL, NULL, 0);
+	snprintf(list, sizeof(list), "%s/links:%s/ids", scratch->root, scratch->root);
+	check_answer(scratch, "answer", "p.c", 2);
+	folders = NULL;
+}
+
 static void test_symbols_alone(void **state)
 {
 	build_plain(*state, "gcc -O0 -o full p.c && cp full p");
@@ -481,6 +512,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_like_addr2line),
 		TEST(test_separate_debug_file),
+		TEST(test_folders),
 		TEST(test_symbols_alone),
 		TEST(test_limits),
 		TEST(test_mapping_symbols),

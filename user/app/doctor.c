@@ -13,11 +13,11 @@ enum verdict { VERDICT_OK, VERDICT_LIMITED, VERDICT_MISSING, VERDICT_COUNT };
 
 static const struct {
 	const char *word;
-	enum style style;
+	enum terminal_style style;
 } verdicts[] = {
-	[VERDICT_OK] = {"ok", STYLE_GOOD},
-	[VERDICT_LIMITED] = {"limited", STYLE_CAUTION},
-	[VERDICT_MISSING] = {"MISSING", STYLE_BAD},
+	[VERDICT_OK] = {"ok", TERMINAL_GOOD},
+	[VERDICT_LIMITED] = {"limited", TERMINAL_CAUTION},
+	[VERDICT_MISSING] = {"MISSING", TERMINAL_BAD},
 };
 _Static_assert(sizeof(verdicts) / sizeof(verdicts[0]) == VERDICT_COUNT, "a word for each verdict");
 
@@ -63,7 +63,7 @@ static void capability_print(const struct capability *capability, int width, int
 			     bool color)
 {
 	enum verdict verdict = capability_verdict(capability);
-	enum style style = verdicts[verdict].style;
+	enum terminal_style style = verdicts[verdict].style;
 	const char *arrow = terminal_utf8() ? "→" : "->";
 	int column = 2 + VERDICT_WIDTH + 2 + width + 2;
 
@@ -79,7 +79,7 @@ static void capability_print(const struct capability *capability, int width, int
 static void heading_print(bool color)
 {
 	printf("%smtrace-bpf " MTRACE_VERSION "%s: what this machine allows\n\n",
-	       style_begin(STYLE_BOLD, color), style_end(STYLE_BOLD, color));
+	       style_begin(TERMINAL_BOLD, color), style_end(TERMINAL_BOLD, color));
 }
 
 /* A way to trace. */
@@ -108,7 +108,8 @@ static void way_print(const struct way *way, int width, bool color)
 {
 	int columns = (int)terminal_width(STDOUT_FILENO);
 
-	printf("%s%s%s\n", style_begin(STYLE_BOLD, color), way->name, style_end(STYLE_BOLD, color));
+	printf("%s%s%s\n", style_begin(TERMINAL_BOLD, color), way->name,
+	       style_end(TERMINAL_BOLD, color));
 	for (size_t i = 0; i < way->count; i++)
 		capability_print(&way->capabilities[i], width, columns, color);
 	putchar('\n');

@@ -24,8 +24,8 @@ static const char example_text[] =
 
 static void heading_print(FILE *out, const char *text, bool color)
 {
-	fprintf(out, "%s%s%s\n", style_begin(STYLE_BOLD, color), text,
-		style_end(STYLE_BOLD, color));
+	fprintf(out, "%s%s%s\n", style_begin(TERMINAL_BOLD, color), text,
+		style_end(TERMINAL_BOLD, color));
 }
 
 /* Each line of the text behind `indent` blanks; the first one has `column` columns already. */

@@ -46,6 +46,7 @@ struct job {
 	struct scan_memory memory; /* counts what `inner` reads */
 	const struct scan_memory *inner;
 	atomic_size_t bytes;
+	atomic_bool given_up;
 	struct scan_result result;
 	int code;
 	int collected; /* eventfd: the process's memory is not needed any more */
@@ -227,14 +228,19 @@ static int job_next(void *ctx, uint64_t address, uint64_t end, struct scan_exten
 {
 	const struct job *job = ctx;
 
+	if (atomic_load_explicit(&job->given_up, memory_order_relaxed))
+		return -ECANCELED;
 	return job->inner->next(job->inner->ctx, address, end, ret_extent);
 }
 
 static ssize_t job_read(void *ctx, const struct memory_piece *pieces, size_t count, void *buffer)
 {
 	struct job *job = ctx;
-	ssize_t got = job->inner->read(job->inner->ctx, pieces, count, buffer);
+	ssize_t got;
 
+	if (atomic_load_explicit(&job->given_up, memory_order_relaxed))
+		return -ECANCELED;
+	got = job->inner->read(job->inner->ctx, pieces, count, buffer);
 	if (got > 0)
 		atomic_fetch_add_explicit(&job->bytes, (size_t)got, memory_order_relaxed);
 	return got;
@@ -275,7 +281,12 @@ static void progress_show(struct run *run, const struct job *job, uint64_t start
 	run->shown = true;
 }
 
-static void job_wait(struct run *run, const struct job *job)
+static bool is_given_up(const struct run *run)
+{
+	return run->scan->given_up && run->scan->given_up(run->scan->ctx);
+}
+
+static void job_wait(struct run *run, struct job *job)
 {
 	struct pollfd events[] = {{.fd = job->done, .events = POLLIN},
 				  {.fd = job->collected, .events = POLLIN}};
@@ -287,6 +298,8 @@ static void job_wait(struct run *run, const struct job *job)
 			events[1].fd = -1; /* which poll leaves out */
 		}
 		session_drain(run->scan->session);
+		if (is_given_up(run))
+			atomic_store_explicit(&job->given_up, true, memory_order_relaxed);
 		progress_show(run, job, started_ns);
 	}
 }
@@ -321,7 +334,7 @@ static int job_run(struct run *run, const struct scan_input *input)
 	if (!code) {
 		job_wait(run, &job);
 		pthread_join(thread, NULL);
-		code = job.code;
+		code = job.given_up ? -ECANCELED : job.code;
 	}
 	job_close(&job);
 	run->bytes_done += job.bytes;
@@ -524,7 +537,8 @@ int leak_scan_run(const struct leak_scan *scan, struct error *err)
 	code = scan->live ? scan_live(&run, err) : scan_stopped(&run, err);
 	if (!code)
 		code = book(&run, started_ns, err);
-	if (code && code != -ESRCH) { /* of one that has ended the books know how */
+	/* of one that has ended the books know how */
+	if (code && code != -ESRCH && code != -ECANCELED) {
 		(void)scan_book_fail(run.books, err->text);
 		session_record_scan(scan->session, run.books);
 	}

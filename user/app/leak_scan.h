@@ -13,10 +13,12 @@
 struct leak_scan {
 	struct session *session;
 	pid_t pid;
-	struct holder *holder; /* its tracer, if it has one; NULL: nobody */
-	bool live;             /* while it runs; not of one that is held at its end */
-	bool read_swapped;     /* fetch swapped pages; else what they hold is not known */
-	unsigned int step;     /* bytes from one pointer to the next; 0: a pointer's size */
+	struct holder *holder;       /* its tracer, if it has one; NULL: nobody */
+	bool live;                   /* while it runs; not of one that is held at its end */
+	bool read_swapped;           /* fetch swapped pages; else what they hold is not known */
+	bool (*given_up)(void *ctx); /* asked now and then: -ECANCELED if so; may be NULL */
+	void *ctx;
+	unsigned int step; /* bytes from one pointer to the next; 0: a pointer's size */
 };
 
 /*

@@ -66,7 +66,7 @@ int main(int argc, char **argv)
 
 	standard_descriptors_guard();
 	setlocale(LC_CTYPE, "");
-	if (options_parse(&options, arguments, &err)) {
+	if (options_load(&options, arguments, &err)) {
 		log_error("%s; see mtrace-bpf --help", err.text);
 		status = err.code == -EINVAL ? EXIT_USAGE : EXIT_CANNOT;
 	} else {

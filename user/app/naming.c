@@ -57,6 +57,8 @@ static void run_names(void *ctx, uint32_t module_id, const uint64_t *offsets, si
 
 	for (; done && batch.first < count; batch.first += done) {
 		run_keep_up(run);
+		if (run->naming->enough && run->naming->enough(run->naming->ctx))
+			return;
 		done = parser_names(run->naming->parser, module, offsets + batch.first,
 				    count - batch.first, batch_take, &batch);
 	}

@@ -12,6 +12,7 @@ struct naming {
 	struct parser *parser;
 	bool progress; /* tell on stderr how far it is, if it takes long and stderr is a terminal */
 	void (*keep_up)(void *ctx); /* called every few milliseconds; may be NULL */
+	bool (*enough)(void *ctx);  /* leave the rest without names; may be NULL */
 	void *ctx;
 };
 

@@ -43,6 +43,7 @@
 FLAG_SETTER(set_no_cpp, no_cpp)
 FLAG_SETTER(set_follow, follow)
 FLAG_SETTER(set_hold_exec, hold_exec)
+FLAG_SETTER(set_interactive, interactive)
 FLAG_SETTER(set_system, system)
 FLAG_SETTER(set_scan, scan)
 FLAG_SETTER(set_sanity, sanity)
@@ -226,6 +227,13 @@ SETTER(set_only)
 	return error_set(err, -EINVAL,
 			 "\"%s\" is neither a family (malloc, new, mmap) nor a function%s", word,
 			 suggestion_text(&suggestion, "", suggested));
+}
+
+SETTER(set_config)
+{
+	if (!*argument)
+		return error_set(err, -EINVAL, "is empty");
+	return vec_push(&options->configs, argument);
 }
 
 SETTER(set_omit)
@@ -484,7 +492,7 @@ static const struct option_row option_rows[] = {
 	 "record the trace, for mtrace-bpf report;\nno report meanwhile but with -o or --format",
 	 set_record},
 	{'\0', GROUP_REPORT, "format", "FORMAT[=FILE]",
-	 "text, json or mtrace (text); with =FILE\nand repeated, several reports at once",
+	 "text, json, folded, pprof or mtrace (text);\nwith =FILE and repeated, several at once",
 	 set_format},
 	{'\0', GROUP_REPORT, "ignore", "PATTERN",
 	 "no leaks of stacks with such a function: a\nglob or /regex/ (repeatable)", set_ignore},
@@ -501,6 +509,12 @@ static const struct option_row option_rows[] = {
 	{'\0', GROUP_REPORT, "color", "auto|always|never", "colours (auto: on a terminal)",
 	 set_color},
 
+	{'i', GROUP_GENERAL, "interactive", NULL, "a shell on this trace: type help there",
+	 set_interactive},
+	{'F', GROUP_GENERAL, "config", "FILE",
+	 "defaults: long options, one a line, instead\nof ~/.config/mtrace-bpf/config and\n"
+	 "/etc/mtrace-bpf.conf (repeatable)",
+	 set_config},
 	{'q', GROUP_GENERAL, "quiet", NULL, "say nothing but errors and the report", set_quiet},
 	{'v', GROUP_GENERAL, "verbose", NULL, "say what is done; -vv: every detail", set_verbose},
 	{'V', GROUP_GENERAL, "version", NULL, "print the version", set_version},
@@ -536,6 +550,11 @@ const struct option_row *option_by_name(const char *name, size_t length)
 		    !strncmp(option_rows[i].name, name, length))
 			return &option_rows[i];
 	return NULL;
+}
+
+bool option_is_early(const struct option_row *row)
+{
+	return row->set == set_config;
 }
 
 const char *option_group_name(enum option_group group)

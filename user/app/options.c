@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/config_file.h"
 #include "app/suggest.h"
 
 /* Where the parser stands. */
@@ -17,18 +18,20 @@ struct cursor {
 	char *const *next; /* the argument not yet looked at */
 	struct options *options;
 	struct error *err;
+	bool early; /* takes only the options that come first */
 };
 
 static int row_apply(struct cursor *cursor, const struct option_row *row, const char *name,
 		     const char *argument)
 {
 	struct error reason = {0};
-	int code = row->set(cursor->options, row, argument, &reason);
+	int code = 0;
 
 	if (row->group == GROUP_TARGET || row->group == GROUP_RECORD ||
 	    (row->group == GROUP_SCAN && row->set != option_by_name("error-exitcode", 14)->set))
 		cursor->options->of_trace = row->name;
-
+	if (cursor->early == option_is_early(row))
+		code = row->set(cursor->options, row, argument, &reason);
 	if (!code)
 		return 0;
 	if (code == -ENOMEM)
@@ -133,7 +136,8 @@ static void nocpp_apply(struct options *options)
 static int formats_complete(struct options *options)
 {
 	if (options->record && !options->formats.count && !options->output) {
-		options->books = options->scan || options->scan_every_ns || options->error_exitcode;
+		options->books = options->scan || options->scan_every_ns ||
+				 options->error_exitcode || options->interactive;
 		return 0;
 	}
 	options->books = true;
@@ -230,25 +234,61 @@ static int options_complete(struct options *options, char *const *rest, struct e
 	return contradictions_check(options, err);
 }
 
-int options_parse(struct options *ret, char *const *arguments, struct error *err)
+static const struct options options_default = {
+	.apis = API_SET_ALL,
+	.depth = DEPTH_DEFAULT,
+	.top = TOP_DEFAULT,
+	.buffer_bytes = BUFFER_DEFAULT,
+};
+
+/* Where files are asked for. */
+static int options_read_files(struct options *options, struct error *err)
 {
-	struct cursor cursor = {.next = arguments, .options = ret, .err = err};
+	const char **path;
+	int code = 0;
+
+	if (!options->configs.count)
+		return config_read_defaults(options, err);
+	vec_each (path, &options->configs)
+		if (!code)
+			code = config_read(options, *path, err);
+	return code;
+}
+
+static int parse(struct options *ret, char *const *arguments, bool files, struct error *err)
+{
+	struct cursor cursor = {.next = arguments, .options = ret, .err = err, .early = true};
 	int code;
 
-	*ret = (struct options){
-		.apis = API_SET_ALL,
-		.depth = DEPTH_DEFAULT,
-		.top = TOP_DEFAULT,
-		.buffer_bytes = BUFFER_DEFAULT,
-	};
+	*ret = options_default;
 	code = words_parse(&cursor);
+	if (!code && files)
+		code = options_read_files(ret, err);
 	if (code)
 		return code;
-	return options_complete(ret, cursor.next, err);
+	cursor = (struct cursor){.next = arguments, .options = ret, .err = err};
+	code = words_parse(&cursor);
+	return code ? code : options_complete(ret, cursor.next, err);
+}
+
+int options_parse(struct options *ret, char *const *arguments, struct error *err)
+{
+	return parse(ret, arguments, false, err);
+}
+
+int options_load(struct options *ret, char *const *arguments, struct error *err)
+{
+	return parse(ret, arguments, true, err);
 }
 
 void options_free(struct options *options)
 {
+	char **text;
+
+	vec_each (text, &options->texts)
+		free(*text);
+	vec_free(&options->texts);
+	vec_free(&options->configs);
 	vec_free(&options->pids);
 	vec_free(&options->omit);
 	vec_free(&options->allocators);

@@ -37,12 +37,14 @@ struct format_request {
 	const char *path; /* NULL: where --output says */
 };
 
-/* Strings point into argv, which has to outlive the options. */
+/* Strings point into argv, which has to outlive the options, or into texts. */
 struct options {
 	VEC(pid_t) pids;              /* no duplicates */
 	VEC(const char *) omit;       /* NULL-terminated by options_parse */
 	VEC(const char *) allocators; /* likewise */
 	VEC(const char *) binpaths;   /* likewise */
+	VEC(const char *) configs;    /* files named by --config */
+	VEC(char *) texts;            /* what options from files point into */
 	VEC(struct format_request)
 	formats;              /* at most one without a path; none with --record alone */
 	char *const *program; /* CMD [ARG…], NULL-terminated; NULL if there is none */
@@ -66,6 +68,7 @@ struct options {
 	enum scan_mode scan_mode;
 	bool scan_swapped;  /* else what is swapped out is not known */
 	unsigned int align; /* from one pointer to the next; 0: a pointer's size */
+	bool interactive;   /* a shell on the trace */
 	bool sanity;        /* judge releases */
 	int error_exitcode; /* if there are leaks or errors; 0: as if there were none */
 
@@ -112,6 +115,8 @@ struct option_row {
 const struct option_row *option_at(size_t i);
 const struct option_row *option_by_letter(char letter);
 const struct option_row *option_by_name(const char *name, size_t length);
+/* Is it read before all others, as it says where some of those come from (--config)? */
+bool option_is_early(const struct option_row *row);
 const char *option_group_name(enum option_group group);
 
 /* "-p, --pid LIST", as help and man page show it. Returns text. */
@@ -124,6 +129,11 @@ const char *option_heading(const struct option_row *row, char text[OPTION_HEADIN
  * wrong and what may have been meant, or -ENOMEM. Free with options_free in any case.
  */
 int options_parse(struct options *ret, char *const *arguments, struct error *err);
+/*
+ * The same with what files say: those that --config names, or else those that are there for it
+ * (config_file.h). The command line comes last, and so prevails.
+ */
+int options_load(struct options *ret, char *const *arguments, struct error *err);
 void options_free(struct options *options);
 
 #endif

@@ -91,8 +91,8 @@ static int request_open(const struct report *report, const struct format_request
 	return code;
 }
 
-static struct sink_options request_look(const struct report *report,
-					const struct format_request *request, int fd)
+struct sink_options report_look(const struct report *report, const struct format_request *request,
+				int fd)
 {
 	const struct options *options = report->options;
 
@@ -117,7 +117,7 @@ static int request_write(const struct report *report, const struct format_reques
 
 	if (code)
 		return code;
-	look = request_look(report, request, fileno(output.stream));
+	look = report_look(report, request, fileno(output.stream));
 	code = request->sink->write(snapshot, &look, output.stream);
 	if (!code)
 		return output_commit(&output, err);
@@ -139,15 +139,28 @@ static int snapshot_suppress(const struct report *report, const struct naming *n
 	return naming_apply(naming, snapshot, report_top(report));
 }
 
-static int snapshot_prepare(const struct report *report, struct snapshot *snapshot)
+static struct naming naming_of(const struct report *report)
 {
-	struct naming naming = {
+	return (struct naming){
 		.modules = report->modules,
 		.parser = report->parser,
 		.progress = !report->options->quiet && isatty(STDERR_FILENO),
 		.keep_up = report->keep_up,
 		.ctx = report->ctx,
+		.enough = report->enough,
 	};
+}
+
+int report_name(const struct report *report, struct snapshot *snapshot, size_t top)
+{
+	struct naming naming = naming_of(report);
+
+	return naming_apply(&naming, snapshot, top);
+}
+
+int report_prepare(const struct report *report, struct snapshot *snapshot)
+{
+	struct naming naming = naming_of(report);
 	int code;
 
 	for (size_t i = 0; i < snapshot->process_count; i++)
@@ -188,7 +201,7 @@ uint64_t report_errors(const struct snapshot *snapshot)
 int report_write(const struct report *report, struct snapshot *snapshot, struct error *err)
 {
 	const struct format_request *request;
-	int code = snapshot_prepare(report, snapshot);
+	int code = report_prepare(report, snapshot);
 
 	if (code)
 		return error_set_errno(err, code, "cannot make the report");

@@ -21,6 +21,8 @@ struct report {
 	pid_t pid;           /* %p in a file name */
 	/* Called again and again while names are looked up, so that no event is lost meanwhile. */
 	void (*keep_up)(void *ctx);
+	/* Is that done long enough? What has no names then gets none. May be NULL. */
+	bool (*enough)(void *ctx);
 	void *ctx;
 };
 
@@ -33,6 +35,13 @@ bool report_wants_blocks(const struct options *options);
 /* Of all sections: blocks definitely lost, and releases that were errors. */
 uint64_t report_definite(const struct snapshot *snapshot);
 uint64_t report_errors(const struct snapshot *snapshot);
+/* The same in parts. Sorted, given its names, and rid of what suppressions excuse. 0 or -ENOMEM. */
+int report_prepare(const struct report *report, struct snapshot *snapshot);
+/* Names for the first `top` sites of each process (0: all). 0 or -ENOMEM. */
+int report_name(const struct report *report, struct snapshot *snapshot, size_t top);
+/* How the options want a report to look where fd leads. */
+struct sink_options report_look(const struct report *report, const struct format_request *request,
+				int fd);
 
 /*
  * Write all reports from the snapshot, which is sorted, given its names, and rid of the leaks that

@@ -44,6 +44,69 @@ static void scan_one(const struct scanner *scanner, const struct scanned *scanne
 		log_warn("no leak scan: %s", err.text);
 }
 
+static struct holder *holder_of(const struct scanner *scanner, pid_t pid)
+{
+	struct scanned *const *scanned;
+
+	vec_each (scanned, &scanner->processes)
+		if ((*scanned)->pid == pid)
+			return (*scanned)->holder;
+	return NULL;
+}
+
+static int scan_ordered(const struct scanner *scanner, const struct scan_order *order, pid_t pid,
+			struct error *err)
+{
+	struct holder *holder = holder_of(scanner, pid);
+	bool held = holder && holder->ops->at_end(holder);
+	struct leak_scan scan = {.session = scanner->session,
+				 .pid = pid,
+				 .holder = holder,
+				 .live = order->live && !held,
+				 .read_swapped = options_of(scanner)->scan_swapped,
+				 .given_up = order->given_up,
+				 .ctx = order->ctx,
+				 .step = options_of(scanner)->align};
+
+	return leak_scan_run(&scan, err);
+}
+
+/* One that has just ended is no reason to leave out the others. */
+static int scan_all(const struct scanner *scanner, const struct scan_order *order,
+		    size_t *ret_scans, struct error *err)
+{
+	struct error reason;
+	uint32_t *pids;
+	size_t count;
+	int code = model_pids(scanner->session->model, &pids, &count), failed;
+
+	if (code)
+		return error_set(err, code, "out of memory");
+	for (size_t i = 0; i < count && code != -ECANCELED; i++) {
+		failed = scan_ordered(scanner, order, (pid_t)pids[i], &reason);
+		*ret_scans += !failed;
+		if (failed == -ECANCELED || (failed && failed != -ESRCH && !code)) {
+			*err = reason;
+			code = failed;
+		}
+	}
+	free(pids);
+	return code;
+}
+
+int scanner_scan(struct scanner *scanner, const struct scan_order *order, size_t *ret_scans,
+		 struct error *err)
+{
+	int code;
+
+	*ret_scans = 0;
+	if (!order->pid)
+		return scan_all(scanner, order, ret_scans, err);
+	code = scan_ordered(scanner, order, order->pid, err);
+	*ret_scans = !code;
+	return code;
+}
+
 static int add(struct scanner *scanner, pid_t pid, struct holder *holder,
 	       struct scanned **ret_scanned)
 {

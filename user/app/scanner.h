@@ -30,6 +30,18 @@ int scanner_open(struct scanner *scanner, struct session *session, struct loop *
  * watched, that is said, booked as the reason of a missing scan, and all.
  */
 void scanner_add(struct scanner *scanner, pid_t pid, enum hold_from from);
+/*
+ * Now, because somebody asks: a process (0: all that run). *ret_scans: how many were scanned. 0, or
+ * the first -errno with words; -ECANCELED if it was given up on the way.
+ */
+struct scan_order {
+	pid_t pid;
+	bool live;
+	bool (*given_up)(void *ctx);
+	void *ctx;
+};
+int scanner_scan(struct scanner *scanner, const struct scan_order *order, size_t *ret_scans,
+		 struct error *err);
 /* The trace ends: scan what is still there, let everything go. */
 void scanner_finish(struct scanner *scanner);
 void scanner_close(struct scanner *scanner);

@@ -35,6 +35,9 @@ static int session_deliver(void *ctx, const struct event *event)
 
 	if (code || !session->model)
 		return code;
+	/* Of a program that is launched the source knows before it has any books. */
+	if (event->kind == EVENT_LOSSES && !model_process(session->model, event->pid))
+		return 0;
 	return model_event(session->model, event);
 }
 
@@ -278,7 +281,7 @@ int session_book_losses(struct session *session)
 	return session->source->ops->tell_losses(session->source);
 }
 
-static int report_books(struct session *session, struct error *err)
+static int report_books(struct session *session, bool write, struct error *err)
 {
 	struct snapshot *snapshot;
 	int code = model_snapshot(session->model, clock_now_ns(), &snapshot);
@@ -287,7 +290,10 @@ static int report_books(struct session *session, struct error *err)
 		return error_set_errno(err, code, "cannot make the report");
 	session->taken_ns = snapshot->taken_ns;
 	session->taken_at_ms = (uint64_t)snapshot->taken_at * 1000 + snapshot->taken_at_ms;
-	code = report_write(&session->report, snapshot, err);
+	if (write)
+		code = report_write(&session->report, snapshot, err);
+	else if (session->report.options->suppressions)
+		code = report_prepare(&session->report, snapshot);
 	session->definite = report_definite(snapshot);
 	session->errors = report_errors(snapshot);
 	snapshot_free(snapshot);
@@ -300,7 +306,16 @@ void session_record_scan(struct session *session, const struct process *books)
 		record_result(session, recorder_scan(session->recorder, books));
 }
 
-int session_report(struct session *session, struct error *err)
+int session_snapshot(struct session *session, struct snapshot **ret_snapshot, struct error *err)
+{
+	int code = session_book_losses(session);
+
+	if (!code)
+		code = model_snapshot(session->model, clock_now_ns(), ret_snapshot);
+	return code ? error_set_errno(err, code, "cannot make the report") : 0;
+}
+
+static int session_conclude(struct session *session, bool write, struct error *err)
 {
 	int code = session_book_losses(session);
 
@@ -310,7 +325,17 @@ int session_report(struct session *session, struct error *err)
 			       : error_set_errno(err, code, "cannot make the report");
 	if (session->recorder)
 		record_result(session, recorder_flush(session->recorder, true));
-	return session->model ? report_books(session, err) : 0;
+	return session->model ? report_books(session, write, err) : 0;
+}
+
+int session_report(struct session *session, struct error *err)
+{
+	return session_conclude(session, true, err);
+}
+
+int session_judge(struct session *session, struct error *err)
+{
+	return session_conclude(session, false, err);
 }
 
 void session_detach(struct session *session)

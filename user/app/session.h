@@ -73,6 +73,10 @@ uint32_t session_live(const struct session *session);
 /* Enter what the source has lost so far. 0 or -ENOMEM. */
 int session_book_losses(struct session *session);
 
+/* A picture of the books as they are. 0 or -errno with words. */
+int session_snapshot(struct session *session, struct snapshot **ret_snapshot, struct error *err);
+/* What session_report finds out for the exit status, without a report. 0 or -errno with words. */
+int session_judge(struct session *session, struct error *err);
 /* What the books know of a leak scan now belongs into a recording as well. */
 void session_record_scan(struct session *session, const struct process *books);
 

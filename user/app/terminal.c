@@ -43,17 +43,19 @@ uint32_t terminal_width(int fd)
 }
 
 static const char *const style_sequences[] = {
-	[STYLE_PLAIN] = "",         [STYLE_BOLD] = "\033[1m",     [STYLE_GOOD] = "\033[32m",
-	[STYLE_BAD] = "\033[1;31m", [STYLE_CAUTION] = "\033[33m",
+	[TERMINAL_PLAIN] = "",           [TERMINAL_BOLD] = "\033[1m",
+	[TERMINAL_GOOD] = "\033[32m",    [TERMINAL_BAD] = "\033[1;31m",
+	[TERMINAL_CAUTION] = "\033[33m",
 };
-_Static_assert(sizeof(style_sequences) / sizeof(style_sequences[0]) == STYLE_COUNT, "all styles");
+_Static_assert(sizeof(style_sequences) / sizeof(style_sequences[0]) == TERMINAL_STYLES,
+	       "all styles");
 
-const char *style_begin(enum style style, bool color)
+const char *style_begin(enum terminal_style style, bool color)
 {
 	return color ? style_sequences[style] : "";
 }
 
-const char *style_end(enum style style, bool color)
+const char *style_end(enum terminal_style style, bool color)
 {
-	return color && style != STYLE_PLAIN ? "\033[0m" : "";
+	return color && style != TERMINAL_PLAIN ? "\033[0m" : "";
 }

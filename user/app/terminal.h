@@ -8,7 +8,14 @@
 
 enum color_mode { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
-enum style { STYLE_PLAIN, STYLE_BOLD, STYLE_GOOD, STYLE_BAD, STYLE_CAUTION, STYLE_COUNT };
+enum terminal_style {
+	TERMINAL_PLAIN,
+	TERMINAL_BOLD,
+	TERMINAL_GOOD,
+	TERMINAL_BAD,
+	TERMINAL_CAUTION,
+	TERMINAL_STYLES
+};
 
 /* Colour there? AUTO: on a terminal that is not dumb, unless NO_COLOR is set (no-color.org). */
 bool terminal_color(enum color_mode mode, int fd);
@@ -18,7 +25,7 @@ bool terminal_utf8(void);
 uint32_t terminal_width(int fd);
 
 /* The sequences that begin and end a style; "" without colour. */
-const char *style_begin(enum style style, bool color);
-const char *style_end(enum style style, bool color);
+const char *style_begin(enum terminal_style style, bool color);
+const char *style_end(enum terminal_style style, bool color);
 
 #endif

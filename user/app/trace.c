@@ -77,6 +77,12 @@ void trace_stop(struct trace *trace, enum trace_end end)
 	loop_stop(trace->loop);
 }
 
+void trace_outlived(struct trace *trace)
+{
+	if (!trace->shell || trace->asked)
+		trace_stop(trace, END_EXIT);
+}
+
 static void on_events(void *ctx, uint32_t what)
 {
 	struct trace *trace = ctx;
@@ -86,6 +92,8 @@ static void on_events(void *ctx, uint32_t what)
 		trace_stop(trace, END_FAILURE);
 	else
 		trace->drained(trace);
+	if (trace->shell)
+		shell_drained(trace->shell);
 }
 
 static void on_interrupt(void *ctx, uint32_t what)
@@ -95,6 +103,10 @@ static void on_interrupt(void *ctx, uint32_t what)
 
 	(void)what;
 	while (!interrupts_read(&trace->interrupts, &interrupt)) {
+		if (trace->shell && interrupt.signal == SIGINT) {
+			shell_interrupt(trace->shell);
+			continue;
+		}
 		trace->end_signal = interrupt.signal;
 		trace->interrupted(trace, &interrupt);
 	}
@@ -116,12 +128,56 @@ static int trace_watch(struct trace *trace)
 	return code;
 }
 
+static void on_quit(void *ctx)
+{
+	trace_stop(ctx, END_QUIT);
+}
+
+static bool is_over(void *ctx)
+{
+	const struct trace *trace = ctx;
+
+	return trace->end != END_NONE;
+}
+
+static void poll_interrupts(void *ctx)
+{
+	on_interrupt(ctx, 0);
+}
+
+static int trace_open_shell(struct trace *trace, struct error *err)
+{
+	const struct shell_config config = {.session = &trace->session,
+					    .scanner = &trace->scanner,
+					    .loop = trace->loop,
+					    .quit = on_quit,
+					    .over = is_over,
+					    .poll = poll_interrupts,
+					    .ctx = trace};
+
+	return trace->options->interactive ? shell_open(&trace->shell, &config, err) : 0;
+}
+
+/* From here on ^C is the trace's again. */
+static void trace_close_shell(struct trace *trace)
+{
+	if (trace->shell)
+		trace->failures = shell_failures(trace->shell);
+	shell_close(trace->shell);
+	trace->shell = NULL;
+}
+
 int trace_run(struct trace *trace, struct error *err)
 {
 	int code = trace_watch(trace);
 
-	if (!code)
-		code = loop_run(trace->loop);
+	if (code)
+		return error_set_errno(err, code, "the trace failed");
+	code = trace_open_shell(trace, err);
+	if (code)
+		return code;
+	code = loop_run(trace->loop);
+	trace_close_shell(trace);
 	return code ? error_set_errno(err, code, "the trace failed") : 0;
 }
 
@@ -141,7 +197,22 @@ int trace_status(const struct trace *trace, int status)
 {
 	int wanted = trace->options->error_exitcode;
 
+	if (trace->failures)
+		return EXIT_CANNOT;
 	return wanted && (trace->session.definite || trace->session.errors) ? wanted : status;
+}
+
+/* Who had a shell has seen what there was to see, unless a file was asked for. */
+static bool wants_report(const struct options *options)
+{
+	const struct format_request *request;
+
+	if (!options->interactive || options->output)
+		return true;
+	vec_each (request, &options->formats)
+		if (request->path)
+			return true;
+	return false;
 }
 
 int trace_finish(struct trace *trace)
@@ -156,7 +227,8 @@ int trace_finish(struct trace *trace)
 	if (trace->session.failure && !trace->session.record_failed)
 		log_error("the trace broke off: %s; the report tells what came before",
 			  strerror(-trace->session.failure));
-	code = session_report(&trace->session, &err);
+	code = wants_report(trace->options) ? session_report(&trace->session, &err)
+					    : session_judge(&trace->session, &err);
 	if (code)
 		log_error("%s", err.text);
 	if (session_end_recording(&trace->session) && !code)

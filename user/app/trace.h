@@ -13,6 +13,10 @@
  *   takes (an interactive CMD lives on), after other signals for PATIENCE_NS, because a supervisor
  *   that sends SIGTERM sends SIGKILL soon. The second signal ends the trace.
  *
+ * With a shell (--interactive) it is quit or the end of its input that ends a trace, or a signal
+ * that is not ^C. A launched program is in the background then, and gets every signal from us; if
+ * it still runs in the end, it runs on.
+ *
  * Then comes the last leak scan if one was wanted, the probes go out, and the report is made while
  * the program already runs at full speed. From there on a signal ends mtrace-bpf at once.
  */
@@ -22,6 +26,7 @@
 #include "app/interrupts.h"
 #include "app/scanner.h"
 #include "app/session.h"
+#include "app/shell.h"
 #include "base/loop.h"
 #include "os/launch.h"
 
@@ -30,6 +35,7 @@ enum trace_end {
 	END_EXIT,     /* the processes are gone */
 	END_SIGNAL,   /* we were asked to; of a launched program's trace: twice */
 	END_PATIENCE, /* asked once, but the launched program did not end in time */
+	END_QUIT,     /* the user of the shell wants no more of it */
 	END_FAILURE,  /* the source or the books failed */
 };
 
@@ -39,6 +45,8 @@ struct trace {
 	struct scanner scanner;
 	struct loop *loop;
 	struct interrupts interrupts;
+	struct shell *shell;   /* with --interactive, while it runs; ^C is for it */
+	unsigned int failures; /* commands of its script that failed */
 	enum trace_end end;
 	int end_signal; /* the latest that asked for an end */
 
@@ -71,6 +79,8 @@ void trace_close(struct trace *trace);
 int trace_run(struct trace *trace, struct error *err);
 /* The exit status of a trace whose own work was done: --error-exitcode, or the `status`. */
 int trace_status(const struct trace *trace, int status);
+/* The processes are gone: the end, unless somebody is at the shell and may want to look. */
+void trace_outlived(struct trace *trace);
 /* The first reason counts. */
 void trace_stop(struct trace *trace, enum trace_end end);
 /* Detach and write the final report. Says what goes wrong: 0 or -errno. */

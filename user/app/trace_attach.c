@@ -32,7 +32,7 @@ static void attached_interrupted(struct trace *trace, const struct interrupt *in
 static void attached_drained(struct trace *trace)
 {
 	if (!session_live(&trace->session))
-		trace_stop(trace, END_EXIT);
+		trace_outlived(trace);
 }
 
 /* All of them, before anything is done to one. */
@@ -68,9 +68,15 @@ static int targets_attach(struct trace *trace, const struct targets *targets, st
 	return 0;
 }
 
-/* Scripts wait for this line: from here on every call is seen. */
-static void targets_announce(const struct targets *targets)
+static const char *announced_end(const struct options *options)
 {
+	return options->interactive ? "help lists the commands" : "^C for the report";
+}
+
+/* Scripts wait for this line: from here on every call is seen. */
+static void targets_announce(const struct targets *targets, const struct options *options)
+{
+	const char *then = announced_end(options);
 	char names[256] = "";
 	size_t used = 0, named = 0, count = targets->list.count;
 	const struct target *target;
@@ -86,9 +92,9 @@ static void targets_announce(const struct targets *targets)
 	}
 	names[used] = '\0';
 	if (named < count)
-		log_warn("tracing %s and %zu more, ^C for the report", names, count - named);
+		log_warn("tracing %s and %zu more, %s", names, count - named, then);
 	else
-		log_warn("tracing %s, ^C for the report", names);
+		log_warn("tracing %s, %s", names, then);
 }
 
 /* The whole system never ends by itself. */
@@ -110,14 +116,15 @@ static void system_announce(const struct trace *trace)
 {
 	uint32_t count = session_live(&trace->session);
 
+	const char *then = announced_end(trace->options);
 	const char *others =
 		trace->session.selected.rules.wants ? "that begin and match" : "that begin";
 
 	if (count)
-		log_warn("tracing %u process%s and all others %s, ^C for the report", count,
-			 count == 1 ? "" : "es", others);
+		log_warn("tracing %u process%s and all others %s, %s", count,
+			 count == 1 ? "" : "es", others, then);
 	else
-		log_warn("no process matches yet: tracing all %s, ^C for the report", others);
+		log_warn("no process matches yet: tracing all %s, %s", others, then);
 }
 
 static int system_start(struct trace *trace, const struct options *options, struct error *err)
@@ -168,7 +175,7 @@ int trace_attach(const struct options *options)
 	if (attach_start(&trace, &targets, options, &err)) {
 		log_error("%s", err.text);
 	} else {
-		targets_announce(&targets);
+		targets_announce(&targets, options);
 		status = attach_follow(&trace);
 	}
 	trace_close(&trace);

@@ -34,7 +34,7 @@ static void launched_asked(struct trace *trace, const struct interrupt *interrup
 	bool ctrl_c = interrupt->from_terminal && interrupt->signal == SIGINT;
 
 	trace->asked = true;
-	if (!interrupt->from_terminal)
+	if (!interrupt->from_terminal || trace->shell)
 		kill(trace->launch.pid, interrupt->signal);
 	if (loop_add_timer(trace->loop, ctrl_c ? NOTICE_NS : PATIENCE_NS, 0,
 			   ctrl_c ? on_notice : on_patience_over, trace, NULL))
@@ -43,7 +43,7 @@ static void launched_asked(struct trace *trace, const struct interrupt *interrup
 
 static void launched_interrupted(struct trace *trace, const struct interrupt *interrupt)
 {
-	if (trace->reaped && !trace->options->follow)
+	if (trace->reaped && !trace->options->follow && !trace->shell)
 		return; /* its pid may be another's by now */
 	if (trace->asked || trace->reaped)
 		trace_stop(trace, END_SIGNAL);
@@ -56,7 +56,7 @@ static void launched_interrupted(struct trace *trace, const struct interrupt *in
 static void launched_drained(struct trace *trace)
 {
 	if (trace->reaped && !session_live(&trace->session))
-		trace_stop(trace, END_EXIT);
+		trace_outlived(trace);
 }
 
 /* Book its last events before it is reaped: until then its pid can mean no other process. */
@@ -70,7 +70,7 @@ static void on_child(void *ctx, uint32_t what)
 		return;
 	trace->reaped = true;
 	if (!trace->options->follow)
-		trace_stop(trace, END_EXIT);
+		trace_outlived(trace);
 	else
 		launched_drained(trace);
 }
@@ -96,6 +96,7 @@ static int launch_start(struct trace *trace, int *ret_exit, struct error *err)
 		.argv = trace->options->program,
 		.user = trace->options->user,
 		.directory = trace->options->directory,
+		.background = trace->options->interactive,
 		.mask = loop_original_mask(trace->loop),
 		.ignored = &trace->ignored,
 	};
@@ -165,8 +166,10 @@ static int launch_follow(struct trace *trace, int *ret_signal)
 	scanner_close(&trace->scanner);
 	status = trace_status(trace, EXIT_DONE);
 	session_close(&trace->session);
-	if (trace->end != END_SIGNAL)
+	if (trace->end != END_SIGNAL && trace->end != END_QUIT)
 		launch_wait(trace);
+	if (trace->end == END_QUIT && !trace->reaped)
+		log_warn("%s (%d) runs on, untraced", trace->name, (int)trace->launch.pid);
 	if (failed)
 		return EXIT_CANNOT;
 	if (status)

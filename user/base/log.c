@@ -5,6 +5,16 @@
 #include <stdio.h>
 
 static enum log_level log_current = LOG_WARN;
+static struct {
+	void (*call)(void *ctx, bool before);
+	void *ctx;
+} log_around;
+
+void log_set_around(void (*around)(void *ctx, bool before), void *ctx)
+{
+	log_around.call = around;
+	log_around.ctx = ctx;
+}
 
 void log_set_level(enum log_level level)
 {
@@ -22,7 +32,11 @@ static void log_print(const char *format, va_list args)
 	char line[1024];
 
 	vsnprintf(line, sizeof(line), format, args);
+	if (log_around.call)
+		log_around.call(log_around.ctx, true);
 	fprintf(stderr, "mtrace-bpf: %s\n", line);
+	if (log_around.call)
+		log_around.call(log_around.ctx, false);
 }
 
 #define LOG_FUNCTION(name, level)          \

@@ -7,8 +7,10 @@ static int count_allocated(struct process *process, uint32_t index, uint64_t byt
 {
 	struct site *site;
 
-	if (index == SITE_NONE)
+	if (index == SITE_NONE) {
+		process->unbooked += process->paused;
 		return 0;
+	}
 	site = process_site_change(process, index);
 	if (!site)
 		return -ENOMEM;

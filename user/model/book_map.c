@@ -33,8 +33,10 @@ static int count_mapped(struct process *process, uint32_t index, uint64_t bytes)
 {
 	struct site *site;
 
-	if (index == SITE_NONE)
+	if (index == SITE_NONE) {
+		process->unbooked += process->paused;
 		return 0;
+	}
 	site = process_site_change(process, index);
 	if (!site)
 		return -ENOMEM;

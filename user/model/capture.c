@@ -68,6 +68,8 @@ static void capture_totals(const struct process *process, struct snapshot_proces
 	section->mappings.bytes = process->map_bytes;
 	section->internal.frees = process->internal_frees;
 	section->internal.munmaps = process->internal_munmaps;
+	section->paused = process->paused;
+	section->unbooked = process->unbooked;
 }
 
 /* Frees of what did not live that cannot be called errors. */
@@ -167,7 +169,6 @@ struct capture {
 	struct mapping_index index;
 	uint64_t *oldest_ns; /* by site */
 	uint32_t *copies;    /* by stack: its index in the section + 1, or 0 */
-	uint32_t *site_ids;  /* by site: the id of its copy */
 };
 
 /* The index of a stack's copy in the section, made when the first site asks for it. */
@@ -219,8 +220,8 @@ static int capture_sites(struct capture *capture)
 			copy->leaks = process->leaks[i];
 		if (sanity_judges(process, SANITY_DOUBLE_FREE))
 			copy->bad_frees = site.bad_frees;
-		copy->id = (uint32_t)section->site_count++;
-		capture->site_ids[i] = copy->id;
+		copy->id = (uint32_t)i;
+		section->site_count++;
 	}
 	return 0;
 }
@@ -245,7 +246,7 @@ static int capture_error(struct capture *capture, const struct sanity_error *err
 		.api = (enum api)error->api,
 		.allocated_by = site ? (enum api)site->api : API_NONE,
 		.freed_by = (enum api)error->freed_by,
-		.site = site ? capture->site_ids[error->site] : INDEX_NONE,
+		.site = site ? error->site : INDEX_NONE,
 		.address = error->address,
 		.size = error->size,
 		.told = error->told,
@@ -268,7 +269,8 @@ static void capture_block(void *ctx, const struct block *block)
 	section->blocks[section->block_count++] = (struct snapshot_block){
 		.address = block->address,
 		.size = block->size,
-		.stack = section->sites[capture->site_ids[block->site]].stack,
+		.stack =
+			capture->copies[process_site_view(capture->process, block->site).stack] - 1,
 	};
 }
 
@@ -383,8 +385,7 @@ int capture_process(struct snapshot *snapshot, const struct process *process, ui
 	if (err)
 		return err;
 	capture.copies = calloc(process->stacks.items.count + 1, sizeof(*capture.copies));
-	capture.site_ids = calloc(process->sites.count + 1, sizeof(*capture.site_ids));
-	err = capture.copies && capture.site_ids ? 0 : -ENOMEM;
+	err = capture.copies ? 0 : -ENOMEM;
 	if (!err)
 		err = mapping_index_new(&capture.index, &process->mappings);
 	if (!err)
@@ -398,6 +399,5 @@ int capture_process(struct snapshot *snapshot, const struct process *process, ui
 	mapping_index_free(&capture.index);
 	free(capture.oldest_ns);
 	free(capture.copies);
-	free(capture.site_ids);
 	return err;
 }

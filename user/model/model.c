@@ -31,6 +31,7 @@ struct model {
 	uint64_t closed_sites;           /* … and their sites */
 	struct snapshot_others others;
 	uint64_t dropped;
+	bool paused; /* books begin so */
 };
 
 static void config_complete(struct model_config *config)
@@ -124,6 +125,7 @@ static int model_open(struct model *model, const struct event *event, uint32_t i
 	if (process_new(&process, event, &model->config, model->opened++))
 		return -ENOMEM;
 	process->image = image;
+	process->paused = model->paused;
 	return model_add(model, event->pid, process);
 }
 
@@ -339,6 +341,8 @@ static int handle_exec(struct model *model, struct process *process, const struc
 	bool first = process_pid(process) == event->pid;
 	int err = model_open(model, event, first ? process->image + 1 : 0);
 
+	if (!err)
+		model_process(model, event->pid)->paused = process->paused;
 	if (err || !process_release(process, event->pid))
 		return err;
 	process->replaced = true;
@@ -526,6 +530,33 @@ static bool opens_books(enum event_kind kind)
 void model_unprobe(struct model *model)
 {
 	model->config.unprobing = true;
+}
+
+int model_pause(struct model *model, uint32_t pid, bool paused)
+{
+	struct process *process = model_process(model, pid);
+
+	if (!process)
+		return -ESRCH;
+	process->paused = paused;
+	return 0;
+}
+
+void model_pause_all(struct model *model, bool paused)
+{
+	struct process *const *process;
+
+	model->paused = paused;
+	vec_each (process, &model->processes)
+		if (*process && !(*process)->closed)
+			(*process)->paused = paused;
+}
+
+int model_reset(struct model *model, uint32_t pid, uint64_t now_ns)
+{
+	struct process *process = model_process(model, pid);
+
+	return process ? process_reset(process, now_ns) : -ESRCH;
 }
 
 int model_event(struct model *model, const struct event *event)

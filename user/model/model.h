@@ -74,6 +74,18 @@ int model_event(struct model *model, const struct event *event);
  */
 void model_unprobe(struct model *model);
 
+/*
+ * Pause: what the process allocates from here on is known, so that its frees are, but it is of no
+ * site and in no total, until it is resumed. What it frees is booked as ever. Children inherit it,
+ * and so does the program that the process executes. 0 or -ESRCH.
+ */
+int model_pause(struct model *model, uint32_t pid, bool paused);
+/* The same for all, and for those that are yet to come. */
+void model_pause_all(struct model *model, bool paused);
+/* Forget the counts of open books, as if the trace began now (process_reset). 0, -ESRCH, -ENOMEM.
+ */
+int model_reset(struct model *model, uint32_t pid, uint64_t now_ns);
+
 /* The open books of a pid, for a leak scan (scan_book.h); NULL if there are none. */
 struct process *model_process(const struct model *model, uint32_t pid);
 /* Books by their number, open or closed; NULL if there never were, or they are summed up. */

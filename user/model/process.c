@@ -129,6 +129,7 @@ int process_fork(struct process **ret_process, const struct process *parent,
 	process->origin = ORIGIN_FORKED;
 	process->from_start = parent->from_start;
 	process->partial = !process_is_complete(parent);
+	process->paused = parent->paused;
 	process->origin_ns = parent->origin_ns;
 	process->since_ns = event->time_ns;
 	process->program = parent->program;
@@ -378,6 +379,9 @@ int process_site(struct process *process, const struct event *event, uint32_t *r
 	struct site wanted = {.first_seen_ns = event->time_ns};
 	const struct stack *stack;
 
+	*ret_site = SITE_NONE;
+	if (process->paused)
+		return 0;
 	if (stacks_of_call(&process->stacks, &event->call, process->mappings.clock, &wanted.stack))
 		return -ENOMEM;
 	stack = stack_at(&process->stacks, wanted.stack);
@@ -386,10 +390,8 @@ int process_site(struct process *process, const struct event *event, uint32_t *r
 	stack = stack_at(&process->stacks, wanted.stack);
 	wanted.api = (uint8_t)booked_api(process, event, stack);
 	wanted.kin = (uint8_t)booked_kin(process, event, stack);
-	if (!(process->config->apis & 1u << wanted.api)) {
-		*ret_site = SITE_NONE;
+	if (!(process->config->apis & 1u << wanted.api))
 		return 0;
-	}
 	return site_take(process, wanted, ret_site);
 }
 

@@ -84,6 +84,8 @@ struct process {
 	uint64_t map_bytes;
 	uint64_t internal_frees;
 	uint64_t internal_munmaps;
+	bool paused;                  /* new blocks and regions get no site */
+	uint64_t unbooked;            /* of which there were so many */
 	struct snapshot_losses found; /* losses that the books themselves found … */
 	struct snapshot_losses told;  /* … and those of users that have gone */
 	uint64_t *oldest_ns;          /* per site, once settled; NULL: see process_oldest */
@@ -100,6 +102,12 @@ int process_new(struct process **ret_process, const struct event *event,
 /* Open books for a child: a copy of the parent's, at the cost of what either changes later. */
 int process_fork(struct process **ret_process, const struct process *parent,
 		 const struct event *event, uint32_t number);
+
+/*
+ * Forget all counts, as if the trace began now. Blocks that live stay known, so that their frees
+ * are known to be frees, but they are of no site any more. Losses stay. 0 or -ENOMEM.
+ */
+int process_reset(struct process *process, uint64_t now_ns);
 
 /* The user of the pid; NULL if it uses other books. Valid until users come or go. */
 struct user *process_user(const struct process *process, uint32_t pid);

@@ -93,7 +93,7 @@ struct snapshot_scan {
 };
 
 struct snapshot_site {
-	uint32_t id;
+	uint32_t id; /* the same in every snapshot of the image, until its books are reset */
 	enum api api;
 	uint64_t allocations;
 	uint64_t frees;
@@ -189,6 +189,8 @@ struct snapshot_process {
 	struct {
 		uint64_t frees, munmaps;
 	} internal;
+	bool paused;       /* what it allocates now is not booked, because the user wants so */
+	uint64_t unbooked; /* allocations that are not for that reason */
 	struct snapshot_losses losses;
 	struct snapshot_scan scan;
 	struct snapshot_site *sites;

@@ -121,6 +121,17 @@ static void child_reset_signals(const struct child *child)
 	sigprocmask(SIG_SETMASK, &child->mask, NULL);
 }
 
+static void child_go_to_background(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	setpgid(0, 0);
+	if (fd > STDIN_FILENO) {
+		dup2(fd, STDIN_FILENO);
+		close(fd);
+	}
+}
+
 static void child_prepare(const struct child *child)
 {
 	const struct launch_options *options = child->options;
@@ -130,6 +141,8 @@ static void child_prepare(const struct child *child)
 	close(child->launch->hold);
 	close(child->launch->status);
 	child_reset_signals(child);
+	if (options->background)
+		child_go_to_background();
 	/* Who traces it may be a process of ours that is not its ancestor (Yama). */
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 	if (options->user)

@@ -19,6 +19,8 @@ struct launch_options {
 	const char *user;      /* run as this user (name or number), or NULL */
 	const char *directory; /* chdir there first, or NULL */
 	const sigset_t *mask; /* signal mask for it (loop_original_mask); NULL: ours as it is now */
+	bool background; /* no standard input, and a process group of its own: what the terminal
+			    sends is not for it, as with a shell's & */
 	const sigset_t
 		*ignored; /* signals that it ignores, all others default; NULL: as it is now */
 };

@@ -39,6 +39,7 @@ struct parser {
 	bool asked;          /* the keeper was asked for one that was not taken yet */
 	bool lost;           /* there is none and will be none */
 	struct map64 failed; /* file_key() → 1: not given to a parser again */
+	char *folders;       /* see parser_search */
 };
 
 /* A request and what becomes of its answer. */
@@ -101,6 +102,7 @@ void parser_stop(struct parser *parser)
 	parser_drop(parser);
 	keeper_stop(&parser->keeper);
 	map64_free(&parser->failed);
+	free(parser->folders);
 	free(parser);
 }
 
@@ -148,6 +150,25 @@ static void parser_replace(struct parser *parser)
 {
 	parser_drop(parser);
 	parser->asked = !keeper_ask(&parser->keeper);
+}
+
+/* A parser keeps what it has read, and what it could not find; another one begins anew. */
+int parser_search(struct parser *parser, const char *folders)
+{
+	char *copy = strdup(folders);
+
+	if (!copy)
+		return -ENOMEM;
+	free(parser->folders);
+	parser->folders = copy;
+	if (parser->socket >= 0)
+		parser_replace(parser);
+	return 0;
+}
+
+const char *parser_folders(const struct parser *parser)
+{
+	return parser->folders ? parser->folders : "";
 }
 
 /* It says nothing unless asked, so whatever can be read is its end. */
@@ -231,7 +252,10 @@ static uint64_t patience(const struct parser *parser, const struct stat *status)
 static int find_file(const struct parser *parser, struct exchange *exchange,
 		     const struct debug_want *want)
 {
-	int fd = debug_search_find(&exchange->search, exchange->module, want);
+	int fd;
+
+	exchange->search.folders = parser->folders;
+	fd = debug_search_find(&exchange->search, exchange->module, want);
 
 	if (fd < 0 && parser->config.debuginfod)
 		fd = debuginfod_open(want->build_id, want->build_id_size);

@@ -41,6 +41,13 @@ int parser_check(struct parser *parser, struct error *err);
 void parser_stop(struct parser *parser);
 pid_t parser_pid(const struct parser *parser); /* 0 if none has been taken yet */
 
+/*
+ * Folders between colons in which to look for separate debug files, too (symbol/debugfile.h); names
+ * that were looked up without them may be found now. 0 or -ENOMEM.
+ */
+int parser_search(struct parser *parser, const char *folders);
+const char *parser_folders(const struct parser *parser); /* "" if none were given */
+
 /* A module_reader and an elf_dynamic_reader; ctx is the parser. */
 int parser_read_module(void *ctx, struct module *module, struct error *err);
 int parser_read_dynamic(void *ctx, int fd, const char *path, struct elf_dynamic *ret_dynamic);

@@ -9,7 +9,6 @@
 #include "sink/name.h"
 #include "sink/stop_words.h"
 
-#define LABEL_SIZE         320 /* a file name of 255 bytes and a number */
 #define BRIEF_COLUMNS      48
 #define COLUMN_GAP         2
 #define CULPRIT_MARK_WIDTH 2
@@ -81,26 +80,25 @@ const struct snapshot_frame *stack_culprit(const struct snapshot_stack *stack)
 	return best;
 }
 
-/* The function, or where the code lies: "libfoo.so.1+0x1234", "0x7f0012345678". */
-static const char *frame_function(const struct snapshot_frame *frame, char label[LABEL_SIZE])
+const char *frame_label(const struct snapshot_frame *frame, char label[FRAME_LABEL_SIZE])
 {
 	if (known(frame->function))
 		return frame->function;
 	if (known(frame->module))
-		snprintf(label, LABEL_SIZE, "%s+0x%" PRIx64, name_base(frame->module),
+		snprintf(label, FRAME_LABEL_SIZE, "%s+0x%" PRIx64, name_base(frame->module),
 			 frame->offset);
 	else
-		snprintf(label, LABEL_SIZE, "0x%" PRIx64, frame->address);
+		snprintf(label, FRAME_LABEL_SIZE, "0x%" PRIx64, frame->address);
 	return label;
 }
 
-static const char *frame_place(const struct snapshot_frame *frame, char label[LABEL_SIZE])
+const char *frame_source(const struct snapshot_frame *frame, char label[FRAME_LABEL_SIZE])
 {
 	if (!known(frame->file))
 		return "";
 	if (!frame->line)
 		return name_base(frame->file);
-	snprintf(label, LABEL_SIZE, "%s:%" PRIu32, name_base(frame->file), frame->line);
+	snprintf(label, FRAME_LABEL_SIZE, "%s:%" PRIu32, name_base(frame->file), frame->line);
 	return label;
 }
 
@@ -111,13 +109,13 @@ static const char *frame_module(const struct snapshot_frame *frame)
 
 void frame_brief(struct page *page, const struct snapshot_frame *frame)
 {
-	char label[LABEL_SIZE];
+	char label[FRAME_LABEL_SIZE];
 
-	page_name(page, STYLE_PLAIN, frame_function(frame, label), BRIEF_COLUMNS);
+	page_name(page, STYLE_PLAIN, frame_label(frame, label), BRIEF_COLUMNS);
 	if (!known(frame->file))
 		return;
 	page_text(page, STYLE_PLAIN, " (");
-	page_name(page, STYLE_PLAIN, frame_place(frame, label), BRIEF_COLUMNS);
+	page_name(page, STYLE_PLAIN, frame_source(frame, label), BRIEF_COLUMNS);
 	page_text(page, STYLE_PLAIN, ")");
 }
 
@@ -137,9 +135,9 @@ static size_t mark_columns(const struct snapshot_frame *frame)
 static void columns_want(struct columns *columns, const struct page *page,
 			 const struct snapshot_frame *frame, bool long_frames)
 {
-	char label[LABEL_SIZE];
-	size_t function = page_columns(page, frame_function(frame, label));
-	size_t place = page_columns(page, frame_place(frame, label)) + mark_columns(frame);
+	char label[FRAME_LABEL_SIZE];
+	size_t function = page_columns(page, frame_label(frame, label));
+	size_t place = page_columns(page, frame_source(frame, label)) + mark_columns(frame);
 	size_t module = long_frames ? page_columns(page, frame_module(frame)) : 0;
 
 	if (columns->function < function)
@@ -178,8 +176,8 @@ static void columns_tighten(struct columns *columns, struct page *page,
 	size_t needed = 0;
 
 	for (uint32_t i = 0; i < stack->frame_count; i++) {
-		char label[LABEL_SIZE];
-		char *name = name_fit(frame_function(&stack->frames[i], label), columns->function,
+		char label[FRAME_LABEL_SIZE];
+		char *name = name_fit(frame_label(&stack->frames[i], label), columns->function,
 				      page->utf8);
 		size_t used = name ? page_columns(page, name) : columns->function;
 
@@ -214,8 +212,8 @@ static enum style frame_style(const struct snapshot_frame *frame, bool culprit)
 static void frame_write_place(struct page *page, const struct snapshot_frame *frame,
 			      const struct columns *columns, enum style style)
 {
-	char label[LABEL_SIZE];
-	const char *place = frame_place(frame, label);
+	char label[FRAME_LABEL_SIZE];
+	const char *place = frame_source(frame, label);
 
 	if (*place)
 		page_name(page, style, place, columns->place - mark_columns(frame));
@@ -226,7 +224,7 @@ static void frame_write_place(struct page *page, const struct snapshot_frame *fr
 static void frame_write(struct page *page, const struct snapshot_frame *frame,
 			const struct columns *columns, bool culprit)
 {
-	char label[LABEL_SIZE];
+	char label[FRAME_LABEL_SIZE];
 	enum style style = frame_style(frame, culprit);
 	size_t function_at = columns->indent + CULPRIT_MARK_WIDTH;
 	size_t place_at = function_at + columns->function + COLUMN_GAP;
@@ -236,7 +234,7 @@ static void frame_write(struct page *page, const struct snapshot_frame *frame,
 	if (culprit)
 		page_text(page, style, page_symbol(page, SYMBOL_ARROW));
 	page_to(page, function_at);
-	page_name(page, style, frame_function(frame, label), columns->function);
+	page_name(page, style, frame_label(frame, label), columns->function);
 	if (known(frame->file) || frame->inlined) {
 		page_to(page, place_at);
 		frame_write_place(page, frame, columns, style);

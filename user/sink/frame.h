@@ -20,6 +20,13 @@ const struct snapshot_frame *stack_culprit(const struct snapshot_stack *stack);
 /* Is there more to say of it than its address? */
 bool frame_named(const struct snapshot_frame *frame);
 
+#define FRAME_LABEL_SIZE 320 /* a file name of 255 bytes and a number */
+
+/* The function, or where the code lies: "libfoo.so.1+0x1234", "0x7f0012345678". */
+const char *frame_label(const struct snapshot_frame *frame, char label[FRAME_LABEL_SIZE]);
+/* "leak.c:23", or "". */
+const char *frame_source(const struct snapshot_frame *frame, char label[FRAME_LABEL_SIZE]);
+
 /* "main (leak.c:23)", on the current line. */
 void frame_brief(struct page *page, const struct snapshot_frame *frame);
 

@@ -288,6 +288,7 @@ static void write_process(struct json_writer *writer, const struct snapshot_proc
 	write_identity(writer, process);
 	write_groups(writer, process);
 	json_put_number(writer, "other_calls", process->other_calls);
+	json_put_number(writer, "unbooked_allocations", process->unbooked);
 	write_quality(writer, process);
 	json_put_scan(writer, &process->scan);
 	json_put_errors(writer, process);

@@ -4,9 +4,7 @@
 #include <string.h>
 
 static const struct sink *const sinks[] = {
-	&sink_text,
-	&sink_json,
-	&sink_mtrace,
+	&sink_text, &sink_json, &sink_mtrace, &sink_folded, &sink_pprof,
 };
 
 #define SINK_COUNT (sizeof(sinks) / sizeof(sinks[0]))

@@ -15,6 +15,7 @@ struct sink_options {
 	bool color;
 	bool utf8;          /* the locale can show it */
 	bool long_frames;   /* -L: module of each frame */
+	bool ids;           /* of sites, for who can ask for one */
 	bool verbose;       /* -v: an example of each leak, and what was suppressed */
 	uint32_t width;     /* columns, at least 60 */
 	enum sort_key sort; /* how the snapshot was sorted: named in the heading */
@@ -36,5 +37,7 @@ const struct sink *sink_at(size_t i);
 extern const struct sink sink_text;
 extern const struct sink sink_json;
 extern const struct sink sink_mtrace;
+extern const struct sink sink_folded;
+extern const struct sink sink_pprof;
 
 #endif

@@ -146,6 +146,17 @@ static const enum leak_class part_classes[] = {LEAK_DEFINITE, LEAK_INDIRECT, LEA
 
 #define PARTS (sizeof(part_classes) / sizeof(part_classes[0]))
 
+static void write_id(const struct view *view, const struct snapshot_site *site)
+{
+	char item[ITEM_SIZE];
+
+	if (!view->options->ids)
+		return;
+	snprintf(item, sizeof(item), "site %u", site->id);
+	page_item(view->page, STYLE_PLAIN, STACK_INDENT, page_symbol(view->page, SYMBOL_SEPARATOR),
+		  item);
+}
+
 static void write_parts(const struct view *view, const struct snapshot_leaks *leaks)
 {
 	char bytes[UNITS_TEXT_SIZE], blocks[AMOUNT_SIZE], item[ITEM_SIZE];
@@ -271,6 +282,7 @@ static void write_site(const struct view *view, const struct leak_list *list, si
 	struct row row = row_of(list, index);
 
 	row_write(view->page, &list->columns, &row);
+	write_id(view, site);
 	write_parts(view, &site->leaks);
 	write_ages(view, &site->leaks);
 	page_end(view->page);

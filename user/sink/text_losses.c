@@ -121,12 +121,27 @@ static void write_left(struct page *page, const struct snapshot_process *process
 		      "from here on it is not traced: it runs a program that was not asked for");
 }
 
+/* What the user did not want to be booked is no loss. */
+static void write_unbooked(struct page *page, const struct snapshot_process *process)
+{
+	char amount[AMOUNT_SIZE], sentence[SENTENCE_SIZE];
+
+	if (!process->paused && !process->unbooked)
+		return;
+	snprintf(sentence, sizeof(sentence), "%s while tracing %s stopped %s not booked",
+		 amount_of(process->unbooked, "allocation", amount), process->paused ? "is" : "was",
+		 process->unbooked == 1 ? "is" : "are");
+	page_to(page, TEXT_INDENT);
+	page_sentence(page, process->paused ? STYLE_WARNING : STYLE_QUIET, TEXT_INDENT, sentence);
+}
+
 void text_losses(const struct view *view)
 {
 	const struct snapshot_process *process = view->process;
 	bool lost = false;
 
 	write_left(view->page, process);
+	write_unbooked(view->page, process);
 	for (size_t i = 0; i < sizeof(loss_rows) / sizeof(loss_rows[0]); i++)
 		lost |= loss_write_row(view->page, &loss_rows[i], &process->losses);
 	lost |= loss_write_others(view->page, process);

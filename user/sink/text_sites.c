@@ -164,6 +164,10 @@ static void write_history(const struct view *view, const struct snapshot_site *s
 	uint64_t calls = site->allocations, lost;
 	char text[AMOUNT_SIZE], item[AMOUNT_SIZE * 2];
 
+	if (view->options->ids) {
+		snprintf(item, sizeof(item), "site %u", site->id);
+		page_item(page, STYLE_PLAIN, STACK_INDENT, separator, item);
+	}
 	page_item(page, STYLE_QUIET, STACK_INDENT, separator, amount_of(calls, "call", text));
 	snprintf(item, sizeof(item), "%s in all", bytes_format(site->bytes_allocated, text));
 	page_item(page, STYLE_QUIET, STACK_INDENT, separator, item);

@@ -11,7 +11,7 @@
 
 #define CRC_POLYNOMIAL 0xedb88320u /* of IEEE 802.3, reflected: gdb's documentation, 18.3 */
 #define CHUNK          65536
-#define BUILD_ID_ROOT  "/usr/lib/debug/.build-id/"
+#define USUAL_FOLDER   "/usr/lib/debug"
 
 /* Formats with the file's directory and the link. */
 static const char *const places[] = {"%s/%s", "%s/.debug/%s", "/usr/lib/debug%s/%s"};
@@ -68,19 +68,20 @@ static int try_path(struct debug_search *search, char *path, uint32_t crc)
 	return -1;
 }
 
-/* /usr/lib/debug/.build-id/ab/cdef….debug */
-static int find_by_build_id(struct debug_search *search, const struct debug_want *want)
+/* FOLDER/.build-id/ab/cdef….debug */
+static int find_by_build_id(struct debug_search *search, const char *folder, size_t length,
+			    const struct debug_want *want)
 {
-	char path[sizeof(BUILD_ID_ROOT) + 2 * DEBUG_BUILD_ID_MAX + sizeof("/.debug")];
-	size_t used = sizeof(BUILD_ID_ROOT) - 1;
+	char name[2 * DEBUG_BUILD_ID_MAX + sizeof("/")], *path;
+	size_t used = 0;
 
 	if (want->build_id_size < 2 || want->build_id_size > DEBUG_BUILD_ID_MAX)
 		return -1;
-	memcpy(path, BUILD_ID_ROOT, used);
 	for (size_t i = 0; i < want->build_id_size; i++)
-		used += (size_t)sprintf(path + used, i == 1 ? "/%02x" : "%02x", want->build_id[i]);
-	strcpy(path + used, ".debug");
-	return try_path(search, strdup(path), 0);
+		used += (size_t)sprintf(name + used, i == 1 ? "/%02x" : "%02x", want->build_id[i]);
+	if (asprintf(&path, "%.*s/.build-id/%s.debug", (int)length, folder, name) < 0)
+		return -1;
+	return try_path(search, path, 0);
 }
 
 static int find_by_link(struct debug_search *search, const char *file,
@@ -104,15 +105,47 @@ static int find_by_link(struct debug_search *search, const char *file,
 	return fd;
 }
 
+/* Of a link's name alone: where it lay is not where it was built. */
+static int find_in_folder(struct debug_search *search, const char *folder, size_t length,
+			  const struct debug_want *want)
+{
+	const char *slash = want->link ? strrchr(want->link, '/') : NULL;
+	int fd = find_by_build_id(search, folder, length, want);
+	char *path;
+
+	if (fd >= 0 || !want->link)
+		return fd;
+	if (asprintf(&path, "%.*s/%s", (int)length, folder, slash ? slash + 1 : want->link) < 0)
+		return -1;
+	return try_path(search, path, want->crc);
+}
+
+static int find_in_folders(struct debug_search *search, const struct debug_want *want)
+{
+	const char *folder = search->folders;
+	int fd = -1;
+
+	while (folder && *folder && fd < 0) {
+		size_t length = strcspn(folder, ":");
+
+		if (length)
+			fd = find_in_folder(search, folder, length, want);
+		folder += length + (folder[length] == ':');
+	}
+	return fd;
+}
+
 int debug_search_find(void *ctx, const struct module *module, const struct debug_want *want)
 {
 	struct debug_search *search = ctx;
 	const char *file = want->alternate && search->found ? search->found : module->path;
 	char *beside = strdup(file); /* search->found changes */
-	int fd = find_by_build_id(search, want);
+	int fd = find_by_build_id(search, USUAL_FOLDER, sizeof(USUAL_FOLDER) - 1, want);
 
 	if (fd < 0 && want->link && beside)
 		fd = find_by_link(search, beside, want);
+	if (fd < 0)
+		fd = find_in_folders(search, want);
 	free(beside);
 	return fd;
 }
@@ -120,5 +153,5 @@ int debug_search_find(void *ctx, const struct module *module, const struct debug
 void debug_search_end(struct debug_search *search)
 {
 	free(search->found);
-	*search = (struct debug_search){0};
+	search->found = NULL;
 }

@@ -27,13 +27,15 @@ typedef int debug_finder(void *ctx, const struct module *module, const struct de
 
 /* A search on this machine; zeroed memory is a new one. */
 struct debug_search {
-	char *found; /* the last file found: links to alternates are relative to it */
+	char *found;         /* the last file found: links to alternates are relative to it */
+	const char *folders; /* more places to look in, between colons; NULL: none */
 };
 
 /*
  * A debug_finder, whose ctx is a struct debug_search: by build id below /usr/lib/debug/.build-id,
  * by link beside the file, in .debug and below /usr/lib/debug; alternates beside the file that has
- * the link. Only regular ELF files are handed out, whatever a link names. No server is asked.
+ * the link; then in the folders, by build id as below /usr/lib/debug, and by the link's name. Only
+ * regular ELF files are handed out, whatever a link names. No server is asked.
  */
 debug_finder debug_search_find;
 void debug_search_end(struct debug_search *search);
