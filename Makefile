@@ -4,8 +4,8 @@
 # make check      what needs no privileges: style, static analysis, layers, unit tests, fuzzing
 # make check-root what traces real programs (root, a kernel with uprobes and BPF)
 # make check-ptrace  some of that again, by ptrace instead of BPF
-# make check-arch other kernels and processors, under qemu: KERNELS="6.1 no-uprobes" (tools/kernels)
-# make check-all  all of these but check-arch, with what they need installed first
+# make check-arch other kernels and processors, under qemu: KERNELS="6.1 armel" (tests/arch/kernels.py)
+# make check-all  all of these, check-arch of some kernels, with what they need installed first
 # make bench      the cost of a traced call beside its peers (root, bpftrace), and of a leak scan
 # make fuzz       the parsers, FUZZ_SECONDS long; briefly in check (clang, libclang-rt)
 # make install    PREFIX=/usr/local DESTDIR=; uninstall, clean
@@ -78,10 +78,13 @@ ALL_CFLAGS := $(LANGUAGE) -MMD -MP \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer) $(CFLAGS)
 # Recordings are compressed where zstd can be had.
 ifeq ($(origin WITH_ZSTD),undefined)
-WITH_ZSTD := $(shell printf '\043include <zstd.h>\n' | $(CC) $(CROSS_FLAGS) -E - >/dev/null 2>&1 && echo 1 || echo 0)
+WITH_ZSTD := $(shell echo 'int main(void) { return 0; }' | $(CC) $(CROSS_FLAGS) $(LDFLAGS) -include zstd.h \
+	-x c -o /dev/null - -lzstd 2>/dev/null && echo 1 || echo 0)
 endif
+# Where x86 programs are traced their code is read.
+READS_X86 := $(filter x86 i386,$(ARCH))
 LDLIBS   := $(if $(filter 1,$(WITH_BPF)),-lbpf) $(if $(filter 1,$(WITH_READLINE)),-lreadline) \
-	-ldw -lelf -liberty -lcapstone -lseccomp -ljson-c -lxxhash -lz \
+	-ldw -lelf -liberty $(if $(READS_X86),-lcapstone) -lseccomp -ljson-c -lxxhash -lz \
 	$(if $(filter 1,$(WITH_ZSTD)),-lzstd) -lm
 LDFLAGS  += $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
@@ -98,7 +101,8 @@ endif
 BPF_SOURCES := $(addprefix user/source/,bpf.c bpf_calls.c bpf_entered.c bpf_hold.c bpf_program.c bpf_self_test.c \
 	bpf_system.c bpf_unwind.c capability.c file_key.c probe_events.c tracefs.c)
 SOURCES  := $(foreach layer,$(LAYERS),$(wildcard user/$(layer)/*.c)) $(wildcard arch/*.c)
-SOURCES  := $(filter-out $(if $(filter 1,$(WITH_BPF)),user/source/without_bpf.c,$(BPF_SOURCES)),$(SOURCES))
+SOURCES  := $(filter-out $(if $(filter 1,$(WITH_BPF)),user/source/without_bpf.c,$(BPF_SOURCES)) \
+	$(if $(READS_X86),user/symbol/without_x86_code.c,user/symbol/x86_code.c),$(SOURCES))
 SOURCES  := $(filter-out user/net/$(if $(filter 1,$(WITH_ZSTD)),without_zstd,zstd).c,$(SOURCES))
 SOURCES  := $(filter-out $(if $(filter 1,$(WITH_READLINE)),user/app/input_without_readline.c,user/app/input_terminal.c),$(SOURCES))
 MAIN     := user/app/main.c
@@ -391,9 +395,12 @@ check: fresh-results static units-counted step-counted fuzz-counted
 check-root: fresh-results runtime
 	@$(TALLY)
 
+# Kernels are fetched and built meanwhile; who needs one waits for it, and tells why it cannot be had.
 check-all:
 	tools/install-deps all
-	@$(MAKE) --no-print-directory fresh-results static units-counted step-counted fuzz-counted runtime runtime-ptrace runtime-fewer-rights
+	@nice tools/kernels $(SOME_KERNELS) >/dev/null 2>&1 &
+	@$(MAKE) --no-print-directory fresh-results static units-counted step-counted fuzz-counted runtime runtime-ptrace \
+		runtime-fewer-rights arch-counted KERNELS="$(SOME_KERNELS)"
 	@$(TALLY)
 
 fresh-results:
@@ -450,6 +457,7 @@ runtime: $(PROGRAM) targets
 
 # Guests of other kernels: what they run, and which kernels (tests/arch/kernels.py). V=1 says how long.
 KERNELS      ?= 5.10 6.1 6.12 newest no-uprobes
+SOME_KERNELS := 6.1 no-uprobes armmp ppc32
 ARCH_TARGETS := $(addprefix $(BUILD)/targets/,basic maps short threads cxx stacks exec family steady seccomp \
 	altstack ownmalloc sanity sanity_bad valgrind/leak_cases valgrind/leak_cases_cxx valgrind/libleak.so)
 
@@ -458,15 +466,21 @@ GUEST_CC.686     := $(CC) $(M32_FLAGS)
 GUEST_CXX.686    := $(CXX) $(M32_FLAGS)
 GUEST_CC.armmp   := arm-linux-gnueabihf-gcc
 GUEST_CXX.armmp  := arm-linux-gnueabihf-g++
+GUEST_CC.armel   := arm-linux-gnueabi-gcc
+GUEST_CXX.armel  := arm-linux-gnueabi-g++
 GUEST_CC.arm64   := aarch64-linux-gnu-gcc
 GUEST_CXX.arm64  := aarch64-linux-gnu-g++
 GUEST_CC.ppc32   := powerpc-linux-gnu-gcc
 GUEST_CXX.ppc32  := powerpc-linux-gnu-g++
+# They have no 64-bit atomics of their own.
+GUEST_LIBS.armel := -l:libatomic.a
+GUEST_LIBS.ppc32 := -l:libatomic.a
 GUEST_ARCH.686   := ARCH=i386
 GUEST_ARCH.armmp := ARCH=arm CROSS_COMPILE=arm-linux-gnueabihf-
+GUEST_ARCH.armel := ARCH=arm CROSS_COMPILE=arm-linux-gnueabi- BUILD=$(BUILD)-armel-static
 GUEST_ARCH.arm64 := ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-
 GUEST_ARCH.ppc32 := ARCH=powerpc CROSS_COMPILE=powerpc-linux-gnu-
-FOREIGN          := $(filter 686 armmp arm64 ppc32,$(KERNELS))
+FOREIGN          := $(filter 686 armmp armel arm64 ppc32,$(KERNELS))
 GUEST_TARGETS    := $(foreach kernel,$(FOREIGN),\
 	$(ARCH_TARGETS:$(BUILD)/targets/%=$(BUILD)/guest/$(kernel)/%))
 kernel_of         = $(word 1,$(subst /, ,$(patsubst $(BUILD)/guest/%,%,$@)))
@@ -476,11 +490,12 @@ $(filter %/stacks,$(GUEST_TARGETS)): TARGET_FLAGS += -O2 -fomit-frame-pointer -f
 
 $(filter-out %/cxx %/stacks %/sanity %/sanity_bad %_cxx %.so,$(GUEST_TARGETS)): $(wildcard tests/targets/*.[ch])
 	$(call say,TARGET,$@)
-	$(Q)mkdir -p $(@D) && $(GUEST_CC.$(kernel_of)) -std=gnu11 $(TARGET_FLAGS) -o $@ tests/targets/$(@F).c
+	$(Q)mkdir -p $(@D) && $(GUEST_CC.$(kernel_of)) -std=gnu11 $(TARGET_FLAGS) -o $@ tests/targets/$(@F).c $(GUEST_LIBS.$(kernel_of))
 
 $(filter %/cxx %/stacks %/sanity %/sanity_bad %_cxx,$(GUEST_TARGETS)): $(wildcard tests/targets/*.cc tests/targets/*.h)
 	$(call say,TARGET,$@)
-	$(Q)mkdir -p $(@D) && $(GUEST_CXX.$(kernel_of)) $(TARGET_FLAGS) -Wno-missing-field-initializers -o $@ tests/targets/$(@F).cc
+	$(Q)mkdir -p $(@D) && $(GUEST_CXX.$(kernel_of)) $(TARGET_FLAGS) -Wno-missing-field-initializers -o $@ tests/targets/$(@F).cc \
+		$(GUEST_LIBS.$(kernel_of))
 
 $(filter %/libleak.so,$(GUEST_TARGETS)): tests/targets/leak_library.c
 	$(call say,TARGET,$@)
@@ -527,7 +542,8 @@ $(BUILD)/tests/bench/floor: $(BUILD)/gen/floor.skel.h
 # Parsers of files that a target or somebody else may have made: briefly in check, FUZZ_SECONDS=3600 for a long run.
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_SOURCES := $(foreach layer,base api os symbol,$(wildcard user/$(layer)/*.c)) \
+FUZZ_SOURCES := $(filter-out user/symbol/without_x86_code.c,$(foreach layer,base api os symbol,\
+	$(wildcard user/$(layer)/*.c))) \
 	user/parser/protocol.c user/parser/wire.c user/source/malloc_log.c $(wildcard user/model/*.c) \
 	$(filter user/net/%,$(SOURCES)) \
 	$(wildcard arch/*.c)

@@ -20,6 +20,7 @@ struct registers_layout {
 	uint16_t stack;  /* offset of the stack pointer */
 	uint16_t thread; /* of the thread pointer; REGISTERS_NO_THREAD */
 	uint16_t red_zone;
+	uint16_t chunk; /* glibc's malloc gives multiples of so many bytes, headers included */
 	/* Numbers of the system calls that end a thread, end a process, and begin a new image. */
 	uint16_t exit, exit_group, execve, execveat;
 	uint16_t births[4]; /* of those that give birth to a thread or a process */
@@ -28,18 +29,18 @@ struct registers_layout {
 static const struct registers_layout registers_layouts[] = {
 #if defined(__x86_64__) || defined(__i386__)
 	/* user_regs_struct: rsp, fs_base */
-	{216, 8, 152, 168, 128, 60, 231, 59, 322, {56, 57, 58, 435}},
+	{216, 8, 152, 168, 128, 16, 60, 231, 59, 322, {56, 57, 58, 435}},
 	/* user_regs_struct32: esp */
-	{68, 4, 60, REGISTERS_NO_THREAD, 0, 1, 252, 11, 358, {120, 2, 190, 435}},
+	{68, 4, 60, REGISTERS_NO_THREAD, 0, 16, 1, 252, 11, 358, {120, 2, 190, 435}},
 #elif defined(__aarch64__) || defined(__arm__)
 	/* user_pt_regs: sp */
-	{272, 8, 248, REGISTERS_NO_THREAD, 0, 93, 94, 221, 281, {220, 220, 220, 435}},
+	{272, 8, 248, REGISTERS_NO_THREAD, 0, 16, 93, 94, 221, 281, {220, 220, 220, 435}},
 	/* r13 */
-	{72, 4, 52, REGISTERS_NO_THREAD, 0, 1, 248, 11, 387, {120, 2, 190, 435}},
+	{72, 4, 52, REGISTERS_NO_THREAD, 0, 8, 1, 248, 11, 387, {120, 2, 190, 435}},
 #elif defined(__powerpc__)
 	/* r1, r2 */
-	{192, 4, 4, REGISTERS_NO_THREAD, 0, 1, 234, 11, 362, {120, 2, 189, 435}},
-	{384, 8, 8, REGISTERS_NO_THREAD, 288, 1, 234, 11, 362, {120, 2, 189, 435}},
+	{192, 4, 4, REGISTERS_NO_THREAD, 0, 16, 1, 234, 11, 362, {120, 2, 189, 435}},
+	{384, 8, 8, REGISTERS_NO_THREAD, 288, 16, 1, 234, 11, 362, {120, 2, 189, 435}},
 #endif
 };
 

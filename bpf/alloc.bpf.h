@@ -209,9 +209,8 @@ static __always_inline void add_operator(abi_u64 cookie, abi_u64 payload,
 	abi_u64 bytes = COOKIE_OUT(cookie) == COOKIE_NO_ARG ? payload : 0;
 
 	if (wants_sanity() && !is_map_call(cookie))
-		head->flags |=
-			mark_of_allocation(thread_marks(), caller->sp - caller->word, caller->ip,
-					   bytes, head->flags & RECORD_FLAG_FAILED);
+		head->flags |= mark_of_allocation(thread_marks(), entry_sp(caller), caller->ip,
+						  bytes, head->flags & RECORD_FLAG_FAILED);
 }
 
 static __always_inline void emit_outcome_to(struct pt_regs *regs, abi_u64 cookie, abi_u64 payload,

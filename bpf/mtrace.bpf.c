@@ -293,6 +293,17 @@ static __always_inline int wants_sanity(void)
 
 #include "bpf/alloc.bpf.h"
 
+static __always_inline int is_mark_intact(const struct operator_mark *mark, __u64 sp)
+{
+	(void)sp;
+	return is_return_intact(mark);
+}
+
+static __always_inline __u64 entry_sp(const struct caller_frame *caller)
+{
+	return caller->sp - caller->word;
+}
+
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);

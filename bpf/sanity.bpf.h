@@ -23,7 +23,7 @@
  *
  * Then a new is done when its malloc succeeded, a delete when it has called free.
  *
- * There are marks in 64-bit code alone.
+ * In BPF programs there are marks in 64-bit code alone.
  *
  * Like alloc.bpf.h this knows no helper and no map, and is compiled for the host by tests/bpf.
  */
@@ -36,7 +36,7 @@
 #define MARKS_MAX 4
 
 struct operator_mark {
-	abi_u64 sp; /* at entry: where the return address lies */
+	abi_u64 sp; /* at entry: where the return address lies, if it is on the stack */
 	abi_u64 return_address;
 	abi_u64 code; /* of the function: its first byte, and how many */
 	abi_u64 code_size;
@@ -56,6 +56,10 @@ struct thread_marks {
 
 /* Provided by the including file, besides what alloc.bpf.h asks for: the thread's, or NULL. */
 static struct thread_marks *thread_marks(void);
+/* Is the operator at work still, where a call begins or ends at sp? As far as that can be told. */
+static int is_mark_intact(const struct operator_mark *mark, abi_u64 sp);
+/* The stack pointer with which a function was entered that has returned. */
+static abi_u64 entry_sp(const struct caller_frame *caller);
 
 static __always_inline struct operator_mark *mark_newest(struct thread_marks *thread)
 {
@@ -66,7 +70,8 @@ static __always_inline struct operator_mark *mark_newest(struct thread_marks *th
 	return &thread->marks[(count - 1) & (MARKS_MAX - 1)];
 }
 
-/* A return probe of malloc's may have replaced the address, where operator new jumped to malloc. */
+/* Where calls leave it on the stack. A return probe of malloc's may have replaced the address,
+ * where operator new jumped to malloc. */
 static __always_inline int is_return_intact(const struct operator_mark *mark)
 {
 	abi_u64 word = 0;
@@ -98,7 +103,7 @@ static __attribute__((noinline)) struct operator_mark *mark_at_work(struct threa
 
 		if (!mark || is_jump_from(mark, sp, return_address))
 			return mark;
-		if (is_return_intact(mark)) {
+		if (is_mark_intact(mark, sp)) {
 			if (sp <= mark->sp)
 				return mark;
 			if (!is_same_stack(sp, mark->sp))
@@ -158,7 +163,7 @@ static __always_inline void mark_enter(struct thread_marks *thread, const struct
 	abi_u32 count;
 
 	mark_fill(&next, regs, cookie);
-	if ((is_delete_api(next.api) && !next.argument) || read_user(next.sp, &next.return_address))
+	if ((is_delete_api(next.api) && !next.argument) || read_return(regs, &next.return_address))
 		return;
 	mark = mark_at_work(thread, next.sp, next.return_address);
 	if (mark && mark_goes_on(mark, &next)) {

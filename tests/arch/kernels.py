@@ -11,7 +11,9 @@ class Kernel:
     """build: where the program for that processor is; targets: its test programs. source: which one
     traces if nobody says so. means: by what calls are followed. family: and those of children. why:
     the reason that is given for ptrace. gaps: placing probes takes so long that the program may run
-    meanwhile; then the report says for how long. What was counted is right all the same."""
+    meanwhile; then the report says for how long. What was counted is right all the same. outermost: functions in which stacks
+    begin, that we see and the C++ runtime's unwinder does not. innermost: those where our stacks
+    end, and not that unwinder's. stops: how they end."""
     build: str = "build"
     targets: str = "build/targets"
     source: str = "bpf"
@@ -19,11 +21,14 @@ class Kernel:
     family: str = ""
     why: str = ""
     gaps: bool = False
+    outermost: tuple = ()
+    innermost: tuple = ()
+    stops: tuple = ("end",)
 
 
-def foreign(arch, kernel):
+def foreign(arch, kernel, **more):
     return Kernel(build=f"build-{arch}-static", targets=f"build/guest/{kernel}", source="ptrace",
-                  why="this mtrace-bpf was built without BPF")
+                  why="this mtrace-bpf was built without BPF", **more)
 
 
 INHERITED = "perf events that children inherit and task storage"
@@ -39,11 +44,15 @@ EXPECTED = {
     "newest": Kernel(means="uprobe sessions", family=INHERITED),
     # Neither uprobes nor BPF.
     "no-uprobes": Kernel(source="ptrace", why="this kernel has no uprobes or no BPF"),
-    # Built without BPF.
-    "686": foreign("i386", "686"),
-    "armmp": foreign("arm", "armmp"),
+    # Built without BPF. Stacks of 32-bit coroutines end where these begin (docs/DESIGN.md).
+    "686": foreign("i386", "686", innermost=("coroutine()",), stops=("end", "no_code")),
+    # The unwinder's tables call _start, and where threads and coroutines begin, code that cannot be
+    # unwound: that unwinder ends before them, and we know of _start alone that it is the end.
+    "armmp": foreign("arm", "armmp", outermost=("_start", ""), stops=("end", "no_table")),
+    "armel": foreign("armel", "armel", outermost=("_start", ""), stops=("end", "no_table")),
     "arm64": foreign("arm64", "arm64"),
-    "ppc32": foreign("powerpc", "ppc32"),
+    # Above the function that a thread begins with there is a null frame; that unwinder ends there.
+    "ppc32": foreign("powerpc", "ppc32", outermost=("clone", "makecontext")),
 }
 
 DEFAULT = ("5.10", "6.1", "6.12", "newest", "no-uprobes")

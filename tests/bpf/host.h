@@ -85,6 +85,17 @@ static int is_return_trampoline(uint64_t address)
 	return address == TRAMPOLINE;
 }
 
+static int is_mark_intact(const struct operator_mark *mark, uint64_t sp)
+{
+	(void)sp;
+	return is_return_intact(mark);
+}
+
+static uint64_t entry_sp(const struct caller_frame *caller)
+{
+	return caller->sp - caller->word;
+}
+
 static uint64_t take_stack(void *context, const struct caller_frame *from)
 {
 	(void)context;

@@ -75,15 +75,21 @@ struct destroyed {
 	}
 };
 
-/* The number of elements comes first, and the pointer is to behind it. */
-CASE(array_held, .reachable = {1, (long)sizeof(size_t) + 10 * BYTES(destroyed)})
+/* The number of elements comes first, on ARM behind their size, and the pointer is to behind it. */
+#ifdef __arm__
+#define COOKIE (2 * (long)sizeof(size_t))
+#else
+#define COOKIE ((long)sizeof(size_t))
+#endif
+
+CASE(array_held, .reachable = {1, COOKIE + 10 * BYTES(destroyed)})
 {
 	static destroyed *volatile root __attribute__((unused));
 
 	root = new destroyed[truth_opaque(10)];
 }
 
-CASE(array_lost, .definite = {1, (long)sizeof(size_t) + 10 * BYTES(destroyed)})
+CASE(array_lost, .definite = {1, COOKIE + 10 * BYTES(destroyed)})
 {
 	__asm__ volatile("" : : "r"(new destroyed[truth_opaque(10)]));
 }

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "symbol/probe_plan.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/cross.h"
 
 #define FLAGS "-O2 -fno-builtin -nostdlib -shared "
 
@@ -111,6 +111,36 @@ static size_t count_wrappers(const struct planned *planned, enum api api)
 		count += planned->plan->wrappers[i].api == api;
 	}
 	return count;
+}
+
+/* Operators are marked in code of any machine; a pointer to Thumb code says so. */
+static void check_mark_of(struct scratch *scratch, const char *command, bool thumb)
+{
+	static const char source[] = "void free(void *block);\n"
+				     "void _ZdlPvj(void *block, unsigned int size)\n"
+				     "{\n"
+				     "	(void)size;\n"
+				     "	free(block);\n"
+				     "}\n";
+	struct planned planned = plan_source(scratch, source, command);
+	const struct probe_mark *mark = planned.plan->marks;
+
+	assert_int_equal(planned.plan->mark_count, 1);
+	assert_int_equal(mark->api, API_DELETE);
+	assert_int_equal(mark->told, 1);
+	assert_int_equal(mark->aligned, -1);
+	assert_int_equal(mark->thumb, thumb);
+	assert_int_equal(mark->entry & 1, 0);
+	module_table_free(planned.table);
+}
+
+static void test_marks_of_other_machines(void **state)
+{
+	check_mark_of(*state, "gcc -m32 -O1 -shared -nostdlib -fPIC -o a.so a.c", false);
+	cross_require("arm-linux-gnueabihf-gcc");
+	check_mark_of(*state, "arm-linux-gnueabihf-gcc -mthumb -shared -nostdlib -o a.so a.c",
+		      true);
+	check_mark_of(*state, "arm-linux-gnueabihf-gcc -marm -shared -nostdlib -o a.so a.c", false);
 }
 
 static void check_allocator(const struct planned *planned)
@@ -507,6 +537,7 @@ int main(void)
 		TEST(test_free_of_free),
 		TEST(test_allocator_i386),
 		TEST(test_operators_alone),
+		TEST(test_marks_of_other_machines),
 		TEST(test_reallocarray_alone),
 		TEST(test_static_program),
 		TEST(test_glibc_linker),

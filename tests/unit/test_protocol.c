@@ -47,7 +47,7 @@ static struct probe_site sites[] = {
 };
 static struct probe_wrapper wrappers[] = {{API_NEW, 0x3000, 0x3010}};
 static struct probe_mark marks[] = {
-	{API_DELETE, 0x1404, 0x1400, 0x10, 1, -1},
+	{API_DELETE, 0x1404, 0x1400, 0x10, 1, -1, true},
 };
 static struct probe_refusal refusals[] = {{API_NEW_ARRAY, "_Znam", "it throws"}};
 

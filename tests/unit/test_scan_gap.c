@@ -140,6 +140,35 @@ static void test_free_chunks_before_the_first_block(void **state)
 	world_free(&world);
 }
 
+/* On ARM chunks are multiples of 8 bytes: what lies behind a block's is the next one's. */
+static void test_free_chunks_of_eights(void **state)
+{
+	struct world world;
+	bool eights;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		eights = i;
+		furnish(&world);
+		world.input.word = world.input.step = 4;
+		world.input.heap_is_known = true;
+		world.input.chunk = eights ? 8 : 0;
+		world_block(&world, HEAP + 8, 48);
+		world_put(&world, HEAP + 4, 56 | 1);
+		world_put(&world, HEAP + 60, 56 | 1); /* free; its first word leads into a block */
+		world_put(&world, HEAP + 64, HEAP + 140);
+		world_block(&world, HEAP + 120, 48);
+		world_put(&world, HEAP + 116, 56 | 1);
+		world_put(&world, HEAP + 172, (SIZE - 168) | 1);
+		world_put(&world, ROOT, HEAP + 8);
+		assert_int_equal(world_scan(&world), 0);
+		assert_int_equal(world_class(&world, HEAP + 8), LEAK_REACHABLE);
+		assert_int_equal(world_class(&world, HEAP + 120),
+				 eights ? LEAK_DEFINITE : LEAK_POSSIBLE);
+		world_free(&world);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -147,6 +176,7 @@ int main(void)
 		cmocka_unit_test(test_free_chunks_end_with_mapping),
 		cmocka_unit_test(test_free_chunks_are_counted),
 		cmocka_unit_test(test_free_chunks_before_the_first_block),
+		cmocka_unit_test(test_free_chunks_of_eights),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -160,6 +160,29 @@ static void test_idiom_dtv(void **state)
 	}
 }
 
+/* An array of objects with a destructor on ARM: the size of one, their number, and they. */
+static void test_idiom_sized_array(void **state)
+{
+	(void)state;
+	for (unsigned int word = 4; word <= 8; word += 4) {
+		struct world world;
+
+		furnish(&world);
+		world.input.word = world.input.step = word;
+		for (size_t i = 0; i < 4; i++) {
+			world_block(&world, block(i), 8 + 6 * 20);
+			world_put(&world, block(i), 20);
+			world_put(&world, block(i) + 4, 6);
+			world_put(&world, ROOT + i * 8, block(i) + 8);
+		}
+		world_put(&world, block(1) + 4, 5);             /* fewer than there is room for */
+		world_put(&world, ROOT + 2 * 8, block(2) + 12); /* not at the first one */
+		world_put(&world, block(3), 23);                /* of another size */
+		expect(&world, word == 4 ? "rppp" : "pppp");
+		world_free(&world);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -167,6 +190,7 @@ int main(void)
 		cmocka_unit_test(test_idiom_sds_without_end),
 		cmocka_unit_test(test_idiom_sds_in_small_blocks),
 		cmocka_unit_test(test_idiom_dtv),
+		cmocka_unit_test(test_idiom_sized_array),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -336,6 +336,36 @@ static void test_symbols_alone(void **state)
 	check_answer(*state, "answer", NULL, 0); /* of .dynsym */
 }
 
+/* ARM's mapping symbols, as if this were ARM: where a function begins that has no size, and amid.
+ */
+static void test_mapping_symbols(void **state)
+{
+	static const char marked[] = ".globl main, answer\n"
+				     "main: ret\n"
+				     "\"$d\": ret\n"
+				     "answer:\n"
+				     "\"$a\": nop\n"
+				     "\"$x.1\": nop\n"
+				     "\"$t\":\n"
+				     "	ret\n"
+				     ".section .note.GNU-stack,\"\",%progbits\n";
+	struct symbol_name names[1];
+	struct opened opened;
+	uint64_t offset;
+
+	scratch_write(*state, "p.s", marked, strlen(marked), 0644);
+	assert_int_equal(scratch_run(*state, "gcc -o p p.s"), 0);
+	opened = open_file(scratch_path(*state, "p"));
+	offset = offset_of(opened.module, address_of(*state, "p", "answer"));
+	for (int i = 1; i <= 3; i++) {
+		assert_int_equal(
+			symbolizer_names(opened.symbolizer, opened.module, offset + i, names, 1),
+			1);
+		assert_string_equal(names[0].function, "answer");
+	}
+	close_file(&opened);
+}
+
 static void test_limits(void **state)
 {
 	struct symbol_name names[1];
@@ -485,6 +515,7 @@ int main(void)
 		TEST(test_folders),
 		TEST(test_symbols_alone),
 		TEST(test_limits),
+		TEST(test_mapping_symbols),
 		TEST(test_return_address),
 		TEST(test_hostile_files),
 		cmocka_unit_test(test_demangle),

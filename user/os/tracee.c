@@ -64,17 +64,21 @@ void tracee_read_registers(struct thread_registers *registers)
 	if (layout) {
 		registers->word = layout->word;
 		registers->red_zone = layout->red_zone;
+		registers->chunk = layout->chunk;
 		registers->stack = registers_word(registers->bytes, layout->stack, layout->word);
 		if (layout->thread != REGISTERS_NO_THREAD)
 			registers->thread =
 				registers_word(registers->bytes, layout->thread, layout->word);
 	}
-	registers->size &= ~(size_t)7; /* an i386 set ends in half a word: a segment register */
+	registers->size &= ~(size_t)7; /* an i386 set ends in half a word: a segment register … */
 #if defined(__x86_64__) || defined(__i386__)
 	read_set(registers, NT_X86_XSTATE);
+#elif defined(__arm__)
+	read_set(registers, NT_ARM_VFP);
 #else
 	read_set(registers, NT_PRFPREG);
 #endif
+	registers->size &= ~(size_t)7; /* … and one of ARM in the state of its unit */
 }
 
 void tracee_free_registers(struct thread_registers *registers)

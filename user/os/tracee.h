@@ -18,6 +18,7 @@ struct thread_registers {
 	pid_t tid;
 	uint32_t word;     /* bytes of a pointer: 8, 4; 0: of an unknown kind, no stack pointer */
 	uint32_t red_zone; /* bytes below the stack pointer that are in use, too */
+	uint32_t chunk;    /* see registers_layout */
 	uint64_t stack;    /* the stack pointer */
 	uint64_t thread;   /* the thread pointer; 0: not known */
 	void *bytes;       /* general, floating point and vector registers, 8-byte aligned */

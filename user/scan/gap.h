@@ -27,10 +27,11 @@ bool gap_is_free(struct gap_reader *reader, uint64_t block, uint64_t size, uint6
 		 uint64_t limit);
 
 /* Where the content of a block ends: its size, rounded as malloc does, but not beyond `next`. */
-static inline uint64_t gap_content_end(unsigned int word, uint64_t block, uint64_t size,
-				       uint64_t next)
+static inline uint64_t gap_content_end(const struct scan_input *input, uint64_t block,
+				       uint64_t size, uint64_t next)
 {
-	uint64_t rounded = ((size + word + 15) & ~(uint64_t)15) - word;
+	unsigned int word = input->word, chunk = input->chunk ? input->chunk : 16;
+	uint64_t rounded = ((size + word + chunk - 1) & ~(uint64_t)(chunk - 1)) - word;
 	uint64_t end;
 
 	if (rounded < 3 * word)

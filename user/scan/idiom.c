@@ -42,12 +42,17 @@ static bool may_be_vtable(const struct scan_input *input, uint64_t word)
 	return word % input->word == 0 && word >= PAGE_SIZE && idiom_image_at(input, word);
 }
 
+/* Numbers lie as on this machine, whose processes these are. */
 static uint64_t number_at(const unsigned char *bytes, size_t count)
 {
 	uint64_t number = 0;
 
-	while (count-- > 0)
-		number = number << 8 | bytes[count];
+	for (size_t i = 0; i < count; i++)
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+		number = number << 8 | bytes[i];
+#else
+		number |= (uint64_t)bytes[i] << 8 * i;
+#endif
 	return number;
 }
 
@@ -110,12 +115,6 @@ static bool is_sds(const struct scan_input *input, const unsigned char *bytes, u
 	return false;
 }
 
-/* 64 bits, whatever the word is. */
-static uint64_t length_of(const struct scan_input *input, const uint64_t first[2])
-{
-	return input->word == 8 ? first[0] : first[1] << 32 | first[0];
-}
-
 /* calloc(length + 2, sizeof(dtv_t)): the first entry's first half is the length. */
 static bool is_dtv(const struct scan_input *input, const uint64_t first[2], uint64_t size)
 {
@@ -124,16 +123,25 @@ static bool is_dtv(const struct scan_input *input, const uint64_t first[2], uint
 	return first[0] && !first[1] && size % entry == 0 && first[0] == size / entry - 2;
 }
 
-static uint8_t kind_of(const struct scan_input *input, const uint64_t first[2], uint64_t size)
+/* C++ ABI for the Arm Architecture, 3.2.2: of 32 bits alone. */
+static bool is_sized(const struct scan_input *input, const uint64_t first[2], uint64_t size)
+{
+	return input->word == 4 && first[0] && size > 8 && first[0] * first[1] == size - 8;
+}
+
+static uint8_t kind_of(const struct scan_input *input, const void *bytes, const uint64_t first[2],
+		       uint64_t size)
 {
 	uint64_t word = input->word, header = 3 * word;
 
 	if (size > header && first[1] == size - header - 1 && first[0] <= first[1])
 		return IDIOM_STRING;
-	if (size > 8 && length_of(input, first) == size - 8)
+	if (size > 8 && number_at(bytes, 8) == size - 8) /* 64 bits, whatever the word is */
 		return IDIOM_LENGTH;
 	if (size > word && may_be_vtable(input, first[0]))
 		return IDIOM_OBJECT;
+	if (is_sized(input, first, size))
+		return IDIOM_SIZED;
 	return size > 2 * word && is_dtv(input, first, size) ? IDIOM_DTV : 0;
 }
 
@@ -141,7 +149,7 @@ uint8_t idiom_looks(const struct scan_input *input, const void *bytes, uint64_t 
 {
 	uint64_t word = input->word,
 		 first[2] = {word_at(input, bytes, 0), word_at(input, bytes, 1)};
-	uint8_t looks = (uint8_t)(IDIOM_NONE + kind_of(input, first, size));
+	uint8_t looks = (uint8_t)(IDIOM_NONE + kind_of(input, bytes, first, size));
 
 	if (size > word && first[0] && first[0] <= size - word && (size - word) % first[0] == 0)
 		looks += IDIOM_COUNT;
@@ -223,7 +231,7 @@ bool idiom_accepts(const struct scan_input *input, uint8_t looks, uint64_t start
 
 	return (kind == IDIOM_STRING && offset == 3 * input->word) ||
 	       (kind == IDIOM_LENGTH && offset == 8) ||
-	       (kind == IDIOM_DTV && offset == 2 * input->word) ||
+	       ((kind == IDIOM_DTV || kind == IDIOM_SIZED) && offset == 2 * input->word) ||
 	       (more % IDIOM_SDS == IDIOM_COUNT && offset == input->word) ||
 	       (more >= IDIOM_SDS && is_sds_at(input, start, offset)) ||
 	       (kind == IDIOM_OBJECT && is_base_class(input, start, address));

@@ -15,7 +15,7 @@
 #include "scan/scan.h"
 
 /*
- * What a block looks like, from its size and first bytes. Of the first four only one can be: they
+ * What a block looks like, from its size and first bytes. Of the first ones only one can be: they
  * ask for different first words. The others may come on top.
  */
 enum idiom {
@@ -23,6 +23,7 @@ enum idiom {
 	IDIOM_LENGTH,     /* the length of the rest in 64 bits, and the rest (sqlite) */
 	IDIOM_OBJECT,     /* begins with what may be a pointer to a vtable */
 	IDIOM_DTV,        /* glibc's index of a thread's TLS: length, 0, entries of two words */
+	IDIOM_SIZED,      /* new T[n] with a destructor on ARM: the size of T, n, and n elements */
 	IDIOM_KINDS,
 	IDIOM_COUNT = IDIOM_KINDS, /* new T[n] with a destructor: n, and n elements */
 	IDIOM_SDS =

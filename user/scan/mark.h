@@ -135,7 +135,7 @@ bool scan_counts_as_start(const struct scan *scan, const struct edge *edge);
 /* Where the content of the cursor's block ends. */
 static inline uint64_t scan_content_end(const struct scan *scan, const struct block_cursor *at)
 {
-	return gap_content_end(scan->input->word, at->address, at->size, at->next);
+	return gap_content_end(scan->input, at->address, at->size, at->next);
 }
 
 /* The range with blocks that holds the address, and where it ends. */

@@ -82,6 +82,8 @@ struct scan_input {
 	size_t register_count;
 	unsigned int word; /* bytes of a pointer, 4 or 8 */
 	unsigned int step; /* 1, 2, 4, 8; at most `word` */
+	/* glibc's malloc gives multiples of so many bytes, headers included; 0: of 16. */
+	unsigned int chunk;
 	/*
 	 * Every block that glibc's malloc gave out is known: traced from the start, no event lost,
 	 * and no thread is within realloc. Then memory between two blocks that its chunk headers

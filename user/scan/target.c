@@ -36,7 +36,7 @@ struct target {
 	struct scan_memory access;
 	VEC(int) files; /* of each range: to read shared memory by, or -1 */
 	VEC(struct scan_bytes) registers;
-	unsigned int word;
+	unsigned int word, chunk; /* see scan_input */
 	/* What the page map said about [known_from, known_to) of private memory. */
 	struct pagemap_extent extents[EXTENTS];
 	size_t extent_count;
@@ -302,8 +302,10 @@ static int take_registers(struct target *target, const struct thread_registers *
 {
 	target->word = sizeof(void *);
 	for (size_t i = 0; i < count; i++) {
-		if (threads[i].word)
+		if (threads[i].word) {
 			target->word = threads[i].word;
+			target->chunk = threads[i].chunk;
+		}
 		if (threads[i].size &&
 		    vec_push(&target->registers, (struct scan_bytes){.bytes = threads[i].bytes,
 								     .size = threads[i].size}))
@@ -392,5 +394,6 @@ void target_describe(const struct target *target, struct scan_input *ret_input)
 		.register_count = target->registers.count,
 		.word = target->word,
 		.step = target->word,
+		.chunk = target->chunk,
 	};
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "source/bpf_probes.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -191,6 +192,12 @@ static uint64_t mark_cookie(const struct bpf_process *process, const struct prob
 	       (mark->offset - mark->entry) << 32 | (uint64_t)mark->size << 40;
 }
 
+/* The BPF programs' marks are of 64-bit code alone (bpf/sanity.bpf.h). */
+static bool reads_marks(const struct module *module)
+{
+	return module->machine == EM_X86_64 && module->elf64;
+}
+
 static int attach_marks(struct bpf_process *process, const struct module *module,
 			const struct probe_plan *plan)
 {
@@ -305,7 +312,7 @@ static int attach_sites(struct bpf_process *process, const struct module *module
 	if (!err && exits)
 		err = attach_exits(process, module, plan);
 	/* First, or a call might come without its operator's mark. */
-	if (!err && process->config->sanity && plan->mark_count)
+	if (!err && process->config->sanity && plan->mark_count && reads_marks(module))
 		err = attach_marks(process, module, plan);
 	for (int kind = PROBE_EXIT_ENTRY; !err && plan->site_count && kind <= PROBE_FREE_PLAIN;
 	     kind++)
@@ -598,7 +605,8 @@ static int each_mark(const struct bpf_process *process, struct probe_taker *take
 	int err = 0;
 
 	for (size_t i = 0; !err && i < plan->mark_count; i++)
-		err = taker->take(taker->ctx, PROBE_OPERATOR, plan->marks[i].offset,
+		err = taker->take(taker->ctx, PROBE_OPERATOR,
+				  plan->marks[i].offset | plan->marks[i].thumb,
 				  mark_cookie(process, &plan->marks[i]), BREAKPOINT_UNKNOWN);
 	return err;
 }

@@ -24,6 +24,7 @@ static struct hit {
 	struct tracer *tracer;
 	struct task *task;
 	struct arch_memory memory;
+	const struct pt_regs *regs;
 } now;
 
 static const struct arch_memory *memory_now(void)
@@ -192,12 +193,11 @@ static struct thread_marks *thread_marks(void)
 #define SIGNED_BITS  48   /* of a return address of 64 bits; above may be its signature */
 #define ADDRESS_MASK ((1ULL << SIGNED_BITS) - 1)
 
-/* Is the return address of a pending call in what it, and those that it called, have on the stack?
- * A function saves it before it calls others, but where is its own affair. */
-static bool is_saved(const struct pt_regs *regs, const struct pending_call *pending)
+/* Is the return address of a call that was entered at `top` in what it, and those that it called,
+ * have on the stack? A function saves it before it calls others, but where is its own affair. */
+static bool is_saved(const struct pt_regs *regs, abi_u64 sp, abi_u64 top, abi_u64 address)
 {
-	abi_u64 sp = regs_sp(regs), word = regs_word(regs);
-	abi_u64 size = pending->sp - sp + SAVE_WORDS * word;
+	abi_u64 word = regs_word(regs), size = top - sp + SAVE_WORDS * word;
 	char frames[FRAMES_MAX];
 
 	if (size > sizeof(frames))
@@ -206,7 +206,7 @@ static bool is_saved(const struct pt_regs *regs, const struct pending_call *pend
 	for (abi_u64 at = 0; at + word <= size; at += word) {
 		abi_u64 saved = arch_code_address(regs->arch, registers_word(frames, at, word));
 
-		if ((saved & ADDRESS_MASK) == pending->caller)
+		if ((saved & ADDRESS_MASK) == address)
 			return true;
 	}
 	return false;
@@ -218,12 +218,28 @@ static bool may_be_at_work(const struct pt_regs *regs, const struct pending_call
 	abi_u64 address = 0;
 
 	if (regs->arch->links && regs_sp(regs) < pending->sp)
-		return is_saved(regs, pending);
+		return is_saved(regs, regs_sp(regs), pending->sp, pending->caller);
 	if (regs->arch->links)
 		(void)read_return(regs, &address);
 	else
 		(void)read_word(regs, pending->sp, &address);
 	return address == pending->caller;
+}
+
+/* Where calls leave the return address in a register, one at the same place is another call. */
+static int is_mark_intact(const struct operator_mark *mark, abi_u64 sp)
+{
+	abi_u64 address = 0;
+
+	if (now.regs->arch->links)
+		return sp > mark->sp ||
+		       (sp < mark->sp && is_saved(now.regs, sp, mark->sp, mark->return_address));
+	return !read_word(now.regs, mark->sp, &address) && address == mark->return_address;
+}
+
+static abi_u64 entry_sp(const struct caller_frame *caller)
+{
+	return caller->sp - regs_return_pops(now.regs);
 }
 
 /*
@@ -396,7 +412,7 @@ bool calls_hit(struct tracer *tracer, struct task *task, const struct breakpoint
 	const struct breakpoint place = *breakpoint;
 	bool held = false;
 
-	now = (struct hit){tracer, task, space_as_memory(task->owner->memory)};
+	now = (struct hit){tracer, task, space_as_memory(task->owner->memory), &regs};
 	if (place.returns)
 		call_leave(&task->calls->pending, &regs);
 	for (size_t i = 0; i < PROBE_KINDS; i++)

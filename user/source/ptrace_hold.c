@@ -35,6 +35,7 @@ static int take_registers(struct hold *hold)
 			.tid = head.tid,
 			.word = head.word,
 			.red_zone = head.red_zone,
+			.chunk = head.chunk,
 			.stack = head.stack,
 			.thread = head.thread,
 			.bytes = shared->registers + at + sizeof(head),

@@ -65,7 +65,9 @@ struct shared_registers {
 	int32_t tid;
 	uint32_t word;
 	uint32_t red_zone;
+	uint32_t chunk;
 	uint32_t size;
+	uint32_t pad;
 	uint64_t stack;
 	uint64_t thread;
 };

@@ -208,6 +208,7 @@ static struct probe_mark mark_of(const struct api_function *function,
 		.size = (uint32_t)function->size,
 		.told = told_position(function),
 		.aligned = -1,
+		.thumb = function->thumb,
 	};
 	struct site_choice choice;
 
@@ -218,7 +219,6 @@ static struct probe_mark mark_of(const struct api_function *function,
 	return mark;
 }
 
-/* Arguments and return addresses are read as 64-bit programs have them. */
 static int add_mark(struct planner *planner, const struct api_function *function)
 {
 	struct function_code code = {
@@ -229,8 +229,6 @@ static int add_mark(struct planner *planner, const struct api_function *function
 	};
 	struct probe_mark mark;
 
-	if (!code.elf64 || code.machine != EM_X86_64)
-		return 0;
 	code.bytes = elf_image_code(&planner->image, function->vaddr, function->size, &code.size);
 	if (!code.bytes)
 		return 0;

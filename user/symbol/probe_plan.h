@@ -57,6 +57,7 @@ struct probe_mark {
 	uint32_t size;   /* bytes of the function */
 	int8_t told;     /* position of the argument that is a size, -1 where there is none; … */
 	int8_t aligned;  /* … of the alignment that it may be rounded up to */
+	bool thumb;
 };
 
 /* An allocation function that has to stay without probe, and why. */

@@ -162,9 +162,9 @@ static const char *objection(const struct x86_walk *walk, uint32_t arguments)
 {
 	const struct plain_instruction *plain = find_plain(walk->insn->id);
 	const cs_x86 *x86 = &walk->insn->detail->x86;
-	cs_regs read, written;
-	uint8_t read_count, written_count;
+	cs_regs written;
 	const char *why = NULL;
+	int written_count;
 
 	if (!plain || x86->prefix[0] == X86_PREFIX_REP || x86->prefix[0] == X86_PREFIX_REPNE ||
 	    x86->prefix[0] == X86_PREFIX_LOCK)
@@ -175,9 +175,10 @@ static const char *objection(const struct x86_walk *walk, uint32_t arguments)
 		return "writes memory";
 	if (x86->op_count && x86->operands[0].type == X86_OP_REG)
 		why = objection_to_register(walk, x86->operands[0].reg, arguments);
-	if (cs_regs_access(walk->handle, walk->insn, read, &read_count, written, &written_count))
+	written_count = x86_written(walk, written);
+	if (written_count < 0)
 		return "may change what the probe reads";
-	for (uint8_t i = 0; i < written_count && !why; i++)
+	for (int i = 0; i < written_count && !why; i++)
 		why = objection_to_register(walk, written[i], arguments);
 	return why;
 }
@@ -232,16 +233,9 @@ static bool is_reached_again(struct x86_walk *walk, size_t site, struct site_cho
 	return true;
 }
 
-/* Step over the next instruction and keep its text. Detail follows the syntax's operand
- * order, so the change lasts for this one instruction. */
 static void name_instruction(struct x86_walk *walk, struct site_choice *choice)
 {
-	cs_option(walk->handle, CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
-	if (x86_walk_next(walk))
-		snprintf(choice->instruction, sizeof(choice->instruction), "%.20s%s%.24s",
-			 walk->insn->mnemonic, walk->insn->op_str[0] ? " " : "",
-			 walk->insn->op_str);
-	cs_option(walk->handle, CS_OPT_SYNTAX, CS_OPT_SYNTAX_INTEL);
+	x86_walk_name(walk, choice->instruction, sizeof(choice->instruction));
 }
 
 static void choice_take(struct x86_walk *walk, size_t site, struct site_choice *choice)

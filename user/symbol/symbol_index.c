@@ -38,6 +38,13 @@ static bool is_code(const GElf_Sym *symbol)
 	       symbol->st_shndx != SHN_UNDEF && symbol->st_shndx != SHN_ABS;
 }
 
+/* On ARM, of 32 and 64 bits, these tell code of either kind from data, also amid a function. */
+static bool is_mapping_mark(const char *name, const GElf_Sym *symbol)
+{
+	return symbol->st_info == GELF_ST_INFO(STB_LOCAL, STT_NOTYPE) && name[0] == '$' &&
+	       name[1] && strchr("adtx", name[1]) && (!name[2] || name[2] == '.');
+}
+
 static uint8_t binding_rank(const GElf_Sym *symbol)
 {
 	unsigned char binding = GELF_ST_BIND(symbol->st_info);
@@ -72,7 +79,7 @@ static int add_symbol(struct symbol_index *index, Dwfl_Module *dwfl_module, int 
 
 	symbol.name = dwfl_module_getsym_info(dwfl_module, number, &raw, &symbol.low, &section,
 					      &elf, &bias);
-	if (!symbol.name || !*symbol.name || !is_code(&raw))
+	if (!symbol.name || !*symbol.name || !is_code(&raw) || is_mapping_mark(symbol.name, &raw))
 		return 0;
 	symbol.sized = raw.st_size;
 	symbol.high = raw.st_size ? symbol.low + raw.st_size

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stdio.h>
 
 int x86_walk_open(struct x86_walk *walk, const struct function_code *code)
 {
@@ -43,6 +44,16 @@ bool x86_walk_next(struct x86_walk *walk)
 		return false;
 	walk->offset = walk->code->size - left;
 	return true;
+}
+
+/* Detail follows the syntax's operand order, so the change lasts for this one instruction. */
+void x86_walk_name(struct x86_walk *walk, char *text, size_t size)
+{
+	cs_option(walk->handle, CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
+	if (x86_walk_next(walk))
+		snprintf(text, size, "%.20s%s%.24s", walk->insn->mnemonic,
+			 walk->insn->op_str[0] ? " " : "", walk->insn->op_str);
+	cs_option(walk->handle, CS_OPT_SYNTAX, CS_OPT_SYNTAX_INTEL);
 }
 
 bool x86_walk_is_complete(const struct x86_walk *walk)
@@ -88,4 +99,14 @@ bool x86_indirect_slot(const struct x86_walk *walk, uint64_t got, uint64_t *ret_
 		return false;
 	*ret_slot = (base + (uint64_t)mem->disp) & walk->address_mask;
 	return true;
+}
+
+int x86_written(const struct x86_walk *walk, cs_regs ret_written)
+{
+	cs_regs read;
+	uint8_t read_count, count;
+
+	if (cs_regs_access(walk->handle, walk->insn, read, &read_count, ret_written, &count))
+		return -1;
+	return count;
 }
