@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Books from a log of glibc's mtrace() (source/malloc_log.h). It knows one process, whose number it
- * does not tell, and no times: everything happens at once, in order.
+ * does not tell, of a stack the direct caller alone, and no times: everything happens at once, in
+ * order.
  *
  * Nor does it tell where objects were loaded, so they get addresses here: a program that cannot be
  * moved its own, and every other object a range of its own.
@@ -12,7 +13,6 @@
 #include <string.h>
 
 #include "app/replay.h"
-#include "base/map64.h"
 #include "base/vec.h"
 #include "source/malloc_log.h"
 
@@ -32,9 +32,8 @@ struct object {
 struct logged {
 	struct replay *replay;
 	VEC(struct object) objects;
-	struct map64 stacks; /* address of a caller: 1 */
-	VEC(char) held;      /* a line that is not all there yet */
-	bool too_long;       /* it is, and goes on */
+	VEC(char) held; /* a line that is not all there yet */
+	bool too_long;  /* it is, and goes on */
 	bool begun;
 	struct malloc_log_line old; /* of a realloc whose other half is to come … */
 	bool has_old;
@@ -157,20 +156,6 @@ static int caller_of(struct logged *log, const struct malloc_log_line *line, uin
 	return code;
 }
 
-/* The stack is the caller alone; its id its address. */
-static int tell_stack(struct logged *log, uint64_t caller)
-{
-	if (!caller || map64_get(&log->stacks, caller) != MAP64_NONE)
-		return 0;
-	if (map64_set(&log->stacks, caller, 1))
-		return -ENOMEM;
-	return deliver(log, (struct event){.kind = EVENT_STACK,
-					   .stack = {.id = caller,
-						     .frames = &caller,
-						     .count = 1,
-						     .stop = STOP_UNKNOWN}});
-}
-
 /*
  * Calls.
  */
@@ -182,8 +167,7 @@ static int tell_call(struct logged *log, enum event_kind kind, enum api api,
 			      .api = api,
 			      .call = {.address = line->address,
 				       .size = kind == EVENT_FREE ? SIZE_UNTOLD : line->size,
-				       .caller = caller,
-				       .stack = caller}};
+				       .caller = caller}};
 
 	if (kind != EVENT_FREE && (!line->address || line->kind == MALLOC_LOG_FAILED)) {
 		event.flags = EVENT_FLAG_FAILED;
@@ -215,8 +199,6 @@ static int tell_line(struct logged *log, const struct malloc_log_line *line)
 	uint64_t caller;
 	int code = caller_of(log, line, &caller);
 
-	if (!code)
-		code = tell_stack(log, caller);
 	if (code)
 		return code;
 	if (log->has_old != (line->kind == MALLOC_LOG_NEW))
@@ -350,7 +332,6 @@ static void log_close(void *reader)
 		free(object->path);
 	vec_free(&log->objects);
 	vec_free(&log->held);
-	map64_free(&log->stacks);
 	free(log);
 }
 
