@@ -150,6 +150,8 @@ static int snapshot_prepare(const struct report *report, struct snapshot *snapsh
 	};
 	int code;
 
+	if (!report->options->formats.count && !report->options->suppressions)
+		return 0; /* nobody will read any names */
 	for (size_t i = 0; i < snapshot->process_count; i++)
 		snapshot->processes[i].backend = report->backend;
 	snapshot_sort(snapshot, report->options->sort);

@@ -52,6 +52,26 @@ int trace_refuse(struct error *err, const char *what, const struct error *reason
 	return error_set(err, reason->code, "cannot trace %s: %s", what, reason->text);
 }
 
+void trace_stop(struct trace *trace, enum trace_end end)
+{
+	if (trace->end == END_NONE)
+		trace->end = end;
+	loop_stop(trace->loop);
+}
+
+/* A client that is in control wants it to end. */
+static void on_asked(void *ctx)
+{
+	trace_stop(ctx, END_ASKED);
+}
+
+int trace_await(struct trace *trace, struct error *err)
+{
+	if (!trace->session.serve)
+		return 0;
+	return serve_await(trace->session.serve, trace->interrupts.fd, err);
+}
+
 int trace_prepare(struct trace *trace, pid_t pid, const char *what, int standard_fd,
 		  struct error *err)
 {
@@ -61,20 +81,14 @@ int trace_prepare(struct trace *trace, pid_t pid, const char *what, int standard
 	session_init(&trace->session, trace->options, standard_fd, pid);
 	code = report_check(&trace->session.report, err);
 	if (!code)
-		code = session_record(&trace->session, err);
+		code = session_record(&trace->session, trace->loop, err);
 	if (code)
 		return code;
+	serve_on_end(trace->session.serve, on_asked, trace);
 	code = session_open(&trace->session, &reason);
 	if (!code)
 		code = scanner_open(&trace->scanner, &trace->session, trace->loop, &reason);
 	return code ? trace_refuse(err, what, &reason) : 0;
-}
-
-void trace_stop(struct trace *trace, enum trace_end end)
-{
-	if (trace->end == END_NONE)
-		trace->end = end;
-	loop_stop(trace->loop);
 }
 
 static void on_events(void *ctx, uint32_t what)
@@ -161,5 +175,7 @@ int trace_finish(struct trace *trace)
 		log_error("%s", err.text);
 	if (session_end_recording(&trace->session) && !code)
 		code = -EIO;
+	scanner_close(&trace->scanner);
+	serve_linger(trace->session.serve, trace->end != END_SIGNAL);
 	return code ? code : trace->session.failure;
 }

@@ -30,6 +30,7 @@ enum trace_end {
 	END_EXIT,     /* the processes are gone */
 	END_SIGNAL,   /* we were asked to; of a launched program's trace: twice */
 	END_PATIENCE, /* asked once, but the launched program did not end in time */
+	END_ASKED,    /* a client asked for it */
 	END_FAILURE,  /* the source or the books failed */
 };
 
@@ -63,6 +64,8 @@ int trace_open(struct trace *trace, const struct options *options, struct error 
  */
 int trace_prepare(struct trace *trace, pid_t pid, const char *what, int standard_fd,
 		  struct error *err);
+/* Of a server, if so wanted: until the first client is there. 0 or -errno with words. */
+int trace_await(struct trace *trace, struct error *err);
 /* "cannot trace WHAT: REASON"; returns the reason's code. */
 int trace_refuse(struct error *err, const char *what, const struct error *reason);
 void trace_close(struct trace *trace);

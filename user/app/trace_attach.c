@@ -68,8 +68,13 @@ static int targets_attach(struct trace *trace, const struct targets *targets, st
 	return 0;
 }
 
+static const char *hint(const struct options *options)
+{
+	return options->serve ? "^C ends that" : "^C for the report";
+}
+
 /* Scripts wait for this line: from here on every call is seen. */
-static void targets_announce(const struct targets *targets)
+static void targets_announce(const struct targets *targets, const struct options *options)
 {
 	char names[256] = "";
 	size_t used = 0, named = 0, count = targets->list.count;
@@ -86,9 +91,9 @@ static void targets_announce(const struct targets *targets)
 	}
 	names[used] = '\0';
 	if (named < count)
-		log_warn("tracing %s and %zu more, ^C for the report", names, count - named);
+		log_warn("tracing %s and %zu more, %s", names, count - named, hint(options));
 	else
-		log_warn("tracing %s, ^C for the report", names);
+		log_warn("tracing %s, %s", names, hint(options));
 }
 
 /* The whole system never ends by itself. */
@@ -114,10 +119,11 @@ static void system_announce(const struct trace *trace)
 		trace->session.selected.rules.wants ? "that begin and match" : "that begin";
 
 	if (count)
-		log_warn("tracing %u process%s and all others %s, ^C for the report", count,
-			 count == 1 ? "" : "es", others);
+		log_warn("tracing %u process%s and all others %s, %s", count,
+			 count == 1 ? "" : "es", others, hint(trace->options));
 	else
-		log_warn("no process matches yet: tracing all %s, ^C for the report", others);
+		log_warn("no process matches yet: tracing all %s, %s", others,
+			 hint(trace->options));
 }
 
 static int system_start(struct trace *trace, const struct options *options, struct error *err)
@@ -126,6 +132,8 @@ static int system_start(struct trace *trace, const struct options *options, stru
 
 	if (!code)
 		code = trace_prepare(trace, getpid(), SYSTEM_NAME, STDOUT_FILENO, err);
+	if (!code)
+		code = trace_await(trace, err);
 	return code ? code : system_attach(trace, err);
 }
 
@@ -140,6 +148,8 @@ static int attach_start(struct trace *trace, struct targets *targets, const stru
 		code = trace_open(trace, options, err);
 	if (!code)
 		code = trace_prepare(trace, first, pid_text(first, text), STDOUT_FILENO, err);
+	if (!code)
+		code = trace_await(trace, err);
 	return code ? code : targets_attach(trace, targets, err);
 }
 
@@ -168,7 +178,7 @@ int trace_attach(const struct options *options)
 	if (attach_start(&trace, &targets, options, &err)) {
 		log_error("%s", err.text);
 	} else {
-		targets_announce(&targets);
+		targets_announce(&targets, options);
 		status = attach_follow(&trace);
 	}
 	trace_close(&trace);
