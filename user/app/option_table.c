@@ -436,7 +436,7 @@ SETTER(set_port)
 SETTER(set_backlog)
 {
 	if (bytes_parse(argument, &options->backlog_bytes) || options->backlog_bytes < BACKLOG_MIN)
-		return error_set(err, -EINVAL, "\"%s\" is not a size from 1m", argument);
+		return error_set(err, -EINVAL, "\"%s\" is not a size from 64k", argument);
 	return 0;
 }
 

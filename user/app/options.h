@@ -25,7 +25,7 @@
 #define BUFFER_MIN     (64u << 10)
 #define BUFFER_MAX     (1u << 30)
 #define PORT_DEFAULT   4576
-#define BACKLOG_MIN    (1u << 20)
+#define BACKLOG_MIN    (64u << 10)
 
 enum scan_mode {
 	SCAN_MODE_AUTO, /* stopped at the end, live meanwhile */

@@ -25,6 +25,7 @@ struct remote {
 	void *reading; /* of replay_stream */
 	struct elsewhere elsewhere;
 	struct client_config config;
+	char host[ADDRESS_HOST_SIZE];
 	struct client *client;
 	struct loop_watch *retry;
 	uint64_t lost_ns; /* since when the server is lost; 0: it is there */
@@ -239,6 +240,7 @@ static int configure(struct remote *remote, const struct options *options, struc
 	config->open = on_open;
 	config->bytes = on_bytes;
 	config->over = on_over;
+	config->host = address_host(options->program[0], remote->host);
 	config->ctx = remote;
 	code = address_find(&config->addresses, options->program[0], options->port, err);
 	return code ? code : serve_arms(options, false, &config->token, &config->tls, err);

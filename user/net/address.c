@@ -12,8 +12,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/units.h"
+
 #define UNIX_PREFIX  "unix:"
-#define HOST_SIZE    256
+#define HOST_SIZE    ADDRESS_HOST_SIZE
 #define BACKLOG      64
 #define SOCKET_FLAGS (SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC)
 
@@ -66,6 +68,7 @@ int address_find(struct addresses *ret, const char *words, unsigned int port, st
 		wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
 	char host[HOST_SIZE], number[16];
 	const char *named;
+	uint64_t known;
 	int code;
 
 	*ret = (struct addresses){0};
@@ -75,11 +78,12 @@ int address_find(struct addresses *ret, const char *words, unsigned int port, st
 		return error_set(err, -EINVAL,
 				 "\"%s\" is not like unix:/path, host:port or [v6]:port", words);
 	snprintf(number, sizeof(number), "%u", port);
+	if (named && number_parse(named, UINT16_MAX, &known))
+		return error_set(err, -EINVAL, "\"%s\": its port is no number from 0 to 65535",
+				 words);
 	code = getaddrinfo(*host ? host : NULL, named ? named : number, &wanted, &found);
 	if (code)
-		return error_set(err, -EADDRNOTAVAIL, "\"%s\": %s", words,
-				 code == EAI_SERVICE ? "its port is no number from 0 to 65535"
-						     : gai_strerror(code));
+		return error_set(err, -EADDRNOTAVAIL, "\"%s\": %s", words, gai_strerror(code));
 	for (one = found; one && ret->count < ADDRESSES_MAX; one = one->ai_next) {
 		struct address *address = &ret->list[ret->count++];
 
@@ -88,6 +92,15 @@ int address_find(struct addresses *ret, const char *words, unsigned int port, st
 	}
 	freeaddrinfo(found);
 	return 0;
+}
+
+const char *address_host(const char *words, char host[ADDRESS_HOST_SIZE])
+{
+	const char *port;
+
+	if (split(words, host, &port) || !*host)
+		snprintf(host, ADDRESS_HOST_SIZE, "localhost");
+	return host;
 }
 
 bool address_is_unix(const struct address *address)

@@ -29,6 +29,9 @@ struct addresses {
  */
 int address_find(struct addresses *ret_addresses, const char *words, unsigned int port,
 		 struct error *err);
+/* Whom the words name, without brackets and port; "localhost" if nobody. Returns host. */
+#define ADDRESS_HOST_SIZE 256
+const char *address_host(const char *words, char host[ADDRESS_HOST_SIZE]);
 bool address_is_unix(const struct address *address);
 bool address_is_loopback(const struct address *address);
 /* "unix:/path", "127.0.0.1:4576", "[::1]:4576". Returns text. */

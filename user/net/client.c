@@ -60,7 +60,7 @@ static void finish(struct client *client)
 /* The next address that a connection can be begun to; -errno of the last if there is none. */
 static int connect_next(struct client *client)
 {
-	int code = -EADDRNOTAVAIL;
+	int code = client->err.code ? client->err.code : -EADDRNOTAVAIL;
 
 	while (client->next < client->config.addresses.count) {
 		const struct address *address = &client->config.addresses.list[client->next++];
@@ -252,7 +252,11 @@ static void on_ready(void *ctx, uint32_t what)
 	(void)what;
 	if (code == -EAGAIN)
 		return;
-	if (client->err.code != code)
+	if (code == -EPROTO &&
+	    client->state <
+		    CLIENT_STREAM) /* the other side looks at ours when our own handshake is over */
+		code = error_set(&client->err, -EACCES, "it does not accept our certificate");
+	else if (client->err.code != code)
 		error_set(&client->err, code, "%s",
 			  code == -ENODATA ? "the server has closed it" : strerror(-code));
 	finish(client);
