@@ -16,7 +16,6 @@
 
 #define UNIX_PREFIX  "unix:"
 #define HOST_SIZE    ADDRESS_HOST_SIZE
-#define BACKLOG      64
 #define SOCKET_FLAGS (SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC)
 
 /* A peer that does not answer is gone after IDLE + COUNT * INTERVAL seconds. */
@@ -185,7 +184,7 @@ int address_listen(struct address *address, int *ret_fd)
 	if (fd < 0)
 		return -errno;
 	code = address_is_unix(address) ? bind_unix(fd, address) : bind_inet(fd, address);
-	if (!code && listen(fd, BACKLOG))
+	if (!code && listen(fd, SOMAXCONN))
 		code = -errno;
 	if (!code && getsockname(fd, (struct sockaddr *)&bound.where, &bound.size))
 		code = -errno;

@@ -11,8 +11,9 @@
 
 #include "net/server_peer.h"
 
-#define TICK_NS    1000000000ULL
-#define ACCEPT_MAX 16 /* in a turn of the loop */
+#define NS_PER_SECOND 1000000000ULL
+#define TICK_NS       NS_PER_SECOND
+#define ACCEPT_MAX    16 /* in a turn of the loop */
 
 struct peer *server_control(const struct server *server)
 {
@@ -111,6 +112,10 @@ int server_open(struct server **ret_server, const struct server_config *config, 
 
 	if (!code) {
 		server->config = *config;
+		if (!config->hello_ns)
+			server->config.hello_ns = HELLO_SECONDS * NS_PER_SECOND;
+		if (!config->stall_ns)
+			server->config.stall_ns = STALL_SECONDS * NS_PER_SECOND;
 		if (getrandom(&server->trace, sizeof(server->trace), 0) != sizeof(server->trace))
 			code = -EIO;
 		server->trace += !server->trace;

@@ -53,6 +53,8 @@ struct server_config {
 	struct talk_token token; /* copied; size 0: none */
 	struct tls *tls;         /* NULL: none; not of UNIX sockets */
 	uint64_t limit;          /* bytes that are kept */
+	uint64_t hello_ns;       /* 0: HELLO_SECONDS … */
+	uint64_t stall_ns;       /* 0: STALL_SECONDS */
 	/* A client is there, or has gone: words for people. */
 	void (*tell)(void *ctx, const char *peer, const char *what);
 	/* The client in control wants the trace to end. */

@@ -21,9 +21,14 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
 }
 
-static void wait_for(struct peer *peer, unsigned int seconds)
+static void wait_hello(struct peer *peer)
 {
-	peer->deadline_ns = now_ns() + seconds * NS_PER_SECOND;
+	peer->deadline_ns = now_ns() + peer->server->config.hello_ns;
+}
+
+static void wait_progress(struct peer *peer)
+{
+	peer->deadline_ns = now_ns() + peer->server->config.stall_ns;
 }
 
 static void count(struct peer *peer, enum server_count what)
@@ -96,7 +101,7 @@ static void leave(struct peer *peer)
 	peer->state = PEER_LEAVING;
 	peer->control = false;
 	peer->channel.ops->end(&peer->channel);
-	wait_for(peer, HELLO_SECONDS);
+	wait_hello(peer);
 	pass_control(peer->server);
 }
 
@@ -125,7 +130,7 @@ static void welcome(struct peer *peer, uint64_t offset)
 	peer->state = PEER_CLIENT;
 	peer->offset = offset;
 	pass_control(peer->server);
-	wait_for(peer, STALL_SECONDS);
+	wait_progress(peer);
 	tell(peer, offset ? "is back" : "is there");
 }
 
@@ -243,7 +248,7 @@ static void sent(struct peer *peer, size_t size)
 	else
 		peer->offset += size;
 	if (peer->state == PEER_CLIENT)
-		wait_for(peer, STALL_SECONDS);
+		wait_progress(peer);
 }
 
 bool peer_pump(struct peer *peer)
@@ -269,7 +274,7 @@ bool peer_pump(struct peer *peer)
 		sent(peer, (size_t)done);
 	}
 	if (peer->state == PEER_CLIENT)
-		wait_for(peer, STALL_SECONDS); /* nobody can stall who has got all */
+		wait_progress(peer); /* nobody can stall who has got all */
 	if (peer->state == PEER_CLIENT && peer->server->ended) {
 		peer->whole = true;
 		leave(peer);
@@ -387,7 +392,7 @@ void peer_new(struct server *server, int fd, const struct address *address)
 	peer->number = server->counts[SERVER_ACCEPTED];
 	peer->proves = !local && server->config.token.size;
 	peer->state = PEER_SHAKES;
-	wait_for(peer, HELLO_SECONDS);
+	wait_hello(peer);
 	address_text(address, peer->name);
 	if (open_channel(peer, fd, local) || greet(peer) || vec_push(&server->peers, peer)) {
 		channel_close(&peer->channel);
