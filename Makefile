@@ -13,7 +13,7 @@
 # For another machine: make ARCH=arm CROSS_COMPILE=arm-linux-gnueabihf-, ARCH=arm64 CROSS_COMPILE=
 # aarch64-linux-gnu-, ARCH=powerpc CROSS_COMPILE=powerpc-linux-gnu-, or ARCH=i386, into build-$(ARCH);
 # tools/cross-libraries gets the libraries, or SYSROOT= says where they are. WITH_BPF=0 leaves BPF and
-# libbpf away, WITH_ZSTD=0 compression, WITH_TLS=0 TLS (so does STATIC=1), STATIC=1 links all libraries into the program.
+# libbpf away, WITH_ZSTD=0 compression, WITH_TLS=0 TLS, STATIC=1 links all libraries into the program.
 # V=1 shows commands; SANITIZE=address,undefined builds into build-sanitize.
 # PYTEST="-k exec -x" is passed to pytest; REQUIRE="uprobes valgrind" forbids skips for their want.
 
@@ -77,9 +77,9 @@ ALL_CFLAGS := $(LANGUAGE) -MMD -MP \
 ifeq ($(origin WITH_ZSTD),undefined)
 WITH_ZSTD := $(shell printf '\043include <zstd.h>\n' | $(CC) $(CROSS_FLAGS) -E - >/dev/null 2>&1 && echo 1 || echo 0)
 endif
-# Connections are encrypted where OpenSSL can be had; programs for small targets do without.
+# Connections are encrypted where OpenSSL can be had; programs for other, small machines do without.
 ifeq ($(origin WITH_TLS),undefined)
-WITH_TLS := $(if $(filter 1,$(STATIC)),0,$(shell printf '\043include <openssl/ssl.h>\n' | $(CC) $(CROSS_FLAGS) -E - >/dev/null 2>&1 && echo 1 || echo 0))
+WITH_TLS := $(if $(filter 1,$(STATIC))$(CROSS),0,$(shell printf '\043include <openssl/ssl.h>\n' | $(CC) $(CROSS_FLAGS) -E - >/dev/null 2>&1 && echo 1 || echo 0))
 endif
 LDLIBS   := $(if $(filter 1,$(WITH_BPF)),-lbpf) -ldw -lelf -liberty -lcapstone -lseccomp -ljson-c -lxxhash \
 	$(if $(filter 1,$(WITH_ZSTD)),-lzstd) $(if $(filter 1,$(WITH_TLS)),-lssl -lcrypto) -lm
