@@ -223,6 +223,19 @@ static void test_goes_on(void **state)
 	client_free(got.client);
 }
 
+/* Who does not heed that it is full is not given memory without end. */
+static void test_hard_bound(void **state)
+{
+	static const uint8_t bytes[64 << 10];
+	struct world *world = *state;
+	unsigned int pieces = 0;
+
+	while (!server_output(world->server, bytes, sizeof(bytes)))
+		pieces++;
+	assert_int_equal(server_output(world->server, bytes, 1), -ENOSPC);
+	assert_true(pieces * sizeof(bytes) < 4 * LIMIT + (1u << 20));
+}
+
 /* What nobody has got stays; what the one in control has got goes, but for what it may need. */
 static void test_bounds(void **state)
 {
@@ -381,6 +394,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_whole, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_goes_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hard_bound, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_control, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nonsense, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_silence, setup_hasty, teardown),

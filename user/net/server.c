@@ -13,7 +13,10 @@
 
 #define NS_PER_SECOND 1000000000ULL
 #define TICK_NS       NS_PER_SECOND
-#define ACCEPT_MAX    16 /* in a turn of the loop */
+/* Calls are left out at the limit; where even all else is this much, the trace ends. */
+#define HARD_LIMIT(limit) (2 * (limit) + (1u << 20))
+
+#define ACCEPT_MAX 16 /* in a turn of the loop */
 
 struct peer *server_control(const struct server *server)
 {
@@ -235,7 +238,9 @@ static void keep_bounds(struct server *server)
 int server_output(void *ctx, const void *bytes, size_t size)
 {
 	struct server *server = ctx;
-	int code = spill_add(&server->spill, bytes, size);
+	uint64_t kept = server->spill.end - server->spill.begin;
+	int code = kept > HARD_LIMIT(server->config.limit) ? -ENOSPC
+							   : spill_add(&server->spill, bytes, size);
 
 	if (code)
 		return code;

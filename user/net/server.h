@@ -70,7 +70,7 @@ int server_listen(struct server *server, const struct address *address, struct e
 /* "unix:/path", "127.0.0.1:4576 and [::1]:4576". */
 const char *server_text(const struct server *server);
 
-/* A stream_output: the next bytes of the stream. 0 or -ENOMEM. */
+/* A stream_output: the next bytes of the stream. 0, -ENOMEM, or -ENOSPC: full, and twice that. */
 int server_output(void *server, const void *bytes, size_t size);
 /* Is the bound reached by what nobody has got? */
 bool server_is_full(struct server *server);
