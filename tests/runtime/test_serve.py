@@ -126,7 +126,8 @@ def comparable(document):
 
 
 @pytest.mark.parametrize("name,options", [("basic", ()), ("cxx", ()), ("leak", ("-a",)),
-                                          ("threads 4", ()), ("exec", ())])
+                                          ("threads 4", ()), ("exec", ()),
+                                          ("forker", ("-f",)), ("sanity", ("-S",))])
 def test_report_is_the_native_one(directory, name, options):
     need("uprobes")
     name, *arguments = name.split()
@@ -190,6 +191,21 @@ def test_attached(directory):
         assert result.status == 0 and result.process["pid"] == steady.pid
         assert result.process["totals"] == results[0].process["totals"]
         assert result.process["totals"]["allocations"]
+
+
+def test_system_wide(directory):
+    need("bpf")
+    with Served("--comm", "basic", listen=unix(directory)) as server, \
+            Client(directory, server.address) as client:
+        server.wait_for("tracing")
+        run = subprocess.run([target("basic")], capture_output=True, text=True, check=True,
+                             timeout=TIMEOUT)
+        server.signal(signal.SIGINT)
+        result = client.result()
+        assert server.finish().status == 0
+    result.stdout = run.stdout
+    assert result.status == 0
+    assert_sites(result.process, result.truth)
 
 
 def test_client_leaves_and_comes_back(directory):
