@@ -208,6 +208,21 @@ def test_system_wide(directory):
     assert_sites(result.process, result.truth)
 
 
+def test_nobody_comes(directory):
+    """^C ends the wait, before the trace and behind it, and leaves no socket."""
+    need("uprobes")
+    with Served("-w", target("basic"), listen=unix(directory)) as server:
+        server.signal(signal.SIGINT)
+        before = server.finish()
+    assert before.status != 0 and before.stdout == ""
+    with Served(target("basic"), listen=unix(directory)) as server:
+        server.wait_for("waits for a client")
+        server.signal(signal.SIGINT)
+        behind = server.finish()
+    assert behind.status == 0 and behind.truth
+    assert not os.path.exists(os.path.join(directory, "socket"))
+
+
 def test_client_leaves_and_comes_back(directory):
     """A ^C at the client ends its own report only; a kill nothing but itself."""
     need("uprobes")

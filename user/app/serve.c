@@ -261,6 +261,8 @@ static void linger(struct serve *serve, bool patient)
 		loop_add_signal(serve->loop, signals[i], on_stop, serve, &watches[i]);
 	if (!patient)
 		loop_add_timer(serve->loop, LEAVE_NS, 0, on_stop, serve, &watches[3]);
+	if (is_wanted(serve, patient) && !server_clients(serve->server))
+		log_warn("the trace has ended and waits for a client, ^C throws it away");
 	while (is_wanted(serve, patient) && loop_once(serve->loop, -1) >= 0)
 		;
 	for (size_t i = 0; i < 4; i++)
@@ -275,9 +277,6 @@ void serve_linger(struct serve *serve, bool patient)
 		return;
 	serve->stopped = false;
 	server_end(serve->server);
-	if (patient && !server_clients(serve->server) &&
-	    !server_count(serve->server, SERVER_DELIVERED))
-		log_warn("the trace has ended and waits for a client, ^C throws it away");
 	linger(serve, patient);
 	if (serve->all_lost)
 		log_warn("%s calls were lost, as the backlog was full",
