@@ -10,8 +10,8 @@
 
 static const struct command commands[] = {
 	{"trace", true, command_trace}, /* first: the default */
-	{"report", true, command_report},
-	{"doctor", false, command_doctor},
+	{"report", true, command_report},   {"serve", true, command_serve},
+	{"connect", true, command_connect}, {"doctor", false, command_doctor},
 	{"help", false, command_help},
 };
 
@@ -30,12 +30,41 @@ const struct command *command_default(void)
 	return &commands[0];
 }
 
+static const char *only_of_net(const struct options *options)
+{
+	if (options->of_serve)
+		return options->of_serve;
+	return options->of_connect ? options->of_connect : options->of_net;
+}
+
+int command_takes_no_net(const struct options *options)
+{
+	const char *foreign = only_of_net(options);
+
+	if (!foreign)
+		return EXIT_DONE;
+	log_error("--%s is for serve or connect; see mtrace-bpf --help", foreign);
+	return EXIT_USAGE;
+}
+
 /* What runs now is known by itself. */
 static const char *only_of_report(const struct options *options)
 {
 	if (options->sysroot)
 		return "sysroot";
 	return options->binpaths.count && options->binpaths.items[0] ? "binpath" : NULL;
+}
+
+static int trace(const struct options *options)
+{
+	if (options->program)
+		return trace_launch(options);
+	if (options->system)
+		return trace_system(options);
+	if (options->pids.count)
+		return trace_attach(options);
+	usage_print(stderr);
+	return EXIT_USAGE;
 }
 
 int command_trace(const struct options *options)
@@ -46,14 +75,27 @@ int command_trace(const struct options *options)
 		log_error("--%s is for report; see mtrace-bpf --help", foreign);
 		return EXIT_USAGE;
 	}
-	if (options->program)
-		return trace_launch(options);
-	if (options->system)
-		return trace_system(options);
-	if (options->pids.count)
-		return trace_attach(options);
-	usage_print(stderr);
-	return EXIT_USAGE;
+	if (command_takes_no_net(options))
+		return EXIT_USAGE;
+	return trace(options);
+}
+
+/* Nobody keeps books here, but for leak scans. */
+int command_serve(const struct options *options)
+{
+	const char *foreign = options->of_report ? options->of_report : options->of_connect;
+	struct options own = *options;
+
+	if (options->interactive)
+		foreign = "interactive";
+	if (foreign) {
+		log_error("--%s is not for serve, but for connect; see mtrace-bpf --help", foreign);
+		return EXIT_USAGE;
+	}
+	own.serve = true;
+	own.formats.count = 0;
+	own.books = options->scan || options->scan_every_ns || options->error_exitcode;
+	return trace(&own);
 }
 
 int command_help(const struct options *options)

@@ -20,8 +20,13 @@ const struct command *command_find(const char *name);
 /* What runs if no command was named: trace. */
 const struct command *command_default(void);
 
+/* EXIT_DONE, or says what is only for serve and connect. */
+int command_takes_no_net(const struct options *options);
+
 int command_trace(const struct options *options);
 int command_report(const struct options *options);
+int command_serve(const struct options *options);
+int command_connect(const struct options *options);
 int command_doctor(const struct options *options);
 int command_help(const struct options *options);
 

@@ -52,6 +52,13 @@ FLAG_SETTER(set_debuginfod, debuginfod)
 FLAG_SETTER(set_quiet, quiet)
 FLAG_SETTER(set_help, help)
 FLAG_SETTER(set_version, version)
+FLAG_SETTER(set_wait, wait)
+FLAG_SETTER(set_end_trace, end_trace)
+TEXT_SETTER(set_listen, listen)
+TEXT_SETTER(set_token_file, token_file)
+TEXT_SETTER(set_tls_cert, tls_cert)
+TEXT_SETTER(set_tls_key, tls_key)
+TEXT_SETTER(set_tls_ca, tls_ca)
 TEXT_SETTER(set_comm, select.comm)
 TEXT_SETTER(set_exe, select.exe)
 TEXT_SETTER(set_cgroup, select.cgroup)
@@ -443,6 +450,31 @@ SETTER(set_buffer)
 	return 0;
 }
 
+SETTER(set_port)
+{
+	uint64_t port = 0;
+	int code = range_parse(argument, 0, UINT16_MAX, &port, err);
+
+	if (!code)
+		options->port = (unsigned int)port;
+	return code;
+}
+
+SETTER(set_backlog)
+{
+	if (bytes_parse(argument, &options->backlog_bytes) || options->backlog_bytes < BACKLOG_MIN)
+		return error_set(err, -EINVAL, "\"%s\" is not a size from 64k", argument);
+	return 0;
+}
+
+SETTER(set_reconnect)
+{
+	if (duration_parse(argument, &options->reconnect_ns))
+		return error_set(err, -EINVAL, "\"%s\" is not a duration like 10s, 5m or 1h",
+				 argument);
+	return 0;
+}
+
 static const struct option_row option_rows[] = {
 	{'p', GROUP_TARGET, "pid", "LIST", "attach to these processes: 123,456 (repeatable)",
 	 set_pid},
@@ -534,6 +566,23 @@ static const struct option_row option_rows[] = {
 	{'\0', GROUP_REPORT, "color", "auto|always|never", "colours (auto: on a terminal)",
 	 set_color},
 
+	{'\0', GROUP_SERVE, "listen", "ADDR", "unix:/path, host:port or [v6]:port\n(localhost)",
+	 set_listen},
+	{'w', GROUP_SERVE, "wait", NULL, "trace from when the first client is there", set_wait},
+	{'\0', GROUP_SERVE, "backlog", "BYTES",
+	 "kept of the trace for clients that come or\ncome back (64m, or an eighth of all memory)",
+	 set_backlog},
+
+	{'\0', GROUP_CONNECT, "reconnect", "DURATION",
+	 "if the connection breaks, try so long to\ngo on (0s)", set_reconnect},
+	{'\0', GROUP_CONNECT, "end", NULL, "end the trace there, and report it", set_end_trace},
+
+	{'P', GROUP_NET, "port", "PORT", "where ADDR names none (4576)", set_port},
+	{'\0', GROUP_NET, "token-file", "FILE", "a secret that both sides know", set_token_file},
+	{'\0', GROUP_NET, "tls-cert", "FILE", "TLS: the certificate of this side,", set_tls_cert},
+	{'\0', GROUP_NET, "tls-key", "FILE", "its key,", set_tls_key},
+	{'\0', GROUP_NET, "tls-ca", "FILE", "and whose certificates are believed", set_tls_ca},
+
 	{'i', GROUP_GENERAL, "interactive", NULL, "a shell on this trace: type help there",
 	 set_interactive},
 	{'F', GROUP_GENERAL, "config", "FILE",
@@ -551,7 +600,8 @@ static const struct option_row option_rows[] = {
 static const char *const group_names[] = {
 	[GROUP_TARGET] = "What to trace",  [GROUP_RECORD] = "What to record",
 	[GROUP_SCAN] = "Leaks and errors", [GROUP_REPORT] = "The report",
-	[GROUP_GENERAL] = "General",
+	[GROUP_SERVE] = "serve",           [GROUP_CONNECT] = "connect",
+	[GROUP_NET] = "serve and connect", [GROUP_GENERAL] = "General",
 };
 _Static_assert(sizeof(group_names) / sizeof(group_names[0]) == GROUP_COUNT, "all groups named");
 

@@ -21,15 +21,27 @@ struct cursor {
 	bool early; /* takes only the options that come first */
 };
 
+/* Whether the command can do with it, it will say. */
+static void note_use(struct options *options, const struct option_row *row)
+{
+	const char **const uses[GROUP_COUNT] = {
+		[GROUP_TARGET] = &options->of_trace,    [GROUP_RECORD] = &options->of_trace,
+		[GROUP_SCAN] = &options->of_trace,      [GROUP_REPORT] = &options->of_report,
+		[GROUP_SERVE] = &options->of_serve,     [GROUP_NET] = &options->of_net,
+		[GROUP_CONNECT] = &options->of_connect,
+	};
+
+	if (uses[row->group] && row->set != option_by_name("error-exitcode", 14)->set)
+		*uses[row->group] = row->name;
+}
+
 static int row_apply(struct cursor *cursor, const struct option_row *row, const char *name,
 		     const char *argument)
 {
 	struct error reason = {0};
 	int code = 0;
 
-	if (row->group == GROUP_TARGET || row->group == GROUP_RECORD ||
-	    (row->group == GROUP_SCAN && row->set != option_by_name("error-exitcode", 14)->set))
-		cursor->options->of_trace = row->name;
+	note_use(cursor->options, row);
 	if (cursor->early == option_is_early(row))
 		code = row->set(cursor->options, row, argument, &reason);
 	if (!code)
@@ -241,6 +253,7 @@ static const struct options options_default = {
 	.depth = DEPTH_DEFAULT,
 	.top = TOP_DEFAULT,
 	.buffer_bytes = BUFFER_DEFAULT,
+	.port = PORT_DEFAULT,
 };
 
 /* Where files are asked for. */

@@ -24,6 +24,8 @@
 #define BUFFER_DEFAULT (16u << 20)
 #define BUFFER_MIN     (64u << 10)
 #define BUFFER_MAX     (1u << 30)
+#define PORT_DEFAULT   4576
+#define BACKLOG_MIN    (64u << 10)
 
 enum scan_mode {
 	SCAN_MODE_AUTO, /* stopped at the end, live meanwhile */
@@ -85,8 +87,25 @@ struct options {
 	const char *sysroot;               /* likewise */
 	bool books; /* kept while tracing: for a report, for a scan; else there is a recording */
 
+	bool serve;             /* send the stream to clients; no reports */
+	const char *listen;     /* NULL if not given */
+	unsigned int port;      /* where no other is named */
+	bool wait;              /* for a client, before the trace begins */
+	uint64_t backlog_bytes; /* kept for clients; 0: what fits this machine */
+	const char *token_file; /* NULL if not given … */
+	const char *tls_cert;   /* … likewise … */
+	const char *tls_key;    /* … */
+	const char *tls_ca;     /* … */
+	uint64_t reconnect_ns;  /* how long a lost server is tried; 0: not at all */
+	bool end_trace;         /* of the server that is connected to */
+
 	enum color_mode color;
-	const char *of_trace; /* the last option given that is for tracing alone, or NULL */
+	/* The last option given that is for this alone, or NULL: */
+	const char *of_trace;
+	const char *of_report;
+	const char *of_serve;
+	const char *of_connect;
+	const char *of_net; /* for both of these */
 	bool quiet;
 	unsigned int verbose;
 	bool help;
@@ -98,6 +117,9 @@ enum option_group {
 	GROUP_RECORD,
 	GROUP_SCAN,
 	GROUP_REPORT,
+	GROUP_SERVE,
+	GROUP_CONNECT,
+	GROUP_NET,
 	GROUP_GENERAL,
 	GROUP_COUNT
 };

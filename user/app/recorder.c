@@ -15,13 +15,16 @@
 #include "net/stream.h"
 #include "os/proc.h"
 
-#define NS_PER_MS   1000000ULL
-#define PATIENCE_NS (1000 * NS_PER_MS) /* so long events may wait for more */
-#define MODE_NEW    0666               /* less the umask */
+#define NS_PER_MS    1000000ULL
+#define PATIENCE_NS  (1000 * NS_PER_MS) /* so long events may wait for more … */
+#define IMPATIENT_NS (100 * NS_PER_MS)  /* … where somebody may be waiting for them */
+#define MODE_NEW     0666               /* less the umask */
 
 struct recorder {
 	char *path;
 	int fd;
+	stream_output *output; /* instead of a file; NULL: there is one */
+	void *ctx;
 	bool created; /* by us, and without a byte so far */
 	bool begun;   /* the settings were told */
 	struct recorder_config config;
@@ -110,6 +113,32 @@ int recorder_open(struct recorder **ret_recorder, const char *path, struct error
 	if (code) {
 		recorder_close(recorder);
 		return error_set_errno(err, code, "cannot write %s", path);
+	}
+	recorder->flushed_ns = clock_now_ns();
+	*ret_recorder = recorder;
+	return 0;
+}
+
+static int pass_on(void *ctx, const void *bytes, size_t size)
+{
+	struct recorder *recorder = ctx;
+
+	recorder->bytes += size;
+	return recorder->output(recorder->ctx, bytes, size);
+}
+
+int recorder_open_to(struct recorder **ret_recorder, const char *name, stream_output *output,
+		     void *ctx)
+{
+	struct recorder *recorder = calloc(1, sizeof(*recorder));
+
+	if (!recorder)
+		return -ENOMEM;
+	*recorder = (struct recorder){.fd = -1, .output = output, .ctx = ctx};
+	recorder->path = strdup(name);
+	if (!recorder->path || stream_writer_new(&recorder->writer, true, pass_on, recorder)) {
+		recorder_close(recorder);
+		return -ENOMEM;
 	}
 	recorder->flushed_ns = clock_now_ns();
 	*ret_recorder = recorder;
@@ -254,7 +283,7 @@ int recorder_flush(struct recorder *recorder, bool all)
 	if (!stream_is_held(recorder->writer))
 		return recorder->failure.code;
 	now_ns = clock_now_ns();
-	if (!all && now_ns - recorder->flushed_ns < PATIENCE_NS)
+	if (!all && now_ns - recorder->flushed_ns < (recorder->output ? IMPATIENT_NS : PATIENCE_NS))
 		return recorder->failure.code;
 	recorder->flushed_ns = now_ns;
 	return fail(recorder, stream_flush(recorder->writer));

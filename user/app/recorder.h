@@ -14,6 +14,7 @@
 #include "model/event.h"
 #include "model/model.h"
 #include "model/process.h"
+#include "net/stream.h"
 #include "symbol/module.h"
 
 struct recorder;
@@ -28,6 +29,9 @@ struct recorder_config {
 /* The file can be written, and is ours from here on; "-" is standard output. 0 or -errno with
  * words. */
 int recorder_open(struct recorder **ret_recorder, const char *path, struct error *err);
+/* It goes to `output`; `name`: where that is, for messages. 0 or -ENOMEM. */
+int recorder_open_to(struct recorder **ret_recorder, const char *name, stream_output *output,
+		     void *ctx);
 void recorder_describe(struct recorder *recorder, const struct recorder_config *config);
 void recorder_close(struct recorder *recorder); /* NULL is fine */
 

@@ -28,12 +28,13 @@ int replay_event(struct replay *replay, const struct event *event)
 	return model_event(replay->model, event);
 }
 
-static int replay_open(struct replay *replay, const struct options *options, struct error *err)
+int replay_open(struct replay *replay, const struct options *options, const char *name,
+		struct error *err)
 {
 	struct parser_config parser = {.debuginfod = options->debuginfod};
 	int code;
 
-	*replay = (struct replay){.options = options, .name = options->program[0]};
+	*replay = (struct replay){.options = options, .name = name};
 	code = parser_start(&replay->parser, &parser);
 	if (!code)
 		code = module_table_new(&replay->modules);
@@ -58,7 +59,7 @@ static int replay_open(struct replay *replay, const struct options *options, str
 	return parser_check(replay->parser, err);
 }
 
-static void replay_close(struct replay *replay)
+void replay_close(struct replay *replay)
 {
 	model_free(replay->model);
 	module_table_free(replay->modules);
@@ -217,8 +218,8 @@ static int replay_run(struct replay *replay, const struct options *options)
 {
 	struct error err;
 
-	if (replay_open(replay, options, &err) || report_check(&replay->report, &err) ||
-	    replay_read(replay, &err)) {
+	if (replay_open(replay, options, options->program[0], &err) ||
+	    report_check(&replay->report, &err) || replay_read(replay, &err)) {
 		log_error("%s", err.text);
 		return EXIT_CANNOT;
 	}
@@ -243,6 +244,8 @@ int command_report(const struct options *options)
 	struct replay replay;
 	int status;
 
+	if (command_takes_no_net(options))
+		return EXIT_USAGE;
 	if (wrong || options->of_trace) {
 		if (wrong)
 			log_error("report %s; see mtrace-bpf --help", wrong);

@@ -25,10 +25,20 @@ struct replay {
 	struct model *model; /* NULL until it is known what shapes them */
 	struct report report;
 	uint32_t first_pid; /* 0: none yet */
+	uint64_t events;    /* read so far … */
+	uint64_t last_ns;   /* … and when the last of them was */
+	bool ended;         /* its end was read */
+	bool damaged;       /* what follows is not read any more */
 	uint64_t taken_ns;  /* when the report was, or would have been made: CLOCK_MONOTONIC … */
 	uint64_t taken_at_ms;                 /* … and since the epoch; 0: now */
 	char incomplete[2 * ERROR_TEXT_SIZE]; /* what is missing, or "" */
 };
+
+/* Parser, modules and whatever else books need; `name`: where they come from. close in any case. 0
+ * or -errno with words. */
+int replay_open(struct replay *replay, const struct options *options, const char *name,
+		struct error *err);
+void replay_close(struct replay *replay);
 
 /* Make the books, once it is known what shapes them. 0 or -ENOMEM. */
 int replay_books(struct replay *replay, const struct model_config *config);

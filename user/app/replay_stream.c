@@ -22,8 +22,6 @@ struct reading {
 	VEC(struct stream_scan_site) sites; /* of a scan that is being told */
 	uint64_t begun_ns;
 	uint64_t begun_at_ms;
-	uint64_t last_ns; /* of the last event */
-	uint64_t events;
 	struct error failure;             /* what is wrong with the bytes; they held up to there */
 	char broken[ERROR_TEXT_SIZE / 2]; /* why the trace itself broke off, or "" */
 };
@@ -41,7 +39,7 @@ static int on_settings(void *ctx, const struct stream_settings *settings)
 		.page_size = settings->page_size,
 	};
 
-	reading->begun_ns = reading->last_ns = settings->begun_ns;
+	reading->begun_ns = reading->replay->last_ns = settings->begun_ns;
 	reading->begun_at_ms = settings->begun_at_ms;
 	log_info("recorded by mtrace-bpf %s with %s", settings->version ? settings->version : "?",
 		 settings->backend ? settings->backend : "?");
@@ -83,8 +81,9 @@ static int on_event(void *ctx, const struct event *event)
 	struct reading *reading = ctx;
 	struct event own;
 
-	reading->events++;
-	reading->last_ns = event->time_ns > reading->last_ns ? event->time_ns : reading->last_ns;
+	reading->replay->events++;
+	if (event->time_ns > reading->replay->last_ns)
+		reading->replay->last_ns = event->time_ns;
 	if (event->kind != EVENT_MAPPING || event->mapping.module == MODULE_NONE)
 		return replay_event(reading->replay, event);
 	own = *event;
@@ -163,6 +162,7 @@ static int on_end(void *ctx, const struct stream_end *end)
 {
 	struct reading *reading = ctx;
 
+	reading->replay->ended = true;
 	reading->replay->taken_ns = end->taken_ns;
 	reading->replay->taken_at_ms = end->taken_at_ms;
 	if (end->failure)
@@ -219,6 +219,7 @@ static int reading_read(void *ctx, const char *bytes, size_t size, struct error 
 
 	if (reading->failure.code || !stream_read(reading->stream, bytes, size, &reading->failure))
 		return 0;
+	reading->replay->damaged = true;
 	if (reading->failure.code == -EBADMSG && reading->replay->model)
 		return 0;
 	return error_set(err, reading->failure.code, "%s", reading->failure.text);
@@ -227,7 +228,7 @@ static int reading_read(void *ctx, const char *bytes, size_t size, struct error 
 /* When the last event was, by the clock on the wall. */
 static uint64_t last_at_ms(const struct reading *reading)
 {
-	return reading->begun_at_ms + (reading->last_ns - reading->begun_ns) / NS_PER_MS;
+	return reading->begun_at_ms + (reading->replay->last_ns - reading->begun_ns) / NS_PER_MS;
 }
 
 static int reading_finish(void *ctx, struct error *err)
@@ -239,7 +240,7 @@ static int reading_finish(void *ctx, struct error *err)
 
 	if (!replay->model)
 		return error_set(err, -EBADMSG, "it breaks off before anything was recorded");
-	count_format(reading->events, count);
+	count_format(reading->replay->events, count);
 	if (reading->failure.code)
 		snprintf(replay->incomplete, room, "%s: what follows its first %s events is lost",
 			 reading->failure.text, count);
@@ -250,7 +251,7 @@ static int reading_finish(void *ctx, struct error *err)
 	else if (reading->broken[0])
 		snprintf(replay->incomplete, room, "the trace broke off: %s", reading->broken);
 	if (replay->incomplete[0] && !reading->broken[0]) {
-		replay->taken_ns = reading->last_ns;
+		replay->taken_ns = reading->replay->last_ns;
 		replay->taken_at_ms = last_at_ms(reading);
 	}
 	if (stream_skipped(reading->stream))

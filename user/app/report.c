@@ -163,6 +163,8 @@ int report_prepare(const struct report *report, struct snapshot *snapshot)
 	struct naming naming = naming_of(report);
 	int code;
 
+	if (!report->options->formats.count && !report->options->suppressions)
+		return 0; /* nobody will read any names */
 	for (size_t i = 0; i < snapshot->process_count; i++)
 		snapshot->processes[i].backend = report->backend;
 	snapshot_sort(snapshot, report->options->sort);

@@ -226,10 +226,13 @@ static void scan_others(const struct scanner *scanner, bool live)
 static void on_time(void *ctx, uint32_t what)
 {
 	struct scanner *scanner = ctx;
-	bool live = options_of(scanner)->scan_mode != SCAN_MODE_STOP;
 	struct scanned **scanned;
+	bool live;
 
 	(void)what;
+	if (!scanner->session)
+		return; /* closed */
+	live = options_of(scanner)->scan_mode != SCAN_MODE_STOP;
 	add_all_children(scanner);
 	scan_others(scanner, live);
 	vec_each (scanned, &scanner->processes)

@@ -23,7 +23,12 @@ static int record_result(struct session *session, int code)
 
 static int record_event(struct session *session, const struct event *event)
 {
-	int code = recorder_event(session->recorder, event);
+	int code;
+
+	if (session->record_ended)
+		return 0;
+	code = session->serve ? serve_event(session->serve, session->recorder, event)
+			      : recorder_event(session->recorder, event);
 
 	return code ? record_result(session, code) : 0;
 }
@@ -151,12 +156,14 @@ void session_init(struct session *session, const struct options *options, int st
 	};
 }
 
-int session_record(struct session *session, struct error *err)
+int session_record(struct session *session, struct loop *loop, struct error *err)
 {
 	const struct options *options = session->report.options;
 	char *path;
 	int code;
 
+	if (options->serve)
+		return serve_open(&session->serve, options, loop, &session->recorder, err);
 	if (!options->record)
 		return 0;
 	path = output_path(options->record, session->report.pid, 1);
@@ -203,6 +210,7 @@ void session_close(struct session *session)
 	if (session->source)
 		session->source->ops->close(session->source);
 	recorder_close(session->recorder);
+	serve_close(session->serve);
 	model_free(session->model);
 	module_table_free(session->modules);
 	parser_stop(session->parser);
@@ -266,7 +274,7 @@ int session_drain(struct session *session)
 {
 	if (!session->failure)
 		session->failure = session->source->ops->drain(session->source);
-	if (!session->failure && session->recorder)
+	if (!session->failure && session->recorder && !session->record_ended)
 		session->failure = record_result(session, recorder_flush(session->recorder, false));
 	return session->failure;
 }
@@ -281,10 +289,26 @@ int session_book_losses(struct session *session)
 	return session->source->ops->tell_losses(session->source);
 }
 
+static int take_snapshot(const struct session *session, struct snapshot **ret_snapshot)
+{
+	const struct elsewhere *elsewhere = session->elsewhere;
+	int code = model_snapshot(session->model, elsewhere ? elsewhere->now_ns : clock_now_ns(),
+				  ret_snapshot);
+
+	if (code || !elsewhere)
+		return code;
+	(*ret_snapshot)->incomplete = elsewhere->incomplete;
+	if (elsewhere->taken_at_ms) {
+		(*ret_snapshot)->taken_at = (int64_t)(elsewhere->taken_at_ms / 1000);
+		(*ret_snapshot)->taken_at_ms = (uint32_t)(elsewhere->taken_at_ms % 1000);
+	}
+	return 0;
+}
+
 static int report_books(struct session *session, bool write, struct error *err)
 {
 	struct snapshot *snapshot;
-	int code = model_snapshot(session->model, clock_now_ns(), &snapshot);
+	int code = take_snapshot(session, &snapshot);
 
 	if (code)
 		return error_set_errno(err, code, "cannot make the report");
@@ -312,7 +336,7 @@ int session_snapshot(struct session *session, struct snapshot **ret_snapshot, st
 	int code = session_book_losses(session);
 
 	if (!code)
-		code = model_snapshot(session->model, clock_now_ns(), ret_snapshot);
+		code = take_snapshot(session, ret_snapshot);
 	return code ? error_set_errno(err, code, "cannot make the report") : 0;
 }
 
@@ -324,7 +348,7 @@ static int session_conclude(struct session *session, bool write, struct error *e
 		return session->record_failed
 			       ? 0
 			       : error_set_errno(err, code, "cannot make the report");
-	if (session->recorder)
+	if (session->recorder && !session->record_ended)
 		record_result(session, recorder_flush(session->recorder, true));
 	return session->model ? report_books(session, write, err) : 0;
 }
@@ -365,9 +389,11 @@ int session_end_recording(struct session *session)
 	code = recorder_finish(session->recorder, session->taken_ns, session->taken_at_ms,
 			       session->failure ? strerror(-session->failure) : NULL, &err);
 	if (!code)
-		log_warn("recorded %s", recorder_text(session->recorder, text));
+		log_warn("%s %s", session->serve ? "told" : "recorded",
+			 recorder_text(session->recorder, text));
 	else if (!session->record_failed)
 		log_error("%s; the recording is not complete", err.text);
 	session->record_failed |= code != 0;
+	session->record_ended = true;
 	return code;
 }

@@ -12,23 +12,34 @@
 #include "app/options.h"
 #include "app/recorder.h"
 #include "app/report.h"
+#include "app/serve.h"
 #include "base/error.h"
 #include "model/model.h"
 #include "os/holder.h"
 #include "source/selection.h"
 #include "source/source.h"
 
+/* What is known of a trace that another machine makes. */
+struct elsewhere {
+	uint64_t now_ns;        /* of its clock: when it told something last, or its report was */
+	uint64_t taken_at_ms;   /* its report, since the epoch; 0: it goes on */
+	const char *incomplete; /* what is missing, or NULL */
+};
+
 struct session {
 	struct module_table *modules;
 	struct parser *parser;
 	struct model_config books;
-	struct model *model;       /* NULL: a recording is made, and nothing else */
-	struct recorder *recorder; /* NULL: no recording */
+	struct model *model;               /* NULL: a recording is made, and nothing else */
+	struct recorder *recorder;         /* NULL: no recording */
+	struct serve *serve;               /* whom the recording goes to; NULL: into a file */
+	const struct elsewhere *elsewhere; /* whose clock counts; NULL: ours */
 	struct source *source;
 	struct report report;
 	struct selected selected;
 	struct error fallback; /* why BPF is not used, to be told; code 0: nothing is */
 	bool record_failed;    /* it was told; what comes is not recorded any more */
+	bool record_ended;     /* likewise */
 	int failure;           /* the first error of a drain: the books end there */
 	uint64_t taken_ns;     /* of the last report, CLOCK_MONOTONIC … */
 	uint64_t taken_at_ms;  /* … and since the epoch */
@@ -42,8 +53,8 @@ struct session {
  */
 void session_init(struct session *session, const struct options *options, int standard_fd,
 		  pid_t first_pid);
-/* Open the recording, if one is wanted. 0 or -errno with words. */
-int session_record(struct session *session, struct error *err);
+/* Open the recording, or listen for those that it is sent to. 0 or -errno with words. */
+int session_record(struct session *session, struct loop *loop, struct error *err);
 /* Books and source. The options have to outlive it. 0 or -errno with words; close in any case. */
 int session_open(struct session *session, struct error *err);
 void session_close(struct session *session); /* zeroed memory is fine */

@@ -188,8 +188,13 @@ static int scan(struct shell *shell, pid_t pid, struct error *err)
 					 .given_up = shell_is_interrupted,
 					 .ctx = shell};
 	size_t scans = 0;
-	int code = scanner_scan(shell->config.scanner, &order, &scans, err);
+	int code;
 
+	if (shell->config.session->elsewhere)
+		return error_set(
+			err, -EOPNOTSUPP,
+			"leaks are searched for where the program runs: serve --scan-every");
+	code = scanner_scan(shell->config.scanner, &order, &scans, err);
 	if (code == -ECANCELED)
 		return error_set(err, code, "the scan was given up; an earlier result stays");
 	if (!code && !scans)

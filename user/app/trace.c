@@ -63,6 +63,26 @@ int trace_refuse(struct error *err, const char *what, const struct error *reason
 	return error_set(err, reason->code, "cannot trace %s: %s", what, reason->text);
 }
 
+void trace_stop(struct trace *trace, enum trace_end end)
+{
+	if (trace->end == END_NONE)
+		trace->end = end;
+	loop_stop(trace->loop);
+}
+
+/* A client that is in control wants it to end. */
+static void on_asked(void *ctx)
+{
+	trace_stop(ctx, END_ASKED);
+}
+
+int trace_await(struct trace *trace, struct error *err)
+{
+	if (!trace->session.serve)
+		return 0;
+	return serve_await(trace->session.serve, trace->interrupts.fd, err);
+}
+
 int trace_prepare(struct trace *trace, pid_t pid, const char *what, int standard_fd,
 		  struct error *err)
 {
@@ -72,39 +92,20 @@ int trace_prepare(struct trace *trace, pid_t pid, const char *what, int standard
 	session_init(&trace->session, trace->options, standard_fd, pid);
 	code = report_check(&trace->session.report, err);
 	if (!code)
-		code = session_record(&trace->session, err);
+		code = session_record(&trace->session, trace->loop, err);
 	if (code)
 		return code;
+	serve_on_end(trace->session.serve, on_asked, trace);
 	code = session_open(&trace->session, &reason);
 	if (!code)
 		code = scanner_open(&trace->scanner, &trace->session, trace->loop, &reason);
 	return code ? trace_refuse(err, what, &reason) : 0;
 }
 
-void trace_stop(struct trace *trace, enum trace_end end)
-{
-	if (trace->end == END_NONE)
-		trace->end = end;
-	loop_stop(trace->loop);
-}
-
 void trace_outlived(struct trace *trace)
 {
 	if (!trace->shell || trace->asked)
 		trace_stop(trace, END_EXIT);
-}
-
-static void on_events(void *ctx, uint32_t what)
-{
-	struct trace *trace = ctx;
-
-	(void)what;
-	if (session_drain(&trace->session))
-		trace_stop(trace, END_FAILURE);
-	else
-		trace->drained(trace);
-	if (trace->shell)
-		shell_drained(trace->shell);
 }
 
 static void on_interrupt(void *ctx, uint32_t what)
@@ -121,25 +122,6 @@ static void on_interrupt(void *ctx, uint32_t what)
 		trace->end_signal = interrupt.signal;
 		trace->interrupted(trace, &interrupt);
 	}
-}
-
-static int trace_watch(struct trace *trace)
-{
-	struct loop *loop = trace->loop;
-	int code = loop_add_fd(loop, session_fd(&trace->session), EPOLLIN | EPOLLET, on_events,
-			       trace, NULL);
-
-	if (!code && session_hold_fd(&trace->session) >= 0)
-		code = loop_add_fd(loop, session_hold_fd(&trace->session), EPOLLIN, on_events,
-				   trace, NULL);
-	if (!code)
-		code = loop_add_timer(loop, POLL_NS, POLL_NS, on_events, trace, NULL);
-	if (!code)
-		code = loop_add_fd(loop, trace->interrupts.fd, EPOLLIN, on_interrupt, trace, NULL);
-	if (!code && trace->options->interval_ns)
-		code = loop_add_timer(loop, trace->options->interval_ns,
-				      trace->options->interval_ns, on_interval, trace, NULL);
-	return code;
 }
 
 static void on_quit(void *ctx)
@@ -159,6 +141,7 @@ static void poll_interrupts(void *ctx)
 	on_interrupt(ctx, 0);
 }
 
+/* As soon as there are books: those of a trace elsewhere come with its first bytes. */
 static int trace_open_shell(struct trace *trace, struct error *err)
 {
 	const struct shell_config config = {.session = &trace->session,
@@ -169,7 +152,46 @@ static int trace_open_shell(struct trace *trace, struct error *err)
 					    .poll = poll_interrupts,
 					    .ctx = trace};
 
-	return trace->options->interactive ? shell_open(&trace->shell, &config, err) : 0;
+	if (!trace->options->interactive || trace->shell || !trace->session.model)
+		return 0;
+	return shell_open(&trace->shell, &config, err);
+}
+
+static void on_events(void *ctx, uint32_t what)
+{
+	struct trace *trace = ctx;
+	struct error err;
+
+	(void)what;
+	if (session_drain(&trace->session)) {
+		trace_stop(trace, END_FAILURE);
+	} else if (trace_open_shell(trace, &err)) {
+		log_error("%s", err.text);
+		trace_stop(trace, END_FAILURE);
+	} else {
+		trace->drained(trace);
+	}
+	if (trace->shell)
+		shell_drained(trace->shell);
+}
+
+static int trace_watch(struct trace *trace)
+{
+	struct loop *loop = trace->loop;
+	int code = loop_add_fd(loop, session_fd(&trace->session), EPOLLIN | EPOLLET, on_events,
+			       trace, NULL);
+
+	if (!code && session_hold_fd(&trace->session) >= 0)
+		code = loop_add_fd(loop, session_hold_fd(&trace->session), EPOLLIN, on_events,
+				   trace, NULL);
+	if (!code)
+		code = loop_add_timer(loop, POLL_NS, POLL_NS, on_events, trace, NULL);
+	if (!code)
+		code = loop_add_fd(loop, trace->interrupts.fd, EPOLLIN, on_interrupt, trace, NULL);
+	if (!code && trace->options->interval_ns)
+		code = loop_add_timer(loop, trace->options->interval_ns,
+				      trace->options->interval_ns, on_interval, trace, NULL);
+	return code;
 }
 
 /* From here on ^C is the trace's again. */
@@ -216,8 +238,7 @@ int trace_status(const struct trace *trace, int status)
 	return wanted && (trace->session.definite || trace->session.errors) ? wanted : status;
 }
 
-/* Who had a shell has seen what there was to see, unless a file was asked for. */
-static bool wants_report(const struct options *options)
+bool trace_wants_report(const struct options *options)
 {
 	const struct format_request *request;
 
@@ -241,11 +262,13 @@ int trace_finish(struct trace *trace)
 	if (trace->session.failure && !trace->session.record_failed)
 		log_error("the trace broke off: %s; the report tells what came before",
 			  strerror(-trace->session.failure));
-	code = wants_report(trace->options) ? session_report(&trace->session, &err)
-					    : session_judge(&trace->session, &err);
+	code = trace_wants_report(trace->options) ? session_report(&trace->session, &err)
+						  : session_judge(&trace->session, &err);
 	if (code)
 		log_error("%s", err.text);
 	if (session_end_recording(&trace->session) && !code)
 		code = -EIO;
+	scanner_close(&trace->scanner);
+	serve_linger(trace->session.serve, trace->end != END_SIGNAL);
 	return code ? code : trace->session.failure;
 }

@@ -37,6 +37,7 @@ enum trace_end {
 	END_PATIENCE, /* asked once, but the launched program did not end in time */
 	END_QUIT,     /* the user of the shell wants no more of it */
 	END_COUNT,    /* as many reports as were wanted: the last one is to come */
+	END_ASKED,    /* a client asked for it */
 	END_FAILURE,  /* the source or the books failed */
 };
 
@@ -73,10 +74,15 @@ int trace_open(struct trace *trace, const struct options *options, struct error 
  */
 int trace_prepare(struct trace *trace, pid_t pid, const char *what, int standard_fd,
 		  struct error *err);
+/* Of a server, if so wanted: until the first client is there. 0 or -errno with words. */
+int trace_await(struct trace *trace, struct error *err);
 /* "cannot trace WHAT: REASON"; returns the reason's code. */
 int trace_refuse(struct error *err, const char *what, const struct error *reason);
 void trace_close(struct trace *trace);
 
+/* Is a report to be made at the end? Who had a shell has seen what there was to see, unless a file
+ * was asked for. */
+bool trace_wants_report(const struct options *options);
 /* Book what happens until trace->end says why it stopped. 0 or -errno with words. */
 int trace_run(struct trace *trace, struct error *err);
 /* The exit status of a trace whose own work was done: --error-exitcode, or the `status`. */

@@ -70,7 +70,9 @@ static int targets_attach(struct trace *trace, const struct targets *targets, st
 
 static const char *announced_end(const struct options *options)
 {
-	return options->interactive ? "help lists the commands" : "^C for the report";
+	if (options->interactive)
+		return "help lists the commands";
+	return options->serve ? "^C ends that" : "^C for the report";
 }
 
 /* Scripts wait for this line: from here on every call is seen. */
@@ -133,6 +135,8 @@ static int system_start(struct trace *trace, const struct options *options, stru
 
 	if (!code)
 		code = trace_prepare(trace, getpid(), SYSTEM_NAME, STDOUT_FILENO, err);
+	if (!code)
+		code = trace_await(trace, err);
 	return code ? code : system_attach(trace, err);
 }
 
@@ -147,6 +151,8 @@ static int attach_start(struct trace *trace, struct targets *targets, const stru
 		code = trace_open(trace, options, err);
 	if (!code)
 		code = trace_prepare(trace, first, pid_text(first, text), STDOUT_FILENO, err);
+	if (!code)
+		code = trace_await(trace, err);
 	return code ? code : targets_attach(trace, targets, err);
 }
 

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What a peer says to a server, and a server to a client. The first byte says what the others are:
+ * messages by themselves, or all that a peer sends over a socket, with a valid request before it or
+ * without.
+ */
+#include "fuzz.h"
+
+#include <string.h>
+#include <sys/socket.h>
+
+#include "net/server_peer.h"
+
+static void on_tell(void *ctx, const char *peer, const char *what)
+{
+	(void)ctx;
+	require(peer && what, "there are words");
+}
+
+static void on_end(void *ctx)
+{
+	(void)ctx;
+}
+
+static void feed_messages(const uint8_t *data, size_t size)
+{
+	const struct talk_token token = {.bytes = "sixteen bytes or", .size = 16};
+	uint8_t bytes[REQUEST_SIZE] = {0}, before[REQUEST_SIZE] = {0};
+	struct talk_greeting greeting;
+	struct talk_request request;
+	struct talk_answer answer;
+	enum talk_order order;
+
+	memcpy(bytes, data, size < sizeof(bytes) ? size : sizeof(bytes));
+	greeting_unpack(bytes, &greeting);
+	if (!request_unpack(bytes, &request))
+		require(!request_is_proven(bytes, &token, before), "nobody guesses a proof");
+	if (!answer_unpack(bytes, &answer))
+		require(talk_status_text(answer.status), "what it says has words");
+	order_unpack(bytes, &order);
+}
+
+static struct server *server_make(struct loop *loop)
+{
+	const struct server_config config = {
+		.loop = loop, .limit = 65536, .tell = on_tell, .end = on_end};
+	struct server *server;
+	struct error err;
+
+	require(!server_open(&server, &config, &err), "there is memory");
+	require(!server_output(server, "0123456789", 10), "there is more");
+	return server;
+}
+
+static void feed_server(const uint8_t *data, size_t size, bool polite)
+{
+	const struct address address = {.where = {.ss_family = AF_UNIX}, .size = 2};
+	const struct talk_token none = {.size = 0};
+	const struct talk_request request = {.offset = size % 12};
+	uint8_t greeting[GREETING_SIZE] = {0}, bytes[REQUEST_SIZE];
+	struct server *server;
+	struct loop *loop;
+	int ends[2];
+
+	require(!loop_new(&loop), "there is a loop");
+	server = server_make(loop);
+	require(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends),
+		"there are sockets");
+	peer_new(server, ends[0], &address);
+	request_pack(bytes, &request, &none, greeting);
+	if (polite && send(ends[1], bytes, sizeof(bytes), MSG_NOSIGNAL) < 0)
+		require(false, "a request can be sent");
+	if (size && send(ends[1], data, size < 60000 ? size : 60000, MSG_NOSIGNAL) < 0)
+		require(false, "so can others");
+	while (loop_once(loop, 0) > 0)
+		;
+	close(ends[1]);
+	while (loop_once(loop, 0) > 0)
+		;
+	require(!server_clients(server), "who has gone is no client");
+	server_close(server);
+	loop_free(loop);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (!size)
+		return 0;
+	if (data[0] % 3 == 0)
+		feed_messages(data + 1, size - 1);
+	else
+		feed_server(data + 1, size - 1, data[0] % 3 == 1);
+	return 0;
+}

@@ -1,0 +1,642 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A trace that is served: whoever connects has the books of the trace itself, whatever becomes of
+connections, and whoever else connects."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import stat
+import struct
+import subprocess
+import threading
+
+import pytest
+
+from harness import (BACKEND_OPTIONS, MTRACE, TIMEOUT, Deadline, Result, Steady, launch, mtrace,
+                     one_line, target)
+from machine import need
+from report import assert_sites
+
+
+@pytest.fixture(name="directory")
+def fixture_directory(tmp_path):
+    return str(tmp_path)
+
+
+class Lines:
+    """A running mtrace-bpf, and what it says on standard error."""
+
+    def __init__(self, *arguments, **more):
+        self.log = []
+        self.process = subprocess.Popen([MTRACE, *arguments], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                        **more)
+        self.deadline = Deadline(self.process, 3 * TIMEOUT)
+
+    def wait_for(self, text):
+        while not self.log or text not in self.log[-1]:
+            line = self.process.stderr.readline()
+            assert line, f"no \"{text}\": {''.join(self.log)}"
+            self.log.append(line)
+        return self.log[-1]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.deadline.cancel()
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def finish(self, path=None):
+        stdout, stderr = self.process.communicate(timeout=TIMEOUT)
+        return Result(subprocess.CompletedProcess([], self.process.returncode, stdout,
+                                                  "".join(self.log) + stderr), path)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Served(Lines):
+    """A server, which says where it is."""
+
+    def __init__(self, *arguments, listen, **more):
+        super().__init__("serve", "-v", *BACKEND_OPTIONS, "--listen", listen, *arguments, **more)
+        self.address = re.search(r"serving at (.*?)(,|$)", self.wait_for("serving at"))[1].strip()
+
+    @property
+    def port(self):
+        return int(self.address.rsplit(":", 1)[1])
+
+
+class Client(Lines):
+    def __init__(self, directory, address, *options, name="client"):
+        self.path = os.path.join(directory, name + ".json")
+        super().__init__("connect", "--format", "json", "-o", self.path, *options, address)
+
+    def result(self):
+        return self.finish(self.path)
+
+
+def connect(directory, address, *options, **more):
+    with Client(directory, address, *options, **more) as client:
+        return client.result()
+
+
+def unix(directory):
+    return "unix:" + os.path.join(directory, "socket")
+
+
+def secret(directory, name="token", text="0123456789abcdef0123456789abcdef\n"):
+    path = os.path.join(directory, name)
+    with open(path, "w", encoding="ascii", opener=lambda p, f: os.open(p, f, 0o600)) as file:
+        file.write(text)
+    return path
+
+
+def comparable(document):
+    """Without what differs from run to run."""
+    for process in document["processes"]:
+        for key in ("backend", "pid", "ppid", "start_time_ns", "cgroup", "traced_ns", "command"):
+            process.pop(key, None)
+        process["scan"] = {key: value for key, value in process["scan"].items()
+                           if key in ("definite", "indirect", "possible", "done")}
+        sites = []
+        stacks = {entry["id"]: entry for entry in process["stacks"]}
+        for site in process["sites"]:
+            frames = stacks[site["stack"]]["frames"] if site["stack"] in stacks else []
+            place = [(frame["module"], frame["offset"], frame["function"], frame["line"])
+                     for frame in frames]
+            sites.append(([value for key, value in sorted(site.items())
+                           if not key.endswith("_ns") and key not in ("id", "stack", "examples")
+                           and isinstance(value, (int, str))], place))
+        process["sites"] = sorted(sites, key=repr)
+        process.pop("stacks")
+    return [{key: process[key] for key in ("sites", "totals", "live", "mappings", "scan",
+                                           "losses", "exited", "exit_code", "exe", "comm", "arch")}
+            for process in document["processes"]]
+
+
+@pytest.mark.parametrize("name,options", [("basic", ()), ("cxx", ()), ("leak", ("-a",)),
+                                          ("threads 4", ()), ("exec", ()),
+                                          ("forker", ("-f",)), ("sanity", ("-S",))])
+def test_report_is_the_native_one(directory, name, options):
+    need("uprobes")
+    name, *arguments = name.split()
+    native = launch(directory, target(name), *arguments, options=options)
+    with Served(*options, "-w", target(name), *arguments, listen=unix(directory)) as server:
+        result = connect(directory, server.address)
+        served = server.finish()
+    assert result.status == 0 and served.status == native.status
+    assert result.document["incomplete"] is None
+    ours, theirs = comparable(result.document), comparable(native.document)
+    assert len(ours) == len(theirs)
+    for one, other in zip(ours, theirs):
+        for key, value in other.items():
+            assert one[key] == value, key
+    assert '"remote"' in read(os.path.join(directory, "client.json"))
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def test_truth(directory):
+    """Late: the program has ended before anybody came. Its status is the server's."""
+    need("uprobes")
+    with Served(target("basic"), listen=unix(directory)) as server:
+        server.wait_for("waits for a client")
+        result = connect(directory, server.address)
+        served = server.finish()
+    assert (result.status, served.status) == (0, 0)
+    assert_sites(result.process, served.truth)
+    assert "1 that got all" in served.stderr
+    assert not os.path.exists(os.path.join(directory, "socket"))
+
+
+def test_exit_status_is_the_programs(directory):
+    need("uprobes")
+    with Served("-w", "/bin/sh", "-c", "exit 7", listen=unix(directory)) as server:
+        result = connect(directory, server.address)
+        assert server.finish().status == 7
+    assert result.process["exit_code"] == 7
+
+
+def test_attached(directory):
+    """^C at the server ends the trace for all; each client has the whole of it."""
+    need("uprobes")
+    with Steady() as steady, \
+            Served("-p", str(steady.pid), listen=unix(directory)) as server, \
+            Client(directory, server.address) as early:
+        server.wait_for("tracing")
+        early.wait_for("connected")
+        steady.tell("w")
+        with Client(directory, server.address, name="late") as late:
+            late.wait_for("connected")
+            truth = steady.tell("f")
+            server.signal(signal.SIGINT)
+            results = [early.result(), late.result()]
+        assert server.finish().status == 0 and truth
+        assert steady.tell()
+    for result in results:
+        assert result.status == 0 and result.process["pid"] == steady.pid
+        assert result.process["totals"] == results[0].process["totals"]
+        assert result.process["totals"]["allocations"]
+
+
+def test_system_wide(directory):
+    need("bpf")
+    with Served("--comm", "basic", listen=unix(directory)) as server, \
+            Client(directory, server.address) as client:
+        server.wait_for("tracing")
+        run = subprocess.run([target("basic")], capture_output=True, text=True, check=True,
+                             timeout=TIMEOUT)
+        server.signal(signal.SIGINT)
+        result = client.result()
+        assert server.finish().status == 0
+    result.stdout = run.stdout
+    assert result.status == 0
+    assert_sites(result.process, result.truth)
+
+
+def test_nobody_comes(directory):
+    """^C ends the wait, before the trace and behind it, and leaves no socket."""
+    need("uprobes")
+    with Served("-w", target("basic"), listen=unix(directory)) as server:
+        server.signal(signal.SIGINT)
+        before = server.finish()
+    assert before.status != 0 and before.stdout == ""
+    with Served(target("basic"), listen=unix(directory)) as server:
+        server.wait_for("waits for a client")
+        server.signal(signal.SIGINT)
+        behind = server.finish()
+    assert behind.status == 0 and behind.truth
+    assert not os.path.exists(os.path.join(directory, "socket"))
+
+
+def test_client_leaves_and_comes_back(directory):
+    """A ^C at the client ends its own report only; a kill nothing but itself."""
+    need("uprobes")
+    with Steady() as steady, \
+            Served("-p", str(steady.pid), listen=unix(directory)) as server:
+        server.wait_for("tracing")
+        with Client(directory, server.address) as client:
+            client.wait_for("connected")
+            server.wait_for("is there")
+            client.signal(signal.SIGINT)
+            left = client.finish()
+        assert left.status in (0, 1)
+        with Client(directory, server.address) as client:
+            client.wait_for("connected")
+            steady.tell("w")
+            client.kill()
+        server.wait_for("has gone")
+        steady.tell("f")
+        with Client(directory, server.address, "--end") as client:
+            result = client.result()
+        assert server.finish().status == 0
+        assert steady.tell()
+    assert result.status == 0 and result.document["incomplete"] is None
+    assert result.process["totals"]["allocations"] and result.process["totals"]["frees"]
+
+
+def report_meanwhile(client, steady):
+    """By SIGUSR1, until there is something in it."""
+    client.wait_for("connected")
+    while not os.path.exists(client.path) or '"totals"' not in read(client.path):
+        steady.tell("w")
+        client.signal(signal.SIGUSR1)
+
+
+def test_server_is_killed(directory):
+    """Books up to there, told as incomplete; the program runs on."""
+    need("uprobes")
+    with Steady() as steady, \
+            Served("-p", str(steady.pid), listen=unix(directory)) as server, \
+            Client(directory, server.address) as client:
+        server.wait_for("tracing")
+        report_meanwhile(client, steady)
+        server.kill()
+        result = client.result()
+        assert steady.tell()
+        with Served("-p", str(steady.pid), listen=unix(directory)) as again:
+            again.wait_for("tracing")  # the socket that was left is no obstacle
+    assert result.status == 1
+    assert "the connection broke behind" in result.document["incomplete"]
+    assert result.process["pid"] == steady.pid
+
+
+class Cable:
+    """A connection between client and server that can be cut."""
+
+    def __init__(self, port):
+        self.port = port
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.pairs = []
+        self.count = 0
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    @property
+    def address(self):
+        return "127.0.0.1:%d" % self.listener.getsockname()[1]
+
+    def accept(self):
+        while True:
+            try:
+                near, _ = self.listener.accept()
+            except OSError:
+                return
+            far = socket.create_connection(("127.0.0.1", self.port))
+            self.count += 1
+            self.pairs.append((near, far))
+            for ends in ((near, far), (far, near)):
+                threading.Thread(target=self.copy, args=ends, daemon=True).start()
+
+    @staticmethod
+    def copy(one, other):
+        try:
+            while data := one.recv(4096):
+                other.sendall(data)
+            other.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def cut(self):
+        """Without a farewell: both ends are reset."""
+        for pair in self.pairs:
+            for end in pair:
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                try:
+                    end.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
+                end.close()
+        self.pairs = []
+
+
+def test_reconnect(directory):
+    """What a cut connection missed comes with the next one: the books have no gap."""
+    need("uprobes")
+    token = ("--token-file", secret(directory))
+    with Steady() as steady, \
+            Served(*token, "-p", str(steady.pid), listen="127.0.0.1:0") as server:
+        server.wait_for("tracing")
+        cable = Cable(server.port)
+        with Client(directory, cable.address, *token, "--reconnect", "60s") as client:
+            client.wait_for("connected")
+            for _ in range(3):
+                steady.tell("w")
+                cable.cut()
+                client.wait_for("broke")
+                steady.tell("f")
+                client.wait_for("connected again")
+            server.signal(signal.SIGINT)
+            result = client.result()
+        assert server.finish().status == 0
+    assert result.status == 0 and result.document["incomplete"] is None
+    assert not result.process["losses"]["events"]
+    assert result.process["totals"]["allocations"] and cable.count == 4
+
+
+def test_cut_without_reconnect(directory):
+    need("uprobes")
+    token = ("--token-file", secret(directory))
+    with Steady() as steady, \
+            Served(*token, "-p", str(steady.pid), listen="127.0.0.1:0") as server:
+        server.wait_for("tracing")
+        cable = Cable(server.port)
+        with Client(directory, cable.address, *token) as client:
+            report_meanwhile(client, steady)
+            cable.cut()
+            result = client.result()
+        assert steady.tell()
+    assert result.status == 1 and "the connection broke" in result.document["incomplete"]
+
+
+def test_unix_socket_is_ours(directory):
+    need("uprobes")
+    path = os.path.join(directory, "socket")
+    with Served("-w", target("basic"), listen="unix:" + path):
+        assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+        second = mtrace("serve", *BACKEND_OPTIONS, "--listen", "unix:" + path, target("basic"))
+        assert second.status == 1 and "Address already in use" in second.stderr
+        if os.geteuid():
+            pytest.skip("needs root to be somebody else")
+        os.chmod(directory, 0o755)
+        os.chmod(path, 0o666)
+        script = ("import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); "
+                  "s.settimeout(60); print(len(s.recv(100)))")
+        stranger = ["/usr/bin/python3", "-c", script, path]
+        open_way(directory)
+        run = subprocess.run(stranger, user=65534, group=65534, extra_groups=[], text=True,
+                             capture_output=True, check=False, timeout=TIMEOUT)
+        assert run.stdout.strip() == "0" or "reset" in run.stderr, run.stderr
+        run = subprocess.run(stranger, text=True, capture_output=True, check=True)
+        assert run.stdout.strip() == "48"
+
+
+def open_way(directory):
+    """Others may pass through pytest's directories."""
+    while directory.startswith("/tmp/") and directory != "/tmp/":
+        os.chmod(directory, 0o755)
+        directory = os.path.dirname(directory)
+
+
+def test_tokens(directory):
+    need("uprobes")
+    right, wrong = secret(directory), secret(directory, "wrong", "f" * 32)
+    with Served("--token-file", right, target("basic"), listen="127.0.0.1:0") as server:
+        server.wait_for("waits for a client")
+        none = connect(directory, server.address)
+        assert none.status == 1 and "wants a token" in none.stderr and one_line(none.stderr)
+        other = connect(directory, server.address, "--token-file", wrong)
+        assert other.status == 1 and "its token is another one" in other.stderr
+        assert connect(directory, server.address, "--token-file", right).status == 0
+        assert "1 strangers" in server.finish().stderr
+
+
+def test_impostor(directory):
+    """A server that does not know the token gets no trust: it could not have told the trace."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        def pretend():
+            peer, _ = listener.accept()
+            with peer:
+                peer.sendall(b"\x89MTS\r\n\x1a\n" + struct.pack("<HB5x", 1, 1) + bytes(32))
+                peer.recv(96, socket.MSG_WAITALL)
+                peer.sendall(b"\x89MTA\r\n\x1a\n" + struct.pack("<HBB4xQQ", 1, 0, 1, 7, 0)
+                             + bytes(32))
+                peer.recv(1)
+        thread = threading.Thread(target=pretend)
+        thread.start()
+        result = connect(directory, "127.0.0.1:%d" % listener.getsockname()[1], "--token-file",
+                         secret(directory))
+        thread.join()
+    assert result.status == 1 and "it does not know the token" in result.stderr
+
+
+@pytest.mark.parametrize("arguments,reason", [
+    (("serve", "--listen", "127.0.0.1:0", "true"), "anybody could read the trace"),
+    (("serve", "--listen", "unix:", "true"), "is no path of a socket"),
+    (("serve", "--listen", "unix:/none/such/place", "true"), "No such file or directory"),
+    (("serve", "--listen", "127.0.0.1:99999", "--token-file", "TOKEN", "true"), "its port"),
+    (("serve", "--listen", "[::1", "--token-file", "TOKEN", "true"), "is not like unix:/path"),
+    (("serve", "--token-file", "/none", "true"), "cannot read /none"),
+    (("serve", "--token-file", "OPEN", "true"), "others can read the token"),
+    (("serve", "--token-file", "SHORT", "true"), "is too short"),
+    (("serve", "--tls-cert", "/none", "true"), "TLS needs all of"),
+    (("connect", "unix:/none"), "cannot connect to unix:/none: No such file"),
+    (("connect", "127.0.0.1:1"), "Connection refused"),
+])
+def test_cannot(directory, arguments, reason):
+    files = {"TOKEN": secret(directory), "OPEN": secret(directory, "open"),
+             "SHORT": secret(directory, "short", "abc\n")}
+    os.chmod(files["OPEN"], 0o644)
+    run = mtrace(*(files.get(word, word) for word in arguments))
+    assert run.status == 1 and one_line(run.stderr) and reason in run.stderr
+
+
+@pytest.mark.parametrize("arguments,reason", [
+    (("connect",), "needs the address"), (("connect", "a", "b"), "takes one address"),
+    (("connect", "-a", "x"), "--scan is for tracing"),
+    (("connect", "--listen", "x", "y"), "--listen is for tracing"),
+    (("serve", "-o", "x", "true"), "--output is not for serve"),
+    (("serve", "--end", "true"), "--end is not for serve"),
+    (("--listen", "x", "true"), "--listen is for serve or connect"),
+    (("report", "--token-file", "x", "y"), "--token-file is for serve or connect"),
+])
+def test_misuse(arguments, reason):
+    run = mtrace(*arguments)
+    assert run.status == 2 and one_line(run.stderr) and reason in run.stderr
+
+
+def test_binaries_are_found(directory):
+    """By build id, where the client has them."""
+    need("uprobes")
+    here, there = (os.path.join(directory, name) for name in ("here/bin", "there/bin"))
+    os.makedirs(here)
+    os.makedirs(there)
+    program = shutil.copy(target("basic"), here)
+    with Served(program, listen=unix(directory)) as server:
+        server.wait_for("waits for a client")
+        shutil.move(program, there)
+        shutil.copy(target("cxx"), program)
+        result = connect(directory, server.address, "--binpath", os.path.dirname(there))
+        served = server.finish()
+    assert_sites(result.process, served.truth)
+
+
+def peers(address):
+    """Connected, one after the other, for ever."""
+    host, port = address.rsplit(":", 1)
+    while True:
+        peer = socket.create_connection((host, int(port)))
+        peer.settimeout(TIMEOUT)
+        yield peer
+
+
+def drained(peer):
+    """Until the other side ends it."""
+    try:
+        while peer.recv(4096):
+            pass
+    except ConnectionError:
+        pass
+    peer.close()
+
+
+def test_hostile_peers(directory):
+    """Random, cut, over-long, replayed, half-closed, thousands: the trace is not touched."""
+    need("uprobes")
+    token = ("--token-file", secret(directory))
+    with Steady() as steady, \
+            Served(*token, "-p", str(steady.pid), listen="127.0.0.1:0") as server:
+        server.wait_for("tracing")
+        stream = peers(server.address)
+        begin = size_of(server.process.pid)
+        for i in range(60):
+            for data in (os.urandom(i + 1), os.urandom(96), os.urandom(100000),
+                         b"\x89MTC\r\n\x1a\n\1\0" + bytes(86), b"GET / HTTP/1.0\r\n\r\n" * 10):
+                peer = next(stream)
+                try:
+                    peer.sendall(data)
+                    peer.shutdown(socket.SHUT_WR)
+                except OSError:
+                    pass
+                drained(peer)
+        for i in range(3000):
+            next(stream).close()
+        idle = [next(stream) for _ in range(100)]  # more than may wait: the oldest give way
+        drained(idle[0])
+        steady.tell("w")
+        with Client(directory, server.address, *token) as client:
+            client.wait_for("connected")
+            steady.tell("f")
+            assert 0 < size_of(server.process.pid) < begin + 8192
+            server.signal(signal.SIGINT)
+            result = client.result()
+        for peer in idle[1:]:
+            peer.close()
+        served = server.finish()
+        assert steady.tell()
+    assert result.status == 0 and result.document["incomplete"] is None
+    assert "sent nonsense" in served.stderr and "too many at once" in served.stderr
+
+
+def size_of(pid):
+    """Resident memory, KiB; 0 if it is gone."""
+    try:
+        return int(re.search(r"VmRSS:\s*(\d+)", read(f"/proc/{pid}/status"))[1])
+    except (FileNotFoundError, TypeError, ProcessLookupError):
+        return 0
+
+
+def test_overheard(directory):
+    """What one client has sent opens no other connection."""
+    need("uprobes")
+    token = ("--token-file", secret(directory))
+    with Served(*token, "-w", target("basic"), listen="127.0.0.1:0") as server:
+        heard = bytearray()
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            with Client(directory, "127.0.0.1:%d" % listener.getsockname()[1], *token) as client:
+                near, _ = listener.accept()
+                far = next(peers(server.address))
+                near.sendall(far.recv(48, socket.MSG_WAITALL))
+                heard += near.recv(96, socket.MSG_WAITALL)
+                far.close()
+                near.close()
+                assert client.result().status == 1
+        peer = next(peers(server.address))
+        peer.recv(48, socket.MSG_WAITALL)
+        peer.sendall(heard)
+        answer = peer.recv(64, socket.MSG_WAITALL)
+        assert answer[:8] == b"\x89MTA\r\n\x1a\n" and answer[10] == 1
+        drained(peer)
+        assert connect(directory, server.address, *token).status == 0
+
+
+def openssl(directory, *arguments):
+    subprocess.run(["openssl", *arguments], cwd=directory, check=True, capture_output=True)
+
+
+def authority(directory, name):
+    openssl(directory, "req", "-x509", "-newkey", "ec", "-pkeyopt",
+            "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", f"{name}.key", "-out",
+            f"{name}.crt", "-days", "2", "-subj", f"/CN={name}")
+
+
+def certificate(directory, name, by, host):
+    openssl(directory, "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+            "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
+    with open(os.path.join(directory, name + ".ext"), "w", encoding="ascii") as file:
+        file.write(f"subjectAltName={host}\n")
+    openssl(directory, "x509", "-req", "-in", f"{name}.csr", "-CA", f"{by}.crt", "-CAkey",
+            f"{by}.key", "-CAcreateserial", "-days", "2", "-extfile", f"{name}.ext", "-out",
+            f"{name}.crt")
+
+
+def tls(directory, name, believed):
+    return ("--tls-cert", os.path.join(directory, name + ".crt"),
+            "--tls-key", os.path.join(directory, name + ".key"),
+            "--tls-ca", os.path.join(directory, believed + ".crt"))
+
+
+def test_tls(directory):
+    need("uprobes")
+    for name in ("ours", "theirs"):
+        authority(directory, name)
+    certificate(directory, "server", "ours", "IP:127.0.0.1")
+    certificate(directory, "other", "ours", "DNS:elsewhere.example")
+    certificate(directory, "client", "ours", "DNS:client.example")
+    certificate(directory, "stranger", "theirs", "IP:127.0.0.1")
+    with Served(*tls(directory, "server", "ours"), target("basic"),
+                listen="127.0.0.1:0") as server:
+        server.wait_for("waits for a client")
+        for options, reason in ((tls(directory, "stranger", "ours"), "accept our certificate"),
+                                (tls(directory, "client", "theirs"), "its certificate:")):
+            result = connect(directory, server.address, *options)
+            assert result.status == 1 and reason in result.stderr and one_line(result.stderr)
+        result = connect(directory, server.address, *tls(directory, "client", "ours"))
+        served = server.finish()
+    assert result.status == 0
+    assert_sites(result.process, served.truth)
+    with Served(*tls(directory, "other", "ours"), "-w", target("basic"),
+                listen="127.0.0.1:0") as server:
+        result = connect(directory, server.address, *tls(directory, "client", "ours"))
+        assert result.status == 1 and "mismatch" in result.stderr
+    broken = mtrace("serve", *tls(directory, "server", "none"), "true")
+    assert broken.status == 1 and one_line(broken.stderr) and "none.crt" in broken.stderr
+
+
+def test_full_backlog(directory):
+    """Nobody reads it: calls are lost, counted, and the program runs on."""
+    need("uprobes")
+    with Served("--backlog", "64k", target("threads"), "8", "20000",
+                listen=unix(directory)) as server:
+        server.wait_for("waits for a client")
+        result = connect(directory, server.address)
+        served = server.finish()
+    lost = re.search(r"([\d,]+) calls were lost", served.stderr)
+    assert result.status == 0 and served.status == 0 and served.truth
+    assert result.process["losses"]["events"] == int(lost[1].replace(",", "")) > 0
+
+
+def test_backlog_goes_on(directory):
+    """Who reads it loses nothing, however long it is; others cannot begin any more."""
+    need("uprobes")
+    with Served("-w", "--backlog", "128k", target("threads"), "8", "20000",
+                listen=unix(directory)) as server, \
+            Client(directory, server.address) as client:
+        client.wait_for("connected")
+        result = client.result()
+        served = server.finish()
+    assert result.status == 0 and not result.process["losses"]["events"]
+    assert_sites(result.process, served.truth)

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "app/remote.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "app/replay.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "net/client.h"
+#include "os/proc.h"
+
+#define RETRY_NS (500 * 1000000ULL)
+
+struct remote {
+	struct source source;
+	struct session *session;
+	struct loop *loop;
+	struct replay replay;
+	void *reading; /* of replay_stream */
+	struct elsewhere elsewhere;
+	struct client_config config;
+	char host[ADDRESS_HOST_SIZE];
+	struct client *client;
+	struct loop_watch *retry;
+	uint64_t lost_ns; /* since when the server is lost; 0: it is there */
+	bool opened;      /* the first time */
+	bool over;
+	struct error why; /* it is over */
+	int ready;        /* an eventfd: something has changed */
+	int failure;      /* of the books */
+};
+
+static struct remote *remote_of(const struct session *session)
+{
+	return (struct remote *)session->source;
+}
+
+static void wake(struct remote *remote)
+{
+	const uint64_t one = 1;
+
+	if (write(remote->ready, &one, sizeof(one)) < 0)
+		log_debug("nobody is woken: %s", strerror(errno));
+}
+
+static void be_over(struct remote *remote, const struct error *why)
+{
+	remote->over = true;
+	remote->why = *why;
+	wake(remote);
+}
+
+/* What it told last is what is known of the time there. */
+static void keep_time(struct remote *remote)
+{
+	const struct replay *replay = &remote->replay;
+
+	remote->elsewhere.now_ns = replay->ended ? replay->taken_ns : replay->last_ns;
+	remote->elsewhere.taken_at_ms = replay->ended ? replay->taken_at_ms : 0;
+}
+
+static int on_bytes(void *ctx, const void *bytes, size_t size)
+{
+	struct remote *remote = ctx;
+	struct error err;
+	int code = replay_stream.read(remote->reading, bytes, size, &err);
+
+	remote->config.offset += size;
+	remote->session->model = remote->replay.model;
+	if (!remote->session->report.pid)
+		remote->session->report.pid = (pid_t)remote->replay.first_pid;
+	keep_time(remote);
+	if (code) {
+		log_error("cannot read what the server tells: %s", err.text);
+		remote->failure = code;
+		return code;
+	}
+	return remote->replay.damaged ? -EBADMSG : 0;
+}
+
+static void on_open(void *ctx, const struct talk_answer *answer)
+{
+	struct remote *remote = ctx;
+	const struct options *options = remote->session->report.options;
+
+	if (remote->lost_ns)
+		log_warn("connected again to %s", remote->replay.name);
+	remote->lost_ns = 0;
+	remote->opened = true;
+	remote->config.trace = answer->trace;
+	if (options->end_trace && answer->control)
+		client_order(remote->client, ORDER_END);
+	else if (options->end_trace)
+		log_warn("another client is in control: the trace is not ended");
+}
+
+static int start(struct remote *remote)
+{
+	client_free(remote->client);
+	remote->client = NULL;
+	return client_new(&remote->client, &remote->config);
+}
+
+static void on_retry(void *ctx, uint32_t what)
+{
+	struct remote *remote = ctx;
+	struct error err;
+
+	(void)what;
+	loop_remove(remote->loop, remote->retry);
+	remote->retry = NULL;
+	if (start(remote)) {
+		error_set(&err, -ENOMEM, "out of memory");
+		be_over(remote, &err);
+	}
+}
+
+/* Once it has been there, and with time left. What is damaged is so the next time, too. */
+static bool may_retry(const struct remote *remote, const struct error *why)
+{
+	uint64_t patience_ns = remote->session->report.options->reconnect_ns;
+
+	return remote->opened && !remote->replay.ended && !remote->replay.damaged &&
+	       !remote->failure && why->code != -EACCES &&
+	       clock_now_ns() - remote->lost_ns < patience_ns;
+}
+
+static void on_over(void *ctx, const struct error *why)
+{
+	struct remote *remote = ctx;
+	bool was_there = remote->opened && !remote->lost_ns;
+
+	if (was_there)
+		remote->lost_ns = clock_now_ns();
+	if (!may_retry(remote, why)) {
+		be_over(remote, why);
+		return;
+	}
+	if (was_there)
+		log_warn("the connection to %s broke: %s; trying again", remote->replay.name,
+			 why->text);
+	if (loop_add_timer(remote->loop, RETRY_NS, 0, on_retry, remote, &remote->retry))
+		be_over(remote, why);
+}
+
+/* As a source. */
+
+static int remote_fd(const struct source *source)
+{
+	return ((const struct remote *)source)->ready;
+}
+
+static int remote_drain(struct source *source)
+{
+	struct remote *remote = (struct remote *)source;
+	uint64_t count;
+
+	if (read(remote->ready, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		return -errno;
+	return remote->failure;
+}
+
+static int remote_tell_losses(struct source *source)
+{
+	(void)source;
+	return 0;
+}
+
+static uint32_t remote_live(const struct source *source)
+{
+	const struct remote *remote = (const struct remote *)source;
+	size_t count = 0;
+	uint32_t *pids;
+
+	if (!remote->replay.model || model_pids(remote->replay.model, &pids, &count))
+		return 0;
+	free(pids);
+	return (uint32_t)count;
+}
+
+static void remote_detach(struct source *source)
+{
+	(void)source; /* the trace goes on, without us */
+}
+
+/* Books, modules and parser are the session's. */
+static void remote_close(struct source *source)
+{
+	struct remote *remote = (struct remote *)source;
+
+	client_free(remote->client);
+	loop_remove(remote->loop, remote->retry);
+	tls_free(remote->config.tls);
+	if (remote->reading)
+		replay_stream.close(remote->reading);
+	if (remote->ready >= 0)
+		close(remote->ready);
+	free(remote);
+}
+
+static const struct source_ops remote_ops = {
+	.name = "remote",
+	.fd = remote_fd,
+	.drain = remote_drain,
+	.tell_losses = remote_tell_losses,
+	.live = remote_live,
+	.detach = remote_detach,
+	.close = remote_close,
+};
+
+static int open_replay(struct remote *remote, const struct options *options, struct error *err)
+{
+	struct session *session = remote->session;
+	struct replay *replay = &remote->replay;
+	int code = replay_open(replay, options, options->program[0], err);
+
+	session->modules = replay->modules;
+	session->parser = replay->parser;
+	session->report.modules = replay->modules;
+	session->report.parser = replay->parser;
+	session->report.backend = remote_ops.name;
+	session->elsewhere = &remote->elsewhere;
+	if (!code && replay_stream.open(&remote->reading, replay))
+		code = error_set(err, -ENOMEM, "out of memory");
+	return code;
+}
+
+static int configure(struct remote *remote, const struct options *options, struct error *err)
+{
+	struct client_config *config = &remote->config;
+	int code;
+
+	config->loop = remote->loop;
+	config->open = on_open;
+	config->bytes = on_bytes;
+	config->over = on_over;
+	config->host = address_host(options->program[0], remote->host);
+	config->ctx = remote;
+	code = address_find(&config->addresses, options->program[0], options->port, err);
+	return code ? code : serve_arms(options, false, &config->token, &config->tls, err);
+}
+
+/* Until it is there, or is not. */
+static int await(struct remote *remote, struct error *err)
+{
+	int code = start(remote);
+
+	while (!code && !remote->opened && !remote->over) {
+		int called = loop_once(remote->loop, -1);
+
+		code = called < 0 ? called : 0;
+	}
+	if (!code && remote->opened)
+		return 0;
+	return error_set(err, code ? code : remote->why.code, "cannot connect to %s: %s",
+			 remote->replay.name, code ? strerror(-code) : remote->why.text);
+}
+
+int remote_open(struct session *session, const struct options *options, struct loop *loop,
+		struct error *err)
+{
+	struct remote *remote = calloc(1, sizeof(*remote));
+	int code;
+
+	if (!remote)
+		return error_set(err, -ENOMEM, "out of memory");
+	remote->source.ops = &remote_ops;
+	remote->session = session;
+	remote->loop = loop;
+	session->source = &remote->source;
+	remote->ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	code = remote->ready < 0 ? error_set_errno(err, -errno, "cannot connect") : 0;
+	if (!code)
+		code = open_replay(remote, options, err);
+	if (!code)
+		code = configure(remote, options, err);
+	return code ? code : await(remote, err);
+}
+
+bool remote_is_over(const struct session *session)
+{
+	return remote_of(session)->over;
+}
+
+void remote_finish(struct session *session)
+{
+	struct remote *remote = remote_of(session);
+	struct replay *replay = &remote->replay;
+	char count[UNITS_TEXT_SIZE];
+	struct error err;
+
+	if (!replay->model)
+		return;
+	replay_stream.finish(remote->reading, &err);
+	if (!replay->ended && !replay->damaged && remote->over)
+		snprintf(replay->incomplete, sizeof(replay->incomplete),
+			 "the connection broke behind %s events: %s",
+			 count_format(replay->events, count), remote->why.text);
+	else if (!replay->ended && !replay->damaged)
+		replay->incomplete[0] = '\0'; /* we have left */
+	if (replay->incomplete[0])
+		remote->elsewhere.incomplete = replay->incomplete;
+	keep_time(remote);
+}

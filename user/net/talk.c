@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "net/talk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "net/pack.h"
+
+#define MAGIC_SIZE     8
+#define GREETING_MAGIC "\x89MTS\r\n\x1a\n"
+#define REQUEST_MAGIC  "\x89MTC\r\n\x1a\n"
+#define ANSWER_MAGIC   "\x89MTA\r\n\x1a\n"
+
+#define WANTS_PROOF 0x1
+#define IN_CONTROL  0x1
+
+/* What is proven is told apart by these: no proof of one end is one of the other. */
+#define CLIENT_LABEL "mtrace-bpf connect 1"
+#define SERVER_LABEL "mtrace-bpf serve 1"
+
+static void put(uint8_t *bytes, uint64_t value, size_t width)
+{
+	for (size_t i = 0; i < width; i++, value >>= 8)
+		bytes[i] = (uint8_t)value;
+}
+
+static uint64_t get(const uint8_t *bytes, size_t width)
+{
+	struct unpack view = {.at = bytes, .end = bytes + width};
+
+	return unpack_fixed(&view, width);
+}
+
+static void begin(uint8_t *bytes, size_t size, const char *magic)
+{
+	memset(bytes, 0, size);
+	for (size_t i = 0; i < MAGIC_SIZE; i++)
+		bytes[i] = (uint8_t)magic[i];
+	put(bytes + MAGIC_SIZE, TALK_VERSION, 2);
+}
+
+static int check(const uint8_t *bytes, const char *magic)
+{
+	if (memcmp(bytes, magic, MAGIC_SIZE))
+		return -EBADMSG;
+	return get(bytes + MAGIC_SIZE, 2) == TALK_VERSION ? 0 : -EPROTONOSUPPORT;
+}
+
+/* Of a message that ends with its proof, and of the one that it answers. */
+static void prove(uint8_t ret_proof[SHA256_SIZE], const struct talk_token *token, const char *label,
+		  const uint8_t *before, size_t before_size, const uint8_t *message, size_t size)
+{
+	struct hmac hmac;
+
+	hmac_begin(&hmac, token->bytes, token->size);
+	hmac_add(&hmac, label, strlen(label));
+	hmac_add(&hmac, before, before_size);
+	hmac_add(&hmac, message, size - SHA256_SIZE);
+	hmac_end(&hmac, ret_proof);
+}
+
+void greeting_pack(uint8_t ret_bytes[GREETING_SIZE], const struct talk_greeting *greeting)
+{
+	begin(ret_bytes, GREETING_SIZE, GREETING_MAGIC);
+	ret_bytes[10] = greeting->wants_proof ? WANTS_PROOF : 0;
+	memcpy(ret_bytes + 16, greeting->nonce, NONCE_SIZE);
+}
+
+int greeting_unpack(const uint8_t bytes[GREETING_SIZE], struct talk_greeting *ret_greeting)
+{
+	int code = check(bytes, GREETING_MAGIC);
+
+	if (code)
+		return code;
+	ret_greeting->wants_proof = bytes[10] & WANTS_PROOF;
+	memcpy(ret_greeting->nonce, bytes + 16, NONCE_SIZE);
+	return 0;
+}
+
+static void request_prove(uint8_t ret_proof[SHA256_SIZE], const uint8_t bytes[REQUEST_SIZE],
+			  const struct talk_token *token, const uint8_t greeting[GREETING_SIZE])
+{
+	prove(ret_proof, token, CLIENT_LABEL, greeting, GREETING_SIZE, bytes, REQUEST_SIZE);
+}
+
+void request_pack(uint8_t ret_bytes[REQUEST_SIZE], const struct talk_request *request,
+		  const struct talk_token *token, const uint8_t greeting[GREETING_SIZE])
+{
+	begin(ret_bytes, REQUEST_SIZE, REQUEST_MAGIC);
+	put(ret_bytes + 16, request->trace, 8);
+	put(ret_bytes + 24, request->offset, 8);
+	memcpy(ret_bytes + 32, request->nonce, NONCE_SIZE);
+	if (token->size)
+		request_prove(ret_bytes + REQUEST_SIZE - SHA256_SIZE, ret_bytes, token, greeting);
+}
+
+int request_unpack(const uint8_t bytes[REQUEST_SIZE], struct talk_request *ret_request)
+{
+	int code = check(bytes, REQUEST_MAGIC);
+
+	if (code)
+		return code;
+	ret_request->trace = get(bytes + 16, 8);
+	ret_request->offset = get(bytes + 24, 8);
+	memcpy(ret_request->nonce, bytes + 32, NONCE_SIZE);
+	memcpy(ret_request->proof, bytes + REQUEST_SIZE - SHA256_SIZE, SHA256_SIZE);
+	return 0;
+}
+
+bool request_is_proven(const uint8_t bytes[REQUEST_SIZE], const struct talk_token *token,
+		       const uint8_t greeting[GREETING_SIZE])
+{
+	uint8_t proof[SHA256_SIZE];
+
+	request_prove(proof, bytes, token, greeting);
+	return bytes_equal_blind(proof, bytes + REQUEST_SIZE - SHA256_SIZE, SHA256_SIZE);
+}
+
+static void answer_prove(uint8_t ret_proof[SHA256_SIZE], const uint8_t bytes[ANSWER_SIZE],
+			 const struct talk_token *token, const uint8_t request[REQUEST_SIZE])
+{
+	prove(ret_proof, token, SERVER_LABEL, request, REQUEST_SIZE, bytes, ANSWER_SIZE);
+}
+
+void answer_pack(uint8_t ret_bytes[ANSWER_SIZE], const struct talk_answer *answer,
+		 const struct talk_token *token, const uint8_t request[REQUEST_SIZE])
+{
+	begin(ret_bytes, ANSWER_SIZE, ANSWER_MAGIC);
+	ret_bytes[10] = (uint8_t)answer->status;
+	ret_bytes[11] = answer->control ? IN_CONTROL : 0;
+	put(ret_bytes + 16, answer->trace, 8);
+	put(ret_bytes + 24, answer->offset, 8);
+	if (token->size && answer->status != TALK_WRONG_PROOF)
+		answer_prove(ret_bytes + ANSWER_SIZE - SHA256_SIZE, ret_bytes, token, request);
+}
+
+int answer_unpack(const uint8_t bytes[ANSWER_SIZE], struct talk_answer *ret_answer)
+{
+	int code = check(bytes, ANSWER_MAGIC);
+
+	if (!code && bytes[10] >= TALK_STATUS_COUNT)
+		code = -EBADMSG;
+	if (code)
+		return code;
+	ret_answer->status = (enum talk_status)bytes[10];
+	ret_answer->control = bytes[11] & IN_CONTROL;
+	ret_answer->trace = get(bytes + 16, 8);
+	ret_answer->offset = get(bytes + 24, 8);
+	memcpy(ret_answer->proof, bytes + ANSWER_SIZE - SHA256_SIZE, SHA256_SIZE);
+	return 0;
+}
+
+bool answer_is_proven(const uint8_t bytes[ANSWER_SIZE], const struct talk_token *token,
+		      const uint8_t request[REQUEST_SIZE])
+{
+	uint8_t proof[SHA256_SIZE];
+
+	answer_prove(proof, bytes, token, request);
+	return bytes_equal_blind(proof, bytes + ANSWER_SIZE - SHA256_SIZE, SHA256_SIZE);
+}
+
+void order_pack(uint8_t ret_bytes[ORDER_SIZE], enum talk_order order)
+{
+	put(ret_bytes, order, ORDER_SIZE);
+}
+
+int order_unpack(const uint8_t bytes[ORDER_SIZE], enum talk_order *ret_order)
+{
+	if (get(bytes, ORDER_SIZE) != ORDER_END)
+		return -EBADMSG;
+	*ret_order = ORDER_END;
+	return 0;
+}
+
+const char *talk_status_text(enum talk_status status)
+{
+	static const char *const texts[] = {
+		[TALK_WELCOME] = "welcome",
+		[TALK_WRONG_PROOF] = "its token is another one",
+		[TALK_OTHER_TRACE] = "it serves another trace by now",
+		[TALK_GONE] = "what is wanted of the trace is not kept any more (--backlog)",
+		[TALK_FULL] = "it has too many clients",
+	};
+	_Static_assert(sizeof(texts) / sizeof(texts[0]) == TALK_STATUS_COUNT, "all have words");
+
+	return texts[status];
+}
+
+static int token_load(struct talk_token *token, int fd)
+{
+	ssize_t got = read(fd, token->bytes, sizeof(token->bytes));
+
+	if (got < 0)
+		return -errno;
+	token->size = (size_t)got;
+	while (token->size && strchr("\r\n", token->bytes[token->size - 1]))
+		token->size--;
+	return 0;
+}
+
+int token_read(struct talk_token *ret_token, const char *path, struct error *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	struct stat status;
+	int code = fd < 0 || fstat(fd, &status) ? -errno : token_load(ret_token, fd);
+
+	if (fd >= 0)
+		close(fd);
+	if (code)
+		return error_set_errno(err, code, "cannot read %s", path);
+	if (S_ISREG(status.st_mode) && status.st_mode & 077)
+		return error_set(err, -EPERM, "others can read the token in %s: chmod 600 it",
+				 path);
+	if (ret_token->size < TOKEN_MIN)
+		return error_set(err, -EINVAL, "the token in %s is too short: at least %d bytes",
+				 path, TOKEN_MIN);
+	return 0;
+}
