@@ -2,6 +2,7 @@
 """A trace that is served: whoever connects has the books of the trace itself, whatever becomes of
 connections, and whoever else connects."""
 
+import json
 import os
 import re
 import shutil
@@ -450,6 +451,7 @@ def test_cannot(directory, arguments, reason):
     (("connect", "--listen", "x", "y"), "--listen is for tracing"),
     (("serve", "-o", "x", "true"), "--output is not for serve"),
     (("serve", "--end", "true"), "--end is not for serve"),
+    (("serve", "-i", "true"), "--interactive is not for serve"),
     (("--listen", "x", "true"), "--listen is for serve or connect"),
     (("report", "--token-file", "x", "y"), "--token-file is for serve or connect"),
 ])
@@ -640,3 +642,20 @@ def test_backlog_goes_on(directory):
         served = server.finish()
     assert result.status == 0 and not result.process["losses"]["events"]
     assert_sites(result.process, served.truth)
+
+
+def test_shell(directory):
+    """On books that come over the connection, and stay when it ends."""
+    address = unix(directory)
+    path = os.path.join(directory, "report.json")
+    with Served("--wait", "--scan", target("leak"), listen=address) as served:
+        shell = subprocess.run([MTRACE, "connect", "-i", address],
+                               input=f"wait\nstatus\nscan\nsave {path}\nquit\n", text=True,
+                               capture_output=True, check=False, timeout=TIMEOUT)
+        served.finish()
+    assert shell.returncode == 1, shell.stderr  # for the scan
+    assert "line 3: leaks are searched for where the program runs" in shell.stderr
+    assert "exited with status 0" in shell.stdout
+    with open(path, encoding="utf-8") as file:
+        process, = json.load(file)["processes"]
+    assert process["scan"]["definite"]["blocks"] > 0
