@@ -3,10 +3,14 @@
 there."""
 
 import collections
+import json
+import os
 
 import pytest
 
+import harness
 import leaks
+import report
 import test_leak_cases as leak_tests
 import test_processes as process_tests
 import test_sanity as sanity_tests
@@ -99,6 +103,43 @@ def test_new_and_delete(ran, expected):
     truth["new"]["live_bytes"] += ran.truth["live_rounding"]
     assert ran.process.lost() == {}
     assert seen == truth
+
+
+# Elsewhere: what happens there is reported here, whatever byte order and word size there are.
+
+def reported(*arguments):
+    """By the program of this machine, with the files of that one."""
+    path = arguments[-1] + ".json"
+    done = harness.mtrace("report", "--format", "json", "-o", path, *arguments)
+    assert done.status == 0, done.stderr
+    with open(path, encoding="utf-8") as file:
+        process, = json.load(file)["processes"]
+    return report.Process(process)
+
+
+@in_guest("trace --record trace.rec -- basic", targets=("basic",))
+def test_recorded(ran, expected, tmp_path):
+    assert_source(ran, expected)
+    files = os.path.join(harness.ROOT, expected.targets)
+    process = reported("--binpath", files, str(tmp_path / "trace.rec"))
+    assert_sites(process, ran.truth)
+    for key in ("arch", "totals", "live", "losses"):
+        assert process[key] == ran.process[key]
+
+
+@in_guest("""
+mtrace-bpf serve --listen unix:/tmp/socket --wait -- basic &
+until test -e /tmp/socket; do sleep 0.1; done
+trace() { mtrace-bpf connect --format json -o report.json "$@"; }
+trace unix:/tmp/socket
+wait
+""", targets=("basic",))
+def test_served(ran, expected):
+    """And what is traced on a small machine, by another process there."""
+    del expected
+    assert ran.status == 0, ran.stderr
+    assert ran.process["backend"] == "remote"
+    assert_sites(ran.process, ran.truth)
 
 
 # Stacks.
