@@ -440,6 +440,7 @@ def test_sites(terminal):
         assert rows
         card = shell.run(f"site {rows[0]}")
         assert f"Site {rows[0]}" in card and "steady.c:" in card
+        assert re.search(r"^ +(→|->) +\d+ +BOOKED\(malloc", card, re.MULTILINE), card
         assert f"site {rows[0]}" in shell.run("dump | cat")
         assert "there is no site 4000000" in shell.run("site 4000000")
         assert "not a regular expression" in shell.run("grep [")

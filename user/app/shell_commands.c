@@ -13,7 +13,7 @@ static const struct shell_command commands[] = {
 	 "Any key ends it. \"change\" is since it began. Sort keys are those of --sort; growth is "
 	 "that change.",
 	 SHELL_TAKES_PID | SHELL_TAKES_SORT, "growth", true, shell_do_top},
-	{"site", "[PID:]ID", "one site: all of it, with its stack",
+	{"site", "[PID:]ID", "one site: its stack, its source line",
 	 "Lists show the ids of sites. Where several processes are traced, they are PID:ID.",
 	 SHELL_TAKES_SITE, NULL, false, shell_do_site},
 	{"dump", "[SORT] [-l] [PID]", "the whole report, as at the end",

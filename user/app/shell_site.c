@@ -94,6 +94,15 @@ int shell_site_find(struct shell *shell, const char *word, struct shell_view *re
 	return code;
 }
 
+static void write_source(struct page *page, const struct snapshot_process *process,
+			 const struct snapshot_site *site)
+{
+	const struct snapshot_stack *stack = site_stack(process, site);
+
+	if (stack)
+		shell_source_write(page, stack_culprit(stack));
+}
+
 static int show_site(struct shell *shell, const char *word, struct error *err)
 {
 	struct page page = shell_page(shell);
@@ -113,6 +122,7 @@ static int show_site(struct shell *shell, const char *word, struct error *err)
 		look.now_ns = view.snapshot->taken_ns;
 		cut_stack(shell, row.process, row.site);
 		site_card_write(&page, row.process, row.site, &look, shell->settings.long_frames);
+		write_source(&page, row.process, row.site);
 	}
 	vec_free(&rows.list);
 	shell_view_close(&view);

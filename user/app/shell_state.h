@@ -210,6 +210,9 @@ void shell_rows_note(struct shell *shell, struct page *page, const struct shell_
 
 /* ---- commands, by file ---- */
 
+/* The source line of a frame, with those around it; nothing if the file is not at hand. */
+void shell_source_write(struct page *page, const struct snapshot_frame *frame);
+
 #define SHELL_COMMAND(name) \
 	int shell_do_##name(struct shell *shell, char *const *words, struct error *err)
 
