@@ -10,9 +10,9 @@
 
 static const struct command commands[] = {
 	{"trace", true, command_trace}, /* first: the default */
-	{"report", true, command_report},   {"serve", true, command_serve},
-	{"connect", true, command_connect}, {"doctor", false, command_doctor},
-	{"help", false, command_help},
+	{"report", true, command_report},  {"diff", true, command_diff},
+	{"serve", true, command_serve},    {"connect", true, command_connect},
+	{"doctor", false, command_doctor}, {"help", false, command_help},
 };
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))

@@ -25,6 +25,7 @@ int command_takes_no_net(const struct options *options);
 
 int command_trace(const struct options *options);
 int command_report(const struct options *options);
+int command_diff(const struct options *options);
 int command_serve(const struct options *options);
 int command_connect(const struct options *options);
 int command_doctor(const struct options *options);

@@ -14,6 +14,7 @@ static const char usage_text[] =
 	"mtrace-bpf [OPTIONS] [--] CMD [ARG...]  launch CMD and trace it\n"
 	"mtrace-bpf [OPTIONS] --system-wide      every process, and each one born later\n"
 	"mtrace-bpf report [OPTIONS] FILE        from a recording or a MALLOC_TRACE log\n"
+	"mtrace-bpf diff [OPTIONS] OLD NEW       what grew between two JSON reports\n"
 	"mtrace-bpf serve [OPTIONS] ...          trace for another machine: -p, CMD ...\n"
 	"mtrace-bpf connect [OPTIONS] ADDR       books and reports of what is served\n"
 	"mtrace-bpf doctor                       what this machine allows\n";

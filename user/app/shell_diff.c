@@ -11,10 +11,10 @@
 
 #include "base/units.h"
 #include "sink/amount.h"
+#include "sink/site_change.h"
 #include "sink/text.h"
 
 #define DEFAULT_NAME "mark"
-#define LINE_SIZE    256
 #define MARKS_MAX    16
 
 static void mark_free(struct shell_mark *mark)
@@ -86,55 +86,8 @@ struct diff {
 	struct page page;
 };
 
-/* A list of rows: whose, under which title. */
-struct part {
-	const char *title;
-	bool (*has)(const struct site_row *row);
-};
-
-static bool was_there(const struct site_row *row)
-{
-	return row->blocks < (int64_t)row->site->live_blocks;
-}
-
-static bool has_grown(const struct site_row *row)
-{
-	return row->bytes > 0 && was_there(row);
-}
-
-static bool is_new(const struct site_row *row)
-{
-	return row->site->live_blocks && !was_there(row);
-}
-
-static bool has_shrunk(const struct site_row *row)
-{
-	return row->bytes < 0 && row->site->live_blocks;
-}
-
-static bool is_gone(const struct site_row *row)
-{
-	return row->blocks < 0 && !row->site->live_blocks;
-}
-
-static const struct part parts[] = {
-	{"Grew", has_grown}, {"New", is_new}, {"Shrank", has_shrunk}, {"Gone", is_gone}};
-
-#define PART_COUNT (sizeof(parts) / sizeof(parts[0]))
-
-static int compare_changes(const void *a, const void *b)
-{
-	const struct site_row *left = a, *right = b;
-	uint64_t left_size = (uint64_t)llabs(left->bytes),
-		 right_size = (uint64_t)llabs(right->bytes);
-
-	if (left_size != right_size)
-		return left_size < right_size ? 1 : -1;
-	return (left->site->id > right->site->id) - (left->site->id < right->site->id);
-}
-
 /* *ret_part is the caller's to free. */
-static int part_collect(const struct diff *diff, const struct part *part,
+static int part_collect(const struct diff *diff, const struct site_change *part,
 			struct shell_rows *ret_part)
 {
 	const struct site_row *row;
@@ -146,13 +99,12 @@ static int part_collect(const struct diff *diff, const struct part *part,
 	return 0;
 }
 
-static int part_write(struct diff *diff, const struct part *part, struct error *err)
+static int part_write(struct diff *diff, const struct site_change *part, struct error *err)
 {
 	struct site_look look = {.now_ns = diff->view.snapshot->taken_ns,
 				 .several = diff->view.several,
 				 .changes = true};
 	struct shell_rows rows;
-	char text[AMOUNT_SIZE];
 	size_t shown;
 	int code = part_collect(diff, part, &rows);
 
@@ -162,11 +114,7 @@ static int part_write(struct diff *diff, const struct part *part, struct error *
 	if (!code)
 		code = shell_rows_name(diff->shell, &diff->view, &rows, shown, err);
 	if (!code && rows.list.count) {
-		page_end(&diff->page);
-		page_text(&diff->page, STYLE_STRONG, part->title);
-		page_item(&diff->page, STYLE_QUIET, 0, page_symbol(&diff->page, SYMBOL_SEPARATOR),
-			  amount_of(rows.list.count, "site", text));
-		page_end(&diff->page);
+		site_change_heading(&diff->page, part, rows.list.count);
 		site_table_write(&diff->page, rows.list.items, shown, &look);
 		shell_rows_note(diff->shell, &diff->page, &rows, shown);
 	}
@@ -190,19 +138,10 @@ static int64_t live_change(const struct diff *diff)
 
 static void write_title(struct diff *diff)
 {
-	uint64_t ns = amount_between(diff->mark->snapshot->taken_ns, diff->view.snapshot->taken_ns);
-	const char *separator = page_symbol(&diff->page, SYMBOL_SEPARATOR);
-	char text[AMOUNT_SIZE], item[LINE_SIZE];
-	int64_t change = live_change(diff);
-
-	snprintf(item, sizeof(item), "Since %s", diff->mark->name);
-	page_text(&diff->page, STYLE_STRONG, item);
-	snprintf(item, sizeof(item), "%s ago", amount_duration(ns, diff->page.utf8, text));
-	page_item(&diff->page, STYLE_QUIET, 0, separator, item);
-	snprintf(item, sizeof(item), "%c%s live", change < 0 ? '-' : '+',
-		 bytes_format((uint64_t)llabs(change), text));
-	page_item(&diff->page, STYLE_PLAIN, 0, separator, item);
-	page_end(&diff->page);
+	site_change_title(
+		&diff->page, diff->mark->name,
+		amount_between(diff->mark->snapshot->taken_ns, diff->view.snapshot->taken_ns),
+		live_change(diff));
 }
 
 /* Processes that came or went since the mark. */
@@ -234,14 +173,14 @@ static int diff_write(struct diff *diff, bool all, struct error *err)
 		return code;
 	if (diff->rows.list.count)
 		qsort(diff->rows.list.items, diff->rows.list.count, sizeof(*diff->rows.list.items),
-		      compare_changes);
+		      site_change_compare);
 	write_title(diff);
 	write_processes(diff, diff->view.snapshot, diff->mark->snapshot, "new process");
 	if (all)
 		write_processes(diff, diff->mark->snapshot, diff->view.snapshot,
 				"replaced or forgotten");
-	for (size_t i = 0; i < PART_COUNT && !code; i++)
-		code = part_write(diff, &parts[i], err);
+	for (size_t i = 0; i < SITE_CHANGES && !code; i++)
+		code = part_write(diff, &site_changes[i], err);
 	vec_free(&diff->rows.list);
 	return code;
 }

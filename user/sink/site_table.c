@@ -11,6 +11,7 @@
 #include "sink/frame.h"
 #include "sink/name.h"
 #include "sink/table.h"
+#include "sink/text.h"
 
 #define CALLER_COLUMNS 28
 
@@ -164,7 +165,7 @@ static void put_oldest(struct table *table, const struct site_row *row,
 	uint64_t until_ns = row->process->exited ? row->process->traced_until_ns : look->now_ns;
 	char text[AMOUNT_SIZE];
 
-	if (!row->site->live_blocks) {
+	if (!row->site->live_blocks || !row->site->oldest_ns) {
 		table_empty(table);
 		return;
 	}
@@ -220,14 +221,27 @@ static void put_where(struct table *table, const struct site_row *row)
 	put_caller(table, row, culprit);
 }
 
+static void put_name(struct table *table, const struct site_row *row, const struct site_look *look)
+{
+	char name[SITE_NAME_SIZE];
+
+	if (!look->programs)
+		table_text(table, STYLE_PLAIN,
+			   site_name(row->process, row->site, look->several, name));
+	else if (look->several)
+		table_text(table, STYLE_PLAIN, process_name(row->process));
+	else
+		table_empty(table);
+}
+
 static void put_row(struct table *table, const struct site_row *row, const struct site_look *look)
 {
 	struct snapshot_sum sum = {row->site->live_blocks, row->site->live_bytes};
-	char text[UNITS_TEXT_SIZE], name[SITE_NAME_SIZE];
+	char text[UNITS_TEXT_SIZE];
 
 	if (look->leaks)
 		sum = snapshot_lost(row->site->leaks.classes);
-	table_text(table, STYLE_PLAIN, site_name(row->process, row->site, look->several, name));
+	put_name(table, row, look);
 	table_text(table, STYLE_STRONG, bytes_format(sum.bytes, text));
 	put_bytes_change(table, row);
 	table_text(table, STYLE_PLAIN, count_format(sum.blocks, text));
@@ -250,6 +264,8 @@ void site_table_write(struct page *page, const struct site_row *rows, size_t cou
 
 	for (size_t i = 0; i < COLUMN_COUNT; i++)
 		columns[i] = plain_columns[i];
+	if (look->programs)
+		columns[COLUMN_SITE] = (struct table_column){.title = "in", .rank = TABLE_KEEP};
 	if (look->leaks)
 		columns[COLUMN_BYTES].title = "lost";
 	if (keys[look->sort].title)

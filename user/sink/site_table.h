@@ -22,6 +22,7 @@ struct site_look {
 	bool several;       /* processes: sites are PID:ID */
 	bool changes;       /* since the earlier snapshot */
 	bool leaks;         /* what was lost, rather than what lives */
+	bool programs;      /* sites are of programs, if there are several: they have no ids */
 };
 
 /* "12" or "4711:12" */
