@@ -17,15 +17,18 @@
 #include <unistd.h>
 
 #include "os/freeze.h"
+#include "base/vec.h"
 #include "os/proc.h"
+#include "os/tracee.h"
 #include "scan/copy.h"
 #include "scan/target.h"
 
-#define SIZE      48
-#define MASK      0x5555555555555555ULL /* the board must not hold pointers */
-#define HUGE      (1ULL << 36)
-#define INHERITED (32UL << 20)
-#define DEAD      4096 /* bytes below the stack pointer, where the stale word is */
+#define SIZE         48
+#define CHILD_BLOCKS 4096 /* more than a child has of that size, wherever they are put */
+#define MASK         0x5555555555555555ULL /* the board must not hold pointers */
+#define HUGE         (1ULL << 36)
+#define INHERITED    (32UL << 20)
+#define DEAD         4096 /* bytes below the stack pointer, where the stale word is */
 
 enum place {
 	LOST,
@@ -166,9 +169,23 @@ static void spin(struct board *board)
 #endif
 }
 
-static void child_run(struct board *board)
+/*
+ * The parent's memory, which is the child's, too, may still have a list of the blocks of the child
+ * before: so this one gets others.
+ */
+static void use_up_earlier(unsigned int children)
+{
+	for (unsigned int i = 0; i < children * CHILD_BLOCKS; i++) {
+		void *volatile block = calloc(1, SIZE);
+
+		(void)block;
+	}
+}
+
+static void child_run(struct board *board, unsigned int children)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	use_up_earlier(children);
 	place_all(board);
 	clear_stack();
 	spin(board);
@@ -179,16 +196,32 @@ struct child {
 	struct board *board;
 };
 
+/* Its second thread runs no more code, for which pages might be missing. */
+static bool thread_sleeps(pid_t pid)
+{
+	struct proc_threads threads;
+	bool sleeps = true;
+	const pid_t *tid;
+
+	assert_int_equal(proc_threads_read(pid, &threads), 0);
+	vec_each (tid, &threads)
+		sleeps &= *tid == pid || tracee_call(pid, *tid) >= 0;
+	vec_free(&threads);
+	return sleeps;
+}
+
 static struct child child_start(void)
 {
+	static unsigned int children;
 	struct child child = {.board = mmap(NULL, sizeof(*child.board), PROT_READ | PROT_WRITE,
 					    MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
 
 	child.pid = fork();
 	assert_true(child.pid >= 0);
 	if (!child.pid)
-		child_run(child.board);
-	while (child.board->ready < 2)
+		child_run(child.board, children);
+	children++;
+	while (child.board->ready < 2 || !thread_sleeps(child.pid))
 		usleep(1000);
 	assert_int_equal(child.board->error, 0);
 	return child;
