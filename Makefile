@@ -163,7 +163,7 @@ TARGET_FLAGS := -O1 -g -Wall -Wextra -Werror -D_GNU_SOURCE -pthread \
 	-fno-builtin -fno-omit-frame-pointer -fno-optimize-sibling-calls
 TARGETS := $(patsubst tests/targets/%,$(BUILD)/targets/%,$(basename \
 	$(filter-out $(addprefix tests/targets/,plugin.c bare.c chain.c leak_library.c interposer.c counter.c prefixed.c rjem.c),$(wildcard tests/targets/*.c tests/targets/*.cc)))) \
-	$(addprefix $(BUILD)/targets/,libplugin.so libother.so basic-static basic-musl)
+	$(addprefix $(BUILD)/targets/,libplugin.so libother.so basic-static basic-musl steady-static)
 
 $(BUILD)/targets/%: tests/targets/%.c tests/targets/truth.h
 	$(call say,TARGET,$@)

@@ -5,6 +5,7 @@ BACKEND=ptrace too."""
 
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -217,13 +218,21 @@ def test_children_of_whom_nobody_tells(tmp_path, way, follow):
         assert len(freed) >= children
 
 
+def steady_alone(tmp_path):
+    """With an allocator of its own, on which nobody else has probes: of some whose tracers are gone
+    the kernel may still take the hits."""
+    path = str(tmp_path / "steady")
+    shutil.copy(target("steady-static"), path)
+    return Steady(command=[path])
+
+
 def test_uprobes_that_come_and_go(tmp_path, uprobes):
     """They take what our breakpoints would meet, and these with them when they go: told as a gap,
     and mended."""
     del uprobes
     need("bpf")
 
-    with Steady() as steady:
+    with steady_alone(tmp_path) as steady:
         with harness.Tracer(str(tmp_path), steady.pid, options=PTRACE, name="ptrace") as tracer:
             steady.tell("w")
             with harness.Tracer(str(tmp_path), steady.pid, name="bpf") as other:
@@ -236,6 +245,22 @@ def test_uprobes_that_come_and_go(tmp_path, uprobes):
         assert 2 * once <= process["totals"]["allocations"] <= 21 * once
         assert process.lost()["gap_ns"] > 0
         assert steady.tell("c")["corrupt"] == 0
+
+
+def test_uprobes_from_before(tmp_path, uprobes):
+    """Who comes later cannot know whether they are gone, until a breakpoint is met."""
+    del uprobes
+    need("bpf")
+    with steady_alone(tmp_path) as steady:
+        with harness.Tracer(str(tmp_path), steady.pid, name="bpf") as other:
+            steady.tell("w")
+            other.stop()
+        with harness.Tracer(str(tmp_path), steady.pid, options=PTRACE, name="idle") as tracer:
+            assert tracer.stop().process.lost()["gap_ns"] > 0
+        with harness.Tracer(str(tmp_path), steady.pid, options=PTRACE, name="ptrace") as tracer:
+            steady.tell("w")
+            process = tracer.stop().process
+    assert process["totals"]["allocations"] > 0 and process.lost() == {}
 
 
 def test_uprobes_that_stay(tmp_path, uprobes):

@@ -54,17 +54,40 @@ static uint64_t later(uint64_t one_ns, uint64_t other_ns)
 	return one_ns > other_ns ? one_ns : other_ns;
 }
 
+/* Until a breakpoint is met, nobody knows that hits come through. */
+static void doubt(struct owner *owner, uint64_t now_ns)
+{
+	owner->doubted = true;
+	owner->uprobes_ns = now_ns;
+}
+
 static void look_at(const struct tracer *tracer, struct owner *owner, uint64_t now_ns)
 {
 	uint64_t since_ns = restore_all(owner->memory, now_ns);
 
 	if (since_ns) {
 		owner->losses[LOSS_GAP_NS] += now_ns - later(since_ns, owner->uprobes_ns);
-		owner->uprobes_ns = 0;
+		doubt(owner, now_ns);
 	} else if (!owner->has_uprobes && has_uprobes(owner->pid)) {
 		owner->has_uprobes = true;
 		owner->uprobes_ns = later(tracer->looked_ns, met_last_ns(owner->memory));
 	}
+}
+
+/* The kernel may keep uprobes whose tracer is gone, and take hits for them. */
+void stands_begin(struct owner *owner)
+{
+	owner->has_uprobes = has_uprobes(owner->pid);
+	if (owner->has_uprobes)
+		doubt(owner, clock_now_ns());
+}
+
+void stands_met(struct owner *owner)
+{
+	if (!owner->doubted)
+		return;
+	owner->doubted = false;
+	owner->uprobes_ns = 0;
 }
 
 void stands_look(struct tracer *tracer)
@@ -83,7 +106,8 @@ void stands_look(struct tracer *tracer)
 /* Had only some been taken, what is missing shows in the books. */
 uint64_t stands_gap_ns(const struct owner *owner)
 {
-	if (!owner->uprobes_ns || met_last_ns(owner->memory) > owner->uprobes_ns)
+	if (!owner->uprobes_ns ||
+	    (!owner->doubted && met_last_ns(owner->memory) > owner->uprobes_ns))
 		return 0;
 	return clock_now_ns() - owner->uprobes_ns;
 }

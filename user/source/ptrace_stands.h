@@ -10,6 +10,10 @@
 
 #include "source/ptrace_tasks.h"
 
+/* Of a process that is traced from now on. */
+void stands_begin(struct owner *owner);
+/* One of its breakpoints was met. */
+void stands_met(struct owner *owner);
 /* Now and then: put back what was taken out, and count the gap. */
 void stands_look(struct tracer *tracer);
 /* The gap of a process up to now, in which the uprobes still are. */

@@ -207,6 +207,7 @@ static void trapped(struct tracer *tracer, struct task *task)
 	}
 	arch_set_ip(&registers, address);
 	breakpoint->met_ns = tracer->looked_ns;
+	stands_met(task->owner);
 	if (!task->owner->bystander && !is_done(task, &registers))
 		held = calls_hit(tracer, task, breakpoint, &registers) || task->meets_new_code;
 	task->meets_new_code = false;
@@ -403,6 +404,7 @@ static int take_seized(struct tracer *tracer, const struct seizure *seizure)
 		code = space_open(&owner->memory, seizure->threads.items[0].tid);
 	if (!code) {
 		owner_look(owner);
+		stands_begin(owner);
 		return 0;
 	}
 	forget_tasks(tracer, owner);

@@ -32,6 +32,7 @@ struct owner {
 	uint64_t losses[LOSS_COUNT];
 	bool has_uprobes;    /* somebody else's, since we trace it … */
 	uint64_t uprobes_ns; /* … placed then or later; 0: they are gone again */
+	bool doubted;        /* that hits come through, since uprobes_ns */
 };
 
 #define SEEN_STACKS 65536 /* a power of two */
