@@ -29,7 +29,6 @@ struct ptrace_source {
 	struct bpf_source common; /* first: what the session holds */
 	struct guardian guardian;
 	struct holds holds;
-	bool detached;
 };
 
 static struct ptrace_source *ptrace_of(struct source *source)
@@ -338,7 +337,7 @@ static int check_guardian(const struct ptrace_source *ptrace)
 {
 	char byte;
 
-	if (ptrace->detached)
+	if (ptrace->guardian.detached)
 		return 0;
 	return recv(ptrace->guardian.socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) ? 0 : -EPIPE;
 }
@@ -373,7 +372,7 @@ static int ptrace_tell_losses(struct source *source)
 	const uint64_t *losses = ptrace->guardian.shared.mailbox->letter.losses;
 	int err = 0;
 
-	for (size_t i = 0; !err && !ptrace->detached && i < ptrace->common.process_count; i++) {
+	for (size_t i = 0; !err && !ptrace->guardian.detached && i < ptrace->common.process_count; i++) {
 		struct bpf_process *process = ptrace->common.processes[i];
 		uint64_t counted[LOSS_COUNT] = {0};
 
@@ -395,7 +394,6 @@ static void ptrace_detach(struct source *source)
 
 	ptrace_tell_losses(source);
 	guardian_ask(&ptrace->guardian, REQUEST_DETACH, 0);
-	ptrace->detached = true;
 }
 
 static void ptrace_close(struct source *source)

@@ -440,5 +440,12 @@ void guardian_end(struct guardian *guardian)
 
 int guardian_ask(struct guardian *guardian, enum request request, pid_t pid)
 {
-	return mailbox_ask(guardian->shared.mailbox, guardian->socket, guardian->pid, request, pid);
+	int answer;
+
+	if (guardian->detached)
+		return -ESRCH;
+	answer = mailbox_ask(guardian->shared.mailbox, guardian->socket, guardian->pid, request,
+			     pid);
+	guardian->detached = request == REQUEST_DETACH;
+	return answer;
 }

@@ -37,6 +37,7 @@ struct guardian {
 	struct shared shared;
 	int socket;
 	pid_t pid;
+	bool detached; /* whoever is asked after has been let go: -ESRCH */
 };
 
 /* Fork it, before there are threads in this process. 0 or -errno; end in any case. */
