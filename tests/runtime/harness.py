@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 
 import report
 from machine import need
@@ -203,6 +204,26 @@ def children(pid):
             return [int(child) for child in file.read().split()]
     except FileNotFoundError:
         return []
+
+
+def libc_code(pid):
+    """What a process has mapped of libc's code; None without libc."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps, \
+            open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        for line in maps:
+            words = line.split()
+            if "x" in words[1] and len(words) > 5 and "libc.so" in words[5]:
+                start, end = (int(word, 16) for word in words[0].split("-"))
+                memory.seek(start)
+                return memory.read(end - start)
+    return None
+
+
+def await_libc_code(pid, before):
+    """Its breakpoints are taken out by somebody for whom nobody waits."""
+    deadline = time.monotonic() + TIMEOUT
+    while libc_code(pid) != before:
+        assert time.monotonic() < deadline, "breakpoints are left"
 
 
 def status(pid):

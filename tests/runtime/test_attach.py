@@ -149,12 +149,14 @@ class Worker(threading.Thread):
 
 
 def test_killed_tracer_harms_nobody(attach):
-    """Fifty times in a row, while the target works in two threads."""
+    """Fifty times in a row, while the target works in two threads. No breakpoint is left."""
     with Steady(2) as steady:
+        code = harness.libc_code(steady.pid)
         with Worker(steady) as worker:
             for _ in range(50):
                 with attach(steady.pid) as tracer:
                     tracer.kill()
+        harness.await_libc_code(steady.pid, code)
         truth = steady.tell("c")
         assert truth["corrupt"] == 0
         assert truth["rounds"] == worker.answers > 0
@@ -185,6 +187,22 @@ def kill_at_twenty_moments(pid):
             pass
         tracer.kill()
         tracer.wait()
+
+
+def test_tracer_killed_while_it_detaches(attach):
+    """At twenty moments, 6 ms apart: where the kernel is told to take the breakpoints out."""
+    with Steady() as steady:
+        code = harness.libc_code(steady.pid)
+        for moment in range(20):
+            with attach(steady.pid) as tracer:
+                tracer.process.send_signal(signal.SIGINT)
+                try:
+                    tracer.process.wait(moment * 0.006)
+                except subprocess.TimeoutExpired:
+                    pass
+                tracer.kill()
+            harness.await_libc_code(steady.pid, code)
+        assert steady.tell("c")["corrupt"] == 0
 
 
 def test_report_on_sigusr1_and_carry_on(attach):

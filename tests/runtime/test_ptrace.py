@@ -36,20 +36,7 @@ def tracer_of(pid):
 
 def assert_original(pid, before):
     """The code of its C library is as it was."""
-    assert code(pid) == before
-
-
-def code(pid):
-    """What a process has mapped of libc's code."""
-    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps, \
-            open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
-        for line in maps:
-            words = line.split()
-            if "x" in words[1] and len(words) > 5 and "libc.so" in words[5]:
-                start, end = (int(word, 16) for word in words[0].split("-"))
-                memory.seek(start)
-                return memory.read(end - start)
-    return None
+    assert harness.libc_code(pid) == before
 
 
 # When it is taken.
@@ -170,10 +157,10 @@ def test_job_control(tmp_path):
 @pytest.mark.parametrize("end", ["stop", "kill"])
 def test_code_is_put_back(tmp_path, end):
     with Steady(2) as steady:
-        original = code(steady.pid)
+        original = harness.libc_code(steady.pid)
         with harness.Tracer(str(tmp_path), steady.pid, options=PTRACE) as tracer:
             steady.tell("w")
-            assert code(steady.pid) != original
+            assert harness.libc_code(steady.pid) != original
             guardian = tracer_of(steady.pid)
             getattr(tracer, end)()
         wait_for_end(guardian)

@@ -4,7 +4,6 @@
 import os
 import shutil
 import subprocess
-import time
 
 import pytest
 
@@ -252,25 +251,15 @@ def test_trap_other_tools_return_probes(attach):
 
 def test_probes_are_gone_afterwards(attach):
     """The code of libc in the target is what it was: no breakpoint is left."""
-    def text(pid):
-        with open(f"/proc/{pid}/maps", encoding="ascii") as maps:
-            line = next(line for line in maps if "r-xp" in line and "libc.so" in line)
-        start, end = (int(part, 16) for part in line.split()[0].split("-"))
-        with open(f"/proc/{pid}/mem", "rb") as memory:
-            memory.seek(start)
-            return memory.read(end - start)
-
     with Steady() as steady:
-        before = text(steady.pid)
+        before = harness.libc_code(steady.pid)
         with attach(steady.pid) as tracer:
-            assert text(steady.pid) != before
+            assert harness.libc_code(steady.pid) != before
             tracer.stop()
-        assert text(steady.pid) == before
+        assert harness.libc_code(steady.pid) == before
         with attach(steady.pid) as tracer:
             tracer.kill()
-        deadline = time.monotonic() + harness.TIMEOUT  # by ptrace it is the guardian's to do
-        while text(steady.pid) != before:
-            assert time.monotonic() < deadline
+        harness.await_libc_code(steady.pid, before)
 
 
 def test_trap_text_that_was_moved_to_anonymous_memory(attach):

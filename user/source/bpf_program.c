@@ -4,8 +4,8 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <fcntl.h>
 #include <linux/bpf.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -25,7 +25,6 @@ static const struct program_ops bpf_program_ops;
 #define ATTACH_UPROBE_SESSION 57
 #define UPROBE_MULTI_RETURN   1u
 
-#define CLOSERS_MAX   16
 #define ROWS_PER_PAGE 2 /* about; of a page of code (UNWIND_PAGE_SIZE) */
 
 #define SCOPES_ALL  (1u << SCOPE_NAMED | 1u << SCOPE_FAMILY | 1u << SCOPE_SYSTEM)
@@ -155,6 +154,15 @@ static bool means_may_work(const struct means *means, const struct btf *kernel)
 	return true;
 }
 
+static void means_unload(struct program *program)
+{
+	program_close(program, &program->self_test);
+	probe_events_close(&program->events);
+	map64_free(&program->allocators);
+	mtrace_bpf__destroy(program->skeleton);
+	program->skeleton = NULL;
+}
+
 static int means_load(struct program *program, const struct means *means,
 		      const struct program_config *config, const struct btf *kernel)
 {
@@ -178,7 +186,7 @@ static int means_load(struct program *program, const struct means *means,
 	if (!err)
 		err = self_test_run(program);
 	if (err)
-		program_unload(program);
+		means_unload(program);
 	return err;
 }
 
@@ -232,9 +240,14 @@ int program_load(struct program *ret_program, const struct program_config *asked
 				 "the kernel does not compile BPF programs "
 				 "(sysctl net.core.bpf_jit_enable=1)");
 	libbpf_set_print(libbpf_log);
-	code = means_choose(&program, &config);
+	code = heir_start(&program.heir);
 	if (code)
+		return error_set_errno(err, code, "cannot start a process of our own");
+	code = means_choose(&program, &config);
+	if (code) {
+		heir_end(&program.heir);
 		return load_failed(code, &config, err);
+	}
 	log_info("calls are followed by %s", program.means->words);
 	program.unwinds = config.unwind_rows != 0;
 	program.everybody = program.skeleton->rodata->config_everybody;
@@ -244,11 +257,8 @@ int program_load(struct program *ret_program, const struct program_config *asked
 
 void program_unload(struct program *program)
 {
-	program_close(program, &program->self_test);
-	probe_events_close(&program->events);
-	map64_free(&program->allocators);
-	mtrace_bpf__destroy(program->skeleton);
-	program->skeleton = NULL;
+	means_unload(program);
+	heir_end(&program->heir);
 }
 
 /* BPF_LINK_CREATE for uprobe_multi (Linux 6.6), laid out as the kernel has it. */
@@ -267,6 +277,12 @@ struct link_create_multi {
 	uint32_t pad;
 };
 
+static int fds_reserve(struct probe_links *links)
+{
+	return vec_reserve_bytes((void **)&links->fds, &links->fd_capacity, links->fd_count + 1,
+				 sizeof(*links->fds));
+}
+
 static int attach_multi(const struct bpf_program *program, const struct probe_request *request,
 			bool at_return, struct probe_links *links)
 {
@@ -282,8 +298,7 @@ static int attach_multi(const struct bpf_program *program, const struct probe_re
 	};
 	int fd;
 
-	if (vec_reserve_bytes((void **)&links->fds, &links->fd_capacity, links->fd_count + 1,
-			      sizeof(*links->fds)))
+	if (fds_reserve(links))
 		return -ENOMEM;
 	fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &create, sizeof(create));
 	if (fd < 0)
@@ -369,47 +384,27 @@ static int commit(struct program *program, pid_t pid, struct probe_links *links)
 	return links->wanted.count ? probe_events_grant(&program->events, pid, links) : 0;
 }
 
-/* Several threads work on one list, each at the next that nobody has. */
-struct closing {
-	struct probe_links *links;
-	size_t next;
-};
-
-static void *close_some(void *ctx)
+/* One more descriptor keeps what the library closes: it is the heir's to close it last. */
+static void perf_take(struct probe_links *links)
 {
-	struct closing *closing = ctx;
-	struct probe_links *links = closing->links;
+	for (size_t i = 0; i < links->perf_count; i++) {
+		struct bpf_link *link = links->perf[i];
+		int fd = fds_reserve(links) ? -1 : fcntl(bpf_link__fd(link), F_DUPFD_CLOEXEC, 0);
 
-	for (;;) {
-		size_t i = __atomic_fetch_add(&closing->next, 1, __ATOMIC_RELAXED);
-
-		if (i < links->fd_count)
-			close(links->fds[i]);
-		else if (i - links->fd_count < links->perf_count)
-			bpf_link__destroy(links->perf[i - links->fd_count]);
-		else
-			return NULL;
+		if (fd >= 0)
+			links->fds[links->fd_count++] = fd;
+		bpf_link__destroy(link);
 	}
 }
 
-/* Each waits 20 to 90 ms for the kernel to be done with its probes, for which all can wait at once.
- * What threads there are not this one does. */
-static void close_links(struct probe_links *links)
+static void close_links(const struct program *program, struct probe_links *links)
 {
-	struct closing closing = {.links = links};
-	pthread_t threads[CLOSERS_MAX];
-	size_t started = 0;
-
-	while (started + 1 < links->fd_count + links->perf_count && started < CLOSERS_MAX &&
-	       !pthread_create(&threads[started], NULL, close_some, &closing))
-		started++;
-	close_some(&closing);
-	for (size_t i = 0; i < started; i++)
-		pthread_join(threads[i], NULL);
+	perf_take(links);
+	heir_close(&program->heir, links->fds, links->fd_count, false);
 	free(links->fds);
 	free(links->perf);
 	vec_free(&links->wanted);
-	probe_grant_drop(links->grant);
+	probe_grant_drop(links->grant, &program->heir);
 	*links = (struct probe_links){0};
 }
 

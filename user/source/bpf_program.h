@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/map64.h"
 #include "bpf/abi.h"
+#include "os/heir.h"
 #include "source/probe_events.h"
 #include "source/probe_request.h"
 
@@ -53,7 +54,7 @@ struct program_ops {
 	int (*attach)(struct program *program, const struct probe_request *request,
 		      struct probe_links *links);
 	int (*commit)(struct program *program, pid_t pid, struct probe_links *links);
-	void (*close)(struct probe_links *links);
+	void (*close)(const struct program *program, struct probe_links *links);
 	void (*inherit)(struct probe_links *child, const struct probe_links *parent);
 	/* A process that has lost its first thread is looked up by other means, and no more. */
 	int (*leader_lost)(const struct program *program, pid_t pid);
@@ -66,6 +67,7 @@ struct program {
 	const struct means *means;
 	struct probe_events events;   /* of ATTACH_INHERITED */
 	struct probe_links self_test; /* closed at the end only: closing waits for the kernel */
+	struct heir heir;             /* takes the probes out, also when we are killed */
 	struct map64 allocators;      /* module id → number, from 0 */
 	bool unwinds;                 /* stacks are by tables */
 	bool everybody;               /* probes are in all processes that map a file */
@@ -93,7 +95,7 @@ static inline int program_commit(struct program *program, pid_t pid, struct prob
 static inline void program_close(const struct program *program, struct probe_links *links)
 {
 	if (program->ops)
-		program->ops->close(links);
+		program->ops->close(program, links);
 }
 
 /* A child has what its parent has, if children inherit it. */

@@ -497,13 +497,24 @@ void probe_grant_inherit(struct probe_links *child, const struct probe_links *pa
 		child->grant->users++;
 }
 
-void probe_grant_drop(struct probe_grant *grant)
+/* Returns last, as they came first. */
+static void reverse(int *fds, size_t count)
+{
+	for (size_t i = 0; i < count / 2; i++) {
+		int fd = fds[i];
+
+		fds[i] = fds[count - 1 - i];
+		fds[count - 1 - i] = fd;
+	}
+}
+
+void probe_grant_drop(struct probe_grant *grant, const struct heir *heir)
 {
 	while (grant && !--grant->users) {
 		struct probe_grant *below = grant->below;
 
-		while (grant->fds.count) /* returns last, as they came first */
-			close(grant->fds.items[--grant->fds.count]);
+		reverse(grant->fds.items, grant->fds.count);
+		heir_close(heir, grant->fds.items, grant->fds.count, true);
 		vec_free(&grant->fds);
 		vec_free(&grant->events);
 		free(grant);

@@ -36,6 +36,7 @@
 #include <sys/types.h>
 
 #include "base/vec.h"
+#include "os/heir.h"
 #include "source/probe_request.h"
 #include "source/tracefs.h"
 
@@ -102,7 +103,7 @@ int probe_events_grant(struct probe_events *events, pid_t pid, struct probe_link
 /* A child's links: what its parent had open when it forked. */
 void probe_grant_inherit(struct probe_links *child, const struct probe_links *parent);
 /* One user less. NULL is fine. */
-void probe_grant_drop(struct probe_grant *grant);
+void probe_grant_drop(struct probe_grant *grant, const struct heir *heir);
 
 /* All grants have to be dropped before. Zeroed memory is fine. */
 void probe_events_close(struct probe_events *events);
