@@ -187,9 +187,8 @@ def test_disk_full(directory):
 
 
 def test_limited_size(directory):
-    """ulimit -f is an error like a full disk, and not the tracer's death. (By ptrace it is one at
-    once: the memory that is shared with the guardian is a file, too.)"""
-    need("bpf", "uprobes")
+    """ulimit -f is an error like a full disk, and not the tracer's death."""
+    need("uprobes")
     path = os.path.join(directory, "trace.rec")
     run = subprocess.run(["bash", "-c", 'ulimit -f 1; exec "$@"', "-", MTRACE, *BACKEND_OPTIONS,
                           "--record", path, target("basic")],

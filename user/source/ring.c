@@ -29,41 +29,36 @@ int ring_open(struct ring *ret_ring, int map_fd, uint64_t size)
 	return 0;
 }
 
-/* A file in memory in the kernel's layout: the reader's page, the writer's, the data; and the data
- * again. */
-static int map_twice(int fd, struct ring *ring)
+/* Memory in the kernel's layout: the reader's page, the writer's, the data; and the data again. It
+ * is not a file, whose size may be limited (ulimit -f). */
+static int map_twice(struct ring *ring)
 {
-	size_t head = 2 * ring->page;
-	uint8_t *place = mmap(NULL, head + 2 * ring->size, PROT_NONE,
+	size_t once = 2 * ring->page + ring->size;
+	uint8_t *place = mmap(NULL, once + ring->size, PROT_NONE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (place == MAP_FAILED)
 		return -errno;
-	if (mmap(place, head + ring->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
-		    MAP_FAILED ||
-	    mmap(place + head + ring->size, ring->size, PROT_READ | PROT_WRITE,
-		 MAP_SHARED | MAP_FIXED, fd, (off_t)head) == MAP_FAILED) {
-		munmap(place, head + 2 * ring->size);
-		return -errno;
+	if (mmap(place, once, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1,
+		 0) == MAP_FAILED ||
+	    mremap(place + 2 * ring->page, 0, ring->size, MREMAP_MAYMOVE | MREMAP_FIXED,
+		   place + once) == MAP_FAILED) {
+		int err = -errno;
+
+		munmap(place, once + ring->size);
+		return err;
 	}
 	ring->consumer = (void *)place;
 	ring->producer = (const void *)(place + ring->page);
-	ring->data = place + head;
+	ring->data = place + 2 * ring->page;
 	return 0;
 }
 
 int ring_new(struct ring *ret_ring, uint64_t size)
 {
 	struct ring ring = {.size = size, .page = (size_t)sysconf(_SC_PAGESIZE)};
-	int fd = memfd_create("records", MFD_CLOEXEC), err = 0;
+	int err = map_twice(&ring);
 
-	if (fd < 0)
-		return -errno;
-	if (ftruncate(fd, (off_t)(2 * ring.page + size)))
-		err = -errno;
-	if (!err)
-		err = map_twice(fd, &ring);
-	close(fd);
 	if (!err)
 		*ret_ring = ring;
 	return err;
