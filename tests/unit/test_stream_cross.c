@@ -16,11 +16,11 @@
 
 static const char build[] =
 	"T=%s && cp /usr/include/xxhash.h . && "
-	"%s -std=gnu11 -D_GNU_SOURCE -DXXH_INLINE_ALL -O1 -w -static -I . -iquote $T/user -iquote "
+	"%s -std=gnu11 -D_GNU_SOURCE -O1 -w -static -I . -iquote $T/user -iquote "
 	"$T "
 	"-o %s $T/tests/unit/cross/teller.c $T/user/net/stream_*.c $T/user/net/event_code.c "
 	"$T/user/net/frame.c $T/user/net/pack.c $T/user/net/without_zstd.c "
-	"$T/user/base/error.c $T/user/base/vec.c";
+	"$T/user/base/error.c $T/user/base/hash.c $T/user/base/vec.c";
 
 /* A teller by a compiler; what it says is in NAME.out, without the hello. */
 static void tell(struct scratch *scratch, const char *compiler, const char *emulator,

@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include "app/command.h"
 #include "app/output.h"
 #include "app/report_file.h"
 #include "app/terminal.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/map64.h"
 #include "base/vec.h"
@@ -46,7 +46,7 @@ struct diff {
 
 static uint64_t hash_text(const char *text)
 {
-	return text ? XXH3_64bits(text, strlen(text)) : 0;
+	return text ? hash_bytes(text, strlen(text)) : 0;
 }
 
 /* Note each build id of the snapshot that is in `among`, or each if that is NULL. */
@@ -93,7 +93,7 @@ static uint64_t hash_frame(const struct diff *diff, const struct snapshot_frame 
 	const uint64_t parts[] = {same ? build : 0, same ? frame->offset : 0,
 				  hash_text(name ? name_base(name) : NULL)};
 
-	return XXH3_64bits(parts, sizeof(parts));
+	return hash_bytes(parts, sizeof(parts));
 }
 
 static uint64_t hash_program(const struct snapshot_process *process)
@@ -109,9 +109,9 @@ static uint64_t hash_site(const struct diff *diff, const struct snapshot_process
 
 	for (uint32_t i = 0; stack && i < stack->frame_count; i++) {
 		parts[3] = hash_frame(diff, &stack->frames[i]);
-		parts[0] = XXH3_64bits(parts, sizeof(parts));
+		parts[0] = hash_bytes(parts, sizeof(parts));
 	}
-	return XXH3_64bits(parts, sizeof(parts));
+	return hash_bytes(parts, sizeof(parts));
 }
 
 static struct entry *entry_of(struct diff *diff, const struct snapshot_process *process,

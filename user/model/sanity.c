@@ -2,8 +2,8 @@
 #include "model/sanity.h"
 
 #include <errno.h>
-#include <xxhash.h>
 
+#include "base/hash.h"
 #include "model/process.h"
 
 static const uint8_t kins_of_release[API_COUNT] = {
@@ -116,7 +116,7 @@ static uint64_t hash_place(const struct sanity_error *error)
 	const uint64_t words[] = {error->kind, error->api, error->site, error->freed_at,
 				  error->freed_again_at};
 
-	return XXH3_64bits(words, sizeof(words));
+	return hash_bytes(words, sizeof(words));
 }
 
 static bool is_same_place(const struct sanity_error *one, const struct sanity_error *other)

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
+#include "base/hash.h"
 #include "base/map64.h"
 #include "base/vec.h"
 
@@ -119,7 +119,7 @@ const char *snapshot_string(struct snapshot *snapshot, const char *text)
 	if (!text)
 		return NULL;
 	length = strlen(text);
-	hash = XXH3_64bits(text, length);
+	hash = hash_bytes(text, length);
 	index = map64_get(&arena->by_hash, hash);
 	if (index != MAP64_NONE && !strcmp(arena->strings.items[index], text))
 		return arena->strings.items[index];

@@ -2,8 +2,8 @@
 #include "model/stack.h"
 
 #include <string.h>
-#include <xxhash.h>
 
+#include "base/hash.h"
 #include "model/site.h"
 #include "model/stop.h"
 
@@ -34,8 +34,8 @@ static struct stack stack_of_caller(uint32_t clock)
 
 static uint64_t stack_hash(const struct stack *stack, const uint64_t *frames)
 {
-	return XXH3_64bits_withSeed(frames, stack->count * sizeof(*frames),
-				    (uint64_t)stack->clock << 8 | stack->stop);
+	return hash_bytes_seeded(frames, stack->count * sizeof(*frames),
+				 (uint64_t)stack->clock << 8 | stack->stop);
 }
 
 static bool stack_equals(const struct stack *stack, const struct stack *sent,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "net/frame.h"
+#include "base/hash.h"
 
 #include <elf.h>
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
-#include <xxhash.h>
 
 #define CHECKED_SIZE (HELLO_SIZE - 8) /* of a hello, what its checksum is of */
 
@@ -60,7 +60,7 @@ void hello_pack(uint8_t ret_bytes[HELLO_SIZE], const struct stream_hello *hello)
 	ret_bytes[12] = hello->order;
 	ret_bytes[13] = hello->word;
 	put_fixed(ret_bytes + 16, hello->machine, 4);
-	put_fixed(ret_bytes + CHECKED_SIZE, XXH64(ret_bytes, CHECKED_SIZE, 0), 8);
+	put_fixed(ret_bytes + CHECKED_SIZE, hash_check(ret_bytes, CHECKED_SIZE, 0), 8);
 }
 
 int hello_unpack(const uint8_t bytes[HELLO_SIZE], struct stream_hello *ret_hello, struct error *err)
@@ -75,7 +75,7 @@ int hello_unpack(const uint8_t bytes[HELLO_SIZE], struct stream_hello *ret_hello
 
 	if (memcmp(bytes, STREAM_MAGIC, STREAM_MAGIC_SIZE))
 		return error_set(err, -EBADMSG, "it is no recording of mtrace-bpf");
-	if (get_fixed(bytes + CHECKED_SIZE, 8) != XXH64(bytes, CHECKED_SIZE, 0))
+	if (get_fixed(bytes + CHECKED_SIZE, 8) != hash_check(bytes, CHECKED_SIZE, 0))
 		return error_set(err, -EBADMSG, "its first bytes are damaged");
 	if (hello.major != STREAM_MAJOR)
 		return error_set(err, -EPROTONOSUPPORT,
@@ -88,7 +88,7 @@ int hello_unpack(const uint8_t bytes[HELLO_SIZE], struct stream_hello *ret_hello
 /* First the body, because it may be long and is not always behind the head. */
 static uint64_t checksum(const uint8_t *head, const uint8_t *body, size_t size, uint64_t number)
 {
-	return XXH64(head, FRAME_HEAD_SIZE - 8, XXH64(body, size, number));
+	return hash_check(head, FRAME_HEAD_SIZE - 8, hash_check(body, size, number));
 }
 
 /* The original size, and the compressed bytes, if they are fewer. */

@@ -6,9 +6,9 @@
  * stream in memory, which costs some 300 bytes a distinct frame.
  */
 #include "sink/json_frames.h"
+#include "base/hash.h"
 
 #include <stdlib.h>
-#include <xxhash.h>
 
 void json_frames_open(struct json_frames *frames)
 {
@@ -51,7 +51,7 @@ static uint64_t frame_hash(const struct snapshot_frame *frame)
 		(uint64_t)frame->line << 1 | frame->inlined,
 	};
 
-	return XXH3_64bits(parts, sizeof(parts));
+	return hash_bytes(parts, sizeof(parts));
 }
 
 static bool frames_equal(const struct snapshot_frame *a, const struct snapshot_frame *b)

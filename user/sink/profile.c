@@ -5,10 +5,10 @@
  * so they are compared by their addresses.
  */
 #include "sink/profile.h"
+#include "base/hash.h"
 
 #include <errno.h>
 #include <string.h>
-#include <xxhash.h>
 
 #define PAGE 4096
 
@@ -112,7 +112,7 @@ static uint64_t function_id(struct profile *profile, const struct snapshot_frame
 {
 	const struct profile_function function = {profile_string(profile, frame->function),
 						  profile_string(profile, frame->file)};
-	uint64_t hash = XXH3_64bits(&function, sizeof(function));
+	uint64_t hash = hash_bytes(&function, sizeof(function));
 	uint32_t index = map64_get(&profile->functions, hash);
 	struct proto *inner = &profile->inner;
 
@@ -162,7 +162,7 @@ static uint64_t new_mapping(struct profile *profile, const struct snapshot_frame
 static uint64_t mapping_id(struct profile *profile, const struct snapshot_frame *frame)
 {
 	const uint64_t key[] = {frame->module_id, frame->address - frame->offset};
-	uint64_t hash = XXH3_64bits(key, sizeof(key));
+	uint64_t hash = hash_bytes(key, sizeof(key));
 	uint32_t index = map64_get(&profile->mappings, hash);
 	const struct profile_mapping *known;
 
@@ -271,7 +271,7 @@ uint64_t profile_location(struct profile *profile, const struct snapshot_frame *
 	};
 	const uint64_t key[] = {frames->address, location.mapping, (uintptr_t)frames->function,
 				frames->line};
-	uint64_t hash = XXH3_64bits(key, sizeof(key));
+	uint64_t hash = hash_bytes(key, sizeof(key));
 	uint32_t index = map64_get(&profile->locations, hash);
 
 	if (index != MAP64_NONE &&

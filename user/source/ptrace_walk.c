@@ -5,10 +5,10 @@
 #include "source/ptrace_walk.h"
 
 #include <string.h>
-#include <xxhash.h>
 
 #include "arch/registers.h"
 #include "arch/unwind_link.h"
+#include "base/hash.h"
 #include "bpf/walk.h"
 #include "os/proc.h"
 #include "source/ptrace_calls.h"
@@ -196,8 +196,8 @@ static bool is_seen(struct tracer *tracer, uint64_t id)
 
 static uint64_t id_of(const struct owner *owner, const struct walk *walk, enum stack_stop stop)
 {
-	return XXH3_64bits_withSeed(walk->frames, walk->count * sizeof(*walk->frames),
-				    (walk->files ^ owner->seed) << 8 | stop) |
+	return hash_bytes_seeded(walk->frames, walk->count * sizeof(*walk->frames),
+				 (walk->files ^ owner->seed) << 8 | stop) |
 	       1; /* 0 means none */
 }
 

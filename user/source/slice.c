@@ -3,8 +3,8 @@
 
 #include <errno.h>
 #include <string.h>
-#include <xxhash.h>
 
+#include "base/hash.h"
 #include "bpf/walk.h"
 #include "source/bpf_mappings.h"
 #include "source/unwind_tables.h"
@@ -105,8 +105,8 @@ static bool is_sound(const struct record_slice *record)
 
 static uint64_t stack_id(const struct bpf_process *process, const struct finished_stack *stack)
 {
-	return XXH3_64bits_withSeed(stack->frames, stack->count * sizeof(*stack->frames),
-				    process->mappings_told << 8 | stack->stop) |
+	return hash_bytes_seeded(stack->frames, stack->count * sizeof(*stack->frames),
+				 process->mappings_told << 8 | stack->stop) |
 	       1; /* 0 means none */
 }
 
