@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/units.h"
+#include "net/resolve.h"
 
 #define UNIX_PREFIX  "unix:"
 #define HOST_SIZE    ADDRESS_HOST_SIZE
@@ -63,12 +63,9 @@ static int split(const char *words, char host[HOST_SIZE], const char **ret_port)
 
 int address_find(struct addresses *ret, const char *words, unsigned int port, struct error *err)
 {
-	struct addrinfo *found, *one,
-		wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-	char host[HOST_SIZE], number[16];
+	char host[HOST_SIZE];
 	const char *named;
-	uint64_t known;
-	int code;
+	uint64_t known = port;
 
 	*ret = (struct addresses){0};
 	if (!strncmp(words, UNIX_PREFIX, strlen(UNIX_PREFIX)))
@@ -76,21 +73,10 @@ int address_find(struct addresses *ret, const char *words, unsigned int port, st
 	if (split(words, host, &named))
 		return error_set(err, -EINVAL,
 				 "\"%s\" is not like unix:/path, host:port or [v6]:port", words);
-	snprintf(number, sizeof(number), "%u", port);
 	if (named && number_parse(named, UINT16_MAX, &known))
 		return error_set(err, -EINVAL, "\"%s\": its port is no number from 0 to 65535",
 				 words);
-	code = getaddrinfo(*host ? host : NULL, named ? named : number, &wanted, &found);
-	if (code)
-		return error_set(err, -EADDRNOTAVAIL, "\"%s\": %s", words, gai_strerror(code));
-	for (one = found; one && ret->count < ADDRESSES_MAX; one = one->ai_next) {
-		struct address *address = &ret->list[ret->count++];
-
-		memcpy(&address->where, one->ai_addr, one->ai_addrlen);
-		address->size = one->ai_addrlen;
-	}
-	freeaddrinfo(found);
-	return 0;
+	return resolve(ret, words, host, (uint16_t)known, err);
 }
 
 const char *address_host(const char *words, char host[ADDRESS_HOST_SIZE])
@@ -117,20 +103,36 @@ bool address_is_loopback(const struct address *address)
 	return address->where.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
 }
 
+/* Those of a link are of one interface. */
+static void six_text(const struct sockaddr_in6 *six, char text[ADDRESS_TEXT_SIZE])
+{
+	char host[INET6_ADDRSTRLEN] = "?", zone[16] = "";
+
+	inet_ntop(AF_INET6, &six->sin6_addr, host, sizeof(host));
+	if (six->sin6_scope_id)
+		snprintf(zone, sizeof(zone), "%%%u", six->sin6_scope_id);
+	snprintf(text, ADDRESS_TEXT_SIZE, "[%s%s]:%u", host, zone, ntohs(six->sin6_port));
+}
+
+static void four_text(const struct sockaddr_in *four, char text[ADDRESS_TEXT_SIZE])
+{
+	char host[INET_ADDRSTRLEN] = "?";
+
+	inet_ntop(AF_INET, &four->sin_addr, host, sizeof(host));
+	snprintf(text, ADDRESS_TEXT_SIZE, "%s:%u", host, ntohs(four->sin_port));
+}
+
 const char *address_text(const struct address *address, char text[ADDRESS_TEXT_SIZE])
 {
 	const struct sockaddr_un *local = (const struct sockaddr_un *)&address->where;
-	char host[INET6_ADDRSTRLEN] = "?", port[16] = "?";
 
-	if (address_is_unix(address)) {
+	if (address_is_unix(address))
 		snprintf(text, ADDRESS_TEXT_SIZE, UNIX_PREFIX "%.108s",
 			 address->size > sizeof(sa_family_t) ? local->sun_path : "");
-		return text;
-	}
-	getnameinfo((const struct sockaddr *)&address->where, address->size, host, sizeof(host),
-		    port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV);
-	snprintf(text, ADDRESS_TEXT_SIZE,
-		 address->where.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
+	else if (address->where.ss_family == AF_INET6)
+		six_text((const struct sockaddr_in6 *)&address->where, text);
+	else
+		four_text((const struct sockaddr_in *)&address->where, text);
 	return text;
 }
 
