@@ -13,8 +13,9 @@
 # For another machine: make ARCH=arm CROSS_COMPILE=arm-linux-gnueabihf-, ARCH=arm64 CROSS_COMPILE=
 # aarch64-linux-gnu-, ARCH=powerpc CROSS_COMPILE=powerpc-linux-gnu-, or ARCH=i386, into build-$(ARCH);
 # tools/cross-libraries gets the libraries, or SYSROOT= says where they are. WITH_BPF=0 leaves BPF and
-# libbpf away, WITH_ZSTD=0 compression, WITH_TLS=0 TLS, WITH_READLINE=0 editing in the shell, STATIC=1
-# links all libraries into the program.
+# libbpf away, WITH_ZSTD=0 compression, WITH_TLS=0 TLS, WITH_READLINE=0 editing in the shell,
+# WITH_DWARF=0 debug information and demangling; STATIC=1 links all libraries into the program. SMALL=1
+# is all of that, for small boards.
 # V=1 shows commands; SANITIZE=address,undefined builds into build-sanitize.
 # PYTEST="-k exec -x" is passed to pytest; REQUIRE="uprobes valgrind" forbids skips for their want.
 
@@ -22,12 +23,21 @@ SANITIZE ?=
 HOST     := $(shell uname -m | sed -e 's/i[3-6]86/i386/' -e 's/x86_64/x86/' -e 's/aarch64.*/arm64/' -e 's/arm.*/arm/' -e 's/ppc.*/powerpc/')
 ARCH     ?= $(HOST)
 CROSS_COMPILE ?=
+ifeq ($(SMALL),1)
+WITH_BPF := 0
+WITH_ZSTD := 0
+WITH_TLS := 0
+WITH_DWARF := 0
+STATIC   := 1
+CFLAGS   ?= -Os -g
+endif
 # There are BPF programs for machines of whose kernels the types are here.
 WITH_BPF ?= $(if $(wildcard vmlinux/$(ARCH)),1,0)
 STATIC   ?= 0
+WITH_DWARF ?= 1
 # Editing, history and completion in the shell: where the program runs is where it was built.
 WITH_READLINE ?= $(if $(filter 1,$(STATIC))$(CROSS_COMPILE)$(filter-out $(HOST),$(ARCH))$(filter 0,$(WITH_BPF)),0,1)
-BUILD    ?= build$(if $(filter-out $(HOST),$(ARCH)),-$(ARCH))$(if $(wildcard vmlinux/$(ARCH)),$(if $(filter 0,$(WITH_BPF)),-ptrace))$(if $(filter 1,$(STATIC)),-static)$(if $(SANITIZE),-sanitize)
+BUILD    ?= build$(if $(filter-out $(HOST),$(ARCH)),-$(ARCH))$(if $(wildcard vmlinux/$(ARCH)),$(if $(filter 0,$(WITH_BPF)),-ptrace))$(if $(filter 1,$(SMALL)),-small,$(if $(filter 1,$(STATIC)),-static))$(if $(SANITIZE),-sanitize)
 PREFIX   ?= /usr/local
 DESTDIR  ?=
 VERSION  := 0.1.0
@@ -90,7 +100,7 @@ endif
 # Where x86 programs are traced their code is read.
 READS_X86 := $(filter x86 i386,$(ARCH))
 LDLIBS   := $(if $(filter 1,$(WITH_BPF)),-lbpf) $(if $(filter 1,$(WITH_READLINE)),-lreadline) \
-	-ldw -lelf -liberty $(if $(READS_X86),-lcapstone) -lseccomp -ljson-c -lxxhash -lz \
+	$(if $(filter 1,$(WITH_DWARF)),-ldw -liberty) -lelf $(if $(READS_X86),-lcapstone) -lseccomp -ljson-c -lz \
 	$(if $(filter 1,$(WITH_ZSTD)),-lzstd) $(if $(filter 1,$(WITH_TLS)),-lssl -lcrypto) -lm
 LDFLAGS  += $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
@@ -98,20 +108,25 @@ LDFLAGS  += $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 ifeq ($(STATIC),1)
 LDFLAGS  += -static
 LDLIBS   := -Wl,--start-group $(LDLIBS) -lz \
-	$(if $(filter powerpc-linux-gnu,$(CROSS)),,-llzma -lbz2) -Wl,--end-group
+	$(if $(filter powerpc-linux-gnu,$(CROSS))$(filter 0,$(WITH_DWARF)),,-llzma -lbz2) -Wl,--end-group
 ALL_CFLAGS += -ffunction-sections -fdata-sections
 LDFLAGS  += -Wl,--gc-sections
 endif
 
 # What knows libbpf, and what stands for it where it is not.
 BPF_SOURCES := $(addprefix user/source/,bpf.c bpf_calls.c bpf_entered.c bpf_hold.c bpf_program.c bpf_self_test.c \
-	bpf_system.c bpf_unwind.c capability.c file_key.c probe_events.c tracefs.c)
+	bpf_system.c bpf_unwind.c capability.c file_key.c probe_events.c selection.c tracefs.c)
 SOURCES  := $(foreach layer,$(LAYERS),$(wildcard user/$(layer)/*.c)) $(wildcard arch/*.c)
 SOURCES  := $(filter-out $(if $(filter 1,$(WITH_BPF)),user/source/without_bpf.c,$(BPF_SOURCES)) \
 	$(if $(READS_X86),user/symbol/without_x86_code.c,user/symbol/x86_code.c),$(SOURCES))
 SOURCES  := $(filter-out user/net/$(if $(filter 1,$(WITH_ZSTD)),without_zstd,zstd).c,$(SOURCES))
 SOURCES  := $(filter-out $(if $(filter 1,$(WITH_READLINE)),user/app/input_without_readline.c,user/app/input_terminal.c),$(SOURCES))
 SOURCES  := $(filter-out user/net/$(if $(filter 1,$(WITH_TLS)),without_tls,tls).c,$(SOURCES))
+SOURCES  := $(filter-out $(if $(filter 1,$(STATIC)),user/net/resolve.c user/os/account_lookup.c, \
+	user/net/without_resolver.c user/os/without_nss.c),$(SOURCES))
+SOURCES  := $(filter-out $(if $(filter 1,$(WITH_DWARF)),$(addprefix user/,symbol/without_dwarf.c \
+	symbol/without_demangler.c parser/without_debuginfod.c),$(addprefix user/,symbol/symbolizer.c \
+	symbol/dwarf_index.c symbol/debug_want.c symbol/demangle.c parser/debuginfod.c)),$(SOURCES))
 MAIN     := user/app/main.c
 OBJECTS  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(MAIN),$(SOURCES)))
 LIBRARY  := $(BUILD)/libmtrace.a

@@ -7,7 +7,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <json-c/json.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -206,12 +208,15 @@ static int read_process(struct snapshot *snapshot, json_object *object,
 static void read_date(struct snapshot *snapshot, const char *date)
 {
 	struct tm parts = {0};
-	const char *rest = strptime(date, "%Y-%m-%dT%H:%M:%S", &parts);
+	uint32_t ms = 0;
 
-	if (!rest)
+	if (sscanf(date, "%d-%d-%dT%d:%d:%d.%" SCNu32, &parts.tm_year, &parts.tm_mon,
+		   &parts.tm_mday, &parts.tm_hour, &parts.tm_min, &parts.tm_sec, &ms) < 6)
 		return;
+	parts.tm_year -= 1900;
+	parts.tm_mon--;
 	snapshot->taken_at = timegm(&parts);
-	snapshot->taken_at_ms = *rest == '.' ? (uint32_t)strtoul(rest + 1, NULL, 10) % 1000 : 0;
+	snapshot->taken_at_ms = ms % 1000;
 }
 
 static int read_document(struct snapshot *snapshot, json_object *document)

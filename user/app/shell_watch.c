@@ -29,7 +29,7 @@ static const char *time_text(char text[LINE_SIZE])
 	struct tm local;
 
 	localtime_r(&now, &local);
-	strftime(text, LINE_SIZE, "%H:%M:%S", &local);
+	snprintf(text, LINE_SIZE, "%02d:%02d:%02d", local.tm_hour, local.tm_min, local.tm_sec);
 	return text;
 }
 

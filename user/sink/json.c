@@ -313,12 +313,12 @@ static void write_time(struct json_writer *writer, const struct snapshot *snapsh
 {
 	time_t seconds = (time_t)snapshot->taken_at;
 	struct tm utc = {.tm_mday = 1, .tm_year = 70};
-	char date[64];
-	char text[80];
+	char text[96];
 
 	gmtime_r(&seconds, &utc);
-	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &utc);
-	snprintf(text, sizeof(text), "%s.%03uZ", date, snapshot->taken_at_ms % 1000);
+	snprintf(text, sizeof(text), "%04d-%02d-%02dT%02d:%02d:%02d.%03uZ", utc.tm_year + 1900,
+		 utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
+		 snapshot->taken_at_ms % 1000);
 	json_put_string(writer, "taken_at", text);
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "source/selection.h"
 #include "source/source.h"
 
 #define WORDS "this mtrace-bpf was built without BPF"
@@ -27,4 +28,19 @@ size_t source_bpf_capabilities(struct capability ret[CAPABILITY_MAX])
 	snprintf(ret[0].detail, sizeof(ret[0].detail), "%s", WORDS);
 	snprintf(ret[0].advice, sizeof(ret[0].advice), "build it with WITH_BPF=1, and libbpf");
 	return 1;
+}
+
+/* What is selected from is the whole system, which BPF alone can trace. */
+int selection_make(const struct selection_words *words, struct selected *ret_selected,
+		   struct error *err)
+{
+	*ret_selected = (struct selected){0};
+	return words->comm || words->exe || words->cgroup || words->by_user
+		       ? error_set(err, -EOPNOTSUPP, "%s (WITH_BPF=0)", WORDS)
+		       : 0;
+}
+
+void selection_free(struct selected *selected)
+{
+	(void)selected;
 }

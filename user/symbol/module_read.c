@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What a module's ELF file says of itself. */
-#include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <gelf.h>
 #include <libelf.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/vec.h"
@@ -32,15 +32,42 @@ static bool has_bounded_notes(Elf *elf, int fd)
 	return true;
 }
 
+/* True if that was a note with a build id (ld's --build-id). */
+static bool read_note(const Elf_Data *notes, const GElf_Nhdr *note, size_t name, size_t bytes,
+		      struct module *module)
+{
+	const uint8_t *at = notes->d_buf;
+
+	if (note->n_type != NT_GNU_BUILD_ID || note->n_namesz != sizeof(ELF_NOTE_GNU) ||
+	    memcmp(at + name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)))
+		return false;
+	for (size_t i = 0; i < note->n_descsz && i < BUILD_ID_BYTES; i++)
+		sprintf(module->build_id + 2 * i, "%02x", at[bytes + i]);
+	return true;
+}
+
+static bool read_notes(Elf *elf, const GElf_Phdr *header, struct module *module)
+{
+	Elf_Data *notes = elf_getdata_rawchunk(elf, (int64_t)header->p_offset, header->p_filesz,
+					       header->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+	size_t next = 0, name, bytes;
+	GElf_Nhdr note;
+
+	while (notes && (next = gelf_getnote(notes, next, &note, &name, &bytes)) > 0)
+		if (read_note(notes, &note, name, bytes, module))
+			return true;
+	return false;
+}
+
 static void read_build_id(Elf *elf, struct module *module)
 {
-	const unsigned char *bytes;
-	ssize_t size = 0;
+	GElf_Phdr header;
 
-	if (has_bounded_notes(elf, module->fd))
-		size = dwelf_elf_gnu_build_id(elf, (const void **)&bytes);
-	for (ssize_t i = 0; i < size && i < BUILD_ID_BYTES; i++)
-		sprintf(module->build_id + 2 * i, "%02x", bytes[i]);
+	if (!has_bounded_notes(elf, module->fd))
+		return;
+	for (int i = 0; gelf_getphdr(elf, i, &header); i++)
+		if (header.p_type == PT_NOTE && read_notes(elf, &header, module))
+			return;
 }
 
 static int read_segments(Elf *elf, struct module *module)

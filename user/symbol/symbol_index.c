@@ -7,7 +7,6 @@
  */
 #include "symbol/symbol_index.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -60,34 +59,29 @@ static uint8_t count_underscores(const char *name)
 }
 
 /* Where a symbol without size ends at the latest: with its section. */
-static GElf_Addr section_end(Elf *elf, GElf_Word section, Dwarf_Addr bias, GElf_Addr address)
+static GElf_Addr section_end(const struct symbol_entry *entry)
 {
 	GElf_Shdr header;
 
-	if (!gelf_getshdr(elf_getscn(elf, section), &header) || !(header.sh_flags & SHF_EXECINSTR))
-		return address;
-	return header.sh_addr + header.sh_size + bias;
+	if (!gelf_getshdr(elf_getscn(entry->elf, entry->section), &header) ||
+	    !(header.sh_flags & SHF_EXECINSTR))
+		return entry->address;
+	return header.sh_addr + header.sh_size + entry->bias;
 }
 
-static int add_symbol(struct symbol_index *index, Dwfl_Module *dwfl_module, int number)
+int symbol_index_add(struct symbol_index *index, const struct symbol_entry *entry)
 {
-	struct code_symbol symbol = {0};
-	GElf_Word section;
-	Dwarf_Addr bias;
-	GElf_Sym raw;
-	Elf *elf;
+	const GElf_Sym *raw = &entry->symbol;
+	struct code_symbol symbol = {.name = entry->name, .low = entry->address};
 
-	symbol.name = dwfl_module_getsym_info(dwfl_module, number, &raw, &symbol.low, &section,
-					      &elf, &bias);
-	if (!symbol.name || !*symbol.name || !is_code(&raw) || is_mapping_mark(symbol.name, &raw))
+	if (!symbol.name || !*symbol.name || !is_code(raw) || is_mapping_mark(symbol.name, raw))
 		return 0;
-	symbol.sized = raw.st_size;
-	symbol.high = raw.st_size ? symbol.low + raw.st_size
-				  : section_end(elf, section, bias, symbol.low);
+	symbol.sized = raw->st_size;
+	symbol.high = raw->st_size ? symbol.low + raw->st_size : section_end(entry);
 	if (symbol.high <= symbol.low)
 		return 0;
 	symbol.underscores = count_underscores(symbol.name);
-	symbol.binding = binding_rank(&raw);
+	symbol.binding = binding_rank(raw);
 	return vec_push(&index->list, symbol);
 }
 
@@ -121,24 +115,17 @@ static void close_gaps(struct symbol_index *index)
 	}
 }
 
-int symbol_index_new(Dwfl_Module *dwfl_module, struct symbol_index **ret_index)
+struct symbol_index *symbol_index_new(void)
 {
-	struct symbol_index *index = calloc(1, sizeof(*index));
-	int count = dwfl_module_getsymtab(dwfl_module);
+	return calloc(1, sizeof(struct symbol_index));
+}
 
-	if (!index)
-		return -ENOMEM;
-	for (int i = 0; i < count; i++)
-		if (add_symbol(index, dwfl_module, i)) {
-			symbol_index_free(index);
-			return -ENOMEM;
-		}
+void symbol_index_sort(struct symbol_index *index)
+{
 	if (index->list.count)
 		qsort(index->list.items, index->list.count, sizeof(*index->list.items),
 		      compare_symbols);
 	close_gaps(index);
-	*ret_index = index;
-	return 0;
 }
 
 void symbol_index_free(struct symbol_index *index)

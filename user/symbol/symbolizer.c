@@ -118,6 +118,27 @@ static void source_forget(struct module_names *names)
 	*userdata = NULL;
 }
 
+/* From all tables that libdwfl finds. */
+static int open_symbols(struct module_names *names)
+{
+	int count = dwfl_module_getsymtab(names->dwfl_module);
+
+	names->symbols = symbol_index_new();
+	if (!names->symbols)
+		return -ENOMEM;
+	for (int i = 0; i < count; i++) {
+		struct symbol_entry entry = {0};
+
+		entry.name = dwfl_module_getsym_info(names->dwfl_module, i, &entry.symbol,
+						     &entry.address, &entry.section, &entry.elf,
+						     &entry.bias);
+		if (symbol_index_add(names->symbols, &entry))
+			return -ENOMEM;
+	}
+	symbol_index_sort(names->symbols);
+	return 0;
+}
+
 static void module_names_open(struct symbolizer *symbolizer, struct module_names *names,
 			      const struct module *module)
 {
@@ -128,8 +149,7 @@ static void module_names_open(struct symbolizer *symbolizer, struct module_names
 	if (!names->dwfl)
 		return;
 	if (report_module(names, module, &source) ||
-	    !dwfl_module_getelf(names->dwfl_module, &names->symbol_bias) ||
-	    symbol_index_new(names->dwfl_module, &names->symbols)) {
+	    !dwfl_module_getelf(names->dwfl_module, &names->symbol_bias) || open_symbols(names)) {
 		module_names_close(names);
 		return;
 	}
