@@ -14,7 +14,7 @@
 # aarch64-linux-gnu-, ARCH=powerpc CROSS_COMPILE=powerpc-linux-gnu-, or ARCH=i386, into build-$(ARCH);
 # tools/cross-libraries gets the libraries, or SYSROOT= says where they are. WITH_BPF=0 leaves BPF and
 # libbpf away, WITH_ZSTD=0 compression, WITH_TLS=0 TLS, WITH_READLINE=0 editing in the shell,
-# WITH_DWARF=0 debug information and demangling; STATIC=1 links all libraries into the program. SMALL=1
+# WITH_DWARF=0 debug information and demangling, WITH_SECCOMP=0 libseccomp, not the sandbox; STATIC=1 links all libraries into the program. SMALL=1
 # is all of that, for small boards.
 # V=1 shows commands; SANITIZE=address,undefined builds into build-sanitize.
 # PYTEST="-k exec -x" is passed to pytest; REQUIRE="uprobes valgrind" forbids skips for their want.
@@ -28,6 +28,7 @@ WITH_BPF := 0
 WITH_ZSTD := 0
 WITH_TLS := 0
 WITH_DWARF := 0
+WITH_SECCOMP := 0
 STATIC   := 1
 CFLAGS   ?= -Os -g
 endif
@@ -35,6 +36,7 @@ endif
 WITH_BPF ?= $(if $(wildcard vmlinux/$(ARCH)),1,0)
 STATIC   ?= 0
 WITH_DWARF ?= 1
+WITH_SECCOMP ?= 1
 # Editing, history and completion in the shell: where the program runs is where it was built.
 WITH_READLINE ?= $(if $(filter 1,$(STATIC))$(CROSS_COMPILE)$(filter-out $(HOST),$(ARCH))$(filter 0,$(WITH_BPF)),0,1)
 BUILD    ?= build$(if $(filter-out $(HOST),$(ARCH)),-$(ARCH))$(if $(wildcard vmlinux/$(ARCH)),$(if $(filter 0,$(WITH_BPF)),-ptrace))$(if $(filter 1,$(SMALL)),-small,$(if $(filter 1,$(STATIC)),-static))$(if $(SANITIZE),-sanitize)
@@ -100,7 +102,8 @@ endif
 # Where x86 programs are traced their code is read.
 READS_X86 := $(filter x86 i386,$(ARCH))
 LDLIBS   := $(if $(filter 1,$(WITH_BPF)),-lbpf) $(if $(filter 1,$(WITH_READLINE)),-lreadline) \
-	$(if $(filter 1,$(WITH_DWARF)),-ldw -liberty) -lelf $(if $(READS_X86),-lcapstone) -lseccomp -ljson-c -lz \
+	$(if $(filter 1,$(WITH_DWARF)),-ldw -liberty) -lelf $(if $(READS_X86),-lcapstone) \
+	$(if $(filter 1,$(WITH_SECCOMP)),-lseccomp) -ljson-c -lz \
 	$(if $(filter 1,$(WITH_ZSTD)),-lzstd) $(if $(filter 1,$(WITH_TLS)),-lssl -lcrypto) -lm
 LDFLAGS  += $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
@@ -127,6 +130,7 @@ SOURCES  := $(filter-out $(if $(filter 1,$(STATIC)),user/net/resolve.c user/os/a
 SOURCES  := $(filter-out $(if $(filter 1,$(WITH_DWARF)),$(addprefix user/,symbol/without_dwarf.c \
 	symbol/without_demangler.c parser/without_debuginfod.c),$(addprefix user/,symbol/symbolizer.c \
 	symbol/dwarf_index.c symbol/debug_want.c symbol/demangle.c parser/debuginfod.c)),$(SOURCES))
+SOURCES  := $(filter-out user/parser/$(if $(filter 1,$(WITH_SECCOMP)),without_seccomp,call_filter).c,$(SOURCES))
 MAIN     := user/app/main.c
 OBJECTS  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(MAIN),$(SOURCES)))
 LIBRARY  := $(BUILD)/libmtrace.a

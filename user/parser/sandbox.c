@@ -10,11 +10,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "parser/call_filter.h"
 
 #define CAPABILITIES_MAX 64 /* as many as the sets have bits; of unknown ones none is there */
 
@@ -124,138 +125,102 @@ int sandbox_leave(struct error *err)
 }
 
 /*
- * System calls. A name that an architecture does not have is no rule there.
+ * System calls. Those that an architecture does not have are negative, and no rule there.
  */
 
-static const char *const allowed[] = {
-	"read",         "pread64",       "write",           "lseek",
-	"_llseek",      "close",         "fcntl",           "fcntl64",
-	"fstat",        "fstat64",       "newfstatat",      "fstatat64",
-	"statx",        "recvmsg",       "sendmsg",         "poll",
-	"ppoll",        "ppoll_time64",  "munmap",          "mremap",
-	"brk",          "madvise",       "futex",           "futex_time64",
-	"sched_yield",  "clock_gettime", "clock_gettime64", "gettimeofday",
-	"getpid",       "gettid",        "getrandom",       "uname",
-	"sysinfo",      "sigaltstack",   "rt_sigaction",    "rt_sigprocmask",
-	"rt_sigreturn", "sigreturn",     "restart_syscall", "exit",
-	"exit_group",
+static const int allowed[] = {
+	SCMP_SYS(read),         SCMP_SYS(pread64),       SCMP_SYS(write),
+	SCMP_SYS(lseek),        SCMP_SYS(_llseek),       SCMP_SYS(close),
+	SCMP_SYS(fcntl),        SCMP_SYS(fcntl64),       SCMP_SYS(fstat),
+	SCMP_SYS(fstat64),      SCMP_SYS(newfstatat),    SCMP_SYS(fstatat64),
+	SCMP_SYS(statx),        SCMP_SYS(recvmsg),       SCMP_SYS(sendmsg),
+	SCMP_SYS(poll),         SCMP_SYS(ppoll),         SCMP_SYS(ppoll_time64),
+	SCMP_SYS(munmap),       SCMP_SYS(mremap),        SCMP_SYS(brk),
+	SCMP_SYS(madvise),      SCMP_SYS(futex),         SCMP_SYS(futex_time64),
+	SCMP_SYS(sched_yield),  SCMP_SYS(clock_gettime), SCMP_SYS(clock_gettime64),
+	SCMP_SYS(gettimeofday), SCMP_SYS(getpid),        SCMP_SYS(gettid),
+	SCMP_SYS(getrandom),    SCMP_SYS(uname),         SCMP_SYS(sysinfo),
+	SCMP_SYS(sigaltstack),  SCMP_SYS(rt_sigaction),  SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(rt_sigreturn), SCMP_SYS(sigreturn),     SCMP_SYS(restart_syscall),
+	SCMP_SYS(exit),         SCMP_SYS(exit_group),
 };
 
-/* Those of sockets include what goes by socketcall: libseccomp knows its numbers. */
-static const char *const deadly[] = {
-	"execve",
-	"execveat",
-	"fork",
-	"vfork",
-	"clone",
-	"clone3",
-	"ptrace",
-	"process_vm_readv",
-	"process_vm_writev",
-	"kcmp",
-	"pidfd_open",
-	"pidfd_getfd",
-	"pidfd_send_signal",
-	"kill",
-	"tkill",
-	"bpf",
-	"perf_event_open",
-	"socket",
-	"socketpair",
-	"connect",
-	"bind",
-	"listen",
-	"accept",
-	"accept4",
-	"io_uring_setup",
-	"io_uring_enter",
-	"io_uring_register",
-	"userfaultfd",
-	"keyctl",
-	"add_key",
-	"request_key",
-	"mount",
-	"umount",
-	"umount2",
-	"pivot_root",
-	"chroot",
-	"setns",
-	"unshare",
-	"open_by_handle_at",
-	"init_module",
-	"finit_module",
-	"delete_module",
-	"kexec_load",
-	"kexec_file_load",
-	"reboot",
-	"swapon",
-	"swapoff",
-	"setuid",
-	"setuid32",
-	"setresuid",
-	"setresuid32",
-	"capset",
-	"memfd_create",
+/* Those of sockets include what goes by socketcall, where libseccomp knows how. */
+static const int deadly[] = {
+	SCMP_SYS(execve),
+	SCMP_SYS(execveat),
+	SCMP_SYS(fork),
+	SCMP_SYS(vfork),
+	SCMP_SYS(clone),
+	SCMP_SYS(clone3),
+	SCMP_SYS(ptrace),
+	SCMP_SYS(process_vm_readv),
+	SCMP_SYS(process_vm_writev),
+	SCMP_SYS(kcmp),
+	SCMP_SYS(pidfd_open),
+	SCMP_SYS(pidfd_getfd),
+	SCMP_SYS(pidfd_send_signal),
+	SCMP_SYS(kill),
+	SCMP_SYS(tkill),
+	SCMP_SYS(bpf),
+	SCMP_SYS(perf_event_open),
+	SCMP_SYS(socket),
+	SCMP_SYS(socketpair),
+	SCMP_SYS(connect),
+	SCMP_SYS(bind),
+	SCMP_SYS(listen),
+	SCMP_SYS(accept),
+	SCMP_SYS(accept4),
+	SCMP_SYS(io_uring_setup),
+	SCMP_SYS(io_uring_enter),
+	SCMP_SYS(io_uring_register),
+	SCMP_SYS(userfaultfd),
+	SCMP_SYS(keyctl),
+	SCMP_SYS(add_key),
+	SCMP_SYS(request_key),
+	SCMP_SYS(mount),
+	SCMP_SYS(umount),
+	SCMP_SYS(umount2),
+	SCMP_SYS(pivot_root),
+	SCMP_SYS(chroot),
+	SCMP_SYS(setns),
+	SCMP_SYS(unshare),
+	SCMP_SYS(open_by_handle_at),
+	SCMP_SYS(init_module),
+	SCMP_SYS(finit_module),
+	SCMP_SYS(delete_module),
+	SCMP_SYS(kexec_load),
+	SCMP_SYS(kexec_file_load),
+	SCMP_SYS(reboot),
+	SCMP_SYS(swapon),
+	SCMP_SYS(swapoff),
+	SCMP_SYS(setuid),
+	SCMP_SYS(setuid32),
+	SCMP_SYS(setresuid),
+	SCMP_SYS(setresuid32),
+	SCMP_SYS(capset),
+	SCMP_SYS(memfd_create),
 };
 
-static int add_rules(scmp_filter_ctx filter, uint32_t action, const char *const *names,
-		     size_t count)
-{
-	int code = 0;
+/* Memory that is not executed. */
+static const int not_executable[] = {SCMP_SYS(mmap), SCMP_SYS(mmap2), SCMP_SYS(mprotect)};
 
-	for (size_t i = 0; !code && i < count; i++) {
-		int number = seccomp_syscall_resolve_name(names[i]);
-
-		if (number != __NR_SCMP_ERROR)
-			code = seccomp_rule_add(filter, action, number, 0);
-		if (code == -EDOM) /* this architecture has it under no number of its own */
-			code = 0;
+#define LIST(numbers)                                           \
+	{                                                       \
+		numbers, sizeof(numbers) / sizeof((numbers)[0]) \
 	}
-	return code;
-}
-
-/* Memory that is not executed, and a signal to ourselves: abort(3) ends by it. */
-static int add_rules_with_arguments(scmp_filter_ctx filter)
-{
-	const struct scmp_arg_cmp not_executable = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
-	const struct scmp_arg_cmp itself = SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid());
-	static const char *const names[] = {"mmap", "mmap2", "mprotect"};
-	int code = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, itself);
-
-	for (size_t i = 0; !code && i < sizeof(names) / sizeof(names[0]); i++) {
-		int number = seccomp_syscall_resolve_name(names[i]);
-
-		code = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 1, not_executable);
-		if (code == -EDOM)
-			code = 0;
-	}
-	return code;
-}
-
-static int filter_system_calls(void)
-{
-	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-	int code;
-
-	if (!filter)
-		return -ENOMEM;
-	code = add_rules(filter, SCMP_ACT_ALLOW, allowed, sizeof(allowed) / sizeof(allowed[0]));
-	if (!code)
-		code = add_rules_with_arguments(filter);
-	if (!code)
-		code = add_rules(filter, SCMP_ACT_KILL_PROCESS, deadly,
-				 sizeof(deadly) / sizeof(deadly[0]));
-	if (!code)
-		code = seccomp_load(filter);
-	seccomp_release(filter);
-	return code;
-}
 
 int sandbox_confine(struct error *err)
 {
+	const struct call_filter filter = {
+		.allowed = LIST(allowed),
+		.deadly = LIST(deadly),
+		.not_executable = LIST(not_executable),
+		.own_signal = SCMP_SYS(tgkill), /* abort(3) ends by it */
+	};
 	int code = limit(RLIMIT_NPROC, 0);
 
 	if (!code)
-		code = filter_system_calls();
+		code = call_filter_load(&filter);
 	return code ? error_set_errno(err, code, "cannot restrict system calls (seccomp)") : 0;
 }
