@@ -455,7 +455,7 @@ step-counted: $(BUILD)/tests/step/replay
 # BPF by name. Here what the source cannot change is left out, and what only takes long.
 PTRACE_TESTS ?= $(filter-out $(addprefix tests/runtime/test_,errors.py report.py parser.py \
 	scan_swap.py scan_programs.py ptrace.py),$(wildcard tests/runtime/test_*.py))
-PTRACE_LEFT  ?= storm or real_program or under_load or as_valgrind or test_valgrind \
+PTRACE_LEFT  ?= real_program or under_load or as_valgrind or test_valgrind \
 	or test_leak_sanitizer or test_engine or server or test_build
 
 check-ptrace: fresh-results runtime-ptrace

@@ -254,12 +254,14 @@ def sum_of(entries):
 
 
 def test_storm(launch):
-    """500 processes, forks 6 deep, 16 threads each: the sum is what they say, nothing is lost."""
-    result = launch(target("family"), "storm", "500", "16", options=(*FOLLOW, "--buffer", "256m"),
+    """500 processes, forks 6 deep, 16 threads each: the sum is what they say, nothing is lost. By
+    ptrace, which takes longer, there are 100."""
+    count = 100 if harness.BACKEND == "ptrace" else 500
+    result = launch(target("family"), "storm", str(count), "16", options=(*FOLLOW, "--buffer", "256m"),
                     timeout=300)
     assert result.status == 0, result.stderr
     truths = result.truths
-    assert len(truths) == 500
+    assert len(truths) == count
     said = sum_of([site for truth in truths for site in truth["sites"] if site["api"] != "mmap"])
     seen = sum_of([site for p in result.processes for site in p["sites"]
                    if p.function(site).startswith("t_") and site["api"] != "mmap"])

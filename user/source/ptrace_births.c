@@ -254,15 +254,15 @@ void orphan_born(struct tracer *tracer, const struct task *parent, pid_t child)
 	process_born(tracer, parent, child, memory);
 }
 
-static void child_born(struct tracer *tracer, struct task *task, pid_t child, bool shares)
+void child_born(struct tracer *tracer, const struct task *parent, pid_t child, bool shares)
 {
-	struct space *memory = task->owner->memory;
+	struct space *memory = parent->owner->memory;
 
 	if (shares)
 		memory->users++;
 	else if (space_fork(&memory, memory, child))
 		return; /* it was killed */
-	process_born(tracer, task, child, memory);
+	process_born(tracer, parent, child, memory);
 }
 
 static void born(struct tracer *tracer, struct task *task)
