@@ -13,7 +13,7 @@
 # For another machine: make ARCH=arm CROSS_COMPILE=arm-linux-gnueabihf-, ARCH=arm64 CROSS_COMPILE=
 # aarch64-linux-gnu-, ARCH=powerpc CROSS_COMPILE=powerpc-linux-gnu-, or ARCH=i386, into build-$(ARCH);
 # tools/cross-libraries gets the libraries, or SYSROOT= says where they are. WITH_BPF=0 leaves BPF and
-# libbpf away, WITH_ZSTD=0 compression, WITH_TLS=0 TLS, WITH_READLINE=0 editing in the shell, STATIC=1
+# libbpf away, WITH_ZSTD=0 compression, WITH_TLS=0 TLS, WITH_HTTP=0 --prometheus, WITH_READLINE=0 editing in the shell, STATIC=1
 # links all libraries into the program.
 # V=1 shows commands; SANITIZE=address,undefined builds into build-sanitize.
 # PYTEST="-k exec -x" is passed to pytest; REQUIRE="uprobes valgrind" forbids skips for their want.
@@ -87,11 +87,18 @@ WITH_TLS := $(if $(filter 1,$(STATIC))$(CROSS),0,$(shell echo 'int main(void) { 
 	$(CC) $(CROSS_FLAGS) $(LDFLAGS) -include openssl/ssl.h -x c -o /dev/null - -lssl -lcrypto 2>/dev/null && \
 	echo 1 || echo 0))
 endif
+# Metrics are served where libmicrohttpd can be had; likewise.
+ifeq ($(origin WITH_HTTP),undefined)
+WITH_HTTP := $(if $(filter 1,$(STATIC))$(CROSS),0,$(shell echo 'int main(void) { return 0; }' | \
+	$(CC) $(CROSS_FLAGS) $(LDFLAGS) -include microhttpd.h -x c -o /dev/null - -lmicrohttpd 2>/dev/null && \
+	echo 1 || echo 0))
+endif
 # Where x86 programs are traced their code is read.
 READS_X86 := $(filter x86 i386,$(ARCH))
 LDLIBS   := $(if $(filter 1,$(WITH_BPF)),-lbpf) $(if $(filter 1,$(WITH_READLINE)),-lreadline) \
 	-ldw -lelf -liberty $(if $(READS_X86),-lcapstone) -lseccomp -ljson-c -lxxhash -lz \
-	$(if $(filter 1,$(WITH_ZSTD)),-lzstd) $(if $(filter 1,$(WITH_TLS)),-lssl -lcrypto) -lm
+	$(if $(filter 1,$(WITH_ZSTD)),-lzstd) $(if $(filter 1,$(WITH_TLS)),-lssl -lcrypto) \
+	$(if $(filter 1,$(WITH_HTTP)),-lmicrohttpd) -lm
 LDFLAGS  += $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
 # What an archive needs besides itself; an archive of another machine may have been built without.
@@ -112,6 +119,7 @@ SOURCES  := $(filter-out $(if $(filter 1,$(WITH_BPF)),user/source/without_bpf.c,
 SOURCES  := $(filter-out user/net/$(if $(filter 1,$(WITH_ZSTD)),without_zstd,zstd).c,$(SOURCES))
 SOURCES  := $(filter-out $(if $(filter 1,$(WITH_READLINE)),user/app/input_without_readline.c,user/app/input_terminal.c),$(SOURCES))
 SOURCES  := $(filter-out user/net/$(if $(filter 1,$(WITH_TLS)),without_tls,tls).c,$(SOURCES))
+SOURCES  := $(filter-out user/net/$(if $(filter 1,$(WITH_HTTP)),without_http,http).c,$(SOURCES))
 MAIN     := user/app/main.c
 OBJECTS  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(MAIN),$(SOURCES)))
 LIBRARY  := $(BUILD)/libmtrace.a

@@ -232,8 +232,7 @@ static int sums_place(struct writer *writer, struct snapshot_others *others, con
 static int rows_make(struct writer *writer)
 {
 	const struct snapshot *snapshot = writer->snapshot;
-	const struct snapshot_process **order =
-		calloc(snapshot->process_count + 1, sizeof(*order));
+	const struct snapshot_process **order = calloc(snapshot->process_count + 1, sizeof(*order));
 	int err = order ? 0 : -ENOMEM;
 
 	for (size_t i = 0; order && i < snapshot->process_count; i++)
@@ -434,8 +433,8 @@ static uint64_t errors_of(const struct snapshot_process *process, enum sanity_ki
 /* With --sanity; "other": that found no place in the list. */
 static void put_errors(struct writer *writer)
 {
-	static const struct metric metric = {
-		"release_errors", true, "Releases of memory that were errors.", UNIT_ONE, 0};
+	static const struct metric metric = {"release_errors", true,
+					     "Releases of memory that were errors.", UNIT_ONE, 0};
 	const struct row *row;
 
 	vec_each (row, &writer->rows) {
@@ -482,9 +481,9 @@ static void put_histogram(struct writer *writer, const struct metric *metric, co
 
 static void put_histograms(struct writer *writer)
 {
-	static const struct metric metric = {
-		"allocation_size_bytes", false, "Sizes of the heap blocks that were allocated.",
-		UNIT_ONE, 0};
+	static const struct metric metric = {"allocation_size_bytes", false,
+					     "Sizes of the heap blocks that were allocated.",
+					     UNIT_ONE, 0};
 	const struct row *row;
 
 	vec_each (row, &writer->rows)
@@ -496,9 +495,9 @@ static void put_histograms(struct writer *writer)
 static const struct metric leaked_bytes = {
 	"leaked_bytes", false, "Bytes of the blocks of each leak class, by the last scan.",
 	UNIT_ONE, offsetof(struct snapshot_sum, bytes)};
-static const struct metric leaked_blocks = {
-	"leaked_blocks", false, "Blocks of each leak class, by the last scan.", UNIT_ONE,
-	offsetof(struct snapshot_sum, blocks)};
+static const struct metric leaked_blocks = {"leaked_blocks", false,
+					    "Blocks of each leak class, by the last scan.",
+					    UNIT_ONE, offsetof(struct snapshot_sum, blocks)};
 
 static void put_classes(struct writer *writer, const struct metric *metric)
 {
@@ -532,7 +531,8 @@ static uint64_t scan_time_ns(const struct snapshot *snapshot, const struct snaps
 {
 	uint64_t taken = (uint64_t)snapshot->taken_at * NS_PER_SECOND +
 			 (uint64_t)snapshot->taken_at_ms * 1000000u;
-	uint64_t age = snapshot->taken_ns > scan->taken_ns ? snapshot->taken_ns - scan->taken_ns : 0;
+	uint64_t age =
+		snapshot->taken_ns > scan->taken_ns ? snapshot->taken_ns - scan->taken_ns : 0;
 
 	return taken > age ? taken - age : 0;
 }
