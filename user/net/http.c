@@ -26,7 +26,8 @@
 #include "net/sha256.h"
 
 #define NS_PER_SECOND 1000000000ULL
-#define CLOCK_NS      NS_PER_SECOND
+#define CLOCK_NS      (NS_PER_SECOND / 4)
+#define CROWD_NS      CLOCK_NS /* for a request, while all places are taken */
 #define IDLE_SECONDS  5
 #define WHOLE_SECONDS 15 /* for a connection, from its first byte to its last */
 #define RUNS_AT_ONCE  4
@@ -38,6 +39,7 @@
 struct visitor {
 	int fd; /* -1: the place is free */
 	uint64_t since_ns;
+	bool heard; /* the head of its request is there */
 };
 
 struct http {
@@ -155,6 +157,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 				  const char *method, const char *version, const char *upload,
 				  size_t *upload_size, void **request)
 {
+	const union MHD_ConnectionInfo *state =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	struct http *http = ctx;
 	struct http_answer answer = {0};
 	const char *accept;
@@ -163,6 +167,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 	(void)upload;
 	(void)upload_size;
 	(void)request;
+	if (state && state->socket_context)
+		((struct visitor *)state->socket_context)->heard = true;
 	if (strcmp(path, HEALTH_PATH) && !is_welcome(http, connection))
 		return refuse(connection);
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD)) {
@@ -199,7 +205,7 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 	}
 	visitor = visitor_find(http, -1);
 	if (visitor && info)
-		*visitor = (struct visitor){info->connect_fd, now_ns()};
+		*visitor = (struct visitor){info->connect_fd, now_ns(), false};
 	*state = visitor;
 }
 
@@ -210,7 +216,9 @@ static void http_run(struct http *http)
 {
 	MHD_UNSIGNED_LONG_LONG timeout = 1;
 
-	for (int i = 0; i < RUNS_AT_ONCE; i++) {
+	/* It takes the second run to listen again, where the first has freed a place. */
+	MHD_run(http->daemon);
+	for (int i = 1; i < RUNS_AT_ONCE; i++) {
 		MHD_run(http->daemon);
 		if (MHD_get_timeout(http->daemon, &timeout) != MHD_YES || timeout)
 			return;
@@ -236,18 +244,23 @@ static void on_ready(void *ctx, uint32_t what)
 	http_run(ctx);
 }
 
+static bool is_too_slow(const struct visitor *visitor, bool crowded)
+{
+	uint64_t age = now_ns() - visitor->since_ns;
+
+	return visitor->fd >= 0 && (age > WHOLE_SECONDS * NS_PER_SECOND ||
+				    (crowded && !visitor->heard && age > CROWD_NS));
+}
+
 static void on_clock(void *ctx, uint32_t what)
 {
 	struct http *http = ctx;
-	uint64_t now = now_ns();
+	bool crowded = !visitor_find(http, -1);
 
 	(void)what;
-	for (size_t i = 0; i < HTTP_CONNECTIONS; i++) {
-		const struct visitor *visitor = &http->visitors[i];
-
-		if (visitor->fd >= 0 && now - visitor->since_ns > WHOLE_SECONDS * NS_PER_SECOND)
-			shutdown(visitor->fd, SHUT_RDWR);
-	}
+	for (size_t i = 0; i < HTTP_CONNECTIONS; i++)
+		if (is_too_slow(&http->visitors[i], crowded))
+			shutdown(http->visitors[i].fd, SHUT_RDWR);
 	http_run(http);
 }
 

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/loop.h"
 
-#define HTTP_CONNECTIONS 64
+#define HTTP_CONNECTIONS 128
 #define HTTP_MEMORY      (16u << 10) /* of a connection, for its request */
 
 struct http;
