@@ -543,10 +543,11 @@ $(BUILD)/tests/bench/pairs: ALL_CFLAGS += -fno-omit-frame-pointer -fno-optimize-
 $(BUILD)/bench/mtrace-bpf: $(PROGRAM)
 	$(Q)$(MAKE) --no-print-directory BUILD=$(@D) BPF_EXTRA=-DHAND_OVER=0 $@
 
-bench: $(PROGRAM) $(addprefix $(BUILD)/,tests/bench/floor tests/bench/pairs tests/bench/births tests/bench/stops tests/bench/scan_bench tests/bench/forks bench/mtrace-bpf)
+bench: $(PROGRAM) $(addprefix $(BUILD)/,tests/bench/floor tests/bench/pairs tests/bench/births tests/bench/stops tests/bench/scan_bench tests/bench/forks tests/bench/report bench/mtrace-bpf)
 	$(Q)BUILD=$(BUILD) tests/bench/bench.py $(BENCH)
 	$(Q)$(BUILD)/tests/bench/scan_bench
 	$(Q)$(BUILD)/tests/bench/forks
+	$(Q)$(BUILD)/tests/bench/report scrape 10000
 
 $(BUILD)/bpf/floor.bpf.o: tests/bench/floor.bpf.c vmlinux/$(ARCH)/vmlinux.h
 	$(call say,BPF,$<)
