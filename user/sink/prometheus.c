@@ -1,26 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A metric's series have to stand together, so the processes are gone through once for each: first
- * comes a table of who has series of their own, with their labels as text, and of what the others
- * sum up to. The rest is tables of metrics.
- *
- * A process is told by pid and comm. Where several sections have the same (a program that executes
- * itself, a pid that came again) the one that runs has them, else the latest; the others count as
- * ended.
+ * A metric's series have to stand together, so the processes are gone through once for each. The
+ * rest is tables of metrics.
  */
 #include "sink/prometheus.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdio.h>
 
-#include "base/vec.h"
-#include "sink/frame.h"
-#include "sink/name.h"
 #include "sink/out.h"
-#include "sink/prometheus_label.h"
+#include "sink/prometheus_rows.h"
 
 #define PREFIX        "mtrace_bpf_"
 #define NS_PER_SECOND 1000000000u
@@ -37,34 +27,12 @@ struct metric {
 	size_t offset; /* of a uint64_t */
 };
 
-/* What is shown of a site, or of many. */
-struct site_sums {
-	uint64_t live_bytes, live_blocks, allocations, frees, bytes_allocated;
-	struct snapshot_sum classes[LEAK_CLASS_COUNT];
-};
-
-struct site_line {
-	char *labels; /* with those of the process */
-	enum api_family family;
-	struct site_sums sums;
-};
-
-/* A process, or many. */
-struct row {
-	const struct snapshot_process *process;
-	char *labels;
-	bool running;
-	bool scanned;
-	VEC(struct site_line) sites;
-};
-
 struct writer {
 	struct out out;
 	const struct snapshot *snapshot;
 	const struct prometheus_options *options;
 	const char *headed; /* the metric that has its head */
-	VEC(struct row) rows;
-	struct snapshot_others other, ended;
+	struct rows rows;
 };
 
 /* One line. */
@@ -134,221 +102,6 @@ static uint64_t number_at(const void *base, size_t offset)
 	return *(const uint64_t *)(const void *)((const char *)base + offset);
 }
 
-/* Who has series of their own. */
-
-static bool is_running(const struct snapshot_process *process)
-{
-	return !process->exited && !process->replaced && !process->left;
-}
-
-/* Those that run first, then those that matter more, then the latest. */
-static int compare_processes(const void *a, const void *b)
-{
-	const struct snapshot_process *left = *(const struct snapshot_process *const *)a;
-	const struct snapshot_process *right = *(const struct snapshot_process *const *)b;
-	int by_weight;
-
-	if (is_running(left) != is_running(right))
-		return is_running(left) ? -1 : 1;
-	by_weight = snapshot_compare(left, right);
-	if (by_weight)
-		return by_weight > 0 ? -1 : 1;
-	if (left->traced_until_ns != right->traced_until_ns)
-		return left->traced_until_ns > right->traced_until_ns ? -1 : 1;
-	return (left->pid > right->pid) - (left->pid < right->pid);
-}
-
-static const char *comm_of(const struct snapshot_process *process)
-{
-	return process->comm ? process->comm : "";
-}
-
-static bool has_namesake(const struct writer *writer, const struct snapshot_process *process)
-{
-	const struct row *row;
-
-	vec_each (row, &writer->rows)
-		if (row->process->pid == process->pid &&
-		    !strcmp(comm_of(row->process), comm_of(process)))
-			return true;
-	return false;
-}
-
-/* NULL if out of memory. */
-static char *process_labels(const char *pid, const char *comm)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	if (!out)
-		return NULL;
-	prometheus_label(out, "", "pid", pid);
-	prometheus_label(out, ",", "comm", comm);
-	if (!fclose(out))
-		return text;
-	free(text);
-	return NULL;
-}
-
-static int row_add(struct writer *writer, const struct snapshot_process *process, const char *pid,
-		   const char *comm)
-{
-	struct row row = {.process = process,
-			  .labels = process_labels(pid, comm),
-			  .running = is_running(process),
-			  .scanned = process->scan.done};
-
-	if (row.labels && !vec_push(&writer->rows, row))
-		return 0;
-	free(row.labels);
-	return -ENOMEM;
-}
-
-static int row_place(struct writer *writer, const struct snapshot_process *process)
-{
-	char pid[16];
-
-	if (writer->rows.count >= writer->options->processes || has_namesake(writer, process)) {
-		snapshot_others_add(is_running(process) ? &writer->other : &writer->ended, process);
-		return 0;
-	}
-	snprintf(pid, sizeof(pid), "%" PRIu32, process->pid);
-	return row_add(writer, process, pid, comm_of(process));
-}
-
-static int sums_place(struct writer *writer, struct snapshot_others *others, const char *name,
-		      bool running)
-{
-	int err = others->sections ? row_add(writer, &others->sums, name, name) : 0;
-
-	if (err || !others->sections)
-		return err;
-	writer->rows.items[writer->rows.count - 1].running = running;
-	writer->rows.items[writer->rows.count - 1].scanned = others->scanned > 0;
-	return 0;
-}
-
-static int rows_make(struct writer *writer)
-{
-	const struct snapshot *snapshot = writer->snapshot;
-	const struct snapshot_process **order = calloc(snapshot->process_count + 1, sizeof(*order));
-	int err = order ? 0 : -ENOMEM;
-
-	for (size_t i = 0; order && i < snapshot->process_count; i++)
-		order[i] = &snapshot->processes[i];
-	if (order && snapshot->process_count)
-		qsort(order, snapshot->process_count, sizeof(const struct snapshot_process *),
-		      compare_processes);
-	writer->ended = snapshot->others;
-	for (size_t i = 0; !err && i < snapshot->process_count; i++)
-		err = row_place(writer, order[i]);
-	free(order);
-	if (!err)
-		err = sums_place(writer, &writer->other, "other", true);
-	return err ? err : sums_place(writer, &writer->ended, "ended", false);
-}
-
-/* Sites. */
-
-static void sums_add(struct site_sums *sums, const struct snapshot_site *site)
-{
-	sums->live_bytes += site->live_bytes;
-	sums->live_blocks += site->live_blocks;
-	sums->allocations += site->allocations;
-	sums->frees += site->frees;
-	sums->bytes_allocated += site->bytes_allocated;
-	for (int i = 0; i < LEAK_CLASS_COUNT; i++) {
-		sums->classes[i].blocks += site->leaks.classes[i].blocks;
-		sums->classes[i].bytes += site->leaks.classes[i].bytes;
-	}
-}
-
-static void put_site_labels(FILE *out, const struct row *row, const struct snapshot_site *site)
-{
-	const struct snapshot_frame *frame = stack_culprit(site_stack(row->process, site));
-	char text[FRAME_LABEL_SIZE];
-
-	fputs(row->labels, out);
-	snprintf(text, sizeof(text), "%" PRIu32, site->id);
-	prometheus_label(out, ",", "site", text);
-	prometheus_label(out, ",", "api", api_name(site->api));
-	prometheus_label(out, ",", "function", frame ? frame_label(frame, text) : "");
-	prometheus_label(out, ",", "module",
-			 frame && frame->module ? name_base(frame->module) : "");
-	prometheus_label(out, ",", "source", frame ? frame_source(frame, text) : "");
-}
-
-/* site NULL: the others. */
-static int site_add(struct row *row, const struct snapshot_site *site, enum api_family family,
-		    const struct site_sums *sums)
-{
-	struct site_line line = {.family = family, .sums = *sums};
-	size_t size;
-	FILE *out = open_memstream(&line.labels, &size);
-
-	if (!out)
-		return -ENOMEM;
-	if (site)
-		put_site_labels(out, row, site);
-	else
-		fprintf(out, "%s,site=\"other\"", row->labels);
-	if (!fclose(out) && !vec_push(&row->sites, line))
-		return 0;
-	free(line.labels);
-	return -ENOMEM;
-}
-
-/* What libc maps for its own heap is no region of the program. */
-static bool site_counts(const struct snapshot_site *site)
-{
-	return site->api != API_MMAP_LIBC;
-}
-
-/* Of the sums of many processes there are no sites: they are all "other". */
-static void sums_of_many(const struct row *row, struct site_sums others[FAMILY_COUNT])
-{
-	const struct snapshot_process *sums = row->process;
-
-	others[FAMILY_HEAP] = (struct site_sums){
-		.live_bytes = sums->live.bytes,
-		.live_blocks = sums->live.blocks,
-		.allocations = sums->totals.allocations,
-		.frees = sums->totals.frees,
-		.bytes_allocated = sums->totals.bytes_allocated,
-	};
-	memcpy(others[FAMILY_HEAP].classes, sums->scan.classes, sizeof(sums->scan.classes));
-	others[FAMILY_MAP] = (struct site_sums){.live_bytes = sums->mappings.bytes};
-}
-
-static int sites_make(const struct writer *writer, struct row *row)
-{
-	bool many = row->process == &writer->other.sums || row->process == &writer->ended.sums;
-	struct site_sums others[FAMILY_COUNT] = {0};
-	uint64_t ranks[FAMILY_COUNT] = {0};
-	int err = 0;
-
-	if (many)
-		sums_of_many(row, others);
-	for (size_t i = 0; !err && i < row->process->site_count; i++) {
-		const struct snapshot_site *site = &row->process->sites[i];
-		enum api_family family = api_row(site->api)->family;
-		struct site_sums sums = {0};
-
-		if (!site_counts(site))
-			continue;
-		sums_add(&sums, site);
-		if (site->other || ranks[family] >= writer->options->sites)
-			sums_add(&others[family], site);
-		else
-			err = site_add(row, site, family, &sums);
-		ranks[family] += !site->other;
-	}
-	for (int family = 0; !err && family < FAMILY_COUNT; family++)
-		err = site_add(row, NULL, (enum api_family)family, &others[family]);
-	return err;
-}
-
 /* The metrics of processes. */
 
 #define OF(field) offsetof(struct snapshot_process, field)
@@ -379,7 +132,7 @@ static void put_processes(struct writer *writer)
 	const struct row *row;
 
 	for (size_t i = 0; i < COUNT(process_metrics); i++)
-		vec_each (row, &writer->rows)
+		vec_each (row, &writer->rows.list)
 			put(writer, &process_metrics[i], row->labels, NULL, NULL,
 			    number_at(row->process, process_metrics[i].offset));
 }
@@ -390,7 +143,7 @@ static void put_running(struct writer *writer)
 		"process_running", false, "Whether the process runs and is traced.", UNIT_ONE, 0};
 	const struct row *row;
 
-	vec_each (row, &writer->rows)
+	vec_each (row, &writer->rows.list)
 		put(writer, &metric, row->labels, NULL, NULL, row->running);
 }
 
@@ -415,7 +168,7 @@ static void put_losses(struct writer *writer)
 		"losses", true, "What was not seen, by kind; as in the JSON report.", UNIT_ONE, 0};
 	const struct row *row;
 
-	vec_each (row, &writer->rows)
+	vec_each (row, &writer->rows.list)
 		for (size_t i = 0; i < COUNT(losses); i++)
 			put(writer, &metric, row->labels, "kind", losses[i].kind,
 			    number_at(row->process, losses[i].offset));
@@ -437,7 +190,7 @@ static void put_errors(struct writer *writer)
 					     "Releases of memory that were errors.", UNIT_ONE, 0};
 	const struct row *row;
 
-	vec_each (row, &writer->rows) {
+	vec_each (row, &writer->rows.list) {
 		uint64_t rest = row->process->sanity.errors;
 
 		if (!row->process->sanity.done && !rest)
@@ -486,7 +239,7 @@ static void put_histograms(struct writer *writer)
 					     UNIT_ONE, 0};
 	const struct row *row;
 
-	vec_each (row, &writer->rows)
+	vec_each (row, &writer->rows.list)
 		put_histogram(writer, &metric, row);
 }
 
@@ -503,7 +256,7 @@ static void put_classes(struct writer *writer, const struct metric *metric)
 {
 	const struct row *row;
 
-	vec_each (row, &writer->rows) {
+	vec_each (row, &writer->rows.list) {
 		const struct snapshot_scan *scan = &row->process->scan;
 
 		if (!row->scanned)
@@ -546,11 +299,11 @@ static void put_scans(struct writer *writer)
 	put_classes(writer, &leaked_bytes);
 	put_classes(writer, &leaked_blocks);
 	for (size_t i = 0; i < COUNT(scan_metrics); i++)
-		vec_each (row, &writer->rows)
+		vec_each (row, &writer->rows.list)
 			if (row->process->scan.done)
 				put(writer, &scan_metrics[i], row->labels, NULL, NULL,
 				    number_at(row->process, scan_metrics[i].offset));
-	vec_each (row, &writer->rows)
+	vec_each (row, &writer->rows.list)
 		if (row->process->scan.done)
 			put(writer, &when, row->labels, NULL, NULL,
 			    scan_time_ns(writer->snapshot, &row->process->scan));
@@ -581,7 +334,7 @@ static void put_site_metric(struct writer *writer, const struct metric *metric,
 	const struct site_line *line;
 	const struct row *row;
 
-	vec_each (row, &writer->rows)
+	vec_each (row, &writer->rows.list)
 		vec_each (line, &row->sites)
 			if (line->family == family)
 				put(writer, metric, line->labels, NULL, NULL,
@@ -597,7 +350,7 @@ static void put_site_leaks(struct writer *writer)
 	const struct site_line *line;
 	const struct row *row;
 
-	vec_each (row, &writer->rows)
+	vec_each (row, &writer->rows.list)
 		vec_each (line, &row->sites)
 			for (size_t i = 0; i < COUNT(classes); i++)
 				if (row->scanned && line->family == FAMILY_HEAP)
@@ -621,7 +374,7 @@ static uint64_t count_running(const struct snapshot *snapshot)
 	uint64_t count = 0;
 
 	for (size_t i = 0; i < snapshot->process_count; i++)
-		count += is_running(&snapshot->processes[i]);
+		count += process_is_running(&snapshot->processes[i]);
 	return count;
 }
 
@@ -659,32 +412,14 @@ static void put_self(struct writer *writer, const struct prometheus_self *self)
 		  self->cpu_ns);
 }
 
-static void writer_free(struct writer *writer)
-{
-	struct site_line *line;
-	struct row *row;
-
-	vec_each (row, &writer->rows) {
-		vec_each (line, &row->sites)
-			free(line->labels);
-		vec_free(&row->sites);
-		free(row->labels);
-	}
-	vec_free(&writer->rows);
-}
-
 int prometheus_write(const struct snapshot *snapshot, const struct prometheus_options *options,
 		     const struct prometheus_self *self, FILE *file)
 {
 	struct writer writer = {.out = {.file = file}, .snapshot = snapshot, .options = options};
-	struct row *row;
-	int err = rows_make(&writer);
+	int err = rows_make(&writer.rows, snapshot, options);
 
-	vec_each (row, &writer.rows)
-		if (!err)
-			err = sites_make(&writer, row);
 	if (err) {
-		writer_free(&writer);
+		rows_free(&writer.rows);
 		return err;
 	}
 	put_self(&writer, self);
@@ -697,6 +432,6 @@ int prometheus_write(const struct snapshot *snapshot, const struct prometheus_op
 	put_sites(&writer);
 	if (options->openmetrics)
 		out_text(&writer.out, "# EOF\n");
-	writer_free(&writer);
+	rows_free(&writer.rows);
 	return out_finish(&writer.out);
 }
