@@ -84,10 +84,16 @@ def metrics(address, **more):
 
 def worked(address, pid, truth):
     """The metrics, once they have all that the target has done."""
-    wanted = sum(site["allocations"] for site in truth["sites"] if site["api"] != "mmap")
+    now = time.time()
     # What was allocated before the tracer came is not in them.
-    return until(lambda: (found := metrics(address)) and "allocations_total" in found
-                 and one(found, "allocations_total", pid=str(pid)) >= wanted - 51 and found)
+    sites = [site for site in truth["sites"] if site["api"] != "mmap"
+             and site["function"] != "t_old"]
+
+    def complete(found):
+        return "allocations_total" in found and one(found, "snapshot_timestamp_seconds") > now \
+            and all(one(found, f"{key}_total", pid=str(pid)) == sum(site[key] for site in sites)
+                    for key in ("allocations", "frees"))
+    return until(lambda: complete(found := metrics(address)) and found)
 
 
 def assert_equal(samples, process):
