@@ -13,9 +13,9 @@
 # For another machine: make ARCH=arm CROSS_COMPILE=arm-linux-gnueabihf-, ARCH=arm64 CROSS_COMPILE=
 # aarch64-linux-gnu-, ARCH=powerpc CROSS_COMPILE=powerpc-linux-gnu-, or ARCH=i386, into build-$(ARCH);
 # tools/cross-libraries gets the libraries, or SYSROOT= says where they are. WITH_BPF=0 leaves BPF and
-# libbpf away, WITH_ZSTD=0 compression, WITH_TLS=0 TLS, WITH_READLINE=0 editing in the shell,
-# WITH_DWARF=0 debug information and demangling, WITH_SECCOMP=0 libseccomp, not the sandbox; STATIC=1 links all libraries into the program. SMALL=1
-# is all of that, for small boards.
+# libbpf away, WITH_ZSTD=0 compression, WITH_TLS=0 TLS, WITH_HTTP=0 --prometheus, WITH_READLINE=0 editing
+# in the shell, WITH_DWARF=0 debug information and demangling, WITH_SECCOMP=0 libseccomp, but not the
+# sandbox; STATIC=1 links all libraries into the program. SMALL=1 is all of that, for small boards.
 # V=1 shows commands; SANITIZE=address,undefined builds into build-sanitize.
 # PYTEST="-k exec -x" is passed to pytest; REQUIRE="uprobes valgrind" forbids skips for their want.
 
@@ -27,6 +27,7 @@ ifeq ($(SMALL),1)
 WITH_BPF := 0
 WITH_ZSTD := 0
 WITH_TLS := 0
+WITH_HTTP := 0
 WITH_DWARF := 0
 WITH_SECCOMP := 0
 STATIC   := 1
@@ -99,12 +100,19 @@ WITH_TLS := $(if $(filter 1,$(STATIC))$(CROSS),0,$(shell echo 'int main(void) { 
 	$(CC) $(CROSS_FLAGS) $(LDFLAGS) -include openssl/ssl.h -x c -o /dev/null - -lssl -lcrypto 2>/dev/null && \
 	echo 1 || echo 0))
 endif
+# Metrics are served where libmicrohttpd can be had; likewise.
+ifeq ($(origin WITH_HTTP),undefined)
+WITH_HTTP := $(if $(filter 1,$(STATIC))$(CROSS),0,$(shell echo 'int main(void) { return 0; }' | \
+	$(CC) $(CROSS_FLAGS) $(LDFLAGS) -include microhttpd.h -x c -o /dev/null - -lmicrohttpd 2>/dev/null && \
+	echo 1 || echo 0))
+endif
 # Where x86 programs are traced their code is read.
 READS_X86 := $(filter x86 i386,$(ARCH))
 LDLIBS   := $(if $(filter 1,$(WITH_BPF)),-lbpf) $(if $(filter 1,$(WITH_READLINE)),-lreadline) \
 	$(if $(filter 1,$(WITH_DWARF)),-ldw -liberty) -lelf $(if $(READS_X86),-lcapstone) \
 	$(if $(filter 1,$(WITH_SECCOMP)),-lseccomp) -ljson-c -lz \
-	$(if $(filter 1,$(WITH_ZSTD)),-lzstd) $(if $(filter 1,$(WITH_TLS)),-lssl -lcrypto) -lm
+	$(if $(filter 1,$(WITH_ZSTD)),-lzstd) $(if $(filter 1,$(WITH_TLS)),-lssl -lcrypto) \
+	$(if $(filter 1,$(WITH_HTTP)),-lmicrohttpd) -lm
 LDFLAGS  += $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
 # What an archive needs besides itself; an archive of another machine may have been built without.
@@ -131,6 +139,7 @@ SOURCES  := $(filter-out $(if $(filter 1,$(WITH_DWARF)),$(addprefix user/,symbol
 	symbol/without_demangler.c parser/without_debuginfod.c),$(addprefix user/,symbol/symbolizer.c \
 	symbol/dwarf_index.c symbol/debug_want.c symbol/demangle.c parser/debuginfod.c)),$(SOURCES))
 SOURCES  := $(filter-out user/parser/$(if $(filter 1,$(WITH_SECCOMP)),without_seccomp,call_filter).c,$(SOURCES))
+SOURCES  := $(filter-out user/net/$(if $(filter 1,$(WITH_HTTP)),without_http,http).c,$(SOURCES))
 MAIN     := user/app/main.c
 OBJECTS  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(MAIN),$(SOURCES)))
 LIBRARY  := $(BUILD)/libmtrace.a
@@ -554,10 +563,11 @@ $(BUILD)/tests/bench/pairs: ALL_CFLAGS += -fno-omit-frame-pointer -fno-optimize-
 $(BUILD)/bench/mtrace-bpf: $(PROGRAM)
 	$(Q)$(MAKE) --no-print-directory BUILD=$(@D) BPF_EXTRA=-DHAND_OVER=0 $@
 
-bench: $(PROGRAM) $(addprefix $(BUILD)/,tests/bench/floor tests/bench/pairs tests/bench/births tests/bench/stops tests/bench/scan_bench tests/bench/forks bench/mtrace-bpf)
+bench: $(PROGRAM) $(addprefix $(BUILD)/,tests/bench/floor tests/bench/pairs tests/bench/births tests/bench/stops tests/bench/scan_bench tests/bench/forks tests/bench/report bench/mtrace-bpf)
 	$(Q)BUILD=$(BUILD) tests/bench/bench.py $(BENCH)
 	$(Q)$(BUILD)/tests/bench/scan_bench
 	$(Q)$(BUILD)/tests/bench/forks
+	$(Q)$(BUILD)/tests/bench/report scrape 10000
 
 $(BUILD)/bpf/floor.bpf.o: tests/bench/floor.bpf.c vmlinux/$(ARCH)/vmlinux.h
 	$(call say,BPF,$<)

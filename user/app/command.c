@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "app/help.h"
+#include "app/metrics.h"
 #include "app/trace.h"
 #include "base/log.h"
 
@@ -80,7 +81,7 @@ int command_trace(const struct options *options)
 	return trace(options);
 }
 
-/* Nobody keeps books here, but for leak scans. */
+/* Nobody keeps books here, but for leak scans and metrics. */
 int command_serve(const struct options *options)
 {
 	const char *foreign = options->of_report ? options->of_report : options->of_connect;
@@ -94,7 +95,8 @@ int command_serve(const struct options *options)
 	}
 	own.serve = true;
 	own.formats.count = 0;
-	own.books = options->scan || options->scan_every_ns || options->error_exitcode;
+	own.books = options->scan || options->scan_every_ns || options->error_exitcode ||
+		    metrics_wanted(options);
 	return trace(&own);
 }
 

@@ -35,6 +35,8 @@ static int connect_start(struct trace *trace, const struct options *options, str
 	if (!code)
 		code = remote_open(&trace->session, options, trace->loop, err);
 	if (!code)
+		code = metrics_open(&trace->metrics, &trace->session, trace->loop, err);
+	if (!code)
 		log_warn("connected to %s, %s", options->program[0],
 			 options->interactive ? "help lists the commands" : "^C for the report");
 	return code;
@@ -56,6 +58,7 @@ static int connect_report(struct trace *trace)
 		log_error("%s", err.text);
 		return EXIT_CANNOT;
 	}
+	metrics_finish(trace->metrics);
 	if (!session->elsewhere->incomplete)
 		return session->failure ? EXIT_CANNOT : trace_status(trace, EXIT_DONE);
 	log_warn("%s", session->elsewhere->incomplete);

@@ -343,9 +343,9 @@ int command_diff(const struct options *options)
 		log_error("diff %s; see mtrace-bpf --help", wrong);
 		return EXIT_USAGE;
 	}
-	if (options->of_trace) {
+	if (options_of_live(options)) {
 		log_error("--%s is for tracing, not for diff; see mtrace-bpf --help",
-			  options->of_trace);
+			  options_of_live(options));
 		return EXIT_USAGE;
 	}
 	if (command_takes_no_net(options))

@@ -59,6 +59,10 @@ TEXT_SETTER(set_token_file, token_file)
 TEXT_SETTER(set_tls_cert, tls_cert)
 TEXT_SETTER(set_tls_key, tls_key)
 TEXT_SETTER(set_tls_ca, tls_ca)
+TEXT_SETTER(set_prometheus, prometheus)
+TEXT_SETTER(set_prometheus_file, prometheus_file)
+TEXT_SETTER(set_prometheus_auth, prometheus_auth)
+TEXT_SETTER(set_prometheus_tls, prometheus_tls)
 TEXT_SETTER(set_comm, select.comm)
 TEXT_SETTER(set_exe, select.exe)
 TEXT_SETTER(set_cgroup, select.cgroup)
@@ -460,6 +464,26 @@ SETTER(set_port)
 	return code;
 }
 
+static int series_parse(const char *argument, uint64_t min, uint32_t *ret_count, struct error *err)
+{
+	uint64_t count = 0;
+	int code = range_parse(argument, min, SERIES_MAX, &count, err);
+
+	if (!code)
+		*ret_count = (uint32_t)count;
+	return code;
+}
+
+SETTER(set_prometheus_sites)
+{
+	return series_parse(argument, 0, &options->prometheus_sites, err);
+}
+
+SETTER(set_prometheus_processes)
+{
+	return series_parse(argument, 1, &options->prometheus_processes, err);
+}
+
 SETTER(set_backlog)
 {
 	if (bytes_parse(argument, &options->backlog_bytes) || options->backlog_bytes < BACKLOG_MIN)
@@ -566,6 +590,21 @@ static const struct option_row option_rows[] = {
 	{'\0', GROUP_REPORT, "color", "auto|always|never", "colours (auto: on a terminal)",
 	 set_color},
 
+	{'\0', GROUP_METRICS, "prometheus", "ADDR:PORT",
+	 "serve metrics, and profiles for pprof, at\n/metrics and /debug/pprof/heap; a PORT alone\n"
+	 "is of the loopback",
+	 set_prometheus},
+	{'\0', GROUP_METRICS, "prometheus-file", "FILE",
+	 "write metrics there every --interval (15s)\nand at the end", set_prometheus_file},
+	{'\0', GROUP_METRICS, "prometheus-sites", "N",
+	 "sites of each process with their own\nseries, 0 to 10000 (20)", set_prometheus_sites},
+	{'\0', GROUP_METRICS, "prometheus-processes", "N",
+	 "processes with their own series, 1 to\n10000 (50)", set_prometheus_processes},
+	{'\0', GROUP_METRICS, "prometheus-auth", "FILE",
+	 "only for who knows the user:password in it", set_prometheus_auth},
+	{'\0', GROUP_METRICS, "prometheus-tls", "CERT,KEY", "by HTTPS, with these files",
+	 set_prometheus_tls},
+
 	{'\0', GROUP_SERVE, "listen", "ADDR", "unix:/path, host:port or [v6]:port\n(localhost)",
 	 set_listen},
 	{'w', GROUP_SERVE, "wait", NULL, "trace from when the first client is there", set_wait},
@@ -602,6 +641,7 @@ static const char *const group_names[] = {
 	[GROUP_SCAN] = "Leaks and errors", [GROUP_REPORT] = "The report",
 	[GROUP_SERVE] = "serve",           [GROUP_CONNECT] = "connect",
 	[GROUP_NET] = "serve and connect", [GROUP_GENERAL] = "General",
+	[GROUP_METRICS] = "Metrics",
 };
 _Static_assert(sizeof(group_names) / sizeof(group_names[0]) == GROUP_COUNT, "all groups named");
 

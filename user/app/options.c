@@ -28,7 +28,7 @@ static void note_use(struct options *options, const struct option_row *row)
 		[GROUP_TARGET] = &options->of_trace,    [GROUP_RECORD] = &options->of_trace,
 		[GROUP_SCAN] = &options->of_trace,      [GROUP_REPORT] = &options->of_report,
 		[GROUP_SERVE] = &options->of_serve,     [GROUP_NET] = &options->of_net,
-		[GROUP_CONNECT] = &options->of_connect,
+		[GROUP_CONNECT] = &options->of_connect, [GROUP_METRICS] = &options->of_metrics,
 	};
 
 	if (uses[row->group] && row->set != option_by_name("error-exitcode", 14)->set)
@@ -149,7 +149,8 @@ static int formats_complete(struct options *options)
 {
 	if (options->record && !options->formats.count && !options->output) {
 		options->books = options->scan || options->scan_every_ns ||
-				 options->error_exitcode || options->interactive;
+				 options->error_exitcode || options->interactive ||
+				 options->prometheus || options->prometheus_file;
 		return 0;
 	}
 	options->books = true;
@@ -211,6 +212,9 @@ static int contradictions_check(const struct options *options, struct error *err
 		return error_set(err, -EINVAL, "--nocpp leaves nothing of --only to trace");
 	if (options->count && !options->interval_ns)
 		return error_set(err, -EINVAL, "--count counts the reports of --interval");
+	if ((options->prometheus_auth || options->prometheus_tls) && !options->prometheus)
+		return error_set(err, -EINVAL, "--prometheus-%s is for --prometheus",
+				 options->prometheus_auth ? "auth" : "tls");
 	if (formats_share_a_file(options))
 		return error_set(err, -EINVAL, "two reports cannot go to the same file");
 	if (record_shares_a_file(options))
@@ -254,6 +258,8 @@ static const struct options options_default = {
 	.top = TOP_DEFAULT,
 	.buffer_bytes = BUFFER_DEFAULT,
 	.port = PORT_DEFAULT,
+	.prometheus_processes = SERIES_PROCESSES_DEFAULT,
+	.prometheus_sites = SERIES_SITES_DEFAULT,
 };
 
 /* Where files are asked for. */

@@ -19,13 +19,16 @@
 #include "source/selection.h"
 #include "source/source.h"
 
-#define DEPTH_DEFAULT  32
-#define TOP_DEFAULT    20
-#define BUFFER_DEFAULT (16u << 20)
-#define BUFFER_MIN     (64u << 10)
-#define BUFFER_MAX     (1u << 30)
-#define PORT_DEFAULT   4576
-#define BACKLOG_MIN    (64u << 10)
+#define DEPTH_DEFAULT            32
+#define TOP_DEFAULT              20
+#define BUFFER_DEFAULT           (16u << 20)
+#define BUFFER_MIN               (64u << 10)
+#define BUFFER_MAX               (1u << 30)
+#define PORT_DEFAULT             4576
+#define BACKLOG_MIN              (64u << 10)
+#define SERIES_MAX               10000 /* processes, and sites of each, that have their own */
+#define SERIES_PROCESSES_DEFAULT 50
+#define SERIES_SITES_DEFAULT     20
 
 enum scan_mode {
 	SCAN_MODE_AUTO, /* stopped at the end, live meanwhile */
@@ -87,17 +90,24 @@ struct options {
 	const char *sysroot;               /* likewise */
 	bool books; /* kept while tracing: for a report, for a scan; else there is a recording */
 
-	bool serve;             /* send the stream to clients; no reports */
-	const char *listen;     /* NULL if not given */
-	unsigned int port;      /* where no other is named */
-	bool wait;              /* for a client, before the trace begins */
-	uint64_t backlog_bytes; /* kept for clients; 0: what fits this machine */
-	const char *token_file; /* NULL if not given … */
-	const char *tls_cert;   /* … likewise … */
-	const char *tls_key;    /* … */
-	const char *tls_ca;     /* … */
-	uint64_t reconnect_ns;  /* how long a lost server is tried; 0: not at all */
-	bool end_trace;         /* of the server that is connected to */
+	bool serve;                    /* send the stream to clients; no reports */
+	const char *listen;            /* NULL if not given */
+	unsigned int port;             /* where no other is named */
+	bool wait;                     /* for a client, before the trace begins */
+	uint64_t backlog_bytes;        /* kept for clients; 0: what fits this machine */
+	const char *token_file;        /* NULL if not given … */
+	const char *tls_cert;          /* … likewise … */
+	const char *tls_key;           /* … */
+	const char *tls_ca;            /* … */
+	const char *prometheus;        /* where metrics are served; NULL: nowhere */
+	const char *prometheus_file;   /* NULL if not given … */
+	const char *prometheus_auth;   /* … likewise … */
+	const char *prometheus_tls;    /* … */
+	uint32_t prometheus_processes; /* with series of their own … */
+	uint32_t prometheus_sites;     /* … and so many sites of each */
+
+	uint64_t reconnect_ns; /* how long a lost server is tried; 0: not at all */
+	bool end_trace;        /* of the server that is connected to */
 
 	enum color_mode color;
 	/* The last option given that is for this alone, or NULL: */
@@ -106,17 +116,25 @@ struct options {
 	const char *of_serve;
 	const char *of_connect;
 	const char *of_net; /* for both of these */
+	const char *of_metrics;
 	bool quiet;
 	unsigned int verbose;
 	bool help;
 	bool version;
 };
 
+/* The last option that is for what runs, and for no file; or NULL. */
+static inline const char *options_of_live(const struct options *options)
+{
+	return options->of_trace ? options->of_trace : options->of_metrics;
+}
+
 enum option_group {
 	GROUP_TARGET,
 	GROUP_RECORD,
 	GROUP_SCAN,
 	GROUP_REPORT,
+	GROUP_METRICS,
 	GROUP_SERVE,
 	GROUP_CONNECT,
 	GROUP_NET,

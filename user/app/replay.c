@@ -246,12 +246,12 @@ int command_report(const struct options *options)
 
 	if (command_takes_no_net(options))
 		return EXIT_USAGE;
-	if (wrong || options->of_trace) {
+	if (wrong || options_of_live(options)) {
 		if (wrong)
 			log_error("report %s; see mtrace-bpf --help", wrong);
 		else
 			log_error("--%s is for tracing, not for report; see mtrace-bpf --help",
-				  options->of_trace);
+				  options_of_live(options));
 		return EXIT_USAGE;
 	}
 	status = replay_run(&replay, options);

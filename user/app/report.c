@@ -128,15 +128,15 @@ static int request_write(const struct report *report, const struct format_reques
 
 /* Without the leaks that are excused, other sites may be the first in order. */
 static int snapshot_suppress(const struct report *report, const struct naming *naming,
-			     struct snapshot *snapshot)
+			     struct snapshot *snapshot, enum sort_key sort, size_t top)
 {
 	const struct suppressions *suppressions = report->options->suppressions;
 	int sites = suppressions ? suppressions_apply(suppressions, snapshot) : 0;
 
 	if (sites <= 0)
 		return sites;
-	snapshot_sort(snapshot, report->options->sort);
-	return naming_apply(naming, snapshot, report_top(report));
+	snapshot_sort(snapshot, sort);
+	return naming_apply(naming, snapshot, top);
 }
 
 static struct naming naming_of(const struct report *report)
@@ -144,7 +144,7 @@ static struct naming naming_of(const struct report *report)
 	return (struct naming){
 		.modules = report->modules,
 		.parser = report->parser,
-		.progress = !report->options->quiet && isatty(STDERR_FILENO),
+		.progress = !report->options->quiet && !report->silent && isatty(STDERR_FILENO),
 		.keep_up = report->keep_up,
 		.ctx = report->ctx,
 		.enough = report->enough,
@@ -158,18 +158,24 @@ int report_name(const struct report *report, struct snapshot *snapshot, size_t t
 	return naming_apply(&naming, snapshot, top);
 }
 
-int report_prepare(const struct report *report, struct snapshot *snapshot)
+int report_order(const struct report *report, struct snapshot *snapshot, enum sort_key sort,
+		 size_t top)
 {
 	struct naming naming = naming_of(report);
 	int code;
 
-	if (!report->options->formats.count && !report->options->suppressions)
-		return 0; /* nobody will read any names */
 	for (size_t i = 0; i < snapshot->process_count; i++)
 		snapshot->processes[i].backend = report->backend;
-	snapshot_sort(snapshot, report->options->sort);
-	code = naming_apply(&naming, snapshot, report_top(report));
-	return code ? code : snapshot_suppress(report, &naming, snapshot);
+	snapshot_sort(snapshot, sort);
+	code = naming_apply(&naming, snapshot, top);
+	return code ? code : snapshot_suppress(report, &naming, snapshot, sort, top);
+}
+
+int report_prepare(const struct report *report, struct snapshot *snapshot)
+{
+	if (!report->options->formats.count && !report->options->suppressions)
+		return 0; /* nobody will read any names */
+	return report_order(report, snapshot, report->options->sort, report_top(report));
 }
 
 bool report_wants_blocks(const struct options *options)

@@ -18,6 +18,7 @@ struct report {
 	struct parser *parser;
 	const char *backend; /* name of the source */
 	int standard_fd;     /* where a report goes without --output */
+	bool silent;         /* no progress of names is shown */
 	pid_t pid;           /* %p in a file name */
 	uint32_t number;     /* %n: of the report that was written last; the first one is 1 */
 	/* Called again and again while names are looked up, so that no event is lost meanwhile. */
@@ -38,6 +39,9 @@ uint64_t report_definite(const struct snapshot *snapshot);
 uint64_t report_errors(const struct snapshot *snapshot);
 /* The same in parts. Sorted, given its names, and rid of what suppressions excuse. 0 or -ENOMEM. */
 int report_prepare(const struct report *report, struct snapshot *snapshot);
+/* The same for another order, and names for the first `top` sites of each process (0: all). */
+int report_order(const struct report *report, struct snapshot *snapshot, enum sort_key sort,
+		 size_t top);
 /* Names for the first `top` sites of each process (0: all). 0 or -ENOMEM. */
 int report_name(const struct report *report, struct snapshot *snapshot, size_t top);
 /* How the options want a report to look where fd leads. */

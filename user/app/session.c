@@ -284,6 +284,15 @@ uint32_t session_live(const struct session *session)
 	return session->source->ops->live(session->source);
 }
 
+bool session_ring_peak(struct session *session, uint64_t *ret_ppm)
+{
+	const struct source_ops *ops = session->source->ops;
+
+	if (ops->ring_peak)
+		*ret_ppm = ops->ring_peak(session->source);
+	return ops->ring_peak != NULL;
+}
+
 int session_book_losses(struct session *session)
 {
 	return session->source->ops->tell_losses(session->source);

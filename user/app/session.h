@@ -81,6 +81,10 @@ int session_drain(struct session *session);
 /* Processes still traced and alive. */
 uint32_t session_live(const struct session *session);
 
+/* Does it have a ring buffer? Of that, the most that was used since the last time, in millionths.
+ */
+bool session_ring_peak(struct session *session, uint64_t *ret_ppm);
+
 /* Enter what the source has lost so far. 0 or -ENOMEM. */
 int session_book_losses(struct session *session);
 

@@ -52,6 +52,7 @@ int trace_open(struct trace *trace, const struct options *options, struct error 
 
 void trace_close(struct trace *trace)
 {
+	metrics_close(trace->metrics);
 	scanner_close(&trace->scanner);
 	session_close(&trace->session);
 	loop_free(trace->loop);
@@ -99,7 +100,9 @@ int trace_prepare(struct trace *trace, pid_t pid, const char *what, int standard
 	code = session_open(&trace->session, &reason);
 	if (!code)
 		code = scanner_open(&trace->scanner, &trace->session, trace->loop, &reason);
-	return code ? trace_refuse(err, what, &reason) : 0;
+	if (code)
+		return trace_refuse(err, what, &reason);
+	return metrics_open(&trace->metrics, &trace->session, trace->loop, err);
 }
 
 void trace_outlived(struct trace *trace)
@@ -266,6 +269,7 @@ int trace_finish(struct trace *trace)
 						  : session_judge(&trace->session, &err);
 	if (code)
 		log_error("%s", err.text);
+	metrics_finish(trace->metrics);
 	if (session_end_recording(&trace->session) && !code)
 		code = -EIO;
 	scanner_close(&trace->scanner);

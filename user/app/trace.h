@@ -24,6 +24,7 @@
 #define MTRACE_APP_TRACE_H
 
 #include "app/interrupts.h"
+#include "app/metrics.h"
 #include "app/scanner.h"
 #include "app/session.h"
 #include "app/shell.h"
@@ -47,8 +48,9 @@ struct trace {
 	struct scanner scanner;
 	struct loop *loop;
 	struct interrupts interrupts;
-	struct shell *shell;   /* with --interactive, while it runs; ^C is for it */
-	unsigned int failures; /* commands of its script that failed */
+	struct metrics *metrics; /* NULL: none are wanted */
+	struct shell *shell;     /* with --interactive, while it runs; ^C is for it */
+	unsigned int failures;   /* commands of its script that failed */
 	enum trace_end end;
 	uint32_t intervals; /* that have passed, of those between reports */
 	int end_signal;     /* the latest that asked for an end */

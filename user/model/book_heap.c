@@ -17,6 +17,7 @@ static int count_allocated(struct process *process, uint32_t index, uint64_t byt
 	site_allocated(site, bytes);
 	process->totals.allocations++;
 	process->totals.bytes_allocated += bytes;
+	process->totals.sizes[size_class(bytes)]++;
 	process->live_blocks++;
 	process->live_bytes += bytes;
 	if (process->live_bytes > process->totals.peak_live_bytes)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* 0 or -ENOMEM; no text stays NULL. */
 static int capture_text(struct snapshot *snapshot, const char *text, const char **ret_text)
@@ -61,6 +62,7 @@ static void capture_totals(const struct process *process, struct snapshot_proces
 	section->totals.bytes_freed = process->totals.bytes_freed;
 	section->totals.peak_live_bytes = process->totals.peak_live_bytes;
 	section->totals.failed_allocations = process->totals.failed_allocations;
+	memcpy(section->sizes, process->totals.sizes, sizeof(section->sizes));
 	section->inherited = process->inherited;
 	section->live.blocks = process->live_blocks;
 	section->live.bytes = process->live_bytes;

@@ -17,6 +17,7 @@
 #include "model/region.h"
 #include "model/sanity.h"
 #include "model/site.h"
+#include "model/size_class.h"
 #include "model/stack.h"
 
 /* What an image is, shared with children that run it as well. */
@@ -45,6 +46,7 @@ struct totals {
 	uint64_t bytes_freed;
 	uint64_t peak_live_bytes;
 	uint64_t failed_allocations;
+	uint64_t sizes[SIZE_CLASSES]; /* allocations of each */
 };
 
 struct process {

@@ -194,6 +194,8 @@ static void totals_add(struct snapshot_process *sums, const struct snapshot_proc
 	sums->totals.bytes_freed += section->totals.bytes_freed;
 	sums->totals.peak_live_bytes += section->totals.peak_live_bytes;
 	sums->totals.failed_allocations += section->totals.failed_allocations;
+	for (size_t i = 0; i < SIZE_CLASSES; i++)
+		sums->sizes[i] += section->sizes[i];
 	sums->mappings.maps += section->mappings.maps;
 	sums->mappings.bytes += section->mappings.bytes;
 	sums->internal.frees += section->internal.frees;

@@ -14,6 +14,7 @@
 #include "model/leak.h"
 #include "model/origin.h"
 #include "model/sanity_kind.h"
+#include "model/size_class.h"
 #include "model/stop.h"
 
 struct snapshot_frame {
@@ -181,6 +182,7 @@ struct snapshot_process {
 		uint64_t allocations, frees, bytes_allocated, bytes_freed, peak_live_bytes,
 			failed_allocations;
 	} totals;
+	uint64_t sizes[SIZE_CLASSES];  /* of totals.allocations, how many of each size_class */
 	struct snapshot_sum inherited; /* live when it was born: in live, not in totals */
 	struct snapshot_sum live;
 	struct {

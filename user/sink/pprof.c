@@ -185,14 +185,15 @@ static uint64_t longest_trace(const struct snapshot *snapshot)
 	return longest;
 }
 
-static void put_head(struct profile *profile, const struct snapshot *snapshot)
+static void put_head(struct profile *profile, const struct snapshot *snapshot, bool allocated)
 {
 	for (int i = 0; i < VALUES; i++)
 		profile_put_type(profile, PROFILE_SAMPLE_TYPE, types[i].type, types[i].unit);
 	profile_put_type(profile, PROFILE_PERIOD_TYPE, "space", "bytes");
 	profile_put_number(profile, PROFILE_PERIOD, 1);
-	profile_put_number(profile, PROFILE_DEFAULT_TYPE,
-			   profile_string(profile, types[INUSE_SPACE].type));
+	profile_put_number(
+		profile, PROFILE_DEFAULT_TYPE,
+		profile_string(profile, types[allocated ? ALLOC_SPACE : INUSE_SPACE].type));
 	profile_put_number(profile, PROFILE_TIME_NS,
 			   (uint64_t)snapshot->taken_at * NS_PER_SECOND +
 				   (uint64_t)snapshot->taken_at_ms * NS_PER_MS);
@@ -208,7 +209,7 @@ static int pprof_write(const struct snapshot *snapshot, const struct sink_option
 
 	profile_open(&writer.profile, &out,
 		     snapshot->process_count ? snapshot->processes->exe : NULL);
-	put_head(&writer.profile, snapshot);
+	put_head(&writer.profile, snapshot, options->allocated);
 	for (size_t i = 0; i < snapshot->process_count; i++)
 		put_process(&writer, &snapshot->processes[i], options->top);
 	profile_close(&writer.profile);

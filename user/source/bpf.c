@@ -88,12 +88,23 @@ static int bpf_drain(struct source *source)
 {
 	struct bpf_source *bpf = bpf_of(source);
 	int err = translated_look_after(bpf, bpf->program.skeleton->bss->translators_begun);
+	uint64_t waiting = ring_waiting(&bpf->ring);
 
+	bpf->ring_peak = waiting > bpf->ring_peak ? waiting : bpf->ring_peak;
 	if (!err)
 		err = ring_read(&bpf->ring, record_arrived, bpf);
 	if (!err)
 		err = serve_held(bpf);
 	return err ? err : look_after_one(bpf);
+}
+
+static uint64_t bpf_ring_peak(struct source *source)
+{
+	struct bpf_source *bpf = bpf_of(source);
+	uint64_t peak = bpf->ring_peak < bpf->ring.size ? bpf->ring_peak : bpf->ring.size;
+
+	bpf->ring_peak = 0;
+	return peak * 1000000 / bpf->ring.size;
 }
 
 /*
@@ -297,6 +308,7 @@ const struct source_ops *source_bpf(void)
 		.fd = bpf_fd,
 		.hold_fd = bpf_hold_fd,
 		.drain = bpf_drain,
+		.ring_peak = bpf_ring_peak,
 		.tell_losses = bpf_tell_losses,
 		.live = bpf_live,
 		.detach = bpf_detach,

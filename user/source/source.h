@@ -77,6 +77,9 @@ struct source_ops {
 	int (*hold_fd)(const struct source *source);
 	/* Deliver all that has happened until now. 0 or the first error of deliver. */
 	int (*drain)(struct source *source);
+	/* How full its ring buffer was at most since the last time, in millionths; NULL: it has
+	 * none. */
+	uint64_t (*ring_peak)(struct source *source);
 	/* Deliver an EVENT_LOSSES for each process: what was not seen of it so far. Of those that
 	 * end or leave, that is delivered in time without asking. */
 	int (*tell_losses)(struct source *source);
