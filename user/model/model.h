@@ -55,6 +55,8 @@ struct model_config {
 	uint32_t max_sites;        /* of a process, and likewise stacks; 65,536 */
 	uint32_t max_closed;       /* closed books that are kept; 1,000 … */
 	uint32_t max_closed_sites; /* … and sites of all of them; 262,144 */
+	uint32_t max_series;       /* of all sites together (series.h); 16,384 */
+	struct series_budget *series; /* the model's own */
 };
 
 /* 0 or -ENOMEM. */
@@ -101,7 +103,9 @@ int model_pids(const struct model *model, uint32_t **ret_pids, size_t *ret_count
  */
 int model_snapshot(const struct model *model, uint64_t now_ns, struct snapshot **ret_snapshot);
 
-/* Bytes of the tool's own memory behind one process's blocks, for tests of the budget. */
+/* Bytes of the tool's own memory behind the blocks of all processes. */
 size_t model_memory(const struct model *model);
+/* The same of blocks, sites and series. */
+size_t model_bytes(const struct model *model);
 
 #endif

@@ -11,7 +11,9 @@
 #include <stdint.h>
 
 #include "api/api.h"
+#include "model/growth.h"
 #include "model/leak.h"
+#include "model/lifetime.h"
 #include "model/origin.h"
 #include "model/sanity_kind.h"
 #include "model/stop.h"
@@ -109,7 +111,14 @@ struct snapshot_site {
 	uint64_t bad_frees;     /* double frees of its blocks */
 	uint64_t first_seen_ns; /* monotonic */
 	uint64_t oldest_ns;     /* time of the oldest live block, 0 if none */
+	uint64_t youngest_ns;   /* likewise of the youngest one */
+	uint64_t mean_ns;       /* when they were allocated on average */
 	uint32_t stack;         /* index in the process's stacks */
+	uint64_t at_peak_bytes; /* that lived at the process's peak: see process_at_peak */
+	struct lifetimes lifetimes;  /* of those that were freed */
+	struct growth growth;        /* zeroed if it is not known */
+	const struct series *series; /* its ticks begin at traced_since_ns; NULL: none was kept */
+	struct snapshot_sum before;  /* that lived at the last report: see snapshot's before_ns */
 	struct snapshot_leaks leaks;
 };
 
@@ -184,6 +193,9 @@ struct snapshot_process {
 	struct snapshot_sum inherited; /* live when it was born: in live, not in totals */
 	struct snapshot_sum live;
 	struct {
+		uint64_t bytes, ns;
+	} peak; /* the moment of at_peak_bytes: within 1% of totals.peak_live_bytes */
+	struct {
 		uint64_t maps, bytes;
 	} mappings;
 	struct {
@@ -233,6 +245,13 @@ struct snapshot {
 	size_t process_count;
 	struct snapshot_others others;
 	uint64_t dropped;             /* events that made no sense: see model_event */
+	uint64_t before_ns;           /* of the last report, which this one is compared with; 0 */
+	uint64_t before_bytes;        /* that lived then in all */
+	struct {
+		uint64_t books_bytes;    /* of our memory: blocks, sites, stacks, series */
+		uint64_t resident_bytes; /* all of it; 0 if it is not known */
+		uint64_t without_series; /* sites that are not watched for growth: too many */
+	} tool;
 	struct snapshot_arena *arena; /* owns every string and array above */
 };
 
@@ -344,6 +363,7 @@ enum sort_key {
 	SORT_MISMATCHED, /* releases by what does not go with it */
 	SORT_BADFREE,    /* double frees */
 	SORT_TSC,        /* order of first appearance */
+	SORT_GROWTH,     /* bytes per second (growth.h) */
 	SORT_COUNT,
 };
 
