@@ -331,16 +331,26 @@ static inline bool snapshot_is_inherited(const struct snapshot_site *site)
 	return site->inherited_blocks && site->live_blocks && !site->allocations;
 }
 
+/* It has grown for so long that it should be looked at: see suspect.h. */
+#define SUSPECT_LEAST_NS 10000000000ULL
+
+static inline bool snapshot_is_suspect(const struct snapshot_site *site)
+{
+	return site->growth.grows && site->growth.ns >= SUSPECT_LEAST_NS && site->live_blocks &&
+	       !site->leaks.suppressed.blocks;
+}
+
 /*
  * Walking over a process's sites in order: is this one among the first `top` (0: all) of its
- * family? Heap sites and mapped regions have a list each; sites that lost blocks, or whose
- * blocks were released wrongly, are always among them. `ranks` is zeroed before the walk.
+ * family? Heap sites and mapped regions have a list each; sites that lost blocks, whose
+ * blocks were released wrongly, and suspects are always among them. `ranks` is zeroed before the walk.
  */
 static inline bool snapshot_is_top(uint64_t ranks[FAMILY_COUNT], const struct snapshot_site *site,
 				   uint64_t top)
 {
 	return !top || ranks[api_row(site->api)->family]++ < top ||
-	       site->leaks.classes[LEAK_DEFINITE].blocks || site->mismatched || site->bad_frees;
+	       site->leaks.classes[LEAK_DEFINITE].blocks || site->mismatched || site->bad_frees ||
+	       snapshot_is_suspect(site);
 }
 
 /*
