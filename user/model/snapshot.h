@@ -118,7 +118,8 @@ struct snapshot_site {
 	struct lifetimes lifetimes;  /* of those that were freed */
 	struct growth growth;        /* zeroed if it is not known */
 	const struct series *series; /* its ticks begin at traced_since_ns; NULL: none was kept */
-	struct snapshot_sum before;  /* that lived at the last report: see snapshot's before_ns */
+	struct snapshot_sum before;  /* that lived at the last report: see snapshot's before_ns … */
+	bool told;                   /* … and the change is one of the greatest */
 	struct snapshot_leaks leaks;
 };
 
@@ -343,14 +344,15 @@ static inline bool snapshot_is_suspect(const struct snapshot_site *site)
 /*
  * Walking over a process's sites in order: is this one among the first `top` (0: all) of its
  * family? Heap sites and mapped regions have a list each; sites that lost blocks, whose
- * blocks were released wrongly, and suspects are always among them. `ranks` is zeroed before the walk.
+ * blocks were released wrongly, suspects, and those whose
+ * changes are told are always among them. `ranks` is zeroed before the walk.
  */
 static inline bool snapshot_is_top(uint64_t ranks[FAMILY_COUNT], const struct snapshot_site *site,
 				   uint64_t top)
 {
 	return !top || ranks[api_row(site->api)->family]++ < top ||
 	       site->leaks.classes[LEAK_DEFINITE].blocks || site->mismatched || site->bad_frees ||
-	       snapshot_is_suspect(site);
+	       snapshot_is_suspect(site) || site->told;
 }
 
 /*

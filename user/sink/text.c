@@ -130,11 +130,13 @@ static void write_process(const struct view *view)
 	text_heading(view);
 	if (!view->options->worst_last) {
 		suspects_write(view->page, view->process, false, view->options->ids);
+		text_changes(view);
 		write_books(view);
 	}
 	write_sites(view);
 	if (view->options->worst_last) {
 		write_books(view);
+		text_changes(view);
 		suspects_write(view->page, view->process, true, view->options->ids);
 	}
 	write_summary(view);
