@@ -26,10 +26,13 @@ static const char *pid_text(pid_t pid, char text[PID_TEXT_SIZE])
 
 static void attached_interrupted(struct trace *trace, const struct interrupt *interrupt)
 {
-	if (interrupt->signal == SIGHUP && trace_hangup_reloads(trace))
-		trace_reload(trace);
-	else
+	if (interrupt->signal != SIGHUP || !trace_hangup_reloads(trace)) {
 		trace_stop(trace, END_SIGNAL);
+		return;
+	}
+	/* No wish for an end, of which another signal could be the echo. */
+	trace->interrupts.echo_until_ns = 0;
+	trace_reload(trace);
 }
 
 static void attached_drained(struct trace *trace)
