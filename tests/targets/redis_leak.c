@@ -53,7 +53,7 @@ int RedisModule_OnLoad(struct context *context, struct string **words, int count
 {
 	/* The context begins with it. */
 	int (*find)(const char *name, void *ret_function) = *(void **)context;
-	void (*set_attributes)(struct context *context, const char *name, int version, int api);
+	void (*set_attributes)(struct context * context, const char *name, int version, int api);
 
 	(void)words, (void)count;
 	if (find("RedisModule_SetModuleAttribs", &set_attributes) ||

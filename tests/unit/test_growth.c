@@ -246,12 +246,9 @@ static void test_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_growing),
-		cmocka_unit_test(test_not_growing),
-		cmocka_unit_test(test_sawtooth),
-		cmocka_unit_test(test_late_leak),
-		cmocka_unit_test(test_series_is_bounded),
-		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_growing),           cmocka_unit_test(test_not_growing),
+		cmocka_unit_test(test_sawtooth),          cmocka_unit_test(test_late_leak),
+		cmocka_unit_test(test_series_is_bounded), cmocka_unit_test(test_words),
 	};
 
 	return cmocka_run_group_tests_name("growth", tests, NULL, NULL);

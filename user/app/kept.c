@@ -51,26 +51,30 @@ static void forget_path(struct kept *kept, const char *path)
 		}
 }
 
+static int remember(struct kept *kept, const char *path, const void *of, const struct stat *now)
+{
+	char *copy = strdup(path);
+	struct kept_file file = {copy, now->st_dev, now->st_ino, of};
+
+	if (copy && !vec_push(&kept->files, file))
+		return 0;
+	free(copy);
+	return -ENOMEM;
+}
+
 int kept_add(struct kept *kept, const char *path, const void *of, uint32_t count)
 {
-	struct kept_file file = {.of = of};
 	struct stat now;
 	uint32_t there;
 	size_t oldest;
-	int code = 0;
+	int code;
 
 	forget_path(kept, path);
 	if (lstat(path, &now))
 		return -errno;
 	if (!S_ISREG(now.st_mode))
 		return 0;
-	file.path = strdup(path);
-	file.device = now.st_dev;
-	file.inode = now.st_ino;
-	if (!file.path || vec_push(&kept->files, file)) {
-		free(file.path);
-		return -ENOMEM;
-	}
+	code = remember(kept, path, of, &now);
 	for (oldest = oldest_of(kept, of, &there); there > count;
 	     oldest = oldest_of(kept, of, &there)) {
 		int failed = file_remove(&kept->files.items[oldest]);

@@ -24,7 +24,8 @@ struct kept {
 	VEC(struct kept_file) files;
 };
 
-/* A file has been written: at most `count` of the request stay. 0 or -errno: one was not removed. */
+/* A file has been written: at most `count` of the request stay. 0 or -errno: one was not removed.
+ */
 int kept_add(struct kept *kept, const char *path, const void *of, uint32_t count);
 void kept_free(struct kept *kept);
 

@@ -550,8 +550,8 @@ static const struct option_row option_rows[] = {
 	 "a report now and then, besides the last\n(10s, 5m, 1h)", set_interval},
 	{'\0', GROUP_REPORT, "count", "N", "after so many reports by --interval the\ntrace ends",
 	 set_count},
-	{'\0', GROUP_REPORT, "keep", "N", "of the files with %n in their names, the\nlatest N (all)",
-	 set_keep},
+	{'\0', GROUP_REPORT, "keep", "N",
+	 "of the files with %n in their names, the\nlatest N (all)", set_keep},
 	{'o', GROUP_REPORT, "output", "FILE",
 	 "where to: - is stdout, %p in it the pid, %n\nthe number of the report (stdout with "
 	 "-p,\nstderr with CMD)",

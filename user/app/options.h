@@ -106,7 +106,7 @@ struct options {
 	const char *of_report;
 	const char *of_serve;
 	const char *of_connect;
-	const char *of_net; /* for both of these */
+	const char *of_net;     /* for both of these */
 	char *const *arguments; /* what they were made from, for another time */
 	bool quiet;
 	unsigned int verbose;

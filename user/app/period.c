@@ -77,10 +77,9 @@ static int remember_process(struct period *period, const struct snapshot_process
 		const struct snapshot_site *site = &process->sites[i];
 		struct snapshot_sum sum = {site->live_blocks, site->live_bytes};
 
-		if (site->live_blocks &&
-		    (vec_push(&period->sums, sum) ||
-		     map64_set(&period->index, key_of(process, site),
-			       (uint32_t)period->sums.count - 1)))
+		if (site->live_blocks && (vec_push(&period->sums, sum) ||
+					  map64_set(&period->index, key_of(process, site),
+						    (uint32_t)period->sums.count - 1)))
 			return -ENOMEM;
 	}
 	period->bytes += process->live.bytes;

@@ -48,8 +48,8 @@ struct trace {
 	struct loop *loop;
 	struct interrupts interrupts;
 	struct loop_watch *interval; /* of --interval; NULL: there is none */
-	struct shell *shell;   /* with --interactive, while it runs; ^C is for it */
-	unsigned int failures; /* commands of its script that failed */
+	struct shell *shell;         /* with --interactive, while it runs; ^C is for it */
+	unsigned int failures;       /* commands of its script that failed */
 	enum trace_end end;
 	uint32_t intervals; /* that have passed, of those between reports */
 	int end_signal;     /* the latest that asked for an end */

@@ -60,8 +60,11 @@ struct field {
 	bool changes; /* while the trace runs */
 };
 
-#define FIELD(name, member, changes) \
-	{name, offsetof(struct options, member), sizeof(((struct options *)0)->member), changes}
+#define FIELD(name, member, changes)                                                           \
+	{                                                                                      \
+		name, offsetof(struct options, member), sizeof(((struct options *)0)->member), \
+			changes                                                                \
+	}
 
 static const struct field fields[] = {
 	FIELD("sort", sort, true),
@@ -94,10 +97,10 @@ static const struct field fields[] = {
 };
 
 static const struct field texts[] = {
-	FIELD("output", output, false),       FIELD("record", record, false),
-	FIELD("pairing", pairing, false),     FIELD("listen", listen, false),
+	FIELD("output", output, false),         FIELD("record", record, false),
+	FIELD("pairing", pairing, false),       FIELD("listen", listen, false),
 	FIELD("token-file", token_file, false), FIELD("tls-cert", tls_cert, false),
-	FIELD("tls-key", tls_key, false),     FIELD("tls-ca", tls_ca, false),
+	FIELD("tls-key", tls_key, false),       FIELD("tls-ca", tls_ca, false),
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -231,7 +231,8 @@ static int heap_undo(struct process *process, const struct pending *pending)
 		return count_freed(process, NULL, &pending->block);
 	known = heap_put(&process->heap, &pending->block, &taker);
 	if (known < 0)
-		(void)count_freed(process, NULL, &pending->block); /* or totals and table disagree */
+		(void)count_freed(process, NULL,
+				  &pending->block); /* or totals and table disagree */
 	return known;
 }
 

@@ -197,7 +197,7 @@ struct capture {
 	struct snapshot_process *section;
 	struct mapping_index index;
 	struct ages *ages; /* by site */
-	uint32_t *copies;    /* by stack: its index in the section + 1, or 0 */
+	uint32_t *copies;  /* by stack: its index in the section + 1, or 0 */
 };
 
 /* The index of a stack's copy in the section, made when the first site asks for it. */

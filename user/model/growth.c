@@ -13,7 +13,7 @@
 #define VERY_CERTAIN  0.999999
 #define LEVELLING_OFF 4
 
-#define AS_GOOD       0.95 /* of a window's z: as good as that of the best window */
+#define AS_GOOD 0.95 /* of a window's z: as good as that of the best window */
 
 /* A series for many looks. */
 struct history {
@@ -114,7 +114,7 @@ static double slope_at(const double *slopes, double k)
 
 static void find_slope(const struct cells *cells, double seconds, struct growth *growth)
 {
-	double slopes[PAIRS], reach = Z_INTERVAL * sqrt(kendall_variance(cells->low));
+	double slopes[PAIRS] = {0}, reach = Z_INTERVAL * sqrt(kendall_variance(cells->low));
 	int count = 0;
 
 	for (int i = 0; i < GROWTH_CELLS; i++)

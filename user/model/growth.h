@@ -8,8 +8,8 @@
  * has the least and the most that lived in it (low and high water). It grows if
  *
  * - low water rises, and so does high water: by the test of Mann (Econometrica 13, 1945) and
- *   Kendall with the correction for ties, which asks for no shape and no distribution of noise. Of a
- *   cache that fills and empties, neither does;
+ *   Kendall with the correction for ties, which asks for no shape and no distribution of noise. Of
+ * a cache that fills and empties, neither does;
  * - the least of the last cell is more than the most of the first one, by 4 KiB at least, and (of a
  *   window that is not the whole) more than there ever was before it: what comes back to where it
  *   was has not grown;
@@ -34,13 +34,13 @@
 #define GROWTH_LEAST 4096 /* bytes */
 
 struct growth {
-	bool grows;        /* the rest is valid then */
-	double slope;      /* bytes per second … */
-	double slope_low;  /* … and its 95% interval */
+	bool grows;       /* the rest is valid then */
+	double slope;     /* bytes per second … */
+	double slope_low; /* … and its 95% interval */
 	double slope_high;
-	double certainty;  /* that it rises at all: 1 - the probability of chance */
-	uint64_t ns;       /* for which it has been growing */
-	uint64_t bytes;    /* by which it has grown in them */
+	double certainty; /* that it rises at all: 1 - the probability of chance */
+	uint64_t ns;      /* for which it has been growing */
+	uint64_t bytes;   /* by which it has grown in them */
 };
 
 /* now: the tick that has begun, in which so many bytes live. */

@@ -24,9 +24,9 @@ struct lifetimes {
 static inline void lifetimes_add(struct lifetimes *lifetimes, uint32_t ms)
 {
 	uint32_t bits = ms ? 32 - (uint32_t)__builtin_clz(ms) : 0;
-	uint32_t *bucket = &lifetimes->buckets[(bits + 1) / 2 < LIFETIME_BUCKETS
-						       ? (bits + 1) / 2
-						       : LIFETIME_BUCKETS - 1];
+	uint32_t *bucket =
+		&lifetimes->buckets[(bits + 1) / 2 < LIFETIME_BUCKETS ? (bits + 1) / 2
+								      : LIFETIME_BUCKETS - 1];
 
 	if (!lifetimes->count || ms < lifetimes->min_ms)
 		lifetimes->min_ms = ms;

@@ -107,16 +107,16 @@ struct process {
 	struct snapshot_losses told;  /* … and those of users that have gone */
 	struct ages *ages;            /* per site, once settled; NULL: see process_ages */
 
-	uint64_t now_ns;      /* of the last call */
-	uint64_t tick_end_ns; /* when the next tick begins */
-	uint32_t tick;        /* since since_ns; see series.h */
+	uint64_t now_ns;              /* of the last call */
+	uint64_t tick_end_ns;         /* when the next tick begins */
+	uint32_t tick;                /* since since_ns; see series.h */
 	VEC(struct series *) series;  /* by site, NULL for most */
 	struct last_call *last_calls; /* NULL: none was made */
 	struct {
 		uint32_t number; /* 0 is before all */
 		uint64_t bytes;  /* that lived then */
 		uint64_t ns;     /* when it was */
-	} peak; /* see process_at_peak */
+	} peak;                  /* see process_at_peak */
 
 	struct snapshot_scan scan;    /* the last leak scan; see scan_book.h */
 	char *scan_reason;            /* why there was none, or NULL */

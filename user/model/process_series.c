@@ -63,7 +63,8 @@ void process_settle_series(struct process *process)
 	for (uint32_t i = 0; i < process->series.count; i++) {
 		struct series *series = process->series.items[i];
 
-		if (series && !growth_of(series, now, process_site_view(process, i).live_bytes).grows)
+		if (series &&
+		    !growth_of(series, now, process_site_view(process, i).live_bytes).grows)
 			series_drop(process, i);
 	}
 }

@@ -118,8 +118,8 @@ struct snapshot_site {
 	struct lifetimes lifetimes;  /* of those that were freed */
 	struct growth growth;        /* zeroed if it is not known */
 	const struct series *series; /* its ticks begin at traced_since_ns; NULL: none was kept */
-	struct snapshot_sum before;  /* that lived at the last report: see snapshot's before_ns … */
-	bool told;                   /* … and the change is one of the greatest */
+	struct snapshot_sum before; /* that lived at the last report: see snapshot's before_ns … */
+	bool told;                  /* … and the change is one of the greatest */
 	struct snapshot_leaks leaks;
 };
 
@@ -245,9 +245,9 @@ struct snapshot {
 	struct snapshot_process *processes;
 	size_t process_count;
 	struct snapshot_others others;
-	uint64_t dropped;             /* events that made no sense: see model_event */
-	uint64_t before_ns;           /* of the last report, which this one is compared with; 0 */
-	uint64_t before_bytes;        /* that lived then in all */
+	uint64_t dropped;      /* events that made no sense: see model_event */
+	uint64_t before_ns;    /* of the last report, which this one is compared with; 0 */
+	uint64_t before_bytes; /* that lived then in all */
 	struct {
 		uint64_t books_bytes;    /* of our memory: blocks, sites, stacks, series */
 		uint64_t resident_bytes; /* all of it; 0 if it is not known */

@@ -62,7 +62,8 @@ static void add_frees(const struct snapshot_site *site, char text[SUSPECT_SIZE])
 	else
 		snprintf(reason, sizeof(reason), "%s of its %s %s never freed",
 			 amount_share(site->live_blocks, blocks, share),
-			 amount_of(blocks, "block", amount), site->live_blocks == 1 ? "was" : "were");
+			 amount_of(blocks, "block", amount),
+			 site->live_blocks == 1 ? "was" : "were");
 	add(text, reason);
 }
 
