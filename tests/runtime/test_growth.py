@@ -21,10 +21,27 @@ def first_suspect(process):
     return process.frames(site)[0], site, worst["reasons"]
 
 
+def shell_of(script, *command):
+    """A shell that runs a script, while something else happens."""
+    shell = subprocess.Popen([MTRACE, *BACKEND_OPTIONS, "-i", *command], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    shell.stdin.write(script)
+    shell.stdin.flush()
+    return shell
+
+
+def test_nothing_grows(steady):
+    shell = shell_of("suspects\nquit\n", "-p", str(steady.pid))
+    shown, errors = shell.communicate(timeout=TIMEOUT)
+    assert shell.returncode == 0, errors
+    assert shown == "nothing has been growing for ten seconds or more\n"
+
+
 def test_the_leak_is_the_suspect(tmp_path):
     """And the recording says the same, to the digit; and so does a comparison."""
     need("uprobes")
     text, path = str(tmp_path / "report.txt"), str(tmp_path / "trace.rec")
+    shell = shell_of("wait\nsuspects\nsite 0\n", target("slow_leak"), "13")
     result = launch(str(tmp_path), target("slow_leak"), "13",
                     options=("-a", "--record", path, f"--format=text={text}"))
     assert result.status == 0, result.stderr
@@ -47,6 +64,10 @@ def test_the_leak_is_the_suspect(tmp_path):
     heap = [site for site in process["sites"] if site["api"] != "mmap"]
     assert sum(site["at_peak_bytes"] for site in heap) == process["peak"]["bytes"]
     assert process["peak"]["bytes"] >= process["totals"]["peak_live_bytes"] * 0.99
+
+    shown, errors = shell.communicate(timeout=TIMEOUT)
+    assert shell.returncode == 0, errors
+    assert "leak_request (slow_leak.c:" in shown and "was ever freed" in shown
 
     replayed = report_of(path, str(tmp_path)).process
     for key in ("suspects", "sites", "peak"):

@@ -53,13 +53,16 @@ static void forget_path(struct kept *kept, const char *path)
 
 static int remember(struct kept *kept, const char *path, const void *of, const struct stat *now)
 {
-	char *copy = strdup(path);
-	struct kept_file file = {copy, now->st_dev, now->st_ino, of};
+	struct kept_file *file;
 
-	if (copy && !vec_push(&kept->files, file))
-		return 0;
-	free(copy);
-	return -ENOMEM;
+	if (vec_reserve(&kept->files, kept->files.count + 1))
+		return -ENOMEM;
+	file = &kept->files.items[kept->files.count];
+	*file = (struct kept_file){strdup(path), now->st_dev, now->st_ino, of};
+	if (!file->path)
+		return -ENOMEM;
+	kept->files.count++;
+	return 0;
 }
 
 int kept_add(struct kept *kept, const char *path, const void *of, uint32_t count)
