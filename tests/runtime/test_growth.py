@@ -53,7 +53,8 @@ def test_the_leak_is_the_suspect(tmp_path):
     assert "definite leaks" in reasons
     growth = site["growth"]
     assert growth["at_least"] <= growth["bytes_per_second"] <= growth["at_most"]
-    assert growth["series"][-1][2] == site["live_bytes"]
+    # What came in the last quarter of a second is no interval yet.
+    assert 0 <= site["live_bytes"] - growth["series"][-1][2] < 16384
     with open(text, encoding="utf-8") as file:
         lines = [line for line in file.read().splitlines() if line]
     assert lines[3].startswith("Suspects ") and "leak_request (slow_leak.c:" in lines[4]
