@@ -6,6 +6,7 @@
 # make check-ptrace  some of that again, by ptrace instead of BPF
 # make check-arch other kernels and processors, under qemu: KERNELS="6.1 armel" (tests/arch/kernels.py)
 # make check-all  all of these, check-arch of some kernels, with what they need installed first
+# make soak      a leak in a server under load, SOAK_SECONDS=1800 long; briefly in check-root
 # make bench      the cost of a traced call beside its peers (root, bpftrace), and of a leak scan
 # make fuzz       the parsers, FUZZ_SECONDS long; briefly in check (clang, libclang-rt)
 # make install    PREFIX=/usr/local DESTDIR=; uninstall, clean
@@ -190,8 +191,8 @@ units: $(UNITS)
 TARGET_FLAGS := -O1 -g -Wall -Wextra -Werror -D_GNU_SOURCE -pthread \
 	-fno-builtin -fno-omit-frame-pointer -fno-optimize-sibling-calls
 TARGETS := $(patsubst tests/targets/%,$(BUILD)/targets/%,$(basename \
-	$(filter-out $(addprefix tests/targets/,plugin.c bare.c chain.c leak_library.c interposer.c counter.c prefixed.c rjem.c),$(wildcard tests/targets/*.c tests/targets/*.cc)))) \
-	$(addprefix $(BUILD)/targets/,libplugin.so libother.so basic-static basic-musl steady-static)
+	$(filter-out $(addprefix tests/targets/,plugin.c bare.c chain.c leak_library.c interposer.c counter.c prefixed.c rjem.c redis_leak.c),$(wildcard tests/targets/*.c tests/targets/*.cc)))) \
+	$(addprefix $(BUILD)/targets/,libplugin.so libother.so redis_leak.so basic-static basic-musl steady-static)
 
 $(BUILD)/targets/%: tests/targets/%.c tests/targets/truth.h
 	$(call say,TARGET,$@)
@@ -208,6 +209,10 @@ $(BUILD)/targets/%-static: tests/targets/%.c tests/targets/truth.h
 $(BUILD)/targets/%-musl: tests/targets/%.c tests/targets/truth.h
 	$(call say,TARGET,$@)
 	$(Q)mkdir -p $(@D) && musl-gcc -std=gnu11 $(TARGET_FLAGS) -o $@ $<
+
+$(BUILD)/targets/redis_leak.so: tests/targets/redis_leak.c
+	$(call say,TARGET,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(TARGET_FLAGS) -shared -fPIC -o $@ $<
 
 $(BUILD)/targets/lib%.so: tests/targets/plugin.c
 	$(call say,TARGET,$@)
@@ -490,6 +495,12 @@ runtime: $(PROGRAM) targets
 	$(Q)$(TALLY) env MTRACE=$(PROGRAM) TARGETS=$(BUILD)/targets \
 		/usr/bin/python3 -m pytest -q -rs -p no:cacheprovider $(PYTEST) tests/runtime
 
+SOAK_SECONDS ?= 1800
+
+soak: $(PROGRAM) targets
+	$(Q)env SOAK_SECONDS=$(SOAK_SECONDS) MTRACE=$(PROGRAM) TARGETS=$(BUILD)/targets \
+		/usr/bin/python3 -m pytest -q -s -rs -p no:cacheprovider tests/runtime/test_soak.py
+
 # Guests of other kernels: what they run, and which kernels (tests/arch/kernels.py). V=1 says how long.
 KERNELS      ?= 5.10 6.1 6.12 newest no-uprobes
 SOME_KERNELS := 6.1 no-uprobes armmp ppc32
@@ -620,7 +631,7 @@ clean:
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-.PHONY: all units step step-counted targets check check-root check-ptrace runtime-fewer-rights check-all fresh-results static format units-counted runtime \
+.PHONY: all soak units step step-counted targets check check-root check-ptrace runtime-fewer-rights check-all fresh-results static format units-counted runtime \
 	check-arch arch-counted \
 	bench fuzz fuzz-counted quickstart install uninstall clean
 .SECONDARY:

@@ -21,6 +21,7 @@ def fixture_directory(tmp_path):
 
 
 def without_source(document):
+    document.pop("tool")
     for process in document["processes"]:
         process["backend"] = None
     return document

@@ -415,6 +415,7 @@ static const struct sort_case sort_cases[] = {
 	{SORT_TOTAL, "total", {3, 1, 2, 0}},
 	{SORT_AVERAGE, "average", {2, 3, 1, 0}},
 	{SORT_AGE, "age", {1, 0, 2, 3}},
+	{SORT_GROWTH, "growth", {1, 0, 2, 3}},
 	{SORT_TSC, "tsc", {0, 1, 2, 3}},
 	{SORT_LEAKS, "leaks", {2, 1, 0, 3}},
 	{SORT_BYTES_LEAKED, "bytes-leaked", {1, 2, 0, 3}},
@@ -451,6 +452,7 @@ static void test_sort(void **state)
 	enum sort_key key;
 
 	(void)state;
+	sites[1].growth = (struct growth){.grows = true, .slope = 0.1};
 	sites[1].leaks.classes[LEAK_DEFINITE] = (struct snapshot_sum){1, 90};
 	sites[2].leaks.classes[LEAK_DEFINITE] = (struct snapshot_sum){2, 80};
 	sites[3].leaks.classes[LEAK_POSSIBLE] = (struct snapshot_sum){9, 900};

@@ -20,9 +20,12 @@
 #include "base/log.h"
 #include "base/map64.h"
 #include "base/vec.h"
+#include "model/suspect.h"
 #include "sink/name.h"
 #include "sink/frame.h"
 #include "sink/site_change.h"
+#include "sink/suspect_words.h"
+#include "sink/text.h"
 
 #define NS_PER_MS 1000000ULL
 
@@ -257,6 +260,26 @@ static bool has_changed(const struct diff *diff)
 	return false;
 }
 
+/* Of the newer one: it knows for how long. */
+static void write_suspects(const struct diff *diff, struct page *page)
+{
+	const struct snapshot_site *worst;
+
+	for (size_t i = 0; i < diff->new->process_count; i++) {
+		const struct snapshot_process *process = &diff->new->processes[i];
+
+		if (!suspects_find(process, &worst, 1))
+			continue;
+		page_end(page);
+		if (diff->new->process_count > 1) {
+			page_name(page, STYLE_STRONG, process_name(process), NAME_COLUMNS);
+			page_format(page, STYLE_STRONG, " (%u)", process->pid);
+			page_end(page);
+		}
+		suspects_write(page, process, false, false);
+	}
+}
+
 static int write_page(const struct diff *diff, const struct options *options, FILE *out, int fd)
 {
 	struct page page = {.out = {.file = out},
@@ -272,6 +295,7 @@ static int write_page(const struct diff *diff, const struct options *options, FI
 			  (int64_t)(live_of(diff->new) - live_of(diff->old)));
 	write_incomplete(&page, options->program[0], diff->old);
 	write_incomplete(&page, options->program[1], diff->new);
+	write_suspects(diff, &page);
 	if (!has_changed(diff))
 		page_sentence(&page, STYLE_PLAIN, 0, "At no site lives more or less than before.");
 	for (size_t i = 0; i < SITE_CHANGES && !err; i++)

@@ -406,6 +406,15 @@ SETTER(set_count)
 	return code;
 }
 
+SETTER(set_keep)
+{
+	uint64_t keep = 0;
+	int code = range_parse(argument, 1, UINT32_MAX, &keep, err);
+
+	options->keep = (uint32_t)keep;
+	return code;
+}
+
 SETTER(set_scan_stop)
 {
 	options->scan_mode = SCAN_MODE_STOP;
@@ -556,8 +565,8 @@ static const struct option_row option_rows[] = {
 	 set_error_exitcode},
 
 	{'s', GROUP_REPORT, "sort", "KEY",
-	 "usage, allocations, total, average, leaks,\nbytes-leaked, mismatched, badfree, age or\n"
-	 "tsc (usage)",
+	 "usage, allocations, total, average, leaks,\nbytes-leaked, mismatched, badfree, age,\n"
+	 "growth or tsc (usage)",
 	 set_sort},
 	{'\0', GROUP_REPORT, "top", "N", "sites and processes shown, 0 for all\n(20; JSON: all)",
 	 set_top},
@@ -565,6 +574,8 @@ static const struct option_row option_rows[] = {
 	 "a report now and then, besides the last\n(10s, 5m, 1h)", set_interval},
 	{'\0', GROUP_REPORT, "count", "N", "after so many reports by --interval the\ntrace ends",
 	 set_count},
+	{'\0', GROUP_REPORT, "keep", "N",
+	 "of the files with %n in their names, the\nlatest N (all)", set_keep},
 	{'o', GROUP_REPORT, "output", "FILE",
 	 "where to: - is stdout, %p in it the pid, %n\nthe number of the report (stdout with "
 	 "-p,\nstderr with CMD)",

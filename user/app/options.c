@@ -192,6 +192,24 @@ static bool record_shares_a_file(const struct options *options)
 	return false;
 }
 
+static bool has_number(const char *pattern)
+{
+	for (; pattern && (pattern = strchr(pattern, '%')); pattern += pattern[1] ? 2 : 1)
+		if (pattern[1] == 'n')
+			return true;
+	return false;
+}
+
+static bool has_numbered_file(const struct options *options)
+{
+	const struct format_request *request;
+
+	vec_each (request, &options->formats)
+		if (has_number(request->path ? request->path : options->output))
+			return true;
+	return false;
+}
+
 /* Each option may be right by itself, and the whole still make no sense. */
 static int contradictions_check(const struct options *options, struct error *err)
 {
@@ -215,6 +233,9 @@ static int contradictions_check(const struct options *options, struct error *err
 	if ((options->prometheus_auth || options->prometheus_tls) && !options->prometheus)
 		return error_set(err, -EINVAL, "--prometheus-%s is for --prometheus",
 				 options->prometheus_auth ? "auth" : "tls");
+	if (options->keep && !has_numbered_file(options))
+		return error_set(err, -EINVAL,
+				 "--keep is for reports with %%n in the names of their files");
 	if (formats_share_a_file(options))
 		return error_set(err, -EINVAL, "two reports cannot go to the same file");
 	if (record_shares_a_file(options))
@@ -282,6 +303,7 @@ static int parse(struct options *ret, char *const *arguments, bool files, struct
 	int code;
 
 	*ret = options_default;
+	ret->arguments = arguments;
 	code = words_parse(&cursor);
 	if (!code && files)
 		code = options_read_files(ret, err);

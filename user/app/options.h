@@ -72,6 +72,7 @@ struct options {
 	uint64_t scan_every_ns; /* 0: not meanwhile */
 	uint64_t interval_ns;   /* between reports; 0: only the last one … */
 	uint32_t count;         /* … after so many; 0: no end by that */
+	uint32_t keep;          /* files of reports that have numbers; 0: all */
 	enum scan_mode scan_mode;
 	bool scan_swapped;  /* else what is swapped out is not known */
 	unsigned int align; /* from one pointer to the next; 0: a pointer's size */
@@ -117,6 +118,7 @@ struct options {
 	const char *of_connect;
 	const char *of_net; /* for both of these */
 	const char *of_metrics;
+	char *const *arguments; /* what they were made from, for another time */
 	bool quiet;
 	unsigned int verbose;
 	bool help;

@@ -203,6 +203,7 @@ static int replay_report(struct replay *replay)
 		log_error("cannot make the report: %s", strerror(ENOMEM));
 		return EXIT_CANNOT;
 	}
+	snapshot->tool.resident_bytes = own_resident_bytes();
 	snapshot_date(replay, snapshot);
 	if (report_write(&replay->report, snapshot, &err)) {
 		log_error("%s", err.text);

@@ -8,6 +8,7 @@
 
 #include "app/naming.h"
 #include "app/output.h"
+#include "base/log.h"
 
 /* The file of one report, or NULL for standard output or error. */
 static const char *request_file(const struct report *report, const struct format_request *request)
@@ -108,6 +109,22 @@ struct sink_options report_look(const struct report *report, const struct format
 	};
 }
 
+/* That a file of the past cannot be removed is no reason to lose those that come. */
+static void keep_latest(const struct report *report, const struct format_request *request)
+{
+	const char *pattern = request_file(report, request);
+	char *path;
+	int code;
+
+	if (!report->kept || !report->options->keep || !pattern)
+		return;
+	path = output_path(pattern, report->pid, report->number);
+	code = path ? kept_add(report->kept, path, request, report->options->keep) : -ENOMEM;
+	free(path);
+	if (code)
+		log_warn("cannot remove an old report: %s", strerror(-code));
+}
+
 static int request_write(const struct report *report, const struct format_request *request,
 			 const struct snapshot *snapshot, struct error *err)
 {
@@ -119,8 +136,12 @@ static int request_write(const struct report *report, const struct format_reques
 		return code;
 	look = report_look(report, request, fileno(output.stream));
 	code = request->sink->write(snapshot, &look, output.stream);
-	if (!code)
-		return output_commit(&output, err);
+	if (!code) {
+		code = output_commit(&output, err);
+		if (!code)
+			keep_latest(report, request);
+		return code;
+	}
 	error_set_errno(err, code, "cannot write %s", output.path ? output.path : "the report");
 	output_abandon(&output);
 	return code;

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include "app/kept.h"
 #include "app/options.h"
 #include "base/error.h"
 #include "model/snapshot.h"
@@ -26,6 +27,7 @@ struct report {
 	/* Is that done long enough? What has no names then gets none. May be NULL. */
 	bool (*enough)(void *ctx);
 	void *ctx;
+	struct kept *kept; /* files of former reports; NULL: --keep does not count here */
 };
 
 /* Can every file be written? 0 or -errno with words. Needs options and pid only. */

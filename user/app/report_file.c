@@ -141,6 +141,13 @@ static int read_stacks(struct snapshot *snapshot, json_object *object,
 	return err;
 }
 
+static double decimal(json_object *object, const char *key)
+{
+	json_object *found = member(object, key, json_type_double);
+
+	return found ? json_object_get_double(found) : (double)number(object, key);
+}
+
 /* Sites. */
 
 static enum api api_of(const char *name)
@@ -151,6 +158,24 @@ static enum api api_of(const char *name)
 	return API_NONE;
 }
 
+static struct growth read_growth(json_object *object)
+{
+	json_object *growth = member(object, "growth", json_type_object);
+	struct growth read = {0};
+
+	if (!growth)
+		return read;
+	read.slope = decimal(growth, "bytes_per_second");
+	read.slope_low = decimal(growth, "at_least");
+	read.slope_high = decimal(growth, "at_most");
+	read.certainty = decimal(growth, "certainty");
+	read.ns = number(growth, "for_ns");
+	read.bytes = number(growth, "bytes");
+	/* A file may come from anywhere: what cannot be is not believed. */
+	read.grows = read.slope > 0 && read.slope < 1e15;
+	return read;
+}
+
 static void read_site(json_object *object, const struct map64 *stacks, struct snapshot_site *site)
 {
 	*site = (struct snapshot_site){
@@ -159,13 +184,21 @@ static void read_site(json_object *object, const struct map64 *stacks, struct sn
 		.allocations = number(object, "allocations"),
 		.frees = number(object, "frees"),
 		.bytes_allocated = number(object, "bytes_allocated"),
+		.inherited_blocks = number(object, "inherited_blocks"),
 		.live_blocks = number(object, "live_blocks"),
 		.live_bytes = number(object, "live_bytes"),
 		.other = flag(object, "other"),
 		.stack = map64_get(stacks, number(object, "stack")),
 	};
+	site->growth = read_growth(object);
 	site->leaks.classes[LEAK_DEFINITE] = (struct snapshot_sum){
 		number(object, "definite_blocks"), number(object, "definite_bytes")};
+	site->leaks.classes[LEAK_INDIRECT] = (struct snapshot_sum){
+		number(object, "indirect_blocks"), number(object, "indirect_bytes")};
+	site->leaks.classes[LEAK_REACHABLE] = (struct snapshot_sum){
+		number(object, "reachable_blocks"), number(object, "reachable_bytes")};
+	site->leaks.suppressed = (struct snapshot_sum){number(object, "suppressed_blocks"),
+						       number(object, "suppressed_bytes")};
 }
 
 static int read_sites(struct snapshot *snapshot, json_object *object,
@@ -193,6 +226,8 @@ static int read_sites(struct snapshot *snapshot, json_object *object,
 static int read_process(struct snapshot *snapshot, json_object *object,
 			struct snapshot_process *process)
 {
+	json_object *found;
+
 	process->pid = (uint32_t)number(object, "pid");
 	process->image = (uint32_t)number(object, "image");
 	process->start_time_ns = number(object, "start_time_ns");
@@ -201,6 +236,8 @@ static int read_process(struct snapshot *snapshot, json_object *object,
 	process->exited = flag(object, "exited");
 	process->replaced = flag(object, "replaced");
 	process->live = sum(object, "live");
+	found = member(object, "scan", json_type_object);
+	process->scan.done = found && flag(found, "done");
 	return read_sites(snapshot, object, process);
 }
 

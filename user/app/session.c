@@ -8,6 +8,7 @@
 
 #include "app/output.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "os/exit_watch.h"
 #include "os/proc.h"
 
@@ -215,6 +216,8 @@ void session_close(struct session *session)
 	module_table_free(session->modules);
 	parser_stop(session->parser);
 	selection_free(&session->selected);
+	period_free(&session->period);
+	kept_free(&session->kept);
 	*session = (struct session){0};
 }
 
@@ -304,6 +307,8 @@ static int take_snapshot(const struct session *session, struct snapshot **ret_sn
 	int code = model_snapshot(session->model, elsewhere ? elsewhere->now_ns : clock_now_ns(),
 				  ret_snapshot);
 
+	if (!code)
+		(*ret_snapshot)->tool.resident_bytes = own_resident_bytes();
 	if (code || !elsewhere)
 		return code;
 	(*ret_snapshot)->incomplete = elsewhere->incomplete;
@@ -312,6 +317,29 @@ static int take_snapshot(const struct session *session, struct snapshot **ret_sn
 		(*ret_snapshot)->taken_at_ms = (uint32_t)(elsewhere->taken_at_ms % 1000);
 	}
 	return 0;
+}
+
+static void tell_memory(const struct snapshot *snapshot)
+{
+	char resident[UNITS_TEXT_SIZE], books[UNITS_TEXT_SIZE];
+
+	log_info("report: mtrace-bpf has %s of memory, %s of it for the books%s",
+		 bytes_format(snapshot->tool.resident_bytes, resident),
+		 bytes_format(snapshot->tool.books_bytes, books),
+		 snapshot->tool.without_series ? "; too many sites to watch all for growth" : "");
+}
+
+static int write_report(struct session *session, struct snapshot *snapshot, struct error *err)
+{
+	int code = period_compare(&session->period, snapshot);
+
+	if (!code)
+		code = period_remember(&session->period, snapshot);
+	if (code)
+		return error_set_errno(err, code, "cannot make the report");
+	tell_memory(snapshot);
+	session->report.kept = &session->kept;
+	return report_write(&session->report, snapshot, err);
 }
 
 static int report_books(struct session *session, bool write, struct error *err)
@@ -325,7 +353,7 @@ static int report_books(struct session *session, bool write, struct error *err)
 	session->taken_at_ms = (uint64_t)snapshot->taken_at * 1000 + snapshot->taken_at_ms;
 	session->report.number += write;
 	if (write)
-		code = report_write(&session->report, snapshot, err);
+		code = write_report(session, snapshot, err);
 	else if (session->report.options->suppressions)
 		code = report_prepare(&session->report, snapshot);
 	session->definite = report_definite(snapshot);

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "app/options.h"
+#include "app/period.h"
 #include "app/recorder.h"
 #include "app/report.h"
 #include "app/serve.h"
@@ -43,6 +44,8 @@ struct session {
 	int failure;           /* the first error of a drain: the books end there */
 	uint64_t taken_ns;     /* of the last report, CLOCK_MONOTONIC … */
 	uint64_t taken_at_ms;  /* … and since the epoch */
+	struct period period;  /* what lived at the last report */
+	struct kept kept;      /* its files, and those before */
 	uint64_t definite;     /* leaks in the last report, but for what is suppressed */
 	uint64_t errors;       /* of the last report, by --sanity */
 };

@@ -16,6 +16,10 @@ static const struct shell_command commands[] = {
 	{"site", "[PID:]ID", "one site: its stack, its source line",
 	 "Lists show the ids of sites. Where several processes are traced, they are PID:ID.",
 	 SHELL_TAKES_SITE, NULL, false, shell_do_site},
+	{"suspects", "[PID]", "what grows, how fast, and why to look at it",
+	 "Sites that have grown for ten seconds at least, the worst first. A scan says more of "
+	 "them.",
+	 SHELL_TAKES_PID, NULL, false, shell_do_suspects},
 	{"dump", "[SORT] [-l] [PID]", "the whole report, as at the end",
 	 "-l shows the module of each frame.",
 	 SHELL_TAKES_PID | SHELL_TAKES_SORT | SHELL_TAKES_LONG, NULL, false, shell_do_dump},

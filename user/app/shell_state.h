@@ -231,7 +231,8 @@ SHELL_COMMAND(start);
 SHELL_COMMAND(stop);
 SHELL_COMMAND(reset);
 SHELL_COMMAND(quit);
-SHELL_COMMAND(status); /* shell_info.c */
+SHELL_COMMAND(suspects); /* shell_suspects.c */
+SHELL_COMMAND(status);   /* shell_info.c */
 SHELL_COMMAND(proclist);
 SHELL_COMMAND(help); /* shell_help.c */
 SHELL_COMMAND(set);  /* shell_set.c */

@@ -145,12 +145,18 @@ static uint64_t worth_appearance(const struct snapshot_site *site)
 	return UINT64_MAX - site->first_seen_ns;
 }
 
+static uint64_t worth_growth(const struct snapshot_site *site)
+{
+	return site->growth.grows ? (uint64_t)(site->growth.slope * 1000) + 1 : 0;
+}
+
 static uint64_t (*const worths[SORT_COUNT])(const struct snapshot_site *site) = {
 	[SORT_USAGE] = worth_usage,       [SORT_ALLOCATIONS] = worth_allocations,
 	[SORT_TOTAL] = worth_total,       [SORT_AVERAGE] = worth_average,
 	[SORT_LEAKS] = worth_leaks,       [SORT_BYTES_LEAKED] = worth_leaked,
 	[SORT_AGE] = worth_age,           [SORT_MISMATCHED] = worth_mismatched,
 	[SORT_BADFREE] = worth_bad_frees, [SORT_TSC] = worth_appearance,
+	[SORT_GROWTH] = worth_growth,
 };
 _Static_assert(sizeof(worths) / sizeof(worths[0]) == SORT_COUNT, "all keys");
 

@@ -178,6 +178,17 @@ static void on_events(void *ctx, uint32_t what)
 		shell_drained(trace->shell);
 }
 
+int trace_watch_interval(struct trace *trace)
+{
+	uint64_t period = trace->options->interval_ns;
+
+	loop_remove(trace->loop, trace->interval);
+	trace->interval = NULL;
+	return period ? loop_add_timer(trace->loop, period, period, on_interval, trace,
+				       &trace->interval)
+		      : 0;
+}
+
 static int trace_watch(struct trace *trace)
 {
 	struct loop *loop = trace->loop;
@@ -191,10 +202,7 @@ static int trace_watch(struct trace *trace)
 		code = loop_add_timer(loop, POLL_NS, POLL_NS, on_events, trace, NULL);
 	if (!code)
 		code = loop_add_fd(loop, trace->interrupts.fd, EPOLLIN, on_interrupt, trace, NULL);
-	if (!code && trace->options->interval_ns)
-		code = loop_add_timer(loop, trace->options->interval_ns,
-				      trace->options->interval_ns, on_interval, trace, NULL);
-	return code;
+	return code ? code : trace_watch_interval(trace);
 }
 
 /* From here on ^C is the trace's again. */

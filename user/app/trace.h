@@ -48,9 +48,10 @@ struct trace {
 	struct scanner scanner;
 	struct loop *loop;
 	struct interrupts interrupts;
-	struct metrics *metrics; /* NULL: none are wanted */
-	struct shell *shell;     /* with --interactive, while it runs; ^C is for it */
-	unsigned int failures;   /* commands of its script that failed */
+	struct metrics *metrics;     /* NULL: none are wanted */
+	struct loop_watch *interval; /* of --interval; NULL: there is none */
+	struct shell *shell;         /* with --interactive, while it runs; ^C is for it */
+	unsigned int failures;       /* commands of its script that failed */
 	enum trace_end end;
 	uint32_t intervals; /* that have passed, of those between reports */
 	int end_signal;     /* the latest that asked for an end */
@@ -87,6 +88,8 @@ void trace_close(struct trace *trace);
 bool trace_wants_report(const struct options *options);
 /* Book what happens until trace->end says why it stopped. 0 or -errno with words. */
 int trace_run(struct trace *trace, struct error *err);
+/* Reports as often as the options say now. 0 or -errno. */
+int trace_watch_interval(struct trace *trace);
 /* The exit status of a trace whose own work was done: --error-exitcode, or the `status`. */
 int trace_status(const struct trace *trace, int status);
 /* The processes are gone: the end, unless somebody is at the shell and may want to look. */

@@ -8,6 +8,7 @@
 
 #include "app/command.h"
 #include "app/target.h"
+#include "app/trace_service.h"
 #include "base/log.h"
 
 #define PID_TEXT_SIZE 16
@@ -25,8 +26,13 @@ static const char *pid_text(pid_t pid, char text[PID_TEXT_SIZE])
 
 static void attached_interrupted(struct trace *trace, const struct interrupt *interrupt)
 {
-	(void)interrupt;
-	trace_stop(trace, END_SIGNAL);
+	if (interrupt->signal != SIGHUP || !trace_hangup_reloads(trace)) {
+		trace_stop(trace, END_SIGNAL);
+		return;
+	}
+	/* No wish for an end, of which another signal could be the echo. */
+	trace->interrupts.echo_until_ns = 0;
+	trace_reload(trace);
 }
 
 static void attached_drained(struct trace *trace)
@@ -160,8 +166,10 @@ static int attach_start(struct trace *trace, struct targets *targets, const stru
 static int attach_follow(struct trace *trace)
 {
 	struct error err;
-	int code = trace_run(trace, &err);
+	int code = trace_ready(trace);
 
+	code = code ? error_set_errno(&err, code, "the trace failed") : trace_run(trace, &err);
+	trace_stopping();
 	if (code)
 		log_error("%s", err.text);
 	else

@@ -2,6 +2,17 @@
 #include "model/book.h"
 
 #include <errno.h>
+#include <stdlib.h>
+
+static void note_peak(struct process *process)
+{
+	process->totals.peak_live_bytes = process->live_bytes;
+	if (process->live_bytes <= process->peak.bytes + process->peak.bytes / 128)
+		return;
+	process->peak.number++;
+	process->peak.bytes = process->live_bytes;
+	process->peak.ns = process->now_ns;
+}
 
 static int count_allocated(struct process *process, uint32_t index, uint64_t bytes)
 {
@@ -21,11 +32,48 @@ static int count_allocated(struct process *process, uint32_t index, uint64_t byt
 	process->live_blocks++;
 	process->live_bytes += bytes;
 	if (process->live_bytes > process->totals.peak_live_bytes)
-		process->totals.peak_live_bytes = process->live_bytes;
+		note_peak(process);
 	return 0;
 }
 
-static int count_freed(struct process *process, const struct block *block)
+static struct last_call *last_call_of(const struct process *process, uint32_t tid)
+{
+	return &process->last_calls[tid % LAST_CALLS];
+}
+
+/* Without memory for that, no block is temporary. */
+static void note_last_call(struct process *process, const struct event *event)
+{
+	if (!process->last_calls)
+		process->last_calls = calloc(LAST_CALLS, sizeof(*process->last_calls));
+	if (process->last_calls)
+		*last_call_of(process, event->tid) =
+			(struct last_call){event->tid, event->call.address};
+}
+
+/* What a realloc gives up was not temporary: it lives on at another place. */
+static bool is_temporary(const struct process *process, const struct event *event)
+{
+	const struct last_call *last;
+
+	if (event->kind != EVENT_FREE || !process->last_calls)
+		return false;
+	last = last_call_of(process, event->tid);
+	return last->tid == event->tid && last->address == event->call.address;
+}
+
+static void count_lifetime(const struct process *process, struct site *site,
+			   const struct event *event, const struct block *block)
+{
+	uint32_t now = process_time(process, event->time_ns);
+
+	lifetimes_add(&site->lifetimes, now > block->time ? now - block->time : 0);
+	site->lifetimes.temporary += is_temporary(process, event);
+}
+
+/* event: what freed it; NULL if that was not seen. */
+static int count_freed(struct process *process, const struct event *event,
+		       const struct block *block)
 {
 	struct site *site;
 
@@ -34,6 +82,8 @@ static int count_freed(struct process *process, const struct block *block)
 	site = process_site_change(process, block->site);
 	if (!site)
 		return -ENOMEM;
+	if (event)
+		count_lifetime(process, site, event, block);
 	site_freed(site, block->size, true);
 	process->totals.frees++;
 	process->totals.bytes_freed += block->size;
@@ -63,7 +113,7 @@ static int count_unmatched(struct process *process, const struct event *event)
 static int count_released(struct process *process, const struct event *event,
 			  const struct block *block)
 {
-	int err = count_freed(process, block);
+	int err = count_freed(process, event, block);
 
 	return err || !is_judged(process) ? err : sanity_released(process, event, block);
 }
@@ -100,9 +150,10 @@ static int book_allocated(struct process *process, const struct event *event)
 	sanity_handed_out(&process->sanity, block.address);
 	if (known) {
 		process->found.collisions++;
-		if (count_freed(process, &old))
+		if (count_freed(process, NULL, &old))
 			return -ENOMEM;
 	}
+	note_last_call(process, event);
 	return count_allocated(process, block.site, block.size);
 }
 
@@ -178,10 +229,11 @@ static int heap_undo(struct process *process, const struct pending *pending)
 	if (!pending->block.address)
 		return judge_missed(process, pending);
 	if (heap_find(&process->heap, pending->block.address))
-		return count_freed(process, &pending->block);
+		return count_freed(process, NULL, &pending->block);
 	known = heap_put(&process->heap, &pending->block, &taker);
 	if (known < 0)
-		(void)count_freed(process, &pending->block); /* or totals and table disagree */
+		(void)count_freed(process, NULL,
+				  &pending->block); /* or totals and table disagree */
 	return known;
 }
 

@@ -66,6 +66,8 @@ static void capture_totals(const struct process *process, struct snapshot_proces
 	section->inherited = process->inherited;
 	section->live.blocks = process->live_blocks;
 	section->live.bytes = process->live_bytes;
+	section->peak.bytes = process->peak.bytes;
+	section->peak.ns = process->peak.ns;
 	section->mappings.maps = process->maps;
 	section->mappings.bytes = process->map_bytes;
 	section->internal.frees = process->internal_frees;
@@ -146,7 +148,34 @@ static bool site_is_used(const struct site *site)
 	return site->allocations || site->failed_allocations || site->inherited_blocks;
 }
 
-static void capture_site(const struct site *site, uint64_t oldest_ns, struct snapshot_site *copy)
+static void capture_ages(const struct process *process, const struct ages *ages,
+			 struct snapshot_site *copy)
+{
+	copy->oldest_ns = ages->oldest_ns;
+	copy->youngest_ns = ages->youngest_ns;
+	if (ages->count)
+		copy->mean_ns = process->origin_ns + ages->sum_ms * 1000000 / ages->count;
+}
+
+static int capture_growth(struct snapshot *snapshot, const struct process *process, uint32_t index,
+			  uint64_t now_ns, struct snapshot_site *copy)
+{
+	const struct series *series = process_series(process, index);
+	struct series *kept;
+
+	if (!series)
+		return 0;
+	kept = snapshot_alloc(snapshot, sizeof(*kept));
+	if (!kept)
+		return -ENOMEM;
+	*kept = *series;
+	series_add(kept, process_tick(process, now_ns), copy->live_bytes);
+	copy->series = kept;
+	copy->growth = growth_of(series, process_tick(process, now_ns), copy->live_bytes);
+	return 0;
+}
+
+static void capture_site(const struct site *site, struct snapshot_site *copy)
 {
 	copy->api = (enum api)site->api;
 	copy->allocations = site->allocations;
@@ -160,7 +189,7 @@ static void capture_site(const struct site *site, uint64_t oldest_ns, struct sna
 	copy->failed_allocations = site->failed_allocations;
 	copy->mismatched = site->mismatched;
 	copy->first_seen_ns = site->first_seen_ns;
-	copy->oldest_ns = oldest_ns;
+	copy->lifetimes = site->lifetimes;
 }
 
 /* What one capture of a process's sites and stacks needs at hand. */
@@ -169,8 +198,8 @@ struct capture {
 	const struct process *process;
 	struct snapshot_process *section;
 	struct mapping_index index;
-	uint64_t *oldest_ns; /* by site */
-	uint32_t *copies;    /* by stack: its index in the section + 1, or 0 */
+	struct ages *ages; /* by site */
+	uint32_t *copies;  /* by stack: its index in the section + 1, or 0 */
 };
 
 /* The index of a stack's copy in the section, made when the first site asks for it. */
@@ -216,7 +245,12 @@ static int capture_sites(struct capture *capture)
 			continue;
 		if (capture_stack_once(capture, site.stack, &copy->stack))
 			return -ENOMEM;
-		capture_site(&site, capture->oldest_ns[i], copy);
+		capture_site(&site, copy);
+		copy->at_peak_bytes = process_at_peak(process, &site);
+		capture_ages(process, &capture->ages[i], copy);
+		if (capture_growth(capture->snapshot, process, (uint32_t)i,
+				   section->traced_until_ns, copy))
+			return -ENOMEM;
 		copy->other = stack_at(&process->stacks, site.stack)->other;
 		if (i < process->leak_count)
 			copy->leaks = process->leaks[i];
@@ -391,7 +425,7 @@ int capture_process(struct snapshot *snapshot, const struct process *process, ui
 	if (!err)
 		err = mapping_index_new(&capture.index, &process->mappings);
 	if (!err)
-		err = process_oldest(process, &capture.oldest_ns);
+		err = process_ages(process, &capture.ages);
 	if (!err)
 		err = capture_sites(&capture);
 	if (!err)
@@ -399,7 +433,7 @@ int capture_process(struct snapshot *snapshot, const struct process *process, ui
 	if (!err)
 		err = capture_blocks(&capture);
 	mapping_index_free(&capture.index);
-	free(capture.oldest_ns);
+	free(capture.ages);
 	free(capture.copies);
 	return err;
 }

@@ -20,6 +20,7 @@
 #define MAX_SITES_DEFAULT        65536
 #define MAX_CLOSED_DEFAULT       1000
 #define MAX_CLOSED_SITES_DEFAULT 262144
+#define MAX_SERIES_DEFAULT       16384
 
 struct model {
 	struct model_config config;
@@ -32,6 +33,7 @@ struct model {
 	struct snapshot_others others;
 	uint64_t dropped;
 	bool paused; /* books begin so */
+	struct series_budget series;
 };
 
 static void config_complete(struct model_config *config)
@@ -44,6 +46,8 @@ static void config_complete(struct model_config *config)
 		config->max_closed = MAX_CLOSED_DEFAULT;
 	if (!config->max_closed_sites)
 		config->max_closed_sites = MAX_CLOSED_SITES_DEFAULT;
+	if (!config->max_series)
+		config->max_series = MAX_SERIES_DEFAULT;
 }
 
 int model_new(struct model **ret_model, const struct model_config *config)
@@ -54,6 +58,8 @@ int model_new(struct model **ret_model, const struct model_config *config)
 		return -ENOMEM;
 	model->config = *config;
 	config_complete(&model->config);
+	model->series.max = model->config.max_series;
+	model->config.series = &model->series;
 	*ret_model = model;
 	return 0;
 }
@@ -570,6 +576,8 @@ int model_event(struct model *model, const struct event *event)
 		model->dropped++;
 		return 0;
 	}
+	if (names_a_call(event->kind))
+		process_goes_on(process, event->time_ns);
 	return handlers[event->kind](model, process, event);
 }
 
@@ -602,6 +610,8 @@ int model_snapshot(const struct model *model, uint64_t now_ns, struct snapshot *
 	clock_gettime(CLOCK_REALTIME, &now);
 	snapshot->taken_ns = now_ns;
 	snapshot->dropped = model->dropped;
+	snapshot->tool.books_bytes = model_bytes(model);
+	snapshot->tool.without_series = model->series.refused;
 	snapshot->others = model->others;
 	snapshot->taken_at = now.tv_sec;
 	snapshot->taken_at_ms = (uint32_t)(now.tv_nsec / 1000000);
@@ -621,5 +631,22 @@ size_t model_memory(const struct model *model)
 
 	vec_each (process, &model->processes)
 		bytes += *process ? (*process)->heap.bytes : 0;
+	return bytes;
+}
+
+static size_t array_bytes(const struct cow_array *array, size_t item_size)
+{
+	return (array->count + COW_PIECE_ITEMS - 1) / COW_PIECE_ITEMS * COW_PIECE_ITEMS * item_size;
+}
+
+size_t model_bytes(const struct model *model)
+{
+	size_t bytes = model_memory(model) + model->series.used * sizeof(struct series);
+	struct process *const *process;
+
+	vec_each (process, &model->processes)
+		if (*process)
+			bytes += array_bytes(&(*process)->sites, sizeof(struct site)) +
+				 array_bytes(&(*process)->stacks.items, sizeof(struct stack));
 	return bytes;
 }

@@ -52,9 +52,11 @@ struct model_config {
 	bool ends_unseen;   /* processes are not held at their ends for one */
 	uint64_t page_size; /* of the target's machine, a power of two; 0: 4096 */
 	/* Bounds; 0: the default. */
-	uint32_t max_sites;        /* of a process, and likewise stacks; 65,536 */
-	uint32_t max_closed;       /* closed books that are kept; 1,000 … */
-	uint32_t max_closed_sites; /* … and sites of all of them; 262,144 */
+	uint32_t max_sites;           /* of a process, and likewise stacks; 65,536 */
+	uint32_t max_closed;          /* closed books that are kept; 1,000 … */
+	uint32_t max_closed_sites;    /* … and sites of all of them; 262,144 */
+	uint32_t max_series;          /* of all sites together (series.h); 16,384 */
+	struct series_budget *series; /* the model's own */
 };
 
 /* 0 or -ENOMEM. */
@@ -101,7 +103,9 @@ int model_pids(const struct model *model, uint32_t **ret_pids, size_t *ret_count
  */
 int model_snapshot(const struct model *model, uint64_t now_ns, struct snapshot **ret_snapshot);
 
-/* Bytes of the tool's own memory behind one process's blocks, for tests of the budget. */
+/* Bytes of the tool's own memory behind the blocks of all processes. */
 size_t model_memory(const struct model *model);
+/* The same of blocks, sites and series. */
+size_t model_bytes(const struct model *model);
 
 #endif

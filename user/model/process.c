@@ -81,7 +81,9 @@ int process_new(struct process **ret_process, const struct event *event,
 	process->number = number;
 	process->origin = told->origin;
 	process->from_start = told->from_start;
-	process->origin_ns = process->since_ns = event->time_ns;
+	process->origin_ns = process->since_ns = process->tick_end_ns = event->time_ns;
+	process->peak.number = 1;
+	process->peak.ns = event->time_ns;
 	process->stacks.max = config->max_sites;
 	process->program = program_new(told);
 	if (!process->program || text_copy(&process->comm, told->comm) ||
@@ -131,7 +133,9 @@ int process_fork(struct process **ret_process, const struct process *parent,
 	process->partial = !process_is_complete(parent);
 	process->paused = parent->paused;
 	process->origin_ns = parent->origin_ns;
-	process->since_ns = event->time_ns;
+	process->since_ns = process->tick_end_ns = process->peak.ns = event->time_ns;
+	process->peak.number = 1;
+	process->peak.bytes = parent->live_bytes;
 	process->program = parent->program;
 	process->program->owners++;
 	sums_inherit(process, parent);
@@ -186,6 +190,8 @@ static void tables_free(struct process *process)
 	pendings_free(&process->pendings);
 	map64_free(&process->ending);
 	sanity_close(&process->sanity);
+	free(process->last_calls);
+	process->last_calls = NULL;
 }
 
 /*
@@ -205,8 +211,9 @@ void process_close(struct process *process, uint64_t now_ns)
 	process->until_ns = now_ns;
 	process->closed = true;
 	stacks_close(&process->stacks);
+	process_settle_series(process);
 	/* Without memory for the result, the tables stay as they are: as good, only larger. */
-	if (worth_a_look(process) && process_oldest(process, &process->oldest_ns))
+	if (worth_a_look(process) && process_ages(process, &process->ages))
 		return;
 	if (process->config->lists_blocks)
 		return;
@@ -219,6 +226,7 @@ void process_free(struct process *process)
 	if (!process)
 		return;
 	tables_free(process);
+	process_free_series(process);
 	stacks_free(&process->stacks);
 	mappings_free(&process->mappings);
 	cow_free(&process->sites);
@@ -226,7 +234,7 @@ void process_free(struct process *process)
 	vec_free(&process->users);
 	program_drop(process->program);
 	free(process->comm);
-	free(process->oldest_ns);
+	free(process->ages);
 	free(process->scan_reason);
 	free(process->leaks);
 	free(process);
@@ -268,6 +276,14 @@ struct site *process_site_change(struct process *process, uint32_t index)
 		site_inherit(site);
 		site->books = process->number;
 	}
+	if (!site)
+		return NULL;
+	if (site->peak != process->peak.number) {
+		site->at_peak_bytes = site->live_bytes;
+		site->peak = process->peak.number;
+	}
+	if (site->tick != process->tick)
+		process_note(process, index, site);
 	return site;
 }
 
@@ -395,65 +411,73 @@ int process_site(struct process *process, const struct event *event, uint32_t *r
 	return site_take(process, wanted, ret_site);
 }
 
-struct oldest {
+struct age_search {
 	const struct process *process;
-	uint64_t *ns;
+	struct ages *ages;
 };
 
-static void oldest_note(const struct oldest *oldest, uint32_t site, uint32_t time)
+static void ages_note(const struct age_search *search, uint32_t site, uint32_t time)
 {
+	struct ages *ages;
 	uint64_t ns;
 
 	if (site == SITE_NONE)
 		return;
-	ns = process_block_ns(oldest->process, site, time);
-	if (!oldest->ns[site] || ns < oldest->ns[site])
-		oldest->ns[site] = ns;
+	ages = &search->ages[site];
+	ns = process_block_ns(search->process, site, time);
+	if (!ages->oldest_ns || ns < ages->oldest_ns)
+		ages->oldest_ns = ns;
+	if (ns > ages->youngest_ns)
+		ages->youngest_ns = ns;
+	ages->sum_ms += time;
+	ages->count++;
 }
 
-static void oldest_visit_block(void *ctx, const struct block *block)
+static void ages_visit_block(void *ctx, const struct block *block)
 {
-	oldest_note(ctx, block->site, block->time);
+	ages_note(ctx, block->site, block->time);
 }
 
-static void oldest_find(const struct oldest *oldest)
+static void ages_find(const struct age_search *search)
 {
-	const struct process *process = oldest->process;
+	const struct process *process = search->process;
 	const struct pending *pending;
 	const struct region *region;
 
-	heap_visit(&process->heap, oldest_visit_block, (void *)oldest);
+	heap_visit(&process->heap, ages_visit_block, (void *)search);
 	vec_each (region, &process->regions.regions)
 		if (region->bytes)
-			oldest_note(oldest, region->site, region->time);
+			ages_note(search, region->site, region->time);
 	vec_each (pending, &process->pendings.items)
 		if (pending->block.address)
-			oldest_visit_block((void *)oldest, &pending->block);
+			ages_visit_block((void *)search, &pending->block);
 }
 
 /* No block is older than its site. */
-static void oldest_bound(const struct oldest *oldest)
+static void ages_bound(const struct age_search *search)
 {
-	for (uint32_t i = 0; i < oldest->process->sites.count; i++) {
-		struct site site = process_site_view(oldest->process, i);
+	for (uint32_t i = 0; i < search->process->sites.count; i++) {
+		struct site site = process_site_view(search->process, i);
 
-		oldest->ns[i] = site.live_blocks ? site.first_seen_ns : 0;
+		if (site.live_blocks)
+			ages_note(search, i, 0);
 	}
 }
 
-int process_oldest(const struct process *process, uint64_t **ret_oldest_ns)
+int process_ages(const struct process *process, struct ages **ret_ages)
 {
 	size_t count = process->sites.count;
-	struct oldest oldest = {.process = process, .ns = calloc(count + 1, sizeof(*oldest.ns))};
+	struct age_search search = {.process = process,
+				    .ages = calloc(count + 1, sizeof(*search.ages))};
 
-	if (!oldest.ns)
+	if (!search.ages)
 		return -ENOMEM;
-	if (process->oldest_ns)
-		memcpy(oldest.ns, process->oldest_ns, count * sizeof(*oldest.ns));
+	if (process->ages)
+		memcpy(search.ages, process->ages, count * sizeof(*search.ages));
 	else if (process->settled)
-		oldest_bound(&oldest);
+		ages_bound(&search);
 	else
-		oldest_find(&oldest);
-	*ret_oldest_ns = oldest.ns;
+		ages_find(&search);
+	*ret_ages = search.ages;
 	return 0;
 }

@@ -16,6 +16,7 @@
 #include "model/pending.h"
 #include "model/region.h"
 #include "model/sanity.h"
+#include "model/series.h"
 #include "model/site.h"
 #include "model/size_class.h"
 #include "model/stack.h"
@@ -47,6 +48,22 @@ struct totals {
 	uint64_t peak_live_bytes;
 	uint64_t failed_allocations;
 	uint64_t sizes[SIZE_CLASSES]; /* allocations of each */
+};
+
+/* What a thread allocated last. */
+struct last_call {
+	uint32_t tid;
+	uint64_t address;
+};
+
+#define LAST_CALLS 64 /* of so many threads, told apart by the end of their tids */
+
+/* When a site's live blocks were allocated. */
+struct ages {
+	uint64_t oldest_ns; /* 0: there is none */
+	uint64_t youngest_ns;
+	uint64_t sum_ms; /* since the books' origin, of all blocks … */
+	uint64_t count;  /* … of which there are so many */
 };
 
 struct process {
@@ -90,7 +107,18 @@ struct process {
 	uint64_t unbooked;            /* of which there were so many */
 	struct snapshot_losses found; /* losses that the books themselves found … */
 	struct snapshot_losses told;  /* … and those of users that have gone */
-	uint64_t *oldest_ns;          /* per site, once settled; NULL: see process_oldest */
+	struct ages *ages;            /* per site, once settled; NULL: see process_ages */
+
+	uint64_t now_ns;              /* of the last call */
+	uint64_t tick_end_ns;         /* when the next tick begins */
+	uint32_t tick;                /* since since_ns; see series.h */
+	VEC(struct series *) series;  /* by site, NULL for most */
+	struct last_call *last_calls; /* NULL: none was made */
+	struct {
+		uint32_t number; /* 0 is before all */
+		uint64_t bytes;  /* that lived then */
+		uint64_t ns;     /* when it was */
+	} peak;                  /* see process_at_peak */
 
 	struct snapshot_scan scan;    /* the last leak scan; see scan_book.h */
 	char *scan_reason;            /* why there was none, or NULL */
@@ -152,10 +180,45 @@ static inline const struct site *process_site_at(const struct process *process, 
 int process_site(struct process *process, const struct event *event, uint32_t *ret_site);
 
 /*
- * For each site the time of its oldest live block, 0 if it has none. Of a child that ended soon
- * after it had inherited many blocks, nobody looked: there it is when the site was first seen. The
- * array has one entry per site and is the caller's to free. 0 or -ENOMEM.
+ * For each site how old its live blocks are. Of a child that ended soon after it had inherited many
+ * blocks, nobody looked: there they are as old as the site. The array has one entry per site and is
+ * the caller's to free. 0 or -ENOMEM.
  */
-int process_oldest(const struct process *process, uint64_t **ret_oldest_ns);
+int process_ages(const struct process *process, struct ages **ret_ages);
+
+/* A call happens now: time goes on by ticks. */
+static inline void process_goes_on(struct process *process, uint64_t now_ns)
+{
+	process->now_ns = now_ns;
+	if (now_ns < process->tick_end_ns)
+		return;
+	process->tick = (uint32_t)((now_ns - process->since_ns) / SERIES_TICK_NS);
+	process->tick_end_ns = process->since_ns + (process->tick + 1ULL) * SERIES_TICK_NS;
+}
+
+/* The tick in which a time lies. */
+static inline uint32_t process_tick(const struct process *process, uint64_t ns)
+{
+	return ns > process->since_ns ? (uint32_t)((ns - process->since_ns) / SERIES_TICK_NS) : 0;
+}
+
+/* A new tick for the site: note what lived until now. */
+void process_note(struct process *process, uint32_t index, struct site *site);
+/* Its series; NULL if it has none. */
+const struct series *process_series(const struct process *process, uint32_t index);
+/* Keep the series of sites that have grown, as no event will follow. */
+void process_settle_series(struct process *process);
+void process_free_series(struct process *process);
+
+/*
+ * What of a site lived at the peak of the process. A new peak begins where more lives than at the
+ * last one by 1/128 of that: so what is told lived at one moment, the first one at which all came
+ * within 1% of the highest. Each site notes what lived when it changes for the first time
+ * thereafter, so that a peak costs nothing, and all sites add up to it.
+ */
+static inline uint64_t process_at_peak(const struct process *process, const struct site *site)
+{
+	return site->peak == process->peak.number ? site->at_peak_bytes : site->live_bytes;
+}
 
 #endif

@@ -100,6 +100,10 @@ int process_reset(struct process *process, uint64_t now_ns)
 	forget_totals(process);
 	cow_free(&process->sites);
 	process->sites = (struct cow_array){0};
-	process->since_ns = now_ns;
+	process_free_series(process);
+	process->since_ns = process->tick_end_ns = process->peak.ns = now_ns;
+	process->tick = 0;
+	process->peak.number = 1;
+	process->peak.bytes = 0;
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "api/api.h"
+#include "model/lifetime.h"
 
 /*
  * No site: the api is not in the set that is booked. Its blocks and regions are remembered all the
@@ -32,6 +33,10 @@ struct site {
 	uint64_t mismatched; /* releases of its blocks by what does not go with it (sanity.h) */
 	uint64_t bad_frees;  /* double frees of its blocks */
 	uint64_t first_seen_ns;
+	uint64_t at_peak_bytes;     /* see process_at_peak */
+	uint32_t peak;              /* the peak of that */
+	uint32_t tick;              /* in which it changed last (series.h) */
+	struct lifetimes lifetimes; /* of blocks that were freed */
 };
 
 /* A site as a child has it when it is born: what lives has not been allocated by the child. */
@@ -39,6 +44,8 @@ static inline void site_inherit(struct site *site)
 {
 	site->allocations = site->frees = site->bytes_allocated = site->failed_allocations = 0;
 	site->mismatched = site->bad_frees = 0;
+	site->lifetimes = (struct lifetimes){0};
+	site->peak = site->tick = 0;
 	site->inherited_blocks = site->live_blocks;
 	site->inherited_bytes = site->peak_live_bytes = site->live_bytes;
 }

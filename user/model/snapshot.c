@@ -294,6 +294,11 @@ static uint64_t weight_tsc(const struct snapshot_site *site)
 	return 0;
 }
 
+static uint64_t weight_growth(const struct snapshot_site *site)
+{
+	return site->growth.grows ? (uint64_t)(site->growth.slope * 1000) + 1 : 0;
+}
+
 struct sort_row {
 	const char *name;
 	uint64_t (*weight)(const struct snapshot_site *site); /* the heaviest comes first */
@@ -310,6 +315,7 @@ static const struct sort_row sort_rows[] = {
 	[SORT_MISMATCHED] = {"mismatched", weight_mismatched},
 	[SORT_BADFREE] = {"badfree", weight_badfree},
 	[SORT_TSC] = {"tsc", weight_tsc},
+	[SORT_GROWTH] = {"growth", weight_growth},
 };
 
 _Static_assert(sizeof(sort_rows) / sizeof(sort_rows[0]) == SORT_COUNT, "a row for every key");

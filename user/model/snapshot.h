@@ -11,7 +11,9 @@
 #include <stdint.h>
 
 #include "api/api.h"
+#include "model/growth.h"
 #include "model/leak.h"
+#include "model/lifetime.h"
 #include "model/origin.h"
 #include "model/sanity_kind.h"
 #include "model/size_class.h"
@@ -110,7 +112,15 @@ struct snapshot_site {
 	uint64_t bad_frees;     /* double frees of its blocks */
 	uint64_t first_seen_ns; /* monotonic */
 	uint64_t oldest_ns;     /* time of the oldest live block, 0 if none */
+	uint64_t youngest_ns;   /* likewise of the youngest one */
+	uint64_t mean_ns;       /* when they were allocated on average */
 	uint32_t stack;         /* index in the process's stacks */
+	uint64_t at_peak_bytes; /* that lived at the process's peak: see process_at_peak */
+	struct lifetimes lifetimes;  /* of those that were freed */
+	struct growth growth;        /* zeroed if it is not known */
+	const struct series *series; /* its ticks begin at traced_since_ns; NULL: none was kept */
+	struct snapshot_sum before; /* that lived at the last report: see snapshot's before_ns … */
+	bool told;                  /* … and the change is one of the greatest */
 	struct snapshot_leaks leaks;
 };
 
@@ -186,6 +196,9 @@ struct snapshot_process {
 	struct snapshot_sum inherited; /* live when it was born: in live, not in totals */
 	struct snapshot_sum live;
 	struct {
+		uint64_t bytes, ns;
+	} peak; /* the moment of at_peak_bytes: within 1% of totals.peak_live_bytes */
+	struct {
 		uint64_t maps, bytes;
 	} mappings;
 	struct {
@@ -234,7 +247,14 @@ struct snapshot {
 	struct snapshot_process *processes;
 	size_t process_count;
 	struct snapshot_others others;
-	uint64_t dropped;             /* events that made no sense: see model_event */
+	uint64_t dropped;      /* events that made no sense: see model_event */
+	uint64_t before_ns;    /* of the last report, which this one is compared with; 0 */
+	uint64_t before_bytes; /* that lived then in all */
+	struct {
+		uint64_t books_bytes;    /* of our memory: blocks, sites, stacks, series */
+		uint64_t resident_bytes; /* all of it; 0 if it is not known */
+		uint64_t without_series; /* sites that are not watched for growth: too many */
+	} tool;
 	struct snapshot_arena *arena; /* owns every string and array above */
 };
 
@@ -314,16 +334,27 @@ static inline bool snapshot_is_inherited(const struct snapshot_site *site)
 	return site->inherited_blocks && site->live_blocks && !site->allocations;
 }
 
+/* It has grown for so long that it should be looked at: see suspect.h. */
+#define SUSPECT_LEAST_NS 10000000000ULL
+
+static inline bool snapshot_is_suspect(const struct snapshot_site *site)
+{
+	return site->growth.grows && site->growth.ns >= SUSPECT_LEAST_NS && site->live_blocks &&
+	       !site->leaks.suppressed.blocks;
+}
+
 /*
  * Walking over a process's sites in order: is this one among the first `top` (0: all) of its
- * family? Heap sites and mapped regions have a list each; sites that lost blocks, or whose
- * blocks were released wrongly, are always among them. `ranks` is zeroed before the walk.
+ * family? Heap sites and mapped regions have a list each; sites that lost blocks, whose
+ * blocks were released wrongly, suspects, and those whose
+ * changes are told are always among them. `ranks` is zeroed before the walk.
  */
 static inline bool snapshot_is_top(uint64_t ranks[FAMILY_COUNT], const struct snapshot_site *site,
 				   uint64_t top)
 {
 	return !top || ranks[api_row(site->api)->family]++ < top ||
-	       site->leaks.classes[LEAK_DEFINITE].blocks || site->mismatched || site->bad_frees;
+	       site->leaks.classes[LEAK_DEFINITE].blocks || site->mismatched || site->bad_frees ||
+	       snapshot_is_suspect(site) || site->told;
 }
 
 /*
@@ -346,6 +377,7 @@ enum sort_key {
 	SORT_MISMATCHED, /* releases by what does not go with it */
 	SORT_BADFREE,    /* double frees */
 	SORT_TSC,        /* order of first appearance */
+	SORT_GROWTH,     /* bytes per second (growth.h) */
 	SORT_COUNT,
 };
 

@@ -286,3 +286,14 @@ uint64_t clock_now_ns(void)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
 }
+
+uint64_t own_resident_bytes(void)
+{
+	FILE *statm = fopen("/proc/self/statm", "re");
+	unsigned long long size, resident;
+	bool read = statm && fscanf(statm, "%llu %llu", &size, &resident) == 2;
+
+	if (statm)
+		fclose(statm);
+	return read ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}

@@ -36,6 +36,9 @@ struct proc_threads {
 
 int proc_threads_read(pid_t pid, struct proc_threads *ret_threads);
 
+/* How much memory this process has; 0 if that is not known. */
+uint64_t own_resident_bytes(void);
+
 int proc_info_read(pid_t pid, struct proc_info *ret_info);
 void proc_info_free(struct proc_info *info);
 

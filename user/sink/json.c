@@ -15,6 +15,7 @@
 #include "sink/amount.h"
 #include "sink/json_errors.h"
 #include "sink/json_frames.h"
+#include "sink/json_growth.h"
 #include "sink/json_leaks.h"
 
 #define REPORT_SCHEMA "mtrace-bpf.report/1"
@@ -75,6 +76,11 @@ static const struct field internal_fields[] = {
 	{"munmaps", OF_PROCESS(internal.munmaps)},
 };
 
+static const struct field peak_fields[] = {
+	{"bytes", OF_PROCESS(peak.bytes)},
+	{"ns", OF_PROCESS(peak.ns)},
+};
+
 struct group {
 	const char *key;
 	const struct field *fields;
@@ -104,6 +110,9 @@ static const struct field site_fields[] = {
 	{"bad_frees", OF_SITE(bad_frees)},
 	{"first_seen_ns", OF_SITE(first_seen_ns)},
 	{"oldest_ns", OF_SITE(oldest_ns)},
+	{"youngest_ns", OF_SITE(youngest_ns)},
+	{"mean_ns", OF_SITE(mean_ns)},
+	{"at_peak_bytes", OF_SITE(at_peak_bytes)},
 };
 
 static void write_fields(struct json_writer *writer, const struct field *fields, size_t count,
@@ -202,12 +211,14 @@ static void write_identity(struct json_writer *writer, const struct snapshot_pro
 			amount_between(process->traced_since_ns, process->traced_until_ns));
 }
 
-static void write_site(struct json_writer *writer, const struct snapshot_site *site)
+static void write_site(struct json_writer *writer, const struct snapshot_process *process,
+		       const struct snapshot_site *site)
 {
 	json_open_object(writer, NULL, JSON_INLINE);
 	json_put_number(writer, "id", site->id);
 	json_put_string(writer, "api", api_name(site->api));
 	write_fields(writer, site_fields, COUNT(site_fields), site);
+	json_put_growth(writer, process, site);
 	json_put_leaks(writer, &site->leaks);
 	json_put_bool(writer, "other", site->other);
 	json_put_number(writer, "stack", site->stack);
@@ -259,7 +270,7 @@ static void write_sites(struct json_writer *writer, const struct snapshot_proces
 	json_open_array(writer, "sites", JSON_LINES);
 	for (size_t i = 0; i < process->site_count && !writer->out.err; i++)
 		if (snapshot_is_top(ranks, &process->sites[i], top))
-			write_site(writer, &process->sites[i]);
+			write_site(writer, process, &process->sites[i]);
 	json_close(writer);
 }
 
@@ -287,11 +298,15 @@ static void write_process(struct json_writer *writer, const struct snapshot_proc
 	json_open_object(writer, NULL, JSON_LINES);
 	write_identity(writer, process);
 	write_groups(writer, process);
+	json_open_object(writer, "peak", JSON_INLINE);
+	write_fields(writer, peak_fields, COUNT(peak_fields), process);
+	json_close(writer);
 	json_put_number(writer, "other_calls", process->other_calls);
 	json_put_number(writer, "unbooked_allocations", process->unbooked);
 	write_quality(writer, process);
 	json_put_scan(writer, &process->scan);
 	json_put_errors(writer, process);
+	json_put_suspects(writer, process);
 	write_sites(writer, process, options->top);
 	write_stacks(writer, process, options->top);
 	json_close(writer);
@@ -322,6 +337,15 @@ static void write_time(struct json_writer *writer, const struct snapshot *snapsh
 	json_put_string(writer, "taken_at", text);
 }
 
+static void write_tool(struct json_writer *writer, const struct snapshot *snapshot)
+{
+	json_open_object(writer, "tool", JSON_INLINE);
+	json_put_number(writer, "resident_bytes", snapshot->tool.resident_bytes);
+	json_put_number(writer, "books_bytes", snapshot->tool.books_bytes);
+	json_put_number(writer, "sites_without_series", snapshot->tool.without_series);
+	json_close(writer);
+}
+
 static int json_write(const struct snapshot *snapshot, const struct sink_options *options,
 		      FILE *out)
 {
@@ -332,6 +356,7 @@ static int json_write(const struct snapshot *snapshot, const struct sink_options
 	json_put_string(&writer, "version", snapshot->version);
 	write_time(&writer, snapshot);
 	json_put_number(&writer, "dropped_records", snapshot->dropped);
+	write_tool(&writer, snapshot);
 	if (snapshot->incomplete)
 		json_put_string(&writer, "incomplete", snapshot->incomplete);
 	else

@@ -5,6 +5,7 @@
 #include "sink/amount.h"
 #include "sink/frame.h"
 #include "sink/site_table.h"
+#include "sink/suspect_words.h"
 #include "sink/text.h"
 
 #define VALUE_COLUMN 12
@@ -80,6 +81,12 @@ static void put_times(struct page *page, const struct snapshot_process *process,
 					 text));
 		put_item(page, STYLE_PLAIN, item);
 	}
+	if (site->youngest_ns && site->live_blocks > 1) {
+		snprintf(item, sizeof(item), "youngest %s",
+			 amount_duration(amount_between(site->youngest_ns, until_ns), page->utf8,
+					 text));
+		put_item(page, STYLE_PLAIN, item);
+	}
 	snprintf(item, sizeof(item), "first call %s ago",
 		 amount_duration(amount_between(site->first_seen_ns, now_ns), page->utf8, text));
 	put_item(page, STYLE_PLAIN, item);
@@ -108,6 +115,46 @@ static void put_scan(struct page *page, const struct snapshot_process *process,
 		 amount_duration(amount_between(process->scan.taken_ns, now_ns), page->utf8, text));
 	put_item(page, STYLE_QUIET, item);
 	page_end(page);
+}
+
+/* How long its blocks lived that were freed, and what becomes of the others. */
+static void put_lives(struct page *page, const struct snapshot_site *site)
+{
+	const struct lifetimes *lifetimes = &site->lifetimes;
+	char text[AMOUNT_SIZE], item[ITEM_SIZE];
+	uint64_t mean_ms;
+
+	if (!lifetimes->count)
+		return;
+	mean_ms = lifetimes->sum_ms / lifetimes->count;
+	put_label(page, "lifetime");
+	snprintf(item, sizeof(item), "%s on average",
+		 amount_duration(mean_ms * 1000000, page->utf8, text));
+	put_item(page, STYLE_PLAIN, item);
+	snprintf(item, sizeof(item), "at least %s",
+		 amount_duration(lifetimes->min_ms * 1000000ULL, page->utf8, text));
+	put_item(page, STYLE_PLAIN, item);
+	snprintf(item, sizeof(item), "at most %s",
+		 amount_duration(lifetimes->max_ms * 1000000ULL, page->utf8, text));
+	put_item(page, STYLE_PLAIN, item);
+	if (lifetimes->temporary) {
+		snprintf(item, sizeof(item), "%s temporary",
+			 amount_share(lifetimes->temporary, site->allocations, text));
+		put_item(page, STYLE_PLAIN, item);
+	}
+	page_end(page);
+}
+
+static void put_growth(struct page *page, const struct snapshot_process *process,
+		       const struct snapshot_site *site)
+{
+	char text[SUSPECT_SIZE];
+
+	if (!site->growth.grows)
+		return;
+	put_label(page, "growth");
+	page_sentence(page, STYLE_WARNING, VALUE_COLUMN,
+		      suspect_reasons(process, site, page->utf8, text));
 }
 
 static void put_troubles(struct page *page, const struct snapshot_site *site)
@@ -141,6 +188,8 @@ void site_card_write(struct page *page, const struct snapshot_process *process,
 	put_live(page, site);
 	put_calls(page, site);
 	put_times(page, process, site, look->now_ns);
+	put_lives(page, site);
+	put_growth(page, process, site);
 	put_scan(page, process, site, look->now_ns);
 	put_troubles(page, site);
 	page_end(page);

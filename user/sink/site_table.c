@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "sink/amount.h"
 #include "sink/frame.h"
+#include "sink/suspect_words.h"
 #include "sink/name.h"
 #include "sink/table.h"
 #include "sink/text.h"
@@ -95,6 +96,15 @@ static const char *key_bad_frees(const struct snapshot_site *site, char text[UNI
 	return count_format(site->bad_frees, text);
 }
 
+static const char *key_growth(const struct snapshot_site *site, char text[UNITS_TEXT_SIZE])
+{
+	char rate[RATE_SIZE];
+
+	snprintf(text, UNITS_TEXT_SIZE, "%.20s",
+		 site->growth.grows ? growth_rate(site->growth.slope, rate) : "");
+	return text;
+}
+
 static const struct {
 	const char *title;
 	const char *(*value)(const struct snapshot_site *site, char text[UNITS_TEXT_SIZE]);
@@ -106,6 +116,7 @@ static const struct {
 	[SORT_BYTES_LEAKED] = {"lost", key_leaked},
 	[SORT_MISMATCHED] = {"mismatched", key_mismatched},
 	[SORT_BADFREE] = {"double", key_bad_frees},
+	[SORT_GROWTH] = {"growth", key_growth},
 };
 
 /* Calls have a column of their own, unless that tells how many there are in a second. */

@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "sink/amount.h"
 #include "sink/frame.h"
+#include "sink/suspect_words.h"
 
 #define WIDTH_DEFAULT 80
 #define WIDTH_LEAST   60
@@ -127,11 +128,17 @@ static void write_summary(const struct view *view)
 static void write_process(const struct view *view)
 {
 	text_heading(view);
-	if (!view->options->worst_last)
+	if (!view->options->worst_last) {
+		suspects_write(view->page, view->process, false, view->options->ids);
+		text_changes(view);
 		write_books(view);
+	}
 	write_sites(view);
-	if (view->options->worst_last)
+	if (view->options->worst_last) {
 		write_books(view);
+		text_changes(view);
+		suspects_write(view->page, view->process, true, view->options->ids);
+	}
 	write_summary(view);
 }
 

@@ -42,6 +42,8 @@ bool fate_is_bad(const struct snapshot_process *process);
 
 /* Name, fate and command of the process. */
 void text_heading(const struct view *view);
+/* What grew, came, shrank and went since the last report; nothing if this is the first. */
+void text_changes(const struct view *view);
 /* The totals. */
 void text_totals(const struct view *view);
 /* What was not seen, or that nothing was missed. */

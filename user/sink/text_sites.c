@@ -30,6 +30,7 @@ static const char *const order_words[SORT_COUNT][2] = {
 	[SORT_MISMATCHED] = {"most mismatched frees first", "most mismatched frees last"},
 	[SORT_BADFREE] = {"most double frees first", "most double frees last"},
 	[SORT_TSC] = {"in order of appearance", "in reverse order of appearance"},
+	[SORT_GROWTH] = {"fastest growth first", "fastest growth last"},
 };
 
 static bool site_in(const struct snapshot_site *site, enum api_family family)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A server under load leaks slowly: that is the first suspect, and the tracer stays as it is.
+
+SOAK_SECONDS says how long (make soak)."""
+
+import itertools
+import os
+import socket
+import subprocess
+import time
+
+from harness import TIMEOUT, Tracer, target
+from machine import need
+
+SECONDS = float(os.environ.get("SOAK_SECONDS", "20"))
+WARM_UP = min(SECONDS / 2, 60)
+LEAK_LINE = "malloc(LEAK)"
+KEYS = 500
+
+
+def line_of(source, text):
+    path = os.path.join(os.path.dirname(__file__), "..", "targets", source)
+    with open(path, encoding="utf-8") as file:
+        number, = [number for number, line in enumerate(file, 1) if text in line]
+    return number
+
+
+def resident(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        value, = [line.split()[1] for line in file if line.startswith("VmRSS")]
+    return int(value) * 1024
+
+
+class Leaky:
+    """redis-server with the module that leaks."""
+
+    def __init__(self, directory):
+        path = os.path.join(directory, "redis.socket")
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--appendonly",
+             "no", "--daemonize", "no", "--dir", directory, "--loadmodule",
+             target("redis_leak.so")],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        for line in self.process.stdout:
+            if "connections" in line:
+                break
+        assert self.process.poll() is None
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(TIMEOUT)
+        self.socket.connect(path)
+        self.replies = self.socket.makefile("rb")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.replies.close()
+        self.socket.close()
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def ask(self, *commands):
+        """Each answers with one line, or with a string."""
+        self.socket.sendall(b"".join(command.encode() + b"\r\n" for command in commands))
+        for command in commands:
+            line = self.replies.readline()
+            assert line[:1] in (b"+", b":", b"$"), (command, line)
+            if line[:1] == b"$" and int(line[1:]) >= 0:
+                self.replies.read(int(line[1:]) + 2)
+
+    def work(self, turn):
+        """Strings of changing sizes, a list that is kept short, a set that comes and goes, and
+        the module."""
+        key = turn * 2654435761 % KEYS
+        self.ask(f"SET key:{key} {'x' * (50 + turn * 7919 % 900)}", f"GET key:{key}",
+                 f"APPEND tail:{key % 50} y", f"DEL tail:{(key + 25) % 50}",
+                 f"LPUSH list {key}", "LTRIM list 0 99", f"SADD set:{key % 9} {turn}",
+                 f"DEL set:{(key + 4) % 9}", "leak.work", "PING")
+
+
+def test_a_leak_under_load(tmp_path):
+    need("uprobes", "redis")
+    turns = itertools.count()
+    with Leaky(str(tmp_path)) as server:
+        for turn in itertools.islice(turns, KEYS * 3):
+            server.work(turn)
+        with Tracer(str(tmp_path), server.process.pid,
+                    options=("--interval", "2s", f"--format=text={tmp_path}/report.txt")) as tracer:
+            tracer.deadline.cancel()
+            begin, warm = time.monotonic(), None
+            while time.monotonic() - begin < SECONDS:
+                for turn in itertools.islice(turns, 20):
+                    server.work(turn)
+                time.sleep(0.02)
+                if warm is None and time.monotonic() - begin > WARM_UP:
+                    warm = resident(tracer.process.pid)
+            end = resident(tracer.process.pid)
+            result = tracer.stop()
+    assert result.status == 0, result.stderr
+    process = result.process
+    assert process["losses"]["events"] == 0
+    worst = process["suspects"][0]
+    site, = [site for site in process["sites"] if site["id"] == worst["site"]]
+    frame = process.frames(site)[0]
+    assert (frame["function"], frame["line"]) == \
+        ("leak_session", line_of("redis_leak.c", LEAK_LINE))
+    assert site["frees"] == 0 and site["live_bytes"] == site["allocations"] * 200
+    assert "none of its" in worst["reasons"], worst
+    rate = site["growth"]["bytes_per_second"]
+    mean = site["live_bytes"] / (process["traced_ns"] / 1e9)
+    assert 0.5 < rate / mean < 2, (rate, mean)
+    # Of a trace that goes on, what is known of more blocks takes more; of the rest nothing.
+    assert end < warm * 1.15 + site["live_blocks"] * 64 + (16 << 20), (warm, end)
+    text = (tmp_path / "report.txt").read_text(encoding="utf-8")
+    assert text.index("\nSuspects ") < text.index("\nHeap ")
+    assert "leak_session (redis_leak.c:" in text

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A module for redis-server: "leak.work" does some work, and leaks at one line. What it needs of
+ * the interface of modules is declared here: a function that finds the others by their names.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAK     200
+#define SCRATCH  16
+#define EXPORTED __attribute__((visibility("default")))
+#define NOINLINE __attribute__((noinline, noclone))
+
+struct context;
+struct string;
+
+typedef int command(struct context *context, struct string **words, int count);
+
+static int (*create_command)(struct context *context, const char *name, command *function,
+			     const char *flags, int first_key, int last_key, int key_step);
+static int (*reply_number)(struct context *context, long long number);
+
+NOINLINE static void leak_session(void)
+{
+	/* Nothing keeps it. */
+	void *volatile session = malloc(LEAK);
+
+	memset(session, 1, LEAK);
+	session = NULL;
+}
+
+NOINLINE static void use_scratch(void)
+{
+	void *volatile scratch[SCRATCH];
+
+	for (int i = 0; i < SCRATCH; i++)
+		scratch[i] = malloc(64 * (size_t)(i + 1));
+	for (int i = 0; i < SCRATCH; i++)
+		free(scratch[i]);
+}
+
+static int work(struct context *context, struct string **words, int count)
+{
+	(void)words;
+	use_scratch();
+	leak_session();
+	return reply_number(context, count);
+}
+
+EXPORTED int RedisModule_OnLoad(struct context *context, struct string **words, int count);
+
+int RedisModule_OnLoad(struct context *context, struct string **words, int count)
+{
+	/* The context begins with it. */
+	int (*find)(const char *name, void *ret_function) = *(void **)context;
+	void (*set_attributes)(struct context * context, const char *name, int version, int api);
+
+	(void)words, (void)count;
+	if (find("RedisModule_SetModuleAttribs", &set_attributes) ||
+	    find("RedisModule_CreateCommand", &create_command) ||
+	    find("RedisModule_ReplyWithLongLong", &reply_number))
+		return 1;
+	set_attributes(context, "leak", 1, 1);
+	return create_command(context, "leak.work", work, "write", 0, 0, 0);
+}
