@@ -10,6 +10,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "bpf/abi.h"
+#include "bpf/sample.h"
 #include "arch/x86.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -28,6 +29,10 @@ const volatile __u32 config_vma_iterator = 1;
 const volatile __u32 config_places = 0;  /* probes may have COOKIE_OF_PLACE */
 const volatile __u32 config_sanity = 0;  /* frees have stacks, and operators marks */
 const volatile __u64 config_tick_ns = 0; /* of the tick counter; 0: read the clock each time */
+const volatile __u32 config_thinned = 0; /* not all heap calls are told: */
+const volatile __u64 config_min_size = 0;
+const volatile __u64 config_max_size = 0;
+const volatile __u64 config_sample = 0; /* the mean of level 0; 0: no sampling */
 const volatile __u32 config_pid_namespace = 0; /* inode of user space's, unless it is the first */
 
 /*
@@ -289,6 +294,61 @@ static __noinline int forget_code(__u64 address)
 static __always_inline int wants_sanity(void)
 {
 	return config_sanity;
+}
+
+/*
+ * Thinning (thin.bpf.h). The rates by level; the level at this moment, which user space changes.
+ */
+const volatile struct sample_rate config_rates[SAMPLE_LEVELS] = {};
+__u32 sample_level;
+
+#define TOLD_PAGE 4096
+
+struct told_page {
+	__u8 bytes[TOLD_PAGE];
+};
+
+/* As large as that only where it is wanted: set by user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TOLD_BYTES / TOLD_PAGE);
+	__type(key, __u32);
+	__type(value, struct told_page);
+} told SEC(".maps");
+
+static __always_inline int is_thinned(void)
+{
+	return config_thinned;
+}
+
+static __always_inline int is_size_wanted(__u64 bytes)
+{
+	return bytes >= config_min_size && bytes <= config_max_size;
+}
+
+static __always_inline __u32 sample_now(void)
+{
+	return config_sample ? (sample_level & (SAMPLE_LEVELS - 1)) + 1 : 0;
+}
+
+static __always_inline struct sample_rate sample_rate_at(__u32 level)
+{
+	const volatile struct sample_rate *rate = &config_rates[level & (SAMPLE_LEVELS - 1)];
+
+	return (struct sample_rate){rate->inverse, rate->limit};
+}
+
+static __always_inline __u32 random_word(void)
+{
+	return bpf_get_prandom_u32();
+}
+
+static __always_inline __u8 *told_byte(__u32 number)
+{
+	__u32 page = number / TOLD_PAGE;
+	struct told_page *bytes = bpf_map_lookup_elem(&told, &page);
+
+	return bytes ? &bytes->bytes[number & (TOLD_PAGE - 1)] : NULL;
 }
 
 #include "bpf/alloc.bpf.h"

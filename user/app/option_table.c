@@ -10,6 +10,7 @@
 #include "app/suggest.h"
 #include "app/suppress.h"
 #include "base/units.h"
+#include "source/thinning.h"
 #include "os/account.h"
 
 #define PERIOD_MIN_NS (100 * 1000000ULL)
@@ -450,6 +451,36 @@ SETTER(set_buffer)
 	return 0;
 }
 
+SETTER(set_sample)
+{
+	uint64_t bytes;
+
+	if (bytes_parse(argument, &bytes) || !bytes || bytes > SAMPLE_MEAN_MAX)
+		return error_set(err, -EINVAL, "\"%s\" is not a size from 1 to 1024g", argument);
+	options->thinning.sample = bytes;
+	return 0;
+}
+
+static int size_parse(const char *argument, uint64_t *ret_bytes, struct error *err)
+{
+	uint64_t bytes;
+
+	if (bytes_parse(argument, &bytes) || !bytes)
+		return error_set(err, -EINVAL, "\"%s\" is not a size like 100, 4k or 1m", argument);
+	*ret_bytes = bytes;
+	return 0;
+}
+
+SETTER(set_min_size)
+{
+	return size_parse(argument, &options->thinning.min_size, err);
+}
+
+SETTER(set_max_size)
+{
+	return size_parse(argument, &options->thinning.max_size, err);
+}
+
 SETTER(set_port)
 {
 	uint64_t port = 0;
@@ -507,6 +538,10 @@ static const struct option_row option_rows[] = {
 	 set_stack},
 	{'\0', GROUP_RECORD, "backend", "auto|bpf|ptrace", "how calls are caught (auto)",
 	 set_backend},
+	{'\0', GROUP_RECORD, "sample", "BYTES",
+	 "trace a sample: one allocation in so many\nbytes; totals are estimates", set_sample},
+	{'\0', GROUP_RECORD, "min-size", "BYTES", "trace no smaller allocations", set_min_size},
+	{'\0', GROUP_RECORD, "max-size", "BYTES", "trace no larger ones", set_max_size},
 	{'\0', GROUP_RECORD, "buffer", "BYTES", "ring buffer, 64k to 1g (16m)", set_buffer},
 	{'\0', GROUP_RECORD, "pairing", "session|task|hash|perf-task|perf-hash",
 	 "how calls meet their returns\n(the best that works here)", set_pairing},

@@ -3,22 +3,34 @@
 
 #include <errno.h>
 
-static int count_allocated(struct process *process, uint32_t index, uint64_t bytes)
+static void count_sample(struct process *process, struct site *site, const struct weight *weight)
 {
+	site->samples++;
+	process->totals.samples++;
+	process->totals.blocks_variance += weight->blocks_variance;
+	process->totals.bytes_variance += weight->bytes_variance;
+}
+
+static int count_allocated(struct process *process, const struct block *block)
+{
+	struct weight weight;
 	struct site *site;
 
-	if (index == SITE_NONE) {
+	if (block->site == SITE_NONE) {
 		process->unbooked += process->paused;
 		return 0;
 	}
-	site = process_site_change(process, index);
+	site = process_site_change(process, block->site);
 	if (!site)
 		return -ENOMEM;
-	site_allocated(site, bytes);
-	process->totals.allocations++;
-	process->totals.bytes_allocated += bytes;
-	process->live_blocks++;
-	process->live_bytes += bytes;
+	weight = weight_of(process->config, block);
+	if (block->sample)
+		count_sample(process, site, &weight);
+	site_allocated(site, weight.blocks, weight.bytes);
+	process->totals.allocations += weight.blocks;
+	process->totals.bytes_allocated += weight.bytes;
+	process->live_blocks += weight.blocks;
+	process->live_bytes += weight.bytes;
 	if (process->live_bytes > process->totals.peak_live_bytes)
 		process->totals.peak_live_bytes = process->live_bytes;
 	return 0;
@@ -26,6 +38,7 @@ static int count_allocated(struct process *process, uint32_t index, uint64_t byt
 
 static int count_freed(struct process *process, const struct block *block)
 {
+	struct weight weight;
 	struct site *site;
 
 	if (block->site == SITE_NONE)
@@ -33,11 +46,12 @@ static int count_freed(struct process *process, const struct block *block)
 	site = process_site_change(process, block->site);
 	if (!site)
 		return -ENOMEM;
-	site_freed(site, block->size, true);
-	process->totals.frees++;
-	process->totals.bytes_freed += block->size;
-	process->live_blocks--;
-	process->live_bytes -= block->size;
+	weight = weight_of(process->config, block);
+	site_freed(site, weight.blocks, weight.bytes);
+	process->totals.frees += weight.blocks;
+	process->totals.bytes_freed += weight.bytes;
+	process->live_blocks -= weight.blocks;
+	process->live_bytes -= weight.bytes;
 	return 0;
 }
 
@@ -46,9 +60,11 @@ static bool is_judged(const struct process *process)
 	return process->config->sanity && !process->config->unprobing;
 }
 
-/* A free of an address where nothing lives. */
+/* A free of an address where nothing lives; of a block that was not told, that is as it should. */
 static int count_unmatched(struct process *process, const struct event *event)
 {
+	if (process_is_thinned(process))
+		return 0;
 	if (map64_get(&process->ending, event->tid) != MAP64_NONE ||
 	    mappings_in_allocator(&process->mappings, event->call.caller))
 		process->internal_frees++;
@@ -67,8 +83,17 @@ static int count_released(struct process *process, const struct event *event,
 	return err || !is_judged(process) ? err : sanity_released(process, event, block);
 }
 
+static uint32_t sample_of(const struct process *process, const struct event *event)
+{
+	return process_is_thinned(process) ? EVENT_SAMPLE(event->flags) : 0;
+}
+
 static int count_failed(struct process *process, const struct event *event)
 {
+	const struct block failed = {.size = event->call.size,
+				     .sample = sample_of(process, event),
+				     .time = process_time(process, event->time_ns)};
+	uint64_t calls = weight_of(process->config, &failed).blocks;
 	struct site *site;
 	uint32_t index;
 	int err = process_site(process, event, &index);
@@ -78,8 +103,8 @@ static int count_failed(struct process *process, const struct event *event)
 	site = process_site_change(process, index);
 	if (!site)
 		return -ENOMEM;
-	site->failed_allocations++;
-	process->totals.failed_allocations++;
+	site->failed_allocations += calls;
+	process->totals.failed_allocations += calls;
 	return 0;
 }
 
@@ -87,6 +112,7 @@ static int book_allocated(struct process *process, const struct event *event)
 {
 	struct block block = {.address = event->call.address,
 			      .size = event->call.size,
+			      .sample = sample_of(process, event),
 			      .time = process_time(process, event->time_ns)};
 	struct block old;
 	int known;
@@ -102,7 +128,7 @@ static int book_allocated(struct process *process, const struct event *event)
 		if (count_freed(process, &old))
 			return -ENOMEM;
 	}
-	return count_allocated(process, block.site, block.size);
+	return count_allocated(process, &block);
 }
 
 /* Some allocators free the old block by the program's own free; its fate is the realloc's. */
@@ -140,6 +166,7 @@ static int heap_begin(struct process *process, const struct event *event, struct
 	if (taken < 0)
 		return taken;
 	pending->missed = old && !taken;
+	pending->sample = sample_of(process, event);
 	pending->old = old;
 	pending->size = event->call.args[1];
 	return 0;
@@ -194,23 +221,45 @@ static int old_block_freed(struct process *process, const struct event *told,
 	return pending->missed ? count_unmatched(process, &event) : 0;
 }
 
-/* Calls that return by a pointer (posix_memalign) told their size at the beginning only. */
+/* What calls that return by a pointer (posix_memalign) told at the beginning only. */
+static struct event with_beginning(const struct event *told, const struct pending *pending)
+{
+	struct event event = *told;
+
+	if (!pending || api_row(event.api)->out < 0)
+		return event;
+	event.call.size = pending->size;
+	event.flags |= RECORD_FLAG_SAMPLE(pending->sample);
+	return event;
+}
+
+/* Does the call make no block that is told? */
+static bool makes_none(const struct process *process, const struct event *event,
+		       const struct pending *pending)
+{
+	if (!process_is_thinned(process))
+		return false;
+	/* It was told, but how much it stands for is lost. */
+	if (!pending && api_row(event->api)->out >= 0)
+		return true;
+	return EVENT_SAMPLE(event->flags) == SAMPLE_NOT;
+}
+
 static int heap_end(struct process *process, const struct event *told,
 		    const struct pending *pending)
 {
-	struct event sized = *told, *event = &sized;
+	struct event sized = with_beginning(told, pending), *event = &sized;
 	bool failed = event->flags & EVENT_FLAG_FAILED || !event->call.address;
+	bool none = makes_none(process, event, pending);
 	int err;
 
-	if (pending && api_row(event->api)->out >= 0)
-		event->call.size = pending->size;
 	if (failed && event->call.size) {
 		err = pending ? heap_undo(process, pending) : 0;
-		return err ? err : count_failed(process, event);
+		return err || none ? err : count_failed(process, event);
 	}
 	if (pending && old_block_freed(process, event, pending))
 		return -ENOMEM;
-	return failed ? 0 : book_allocated(process, event);
+	return failed || none ? 0 : book_allocated(process, event);
 }
 
 const struct book book_heap = {.begin = heap_begin, .end = heap_end, .undo = heap_undo};

@@ -72,6 +72,42 @@ static void capture_totals(const struct process *process, struct snapshot_proces
 	section->unbooked = process->unbooked;
 }
 
+/* What a sample stands for, by the samples themselves: for blocks there is no other measure. */
+static double unit_of(double variance, uint64_t estimate)
+{
+	return estimate ? variance / (double)estimate : 0;
+}
+
+static void capture_bounds(const struct process *process, struct snapshot_sampling *sampling)
+{
+	const struct totals *totals = &process->totals;
+	struct weight_sum live = process->closed
+					 ? process->live_sampled
+					 : weight_live(process->config, &process->heap);
+	double mean = (double)process->config->sample;
+
+	sampling->live = live.samples;
+	sampling->allocations = weight_bounds(totals->allocations, totals->blocks_variance,
+					      unit_of(totals->blocks_variance, totals->allocations));
+	sampling->bytes_allocated =
+		weight_bounds(totals->bytes_allocated, totals->bytes_variance, mean);
+	sampling->live_blocks = weight_bounds(process->live_blocks, live.blocks_variance,
+					      unit_of(live.blocks_variance, process->live_blocks));
+	sampling->live_bytes = weight_bounds(process->live_bytes, live.bytes_variance, mean);
+}
+
+static void capture_sampling(const struct process *process, struct snapshot_sampling *sampling)
+{
+	const struct model_config *config = process->config;
+
+	*sampling = (struct snapshot_sampling){.mean = config->sample,
+					       .min_size = config->min_size,
+					       .max_size = config->max_size,
+					       .samples = process->totals.samples};
+	if (config->sample)
+		capture_bounds(process, sampling);
+}
+
 /* Frees of what did not live that cannot be called errors. */
 static uint64_t unjudged_frees(const struct process *process)
 {
@@ -157,6 +193,7 @@ static void capture_site(const struct site *site, uint64_t oldest_ns, struct sna
 	copy->peak_live_bytes = site->peak_live_bytes;
 	copy->failed_allocations = site->failed_allocations;
 	copy->mismatched = site->mismatched;
+	copy->samples = site->samples;
 	copy->first_seen_ns = site->first_seen_ns;
 	copy->oldest_ns = oldest_ns;
 }
@@ -380,6 +417,7 @@ int capture_process(struct snapshot *snapshot, const struct process *process, ui
 	capture_totals(process, section);
 	capture_losses(process, &section->losses);
 	capture_sanity(process, section);
+	capture_sampling(process, &section->sampling);
 	section->other_calls = count_other_calls(process);
 	err = capture_scan(snapshot, process, section);
 	if (err)

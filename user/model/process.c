@@ -175,7 +175,8 @@ bool process_is_complete(const struct process *process)
 {
 	struct snapshot_losses told = process_told(process);
 
-	return process->from_start && !process->partial && losses_are_none(&process->found) &&
+	return process->from_start && !process->partial && !process_is_thinned(process) &&
+	       losses_are_none(&process->found) &&
 	       losses_are_none(&told);
 }
 
@@ -205,6 +206,8 @@ void process_close(struct process *process, uint64_t now_ns)
 	process->until_ns = now_ns;
 	process->closed = true;
 	stacks_close(&process->stacks);
+	if (process->config->sample)
+		process->live_sampled = weight_live(process->config, &process->heap);
 	/* Without memory for the result, the tables stay as they are: as good, only larger. */
 	if (worth_a_look(process) && process_oldest(process, &process->oldest_ns))
 		return;
@@ -280,9 +283,9 @@ static enum api wrapper_of(const struct process *process, const struct event *ev
 }
 
 /* The operator new or new[] that is known to have made the call; it may have left no frame. */
-static enum api operator_of(const struct event *event)
+static enum api operator_of(const struct process *process, const struct event *event)
 {
-	uint32_t told = EVENT_OPERATOR(event->flags);
+	uint32_t told = process->config->sanity ? EVENT_OPERATOR(event->flags) : API_NONE;
 
 	return told == API_NEW || told == API_NEW_ARRAY ? (enum api)told : API_NONE;
 }
@@ -295,8 +298,8 @@ static enum api booked_api(const struct process *process, const struct event *ev
 	if (api_row(event->api)->family == FAMILY_MAP)
 		return mappings_in_allocator(&process->mappings, event->call.caller) ? API_MMAP_LIBC
 										     : event->api;
-	if (process->config->wrappers && operator_of(event) != API_NONE)
-		return operator_of(event);
+	if (process->config->wrappers && operator_of(process, event) != API_NONE)
+		return operator_of(process, event);
 	wrapper = process->config->wrappers ? wrapper_of(process, event, stack) : API_NONE;
 	return wrapper == API_NONE ? event->api : wrapper;
 }

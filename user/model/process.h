@@ -18,6 +18,7 @@
 #include "model/sanity.h"
 #include "model/site.h"
 #include "model/stack.h"
+#include "model/weight.h"
 
 /* What an image is, shared with children that run it as well. */
 struct program {
@@ -39,6 +40,9 @@ struct user {
 };
 
 struct totals {
+	uint64_t samples;         /* of config's sample: allocations that were told … */
+	double blocks_variance;   /* … and how far the estimates may be off (model/weight.h) */
+	double bytes_variance;
 	uint64_t allocations;
 	uint64_t frees;
 	uint64_t bytes_allocated;
@@ -88,6 +92,7 @@ struct process {
 	uint64_t unbooked;            /* of which there were so many */
 	struct snapshot_losses found; /* losses that the books themselves found … */
 	struct snapshot_losses told;  /* … and those of users that have gone */
+	struct weight_sum live_sampled; /* once settled: see weight_live */
 	uint64_t *oldest_ns;          /* per site, once settled; NULL: see process_oldest */
 
 	struct snapshot_scan scan;    /* the last leak scan; see scan_book.h */
@@ -131,6 +136,12 @@ uint64_t process_block_ns(const struct process *process, uint32_t site, uint32_t
 struct site process_site_view(const struct process *process, uint32_t site);
 /* A site to be changed; NULL if out of memory. */
 struct site *process_site_change(struct process *process, uint32_t site);
+
+/* Are there heap calls that are not told? */
+static inline bool process_is_thinned(const struct process *process)
+{
+	return process->config->sample || process->config->min_size || process->config->max_size;
+}
 
 static inline uint32_t process_pid(const struct process *process)
 {
