@@ -6,9 +6,7 @@
 static void count_sample(struct process *process, struct site *site, const struct weight *weight)
 {
 	site->samples++;
-	process->totals.samples++;
-	process->totals.blocks_variance += weight->blocks_variance;
-	process->totals.bytes_variance += weight->bytes_variance;
+	weight_add(&process->totals.sampled, weight);
 }
 
 static int count_allocated(struct process *process, const struct block *block)

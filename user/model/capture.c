@@ -72,27 +72,31 @@ static void capture_totals(const struct process *process, struct snapshot_proces
 	section->unbooked = process->unbooked;
 }
 
-/* What a sample stands for, by the samples themselves: for blocks there is no other measure. */
-static double unit_of(double variance, uint64_t estimate)
+#define SMALL_BLOCK 16 /* bytes; what is smaller is rarely met, and may be missing in its numbers */
+
+/* So many blocks one more sample may stand for. */
+static double blocks_unit(const struct process *process, const struct weight_sum *sum)
 {
-	return estimate ? variance / (double)estimate : 0;
+	double unit = (double)process->config->sample / SMALL_BLOCK, most = (double)sum->most;
+
+	return most > unit ? most : unit > 1 ? unit : 1;
 }
 
 static void capture_bounds(const struct process *process, struct snapshot_sampling *sampling)
 {
-	const struct totals *totals = &process->totals;
+	const struct weight_sum *all = &process->totals.sampled;
 	struct weight_sum live = process->closed
 					 ? process->live_sampled
 					 : weight_live(process->config, &process->heap);
 	double mean = (double)process->config->sample;
 
 	sampling->live = live.samples;
-	sampling->allocations = weight_bounds(totals->allocations, totals->blocks_variance,
-					      unit_of(totals->blocks_variance, totals->allocations));
+	sampling->allocations = weight_bounds(process->totals.allocations, all->blocks_variance,
+					      blocks_unit(process, all));
 	sampling->bytes_allocated =
-		weight_bounds(totals->bytes_allocated, totals->bytes_variance, mean);
-	sampling->live_blocks = weight_bounds(process->live_blocks, live.blocks_variance,
-					      unit_of(live.blocks_variance, process->live_blocks));
+		weight_bounds(process->totals.bytes_allocated, all->bytes_variance, mean);
+	sampling->live_blocks =
+		weight_bounds(process->live_blocks, live.blocks_variance, blocks_unit(process, &live));
 	sampling->live_bytes = weight_bounds(process->live_bytes, live.bytes_variance, mean);
 }
 
@@ -103,7 +107,7 @@ static void capture_sampling(const struct process *process, struct snapshot_samp
 	*sampling = (struct snapshot_sampling){.mean = config->sample,
 					       .min_size = config->min_size,
 					       .max_size = config->max_size,
-					       .samples = process->totals.samples};
+					       .samples = process->totals.sampled.samples};
 	if (config->sample)
 		capture_bounds(process, sampling);
 }

@@ -40,9 +40,7 @@ struct user {
 };
 
 struct totals {
-	uint64_t samples;         /* of config's sample: allocations that were told … */
-	double blocks_variance;   /* … and how far the estimates may be off (model/weight.h) */
-	double bytes_variance;
+	struct weight_sum sampled; /* with config's sample: allocations that were told */
 	uint64_t allocations;
 	uint64_t frees;
 	uint64_t bytes_allocated;

@@ -69,9 +69,7 @@ static void add_living(void *ctx, const struct block *block)
 	if (!block->sample || block->site == SITE_NONE)
 		return;
 	weight = weight_of(living->config, block);
-	living->sum.samples++;
-	living->sum.blocks_variance += weight.blocks_variance;
-	living->sum.bytes_variance += weight.bytes_variance;
+	weight_add(&living->sum, &weight);
 }
 
 struct weight_sum weight_live(const struct model_config *config, const struct heap *heap)

@@ -23,12 +23,21 @@ struct weight {
 	double bytes_variance;
 };
 
-/* Samples that live, and the variance of what is estimated from them. */
+/* Samples, and how far what is estimated from them may be off. */
 struct weight_sum {
 	uint64_t samples;
+	uint64_t most; /* blocks that one stands for */
 	double blocks_variance;
 	double bytes_variance;
 };
+
+static inline void weight_add(struct weight_sum *sum, const struct weight *weight)
+{
+	sum->samples++;
+	sum->most = weight->blocks > sum->most ? weight->blocks : sum->most;
+	sum->blocks_variance += weight->blocks_variance;
+	sum->bytes_variance += weight->bytes_variance;
+}
 
 /* Of a block that was told for certain, one block and its bytes. */
 struct weight weight_of(const struct model_config *config, const struct block *block);
