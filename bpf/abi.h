@@ -281,6 +281,7 @@ struct record_mapping {
 struct record_exec {
 	struct record_head head;
 	abi_u64 start_time_ns; /* of the process, since boot; 0: it stands still, ask /proc */
+	abi_u64 filtered; /* LOSS_FILTERED of the image before, which begins anew */
 	abi_u32 parent;
 	abi_u32 pad;
 	char comm[COMM_SIZE];
@@ -442,7 +443,7 @@ ABI_ASSERT(sizeof(struct record_begin) == 72);
 ABI_ASSERT(sizeof(struct record_stack) == 40);
 ABI_ASSERT(sizeof(struct record_slice) == 80 + 8 * (STACK_MAX_FRAMES + 1));
 ABI_ASSERT(sizeof(struct record_mapping) == 320);
-ABI_ASSERT(sizeof(struct record_exec) == 576 + EXEC_COMMAND_SIZE);
+ABI_ASSERT(sizeof(struct record_exec) == 584 + EXEC_COMMAND_SIZE);
 ABI_ASSERT(sizeof(struct record_exit) == 32 + 8 * LOSS_COUNT);
 ABI_ASSERT(sizeof(struct record_fork) == 56);
 ABI_ASSERT(sizeof(struct unwind_page) == 8);

@@ -301,6 +301,7 @@ static __always_inline int wants_sanity(void)
  */
 const volatile struct sample_rate config_rates[SAMPLE_LEVELS] = {};
 __u32 sample_level;
+__u32 self_testing; /* all is told */
 
 #define TOLD_PAGE 4096
 
@@ -323,12 +324,12 @@ static __always_inline int is_thinned(void)
 
 static __always_inline int is_size_wanted(__u64 bytes)
 {
-	return bytes >= config_min_size && bytes <= config_max_size;
+	return (bytes >= config_min_size && bytes <= config_max_size) || self_testing;
 }
 
 static __always_inline __u32 sample_now(void)
 {
-	return config_sample ? (sample_level & (SAMPLE_LEVELS - 1)) + 1 : 0;
+	return config_sample && !self_testing ? (sample_level & (SAMPLE_LEVELS - 1)) + 1 : 0;
 }
 
 static __always_inline struct sample_rate sample_rate_at(__u32 level)

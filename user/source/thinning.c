@@ -22,11 +22,11 @@ static bool is_leaf_object(const struct module *module, const struct probe_plan 
 	return plan->hooks[HOOK_THREAD_ENDS] != 0; /* glibc */
 }
 
-/* reallocarray leads to realloc. */
-uint64_t thinning_leaf_flag(const struct module *module, const struct probe_plan *plan, enum api api)
+/* The others lead to these: reallocarray to realloc, that and memalign, now and then, to malloc. */
+uint64_t thinning_leaf_flag(const struct module *module, const struct probe_plan *plan,
+			    enum api api)
 {
-	if (api == API_REALLOCARRAY || api_row(api)->family != FAMILY_HEAP ||
-	    !api_needs_return(api) || !is_leaf_object(module, plan))
+	if ((api != API_MALLOC && api != API_CALLOC) || !is_leaf_object(module, plan))
 		return 0;
 	return (uint64_t)COOKIE_FLAG_LEAF << 24;
 }
