@@ -281,7 +281,7 @@ struct record_mapping {
 struct record_exec {
 	struct record_head head;
 	abi_u64 start_time_ns; /* of the process, since boot; 0: it stands still, ask /proc */
-	abi_u64 filtered; /* LOSS_FILTERED of the image before, which begins anew */
+	abi_u64 filtered;      /* LOSS_FILTERED of the image before, which begins anew */
 	abi_u32 parent;
 	abi_u32 pad;
 	char comm[COMM_SIZE];

@@ -89,7 +89,8 @@ static __always_inline abi_u64 sample_multiply(abi_u64 a, abi_u64 b)
 	return a_high * b_high + (middle >> 32) + (other >> 32);
 }
 
-/* s / mean; of less than limit bytes. Nothing is as much as a byte: it is told now and then, too. */
+/* s / mean; of less than limit bytes. Nothing is as much as a byte: it is told now and then, too.
+ */
 static __always_inline abi_u64 sample_share(const struct sample_rate *rate, abi_u64 bytes)
 {
 	return (bytes ? bytes : 1) * rate->inverse;

@@ -94,8 +94,8 @@ static __always_inline int session_enter(const struct pt_regs *regs, abi_u64 coo
 	}
 	if (COOKIE_FLAGS(cookie) & COOKIE_FLAG_BEGIN)
 		emit_begin(regs, cookie, telling.sample);
-	*ret_word = session_word(
-		cookie, payload_with(cookie, call_payload(regs, cookie), telling.sample));
+	*ret_word = session_word(cookie,
+				 payload_with(cookie, call_payload(regs, cookie), telling.sample));
 	return 0;
 }
 

@@ -23,9 +23,9 @@
 #include "bpf/sample.h"
 
 /* Provided by the including file. */
-static int is_thinned(void);                   /* else all is told */
-static int is_size_wanted(abi_u64 bytes);      /* --min-size, --max-size */
-static abi_u32 sample_now(void);               /* a record's sample: 0 or a level + 1 */
+static int is_thinned(void);              /* else all is told */
+static int is_size_wanted(abi_u64 bytes); /* --min-size, --max-size */
+static abi_u32 sample_now(void);          /* a record's sample: 0 or a level + 1 */
 static struct sample_rate sample_rate_at(abi_u32 level);
 static abi_u32 random_word(void);
 static abi_u8 *told_byte(abi_u32 number); /* number: below TOLD_BYTES; NULL never happens */

@@ -103,9 +103,9 @@ def test_near_to_all(launch, sample):
     assert abs(data["live"]["bytes"] - truth["live_bytes"]) <= slack
 
 
-def test_sizes(launch, pairing):
+def test_sizes(launch):
     result = launch(target("mixed"), "5000", "100", "300",
-                    options=("--min-size", "100", "--max-size", "300", *pairing))
+                    options=("--min-size", "100", "--max-size", "300"))
     data, wanted = data_of(result), result.truth["wanted"]
     assert_sound(data)
     assert data["estimate"] is False

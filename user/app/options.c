@@ -212,9 +212,10 @@ static int contradictions_check(const struct options *options, struct error *err
 	if (options->count && !options->interval_ns)
 		return error_set(err, -EINVAL, "--count counts the reports of --interval");
 	if (options->sanity && is_thinning(&options->thinning))
-		return error_set(err, -EINVAL,
-				 "--sanity judges every release, and needs every allocation: not with "
-				 "--sample, --min-size or --max-size");
+		return error_set(
+			err, -EINVAL,
+			"--sanity judges every release, and needs every allocation: not with "
+			"--sample, --min-size or --max-size");
 	if (options->thinning.max_size && options->thinning.max_size < options->thinning.min_size)
 		return error_set(err, -EINVAL, "--max-size is below --min-size: nothing is left");
 	if (formats_share_a_file(options))

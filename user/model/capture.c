@@ -72,7 +72,8 @@ static void capture_totals(const struct process *process, struct snapshot_proces
 	section->unbooked = process->unbooked;
 }
 
-#define SMALL_BLOCK 16 /* bytes; what is smaller is rarely met, and may be missing in its numbers */
+#define SMALL_BLOCK 16 /* bytes; what is smaller is rarely met, and may be missing in its numbers \
+			*/
 
 /* So many blocks one more sample may stand for. */
 static double blocks_unit(const struct process *process, const struct weight_sum *sum)
@@ -85,9 +86,8 @@ static double blocks_unit(const struct process *process, const struct weight_sum
 static void capture_bounds(const struct process *process, struct snapshot_sampling *sampling)
 {
 	const struct weight_sum *all = &process->totals.sampled;
-	struct weight_sum live = process->closed
-					 ? process->live_sampled
-					 : weight_live(process->config, &process->heap);
+	struct weight_sum live = process->closed ? process->live_sampled
+						 : weight_live(process->config, &process->heap);
 	double mean = (double)process->config->sample;
 
 	sampling->live = live.samples;
@@ -95,8 +95,8 @@ static void capture_bounds(const struct process *process, struct snapshot_sampli
 					      blocks_unit(process, all));
 	sampling->bytes_allocated =
 		weight_bounds(process->totals.bytes_allocated, all->bytes_variance, mean);
-	sampling->live_blocks =
-		weight_bounds(process->live_blocks, live.blocks_variance, blocks_unit(process, &live));
+	sampling->live_blocks = weight_bounds(process->live_blocks, live.blocks_variance,
+					      blocks_unit(process, &live));
 	sampling->live_bytes = weight_bounds(process->live_bytes, live.bytes_variance, mean);
 }
 

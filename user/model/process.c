@@ -176,8 +176,7 @@ bool process_is_complete(const struct process *process)
 	struct snapshot_losses told = process_told(process);
 
 	return process->from_start && !process->partial && !process_is_thinned(process) &&
-	       losses_are_none(&process->found) &&
-	       losses_are_none(&told);
+	       losses_are_none(&process->found) && losses_are_none(&told);
 }
 
 static void tables_free(struct process *process)

@@ -86,12 +86,12 @@ struct process {
 	uint64_t map_bytes;
 	uint64_t internal_frees;
 	uint64_t internal_munmaps;
-	bool paused;                  /* new blocks and regions get no site */
-	uint64_t unbooked;            /* of which there were so many */
-	struct snapshot_losses found; /* losses that the books themselves found … */
-	struct snapshot_losses told;  /* … and those of users that have gone */
+	bool paused;                    /* new blocks and regions get no site */
+	uint64_t unbooked;              /* of which there were so many */
+	struct snapshot_losses found;   /* losses that the books themselves found … */
+	struct snapshot_losses told;    /* … and those of users that have gone */
 	struct weight_sum live_sampled; /* once settled: see weight_live */
-	uint64_t *oldest_ns;          /* per site, once settled; NULL: see process_oldest */
+	uint64_t *oldest_ns;            /* per site, once settled; NULL: see process_oldest */
 
 	struct snapshot_scan scan;    /* the last leak scan; see scan_book.h */
 	char *scan_reason;            /* why there was none, or NULL */

@@ -152,7 +152,7 @@ struct snapshot_losses {
 	uint64_t no_allocator; /* 1: no allocation function was found, and nothing traced */
 	uint64_t children;     /* that could not be followed */
 	uint64_t collisions;   /* an allocation at an address that was live: a free was not seen */
-	uint64_t filtered; /* no loss: allocations that --min-size and --max-size leave out */
+	uint64_t filtered;     /* no loss: allocations that --min-size and --max-size leave out */
 };
 
 void snapshot_losses_add(struct snapshot_losses *sum, const struct snapshot_losses *losses);
@@ -160,7 +160,7 @@ void snapshot_losses_add(struct snapshot_losses *sum, const struct snapshot_loss
 /* An estimate's bounds: the truth lies between them in 95 of 100 traces. */
 struct snapshot_bounds {
 	uint64_t low;
-	uint64_t high; /* UINT64_MAX: not known */
+	uint64_t high;
 };
 
 /*
@@ -168,11 +168,11 @@ struct snapshot_bounds {
  * estimate from samples: totals, live, leaks, and the same of sites.
  */
 struct snapshot_sampling {
-	uint64_t mean;        /* one allocation in so many bytes was told; 0: every one */
-	uint64_t min_size;    /* --min-size … */
-	uint64_t max_size;    /* … --max-size; 0: none */
-	uint64_t samples;     /* allocations that were told … */
-	uint64_t live;        /* … and that still live */
+	uint64_t mean;     /* one allocation in so many bytes was told; 0: every one */
+	uint64_t min_size; /* --min-size … */
+	uint64_t max_size; /* … --max-size; 0: none */
+	uint64_t samples;  /* allocations that were told … */
+	uint64_t live;     /* … and that still live */
 	struct snapshot_bounds allocations, bytes_allocated, live_blocks, live_bytes;
 };
 

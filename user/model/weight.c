@@ -83,12 +83,9 @@ struct weight_sum weight_live(const struct model_config *config, const struct he
 struct snapshot_bounds weight_bounds(uint64_t estimate, double variance, double unit)
 {
 	double middle = (double)estimate, half = DEVIATIONS * unit / 2;
-	double reach = DEVIATIONS * sqrt(variance + half * half), low, high;
+	double low = middle - DEVIATIONS * sqrt(variance);
+	double high = middle + DEVIATIONS * (half + sqrt(variance + half * half));
 
-	if (!estimate && unit <= 0)
-		return (struct snapshot_bounds){0, UINT64_MAX};
-	low = middle + DEVIATIONS * half - reach;
-	high = middle + DEVIATIONS * half + reach;
 	return (struct snapshot_bounds){
 		.low = low > 0 ? (uint64_t)low : 0,
 		.high = high < 0x1p63 ? (uint64_t)ceil(high) : UINT64_MAX,

@@ -45,9 +45,8 @@ struct weight weight_of(const struct model_config *config, const struct block *b
 struct weight_sum weight_live(const struct model_config *config, const struct heap *heap);
 
 /*
- * Where an estimate's truth lies. `unit` is what one sample stands for at most, about: where there
- * are few, there may be as many that were not met (Wilson's interval, for samples of that unit);
- * 0: not known.
+ * Where an estimate's truth lies. `unit` is what one sample stands for at most, about: what was not
+ * met has no variance, but there may be some of it (above, Wilson's interval for such samples).
  */
 struct snapshot_bounds weight_bounds(uint64_t estimate, double variance, double unit);
 

@@ -288,7 +288,7 @@ static void write_bounds(struct json_writer *writer, const char *key,
 {
 	json_open_object(writer, key, JSON_INLINE);
 	json_put_number(writer, "low", bounds->low);
-	write_number_or_null(writer, "high", bounds->high != UINT64_MAX, bounds->high);
+	json_put_number(writer, "high", bounds->high);
 	json_close(writer);
 }
 

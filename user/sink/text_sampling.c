@@ -7,7 +7,7 @@
 #include "base/units.h"
 #include "sink/amount.h"
 
-#define SENTENCE_SIZE 320
+#define SENTENCE_SIZE 512
 
 struct bounds_text {
 	char text[2 * UNITS_TEXT_SIZE + 8];
@@ -26,12 +26,8 @@ static const char *bounds_blocks(const struct snapshot_bounds *bounds, struct bo
 {
 	char low[UNITS_TEXT_SIZE], high[UNITS_TEXT_SIZE];
 
-	if (bounds->high == UINT64_MAX)
-		snprintf(ret->text, sizeof(ret->text), "%s or more",
-			 count_format(bounds->low, low));
-	else
-		snprintf(ret->text, sizeof(ret->text), "%s to %s", count_format(bounds->low, low),
-			 count_format(bounds->high, high));
+	snprintf(ret->text, sizeof(ret->text), "%s to %s", count_format(bounds->low, low),
+		 count_format(bounds->high, high));
 	return ret->text;
 }
 

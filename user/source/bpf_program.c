@@ -89,7 +89,6 @@ static void thinning_configure(struct mtrace_bpf *skeleton, const struct thinnin
 	skeleton->rodata->config_min_size = thinning->min_size;
 	skeleton->rodata->config_max_size = thinning_max_size(thinning);
 	skeleton->rodata->config_sample = thinning->sample;
-	skeleton->bss->sample_level = thinning->first_level;
 	if (!is_thinning(thinning))
 		bpf_map__set_max_entries(skeleton->maps.told, 1);
 	for (uint32_t level = 0; thinning->sample && level < SAMPLE_LEVELS; level++) {

@@ -372,7 +372,8 @@ static int ptrace_tell_losses(struct source *source)
 	const uint64_t *losses = ptrace->guardian.shared.mailbox->letter.losses;
 	int err = 0;
 
-	for (size_t i = 0; !err && !ptrace->guardian.detached && i < ptrace->common.process_count; i++) {
+	for (size_t i = 0; !err && !ptrace->guardian.detached && i < ptrace->common.process_count;
+	     i++) {
 		struct bpf_process *process = ptrace->common.processes[i];
 		uint64_t counted[LOSS_COUNT] = {0};
 

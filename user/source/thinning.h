@@ -11,11 +11,9 @@
 
 /* Zeroed: all of them. */
 struct thinning {
-	uint64_t sample;       /* one in so many bytes; 0: every one */
-	uint64_t min_size;     /* bytes asked for */
-	uint64_t max_size;     /* 0: no limit */
-	uint32_t first_level;  /* the mean begins with: sample << first_level */
-	uint32_t max_overhead; /* in 1/1000 of the programs' time; 0: whatever it is */
+	uint64_t sample;   /* one in so many bytes; 0: every one */
+	uint64_t min_size; /* bytes asked for */
+	uint64_t max_size; /* 0: no limit */
 };
 
 static inline bool is_thinning(const struct thinning *thinning)
