@@ -72,8 +72,9 @@ static void capture_totals(const struct process *process, struct snapshot_proces
 	section->unbooked = process->unbooked;
 }
 
-#define SMALL_BLOCK 16 /* bytes; what is smaller is rarely met, and may be missing in its numbers \
-			*/
+#define SMALL_BLOCK                                                                   \
+	16 /* bytes; what is smaller is rarely met, and may be missing in its numbers \
+	    */
 
 /* So many blocks one more sample may stand for. */
 static double blocks_unit(const struct process *process, const struct weight_sum *sum)
