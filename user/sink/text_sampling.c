@@ -34,7 +34,7 @@ static const char *bounds_blocks(const struct snapshot_bounds *bounds, struct bo
 /* "≈ estimated from 812 samples, one in 512.0 KiB: …" */
 static void write_estimate(struct page *page, const struct snapshot_sampling *sampling)
 {
-	struct bounds_text live, live_blocks, bytes, blocks;
+	struct bounds_text live = {""}, live_blocks = {""}, bytes = {""}, blocks = {""};
 	char sentence[SENTENCE_SIZE], mean[UNITS_TEXT_SIZE], samples[AMOUNT_SIZE];
 
 	snprintf(sentence, sizeof(sentence),
