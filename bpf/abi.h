@@ -78,6 +78,7 @@ enum api_family {
 #define COOKIE_FLAG_UNMAP   0x8  /* the result is a status (0 is success), not an address */
 #define COOKIE_FLAG_CALLER  0x10 /* free: read the direct caller too */
 #define COOKIE_FLAG_ANYBODY 0x20 /* in every process, for those without first thread */
+#define COOKIE_FLAG_LEAF    0x40 /* calls no heap function that is probed: see bpf/thin.bpf.h */
 
 /* Instead of a cookie: each place of the probe has one of its own (user/source/probe_events.h). */
 #define COOKIE_OF_PLACE (~(abi_u64)0)
@@ -136,6 +137,24 @@ enum record_kind {
 #define RECORD_FLAG_OPERATOR(api) ((abi_u16)((api) << 8))
 #define RECORD_OPERATOR(flags)    ((flags) >> 8) /* enum api, OPERATOR_UNKNOWN, or 0 for none */
 #define OPERATOR_UNKNOWN          0xff
+
+/*
+ * With --sample, of RECORD_ALLOC, RECORD_BEGIN and RECORD_END, in the place of the operator: by
+ * which mean the call was chosen, its level + 1 (a level is twice the mean of the one below), or
+ * that its new block is not told. 0: every call was. What is told of frees: see bpf/thin.bpf.h.
+ */
+#define RECORD_FLAG_SAMPLE(sample) ((abi_u16)((sample) << 8))
+#define RECORD_SAMPLE(flags)       ((flags) >> 8)
+#define SAMPLE_LEVELS              32
+#define SAMPLE_NOT                 63u
+#define TOLD_BITS                  22
+#define TOLD_BYTES                 (1u << TOLD_BITS)
+
+/* What there is to know of a mean (bpf/sample.h). */
+struct sample_rate {
+	abi_u64 inverse; /* 2^SAMPLE_POINT / mean */
+	abi_u64 limit;   /* from that many bytes on all are told */
+};
 
 struct record_head {
 	abi_u8 kind; /* enum record_kind */
@@ -262,6 +281,7 @@ struct record_mapping {
 struct record_exec {
 	struct record_head head;
 	abi_u64 start_time_ns; /* of the process, since boot; 0: it stands still, ask /proc */
+	abi_u64 filtered;      /* LOSS_FILTERED of the image before, which begins anew */
 	abi_u32 parent;
 	abi_u32 pad;
 	char comm[COMM_SIZE];
@@ -293,6 +313,7 @@ enum loss {
 	LOSS_READ,       /* memory of the target could not be read */
 	LOSS_CHILDREN,   /* a child could not be followed: too many processes */
 	LOSS_GAP_NS,     /* time in which somebody else had taken our probes */
+	LOSS_FILTERED,   /* no loss: allocations that --min-size and --max-size leave out */
 	LOSS_COUNT,
 };
 
@@ -422,7 +443,7 @@ ABI_ASSERT(sizeof(struct record_begin) == 72);
 ABI_ASSERT(sizeof(struct record_stack) == 40);
 ABI_ASSERT(sizeof(struct record_slice) == 80 + 8 * (STACK_MAX_FRAMES + 1));
 ABI_ASSERT(sizeof(struct record_mapping) == 320);
-ABI_ASSERT(sizeof(struct record_exec) == 576 + EXEC_COMMAND_SIZE);
+ABI_ASSERT(sizeof(struct record_exec) == 584 + EXEC_COMMAND_SIZE);
 ABI_ASSERT(sizeof(struct record_exit) == 32 + 8 * LOSS_COUNT);
 ABI_ASSERT(sizeof(struct record_fork) == 56);
 ABI_ASSERT(sizeof(struct unwind_page) == 8);

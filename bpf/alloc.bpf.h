@@ -46,6 +46,7 @@ struct pending_call {
 };
 
 #define FATE_THROWN 1 /* an exception was thrown in it, and its failure told */
+#define FATE_MUTE   2 /* nothing is told of it: see bpf/thin.bpf.h */
 
 struct thread_calls {
 	abi_u32 count;
@@ -70,6 +71,7 @@ static void fill_head(struct record_head *head, abi_u8 kind, abi_u64 cookie, abi
 static void count_loss(enum loss loss);
 
 #include "bpf/sanity.bpf.h"
+#include "bpf/thin.bpf.h"
 
 #define MAP_REPLACES 0x10 /* MAP_FIXED */
 #define PAYLOAD_BITS 48
@@ -129,6 +131,71 @@ static __always_inline abi_u64 call_payload(const struct pt_regs *regs, abi_u64 
 	return requested_bytes(regs, cookie);
 }
 
+/*
+ * What is told of a call goes with its size: by which mean it was chosen. Sizes of 4 TiB and more
+ * then count as that. Where only a pointer travels the record of the beginning tells.
+ */
+#define SAMPLE_SHIFT 42
+#define SIZE_BESIDE  ((1ULL << SAMPLE_SHIFT) - 1)
+
+static __always_inline int has_sample(abi_u64 cookie)
+{
+	return is_thinned() && !is_map_call(cookie) && COOKIE_OUT(cookie) == COOKIE_NO_ARG;
+}
+
+static __always_inline abi_u64 payload_with(abi_u64 cookie, abi_u64 payload, abi_u32 sample)
+{
+	if (!has_sample(cookie))
+		return payload;
+	if (payload > SIZE_BESIDE)
+		payload = SIZE_BESIDE;
+	return payload | (abi_u64)sample << SAMPLE_SHIFT;
+}
+
+static __always_inline abi_u32 payload_sample(abi_u64 cookie, abi_u64 payload)
+{
+	return has_sample(cookie) ? payload >> SAMPLE_SHIFT & 63 : 0;
+}
+
+static __always_inline abi_u64 payload_alone(abi_u64 cookie, abi_u64 payload)
+{
+	return has_sample(cookie) ? payload & SIZE_BESIDE : payload;
+}
+
+/* What is told of a call that is the program's own. */
+struct telling {
+	abi_u32 sample; /* as records have it */
+	int any;        /* 0: nothing */
+};
+
+static __always_inline struct telling telling_of(const struct pt_regs *regs, abi_u64 cookie)
+{
+	struct telling telling = {.any = 1};
+	abi_u64 old;
+
+	if (!is_thinned() || is_map_call(cookie))
+		return telling;
+	telling.sample = sample_choose(requested_bytes(regs, cookie));
+	if (telling.sample != SAMPLE_NOT)
+		return telling;
+	old = COOKIE_OLD(cookie) == COOKIE_NO_ARG ? 0 : regs_argument(regs, COOKIE_OLD(cookie));
+	telling.any = old && told_maybe(old);
+	return telling;
+}
+
+static __always_inline int is_leaf(abi_u64 cookie)
+{
+	return (COOKIE_FLAGS(cookie) & COOKIE_FLAG_LEAF) != 0;
+}
+
+/* Of a call of which nothing is told: of no function, with nothing to be done. */
+#define COOKIE_MUTE ((abi_u64)COOKIE_NO_ARG << 20)
+
+static __always_inline int is_mute(abi_u64 cookie)
+{
+	return COOKIE_API(cookie) == API_NONE;
+}
+
 static __always_inline void begin_arguments(const struct pt_regs *regs, abi_u64 cookie,
 					    struct record_begin *record)
 {
@@ -156,11 +223,12 @@ static __always_inline void begin_arguments(const struct pt_regs *regs, abi_u64 
 	}
 }
 
-static __always_inline void emit_begin(const struct pt_regs *regs, abi_u64 cookie)
+static __always_inline void emit_begin(const struct pt_regs *regs, abi_u64 cookie, abi_u32 sample)
 {
 	struct record_begin record = {};
 
 	fill_head(&record.head, RECORD_BEGIN, cookie, sizeof(record));
+	record.head.flags = RECORD_FLAG_SAMPLE(sample);
 	read_return(regs, &record.caller);
 	begin_arguments(regs, cookie, &record);
 	emit(&record, sizeof(record));
@@ -217,13 +285,18 @@ static __always_inline void emit_outcome_to(struct pt_regs *regs, abi_u64 cookie
 					    const struct caller_frame *caller)
 {
 	abi_u8 kind = COOKIE_FLAGS(cookie) & COOKIE_FLAG_BEGIN ? RECORD_END : RECORD_ALLOC;
+	abi_u32 sample = payload_sample(cookie, payload);
 	struct record_call record = {};
 
 	fill_head(&record.head, kind, cookie, sizeof(record));
-	call_outcome(regs, cookie, payload, &record);
+	call_outcome(regs, cookie, payload_alone(cookie, payload), &record);
 	record.caller = caller->ip;
 	add_operator(cookie, payload, caller, &record.head);
-	if (!(COOKIE_FLAGS(cookie) & COOKIE_FLAG_UNMAP))
+	record.head.flags |= RECORD_FLAG_SAMPLE(sample);
+	/* Before the program can free it. */
+	if (is_thinned() && !is_map_call(cookie) && sample != SAMPLE_NOT)
+		told_note(record.address);
+	if (!(COOKIE_FLAGS(cookie) & COOKIE_FLAG_UNMAP) && sample != SAMPLE_NOT)
 		record.stack = take_stack(regs, caller);
 	emit(&record, sizeof(record));
 }
@@ -239,7 +312,8 @@ static __always_inline void emit_outcome(struct pt_regs *regs, abi_u64 cookie, a
 		.word = regs_word(regs),
 	};
 
-	emit_outcome_to(regs, cookie, payload, &caller);
+	if (!is_mute(cookie))
+		emit_outcome_to(regs, cookie, payload, &caller);
 }
 
 static __always_inline void emit_free(const struct pt_regs *regs, abi_u64 cookie)
@@ -247,7 +321,7 @@ static __always_inline void emit_free(const struct pt_regs *regs, abi_u64 cookie
 	struct record_free record = {};
 
 	record.address = regs_argument(regs, COOKIE_OLD(cookie));
-	if (!record.address)
+	if (!record.address || (is_thinned() && !told_maybe(record.address)))
 		return;
 	fill_head(&record.head, RECORD_FREE, cookie, sizeof(record));
 	record.head.flags = COOKIE_OBJECT(cookie) << RECORD_OBJECT_SHIFT;
@@ -301,7 +375,7 @@ static __always_inline enum call_place place_in_exit_call(abi_u64 sp, abi_u64 co
 /* A call that was watched at its exits, and passed none that we know. */
 static __always_inline void count_left(const struct pending_call *call)
 {
-	if (!(call->fate & FATE_THROWN))
+	if (!call->fate)
 		count_loss(LOSS_NO_RETURN);
 }
 
@@ -333,13 +407,18 @@ static __always_inline enum call_place thread_place(struct thread_calls *thread,
 static __always_inline void thread_enter(struct thread_calls *thread, const struct pt_regs *regs,
 					 abi_u64 cookie)
 {
+	struct telling telling;
 	abi_u32 count;
 
 	if (thread_place(thread, regs, cookie) == PLACE_NESTED)
 		return;
+	telling = telling_of(regs, cookie);
+	if (!telling.any && is_leaf(cookie))
+		return;
 	count = thread->count;
 	if (is_return_list_full()) {
-		count_loss(LOSS_NO_RETURN);
+		if (telling.any)
+			count_loss(LOSS_NO_RETURN);
 		return;
 	}
 	if (count >= PENDING_MAX) {
@@ -348,12 +427,12 @@ static __always_inline void thread_enter(struct thread_calls *thread, const stru
 	}
 	thread->calls[count & (PENDING_MAX - 1)] = (struct pending_call){
 		.sp = regs_sp(regs),
-		.cookie = cookie,
-		.payload = call_payload(regs, cookie),
+		.cookie = telling.any ? cookie : COOKIE_MUTE,
+		.payload = payload_with(cookie, call_payload(regs, cookie), telling.sample),
 	};
 	thread->count = count + 1;
-	if (COOKIE_FLAGS(cookie) & COOKIE_FLAG_BEGIN)
-		emit_begin(regs, cookie);
+	if (telling.any && COOKIE_FLAGS(cookie) & COOKIE_FLAG_BEGIN)
+		emit_begin(regs, cookie, telling.sample);
 }
 
 /*
@@ -387,10 +466,14 @@ static __always_inline void exit_call_enter(struct thread_calls *thread, const s
 		.payload = requested_bytes(regs, cookie),
 		.bp = regs_bp(regs),
 	};
+	struct telling telling;
 	abi_u32 count;
 
 	if (thread_place(thread, regs, cookie) == PLACE_NESTED)
 		return;
+	telling = telling_of(regs, cookie);
+	call.payload = payload_with(cookie, call.payload, telling.sample);
+	call.fate = telling.any ? 0 : FATE_MUTE;
 	count = thread->count;
 	if (count >= PENDING_MAX || read_user(call.sp, &call.caller) || !call.caller) {
 		count_loss(LOSS_NO_STATE);
@@ -420,7 +503,7 @@ static __always_inline void exit_call_leave(struct thread_calls *thread, struct 
 		}
 		thread->count = i;
 		caller = caller_of(call);
-		if (exit == EXIT_RETURN)
+		if (exit == EXIT_RETURN && !(call->fate & FATE_MUTE))
 			emit_outcome_to(regs, call->cookie, call->payload, &caller);
 		return;
 	}
@@ -432,8 +515,9 @@ static __always_inline void emit_thrown(struct pt_regs *regs, const struct pendi
 	struct record_call record = {};
 
 	fill_head(&record.head, RECORD_ALLOC, call->cookie, sizeof(record));
-	record.head.flags = RECORD_FLAG_FAILED;
-	record.size = call->payload;
+	record.head.flags = RECORD_FLAG_FAILED |
+			    RECORD_FLAG_SAMPLE(payload_sample(call->cookie, call->payload));
+	record.size = payload_alone(call->cookie, call->payload);
 	record.caller = caller.ip;
 	record.stack = take_stack(regs, &caller);
 	emit(&record, sizeof(record));
@@ -453,8 +537,9 @@ static __always_inline void exit_call_throw(struct thread_calls *thread, struct 
 	if (!top->caller || top->fate & FATE_THROWN || sp > top->sp ||
 	    !is_same_stack(sp, top->sp) || !is_in_place(top))
 		return;
-	top->fate = FATE_THROWN;
-	emit_thrown(regs, top);
+	top->fate |= FATE_THROWN;
+	if (!(top->fate & FATE_MUTE))
+		emit_thrown(regs, top);
 }
 
 #endif

@@ -10,6 +10,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "bpf/abi.h"
+#include "bpf/sample.h"
 #include "arch/x86.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -28,6 +29,10 @@ const volatile __u32 config_vma_iterator = 1;
 const volatile __u32 config_places = 0;  /* probes may have COOKIE_OF_PLACE */
 const volatile __u32 config_sanity = 0;  /* frees have stacks, and operators marks */
 const volatile __u64 config_tick_ns = 0; /* of the tick counter; 0: read the clock each time */
+const volatile __u32 config_thinned = 0; /* not all heap calls are told: */
+const volatile __u64 config_min_size = 0;
+const volatile __u64 config_max_size = 0;
+const volatile __u64 config_sample = 0;        /* the mean of level 0; 0: no sampling */
 const volatile __u32 config_pid_namespace = 0; /* inode of user space's, unless it is the first */
 
 /*
@@ -291,6 +296,7 @@ static __always_inline int wants_sanity(void)
 	return config_sanity;
 }
 
+#include "bpf/told.bpf.h"
 #include "bpf/alloc.bpf.h"
 
 static __always_inline int is_mark_intact(const struct operator_mark *mark, __u64 sp)

@@ -218,6 +218,19 @@ static __always_inline void take_command(struct record_exec *record)
 		record->command_size = 0;
 }
 
+/* Of an image that ends: a new one shall not answer for what was left out of its forerunner. */
+static __always_inline __u64 take_filtered(void)
+{
+	struct process_state *state = process_state();
+	__u64 filtered;
+
+	if (!state)
+		return 0;
+	filtered = state->losses[LOSS_FILTERED];
+	state->losses[LOSS_FILTERED] = 0;
+	return filtered;
+}
+
 static __noinline int send_exec(struct linux_binprm *program, __u16 flags)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -231,6 +244,7 @@ static __noinline int send_exec(struct linux_binprm *program, __u16 flags)
 	fill_head(&record->head, RECORD_EXEC, 0, sizeof(*record));
 	record->head.time_ns = bpf_ktime_get_ns();
 	record->start_time_ns = BPF_CORE_READ(task, start_boottime);
+	record->filtered = take_filtered();
 	record->parent = process_number(BPF_CORE_READ(task, real_parent));
 	record->head.flags = flags | (is_narrow_image(program) ? RECORD_FLAG_NARROW : 0);
 	bpf_get_current_comm(record->comm, sizeof(record->comm));

@@ -62,6 +62,46 @@ static const uint64_t config_session_mark = 41;
 #include "bpf/alloc.bpf.h"
 #include "bpf/session.bpf.h"
 
+/* Which calls are told: all of them, unless a script says otherwise. */
+static struct host_thinning {
+	bool on;
+	uint64_t min_size, max_size;
+	uint64_t mean; /* 0: no sampling */
+	uint32_t level;
+	uint32_t (*random)(void);
+	uint8_t told[TOLD_BYTES];
+} thinning;
+
+static int is_thinned(void)
+{
+	return thinning.on;
+}
+
+static int is_size_wanted(uint64_t bytes)
+{
+	return bytes >= thinning.min_size && (!thinning.max_size || bytes <= thinning.max_size);
+}
+
+static uint32_t sample_now(void)
+{
+	return thinning.mean ? thinning.level + 1 : 0;
+}
+
+static struct sample_rate sample_rate_at(uint32_t level)
+{
+	return sample_rate_of(sample_mean_at(thinning.mean, level));
+}
+
+static uint32_t random_word(void)
+{
+	return thinning.random();
+}
+
+static uint8_t *told_byte(uint32_t number)
+{
+	return &thinning.told[number];
+}
+
 /* What the code asks for that is the same in every script. */
 
 static int read_word(const struct pt_regs *regs, uint64_t address, uint64_t *ret_word)

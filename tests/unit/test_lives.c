@@ -53,7 +53,7 @@ static void test_buckets(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct lifetimes lifetimes = {0};
 
-		lifetimes_add(&lifetimes, rows[i].ms);
+		lifetimes_add(&lifetimes, rows[i].ms, 1);
 		assert_int_equal(lifetimes.buckets[rows[i].bucket], 1);
 		assert_int_equal(lifetimes.min_ms, rows[i].ms);
 	}

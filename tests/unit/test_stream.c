@@ -21,7 +21,7 @@
 static const uint64_t frames[] = {0x7f0000001234, 0x7f0000000010, 0x400100, ~0ULL,
 				  0x8000000000400200};
 static const char *const command[] = {"prog", "", "-x \xff\n", NULL};
-static const struct snapshot_losses losses = {1, 2, 3, 4, 5, 6, ~0ULL, 8, 9, 10};
+static const struct snapshot_losses losses = {1, 2, 3, 4, 5, 6, ~0ULL, 8, 9, 10, 11};
 
 /* Something of every kind; most of the extremes. */
 static const struct event events[] = {

@@ -236,6 +236,13 @@ static int contradictions_check(const struct options *options, struct error *err
 	if (options->keep && !has_numbered_file(options))
 		return error_set(err, -EINVAL,
 				 "--keep is for reports with %%n in the names of their files");
+	if (options->sanity && is_thinning(&options->thinning))
+		return error_set(
+			err, -EINVAL,
+			"--sanity judges every release, and needs every allocation: not with "
+			"--sample, --min-size or --max-size");
+	if (options->thinning.max_size && options->thinning.max_size < options->thinning.min_size)
+		return error_set(err, -EINVAL, "--max-size is below --min-size: nothing is left");
 	if (formats_share_a_file(options))
 		return error_set(err, -EINVAL, "two reports cannot go to the same file");
 	if (record_shares_a_file(options))

@@ -67,6 +67,7 @@ struct options {
 	enum backend backend;
 	const char *pairing; /* NULL: the best that works */
 	uint64_t buffer_bytes;
+	struct thinning thinning; /* which heap calls are told */
 
 	bool scan;              /* at the end */
 	uint64_t scan_every_ns; /* 0: not meanwhile */

@@ -37,6 +37,9 @@ static int on_settings(void *ctx, const struct stream_settings *settings)
 		.scans = settings->scans,
 		.ends_unseen = settings->ends_unseen,
 		.page_size = settings->page_size,
+		.sample = settings->sample,
+		.min_size = settings->min_size,
+		.max_size = settings->max_size,
 	};
 
 	reading->begun_ns = reading->replay->last_ns = settings->begun_ns;

@@ -67,6 +67,9 @@ static int books_open(struct session *session, const struct options *options)
 		.lists_blocks = report_wants_blocks(options),
 		.ends_unseen = options->system,
 		.page_size = (uint64_t)sysconf(_SC_PAGESIZE),
+		.sample = options->thinning.sample,
+		.min_size = options->thinning.min_size,
+		.max_size = options->thinning.max_size,
 	};
 	if (!code)
 		code = module_table_new(&session->modules);
@@ -129,6 +132,7 @@ static int source_open(struct session *session, const struct options *options, s
 		.allocators = options->allocators.items,
 		.hold_exec = options->hold_exec,
 		.sanity = options->sanity,
+		.thinning = options->thinning,
 		.holds_ends = options->scan,
 		.pairing = options->pairing,
 		.scope = options->system   ? SCOPE_SYSTEM

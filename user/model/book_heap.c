@@ -14,23 +14,33 @@ static void note_peak(struct process *process)
 	process->peak.ns = process->now_ns;
 }
 
-static int count_allocated(struct process *process, uint32_t index, uint64_t bytes)
+static void count_sample(struct process *process, struct site *site, const struct weight *weight)
 {
+	site->samples++;
+	weight_add(&process->totals.sampled, weight);
+}
+
+static int count_allocated(struct process *process, const struct block *block)
+{
+	struct weight weight;
 	struct site *site;
 
-	if (index == SITE_NONE) {
+	if (block->site == SITE_NONE) {
 		process->unbooked += process->paused;
 		return 0;
 	}
-	site = process_site_change(process, index);
+	site = process_site_change(process, block->site);
 	if (!site)
 		return -ENOMEM;
-	site_allocated(site, bytes);
-	process->totals.allocations++;
-	process->totals.bytes_allocated += bytes;
-	process->totals.sizes[size_class(bytes)]++;
-	process->live_blocks++;
-	process->live_bytes += bytes;
+	weight = weight_of(process->config, block);
+	if (block->sample)
+		count_sample(process, site, &weight);
+	site_allocated(site, weight.blocks, weight.bytes);
+	process->totals.allocations += weight.blocks;
+	process->totals.bytes_allocated += weight.bytes;
+	process->totals.sizes[size_class(block->size)] += weight.blocks;
+	process->live_blocks += weight.blocks;
+	process->live_bytes += weight.bytes;
 	if (process->live_bytes > process->totals.peak_live_bytes)
 		note_peak(process);
 	return 0;
@@ -51,23 +61,28 @@ static void note_last_call(struct process *process, const struct event *event)
 			(struct last_call){event->tid, event->call.address};
 }
 
+static bool is_thinned(const struct model_config *config)
+{
+	return config->sample || config->min_size || config->max_size;
+}
+
 /* What a realloc gives up was not temporary: it lives on at another place. */
 static bool is_temporary(const struct process *process, const struct event *event)
 {
 	const struct last_call *last;
 
-	if (event->kind != EVENT_FREE || !process->last_calls)
+	if (event->kind != EVENT_FREE || !process->last_calls || is_thinned(process->config))
 		return false;
 	last = last_call_of(process, event->tid);
 	return last->tid == event->tid && last->address == event->call.address;
 }
 
 static void count_lifetime(const struct process *process, struct site *site,
-			   const struct event *event, const struct block *block)
+			   const struct event *event, const struct block *block, uint64_t blocks)
 {
 	uint32_t now = process_time(process, event->time_ns);
 
-	lifetimes_add(&site->lifetimes, now > block->time ? now - block->time : 0);
+	lifetimes_add(&site->lifetimes, now > block->time ? now - block->time : 0, blocks);
 	site->lifetimes.temporary += is_temporary(process, event);
 }
 
@@ -75,6 +90,7 @@ static void count_lifetime(const struct process *process, struct site *site,
 static int count_freed(struct process *process, const struct event *event,
 		       const struct block *block)
 {
+	struct weight weight;
 	struct site *site;
 
 	if (block->site == SITE_NONE)
@@ -82,13 +98,14 @@ static int count_freed(struct process *process, const struct event *event,
 	site = process_site_change(process, block->site);
 	if (!site)
 		return -ENOMEM;
+	weight = weight_of(process->config, block);
 	if (event)
-		count_lifetime(process, site, event, block);
-	site_freed(site, block->size, true);
-	process->totals.frees++;
-	process->totals.bytes_freed += block->size;
-	process->live_blocks--;
-	process->live_bytes -= block->size;
+		count_lifetime(process, site, event, block, weight.blocks);
+	site_freed(site, weight.blocks, weight.bytes);
+	process->totals.frees += weight.blocks;
+	process->totals.bytes_freed += weight.bytes;
+	process->live_blocks -= weight.blocks;
+	process->live_bytes -= weight.bytes;
 	return 0;
 }
 
@@ -97,9 +114,11 @@ static bool is_judged(const struct process *process)
 	return process->config->sanity && !process->config->unprobing;
 }
 
-/* A free of an address where nothing lives. */
+/* A free of an address where nothing lives; of a block that was not told, that is as it should. */
 static int count_unmatched(struct process *process, const struct event *event)
 {
+	if (process_is_thinned(process))
+		return 0;
 	if (map64_get(&process->ending, event->tid) != MAP64_NONE ||
 	    mappings_in_allocator(&process->mappings, event->call.caller))
 		process->internal_frees++;
@@ -118,8 +137,17 @@ static int count_released(struct process *process, const struct event *event,
 	return err || !is_judged(process) ? err : sanity_released(process, event, block);
 }
 
+static uint32_t sample_of(const struct process *process, const struct event *event)
+{
+	return process_is_thinned(process) ? EVENT_SAMPLE(event->flags) : 0;
+}
+
 static int count_failed(struct process *process, const struct event *event)
 {
+	const struct block failed = {.size = event->call.size,
+				     .sample = sample_of(process, event),
+				     .time = process_time(process, event->time_ns)};
+	uint64_t calls = weight_of(process->config, &failed).blocks;
 	struct site *site;
 	uint32_t index;
 	int err = process_site(process, event, &index);
@@ -129,8 +157,8 @@ static int count_failed(struct process *process, const struct event *event)
 	site = process_site_change(process, index);
 	if (!site)
 		return -ENOMEM;
-	site->failed_allocations++;
-	process->totals.failed_allocations++;
+	site->failed_allocations += calls;
+	process->totals.failed_allocations += calls;
 	return 0;
 }
 
@@ -138,6 +166,7 @@ static int book_allocated(struct process *process, const struct event *event)
 {
 	struct block block = {.address = event->call.address,
 			      .size = event->call.size,
+			      .sample = sample_of(process, event),
 			      .time = process_time(process, event->time_ns)};
 	struct block old;
 	int known;
@@ -154,7 +183,7 @@ static int book_allocated(struct process *process, const struct event *event)
 			return -ENOMEM;
 	}
 	note_last_call(process, event);
-	return count_allocated(process, block.site, block.size);
+	return count_allocated(process, &block);
 }
 
 /* Some allocators free the old block by the program's own free; its fate is the realloc's. */
@@ -192,6 +221,7 @@ static int heap_begin(struct process *process, const struct event *event, struct
 	if (taken < 0)
 		return taken;
 	pending->missed = old && !taken;
+	pending->sample = sample_of(process, event);
 	pending->old = old;
 	pending->size = event->call.args[1];
 	return 0;
@@ -247,23 +277,45 @@ static int old_block_freed(struct process *process, const struct event *told,
 	return pending->missed ? count_unmatched(process, &event) : 0;
 }
 
-/* Calls that return by a pointer (posix_memalign) told their size at the beginning only. */
+/* What calls that return by a pointer (posix_memalign) told at the beginning only. */
+static struct event with_beginning(const struct event *told, const struct pending *pending)
+{
+	struct event event = *told;
+
+	if (!pending || api_row(event.api)->out < 0)
+		return event;
+	event.call.size = pending->size;
+	event.flags |= RECORD_FLAG_SAMPLE(pending->sample);
+	return event;
+}
+
+/* Does the call make no block that is told? */
+static bool makes_none(const struct process *process, const struct event *event,
+		       const struct pending *pending)
+{
+	if (!process_is_thinned(process))
+		return false;
+	/* It was told, but how much it stands for is lost. */
+	if (!pending && api_row(event->api)->out >= 0)
+		return true;
+	return EVENT_SAMPLE(event->flags) == SAMPLE_NOT;
+}
+
 static int heap_end(struct process *process, const struct event *told,
 		    const struct pending *pending)
 {
-	struct event sized = *told, *event = &sized;
+	struct event sized = with_beginning(told, pending), *event = &sized;
 	bool failed = event->flags & EVENT_FLAG_FAILED || !event->call.address;
+	bool none = makes_none(process, event, pending);
 	int err;
 
-	if (pending && api_row(event->api)->out >= 0)
-		event->call.size = pending->size;
 	if (failed && event->call.size) {
 		err = pending ? heap_undo(process, pending) : 0;
-		return err ? err : count_failed(process, event);
+		return err || none ? err : count_failed(process, event);
 	}
 	if (pending && old_block_freed(process, event, pending))
 		return -ENOMEM;
-	return failed ? 0 : book_allocated(process, event);
+	return failed || none ? 0 : book_allocated(process, event);
 }
 
 const struct book book_heap = {.begin = heap_begin, .end = heap_end, .undo = heap_undo};

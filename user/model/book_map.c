@@ -40,7 +40,7 @@ static int count_mapped(struct process *process, uint32_t index, uint64_t bytes)
 	site = process_site_change(process, index);
 	if (!site)
 		return -ENOMEM;
-	site_allocated(site, bytes);
+	site_allocated(site, 1, bytes);
 	if (is_of_program(site)) {
 		process->maps++;
 		process->map_bytes += bytes;
@@ -67,7 +67,7 @@ static void count_unmapped(void *ctx, uint32_t index, uint64_t bytes, bool last)
 		unmapping->err = -ENOMEM;
 		return;
 	}
-	site_freed(site, bytes, last);
+	site_freed(site, last, bytes);
 	if (is_of_program(site)) {
 		process->maps -= last;
 		process->map_bytes -= bytes;
@@ -158,6 +158,24 @@ static int count_failed(struct process *process, const struct event *event)
 	return 0;
 }
 
+/*
+ * Where not every heap call is told, an allocator's own mapping may be for one of those: not the
+ * program's, and no block either.
+ */
+static bool is_unknown_allocators(const struct process *process, const struct event *event)
+{
+	return process_is_thinned(process) &&
+	       mappings_in_allocator(&process->mappings, event->call.caller);
+}
+
+static int release_range(struct process *process, uint64_t start, uint64_t end)
+{
+	uint32_t replaced = PIECE_NONE;
+	int err = regions_cut(&process->regions, start, end, &replaced);
+
+	return err ? err : release(process, replaced);
+}
+
 /* Book a new region; what lay there is replaced. */
 static int book_mapped(struct process *process, const struct event *event)
 {
@@ -167,6 +185,8 @@ static int book_mapped(struct process *process, const struct event *event)
 
 	if (start >= end)
 		return 0;
+	if (is_unknown_allocators(process, event))
+		return release_range(process, start, end);
 	if (process_site(process, event, &site) ||
 	    regions_cut(&process->regions, start, end, &replaced) || release(process, replaced))
 		return -ENOMEM;

@@ -76,6 +76,47 @@ static void capture_totals(const struct process *process, struct snapshot_proces
 	section->unbooked = process->unbooked;
 }
 
+#define SMALL_BLOCK                                                                   \
+	16 /* bytes; what is smaller is rarely met, and may be missing in its numbers \
+	    */
+
+/* So many blocks one more sample may stand for. */
+static double blocks_unit(const struct process *process, const struct weight_sum *sum)
+{
+	double unit = (double)process->config->sample / SMALL_BLOCK, most = (double)sum->most;
+
+	return most > unit ? most : unit > 1 ? unit : 1;
+}
+
+static void capture_bounds(const struct process *process, struct snapshot_sampling *sampling)
+{
+	const struct weight_sum *all = &process->totals.sampled;
+	struct weight_sum live = process->closed ? process->live_sampled
+						 : weight_live(process->config, &process->heap);
+	double mean = (double)process->config->sample;
+
+	sampling->live = live.samples;
+	sampling->allocations = weight_bounds(process->totals.allocations, all->blocks_variance,
+					      blocks_unit(process, all));
+	sampling->bytes_allocated =
+		weight_bounds(process->totals.bytes_allocated, all->bytes_variance, mean);
+	sampling->live_blocks = weight_bounds(process->live_blocks, live.blocks_variance,
+					      blocks_unit(process, &live));
+	sampling->live_bytes = weight_bounds(process->live_bytes, live.bytes_variance, mean);
+}
+
+static void capture_sampling(const struct process *process, struct snapshot_sampling *sampling)
+{
+	const struct model_config *config = process->config;
+
+	*sampling = (struct snapshot_sampling){.mean = config->sample,
+					       .min_size = config->min_size,
+					       .max_size = config->max_size,
+					       .samples = process->totals.sampled.samples};
+	if (config->sample)
+		capture_bounds(process, sampling);
+}
+
 /* Frees of what did not live that cannot be called errors. */
 static uint64_t unjudged_frees(const struct process *process)
 {
@@ -188,6 +229,7 @@ static void capture_site(const struct site *site, struct snapshot_site *copy)
 	copy->peak_live_bytes = site->peak_live_bytes;
 	copy->failed_allocations = site->failed_allocations;
 	copy->mismatched = site->mismatched;
+	copy->samples = site->samples;
 	copy->first_seen_ns = site->first_seen_ns;
 	copy->lifetimes = site->lifetimes;
 }
@@ -416,6 +458,7 @@ int capture_process(struct snapshot *snapshot, const struct process *process, ui
 	capture_totals(process, section);
 	capture_losses(process, &section->losses);
 	capture_sanity(process, section);
+	capture_sampling(process, &section->sampling);
 	section->other_calls = count_other_calls(process);
 	err = capture_scan(snapshot, process, section);
 	if (err)

@@ -38,6 +38,7 @@ enum event_kind {
 #define EVENT_FLAG_GUESSED    RECORD_FLAG_GUESSED
 #define EVENT_FLAG_NESTED     0x10 /* EVENT_FREE: by another allocator that the first hands on to */
 #define EVENT_OPERATOR(flags) RECORD_OPERATOR(flags) /* of a call, with --sanity: see there */
+#define EVENT_SAMPLE(flags)   RECORD_SAMPLE(flags)   /* of a call, with --sample: see there */
 
 /* Code of a library that holds probed allocator functions (libc, jemalloc …), and so no program's.
  */

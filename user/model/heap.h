@@ -9,9 +9,10 @@
 
 struct block {
 	uint64_t address; /* never 0 */
-	uint64_t size;
-	uint32_t site; /* index in the process's sites, or SITE_NONE */
-	uint32_t time; /* milliseconds: see process_time */
+	uint64_t size : 56;
+	uint64_t sample : 8; /* by which mean it was chosen: see RECORD_SAMPLE */
+	uint32_t site;       /* index in the process's sites, or SITE_NONE */
+	uint32_t time;       /* milliseconds: see process_time */
 };
 
 struct shard;

@@ -2,7 +2,7 @@
 /*
  * How long a site's blocks lived until they were freed, in milliseconds, and how many of them were
  * temporary: freed by the thread that had allocated them, before it allocated anything else.
- * Of mapped regions it is not kept.
+ * Of mapped regions it is not kept; nor what is temporary, where not all calls are told.
  */
 #ifndef MTRACE_MODEL_LIFETIME_H
 #define MTRACE_MODEL_LIFETIME_H
@@ -21,7 +21,8 @@ struct lifetimes {
 	uint32_t buckets[LIFETIME_BUCKETS]; /* they stay at UINT32_MAX */
 };
 
-static inline void lifetimes_add(struct lifetimes *lifetimes, uint32_t ms)
+/* So many blocks: a sample stands for several. */
+static inline void lifetimes_add(struct lifetimes *lifetimes, uint32_t ms, uint64_t blocks)
 {
 	uint32_t bits = ms ? 32 - (uint32_t)__builtin_clz(ms) : 0;
 	uint32_t *bucket =
@@ -32,9 +33,9 @@ static inline void lifetimes_add(struct lifetimes *lifetimes, uint32_t ms)
 		lifetimes->min_ms = ms;
 	if (ms > lifetimes->max_ms)
 		lifetimes->max_ms = ms;
-	lifetimes->sum_ms += ms;
-	lifetimes->count++;
-	*bucket += *bucket != UINT32_MAX;
+	lifetimes->sum_ms += ms * blocks;
+	lifetimes->count += blocks;
+	*bucket = blocks < UINT32_MAX - *bucket ? *bucket + (uint32_t)blocks : UINT32_MAX;
 }
 
 #endif

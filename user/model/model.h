@@ -50,6 +50,9 @@ struct model_config {
 	bool scans;         /* leak scans are wanted: say why, where there was none */
 	bool lists_blocks;  /* snapshots have each live block; so books that end keep them */
 	bool ends_unseen;   /* processes are not held at their ends for one */
+	uint64_t sample;    /* only a sample is told: the mean of level 0 (model/weight.h) … */
+	uint64_t min_size;  /* … only what is so large … */
+	uint64_t max_size;  /* … and no larger; 0: no such limit */
 	uint64_t page_size; /* of the target's machine, a power of two; 0: 4096 */
 	/* Bounds; 0: the default. */
 	uint32_t max_sites;           /* of a process, and likewise stacks; 65,536 */

@@ -19,6 +19,7 @@ struct pending {
 	uint32_t below; /* the one that this one interrupted, or MAP64_NONE */
 	uint8_t api;    /* enum api */
 	bool missed;    /* names memory that is not booked */
+	uint8_t sample; /* of the new block: see RECORD_SAMPLE */
 	uint64_t caller;
 	uint64_t old;       /* the address that the call gives up; 0: none */
 	uint64_t size;      /* asked for */

@@ -179,8 +179,8 @@ bool process_is_complete(const struct process *process)
 {
 	struct snapshot_losses told = process_told(process);
 
-	return process->from_start && !process->partial && losses_are_none(&process->found) &&
-	       losses_are_none(&told);
+	return process->from_start && !process->partial && !process_is_thinned(process) &&
+	       losses_are_none(&process->found) && losses_are_none(&told);
 }
 
 static void tables_free(struct process *process)
@@ -212,6 +212,8 @@ void process_close(struct process *process, uint64_t now_ns)
 	process->closed = true;
 	stacks_close(&process->stacks);
 	process_settle_series(process);
+	if (process->config->sample)
+		process->live_sampled = weight_live(process->config, &process->heap);
 	/* Without memory for the result, the tables stay as they are: as good, only larger. */
 	if (worth_a_look(process) && process_ages(process, &process->ages))
 		return;
@@ -296,9 +298,9 @@ static enum api wrapper_of(const struct process *process, const struct event *ev
 }
 
 /* The operator new or new[] that is known to have made the call; it may have left no frame. */
-static enum api operator_of(const struct event *event)
+static enum api operator_of(const struct process *process, const struct event *event)
 {
-	uint32_t told = EVENT_OPERATOR(event->flags);
+	uint32_t told = process->config->sanity ? EVENT_OPERATOR(event->flags) : API_NONE;
 
 	return told == API_NEW || told == API_NEW_ARRAY ? (enum api)told : API_NONE;
 }
@@ -311,8 +313,8 @@ static enum api booked_api(const struct process *process, const struct event *ev
 	if (api_row(event->api)->family == FAMILY_MAP)
 		return mappings_in_allocator(&process->mappings, event->call.caller) ? API_MMAP_LIBC
 										     : event->api;
-	if (process->config->wrappers && operator_of(event) != API_NONE)
-		return operator_of(event);
+	if (process->config->wrappers && operator_of(process, event) != API_NONE)
+		return operator_of(process, event);
 	wrapper = process->config->wrappers ? wrapper_of(process, event, stack) : API_NONE;
 	return wrapper == API_NONE ? event->api : wrapper;
 }
@@ -416,7 +418,8 @@ struct age_search {
 	struct ages *ages;
 };
 
-static void ages_note(const struct age_search *search, uint32_t site, uint32_t time)
+static void ages_note(const struct age_search *search, uint32_t site, uint32_t time,
+		      uint64_t blocks)
 {
 	struct ages *ages;
 	uint64_t ns;
@@ -429,13 +432,16 @@ static void ages_note(const struct age_search *search, uint32_t site, uint32_t t
 		ages->oldest_ns = ns;
 	if (ns > ages->youngest_ns)
 		ages->youngest_ns = ns;
-	ages->sum_ms += time;
-	ages->count++;
+	ages->sum_ms += time * blocks;
+	ages->count += blocks;
 }
 
 static void ages_visit_block(void *ctx, const struct block *block)
 {
-	ages_note(ctx, block->site, block->time);
+	const struct age_search *search = ctx;
+
+	ages_note(search, block->site, block->time,
+		  weight_of(search->process->config, block).blocks);
 }
 
 static void ages_find(const struct age_search *search)
@@ -447,7 +453,7 @@ static void ages_find(const struct age_search *search)
 	heap_visit(&process->heap, ages_visit_block, (void *)search);
 	vec_each (region, &process->regions.regions)
 		if (region->bytes)
-			ages_note(search, region->site, region->time);
+			ages_note(search, region->site, region->time, 1);
 	vec_each (pending, &process->pendings.items)
 		if (pending->block.address)
 			ages_visit_block((void *)search, &pending->block);
@@ -460,7 +466,7 @@ static void ages_bound(const struct age_search *search)
 		struct site site = process_site_view(search->process, i);
 
 		if (site.live_blocks)
-			ages_note(search, i, 0);
+			ages_note(search, i, 0, 1);
 	}
 }
 

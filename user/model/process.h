@@ -20,6 +20,7 @@
 #include "model/site.h"
 #include "model/size_class.h"
 #include "model/stack.h"
+#include "model/weight.h"
 
 /* What an image is, shared with children that run it as well. */
 struct program {
@@ -41,6 +42,7 @@ struct user {
 };
 
 struct totals {
+	struct weight_sum sampled; /* with config's sample: allocations that were told */
 	uint64_t allocations;
 	uint64_t frees;
 	uint64_t bytes_allocated;
@@ -103,11 +105,12 @@ struct process {
 	uint64_t map_bytes;
 	uint64_t internal_frees;
 	uint64_t internal_munmaps;
-	bool paused;                  /* new blocks and regions get no site */
-	uint64_t unbooked;            /* of which there were so many */
-	struct snapshot_losses found; /* losses that the books themselves found … */
-	struct snapshot_losses told;  /* … and those of users that have gone */
-	struct ages *ages;            /* per site, once settled; NULL: see process_ages */
+	bool paused;                    /* new blocks and regions get no site */
+	uint64_t unbooked;              /* of which there were so many */
+	struct snapshot_losses found;   /* losses that the books themselves found … */
+	struct snapshot_losses told;    /* … and those of users that have gone */
+	struct weight_sum live_sampled; /* once settled: see weight_live */
+	struct ages *ages;              /* per site, once settled; NULL: see process_ages */
 
 	uint64_t now_ns;              /* of the last call */
 	uint64_t tick_end_ns;         /* when the next tick begins */
@@ -161,6 +164,12 @@ uint64_t process_block_ns(const struct process *process, uint32_t site, uint32_t
 struct site process_site_view(const struct process *process, uint32_t site);
 /* A site to be changed; NULL if out of memory. */
 struct site *process_site_change(struct process *process, uint32_t site);
+
+/* Are there heap calls that are not told? */
+static inline bool process_is_thinned(const struct process *process)
+{
+	return process->config->sample || process->config->min_size || process->config->max_size;
+}
 
 static inline uint32_t process_pid(const struct process *process)
 {

@@ -111,7 +111,10 @@ static bool find_block(const struct process *process, uint64_t address, struct b
 	region = piece && piece->start == address ? whole_region(process, piece) : NULL;
 	if (!region)
 		return false;
-	*ret_block = (struct block){address, region->bytes, region->site, region->time};
+	*ret_block = (struct block){.address = address,
+				    .size = region->bytes,
+				    .site = region->site,
+				    .time = region->time};
 	return true;
 }
 
@@ -168,10 +171,10 @@ int scan_book_open(struct scan_book *ret_book, const struct process *process)
 	return 0;
 }
 
-static void sum_add(struct snapshot_sum *sum, uint64_t bytes)
+static void sum_add(struct snapshot_sum *sum, const struct weight *weight)
 {
-	sum->blocks++;
-	sum->bytes += bytes;
+	sum->blocks += weight->blocks;
+	sum->bytes += weight->bytes;
 }
 
 static void note_definite(struct snapshot_leaks *leaks, uint64_t ns)
@@ -193,13 +196,15 @@ static void note_example(struct snapshot_example *example, const struct block *b
 void scan_book_add(struct scan_book *book, uint64_t address, enum leak_class leak)
 {
 	struct snapshot_leaks *leaks;
+	struct weight weight;
 	struct block block;
 
 	if (!find_block(book->process, address, &block) || block.site >= book->count)
 		return;
 	leaks = &book->leaks[block.site];
-	sum_add(&leaks->classes[leak], block.size);
-	sum_add(&book->scan.classes[leak], block.size);
+	weight = weight_of(book->process->config, &block);
+	sum_add(&leaks->classes[leak], &weight);
+	sum_add(&book->scan.classes[leak], &weight);
 	if (leak == LEAK_DEFINITE)
 		note_definite(leaks, process_block_ns(book->process, block.site, block.time));
 	if (leak != LEAK_REACHABLE)

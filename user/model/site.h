@@ -30,6 +30,7 @@ struct site {
 	uint64_t live_bytes;
 	uint64_t peak_live_bytes;
 	uint64_t failed_allocations;
+	uint64_t samples;    /* with --sample: allocations that were told, for all of them */
 	uint64_t mismatched; /* releases of its blocks by what does not go with it (sanity.h) */
 	uint64_t bad_frees;  /* double frees of its blocks */
 	uint64_t first_seen_ns;
@@ -43,29 +44,30 @@ struct site {
 static inline void site_inherit(struct site *site)
 {
 	site->allocations = site->frees = site->bytes_allocated = site->failed_allocations = 0;
-	site->mismatched = site->bad_frees = 0;
+	site->mismatched = site->bad_frees = site->samples = 0;
 	site->lifetimes = (struct lifetimes){0};
 	site->peak = site->tick = 0;
 	site->inherited_blocks = site->live_blocks;
 	site->inherited_bytes = site->peak_live_bytes = site->live_bytes;
 }
 
-static inline void site_allocated(struct site *site, uint64_t bytes)
+/* So many blocks: with --sample, one stands for several. */
+static inline void site_allocated(struct site *site, uint64_t blocks, uint64_t bytes)
 {
-	site->allocations++;
+	site->allocations += blocks;
 	site->bytes_allocated += bytes;
-	site->live_blocks++;
+	site->live_blocks += blocks;
 	site->live_bytes += bytes;
 	if (site->live_bytes > site->peak_live_bytes)
 		site->peak_live_bytes = site->live_bytes;
 }
 
-/* Some bytes are gone; `last` if they were the block's last (for a malloc'd block they are). */
-static inline void site_freed(struct site *site, uint64_t bytes, bool last)
+/* Some bytes are gone, and with them so many blocks (of a region that is not gone whole, none). */
+static inline void site_freed(struct site *site, uint64_t blocks, uint64_t bytes)
 {
 	site->live_bytes -= bytes;
-	site->live_blocks -= last;
-	site->frees += last;
+	site->live_blocks -= blocks;
+	site->frees += blocks;
 }
 
 #endif

@@ -142,6 +142,7 @@ void snapshot_losses_add(struct snapshot_losses *sum, const struct snapshot_loss
 	sum->no_allocator += losses->no_allocator;
 	sum->children += losses->children;
 	sum->collisions += losses->collisions;
+	sum->filtered += losses->filtered;
 }
 
 static int compare_counts(uint64_t a, uint64_t b)

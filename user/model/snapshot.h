@@ -110,6 +110,7 @@ struct snapshot_site {
 	bool other;             /* stands for all that were too many to be kept; has no frames */
 	uint64_t mismatched;    /* releases by what does not go with it, or with a wrong size */
 	uint64_t bad_frees;     /* double frees of its blocks */
+	uint64_t samples;       /* with sampling: allocations that were told, of all those */
 	uint64_t first_seen_ns; /* monotonic */
 	uint64_t oldest_ns;     /* time of the oldest live block, 0 if none */
 	uint64_t youngest_ns;   /* likewise of the youngest one */
@@ -162,9 +163,29 @@ struct snapshot_losses {
 	uint64_t no_allocator; /* 1: no allocation function was found, and nothing traced */
 	uint64_t children;     /* that could not be followed */
 	uint64_t collisions;   /* an allocation at an address that was live: a free was not seen */
+	uint64_t filtered;     /* no loss: allocations that --min-size and --max-size leave out */
 };
 
 void snapshot_losses_add(struct snapshot_losses *sum, const struct snapshot_losses *losses);
+
+/* An estimate's bounds: the truth lies between them in 95 of 100 traces. */
+struct snapshot_bounds {
+	uint64_t low;
+	uint64_t high;
+};
+
+/*
+ * Of a process whose heap calls were thinned out. With `mean`, all that is said of blocks is an
+ * estimate from samples: totals, live, leaks, and the same of sites.
+ */
+struct snapshot_sampling {
+	uint64_t mean;     /* one allocation in so many bytes was told; 0: every one */
+	uint64_t min_size; /* --min-size … */
+	uint64_t max_size; /* … --max-size; 0: none */
+	uint64_t samples;  /* allocations that were told … */
+	uint64_t live;     /* … and that still live */
+	struct snapshot_bounds allocations, bytes_allocated, live_blocks, live_bytes;
+};
 
 struct snapshot_process {
 	uint32_t pid;
@@ -207,6 +228,7 @@ struct snapshot_process {
 	bool paused;       /* what it allocates now is not booked, because the user wants so */
 	uint64_t unbooked; /* allocations that are not for that reason */
 	struct snapshot_losses losses;
+	struct snapshot_sampling sampling;
 	struct snapshot_scan scan;
 	struct snapshot_site *sites;
 	size_t site_count;

@@ -287,6 +287,7 @@ static const size_t losses[] = {
 	offsetof(struct snapshot_losses, no_allocator),
 	offsetof(struct snapshot_losses, children),
 	offsetof(struct snapshot_losses, collisions),
+	offsetof(struct snapshot_losses, filtered),
 };
 #define LOSSES (sizeof(losses) / sizeof(losses[0]))
 _Static_assert(LOSSES * sizeof(uint64_t) == sizeof(struct snapshot_losses), "no loss is left out");

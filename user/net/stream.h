@@ -29,6 +29,9 @@ struct stream_settings {
 	bool scans;
 	bool ends_unseen;
 	uint64_t page_size;
+	uint64_t sample;      /* the mean of level 0; 0: every call is told */
+	uint64_t min_size;    /* --min-size … */
+	uint64_t max_size;    /* … --max-size; 0: none */
 	uint64_t begun_ns;    /* CLOCK_MONOTONIC … */
 	uint64_t begun_at_ms; /* … and the same moment since the epoch */
 	const char *version;  /* of the tracer */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/sample.h"
 #include "net/event_code.h"
 #include "net/stream_bits.h"
 
@@ -90,6 +91,11 @@ static int take_settings(struct stream_reader *reader, struct unpack *body)
 	settings.begun_at_ms = unpack_number(body);
 	settings.version = unpack_text(body);
 	settings.backend = unpack_text(body);
+	if (unpack_left(body)) {
+		settings.sample = unpack_bounded(body, SAMPLE_MEAN_MAX);
+		settings.min_size = unpack_number(body);
+		settings.max_size = unpack_number(body);
+	}
 	if (body->bad || reader->settled || settings.page_size & (settings.page_size - 1))
 		return -EBADMSG;
 	reader->settled = true;

@@ -144,6 +144,9 @@ int stream_tell_settings(struct stream_writer *writer, const struct stream_setti
 	pack_number(body, settings->begun_at_ms);
 	pack_text(body, settings->version);
 	pack_text(body, settings->backend);
+	pack_number(body, settings->sample);
+	pack_number(body, settings->min_size);
+	pack_number(body, settings->max_size);
 	return send_body(writer, STREAM_SETTINGS);
 }
 

@@ -219,6 +219,8 @@ static void write_site(struct json_writer *writer, const struct snapshot_process
 	json_put_string(writer, "api", api_name(site->api));
 	write_fields(writer, site_fields, COUNT(site_fields), site);
 	json_put_growth(writer, process, site);
+	if (site->samples)
+		json_put_number(writer, "samples", site->samples);
 	json_put_leaks(writer, &site->leaks);
 	json_put_bool(writer, "other", site->other);
 	json_put_number(writer, "stack", site->stack);
@@ -292,6 +294,37 @@ static void write_stacks(struct json_writer *writer, const struct snapshot_proce
 	free(named);
 }
 
+static void write_bounds(struct json_writer *writer, const char *key,
+			 const struct snapshot_bounds *bounds)
+{
+	json_open_object(writer, key, JSON_INLINE);
+	json_put_number(writer, "low", bounds->low);
+	json_put_number(writer, "high", bounds->high);
+	json_close(writer);
+}
+
+/* What was asked of the kernel side to leave out. */
+static void write_sampling(struct json_writer *writer, const struct snapshot_process *process)
+{
+	const struct snapshot_sampling *sampling = &process->sampling;
+
+	json_put_bool(writer, "estimate", sampling->mean);
+	json_open_object(writer, "sampling", JSON_INLINE);
+	json_put_number(writer, "mean_bytes", sampling->mean);
+	json_put_number(writer, "samples", sampling->samples);
+	json_put_number(writer, "live_samples", sampling->live);
+	if (sampling->mean) {
+		write_bounds(writer, "allocations", &sampling->allocations);
+		write_bounds(writer, "bytes_allocated", &sampling->bytes_allocated);
+		write_bounds(writer, "live_blocks", &sampling->live_blocks);
+		write_bounds(writer, "live_bytes", &sampling->live_bytes);
+	}
+	json_put_number(writer, "min_size", sampling->min_size);
+	write_number_or_null(writer, "max_size", sampling->max_size, sampling->max_size);
+	json_put_number(writer, "filtered_allocations", process->losses.filtered);
+	json_close(writer);
+}
+
 static void write_process(struct json_writer *writer, const struct snapshot_process *process,
 			  const struct sink_options *options)
 {
@@ -301,6 +334,8 @@ static void write_process(struct json_writer *writer, const struct snapshot_proc
 	json_open_object(writer, "peak", JSON_INLINE);
 	write_fields(writer, peak_fields, COUNT(peak_fields), process);
 	json_close(writer);
+	if (process->sampling.mean || process->sampling.min_size || process->sampling.max_size)
+		write_sampling(writer, process);
 	json_put_number(writer, "other_calls", process->other_calls);
 	json_put_number(writer, "unbooked_allocations", process->unbooked);
 	write_quality(writer, process);

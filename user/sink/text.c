@@ -37,6 +37,7 @@ static void write_books(const struct view *view)
 		text_totals(view);
 	else
 		write_silence(view);
+	text_sampling(view);
 	text_scan(view);
 	text_sanity(view);
 	text_losses(view);

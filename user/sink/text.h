@@ -46,6 +46,8 @@ void text_heading(const struct view *view);
 void text_changes(const struct view *view);
 /* The totals. */
 void text_totals(const struct view *view);
+/* With --sample: that they are estimates, and how good; what was left out by its size. */
+void text_sampling(const struct view *view);
 /* What was not seen, or that nothing was missed. */
 void text_losses(const struct view *view);
 /* One thing that was not seen, as a sentence. */

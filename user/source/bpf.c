@@ -239,6 +239,7 @@ static int load_programs(struct bpf_source *bpf, struct error *err)
 		.scope = bpf->config.scope,
 		.selection = bpf->config.selected ? &bpf->config.selected->rules : NULL,
 		.sanity = bpf->config.sanity,
+		.thinning = bpf->config.thinning,
 	};
 	int code = program_load(&bpf->program, &config, err);
 

@@ -104,7 +104,7 @@ static uint64_t site_cookie(const struct bpf_process *process, const struct modu
 	/* Which of several allocators frees: one may do it by another's. */
 	if (!api_needs_return(site->api))
 		cookie |= (uint64_t)object_number(process->program, module) << COOKIE_OBJECT_SHIFT;
-	cookie |= anybody_flag(process);
+	cookie |= anybody_flag(process) | thinning_leaf_flag(module, plan, site->api);
 
 	/* Who calls free tells the program's frees from a thread's cleaning up, if nothing else
 	 * does. */

@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "base/vec.h"
+#include "bpf/sample.h"
 #include "mtrace.skel.h"
 #include "os/pid_namespace.h"
 #include "source/bpf_calls.h"
@@ -81,6 +82,22 @@ static uint64_t kernel_tick_ns(void)
 	return (uint64_t)tick.tv_nsec;
 }
 
+static void thinning_configure(struct mtrace_bpf *skeleton, const struct thinning *thinning)
+{
+	skeleton->rodata->config_thinned = is_thinning(thinning);
+	skeleton->rodata->config_min_size = thinning->min_size;
+	skeleton->rodata->config_max_size = thinning_max_size(thinning);
+	skeleton->rodata->config_sample = thinning->sample;
+	if (!is_thinning(thinning))
+		bpf_map__set_max_entries(skeleton->maps.told, 1);
+	for (uint32_t level = 0; thinning->sample && level < SAMPLE_LEVELS; level++) {
+		const struct sample_rate rate =
+			sample_rate_of(sample_mean_at(thinning->sample, level));
+
+		memcpy((void *)&skeleton->rodata->config_rates[level], &rate, sizeof(rate));
+	}
+}
+
 static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *means,
 			       const struct program_config *config, const struct btf *kernel)
 {
@@ -108,6 +125,7 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 	skeleton->rodata->config_tick_ns = kernel_tick_ns();
 	skeleton->rodata->config_pid_namespace = config->pid_namespace;
 	skeleton->rodata->config_sanity = config->sanity;
+	thinning_configure(skeleton, &config->thinning);
 	bpf_map__set_max_entries(skeleton->maps.events, (uint32_t)config->buffer_bytes);
 	if (config->unwind_rows) {
 		bpf_map__set_max_entries(skeleton->maps.unwind_rows, config->unwind_rows);

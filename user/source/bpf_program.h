@@ -17,6 +17,7 @@
 #include "os/heir.h"
 #include "source/probe_events.h"
 #include "source/probe_request.h"
+#include "source/thinning.h"
 
 struct bpf_link;
 struct mtrace_bpf;
@@ -46,6 +47,7 @@ struct program_config {
 	const struct selection *selection; /* of SCOPE_SYSTEM; NULL: everything */
 	uint32_t pid_namespace;            /* by pid_namespace_find; filled in by program_load */
 	bool sanity;                       /* as in struct source_config */
+	struct thinning thinning;          /* likewise */
 };
 
 /* What is done with the programs by those that do not know them. Without programs (by ptrace) there

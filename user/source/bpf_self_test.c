@@ -184,10 +184,12 @@ int self_test_run(struct program *program)
 	err = child_start(&child);
 	if (err)
 		return err;
+	program->skeleton->bss->self_testing = 1;
 	err = attach_to_child(program, child.pid);
 	if (!err && write(child.gate, "g", 1) != 1)
 		err = -EPIPE;
 	status = child_finish(&child);
+	program->skeleton->bss->self_testing = 0;
 	(void)bpf_map_delete_elem(bpf_map__fd(program->skeleton->maps.processes), &child.pid);
 	if (err)
 		return err;

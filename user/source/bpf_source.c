@@ -73,6 +73,7 @@ int processes_tell_losses(const struct bpf_process *process, const uint64_t coun
 		.gap_ns = process->gap_ns + translated_gap_ns(process) + count[LOSS_GAP_NS],
 		.no_allocator = process->translated || !probes_found(process),
 		.children = count[LOSS_CHILDREN],
+		.filtered = count[LOSS_FILTERED],
 	};
 	struct event event = {.kind = EVENT_LOSSES, .losses = &losses};
 

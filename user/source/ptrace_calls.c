@@ -10,7 +10,9 @@
 #include "source/ptrace_calls.h"
 
 #include <stdlib.h>
+#include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "arch/call.h"
 #include "arch/registers.h"
@@ -179,6 +181,57 @@ static void count_loss(enum loss loss)
 	owner()->losses[loss]++;
 }
 
+/*
+ * Which of them are told (bpf/thin.bpf.h).
+ */
+
+static abi_u8 told_bytes[TOLD_BYTES];
+
+static const struct thinning *thinning(void)
+{
+	return &now.tracer->config.thinning;
+}
+
+static int is_thinned(void)
+{
+	return is_thinning(thinning());
+}
+
+static int is_size_wanted(abi_u64 bytes)
+{
+	return bytes >= thinning()->min_size && bytes <= thinning_max_size(thinning());
+}
+
+static abi_u32 sample_now(void)
+{
+	return thinning()->sample != 0; /* of level 0 */
+}
+
+static struct sample_rate sample_rate_at(abi_u32 level)
+{
+	return sample_rate_of(sample_mean_at(thinning()->sample, level));
+}
+
+static abi_u8 *told_byte(abi_u32 number)
+{
+	return &told_bytes[number];
+}
+
+/* SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), from a seed of the kernel's. */
+static abi_u32 random_word(void)
+{
+	static abi_u64 state;
+	abi_u64 word;
+
+	while (!state)
+		if (getrandom(&state, sizeof(state), 0) != sizeof(state))
+			state = (abi_u64)clock() << 32 | (abi_u32)getpid();
+	state += 0x9e3779b97f4a7c15ULL;
+	word = (state ^ state >> 30) * 0xbf58476d1ce4e5b9ULL;
+	word = (word ^ word >> 27) * 0x94d049bb133111ebULL;
+	return (abi_u32)(word >> 32);
+}
+
 static struct thread_marks *thread_marks(void)
 {
 	return &now.task->calls->marks;
@@ -285,10 +338,16 @@ static void call_enter(struct thread_calls *thread, const struct pt_regs *regs, 
 		.payload = call_payload(regs, cookie),
 		.bp = regs_ip(regs), /* where it began: the caller's is not asked for */
 	};
+	struct telling telling;
 	abi_u64 pointer = 0;
 
 	if (place_among(thread, regs, cookie) == PLACE_NESTED)
 		return;
+	telling = telling_of(regs, cookie);
+	if (!telling.any && is_leaf(cookie))
+		return;
+	call.cookie = telling.any ? cookie : COOKIE_MUTE;
+	call.payload = payload_with(cookie, call.payload, telling.sample);
 	if (thread->count >= PENDING_MAX || read_return_pointer(regs, &pointer) || !pointer) {
 		count_loss(LOSS_NO_STATE);
 		return;
@@ -299,8 +358,8 @@ static void call_enter(struct thread_calls *thread, const struct pt_regs *regs, 
 		return;
 	}
 	thread->calls[thread->count++] = call;
-	if (COOKIE_FLAGS(cookie) & COOKIE_FLAG_BEGIN)
-		emit_begin(regs, cookie);
+	if (telling.any && COOKIE_FLAGS(cookie) & COOKIE_FLAG_BEGIN)
+		emit_begin(regs, cookie, telling.sample);
 }
 
 /* Whoever comes to a return address: is it a call that returns? Those above it never did. */

@@ -21,15 +21,17 @@
 
 #include "base/error.h"
 #include "source/ptrace_mailbox.h"
+#include "source/thinning.h"
 
 #define GUARDIAN_NAME "mtrace-guardian" /* as ps shows it */
 
 struct guardian_config {
-	uint32_t depth;  /* frames, 0 for none */
-	bool by_tables;  /* else by frame pointers */
-	bool sanity;     /* as in struct source_config */
-	bool follows;    /* children are traced */
-	bool holds_ends; /* as in struct source_config */
+	uint32_t depth;           /* frames, 0 for none */
+	bool by_tables;           /* else by frame pointers */
+	bool sanity;              /* as in struct source_config */
+	struct thinning thinning; /* likewise */
+	bool follows;             /* children are traced */
+	bool holds_ends;          /* as in struct source_config */
 };
 
 /* As the command sees it. */

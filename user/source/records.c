@@ -164,6 +164,19 @@ static int decode_fork(struct bpf_source *bpf, const struct record_head *head, s
 	return code == -ENOMEM ? code : 0;
 }
 
+/* What was left out of the image that ends. */
+static int tell_filtered(struct bpf_source *bpf, struct bpf_process *process,
+			 const struct record_exec *exec)
+{
+	uint64_t losses[LOSS_COUNT];
+
+	if (process->awaits_exec || !exec->filtered)
+		return 0;
+	processes_losses(bpf, process->pid, losses);
+	losses[LOSS_FILTERED] = exec->filtered;
+	return processes_tell_losses(process, losses);
+}
+
 static int decode_exec(struct bpf_source *bpf, const struct record_head *head, struct event *event)
 {
 	struct bpf_process *process = processes_find(bpf, (pid_t)head->pid);
@@ -177,7 +190,8 @@ static int decode_exec(struct bpf_source *bpf, const struct record_head *head, s
 			return err;
 		process->awaits_exec = true;
 	}
-	if (translator_is_path(exec->path))
+	err = tell_filtered(bpf, process, exec);
+	if (!err && translator_is_path(exec->path))
 		err = translated_leave(bpf, process, head->time_ns, false);
 	return err ? err : bpf_process_exec(process, exec);
 }

@@ -14,6 +14,7 @@
 #include "bpf/abi.h"
 #include "model/event.h"
 #include "parser/client.h"
+#include "source/thinning.h"
 #include "symbol/module.h"
 #include "model/snapshot.h"
 #include "os/holder.h"
@@ -39,6 +40,7 @@ struct source_config {
 	bool hold_exec;  /* programs wait until they are probed, and whatever they map at start */
 	bool holds_ends; /* processes may be held at their ends */
 	bool sanity;     /* frees with stacks, and which operator made a call */
+	struct thinning thinning;  /* which heap calls are told; not with sanity */
 	const char *pairing;       /* "session", "task", "hash", or NULL: the best that works */
 	enum scope scope;          /* only what is attached, its children too, or everything */
 	struct selected *selected; /* of SCOPE_SYSTEM: which programs; outlives the source, which

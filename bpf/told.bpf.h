@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What thin.bpf.h asks for: which calls user space wants to be told, and the table of what was. */
+#ifndef MTRACE_BPF_TOLD_BPF_H
+#define MTRACE_BPF_TOLD_BPF_H
+
+/* The rates by level; the level at this moment. */
+const volatile struct sample_rate config_rates[SAMPLE_LEVELS] = {};
+__u32 sample_level;
+__u32 self_testing; /* all is told */
+
+#define TOLD_PAGE 4096
+
+struct told_page {
+	__u8 bytes[TOLD_PAGE];
+};
+
+/* As large as that only where it is wanted: set by user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TOLD_BYTES / TOLD_PAGE);
+	__type(key, __u32);
+	__type(value, struct told_page);
+} told SEC(".maps");
+
+static __always_inline int is_thinned(void)
+{
+	return config_thinned;
+}
+
+static __always_inline int is_size_wanted(__u64 bytes)
+{
+	return (bytes >= config_min_size && bytes <= config_max_size) || self_testing;
+}
+
+static __always_inline __u32 sample_now(void)
+{
+	return config_sample && !self_testing ? (sample_level & (SAMPLE_LEVELS - 1)) + 1 : 0;
+}
+
+static __always_inline struct sample_rate sample_rate_at(__u32 level)
+{
+	const volatile struct sample_rate *rate = &config_rates[level & (SAMPLE_LEVELS - 1)];
+
+	return (struct sample_rate){rate->inverse, rate->limit};
+}
+
+static __always_inline __u32 random_word(void)
+{
+	return bpf_get_prandom_u32();
+}
+
+static __always_inline __u8 *told_byte(__u32 number)
+{
+	__u32 page = number / TOLD_PAGE;
+	struct told_page *bytes = bpf_map_lookup_elem(&told, &page);
+
+	return bytes ? &bytes->bytes[number & (TOLD_PAGE - 1)] : NULL;
+}
+
+#endif

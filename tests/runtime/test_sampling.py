@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""--sample, --min-size and --max-size: estimates within their bounds, filters to the unit.
+
+A bound that a run exceeds by chance once in 10^6 would be a test that fails now and then in years:
+estimates are compared at eight standard deviations of what they say, which is not met by chance.
+"""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+import harness
+from harness import BACKEND, MTRACE, launch, mtrace, one_line, target
+from machine import need
+
+# A stop by ptrace takes some hundred times as long as a probe.
+CALLS = 60000 if BACKEND == "bpf" else 4000
+MANY = 1000000 if BACKEND == "bpf" else 4000
+WIDE = 8 / 1.96
+
+TOTALS = {"allocations": ("totals", "allocations"), "bytes_allocated": ("totals", "bytes_allocated"),
+          "live_blocks": ("live", "blocks"), "live_bytes": ("live", "bytes")}
+
+
+@pytest.fixture(name="directory")
+def fixture_directory(tmp_path):
+    return str(tmp_path)
+
+
+def data_of(result):
+    assert result.status == 0, result.stderr
+    data, = result.document["processes"]
+    return data
+
+
+def sums(truth, of=lambda site: True):
+    """Of all sites, or of those that are meant."""
+    return {key: sum(site[key] for site in truth["sites"] if of(site)) for key in TOTALS}
+
+
+def assert_estimates(data, truth):
+    """Each total of the report is right, as far as it says."""
+    assert data["estimate"] is True
+    for key, (group, name) in TOTALS.items():
+        estimate, bounds = data[group][name], data["sampling"][key]
+        assert bounds["low"] <= estimate <= bounds["high"], key
+        low = estimate - WIDE * (estimate - bounds["low"])
+        high = estimate + WIDE * (bounds["high"] - estimate)
+        assert low <= truth[key] <= high, (key, truth[key], estimate, bounds)
+
+
+def assert_sound(data):
+    """Nothing that was not told has left a trace, and sums agree to the unit."""
+    sites = [site for site in data["sites"] if not site["api"].startswith("mmap")]
+    losses = data["losses"]
+    assert losses["unmatched_frees"] == losses["collisions"] == losses["missed_returns"] == 0
+    assert losses["events"] == 0
+    assert data["live"]["blocks"] == data["totals"]["allocations"] - data["totals"]["frees"]
+    for key, (group, name) in TOTALS.items():
+        assert data[group][name] == sum(site[key] for site in sites), key
+    assert data["sampling"]["samples"] == sum(site.get("samples", 0) for site in sites)
+
+
+def test_estimates(launch, pairing):
+    result = launch(target("mixed"), str(CALLS), options=("--sample", "4k", *pairing))
+    data = data_of(result)
+    assert_sound(data)
+    assert_estimates(data, sums(result.truth))
+    assert 0 < data["sampling"]["samples"] < CALLS
+    assert data["sampling"]["mean_bytes"] == 4096
+
+
+def test_a_million(launch):
+    result = launch(target("mixed"), str(MANY), options=("--sample", "64k"))
+    data = data_of(result)
+    assert_sound(data)
+    assert_estimates(data, sums(result.truth))
+
+
+def test_each_function(launch):
+    """Those that others are called by, too: a second chance would count them twice."""
+    result = launch(target("mixed"), str(CALLS), options=("--sample", "2k"))
+    data = data_of(result)
+    for api in {site["api"] for site in result.truth["sites"]}:
+        truth = sums(result.truth, lambda site, api=api: site["api"] == api)
+        told = sum(site["bytes_allocated"] for site in data["sites"] if site["api"] == api)
+        samples = sum(site.get("samples", 0) for site in data["sites"] if site["api"] == api)
+        assert samples, api
+        assert abs(told - truth["bytes_allocated"]) < 8 * 2048 * (samples ** 0.5 + 8), api
+
+
+@pytest.mark.parametrize("sample", ["1", "512"])
+def test_near_to_all(launch, sample):
+    """With one in a byte nearly all is told."""
+    result = launch(target("basic"), options=("--sample", sample))
+    data = data_of(result)
+    assert_sound(data)
+    truth = sums(result.truth)
+    slack = int(sample) * 100
+    assert abs(data["totals"]["bytes_allocated"] - truth["bytes_allocated"]) <= slack
+    assert abs(data["live"]["bytes"] - truth["live_bytes"]) <= slack
+
+
+def test_sizes(launch):
+    result = launch(target("mixed"), "5000", "100", "300",
+                    options=("--min-size", "100", "--max-size", "300"))
+    data, wanted = data_of(result), result.truth["wanted"]
+    assert_sound(data)
+    assert data["estimate"] is False
+    for key, (group, name) in TOTALS.items():
+        assert data[group][name] == wanted[key], key
+    # The program's start is among those that were left out.
+    filtered = data["sampling"]["filtered_allocations"]
+    assert wanted["others"] <= filtered <= wanted["others"] + 20
+
+
+def test_sizes_and_sample(launch):
+    result = launch(target("mixed"), str(CALLS), "200", "60000",
+                    options=("--min-size", "200", "--sample", "4k"))
+    data, wanted = data_of(result), result.truth["wanted"]
+    assert_sound(data)
+    assert_estimates(data, wanted)
+    assert data["sampling"]["filtered_allocations"] >= wanted["others"]
+
+
+def test_a_child_frees_what_its_parent_had(launch):
+    """The table of what was told is nobody's own."""
+    result = launch(target("forker"), options=("--sample", "1", "-f"))
+    assert result.status == 0
+    for data in result.document["processes"]:
+        assert data["losses"]["unmatched_frees"] == data["losses"]["collisions"] == 0
+        assert data["estimate"] is True
+
+
+def test_allocators_that_call_each_other(launch):
+    """Their inner calls have no chance of their own: the sum is that of the outer ones."""
+    result = launch(target("ownmalloc"), options=("--sample", "1"))
+    data = data_of(result)
+    truth = sums(result.truth)
+    assert abs(data["totals"]["bytes_allocated"] - truth["bytes_allocated"]) <= \
+        truth["bytes_allocated"] / 10 + 100
+
+
+def test_recording_has_the_weights(directory):
+    need("uprobes")
+    path, output = (os.path.join(directory, name) for name in ("trace.rec", "replayed.json"))
+    live = data_of(launch(directory, target("mixed"), "5000",
+                          options=("--record", path, "--sample", "4k")))
+    subprocess.run([MTRACE, "report", "--format", "json", "-o", output, path],
+                   capture_output=True, check=True, timeout=harness.TIMEOUT)
+    with open(output, encoding="utf-8") as file:
+        replayed, = json.load(file)["processes"]
+    for key in ("totals", "live", "estimate", "sampling"):
+        assert replayed[key] == live[key], key
+
+
+def test_text_says_so(directory):
+    need("uprobes")
+    path = os.path.join(directory, "report.txt")
+    result = launch(directory, target("mixed"), "3000",
+                    options=("--sample", "4k", "--max-size", "50000", f"--format=text={path}"))
+    assert result.status == 0, result.stderr
+    with open(path, encoding="utf-8") as file:
+        text = " ".join(file.read().split())
+    assert "estimated from" in text and "one in 4.0 KiB" in text and "with 95% confidence" in text
+    assert "above 48.8 KiB" in text and "not looked at" in text
+
+
+def test_leaks_are_scaled(launch):
+    result = launch(target("leak"), options=("--sample", "1", "-a"))
+    data = data_of(result)
+    assert data["scan"]["done"]
+    assert data["scan"]["definite"]["blocks"] > 0
+    assert_sound(data)
+
+
+@pytest.mark.parametrize("option", ["--sample=4k", "--min-size=16", "--max-size=16"])
+def test_not_with_sanity(option):
+    result = mtrace("-S", option, "true")
+    assert result.status == 2
+    assert "--sanity" in result.stderr and one_line(result.stderr)
+
+
+@pytest.mark.parametrize("options", [("--sample", "0"), ("--sample", "2048g"), ("--min-size", "x"),
+                                     ("--min-size", "20", "--max-size", "10")])
+def test_what_makes_no_sense(options):
+    result = mtrace(*options, "true")
+    assert result.status == 2
+    assert one_line(result.stderr)

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "source/thinning.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "bpf/abi.h"
+#include "symbol/module.h"
+#include "symbol/probe_plan.h"
+
+/* Allocators whose functions are known to make no such call but by another function's name. */
+static bool is_leaf_object(const struct module *module, const struct probe_plan *plan)
+{
+	static const char *const names[] = {"libjemalloc.", "libtcmalloc", "libmimalloc"};
+	const char *slash = strrchr(module->path, '/'), *name = slash ? slash + 1 : module->path;
+
+	if (module->executable)
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return true;
+	return plan->hooks[HOOK_THREAD_ENDS] != 0; /* glibc */
+}
+
+/* The others lead to these: reallocarray to realloc, that and memalign, now and then, to malloc. */
+uint64_t thinning_leaf_flag(const struct module *module, const struct probe_plan *plan,
+			    enum api api)
+{
+	if ((api != API_MALLOC && api != API_CALLOC) || !is_leaf_object(module, plan))
+		return 0;
+	return (uint64_t)COOKIE_FLAG_LEAF << 24;
+}
