@@ -426,7 +426,7 @@ RESULTS   := $(BUILD)/results
 TALLY     := tools/tally $(RESULTS)
 FORMATTED := $(shell find user bpf arch tests -name '*.c' -o -name '*.h' -o -name '*.cc')
 ANALYSED  := $(shell find user arch -name '*.c')
-SCRIPTS   := tools/install-deps tools/cross-libraries tests/step/run tests/runtime/with-fewer-rights .ci/run
+SCRIPTS   := tools/install-deps tools/cross-libraries tests/step/run tests/small/run tests/runtime/with-fewer-rights .ci/run
 PYTEST    ?=
 
 check: fresh-results static units-counted step-counted fuzz-counted
@@ -440,7 +440,7 @@ check-all:
 	tools/install-deps all
 	@nice tools/kernels $(SOME_KERNELS) >/dev/null 2>&1 &
 	@$(MAKE) --no-print-directory fresh-results static units-counted step-counted fuzz-counted runtime runtime-ptrace \
-		runtime-fewer-rights arch-counted KERNELS="$(SOME_KERNELS)"
+		runtime-fewer-rights small-counted arch-counted KERNELS="$(SOME_KERNELS)"
 	@$(TALLY)
 
 fresh-results:
@@ -464,6 +464,10 @@ units-counted:
 
 step-counted: $(BUILD)/tests/step/replay
 	$(Q)$(TALLY) tests/step/run $(BUILD)
+
+small-counted:
+	$(Q)$(MAKE) --no-print-directory ARCH=arm CROSS_COMPILE=arm-linux-gnueabihf- SMALL=1 BUILD=build-arm-small
+	$(Q)$(TALLY) tests/small/run build-arm-small/mtrace-bpf
 
 # By ptrace all of it runs, too (PTRACE_TESTS=tests/runtime PTRACE_LEFT=none), but for what asks for
 # BPF by name. Here what the source cannot change is left out, and what only takes long.
@@ -632,6 +636,6 @@ clean:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
 .PHONY: all soak units step step-counted targets check check-root check-ptrace runtime-fewer-rights check-all fresh-results static format units-counted runtime \
-	check-arch arch-counted \
+	check-arch arch-counted small-counted \
 	bench fuzz fuzz-counted quickstart install uninstall clean
 .SECONDARY:
