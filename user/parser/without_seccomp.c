@@ -28,9 +28,7 @@
 #define ARCHITECTURE AUDIT_ARCH_ARM
 #elif defined(__powerpc__) && !defined(__powerpc64__)
 #define ARCHITECTURE AUDIT_ARCH_PPC
-#else
-#error "which architecture is it for seccomp?"
-#endif
+#endif /* others have to be named before this compiles for them */
 
 /* Of an argument the word that counts: they are all of 64 bits. */
 #define LOW_HALF         (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0)
