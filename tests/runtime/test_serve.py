@@ -621,7 +621,7 @@ def test_tls(directory):
 def test_full_backlog(directory):
     """Nobody reads it: calls are lost, counted, and the program runs on."""
     need("uprobes")
-    with Served("--backlog", "64k", target("threads"), "8", "20000",
+    with Served("--backlog", "64k", "--buffer", "256m", target("threads"), "8", "20000",
                 listen=unix(directory)) as server:
         server.wait_for("waits for a client")
         result = connect(directory, server.address)
