@@ -593,11 +593,8 @@ $(BUILD)/tests/bench/floor: $(BUILD)/gen/floor.skel.h
 # Parsers of files that a target or somebody else may have made: briefly in check, FUZZ_SECONDS=3600 for a long run.
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_SOURCES := $(filter-out user/symbol/without_x86_code.c,$(foreach layer,base api os symbol,\
-	$(wildcard user/$(layer)/*.c))) \
-	user/parser/protocol.c user/parser/wire.c user/source/malloc_log.c $(wildcard user/model/*.c) \
-	$(filter user/net/%,$(SOURCES)) \
-	$(wildcard arch/*.c)
+FUZZ_SOURCES := $(filter $(foreach layer,base api os symbol model net,user/$(layer)/%) arch/%,$(SOURCES)) \
+	user/parser/protocol.c user/parser/wire.c user/source/malloc_log.c
 FUZZ_CFLAGS  := $(LANGUAGE) -MMD -MP -Wall -Werror -O1 -g -fsanitize=fuzzer-no-link,address,undefined \
 	-fno-sanitize-recover=all
 # Target $(1) from the seeds and directory $(2), into which goes what reaches new code.

@@ -22,6 +22,7 @@
 
 #define PROCESSES 150
 #define PARENTS   2
+#define CHILDREN  16 /* of each, at once: memory has an end */
 #define LOOKS     20
 #define THREADED  ((uintptr_t)PTRACE_O_TRACECLONE)
 
@@ -33,11 +34,17 @@ static void *live_shortly(void *unused)
 
 static void *give_birth(void *unused)
 {
-	pthread_t thread;
+	pthread_t children[CHILDREN];
 
-	for (;;)
-		if (!pthread_create(&thread, NULL, live_shortly, NULL))
-			pthread_detach(thread);
+	for (;;) {
+		size_t born = 0;
+
+		while (born < CHILDREN &&
+		       !pthread_create(&children[born], NULL, live_shortly, NULL))
+			born++;
+		while (born)
+			pthread_join(children[--born], NULL);
+	}
 	return unused;
 }
 
