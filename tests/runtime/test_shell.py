@@ -298,6 +298,17 @@ def test_processes_end(terminal):
         assert shell.wait() == 0
 
 
+def test_the_terminal_of_a_trace_vanishes(uprobes):
+    """Without a shell it ends as well. (Without a terminal a hangup means something else.)"""
+    del uprobes
+    with Steady() as steady, Terminal([MTRACE, *BACKEND_OPTIONS, "-o", "/dev/null",
+                                       "-p", str(steady.pid)]) as trace:
+        trace.expect("tracing steady")
+        trace.hang_up()
+        assert trace.process.wait(harness.TIMEOUT) == 0
+        assert steady.tell("w")
+
+
 # ---- launched programs ----
 
 def test_a_launched_program_has_no_terminal(terminal):

@@ -52,6 +52,7 @@ struct trace {
 	struct loop_watch *interval; /* of --interval; NULL: there is none */
 	struct shell *shell;         /* with --interactive, while it runs; ^C is for it */
 	unsigned int failures;       /* commands of its script that failed */
+	bool on_terminal;            /* when it began: see trace_hangup_reloads */
 	enum trace_end end;
 	uint32_t intervals; /* that have passed, of those between reports */
 	int end_signal;     /* the latest that asked for an end */

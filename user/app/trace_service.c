@@ -27,10 +27,20 @@ static void on_watchdog(void *ctx, uint32_t what)
 	tell("WATCHDOG=1");
 }
 
+static bool has_terminal(void)
+{
+	int terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+	if (terminal >= 0)
+		close(terminal);
+	return terminal >= 0;
+}
+
 int trace_ready(struct trace *trace)
 {
 	uint64_t period = service_watchdog_ns() / 2;
 
+	trace->on_terminal = has_terminal(); /* later it may be gone */
 	tell("READY=1");
 	return period ? loop_add_timer(trace->loop, period, period, on_watchdog, trace, NULL) : 0;
 }
@@ -42,14 +52,7 @@ void trace_stopping(void)
 
 bool trace_hangup_reloads(const struct trace *trace)
 {
-	int terminal;
-
-	if (trace->end != END_NONE || trace->options->interactive)
-		return false;
-	terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
-	if (terminal >= 0)
-		close(terminal);
-	return terminal < 0;
+	return trace->end == END_NONE && !trace->options->interactive && !trace->on_terminal;
 }
 
 /* ---- options ---- */
