@@ -8,7 +8,8 @@
  * uprobe", kernel/events/uprobes.c), and they stay there for ever. To close takes long, and people
  * get impatient: so it is done by somebody whom they do not kill.
  *
- * It cannot help where both are killed at once (cgroup.kill).
+ * It cannot help where both are killed at once (cgroup.kill), nor with a probe that is being placed
+ * at the moment of the signal.
  */
 #ifndef MTRACE_OS_HEIR_H
 #define MTRACE_OS_HEIR_H
