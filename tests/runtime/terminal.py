@@ -99,9 +99,14 @@ class Terminal:
         self.seen = 0
         self.master, slave = pty.openpty()
         self.resize(columns, rows)
+
+        def take_terminal():
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whatever the tests are run by
+
         self.process = subprocess.Popen(
             command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            preexec_fn=take_terminal,
             env={**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8", "PAGER": "",
                  **(environment or {})})
         os.close(slave)
