@@ -122,6 +122,8 @@ def test_recorded(ran, expected, tmp_path):
     assert_source(ran, expected)
     files = os.path.join(harness.ROOT, expected.targets)
     process = reported("--binpath", files, str(tmp_path / "trace.rec"))
+    if expected.gaps:
+        process["losses"]["gap_ns"] = 0  # as it was seen to in `ran`
     assert_sites(process, ran.truth)
     for key in ("arch", "totals", "live", "losses"):
         assert process[key] == ran.process[key]
