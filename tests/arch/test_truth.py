@@ -303,7 +303,7 @@ def test_bad_free(ran, expected, case):
     assert_source(ran, expected)
     kind = ran.truth["error"]
     assert (kind is None) == (case == "none")
-    if kind == "invalid_free" and ran.had_gap:  # a block of then, for all that is known
+    if kind and ran.had_gap:  # the address may have been handed out then, for all that is known
         assert ran.process["sanity"]["unjudged_frees"] == 1
         kind = None
     assert [error["kind"] for error in ran.process["errors"]] == ([kind] if kind else [])
