@@ -137,7 +137,7 @@ SOURCES  := $(filter-out user/net/$(if $(filter 1,$(WITH_TLS)),without_tls,tls).
 SOURCES  := $(filter-out $(if $(filter 1,$(STATIC)),user/net/resolve.c user/os/account_lookup.c, \
 	user/net/without_resolver.c user/os/without_nss.c),$(SOURCES))
 SOURCES  := $(filter-out $(if $(filter 1,$(WITH_DWARF)),$(addprefix user/,symbol/without_dwarf.c \
-	symbol/without_demangler.c parser/without_debuginfod.c),$(addprefix user/,symbol/symbolizer.c \
+	symbol/without_demangler.c parser/without_debuginfod.c),$(addprefix user/,symbol/module_names.c \
 	symbol/dwarf_index.c symbol/debug_want.c symbol/demangle.c parser/debuginfod.c)),$(SOURCES))
 SOURCES  := $(filter-out user/parser/$(if $(filter 1,$(WITH_SECCOMP)),without_seccomp,call_filter).c,$(SOURCES))
 SOURCES  := $(filter-out user/net/$(if $(filter 1,$(WITH_HTTP)),without_http,http).c,$(SOURCES))

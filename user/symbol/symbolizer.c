@@ -1,40 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "symbol/symbolizer.h"
 
-#include <dwarf.h>
-#include <elfutils/libdwfl.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/vec.h"
-#include "symbol/debug_want.h"
-#include "symbol/demangle.h"
-#include "symbol/dwarf_index.h"
-#include "symbol/symbol_index.h"
+#include "symbol/module_names.h"
 
-/* What is known of one module. */
-struct module_names {
-	bool is_open; /* tried, with or without success */
-	Dwfl *dwfl;
-	Dwfl_Module *dwfl_module;
-	GElf_Addr symbol_bias; /* libdwfl's addresses less the file's */
-	Dwarf_Addr dwarf_bias; /* libdwfl's addresses less the DWARF's */
-	struct symbol_index *symbols;
-	struct dwarf_index *index; /* NULL if there is no debug information */
+struct symbolized {
+	bool is_tried;
+	struct module_names *names; /* NULL if there are none */
 };
 
 struct symbolizer {
 	struct symbolizer_config config;
-	VEC(struct module_names) modules; /* by id */
-	VEC(char *) strings;              /* that the last answer uses */
-};
-
-static const Dwfl_Callbacks callbacks = {
-	.find_elf = dwfl_build_id_find_elf,
-	.find_debuginfo = debug_want_find,
-	.section_address = dwfl_offline_section_address,
+	VEC(struct symbolized) modules; /* by id */
 };
 
 int symbolizer_new(struct symbolizer **ret_symbolizer, const struct symbolizer_config *config)
@@ -48,276 +28,41 @@ int symbolizer_new(struct symbolizer **ret_symbolizer, const struct symbolizer_c
 	return 0;
 }
 
-static void free_strings(struct symbolizer *symbolizer)
-{
-	char **text;
-
-	vec_each (text, &symbolizer->strings)
-		free(*text);
-	symbolizer->strings.count = 0;
-}
-
-static void module_names_close(struct module_names *names)
-{
-	dwarf_index_free(names->index);
-	symbol_index_free(names->symbols);
-	dwfl_end(names->dwfl);
-	*names = (struct module_names){.is_open = true};
-}
-
 void symbolizer_free(struct symbolizer *symbolizer)
 {
-	struct module_names *names;
+	struct symbolized *module;
 
 	if (!symbolizer)
 		return;
-	vec_each (names, &symbolizer->modules)
-		module_names_close(names);
+	vec_each (module, &symbolizer->modules)
+		module_names_close(module->names);
 	vec_free(&symbolizer->modules);
-	free_strings(symbolizer);
-	vec_free(&symbolizer->strings);
 	free(symbolizer);
 }
 
-/* libdwfl owns the descriptor that it is given. */
-static int report_module(struct module_names *names, const struct module *module,
-			 struct debug_source *source)
-{
-	void **userdata;
-	int fd = fcntl(module->fd, F_DUPFD_CLOEXEC, 3);
-
-	if (fd < 0)
-		return -errno;
-	dwfl_report_begin(names->dwfl);
-	names->dwfl_module = dwfl_report_elf(names->dwfl, module->path, module->path, fd, 0, true);
-	if (!names->dwfl_module)
-		close(fd);
-	dwfl_report_end(names->dwfl, NULL, NULL);
-	if (!names->dwfl_module)
-		return -ENOEXEC;
-	dwfl_module_info(names->dwfl_module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL);
-	*userdata = source;
-	return 0;
-}
-
-/* A module without debug information, or with a broken one, still has its symbols. */
-static void open_dwarf(struct module_names *names)
-{
-	Dwarf *dwarf = dwfl_module_getdwarf(names->dwfl_module, &names->dwarf_bias);
-
-	if (dwarf && dwarf_index_new(dwarf, &names->index))
-		names->index = NULL;
-}
-
-/* From here on no file is asked for. */
-static void source_forget(struct module_names *names)
-{
-	void **userdata;
-
-	dwfl_module_info(names->dwfl_module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL);
-	*userdata = NULL;
-}
-
-/* From all tables that libdwfl finds. */
-static int open_symbols(struct module_names *names)
-{
-	int count = dwfl_module_getsymtab(names->dwfl_module);
-
-	names->symbols = symbol_index_new();
-	if (!names->symbols)
-		return -ENOMEM;
-	for (int i = 0; i < count; i++) {
-		struct symbol_entry entry = {0};
-
-		entry.name = dwfl_module_getsym_info(names->dwfl_module, i, &entry.symbol,
-						     &entry.address, &entry.section, &entry.elf,
-						     &entry.bias);
-		if (symbol_index_add(names->symbols, &entry))
-			return -ENOMEM;
-	}
-	symbol_index_sort(names->symbols);
-	return 0;
-}
-
-static void module_names_open(struct symbolizer *symbolizer, struct module_names *names,
-			      const struct module *module)
-{
-	struct debug_source source = {module, symbolizer->config.find, symbolizer->config.ctx};
-
-	names->is_open = true;
-	names->dwfl = dwfl_begin(&callbacks);
-	if (!names->dwfl)
-		return;
-	if (report_module(names, module, &source) ||
-	    !dwfl_module_getelf(names->dwfl_module, &names->symbol_bias) || open_symbols(names)) {
-		module_names_close(names);
-		return;
-	}
-	open_dwarf(names);
-	source_forget(names);
-}
-
 /* NULL if nothing can be known of the module. */
-static struct module_names *module_names_get(struct symbolizer *symbolizer,
-					     const struct module *module)
+static struct module_names *names_of(struct symbolizer *symbolizer, const struct module *module)
 {
-	struct module_names *names;
+	struct symbolized *symbolized;
 
 	while (symbolizer->modules.count <= module->id)
-		if (vec_push(&symbolizer->modules, (struct module_names){0}))
+		if (vec_push(&symbolizer->modules, (struct symbolized){0}))
 			return NULL;
-	names = &symbolizer->modules.items[module->id];
-	if (!names->is_open)
-		module_names_open(symbolizer, names, module);
-	return names->dwfl ? names : NULL;
-}
-
-/* The name for people, or NULL if nothing is left of it ("@VERSION"); lives until the next call of
- * symbolizer_names. */
-static const char *keep_name(struct symbolizer *symbolizer, const char *symbol)
-{
-	char *text = symbol ? demangle(symbol) : NULL;
-
-	if (text && (!*text || vec_push(&symbolizer->strings, text))) {
-		free(text);
-		return NULL;
-	}
-	return text;
-}
-
-static const char *linkage_name(Dwarf_Die *scope)
-{
-	static const unsigned int attributes[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name};
-	Dwarf_Attribute attribute;
-
-	for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++) {
-		const char *name =
-			dwarf_formstring(dwarf_attr_integrate(scope, attributes[i], &attribute));
-
-		if (name)
-			return name;
-	}
-	return NULL;
-}
-
-static bool is_written_in_c(Dwarf_Die *unit)
-{
-	int language = dwarf_srclang(unit);
-
-	return language == DW_LANG_C89 || language == DW_LANG_C || language == DW_LANG_C99 ||
-	       language == DW_LANG_C11;
-}
-
-/*
- * The name that says most: gcc gives none but the plain one to functions that only their unit can
- * call, and lambdas are all "operator()" then. The symbol table knows better.
- */
-static const char *scope_symbol(const struct module_names *names, struct dwarf_place *place,
-				size_t scope, Dwarf_Addr address)
-{
-	const char *name = linkage_name(&place->scopes[scope]);
-
-	if (!name && !scope && !is_written_in_c(&place->unit)) {
-		name = symbol_index_find(names->symbols, address + names->dwarf_bias);
-		name = name && is_mangled(name) ? name : NULL;
-	}
-	return name ? name : dwarf_diename(&place->scopes[scope]);
-}
-
-static void set_line(struct symbol_name *name, const char *file, int line)
-{
-	name->file = file && *file ? file : NULL;
-	name->line = file && line > 0 ? (uint32_t)line : 0;
-}
-
-/* Of the instruction itself. */
-static void name_line(struct symbol_name *name, struct dwarf_place *place, Dwarf_Addr address)
-{
-	Dwarf_Line *line = dwarf_getsrc_die(&place->unit, address);
-	int number = 0;
-
-	if (line && !dwarf_lineno(line, &number))
-		set_line(name, dwarf_linesrc(line, NULL, NULL), number);
-}
-
-static Dwarf_Word scope_number(Dwarf_Die *scope, unsigned int attribute_name)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Word number;
-
-	if (dwarf_formudata(dwarf_attr(scope, attribute_name, &attribute), &number))
-		return 0;
-	return number;
-}
-
-/* Of the call that was inlined: where the function around it stands. */
-static void name_call_line(struct symbol_name *name, struct dwarf_place *place, Dwarf_Die *inlined)
-{
-	Dwarf_Word number = scope_number(inlined, DW_AT_call_file);
-	Dwarf_Word line = scope_number(inlined, DW_AT_call_line);
-	Dwarf_Files *files;
-	size_t count;
-
-	if (dwarf_getsrcfiles(&place->unit, &files, &count) || number >= count || line > INT32_MAX)
-		return;
-	set_line(name, dwarf_filesrc(files, number, NULL, NULL), (int)line);
-}
-
-/* The innermost frame is the last scope; each other one stands where the scope in it was called. */
-static size_t name_scopes(struct symbolizer *symbolizer, const struct module_names *names,
-			  struct dwarf_place *place, Dwarf_Addr address,
-			  struct symbol_name *ret_names, size_t max)
-{
-	size_t count = place->scope_count < max ? place->scope_count : max;
-
-	for (size_t i = 0; i < count; i++) {
-		size_t scope = place->scope_count - 1 - i;
-
-		ret_names[i] = (struct symbol_name){.inlined = scope > 0};
-		ret_names[i].function =
-			keep_name(symbolizer, scope_symbol(names, place, scope, address));
-		if (i)
-			name_call_line(&ret_names[i], place, &place->scopes[scope + 1]);
-		else
-			name_line(&ret_names[i], place, address);
-	}
-	return count;
-}
-
-/* From the symbol table: also where debug information knows the line but not the function. */
-static size_t name_symbol(struct symbolizer *symbolizer, const struct module_names *names,
-			  struct dwarf_place *place, GElf_Addr address,
-			  struct symbol_name *ret_name)
-{
-	const char *text = symbol_index_find(names->symbols, address);
-
-	*ret_name = (struct symbol_name){.function = keep_name(symbolizer, text)};
-	if (place)
-		name_line(ret_name, place, address - names->dwarf_bias);
-	return ret_name->function || ret_name->file;
-}
-
-static size_t names_at(struct symbolizer *symbolizer, const struct module_names *names,
-		       GElf_Addr address, struct symbol_name *ret_names, size_t max)
-{
-	Dwarf_Addr dwarf_address = address - names->dwarf_bias;
-	struct dwarf_place place;
-	bool has_unit = names->index && dwarf_index_find(names->index, dwarf_address, &place);
-
-	if (has_unit && place.scope_count)
-		return name_scopes(symbolizer, names, &place, dwarf_address, ret_names, max);
-	return name_symbol(symbolizer, names, has_unit ? &place : NULL, address, ret_names);
+	symbolized = &symbolizer->modules.items[module->id];
+	if (!symbolized->is_tried)
+		symbolized->names = module_names_open(module, &symbolizer->config);
+	symbolized->is_tried = true;
+	return symbolized->names;
 }
 
 size_t symbolizer_names(struct symbolizer *symbolizer, const struct module *module, uint64_t offset,
 			struct symbol_name *ret_names, size_t max)
 {
-	const struct module_names *names;
+	struct module_names *names;
 	uint64_t vaddr;
 
-	free_strings(symbolizer);
 	if (!max || !offset || module_offset_to_vaddr(module, offset - 1, &vaddr))
 		return 0;
-	names = module_names_get(symbolizer, module);
-	return names ? names_at(symbolizer, names, vaddr + names->symbol_bias, ret_names, max) : 0;
+	names = names_of(symbolizer, module);
+	return names ? module_names_at(names, vaddr, ret_names, max) : 0;
 }

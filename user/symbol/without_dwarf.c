@@ -7,44 +7,21 @@
 #include <libelf.h>
 #include <stdlib.h>
 
-#include "base/vec.h"
+#include "symbol/module_names.h"
 #include "symbol/symbol_index.h"
-#include "symbol/symbolizer.h"
 
 struct module_names {
-	bool is_open; /* tried, with or without success */
 	Elf *elf;
-	struct symbol_index *symbols; /* NULL: none is known */
+	struct symbol_index *symbols;
 };
 
-struct symbolizer {
-	VEC(struct module_names) modules; /* by id */
-};
-
-int symbolizer_new(struct symbolizer **ret_symbolizer, const struct symbolizer_config *config)
+void module_names_close(struct module_names *names)
 {
-	(void)config;
-	*ret_symbolizer = calloc(1, sizeof(**ret_symbolizer));
-	return *ret_symbolizer ? 0 : -ENOMEM;
-}
-
-static void module_names_close(struct module_names *names)
-{
+	if (!names)
+		return;
 	symbol_index_free(names->symbols);
 	elf_end(names->elf);
-	*names = (struct module_names){.is_open = true};
-}
-
-void symbolizer_free(struct symbolizer *symbolizer)
-{
-	struct module_names *names;
-
-	if (!symbolizer)
-		return;
-	vec_each (names, &symbolizer->modules)
-		module_names_close(names);
-	vec_free(&symbolizer->modules);
-	free(symbolizer);
+	free(names);
 }
 
 static int add_table(struct module_names *names, Elf_Scn *section, const GElf_Shdr *header)
@@ -76,44 +53,34 @@ static int add_tables(struct module_names *names)
 	return err;
 }
 
-static void module_names_open(struct module_names *names, const struct module *module)
+static bool open_tables(struct module_names *names, const struct module *module)
 {
 	elf_version(EV_CURRENT);
-	names->is_open = true;
 	names->elf = elf_begin(module->fd, ELF_C_READ, NULL);
 	names->symbols = symbol_index_new();
-	if (!names->elf || !names->symbols || add_tables(names))
-		module_names_close(names);
-	else
-		symbol_index_sort(names->symbols);
+	return names->elf && names->symbols && !add_tables(names);
 }
 
-/* NULL if there is no memory. */
-static struct module_names *module_names_get(struct symbolizer *symbolizer,
-					     const struct module *module)
+struct module_names *module_names_open(const struct module *module,
+				       const struct symbolizer_config *config)
 {
-	struct module_names *names;
+	struct module_names *names = calloc(1, sizeof(*names));
 
-	while (symbolizer->modules.count <= module->id)
-		if (vec_push(&symbolizer->modules, (struct module_names){0}))
-			return NULL;
-	names = &symbolizer->modules.items[module->id];
-	if (!names->is_open)
-		module_names_open(names, module);
+	(void)config;
+	if (!names)
+		return NULL;
+	if (!open_tables(names, module)) {
+		module_names_close(names);
+		return NULL;
+	}
+	symbol_index_sort(names->symbols);
 	return names;
 }
 
-size_t symbolizer_names(struct symbolizer *symbolizer, const struct module *module, uint64_t offset,
-			struct symbol_name *ret_names, size_t max)
+size_t module_names_at(struct module_names *names, uint64_t vaddr, struct symbol_name *ret_names,
+		       size_t max)
 {
-	const struct module_names *names;
-	uint64_t vaddr;
-
-	if (!max || !offset || module_offset_to_vaddr(module, offset - 1, &vaddr))
-		return 0;
-	names = module_names_get(symbolizer, module);
-	if (!names || !names->symbols)
-		return 0;
+	(void)max;
 	*ret_names = (struct symbol_name){.function = symbol_index_find(names->symbols, vaddr)};
 	return ret_names->function != NULL;
 }
