@@ -42,13 +42,13 @@ static inline void update_golden(const char *path, const char *text)
 	assert_int_equal(fclose(out), 0);
 }
 
-static inline void check_golden(const struct golden *golden)
+/* Frees the text. */
+static inline void check_golden_text(char *text, const char *file)
 {
-	char *text = render(golden->sink, golden->snapshot, &golden->options);
 	char path[128];
 	char *expected;
 
-	snprintf(path, sizeof(path), "tests/golden/%s", golden->file);
+	snprintf(path, sizeof(path), "tests/golden/%s", file);
 	if (getenv("UPDATE_GOLDEN"))
 		update_golden(path, text);
 	expected = read_whole(path);
@@ -56,6 +56,11 @@ static inline void check_golden(const struct golden *golden)
 		fail_msg("%s differs; now it is:\n%s", path, text);
 	free(expected);
 	free(text);
+}
+
+static inline void check_golden(const struct golden *golden)
+{
+	check_golden_text(render(golden->sink, golden->snapshot, &golden->options), golden->file);
 }
 
 /* Columns as the C library counts them, escape sequences of ours left out. */

@@ -30,17 +30,7 @@ static char *metrics_of(const struct snapshot *snapshot, bool openmetrics, uint3
 static void check_text(const char *file, const struct snapshot *snapshot, bool openmetrics,
 		       uint32_t processes, uint32_t sites)
 {
-	char *text = metrics_of(snapshot, openmetrics, processes, sites), *expected;
-	char path[128];
-
-	snprintf(path, sizeof(path), "tests/golden/%s", file);
-	if (getenv("UPDATE_GOLDEN"))
-		update_golden(path, text);
-	expected = read_whole(path);
-	if (strcmp(text, expected))
-		fail_msg("%s differs; now it is:\n%s", path, text);
-	free(expected);
-	free(text);
+	check_golden_text(metrics_of(snapshot, openmetrics, processes, sites), file);
 }
 
 static void golden_texts(void **state)

@@ -42,20 +42,6 @@ static char *picture_close(struct picture *picture)
 	return picture->text;
 }
 
-static void check_text(char *text, const char *file)
-{
-	char path[128], *expected;
-
-	snprintf(path, sizeof(path), "tests/golden/%s", file);
-	if (getenv("UPDATE_GOLDEN"))
-		update_golden(path, text);
-	expected = read_whole(path);
-	if (strcmp(text, expected))
-		fail_msg("%s differs; now it is:\n%s", path, text);
-	free(expected);
-	free(text);
-}
-
 /* Every site of the snapshot, with changes that are made up. */
 static size_t rows_of(const struct snapshot *snapshot, struct site_row rows[ROWS_MAX])
 {
@@ -89,16 +75,16 @@ static char *table_text_of(const struct snapshot *snapshot, struct site_look loo
 static void test_tables(void **state)
 {
 	(void)state;
-	check_text(table_text_of(&leaky_snapshot, (struct site_look){.sort = SORT_USAGE}, 80, false,
+	check_golden_text(table_text_of(&leaky_snapshot, (struct site_look){.sort = SORT_USAGE}, 80, false,
 				 true),
 		   "shell-leaky.txt");
-	check_text(table_text_of(&server_snapshot, (struct site_look){.sort = SORT_AVERAGE}, 160,
+	check_golden_text(table_text_of(&server_snapshot, (struct site_look){.sort = SORT_AVERAGE}, 160,
 				 false, true),
 		   "shell-server-wide.txt");
-	check_text(table_text_of(&server_snapshot, (struct site_look){.several = true}, 40, false,
+	check_golden_text(table_text_of(&server_snapshot, (struct site_look){.several = true}, 40, false,
 				 false),
 		   "shell-server-narrow.txt");
-	check_text(table_text_of(&build_snapshot, (struct site_look){.several = true}, 100, true,
+	check_golden_text(table_text_of(&build_snapshot, (struct site_look){.several = true}, 100, true,
 				 true),
 		   "shell-build-color.txt");
 }
@@ -112,7 +98,7 @@ static void test_cards(void **state)
 	picture_open(&picture, 80, false, true);
 	site_card_write(&picture.page, &leaky[0], &leaky_sites[0], &look, false);
 	site_card_write(&picture.page, &leaky[0], &leaky_sites[2], &look, true);
-	check_text(picture_close(&picture), "shell-site.txt");
+	check_golden_text(picture_close(&picture), "shell-site.txt");
 }
 
 /* Whatever the width, no line is wider, and nothing that a target chose reaches the terminal. */
