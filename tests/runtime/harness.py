@@ -100,26 +100,39 @@ class Deadline:
         self.timer.cancel()
 
 
-class Steady:
-    """The target "steady": works when told to, and answers with its truth."""
+class Running:
+    """A process that ends with the block that it is used in."""
 
-    def __init__(self, threads=1, command=None, environment=None):
-        self.process = subprocess.Popen(command or [target("steady"), str(threads)],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env=environment)
+    def __init__(self, command, seconds=3 * TIMEOUT, **more):
+        self.process = subprocess.Popen(command, text=True, **{"stdout": subprocess.PIPE, **more})
         self.pid = self.process.pid
-        self.deadline = Deadline(self.process, 3 * TIMEOUT)
-        assert self.process.stdout.readline() == "READY\n"
+        self.deadline = Deadline(self.process, seconds)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self.deadline.cancel()
+        self.kill()
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if pipe:
+                pipe.close()
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
         self.process.kill()
         self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()
+
+
+class Steady(Running):
+    """The target "steady": works when told to, and answers with its truth."""
+
+    def __init__(self, threads=1, command=None, environment=None):
+        super().__init__(command or [target("steady"), str(threads)], stdin=subprocess.PIPE,
+                         env=environment)
+        assert self.process.stdout.readline() == "READY\n"
 
     def tell(self, command="t"):
         """Give a command (w, f, c; t does nothing) and return the truth that it answers."""
@@ -135,7 +148,36 @@ class Steady:
         return self.process.wait(TIMEOUT)
 
 
-class Tracer:
+class Lines(Running):
+    """A running mtrace-bpf, and what it says on standard error."""
+
+    path = None  # of its report
+
+    def __init__(self, *arguments, **more):
+        self.log = []
+        super().__init__([MTRACE, *arguments], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                         **more)
+
+    def read_line(self, wanted):
+        line = self.process.stderr.readline()
+        assert line, f"no {wanted}: {''.join(self.log)}"
+        self.log.append(line)
+        return line
+
+    def wait_for(self, *words):
+        """The next line that has them all."""
+        while not self.log or not all(word in self.log[-1] for word in words):
+            self.read_line(words)
+        return self.log[-1]
+
+    def finish(self):
+        """Wait for its own end."""
+        stdout, stderr = self.process.communicate(timeout=TIMEOUT)
+        return Result(subprocess.CompletedProcess([], self.process.returncode, stdout,
+                                                  "".join(self.log) + stderr), self.path)
+
+
+class Tracer(Lines):
     """mtrace-bpf attached to running processes, or to what the options select; ready when it says
     so."""
 
@@ -143,46 +185,20 @@ class Tracer:
         if not pids:
             need("bpf")
         self.path = os.path.join(directory, name + ".json")
-        self.log = []
         named = ["-p", ",".join(map(str, pids))] if pids else []
-        self.process = subprocess.Popen(
-            [MTRACE, "--format", "json", "-o", self.path, *named, *BACKEND_OPTIONS, *options],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.deadline = Deadline(self.process, 3 * TIMEOUT)
+        super().__init__("--format", "json", "-o", self.path, *named, *BACKEND_OPTIONS, *options)
         for text in [f"({pid})" for pid in pids] or [""]:
-            self.wait_for(text)
+            self.wait_for_trace(text)
 
-    def wait_for(self, text):
+    def wait_for_trace(self, text):
+        """Of several processes, in whatever order."""
         while not any("tracing" in line and text in line for line in self.log):
-            line = self.process.stderr.readline()
-            assert line, f"ended before it was ready: {''.join(self.log)}"
-            self.log.append(line)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.deadline.cancel()
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
-        self.process.stderr.close()
-
-    def finish(self):
-        """Wait for its own end."""
-        stdout, stderr = self.process.communicate(timeout=TIMEOUT)
-        run = subprocess.CompletedProcess([], self.process.returncode, stdout,
-                                          "".join(self.log) + stderr)
-        return Result(run, self.path)
+            self.read_line(text)
 
     def stop(self):
         """^C, and its report."""
-        self.process.send_signal(signal.SIGINT)
+        self.signal(signal.SIGINT)
         return self.finish()
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
 
 
 def run_system(directory, options, command, **more):

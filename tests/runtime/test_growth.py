@@ -9,7 +9,8 @@ import subprocess
 
 import pytest
 
-from harness import BACKEND_OPTIONS, MTRACE, TIMEOUT, Deadline, Steady, launch, mtrace, target
+from harness import (BACKEND_OPTIONS, MTRACE, TIMEOUT, Lines, Steady, launch, mtrace,
+                     target)
 from machine import need
 from test_record import report_of
 from test_soak import line_of
@@ -80,41 +81,30 @@ def test_the_leak_is_the_suspect(tmp_path):
     assert "Suspects" in compared.stdout and reasons[:20] in compared.stdout
 
 
-class Service:
+class Service(Lines):
     """A trace without a terminal, whose messages are read line by line."""
 
     def __init__(self, *arguments, environment=None):
-        self.process = subprocess.Popen(
-            [MTRACE, *BACKEND_OPTIONS, *arguments], stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        super().__init__(
+            *BACKEND_OPTIONS, *arguments, stdout=subprocess.DEVNULL, start_new_session=True,
             preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
             env={**os.environ, **(environment or {})})
-        self.deadline = Deadline(self.process, 3 * TIMEOUT)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.deadline.cancel()
-        self.process.kill()
-        self.process.wait()
-        self.process.stderr.close()
 
     def read_until(self, *words):
-        lines = []
-        for line in self.process.stderr:
-            lines.append(line)
-            if all(word in line for word in words):
-                return lines
-        raise AssertionError(f"no {words} in {lines}")
+        """What it says from now on."""
+        begin = len(self.log)
+        line = self.read_line(words)
+        while not all(word in line for word in words):
+            line = self.read_line(words)
+        return self.log[begin:]
 
     def report(self):
         """Ask for one, and wait until it is there."""
-        self.process.send_signal(signal.SIGUSR1)
+        self.signal(signal.SIGUSR1)
         self.read_until("report: mtrace-bpf has ")
 
     def stop(self):
-        self.process.send_signal(signal.SIGINT)
+        self.signal(signal.SIGINT)
         return self.process.stderr.read(), self.process.wait(TIMEOUT)
 
 
@@ -191,12 +181,12 @@ def test_hangup_reads_the_configuration_again(steady, tmp_path):
         service.read_until("tracing", f"({steady.pid})")
         steady.tell("w")
         config.write_text(f"format text\noutput {out}/%n.txt\nsort allocations\ndepth 7\nverbose\n")
-        service.process.send_signal(signal.SIGHUP)
+        service.signal(signal.SIGHUP)
         lines = service.read_until("the configuration was read again")
         assert any("needs a new start for: depth" in line for line in lines), lines
         service.report()
         config.write_text("nonsense\n")
-        service.process.send_signal(signal.SIGHUP)
+        service.signal(signal.SIGHUP)
         service.read_until("stays as it was", "nonsense")
         service.report()
         rest, status = service.stop()
@@ -228,7 +218,7 @@ def test_a_service_manager_is_told(steady, tmp_path, abstract):
             wait_for(manager, told, "WATCHDOG=1")
             wait_for(manager, told, "WATCHDOG=1")
             assert told[0] == "READY=1"
-            service.process.send_signal(signal.SIGHUP)
+            service.signal(signal.SIGHUP)
             wait_for(manager, told, "RELOADING=1\nMONOTONIC_USEC=")
             wait_for(manager, told, "READY=1")
             _, status = service.stop()

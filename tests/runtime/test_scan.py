@@ -10,7 +10,7 @@ import time
 import pytest
 
 import harness
-from harness import Deadline, Steady, status, target
+from harness import Running, Steady, status, target
 from machine import need
 from report import assert_sites
 
@@ -36,28 +36,15 @@ def assert_scanned(process):
         assert site["definite_blocks"] == 0
 
 
-class Waiting:
+class Waiting(Running):
     """The target "ends wait", attached to: leaks when told to, ends when its input does."""
 
     def __init__(self, threads=2):
         # Where nobody does job control, as in a background job, ^Z would stop nothing; in a
         # group of its own below us it always does.
-        self.process = subprocess.Popen([target("ends"), "wait", str(threads)],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        preexec_fn=os.setpgrp)
-        self.pid = self.process.pid
-        self.deadline = Deadline(self.process, 120)
+        super().__init__([target("ends"), "wait", str(threads)], seconds=120,
+                         stdin=subprocess.PIPE, preexec_fn=os.setpgrp)
         assert self.process.stdout.readline() == "READY\n"
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.deadline.cancel()
-        self.process.kill()
-        self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()
 
     def leak(self):
         self.process.stdin.write("l")

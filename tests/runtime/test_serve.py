@@ -15,7 +15,7 @@ import threading
 
 import pytest
 
-from harness import (BACKEND_OPTIONS, MTRACE, TIMEOUT, Deadline, Result, Steady, launch, mtrace,
+from harness import (BACKEND_OPTIONS, MTRACE, TIMEOUT, Lines, Steady, launch, mtrace,
                      one_line, target)
 from machine import need
 from report import assert_sites
@@ -24,46 +24,6 @@ from report import assert_sites
 @pytest.fixture(name="directory")
 def fixture_directory(tmp_path):
     return str(tmp_path)
-
-
-class Lines:
-    """A running mtrace-bpf, and what it says on standard error."""
-
-    def __init__(self, *arguments, **more):
-        self.log = []
-        self.process = subprocess.Popen([MTRACE, *arguments], stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                        **more)
-        self.deadline = Deadline(self.process, 3 * TIMEOUT)
-
-    def wait_for(self, text):
-        while not self.log or text not in self.log[-1]:
-            line = self.process.stderr.readline()
-            assert line, f"no \"{text}\": {''.join(self.log)}"
-            self.log.append(line)
-        return self.log[-1]
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.deadline.cancel()
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
-        self.process.stderr.close()
-
-    def signal(self, number):
-        self.process.send_signal(number)
-
-    def finish(self, path=None):
-        stdout, stderr = self.process.communicate(timeout=TIMEOUT)
-        return Result(subprocess.CompletedProcess([], self.process.returncode, stdout,
-                                                  "".join(self.log) + stderr), path)
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
 
 
 class Served(Lines):
@@ -84,7 +44,7 @@ class Client(Lines):
         super().__init__("connect", "--format", "json", "-o", self.path, *options, address)
 
     def result(self):
-        return self.finish(self.path)
+        return self.finish()
 
 
 def connect(directory, address, *options, **more):
