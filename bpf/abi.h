@@ -418,6 +418,13 @@ struct selection {
 	char name[GLOB_MAX]; /* SELECT_NAME: glob */
 };
 
+/* How the kernel side comes by all mappings of a process. */
+enum mappings_by {
+	MAPPINGS_ITERATED = 0, /* by the kernel's iterator (Linux 6.7) */
+	MAPPINGS_WALKED,       /* by their tree (6.1) */
+	MAPPINGS_ASKED,        /* not at all: user space is asked to read /proc */
+};
+
 /* How the entry of a call hands its arguments to the return: probed at start, best first. */
 enum pairing {
 	PAIRING_SESSION = 0, /* uprobe session cookie (Linux 6.13) */

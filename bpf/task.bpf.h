@@ -6,16 +6,17 @@
  * the executable mappings as they are at that moment, told by the kernel itself, so that a process
  * that is gone before user space looks still has its libraries known.
  *
- * Where the kernel cannot iterate over mappings (before Linux 6.7), or they are locked just then,
- * a mapping record without name and range asks user space to read /proc/PID/maps.
+ * Where the kernel cannot iterate over mappings (before Linux 6.7) their tree is read instead
+ * (from 6.1 on). Before that, or if they are locked just then, a mapping record without name and
+ * range asks user space to read /proc/PID/maps.
  */
 #ifndef MTRACE_BPF_TASK_BPF_H
 #define MTRACE_BPF_TASK_BPF_H
 
 #define VM_EXEC           0x4
-#define MAPPINGS_MAX      4096
 #define SIGNAL_GROUP_EXIT 0x4
 
+#include "bpf/maple.bpf.h"
 #include "bpf/select.bpf.h"
 #include "bpf/translator.bpf.h"
 
@@ -127,26 +128,79 @@ static __noinline int ask_for_mappings(void)
 	return 0;
 }
 
-static __always_inline void send_mappings(void)
+/* Whether it is one of code. */
+static __always_inline int send_code(struct vm_area_struct *vma)
+{
+	if (!(vma->vm_flags & VM_EXEC))
+		return 0;
+	send_mapping(vma);
+	if (config_unwind && config_depth)
+		tell_code(vma);
+	return 1;
+}
+
+static __always_inline int iterate_mappings(void)
 {
 	struct bpf_iter_task_vma it;
 	struct vm_area_struct *vma;
 	int sent = 0;
 
-	if (!config_vma_iterator) {
-		ask_for_mappings();
-		return;
-	}
 	bpf_iter_task_vma_new(&it, bpf_get_current_task_btf(), 0);
-	while ((vma = bpf_iter_task_vma_next(&it))) {
-		if (vma->vm_flags & VM_EXEC) {
-			send_mapping(vma);
-			if (config_unwind && config_depth)
-				tell_code(vma);
-			sent = 1;
-		}
-	}
+	while ((vma = bpf_iter_task_vma_next(&it)))
+		sent |= send_code(vma);
 	bpf_iter_task_vma_destroy(&it);
+	return sent;
+}
+
+struct tree_walk {
+	__u64 root;
+	__u64 index;
+	int sent;
+	int failed;
+};
+
+static long send_found(struct task_struct *task, struct vm_area_struct *vma, int *sent)
+{
+	*sent |= send_code(vma);
+	return 0;
+}
+
+static long walk_step(__u32 i, struct tree_walk *walk)
+{
+	struct maple_place place;
+	struct vm_area_struct *vma;
+
+	walk->failed = maple_find(&place, walk->root, walk->index);
+	if (walk->failed)
+		return 1;
+	vma = (void *)place.node;
+	if (place.node & MAPLE_SPECIAL)
+		vma = NULL;
+	if (vma && BPF_CORE_READ(vma, vm_flags) & VM_EXEC)
+		walk->failed =
+			bpf_find_vma(bpf_get_current_task_btf(), BPF_CORE_READ(vma, vm_start),
+				     send_found, &walk->sent, 0);
+	walk->index = place.last + 1;
+	return walk->failed || !walk->index;
+}
+
+static __always_inline int walk_mappings(void)
+{
+	struct mm_struct *mm = BPF_CORE_READ(bpf_get_current_task_btf(), mm);
+	struct tree_walk walk = {.root = (__u64)BPF_CORE_READ(mm, mm_mt.ma_root)};
+
+	bpf_loop(MAPLE_ENTRIES_MAX, walk_step, &walk, 0);
+	return walk.sent && !walk.failed;
+}
+
+static __always_inline void send_mappings(void)
+{
+	int sent = 0;
+
+	if (config_mappings == MAPPINGS_ITERATED)
+		sent = iterate_mappings();
+	else if (config_mappings == MAPPINGS_WALKED)
+		sent = walk_mappings();
 	if (!sent)
 		ask_for_mappings();
 }
@@ -156,8 +210,11 @@ static __noinline int send_mapping_at(__u64 address)
 {
 	struct bpf_iter_task_vma it;
 	struct vm_area_struct *vma;
+	int sent = 0;
 
-	if (!config_vma_iterator)
+	if (config_mappings == MAPPINGS_WALKED)
+		bpf_find_vma(bpf_get_current_task_btf(), address, send_found, &sent, 0);
+	if (config_mappings != MAPPINGS_ITERATED)
 		return 0;
 	bpf_iter_task_vma_new(&it, bpf_get_current_task_btf(), address);
 	vma = bpf_iter_task_vma_next(&it);

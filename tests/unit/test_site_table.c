@@ -75,18 +75,18 @@ static char *table_text_of(const struct snapshot *snapshot, struct site_look loo
 static void test_tables(void **state)
 {
 	(void)state;
-	check_golden_text(table_text_of(&leaky_snapshot, (struct site_look){.sort = SORT_USAGE}, 80, false,
-				 true),
-		   "shell-leaky.txt");
-	check_golden_text(table_text_of(&server_snapshot, (struct site_look){.sort = SORT_AVERAGE}, 160,
-				 false, true),
-		   "shell-server-wide.txt");
-	check_golden_text(table_text_of(&server_snapshot, (struct site_look){.several = true}, 40, false,
-				 false),
-		   "shell-server-narrow.txt");
-	check_golden_text(table_text_of(&build_snapshot, (struct site_look){.several = true}, 100, true,
-				 true),
-		   "shell-build-color.txt");
+	check_golden_text(table_text_of(&leaky_snapshot, (struct site_look){.sort = SORT_USAGE}, 80,
+					false, true),
+			  "shell-leaky.txt");
+	check_golden_text(table_text_of(&server_snapshot, (struct site_look){.sort = SORT_AVERAGE},
+					160, false, true),
+			  "shell-server-wide.txt");
+	check_golden_text(table_text_of(&server_snapshot, (struct site_look){.several = true}, 40,
+					false, false),
+			  "shell-server-narrow.txt");
+	check_golden_text(table_text_of(&build_snapshot, (struct site_look){.several = true}, 100,
+					true, true),
+			  "shell-build-color.txt");
 }
 
 static void test_cards(void **state)

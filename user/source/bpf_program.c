@@ -98,6 +98,13 @@ static void thinning_configure(struct mtrace_bpf *skeleton, const struct thinnin
 	}
 }
 
+static enum mappings_by mappings_by(const struct btf *kernel)
+{
+	if (kernel_has(kernel, "bpf_iter_task_vma_new", BTF_KIND_FUNC))
+		return MAPPINGS_ITERATED;
+	return kernel_has(kernel, "maple_tree", BTF_KIND_STRUCT) ? MAPPINGS_WALKED : MAPPINGS_ASKED;
+}
+
 static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *means,
 			       const struct program_config *config, const struct btf *kernel)
 {
@@ -120,8 +127,7 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 	skeleton->rodata->config_session_mark = 1 + (uint64_t)getpid() % SESSION_MARK_MAX;
 	skeleton->rodata->config_wake_bytes = config->buffer_bytes / 8;
 	skeleton->rodata->config_slice_room = config->buffer_bytes / 2;
-	skeleton->rodata->config_vma_iterator =
-		kernel_has(kernel, "bpf_iter_task_vma_new", BTF_KIND_FUNC);
+	skeleton->rodata->config_mappings = mappings_by(kernel);
 	skeleton->rodata->config_tick_ns = kernel_tick_ns();
 	skeleton->rodata->config_pid_namespace = config->pid_namespace;
 	skeleton->rodata->config_sanity = config->sanity;
