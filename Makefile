@@ -422,10 +422,12 @@ $(BUILD)/targets/rust-rjem: tests/targets/rust.rs $(BUILD)/targets/librjem.a
 targets: $(TARGETS) $(ORACLE)
 
 # Checks. tools/tally runs each, counts what passed and failed, and goes on.
+JOBS      ?= $(shell nproc)
 RESULTS   := $(BUILD)/results
 TALLY     := tools/tally $(RESULTS)
 FORMATTED := $(shell find user bpf arch tests -name '*.c' -o -name '*.h' -o -name '*.cc')
 ANALYSED  := $(shell find user arch -name '*.c')
+TIDIED    := $(addsuffix .tidy,$(sort $(dir $(ANALYSED))))
 SCRIPTS   := tools/install-deps tools/cross-libraries tests/step/run tests/small/run tests/runtime/with-fewer-rights .ci/run
 PYTEST    ?=
 
@@ -439,6 +441,7 @@ check-root: fresh-results runtime
 check-all:
 	tools/install-deps all
 	@nice tools/kernels $(SOME_KERNELS) >/dev/null 2>&1 &
+	@$(MAKE) --no-print-directory -j$(JOBS) all targets step-program fuzzers
 	@$(MAKE) --no-print-directory fresh-results static units-counted step-counted fuzz-counted runtime runtime-ptrace \
 		runtime-fewer-rights small-counted arch-counted KERNELS="$(SOME_KERNELS)"
 	@$(TALLY)
@@ -449,24 +452,29 @@ fresh-results:
 static: $(SKELETON)
 	$(Q)$(TALLY) clang-format --dry-run -Werror $(FORMATTED)
 	$(Q)$(TALLY) cppcheck -q --enable=warning,portability --inline-suppr --error-exitcode=1 \
-		--suppress=unknownMacro -D_GNU_SOURCE -I user -I . $(ANALYSED)
-	$(Q)$(TALLY) clang-tidy --quiet $(ANALYSED) -- $(LANGUAGE)
+		--suppress=unknownMacro -D_GNU_SOURCE -I user -I . -j$(JOBS) $(ANALYSED)
+	$(Q)$(TALLY) $(MAKE) --no-print-directory -k -j$(JOBS) $(TIDIED)
 	$(Q)$(TALLY) shellcheck $(SCRIPTS)
 	$(Q)$(TALLY) tools/check-layers
+
+$(TIDIED): %.tidy:
+	$(Q)clang-tidy --quiet $(filter $*%,$(ANALYSED)) -- $(LANGUAGE)
 
 format:
 	clang-format -i $(FORMATTED)
 
 units-counted:
-	$(Q)$(TALLY) $(MAKE) --no-print-directory -k units
-	$(Q)$(TALLY) $(MAKE) --no-print-directory -k units \
+	$(Q)$(TALLY) $(MAKE) --no-print-directory -k -j$(JOBS) units
+	$(Q)$(TALLY) $(MAKE) --no-print-directory -k -j$(JOBS) units \
 		SANITIZE=address,undefined BUILD=$(BUILD)-sanitize
 
-step-counted: $(BUILD)/tests/step/replay
+step-program: $(BUILD)/tests/step/replay
+
+step-counted: step-program
 	$(Q)$(TALLY) tests/step/run $(BUILD)
 
 small-counted:
-	$(Q)$(MAKE) --no-print-directory ARCH=arm CROSS_COMPILE=arm-linux-gnueabihf- SMALL=1 BUILD=build-arm-small
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) ARCH=arm CROSS_COMPILE=arm-linux-gnueabihf- SMALL=1 BUILD=build-arm-small
 	$(Q)$(TALLY) tests/small/run build-arm-small/mtrace-bpf
 
 # By ptrace all of it runs, too (PTRACE_TESTS=tests/runtime PTRACE_LEFT=none), but for what asks for
@@ -552,7 +560,7 @@ $(filter %/libleak.so,$(GUEST_TARGETS)): tests/targets/leak_library.c
 	$(Q)mkdir -p $(@D) && $(GUEST_CC.$(kernel_of)) -std=gnu11 $(TARGET_FLAGS) -shared -fPIC -o $@ $<
 
 guest-program-%:
-	$(Q)$(MAKE) --no-print-directory $(GUEST_ARCH.$*) STATIC=1
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(GUEST_ARCH.$*) STATIC=1
 
 check-arch:
 	tools/install-deps $(if $(FOREIGN),foreign,arch)
@@ -610,12 +618,14 @@ $(BUILD)/fuzz/%: $(BUILD)/fuzz/tests/fuzz/fuzz_%.o $(FUZZ_SOURCES:%.c=$(BUILD)/f
 	$(call say,LINK,$@)
 	$(Q)$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(filter-out -lbpf -ljson-c,$(LDLIBS))
 
-fuzz: $(FUZZ_TARGETS:%=$(BUILD)/fuzz/%)
+fuzzers: $(FUZZ_TARGETS:%=$(BUILD)/fuzz/%)
+
+fuzz: fuzzers
 	$(Q)$(foreach target,$(FUZZ_TARGETS),\
 		$(call fuzz_run,$(target),corpus,-max_total_time=$(FUZZ_SECONDS)) &&) :
 
 # From the seeds alone, and in the same order: what it finds is of the change that is checked.
-fuzz-counted: $(FUZZ_TARGETS:%=$(BUILD)/fuzz/%)
+fuzz-counted: fuzzers
 	$(Q)rm -rf $(BUILD)/fuzz/brief
 	$(Q)$(foreach target,$(FUZZ_TARGETS),$(TALLY) sh -c '$(call fuzz_run,$(target),brief,\
 		-seed=1 -max_total_time=5) >$(BUILD)/fuzz/log 2>&1 || { cat $(BUILD)/fuzz/log; false; }';)
@@ -632,7 +642,7 @@ clean:
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-.PHONY: all soak units step step-counted targets check check-root check-ptrace runtime-fewer-rights check-all fresh-results static format units-counted runtime \
+.PHONY: $(TIDIED) all soak units step step-program step-counted fuzzers targets check check-root check-ptrace runtime-fewer-rights check-all fresh-results static format units-counted runtime \
 	check-arch arch-counted small-counted \
 	bench fuzz fuzz-counted quickstart install uninstall clean
 .SECONDARY:
