@@ -89,7 +89,9 @@ static __noinline int maple_find(struct maple_place *place, __u64 root, __u64 in
 
 	if (!place)
 		return -1;
-	*place = (struct maple_place){.node = root, .index = index, .last = ~0ULL};
+	place->node = root;
+	place->index = index;
+	place->last = ~0ULL;
 	for (int i = 0; i < MAPLE_LEVELS_MAX && !at_leaf; i++)
 		at_leaf = maple_descend(place);
 	return at_leaf > 0 ? 0 : -1;

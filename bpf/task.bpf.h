@@ -167,7 +167,7 @@ static long send_found(struct task_struct *task, struct vm_area_struct *vma, int
 
 static long walk_step(__u32 i, struct tree_walk *walk)
 {
-	struct maple_place place;
+	struct maple_place place = {};
 	struct vm_area_struct *vma;
 
 	walk->failed = maple_find(&place, walk->root, walk->index);
@@ -184,11 +184,18 @@ static long walk_step(__u32 i, struct tree_walk *walk)
 	return walk->failed || !walk->index;
 }
 
+/*
+ * Verifiers before Linux 6.7 take a loop's body for run once, and remove what cannot happen then:
+ * no step may begin with a constant that they know. What is copied they do not know.
+ */
 static __always_inline int walk_mappings(void)
 {
+	static const struct tree_walk at_first;
 	struct mm_struct *mm = BPF_CORE_READ(bpf_get_current_task_btf(), mm);
-	struct tree_walk walk = {.root = (__u64)BPF_CORE_READ(mm, mm_mt.ma_root)};
+	struct tree_walk walk;
 
+	bpf_probe_read_kernel(&walk, sizeof(walk), &at_first);
+	walk.root = (__u64)BPF_CORE_READ(mm, mm_mt.ma_root);
 	bpf_loop(MAPLE_ENTRIES_MAX, walk_step, &walk, 0);
 	return walk.sent && !walk.failed;
 }

@@ -82,7 +82,6 @@ class Ran(harness.Result):
         super().__init__(subprocess.CompletedProcess([], outcome.status, outcome.stdout,
                                                      outcome.stderr),
                          os.path.join(folder, "report.json"))
-        self.had_gap = False  # told, and expected of this kernel
         self.files = outcome.files
         self.kernel = outcome.kernel
 
@@ -147,10 +146,6 @@ def guests(request):
 @pytest.fixture
 def ran(request, guests, tmp_path):  # pylint: disable=redefined-outer-name
     result = Ran(guests.outcome(request.node), str(tmp_path))
-    if kernels.EXPECTED[request.node.callspec.params["kernel"]].gaps and result.document:
-        for process in result.document["processes"]:
-            result.had_gap |= process["losses"]["gap_ns"] > 0
-            process["losses"]["gap_ns"] = 0
     for word in ("BUG:", "WARNING:", "Oops", "general protection", "rcu_sched self-detected"):
         assert word not in result.kernel, result.kernel
     return result

@@ -10,17 +10,15 @@ import pytest
 class Kernel:
     """build: where the program for that processor is; targets: its test programs. source: which one
     traces if nobody says so. means: by what calls are followed. family: and those of children. why:
-    the reason that is given for ptrace. gaps: placing probes takes so long that the program may run
-    meanwhile; then the report says for how long. What was counted is right all the same. outermost: functions in which stacks
-    begin, that we see and the C++ runtime's unwinder does not. innermost: those where our stacks
-    end, and not that unwinder's. stops: how they end."""
+    the reason that is given for ptrace. outermost: functions in which stacks begin, that we
+    see and the C++ runtime's unwinder does not. innermost: those where our stacks end, and not that
+    unwinder's. stops: how they end."""
     build: str = "build"
     targets: str = "build/targets"
     source: str = "bpf"
     means: str = ""
     family: str = ""
     why: str = ""
-    gaps: bool = False
     outermost: tuple = ()
     innermost: tuple = ()
     stops: tuple = ("end",)
@@ -38,7 +36,7 @@ EXPECTED = {
     # No attach cookies (5.15), task storage (5.11), pointers to global functions (5.13).
     "5.10": Kernel(source="ptrace", why="the BPF programs do not work on this kernel"),
     # No multi-uprobes (6.6), and no inherited events that are read with each sample (6.12).
-    "6.1": Kernel(means=PERF, family=PERF, gaps=True),
+    "6.1": Kernel(means=PERF, family=PERF),
     # No sessions (6.13).
     "6.12": Kernel(means="multi-uprobes and task storage", family=INHERITED),
     "newest": Kernel(means="uprobe sessions", family=INHERITED),

@@ -122,8 +122,6 @@ def test_recorded(ran, expected, tmp_path):
     assert_source(ran, expected)
     files = os.path.join(harness.ROOT, expected.targets)
     process = reported("--binpath", files, str(tmp_path / "trace.rec"))
-    if expected.gaps:
-        process["losses"]["gap_ns"] = 0  # as it was seen to in `ran`
     assert_sites(process, ran.truth)
     for key in ("arch", "totals", "live", "losses"):
         assert process[key] == ran.process[key]
@@ -303,7 +301,4 @@ def test_bad_free(ran, expected, case):
     assert_source(ran, expected)
     kind = ran.truth["error"]
     assert (kind is None) == (case == "none")
-    if kind and ran.had_gap:  # the address may have been handed out then, for all that is known
-        assert ran.process["sanity"]["unjudged_frees"] == 1
-        kind = None
     assert [error["kind"] for error in ran.process["errors"]] == ([kind] if kind else [])
