@@ -89,7 +89,8 @@ static const struct option_row option_rows[] = {
 	 "record the trace, for mtrace-bpf report;\nno report meanwhile but with -o or --format",
 	 set_record},
 	{'\0', GROUP_REPORT, "format", "FORMAT[=FILE]",
-	 "text, json, folded, pprof or mtrace (text);\nwith =FILE and repeated, several at once",
+	 "text, json, folded, pprof, pprof-text or\nmtrace (text); with =FILE and "
+	 "repeated,\nseveral at once",
 	 set_format},
 	{'\0', GROUP_REPORT, "ignore", "PATTERN",
 	 "no leaks of stacks with such a function: a\nglob or /regex/ (repeatable)", set_ignore},
