@@ -28,8 +28,9 @@ struct bpf_cost {
 	struct cost_rates rates;
 	struct counted programs[COST_PROGRAMS];
 	size_t count;
-	int stats;      /* while this is open, runs are counted; -1: no window is open */
-	uint64_t calls; /* that had returned when it was opened */
+	int stats;           /* while this is open, runs are counted; -1: no window is open */
+	uint64_t calls;      /* that had returned when it was opened … */
+	uint64_t all_cpu_ns; /* … and the time of all processes */
 };
 
 /* Those that are not named have a breakpoint at an entry. */
@@ -103,6 +104,9 @@ int bpf_cost_open(struct bpf_source *bpf, struct error *err)
 	bpf->cost = cost;
 	programs_find(cost, bpf->program.skeleton);
 	code = stats_open(cost);
+	if (code == -EPERM)
+		return error_set(err, code,
+				 "what tracing costs cannot be measured without CAP_SYS_ADMIN");
 	if (code)
 		return error_set_errno(err, code,
 				       "this kernel does not count the runs of BPF programs");
@@ -124,18 +128,22 @@ void bpf_cost_close(struct bpf_source *bpf)
 	bpf->cost = NULL;
 }
 
-/* Who is born after that begins with 0, as we expect of it. */
+/* Probes in all processes cost them all. Else: who is born after that begins with 0, as we expect
+ * of it. */
 static void times_read(struct bpf_source *bpf)
 {
 	for (size_t i = 0; i < bpf->process_count; i++)
 		bpf->processes[i]->cpu_ns = cpu_time_of(bpf->processes[i]->pid);
 	bpf->ended_cpu_ns = 0;
+	bpf->cost->all_cpu_ns = cpu_time_of_all();
 }
 
 static uint64_t times_passed(const struct bpf_source *bpf)
 {
 	uint64_t passed = bpf->ended_cpu_ns;
 
+	if (bpf->program.everybody)
+		return cpu_time_of_all() - bpf->cost->all_cpu_ns;
 	for (size_t i = 0; i < bpf->process_count; i++)
 		passed += process_cpu_passed(bpf->processes[i]);
 	return passed;
@@ -149,9 +157,7 @@ int bpf_cost_begin(struct source *source)
 
 	if (!cost)
 		return -EOPNOTSUPP;
-	err = source->ops->drain(source);
-	if (!err)
-		err = stats_open(cost);
+	err = stats_open(cost);
 	if (err)
 		return err;
 	for (size_t i = 0; i < cost->count; i++) {
@@ -210,8 +216,6 @@ int bpf_cost_end(struct source *source, struct source_cost *ret_cost)
 	for (size_t i = 0; !err && i < cost->count; i++)
 		err = cost_read(cost->programs[i].program, &now[i]);
 	stats_close(cost);
-	if (!err)
-		err = source->ops->drain(source);
 	if (err)
 		return err;
 	told = bpf->calls_told - cost->calls;

@@ -6,7 +6,8 @@
  * asked for that (BPF_ENABLE_STATS, Linux 5.8): for all BPF programs of the system, so it is asked
  * for in short windows only. What a hit of a breakpoint costs besides, a child of ours is charged
  * with, once, at the start (bpf_calibrate.h). The rest is arithmetic: runs times that, and the time
- * in the programs, of the time that the traced processes had processors for.
+ * in the programs, of the time that the traced processes had processors for; of all processes,
+ * where all have our probes (--system-wide).
  *
  * What is not known, and so counts too much rather than too little: that a program which was
  * preempted did not run meanwhile; the time of processes that end within a window, from their last

@@ -61,7 +61,8 @@ struct cost_of_program {
 	uint64_t ns;
 };
 struct source_cost {
-	uint64_t cpu_ns;     /* that they had of processors; of that, for tracing: … */
+	uint64_t cpu_ns;     /* that they had of processors, or all processes, if all have probes;
+				of that, for tracing: … */
 	uint64_t cost_ns;    /* … all, … */
 	uint64_t program_ns; /* … in BPF programs, the rest at breakpoints, and … */
 	uint64_t floor_ns;   /* … what would be left if nothing were told */
@@ -101,8 +102,8 @@ struct source_ops {
 	/* How full its ring buffer was at most since the last time, in millionths; NULL: it has
 	 * none. */
 	uint64_t (*ring_peak)(struct source *source);
-	/* With measures: a window begins; and ends, with what it cost. 0 or -errno. NULL: that
-	 * cannot be measured. */
+	/* With measures, each behind a drain: a window begins; and ends, with what it cost. 0 or
+	 * -errno. NULL: that cannot be measured. */
 	int (*cost_begin)(struct source *source);
 	int (*cost_end)(struct source *source, struct source_cost *ret_cost);
 	/* What heap calls are drawn by from now on, as records have it (0: all are told; else a
