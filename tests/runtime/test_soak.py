@@ -137,8 +137,10 @@ class LeakyPostgres:
         return line
 
     def work(self, turn):
-        """Sorts, exceptions, statements that are made up, rows that come and go; the function."""
-        line = self.ask(f"select leak_work();\nselect repeat('x', {turn * 7919 % 900});\n" + WORK)
+        """Sorts, exceptions, statements that are made up, rows that come and go; the function.
+        Without vacuum the table would grow, and with it the memory that holds it."""
+        line = self.ask("select count(leak_work()) from generate_series(1, 10);\nvacuum t;\n"
+                        f"select repeat('x', {turn * 7919 % 900});\n" + WORK)
         while line != "round\n":
             line = self.session.stdout.readline()
             assert line, "psql has ended"
