@@ -131,6 +131,18 @@ def test_verbose_tells_what_we_cost(tmp_path):
     assert 0 < overhead["program_ppm"] <= overhead["ppm"] <= 1000000
 
 
+@pytest.mark.parametrize("option", ["--max-overhead=5", "-v"])
+def test_without_the_right(option, tmp_path):
+    """Who may not measure is told so, and traces without, if that was not what was wanted."""
+    need("bpf", "root", "setpriv", "uprobes")
+    result = subprocess.run(["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin",
+                             MTRACE, "-o", str(tmp_path / "report.txt"), option, "true"],
+                            capture_output=True, text=True, check=False,
+                            stdin=subprocess.DEVNULL, timeout=TIMEOUT)
+    assert result.stderr.count("CAP_SYS_ADMIN") == 1 and "any more" not in result.stderr
+    assert (result.returncode == 0) == (option == "-v")
+
+
 @pytest.mark.parametrize("options", [("--max-overhead", "0"), ("--max-overhead", "101"),
                                      ("--max-overhead", "x"), ("--max-overhead", "nan"),
                                      ("--max-overhead", "5", "-S"),

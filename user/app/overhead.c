@@ -124,12 +124,17 @@ static void judge(struct overhead *overhead, const struct source_cost *cost)
 	note(overhead, cost, &share);
 }
 
-/* Without measurement the budget is not kept, which is told. */
+/* Without measurement the budget is not kept, which is told. Where it never was possible the source
+ * has said why. */
 static void fail(struct overhead *overhead, int code)
 {
-	if (!overhead->failed)
+	if (code == -EOPNOTSUPP) {
+		loop_remove(overhead->loop, overhead->on_tick);
+		overhead->on_tick = NULL;
+	} else if (!overhead->failed) {
 		log_warn("what tracing costs cannot be measured any more: %s", strerror(-code));
-	overhead->failed = true;
+		overhead->failed = true;
+	}
 }
 
 static void on_tick(void *ctx, uint32_t what)
