@@ -126,7 +126,7 @@ LDFLAGS  += -Wl,--gc-sections
 endif
 
 # What knows libbpf, and what stands for it where it is not.
-BPF_SOURCES := $(addprefix user/source/,bpf.c bpf_calls.c bpf_entered.c bpf_hold.c bpf_program.c bpf_self_test.c \
+BPF_SOURCES := $(addprefix user/source/,bpf.c bpf_calibrate.c bpf_calls.c bpf_cost.c bpf_entered.c bpf_hold.c bpf_program.c bpf_self_test.c \
 	bpf_system.c bpf_unwind.c capability.c file_key.c probe_events.c selection.c tracefs.c)
 SOURCES  := $(foreach layer,$(LAYERS),$(wildcard user/$(layer)/*.c)) $(wildcard arch/*.c)
 SOURCES  := $(filter-out $(if $(filter 1,$(WITH_BPF)),user/source/without_bpf.c,$(BPF_SOURCES)) \
@@ -191,8 +191,8 @@ units: $(UNITS)
 TARGET_FLAGS := -O1 -g -Wall -Wextra -Werror -D_GNU_SOURCE -pthread \
 	-fno-builtin -fno-omit-frame-pointer -fno-optimize-sibling-calls
 TARGETS := $(patsubst tests/targets/%,$(BUILD)/targets/%,$(basename \
-	$(filter-out $(addprefix tests/targets/,plugin.c bare.c chain.c leak_library.c interposer.c counter.c prefixed.c rjem.c redis_leak.c),$(wildcard tests/targets/*.c tests/targets/*.cc)))) \
-	$(addprefix $(BUILD)/targets/,libplugin.so libother.so redis_leak.so basic-static basic-musl steady-static)
+	$(filter-out $(addprefix tests/targets/,plugin.c bare.c chain.c leak_library.c interposer.c counter.c prefixed.c rjem.c redis_leak.c postgres_leak.c),$(wildcard tests/targets/*.c tests/targets/*.cc)))) \
+	$(addprefix $(BUILD)/targets/,libplugin.so libother.so redis_leak.so postgres_leak.so basic-static basic-musl steady-static)
 
 $(BUILD)/targets/%: tests/targets/%.c tests/targets/truth.h
 	$(call say,TARGET,$@)
@@ -210,7 +210,7 @@ $(BUILD)/targets/%-musl: tests/targets/%.c tests/targets/truth.h
 	$(call say,TARGET,$@)
 	$(Q)mkdir -p $(@D) && musl-gcc -std=gnu11 $(TARGET_FLAGS) -o $@ $<
 
-$(BUILD)/targets/redis_leak.so: tests/targets/redis_leak.c
+$(BUILD)/targets/%_leak.so: tests/targets/%_leak.c
 	$(call say,TARGET,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(TARGET_FLAGS) -shared -fPIC -o $@ $<
 

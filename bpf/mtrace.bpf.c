@@ -32,7 +32,7 @@ const volatile __u64 config_tick_ns = 0; /* of the tick counter; 0: read the clo
 const volatile __u32 config_thinned = 0; /* not all heap calls are told: */
 const volatile __u64 config_min_size = 0;
 const volatile __u64 config_max_size = 0;
-const volatile __u64 config_sample = 0;        /* the mean of level 0; 0: no sampling */
+const volatile __u64 config_sample = 0;        /* the mean of level 0; 0: no sampling ever */
 const volatile __u32 config_pid_namespace = 0; /* inode of user space's, unless it is the first */
 
 /*

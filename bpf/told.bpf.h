@@ -3,10 +3,10 @@
 #ifndef MTRACE_BPF_TOLD_BPF_H
 #define MTRACE_BPF_TOLD_BPF_H
 
-/* The rates by level; the level at this moment. */
+/* The rates by level. */
 const volatile struct sample_rate config_rates[SAMPLE_LEVELS] = {};
-__u32 sample_level;
-__u32 self_testing; /* all is told */
+__u32 sample_drawn; /* at this moment, as records have it: 0: all are told; else a level + 1 */
+__u32 self_testing; /* sizes do not matter */
 
 #define TOLD_PAGE 4096
 
@@ -34,7 +34,7 @@ static __always_inline int is_size_wanted(__u64 bytes)
 
 static __always_inline __u32 sample_now(void)
 {
-	return config_sample && !self_testing ? (sample_level & (SAMPLE_LEVELS - 1)) + 1 : 0;
+	return config_sample ? sample_drawn : 0;
 }
 
 static __always_inline struct sample_rate sample_rate_at(__u32 level)

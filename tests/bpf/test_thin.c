@@ -509,6 +509,40 @@ static void nothing_is_left_when_all_is_freed(void **unused)
 	books_close(&books);
 }
 
+/* A trace that adapts: exact as long as all is told, and then from so fine to so coarse. */
+static void all_at_first(void **unused)
+{
+	struct books books = books_of_samples(64);
+	const struct snapshot_process *section;
+
+	(void)unused;
+	thinning.mean = 64;
+	thinning.random = seeded;
+	thinning.all = true;
+	for (uint64_t i = 0; i < 100; i++)
+		assert_true(tell_sampled(&books, 0x10000000 + i * 0x20000, 1));
+	section = look(&books);
+	assert_int_equal(section->totals.allocations, 100);
+	assert_int_equal(section->totals.bytes_allocated, 100);
+	assert_int_equal(section->sampling.mean, 0);
+	assert_int_equal(section->sampling.samples, 0);
+	thinning.all = false;
+	for (uint64_t i = 100; i < 2000; i++) {
+		thinning.level = i < 1000 ? 2 : 4;
+		tell_sampled(&books, 0x10000000 + i * 0x20000, 500);
+	}
+	section = look(&books);
+	assert_int_equal(section->sampling.least_mean, 64 << 2);
+	assert_int_equal(section->sampling.mean, 64 << 4);
+	for (uint64_t i = 0; i < 2000; i++)
+		tell_free(&books, 0x10000000 + i * 0x20000);
+	section = look(&books);
+	assert_int_equal(section->live.blocks, 0);
+	assert_int_equal(section->live.bytes, 0);
+	assert_int_equal(section->totals.bytes_freed, section->totals.bytes_allocated);
+	books_close(&books);
+}
+
 /* One stands for 1 / p, and rounding is right on average. */
 static void weights_are_reciprocals(void **unused)
 {
@@ -596,6 +630,7 @@ int main(void)
 		cmocka_unit_test_setup(mappings_are_not_thinned, start),
 		cmocka_unit_test_setup(estimates_are_right, start),
 		cmocka_unit_test_setup(nothing_is_left_when_all_is_freed, start),
+		cmocka_unit_test_setup(all_at_first, start),
 		cmocka_unit_test_setup(weights_are_reciprocals, start),
 		cmocka_unit_test_setup(bounds_of_nothing, start),
 		cmocka_unit_test_setup(a_realloc_that_is_not_told, start),

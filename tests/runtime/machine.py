@@ -109,6 +109,7 @@ FACILITIES = {
     "cgroup2": (cgroup2, False, "needs root and a cgroup 2 hierarchy"),
     "strace": (lambda: shutil.which("strace"), True, "needs strace"),
     "go": (lambda: shutil.which("go"), True, "needs golang-go"),
+    "google-pprof": (lambda: shutil.which("google-pprof"), True, "needs google-perftools"),
     "prometheus": (lambda: shutil.which("prometheus") and shutil.which("promtool"), True,
                    "needs prometheus"),
     "gdb": (lambda: shutil.which("gdb"), True, "needs gdb"),

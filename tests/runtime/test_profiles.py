@@ -20,9 +20,9 @@ CLASSES = ("definite", "indirect", "possible", "reachable", "unknown")
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory):
-    """One trace in all three forms: the JSON report's process, and two paths."""
+    """One trace in all forms: the JSON report's process, and two paths; a third beside them."""
     folder = tmp_path_factory.mktemp("profiles")
-    paths = {form: str(folder / form) for form in ("json", "pprof", "folded")}
+    paths = {form: str(folder / form) for form in ("json", "pprof", "folded", "pprof-text")}
     forms = [word for form, path in paths.items() for word in ("--format", f"{form}={path}")]
     done = subprocess.run([harness.MTRACE, *harness.BACKEND_OPTIONS, *forms, "--scan", "--",
                            target("leak")], capture_output=True, text=True, check=False,
@@ -91,6 +91,44 @@ def test_one_class_alone(reports):
     top = pprof(path, "-top", "-tagfocus=leak=definite")
     assert re.search(rf"^Showing .* of {process['scan']['definite']['bytes']}B total|"
                      rf"accounting for {process['scan']['definite']['bytes']}B", top, re.MULTILINE)
+
+
+def google_pprof(path, *options):
+    """gperftools' own reader, which reads no other form: (amount, function) of each place."""
+    need("google-pprof")
+    text = subprocess.run(["google-pprof", "--text", *options, target("leak"), path],
+                          capture_output=True, text=True, check=True,
+                          stdin=subprocess.DEVNULL, timeout=harness.TIMEOUT).stdout
+    total, = re.findall(r"^Total: (\d+) objects$", text, re.MULTILINE)
+    rows = re.findall(r"^ *(\d+) +[\d.]+% +[\d.]+% +\d+ +[\d.]+% (.+)$", text, re.MULTILINE)
+    return int(total), {name: int(number) for number, name in rows if int(number)}
+
+
+@pytest.mark.parametrize("option, key", [("--inuse_objects", "live_blocks"),
+                                         ("--alloc_objects", "allocations")])
+def test_google_pprof(reports, option, key):
+    process, path, _ = reports
+    total, places = google_pprof(path + "-text", option, "--lines")
+    assert total == sum(places.values()) == sum(site[key] for site in process["sites"])
+    truth = {}
+    for site in process["sites"]:
+        frame = process["stacks"][site["stack"]]["frames"][0]
+        if os.path.basename(frame["file"]) == "leak.c":
+            name = f"{frame['function']} leak.c:{frame['line']}"
+            truth[name] = truth.get(name, 0) + site[key]
+    told = {}
+    for name, number in places.items():
+        function, place = name.replace(" (inline)", "").rsplit(" ", 1)
+        told[f"{function} {os.path.basename(place)}"] = number
+    assert len(truth) > 3
+    for name, number in truth.items():
+        assert told.get(name, 0) == number, (name, places)
+
+
+def test_go_reads_the_old_form_too(reports):
+    process, path, _ = reports
+    assert sum(values[3] for values, _, _ in raw_samples(path + "-text")) \
+        == sum(site["live_bytes"] for site in process["sites"])
 
 
 def test_folded_stacks(reports):

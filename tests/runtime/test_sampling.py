@@ -14,6 +14,7 @@ import pytest
 import harness
 from harness import BACKEND, MTRACE, launch, mtrace, one_line, target
 from machine import need
+from test_serve import Client, Served, unix
 
 # A stop by ptrace takes some hundred times as long as a probe.
 CALLS = 60000 if BACKEND == "bpf" else 4000
@@ -154,6 +155,49 @@ def test_recording_has_the_weights(directory):
         replayed, = json.load(file)["processes"]
     for key in ("totals", "live", "estimate", "sampling"):
         assert replayed[key] == live[key], key
+
+
+def served(directory, *command, options=()):
+    """The reports of two clients of one server: the first lets the program begin."""
+    need("uprobes")
+    with Served("--wait", *options, "--", *command, listen=unix(directory)) as server:
+        with Client(directory, server.address) as first:
+            first.wait_for("connected")
+            with Client(directory, server.address, name="second") as second:
+                reports = [first.result(), second.result()]
+        truth = server.finish().truth
+    return [data_of(report) for report in reports], truth
+
+
+def test_weights_travel(directory):
+    """One in so few that each is told: what a client says is what a trace here says, and is true."""
+    (client, other), truth = served(directory, target("mixed"), "5000", options=("--sample", "1"))
+    native = data_of(launch(directory, target("mixed"), "5000", options=("--sample", "1")))
+    # The program's start is among those that were told.
+    assert 0 <= client["totals"]["allocations"] - sums(truth)["allocations"] <= 20
+    for key in ("totals", "live", "estimate"):
+        assert client[key] == other[key] == native[key], key
+    sites = [sorted((site["api"], site["allocations"], site["bytes_allocated"],
+                     site["live_blocks"], site["live_bytes"], site["samples"])
+                    for site in data["sites"] if site.get("samples"))
+             for data in (client, other, native)]
+    assert sites[0] == sites[1] == sites[2]
+
+
+def test_estimates_of_a_client(directory):
+    (client, other), truth = served(directory, target("mixed"), str(CALLS),
+                                    options=("--sample", "4k", "--min-size", "20"))
+    assert_sound(client)
+    for key in ("totals", "live", "estimate", "sampling"):
+        assert client[key] == other[key], key
+    assert client["sampling"]["mean_bytes"] == 4096 and client["sampling"]["min_size"] == 20
+    small = {key: client["sampling"]["filtered_allocations"] * 20 for key in TOTALS}
+    whole = sums(truth)
+    for key, (group, name) in TOTALS.items():
+        estimate, bounds = client[group][name], client["sampling"][key]
+        low = estimate - WIDE * (estimate - bounds["low"])
+        high = estimate + WIDE * (bounds["high"] - estimate)
+        assert low <= whole[key] <= high + small[key], (key, whole[key], estimate, bounds)
 
 
 def test_text_says_so(directory):

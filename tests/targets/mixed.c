@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * mixed COUNT [MIN MAX]: so many allocations of all sizes by several functions, most of them freed
- * again, so that addresses come back. Besides the truth it tells that of what was asked for with
- * MIN to MAX bytes, and how many allocations were not.
+ * again, so that addresses come back. COUNT 0: until its standard input ends. Besides the truth it
+ * tells that of what was asked for with MIN to MAX bytes, and how many allocations were not.
  */
+#include <poll.h>
+
 #include "truth.h"
 
 #define SLOTS 4096
@@ -107,6 +109,15 @@ static void step(struct block *slot)
 	count_made(*slot);
 }
 
+#define AT_ONCE 512
+
+static int is_input_open(void)
+{
+	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+
+	return poll(&input, 1, 0) <= 0;
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
@@ -118,6 +129,9 @@ int main(int argc, char **argv)
 	}
 	for (uint64_t i = 0; i < count; i++)
 		step(&slots[draw() % SLOTS]);
+	while (!count && is_input_open())
+		for (int i = 0; i < AT_ONCE; i++)
+			step(&slots[draw() % SLOTS]);
 	snprintf(extra, sizeof(extra),
 		 ",\"wanted\":{\"allocations\":%llu,\"bytes_allocated\":%llu,\"live_blocks\":%llu,"
 		 "\"live_bytes\":%llu,\"others\":%llu}",

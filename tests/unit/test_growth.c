@@ -210,6 +210,55 @@ static void test_late_leak(void **state)
 	assert_true(growth.slope > RATE / 2 && growth.slope < RATE * 1.5);
 }
 
+/* What lived before the leak began, and lives besides it. */
+static double level(uint32_t tick)
+{
+	(void)tick;
+	return 1;
+}
+
+static double restless(uint32_t tick)
+{
+	(void)tick;
+	return 1 + noise();
+}
+
+static double toothed(uint32_t tick)
+{
+	return 1 + tick % 397 / 397.0;
+}
+
+/* Whenever it began, the rate is that of the time since, and that is how long. */
+static void test_onset(void **state)
+{
+	static double (*const bases[])(uint32_t tick) = {level, restless, toothed};
+	static const double shares[] = {0.9, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02};
+	static const uint32_t totals[] = {HOUR, 6 * HOUR, DAY};
+
+	(void)state;
+	for (size_t i = 0; i < 3 * 8 * 3; i++) {
+		uint32_t all = totals[i % 3], since = (uint32_t)(shares[i / 3 % 8] * all);
+		double rise = RATE * since / PER_SECOND, span;
+		struct series series = {0};
+		struct growth growth;
+
+		noise_state = 7;
+		for (uint32_t tick = 1; tick < all; tick++) {
+			double leaked =
+				tick + since > all ? RATE * (tick + since - all) / PER_SECOND : 0;
+
+			series_add(&series, tick,
+				   (uint64_t)(leaked + rise / 5 * bases[i / 24](tick)));
+		}
+		growth = growth_of(&series, all, (uint64_t)(rise + rise / 5));
+		span = (double)growth.ns / SERIES_TICK_NS / since;
+		if (!growth.grows || growth.slope < RATE * 0.8 || growth.slope > RATE * 1.25 ||
+		    span < 0.75 || span > 1.25)
+			fail_msg("base %zu, %u of %u ticks: %g B/s, for %g of the time", i / 24,
+				 since, all, growth.slope, span);
+	}
+}
+
 /* ---- the series itself ---- */
 
 static void test_series_is_bounded(void **state)
@@ -246,9 +295,10 @@ static void test_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_growing),           cmocka_unit_test(test_not_growing),
-		cmocka_unit_test(test_sawtooth),          cmocka_unit_test(test_late_leak),
-		cmocka_unit_test(test_series_is_bounded), cmocka_unit_test(test_words),
+		cmocka_unit_test(test_growing),  cmocka_unit_test(test_not_growing),
+		cmocka_unit_test(test_sawtooth), cmocka_unit_test(test_late_leak),
+		cmocka_unit_test(test_onset),    cmocka_unit_test(test_series_is_bounded),
+		cmocka_unit_test(test_words),
 	};
 
 	return cmocka_run_group_tests_name("growth", tests, NULL, NULL);

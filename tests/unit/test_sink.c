@@ -63,6 +63,10 @@ static const struct golden goldens[] = {
 	{"server.folded", &sink_folded, &server_snapshot, {.width = 80}},
 	{"build.folded", &sink_folded, &build_snapshot, {.width = 80}},
 	{"hostile.folded", &sink_folded, &hostile_snapshot, {.width = 80}},
+	{"leaky.heap", &sink_pprof_text, &leaky_snapshot, {.width = 80}},
+	{"leaky-top.heap", &sink_pprof_text, &leaky_snapshot, {.top = 1}},
+	{"build.heap", &sink_pprof_text, &build_snapshot, {.width = 80}},
+	{"hostile.heap", &sink_pprof_text, &hostile_snapshot, {.width = 80}},
 };
 
 static void test_golden(void **state)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "app/suggest.h"
@@ -470,6 +471,22 @@ SETTER(set_sample)
 	if (bytes_parse(argument, &bytes) || !bytes || bytes > SAMPLE_MEAN_MAX)
 		return error_set(err, -EINVAL, "\"%s\" is not a size from 1 to 1024g", argument);
 	options->thinning.sample = bytes;
+	return 0;
+}
+
+#define PPM_PER_PERCENT 10000.0
+#define PERCENT_LEAST   0.1
+
+SETTER(set_max_overhead)
+{
+	char *end = NULL;
+	double percent = strtod(argument, &end);
+
+	if (end == argument || (*end == '%' ? end[1] : *end) || !(percent >= PERCENT_LEAST) ||
+	    percent > 100)
+		return error_set(err, -EINVAL, "\"%s\" is not a percentage from 0.1 to 100",
+				 argument);
+	options->max_overhead_ppm = (uint32_t)(percent * PPM_PER_PERCENT);
 	return 0;
 }
 

@@ -240,7 +240,11 @@ static int contradictions_check(const struct options *options, struct error *err
 		return error_set(
 			err, -EINVAL,
 			"--sanity judges every release, and needs every allocation: not with "
-			"--sample, --min-size or --max-size");
+			"--sample, --max-overhead, --min-size or --max-size");
+	if (options->max_overhead_ppm && options->backend == BACKEND_PTRACE)
+		return error_set(err, -EINVAL,
+				 "--max-overhead is for BPF: by ptrace each call is a stop, "
+				 "whether it is told or not");
 	if (options->thinning.max_size && options->thinning.max_size < options->thinning.min_size)
 		return error_set(err, -EINVAL, "--max-size is below --min-size: nothing is left");
 	if (formats_share_a_file(options))
@@ -268,9 +272,24 @@ static void system_apply(struct options *options)
 	options->system |= select->comm || select->exe || select->cgroup || select->by_user;
 }
 
+/* Where sampling begins when all is too much: an allocation of that size is told two times of
+ * three.
+ */
+#define FIRST_MEAN 64
+
+/* A budget begins with all that there is, or with the sample that was wanted. */
+static void budget_apply(struct options *options)
+{
+	if (!options->max_overhead_ppm || options->thinning.sample)
+		return;
+	options->thinning.sample = FIRST_MEAN;
+	options->thinning.all_at_first = true;
+}
+
 static int options_complete(struct options *options, char *const *rest, struct error *err)
 {
 	options->program = *rest ? rest : NULL;
+	budget_apply(options);
 	nocpp_apply(options);
 	system_apply(options);
 	scan_apply(options);

@@ -67,7 +67,8 @@ struct options {
 	enum backend backend;
 	const char *pairing; /* NULL: the best that works */
 	uint64_t buffer_bytes;
-	struct thinning thinning; /* which heap calls are told */
+	struct thinning thinning;  /* which heap calls are told */
+	uint32_t max_overhead_ppm; /* of the time of what is traced, in millionths; 0: any */
 
 	bool scan;              /* at the end */
 	uint64_t scan_every_ns; /* 0: not meanwhile */

@@ -103,7 +103,7 @@ static int backend_open(struct session *session, const struct source_config *con
 		return source_ptrace()->open(&session->source, config, err);
 	if (!source_bpf()->open(&session->source, config, err))
 		return 0;
-	if (backend == BACKEND_BPF || !may_use_ptrace(config, err->code))
+	if (backend == BACKEND_BPF || config->must_measure || !may_use_ptrace(config, err->code))
 		return err->code;
 	session->fallback = *err;
 	return source_ptrace()->open(&session->source, config, err);
@@ -133,6 +133,8 @@ static int source_open(struct session *session, const struct options *options, s
 		.hold_exec = options->hold_exec,
 		.sanity = options->sanity,
 		.thinning = options->thinning,
+		.measures = options->verbose || options->max_overhead_ppm,
+		.must_measure = options->max_overhead_ppm != 0,
 		.holds_ends = options->scan,
 		.pairing = options->pairing,
 		.scope = options->system   ? SCOPE_SYSTEM
@@ -143,6 +145,7 @@ static int source_open(struct session *session, const struct options *options, s
 		.ctx = session,
 	};
 
+	session->measures = config.measures;
 	return backend_open(session, &config, options->backend, err);
 }
 
@@ -311,8 +314,10 @@ static int take_snapshot(const struct session *session, struct snapshot **ret_sn
 	int code = model_snapshot(session->model, elsewhere ? elsewhere->now_ns : clock_now_ns(),
 				  ret_snapshot);
 
-	if (!code)
+	if (!code) {
 		(*ret_snapshot)->tool.resident_bytes = own_resident_bytes();
+		(*ret_snapshot)->overhead = session->overhead;
+	}
 	if (code || !elsewhere)
 		return code;
 	(*ret_snapshot)->incomplete = elsewhere->incomplete;
@@ -333,6 +338,16 @@ static void tell_memory(const struct snapshot *snapshot)
 		 snapshot->tool.without_series ? "; too many sites to watch all for growth" : "");
 }
 
+static void tell_overhead(const struct snapshot *snapshot)
+{
+	const struct snapshot_overhead *overhead = &snapshot->overhead;
+
+	if (overhead->measured)
+		log_info("report: tracing took %.1f%% of the time of what is traced when that was "
+			 "measured last, %.1f%% in BPF programs",
+			 (double)overhead->cost_ppm / 1e4, (double)overhead->program_ppm / 1e4);
+}
+
 static int write_report(struct session *session, struct snapshot *snapshot, struct error *err)
 {
 	int code = period_compare(&session->period, snapshot);
@@ -342,6 +357,7 @@ static int write_report(struct session *session, struct snapshot *snapshot, stru
 	if (code)
 		return error_set_errno(err, code, "cannot make the report");
 	tell_memory(snapshot);
+	tell_overhead(snapshot);
 	session->report.kept = &session->kept;
 	return report_write(&session->report, snapshot, err);
 }

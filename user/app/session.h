@@ -38,16 +38,18 @@ struct session {
 	struct source *source;
 	struct report report;
 	struct selected selected;
-	struct error fallback; /* why BPF is not used, to be told; code 0: nothing is */
-	bool record_failed;    /* it was told; what comes is not recorded any more */
-	bool record_ended;     /* likewise */
-	int failure;           /* the first error of a drain: the books end there */
-	uint64_t taken_ns;     /* of the last report, CLOCK_MONOTONIC … */
-	uint64_t taken_at_ms;  /* … and since the epoch */
-	struct period period;  /* what lived at the last report */
-	struct kept kept;      /* its files, and those before */
-	uint64_t definite;     /* leaks in the last report, but for what is suppressed */
-	uint64_t errors;       /* of the last report, by --sanity */
+	bool measures; /* what tracing costs, as far as that can be measured: … */
+	struct snapshot_overhead overhead; /* … of app/overhead.h */
+	struct error fallback;             /* why BPF is not used, to be told; code 0: nothing is */
+	bool record_failed;                /* it was told; what comes is not recorded any more */
+	bool record_ended;                 /* likewise */
+	int failure;                       /* the first error of a drain: the books end there */
+	uint64_t taken_ns;                 /* of the last report, CLOCK_MONOTONIC … */
+	uint64_t taken_at_ms;              /* … and since the epoch */
+	struct period period;              /* what lived at the last report */
+	struct kept kept;                  /* its files, and those before */
+	uint64_t definite; /* leaks in the last report, but for what is suppressed */
+	uint64_t errors;   /* of the last report, by --sanity */
 };
 
 /*

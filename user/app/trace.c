@@ -53,6 +53,7 @@ int trace_open(struct trace *trace, const struct options *options, struct error 
 void trace_close(struct trace *trace)
 {
 	metrics_close(trace->metrics);
+	overhead_close(trace->overhead);
 	scanner_close(&trace->scanner);
 	session_close(&trace->session);
 	loop_free(trace->loop);
@@ -100,6 +101,8 @@ int trace_prepare(struct trace *trace, pid_t pid, const char *what, int standard
 	code = session_open(&trace->session, &reason);
 	if (!code)
 		code = scanner_open(&trace->scanner, &trace->session, trace->loop, &reason);
+	if (!code)
+		code = overhead_open(&trace->overhead, &trace->session, trace->loop, &reason);
 	if (code)
 		return trace_refuse(err, what, &reason);
 	return metrics_open(&trace->metrics, &trace->session, trace->loop, err);

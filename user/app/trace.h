@@ -25,6 +25,7 @@
 
 #include "app/interrupts.h"
 #include "app/metrics.h"
+#include "app/overhead.h"
 #include "app/scanner.h"
 #include "app/session.h"
 #include "app/shell.h"
@@ -48,6 +49,7 @@ struct trace {
 	struct scanner scanner;
 	struct loop *loop;
 	struct interrupts interrupts;
+	struct overhead *overhead;   /* NULL: it is not measured */
 	struct metrics *metrics;     /* NULL: none are wanted */
 	struct loop_watch *interval; /* of --interval; NULL: there is none */
 	struct shell *shell;         /* with --interactive, while it runs; ^C is for it */

@@ -89,6 +89,7 @@ static const struct field fields[] = {
 	FIELD("stack", stack, false),
 	FIELD("backend", backend, false),
 	FIELD("buffer", buffer_bytes, false),
+	FIELD("max-overhead", max_overhead_ppm, false),
 	FIELD("scan", scan, false),
 	FIELD("scan-every", scan_every_ns, false),
 	FIELD("scan-live", scan_mode, false),

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/sample.h"
+
 /* 0 or -ENOMEM; no text stays NULL. */
 static int capture_text(struct snapshot *snapshot, const char *text, const char **ret_text)
 {
@@ -81,9 +83,9 @@ static void capture_totals(const struct process *process, struct snapshot_proces
 	    */
 
 /* So many blocks one more sample may stand for. */
-static double blocks_unit(const struct process *process, const struct weight_sum *sum)
+static double blocks_unit(uint64_t mean, const struct weight_sum *sum)
 {
-	double unit = (double)process->config->sample / SMALL_BLOCK, most = (double)sum->most;
+	double unit = (double)mean / SMALL_BLOCK, most = (double)sum->most;
 
 	return most > unit ? most : unit > 1 ? unit : 1;
 }
@@ -93,27 +95,37 @@ static void capture_bounds(const struct process *process, struct snapshot_sampli
 	const struct weight_sum *all = &process->totals.sampled;
 	struct weight_sum live = process->closed ? process->live_sampled
 						 : weight_live(process->config, &process->heap);
-	double mean = (double)process->config->sample;
+	double mean = (double)sampling->mean;
 
 	sampling->live = live.samples;
 	sampling->allocations = weight_bounds(process->totals.allocations, all->blocks_variance,
-					      blocks_unit(process, all));
+					      blocks_unit(sampling->mean, all));
 	sampling->bytes_allocated =
 		weight_bounds(process->totals.bytes_allocated, all->bytes_variance, mean);
 	sampling->live_blocks = weight_bounds(process->live_blocks, live.blocks_variance,
-					      blocks_unit(process, &live));
+					      blocks_unit(sampling->mean, &live));
 	sampling->live_bytes = weight_bounds(process->live_bytes, live.bytes_variance, mean);
+}
+
+/* The mean that such calls were drawn by; 0: of none. Where all was told there are no samples. */
+static uint64_t mean_of(const struct process *process, uint32_t sample)
+{
+	if (sample)
+		return sample_mean_at(process->config->sample, sample - 1);
+	return process->totals.allocations ? 0 : process->config->sample;
 }
 
 static void capture_sampling(const struct process *process, struct snapshot_sampling *sampling)
 {
 	const struct model_config *config = process->config;
+	const struct weight_sum *sum = &process->totals.sampled;
 
-	*sampling = (struct snapshot_sampling){.mean = config->sample,
+	*sampling = (struct snapshot_sampling){.mean = mean_of(process, sum->last),
+					       .least_mean = mean_of(process, sum->first),
 					       .min_size = config->min_size,
 					       .max_size = config->max_size,
-					       .samples = process->totals.sampled.samples};
-	if (config->sample)
+					       .samples = sum->samples};
+	if (sampling->mean)
 		capture_bounds(process, sampling);
 }
 

@@ -13,6 +13,10 @@
 #define VERY_CERTAIN  0.999999
 #define LEVELLING_OFF 4
 
+#define MUCH_BETTER  0.5 /* so much of the rest may be left by a better line */
+#define LATEST_ONSET (GROWTH_CELLS * 3 / 4)
+#define TURNS        4
+
 #define AS_GOOD 0.95 /* of a window's z: as good as that of the best window */
 
 /* A series for many looks. */
@@ -110,6 +114,59 @@ static double slope_at(const double *slopes, double k)
 	if (k < 0)
 		k = 0;
 	return slopes[k < PAIRS - 1 ? (int)k : PAIRS - 1];
+}
+
+/* What a line that is level until cell k, and rises from there on, leaves of low water unexplained.
+ */
+static double unexplained(const struct cells *cells, int k)
+{
+	double n = GROWTH_CELLS, x = 0, y = 0, xx = 0, xy = 0, yy = 0, covariance, variance;
+
+	for (int i = 0; i < GROWTH_CELLS; i++) {
+		double at = i > k ? i - k : 0, low = (double)cells->low[i] - (double)cells->low[0];
+
+		x += at;
+		y += low;
+		xx += at * at;
+		xy += at * low;
+		yy += low * low;
+	}
+	covariance = xy - x * y / n;
+	variance = xx - x * x / n;
+	return yy - y * y / n - covariance * covariance / variance;
+}
+
+/* The cell in which it began to grow: the first one, unless a later one explains much more. */
+static int onset_of(const struct cells *cells)
+{
+	double least = unexplained(cells, 0) * MUCH_BETTER;
+	int onset = 0;
+
+	for (int k = 1; k <= LATEST_ONSET; k++) {
+		double rest = unexplained(cells, k);
+
+		if (rest < least) {
+			least = rest;
+			onset = k;
+		}
+	}
+	return onset;
+}
+
+/* A window that has said yes may have begun before the growth did. Returns what is left of it. */
+static uint32_t from_onset(const struct history *history, uint32_t length, struct cells *cells)
+{
+	for (int turn = 0; turn < TURNS; turn++) {
+		int onset = onset_of(cells);
+		uint32_t rest =
+			length - (uint32_t)((uint64_t)length * (uint32_t)onset / GROWTH_CELLS);
+
+		if (!onset || rest < GROWTH_CELLS)
+			break;
+		length = rest;
+		*cells = cells_of(&history->series, history->now - length, length);
+	}
+	return length;
 }
 
 static void find_slope(const struct cells *cells, double seconds, struct growth *growth)
@@ -212,6 +269,7 @@ struct growth growth_of(const struct series *series, uint32_t now, uint64_t byte
 		if (z >= best * AS_GOOD)
 			break;
 	}
+	length = from_onset(&history, length, &cells);
 	growth.ns = length * SERIES_TICK_NS;
 	find_slope(&cells, (double)growth.ns / 1e9, &growth);
 	growth.certainty = 1 - erfc(z / M_SQRT2) / 2;

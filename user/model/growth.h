@@ -16,6 +16,11 @@
  * - in its second half it rose by at least a quarter of what it rose in the first one. So what was
  *   allocated at the start, or what warms up, counts no more after a while.
  *
+ * The window that says so may begin before the growth does: of lines that are level up to some cell
+ * and rise from there on, the one that fits low water best (least squares) says when that was, if
+ * it leaves less than half of what a straight line does; it is looked for again in what is left. So
+ * "since when, how fast" are of the time in which it grew, not of the weeks before.
+ *
  * The slope is the median of those of all pairs of cells (Theil 1950; Sen, J. Am. Stat. Assoc. 63,
  * 1968), which outliers do not move, with Sen's 95% interval. Low water is what it is of: what
  * lives between peaks is what stays.

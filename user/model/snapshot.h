@@ -179,11 +179,12 @@ struct snapshot_bounds {
  * estimate from samples: totals, live, leaks, and the same of sites.
  */
 struct snapshot_sampling {
-	uint64_t mean;     /* one allocation in so many bytes was told; 0: every one */
-	uint64_t min_size; /* --min-size … */
-	uint64_t max_size; /* … --max-size; 0: none */
-	uint64_t samples;  /* allocations that were told … */
-	uint64_t live;     /* … and that still live */
+	uint64_t mean;       /* one allocation in so many bytes was told, at most; 0: every one */
+	uint64_t least_mean; /* … and at least */
+	uint64_t min_size;   /* --min-size … */
+	uint64_t max_size;   /* … --max-size; 0: none */
+	uint64_t samples;    /* allocations that were told … */
+	uint64_t live;       /* … and that still live */
 	struct snapshot_bounds allocations, bytes_allocated, live_blocks, live_bytes;
 };
 
@@ -260,6 +261,18 @@ struct snapshot_others {
 	struct snapshot_process sums;
 };
 
+/* What tracing cost those who are traced, of their time of processors, in millionths. */
+struct snapshot_overhead {
+	uint64_t measured;    /* how often; 0: the rest is not known, but for the budget */
+	uint32_t budget_ppm;  /* --max-overhead; 0: none */
+	uint32_t cost_ppm;    /* when it was measured last */
+	uint32_t program_ppm; /* of that, in BPF programs */
+	uint32_t floor_ppm;   /* of that, what no sampling can reduce */
+	bool hopeless;        /* the floor is beyond the budget */
+	uint64_t mean;        /* since then one allocation in so many bytes is told; 0: all */
+	uint64_t changes;     /* of the mean */
+};
+
 struct snapshot {
 	uint64_t taken_ns; /* CLOCK_MONOTONIC */
 	int64_t taken_at;  /* seconds since the epoch, for people */
@@ -277,6 +290,7 @@ struct snapshot {
 		uint64_t resident_bytes; /* all of it; 0 if it is not known */
 		uint64_t without_series; /* sites that are not watched for growth: too many */
 	} tool;
+	struct snapshot_overhead overhead;
 	struct snapshot_arena *arena; /* owns every string and array above */
 };
 

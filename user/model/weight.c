@@ -44,7 +44,7 @@ struct weight weight_of(const struct model_config *config, const struct block *b
 	rate = sample_rate_of(sample_mean_at(config->sample, block->sample - 1u));
 	units = sample_chance(&rate, block->size);
 	if (units == SAMPLE_ALWAYS)
-		return (struct weight){.blocks = 1, .bytes = block->size};
+		return (struct weight){.blocks = 1, .bytes = block->size, .sample = block->sample};
 	chance = ldexp((double)units, -ONE_BITS);
 	count = 1 / chance;
 	bytes = (double)block->size / chance;
@@ -53,6 +53,7 @@ struct weight weight_of(const struct model_config *config, const struct block *b
 		.bytes = rounded(bytes, drawn_for(block, 1)),
 		.blocks_variance = (1 - chance) * count * count + rounding(count),
 		.bytes_variance = (1 - chance) * bytes * bytes + rounding(bytes),
+		.sample = block->sample,
 	};
 }
 

@@ -21,12 +21,14 @@ struct weight {
 	uint64_t bytes;
 	double blocks_variance;
 	double bytes_variance;
+	uint32_t sample; /* as records have it */
 };
 
 /* Samples, and how far what is estimated from them may be off. */
 struct weight_sum {
 	uint64_t samples;
-	uint64_t most; /* blocks that one stands for */
+	uint64_t most;        /* blocks that one stands for */
+	uint32_t first, last; /* the smallest and the largest mean, as records have it; 0: none */
 	double blocks_variance;
 	double bytes_variance;
 };
@@ -35,6 +37,8 @@ static inline void weight_add(struct weight_sum *sum, const struct weight *weigh
 {
 	sum->samples++;
 	sum->most = weight->blocks > sum->most ? weight->blocks : sum->most;
+	sum->first = sum->first && sum->first < weight->sample ? sum->first : weight->sample;
+	sum->last = weight->sample > sum->last ? weight->sample : sum->last;
 	sum->blocks_variance += weight->blocks_variance;
 	sum->bytes_variance += weight->bytes_variance;
 }

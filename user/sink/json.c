@@ -311,6 +311,7 @@ static void write_sampling(struct json_writer *writer, const struct snapshot_pro
 	json_put_bool(writer, "estimate", sampling->mean);
 	json_open_object(writer, "sampling", JSON_INLINE);
 	json_put_number(writer, "mean_bytes", sampling->mean);
+	json_put_number(writer, "least_mean_bytes", sampling->least_mean);
 	json_put_number(writer, "samples", sampling->samples);
 	json_put_number(writer, "live_samples", sampling->live);
 	if (sampling->mean) {
@@ -381,6 +382,22 @@ static void write_tool(struct json_writer *writer, const struct snapshot *snapsh
 	json_close(writer);
 }
 
+static void write_overhead(struct json_writer *writer, const struct snapshot_overhead *overhead)
+{
+	if (!overhead->measured && !overhead->budget_ppm)
+		return;
+	json_open_object(writer, "overhead", JSON_INLINE);
+	write_number_or_null(writer, "budget_ppm", overhead->budget_ppm, overhead->budget_ppm);
+	json_put_number(writer, "measurements", overhead->measured);
+	json_put_number(writer, "ppm", overhead->cost_ppm);
+	json_put_number(writer, "program_ppm", overhead->program_ppm);
+	json_put_number(writer, "floor_ppm", overhead->floor_ppm);
+	json_put_bool(writer, "budget_kept", !overhead->hopeless);
+	json_put_number(writer, "mean_bytes", overhead->mean);
+	json_put_number(writer, "changes", overhead->changes);
+	json_close(writer);
+}
+
 static int json_write(const struct snapshot *snapshot, const struct sink_options *options,
 		      FILE *out)
 {
@@ -392,6 +409,7 @@ static int json_write(const struct snapshot *snapshot, const struct sink_options
 	write_time(&writer, snapshot);
 	json_put_number(&writer, "dropped_records", snapshot->dropped);
 	write_tool(&writer, snapshot);
+	write_overhead(&writer, &snapshot->overhead);
 	if (snapshot->incomplete)
 		json_put_string(&writer, "incomplete", snapshot->incomplete);
 	else

@@ -412,6 +412,27 @@ static void put_self(struct writer *writer, const struct prometheus_self *self)
 		  self->cpu_ns);
 }
 
+static void put_overhead(struct writer *writer)
+{
+	const struct snapshot_overhead *overhead = &writer->snapshot->overhead;
+
+	if (overhead->measured) {
+		put_plain(writer, "overhead_ratio", false,
+			  "What tracing took of the time of what is traced, measured last.",
+			  UNIT_PPM, overhead->cost_ppm);
+		put_plain(writer, "overhead_floor_ratio", false,
+			  "Of that, what no sampling can reduce.", UNIT_PPM, overhead->floor_ppm);
+	}
+	if (!overhead->budget_ppm)
+		return;
+	put_plain(writer, "overhead_budget_ratio", false, "What it may take (--max-overhead).",
+		  UNIT_PPM, overhead->budget_ppm);
+	put_plain(writer, "sampling_mean_bytes", false,
+		  "One allocation in so many bytes is told; 0: all.", UNIT_ONE, overhead->mean);
+	put_plain(writer, "sampling_changes", true, "How often that was changed.", UNIT_ONE,
+		  overhead->changes);
+}
+
 int prometheus_write(const struct snapshot *snapshot, const struct prometheus_options *options,
 		     const struct prometheus_self *self, FILE *file)
 {
@@ -423,6 +444,7 @@ int prometheus_write(const struct snapshot *snapshot, const struct prometheus_op
 		return err;
 	}
 	put_self(&writer, self);
+	put_overhead(&writer);
 	put_running(&writer);
 	put_processes(&writer);
 	put_losses(&writer);

@@ -23,7 +23,7 @@
  */
 #define PROMETHEUS_OF_PROCESS 60
 #define PROMETHEUS_OF_SITE    9
-#define PROMETHEUS_OF_US      8
+#define PROMETHEUS_OF_US      13
 
 struct prometheus_options {
 	bool openmetrics;

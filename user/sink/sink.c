@@ -4,7 +4,7 @@
 #include <string.h>
 
 static const struct sink *const sinks[] = {
-	&sink_text, &sink_json, &sink_mtrace, &sink_folded, &sink_pprof,
+	&sink_text, &sink_json, &sink_mtrace, &sink_folded, &sink_pprof, &sink_pprof_text,
 };
 
 #define SINK_COUNT (sizeof(sinks) / sizeof(sinks[0]))

@@ -40,5 +40,6 @@ extern const struct sink sink_json;
 extern const struct sink sink_mtrace;
 extern const struct sink sink_folded;
 extern const struct sink sink_pprof;
+extern const struct sink sink_pprof_text;
 
 #endif

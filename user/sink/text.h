@@ -48,6 +48,8 @@ void text_changes(const struct view *view);
 void text_totals(const struct view *view);
 /* With --sample: that they are estimates, and how good; what was left out by its size. */
 void text_sampling(const struct view *view);
+/* With --max-overhead: what tracing took, and what was done about it. */
+void text_overhead(struct page *page, const struct snapshot *snapshot);
 /* What was not seen, or that nothing was missed. */
 void text_losses(const struct view *view);
 /* One thing that was not seen, as a sentence. */

@@ -7,7 +7,8 @@
 #include "base/units.h"
 #include "sink/amount.h"
 
-#define SENTENCE_SIZE 512
+#define SENTENCE_SIZE   512
+#define PPM_PER_PERCENT 10000.0
 
 struct bounds_text {
 	char text[2 * UNITS_TEXT_SIZE + 8];
@@ -35,12 +36,16 @@ static const char *bounds_blocks(const struct snapshot_bounds *bounds, struct bo
 static void write_estimate(struct page *page, const struct snapshot_sampling *sampling)
 {
 	struct bounds_text live = {""}, live_blocks = {""}, bytes = {""}, blocks = {""};
-	char sentence[SENTENCE_SIZE], mean[UNITS_TEXT_SIZE], samples[AMOUNT_SIZE];
+	char sentence[SENTENCE_SIZE], mean[UNITS_TEXT_SIZE], samples[AMOUNT_SIZE],
+		least[UNITS_TEXT_SIZE];
+	bool varies = sampling->least_mean < sampling->mean;
 
 	snprintf(sentence, sizeof(sentence),
-		 "%s estimated from %s, one in %s; with 95%% confidence %s are live in %s blocks, "
+		 "%s estimated from %s, one in %s%s%s; with 95%% confidence %s are live in %s "
+		 "blocks, "
 		 "and %s were allocated in %s",
 		 page->utf8 ? "≈" : "~", amount_of(sampling->samples, "sample", samples),
+		 varies ? bytes_format(sampling->least_mean, least) : "", varies ? " to " : "",
 		 bytes_format(sampling->mean, mean), bounds_bytes(&sampling->live_bytes, &live),
 		 bounds_blocks(&sampling->live_blocks, &live_blocks),
 		 bounds_bytes(&sampling->bytes_allocated, &bytes),
@@ -66,6 +71,46 @@ static void write_filtered(struct page *page, const struct snapshot_process *pro
 		 process->losses.filtered == 1 ? "was" : "were");
 	page_to(page, TEXT_INDENT);
 	page_sentence(page, STYLE_QUIET, TEXT_INDENT, sentence);
+}
+
+static void write_cost(struct page *page, const struct snapshot_overhead *overhead)
+{
+	char sentence[SENTENCE_SIZE], mean[UNITS_TEXT_SIZE], changes[AMOUNT_SIZE];
+
+	if (overhead->measured)
+		snprintf(
+			sentence, sizeof(sentence),
+			"tracing took %.1f%% of the time of what is traced, of %.1f%% that it may; "
+			"now %s%s is told, after %s",
+			(double)overhead->cost_ppm / PPM_PER_PERCENT,
+			(double)overhead->budget_ppm / PPM_PER_PERCENT,
+			overhead->mean ? "one allocation in " : "all",
+			overhead->mean ? bytes_format(overhead->mean, mean) : "",
+			amount_of(overhead->changes, "change", changes));
+	else
+		snprintf(sentence, sizeof(sentence),
+			 "what tracing took, of %.1f%% that it may, was not measured: too little "
+			 "happened",
+			 (double)overhead->budget_ppm / PPM_PER_PERCENT);
+	page_sentence(page, STYLE_QUIET, 0, sentence);
+}
+
+void text_overhead(struct page *page, const struct snapshot *snapshot)
+{
+	const struct snapshot_overhead *overhead = &snapshot->overhead;
+	char sentence[SENTENCE_SIZE];
+
+	if (!overhead->budget_ppm)
+		return;
+	page_end(page);
+	write_cost(page, overhead);
+	if (!overhead->hopeless)
+		return;
+	snprintf(sentence, sizeof(sentence),
+		 "--max-overhead is not kept: the breakpoints alone take %.1f%%, however few calls "
+		 "are told",
+		 (double)overhead->floor_ppm / PPM_PER_PERCENT);
+	text_loss(page, sentence);
 }
 
 void text_sampling(const struct view *view)

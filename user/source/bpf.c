@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "mtrace.skel.h"
+#include "source/bpf_cost.h"
 #include "source/bpf_leader.h"
 #include "source/bpf_probes.h"
 #include "source/bpf_source.h"
@@ -220,6 +221,7 @@ static void bpf_close(struct source *source)
 	map64_free(&bpf->shared.attached);
 	vec_free(&bpf->shared.placed_ns);
 	ring_close(&bpf->ring);
+	bpf_cost_close(bpf);
 	unwind_tables_free(bpf->tables);
 	module_table_set_identifier(bpf->config.modules, (struct module_identifier){0});
 	if (bpf->program.skeleton)
@@ -250,6 +252,26 @@ static int load_programs(struct bpf_source *bpf, struct error *err)
 	return code;
 }
 
+/* Who only wants to know does without, where that cannot be known. */
+static int start_measuring(struct bpf_source *bpf, struct error *err)
+{
+	int code;
+
+	if (!bpf->config.measures)
+		return 0;
+	code = bpf_cost_open(bpf, err);
+	if (!code || bpf->config.must_measure)
+		return code;
+	bpf_cost_close(bpf);
+	log_info("%s", err->text);
+	return 0;
+}
+
+static void bpf_draw(struct source *source, uint32_t sample)
+{
+	bpf_of(source)->program.skeleton->bss->sample_drawn = sample;
+}
+
 static int bpf_start(struct bpf_source *bpf, struct error *err)
 {
 	int code = load_programs(bpf, err);
@@ -270,6 +292,9 @@ static int bpf_start(struct bpf_source *bpf, struct error *err)
 			 ring_size(bpf->config.buffer_bytes));
 	if (code)
 		return error_set_errno(err, code, "cannot read the ring buffer");
+	code = start_measuring(bpf, err);
+	if (code)
+		return code;
 	code = system_select(bpf);
 	if (code)
 		return error_set_errno(err, code, "cannot select programs");
@@ -310,6 +335,9 @@ const struct source_ops *source_bpf(void)
 		.hold_fd = bpf_hold_fd,
 		.drain = bpf_drain,
 		.ring_peak = bpf_ring_peak,
+		.cost_begin = bpf_cost_begin,
+		.cost_end = bpf_cost_end,
+		.draw = bpf_draw,
 		.tell_losses = bpf_tell_losses,
 		.live = bpf_live,
 		.detach = bpf_detach,

@@ -272,6 +272,7 @@ int program_load(struct program *ret_program, const struct program_config *asked
 		heir_end(&program.heir);
 		return load_failed(code, &config, err);
 	}
+	program.skeleton->bss->sample_drawn = thinning_at_first(&config.thinning);
 	log_info("calls are followed by %s", program.means->words);
 	program.unwinds = config.unwind_rows != 0;
 	program.everybody = program.skeleton->rodata->config_everybody;

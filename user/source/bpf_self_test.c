@@ -95,10 +95,9 @@ static int child_finish(struct child *child)
 	return status;
 }
 
-/* File offset of probed_call in our own image. */
-static int probed_offset(uint64_t *ret_offset)
+int self_test_offset(const void *function, uint64_t *ret_offset)
 {
-	uint64_t address = (uintptr_t)probed_call;
+	uint64_t address = (uintptr_t)function;
 	struct proc_maps maps;
 	int err = proc_maps_read(getpid(), &maps);
 
@@ -165,7 +164,7 @@ static int attach_to_child(struct program *program, pid_t pid)
 		.count = 1,
 	};
 	const struct process_state no_losses = {0};
-	int err = probed_offset(&offset);
+	int err = self_test_offset((const void *)probed_call, &offset);
 
 	if (!err && bpf_map_update_elem(bpf_map__fd(program->skeleton->maps.processes), &pid,
 					&no_losses, BPF_ANY))

@@ -26,14 +26,20 @@ struct bpf_source {
 	struct bpf_process **processes; /* those that are traced now */
 	size_t process_count, process_capacity;
 	struct map64 index_of_pid;
-	size_t looked_after; /* see look_after_one */
-	uint64_t newest_ns;  /* time of the newest event */
+	size_t looked_after;   /* see look_after_one */
+	uint64_t newest_ns;    /* time of the newest event */
+	struct bpf_cost *cost; /* bpf_cost.h; NULL: it is not measured */
+	uint64_t calls_told;   /* calls that returned, told so far */
+	uint64_t ended_cpu_ns; /* of processes that ended since a window began: their share */
 };
 
 /* A record of the ring, to be decoded and delivered. ctx is a struct bpf_source. */
 int record_arrived(void *ctx, const void *data, size_t size);
 /* One of an end that was lost. */
 int record_of_end(struct bpf_source *bpf, const struct record_exit *end, struct event *event);
+
+/* That it has had of processors since its cpu_ns was noted. */
+uint64_t process_cpu_passed(const struct bpf_process *process);
 
 /* NULL if that pid is not traced. */
 struct bpf_process *processes_find(const struct bpf_source *bpf, pid_t pid);

@@ -204,7 +204,7 @@ static int is_size_wanted(abi_u64 bytes)
 
 static abi_u32 sample_now(void)
 {
-	return thinning()->sample != 0; /* of level 0 */
+	return thinning_at_first(thinning());
 }
 
 static struct sample_rate sample_rate_at(abi_u32 level)

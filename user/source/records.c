@@ -291,6 +291,7 @@ int record_arrived(void *ctx, const void *data, size_t size)
 	decoder = &decoders[head->kind];
 	if (!decoder->decode || size < decoder->size || !is_of_program(bpf, head))
 		return 0;
+	bpf->calls_told += head->kind == RECORD_ALLOC || head->kind == RECORD_END;
 	event = (struct event){
 		.api = (enum api)head->api,
 		.flags = head->flags,

@@ -41,6 +41,8 @@ struct source_config {
 	bool holds_ends; /* processes may be held at their ends */
 	bool sanity;     /* frees with stacks, and which operator made a call */
 	struct thinning thinning;  /* which heap calls are told; not with sanity */
+	bool measures;             /* the cost, if it can: see cost_begin */
+	bool must_measure;         /* or else not open at all */
 	const char *pairing;       /* "session", "task", "hash", or NULL: the best that works */
 	enum scope scope;          /* only what is attached, its children too, or everything */
 	struct selected *selected; /* of SCOPE_SYSTEM: which programs; outlives the source, which
@@ -49,6 +51,24 @@ struct source_config {
 	/* Every event goes here, in order. A negative return ends the drain with that error. */
 	int (*deliver)(void *ctx, const struct event *event);
 	void *ctx;
+};
+
+/* What tracing cost those who are traced, in a window of time. */
+#define COST_PROGRAMS 32
+struct cost_of_program {
+	const char *name;
+	uint64_t runs;
+	uint64_t ns;
+};
+struct source_cost {
+	uint64_t cpu_ns;     /* that they had of processors, or all processes, if all have probes;
+				of that, for tracing: … */
+	uint64_t cost_ns;    /* … all, … */
+	uint64_t program_ns; /* … in BPF programs, the rest at breakpoints, and … */
+	uint64_t floor_ns;   /* … what would be left if nothing were told */
+	uint64_t hits;       /* of breakpoints */
+	struct cost_of_program programs[COST_PROGRAMS]; /* names last as long as the source */
+	size_t program_count;
 };
 
 struct source;
@@ -82,6 +102,13 @@ struct source_ops {
 	/* How full its ring buffer was at most since the last time, in millionths; NULL: it has
 	 * none. */
 	uint64_t (*ring_peak)(struct source *source);
+	/* With measures, each behind a drain: a window begins; and ends, with what it cost. 0 or
+	 * -errno. NULL: that cannot be measured. */
+	int (*cost_begin)(struct source *source);
+	int (*cost_end)(struct source *source, struct source_cost *ret_cost);
+	/* What heap calls are drawn by from now on, as records have it (0: all are told; else a
+	 * level + 1). NULL: it cannot be changed. */
+	void (*draw)(struct source *source, uint32_t sample);
 	/* Deliver an EVENT_LOSSES for each process: what was not seen of it so far. Of those that
 	 * end or leave, that is delivered in time without asking. */
 	int (*tell_losses)(struct source *source);

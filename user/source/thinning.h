@@ -12,6 +12,7 @@
 /* Zeroed: all of them. */
 struct thinning {
 	uint64_t sample;   /* one in so many bytes; 0: every one */
+	bool all_at_first; /* until the source is told to draw by that */
 	uint64_t min_size; /* bytes asked for */
 	uint64_t max_size; /* 0: no limit */
 };
@@ -19,6 +20,12 @@ struct thinning {
 static inline bool is_thinning(const struct thinning *thinning)
 {
 	return thinning->sample || thinning->min_size || thinning->max_size;
+}
+
+/* Which mean calls are drawn by when a trace begins, as records have it. */
+static inline uint32_t thinning_at_first(const struct thinning *thinning)
+{
+	return thinning->sample && !thinning->all_at_first;
 }
 
 /* COOKIE_FLAG_LEAF in its place in the cookie, if the function is one. */

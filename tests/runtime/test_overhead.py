@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""--max-overhead, and what -v says of our own cost. What is waited for is a decision, never a time."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from harness import MTRACE, TIMEOUT, Deadline, Result, launch, mtrace, one_line, target
+from machine import need
+from report import assert_sites
+from test_sampling import assert_estimates, assert_sound, data_of, sums
+
+
+class Hot:
+    """A program that does nothing but allocate, until it is told to end."""
+
+    def __init__(self, directory, *options):
+        need("bpf")
+        self.path = os.path.join(directory, "report.json")
+        self.process = subprocess.Popen(
+            [MTRACE, "--buffer", "64m", "--format", "json", "-o", self.path, *options, "--",
+             target("mixed"), "0"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.deadline = Deadline(self.process, 3 * TIMEOUT)
+        self.log = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.deadline.cancel()
+        self.process.kill()
+        self.process.communicate()
+
+    def wait_for(self, *texts):
+        """Lines in that order, as the tracer says them."""
+        for text in texts:
+            line = ""
+            while text not in line:
+                line = self.process.stderr.readline()
+                assert line, f"ended before it said {text!r}: {''.join(self.log)}"
+                self.log.append(line)
+
+    def end(self):
+        stdout, stderr = self.process.communicate(timeout=2 * TIMEOUT)
+        run = subprocess.CompletedProcess([], self.process.returncode, stdout,
+                                          "".join(self.log) + stderr)
+        result = Result(run, self.path)
+        assert result.status == 0, result.stderr
+        return result
+
+
+def test_a_hot_program_is_sampled(tmp_path):
+    metrics, text, recording = (str(tmp_path / name) for name in ("m.prom", "r.txt", "t.rec"))
+    with Hot(str(tmp_path), "-v", "--max-overhead", "2", f"--format=text={text}",
+             "--prometheus-file", metrics, "--record", recording) as hot:
+        hot.wait_for("from now on one allocation in", "from now on one allocation in")
+        result = hot.end()
+    data = data_of(result)
+    assert_sound(data)
+    assert_estimates(data, sums(result.truth))
+    overhead = result.document["overhead"]
+    assert overhead["budget_ppm"] == 20000 and overhead["changes"] >= 2
+    assert overhead["mean_bytes"] >= data["sampling"]["least_mean_bytes"] >= 64
+    assert overhead["floor_ppm"] <= overhead["ppm"]
+    # A breakpoint at each call of a program that does nothing else: that is said, once.
+    assert not overhead["budget_kept"]
+    assert result.stderr.count("--max-overhead cannot be kept") == 1
+    with open(text, encoding="utf-8") as file:
+        words = " ".join(file.read().split())
+    assert "of 2.0% that it may" in words and "--max-overhead is not kept" in words
+    assert "estimated from" in words
+    with open(metrics, encoding="utf-8") as file:
+        page = file.read()
+    for line in ("mtrace_bpf_overhead_budget_ratio 0.02", "mtrace_bpf_overhead_ratio ",
+                 "mtrace_bpf_overhead_floor_ratio ", "mtrace_bpf_sampling_changes_total ",
+                 f"mtrace_bpf_sampling_mean_bytes {overhead['mean_bytes']}\n"):
+        assert "\n" + line in page, line
+    # Each call has its mean with it, also in a recording.
+    output = str(tmp_path / "replayed.json")
+    subprocess.run([MTRACE, "report", "--format", "json", "-o", output, recording],
+                   capture_output=True, check=True, timeout=TIMEOUT)
+    with open(output, encoding="utf-8") as file:
+        replayed, = json.load(file)["processes"]
+    for key in ("totals", "live", "estimate", "sampling"):
+        assert replayed[key] == data[key], key
+
+
+def test_a_budget_of_all_is_exact(tmp_path):
+    with Hot(str(tmp_path), "-vv", "--max-overhead", "100%") as hot:
+        hot.wait_for("cost: ", "cost: ")
+        result = hot.end()
+    data, overhead = data_of(result), result.document["overhead"]
+    assert overhead["measurements"] >= 2 and overhead["changes"] == 0
+    assert overhead["mean_bytes"] == 0 and overhead["budget_kept"]
+    assert "sampling" not in data and "estimate" not in data
+    assert_sites(result.process, result.truth)
+
+
+def test_exact_until_it_is_too_much(tmp_path):
+    """What is short costs nothing that could be measured: to the unit, as without a budget."""
+    need("bpf")
+    result = launch(str(tmp_path), target("basic"), options=("--max-overhead", "100"))
+    plain = launch(str(tmp_path), target("basic"))
+    for key in ("totals", "live"):
+        assert data_of(result)[key] == data_of(plain)[key]
+
+
+def test_no_less_than_was_wanted(tmp_path):
+    with Hot(str(tmp_path), "-vv", "--max-overhead", "100", "--sample", "16k") as hot:
+        hot.wait_for("cost: ", "cost: ", "cost: ")
+        result = hot.end()
+    data, overhead = data_of(result), result.document["overhead"]
+    assert_sound(data)
+    assert_estimates(data, sums(result.truth))
+    assert overhead["changes"] == 0 and overhead["mean_bytes"] == 16384
+    assert data["sampling"]["mean_bytes"] == data["sampling"]["least_mean_bytes"] == 16384
+
+
+def test_verbose_tells_what_we_cost(tmp_path):
+    with Hot(str(tmp_path), "-v") as hot:
+        hot.wait_for("a hit of a probe costs", "cost: ")
+        result = hot.end()
+    line, = [line for line in hot.log if ": cost: " in line]
+    assert "call_free" in line and " ns each" in line
+    assert "report: tracing took" in result.stderr
+    overhead = result.document["overhead"]
+    assert overhead["budget_ppm"] is None
+    assert 0 < overhead["program_ppm"] <= overhead["ppm"] <= 1000000
+
+
+@pytest.mark.parametrize("option", ["--max-overhead=5", "-v"])
+def test_without_the_right(option, tmp_path):
+    """Who may not measure is told so, and traces without, if that was not what was wanted."""
+    need("bpf", "root", "setpriv", "uprobes")
+    result = subprocess.run(["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin",
+                             MTRACE, "-o", str(tmp_path / "report.txt"), option, "true"],
+                            capture_output=True, text=True, check=False,
+                            stdin=subprocess.DEVNULL, timeout=TIMEOUT)
+    assert result.stderr.count("CAP_SYS_ADMIN") == 1 and "any more" not in result.stderr
+    assert (result.returncode == 0) == (option == "-v")
+
+
+@pytest.mark.parametrize("options", [("--max-overhead", "0"), ("--max-overhead", "101"),
+                                     ("--max-overhead", "x"), ("--max-overhead", "nan"),
+                                     ("--max-overhead", "5", "-S"),
+                                     ("--max-overhead", "5", "--backend", "ptrace")])
+def test_what_makes_no_sense(options):
+    result = mtrace(*options, "true")
+    assert result.status == 2
+    assert one_line(result.stderr)

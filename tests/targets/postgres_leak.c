@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A function for PostgreSQL 15: leak_work() does some work, and leaks at one line. What it needs of
+ * the server's interface is declared here: that it was built for this version, and how functions
+ * are called.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAK     200
+#define SCRATCH  16
+#define EXPORTED __attribute__((visibility("default")))
+#define NOINLINE __attribute__((noinline, noclone))
+
+struct magic {
+	int size, version, arguments_max, index_keys_max, name_length, floats_by_value;
+	char variant[32];
+};
+
+struct convention {
+	int version;
+};
+
+NOINLINE static void leak_query(void)
+{
+	/* Nothing keeps it. */
+	void *volatile query = malloc(LEAK);
+
+	memset(query, 1, LEAK);
+	query = NULL;
+}
+
+NOINLINE static void use_scratch(void)
+{
+	void *volatile scratch[SCRATCH];
+
+	for (int i = 0; i < SCRATCH; i++)
+		scratch[i] = malloc(64 * (size_t)(i + 1));
+	for (int i = 0; i < SCRATCH; i++)
+		free(scratch[i]);
+}
+
+EXPORTED const struct magic *Pg_magic_func(void);
+EXPORTED const struct convention *pg_finfo_leak_work(void);
+EXPORTED uintptr_t leak_work(void *call);
+
+const struct magic *Pg_magic_func(void)
+{
+	static const struct magic magic = {sizeof(magic), 1500, 100, 32, 64, 1, "PostgreSQL"};
+
+	return &magic;
+}
+
+const struct convention *pg_finfo_leak_work(void)
+{
+	static const struct convention convention = {1};
+
+	return &convention;
+}
+
+uintptr_t leak_work(void *call)
+{
+	(void)call;
+	use_scratch();
+	leak_query();
+	return 1;
+}
