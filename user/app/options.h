@@ -97,6 +97,8 @@ struct options {
 	unsigned int port;             /* where no other is named */
 	bool wait;                     /* for a client, before the trace begins */
 	uint64_t backlog_bytes;        /* kept for clients; 0: what fits this machine */
+	uint64_t checkpoint_bytes;     /* for the books of what was before that; 0: none … */
+	bool checkpoint_given;         /* … or, if this is false, what fits this machine */
 	const char *token_file;        /* NULL if not given … */
 	const char *tls_cert;          /* … likewise … */
 	const char *tls_key;           /* … */

@@ -30,8 +30,11 @@ struct remote {
 	struct loop_watch *retry;
 	uint64_t lost_ns; /* since when the server is lost; 0: it is there */
 	bool opened;      /* the first time */
+	bool comes_back;  /* who cannot follow is cut off by it, and begins again with its books */
+	struct model *former; /* books that are shown while others are being told; or NULL */
 	bool over;
-	struct error why; /* it is over */
+	struct error broke; /* why the connection did that was there last */
+	struct error why;   /* it is over */
 	int ready;        /* an eventfd: something has changed */
 	int failure;      /* of the books */
 };
@@ -61,18 +64,54 @@ static void keep_time(struct remote *remote)
 {
 	const struct replay *replay = &remote->replay;
 
+	if (replay->model != remote->session->model)
+		return; /* they are of what came before */
 	remote->elsewhere.now_ns = replay->ended ? replay->taken_ns : replay->last_ns;
 	remote->elsewhere.taken_at_ms = replay->ended ? replay->taken_at_ms : 0;
+}
+
+/* Books that are told whole are shown when they are; until then the connection begins anew. */
+static void show_books(struct remote *remote)
+{
+	const struct replay *replay = &remote->replay;
+
+	remote->config.offset = replay->loading ? 0 : replay->wanted;
+	if (!replay->model || replay->loading || remote->session->model == replay->model)
+		return;
+	remote->session->model = replay->model;
+	model_free(remote->former);
+	remote->former = NULL;
+}
+
+/* All that was read gives way to what comes. */
+static int read_anew(struct remote *remote)
+{
+	struct replay *replay = &remote->replay;
+
+	replay_stream.close(remote->reading);
+	remote->reading = NULL;
+	if (replay->model == remote->session->model)
+		remote->former = replay->model;
+	else
+		model_free(replay->model);
+	replay->model = NULL;
+	replay->loading = false;
+	replay->wanted = 0;
+	replay->events = 0;
+	replay->first_pid = 0;
+	return replay_stream.open(&remote->reading, replay);
 }
 
 static int on_bytes(void *ctx, const void *bytes, size_t size)
 {
 	struct remote *remote = ctx;
 	struct error err;
-	int code = replay_stream.read(remote->reading, bytes, size, &err);
+	int code;
 
-	remote->config.offset += size;
-	remote->session->model = remote->replay.model;
+	if (remote->failure)
+		return remote->failure;
+	code = replay_stream.read(remote->reading, bytes, size, &err);
+	show_books(remote);
 	if (!remote->session->report.pid)
 		remote->session->report.pid = (pid_t)remote->replay.first_pid;
 	keep_time(remote);
@@ -90,7 +129,11 @@ static void on_open(void *ctx, const struct talk_answer *answer)
 	const struct options *options = remote->session->report.options;
 
 	if (remote->lost_ns)
-		log_warn("connected again to %s", remote->replay.name);
+		log_warn("connected again to %s%s", remote->replay.name,
+			 answer->books ? ", which sends its books" : "");
+	if ((answer->books || !answer->offset) && remote->replay.wanted)
+		remote->failure = read_anew(remote);
+	remote->comes_back = answer->comes_back;
 	remote->lost_ns = 0;
 	remote->opened = true;
 	remote->config.trace = answer->trace;
@@ -122,13 +165,14 @@ static void on_retry(void *ctx, uint32_t what)
 }
 
 /* Once it has been there, and with time left. What is damaged is so the next time, too. */
-static bool may_retry(const struct remote *remote, const struct error *why)
+static bool may_retry(const struct remote *remote, const struct error *why, bool was_there)
 {
 	uint64_t patience_ns = remote->session->report.options->reconnect_ns;
 
-	return remote->opened && !remote->replay.ended && !remote->replay.damaged &&
-	       !remote->failure && why->code != -EACCES &&
-	       clock_now_ns() - remote->lost_ns < patience_ns;
+	if (!remote->opened || remote->replay.ended || remote->replay.damaged ||
+	    remote->failure || why->code == -EACCES)
+		return false;
+	return (remote->comes_back && was_there) || clock_now_ns() - remote->lost_ns < patience_ns;
 }
 
 static void on_over(void *ctx, const struct error *why)
@@ -138,8 +182,10 @@ static void on_over(void *ctx, const struct error *why)
 
 	if (was_there)
 		remote->lost_ns = clock_now_ns();
-	if (!may_retry(remote, why)) {
-		be_over(remote, why);
+	if (was_there)
+		remote->broke = *why;
+	if (!may_retry(remote, why, was_there)) {
+		be_over(remote, remote->broke.code ? &remote->broke : why);
 		return;
 	}
 	if (was_there)
@@ -178,7 +224,9 @@ static uint32_t remote_live(const struct source *source)
 	size_t count = 0;
 	uint32_t *pids;
 
-	if (!remote->replay.model || model_pids(remote->replay.model, &pids, &count))
+	const struct model *model = remote->session->model;
+
+	if (!model || model_pids(model, &pids, &count))
 		return 0;
 	free(pids);
 	return (uint32_t)count;
@@ -195,6 +243,8 @@ static void remote_close(struct source *source)
 	struct remote *remote = (struct remote *)source;
 
 	client_free(remote->client);
+	if (remote->replay.model != remote->session->model)
+		model_free(remote->replay.model);
 	loop_remove(remote->loop, remote->retry);
 	tls_free(remote->config.tls);
 	if (remote->reading)
@@ -240,6 +290,7 @@ static int configure(struct remote *remote, const struct options *options, struc
 	config->open = on_open;
 	config->bytes = on_bytes;
 	config->over = on_over;
+	config->takes_books = true;
 	config->host = address_host(options->program[0], remote->host);
 	config->ctx = remote;
 	code = address_find(&config->addresses, options->program[0], options->port, err);
@@ -295,9 +346,10 @@ void remote_finish(struct session *session)
 	char count[UNITS_TEXT_SIZE];
 	struct error err;
 
-	if (!replay->model)
+	if (!session->model)
 		return;
-	replay_stream.finish(remote->reading, &err);
+	if (remote->reading)
+		replay_stream.finish(remote->reading, &err);
 	if (!replay->ended && !replay->damaged && remote->over)
 		snprintf(replay->incomplete, sizeof(replay->incomplete),
 			 "the connection broke behind %s events: %s",

@@ -25,6 +25,8 @@ struct replay {
 	struct model *model; /* NULL until it is known what shapes them */
 	struct report report;
 	uint32_t first_pid; /* 0: none yet */
+	bool loading;       /* the model is not whole yet: books are being told */
+	uint64_t wanted;    /* the byte that is read next */
 	uint64_t events;    /* read so far … */
 	uint64_t last_ns;   /* … and when the last of them was */
 	bool ended;         /* its end was read */

@@ -15,7 +15,8 @@
 #include "net/server.h"
 
 #define BACKLOG_DEFAULT (64u << 20)
-#define BACKLOG_SHARE   8 /* of all memory, at most one part of so many */
+#define BOOKS_DEFAULT   (256u << 20)
+#define MEMORY_SHARE    8 /* of all memory, at most one part of so many */
 #define LEAVE_NS        (10 * 1000000000ULL)
 
 struct serve {
@@ -78,16 +79,15 @@ static int check_arms(const struct address *address, const struct server_config 
 		address_text(address, text));
 }
 
-static uint64_t backlog_bytes(const struct options *options)
+/* So much, if this machine has the memory. */
+static uint64_t fitting(uint64_t bytes)
 {
-	uint64_t share = BACKLOG_DEFAULT;
+	uint64_t share = bytes;
 	struct sysinfo machine;
 
-	if (options->backlog_bytes)
-		return options->backlog_bytes;
 	if (!sysinfo(&machine))
-		share = (uint64_t)machine.totalram * machine.mem_unit / BACKLOG_SHARE;
-	return share < BACKLOG_DEFAULT ? share : BACKLOG_DEFAULT;
+		share = (uint64_t)machine.totalram * machine.mem_unit / MEMORY_SHARE;
+	return share < bytes ? share : bytes;
 }
 
 /* Where a name means several places, those that this machine has. */
@@ -113,14 +113,17 @@ static int listen_all(struct serve *serve, const struct server_config *config, s
 
 static int open_server(struct serve *serve, struct error *err)
 {
+	const struct options *options = serve->options;
 	struct server_config config = {
 		.loop = serve->loop,
-		.limit = backlog_bytes(serve->options),
+		.limit = options->backlog_bytes ? options->backlog_bytes : fitting(BACKLOG_DEFAULT),
+		.books_limit = options->checkpoint_given ? options->checkpoint_bytes
+							 : fitting(BOOKS_DEFAULT),
 		.tell = on_tell,
 		.end = on_end,
 		.ctx = serve,
 	};
-	int code = serve_arms(serve->options, true, &config.token, &config.tls, err);
+	int code = serve_arms(options, true, &config.token, &config.tls, err);
 
 	serve->tls = config.tls;
 	if (!code)

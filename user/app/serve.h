@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The target side of a trace whose books are kept elsewhere (serve): what would be recorded into a
- * file goes to clients (net/server.h). When the backlog is full, and nobody has got it, calls are
- * left out and counted as losses of their processes; what tells of processes, mappings and stacks
+ * file goes to clients (net/server.h). When the backlog is full, there are no books of what is
+ * before it, and nobody has got it, calls are left out and counted as losses of their processes; what tells of processes, mappings and stacks
  * still goes in, so that the books are right again when somebody has read it.
  */
 #ifndef MTRACE_APP_SERVE_H

@@ -107,7 +107,8 @@ static int take_connection(struct client *client)
 static int take_greeting(struct client *client)
 {
 	struct talk_request request = {.trace = client->config.trace,
-				       .offset = client->config.offset};
+				       .offset = client->config.offset,
+				       .takes_books = client->config.takes_books};
 	struct talk_greeting greeting;
 	int code = greeting_unpack(client->in, &greeting);
 
@@ -146,7 +147,9 @@ static int take_answer(struct client *client)
 		return error_set(&client->err, -EACCES, "it does not know the token");
 	if (answer.status != TALK_WELCOME)
 		return error_set(&client->err, -EACCES, "%s", talk_status_text(answer.status));
-	if (answer.offset != client->config.offset || !answer.trace ||
+	if ((answer.books ? !client->config.takes_books
+			  : answer.offset != client->config.offset) ||
+	    !answer.trace ||
 	    (client->config.trace && answer.trace != client->config.trace))
 		return error_set(&client->err, -EACCES, "its answer makes no sense");
 	client->state = CLIENT_STREAM;

@@ -27,6 +27,7 @@ struct client_config {
 	const char *host;           /* whom its certificate must name; NULL: any */
 	uint64_t trace;             /* that is gone on with; 0: any */
 	uint64_t offset;            /* in its stream, bytes */
+	bool takes_books;           /* the answer may say that these come first */
 	/* It is there: what the server answered. */
 	void (*open)(void *ctx, const struct talk_answer *answer);
 	/* The next bytes of the stream. 0 or -errno, which closes the connection. */

@@ -67,6 +67,8 @@ void peer_kill(struct peer *peer)
 	loop_remove(peer->server->config.loop, peer->watch);
 	peer->watch = NULL;
 	channel_close(&peer->channel);
+	checkpoint_drop(peer->server, peer->checkpoint);
+	peer->checkpoint = NULL;
 	peer->state = PEER_DEAD;
 	peer->control = false;
 	if (was_client)
@@ -105,6 +107,15 @@ static void leave(struct peer *peer)
 	pass_control(peer->server);
 }
 
+/* What is wanted is not kept any more: are there books of it? */
+static bool take_books(struct peer *peer, const struct talk_request *request)
+{
+	if (!request->takes_books || !peer->server->fold)
+		return false;
+	peer->checkpoint = checkpoint_take(peer->server);
+	return peer->checkpoint;
+}
+
 static enum talk_status judge(struct peer *peer, const struct talk_request *request)
 {
 	const struct server *server = peer->server;
@@ -113,9 +124,12 @@ static enum talk_status judge(struct peer *peer, const struct talk_request *requ
 		return TALK_WRONG_PROOF;
 	if (request->trace && request->trace != server->trace)
 		return TALK_OTHER_TRACE;
-	if (request->offset < server->spill.begin || request->offset > server->spill.end)
+	if (server_clients(server) >= CLIENTS_MAX)
+		return TALK_FULL;
+	if (request->offset > server->spill.end ||
+	    (request->offset < server->spill.begin && !take_books(peer, request)))
 		return TALK_GONE;
-	return server_clients(server) < CLIENTS_MAX ? TALK_WELCOME : TALK_FULL;
+	return TALK_WELCOME;
 }
 
 static const enum server_count refusals[TALK_STATUS_COUNT] = {
@@ -125,13 +139,13 @@ static const enum server_count refusals[TALK_STATUS_COUNT] = {
 	[TALK_FULL] = SERVER_CROWDED,
 };
 
-static void welcome(struct peer *peer, uint64_t offset)
+static void welcome(struct peer *peer, uint64_t offset, uint64_t wanted)
 {
 	peer->state = PEER_CLIENT;
 	peer->offset = offset;
 	pass_control(peer->server);
 	wait_progress(peer);
-	tell(peer, offset ? "is back" : "is there");
+	tell(peer, wanted ? "is back" : "is there");
 }
 
 static void answer(struct peer *peer, const struct talk_request *request)
@@ -141,11 +155,15 @@ static void answer(struct peer *peer, const struct talk_request *request)
 		.status = judge(peer, request),
 		.trace = peer->server->trace,
 		.offset = request->offset,
+		.comes_back = peer->server->fold,
 	};
 
+	if (peer->checkpoint)
+		told.offset = peer->checkpoint->resume;
 	if (told.status == TALK_WELCOME)
-		welcome(peer, request->offset);
+		welcome(peer, told.offset, request->offset);
 	told.control = peer->control;
+	told.books = peer->checkpoint;
 	answer_pack(peer->out, &told, peer->proves ? &peer->server->config.token : &none, peer->in);
 	peer->out_count = ANSWER_SIZE;
 	peer->out_done = 0;
@@ -238,13 +256,26 @@ static size_t next_bytes(const struct peer *peer, const uint8_t **ret_bytes)
 	}
 	if (peer->state != PEER_CLIENT)
 		return 0;
+	if (peer->checkpoint)
+		return spill_at(&peer->checkpoint->bytes, peer->checkpoint_done, ret_bytes);
 	return spill_at(&peer->server->spill, peer->offset, ret_bytes);
+}
+
+static void checkpoint_sent(struct peer *peer, size_t size)
+{
+	peer->checkpoint_done += size;
+	if (peer->checkpoint_done < peer->checkpoint->bytes.end)
+		return;
+	checkpoint_drop(peer->server, peer->checkpoint);
+	peer->checkpoint = NULL;
 }
 
 static void sent(struct peer *peer, size_t size)
 {
 	if (peer->out_done < peer->out_count)
 		peer->out_done += size;
+	else if (peer->checkpoint)
+		checkpoint_sent(peer, size);
 	else
 		peer->offset += size;
 	if (peer->state == PEER_CLIENT)
@@ -284,7 +315,8 @@ bool peer_pump(struct peer *peer)
 
 void peer_expire(struct peer *peer)
 {
-	bool idle = peer->state == PEER_CLIENT && peer->offset == peer->server->spill.end;
+	bool idle = peer->state == PEER_CLIENT && !peer->checkpoint &&
+		    peer->offset == peer->server->spill.end;
 
 	if (peer->state == PEER_DEAD || idle || now_ns() < peer->deadline_ns)
 		return;

@@ -15,7 +15,10 @@
 #define ANSWER_MAGIC   "\x89MTA\r\n\x1a\n"
 
 #define WANTS_PROOF 0x1
+#define TAKES_BOOKS 0x1
 #define IN_CONTROL  0x1
+#define BOOKS_FIRST 0x2
+#define COMES_BACK  0x4
 
 /* What is proven is told apart by these: no proof of one end is one of the other. */
 #define CLIENT_LABEL "mtrace-bpf connect 1"
@@ -90,6 +93,7 @@ void request_pack(uint8_t ret_bytes[REQUEST_SIZE], const struct talk_request *re
 		  const struct talk_token *token, const uint8_t greeting[GREETING_SIZE])
 {
 	begin(ret_bytes, REQUEST_SIZE, REQUEST_MAGIC);
+	ret_bytes[10] = request->takes_books ? TAKES_BOOKS : 0;
 	put(ret_bytes + 16, request->trace, 8);
 	put(ret_bytes + 24, request->offset, 8);
 	memcpy(ret_bytes + 32, request->nonce, NONCE_SIZE);
@@ -103,6 +107,7 @@ int request_unpack(const uint8_t bytes[REQUEST_SIZE], struct talk_request *ret_r
 
 	if (code)
 		return code;
+	ret_request->takes_books = bytes[10] & TAKES_BOOKS;
 	ret_request->trace = get(bytes + 16, 8);
 	ret_request->offset = get(bytes + 24, 8);
 	memcpy(ret_request->nonce, bytes + 32, NONCE_SIZE);
@@ -130,7 +135,9 @@ void answer_pack(uint8_t ret_bytes[ANSWER_SIZE], const struct talk_answer *answe
 {
 	begin(ret_bytes, ANSWER_SIZE, ANSWER_MAGIC);
 	ret_bytes[10] = (uint8_t)answer->status;
-	ret_bytes[11] = answer->control ? IN_CONTROL : 0;
+	ret_bytes[11] = (uint8_t)((answer->control ? IN_CONTROL : 0) |
+				  (answer->books ? BOOKS_FIRST : 0) |
+				  (answer->comes_back ? COMES_BACK : 0));
 	put(ret_bytes + 16, answer->trace, 8);
 	put(ret_bytes + 24, answer->offset, 8);
 	if (token->size && answer->status != TALK_WRONG_PROOF)
@@ -147,6 +154,8 @@ int answer_unpack(const uint8_t bytes[ANSWER_SIZE], struct talk_answer *ret_answ
 		return code;
 	ret_answer->status = (enum talk_status)bytes[10];
 	ret_answer->control = bytes[11] & IN_CONTROL;
+	ret_answer->books = bytes[11] & BOOKS_FIRST;
+	ret_answer->comes_back = bytes[11] & COMES_BACK;
 	ret_answer->trace = get(bytes + 16, 8);
 	ret_answer->offset = get(bytes + 24, 8);
 	memcpy(ret_answer->proof, bytes + ANSWER_SIZE - SHA256_SIZE, SHA256_SIZE);

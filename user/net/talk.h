@@ -33,6 +33,7 @@ struct talk_greeting {
 struct talk_request {
 	uint64_t trace;  /* that it has begun to read; 0: any */
 	uint64_t offset; /* from where on, bytes; 0: the beginning */
+	bool takes_books; /* instead of what is not kept any more */
 	uint8_t nonce[NONCE_SIZE];
 	uint8_t proof[SHA256_SIZE];
 };
@@ -49,8 +50,10 @@ enum talk_status {
 struct talk_answer {
 	enum talk_status status;
 	bool control;    /* its orders count */
+	bool books;      /* what comes first is a stream of its own: books, and a resume at … */
+	bool comes_back; /* who cannot follow is cut off, and sent books when it comes back */
 	uint64_t trace;  /* never 0 */
-	uint64_t offset; /* from where on it is sent */
+	uint64_t offset; /* … from where on it is sent */
 	uint8_t proof[SHA256_SIZE];
 };
 
