@@ -35,8 +35,8 @@ struct remote {
 	bool over;
 	struct error broke; /* why the connection did that was there last */
 	struct error why;   /* it is over */
-	int ready;        /* an eventfd: something has changed */
-	int failure;      /* of the books */
+	int ready;          /* an eventfd: something has changed */
+	int failure;        /* of the books */
 };
 
 static struct remote *remote_of(const struct session *session)
@@ -108,8 +108,8 @@ static int on_bytes(void *ctx, const void *bytes, size_t size)
 	struct error err;
 	int code;
 
-	if (remote->failure)
-		return remote->failure;
+	if (remote->failure || remote->over)
+		return remote->failure ? remote->failure : -ECANCELED;
 	code = replay_stream.read(remote->reading, bytes, size, &err);
 	show_books(remote);
 	if (!remote->session->report.pid)
@@ -128,6 +128,10 @@ static void on_open(void *ctx, const struct talk_answer *answer)
 	struct remote *remote = ctx;
 	const struct options *options = remote->session->report.options;
 
+	if (remote->lost_ns && !options->reconnect_ns && !answer->books) {
+		be_over(remote, &remote->broke); /* not because we could not follow */
+		return;
+	}
 	if (remote->lost_ns)
 		log_warn("connected again to %s%s", remote->replay.name,
 			 answer->books ? ", which sends its books" : "");
@@ -164,13 +168,16 @@ static void on_retry(void *ctx, uint32_t what)
 	}
 }
 
-/* Once it has been there, and with time left. What is damaged is so the next time, too. */
+/*
+ * Once it has been there, and with time left; or once, in case that it has cut us off because we
+ * could not follow. What is damaged is so the next time, too.
+ */
 static bool may_retry(const struct remote *remote, const struct error *why, bool was_there)
 {
 	uint64_t patience_ns = remote->session->report.options->reconnect_ns;
 
-	if (!remote->opened || remote->replay.ended || remote->replay.damaged ||
-	    remote->failure || why->code == -EACCES)
+	if (!remote->opened || remote->replay.ended || remote->replay.damaged || remote->failure ||
+	    why->code == -EACCES)
 		return false;
 	return (remote->comes_back && was_there) || clock_now_ns() - remote->lost_ns < patience_ns;
 }
@@ -180,6 +187,8 @@ static void on_over(void *ctx, const struct error *why)
 	struct remote *remote = ctx;
 	bool was_there = remote->opened && !remote->lost_ns;
 
+	if (remote->over)
+		return;
 	if (was_there)
 		remote->lost_ns = clock_now_ns();
 	if (was_there)
@@ -188,7 +197,7 @@ static void on_over(void *ctx, const struct error *why)
 		be_over(remote, remote->broke.code ? &remote->broke : why);
 		return;
 	}
-	if (was_there)
+	if (was_there && remote->session->report.options->reconnect_ns)
 		log_warn("the connection to %s broke: %s; trying again", remote->replay.name,
 			 why->text);
 	if (loop_add_timer(remote->loop, RETRY_NS, 0, on_retry, remote, &remote->retry))

@@ -77,8 +77,7 @@ static int on_module(void *ctx, const struct stream_module *told)
 			.executable = told->segments[i].executable,
 		};
 	module = module_known(reading->replay, told);
-	code = module ? 0
-		      : finder_module(&reading->replay->finder, &known, &wanted, &module);
+	code = module ? 0 : finder_module(&reading->replay->finder, &known, &wanted, &module);
 	return code ? code : map64_set(&reading->ids, told->id, module->id);
 }
 

@@ -2,8 +2,9 @@
 /*
  * The target side of a trace whose books are kept elsewhere (serve): what would be recorded into a
  * file goes to clients (net/server.h). When the backlog is full, there are no books of what is
- * before it, and nobody has got it, calls are left out and counted as losses of their processes; what tells of processes, mappings and stacks
- * still goes in, so that the books are right again when somebody has read it.
+ * before it, and nobody has got it, calls are left out and counted as losses of their processes;
+ * what tells of processes, mappings and stacks still goes in, so that the books are right again
+ * when somebody has read it.
  */
 #ifndef MTRACE_APP_SERVE_H
 #define MTRACE_APP_SERVE_H

@@ -290,6 +290,7 @@ void sanity_close(struct sanity *sanity)
 {
 	vec_free(&sanity->freed);
 	map64_free(&sanity->by_address);
+	sanity->spare = sanity->turn = 0;
 }
 
 void sanity_free(struct sanity *sanity)

@@ -7,39 +7,38 @@
 #define ITEM(type, member) (((type *)0)->member)
 
 /* A number up to a bound; of its own width; several of them; a double. */
-#define UP_TO(type, member, max)                                       \
-	{                                                              \
-		offsetof(type, member), sizeof(ITEM(type, member)), 1, \
-			(max)                                          \
+#define UP_TO(type, member, max)                                             \
+	{                                                                    \
+		offsetof(type, member), sizeof(ITEM(type, member)), 1, (max) \
 	}
 #define NUMBER(type, member) \
 	UP_TO(type, member, UINT64_MAX >> (64 - 8 * sizeof(ITEM(type, member))))
-#define SEVERAL(type, member)                                                           \
-	{                                                                               \
-		offsetof(type, member), sizeof(ITEM(type, member[0])),                  \
-			sizeof(ITEM(type, member)) / sizeof(ITEM(type, member[0])),     \
-			UINT64_MAX >> (64 - 8 * sizeof(ITEM(type, member[0])))          \
+#define SEVERAL(type, member)                                                       \
+	{                                                                           \
+		offsetof(type, member), sizeof(ITEM(type, member[0])),              \
+			sizeof(ITEM(type, member)) / sizeof(ITEM(type, member[0])), \
+			UINT64_MAX >> (64 - 8 * sizeof(ITEM(type, member[0])))      \
 	}
-#define REAL(type, member)                     \
-	{                                      \
+#define REAL(type, member)                      \
+	{                                       \
 		offsetof(type, member), 0, 1, 0 \
 	}
 #define YES_NO(type, member) UP_TO(type, member, 1)
 
 #define SUM(type, member) NUMBER(type, member.blocks), NUMBER(type, member.bytes)
 /* Structs that are nothing but numbers of 64 bits. */
-#define WORDS(type, member)                                                             \
-	{                                                                               \
-		offsetof(type, member), 8, sizeof(ITEM(type, member)) / 8, UINT64_MAX   \
+#define WORDS(type, member)                                                           \
+	{                                                                             \
+		offsetof(type, member), 8, sizeof(ITEM(type, member)) / 8, UINT64_MAX \
 	}
-#define SAMPLED(type, member)                                                          \
-	NUMBER(type, member.samples), NUMBER(type, member.most),                       \
+#define SAMPLED(type, member)                                    \
+	NUMBER(type, member.samples), NUMBER(type, member.most), \
 		REAL(type, member.blocks_variance), REAL(type, member.bytes_variance)
 
-#define FIELDS(name, ...)                                       \
+#define FIELDS(name, ...)                                               \
 	static const struct books_field name##_items[] = {__VA_ARGS__}; \
-	const struct books_fields fields_##name = {             \
-		name##_items, sizeof(name##_items) / sizeof(name##_items[0])}
+	const struct books_fields fields_##name = {name##_items,        \
+						   sizeof(name##_items) / sizeof(name##_items[0])}
 
 _Static_assert(sizeof(struct snapshot_losses) == 11 * 8, "nothing but numbers");
 _Static_assert(sizeof(((struct snapshot_scan *)0)->classes) == LEAK_CLASS_COUNT * 16, "likewise");
@@ -71,12 +70,11 @@ FIELDS(process, NUMBER(P, number), NUMBER(P, image), UP_TO(P, origin, ORIGIN_COU
        NUMBER(P, now_ns), NUMBER(P, tick_end_ns), NUMBER(P, tick), NUMBER(P, peak.number),
        NUMBER(P, peak.bytes), NUMBER(P, peak.ns), YES_NO(P, scan.done), YES_NO(P, scan.live),
        NUMBER(P, scan.passes), NUMBER(P, scan.taken_ns), NUMBER(P, scan.pause_ns),
-       NUMBER(P, scan.duration_ns), NUMBER(P, scan.bytes_scanned),
-       NUMBER(P, scan.bytes_unreadable), NUMBER(P, scan.bytes_between), NUMBER(P, scan.bytes_free),
-       WORDS(P, scan.classes), NUMBER(P, mappings.clock), NUMBER(P, stacks.lost),
-       NUMBER(P, stacks.truncated), NUMBER(P, regions.random),
-       UP_TO(P, sanity.turn, FREED_MAX - 1), UP_TO(P, sanity.spare, FREED_MAX),
-       NUMBER(P, sanity.more), NUMBER(P, sanity.bad_frees));
+       NUMBER(P, scan.duration_ns), NUMBER(P, scan.bytes_scanned), NUMBER(P, scan.bytes_unreadable),
+       NUMBER(P, scan.bytes_between), NUMBER(P, scan.bytes_free), WORDS(P, scan.classes),
+       NUMBER(P, mappings.clock), NUMBER(P, stacks.lost), NUMBER(P, stacks.truncated),
+       NUMBER(P, regions.random), UP_TO(P, sanity.turn, FREED_MAX - 1),
+       UP_TO(P, sanity.spare, FREED_MAX), NUMBER(P, sanity.more), NUMBER(P, sanity.bad_frees));
 
 FIELDS(user, NUMBER(struct user, pid), NUMBER(struct user, ppid),
        NUMBER(struct user, start_time_ns), NUMBER(struct user, inner_pid),
@@ -84,8 +82,7 @@ FIELDS(user, NUMBER(struct user, pid), NUMBER(struct user, ppid),
 
 FIELDS(mapping, NUMBER(struct mapping, start), NUMBER(struct mapping, end),
        NUMBER(struct mapping, offset), NUMBER(struct mapping, module),
-       NUMBER(struct mapping, flags), NUMBER(struct mapping, from),
-       NUMBER(struct mapping, until));
+       NUMBER(struct mapping, flags), NUMBER(struct mapping, from), NUMBER(struct mapping, until));
 
 FIELDS(wrapper, NUMBER(struct event_wrapper, start), NUMBER(struct event_wrapper, end),
        UP_TO(struct event_wrapper, api, API_COUNT - 1));
@@ -104,16 +101,15 @@ FIELDS(site, UP_TO(S, api, API_COUNT - 1), UP_TO(S, kin, KIN_NEW_ARRAY), NUMBER(
 FIELDS(region, NUMBER(struct region, bytes), NUMBER(struct region, site),
        NUMBER(struct region, time));
 FIELDS(piece, NUMBER(struct piece, start), NUMBER(struct piece, end), NUMBER(struct piece, region));
-FIELDS(block, NUMBER(struct books_block, address),
-       UP_TO(struct books_block, size, UINT64_MAX >> 8), NUMBER(struct books_block, site),
-       NUMBER(struct books_block, time), NUMBER(struct books_block, sample));
+FIELDS(block, NUMBER(struct books_block, address), UP_TO(struct books_block, size, UINT64_MAX >> 8),
+       NUMBER(struct books_block, site), NUMBER(struct books_block, time),
+       NUMBER(struct books_block, sample));
 FIELDS(pending, NUMBER(struct pending, tid), UP_TO(struct pending, api, API_COUNT - 1),
        YES_NO(struct pending, missed), NUMBER(struct pending, sample),
        NUMBER(struct pending, caller), NUMBER(struct pending, old), NUMBER(struct pending, size));
 
-FIELDS(freed, NUMBER(struct freed, address), NUMBER(struct freed, size),
-       NUMBER(struct freed, site), NUMBER(struct freed, stack),
-       UP_TO(struct freed, api, API_COUNT - 1));
+FIELDS(freed, NUMBER(struct freed, address), NUMBER(struct freed, size), NUMBER(struct freed, site),
+       NUMBER(struct freed, stack), UP_TO(struct freed, api, API_COUNT - 1));
 
 #define E struct sanity_error
 

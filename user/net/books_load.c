@@ -204,7 +204,8 @@ static int load_site(struct books_loader *loader, struct unpack *body)
 	struct stack *stack;
 
 	unpack_fields(body, &fields_site, &site);
-	if (body->bad || site.api == API_NONE || site.stack >= process->stacks.items.count)
+	if (body->bad || site.api == API_NONE || site.stack >= process->stacks.items.count ||
+	    (site.live_blocks && !site.allocations && !site.inherited_blocks))
 		return -EBADMSG;
 	stack = stack_change(&process->stacks, site.stack);
 	if (!stack || cow_grow(&process->sites, 1, sizeof(site)))
@@ -466,8 +467,7 @@ static int find_present(struct mappings *mappings)
 			return -ENOMEM;
 	if (mappings->present.count)
 		qsort_r(mappings->present.items, mappings->present.count,
-			sizeof(*mappings->present.items), compare_present,
-			mappings->history.items);
+			sizeof(*mappings->present.items), compare_present, mappings->history.items);
 	for (size_t i = 1; i < mappings->present.count; i++)
 		if (history[mappings->present.items[i]].start <
 		    history[mappings->present.items[i - 1]].end)
@@ -487,8 +487,8 @@ static int load_process_end(struct books_loader *loader, struct unpack *body)
 		if (loader->left.items[i])
 			return -EBADMSG;
 	if (!process->users.count || (process->ages && loader->ages < process->sites.count) ||
-	    (process->settled && process->heap.count) ||
-	    !spares_are_chained(&process->sanity) || !sums_agree(process))
+	    (process->settled && process->heap.count) || !spares_are_chained(&process->sanity) ||
+	    !sums_agree(process))
 		return -EBADMSG;
 	err = model_enter(loader->model, process);
 	if (!err)
@@ -527,8 +527,7 @@ static int load_record(struct books_loader *loader, struct unpack *body)
 
 	if (!record || record >= BOOKS_RECORDS || loader->ended ||
 	    (!loader->begun && record != BOOKS_MODEL) ||
-	    (is_of_process(record) ? !loader->process
-				   : loader->process && record != BOOKS_PROCESS))
+	    (is_of_process(record) ? !loader->process : loader->process && record != BOOKS_PROCESS))
 		return -EBADMSG;
 	return records[record](loader, body);
 }

@@ -172,17 +172,19 @@ static void save_pile(struct saver *saver, const struct pendings *pendings, uint
 }
 
 /* Call visit for all entries of a map. */
-#define map64_each(entry, map)                                                                  \
-	for ((entry) = (map)->entries; (entry) && (entry) <= (map)->entries + (map)->mask; (entry)++) \
+#define map64_each(entry, map)                                                             \
+	for ((entry) = (map)->entries; (entry) && (entry) <= (map)->entries + (map)->mask; \
+	     (entry)++)                                                                    \
 		if ((entry)->value != MAP64_NONE)
 
 static void save_calls(struct saver *saver, const struct process *process)
 {
 	const struct map64_entry *entry;
 
-	map64_each (entry, &process->pendings.newest)
+	map64_each(entry, &process->pendings.newest)
 		save_pile(saver, &process->pendings, entry->value);
-	map64_each (entry, &process->ending) {
+	map64_each(entry, &process->ending)
+	{
 		pack_byte(&saver->out, BOOKS_ENDING);
 		pack_number(&saver->out, entry->key);
 		next(saver);

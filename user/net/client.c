@@ -147,10 +147,8 @@ static int take_answer(struct client *client)
 		return error_set(&client->err, -EACCES, "it does not know the token");
 	if (answer.status != TALK_WELCOME)
 		return error_set(&client->err, -EACCES, "%s", talk_status_text(answer.status));
-	if ((answer.books ? !client->config.takes_books
-			  : answer.offset != client->config.offset) ||
-	    !answer.trace ||
-	    (client->config.trace && answer.trace != client->config.trace))
+	if ((answer.books ? !client->config.takes_books : answer.offset != client->config.offset) ||
+	    !answer.trace || (client->config.trace && answer.trace != client->config.trace))
 		return error_set(&client->err, -EACCES, "its answer makes no sense");
 	client->state = CLIENT_STREAM;
 	loop_remove(client->config.loop, client->patience);

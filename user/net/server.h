@@ -4,12 +4,12 @@
  * client that comes late, or again, gets all of it, or what it has not got yet; all by the event
  * loop, and nobody is ever waited for.
  *
- * What is kept is bounded. What is beyond the bound is folded into the books that it makes (fold.h),
- * and who begins behind it, or comes back too late, is sent these first; who is too slow to follow
- * is cut off, and can come back for them. If books are not wanted, or become too large, it lets go
- * what the client in control has got already: that client can still come back, others not begin any
- * more, and those that lag behind it are cut off. What nobody has got is never let go then;
- * server_is_full says that there is too much of it.
+ * What is kept is bounded. What is beyond the bound is folded into the books that it makes
+ * (fold.h), and who begins behind it, or comes back too late, is sent these first; who is too slow
+ * to follow is cut off, and can come back for them. If books are not wanted, or become too large,
+ * it lets go what the client in control has got already: that client can still come back, others
+ * not begin any more, and those that lag behind it are cut off. What nobody has got is never let go
+ * then; server_is_full says that there is too much of it.
  *
  * One client is in control, the one that has been there longest: its orders count.
  *

@@ -145,7 +145,10 @@ static void welcome(struct peer *peer, uint64_t offset, uint64_t wanted)
 	peer->offset = offset;
 	pass_control(peer->server);
 	wait_progress(peer);
-	tell(peer, wanted ? "is back" : "is there");
+	if (peer->checkpoint)
+		tell(peer, wanted ? "is back, and sent books" : "is there, and sent books");
+	else
+		tell(peer, wanted ? "is back" : "is there");
 }
 
 static void answer(struct peer *peer, const struct talk_request *request)

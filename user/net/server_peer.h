@@ -31,12 +31,12 @@ struct peer {
 	enum peer_state state;
 	bool proves; /* it has to know the token */
 	bool control;
-	bool whole;           /* it was sent the stream to its end */
-	uint64_t number;      /* the how manyth that came */
-	uint64_t offset;      /* of the next byte of the stream that it is sent … */
+	bool whole;                    /* it was sent the stream to its end */
+	uint64_t number;               /* the how manyth that came */
+	uint64_t offset;               /* of the next byte of the stream that it is sent … */
 	struct checkpoint *checkpoint; /* … behind this; NULL: at once */
 	uint64_t checkpoint_done;      /* bytes of it that were sent */
-	uint64_t deadline_ns; /* … for what its state awaits */
+	uint64_t deadline_ns;          /* … for what its state awaits */
 	unsigned int orders;
 	uint8_t greeting[GREETING_SIZE];
 	uint8_t in[REQUEST_SIZE]; /* a message that is not whole yet */

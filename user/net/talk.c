@@ -135,9 +135,9 @@ void answer_pack(uint8_t ret_bytes[ANSWER_SIZE], const struct talk_answer *answe
 {
 	begin(ret_bytes, ANSWER_SIZE, ANSWER_MAGIC);
 	ret_bytes[10] = (uint8_t)answer->status;
-	ret_bytes[11] = (uint8_t)((answer->control ? IN_CONTROL : 0) |
-				  (answer->books ? BOOKS_FIRST : 0) |
-				  (answer->comes_back ? COMES_BACK : 0));
+	ret_bytes[11] =
+		(uint8_t)((answer->control ? IN_CONTROL : 0) | (answer->books ? BOOKS_FIRST : 0) |
+			  (answer->comes_back ? COMES_BACK : 0));
 	put(ret_bytes + 16, answer->trace, 8);
 	put(ret_bytes + 24, answer->offset, 8);
 	if (token->size && answer->status != TALK_WRONG_PROOF)

@@ -31,8 +31,8 @@ struct talk_greeting {
 };
 
 struct talk_request {
-	uint64_t trace;  /* that it has begun to read; 0: any */
-	uint64_t offset; /* from where on, bytes; 0: the beginning */
+	uint64_t trace;   /* that it has begun to read; 0: any */
+	uint64_t offset;  /* from where on, bytes; 0: the beginning */
 	bool takes_books; /* instead of what is not kept any more */
 	uint8_t nonce[NONCE_SIZE];
 	uint8_t proof[SHA256_SIZE];
