@@ -460,7 +460,7 @@ def test_cannot(directory, arguments, reason):
 
 @pytest.mark.parametrize("arguments,reason", [
     (("connect",), "needs the address"), (("connect", "a", "b"), "takes one address"),
-    (("connect", "-a", "x"), "--scan is for tracing"),
+    (("connect", "--scan-every", "10s", "x"), "--scan-every is for tracing"),
     (("connect", "--listen", "x", "y"), "--listen is for tracing"),
     (("serve", "-o", "x", "true"), "--output is not for serve"),
     (("serve", "--end", "true"), "--end is not for serve"),
@@ -777,8 +777,77 @@ def test_shell(directory):
                                capture_output=True, check=False, timeout=TIMEOUT)
         served.finish()
     assert shell.returncode == 1, shell.stderr  # for the scan
-    assert "line 3: leaks are searched for where the program runs" in shell.stderr
+    assert "line 3: the server is not there" in shell.stderr
     assert "exited with status 0" in shell.stdout
     with open(path, encoding="utf-8") as file:
         process, = json.load(file)["processes"]
     assert process["scan"]["definite"]["blocks"] > 0
+
+
+def leaks_of(process):
+    """What the last scan said, by site."""
+    return ({key: value for key, value in process["scan"].items()
+             if key in ("done", "reachable", "definite", "indirect", "possible")},
+            [(site["id"], site.get("leaks")) for site in process["sites"]])
+
+
+@pytest.mark.parametrize("backlog", ["64m", "64k"])
+def test_scan_by_order(directory, backlog):
+    """From the shell of a client: what it finds there is what the server's own scan finds."""
+    need("uprobes")
+    address, path = unix(directory), os.path.join(directory, "report.json")
+    with Steady(2) as steady, \
+            Served("-p", str(steady.pid), "--scan-stop", "--backlog", backlog,
+                   listen=address) as server:
+        server.wait_for("tracing")
+        for _ in range(60 if backlog == "64k" else 2):
+            steady.tell("w")
+        shell = subprocess.run([MTRACE, "connect", "-i", address], text=True, check=False,
+                               input=f"set scan stop\nscan\nsave {path}\nscan 1\nquit\n",
+                               capture_output=True, timeout=TIMEOUT)
+        with Client(directory, address, "-a", "--end") as client:
+            result = client.result()
+        served = server.finish()
+        assert steady.tell()
+    assert served.status == 0 and served.stdout == ""
+    assert "searched" in shell.stdout and "line 4:" in shell.stderr, shell.stderr
+    process, = json.loads(read(path))["processes"]
+    assert result.status == 0 and process["scan"]["done"] and result.process["scan"]["done"]
+    assert leaks_of(process) == leaks_of(result.process)
+
+
+def test_scan_at_the_end(directory):
+    """connect -a, and ^C: the trace goes on, and so does the program; and no other client is
+    obeyed."""
+    need("uprobes")
+    with Steady() as steady, \
+            Served("-p", str(steady.pid), listen=unix(directory)) as server, \
+            Client(directory, server.address, "-a") as first:
+        server.wait_for("tracing")
+        report_meanwhile(first, steady)
+        with Client(directory, server.address, "-a", name="second") as second:
+            report_meanwhile(second, steady)
+            second.signal(signal.SIGINT)
+            refused = second.result()
+        assert refused.status == 0 and not refused.process["scan"]["done"]
+        assert "no leak scan: another client is in control" in refused.stderr
+        first.signal(signal.SIGINT)
+        result = first.result()
+        assert result.status == 0 and result.process["scan"]["done"]
+        assert steady.tell()
+        with Client(directory, server.address, "--end") as last:
+            assert last.result().process["scan"]["done"]
+        assert server.finish().status == 0
+
+
+def test_no_books_no_scan(directory):
+    need("uprobes")
+    with Steady() as steady, \
+            Served("-p", str(steady.pid), "--checkpoint", "0", listen=unix(directory)) as server:
+        server.wait_for("tracing")
+        steady.tell("w")
+        with Client(directory, server.address, "-a", "--end") as client:
+            result = client.result()
+        assert server.finish().status == 0 and steady.tell()
+    assert result.status == 0 and not result.process["scan"]["done"]
+    assert "keeps no books for it: --checkpoint" in result.stderr

@@ -116,6 +116,7 @@ struct options {
 	enum color_mode color;
 	/* The last option given that is for this alone, or NULL: */
 	const char *of_trace;
+	const char *of_scan; /* for what runs, or is connected to */
 	const char *of_report;
 	const char *of_serve;
 	const char *of_connect;
@@ -131,7 +132,9 @@ struct options {
 /* The last option that is for what runs, and for no file; or NULL. */
 static inline const char *options_of_live(const struct options *options)
 {
-	return options->of_trace ? options->of_trace : options->of_metrics;
+	if (options->of_trace)
+		return options->of_trace;
+	return options->of_scan ? options->of_scan : options->of_metrics;
 }
 
 enum option_group {

@@ -16,6 +16,7 @@
 #include "os/proc.h"
 
 #define RETRY_NS (500 * 1000000ULL)
+#define TURN_MS  50
 
 struct remote {
 	struct source source;
@@ -33,10 +34,15 @@ struct remote {
 	bool comes_back;  /* who cannot follow is cut off by it, and begins again with its books */
 	struct model *former; /* books that are shown while others are being told; or NULL */
 	bool over;
-	struct error broke; /* why the connection did that was there last */
-	struct error why;   /* it is over */
-	int ready;          /* an eventfd: something has changed */
-	int failure;        /* of the books */
+	struct error broke;     /* why the connection did that was there last */
+	struct error why;       /* it is over */
+	bool scans;             /* scans can be ordered */
+	uint32_t tag;           /* of the scan that was ordered last … */
+	bool answered;          /* … of which this is known: */
+	uint32_t scanned;       /* so many processes */
+	struct error unscanned; /* why not; code 0: none of that */
+	int ready;              /* an eventfd: something has changed */
+	int failure;            /* of the books */
 };
 
 static struct remote *remote_of(const struct session *session)
@@ -123,6 +129,67 @@ static int on_bytes(void *ctx, const void *bytes, size_t size)
 	return remote->replay.damaged ? -EBADMSG : 0;
 }
 
+static void order_scan(struct remote *remote, const struct scan_order *order)
+{
+	const struct talk_order told = {.kind = ORDER_SCAN,
+					.live = order->live,
+					.tag = ++remote->tag & TALK_TAG_MAX,
+					.pid = (uint32_t)order->pid};
+
+	remote->answered = false;
+	client_order(remote->client, &told);
+}
+
+/* Scans that the options want come before. */
+static void order_end(struct remote *remote)
+{
+	const struct options *options = remote->session->report.options;
+	const struct scan_order scan = {.live = options->scan_mode == SCAN_MODE_LIVE};
+
+	if (options->scan && remote->scans)
+		order_scan(remote, &scan);
+	client_order(remote->client, &(struct talk_order){.kind = ORDER_END});
+}
+
+static void on_scanned(void *ctx, const struct stream_scanned *scanned)
+{
+	struct remote *remote = ctx;
+
+	if (scanned->tag != (remote->tag & TALK_TAG_MAX) || remote->answered)
+		return;
+	remote->answered = true;
+	remote->scanned = scanned->scans;
+	remote->unscanned.code = 0;
+	if (scanned->why)
+		error_set(&remote->unscanned, -EREMOTEIO, "%s", scanned->why);
+	if (scanned->why && remote->session->report.options->end_trace)
+		log_warn("no leak scan: %s", scanned->why);
+}
+
+int remote_scan(struct session *session, const struct scan_order *order, size_t *ret_scans,
+		struct error *err)
+{
+	struct remote *remote = remote_of(session);
+
+	*ret_scans = 0;
+	if (remote->over || remote->lost_ns || !remote->client)
+		return error_set(err, -ENOTCONN, "the server is not there");
+	if (!remote->scans)
+		return error_set(err, -EOPNOTSUPP, "the server does not scan for its clients");
+	order_scan(remote, order);
+	while (!remote->answered) {
+		if (order->given_up && order->given_up(order->ctx))
+			return error_set(err, -ECANCELED, "it was given up");
+		if (remote->over || remote->lost_ns)
+			return error_set(err, -ENOTCONN, "the server was lost meanwhile");
+		if (loop_once(remote->loop, TURN_MS) < 0)
+			return error_set(err, -EIO, "cannot wait for it");
+	}
+	*ret_scans = remote->scanned;
+	*err = remote->unscanned;
+	return remote->unscanned.code;
+}
+
 static void on_open(void *ctx, const struct talk_answer *answer)
 {
 	struct remote *remote = ctx;
@@ -140,9 +207,10 @@ static void on_open(void *ctx, const struct talk_answer *answer)
 	remote->comes_back = answer->comes_back;
 	remote->lost_ns = 0;
 	remote->opened = true;
+	remote->scans = answer->scans;
 	remote->config.trace = answer->trace;
 	if (options->end_trace && answer->control)
-		client_order(remote->client, ORDER_END);
+		order_end(remote);
 	else if (options->end_trace)
 		log_warn("another client is in control: the trace is not ended");
 }
@@ -285,6 +353,10 @@ static int open_replay(struct remote *remote, const struct options *options, str
 	session->report.parser = replay->parser;
 	session->report.backend = remote_ops.name;
 	session->elsewhere = &remote->elsewhere;
+	replay->scanned = on_scanned;
+	replay->ctx = remote;
+	remote->answered = true;
+	remote->tag = (uint32_t)clock_now_ns() ^ (uint32_t)getpid();
 	if (!code && replay_stream.open(&remote->reading, replay))
 		code = error_set(err, -ENOMEM, "out of memory");
 	return code;

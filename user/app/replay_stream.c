@@ -144,6 +144,15 @@ static int on_resume(void *ctx, const struct stream_resume *resume)
 	return code;
 }
 
+static int on_scanned(void *ctx, const struct stream_scanned *scanned)
+{
+	const struct replay *replay = ((struct reading *)ctx)->replay;
+
+	if (replay->scanned)
+		replay->scanned(replay->ctx, scanned);
+	return 0;
+}
+
 static int on_end(void *ctx, const struct stream_end *end)
 {
 	struct reading *reading = ctx;
@@ -188,6 +197,7 @@ static int reading_open(void **ret_reader, struct replay *replay)
 		.unprobed = on_unprobed,
 		.books = on_books,
 		.resume = on_resume,
+		.scanned = on_scanned,
 		.end = on_end,
 		.ctx = reading,
 	};

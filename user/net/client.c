@@ -310,7 +310,7 @@ void client_free(struct client *client)
 	free(client);
 }
 
-void client_order(struct client *client, enum talk_order order)
+void client_order(struct client *client, const struct talk_order *order)
 {
 	uint8_t bytes[ORDER_SIZE];
 

@@ -44,6 +44,6 @@ struct client_config {
 int client_new(struct client **ret_client, const struct client_config *config);
 void client_free(struct client *client); /* NULL is fine */
 /* Once it is open. What it cannot take is dropped with the connection. */
-void client_order(struct client *client, enum talk_order order);
+void client_order(struct client *client, const struct talk_order *order);
 
 #endif

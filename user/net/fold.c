@@ -186,6 +186,69 @@ uint64_t fold_position(const struct fold *fold)
 	return stream_position(fold->reader);
 }
 
+/* Books on their way from one model to another. */
+struct copy {
+	struct stream_reader *reader;
+	struct books_loader *loader;
+};
+
+static int copy_settings(void *ctx, const struct stream_settings *settings)
+{
+	(void)ctx, (void)settings;
+	return 0;
+}
+
+static int copy_books(void *ctx, struct unpack *body)
+{
+	return books_load(((struct copy *)ctx)->loader, body);
+}
+
+static int copy_output(void *ctx, const void *bytes, size_t size)
+{
+	struct error err;
+
+	return stream_read(((struct copy *)ctx)->reader, bytes, size, &err);
+}
+
+static int copy_run(const struct fold *fold, struct copy *copy)
+{
+	const struct stream_handler handler = {
+		.settings = copy_settings, .books = copy_books, .ctx = copy};
+	struct stream_writer *writer = NULL;
+	int code = stream_reader_new(&copy->reader, &handler);
+
+	if (!code)
+		code = stream_writer_new(&writer, false, copy_output, copy);
+	if (!code)
+		code = stream_tell_settings(writer, &fold->settings);
+	if (!code)
+		code = books_save(fold->model, writer);
+	if (!code)
+		code = books_loaded(copy->loader);
+	stream_writer_free(writer);
+	stream_reader_free(copy->reader);
+	return code;
+}
+
+int fold_copy(const struct fold *fold, const struct model_config *config, struct model **ret_model)
+{
+	struct copy copy = {.reader = NULL};
+	struct model *model;
+	int code = fold->model ? model_new(&model, config) : -ENODATA;
+
+	if (code)
+		return code;
+	code = books_loader_new(&copy.loader, model, NULL);
+	if (!code)
+		code = copy_run(fold, &copy);
+	books_loader_free(copy.loader);
+	if (code)
+		model_free(model);
+	else
+		*ret_model = model;
+	return code;
+}
+
 static int tell_modules(const struct fold *fold, struct stream_writer *writer)
 {
 	const struct kept_module *module;

@@ -20,6 +20,8 @@ int fold_read(struct fold *fold, const void *bytes, size_t size);
 uint64_t fold_wanted(const struct fold *fold);
 /* Up to where the books are: the end of the last whole frame. */
 uint64_t fold_position(const struct fold *fold);
+/* The same books once more, of these settings. 0 or -errno. */
+int fold_copy(const struct fold *fold, const struct model_config *config, struct model **ret_model);
 /* A stream that begins with the books, and that goes on from the position. 0 or -errno. */
 int fold_save(const struct fold *fold, stream_output *output, void *ctx);
 

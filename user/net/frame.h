@@ -52,6 +52,7 @@ enum stream_kind {
 	STREAM_END,        /* the last one */
 	STREAM_BOOKS,      /* instead of all that came before … */
 	STREAM_RESUME,     /* … and from where on the stream goes on behind them */
+	STREAM_SCANNED,    /* what became of a scan that a client has ordered */
 };
 
 #define FRAME_HEAD_SIZE 16

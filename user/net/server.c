@@ -16,7 +16,8 @@
 /* Calls are left out at the limit; where even all else is this much, the trace ends. */
 #define HARD_LIMIT(limit) (2 * (limit) + (1u << 20))
 
-#define ACCEPT_MAX 16 /* in a turn of the loop */
+#define ACCEPT_MAX 16           /* in a turn of the loop */
+#define BOOKS_TURN (256u << 10) /* bytes that become books before events are looked for again */
 
 struct peer *server_control(const struct server *server)
 {
@@ -245,17 +246,21 @@ static void fold_oldest(struct server *server, uint64_t until)
 {
 	struct spill *spill = &server->spill;
 	const uint8_t *bytes;
+	uint64_t from;
 	int code = 0;
 
 	while (!code && spill->end - fold_position(server->fold) > server->config.limit &&
 	       fold_wanted(server->fold) < until) {
-		uint64_t from = fold_wanted(server->fold);
-		size_t size = spill_at(spill, from, &bytes);
+		size_t size;
 
+		from = fold_wanted(server->fold);
+		size = spill_at(spill, from, &bytes);
 		code = fold_read(server->fold, bytes,
 				 size < until - from ? size : (size_t)(until - from));
 	}
-	spill_let_go(spill, fold_position(server->fold));
+	from = spill->end - server->config.limit;
+	spill_let_go(spill,
+		     from < fold_position(server->fold) ? from : fold_position(server->fold));
 	if (!code)
 		return;
 	fold_free(server->fold);
@@ -329,9 +334,26 @@ int server_output(void *ctx, const void *bytes, size_t size)
 	return 0;
 }
 
-bool server_keeps_books(const struct server *server)
+int server_books(struct server *server, const struct model_config *config,
+		 void (*meanwhile)(void *ctx), void *ctx, struct model **ret_model)
 {
-	return server->fold;
+	const uint8_t *bytes;
+	uint64_t read = 0;
+	size_t size;
+	int code = 0;
+
+	while (!code && server->fold &&
+	       (size = spill_at(&server->spill, fold_wanted(server->fold), &bytes))) {
+		code = fold_read(server->fold, bytes, size);
+		read += size;
+		if (!code && read >= BOOKS_TURN) {
+			read = 0;
+			meanwhile(ctx);
+		}
+	}
+	if (!server->fold)
+		return -ENODATA;
+	return code ? code : fold_copy(server->fold, config, ret_model);
 }
 
 /* What can be folded makes room. */

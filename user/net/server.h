@@ -26,6 +26,7 @@
 
 #include "base/error.h"
 #include "base/loop.h"
+#include "model/model.h"
 #include "net/address.h"
 #include "net/talk.h"
 #include "net/tls.h"
@@ -63,6 +64,8 @@ struct server_config {
 	void (*tell)(void *ctx, const char *peer, const char *what);
 	/* The client in control wants the trace to end. */
 	void (*end)(void *ctx);
+	/* A client, in control or not, wants a scan; NULL: there are none. */
+	void (*scan)(void *ctx, const struct talk_order *order, bool control);
 	void *ctx;
 };
 
@@ -76,8 +79,13 @@ const char *server_text(const struct server *server);
 
 /* A stream_output: the next bytes of the stream. 0, -ENOMEM, or -ENOSPC: full, and twice that. */
 int server_output(void *server, const void *bytes, size_t size);
-/* Are there books of what was let go, or would there be? */
-bool server_keeps_books(const struct server *server);
+/*
+ * Books of all that was output, at once and for good: a model of their own, of these settings. It
+ * takes time, in which `meanwhile` is called now and then, and may output more, which is in them,
+ * too. 0, -ENODATA if it keeps none, or -errno.
+ */
+int server_books(struct server *server, const struct model_config *config,
+		 void (*meanwhile)(void *ctx), void *ctx, struct model **ret_model);
 /* Is the bound reached by what nobody has got? */
 bool server_is_full(struct server *server);
 /* Nothing more will be output. */

@@ -159,6 +159,7 @@ static void answer(struct peer *peer, const struct talk_request *request)
 		.trace = peer->server->trace,
 		.offset = request->offset,
 		.comes_back = peer->server->fold,
+		.scans = peer->server->config.scan,
 	};
 
 	if (peer->checkpoint)
@@ -195,12 +196,14 @@ static void take_request(struct peer *peer)
 static void take_order(struct peer *peer)
 {
 	const struct server_config *config = &peer->server->config;
-	enum talk_order order;
+	struct talk_order order;
 
 	peer->in_count = 0;
 	if (order_unpack(peer->in, &order) || ++peer->orders > ORDERS_MAX)
 		refuse(peer, SERVER_NONSENSE);
-	else if (peer->control)
+	else if (order.kind == ORDER_SCAN && config->scan)
+		config->scan(config->ctx, &order, peer->control);
+	else if (order.kind == ORDER_END && peer->control)
 		config->end(config->ctx);
 }
 

@@ -113,6 +113,13 @@ struct stream_resume {
 	uint32_t first_pid; /* of the first process that was told; 0: none was */
 };
 
+/* A client's order (net/talk.h) was carried out, and what it found was told before; or why not. */
+struct stream_scanned {
+	uint32_t tag;
+	uint32_t scans;  /* so many processes */
+	const char *why; /* what went wrong, or NULL */
+};
+
 /* Telling. */
 
 struct stream_writer;
@@ -139,6 +146,7 @@ int stream_tell_unprobed(struct stream_writer *writer);
 /* What books_save makes; its bytes are taken. */
 int stream_tell_books(struct stream_writer *writer, struct pack *records);
 int stream_tell_resume(struct stream_writer *writer, const struct stream_resume *resume);
+int stream_tell_scanned(struct stream_writer *writer, const struct stream_scanned *scanned);
 int stream_tell_end(struct stream_writer *writer,
 		    struct stream_end end); /* `events` is filled in */
 /* Events are gathered; this lets them go. */
@@ -152,7 +160,7 @@ struct stream_reader;
 
 /*
  * Who is told. What a call gets is valid until it returns; a negative return ends the reading with
- * that error. All are needed.
+ * that error. All are needed but where it is said.
  */
 struct stream_handler {
 	int (*settings)(void *ctx, const struct stream_settings *settings);
@@ -164,6 +172,7 @@ struct stream_handler {
 	/* For books_load; then resume, once, and what is told by then is what the books are. */
 	int (*books)(void *ctx, struct unpack *body);
 	int (*resume)(void *ctx, const struct stream_resume *resume);
+	int (*scanned)(void *ctx, const struct stream_scanned *scanned); /* NULL is fine */
 	int (*end)(void *ctx, const struct stream_end *end);
 	void *ctx;
 };

@@ -281,6 +281,18 @@ static int take_resume(struct stream_reader *reader, struct unpack *body)
 	return reader->handler.resume(reader->handler.ctx, &resume);
 }
 
+static int take_scanned(struct stream_reader *reader, struct unpack *body)
+{
+	struct stream_scanned scanned;
+
+	scanned.tag = (uint32_t)unpack_bounded(body, UINT32_MAX);
+	scanned.scans = (uint32_t)unpack_bounded(body, UINT32_MAX);
+	scanned.why = unpack_text(body);
+	if (body->bad || reader->stage == STAGE_BOOKS)
+		return -EBADMSG;
+	return reader->handler.scanned ? reader->handler.scanned(reader->handler.ctx, &scanned) : 0;
+}
+
 static int take_end(struct stream_reader *reader, struct unpack *body)
 {
 	struct stream_end end = {0};
@@ -300,7 +312,7 @@ static int (*const takers[])(struct stream_reader *reader, struct unpack *body) 
 	[STREAM_EVENTS] = take_events,     [STREAM_SCAN_SITES] = take_scan_sites,
 	[STREAM_SCAN] = take_scan,         [STREAM_UNPROBED] = take_unprobed,
 	[STREAM_END] = take_end,           [STREAM_BOOKS] = take_books,
-	[STREAM_RESUME] = take_resume,
+	[STREAM_RESUME] = take_resume,     [STREAM_SCANNED] = take_scanned,
 };
 #define TAKERS (sizeof(takers) / sizeof(takers[0]))
 

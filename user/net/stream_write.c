@@ -263,6 +263,16 @@ int stream_tell_resume(struct stream_writer *writer, const struct stream_resume 
 	return send_body(writer, STREAM_RESUME);
 }
 
+int stream_tell_scanned(struct stream_writer *writer, const struct stream_scanned *scanned)
+{
+	struct pack *body = &writer->body;
+
+	pack_number(body, scanned->tag);
+	pack_number(body, scanned->scans);
+	pack_text(body, scanned->why);
+	return send_body(writer, STREAM_SCANNED);
+}
+
 int stream_tell_unprobed(struct stream_writer *writer)
 {
 	return send_body(writer, STREAM_UNPROBED);

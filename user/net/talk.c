@@ -19,6 +19,7 @@
 #define IN_CONTROL  0x1
 #define BOOKS_FIRST 0x2
 #define COMES_BACK  0x4
+#define TAKES_SCANS 0x8
 
 /* What is proven is told apart by these: no proof of one end is one of the other. */
 #define CLIENT_LABEL "mtrace-bpf connect 1"
@@ -137,7 +138,8 @@ void answer_pack(uint8_t ret_bytes[ANSWER_SIZE], const struct talk_answer *answe
 	ret_bytes[10] = (uint8_t)answer->status;
 	ret_bytes[11] =
 		(uint8_t)((answer->control ? IN_CONTROL : 0) | (answer->books ? BOOKS_FIRST : 0) |
-			  (answer->comes_back ? COMES_BACK : 0));
+			  (answer->comes_back ? COMES_BACK : 0) |
+			  (answer->scans ? TAKES_SCANS : 0));
 	put(ret_bytes + 16, answer->trace, 8);
 	put(ret_bytes + 24, answer->offset, 8);
 	if (token->size && answer->status != TALK_WRONG_PROOF)
@@ -156,6 +158,7 @@ int answer_unpack(const uint8_t bytes[ANSWER_SIZE], struct talk_answer *ret_answ
 	ret_answer->control = bytes[11] & IN_CONTROL;
 	ret_answer->books = bytes[11] & BOOKS_FIRST;
 	ret_answer->comes_back = bytes[11] & COMES_BACK;
+	ret_answer->scans = bytes[11] & TAKES_SCANS;
 	ret_answer->trace = get(bytes + 16, 8);
 	ret_answer->offset = get(bytes + 24, 8);
 	memcpy(ret_answer->proof, bytes + ANSWER_SIZE - SHA256_SIZE, SHA256_SIZE);
@@ -171,16 +174,36 @@ bool answer_is_proven(const uint8_t bytes[ANSWER_SIZE], const struct talk_token 
 	return bytes_equal_blind(proof, bytes + ANSWER_SIZE - SHA256_SIZE, SHA256_SIZE);
 }
 
-void order_pack(uint8_t ret_bytes[ORDER_SIZE], enum talk_order order)
+#define ORDER_LIVE 0x100
+#define ORDER_TAG  9  /* bits below the tag … */
+#define ORDER_PID  32 /* … and below the pid */
+
+void order_pack(uint8_t ret_bytes[ORDER_SIZE], const struct talk_order *order)
 {
-	put(ret_bytes, order, ORDER_SIZE);
+	uint64_t bits = order->kind;
+
+	if (order->kind == ORDER_SCAN)
+		bits |= (order->live ? ORDER_LIVE : 0) |
+			(uint64_t)(order->tag & TALK_TAG_MAX) << ORDER_TAG |
+			(uint64_t)order->pid << ORDER_PID;
+	put(ret_bytes, bits, ORDER_SIZE);
 }
 
-int order_unpack(const uint8_t bytes[ORDER_SIZE], enum talk_order *ret_order)
+int order_unpack(const uint8_t bytes[ORDER_SIZE], struct talk_order *ret_order)
 {
-	if (get(bytes, ORDER_SIZE) != ORDER_END)
+	uint64_t bits = get(bytes, ORDER_SIZE);
+
+	*ret_order = (struct talk_order){.kind = ORDER_END};
+	if (bits == ORDER_END)
+		return 0;
+	if ((bits & 0xff) != ORDER_SCAN)
 		return -EBADMSG;
-	*ret_order = ORDER_END;
+	*ret_order = (struct talk_order){
+		.kind = ORDER_SCAN,
+		.live = bits & ORDER_LIVE,
+		.tag = (uint32_t)(bits >> ORDER_TAG) & TALK_TAG_MAX,
+		.pid = (uint32_t)(bits >> ORDER_PID),
+	};
 	return 0;
 }
 

@@ -52,14 +52,25 @@ struct talk_answer {
 	bool control;    /* its orders count */
 	bool books;      /* what comes first is a stream of its own: books, and a resume at … */
 	bool comes_back; /* who cannot follow is cut off, and sent books when it comes back */
+	bool scans;      /* it takes ORDER_SCAN */
 	uint64_t trace;  /* never 0 */
 	uint64_t offset; /* … from where on it is sent */
 	uint8_t proof[SHA256_SIZE];
 };
 
-enum talk_order {
-	ORDER_END = 1, /* end the trace */
+enum talk_order_kind {
+	ORDER_END = 1,  /* end the trace */
+	ORDER_SCAN = 2, /* search for leaks now; the stream has the answer */
 };
+
+struct talk_order {
+	enum talk_order_kind kind;
+	bool live;    /* ORDER_SCAN: while it runs */
+	uint32_t tag; /* likewise: of the answer, up to TALK_TAG_MAX */
+	uint32_t pid; /* likewise; 0: all */
+};
+
+#define TALK_TAG_MAX 0x7fffff
 
 /* The secret that both know. size 0: none. */
 struct talk_token {
@@ -79,13 +90,13 @@ void request_pack(uint8_t ret_bytes[REQUEST_SIZE], const struct talk_request *re
 		  const struct talk_token *token, const uint8_t greeting[GREETING_SIZE]);
 void answer_pack(uint8_t ret_bytes[ANSWER_SIZE], const struct talk_answer *answer,
 		 const struct talk_token *token, const uint8_t request[REQUEST_SIZE]);
-void order_pack(uint8_t ret_bytes[ORDER_SIZE], enum talk_order order);
+void order_pack(uint8_t ret_bytes[ORDER_SIZE], const struct talk_order *order);
 
 /* 0, or -EBADMSG or -EPROTONOSUPPORT. */
 int greeting_unpack(const uint8_t bytes[GREETING_SIZE], struct talk_greeting *ret_greeting);
 int request_unpack(const uint8_t bytes[REQUEST_SIZE], struct talk_request *ret_request);
 int answer_unpack(const uint8_t bytes[ANSWER_SIZE], struct talk_answer *ret_answer);
-int order_unpack(const uint8_t bytes[ORDER_SIZE], enum talk_order *ret_order);
+int order_unpack(const uint8_t bytes[ORDER_SIZE], struct talk_order *ret_order);
 
 /* Does the sender of the bytes know the token? */
 bool request_is_proven(const uint8_t bytes[REQUEST_SIZE], const struct talk_token *token,
