@@ -619,6 +619,8 @@ def test_tls(directory):
                                 (tls(directory, "client", "theirs"), "its certificate:")):
             result = connect(directory, server.address, *options)
             assert result.status == 1 and reason in result.stderr and one_line(result.stderr)
+        plain = connect(directory, server.address)
+        assert plain.status == 1 and "it wants TLS: --tls-cert" in plain.stderr
         result = connect(directory, server.address, *tls(directory, "client", "ours"))
         served = server.finish()
     assert result.status == 0

@@ -78,6 +78,16 @@ static int connect_next(struct client *client)
 	return code;
 }
 
+/* What cannot be sent now goes with the rest. */
+static void speak_early(struct client *client)
+{
+	ssize_t done;
+
+	request_begin(client->out);
+	done = client->channel.ops->write(&client->channel, client->out, REQUEST_EARLY);
+	client->out_done = done > 0 ? (size_t)done : 0;
+}
+
 /* 0, -EAGAIN, or another one is tried. */
 static int take_connection(struct client *client)
 {
@@ -101,6 +111,8 @@ static int take_connection(struct client *client)
 	if (client->config.tls && !address_is_unix(address))
 		return tls_channel(client->config.tls, fd, client->config.host, &client->channel);
 	client->channel = channel_plain(fd);
+	if (!address_is_unix(address))
+		speak_early(client);
 	return 0;
 }
 
@@ -116,6 +128,9 @@ static int take_greeting(struct client *client)
 		return error_set(&client->err, -EACCES, "%s",
 				 code == -EPROTONOSUPPORT ? "it is of another version"
 							  : "it is no mtrace-bpf that serves");
+	if (greeting.wants_tls)
+		return error_set(&client->err, -EACCES,
+				 "it wants TLS: --tls-cert, --tls-key and --tls-ca");
 	if (greeting.wants_proof && !client->config.token.size)
 		return error_set(&client->err, -EACCES, "it wants a token: --token-file");
 	if (getrandom(request.nonce, sizeof(request.nonce), 0) != sizeof(request.nonce))

@@ -332,11 +332,49 @@ void peer_expire(struct peer *peer)
 		refuse(peer, SERVER_SILENT);
 }
 
+/* It does not know that it should: it is told so, and that is all that is said without TLS. */
+static void refuse_plain(struct peer *peer)
+{
+	struct talk_greeting greeting = {.wants_tls = true};
+
+	greeting_pack(peer->out, &greeting);
+	count(peer, SERVER_STRANGERS);
+	if (peer->channel.ops->write(&peer->channel, peer->out, GREETING_SIZE) == GREETING_SIZE)
+		leave(peer);
+	else
+		peer_kill(peer);
+}
+
+/* By its first byte: 0: it speaks TLS; else -EAGAIN, or it was refused. */
+static int secure(struct peer *peer)
+{
+	int fd = peer->channel.fd;
+	ssize_t got;
+	uint8_t first;
+
+	got = recv(fd, &first, sizeof(first), MSG_PEEK);
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return -EAGAIN;
+	if (got == 1 && request_begins(first)) {
+		refuse_plain(peer);
+		return -EPROTO;
+	}
+	peer->secures = false;
+	peer->channel = (struct channel){0}; /* the socket goes on, or is closed there */
+	if (!tls_channel(peer->server->config.tls, fd, NULL, &peer->channel))
+		return 0;
+	peer_kill(peer);
+	return -EPROTO;
+}
+
 static void shake(struct peer *peer)
 {
 	struct error err;
-	int code = peer->channel.ops->handshake(&peer->channel, &err);
+	int code;
 
+	if (peer->secures && secure(peer))
+		return;
+	code = peer->channel.ops->handshake(&peer->channel, &err);
 	if (!code)
 		peer->state = PEER_WAITING;
 	else if (code != -EAGAIN)
@@ -398,16 +436,6 @@ static void make_room(struct server *server)
 		refuse(oldest, SERVER_CROWDED);
 }
 
-static int open_channel(struct peer *peer, int fd, bool local)
-{
-	struct tls *tls = local ? NULL : peer->server->config.tls;
-
-	if (tls)
-		return tls_channel(tls, fd, NULL, &peer->channel);
-	peer->channel = channel_plain(fd);
-	return 0;
-}
-
 void peer_new(struct server *server, int fd, const struct address *address)
 {
 	bool local = address_is_unix(address);
@@ -432,7 +460,9 @@ void peer_new(struct server *server, int fd, const struct address *address)
 	peer->state = PEER_SHAKES;
 	wait_hello(peer);
 	address_text(address, peer->name);
-	if (open_channel(peer, fd, local) || greet(peer) || vec_push(&server->peers, peer)) {
+	peer->channel = channel_plain(fd);
+	peer->secures = !local && server->config.tls;
+	if (greet(peer) || vec_push(&server->peers, peer)) {
 		channel_close(&peer->channel);
 		free(peer);
 		return;

@@ -15,6 +15,7 @@
 #define ANSWER_MAGIC   "\x89MTA\r\n\x1a\n"
 
 #define WANTS_PROOF 0x1
+#define WANTS_TLS   0x2
 #define TAKES_BOOKS 0x1
 #define IN_CONTROL  0x1
 #define BOOKS_FIRST 0x2
@@ -69,7 +70,8 @@ static void prove(uint8_t ret_proof[SHA256_SIZE], const struct talk_token *token
 void greeting_pack(uint8_t ret_bytes[GREETING_SIZE], const struct talk_greeting *greeting)
 {
 	begin(ret_bytes, GREETING_SIZE, GREETING_MAGIC);
-	ret_bytes[10] = greeting->wants_proof ? WANTS_PROOF : 0;
+	ret_bytes[10] = (uint8_t)((greeting->wants_proof ? WANTS_PROOF : 0) |
+				  (greeting->wants_tls ? WANTS_TLS : 0));
 	memcpy(ret_bytes + 16, greeting->nonce, NONCE_SIZE);
 }
 
@@ -80,8 +82,20 @@ int greeting_unpack(const uint8_t bytes[GREETING_SIZE], struct talk_greeting *re
 	if (code)
 		return code;
 	ret_greeting->wants_proof = bytes[10] & WANTS_PROOF;
+	ret_greeting->wants_tls = bytes[10] & WANTS_TLS;
 	memcpy(ret_greeting->nonce, bytes + 16, NONCE_SIZE);
 	return 0;
+}
+
+void request_begin(uint8_t ret_bytes[REQUEST_EARLY])
+{
+	_Static_assert(REQUEST_EARLY == MAGIC_SIZE, "no more than what never changes");
+	memcpy(ret_bytes, REQUEST_MAGIC, REQUEST_EARLY);
+}
+
+bool request_begins(uint8_t first)
+{
+	return first == (uint8_t)REQUEST_MAGIC[0];
 }
 
 static void request_prove(uint8_t ret_proof[SHA256_SIZE], const uint8_t bytes[REQUEST_SIZE],

@@ -27,6 +27,7 @@
 
 struct talk_greeting {
 	bool wants_proof;
+	bool wants_tls; /* all that is said without it */
 	uint8_t nonce[NONCE_SIZE];
 };
 
@@ -83,6 +84,12 @@ struct talk_token {
 /* A file that nobody else can read, of at least TOKEN_MIN bytes; a newline at its end is none of
  * them. 0 or -errno with words. */
 int token_read(struct talk_token *ret_token, const char *path, struct error *err);
+
+/* What every request begins with; who speaks without TLS says it at once, so that a server that
+ * wants TLS knows whom it has. */
+#define REQUEST_EARLY 8
+void request_begin(uint8_t ret_bytes[REQUEST_EARLY]);
+bool request_begins(uint8_t first); /* may this be the first byte? Of TLS it is none */
 
 /* The proofs are filled in by those that pack. */
 void greeting_pack(uint8_t ret_bytes[GREETING_SIZE], const struct talk_greeting *greeting);
