@@ -12,6 +12,7 @@ import stat
 import struct
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -29,9 +30,9 @@ def fixture_directory(tmp_path):
 class Lines:
     """A running mtrace-bpf, and what it says on standard error."""
 
-    def __init__(self, *arguments, **more):
+    def __init__(self, *arguments, before=(), **more):
         self.log = []
-        self.process = subprocess.Popen([MTRACE, *arguments], stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen([*before, MTRACE, *arguments], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                         **more)
         self.deadline = Deadline(self.process, 3 * TIMEOUT)
@@ -79,9 +80,10 @@ class Served(Lines):
 
 
 class Client(Lines):
-    def __init__(self, directory, address, *options, name="client"):
+    def __init__(self, directory, address, *options, name="client", before=()):
         self.path = os.path.join(directory, name + ".json")
-        super().__init__("connect", "--format", "json", "-o", self.path, *options, address)
+        super().__init__("connect", "--format", "json", "-o", self.path, *options, address,
+                         before=before)
 
     def result(self):
         return self.finish(self.path)
@@ -359,6 +361,98 @@ def test_reconnect(directory):
     assert result.status == 0 and result.document["incomplete"] is None
     assert not result.process["losses"]["events"]
     assert result.process["totals"]["allocations"] and cable.count == 4
+
+
+def wait_until(condition):
+    until = time.monotonic() + TIMEOUT
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+class Network:
+    """A network namespace, and a cable to it that can be pulled."""
+
+    def __init__(self):
+        number = os.getpid() % 250
+        self.name = f"mtrace-test-{os.getpid()}"
+        self.near, self.far = f"mt{os.getpid() % 100000}a", f"mt{os.getpid() % 100000}b"
+        self.here, self.there = f"10.213.{number}.1", f"10.213.{number}.2"
+
+    def __enter__(self):
+        try:
+            self.ip("netns", "add", self.name)
+            self.ip("link", "add", self.near, "type", "veth", "peer", "name", self.far)
+            self.ip("link", "set", self.far, "netns", self.name)
+            self.ip("addr", "add", self.here + "/30", "dev", self.near)
+            self.ip("link", "set", self.near, "up")
+            self.ip("-n", self.name, "addr", "add", self.there + "/30", "dev", self.far)
+            self.ip("-n", self.name, "link", "set", self.far, "up")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run(["ip", "link", "del", self.near], check=False, capture_output=True)
+        subprocess.run(["ip", "netns", "del", self.name], check=False, capture_output=True)
+
+    @staticmethod
+    def ip(*words):
+        run = subprocess.run(["ip", *words], check=False, capture_output=True, text=True)
+        assert run.returncode == 0, f"ip {' '.join(words)}: {run.stderr}"
+
+    @property
+    def inside(self):
+        return ("ip", "netns", "exec", self.name)
+
+    def pull(self):
+        self.ip("link", "set", self.near, "down")
+
+    def plug(self):
+        self.ip("link", "set", self.near, "up")
+
+
+def allocations(path):
+    """In a report that may be being written."""
+    try:
+        process, = json.loads(read(path))["processes"]
+        return process["totals"]["allocations"]
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+
+
+def test_pulled_cable(directory):
+    """No farewell, no answer: books up to the cut, complete ones by a new connection after it; and
+    the program never notices."""
+    need("uprobes", "netns")
+    token = ("--token-file", secret(directory))
+    with Network() as network, Steady(2) as steady, \
+            Served(*token, "-p", str(steady.pid), "--backlog", "64k",
+                   listen=network.here + ":0") as server, \
+            Client(directory, server.address, *token, "--reconnect", "60s",
+                   before=network.inside) as far:
+        server.wait_for("tracing")
+        report_meanwhile(far, steady)
+        network.pull()
+        begun = allocations(far.path)
+        os.unlink(far.path)
+        far.signal(signal.SIGUSR1)
+        wait_until(lambda: allocations(far.path) is not None)
+        assert allocations(far.path) >= begun
+        far.wait_for("broke")
+        for _ in range(60):
+            steady.tell("w")
+        network.plug()
+        far.wait_for("connected again")
+        steady.tell("f")
+        with Client(directory, server.address, *token, name="near") as near:
+            near.wait_for("connected")
+            server.signal(signal.SIGINT)
+            results = [far.result(), near.result()]
+        assert server.finish().status == 0 and steady.tell()
+    assert all(result.status == 0 for result in results)
+    same_books(*(result.document for result in results))
 
 
 def test_cut_without_reconnect(directory):

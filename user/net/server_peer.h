@@ -29,7 +29,7 @@ struct peer {
 	struct channel channel;
 	struct loop_watch *watch;
 	enum peer_state state;
-	bool proves; /* it has to know the token */
+	bool proves;  /* it has to know the token */
 	bool secures; /* by TLS; it has not said a word yet */
 	bool control;
 	bool whole;                    /* it was sent the stream to its end */
