@@ -743,8 +743,8 @@ def test_full_backlog(directory):
 def test_backlog_goes_on(directory):
     """Who reads it loses nothing, however long it is."""
     need("uprobes")
-    with Served("-w", "--backlog", "128k", target("threads"), "8", "20000",
-                listen=unix(directory)) as server, \
+    with Served("-w", "--backlog", "128k", "--buffer", "256m", target("threads"), "8",
+                "20000", listen=unix(directory)) as server, \
             Client(directory, server.address) as client:
         client.wait_for("connected")
         result = client.result()
@@ -767,11 +767,24 @@ def test_books_of_what_was_let_go(directory):
     assert_sites(result.process, served.truth)
 
 
+def differences(one, other, path=""):
+    """Where two documents differ."""
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+        pairs = [(key, one[key], other[key]) for key in one]
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        pairs = [(i, *pair) for i, pair in enumerate(zip(one, other))]
+    else:
+        return [] if one == other else [f"{path}: {one} and {other}"]
+    return [line for key, left, right in pairs
+            for line in differences(left, right, f"{path}/{key}")]
+
+
 def same_books(one, other):
     """All that a report has, but for the tool's own memory."""
     for document in (one, other):
         document.pop("tool", None)
-    assert one == other
+    found = differences(one, other)
+    assert not found, "\n".join(found[:20])
 
 
 def test_late_as_early(directory):
