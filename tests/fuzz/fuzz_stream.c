@@ -9,15 +9,18 @@
 #include <errno.h>
 
 #include "model/model.h"
+#include "net/books.h"
 #include "net/stream.h"
 
 #define FRAMES_MAX 64
 
 struct heard {
 	struct model *model;
+	struct books_loader *loader;
 	uint64_t events;
 	bool settled;
 	bool ended;
+	bool resumed;
 };
 
 static int on_settings(void *ctx, const struct stream_settings *settings)
@@ -78,6 +81,26 @@ static int on_unprobed(void *ctx)
 	return 0;
 }
 
+static int on_books(void *ctx, struct unpack *body)
+{
+	struct heard *heard = ctx;
+
+	require(heard->settled && !heard->events, "books are told instead of events");
+	if (!heard->loader)
+		require(!books_loader_new(&heard->loader, heard->model, NULL), "there is memory");
+	return books_load(heard->loader, body);
+}
+
+static int on_resume(void *ctx, const struct stream_resume *resume)
+{
+	struct heard *heard = ctx;
+
+	require(heard->loader, "books come before");
+	heard->events = resume->events;
+	heard->resumed = true;
+	return books_loaded(heard->loader);
+}
+
 static int on_end(void *ctx, const struct stream_end *end)
 {
 	struct heard *heard = ctx;
@@ -115,6 +138,8 @@ static void feed(const uint8_t *bytes, size_t size, size_t piece)
 		.scan_site = on_scan_site,
 		.scan = on_scan,
 		.unprobed = on_unprobed,
+		.books = on_books,
+		.resume = on_resume,
 		.end = on_end,
 		.ctx = &heard,
 	};
@@ -124,11 +149,13 @@ static void feed(const uint8_t *bytes, size_t size, size_t piece)
 	require(!stream_reader_new(&reader, &handler), "there is memory");
 	for (size_t at = 0; at < size && !err.code; at += piece)
 		stream_read(reader, bytes + at, size - at < piece ? size - at : piece, &err);
-	require(stream_position(reader) <= size, "no more is understood than there is");
+	require(heard.resumed || stream_position(reader) <= size,
+		"no more is understood than there is");
 	require(!stream_is_complete(reader) || (heard.ended && !err.code),
 		"what is whole has ended");
 	if (heard.model)
 		look(&heard);
+	books_loader_free(heard.loader);
 	model_free(heard.model);
 	stream_reader_free(reader);
 }

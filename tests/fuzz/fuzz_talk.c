@@ -29,7 +29,7 @@ static void feed_messages(const uint8_t *data, size_t size)
 	struct talk_greeting greeting;
 	struct talk_request request;
 	struct talk_answer answer;
-	enum talk_order order;
+	struct talk_order order;
 
 	memcpy(bytes, data, size < sizeof(bytes) ? size : sizeof(bytes));
 	greeting_unpack(bytes, &greeting);

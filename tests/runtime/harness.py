@@ -153,9 +153,9 @@ class Lines(Running):
 
     path = None  # of its report
 
-    def __init__(self, *arguments, **more):
+    def __init__(self, *arguments, before=(), **more):
         self.log = []
-        super().__init__([MTRACE, *arguments], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        super().__init__([*before, MTRACE, *arguments], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
                          **more)
 
     def read_line(self, wanted):

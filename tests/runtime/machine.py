@@ -87,6 +87,8 @@ FACILITIES = {
     "multilib": (lambda: os.path.exists("/usr/lib32/crt1.o"), True,
                  "needs lib32gcc-12-dev, lib32stdc++-12-dev and libc6-dev-i386"),
     "swap": (swap, False, "needs root, and a disk in /var/tmp that takes a swap file"),
+    "netns": (lambda: os.geteuid() == 0 and shutil.which("ip"), os.geteuid() == 0,
+              "needs root and iproute2"),
     "ns_last_pid": (lambda: os.path.exists("/proc/sys/kernel/ns_last_pid"), False,
                     "choosing pids needs CONFIG_CHECKPOINT_RESTORE"),
     "valgrind": (lambda: shutil.which("valgrind"), True, "needs valgrind"),

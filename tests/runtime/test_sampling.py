@@ -164,7 +164,7 @@ def served(directory, *command, options=()):
         with Client(directory, server.address) as first:
             first.wait_for("connected")
             with Client(directory, server.address, name="second") as second:
-                reports = [first.result(), second.result()]
+                reports = [first.finish(), second.finish()]
         truth = server.finish().truth
     return [data_of(report) for report in reports], truth
 

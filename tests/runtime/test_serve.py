@@ -12,6 +12,7 @@ import stat
 import struct
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -39,17 +40,15 @@ class Served(Lines):
 
 
 class Client(Lines):
-    def __init__(self, directory, address, *options, name="client"):
+    def __init__(self, directory, address, *options, name="client", before=()):
         self.path = os.path.join(directory, name + ".json")
-        super().__init__("connect", "--format", "json", "-o", self.path, *options, address)
-
-    def result(self):
-        return self.finish()
+        super().__init__("connect", "--format", "json", "-o", self.path, *options, address,
+                         before=before)
 
 
 def connect(directory, address, *options, **more):
     with Client(directory, address, *options, **more) as client:
-        return client.result()
+        return client.finish()
 
 
 def unix(directory):
@@ -145,7 +144,7 @@ def test_attached(directory):
             late.wait_for("connected")
             truth = steady.tell("f")
             server.signal(signal.SIGINT)
-            results = [early.result(), late.result()]
+            results = [early.finish(), late.finish()]
         assert server.finish().status == 0 and truth
         assert steady.tell()
     for result in results:
@@ -159,10 +158,11 @@ def test_system_wide(directory):
     with Served("--comm", "basic", listen=unix(directory)) as server, \
             Client(directory, server.address) as client:
         server.wait_for("tracing")
+        client.wait_for("connected")
         run = subprocess.run([target("basic")], capture_output=True, text=True, check=True,
                              timeout=TIMEOUT)
         server.signal(signal.SIGINT)
-        result = client.result()
+        result = client.finish()
         assert server.finish().status == 0
     result.stdout = run.stdout
     assert result.status == 0
@@ -203,7 +203,7 @@ def test_client_leaves_and_comes_back(directory):
         server.wait_for("has gone")
         steady.tell("f")
         with Client(directory, server.address, "--end") as client:
-            result = client.result()
+            result = client.finish()
         assert server.finish().status == 0
         assert steady.tell()
     assert result.status == 0 and result.document["incomplete"] is None
@@ -227,7 +227,7 @@ def test_server_is_killed(directory):
         server.wait_for("tracing")
         report_meanwhile(client, steady)
         server.kill()
-        result = client.result()
+        result = client.finish()
         assert steady.tell()
         with Served("-p", str(steady.pid), listen=unix(directory)) as again:
             again.wait_for("tracing")  # the socket that was left is no obstacle
@@ -244,6 +244,7 @@ class Cable:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.pairs = []
         self.count = 0
+        self.whole = True
         threading.Thread(target=self.accept, daemon=True).start()
 
     @property
@@ -256,6 +257,9 @@ class Cable:
                 near, _ = self.listener.accept()
             except OSError:
                 return
+            if not self.whole:
+                near.close()
+                continue
             far = socket.create_connection(("127.0.0.1", self.port))
             self.count += 1
             self.pairs.append((near, far))
@@ -270,6 +274,14 @@ class Cable:
             other.shutdown(socket.SHUT_WR)
         except OSError:
             pass
+
+    def close(self):
+        """Nobody gets through from here on."""
+        self.whole = False
+        self.cut()
+
+    def open(self):
+        self.whole = True
 
     def cut(self):
         """Without a farewell: both ends are reset."""
@@ -301,11 +313,103 @@ def test_reconnect(directory):
                 steady.tell("f")
                 client.wait_for("connected again")
             server.signal(signal.SIGINT)
-            result = client.result()
+            result = client.finish()
         assert server.finish().status == 0
     assert result.status == 0 and result.document["incomplete"] is None
     assert not result.process["losses"]["events"]
     assert result.process["totals"]["allocations"] and cable.count == 4
+
+
+def wait_until(condition):
+    until = time.monotonic() + TIMEOUT
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+class Network:
+    """A network namespace, and a cable to it that can be pulled."""
+
+    def __init__(self):
+        number = os.getpid() % 250
+        self.name = f"mtrace-test-{os.getpid()}"
+        self.near, self.far = f"mt{os.getpid() % 100000}a", f"mt{os.getpid() % 100000}b"
+        self.here, self.there = f"10.213.{number}.1", f"10.213.{number}.2"
+
+    def __enter__(self):
+        try:
+            self.ip("netns", "add", self.name)
+            self.ip("link", "add", self.near, "type", "veth", "peer", "name", self.far)
+            self.ip("link", "set", self.far, "netns", self.name)
+            self.ip("addr", "add", self.here + "/30", "dev", self.near)
+            self.ip("link", "set", self.near, "up")
+            self.ip("-n", self.name, "addr", "add", self.there + "/30", "dev", self.far)
+            self.ip("-n", self.name, "link", "set", self.far, "up")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run(["ip", "link", "del", self.near], check=False, capture_output=True)
+        subprocess.run(["ip", "netns", "del", self.name], check=False, capture_output=True)
+
+    @staticmethod
+    def ip(*words):
+        run = subprocess.run(["ip", *words], check=False, capture_output=True, text=True)
+        assert run.returncode == 0, f"ip {' '.join(words)}: {run.stderr}"
+
+    @property
+    def inside(self):
+        return ("ip", "netns", "exec", self.name)
+
+    def pull(self):
+        self.ip("link", "set", self.near, "down")
+
+    def plug(self):
+        self.ip("link", "set", self.near, "up")
+
+
+def allocations(path):
+    """In a report that may be being written."""
+    try:
+        process, = json.loads(read(path))["processes"]
+        return process["totals"]["allocations"]
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+
+
+def test_pulled_cable(directory):
+    """No farewell, no answer: books up to the cut, complete ones by a new connection after it; and
+    the program never notices."""
+    need("uprobes", "netns")
+    token = ("--token-file", secret(directory))
+    with Network() as network, Steady(2) as steady, \
+            Served(*token, "-p", str(steady.pid), "--backlog", "64k",
+                   listen=network.here + ":0") as server, \
+            Client(directory, server.address, *token, "--reconnect", "60s",
+                   before=network.inside) as far:
+        server.wait_for("tracing")
+        report_meanwhile(far, steady)
+        network.pull()
+        begun = allocations(far.path)
+        os.unlink(far.path)
+        far.signal(signal.SIGUSR1)
+        wait_until(lambda: allocations(far.path) is not None)
+        assert allocations(far.path) >= begun
+        far.wait_for("broke")
+        for _ in range(60):
+            steady.tell("w")
+        network.plug()
+        far.wait_for("connected again")
+        steady.tell("f")
+        with Client(directory, server.address, *token, name="near") as near:
+            near.wait_for("connected")
+            server.signal(signal.SIGINT)
+            results = [far.finish(), near.finish()]
+        assert server.finish().status == 0 and steady.tell()
+    assert all(result.status == 0 for result in results)
+    same_books(*(result.document for result in results))
 
 
 def test_cut_without_reconnect(directory):
@@ -318,7 +422,7 @@ def test_cut_without_reconnect(directory):
         with Client(directory, cable.address, *token) as client:
             report_meanwhile(client, steady)
             cable.cut()
-            result = client.result()
+            result = client.finish()
         assert steady.tell()
     assert result.status == 1 and "the connection broke" in result.document["incomplete"]
 
@@ -407,7 +511,7 @@ def test_cannot(directory, arguments, reason):
 
 @pytest.mark.parametrize("arguments,reason", [
     (("connect",), "needs the address"), (("connect", "a", "b"), "takes one address"),
-    (("connect", "-a", "x"), "--scan is for tracing"),
+    (("connect", "--scan-every", "10s", "x"), "--scan-every is for tracing"),
     (("connect", "--listen", "x", "y"), "--listen is for tracing"),
     (("serve", "-o", "x", "true"), "--output is not for serve"),
     (("serve", "--end", "true"), "--end is not for serve"),
@@ -484,7 +588,7 @@ def test_hostile_peers(directory):
             steady.tell("f")
             assert 0 < size_of(server.process.pid) < begin + 8192
             server.signal(signal.SIGINT)
-            result = client.result()
+            result = client.finish()
         for peer in idle[1:]:
             peer.close()
         served = server.finish()
@@ -515,7 +619,7 @@ def test_overheard(directory):
                 heard += near.recv(96, socket.MSG_WAITALL)
                 far.close()
                 near.close()
-                assert client.result().status == 1
+                assert client.finish().status == 1
         peer = next(peers(server.address))
         peer.recv(48, socket.MSG_WAITALL)
         peer.sendall(heard)
@@ -566,6 +670,8 @@ def test_tls(directory):
                                 (tls(directory, "client", "theirs"), "its certificate:")):
             result = connect(directory, server.address, *options)
             assert result.status == 1 and reason in result.stderr and one_line(result.stderr)
+        plain = connect(directory, server.address)
+        assert plain.status == 1 and "it wants TLS: --tls-cert" in plain.stderr
         result = connect(directory, server.address, *tls(directory, "client", "ours"))
         served = server.finish()
     assert result.status == 0
@@ -579,29 +685,152 @@ def test_tls(directory):
 
 
 def test_full_backlog(directory):
-    """Nobody reads it: calls are lost, counted, and the program runs on."""
+    """Nobody reads it, and no books are wanted: calls are lost, counted, the program runs on."""
+    need("uprobes")
+    with Served("--backlog", "64k", "--checkpoint", "0", "--buffer", "256m", target("threads"),
+                "8", "20000", listen=unix(directory)) as server:
+        server.wait_for("waits for a client")
+        result = connect(directory, server.address)
+        served = server.finish()
+    lost = re.search(r"([\d,]+) calls were lost", served.stderr)
+    assert result.status == 0 and served.status == 0 and served.truth
+    assert result.process["losses"]["events"] >= int(lost[1].replace(",", "")) > 0
+
+
+def test_backlog_goes_on(directory):
+    """Who reads it loses nothing, however long it is."""
+    need("uprobes")
+    with Served("-w", "--backlog", "128k", "--buffer", "256m", target("threads"), "8",
+                "20000", listen=unix(directory)) as server, \
+            Client(directory, server.address) as client:
+        client.wait_for("connected")
+        result = client.finish()
+        served = server.finish()
+    assert result.status == 0
+    assert_sites(result.process, served.truth)
+
+
+def test_books_of_what_was_let_go(directory):
+    """Nobody was there while the backlog ran over: who comes has complete books all the same."""
     need("uprobes")
     with Served("--backlog", "64k", "--buffer", "256m", target("threads"), "8", "20000",
                 listen=unix(directory)) as server:
         server.wait_for("waits for a client")
         result = connect(directory, server.address)
         served = server.finish()
-    lost = re.search(r"([\d,]+) calls were lost", served.stderr)
-    assert result.status == 0 and served.status == 0 and served.truth
-    assert result.process["losses"]["events"] == int(lost[1].replace(",", "")) > 0
-
-
-def test_backlog_goes_on(directory):
-    """Who reads it loses nothing, however long it is; others cannot begin any more."""
-    need("uprobes")
-    with Served("-w", "--backlog", "128k", target("threads"), "8", "20000",
-                listen=unix(directory)) as server, \
-            Client(directory, server.address) as client:
-        client.wait_for("connected")
-        result = client.result()
-        served = server.finish()
-    assert result.status == 0 and not result.process["losses"]["events"]
+    assert "is there, and sent books" in served.stderr
+    assert "were lost" not in served.stderr
+    assert result.status == 0 and result.document["incomplete"] is None
     assert_sites(result.process, served.truth)
+
+
+def differences(one, other, path=""):
+    """Where two documents differ."""
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+        pairs = [(key, one[key], other[key]) for key in one]
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        pairs = [(i, *pair) for i, pair in enumerate(zip(one, other))]
+    else:
+        return [] if one == other else [f"{path}: {one} and {other}"]
+    return [line for key, left, right in pairs
+            for line in differences(left, right, f"{path}/{key}")]
+
+
+def same_books(one, other):
+    """All that a report has, but for the tool's own memory."""
+    for document in (one, other):
+        document.pop("tool", None)
+    found = differences(one, other)
+    assert not found, "\n".join(found[:20])
+
+
+def test_late_as_early(directory):
+    """Two clients, one from the beginning, one that is sent books: the same report."""
+    need("uprobes")
+    with Steady(4) as steady, \
+            Served("-S", "-p", str(steady.pid), "--backlog", "64k",
+                   listen=unix(directory)) as server, \
+            Client(directory, server.address, name="early") as early:
+        server.wait_for("tracing")
+        early.wait_for("connected")
+        for _ in range(60):
+            steady.tell("w")
+        with Client(directory, server.address, name="late") as late:
+            late.wait_for("connected")
+            server.wait_for("is there, and sent books")
+            steady.tell("w")
+            steady.tell("f")
+            server.signal(signal.SIGINT)
+            results = [early.finish(), late.finish()]
+        assert server.finish().status == 0
+    assert all(result.status == 0 for result in results)
+    same_books(*(result.document for result in results))
+
+
+def test_returns_too_late(directory):
+    """A client whose place in the stream is gone begins anew, with books that miss nothing."""
+    need("uprobes")
+    token = ("--token-file", secret(directory))
+    with Steady(4) as steady, \
+            Served(*token, "-p", str(steady.pid), "--backlog", "64k",
+                   listen="127.0.0.1:0") as server, \
+            Client(directory, server.address, *token, name="witness") as witness:
+        server.wait_for("tracing")
+        witness.wait_for("connected")
+        cable = Cable(server.port)
+        with Client(directory, cable.address, *token, "--reconnect", "60s") as client:
+            client.wait_for("connected")
+            report_meanwhile(client, steady)
+            cable.close()
+            client.wait_for("broke")
+            for _ in range(60):
+                steady.tell("w")
+            cable.open()
+            client.wait_for("which sends its books")
+            steady.tell("f")
+            server.signal(signal.SIGINT)
+            results = [client.finish(), witness.finish()]
+        served = server.finish()
+    assert served.status == 0 and "is back, and sent books" in served.stderr
+    assert all(result.status == 0 for result in results)
+    same_books(*(result.document for result in results))
+
+
+def test_too_slow(directory):
+    """A client that cannot follow is cut off, and comes back for books by itself."""
+    need("uprobes")
+    with Steady(4) as steady, \
+            Served("-p", str(steady.pid), "--backlog", "64k",
+                   listen=unix(directory)) as server, \
+            Client(directory, server.address) as client:
+        server.wait_for("tracing")
+        report_meanwhile(client, steady)
+        client.signal(signal.SIGSTOP)
+        for _ in range(250):
+            steady.tell("w")
+        client.signal(signal.SIGCONT)
+        client.wait_for("which sends its books")
+        steady.tell("f")
+        with Client(directory, server.address, name="late") as late:
+            late.wait_for("connected")
+            server.signal(signal.SIGINT)
+            results = [client.finish(), late.finish()]
+        served = server.finish()
+    assert served.status == 0 and "that lagged behind" in served.stderr
+    assert all(result.status == 0 for result in results)
+    same_books(*(result.document for result in results))
+
+
+def test_books_too_large(directory):
+    """Then there are none: as with a backlog alone."""
+    need("uprobes")
+    with Served("--backlog", "64k", "--checkpoint", "1k", "--buffer", "256m", target("threads"),
+                "8", "20000", listen=unix(directory)) as server:
+        server.wait_for("waits for a client")
+        late = connect(directory, server.address)
+        assert late.status == 1 and "--backlog" in late.stderr
+        server.signal(signal.SIGINT)
+        assert "were lost" in server.finish().stderr
 
 
 def test_shell(directory):
@@ -614,8 +843,77 @@ def test_shell(directory):
                                capture_output=True, check=False, timeout=TIMEOUT)
         served.finish()
     assert shell.returncode == 1, shell.stderr  # for the scan
-    assert "line 3: leaks are searched for where the program runs" in shell.stderr
+    assert "line 3: the server is not there" in shell.stderr
     assert "exited with status 0" in shell.stdout
     with open(path, encoding="utf-8") as file:
         process, = json.load(file)["processes"]
     assert process["scan"]["definite"]["blocks"] > 0
+
+
+def leaks_of(process):
+    """What the last scan said, by site."""
+    return ({key: value for key, value in process["scan"].items()
+             if key in ("done", "reachable", "definite", "indirect", "possible")},
+            [(site["id"], site.get("leaks")) for site in process["sites"]])
+
+
+@pytest.mark.parametrize("backlog", ["64m", "64k"])
+def test_scan_by_order(directory, backlog):
+    """From the shell of a client: what it finds there is what the server's own scan finds."""
+    need("uprobes")
+    address, path = unix(directory), os.path.join(directory, "report.json")
+    with Steady(2) as steady, \
+            Served("-p", str(steady.pid), "--scan-stop", "--backlog", backlog,
+                   listen=address) as server:
+        server.wait_for("tracing")
+        for _ in range(60 if backlog == "64k" else 2):
+            steady.tell("w")
+        shell = subprocess.run([MTRACE, "connect", "-i", address], text=True, check=False,
+                               input=f"set scan stop\nscan\nsave {path}\nscan 1\nquit\n",
+                               capture_output=True, timeout=TIMEOUT)
+        with Client(directory, address, "-a", "--end") as client:
+            result = client.finish()
+        served = server.finish()
+        assert steady.tell()
+    assert served.status == 0 and served.stdout == ""
+    assert "searched" in shell.stdout and "line 4:" in shell.stderr, shell.stderr
+    process, = json.loads(read(path))["processes"]
+    assert result.status == 0 and process["scan"]["done"] and result.process["scan"]["done"]
+    assert leaks_of(process) == leaks_of(result.process)
+
+
+def test_scan_at_the_end(directory):
+    """connect -a, and ^C: the trace goes on, and so does the program; and no other client is
+    obeyed."""
+    need("uprobes")
+    with Steady() as steady, \
+            Served("-p", str(steady.pid), listen=unix(directory)) as server, \
+            Client(directory, server.address, "-a") as first:
+        server.wait_for("tracing")
+        report_meanwhile(first, steady)
+        with Client(directory, server.address, "-a", name="second") as second:
+            report_meanwhile(second, steady)
+            second.signal(signal.SIGINT)
+            refused = second.finish()
+        assert refused.status == 0 and not refused.process["scan"]["done"]
+        assert "no leak scan: another client is in control" in refused.stderr
+        first.signal(signal.SIGINT)
+        result = first.finish()
+        assert result.status == 0 and result.process["scan"]["done"]
+        assert steady.tell()
+        with Client(directory, server.address, "--end") as last:
+            assert last.finish().process["scan"]["done"]
+        assert server.finish().status == 0
+
+
+def test_no_books_no_scan(directory):
+    need("uprobes")
+    with Steady() as steady, \
+            Served("-p", str(steady.pid), "--checkpoint", "0", listen=unix(directory)) as server:
+        server.wait_for("tracing")
+        steady.tell("w")
+        with Client(directory, server.address, "-a", "--end") as client:
+            result = client.finish()
+        assert server.finish().status == 0 and steady.tell()
+    assert result.status == 0 and not result.process["scan"]["done"]
+    assert "keeps no books for it: --checkpoint" in result.stderr

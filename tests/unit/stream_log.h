@@ -176,6 +176,19 @@ static inline int on_unprobed(void *ctx)
 	return 0;
 }
 
+static inline int on_books(void *ctx, struct unpack *body)
+{
+	note(ctx, "books %zu\n", unpack_left(body));
+	return 0;
+}
+
+static inline int on_resume(void *ctx, const struct stream_resume *resume)
+{
+	note(ctx, "resume %llu %llu %llu %llu %u\n", ULL(resume->offset), ULL(resume->frames),
+	     ULL(resume->events), ULL(resume->last_ns), resume->first_pid);
+	return 0;
+}
+
 static inline int on_end(void *ctx, const struct stream_end *end)
 {
 	note(ctx, "end %llu %llu %llu %s\n", ULL(end->events), ULL(end->taken_ns),
@@ -192,6 +205,8 @@ static inline struct stream_handler handler_of(struct log *log)
 		.scan_site = on_scan_site,
 		.scan = on_scan,
 		.unprobed = on_unprobed,
+		.books = on_books,
+		.resume = on_resume,
 		.end = on_end,
 		.ctx = log,
 	};

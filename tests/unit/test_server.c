@@ -20,6 +20,8 @@
 #define LIMIT    (256u << 10)
 #define HASTY_NS (300 * 1000000ULL)
 
+static const struct talk_order order_end = {.kind = ORDER_END};
+
 struct world {
 	struct scratch *scratch;
 	struct loop *loop;
@@ -281,15 +283,15 @@ static void test_control(void **state)
 	until(world, &first.open);
 	begin(&second);
 	until(world, &second.open);
-	client_order(second.client, ORDER_END);
-	client_order(first.client, ORDER_END);
+	client_order(second.client, &order_end);
+	client_order(first.client, &order_end);
 	while (!world->ends)
 		loop_once(world->loop, 10000);
 	client_free(first.client);
 	while (server_clients(world->server) > 1)
 		loop_once(world->loop, 10000);
 	assert_int_equal(world->ends, 1);
-	client_order(second.client, ORDER_END); /* it has been there longest now */
+	client_order(second.client, &order_end); /* it has been there longest now */
 	while (world->ends < 2)
 		loop_once(world->loop, 10000);
 	client_free(second.client);

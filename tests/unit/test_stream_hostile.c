@@ -35,7 +35,7 @@ static void test_lengths_are_bounded(void **state)
 	put_head(bytes + HELLO_SIZE, STREAM_EVENTS, 0, UINT32_MAX);
 	read_stream(bytes, sizeof(bytes), SIZE_MAX / 2, &read, &err);
 	assert_int_equal(err.code, -EBADMSG);
-	put_head(bytes + HELLO_SIZE, STREAM_EVENTS, 2, 0);
+	put_head(bytes + HELLO_SIZE, STREAM_EVENTS, 4, 0);
 	read_stream(bytes, sizeof(bytes), SIZE_MAX / 2, &read, &err);
 	assert_int_equal(err.code, -EBADMSG);
 	put_head(bytes + HELLO_SIZE, STREAM_EVENTS, 0, FRAME_BODY_MAX);

@@ -108,7 +108,8 @@ static void test_no_messages(void **state)
 	struct talk_answer answer = {0};
 	const struct talk_token none = {.size = 0};
 	uint8_t bytes[REQUEST_SIZE] = {0}, before[REQUEST_SIZE] = {0};
-	enum talk_order order;
+	struct talk_order order, told = {.kind = ORDER_END};
+
 	(void)state;
 
 	assert_int_equal(request_unpack(bytes, &request), -EBADMSG);
@@ -121,8 +122,16 @@ static void test_no_messages(void **state)
 	answer_pack(bytes, &answer, &none, before);
 	bytes[10] = TALK_STATUS_COUNT;
 	assert_int_equal(answer_unpack(bytes, &answer), -EBADMSG);
-	order_pack(bytes, ORDER_END);
+	order_pack(bytes, &told);
 	assert_int_equal(order_unpack(bytes, &order), 0);
+	assert_int_equal(order.kind, ORDER_END);
+	told = (struct talk_order){ORDER_SCAN, true, TALK_TAG_MAX, UINT32_MAX - 1};
+	order_pack(bytes, &told);
+	assert_int_equal(order_unpack(bytes, &order), 0);
+	assert_int_equal(order.kind, ORDER_SCAN);
+	assert_true(order.live);
+	assert_int_equal(order.tag, TALK_TAG_MAX);
+	assert_int_equal(order.pid, UINT32_MAX - 1);
 }
 
 static void write_file(const char *path, const char *text, mode_t mode)

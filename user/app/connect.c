@@ -65,6 +65,19 @@ static int connect_report(struct trace *trace)
 	return EXIT_CANNOT;
 }
 
+/* Of what still runs there, as a trace of our own would at its end. */
+static void connect_scan(struct trace *trace)
+{
+	const struct scan_order order = {.live = trace->options->scan_mode == SCAN_MODE_LIVE};
+	struct error err;
+	size_t scans;
+
+	if (!trace->options->scan || !trace->session.model || remote_is_over(&trace->session))
+		return;
+	if (remote_scan(&trace->session, &order, &scans, &err))
+		log_warn("no leak scan: %s", err.text);
+}
+
 static int connect_follow(struct trace *trace)
 {
 	struct error err;
@@ -74,6 +87,7 @@ static int connect_follow(struct trace *trace)
 		return EXIT_CANNOT;
 	}
 	interrupts_release(&trace->interrupts);
+	connect_scan(trace);
 	return connect_report(trace);
 }
 

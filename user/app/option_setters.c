@@ -547,6 +547,14 @@ SETTER(set_backlog)
 	return 0;
 }
 
+SETTER(set_checkpoint)
+{
+	if (bytes_parse(argument, &options->checkpoint_bytes))
+		return error_set(err, -EINVAL, "\"%s\" is not a size like 16m", argument);
+	options->checkpoint_given = true;
+	return 0;
+}
+
 SETTER(set_reconnect)
 {
 	if (duration_parse(argument, &options->reconnect_ns))

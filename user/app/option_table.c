@@ -128,6 +128,9 @@ static const struct option_row option_rows[] = {
 	{'\0', GROUP_SERVE, "backlog", "BYTES",
 	 "kept of the trace for clients that come or\ncome back (64m, or an eighth of all memory)",
 	 set_backlog},
+	{'\0', GROUP_SERVE, "checkpoint", "BYTES",
+	 "for books of what the backlog has let go\n(256m, or an eighth of all memory); 0: none",
+	 set_checkpoint},
 
 	{'\0', GROUP_CONNECT, "reconnect", "DURATION",
 	 "if the connection breaks, try so long to\ngo on (0s)", set_reconnect},

@@ -31,7 +31,11 @@ static void note_use(struct options *options, const struct option_row *row)
 		[GROUP_CONNECT] = &options->of_connect, [GROUP_METRICS] = &options->of_metrics,
 	};
 
-	if (uses[row->group] && row->set != option_by_name("error-exitcode", 14)->set)
+	if (row->set == option_by_name("scan", 4)->set ||
+	    row->set == option_by_name("scan-live", 9)->set ||
+	    row->set == option_by_name("scan-stop", 9)->set)
+		options->of_scan = row->name;
+	else if (uses[row->group] && row->set != option_by_name("error-exitcode", 14)->set)
 		*uses[row->group] = row->name;
 }
 

@@ -98,6 +98,8 @@ struct options {
 	unsigned int port;             /* where no other is named */
 	bool wait;                     /* for a client, before the trace begins */
 	uint64_t backlog_bytes;        /* kept for clients; 0: what fits this machine */
+	uint64_t checkpoint_bytes;     /* for the books of what was before that; 0: none … */
+	bool checkpoint_given;         /* … or, if this is false, what fits this machine */
 	const char *token_file;        /* NULL if not given … */
 	const char *tls_cert;          /* … likewise … */
 	const char *tls_key;           /* … */
@@ -115,6 +117,7 @@ struct options {
 	enum color_mode color;
 	/* The last option given that is for this alone, or NULL: */
 	const char *of_trace;
+	const char *of_scan; /* for what runs, or is connected to */
 	const char *of_report;
 	const char *of_serve;
 	const char *of_connect;
@@ -130,7 +133,9 @@ struct options {
 /* The last option that is for what runs, and for no file; or NULL. */
 static inline const char *options_of_live(const struct options *options)
 {
-	return options->of_trace ? options->of_trace : options->of_metrics;
+	if (options->of_trace)
+		return options->of_trace;
+	return options->of_scan ? options->of_scan : options->of_metrics;
 }
 
 enum option_group {

@@ -272,6 +272,13 @@ int recorder_scan(struct recorder *recorder, const struct process *books)
 	return fail(recorder, code);
 }
 
+int recorder_scanned(struct recorder *recorder, const struct stream_scanned *scanned)
+{
+	int code = begin(recorder);
+
+	return code ? code : fail(recorder, stream_tell_scanned(recorder->writer, scanned));
+}
+
 int recorder_unprobed(struct recorder *recorder)
 {
 	int code = begin(recorder);

@@ -41,6 +41,7 @@ void recorder_close(struct recorder *recorder); /* NULL is fine */
 int recorder_event(struct recorder *recorder, const struct event *event);
 /* What the books keep of the last leak scan, or why there was none. */
 int recorder_scan(struct recorder *recorder, const struct process *books);
+int recorder_scanned(struct recorder *recorder, const struct stream_scanned *scanned);
 int recorder_unprobed(struct recorder *recorder);
 /* Let go what has waited for a second; all of it, if that is wanted. */
 int recorder_flush(struct recorder *recorder, bool all);

@@ -16,6 +16,7 @@
 #include "os/proc.h"
 
 #define RETRY_NS (500 * 1000000ULL)
+#define TURN_MS  50
 
 struct remote {
 	struct source source;
@@ -30,10 +31,18 @@ struct remote {
 	struct loop_watch *retry;
 	uint64_t lost_ns; /* since when the server is lost; 0: it is there */
 	bool opened;      /* the first time */
+	bool comes_back;  /* who cannot follow is cut off by it, and begins again with its books */
+	struct model *former; /* books that are shown while others are being told; or NULL */
 	bool over;
-	struct error why; /* it is over */
-	int ready;        /* an eventfd: something has changed */
-	int failure;      /* of the books */
+	struct error broke;     /* why the connection did that was there last */
+	struct error why;       /* it is over */
+	bool scans;             /* scans can be ordered */
+	uint32_t tag;           /* of the scan that was ordered last … */
+	bool answered;          /* … of which this is known: */
+	uint32_t scanned;       /* so many processes */
+	struct error unscanned; /* why not; code 0: none of that */
+	int ready;              /* an eventfd: something has changed */
+	int failure;            /* of the books */
 };
 
 static struct remote *remote_of(const struct session *session)
@@ -61,18 +70,54 @@ static void keep_time(struct remote *remote)
 {
 	const struct replay *replay = &remote->replay;
 
+	if (replay->model != remote->session->model)
+		return; /* they are of what came before */
 	remote->elsewhere.now_ns = replay->ended ? replay->taken_ns : replay->last_ns;
 	remote->elsewhere.taken_at_ms = replay->ended ? replay->taken_at_ms : 0;
+}
+
+/* Books that are told whole are shown when they are; until then the connection begins anew. */
+static void show_books(struct remote *remote)
+{
+	const struct replay *replay = &remote->replay;
+
+	remote->config.offset = replay->loading ? 0 : replay->wanted;
+	if (!replay->model || replay->loading || remote->session->model == replay->model)
+		return;
+	remote->session->model = replay->model;
+	model_free(remote->former);
+	remote->former = NULL;
+}
+
+/* All that was read gives way to what comes. */
+static int read_anew(struct remote *remote)
+{
+	struct replay *replay = &remote->replay;
+
+	replay_stream.close(remote->reading);
+	remote->reading = NULL;
+	if (replay->model == remote->session->model)
+		remote->former = replay->model;
+	else
+		model_free(replay->model);
+	replay->model = NULL;
+	replay->loading = false;
+	replay->wanted = 0;
+	replay->events = 0;
+	replay->first_pid = 0;
+	return replay_stream.open(&remote->reading, replay);
 }
 
 static int on_bytes(void *ctx, const void *bytes, size_t size)
 {
 	struct remote *remote = ctx;
 	struct error err;
-	int code = replay_stream.read(remote->reading, bytes, size, &err);
+	int code;
 
-	remote->config.offset += size;
-	remote->session->model = remote->replay.model;
+	if (remote->failure || remote->over)
+		return remote->failure ? remote->failure : -ECANCELED;
+	code = replay_stream.read(remote->reading, bytes, size, &err);
+	show_books(remote);
 	if (!remote->session->report.pid)
 		remote->session->report.pid = (pid_t)remote->replay.first_pid;
 	keep_time(remote);
@@ -84,18 +129,88 @@ static int on_bytes(void *ctx, const void *bytes, size_t size)
 	return remote->replay.damaged ? -EBADMSG : 0;
 }
 
+static void order_scan(struct remote *remote, const struct scan_order *order)
+{
+	const struct talk_order told = {.kind = ORDER_SCAN,
+					.live = order->live,
+					.tag = ++remote->tag & TALK_TAG_MAX,
+					.pid = (uint32_t)order->pid};
+
+	remote->answered = false;
+	client_order(remote->client, &told);
+}
+
+/* Scans that the options want come before. */
+static void order_end(struct remote *remote)
+{
+	const struct options *options = remote->session->report.options;
+	const struct scan_order scan = {.live = options->scan_mode == SCAN_MODE_LIVE};
+
+	if (options->scan && remote->scans)
+		order_scan(remote, &scan);
+	client_order(remote->client, &(struct talk_order){.kind = ORDER_END});
+}
+
+static void on_scanned(void *ctx, const struct stream_scanned *scanned)
+{
+	struct remote *remote = ctx;
+
+	if (scanned->tag != (remote->tag & TALK_TAG_MAX) || remote->answered)
+		return;
+	remote->answered = true;
+	remote->scanned = scanned->scans;
+	remote->unscanned.code = 0;
+	if (scanned->why)
+		error_set(&remote->unscanned, -EREMOTEIO, "%s", scanned->why);
+	if (scanned->why && remote->session->report.options->end_trace)
+		log_warn("no leak scan: %s", scanned->why);
+}
+
+int remote_scan(struct session *session, const struct scan_order *order, size_t *ret_scans,
+		struct error *err)
+{
+	struct remote *remote = remote_of(session);
+
+	*ret_scans = 0;
+	if (remote->over || remote->lost_ns || !remote->client)
+		return error_set(err, -ENOTCONN, "the server is not there");
+	if (!remote->scans)
+		return error_set(err, -EOPNOTSUPP, "the server does not scan for its clients");
+	order_scan(remote, order);
+	while (!remote->answered) {
+		if (order->given_up && order->given_up(order->ctx))
+			return error_set(err, -ECANCELED, "it was given up");
+		if (remote->over || remote->lost_ns)
+			return error_set(err, -ENOTCONN, "the server was lost meanwhile");
+		if (loop_once(remote->loop, TURN_MS) < 0)
+			return error_set(err, -EIO, "cannot wait for it");
+	}
+	*ret_scans = remote->scanned;
+	*err = remote->unscanned;
+	return remote->unscanned.code;
+}
+
 static void on_open(void *ctx, const struct talk_answer *answer)
 {
 	struct remote *remote = ctx;
 	const struct options *options = remote->session->report.options;
 
+	if (remote->lost_ns && !options->reconnect_ns && !answer->books) {
+		be_over(remote, &remote->broke); /* not because we could not follow */
+		return;
+	}
 	if (remote->lost_ns)
-		log_warn("connected again to %s", remote->replay.name);
+		log_warn("connected again to %s%s", remote->replay.name,
+			 answer->books ? ", which sends its books" : "");
+	if ((answer->books || !answer->offset) && remote->replay.wanted)
+		remote->failure = read_anew(remote);
+	remote->comes_back = answer->comes_back;
 	remote->lost_ns = 0;
 	remote->opened = true;
+	remote->scans = answer->scans;
 	remote->config.trace = answer->trace;
 	if (options->end_trace && answer->control)
-		client_order(remote->client, ORDER_END);
+		order_end(remote);
 	else if (options->end_trace)
 		log_warn("another client is in control: the trace is not ended");
 }
@@ -121,14 +236,18 @@ static void on_retry(void *ctx, uint32_t what)
 	}
 }
 
-/* Once it has been there, and with time left. What is damaged is so the next time, too. */
-static bool may_retry(const struct remote *remote, const struct error *why)
+/*
+ * Once it has been there, and with time left; or once, in case that it has cut us off because we
+ * could not follow. What is damaged is so the next time, too.
+ */
+static bool may_retry(const struct remote *remote, const struct error *why, bool was_there)
 {
 	uint64_t patience_ns = remote->session->report.options->reconnect_ns;
 
-	return remote->opened && !remote->replay.ended && !remote->replay.damaged &&
-	       !remote->failure && why->code != -EACCES &&
-	       clock_now_ns() - remote->lost_ns < patience_ns;
+	if (!remote->opened || remote->replay.ended || remote->replay.damaged || remote->failure ||
+	    why->code == -EACCES)
+		return false;
+	return (remote->comes_back && was_there) || clock_now_ns() - remote->lost_ns < patience_ns;
 }
 
 static void on_over(void *ctx, const struct error *why)
@@ -136,13 +255,17 @@ static void on_over(void *ctx, const struct error *why)
 	struct remote *remote = ctx;
 	bool was_there = remote->opened && !remote->lost_ns;
 
+	if (remote->over)
+		return;
 	if (was_there)
 		remote->lost_ns = clock_now_ns();
-	if (!may_retry(remote, why)) {
-		be_over(remote, why);
+	if (was_there)
+		remote->broke = *why;
+	if (!may_retry(remote, why, was_there)) {
+		be_over(remote, remote->broke.code ? &remote->broke : why);
 		return;
 	}
-	if (was_there)
+	if (was_there && remote->session->report.options->reconnect_ns)
 		log_warn("the connection to %s broke: %s; trying again", remote->replay.name,
 			 why->text);
 	if (loop_add_timer(remote->loop, RETRY_NS, 0, on_retry, remote, &remote->retry))
@@ -178,7 +301,9 @@ static uint32_t remote_live(const struct source *source)
 	size_t count = 0;
 	uint32_t *pids;
 
-	if (!remote->replay.model || model_pids(remote->replay.model, &pids, &count))
+	const struct model *model = remote->session->model;
+
+	if (!model || model_pids(model, &pids, &count))
 		return 0;
 	free(pids);
 	return (uint32_t)count;
@@ -195,6 +320,8 @@ static void remote_close(struct source *source)
 	struct remote *remote = (struct remote *)source;
 
 	client_free(remote->client);
+	if (remote->replay.model != remote->session->model)
+		model_free(remote->replay.model);
 	loop_remove(remote->loop, remote->retry);
 	tls_free(remote->config.tls);
 	if (remote->reading)
@@ -226,6 +353,10 @@ static int open_replay(struct remote *remote, const struct options *options, str
 	session->report.parser = replay->parser;
 	session->report.backend = remote_ops.name;
 	session->elsewhere = &remote->elsewhere;
+	replay->scanned = on_scanned;
+	replay->ctx = remote;
+	remote->answered = true;
+	remote->tag = (uint32_t)clock_now_ns() ^ (uint32_t)getpid();
 	if (!code && replay_stream.open(&remote->reading, replay))
 		code = error_set(err, -ENOMEM, "out of memory");
 	return code;
@@ -240,6 +371,7 @@ static int configure(struct remote *remote, const struct options *options, struc
 	config->open = on_open;
 	config->bytes = on_bytes;
 	config->over = on_over;
+	config->takes_books = true;
 	config->host = address_host(options->program[0], remote->host);
 	config->ctx = remote;
 	code = address_find(&config->addresses, options->program[0], options->port, err);
@@ -295,9 +427,10 @@ void remote_finish(struct session *session)
 	char count[UNITS_TEXT_SIZE];
 	struct error err;
 
-	if (!replay->model)
+	if (!session->model)
 		return;
-	replay_stream.finish(remote->reading, &err);
+	if (remote->reading)
+		replay_stream.finish(remote->reading, &err);
 	if (!replay->ended && !replay->damaged && remote->over)
 		snprintf(replay->incomplete, sizeof(replay->incomplete),
 			 "the connection broke behind %s events: %s",

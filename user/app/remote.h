@@ -8,6 +8,7 @@
 #define MTRACE_APP_REMOTE_H
 
 #include "app/options.h"
+#include "app/scanner.h"
 #include "app/session.h"
 #include "base/error.h"
 #include "base/loop.h"
@@ -17,6 +18,12 @@
  * with words: no server was there, or it would not have us.
  */
 int remote_open(struct session *session, const struct options *options, struct loop *loop,
+		struct error *err);
+/*
+ * Search for leaks where the program runs, with the books that are there: nothing of them is sent.
+ * What is found comes with the stream. As scanner_scan; runs the loop meanwhile.
+ */
+int remote_scan(struct session *session, const struct scan_order *order, size_t *ret_scans,
 		struct error *err);
 /* Has the trace ended, or is the server lost for good? */
 bool remote_is_over(const struct session *session);

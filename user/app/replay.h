@@ -14,6 +14,7 @@
 #include "app/report.h"
 #include "base/error.h"
 #include "model/model.h"
+#include "net/stream.h"
 
 struct replay {
 	const struct options *options;
@@ -24,7 +25,12 @@ struct replay {
 	struct model_config books;
 	struct model *model; /* NULL until it is known what shapes them */
 	struct report report;
+	/* Clients only: what became of scans that were ordered. NULL is fine. */
+	void (*scanned)(void *ctx, const struct stream_scanned *scanned);
+	void *ctx;
 	uint32_t first_pid; /* 0: none yet */
+	bool loading;       /* the model is not whole yet: books are being told */
+	uint64_t wanted;    /* the byte that is read next */
 	uint64_t events;    /* read so far … */
 	uint64_t last_ns;   /* … and when the last of them was */
 	bool ended;         /* its end was read */

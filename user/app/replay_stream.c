@@ -9,17 +9,18 @@
 #include "base/log.h"
 #include "base/map64.h"
 #include "base/units.h"
-#include "base/vec.h"
-#include "model/scan_book.h"
+#include "net/books.h"
 #include "net/stream.h"
+#include "net/told_scan.h"
 
 #define NS_PER_MS 1000000ULL
 
 struct reading {
 	struct replay *replay;
 	struct stream_reader *stream;
-	struct map64 ids;                   /* a module's id in the recording → here */
-	VEC(struct stream_scan_site) sites; /* of a scan that is being told */
+	struct map64 ids; /* a module's id in the recording → here */
+	struct told_scan scan;
+	struct books_loader *loader; /* while books are told whole */
 	uint64_t begun_ns;
 	uint64_t begun_at_ms;
 	struct error failure;             /* what is wrong with the bytes; they held up to there */
@@ -29,24 +30,24 @@ struct reading {
 static int on_settings(void *ctx, const struct stream_settings *settings)
 {
 	struct reading *reading = ctx;
-	struct model_config config = {
-		.apis = settings->apis,
-		.wrappers = settings->wrappers,
-		.sanity = settings->sanity,
-		.omits = settings->omits,
-		.scans = settings->scans,
-		.ends_unseen = settings->ends_unseen,
-		.page_size = settings->page_size,
-		.sample = settings->sample,
-		.min_size = settings->min_size,
-		.max_size = settings->max_size,
-	};
+	struct model_config config = stream_books(settings);
 
 	reading->begun_ns = reading->replay->last_ns = settings->begun_ns;
 	reading->begun_at_ms = settings->begun_at_ms;
 	log_info("recorded by mtrace-bpf %s with %s", settings->version ? settings->version : "?",
 		 settings->backend ? settings->backend : "?");
 	return replay_books(reading->replay, &config);
+}
+
+/* Books that are told once more name the same modules. Without a build id, who knows. */
+static struct module *module_known(const struct replay *replay, const struct stream_module *told)
+{
+	struct module *module;
+
+	for (uint32_t i = 0; told->build_id && (module = module_get(replay->modules, i)); i++)
+		if (!strcmp(module->build_id, told->build_id) && !strcmp(module->path, told->path))
+			return module;
+	return NULL;
 }
 
 static int on_module(void *ctx, const struct stream_module *told)
@@ -75,7 +76,8 @@ static int on_module(void *ctx, const struct stream_module *told)
 			.size = told->segments[i].size,
 			.executable = told->segments[i].executable,
 		};
-	code = finder_module(&reading->replay->finder, &known, &wanted, &module);
+	module = module_known(reading->replay, told);
+	code = module ? 0 : finder_module(&reading->replay->finder, &known, &wanted, &module);
 	return code ? code : map64_set(&reading->ids, told->id, module->id);
 }
 
@@ -97,60 +99,14 @@ static int on_event(void *ctx, const struct event *event)
 
 static int on_scan_site(void *ctx, const struct stream_scan_site *site)
 {
-	struct reading *reading = ctx;
-
-	return vec_push(&reading->sites, *site);
-}
-
-/* Is it the site of these books that it was of those at that time? */
-static bool site_fits(const struct process *books, const struct stream_scan_site *told)
-{
-	const struct site *site;
-
-	if (told->books != books->number || told->site >= books->sites.count)
-		return false;
-	site = process_site_at(books, told->site);
-	return site->api == told->api && site->first_seen_ns == told->first_seen_ns;
-}
-
-static bool sites_fit(const struct reading *reading, const struct process *books,
-		      const struct stream_scan *scan)
-{
-	const struct stream_scan_site *site;
-
-	vec_each (site, &reading->sites)
-		if (!site_fits(books, site))
-			return false;
-	return reading->sites.count == scan->sites;
-}
-
-static int book_scan(const struct reading *reading, struct process *books,
-		     const struct stream_scan *told)
-{
-	const struct stream_scan_site *site;
-	struct scan_book book;
-
-	if (told->scan.reason)
-		return scan_book_fail(books, told->scan.reason);
-	if (!sites_fit(reading, books, told))
-		return scan_book_fail(books, "its result does not fit the recording");
-	if (scan_book_open(&book, books))
-		return -ENOMEM;
-	vec_each (site, &reading->sites)
-		book.leaks[site->site] = site->leaks;
-	book.scan = told->scan;
-	scan_book_commit(&book, books);
-	return 0;
+	return told_scan_site(&((struct reading *)ctx)->scan, site);
 }
 
 static int on_scan(void *ctx, const struct stream_scan *told)
 {
 	struct reading *reading = ctx;
-	struct process *books = model_books(reading->replay->model, told->books);
-	int code = books ? book_scan(reading, books, told) : 0;
 
-	reading->sites.count = 0;
-	return code;
+	return told_scan_end(&reading->scan, reading->replay->model, told);
 }
 
 static int on_unprobed(void *ctx)
@@ -158,6 +114,42 @@ static int on_unprobed(void *ctx)
 	struct reading *reading = ctx;
 
 	model_unprobe(reading->replay->model);
+	return 0;
+}
+
+static int on_books(void *ctx, struct unpack *body)
+{
+	struct reading *reading = ctx;
+	int code = 0;
+
+	if (!reading->loader) {
+		reading->replay->loading = true;
+		code = books_loader_new(&reading->loader, reading->replay->model, &reading->ids);
+	}
+	return code ? code : books_load(reading->loader, body);
+}
+
+static int on_resume(void *ctx, const struct stream_resume *resume)
+{
+	struct reading *reading = ctx;
+	struct replay *replay = reading->replay;
+	int code = books_loaded(reading->loader);
+
+	books_loader_free(reading->loader);
+	reading->loader = NULL;
+	replay->loading = false;
+	replay->events = resume->events;
+	replay->last_ns = resume->last_ns;
+	replay->first_pid = resume->first_pid;
+	return code;
+}
+
+static int on_scanned(void *ctx, const struct stream_scanned *scanned)
+{
+	const struct replay *replay = ((struct reading *)ctx)->replay;
+
+	if (replay->scanned)
+		replay->scanned(replay->ctx, scanned);
 	return 0;
 }
 
@@ -188,7 +180,8 @@ static void reading_close(void *ctx)
 		return;
 	stream_reader_free(reading->stream);
 	map64_free(&reading->ids);
-	vec_free(&reading->sites);
+	told_scan_free(&reading->scan);
+	books_loader_free(reading->loader);
 	free(reading);
 }
 
@@ -202,6 +195,9 @@ static int reading_open(void **ret_reader, struct replay *replay)
 		.scan_site = on_scan_site,
 		.scan = on_scan,
 		.unprobed = on_unprobed,
+		.books = on_books,
+		.resume = on_resume,
+		.scanned = on_scanned,
 		.end = on_end,
 		.ctx = reading,
 	};
@@ -220,9 +216,15 @@ static int reading_read(void *ctx, const char *bytes, size_t size, struct error 
 {
 	struct reading *reading = ctx;
 
-	if (reading->failure.code || !stream_read(reading->stream, bytes, size, &reading->failure))
+	if (reading->failure.code)
 		return 0;
+	if (!stream_read(reading->stream, bytes, size, &reading->failure)) {
+		reading->replay->wanted = stream_wanted(reading->stream);
+		return 0;
+	}
 	reading->replay->damaged = true;
+	if (reading->replay->loading)
+		return error_set(err, reading->failure.code, "%s", reading->failure.text);
 	if (reading->failure.code == -EBADMSG && reading->replay->model)
 		return 0;
 	return error_set(err, reading->failure.code, "%s", reading->failure.text);
@@ -241,7 +243,7 @@ static int reading_finish(void *ctx, struct error *err)
 	struct replay *replay = reading->replay;
 	size_t room = sizeof(replay->incomplete);
 
-	if (!replay->model)
+	if (!replay->model || replay->loading)
 		return error_set(err, -EBADMSG, "it breaks off before anything was recorded");
 	count_format(reading->replay->events, count);
 	if (reading->failure.code)

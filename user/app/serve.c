@@ -15,8 +15,14 @@
 #include "net/server.h"
 
 #define BACKLOG_DEFAULT (64u << 20)
-#define BACKLOG_SHARE   8 /* of all memory, at most one part of so many */
+#define BOOKS_DEFAULT   (256u << 20)
+#define MEMORY_SHARE    8 /* of all memory, at most one part of so many */
 #define LEAVE_NS        (10 * 1000000000ULL)
+
+struct given_order {
+	struct talk_order order;
+	bool control;
+};
 
 struct serve {
 	const struct options *options;
@@ -27,7 +33,9 @@ struct serve {
 	uint64_t all_lost;
 	bool stopped; /* a wait is over */
 	bool told_full;
-	void (*end)(void *ctx);
+	VEC(struct given_order) orders; /* that are not carried out yet … */
+	struct loop_watch *soon;        /* … and will be at the next turn of the loop */
+	serve_order *carry_out;
 	void *ctx;
 };
 
@@ -37,12 +45,39 @@ static void on_tell(void *ctx, const char *peer, const char *what)
 	log_info("a client %s: %s", what, peer);
 }
 
-static void on_end(void *ctx)
+static void on_soon(void *ctx, uint32_t what)
 {
 	struct serve *serve = ctx;
+	struct given_order given;
 
-	if (serve->end)
-		serve->end(serve->ctx);
+	(void)what;
+	loop_remove(serve->loop, serve->soon);
+	serve->soon = NULL;
+	while (serve->orders.count && serve->carry_out) {
+		given = serve->orders.items[0];
+		memmove(serve->orders.items, serve->orders.items + 1,
+			--serve->orders.count * sizeof(given));
+		serve->carry_out(serve->ctx, &given.order, given.control);
+	}
+}
+
+/* What takes long, or ends the loop, is not done while a peer is looked at. */
+static void give(struct serve *serve, const struct talk_order *order, bool control)
+{
+	if (vec_push(&serve->orders, (struct given_order){*order, control}))
+		return;
+	if (!serve->soon && loop_add_timer(serve->loop, 0, 0, on_soon, serve, &serve->soon))
+		serve->soon = NULL;
+}
+
+static void on_scan(void *ctx, const struct talk_order *order, bool control)
+{
+	give(ctx, order, control);
+}
+
+static void on_end(void *ctx)
+{
+	give(ctx, &(struct talk_order){.kind = ORDER_END}, true);
 }
 
 int serve_arms(const struct options *options, bool server, struct talk_token *ret_token,
@@ -78,16 +113,15 @@ static int check_arms(const struct address *address, const struct server_config 
 		address_text(address, text));
 }
 
-static uint64_t backlog_bytes(const struct options *options)
+/* So much, if this machine has the memory. */
+static uint64_t fitting(uint64_t bytes)
 {
-	uint64_t share = BACKLOG_DEFAULT;
+	uint64_t share = bytes;
 	struct sysinfo machine;
 
-	if (options->backlog_bytes)
-		return options->backlog_bytes;
 	if (!sysinfo(&machine))
-		share = (uint64_t)machine.totalram * machine.mem_unit / BACKLOG_SHARE;
-	return share < BACKLOG_DEFAULT ? share : BACKLOG_DEFAULT;
+		share = (uint64_t)machine.totalram * machine.mem_unit / MEMORY_SHARE;
+	return share < bytes ? share : bytes;
 }
 
 /* Where a name means several places, those that this machine has. */
@@ -113,14 +147,18 @@ static int listen_all(struct serve *serve, const struct server_config *config, s
 
 static int open_server(struct serve *serve, struct error *err)
 {
+	const struct options *options = serve->options;
 	struct server_config config = {
 		.loop = serve->loop,
-		.limit = backlog_bytes(serve->options),
+		.limit = options->backlog_bytes ? options->backlog_bytes : fitting(BACKLOG_DEFAULT),
+		.books_limit = options->checkpoint_given ? options->checkpoint_bytes
+							 : fitting(BOOKS_DEFAULT),
 		.tell = on_tell,
 		.end = on_end,
+		.scan = on_scan,
 		.ctx = serve,
 	};
-	int code = serve_arms(serve->options, true, &config.token, &config.tls, err);
+	int code = serve_arms(options, true, &config.token, &config.tls, err);
 
 	serve->tls = config.tls;
 	if (!code)
@@ -158,17 +196,30 @@ void serve_close(struct serve *serve)
 	if (!serve)
 		return;
 	server_close(serve->server);
+	loop_remove(serve->loop, serve->soon);
+	vec_free(&serve->orders);
 	tls_free(serve->tls);
 	map64_free(&serve->lost);
 	free(serve);
 }
 
-void serve_on_end(struct serve *serve, void (*end)(void *ctx), void *ctx)
+void serve_on_order(struct serve *serve, serve_order *carry_out, void *ctx)
 {
 	if (!serve)
 		return;
-	serve->end = end;
+	serve->carry_out = carry_out;
 	serve->ctx = ctx;
+}
+
+int serve_books(struct serve *serve, const struct model_config *config,
+		void (*meanwhile)(void *ctx), void *ctx, struct model **ret_model,
+		struct error *err)
+{
+	int code = server_books(serve->server, config, meanwhile, ctx, ret_model);
+
+	if (code == -ENODATA)
+		return error_set(err, code, "the server keeps no books for it: --checkpoint");
+	return code ? error_set_errno(err, code, "the server has no books for it") : 0;
 }
 
 static uint32_t lost_of(const struct serve *serve, uint32_t pid)
@@ -276,6 +327,7 @@ void serve_linger(struct serve *serve, bool patient)
 	if (!serve)
 		return;
 	serve->stopped = false;
+	serve->carry_out = NULL; /* there is nothing left to be done */
 	server_end(serve->server);
 	linger(serve, patient);
 	if (serve->all_lost)

@@ -388,6 +388,33 @@ void session_record_scan(struct session *session, const struct process *books)
 		record_result(session, recorder_scan(session->recorder, books));
 }
 
+/* All that has happened goes to the server, and so into the books that it makes. */
+static void record_meanwhile(void *ctx)
+{
+	struct session *session = ctx;
+
+	session_drain(session);
+	record_result(session, recorder_flush(session->recorder, true));
+}
+
+int session_need_books(struct session *session, struct error *err)
+{
+	if (session->model)
+		return 0;
+	if (!session->serve)
+		return error_set(err, -ENODATA, "there are no books");
+	record_meanwhile(session);
+	return serve_books(session->serve, &session->books, record_meanwhile, session,
+			   &session->model, err);
+}
+
+void session_record_scanned(struct session *session, const struct stream_scanned *scanned)
+{
+	if (session->recorder && !session->record_ended &&
+	    !record_result(session, recorder_scanned(session->recorder, scanned)))
+		record_result(session, recorder_flush(session->recorder, true));
+}
+
 int session_snapshot(struct session *session, struct snapshot **ret_snapshot, struct error *err)
 {
 	int code = session_book_losses(session);

@@ -97,6 +97,11 @@ int session_book_losses(struct session *session);
 int session_snapshot(struct session *session, struct snapshot **ret_snapshot, struct error *err);
 /* What session_report finds out for the exit status, without a report. 0 or -errno with words. */
 int session_judge(struct session *session, struct error *err);
+/* Books to scan with: of a trace that is served without any, those that its server can make. 0 or
+ * -errno with words. */
+int session_need_books(struct session *session, struct error *err);
+/* What became of a scan that a client has ordered. */
+void session_record_scanned(struct session *session, const struct stream_scanned *scanned);
 /* What the books know of a leak scan now belongs into a recording as well. */
 void session_record_scan(struct session *session, const struct process *books);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Commands that do something to the trace: scan, stop, start, reset, quit. */
+#include "app/remote.h"
 #include "app/shell_state.h"
 
 #include <errno.h>
@@ -190,11 +191,9 @@ static int scan(struct shell *shell, pid_t pid, struct error *err)
 	size_t scans = 0;
 	int code;
 
-	if (shell->config.session->elsewhere)
-		return error_set(
-			err, -EOPNOTSUPP,
-			"leaks are searched for where the program runs: serve --scan-every");
-	code = scanner_scan(shell->config.scanner, &order, &scans, err);
+	code = shell->config.session->elsewhere
+		       ? remote_scan(shell->config.session, &order, &scans, err)
+		       : scanner_scan(shell->config.scanner, &order, &scans, err);
 	if (code == -ECANCELED)
 		return error_set(err, code, "the scan was given up; an earlier result stays");
 	if (!code && !scans)

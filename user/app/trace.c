@@ -72,10 +72,39 @@ void trace_stop(struct trace *trace, enum trace_end end)
 	loop_stop(trace->loop);
 }
 
-/* A client that is in control wants it to end. */
-static void on_asked(void *ctx)
+static int scan_for(struct trace *trace, const struct talk_order *order, bool control,
+		    size_t *ret_scans, struct error *err)
 {
-	trace_stop(ctx, END_ASKED);
+	const struct scan_order wanted = {.pid = (pid_t)order->pid, .live = order->live};
+	int code;
+
+	*ret_scans = 0;
+	if (!control)
+		return error_set(err, -EPERM, "another client is in control");
+	code = session_need_books(&trace->session, err);
+	if (!code)
+		code = scanner_scan(&trace->scanner, &wanted, ret_scans, err);
+	if (!code && !*ret_scans)
+		code = error_set(err, -ESRCH, "there is no process left to scan");
+	return code;
+}
+
+/* A client wants a scan, or one that is in control the end. */
+static void on_order(void *ctx, const struct talk_order *order, bool control)
+{
+	struct stream_scanned scanned = {.tag = order->tag};
+	struct trace *trace = ctx;
+	struct error err;
+	size_t scans;
+
+	if (order->kind == ORDER_END) {
+		trace_stop(trace, END_ASKED);
+		return;
+	}
+	if (scan_for(trace, order, control, &scans, &err))
+		scanned.why = err.text;
+	scanned.scans = (uint32_t)scans;
+	session_record_scanned(&trace->session, &scanned);
 }
 
 int trace_await(struct trace *trace, struct error *err)
@@ -97,7 +126,7 @@ int trace_prepare(struct trace *trace, pid_t pid, const char *what, int standard
 		code = session_record(&trace->session, trace->loop, err);
 	if (code)
 		return code;
-	serve_on_end(trace->session.serve, on_asked, trace);
+	serve_on_order(trace->session.serve, on_order, trace);
 	code = session_open(&trace->session, &reason);
 	if (!code)
 		code = scanner_open(&trace->scanner, &trace->session, trace->loop, &reason);

@@ -159,6 +159,17 @@ int cow_map_copy(struct cow_map *ret_copy, const struct cow_map *map)
 	return cow_copy(&ret_copy->entries, &map->entries);
 }
 
+void cow_map_visit(const struct cow_map *map,
+		   void (*visit)(void *ctx, uint64_t key, uint32_t value), void *ctx)
+{
+	for (size_t i = 0; i < map->entries.count; i++) {
+		const struct map_entry *entry = entry_at(map, i);
+
+		if (entry->value)
+			visit(ctx, entry->key, entry->value - 1);
+	}
+}
+
 void cow_map_free(struct cow_map *map)
 {
 	cow_free(&map->entries);

@@ -52,6 +52,9 @@ struct cow_map {
 uint32_t cow_map_get(const struct cow_map *map, uint64_t key);         /* or MAP64_NONE */
 int cow_map_set(struct cow_map *map, uint64_t key, uint32_t value);    /* 0 or -ENOMEM */
 int cow_map_copy(struct cow_map *ret_copy, const struct cow_map *map); /* 0 or -ENOMEM */
+/* All entries, in no particular order. */
+void cow_map_visit(const struct cow_map *map,
+		   void (*visit)(void *ctx, uint64_t key, uint32_t value), void *ctx);
 void cow_map_free(struct cow_map *map);
 
 #endif

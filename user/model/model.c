@@ -8,11 +8,9 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "base/map64.h"
-#include "base/vec.h"
 #include "model/book.h"
 #include "model/capture.h"
-#include "model/process.h"
+#include "model/model_parts.h"
 #include "model/scan_book.h"
 
 #define NO_THREAD                0 /* the kernel's own: no process has it */
@@ -21,20 +19,6 @@
 #define MAX_CLOSED_DEFAULT       1000
 #define MAX_CLOSED_SITES_DEFAULT 262144
 #define MAX_SERIES_DEFAULT       16384
-
-struct model {
-	struct model_config config;
-	VEC(struct process *) processes; /* in order of appearance; NULL where one was summed up */
-	size_t holes;                    /* so many NULLs */
-	struct map64 by_pid;             /* users of open books: index in processes */
-	uint32_t opened;                 /* books ever */
-	uint64_t closed;                 /* books that are kept … */
-	uint64_t closed_sites;           /* … and their sites */
-	struct snapshot_others others;
-	uint64_t dropped;
-	bool paused; /* books begin so */
-	struct series_budget series;
-};
 
 static void config_complete(struct model_config *config)
 {
@@ -121,6 +105,27 @@ static int model_add(struct model *model, uint32_t pid, struct process *process)
 		return -ENOMEM;
 	}
 	model->processes.items[model->processes.count++] = process;
+	return 0;
+}
+
+int model_enter(struct model *model, struct process *process)
+{
+	uint32_t index = (uint32_t)model->processes.count;
+	const struct user *user;
+
+	if (vec_reserve(&model->processes, index + 1))
+		return -ENOMEM;
+	for (size_t i = 0; i < process->users.count && !process->closed; i++) {
+		user = &process->users.items[i];
+		if (map64_get(&model->by_pid, user->pid) != MAP64_NONE)
+			return -EBADMSG;
+	}
+	for (size_t i = 0; i < process->users.count && !process->closed; i++)
+		if (map64_set(&model->by_pid, process->users.items[i].pid, index))
+			return -ENOMEM;
+	model->processes.items[model->processes.count++] = process;
+	model->closed += process->closed;
+	model->closed_sites += process->closed ? process->sites.count : 0;
 	return 0;
 }
 

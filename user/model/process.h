@@ -215,6 +215,8 @@ static inline uint32_t process_tick(const struct process *process, uint64_t ns)
 void process_note(struct process *process, uint32_t index, struct site *site);
 /* Its series; NULL if it has none. */
 const struct series *process_series(const struct process *process, uint32_t index);
+/* A site, which has none, gets a copy of this one, if there is room for it. 0 or -ENOMEM. */
+int process_enter_series(struct process *process, uint32_t index, const struct series *series);
 /* Keep the series of sites that have grown, as no event will follow. */
 void process_settle_series(struct process *process);
 void process_free_series(struct process *process);

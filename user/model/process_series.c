@@ -56,6 +56,20 @@ void process_note(struct process *process, uint32_t index, struct site *site)
 	site->tick = process->tick;
 }
 
+int process_enter_series(struct process *process, uint32_t index, const struct series *series)
+{
+	struct series_budget *budget = process->config->series;
+	uint64_t refused = budget->refused;
+	struct series *own = series_make(process, index, series->from);
+
+	if (!own && budget->refused == refused)
+		return -ENOMEM;
+	budget->refused = refused; /* as it was told */
+	if (own)
+		*own = *series;
+	return 0;
+}
+
 void process_settle_series(struct process *process)
 {
 	uint32_t now = process_tick(process, process->until_ns);

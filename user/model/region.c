@@ -286,6 +286,33 @@ const struct piece *regions_at(const struct regions *set, uint64_t address)
 	return number ? piece_at(set, number) : NULL;
 }
 
+int regions_enter(struct regions *set, const struct region *region)
+{
+	if (vec_reserve(&set->spare_regions, set->regions.count + 1) ||
+	    vec_push(&set->regions, *region))
+		return -ENOMEM;
+	if (!region->bytes)
+		set->spare_regions.items[set->spare_regions.count++] =
+			(uint32_t)set->regions.count - 1;
+	return 0;
+}
+
+int regions_enter_piece(struct regions *set, const struct piece *piece, uint32_t *list)
+{
+	uint32_t number;
+
+	if (pieces_reserve(set, 1))
+		return -ENOMEM;
+	number = piece_new(set, piece->start, piece->end, piece->region);
+	if (!list) {
+		tree_insert(set, number);
+		return 0;
+	}
+	piece_at(set, number)->left = *list;
+	*list = number;
+	return 0;
+}
+
 int regions_copy(struct regions *ret_copy, const struct regions *set)
 {
 	struct regions copy = {

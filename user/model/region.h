@@ -62,6 +62,14 @@ int regions_restore(struct regions *set, uint32_t list, region_gone *gone, void 
 /* The first piece that ends behind an address; NULL if there is none. Valid until a change. */
 const struct piece *regions_at(const struct regions *set, uint64_t address);
 
+/*
+ * For sets that are kept elsewhere, and become the same here: first all regions, in their order,
+ * spare ones as well, then all pieces. Those in no list lie in the set, and must not overlap; the
+ * others come before *list. 0 or -ENOMEM.
+ */
+int regions_enter(struct regions *set, const struct region *region);
+int regions_enter_piece(struct regions *set, const struct piece *piece, uint32_t *list);
+
 /* *ret_copy: a set of its own, in which lists keep their numbers. 0 or -ENOMEM. */
 int regions_copy(struct regions *ret_copy, const struct regions *set);
 

@@ -144,6 +144,22 @@ static int error_add(struct sanity *sanity, struct sanity_error error)
 	return map64_set(&sanity->by_place, hash, (uint32_t)sanity->errors.count - 1);
 }
 
+int sanity_enter_freed(struct sanity *sanity, const struct freed *freed)
+{
+	if (vec_push(&sanity->freed, *freed))
+		return -ENOMEM;
+	if (!freed->address)
+		return 0;
+	return map64_set(&sanity->by_address, freed->address, (uint32_t)sanity->freed.count - 1);
+}
+
+int sanity_enter_error(struct sanity *sanity, const struct sanity_error *error)
+{
+	if (vec_push(&sanity->errors, *error))
+		return -ENOMEM;
+	return map64_set(&sanity->by_place, hash_place(error), (uint32_t)sanity->errors.count - 1);
+}
+
 static bool is_size_wrong(const struct event *event, const struct block *block)
 {
 	uint64_t told = event->call.size ? event->call.size : 1; /* new(0) asks for a byte */
@@ -274,6 +290,7 @@ void sanity_close(struct sanity *sanity)
 {
 	vec_free(&sanity->freed);
 	map64_free(&sanity->by_address);
+	sanity->spare = sanity->turn = 0;
 }
 
 void sanity_free(struct sanity *sanity)

@@ -85,6 +85,10 @@ void sanity_handed_out(struct sanity *sanity, uint64_t address);
 /* A child's: what its parent has freed is free in it too. 0 or -ENOMEM. */
 int sanity_inherit(struct sanity *sanity, const struct sanity *parent);
 
+/* For what is kept elsewhere, and becomes the same here. 0 or -ENOMEM. */
+int sanity_enter_freed(struct sanity *sanity, const struct freed *freed);
+int sanity_enter_error(struct sanity *sanity, const struct sanity_error *error);
+
 /* Can such a finding be believed, after all that is known now? */
 bool sanity_judges(const struct process *process, enum sanity_kind kind);
 

@@ -188,6 +188,47 @@ int stacks_of_call(struct stacks *stacks, const struct event_call *call, uint32_
 	return 0;
 }
 
+bool stacks_is_shared(const struct stacks *stacks, uint32_t index)
+{
+	const struct stack *stack = stack_at(stacks, index);
+
+	return stack->frames &&
+	       cow_map_get(&stacks->by_content, stack_hash(stack, stack->frames)) == index;
+}
+
+/* Its caller is all that is known of it, and what it is found by. */
+static bool is_of_caller(const struct stack *stack)
+{
+	return stack->stop == STOP_NOT_TAKEN && !stack->placeholder && !stack->other &&
+	       stack->count == 1;
+}
+
+int stacks_enter(struct stacks *stacks, struct stack stack, bool shared)
+{
+	uint32_t index = (uint32_t)stacks->items.count;
+	int err = 0;
+
+	if (stack.count) {
+		stack.frames = frame_store_keep(&stacks->frames, stack.frames, stack.count);
+		if (!stack.frames)
+			return -ENOMEM;
+	}
+	if (stacks_push(stacks, stack))
+		return -ENOMEM;
+	if (stack.other)
+		stacks->other = index + 1;
+	if (is_of_caller(&stack))
+		err = cow_map_set(&stacks->by_caller, stack.frames[0], index);
+	if (!err && shared)
+		err = cow_map_set(&stacks->by_content, stack_hash(&stack, stack.frames), index);
+	return err;
+}
+
+int stacks_enter_id(struct stacks *stacks, uint64_t id, uint32_t index)
+{
+	return cow_map_set(&stacks->by_id, id, index);
+}
+
 int stacks_copy(struct stacks *ret_copy, const struct stacks *stacks)
 {
 	struct stacks copy = {.max = stacks->max, .other = stacks->other};

@@ -69,6 +69,14 @@ int stacks_of_call(struct stacks *stacks, const struct event_call *call, uint32_
 /* The index of other stacks. 0 or -ENOMEM. */
 int stacks_other(struct stacks *stacks, uint32_t *ret_index);
 
+/*
+ * For stacks that are kept elsewhere, and become the same ones here, in their order. Can a stack be
+ * found by its content? Enter it, with a copy of its frames; and an id of it. 0 or -ENOMEM.
+ */
+bool stacks_is_shared(const struct stacks *stacks, uint32_t index);
+int stacks_enter(struct stacks *stacks, struct stack stack, bool shared);
+int stacks_enter_id(struct stacks *stacks, uint64_t id, uint32_t index);
+
 /* *ret_copy: what a child starts with; of what is counted here, nothing. 0 or -ENOMEM. */
 int stacks_copy(struct stacks *ret_copy, const struct stacks *stacks);
 /* No stack will be looked for any more. */

@@ -78,6 +78,16 @@ static int connect_next(struct client *client)
 	return code;
 }
 
+/* What cannot be sent now goes with the rest. */
+static void speak_early(struct client *client)
+{
+	ssize_t done;
+
+	request_begin(client->out);
+	done = client->channel.ops->write(&client->channel, client->out, REQUEST_EARLY);
+	client->out_done = done > 0 ? (size_t)done : 0;
+}
+
 /* 0, -EAGAIN, or another one is tried. */
 static int take_connection(struct client *client)
 {
@@ -101,13 +111,16 @@ static int take_connection(struct client *client)
 	if (client->config.tls && !address_is_unix(address))
 		return tls_channel(client->config.tls, fd, client->config.host, &client->channel);
 	client->channel = channel_plain(fd);
+	if (!address_is_unix(address))
+		speak_early(client);
 	return 0;
 }
 
 static int take_greeting(struct client *client)
 {
 	struct talk_request request = {.trace = client->config.trace,
-				       .offset = client->config.offset};
+				       .offset = client->config.offset,
+				       .takes_books = client->config.takes_books};
 	struct talk_greeting greeting;
 	int code = greeting_unpack(client->in, &greeting);
 
@@ -115,6 +128,9 @@ static int take_greeting(struct client *client)
 		return error_set(&client->err, -EACCES, "%s",
 				 code == -EPROTONOSUPPORT ? "it is of another version"
 							  : "it is no mtrace-bpf that serves");
+	if (greeting.wants_tls)
+		return error_set(&client->err, -EACCES,
+				 "it wants TLS: --tls-cert, --tls-key and --tls-ca");
 	if (greeting.wants_proof && !client->config.token.size)
 		return error_set(&client->err, -EACCES, "it wants a token: --token-file");
 	if (getrandom(request.nonce, sizeof(request.nonce), 0) != sizeof(request.nonce))
@@ -146,8 +162,8 @@ static int take_answer(struct client *client)
 		return error_set(&client->err, -EACCES, "it does not know the token");
 	if (answer.status != TALK_WELCOME)
 		return error_set(&client->err, -EACCES, "%s", talk_status_text(answer.status));
-	if (answer.offset != client->config.offset || !answer.trace ||
-	    (client->config.trace && answer.trace != client->config.trace))
+	if ((answer.books ? !client->config.takes_books : answer.offset != client->config.offset) ||
+	    !answer.trace || (client->config.trace && answer.trace != client->config.trace))
 		return error_set(&client->err, -EACCES, "its answer makes no sense");
 	client->state = CLIENT_STREAM;
 	loop_remove(client->config.loop, client->patience);
@@ -309,7 +325,7 @@ void client_free(struct client *client)
 	free(client);
 }
 
-void client_order(struct client *client, enum talk_order order)
+void client_order(struct client *client, const struct talk_order *order)
 {
 	uint8_t bytes[ORDER_SIZE];
 

@@ -27,6 +27,7 @@ struct client_config {
 	const char *host;           /* whom its certificate must name; NULL: any */
 	uint64_t trace;             /* that is gone on with; 0: any */
 	uint64_t offset;            /* in its stream, bytes */
+	bool takes_books;           /* the answer may say that these come first */
 	/* It is there: what the server answered. */
 	void (*open)(void *ctx, const struct talk_answer *answer);
 	/* The next bytes of the stream. 0 or -errno, which closes the connection. */
@@ -43,6 +44,6 @@ struct client_config {
 int client_new(struct client **ret_client, const struct client_config *config);
 void client_free(struct client *client); /* NULL is fine */
 /* Once it is open. What it cannot take is dropped with the connection. */
-void client_order(struct client *client, enum talk_order order);
+void client_order(struct client *client, const struct talk_order *order);
 
 #endif

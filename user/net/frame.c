@@ -127,7 +127,8 @@ int frame_pack(struct pack *out, unsigned int kind, uint64_t number, const struc
 	head = out->bytes + start;
 	size = out->count - start - FRAME_HEAD_SIZE;
 	head[0] = (uint8_t)kind;
-	head[1] = squeezed ? FRAME_SQUEEZED : 0;
+	head[1] = (uint8_t)((squeezed ? FRAME_SQUEEZED : 0) |
+			    (kind == STREAM_BOOKS || kind == STREAM_RESUME ? FRAME_NEEDED : 0));
 	put_fixed(head + 4, size, 4);
 	put_fixed(head + 8, checksum(head, head + FRAME_HEAD_SIZE, size, number), 8);
 	return 0;
@@ -142,7 +143,7 @@ int frame_head_unpack(const uint8_t bytes[FRAME_HEAD_SIZE], struct frame_head *r
 		.checksum = get_fixed(bytes + 8, 8),
 	};
 
-	if (head.size > FRAME_BODY_MAX || head.flags & ~FRAME_SQUEEZED)
+	if (head.size > FRAME_BODY_MAX || head.flags & ~(FRAME_SQUEEZED | FRAME_NEEDED))
 		return -EBADMSG;
 	*ret_head = head;
 	return 0;

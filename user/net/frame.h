@@ -19,7 +19,7 @@
 #define STREAM_MAGIC      "\x89MTB\r\n\x1a\n"
 #define STREAM_MAGIC_SIZE 8
 #define STREAM_MAJOR      1 /* of another one nothing is understood … */
-#define STREAM_MINOR      0 /* … of another of these, all that is known here */
+#define STREAM_MINOR      2 /* … of another of these, all that is known here */
 #define HELLO_SIZE        32
 
 #define STREAM_LITTLE 1
@@ -41,7 +41,7 @@ int hello_unpack(const uint8_t bytes[HELLO_SIZE], struct stream_hello *ret_hello
 /* Of this program. */
 struct stream_hello hello_own(void);
 
-/* Kinds of frames. Values are for ever; what is not known is skipped. */
+/* Kinds of frames. Values are for ever; what is not known is skipped, if it is not needed. */
 enum stream_kind {
 	STREAM_SETTINGS = 1, /* what shapes the books; before all but the hello */
 	STREAM_MODULE,       /* before the first mapping of it */
@@ -50,11 +50,15 @@ enum stream_kind {
 	STREAM_SCAN,       /* … end this is */
 	STREAM_UNPROBED,   /* from here on probes are taken out */
 	STREAM_END,        /* the last one */
+	STREAM_BOOKS,      /* instead of all that came before … */
+	STREAM_RESUME,     /* … and from where on the stream goes on behind them */
+	STREAM_SCANNED,    /* what became of a scan that a client has ordered */
 };
 
 #define FRAME_HEAD_SIZE 16
 #define FRAME_BODY_MAX  (8u << 20) /* bytes, before and after compression */
 #define FRAME_SQUEEZED  0x1        /* flag: the body is compressed */
+#define FRAME_NEEDED    0x2        /* flag: without it, what follows would be misunderstood */
 
 struct frame_head {
 	uint8_t kind;

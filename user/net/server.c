@@ -16,7 +16,8 @@
 /* Calls are left out at the limit; where even all else is this much, the trace ends. */
 #define HARD_LIMIT(limit) (2 * (limit) + (1u << 20))
 
-#define ACCEPT_MAX 16 /* in a turn of the loop */
+#define ACCEPT_MAX 16           /* in a turn of the loop */
+#define BOOKS_TURN (256u << 10) /* bytes that become books before events are looked for again */
 
 struct peer *server_control(const struct server *server)
 {
@@ -123,10 +124,14 @@ int server_open(struct server **ret_server, const struct server_config *config, 
 			code = -EIO;
 		server->trace += !server->trace;
 	}
+	if (!code && config->books_limit)
+		code = fold_new(&server->fold, config->books_limit);
 	if (!code)
 		code = loop_add_timer(config->loop, TICK_NS, TICK_NS, on_tick, server,
 				      &server->tick);
 	if (code) {
+		if (server)
+			fold_free(server->fold);
 		free(server);
 		return error_set_errno(err, code, "cannot serve");
 	}
@@ -156,8 +161,10 @@ void server_close(struct server *server)
 	vec_each (peer, &server->peers) {
 		loop_remove(server->config.loop, (*peer)->watch);
 		channel_close(&(*peer)->channel);
+		checkpoint_drop(server, (*peer)->checkpoint);
 		free(*peer);
 	}
+	fold_free(server->fold);
 	vec_free(&server->peers);
 	vec_each (listener, &server->listeners)
 		listener_close(*listener);
@@ -222,36 +229,137 @@ static void cut_laggards(struct server *server)
 }
 
 /* Half of what is allowed stays, for a client in control that has to come back. */
-static void keep_bounds(struct server *server)
+static void let_go_read(struct server *server)
 {
 	const struct peer *control = server_control(server);
 	struct spill *spill = &server->spill;
 	uint64_t from;
 
-	if (!control || spill->end - spill->begin <= server->config.limit)
+	if (!control)
 		return;
 	from = spill->end - server->config.limit / 2;
 	spill_let_go(spill, from < control->offset ? from : control->offset);
+}
+
+/* The oldest part becomes books, but nothing of what is at or behind `until`. */
+static void fold_oldest(struct server *server, uint64_t until)
+{
+	struct spill *spill = &server->spill;
+	const uint8_t *bytes;
+	uint64_t from;
+	int code = 0;
+
+	while (!code && spill->end - fold_position(server->fold) > server->config.limit &&
+	       fold_wanted(server->fold) < until) {
+		size_t size;
+
+		from = fold_wanted(server->fold);
+		size = spill_at(spill, from, &bytes);
+		code = fold_read(server->fold, bytes,
+				 size < until - from ? size : (size_t)(until - from));
+	}
+	from = spill->end - server->config.limit;
+	spill_let_go(spill,
+		     from < fold_position(server->fold) ? from : fold_position(server->fold));
+	if (!code)
+		return;
+	fold_free(server->fold);
+	server->fold = NULL;
+}
+
+static void keep_bounds(struct server *server, uint64_t before)
+{
+	if (server->spill.end - server->spill.begin <= server->config.limit)
+		return;
+	if (server->fold)
+		fold_oldest(server, before);
+	else
+		let_go_read(server);
 	cut_laggards(server);
+}
+
+static int checkpoint_output(void *ctx, const void *bytes, size_t size)
+{
+	struct checkpoint *checkpoint = ctx;
+
+	return checkpoint->bytes.end + size > checkpoint->limit
+		       ? -ENOSPC
+		       : spill_add(&checkpoint->bytes, bytes, size);
+}
+
+/* The latest will do for as long as the stream behind it is kept. */
+struct checkpoint *checkpoint_take(struct server *server)
+{
+	struct checkpoint *checkpoint = server->latest;
+
+	if (checkpoint && checkpoint->resume >= server->spill.begin) {
+		checkpoint->owners++;
+		return checkpoint;
+	}
+	checkpoint = calloc(1, sizeof(*checkpoint));
+	if (!checkpoint)
+		return NULL;
+	*checkpoint = (struct checkpoint){.owners = 1,
+					  .limit = server->config.books_limit,
+					  .resume = fold_position(server->fold)};
+	if (fold_save(server->fold, checkpoint_output, checkpoint)) {
+		checkpoint_drop(server, checkpoint);
+		return NULL;
+	}
+	server->latest = checkpoint;
+	return checkpoint;
+}
+
+void checkpoint_drop(struct server *server, struct checkpoint *checkpoint)
+{
+	if (!checkpoint || --checkpoint->owners)
+		return;
+	if (server->latest == checkpoint)
+		server->latest = NULL;
+	spill_free(&checkpoint->bytes);
+	free(checkpoint);
 }
 
 int server_output(void *ctx, const void *bytes, size_t size)
 {
 	struct server *server = ctx;
-	uint64_t kept = server->spill.end - server->spill.begin;
+	uint64_t before = server->spill.end, kept = before - server->spill.begin;
 	int code = kept > HARD_LIMIT(server->config.limit) ? -ENOSPC
 							   : spill_add(&server->spill, bytes, size);
 
 	if (code)
 		return code;
 	pump_all(server);
-	keep_bounds(server);
+	keep_bounds(server, before);
 	return 0;
 }
 
+int server_books(struct server *server, const struct model_config *config,
+		 void (*meanwhile)(void *ctx), void *ctx, struct model **ret_model)
+{
+	const uint8_t *bytes;
+	uint64_t read = 0;
+	size_t size;
+	int code = 0;
+
+	while (!code && server->fold &&
+	       (size = spill_at(&server->spill, fold_wanted(server->fold), &bytes))) {
+		code = fold_read(server->fold, bytes, size);
+		read += size;
+		if (!code && read >= BOOKS_TURN) {
+			read = 0;
+			meanwhile(ctx);
+		}
+	}
+	if (!server->fold)
+		return -ENODATA;
+	return code ? code : fold_copy(server->fold, config, ret_model);
+}
+
+/* What can be folded makes room. */
 bool server_is_full(struct server *server)
 {
-	return server->spill.end - server->spill.begin >= server->config.limit;
+	return !server->fold && server->spill.end - server->spill.begin >= server->config.limit;
 }
 
 void server_end(struct server *server)

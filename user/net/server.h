@@ -4,9 +4,12 @@
  * client that comes late, or again, gets all of it, or what it has not got yet; all by the event
  * loop, and nobody is ever waited for.
  *
- * What is kept is bounded. Beyond the bound it lets go what the client in control has got already:
- * that client can still come back, others not begin any more, and those that lag behind it are cut
- * off. What nobody has got is never let go; server_is_full says that there is too much of it.
+ * What is kept is bounded. What is beyond the bound is folded into the books that it makes
+ * (fold.h), and who begins behind it, or comes back too late, is sent these first; who is too slow
+ * to follow is cut off, and can come back for them. If books are not wanted, or become too large,
+ * it lets go what the client in control has got already: that client can still come back, others
+ * not begin any more, and those that lag behind it are cut off. What nobody has got is never let go
+ * then; server_is_full says that there is too much of it.
  *
  * One client is in control, the one that has been there longest: its orders count.
  *
@@ -23,6 +26,7 @@
 
 #include "base/error.h"
 #include "base/loop.h"
+#include "model/model.h"
 #include "net/address.h"
 #include "net/talk.h"
 #include "net/tls.h"
@@ -53,12 +57,15 @@ struct server_config {
 	struct talk_token token; /* copied; size 0: none */
 	struct tls *tls;         /* NULL: none; not of UNIX sockets */
 	uint64_t limit;          /* bytes that are kept */
+	uint64_t books_limit;    /* bytes for books of the rest; 0: none */
 	uint64_t hello_ns;       /* 0: HELLO_SECONDS … */
 	uint64_t stall_ns;       /* 0: STALL_SECONDS */
 	/* A client is there, or has gone: words for people. */
 	void (*tell)(void *ctx, const char *peer, const char *what);
 	/* The client in control wants the trace to end. */
 	void (*end)(void *ctx);
+	/* A client, in control or not, wants a scan; NULL: there are none. */
+	void (*scan)(void *ctx, const struct talk_order *order, bool control);
 	void *ctx;
 };
 
@@ -72,6 +79,13 @@ const char *server_text(const struct server *server);
 
 /* A stream_output: the next bytes of the stream. 0, -ENOMEM, or -ENOSPC: full, and twice that. */
 int server_output(void *server, const void *bytes, size_t size);
+/*
+ * Books of all that was output, at once and for good: a model of their own, of these settings. It
+ * takes time, in which `meanwhile` is called now and then, and may output more, which is in them,
+ * too. 0, -ENODATA if it keeps none, or -errno.
+ */
+int server_books(struct server *server, const struct model_config *config,
+		 void (*meanwhile)(void *ctx), void *ctx, struct model **ret_model);
 /* Is the bound reached by what nobody has got? */
 bool server_is_full(struct server *server);
 /* Nothing more will be output. */

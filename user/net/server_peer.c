@@ -67,6 +67,8 @@ void peer_kill(struct peer *peer)
 	loop_remove(peer->server->config.loop, peer->watch);
 	peer->watch = NULL;
 	channel_close(&peer->channel);
+	checkpoint_drop(peer->server, peer->checkpoint);
+	peer->checkpoint = NULL;
 	peer->state = PEER_DEAD;
 	peer->control = false;
 	if (was_client)
@@ -105,6 +107,15 @@ static void leave(struct peer *peer)
 	pass_control(peer->server);
 }
 
+/* What is wanted is not kept any more: are there books of it? */
+static bool take_books(struct peer *peer, const struct talk_request *request)
+{
+	if (!request->takes_books || !peer->server->fold)
+		return false;
+	peer->checkpoint = checkpoint_take(peer->server);
+	return peer->checkpoint;
+}
+
 static enum talk_status judge(struct peer *peer, const struct talk_request *request)
 {
 	const struct server *server = peer->server;
@@ -113,9 +124,12 @@ static enum talk_status judge(struct peer *peer, const struct talk_request *requ
 		return TALK_WRONG_PROOF;
 	if (request->trace && request->trace != server->trace)
 		return TALK_OTHER_TRACE;
-	if (request->offset < server->spill.begin || request->offset > server->spill.end)
+	if (server_clients(server) >= CLIENTS_MAX)
+		return TALK_FULL;
+	if (request->offset > server->spill.end ||
+	    (request->offset < server->spill.begin && !take_books(peer, request)))
 		return TALK_GONE;
-	return server_clients(server) < CLIENTS_MAX ? TALK_WELCOME : TALK_FULL;
+	return TALK_WELCOME;
 }
 
 static const enum server_count refusals[TALK_STATUS_COUNT] = {
@@ -125,13 +139,16 @@ static const enum server_count refusals[TALK_STATUS_COUNT] = {
 	[TALK_FULL] = SERVER_CROWDED,
 };
 
-static void welcome(struct peer *peer, uint64_t offset)
+static void welcome(struct peer *peer, uint64_t offset, uint64_t wanted)
 {
 	peer->state = PEER_CLIENT;
 	peer->offset = offset;
 	pass_control(peer->server);
 	wait_progress(peer);
-	tell(peer, offset ? "is back" : "is there");
+	if (peer->checkpoint)
+		tell(peer, wanted ? "is back, and sent books" : "is there, and sent books");
+	else
+		tell(peer, wanted ? "is back" : "is there");
 }
 
 static void answer(struct peer *peer, const struct talk_request *request)
@@ -141,11 +158,16 @@ static void answer(struct peer *peer, const struct talk_request *request)
 		.status = judge(peer, request),
 		.trace = peer->server->trace,
 		.offset = request->offset,
+		.comes_back = peer->server->fold,
+		.scans = peer->server->config.scan,
 	};
 
+	if (peer->checkpoint)
+		told.offset = peer->checkpoint->resume;
 	if (told.status == TALK_WELCOME)
-		welcome(peer, request->offset);
+		welcome(peer, told.offset, request->offset);
 	told.control = peer->control;
+	told.books = peer->checkpoint;
 	answer_pack(peer->out, &told, peer->proves ? &peer->server->config.token : &none, peer->in);
 	peer->out_count = ANSWER_SIZE;
 	peer->out_done = 0;
@@ -174,12 +196,14 @@ static void take_request(struct peer *peer)
 static void take_order(struct peer *peer)
 {
 	const struct server_config *config = &peer->server->config;
-	enum talk_order order;
+	struct talk_order order;
 
 	peer->in_count = 0;
 	if (order_unpack(peer->in, &order) || ++peer->orders > ORDERS_MAX)
 		refuse(peer, SERVER_NONSENSE);
-	else if (peer->control)
+	else if (order.kind == ORDER_SCAN && config->scan)
+		config->scan(config->ctx, &order, peer->control);
+	else if (order.kind == ORDER_END && peer->control)
 		config->end(config->ctx);
 }
 
@@ -238,13 +262,26 @@ static size_t next_bytes(const struct peer *peer, const uint8_t **ret_bytes)
 	}
 	if (peer->state != PEER_CLIENT)
 		return 0;
+	if (peer->checkpoint)
+		return spill_at(&peer->checkpoint->bytes, peer->checkpoint_done, ret_bytes);
 	return spill_at(&peer->server->spill, peer->offset, ret_bytes);
+}
+
+static void checkpoint_sent(struct peer *peer, size_t size)
+{
+	peer->checkpoint_done += size;
+	if (peer->checkpoint_done < peer->checkpoint->bytes.end)
+		return;
+	checkpoint_drop(peer->server, peer->checkpoint);
+	peer->checkpoint = NULL;
 }
 
 static void sent(struct peer *peer, size_t size)
 {
 	if (peer->out_done < peer->out_count)
 		peer->out_done += size;
+	else if (peer->checkpoint)
+		checkpoint_sent(peer, size);
 	else
 		peer->offset += size;
 	if (peer->state == PEER_CLIENT)
@@ -284,7 +321,8 @@ bool peer_pump(struct peer *peer)
 
 void peer_expire(struct peer *peer)
 {
-	bool idle = peer->state == PEER_CLIENT && peer->offset == peer->server->spill.end;
+	bool idle = peer->state == PEER_CLIENT && !peer->checkpoint &&
+		    peer->offset == peer->server->spill.end;
 
 	if (peer->state == PEER_DEAD || idle || now_ns() < peer->deadline_ns)
 		return;
@@ -294,11 +332,49 @@ void peer_expire(struct peer *peer)
 		refuse(peer, SERVER_SILENT);
 }
 
+/* It does not know that it should: it is told so, and that is all that is said without TLS. */
+static void refuse_plain(struct peer *peer)
+{
+	struct talk_greeting greeting = {.wants_tls = true};
+
+	greeting_pack(peer->out, &greeting);
+	count(peer, SERVER_STRANGERS);
+	if (peer->channel.ops->write(&peer->channel, peer->out, GREETING_SIZE) == GREETING_SIZE)
+		leave(peer);
+	else
+		peer_kill(peer);
+}
+
+/* By its first byte: 0: it speaks TLS; else -EAGAIN, or it was refused. */
+static int secure(struct peer *peer)
+{
+	int fd = peer->channel.fd;
+	ssize_t got;
+	uint8_t first;
+
+	got = recv(fd, &first, sizeof(first), MSG_PEEK);
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return -EAGAIN;
+	if (got == 1 && request_begins(first)) {
+		refuse_plain(peer);
+		return -EPROTO;
+	}
+	peer->secures = false;
+	peer->channel = (struct channel){0}; /* the socket goes on, or is closed there */
+	if (!tls_channel(peer->server->config.tls, fd, NULL, &peer->channel))
+		return 0;
+	peer_kill(peer);
+	return -EPROTO;
+}
+
 static void shake(struct peer *peer)
 {
 	struct error err;
-	int code = peer->channel.ops->handshake(&peer->channel, &err);
+	int code;
 
+	if (peer->secures && secure(peer))
+		return;
+	code = peer->channel.ops->handshake(&peer->channel, &err);
 	if (!code)
 		peer->state = PEER_WAITING;
 	else if (code != -EAGAIN)
@@ -360,16 +436,6 @@ static void make_room(struct server *server)
 		refuse(oldest, SERVER_CROWDED);
 }
 
-static int open_channel(struct peer *peer, int fd, bool local)
-{
-	struct tls *tls = local ? NULL : peer->server->config.tls;
-
-	if (tls)
-		return tls_channel(tls, fd, NULL, &peer->channel);
-	peer->channel = channel_plain(fd);
-	return 0;
-}
-
 void peer_new(struct server *server, int fd, const struct address *address)
 {
 	bool local = address_is_unix(address);
@@ -394,7 +460,9 @@ void peer_new(struct server *server, int fd, const struct address *address)
 	peer->state = PEER_SHAKES;
 	wait_hello(peer);
 	address_text(address, peer->name);
-	if (open_channel(peer, fd, local) || greet(peer) || vec_push(&server->peers, peer)) {
+	peer->channel = channel_plain(fd);
+	peer->secures = !local && server->config.tls;
+	if (greet(peer) || vec_push(&server->peers, peer)) {
 		channel_close(&peer->channel);
 		free(peer);
 		return;

@@ -4,6 +4,7 @@
 #define MTRACE_NET_SERVER_PEER_H
 
 #include "base/vec.h"
+#include "net/fold.h"
 #include "net/server.h"
 #include "net/spill.h"
 
@@ -15,17 +16,28 @@ enum peer_state {
 	PEER_DEAD,    /* to be buried */
 };
 
+/* What a client is sent before the stream: the books of all that came before. */
+struct checkpoint {
+	struct spill bytes;
+	uint64_t limit;  /* of them */
+	uint64_t resume; /* where the stream goes on */
+	unsigned int owners;
+};
+
 struct peer {
 	struct server *server;
 	struct channel channel;
 	struct loop_watch *watch;
 	enum peer_state state;
-	bool proves; /* it has to know the token */
+	bool proves;  /* it has to know the token */
+	bool secures; /* by TLS; it has not said a word yet */
 	bool control;
-	bool whole;           /* it was sent the stream to its end */
-	uint64_t number;      /* the how manyth that came */
-	uint64_t offset;      /* of the next byte of the stream that it is sent */
-	uint64_t deadline_ns; /* … for what its state awaits */
+	bool whole;                    /* it was sent the stream to its end */
+	uint64_t number;               /* the how manyth that came */
+	uint64_t offset;               /* of the next byte of the stream that it is sent … */
+	struct checkpoint *checkpoint; /* … behind this; NULL: at once */
+	uint64_t checkpoint_done;      /* bytes of it that were sent */
+	uint64_t deadline_ns;          /* … for what its state awaits */
 	unsigned int orders;
 	uint8_t greeting[GREETING_SIZE];
 	uint8_t in[REQUEST_SIZE]; /* a message that is not whole yet */
@@ -46,6 +58,8 @@ struct listener {
 struct server {
 	struct server_config config;
 	struct spill spill;
+	struct fold *fold;         /* the books of what was let go; NULL: none are kept */
+	struct checkpoint *latest; /* that somebody is being sent; NULL: none is */
 	uint64_t trace;
 	bool ended;
 	VEC(struct listener *) listeners;
@@ -65,6 +79,9 @@ void peer_expire(struct peer *peer);
 void peer_kill(struct peer *peer);
 /* Free those that are dead; not from within a walk of the list. */
 void peers_bury(struct server *server);
+/* The books of what was let go, for one more client; NULL: they cannot be had. */
+struct checkpoint *checkpoint_take(struct server *server);
+void checkpoint_drop(struct server *server, struct checkpoint *checkpoint); /* NULL is fine */
 /* Who is in control; NULL: nobody. */
 struct peer *server_control(const struct server *server);
 /* Some peer could take more at once. */

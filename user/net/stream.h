@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "model/event.h"
+#include "model/model.h"
 #include "model/snapshot.h"
 #include "net/frame.h"
 
@@ -37,6 +38,23 @@ struct stream_settings {
 	const char *version;  /* of the tracer */
 	const char *backend;  /* name of its source */
 };
+
+/* The books that they shape. */
+static inline struct model_config stream_books(const struct stream_settings *settings)
+{
+	return (struct model_config){
+		.apis = settings->apis,
+		.wrappers = settings->wrappers,
+		.sanity = settings->sanity,
+		.omits = settings->omits,
+		.scans = settings->scans,
+		.ends_unseen = settings->ends_unseen,
+		.page_size = settings->page_size,
+		.sample = settings->sample,
+		.min_size = settings->min_size,
+		.max_size = settings->max_size,
+	};
+}
 
 #define STREAM_SEGMENTS_MAX 64
 
@@ -83,6 +101,25 @@ struct stream_end {
 	const char *failure;  /* why the trace broke off, or NULL */
 };
 
+/*
+ * Behind whole books (net/books.h), which stand for the beginning of a stream: from where on it
+ * goes on, as who wrote it had numbered it.
+ */
+struct stream_resume {
+	uint64_t offset;    /* bytes before */
+	uint64_t frames;    /* likewise */
+	uint64_t events;    /* likewise */
+	uint64_t last_ns;   /* when the last of them was */
+	uint32_t first_pid; /* of the first process that was told; 0: none was */
+};
+
+/* A client's order (net/talk.h) was carried out, and what it found was told before; or why not. */
+struct stream_scanned {
+	uint32_t tag;
+	uint32_t scans;  /* so many processes */
+	const char *why; /* what went wrong, or NULL */
+};
+
 /* Telling. */
 
 struct stream_writer;
@@ -106,6 +143,10 @@ int stream_tell_event(struct stream_writer *writer, const struct event *event);
 int stream_tell_scan_site(struct stream_writer *writer, const struct stream_scan_site *site);
 int stream_tell_scan(struct stream_writer *writer, const struct stream_scan *scan);
 int stream_tell_unprobed(struct stream_writer *writer);
+/* What books_save makes; its bytes are taken. */
+int stream_tell_books(struct stream_writer *writer, struct pack *records);
+int stream_tell_resume(struct stream_writer *writer, const struct stream_resume *resume);
+int stream_tell_scanned(struct stream_writer *writer, const struct stream_scanned *scanned);
 int stream_tell_end(struct stream_writer *writer,
 		    struct stream_end end); /* `events` is filled in */
 /* Events are gathered; this lets them go. */
@@ -119,7 +160,7 @@ struct stream_reader;
 
 /*
  * Who is told. What a call gets is valid until it returns; a negative return ends the reading with
- * that error. All are needed.
+ * that error. All are needed but where it is said.
  */
 struct stream_handler {
 	int (*settings)(void *ctx, const struct stream_settings *settings);
@@ -128,6 +169,10 @@ struct stream_handler {
 	int (*scan_site)(void *ctx, const struct stream_scan_site *site);
 	int (*scan)(void *ctx, const struct stream_scan *scan);
 	int (*unprobed)(void *ctx);
+	/* For books_load; then resume, once, and what is told by then is what the books are. */
+	int (*books)(void *ctx, struct unpack *body);
+	int (*resume)(void *ctx, const struct stream_resume *resume);
+	int (*scanned)(void *ctx, const struct stream_scanned *scanned); /* NULL is fine */
 	int (*end)(void *ctx, const struct stream_end *end);
 	void *ctx;
 };
@@ -145,8 +190,14 @@ int stream_read(struct stream_reader *reader, const void *bytes, size_t size, st
 bool stream_is_complete(const struct stream_reader *reader);
 /* The hello; NULL as long as it has not come. */
 const struct stream_hello *stream_hello(const struct stream_reader *reader);
-/* Bytes that were understood, up to the end of the last whole frame. */
+/* Bytes of the stream that were understood, up to the end of the last whole frame … */
 uint64_t stream_position(const struct stream_reader *reader);
+/* … frames … */
+uint64_t stream_frames(const struct stream_reader *reader);
+/* … and events. */
+uint64_t stream_heard(const struct stream_reader *reader);
+/* The byte of the stream that is to be read next. */
+uint64_t stream_wanted(const struct stream_reader *reader);
 /* Frames of unknown kinds, which were skipped. */
 uint64_t stream_skipped(const struct stream_reader *reader);
 

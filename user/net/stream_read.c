@@ -9,6 +9,9 @@
 #include "net/event_code.h"
 #include "net/stream_bits.h"
 
+/* Where events may come: at first, and behind books' resume. */
+enum stage { STAGE_FIRST, STAGE_BOOKS, STAGE_EVENTS };
+
 struct stream_reader {
 	struct stream_handler handler;
 	struct pack held; /* bytes that are not a whole frame yet */
@@ -16,6 +19,9 @@ struct stream_reader {
 	bool greeted;
 	bool settled; /* the settings have come */
 	bool ended;
+	enum stage stage;
+	bool moved;        /* by a resume: */
+	uint64_t resumed;  /* where the next byte is in the stream */
 	uint64_t number;   /* of the next frame */
 	uint64_t position; /* of the first byte that is held */
 	uint64_t told;     /* events */
@@ -62,6 +68,21 @@ const struct stream_hello *stream_hello(const struct stream_reader *reader)
 uint64_t stream_position(const struct stream_reader *reader)
 {
 	return reader->position;
+}
+
+uint64_t stream_frames(const struct stream_reader *reader)
+{
+	return reader->number;
+}
+
+uint64_t stream_heard(const struct stream_reader *reader)
+{
+	return reader->told;
+}
+
+uint64_t stream_wanted(const struct stream_reader *reader)
+{
+	return reader->position + reader->held.count;
 }
 
 uint64_t stream_skipped(const struct stream_reader *reader)
@@ -234,6 +255,44 @@ static int take_unprobed(struct stream_reader *reader, struct unpack *body)
 	return reader->handler.unprobed(reader->handler.ctx);
 }
 
+static int take_books(struct stream_reader *reader, struct unpack *body)
+{
+	if (reader->stage == STAGE_EVENTS)
+		return -EBADMSG;
+	reader->stage = STAGE_BOOKS;
+	return reader->handler.books(reader->handler.ctx, body);
+}
+
+static int take_resume(struct stream_reader *reader, struct unpack *body)
+{
+	struct stream_resume resume = {.offset = unpack_bounded(body, INT64_MAX)};
+
+	resume.frames = unpack_bounded(body, INT64_MAX);
+	resume.events = unpack_bounded(body, INT64_MAX);
+	resume.last_ns = unpack_number(body);
+	resume.first_pid = (uint32_t)unpack_bounded(body, UINT32_MAX);
+	if (body->bad || reader->stage != STAGE_BOOKS)
+		return -EBADMSG;
+	reader->stage = STAGE_EVENTS;
+	reader->number = resume.frames;
+	reader->told = resume.events;
+	reader->moved = true;
+	reader->resumed = resume.offset;
+	return reader->handler.resume(reader->handler.ctx, &resume);
+}
+
+static int take_scanned(struct stream_reader *reader, struct unpack *body)
+{
+	struct stream_scanned scanned;
+
+	scanned.tag = (uint32_t)unpack_bounded(body, UINT32_MAX);
+	scanned.scans = (uint32_t)unpack_bounded(body, UINT32_MAX);
+	scanned.why = unpack_text(body);
+	if (body->bad || reader->stage == STAGE_BOOKS)
+		return -EBADMSG;
+	return reader->handler.scanned ? reader->handler.scanned(reader->handler.ctx, &scanned) : 0;
+}
+
 static int take_end(struct stream_reader *reader, struct unpack *body)
 {
 	struct stream_end end = {0};
@@ -252,9 +311,21 @@ static int (*const takers[])(struct stream_reader *reader, struct unpack *body) 
 	[STREAM_SETTINGS] = take_settings, [STREAM_MODULE] = take_module,
 	[STREAM_EVENTS] = take_events,     [STREAM_SCAN_SITES] = take_scan_sites,
 	[STREAM_SCAN] = take_scan,         [STREAM_UNPROBED] = take_unprobed,
-	[STREAM_END] = take_end,
+	[STREAM_END] = take_end,           [STREAM_BOOKS] = take_books,
+	[STREAM_RESUME] = take_resume,     [STREAM_SCANNED] = take_scanned,
 };
 #define TAKERS (sizeof(takers) / sizeof(takers[0]))
+
+/* Events, and what else is told between them, do not come among books. */
+static bool enter_stage(struct stream_reader *reader, unsigned int kind)
+{
+	if (kind < STREAM_EVENTS || kind > STREAM_END)
+		return true;
+	if (reader->stage == STAGE_BOOKS)
+		return false;
+	reader->stage = STAGE_EVENTS;
+	return true;
+}
 
 /* A kind that a later version has brought; all that is known here needs the settings before it. */
 static int take_frame(struct stream_reader *reader, const struct frame_head *head,
@@ -265,9 +336,9 @@ static int take_frame(struct stream_reader *reader, const struct frame_head *hea
 
 	if (head->kind >= TAKERS || !takers[head->kind]) {
 		reader->skipped++;
-		return 0;
+		return head->flags & FRAME_NEEDED ? -EPROTONOSUPPORT : 0;
 	}
-	if (!reader->settled && head->kind != STREAM_SETTINGS)
+	if ((!reader->settled && head->kind != STREAM_SETTINGS) || !enter_stage(reader, head->kind))
 		return -EBADMSG;
 	err = frame_body(head, stored, &reader->squeeze, &reader->room, &body);
 	return err ? err : takers[head->kind](reader, &body);
@@ -282,6 +353,8 @@ static int refuse(const struct stream_reader *reader, int code, struct error *er
 	if (code == -EOPNOTSUPP)
 		return error_set(err, code,
 				 "it is compressed, and this mtrace-bpf was built without zstd");
+	if (code == -EPROTONOSUPPORT)
+		return error_set(err, code, "it is of a later version of mtrace-bpf");
 	if (code == -EBADMSG)
 		return error_set(err, code, "it is damaged at byte %llu",
 				 (unsigned long long)reader->position);
@@ -348,7 +421,8 @@ int stream_read(struct stream_reader *reader, const void *bytes, size_t size, st
 		if (reader->err || !taken)
 			break;
 		done += taken;
-		reader->position += taken;
+		reader->position = reader->moved ? reader->resumed : reader->position + taken;
+		reader->moved = false;
 	}
 	if (done) {
 		reader->held.count -= done;

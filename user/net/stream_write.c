@@ -244,6 +244,35 @@ int stream_tell_scan(struct stream_writer *writer, const struct stream_scan *tol
 	return send_body(writer, STREAM_SCAN);
 }
 
+int stream_tell_books(struct stream_writer *writer, struct pack *records)
+{
+	int err = stream_flush(writer);
+
+	return err ? err : send_frame(writer, STREAM_BOOKS, records);
+}
+
+int stream_tell_resume(struct stream_writer *writer, const struct stream_resume *resume)
+{
+	struct pack *body = &writer->body;
+
+	pack_number(body, resume->offset);
+	pack_number(body, resume->frames);
+	pack_number(body, resume->events);
+	pack_number(body, resume->last_ns);
+	pack_number(body, resume->first_pid);
+	return send_body(writer, STREAM_RESUME);
+}
+
+int stream_tell_scanned(struct stream_writer *writer, const struct stream_scanned *scanned)
+{
+	struct pack *body = &writer->body;
+
+	pack_number(body, scanned->tag);
+	pack_number(body, scanned->scans);
+	pack_text(body, scanned->why);
+	return send_body(writer, STREAM_SCANNED);
+}
+
 int stream_tell_unprobed(struct stream_writer *writer)
 {
 	return send_body(writer, STREAM_UNPROBED);

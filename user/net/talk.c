@@ -15,7 +15,12 @@
 #define ANSWER_MAGIC   "\x89MTA\r\n\x1a\n"
 
 #define WANTS_PROOF 0x1
+#define WANTS_TLS   0x2
+#define TAKES_BOOKS 0x1
 #define IN_CONTROL  0x1
+#define BOOKS_FIRST 0x2
+#define COMES_BACK  0x4
+#define TAKES_SCANS 0x8
 
 /* What is proven is told apart by these: no proof of one end is one of the other. */
 #define CLIENT_LABEL "mtrace-bpf connect 1"
@@ -65,7 +70,8 @@ static void prove(uint8_t ret_proof[SHA256_SIZE], const struct talk_token *token
 void greeting_pack(uint8_t ret_bytes[GREETING_SIZE], const struct talk_greeting *greeting)
 {
 	begin(ret_bytes, GREETING_SIZE, GREETING_MAGIC);
-	ret_bytes[10] = greeting->wants_proof ? WANTS_PROOF : 0;
+	ret_bytes[10] = (uint8_t)((greeting->wants_proof ? WANTS_PROOF : 0) |
+				  (greeting->wants_tls ? WANTS_TLS : 0));
 	memcpy(ret_bytes + 16, greeting->nonce, NONCE_SIZE);
 }
 
@@ -76,8 +82,20 @@ int greeting_unpack(const uint8_t bytes[GREETING_SIZE], struct talk_greeting *re
 	if (code)
 		return code;
 	ret_greeting->wants_proof = bytes[10] & WANTS_PROOF;
+	ret_greeting->wants_tls = bytes[10] & WANTS_TLS;
 	memcpy(ret_greeting->nonce, bytes + 16, NONCE_SIZE);
 	return 0;
+}
+
+void request_begin(uint8_t ret_bytes[REQUEST_EARLY])
+{
+	_Static_assert(REQUEST_EARLY == MAGIC_SIZE, "no more than what never changes");
+	memcpy(ret_bytes, REQUEST_MAGIC, REQUEST_EARLY);
+}
+
+bool request_begins(uint8_t first)
+{
+	return first == (uint8_t)REQUEST_MAGIC[0];
 }
 
 static void request_prove(uint8_t ret_proof[SHA256_SIZE], const uint8_t bytes[REQUEST_SIZE],
@@ -90,6 +108,7 @@ void request_pack(uint8_t ret_bytes[REQUEST_SIZE], const struct talk_request *re
 		  const struct talk_token *token, const uint8_t greeting[GREETING_SIZE])
 {
 	begin(ret_bytes, REQUEST_SIZE, REQUEST_MAGIC);
+	ret_bytes[10] = request->takes_books ? TAKES_BOOKS : 0;
 	put(ret_bytes + 16, request->trace, 8);
 	put(ret_bytes + 24, request->offset, 8);
 	memcpy(ret_bytes + 32, request->nonce, NONCE_SIZE);
@@ -103,6 +122,7 @@ int request_unpack(const uint8_t bytes[REQUEST_SIZE], struct talk_request *ret_r
 
 	if (code)
 		return code;
+	ret_request->takes_books = bytes[10] & TAKES_BOOKS;
 	ret_request->trace = get(bytes + 16, 8);
 	ret_request->offset = get(bytes + 24, 8);
 	memcpy(ret_request->nonce, bytes + 32, NONCE_SIZE);
@@ -130,7 +150,10 @@ void answer_pack(uint8_t ret_bytes[ANSWER_SIZE], const struct talk_answer *answe
 {
 	begin(ret_bytes, ANSWER_SIZE, ANSWER_MAGIC);
 	ret_bytes[10] = (uint8_t)answer->status;
-	ret_bytes[11] = answer->control ? IN_CONTROL : 0;
+	ret_bytes[11] =
+		(uint8_t)((answer->control ? IN_CONTROL : 0) | (answer->books ? BOOKS_FIRST : 0) |
+			  (answer->comes_back ? COMES_BACK : 0) |
+			  (answer->scans ? TAKES_SCANS : 0));
 	put(ret_bytes + 16, answer->trace, 8);
 	put(ret_bytes + 24, answer->offset, 8);
 	if (token->size && answer->status != TALK_WRONG_PROOF)
@@ -147,6 +170,9 @@ int answer_unpack(const uint8_t bytes[ANSWER_SIZE], struct talk_answer *ret_answ
 		return code;
 	ret_answer->status = (enum talk_status)bytes[10];
 	ret_answer->control = bytes[11] & IN_CONTROL;
+	ret_answer->books = bytes[11] & BOOKS_FIRST;
+	ret_answer->comes_back = bytes[11] & COMES_BACK;
+	ret_answer->scans = bytes[11] & TAKES_SCANS;
 	ret_answer->trace = get(bytes + 16, 8);
 	ret_answer->offset = get(bytes + 24, 8);
 	memcpy(ret_answer->proof, bytes + ANSWER_SIZE - SHA256_SIZE, SHA256_SIZE);
@@ -162,16 +188,36 @@ bool answer_is_proven(const uint8_t bytes[ANSWER_SIZE], const struct talk_token 
 	return bytes_equal_blind(proof, bytes + ANSWER_SIZE - SHA256_SIZE, SHA256_SIZE);
 }
 
-void order_pack(uint8_t ret_bytes[ORDER_SIZE], enum talk_order order)
+#define ORDER_LIVE 0x100
+#define ORDER_TAG  9  /* bits below the tag … */
+#define ORDER_PID  32 /* … and below the pid */
+
+void order_pack(uint8_t ret_bytes[ORDER_SIZE], const struct talk_order *order)
 {
-	put(ret_bytes, order, ORDER_SIZE);
+	uint64_t bits = order->kind;
+
+	if (order->kind == ORDER_SCAN)
+		bits |= (order->live ? ORDER_LIVE : 0) |
+			(uint64_t)(order->tag & TALK_TAG_MAX) << ORDER_TAG |
+			(uint64_t)order->pid << ORDER_PID;
+	put(ret_bytes, bits, ORDER_SIZE);
 }
 
-int order_unpack(const uint8_t bytes[ORDER_SIZE], enum talk_order *ret_order)
+int order_unpack(const uint8_t bytes[ORDER_SIZE], struct talk_order *ret_order)
 {
-	if (get(bytes, ORDER_SIZE) != ORDER_END)
+	uint64_t bits = get(bytes, ORDER_SIZE);
+
+	*ret_order = (struct talk_order){.kind = ORDER_END};
+	if (bits == ORDER_END)
+		return 0;
+	if ((bits & 0xff) != ORDER_SCAN)
 		return -EBADMSG;
-	*ret_order = ORDER_END;
+	*ret_order = (struct talk_order){
+		.kind = ORDER_SCAN,
+		.live = bits & ORDER_LIVE,
+		.tag = (uint32_t)(bits >> ORDER_TAG) & TALK_TAG_MAX,
+		.pid = (uint32_t)(bits >> ORDER_PID),
+	};
 	return 0;
 }
 

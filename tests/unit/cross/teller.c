@@ -122,8 +122,16 @@ static int on_end(void *ctx, const struct stream_end *end)
 
 static int tell_again(struct stream_writer *writer)
 {
-	const struct stream_handler handler = {on_settings, on_module,   on_event, on_scan_site,
-					       on_scan,     on_unprobed, on_end,   writer};
+	const struct stream_handler handler = {
+		.settings = on_settings,
+		.module = on_module,
+		.event = on_event,
+		.scan_site = on_scan_site,
+		.scan = on_scan,
+		.unprobed = on_unprobed,
+		.end = on_end,
+		.ctx = writer,
+	};
 	struct stream_reader *reader;
 	char piece[4099];
 	struct error err;
