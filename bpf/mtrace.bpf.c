@@ -11,7 +11,7 @@
 
 #include "bpf/abi.h"
 #include "bpf/sample.h"
-#include "arch/x86.bpf.h"
+#include "arch/regs.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -222,9 +222,13 @@ static __always_inline int read_word(const struct pt_regs *regs, __u64 address, 
 	return 0;
 }
 
-static __always_inline int read_return(const struct pt_regs *regs, __u64 *ret_address)
+static __always_inline int read_return_at(const struct pt_regs *regs, __u64 sp, __u64 *ret_address)
 {
-	return read_word(regs, regs_sp(regs), ret_address);
+	if (REGS_LINKS) {
+		*ret_address = regs_link(regs);
+		return 0;
+	}
+	return read_word(regs, sp, ret_address);
 }
 
 #include "bpf/caller.h"
@@ -299,15 +303,45 @@ static __always_inline int wants_sanity(void)
 #include "bpf/told.bpf.h"
 #include "bpf/alloc.bpf.h"
 
+#if REGS_LINKS
+#define FRAMES_MAX 8192 /* bytes of stack that are looked through for a return address */
+#define SAVE_WORDS 2    /* above a call's own: where it may be saved */
+
+/* As by ptrace (user/source/ptrace_calls.c): a function saves its return address before it calls
+ * others, but where is its own affair. */
+__noinline int is_saved(__u64 sp, __u64 top, __u64 address)
+{
+	__u64 word = 0;
+
+	if (top - sp > FRAMES_MAX)
+		return 1; /* as it mostly is */
+	for (__u64 i = 0; i < FRAMES_MAX / sizeof(word) + SAVE_WORDS; i++) {
+		if (sp >= top + SAVE_WORDS * sizeof(word) || read_user(sp, &word))
+			return 0;
+		word &= REGS_ADDRESS;
+		if (word == address || is_return_trampoline(word))
+			return 1;
+		sp += sizeof(word);
+	}
+	return 0;
+}
+
+/* One at the same place is another call. */
+static __always_inline int is_mark_intact(const struct operator_mark *mark, __u64 sp)
+{
+	return sp > mark->sp || (sp < mark->sp && is_saved(sp, mark->sp, mark->return_address));
+}
+#else
 static __always_inline int is_mark_intact(const struct operator_mark *mark, __u64 sp)
 {
 	(void)sp;
 	return is_return_intact(mark);
 }
+#endif
 
 static __always_inline __u64 entry_sp(const struct caller_frame *caller)
 {
-	return caller->sp - caller->word;
+	return REGS_LINKS ? caller->sp : caller->sp - caller->word;
 }
 
 struct {

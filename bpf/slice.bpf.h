@@ -102,6 +102,7 @@ static __noinline __u64 send_slice(struct stack_buffer *buffer)
 	slice->record.bp_place = buffer->frame.bp_place;
 	slice->record.size = size;
 	__builtin_memcpy(slice->record.frames, buffer->frames, sizeof(buffer->frames));
+	walk_tell_link(buffer, &buffer->whole, &slice->record.frames[SLICE_LINK]);
 	if (bpf_ringbuf_output(&events, slice, sizeof(slice->record) + size, wake_flags()))
 		return 0;
 	return id;

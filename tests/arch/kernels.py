@@ -27,8 +27,12 @@ class Kernel:
 
 
 def foreign(arch, kernel, **more):
-    return Kernel(build=f"build-{arch}-static", targets=f"build/guest/{kernel}", source="ptrace",
-                  why="this mtrace-bpf was built without BPF", **more)
+    return Kernel(build=f"build-{arch}-static", targets=f"build/guest/{kernel}", **more)
+
+
+def without_bpf(arch, kernel, **more):
+    return foreign(arch, kernel, source="ptrace", why="this mtrace-bpf was built without BPF",
+                   **more)
 
 
 INHERITED = "perf events that children inherit and task storage"
@@ -44,15 +48,16 @@ EXPECTED = {
     "newest": Kernel(means="uprobe sessions", family=INHERITED),
     # Neither uprobes nor BPF.
     "no-uprobes": Kernel(source="ptrace", why="this kernel has no uprobes or no BPF"),
-    # Built without BPF. Stacks of 32-bit coroutines end where these begin (docs/DESIGN.md).
-    "686": foreign("i386", "686", innermost=("coroutine()",), stops=("end", "no_code")),
+    # Stacks of 32-bit coroutines end where these begin (docs/DESIGN.md).
+    "686": without_bpf("i386", "686", innermost=("coroutine()",), stops=("end", "no_code")),
     # The unwinder's tables call _start, and where threads and coroutines begin, code that cannot be
     # unwound: that unwinder ends before them, and we know of _start alone that it is the end.
-    "armmp": foreign("arm", "armmp", outermost=("_start", ""), stops=("end", "no_table")),
-    "armel": foreign("armel", "armel", outermost=("_start", ""), stops=("end", "no_table")),
-    "arm64": foreign("arm64", "arm64"),
+    "armmp": without_bpf("arm", "armmp", outermost=("_start", ""), stops=("end", "no_table")),
+    "armel": without_bpf("armel", "armel", outermost=("_start", ""), stops=("end", "no_table")),
+    # As 6.1, which it is.
+    "arm64": foreign("arm64", "arm64", means=PERF, family=PERF, gaps=True),
     # Above the function that a thread begins with there is a null frame; that unwinder ends there.
-    "ppc32": foreign("powerpc", "ppc32", outermost=("clone", "makecontext")),
+    "ppc32": without_bpf("powerpc", "ppc32", outermost=("clone", "makecontext")),
 }
 
 DEFAULT = ("5.10", "6.1", "6.12", "newest", "no-uprobes")

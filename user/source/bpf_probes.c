@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "arch/arch.h"
 #include "base/log.h"
 #include "source/bpf_leader.h"
 #include "symbol/probe_plan.h"
@@ -195,7 +196,7 @@ static uint64_t mark_cookie(const struct bpf_process *process, const struct prob
 /* The BPF programs' marks are of 64-bit code alone (bpf/sanity.bpf.h). */
 static bool reads_marks(const struct module *module)
 {
-	return module->machine == EM_X86_64 && module->elf64;
+	return module->elf64;
 }
 
 static int attach_marks(struct bpf_process *process, const struct module *module,
@@ -347,6 +348,8 @@ static int attach_module(struct bpf_process *process, const struct module *modul
 	uint64_t placed_ns = 0;
 	int err;
 
+	if (!arch_has_uprobes(module->machine))
+		return -EOPNOTSUPP;
 	if (process->shared) {
 		err = attach_shared(process, module, plan, &placed_ns);
 	} else {
@@ -529,10 +532,13 @@ int probes_share(struct bpf_process *process, struct module *module)
 static void verify_byte(struct bpf_process *process, const struct module *module, const char *what,
 			uint8_t original, uint64_t address)
 {
-	uint8_t byte = BREAKPOINT_NONE;
+	const struct arch *arch = arch_of_machine(module->machine);
+	uint8_t code[ARCH_CODE_MAX] = {BREAKPOINT_NONE};
+	size_t size = arch ? ARCH_BREAKPOINT_MAX : 1;
 
-	if (proc_memory_read(bpf_leader_reader(process), address, &byte, 1) != 1 ||
-	    byte != original)
+	/* Where instructions are larger than a byte, a breakpoint's may begin with the same one. */
+	if (proc_memory_read(bpf_leader_reader(process), address, code, size) != (ssize_t)size ||
+	    code[0] != original || (arch && arch->traps(code, 0)))
 		return;
 	process->unprobed_sites++;
 	log_info("%s: no breakpoint on %s in process %d", module->path, what, process->pid);
