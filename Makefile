@@ -530,12 +530,14 @@ GUEST_ARCH.armmp := ARCH=arm CROSS_COMPILE=arm-linux-gnueabihf-
 GUEST_ARCH.armel := ARCH=arm CROSS_COMPILE=arm-linux-gnueabi- BUILD=$(BUILD)-armel-static
 GUEST_ARCH.arm64 := ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-
 GUEST_ARCH.ppc32 := ARCH=powerpc CROSS_COMPILE=powerpc-linux-gnu-
-FOREIGN          := $(filter 686 armmp armel arm64 ppc32,$(KERNELS))
+FOREIGN          := $(sort $(filter 686 armmp armel arm64 ppc32,$(KERNELS:%-newest=%)))
 GUEST_TARGETS    := $(foreach kernel,$(FOREIGN),\
 	$(ARCH_TARGETS:$(BUILD)/targets/%=$(BUILD)/guest/$(kernel)/%))
 kernel_of         = $(word 1,$(subst /, ,$(patsubst $(BUILD)/guest/%,%,$@)))
 
 $(BUILD)/guest/%: TARGET_FLAGS += -rdynamic -DCHAIN=1000
+# Return addresses are signed where the processor can.
+$(BUILD)/guest/arm64/%: TARGET_FLAGS += -mbranch-protection=standard
 $(filter %/stacks,$(GUEST_TARGETS)): TARGET_FLAGS += -O2 -fomit-frame-pointer -foptimize-sibling-calls -fbuiltin
 
 $(filter-out %/cxx %/stacks %/sanity %/sanity_bad %_cxx %.so,$(GUEST_TARGETS)): $(wildcard tests/targets/*.[ch])

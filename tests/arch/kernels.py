@@ -36,6 +36,7 @@ def without_bpf(arch, kernel, **more):
 
 
 INHERITED = "perf events that children inherit and task storage"
+SESSIONS = "uprobe sessions"
 PERF = "one perf event per probe and task storage"
 
 EXPECTED = {
@@ -45,7 +46,7 @@ EXPECTED = {
     "6.1": Kernel(means=PERF, family=PERF, gaps=True),
     # No sessions (6.13).
     "6.12": Kernel(means="multi-uprobes and task storage", family=INHERITED),
-    "newest": Kernel(means="uprobe sessions", family=INHERITED),
+    "newest": Kernel(means=SESSIONS, family=INHERITED),
     # Neither uprobes nor BPF.
     "no-uprobes": Kernel(source="ptrace", why="this kernel has no uprobes or no BPF"),
     # Stacks of 32-bit coroutines end where these begin (docs/DESIGN.md).
@@ -54,8 +55,8 @@ EXPECTED = {
     # unwound: that unwinder ends before them, and we know of _start alone that it is the end.
     "armmp": without_bpf("arm", "armmp", outermost=("_start", ""), stops=("end", "no_table")),
     "armel": without_bpf("armel", "armel", outermost=("_start", ""), stops=("end", "no_table")),
-    # As 6.1, which it is.
     "arm64": foreign("arm64", "arm64", means=PERF, family=PERF, gaps=True),
+    "arm64-newest": foreign("arm64", "arm64", means=SESSIONS, family=INHERITED),
     # Above the function that a thread begins with there is a null frame; that unwinder ends there.
     "ppc32": without_bpf("powerpc", "ppc32", outermost=("clone", "makecontext")),
 }

@@ -348,8 +348,6 @@ static int attach_module(struct bpf_process *process, const struct module *modul
 	uint64_t placed_ns = 0;
 	int err;
 
-	if (!arch_has_uprobes(module->machine))
-		return -EOPNOTSUPP;
 	if (process->shared) {
 		err = attach_shared(process, module, plan, &placed_ns);
 	} else {
@@ -426,6 +424,11 @@ static uint32_t attached_state(const struct bpf_process *process, const struct m
 	return map64_get(&process->attached, module->id);
 }
 
+bool probes_reach(const struct bpf_process *process, int machine)
+{
+	return process->ops != &bpf_probe_ops || arch_has_uprobes(machine);
+}
+
 /* Its plan, or NULL if it shall not be or cannot be probed. */
 static const struct probe_plan *plan_of(struct bpf_process *process, struct module *module)
 {
@@ -436,6 +439,12 @@ static const struct probe_plan *plan_of(struct bpf_process *process, struct modu
 		return NULL;
 	if (module_is_x32(module)) {
 		log_warn("%s: x32 code is not traced", module->path);
+		process->unprobed_sites++;
+		return NULL;
+	}
+	if (!probes_reach(process, module->machine)) {
+		log_warn("%s: 32-bit code is not traced: this kernel places no uprobes in it",
+			 module->path);
 		process->unprobed_sites++;
 		return NULL;
 	}

@@ -30,7 +30,7 @@
 	"trace it"
 
 /* Why a program cannot be traced; NULL if it can. */
-static const char *refusal_of(const char *path)
+static const char *refusal_of(const struct bpf_process *process, const char *path)
 {
 	struct elf_identity identity;
 
@@ -38,7 +38,7 @@ static const char *refusal_of(const char *path)
 		return NULL;
 	if (identity.machine == EM_X86_64 && identity.word == ELFCLASS32)
 		return X32_REFUSED;
-	return arch_has_uprobes(identity.machine) ? NULL : NARROW_REFUSED;
+	return probes_reach(process, identity.machine) ? NULL : NARROW_REFUSED;
 }
 
 /* The link leads to the file itself, wherever that is. */
@@ -219,7 +219,7 @@ int bpf_process_attach(struct bpf_process *process, struct error *err)
 	if (code)
 		return code;
 	exe_link(process->pid, path);
-	refusal = refusal_of(path);
+	refusal = refusal_of(process, path);
 	if (refusal)
 		return error_set(err, -ENOTSUP, "%s", refusal);
 	code = tell_process(process, EVENT_PROCESS, NULL);
@@ -262,7 +262,7 @@ int bpf_process_attach_launch(struct bpf_process *process, const char *program,
 		log_info("%s", err->text);
 		code = 0;
 	}
-	refusal = needed.count ? refusal_of(needed.paths[0]) : NULL;
+	refusal = needed.count ? refusal_of(process, needed.paths[0]) : NULL;
 	if (refusal) {
 		needed_free(&needed);
 		return error_set(err, -ENOTSUP, "%s", refusal);
