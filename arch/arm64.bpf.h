@@ -14,7 +14,9 @@
 #define REGS_LINK    30
 #define REGS_SP      31
 #define REGS_PC      32
-#define REGS_ADDRESS 0xffffffffffffULL /* the bits of an address of user space's */
+/* The bits of an address of user space's; none of those above is met that did not ask for it. A
+ * kernel with more of them has signatures above those, in fewer bits. */
+#define REGS_ADDRESS 0xffffffffffffULL
 
 /* One load at a constant offset, see arch/x86.bpf.h. Not CO-RE's: the layout is user ABI. */
 #ifdef __bpf__

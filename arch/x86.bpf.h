@@ -91,6 +91,7 @@ static __always_inline __u64 regs_bp(const struct pt_regs *regs)
 	return regs_is_narrow(regs) ? (__u32)bp : bp;
 }
 
+#define REGS_ADDRESS           (~0ULL) /* the bits of an address of user space's */
 #define REGS_USER_END          (1ULL << 47)
 #define REGS_UNWIND_ABI        unwind_abi_x86_64
 #define REGS_UNWIND_ABI_NARROW unwind_abi_i386

@@ -264,13 +264,14 @@ static __noinline int is_same_stack(__u64 sp, __u64 other)
 }
 
 /* Returns of probed functions go through one page of the kernel's, the same for the whole process
- * (kernel/events/uprobes.c: uprobe_get_trampoline_vaddr). */
+ * (kernel/events/uprobes.c: uprobe_get_trampoline_vaddr). It lies as high as possible: on AArch64
+ * that may be where no program is, and return addresses are told without those bits. */
 static __noinline int is_return_trampoline(__u64 address)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct xol_area *area = BPF_CORE_READ(task, mm, uprobes_state.xol_area);
 
-	return area && address == BPF_CORE_READ(area, vaddr);
+	return area && address == (BPF_CORE_READ(area, vaddr) & REGS_ADDRESS);
 }
 
 /* The kernel watches no more than that many returns per thread (MAX_URETPROBE_DEPTH); other tools'
@@ -308,9 +309,13 @@ static __always_inline int wants_sanity(void)
 #define SAVE_WORDS 2    /* above a call's own: where it may be saved */
 
 /* As by ptrace (user/source/ptrace_calls.c): a function saves its return address before it calls
- * others, but where is its own affair. */
+ * others, but where is its own affair. Where it went over into another one whose return is watched,
+ * that one saves the trampoline instead. */
 __noinline int is_saved(__u64 sp, __u64 top, __u64 address)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct xol_area *area = BPF_CORE_READ(task, mm, uprobes_state.xol_area);
+	__u64 trampoline = area ? BPF_CORE_READ(area, vaddr) & REGS_ADDRESS : address;
 	__u64 word = 0;
 
 	if (top - sp > FRAMES_MAX)
@@ -319,7 +324,7 @@ __noinline int is_saved(__u64 sp, __u64 top, __u64 address)
 		if (sp >= top + SAVE_WORDS * sizeof(word) || read_user(sp, &word))
 			return 0;
 		word &= REGS_ADDRESS;
-		if (word == address || is_return_trampoline(word))
+		if (word == address || word == trampoline)
 			return 1;
 		sp += sizeof(word);
 	}
