@@ -13,7 +13,8 @@ class Kernel:
     the reason that is given for ptrace. gaps: placing probes takes so long that the program may run
     meanwhile; then the report says for how long. What was counted is right all the same. outermost: functions in which stacks
     begin, that we see and the C++ runtime's unwinder does not. innermost: those where our stacks
-    end, and not that unwinder's. stops: how they end."""
+    end, and not that unwinder's. stops: how they end. narrow: a 32-bit program, where the kernel has
+    no uprobes for such."""
     build: str = "build"
     targets: str = "build/targets"
     source: str = "bpf"
@@ -24,6 +25,7 @@ class Kernel:
     outermost: tuple = ()
     innermost: tuple = ()
     stops: tuple = ("end",)
+    narrow: str = ""
 
 
 def foreign(arch, kernel, **more):
@@ -37,6 +39,7 @@ def without_bpf(arch, kernel, **more):
 
 INHERITED = "perf events that children inherit and task storage"
 SESSIONS = "uprobe sessions"
+NARROW = "build/guest/arm64/narrow/basic"
 PERF = "one perf event per probe and task storage"
 
 EXPECTED = {
@@ -55,8 +58,8 @@ EXPECTED = {
     # unwound: that unwinder ends before them, and we know of _start alone that it is the end.
     "armmp": without_bpf("arm", "armmp", outermost=("_start", ""), stops=("end", "no_table")),
     "armel": without_bpf("armel", "armel", outermost=("_start", ""), stops=("end", "no_table")),
-    "arm64": foreign("arm64", "arm64", means=PERF, family=PERF, gaps=True),
-    "arm64-newest": foreign("arm64", "arm64", means=SESSIONS, family=INHERITED),
+    "arm64": foreign("arm64", "arm64", means=PERF, family=PERF, gaps=True, narrow=NARROW),
+    "arm64-newest": foreign("arm64", "arm64", means=SESSIONS, family=INHERITED, narrow=NARROW),
     # Above the function that a thread begins with there is a null frame; that unwinder ends there.
     "ppc32": without_bpf("powerpc", "ppc32", outermost=("clone", "makecontext")),
 }
