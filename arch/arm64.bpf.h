@@ -10,10 +10,10 @@
 #ifndef MTRACE_ARCH_ARM64_BPF_H
 #define MTRACE_ARCH_ARM64_BPF_H
 
-#define REGS_FRAME   29
-#define REGS_LINK    30
-#define REGS_SP      31
-#define REGS_PC      32
+#define REGS_FRAME 29
+#define REGS_LINK  30
+#define REGS_SP    31
+#define REGS_PC    32
 /* The bits of an address of user space's; none of those above is met that did not ask for it. A
  * kernel with more of them has signatures above those, in fewer bits. */
 #define REGS_ADDRESS 0xffffffffffffULL
