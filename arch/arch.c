@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "arch/arch.h"
 
+#include <elf.h>
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -61,6 +62,28 @@ const struct arch *arch_of_machine(int machine)
 		if (known[i]->machine == machine && known[i]->look)
 			return known[i];
 	return NULL;
+}
+
+bool arch_has_uprobes(int machine)
+{
+#if defined(__aarch64__)
+	return machine != EM_ARM; /* arch/arm64/kernel/probes/uprobes.c */
+#else
+	(void)machine;
+	return true;
+#endif
+}
+
+const char *arch_native_name(bool narrow)
+{
+#if defined(__x86_64__)
+	return narrow ? "i386" : "x86_64";
+#elif defined(__aarch64__)
+	return narrow ? "arm" : "aarch64";
+#else
+	(void)narrow; /* all are */
+	return arch_native(true) ? arch_native(true)->name : "unknown";
+#endif
 }
 
 const struct arch *arch_native(bool narrow)

@@ -185,6 +185,10 @@ const struct arch *arch_of_set(size_t size);
 const struct arch *arch_of_machine(int machine);
 /* Of threads that a tracer on this machine meets, by the width of their code. */
 const struct arch *arch_native(bool narrow);
+/* What such programs are called in reports. */
+const char *arch_native_name(bool narrow);
+/* Does a kernel of this machine place uprobes in programs of that one? */
+bool arch_has_uprobes(int machine);
 
 /* What the registers of a thread say; of mode and address what a pointer to code says. */
 static inline uint64_t arch_get(const struct arch_registers *registers, enum arch_value value)

@@ -91,8 +91,20 @@ static __always_inline __u64 regs_bp(const struct pt_regs *regs)
 	return regs_is_narrow(regs) ? (__u32)bp : bp;
 }
 
+#define REGS_ADDRESS           (~0ULL) /* the bits of an address of user space's */
+#define REGS_USER_END          (1ULL << 47)
 #define REGS_UNWIND_ABI        unwind_abi_x86_64
 #define REGS_UNWIND_ABI_NARROW unwind_abi_i386
+#define REGS_GUESSES           1 /* is code without tables walked by frame pointers? */
+
+/* Calls leave the return address on the stack, not in a register. */
+#define REGS_LINKS 0
+
+static __always_inline __u64 regs_link(const struct pt_regs *regs)
+{
+	(void)regs;
+	return 0;
+}
 
 /* How far a return moves the stack: over its address. */
 static __always_inline __u64 regs_return_pops(const struct pt_regs *regs)

@@ -253,8 +253,12 @@ struct record_slice {
 	abi_u64 bp;
 	abi_u64 bp_place; /* enum unwind_bp_place (arch/unwind.h) */
 	abi_u64 size;     /* bytes of the stack that follow the frames */
+	/* The place that no frame can have is for the link register, where there is one; 0: it is
+	 * not known. */
 	abi_u64 frames[STACK_MAX_FRAMES + 1];
 };
+
+#define SLICE_LINK STACK_MAX_FRAMES /* in `frames` */
 
 /*
  * A path as the kernel keeps it: the names of its components, the last first, each ended by NUL,

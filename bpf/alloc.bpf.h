@@ -57,8 +57,8 @@ struct thread_calls {
 /* A word of the size that the registers' code has. */
 static int read_user(abi_u64 address, abi_u64 *ret_word);
 static int read_word(const struct pt_regs *regs, abi_u64 address, abi_u64 *ret_word);
-/* Where a function returns to that has just been entered. */
-static int read_return(const struct pt_regs *regs, abi_u64 *ret_address);
+/* Where a function returns to that has just been entered, with that stack pointer. */
+static int read_return_at(const struct pt_regs *regs, abi_u64 sp, abi_u64 *ret_address);
 static int is_same_stack(abi_u64 sp, abi_u64 other);
 static int is_return_trampoline(abi_u64 address);
 static int is_return_list_full(void);
@@ -69,6 +69,11 @@ static int forget_code(abi_u64 address);
 static void emit(void *record, abi_u32 length);
 static void fill_head(struct record_head *head, abi_u8 kind, abi_u64 cookie, abi_u32 length);
 static void count_loss(enum loss loss);
+
+static __always_inline int read_return(const struct pt_regs *regs, abi_u64 *ret_address)
+{
+	return read_return_at(regs, regs_sp(regs), ret_address);
+}
 
 #include "bpf/sanity.bpf.h"
 #include "bpf/thin.bpf.h"
@@ -98,7 +103,7 @@ static __always_inline enum call_place place_of_call(const struct pt_regs *regs,
 	if (sp > pending_sp)
 		return is_same_stack(sp, pending_sp) ? PLACE_GONE : PLACE_UNSAFE;
 	if (sp == pending_sp) {
-		read_word(regs, sp, &return_address);
+		read_return_at(regs, sp, &return_address);
 		return is_return_trampoline(return_address) ? PLACE_NESTED : PLACE_GONE;
 	}
 	if (!is_map_call(cookie) && is_map_call(pending_cookie))

@@ -11,7 +11,7 @@
 
 #include "bpf/abi.h"
 #include "bpf/sample.h"
-#include "arch/x86.bpf.h"
+#include "arch/regs.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -222,9 +222,13 @@ static __always_inline int read_word(const struct pt_regs *regs, __u64 address, 
 	return 0;
 }
 
-static __always_inline int read_return(const struct pt_regs *regs, __u64 *ret_address)
+static __always_inline int read_return_at(const struct pt_regs *regs, __u64 sp, __u64 *ret_address)
 {
-	return read_word(regs, regs_sp(regs), ret_address);
+	if (REGS_LINKS) {
+		*ret_address = regs_link(regs);
+		return 0;
+	}
+	return read_word(regs, sp, ret_address);
 }
 
 #include "bpf/caller.h"
@@ -260,13 +264,14 @@ static __noinline int is_same_stack(__u64 sp, __u64 other)
 }
 
 /* Returns of probed functions go through one page of the kernel's, the same for the whole process
- * (kernel/events/uprobes.c: uprobe_get_trampoline_vaddr). */
+ * (kernel/events/uprobes.c: uprobe_get_trampoline_vaddr). It lies as high as possible: on AArch64
+ * that may be where no program is, and return addresses are told without those bits. */
 static __noinline int is_return_trampoline(__u64 address)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct xol_area *area = BPF_CORE_READ(task, mm, uprobes_state.xol_area);
 
-	return area && address == BPF_CORE_READ(area, vaddr);
+	return area && address == (BPF_CORE_READ(area, vaddr) & REGS_ADDRESS);
 }
 
 /* The kernel watches no more than that many returns per thread (MAX_URETPROBE_DEPTH); other tools'
@@ -298,30 +303,7 @@ static __always_inline int wants_sanity(void)
 
 #include "bpf/told.bpf.h"
 #include "bpf/alloc.bpf.h"
-
-static __always_inline int is_mark_intact(const struct operator_mark *mark, __u64 sp)
-{
-	(void)sp;
-	return is_return_intact(mark);
-}
-
-static __always_inline __u64 entry_sp(const struct caller_frame *caller)
-{
-	return caller->sp - caller->word;
-}
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct thread_marks);
-} operator_marks SEC(".maps");
-
-static __always_inline struct thread_marks *thread_marks(void)
-{
-	return bpf_task_storage_get(&operator_marks, bpf_get_current_task_btf(), NULL,
-				    BPF_LOCAL_STORAGE_GET_F_CREATE);
-}
+#include "bpf/marks.bpf.h"
 
 /* Pending calls of a thread: in task storage, or in a hash map. */
 

@@ -17,17 +17,40 @@
 #define SLICES_IN_SECOND 4000
 #define SECOND_NS        1000000000ULL
 
+#define SLICE_BUFFERS 16 /* threads that make one at the same time */
+
 struct slice_buffer {
 	struct record_slice record;
 	__u8 bytes[SLICE_BYTES];
+	__u32 taken;
+	__u32 pad;
 };
 
+/* Not the threads' own: Linux 7 gives a thread no more than two pages at once. */
 struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SLICE_BUFFERS);
+	__type(key, __u32);
 	__type(value, struct slice_buffer);
 } slice_buffers SEC(".maps");
+
+/* One that nobody else uses; NULL if there is none. */
+static __always_inline struct slice_buffer *slice_take(void)
+{
+	for (__u32 i = 0; i < SLICE_BUFFERS; i++) {
+		__u32 number = i;
+		struct slice_buffer *slice = bpf_map_lookup_elem(&slice_buffers, &number);
+
+		if (!slice || !__sync_lock_test_and_set(&slice->taken, 1))
+			return slice;
+	}
+	return NULL;
+}
+
+static __always_inline void slice_give_back(struct slice_buffer *slice)
+{
+	__sync_lock_test_and_set(&slice->taken, 0);
+}
 
 /* Counted without care: some more or less do not matter. */
 static __u64 slice_second;
@@ -70,18 +93,10 @@ static __noinline __u64 read_slice(struct slice_buffer *slice, __u64 sp)
 	return size;
 }
 
-/* Send what user space needs to finish the buffer's stack. Returns its id, or 0. */
-static __noinline __u64 send_slice(struct stack_buffer *buffer)
+static __always_inline __u64 slice_send(struct slice_buffer *slice, struct stack_buffer *buffer)
 {
-	struct slice_buffer *slice;
 	__u64 size, id;
 
-	if (!buffer || !is_slice_allowed())
-		return 0;
-	slice = bpf_task_storage_get(&slice_buffers, bpf_get_current_task_btf(), NULL,
-				     BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!slice)
-		return 0;
 	load_bp(buffer, &buffer->frame); /* which was saved below what is sent */
 	size = read_slice(slice, buffer->frame.sp);
 	if (!size || size > SLICE_BYTES)
@@ -102,8 +117,25 @@ static __noinline __u64 send_slice(struct stack_buffer *buffer)
 	slice->record.bp_place = buffer->frame.bp_place;
 	slice->record.size = size;
 	__builtin_memcpy(slice->record.frames, buffer->frames, sizeof(buffer->frames));
+	walk_tell_link(buffer, &buffer->whole, &slice->record.frames[SLICE_LINK]);
 	if (bpf_ringbuf_output(&events, slice, sizeof(slice->record) + size, wake_flags()))
 		return 0;
+	return id;
+}
+
+/* Send what user space needs to finish the buffer's stack. Returns its id, or 0. */
+static __noinline __u64 send_slice(struct stack_buffer *buffer)
+{
+	struct slice_buffer *slice;
+	__u64 id;
+
+	if (!buffer || !is_slice_allowed())
+		return 0;
+	slice = slice_take();
+	if (!slice)
+		return 0;
+	id = slice_send(slice, buffer);
+	slice_give_back(slice);
 	return id;
 }
 

@@ -17,8 +17,7 @@
 
 #include "bpf/unwind.bpf.h"
 
-#define STACK_SEEN_MAX   262144
-#define USER_ADDRESS_END (1ULL << 47)
+#define STACK_SEEN_MAX 262144
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -93,7 +92,7 @@ static __always_inline __u32 plausible_frames(const struct stack_buffer *buffer,
 	for (__u32 i = 1; i < STACK_MAX_FRAMES; i++) {
 		if (i >= count)
 			break;
-		if (buffer->frames[i] - LOWEST_CODE >= USER_ADDRESS_END - LOWEST_CODE)
+		if (buffer->frames[i] - LOWEST_CODE >= REGS_USER_END - LOWEST_CODE)
 			return i;
 	}
 	return count;

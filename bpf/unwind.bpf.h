@@ -23,7 +23,7 @@
 #ifndef MTRACE_BPF_UNWIND_BPF_H
 #define MTRACE_BPF_UNWIND_BPF_H
 
-#include "bpf/walk.h"
+#include "bpf/step.bpf.h"
 
 #define WINDOW_REACH     (1 << 20) /* who asks for more is on another stack */
 #define WINDOW_WORDS     256       /* a power of two */
@@ -46,7 +46,10 @@ struct stack_buffer {
 	struct record_stack record;
 	__u64 frames[STACK_MAX_FRAMES + 1];
 	/* Not sent: */
-	struct unwind_frame frame;
+	union {
+		struct unwind_frame frame;
+		struct walk_frame whole; /* what this processor's step needs */
+	};
 	__u64 hash;
 	__u64 window_start; /* address */
 	__u64 window_size;  /* bytes; 0 if there is no window */
@@ -177,10 +180,10 @@ static __always_inline int read_wide(struct stack_buffer *buffer, __u64 address,
 	__u64 distance = address - buffer->window_start, index = distance >> 3;
 
 	if (distance & 7 || distance >= WINDOW_REACH)
-		return bpf_probe_read_user(ret_word, sizeof(*ret_word), (void *)address);
+		return read_far(address, ret_word);
 	if (distance >= buffer->window_size) {
 		if (window_move(buffer, address))
-			return bpf_probe_read_user(ret_word, sizeof(*ret_word), (void *)address);
+			return read_far(address, ret_word);
 		index = 0;
 	}
 	asm volatile("" : "+r"(index)); /* else the mask, which the verifier needs, goes */
@@ -217,13 +220,36 @@ static __always_inline int is_narrow(const struct stack_buffer *buffer)
 }
 
 /* For what is rare; the walk has a function for each kind of code. */
+#if REGS_LINKS
+/* By itself, as it takes more of the stack than who calls it has left. */
+__noinline int step_by_word(struct stack_buffer *buffer, __u64 word)
+{
+	struct unwind_row row;
+
+	*(__u64 *)&row = word;
+	return buffer ? walk_step(buffer, &REGS_UNWIND_ABI, &row, &buffer->whole) : UNWIND_NO_TABLE;
+}
+
+static __always_inline enum unwind_result step_exact(struct stack_buffer *buffer,
+						     const struct unwind_row *row)
+{
+	return step_by_word(buffer, *(const __u64 *)row);
+}
+#else
 static __always_inline enum unwind_result step_by(struct stack_buffer *buffer,
 						  const struct unwind_row *row,
-						  struct unwind_frame *frame)
+						  struct walk_frame *frame)
 {
-	return is_narrow(buffer) ? unwind_step(buffer, &REGS_UNWIND_ABI_NARROW, row, frame)
-				 : unwind_step(buffer, &REGS_UNWIND_ABI, row, frame);
+	return is_narrow(buffer) ? walk_step(buffer, &REGS_UNWIND_ABI_NARROW, row, frame)
+				 : walk_step(buffer, &REGS_UNWIND_ABI, row, frame);
 }
+
+static __always_inline enum unwind_result step_exact(struct stack_buffer *buffer,
+						     const struct unwind_row *row)
+{
+	return step_by(buffer, row, &buffer->whole);
+}
+#endif
 
 static __always_inline enum unwind_result load_bp(struct stack_buffer *buffer,
 						  struct unwind_frame *frame)
@@ -249,6 +275,8 @@ __noinline __u64 return_behind_probe(__u64 place)
 }
 
 static int is_return_trampoline(__u64 address);
+
+#if REGS_GUESSES
 
 /*
  * Can a return address that a frame pointer led to be that of code without a table? Where its call
@@ -289,26 +317,38 @@ __noinline int step_guess(struct stack_buffer *buffer)
 {
 	struct unwind_row row = unwind_row_frame_pointer;
 	enum unwind_result result;
-	struct unwind_frame frame;
+	struct walk_frame whole;
 
 	if (!buffer)
 		return STOP_NO_TABLE;
-	frame = buffer->frame;
-	if (load_bp(buffer, &frame))
+	whole = buffer->whole;
+	if (load_bp(buffer, &whole.frame))
 		return STOP_NO_TABLE;
 	buffer->record.head.flags |= RECORD_FLAG_GUESSED;
-	if (!frame.bp && is_outermost(frame.sp))
+	if (!whole.frame.bp && is_outermost(whole.frame.sp))
 		return -1;
-	if (!frame.bp || frame.bp & (buffer->word - 1) || frame.bp - frame.sp >= GUESS_FRAME_MAX)
+	if (!whole.frame.bp || whole.frame.bp & (buffer->word - 1) ||
+	    whole.frame.bp - whole.frame.sp >= GUESS_FRAME_MAX)
 		return STOP_NO_TABLE;
-	result = step_by(buffer, &row, &frame);
+	result = step_by(buffer, &row, &whole);
 	if (result == UNWIND_END)
 		return -1;
-	if (result || mapping_seek(buffer, frame.ip - 1) || !is_plausible_return(buffer, frame.ip))
+	if (result || mapping_seek(buffer, whole.frame.ip - 1) ||
+	    !is_plausible_return(buffer, whole.frame.ip))
 		return STOP_NO_TABLE;
-	buffer->frame = frame;
+	buffer->whole = whole;
 	return 0;
 }
+
+#else
+
+static __always_inline int step_guess(struct stack_buffer *buffer)
+{
+	(void)buffer;
+	return STOP_NO_TABLE;
+}
+
+#endif
 
 /* Look up the frame's row. That of code without a table is not for the next time: one may be
  * published. Returns 0 or enum stack_stop. */
@@ -350,7 +390,7 @@ __noinline int resolve_probe(struct stack_buffer *buffer, __u32 slot)
 
 	if (!buffer)
 		return STOP_PROBE;
-	address = return_behind_probe(buffer->frame.sp - buffer->word);
+	address = return_behind_probe(buffer->frame.sp - (REGS_LINKS ? 0 : buffer->word));
 	if (!address)
 		return STOP_PROBE;
 	buffer->frame.ip = address;
@@ -385,7 +425,7 @@ __noinline int step_interrupted(struct stack_buffer *buffer)
 		return STOP_SIGNAL;
 	buffer->frames[buffer->count++ & STACK_MAX_FRAMES] = buffer->frame.ip | STACK_EXACT;
 	buffer->hash = hash_step(buffer->hash, (__u64)key.pages << 32 ^ ~key.offset);
-	result = step_by(buffer, row, &buffer->frame);
+	result = step_exact(buffer, row);
 	if (result == UNWIND_CONTINUE)
 		return 0;
 	return result == UNWIND_END ? -1 : stop_of(result);
@@ -413,7 +453,7 @@ static __always_inline int step_up(struct stack_buffer *buffer, const struct unw
 	}
 	buffer->hash = hash_step(buffer->hash, known->word);
 	found.word = known->row;
-	result = unwind_step(buffer, abi, &found.row, &buffer->frame);
+	result = walk_step(buffer, abi, &found.row, &buffer->whole);
 	if (result == UNWIND_CONTINUE)
 		return 0;
 	if (result == UNWIND_END)
@@ -455,7 +495,7 @@ static __always_inline void walk_start(struct stack_buffer *buffer, const struct
 	buffer->frame.ip = from->ip;
 	buffer->frame.sp = from->sp;
 	buffer->frame.bp = from->bp;
-	buffer->frame.bp_place = UNWIND_BP_HELD;
+	walk_begin(&buffer->whole);
 	buffer->generation = generation;
 	buffer->hash = hash;
 	buffer->count = 0;

@@ -105,6 +105,8 @@ class Guests:
         for name in sorted({name for mark in marks for name in mark["targets"]}):
             files["/targets/" + os.path.basename(name)] = \
                 os.path.join(ROOT, expected.targets, name)
+        if expected.narrow:
+            files["/targets/narrow"] = os.path.join(ROOT, expected.narrow)
         commands = [(PRELUDE % {"setting": mark["setting"] % item.callspec.params,
                                 "script": mark["script"] % item.callspec.params}, mark["seconds"])
                     for item, mark in zip(items, marks)]

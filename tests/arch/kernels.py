@@ -12,7 +12,8 @@ class Kernel:
     traces if nobody says so. means: by what calls are followed. family: and those of children. why:
     the reason that is given for ptrace. outermost: functions in which stacks begin, that we
     see and the C++ runtime's unwinder does not. innermost: those where our stacks end, and not that
-    unwinder's. stops: how they end."""
+    unwinder's. stops: how they end. narrow: a 32-bit program, where the kernel has no uprobes for
+    such."""
     build: str = "build"
     targets: str = "build/targets"
     source: str = "bpf"
@@ -22,14 +23,21 @@ class Kernel:
     outermost: tuple = ()
     innermost: tuple = ()
     stops: tuple = ("end",)
+    narrow: str = ""
 
 
 def foreign(arch, kernel, **more):
-    return Kernel(build=f"build-{arch}-static", targets=f"build/guest/{kernel}", source="ptrace",
-                  why="this mtrace-bpf was built without BPF", **more)
+    return Kernel(build=f"build-{arch}-static", targets=f"build/guest/{kernel}", **more)
+
+
+def without_bpf(arch, kernel, **more):
+    return foreign(arch, kernel, source="ptrace", why="this mtrace-bpf was built without BPF",
+                   **more)
 
 
 INHERITED = "perf events that children inherit and task storage"
+SESSIONS = "uprobe sessions"
+NARROW = "build/guest/arm64/narrow/basic"
 PERF = "one perf event per probe and task storage"
 
 EXPECTED = {
@@ -39,18 +47,19 @@ EXPECTED = {
     "6.1": Kernel(means=PERF, family=PERF),
     # No sessions (6.13).
     "6.12": Kernel(means="multi-uprobes and task storage", family=INHERITED),
-    "newest": Kernel(means="uprobe sessions", family=INHERITED),
+    "newest": Kernel(means=SESSIONS, family=INHERITED),
     # Neither uprobes nor BPF.
     "no-uprobes": Kernel(source="ptrace", why="this kernel has no uprobes or no BPF"),
-    # Built without BPF. Stacks of 32-bit coroutines end where these begin (docs/DESIGN.md).
-    "686": foreign("i386", "686", innermost=("coroutine()",), stops=("end", "no_code")),
+    # Stacks of 32-bit coroutines end where these begin (docs/DESIGN.md).
+    "686": without_bpf("i386", "686", innermost=("coroutine()",), stops=("end", "no_code")),
     # The unwinder's tables call _start, and where threads and coroutines begin, code that cannot be
     # unwound: that unwinder ends before them, and we know of _start alone that it is the end.
-    "armmp": foreign("arm", "armmp", outermost=("_start", ""), stops=("end", "no_table")),
-    "armel": foreign("armel", "armel", outermost=("_start", ""), stops=("end", "no_table")),
-    "arm64": foreign("arm64", "arm64"),
+    "armmp": without_bpf("arm", "armmp", outermost=("_start", ""), stops=("end", "no_table")),
+    "armel": without_bpf("armel", "armel", outermost=("_start", ""), stops=("end", "no_table")),
+    "arm64": foreign("arm64", "arm64", means=PERF, family=PERF, narrow=NARROW),
+    "arm64-newest": foreign("arm64", "arm64", means=SESSIONS, family=INHERITED, narrow=NARROW),
     # Above the function that a thread begins with there is a null frame; that unwinder ends there.
-    "ppc32": foreign("powerpc", "ppc32", outermost=("clone", "makecontext")),
+    "ppc32": without_bpf("powerpc", "ppc32", outermost=("clone", "makecontext")),
 }
 
 DEFAULT = ("5.10", "6.1", "6.12", "newest", "no-uprobes")

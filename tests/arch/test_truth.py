@@ -182,6 +182,18 @@ def within(told, seen, outermost):
     return sums
 
 
+@in_guest("trace --depth 127 --top 0 -- stacks signals", targets=("stacks",))
+def test_stacks_through_signals(ran, expected):
+    """By BPF to the end, as far as stacks of that kernel go; by ptrace not on all processors."""
+    assert_source(ran, expected)
+    stops = {stack["stop"] for stack in ran.process.stacks.values()}
+    assert stops <= set(expected.stops) | ({"signal"} if expected.source == "ptrace" else set())
+    told, seen = stack_tests.told_stacks(ran.stdout), stack_tests.seen_stacks(ran.process)
+    assert len(seen) == len(told) == 1
+    if expected.source == "bpf":  # places in the vdso have other names for the C library
+        assert [len(stack) for stack in seen] == [len(stack) for stack in told]
+
+
 @in_guest("trace --stack fp -- basic", targets=("basic",))
 def test_stacks_by_frame_pointers(ran, expected):
     assert_source(ran, expected)
@@ -235,6 +247,24 @@ tell w; tell w; tell w
 kill -INT $tracer
 wait $tracer && tell c && printf q >&4 && wait $target
 """
+
+
+@in_guest("""
+if test -e /targets/narrow; then
+	mtrace-bpf -- narrow >/dev/null; echo $? >refused
+	trace --backend ptrace -- narrow
+fi
+""")
+def test_narrow_programs(ran, expected):
+    """A kernel that places no uprobes in 32-bit programs: these are refused, or traced by ptrace."""
+    assert ("refused" in ran.files) == bool(expected.narrow)
+    if expected.narrow:
+        assert ran.files["refused"] == b"1\n"
+        assert "mtrace-bpf: cannot trace narrow: it is a 32-bit program" in ran.stderr
+        assert ran.process["backend"] == "ptrace" and ran.process["arch"] == "arm"
+        truth = truth_of(ran.truth, key=lambda entry: entry["function"])
+        seen = ran.process.sums(ran.process.function)
+        assert {name: seen[name] for name in truth} == truth
 
 
 @in_guest(ATTACH, targets=("steady",))

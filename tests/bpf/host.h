@@ -111,9 +111,9 @@ static int read_word(const struct pt_regs *regs, uint64_t address, uint64_t *ret
 	return read_user(address, ret_word);
 }
 
-static int read_return(const struct pt_regs *regs, uint64_t *ret_address)
+static int read_return_at(const struct pt_regs *regs, uint64_t sp, uint64_t *ret_address)
 {
-	return read_word(regs, regs_sp(regs), ret_address);
+	return read_word(regs, sp, ret_address);
 }
 
 static int is_same_stack(uint64_t sp, uint64_t other)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "os/file.h"
 #include "os/ldcache.h"
 #include "source/bpf_mappings.h"
@@ -21,7 +22,7 @@ int library_open(struct bpf_process *process, int fd, const char *path, struct m
 		close(fd);
 		return 0;
 	}
-	if (module_is_x32(module))
+	if (module_is_x32(module) || !arch_has_uprobes(module->machine))
 		return 0;
 	*ret_module = module;
 	if (process->tables)
@@ -64,7 +65,7 @@ static int attach_names(struct bpf_process *process, const struct ldcache *cache
 static int attach_cached(struct bpf_process *process)
 {
 	static const char *const c_libraries[] = {"libc.so.6", "ld-linux-x86-64.so.2",
-						  "ld-linux.so.2"};
+						  "ld-linux.so.2", "ld-linux-aarch64.so.1"};
 	/* The last one for the exceptions that the others' operator new may throw. */
 	static const char *const allocators[] = {"libjemalloc.so.2", "libtcmalloc.so.4",
 						 "libtcmalloc_minimal.so.4", "libmimalloc.so.2",
@@ -84,7 +85,8 @@ static int attach_cached(struct bpf_process *process)
 /* Libc and linker in one, and in no cache. */
 static int attach_musl(struct bpf_process *process)
 {
-	static const char *const paths[] = {"/lib/ld-musl-x86_64.so.1", "/lib/ld-musl-i386.so.1"};
+	static const char *const paths[] = {"/lib/ld-musl-x86_64.so.1", "/lib/ld-musl-i386.so.1",
+					    "/lib/ld-musl-aarch64.so.1"};
 	int err = 0;
 
 	for (size_t i = 0; !err && i < COUNT_OF(paths); i++)

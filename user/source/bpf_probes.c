@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "arch/arch.h"
 #include "base/log.h"
 #include "source/bpf_leader.h"
 #include "symbol/probe_plan.h"
@@ -195,7 +196,7 @@ static uint64_t mark_cookie(const struct bpf_process *process, const struct prob
 /* The BPF programs' marks are of 64-bit code alone (bpf/sanity.bpf.h). */
 static bool reads_marks(const struct module *module)
 {
-	return module->machine == EM_X86_64 && module->elf64;
+	return module->elf64;
 }
 
 static int attach_marks(struct bpf_process *process, const struct module *module,
@@ -423,6 +424,11 @@ static uint32_t attached_state(const struct bpf_process *process, const struct m
 	return map64_get(&process->attached, module->id);
 }
 
+bool probes_reach(const struct bpf_process *process, int machine)
+{
+	return process->ops != &bpf_probe_ops || arch_has_uprobes(machine);
+}
+
 /* Its plan, or NULL if it shall not be or cannot be probed. */
 static const struct probe_plan *plan_of(struct bpf_process *process, struct module *module)
 {
@@ -433,6 +439,12 @@ static const struct probe_plan *plan_of(struct bpf_process *process, struct modu
 		return NULL;
 	if (module_is_x32(module)) {
 		log_warn("%s: x32 code is not traced", module->path);
+		process->unprobed_sites++;
+		return NULL;
+	}
+	if (!probes_reach(process, module->machine)) {
+		log_warn("%s: 32-bit code is not traced: this kernel places no uprobes in it",
+			 module->path);
 		process->unprobed_sites++;
 		return NULL;
 	}
@@ -529,10 +541,13 @@ int probes_share(struct bpf_process *process, struct module *module)
 static void verify_byte(struct bpf_process *process, const struct module *module, const char *what,
 			uint8_t original, uint64_t address)
 {
-	uint8_t byte = BREAKPOINT_NONE;
+	const struct arch *arch = arch_of_machine(module->machine);
+	uint8_t code[ARCH_CODE_MAX] = {BREAKPOINT_NONE};
+	size_t size = arch ? ARCH_BREAKPOINT_MAX : 1;
 
-	if (proc_memory_read(bpf_leader_reader(process), address, &byte, 1) != 1 ||
-	    byte != original)
+	/* Where instructions are larger than a byte, a breakpoint's may begin with the same one. */
+	if (proc_memory_read(bpf_leader_reader(process), address, code, size) != (ssize_t)size ||
+	    code[0] != original || (arch && arch->traps(code, 0)))
 		return;
 	process->unprobed_sites++;
 	log_info("%s: no breakpoint on %s in process %d", module->path, what, process->pid);

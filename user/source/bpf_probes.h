@@ -27,6 +27,9 @@ int probes_commit(struct bpf_process *process);
 
 extern const struct probe_ops bpf_probe_ops;
 
+/* Can there be probes of ours in programs of that machine (e_machine)? */
+bool probes_reach(const struct bpf_process *process, int machine);
+
 #define BREAKPOINT_UNKNOWN (-1)
 
 /* Who wants to know each probe of a module. A return that is not 0 ends it, and is returned. */

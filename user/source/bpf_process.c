@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "os/cgroup.h"
@@ -24,13 +25,20 @@
 #define EXE_LINK_SIZE 32
 
 #define X32_REFUSED "it is a program of the x32 ABI; those of x86-64 and i386 can be traced"
+#define NARROW_REFUSED                                                                          \
+	"it is a 32-bit program, in which this kernel places no uprobes; --backend ptrace can " \
+	"trace it"
 
-static bool is_x32(const char *path)
+/* Why a program cannot be traced; NULL if it can. */
+static const char *refusal_of(const struct bpf_process *process, const char *path)
 {
 	struct elf_identity identity;
 
-	return !elf_identity_read(path, &identity) && identity.machine == EM_X86_64 &&
-	       identity.word == ELFCLASS32;
+	if (elf_identity_read(path, &identity))
+		return NULL;
+	if (identity.machine == EM_X86_64 && identity.word == ELFCLASS32)
+		return X32_REFUSED;
+	return probes_reach(process, identity.machine) ? NULL : NARROW_REFUSED;
 }
 
 /* The link leads to the file itself, wherever that is. */
@@ -48,8 +56,8 @@ static const char *arch_of(const struct bpf_process *process, const struct recor
 	exe_link(process->pid, path);
 	if (exec ? exec->head.flags & RECORD_FLAG_NARROW
 		 : !elf_identity_read(path, &identity) && identity.word == ELFCLASS32)
-		return "i386";
-	return "x86_64";
+		return arch_native_name(true);
+	return arch_native_name(false);
 }
 
 int bpf_process_deliver(const struct bpf_process *process, struct event *event)
@@ -205,13 +213,15 @@ static int attach_to_shared(struct bpf_process *process)
 int bpf_process_attach(struct bpf_process *process, struct error *err)
 {
 	char path[EXE_LINK_SIZE];
+	const char *refusal;
 	int code = refuse_translated(process, err);
 
 	if (code)
 		return code;
 	exe_link(process->pid, path);
-	if (is_x32(path))
-		return error_set(err, -ENOTSUP, X32_REFUSED);
+	refusal = refusal_of(process, path);
+	if (refusal)
+		return error_set(err, -ENOTSUP, "%s", refusal);
 	code = tell_process(process, EVENT_PROCESS, NULL);
 	if (!code)
 		code = process->config->scope == SCOPE_SYSTEM ? attach_to_shared(process)
@@ -239,6 +249,7 @@ int bpf_process_attach_launch(struct bpf_process *process, const char *program,
 {
 	struct elf_dynamic_reader reader = {parser_read_dynamic, process->config->parser};
 	struct needed needed = {0}, others = {0};
+	const char *refusal;
 	int code;
 
 	process->translated = translator_is_path(program);
@@ -251,9 +262,10 @@ int bpf_process_attach_launch(struct bpf_process *process, const char *program,
 		log_info("%s", err->text);
 		code = 0;
 	}
-	if (needed.count && is_x32(needed.paths[0])) {
+	refusal = needed.count ? refusal_of(process, needed.paths[0]) : NULL;
+	if (refusal) {
 		needed_free(&needed);
-		return error_set(err, -ENOTSUP, X32_REFUSED);
+		return error_set(err, -ENOTSUP, "%s", refusal);
 	}
 	code = code ? code : attach_all_needed(process, &needed, probes_attach);
 	if (!code && !next_programs_find(process->pid, command, environment, &reader, &others))

@@ -94,17 +94,17 @@ static int read_word(const struct pt_regs *regs, abi_u64 address, abi_u64 *ret_w
 
 /* Where a function returns to that has just been entered, as a pointer to code: it says its mode.
  */
-static int read_return_pointer(const struct pt_regs *regs, abi_u64 *ret_pointer)
+static int read_return_pointer(const struct pt_regs *regs, abi_u64 sp, abi_u64 *ret_pointer)
 {
 	if (!regs->arch->links)
-		return read_word(regs, regs_sp(regs), ret_pointer);
+		return read_word(regs, sp, ret_pointer);
 	*ret_pointer = arch_get(regs, ARCH_LINK);
 	return 0;
 }
 
-static int read_return(const struct pt_regs *regs, abi_u64 *ret_address)
+static int read_return_at(const struct pt_regs *regs, abi_u64 sp, abi_u64 *ret_address)
 {
-	int err = read_return_pointer(regs, ret_address);
+	int err = read_return_pointer(regs, sp, ret_address);
 
 	if (!err)
 		*ret_address = arch_code_address(regs->arch, *ret_address);
@@ -348,7 +348,8 @@ static void call_enter(struct thread_calls *thread, const struct pt_regs *regs, 
 		return;
 	call.cookie = telling.any ? cookie : COOKIE_MUTE;
 	call.payload = payload_with(cookie, call.payload, telling.sample);
-	if (thread->count >= PENDING_MAX || read_return_pointer(regs, &pointer) || !pointer) {
+	if (thread->count >= PENDING_MAX || read_return_pointer(regs, call.sp, &pointer) ||
+	    !pointer) {
 		count_loss(LOSS_NO_STATE);
 		return;
 	}

@@ -51,11 +51,18 @@ int task_registers_set(pid_t tid, const struct arch_registers *registers)
 
 #endif
 
+/* A 64-bit tracer on AArch64 has no such request, not for 32-bit threads either. */
+#if defined(__aarch64__)
+#define HAS_POKEUSER 0
+#else
+#define HAS_POKEUSER 1
+#endif
+
 int task_registers_set_ip(pid_t tid, const struct arch_registers *registers)
 {
 	const struct arch *arch = registers->arch;
 
-	if (arch->ip_place < 0)
+	if (arch->ip_place < 0 || !HAS_POKEUSER)
 		return task_registers_set(tid, registers);
 	return ptrace(PTRACE_POKEUSER, tid, (void *)(intptr_t)arch->ip_place,
 		      (void *)(uintptr_t)arch_get(registers, ARCH_IP))

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arch/arch.h"
+#include "arch/unwind_link.h"
 #include "base/hash.h"
 #include "bpf/walk.h"
 #include "source/bpf_mappings.h"
@@ -13,7 +15,10 @@ struct walk {
 	struct bpf_process *process;
 	const struct record_slice *record;
 	const struct unwind_abi *abi;
-	struct unwind_frame frame;
+	union {
+		struct unwind_linked linked;
+		struct unwind_frame frame; /* its first member */
+	};
 	uint32_t depth;
 	bool has_looked; /* for mappings */
 	struct finished_stack stack;
@@ -86,7 +91,7 @@ static enum stack_stop walk_on(struct walk *walk, bool interrupted)
 		stop = find_row(walk, interrupted, &row);
 		if (stop)
 			return stop;
-		result = unwind_step(walk, walk->abi, &row, &walk->frame);
+		result = unwind_any_step(walk, walk->abi, &row, &walk->linked);
 		interrupted = result == UNWIND_INTERRUPTED;
 		if (interrupted)
 			walk->stack.frames[walk->stack.count - 1] |= STACK_EXACT;
@@ -110,20 +115,40 @@ static uint64_t stack_id(const struct bpf_process *process, const struct finishe
 	       1; /* 0 means none */
 }
 
+/* NULL: there is none. */
+static const struct unwind_abi *abi_of(const struct record_slice *record)
+{
+	bool narrow = record->head.flags & RECORD_FLAG_NARROW;
+	const struct arch *arch = arch_native(narrow);
+
+	return arch ? arch->abi(narrow) : NULL;
+}
+
+static struct unwind_register link_of(const struct record_slice *record)
+{
+	uint64_t link = record->frames[SLICE_LINK];
+
+	return (struct unwind_register){link, link ? UNWIND_BP_HELD : UNWIND_BP_UNKNOWN};
+}
+
 int slice_finish(struct bpf_process *process, const struct record_slice *record, uint32_t depth,
 		 struct finished_stack *ret_stack)
 {
 	struct walk walk = {
 		.process = process,
 		.record = record,
-		.abi = record->head.flags & RECORD_FLAG_NARROW ? &unwind_abi_i386
-							       : &unwind_abi_x86_64,
+		.abi = abi_of(record),
 		.depth = depth,
-		.frame = {record->ip, record->sp, record->bp, record->bp_place},
+		.linked =
+			{
+				.frame = {record->ip, record->sp, record->bp, record->bp_place},
+				.link = link_of(record),
+				.second.place = UNWIND_BP_UNKNOWN,
+			},
 		.stack.count = record->count,
 	};
 
-	if (!process || !process->tables || !is_sound(record))
+	if (!process || !process->tables || !walk.abi || !is_sound(record))
 		return -EINVAL;
 	memcpy(walk.stack.frames, record->frames, record->count * sizeof(*record->frames));
 	walk.stack.stop = walk_on(&walk, record->stop == STOP_SIGNAL);

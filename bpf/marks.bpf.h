@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What sanity.bpf.h asks for: the operators that are at work in a thread, and whether they are. */
+#ifndef MTRACE_BPF_MARKS_BPF_H
+#define MTRACE_BPF_MARKS_BPF_H
+
+#if REGS_LINKS
+#define FRAMES_MAX 8192 /* bytes of stack that are looked through for a return address */
+#define SAVE_WORDS 2    /* above a call's own: where it may be saved */
+
+/* As by ptrace (user/source/ptrace_calls.c): a function saves its return address before it calls
+ * others, but where is its own affair. Where it went over into another one whose return is watched,
+ * that one saves the trampoline instead. */
+__noinline int is_saved(__u64 sp, __u64 top, __u64 address)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct xol_area *area = BPF_CORE_READ(task, mm, uprobes_state.xol_area);
+	__u64 trampoline = area ? BPF_CORE_READ(area, vaddr) & REGS_ADDRESS : address;
+	__u64 word = 0;
+
+	if (top - sp > FRAMES_MAX)
+		return 1; /* as it mostly is */
+	for (__u64 i = 0; i < FRAMES_MAX / sizeof(word) + SAVE_WORDS; i++) {
+		if (sp >= top + SAVE_WORDS * sizeof(word) || read_user(sp, &word))
+			return 0;
+		word &= REGS_ADDRESS;
+		if (word == address || word == trampoline)
+			return 1;
+		sp += sizeof(word);
+	}
+	return 0;
+}
+
+/* One at the same place is another call. */
+static __always_inline int is_mark_intact(const struct operator_mark *mark, __u64 sp)
+{
+	return sp > mark->sp || (sp < mark->sp && is_saved(sp, mark->sp, mark->return_address));
+}
+#else
+static __always_inline int is_mark_intact(const struct operator_mark *mark, __u64 sp)
+{
+	(void)sp;
+	return is_return_intact(mark);
+}
+#endif
+
+static __always_inline __u64 entry_sp(const struct caller_frame *caller)
+{
+	return REGS_LINKS ? caller->sp : caller->sp - caller->word;
+}
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread_marks);
+} operator_marks SEC(".maps");
+
+static __always_inline struct thread_marks *thread_marks(void)
+{
+	return bpf_task_storage_get(&operator_marks, bpf_get_current_task_btf(), NULL,
+				    BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+#endif
