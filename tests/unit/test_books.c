@@ -59,6 +59,7 @@ struct teller {
 	uint64_t now_ns;
 	uint32_t pid, tid;
 	bool alive[PIDS];
+	uint64_t last[64 * (PIDS + 2)]; /* what each thread allocated last */
 };
 
 static void tell(struct teller *teller, struct event event)
@@ -143,11 +144,13 @@ static uint16_t some_flags(struct teller *teller)
 
 static void tell_alloc(struct teller *teller)
 {
-	tell(teller,
-	     (struct event){.kind = EVENT_ALLOC,
-			    .api = draw(&teller->chance, 5) ? API_MALLOC : API_CALLOC,
-			    .flags = some_flags(teller),
-			    .call = call_at(teller, some_address(teller), some_size(teller))});
+	uint64_t address = some_address(teller);
+
+	teller->last[teller->tid] = address;
+	tell(teller, (struct event){.kind = EVENT_ALLOC,
+				    .api = draw(&teller->chance, 5) ? API_MALLOC : API_CALLOC,
+				    .flags = some_flags(teller),
+				    .call = call_at(teller, address, some_size(teller))});
 }
 
 static void tell_free(struct teller *teller)
@@ -156,6 +159,8 @@ static void tell_free(struct teller *teller)
 			      .api = API_FREE,
 			      .call = call_at(teller, some_address(teller), SIZE_UNTOLD)};
 
+	if (draw(&teller->chance, 2))
+		event.call.address = teller->last[teller->tid];
 	tell(teller, event);
 }
 
@@ -240,7 +245,8 @@ static void turn(struct teller *teller)
 	if (!teller->alive[pid - 1])
 		return;
 	teller->pid = pid;
-	teller->tid = pid * 10 + (uint32_t)draw(&teller->chance, 3);
+	teller->tid =
+		64 * pid + (uint32_t)draw(&teller->chance, 3); /* the first are told apart last */
 }
 
 static void tell_something(struct teller *teller)
@@ -277,7 +283,7 @@ static void tell_scan(struct teller *teller)
 static struct pack trace(const struct stream_settings *settings, uint64_t seed)
 {
 	struct pack bytes = {0};
-	struct teller teller = {.chance = {seed}, .pid = 1, .tid = 10, .alive = {true}};
+	struct teller teller = {.chance = {seed}, .pid = 1, .tid = 64, .alive = {true}};
 	const struct stream_module module = {.id = 1, .path = "/bin/target", .build_id = "ab12"};
 
 	assert_int_equal(stream_writer_new(&teller.writer, true, append, &bytes), 0);

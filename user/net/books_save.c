@@ -190,7 +190,8 @@ static void save_calls(struct saver *saver, const struct process *process)
 		next(saver);
 	}
 	for (size_t i = 0; process->last_calls && i < LAST_CALLS; i++)
-		save(saver, BOOKS_LAST_CALL, &fields_last_call, &process->last_calls[i]);
+		if (process->last_calls[i].tid % LAST_CALLS == i && process->last_calls[i].address)
+			save(saver, BOOKS_LAST_CALL, &fields_last_call, &process->last_calls[i]);
 }
 
 static void save_memory(struct saver *saver, const struct process *process)

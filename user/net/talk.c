@@ -90,7 +90,8 @@ int greeting_unpack(const uint8_t bytes[GREETING_SIZE], struct talk_greeting *re
 void request_begin(uint8_t ret_bytes[REQUEST_EARLY])
 {
 	_Static_assert(REQUEST_EARLY == MAGIC_SIZE, "no more than what never changes");
-	memcpy(ret_bytes, REQUEST_MAGIC, REQUEST_EARLY);
+	for (size_t i = 0; i < REQUEST_EARLY; i++)
+		ret_bytes[i] = (uint8_t)REQUEST_MAGIC[i];
 }
 
 bool request_begins(uint8_t first)
