@@ -165,7 +165,7 @@ static long send_found(struct task_struct *task, struct vm_area_struct *vma, int
 	return 0;
 }
 
-static long walk_step(__u32 i, struct tree_walk *walk)
+static long tree_step(__u32 i, struct tree_walk *walk)
 {
 	struct maple_place place = {};
 	struct vm_area_struct *vma;
@@ -196,7 +196,7 @@ static __always_inline int walk_mappings(void)
 
 	bpf_probe_read_kernel(&walk, sizeof(walk), &at_first);
 	walk.root = (__u64)BPF_CORE_READ(mm, mm_mt.ma_root);
-	bpf_loop(MAPLE_ENTRIES_MAX, walk_step, &walk, 0);
+	bpf_loop(MAPLE_ENTRIES_MAX, tree_step, &walk, 0);
 	return walk.sent && !walk.failed;
 }
 

@@ -165,7 +165,29 @@ typedef struct {
 	void *vdso;
 } mm_context_t;
 
+enum maple_type {
+	maple_dense,
+	maple_leaf_64,
+	maple_range_64,
+	maple_arange_64,
+};
+
+struct maple_range_64 {
+	unsigned long pivot[15];
+	void *slot[16];
+};
+
+struct maple_arange_64 {
+	unsigned long pivot[9];
+	void *slot[10];
+};
+
+struct maple_tree {
+	void *ma_root;
+};
+
 struct mm_struct {
+	struct maple_tree mm_mt;
 	unsigned long start_stack;
 	unsigned long arg_start;
 	unsigned long arg_end;
