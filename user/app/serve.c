@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/sysinfo.h>
 
 #include "base/log.h"
 #include "base/map64.h"
 #include "base/units.h"
 #include "net/server.h"
+#include "os/memory_limit.h"
 
 #define BACKLOG_DEFAULT (64u << 20)
-#define BACKLOG_SHARE   8 /* of all memory, at most one part of so many */
+#define BACKLOG_SHARE   8 /* of the memory that we may have, at most one part of so many */
 #define LEAVE_NS        (10 * 1000000000ULL)
 
 struct serve {
@@ -80,13 +80,10 @@ static int check_arms(const struct address *address, const struct server_config 
 
 static uint64_t backlog_bytes(const struct options *options)
 {
-	uint64_t share = BACKLOG_DEFAULT;
-	struct sysinfo machine;
+	uint64_t share = memory_limit() / BACKLOG_SHARE;
 
 	if (options->backlog_bytes)
 		return options->backlog_bytes;
-	if (!sysinfo(&machine))
-		share = (uint64_t)machine.totalram * machine.mem_unit / BACKLOG_SHARE;
 	return share < BACKLOG_DEFAULT ? share : BACKLOG_DEFAULT;
 }
 
