@@ -58,7 +58,9 @@ EXPECTED = {
 DEFAULT = ("5.10", "6.1", "6.12", "newest", "no-uprobes")
 
 
-def in_guest(script, targets=(), setting="", seconds=None):
+def in_guest(script, targets=(), setting="", seconds=None, files=(), only=None):
     """A test's part that runs in the guest, in a shell; %(name)s is a parameter of the test. The
-    setting comes before it."""
-    return pytest.mark.guest(script=script, targets=targets, setting=setting, seconds=seconds)
+    setting comes before it. files: what it needs besides, (place, path here) each. only: the
+    kernel that it is about; else it runs on all."""
+    return pytest.mark.guest(script=script, targets=targets, setting=setting, seconds=seconds,
+                             files=files, only=only)
