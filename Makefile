@@ -517,7 +517,7 @@ soak: $(PROGRAM) targets
 KERNELS      ?= 5.10 6.1 6.12 newest no-uprobes
 SOME_KERNELS := 6.1 no-uprobes armmp ppc32
 ARCH_TARGETS := $(addprefix $(BUILD)/targets/,basic maps short threads cxx stacks exec family steady seccomp \
-	altstack ownmalloc sanity sanity_bad valgrind/leak_cases valgrind/leak_cases_cxx valgrind/libleak.so)
+	altstack ownmalloc mixed sanity sanity_bad valgrind/leak_cases valgrind/leak_cases_cxx valgrind/libleak.so)
 
 # The same for guests of other processors: the compilers by kernel, and how the program is made.
 GUEST_CC.686     := $(CC) $(M32_FLAGS)
@@ -565,6 +565,12 @@ $(filter %/libleak.so,$(GUEST_TARGETS)): tests/targets/leak_library.c
 
 guest-program-%:
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(GUEST_ARCH.$*) STATIC=1
+
+# That for small boards runs where the usual one of that machine does.
+guest-program-armmp: guest-program-small
+guest-program-small:
+	$(Q)$(MAKE) --no-print-directory $(GUEST_ARCH.armmp) SMALL=1 BUILD=build-arm-small
+	$(Q)arm-linux-gnueabihf-strip -o build-arm-small/mtrace-bpf.stripped build-arm-small/mtrace-bpf
 
 check-arch:
 	tools/install-deps $(if $(FOREIGN),foreign,arch)

@@ -58,7 +58,7 @@ guest = load_guest()
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "guest(script, targets, seconds): see in_guest")
+    config.addinivalue_line("markers", "guest(script, targets, …): see in_guest")
     wrong = [name for name in KERNELS if name not in kernels.EXPECTED]
     if wrong or not KERNELS:
         pytest.exit(f"no such kernel: {' '.join(wrong)}; there are {' '.join(kernels.EXPECTED)}",
@@ -67,7 +67,10 @@ def pytest_configure(config):
 
 def pytest_generate_tests(metafunc):
     if "kernel" in metafunc.fixturenames:
-        metafunc.parametrize("kernel", KERNELS, scope="session")
+        mark = metafunc.definition.get_closest_marker("guest")
+        only = mark.kwargs["only"] if mark else None
+        metafunc.parametrize("kernel", [name for name in KERNELS if only in (None, name)],
+                             scope="session")
 
 
 class Ran(harness.Result):
@@ -107,6 +110,8 @@ class Guests:
                 os.path.join(ROOT, expected.targets, name)
         if expected.narrow:
             files["/targets/narrow"] = os.path.join(ROOT, expected.narrow)
+        for mark in marks:
+            files.update((place, os.path.join(ROOT, path)) for place, path in mark["files"])
         commands = [(PRELUDE % {"setting": mark["setting"] % item.callspec.params,
                                 "script": mark["script"] % item.callspec.params}, mark["seconds"])
                     for item, mark in zip(items, marks)]

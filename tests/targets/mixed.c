@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * mixed COUNT [MIN MAX]: so many allocations of all sizes by several functions, most of them freed
- * again, so that addresses come back. COUNT 0: until its standard input ends. Besides the truth it
- * tells that of what was asked for with MIN to MAX bytes, and how many allocations were not.
+ * mixed COUNT [MIN MAX [SLOTS]]: so many allocations of all sizes by several functions, most of
+ * them freed again, so that addresses come back. COUNT 0: until its standard input ends. Besides
+ * the truth it tells that of what was asked for with MIN to MAX bytes, and how many allocations
+ * were not.
  */
 #include <poll.h>
 
 #include "truth.h"
 
-#define SLOTS 4096
+#define SLOTS     4096
+#define SLOTS_MAX 65536
 
-static struct block slots[SLOTS];
+static struct block slots[SLOTS_MAX];
+static uint64_t slot_count = SLOTS;
 static uint64_t random_state = 88172645463325252ULL;
 static uint64_t min_size, max_size = UINT64_MAX;
 static uint64_t wanted, wanted_bytes, wanted_live, wanted_live_bytes, others;
@@ -127,11 +130,15 @@ int main(int argc, char **argv)
 		min_size = strtoull(argv[2], NULL, 10);
 		max_size = strtoull(argv[3], NULL, 10);
 	}
+	if (argc > 4)
+		slot_count = strtoull(argv[4], NULL, 10);
+	if (!slot_count || slot_count > SLOTS_MAX)
+		return 2;
 	for (uint64_t i = 0; i < count; i++)
-		step(&slots[draw() % SLOTS]);
+		step(&slots[draw() % slot_count]);
 	while (!count && is_input_open())
 		for (int i = 0; i < AT_ONCE; i++)
-			step(&slots[draw() % SLOTS]);
+			step(&slots[draw() % slot_count]);
 	snprintf(extra, sizeof(extra),
 		 ",\"wanted\":{\"allocations\":%llu,\"bytes_allocated\":%llu,\"live_blocks\":%llu,"
 		 "\"live_bytes\":%llu,\"others\":%llu}",

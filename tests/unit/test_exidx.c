@@ -122,6 +122,7 @@ static void test_programs(void **state)
  */
 
 struct subject {
+	bool may_refuse; /* calls */
 	int fd, described_fd;
 	Elf *elf;
 	Dwarf *dwarf;
@@ -185,7 +186,7 @@ static void compare(struct subject *subject, const struct cfi_table *table, uint
 	counts->compared++;
 	if (unwind_row_cfa(row) == UNWIND_CFA_STOP || unwind_row_cfa(row) == UNWIND_CFA_GAP) {
 		counts->stopped++;
-		is_right = !is_call || is_inexpressible(arm, &truth);
+		is_right = !is_call || subject->may_refuse || is_inexpressible(arm, &truth);
 	} else {
 		is_right = is_right_link(arm, row, address, &truth, counts);
 	}
@@ -252,7 +253,9 @@ static void compare_region(struct subject *subject, csh handle, const struct reg
 	code += offset_of(subject, address);
 	cs_option(handle, CS_OPT_MODE, region->kind == 't' ? CS_MODE_THUMB : CS_MODE_ARM);
 	while (cs_disasm_iter(handle, &code, &left, &address, insn)) {
-		if (left || insn->id != ARM_INS_NOP) /* else it fills up to a pool's start */
+		/* A last one fills up to a pool's start. Without tables .debug_frame is not of
+		 * epilogues. */
+		if (!subject->may_refuse && (left || insn->id != ARM_INS_NOP))
 			compare(subject, &subject->full, insn->address, false);
 		if (is_call(insn))
 			compare(subject, &subject->pruned, insn->address + insn->size - 1, true);
@@ -294,7 +297,7 @@ static void compare_code(struct subject *subject)
 }
 
 static void check_program(struct scratch *scratch, const char *command, const char *source,
-			  struct link_counts sums[2])
+			  bool may_refuse, struct link_counts sums[2])
 {
 	char described[PATH_MAX];
 	struct subject subject;
@@ -303,6 +306,7 @@ static void check_program(struct scratch *scratch, const char *command, const ch
 	assert_int_equal(scratch_run(scratch, "arm-linux-gnueabihf-objcopy -g shapes bare"), 0);
 	snprintf(described, sizeof(described), "%s/shapes", scratch->root);
 	open_subject(&subject, described, scratch_path(scratch, "bare"));
+	subject.may_refuse = may_refuse;
 	compare_code(&subject);
 	if (subject.all.mismatched || subject.calls.mismatched)
 		print_error("%s %s\n", command, source);
@@ -325,50 +329,67 @@ static const char *const optimisations[] = {
 	"-O2 -fno-shrink-wrap",
 };
 
-static void check_shapes(struct scratch *scratch, const char *compiler, const char *extra)
+#define WITH_TABLES    "-funwind-tables"
+#define WITHOUT_TABLES "-fno-unwind-tables -fno-asynchronous-unwind-tables"
+
+static void check_shapes(struct scratch *scratch, const char *compiler, const char *extra,
+			 const char *tables, struct link_counts sums[2])
 {
 	static const char *const sources[] = {"shapes.c", "shapes.cc"};
-	struct link_counts sums[2] = {{0}, {0}};
+	bool may_refuse = strcmp(tables, WITH_TABLES);
+	size_t step = may_refuse ? 2 : 1; /* exceptions need tables */
 	char command[512];
 
-	for (size_t i = 0; i < 2 * sizeof(optimisations) / sizeof(optimisations[0]); i++) {
-		snprintf(command, sizeof(command),
-			 "%s-%s -shared -fPIC -g -funwind-tables %s %s -o shapes", compiler,
-			 i % 2 ? "g++" : "gcc", extra, optimisations[i / 2]);
-		check_program(scratch, command, sources[i % 2], sums);
+	for (size_t i = 0; i < 2 * sizeof(optimisations) / sizeof(optimisations[0]); i += step) {
+		if (may_refuse && strstr(optimisations[i / 2], "pointer"))
+			continue; /* the same by another register, for all that libdw knows */
+		snprintf(command, sizeof(command), "%s-%s -shared -fPIC -g %s %s %s -o shapes",
+			 compiler, i % 2 ? "g++" : "gcc", tables, extra, optimisations[i / 2]);
+		check_program(scratch, command, sources[i % 2], may_refuse, sums);
 	}
-	print_message("%s %s: %llu calls, %llu of them refused; %llu instructions, %llu refused\n",
-		      compiler, extra, (unsigned long long)sums[1].compared,
+	print_message("%s %s %s: %llu calls, %llu refused; %llu instructions, %llu refused\n",
+		      compiler, extra, tables, (unsigned long long)sums[1].compared,
 		      (unsigned long long)sums[1].stopped, (unsigned long long)sums[0].compared,
 		      (unsigned long long)sums[0].stopped);
-	assert_true(sums[1].compared > 300);
-	assert_int_equal(sums[1].stopped, 0);
+	assert_true(sums[1].compared > 200);
+}
+
+/* By .ARM.exidx all of them can be told, and of most the instructions tell it as well: not of what
+ * is reached by a jump table, nor of functions whose ways do not agree. */
+static void check_both(struct scratch *scratch, const char *compiler, const char *extra)
+{
+	struct link_counts described[2] = {{0}, {0}}, bare[2] = {{0}, {0}};
+
+	check_shapes(scratch, compiler, extra, WITH_TABLES, described);
+	assert_int_equal(described[1].stopped, 0);
+	check_shapes(scratch, compiler, extra, WITHOUT_TABLES, bare);
+	assert_true(bare[1].stopped * 2 < bare[1].compared);
 }
 
 static void test_thumb(void **state)
 {
 	cross_require("arm-linux-gnueabihf-g++");
-	check_shapes(*state, "arm-linux-gnueabihf", "-mthumb");
+	check_both(*state, "arm-linux-gnueabihf", "-mthumb");
 }
 
 static void test_arm(void **state)
 {
 	cross_require("arm-linux-gnueabihf-g++");
-	check_shapes(*state, "arm-linux-gnueabihf", "-marm");
+	check_both(*state, "arm-linux-gnueabihf", "-marm");
 }
 
 static void test_soft(void **state)
 {
 	cross_require("arm-linux-gnueabi-g++");
 	cross_require("arm-linux-gnueabihf-objcopy");
-	check_shapes(*state, "arm-linux-gnueabi", "-marm");
+	check_both(*state, "arm-linux-gnueabi", "-marm");
 }
 
 static void test_old_thumb(void **state)
 {
 	cross_require("arm-linux-gnueabi-g++");
 	cross_require("arm-linux-gnueabihf-objcopy");
-	check_shapes(*state, "arm-linux-gnueabi", "-mthumb");
+	check_both(*state, "arm-linux-gnueabi", "-mthumb");
 }
 
 /*

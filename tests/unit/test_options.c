@@ -65,7 +65,7 @@ static void test_defaults(void **state)
 	assert_int_equal(line.options.depth, 32);
 	assert_int_equal(line.options.top, 20);
 	assert_false(line.options.top_given);
-	assert_int_equal(line.options.buffer_bytes, 16 << 20);
+	assert_int_equal(line.options.buffer_bytes, 0);
 	assert_int_equal(line.options.apis, API_SET_ALL);
 	assert_int_equal(line.options.sort, SORT_USAGE);
 	assert_int_equal(line.options.stack, STACK_AUTO);

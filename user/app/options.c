@@ -307,7 +307,6 @@ static const struct options options_default = {
 	.apis = API_SET_ALL,
 	.depth = DEPTH_DEFAULT,
 	.top = TOP_DEFAULT,
-	.buffer_bytes = BUFFER_DEFAULT,
 	.port = PORT_DEFAULT,
 	.prometheus_processes = SERIES_PROCESSES_DEFAULT,
 	.prometheus_sites = SERIES_SITES_DEFAULT,

@@ -22,6 +22,7 @@
 #define DEPTH_DEFAULT            32
 #define TOP_DEFAULT              20
 #define BUFFER_DEFAULT           (16u << 20)
+#define BUFFER_SHARE             16 /* of the memory that we may have, at most one part of so many */
 #define BUFFER_MIN               (64u << 10)
 #define BUFFER_MAX               (1u << 30)
 #define PORT_DEFAULT             4576
@@ -65,8 +66,8 @@ struct options {
 	uint32_t depth;
 	enum stack_mode stack;
 	enum backend backend;
-	const char *pairing; /* NULL: the best that works */
-	uint64_t buffer_bytes;
+	const char *pairing;       /* NULL: the best that works */
+	uint64_t buffer_bytes;     /* 0: as usual */
 	struct thinning thinning;  /* which heap calls are told */
 	uint32_t max_overhead_ppm; /* of the time of what is traced, in millionths; 0: any */
 

@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/sysinfo.h>
 
 #include "base/log.h"
 #include "base/map64.h"
 #include "base/units.h"
 #include "net/server.h"
+#include "os/memory_limit.h"
 
 #define BACKLOG_DEFAULT (64u << 20)
 #define BOOKS_DEFAULT   (256u << 20)
-#define MEMORY_SHARE    8 /* of all memory, at most one part of so many */
+#define MEMORY_SHARE    8 /* of the memory that we may have, at most one part of so many */
 #define LEAVE_NS        (10 * 1000000000ULL)
 
 struct given_order {
@@ -116,11 +116,8 @@ static int check_arms(const struct address *address, const struct server_config 
 /* So much, if this machine has the memory. */
 static uint64_t fitting(uint64_t bytes)
 {
-	uint64_t share = bytes;
-	struct sysinfo machine;
+	uint64_t share = memory_limit() / MEMORY_SHARE;
 
-	if (!sysinfo(&machine))
-		share = (uint64_t)machine.totalram * machine.mem_unit / MEMORY_SHARE;
 	return share < bytes ? share : bytes;
 }
 

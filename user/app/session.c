@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "os/exit_watch.h"
+#include "os/memory_limit.h"
 #include "os/proc.h"
 
 /* Where there are books, they can go on without the recording. */
@@ -119,6 +120,18 @@ static int tell_fallback(struct session *session, int code)
 	return 0;
 }
 
+/* What was asked for, or what is usual, where there is memory for that. */
+static uint64_t buffer_bytes(const struct options *options)
+{
+	uint64_t bytes = BUFFER_DEFAULT, limit = memory_limit();
+
+	if (options->buffer_bytes)
+		return options->buffer_bytes;
+	while (bytes > BUFFER_MIN && bytes > limit / BUFFER_SHARE)
+		bytes /= 2;
+	return bytes;
+}
+
 static int source_open(struct session *session, const struct options *options, struct error *err)
 {
 	struct source_config config = {
@@ -127,7 +140,7 @@ static int source_open(struct session *session, const struct options *options, s
 		.apis = options->apis,
 		.stack = options->stack,
 		.depth = options->depth,
-		.buffer_bytes = options->buffer_bytes,
+		.buffer_bytes = buffer_bytes(options),
 		.omit = options->omit.items,
 		.allocators = options->allocators.items,
 		.hold_exec = options->hold_exec,

@@ -2,10 +2,12 @@
 #include "symbol/exidx.h"
 
 #include <errno.h>
+#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "symbol/exidx_code.h"
+#include "symbol/exidx_flow.h"
 #include "symbol/exidx_instruction.h"
 #include "symbol/cfi_reader.h"
 #include "symbol/cfi_row.h"
@@ -15,6 +17,7 @@
 #define OUTERMOST   2           /* ours: no entry has it */
 #define START_SIZE  64          /* bytes of a program's start code, at most */
 #define INLINE      0x80000000u /* or compact; else an address */
+#define SYMBOL_MAX  (1 << 20)
 
 /* An entry's code in the file, and where its program is. */
 struct entry {
@@ -29,6 +32,8 @@ struct reading {
 	bool full;
 	VEC(struct entry) entries;
 	struct exidx exidx;
+	VEC(struct exidx_start) starts; /* functions that symbols name, by file offset */
+	bool is_thumb;                  /* most of them */
 };
 
 static const struct unwind_row gap_row = {.kinds = UNWIND_CFA_GAP};
@@ -153,6 +158,68 @@ static int read_entries(struct reading *reading)
 }
 
 /*
+ * Symbols.
+ */
+
+static int add_symbol(struct reading *reading, const GElf_Sym *symbol)
+{
+	uint64_t address = symbol->st_value & ~1ULL;
+	const struct cfi_segment *segment;
+	struct exidx_start start = {.size = (uint32_t)symbol->st_size,
+				    .is_thumb = symbol->st_value & 1};
+
+	if (GELF_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF)
+		return 0;
+	segment = cfi_object_segment(reading->object, address);
+	if (!segment || segment->offset + segment->size > UINT32_MAX)
+		return 0;
+	start.at = (uint32_t)(segment->offset + (address - segment->vaddr));
+	return vec_push(&reading->starts, start);
+}
+
+static int read_table(struct reading *reading, Elf_Scn *section, const GElf_Shdr *header)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	uint64_t count = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
+	GElf_Sym symbol;
+	int code = 0;
+
+	for (uint64_t i = 0; data && !code && i < count && i < SYMBOL_MAX; i++)
+		if (gelf_getsym(data, (int)i, &symbol))
+			code = add_symbol(reading, &symbol);
+	return code;
+}
+
+static int compare_starts(const void *a, const void *b)
+{
+	const struct exidx_start *left = a, *right = b;
+
+	return left->at < right->at ? -1 : left->at > right->at;
+}
+
+static int read_symbols(struct reading *reading)
+{
+	const struct exidx_start *start;
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t thumb = 0;
+	int code = 0;
+
+	while (!code && reading->object->elf &&
+	       (section = elf_nextscn(reading->object->elf, section)))
+		if (gelf_getshdr(section, &header) &&
+		    (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB))
+			code = read_table(reading, section, &header);
+	if (reading->starts.count)
+		qsort(reading->starts.items, reading->starts.count, sizeof(*reading->starts.items),
+		      compare_starts);
+	vec_each (start, &reading->starts)
+		thumb += start->is_thumb;
+	reading->is_thumb = thumb * 2 >= reading->starts.count;
+	return code;
+}
+
+/*
  * Programs.
  */
 
@@ -213,9 +280,16 @@ static bool read_program(const struct cfi_object *object, const struct entry *en
  * Rows.
  */
 
+/* Of two at one place the later one holds. */
 static int push_row(struct reading *reading, struct unwind_row row, uint32_t start)
 {
+	size_t count = reading->exidx.rows.count;
+
 	row.offset = start;
+	if (count && reading->exidx.rows.items[count - 1].offset == start) {
+		reading->exidx.rows.items[count - 1] = row;
+		return 0;
+	}
 	return vec_push(&reading->exidx.rows, row);
 }
 
@@ -241,6 +315,83 @@ static int put_code(struct reading *reading, const struct entry *entry,
 	return code;
 }
 
+/* Symbols of code [start, end), which are counted from there. */
+static int starts_within(const struct reading *reading, uint32_t start, uint32_t end,
+			 struct exidx_flow_code *code, struct exidx_start **ret_copy)
+{
+	const struct exidx_start *items = reading->starts.items;
+	size_t low = 0, high = reading->starts.count, count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (items[middle].at < start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (count = 0; low + count < reading->starts.count && items[low + count].at < end;)
+		count++;
+	*ret_copy = malloc((count + 1) * sizeof(**ret_copy));
+	if (!*ret_copy)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		(*ret_copy)[i] = items[low + i];
+		(*ret_copy)[i].at -= start;
+	}
+	code->starts = *ret_copy;
+	code->start_count = count;
+	return 0;
+}
+
+/* Code without a description: what its instructions tell. */
+static int put_flow(struct reading *reading, uint32_t start, uint32_t end)
+{
+	const uint8_t *bytes = reading->object->bytes + start;
+	struct exidx_flow_code flow_code = {
+		.bytes = bytes,
+		.size = end - start,
+		.is_thumb = reading->starts.count ? reading->is_thumb
+						  : exidx_flow_is_thumb(bytes, end - start),
+	};
+	struct exidx_start *starts = NULL;
+	struct exidx_flow flow = {0};
+	const struct unwind_row *row;
+	int code = starts_within(reading, start, end, &flow_code, &starts);
+
+	if (!code)
+		code = exidx_flow_follow(&flow_code, &flow);
+	vec_each (row, &flow.rows)
+		if (!code)
+			code = push_row(reading, *row, start + row->offset);
+	free(starts);
+	exidx_flow_free(&flow);
+	return code;
+}
+
+/* By pieces, and of what is code alone: between segments is none. */
+static int put_gap(struct reading *reading, uint32_t start, uint32_t end)
+{
+	int code = push_row(reading, gap_row, start);
+	uint64_t position = start;
+
+	for (size_t i = 0; i < reading->object->segment_count; i++) {
+		const struct cfi_segment *segment = &reading->object->segments[i];
+		uint64_t at = segment->offset > position ? segment->offset : position;
+		uint64_t limit = segment->offset + segment->size;
+
+		limit = limit < end ? limit : end;
+		while (!code && at < limit && limit <= UINT32_MAX) {
+			uint64_t piece = limit - at < EXIDX_FLOW_MAX ? limit - at : EXIDX_FLOW_MAX;
+
+			code = put_flow(reading, (uint32_t)at, (uint32_t)(at + piece));
+			at += piece;
+			position = at;
+		}
+	}
+	return code;
+}
+
 static int put_entry(struct reading *reading, const struct entry *entry)
 {
 	uint8_t program[EXIDX_PROGRAM_MAX];
@@ -252,7 +403,7 @@ static int put_entry(struct reading *reading, const struct entry *entry)
 	if (entry->start == entry->end)
 		return 0;
 	if (entry->word == CANT_UNWIND)
-		return push_row(reading, gap_row, entry->start);
+		return put_gap(reading, entry->start, entry->end);
 	if (entry->word == OUTERMOST)
 		return push_row(reading, end_row, entry->start);
 	reading->counts->functions++;
@@ -269,17 +420,17 @@ static int put_entries(struct reading *reading)
 {
 	const struct entry *entry;
 	uint32_t position = 0;
-	int code = push_row(reading, gap_row, 0);
+	int code = read_symbols(reading);
 
 	vec_each (entry, &reading->entries) {
 		if (!code && position < entry->start)
-			code = push_row(reading, gap_row, position);
+			code = put_gap(reading, position, entry->start);
 		if (!code)
 			code = put_entry(reading, entry);
 		if (entry->start < entry->end)
 			position = entry->end;
 	}
-	return code ? code : push_row(reading, gap_row, position);
+	return code ? code : put_gap(reading, position, UINT32_MAX);
 }
 
 int exidx_compile(const struct cfi_object *object, bool full, struct cfi_counts *counts,
@@ -290,8 +441,9 @@ int exidx_compile(const struct cfi_object *object, bool full, struct cfi_counts 
 
 	if (object->machine->abi->link == UNWIND_LINK_PUSHED)
 		code = read_entries(&reading);
-	if (!code && reading.entries.count)
+	if (!code && object->machine->abi->link == UNWIND_LINK_PUSHED)
 		code = put_entries(&reading);
+	vec_free(&reading.starts);
 	vec_free(&reading.entries);
 	*ret_exidx = reading.exidx;
 	return code;
