@@ -2,6 +2,7 @@
 /* The numbers that books are made of, in the order in which they are told. */
 #include <string.h>
 
+#include "bpf/sample.h"
 #include "net/books_code.h"
 
 #define ITEM(type, member) (((type *)0)->member)
@@ -31,8 +32,9 @@
 	{                                                                             \
 		offsetof(type, member), 8, sizeof(ITEM(type, member)) / 8, UINT64_MAX \
 	}
-#define SAMPLED(type, member)                                    \
-	NUMBER(type, member.samples), NUMBER(type, member.most), \
+#define SAMPLED(type, member)                                                                      \
+	NUMBER(type, member.samples), NUMBER(type, member.most),                                   \
+		UP_TO(type, member.first, SAMPLE_LEVELS), UP_TO(type, member.last, SAMPLE_LEVELS), \
 		REAL(type, member.blocks_variance), REAL(type, member.bytes_variance)
 
 #define FIELDS(name, ...)                                               \
