@@ -287,7 +287,7 @@ struct record_exec {
 	abi_u64 start_time_ns; /* of the process, since boot; 0: it stands still, ask /proc */
 	abi_u64 filtered;      /* LOSS_FILTERED of the image before, which begins anew */
 	abi_u32 parent;
-	abi_u32 pad;
+	abi_u32 inner; /* its own number, in a pid namespace further inside than ours; or 0 */
 	char comm[COMM_SIZE];
 	char path[EXEC_PATH_SIZE]; /* of the image, or of a script's interpreter; as it was given …
 				    */

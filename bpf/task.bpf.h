@@ -310,6 +310,7 @@ static __noinline int send_exec(struct linux_binprm *program, __u16 flags)
 	record->start_time_ns = BPF_CORE_READ(task, start_boottime);
 	record->filtered = take_filtered();
 	record->parent = process_number(BPF_CORE_READ(task, real_parent));
+	record->inner = inner_number();
 	record->head.flags = flags | (is_narrow_image(program) ? RECORD_FLAG_NARROW : 0);
 	bpf_get_current_comm(record->comm, sizeof(record->comm));
 	bpf_probe_read_kernel_str(record->path, sizeof(record->path),

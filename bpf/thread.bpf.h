@@ -52,6 +52,20 @@ static __always_inline __u32 process_number(struct task_struct *task)
 	return BPF_CORE_READ(task, tgid);
 }
 
+/* The present process's own number, in a pid namespace further inside than user space's; or 0. */
+static __noinline __u32 inner_number(void)
+{
+	struct pid *pid = BPF_CORE_READ(bpf_get_current_task_btf(), signal, pids[PIDTYPE_TGID]);
+	__u64 level = BPF_CORE_READ(pid, level);
+	__u64 place = bpf_core_field_offset(struct pid, numbers) +
+		      level * bpf_core_type_size(struct upid);
+	struct upid number = {};
+
+	if (!level || bpf_core_read(&number, sizeof(number), (void *)pid + place))
+		return 0;
+	return BPF_CORE_READ(number.ns, ns.inum) == config_pid_namespace ? 0 : number.nr;
+}
+
 /* The present process, at less cost for who has the task at hand. */
 static __always_inline __u32 process_of(const struct task_struct *task)
 {

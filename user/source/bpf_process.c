@@ -141,7 +141,7 @@ static int tell_process(struct bpf_process *process, enum event_kind kind,
 		return err;
 	if (cgroup_read(process->pid, &cgroup))
 		cgroup = (struct cgroup){0};
-	event.process.inner_pid = (uint32_t)info.inner_pid;
+	event.process.inner_pid = told ? exec->inner : (uint32_t)info.inner_pid;
 	event.process.cgroup = cgroup.path;
 	event.process.container = cgroup.container;
 	event.process.start_time_ns = told ? in_ticks(exec->start_time_ns) : info.start_time_ns;
