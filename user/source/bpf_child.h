@@ -22,7 +22,7 @@ struct bpf_child {
 	int answers; /* … and this is where it writes */
 };
 
-/* `main` runs in the child, and does not return. 0 or -errno; only after 0 it has to be finished. */
+/* `main` runs in the child, and does not return. 0 or -errno; after 0 it has to be finished. */
 int bpf_child_start(struct program *program, void (*main)(int orders, int answers),
 		    struct bpf_child *ret_child);
 /* Probe a function of ours there, at that byte: counts once it is committed. 0 or -errno. */
