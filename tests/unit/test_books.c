@@ -323,12 +323,6 @@ static int on_settings(void *ctx, const struct stream_settings *settings)
 	return model_new(&heard->model, &config);
 }
 
-static int on_module(void *ctx, const struct stream_module *module)
-{
-	(void)ctx, (void)module;
-	return 0;
-}
-
 static int on_event(void *ctx, const struct event *event)
 {
 	return model_event(((struct heard *)ctx)->model, event);
@@ -370,25 +364,17 @@ static int on_resume(void *ctx, const struct stream_resume *resume)
 	return heard->loaded;
 }
 
-static int on_end(void *ctx, const struct stream_end *end)
-{
-	(void)ctx, (void)end;
-	return 0;
-}
-
 static struct heard *reader_open(void)
 {
 	struct heard *heard = calloc(1, sizeof(*heard));
 	const struct stream_handler handler = {
 		.settings = on_settings,
-		.module = on_module,
 		.event = on_event,
 		.scan_site = on_scan_site,
 		.scan = on_scan,
 		.unprobed = on_unprobed,
 		.books = on_books,
 		.resume = on_resume,
-		.end = on_end,
 		.ctx = heard,
 	};
 
@@ -547,12 +533,6 @@ static int keep_records(void *ctx, struct unpack *body)
 	return 0;
 }
 
-static int ignore_settings(void *ctx, const struct stream_settings *told)
-{
-	(void)ctx, (void)told;
-	return 0;
-}
-
 static int ignore_resume(void *ctx, const struct stream_resume *resume)
 {
 	(void)ctx, (void)resume;
@@ -563,8 +543,6 @@ static struct pack records_of(const struct pack *bytes)
 {
 	struct pack saved = {0}, records = {0};
 	const struct stream_handler handler = {
-		.settings = ignore_settings,
-		.module = on_module,
 		.books = keep_records,
 		.resume = ignore_resume,
 		.ctx = &records,

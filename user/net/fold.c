@@ -104,29 +104,10 @@ static int on_unprobed(void *ctx)
 	return 0;
 }
 
-/* Of what is ours nothing of this is read. */
-
-static int on_books(void *ctx, struct unpack *body)
-{
-	(void)ctx, (void)body;
-	return -EBADMSG;
-}
-
-static int on_resume(void *ctx, const struct stream_resume *resume)
-{
-	(void)ctx, (void)resume;
-	return -EBADMSG;
-}
-
-static int on_end(void *ctx, const struct stream_end *end)
-{
-	(void)ctx, (void)end;
-	return -EBADMSG;
-}
-
 int fold_new(struct fold **ret_fold, uint64_t limit)
 {
 	struct fold *fold = calloc(1, sizeof(*fold));
+	/* Of what is ours, books and an end are not read. */
 	const struct stream_handler handler = {
 		.settings = on_settings,
 		.module = on_module,
@@ -134,9 +115,6 @@ int fold_new(struct fold **ret_fold, uint64_t limit)
 		.scan_site = on_scan_site,
 		.scan = on_scan,
 		.unprobed = on_unprobed,
-		.books = on_books,
-		.resume = on_resume,
-		.end = on_end,
 		.ctx = fold,
 	};
 
@@ -192,12 +170,6 @@ struct copy {
 	struct books_loader *loader;
 };
 
-static int copy_settings(void *ctx, const struct stream_settings *settings)
-{
-	(void)ctx, (void)settings;
-	return 0;
-}
-
 static int copy_books(void *ctx, struct unpack *body)
 {
 	return books_load(((struct copy *)ctx)->loader, body);
@@ -212,8 +184,7 @@ static int copy_output(void *ctx, const void *bytes, size_t size)
 
 static int copy_run(const struct fold *fold, struct copy *copy)
 {
-	const struct stream_handler handler = {
-		.settings = copy_settings, .books = copy_books, .ctx = copy};
+	const struct stream_handler handler = {.books = copy_books, .ctx = copy};
 	struct stream_writer *writer = NULL;
 	int code = stream_reader_new(&copy->reader, &handler);
 

@@ -160,11 +160,14 @@ struct stream_reader;
 
 /*
  * Who is told. What a call gets is valid until it returns; a negative return ends the reading with
- * that error. All are needed but where it is said.
+ * that error. What there is no call for (NULL) is passed over, or is refused with -EBADMSG.
  */
 struct stream_handler {
+	/* Passed over: */
 	int (*settings)(void *ctx, const struct stream_settings *settings);
 	int (*module)(void *ctx, const struct stream_module *module);
+	int (*scanned)(void *ctx, const struct stream_scanned *scanned);
+	/* Refused: */
 	int (*event)(void *ctx, const struct event *event);
 	int (*scan_site)(void *ctx, const struct stream_scan_site *site);
 	int (*scan)(void *ctx, const struct stream_scan *scan);
@@ -172,7 +175,6 @@ struct stream_handler {
 	/* For books_load; then resume, once, and what is told by then is what the books are. */
 	int (*books)(void *ctx, struct unpack *body);
 	int (*resume)(void *ctx, const struct stream_resume *resume);
-	int (*scanned)(void *ctx, const struct stream_scanned *scanned); /* NULL is fine */
 	int (*end)(void *ctx, const struct stream_end *end);
 	void *ctx;
 };
