@@ -27,18 +27,11 @@ struct heard {
 static int on_settings(void *ctx, const struct stream_settings *settings)
 {
 	struct heard *heard = ctx;
-	const struct model_config config = {
-		.apis = settings->apis,
-		.wrappers = settings->wrappers,
-		.sanity = settings->sanity,
-		.omits = settings->omits,
-		.scans = settings->scans,
-		.page_size = settings->page_size,
-		.lists_blocks = true,
-		.max_sites = 16,
-		.max_closed = 4,
-	};
+	struct model_config config = stream_books(settings);
 
+	config.lists_blocks = true;
+	config.max_sites = 16;
+	config.max_closed = 4;
 	require(!heard->settled, "settings come once");
 	heard->settled = true;
 	return model_new(&heard->told.model, &config);
