@@ -148,13 +148,6 @@ static int on_end(void *ctx, const struct stream_end *end)
 	return 0;
 }
 
-static bool stream_is_one(const char *bytes, size_t size)
-{
-	size_t known = size < STREAM_MAGIC_SIZE ? size : STREAM_MAGIC_SIZE;
-
-	return !memcmp(bytes, STREAM_MAGIC, known);
-}
-
 static void reading_close(void *ctx)
 {
 	struct reading *reading = ctx;
@@ -250,7 +243,7 @@ static int reading_finish(void *ctx, struct error *err)
 
 const struct replay_reader replay_stream = {
 	.what = "a recording",
-	.is_one = stream_is_one,
+	.is_one = stream_may_begin,
 	.open = reading_open,
 	.read = reading_read,
 	.finish = reading_finish,

@@ -179,6 +179,9 @@ struct stream_handler {
 	void *ctx;
 };
 
+/* Can these be the first bytes of a stream? */
+bool stream_may_begin(const char *bytes, size_t size);
+
 int stream_reader_new(struct stream_reader **ret_reader, const struct stream_handler *handler);
 void stream_reader_free(struct stream_reader *reader); /* NULL is fine */
 

@@ -398,8 +398,7 @@ static int take_next(struct stream_reader *reader, const uint8_t *bytes, size_t 
 	return code ? refuse(reader, code, err) : 0;
 }
 
-/* What begins otherwise is not held back until it could be a hello. */
-static bool may_begin(const uint8_t *bytes, size_t size)
+bool stream_may_begin(const char *bytes, size_t size)
 {
 	size_t known = size < STREAM_MAGIC_SIZE ? size : STREAM_MAGIC_SIZE;
 
@@ -417,8 +416,9 @@ int stream_read(struct stream_reader *reader, const void *bytes, size_t size, st
 	if (reader->err)
 		return error_set_errno(err, reader->err, "at byte %llu",
 				       (unsigned long long)reader->position);
+	/* What begins otherwise is not held back until it could be a hello. */
 	if (!reader->greeted && reader->held.count &&
-	    !may_begin(reader->held.bytes, reader->held.count))
+	    !stream_may_begin((const char *)reader->held.bytes, reader->held.count))
 		reader->err = error_set(err, -EBADMSG, "it is no recording of mtrace-bpf");
 	while (!reader->err && done < reader->held.count) {
 		reader->err = take_next(reader, reader->held.bytes + done,
