@@ -210,7 +210,7 @@ $(BUILD)/targets/%-musl: tests/targets/%.c tests/targets/truth.h
 	$(call say,TARGET,$@)
 	$(Q)mkdir -p $(@D) && musl-gcc -std=gnu11 $(TARGET_FLAGS) -o $@ $<
 
-$(BUILD)/targets/%_leak.so: tests/targets/%_leak.c
+$(BUILD)/targets/%_leak.so: tests/targets/%_leak.c tests/targets/leak_module.h
 	$(call say,TARGET,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(TARGET_FLAGS) -shared -fPIC -o $@ $<
 
