@@ -8,12 +8,12 @@
 #include "source/bpf_calibrate.h"
 
 #include <bpf/libbpf.h>
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "mtrace.skel.h"
 #include "source/bpf_child.h"
 #include "source/bpf_program.h"
@@ -137,7 +137,7 @@ static int probe(const struct bpf_child *child, enum probe_kind kind, const void
 		.bytes = function,
 		.size = CODE_SIZE,
 		.address = (uintptr_t)function,
-		.machine = sizeof(void *) == 8 ? EM_X86_64 : EM_386,
+		.machine = arch_native(sizeof(void *) == 4)->machine,
 		.elf64 = sizeof(void *) == 8,
 	};
 	struct site_choice choice;
