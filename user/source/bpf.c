@@ -24,6 +24,7 @@
 #include "source/bpf_translated.h"
 #include "source/file_key.h"
 #include "source/ring.h"
+#include "source/ring_reader.h"
 #include "source/selection.h"
 #include "source/slice.h"
 #include "source/stack_check.h"
@@ -32,6 +33,7 @@
 #include "source/unwind_tables.h"
 
 #define HELD_AT_ONCE 64
+#define AHEAD        8          /* times the buffer, for what it would lose while we are busy */
 #define UNWIND_ROWS  (1u << 21) /* 16 MiB, and 8 for pages: a thousand modules fit */
 
 static struct bpf_source *bpf_of(struct source *source)
@@ -60,7 +62,7 @@ static int look_after_one(struct bpf_source *bpf)
 	pid = bpf->processes[bpf->looked_after++ % bpf->process_count]->pid;
 	if (!is_gone(pid))
 		return 0;
-	err = ring_read(&bpf->ring, record_arrived, bpf);
+	err = ring_reader_read(bpf->reader, record_arrived, bpf);
 	if (err || !processes_find(bpf, pid) || !is_gone(pid))
 		return err;
 	end.head.pid = event.pid = event.tid = (uint32_t)pid;
@@ -76,7 +78,7 @@ static int serve_held(struct bpf_source *bpf)
 	int err = 0;
 
 	for (int i = 0; !err && i < HELD_AT_ONCE && hold_take(bpf, &held); i++) {
-		err = ring_read(&bpf->ring, record_arrived, bpf);
+		err = ring_reader_read(bpf->reader, record_arrived, bpf);
 		if (err)
 			close(held.file);
 		else
@@ -93,7 +95,7 @@ static int bpf_drain(struct source *source)
 
 	bpf->ring_peak = waiting > bpf->ring_peak ? waiting : bpf->ring_peak;
 	if (!err)
-		err = ring_read(&bpf->ring, record_arrived, bpf);
+		err = ring_reader_read(bpf->reader, record_arrived, bpf);
 	if (!err)
 		err = serve_held(bpf);
 	return err ? err : look_after_one(bpf);
@@ -220,6 +222,7 @@ static void bpf_close(struct source *source)
 	program_close(&bpf->program, &bpf->shared.links);
 	map64_free(&bpf->shared.attached);
 	vec_free(&bpf->shared.placed_ns);
+	ring_reader_close(bpf->reader);
 	ring_close(&bpf->ring);
 	bpf_cost_close(bpf);
 	unwind_tables_free(bpf->tables);
@@ -272,6 +275,15 @@ static void bpf_draw(struct source *source, uint32_t sample)
 	bpf_of(source)->program.skeleton->bss->sample_drawn = sample;
 }
 
+static int open_ring(struct bpf_source *bpf)
+{
+	int events = bpf_map__fd(bpf->program.skeleton->maps.events);
+	uint64_t size = ring_size(bpf->config.buffer_bytes);
+	int code = ring_open(&bpf->ring, events, size);
+
+	return code ? code : ring_reader_open(&bpf->reader, &bpf->ring, events, AHEAD * size);
+}
+
 static int bpf_start(struct bpf_source *bpf, struct error *err)
 {
 	int code = load_programs(bpf, err);
@@ -288,8 +300,7 @@ static int bpf_start(struct bpf_source *bpf, struct error *err)
 		code = unwind_tables_new(&bpf->program, bpf->config.parser, &bpf->tables);
 	if (code)
 		return error_set_errno(err, code, "cannot reach the unwind tables");
-	code = ring_open(&bpf->ring, bpf_map__fd(bpf->program.skeleton->maps.events),
-			 ring_size(bpf->config.buffer_bytes));
+	code = open_ring(bpf);
 	if (code)
 		return error_set_errno(err, code, "cannot read the ring buffer");
 	code = start_measuring(bpf, err);

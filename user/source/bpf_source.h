@@ -19,6 +19,7 @@ struct bpf_source {
 	struct program program;
 	struct unwind_tables *tables; /* NULL if stacks are not by tables */
 	struct ring ring;
+	struct ring_reader *reader;
 	uint64_t ring_peak; /* bytes in it at most when it was read, since somebody asked */
 	struct slice_ids slices;
 	struct shared_probes shared; /* of SCOPE_SYSTEM */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #define RECORD_ALIGN 8
+_Static_assert(RING_HEADER == BPF_RINGBUF_HDR_SZ, "a record is behind its header");
 
 int ring_open(struct ring *ret_ring, int map_fd, uint64_t size)
 {
@@ -115,9 +116,38 @@ int ring_read(struct ring *ring, int (*record)(void *ctx, const void *data, size
 	return err < 0 ? err : 0;
 }
 
+size_t ring_take(struct ring *ring, void *bytes, size_t room)
+{
+	unsigned long end = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
+	unsigned long begin = *ring->consumer, position = begin;
+	const uint8_t *data = ring->data + (begin & (ring->size - 1));
+
+	while ((long)(end - position) > 0) {
+		const void *place = data + (position - begin);
+		uint32_t header = __atomic_load_n((const uint32_t *)place, __ATOMIC_ACQUIRE);
+
+		if (header & BPF_RINGBUF_BUSY_BIT || position - begin + record_span(header) > room)
+			break;
+		position += record_span(header);
+	}
+	memcpy(bytes, data, position - begin);
+	__atomic_store_n(ring->consumer, position, __ATOMIC_RELEASE);
+	return position - begin;
+}
+
+size_t ring_record(const void *place, size_t *ret_size)
+{
+	uint32_t header;
+
+	memcpy(&header, place, sizeof(header));
+	*ret_size = header & BPF_RINGBUF_DISCARD_BIT ? 0 : header;
+	return record_span(header);
+}
+
 uint64_t ring_waiting(const struct ring *ring)
 {
-	return *ring->producer - __atomic_load_n(ring->consumer, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(ring->producer, __ATOMIC_RELAXED) -
+	       __atomic_load_n(ring->consumer, __ATOMIC_ACQUIRE);
 }
 
 bool ring_write(const struct ring *ring, const struct ring_piece *pieces, size_t count)

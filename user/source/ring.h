@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RING_BATCH (64u << 10)
+#define RING_BATCH  (64u << 10)
+#define RING_HEADER 8 /* bytes before each record */
 
 struct ring {
 	/* Positions, words of the machine: they begin again where their numbers end. */
@@ -38,6 +39,13 @@ void ring_close(struct ring *ring); /* zeroed memory is fine */
  */
 int ring_read(struct ring *ring, int (*record)(void *ctx, const void *data, size_t size),
 	      void *ctx);
+
+/* Take whole records out, as they lie there, each at a multiple of 8 bytes. `room` is that of the
+ * largest record at least: RING_BATCH is more. Returns bytes. */
+size_t ring_take(struct ring *ring, void *bytes, size_t room);
+/* The bytes that a record so taken spans, with its header; *ret_size: its own, 0: it was discarded.
+ */
+size_t ring_record(const void *place, size_t *ret_size);
 
 /* Of ring_new, by its only writer. A record of several pieces; false if there is no room. */
 struct ring_piece {
