@@ -7,44 +7,10 @@
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <fcntl.h>
-#include <linux/bpf.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "floor.skel.h"
-#include "symbol/probe_plan.h"
-
-#define ATTACH_UPROBE_MULTI 48
-#define UPROBE_MULTI_RETURN 1u
-
-struct link_create_multi {
-	uint32_t prog_fd, target_fd, attach_type, flags;
-	uint64_t path, offsets, ref_ctr_offsets, cookies;
-	uint32_t count, multi_flags, pid, pad;
-};
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
-static const struct probe_plan *plan_of(struct module_table *table, const char *path)
-{
-	const struct probe_plan *plan;
-	struct module *module;
-	struct error err;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0 || module_intern(table, fd, path, &module, &err) ||
-	    probe_plan_make(module, &plan, &err))
-		die(path);
-	return plan;
-}
+#include "probes.h"
 
 static const struct probe_site *site_of(const struct probe_plan *plan, enum api api)
 {
@@ -53,22 +19,6 @@ static const struct probe_site *site_of(const struct probe_plan *plan, enum api 
 			return &plan->sites[i];
 	die("no such site");
 	return NULL;
-}
-
-static void attach(int program, const char *path, uint64_t offset, int pid, uint32_t flags)
-{
-	struct link_create_multi create = {
-		.prog_fd = (uint32_t)program,
-		.attach_type = ATTACH_UPROBE_MULTI,
-		.path = (uintptr_t)path,
-		.offsets = (uintptr_t)&offset,
-		.count = 1,
-		.multi_flags = flags,
-		.pid = (uint32_t)pid,
-	};
-
-	if (syscall(SYS_bpf, BPF_LINK_CREATE, &create, sizeof(create)) < 0)
-		die("BPF_LINK_CREATE");
 }
 
 static struct floor_bpf *load(uint32_t frames)
@@ -93,9 +43,9 @@ static void attach_all(const char *path, int pid, uint64_t allocate, uint64_t re
 	int nothing = bpf_program__fd(skeleton->progs.nothing);
 	int at_return = frames ? bpf_program__fd(skeleton->progs.stackid) : nothing;
 
-	attach(nothing, path, allocate, pid, 0);
-	attach(at_return, path, allocate, pid, UPROBE_MULTI_RETURN);
-	attach(nothing, path, release, pid, 0);
+	attach(nothing, path, &allocate, 1, pid, 0);
+	attach(at_return, path, &allocate, 1, pid, UPROBE_MULTI_RETURN);
+	attach(nothing, path, &release, 1, pid, 0);
 }
 
 int main(int argc, char **argv)
@@ -109,6 +59,8 @@ int main(int argc, char **argv)
 		return 2;
 	pid = atoi(argv[1]);
 	plan = plan_of(table, argv[2]);
+	if (!plan)
+		die(argv[2]);
 	allocate = site_of(plan, API_MALLOC);
 	release = site_of(plan, API_FREE);
 	if (!pid) {
