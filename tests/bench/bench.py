@@ -16,9 +16,9 @@ import time
 import calls
 import curves
 import limits
-import machine
 import peers
 import targets
+import testbed
 import workloads
 from measure import Failed
 
@@ -62,8 +62,8 @@ PARTS = {
     "traces": (calls.traces_part, calls.print_rounds, False),
     "losses": (limits.losses_part, limits.print_losses, True),
     "capacity": (limits.capacity_part, limits.print_capacity, True),
-    "attach": (limits.attach_part, limits.print_attach, True),
-    "report": (limits.report_part, limits.print_report, True),
+    "attach": (limits.attach_part, calls.print_rounds, True),
+    "report": (limits.report_part, calls.print_rounds, True),
     "depth": (curves.depth_part, curves.print_curve, True),
     "threads": (curves.threads_part, curves.print_curve, True),
     "processes": (curves.processes_part, curves.print_curve, True),
@@ -119,9 +119,9 @@ def main():
     scale = Scale(arguments.rounds or (1 if arguments.quick else 5), arguments.quick)
     wanted = arguments.only or [name for name, part in PARTS.items()
                                 if part[2] or not arguments.quick]
-    result = {"schema": "mtrace-bpf.bench/1", "machine": machine.describe(peers.PROGRAM),
+    result = {"schema": "mtrace-bpf.bench/1", "machine": testbed.describe(peers.PROGRAM),
               "quick": scale.quick, "rounds": scale.rounds, "command": sys.argv, "parts": {}}
-    machine.print_machine(result["machine"])
+    testbed.print_testbed(result["machine"])
     peers.make_library()
     for name in wanted:
         result["parts"][name] = measure_part(name, scale)

@@ -88,7 +88,7 @@ def print_pairs(result):
     print(f"bytes of code changed in a bystander of -p: {result['bystander_bytes_changed']}")
 
 
-# What a stack adds ---------------------------------------------------------------------------------
+# What a stack adds -------------------------------------------------------------------------------
 
 STACK_BASES = {"stackid": "floor", "fp": "none", "walk": "none", "cfi": "none"}
 
@@ -135,26 +135,29 @@ def print_stacks(result):
     print_absent({}, result["failed"])
 
 
-# Being born, and whole traces ----------------------------------------------------------------------
+# Being born, and whole traces --------------------------------------------------------------------
 
-BIRTHS = {"thread": 2000, "fork": 500}
+BIRTHS = {"thread": 500, "fork": 200}
 TRACES = {"mtrace-bpf": (), "mtrace-bpf -f": ("-f",)}
 SETTLE = 10  # seconds, until what was left in the background is done
 
 
-def births(attach):
+def births(attach, size):
     with workload([f"{BENCH}/births"]) as program, attach(program.pid, None):
         result = {}
-        for kind, count in BIRTHS.items():
+        for kind, most in BIRTHS.items():
+            count = max(int(most * size), 10)
             program.ask(kind, count // 10)
             result[kind] = min(program.ask(kind, count) for _ in range(SAMPLES)) / 1000
         return result
 
 
 def births_part(scale):
-    """A thread or a child that comes and goes, µs; with -f each is born with its parent's probes."""
+    """A thread or a child that comes and goes, µs; with -f each is born with its parent's
+    probes."""
     rows = {NATIVE: peers.native, "mtrace-bpf": peers.ours(), "mtrace-bpf -f": peers.ours("-f")}
-    rows = {name: (functools.partial(births, attach), 99) for name, attach in rows.items()}
+    rows = {name: (functools.partial(births, attach, scale.size), 99)
+            for name, attach in rows.items()}
     return interleave(rows, scale.rounds, scale.note).as_dict((NATIVE,))
 
 
@@ -163,7 +166,8 @@ def whole_traces(options):
     whoever comes next."""
     result = {}
     for turn in ("first", "next"):
-        result[turn] = 1000 * run([peers.PROGRAM, *options, "-o", "/dev/null", "--", "/bin/true"])[0]
+        command = [peers.PROGRAM, *options, "-o", "/dev/null", "--", "/bin/true"]
+        result[turn] = 1000 * run(command)[0]
     time.sleep(SETTLE)
     return result
 

@@ -52,7 +52,7 @@ def print_curve(result):
         print_absent({}, one["failed"])
 
 
-# Depth, threads, processes: the cost of a pair -----------------------------------------------------
+# Depth, threads, processes: the cost of a pair ---------------------------------------------------
 
 
 def depth_part(scale):
@@ -114,7 +114,7 @@ def processes_part(scale):
                              "ns per pair, wall clock", points)]}
 
 
-# Live blocks and sites: what the books take --------------------------------------------------------
+# Live blocks and sites: what the books take ------------------------------------------------------
 
 TRACERS = {peers.NO_STACK: ("--stack", "none"), peers.CFI: ("--stack", "cfi")}
 PAIRS_EACH = 60_000
@@ -160,8 +160,10 @@ def report_sites(points, name, sites):
     with traced([LOAD], "--top", "0") as trace:
         cost.add(name, sites, trace.program.ask("sites", sites, max(sites, PAIRS_EACH)))
         trace.settle()
-        memory.add(name, sites, trace.memory() / sites)
-        seconds.add(name, sites, trace.report()[1])
+        taken = trace.memory()
+        report, spent = trace.report()
+    memory.add(name, sites, taken / len(report["processes"][0]["sites"]))
+    seconds.add(name, sites, spent)
 
 
 def sites_part(scale):
@@ -174,7 +176,8 @@ def sites_part(scale):
         cost.measure(NATIVE, scale.note, lambda e=exponent: native_sites(cost, 10**e))
     return {"curves": [
         curve("A traced pair by sites", "sites-cost", "sites", "ns per pair", cost),
-        curve("Memory of the tool per site", "sites-memory", "sites", "bytes per site", memory),
+        curve("Memory of the tool per site that it keeps", "sites-memory", "sites",
+              "bytes per site", memory),
         curve("From ^C to the end of the report by sites", "sites-report", "sites", "seconds",
               seconds)]}
 
@@ -184,7 +187,7 @@ def native_sites(cost, sites):
         cost.add(NATIVE, sites, program.ask("sites", sites, max(sites, PAIRS_EACH)))
 
 
-# Leak scans ----------------------------------------------------------------------------------------
+# Leak scans --------------------------------------------------------------------------------------
 
 
 def scan(points, x, blocks, size):

@@ -15,9 +15,9 @@ import time
 
 import peers
 import workloads
+from calls import print_rounds
 from measure import LIMIT, Failed, Lines, Rounds, interleave, run, stop, workload
 from peers import BENCH, PROGRAM
-from table import print_absent, print_table
 
 
 def cpu_seconds(pid):
@@ -98,7 +98,7 @@ def calls_of(report):
     return sum(s["totals"]["allocations"] + s["totals"]["frees"] for s in sections)
 
 
-# Real programs on all processors -------------------------------------------------------------------
+# Real programs on all processors -----------------------------------------------------------------
 
 
 def saturating_script(seconds):
@@ -145,7 +145,7 @@ def print_losses(result):
     print("lost: " + (", ".join(f"{kind} {count:,}" for kind, count in lost.items()) or "nothing"))
 
 
-# Storms --------------------------------------------------------------------------------------------
+# Storms ------------------------------------------------------------------------------------------
 
 STORM_KINDS = ("threads 1", "threads 2", "threads 4", "threads 8", "mixed 100000")
 STORM_STACKS = ("none", "cfi")
@@ -202,24 +202,20 @@ def capacity(rounds):
 
 
 def print_capacity(result):
-    rounds = Rounds(result["figures"])
-    columns = rounds.columns()
-    print_table(columns, [(name, [rounds.median(name, c) for c in columns])
-                          for name in rounds.figures])
-    print_absent({}, result["failed"])
+    print_rounds(result)
     told = {key: "-" if rate is None else f"{rate:.2f}" for key, rate in result["capacity"].items()}
     print(f"capacity, million events a second: {told['without_loss']} without a loss, "
           f"{told['at_most']} at most" + ("" if told["without_loss"] != told["at_most"] else
                                           ": more than these processors can make"))
 
 
-# Attaching and letting go --------------------------------------------------------------------------
+# Attaching and letting go ------------------------------------------------------------------------
 
 LIBRARIES = 100
 
 
 def some_libraries(count):
-    """Of the system's, those that are of some size, by name; sanitizers' are for no other program."""
+    """Of the system's, those of some size, by name; sanitizers' are for no other program."""
     paths = {os.path.realpath(path) for path in glob.glob("/usr/lib/*-linux-gnu/lib*.so.*")}
     fit = [path for path in sorted(paths) if os.path.getsize(path) > 65536 and
            not os.path.basename(path).split(".")[0].endswith("san")]
@@ -271,15 +267,7 @@ def attach_part(scale):
     return interleave(rows, scale.rounds, scale.note).as_dict()
 
 
-def print_attach(result):
-    rounds = Rounds(result["figures"])
-    columns = rounds.columns()
-    print_table(columns, [(name, [rounds.median(name, c) for c in columns])
-                          for name in rounds.figures])
-    print_absent({}, result["failed"])
-
-
-# Reports -------------------------------------------------------------------------------------------
+# Reports -----------------------------------------------------------------------------------------
 
 
 def compiled(scale):
@@ -315,15 +303,16 @@ def heaptrack_report(command, limit):
 
 def perf_report(command, limit):
     out = f"{peers.scratch()}/perf.data"
-    run(["perf", "record", "-q", "-e", "cpu-clock", "-F", "5000", "--call-graph", "dwarf,4096", "-o",
-         out, "--", *command], limit)
+    run(["perf", "record", "-q", "-e", "cpu-clock", "-F", "5000", "--call-graph", "dwarf,4096",
+         "-o", out, "--", *command], limit)
     seconds, printed = run(["perf", "report", "--stdio", "--no-inline", "-i", out], limit)
     return {"seconds": seconds, "sites": printed.count(b"%")}
 
 
 REPORTS = {
     "mtrace-bpf report": (our_report, peers.executable("clang")),
-    "heaptrack_print": (heaptrack_report, peers.executable("heaptrack", "heaptrack_print", "clang")),
+    "heaptrack_print": (heaptrack_report,
+                        peers.executable("heaptrack", "heaptrack_print", "clang")),
     "perf report --stdio": (perf_report, peers.executable("perf", "clang")),
 }
 
@@ -338,9 +327,3 @@ def report_part(scale):
     result = interleave(rows, 1, scale.note)
     return {**result.as_dict(), "missing": missing, "of": command}
 
-
-def print_report(result):
-    rounds = Rounds(result["figures"])
-    print_table(["seconds", "sites"], [(name, [rounds.median(name, c) for c in ("seconds", "sites")])
-                                       for name in rounds.figures])
-    print_absent(result["missing"], result["failed"])

@@ -61,7 +61,8 @@ class Workload:
 
     def __init__(self, command, env=None):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, env={**os.environ, **(env or {})})
+                                        stderr=subprocess.DEVNULL,
+                                        env={**os.environ, **(env or {})})
         self.pid = self.process.pid
         self.lines = Lines(self.process.stdout)
 
@@ -117,10 +118,11 @@ def tool(command, ready, stream="stdout", env=None, seconds=LIMIT):
     pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: subprocess.PIPE}
     if stream == "both":
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, env={**os.environ, **(env or {})},
-                               **pipes)
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, **pipes,
+                               env={**os.environ, **(env or {})})
     try:
-        Lines(process.stderr if stream == "stderr" else process.stdout).until(ready.encode(), seconds)
+        said = process.stderr if stream == "stderr" else process.stdout
+        Lines(said).until(ready.encode(), seconds)
         yield process
     finally:
         stop(process, signal.SIGINT, end_of_input=True)
@@ -152,7 +154,7 @@ def run(command, limit=LIMIT, **keywords):
         raise Failed(f"{command[0]}: {error.strerror}") from None
     if done.returncode:
         words = done.stderr.decode(errors="replace").strip().splitlines()
-        raise Failed(f"{command[0]}: status {done.returncode}" + "".join(f": {w}" for w in words[-1:]))
+        raise Failed(": ".join([command[0], f"status {done.returncode}", *words[-1:]]))
     return time.monotonic() - start, done.stdout
 
 
@@ -190,7 +192,8 @@ class Rounds:
             medians.setdefault(row, {})[column] = self.median(row, column)
             for base, told in ratios.items():
                 told.setdefault(row, {})[column] = self.ratio(row, base, column)
-        return {"medians": medians, "ratios": ratios, "figures": self.figures, "failed": self.failed}
+        return {"medians": medians, "ratios": ratios, "figures": self.figures,
+                "failed": self.failed}
 
 
 def interleave(rows, rounds, note=lambda text: None):

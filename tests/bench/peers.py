@@ -40,7 +40,7 @@ def scratch():
     return directory
 
 
-# A C library of our own -----------------------------------------------------------------------
+# A C library of our own --------------------------------------------------------------------------
 
 
 @functools.cache
@@ -85,7 +85,7 @@ def make_library():
     give_sizes(LIBRARY)
 
 
-# How they attach: a function of pid and C library that returns a context ----------------------
+# How they attach: a function of pid and C library that returns a context -------------------------
 
 
 def native(_pid, _library):
@@ -186,7 +186,7 @@ def debian_machine():
     return {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 
 
-# How they launch: a function of a command that returns the command to run ----------------------
+# How they launch: a function of a command that returns the command to run ------------------------
 
 
 def heaptrack_launched(command):
@@ -313,5 +313,3 @@ def present(names, tools=None):
     reasons = {name: table[name].missing() for name in names}
     return ({name: table[name] for name in names if not reasons[name]},
             {name: reason for name, reason in reasons.items() if reason})
-
-

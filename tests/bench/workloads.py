@@ -40,7 +40,7 @@ def workloads_part(scale):
     return {**result.as_dict((NATIVE, FLOOR_ROW)), "missing": missing}
 
 
-# Real programs -------------------------------------------------------------------------------------
+# Real programs -----------------------------------------------------------------------------------
 
 SQL = """PRAGMA journal_mode = off; CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, note TEXT);
 CREATE INDEX i ON t (name);
@@ -196,8 +196,8 @@ def program_row(tool, programs, scale):
 
 
 def programs_part(scale):
-    """Seconds that real programs take, traced from their first instruction on. (redis has jemalloc:
-    of that the floor, bpftrace and memleak see nothing, as they are told of the C library alone.)"""
+    """Seconds that real programs take, traced from their first instruction on. (redis has jemalloc,
+    of which the floor, bpftrace and memleak see nothing: they are told of the C library.)"""
     names = QUICK_TOOLS if scale.quick else PROGRAM_TOOLS
     tools, missing = peers.present(names, PROGRAM_TOOLS)
     absent = {program.name: program.missing() for program in PROGRAMS}

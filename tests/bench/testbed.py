@@ -77,7 +77,7 @@ def describe(program):
     }
 
 
-def print_machine(machine):
+def print_testbed(machine):
     print(f"{machine['processors']} x {machine['processor']}"
           f"{', virtual' if machine['virtual'] else ''}, {machine['memory_bytes'] >> 30} GiB, "
           f"{machine['kernel']}, {machine['distribution']}, {machine['libc']}; "
