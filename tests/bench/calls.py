@@ -79,12 +79,37 @@ def code_of(pid, library):
         return memory.read(end - start)
 
 
+# What comes on top of what.
+STEPS = [
+    ("the traps at malloc and at free", NATIVE, peers.ENTRIES),
+    ("the trap at malloc's return", peers.ENTRIES, FLOOR_ROW),
+    ("our programs, and their two records", FLOOR_ROW, peers.NO_STACK),
+    ("8 frames, followed and compared with stacks seen", peers.NO_STACK, cfi_row(8)),
+    ("the next 8", cfi_row(8), cfi_row(16)),
+    ("the next 16", cfi_row(16), cfi_row(32)),
+]
+
+
+def steps(rounds):
+    """(what, nanoseconds that it adds to a pair): medians of differences within rounds."""
+    told = []
+    for what, below, above in STEPS:
+        figures = zip(rounds.figures.get(below, {}).get("", []),
+                      rounds.figures.get(above, {}).get("", []))
+        added = [b - a for a, b in figures if a is not None and b is not None]
+        if added:
+            told.append((what, [statistics.median(added)]))
+    return told
+
+
 def print_pairs(result):
     rounds = Rounds(result["figures"])
     rows = [(name, [rounds.median(name), rounds.ratio(name, FLOOR_ROW), rounds.ratio(name, NATIVE)])
             for name in rounds.figures]
     print_table(["ns", "/ floor", "/ native"], rows)
     print_absent(result["missing"], result["failed"])
+    print("\nwhere the time of a pair goes")
+    print_table(["ns"], steps(rounds))
     print(f"bytes of code changed in a bystander of -p: {result['bystander_bytes_changed']}")
 
 

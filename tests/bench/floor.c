@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The floor of the benchmark: empty probes in a process at the very sites that mtrace-bpf chooses,
- * the return of malloc watched too. usage: floor PID LIBRARY [FRAMES]. Says "ready", and lives
- * until its standard input ends. With FRAMES the return of malloc takes a stack of that many by
- * bpf_get_stackid. With PID 0 it only prints malloc's and free's sites.
+ * the return of malloc watched too. usage: floor PID LIBRARY [FRAMES|entries|symbols]. Says
+ * "ready", and lives until its standard input ends. With FRAMES the return of malloc takes a stack
+ * of that many by bpf_get_stackid; with "entries" it is not watched; with "symbols" probes are at
+ * the functions' first instructions instead. With PID 0 it only prints malloc's and free's sites.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -36,16 +37,19 @@ static struct floor_bpf *load(uint32_t frames)
 	return skeleton;
 }
 
-static void attach_all(const char *path, int pid, uint64_t allocate, uint64_t release,
-		       uint32_t frames)
+static void attach_all(const char *path, int pid, const struct probe_site *allocate,
+		       const struct probe_site *release, const char *how)
 {
+	uint32_t frames = (uint32_t)atoi(how);
 	const struct floor_bpf *skeleton = load(frames);
 	int nothing = bpf_program__fd(skeleton->progs.nothing);
 	int at_return = frames ? bpf_program__fd(skeleton->progs.stackid) : nothing;
+	bool at_symbols = !strcmp(how, "symbols");
 
-	attach(nothing, path, &allocate, 1, pid, 0);
-	attach(at_return, path, &allocate, 1, pid, UPROBE_MULTI_RETURN);
-	attach(nothing, path, &release, 1, pid, 0);
+	attach(nothing, path, at_symbols ? &allocate->entry : &allocate->offset, 1, pid, 0);
+	attach(nothing, path, at_symbols ? &release->entry : &release->offset, 1, pid, 0);
+	if (!at_symbols && strcmp(how, "entries"))
+		attach(at_return, path, &allocate->offset, 1, pid, UPROBE_MULTI_RETURN);
 }
 
 int main(int argc, char **argv)
@@ -68,8 +72,7 @@ int main(int argc, char **argv)
 		       (unsigned long)(release->offset - release->entry));
 		return 0;
 	}
-	attach_all(argv[2], pid, allocate->offset, release->offset,
-		   argc > 3 ? (uint32_t)atoi(argv[3]) : 0);
+	attach_all(argv[2], pid, allocate, release, argc > 3 ? argv[3] : "");
 	puts("ready");
 	fflush(stdout);
 	while (getchar() != EOF)

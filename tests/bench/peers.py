@@ -263,6 +263,8 @@ def library_of(library):
 
 NATIVE = "native"
 FLOOR_ROW = "floor: empty probes, our sites"
+ENTRIES = "likewise, without malloc's return"
+AT_SYMBOLS = "likewise, at the symbols"
 NO_STACK = "mtrace-bpf --stack none"
 FP = "mtrace-bpf --stack fp"
 CFI = "mtrace-bpf --stack cfi"
@@ -279,6 +281,8 @@ VALGRIND = "valgrind (memcheck)"
 TOOLS = {row.name: row for row in [
     Tool(NATIVE, 2_000_000, native),
     Tool(FLOOR_ROW, 60_000, floor()),
+    Tool(ENTRIES, 60_000, floor("entries")),
+    Tool(AT_SYMBOLS, 20_000, floor("symbols")),
     Tool(NO_STACK, 60_000, ours("--stack", "none")),
     Tool(FP, 60_000, ours("--stack", "fp")),
     Tool(CFI, 60_000, ours("--stack", "cfi")),
