@@ -68,6 +68,8 @@ struct {
 	__type(value, struct process_state);
 } processes SEC(".maps");
 
+__u32 self_testing; /* user space sees what we do with a child of its own (bpf_child.h) */
+
 #include "bpf/thread.bpf.h"
 
 static __always_inline struct process_state *process_state(void)

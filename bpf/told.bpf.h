@@ -6,7 +6,6 @@
 /* The rates by level. */
 const volatile struct sample_rate config_rates[SAMPLE_LEVELS] = {};
 __u32 sample_drawn; /* at this moment, as records have it: 0: all are told; else a level + 1 */
-__u32 self_testing; /* sizes do not matter */
 
 #define TOLD_PAGE 4096
 

@@ -11,11 +11,12 @@
 #include "model/model.h"
 #include "net/books.h"
 #include "net/stream.h"
+#include "net/told_model.h"
 
 #define FRAMES_MAX 64
 
 struct heard {
-	struct model *model;
+	struct told_model told; /* its first member */
 	struct books_loader *loader;
 	uint64_t events;
 	bool settled;
@@ -26,21 +27,14 @@ struct heard {
 static int on_settings(void *ctx, const struct stream_settings *settings)
 {
 	struct heard *heard = ctx;
-	const struct model_config config = {
-		.apis = settings->apis,
-		.wrappers = settings->wrappers,
-		.sanity = settings->sanity,
-		.omits = settings->omits,
-		.scans = settings->scans,
-		.page_size = settings->page_size,
-		.lists_blocks = true,
-		.max_sites = 16,
-		.max_closed = 4,
-	};
+	struct model_config config = stream_books(settings);
 
+	config.lists_blocks = true;
+	config.max_sites = 16;
+	config.max_closed = 4;
 	require(!heard->settled, "settings come once");
 	heard->settled = true;
-	return model_new(&heard->model, &config);
+	return model_new(&heard->told.model, &config);
 }
 
 static int on_module(void *ctx, const struct stream_module *module)
@@ -57,28 +51,14 @@ static int on_event(void *ctx, const struct event *event)
 	require(heard->settled, "settings come first");
 	require((unsigned int)event->kind < EVENT_KIND_COUNT, "an event is one");
 	heard->events++;
-	return model_event(heard->model, event);
+	return model_event(heard->told.model, event);
 }
 
 static int on_scan_site(void *ctx, const struct stream_scan_site *site)
 {
-	(void)ctx;
 	for (int leak = 0; leak < LEAK_CLASS_COUNT; leak++)
 		require(site->leaks.examples[leak].read <= EXAMPLE_BYTES, "an example fits");
-	return 0;
-}
-
-static int on_scan(void *ctx, const struct stream_scan *scan)
-{
-	(void)ctx;
-	(void)scan;
-	return 0;
-}
-
-static int on_unprobed(void *ctx)
-{
-	model_unprobe(((struct heard *)ctx)->model);
-	return 0;
+	return told_model_scan_site(ctx, site);
 }
 
 static int on_books(void *ctx, struct unpack *body)
@@ -87,7 +67,8 @@ static int on_books(void *ctx, struct unpack *body)
 
 	require(heard->settled && !heard->events, "books are told instead of events");
 	if (!heard->loader)
-		require(!books_loader_new(&heard->loader, heard->model, NULL), "there is memory");
+		require(!books_loader_new(&heard->loader, heard->told.model, NULL),
+			"there is memory");
 	return books_load(heard->loader, body);
 }
 
@@ -115,7 +96,7 @@ static void look(const struct heard *heard)
 {
 	struct snapshot *snapshot;
 
-	require(!model_snapshot(heard->model, UINT64_MAX, &snapshot), "there is memory");
+	require(!model_snapshot(heard->told.model, UINT64_MAX, &snapshot), "there is memory");
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];
 		uint64_t blocks = 0;
@@ -136,8 +117,8 @@ static void feed(const uint8_t *bytes, size_t size, size_t piece)
 		.module = on_module,
 		.event = on_event,
 		.scan_site = on_scan_site,
-		.scan = on_scan,
-		.unprobed = on_unprobed,
+		.scan = told_model_scan,
+		.unprobed = told_model_unprobed,
 		.books = on_books,
 		.resume = on_resume,
 		.end = on_end,
@@ -153,10 +134,11 @@ static void feed(const uint8_t *bytes, size_t size, size_t piece)
 		"no more is understood than there is");
 	require(!stream_is_complete(reader) || (heard.ended && !err.code),
 		"what is whole has ended");
-	if (heard.model)
+	if (heard.told.model)
 		look(&heard);
+	told_model_free(&heard.told);
 	books_loader_free(heard.loader);
-	model_free(heard.model);
+	model_free(heard.told.model);
 	stream_reader_free(reader);
 }
 

@@ -347,6 +347,16 @@ def test_container(attach, container):
         assert process["cgroup"].endswith(f"/docker-{ID}.scope")
 
 
+def test_container_of_short_programs(launch, container):
+    """Most of them are gone before anybody could ask where they were."""
+    need("bpf")
+    script = f"echo $$ >{container}/cgroup.procs; for i in $(seq 20); do {target('short')}; done"
+    result = launch("sh", "-c", script, options=("-f",))
+    programs = [process for process in result.processes if process["comm"] == "short"]
+    assert len(programs) == 20
+    assert {process["container"] for process in programs} == {ID}
+
+
 # Libraries that come and go.
 
 @pytest.fixture

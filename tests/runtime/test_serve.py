@@ -408,8 +408,7 @@ def test_pulled_cable(directory):
             server.signal(signal.SIGINT)
             results = [far.finish(), near.finish()]
         assert server.finish().status == 0 and steady.tell()
-    assert all(result.status == 0 for result in results)
-    same_books(*(result.document for result in results))
+    assert_same_books(*results)
 
 
 def test_cut_without_reconnect(directory):
@@ -736,11 +735,12 @@ def differences(one, other, path=""):
             for line in differences(left, right, f"{path}/{key}")]
 
 
-def same_books(one, other):
-    """All that a report has, but for the tool's own memory."""
-    for document in (one, other):
-        document.pop("tool", None)
-    found = differences(one, other)
+def assert_same_books(one, other):
+    """Both have reported, and the same but for the tool's own memory."""
+    for result in (one, other):
+        assert result.status == 0
+        result.document.pop("tool", None)
+    found = differences(one.document, other.document)
     assert not found, "\n".join(found[:20])
 
 
@@ -763,8 +763,7 @@ def test_late_as_early(directory):
             server.signal(signal.SIGINT)
             results = [early.finish(), late.finish()]
         assert server.finish().status == 0
-    assert all(result.status == 0 for result in results)
-    same_books(*(result.document for result in results))
+    assert_same_books(*results)
 
 
 def test_returns_too_late(directory):
@@ -792,8 +791,7 @@ def test_returns_too_late(directory):
             results = [client.finish(), witness.finish()]
         served = server.finish()
     assert served.status == 0 and "is back, and sent books" in served.stderr
-    assert all(result.status == 0 for result in results)
-    same_books(*(result.document for result in results))
+    assert_same_books(*results)
 
 
 def test_too_slow(directory):
@@ -817,8 +815,7 @@ def test_too_slow(directory):
             results = [client.finish(), late.finish()]
         served = server.finish()
     assert served.status == 0 and "that lagged behind" in served.stderr
-    assert all(result.status == 0 for result in results)
-    same_books(*(result.document for result in results))
+    assert_same_books(*results)
 
 
 def test_books_too_large(directory):

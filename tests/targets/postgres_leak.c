@@ -8,10 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAK     200
-#define SCRATCH  16
-#define EXPORTED __attribute__((visibility("default")))
-#define NOINLINE __attribute__((noinline, noclone))
+#include "leak_module.h"
 
 struct magic {
 	int size, version, arguments_max, index_keys_max, name_length, floats_by_value;
@@ -29,16 +26,6 @@ NOINLINE static void leak_query(void)
 
 	memset(query, 1, LEAK);
 	query = NULL;
-}
-
-NOINLINE static void use_scratch(void)
-{
-	void *volatile scratch[SCRATCH];
-
-	for (int i = 0; i < SCRATCH; i++)
-		scratch[i] = malloc(64 * (size_t)(i + 1));
-	for (int i = 0; i < SCRATCH; i++)
-		free(scratch[i]);
 }
 
 EXPORTED const struct magic *Pg_magic_func(void);

@@ -6,10 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAK     200
-#define SCRATCH  16
-#define EXPORTED __attribute__((visibility("default")))
-#define NOINLINE __attribute__((noinline, noclone))
+#include "leak_module.h"
 
 struct context;
 struct string;
@@ -27,16 +24,6 @@ NOINLINE static void leak_session(void)
 
 	memset(session, 1, LEAK);
 	session = NULL;
-}
-
-NOINLINE static void use_scratch(void)
-{
-	void *volatile scratch[SCRATCH];
-
-	for (int i = 0; i < SCRATCH; i++)
-		scratch[i] = malloc(64 * (size_t)(i + 1));
-	for (int i = 0; i < SCRATCH; i++)
-		free(scratch[i]);
 }
 
 static int work(struct context *context, struct string **words, int count)

@@ -72,6 +72,11 @@ static inline void tell_process(struct books *books, enum event_kind kind, uint6
 					       .container = "id"}});
 }
 
+static inline void tell_exit(struct books *books)
+{
+	tell(books, (struct event){.kind = EVENT_EXIT});
+}
+
 /* From here on the child has this pid; the thread that forks is books->tid. */
 static inline void tell_fork(struct books *books, uint32_t child, uint64_t start_time, bool shares)
 {

@@ -16,7 +16,7 @@
 #include "model/model.h"
 #include "net/books.h"
 #include "net/fold.h"
-#include "net/told_scan.h"
+#include "net/told_model.h"
 #include "render.h"
 
 #define EVENTS    6000
@@ -306,9 +306,8 @@ static struct pack trace(const struct stream_settings *settings, uint64_t seed)
 /* ---- a reader ---- */
 
 struct heard {
-	struct model *model;
+	struct told_model told; /* its first member */
 	struct books_loader *loader;
-	struct told_scan scan;
 	struct stream_reader *reader;
 	int loaded; /* as books_loaded said at the resume */
 };
@@ -318,38 +317,14 @@ static int on_settings(void *ctx, const struct stream_settings *settings)
 	struct heard *heard = ctx;
 	const struct model_config config = stream_books(settings);
 
-	if (heard->model)
+	if (heard->told.model)
 		return 0; /* events come on top of what was loaded */
-	return model_new(&heard->model, &config);
-}
-
-static int on_module(void *ctx, const struct stream_module *module)
-{
-	(void)ctx, (void)module;
-	return 0;
+	return model_new(&heard->told.model, &config);
 }
 
 static int on_event(void *ctx, const struct event *event)
 {
-	return model_event(((struct heard *)ctx)->model, event);
-}
-
-static int on_scan_site(void *ctx, const struct stream_scan_site *site)
-{
-	return told_scan_site(&((struct heard *)ctx)->scan, site);
-}
-
-static int on_scan(void *ctx, const struct stream_scan *scan)
-{
-	struct heard *heard = ctx;
-
-	return told_scan_end(&heard->scan, heard->model, scan);
-}
-
-static int on_unprobed(void *ctx)
-{
-	model_unprobe(((struct heard *)ctx)->model);
-	return 0;
+	return model_event(((struct heard *)ctx)->told.model, event);
 }
 
 static int on_books(void *ctx, struct unpack *body)
@@ -357,7 +332,7 @@ static int on_books(void *ctx, struct unpack *body)
 	struct heard *heard = ctx;
 
 	if (!heard->loader)
-		assert_int_equal(books_loader_new(&heard->loader, heard->model, NULL), 0);
+		assert_int_equal(books_loader_new(&heard->loader, heard->told.model, NULL), 0);
 	return books_load(heard->loader, body);
 }
 
@@ -370,25 +345,17 @@ static int on_resume(void *ctx, const struct stream_resume *resume)
 	return heard->loaded;
 }
 
-static int on_end(void *ctx, const struct stream_end *end)
-{
-	(void)ctx, (void)end;
-	return 0;
-}
-
 static struct heard *reader_open(void)
 {
 	struct heard *heard = calloc(1, sizeof(*heard));
 	const struct stream_handler handler = {
 		.settings = on_settings,
-		.module = on_module,
 		.event = on_event,
-		.scan_site = on_scan_site,
-		.scan = on_scan,
-		.unprobed = on_unprobed,
+		.scan_site = told_model_scan_site,
+		.scan = told_model_scan,
+		.unprobed = told_model_unprobed,
 		.books = on_books,
 		.resume = on_resume,
-		.end = on_end,
 		.ctx = heard,
 	};
 
@@ -402,8 +369,8 @@ static void reader_close(struct heard *heard)
 {
 	stream_reader_free(heard->reader);
 	books_loader_free(heard->loader);
-	told_scan_free(&heard->scan);
-	model_free(heard->model);
+	told_model_free(&heard->told);
+	model_free(heard->told.model);
 	free(heard);
 }
 
@@ -421,7 +388,7 @@ static char *report(const struct heard *heard)
 	struct snapshot *snapshot;
 	char *text;
 
-	assert_int_equal(model_snapshot(heard->model, 1000000 * MS, &snapshot), 0);
+	assert_int_equal(model_snapshot(heard->told.model, 1000000 * MS, &snapshot), 0);
 	snapshot->taken_at = 0;
 	snapshot->taken_at_ms = 0;
 	memset(&snapshot->tool, 0, sizeof(snapshot->tool));
@@ -547,12 +514,6 @@ static int keep_records(void *ctx, struct unpack *body)
 	return 0;
 }
 
-static int ignore_settings(void *ctx, const struct stream_settings *told)
-{
-	(void)ctx, (void)told;
-	return 0;
-}
-
 static int ignore_resume(void *ctx, const struct stream_resume *resume)
 {
 	(void)ctx, (void)resume;
@@ -563,8 +524,6 @@ static struct pack records_of(const struct pack *bytes)
 {
 	struct pack saved = {0}, records = {0};
 	const struct stream_handler handler = {
-		.settings = ignore_settings,
-		.module = on_module,
 		.books = keep_records,
 		.resume = ignore_resume,
 		.ctx = &records,

@@ -31,12 +31,16 @@ static void assert_text(const char *found, const char *expected)
 static void check(const struct row *rows, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct cgroup cgroup;
+		struct cgroup cgroup, copy;
 
 		assert_int_equal(cgroup_parse(rows[i].text, &cgroup), 0);
+		assert_int_equal(cgroup_copy(&copy, &cgroup), 0);
 		assert_text(cgroup.path, rows[i].path);
 		assert_text(cgroup.container, rows[i].container);
 		cgroup_free(&cgroup);
+		assert_text(copy.path, rows[i].path);
+		assert_text(copy.container, rows[i].container);
+		cgroup_free(&copy);
 	}
 }
 

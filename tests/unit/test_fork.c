@@ -13,11 +13,6 @@
 #define CHILD (PID + 50)
 #define OTHER (PID + 60)
 
-static void tell_exit(struct books *books)
-{
-	tell(books, (struct event){.kind = EVENT_EXIT});
-}
-
 /* ---- fork ---- */
 
 static void test_inherits(void **state)

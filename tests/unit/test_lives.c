@@ -188,7 +188,7 @@ static void test_series_of_closed_books(void **state)
 
 	(void)state;
 	grow(&books, 30);
-	tell(&books, (struct event){.kind = EVENT_EXIT});
+	tell_exit(&books);
 	assert_true(site_at(&books, 0)->growth.grows);
 	assert_non_null(site_at(&books, 0)->series);
 	assert_null(site_at(&books, 1)->series);

@@ -56,7 +56,7 @@ static void test_of_one_that_has_ended(void **state)
 	tell_calls(&books);
 	before = log_of(&books);
 	oldest_ns = site_of(look(&books), API_MALLOC)->oldest_ns;
-	tell(&books, (struct event){.kind = EVENT_EXIT});
+	tell_exit(&books);
 	after = log_of(&books);
 	assert_string_equal(after, before);
 	assert_int_equal(site_of(look(&books), API_MALLOC)->oldest_ns, oldest_ns);

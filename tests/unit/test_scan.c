@@ -16,22 +16,10 @@
 #define SIZE 0x100000ULL
 #define STEP 0x40ULL /* from one block of a test to the next */
 
-static struct world begin(void)
-{
-	struct world world;
-
-	world_init(&world);
-	return world;
-}
-
 /* Roots, and a heap with `count` blocks of 48 bytes, STEP apart. */
 static void furnish(struct world *world, size_t count)
 {
-	world->memory.ctx = world;
-	world->input.memory = &world->memory;
-	world->input.ranges = world->ranges;
-	world->input.images = world->images;
-	world->input.registers = world->registers;
+	world_init(world);
 	world_area(world, ROOT, 0x4000);
 	world_area(world, HEAP, SIZE);
 	for (size_t i = 0; i < count; i++)
@@ -75,7 +63,7 @@ static void expect(struct world *world, const char *classes)
 
 static void test_classes(void **state)
 {
-	struct world world = begin();
+	struct world world;
 
 	(void)state;
 	furnish(&world, 8);
@@ -98,7 +86,7 @@ static void test_classes(void **state)
 /* Start pointers win over interior ones, in whatever order they are found. */
 static void test_possible_becomes_reachable(void **state)
 {
-	struct world world = begin();
+	struct world world;
 
 	(void)state;
 	furnish(&world, 6);
@@ -114,7 +102,7 @@ static void test_possible_becomes_reachable(void **state)
 
 static void test_chains(void **state)
 {
-	struct world world = begin();
+	struct world world;
 
 	(void)state;
 	furnish(&world, 9);
@@ -132,7 +120,7 @@ static void test_chains(void **state)
 
 static void test_cycles(void **state)
 {
-	struct world world = begin();
+	struct world world;
 
 	(void)state;
 	furnish(&world, 10);
@@ -152,7 +140,7 @@ static void test_cycles(void **state)
 
 static void test_registers(void **state)
 {
-	struct world world = begin();
+	struct world world;
 	uint64_t registers[] = {0, block(0), block(1) + 1};
 
 	(void)state;
@@ -172,7 +160,7 @@ static void test_steps(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 4; i++) {
-		struct world world = begin();
+		struct world world;
 
 		furnish(&world, 3);
 		world.input.step = cases[i].step;
@@ -187,7 +175,7 @@ static void test_steps(void **state)
 /* Unaligned words that lie across what is read at a time. */
 static void test_steps_across_bites(void **state)
 {
-	struct world world = begin();
+	struct world world;
 
 	(void)state;
 	furnish(&world, 0);
@@ -205,7 +193,7 @@ static void test_steps_across_bites(void **state)
 
 static void test_narrow_words(void **state)
 {
-	struct world world = begin();
+	struct world world;
 
 	(void)state;
 	furnish(&world, 5);
@@ -220,7 +208,7 @@ static void test_narrow_words(void **state)
 
 static void test_sizes(void **state)
 {
-	struct world world = begin();
+	struct world world;
 
 	(void)state;
 	furnish(&world, 0);
@@ -243,20 +231,16 @@ static void test_sizes(void **state)
 
 static void check_idiom_kinds(struct copy *copy)
 {
-	struct world world = begin();
+	struct world world;
 
+	world_init(&world);
 	let_run(&world, copy);
-	world.memory.ctx = &world;
 	world_area(&world, ROOT, 0x4000);
 	world_area(&world, 0x400000, 0x2000); /* vtables, then code */
 	world_area(&world, HEAP, SIZE);
 	world.images[0] = (struct scan_image){0x400000, 0x401000, false};
 	world.images[1] = (struct scan_image){0x401000, 0x402000, true};
 	world.input.image_count = 2;
-	world.input.memory = &world.memory;
-	world.input.ranges = world.ranges;
-	world.input.images = world.images;
-	world.input.registers = world.registers;
 	for (size_t i = 0; i < 8; i++) {
 		world_put(&world, 0x400100 + i * 8, 0x401000 + i);
 		world_block(&world, block(i), 48);
@@ -304,7 +288,7 @@ static void test_idiom_kinds(void **state)
 /* The result is as if nothing had changed; what could not be read is still known. */
 static void test_copy(void **state)
 {
-	struct world world = begin();
+	struct world world;
 	struct copy *copy;
 	uint64_t registers[] = {block(4)};
 
@@ -332,7 +316,7 @@ static void test_copy(void **state)
 /* What is known beforehand not to be readable, amidst of what is. */
 static void test_copy_unknown(void **state)
 {
-	struct world world = begin();
+	struct world world;
 	struct copy *copy;
 
 	(void)state;
@@ -350,7 +334,7 @@ static void test_copy_unknown(void **state)
 
 static void test_copy_too_small(void **state)
 {
-	struct world world = begin();
+	struct world world;
 	struct copy *copy;
 
 	(void)state;
@@ -372,7 +356,7 @@ static void test_copy_too_small(void **state)
 /* A page that could hold the pointer that is missing makes all that is lost unknown. */
 static void test_unreadable_root(void **state)
 {
-	struct world world = begin();
+	struct world world;
 
 	(void)state;
 	furnish(&world, 3);
@@ -390,7 +374,7 @@ static void test_unreadable_root(void **state)
 
 static void test_unreadable_block(void **state)
 {
-	struct world world = begin();
+	struct world world;
 
 	(void)state;
 	furnish(&world, 2);
@@ -409,7 +393,7 @@ static void test_unreadable_block(void **state)
 static void test_many_wait(void **state)
 {
 	const size_t count = 1500;
-	struct world world = begin();
+	struct world world;
 	uint64_t last = HEAP + 2 * count * STEP;
 
 	(void)state;
@@ -427,7 +411,7 @@ static void test_many_wait(void **state)
 
 static void test_bad_input(void **state)
 {
-	struct world world = begin();
+	struct world world;
 
 	(void)state;
 	furnish(&world, 1);
@@ -445,15 +429,12 @@ static void test_bad_input(void **state)
 
 static void test_nothing(void **state)
 {
-	struct world world = begin();
+	struct world world;
 
 	(void)state;
-	world.memory.ctx = &world;
-	world.input.memory = &world.memory;
-	world.input.ranges = world.ranges;
+	world_init(&world);
 	assert_int_equal(world_scan(&world), 0);
 	world_free(&world);
-	world = begin();
 	furnish(&world, 0);
 	assert_int_equal(world_scan(&world), 0);
 	assert_int_equal(world.result.bytes_scanned, 0x4000 + SIZE);
@@ -559,7 +540,7 @@ static void test_random_graphs(void **state)
 	(void)state;
 	assert_int_equal(copy_open(&copy, 4 << 20), 0);
 	for (uint64_t seed = 1; seed <= 2000; seed++) {
-		struct world world = begin();
+		struct world world;
 		struct graph graph = {0};
 
 		furnish(&world, 0);

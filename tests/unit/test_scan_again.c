@@ -21,34 +21,21 @@ static uint64_t random_next(uint64_t *seed)
 	return *seed >> 33;
 }
 
-static struct world begin(void)
-{
-	struct world world;
-
-	world_init(&world);
-	return world;
-}
-
 static void furnish(struct world *world)
 {
-	world->memory.ctx = world;
-	world->input.memory = &world->memory;
-	world->input.ranges = world->ranges;
-	world->input.images = world->images;
-	world->input.registers = world->registers;
+	world_init(world);
 	world_area(world, ROOT, 0x4000);
 }
 
 static void test_many(void **state)
 {
-	struct world world = begin();
+	struct world world;
 	uint64_t seed = 7;
 
 	(void)state;
 	for (int heads = 1; heads >= 0; heads--) {
 		uint32_t *order = malloc(MANY * sizeof(*order));
 
-		world = begin();
 		furnish(&world);
 		world_area(&world, 0x7f0000000000ULL, MANY * STEP);
 		for (uint32_t i = 0; i < MANY; i++) {
@@ -79,7 +66,7 @@ static void test_many(void **state)
 static void test_many_interleaved(void **state)
 {
 	const uint64_t heap = 0x7f0000000000ULL, step = 32;
-	struct world world = begin();
+	struct world world;
 	uint64_t seed = 7;
 
 	(void)state;
@@ -211,7 +198,7 @@ static void test_any_graph(void **state)
 
 	(void)state;
 	for (uint64_t i = 0; i < 60; i++) {
-		struct world world = begin();
+		struct world world;
 
 		furnish(&world);
 		world.input.read_ahead = i % 2;

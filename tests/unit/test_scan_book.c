@@ -306,7 +306,7 @@ static void test_it_is_kept_when_the_process_has_ended(void **state)
 	(void)state;
 	tell_malloc(&books, HEAP, 16);
 	book_all(&books, LEAK_DEFINITE);
-	tell(&books, (struct event){.kind = EVENT_EXIT});
+	tell_exit(&books);
 	assert_null(model_process(books.model, PID));
 	assert_int_equal(site_of(look(&books), API_MALLOC)->leaks.classes[LEAK_DEFINITE].bytes, 16);
 	books_close(&books);
@@ -337,7 +337,7 @@ static void test_a_missing_scan_has_a_reason(void **state)
 		reason_after((struct event){.kind = EVENT_EXEC, .process = {.start_time_ns = 78}}),
 		"exec"));
 	assert_int_equal(scan_book_fail(process_of(&books), "gdb has it"), 0);
-	tell(&books, (struct event){.kind = EVENT_EXIT});
+	tell_exit(&books);
 	assert_string_equal(look(&books)->scan.reason, "gdb has it");
 	books_close(&books);
 }

@@ -18,10 +18,6 @@
 static void furnish(struct world *world)
 {
 	world_init(world);
-	world->memory.ctx = world;
-	world->input.memory = &world->memory;
-	world->input.ranges = world->ranges;
-	world->input.registers = world->registers;
 	world_area(world, ROOT, 0x4000);
 	world_area(world, HEAP, SIZE);
 }

@@ -25,7 +25,8 @@ static char *joined(const struct shell_words *words)
 	return text;
 }
 
-static void assert_words(const char *line, const char *expected)
+static void assert_redirect(const char *line, const char *expected, enum redirect redirect,
+			    const char *target)
 {
 	struct shell_words words;
 	struct error err;
@@ -36,7 +37,15 @@ static void assert_words(const char *line, const char *expected)
 	text = joined(&words);
 	assert_string_equal(text, expected);
 	free(text);
+	assert_int_equal(words.redirect, redirect);
+	if (target)
+		assert_string_equal(words.target, target);
 	shell_words_free(&words);
+}
+
+static void assert_words(const char *line, const char *expected)
+{
+	assert_redirect(line, expected, REDIRECT_NONE, NULL);
 }
 
 static void test_words(void **state)
@@ -58,23 +67,6 @@ static void test_words(void **state)
 	assert_words("grep '>|'", "grep|>|");
 	assert_words("grep a\\", "grep|a\\");
 	assert_words("grep \xff\xfe", "grep|\xff\xfe");
-}
-
-static void assert_redirect(const char *line, const char *expected, enum redirect redirect,
-			    const char *target)
-{
-	struct shell_words words;
-	struct error err;
-	char *text;
-
-	if (shell_words_parse(&words, line, &err))
-		fail_msg("%s: %s", line, err.text);
-	text = joined(&words);
-	assert_string_equal(text, expected);
-	assert_int_equal(words.redirect, redirect);
-	assert_string_equal(words.target, target);
-	free(text);
-	shell_words_free(&words);
 }
 
 static void test_redirects(void **state)

@@ -95,6 +95,18 @@ static struct pack greeting(void)
 	return out;
 }
 
+static int code_of(const struct pack *bytes, struct stream_handler handler)
+{
+	struct stream_reader *reader;
+	struct error err;
+	int code;
+
+	assert_int_equal(stream_reader_new(&reader, &handler), 0);
+	code = stream_read(reader, bytes->bytes, bytes->count, &err);
+	stream_reader_free(reader);
+	return code;
+}
+
 /* The smallest settings: no page size, no names. */
 static const uint8_t small_settings[] = {0, 0, 0, 0, 0, 0, 0};
 
@@ -201,6 +213,61 @@ static void test_settings_come_first(void **state)
 	pack_free(&out);
 }
 
+/* What nobody takes is passed over or refused, as net/stream.h says. */
+static void test_missing_calls(void **state)
+{
+	static const uint8_t module_body[9] = {1, 2, 'a'}, zeros[13];
+	static const struct {
+		unsigned int kind;
+		const uint8_t *body;
+		size_t size;
+		int code;
+	} frames[] = {
+		{STREAM_MODULE, module_body, sizeof(module_body), 0},
+		{STREAM_SCANNED, zeros, 3, 0},
+		{STREAM_EVENTS, zeros, 0, -EBADMSG},
+		{STREAM_SCAN_SITES, zeros, 7, -EBADMSG},
+		{STREAM_SCAN, zeros, 13, -EBADMSG},
+		{STREAM_UNPROBED, zeros, 0, -EBADMSG},
+		{STREAM_BOOKS, zeros, 0, -EBADMSG},
+		{STREAM_END, zeros, 4, -EBADMSG},
+	};
+	static struct log read;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(frames); i++) {
+		struct pack out = greeting();
+
+		add_frame(&out, STREAM_SETTINGS, 0, small_settings, sizeof(small_settings));
+		add_frame(&out, frames[i].kind, 1, frames[i].body, frames[i].size);
+		read = (struct log){0};
+		assert_int_equal(code_of(&out, handler_of(&read)), 0);
+		assert_int_equal(code_of(&out, (struct stream_handler){0}), frames[i].code);
+		pack_free(&out);
+	}
+}
+
+/* Likewise what comes behind books. */
+static void test_books_without_resume(void **state)
+{
+	static const uint8_t zeros[5];
+	struct pack out = greeting();
+	struct stream_handler handler;
+	static struct log read;
+
+	(void)state;
+	read = (struct log){0};
+	handler = handler_of(&read);
+	add_frame(&out, STREAM_SETTINGS, 0, small_settings, sizeof(small_settings));
+	add_frame(&out, STREAM_BOOKS, 1, NULL, 0);
+	assert_int_equal(code_of(&out, handler), 0);
+	add_frame(&out, STREAM_RESUME, 2, zeros, sizeof(zeros));
+	assert_int_equal(code_of(&out, handler), 0);
+	handler.resume = NULL;
+	assert_int_equal(code_of(&out, handler), -EBADMSG);
+	pack_free(&out);
+}
+
 /* What decompresses to more than a frame may have, or to less than it says. */
 static void test_bombs(void **state)
 {
@@ -250,6 +317,8 @@ int main(void)
 		cmocka_unit_test(test_frames_have_a_place),
 		cmocka_unit_test(test_senseless_bodies),
 		cmocka_unit_test(test_settings_come_first),
+		cmocka_unit_test(test_missing_calls),
+		cmocka_unit_test(test_books_without_resume),
 		cmocka_unit_test(test_bombs),
 	};
 

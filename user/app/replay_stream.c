@@ -11,15 +11,15 @@
 #include "base/units.h"
 #include "net/books.h"
 #include "net/stream.h"
-#include "net/told_scan.h"
+#include "net/told_model.h"
 
 #define NS_PER_MS 1000000ULL
 
 struct reading {
+	struct told_model told; /* its first member */
 	struct replay *replay;
 	struct stream_reader *stream;
-	struct map64 ids; /* a module's id in the recording → here */
-	struct told_scan scan;
+	struct map64 ids;            /* a module's id in the recording → here */
 	struct books_loader *loader; /* while books are told whole */
 	uint64_t begun_ns;
 	uint64_t begun_at_ms;
@@ -31,12 +31,15 @@ static int on_settings(void *ctx, const struct stream_settings *settings)
 {
 	struct reading *reading = ctx;
 	struct model_config config = stream_books(settings);
+	int code;
 
 	reading->begun_ns = reading->replay->last_ns = settings->begun_ns;
 	reading->begun_at_ms = settings->begun_at_ms;
 	log_info("recorded by mtrace-bpf %s with %s", settings->version ? settings->version : "?",
 		 settings->backend ? settings->backend : "?");
-	return replay_books(reading->replay, &config);
+	code = replay_books(reading->replay, &config);
+	reading->told.model = reading->replay->model;
+	return code;
 }
 
 /* Books that are told once more name the same modules. Without a build id, who knows. */
@@ -97,26 +100,6 @@ static int on_event(void *ctx, const struct event *event)
 	return replay_event(reading->replay, &own);
 }
 
-static int on_scan_site(void *ctx, const struct stream_scan_site *site)
-{
-	return told_scan_site(&((struct reading *)ctx)->scan, site);
-}
-
-static int on_scan(void *ctx, const struct stream_scan *told)
-{
-	struct reading *reading = ctx;
-
-	return told_scan_end(&reading->scan, reading->replay->model, told);
-}
-
-static int on_unprobed(void *ctx)
-{
-	struct reading *reading = ctx;
-
-	model_unprobe(reading->replay->model);
-	return 0;
-}
-
 static int on_books(void *ctx, struct unpack *body)
 {
 	struct reading *reading = ctx;
@@ -165,13 +148,6 @@ static int on_end(void *ctx, const struct stream_end *end)
 	return 0;
 }
 
-static bool stream_is_one(const char *bytes, size_t size)
-{
-	size_t known = size < STREAM_MAGIC_SIZE ? size : STREAM_MAGIC_SIZE;
-
-	return !memcmp(bytes, STREAM_MAGIC, known);
-}
-
 static void reading_close(void *ctx)
 {
 	struct reading *reading = ctx;
@@ -180,7 +156,7 @@ static void reading_close(void *ctx)
 		return;
 	stream_reader_free(reading->stream);
 	map64_free(&reading->ids);
-	told_scan_free(&reading->scan);
+	told_model_free(&reading->told);
 	books_loader_free(reading->loader);
 	free(reading);
 }
@@ -192,9 +168,9 @@ static int reading_open(void **ret_reader, struct replay *replay)
 		.settings = on_settings,
 		.module = on_module,
 		.event = on_event,
-		.scan_site = on_scan_site,
-		.scan = on_scan,
-		.unprobed = on_unprobed,
+		.scan_site = told_model_scan_site,
+		.scan = told_model_scan,
+		.unprobed = told_model_unprobed,
 		.books = on_books,
 		.resume = on_resume,
 		.scanned = on_scanned,
@@ -267,7 +243,7 @@ static int reading_finish(void *ctx, struct error *err)
 
 const struct replay_reader replay_stream = {
 	.what = "a recording",
-	.is_one = stream_is_one,
+	.is_one = stream_may_begin,
 	.open = reading_open,
 	.read = reading_read,
 	.finish = reading_finish,

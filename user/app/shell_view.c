@@ -93,79 +93,22 @@ static bool is_filtered(const struct shell *shell, const struct snapshot_process
 		amount_between(site->oldest_ns, until_ns) < settings->older_ns);
 }
 
-/* What each key counts of a site: the more, the worse. */
-
-static uint64_t worth_usage(const struct snapshot_site *site)
+/* Lists count what leaks hold as leaked, too, and rank the first to appear as the worst. */
+static uint64_t worth(enum sort_key sort, const struct snapshot_site *site)
 {
-	return site->live_bytes;
+	if (sort == SORT_BYTES_LEAKED)
+		return snapshot_lost(site->leaks.classes).bytes;
+	if (sort == SORT_TSC)
+		return UINT64_MAX - site->first_seen_ns;
+	return sort_key_weight(sort, site);
 }
-
-static uint64_t worth_allocations(const struct snapshot_site *site)
-{
-	return site->allocations;
-}
-
-static uint64_t worth_total(const struct snapshot_site *site)
-{
-	return site->bytes_allocated;
-}
-
-static uint64_t worth_average(const struct snapshot_site *site)
-{
-	return site->allocations ? site->bytes_allocated / site->allocations : 0;
-}
-
-static uint64_t worth_leaks(const struct snapshot_site *site)
-{
-	return site->leaks.classes[LEAK_DEFINITE].blocks;
-}
-
-static uint64_t worth_leaked(const struct snapshot_site *site)
-{
-	return snapshot_lost(site->leaks.classes).bytes;
-}
-
-static uint64_t worth_age(const struct snapshot_site *site)
-{
-	return site->live_blocks ? UINT64_MAX - site->oldest_ns : 0;
-}
-
-static uint64_t worth_mismatched(const struct snapshot_site *site)
-{
-	return site->mismatched;
-}
-
-static uint64_t worth_bad_frees(const struct snapshot_site *site)
-{
-	return site->bad_frees;
-}
-
-static uint64_t worth_appearance(const struct snapshot_site *site)
-{
-	return UINT64_MAX - site->first_seen_ns;
-}
-
-static uint64_t worth_growth(const struct snapshot_site *site)
-{
-	return site->growth.grows ? (uint64_t)(site->growth.slope * 1000) + 1 : 0;
-}
-
-static uint64_t (*const worths[SORT_COUNT])(const struct snapshot_site *site) = {
-	[SORT_USAGE] = worth_usage,       [SORT_ALLOCATIONS] = worth_allocations,
-	[SORT_TOTAL] = worth_total,       [SORT_AVERAGE] = worth_average,
-	[SORT_LEAKS] = worth_leaks,       [SORT_BYTES_LEAKED] = worth_leaked,
-	[SORT_AGE] = worth_age,           [SORT_MISMATCHED] = worth_mismatched,
-	[SORT_BADFREE] = worth_bad_frees, [SORT_TSC] = worth_appearance,
-	[SORT_GROWTH] = worth_growth,
-};
-_Static_assert(sizeof(worths) / sizeof(worths[0]) == SORT_COUNT, "all keys");
 
 static int compare_rows(const void *a, const void *b, void *ctx)
 {
 	const struct site_row *left = a, *right = b;
 	enum sort_key sort = *(const enum sort_key *)ctx;
-	uint64_t left_worth = worths[sort](left->site);
-	uint64_t right_worth = worths[sort](right->site);
+	uint64_t left_worth = worth(sort, left->site);
+	uint64_t right_worth = worth(sort, right->site);
 
 	if (left_worth != right_worth)
 		return left_worth < right_worth ? 1 : -1;
@@ -208,7 +151,7 @@ static int collect_process(const struct shell *shell, const struct shell_view *v
 		if (before)
 			row_compare(&row, old, &by_id);
 		/* What counts nothing in this order is not worth a line, unless it changed. */
-		if (!worths[sort](row.site) && !row.blocks && !row.bytes)
+		if (!worth(sort, row.site) && !row.blocks && !row.bytes)
 			continue;
 		if (is_filtered(shell, process, row.site, view->snapshot->taken_ns))
 			rows->hidden++;

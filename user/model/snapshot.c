@@ -337,6 +337,11 @@ int sort_key_parse(const char *name, enum sort_key *ret_key)
 	return -EINVAL;
 }
 
+uint64_t sort_key_weight(enum sort_key key, const struct snapshot_site *site)
+{
+	return sort_rows[key].weight(site);
+}
+
 static int compare_sites(const void *a, const void *b, void *ctx)
 {
 	const struct sort_row *row = ctx;

@@ -419,6 +419,8 @@ enum sort_key {
 
 const char *sort_key_name(enum sort_key key);
 int sort_key_parse(const char *name, enum sort_key *ret_key); /* 0 or -EINVAL */
+/* What the key counts of a site: the more, the worse; by appearance, ids alone tell. */
+uint64_t sort_key_weight(enum sort_key key, const struct snapshot_site *site);
 void snapshot_sort(struct snapshot *snapshot, enum sort_key key);
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/vec.h"
 #include "model/model.h"
 #include "net/books.h"
-#include "net/told_scan.h"
+#include "net/told_model.h"
 
 /* A module, with texts and segments of its own. */
 struct kept_module {
@@ -19,14 +19,13 @@ struct kept_module {
 };
 
 struct fold {
+	struct told_model told; /* its first member; no model: nothing was told */
 	uint64_t limit;
 	struct stream_reader *reader;
-	struct model *model; /* NULL: nothing was told */
 	struct stream_settings settings;
 	char *version;
 	char *backend;
 	VEC(struct kept_module) modules;
-	struct told_scan scan;
 	uint64_t last_ns;
 	uint32_t first_pid;
 };
@@ -49,7 +48,7 @@ static int on_settings(void *ctx, const struct stream_settings *settings)
 		return -ENOMEM;
 	fold->settings.version = fold->version;
 	fold->settings.backend = fold->backend;
-	return model_new(&fold->model, &config);
+	return model_new(&fold->told.model, &config);
 }
 
 static void module_free(struct kept_module *module)
@@ -83,60 +82,20 @@ static int on_event(void *ctx, const struct event *event)
 		fold->first_pid = event->pid;
 	if (event->time_ns > fold->last_ns)
 		fold->last_ns = event->time_ns;
-	return model_event(fold->model, event);
-}
-
-static int on_scan_site(void *ctx, const struct stream_scan_site *site)
-{
-	return told_scan_site(&((struct fold *)ctx)->scan, site);
-}
-
-static int on_scan(void *ctx, const struct stream_scan *scan)
-{
-	struct fold *fold = ctx;
-
-	return told_scan_end(&fold->scan, fold->model, scan);
-}
-
-static int on_unprobed(void *ctx)
-{
-	model_unprobe(((struct fold *)ctx)->model);
-	return 0;
-}
-
-/* Of what is ours nothing of this is read. */
-
-static int on_books(void *ctx, struct unpack *body)
-{
-	(void)ctx, (void)body;
-	return -EBADMSG;
-}
-
-static int on_resume(void *ctx, const struct stream_resume *resume)
-{
-	(void)ctx, (void)resume;
-	return -EBADMSG;
-}
-
-static int on_end(void *ctx, const struct stream_end *end)
-{
-	(void)ctx, (void)end;
-	return -EBADMSG;
+	return model_event(fold->told.model, event);
 }
 
 int fold_new(struct fold **ret_fold, uint64_t limit)
 {
 	struct fold *fold = calloc(1, sizeof(*fold));
+	/* Of what is ours, books and an end are not read. */
 	const struct stream_handler handler = {
 		.settings = on_settings,
 		.module = on_module,
 		.event = on_event,
-		.scan_site = on_scan_site,
-		.scan = on_scan,
-		.unprobed = on_unprobed,
-		.books = on_books,
-		.resume = on_resume,
-		.end = on_end,
+		.scan_site = told_model_scan_site,
+		.scan = told_model_scan,
+		.unprobed = told_model_unprobed,
 		.ctx = fold,
 	};
 
@@ -159,8 +118,8 @@ void fold_free(struct fold *fold)
 		module_free(module);
 	vec_free(&fold->modules);
 	stream_reader_free(fold->reader);
-	told_scan_free(&fold->scan);
-	model_free(fold->model);
+	told_model_free(&fold->told);
+	model_free(fold->told.model);
 	free(fold->version);
 	free(fold->backend);
 	free(fold);
@@ -171,7 +130,7 @@ int fold_read(struct fold *fold, const void *bytes, size_t size)
 	struct error err;
 	int code = stream_read(fold->reader, bytes, size, &err);
 
-	if (!code && fold->model && model_bytes(fold->model) > fold->limit)
+	if (!code && fold->told.model && model_bytes(fold->told.model) > fold->limit)
 		code = -ENOSPC;
 	return code;
 }
@@ -192,12 +151,6 @@ struct copy {
 	struct books_loader *loader;
 };
 
-static int copy_settings(void *ctx, const struct stream_settings *settings)
-{
-	(void)ctx, (void)settings;
-	return 0;
-}
-
 static int copy_books(void *ctx, struct unpack *body)
 {
 	return books_load(((struct copy *)ctx)->loader, body);
@@ -212,8 +165,7 @@ static int copy_output(void *ctx, const void *bytes, size_t size)
 
 static int copy_run(const struct fold *fold, struct copy *copy)
 {
-	const struct stream_handler handler = {
-		.settings = copy_settings, .books = copy_books, .ctx = copy};
+	const struct stream_handler handler = {.books = copy_books, .ctx = copy};
 	struct stream_writer *writer = NULL;
 	int code = stream_reader_new(&copy->reader, &handler);
 
@@ -222,7 +174,7 @@ static int copy_run(const struct fold *fold, struct copy *copy)
 	if (!code)
 		code = stream_tell_settings(writer, &fold->settings);
 	if (!code)
-		code = books_save(fold->model, writer);
+		code = books_save(fold->told.model, writer);
 	if (!code)
 		code = books_loaded(copy->loader);
 	stream_writer_free(writer);
@@ -234,7 +186,7 @@ int fold_copy(const struct fold *fold, const struct model_config *config, struct
 {
 	struct copy copy = {.reader = NULL};
 	struct model *model;
-	int code = fold->model ? model_new(&model, config) : -ENODATA;
+	int code = fold->told.model ? model_new(&model, config) : -ENODATA;
 
 	if (code)
 		return code;
@@ -275,7 +227,7 @@ int fold_save(const struct fold *fold, stream_output *output, void *ctx)
 		.first_pid = fold->first_pid,
 	};
 	struct stream_writer *writer;
-	int code = fold->model ? stream_writer_new(&writer, true, output, ctx) : -ENODATA;
+	int code = fold->told.model ? stream_writer_new(&writer, true, output, ctx) : -ENODATA;
 
 	if (code)
 		return code;
@@ -283,7 +235,7 @@ int fold_save(const struct fold *fold, stream_output *output, void *ctx)
 	if (!code)
 		code = tell_modules(fold, writer);
 	if (!code)
-		code = books_save(fold->model, writer);
+		code = books_save(fold->told.model, writer);
 	if (!code)
 		code = stream_tell_resume(writer, &resume);
 	stream_writer_free(writer);

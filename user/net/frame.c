@@ -26,19 +26,6 @@
 #define MACHINE EM_NONE
 #endif
 
-static void put_fixed(uint8_t *bytes, uint64_t value, size_t width)
-{
-	for (size_t i = 0; i < width; i++, value >>= 8)
-		bytes[i] = (uint8_t)value;
-}
-
-static uint64_t get_fixed(const uint8_t *bytes, size_t width)
-{
-	struct unpack view = {.at = bytes, .end = bytes + width};
-
-	return unpack_fixed(&view, width);
-}
-
 struct stream_hello hello_own(void)
 {
 	return (struct stream_hello){
@@ -55,27 +42,27 @@ void hello_pack(uint8_t ret_bytes[HELLO_SIZE], const struct stream_hello *hello)
 	memset(ret_bytes, 0, HELLO_SIZE);
 	for (size_t i = 0; i < STREAM_MAGIC_SIZE; i++)
 		ret_bytes[i] = (uint8_t)STREAM_MAGIC[i];
-	put_fixed(ret_bytes + 8, hello->major, 2);
-	put_fixed(ret_bytes + 10, hello->minor, 2);
+	fixed_put(ret_bytes + 8, hello->major, 2);
+	fixed_put(ret_bytes + 10, hello->minor, 2);
 	ret_bytes[12] = hello->order;
 	ret_bytes[13] = hello->word;
-	put_fixed(ret_bytes + 16, hello->machine, 4);
-	put_fixed(ret_bytes + CHECKED_SIZE, hash_check(ret_bytes, CHECKED_SIZE, 0), 8);
+	fixed_put(ret_bytes + 16, hello->machine, 4);
+	fixed_put(ret_bytes + CHECKED_SIZE, hash_check(ret_bytes, CHECKED_SIZE, 0), 8);
 }
 
 int hello_unpack(const uint8_t bytes[HELLO_SIZE], struct stream_hello *ret_hello, struct error *err)
 {
 	struct stream_hello hello = {
-		.major = (uint16_t)get_fixed(bytes + 8, 2),
-		.minor = (uint16_t)get_fixed(bytes + 10, 2),
+		.major = (uint16_t)fixed_get(bytes + 8, 2),
+		.minor = (uint16_t)fixed_get(bytes + 10, 2),
 		.order = bytes[12],
 		.word = bytes[13],
-		.machine = (uint32_t)get_fixed(bytes + 16, 4),
+		.machine = (uint32_t)fixed_get(bytes + 16, 4),
 	};
 
 	if (memcmp(bytes, STREAM_MAGIC, STREAM_MAGIC_SIZE))
 		return error_set(err, -EBADMSG, "it is no recording of mtrace-bpf");
-	if (get_fixed(bytes + CHECKED_SIZE, 8) != hash_check(bytes, CHECKED_SIZE, 0))
+	if (fixed_get(bytes + CHECKED_SIZE, 8) != hash_check(bytes, CHECKED_SIZE, 0))
 		return error_set(err, -EBADMSG, "its first bytes are damaged");
 	if (hello.major != STREAM_MAJOR)
 		return error_set(err, -EPROTONOSUPPORT,
@@ -129,8 +116,8 @@ int frame_pack(struct pack *out, unsigned int kind, uint64_t number, const struc
 	head[0] = (uint8_t)kind;
 	head[1] = (uint8_t)((squeezed ? FRAME_SQUEEZED : 0) |
 			    (kind == STREAM_BOOKS || kind == STREAM_RESUME ? FRAME_NEEDED : 0));
-	put_fixed(head + 4, size, 4);
-	put_fixed(head + 8, checksum(head, head + FRAME_HEAD_SIZE, size, number), 8);
+	fixed_put(head + 4, size, 4);
+	fixed_put(head + 8, checksum(head, head + FRAME_HEAD_SIZE, size, number), 8);
 	return 0;
 }
 
@@ -139,8 +126,8 @@ int frame_head_unpack(const uint8_t bytes[FRAME_HEAD_SIZE], struct frame_head *r
 	struct frame_head head = {
 		.kind = bytes[0],
 		.flags = bytes[1],
-		.size = (uint32_t)get_fixed(bytes + 4, 4),
-		.checksum = get_fixed(bytes + 8, 8),
+		.size = (uint32_t)fixed_get(bytes + 4, 4),
+		.checksum = fixed_get(bytes + 8, 8),
 	};
 
 	if (head.size > FRAME_BODY_MAX || head.flags & ~(FRAME_SQUEEZED | FRAME_NEEDED))

@@ -7,6 +7,12 @@
 
 #define CAPACITY_FIRST 256
 
+void fixed_put(uint8_t *bytes, uint64_t value, size_t width)
+{
+	for (size_t i = 0; i < width; i++, value >>= 8)
+		bytes[i] = (uint8_t)value;
+}
+
 void pack_free(struct pack *pack)
 {
 	free(pack->bytes);
@@ -40,8 +46,10 @@ void pack_bytes(struct pack *pack, const void *bytes, size_t size)
 
 void pack_fixed(struct pack *pack, uint64_t value, size_t width)
 {
-	for (size_t i = 0; i < width; i++, value >>= 8)
-		pack_byte(pack, (uint8_t)value);
+	if (!pack_has_room(pack, width))
+		return;
+	fixed_put(pack->bytes + pack->count, value, width);
+	pack->count += width;
 }
 
 void pack_text(struct pack *pack, const char *text)
@@ -59,6 +67,13 @@ uint64_t unpack_fixed(struct unpack *view, size_t width)
 	for (size_t i = 0; i < width; i++)
 		value |= (uint64_t)unpack_byte(view) << 8 * i;
 	return view->bad ? 0 : value;
+}
+
+uint64_t fixed_get(const uint8_t *bytes, size_t width)
+{
+	struct unpack view = {.at = bytes, .end = bytes + width};
+
+	return unpack_fixed(&view, width);
 }
 
 uint64_t unpack_bounded(struct unpack *view, uint64_t max)

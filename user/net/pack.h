@@ -15,6 +15,10 @@
 
 #define PACK_NUMBER_MAX 10 /* bytes of a number */
 
+/* A fixed number alone, where there is room for it. */
+void fixed_put(uint8_t *bytes, uint64_t value, size_t width);
+uint64_t fixed_get(const uint8_t *bytes, size_t width);
+
 /* Zeroed memory is empty. */
 struct pack {
 	uint8_t *bytes;

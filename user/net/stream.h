@@ -160,11 +160,14 @@ struct stream_reader;
 
 /*
  * Who is told. What a call gets is valid until it returns; a negative return ends the reading with
- * that error. All are needed but where it is said.
+ * that error. What there is no call for (NULL) is passed over, or is refused with -EBADMSG.
  */
 struct stream_handler {
+	/* Passed over: */
 	int (*settings)(void *ctx, const struct stream_settings *settings);
 	int (*module)(void *ctx, const struct stream_module *module);
+	int (*scanned)(void *ctx, const struct stream_scanned *scanned);
+	/* Refused: */
 	int (*event)(void *ctx, const struct event *event);
 	int (*scan_site)(void *ctx, const struct stream_scan_site *site);
 	int (*scan)(void *ctx, const struct stream_scan *scan);
@@ -172,10 +175,12 @@ struct stream_handler {
 	/* For books_load; then resume, once, and what is told by then is what the books are. */
 	int (*books)(void *ctx, struct unpack *body);
 	int (*resume)(void *ctx, const struct stream_resume *resume);
-	int (*scanned)(void *ctx, const struct stream_scanned *scanned); /* NULL is fine */
 	int (*end)(void *ctx, const struct stream_end *end);
 	void *ctx;
 };
+
+/* Can these be the first bytes of a stream? */
+bool stream_may_begin(const char *bytes, size_t size);
 
 int stream_reader_new(struct stream_reader **ret_reader, const struct stream_handler *handler);
 void stream_reader_free(struct stream_reader *reader); /* NULL is fine */

@@ -120,7 +120,8 @@ static int take_settings(struct stream_reader *reader, struct unpack *body)
 	if (body->bad || reader->settled || settings.page_size & (settings.page_size - 1))
 		return -EBADMSG;
 	reader->settled = true;
-	return reader->handler.settings(reader->handler.ctx, &settings);
+	return reader->handler.settings ? reader->handler.settings(reader->handler.ctx, &settings)
+					: 0;
 }
 
 static int take_module(struct stream_reader *reader, struct unpack *body)
@@ -147,13 +148,13 @@ static int take_module(struct stream_reader *reader, struct unpack *body)
 	}
 	if (body->bad || !module.path)
 		return -EBADMSG;
-	return reader->handler.module(reader->handler.ctx, &module);
+	return reader->handler.module ? reader->handler.module(reader->handler.ctx, &module) : 0;
 }
 
 static int take_events(struct stream_reader *reader, struct unpack *body)
 {
 	struct event event;
-	int err = 0;
+	int err = reader->handler.event ? 0 : -EBADMSG;
 
 	memset(&reader->context, 0, sizeof(reader->context));
 	while (!err && body->at < body->end) {
@@ -211,7 +212,9 @@ static int take_scan_site(struct stream_reader *reader, struct unpack *body)
 	}
 	site.leaks.oldest_ns = unpack_number(body);
 	site.leaks.youngest_ns = unpack_number(body);
-	return body->bad ? -EBADMSG : reader->handler.scan_site(reader->handler.ctx, &site);
+	if (body->bad || !reader->handler.scan_site)
+		return -EBADMSG;
+	return reader->handler.scan_site(reader->handler.ctx, &site);
 }
 
 static int take_scan_sites(struct stream_reader *reader, struct unpack *body)
@@ -246,18 +249,20 @@ static int take_scan(struct stream_reader *reader, struct unpack *body)
 		return -EBADMSG;
 	for (unsigned int i = 0; i < classes; i++)
 		scan->classes[i] = unpack_sum(body);
-	return body->bad ? -EBADMSG : reader->handler.scan(reader->handler.ctx, &told);
+	if (body->bad || !reader->handler.scan)
+		return -EBADMSG;
+	return reader->handler.scan(reader->handler.ctx, &told);
 }
 
 static int take_unprobed(struct stream_reader *reader, struct unpack *body)
 {
 	(void)body;
-	return reader->handler.unprobed(reader->handler.ctx);
+	return reader->handler.unprobed ? reader->handler.unprobed(reader->handler.ctx) : -EBADMSG;
 }
 
 static int take_books(struct stream_reader *reader, struct unpack *body)
 {
-	if (reader->stage == STAGE_EVENTS)
+	if (reader->stage == STAGE_EVENTS || !reader->handler.books)
 		return -EBADMSG;
 	reader->stage = STAGE_BOOKS;
 	return reader->handler.books(reader->handler.ctx, body);
@@ -271,7 +276,7 @@ static int take_resume(struct stream_reader *reader, struct unpack *body)
 	resume.events = unpack_bounded(body, INT64_MAX);
 	resume.last_ns = unpack_number(body);
 	resume.first_pid = (uint32_t)unpack_bounded(body, UINT32_MAX);
-	if (body->bad || reader->stage != STAGE_BOOKS)
+	if (body->bad || reader->stage != STAGE_BOOKS || !reader->handler.resume)
 		return -EBADMSG;
 	reader->stage = STAGE_EVENTS;
 	reader->number = resume.frames;
@@ -301,7 +306,7 @@ static int take_end(struct stream_reader *reader, struct unpack *body)
 	end.taken_ns = unpack_number(body);
 	end.taken_at_ms = unpack_number(body);
 	end.failure = unpack_text(body);
-	if (body->bad || end.events != reader->told)
+	if (body->bad || end.events != reader->told || !reader->handler.end)
 		return -EBADMSG;
 	reader->ended = true;
 	return reader->handler.end(reader->handler.ctx, &end);
@@ -393,8 +398,7 @@ static int take_next(struct stream_reader *reader, const uint8_t *bytes, size_t 
 	return code ? refuse(reader, code, err) : 0;
 }
 
-/* What begins otherwise is not held back until it could be a hello. */
-static bool may_begin(const uint8_t *bytes, size_t size)
+bool stream_may_begin(const char *bytes, size_t size)
 {
 	size_t known = size < STREAM_MAGIC_SIZE ? size : STREAM_MAGIC_SIZE;
 
@@ -412,8 +416,9 @@ int stream_read(struct stream_reader *reader, const void *bytes, size_t size, st
 	if (reader->err)
 		return error_set_errno(err, reader->err, "at byte %llu",
 				       (unsigned long long)reader->position);
+	/* What begins otherwise is not held back until it could be a hello. */
 	if (!reader->greeted && reader->held.count &&
-	    !may_begin(reader->held.bytes, reader->held.count))
+	    !stream_may_begin((const char *)reader->held.bytes, reader->held.count))
 		reader->err = error_set(err, -EBADMSG, "it is no recording of mtrace-bpf");
 	while (!reader->err && done < reader->held.count) {
 		reader->err = take_next(reader, reader->held.bytes + done,

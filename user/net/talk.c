@@ -26,32 +26,19 @@
 #define CLIENT_LABEL "mtrace-bpf connect 1"
 #define SERVER_LABEL "mtrace-bpf serve 1"
 
-static void put(uint8_t *bytes, uint64_t value, size_t width)
-{
-	for (size_t i = 0; i < width; i++, value >>= 8)
-		bytes[i] = (uint8_t)value;
-}
-
-static uint64_t get(const uint8_t *bytes, size_t width)
-{
-	struct unpack view = {.at = bytes, .end = bytes + width};
-
-	return unpack_fixed(&view, width);
-}
-
 static void begin(uint8_t *bytes, size_t size, const char *magic)
 {
 	memset(bytes, 0, size);
 	for (size_t i = 0; i < MAGIC_SIZE; i++)
 		bytes[i] = (uint8_t)magic[i];
-	put(bytes + MAGIC_SIZE, TALK_VERSION, 2);
+	fixed_put(bytes + MAGIC_SIZE, TALK_VERSION, 2);
 }
 
 static int check(const uint8_t *bytes, const char *magic)
 {
 	if (memcmp(bytes, magic, MAGIC_SIZE))
 		return -EBADMSG;
-	return get(bytes + MAGIC_SIZE, 2) == TALK_VERSION ? 0 : -EPROTONOSUPPORT;
+	return fixed_get(bytes + MAGIC_SIZE, 2) == TALK_VERSION ? 0 : -EPROTONOSUPPORT;
 }
 
 /* Of a message that ends with its proof, and of the one that it answers. */
@@ -110,8 +97,8 @@ void request_pack(uint8_t ret_bytes[REQUEST_SIZE], const struct talk_request *re
 {
 	begin(ret_bytes, REQUEST_SIZE, REQUEST_MAGIC);
 	ret_bytes[10] = request->takes_books ? TAKES_BOOKS : 0;
-	put(ret_bytes + 16, request->trace, 8);
-	put(ret_bytes + 24, request->offset, 8);
+	fixed_put(ret_bytes + 16, request->trace, 8);
+	fixed_put(ret_bytes + 24, request->offset, 8);
 	memcpy(ret_bytes + 32, request->nonce, NONCE_SIZE);
 	if (token->size)
 		request_prove(ret_bytes + REQUEST_SIZE - SHA256_SIZE, ret_bytes, token, greeting);
@@ -124,8 +111,8 @@ int request_unpack(const uint8_t bytes[REQUEST_SIZE], struct talk_request *ret_r
 	if (code)
 		return code;
 	ret_request->takes_books = bytes[10] & TAKES_BOOKS;
-	ret_request->trace = get(bytes + 16, 8);
-	ret_request->offset = get(bytes + 24, 8);
+	ret_request->trace = fixed_get(bytes + 16, 8);
+	ret_request->offset = fixed_get(bytes + 24, 8);
 	memcpy(ret_request->nonce, bytes + 32, NONCE_SIZE);
 	memcpy(ret_request->proof, bytes + REQUEST_SIZE - SHA256_SIZE, SHA256_SIZE);
 	return 0;
@@ -155,8 +142,8 @@ void answer_pack(uint8_t ret_bytes[ANSWER_SIZE], const struct talk_answer *answe
 		(uint8_t)((answer->control ? IN_CONTROL : 0) | (answer->books ? BOOKS_FIRST : 0) |
 			  (answer->comes_back ? COMES_BACK : 0) |
 			  (answer->scans ? TAKES_SCANS : 0));
-	put(ret_bytes + 16, answer->trace, 8);
-	put(ret_bytes + 24, answer->offset, 8);
+	fixed_put(ret_bytes + 16, answer->trace, 8);
+	fixed_put(ret_bytes + 24, answer->offset, 8);
 	if (token->size && answer->status != TALK_WRONG_PROOF)
 		answer_prove(ret_bytes + ANSWER_SIZE - SHA256_SIZE, ret_bytes, token, request);
 }
@@ -174,8 +161,8 @@ int answer_unpack(const uint8_t bytes[ANSWER_SIZE], struct talk_answer *ret_answ
 	ret_answer->books = bytes[11] & BOOKS_FIRST;
 	ret_answer->comes_back = bytes[11] & COMES_BACK;
 	ret_answer->scans = bytes[11] & TAKES_SCANS;
-	ret_answer->trace = get(bytes + 16, 8);
-	ret_answer->offset = get(bytes + 24, 8);
+	ret_answer->trace = fixed_get(bytes + 16, 8);
+	ret_answer->offset = fixed_get(bytes + 24, 8);
 	memcpy(ret_answer->proof, bytes + ANSWER_SIZE - SHA256_SIZE, SHA256_SIZE);
 	return 0;
 }
@@ -201,12 +188,12 @@ void order_pack(uint8_t ret_bytes[ORDER_SIZE], const struct talk_order *order)
 		bits |= (order->live ? ORDER_LIVE : 0) |
 			(uint64_t)(order->tag & TALK_TAG_MAX) << ORDER_TAG |
 			(uint64_t)order->pid << ORDER_PID;
-	put(ret_bytes, bits, ORDER_SIZE);
+	fixed_put(ret_bytes, bits, ORDER_SIZE);
 }
 
 int order_unpack(const uint8_t bytes[ORDER_SIZE], struct talk_order *ret_order)
 {
-	uint64_t bits = get(bytes, ORDER_SIZE);
+	uint64_t bits = fixed_get(bytes, ORDER_SIZE);
 
 	*ret_order = (struct talk_order){.kind = ORDER_END};
 	if (bits == ORDER_END)

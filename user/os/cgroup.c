@@ -151,6 +151,16 @@ int cgroup_read(pid_t pid, struct cgroup *ret_cgroup)
 	return err;
 }
 
+int cgroup_copy(struct cgroup *copy, const struct cgroup *cgroup)
+{
+	*copy = (struct cgroup){.path = cgroup->path ? strdup(cgroup->path) : NULL,
+				.container = cgroup->container ? strdup(cgroup->container) : NULL};
+	if (!copy->path == !cgroup->path && !copy->container == !cgroup->container)
+		return 0;
+	cgroup_free(copy);
+	return -ENOMEM;
+}
+
 void cgroup_free(struct cgroup *cgroup)
 {
 	free(cgroup->path);

@@ -17,6 +17,7 @@ struct cgroup {
 int cgroup_read(pid_t pid, struct cgroup *ret_cgroup);
 /* The text of /proc/PID/cgroup. 0 or -ENOMEM. */
 int cgroup_parse(const char *text, struct cgroup *ret_cgroup);
+int cgroup_copy(struct cgroup *copy, const struct cgroup *cgroup); /* 0 or -ENOMEM */
 void cgroup_free(struct cgroup *cgroup);
 
 #endif

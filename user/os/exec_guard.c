@@ -5,8 +5,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/fanotify.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -26,7 +28,19 @@ enum guard_fd { GUARD_SOCKET, GUARD_KEPT, GUARD_FDS };
 struct held_message {
 	uint32_t id;
 	int32_t pid;
-	uint64_t until_ns;
+	uint64_t asked_ns;
+};
+
+/*
+ * The last ones that were let go unasked, each at its number's place. A message might find the
+ * socket full, and this is there before they run. It is known by its number; a later one in its
+ * place says that this one, too, is gone.
+ */
+#define LET_GO_COUNT 4096
+
+struct let_go {
+	_Atomic uint32_t id;
+	_Atomic uint64_t ns;
 };
 
 /* The first message: how it went. */
@@ -49,17 +63,19 @@ union file_message {
 struct pending {
 	uint32_t id;
 	int file;
-	uint64_t until_ns;
+	uint64_t asked_ns;
 };
 
 struct guard {
 	const struct exec_guard_config *config;
+	struct let_go *let_go;
 	int fanotify;
 	int mounts; /* says when they change */
 	struct pending pending[PENDING_MAX];
 	size_t count;
 	uint32_t last_id;
-	bool deserted; /* the tracer let the time pass, and has not been heard of since */
+	uint64_t heard_ns; /* of the tracer */
+	bool deserted;     /* it let the time pass, and has not been heard of since */
 };
 
 static void let_go(const struct guard *guard, int file)
@@ -90,14 +106,12 @@ static int send_held(const struct held_message *held, int file)
 /* Ask the tracer: 0, or -errno if there is no use in waiting for its answer. */
 static int ask(struct guard *guard, pid_t pid, int file)
 {
-	struct held_message held = {.id = ++guard->last_id,
-				    .pid = pid,
-				    .until_ns = clock_now_ns() + guard->config->patience_ns};
+	struct held_message held = {.id = ++guard->last_id, .pid = pid, .asked_ns = clock_now_ns()};
 	int err = guard->deserted || guard->count == PENDING_MAX ? -EBUSY : send_held(&held, file);
 
 	if (!err)
 		guard->pending[guard->count++] =
-			(struct pending){.id = held.id, .file = file, .until_ns = held.until_ns};
+			(struct pending){.id = held.id, .file = file, .asked_ns = held.asked_ns};
 	return err;
 }
 
@@ -140,6 +154,7 @@ static void read_answer(struct guard *guard)
 	if (got != sizeof(id))
 		return;
 	guard->deserted = false;
+	guard->heard_ns = clock_now_ns();
 	for (size_t i = 0; i < guard->count; i++) {
 		if (guard->pending[i].id == id) {
 			forget(guard, i);
@@ -148,29 +163,57 @@ static void read_answer(struct guard *guard)
 	}
 }
 
+/* The time first: who finds the number finds that. */
+static void note_let_go(const struct guard *guard, uint32_t id, uint64_t now_ns)
+{
+	struct let_go *note = &guard->let_go[id % LET_GO_COUNT];
+
+	atomic_store(&note->ns, now_ns);
+	atomic_store(&note->id, id);
+}
+
+static uint64_t oldest_ns(const struct guard *guard)
+{
+	uint64_t oldest = UINT64_MAX;
+
+	for (size_t i = 0; i < guard->count; i++)
+		if (guard->pending[i].asked_ns < oldest)
+			oldest = guard->pending[i].asked_ns;
+	return oldest;
+}
+
+/* When the patience with the tracer is over. */
+static uint64_t deserted_ns(const struct guard *guard, uint64_t oldest)
+{
+	return (guard->heard_ns > oldest ? guard->heard_ns : oldest) + guard->config->patience_ns;
+}
+
 static void let_go_late(struct guard *guard)
 {
-	uint64_t now_ns = clock_now_ns();
+	uint64_t now_ns = clock_now_ns(), limit_ns = guard->config->limit_ns;
 
+	if (!guard->count)
+		return;
+	guard->deserted |= deserted_ns(guard, oldest_ns(guard)) <= now_ns;
 	for (size_t i = guard->count; i-- > 0;) {
-		if (guard->pending[i].until_ns > now_ns)
+		if (!guard->deserted && guard->pending[i].asked_ns + limit_ns > now_ns)
 			continue;
+		note_let_go(guard, guard->pending[i].id, now_ns);
 		forget(guard, i);
-		guard->deserted = true;
 	}
 }
 
-/* Milliseconds until the next one is late, rounded up; -1: none waits. */
+/* Milliseconds until somebody is let go, rounded up; -1: none waits. */
 static int time_left(const struct guard *guard)
 {
-	uint64_t now_ns = clock_now_ns(), next_ns = UINT64_MAX;
+	uint64_t now_ns = clock_now_ns(), oldest = oldest_ns(guard), deserted, limit, next;
 
-	for (size_t i = 0; i < guard->count; i++)
-		if (guard->pending[i].until_ns < next_ns)
-			next_ns = guard->pending[i].until_ns;
-	if (next_ns == UINT64_MAX)
+	if (!guard->count)
 		return -1;
-	return next_ns <= now_ns ? 0 : (int)((next_ns - now_ns) / NS_PER_MS) + 1;
+	deserted = deserted_ns(guard, oldest);
+	limit = oldest + guard->config->limit_ns;
+	next = deserted < limit ? deserted : limit;
+	return next <= now_ns ? 0 : (int)((next - now_ns) / NS_PER_MS) + 1;
 }
 
 static _Noreturn void serve(struct guard *guard)
@@ -182,9 +225,9 @@ static _Noreturn void serve(struct guard *guard)
 	for (;;) {
 		if (poll(fds, sizeof(fds) / sizeof(fds[0]), time_left(guard)) < 0)
 			continue;
-		let_go_late(guard);
 		if (fds[0].revents)
 			read_answer(guard);
+		let_go_late(guard);
 		if (fds[1].revents)
 			read_events(guard);
 		if (fds[2].revents & POLLPRI)
@@ -218,7 +261,8 @@ static struct start_message guard_open(struct guard *guard)
 }
 
 /* It has a session of its own, so that no terminal stops it (^Z) or ends it before the tracer. */
-static _Noreturn void guard_run(const struct exec_guard_config *config, int socket, pid_t tracer)
+static _Noreturn void guard_run(const struct exec_guard_config *config, int socket,
+				struct let_go *let_go, pid_t tracer)
 {
 	static struct guard guard;
 	struct start_message start;
@@ -229,6 +273,7 @@ static _Noreturn void guard_run(const struct exec_guard_config *config, int sock
 	setsid();
 	close_others(socket, config->kept);
 	guard.config = config;
+	guard.let_go = let_go;
 	start = guard_open(&guard);
 	if (send(GUARD_SOCKET, &start, sizeof(start), MSG_NOSIGNAL) != sizeof(start) ||
 	    start.failed)
@@ -268,6 +313,11 @@ static int wait_started(struct exec_guard *guard, struct error *err)
 	return start.failed ? start_explain(&start, err) : 0;
 }
 
+static void unshare_let_go(const struct exec_guard *guard)
+{
+	munmap(guard->let_go, LET_GO_COUNT * sizeof(*guard->let_go));
+}
+
 int exec_guard_start(struct exec_guard *ret_guard, const struct exec_guard_config *config,
 		     struct error *err)
 {
@@ -275,14 +325,23 @@ int exec_guard_start(struct exec_guard *ret_guard, const struct exec_guard_confi
 	pid_t tracer = getpid();
 	int sockets[2], code;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
+	guard.let_go = mmap(NULL, LET_GO_COUNT * sizeof(*guard.let_go), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (guard.let_go == MAP_FAILED)
 		return error_set_errno(err, -errno, "--hold-exec");
-	guard = (struct exec_guard){.pid = fork(), .socket = sockets[0]};
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets)) {
+		code = -errno;
+		unshare_let_go(&guard);
+		return error_set_errno(err, code, "--hold-exec");
+	}
+	guard.socket = sockets[0];
+	guard.pid = fork();
 	if (!guard.pid)
-		guard_run(config, sockets[1], tracer);
+		guard_run(config, sockets[1], guard.let_go, tracer);
 	close(sockets[1]);
 	if (guard.pid < 0) {
 		close(sockets[0]);
+		unshare_let_go(&guard);
 		return error_set_errno(err, -errno, "--hold-exec: no process");
 	}
 	code = wait_started(&guard, err);
@@ -309,9 +368,19 @@ int exec_guard_take(const struct exec_guard *guard, struct held_exec *ret_held)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 	if (got != sizeof(held) || !file || file->cmsg_len != CMSG_LEN(sizeof(int)))
 		return -EPIPE;
-	*ret_held = (struct held_exec){.id = held.id, .pid = held.pid, .until_ns = held.until_ns};
+	*ret_held = (struct held_exec){.id = held.id, .pid = held.pid, .asked_ns = held.asked_ns};
 	memcpy(&ret_held->file, CMSG_DATA(file), sizeof(ret_held->file));
 	return 1;
+}
+
+uint64_t exec_guard_let_go_ns(const struct exec_guard *guard, const struct held_exec *held)
+{
+	const struct let_go *note = &guard->let_go[held->id % LET_GO_COUNT];
+	uint32_t id = atomic_load(&note->id);
+
+	if (id == held->id)
+		return atomic_load(&note->ns);
+	return id < held->id ? UINT64_MAX : held->asked_ns;
 }
 
 void exec_guard_allow(const struct exec_guard *guard, struct held_exec *held)
@@ -329,5 +398,6 @@ void exec_guard_stop(struct exec_guard *guard)
 	while (waitpid(guard->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	close(guard->socket);
+	unshare_let_go(guard);
 	*guard = (struct exec_guard){0};
 }

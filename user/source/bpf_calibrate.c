@@ -7,20 +7,16 @@
  */
 #include "source/bpf_calibrate.h"
 
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "api/api.h"
+#include "arch/arch.h"
 #include "mtrace.skel.h"
+#include "source/bpf_child.h"
 #include "source/bpf_program.h"
-#include "source/bpf_self_test.h"
 #include "symbol/site_choice.h"
 
 #define CALLS     200
@@ -74,43 +70,6 @@ static void child_main(int orders, int answers)
 	_exit(0);
 }
 
-struct child {
-	pid_t pid;
-	int orders;
-	int answers;
-};
-
-static int child_start(struct child *ret_child)
-{
-	int orders[2], answers[2];
-	pid_t pid;
-
-	if (pipe2(orders, O_CLOEXEC))
-		return -errno;
-	if (pipe2(answers, O_CLOEXEC)) {
-		close(orders[0]);
-		close(orders[1]);
-		return -errno;
-	}
-	pid = fork();
-	if (!pid) {
-		close(orders[1]);
-		child_main(orders[0], answers[1]);
-	}
-	close(orders[0]);
-	close(answers[1]);
-	*ret_child = (struct child){pid, orders[1], answers[0]};
-	return pid < 0 ? -EAGAIN : 0;
-}
-
-static void child_finish(struct child *child)
-{
-	close(child->orders);
-	close(child->answers);
-	while (child->pid > 0 && waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
-		;
-}
-
 struct batch {
 	double call_ns; /* of a processor, for each call, the programs left out … */
 	double run_ns;  /* … and of a program, each time it ran */
@@ -131,7 +90,7 @@ static int compare_runs(const void *a, const void *b)
 }
 
 /* Which programs may run for it: NULL-terminated. */
-static int batch_once(const struct child *child, char which,
+static int batch_once(const struct bpf_child *child, char which,
 		      const struct bpf_program *const *programs, struct batch *ret_batch)
 {
 	struct cost_reading before = {0}, after = {0};
@@ -153,7 +112,7 @@ static int batch_once(const struct child *child, char which,
 	return 0;
 }
 
-static int batches_run(const struct child *child, char which,
+static int batches_run(const struct bpf_child *child, char which,
 		       const struct bpf_program *const *programs, struct batch *ret_median)
 {
 	struct batch batches[BATCHES];
@@ -170,37 +129,21 @@ static int batches_run(const struct child *child, char which,
 	return 0;
 }
 
-/* Where the kernel needs not step over the instruction, as in probe plans. */
-static int place_of(const void *function, uint64_t *ret_offset)
+/* Probed where the kernel needs not step over the instruction, as in probe plans. */
+static int probe(const struct bpf_child *child, enum probe_kind kind, const void *function,
+		 enum api api)
 {
 	const struct function_code code = {
 		.bytes = function,
 		.size = CODE_SIZE,
 		.address = (uintptr_t)function,
-		.machine = sizeof(void *) == 8 ? EM_X86_64 : EM_386,
+		.machine = arch_native(sizeof(void *) == 4)->machine,
 		.elf64 = sizeof(void *) == 8,
 	};
 	struct site_choice choice;
 
 	site_choose(&code, 1, &choice);
-	return self_test_offset((const char *)function + choice.offset, ret_offset);
-}
-
-static int attach(struct program *program, pid_t pid, enum probe_kind kind, const void *function,
-		  enum api api)
-{
-	uint64_t offset, cookie = api_cookie(api);
-	struct probe_request request = {
-		.kind = kind,
-		.pid = pid,
-		.path = "/proc/self/exe",
-		.offsets = &offset,
-		.cookies = &cookie,
-		.count = 1,
-	};
-	int err = place_of(function, &offset);
-
-	return err ? err : program_attach(program, &request, &program->self_test);
+	return bpf_child_probe(child, kind, (const char *)function + choice.offset, api);
 }
 
 static double positive(double number)
@@ -208,8 +151,9 @@ static double positive(double number)
 	return number > 0 ? number : 0;
 }
 
-static int measure(struct program *program, const struct child *child, struct cost_rates *ret)
+static int measure(const struct bpf_child *child, struct cost_rates *ret)
 {
+	const struct program *program = child->program;
 	const struct mtrace_bpf *skeleton = program->skeleton;
 	const struct bpf_program *const of_free[] = {skeleton->progs.call_free, NULL};
 	const struct bpf_program *const sessions[] = {skeleton->progs.call_session, NULL};
@@ -220,11 +164,11 @@ static int measure(struct program *program, const struct child *child, struct co
 	int err = batches_run(child, 0, of_free, &bare);
 
 	if (!err)
-		err = attach(program, child->pid, PROBE_FREE, (const void *)entered, API_FREE);
+		err = probe(child, PROBE_FREE, (const void *)entered, API_FREE);
 	if (!err)
-		err = attach(program, child->pid, PROBE_CALL, (const void *)returned, API_VALLOC);
+		err = probe(child, PROBE_CALL, (const void *)returned, API_VALLOC);
 	if (!err)
-		err = program_commit(program, child->pid, &program->self_test);
+		err = bpf_child_commit(child);
 	if (!err)
 		err = batches_run(child, 0, of_free, &entry);
 	if (!err)
@@ -240,16 +184,12 @@ static int measure(struct program *program, const struct child *child, struct co
 
 int calibrate(struct program *program, struct cost_rates *ret_rates)
 {
-	const struct process_state no_losses = {0};
-	int entered_processes = bpf_map__fd(program->skeleton->maps.processes);
-	struct child child;
-	int err = child_start(&child);
+	struct bpf_child child;
+	int err = bpf_child_start(program, child_main, &child);
 
-	if (!err && bpf_map_update_elem(entered_processes, &child.pid, &no_losses, BPF_ANY))
-		err = -errno;
-	if (!err)
-		err = measure(program, &child, ret_rates);
-	child_finish(&child);
-	(void)bpf_map_delete_elem(entered_processes, &child.pid);
+	if (err)
+		return err;
+	err = measure(&child, ret_rates);
+	(void)bpf_child_finish(&child);
 	return err;
 }

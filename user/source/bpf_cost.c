@@ -14,6 +14,7 @@
 #include "os/cpu_time.h"
 #include "source/bpf_calibrate.h"
 #include "source/bpf_source.h"
+#include "source/ring.h"
 
 #define TOLD_TIMES 8 /* what a call takes, and its free, with a stack much deeper than ours */
 
@@ -94,6 +95,13 @@ static void stats_close(struct bpf_cost *cost)
 	cost->stats = -1;
 }
 
+/* Of calls that are nobody's. */
+static int ignore_record(void *ctx, const void *data, size_t size)
+{
+	(void)ctx, (void)data, (void)size;
+	return 0;
+}
+
 int bpf_cost_open(struct bpf_source *bpf, struct error *err)
 {
 	struct bpf_cost *cost = calloc(1, sizeof(*cost));
@@ -112,6 +120,7 @@ int bpf_cost_open(struct bpf_source *bpf, struct error *err)
 				       "this kernel does not count the runs of BPF programs");
 	code = calibrate(&bpf->program, &cost->rates);
 	stats_close(cost);
+	(void)ring_read(&bpf->ring, ignore_record, NULL);
 	if (code)
 		return error_set_errno(err, code, "what a probe costs cannot be measured");
 	log_info("a hit of a probe costs %.0f ns at an entry, %.0f ns at a return, and the "

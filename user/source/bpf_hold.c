@@ -24,10 +24,12 @@
 #include "source/selection.h"
 #include "source/translator.h"
 
-#define NS_PER_MS    1000000ULL
-#define PATIENCE_NS  (5000 * NS_PER_MS)
-#define BELIEVED_NS  (1000 * NS_PER_MS)
-#define PROGRAMS_MAX 4096
+#define NS_PER_MS     1000000ULL
+#define NS_PER_SECOND 1e9
+#define PATIENCE_NS   (5000 * NS_PER_MS)
+#define LIMIT_NS      (30000 * NS_PER_MS)
+#define BELIEVED_NS   (1000 * NS_PER_MS)
+#define PROGRAMS_MAX  4096
 
 /* In the guard's process: is it somebody whom we trace, or may come to? */
 static bool is_wanted(void *ctx, int processes, pid_t pid, int file)
@@ -50,6 +52,7 @@ int hold_open(struct bpf_source *bpf, struct error *err)
 		.ctx = bpf,
 		.kept = bpf_map__fd(bpf->program.skeleton->maps.processes),
 		.patience_ns = PATIENCE_NS,
+		.limit_ns = LIMIT_NS,
 	};
 
 	return bpf->config.hold_exec ? exec_guard_start(&bpf->hold.guard, &config, err) : 0;
@@ -229,13 +232,15 @@ static int attach_held(struct hold *hold, struct bpf_process *process, const str
 /* One that was let go before its probes were there: what it called until now is missing. */
 static void count_late(struct hold *hold, struct bpf_process *process, const struct held_exec *held)
 {
-	if (process->placed_ns <= held->until_ns)
+	uint64_t let_go_ns = exec_guard_let_go_ns(&hold->guard, held);
+
+	if (process->placed_ns <= let_go_ns)
 		return;
-	process->gap_ns += process->placed_ns - held->until_ns;
+	process->gap_ns += process->placed_ns - let_go_ns;
 	if (!hold->late++)
 		log_warn("a program was let go before its probes were in place: it was held for "
-			 "%llu s, and no program is for longer",
-			 (unsigned long long)(PATIENCE_NS / NS_PER_MS / 1000));
+			 "%.0f s",
+			 (double)(let_go_ns - held->asked_ns) / NS_PER_SECOND);
 }
 
 static int hold_process(struct bpf_source *bpf, struct bpf_process *process,

@@ -121,9 +121,20 @@ static uint64_t in_ticks(uint64_t time_ns)
 	return time_ns / tick_ns * tick_ns;
 }
 
+/* It may be gone by now. */
+static void read_cgroup(struct bpf_process *process)
+{
+	struct cgroup cgroup;
+
+	if (cgroup_read(process->pid, &cgroup))
+		return;
+	cgroup_free(&process->cgroup);
+	process->cgroup = cgroup;
+}
+
 /*
  * Who it is, from /proc; where the process is gone already (a zombie has neither command line nor
- * executable), from what the kernel told at exec and from what we launched.
+ * executable), from what the kernel told at exec, what we launched and where its parent was.
  */
 static int tell_process(struct bpf_process *process, enum event_kind kind,
 			const struct record_exec *exec)
@@ -134,16 +145,14 @@ static int tell_process(struct bpf_process *process, enum event_kind kind,
 	const char *words[COMMAND_WORDS_MAX];
 	bool told = exec && exec->start_time_ns;
 	struct proc_info info = {0};
-	struct cgroup cgroup = {0};
 	int err = proc_info_read(process->pid, &info);
 
 	if (err && err != -ESRCH)
 		return err;
-	if (cgroup_read(process->pid, &cgroup))
-		cgroup = (struct cgroup){0};
+	read_cgroup(process);
 	event.process.inner_pid = told ? exec->inner : (uint32_t)info.inner_pid;
-	event.process.cgroup = cgroup.path;
-	event.process.container = cgroup.container;
+	event.process.cgroup = process->cgroup.path;
+	event.process.container = process->cgroup.container;
 	event.process.start_time_ns = told ? in_ticks(exec->start_time_ns) : info.start_time_ns;
 	event.process.ppid = told ? exec->parent : (uint32_t)info.ppid;
 	event.process.origin = launched ? ORIGIN_LAUNCHED : exec ? ORIGIN_EXEC : ORIGIN_ATTACHED;
@@ -155,7 +164,6 @@ static int tell_process(struct bpf_process *process, enum event_kind kind,
 	event.process.arch = arch_of(process, exec);
 	err = bpf_process_deliver(process, &event);
 	proc_info_free(&info);
-	cgroup_free(&cgroup);
 	return err;
 }
 
@@ -276,6 +284,7 @@ int bpf_process_attach_launch(struct bpf_process *process, const char *program,
 		code = libraries_attach_known(process);
 	if (!code)
 		code = probes_commit(process);
+	read_cgroup(process);
 	process->awaits_exec = true;
 	process->launched_command = (const char *const *)command;
 	return code ? error_set_errno(err, code, "no probes") : 0;
@@ -367,6 +376,8 @@ int bpf_process_fork(struct bpf_process *process, const struct bpf_process *pare
 	};
 	int err = process->config->deliver(process->config->ctx, &event);
 
+	if (!err && cgroup_read(parent->pid, &process->cgroup))
+		err = cgroup_copy(&process->cgroup, &parent->cgroup);
 	if (!err)
 		err = inherit_mappings(process, parent);
 	return err ? err : inherit_probes(process, parent, event.time_ns);
@@ -401,6 +412,7 @@ void bpf_process_free(struct bpf_process *process)
 	bpf_process_detach(process);
 	if (process->leaderless)
 		bpf_leader_forget(process, process->shared);
+	cgroup_free(&process->cgroup);
 	map64_free(&process->attached);
 	map64_free(&process->told);
 	map64_free(&process->calls);

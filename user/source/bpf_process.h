@@ -8,6 +8,7 @@
 
 #include "base/map64.h"
 #include "base/vec.h"
+#include "os/cgroup.h"
 #include "os/proc.h"
 #include "source/bpf_program.h"
 #include "source/source.h"
@@ -64,6 +65,7 @@ struct bpf_process {
 	bool awaits_exec; /* launched and held: what runs until exec is ours, not the program's */
 	bool from_start;  /* every block of its present image is known, but for losses */
 	const char *const *launched_command; /* of a launched one, else NULL */
+	struct cgroup cgroup;                /* as it was last read, or its parent's */
 	struct shared_probes *shared;        /* probes are for everybody; else NULL */
 	bool leaderless;                     /* its first thread has ended: see bpf_leader.h */
 	uint64_t shared_ns; /* since when by shared probes; what was mapped before it is a gap */

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "source/bpf_self_test.h"
 
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -18,7 +14,7 @@
 #include "api/api.h"
 #include "base/log.h"
 #include "mtrace.skel.h"
-#include "os/proc.h"
+#include "source/bpf_child.h"
 #include "source/bpf_program.h"
 #include "source/ring.h"
 
@@ -41,12 +37,13 @@ static void *thread_main(void *arg)
 
 /* Two threads call; then one more time in strict seccomp mode, where any system call other than
  * read, write and exit kills (Linux 6.11 to 6.13 make such a call at each return probe). */
-static void child_main(int gate)
+static void child_main(int orders, int answers)
 {
 	pthread_t thread;
 	char go;
 
-	if (read(gate, &go, 1) != 1)
+	(void)answers;
+	if (read(orders, &go, 1) != 1)
 		_exit(1);
 	probed_call(CALL_SIZE);
 	if (!pthread_create(&thread, NULL, thread_main, NULL))
@@ -55,65 +52,6 @@ static void child_main(int gate)
 		_exit(0);
 	probed_call(CALL_SIZE);
 	syscall(SYS_exit, 0);
-}
-
-struct child {
-	pid_t pid;
-	int gate;
-};
-
-static int child_start(struct child *ret_child)
-{
-	int gate[2];
-	pid_t pid;
-
-	if (pipe2(gate, O_CLOEXEC))
-		return -errno;
-	pid = fork();
-	if (pid < 0) {
-		close(gate[0]);
-		close(gate[1]);
-		return -errno;
-	}
-	if (!pid) {
-		close(gate[1]);
-		child_main(gate[0]);
-		_exit(1);
-	}
-	close(gate[0]);
-	*ret_child = (struct child){.pid = pid, .gate = gate[1]};
-	return 0;
-}
-
-static int child_finish(struct child *child)
-{
-	int status = 0;
-
-	close(child->gate);
-	while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return status;
-}
-
-int self_test_offset(const void *function, uint64_t *ret_offset)
-{
-	uint64_t address = (uintptr_t)function;
-	struct proc_maps maps;
-	int err = proc_maps_read(getpid(), &maps);
-
-	if (err)
-		return err;
-	err = -ENOENT;
-	for (size_t i = 0; i < maps.count; i++) {
-		const struct proc_mapping *mapping = &maps.items[i];
-
-		if (address < mapping->start || address >= mapping->end)
-			continue;
-		*ret_offset = address - mapping->start + mapping->offset;
-		err = 0;
-	}
-	proc_maps_free(&maps);
-	return err;
 }
 
 struct tally {
@@ -152,44 +90,26 @@ static int tally_read(const struct program *program, struct tally *tally)
 	return err;
 }
 
-static int attach_to_child(struct program *program, pid_t pid)
+static int child_run(const struct bpf_child *child)
 {
-	uint64_t offset, cookie = api_cookie(CALL_API);
-	struct probe_request request = {
-		.kind = PROBE_CALL,
-		.pid = pid,
-		.path = "/proc/self/exe",
-		.offsets = &offset,
-		.cookies = &cookie,
-		.count = 1,
-	};
-	const struct process_state no_losses = {0};
-	int err = self_test_offset((const void *)probed_call, &offset);
+	int err = bpf_child_probe(child, PROBE_CALL, (const void *)probed_call, CALL_API);
 
-	if (!err && bpf_map_update_elem(bpf_map__fd(program->skeleton->maps.processes), &pid,
-					&no_losses, BPF_ANY))
-		err = -errno;
 	if (!err)
-		err = program_attach(program, &request, &program->self_test);
-	return err ? err : program_commit(program, pid, &program->self_test);
+		err = bpf_child_commit(child);
+	return err || write(child->orders, "g", 1) == 1 ? err : -EPIPE;
 }
 
 int self_test_run(struct program *program)
 {
 	struct tally tally = {0};
-	struct child child = {0};
+	struct bpf_child child;
 	int err, status;
 
-	err = child_start(&child);
+	err = bpf_child_start(program, child_main, &child);
 	if (err)
 		return err;
-	program->skeleton->bss->self_testing = 1;
-	err = attach_to_child(program, child.pid);
-	if (!err && write(child.gate, "g", 1) != 1)
-		err = -EPIPE;
-	status = child_finish(&child);
-	program->skeleton->bss->self_testing = 0;
-	(void)bpf_map_delete_elem(bpf_map__fd(program->skeleton->maps.processes), &child.pid);
+	err = child_run(&child);
+	status = bpf_child_finish(&child);
 	if (err)
 		return err;
 	tally.pid = child.pid;

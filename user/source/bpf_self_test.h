@@ -6,8 +6,6 @@
 #ifndef MTRACE_SOURCE_BPF_SELF_TEST_H
 #define MTRACE_SOURCE_BPF_SELF_TEST_H
 
-#include <stdint.h>
-
 struct program;
 
 /*
@@ -16,8 +14,5 @@ struct program;
  * program->seccomp_safe.
  */
 int self_test_run(struct program *program);
-
-/* File offset of a function of our own image: 0 or -errno. */
-int self_test_offset(const void *function, uint64_t *ret_offset);
 
 #endif

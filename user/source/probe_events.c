@@ -4,171 +4,32 @@
 #include <bpf/bpf.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/perf_event.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "base/map64.h"
 #include "bpf/abi.h"
-
-#define GROUP_PREFIX "mtrace_bpf_"
-
-#define REMOVE_TRIES    1000 /* while tasks are still ending */
-#define REMOVE_PAUSE_NS 10000000
-
-/*
- * Where two tasks have events of the same origin, the kernel may hand each the other's when it
- * switches between them, and with the end of one the events of the other are gone: its breakpoints
- * too, since those go by the task that an event was opened for. Events that are read with each
- * sample are kept apart (kernel/events/core.c: nr_no_switch_fast; Linux 6.12, before which there is
- * EINVAL for them).
- */
-static int perf_open_once(int id, pid_t tid)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_TRACEPOINT,
-		.size = sizeof(attr),
-		.config = (uint64_t)id,
-		.sample_period = 1,
-		.sample_type = PERF_SAMPLE_READ | PERF_SAMPLE_TID,
-		.inherit = 1,
-	};
-	int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
-}
-
-/* Not before it is needed: what we launch would have it too. */
-static bool more_descriptors(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
-		return false;
-	limit.rlim_cur = limit.rlim_max;
-	return !setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-static int perf_open(int id, pid_t tid)
-{
-	int fd = perf_open_once(id, tid);
-
-	return fd == -EMFILE && more_descriptors() ? perf_open_once(id, tid) : fd;
-}
-
-/*
- * Removal.
- */
-
-/* How many have the event open, a descriptor of ours among them; 0 if that cannot be told. */
-static uint32_t event_users(const struct probe_events *events, int perf)
-{
-	uint64_t arguments[] = {(uint64_t)perf};
-	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = arguments,
-			    .ctx_size_in = sizeof(arguments));
-
-	if (bpf_prog_test_run_opts(events->counter.program, &run) || run.retval)
-		return 0;
-	return *events->counter.users;
-}
-
-/* If the descriptor is the only one: it is closed then. */
-static bool event_remove(const struct probe_events *events, const char *name, int perf)
-{
-	int lock = tracefs_lock(events->directory);
-	bool alone = lock >= 0 && event_users(events, perf) == 1;
-
-	if (alone) {
-		close(perf);
-		(void)tracefs_remove(events->directory, name);
-	}
-	if (lock >= 0)
-		close(lock);
-	return alone;
-}
-
-/* Has a tracer that is gone left it? Its number may be another process's by now, or ours. */
-static bool is_stale(const struct probe_events *events, const char *name)
-{
-	long owner;
-
-	if (strncmp(name, GROUP_PREFIX, strlen(GROUP_PREFIX)))
-		return false;
-	owner = strtol(name + strlen(GROUP_PREFIX), NULL, 10);
-	return owner > 0 && (owner == events->anchor || (kill((pid_t)owner, 0) && errno == ESRCH));
-}
-
-static void remove_stale(void *ctx, const char *name)
-{
-	const struct probe_events *events = ctx;
-	int id = is_stale(events, name) ? tracefs_event_id(events->directory, name) : -ENOENT;
-	int perf = id < 0 ? id : perf_open(id, events->anchor);
-
-	if (perf >= 0 && !event_remove(events, name, perf))
-		close(perf);
-}
-
-/*
- * The anchor. It maps what others map, and so gets breakpoints; but it calls nothing.
- */
-
-static _Noreturn void anchor_main(int lifeline)
-{
-	char byte;
-
-	setsid();
-	if (lifeline > 0)
-		close_range(0, (unsigned int)lifeline - 1, 0);
-	close_range((unsigned int)lifeline + 1, ~0U, 0);
-	while (read(lifeline, &byte, 1) < 0 && errno == EINTR)
-		;
-	_exit(0);
-}
-
-static int anchor_start(struct probe_events *events)
-{
-	int ends[2];
-
-	if (pipe2(ends, O_CLOEXEC))
-		return -errno;
-	events->anchor = fork();
-	if (!events->anchor) {
-		close(ends[1]);
-		anchor_main(ends[0]);
-	}
-	close(ends[0]);
-	events->lifeline = ends[1];
-	if (events->anchor > 0)
-		return 0;
-	close(ends[1]);
-	return -EAGAIN;
-}
+#include "source/probe_removal.h"
 
 int probe_events_open(struct probe_events *events, struct event_counter counter)
 {
 	int err;
 
-	*events = (struct probe_events){.counter = counter};
+	*events = (struct probe_events){.counter = counter, .placing = -1};
 	events->directory = tracefs_open();
 	if (events->directory < 0)
 		return events->directory;
-	err = anchor_start(events);
+	err = probe_anchor_start(&events->anchor);
 	if (err) {
 		close(events->directory);
 		return err;
 	}
 	events->open = true;
-	tracefs_each(events->directory, remove_stale, events);
+	removal_of_stale(events);
 	return 0;
 }
 
@@ -186,7 +47,7 @@ static void event_name(const struct probe_events *events, char name[EVENT_NAME_S
 		clock_gettime(CLOCK_REALTIME, &now);
 		began = (uint64_t)now.tv_sec;
 	}
-	snprintf(name, EVENT_NAME_SIZE, GROUP_PREFIX "%d_%llx/e%zu", (int)events->anchor,
+	snprintf(name, EVENT_NAME_SIZE, EVENT_GROUP_PREFIX "%d_%llx/e%zu", (int)events->anchor.pid,
 		 (unsigned long long)began, events->items.count);
 }
 
@@ -322,6 +183,20 @@ static int add_site(struct probe_events *events, struct probe_place *place,
 	return err ? err : want(events, links, event);
 }
 
+/* Without the lock it works, too, but slower. */
+static void placing_begin(struct probe_events *events)
+{
+	if (events->placing < 0)
+		events->placing = tracefs_lock(events->directory, TRACEFS_SHARED);
+}
+
+static void placing_end(struct probe_events *events)
+{
+	if (events->placing >= 0)
+		close(events->placing);
+	events->placing = -1;
+}
+
 int probe_events_add(struct probe_events *events, int program, const struct probe_request *request,
 		     bool at_return, struct probe_links *links)
 {
@@ -333,6 +208,7 @@ int probe_events_add(struct probe_events *events, int program, const struct prob
 	struct stat file;
 	int err = stat(request->path, &file) ? -errno : 0;
 
+	placing_begin(events);
 	for (size_t i = 0; !err && i < request->count; i++) {
 		struct probe_place place = {
 			.device = file.st_dev,
@@ -362,7 +238,7 @@ static int event_start(const struct probe_events *events, struct probe_event *ev
 	if (event->perf >= 0)
 		return 0;
 	event->full = true;
-	perf = perf_open(event->id, events->anchor);
+	perf = tracefs_event_open(event->id, events->anchor.pid);
 	if (perf < 0)
 		return perf;
 	event->link = bpf_link_create(event->program, perf, BPF_PERF_EVENT, &options);
@@ -421,7 +297,7 @@ static int grant_thread(struct probe_events *events, pid_t tid, struct probe_lin
 
 		if (!err)
 			err = event_start(events, event);
-		perf = err ? err : perf_open(event->id, tid);
+		perf = err ? err : tracefs_event_open(event->id, tid);
 		if (perf >= 0) {
 			grant->fds.items[grant->fds.count++] = perf;
 			i++;
@@ -480,9 +356,11 @@ int probe_events_grant(struct probe_events *events, pid_t pid, struct probe_link
 		return -ENOMEM;
 	*grant = (struct probe_grant){.users = 1, .below = links->grant};
 	links->grant = grant;
+	placing_begin(events);
 	do {
 		added = grant_new_threads(events, pid, links, grant, &done);
 	} while (added > 0);
+	placing_end(events);
 	map64_free(&done);
 	if (!added && vec_append(&grant->events, links->wanted.items, links->wanted.count))
 		added = -ENOMEM;
@@ -522,114 +400,12 @@ void probe_grant_drop(struct probe_grant *grant, const struct heir *heir)
 	}
 }
 
-/*
- * The end.
- */
-
-/* Of those that were never opened the kernel takes care. Returns how many are left. */
-static size_t remove_round(struct probe_events *events)
-{
-	size_t left = 0;
-
-	for (size_t i = 0; i < events->items.count; i++) {
-		struct probe_event *event = &events->items.items[i];
-
-		if (event->perf < 0)
-			continue;
-		if (event_remove(events, event->name, event->perf))
-			event->perf = -1;
-		else
-			left++;
-	}
-	return left;
-}
-
-/* Slow. What is inherited goes with the tasks that have it. What is left after all is for the next
- * tracer. */
-static void remove_all(struct probe_events *events)
-{
-	const struct timespec pause = {.tv_nsec = REMOVE_PAUSE_NS};
-	struct probe_event *event;
-
-	vec_each (event, &events->items) {
-		if (event->link >= 0)
-			close(event->link);
-		if (event->perf < 0)
-			(void)tracefs_remove(events->directory, event->name);
-	}
-	for (int i = 0; i < REMOVE_TRIES && remove_round(events); i++)
-		nanosleep(&pause, NULL);
-}
-
-static void release_all(const struct probe_events *events)
-{
-	const struct probe_event *event;
-
-	vec_each (event, &events->items) {
-		close(event->link);
-		close(event->perf);
-	}
-}
-
-/* Nobody waits for this process, and it has nothing of ours open. */
-static _Noreturn void remove_behind(struct probe_events *events, int gate)
-{
-	char byte;
-
-	if (fork())
-		_exit(0);
-	setsid();
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		close(fd);
-	while (read(gate, &byte, 1) < 0 && errno == EINTR)
-		;
-	remove_all(events);
-	_exit(0);
-}
-
-/* Whoever closes an event last has to wait for the kernel: it shall not be us. */
-static void release_behind(struct probe_events *events)
-{
-	int gate[2];
-	pid_t pid = pipe2(gate, O_CLOEXEC) ? -1 : fork();
-
-	if (!pid) {
-		close(gate[1]);
-		remove_behind(events, gate[0]);
-	}
-	if (pid < 0) {
-		remove_all(events);
-		return;
-	}
-	waitpid(pid, NULL, 0);
-	release_all(events);
-	close(gate[0]);
-	close(gate[1]);
-}
-
-static bool is_any_open(const struct probe_events *events)
-{
-	const struct probe_event *event;
-
-	vec_each (event, &events->items)
-		if (event->perf >= 0)
-			return true;
-	return false;
-}
-
 void probe_events_close(struct probe_events *events)
 {
-	bool behind = is_any_open(events);
-
 	if (!events->open)
 		return;
-	if (behind)
-		release_behind(events);
-	else
-		remove_all(events);
-	close(events->lifeline);
-	if (!behind)
-		waitpid(events->anchor, NULL, 0);
+	placing_end(events);
+	removal_of_all(events);
 	vec_free(&events->items);
 	vec_free(&events->places);
 	close(events->directory);

@@ -22,10 +22,9 @@
  *   many there are, since a task that is about to end keeps what it has inherited until it is gone.
  *   A lock keeps others from opening it in between.
  *
- * The kernel takes some 20 to 100 ms to let go of an event that nobody has open any more, one after
- * the other. So each is kept open for a process of ours that does nothing (the anchor): closing a
- * thread's descriptors takes out its breakpoints at once, and what is slow is left to a child that
- * nobody waits for.
+ * Closing an event that nobody else has open takes the kernel long. So each is kept open for a
+ * process of ours that does nothing (the anchor): closing a thread's descriptors takes out its
+ * breakpoints at once, and what is slow is left to probe_removal.h.
  */
 #ifndef MTRACE_SOURCE_PROBE_EVENTS_H
 #define MTRACE_SOURCE_PROBE_EVENTS_H
@@ -37,8 +36,11 @@
 
 #include "base/vec.h"
 #include "os/heir.h"
+#include "source/probe_anchor.h"
 #include "source/probe_request.h"
 #include "source/tracefs.h"
+
+#define EVENT_GROUP_PREFIX "mtrace_bpf_" /* before the anchor's pid */
 
 struct probe_event {
 	char name[EVENT_NAME_SIZE];
@@ -71,9 +73,9 @@ struct event_counter {
 struct probe_events {
 	bool open;
 	int directory; /* tracefs */
+	int placing;   /* the lock, from the first place to the grant; else -1 */
 	struct event_counter counter;
-	pid_t anchor;
-	int lifeline; /* the anchor lives until its last copy is closed */
+	struct probe_anchor anchor;
 	VEC(struct probe_event) items;
 	VEC(struct probe_place) places;
 };
@@ -87,7 +89,7 @@ struct probe_grant {
 	VEC(int) fds;
 };
 
-/* Also takes away what tracers that were killed have left. 0 or -errno. */
+/* Also has what tracers that were killed have left taken away. 0 or -errno. */
 int probe_events_open(struct probe_events *events, struct event_counter counter);
 
 /*

@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/mount.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -88,6 +90,46 @@ int tracefs_event_id(int directory, const char *event)
 	return text[0] ? atoi(text) : -EIO;
 }
 
+/*
+ * Where two tasks have events of the same origin, the kernel may hand each the other's when it
+ * switches between them, and with the end of one the events of the other are gone: its breakpoints
+ * too, since those go by the task that an event was opened for. Events that are read with each
+ * sample are kept apart (kernel/events/core.c: nr_no_switch_fast; Linux 6.12, before which there is
+ * EINVAL for them).
+ */
+static int event_open_once(int id, pid_t tid)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.config = (uint64_t)id,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_READ | PERF_SAMPLE_TID,
+		.inherit = 1,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* Not before it is needed: what we launch would have it too. */
+static bool more_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
+		return false;
+	limit.rlim_cur = limit.rlim_max;
+	return !setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int tracefs_event_open(int id, pid_t tid)
+{
+	int fd = event_open_once(id, tid);
+
+	return fd == -EMFILE && more_descriptors() ? event_open_once(id, tid) : fd;
+}
+
 /* A line is "p:group/event /usr/lib/…:0x…". */
 void tracefs_each(int directory, void (*tell)(void *ctx, const char *event), void *ctx)
 {
@@ -104,14 +146,21 @@ void tracefs_each(int directory, void (*tell)(void *ctx, const char *event), voi
 		fclose(list);
 }
 
-int tracefs_lock(int directory)
+int tracefs_lock(int directory, enum tracefs_lock lock)
 {
-	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	static const int operations[] = {
+		[TRACEFS_SHARED] = LOCK_SH,
+		[TRACEFS_ALONE] = LOCK_EX | LOCK_NB,
+	};
+	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
 
 	if (fd < 0)
 		return -errno;
-	if (!flock(fd, LOCK_EX))
+	do {
+		err = flock(fd, operations[lock]) ? -errno : 0;
+	} while (err == -EINTR);
+	if (!err)
 		return fd;
 	close(fd);
-	return -errno;
+	return err;
 }

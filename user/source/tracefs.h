@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define EVENT_NAME_SIZE 64 /* group/event, with its NUL */
 
@@ -27,10 +28,15 @@ int tracefs_remove(int directory, const char *event);
 /* What perf_event_open calls the event, or -errno. */
 int tracefs_event_id(int directory, const char *event);
 
+/* Open it for a thread and what that gives birth to: a descriptor, or -errno. */
+int tracefs_event_open(int id, pid_t tid);
+
 /* Tell the name of each event in turn; of one with several places as often. */
 void tracefs_each(int directory, void (*tell)(void *ctx, const char *event), void *ctx);
 
-/* One process at a time, until the descriptor that it returns is closed; or -errno. */
-int tracefs_lock(int directory);
+/* Until the descriptor that it returns is closed others may share it, or nobody else has it. Who
+ * wants it alone does not wait: -EWOULDBLOCK. Or another -errno. */
+enum tracefs_lock { TRACEFS_SHARED, TRACEFS_ALONE };
+int tracefs_lock(int directory, enum tracefs_lock lock);
 
 #endif

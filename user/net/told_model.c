@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "net/told_scan.h"
+#include "net/told_model.h"
 
 #include <errno.h>
 
 #include "model/model.h"
 #include "model/scan_book.h"
 
-int told_scan_site(struct told_scan *told, const struct stream_scan_site *site)
+void told_model_free(struct told_model *told)
 {
-	return vec_push(&told->sites, *site);
+	vec_free(&told->sites);
+}
+
+int told_model_scan_site(void *ctx, const struct stream_scan_site *site)
+{
+	return vec_push(&((struct told_model *)ctx)->sites, *site);
 }
 
 /* Is it the site of these books that it was of those at that time? */
@@ -22,7 +27,7 @@ static bool site_fits(const struct process *books, const struct stream_scan_site
 	return site->api == told->api && site->first_seen_ns == told->first_seen_ns;
 }
 
-static bool sites_fit(const struct told_scan *told, const struct process *books,
+static bool sites_fit(const struct told_model *told, const struct process *books,
 		      const struct stream_scan *scan)
 {
 	const struct stream_scan_site *site;
@@ -33,7 +38,7 @@ static bool sites_fit(const struct told_scan *told, const struct process *books,
 	return told->sites.count == scan->sites;
 }
 
-static int book_scan(const struct told_scan *told, struct process *books,
+static int book_scan(const struct told_model *told, struct process *books,
 		     const struct stream_scan *scan)
 {
 	const struct stream_scan_site *site;
@@ -52,16 +57,18 @@ static int book_scan(const struct told_scan *told, struct process *books,
 	return 0;
 }
 
-int told_scan_end(struct told_scan *told, struct model *model, const struct stream_scan *scan)
+int told_model_scan(void *ctx, const struct stream_scan *scan)
 {
-	struct process *books = model_books(model, scan->books);
+	struct told_model *told = ctx;
+	struct process *books = model_books(told->model, scan->books);
 	int code = books ? book_scan(told, books, scan) : 0;
 
 	told->sites.count = 0;
 	return code;
 }
 
-void told_scan_free(struct told_scan *told)
+int told_model_unprobed(void *ctx)
 {
-	vec_free(&told->sites);
+	model_unprobe(((struct told_model *)ctx)->model);
+	return 0;
 }
