@@ -7,7 +7,7 @@
 # make check-arch other kernels and processors, under qemu: KERNELS="6.1 armel" (tests/arch/kernels.py)
 # make check-all  all of these, check-arch of some kernels, with what they need installed first
 # make soak      a leak in a server under load, SOAK_SECONDS=1800 long; briefly in check-root
-# make bench      the cost of a traced call beside its peers (root, bpftrace), and of a leak scan
+# make bench      what tracing costs, beside its peers (root); QUICK=1, ROWS=pairs,scan; plots draws its curves
 # make fuzz       the parsers, FUZZ_SECONDS long; briefly in check (clang, libclang-rt)
 # make install    PREFIX=/usr/local DESTDIR=; uninstall, clean
 #
@@ -587,7 +587,7 @@ quickstart:
 	$(PROGRAM) $(BUILD)/targets/leak
 	$(PROGRAM) sqlite3 :memory: < tests/targets/quickstart.sql
 
-# What tracing costs, beside its peers, in one run; some 30 minutes, QUICK=1: some 3. ROWS=pairs,threads
+# What tracing costs, beside its peers, in one run; some 25 minutes, QUICK=1: some 3. ROWS=pairs,threads
 # chooses parts (tests/bench/bench.py --help), BENCH="--rounds 3" is passed on. Figures go to
 # $(BUILD)/bench.json; `make plots` draws docs/performance from there.
 BENCH    ?=
