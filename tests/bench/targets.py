@@ -41,10 +41,10 @@ def dearest_event(parts):
     return max(costs) / 10 if costs else None
 
 
-def at_last_point(part, file, series):
+def at_last_point(part, file, series, times=1):
     def value(parts):
         points = next(c for c in parts[part]["curves"] if c["file"] == file)
-        return points["series"][series][-1][1] if not points["failed"] else None
+        return points["series"][series][-1][1] * times if not points["failed"] else None
     return value
 
 
@@ -94,6 +94,8 @@ TARGETS = [
     Target("events lost, all processors busy with real programs", 0, lost),
     Target("storms: events neither booked nor lost, or invented", 64, worst_beyond_truth),
     Target("tracer, % of a processor at a million events a second", 35, dearest_event),
+    Target("tracer, likewise, at the most live blocks", 35,
+           at_last_point("blocks", "blocks-cpu", CFI, 0.1)),
     Target("bytes of tool memory per live block, at the most blocks", 40,
            at_last_point("blocks", "blocks-memory", CFI)),
     Target("attach and detach, 100 libraries / bare links", 2, many_libraries),
