@@ -58,15 +58,15 @@ for _ in range(COUNT):
 
 
 def sqlite(scale):
-    return ["sqlite3", ":memory:", SQL.format(count=int(150_000 * scale))]
+    return ["sqlite3", ":memory:", SQL.format(count=int(50_000 * scale))]
 
 
 def python(scale):
-    return ["/usr/bin/python3", "-c", PYTHON.replace("COUNT", str(max(int(40 * scale), 1)))]
+    return ["/usr/bin/python3", "-c", PYTHON.replace("COUNT", str(max(int(12 * scale), 1)))]
 
 
 def json_parser(scale):
-    return [f"{BENCH}/json", str(max(int(25 * scale), 1))]
+    return [f"{BENCH}/json", str(max(int(8 * scale), 1))]
 
 
 @functools.cache
@@ -90,7 +90,7 @@ def compiler():
 
 
 def cc1(scale):
-    return [compiler(), "-quiet", "-O2", "-o", "/dev/null", big_source(max(int(500 * scale), 20))]
+    return [compiler(), "-quiet", "-O2", "-o", "/dev/null", big_source(max(int(150 * scale), 20))]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,7 +114,7 @@ PROGRAM_TOOLS = {
     peers.NO_STACK: TOOLS[peers.NO_STACK],
     "mtrace-bpf": dataclasses.replace(TOOLS[peers.CFI], attach=peers.ours()),
     "mtrace-bpf --sample 512k": TOOLS["mtrace-bpf --sample 512k"],
-    peers.BPFTRACE: TOOLS[peers.BPFTRACE],
+    peers.BPFTRACE: dataclasses.replace(TOOLS[peers.BPFTRACE], rounds=1),
     peers.MEMLEAK_ROW: dataclasses.replace(TOOLS[peers.MEMLEAK_ROW], rounds=1),
     peers.HEAPTRACK: TOOLS[peers.HEAPTRACK],
     peers.VALGRIND: dataclasses.replace(TOOLS[peers.VALGRIND], rounds=1),
@@ -178,7 +178,7 @@ def redis_server(wrap, socket):
 def time_redis(tool, scale):
     """Seconds of redis-benchmark, with values larger than a free list keeps at hand."""
     socket = f"{peers.scratch()}/redis"
-    load = ["redis-benchmark", "-s", socket, "-q", "-n", str(max(int(40_000 * scale), 1000)), "-r",
+    load = ["redis-benchmark", "-s", socket, "-q", "-n", str(max(int(20_000 * scale), 1000)), "-r",
             "10000", "-d", "200", "-P", "16", "-t", "set,get,lpush,lpop,sadd,hset"]
     attach = tool.attach or peers.native
     with redis_server(tool.launch or (lambda command: command), socket) as pid, \
@@ -225,7 +225,7 @@ def print_ratios(result):
 def available():
     """Commands of real programs that are here, for a load."""
     names = [program for program in PROGRAMS if not program.missing()]
-    commands = [program.command(0.3) for program in names]
+    commands = [program.command(1) for program in names]
     if shutil.which("git") and os.path.isdir(".git"):
         commands.append(["git", "log", "--stat", "-n", "300"])
     return commands
