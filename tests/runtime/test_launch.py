@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 import harness
+from conftest import PERF_TASK
 from harness import target
 from machine import need
 from report import MAP_APIS, assert_sites, expected
@@ -21,6 +22,12 @@ def test_truth(launch, pairing, name):
     assert_sites(result.process, result.truth)
     if "mappings" in result.truth:
         assert result.process["mappings"] == result.truth["mappings"]
+
+
+@pytest.mark.parametrize("name", ["basic", "maps"])
+def test_truth_by_the_least_common_means(launch, name):
+    need("bpf")
+    test_truth(launch, PERF_TASK, name)
 
 
 def test_truth_static(launch):

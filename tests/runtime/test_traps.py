@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 import harness
+from conftest import PERF_TASK
 from harness import Steady, target
 from machine import library, need
 from report import assert_sites, difference, expected
@@ -152,6 +153,12 @@ def test_trap_longjmp_and_nesting(launch, pairing, trick):
     assert seen["t_ordinary"] == truth["t_ordinary"]
     if trick == "nested":
         assert seen["t_tricky"] == truth["t_tricky"]
+
+
+@pytest.mark.parametrize("trick", ["longjmp", "nested"])
+def test_trap_by_the_least_common_means(launch, trick):
+    need("bpf")
+    test_trap_longjmp_and_nesting(launch, PERF_TASK, trick)
 
 
 @pytest.mark.parametrize("stack", [(), ("alternate",)], ids=["same", "alternate"])
