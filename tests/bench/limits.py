@@ -326,4 +326,3 @@ def report_part(scale):
             for name, (measure, _) in REPORTS.items() if name not in missing}
     result = interleave(rows, 1, scale.note)
     return {**result.as_dict(), "missing": missing, "of": command}
-

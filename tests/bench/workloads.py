@@ -172,7 +172,7 @@ def redis_server(wrap, socket):
     finally:
         subprocess.run(["redis-cli", "-s", socket, "shutdown", "nosave"], check=False,
                        capture_output=True, timeout=LIMIT)
-        stop(process, signal.SIGINT, seconds=10)
+        stop(process, seconds=20)
 
 
 def time_redis(tool, scale):
