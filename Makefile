@@ -7,7 +7,7 @@
 # make check-arch other kernels and processors, under qemu: KERNELS="6.1 armel" (tests/arch/kernels.py)
 # make check-all  all of these, check-arch of some kernels, with what they need installed first
 # make soak      a leak in a server under load, SOAK_SECONDS=1800 long; briefly in check-root
-# make bench      the cost of a traced call beside its peers (root, bpftrace), and of a leak scan
+# make bench      what tracing costs, beside its peers (root); QUICK=1, ROWS=pairs,scan; plots draws its curves
 # make fuzz       the parsers, FUZZ_SECONDS long; briefly in check (clang, libclang-rt)
 # make install    PREFIX=/usr/local DESTDIR=; uninstall, clean
 #
@@ -589,26 +589,45 @@ quickstart:
 	$(PROGRAM) $(BUILD)/targets/leak
 	$(PROGRAM) sqlite3 :memory: < tests/targets/quickstart.sql
 
-# The price of a traced call beside its peers, in one run. BENCH="--rounds 3 --json FILE".
-BENCH ?=
+# What tracing costs, beside its peers, in one run; some 25 minutes, QUICK=1: some 3. ROWS=pairs,threads
+# chooses parts (tests/bench/bench.py --help), BENCH="--rounds 3" is passed on. Figures go to
+# $(BUILD)/bench.json; `make plots` draws docs/performance from there.
+BENCH    ?=
+QUICK    ?=
+ROWS     ?=
+BENCH_PROGRAMS := $(addprefix $(BUILD)/tests/bench/,births floor forks libraries links load pairs report scan_bench \
+	stops load-lsan pairs-lsan $(if $(wildcard /usr/include/nlohmann/json.hpp),json))
+BENCH_CFLAGS := -O2 -g -Wall -Wextra -D_GNU_SOURCE -pthread -fno-omit-frame-pointer -fno-optimize-sibling-calls
 
-$(BUILD)/tests/bench/pairs: ALL_CFLAGS += -fno-omit-frame-pointer -fno-optimize-sibling-calls
+$(BUILD)/tests/bench/pairs $(BUILD)/tests/bench/load: ALL_CFLAGS += -fno-omit-frame-pointer \
+	-fno-optimize-sibling-calls -pthread
+
+$(BUILD)/tests/bench/%-lsan: tests/bench/%.c
+	$(call say,BENCH,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(BENCH_CFLAGS) -fsanitize=leak -o $@ $<
+
+$(BUILD)/tests/bench/json: tests/bench/json.cc
+	$(call say,BENCH,$@)
+	$(Q)mkdir -p $(@D) && $(CXX) $(BENCH_CFLAGS) -o $@ $<
 
 # A tracer that walks stacks and does nothing with them.
 $(BUILD)/bench/mtrace-bpf: $(PROGRAM)
 	$(Q)$(MAKE) --no-print-directory BUILD=$(@D) BPF_EXTRA=-DHAND_OVER=0 $@
 
-bench: $(PROGRAM) $(addprefix $(BUILD)/,tests/bench/floor tests/bench/pairs tests/bench/births tests/bench/stops tests/bench/scan_bench tests/bench/forks tests/bench/report bench/mtrace-bpf)
-	$(Q)BUILD=$(BUILD) tests/bench/bench.py $(BENCH)
-	$(Q)$(BUILD)/tests/bench/scan_bench
-	$(Q)$(BUILD)/tests/bench/forks
-	$(Q)$(BUILD)/tests/bench/report scrape 10000
+bench-programs: $(PROGRAM) $(BENCH_PROGRAMS) $(BUILD)/bench/mtrace-bpf
+
+bench: bench-programs
+	$(Q)BUILD=$(BUILD) tests/bench/bench.py --json $(BUILD)/bench.json $(if $(QUICK),--quick) \
+		$(if $(ROWS),--only $(ROWS)) $(BENCH)
+
+plots:
+	$(Q)tests/bench/svg.py $(BUILD)/bench.json docs/performance
 
 $(BUILD)/bpf/floor.bpf.o: tests/bench/floor.bpf.c vmlinux/$(ARCH)/vmlinux.h
 	$(call say,BPF,$<)
 	$(Q)mkdir -p $(@D) && $(BPF_COMPILE) -o $@ $< && $(LLVM_STRIP) -g $@
 
-$(BUILD)/tests/bench/floor: $(BUILD)/gen/floor.skel.h
+$(BUILD)/tests/bench/floor $(BUILD)/tests/bench/links: $(BUILD)/gen/floor.skel.h
 
 # Parsers of files that a target or somebody else may have made: briefly in check, FUZZ_SECONDS=3600 for a long run.
 FUZZ_SECONDS ?= 60
@@ -656,5 +675,5 @@ clean:
 
 .PHONY: $(TIDIED) all soak units step step-program step-counted fuzzers targets check check-root check-ptrace runtime-fewer-rights check-all fresh-results static format units-counted runtime \
 	check-arch arch-counted small-counted \
-	bench fuzz fuzz-counted quickstart install uninstall clean
+	bench bench-programs plots fuzz fuzz-counted quickstart install uninstall clean
 .SECONDARY:

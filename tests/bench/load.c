@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Workloads of the benchmark beside plain pairs (pairs.c): for each line "KIND WIDTH COUNT" on
+ * standard input it makes COUNT malloc+free pairs in that way, and answers with nanoseconds per
+ * pair, by the clock on the wall.
+ *
+ *   mixed LIVE N       blocks of all sizes, LIVE of them alive: one at random goes for each new one
+ *   small LIVE N       likewise, of 16 to 64 bytes
+ *   handover SLOTS N   one thread allocates, another one frees
+ *   threads T N        T threads make N pairs together
+ *   processes P N      P children make N pairs together
+ *   sites S N          from S places in turn, each with a stack of its own, all of one depth
+ *   pause LIVE N       N pairs of LIVE bytes, with a wait of 100 us after each 10
+ *   chain N SIZE       N blocks of SIZE bytes, each leading to the next, that stay
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SITE_BITS 20 /* calls below which each pair of "sites" is made: a million of ways */
+
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static uint64_t random_next(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+static void make_pairs(unsigned long count, size_t size)
+{
+	for (unsigned long i = 0; i < count; i++) {
+		char *volatile block = malloc(size + i % 64);
+
+		free(block);
+	}
+}
+
+/* What lives of "mixed" and "small". */
+static struct {
+	void **blocks;
+	unsigned long count;
+	unsigned long room;
+	uint64_t seed;
+} live = {.seed = 88172645463325252ULL};
+
+/* Most are small, as programs have it: one in 16 has up to 4 KiB, one in 256 up to 64 KiB. */
+static size_t any_size(uint64_t random)
+{
+	return random % 256 == 0  ? random >> 8 & 0xffff
+	       : random % 16 == 0 ? random >> 8 & 0xfff
+				  : 16 + (random >> 8 & 0xff);
+}
+
+static size_t small_size(uint64_t random)
+{
+	return 16 + (random >> 8) % 49;
+}
+
+static void have_live(unsigned long count, size_t (*size)(uint64_t))
+{
+	if (count > live.room) {
+		live.blocks = realloc(live.blocks, count * sizeof(*live.blocks));
+		live.room = count;
+		if (!live.blocks)
+			abort();
+	}
+	while (live.count < count)
+		live.blocks[live.count++] = malloc(size(random_next(&live.seed)));
+	while (live.count > count)
+		free(live.blocks[--live.count]);
+}
+
+static void replace(unsigned long count, size_t (*size)(uint64_t))
+{
+	for (unsigned long i = 0; i < count; i++) {
+		uint64_t random = random_next(&live.seed);
+		void **slot = &live.blocks[random % live.count];
+
+		free(*slot);
+		*slot = malloc(size(random >> 32));
+	}
+}
+
+static void prepare_mixed(unsigned long count)
+{
+	have_live(count, any_size);
+}
+
+static void run_mixed(unsigned long width, unsigned long count)
+{
+	(void)width;
+	replace(count, any_size);
+}
+
+static void prepare_small(unsigned long count)
+{
+	have_live(count, small_size);
+}
+
+static void run_small(unsigned long width, unsigned long count)
+{
+	(void)width;
+	replace(count, small_size);
+}
+
+/* One writer, one reader: blocks on their way lie between the two positions. */
+struct belt {
+	void **slots;
+	unsigned long size;
+	unsigned long count;
+	_Alignas(64) atomic_ulong put;
+	_Alignas(64) atomic_ulong taken;
+};
+
+static void *take_all(void *argument)
+{
+	struct belt *belt = argument;
+
+	for (unsigned long i = 0; i < belt->count; i++) {
+		while (atomic_load_explicit(&belt->put, memory_order_acquire) == i)
+			sched_yield();
+		free(belt->slots[i % belt->size]);
+		atomic_store_explicit(&belt->taken, i + 1, memory_order_release);
+	}
+	return NULL;
+}
+
+static void run_handover(unsigned long width, unsigned long count)
+{
+	struct belt belt = {calloc(width, sizeof(void *)), width, count, 0, 0};
+	pthread_t taker;
+
+	if (!belt.slots || pthread_create(&taker, NULL, take_all, &belt))
+		abort();
+	for (unsigned long i = 0; i < count; i++) {
+		while (i - atomic_load_explicit(&belt.taken, memory_order_acquire) == width)
+			sched_yield();
+		belt.slots[i % width] = malloc(64 + i % 64);
+		atomic_store_explicit(&belt.put, i + 1, memory_order_release);
+	}
+	pthread_join(taker, NULL);
+	free(belt.slots);
+}
+
+static void *thread_pairs(void *argument)
+{
+	make_pairs((unsigned long)(uintptr_t)argument, 64);
+	return NULL;
+}
+
+static void run_threads(unsigned long width, unsigned long count)
+{
+	pthread_t threads[width];
+
+	for (unsigned long i = 0; i < width; i++)
+		if (pthread_create(&threads[i], NULL, thread_pairs,
+				   (void *)(uintptr_t)(count / width)))
+			abort();
+	for (unsigned long i = 0; i < width; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void run_processes(unsigned long width, unsigned long count)
+{
+	for (unsigned long i = 0; i < width; i++) {
+		pid_t pid = fork();
+
+		if (pid < 0)
+			abort();
+		if (!pid) {
+			make_pairs(count / width, 64);
+			_exit(0);
+		}
+	}
+	while (wait(NULL) > 0)
+		;
+}
+
+/* Each way down is another stack. The remarks keep the compiler from merging the calls. */
+__attribute__((noinline, noclone)) static int descend(unsigned long way, int bits)
+{
+	int depth;
+
+	if (!bits) {
+		make_pairs(1, 64);
+		return 0;
+	}
+	if (way & 1) {
+		depth = descend(way >> 1, bits - 1);
+		__asm__ volatile("# right");
+		return depth + 1;
+	}
+	depth = descend(way >> 1, bits - 1);
+	__asm__ volatile("# left");
+	return depth + 1;
+}
+
+static void run_sites(unsigned long width, unsigned long count)
+{
+	for (unsigned long i = 0; i < count; i++)
+		descend(i % width, SITE_BITS);
+}
+
+static void run_pause(unsigned long width, unsigned long count)
+{
+	const struct timespec wait = {.tv_nsec = 100000};
+
+	for (unsigned long i = 0; i < count; i += 10) {
+		make_pairs(10, width);
+		nanosleep(&wait, NULL);
+	}
+}
+
+static void *volatile chain;
+
+static void run_chain(unsigned long width, unsigned long count)
+{
+	size_t size = count < sizeof(void *) ? sizeof(void *) : count;
+
+	for (unsigned long i = 0; i < width; i++) {
+		void **block = malloc(size);
+
+		memset(block, 0x5a, size);
+		*block = chain;
+		chain = block;
+	}
+}
+
+static const struct kind {
+	const char *name;
+	void (*run)(unsigned long width, unsigned long count);
+	void (*prepare)(unsigned long width); /* not measured */
+} kinds[] = {
+	{"mixed", run_mixed, prepare_mixed}, {"small", run_small, prepare_small},
+	{"handover", run_handover, NULL},    {"threads", run_threads, NULL},
+	{"processes", run_processes, NULL},  {"sites", run_sites, NULL},
+	{"pause", run_pause, NULL},          {"chain", run_chain, NULL},
+};
+
+static const struct kind *find_kind(const char *name)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strcmp(kinds[i].name, name))
+			return &kinds[i];
+	return NULL;
+}
+
+int main(void)
+{
+	unsigned long width, count;
+	char name[16];
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	while (scanf("%15s %lu %lu", name, &width, &count) == 3) {
+		const struct kind *kind = find_kind(name);
+		double start;
+
+		if (!kind || !width || !count)
+			return 2;
+		if (kind->prepare)
+			kind->prepare(width);
+		start = seconds();
+		kind->run(width, count);
+		printf("%.2f\n", (seconds() - start) * 1e9 / (double)count);
+	}
+	return 0;
+}

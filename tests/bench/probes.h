@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the benchmark's own probes share: plans of files, and links of the kernel's plainest kind.
+ */
+#ifndef MTRACE_BENCH_PROBES_H
+#define MTRACE_BENCH_PROBES_H
+
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "symbol/probe_plan.h"
+
+#define ATTACH_UPROBE_MULTI 48
+#define UPROBE_MULTI_RETURN 1u
+
+struct link_create_multi {
+	uint32_t prog_fd, target_fd, attach_type, flags;
+	uint64_t path, offsets, ref_ctr_offsets, cookies;
+	uint32_t count, multi_flags, pid, pad;
+};
+
+static inline void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+/* NULL if it is no file that could have one. */
+static inline const struct probe_plan *plan_of(struct module_table *table, const char *path)
+{
+	const struct probe_plan *plan;
+	struct module *module;
+	struct error err;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || module_intern(table, fd, path, &module, &err) ||
+	    probe_plan_make(module, &plan, &err))
+		return NULL;
+	return plan;
+}
+
+/* The link's descriptor. */
+static inline int attach(int program, const char *path, const uint64_t *offsets, size_t count,
+			 int pid, uint32_t flags)
+{
+	struct link_create_multi create = {
+		.prog_fd = (uint32_t)program,
+		.attach_type = ATTACH_UPROBE_MULTI,
+		.path = (uintptr_t)path,
+		.offsets = (uintptr_t)offsets,
+		.count = (uint32_t)count,
+		.multi_flags = flags,
+		.pid = (uint32_t)pid,
+	};
+	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &create, sizeof(create));
+
+	if (fd < 0)
+		die("BPF_LINK_CREATE");
+	return fd;
+}
+
+#endif
