@@ -120,6 +120,10 @@ TRACERS = {peers.NO_STACK: ("--stack", "none"), peers.CFI: ("--stack", "cfi")}
 PAIRS_EACH = 60_000
 
 
+def by_axis(axis, rows):
+    return [curve(title, file, axis, unit, points) for title, file, unit, points in rows]
+
+
 def grow_books(points, name, options, counts):
     cost, memory, cpu = points
     with traced([LOAD], *options) as trace:
@@ -147,12 +151,10 @@ def blocks_part(scale):
                                                                    counts))
     for name, options in TRACERS.items():
         cost.measure(name, scale.note, lambda n=name, o=options: grow_books(points, n, o, counts))
-    return {"curves": [
-        curve("A traced pair by live blocks", "blocks-cost", "live blocks", "ns per pair", cost),
-        curve("Memory of the tool per live block", "blocks-memory", "live blocks",
-              "bytes per block", memory),
-        curve("The tool's own time by live blocks", "blocks-cpu", "live blocks", "ns per event",
-              cpu)]}
+    return {"curves": by_axis("live blocks", [
+        ("A traced pair by live blocks", "blocks-cost", "ns per pair", cost),
+        ("Memory of the tool per live block", "blocks-memory", "bytes per block", memory),
+        ("The tool's own time by live blocks", "blocks-cpu", "ns per event", cpu)])}
 
 
 def report_sites(points, name, sites):
@@ -174,12 +176,10 @@ def sites_part(scale):
     for exponent in range(2, 5 if scale.quick else 7):
         cost.measure(name, scale.note, lambda e=exponent: report_sites(points, name, 10**e))
         cost.measure(NATIVE, scale.note, lambda e=exponent: native_sites(cost, 10**e))
-    return {"curves": [
-        curve("A traced pair by sites", "sites-cost", "sites", "ns per pair", cost),
-        curve("Memory of the tool per site that it keeps", "sites-memory", "sites",
-              "bytes per site", memory),
-        curve("From ^C to the end of the report by sites", "sites-report", "sites", "seconds",
-              seconds)]}
+    return {"curves": by_axis("sites", [
+        ("A traced pair by sites", "sites-cost", "ns per pair", cost),
+        ("Memory of the tool per site that it keeps", "sites-memory", "bytes per site", memory),
+        ("From ^C to the end of the report by sites", "sites-report", "seconds", seconds)])}
 
 
 def native_sites(cost, sites):
