@@ -438,14 +438,13 @@ check-root: fresh-results runtime
 	@$(TALLY)
 
 # Kernels are fetched and built meanwhile; who needs one waits for it, and tells why it cannot be had.
-# What is traced by ptrace concerns nobody else, so two of these run at a time.
+# One suite at a time: uprobes that one places take the hits of another's breakpoints.
 check-all:
 	tools/install-deps all
 	@nice tools/kernels $(SOME_KERNELS) >/dev/null 2>&1 &
 	@$(MAKE) --no-print-directory -j$(JOBS) all targets step-program fuzzers
-	@$(MAKE) --no-print-directory fresh-results static units-counted step-counted fuzz-counted runtime
-	@$(MAKE) --no-print-directory -j2 --output-sync=target runtime-ptrace runtime-fewer-rights
-	@$(MAKE) --no-print-directory small-counted arch-counted KERNELS="$(SOME_KERNELS)"
+	@$(MAKE) --no-print-directory fresh-results static units-counted step-counted fuzz-counted runtime runtime-ptrace \
+		runtime-fewer-rights small-counted arch-counted KERNELS="$(SOME_KERNELS)"
 	@$(TALLY)
 
 fresh-results:
