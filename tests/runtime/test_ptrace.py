@@ -234,6 +234,21 @@ def test_uprobes_that_come_and_go(tmp_path, uprobes):
         assert steady.tell("c")["corrupt"] == 0
 
 
+def test_uprobes_that_went_just_now(tmp_path, uprobes):
+    """They have taken our breakpoints with them, and the trace ends before anybody has looked."""
+    del uprobes
+    need("bpf")
+    with steady_alone(tmp_path) as steady:
+        with harness.Tracer(str(tmp_path), steady.pid, options=PTRACE, name="ptrace") as tracer:
+            old = steady.tell("w")
+            with harness.Tracer(str(tmp_path), steady.pid, name="bpf") as other:
+                other.stop()
+            new = steady.tell("w")
+            process = tracer.stop().process
+        made = sum(site["allocations"] for site in difference(new, old)["sites"])
+        assert process["totals"]["allocations"] >= 2 * made or process.lost()["gap_ns"] > 0
+
+
 def test_uprobes_from_before(tmp_path, uprobes):
     """Who comes later cannot know whether they are gone, until a breakpoint is met."""
     del uprobes

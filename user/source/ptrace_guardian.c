@@ -173,10 +173,11 @@ static int do_go_on(struct tracer *tracer, struct mailbox *mailbox)
 
 static int do_losses(struct tracer *tracer, struct mailbox *mailbox)
 {
-	const struct owner *owner = owner_find(tracer, mailbox->pid);
+	struct owner *owner = owner_find(tracer, mailbox->pid);
 
 	if (!owner)
 		return -ESRCH;
+	stands_look_once(tracer, owner);
 	memcpy(mailbox->letter.losses, owner->losses, sizeof(owner->losses));
 	mailbox->letter.losses[LOSS_GAP_NS] += stands_gap_ns(owner);
 	return 0;

@@ -103,6 +103,12 @@ void stands_look(struct tracer *tracer)
 	tracer->looked_ns = now_ns;
 }
 
+void stands_look_once(const struct tracer *tracer, struct owner *owner)
+{
+	if (!tracer->ends && !owner->bystander && !owner->ending)
+		look_at(tracer, owner, clock_now_ns());
+}
+
 /* Had only some been taken, what is missing shows in the books. */
 uint64_t stands_gap_ns(const struct owner *owner)
 {

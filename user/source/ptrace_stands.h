@@ -16,6 +16,8 @@ void stands_begin(struct owner *owner);
 void stands_met(struct owner *owner);
 /* Now and then: put back what was taken out, and count the gap. */
 void stands_look(struct tracer *tracer);
+/* Now, since somebody asks what is missing: it may be for the last time. */
+void stands_look_once(const struct tracer *tracer, struct owner *owner);
 /* The gap of a process up to now, in which the uprobes still are. */
 uint64_t stands_gap_ns(const struct owner *owner);
 
