@@ -63,8 +63,11 @@ static void doubt(struct owner *owner, uint64_t now_ns)
 
 static void look_at(const struct tracer *tracer, struct owner *owner, uint64_t now_ns)
 {
-	uint64_t since_ns = restore_all(owner->memory, now_ns);
+	uint64_t since_ns;
 
+	if (tracer->ends || owner->bystander || owner->ending)
+		return;
+	since_ns = restore_all(owner->memory, now_ns);
 	if (since_ns) {
 		owner->losses[LOSS_GAP_NS] += now_ns - later(since_ns, owner->uprobes_ns);
 		doubt(owner, now_ns);
@@ -95,18 +98,16 @@ void stands_look(struct tracer *tracer)
 	uint64_t now_ns = clock_now_ns();
 	struct owner *const *owner;
 
-	if (tracer->ends || now_ns - tracer->looked_ns < LOOK_NS)
+	if (now_ns - tracer->looked_ns < LOOK_NS)
 		return;
 	vec_each (owner, &tracer->owners)
-		if (!(*owner)->bystander && !(*owner)->ending)
-			look_at(tracer, *owner, now_ns);
+		look_at(tracer, *owner, now_ns);
 	tracer->looked_ns = now_ns;
 }
 
 void stands_look_once(const struct tracer *tracer, struct owner *owner)
 {
-	if (!tracer->ends && !owner->bystander && !owner->ending)
-		look_at(tracer, owner, clock_now_ns());
+	look_at(tracer, owner, clock_now_ns());
 }
 
 /* Had only some been taken, what is missing shows in the books. */
