@@ -72,10 +72,14 @@ def of_program(table, truth):
     return {case: row for case, row in table.items() if case in truth.cases}
 
 
-def check(truth, found, exceptions=None, classes=leaks.CLASSES):
+def differences(truth, found, exceptions=None, classes=leaks.CLASSES):
     assert len(truth.cases) > 30
     exceptions = of_program(exceptions or {}, truth)
-    assert leaks.compare(truth, found, exceptions, classes) == []
+    return leaks.compare(truth, found, exceptions, classes)
+
+
+def check(*arguments):
+    assert differences(*arguments) == []
 
 
 @pytest.fixture(params=leaks.PROGRAMS)
@@ -98,10 +102,16 @@ def test_engine_steps(program, step):
 
 @pytest.mark.parametrize("options", [(), ("--live", "2")], ids=["stop", "live2"])
 def test_engine_32_bit(program, options):
-    """Numbers and text easily look like addresses of 32 bits; so the heap is where none does."""
+    """Numbers and text easily look like addresses of 32 bits; so the heap is where none does. Other
+    words are random (the stack's canary, mangled pointers, clocks), and in one of some thousand
+    runs one of them leads to a lost block. Not so twice, as what is really wrong does."""
     need("root", "multilib")
-    check(*leaks.by_engine(program, os.path.join(harness.TARGETS, "m32"), options,
-                           preexec_fn=without_random_addresses))
+
+    def wrong():
+        return differences(*leaks.by_engine(program, os.path.join(harness.TARGETS, "m32"), options,
+                                            preexec_fn=without_random_addresses))
+    first = wrong()
+    assert not first or not set(first) & set(wrong()), first
 
 
 UNREAD = "shared memory without a name is opened by who is privileged"
