@@ -1,32 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "source/stack_check.h"
 
-#include <elf.h>
 #include <unistd.h>
 
 #include "source/bpf_mappings.h"
-#include "symbol/cfi_row.h"
-
-#define CALL_MAX 7 /* bytes of a call (arch/x86: FF /2 with SIB and a displacement) */
+#include "symbol/cfi.h"
 
 enum verdict { VERDICT_CALL = 1, VERDICT_NONE };
 
-static bool is_known(const struct module *module)
-{
-	return module->machine == EM_X86_64 || module->machine == EM_386;
-}
-
 static enum verdict look(const struct bpf_process *process, uint64_t address)
 {
-	uint8_t code[CALL_MAX];
+	uint8_t code[CFI_CALL_MAX];
 	uint64_t offset;
 	const struct module *module = mapping_find(process, address - 1, &offset);
 
-	/* What cannot be read cannot be doubted, nor what we do not know. */
-	if (!module || !is_known(module) || offset + 1 < CALL_MAX ||
-	    pread(module->fd, code, CALL_MAX, (off_t)(offset + 1 - CALL_MAX)) != CALL_MAX)
+	/* What cannot be read cannot be doubted. */
+	if (!module || offset + 1 < sizeof(code) ||
+	    pread(module->fd, code, sizeof(code), (off_t)(offset + 1 - sizeof(code))) !=
+		    sizeof(code))
 		return VERDICT_CALL;
-	return cfi_x86_has_call_end(code, CALL_MAX - 1, CALL_MAX) ? VERDICT_CALL : VERDICT_NONE;
+	return cfi_can_return_behind(module->machine, code) ? VERDICT_CALL : VERDICT_NONE;
 }
 
 static enum verdict verdict_of(struct bpf_process *process, uint64_t address)

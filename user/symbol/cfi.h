@@ -80,6 +80,12 @@ int cfi_table_build_image(const void *image, size_t size, bool full, struct cfi_
 /* The ABI of a processor (EM_…), or NULL if its stacks are not walked. */
 const struct unwind_abi *cfi_abi(unsigned int machine);
 
+/* The longest call and what belongs to it, of any processor: x86 has 7 bytes, old Arm code 8. */
+#define CFI_CALL_MAX 8
+
+/* Can a call of a processor (EM_…) return to behind these bytes? Yes, where that is not known. */
+bool cfi_can_return_behind(unsigned int machine, const uint8_t code[CFI_CALL_MAX]);
+
 /*
  * Is this the code that a signal's handler returns to, of a processor (EM_…)? For code that is in
  * no file, as the page that the kernel maps on Arm. Rows hold from the byte before it on.

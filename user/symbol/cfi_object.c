@@ -121,6 +121,14 @@ const struct unwind_abi *cfi_abi(unsigned int machine)
 	return known ? known->abi : NULL;
 }
 
+bool cfi_can_return_behind(unsigned int machine, const uint8_t code[CFI_CALL_MAX])
+{
+	const struct cfi_machine *known = find_machine(machine);
+
+	return !known || !known->has_call_end ||
+	       known->has_call_end(code, CFI_CALL_MAX - 1, CFI_CALL_MAX);
+}
+
 bool cfi_trampoline_row(unsigned int machine, const void *code, size_t size,
 			struct unwind_row *ret_row)
 {
