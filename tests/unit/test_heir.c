@@ -109,6 +109,56 @@ static void polite_signals_are_not_for_it(void **state)
 	heir_end(&heir);
 }
 
+static void stop(const struct heir *heir)
+{
+	siginfo_t info;
+
+	kill(heir->pid, SIGSTOP);
+	assert_int_equal(waitid(P_PID, (id_t)heir->pid, &info, WSTOPPED | __WALL), 0);
+}
+
+static void need_not_be_waited_for(void **state)
+{
+	int one[2], other[2];
+	struct heir heir;
+
+	(void)state;
+	assert_int_equal(pipe(one) | pipe(other), 0);
+	assert_int_equal(heir_start(&heir), 0);
+	stop(&heir);
+	assert_int_equal(heir_begin_close(&heir, &one[1], 1), 1);
+	assert_open(one[0]);
+	assert_int_equal(heir_begin_close(&heir, &other[1], 1), 0);
+	heir_close(&heir, NULL, 0, false);
+	kill(heir.pid, SIGCONT);
+	heir_close(&heir, &other[1], 1, false);
+	assert_closed(one[0]);
+	assert_closed(other[0]);
+	heir_end(&heir);
+}
+
+/* Who has begun and was killed is replaced by us, too. */
+static void ends_when_all_is_closed(bool killed)
+{
+	struct heir heir;
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(heir_start(&heir), 0);
+	stop(&heir);
+	assert_int_equal(heir_begin_close(&heir, &ends[1], 1), 1);
+	kill(heir.pid, killed ? SIGKILL : SIGCONT);
+	heir_end(&heir);
+	assert_closed(ends[0]);
+}
+
+static void is_waited_for_at_the_end(void **state)
+{
+	(void)state;
+	ends_when_all_is_closed(false);
+	ends_when_all_is_closed(true);
+}
+
 /* Its own end of the pipe is nobody's but the child's and the heir's. */
 static void closes_what_is_left(void **state)
 {
@@ -138,6 +188,8 @@ int main(void)
 		cmocka_unit_test(closes_more_than_a_letter_holds),
 		cmocka_unit_test(killed_heirs_are_replaced_by_us),
 		cmocka_unit_test(polite_signals_are_not_for_it),
+		cmocka_unit_test(need_not_be_waited_for),
+		cmocka_unit_test(is_waited_for_at_the_end),
 		cmocka_unit_test(closes_what_is_left),
 	};
 

@@ -27,6 +27,7 @@
 struct heir_letter {
 	size_t count;
 	bool in_order;
+	bool unanswered;     /* on our side */
 	int fds[LETTER_FDS]; /* -1: somebody has taken it, and closes it */
 };
 
@@ -201,37 +202,69 @@ static bool lives(const struct heir *heir)
 	       !info.si_pid;
 }
 
-/* Does it do what the letter says? */
-static bool post(const struct heir *heir)
+static void close_ourselves(struct heir_letter *letter)
+{
+	close_in_order(letter);
+	letter->unanswered = false;
+}
+
+/* Is done what it was told to do, if not by it, by us? */
+static bool is_settled(const struct heir *heir, int wait_ms)
 {
 	struct pollfd answer = {.fd = heir->socket, .events = POLLIN};
+	struct heir_letter *letter = heir->letter;
 	char byte;
 
+	if (!letter->unanswered)
+		return true;
+	if (poll(&answer, 1, wait_ms) > 0 && recv(heir->socket, &byte, 1, 0) == 1)
+		letter->unanswered = false;
+	else if (!lives(heir))
+		close_ourselves(letter);
+	return !letter->unanswered;
+}
+
+static void settle(const struct heir *heir)
+{
+	while (!is_settled(heir, LIFE_MS))
+		;
+}
+
+/* Returns how many it takes. */
+static size_t post(const struct heir *heir, const int *fds, size_t count, bool in_order)
+{
+	struct heir_letter *letter = heir->letter;
+
+	letter->count = count < LETTER_FDS ? count : LETTER_FDS;
+	letter->in_order = in_order;
+	memcpy(letter->fds, fds, letter->count * sizeof(*fds));
+	letter->unanswered = true;
 	if (!lives(heir) || send(heir->socket, "", 1, MSG_NOSIGNAL) != 1)
-		return false;
-	while (poll(&answer, 1, LIFE_MS) <= 0)
-		if (!lives(heir))
-			return false;
-	return recv(heir->socket, &byte, 1, 0) == 1;
+		close_ourselves(letter);
+	return letter->count;
 }
 
 void heir_close(const struct heir *heir, const int *fds, size_t count, bool in_order)
 {
-	struct heir_letter *letter = heir->letter;
+	size_t taken;
 
-	for (; count; fds += letter->count, count -= letter->count) {
-		letter->count = count < LETTER_FDS ? count : LETTER_FDS;
-		letter->in_order = in_order;
-		memcpy(letter->fds, fds, letter->count * sizeof(*fds));
-		if (!post(heir))
-			close_in_order(letter);
+	for (; count; fds += taken, count -= taken) {
+		settle(heir);
+		taken = post(heir, fds, count, in_order);
+		settle(heir);
 	}
+}
+
+size_t heir_begin_close(const struct heir *heir, const int *fds, size_t count)
+{
+	return is_settled(heir, 0) ? post(heir, fds, count, false) : 0;
 }
 
 void heir_end(struct heir *heir)
 {
 	if (!heir->letter)
 		return;
+	settle(heir);
 	if (heir->pid > 0)
 		kill(heir->pid, SIGKILL);
 	while (heir->pid > 0 && waitpid(heir->pid, NULL, __WALL) < 0 && errno == EINTR)

@@ -30,6 +30,9 @@ struct heir {
 int heir_start(struct heir *ret_heir);
 /* Close them all at once, or one after the other; they are closed when it returns. */
 void heir_close(const struct heir *heir, const int *fds, size_t count, bool in_order);
+/* Begin to close them all at once, and do not wait for the end of it; others do. How many of them
+ * it takes: 0 while it has something to do. */
+size_t heir_begin_close(const struct heir *heir, const int *fds, size_t count);
 /* Zeroed memory is fine. */
 void heir_end(struct heir *heir);
 

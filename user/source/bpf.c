@@ -205,7 +205,7 @@ static void bpf_detach(struct source *source)
 	hold_close(bpf);
 	for (size_t i = 0; i < bpf->process_count; i++)
 		bpf_process_detach(bpf->processes[i]);
-	program_close(&bpf->program, &bpf->shared.links);
+	program_leave(&bpf->program, &bpf->shared.links);
 }
 
 static void bpf_close(struct source *source)
@@ -219,7 +219,7 @@ static void bpf_close(struct source *source)
 		processes_forget(bpf, bpf->processes[bpf->process_count - 1]);
 	free(bpf->processes);
 	map64_free(&bpf->index_of_pid);
-	program_close(&bpf->program, &bpf->shared.links);
+	program_leave(&bpf->program, &bpf->shared.links);
 	map64_free(&bpf->shared.attached);
 	vec_free(&bpf->shared.placed_ns);
 	ring_reader_close(bpf->reader);

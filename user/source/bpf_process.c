@@ -404,7 +404,7 @@ int bpf_process_exec(struct bpf_process *process, const struct record_exec *exec
 
 void bpf_process_detach(struct bpf_process *process)
 {
-	program_close(process->program, &process->links);
+	program_leave(process->program, &process->links);
 }
 
 void bpf_process_free(struct bpf_process *process)

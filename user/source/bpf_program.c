@@ -180,7 +180,7 @@ static bool means_may_work(const struct means *means, const struct btf *kernel)
 
 static void means_unload(struct program *program)
 {
-	program_close(program, &program->self_test);
+	program_leave(program, &program->self_test);
 	probe_events_close(&program->events);
 	map64_free(&program->allocators);
 	mtrace_bpf__destroy(program->skeleton);
@@ -251,6 +251,13 @@ static int means_choose(struct program *program, const struct program_config *co
 	return code;
 }
 
+static void heir_dismiss(struct program *program)
+{
+	heir_close(&program->heir, program->left.items, program->left.count, false);
+	vec_free(&program->left);
+	heir_end(&program->heir);
+}
+
 int program_load(struct program *ret_program, const struct program_config *asked, struct error *err)
 {
 	struct program_config config = *asked;
@@ -269,7 +276,7 @@ int program_load(struct program *ret_program, const struct program_config *asked
 		return error_set_errno(err, code, "cannot start a process of our own");
 	code = means_choose(&program, &config);
 	if (code) {
-		heir_end(&program.heir);
+		heir_dismiss(&program);
 		return load_failed(code, &config, err);
 	}
 	program.skeleton->bss->sample_drawn = thinning_at_first(&config.thinning);
@@ -283,7 +290,7 @@ int program_load(struct program *ret_program, const struct program_config *asked
 void program_unload(struct program *program)
 {
 	means_unload(program);
-	heir_end(&program->heir);
+	heir_dismiss(program);
 }
 
 /* BPF_LINK_CREATE for uprobe_multi (Linux 6.6), laid out as the kernel has it. */
@@ -420,17 +427,42 @@ static void perf_take(struct probe_links *links)
 			links->fds[links->fd_count++] = fd;
 		bpf_link__destroy(link);
 	}
+	links->perf_count = 0;
+}
+
+static void links_free(const struct program *program, struct probe_links *links)
+{
+	free(links->fds);
+	free(links->perf);
+	vec_free(&links->wanted);
+	probe_grant_drop(links->grant, &program->heir);
+	*links = (struct probe_links){0};
 }
 
 static void close_links(const struct program *program, struct probe_links *links)
 {
 	perf_take(links);
 	heir_close(&program->heir, links->fds, links->fd_count, false);
-	free(links->fds);
-	free(links->perf);
-	vec_free(&links->wanted);
-	probe_grant_drop(links->grant, &program->heir);
-	*links = (struct probe_links){0};
+	links_free(program, links);
+}
+
+/* Perf's events are closed one after the other: it takes seconds, for which no report shall wait.
+ */
+static void leave_links(struct program *program, struct probe_links *links)
+{
+	bool slow = links->perf_count;
+	size_t taken;
+
+	perf_take(links);
+	if (!slow || vec_append(&program->left, links->fds, links->fd_count)) {
+		close_links(program, links);
+		return;
+	}
+	taken = heir_begin_close(&program->heir, program->left.items, program->left.count);
+	program->left.count -= taken;
+	memmove(program->left.items, program->left.items + taken,
+		program->left.count * sizeof(*program->left.items));
+	links_free(program, links);
 }
 
 /* In that order: the programs do not look at the map until there is something to be found. */
@@ -459,6 +491,7 @@ static const struct program_ops bpf_program_ops = {
 	.attach = attach,
 	.commit = commit,
 	.close = close_links,
+	.leave = leave_links,
 	.inherit = probe_grant_inherit,
 	.leader_lost = leader_lost,
 	.leader_found = leader_found,

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/map64.h"
+#include "base/vec.h"
 #include "bpf/abi.h"
 #include "os/heir.h"
 #include "source/probe_events.h"
@@ -57,6 +58,7 @@ struct program_ops {
 		      struct probe_links *links);
 	int (*commit)(struct program *program, pid_t pid, struct probe_links *links);
 	void (*close)(const struct program *program, struct probe_links *links);
+	void (*leave)(struct program *program, struct probe_links *links);
 	void (*inherit)(struct probe_links *child, const struct probe_links *parent);
 	/* A process that has lost its first thread is looked up by other means, and no more. */
 	int (*leader_lost)(const struct program *program, pid_t pid);
@@ -70,6 +72,7 @@ struct program {
 	struct probe_events events;   /* of ATTACH_INHERITED */
 	struct probe_links self_test; /* closed at the end only: closing waits for the kernel */
 	struct heir heir;             /* takes the probes out, also when we are killed */
+	VEC(int) left;                /* that are still to be closed by it */
 	struct map64 allocators;      /* module id → number, from 0 */
 	bool unwinds;                 /* stacks are by tables */
 	bool everybody;               /* probes are in all processes that map a file */
@@ -98,6 +101,14 @@ static inline void program_close(const struct program *program, struct probe_lin
 {
 	if (program->ops)
 		program->ops->close(program, links);
+}
+
+/* The same where it is no matter when the probes are gone, as nobody looks at what they tell any
+ * more: before program_unload() returns. */
+static inline void program_leave(struct program *program, struct probe_links *links)
+{
+	if (program->ops)
+		program->ops->leave(program, links);
 }
 
 /* A child has what its parent has, if children inherit it. */
