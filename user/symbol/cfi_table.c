@@ -148,11 +148,15 @@ static const struct cfi_trampoline *find_trampoline(const struct compiler *compi
 {
 	const struct cfi_object *object = &compiler->object;
 	const struct cfi_trampoline *first = NULL;
+	uint32_t start = compiler->position;
 
+	if (start < object->code_start)
+		start = object->code_start < end ? (uint32_t)object->code_start : end;
+	if (end > object->code_end)
+		end = object->code_end > start ? (uint32_t)object->code_end : start;
 	for (size_t i = 0; i < object->machine->trampoline_count; i++) {
 		const struct cfi_trampoline *trampoline = &object->machine->trampolines[i];
-		const uint8_t *start = object->bytes + compiler->position;
-		const uint8_t *found = find_bytes(start, end - compiler->position, trampoline);
+		const uint8_t *found = find_bytes(object->bytes + start, end - start, trampoline);
 
 		if (!found)
 			continue;
