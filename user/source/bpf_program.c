@@ -422,6 +422,21 @@ static void perf_take(struct probe_links *links)
 	}
 }
 
+/* Without memory they stay where they are, and are closed a little later. */
+void program_gather(struct program *program, struct probe_links *links)
+{
+	struct probe_links *all = &program->self_test;
+
+	perf_take(links);
+	links->perf_count = 0;
+	if (!links->fd_count || vec_reserve_bytes((void **)&all->fds, &all->fd_capacity,
+						  all->fd_count + links->fd_count, sizeof(*all->fds)))
+		return;
+	memcpy(all->fds + all->fd_count, links->fds, links->fd_count * sizeof(*links->fds));
+	all->fd_count += links->fd_count;
+	links->fd_count = 0;
+}
+
 static void close_links(const struct program *program, struct probe_links *links)
 {
 	perf_take(links);

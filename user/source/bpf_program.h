@@ -100,6 +100,9 @@ static inline void program_close(const struct program *program, struct probe_lin
 		program->ops->close(program, links);
 }
 
+/* Close them with the self test's: closing waits for the kernel, which it does for all at once. */
+void program_gather(struct program *program, struct probe_links *links);
+
 /* A child has what its parent has, if children inherit it. */
 static inline void program_inherit(const struct program *program, struct probe_links *child,
 				   const struct probe_links *parent)
