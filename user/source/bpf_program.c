@@ -142,6 +142,9 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 	bpf_program__set_autoload(skeleton->progs.call_entry, !session);
 	bpf_program__set_autoload(skeleton->progs.call_return, !session);
 	bpf_program__set_autoload(skeleton->progs.call_operator, config->sanity);
+	bpf_program__set_autoload(skeleton->progs.call_exit_entry, false);
+	bpf_program__set_autoload(skeleton->progs.call_exit, false);
+	bpf_program__set_autoload(skeleton->progs.call_throw, false);
 	bpf_program__set_autoload(skeleton->progs.count_users, means->attach == ATTACH_INHERITED);
 	bpf_program__set_expected_attach_type(skeleton->progs.call_operator, type);
 	bpf_program__set_expected_attach_type(skeleton->progs.call_session, ATTACH_UPROBE_SESSION);
@@ -183,8 +186,9 @@ static void means_unload(struct program *program)
 	program_close(program, &program->self_test);
 	probe_events_close(&program->events);
 	map64_free(&program->allocators);
+	mtrace_bpf__destroy(program->exits);
 	mtrace_bpf__destroy(program->skeleton);
-	program->skeleton = NULL;
+	program->exits = program->skeleton = NULL;
 }
 
 static int means_load(struct program *program, const struct means *means,
@@ -211,6 +215,54 @@ static int means_load(struct program *program, const struct means *means,
 		err = self_test_run(program);
 	if (err)
 		means_unload(program);
+	return err;
+}
+
+/* Nothing but these programs, with the maps of the others. */
+static int exits_prepare(const struct program *program, struct mtrace_bpf *exits)
+{
+	struct bpf_program *bpf;
+	struct bpf_map *map;
+
+	bpf_object__for_each_program(bpf, exits->obj)
+		bpf_program__set_autoload(bpf, bpf == exits->progs.call_exit_entry ||
+						       bpf == exits->progs.call_exit ||
+						       bpf == exits->progs.call_throw);
+	bpf_object__for_each_map(map, exits->obj)
+	{
+		const struct bpf_map *first = bpf_object__find_map_by_name(
+			program->skeleton->obj, bpf_map__name(map));
+		int err = first ? bpf_map__reuse_fd(map, bpf_map__fd(first)) : -ENOENT;
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int program_load_exits(struct program *program)
+{
+	struct mtrace_bpf *exits;
+	struct btf *kernel;
+	int err;
+
+	if (program->exits)
+		return 0;
+	exits = mtrace_bpf__open();
+	if (!exits)
+		return -errno;
+	kernel = btf__load_vmlinux_btf();
+	skeleton_configure(exits, program->means, &program->config, kernel);
+	err = calls_fill(exits->obj, kernel);
+	btf__free(kernel);
+	if (!err)
+		err = exits_prepare(program, exits);
+	if (!err)
+		err = mtrace_bpf__load(exits);
+	if (err)
+		mtrace_bpf__destroy(exits);
+	else
+		program->exits = exits;
 	return err;
 }
 
@@ -276,6 +328,7 @@ int program_load(struct program *ret_program, const struct program_config *asked
 	log_info("calls are followed by %s", program.means->words);
 	program.unwinds = config.unwind_rows != 0;
 	program.everybody = program.skeleton->rodata->config_everybody;
+	program.config = config;
 	*ret_program = program;
 	return 0;
 }
@@ -380,14 +433,21 @@ static int attach_call(struct program *program, const struct probe_request *requ
 	return attach_one(program, program->skeleton->progs.call_entry, request, false, links);
 }
 
+static bool is_of_exits(enum probe_kind kind)
+{
+	return kind == PROBE_EXIT || kind == PROBE_EXIT_ENTRY || kind == PROBE_THROW;
+}
+
 static int attach(struct program *program, const struct probe_request *request,
 		  struct probe_links *links)
 {
+	int err = request->count && is_of_exits(request->kind) ? program_load_exits(program) : 0;
 	const struct mtrace_bpf *skeleton = program->skeleton;
+	const struct mtrace_bpf *exits = program->exits ? program->exits : skeleton;
 	const struct bpf_program *const at_entry[] = {
-		[PROBE_EXIT] = skeleton->progs.call_exit,
-		[PROBE_EXIT_ENTRY] = skeleton->progs.call_exit_entry,
-		[PROBE_THROW] = skeleton->progs.call_throw,
+		[PROBE_EXIT] = exits->progs.call_exit,
+		[PROBE_EXIT_ENTRY] = exits->progs.call_exit_entry,
+		[PROBE_THROW] = exits->progs.call_throw,
 		[PROBE_FREE] = skeleton->progs.call_free,
 		[PROBE_FREE_PLAIN] = skeleton->progs.call_free_plain,
 		[PROBE_LINK_MAP] = skeleton->progs.link_map_changed,
@@ -395,8 +455,8 @@ static int attach(struct program *program, const struct probe_request *request,
 		[PROBE_OPERATOR] = skeleton->progs.call_operator,
 	};
 
-	if (!request->count)
-		return 0;
+	if (err || !request->count)
+		return err;
 	if (request->kind == PROBE_EXIT_ENTRY)
 		skeleton->bss->exits_watched = 1;
 	if (request->kind == PROBE_CALL)
