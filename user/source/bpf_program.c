@@ -128,6 +128,10 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 	skeleton->rodata->config_wake_bytes = config->buffer_bytes / 8;
 	skeleton->rodata->config_slice_room = config->buffer_bytes / 2;
 	skeleton->rodata->config_mappings = mappings_by(kernel);
+#ifdef __x86_64__ /* elsewhere not every kernel can call functions of its own */
+	skeleton->rodata->config_casts =
+		kernel_has(kernel, "bpf_rdonly_cast", BTF_KIND_FUNC);
+#endif
 	skeleton->rodata->config_tick_ns = kernel_tick_ns();
 	skeleton->rodata->config_pid_namespace = config->pid_namespace;
 	skeleton->rodata->config_sanity = config->sanity;
