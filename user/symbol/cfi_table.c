@@ -364,6 +364,16 @@ static int compare_extents(const void *a, const void *b)
 	return left->fde < right->fde ? -1 : left->fde > right->fde;
 }
 
+static bool is_sorted(const struct compiler *compiler)
+{
+	const struct extent *items = compiler->extents.items;
+
+	for (size_t i = 1; i < compiler->extents.count; i++)
+		if (compare_extents(&items[i - 1], &items[i]) > 0)
+			return false;
+	return true;
+}
+
 /* Of several with one start the first stays, and of .debug_frame what .eh_frame leaves out. */
 static void drop_doubled(struct compiler *compiler)
 {
@@ -394,7 +404,7 @@ static int make_extents(struct compiler *compiler)
 		if (code)
 			return code;
 	}
-	if (compiler->extents.count)
+	if (!is_sorted(compiler)) /* as linkers write them */
 		qsort(compiler->extents.items, compiler->extents.count,
 		      sizeof(*compiler->extents.items), compare_extents);
 	drop_doubled(compiler);
