@@ -532,9 +532,8 @@ static void check_survived(struct scratch *scratch, void (*work)(int socket))
 	stop(&subject);
 }
 
-static void (*const works[])(int socket) = {work_crash,    work_intrude,
-					    work_hang,     work_half,
-					    work_endless_answer, work_senseless,
+static void (*const works[])(int socket) = {work_crash, work_intrude,        work_hang,
+					    work_half,  work_endless_answer, work_senseless,
 					    work_want};
 
 static void test_failures(void **state)

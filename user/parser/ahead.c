@@ -36,8 +36,8 @@ void parser_read_ahead(struct parser *parser, pid_t pid)
 
 		if (!mapping->executable || !mapping->inode || is_seen(seen, count, mapping))
 			continue;
-		seen[count++] = (struct seen){mapping->dev_major, mapping->dev_minor,
-					      mapping->inode};
+		seen[count++] =
+			(struct seen){mapping->dev_major, mapping->dev_minor, mapping->inode};
 		fd = proc_open_mapped(pid, mapping);
 		if (fd < 0)
 			continue;

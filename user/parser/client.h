@@ -62,7 +62,8 @@ int parser_table(struct parser *parser, const struct module *module, bool full,
 
 /*
  * What will be asked of a file, or of all files whose code a process maps, may be read while the
- * tracer does something else. Nothing is answered, and what fails is found out when it is asked for.
+ * tracer does something else. Nothing is answered, and what fails is found out when it is asked
+ * for.
  */
 void parser_ahead(struct parser *parser, int fd, const char *path);
 void parser_read_ahead(struct parser *parser, pid_t pid);

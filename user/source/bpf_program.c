@@ -129,8 +129,7 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 	skeleton->rodata->config_slice_room = config->buffer_bytes / 2;
 	skeleton->rodata->config_mappings = mappings_by(kernel);
 #ifdef __x86_64__ /* elsewhere not every kernel can call functions of its own */
-	skeleton->rodata->config_casts =
-		kernel_has(kernel, "bpf_rdonly_cast", BTF_KIND_FUNC);
+	skeleton->rodata->config_casts = kernel_has(kernel, "bpf_rdonly_cast", BTF_KIND_FUNC);
 #endif
 	skeleton->rodata->config_tick_ns = kernel_tick_ns();
 	skeleton->rodata->config_pid_namespace = config->pid_namespace;
@@ -228,14 +227,13 @@ static int exits_prepare(const struct program *program, struct mtrace_bpf *exits
 	struct bpf_program *bpf;
 	struct bpf_map *map;
 
-	bpf_object__for_each_program(bpf, exits->obj)
-		bpf_program__set_autoload(bpf, bpf == exits->progs.call_exit_entry ||
-						       bpf == exits->progs.call_exit ||
-						       bpf == exits->progs.call_throw);
+	bpf_object__for_each_program(bpf, exits->obj) bpf_program__set_autoload(
+		bpf, bpf == exits->progs.call_exit_entry || bpf == exits->progs.call_exit ||
+			     bpf == exits->progs.call_throw);
 	bpf_object__for_each_map(map, exits->obj)
 	{
-		const struct bpf_map *first = bpf_object__find_map_by_name(
-			program->skeleton->obj, bpf_map__name(map));
+		const struct bpf_map *first =
+			bpf_object__find_map_by_name(program->skeleton->obj, bpf_map__name(map));
 		int err = first ? bpf_map__reuse_fd(map, bpf_map__fd(first)) : -ENOENT;
 
 		if (err)
@@ -493,8 +491,9 @@ void program_gather(struct program *program, struct probe_links *links)
 
 	perf_take(links);
 	links->perf_count = 0;
-	if (!links->fd_count || vec_reserve_bytes((void **)&all->fds, &all->fd_capacity,
-						  all->fd_count + links->fd_count, sizeof(*all->fds)))
+	if (!links->fd_count ||
+	    vec_reserve_bytes((void **)&all->fds, &all->fd_capacity,
+			      all->fd_count + links->fd_count, sizeof(*all->fds)))
 		return;
 	memcpy(all->fds + all->fd_count, links->fds, links->fd_count * sizeof(*links->fds));
 	all->fd_count += links->fd_count;
