@@ -37,7 +37,7 @@ static __always_inline __u64 hash_start(const struct task_struct *task)
 {
 	__u64 image = hash_step(task->tgid, task->self_exec_id);
 
-	return hash_step(image, task->group_leader->start_time); /* pids are used again */
+	return hash_step(image, this_task()->group_leader->start_time); /* pids are used again */
 }
 
 static __always_inline __u64 hash_end(__u64 hash, __u32 count)

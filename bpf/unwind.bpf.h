@@ -262,7 +262,7 @@ static __always_inline enum unwind_result load_bp(struct stack_buffer *buffer,
  * that is not known. Of several probes at one place the oldest has the program's own address. */
 __noinline __u64 return_behind_probe(__u64 place)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task = this_task();
 	struct return_instance *instance = task->utask ? task->utask->return_instances : NULL;
 	__u64 address = 0;
 
@@ -306,7 +306,7 @@ __noinline int is_plausible_return(struct stack_buffer *buffer, __u64 ip)
 /* Is it a frame of the code that the kernel starts? */
 static __always_inline int is_outermost(__u64 sp)
 {
-	struct mm_struct *mm = bpf_get_current_task_btf()->mm;
+	struct mm_struct *mm = this_task()->mm;
 
 	return mm && mm->start_stack - sp < START_FRAME_MAX;
 }

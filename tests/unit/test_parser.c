@@ -24,6 +24,7 @@
 #include "parser/client.h"
 #include "parser/protocol.h"
 #include "parser/server.h"
+#include "tests/unit/bad_parsers.h"
 #include "tests/unit/scratch.h"
 
 #define NS_PER_MS   1000000ULL
@@ -180,6 +181,64 @@ static void test_table(void **state)
 	assert_int_equal(intern(&subject, own_libc()), 0);
 	check_table(&subject, false);
 	check_table(&subject, true);
+	stop(&subject);
+}
+
+static void read_ahead(const struct subject *subject, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	parser_ahead(subject->parser, fd, path);
+	close(fd);
+}
+
+static void check_answers(struct subject *subject, const char *path)
+{
+	const struct probe_plan *plan, *direct;
+	struct module module;
+
+	assert_int_equal(intern(subject, path), 0);
+	check_table(subject, true);
+	check_table(subject, false);
+	check_table(subject, false);
+	module = *subject->module;
+	module.plan = NULL;
+	assert_int_equal(parser_plan(subject->parser, subject->module, &plan, NULL), 0);
+	assert_int_equal(probe_plan_make(&module, &direct, NULL), 0);
+	assert_int_equal(plan->site_count, direct->site_count);
+	probe_plan_free(module.plan);
+}
+
+/* What was read ahead is what is read when it is asked for, and once only. */
+static void test_ahead(void **state)
+{
+	const struct parser_config config = {0};
+	struct subject subject;
+
+	(void)state;
+	start(&subject, &config);
+	parser_read_ahead(subject.parser, getpid());
+	parser_read_ahead(subject.parser, parser_pid(subject.parser)); /* or not: none of ours */
+	read_ahead(&subject, "/etc/passwd");
+	check_answers(&subject, own_libc());
+	check_answers(&subject, "/proc/self/exe");
+	assert_int_equal(intern(&subject, "/etc/passwd"), -ENOEXEC);
+	stop(&subject);
+}
+
+/* A file that was written since is read again. */
+static void test_ahead_changed(void **state)
+{
+	const struct parser_config config = {0};
+	struct subject subject;
+
+	build(*state);
+	start(&subject, &config);
+	read_ahead(&subject, scratch_path(*state, "bad"));
+	assert_int_equal(intern(&subject, own_libc()), 0); /* by now it was read */
+	assert_int_equal(scratch_run(*state, "cat /proc/self/exe > bad"), 0);
+	check_answers(&subject, scratch_path(*state, "bad"));
 	stop(&subject);
 }
 
@@ -355,98 +414,8 @@ static void test_alternate_debug_file(void **state)
 }
 
 /*
- * Failures. These parsers do something evil when the first file that they are given is called
- * "bad"; else they are sound.
+ * Failures (bad_parsers.h).
  */
-
-static bool is_bad(int socket)
-{
-	char bytes[4096];
-	struct iovec part = {bytes, sizeof(bytes)};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-	ssize_t got = recvmsg(socket, &message, MSG_PEEK);
-
-	return got > 0 && memmem(bytes, (size_t)got, "/bad", sizeof("/bad"));
-}
-
-static void take_request(int socket)
-{
-	struct frame frame;
-
-	if (channel_receive(socket, PROTOCOL_REQUEST_MAX, CHANNEL_FOREVER, &frame))
-		_exit(EXIT_FAILURE);
-	frame_free(&frame);
-}
-
-static void work_crash(int socket)
-{
-	if (is_bad(socket))
-		_exit(EXIT_FAILURE);
-	server_run(socket);
-}
-
-/* Killed by the kernel for what it tries. */
-static void work_intrude(int socket)
-{
-	if (is_bad(socket))
-		syscall(SYS_execve, "/bin/true", NULL, NULL);
-	server_run(socket);
-}
-
-static void work_hang(int socket)
-{
-	while (is_bad(socket))
-		poll(NULL, 0, -1);
-	server_run(socket);
-}
-
-static void work_half(int socket)
-{
-	if (is_bad(socket))
-		while (write(socket, "\0\0", 2) == 2) /* never a whole frame of a sane length */
-			;
-	server_run(socket);
-}
-
-static void work_endless_answer(int socket)
-{
-	const uint32_t head[] = {FRAME_DONE, UINT32_MAX};
-
-	if (is_bad(socket)) {
-		take_request(socket);
-		if (write(socket, head, sizeof(head)) == sizeof(head))
-			poll(NULL, 0, -1);
-	}
-	server_run(socket);
-}
-
-static void work_senseless(int socket)
-{
-	struct wire wire = {0};
-
-	if (is_bad(socket)) {
-		take_request(socket);
-		wire_put_string(&wire, "what?", 9);
-		channel_send(socket, FRAME_DONE, &wire, -1, CHANNEL_FOREVER);
-		poll(NULL, 0, -1);
-	}
-	server_run(socket);
-}
-
-/* What is asked for without need is not looked for. */
-static void work_want(int socket)
-{
-	const struct debug_want want = {.link = "/etc/passwd"};
-	struct wire wire = {0};
-
-	if (is_bad(socket)) {
-		take_request(socket);
-		want_put(&wire, &want);
-		channel_send(socket, FRAME_WANT, &wire, -1, CHANNEL_FOREVER);
-		poll(NULL, 0, -1);
-	}
-	server_run(socket);
-}
 
 static void check_survived(struct scratch *scratch, void (*work)(int socket))
 {
@@ -476,13 +445,33 @@ static void check_survived(struct scratch *scratch, void (*work)(int socket))
 
 static void test_failures(void **state)
 {
-	void (*const works[])(int socket) = {work_crash, work_intrude,        work_hang,
-					     work_half,  work_endless_answer, work_senseless,
-					     work_want};
-
 	build(*state);
 	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++)
 		check_survived(*state, works[i]);
+}
+
+/* What becomes of a parser that was given a file ahead is not the fault of the one asked for. */
+static void check_not_blamed(struct scratch *scratch, void (*work)(int socket))
+{
+	const struct parser_config config = {.patience_ns = PATIENCE_NS, .work = work};
+	struct subject subject;
+	pid_t pid;
+
+	start(&subject, &config);
+	pid = parser_pid(subject.parser);
+	read_ahead(&subject, scratch_path(scratch, "bad"));
+	check_answers(&subject, scratch_path(scratch, "good"));
+	check_gone(pid);
+	/* Nor is it known as bad: these parsers look at the first thing only. */
+	assert_int_equal(intern(&subject, scratch_path(scratch, "bad")), 0);
+	stop(&subject);
+}
+
+static void test_ahead_failures(void **state)
+{
+	build(*state);
+	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++)
+		check_not_blamed(*state, works[i]);
 }
 
 /* A file that is none of a parser's business is not handed to it, whatever it calls its link. */
@@ -625,6 +614,9 @@ int main(void)
 		TEST(test_separate_debug_file),
 		TEST(test_alternate_debug_file),
 		TEST(test_failures),
+		TEST(test_ahead),
+		TEST(test_ahead_changed),
+		TEST(test_ahead_failures),
 		TEST(test_stolen_file),
 		TEST(test_killed),
 		TEST(test_stopped),

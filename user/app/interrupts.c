@@ -79,6 +79,25 @@ int interrupts_read(struct interrupts *interrupts, struct interrupt *ret_interru
 	return 0;
 }
 
+bool interrupts_postpone(struct interrupts *interrupts)
+{
+	interrupts->postponed = clock_now_ns() < interrupts->echo_until_ns;
+	return interrupts->postponed;
+}
+
+/* When they came is not known any more. */
+static void take_postponed(struct interrupts *interrupts)
+{
+	uint64_t until_ns = interrupts->echo_until_ns;
+	struct interrupt interrupt;
+
+	interrupts->echo_until_ns = UINT64_MAX;
+	if (!interrupts_read(interrupts, &interrupt))
+		die_by_signal(interrupt.signal);
+	interrupts->echo_until_ns = until_ns;
+	interrupts->postponed = false;
+}
+
 /* Take up the echoes; what is none would have ended us if it had come a little later. */
 static void interrupts_settle(struct interrupts *interrupts)
 {
@@ -86,6 +105,8 @@ static void interrupts_settle(struct interrupts *interrupts)
 	struct interrupt interrupt;
 	uint64_t now;
 
+	if (interrupts->postponed)
+		take_postponed(interrupts);
 	while ((now = clock_now_ns()) < interrupts->echo_until_ns) {
 		poll(&wait, 1, (int)((interrupts->echo_until_ns - now) / 1000000 + 1));
 		if (!interrupts_read(interrupts, &interrupt))

@@ -20,6 +20,7 @@ struct interrupts {
 	int fd;
 	sigset_t set;
 	uint64_t echo_until_ns; /* what processes send until then is an echo */
+	bool postponed;
 };
 
 struct interrupt {
@@ -34,6 +35,12 @@ void signals_ignored(sigset_t *ret_ignored);
 int interrupts_open(struct interrupts *ret_interrupts);
 /* The next one: 0, or -EAGAIN if there is none. */
 int interrupts_read(struct interrupts *interrupts, struct interrupt *ret_interrupt);
+/*
+ * If echoes of the last one may still come: they are looked at when the others are released, so
+ * that nothing waits for them meanwhile. Until then no process ends us; false: there is no need.
+ */
+bool interrupts_postpone(struct interrupts *interrupts);
+
 /*
  * From now on each of them, also one that is waiting, ends the program at once; echoes of the last
  * one are awaited first. Does nothing if fd is -1: not open, or released before.

@@ -209,9 +209,12 @@ int session_open(struct session *session, struct error *err)
 {
 	const struct options *options = session->report.options;
 	int code = books_open(session, options);
+	const pid_t *pid;
 
 	if (code)
 		return error_set_errno(err, code, "no books");
+	vec_each (pid, &options->pids) /* while the verifier looks at our programs */
+		parser_read_ahead(session->parser, *pid);
 	code = selection_make(&options->select, &session->selected, err);
 	if (!code)
 		code = source_open(session, options, err);

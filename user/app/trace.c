@@ -299,9 +299,11 @@ int trace_finish(struct trace *trace)
 	int code;
 
 	grant_requests(trace);
-	interrupts_release(&trace->interrupts);
+	if (trace->options->scan || !interrupts_postpone(&trace->interrupts))
+		interrupts_release(&trace->interrupts);
 	scanner_finish(&trace->scanner);
 	session_detach(&trace->session);
+	interrupts_release(&trace->interrupts);
 	if (trace->session.failure && !trace->session.record_failed)
 		log_error("the trace broke off: %s; the report tells what came before",
 			  strerror(-trace->session.failure));

@@ -38,6 +38,8 @@ struct parser {
 	pid_t pid;
 	bool asked;          /* the keeper was asked for one that was not taken yet */
 	bool lost;           /* there is none and will be none */
+	bool ahead;          /* it may still be at files that nobody has asked for … */
+	uint64_t ahead_ns;   /* … for which it gets so much time */
 	struct map64 failed; /* file_key() → 1: not given to a parser again */
 	char *folders;       /* see parser_search */
 };
@@ -93,6 +95,8 @@ static void parser_drop(struct parser *parser)
 	if (parser->socket >= 0)
 		close(parser->socket);
 	parser->socket = -1;
+	parser->ahead = false;
+	parser->ahead_ns = 0;
 }
 
 void parser_stop(struct parser *parser)
@@ -340,12 +344,28 @@ static int exchange_try(struct parser *parser, struct exchange *exchange, const 
 		log_warn("%s; what is not known yet of programs stays unknown", err->text);
 		return 1;
 	}
-	exchange->deadline_ns = clock_now_ns() + patience(parser, status);
+	exchange->deadline_ns = clock_now_ns() + patience(parser, status) + parser->ahead_ns;
 	exchange->wants = 0;
 	code = exchange_run(parser, exchange, err);
-	if (code < 0)
+	if (code < 0) {
 		parser_replace(parser);
+	} else {
+		parser->ahead = false; /* what was sent before was read before */
+		parser->ahead_ns = 0;
+	}
 	return code;
+}
+
+/* The parser may have failed at a file that it was given ahead, which is not this one's fault:
+ * another parser, to which none was given, is asked. */
+static int exchange_first(struct parser *parser, struct exchange *exchange,
+			  const struct stat *status, struct error *err)
+{
+	bool ahead = parser->ahead;
+	int code = exchange_try(parser, exchange, status, err);
+
+	return ahead && code < 0 && code != -ENOMEM ? exchange_try(parser, exchange, status, err)
+						    : code;
 }
 
 static int ask(struct parser *parser, struct exchange *exchange, struct error *err)
@@ -353,7 +373,7 @@ static int ask(struct parser *parser, struct exchange *exchange, struct error *e
 	const char *path = exchange->module->path;
 	struct error words;
 	struct stat status;
-	int code = -EPIPE;
+	int code;
 
 	if (!err)
 		err = &words;
@@ -363,13 +383,43 @@ static int ask(struct parser *parser, struct exchange *exchange, struct error *e
 		return error_set_errno(err, -errno, "cannot read %s", path);
 	if (map64_get(&parser->failed, file_key(&status)) != MAP64_NONE)
 		return error_set(err, -ENOEXEC, "cannot read %s: its parser failed before", path);
-	for (int i = 0; code == -EPIPE && i < TRIES; i++)
+	code = exchange_first(parser, exchange, &status, err);
+	for (int i = 1; code == -EPIPE && i < TRIES; i++)
 		code = exchange_try(parser, exchange, &status, err);
 	if (code > 0)
 		return parser->lost ? -EIO : err->code;
 	if (code == -ENOMEM)
 		return error_set_errno(err, code, "cannot read %s", path);
 	return code ? file_fails(parser, exchange, &status, code, err) : 0;
+}
+
+/*
+ * Ahead.
+ */
+
+/* It waits for room in the socket only where that is unusually small. */
+#define AHEAD_PATIENCE_NS NS_PER_SECOND
+
+void parser_ahead(struct parser *parser, int fd, const char *path)
+{
+	const struct request request = {.path = path};
+	const struct module module = {.fd = fd, .path = (char *)path};
+	struct exchange exchange = {
+		.kind = FRAME_AHEAD,
+		.module = &module,
+		.request = &request,
+	};
+	struct stat status;
+
+	if (fstat(fd, &status) || parser_check(parser, NULL))
+		return;
+	exchange.deadline_ns = clock_now_ns() + AHEAD_PATIENCE_NS;
+	if (exchange_send(parser, &exchange)) {
+		parser_replace(parser);
+		return;
+	}
+	parser->ahead = true;
+	parser->ahead_ns += time_to_read(&status);
 }
 
 /*

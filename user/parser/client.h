@@ -60,6 +60,14 @@ int parser_plan(struct parser *parser, struct module *module, const struct probe
 int parser_table(struct parser *parser, const struct module *module, bool full,
 		 struct cfi_table *ret_table, struct error *err);
 
+/*
+ * What will be asked of a file, or of all files whose code a process maps, may be read while the
+ * tracer does something else. Nothing is answered, and what fails is found out when it is asked
+ * for.
+ */
+void parser_ahead(struct parser *parser, int fd, const char *path);
+void parser_read_ahead(struct parser *parser, pid_t pid);
+
 #define PARSER_INLINE_MAX 32 /* names of one place; more are cut off */
 
 /* Takes the names of place `index`; the strings live until it returns. */

@@ -32,6 +32,7 @@ enum frame_kind {
 	FRAME_TABLE,
 	FRAME_NAMES,
 	FRAME_DYNAMIC,
+	FRAME_AHEAD, /* not answered: module, plan and table will be asked for */
 	FRAME_REQUEST_END,
 
 	FRAME_FILE, /* the separate debug file that was wanted; without descriptor: there is none */

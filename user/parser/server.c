@@ -27,8 +27,15 @@
 #define KEPT_FILES   48           /* each has up to four descriptors */
 #define KEPT_BYTES   (1ULL << 30) /* of files, debug files included */
 
+/* The answers for a file that was given ahead: each is sent when it is asked for. */
+struct early {
+	struct stat status; /* which file it was, and when it was written */
+	struct wire answers[FRAME_REQUEST_END];
+};
+
 struct server {
 	int socket;
+	VEC(struct early) early;
 	struct symbolizer *symbolizer;
 	VEC(struct module *) kept; /* by id; NULL: not kept */
 	size_t kept_count;
@@ -261,27 +268,121 @@ static server_function *const functions[FRAME_REQUEST_END] = {
 	[FRAME_NAMES] = serve_names,   [FRAME_DYNAMIC] = serve_dynamic,
 };
 
+/*
+ * Ahead.
+ */
+
+static bool is_same_file(const struct stat *one, const struct stat *other)
+{
+	return one->st_ino == other->st_ino && one->st_dev == other->st_dev &&
+	       one->st_size == other->st_size && one->st_mtim.tv_sec == other->st_mtim.tv_sec &&
+	       one->st_mtim.tv_nsec == other->st_mtim.tv_nsec;
+}
+
+static struct wire early_plan(struct module *module)
+{
+	const struct probe_plan *plan;
+	struct wire answer = {0};
+	struct error err;
+
+	if (!probe_plan_make(module, &plan, &err))
+		plan_put(&answer, plan);
+	return answer;
+}
+
+static struct wire early_table(const struct module *module)
+{
+	struct wire answer = {0};
+	struct cfi_table table;
+	struct error err;
+
+	if (cfi_table_build(module->fd, false, &table, &err))
+		return answer;
+	table_put(&answer, &table);
+	cfi_table_free(&table);
+	return answer;
+}
+
+/* What cannot be read is tried again when it is asked for, and told then. */
+static int serve_ahead(struct server *server, const struct request *request, struct frame *frame)
+{
+	struct early early = {0};
+	struct module *module;
+	struct error err;
+	int code;
+
+	if (fstat(frame->fd, &early.status) ||
+	    module_open(frame_take_file(frame), request->path, &module, &err))
+		return 0;
+	module_put(&early.answers[FRAME_MODULE], module);
+	early.answers[FRAME_PLAN] = early_plan(module);
+	early.answers[FRAME_TABLE] = early_table(module);
+	module_drop(module);
+	code = vec_push(&server->early, early);
+	for (int kind = 0; code && kind < FRAME_REQUEST_END; kind++)
+		wire_free(&early.answers[kind]);
+	return 0;
+}
+
+/* Only once, and not for what the request wants in another way. */
+static bool take_early(struct server *server, const struct request *request,
+		       const struct frame *frame, struct wire *ret_answer)
+{
+	struct early *early;
+	struct stat status;
+
+	if (!server->early.count || request->prefix || request->full || fstat(frame->fd, &status))
+		return false;
+	vec_each (early, &server->early) {
+		struct wire *answer = &early->answers[frame->kind];
+
+		if (!answer->count || answer->failed || !is_same_file(&early->status, &status))
+			continue;
+		*ret_answer = *answer;
+		*answer = (struct wire){0};
+		return true;
+	}
+	return false;
+}
+
+static void early_free(struct server *server)
+{
+	struct early *early;
+
+	vec_each (early, &server->early)
+		for (int kind = 0; kind < FRAME_REQUEST_END; kind++)
+			wire_free(&early->answers[kind]);
+	vec_free(&server->early);
+}
+
+static int answer(struct server *server, const struct request *request, struct frame *frame)
+{
+	struct wire words = {0};
+	struct error err = {0};
+	int code = 0;
+
+	if (!take_early(server, request, frame, &words))
+		code = functions[frame->kind](server, request, frame, &words, &err);
+	if (code) {
+		words.count = 0;
+		failure_put(&words, &err);
+	}
+	code = channel_send(server->socket, code ? FRAME_FAILED : FRAME_DONE, &words, -1,
+			    CHANNEL_FOREVER);
+	wire_free(&words);
+	return code;
+}
+
 static int serve(struct server *server, struct frame *frame)
 {
 	struct wire_view view = wire_view(&frame->body);
-	struct wire answer = {0};
+	bool ahead = frame->kind == FRAME_AHEAD;
 	struct request request;
-	struct error err = {0};
-	int code = -EBADMSG;
 
-	if (frame->kind < FRAME_REQUEST_END && functions[frame->kind] && frame->fd >= 0)
-		code = request_take(&view, &request);
-	if (code)
-		return code;
-	if (functions[frame->kind](server, &request, frame, &answer, &err)) {
-		answer.count = 0;
-		failure_put(&answer, &err);
-		code = channel_send(server->socket, FRAME_FAILED, &answer, -1, CHANNEL_FOREVER);
-	} else {
-		code = channel_send(server->socket, FRAME_DONE, &answer, -1, CHANNEL_FOREVER);
-	}
-	wire_free(&answer);
-	return code;
+	if (frame->fd < 0 || frame->kind >= FRAME_REQUEST_END ||
+	    (!ahead && !functions[frame->kind]) || request_take(&view, &request))
+		return -EBADMSG;
+	return ahead ? serve_ahead(server, &request, frame) : answer(server, &request, frame);
 }
 
 void server_run(int socket)
@@ -300,4 +401,5 @@ void server_run(int socket)
 	}
 	forget_all(&server);
 	vec_free(&server.kept);
+	early_free(&server);
 }

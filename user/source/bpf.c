@@ -204,6 +204,10 @@ static void bpf_detach(struct source *source)
 
 	hold_close(bpf);
 	for (size_t i = 0; i < bpf->process_count; i++)
+		program_gather(&bpf->program, &bpf->processes[i]->links);
+	program_gather(&bpf->program, &bpf->shared.links);
+	program_leave(&bpf->program, &bpf->program.self_test);
+	for (size_t i = 0; i < bpf->process_count; i++)
 		bpf_process_detach(bpf->processes[i]);
 	program_leave(&bpf->program, &bpf->shared.links);
 }

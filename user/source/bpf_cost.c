@@ -29,6 +29,7 @@ struct bpf_cost {
 	struct cost_rates rates;
 	struct counted programs[COST_PROGRAMS];
 	size_t count;
+	const struct mtrace_bpf *exits; /* whose programs are counted, too */
 	int stats;           /* while this is open, runs are counted; -1: no window is open */
 	uint64_t calls;      /* that had returned when it was opened … */
 	uint64_t all_cpu_ns; /* … and the time of all processes */
@@ -66,7 +67,7 @@ int cost_read(const struct bpf_program *program, struct cost_reading *reading)
 	return 0;
 }
 
-static void programs_find(struct bpf_cost *cost, struct mtrace_bpf *skeleton)
+static void programs_find(struct bpf_cost *cost, const struct mtrace_bpf *skeleton)
 {
 	struct bpf_program *program;
 
@@ -169,6 +170,10 @@ int bpf_cost_begin(struct source *source)
 	err = stats_open(cost);
 	if (err)
 		return err;
+	if (bpf->program.exits && !cost->exits) {
+		cost->exits = bpf->program.exits;
+		programs_find(cost, cost->exits);
+	}
 	for (size_t i = 0; i < cost->count; i++) {
 		cost->programs[i].begun = (struct cost_reading){0};
 		(void)cost_read(cost->programs[i].program, &cost->programs[i].begun);

@@ -128,6 +128,9 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 	skeleton->rodata->config_wake_bytes = config->buffer_bytes / 8;
 	skeleton->rodata->config_slice_room = config->buffer_bytes / 2;
 	skeleton->rodata->config_mappings = mappings_by(kernel);
+#ifdef __x86_64__ /* elsewhere not every kernel can call functions of its own */
+	skeleton->rodata->config_casts = kernel_has(kernel, "bpf_rdonly_cast", BTF_KIND_FUNC);
+#endif
 	skeleton->rodata->config_tick_ns = kernel_tick_ns();
 	skeleton->rodata->config_pid_namespace = config->pid_namespace;
 	skeleton->rodata->config_sanity = config->sanity;
@@ -142,6 +145,9 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 	bpf_program__set_autoload(skeleton->progs.call_entry, !session);
 	bpf_program__set_autoload(skeleton->progs.call_return, !session);
 	bpf_program__set_autoload(skeleton->progs.call_operator, config->sanity);
+	bpf_program__set_autoload(skeleton->progs.call_exit_entry, false);
+	bpf_program__set_autoload(skeleton->progs.call_exit, false);
+	bpf_program__set_autoload(skeleton->progs.call_throw, false);
 	bpf_program__set_autoload(skeleton->progs.count_users, means->attach == ATTACH_INHERITED);
 	bpf_program__set_expected_attach_type(skeleton->progs.call_operator, type);
 	bpf_program__set_expected_attach_type(skeleton->progs.call_session, ATTACH_UPROBE_SESSION);
@@ -183,8 +189,9 @@ static void means_unload(struct program *program)
 	program_leave(program, &program->self_test);
 	probe_events_close(&program->events);
 	map64_free(&program->allocators);
+	mtrace_bpf__destroy(program->exits);
 	mtrace_bpf__destroy(program->skeleton);
-	program->skeleton = NULL;
+	program->exits = program->skeleton = NULL;
 }
 
 static int means_load(struct program *program, const struct means *means,
@@ -211,6 +218,53 @@ static int means_load(struct program *program, const struct means *means,
 		err = self_test_run(program);
 	if (err)
 		means_unload(program);
+	return err;
+}
+
+/* Nothing but these programs, with the maps of the others. */
+static int exits_prepare(const struct program *program, struct mtrace_bpf *exits)
+{
+	struct bpf_program *bpf;
+	struct bpf_map *map;
+
+	bpf_object__for_each_program(bpf, exits->obj) bpf_program__set_autoload(
+		bpf, bpf == exits->progs.call_exit_entry || bpf == exits->progs.call_exit ||
+			     bpf == exits->progs.call_throw);
+	bpf_object__for_each_map(map, exits->obj)
+	{
+		const struct bpf_map *first =
+			bpf_object__find_map_by_name(program->skeleton->obj, bpf_map__name(map));
+		int err = first ? bpf_map__reuse_fd(map, bpf_map__fd(first)) : -ENOENT;
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int program_load_exits(struct program *program)
+{
+	struct mtrace_bpf *exits;
+	struct btf *kernel;
+	int err;
+
+	if (program->exits)
+		return 0;
+	exits = mtrace_bpf__open();
+	if (!exits)
+		return -errno;
+	kernel = btf__load_vmlinux_btf();
+	skeleton_configure(exits, program->means, &program->config, kernel);
+	err = calls_fill(exits->obj, kernel);
+	btf__free(kernel);
+	if (!err)
+		err = exits_prepare(program, exits);
+	if (!err)
+		err = mtrace_bpf__load(exits);
+	if (err)
+		mtrace_bpf__destroy(exits);
+	else
+		program->exits = exits;
 	return err;
 }
 
@@ -283,6 +337,7 @@ int program_load(struct program *ret_program, const struct program_config *asked
 	log_info("calls are followed by %s", program.means->words);
 	program.unwinds = config.unwind_rows != 0;
 	program.everybody = program.skeleton->rodata->config_everybody;
+	program.config = config;
 	*ret_program = program;
 	return 0;
 }
@@ -387,14 +442,21 @@ static int attach_call(struct program *program, const struct probe_request *requ
 	return attach_one(program, program->skeleton->progs.call_entry, request, false, links);
 }
 
+static bool is_of_exits(enum probe_kind kind)
+{
+	return kind == PROBE_EXIT || kind == PROBE_EXIT_ENTRY || kind == PROBE_THROW;
+}
+
 static int attach(struct program *program, const struct probe_request *request,
 		  struct probe_links *links)
 {
+	int err = request->count && is_of_exits(request->kind) ? program_load_exits(program) : 0;
 	const struct mtrace_bpf *skeleton = program->skeleton;
+	const struct mtrace_bpf *exits = program->exits ? program->exits : skeleton;
 	const struct bpf_program *const at_entry[] = {
-		[PROBE_EXIT] = skeleton->progs.call_exit,
-		[PROBE_EXIT_ENTRY] = skeleton->progs.call_exit_entry,
-		[PROBE_THROW] = skeleton->progs.call_throw,
+		[PROBE_EXIT] = exits->progs.call_exit,
+		[PROBE_EXIT_ENTRY] = exits->progs.call_exit_entry,
+		[PROBE_THROW] = exits->progs.call_throw,
 		[PROBE_FREE] = skeleton->progs.call_free,
 		[PROBE_FREE_PLAIN] = skeleton->progs.call_free_plain,
 		[PROBE_LINK_MAP] = skeleton->progs.link_map_changed,
@@ -402,8 +464,8 @@ static int attach(struct program *program, const struct probe_request *request,
 		[PROBE_OPERATOR] = skeleton->progs.call_operator,
 	};
 
-	if (!request->count)
-		return 0;
+	if (err || !request->count)
+		return err;
 	if (request->kind == PROBE_EXIT_ENTRY)
 		skeleton->bss->exits_watched = 1;
 	if (request->kind == PROBE_CALL)
@@ -430,8 +492,25 @@ static void perf_take(struct probe_links *links)
 	links->perf_count = 0;
 }
 
-static void links_free(const struct program *program, struct probe_links *links)
+/* Without memory they stay where they are, and are closed a little later. */
+void program_gather(struct program *program, struct probe_links *links)
 {
+	struct probe_links *all = &program->self_test;
+
+	perf_take(links);
+	if (!links->fd_count ||
+	    vec_reserve_bytes((void **)&all->fds, &all->fd_capacity,
+			      all->fd_count + links->fd_count, sizeof(*all->fds)))
+		return;
+	memcpy(all->fds + all->fd_count, links->fds, links->fd_count * sizeof(*links->fds));
+	all->fd_count += links->fd_count;
+	links->fd_count = 0;
+}
+
+static void close_links(const struct program *program, struct probe_links *links)
+{
+	perf_take(links);
+	heir_close(&program->heir, links->fds, links->fd_count, false);
 	free(links->fds);
 	free(links->perf);
 	vec_free(&links->wanted);
@@ -439,30 +518,26 @@ static void links_free(const struct program *program, struct probe_links *links)
 	*links = (struct probe_links){0};
 }
 
-static void close_links(const struct program *program, struct probe_links *links)
+static void begin_closing(struct program *program)
 {
-	perf_take(links);
-	heir_close(&program->heir, links->fds, links->fd_count, false);
-	links_free(program, links);
-}
+	size_t taken = heir_begin_close(&program->heir, program->left.items, program->left.count);
 
-/* Perf's events are closed one after the other: it takes seconds, for which no report shall wait.
- */
-static void leave_links(struct program *program, struct probe_links *links)
-{
-	bool slow = links->perf_count;
-	size_t taken;
-
-	perf_take(links);
-	if (!slow || vec_append(&program->left, links->fds, links->fd_count)) {
-		close_links(program, links);
-		return;
-	}
-	taken = heir_begin_close(&program->heir, program->left.items, program->left.count);
 	program->left.count -= taken;
 	memmove(program->left.items, program->left.items + taken,
 		program->left.count * sizeof(*program->left.items));
-	links_free(program, links);
+}
+
+/* Perf's events are closed one after the other, which takes seconds: no report shall wait for it.
+ */
+static void leave_links(struct program *program, struct probe_links *links)
+{
+	perf_take(links);
+	if (program->means->attach == ATTACH_PERF && links->fd_count &&
+	    !vec_append(&program->left, links->fds, links->fd_count)) {
+		begin_closing(program);
+		links->fd_count = 0;
+	}
+	close_links(program, links);
 }
 
 /* In that order: the programs do not look at the map until there is something to be found. */

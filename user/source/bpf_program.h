@@ -68,6 +68,8 @@ struct program_ops {
 struct program {
 	const struct program_ops *ops;
 	struct mtrace_bpf *skeleton;
+	struct mtrace_bpf *exits; /* program_load_exits */
+	struct program_config config;
 	const struct means *means;
 	struct probe_events events;   /* of ATTACH_INHERITED */
 	struct probe_links self_test; /* closed at the end only: closing waits for the kernel */
@@ -83,6 +85,12 @@ struct program {
 int program_load(struct program *ret_program, const struct program_config *config,
 		 struct error *err);
 void program_unload(struct program *program);
+/*
+ * The programs of calls that are watched at their exits: as much work for the verifier as those of
+ * all other calls, and most processes have nothing to watch like that. Loaded when the first such
+ * probe is attached, or by this. 0 or -errno.
+ */
+int program_load_exits(struct program *program);
 
 /* The sites are probed when this returns; but by means that children inherit, when those of all
  * files have been gathered and program_commit is called. The request's path has to last. */
@@ -110,6 +118,9 @@ static inline void program_leave(struct program *program, struct probe_links *li
 	if (program->ops)
 		program->ops->leave(program, links);
 }
+
+/* Close them with the self test's: closing waits for the kernel, which it does for all at once. */
+void program_gather(struct program *program, struct probe_links *links);
 
 /* A child has what its parent has, if children inherit it. */
 static inline void program_inherit(const struct program *program, struct probe_links *child,

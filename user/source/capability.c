@@ -178,12 +178,12 @@ static bool try_load(struct trial *trial, const struct program_config *config)
 
 	if (program_load(&program, config, NULL))
 		return false;
-	trial->works = true;
+	trial->works = !program_load_exits(&program);
 	trial->unwinds = config->unwind_rows != 0;
 	trial->seccomp_safe = program.seccomp_safe;
 	trial->words = program.means->words;
 	program_unload(&program);
-	return true;
+	return trial->works;
 }
 
 static void try_family(struct trial *trial)

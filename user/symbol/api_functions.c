@@ -20,16 +20,25 @@ static const char *const hook_symbols[HOOK_COUNT][HOOK_NAMES] = {
 	[HOOK_THROW] = {"__cxa_allocate_exception"},
 };
 
+/* Without its version. False for a name that is longer than any that is looked for. */
+static bool plain_symbol(const char *symbol, char ret_plain[API_SYMBOL_SIZE])
+{
+	size_t length = 0;
+
+	for (; symbol[length] && symbol[length] != '@'; length++) {
+		if (length + 1 == API_SYMBOL_SIZE) {
+			ret_plain[0] = 0;
+			return false;
+		}
+		ret_plain[length] = symbol[length];
+	}
+	ret_plain[length] = 0;
+	return true;
+}
+
 enum api api_of_versioned(const char *symbol, char ret_plain[API_SYMBOL_SIZE])
 {
-	size_t length = strcspn(symbol, "@");
-
-	ret_plain[0] = 0;
-	if (length >= API_SYMBOL_SIZE)
-		return API_NONE;
-	memcpy(ret_plain, symbol, length);
-	ret_plain[length] = 0;
-	return api_of_symbol(ret_plain);
+	return plain_symbol(symbol, ret_plain) ? api_of_symbol(ret_plain) : API_NONE;
 }
 
 static int rank_of_symbol(enum api api, const char *symbol)
@@ -88,9 +97,10 @@ static int add_function(struct api_functions *functions, struct api_function add
 static enum api api_of_name(const struct api_functions *functions, const char *symbol,
 			    char ret_plain[API_SYMBOL_SIZE])
 {
-	enum api api = api_of_versioned(symbol, ret_plain);
-
-	return functions->prefix ? api_of_prefixed(ret_plain, functions->prefix) : api;
+	if (!functions->prefix)
+		return api_of_versioned(symbol, ret_plain);
+	return plain_symbol(symbol, ret_plain) ? api_of_prefixed(ret_plain, functions->prefix)
+					       : API_NONE;
 }
 
 static int take_function(struct api_functions *functions, const struct elf_image *image,
@@ -161,9 +171,19 @@ static void take_sanitizer(struct api_functions *functions, const struct elf_sym
 			functions->sanitizer = (enum sanitizer)i;
 }
 
+/* Which of the prefixes that allocators are known by are there at all. */
+static void note_prefix(struct api_functions *functions, const char *symbol)
+{
+	for (unsigned int i = 0; api_prefixes[i]; i++)
+		if (*symbol == *api_prefixes[i] &&
+		    !strncmp(symbol, api_prefixes[i], strlen(api_prefixes[i])))
+			functions->prefixes_met |= 1u << i;
+}
+
 static int take_symbol(struct api_functions *functions, const struct elf_image *image,
 		       const struct elf_symbol *symbol)
 {
+	note_prefix(functions, symbol->name);
 	if (symbol->dynamic && symbol->raw.st_shndx != SHN_UNDEF &&
 	    is_plain_name(symbol->name, glibc_linker_symbol))
 		functions->glibc_linker = true;
@@ -244,7 +264,8 @@ static int take_prefixes(struct api_functions *functions, const struct elf_image
 	int code = image->module->prefix ? take_tables(functions, image, image->module->prefix) : 0;
 
 	for (size_t i = 0; !code && api_prefixes[i]; i++)
-		code = take_prefix(functions, image, api_prefixes[i]);
+		if (functions->prefixes_met & 1u << i)
+			code = take_prefix(functions, image, api_prefixes[i]);
 	return code;
 }
 

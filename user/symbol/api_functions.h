@@ -39,6 +39,7 @@ struct api_functions {
 	bool glibc_linker;          /* this is glibc's ld.so */
 	bool shared_operators;      /* an operator has its address in common with another api */
 	bool whole_program;         /* static: what was hidden is local */
+	unsigned int prefixes_met;  /* set of 1 << index of api_prefixes */
 	const char *prefix;         /* of what is looked for; NULL: standard names */
 	enum sanitizer sanitizer;   /* whose runtime this has */
 };

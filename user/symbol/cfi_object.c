@@ -178,6 +178,29 @@ static void read_segments(struct cfi_object *object)
 	}
 }
 
+static void read_code_bounds(struct cfi_object *object)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	object->code_start = UINT64_MAX;
+	while ((section = elf_nextscn(object->elf, section))) {
+		uint64_t start, end;
+
+		if (!gelf_getshdr(section, &header) || !(header.sh_flags & SHF_EXECINSTR) ||
+		    header.sh_type == SHT_NOBITS)
+			continue;
+		start = header.sh_offset;
+		end = start + clip(object, start, header.sh_size);
+		object->code_start = start < object->code_start ? start : object->code_start;
+		object->code_end = end > object->code_end ? end : object->code_end;
+	}
+	if (object->code_start >= object->code_end) {
+		object->code_start = 0;
+		object->code_end = object->size;
+	}
+}
+
 static int open_elf(struct cfi_object *object, struct error *err)
 {
 	GElf_Ehdr header;
@@ -197,6 +220,7 @@ static int open_elf(struct cfi_object *object, struct error *err)
 	object->entry = header.e_entry;
 	object->address_size = header.e_ident[EI_CLASS] == ELFCLASS64 ? 8 : 4;
 	read_segments(object);
+	read_code_bounds(object);
 	return 0;
 }
 

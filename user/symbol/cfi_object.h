@@ -59,6 +59,9 @@ struct cfi_object {
 	bool is_changeable; /* libelf may keep decompressed sections in it */
 	struct cfi_segment segments[CFI_SEGMENT_MAX];
 	size_t segment_count;
+	/* File offsets between which its sections have code. Linkers may put all that is read into
+	 * the segment that is executed, which is far more. Without sections: the whole file. */
+	uint64_t code_start, code_end;
 };
 
 /*

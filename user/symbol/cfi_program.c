@@ -99,7 +99,7 @@ static void run_set_loc(struct cfi_program *program)
 
 static void run_advance_loc1(struct cfi_program *program)
 {
-	advance(program, cfi_read_fixed(&program->reader, 1));
+	advance(program, cfi_read_byte(&program->reader));
 }
 
 static void run_advance_loc2(struct cfi_program *program)
@@ -320,7 +320,7 @@ static run_instruction *const instructions[0x40] = {
 
 static void run(struct cfi_program *program)
 {
-	uint8_t opcode = (uint8_t)cfi_read_fixed(&program->reader, 1);
+	uint8_t opcode = cfi_read_byte(&program->reader);
 
 	switch (PRIMARY(opcode)) {
 	case DW_CFA_advance_loc:

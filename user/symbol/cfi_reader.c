@@ -22,15 +22,6 @@ static void fail(struct cfi_reader *reader)
 	reader->at = reader->end;
 }
 
-static uint8_t read_byte(struct cfi_reader *reader)
-{
-	if (reader->at == reader->end) {
-		reader->failed = true;
-		return 0;
-	}
-	return *reader->at++;
-}
-
 uint64_t cfi_read_fixed(struct cfi_reader *reader, unsigned int width)
 {
 	uint64_t value = 0;
@@ -55,7 +46,7 @@ static uint64_t read_leb(struct cfi_reader *reader, unsigned int *ret_bits, uint
 	uint8_t byte = 0x80;
 
 	for (*ret_bits = 0; byte & 0x80; *ret_bits += 7) {
-		byte = read_byte(reader);
+		byte = cfi_read_byte(reader);
 		if (*ret_bits < 64)
 			value |= (uint64_t)(byte & 0x7f) << *ret_bits;
 		else if (*ret_bits > 7 * LEB_BYTES_MAX)

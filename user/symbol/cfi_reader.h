@@ -22,6 +22,15 @@ static inline bool cfi_reader_is_empty(const struct cfi_reader *reader)
 	return reader->at == reader->end;
 }
 
+static inline uint8_t cfi_read_byte(struct cfi_reader *reader)
+{
+	if (reader->at == reader->end) {
+		reader->failed = true;
+		return 0;
+	}
+	return *reader->at++;
+}
+
 uint64_t cfi_read_fixed(struct cfi_reader *reader, unsigned int width); /* 1, 2, 4 or 8 bytes */
 uint64_t cfi_read_uleb(struct cfi_reader *reader);
 int64_t cfi_read_sleb(struct cfi_reader *reader);

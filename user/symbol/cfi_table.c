@@ -89,11 +89,17 @@ static bool is_equal(const struct unwind_row *a, const struct unwind_row *b)
 	       a->bp_offset == b->bp_offset;
 }
 
+/* Does the row say what holds already? */
+static bool goes_on(const struct cfi_table *table, const struct unwind_row *row)
+{
+	return table->rows.count && is_equal(&table->rows.items[table->rows.count - 1], row);
+}
+
 static int append(struct compiler *compiler, struct unwind_row row)
 {
 	struct cfi_table *table = &compiler->table;
 
-	if (table->rows.count && is_equal(&table->rows.items[table->rows.count - 1], &row))
+	if (goes_on(table, &row))
 		return 0;
 	if (table->rows.count == CFI_ROW_MAX)
 		return -E2BIG;
@@ -107,6 +113,8 @@ static int put(struct compiler *compiler, struct unwind_row row, uint32_t end)
 	if (end <= compiler->position)
 		return 0;
 	compiler->position = end;
+	if (goes_on(&compiler->table, &row)) /* no need to look at its code */
+		return 0;
 	return is_kept(compiler, &row, end) ? append(compiler, row) : 0;
 }
 
@@ -116,18 +124,39 @@ static int put(struct compiler *compiler, struct unwind_row row, uint32_t end)
 
 static const struct unwind_row gap_row = {.kinds = UNWIND_CFA_GAP};
 
+/*
+ * Like memmem(), which prepares a table for each search: nearly all gaps are the few bytes that
+ * align the next function, and a library has thousands of them. NULL if they are not there.
+ */
+static const uint8_t *find_bytes(const uint8_t *at, size_t size,
+				 const struct cfi_trampoline *trampoline)
+{
+	uint32_t head, here; /* none of them is shorter */
+
+	memcpy(&head, trampoline->bytes, sizeof(head));
+	for (; size >= trampoline->size; at++, size--) {
+		memcpy(&here, at, sizeof(here));
+		if (here == head && !memcmp(at, trampoline->bytes, trampoline->size))
+			return at;
+	}
+	return NULL;
+}
+
 /* The first trampoline in the gap before `end`, or NULL. */
 static const struct cfi_trampoline *find_trampoline(const struct compiler *compiler, uint32_t end,
 						    uint32_t *ret_offset)
 {
 	const struct cfi_object *object = &compiler->object;
 	const struct cfi_trampoline *first = NULL;
+	uint32_t start = compiler->position;
 
+	if (start < object->code_start)
+		start = object->code_start < end ? (uint32_t)object->code_start : end;
+	if (end > object->code_end)
+		end = object->code_end > start ? (uint32_t)object->code_end : start;
 	for (size_t i = 0; i < object->machine->trampoline_count; i++) {
 		const struct cfi_trampoline *trampoline = &object->machine->trampolines[i];
-		const uint8_t *start = object->bytes + compiler->position;
-		const uint8_t *found = memmem(start, end - compiler->position, trampoline->bytes,
-					      trampoline->size);
+		const uint8_t *found = find_bytes(object->bytes + start, end - start, trampoline);
 
 		if (!found)
 			continue;
@@ -335,6 +364,16 @@ static int compare_extents(const void *a, const void *b)
 	return left->fde < right->fde ? -1 : left->fde > right->fde;
 }
 
+static bool is_sorted(const struct compiler *compiler)
+{
+	const struct extent *items = compiler->extents.items;
+
+	for (size_t i = 1; i < compiler->extents.count; i++)
+		if (compare_extents(&items[i - 1], &items[i]) > 0)
+			return false;
+	return true;
+}
+
 /* Of several with one start the first stays, and of .debug_frame what .eh_frame leaves out. */
 static void drop_doubled(struct compiler *compiler)
 {
@@ -365,7 +404,7 @@ static int make_extents(struct compiler *compiler)
 		if (code)
 			return code;
 	}
-	if (compiler->extents.count)
+	if (!is_sorted(compiler)) /* as linkers write them */
 		qsort(compiler->extents.items, compiler->extents.count,
 		      sizeof(*compiler->extents.items), compare_extents);
 	drop_doubled(compiler);
