@@ -48,6 +48,25 @@ def test_blocks_from_before_the_attach(attach):
         assert result.process["totals"]["frees"] == 0
 
 
+def test_losses_are_exact(attach):
+    """A ring buffer far too small, and a reader that is away for a while: of each call the report
+    tells once, be it booked or lost. By ptrace nothing is lost."""
+    need("bpf")
+    with Steady(8) as steady:
+        before = steady.tell("p")
+        with attach(steady.pid, options=("--buffer", "64k")) as tracer:
+            steady.tell("p")
+            tracer.process.send_signal(signal.SIGSTOP)
+            os.waitpid(tracer.pid, os.WUNTRACED)
+            steady.tell("p")
+            tracer.process.send_signal(signal.SIGCONT)
+            after = steady.tell("p")
+            result = tracer.stop()
+    assert result.process["losses"]["events"] > 0
+    assert result.process.calls_told() == sum(
+        site["allocations"] + site["frees"] for site in difference(after, before)["sites"])
+
+
 def test_several_processes(attach):
     with Steady() as one, Steady(2) as two:
         before = one.tell(), two.tell()
