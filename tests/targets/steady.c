@@ -5,6 +5,7 @@
  *
  *	w	every thread does a round of allocations; what it keeps is filled with a pattern
  *	p	every thread makes PAIRS pairs of malloc and free, as fast as it can
+ *	b	a child makes PAIRS pairs, and ends; its truth is not told
  *	f	free the blocks that were there before READY (a tracer that came later knows none)
  *	c	check the pattern of all blocks that are kept
  *	q	end, as does end of file
@@ -12,6 +13,7 @@
 #include "truth.h"
 
 #include <pthread.h>
+#include <sys/wait.h>
 
 #define THREADS_MAX 64
 #define ROUND       200
@@ -158,6 +160,18 @@ static void all_do(void (*what)(const struct worker *worker))
 	rounds++;
 }
 
+static void bear(void)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		make_pairs(NULL);
+		_exit(0);
+	}
+	if (child < 0 || waitpid(child, NULL, 0) != child)
+		abort();
+}
+
 static void free_old(void)
 {
 	int i;
@@ -190,6 +204,8 @@ int main(int argc, char **argv)
 			all_do(work);
 		else if (command == 'p')
 			all_do(make_pairs);
+		else if (command == 'b')
+			bear();
 		else if (command == 'f')
 			free_old();
 		else if (command == 'c')
