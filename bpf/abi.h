@@ -396,6 +396,7 @@ struct process_state {
 
 #define PROCESSES_NAMED 1024  /* traced at once: those that were named … */
 #define PROCESSES_FOUND 32768 /* … and those that are found */
+#define BIRTHS_UNTOLD   1024  /* that had no room in the ring buffer, and were not found yet */
 
 /* Which processes are traced. */
 enum scope {

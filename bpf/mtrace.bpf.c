@@ -186,16 +186,21 @@ static __always_inline void wake_now(void)
  * preempted in between makes the reader wait, so there is nothing between but the copy (which
  * bpf_ringbuf_output would make by a call, at twice the price).
  */
-static __always_inline void emit(void *record, __u32 length)
+static __always_inline int try_to_emit(void *record, __u32 length)
 {
 	void *place = bpf_ringbuf_reserve(&events, length, 0);
 
-	if (!place) {
-		count_loss(LOSS_EVENTS);
-		return;
-	}
+	if (!place)
+		return 0;
 	__builtin_memcpy(place, record, length);
 	bpf_ringbuf_submit(place, wake_flags());
+	return 1;
+}
+
+static __always_inline void emit(void *record, __u32 length)
+{
+	if (!try_to_emit(record, length))
+		count_loss(LOSS_EVENTS);
 }
 
 #include "bpf/clock.bpf.h"

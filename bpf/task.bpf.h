@@ -231,6 +231,32 @@ static __noinline int send_mapping_at(__u64 address)
 	return 0;
 }
 
+/*
+ * Births that had no room in the ring buffer. A process whose birth is lost would be lost with all
+ * its calls, so user space finds it here when it meets a record of somebody that it does not know.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, BIRTHS_UNTOLD);
+	__type(key, __u32);
+	__type(value, struct record_fork);
+} untold_births SEC(".maps");
+
+__u32 untold_birth_count; /* ever */
+
+/* Where there is no room for it either, nobody shall wait for what it does. */
+static __always_inline void keep_birth(const struct record_fork *record)
+{
+	__u32 pid = record->head.pid;
+
+	if (bpf_map_update_elem(&untold_births, &pid, record, BPF_ANY)) {
+		bpf_map_delete_elem(&processes, &pid);
+		count_loss(LOSS_CHILDREN);
+		return;
+	}
+	__sync_fetch_and_add(&untold_birth_count, 1);
+}
+
 /* The child is complete, and does not run yet (kernel/fork.c: kernel_clone). */
 static __always_inline void process_fork(struct task_struct *child)
 {
@@ -252,7 +278,8 @@ static __always_inline void process_fork(struct task_struct *child)
 		record.head.flags |= RECORD_FLAG_SHARED;
 	record.start_time_ns = BPF_CORE_READ(child, start_boottime);
 	BPF_CORE_READ_STR_INTO(&record.comm, child, comm);
-	emit(&record, sizeof(record));
+	if (!try_to_emit(&record, sizeof(record)))
+		keep_birth(&record);
 }
 
 #define ELF_CLASS   4 /* offset in the image: EI_CLASS */
@@ -295,15 +322,28 @@ static __always_inline __u64 take_filtered(void)
 	return filtered;
 }
 
+/* Of one that was not traced before it is a birth; user space asks /proc who it is. */
+static __noinline int lose_exec(__u16 flags)
+{
+	struct record_fork record = {};
+
+	if (!(flags & RECORD_FLAG_NEWBORN)) {
+		count_loss(LOSS_EVENTS);
+		return 0;
+	}
+	fill_head(&record.head, RECORD_FORK, 0, sizeof(record));
+	record.head.time_ns = bpf_ktime_get_ns();
+	keep_birth(&record);
+	return 0;
+}
+
 static __noinline int send_exec(struct linux_binprm *program, __u16 flags)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct record_exec *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
 
-	if (!record) {
-		count_loss(LOSS_EVENTS);
-		return 0;
-	}
+	if (!record)
+		return lose_exec(flags);
 	__builtin_memset(record, 0, offsetof(struct record_exec, command));
 	fill_head(&record->head, RECORD_EXEC, 0, sizeof(*record));
 	record->head.time_ns = bpf_ktime_get_ns();

@@ -170,7 +170,7 @@ def report_sites(points, name, sites):
 
 def sites_part(scale):
     """Pairs from so many places, each with a stack of 27 frames; the report has all of them that
-    the books keep (65,536 of one process)."""
+    the books keep (131,072 of one process)."""
     cost, memory, seconds = points = Points(), Points(), Points()
     name = "mtrace-bpf"
     for exponent in range(2, 5 if scale.quick else 7):

@@ -2,12 +2,14 @@
 /*
  * Workloads of the benchmark beside plain pairs (pairs.c): for each line "KIND WIDTH COUNT" on
  * standard input it makes COUNT malloc+free pairs in that way, and answers with nanoseconds per
- * pair, by the clock on the wall.
+ * pair, by the clock on the wall. `load WORKERS` has so many threads from its start to its end, as
+ * the C library allocates where one begins and frees where it ends: after its first answer each
+ * traced call is one that it was asked for.
  *
  *   mixed LIVE N       blocks of all sizes, LIVE of them alive: one at random goes for each new one
  *   small LIVE N       likewise, of 16 to 64 bytes
  *   handover SLOTS N   one thread allocates, another one frees
- *   threads T N        T threads make N pairs together
+ *   threads T N        T threads make N pairs together: workers, if there are so many
  *   processes P N      P children make N pairs together
  *   sites S N          from S places in turn, each with a stack of its own, all of one depth
  *   pause LIVE N       N pairs of LIVE bytes, with a wait of 100 us after each 10
@@ -15,6 +17,7 @@
  */
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -72,14 +75,24 @@ static size_t small_size(uint64_t random)
 	return 16 + (random >> 8) % 49;
 }
 
+/* One malloc, and a free of what was there before: a realloc would be told by two records. */
+static void make_room(unsigned long count)
+{
+	void **blocks = malloc(count * sizeof(*blocks));
+
+	if (!blocks)
+		abort();
+	if (live.count)
+		memcpy(blocks, live.blocks, live.count * sizeof(*blocks));
+	free(live.blocks);
+	live.blocks = blocks;
+	live.room = count;
+}
+
 static void have_live(unsigned long count, size_t (*size)(uint64_t))
 {
-	if (count > live.room) {
-		live.blocks = realloc(live.blocks, count * sizeof(*live.blocks));
-		live.room = count;
-		if (!live.blocks)
-			abort();
-	}
+	if (count > live.room)
+		make_room(count);
 	while (live.count < count)
 		live.blocks[live.count++] = malloc(size(random_next(&live.seed)));
 	while (live.count > count)
@@ -164,7 +177,7 @@ static void *thread_pairs(void *argument)
 	return NULL;
 }
 
-static void run_threads(unsigned long width, unsigned long count)
+static void run_new_threads(unsigned long width, unsigned long count)
 {
 	pthread_t threads[width];
 
@@ -174,6 +187,53 @@ static void run_threads(unsigned long width, unsigned long count)
 			abort();
 	for (unsigned long i = 0; i < width; i++)
 		pthread_join(threads[i], NULL);
+}
+
+/* Threads that are asked for pairs again and again. */
+static struct {
+	unsigned long count;
+	unsigned long pairs; /* that each is to make */
+	sem_t asked, done;
+} workers;
+
+static void *work(void *unused)
+{
+	(void)unused;
+	while (!sem_wait(&workers.asked)) {
+		make_pairs(workers.pairs, 64);
+		sem_post(&workers.done);
+	}
+	return NULL;
+}
+
+static void start_workers(unsigned long count)
+{
+	pthread_t thread;
+
+	workers.count = count;
+	if (sem_init(&workers.asked, 0, 0) || sem_init(&workers.done, 0, 0))
+		abort();
+	for (unsigned long i = 0; i < count; i++)
+		if (pthread_create(&thread, NULL, work, NULL))
+			abort();
+}
+
+static void run_workers(unsigned long width, unsigned long count)
+{
+	workers.pairs = count / width;
+	for (unsigned long i = 0; i < width; i++)
+		sem_post(&workers.asked);
+	for (unsigned long i = 0; i < width; i++)
+		while (sem_wait(&workers.done))
+			;
+}
+
+static void run_threads(unsigned long width, unsigned long count)
+{
+	if (width <= workers.count)
+		run_workers(width, count);
+	else
+		run_new_threads(width, count);
 }
 
 static void run_processes(unsigned long width, unsigned long count)
@@ -261,12 +321,13 @@ static const struct kind *find_kind(const char *name)
 	return NULL;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	unsigned long width, count;
 	char name[16];
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	start_workers(argc > 1 ? strtoul(argv[1], NULL, 10) : 0);
 	while (scanf("%15s %lu %lu", name, &width, &count) == 3) {
 		const struct kind *kind = find_kind(name);
 		double start;

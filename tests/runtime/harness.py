@@ -135,7 +135,7 @@ class Steady(Running):
         assert self.process.stdout.readline() == "READY\n"
 
     def tell(self, command="t"):
-        """Give a command (w, f, c; t does nothing) and return the truth that it answers."""
+        """Give a command (w, p, b, f, c; t does nothing) and return the truth that it answers."""
         self.process.stdin.write(command)
         self.process.stdin.flush()
         answer = self.process.stdout.readline()

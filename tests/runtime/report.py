@@ -63,6 +63,14 @@ class Process:
         sums = self.sums(lambda site: "heap", lambda site: site["api"] not in MAP_APIS)
         return sums.get("heap", dict.fromkeys(COUNTS, 0))
 
+    def calls_told(self):
+        """Allocations and frees of which the report tells, booked or lost, each once. A free whose
+        allocation was lost is in no total. Where a free was lost, the block ends with the next
+        allocation at its address: that free is among the totals, and among the lost."""
+        losses, totals = self["losses"], self["totals"]
+        return (totals["allocations"] + totals["frees"] + losses["events"] +
+                losses["unmatched_frees"] - losses["collisions"])
+
     def lost(self):
         return {name: self["losses"][name] for name in LOST if self["losses"][name]}
 

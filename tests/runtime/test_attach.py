@@ -48,6 +48,51 @@ def test_blocks_from_before_the_attach(attach):
         assert result.process["totals"]["frees"] == 0
 
 
+PAIRS = 5000  # of steady's children
+CRAMPED = ("--buffer", "64k", "--stack", "none")  # and of calls alone: stacks have records, too
+
+
+def tell_unread(steady, tracer, commands):
+    """What it does while the reader is away."""
+    tracer.process.send_signal(signal.SIGSTOP)
+    os.waitpid(tracer.pid, os.WUNTRACED)
+    for command in commands:
+        steady.tell(command)
+    tracer.process.send_signal(signal.SIGCONT)
+
+
+def test_losses_are_exact(attach):
+    """A ring buffer far too small, and a reader that is away for a while: of each call the report
+    tells once, be it booked or lost. By ptrace nothing is lost."""
+    need("bpf")
+    with Steady(8) as steady:
+        before = steady.tell("p")
+        with attach(steady.pid, options=CRAMPED) as tracer:
+            steady.tell("p")
+            tell_unread(steady, tracer, "p")
+            after = steady.tell("p")
+            result = tracer.stop()
+    assert result.process["losses"]["events"] > 0
+    assert result.process.calls_told() == sum(
+        site["allocations"] + site["frees"] for site in difference(after, before)["sites"])
+
+
+def test_births_are_not_lost(attach):
+    """Of children that came while there was no room to tell it as of all others: each has a section,
+    with all its calls, booked or lost."""
+    need("bpf")
+    with Steady(8) as steady:
+        steady.tell("t")
+        with attach(steady.pid, options=("-f", *CRAMPED)) as tracer:
+            tell_unread(steady, tracer, "pbbb")
+            steady.tell("b")
+            result = tracer.stop()
+    children = [process for process in result.processes if process["pid"] != steady.pid]
+    assert [child["ppid"] for child in children] == 4 * [steady.pid]
+    assert [child.calls_told() for child in children] == 4 * [2 * PAIRS]
+    assert sorted(child["losses"]["events"] for child in children)[1:] == 3 * [2 * PAIRS]
+
+
 def test_several_processes(attach):
     with Steady() as one, Steady(2) as two:
         before = one.tell(), two.tell()

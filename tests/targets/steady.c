@@ -4,6 +4,8 @@
  * input says, and answers each with one line: the truth so far. No byte, no work.
  *
  *	w	every thread does a round of allocations; what it keeps is filled with a pattern
+ *	p	every thread makes PAIRS pairs of malloc and free, as fast as it can
+ *	b	a child makes PAIRS pairs, and ends; its truth is not told
  *	f	free the blocks that were there before READY (a tracer that came later knows none)
  *	c	check the pattern of all blocks that are kept
  *	q	end, as does end of file
@@ -11,9 +13,11 @@
 #include "truth.h"
 
 #include <pthread.h>
+#include <sys/wait.h>
 
 #define THREADS_MAX 64
 #define ROUND       200
+#define PAIRS       5000
 #define OLD         50
 #define KEPT_MAX    65536
 
@@ -111,11 +115,22 @@ static void work(const struct worker *worker)
 	}
 }
 
+static void make_pairs(const struct worker *worker)
+{
+	size_t i;
+
+	(void)worker;
+	for (i = 1; i <= PAIRS; i++)
+		t_free(t_work(i % 1000));
+}
+
+static void (*todo)(const struct worker *worker);
+
 static void *run(void *argument)
 {
 	for (;;) {
 		pthread_barrier_wait(&begin);
-		work(argument);
+		todo(argument);
 		pthread_barrier_wait(&end);
 	}
 	return NULL;
@@ -137,11 +152,24 @@ static void start(unsigned int threads)
 		old_blocks[i] = t_old(64);
 }
 
-static void work_round(void)
+static void all_do(void (*what)(const struct worker *worker))
 {
+	todo = what;
 	pthread_barrier_wait(&begin);
 	pthread_barrier_wait(&end);
 	rounds++;
+}
+
+static void bear(void)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		make_pairs(NULL);
+		_exit(0);
+	}
+	if (child < 0 || waitpid(child, NULL, 0) != child)
+		abort();
 }
 
 static void free_old(void)
@@ -173,7 +201,11 @@ int main(int argc, char **argv)
 	truth_write(STDOUT_FILENO, "READY\n", 6);
 	while (read(STDIN_FILENO, &command, 1) == 1 && command != 'q') {
 		if (command == 'w')
-			work_round();
+			all_do(work);
+		else if (command == 'p')
+			all_do(make_pairs);
+		else if (command == 'b')
+			bear();
 		else if (command == 'f')
 			free_old();
 		else if (command == 'c')

@@ -237,7 +237,7 @@ static void test_a_million_of_each(void **state)
 	assert_true(model_bytes(books.model) <= half);
 	assert_true(model_bytes(books.model) < 64u << 20);
 	look(&books);
-	assert_true(books.snapshot->processes[0].site_count <= 65537);
+	assert_true(books.snapshot->processes[0].site_count <= 131073);
 	books_close(&books);
 }
 

@@ -19,6 +19,7 @@
 #include "sink/frame.h"
 #include "sink/glyph.h"
 #include "sink/name.h"
+#include "sink/page.h"
 #include "sink/sink.h"
 #include "tests/golden/snapshots.h"
 #include "tests/unit/golden.h"
@@ -364,6 +365,87 @@ static void test_glyphs(void **state)
 	free(clean);
 }
 
+/* Plain, blank, control, hidden, wide, narrow beyond ASCII, and what is no character. */
+static const char *const pieces[] = {"a",  " ", "zz <>", "\x1b", "\x7f", "\xe2\x80\xae",
+				     "漢", "é", "\xff",  "\xe6"};
+
+static void random_text(unsigned int *seed, char text[64])
+{
+	char *end = text;
+
+	for (int i = rand_r(seed) % 8; i > 0; i--)
+		end = stpcpy(end, pieces[(size_t)rand_r(seed) % COUNT(pieces)]);
+	*end = '\0';
+}
+
+/* What is passed over at once is what one character after the other would have given. */
+static void test_plain_runs(void **state)
+{
+	unsigned int seed = 1;
+
+	(void)state;
+	for (int i = 0; i < 20000; i++) {
+		char text[64], expected[256] = "", *clean;
+		const bool utf8 = i % 2;
+		size_t columns = 0, taken;
+		struct glyph glyph;
+
+		random_text(&seed, text);
+		for (const char *at = text; (taken = glyph_next(at, utf8, &glyph)); at += taken) {
+			columns += glyph.columns;
+			strcat(expected, glyph.text);
+		}
+		clean = text_clean(text, utf8);
+		assert_string_equal(clean, expected);
+		assert_int_equal(text_columns(text, utf8), columns);
+		assert_int_equal(text_columns(clean, utf8), columns);
+		free(clean);
+	}
+}
+
+/* A line of the text, written at once or each of its characters alone; to be freed. */
+static char *page_line(const char *text, bool alone, size_t width, bool color)
+{
+	char *bytes;
+	size_t size, taken = strlen(text);
+	FILE *file = open_memstream(&bytes, &size);
+	struct page page = {
+		.out.file = file, .utf8 = true, .color = color, .width = width, .limit = width};
+	struct glyph glyph = {.columns = 0};
+
+	assert_non_null(file);
+	for (; *text; text += taken) {
+		char part[64] = "";
+
+		if (alone)
+			taken = glyph_next(text, true, &glyph);
+		if (page.column + glyph.columns > width)
+			break;
+		memcpy(part, text, taken);
+		page_text(&page, STYLE_STRONG, part);
+	}
+	page_end(&page);
+	fclose(file);
+	return bytes;
+}
+
+static void test_page_runs(void **state)
+{
+	unsigned int seed = 1;
+
+	(void)state;
+	for (int i = 0; i < 5000; i++) {
+		char text[64], *together, *alone;
+
+		random_text(&seed, text);
+		together = page_line(text, false, (size_t)i % 16, i % 2);
+		alone = page_line(text, true, (size_t)i % 16, i % 2);
+		assert_string_equal(together, alone);
+		free(together);
+		free(alone);
+	}
+}
+
 /* What the terminal shows is never wider than what we count, and never nothing. */
 static void test_glyph_widths(void **state)
 {
@@ -428,6 +510,8 @@ int main(void)
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_glyphs),
 		cmocka_unit_test(test_glyph_widths),
+		cmocka_unit_test(test_plain_runs),
+		cmocka_unit_test(test_page_runs),
 		cmocka_unit_test(test_full_disk),
 		cmocka_unit_test(test_find),
 	};

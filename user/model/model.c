@@ -15,7 +15,7 @@
 
 #define NO_THREAD                0 /* the kernel's own: no process has it */
 #define PAGE_SIZE_DEFAULT        4096
-#define MAX_SITES_DEFAULT        65536
+#define MAX_SITES_DEFAULT        131072
 #define MAX_CLOSED_DEFAULT       1000
 #define MAX_CLOSED_SITES_DEFAULT 262144
 #define MAX_SERIES_DEFAULT       16384

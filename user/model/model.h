@@ -55,7 +55,7 @@ struct model_config {
 	uint64_t max_size;  /* … and no larger; 0: no such limit */
 	uint64_t page_size; /* of the target's machine, a power of two; 0: 4096 */
 	/* Bounds; 0: the default. */
-	uint32_t max_sites;           /* of a process, and likewise stacks; 65,536 */
+	uint32_t max_sites;           /* of a process, and likewise stacks; 131,072 */
 	uint32_t max_closed;          /* closed books that are kept; 1,000 … */
 	uint32_t max_closed_sites;    /* … and sites of all of them; 262,144 */
 	uint32_t max_series;          /* of all sites together (series.h); 16,384 */

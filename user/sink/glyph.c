@@ -115,14 +115,28 @@ size_t glyph_next(const char *text, bool utf8, struct glyph *ret_glyph)
 	return length;
 }
 
+size_t text_plain(const char *text)
+{
+	const char *end = text;
+
+	while (*end >= 0x20 && *end < 0x7f)
+		end++;
+	return (size_t)(end - text);
+}
+
 size_t text_columns(const char *text, bool utf8)
 {
+	size_t columns = 0, taken = 0;
 	struct glyph glyph;
-	size_t columns = 0;
-	size_t taken;
 
-	for (; (taken = glyph_next(text, utf8, &glyph)); text += taken)
-		columns += glyph.columns;
+	do {
+		size_t plain = text_plain(text + taken);
+
+		text += taken + plain;
+		columns += plain;
+		taken = glyph_next(text, utf8, &glyph);
+		columns += taken ? glyph.columns : 0;
+	} while (taken);
 	return columns;
 }
 
@@ -131,14 +145,18 @@ size_t text_columns(const char *text, bool utf8)
 
 char *text_clean(const char *text, bool utf8)
 {
-	char *clean = calloc(strlen(text) + 1, CLEAN_GROWTH);
-	char *end = clean;
+	size_t plain = text_plain(text);
+	size_t rest = strlen(text + plain);
+	char *clean = malloc(plain + (rest + 1) * CLEAN_GROWTH);
 	struct glyph glyph;
 	size_t taken;
+	char *end;
 
 	if (!clean)
 		return NULL;
-	for (; (taken = glyph_next(text, utf8, &glyph)); text += taken)
+	end = mempcpy(clean, text, plain);
+	for (text += plain; (taken = glyph_next(text, utf8, &glyph)); text += taken)
 		end = stpcpy(end, glyph.text);
+	*end = '\0';
 	return clean;
 }

@@ -33,6 +33,12 @@ bool utf8_hidden(uint32_t code);
  */
 size_t glyph_next(const char *text, bool utf8, struct glyph *ret_glyph);
 
+/*
+ * Bytes at the start that are their own printable form, of a column each: ASCII but for controls.
+ * Most names are nothing else, so whoever goes through a text passes over them at once.
+ */
+size_t text_plain(const char *text);
+
 /* Columns of the whole text in its printable form; never less than a terminal uses. */
 size_t text_columns(const char *text, bool utf8);
 

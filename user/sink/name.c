@@ -44,26 +44,28 @@ static void spell_usually(char *text, const struct spelling *spelling)
 {
 	size_t longer = strlen(spelling->longer);
 	size_t usual = strlen(spelling->usual);
-	char *out = text;
+	size_t keep;
+	char *found = strstr(text, spelling->longer);
+	char *out = found;
 
-	while (*text) {
-		if (strncmp(text, spelling->longer, longer)) {
-			*out++ = *text++;
-			continue;
-		}
-		memcpy(out, spelling->usual, usual);
-		out += usual;
-		text += longer;
+	while (found) {
+		out = mempcpy(out, spelling->usual, usual);
+		text = found + longer;
+		found = strstr(text, spelling->longer);
+		keep = found ? (size_t)(found - text) : strlen(text) + 1;
+		memmove(out, text, keep);
+		out += keep;
 	}
-	*out = '\0';
 }
+
+#define OPERATOR_FIRST 'o' /* it is the only letter to stop at */
 
 /* Bytes of an operator's name at text (its brackets are none), 0 if there is none. */
 static size_t operator_length(const char *text)
 {
 	size_t length = strlen("operator");
 
-	if (strncmp(text, "operator", length))
+	if (*text != OPERATOR_FIRST || strncmp(text, "operator", length))
 		return 0;
 	if (!strncmp(text + length, "()", 2))
 		return length + 2;
@@ -86,7 +88,7 @@ static const char *bracket_end(const char *text, const struct brackets *brackets
 	while (*text) {
 		size_t skip = operator_length(text);
 
-		if (!skip && !strncmp(text, "->", 2))
+		if (text[0] == '-' && text[1] == '>')
 			skip = 2;
 		if (!skip && *text == brackets->open)
 			depth++;
@@ -105,11 +107,14 @@ static bool worth_collapsing(const char *open, const char *close)
 /* Bytes to keep as they are before the next place to look at; 0 if a pair may start here. */
 static size_t plain_length(const char *text, const struct brackets *brackets)
 {
-	size_t skip = operator_length(text);
+	size_t length = operator_length(text);
 
-	if (skip)
-		return skip;
-	return *text == brackets->open ? 0 : 1;
+	if (length || *text == brackets->open)
+		return length;
+	do
+		length++;
+	while (text[length] && text[length] != OPERATOR_FIRST && text[length] != brackets->open);
+	return length;
 }
 
 static void collapse(char *text, const struct brackets *brackets, bool utf8)

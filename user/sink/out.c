@@ -29,10 +29,16 @@ void out_text(struct out *out, const char *text)
 	out_bytes(out, text, strlen(text));
 }
 
-void out_repeat(struct out *out, const char *text, size_t times)
+void out_blanks(struct out *out, size_t count)
 {
-	while (times--)
-		out_text(out, text);
+	static const char blanks[] = "                                ";
+
+	while (count) {
+		size_t some = count < sizeof(blanks) - 1 ? count : sizeof(blanks) - 1;
+
+		out_bytes(out, blanks, some);
+		count -= some;
+	}
 }
 
 int out_finish(struct out *out)

@@ -17,7 +17,7 @@ struct out {
 
 void out_bytes(struct out *out, const char *bytes, size_t count);
 void out_text(struct out *out, const char *text);
-void out_repeat(struct out *out, const char *text, size_t times);
+void out_blanks(struct out *out, size_t count);
 void out_fail(struct out *out, int err); /* keep err, if it is the first */
 int out_finish(struct out *out);         /* flush; 0 or the first -errno */
 

@@ -48,17 +48,34 @@ static void set_style(struct page *page, enum style style)
 	page->style = style;
 }
 
-static void put_glyph(struct page *page, enum style style, const struct glyph *glyph)
+/* Something to be seen, so the blanks before it are not the line's last. */
+static void put_visible(struct page *page, enum style style, const char *bytes, size_t count)
 {
-	page->column += glyph->columns;
-	if (!strcmp(glyph->text, " ")) {
-		page->blanks++;
-		return;
-	}
-	out_repeat(&page->out, " ", page->blanks);
+	out_blanks(&page->out, page->blanks);
 	page->blanks = 0;
 	set_style(page, style);
-	out_text(&page->out, glyph->text);
+	out_bytes(&page->out, bytes, count);
+}
+
+/* What is its own printable form; blanks at its end wait. */
+static void put_plain(struct page *page, enum style style, const char *text, size_t length)
+{
+	size_t first = 0, end = length;
+
+	while (first < length && text[first] == ' ')
+		first++;
+	while (end > first && text[end - 1] == ' ')
+		end--;
+	page->column += length;
+	page->blanks += first;
+	if (first < end)
+		put_visible(page, style, text + first, end - first);
+	page->blanks += length - end;
+}
+
+static size_t page_room(const struct page *page)
+{
+	return page->limit > page->column ? page->limit - page->column : 0;
 }
 
 void page_text(struct page *page, enum style style, const char *text)
@@ -66,10 +83,19 @@ void page_text(struct page *page, enum style style, const char *text)
 	struct glyph glyph;
 	size_t taken;
 
-	for (; (taken = glyph_next(text, page->utf8, &glyph)); text += taken) {
-		if (page->column + glyph.columns > page->limit)
-			break;
-		put_glyph(page, style, &glyph);
+	for (;; text += taken) {
+		size_t plain = text_plain(text);
+		size_t room = page_room(page);
+
+		put_plain(page, style, text, plain < room ? plain : room);
+		if (plain > room)
+			return;
+		text += plain;
+		taken = glyph_next(text, page->utf8, &glyph);
+		if (!taken || glyph.columns > page_room(page))
+			return;
+		page->column += glyph.columns;
+		put_visible(page, style, glyph.text, strlen(glyph.text));
 	}
 }
 

@@ -87,15 +87,29 @@ static int serve_held(struct bpf_source *bpf)
 	return err;
 }
 
+/* The parents of those whose births were kept before the ring was read are known by now. */
+static int find_births(struct bpf_source *bpf, const uint32_t *pids, size_t count)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < count; i++)
+		err = record_of_birth(bpf, (pid_t)pids[i]);
+	return err;
+}
+
 static int bpf_drain(struct source *source)
 {
 	struct bpf_source *bpf = bpf_of(source);
+	uint32_t born[BIRTHS_UNTOLD];
+	size_t births = births_untold(bpf, born);
 	int err = translated_look_after(bpf, bpf->program.skeleton->bss->translators_begun);
 	uint64_t waiting = ring_waiting(&bpf->ring);
 
 	bpf->ring_peak = waiting > bpf->ring_peak ? waiting : bpf->ring_peak;
 	if (!err)
 		err = ring_reader_read(bpf->reader, record_arrived, bpf);
+	if (!err)
+		err = find_births(bpf, born, births);
 	if (!err)
 		err = serve_held(bpf);
 	return err ? err : look_after_one(bpf);
@@ -329,6 +343,7 @@ static int bpf_open(struct source **ret_source, const struct source_config *conf
 	bpf->source.ops = source_bpf();
 	bpf->config = *config;
 	bpf->probe_ops = &bpf_probe_ops;
+	bpf->untold_birth = births_take;
 	code = bpf_start(bpf, err);
 	if (code) {
 		bpf_close(&bpf->source);

@@ -16,6 +16,10 @@ struct bpf_source {
 	const struct probe_ops *probe_ops;
 	/* What a tracer by ptrace asks for: RECORD_HELD, RECORD_AT_END. NULL: there is none. */
 	int (*held)(struct bpf_source *bpf, const struct record_head *head);
+	/* The birth of a process that had no room in the ring; false if there is none. NULL: births
+	 * are not lost. */
+	bool (*untold_birth)(struct bpf_source *bpf, pid_t pid, struct record_fork *ret_birth);
+	uint32_t births_found; /* of those */
 	struct program program;
 	struct unwind_tables *tables; /* NULL if stacks are not by tables */
 	struct ring ring;
@@ -38,6 +42,8 @@ struct bpf_source {
 int record_arrived(void *ctx, const void *data, size_t size);
 /* One of an end that was lost. */
 int record_of_end(struct bpf_source *bpf, const struct record_exit *end, struct event *event);
+/* Who is not known may have been born without room to tell it: then it is born now. */
+int record_of_birth(struct bpf_source *bpf, pid_t pid);
 
 /* That it has had of processors since its cpu_ns was noted. */
 uint64_t process_cpu_passed(const struct bpf_process *process);
@@ -58,6 +64,10 @@ void processes_remove(struct bpf_source *bpf, struct bpf_process *process);
 int processes_enter(struct bpf_source *bpf, pid_t pid, struct bpf_process **ret_process,
 		    struct error *err);
 void processes_forget(struct bpf_source *bpf, struct bpf_process *process);
+
+/* Births that had no room in the ring: which are kept by now, and one of them, which is taken. */
+size_t births_untold(const struct bpf_source *bpf, uint32_t ret_pids[BIRTHS_UNTOLD]);
+bool births_take(struct bpf_source *bpf, pid_t pid, struct record_fork *ret_birth);
 
 /* What the kernel side has counted; zero if it is not entered any more. */
 void processes_losses(const struct bpf_source *bpf, pid_t pid, uint64_t ret_count[LOSS_COUNT]);

@@ -279,18 +279,37 @@ static uint64_t level_time(struct bpf_source *bpf, uint64_t time_ns)
 	return bpf->newest_ns;
 }
 
+int record_of_birth(struct bpf_source *bpf, pid_t pid)
+{
+	struct record_fork birth;
+	struct event event;
+	int err = 0;
+
+	if (!bpf->untold_birth || !bpf->untold_birth(bpf, pid, &birth))
+		return 0;
+	if (!processes_find(bpf, (pid_t)birth.parent))
+		err = record_of_birth(bpf, (pid_t)birth.parent);
+	birth.head.time_ns = level_time(bpf, birth.head.time_ns);
+	return err ? err : decode_fork(bpf, &birth.head, &event);
+}
+
 int record_arrived(void *ctx, const void *data, size_t size)
 {
 	struct bpf_source *bpf = ctx;
 	const struct record_head *head = data;
 	struct event event;
 	const struct decoder *decoder;
+	int err = 0;
 
 	if (size < sizeof(*head) || head->kind >= sizeof(decoders) / sizeof(decoders[0]))
 		return 0;
 	decoder = &decoders[head->kind];
-	if (!decoder->decode || size < decoder->size || !is_of_program(bpf, head))
+	if (!decoder->decode || size < decoder->size)
 		return 0;
+	if (!processes_find(bpf, (pid_t)head->pid))
+		err = record_of_birth(bpf, (pid_t)head->pid);
+	if (err || !is_of_program(bpf, head))
+		return err;
 	bpf->calls_told += head->kind == RECORD_ALLOC || head->kind == RECORD_END;
 	event = (struct event){
 		.api = (enum api)head->api,
