@@ -15,11 +15,6 @@
 #define REGS_LINK    36
 #define REGS_ADDRESS 0xfffffffcULL /* the bits of an address of code */
 
-#define KERNEL_WORD     4 /* bytes of the kernel's words and pointers */
-#define KERNEL_DIVIDES  0 /* its compiler of BPF programs knows 64-bit division and atomics */
-#define KERNEL_ITERATES 0 /* … and calls of functions of the kernel */
-#define REGS_NARROW     1 /* has all code words of 32 bits? */
-
 /* One load at a constant offset, see arch/x86.bpf.h. Not CO-RE's: the layout is user ABI. */
 #ifdef __bpf__
 #define REGS_LOAD(regs, number)                             \
@@ -104,6 +99,5 @@ static __always_inline abi_u64 regs_return_pops(const struct pt_regs *regs)
 #define REGS_UNWIND_ABI        unwind_abi_powerpc
 #define REGS_UNWIND_ABI_NARROW unwind_abi_powerpc
 #define REGS_GUESSES           0 /* is code without tables walked by frame pointers? */
-#define REGS_CHAINS            1 /* … by the back chain, see arch/unwind_link.h? */
 
 #endif
