@@ -7,6 +7,8 @@
 #include "arch/x86.bpf.h"
 #elif defined(__TARGET_ARCH_arm64)
 #include "arch/arm64.bpf.h"
+#elif defined(__TARGET_ARCH_powerpc)
+#include "arch/powerpc.bpf.h"
 #else
 #error "there is no arch/*.bpf.h of that processor"
 #endif

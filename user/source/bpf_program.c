@@ -121,6 +121,9 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 	if (config->selection)
 		memcpy((void *)&skeleton->rodata->config_selection, config->selection,
 		       sizeof(*config->selection));
+	/* Not every kernel has control groups. */
+	bpf_map__set_autocreate(skeleton->maps.selected_cgroup,
+				config->selection && config->selection->wants & SELECT_CGROUP);
 	if (config->scope != SCOPE_NAMED)
 		bpf_map__set_max_entries(skeleton->maps.processes, PROCESSES_FOUND);
 	bpf_program__set_autoload(skeleton->progs.task_fork, config->scope != SCOPE_NAMED);
