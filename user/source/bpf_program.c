@@ -237,8 +237,10 @@ static int exits_prepare(const struct program *program, struct mtrace_bpf *exits
 	{
 		const struct bpf_map *first =
 			bpf_object__find_map_by_name(program->skeleton->obj, bpf_map__name(map));
-		int err = first ? bpf_map__reuse_fd(map, bpf_map__fd(first)) : -ENOENT;
+		int err = first ? 0 : -ENOENT;
 
+		if (!err && bpf_map__autocreate(map))
+			err = bpf_map__reuse_fd(map, bpf_map__fd(first));
 		if (err)
 			return err;
 	}
