@@ -840,7 +840,7 @@ def test_shell(directory):
                                capture_output=True, check=False, timeout=TIMEOUT)
         served.finish()
     assert shell.returncode == 1, shell.stderr  # for the scan
-    assert "line 3: the server is not there" in shell.stderr
+    assert "line 3: the server has ended its trace" in shell.stderr
     assert "exited with status 0" in shell.stdout
     with open(path, encoding="utf-8") as file:
         process, = json.load(file)["processes"]

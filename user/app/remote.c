@@ -166,22 +166,32 @@ static void on_scanned(void *ctx, const struct stream_scanned *scanned)
 		log_warn("no leak scan: %s", scanned->why);
 }
 
+/* Why the server will not answer; NULL: it may. */
+static const char *absence(const struct remote *remote, const char *lost)
+{
+	if (remote->replay.ended)
+		return "the server has ended its trace";
+	return remote->over || remote->lost_ns || !remote->client ? lost : NULL;
+}
+
 int remote_scan(struct session *session, const struct scan_order *order, size_t *ret_scans,
 		struct error *err)
 {
 	struct remote *remote = remote_of(session);
+	const char *absent = absence(remote, "the server is not there");
 
 	*ret_scans = 0;
-	if (remote->over || remote->lost_ns || !remote->client)
-		return error_set(err, -ENOTCONN, "the server is not there");
+	if (absent)
+		return error_set(err, -ENOTCONN, "%s", absent);
 	if (!remote->scans)
 		return error_set(err, -EOPNOTSUPP, "the server does not scan for its clients");
 	order_scan(remote, order);
 	while (!remote->answered) {
 		if (order->given_up && order->given_up(order->ctx))
 			return error_set(err, -ECANCELED, "it was given up");
-		if (remote->over || remote->lost_ns)
-			return error_set(err, -ENOTCONN, "the server was lost meanwhile");
+		absent = absence(remote, "the server was lost meanwhile");
+		if (absent)
+			return error_set(err, -ENOTCONN, "%s", absent);
 		if (loop_once(remote->loop, TURN_MS) < 0)
 			return error_set(err, -EIO, "cannot wait for it");
 	}
