@@ -4,6 +4,7 @@ line, an end of file or an exit."""
 
 import json
 import os
+import select
 import signal
 import subprocess
 import threading
@@ -211,6 +212,16 @@ def run_system(directory, options, command, **more):
     result.stdout = run.stdout
     result.tracer = tracer.process.pid
     return result
+
+
+def wait_for_end(pid):
+    """Of a process that need not be a child of ours."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    with os.fdopen(descriptor):
+        assert select.select([descriptor], [], [], TIMEOUT)[0]
 
 
 def children(pid):

@@ -250,6 +250,7 @@ def test_guard_killed(attach, never):
         guard = next(pid for pid in children(tracer.process.pid)
                      if "anon_inode:[fanotify]" in descriptors(pid))
         os.kill(guard, signal.SIGKILL)
+        harness.wait_for_end(guard)  # letting go of what it holds may take the kernel a while
         truth = run_beside(path)
         result = tracer.stop()
     assert "not held any more" in result.stderr

@@ -163,22 +163,11 @@ def test_code_is_put_back(tmp_path, end):
             assert harness.libc_code(steady.pid) != original
             guardian = tracer_of(steady.pid)
             getattr(tracer, end)()
-        wait_for_end(guardian)
+        harness.wait_for_end(guardian)
         assert_original(steady.pid, original)
         assert tracer_of(steady.pid) == 0
         assert steady.tell("w")["rounds"] == 2
         assert steady.quit() == 0
-
-
-def wait_for_end(pid):
-    """Of a process that need not be a child of ours."""
-    try:
-        descriptor = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return
-    with os.fdopen(descriptor):
-        import select  # pylint: disable=import-outside-toplevel
-        assert select.select([descriptor], [], [], harness.TIMEOUT)[0]
 
 
 @pytest.mark.parametrize("command", [("threads", "4", "200"), ("forker",), ("exec", "-t", "basic")])
