@@ -33,11 +33,21 @@ static __always_inline int has_word(const char *name, abi_u64 place, const char 
 #define HAS_END(name, word, length) has_word(name, (length) - sizeof(word), word, sizeof(word))
 #define IS_NAME(name, word)         has_word(name, 0, word, sizeof(word))
 
+/* Of our own processor, and what it runs besides. */
+static __always_inline int is_own_qemu(const char *name)
+{
+#if defined(__TARGET_ARCH_arm64) || defined(__aarch64__)
+	return HAS_PREFIX(name, "qemu-aarch64");
+#else
+	return HAS_PREFIX(name, "qemu-x86_64") || HAS_PREFIX(name, "qemu-i386");
+#endif
+}
+
 /* length: of the name, with its NUL */
 static __always_inline int is_translator(const struct translator_names *names, abi_u64 length)
 {
-	if (HAS_PREFIX(names->name, "qemu-x86_64") || HAS_PREFIX(names->name, "qemu-i386") ||
-	    IS_NAME(names->name, "valgrind") || IS_NAME(names->name, "valgrind.bin"))
+	if (is_own_qemu(names->name) || IS_NAME(names->name, "valgrind") ||
+	    IS_NAME(names->name, "valgrind.bin"))
 		return 1;
 	return length > sizeof(TOOL_SUFFIX) && IS_NAME(names->directory, TOOL_DIRECTORY) &&
 	       HAS_END(names->name, TOOL_SUFFIX, length);
