@@ -10,6 +10,7 @@
 #ifndef MTRACE_ARCH_ARM64_BPF_H
 #define MTRACE_ARCH_ARM64_BPF_H
 
+#define REGS_FIRST 0 /* the first argument, and the result */
 #define REGS_FRAME 29
 #define REGS_LINK  30
 #define REGS_SP    31
@@ -18,85 +19,9 @@
  * kernel with more of them has signatures above those, in fewer bits. */
 #define REGS_ADDRESS 0xffffffffffffULL
 
-/* One load at a constant offset, see arch/x86.bpf.h. Not CO-RE's: the layout is user ABI. */
-#ifdef __bpf__
-#define REGS_LOAD(regs, number)                             \
-	({                                                  \
-		__u64 loaded;                               \
-		asm volatile("%0 = *(u64 *)(%1 + %2)"       \
-			     : "=r"(loaded)                 \
-			     : "r"(regs), "i"((number)*8)); \
-		loaded;                                     \
-	})
-#else
-#define REGS_LOAD(regs, number) (((const abi_u64 *)(const void *)(regs))[number])
-#endif
+#define REGS_WIDTH 64 /* bits of a register */
 
-static __always_inline int regs_is_narrow(const struct pt_regs *regs)
-{
-	(void)regs;
-	return 0;
-}
-
-static __always_inline abi_u32 regs_word(const struct pt_regs *regs)
-{
-	(void)regs;
-	return 8;
-}
-
-static __always_inline abi_u64 regs_argument(const struct pt_regs *regs, unsigned int position)
-{
-	switch (position) {
-	case 0:
-		return REGS_LOAD(regs, 0);
-	case 1:
-		return REGS_LOAD(regs, 1);
-	case 2:
-		return REGS_LOAD(regs, 2);
-	case 3:
-		return REGS_LOAD(regs, 3);
-	case 4:
-		return REGS_LOAD(regs, 4);
-	case 5:
-		return REGS_LOAD(regs, 5);
-	}
-	return 0;
-}
-
-static __always_inline abi_u64 regs_result(const struct pt_regs *regs)
-{
-	return REGS_LOAD(regs, 0);
-}
-
-static __always_inline abi_u64 regs_sp(const struct pt_regs *regs)
-{
-	return REGS_LOAD(regs, REGS_SP);
-}
-
-static __always_inline abi_u64 regs_ip(const struct pt_regs *regs)
-{
-	return REGS_LOAD(regs, REGS_PC) & REGS_ADDRESS;
-}
-
-static __always_inline abi_u64 regs_bp(const struct pt_regs *regs)
-{
-	return REGS_LOAD(regs, REGS_FRAME);
-}
-
-/* Calls leave the return address in a register, not on the stack; and there it is. */
-#define REGS_LINKS 1
-
-static __always_inline abi_u64 regs_link(const struct pt_regs *regs)
-{
-	return REGS_LOAD(regs, REGS_LINK) & REGS_ADDRESS;
-}
-
-/* How far a return moves the stack. */
-static __always_inline abi_u64 regs_return_pops(const struct pt_regs *regs)
-{
-	(void)regs;
-	return 0;
-}
+#include "arch/link.bpf.h"
 
 #define REGS_USER_END          (1ULL << 48)
 #define REGS_UNWIND_ABI        unwind_abi_aarch64

@@ -13,6 +13,7 @@
 struct pt_regs;
 
 #include "arch/arm64.bpf.h"
+#include "tests/bpf/same_registers.h"
 
 #define SIGNATURE (0x5a7fULL << 48)
 
@@ -76,16 +77,7 @@ static void test_as_by_ptrace(void **state)
 
 	(void)state;
 	arch_arm64.load(&registers, &set);
-	assert_int_equal(arch_get(&registers, ARCH_IP), regs_ip(context));
-	assert_int_equal(arch_get(&registers, ARCH_SP), regs_sp(context));
-	assert_int_equal(arch_get(&registers, ARCH_BP), regs_bp(context));
-	assert_int_equal(arch_get(&registers, ARCH_RESULT), regs_result(context));
-	assert_int_equal(arch_get(&registers, ARCH_LINK), regs_link(context));
-	for (unsigned int i = 0; i < 6; i++)
-		assert_int_equal(arch_arm64.argument(&registers, &arch_memory_of_zeros, i),
-				 regs_argument(context, i));
-	assert_int_equal(arch_arm64.links, REGS_LINKS);
-	assert_int_equal(arch_arm64.guesses, REGS_GUESSES);
+	assert_same_registers(&registers, context);
 	assert_int_equal(arch_arm64.abi(false)->dwarf_bp, REGS_UNWIND_ABI.dwarf_bp);
 }
 

@@ -14,6 +14,7 @@
 struct pt_regs;
 
 #include "arch/powerpc.bpf.h"
+#include "tests/bpf/same_registers.h"
 
 static struct powerpc_registers known(void)
 {
@@ -60,16 +61,7 @@ static void test_as_by_ptrace(void **state)
 
 	(void)state;
 	arch_powerpc.load(&registers, &set);
-	assert_int_equal(arch_get(&registers, ARCH_IP), regs_ip(context));
-	assert_int_equal(arch_get(&registers, ARCH_SP), regs_sp(context));
-	assert_int_equal(arch_get(&registers, ARCH_BP), regs_bp(context));
-	assert_int_equal(arch_get(&registers, ARCH_RESULT), regs_result(context));
-	assert_int_equal(arch_get(&registers, ARCH_LINK), regs_link(context));
-	for (unsigned int i = 0; i < 6; i++)
-		assert_int_equal(arch_powerpc.argument(&registers, &arch_memory_of_zeros, i),
-				 regs_argument(context, i));
-	assert_int_equal(arch_powerpc.links, REGS_LINKS);
-	assert_int_equal(arch_powerpc.guesses, REGS_GUESSES);
+	assert_same_registers(&registers, context);
 	assert_int_equal(arch_powerpc.abi(true)->word, regs_word(context));
 	assert_int_equal(arch_powerpc.abi(true)->ip_mask, REGS_ADDRESS);
 	assert_int_equal(arch_powerpc.abi(true)->dwarf_bp, REGS_UNWIND_ABI.dwarf_bp);

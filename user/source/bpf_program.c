@@ -532,8 +532,7 @@ static void begin_closing(struct program *program)
 		program->left.count * sizeof(*program->left.items));
 }
 
-/* Perf's events are closed one after the other, which takes seconds: no report shall wait for it.
- */
+/* Perf's events are closed one after the other, which takes seconds: no report shall wait. */
 static void leave_links(struct program *program, struct probe_links *links)
 {
 	perf_take(links);

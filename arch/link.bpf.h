@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Registers as BPF programs see them, of processors whose calls leave the return address in a
+ * register, and which have all registers in one array. Who includes this says their numbers:
+ * REGS_FIRST, REGS_SP, REGS_PC, REGS_FRAME, REGS_LINK; their REGS_WIDTH; and which bits an address
+ * of code has, REGS_ADDRESS.
+ */
+#ifndef MTRACE_ARCH_LINK_BPF_H
+#define MTRACE_ARCH_LINK_BPF_H
+
+#define REGS_TEXT_OF(number) #number
+#define REGS_TEXT(number)    REGS_TEXT_OF(number)
+#define REGS_TYPE_OF(width)  abi_u##width
+#define REGS_TYPE(width)     REGS_TYPE_OF(width)
+
+/* One load at a constant offset, see arch/x86.bpf.h. Not CO-RE's: the layout is user ABI. */
+#ifdef __bpf__
+#define REGS_LOAD(regs, number)                                              \
+	({                                                                   \
+		__u64 loaded;                                                \
+		asm volatile("%0 = *(u" REGS_TEXT(REGS_WIDTH) " *)(%1 + %2)" \
+			     : "=r"(loaded)                                  \
+			     : "r"(regs), "i"((number)*REGS_WIDTH / 8));     \
+		loaded;                                                      \
+	})
+#else
+#define REGS_LOAD(regs, number) \
+	((abi_u64)((const REGS_TYPE(REGS_WIDTH) *)(const void *)(regs))[number])
+#endif
+
+static __always_inline int regs_is_narrow(const struct pt_regs *regs)
+{
+	(void)regs;
+	return REGS_WIDTH == 32;
+}
+
+static __always_inline abi_u32 regs_word(const struct pt_regs *regs)
+{
+	(void)regs;
+	return REGS_WIDTH / 8;
+}
+
+static __always_inline abi_u64 regs_argument(const struct pt_regs *regs, unsigned int position)
+{
+	switch (position) {
+	case 0:
+		return REGS_LOAD(regs, REGS_FIRST);
+	case 1:
+		return REGS_LOAD(regs, REGS_FIRST + 1);
+	case 2:
+		return REGS_LOAD(regs, REGS_FIRST + 2);
+	case 3:
+		return REGS_LOAD(regs, REGS_FIRST + 3);
+	case 4:
+		return REGS_LOAD(regs, REGS_FIRST + 4);
+	case 5:
+		return REGS_LOAD(regs, REGS_FIRST + 5);
+	}
+	return 0;
+}
+
+static __always_inline abi_u64 regs_result(const struct pt_regs *regs)
+{
+	return REGS_LOAD(regs, REGS_FIRST);
+}
+
+static __always_inline abi_u64 regs_sp(const struct pt_regs *regs)
+{
+	return REGS_LOAD(regs, REGS_SP);
+}
+
+static __always_inline abi_u64 regs_ip(const struct pt_regs *regs)
+{
+	return REGS_LOAD(regs, REGS_PC) & REGS_ADDRESS;
+}
+
+static __always_inline abi_u64 regs_bp(const struct pt_regs *regs)
+{
+	return REGS_LOAD(regs, REGS_FRAME);
+}
+
+/* Calls leave the return address in a register, not on the stack; and there it is. */
+#define REGS_LINKS 1
+
+static __always_inline abi_u64 regs_link(const struct pt_regs *regs)
+{
+	return REGS_LOAD(regs, REGS_LINK) & REGS_ADDRESS;
+}
+
+/* How far a return moves the stack. */
+static __always_inline abi_u64 regs_return_pops(const struct pt_regs *regs)
+{
+	(void)regs;
+	return 0;
+}
+
+#endif
