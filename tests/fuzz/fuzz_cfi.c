@@ -5,6 +5,10 @@
  */
 #include "fuzz.h"
 
+#include <elf.h>
+#include <endian.h>
+#include <string.h>
+
 #include "symbol/cfi.h"
 
 static void check_rows(const struct cfi_table *table)
@@ -25,6 +29,12 @@ static void check_rows(const struct cfi_table *table)
 		"a gap ends the last function");
 }
 
+static bool is_same(const struct unwind_row *one, const struct unwind_row *other)
+{
+	return one->kinds == other->kinds && one->cfa_offset == other->cfa_offset &&
+	       one->bp_offset == other->bp_offset;
+}
+
 /* Every row that is kept says what the full table says there; on Arm that may say less, or speak of
  * instructions that are no calls. */
 static void check_pruned(const struct cfi_table *pruned, const struct cfi_table *full)
@@ -36,10 +46,32 @@ static void check_pruned(const struct cfi_table *pruned, const struct cfi_table 
 	vec_each (row, &pruned->rows) {
 		const struct unwind_row *other = cfi_table_find(full, row->offset);
 
-		require(row->kinds == other->kinds && row->cfa_offset == other->cfa_offset &&
-				row->bp_offset == other->bp_offset,
-			"pruning changes no row");
+		require(is_same(row, other), "pruning changes no row");
 	}
+}
+
+static unsigned int machine_of(const uint8_t *data)
+{
+	uint16_t number;
+
+	memcpy(&number, data + offsetof(Elf32_Ehdr, e_machine), sizeof(number));
+	return data[EI_DATA] == ELFDATA2MSB ? be16toh(number) : le16toh(number);
+}
+
+/* Behind each call the pruned table says what the full one does. */
+static void check_calls(const struct cfi_table *pruned, const struct cfi_table *full,
+			const uint8_t *data, size_t size)
+{
+	unsigned int machine = machine_of(data);
+	size_t step = pruned->abi->link ? 4 : 1;
+
+	if (pruned->abi->link == UNWIND_LINK_PUSHED)
+		return;
+	for (size_t at = CFI_CALL_MAX; at <= size; at += step)
+		require(!cfi_can_return_behind(machine, data + at - CFI_CALL_MAX) ||
+				is_same(cfi_table_find(pruned, at - 1),
+					cfi_table_find(full, at - 1)),
+			"calls have their rows");
 }
 
 static void check_full(const struct cfi_table *full, const uint8_t *data, size_t size)
@@ -51,6 +83,7 @@ static void check_full(const struct cfi_table *full, const uint8_t *data, size_t
 		return;
 	check_rows(&pruned);
 	check_pruned(&pruned, full);
+	check_calls(&pruned, full, data, size);
 	cfi_table_free(&pruned);
 }
 

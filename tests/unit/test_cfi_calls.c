@@ -8,8 +8,12 @@
 
 #include <elf.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
 
 #include "symbol/cfi.h"
+#include "symbol/cfi_row.h"
 
 /* A return address is checked by what stands right before it. */
 static void test_return_behind(void **state)
@@ -44,9 +48,81 @@ static void test_return_behind(void **state)
 			fail_msg("%s", cases[i].name);
 }
 
+#define CODE_BYTES 64 /* some times as many as are searched at once */
+
+static const struct {
+	const char *name;
+	unsigned int machine;
+	cfi_call_search *search;
+	const char *likely; /* bytes that calls are made of */
+	size_t step;
+} searches[] = {
+	{"x86", EM_X86_64, cfi_x86_call_end, "\xe8\xff\xff\x10\x14\x15\x50\x54\x90\x94\xd0\x25\0",
+	 1},
+	{"AArch64", EM_AARCH64, cfi_aarch64_call_end, "\x94\x97\x3f\xd6\x20\0", 4},
+	{"Arm", EM_ARM, cfi_arm_call_end, "\xeb\x47\x98\xf0\xf8\x0f\xe0\xa0\xe1\0", 2},
+	{"PowerPC", EM_PPC, cfi_powerpc_call_end, "\x48\x4c\x4e\x42\x21\1\0", 4},
+};
+
+/* At the start there is none: a file has its header there. */
+static void make_code(uint8_t code[CODE_BYTES], const char *likely, int rarity)
+{
+	size_t count = strlen(likely) + 1;
+
+	memset(code, 0, CFI_CALL_MAX);
+	for (size_t i = CFI_CALL_MAX; i < CODE_BYTES; i++)
+		code[i] =
+			rand() % rarity ? (uint8_t)rand() : (uint8_t)likely[(size_t)rand() % count];
+}
+
+/* The same, by asking at each place. */
+static size_t first_end(size_t which, const uint8_t *code, size_t start, size_t end)
+{
+	size_t step = searches[which].step;
+
+	for (size_t at = start / step * step + step; at <= end; at += step)
+		if (at >= CFI_CALL_MAX &&
+		    cfi_can_return_behind(searches[which].machine, code + at - CFI_CALL_MAX))
+			return at;
+	return CFI_NO_CALL;
+}
+
+static void check_search(size_t which, const uint8_t code[CODE_BYTES])
+{
+	for (size_t end = 0; end <= CODE_BYTES; end++) {
+		uint8_t *file = malloc(end + 1); /* so that reading beyond is seen */
+
+		assert_non_null(file);
+		memcpy(file + 1, code, end);
+		for (size_t start = 0; start <= end; start++) {
+			size_t found = searches[which].search(file + 1, start, end);
+
+			if (found != first_end(which, code, start, end))
+				fail_msg("%s: call end %zd in %zu to %zu", searches[which].name,
+					 (ssize_t)found, start, end);
+		}
+		free(file);
+	}
+}
+
+/* The search for the first call finds what asking at each place does. */
+static void test_first_call(void **state)
+{
+	uint8_t code[CODE_BYTES];
+
+	(void)state;
+	srand(1);
+	for (size_t which = 0; which < sizeof(searches) / sizeof(searches[0]); which++)
+		for (int i = 0; i < 200; i++) {
+			make_code(code, searches[which].likely, i % 20 + 1);
+			check_search(which, code);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_first_call),
 		cmocka_unit_test(test_return_behind),
 	};
 

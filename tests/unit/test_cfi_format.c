@@ -580,11 +580,12 @@ static void test_call_end(void **state)
 		assert_non_null(code);
 		memcpy(code, cases[i].code.bytes, size);
 		for (size_t start = 0; start < size; start++)
-			if (cfi_x86_has_call_end(code, start, size) !=
-			    (cases[i].end != 0 && start <= cases[i].end))
+			if (cfi_x86_call_end(code, start, size) !=
+			    (cases[i].end && start <= cases[i].end ? cases[i].end + 1
+								   : CFI_NO_CALL))
 				fail_msg("call %s, from byte %zu", cases[i].name, start);
 		if (cases[i].end)
-			assert_false(cfi_x86_has_call_end(code, 0, cases[i].end));
+			assert_int_equal(cfi_x86_call_end(code, 0, cases[i].end), CFI_NO_CALL);
 		free(code);
 	}
 }

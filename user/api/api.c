@@ -186,6 +186,16 @@ enum api api_of_symbol(const char *symbol)
 	return api == API_NONE ? api_of_extra(symbol, true) : api;
 }
 
+void api_each_symbol(void (*visit)(void *ctx, const char *symbol), void *ctx)
+{
+	for (int api = 1; api < API_COUNT; api++)
+		for (int i = 0; i < API_SYMBOLS_MAX && api_rows[api].symbols[i]; i++)
+			visit(ctx, api_rows[api].symbols[i]);
+	for (size_t i = 0; i < sizeof(extra_names) / sizeof(extra_names[0]); i++)
+		if (extra_names[i].plain)
+			visit(ctx, extra_names[i].symbol);
+}
+
 enum api api_of_prefixed(const char *symbol, const char *prefix)
 {
 	size_t length = strlen(prefix);

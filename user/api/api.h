@@ -33,6 +33,9 @@ const char *api_name(enum api api);
 /* The api of an exact symbol name (without version suffix), or API_NONE. */
 enum api api_of_symbol(const char *symbol);
 
+/* Calls back with every name that has an api. */
+void api_each_symbol(void (*visit)(void *ctx, const char *symbol), void *ctx);
+
 /*
  * The api of a name in an allocator that gives all its names a prefix, or API_NONE. Such names are
  * told apart well enough to count names that only some allocators have (mi_free_size).

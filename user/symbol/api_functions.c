@@ -20,6 +20,11 @@ static const char *const hook_symbols[HOOK_COUNT][HOOK_NAMES] = {
 	[HOOK_THROW] = {"__cxa_allocate_exception"},
 };
 
+static const char *const sanitizer_symbols[SANITIZER_COUNT] = {
+	[SANITIZER_LEAK] = "__lsan_init",
+	[SANITIZER_ADDRESS] = "__asan_init",
+};
+
 /* Without its version. False for a name that is longer than any that is looked for. */
 static bool plain_symbol(const char *symbol, char ret_plain[API_SYMBOL_SIZE])
 {
@@ -161,13 +166,8 @@ static bool is_candidate(const struct api_functions *functions, const struct elf
 
 static void take_sanitizer(struct api_functions *functions, const struct elf_symbol *symbol)
 {
-	static const char *const names[SANITIZER_COUNT] = {
-		[SANITIZER_LEAK] = "__lsan_init",
-		[SANITIZER_ADDRESS] = "__asan_init",
-	};
-
 	for (int i = functions->sanitizer + 1; i < SANITIZER_COUNT; i++)
-		if (is_plain_name(symbol->name, names[i]))
+		if (is_plain_name(symbol->name, sanitizer_symbols[i]))
 			functions->sanitizer = (enum sanitizer)i;
 }
 
@@ -180,9 +180,30 @@ static void note_prefix(struct api_functions *functions, const char *symbol)
 			functions->prefixes_met |= 1u << i;
 }
 
+static void add_head(void *ctx, const char *name)
+{
+	if (name)
+		name_heads_add(ctx, name);
+}
+
+/* Of all that take_symbol() looks for. */
+static void add_heads(struct name_heads *heads)
+{
+	api_each_symbol(add_head, heads);
+	for (size_t i = 0; api_prefixes[i]; i++)
+		add_head(heads, api_prefixes[i]);
+	for (int i = 0; i < HOOK_COUNT * HOOK_NAMES; i++)
+		add_head(heads, hook_symbols[i / HOOK_NAMES][i % HOOK_NAMES]);
+	for (int i = 0; i < SANITIZER_COUNT; i++)
+		add_head(heads, sanitizer_symbols[i]);
+	add_head(heads, glibc_linker_symbol);
+}
+
 static int take_symbol(struct api_functions *functions, const struct elf_image *image,
 		       const struct elf_symbol *symbol)
 {
+	if (!functions->prefix && !name_heads_may_have(&functions->heads, symbol->name))
+		return 0;
 	note_prefix(functions, symbol->name);
 	if (symbol->dynamic && symbol->raw.st_shndx != SHN_UNDEF &&
 	    is_plain_name(symbol->name, glibc_linker_symbol))
@@ -275,6 +296,7 @@ int api_functions_collect(struct api_functions *functions, const struct elf_imag
 	int code;
 
 	functions->whole_program = image->module->executable && !elf_image_has_interpreter(image);
+	add_heads(&functions->heads);
 	code = take_tables(functions, image, NULL);
 	if (!code)
 		code = take_prefixes(functions, image);

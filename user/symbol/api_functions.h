@@ -12,6 +12,7 @@
 #include "base/vec.h"
 #include "symbol/elf_image.h"
 #include "symbol/hook.h"
+#include "symbol/name_heads.h"
 
 #define API_SYMBOL_SIZE 64
 
@@ -40,6 +41,7 @@ struct api_functions {
 	bool shared_operators;      /* an operator has its address in common with another api */
 	bool whole_program;         /* static: what was hidden is local */
 	unsigned int prefixes_met;  /* set of 1 << index of api_prefixes */
+	struct name_heads heads;    /* of all names that are looked for, prefixes among them */
 	const char *prefix;         /* of what is looked for; NULL: standard names */
 	enum sanitizer sanitizer;   /* whose runtime this has */
 };

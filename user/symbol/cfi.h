@@ -44,8 +44,8 @@ struct cfi_counts {
 	uint32_t broken;    /* FDEs that cannot be read; their code is a gap */
 	uint32_t outside;   /* of code that the file does not have (as of discarded sections) */
 	uint32_t doubled;   /* of code that another FDE describes */
-	uint32_t stops[CFI_STOP_COUNT]; /* spans of code, before pruning, by reason */
-	uint32_t lost_bp;               /* spans whose frame pointer rule no row has */
+	uint32_t stops[CFI_STOP_COUNT]; /* spans of code by reason; if pruned, of those kept */
+	uint32_t lost_bp;               /* spans whose frame pointer rule no row has; likewise */
 };
 
 struct cfi_table {

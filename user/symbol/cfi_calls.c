@@ -4,6 +4,9 @@
  */
 #include "symbol/cfi_row.h"
 
+#include <endian.h>
+#include <string.h>
+
 /*
  * x86: 5 bytes E8, or FF with an operand.
  */
@@ -39,17 +42,55 @@ static size_t call_length(const uint8_t *code, size_t available)
 	return length <= available ? length : 0;
 }
 
-bool cfi_x86_has_call_end(const uint8_t *file, size_t start, size_t end)
+/* Where the processor has no vectors the compiler does it by words. */
+typedef uint8_t byte_vector __attribute__((vector_size(16)));
+typedef uint64_t word_vector __attribute__((vector_size(16)));
+
+#define VECTOR_BYTES sizeof(byte_vector)
+
+/* How many of the bytes come before the first that a call can start with; of FF by the next. */
+static size_t bytes_before_opcode(const uint8_t *at)
+{
+	byte_vector first, second;
+	word_vector found;
+
+	memcpy(&first, at, sizeof(first));
+	memcpy(&second, at + 1, sizeof(second));
+	found = (word_vector)((first == 0xe8) | ((first == 0xff) & ((second & 0x38) == 0x10)));
+	if (found[0])
+		return (size_t)__builtin_ctzll(le64toh(found[0])) / 8;
+	return found[1] ? 8 + (size_t)__builtin_ctzll(le64toh(found[1])) / 8 : VECTOR_BYTES;
+}
+
+/* The first byte from `at` on that a call may start with, or `end`. */
+static size_t next_opcode(const uint8_t *file, size_t at, size_t end)
+{
+	while (end - at > VECTOR_BYTES) {
+		size_t before = bytes_before_opcode(file + at);
+
+		at += before;
+		if (before < VECTOR_BYTES)
+			return at;
+	}
+	while (at < end && file[at] != 0xe8 && file[at] != 0xff)
+		at++;
+	return at;
+}
+
+size_t cfi_x86_call_end(const uint8_t *file, size_t start, size_t end)
 {
 	size_t at = start < CALL_LENGTH_MAX ? 0 : start - CALL_LENGTH_MAX + 1;
+	size_t found = CFI_NO_CALL;
 
-	for (; at < end; at++) {
-		size_t length = (file[at] | 0x17) == 0xff ? call_length(file + at, end - at) : 0;
+	for (; (at = next_opcode(file, at, end)) < end; at++) {
+		size_t length = call_length(file + at, end - at);
 
-		if (length && at + length > start)
-			return true;
+		if (!length || at + length <= start)
+			continue;
+		found = at + length;
+		end = found - 1; /* what starts later may still end before */
 	}
-	return false;
+	return found;
 }
 
 /*
@@ -66,42 +107,40 @@ static uint32_t code_big(const uint8_t *at)
 	return at[3] | (uint32_t)at[2] << 8 | (uint32_t)at[1] << 16 | (uint32_t)at[0] << 24;
 }
 
-/* Does one end in (start, end]? */
-static bool has_word(const uint8_t *file, size_t start, size_t end, size_t step,
-		     bool (*is_call)(const uint8_t *at))
+/* Of the places in (start, end] that are multiples of the step the first where a call can end. */
+static size_t first_end(const uint8_t *file, size_t start, size_t end, size_t step,
+			bool (*is_call_end)(const uint8_t *file, size_t at))
 {
-	size_t at = start < 4 ? 0 : start / step * step - 4 + step;
-
-	for (; at + 4 <= end; at += step)
-		if (at + 4 > start && is_call(file + at))
-			return true;
-	return false;
+	for (size_t at = start / step * step + step; at <= end; at += step)
+		if (is_call_end(file, at))
+			return at;
+	return CFI_NO_CALL;
 }
 
 /* BL; BLR, BLRAA and their like. */
-static bool is_aarch64_call(const uint8_t *at)
+static bool is_aarch64_call_end(const uint8_t *file, size_t at)
 {
-	uint32_t code = code_little(at);
+	uint32_t code = code_little(file + at - 4);
 
 	return (code & 0xfc000000) == 0x94000000 || (code & 0xfefff000) == 0xd63f0000;
 }
 
-bool cfi_aarch64_has_call_end(const uint8_t *file, size_t start, size_t end)
+size_t cfi_aarch64_call_end(const uint8_t *file, size_t start, size_t end)
 {
-	return has_word(file, start, end, 4, is_aarch64_call);
+	return first_end(file, start, end, 4, is_aarch64_call_end);
 }
 
 /* Of opcodes 16, 18 and 19 those that set the link register. */
-static bool is_powerpc_call(const uint8_t *at)
+static bool is_powerpc_call_end(const uint8_t *file, size_t at)
 {
-	uint32_t code = code_big(at), opcode = code >> 26;
+	uint32_t code = code_big(file + at - 4), opcode = code >> 26;
 
 	return code & 1 && (opcode == 16 || opcode == 18 || opcode == 19);
 }
 
-bool cfi_powerpc_has_call_end(const uint8_t *file, size_t start, size_t end)
+size_t cfi_powerpc_call_end(const uint8_t *file, size_t start, size_t end)
 {
-	return has_word(file, start, end, 4, is_powerpc_call);
+	return first_end(file, start, end, 4, is_powerpc_call_end);
 }
 
 /*
@@ -126,19 +165,19 @@ static bool is_thumb_call(const uint8_t *at)
 }
 
 /* The call is the instruction behind MOV, so the address is 8 bytes on. */
-static bool has_old_call(const uint8_t *file, size_t start, size_t end)
+static bool is_old_call(const uint8_t *at)
 {
-	size_t at = start < 8 ? 0 : (start & ~(size_t)3) - 4;
-
-	for (; at + 8 <= end; at += 4)
-		if (at + 8 > start && code_little(file + at) == MOV_LR_PC)
-			return true;
-	return false;
+	return code_little(at) == MOV_LR_PC;
 }
 
-bool cfi_arm_has_call_end(const uint8_t *file, size_t start, size_t end)
+static bool is_arm_call_end(const uint8_t *file, size_t at)
 {
-	if (end - start >= 2 && !(start & 1) && is_thumb_call(file + start))
-		return true;
-	return has_word(file, start, end, 2, is_arm_call) || has_old_call(file, start, end);
+	if (at < 4)
+		return is_thumb_call(file + at - 2);
+	return is_arm_call(file + at - 4) || (at >= 8 && at % 4 == 0 && is_old_call(file + at - 8));
+}
+
+size_t cfi_arm_call_end(const uint8_t *file, size_t start, size_t end)
+{
+	return first_end(file, start, end, 2, is_arm_call_end);
 }

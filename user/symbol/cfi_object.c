@@ -70,7 +70,7 @@ static const struct cfi_machine machines[] = {
 	{
 		.machine = EM_X86_64,
 		.abi = &unwind_abi_x86_64,
-		.has_call_end = cfi_x86_has_call_end,
+		.call_end = cfi_x86_call_end,
 		.trampolines = x86_64_trampolines,
 		.trampoline_count = COUNT(x86_64_trampolines),
 		.outermost = x86_64_outermost,
@@ -79,28 +79,28 @@ static const struct cfi_machine machines[] = {
 	{
 		.machine = EM_386,
 		.abi = &unwind_abi_i386,
-		.has_call_end = cfi_x86_has_call_end,
+		.call_end = cfi_x86_call_end,
 		.trampolines = i386_trampolines,
 		.trampoline_count = COUNT(i386_trampolines),
 	},
 	{
 		.machine = EM_AARCH64,
 		.abi = &unwind_abi_aarch64,
-		.has_call_end = cfi_aarch64_has_call_end,
+		.call_end = cfi_aarch64_call_end,
 		.trampolines = aarch64_trampolines,
 		.trampoline_count = COUNT(aarch64_trampolines),
 	},
 	{
 		.machine = EM_ARM,
 		.abi = &unwind_abi_arm,
-		.has_call_end = cfi_arm_has_call_end,
+		.call_end = cfi_arm_call_end,
 		.trampolines = arm_trampolines,
 		.trampoline_count = COUNT(arm_trampolines),
 	},
 	{
 		.machine = EM_PPC,
 		.abi = &unwind_abi_powerpc,
-		.has_call_end = cfi_powerpc_has_call_end,
+		.call_end = cfi_powerpc_call_end,
 		.trampolines = powerpc_trampolines,
 		.trampoline_count = COUNT(powerpc_trampolines),
 	},
@@ -125,8 +125,8 @@ bool cfi_can_return_behind(unsigned int machine, const uint8_t code[CFI_CALL_MAX
 {
 	const struct cfi_machine *known = find_machine(machine);
 
-	return !known || !known->has_call_end ||
-	       known->has_call_end(code, CFI_CALL_MAX - 1, CFI_CALL_MAX);
+	return !known || !known->call_end ||
+	       known->call_end(code, CFI_CALL_MAX - 1, CFI_CALL_MAX) == CFI_CALL_MAX;
 }
 
 bool cfi_trampoline_row(unsigned int machine, const void *code, size_t size,
@@ -252,12 +252,13 @@ const struct cfi_segment *cfi_object_segment(const struct cfi_object *object, ui
 bool cfi_object_is_outermost(const struct cfi_object *object, uint32_t offset, uint32_t size)
 {
 	const struct cfi_machine *machine = object->machine;
+	const char *code = (const char *)object->bytes + offset;
 
 	for (size_t i = 0; i < machine->outermost_count; i++) {
 		const struct cfi_outermost *start = &machine->outermost[i];
 
-		if (size >= start->size &&
-		    !memcmp(object->bytes + offset, start->bytes, start->size))
+		if (size >= start->size && code[0] == start->bytes[0] &&
+		    !memcmp(code, start->bytes, start->size))
 			return true;
 	}
 	return false;

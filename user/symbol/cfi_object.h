@@ -41,7 +41,7 @@ struct cfi_outermost {
 struct cfi_machine {
 	unsigned int machine; /* EM_… */
 	const struct unwind_abi *abi;
-	cfi_call_test *has_call_end; /* NULL: nothing is pruned */
+	cfi_call_search *call_end; /* NULL: nothing is pruned */
 	const struct cfi_trampoline *trampolines;
 	size_t trampoline_count;
 	const struct cfi_outermost *outermost;

@@ -9,17 +9,42 @@
 #include <dwarf.h>
 #include <string.h>
 
-#define PRIMARY(opcode) ((opcode)&0xc0) /* these have an operand in the other six bits */
-#define OPERAND(opcode) ((opcode)&0x3f)
+/* Some instructions have an operand in six bits of their opcode. */
+#define OPERAND_MAX 0x3f
+
+/* Nothing of it is read any more. */
+void cfi_program_fail(struct cfi_program *program)
+{
+	program->failed = true;
+	program->reader.at = program->reader.end;
+}
+
+static bool has_failed(const struct cfi_program *program)
+{
+	return program->failed || program->reader.failed;
+}
 
 static uint64_t code_address(const struct cfi_program *program, uint64_t address)
 {
 	return program->cie->base.address_size == 4 ? (uint32_t)address : address;
 }
 
-/* CFI_REGISTER_COUNT for those of no interest. */
+static uint64_t register_bit(uint64_t dwarf_register)
+{
+	return dwarf_register < 64 ? 1ULL << dwarf_register : 0;
+}
+
+static uint64_t known_registers(const struct unwind_abi *abi, const struct cfi_cie *cie)
+{
+	return register_bit(cie->return_column) | register_bit(abi->dwarf_sp) |
+	       register_bit(abi->dwarf_bp) | register_bit(abi->dwarf_second);
+}
+
+/* CFI_REGISTER_COUNT for those of no interest, as most are. */
 static enum cfi_register find_register(const struct cfi_program *program, uint64_t dwarf_register)
 {
+	if (dwarf_register < 64 && !(program->known >> dwarf_register & 1))
+		return CFI_REGISTER_COUNT;
 	if (dwarf_register == program->cie->return_column)
 		return CFI_IP;
 	if (dwarf_register == program->abi->dwarf_sp)
@@ -52,8 +77,11 @@ static int64_t data_offset(const struct cfi_program *program, uint64_t factored)
 
 static void set_saved(struct cfi_program *program, uint64_t dwarf_register, int64_t offset)
 {
-	set_rule(program, dwarf_register,
-		 (struct cfi_rule){.kind = CFI_RULE_AT_CFA, .place.offset = offset});
+	enum cfi_register which = find_register(program, dwarf_register);
+
+	if (which != CFI_REGISTER_COUNT)
+		program->rules.registers[which] =
+			(struct cfi_rule){.kind = CFI_RULE_AT_CFA, .place.offset = offset};
 }
 
 static void restore(struct cfi_program *program, uint64_t dwarf_register)
@@ -61,7 +89,7 @@ static void restore(struct cfi_program *program, uint64_t dwarf_register)
 	enum cfi_register which = find_register(program, dwarf_register);
 
 	if (!program->initial) /* a CIE has nothing to go back to */
-		program->failed = true;
+		cfi_program_fail(program);
 	else if (which != CFI_REGISTER_COUNT)
 		program->rules.registers[which] = program->initial->registers[which];
 }
@@ -77,7 +105,7 @@ static void advance(struct cfi_program *program, uint64_t delta)
 
 	target = code_address(program, target);
 	if (target < program->next)
-		program->failed = true;
+		cfi_program_fail(program);
 	else
 		program->next = target;
 }
@@ -86,13 +114,33 @@ static void advance(struct cfi_program *program, uint64_t delta)
  * Handlers, in the order of DWARF 5, 6.4.2.
  */
 
+static uint8_t inner_operand(const struct cfi_program *program)
+{
+	return program->opcode & OPERAND_MAX;
+}
+
+static void run_advance_loc(struct cfi_program *program)
+{
+	advance(program, inner_operand(program));
+}
+
+static void run_offset(struct cfi_program *program)
+{
+	set_saved(program, inner_operand(program), data_offset(program, read_uleb(program)));
+}
+
+static void run_restore(struct cfi_program *program)
+{
+	restore(program, inner_operand(program));
+}
+
 static void run_set_loc(struct cfi_program *program)
 {
 	uint64_t target = cfi_read_pointer(&program->reader, &program->cie->base,
 					   program->cie->pointer_encoding);
 
-	if (target < program->next)
-		program->failed = true;
+	if (program->reader.failed || target < program->next)
+		cfi_program_fail(program);
 	else
 		program->next = target;
 }
@@ -145,7 +193,7 @@ static void run_def_cfa_sf(struct cfi_program *program)
 static struct cfi_location *plain_cfa(struct cfi_program *program)
 {
 	if (program->rules.cfa.form != CFI_FORM_PLAIN)
-		program->failed = true;
+		cfi_program_fail(program);
 	return &program->rules.cfa;
 }
 
@@ -251,7 +299,7 @@ static void run_restore_extended(struct cfi_program *program)
 static void run_remember_state(struct cfi_program *program)
 {
 	if (program->remembered_count == CFI_REMEMBER_MAX)
-		program->failed = true;
+		cfi_program_fail(program);
 	else
 		program->remembered[program->remembered_count++] = program->rules;
 }
@@ -259,7 +307,7 @@ static void run_remember_state(struct cfi_program *program)
 static void run_restore_state(struct cfi_program *program)
 {
 	if (!program->remembered_count)
-		program->failed = true;
+		cfi_program_fail(program);
 	else
 		program->rules = program->remembered[--program->remembered_count];
 }
@@ -279,7 +327,8 @@ static void run_args_size(struct cfi_program *program)
  * a signature. Other processors mean something else by this number. */
 static void run_negate_ra_state(struct cfi_program *program)
 {
-	program->failed |= program->abi->link != UNWIND_LINK_RECORD;
+	if (program->abi->link != UNWIND_LINK_RECORD)
+		cfi_program_fail(program);
 }
 
 #define DW_CFA_AARCH64_NEGATE_RA_STATE_WITH_PC 0x2c
@@ -287,7 +336,10 @@ static void run_negate_ra_state(struct cfi_program *program)
 
 typedef void run_instruction(struct cfi_program *program);
 
-static run_instruction *const instructions[0x40] = {
+static run_instruction *const instructions[UINT8_MAX + 1] = {
+	[DW_CFA_advance_loc... DW_CFA_advance_loc + OPERAND_MAX] = run_advance_loc,
+	[DW_CFA_offset... DW_CFA_offset + OPERAND_MAX] = run_offset,
+	[DW_CFA_restore... DW_CFA_restore + OPERAND_MAX] = run_restore,
 	[DW_CFA_nop] = run_nop,
 	[DW_CFA_set_loc] = run_set_loc,
 	[DW_CFA_advance_loc1] = run_advance_loc1,
@@ -320,38 +372,29 @@ static run_instruction *const instructions[0x40] = {
 
 static void run(struct cfi_program *program)
 {
-	uint8_t opcode = cfi_read_byte(&program->reader);
-
-	switch (PRIMARY(opcode)) {
-	case DW_CFA_advance_loc:
-		advance(program, OPERAND(opcode));
-		break;
-	case DW_CFA_offset:
-		set_saved(program, OPERAND(opcode), data_offset(program, read_uleb(program)));
-		break;
-	case DW_CFA_restore:
-		restore(program, OPERAND(opcode));
-		break;
-	default:
-		if (instructions[opcode])
-			instructions[opcode](program);
-		else
-			program->failed = true;
-	}
-	program->failed |= program->reader.failed;
+	program->opcode = cfi_read_byte(&program->reader);
+	if (instructions[program->opcode])
+		instructions[program->opcode](program);
+	else
+		cfi_program_fail(program);
 }
 
 bool cfi_program_initial(const struct cfi_cie *cie, const struct unwind_abi *abi,
 			 struct cfi_rules *ret_rules)
 {
-	struct cfi_program program = {.abi = abi, .cie = cie, .reader = cie->program};
+	struct cfi_program program = {
+		.abi = abi,
+		.cie = cie,
+		.known = known_registers(abi, cie),
+		.reader = cie->program,
+	};
 
 	if (program.reader.end - program.reader.at > CFI_INITIAL_PROGRAM_MAX)
 		return false;
-	while (!program.failed && !cfi_reader_is_empty(&program.reader))
+	while (!cfi_reader_is_empty(&program.reader))
 		run(&program);
 	*ret_rules = program.rules;
-	return !program.failed;
+	return !has_failed(&program);
 }
 
 void cfi_program_start(struct cfi_program *program, const struct cfi_cie *cie,
@@ -361,6 +404,7 @@ void cfi_program_start(struct cfi_program *program, const struct cfi_cie *cie,
 	program->abi = abi;
 	program->cie = cie;
 	program->initial = initial;
+	program->known = known_registers(abi, cie);
 	program->reader = fde->program;
 	program->rules = *initial;
 	program->location = program->next = fde->vaddr;
@@ -369,18 +413,32 @@ void cfi_program_start(struct cfi_program *program, const struct cfi_cie *cie,
 	program->remembered_count = 0;
 }
 
-bool cfi_program_next(struct cfi_program *program, struct cfi_span *ret_span)
+/* Can the span from `location` to `next` be left out? */
+static bool passes(const struct cfi_program *program, uint64_t vaddr)
 {
-	while (!program->failed && program->next == program->location &&
-	       !cfi_reader_is_empty(&program->reader))
+	return program->next == program->location ||
+	       (program->next <= vaddr &&
+		program->rules.registers[CFI_IP].kind != CFI_RULE_UNDEFINED);
+}
+
+bool cfi_program_seek(struct cfi_program *program, uint64_t vaddr, struct cfi_span *ret_span)
+{
+	bool failed;
+
+	while (passes(program, vaddr)) {
+		program->location = program->next;
+		if (cfi_reader_is_empty(&program->reader))
+			break;
 		run(program);
-	if (program->failed || program->next == program->location || program->next > program->end)
+	}
+	failed = has_failed(program);
+	if (failed || program->next == program->location || program->next > program->end)
 		program->next = program->end;
 	if (program->location >= program->end)
 		return false;
 	ret_span->start = program->location;
 	ret_span->end = program->next;
-	ret_span->rules = program->failed ? NULL : &program->rules;
+	ret_span->rules = failed ? NULL : &program->rules;
 	program->location = program->next;
 	return true;
 }

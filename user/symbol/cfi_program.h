@@ -64,12 +64,14 @@ struct cfi_program {
 	const struct unwind_abi *abi;
 	const struct cfi_cie *cie;
 	const struct cfi_rules *initial;
+	uint64_t known; /* set of registers below 64: all that have rules here are among them */
 	struct cfi_reader reader;
 	struct cfi_rules rules;
-	uint64_t location; /* virtual address up to which spans have been given */
+	uint64_t location; /* virtual address from which the rules hold */
 	uint64_t next;     /* where the rules will change */
 	uint64_t end;
-	bool failed; /* an instruction makes no sense */
+	uint8_t opcode; /* of the instruction that is run */
+	bool failed;    /* an instruction makes no sense */
 	unsigned int remembered_count;
 	struct cfi_rules remembered[CFI_REMEMBER_MAX];
 };
@@ -88,7 +90,13 @@ void cfi_program_start(struct cfi_program *program, const struct cfi_cie *cie,
 		       const struct cfi_rules *initial, const struct unwind_abi *abi,
 		       const struct cfi_fde *fde);
 
-/* The next span of at least one byte. False at the end; then the spans have covered the FDE. */
-bool cfi_program_next(struct cfi_program *program, struct cfi_span *ret_span);
+/* From here on the rules are not known. */
+void cfi_program_fail(struct cfi_program *program);
+
+/*
+ * The span that has the code at a virtual address, of at least one byte; or one before it in which
+ * the stack ends. Addresses rise, and none is within a span that was given. False behind the end.
+ */
+bool cfi_program_seek(struct cfi_program *program, uint64_t vaddr, struct cfi_span *ret_span);
 
 #endif

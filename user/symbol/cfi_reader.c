@@ -2,6 +2,7 @@
 #include "symbol/cfi_reader.h"
 
 #include <dwarf.h>
+#include <endian.h>
 #include <string.h>
 
 #define ENCODING_FORMAT(encoding)   ((encoding)&0x0f)
@@ -22,21 +23,39 @@ static void fail(struct cfi_reader *reader)
 	reader->at = reader->end;
 }
 
+static uint64_t load_fixed(const uint8_t *at, unsigned int width, bool big_endian)
+{
+	union {
+		uint16_t two;
+		uint32_t four;
+		uint64_t eight;
+	} value;
+
+	switch (width) {
+	case 2:
+		memcpy(&value.two, at, sizeof(value.two));
+		return big_endian ? be16toh(value.two) : le16toh(value.two);
+	case 4:
+		memcpy(&value.four, at, sizeof(value.four));
+		return big_endian ? be32toh(value.four) : le32toh(value.four);
+	case 8:
+		memcpy(&value.eight, at, sizeof(value.eight));
+		return big_endian ? be64toh(value.eight) : le64toh(value.eight);
+	default:
+		return *at;
+	}
+}
+
 uint64_t cfi_read_fixed(struct cfi_reader *reader, unsigned int width)
 {
-	uint64_t value = 0;
+	const uint8_t *at = reader->at;
 
 	if (bytes_left(reader) < width) {
 		fail(reader);
 		return 0;
 	}
-	for (unsigned int i = 0; i < width; i++) {
-		unsigned int shift = 8 * (reader->big_endian ? width - 1 - i : i);
-
-		value |= (uint64_t)reader->at[i] << shift;
-	}
 	reader->at += width;
-	return value;
+	return load_fixed(at, width, reader->big_endian);
 }
 
 /* Seven bits a byte, least significant first. */
@@ -56,7 +75,7 @@ static uint64_t read_leb(struct cfi_reader *reader, unsigned int *ret_bits, uint
 	return value;
 }
 
-uint64_t cfi_read_uleb(struct cfi_reader *reader)
+uint64_t cfi_read_long_uleb(struct cfi_reader *reader)
 {
 	unsigned int bits;
 	uint8_t last;

@@ -32,13 +32,21 @@ static inline uint8_t cfi_read_byte(struct cfi_reader *reader)
 }
 
 uint64_t cfi_read_fixed(struct cfi_reader *reader, unsigned int width); /* 1, 2, 4 or 8 bytes */
-uint64_t cfi_read_uleb(struct cfi_reader *reader);
+uint64_t cfi_read_long_uleb(struct cfi_reader *reader);
 int64_t cfi_read_sleb(struct cfi_reader *reader);
 void cfi_skip(struct cfi_reader *reader, uint64_t size);
 /* A string of the file; NULL (and failed) if it has no end. */
 const char *cfi_read_string(struct cfi_reader *reader);
 /* The next `size` bytes as a reader of their own. */
 struct cfi_reader cfi_read_part(struct cfi_reader *reader, uint64_t size);
+
+/* Most numbers are of one byte. */
+static inline uint64_t cfi_read_uleb(struct cfi_reader *reader)
+{
+	if (reader->at != reader->end && *reader->at < 0x80)
+		return *reader->at++;
+	return cfi_read_long_uleb(reader);
+}
 
 /* What encoded pointers (DW_EH_PE_…; Linux Standard Base Core 5.0, 10.5.1) are relative to. */
 struct cfi_pointer_base {

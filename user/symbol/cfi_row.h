@@ -31,11 +31,14 @@ bool cfi_row_words(const struct unwind_abi *abi, int64_t bytes, int64_t max, int
 
 bool cfi_row_has_lost_bp(const struct unwind_abi *abi, const struct unwind_row *row);
 
-/* Can a call end within bytes [start, end) of the file? */
-typedef bool cfi_call_test(const uint8_t *file, size_t start, size_t end);
-cfi_call_test cfi_x86_has_call_end;
-cfi_call_test cfi_aarch64_has_call_end;
-cfi_call_test cfi_arm_has_call_end; /* in either instruction set */
-cfi_call_test cfi_powerpc_has_call_end;
+/* The first place in (start, end] of the file at which a call can end: the offset behind its last
+ * byte. CFI_NO_CALL if there is none. */
+typedef size_t cfi_call_search(const uint8_t *file, size_t start, size_t end);
+cfi_call_search cfi_x86_call_end;
+cfi_call_search cfi_aarch64_call_end;
+cfi_call_search cfi_arm_call_end; /* in either instruction set */
+cfi_call_search cfi_powerpc_call_end;
+
+#define CFI_NO_CALL SIZE_MAX
 
 #endif

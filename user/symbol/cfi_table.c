@@ -5,30 +5,27 @@
  *
  * Spans of code arrive in the order of the file and without overlap, with gaps filled by gap rows,
  * so a row is final when it is appended: nothing is sorted twice, and each byte of code is looked
- * at for calls once. Where two FDEs overlap the later start wins from there on, as it does for the
- * C++ runtime's search in .eh_frame_hdr; of two with one start the first is taken. One of
- * .debug_frame that starts in code which .eh_frame describes is dropped.
+ * at for calls once. For a pruned table programs are run from call to call, and what lies between
+ * is not encoded; behind a function's last call its program is left. Where two FDEs overlap the
+ * later start wins from there on, as it does for the C++ runtime's search in .eh_frame_hdr; of two
+ * with one start the first is taken. One of .debug_frame that starts in code which .eh_frame
+ * describes is dropped.
  */
 #include "symbol/cfi.h"
 
+#include <dwarf.h>
 #include <errno.h>
 #include <gelf.h>
 #include <libelf.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbol/cfi_extent.h"
 #include "symbol/cfi_object.h"
 #include "symbol/cfi_program.h"
 #include "symbol/cfi_row.h"
 #include "symbol/cfi_section.h"
 #include "symbol/exidx.h"
-
-/* The code of an FDE in the file. */
-struct extent {
-	uint32_t start; /* file offsets */
-	uint32_t end;
-	uint32_t fde; /* index */
-};
 
 #define TRAMPOLINE_MAX 16 /* of a file; the search for each looks at a whole gap */
 
@@ -44,11 +41,14 @@ struct compiler {
 	struct exidx exidx;                /* what else Arm has */
 	uint32_t debug_fdes;               /* index of the first FDE that is not of .eh_frame */
 	VEC(struct initial_rules) initial; /* by CIE */
-	VEC(struct extent) extents;
+	VEC(struct cfi_extent) extents;
 	struct cfi_program program;
 	struct cfi_table table;
 	bool full;
-	uint32_t position; /* file offset up to which rows are written */
+	cfi_call_search *call_end; /* NULL: all rows are kept */
+	uint32_t position;         /* file offset up to which rows are written */
+	uint32_t code_end;         /* behind the last byte of code */
+	size_t wanted;             /* as next_wanted() found it */
 	uint32_t trampoline_count;
 };
 
@@ -72,15 +72,27 @@ const char *cfi_stop_name(enum cfi_stop stop)
  * Rows.
  */
 
-static bool is_kept(const struct compiler *compiler, const struct unwind_row *row, uint32_t end)
+/* Where the first byte ends, from the position on, whose row is looked up. What was found stays
+ * true until the position is there, so that each byte of code is searched once. */
+static size_t next_wanted(struct compiler *compiler)
 {
-	const struct cfi_object *object = &compiler->object;
+	uint32_t position = compiler->position;
+
+	if (compiler->wanted <= position)
+		compiler->wanted = compiler->call_end
+					   ? compiler->call_end(compiler->object.bytes, position,
+								compiler->code_end)
+					   : (size_t)position + 1;
+	return compiler->wanted;
+}
+
+/* Is the row from the position to `end` ever looked up? */
+static bool is_kept(struct compiler *compiler, const struct unwind_row *row, uint32_t end)
+{
 	enum unwind_cfa kind = unwind_row_cfa(row);
 
-	if (compiler->full || !object->machine->has_call_end || kind == UNWIND_CFA_END ||
-	    kind == UNWIND_CFA_SIGNAL || kind == UNWIND_CFA_SIGNAL_AT)
-		return true;
-	return object->machine->has_call_end(object->bytes, row->offset, end);
+	return kind == UNWIND_CFA_END || kind == UNWIND_CFA_SIGNAL ||
+	       kind == UNWIND_CFA_SIGNAL_AT || next_wanted(compiler) <= end;
 }
 
 static bool is_equal(const struct unwind_row *a, const struct unwind_row *b)
@@ -109,13 +121,14 @@ static int append(struct compiler *compiler, struct unwind_row row)
 /* Write what holds from the present position up to `end`. */
 static int put(struct compiler *compiler, struct unwind_row row, uint32_t end)
 {
-	row.offset = compiler->position;
+	bool kept;
+
 	if (end <= compiler->position)
 		return 0;
+	kept = is_kept(compiler, &row, end);
+	row.offset = compiler->position;
 	compiler->position = end;
-	if (goes_on(&compiler->table, &row)) /* no need to look at its code */
-		return 0;
-	return is_kept(compiler, &row, end) ? append(compiler, row) : 0;
+	return kept ? append(compiler, row) : 0;
 }
 
 /*
@@ -131,13 +144,13 @@ static const struct unwind_row gap_row = {.kinds = UNWIND_CFA_GAP};
 static const uint8_t *find_bytes(const uint8_t *at, size_t size,
 				 const struct cfi_trampoline *trampoline)
 {
-	uint32_t head, here; /* none of them is shorter */
+	const uint8_t *end = at + size;
 
-	memcpy(&head, trampoline->bytes, sizeof(head));
-	for (; size >= trampoline->size; at++, size--) {
-		memcpy(&here, at, sizeof(here));
-		if (here == head && !memcmp(at, trampoline->bytes, trampoline->size))
+	while ((size_t)(end - at) >= trampoline->size) {
+		at = memchr(at, trampoline->bytes[0], (size_t)(end - at) - trampoline->size + 1);
+		if (!at || !memcmp(at, trampoline->bytes, trampoline->size))
 			return at;
+		at++;
 	}
 	return NULL;
 }
@@ -209,7 +222,7 @@ static int put_gap(struct compiler *compiler, uint32_t end)
  * The gap before a function. A return address is looked up at the byte before, which of a function
  * that is only returned to is not its own: there the stack ends.
  */
-static int put_gap_before(struct compiler *compiler, const struct extent *extent)
+static int put_gap_before(struct compiler *compiler, const struct cfi_extent *extent)
 {
 	static const struct unwind_row end_row = {.kinds = UNWIND_CFA_END};
 	uint32_t start = extent->start;
@@ -226,45 +239,93 @@ static int put_gap_before(struct compiler *compiler, const struct extent *extent
  * Functions.
  */
 
-static int put_span(struct compiler *compiler, const struct cfi_span *span, bool signal,
-		    uint32_t end)
+/* A function that is compiled. */
+struct function {
+	uint32_t start; /* file offsets */
+	uint32_t end;
+	const struct cfi_fde *fde;
+	const struct cfi_cie *cie;
+	const struct initial_rules *initial;
+};
+
+static void count_span(struct compiler *compiler, enum cfi_stop stop, const struct unwind_row *row)
 {
 	struct cfi_counts *counts = &compiler->table.counts;
-	struct unwind_row row;
-	enum cfi_stop stop =
-		cfi_row_encode(compiler->object.machine->abi, span->rules, signal, &row);
 
 	if (stop)
 		counts->stops[stop]++;
-	if (cfi_row_has_lost_bp(compiler->object.machine->abi, &row))
+	if (cfi_row_has_lost_bp(compiler->object.machine->abi, row))
 		counts->lost_bp++;
-	return put(compiler, row, end);
 }
 
-static int put_function(struct compiler *compiler, const struct extent *extent, uint32_t end)
+static int put_span(struct compiler *compiler, const struct function *function,
+		    const struct cfi_span *span)
+{
+	uint64_t end = span->end - function->fde->vaddr + function->start;
+	uint32_t row_end = end < function->end ? (uint32_t)end : function->end;
+	struct unwind_row row;
+	enum cfi_stop stop = cfi_row_encode(compiler->object.machine->abi, span->rules,
+					    function->cie->signal, &row);
+
+	compiler->position = (uint32_t)(span->start - function->fde->vaddr) + function->start;
+	if (is_kept(compiler, &row, row_end))
+		count_span(compiler, stop, &row);
+	return put(compiler, row, row_end);
+}
+
+/* Can the stack end in this function? What says so may be another instruction's operand, too. */
+static bool may_end(const struct function *function)
+{
+	const struct cfi_reader *program = &function->fde->program;
+
+	return function->initial->rules.registers[CFI_IP].kind == CFI_RULE_UNDEFINED ||
+	       memchr(program->at, DW_CFA_undefined, (size_t)(program->end - program->at));
+}
+
+/* The next byte of the function whose row may be kept, whatever kind of row that is. */
+static bool find_wanted(struct compiler *compiler, const struct function *function,
+			uint32_t *ret_offset)
+{
+	size_t wanted;
+
+	*ret_offset = compiler->position;
+	if (compiler->position >= function->end || function->cie->signal)
+		return compiler->position < function->end;
+	wanted = next_wanted(compiler);
+	*ret_offset = (wanted <= function->end ? (uint32_t)wanted : function->end) - 1;
+	return wanted <= function->end || may_end(function);
+}
+
+static int put_function(struct compiler *compiler, const struct cfi_extent *extent, uint32_t end)
 {
 	const struct cfi_fde *fde = &compiler->entries.fdes.items[extent->fde];
-	const struct cfi_cie *cie = &compiler->entries.cies.items[fde->cie];
-	const struct initial_rules *initial = &compiler->initial.items[fde->cie];
+	struct function function = {
+		.start = extent->start,
+		.end = end,
+		.fde = fde,
+		.cie = &compiler->entries.cies.items[fde->cie],
+		.initial = &compiler->initial.items[fde->cie],
+	};
 	struct cfi_program *program = &compiler->program;
 	struct cfi_span span;
+	uint32_t wanted;
 	int code = 0;
 
-	cfi_program_start(program, cie, &initial->rules, compiler->object.machine->abi, fde);
-	program->failed = !initial->is_known; /* of the whole function */
-	while (!code && cfi_program_next(program, &span) && compiler->position < end) {
-		uint64_t span_end = span.end - fde->vaddr + extent->start;
-
-		code = put_span(compiler, &span, cie->signal,
-				span_end < end ? (uint32_t)span_end : end);
-	}
+	cfi_program_start(program, function.cie, &function.initial->rules,
+			  compiler->object.machine->abi, fde);
+	if (!function.initial->is_known)
+		cfi_program_fail(program);
+	while (!code && find_wanted(compiler, &function, &wanted) &&
+	       cfi_program_seek(program, wanted - function.start + fde->vaddr, &span))
+		code = put_span(compiler, &function, &span);
+	compiler->position = end;
 	return code;
 }
 
 static int put_functions(struct compiler *compiler)
 {
 	for (size_t i = 0; i < compiler->extents.count; i++) {
-		const struct extent *extent = &compiler->extents.items[i];
+		const struct cfi_extent *extent = &compiler->extents.items[i];
 		bool is_last = i + 1 == compiler->extents.count;
 		uint32_t end = extent->end;
 		int code = put_gap_before(compiler, extent);
@@ -300,13 +361,12 @@ static void code_bounds(const struct cfi_object *object, uint32_t *ret_start, ui
 static int put_rows(struct compiler *compiler)
 {
 	struct unwind_row last = gap_row;
-	uint32_t end;
 	int code;
 
-	code_bounds(&compiler->object, &compiler->position, &end);
+	code_bounds(&compiler->object, &compiler->position, &compiler->code_end);
 	code = put_functions(compiler);
 	if (!code)
-		code = put_gap(compiler, end);
+		code = put_gap(compiler, compiler->code_end);
 	last.offset = compiler->position;
 	return code ? code : append(compiler, last);
 }
@@ -339,45 +399,27 @@ static bool is_exidx_signal(const struct compiler *compiler, uint32_t offset)
 	return unwind_row_cfa(&row) == UNWIND_CFA_SIGNAL;
 }
 
-static int add_extent(struct compiler *compiler, struct cfi_fde *fde)
+/* There is room. */
+static void add_extent(struct compiler *compiler, struct cfi_fde *fde)
 {
-	struct extent extent = {.fde = fde->index};
+	struct cfi_extent extent = {.fde = fde->index};
 
 	if (!find_code(compiler, fde, &extent.start)) {
 		compiler->table.counts.outside++;
-		return 0;
+		return;
 	}
 	if (is_exidx_signal(compiler, extent.start)) {
 		compiler->table.counts.doubled++;
-		return 0;
+		return;
 	}
 	extent.end = extent.start + (uint32_t)fde->size;
-	return vec_push(&compiler->extents, extent);
-}
-
-static int compare_extents(const void *a, const void *b)
-{
-	const struct extent *left = a, *right = b;
-
-	if (left->start != right->start)
-		return left->start < right->start ? -1 : 1;
-	return left->fde < right->fde ? -1 : left->fde > right->fde;
-}
-
-static bool is_sorted(const struct compiler *compiler)
-{
-	const struct extent *items = compiler->extents.items;
-
-	for (size_t i = 1; i < compiler->extents.count; i++)
-		if (compare_extents(&items[i - 1], &items[i]) > 0)
-			return false;
-	return true;
+	compiler->extents.items[compiler->extents.count++] = extent;
 }
 
 /* Of several with one start the first stays, and of .debug_frame what .eh_frame leaves out. */
 static void drop_doubled(struct compiler *compiler)
 {
-	struct extent *items = compiler->extents.items;
+	struct cfi_extent *items = compiler->extents.items;
 	uint32_t described = 0; /* by .eh_frame, up to here */
 	size_t kept = 0;
 
@@ -398,15 +440,14 @@ static void drop_doubled(struct compiler *compiler)
 
 static int make_extents(struct compiler *compiler)
 {
-	for (size_t i = 0; i < compiler->entries.fdes.count; i++) {
-		int code = add_extent(compiler, &compiler->entries.fdes.items[i]);
+	struct cfi_fde *fde;
 
-		if (code)
-			return code;
-	}
-	if (!is_sorted(compiler)) /* as linkers write them */
-		qsort(compiler->extents.items, compiler->extents.count,
-		      sizeof(*compiler->extents.items), compare_extents);
+	if (vec_reserve(&compiler->extents, compiler->entries.fdes.count))
+		return -ENOMEM;
+	vec_each (fde, &compiler->entries.fdes)
+		add_extent(compiler, fde);
+	if (cfi_extents_sort(compiler->extents.items, compiler->extents.count))
+		return -ENOMEM;
 	drop_doubled(compiler);
 	compiler->table.counts.functions += (uint32_t)compiler->extents.count;
 	return 0;
@@ -504,9 +545,11 @@ static int open_input(struct compiler *compiler, const struct input *input, stru
 	if (input->debug)
 		cfi_object_open(&compiler->debug, input->debug, true, NULL);
 	code = cfi_object_open(&compiler->object, input->elf, !input->is_image, err);
-	if (!code)
-		compiler->table.abi = compiler->object.machine->abi;
-	return code;
+	if (code)
+		return code;
+	compiler->table.abi = compiler->object.machine->abi;
+	compiler->call_end = input->full ? NULL : compiler->object.machine->call_end;
+	return 0;
 }
 
 /* Takes over both Elfs. */

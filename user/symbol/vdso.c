@@ -84,7 +84,7 @@ static int exchange(int fd)
 	return err ? err : write_mapped(fd);
 }
 
-static int write_other(int fd)
+static int ask_kernel(int fd)
 {
 	pid_t child = fork();
 	int status;
@@ -97,6 +97,16 @@ static int write_other(int fd)
 		if (errno != EINTR)
 			return -errno;
 	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -ENOENT;
+}
+
+/* A kernel that has none gets none. */
+static int write_other(int fd)
+{
+	static bool has_none;
+	int err = has_none ? -ENOENT : ask_kernel(fd);
+
+	has_none = err == -ENOENT;
+	return err;
 }
 #else
 static int write_other(int fd)
