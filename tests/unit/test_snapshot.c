@@ -418,7 +418,7 @@ static const struct sort_case sort_cases[] = {
 	{SORT_GROWTH, "growth", {1, 0, 2, 3}},
 	{SORT_TSC, "tsc", {0, 1, 2, 3}},
 	{SORT_LEAKS, "leaks", {2, 1, 0, 3}},
-	{SORT_BYTES_LEAKED, "bytes-leaked", {1, 2, 0, 3}},
+	{SORT_BYTES_LEAKED, "bytes-leaked", {2, 1, 0, 3}},
 	{SORT_MISMATCHED, "mismatched", {3, 0, 1, 2}},
 	{SORT_BADFREE, "badfree", {2, 3, 0, 1}},
 };
@@ -455,6 +455,7 @@ static void test_sort(void **state)
 	sites[1].growth = (struct growth){.grows = true, .slope = 0.1};
 	sites[1].leaks.classes[LEAK_DEFINITE] = (struct snapshot_sum){1, 90};
 	sites[2].leaks.classes[LEAK_DEFINITE] = (struct snapshot_sum){2, 80};
+	sites[2].leaks.classes[LEAK_INDIRECT] = (struct snapshot_sum){1, 11};
 	sites[3].leaks.classes[LEAK_POSSIBLE] = (struct snapshot_sum){9, 900};
 	for (size_t i = 0; i < COUNT_OF(sort_cases); i++) {
 		assert_string_equal(sort_key_name(sort_cases[i].key), sort_cases[i].name);

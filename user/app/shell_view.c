@@ -93,11 +93,9 @@ static bool is_filtered(const struct shell *shell, const struct snapshot_process
 		amount_between(site->oldest_ns, until_ns) < settings->older_ns);
 }
 
-/* Lists count what leaks hold as leaked, too, and rank the first to appear as the worst. */
+/* Lists rank the first to appear as the worst. */
 static uint64_t worth(enum sort_key sort, const struct snapshot_site *site)
 {
-	if (sort == SORT_BYTES_LEAKED)
-		return snapshot_lost(site->leaks.classes).bytes;
 	if (sort == SORT_TSC)
 		return UINT64_MAX - site->first_seen_ns;
 	return sort_key_weight(sort, site);

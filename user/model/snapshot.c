@@ -268,9 +268,10 @@ static uint64_t weight_leaks(const struct snapshot_site *site)
 	return site->leaks.classes[LEAK_DEFINITE].blocks;
 }
 
+/* With what was lost along with them, as every list shows it. */
 static uint64_t weight_bytes_leaked(const struct snapshot_site *site)
 {
-	return site->leaks.classes[LEAK_DEFINITE].bytes;
+	return snapshot_lost(site->leaks.classes).bytes;
 }
 
 static uint64_t weight_age(const struct snapshot_site *site)
