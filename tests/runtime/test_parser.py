@@ -67,6 +67,25 @@ def test_confinement(attach):
         assert parser["Seccomp"] == "2"
 
 
+def test_second(attach):
+    """Where there is much code to read a second parser helps to begin, and no longer."""
+    script = "import ctypes, ssl, sqlite3, time; print(flush=True); time.sleep(1000)"
+    with subprocess.Popen(["/usr/bin/python3", "-c", script], stdout=subprocess.PIPE) as python:
+        try:
+            python.stdout.readline()
+            with attach(python.pid, options=["-vv"]) as tracer:
+                keeper = keeper_of(tracer.process.pid)
+                for other in harness.children(tracer.process.pid):
+                    if other != keeper and harness.command(other) == "mtrace-bpf":
+                        harness.wait_for_end(other)
+                result = tracer.stop()
+        finally:
+            python.kill()
+    assert result.status == 0, result.stderr
+    many = os.cpu_count() > 1
+    assert result.stderr.count("are parsed by process") == 1 + many, result.stderr
+
+
 def test_descriptors(attach):
     """Of all that the tracer has open the parser has one socket."""
     with Steady() as steady, attach(steady.pid) as tracer:

@@ -160,6 +160,38 @@ static void test_rewritten_file(void **state)
 	module_table_free(table);
 }
 
+static int count_and_read(void *ctx, struct module *module, struct error *err)
+{
+	++*(int *)ctx;
+	return module_read(module, err);
+}
+
+/* Nor is one that has lain there for a while read twice; until it is changed. */
+static void test_unchanged_file(void **state)
+{
+	struct module_table *table = new_table();
+	struct module *before, *after;
+	int reads = 0;
+
+	module_table_set_reader(table, (struct module_reader){count_and_read, &reads});
+	build(*state,
+	      BUILD "-o p -Wl,--build-id=0x00000001 && gcc p.c -o q -Wl,--build-id=0x00000002");
+	before = intern(table, *state, "p");
+	assert_ptr_equal(intern(table, *state, "p"), before);
+	assert_int_equal(reads, 2); /* it could have been changed at the same tick */
+	sleep(3);
+	assert_ptr_equal(intern(table, *state, "p"), before);
+	assert_int_equal(reads, 3);
+	assert_ptr_equal(intern(table, *state, "p"), before);
+	assert_int_equal(reads, 3);
+	build(*state, "cat q > p");
+	after = intern(table, *state, "p");
+	assert_int_equal(reads, 4);
+	assert_ptr_not_equal(before, after);
+	assert_ptr_equal(intern(table, *state, "p"), after);
+	module_table_free(table);
+}
+
 /* The file is gone or another one by now: it can be opened through our descriptor. */
 static void test_open_path(void **state)
 {
@@ -234,9 +266,10 @@ static void test_no_module(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_what_it_is),     TEST(test_no_build_id),     TEST(test_identity),
-		TEST(test_find),           TEST(test_kernel_names),    TEST(test_open_path),
-		TEST(test_rewritten_file), TEST(test_offset_to_vaddr), TEST(test_no_module),
+		TEST(test_what_it_is),     TEST(test_no_build_id),    TEST(test_identity),
+		TEST(test_find),           TEST(test_kernel_names),   TEST(test_open_path),
+		TEST(test_rewritten_file), TEST(test_unchanged_file), TEST(test_offset_to_vaddr),
+		TEST(test_no_module),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -236,7 +236,7 @@ static void test_ahead_changed(void **state)
 	build(*state);
 	start(&subject, &config);
 	read_ahead(&subject, scratch_path(*state, "bad"));
-	assert_int_equal(intern(&subject, own_libc()), 0); /* by now it was read */
+	assert_int_equal(intern(&subject, scratch_path(*state, "bad")), 0); /* now it was read */
 	assert_int_equal(scratch_run(*state, "cat /proc/self/exe > bad"), 0);
 	check_answers(&subject, scratch_path(*state, "bad"));
 	stop(&subject);
@@ -474,6 +474,67 @@ static void test_ahead_failures(void **state)
 		check_not_blamed(*state, works[i]);
 }
 
+static void second_ahead(const struct subject *subject, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	parser_second_ahead(subject->parser, fd, path);
+	close(fd);
+}
+
+/* Who has read what was given to it answers; all else is asked of the first one. */
+static void test_second(void **state)
+{
+	const struct parser_config config = {0};
+	struct subject subject;
+
+	(void)state;
+	start(&subject, &config);
+	second_ahead(&subject, own_libc()); /* there is none yet */
+	assert_int_equal(parser_second_start(subject.parser), 0);
+	assert_int_equal(parser_second_start(subject.parser), 0);
+	second_ahead(&subject, own_libc());
+	second_ahead(&subject, "/etc/passwd");
+	read_ahead(&subject, "/proc/self/exe");
+	check_answers(&subject, own_libc());
+	check_answers(&subject, "/proc/self/exe");
+	assert_int_equal(intern(&subject, "/etc/passwd"), -ENOEXEC);
+	parser_ahead_end(subject.parser);
+	parser_ahead_end(subject.parser);
+	check_table(&subject, false);
+	assert_int_equal(parser_second_start(subject.parser), 0);
+	second_ahead(&subject, own_libc()); /* ended with the first */
+	stop(&subject);
+}
+
+/* Whatever becomes of the second one, the first one is asked. */
+static void check_first_answers(struct scratch *scratch, void (*work)(int socket))
+{
+	const struct parser_config config = {.patience_ns = PATIENCE_NS, .work = work};
+	uint64_t started_ns;
+	struct subject subject;
+	pid_t pid;
+
+	start(&subject, &config);
+	pid = parser_pid(subject.parser);
+	assert_int_equal(intern(&subject, scratch_path(scratch, "good")), 0);
+	assert_int_equal(parser_second_start(subject.parser), 0);
+	second_ahead(&subject, scratch_path(scratch, "bad"));
+	started_ns = clock_now_ns();
+	check_answers(&subject, scratch_path(scratch, "bad"));
+	assert_true(clock_now_ns() - started_ns < 3000 * NS_PER_MS);
+	assert_int_equal(parser_pid(subject.parser), pid);
+	stop(&subject);
+}
+
+static void test_second_failures(void **state)
+{
+	build(*state);
+	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++)
+		check_first_answers(*state, works[i]);
+}
+
 /* A file that is none of a parser's business is not handed to it, whatever it calls its link. */
 static void work_steal(int socket)
 {
@@ -617,6 +678,8 @@ int main(void)
 		TEST(test_ahead),
 		TEST(test_ahead_changed),
 		TEST(test_ahead_failures),
+		TEST(test_second),
+		TEST(test_second_failures),
 		TEST(test_stolen_file),
 		TEST(test_killed),
 		TEST(test_stopped),

@@ -191,6 +191,31 @@ static int take_dynamic(struct wire_view *view)
 	return err;
 }
 
+static void put_early(struct wire *wire)
+{
+	struct wire parts[EARLY_KINDS] = {0};
+
+	put_module(&parts[EARLY_MODULE]);
+	put_table(&parts[EARLY_TABLE]);
+	for (int kind = 0; kind < EARLY_KINDS; kind++) {
+		early_put(wire, &parts[kind]);
+		wire_free(&parts[kind]);
+	}
+}
+
+static int take_early(struct wire_view *view)
+{
+	struct wire parts[EARLY_KINDS];
+	size_t size = (size_t)(view->end - view->at);
+	int err = early_take(view, parts);
+
+	for (int kind = 0; !err && kind < EARLY_KINDS; kind++) {
+		assert_true(parts[kind].count <= size);
+		wire_free(&parts[kind]);
+	}
+	return err;
+}
+
 static void put_want(struct wire *wire)
 {
 	const struct debug_want want = {
@@ -231,7 +256,7 @@ static const struct answer {
 } answers[] = {
 	{put_module, take_module},   {put_plan, take_plan},       {put_table, take_table},
 	{put_names, take_names},     {put_dynamic, take_dynamic}, {put_want, take_want},
-	{put_failure, take_failure},
+	{put_failure, take_failure}, {put_early, take_early},
 };
 
 /* From memory of exactly that size, so that a sanitizer sees what is read behind it. */

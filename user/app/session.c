@@ -249,6 +249,11 @@ int session_attach(struct session *session, pid_t pid, struct error *err)
 	return tell_fallback(session, session->source->ops->attach(session->source, pid, err));
 }
 
+void session_attached(struct session *session)
+{
+	parser_ahead_end(session->parser);
+}
+
 int session_attach_all(struct session *session, struct error *err)
 {
 	return session->source->ops->attach_all(session->source, err);

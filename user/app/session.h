@@ -65,6 +65,8 @@ int session_open(struct session *session, struct error *err);
 void session_close(struct session *session); /* zeroed memory is fine */
 
 int session_attach(struct session *session, pid_t pid, struct error *err);
+/* To all that were named: what was read of their files ahead is not needed any more. */
+void session_attached(struct session *session);
 /* All that runs and is selected. */
 int session_attach_all(struct session *session, struct error *err);
 /*

@@ -190,6 +190,7 @@ int trace_attach(const struct options *options)
 		log_error("%s", err.text);
 	} else {
 		targets_announce(&targets, options);
+		session_attached(&trace.session);
 		status = attach_follow(&trace);
 	}
 	trace_close(&trace);

@@ -13,6 +13,7 @@
 #include "os/proc.h"
 #include "parser/channel.h"
 #include "parser/debuginfod.h"
+#include "parser/given.h"
 #include "parser/keeper.h"
 #include "parser/protocol.h"
 #include "parser/server.h"
@@ -36,12 +37,14 @@ struct parser {
 	struct keeper keeper;
 	int socket; /* -1: none */
 	pid_t pid;
-	bool asked;          /* the keeper was asked for one that was not taken yet */
-	bool lost;           /* there is none and will be none */
-	bool ahead;          /* it may still be at files that nobody has asked for … */
-	uint64_t ahead_ns;   /* … for which it gets so much time */
-	struct map64 failed; /* file_key() → 1: not given to a parser again */
-	char *folders;       /* see parser_search */
+	bool asked;            /* the keeper was asked for one that was not taken yet */
+	bool lost;             /* there is none and will be none */
+	bool ahead;            /* it may be at files that nobody has asked for … */
+	uint64_t ahead_ns;     /* … for which it gets so much time */
+	struct parser *second; /* reads ahead, too; or NULL */
+	struct given given;    /* by file_key() */
+	struct map64 failed;   /* file_key() → 1: not given to a parser again */
+	char *folders;         /* see parser_search */
 };
 
 /* A request and what becomes of its answer. */
@@ -103,6 +106,7 @@ void parser_stop(struct parser *parser)
 {
 	if (!parser)
 		return;
+	parser_ahead_end(parser);
 	parser_drop(parser);
 	keeper_stop(&parser->keeper);
 	map64_free(&parser->failed);
@@ -347,12 +351,8 @@ static int exchange_try(struct parser *parser, struct exchange *exchange, const 
 	exchange->deadline_ns = clock_now_ns() + patience(parser, status) + parser->ahead_ns;
 	exchange->wants = 0;
 	code = exchange_run(parser, exchange, err);
-	if (code < 0) {
+	if (code < 0)
 		parser_replace(parser);
-	} else {
-		parser->ahead = false; /* what was sent before was read before */
-		parser->ahead_ns = 0;
-	}
 	return code;
 }
 
@@ -366,6 +366,83 @@ static int exchange_first(struct parser *parser, struct exchange *exchange,
 
 	return ahead && code < 0 && code != -ENOMEM ? exchange_try(parser, exchange, status, err)
 						    : code;
+}
+
+static void second_end(struct parser *parser)
+{
+	parser_stop(parser->second);
+	parser->second = NULL;
+}
+
+static int take_early(struct wire_view *view, void *ctx)
+{
+	struct given_file *file = ctx;
+
+	return early_take(view, file->answers);
+}
+
+/* What is not told is asked for by itself. */
+static void ask_early(struct parser *parser, struct given_file *file,
+		      const struct exchange *exchange, const struct stat *status)
+{
+	struct parser *reader = file->is_second ? parser->second : parser;
+	struct exchange early = {
+		.kind = FRAME_EARLY,
+		.module = exchange->module,
+		.request = exchange->request,
+		.take = take_early,
+		.ctx = file,
+	};
+	struct error err;
+
+	file->asked = true;
+	if (reader && exchange_try(reader, &early, status, &err) && file->is_second)
+		second_end(parser);
+}
+
+/* EARLY_KINDS if it is not read ahead. */
+static enum early_kind early_kind_of(const struct exchange *exchange)
+{
+	static const enum frame_kind frames[EARLY_KINDS] = {
+		[EARLY_MODULE] = FRAME_MODULE,
+		[EARLY_PLAN] = FRAME_PLAN,
+		[EARLY_TABLE] = FRAME_TABLE,
+	};
+	bool is_usual = !exchange->request->full && !exchange->request->prefix;
+	enum early_kind kind = EARLY_MODULE;
+
+	while (kind < EARLY_KINDS && (!is_usual || frames[kind] != exchange->kind))
+		kind++;
+	return kind;
+}
+
+static struct wire *find_early(struct parser *parser, const struct exchange *exchange,
+			       const struct stat *status)
+{
+	struct given_file *file = given_find(&parser->given, file_key(status));
+	enum early_kind kind = early_kind_of(exchange);
+
+	if (!file || kind == EARLY_KINDS)
+		return NULL;
+	if (!file->asked)
+		ask_early(parser, file, exchange, status);
+	return file->answers[kind].count ? &file->answers[kind] : NULL;
+}
+
+/* From what was read ahead: 0, or it has to be asked for. */
+static int take_answer(struct parser *parser, const struct exchange *exchange,
+		       const struct stat *status)
+{
+	struct wire *answer = find_early(parser, exchange, status);
+	struct wire_view view;
+	int code;
+
+	if (!answer)
+		return -ENOENT;
+	view = wire_view(answer);
+	code = exchange->take(&view, exchange->ctx);
+	wire_free(answer);
+	return code;
 }
 
 static int ask(struct parser *parser, struct exchange *exchange, struct error *err)
@@ -383,6 +460,8 @@ static int ask(struct parser *parser, struct exchange *exchange, struct error *e
 		return error_set_errno(err, -errno, "cannot read %s", path);
 	if (map64_get(&parser->failed, file_key(&status)) != MAP64_NONE)
 		return error_set(err, -ENOEXEC, "cannot read %s: its parser failed before", path);
+	if (!take_answer(parser, exchange, &status))
+		return 0;
 	code = exchange_first(parser, exchange, &status, err);
 	for (int i = 1; code == -EPIPE && i < TRIES; i++)
 		code = exchange_try(parser, exchange, &status, err);
@@ -400,7 +479,7 @@ static int ask(struct parser *parser, struct exchange *exchange, struct error *e
 /* It waits for room in the socket only where that is unusually small. */
 #define AHEAD_PATIENCE_NS NS_PER_SECOND
 
-void parser_ahead(struct parser *parser, int fd, const char *path)
+static int give_ahead(struct parser *parser, int fd, const char *path, const struct stat *status)
 {
 	const struct request request = {.path = path};
 	const struct module module = {.fd = fd, .path = (char *)path};
@@ -409,17 +488,56 @@ void parser_ahead(struct parser *parser, int fd, const char *path)
 		.module = &module,
 		.request = &request,
 	};
-	struct stat status;
+	int err = parser_check(parser, NULL);
 
-	if (fstat(fd, &status) || parser_check(parser, NULL))
-		return;
+	if (err)
+		return err;
 	exchange.deadline_ns = clock_now_ns() + AHEAD_PATIENCE_NS;
-	if (exchange_send(parser, &exchange)) {
+	err = exchange_send(parser, &exchange);
+	if (err) {
 		parser_replace(parser);
-		return;
+		return err;
 	}
 	parser->ahead = true;
-	parser->ahead_ns += time_to_read(&status);
+	parser->ahead_ns += time_to_read(status);
+	return 0;
+}
+
+/* Once, if several processes map it. */
+static bool may_give(struct parser *parser, int fd, bool is_second, struct stat *ret_status)
+{
+	return !fstat(fd, ret_status) && !given_find(&parser->given, file_key(ret_status)) &&
+	       !given_add(&parser->given, file_key(ret_status), is_second);
+}
+
+void parser_ahead(struct parser *parser, int fd, const char *path)
+{
+	struct stat status;
+
+	if (may_give(parser, fd, false, &status))
+		(void)give_ahead(parser, fd, path, &status);
+}
+
+int parser_second_start(struct parser *parser)
+{
+	return parser->second ? 0 : parser_start(&parser->second, &parser->config);
+}
+
+void parser_second_ahead(struct parser *parser, int fd, const char *path)
+{
+	struct stat status;
+
+	if (parser->second && may_give(parser, fd, true, &status) &&
+	    give_ahead(parser->second, fd, path, &status))
+		second_end(parser);
+}
+
+void parser_ahead_end(struct parser *parser)
+{
+	second_end(parser);
+	given_free(&parser->given);
+	parser->ahead = false;
+	parser->ahead_ns = 0;
 }
 
 /*

@@ -63,10 +63,16 @@ int parser_table(struct parser *parser, const struct module *module, bool full,
 /*
  * What will be asked of a file, or of all files whose code a process maps, may be read while the
  * tracer does something else. Nothing is answered, and what fails is found out when it is asked
- * for.
+ * for. Where that is much, and there is a processor for it, a second parser takes its part.
  */
 void parser_ahead(struct parser *parser, int fd, const char *path);
 void parser_read_ahead(struct parser *parser, pid_t pid);
+/* All that was to be asked for has been: the second parser ends. */
+void parser_ahead_end(struct parser *parser);
+
+/* What parser_read_ahead needs of it: 0 or -errno; and the same for a file that is its part. */
+int parser_second_start(struct parser *parser);
+void parser_second_ahead(struct parser *parser, int fd, const char *path);
 
 #define PARSER_INLINE_MAX 32 /* names of one place; more are cut off */
 

@@ -590,6 +590,45 @@ int names_take(struct wire_view *view, struct symbol_name ret_names[PROTOCOL_INL
 }
 
 /*
+ * What was read ahead.
+ */
+
+void early_put(struct wire *wire, const struct wire *part)
+{
+	size_t size = part->failed ? 0 : part->count;
+
+	wire_put_u32(wire, (uint32_t)size);
+	wire_put(wire, part->items, size);
+}
+
+void early_drop(struct wire parts[EARLY_KINDS])
+{
+	for (int kind = 0; kind < EARLY_KINDS; kind++)
+		wire_free(&parts[kind]);
+}
+
+int early_take(struct wire_view *view, struct wire ret_parts[EARLY_KINDS])
+{
+	int err = 0;
+
+	for (int kind = 0; kind < EARLY_KINDS; kind++)
+		ret_parts[kind] = (struct wire){0};
+	for (int kind = 0; kind < EARLY_KINDS && !err; kind++) {
+		uint32_t size = wire_take_u32_max(view, PROTOCOL_ANSWER_MAX);
+		const void *bytes = wire_take(view, size);
+
+		if (bytes)
+			wire_put(&ret_parts[kind], bytes, size);
+		err = ret_parts[kind].failed ? -ENOMEM : 0;
+	}
+	if (!err)
+		err = wire_finish(view);
+	if (err)
+		early_drop(ret_parts);
+	return err;
+}
+
+/*
  * Dynamic sections.
  */
 

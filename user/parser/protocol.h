@@ -32,7 +32,8 @@ enum frame_kind {
 	FRAME_TABLE,
 	FRAME_NAMES,
 	FRAME_DYNAMIC,
-	FRAME_AHEAD, /* not answered: module, plan and table will be asked for */
+	FRAME_AHEAD, /* not answered: FRAME_EARLY will be asked for */
+	FRAME_EARLY, /* what was read ahead of that file, in one answer */
 	FRAME_REQUEST_END,
 
 	FRAME_FILE, /* the separate debug file that was wanted; without descriptor: there is none */
@@ -41,6 +42,14 @@ enum frame_kind {
 	FRAME_DONE,
 	FRAME_FAILED, /* with code and text */
 	FRAME_WANT,
+};
+
+/* What is read ahead of a file. */
+enum early_kind {
+	EARLY_MODULE,
+	EARLY_PLAN,
+	EARLY_TABLE,
+	EARLY_KINDS,
 };
 
 #define PROTOCOL_NAMES_MAX  1024 /* places in one request */
@@ -89,6 +98,12 @@ int table_take(struct wire_view *view, struct cfi_table *ret_table);
 void names_put(struct wire *wire, const struct symbol_name *names, size_t count);
 int names_take(struct wire_view *view, struct symbol_name ret_names[PROTOCOL_INLINE_MAX],
 	       size_t *ret_count);
+
+/* FRAME_DONE of FRAME_EARLY: the answer to one request behind the other; those that there are not
+ * have no bytes. Taking gives 0, -EBADMSG or -ENOMEM, and then nothing is owned. */
+void early_put(struct wire *wire, const struct wire *part);
+int early_take(struct wire_view *view, struct wire ret_parts[EARLY_KINDS]);
+void early_drop(struct wire parts[EARLY_KINDS]); /* all that are still there */
 
 void dynamic_put(struct wire *wire, const struct elf_dynamic *dynamic);
 int dynamic_take(struct wire_view *view, struct elf_dynamic *ret_dynamic);

@@ -8,6 +8,7 @@
 #include "parser/server.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +16,8 @@
 
 #include "os/proc.h"
 #include "parser/channel.h"
+#include "parser/early.h"
+#include "parser/opened.h"
 #include "parser/protocol.h"
 
 #define NS_PER_MS 1000000ULL
@@ -27,53 +30,14 @@
 #define KEPT_FILES   48           /* each has up to four descriptors */
 #define KEPT_BYTES   (1ULL << 30) /* of files, debug files included */
 
-/* The answers for a file that was given ahead: each is sent when it is asked for. */
-struct early {
-	struct stat status; /* which file it was, and when it was written */
-	struct wire answers[FRAME_REQUEST_END];
-};
-
 struct server {
 	int socket;
-	VEC(struct early) early;
+	struct early early;
 	struct symbolizer *symbolizer;
 	VEC(struct module *) kept; /* by id; NULL: not kept */
 	size_t kept_count;
 	uint64_t kept_bytes; /* size of their files */
 };
-
-static void module_drop(struct module *module)
-{
-	if (!module)
-		return;
-	if (module->fd >= 0)
-		close(module->fd);
-	probe_plan_free(module->plan);
-	free(module->segments);
-	free(module->path);
-	free(module);
-}
-
-/* Takes the descriptor over, also on failure. 0 or -errno with words. */
-static int module_open(int fd, const char *path, struct module **ret_module, struct error *err)
-{
-	struct module *module = calloc(1, sizeof(*module));
-	int code;
-
-	if (!module) {
-		close(fd);
-		return error_set_errno(err, -ENOMEM, "cannot read %s", path);
-	}
-	module->fd = fd;
-	module->path = strdup(path);
-	code = module->path ? module_read(module, err)
-			    : error_set_errno(err, -ENOMEM, "cannot read %s", path);
-	if (code)
-		module_drop(module);
-	else
-		*ret_module = module;
-	return code;
-}
 
 /* A descriptor of the frame, which shall not close it any more. */
 static int frame_take_file(struct frame *frame)
@@ -92,13 +56,13 @@ static int serve_module(struct server *server, const struct request *request, st
 			struct wire *answer, struct error *err)
 {
 	struct module *module;
-	int code = module_open(frame_take_file(frame), request->path, &module, err);
+	int code = opened_module(frame_take_file(frame), request->path, &module, err);
 
 	(void)server;
 	if (code)
 		return code;
 	module_put(answer, module);
-	module_drop(module);
+	module_free(module);
 	return 0;
 }
 
@@ -107,7 +71,7 @@ static int serve_plan(struct server *server, const struct request *request, stru
 {
 	const struct probe_plan *plan;
 	struct module *module;
-	int code = module_open(frame_take_file(frame), request->path, &module, err);
+	int code = opened_module(frame_take_file(frame), request->path, &module, err);
 
 	(void)server;
 	if (code)
@@ -116,7 +80,7 @@ static int serve_plan(struct server *server, const struct request *request, stru
 	code = probe_plan_make(module, &plan, err);
 	if (!code)
 		plan_put(answer, plan);
-	module_drop(module);
+	module_free(module);
 	return code;
 }
 
@@ -145,6 +109,15 @@ static int serve_dynamic(struct server *server, const struct request *request, s
 		return error_set_errno(err, code, "cannot read %s", request->path);
 	dynamic_put(answer, &dynamic);
 	elf_dynamic_free(&dynamic);
+	return 0;
+}
+
+static int serve_early(struct server *server, const struct request *request, struct frame *frame,
+		       struct wire *answer, struct error *err)
+{
+	(void)request;
+	(void)err;
+	early_tell(&server->early, frame->fd, answer);
 	return 0;
 }
 
@@ -188,7 +161,7 @@ static void forget_all(struct server *server)
 	symbolizer_free(server->symbolizer);
 	server->symbolizer = NULL;
 	vec_each (module, &server->kept)
-		module_drop(*module);
+		module_free(*module);
 	server->kept.count = server->kept_count = 0;
 	server->kept_bytes = 0;
 }
@@ -212,7 +185,7 @@ static int keep_module(struct server *server, const struct request *request, str
 		code = vec_push(&server->kept, NULL);
 	if (code)
 		return error_set_errno(err, code, "cannot read %s", request->path);
-	code = module_open(frame_take_file(frame), request->path, &module, err);
+	code = opened_module(frame_take_file(frame), request->path, &module, err);
 	if (code)
 		return code;
 	module->id = request->module;
@@ -265,104 +238,15 @@ typedef int server_function(struct server *server, const struct request *request
 
 static server_function *const functions[FRAME_REQUEST_END] = {
 	[FRAME_MODULE] = serve_module, [FRAME_PLAN] = serve_plan,       [FRAME_TABLE] = serve_table,
-	[FRAME_NAMES] = serve_names,   [FRAME_DYNAMIC] = serve_dynamic,
+	[FRAME_NAMES] = serve_names,   [FRAME_DYNAMIC] = serve_dynamic, [FRAME_EARLY] = serve_early,
 };
-
-/*
- * Ahead.
- */
-
-static bool is_same_file(const struct stat *one, const struct stat *other)
-{
-	return one->st_ino == other->st_ino && one->st_dev == other->st_dev &&
-	       one->st_size == other->st_size && one->st_mtim.tv_sec == other->st_mtim.tv_sec &&
-	       one->st_mtim.tv_nsec == other->st_mtim.tv_nsec;
-}
-
-static struct wire early_plan(struct module *module)
-{
-	const struct probe_plan *plan;
-	struct wire answer = {0};
-	struct error err;
-
-	if (!probe_plan_make(module, &plan, &err))
-		plan_put(&answer, plan);
-	return answer;
-}
-
-static struct wire early_table(const struct module *module)
-{
-	struct wire answer = {0};
-	struct cfi_table table;
-	struct error err;
-
-	if (cfi_table_build(module->fd, false, &table, &err))
-		return answer;
-	table_put(&answer, &table);
-	cfi_table_free(&table);
-	return answer;
-}
-
-/* What cannot be read is tried again when it is asked for, and told then. */
-static int serve_ahead(struct server *server, const struct request *request, struct frame *frame)
-{
-	struct early early = {0};
-	struct module *module;
-	struct error err;
-	int code;
-
-	if (fstat(frame->fd, &early.status) ||
-	    module_open(frame_take_file(frame), request->path, &module, &err))
-		return 0;
-	module_put(&early.answers[FRAME_MODULE], module);
-	early.answers[FRAME_PLAN] = early_plan(module);
-	early.answers[FRAME_TABLE] = early_table(module);
-	module_drop(module);
-	code = vec_push(&server->early, early);
-	for (int kind = 0; code && kind < FRAME_REQUEST_END; kind++)
-		wire_free(&early.answers[kind]);
-	return 0;
-}
-
-/* Only once, and not for what the request wants in another way. */
-static bool take_early(struct server *server, const struct request *request,
-		       const struct frame *frame, struct wire *ret_answer)
-{
-	struct early *early;
-	struct stat status;
-
-	if (!server->early.count || request->prefix || request->full || fstat(frame->fd, &status))
-		return false;
-	vec_each (early, &server->early) {
-		struct wire *answer = &early->answers[frame->kind];
-
-		if (!answer->count || answer->failed || !is_same_file(&early->status, &status))
-			continue;
-		*ret_answer = *answer;
-		*answer = (struct wire){0};
-		return true;
-	}
-	return false;
-}
-
-static void early_free(struct server *server)
-{
-	struct early *early;
-
-	vec_each (early, &server->early)
-		for (int kind = 0; kind < FRAME_REQUEST_END; kind++)
-			wire_free(&early->answers[kind]);
-	vec_free(&server->early);
-}
 
 static int answer(struct server *server, const struct request *request, struct frame *frame)
 {
 	struct wire words = {0};
 	struct error err = {0};
-	int code = 0;
+	int code = functions[frame->kind](server, request, frame, &words, &err);
 
-	if (!take_early(server, request, frame, &words))
-		code = functions[frame->kind](server, request, frame, &words, &err);
 	if (code) {
 		words.count = 0;
 		failure_put(&words, &err);
@@ -382,7 +266,22 @@ static int serve(struct server *server, struct frame *frame)
 	if (frame->fd < 0 || frame->kind >= FRAME_REQUEST_END ||
 	    (!ahead && !functions[frame->kind]) || request_take(&view, &request))
 		return -EBADMSG;
-	return ahead ? serve_ahead(server, &request, frame) : answer(server, &request, frame);
+	return ahead ? early_give(&server->early, frame_take_file(frame), request.path)
+		     : answer(server, &request, frame);
+}
+
+static bool is_asked(const struct server *server)
+{
+	struct pollfd polled = {.fd = server->socket, .events = POLLIN};
+
+	return poll(&polled, 1, 0) != 0;
+}
+
+/* All that waits in the socket comes before what nobody waits for. */
+static void read_ahead(struct server *server)
+{
+	while (early_waits(&server->early) && !is_asked(server))
+		early_read_next(&server->early);
 }
 
 void server_run(int socket)
@@ -393,6 +292,7 @@ void server_run(int socket)
 	while (!err) {
 		struct frame frame;
 
+		read_ahead(&server);
 		err = channel_receive(socket, PROTOCOL_REQUEST_MAX, CHANNEL_FOREVER, &frame);
 		if (err)
 			break;
@@ -401,5 +301,5 @@ void server_run(int socket)
 	}
 	forget_all(&server);
 	vec_free(&server.kept);
-	early_free(&server);
+	early_free(&server.early);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "api/api.h"
@@ -54,7 +55,7 @@ void module_table_set_identifier(struct module_table *table, struct module_ident
 	table->identifier = identifier;
 }
 
-static void module_free(struct module *module)
+void module_free(struct module *module)
 {
 	if (!module)
 		return;
@@ -78,6 +79,20 @@ void module_table_free(struct module_table *table)
 	vec_free(&table->modules);
 	map64_free(&table->by_file);
 	free(table);
+}
+
+#define NS_PER_SECOND 1000000000ULL
+
+/* Who changes a file changes this time, which nobody can set; but it ticks, so one that was changed
+ * less than a second ago may be changed again without a trace. 0: such a one. */
+static uint64_t changed_ns(const struct stat *status)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (status->st_ctim.tv_sec < 0 || now.tv_sec <= status->st_ctim.tv_sec + 1)
+		return 0;
+	return (uint64_t)status->st_ctim.tv_sec * NS_PER_SECOND + (uint64_t)status->st_ctim.tv_nsec;
 }
 
 /* The path itself if it leads to the very file that is open, else the descriptor's name. */
@@ -104,23 +119,14 @@ static void module_identify(const struct module_table *table, struct module *mod
 	module->inode = status->st_ino;
 }
 
-static int module_fill(const struct module_table *table, struct module *module, const char *path,
-		       struct error *err)
+static int module_stat(const struct module_table *table, struct module *module,
+		       struct stat *ret_status, struct error *err)
 {
-	struct stat status;
-	int code;
-
-	module->path = strdup(path);
-	if (!module->path)
-		return error_set_errno(err, -ENOMEM, "cannot read %s", path);
-	if (fstat(module->fd, &status) || !S_ISREG(status.st_mode))
-		return error_set(err, -ENOEXEC, "%s is not a regular file", path);
-	module_identify(table, module, &status);
-	code = table->reader.read(table->reader.ctx, module, err);
-	if (code)
-		return code;
-	module->open_path = choose_open_path(module, &status);
-	return module->open_path ? 0 : error_set_errno(err, -ENOMEM, "cannot read %s", path);
+	if (fstat(module->fd, ret_status) || !S_ISREG(ret_status->st_mode))
+		return error_set(err, -ENOEXEC, "%s is not a regular file", module->path);
+	module->changed_ns = changed_ns(ret_status);
+	module_identify(table, module, ret_status);
+	return 0;
 }
 
 static struct module *find_same(const struct module_table *table, const struct module *module)
@@ -133,6 +139,36 @@ static struct module *find_same(const struct module_table *table, const struct m
 			return other;
 	}
 	return NULL;
+}
+
+static struct module *find_unchanged(struct module_table *table, const struct module *module)
+{
+	struct module *known =
+		module->changed_ns ? module_find(table, module->device, module->inode) : NULL;
+
+	return known && known->changed_ns == module->changed_ns ? known : NULL;
+}
+
+/* Fills in the rest, or finds the one that is there already. */
+static int module_fill(struct module_table *table, struct module *module, struct module **ret_same,
+		       struct error *err)
+{
+	struct stat status;
+	int code = module_stat(table, module, &status, err);
+
+	if (code)
+		return code;
+	*ret_same = find_unchanged(table, module);
+	if (*ret_same)
+		return 0;
+	code = table->reader.read(table->reader.ctx, module, err);
+	if (code)
+		return code;
+	*ret_same = find_same(table, module);
+	module->open_path = *ret_same ? NULL : choose_open_path(module, &status);
+	if (!*ret_same && !module->open_path)
+		return error_set_errno(err, -ENOMEM, "cannot read %s", module->path);
+	return 0;
 }
 
 static int table_add(struct module_table *table, struct module *module)
@@ -150,7 +186,8 @@ static int table_add(struct module_table *table, struct module *module)
 /* The descriptor stays the caller's on failure. */
 static void module_abandon(struct module *module)
 {
-	module->fd = -1;
+	if (module)
+		module->fd = -1;
 	module_free(module);
 }
 
@@ -158,28 +195,26 @@ int module_intern(struct module_table *table, int fd, const char *path, struct m
 		  struct error *err)
 {
 	struct module *module = calloc(1, sizeof(*module));
-	struct module *same;
-	int code;
+	struct module *same = NULL;
+	int code = -ENOMEM;
 
-	if (!module)
-		return error_set_errno(err, -ENOMEM, "cannot read %s", path);
-	module->fd = fd;
-	code = module_fill(table, module, path, err);
+	if (module) {
+		module->fd = fd;
+		module->path = strdup(path);
+	}
+	if (module && module->path)
+		code = module_fill(table, module, &same, err);
+	if (!code && !same)
+		code = table_add(table, module);
 	if (code) {
 		module_abandon(module);
-		return code;
+		return code == -ENOMEM ? error_set_errno(err, code, "cannot read %s", path) : code;
 	}
-	same = find_same(table, module);
 	if (same) {
+		same->changed_ns = module->changed_ns;
 		module_free(module);
-		*ret_module = same;
-		return 0;
 	}
-	if (table_add(table, module)) {
-		module_abandon(module);
-		return error_set_errno(err, -ENOMEM, "cannot read %s", path);
-	}
-	*ret_module = module;
+	*ret_module = same ? same : module;
 	return 0;
 }
 

@@ -27,8 +27,9 @@ struct module {
 	int fd; /* open for reading as long as the table lives; -1: no file (module_adopt) */
 	uint64_t device; /* as the kernel knows the file: st_dev and st_ino, mostly */
 	uint64_t inode;
-	char build_id[41]; /* hex, "" if it has none */
-	int machine;       /* e_machine */
+	uint64_t changed_ns; /* the file's ctime when it was read; 0: it may change and keep that */
+	char build_id[41];   /* hex, "" if it has none */
+	int machine;         /* e_machine */
 	bool elf64;
 	bool big_endian;
 	bool executable; /* a program (ET_EXEC, PIE, static-pie) rather than a library */
@@ -49,6 +50,9 @@ struct module_reader {
 	int (*read)(void *ctx, struct module *module, struct error *err);
 	void *ctx;
 };
+
+/* Of one that is in no table; closes its file. NULL is fine. */
+void module_free(struct module *module);
 
 /* Such a reader, in this process. */
 int module_read(struct module *module, struct error *err);
@@ -71,7 +75,8 @@ void module_table_set_identifier(struct module_table *table, struct module_ident
 
 /*
  * The module of an open file (taken over on success, closed by the table). The same device, inode
- * and build id give the same module, and fd is then closed. `path` is what people see.
+ * and build id give the same module, and fd is then closed; a file that has not been changed since
+ * it was read is not read again. `path` is what people see.
  * 0, -ENOMEM, or -ENOEXEC with words for what is not an ELF file.
  */
 int module_intern(struct module_table *table, int fd, const char *path, struct module **ret_module,
