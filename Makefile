@@ -126,8 +126,8 @@ LDFLAGS  += -Wl,--gc-sections
 endif
 
 # What knows libbpf, and what stands for it where it is not.
-BPF_SOURCES := $(addprefix user/source/,bpf.c bpf_calibrate.c bpf_calls.c bpf_child.c bpf_cost.c bpf_entered.c bpf_hold.c bpf_program.c \
-	bpf_self_test.c bpf_system.c bpf_unwind.c capability.c file_key.c probe_anchor.c probe_events.c probe_removal.c selection.c tracefs.c)
+BPF_SOURCES := $(addprefix user/source/,bpf.c bpf_calibrate.c bpf_calls.c bpf_child.c bpf_cost.c bpf_entered.c bpf_hold.c bpf_kernel.c bpf_program.c \
+	bpf_self_test.c bpf_spent.c bpf_system.c bpf_untold.c bpf_unwind.c capability.c file_key.c probe_anchor.c probe_events.c probe_removal.c selection.c tracefs.c)
 SOURCES  := $(foreach layer,$(LAYERS),$(wildcard user/$(layer)/*.c)) $(wildcard arch/*.c)
 SOURCES  := $(filter-out $(if $(filter 1,$(WITH_BPF)),user/source/without_bpf.c,$(BPF_SOURCES)) \
 	$(if $(READS_X86),user/symbol/without_x86_code.c,user/symbol/x86_code.c),$(SOURCES))

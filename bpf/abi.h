@@ -328,6 +328,18 @@ struct record_exit {
 	abi_u64 losses[LOSS_COUNT]; /* all there were */
 };
 
+/* Of a process that has ended (bpf/ended.bpf.h). */
+#define ENDED_MAX 16384
+struct ended_key {
+	abi_u64 task;          /* where the first thread lay; another one may by now */
+	abi_u64 start_time_ns; /* of the process, since boot */
+};
+struct ended_process {
+	abi_u64 cpu_ns; /* that all its threads had of processors; 0: not yet known */
+	abi_u32 pid;
+	abi_u32 pad;
+};
+
 /*
  * Unwind tables (bpf/unwind.bpf.h, user/source/unwind_tables.h): rows of all files one behind the
  * other, and for each UNWIND_PAGE_SIZE bytes of a file's code the rows to search. Files are known
@@ -396,7 +408,9 @@ struct process_state {
 
 #define PROCESSES_NAMED 1024  /* traced at once: those that were named … */
 #define PROCESSES_FOUND 32768 /* … and those that are found */
-#define BIRTHS_UNTOLD   1024  /* that had no room in the ring buffer, and were not found yet */
+#define BIRTHS_UNTOLD   1024  /* that had no room in the ring buffer, and were not found yet … */
+#define EXECS_UNTOLD    256   /* … likewise; … */
+#define MAPPINGS_UNTOLD 1024  /* … processes with such mappings */
 
 /* Which processes are traced. */
 enum scope {
@@ -457,7 +471,10 @@ ABI_ASSERT(sizeof(struct record_slice) == 80 + 8 * (STACK_MAX_FRAMES + 1));
 ABI_ASSERT(sizeof(struct record_mapping) == 320);
 ABI_ASSERT(sizeof(struct record_exec) == 584 + EXEC_COMMAND_SIZE);
 ABI_ASSERT(sizeof(struct record_exit) == 32 + 8 * LOSS_COUNT);
+ABI_ASSERT(sizeof(struct record_exit) <= sizeof(struct record_exec)); /* bpf/untold.bpf.h */
 ABI_ASSERT(sizeof(struct record_fork) == 56);
+ABI_ASSERT(sizeof(struct ended_key) == 16);
+ABI_ASSERT(sizeof(struct ended_process) == 16);
 ABI_ASSERT(sizeof(struct unwind_page) == 8);
 ABI_ASSERT(sizeof(struct unwind_file_key) == 16);
 ABI_ASSERT(sizeof(struct unwind_file) == 16);

@@ -52,9 +52,10 @@ struct found_code {
 	struct unwind_file_key key;
 };
 
-static long note_code(struct task_struct *task, struct vm_area_struct *vma,
+static long note_code(struct task_struct *task, struct vm_area_struct *trusted,
 		      struct found_code *found)
 {
+	struct vm_area_struct *vma = PLAIN(struct vm_area_struct, trusted);
 	struct file *file = vma->vm_file;
 	struct mm_struct *mm = vma->vm_mm; /* which newer kernels want to be asked for NULL */
 
@@ -76,10 +77,11 @@ static long note_code(struct task_struct *task, struct vm_area_struct *vma,
 /* All but its names, to be submitted; NULL if there is no room. */
 static __always_inline struct record_mapping *mapping_record(const struct found_code *found)
 {
-	struct record_mapping *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
+	struct record_mapping *record =
+		must_wait() ? NULL : bpf_ringbuf_reserve(&events, sizeof(*record), 0);
 
 	if (!record) {
-		count_loss(LOSS_EVENTS);
+		keep_mappings();
 		return NULL;
 	}
 	__builtin_memset(record, 0, sizeof(*record));
@@ -110,10 +112,12 @@ __noinline int code_try(__u64 address, struct found_code *ret_found)
 }
 
 /* The mapping of an address, from the kernel. Returns 0 or enum stack_stop. */
-static __noinline int code_find(__u64 address, struct found_code *found)
+__noinline int code_find(__u64 address, struct found_code *found)
 {
 	int err = -EBUSY_NUMBER;
 
+	if (!found)
+		return STOP_NO_CODE;
 	for (int i = 0; i < BUSY_TRIES && err == -EBUSY_NUMBER; i++)
 		err = code_try(address, found);
 	if (err)
@@ -207,24 +211,34 @@ __noinline int mapping_load(struct stack_buffer *buffer, __u64 address)
 	return mapping_keep(buffer, key.region);
 }
 
+struct region_fill {
+	struct code_region key;
+	struct code_mapping mapping;
+	__u64 end;
+};
+
+static long fill_region(__u32 i, struct region_fill *fill)
+{
+	if (fill->key.region << CODE_REGION_SHIFT >= fill->end)
+		return 1;
+	bpf_map_update_elem(&code_mappings, &fill->key, &fill->mapping, BPF_ANY);
+	fill->key.region++;
+	return 0;
+}
+
 /* Known in advance, by regions, before anybody asks. */
 __noinline int mapping_tell(struct found_code *found)
 {
-	struct code_region key = {};
-	struct code_mapping mapping = {};
+	struct region_fill fill = {};
 
 	if (!found)
 		return 0;
-	key.pid = thread_id() >> 32;
-	key.generation = *code_generation();
-	key.region = found->start >> CODE_REGION_SHIFT;
-	mapping_fill(&mapping, found, key.generation);
-	for (int i = 0; i < CODE_REGION_FILL; i++) {
-		if (key.region << CODE_REGION_SHIFT >= found->end)
-			break;
-		bpf_map_update_elem(&code_mappings, &key, &mapping, BPF_ANY);
-		key.region++;
-	}
+	fill.key.pid = thread_id() >> 32;
+	fill.key.generation = *code_generation();
+	fill.key.region = found->start >> CODE_REGION_SHIFT;
+	fill.end = found->end;
+	mapping_fill(&fill.mapping, found, fill.key.generation);
+	bpf_loop(CODE_REGION_FILL, fill_region, &fill, 0);
 	return 0;
 }
 

@@ -51,16 +51,19 @@ const volatile __u32 config_pid_namespace = 0; /* inode of user space's, unless 
 extern void *bpf_rdonly_cast(const void *object, __u32 type) __weak __ksym;
 
 /*
- * The present task, to follow its pointers. Whether one that was reached from a trusted one can be
- * trusted the verifier looks up by name among all the kernel's types, four times for each load on
- * each path: that was a quarter of the time that loading took. Ours need not be trusted.
+ * What an object of the kernel's is, to follow its pointers. Whether one that was reached from a
+ * trusted one can be trusted the verifier looks up by name among all the kernel's types, up to four
+ * times for each load on each path: that was a quarter of the time that loading took. Ours need not
+ * be trusted.
  */
+#define PLAIN(type, object) \
+	(config_casts ? (type *)bpf_rdonly_cast(object, bpf_core_type_id_kernel(type)) : (object))
+
 static __always_inline struct task_struct *this_task(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
-	return config_casts ? bpf_rdonly_cast(task, bpf_core_type_id_kernel(struct task_struct))
-			    : task;
+	return PLAIN(struct task_struct, task);
 }
 
 #define READ_FAILED ~0ULL
@@ -155,6 +158,8 @@ static __always_inline void count_loss(enum loss loss)
 		__sync_fetch_and_add(&state->losses[loss], 1);
 }
 
+#include "bpf/untold.bpf.h"
+
 /*
  * The reader sleeps until enough has gathered, or its timer says so. Waking it costs the traced
  * program more than everything else here, so only the records that cross the mark do it; and as
@@ -188,7 +193,7 @@ static __always_inline void wake_now(void)
  */
 static __always_inline int try_to_emit(void *record, __u32 length)
 {
-	void *place = bpf_ringbuf_reserve(&events, length, 0);
+	void *place = must_wait() ? NULL : bpf_ringbuf_reserve(&events, length, 0);
 
 	if (!place)
 		return 0;
@@ -219,8 +224,9 @@ static __always_inline void fill_head(struct record_head *head, __u8 kind, __u64
 	head->time_ns = clock_now();
 }
 
-/* Read by a 32-bit program's call. */
-static __noinline __u64 read_narrow(__u64 address)
+/* Read by a 32-bit program's call. Functions that are not static the verifier looks at once, and
+ * not once for each call of them on each path. */
+__noinline __u64 read_narrow(__u64 address)
 {
 	__u32 word;
 
@@ -273,7 +279,7 @@ static long note_vma(struct task_struct *task, struct vm_area_struct *vma, struc
  * Are both addresses on one stack? Not if only one lies on the thread's alternate signal stack, nor
  * if they lie in different mappings. Only asked when a call is pending, so it may cost.
  */
-static __noinline int is_same_stack(__u64 sp, __u64 other)
+__noinline int compare_stacks(__u64 sp, __u64 other)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 low = task->sas_ss_sp, size = task->sas_ss_size;
@@ -286,15 +292,25 @@ static __noinline int is_same_stack(__u64 sp, __u64 other)
 	return other >= range.start && other <= range.end;
 }
 
+static __always_inline int is_same_stack(__u64 sp, __u64 other)
+{
+	return compare_stacks(sp, other);
+}
+
 /* Returns of probed functions go through one page of the kernel's, the same for the whole process
  * (kernel/events/uprobes.c: uprobe_get_trampoline_vaddr). It lies as high as possible: on AArch64
  * that may be where no program is, and return addresses are told without those bits. */
-static __noinline int is_return_trampoline(__u64 address)
+__noinline int compare_trampoline(__u64 address)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct xol_area *area = BPF_CORE_READ(task, mm, uprobes_state.xol_area);
 
 	return area && address == (BPF_CORE_READ(area, vaddr) & REGS_ADDRESS);
+}
+
+static __always_inline int is_return_trampoline(__u64 address)
+{
+	return compare_trampoline(address);
 }
 
 /* The kernel watches no more than that many returns per thread (MAX_URETPROBE_DEPTH); other tools'
@@ -381,6 +397,7 @@ static __always_inline struct thread_calls *exit_calls(void)
 static __u64 *(*const session_word_kfunc)(void *context) = (void *)CALL_SESSION_WORD;
 
 static int session_is_ours(__u64 word);
+struct session_pending;
 
 #define SHARERS_MAX 8
 
@@ -403,18 +420,21 @@ static __noinline __u64 word_of(struct return_instance *instance)
 	return word;
 }
 
-static __always_inline int session_pending(int i, __u64 *ret_sp, __u64 *ret_word)
+static __always_inline struct session_pending *session_newest(void)
 {
 	struct task_struct *task = this_task();
-	struct return_instance *instance = task->utask ? task->utask->return_instances : NULL;
 
-	for (int skip = 0; skip < i && instance; skip++)
-		instance = instance->next;
-	if (!instance)
-		return 0;
+	return (void *)(task->utask ? task->utask->return_instances : NULL);
+}
+
+static __always_inline struct session_pending *session_read(struct session_pending *pending,
+							    __u64 *ret_sp, __u64 *ret_word)
+{
+	struct return_instance *instance = (void *)pending;
+
 	*ret_sp = instance->stack;
 	*ret_word = word_of(instance);
-	return 1;
+	return (void *)instance->next;
 }
 
 #include "bpf/session.bpf.h"
@@ -665,5 +685,13 @@ SEC("raw_tp/sched_process_exit")
 int task_exit(void *context)
 {
 	process_exit();
+	return 0;
+}
+
+/* Kept out where nobody measures. */
+SEC("raw_tp/sched_process_free")
+int task_free(struct bpf_raw_tracepoint_args *context)
+{
+	note_time((struct task_struct *)context->args[0]);
 	return 0;
 }

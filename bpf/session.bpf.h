@@ -41,21 +41,26 @@ static __always_inline abi_u64 session_cookie_of(abi_u64 word)
 	       (abi_u64)(word & SESSION_OUT_BIT ? 0 : COOKIE_NO_ARG) << 20;
 }
 
-/* Provided by the including file: the i-th newest pending return probe of this thread; its word is
- * 0 if it is not a session. Returns 0 behind the last. */
-static int session_pending(int i, abi_u64 *ret_sp, abi_u64 *ret_word);
+struct session_pending;
+/* Provided by the including file: the newest pending return probe of this thread, or NULL. */
+static struct session_pending *session_newest(void);
+/* What it has, its word being 0 if it is not a session. Returns the next older one, or NULL. */
+static struct session_pending *session_read(struct session_pending *pending, abi_u64 *ret_sp,
+					    abi_u64 *ret_word);
 /* Also: this thread's calls that are watched at their exits, or NULL. */
 static struct thread_calls *exit_calls(void);
 
 static __always_inline enum call_place session_place(const struct pt_regs *regs, abi_u64 cookie)
 {
+	struct session_pending *pending = session_newest();
 	abi_u64 pending_sp, word;
 
 	for (int i = 0; i < PENDING_MAX; i++) {
 		enum call_place place;
 
-		if (!session_pending(i, &pending_sp, &word))
+		if (!pending)
 			return PLACE_OUTERMOST;
+		pending = session_read(pending, &pending_sp, &word);
 		place = place_of_call(regs, cookie, pending_sp, session_cookie_of(word));
 		if (place == PLACE_UNSAFE)
 			return place;

@@ -116,15 +116,16 @@ static __always_inline __u64 slice_send(struct slice_buffer *slice, struct stack
 	slice->record.bp = buffer->frame.bp;
 	slice->record.bp_place = buffer->frame.bp_place;
 	slice->record.size = size;
-	__builtin_memcpy(slice->record.frames, buffer->frames, sizeof(buffer->frames));
+	bpf_probe_read_kernel(slice->record.frames, sizeof(buffer->frames), buffer->frames);
 	walk_tell_link(buffer, &buffer->whole, &slice->record.frames[SLICE_LINK]);
-	if (bpf_ringbuf_output(&events, slice, sizeof(slice->record) + size, wake_flags()))
+	if (must_wait() ||
+	    bpf_ringbuf_output(&events, slice, sizeof(slice->record) + size, wake_flags()))
 		return 0;
 	return id;
 }
 
 /* Send what user space needs to finish the buffer's stack. Returns its id, or 0. */
-static __noinline __u64 send_slice(struct stack_buffer *buffer)
+__noinline __u64 send_slice(struct stack_buffer *buffer)
 {
 	struct slice_buffer *slice;
 	__u64 id;

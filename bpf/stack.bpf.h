@@ -72,7 +72,7 @@ static __noinline int send_stack(struct stack_buffer *buffer, __u64 id, __u32 co
 	buffer->record.head.flags = flags;
 	buffer->record.id = id;
 	buffer->record.count = count;
-	if (bpf_ringbuf_output(&events, buffer, length, wake_flags()))
+	if (must_wait() || bpf_ringbuf_output(&events, buffer, length, wake_flags()))
 		return -1;
 	bpf_map_update_elem(&stacks_seen, &id, &one, BPF_ANY);
 	return 0;

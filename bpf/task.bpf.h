@@ -16,6 +16,7 @@
 #define VM_EXEC           0x4
 #define SIGNAL_GROUP_EXIT 0x4
 
+#include "bpf/ended.bpf.h"
 #include "bpf/maple.bpf.h"
 #include "bpf/select.bpf.h"
 #include "bpf/translator.bpf.h"
@@ -75,8 +76,10 @@ __noinline int path_step(struct path_walk *walk, struct path_names *path)
 	return 0;
 }
 
-static __noinline int path_names(struct file *file, char *names)
+/* The file comes as a number, as such functions take no other objects of the kernel's. */
+__noinline int path_names(__u64 address, struct path_names *path)
 {
+	struct file *file = (struct file *)address;
 	struct vfsmount *root = BPF_CORE_READ(file, f_path.mnt);
 	struct path_walk walk = {
 		.dentry = BPF_CORE_READ(file, f_path.dentry),
@@ -84,7 +87,7 @@ static __noinline int path_names(struct file *file, char *names)
 	};
 
 	for (int i = 0; i < PATH_DEPTH_MAX && !walk.ended; i++)
-		path_step(&walk, (struct path_names *)names);
+		path_step(&walk, path);
 	return 0;
 }
 
@@ -99,7 +102,7 @@ static __noinline int send_mapping(struct vm_area_struct *vma)
 	if (!record)
 		return 0;
 	if (file)
-		path_names(file, record->names);
+		path_names((__u64)file, (struct path_names *)record->names);
 	else if (found.key.inode == VDSO_INODE)
 		__builtin_memcpy(record->names, VDSO_NAME, sizeof(VDSO_NAME));
 	bpf_ringbuf_submit(record, wake_flags());
@@ -116,12 +119,11 @@ static __noinline int tell_code(struct vm_area_struct *vma)
 
 static __noinline int ask_for_mappings(void)
 {
-	struct record_mapping *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
+	struct record_mapping *record =
+		must_wait() ? NULL : bpf_ringbuf_reserve(&events, sizeof(*record), 0);
 
-	if (!record) {
-		count_loss(LOSS_EVENTS);
-		return 0;
-	}
+	if (!record)
+		return keep_mappings();
 	__builtin_memset(record, 0, sizeof(*record));
 	fill_head(&record->head, RECORD_MAPPING, 0, sizeof(*record));
 	bpf_ringbuf_submit(record, wake_flags());
@@ -231,32 +233,6 @@ static __noinline int send_mapping_at(__u64 address)
 	return 0;
 }
 
-/*
- * Births that had no room in the ring buffer. A process whose birth is lost would be lost with all
- * its calls, so user space finds it here when it meets a record of somebody that it does not know.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, BIRTHS_UNTOLD);
-	__type(key, __u32);
-	__type(value, struct record_fork);
-} untold_births SEC(".maps");
-
-__u32 untold_birth_count; /* ever */
-
-/* Where there is no room for it either, nobody shall wait for what it does. */
-static __always_inline void keep_birth(const struct record_fork *record)
-{
-	__u32 pid = record->head.pid;
-
-	if (bpf_map_update_elem(&untold_births, &pid, record, BPF_ANY)) {
-		bpf_map_delete_elem(&processes, &pid);
-		count_loss(LOSS_CHILDREN);
-		return;
-	}
-	__sync_fetch_and_add(&untold_birth_count, 1);
-}
-
 /* The child is complete, and does not run yet (kernel/fork.c: kernel_clone). */
 static __always_inline void process_fork(struct task_struct *child)
 {
@@ -323,29 +299,22 @@ static __always_inline __u64 take_filtered(void)
 }
 
 /* Of one that was not traced before it is a birth; user space asks /proc who it is. */
-static __noinline int lose_exec(__u16 flags)
+static __noinline int keep_newborn(void)
 {
 	struct record_fork record = {};
 
-	if (!(flags & RECORD_FLAG_NEWBORN)) {
-		count_loss(LOSS_EVENTS);
-		return 0;
-	}
 	fill_head(&record.head, RECORD_FORK, 0, sizeof(record));
 	record.head.time_ns = bpf_ktime_get_ns();
 	keep_birth(&record);
 	return 0;
 }
 
-static __noinline int send_exec(struct linux_binprm *program, __u16 flags)
+static __noinline int fill_exec(struct record_exec *record, struct linux_binprm *program,
+				__u16 flags, __u32 length)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct record_exec *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
 
-	if (!record)
-		return lose_exec(flags);
-	__builtin_memset(record, 0, offsetof(struct record_exec, command));
-	fill_head(&record->head, RECORD_EXEC, 0, sizeof(*record));
+	fill_head(&record->head, RECORD_EXEC, 0, length);
 	record->head.time_ns = bpf_ktime_get_ns();
 	record->start_time_ns = BPF_CORE_READ(task, start_boottime);
 	record->filtered = take_filtered();
@@ -355,15 +324,58 @@ static __noinline int send_exec(struct linux_binprm *program, __u16 flags)
 	bpf_get_current_comm(record->comm, sizeof(record->comm));
 	bpf_probe_read_kernel_str(record->path, sizeof(record->path),
 				  BPF_CORE_READ(program, interp));
-	path_names(BPF_CORE_READ(program, file), record->names);
+	path_names((__u64)BPF_CORE_READ(program, file), (struct path_names *)record->names);
 	take_command(record);
+	return 0;
+}
+
+static __noinline int lose_exec(struct linux_binprm *program, __u16 flags)
+{
+	struct record_exec *record;
+
+	if (flags & RECORD_FLAG_NEWBORN)
+		return keep_newborn();
+	record = exec_keep();
+	if (!record)
+		return 0;
+	fill_exec(record, program, flags, 0);
+	exec_kept(record);
+	return 0;
+}
+
+static __noinline int send_exec(struct linux_binprm *program, __u16 flags)
+{
+	struct record_exec *record =
+		must_wait() ? NULL : bpf_ringbuf_reserve(&events, sizeof(*record), 0);
+
+	if (!record)
+		return lose_exec(program, flags);
+	__builtin_memset(record, 0, offsetof(struct record_exec, command));
+	fill_exec(record, program, flags, sizeof(*record));
 	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
+	return 0;
+}
+
+/* It waits where execs do. Nobody cares for what the process does from now on. */
+static __noinline int lose_leave(const struct record_exit *leave)
+{
+	struct record_exec *record = exec_keep();
+	struct record_exit *kept = (void *)record;
+	__u32 pid = thread_id() >> 32;
+
+	bpf_map_delete_elem(&processes, &pid);
+	if (!record)
+		return 0;
+	__builtin_memcpy(kept, leave, sizeof(*kept));
+	kept->head.length = 0;
+	exec_kept(record);
 	return 0;
 }
 
 /*
  * The last word about a process, with all that was lost of it. Where there is no room for that, the
- * process stays entered, and user space sees for itself that it is gone.
+ * process stays entered, and user space sees for itself that it is gone; or, if it runs on, finds
+ * that kept.
  */
 static __always_inline void process_end(__u8 kind, __u32 code)
 {
@@ -379,8 +391,11 @@ static __always_inline void process_end(__u8 kind, __u32 code)
 	record.code = code;
 	for (int i = 0; i < LOSS_COUNT; i++)
 		record.losses[i] = state->losses[i];
-	if (!bpf_ringbuf_output(&events, &record, sizeof(record), BPF_RB_FORCE_WAKEUP))
+	if (!must_wait() &&
+	    !bpf_ringbuf_output(&events, &record, sizeof(record), BPF_RB_FORCE_WAKEUP))
 		bpf_map_delete_elem(&processes, &pid);
+	else if (kind == RECORD_LEAVE)
+		lose_leave(&record);
 }
 
 /* Enter a process whose new program is wanted. */
@@ -395,10 +410,10 @@ static __always_inline int enter_newborn(void)
 /* How many translators were executed while there were probes for everybody, deadly for them. */
 __u32 translators_begun;
 
-static __noinline int watch_translator(struct linux_binprm *program)
+__noinline int watch_translator(__u64 address)
 {
 	struct translator_names names = {};
-	struct dentry *dentry = BPF_CORE_READ(program, file, f_path.dentry);
+	struct dentry *dentry = (struct dentry *)address;
 	long length = bpf_probe_read_kernel_str(names.name, sizeof(names.name),
 						BPF_CORE_READ(dentry, d_name.name));
 
@@ -419,7 +434,7 @@ static __always_inline void process_exec(__u32 old_pid, struct linux_binprm *pro
 	int wanted = config_scope != SCOPE_SYSTEM || is_selected(program);
 
 	if (config_everybody || leaderless_count)
-		watch_translator(program);
+		watch_translator((__u64)BPF_CORE_READ(program, file, f_path.dentry));
 	if (process_state()) {
 		if (!wanted) {
 			process_end(RECORD_LEAVE, 0);
@@ -476,6 +491,8 @@ static __always_inline void process_exit(void)
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 
 	if (BPF_CORE_READ(task, signal, live.counter) <= 0) {
+		if (process_state())
+			note_end(thread_id() >> 32);
 		process_end(RECORD_EXIT, exit_code(task));
 		return;
 	}

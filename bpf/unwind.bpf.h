@@ -156,10 +156,13 @@ static __always_inline __u64 row_of(const struct code_mapping *mapping, __u64 of
  * reach over the end of the stack it costs a fault: so the place of one is remembered, and the next
  * windows end there. Behind a wall the next may stand, on another stack.
  */
-static __always_inline int window_move(struct stack_buffer *buffer, __u64 address)
+__noinline int window_move(struct stack_buffer *buffer, __u64 address)
 {
-	__u64 size = ((buffer->wall - address) & -8LL) - 8;
+	__u64 size;
 
+	if (!buffer)
+		return -1;
+	size = ((buffer->wall - address) & -8LL) - 8;
 	if (size > sizeof(buffer->window) - 8)
 		size = sizeof(buffer->window) - 8;
 	asm volatile("" : "+r"(size)); /* else the compiler loses the verifier */
@@ -219,37 +222,21 @@ static __always_inline int is_narrow(const struct stack_buffer *buffer)
 	return buffer->word == 4;
 }
 
+static __always_inline enum unwind_result step_by(struct stack_buffer *buffer,
+						  const struct unwind_row *row)
+{
+	return is_narrow(buffer) ? walk_step(buffer, &REGS_UNWIND_ABI_NARROW, row, &buffer->whole)
+				 : walk_step(buffer, &REGS_UNWIND_ABI, row, &buffer->whole);
+}
+
 /* For what is rare; the walk has a function for each kind of code. */
-#if REGS_LINKS
-/* By itself, as it takes more of the stack than who calls it has left. */
 __noinline int step_by_word(struct stack_buffer *buffer, __u64 word)
 {
 	struct unwind_row row;
 
 	*(__u64 *)&row = word;
-	return buffer ? walk_step(buffer, &REGS_UNWIND_ABI, &row, &buffer->whole) : UNWIND_NO_TABLE;
+	return buffer ? step_by(buffer, &row) : UNWIND_NO_TABLE;
 }
-
-static __always_inline enum unwind_result step_exact(struct stack_buffer *buffer,
-						     const struct unwind_row *row)
-{
-	return step_by_word(buffer, *(const __u64 *)row);
-}
-#else
-static __always_inline enum unwind_result step_by(struct stack_buffer *buffer,
-						  const struct unwind_row *row,
-						  struct walk_frame *frame)
-{
-	return is_narrow(buffer) ? walk_step(buffer, &REGS_UNWIND_ABI_NARROW, row, frame)
-				 : walk_step(buffer, &REGS_UNWIND_ABI, row, frame);
-}
-
-static __always_inline enum unwind_result step_exact(struct stack_buffer *buffer,
-						     const struct unwind_row *row)
-{
-	return step_by(buffer, row, &buffer->whole);
-}
-#endif
 
 static __always_inline enum unwind_result load_bp(struct stack_buffer *buffer,
 						  struct unwind_frame *frame)
@@ -311,33 +298,43 @@ static __always_inline int is_outermost(__u64 sp)
 	return mm && mm->start_stack - sp < START_FRAME_MAX;
 }
 
+/* Returns 0, -1 at the end, or enum stack_stop. */
+static __always_inline int try_frame_pointer(struct stack_buffer *buffer)
+{
+	struct unwind_frame *frame = &buffer->whole.frame;
+	enum unwind_result result;
+
+	if (load_bp(buffer, frame))
+		return STOP_NO_TABLE;
+	buffer->record.head.flags |= RECORD_FLAG_GUESSED;
+	if (!frame->bp && is_outermost(frame->sp))
+		return -1;
+	if (!frame->bp || frame->bp & (buffer->word - 1) ||
+	    frame->bp - frame->sp >= GUESS_FRAME_MAX)
+		return STOP_NO_TABLE;
+	result = step_by_word(buffer, *(const __u64 *)&unwind_row_frame_pointer);
+	if (result == UNWIND_END)
+		return -1;
+	return result || mapping_seek(buffer, frame->ip - 1) ||
+			       !is_plausible_return(buffer, frame->ip)
+		       ? STOP_NO_TABLE
+		       : 0;
+}
+
 /* The frame of code without a table: by its frame pointer, if that is plausible. The outermost one
  * has 0 there (System V ABI, AMD64, 3.4.1), as in the dynamic linker's start code. */
 __noinline int step_guess(struct stack_buffer *buffer)
 {
-	struct unwind_row row = unwind_row_frame_pointer;
-	enum unwind_result result;
-	struct walk_frame whole;
+	struct walk_frame before;
+	int stop;
 
 	if (!buffer)
 		return STOP_NO_TABLE;
-	whole = buffer->whole;
-	if (load_bp(buffer, &whole.frame))
-		return STOP_NO_TABLE;
-	buffer->record.head.flags |= RECORD_FLAG_GUESSED;
-	if (!whole.frame.bp && is_outermost(whole.frame.sp))
-		return -1;
-	if (!whole.frame.bp || whole.frame.bp & (buffer->word - 1) ||
-	    whole.frame.bp - whole.frame.sp >= GUESS_FRAME_MAX)
-		return STOP_NO_TABLE;
-	result = step_by(buffer, &row, &whole);
-	if (result == UNWIND_END)
-		return -1;
-	if (result || mapping_seek(buffer, whole.frame.ip - 1) ||
-	    !is_plausible_return(buffer, whole.frame.ip))
-		return STOP_NO_TABLE;
-	buffer->whole = whole;
-	return 0;
+	before = buffer->whole;
+	stop = try_frame_pointer(buffer);
+	if (stop)
+		buffer->whole = before;
+	return stop;
 }
 
 #else
@@ -425,7 +422,7 @@ __noinline int step_interrupted(struct stack_buffer *buffer)
 		return STOP_SIGNAL;
 	buffer->frames[buffer->count++ & STACK_MAX_FRAMES] = buffer->frame.ip | STACK_EXACT;
 	buffer->hash = hash_step(buffer->hash, (__u64)key.pages << 32 ^ ~key.offset);
-	result = step_exact(buffer, row);
+	result = step_by_word(buffer, *(const __u64 *)row);
 	if (result == UNWIND_CONTINUE)
 		return 0;
 	return result == UNWIND_END ? -1 : stop_of(result);
@@ -463,26 +460,28 @@ static __always_inline int step_up(struct stack_buffer *buffer, const struct unw
 	return result == UNWIND_NO_TABLE ? step_guess(buffer) : stop_of(result);
 }
 
-/* The next few frames: a call for each would cost as much as the step. */
 static __always_inline int walk_by(struct stack_buffer *buffer, const struct unwind_abi *abi)
+{
+	if (buffer->count >= config_depth)
+		return STOP_DEPTH;
+	buffer->frames[buffer->count & STACK_MAX_FRAMES] = buffer->frame.ip;
+	buffer->count++;
+	return step_up(buffer, abi);
+}
+
+/* The next few frames: a call for each would cost as much as the step. */
+__noinline int walk_on(struct stack_buffer *buffer)
 {
 	int stop = 0;
 
-	for (int i = 0; i < WALK_FRAMES && !stop; i++) {
-		if (buffer->count >= config_depth)
-			return STOP_DEPTH;
-		buffer->frames[buffer->count & STACK_MAX_FRAMES] = buffer->frame.ip;
-		buffer->count++;
-		stop = step_up(buffer, abi);
-	}
+	if (!buffer)
+		return STOP_NO_CODE;
+	for (int i = 0; i < WALK_FRAMES && !stop; i++)
+		stop = walk_by(buffer, &REGS_UNWIND_ABI);
 	return stop;
 }
 
-__noinline int walk_on(struct stack_buffer *buffer)
-{
-	return buffer ? walk_by(buffer, &REGS_UNWIND_ABI) : STOP_NO_CODE;
-}
-
+/* Of 32-bit code, which is rare: it pays with its calls, and not everybody while loading. */
 __noinline int walk_on_narrow(struct stack_buffer *buffer)
 {
 	return buffer ? walk_by(buffer, &REGS_UNWIND_ABI_NARROW) : STOP_NO_CODE;
@@ -508,8 +507,12 @@ static __always_inline __u32 walk(struct stack_buffer *buffer)
 {
 	int stop = 0;
 
-	for (int i = 0; i <= STACK_MAX_FRAMES / WALK_FRAMES && !stop; i++)
-		stop = is_narrow(buffer) ? walk_on_narrow(buffer) : walk_on(buffer);
+	if (is_narrow(buffer))
+		for (int i = 0; i <= STACK_MAX_FRAMES && !stop; i++)
+			stop = walk_on_narrow(buffer);
+	else
+		for (int i = 0; i <= STACK_MAX_FRAMES / WALK_FRAMES && !stop; i++)
+			stop = walk_on(buffer);
 	return stop < 0 ? STOP_END : stop;
 }
 

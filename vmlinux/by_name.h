@@ -283,6 +283,7 @@ struct signal_struct {
 	struct pid *pids[PIDTYPE_MAX];
 	int group_exit_code;
 	unsigned int flags;
+	unsigned long long sum_sched_runtime;
 };
 
 struct task_struct {

@@ -5,22 +5,11 @@
 #define MTRACE_BENCH_PROBES_H
 
 #include <fcntl.h>
-#include <linux/bpf.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "source/bpf_link.h"
 #include "symbol/probe_plan.h"
-
-#define ATTACH_UPROBE_MULTI 48
-#define UPROBE_MULTI_RETURN 1u
-
-struct link_create_multi {
-	uint32_t prog_fd, target_fd, attach_type, flags;
-	uint64_t path, offsets, ref_ctr_offsets, cookies;
-	uint32_t count, multi_flags, pid, pad;
-};
 
 static inline void die(const char *what)
 {
@@ -55,7 +44,7 @@ static inline int attach(int program, const char *path, const uint64_t *offsets,
 		.multi_flags = flags,
 		.pid = (uint32_t)pid,
 	};
-	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &create, sizeof(create));
+	int fd = link_multi(&create);
 
 	if (fd < 0)
 		die("BPF_LINK_CREATE");

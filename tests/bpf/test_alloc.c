@@ -85,16 +85,24 @@ static void count_loss(enum loss loss)
 	machine.lost[loss]++;
 }
 
-static int session_pending(int i, uint64_t *ret_sp, uint64_t *ret_word)
+static struct session_pending *pending_at(const struct instance *instance)
 {
-	const struct instance *instance;
+	return instance > machine.pending ? (struct session_pending *)(instance - 1) : NULL;
+}
 
-	if (i >= machine.pending_count)
-		return 0;
-	instance = &machine.pending[machine.pending_count - 1 - i];
+static struct session_pending *session_newest(void)
+{
+	return pending_at(&machine.pending[machine.pending_count]);
+}
+
+static struct session_pending *session_read(struct session_pending *pending, uint64_t *ret_sp,
+					    uint64_t *ret_word)
+{
+	const struct instance *instance = (const void *)pending;
+
 	*ret_sp = instance->sp;
 	*ret_word = instance->word;
-	return 1;
+	return pending_at(instance);
 }
 
 static struct thread_calls *exit_calls(void)

@@ -59,13 +59,18 @@ static void count_loss(enum loss loss)
 	machine.lost[loss]++;
 }
 
-static int session_pending(int i, uint64_t *ret_sp, uint64_t *ret_word)
+static struct session_pending *session_newest(void)
 {
-	if (i || !machine.session_sp)
-		return 0;
+	return machine.session_sp ? (void *)&machine : NULL;
+}
+
+static struct session_pending *session_read(struct session_pending *pending, uint64_t *ret_sp,
+					    uint64_t *ret_word)
+{
+	(void)pending;
 	*ret_sp = machine.session_sp;
 	*ret_word = machine.session_word;
-	return 1;
+	return NULL;
 }
 
 static struct thread_calls *exit_calls(void)

@@ -133,6 +133,9 @@ class Steady(Running):
     def __init__(self, threads=1, command=None, environment=None):
         super().__init__(command or [target("steady"), str(threads)], stdin=subprocess.PIPE,
                          env=environment)
+        self.await_ready()
+
+    def await_ready(self):
         assert self.process.stdout.readline() == "READY\n"
 
     def tell(self, command="t"):
@@ -142,6 +145,12 @@ class Steady(Running):
         answer = self.process.stdout.readline()
         assert answer, f"the target is gone: {self.process.wait()}"
         return json.loads(answer)
+
+    def begin_anew(self):
+        """It executes itself."""
+        self.process.stdin.write("e")
+        self.process.stdin.flush()
+        self.await_ready()
 
     def quit(self):
         self.process.stdin.write("q")

@@ -81,6 +81,7 @@ FACILITIES = {
             "what it shows is of BPF, and $BACKEND is not"),
     "multi": (lambda: kernel(6, 6), False, "multi-uprobes need Linux 6.6"),
     "mappings": (lambda: kernel(6, 7), False, "BPF programs see mappings since Linux 6.7"),
+    "inherit": (lambda: kernel(6, 12), False, "probes that children inherit need Linux 6.12"),
     "session": (lambda: kernel(6, 13), False, "uprobe sessions need Linux 6.13"),
     "ptrace": (lambda: os.geteuid() == 0 or ptrace_scope() == 0, False,
                "LeakSanitizer needs to trace its own process"),

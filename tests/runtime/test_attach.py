@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """mtrace-bpf -p PID: nothing happens to the process, and the report equals its truth since then."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -52,13 +53,19 @@ PAIRS = 5000  # of steady's children
 CRAMPED = ("--buffer", "64k", "--stack", "none")  # and of calls alone: stacks have records, too
 
 
-def tell_unread(steady, tracer, commands):
-    """What it does while the reader is away."""
+@contextlib.contextmanager
+def unread(tracer):
+    """The reader is away."""
     tracer.process.send_signal(signal.SIGSTOP)
     os.waitpid(tracer.pid, os.WUNTRACED)
-    for command in commands:
-        steady.tell(command)
+    yield
     tracer.process.send_signal(signal.SIGCONT)
+
+
+def tell_unread(steady, tracer, commands):
+    with unread(tracer):
+        for command in commands:
+            steady.tell(command)
 
 
 def test_losses_are_exact(attach):
@@ -91,6 +98,83 @@ def test_births_are_not_lost(attach):
     assert [child["ppid"] for child in children] == 4 * [steady.pid]
     assert [child.calls_told() for child in children] == 4 * [2 * PAIRS]
     assert sorted(child["losses"]["events"] for child in children)[1:] == 3 * [2 * PAIRS]
+
+
+TOLD_LATE = "is told late"
+
+
+def calls(*truths):
+    return sum(site["allocations"] + site["frees"] for truth in truths for site in truth["sites"])
+
+
+def functions(process):
+    """That its sites name."""
+    return {frame["function"] for site in process["sites"] for frame in process.frames(site)}
+
+
+def test_execs_are_not_lost(attach):
+    """An image that begins while there is no room to tell it has a section of its own, and nothing
+    of the old one lives in it; of each call the report tells, but for the C library's own. What the
+    new image maps is known, though there was no room for that either."""
+    need("bpf")
+    with Steady() as steady:
+        before = steady.tell("w")
+        with attach(steady.pid, options=("--buffer", "64k", "-v")) as tracer:
+            steady.tell("p")
+            with unread(tracer):
+                old = steady.tell("p")
+                steady.begin_anew()
+                steady.tell("p")
+            tracer.wait_for(TOLD_LATE)
+            new = steady.tell("p")
+            result = tracer.stop()
+    first, second = result.processes
+    assert [first["image"], second["image"]] == [0, 1]
+    assert second["origin"] == "exec" and second["exe"] == first["exe"]
+    assert "t_work" in functions(second)
+    assert second["live"]["blocks"] < 100  # of which 50 are t_old's
+    more = first.calls_told() + second.calls_told() - calls(difference(old, before), new)
+    assert 0 <= more < 50
+
+
+def test_leaving_is_not_lost(attach, tmp_path):
+    """Nobody asked for the program that it executes while there is no room to tell it."""
+    need("bpf")
+    shutil.copy(harness.target("steady"), tmp_path / "other")
+    with Steady(command=[harness.target("steady"), "1", str(tmp_path / "other")]) as steady:
+        before = steady.tell()
+        with attach(options=("--exe", harness.target("steady"), "-v", *CRAMPED)) as tracer:
+            with unread(tracer):
+                after = steady.tell("p")
+                steady.begin_anew()
+            tracer.wait_for(TOLD_LATE)
+            steady.tell("p")
+            result = tracer.stop()
+    process = next(process for process in result.processes if process["pid"] == steady.pid)
+    assert process["left"]
+    assert 0 <= process.calls_told() - calls(difference(after, before)) < 50
+
+
+def test_children_born_around_a_lost_exec(attach):
+    """None of these births and the exec between them had room: a child's books begin with those of
+    the image that its parent had then."""
+    need("bpf")
+    with Steady() as steady:
+        with attach(steady.pid, options=("-f", "-v", *CRAMPED)) as tracer:
+            steady.tell("w")
+            with unread(tracer):
+                steady.tell("p")
+                steady.tell("b")
+                steady.begin_anew()
+                steady.tell("b")
+            tracer.wait_for(TOLD_LATE)
+            result = tracer.stop()
+    images = [process for process in result.processes if process["pid"] == steady.pid]
+    assert [image["image"] for image in images] == [0, 1]
+    older, younger = [process for process in result.processes if process["pid"] != steady.pid]
+    assert {older["ppid"], younger["ppid"]} == {steady.pid}
+    assert older["inherited"]["blocks"] > 0
+    assert younger["inherited"]["blocks"] == 0
 
 
 def test_several_processes(attach):

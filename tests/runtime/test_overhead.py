@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 
 import pytest
@@ -16,12 +17,12 @@ from test_sampling import assert_estimates, assert_sound, data_of, sums
 class Hot:
     """A program that does nothing but allocate, until it is told to end."""
 
-    def __init__(self, directory, *options):
+    def __init__(self, directory, *options, command=("mixed", "0")):
         need("bpf")
         self.path = os.path.join(directory, "report.json")
         self.process = subprocess.Popen(
             [MTRACE, "--buffer", "64m", "--format", "json", "-o", self.path, *options, "--",
-             target("mixed"), "0"],
+             target(command[0]), *command[1:]],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.deadline = Deadline(self.process, 3 * TIMEOUT)
         self.log = []
@@ -131,6 +132,27 @@ def test_verbose_tells_what_we_cost(tmp_path):
     overhead = result.document["overhead"]
     assert overhead["budget_ppm"] is None
     assert 0 < overhead["program_ppm"] <= overhead["ppm"] <= 1000000
+
+
+def windows(lines):
+    """Of each window: milliseconds that the traced processes had, and calls of free that they made."""
+    found = [re.search(r": cost: .* of ([0-9.]+) ms.*call_free_plain ran ([0-9,]+) times", line)
+             for line in lines]
+    return [(float(match[1]), int(match[2].replace(",", ""))) for match in found if match]
+
+
+@pytest.mark.parametrize("way", ["waited", "ignored"])
+def test_children_that_have_ended_count(way, tmp_path):
+    """Of a family that lives for milliseconds each, whoever buries them: what a pair takes by the
+    windows is what it takes by the program's own clocks, which do not see how each child ends."""
+    with Hot(str(tmp_path), "-f", "-vv", "--max-overhead", "100",
+             command=("brood", way)) as hot:
+        hot.wait_for(*["call_free_plain ran "] * 4)
+        result = hot.end()
+    milliseconds, pairs = map(sum, zip(*windows(hot.log)))
+    ratio = (1e6 * milliseconds / pairs) / (result.truth["cpu_ns"] / result.truth["pairs"])
+    assert 0.8 < ratio < 2
+    assert 0 < result.document["overhead"]["ppm"]
 
 
 @pytest.mark.parametrize("option", ["--max-overhead=5", "-v"])

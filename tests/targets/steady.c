@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * steady [THREADS]: a program to attach to. Says READY, then does what each byte of its standard
- * input says, and answers each with one line: the truth so far. No byte, no work.
+ * steady [THREADS [PROGRAM]]: a program to attach to. Says READY, then does what each byte of its
+ *standard input says, and answers each with one line: the truth so far. No byte, no work.
  *
  *	w	every thread does a round of allocations; what it keeps is filled with a pattern
  *	p	every thread makes PAIRS pairs of malloc and free, as fast as it can
  *	b	a child makes PAIRS pairs, and ends; its truth is not told
+ *	e	become PROGRAM, or steady once more: READY, and books that begin anew
  *	f	free the blocks that were there before READY (a tracer that came later knows none)
  *	c	check the pattern of all blocks that are kept
  *	q	end, as does end of file
@@ -206,6 +207,8 @@ int main(int argc, char **argv)
 			all_do(make_pairs);
 		else if (command == 'b')
 			bear();
+		else if (command == 'e')
+			execv(argv[argc > 2 ? 2 : 0], argv);
 		else if (command == 'f')
 			free_old();
 		else if (command == 'c')

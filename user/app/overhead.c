@@ -148,11 +148,11 @@ static void on_tick(void *ctx, uint32_t what)
 	(void)what;
 	session_drain(overhead->session); /* whoever counts calls has them all */
 	if (overhead->open) {
-		overhead->open = false;
 		code = source->ops->cost_end(source, &cost);
-		if (code)
+		overhead->open = code == -EAGAIN;
+		if (code && !overhead->open)
 			fail(overhead, code);
-		else
+		else if (!code)
 			judge(overhead, &cost);
 	} else if (overhead->ticks % period == 0) {
 		code = source->ops->cost_begin(source);

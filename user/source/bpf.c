@@ -63,6 +63,8 @@ static int look_after_one(struct bpf_source *bpf)
 	if (!is_gone(pid))
 		return 0;
 	err = ring_reader_read(bpf->reader, record_arrived, bpf);
+	if (!err)
+		err = record_of_exec(bpf, pid);
 	if (err || !processes_find(bpf, pid) || !is_gone(pid))
 		return err;
 	end.head.pid = event.pid = event.tid = (uint32_t)pid;
@@ -87,29 +89,59 @@ static int serve_held(struct bpf_source *bpf)
 	return err;
 }
 
-/* The parents of those whose births were kept before the ring was read are known by now. */
-static int find_births(struct bpf_source *bpf, const uint32_t *pids, size_t count)
+/* Whose births, execs and mappings wait. */
+struct untold {
+	uint32_t execs[EXECS_UNTOLD], births[BIRTHS_UNTOLD], mappings[MAPPINGS_UNTOLD];
+	size_t exec_count, birth_count, mapping_count;
+};
+
+static void look_for_untold(const struct bpf_source *bpf, struct untold *untold)
+{
+	untold->exec_count = execs_untold(bpf, untold->execs);
+	untold->birth_count = births_untold(bpf, untold->births);
+	untold->mapping_count = mappings_untold(bpf, untold->mappings);
+}
+
+/* What came before them was told by the ring, which was read since. */
+static int find_untold(struct bpf_source *bpf, const struct untold *untold)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < count; i++)
-		err = record_of_birth(bpf, (pid_t)pids[i]);
+	for (size_t i = 0; !err && i < untold->birth_count; i++)
+		err = record_of_birth(bpf, (pid_t)untold->births[i]);
+	for (size_t i = 0; !err && i < untold->exec_count; i++)
+		err = record_of_exec(bpf, (pid_t)untold->execs[i]);
+	return err;
+}
+
+static int find_mappings(struct bpf_source *bpf, const struct untold *untold)
+{
+	struct record_mapping unknown = {.head = {.kind = RECORD_MAPPING}};
+	int err = 0;
+
+	for (size_t i = 0; !err && i < untold->mapping_count; i++) {
+		unknown.head.pid = untold->mappings[i];
+		if (mappings_take(bpf, (pid_t)unknown.head.pid, &unknown.head.time_ns))
+			err = record_arrived(bpf, &unknown, sizeof(unknown));
+	}
 	return err;
 }
 
 static int bpf_drain(struct source *source)
 {
 	struct bpf_source *bpf = bpf_of(source);
-	uint32_t born[BIRTHS_UNTOLD];
-	size_t births = births_untold(bpf, born);
+	struct untold untold;
 	int err = translated_look_after(bpf, bpf->program.skeleton->bss->translators_begun);
 	uint64_t waiting = ring_waiting(&bpf->ring);
 
+	look_for_untold(bpf, &untold);
 	bpf->ring_peak = waiting > bpf->ring_peak ? waiting : bpf->ring_peak;
 	if (!err)
 		err = ring_reader_read(bpf->reader, record_arrived, bpf);
 	if (!err)
-		err = find_births(bpf, born, births);
+		err = find_untold(bpf, &untold);
+	if (!err)
+		err = find_mappings(bpf, &untold);
 	if (!err)
 		err = serve_held(bpf);
 	return err ? err : look_after_one(bpf);
@@ -263,6 +295,7 @@ static int load_programs(struct bpf_source *bpf, struct error *err)
 		.selection = bpf->config.selected ? &bpf->config.selected->rules : NULL,
 		.sanity = bpf->config.sanity,
 		.thinning = bpf->config.thinning,
+		.measures = bpf->config.measures,
 	};
 	int code = program_load(&bpf->program, &config, err);
 
@@ -343,7 +376,7 @@ static int bpf_open(struct source **ret_source, const struct source_config *conf
 	bpf->source.ops = source_bpf();
 	bpf->config = *config;
 	bpf->probe_ops = &bpf_probe_ops;
-	bpf->untold_birth = births_take;
+	bpf->untold = &untold_ops;
 	code = bpf_start(bpf, err);
 	if (code) {
 		bpf_close(&bpf->source);

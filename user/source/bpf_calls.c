@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "source/bpf_calls.h"
 
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
@@ -16,20 +15,9 @@
 /* Where a number is found: what is to be called instead. */
 struct filling {
 	int32_t number;
-	int32_t function; /* 0 or less: leave it */
+	int32_t function; /* 0: leave it */
 	uint8_t kind;     /* of the function: 0 for a helper, or BPF_PSEUDO_KFUNC_CALL */
 };
-
-static bool has_member(const struct btf *kernel, const char *name, const char *member)
-{
-	int id = btf__find_by_name_kind(kernel, name, BTF_KIND_STRUCT);
-	const struct btf_type *type = id > 0 ? btf__type_by_id(kernel, (uint32_t)id) : NULL;
-
-	for (uint16_t i = 0; type && i < btf_vlen(type); i++)
-		if (!strcmp(btf__name_by_offset(kernel, btf_members(type)[i].name_off), member))
-			return true;
-	return false;
-}
 
 bool calls_are_compiled(void)
 {
@@ -53,7 +41,7 @@ static int program_fill(struct bpf_program *program, const struct filling *filli
 	for (size_t i = 0; i < length; i++) {
 		for (size_t j = 0; j < count; j++) {
 			if (code[i].code != (BPF_JMP | BPF_CALL) ||
-			    code[i].imm != fillings[j].number || fillings[j].function <= 0)
+			    code[i].imm != fillings[j].number || !fillings[j].function)
 				continue;
 			code[i].imm = fillings[j].function;
 			code[i].src_reg = fillings[j].kind & 0xf;
@@ -65,14 +53,12 @@ static int program_fill(struct bpf_program *program, const struct filling *filli
 	return err;
 }
 
-int calls_fill(struct bpf_object *object, const struct btf *kernel)
+int calls_fill(struct bpf_object *object, const struct kernel_types *kernel)
 {
-	const bool borrows = kernel && has_member(kernel, "bpf_prog_aux", "jits_use_priv_stack");
 	const struct filling fillings[] = {
-		{CALL_SESSION_WORD,
-		 kernel ? btf__find_by_name_kind(kernel, "bpf_session_cookie", BTF_KIND_FUNC) : 0,
+		{CALL_SESSION_WORD, (int32_t)kernel->ids[KERNEL_SESSION_WORD],
 		 BPF_PSEUDO_KFUNC_CALL},
-		{CALL_OWN_STACK, borrows ? BPF_FUNC_tail_call : 0, 0},
+		{CALL_OWN_STACK, kernel->ids[KERNEL_BORROWED_STACKS] ? BPF_FUNC_tail_call : 0, 0},
 	};
 	struct bpf_program *program;
 

@@ -16,14 +16,15 @@
 
 #include <stdbool.h>
 
+#include "source/bpf_kernel.h"
+
 struct bpf_object;
-struct btf;
 
 /* Does the kernel compile BPF programs? It can be told to interpret them, and does not take
  * callbacks and calls of its functions then, of which ours have some. */
 bool calls_are_compiled(void);
 
 /* To be done before the object is loaded. Returns 0 or -errno. */
-int calls_fill(struct bpf_object *object, const struct btf *kernel);
+int calls_fill(struct bpf_object *object, const struct kernel_types *kernel);
 
 #endif

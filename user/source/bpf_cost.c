@@ -11,9 +11,9 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "mtrace.skel.h"
-#include "os/cpu_time.h"
 #include "source/bpf_calibrate.h"
 #include "source/bpf_source.h"
+#include "source/bpf_spent.h"
 #include "source/ring_reader.h"
 
 #define TOLD_TIMES 8 /* what a call takes, and its free, with a stack much deeper than ours */
@@ -30,9 +30,10 @@ struct bpf_cost {
 	struct counted programs[COST_PROGRAMS];
 	size_t count;
 	const struct mtrace_bpf *exits; /* whose programs are counted, too */
-	int stats;           /* while this is open, runs are counted; -1: no window is open */
-	uint64_t calls;      /* that had returned when it was opened … */
-	uint64_t all_cpu_ns; /* … and the time of all processes */
+	int stats;      /* while this is open, runs are counted; -1: no window is open */
+	uint64_t calls; /* that had returned when it was opened */
+	struct spent spent;
+	struct source_cost sum; /* of a window that is over, but for the time */
 };
 
 /* Those that are not named have a breakpoint at an entry. */
@@ -132,31 +133,12 @@ int bpf_cost_open(struct bpf_source *bpf, struct error *err)
 
 void bpf_cost_close(struct bpf_source *bpf)
 {
-	if (bpf->cost)
+	if (bpf->cost) {
 		stats_close(bpf->cost);
+		spent_free(&bpf->cost->spent);
+	}
 	free(bpf->cost);
 	bpf->cost = NULL;
-}
-
-/* Probes in all processes cost them all. Else: who is born after that begins with 0, as we expect
- * of it. */
-static void times_read(struct bpf_source *bpf)
-{
-	for (size_t i = 0; i < bpf->process_count; i++)
-		bpf->processes[i]->cpu_ns = cpu_time_of(bpf->processes[i]->pid);
-	bpf->ended_cpu_ns = 0;
-	bpf->cost->all_cpu_ns = cpu_time_of_all();
-}
-
-static uint64_t times_passed(const struct bpf_source *bpf)
-{
-	uint64_t passed = bpf->ended_cpu_ns;
-
-	if (bpf->program.everybody)
-		return cpu_time_of_all() - bpf->cost->all_cpu_ns;
-	for (size_t i = 0; i < bpf->process_count; i++)
-		passed += process_cpu_passed(bpf->processes[i]);
-	return passed;
 }
 
 int bpf_cost_begin(struct source *source)
@@ -179,7 +161,7 @@ int bpf_cost_begin(struct source *source)
 		(void)cost_read(cost->programs[i].program, &cost->programs[i].begun);
 	}
 	cost->calls = bpf->calls_told;
-	times_read(bpf);
+	spent_begin(bpf, &cost->spent);
 	return 0;
 }
 
@@ -217,22 +199,20 @@ static void floor_correct(const struct bpf_cost *cost, uint64_t told, struct sou
 		sum->floor_ns = sum->cost_ns - (uint64_t)above;
 }
 
-int bpf_cost_end(struct source *source, struct source_cost *ret_cost)
+static int window_close(struct bpf_source *bpf, struct source_cost *ret_sum)
 {
-	struct bpf_source *bpf = (struct bpf_source *)source;
 	struct bpf_cost *cost = bpf->cost;
 	struct source_cost sum = {.program_count = cost->count};
 	struct cost_reading now[COST_PROGRAMS] = {0};
-	uint64_t told;
+	uint64_t told = bpf->calls_told - cost->calls;
 	int err = 0;
 
-	sum.cpu_ns = times_passed(bpf);
+	spent_end(bpf, &cost->spent);
 	for (size_t i = 0; !err && i < cost->count; i++)
 		err = cost_read(cost->programs[i].program, &now[i]);
 	stats_close(cost);
 	if (err)
 		return err;
-	told = bpf->calls_told - cost->calls;
 	for (size_t i = 0; i < cost->count; i++) {
 		struct counted *counted = &cost->programs[i];
 		const struct cost_reading passed = {now[i].runs - counted->begun.runs,
@@ -242,6 +222,19 @@ int bpf_cost_end(struct source *source, struct source_cost *ret_cost)
 		sum.programs[i] = (struct cost_of_program){counted->name, passed.runs, passed.ns};
 	}
 	floor_correct(cost, told, &sum);
-	*ret_cost = sum;
+	*ret_sum = sum;
 	return 0;
+}
+
+int bpf_cost_end(struct source *source, struct source_cost *ret_cost)
+{
+	struct bpf_source *bpf = (struct bpf_source *)source;
+	struct bpf_cost *cost = bpf->cost;
+	int err = cost->stats >= 0 ? window_close(bpf, &cost->sum) : 0;
+
+	if (!err)
+		err = spent_sum(bpf, &cost->spent, &cost->sum.cpu_ns);
+	if (!err)
+		*ret_cost = cost->sum;
+	return err;
 }

@@ -10,8 +10,7 @@
  * where all have our probes (--system-wide).
  *
  * What is not known, and so counts too much rather than too little: that a program which was
- * preempted did not run meanwhile; the time of processes that end within a window, from their last
- * reading on.
+ * preempted did not run meanwhile.
  */
 #ifndef MTRACE_SOURCE_BPF_COST_H
 #define MTRACE_SOURCE_BPF_COST_H

@@ -19,38 +19,6 @@ void processes_losses(const struct bpf_source *bpf, pid_t pid, uint64_t ret_coun
 	memcpy(ret_count, state.losses, sizeof(state.losses));
 }
 
-static bool births_any(const struct bpf_source *bpf)
-{
-	const uint32_t *count = &bpf->program.skeleton->bss->untold_birth_count;
-
-	return __atomic_load_n(count, __ATOMIC_ACQUIRE) != bpf->births_found;
-}
-
-size_t births_untold(const struct bpf_source *bpf, uint32_t ret_pids[BIRTHS_UNTOLD])
-{
-	int map = bpf_map__fd(bpf->program.skeleton->maps.untold_births);
-	const uint32_t *last = NULL;
-	size_t count = 0;
-
-	if (!births_any(bpf))
-		return 0;
-	while (count < BIRTHS_UNTOLD && !bpf_map_get_next_key(map, last, &ret_pids[count]))
-		last = &ret_pids[count++];
-	return count;
-}
-
-bool births_take(struct bpf_source *bpf, pid_t pid, struct record_fork *ret_birth)
-{
-	int map = bpf_map__fd(bpf->program.skeleton->maps.untold_births);
-	uint32_t key = (uint32_t)pid;
-
-	if (!births_any(bpf) || bpf_map_lookup_elem(map, &key, ret_birth))
-		return false;
-	(void)bpf_map_delete_elem(map, &key);
-	bpf->births_found++;
-	return true;
-}
-
 int processes_enter(struct bpf_source *bpf, pid_t pid, struct bpf_process **ret_process,
 		    struct error *err)
 {

@@ -61,7 +61,6 @@ struct bpf_process {
 	struct program *program;
 	struct unwind_tables *tables; /* NULL if stacks are not by tables */
 	pid_t pid;
-	uint64_t cpu_ns;  /* that it had had of processors when the cost was last measured */
 	bool awaits_exec; /* launched and held: what runs until exec is ours, not the program's */
 	bool from_start;  /* every block of its present image is known, but for losses */
 	const char *const *launched_command; /* of a launched one, else NULL */

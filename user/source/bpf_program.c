@@ -2,12 +2,10 @@
 #include "source/bpf_program.h"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,14 +15,10 @@
 #include "mtrace.skel.h"
 #include "os/pid_namespace.h"
 #include "source/bpf_calls.h"
+#include "source/bpf_link.h"
 #include "source/bpf_self_test.h"
 
 static const struct program_ops bpf_program_ops;
-
-/* Of include/uapi/linux/bpf.h, newer than the headers of distributions that we build on. */
-#define ATTACH_UPROBE_MULTI   48
-#define ATTACH_UPROBE_SESSION 57
-#define UPROBE_MULTI_RETURN   1u
 
 #define ROWS_PER_PAGE 2 /* about; of a page of code (UNWIND_PAGE_SIZE) */
 
@@ -64,11 +58,6 @@ static int libbpf_log(enum libbpf_print_level level, const char *format, va_list
 	return 0;
 }
 
-static bool kernel_has(const struct btf *kernel, const char *name, uint32_t kind)
-{
-	return kernel && btf__find_by_name_kind(kernel, name, kind) > 0;
-}
-
 /*
  * Nanoseconds of the kernel's tick: what its coarse clocks advance by. CONFIG_HZ would tell too,
  * but is not to be had where neither /proc/config.gz nor /boot is, as in a container.
@@ -88,8 +77,6 @@ static void thinning_configure(struct mtrace_bpf *skeleton, const struct thinnin
 	skeleton->rodata->config_min_size = thinning->min_size;
 	skeleton->rodata->config_max_size = thinning_max_size(thinning);
 	skeleton->rodata->config_sample = thinning->sample;
-	if (!is_thinning(thinning))
-		bpf_map__set_max_entries(skeleton->maps.told, 1);
 	for (uint32_t level = 0; thinning->sample && level < SAMPLE_LEVELS; level++) {
 		const struct sample_rate rate =
 			sample_rate_of(sample_mean_at(thinning->sample, level));
@@ -98,19 +85,17 @@ static void thinning_configure(struct mtrace_bpf *skeleton, const struct thinnin
 	}
 }
 
-static enum mappings_by mappings_by(const struct btf *kernel)
+static enum mappings_by mappings_by(const struct kernel_types *kernel)
 {
-	if (kernel_has(kernel, "bpf_iter_task_vma_new", BTF_KIND_FUNC))
+	if (kernel->ids[KERNEL_MAPPING_ITERATOR])
 		return MAPPINGS_ITERATED;
-	return kernel_has(kernel, "maple_tree", BTF_KIND_STRUCT) ? MAPPINGS_WALKED : MAPPINGS_ASKED;
+	return kernel->ids[KERNEL_MAPLE_TREE] ? MAPPINGS_WALKED : MAPPINGS_ASKED;
 }
 
-static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *means,
-			       const struct program_config *config, const struct btf *kernel)
+static void constants_configure(struct mtrace_bpf *skeleton, const struct means *means,
+				const struct program_config *config,
+				const struct kernel_types *kernel)
 {
-	bool session = means->pairing == PAIRING_SESSION;
-	enum bpf_attach_type type = means->attach == ATTACH_MULTI ? ATTACH_UPROBE_MULTI : 0;
-
 	skeleton->rodata->config_depth = config->depth;
 	skeleton->rodata->config_unwind = config->unwind_rows != 0;
 	skeleton->rodata->config_pairing = means->pairing;
@@ -121,29 +106,52 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 	if (config->selection)
 		memcpy((void *)&skeleton->rodata->config_selection, config->selection,
 		       sizeof(*config->selection));
-	/* Not every kernel has control groups. */
-	bpf_map__set_autocreate(skeleton->maps.selected_cgroup,
-				config->selection && config->selection->wants & SELECT_CGROUP);
-	if (config->scope != SCOPE_NAMED)
-		bpf_map__set_max_entries(skeleton->maps.processes, PROCESSES_FOUND);
-	bpf_program__set_autoload(skeleton->progs.task_fork, config->scope != SCOPE_NAMED);
 	skeleton->rodata->config_session_mark = 1 + (uint64_t)getpid() % SESSION_MARK_MAX;
 	skeleton->rodata->config_wake_bytes = config->buffer_bytes / 8;
 	skeleton->rodata->config_slice_room = config->buffer_bytes / 2;
 	skeleton->rodata->config_mappings = mappings_by(kernel);
 #ifdef __x86_64__ /* elsewhere not every kernel can call functions of its own */
-	skeleton->rodata->config_casts = kernel_has(kernel, "bpf_rdonly_cast", BTF_KIND_FUNC);
+	skeleton->rodata->config_casts = kernel->ids[KERNEL_CASTS] != 0;
 #endif
 	skeleton->rodata->config_tick_ns = kernel_tick_ns();
 	skeleton->rodata->config_pid_namespace = config->pid_namespace;
 	skeleton->rodata->config_sanity = config->sanity;
 	thinning_configure(skeleton, &config->thinning);
+}
+
+/* What nobody asks for is of one entry: of some maps the kernel would fill megabytes with zeros. */
+static void maps_configure(struct mtrace_bpf *skeleton, const struct means *means,
+			   const struct program_config *config)
+{
+	/* Not every kernel has control groups. */
+	bpf_map__set_autocreate(skeleton->maps.selected_cgroup,
+				config->selection && config->selection->wants & SELECT_CGROUP);
 	bpf_map__set_max_entries(skeleton->maps.events, (uint32_t)config->buffer_bytes);
+	if (config->scope != SCOPE_NAMED)
+		bpf_map__set_max_entries(skeleton->maps.processes, PROCESSES_FOUND);
+	if (!is_thinning(&config->thinning))
+		bpf_map__set_max_entries(skeleton->maps.told, 1);
+	if (!config->measures)
+		bpf_map__set_max_entries(skeleton->maps.ended, 1);
+	if (means->pairing != PAIRING_HASH)
+		bpf_map__set_max_entries(skeleton->maps.calls_by_tid, 1);
+	if (!config->depth)
+		bpf_map__set_max_entries(skeleton->maps.stacks_seen, 1);
 	if (config->unwind_rows) {
 		bpf_map__set_max_entries(skeleton->maps.unwind_rows, config->unwind_rows);
 		bpf_map__set_max_entries(skeleton->maps.unwind_pages,
 					 config->unwind_rows / ROWS_PER_PAGE);
 	}
+}
+
+static void programs_configure(struct mtrace_bpf *skeleton, const struct means *means,
+			       const struct program_config *config)
+{
+	bool session = means->pairing == PAIRING_SESSION;
+	enum bpf_attach_type type = means->attach == ATTACH_MULTI ? ATTACH_UPROBE_MULTI : 0;
+
+	bpf_program__set_autoload(skeleton->progs.task_fork, config->scope != SCOPE_NAMED);
+	bpf_program__set_autoload(skeleton->progs.task_free, config->measures);
 	bpf_program__set_autoload(skeleton->progs.call_session, session);
 	bpf_program__set_autoload(skeleton->progs.call_entry, !session);
 	bpf_program__set_autoload(skeleton->progs.call_return, !session);
@@ -165,6 +173,15 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 	bpf_program__set_expected_attach_type(skeleton->progs.thread_ends, type);
 }
 
+static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *means,
+			       const struct program_config *config,
+			       const struct kernel_types *kernel)
+{
+	constants_configure(skeleton, means, config, kernel);
+	maps_configure(skeleton, means, config);
+	programs_configure(skeleton, means, config);
+}
+
 static int events_open(struct program *program)
 {
 	const struct mtrace_bpf *skeleton = program->skeleton;
@@ -178,12 +195,12 @@ static int events_open(struct program *program)
 
 /* The verifier and the kernel would only say it at length. Where a session's word is kept came with
  * sessions, while its function is older. */
-static bool means_may_work(const struct means *means, const struct btf *kernel)
+static bool means_may_work(const struct means *means, const struct kernel_types *kernel)
 {
 	if (means->pairing == PAIRING_SESSION)
-		return kernel_has(kernel, "return_consumer", BTF_KIND_STRUCT);
+		return kernel->ids[KERNEL_SESSIONS] != 0;
 	if (means->attach == ATTACH_MULTI)
-		return kernel_has(kernel, "bpf_uprobe_multi_link", BTF_KIND_STRUCT);
+		return kernel->ids[KERNEL_MULTI_UPROBES] != 0;
 	return true;
 }
 
@@ -198,19 +215,19 @@ static void means_unload(struct program *program)
 }
 
 static int means_load(struct program *program, const struct means *means,
-		      const struct program_config *config, const struct btf *kernel)
+		      const struct program_config *config)
 {
 	int err;
 
-	if (!means_may_work(means, kernel))
+	if (!means_may_work(means, &program->kernel))
 		return -EOPNOTSUPP;
 	program->ops = &bpf_program_ops;
 	program->skeleton = mtrace_bpf__open();
 	if (!program->skeleton)
 		return -errno;
 	program->means = means;
-	skeleton_configure(program->skeleton, means, config, kernel);
-	err = calls_fill(program->skeleton->obj, kernel);
+	skeleton_configure(program->skeleton, means, config, &program->kernel);
+	err = calls_fill(program->skeleton->obj, &program->kernel);
 	if (!err)
 		err = mtrace_bpf__load(program->skeleton);
 	if (err == -EACCES)
@@ -250,7 +267,6 @@ static int exits_prepare(const struct program *program, struct mtrace_bpf *exits
 int program_load_exits(struct program *program)
 {
 	struct mtrace_bpf *exits;
-	struct btf *kernel;
 	int err;
 
 	if (program->exits)
@@ -258,10 +274,8 @@ int program_load_exits(struct program *program)
 	exits = mtrace_bpf__open();
 	if (!exits)
 		return -errno;
-	kernel = btf__load_vmlinux_btf();
-	skeleton_configure(exits, program->means, &program->config, kernel);
-	err = calls_fill(exits->obj, kernel);
-	btf__free(kernel);
+	skeleton_configure(exits, program->means, &program->config, &program->kernel);
+	err = calls_fill(exits->obj, &program->kernel);
 	if (!err)
 		err = exits_prepare(program, exits);
 	if (!err)
@@ -293,20 +307,19 @@ static int load_failed(int code, const struct program_config *config, struct err
 /* The first of the means that works, or the one asked for. */
 static int means_choose(struct program *program, const struct program_config *config)
 {
-	struct btf *kernel = btf__load_vmlinux_btf();
 	int code = -EINVAL;
 
+	kernel_types_read(&program->kernel);
 	for (size_t i = 0; code && code != -EPERM && i < MEANS_COUNT; i++) {
 		const struct means *means = &means_table[i];
 
 		if (!(means->scopes & 1u << config->scope) ||
 		    (config->pairing && strcmp(config->pairing, means->name)))
 			continue;
-		code = means_load(program, means, config, kernel);
+		code = means_load(program, means, config);
 		if (code)
 			log_info("%s do not work here: %s", means->words, strerror(-code));
 	}
-	btf__free(kernel);
 	return code;
 }
 
@@ -353,22 +366,6 @@ void program_unload(struct program *program)
 	heir_dismiss(program);
 }
 
-/* BPF_LINK_CREATE for uprobe_multi (Linux 6.6), laid out as the kernel has it. */
-struct link_create_multi {
-	uint32_t prog_fd;
-	uint32_t target_fd;
-	uint32_t attach_type;
-	uint32_t flags;
-	uint64_t path;
-	uint64_t offsets;
-	uint64_t ref_ctr_offsets;
-	uint64_t cookies;
-	uint32_t count;
-	uint32_t multi_flags;
-	uint32_t pid;
-	uint32_t pad;
-};
-
 static int fds_reserve(struct probe_links *links)
 {
 	return vec_reserve_bytes((void **)&links->fds, &links->fd_capacity, links->fd_count + 1,
@@ -392,9 +389,9 @@ static int attach_multi(const struct bpf_program *program, const struct probe_re
 
 	if (fds_reserve(links))
 		return -ENOMEM;
-	fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &create, sizeof(create));
+	fd = link_multi(&create);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	links->fds[links->fd_count++] = fd;
 	return 0;
 }
@@ -579,16 +576,23 @@ static const struct program_ops bpf_program_ops = {
 int program_attach_tasks(struct program *program, struct error *err)
 {
 	struct mtrace_bpf *skeleton = program->skeleton;
+	const struct {
+		const struct bpf_program *bpf;
+		const char *tracepoint;
+		struct bpf_link **link;
+	} rows[] = {
+		{skeleton->progs.task_exec, "sched_process_exec", &skeleton->links.task_exec},
+		{skeleton->progs.task_exit, "sched_process_exit", &skeleton->links.task_exit},
+		{skeleton->progs.task_fork, "sched_process_fork", &skeleton->links.task_fork},
+		{skeleton->progs.task_free, "sched_process_free", &skeleton->links.task_free},
+	};
 
-	skeleton->links.task_exec =
-		bpf_program__attach_raw_tracepoint(skeleton->progs.task_exec, "sched_process_exec");
-	skeleton->links.task_exit =
-		bpf_program__attach_raw_tracepoint(skeleton->progs.task_exit, "sched_process_exit");
-	if (bpf_program__autoload(skeleton->progs.task_fork))
-		skeleton->links.task_fork = bpf_program__attach_raw_tracepoint(
-			skeleton->progs.task_fork, "sched_process_fork");
-	if (!skeleton->links.task_exec || !skeleton->links.task_exit ||
-	    (bpf_program__autoload(skeleton->progs.task_fork) && !skeleton->links.task_fork))
-		return error_set_errno(err, -errno, "cannot watch fork, exec and exit");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (!bpf_program__autoload(rows[i].bpf))
+			continue;
+		*rows[i].link = bpf_program__attach_raw_tracepoint(rows[i].bpf, rows[i].tracepoint);
+		if (!*rows[i].link)
+			return error_set_errno(err, -errno, "cannot watch %s", rows[i].tracepoint);
+	}
 	return 0;
 }

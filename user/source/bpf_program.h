@@ -16,6 +16,7 @@
 #include "base/vec.h"
 #include "bpf/abi.h"
 #include "os/heir.h"
+#include "source/bpf_kernel.h"
 #include "source/probe_events.h"
 #include "source/probe_request.h"
 #include "source/thinning.h"
@@ -49,6 +50,7 @@ struct program_config {
 	uint32_t pid_namespace;            /* by pid_namespace_find; filled in by program_load */
 	bool sanity;                       /* as in struct source_config */
 	struct thinning thinning;          /* likewise */
+	bool measures;                     /* likewise */
 };
 
 /* What is done with the programs by those that do not know them. Without programs (by ptrace) there
@@ -71,6 +73,7 @@ struct program {
 	struct mtrace_bpf *exits; /* program_load_exits */
 	struct program_config config;
 	const struct means *means;
+	struct kernel_types kernel;
 	struct probe_events events;   /* of ATTACH_INHERITED */
 	struct probe_links self_test; /* closed at the end only: closing waits for the kernel */
 	struct heir heir;             /* takes the probes out, also when we are killed */

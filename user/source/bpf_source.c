@@ -5,16 +5,8 @@
 #include <stdlib.h>
 
 #include "base/vec.h"
-#include "os/cpu_time.h"
 #include "source/bpf_probes.h"
 #include "source/bpf_translated.h"
-
-uint64_t process_cpu_passed(const struct bpf_process *process)
-{
-	uint64_t now = cpu_time_of(process->pid);
-
-	return now > process->cpu_ns ? now - process->cpu_ns : 0;
-}
 
 struct bpf_process *processes_find(const struct bpf_source *bpf, pid_t pid)
 {
@@ -29,8 +21,6 @@ void processes_remove(struct bpf_source *bpf, struct bpf_process *process)
 	uint32_t index = map64_get(&bpf->index_of_pid, (uint64_t)process->pid);
 	struct bpf_process *last = bpf->processes[--bpf->process_count];
 
-	if (bpf->cost)
-		bpf->ended_cpu_ns += process_cpu_passed(process);
 	map64_delete(&bpf->index_of_pid, (uint64_t)process->pid);
 	if (last != process) {
 		bpf->processes[index] = last;

@@ -10,16 +10,31 @@
 #include "source/slice.h"
 #include "source/source.h"
 
+/*
+ * What had no room in the ring, and waits (bpf/untold.bpf.h): each is taken by whoever asks for it.
+ * All that was told before it has arrived, for whoever looks first, reads the ring, and takes then.
+ */
+struct untold_ops {
+	bool (*birth)(struct bpf_source *bpf, pid_t pid, struct record_fork *ret_birth);
+	/* An exec, or a leave, of before that time. */
+	bool (*exec)(struct bpf_source *bpf, pid_t pid, uint64_t before_ns,
+		     struct record_exec *ret_exec);
+	/* Who was born to that parent before that time: pids. */
+	size_t (*births_of)(const struct bpf_source *bpf, pid_t parent, uint64_t before_ns,
+			    uint32_t ret_pids[BIRTHS_UNTOLD]);
+	/* The kernel side shall not know that process any more: its end was not told. */
+	void (*forget)(struct bpf_source *bpf, pid_t pid);
+};
+
 struct bpf_source {
 	struct source source; /* first: what the session holds */
 	struct source_config config;
 	const struct probe_ops *probe_ops;
 	/* What a tracer by ptrace asks for: RECORD_HELD, RECORD_AT_END. NULL: there is none. */
 	int (*held)(struct bpf_source *bpf, const struct record_head *head);
-	/* The birth of a process that had no room in the ring; false if there is none. NULL: births
-	 * are not lost. */
-	bool (*untold_birth)(struct bpf_source *bpf, pid_t pid, struct record_fork *ret_birth);
-	uint32_t births_found; /* of those */
+	const struct untold_ops *untold; /* NULL: nothing of that is lost */
+	uint32_t births_found;           /* of those */
+	uint32_t mappings_found;         /* likewise, processes with new mappings */
 	struct program program;
 	struct unwind_tables *tables; /* NULL if stacks are not by tables */
 	struct ring ring;
@@ -35,7 +50,6 @@ struct bpf_source {
 	uint64_t newest_ns;    /* time of the newest event */
 	struct bpf_cost *cost; /* bpf_cost.h; NULL: it is not measured */
 	uint64_t calls_told;   /* calls that returned, told so far */
-	uint64_t ended_cpu_ns; /* of processes that ended since a window began: their share */
 };
 
 /* A record of the ring, to be decoded and delivered. ctx is a struct bpf_source. */
@@ -44,9 +58,8 @@ int record_arrived(void *ctx, const void *data, size_t size);
 int record_of_end(struct bpf_source *bpf, const struct record_exit *end, struct event *event);
 /* Who is not known may have been born without room to tell it: then it is born now. */
 int record_of_birth(struct bpf_source *bpf, pid_t pid);
-
-/* That it has had of processors since its cpu_ns was noted. */
-uint64_t process_cpu_passed(const struct bpf_process *process);
+/* Whose exec found no room executes now. */
+int record_of_exec(struct bpf_source *bpf, pid_t pid);
 
 /* NULL if that pid is not traced. */
 struct bpf_process *processes_find(const struct bpf_source *bpf, pid_t pid);
@@ -65,9 +78,14 @@ int processes_enter(struct bpf_source *bpf, pid_t pid, struct bpf_process **ret_
 		    struct error *err);
 void processes_forget(struct bpf_source *bpf, struct bpf_process *process);
 
-/* Births that had no room in the ring: which are kept by now, and one of them, which is taken. */
+/* What had no room in the ring: of whom it waits by now. Execs are to be asked for first, for
+ * nobody's children born before one shall be missed. */
+size_t execs_untold(const struct bpf_source *bpf, uint32_t ret_pids[EXECS_UNTOLD]);
 size_t births_untold(const struct bpf_source *bpf, uint32_t ret_pids[BIRTHS_UNTOLD]);
-bool births_take(struct bpf_source *bpf, pid_t pid, struct record_fork *ret_birth);
+size_t mappings_untold(const struct bpf_source *bpf, uint32_t ret_pids[MAPPINGS_UNTOLD]);
+extern const struct untold_ops untold_ops;
+/* Since when; false if all have been told. */
+bool mappings_take(struct bpf_source *bpf, pid_t pid, uint64_t *ret_since_ns);
 
 /* What the kernel side has counted; zero if it is not entered any more. */
 void processes_losses(const struct bpf_source *bpf, pid_t pid, uint64_t ret_count[LOSS_COUNT]);

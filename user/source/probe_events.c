@@ -19,7 +19,7 @@ int probe_events_open(struct probe_events *events, struct event_counter counter)
 {
 	int err;
 
-	*events = (struct probe_events){.counter = counter, .placing = -1};
+	*events = (struct probe_events){.counter = counter, .placing = -1, .following = -1};
 	events->directory = tracefs_open();
 	if (events->directory < 0)
 		return events->directory;
@@ -30,6 +30,7 @@ int probe_events_open(struct probe_events *events, struct event_counter counter)
 	}
 	events->open = true;
 	removal_of_stale(events);
+	events->following = tracefs_lock(events->directory, TRACEFS_FOLLOWS, TRACEFS_SHARED);
 	return 0;
 }
 
@@ -187,7 +188,7 @@ static int add_site(struct probe_events *events, struct probe_place *place,
 static void placing_begin(struct probe_events *events)
 {
 	if (events->placing < 0)
-		events->placing = tracefs_lock(events->directory, TRACEFS_SHARED);
+		events->placing = tracefs_lock(events->directory, TRACEFS_PLACES, TRACEFS_SHARED);
 }
 
 static void placing_end(struct probe_events *events)
@@ -405,6 +406,8 @@ void probe_events_close(struct probe_events *events)
 	if (!events->open)
 		return;
 	placing_end(events);
+	if (events->following >= 0)
+		close(events->following);
 	removal_of_all(events);
 	vec_free(&events->items);
 	vec_free(&events->places);

@@ -74,6 +74,7 @@ struct probe_events {
 	bool open;
 	int directory; /* tracefs */
 	int placing;   /* the lock, from the first place to the grant; else -1 */
+	int following; /* the lock, as long as it is open; or -errno */
 	struct event_counter counter;
 	struct probe_anchor anchor;
 	VEC(struct probe_event) items;

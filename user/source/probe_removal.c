@@ -5,14 +5,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "os/proc.h"
+
 #define REMOVE_TRIES 1000 /* while tasks are still ending */
 #define QUIET_TRIES  600  /* while others place probes */
+#define GIVE_WAY     20   /* times as long as an event took nothing is done, while others follow */
+#define MOST_TRACERS 3    /* whose events are there; beyond, there is no time to give */
 
 static const struct timespec remove_pause = {.tv_nsec = 10000000};
 static const struct timespec quiet_pause = {.tv_sec = 1};
@@ -32,13 +37,58 @@ static uint32_t event_users(const struct probe_events *events, int perf)
 /* Whoever places probes is in a hurry; we are not. */
 static int lock_when_quiet(const struct probe_events *events)
 {
-	int lock = tracefs_lock(events->directory, TRACEFS_ALONE);
+	int lock = tracefs_lock(events->directory, TRACEFS_PLACES, TRACEFS_ALONE);
 
 	for (int i = 0; lock == -EWOULDBLOCK && i < QUIET_TRIES; i++) {
 		nanosleep(&quiet_pause, NULL);
-		lock = tracefs_lock(events->directory, TRACEFS_ALONE);
+		lock = tracefs_lock(events->directory, TRACEFS_PLACES, TRACEFS_ALONE);
 	}
 	return lock;
+}
+
+static bool somebody_follows(const struct probe_events *events)
+{
+	int lock = tracefs_lock(events->directory, TRACEFS_FOLLOWS, TRACEFS_ALONE);
+
+	if (lock >= 0)
+		close(lock);
+	return lock == -EWOULDBLOCK;
+}
+
+struct tracers {
+	char last[EVENT_NAME_SIZE];
+	unsigned int count;
+};
+
+/* A tracer's events have a group, and are listed one behind the other. */
+static void count_tracer(void *ctx, const char *name)
+{
+	struct tracers *tracers = ctx;
+	size_t length = strcspn(name, "/");
+
+	if (strncmp(name, EVENT_GROUP_PREFIX, strlen(EVENT_GROUP_PREFIX)) ||
+	    !strncmp(name, tracers->last, length + 1))
+		return;
+	snprintf(tracers->last, sizeof(tracers->last), "%s", name);
+	tracers->count++;
+}
+
+static bool are_many(const struct probe_events *events)
+{
+	struct tracers tracers = {0};
+
+	tracefs_each(events->directory, count_tracer, &tracers);
+	return tracers.count > MOST_TRACERS;
+}
+
+/* For a moment at least, as whoever waits shall have the lock. */
+static void give_way(const struct probe_events *events, uint64_t took_ns)
+{
+	uint64_t until = clock_now_ns() + (are_many(events) ? 0 : GIVE_WAY * took_ns);
+
+	do {
+		nanosleep(&remove_pause, NULL);
+	} while (clock_now_ns() < until && somebody_follows(events));
 }
 
 /* If the descriptor is the only one: it is closed then. */
@@ -46,6 +96,7 @@ static bool event_remove(const struct probe_events *events, const char *name, in
 {
 	int lock = lock_when_quiet(events);
 	bool alone = lock >= 0 && event_users(events, perf) == 1;
+	uint64_t began = clock_now_ns();
 
 	if (alone) {
 		close(perf);
@@ -53,7 +104,7 @@ static bool event_remove(const struct probe_events *events, const char *name, in
 	}
 	if (lock >= 0)
 		close(lock);
-	nanosleep(&remove_pause, NULL); /* whoever waits shall have the lock */
+	give_way(events, clock_now_ns() - began);
 	return alone;
 }
 

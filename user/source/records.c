@@ -2,6 +2,7 @@
 /* Records, whoever has written them, become events. */
 #include <string.h>
 
+#include "base/log.h"
 #include "source/bpf_leader.h"
 #include "source/bpf_source.h"
 #include "source/bpf_translated.h"
@@ -279,16 +280,62 @@ static uint64_t level_time(struct bpf_source *bpf, uint64_t time_ns)
 	return bpf->newest_ns;
 }
 
+static int deliver_exec(struct bpf_source *bpf, struct record_exec *exec)
+{
+	struct record_head *head = &exec->head;
+	bool leaves = head->kind == RECORD_LEAVE;
+	struct event event;
+
+	log_info("process %u: that it executes %s is told late", head->pid,
+		 leaves ? "what nobody asked for" : exec->path);
+	head->time_ns = level_time(bpf, head->time_ns);
+	event = (struct event){.pid = head->pid, .tid = head->tid, .time_ns = head->time_ns};
+	if (!leaves)
+		return decode_exec(bpf, head, &event);
+	return processes_find(bpf, (pid_t)head->pid) ? decode_end(bpf, head, &event) : 0;
+}
+
+/* Children born before it have the old image's books. */
+static int births_before(struct bpf_source *bpf, pid_t parent, uint64_t before_ns)
+{
+	uint32_t pids[BIRTHS_UNTOLD];
+	size_t count = bpf->untold->births_of(bpf, parent, before_ns, pids);
+	int err = 0;
+
+	for (size_t i = 0; !err && i < count; i++)
+		err = record_of_birth(bpf, (pid_t)pids[i]);
+	return err;
+}
+
+static int exec_before(struct bpf_source *bpf, pid_t pid, uint64_t before_ns)
+{
+	struct record_exec exec;
+	int err;
+
+	if (!bpf->untold || !bpf->untold->exec(bpf, pid, before_ns, &exec))
+		return 0;
+	err = births_before(bpf, pid, exec.head.time_ns);
+	return err ? err : deliver_exec(bpf, &exec);
+}
+
+int record_of_exec(struct bpf_source *bpf, pid_t pid)
+{
+	return exec_before(bpf, pid, UINT64_MAX);
+}
+
 int record_of_birth(struct bpf_source *bpf, pid_t pid)
 {
 	struct record_fork birth;
 	struct event event;
 	int err = 0;
 
-	if (!bpf->untold_birth || !bpf->untold_birth(bpf, pid, &birth))
+	if (!bpf->untold || !bpf->untold->birth(bpf, pid, &birth))
 		return 0;
-	if (!processes_find(bpf, (pid_t)birth.parent))
+	err = exec_before(bpf, pid, birth.head.time_ns); /* it has left, and is traced again */
+	if (!err && !processes_find(bpf, (pid_t)birth.parent))
 		err = record_of_birth(bpf, (pid_t)birth.parent);
+	if (!err)
+		err = exec_before(bpf, (pid_t)birth.parent, birth.head.time_ns);
 	birth.head.time_ns = level_time(bpf, birth.head.time_ns);
 	return err ? err : decode_fork(bpf, &birth.head, &event);
 }
@@ -323,5 +370,7 @@ int record_arrived(void *ctx, const void *data, size_t size)
 
 int record_of_end(struct bpf_source *bpf, const struct record_exit *end, struct event *event)
 {
+	if (bpf->untold)
+		bpf->untold->forget(bpf, (pid_t)end->head.pid);
 	return decode_end(bpf, &end->head, event);
 }

@@ -103,7 +103,8 @@ struct source_ops {
 	 * none. */
 	uint64_t (*ring_peak)(struct source *source);
 	/* With measures, each behind a drain: a window begins; and ends, with what it cost. 0 or
-	 * -errno. NULL: that cannot be measured. */
+	 * -errno; -EAGAIN: it has ended, what it cost will be known soon. NULL: that cannot be
+	 * measured. */
 	int (*cost_begin)(struct source *source);
 	int (*cost_end)(struct source *source, struct source_cost *ret_cost);
 	/* What heap calls are drawn by from now on, as records have it (0: all are told; else a

@@ -146,13 +146,17 @@ void tracefs_each(int directory, void (*tell)(void *ctx, const char *event), voi
 		fclose(list);
 }
 
-int tracefs_lock(int directory, enum tracefs_lock lock)
+int tracefs_lock(int directory, enum tracefs_purpose purpose, enum tracefs_lock lock)
 {
+	static const char *const files[] = {
+		[TRACEFS_PLACES] = ".",
+		[TRACEFS_FOLLOWS] = "uprobe_events",
+	};
 	static const int operations[] = {
 		[TRACEFS_SHARED] = LOCK_SH,
 		[TRACEFS_ALONE] = LOCK_EX | LOCK_NB,
 	};
-	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
+	int fd = openat(directory, files[purpose], O_RDONLY | O_CLOEXEC), err;
 
 	if (fd < 0)
 		return -errno;

@@ -34,9 +34,12 @@ int tracefs_event_open(int id, pid_t tid);
 /* Tell the name of each event in turn; of one with several places as often. */
 void tracefs_each(int directory, void (*tell)(void *ctx, const char *event), void *ctx);
 
+/* What locks are for: to place probes, or to follow children by them. */
+enum tracefs_purpose { TRACEFS_PLACES, TRACEFS_FOLLOWS };
+
 /* Until the descriptor that it returns is closed others may share it, or nobody else has it. Who
  * wants it alone does not wait: -EWOULDBLOCK. Or another -errno. */
 enum tracefs_lock { TRACEFS_SHARED, TRACEFS_ALONE };
-int tracefs_lock(int directory, enum tracefs_lock lock);
+int tracefs_lock(int directory, enum tracefs_purpose purpose, enum tracefs_lock lock);
 
 #endif
