@@ -162,7 +162,7 @@ def launched(directory, program, *options):
                *options, "--", harness.target(program)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, text=True, env=ENVIRONMENT) as process:
-        deadline = harness.Deadline(process)
+        deadline = harness.Deadline(process, 5 * harness.TIMEOUT)  # by ptrace it takes long
         said = []
         while "READY\n" not in said:
             said.append(process.stdout.readline())
