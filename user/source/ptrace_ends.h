@@ -11,6 +11,9 @@
 
 /* A thread stands at PTRACE_EVENT_EXIT. It goes on, unless its process is watched. */
 void ends_thread(struct tracer *tracer, struct task *task);
+/* Another has ended. Not each stands before: one that exits while its process is made to does not
+ * (kernel/signal.c: ptrace_stop, of who has a fatal signal pending). */
+void ends_thread_gone(struct tracer *tracer, struct owner *owner);
 /* Threads that wait until it is known whether they exit with their process or because of an exec:
  * look again. Are there any? */
 bool ends_look(struct tracer *tracer);

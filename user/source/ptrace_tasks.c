@@ -354,6 +354,8 @@ static void task_ended(struct tracer *tracer, struct task *task, int status)
 	if (owner && !owner->bystander && owner->tasks > 1 && task->tid != owner->pid)
 		thread_gone(tracer, task);
 	task_remove(tracer, task);
+	if (owner && owner->tasks)
+		ends_thread_gone(tracer, owner);
 	if (!owner || owner->tasks)
 		return;
 	owner_gone(tracer, owner, RECORD_EXIT, status);
