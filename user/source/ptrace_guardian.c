@@ -337,9 +337,10 @@ static void watch(struct tracer *tracer)
 	tracer->processor = -1;
 	tracer->looked_ns = clock_now_ns();
 	tick(tracer, false);
+	stop_wait_begin(&tracer->wait);
 	while (!tracer->ends || tasks_remain(tracer)) {
 		int status;
-		pid_t tid = waitpid(-1, &status, __WALL);
+		pid_t tid = stop_await(&tracer->wait, &status);
 
 		if (tid > 0)
 			task_changed(tracer, tid, status);

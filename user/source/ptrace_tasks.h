@@ -12,6 +12,7 @@
 #include "os/holder.h"
 #include "source/ptrace_guardian.h"
 #include "source/ptrace_space.h"
+#include "source/ptrace_wait.h"
 
 struct task_calls; /* ptrace_calls.h */
 
@@ -65,7 +66,6 @@ struct tracer {
 	struct guardian_config config;
 	struct shared *shared;
 	int socket;
-	int signals;        /* SIGCHLD */
 	bool ends;          /* breakpoints are gone: let go of whoever stops */
 	bool ticks_often;   /* a timer interrupts us */
 	bool undecided;     /* threads exit, and it is not known why: look at them */
@@ -83,7 +83,8 @@ struct tracer {
 	uint64_t stops;              /* at breakpoints */
 	uint64_t looked_ns;          /* when it was last seen which of them stand */
 	int processor;               /* on which we run, or -1 */
-	uint64_t images;             /* so far */
+	struct stop_wait wait;
+	uint64_t images; /* so far */
 	uint64_t slices;
 	uint64_t *seen; /* SEEN_STACKS ids of stacks that were sent */
 };
