@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 
 #include "app/command.h"
+#include "app/trace_service.h"
 #include "base/log.h"
 
 /* The kernel does not wake us for every event: that would cost the traced program time. */
@@ -40,6 +41,7 @@ int trace_open(struct trace *trace, const struct options *options, struct error 
 
 	trace->options = options;
 	trace->interrupts.fd = -1;
+	trace->on_terminal = trace_has_terminal();
 	code = loop_new(&trace->loop);
 	if (!code)
 		code = interrupts_open(&trace->interrupts);

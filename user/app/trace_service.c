@@ -27,7 +27,7 @@ static void on_watchdog(void *ctx, uint32_t what)
 	tell("WATCHDOG=1");
 }
 
-static bool has_terminal(void)
+bool trace_has_terminal(void)
 {
 	int terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
 
@@ -40,7 +40,6 @@ int trace_ready(struct trace *trace)
 {
 	uint64_t period = service_watchdog_ns() / 2;
 
-	trace->on_terminal = has_terminal(); /* later it may be gone */
 	tell("READY=1");
 	return period ? loop_add_timer(trace->loop, period, period, on_watchdog, trace, NULL) : 0;
 }
