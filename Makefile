@@ -438,13 +438,16 @@ check-root: fresh-results runtime
 	@$(TALLY)
 
 # Kernels are fetched and built meanwhile; who needs one waits for it, and tells why it cannot be had.
-# One suite at a time: uprobes that one places take the hits of another's breakpoints.
+# One suite at a time: uprobes that one places take the hits of another's breakpoints. Guests have
+# kernels of their own.
 check-all:
 	tools/install-deps all
 	@nice tools/kernels $(SOME_KERNELS) >/dev/null 2>&1 &
 	@$(MAKE) --no-print-directory -j$(JOBS) all targets step-program fuzzers
-	@$(MAKE) --no-print-directory fresh-results static units-counted step-counted fuzz-counted runtime runtime-ptrace \
-		runtime-fewer-rights small-counted arch-counted KERNELS="$(SOME_KERNELS)"
+	@$(MAKE) --no-print-directory fresh-results static units-counted step-counted fuzz-counted runtime
+	@nice $(MAKE) --no-print-directory small-counted arch-counted KERNELS="$(SOME_KERNELS)" >$(BUILD)/guests.log 2>&1 & \
+		guests=$$!; $(MAKE) --no-print-directory runtime-ptrace runtime-fewer-rights; here=$$?; \
+		wait $$guests; there=$$?; cat $(BUILD)/guests.log; exit $$((here | there))
 	@$(TALLY)
 
 fresh-results:
