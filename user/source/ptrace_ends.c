@@ -21,16 +21,6 @@ static bool is_call(const struct owner *owner, long call, bool ends_thread, bool
 	return call == layout->execve || call == layout->execveat;
 }
 
-static bool has_any(const struct tracer *tracer, const struct owner *owner, enum task_state state)
-{
-	struct task *const *task;
-
-	vec_each (task, &tracer->tasks)
-		if ((*task)->owner == owner && (*task)->state == state)
-			return true;
-	return false;
-}
-
 static bool stand_at_ends(const struct tracer *tracer, const struct owner *owner)
 {
 	struct task *const *task;
@@ -106,7 +96,7 @@ void ends_thread(struct tracer *tracer, struct task *task)
 
 void ends_thread_gone(struct tracer *tracer, struct owner *owner)
 {
-	if (!has_any(tracer, owner, TASK_EXITING) || !stand_at_ends(tracer, owner))
+	if (!owner_has(tracer, owner, TASK_EXITING) || !stand_at_ends(tracer, owner))
 		return;
 	owner->ending = true;
 	tell_end(tracer, owner);

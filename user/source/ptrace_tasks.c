@@ -354,10 +354,12 @@ static void task_ended(struct tracer *tracer, struct task *task, int status)
 	if (owner && !owner->bystander && owner->tasks > 1 && task->tid != owner->pid)
 		thread_gone(tracer, task);
 	task_remove(tracer, task);
-	if (owner && owner->tasks)
-		ends_thread_gone(tracer, owner);
-	if (!owner || owner->tasks)
+	if (!owner)
 		return;
+	if (owner->tasks) {
+		ends_thread_gone(tracer, owner);
+		return;
+	}
 	owner_gone(tracer, owner, RECORD_EXIT, status);
 	owner_remove(tracer, owner);
 }
@@ -496,14 +498,19 @@ void owner_freeze(struct tracer *tracer, struct owner *owner)
 			ptrace(PTRACE_INTERRUPT, (*task)->tid, NULL, NULL);
 }
 
-bool owner_stands(const struct tracer *tracer, const struct owner *owner)
+bool owner_has(const struct tracer *tracer, const struct owner *owner, enum task_state state)
 {
 	struct task *const *task;
 
 	vec_each (task, &tracer->tasks)
-		if ((*task)->owner == owner && (*task)->state == TASK_RUNS)
-			return false;
-	return true;
+		if ((*task)->owner == owner && (*task)->state == state)
+			return true;
+	return false;
+}
+
+bool owner_stands(const struct tracer *tracer, const struct owner *owner)
+{
+	return !owner_has(tracer, owner, TASK_RUNS);
 }
 
 void owner_thaw(struct tracer *tracer, struct owner *owner)

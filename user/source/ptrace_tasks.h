@@ -91,6 +91,8 @@ struct tracer {
 
 struct task *task_find(const struct tracer *tracer, pid_t tid); /* NULL if unknown */
 struct owner *owner_find(const struct tracer *tracer, pid_t pid);
+/* Is any of its threads in that state? */
+bool owner_has(const struct tracer *tracer, const struct owner *owner, enum task_state state);
 
 /* Trace all threads of a running process. 0 or -errno. */
 int tasks_seize(struct tracer *tracer, pid_t pid);
