@@ -1,15 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# make            the program, at build/mtrace-bpf
-# make quickstart build it and look at two programs (root)
-# make check      what needs no privileges: style, static analysis, layers, unit tests, fuzzing
-# make check-root what traces real programs (root, a kernel with uprobes and BPF)
-# make check-ptrace  some of that again, by ptrace instead of BPF
-# make check-arch other kernels and processors, under qemu: KERNELS="6.1 armel" (tests/arch/kernels.py)
-# make check-all  all of these, check-arch of some kernels, with what they need installed first
-# make soak      a leak in a server under load, SOAK_SECONDS=1800 long; briefly in check-root
-# make bench      what tracing costs, beside its peers (root); QUICK=1, ROWS=pairs,scan; plots draws its curves
-# make fuzz       the parsers, FUZZ_SECONDS long; briefly in check (clang, libclang-rt)
-# make install    PREFIX=/usr/local DESTDIR=; uninstall, clean
+# make help       what can be made
 #
 # For another machine: make ARCH=arm CROSS_COMPILE=arm-linux-gnueabihf-, ARCH=arm64 CROSS_COMPILE=
 # aarch64-linux-gnu-, ARCH=powerpc CROSS_COMPILE=powerpc-linux-gnu-, or ARCH=i386, into build-$(ARCH);
@@ -70,7 +60,7 @@ MACHINE_aarch64-linux-gnu   := arm64
 MACHINE_i386-linux-gnu      := i386
 MACHINE_powerpc-linux-gnu   := powerpc
 ifneq ($(CROSS),)
-ifeq ($(filter clean fresh-results,$(MAKECMDGOALS)),)
+ifeq ($(filter clean help,$(MAKECMDGOALS)),)
 ifeq ($(origin SYSROOT),undefined)
 SYSROOT  := $(shell tools/cross-libraries $(MACHINE_$(CROSS)))
 endif
@@ -151,6 +141,27 @@ UNITS    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c
 
 all: $(PROGRAM)
 
+# Each target installs what it needs, as root; else it says what is missing.
+help:
+	@printf '  %-15s %s\n' \
+		'make' 'build the program: $(PROGRAM)' \
+		'quickstart' 'build it and trace two programs' \
+		'check' 'everything that protects main, in 15 minutes: call it before you commit' \
+		'check-all' 'check, and: all of it by ptrace, with fewer rights, other kernels and processors, a soak' \
+		'check-arch' 'only other kernels and processors, under qemu: KERNELS="6.1 armel" (tests/arch/kernels.py)' \
+		'check-stress' 'one test beside two busy processes: TEST=tests/runtime/test_x.py::test_y TIMES=10' \
+		'check-timings' 'the 30 slowest tests of the last check' \
+		'static' 'only static analysis, style and layers' \
+		'units' 'only unit tests; SANITIZE=address,undefined' \
+		'runtime' 'only tests on real programs: PYTEST="-k exec -x", BACKEND=ptrace' \
+		'soak' 'a leak in a server under load: SOAK_SECONDS=1800' \
+		'bench' 'what tracing costs, beside other tools: QUICK=1, ROWS=pairs,scan' \
+		'plots' 'draw the curves of the last bench' \
+		'fuzz' 'fuzz each parser for FUZZ_SECONDS=60' \
+		'format' 'format the sources' \
+		'install' 'PREFIX=/usr/local DESTDIR=; also uninstall' \
+		'clean' 'remove everything that was built'
+
 $(PROGRAM): $(BUILD)/user/app/main.o $(LIBRARY)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
@@ -183,6 +194,8 @@ $(BUILD)/tests/%: tests/%.c $(LIBRARY)
 # Emulated instructions of other processors against qemu's.
 step: $(BUILD)/tests/step/replay
 	$(Q)tests/step/run $(BUILD)
+
+units-built: $(UNITS)
 
 units: $(UNITS)
 	$(Q)status=0; for unit in $(UNITS); do $$unit || status=1; done; exit $$status
@@ -421,99 +434,82 @@ $(BUILD)/targets/rust-rjem: tests/targets/rust.rs $(BUILD)/targets/librjem.a
 
 targets: $(TARGETS) $(ORACLE)
 
-# Checks. tools/tally runs each, counts what passed and failed, and goes on.
+# Checks. tools/check runs suites of them side by side and sums up.
 JOBS      ?= $(shell nproc)
-RESULTS   := $(BUILD)/results
-TALLY     := tools/tally $(RESULTS)
 FORMATTED := $(shell find user bpf arch tests -name '*.c' -o -name '*.h' -o -name '*.cc')
 ANALYSED  := $(shell find user arch -name '*.c')
 TIDIED    := $(addsuffix .tidy,$(sort $(dir $(ANALYSED))))
-SCRIPTS   := tools/install-deps tools/cross-libraries tests/step/run tests/small/run tests/runtime/with-fewer-rights .ci/run
+SCRIPTS   := tools/install-deps tools/cross-libraries tests/step/run tests/small/run \
+	tests/runtime/with-fewer-rights tests/runtime/own-libraries .ci/run
 PYTEST    ?=
+SUITES     := static runtime ptrace step units fuzz
+ALL_SUITES := static guests small ptrace-all fewer-rights soak runtime step units plain-units fuzz
 
-check: fresh-results static units-counted step-counted fuzz-counted
-	@$(TALLY)
-
-check-root: fresh-results runtime
-	@$(TALLY)
+check:
+	tools/install-deps check
+	@$(MAKE) --no-print-directory -j$(JOBS) check-programs
+	@BUILD=$(BUILD) tools/check $(SUITES)
 
 # Kernels are fetched and built meanwhile; who needs one waits for it, and tells why it cannot be had.
-# One suite at a time: uprobes that one places take the hits of another's breakpoints. Guests have
-# kernels of their own.
 check-all:
 	tools/install-deps all
 	@nice tools/kernels $(SOME_KERNELS) >/dev/null 2>&1 &
-	@$(MAKE) --no-print-directory -j$(JOBS) all targets step-program fuzzers
-	@$(MAKE) --no-print-directory fresh-results static units-counted step-counted fuzz-counted runtime
-	@nice $(MAKE) --no-print-directory small-counted arch-counted KERNELS="$(SOME_KERNELS)" >$(BUILD)/guests.log 2>&1 & \
-		guests=$$!; $(MAKE) --no-print-directory runtime-ptrace runtime-fewer-rights; here=$$?; \
-		wait $$guests; there=$$?; cat $(BUILD)/guests.log; exit $$((here | there))
-	@$(TALLY)
+	@$(MAKE) --no-print-directory -j$(JOBS) check-programs
+	@$(MAKE) --no-print-directory -j$(JOBS) units-built small-program guest-programs KERNELS="$(SOME_KERNELS)"
+	@BUILD=$(BUILD) tools/check $(ALL_SUITES)
 
-fresh-results:
-	@mkdir -p $(BUILD) && rm -f $(RESULTS)
+check-programs: all targets step-program fuzzers
+	$(Q)$(MAKE) --no-print-directory units-built SANITIZE=address,undefined BUILD=$(BUILD)-sanitize
 
-static: $(SKELETON)
-	$(Q)$(TALLY) clang-format --dry-run -Werror $(FORMATTED)
-	$(Q)$(TALLY) cppcheck -q --enable=warning,portability --inline-suppr --error-exitcode=1 \
-		--suppress=unknownMacro -D_GNU_SOURCE -I user -I . -j$(JOBS) $(ANALYSED)
-	$(Q)$(TALLY) $(MAKE) --no-print-directory -k -j$(JOBS) $(TIDIED)
-	$(Q)$(TALLY) shellcheck $(SCRIPTS)
-	$(Q)$(TALLY) tools/check-layers
+check-timings:
+	@BUILD=$(BUILD) tools/check --timings
 
-$(TIDIED): %.tidy:
+TEST  ?=
+TIMES ?= 10
+
+check-stress:
+	tools/install-deps check
+	@$(MAKE) --no-print-directory -j$(JOBS) all targets
+	@BUILD=$(BUILD) tools/check --stress "$(TEST)" --times $(TIMES)
+
+static: tidy cppcheck format-check shellcheck layers
+
+tidy: $(TIDIED)
+
+$(TIDIED): %.tidy: $(SKELETON)
 	$(Q)clang-tidy --quiet $(filter $*%,$(ANALYSED)) -- $(LANGUAGE)
+
+cppcheck:
+	$(Q)cppcheck -q --enable=warning,portability --inline-suppr --error-exitcode=1 \
+		--suppress=unknownMacro -D_GNU_SOURCE -I user -I . -j$(JOBS) $(ANALYSED)
+
+format-check:
+	$(Q)clang-format --dry-run -Werror $(FORMATTED)
+
+shellcheck:
+	$(Q)shellcheck $(SCRIPTS)
+
+layers:
+	$(Q)tools/check-layers
 
 format:
 	clang-format -i $(FORMATTED)
 
-units-counted:
-	$(Q)$(TALLY) $(MAKE) --no-print-directory -k -j$(JOBS) units
-	$(Q)$(TALLY) $(MAKE) --no-print-directory -k -j$(JOBS) units \
-		SANITIZE=address,undefined BUILD=$(BUILD)-sanitize
-
 step-program: $(BUILD)/tests/step/replay
 
-step-counted: step-program
-	$(Q)$(TALLY) tests/step/run $(BUILD)
+small-program:
+	$(Q)$(MAKE) --no-print-directory ARCH=arm CROSS_COMPILE=arm-linux-gnueabihf- SMALL=1 BUILD=build-arm-small
 
-small-counted:
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) ARCH=arm CROSS_COMPILE=arm-linux-gnueabihf- SMALL=1 BUILD=build-arm-small
-	$(Q)$(TALLY) tests/small/run build-arm-small/mtrace-bpf
-
-# By ptrace all of it runs, too (PTRACE_TESTS=tests/runtime PTRACE_LEFT=none), but for what asks for
-# BPF by name. Here what the source cannot change is left out, and what only takes long.
-PTRACE_TESTS ?= $(filter-out $(addprefix tests/runtime/test_,errors.py report.py parser.py \
-	scan_swap.py scan_programs.py ptrace.py),$(wildcard tests/runtime/test_*.py))
-PTRACE_LEFT  ?= real_program or under_load or as_valgrind or test_valgrind \
-	or test_leak_sanitizer or test_engine or server or test_build
-
-check-ptrace: fresh-results runtime-ptrace
-	@$(TALLY)
-
-runtime-ptrace: $(PROGRAM) targets
-	$(Q)$(TALLY) env BACKEND=ptrace MTRACE=$(PROGRAM) TARGETS=$(BUILD)/targets \
-		/usr/bin/python3 -m pytest -q -rs -p no:cacheprovider -k 'not ($(PTRACE_LEFT))' \
-		$(PYTEST) $(PTRACE_TESTS)
-
-# With fewer rights all of that runs, too (FEWER_TESTS=…); by default what they concern most.
-FEWER_TESTS ?= $(addprefix tests/runtime/test_,attach.py launch.py)
-USER_TESTS  ?= $(FEWER_TESTS) $(addprefix tests/runtime/test_,leak_cases.py stacks.py)
-ERRORS      := 1 13 38
-
-runtime-fewer-rights: $(PROGRAM) targets
-	$(Q)$(TALLY) env BUILD=$(BUILD) tests/runtime/with-fewer-rights user \
-		-k 'not ($(PTRACE_LEFT))' $(PYTEST) $(USER_TESTS)
-	$(Q)$(foreach error,$(ERRORS),$(TALLY) env BUILD=$(BUILD) tests/runtime/with-fewer-rights $(error) \
-		-k 'not ($(PTRACE_LEFT))' $(PYTEST) $(FEWER_TESTS);)
-
+# Tests of real programs alone: PYTEST="-k exec -x" chooses some, BACKEND=ptrace says by what.
 runtime: $(PROGRAM) targets
-	$(Q)$(TALLY) env MTRACE=$(PROGRAM) TARGETS=$(BUILD)/targets \
+	$(Q)env MTRACE=$(PROGRAM) TARGETS=$(BUILD)/targets \
 		/usr/bin/python3 -m pytest -q -rs -p no:cacheprovider $(PYTEST) tests/runtime
 
 SOAK_SECONDS ?= 1800
 
-soak: $(PROGRAM) targets
+soak:
+	tools/install-deps check
+	@$(MAKE) --no-print-directory -j$(JOBS) all targets
 	$(Q)env SOAK_SECONDS=$(SOAK_SECONDS) MTRACE=$(PROGRAM) TARGETS=$(BUILD)/targets \
 		/usr/bin/python3 -m pytest -q -s -rs -p no:cacheprovider tests/runtime/test_soak.py
 
@@ -578,12 +574,10 @@ guest-program-small:
 
 check-arch:
 	tools/install-deps $(if $(FOREIGN),foreign,arch)
-	@$(MAKE) --no-print-directory fresh-results arch-counted
-	@$(TALLY)
+	@$(MAKE) --no-print-directory guest-programs
+	@BUILD=$(BUILD) KERNELS="$(KERNELS)" tools/check guests
 
-arch-counted: $(PROGRAM) $(ARCH_TARGETS) $(GUEST_TARGETS) $(addprefix guest-program-,$(FOREIGN))
-	$(Q)$(TALLY) env KERNELS="$(KERNELS)" V=$(V) /usr/bin/python3 -m pytest -v -rs --tb=short \
-		-p no:cacheprovider $(PYTEST) tests/arch
+guest-programs: $(PROGRAM) $(ARCH_TARGETS) $(GUEST_TARGETS) $(addprefix guest-program-,$(FOREIGN))
 
 quickstart:
 	tools/install-deps build
@@ -618,7 +612,9 @@ $(BUILD)/bench/mtrace-bpf: $(PROGRAM)
 
 bench-programs: $(PROGRAM) $(BENCH_PROGRAMS) $(BUILD)/bench/mtrace-bpf
 
-bench: bench-programs
+bench:
+	tools/install-deps check
+	@$(MAKE) --no-print-directory -j$(JOBS) bench-programs
 	$(Q)BUILD=$(BUILD) tests/bench/bench.py --json $(BUILD)/bench.json $(if $(QUICK),--quick) \
 		$(if $(ROWS),--only $(ROWS)) $(BENCH)
 
@@ -653,15 +649,16 @@ $(BUILD)/fuzz/%: $(BUILD)/fuzz/tests/fuzz/fuzz_%.o $(FUZZ_SOURCES:%.c=$(BUILD)/f
 
 fuzzers: $(FUZZ_TARGETS:%=$(BUILD)/fuzz/%)
 
-fuzz: fuzzers
+fuzz:
+	tools/install-deps check
+	@$(MAKE) --no-print-directory -j$(JOBS) fuzzers
 	$(Q)$(foreach target,$(FUZZ_TARGETS),\
 		$(call fuzz_run,$(target),corpus,-max_total_time=$(FUZZ_SECONDS)) &&) :
 
 # From the seeds alone, and in the same order: what it finds is of the change that is checked.
-fuzz-counted: fuzzers
-	$(Q)rm -rf $(BUILD)/fuzz/brief
-	$(Q)$(foreach target,$(FUZZ_TARGETS),$(TALLY) sh -c '$(call fuzz_run,$(target),brief,\
-		-seed=1 -max_total_time=5) >$(BUILD)/fuzz/log 2>&1 || { cat $(BUILD)/fuzz/log; false; }';)
+fuzz-brief-%: $(BUILD)/fuzz/%
+	$(Q)rm -rf $(BUILD)/fuzz/brief/$*
+	$(Q)$(call fuzz_run,$*,brief,-seed=1 -max_total_time=5)
 
 install: $(PROGRAM)
 	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/mtrace-bpf
@@ -675,7 +672,8 @@ clean:
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-.PHONY: $(TIDIED) all soak units step step-program step-counted fuzzers targets check check-root check-ptrace runtime-fewer-rights check-all fresh-results static format units-counted runtime \
-	check-arch arch-counted small-counted \
-	bench bench-programs plots fuzz fuzz-counted quickstart install uninstall clean
+.PHONY: $(TIDIED) all help quickstart check check-all check-arch check-stress check-timings check-programs \
+	static tidy cppcheck format-check shellcheck layers format units units-built step step-program \
+	small-program guest-programs fuzzers targets runtime soak bench bench-programs plots fuzz \
+	install uninstall clean
 .SECONDARY:

@@ -22,9 +22,14 @@ PERF_TASK = ("--pairing", "perf-task")
 def pytest_configure(config):
     del config
     if not os.path.exists(harness.MTRACE) or not os.path.isdir(harness.TARGETS):
-        pytest.exit(f"{harness.MTRACE} is not built: run `make check-root`", returncode=2)
+        pytest.exit(f"{harness.MTRACE} is not built: run `make all targets`", returncode=2)
     # Shells start background jobs with ^C ignored; programs that end by it would run on.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def what_is_traced(request):
+    harness.whole_machine = bool(request.node.get_closest_marker("whole_machine"))
 
 
 @pytest.fixture

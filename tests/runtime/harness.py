@@ -28,6 +28,9 @@ BACKEND = os.environ.get("BACKEND", "bpf")
 BACKEND_OPTIONS = () if BACKEND == "bpf" else ("--backend", BACKEND)
 TARGETS = path_of("TARGETS", "build/targets")
 
+# Whether the test that runs is marked whole_machine: nothing else runs beside it.
+whole_machine = False  # pylint: disable=invalid-name
+
 
 def target(name):
     return os.path.join(TARGETS, name)
@@ -194,6 +197,7 @@ class Tracer(Lines):
     def __init__(self, directory, *pids, options=(), name="attached"):
         if not pids:
             need("bpf")
+            assert whole_machine, "mark this test: @pytest.mark.whole_machine"
         self.path = os.path.join(directory, name + ".json")
         named = ["-p", ",".join(map(str, pids))] if pids else []
         super().__init__("--format", "json", "-o", self.path, *named, *BACKEND_OPTIONS, *options)

@@ -137,6 +137,7 @@ def test_execs_are_not_lost(attach):
     assert 0 <= more < 50
 
 
+@pytest.mark.whole_machine
 def test_leaving_is_not_lost(attach, tmp_path):
     """Nobody asked for the program that it executes while there is no room to tell it."""
     need("bpf")

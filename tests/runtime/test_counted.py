@@ -19,6 +19,8 @@ import test_scan_programs
 from machine import need
 from test_scan_programs import started
 
+pytestmark = pytest.mark.whole_machine
+
 # The C library sees what the counter hands on.
 BRIEF = ("--stack", "none", "--buffer", "256m", "--omit", "libcounter.so")
 WAYS = [("-f", *BRIEF), ("--system-wide", *BRIEF)]

@@ -17,6 +17,8 @@ from harness import children, target
 from machine import library, need
 from report import ROOT, assert_sites
 
+pytestmark = pytest.mark.whole_machine
+
 HOLD = ("-f", "--hold-exec")
 PATIENCE = 5  # seconds for which a program waits at most
 EXECVE = "59 "

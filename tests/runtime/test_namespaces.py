@@ -133,6 +133,7 @@ def test_launch_on_overlayfs(launch, merged):
     assert_launched(launch("chroot", merged, target("basic")))
 
 
+@pytest.mark.whole_machine
 def test_selected_by_path_on_overlayfs(attach, merged):
     """By the kernel's numbers, which there are others than those of stat(): what runs already, and
     what is executed later, but not what merely has the same name."""

@@ -299,6 +299,7 @@ def test_program_of_an_attached_family(attach):
         assert_sites(by_pid[truth.get("pid", shell.pid)][-1], truth)
 
 
+@pytest.mark.whole_machine
 def test_system_wide(uprobes, tmp_path):
     result = harness.run_system(tmp_path, ("--system-wide",), [target("family"), "fork"])
     assert_truths(result)
@@ -308,6 +309,7 @@ def test_system_wide(uprobes, tmp_path):
     assert (newborn["origin"], newborn["ppid"]) == ("exec", os.getpid())
 
 
+@pytest.mark.whole_machine
 @pytest.mark.parametrize("options", [("--comm", "family"), ("--comm", "f?mil*"),
                                      ("--exe", "family"), ("--exe", target("fam*"))])
 def test_selected_by_program(uprobes, tmp_path, options):
@@ -321,6 +323,7 @@ def test_selected_by_program(uprobes, tmp_path, options):
         assert_sites(by_pid[truth["pid"]][-1], truth)
 
 
+@pytest.mark.whole_machine
 def test_leaving_by_another_program(uprobes, tmp_path):
     """exec of a program that does not match: the section says that it is not traced any more."""
     result = harness.run_system(tmp_path, ("--comm", "exec"), [target("exec"), target("basic")])
@@ -328,6 +331,7 @@ def test_leaving_by_another_program(uprobes, tmp_path):
     assert result.process["exe"].endswith("/exec")
 
 
+@pytest.mark.whole_machine
 def test_selected_by_user(uprobes, tmp_path):
     shutil.copy(target("family"), tmp_path / "family")
     os.chmod(tmp_path, 0o755)
@@ -348,6 +352,7 @@ def cgroup_root():
     return None
 
 
+@pytest.mark.whole_machine
 def test_selected_by_cgroup(uprobes, tmp_path):
     need("root")
     root = cgroup_root()

@@ -105,6 +105,7 @@ def test_attached(directory):
     assert not again.process["exited"]
 
 
+@pytest.mark.whole_machine
 def test_system_wide(directory):
     need("bpf")
     path = os.path.join(directory, "trace.rec")

@@ -14,6 +14,8 @@ import pytest
 from harness import TIMEOUT, Steady, target
 from machine import need
 
+pytestmark = pytest.mark.whole_machine
+
 FSOPEN, FSCONFIG, FSMOUNT = 430, 431, 432  # of every architecture
 FSCONFIG_CMD_CREATE = 6
 

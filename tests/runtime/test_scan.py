@@ -157,6 +157,7 @@ def test_many_children_at_once(launch):
         assert process["scan"]["done"], process["scan"]["reason"]
 
 
+@pytest.mark.whole_machine
 def test_of_the_whole_system_what_runs_is_scanned(attach):
     """Live, and of a process that ended before it is said that it was not."""
     with attach(options=("--comm", "ends", *SCAN)) as tracer, Waiting(0) as waiting:

@@ -153,6 +153,7 @@ def test_attached(directory):
         assert result.process["totals"]["allocations"]
 
 
+@pytest.mark.whole_machine
 def test_system_wide(directory):
     need("bpf")
     with Served("--comm", "basic", listen=unix(directory)) as server, \

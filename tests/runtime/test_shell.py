@@ -643,6 +643,7 @@ def test_searchpath(terminal, tmp_path):
 
 # ---- all of the system ----
 
+@pytest.mark.whole_machine
 def test_system_wide(terminal):
     need("bpf")
     with Steady() as steady:

@@ -12,6 +12,8 @@ from harness import target
 from machine import need
 from report import assert_sites, difference
 
+pytestmark = pytest.mark.whole_machine
+
 FOLLOW = ("-f",)
 HOLD = ("-f", "--hold-exec")
 
