@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """--hold-exec: programs that nobody has seen before are traced from their first call, and nobody
-waits for a tracer that does not answer."""
+waits for a tracer or a guard that does not answer."""
 
 import contextlib
 import json
@@ -22,6 +22,47 @@ pytestmark = pytest.mark.whole_machine
 HOLD = ("-f", "--hold-exec")
 PATIENCE = 5  # seconds for which a program waits at most
 EXECVE = "59 "
+FANOTIFY = "anon_inode:[fanotify]"
+LIMIT = 3 * harness.TIMEOUT  # seconds for a test
+
+
+def descriptors(pid):
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+    return []
+
+
+def guards_of(tracer):
+    return [pid for pid in children(tracer) if FANOTIFY in descriptors(pid)]
+
+
+def kill_guards(runner):
+    for tracer in children(runner):
+        for guard in guards_of(tracer):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(guard, signal.SIGKILL)
+
+
+def kill_guards_after_limit(runner):
+    try:
+        time.sleep(LIMIT)
+        kill_guards(runner)
+    finally:
+        os._exit(0)
+
+
+@pytest.fixture(autouse=True)
+def watchdog():
+    """Unblocks a test whose programs wait for a guard that does not answer. This is a process:
+    while subprocess waits for an exec, no thread of ours runs, and no timeout of its own has begun.
+    It executes nothing."""
+    runner = os.getpid()
+    pid = os.fork()
+    if not pid:
+        kill_guards_after_limit(runner)
+    yield
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
 
 
 @pytest.fixture
@@ -249,26 +290,54 @@ def test_guard_killed(attach, never):
     """Whoever waits goes on; what comes later is told as a gap."""
     path = never()
     with attach(options=("--exe", path, "--hold-exec")) as tracer:
-        guard = next(pid for pid in children(tracer.process.pid)
-                     if "anon_inode:[fanotify]" in descriptors(pid))
+        guard, = guards_of(tracer.process.pid)
         os.kill(guard, signal.SIGKILL)
         harness.wait_for_end(guard)  # letting go of what it holds may take the kernel a while
         truth = run_beside(path)
         result = tracer.stop()
-    assert "not held any more" in result.stderr
+    assert "the exec guard was killed" in result.stderr
     process = by_name(result)["never"]
     if not process["losses"]["gap_ns"]:
         assert_sites(process, truth)
 
 
-def descriptors(pid):
-    return [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+def stop_guard(tracer):
+    guard, = guards_of(tracer.process.pid)
+    os.kill(guard, signal.SIGSTOP)
+
+
+def test_stopped_guard_is_replaced(attach, never, tmp_path):
+    """Execs continue without it, and the next guard holds programs again."""
+    first, second = never(called="never1"), never(called="never2")
+    with attach(options=("--exe", f"{tmp_path}/never*", "--hold-exec")) as tracer:
+        stop_guard(tracer)
+        truths = {"never1": run_beside(first)}
+        tracer.wait_for("the exec guard was killed or stopped responding", "restarted")
+        truths["never2"] = run_beside(second)
+        result = tracer.stop()
+    processes = by_name(result)
+    assert not processes["never2"]["losses"]["gap_ns"]
+    for name, process in processes.items():
+        if not process["losses"]["gap_ns"] and not process["losses"]["no_allocator"]:
+            assert_sites(process, truths[name])
+
+
+def test_guard_that_stops_again_is_not_replaced(attach, never):
+    path = never()
+    with attach(options=("--exe", path, "--hold-exec")) as tracer:
+        stop_guard(tracer)
+        tracer.wait_for("the exec guard was killed or stopped responding", "restarted")
+        stop_guard(tracer)
+        tracer.wait_for("the exec guard was killed or stopped responding", "no longer held")
+        assert not guards_of(tracer.process.pid)
+        run_beside(path)
+        assert tracer.stop().status == 0
 
 
 def test_only_the_guard_can_hold(attach, never):
     with attach(options=("--exe", never(), "--hold-exec")) as tracer:
         pids = [tracer.process.pid, *children(tracer.process.pid)]
-        holders = [pid for pid in pids if "anon_inode:[fanotify]" in descriptors(pid)]
+        holders = [pid for pid in pids if FANOTIFY in descriptors(pid)]
         assert len(holders) == 1 and holders != pids[:1]
         tracer.stop()
 

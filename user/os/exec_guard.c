@@ -6,21 +6,30 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/fanotify.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "os/exec_marks.h"
 #include "os/proc.h"
+#include "os/procfs.h"
 
 #define NS_PER_MS    1000000ULL
 #define PENDING_MAX  512  /* more are let go: without a free descriptor the kernel would refuse */
 #define EVENTS_BYTES 1536 /* 64 at once */
 #define FREE_FD      16   /* above what the guard puts where it wants it */
+#define ALIVE_NS     (800 * NS_PER_MS) /* without a turn of its loop the guard is killed */
+#define TURN_MS      250
+#define PRIORITY     (-20)
+#define REAP_NS      NS_PER_MS
+#define REAP_TRIES   1000
 
 enum guard_fd { GUARD_SOCKET, GUARD_KEPT, GUARD_FDS };
 
@@ -43,13 +52,18 @@ struct let_go {
 	_Atomic uint64_t ns;
 };
 
+struct guard_shared {
+	_Atomic uint64_t alive_ns; /* the last turn of the guard's loop */
+	struct let_go let_go[LET_GO_COUNT];
+};
+
 /* The first message: how it went. */
 struct start_message {
 	int32_t failed; /* 0 or -errno … */
 	int32_t step;   /* … of that */
 };
 
-enum start_step { START_GROUP, START_MARKS };
+enum start_step { START_TIMER, START_GROUP, START_MARKS };
 
 union file_message {
 	struct cmsghdr head;
@@ -68,7 +82,8 @@ struct pending {
 
 struct guard {
 	const struct exec_guard_config *config;
-	struct let_go *let_go;
+	struct guard_shared *shared;
+	timer_t timer; /* kills the guard */
 	int fanotify;
 	int mounts; /* says when they change */
 	struct pending pending[PENDING_MAX];
@@ -77,6 +92,15 @@ struct guard {
 	uint64_t heard_ns; /* of the tracer */
 	bool deserted;     /* it let the time pass, and has not been heard of since */
 };
+
+/* Nothing that came later was let go yet, unless it was noted. */
+static void stay_alive(const struct guard *guard)
+{
+	static const struct itimerspec later = {.it_value = {.tv_nsec = ALIVE_NS}};
+
+	atomic_store(&guard->shared->alive_ns, clock_now_ns());
+	timer_settime(guard->timer, 0, &later, NULL);
+}
 
 static void let_go(const struct guard *guard, int file)
 {
@@ -133,8 +157,10 @@ static void read_events(struct guard *guard)
 	const struct fanotify_event_metadata *event = (const void *)bytes;
 	ssize_t got = read(guard->fanotify, bytes, sizeof(bytes));
 
-	for (; got > 0 && FAN_EVENT_OK(event, got); event = FAN_EVENT_NEXT(event, got))
+	for (; got > 0 && FAN_EVENT_OK(event, got); event = FAN_EVENT_NEXT(event, got)) {
 		judge(guard, event);
+		stay_alive(guard);
+	}
 }
 
 static void forget(struct guard *guard, size_t i)
@@ -166,7 +192,7 @@ static void read_answer(struct guard *guard)
 /* The time first: who finds the number finds that. */
 static void note_let_go(const struct guard *guard, uint32_t id, uint64_t now_ns)
 {
-	struct let_go *note = &guard->let_go[id % LET_GO_COUNT];
+	struct let_go *note = &guard->shared->let_go[id % LET_GO_COUNT];
 
 	atomic_store(&note->ns, now_ns);
 	atomic_store(&note->id, id);
@@ -203,17 +229,18 @@ static void let_go_late(struct guard *guard)
 	}
 }
 
-/* Milliseconds until somebody is let go, rounded up; -1: none waits. */
+/* Milliseconds until somebody is let go, rounded up, or until the loop has to turn. */
 static int time_left(const struct guard *guard)
 {
-	uint64_t now_ns = clock_now_ns(), oldest = oldest_ns(guard), deserted, limit, next;
+	uint64_t now_ns = clock_now_ns(), oldest = oldest_ns(guard), deserted, limit, next, left;
 
 	if (!guard->count)
-		return -1;
+		return TURN_MS;
 	deserted = deserted_ns(guard, oldest);
 	limit = oldest + guard->config->limit_ns;
 	next = deserted < limit ? deserted : limit;
-	return next <= now_ns ? 0 : (int)((next - now_ns) / NS_PER_MS) + 1;
+	left = next <= now_ns ? 0 : (next - now_ns) / NS_PER_MS + 1;
+	return left < TURN_MS ? (int)left : TURN_MS;
 }
 
 static _Noreturn void serve(struct guard *guard)
@@ -225,6 +252,7 @@ static _Noreturn void serve(struct guard *guard)
 	for (;;) {
 		if (poll(fds, sizeof(fds) / sizeof(fds[0]), time_left(guard)) < 0)
 			continue;
+		stay_alive(guard);
 		if (fds[0].revents)
 			read_answer(guard);
 		let_go_late(guard);
@@ -245,10 +273,23 @@ static void close_others(int socket, int kept)
 	close_range(GUARD_FDS, ~0U, 0);
 }
 
+static int timer_open(struct guard *guard)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
+
+	if (timer_create(CLOCK_MONOTONIC, &event, &guard->timer))
+		return -errno;
+	stay_alive(guard);
+	return 0;
+}
+
+/* The timer runs before any exec can wait. */
 static struct start_message guard_open(struct guard *guard)
 {
-	int err;
+	int err = timer_open(guard);
 
+	if (err)
+		return (struct start_message){err, START_TIMER};
 	/* What does not fit into a limited queue is let through. */
 	guard->fanotify =
 		fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC | FAN_NONBLOCK | FAN_UNLIMITED_QUEUE,
@@ -262,7 +303,7 @@ static struct start_message guard_open(struct guard *guard)
 
 /* It has a session of its own, so that no terminal stops it (^Z) or ends it before the tracer. */
 static _Noreturn void guard_run(const struct exec_guard_config *config, int socket,
-				struct let_go *let_go, pid_t tracer)
+				struct guard_shared *shared, pid_t tracer)
 {
 	static struct guard guard;
 	struct start_message start;
@@ -271,9 +312,10 @@ static _Noreturn void guard_run(const struct exec_guard_config *config, int sock
 	if (getppid() != tracer)
 		_exit(1);
 	setsid();
+	(void)setpriority(PRIO_PROCESS, 0, PRIORITY);
 	close_others(socket, config->kept);
 	guard.config = config;
-	guard.let_go = let_go;
+	guard.shared = shared;
 	start = guard_open(&guard);
 	if (send(GUARD_SOCKET, &start, sizeof(start), MSG_NOSIGNAL) != sizeof(start) ||
 	    start.failed)
@@ -285,19 +327,24 @@ static _Noreturn void guard_run(const struct exec_guard_config *config, int sock
  * The tracer.
  */
 
+static const char *const step_failures[] = {
+	[START_TIMER] = "cannot create a timer",
+	[START_GROUP] = "no fanotify group",
+	[START_MARKS] = "file systems cannot be watched",
+};
+
 static int start_explain(const struct start_message *start, struct error *err)
 {
 	if (start->failed == -EPERM)
 		return error_set(err, start->failed,
 				 "--hold-exec: Operation not permitted (needs root, or "
 				 "CAP_SYS_ADMIN in the first user namespace)");
-	if (start->failed == -ENOSYS || (start->failed == -EINVAL && start->step == START_MARKS))
+	if ((start->failed == -ENOSYS && start->step == START_GROUP) ||
+	    (start->failed == -EINVAL && start->step == START_MARKS))
 		return error_set(err, start->failed,
 				 "--hold-exec: this kernel cannot ask before it executes a program "
 				 "(Linux 5.0 with CONFIG_FANOTIFY_ACCESS_PERMISSIONS can)");
-	return error_set_errno(err, start->failed, "--hold-exec: %s",
-			       start->step == START_GROUP ? "no fanotify group"
-							  : "file systems cannot be watched");
+	return error_set_errno(err, start->failed, "--hold-exec: %s", step_failures[start->step]);
 }
 
 static int wait_started(struct exec_guard *guard, struct error *err)
@@ -313,9 +360,9 @@ static int wait_started(struct exec_guard *guard, struct error *err)
 	return start.failed ? start_explain(&start, err) : 0;
 }
 
-static void unshare_let_go(const struct exec_guard *guard)
+static void shared_free(const struct exec_guard *guard)
 {
-	munmap(guard->let_go, LET_GO_COUNT * sizeof(*guard->let_go));
+	munmap(guard->shared, sizeof(*guard->shared));
 }
 
 int exec_guard_start(struct exec_guard *ret_guard, const struct exec_guard_config *config,
@@ -325,23 +372,23 @@ int exec_guard_start(struct exec_guard *ret_guard, const struct exec_guard_confi
 	pid_t tracer = getpid();
 	int sockets[2], code;
 
-	guard.let_go = mmap(NULL, LET_GO_COUNT * sizeof(*guard.let_go), PROT_READ | PROT_WRITE,
+	guard.shared = mmap(NULL, sizeof(*guard.shared), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (guard.let_go == MAP_FAILED)
+	if (guard.shared == MAP_FAILED)
 		return error_set_errno(err, -errno, "--hold-exec");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets)) {
 		code = -errno;
-		unshare_let_go(&guard);
+		shared_free(&guard);
 		return error_set_errno(err, code, "--hold-exec");
 	}
 	guard.socket = sockets[0];
 	guard.pid = fork();
 	if (!guard.pid)
-		guard_run(config, sockets[1], guard.let_go, tracer);
+		guard_run(config, sockets[1], guard.shared, tracer);
 	close(sockets[1]);
 	if (guard.pid < 0) {
 		close(sockets[0]);
-		unshare_let_go(&guard);
+		shared_free(&guard);
 		return error_set_errno(err, -errno, "--hold-exec: no process");
 	}
 	code = wait_started(&guard, err);
@@ -350,6 +397,16 @@ int exec_guard_start(struct exec_guard *ret_guard, const struct exec_guard_confi
 	else
 		*ret_guard = guard;
 	return code;
+}
+
+/* A guard that exits before it has read all answers resets the connection; what it sent before can
+ * still be read. */
+static ssize_t receive(const struct exec_guard *guard, struct msghdr *message)
+{
+	static const int flags = MSG_DONTWAIT | MSG_CMSG_CLOEXEC;
+	ssize_t got = recvmsg(guard->socket, message, flags);
+
+	return got < 0 && errno == ECONNRESET ? recvmsg(guard->socket, message, flags) : got;
 }
 
 int exec_guard_take(const struct exec_guard *guard, struct held_exec *ret_held)
@@ -361,7 +418,7 @@ int exec_guard_take(const struct exec_guard *guard, struct held_exec *ret_held)
 				 .msg_iovlen = 1,
 				 .msg_control = &control,
 				 .msg_controllen = sizeof(control.bytes)};
-	ssize_t got = recvmsg(guard->socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	ssize_t got = receive(guard, &message);
 	const struct cmsghdr *file = CMSG_FIRSTHDR(&message);
 
 	if (got < 0)
@@ -373,14 +430,37 @@ int exec_guard_take(const struct exec_guard *guard, struct held_exec *ret_held)
 	return 1;
 }
 
+/* An exiting process gives up its memory, and with it this link, before it closes its files: as
+ * long as the link is there, the guard has let go nobody by its exit. */
+static bool is_alive(const struct exec_guard *guard)
+{
+	char *program;
+
+	if (procfs_read_link(guard->pid, "exe", &program))
+		return false;
+	free(program);
+	return true;
+}
+
+/* The guard has exited some time after its last turn. */
+static uint64_t exit_let_go_ns(const struct exec_guard *guard, const struct held_exec *held)
+{
+	uint64_t alive_ns = atomic_load(&guard->shared->alive_ns);
+
+	return alive_ns > held->asked_ns ? alive_ns : held->asked_ns;
+}
+
 uint64_t exec_guard_let_go_ns(const struct exec_guard *guard, const struct held_exec *held)
 {
-	const struct let_go *note = &guard->let_go[held->id % LET_GO_COUNT];
+	const struct let_go *note = &guard->shared->let_go[held->id % LET_GO_COUNT];
+	bool alive = is_alive(guard);
 	uint32_t id = atomic_load(&note->id);
 
 	if (id == held->id)
 		return atomic_load(&note->ns);
-	return id < held->id ? UINT64_MAX : held->asked_ns;
+	if (id > held->id)
+		return held->asked_ns;
+	return alive ? UINT64_MAX : exit_let_go_ns(guard, held);
 }
 
 void exec_guard_allow(const struct exec_guard *guard, struct held_exec *held)
@@ -390,14 +470,22 @@ void exec_guard_allow(const struct exec_guard *guard, struct held_exec *held)
 	held->file = -1;
 }
 
+/* Not waitpid without WNOHANG: a debugger may keep the process until it is told that it ended. */
+static void reap(pid_t pid)
+{
+	static const struct timespec pause = {.tv_nsec = REAP_NS};
+
+	for (int i = 0; i < REAP_TRIES && !waitpid(pid, NULL, WNOHANG); i++)
+		nanosleep(&pause, NULL);
+}
+
 void exec_guard_stop(struct exec_guard *guard)
 {
 	if (!guard->pid)
 		return;
 	kill(guard->pid, SIGKILL);
-	while (waitpid(guard->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	reap(guard->pid);
 	close(guard->socket);
-	unshare_let_go(guard);
+	shared_free(guard);
 	*guard = (struct exec_guard){0};
 }

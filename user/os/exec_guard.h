@@ -4,14 +4,22 @@
  * (fanotify, FAN_OPEN_EXEC_PERM), and until it has its answer the task that wants to waits, with
  * its old image whole.
  *
- * Who does not answer hangs the machine. So that is the business of a process of its own, the
- * guard, which does nothing that could take long: what nobody traces it lets go at once; of the
- * rest it tells the tracer and waits for its word. When the patience passes without any word of the
- * tracer, it lets all go, and everything else until the tracer answers again. So a tracer that is
- * stopped (SIGSTOP, ^Z, a debugger) or deadlocked costs one wait and no more; with a thread of the
- * tracer each of these would stop every exec on the machine. One that is busy with others first is
- * waited for, up to a limit. No other process has the descriptor: when the guard ends, with the
- * tracer at the latest, the kernel lets go all that wait.
+ * Every exec on the machine waits for the answer. So a separate process, the guard, answers, and it
+ * does nothing that could take long: it allows the exec of what nobody traces at once, and asks the
+ * tracer about the rest. If the tracer does not answer for the patience, the guard allows all
+ * waiting execs, and all further ones until the tracer answers again. So a tracer that is stopped
+ * (SIGSTOP, ^Z, a debugger) or deadlocked delays one exec only; a thread of the tracer in place of
+ * the guard would block them all. While the tracer answers others, an exec waits up to a limit.
+ *
+ * The guard can stop answering, too: SIGSTOP, a debugger, a loop that never ends. So it has a timer
+ * that sends it SIGKILL, and sets it anew with each turn of its loop. The kernel delivers SIGKILL
+ * to a stopped process, and no other process is needed that could be stopped as well. No other
+ * process has the fanotify descriptor: when the guard exits, with the tracer at the latest, the
+ * kernel allows all waiting execs. Two things can delay that exit: a debugger that asked for
+ * PTRACE_EVENT_EXIT and does not continue the guard, and what makes a process immune to SIGKILL for
+ * a while (uninterruptible sleep, the freezer of cgroup v1). The clock of the timer does not run
+ * while the machine is suspended. A guard that gets no processor for that long is killed without
+ * need; so it has a high priority, and the caller can start another one.
  *
  * The guard executes nothing, opens no file by a path that a traced program could block, and does
  * not read memory of others.
@@ -35,12 +43,12 @@ struct exec_guard_config {
 	uint64_t limit_ns;    /* … and altogether */
 };
 
-struct let_go;
+struct guard_shared;
 
 struct exec_guard {
 	pid_t pid; /* 0: none */
 	int socket;
-	struct let_go *let_go; /* what the guard did not wait for, shared with it */
+	struct guard_shared *shared;
 };
 
 /* A process that waits. */
@@ -55,10 +63,11 @@ struct held_exec {
 /* 0 or -errno with words. */
 int exec_guard_start(struct exec_guard *ret_guard, const struct exec_guard_config *config,
 		     struct error *err);
-/* The next one that waits: 1, 0 if there is none, or -errno: the guard is gone. guard->socket is
- * readable when there is one. */
+/* The next one that waits: 1, 0 if there is none, or -errno if the guard has exited and all that it
+ * reported before have been taken. guard->socket is readable unless it is 0. */
 int exec_guard_take(const struct exec_guard *guard, struct held_exec *ret_held);
-/* When it was let go unasked, or UINT64_MAX: it waits until it is allowed. */
+/* When it was let go unasked (the earliest time possible, if the guard has exited), or UINT64_MAX:
+ * it waits until it is allowed. */
 uint64_t exec_guard_let_go_ns(const struct exec_guard *guard, const struct held_exec *held);
 /* Let it go, and close its file. */
 void exec_guard_allow(const struct exec_guard *guard, struct held_exec *held);

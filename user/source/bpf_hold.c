@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,6 +31,7 @@
 #define LIMIT_NS      (30000 * NS_PER_MS)
 #define BELIEVED_NS   (1000 * NS_PER_MS)
 #define PROGRAMS_MAX  4096
+#define RESTART_NS    (60000 * NS_PER_MS) /* between two restarts of the guard, at least */
 
 /* In the guard's process: is it somebody whom we trace, or may come to? */
 static bool is_wanted(void *ctx, int processes, pid_t pid, int file)
@@ -45,8 +47,10 @@ static bool is_wanted(void *ctx, int processes, pid_t pid, int file)
 	return !bpf_map_lookup_elem(processes, &key, &state);
 }
 
-int hold_open(struct bpf_source *bpf, struct error *err)
+static int guard_start(struct bpf_source *bpf, struct error *err)
 {
+	struct epoll_event event = {.events = EPOLLIN};
+	struct hold *hold = &bpf->hold;
 	struct exec_guard_config config = {
 		.wanted = is_wanted,
 		.ctx = bpf,
@@ -54,13 +58,33 @@ int hold_open(struct bpf_source *bpf, struct error *err)
 		.patience_ns = PATIENCE_NS,
 		.limit_ns = LIMIT_NS,
 	};
+	int code = exec_guard_start(&hold->guard, &config, err);
 
-	return bpf->config.hold_exec ? exec_guard_start(&bpf->hold.guard, &config, err) : 0;
+	if (code)
+		return code;
+	if (!epoll_ctl(hold->fd, EPOLL_CTL_ADD, hold->guard.socket, &event))
+		return 0;
+	code = error_set_errno(err, -errno, "--hold-exec");
+	exec_guard_stop(&hold->guard);
+	return code;
+}
+
+int hold_open(struct bpf_source *bpf, struct error *err)
+{
+	int fd;
+
+	if (!bpf->config.hold_exec)
+		return 0;
+	fd = epoll_create1(EPOLL_CLOEXEC);
+	if (fd < 0)
+		return error_set_errno(err, -errno, "--hold-exec");
+	bpf->hold.fd = fd;
+	return guard_start(bpf, err);
 }
 
 int hold_fd(const struct bpf_source *bpf)
 {
-	return bpf->hold.guard.pid ? bpf->hold.guard.socket : -1;
+	return bpf->hold.guard.pid ? bpf->hold.fd : -1;
 }
 
 static void programs_forget(struct hold *hold)
@@ -76,7 +100,36 @@ static void programs_forget(struct hold *hold)
 void hold_close(struct bpf_source *bpf)
 {
 	exec_guard_stop(&bpf->hold.guard);
+	if (bpf->hold.fd)
+		close(bpf->hold.fd);
+	bpf->hold.fd = 0;
 	programs_forget(&bpf->hold);
+}
+
+/* One that exits again and again is not worth the time for which programs wait for it. */
+static void guard_restart(struct bpf_source *bpf)
+{
+	static const char exited[] = "the exec guard was killed or stopped responding";
+	struct hold *hold = &bpf->hold;
+	uint64_t now_ns = clock_now_ns();
+	struct error err;
+
+	exec_guard_stop(&hold->guard);
+	if (hold->restarted_ns && now_ns - hold->restarted_ns < RESTART_NS) {
+		log_warn("%s twice within a minute: programs are no longer held at exec, and their "
+			 "first allocations may be missing",
+			 exited);
+		return;
+	}
+	hold->restarted_ns = now_ns;
+	if (guard_start(bpf, &err))
+		log_warn("%s and cannot be restarted: programs are no longer held at exec, and "
+			 "their first allocations may be missing (%s)",
+			 exited, err.text);
+	else
+		log_warn("%s: it was restarted, but programs executed meanwhile were not held, and "
+			 "their first allocations may be missing",
+			 exited);
 }
 
 int hold_take(struct bpf_source *bpf, struct held_exec *ret_held)
@@ -86,8 +139,7 @@ int hold_take(struct bpf_source *bpf, struct held_exec *ret_held)
 
 	if (got >= 0)
 		return got;
-	exec_guard_stop(guard);
-	log_warn("programs are not held any more: the process that did it was killed");
+	guard_restart(bpf);
 	return 0;
 }
 

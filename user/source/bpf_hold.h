@@ -23,6 +23,8 @@ struct known_program {
 
 struct hold {
 	struct exec_guard guard;
+	int fd;                        /* epoll: readable when guard.socket is; 0: none */
+	uint64_t restarted_ns;         /* 0: never */
 	struct map64 index_of_program; /* hash of what the answer depends on → index */
 	VEC(struct known_program) programs;
 	uint64_t late; /* programs that were let go before their probes were in place */
@@ -30,9 +32,9 @@ struct hold {
 
 /* From now on. 0 or -errno with words; without --hold-exec it does nothing. */
 int hold_open(struct bpf_source *bpf, struct error *err);
-/* A descriptor to poll, or -1. */
+/* A descriptor to poll, or -1. It stays the same when the guard is restarted. */
 int hold_fd(const struct bpf_source *bpf);
-/* The next one that waits: 1 or 0. */
+/* The next one that waits: 1 or 0. Starts another guard if this one has exited. */
 int hold_take(struct bpf_source *bpf, struct held_exec *ret_held);
 /* Place its probes; all records that came before have been read. Then let it go. 0 or -ENOMEM. */
 int hold_serve(struct bpf_source *bpf, struct held_exec *held);
