@@ -12,10 +12,11 @@ pytest.register_assert_rewrite("harness", "report")
 import harness
 from machine import need
 
-# Ways to bring entry and return together, and what each needs besides uprobes. Which map keeps a
-# call and how probes are placed have nothing to do with each other, and the kernel takes seconds to
-# let go of probes that were placed one by one: so of those one map is enough but for a few tests.
+# Ways to match a call's return with its entry, and what each needs besides uprobes. They differ in who
+# keeps the call (session cookie, task storage, hash map) and in how probes are placed (one link for
+# all, one perf event each). The kernel takes seconds to remove perf events.
 PAIRINGS = {"session": ("session",), "task": ("multi",), "hash": ("multi",), "perf-hash": ()}
+USUAL_PAIRINGS = ("session", "task")
 PERF_TASK = ("--pairing", "perf-task")
 
 
@@ -40,13 +41,24 @@ def uprobes():
 
 if harness.BACKEND != "bpf":
     PAIRINGS = {None: ()}
+    USUAL_PAIRINGS = (None,)
+
+
+def options_of_pairing(name):
+    need(*PAIRINGS[name])
+    return ("--pairing", name) if name else ()
+
+
+@pytest.fixture(params=USUAL_PAIRINGS)
+def pairing(request):
+    """Options for the two ways to match calls that attached and followed processes use today."""
+    return options_of_pairing(request.param)
 
 
 @pytest.fixture(params=PAIRINGS)
-def pairing(request):
-    """Each way to bring entry and return together; as options."""
-    need(*PAIRINGS[request.param])
-    return ("--pairing", request.param) if request.param else ()
+def every_pairing(request):
+    """Options for each way to match calls, for tests of the matching itself."""
+    return options_of_pairing(request.param)
 
 
 @pytest.fixture

@@ -135,7 +135,22 @@ def unless_what_is_not_read(truth, exceptions):
     return {**exceptions, **table}
 
 
+NARROW = ("i386", "arm", "powerpc")
+ANY = (None, None)
+
+
+def allow_random_words(truth):
+    """Some words of a process are random: the stack's canary, AT_RANDOM, mangled pointers, clocks. In an
+    address space of 32 bits one of them points into a lost block of 256 KiB in one run of some two
+    thousand, which makes it possible and not definite. test_engine_32_bit looks twice, and so can
+    demand definite."""
+    if "lost_huge" in truth.cases:
+        truth.cases["lost_huge"] = leaks.Tally({"definite": ANY, "indirect": ANY, "possible": ANY})
+
+
 def check_report(truth, process, exceptions=None):
+    if process["arch"] in NARROW:
+        allow_random_words(truth)
     exceptions = of_program({**TRACED, **(exceptions or {})}, truth)
     assert process.lost() == {}
     assert process["scan"]["done"], process["scan"]["reason"]

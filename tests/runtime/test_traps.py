@@ -144,9 +144,9 @@ def test_trap_mappings_of_libc_are_an_api_of_their_own(launch):
 
 
 @pytest.mark.parametrize("trick", ["longjmp", "nested"])
-def test_trap_longjmp_and_nesting(launch, pairing, trick):
+def test_trap_longjmp_and_nesting(launch, every_pairing, trick):
     """A call that never returns, or calls itself a hundred deep, hides no later call."""
-    result = launch(target("ownmalloc"), trick, options=pairing)
+    result = launch(target("ownmalloc"), trick, options=every_pairing)
     assert result.status == 0
     seen = result.process.sums(result.process.function)
     truth = expected(result.truth, key=lambda entry: entry["function"])
