@@ -74,7 +74,8 @@ CROSS_FLAGS += -m32 -I/usr/include/x86_64-linux-gnu
 LDFLAGS  += -m32
 endif
 
-CFLAGS   ?= -O2 -g
+# Sanitized code compiles in half the time with -O1; -g1 has the lines that a sanitizer prints.
+CFLAGS   ?= $(if $(SANITIZE),-O1 -g1,-O2 -g)
 LANGUAGE := $(CROSS_FLAGS) -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DMTRACE_VERSION='"$(VERSION)"' \
 	-iquote user -iquote . -iquote $(BUILD)/gen
 ALL_CFLAGS := $(LANGUAGE) -MMD -MP \
