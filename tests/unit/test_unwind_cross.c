@@ -3,6 +3,9 @@
  * Stacks of whole programs of other machines. The program (tests/unit/cross/chain.c) runs under
  * emulation, writes down its stack and the return addresses that must be found on it, and the walk
  * is done here, by the tables of its modules: as from a probe at a function's entry.
+ *
+ * Under sanitizers only every fourth combination of compiler and flags is tried. EXHAUSTIVE=1 tries
+ * all of them (see sweep.h).
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,6 +23,7 @@
 #include "arch/unwind_link.h"
 #include "cross.h"
 #include "scratch.h"
+#include "sweep.h"
 #include "symbol/cfi.h"
 
 #define STACK_MAX  0x10000
@@ -384,12 +388,15 @@ static void check_machine(struct scratch *scratch, const struct machine *machine
 {
 	static const char *const optimisations[] = {"-O0", "-O1", "-O2", "-Os",
 						    "-O2 -fno-omit-frame-pointer"};
+	static size_t builds;
 	char command[512];
 
 	snprintf(command, sizeof(command), "%s-gcc", machine->compiler);
 	cross_require(command);
 	cross_require(machine->emulator);
 	for (size_t i = 0; i < sizeof(optimisations) / sizeof(optimisations[0]); i++) {
+		if (!sweep_takes(&builds, 4))
+			continue;
 		snprintf(command, sizeof(command),
 			 "%s-gcc -pthread -fno-optimize-sibling-calls %s %s -o chain",
 			 machine->compiler, optimisations[i], extra);
