@@ -32,6 +32,7 @@ struct board {
 	volatile uint64_t threads;
 	volatile uint64_t signals;
 	volatile int error;
+	volatile int go;
 };
 
 struct child {
@@ -416,14 +417,15 @@ static void test_traced_already(void **state)
 	child_end(&child);
 }
 
-static void vfork_for_long(struct board *board)
+static void vfork_until_go(struct board *board)
 {
 	pid_t child = vfork();
 
 	if (!child) {
-		for (int i = 0; i < 40; i++) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		while (!board->go) {
 			board->count++;
-			usleep(100000);
+			usleep(1000);
 		}
 		_exit(0);
 	}
@@ -433,16 +435,18 @@ static void vfork_for_long(struct board *board)
 /* A parent in vfork cannot be stopped: said in time, and it is not left half stopped. */
 static void test_vfork(void **state)
 {
-	struct child child = child_start(vfork_for_long);
+	struct child child = child_start(vfork_until_go);
 	struct freeze *freeze;
 	struct error err;
 
 	(void)state;
-	wait_for_change(&child.board->count);
+	while (!child.board->count)
+		usleep(100);
 	assert_int_equal(freeze_stop(&freeze, child.pid, &err), -ETIMEDOUT);
 	assert_non_null(strstr(err.text, "sleeps in the kernel"));
+	child.board->go = 1;
 	while (child.board->count < 1000)
-		usleep(10000);
+		usleep(1000);
 	child_end(&child);
 }
 

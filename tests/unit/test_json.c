@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The JSON report: what a parser makes of it. Its form is tested by tests/golden/check_schema.py.
+/*
+ * The JSON report: what a parser makes of it. Its form is tested by tests/golden/check_schema.py.
+ *
+ * Under sanitizers the long report has a tenth of the sites. EXHAUSTIVE=1 writes all of them (see
+ * sweep.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +18,7 @@
 #include "sink/sink.h"
 #include "tests/golden/snapshots.h"
 #include "tests/unit/render.h"
+#include "tests/unit/sweep.h"
 
 static uint64_t get(struct json_object *object, const char *key)
 {
@@ -173,12 +178,11 @@ static void test_json_frames(void **state)
 	free(written);
 }
 
-#define MANY 100000
-
 /* A report of many sites, written to a file: what it takes does not grow with it. */
 static void test_json_many_sites(void **state)
 {
-	struct snapshot_site *sites = calloc(MANY, sizeof(*sites));
+	const uint32_t many = sweep_is_exhaustive() ? 100000 : 10000;
+	struct snapshot_site *sites = calloc(many, sizeof(*sites));
 	struct snapshot_process process = leaky[0];
 	struct snapshot snapshot = {.processes = &process, .process_count = 1};
 	struct sink_options options = {.width = 80};
@@ -188,15 +192,15 @@ static void test_json_many_sites(void **state)
 	(void)state;
 	assert_non_null(sites);
 	assert_non_null(out);
-	for (uint32_t i = 0; i < MANY; i++)
+	for (uint32_t i = 0; i < many; i++)
 		sites[i] = (struct snapshot_site){.id = i, .api = API_MALLOC, .stack = i % 3};
 	process.sites = sites;
-	process.site_count = MANY;
+	process.site_count = many;
 	assert_int_equal(sink_json.write(&snapshot, &options, out), 0);
 	rewind(out);
 	while ((newline = getc(out)) != EOF)
 		lines += newline == '\n';
-	assert_in_range(lines, MANY, MANY + 200);
+	assert_in_range(lines, many, many + 200);
 	fclose(out);
 	free(sites);
 }

@@ -2,6 +2,9 @@
 /*
  * Names of code: compared with addr2line's, frame by frame, on programs with much inlining; and
  * found in separate debug files, in symbol tables, and in files that lie.
+ *
+ * Under sanitizers fewer programs are compiled and fewer files damaged. EXHAUSTIVE=1 runs all cases
+ * (see sweep.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +17,7 @@
 #include "symbol/demangle.h"
 #include "symbol/symbolizer.h"
 #include "tests/unit/scratch.h"
+#include "tests/unit/sweep.h"
 
 #define FRAMES 64
 
@@ -238,7 +242,7 @@ static void test_like_addr2line(void **state)
 	};
 
 	scratch_write(*state, "p.cc", program, strlen(program), 0644);
-	for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]); i++) {
+	for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]); i += sweep_step(2)) {
 		assert_int_equal(scratch_run(*state, variants[i].command), 0);
 		assert_true(compare_with_addr2line(*state, variants[i].only_lines) > 300);
 	}
@@ -447,7 +451,7 @@ static void test_hostile_files(void **state)
 	fclose(file);
 	for (size_t cut = 0; cut < size; cut += 211)
 		name_everything(*state, bytes, cut);
-	for (int round = 0; round < 3000; round++) {
+	for (size_t round = 0; round < 3000; round += sweep_step(5)) {
 		memcpy(changed, bytes, size);
 		for (uint32_t i = next_random(&seed) % 20; i < 20; i++)
 			changed[next_random(&seed) % size] = (char)next_random(&seed);

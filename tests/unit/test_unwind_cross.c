@@ -3,6 +3,9 @@
  * Stacks of whole programs of other machines. The program (tests/unit/cross/chain.c) runs under
  * emulation, writes down its stack and the return addresses that must be found on it, and the walk
  * is done here, by the tables of its modules: as from a probe at a function's entry.
+ *
+ * Under sanitizers only every fourth combination of compiler and flags is tried. EXHAUSTIVE=1 tries
+ * all of them (see sweep.h).
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,17 +23,27 @@
 #include "arch/unwind_link.h"
 #include "cross.h"
 #include "scratch.h"
+#include "sweep.h"
 #include "symbol/cfi.h"
 
 #define STACK_MAX  0x10000
 #define FRAMES_MAX 64
 #define CODE_BYTES 16
 
+/* The tables of a file, kept for later walks: building them takes far longer than a walk. */
+struct module {
+	struct module *next;
+	char path[PATH_MAX];
+	struct stat status;
+	struct cfi_table tables[2]; /* pruned, full */
+};
+
+static struct module *modules;
+
 struct mapping {
 	uint64_t start, end, offset;
 	char path[512];
-	struct cfi_table tables[2]; /* pruned, full */
-	bool has_table;
+	const struct module *module; /* NULL until a walk needs it */
 };
 
 struct code {
@@ -161,32 +174,71 @@ static void read_dump(struct dump *dump, const char *path)
 	assert_true(dump->size > 0 && dump->expected_count > 3 && dump->mapping_count > 0);
 }
 
-static void free_dump(struct dump *dump)
-{
-	for (size_t i = 0; i < dump->mapping_count; i++) {
-		cfi_table_free(&dump->mappings[i].tables[0]);
-		cfi_table_free(&dump->mappings[i].tables[1]);
-	}
-	free(dump);
-}
-
 /*
  * The walk.
  */
 
-static void build_tables(struct mapping *mapping, const char *root)
+/* Each build of the program has the same path, and possibly the same inode number. */
+static bool is_unchanged(const struct stat *a, const struct stat *b)
 {
-	char path[PATH_MAX];
-	int fd;
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
 
-	snprintf(path, sizeof(path), "%s%s", root, mapping->path);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	mapping->has_table = true;
+static void build_tables(struct module *module)
+{
+	int fd = open(module->path, O_RDONLY | O_CLOEXEC);
+
 	if (fd < 0)
 		return;
 	for (int full = 0; full < 2; full++)
-		assert_int_equal(cfi_table_build(fd, full, &mapping->tables[full], NULL), 0);
+		assert_int_equal(cfi_table_build(fd, full, &module->tables[full], NULL), 0);
 	close(fd);
+}
+
+static void free_tables(struct module *module)
+{
+	cfi_table_free(&module->tables[0]);
+	cfi_table_free(&module->tables[1]);
+}
+
+/* A file that cannot be opened has empty tables. */
+static const struct module *find_module(const char *root, const char *name)
+{
+	struct module *module = modules;
+	struct stat status = {0};
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s%s", root, name);
+	stat(path, &status);
+	while (module && strcmp(module->path, path))
+		module = module->next;
+	if (module && is_unchanged(&module->status, &status))
+		return module;
+	if (!module) {
+		module = calloc(1, sizeof(*module));
+		assert_non_null(module);
+		strcpy(module->path, path);
+		module->next = modules;
+		modules = module;
+	}
+	free_tables(module);
+	module->status = status;
+	build_tables(module);
+	return module;
+}
+
+static int free_modules(void **state)
+{
+	(void)state;
+	while (modules) {
+		struct module *module = modules;
+
+		modules = module->next;
+		free_tables(module);
+		free(module);
+	}
+	return 0;
 }
 
 /* Code in no file: is it where a signal's handler returns to? */
@@ -209,9 +261,9 @@ static struct unwind_row find_row(struct dump *dump, uint64_t ip, bool is_interr
 
 		if (address < mapping->start || address >= mapping->end || mapping->path[0] != '/')
 			continue;
-		if (!mapping->has_table)
-			build_tables(mapping, dump->root);
-		return *cfi_table_find(&mapping->tables[is_interrupted],
+		if (!mapping->module)
+			mapping->module = find_module(dump->root, mapping->path);
+		return *cfi_table_find(&mapping->module->tables[is_interrupted],
 				       address - mapping->start + mapping->offset);
 	}
 	return code_row(dump, ip);
@@ -315,7 +367,7 @@ static void check_dump(const struct machine *machine, bool by_signal, const char
 	dump->is_big = machine->is_big;
 	read_dump(dump, path);
 	check_walk(dump, by_signal, name);
-	free_dump(dump);
+	free(dump);
 }
 
 static void check_run(struct scratch *scratch, const struct machine *machine, const char *how,
@@ -336,12 +388,15 @@ static void check_machine(struct scratch *scratch, const struct machine *machine
 {
 	static const char *const optimisations[] = {"-O0", "-O1", "-O2", "-Os",
 						    "-O2 -fno-omit-frame-pointer"};
+	static size_t builds;
 	char command[512];
 
 	snprintf(command, sizeof(command), "%s-gcc", machine->compiler);
 	cross_require(command);
 	cross_require(machine->emulator);
 	for (size_t i = 0; i < sizeof(optimisations) / sizeof(optimisations[0]); i++) {
+		if (!sweep_takes(&builds, 4))
+			continue;
 		snprintf(command, sizeof(command),
 			 "%s-gcc -pthread -fno-optimize-sibling-calls %s %s -o chain",
 			 machine->compiler, optimisations[i], extra);
@@ -408,7 +463,7 @@ static int check_file(char **arguments)
 		if (!strcmp(machines[i]->compiler, arguments[0]))
 			check_dump(machines[i], atoi(arguments[2]), arguments[1], arguments[3],
 				   arguments[1]);
-	return 0;
+	return free_modules(NULL);
 }
 
 int main(int argc, char **argv)
@@ -428,5 +483,5 @@ int main(int argc, char **argv)
 
 	if (argc == 5)
 		return check_file(argv + 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, NULL, free_modules);
 }
