@@ -443,7 +443,7 @@ TIDIED    := $(addsuffix .tidy,$(sort $(dir $(ANALYSED))))
 SCRIPTS   := tools/install-deps tools/cross-libraries tests/step/run tests/small/run \
 	tests/runtime/with-fewer-rights tests/runtime/own-libraries .ci/run
 PYTEST    ?=
-SUITES     := static runtime ptrace step units fuzz
+SUITES     := static runtime ptrace units fuzz
 ALL_SUITES := static guests small ptrace-all fewer-rights soak runtime step units plain-units fuzz
 
 check:
@@ -456,10 +456,10 @@ check-all:
 	tools/install-deps all
 	@nice tools/kernels $(SOME_KERNELS) >/dev/null 2>&1 &
 	@$(MAKE) --no-print-directory -j$(JOBS) check-programs
-	@$(MAKE) --no-print-directory -j$(JOBS) units-built small-program guest-programs KERNELS="$(SOME_KERNELS)"
+	@$(MAKE) --no-print-directory -j$(JOBS) units-built step-program small-program guest-programs KERNELS="$(SOME_KERNELS)"
 	@BUILD=$(BUILD) tools/check $(ALL_SUITES)
 
-check-programs: all targets step-program fuzzers
+check-programs: all targets fuzzers
 	$(Q)$(MAKE) --no-print-directory units-built SANITIZE=address,undefined BUILD=$(BUILD)-sanitize
 
 check-timings:
@@ -659,7 +659,7 @@ fuzz:
 # From the seeds alone, and in the same order: what it finds is of the change that is checked.
 fuzz-brief-%: $(BUILD)/fuzz/%
 	$(Q)rm -rf $(BUILD)/fuzz/brief/$*
-	$(Q)$(call fuzz_run,$*,brief,-seed=1 -max_total_time=5)
+	$(Q)$(call fuzz_run,$*,brief,-seed=1 -max_total_time=3)
 
 install: $(PROGRAM)
 	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/mtrace-bpf

@@ -266,6 +266,13 @@ def await_libc_code(pid, before):
         assert time.monotonic() < deadline, "breakpoints are left"
 
 
+def await_no_tracer(pid):
+    """By ptrace, a process outlives a killed tracer until it has removed the breakpoints."""
+    deadline = time.monotonic() + TIMEOUT
+    while status(pid).get("TracerPid", "0") != "0":
+        assert time.monotonic() < deadline, f"{pid} is still traced"
+
+
 def status(pid):
     """What the kernel says of a process: {"Seccomp": "2", …}; {} if it is gone."""
     try:

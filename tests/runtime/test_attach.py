@@ -286,6 +286,7 @@ def test_killed_tracer_harms_nobody(attach):
             for _ in range(50):
                 with attach(steady.pid) as tracer:
                     tracer.kill()
+                harness.await_no_tracer(steady.pid)
         harness.await_libc_code(steady.pid, code)
         truth = steady.tell("c")
         assert truth["corrupt"] == 0
