@@ -49,7 +49,7 @@ Q        := $(if $(V),,@)
 say       = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 
 # Lowest first; tools/check-layers knows who may include whom.
-LAYERS   ?= base api os model net scan symbol parser source sink app
+LAYERS   ?= base api os model net scan symbol parser source report app
 
 comma    := ,
 # Another machine's libraries, by Debian's names of machines.
@@ -117,28 +117,27 @@ LDFLAGS  += -Wl,--gc-sections
 endif
 
 # What knows libbpf, and what stands for it where it is not.
-BPF_SOURCES := $(addprefix user/source/,bpf.c bpf_calibrate.c bpf_calls.c bpf_child.c bpf_cost.c bpf_entered.c bpf_hold.c bpf_kernel.c bpf_program.c \
-	bpf_self_test.c bpf_spent.c bpf_system.c bpf_untold.c bpf_unwind.c capability.c file_key.c probe_anchor.c probe_events.c probe_removal.c selection.c tracefs.c)
-SOURCES  := $(foreach layer,$(LAYERS),$(wildcard user/$(layer)/*.c)) $(wildcard arch/*.c)
-SOURCES  := $(filter-out $(if $(filter 1,$(WITH_BPF)),user/source/without_bpf.c,$(BPF_SOURCES)) \
-	$(if $(READS_X86),user/symbol/without_x86_code.c,user/symbol/x86_code.c),$(SOURCES))
-SOURCES  := $(filter-out user/net/$(if $(filter 1,$(WITH_ZSTD)),without_zstd,zstd).c,$(SOURCES))
-SOURCES  := $(filter-out $(if $(filter 1,$(WITH_READLINE)),user/app/input_without_readline.c,user/app/input_terminal.c),$(SOURCES))
-SOURCES  := $(filter-out user/net/$(if $(filter 1,$(WITH_TLS)),without_tls,tls).c,$(SOURCES))
-SOURCES  := $(filter-out $(if $(filter 1,$(STATIC)),user/net/resolve.c user/os/account_lookup.c, \
-	user/net/without_resolver.c user/os/without_nss.c),$(SOURCES))
-SOURCES  := $(filter-out $(if $(filter 1,$(WITH_DWARF)),$(addprefix user/,symbol/without_dwarf.c \
-	symbol/without_demangler.c parser/without_debuginfod.c),$(addprefix user/,symbol/module_names.c \
-	symbol/dwarf_index.c symbol/debug_want.c symbol/demangle.c parser/debuginfod.c)),$(SOURCES))
-SOURCES  := $(filter-out user/parser/$(if $(filter 1,$(WITH_SECCOMP)),without_seccomp,call_filter).c,$(SOURCES))
-SOURCES  := $(filter-out user/net/$(if $(filter 1,$(WITH_HTTP)),without_http,http).c,$(SOURCES))
-MAIN     := user/app/main.c
+SOURCES  := $(sort $(shell find $(LAYERS:%=user/%) -name '*.c')) $(wildcard arch/*.c)
+BPF_SOURCES := $(filter-out %/without_bpf.c,$(filter user/source/bpf/%,$(SOURCES))) user/source/selection.c
+SOURCES  := $(filter-out $(if $(filter 1,$(WITH_BPF)),user/source/bpf/without_bpf.c,$(BPF_SOURCES)) \
+	$(if $(READS_X86),user/symbol/probe_site/without_x86_code.c,user/symbol/probe_site/x86_code.c),$(SOURCES))
+SOURCES  := $(filter-out user/net/stream/$(if $(filter 1,$(WITH_ZSTD)),without_zstd,zstd).c,$(SOURCES))
+SOURCES  := $(filter-out $(if $(filter 1,$(WITH_READLINE)),user/app/terminal/input_without_readline.c,user/app/terminal/input_readline.c),$(SOURCES))
+SOURCES  := $(filter-out user/net/connection/$(if $(filter 1,$(WITH_TLS)),without_tls,tls).c,$(SOURCES))
+SOURCES  := $(filter-out $(if $(filter 1,$(STATIC)),user/net/connection/resolve.c user/os/account/lookup.c, \
+	user/net/connection/without_resolver.c user/os/account/without_nss.c),$(SOURCES))
+SOURCES  := $(filter-out $(if $(filter 1,$(WITH_DWARF)),$(addprefix user/,symbol/names/without_dwarf.c \
+	symbol/names/without_demangler.c parser/client/without_debuginfod.c),$(addprefix user/,symbol/names/module_names.c \
+	symbol/names/dwarf_index.c symbol/names/debug_want.c symbol/names/demangle.c parser/client/debuginfod.c)),$(SOURCES))
+SOURCES  := $(filter-out user/parser/server/$(if $(filter 1,$(WITH_SECCOMP)),without_seccomp,call_filter).c,$(SOURCES))
+SOURCES  := $(filter-out user/net/http/$(if $(filter 1,$(WITH_HTTP)),without_http,http).c,$(SOURCES))
+MAIN     := user/app/cli/main.c
 OBJECTS  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(MAIN),$(SOURCES)))
 LIBRARY  := $(BUILD)/libmtrace.a
 PROGRAM  := $(BUILD)/mtrace-bpf
 SKELETON := $(BUILD)/gen/mtrace.skel.h
 
-UNITS    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c) $(wildcard tests/bpf/test_*.c))
+UNITS    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(shell find tests/unit tests/bpf -name 'test_*.c')))
 
 all: $(PROGRAM)
 
@@ -163,7 +162,7 @@ help:
 		'install' 'PREFIX=/usr/local DESTDIR=; also uninstall' \
 		'clean' 'remove everything that was built'
 
-$(PROGRAM): $(BUILD)/user/app/main.o $(LIBRARY)
+$(PROGRAM): $(MAIN:%.c=$(BUILD)/%.o) $(LIBRARY)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
@@ -175,7 +174,7 @@ $(BUILD)/%.o: %.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -c -o $@ $<
 
-$(patsubst %.c,$(BUILD)/%.o,$(if $(filter 1,$(WITH_BPF)),$(wildcard user/source/*.c))): $(SKELETON)
+$(patsubst %.c,$(BUILD)/%.o,$(if $(filter 1,$(WITH_BPF)),$(filter user/source/bpf/%,$(SOURCES)))): $(SKELETON)
 
 BPF_COMPILE := $(CLANG) $(BPF_EXTRA) -target bpf -D__TARGET_ARCH_$(ARCH) -O2 -g -Wall -Werror -mcpu=v3 -c \
 	-Wno-missing-declarations -isystem vmlinux/$(ARCH) -iquote .
@@ -478,7 +477,7 @@ static: tidy cppcheck format-check shellcheck layers
 tidy: $(TIDIED)
 
 $(TIDIED): %.tidy: $(SKELETON)
-	$(Q)clang-tidy --quiet $(filter $*%,$(ANALYSED)) -- $(LANGUAGE)
+	$(Q)clang-tidy --quiet $(foreach file,$(ANALYSED),$(if $(filter $*,$(dir $(file))),$(file))) -- $(LANGUAGE)
 
 cppcheck:
 	$(Q)cppcheck -q --enable=warning,portability --inline-suppr --error-exitcode=1 \
@@ -632,7 +631,7 @@ $(BUILD)/tests/bench/floor $(BUILD)/tests/bench/links: $(BUILD)/gen/floor.skel.h
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SOURCES := $(filter $(foreach layer,base api os symbol model net,user/$(layer)/%) arch/%,$(SOURCES)) \
-	user/parser/protocol.c user/parser/wire.c user/source/malloc_log.c
+	user/parser/wire/protocol.c user/parser/wire/wire.c user/source/stream/malloc_log.c
 FUZZ_CFLAGS  := $(LANGUAGE) -MMD -MP -Wall -Werror -O1 -g -fsanitize=fuzzer-no-link,address,undefined \
 	-fno-sanitize-recover=all
 # Target $(1) from the seeds and directory $(2), into which goes what reaches new code.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The unwinder: one step from a stack frame to its caller's, driven by rows that were compiled from
- * a module's call frame information (user/symbol/cfi.h). Compiled into the BPF programs and into
- * user space, so that what runs in the kernel is what the tests compare with libdw.
+ * a module's call frame information (user/symbol/cfi/cfi.h). Compiled into the BPF programs and
+ * into user space, so that what runs in the kernel is what the tests compare with libdw.
  *
  * The idea. Optimised code keeps no frame pointer, but for every address the compiler left a rule
  * in .eh_frame: where the canonical frame address (CFA) is, the value that the stack pointer had

@@ -80,7 +80,8 @@ enum api_family {
 #define COOKIE_FLAG_ANYBODY 0x20 /* in every process, for those without first thread */
 #define COOKIE_FLAG_LEAF    0x40 /* calls no heap function that is probed: see bpf/thin.bpf.h */
 
-/* Instead of a cookie: each place of the probe has one of its own (user/source/probe_events.h). */
+/* Instead of a cookie: each place of the probe has one of its own
+ * (user/source/bpf/events/events.h). */
 #define COOKIE_OF_PLACE (~(abi_u64)0)
 
 /*
@@ -96,7 +97,8 @@ enum api_family {
 
 /*
  * Where a return probe would be wrong, a call is watched at its exits: the instructions by which
- * the function can be left (user/symbol/exit_search.c). The attach cookie of such a probe.
+ * the function can be left (user/symbol/probe_site/exit_search.c). The attach cookie of such a
+ * probe.
  */
 enum exit_kind {
 	EXIT_RETURN = 0, /* a `ret`: the result is there, the stack as at the entry */
@@ -341,7 +343,7 @@ struct ended_process {
 };
 
 /*
- * Unwind tables (bpf/unwind.bpf.h, user/source/unwind_tables.h): rows of all files one behind the
+ * Unwind tables (bpf/unwind.bpf.h, user/source/unwind/tables.h): rows of all files one behind the
  * other, and for each UNWIND_PAGE_SIZE bytes of a file's code the rows to search. Files are known
  * by device (as the kernel encodes it: major << 20 | minor) and inode.
  */
@@ -452,7 +454,7 @@ enum pairing {
 	PAIRING_COUNT,
 };
 
-/* Numbers of no helpers: user space puts there what the kernel has (user/source/bpf_calls.h). */
+/* No helper has these numbers. User space replaces them (user/source/bpf/load/calls.h). */
 #define CALL_SESSION_WORD 0x5e551000
 #define CALL_OWN_STACK    0x5e551001
 

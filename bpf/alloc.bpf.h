@@ -336,7 +336,7 @@ static __always_inline void emit_free(const struct pt_regs *regs, abi_u64 cookie
 }
 
 /*
- * Calls that are watched at their exits: of 64-bit code alone (symbol/exit_search.h).
+ * Calls that are watched at their exits: of 64-bit code alone (symbol/probe_site/exit_search.h).
  */
 
 static __always_inline struct caller_frame caller_of(const struct pending_call *call)

@@ -7,9 +7,9 @@
 #define FRAMES_MAX 8192 /* bytes of stack that are looked through for a return address */
 #define SAVE_WORDS 2    /* above a call's own: where it may be saved */
 
-/* As by ptrace (user/source/ptrace_calls.c): a function saves its return address before it calls
- * others, but where is its own affair. Where it went over into another one whose return is watched,
- * that one saves the trampoline instead. */
+/* As by ptrace (user/source/ptrace/breakpoint/calls.c): a function saves its return address before
+ * it calls others, but where is its own affair. Where it went over into another one whose return is
+ * watched, that one saves the trampoline instead. */
 __noinline int is_saved(__u64 sp, __u64 top, __u64 address)
 {
 	struct task_struct *task = bpf_get_current_task_btf();

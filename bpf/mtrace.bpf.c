@@ -87,7 +87,8 @@ struct {
 	__type(value, struct process_state);
 } processes SEC(".maps");
 
-__u32 self_testing; /* user space sees what we do with a child of its own (bpf_child.h) */
+__u32 self_testing; /* user space sees what we do with a child of its own
+		       (user/source/bpf/load/child.h) */
 
 #include "bpf/thread.bpf.h"
 
@@ -483,7 +484,8 @@ int call_entry(struct pt_regs *regs)
 }
 
 /* What it is the return of, the entry has noted: one event serves those of all functions
- * (user/source/probe_events.h). Probes that are for anybody may be met by those who are not traced.
+ * (user/source/bpf/events/events.h). Probes that are for anybody may be met by those who are not
+ * traced.
  */
 SEC("uprobe/return")
 int call_return(struct pt_regs *regs)

@@ -7,7 +7,7 @@
  * (the threads' own cache). Else: which mapping does its code lie in, so which file and where in
  * it; by the page of the file, which few rows; among them, the row; one step. User space has laid
  * out rows and pages before it names the file in `unwind_files`, and never moves them
- * (user/source/unwind_tables.h).
+ * (user/source/unwind/tables.h).
  *
  * What the walk reads from the stack it finds in a window of 2 KiB, that moves up with it: reading
  * that much at once costs no more than reading a word.

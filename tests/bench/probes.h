@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "source/bpf_link.h"
-#include "symbol/probe_plan.h"
+#include "source/bpf/load/link.h"
+#include "symbol/probe_site/plan.h"
 
 static inline void die(const char *what)
 {

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "sink/prometheus.h"
-#include "sink/sink.h"
+#include "report/prometheus/prometheus.h"
+#include "report/sink.h"
 
 #define ROUNDS   10
 #define DISTINCT 40000 /* frames of cc1plus in a compilation */

@@ -18,10 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "os/memory.h"
-#include "os/proc.h"
-#include "scan/copy.h"
-#include "scan/filter.h"
+#include "os/memory/memory.h"
+#include "os/process/proc.h"
+#include "scan/block/filter.h"
+#include "scan/read/copy.h"
 #include "scan/scan.h"
 
 #define MIB    (1024.0 * 1024.0)

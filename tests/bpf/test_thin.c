@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "api/api.h"
-#include "model/weight.h"
+#include "model/process/weight.h"
 
 #define SP     0x18000u
 #define CALLER 0x401000u

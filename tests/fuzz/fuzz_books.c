@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "model/model.h"
-#include "net/books.h"
-#include "net/event_code.h"
+#include "net/books/books.h"
+#include "net/stream/event_code.h"
 
 static void look(const struct model *model)
 {

@@ -9,7 +9,7 @@
 #include <endian.h>
 #include <string.h>
 
-#include "symbol/cfi.h"
+#include "symbol/cfi/cfi.h"
 
 static void check_rows(const struct cfi_table *table)
 {

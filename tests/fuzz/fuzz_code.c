@@ -8,7 +8,7 @@
 #include <elf.h>
 #include <string.h>
 
-#include "symbol/site_choice.h"
+#include "symbol/probe_site/choice.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

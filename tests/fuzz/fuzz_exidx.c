@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "arch/unwind_link_row.h"
-#include "symbol/exidx.h"
-#include "symbol/exidx_code.h"
+#include "symbol/exidx/code.h"
+#include "symbol/exidx/exidx.h"
 
 #define CODE_START 8 /* the file has something in front */
 

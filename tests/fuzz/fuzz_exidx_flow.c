@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "symbol/exidx_flow.h"
+#include "symbol/exidx/flow.h"
 
 static void check_rows(const struct exidx_flow *flow, uint32_t size)
 {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "source/malloc_log.h"
+#include "source/stream/malloc_log.h"
 
 static void try_line(const char *line, size_t length)
 {

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "symbol/module.h"
-#include "symbol/symbolizer.h"
+#include "symbol/elf/module.h"
+#include "symbol/names/symbolizer.h"
 
 #define NAMES  16
 #define PLACES 64 /* of a segment */

@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-#include "os/elf_dynamic.h"
-#include "symbol/module.h"
-#include "symbol/probe_plan.h"
+#include "os/library/elf_dynamic.h"
+#include "symbol/elf/module.h"
+#include "symbol/probe_site/plan.h"
 
 static bool is_text(const char *text, size_t size)
 {

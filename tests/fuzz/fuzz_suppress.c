@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#include "model/suppress.h"
-#include "symbol/demangle.h"
+#include "model/suppress/suppress.h"
+#include "symbol/names/demangle.h"
 
 static struct snapshot_frame frames[] = {
 	{.function = "operator new(unsigned long)", .wrapper = true, .module = "/l/libstdc++.so.6"},

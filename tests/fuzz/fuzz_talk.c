@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "net/server_peer.h"
+#include "net/protocol/peer.h"
 
 static void on_tell(void *ctx, const char *peer, const char *what)
 {

@@ -3,7 +3,7 @@
 #ifndef MTRACE_TESTS_GOLDEN_SNAPSHOTS_H
 #define MTRACE_TESTS_GOLDEN_SNAPSHOTS_H
 
-#include "model/snapshot.h"
+#include "model/snapshot/snapshot.h"
 
 #define SECOND        1000000000ULL
 #define COUNT(array)  (sizeof(array) / sizeof((array)[0]))

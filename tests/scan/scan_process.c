@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "os/freeze.h"
+#include "os/ptrace/freeze.h"
 #include "scan/confirm.h"
 #include "scan/target.h"
 #include "tests/scan/board.h"

@@ -460,7 +460,7 @@ CASE(unaligned_in_block, .definite = {1, SIZE}, .reachable = {1, SIZE})
 
 /*
  * Malloc writes into the first two words, and nobody into the fifth. Between known blocks, for what
- * lies before the first one is a root in any case (scan/gap.c).
+ * lies before the first one is a root in any case (scan/pattern/gap.c).
  */
 CASE(stale_in_freed, .definite = {1, SIZE}, .reachable = {2, 2 * SIZE})
 {

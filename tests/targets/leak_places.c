@@ -241,7 +241,8 @@ CASE(in_high_xmm, .reachable = {1, SIZE})
 	in_thread(hold_in_high_xmm);
 }
 
-/* Of 32-bit threads the thread pointer is not known, so the whole mapping counts (scan/roots.c). */
+/* Of 32-bit threads the thread pointer is not known, so the whole mapping counts
+ * (scan/read/roots.c). */
 #if defined(__x86_64__)
 CASE(in_dead_stack, .definite = {1, SIZE})
 #else

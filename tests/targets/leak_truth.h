@@ -17,7 +17,7 @@
  *case runs deep down in the stack, and then the dead stack and all registers that calls may change
  *are overwritten. Pointers that must be known but not held are hidden (HIDE). Sizes are such that
  *no block ends behind its chunk's last whole 16 bytes, or main_arena's pointer to the chunk behind
- *it would point into the block (scan/gap.c). Threads are made beforehand, for to make one
+ *it would point into the block (scan/pattern/gap.c). Threads are made beforehand, for to make one
  *allocates.
  */
 #ifndef MTRACE_TESTS_LEAK_TRUTH_H

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "sink/sink.h"
+#include "report/sink.h"
 
 static inline char *render(const struct sink *sink, const struct snapshot *snapshot,
 			   const struct sink_options *options)

@@ -107,7 +107,7 @@ struct event_exit {
 	uint32_t code; /* as wait(2) gives it */
 };
 
-struct snapshot_losses; /* model/snapshot.h */
+struct snapshot_losses; /* model/snapshot/snapshot.h */
 
 struct event {
 	enum event_kind kind;

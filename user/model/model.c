@@ -8,10 +8,10 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "model/book.h"
-#include "model/capture.h"
-#include "model/model_parts.h"
-#include "model/scan_book.h"
+#include "model/book/book.h"
+#include "model/book/scan.h"
+#include "model/parts.h"
+#include "model/snapshot/capture.h"
 
 #define NO_THREAD                0 /* the kernel's own: no process has it */
 #define PAGE_SIZE_DEFAULT        4096

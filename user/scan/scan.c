@@ -6,22 +6,23 @@
  * only; and our own memory is bounded at 16 bytes per block.
  *
  * One pass. Roots are read first, then all memory that holds blocks, in the order of addresses.
- * Each word that passes the filter is looked up (blocks.c).
+ * Each word that passes the filter is looked up (scan/block/blocks.c).
  * - From a root, or from a block that is known to be reachable, the block it points to is reachable
  *   at once.
- * - From a block of which that is not known (yet), the pointer is remembered as an edge (edges.c).
- *   Most are never stored: what they point to is reachable already, or stored in a run.
+ * - From a block of which that is not known (yet), the pointer is remembered as an edge
+ *   (scan/mark/edges.c). Most are never stored: what they point to is reachable already, or stored
+ *   in a run.
  * When all has been read, reachability spreads along the edges, in our own memory; the target is
  * not needed any more. This is what keeps a linked list of a million nodes in random order from
  * costing a million reads.
  *
  * In a heap full of pointers most lead to where everything is reachable already; these are sorted
- * out by region (settled.h) before they are looked up, and those that lead to before the first or
- * behind the last block that is not reachable yet do not even pass the filter.
+ * out by region (scan/mark/settled.h) before they are looked up, and those that lead to before the
+ * first or behind the last block that is not reachable yet do not even pass the filter.
  *
  * No room. Edges take what is left of 16 bytes per block: on average one for each block. A block
  * whose edges did not fit is flagged, and read again if it turns out to be reachable: all such
- * blocks that are known at that time together (again.c). Once there is no room, words of
+ * blocks that are known at that time together (scan/mark/again.c). Once there is no room, words of
  * blocks that are not reachable are not looked up at all. In the worst case, a random graph of
  * blocks that are all unreachable until the last one was read, most memory is read twice.
  *
@@ -32,7 +33,7 @@
  * that the pass comes by, five bits say what it looks like, and pointers to blocks that it has not
  * come by are put off (`deferred`). If there is no room, the block is looked at out of turn.
  *
- * The process waits for none of this if there is memory for a copy of its own (copy.c).
+ * The process waits for none of this if there is memory for a copy of its own (scan/read/copy.c).
  *
  * What is lost. As few blocks as possible shall be definite, so that all others hang below them:
  * one of each cycle that nothing leads to, and each block outside of cycles that nothing leads to.
@@ -61,8 +62,8 @@
  *   64-byte blocks, a list at random       6 to 10% (88%)   misses that depend on each other
  *   64-byte blocks, a random graph         4 to 5% (90%)    half are read again
  *
- * A list has one pointer to follow at a time, and what is fetched ahead (spread.c) is for those
- * that wait beside it: there each block costs the misses for its edges, one after the other.
+ * A list has one pointer to follow at a time, and what is fetched ahead (scan/mark/spread.c) is for
+ * those that wait beside it: there each block costs the misses for its edges, one after the other.
  *
  * Cost: linear in memory and in edges. Per block 6 bytes for address and size, 1.5 to 3 for the
  * buckets, 1 for the state, 1 for sets of bits, and the rest for edges; buffers come out of that
@@ -75,8 +76,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scan/copy.h"
-#include "scan/mark.h"
+#include "scan/mark/mark.h"
+#include "scan/read/copy.h"
 
 #define BYTES_PER_BLOCK 16
 #define DEFERRED_SHARE  32           /* of the room for edges: one part in so many */

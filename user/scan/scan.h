@@ -3,7 +3,7 @@
  * The leak scan: which blocks does nothing reference any more? A function of memory, roots and
  * blocks, wherever they come from; scan/target.h makes them of a process. See scan.c for how.
  *
- * What the classes (model/leak.h) mean:
+ * What the classes (model/snapshot/leak.h) mean:
  *   reachable  a chain of pointers to the starts of blocks leads there from a root
  *   possible   some chain does, but somewhere in it is a pointer into a block's interior
  *   definite   no chain does, nor one from another lost block
@@ -13,8 +13,8 @@
  *
  * A pointer is a word at a multiple of `step` that holds an address in [start, start + size) of a
  * block, or the start of an empty one; so one past the end is none. Interior pointers of the known
- * idioms (scan/idiom.h) count as pointers to the start. Words beyond a block's size that belong to
- * it by malloc's rounding are read as its content, for programs that use them.
+ * idioms (scan/pattern/idiom.h) count as pointers to the start. Words beyond a block's size that
+ * belong to it by malloc's rounding are read as its content, for programs that use them.
  *
  * What is not found: pointers that only the kernel holds (epoll, io_uring, timers), pointers that
  * are mangled (setjmp, atexit), compressed or tagged, and pointers at addresses that are no
@@ -28,9 +28,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "model/leak.h"
-#include "os/memory.h"
-#include "scan/blocks.h"
+#include "model/snapshot/leak.h"
+#include "os/memory/memory.h"
+#include "scan/block/blocks.h"
 
 struct copy;
 
@@ -46,7 +46,7 @@ struct scan_memory {
 	 * if there is none, or -errno. Called from one thread at a time.
 	 */
 	int (*next)(void *ctx, uint64_t address, uint64_t end, struct scan_extent *ret_extent);
-	/* As memory_read (os/memory.h), from several threads. */
+	/* As memory_read (os/memory/memory.h), from several threads. */
 	ssize_t (*read)(void *ctx, const struct memory_piece *pieces, size_t count, void *buffer);
 	void *ctx;
 };
@@ -92,9 +92,9 @@ struct scan_input {
 	bool heap_is_known;
 	bool read_ahead; /* read in a thread of its own */
 	/*
-	 * Where to copy all memory to before anything else is done (scan/copy.h), so that it need
-	 * not stand still meanwhile. NULL, or not enough room: it must stand still for the whole
-	 * scan, or may run, if the caller knows what to make of the result (scan/confirm.h).
+	 * Where to copy all memory to before anything else is done (scan/read/copy.h), so that it
+	 * need not stand still meanwhile. NULL, or not enough room: it must stand still for the
+	 * whole scan, or may run, if the caller knows what to make of the result (scan/confirm.h).
 	 */
 	struct copy *copy;
 	/*

@@ -17,9 +17,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "os/pagemap.h"
-#include "os/proc.h"
-#include "scan/roots.h"
+#include "os/memory/pagemap.h"
+#include "os/process/proc.h"
+#include "scan/read/roots.h"
 
 #define EXTENTS      256
 #define PAGE_SIZE    4096u

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "os/freeze.h"
+#include "os/ptrace/freeze.h"
 #include "scan/scan.h"
 
 struct target;

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "bpf/glob.bpf.h"
-#include "os/file.h"
-#include "source/unwind_tables.h"
+#include "os/process/file.h"
+#include "source/unwind/tables.h"
 
 #define PROC_PATH_SIZE 32
 

@@ -13,11 +13,11 @@
 #include "base/error.h"
 #include "bpf/abi.h"
 #include "model/event.h"
-#include "parser/client.h"
+#include "parser/client/client.h"
 #include "source/thinning.h"
-#include "symbol/module.h"
-#include "model/snapshot.h"
-#include "os/holder.h"
+#include "symbol/elf/module.h"
+#include "model/snapshot/snapshot.h"
+#include "os/ptrace/holder.h"
 
 enum stack_mode {
 	STACK_AUTO, /* by tables if the kernel takes the program, else by frame pointers */

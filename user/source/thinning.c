@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "bpf/abi.h"
-#include "symbol/module.h"
-#include "symbol/probe_plan.h"
+#include "symbol/elf/module.h"
+#include "symbol/probe_site/plan.h"
 
 /* Allocators whose functions are known to make no such call but by another function's name. */
 static bool is_leaf_object(const struct module *module, const struct probe_plan *plan)

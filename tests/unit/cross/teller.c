@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "net/stream.h"
+#include "net/stream/stream.h"
 
 #define CALLS 50000
 

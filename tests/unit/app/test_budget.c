@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How sampling follows a budget: by decisions alone, and with a program whose costs are known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "app/session/budget.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define LEVELS       32
+
+static struct budget budget_of(double share, uint32_t least)
+{
+	return (struct budget){.most_ppm = (uint32_t)(share * PPM_ALL),
+			       .least = least,
+			       .most = LEVELS,
+			       .drawn = least};
+}
+
+static uint32_t decided(struct budget *budget, double all, double floor)
+{
+	budget_decide(budget, &(struct budget_cost){all, floor});
+	return budget->drawn;
+}
+
+static void too_much_is_halved_as_often_as_needed(void **state)
+{
+	static const struct {
+		double all;
+		double floor;
+		uint32_t doublings;
+	} rows[] = {
+		{0.05, 0, 0},    {0.10, 0, 0},    {0.11, 0, 1},      {0.20, 0, 1},
+		{0.21, 0, 2},    {0.80, 0, 3},    {0.14, 0.06, 1},   {0.86, 0.06, 5},
+		{0.30, 0.20, 3}, {0.205, 0.2, 0}, {0.2125, 0.20, 0}, {0.10, 0.10, 0},
+		{2.00, 0.00, 5},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct budget budget = budget_of(0.1, 0);
+
+		assert_int_equal(decided(&budget, rows[i].all, rows[i].floor), rows[i].doublings);
+		assert_int_equal(budget.changes, rows[i].doublings != 0);
+	}
+}
+
+static void little_is_taken_back_slowly(void **state)
+{
+	struct budget budget = budget_of(0.1, 0);
+
+	(void)state;
+	assert_int_equal(decided(&budget, 0.4, 0), 2);
+	assert_int_equal(decided(&budget, 0.04, 0), 2); /* may be chance */
+	assert_int_equal(decided(&budget, 0.06, 0), 2); /* it was */
+	assert_int_equal(decided(&budget, 0.04, 0), 2);
+	assert_int_equal(decided(&budget, 0.04, 0), 1);
+	assert_int_equal(decided(&budget, 0.04, 0), 1);
+	assert_int_equal(decided(&budget, 0.04, 0), 0);
+	assert_int_equal(decided(&budget, 0.001, 0), 0);
+	assert_int_equal(decided(&budget, 0.001, 0), 0);
+	assert_int_equal(budget.changes, 3);
+}
+
+static void what_the_user_wants_is_the_least(void **state)
+{
+	struct budget budget = budget_of(0.1, 1);
+
+	(void)state;
+	assert_int_equal(decided(&budget, 0.15, 0), 2);
+	for (int i = 0; i < 10; i++)
+		decided(&budget, 0.001, 0);
+	assert_int_equal(budget.drawn, 1);
+}
+
+static void a_budget_of_all_changes_nothing(void **state)
+{
+	struct budget budget = budget_of(1, 0);
+
+	(void)state;
+	assert_int_equal(decided(&budget, 0.99, 0.9), 0);
+	assert_int_equal(decided(&budget, 1.7, 0), 0);
+	assert_int_equal(decided(&budget, 5, 3), 0);
+	assert_int_equal(budget.changes, 0);
+	assert_false(budget_is_hopeless(&budget, &(struct budget_cost){5, 3}));
+}
+
+static void levels_end(void **state)
+{
+	struct budget budget = budget_of(0.001, 0);
+
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		decided(&budget, 1, 0);
+	assert_int_equal(budget.drawn, LEVELS);
+}
+
+static void a_floor_that_is_too_high_is_known(void **state)
+{
+	const struct budget budget = budget_of(0.1, 0);
+
+	(void)state;
+	assert_true(budget_is_hopeless(&budget, &(struct budget_cost){0.5, 0.11}));
+	assert_false(budget_is_hopeless(&budget, &(struct budget_cost){0.5, 0.09}));
+}
+
+/* A call for each microsecond of work: what it costs when one of 2^(drawn - 1) means is hit. */
+static struct budget_cost cost_of(const struct budget *budget, double entry_us, double told_us)
+{
+	double chance = budget->drawn ? 1.0 / (double)(1ULL << (budget->drawn - 1)) : 1;
+	double cost = entry_us + chance * told_us, all = 1 + cost;
+
+	return (struct budget_cost){cost / all, entry_us / all};
+}
+
+/* It comes to rest, soon, within the budget or near to the floor, and stays there. */
+static void it_comes_to_rest(void **state)
+{
+	static const double budgets[] = {0.01, 0.05, 0.2, 0.5}, entries[] = {0.001, 0.05, 0.8},
+			    tolds[] = {0.1, 1, 5};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(budgets) * COUNT(entries) * COUNT(tolds); i++) {
+		double share = budgets[i % COUNT(budgets)];
+		double entry = entries[i / COUNT(budgets) % COUNT(entries)];
+		double told = tolds[i / COUNT(budgets) / COUNT(entries)];
+		struct budget budget = budget_of(share, 0);
+		struct budget_cost cost;
+		uint64_t changes;
+
+		for (int n = 0; n < 30; n++) {
+			cost = cost_of(&budget, entry, told);
+			budget_decide(&budget, &cost);
+		}
+		changes = budget.changes;
+		for (int n = 0; n < 100; n++) {
+			cost = cost_of(&budget, entry, told);
+			budget_decide(&budget, &cost);
+			assert_true(cost.all <= share + 1e-9 ||
+				    cost.all - cost.floor <= share / 8 + 1e-9);
+		}
+		assert_int_equal(budget.changes, changes);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(too_much_is_halved_as_often_as_needed),
+		cmocka_unit_test(little_is_taken_back_slowly),
+		cmocka_unit_test(what_the_user_wants_is_the_least),
+		cmocka_unit_test(a_budget_of_all_changes_nothing),
+		cmocka_unit_test(levels_end),
+		cmocka_unit_test(a_floor_that_is_too_high_is_known),
+		cmocka_unit_test(it_comes_to_rest),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

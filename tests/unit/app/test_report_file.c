@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reports in JSON, read back: those of tests/golden, and what is none. Run from the root of the
+ * tree. */
+#include <errno.h>
+
+#include "app/report/report_file.h"
+#include "tests/golden/snapshots.h"
+#include "tests/unit/golden.h"
+#include "tests/unit/scratch.h"
+
+static const struct {
+	const char *file;
+	const struct snapshot *snapshot;
+} files[] = {
+	{"tests/golden/leaky.json", &leaky_snapshot},
+	{"tests/golden/server.json", &server_snapshot},
+	{"tests/golden/build.json", &build_snapshot},
+	{"tests/golden/hostile.json", &hostile_snapshot},
+};
+
+static void compare_site(const struct snapshot_site *found, const struct snapshot_site *expected)
+{
+	assert_int_equal(found->id, expected->id);
+	assert_int_equal(found->api, expected->api < API_COUNT ? expected->api : API_NONE);
+	assert_int_equal(found->allocations, expected->allocations);
+	assert_int_equal(found->live_blocks, expected->live_blocks);
+	assert_true(found->live_bytes == expected->live_bytes);
+	assert_int_equal(found->leaks.classes[LEAK_DEFINITE].blocks,
+			 expected->leaks.classes[LEAK_DEFINITE].blocks);
+}
+
+static void compare_process(const struct snapshot_process *found,
+			    const struct snapshot_process *expected)
+{
+	assert_int_equal(found->pid, expected->pid);
+	assert_true(found->live.bytes == expected->live.bytes);
+	assert_int_equal(found->site_count, expected->site_count);
+	assert_int_equal(found->stack_count, expected->stack_count);
+	for (size_t i = 0; i < found->site_count; i++)
+		compare_site(&found->sites[i], &expected->sites[i]);
+	for (size_t i = 0; i < found->stack_count; i++)
+		assert_int_equal(found->stacks[i].frame_count, expected->stacks[i].frame_count);
+}
+
+static void test_what_was_written(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(files); i++) {
+		struct snapshot *found;
+		struct error err;
+
+		assert_int_equal(report_file_read(&found, files[i].file, &err), 0);
+		assert_int_equal(found->process_count, files[i].snapshot->process_count);
+		assert_true(found->taken_at == files[i].snapshot->taken_at);
+		for (size_t j = 0; j < found->process_count; j++)
+			compare_process(&found->processes[j], &files[i].snapshot->processes[j]);
+		snapshot_free(found);
+	}
+}
+
+static int read_text(struct scratch *scratch, const char *text, size_t size)
+{
+	struct snapshot *found = NULL;
+	struct error err;
+	int code;
+
+	scratch_write(scratch, "report", text, size, 0644);
+	code = report_file_read(&found, scratch_path(scratch, "report"), &err);
+	if (!code)
+		snapshot_free(found);
+	else
+		assert_int_equal(strcspn(err.text, "\n"), strlen(err.text));
+	return code;
+}
+
+/* Cut wherever it may be. */
+static void test_cut(void **state)
+{
+	char *text = read_whole("tests/golden/leaky.json");
+	size_t size = strlen(text);
+
+	while (text[size - 1] != '}')
+		size--;
+	for (size_t i = 0; i < size; i += 7)
+		assert_int_equal(read_text(*state, text, i), -EINVAL);
+	assert_int_equal(read_text(*state, text, size), 0);
+	free(text);
+}
+
+/* A string for each number, and so on: there is less to be read, and nothing else. */
+static void test_other_types(void **state)
+{
+	static const char kinds[] = "\"[{0123456789tfn";
+	char *text = read_whole("tests/golden/leaky.json");
+	size_t size = strlen(text);
+	char *changed = malloc(size);
+
+	for (size_t i = 0; i + 1 < size; i++) {
+		if (text[i] != ':' && text[i] != ',')
+			continue;
+		memcpy(changed, text, size);
+		changed[i + 1] = kinds[i % (sizeof(kinds) - 1)];
+		(void)read_text(*state, changed, size);
+	}
+	free(changed);
+	free(text);
+}
+
+static void test_none(void **state)
+{
+	static const char *const texts[] = {
+		"",
+		"{}",
+		"[]",
+		"null",
+		"7",
+		"\xff\xfe",
+		"{\"schema\": \"mtrace-bpf.report/2\"}",
+		"{\"schema\": 1}",
+	};
+	static const char least[] = "{\"schema\": \"mtrace-bpf.report/1\"}";
+	struct snapshot *found;
+	struct error err;
+
+	for (size_t i = 0; i < COUNT(texts); i++)
+		assert_int_equal(read_text(*state, texts[i], strlen(texts[i])), -EINVAL);
+	assert_int_equal(read_text(*state, least, strlen(least)), 0);
+	assert_int_equal(report_file_read(&found, "/nowhere", &err), -ENOENT);
+	assert_int_equal(report_file_read(&found, "/", &err), -EINVAL);
+}
+
+#define WITH_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_was_written),
+		WITH_SCRATCH(test_cut),
+		WITH_SCRATCH(test_other_types),
+		WITH_SCRATCH(test_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

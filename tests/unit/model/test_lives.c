@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the books keep of a site beside its counts: how long its blocks live, what lived at the
+ * peak, and its series; and that all of it is bounded. */
+#include "tests/unit/books.h"
+
+#include "app/session/period.h"
+#include "model/site/series.h"
+
+#define A      0x1000ULL
+#define B      0x2000ULL
+#define SECOND (1000 * MS)
+
+static struct snapshot_site *site_at(struct books *books, size_t index)
+{
+	struct snapshot_process *process = (struct snapshot_process *)look(books);
+
+	assert_true(index < process->site_count);
+	return &process->sites[index];
+}
+
+static void test_lifetimes(void **state)
+{
+	struct books books = books_default();
+	const struct lifetimes *lifetimes;
+
+	(void)state;
+	tell_malloc(&books, A, 10);
+	tell_malloc(&books, B, 10);
+	tell_free(&books, A); /* after 2 ms */
+	books.now_ns += 99 * MS;
+	tell_free(&books, B); /* after 101 ms */
+	tell_malloc(&books, A, 10);
+	lifetimes = &site_at(&books, 0)->lifetimes;
+	assert_int_equal(lifetimes->count, 2);
+	assert_int_equal(lifetimes->min_ms, 2);
+	assert_int_equal(lifetimes->max_ms, 101);
+	assert_int_equal(lifetimes->sum_ms, 103);
+	assert_int_equal(lifetimes->buckets[1], 1); /* less than 4 ms */
+	assert_int_equal(lifetimes->buckets[4], 1); /* less than 256 ms */
+	assert_int_equal(lifetimes->temporary, 1);  /* B: nothing was allocated after it */
+	books_close(&books);
+}
+
+static void test_buckets(void **state)
+{
+	static const struct {
+		uint32_t ms;
+		int bucket;
+	} rows[] = {{0, 0},  {1, 1},  {3, 1},   {4, 2},   {15, 2},        {16, 3},
+		    {63, 3}, {64, 4}, {255, 4}, {256, 5}, {1u << 29, 15}, {UINT32_MAX, 15}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct lifetimes lifetimes = {0};
+
+		lifetimes_add(&lifetimes, rows[i].ms, 1);
+		assert_int_equal(lifetimes.buckets[rows[i].bucket], 1);
+		assert_int_equal(lifetimes.min_ms, rows[i].ms);
+	}
+}
+
+/* Each thread by itself; who frees what another one allocated last does not count, and neither does
+ * realloc. */
+static void test_temporary(void **state)
+{
+	struct books books = books_default();
+
+	(void)state;
+	tell_malloc(&books, A, 10);
+	books.tid = PID + 1;
+	tell_malloc(&books, B, 10);
+	books.tid = PID;
+	tell_free(&books, A);
+	assert_int_equal(site_at(&books, 0)->lifetimes.temporary, 1);
+	tell_free(&books, B);
+	assert_int_equal(site_at(&books, 0)->lifetimes.temporary, 1);
+	tell_malloc(&books, A, 10);
+	tell_begin(&books, API_REALLOC, ARGUMENTS(A, 20));
+	tell_end(&books, API_REALLOC, B, 20);
+	assert_int_equal(site_at(&books, 0)->lifetimes.temporary, 1);
+	assert_int_equal(site_at(&books, 0)->lifetimes.count, 3);
+	books_close(&books);
+}
+
+static void test_ages(void **state)
+{
+	struct books books = books_default();
+	uint64_t first;
+
+	(void)state;
+	tell_malloc(&books, A, 10);
+	first = books.now_ns;
+	books.now_ns += 9 * MS;
+	tell_malloc(&books, B, 10);
+	assert_int_equal(site_at(&books, 0)->oldest_ns, first);
+	assert_int_equal(site_at(&books, 0)->youngest_ns, first + 10 * MS);
+	assert_int_equal(site_at(&books, 0)->mean_ns, first + 5 * MS);
+	books_close(&books);
+}
+
+/* All sites add up to the peak, whatever happens later. */
+static void test_stacks_at_the_peak(void **state)
+{
+	struct books books = books_default();
+	const struct snapshot_process *section;
+	uint64_t sum = 0;
+
+	(void)state;
+	books.caller = PROGRAM + 0x10;
+	tell_malloc(&books, A, 1000);
+	books.caller = PROGRAM + 0x20;
+	tell_malloc(&books, B, 3000); /* the peak: 4000 */
+	tell_free(&books, B);
+	tell_malloc(&books, B, 500);
+	books.caller = PROGRAM + 0x30;
+	tell_malloc(&books, B + 8, 700);
+	section = look(&books);
+	assert_int_equal(section->peak.bytes, 4000);
+	assert_int_equal(section->totals.peak_live_bytes, 4000);
+	for (size_t i = 0; i < section->site_count; i++)
+		sum += section->sites[i].at_peak_bytes;
+	assert_int_equal(sum, 4000);
+	assert_int_equal(section->sites[0].at_peak_bytes, 1000);
+	assert_int_equal(section->sites[1].at_peak_bytes, 3000);
+	assert_int_equal(section->sites[2].at_peak_bytes, 0);
+	books_close(&books);
+}
+
+/* A child's books begin with the moment of its birth. */
+static void test_a_child_has_its_own(void **state)
+{
+	struct books books = books_default();
+	const struct snapshot_process *child;
+
+	(void)state;
+	tell_malloc(&books, A, 1000);
+	tell_malloc(&books, B, 10);
+	tell_free(&books, B);
+	tell_fork(&books, 200, 5, false);
+	books_turn(&books, 200);
+	tell_malloc(&books, B, 3000);
+	child = look_at(&books, 200);
+	assert_int_equal(child->peak.bytes, 4000);
+	assert_int_equal(child->sites[0].at_peak_bytes, 4000);
+	assert_int_equal(child->sites[0].lifetimes.count, 0);
+	books_close(&books);
+}
+
+/* 20 KiB a second at one site; at another one, as much comes as goes. */
+static void grow(struct books *books, uint32_t seconds)
+{
+	uint64_t end = books->now_ns + seconds * SECOND, address = 0x100000;
+
+	while (books->now_ns < end) {
+		books->caller = PROGRAM + 0x10;
+		tell_malloc(books, address, 2048);
+		books->caller = PROGRAM + 0x20;
+		tell_malloc(books, A, 4096);
+		tell_free(books, A);
+		address += 4096;
+		books->now_ns += 97 * MS;
+	}
+}
+
+static void test_growth_in_the_books(void **state)
+{
+	struct books books = books_default();
+	const struct snapshot_site *site;
+
+	(void)state;
+	grow(&books, 60);
+	site = site_at(&books, 0);
+	assert_true(snapshot_is_suspect(site));
+	assert_true(site->growth.slope > 18000 && site->growth.slope < 23000);
+	assert_true(site->growth.ns > 58 * SECOND && site->growth.ns < 61 * SECOND);
+	assert_int_equal(site->series->high[site->series->count - 1], site->live_bytes);
+	assert_false(site_at(&books, 1)->growth.grows);
+	assert_int_equal(model_reset(books.model, PID, books.now_ns), 0);
+	grow(&books, 5);
+	assert_false(site_at(&books, 0)->growth.ns > 6 * SECOND);
+	books_close(&books);
+}
+
+/* What has grown is known of books that are closed; of others there is no series any more. */
+static void test_series_of_closed_books(void **state)
+{
+	struct books books = books_default();
+
+	(void)state;
+	grow(&books, 30);
+	tell_exit(&books);
+	assert_true(site_at(&books, 0)->growth.grows);
+	assert_non_null(site_at(&books, 0)->series);
+	assert_null(site_at(&books, 1)->series);
+	books_close(&books);
+}
+
+static void test_series_have_a_bound(void **state)
+{
+	struct books books =
+		books_open((struct model_config){.apis = API_SET_ALL, .max_series = 3});
+	size_t with = 0;
+
+	(void)state;
+	for (uint64_t turn = 0; turn < 3; turn++) {
+		for (uint64_t i = 0; i < 10; i++) {
+			books.caller = PROGRAM + 0x10 * i;
+			tell_malloc(&books, 0x10000 + (turn * 10 + i) * 64, 16);
+		}
+		books.now_ns += SECOND;
+	}
+	for (size_t i = 0; i < 10; i++)
+		with += site_at(&books, i)->series != NULL;
+	assert_int_equal(with, 3);
+	assert_true(books.snapshot->tool.without_series >= 7);
+	books_close(&books);
+}
+
+/* A million places, and a million blocks that come and go. */
+static void test_a_million_of_each(void **state)
+{
+	struct books books = books_default();
+	uint64_t frames[2];
+	size_t half = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 1000000; i++) {
+		books.stack = i + 1;
+		frames[0] = PROGRAM + i % 1000;
+		frames[1] = PROGRAM + i / 1000;
+		tell_stack(&books, books.stack, frames, 2, 0);
+		tell_malloc(&books, 0x1000000 + i % 1000 * 64, 64);
+		tell_free(&books, 0x1000000 + i % 1000 * 64);
+		if (i == 500000)
+			half = model_bytes(books.model);
+	}
+	assert_true(model_bytes(books.model) <= half);
+	assert_true(model_bytes(books.model) < 64u << 20);
+	look(&books);
+	assert_true(books.snapshot->processes[0].site_count <= 131073);
+	books_close(&books);
+}
+
+/* ---- from one report to the next ---- */
+
+static void test_period(void **state)
+{
+	struct snapshot_site old[] = {{.id = 1, .live_blocks = 2, .live_bytes = 20},
+				      {.id = 2, .live_blocks = 1, .live_bytes = 5}};
+	struct snapshot_site new[] = {{.id = 1, .live_blocks = 3, .live_bytes = 30},
+				      {.id = 2, .live_blocks = 1, .live_bytes = 5},
+				      {.id = 3, .live_blocks = 1, .live_bytes = 7}};
+	struct snapshot_process before = {.pid = 1, .sites = old, .site_count = 2};
+	struct snapshot_process after = {.pid = 1, .sites = new, .site_count = 3};
+	struct snapshot first = {.taken_ns = 5, .processes = &before, .process_count = 1};
+	struct snapshot second = {.taken_ns = 9, .processes = &after, .process_count = 1};
+	struct period period = {0};
+
+	(void)state;
+	assert_int_equal(period_compare(&period, &first), 0);
+	assert_int_equal(first.before_ns, 0);
+	assert_int_equal(period_remember(&period, &first), 0);
+	assert_int_equal(period_compare(&period, &second), 0);
+	assert_int_equal(second.before_ns, 5);
+	assert_int_equal(new[0].before.bytes, 20);
+	assert_true(new[0].told && !new[1].told &&new[2].told);
+	assert_int_equal(new[2].before.blocks, 0);
+	period_free(&period);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lifetimes),
+		cmocka_unit_test(test_buckets),
+		cmocka_unit_test(test_temporary),
+		cmocka_unit_test(test_ages),
+		cmocka_unit_test(test_stacks_at_the_peak),
+		cmocka_unit_test(test_a_child_has_its_own),
+		cmocka_unit_test(test_growth_in_the_books),
+		cmocka_unit_test(test_series_of_closed_books),
+		cmocka_unit_test(test_series_have_a_bound),
+		cmocka_unit_test(test_a_million_of_each),
+		cmocka_unit_test(test_period),
+	};
+
+	return cmocka_run_group_tests_name("lives", tests, NULL, NULL);
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a leak scan asks of the books, and what they keep of it. */
+#include "tests/unit/books.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "model/book/scan.h"
+#include "model/process/process.h"
+
+#define HEAP   0x1000000ULL
+#define REGION 0x9000000ULL
+#define PAGE   4096ULL
+
+/* Blocks as the walk gives them, by address. */
+struct walk {
+	struct {
+		uint64_t address, size;
+	} blocks[16];
+	size_t count;
+	size_t stop_at; /* fails there; 0: never */
+};
+
+static int note(void *ctx, uint64_t address, uint64_t size)
+{
+	struct walk *walk = ctx;
+	size_t at = walk->count;
+
+	if (walk->stop_at && walk->count + 1 == walk->stop_at)
+		return -ENOMEM;
+	for (; at && walk->blocks[at - 1].address > address; at--)
+		walk->blocks[at] = walk->blocks[at - 1];
+	walk->blocks[at].address = address;
+	walk->blocks[at].size = size;
+	walk->count++;
+	return 0;
+}
+
+static struct walk walk_of(const struct books *books)
+{
+	const struct process *process = model_process(books->model, books->pid);
+	struct walk walk = {0};
+
+	assert_int_equal(scan_book_blocks(process, note, &walk), 0);
+	assert_true(walk.count <= scan_book_count(process));
+	return walk;
+}
+
+static struct process *process_of(const struct books *books)
+{
+	struct process *process = model_process(books->model, books->pid);
+
+	assert_non_null(process);
+	return process;
+}
+
+static void tell_mmap(struct books *books, uint64_t address, uint64_t size)
+{
+	tell_begin(books, API_MMAP, ARGUMENTS(0, size, 3, 0x22));
+	tell_end(books, API_MMAP, address, size);
+}
+
+static void tell_munmap(struct books *books, uint64_t address, uint64_t size)
+{
+	tell_begin(books, API_MUNMAP, ARGUMENTS(address, size));
+	tell_end(books, API_MUNMAP, 0, 0);
+}
+
+static void test_blocks_are_what_is_live(void **state)
+{
+	struct books books = books_default();
+	struct walk walk;
+
+	(void)state;
+	tell_malloc(&books, HEAP, 16);
+	tell_malloc(&books, HEAP + 32, 0);
+	tell_malloc(&books, HEAP + 64, 100);
+	tell_free(&books, HEAP);
+	walk = walk_of(&books);
+	assert_int_equal(walk.count, 2);
+	assert_int_equal(walk.blocks[0].address, HEAP + 32);
+	assert_int_equal(walk.blocks[1].size, 100);
+	books_close(&books);
+}
+
+static void test_a_region_of_the_program_is_a_block(void **state)
+{
+	struct books books = books_default();
+	struct walk walk;
+
+	(void)state;
+	tell_mmap(&books, REGION, 3 * PAGE);
+	books.caller = LIBC + 0x10; /* a thread's stack */
+	tell_mmap(&books, REGION + 16 * PAGE, PAGE);
+	walk = walk_of(&books);
+	assert_int_equal(walk.count, 1);
+	assert_int_equal(walk.blocks[0].address, REGION);
+	assert_int_equal(walk.blocks[0].size, 3 * PAGE);
+	books_close(&books);
+}
+
+/* Cut at an end it is still one; with a hole in it, it is none. */
+static void test_a_region_in_pieces_is_memory_like_any_other(void **state)
+{
+	struct books books = books_default();
+	struct walk walk;
+
+	(void)state;
+	tell_mmap(&books, REGION, 4 * PAGE);
+	tell_munmap(&books, REGION, PAGE);
+	walk = walk_of(&books);
+	assert_int_equal(walk.count, 1);
+	assert_int_equal(walk.blocks[0].address, REGION + PAGE);
+	tell_munmap(&books, REGION + 2 * PAGE, PAGE);
+	assert_int_equal(walk_of(&books).count, 0);
+	books_close(&books);
+}
+
+static void test_an_allocators_region_is_no_block(void **state)
+{
+	struct books books = books_default();
+	struct walk walk;
+
+	(void)state;
+	tell_mmap(&books, REGION, 4 * PAGE);
+	tell_mmap(&books, REGION + 16 * PAGE, PAGE);
+	tell_malloc(&books, REGION + 3 * PAGE, 16);
+	walk = walk_of(&books);
+	assert_int_equal(walk.count, 2);
+	assert_int_equal(walk.blocks[0].address, REGION + 3 * PAGE);
+	assert_int_equal(walk.blocks[1].address, REGION + 16 * PAGE);
+	books_close(&books);
+}
+
+static void test_a_walk_ends_with_its_first_error(void **state)
+{
+	struct books books = books_default();
+	struct walk walk = {.stop_at = 2};
+
+	(void)state;
+	for (uint64_t i = 0; i < 3; i++)
+		tell_malloc(&books, HEAP + i * 64, 16);
+	tell_mmap(&books, REGION, PAGE);
+	assert_int_equal(scan_book_blocks(process_of(&books), note, &walk), -ENOMEM);
+	assert_int_equal(walk.count, 1);
+	books_close(&books);
+}
+
+static void test_stamps_tell_blocks_from_their_successors(void **state)
+{
+	struct books books = books_default();
+	const struct process *process = process_of(&books);
+	uint64_t stamp;
+
+	(void)state;
+	tell_malloc(&books, HEAP, 16);
+	stamp = scan_book_stamp(process, HEAP, UINT64_MAX);
+	assert_true(stamp);
+	assert_int_equal(scan_book_stamp(process, HEAP, UINT64_MAX), stamp);
+	assert_int_equal(scan_book_stamp(process, HEAP + 1, UINT64_MAX), 0);
+	tell_free(&books, HEAP);
+	assert_int_equal(scan_book_stamp(process, HEAP, UINT64_MAX), 0);
+	tell_malloc(&books, HEAP, 16);
+	assert_int_not_equal(scan_book_stamp(process, HEAP, UINT64_MAX), stamp);
+	tell_mmap(&books, REGION, PAGE);
+	assert_true(scan_book_stamp(process, REGION, UINT64_MAX));
+	books_close(&books);
+}
+
+static void test_young_blocks_have_no_stamp(void **state)
+{
+	struct books books = books_default();
+	const struct process *process = process_of(&books);
+
+	(void)state;
+	tell_malloc(&books, HEAP, 16);
+	assert_int_equal(scan_book_stamp(process, HEAP, books.now_ns), 0);
+	assert_int_equal(scan_book_stamp(process, HEAP, books.now_ns + 10 * MS), 0);
+	assert_true(scan_book_stamp(process, HEAP, books.now_ns + 100 * MS));
+	books_close(&books);
+}
+
+static struct books books_launched(void)
+{
+	static const char *const command[] = {"target", NULL};
+	struct books books = {.pid = PID, .tid = PID, .caller = PROGRAM + 0x10};
+	const struct model_config config = {.apis = API_SET_ALL, .wrappers = true, .scans = true};
+
+	assert_int_equal(model_new(&books.model, &config), 0);
+	tell(&books, (struct event){.kind = EVENT_PROCESS,
+				    .process = {.start_time_ns = START_TIME,
+						.from_start = true,
+						.comm = "target",
+						.command = command}});
+	tell_objects(&books);
+	return books;
+}
+
+static void test_complete_means_from_the_start_and_nothing_lost(void **state)
+{
+	struct books attached = books_default(), books = books_launched();
+
+	(void)state;
+	assert_false(scan_book_is_complete(process_of(&attached)));
+	assert_true(scan_book_is_complete(process_of(&books)));
+	tell_malloc(&books, HEAP, 16);
+	tell_begin(&books, API_REALLOC, ARGUMENTS(HEAP, 32));
+	assert_false(scan_book_is_complete(process_of(&books)));
+	tell_end(&books, API_REALLOC, HEAP, 32);
+	assert_true(scan_book_is_complete(process_of(&books)));
+	tell_losses(&books, &(struct snapshot_losses){.events = 1});
+	assert_false(scan_book_is_complete(process_of(&books)));
+	tell_losses(&books, &(struct snapshot_losses){0});
+	tell_free(&books, HEAP + 8);
+	assert_false(scan_book_is_complete(process_of(&books)));
+	books_close(&books);
+	books_close(&attached);
+}
+
+static void test_the_only_allocator(void **state)
+{
+	struct books books = books_default();
+
+	(void)state;
+	assert_int_equal(scan_book_allocator(process_of(&books)), MODULE_LIBC);
+	tell_mapping(&books, LIBC + OBJECT_SIZE, OBJECT_SIZE, 0, MODULE_LIBC,
+		     MAPPING_FLAG_ALLOCATOR);
+	assert_int_equal(scan_book_allocator(process_of(&books)), MODULE_LIBC);
+	tell_mapping(&books, PROGRAM, OBJECT_SIZE, 0, MODULE_PROGRAM, MAPPING_FLAG_ALLOCATOR);
+	assert_int_equal(scan_book_allocator(process_of(&books)), MODULE_NONE);
+	books_close(&books);
+}
+
+static void book_all(struct books *books, enum leak_class leak)
+{
+	struct process *process = process_of(books);
+	struct scan_book book;
+
+	assert_int_equal(scan_book_open(&book, process), 0);
+	book.scan.taken_ns = books->now_ns;
+	for (uint64_t i = 0; i < 4; i++)
+		scan_book_add(&book, HEAP + i * 0x100, leak);
+	scan_book_add(&book, REGION, leak);
+	scan_book_commit(&book, process);
+	scan_book_free(&book);
+}
+
+static void test_a_result_is_summed_up_by_site_and_kept(void **state)
+{
+	struct books books = books_default();
+	const struct snapshot_process *section;
+	const struct snapshot_leaks *leaks;
+	uint64_t oldest_ns, youngest_ns;
+
+	(void)state;
+	tell_malloc(&books, HEAP, 16);
+	oldest_ns = books.now_ns;
+	tell_malloc(&books, HEAP + 0x100, 200);
+	tell_malloc(&books, HEAP + 0x200, 100);
+	youngest_ns = books.now_ns;
+	tell_mmap(&books, REGION, PAGE);
+	assert_false(look(&books)->scan.done);
+	book_all(&books, LEAK_DEFINITE);
+	tell_malloc(&books, HEAP + 0x300, 16); /* later: it belongs to no class */
+	section = look(&books);
+	assert_true(section->scan.done);
+	assert_null(section->scan.reason);
+	assert_int_equal(section->scan.classes[LEAK_DEFINITE].blocks, 4);
+	assert_int_equal(section->scan.classes[LEAK_DEFINITE].bytes, 316 + PAGE);
+	leaks = &site_of(section, API_MALLOC)->leaks;
+	assert_int_equal(leaks->classes[LEAK_DEFINITE].blocks, 3);
+	assert_int_equal(leaks->classes[LEAK_DEFINITE].bytes, 316);
+	assert_int_equal(leaks->examples[LEAK_DEFINITE].address, HEAP + 0x100);
+	assert_int_equal(leaks->examples[LEAK_DEFINITE].size, 200);
+	assert_int_equal(leaks->oldest_ns, oldest_ns);
+	assert_int_equal(leaks->youngest_ns, youngest_ns);
+	assert_int_equal(site_of(section, API_MMAP)->leaks.classes[LEAK_DEFINITE].blocks, 1);
+	books_close(&books);
+}
+
+static void test_the_next_scan_replaces_the_last(void **state)
+{
+	struct books books = books_default();
+	const struct snapshot_process *section;
+
+	(void)state;
+	tell_malloc(&books, HEAP, 16);
+	book_all(&books, LEAK_DEFINITE);
+	book_all(&books, LEAK_REACHABLE);
+	section = look(&books);
+	assert_int_equal(section->scan.classes[LEAK_DEFINITE].blocks, 0);
+	assert_int_equal(section->scan.classes[LEAK_REACHABLE].blocks, 1);
+	assert_int_equal(site_of(section, API_MALLOC)->leaks.examples[LEAK_DEFINITE].address, 0);
+	/* One that cannot be made does not. */
+	assert_int_equal(scan_book_fail(process_of(&books), "no luck"), 0);
+	section = look(&books);
+	assert_true(section->scan.done);
+	assert_null(section->scan.reason);
+	books_close(&books);
+}
+
+static void test_it_is_kept_when_the_process_has_ended(void **state)
+{
+	struct books books = books_launched();
+
+	(void)state;
+	tell_malloc(&books, HEAP, 16);
+	book_all(&books, LEAK_DEFINITE);
+	tell_exit(&books);
+	assert_null(model_process(books.model, PID));
+	assert_int_equal(site_of(look(&books), API_MALLOC)->leaks.classes[LEAK_DEFINITE].bytes, 16);
+	books_close(&books);
+}
+
+static const char *reason_after(struct event event)
+{
+	static char reason[256];
+	struct books books = books_launched();
+
+	tell_malloc(&books, HEAP, 16);
+	tell(&books, event);
+	books_look(&books);
+	snprintf(reason, sizeof(reason), "%s", books.snapshot->processes[0].scan.reason);
+	books_close(&books);
+	return reason;
+}
+
+static void test_a_missing_scan_has_a_reason(void **state)
+{
+	struct books books = books_launched();
+
+	(void)state;
+	assert_non_null(strstr(reason_after((struct event){.kind = EVENT_EXIT}), "ended before"));
+	assert_non_null(strstr(
+		reason_after((struct event){.kind = EVENT_EXIT, .exit = {.code = 9}}), "SIGKILL"));
+	assert_non_null(strstr(
+		reason_after((struct event){.kind = EVENT_EXEC, .process = {.start_time_ns = 78}}),
+		"exec"));
+	assert_int_equal(scan_book_fail(process_of(&books), "gdb has it"), 0);
+	tell_exit(&books);
+	assert_string_equal(look(&books)->scan.reason, "gdb has it");
+	books_close(&books);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_blocks_are_what_is_live),
+		cmocka_unit_test(test_a_region_of_the_program_is_a_block),
+		cmocka_unit_test(test_a_region_in_pieces_is_memory_like_any_other),
+		cmocka_unit_test(test_an_allocators_region_is_no_block),
+		cmocka_unit_test(test_a_walk_ends_with_its_first_error),
+		cmocka_unit_test(test_stamps_tell_blocks_from_their_successors),
+		cmocka_unit_test(test_young_blocks_have_no_stamp),
+		cmocka_unit_test(test_complete_means_from_the_start_and_nothing_lost),
+		cmocka_unit_test(test_the_only_allocator),
+		cmocka_unit_test(test_a_result_is_summed_up_by_site_and_kept),
+		cmocka_unit_test(test_the_next_scan_replaces_the_last),
+		cmocka_unit_test(test_it_is_kept_when_the_process_has_ended),
+		cmocka_unit_test(test_a_missing_scan_has_a_reason),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,692 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Snapshots: stacks and the mappings they are resolved by, strings, order, names. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "tests/unit/books.h"
+
+#define A               0x1000ULL
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+static void test_identity(void **state)
+{
+	struct books books = books_default();
+	const struct snapshot_process *section = look(&books);
+
+	(void)state;
+	assert_int_equal(section->pid, PID);
+	assert_int_equal(section->ppid, 1);
+	assert_int_equal(section->start_time_ns, START_TIME);
+	assert_string_equal(section->comm, "target");
+	assert_string_equal(section->exe, "/bin/target");
+	assert_string_equal(section->arch, "x86_64");
+	assert_int_equal(section->inner_pid, 12);
+	assert_string_equal(section->cgroup, "/docker/id");
+	assert_string_equal(section->container, "id");
+	assert_string_equal(section->command[0], "target");
+	assert_string_equal(section->command[1], "-x");
+	assert_null(section->command[2]);
+	assert_ptr_equal(section->comm, section->command[0]); /* shared */
+	assert_int_equal(section->traced_since_ns, MS);
+	assert_int_equal(section->traced_until_ns, books.now_ns);
+	assert_int_equal(books.snapshot->taken_ns, books.now_ns);
+	assert_true(books.snapshot->taken_at > 0);
+	books_close(&books);
+}
+
+static void test_stacks(void **state)
+{
+	static const uint64_t frames[] = {PROGRAM + 0x10, PROGRAM + 0x20, LIBC + 0x30, 0x1234};
+	struct books books = books_default();
+	const struct snapshot_stack *stack;
+
+	(void)state;
+	tell_stack(&books, 7, frames, 4, EVENT_FLAG_TRUNCATED);
+	tell_stack(&books, 8, frames, 4, 0); /* never used */
+	books.stack = 7;
+	tell_malloc(&books, A, 10);
+	assert_int_equal(look(&books)->stack_count, 1);
+	stack = &look(&books)->stacks[0];
+	assert_int_equal(stack->frame_count, 4);
+	assert_true(stack->truncated);
+	assert_int_equal(stack->frames[0].module_id, MODULE_PROGRAM);
+	assert_int_equal(stack->frames[0].offset, 0x1010);
+	assert_int_equal(stack->frames[1].address, PROGRAM + 0x20);
+	assert_int_equal(stack->frames[2].module_id, MODULE_LIBC);
+	assert_int_equal(stack->frames[2].offset, 0x2030);
+	assert_int_equal(stack->frames[3].module_id, MODULE_NONE);
+	assert_int_equal(stack->frames[3].address, 0x1234);
+	assert_null(stack->frames[0].function);
+	assert_int_equal(look(&books)->losses.truncated_stacks, 1);
+	assert_int_equal(look(&books)->losses.stacks, 0);
+	books_close(&books);
+}
+
+static void test_without_stack(void **state)
+{
+	struct books books = books_default();
+	const struct snapshot_process *section;
+
+	(void)state;
+	tell_malloc(&books, A, 1);
+	tell_malloc(&books, A + 16, 2);
+	books.caller++;
+	tell_malloc(&books, A + 32, 4);
+	section = look(&books);
+	assert_int_equal(section->site_count, 2);
+	assert_int_equal(section->sites[0].live_bytes, 3);
+	assert_int_equal(section->stacks[0].frame_count, 1);
+	assert_int_equal(section->stacks[0].frames[0].address, books.caller - 1);
+	assert_int_equal(section->stacks[0].stop, STOP_NOT_TAKEN);
+	assert_false(section->stacks[0].truncated);
+	assert_int_equal(section->losses.stacks, 0);
+	books_close(&books);
+}
+
+static void test_lost_stack(void **state)
+{
+	static const uint64_t frames[] = {PROGRAM + 0x10, PROGRAM + 0x20};
+	struct books books = books_default();
+	const struct snapshot_process *section;
+
+	(void)state;
+	books.stack = 7;
+	tell_malloc(&books, A, 1);
+	tell_malloc(&books, A + 16, 2);
+	section = look(&books);
+	assert_int_equal(section->site_count, 1);
+	assert_int_equal(section->stacks[0].frame_count, 1);
+	assert_int_equal(section->stacks[0].frames[0].address, books.caller);
+	assert_true(section->stacks[0].truncated);
+	assert_int_equal(section->losses.stacks, 1);
+	assert_int_equal(section->losses.truncated_stacks, 0);
+	tell_stack(&books, 7, frames, 2, 0); /* late, but better than never */
+	tell_malloc(&books, A + 32, 4);
+	section = look(&books);
+	assert_int_equal(section->site_count, 1);
+	assert_int_equal(section->stacks[0].frame_count, 2);
+	assert_false(section->stacks[0].truncated);
+	assert_int_equal(section->losses.stacks, 1);
+	books_close(&books);
+}
+
+static void test_silly_stacks(void **state)
+{
+	static const uint64_t frames[STACK_MAX_FRAMES + 10] = {PROGRAM + 1};
+	struct books books = books_default();
+	const struct snapshot_process *section;
+
+	(void)state;
+	tell_stack(&books, 7, frames, COUNT_OF(frames), 0);
+	tell_stack(&books, 8, frames, 0, 0);
+	books.stack = 7;
+	tell_malloc(&books, A, 1);
+	books.stack = 8;
+	tell_malloc(&books, A + 16, 1);
+	section = look(&books);
+	assert_int_equal(section->stacks[0].frame_count, STACK_MAX_FRAMES);
+	assert_int_equal(section->stacks[0].stop, STOP_DEPTH);
+	assert_true(section->stacks[0].truncated);
+	assert_int_equal(section->stacks[1].frame_count, 1);
+	assert_int_equal(section->losses.stacks, 1);
+	books_close(&books);
+}
+
+/* One byte from a stack of this id, at an address of its own. */
+static void tell_from(struct books *books, uint64_t id)
+{
+	books->stack = id;
+	tell_malloc(books, id * 16, 1);
+}
+
+/* The same frames under several ids are one stack and one site; an id keeps what it first meant. */
+static void test_equal_stacks(void **state)
+{
+	static const uint64_t frames[] = {PROGRAM + 0x10, PROGRAM + 0x20, PROGRAM + 0x30};
+	static const uint64_t others[] = {PROGRAM + 0x10, PROGRAM + 0x20, PROGRAM + 0x31};
+	struct books books = books_default();
+	const struct snapshot_process *section;
+
+	(void)state;
+	tell_stack_end(&books, 1, frames, 3, EVENT_FLAG_TRUNCATED, STOP_DEPTH);
+	tell_stack_end(&books, 2, frames, 3, EVENT_FLAG_TRUNCATED, STOP_DEPTH);
+	tell_stack_end(&books, 1, frames, 3, EVENT_FLAG_TRUNCATED,
+		       STOP_DEPTH);                        /* forgotten, sent again */
+	tell_stack_end(&books, 2, others, 3, 0, STOP_END); /* no: 2 is known */
+	tell_from(&books, 1);
+	tell_from(&books, 2);
+	section = look(&books);
+	assert_int_equal(section->site_count, 1);
+	assert_int_equal(section->sites[0].live_bytes, 2);
+	assert_int_equal(section->stack_count, 1);
+	assert_int_equal(section->losses.truncated_stacks, 1);
+	books_close(&books);
+}
+
+/* Other frames, fewer, another end, a guess on the way, other code mapped: another stack each. */
+static void test_unequal_stacks(void **state)
+{
+	static const uint64_t frames[] = {PROGRAM + 0x10, PROGRAM + 0x20, PROGRAM + 0x30};
+	static const uint64_t others[] = {PROGRAM + 0x10, PROGRAM + 0x20, PROGRAM + 0x31};
+	struct books books = books_default();
+
+	(void)state;
+	tell_stack(&books, 1, frames, 3, 0);
+	tell_stack(&books, 2, others, 3, 0);
+	tell_stack(&books, 3, frames, 2, 0);
+	tell_stack_end(&books, 4, frames, 3, EVENT_FLAG_TRUNCATED, STOP_SIGNAL);
+	tell_stack(&books, 5, frames, 3, EVENT_FLAG_GUESSED);
+	tell_mapping(&books, 0x10000000, OBJECT_SIZE, 0, MODULE_PROGRAM, 0);
+	tell_stack(&books, 6, frames, 3, 0);
+	for (uint64_t id = 1; id <= 6; id++)
+		tell_from(&books, id);
+	assert_int_equal(look(&books)->site_count, 6);
+	books_close(&books);
+}
+
+/* One that comes after its calls stays by itself; later ones join it. */
+static void test_equal_to_late_stack(void **state)
+{
+	static const uint64_t frames[] = {PROGRAM + 0x10, PROGRAM + 0x20};
+	struct books books = books_default();
+
+	(void)state;
+	tell_from(&books, 1);
+	tell_stack(&books, 1, frames, 2, 0);
+	tell_stack(&books, 2, frames, 2, 0);
+	tell_from(&books, 2);
+	assert_int_equal(look(&books)->site_count, 1);
+	assert_int_equal(look(&books)->stacks[0].frame_count, 2);
+	books_close(&books);
+}
+
+static void test_quality(void **state)
+{
+	static const uint64_t frames[] = {PROGRAM + 0x10, PROGRAM + 0x20, PROGRAM + 0x30};
+	struct books books = books_default();
+	struct stack_quality quality;
+
+	(void)state;
+	tell_stack(&books, 1, frames, 3, EVENT_FLAG_GUESSED);
+	tell_stack_end(&books, 2, frames, 2, EVENT_FLAG_TRUNCATED, STOP_DEPTH);
+	tell_stack_end(&books, 3, frames, 1, EVENT_FLAG_TRUNCATED, 0xffffff); /* no such stop */
+	tell_stack(&books, 4, frames + 1, 1, 0);                              /* never used */
+	for (uint64_t id = 1; id <= 3; id++)
+		tell_from(&books, id);
+	books.stack = 1;
+	tell_malloc(&books, A, 1);
+	books.stack = 0;
+	tell_malloc(&books, A + 16, 1);
+	snapshot_quality(look(&books), &quality);
+	assert_int_equal(quality.stacks, 4);
+	assert_int_equal(quality.complete, 1);
+	assert_int_equal(quality.truncated, 2);
+	assert_int_equal(quality.guessed, 1);
+	assert_int_equal(quality.calls, 5);
+	assert_int_equal(quality.complete_calls, 2);
+	assert_int_equal(quality.by_reason[STOP_END], 1);
+	assert_int_equal(quality.by_reason[STOP_DEPTH], 1);
+	assert_int_equal(quality.by_reason[STOP_UNKNOWN], 1);
+	assert_int_equal(quality.by_reason[STOP_NOT_TAKEN], 1);
+	books_close(&books);
+}
+
+static void test_stop_words(void **state)
+{
+	(void)state;
+	for (unsigned int a = 0; a < STOP_REASONS; a++)
+		for (unsigned int b = 0; b < a; b++)
+			assert_string_not_equal(stop_name(a), stop_name(b));
+	assert_string_equal(stop_name(STOP_NOT_TAKEN), "none");
+	assert_string_equal(stop_name(UINT32_MAX), stop_name(STOP_UNKNOWN));
+}
+
+#define PLUGIN     0x10000000ULL
+#define MODULE_OLD 11
+#define MODULE_NEW 12
+
+/* Module of the frame of the site with the given id. */
+static uint32_t module_of(struct books *books, size_t site, uint64_t *ret_offset)
+{
+	const struct snapshot_process *section = look(books);
+	const struct snapshot_frame *frame = section->stacks[section->sites[site].stack].frames;
+
+	*ret_offset = frame->offset;
+	return frame->module_id;
+}
+
+/* dlclose, and another library at the same address: old stacks keep their names. */
+static void test_replaced_mapping(void **state)
+{
+	static const uint64_t frame = PLUGIN + 0x5010;
+	struct books books = books_default();
+	uint64_t offset;
+
+	(void)state;
+	tell_mapping(&books, PLUGIN, 0x10000, 0, MODULE_OLD, 0);
+	tell_stack(&books, 1, &frame, 1, 0);
+	tell_mapping(&books, PLUGIN + 0x4000, 0x4000, 0x9000, MODULE_NEW, 0);
+	tell_stack(&books, 2, &frame, 1, 0);
+	for (books.stack = 1; books.stack <= 2; books.stack++)
+		tell_malloc(&books, books.stack * 16, 1);
+	books.stack = 0;
+	books.caller = PLUGIN + 0x10; /* the rests of the old one still lie on both sides */
+	tell_malloc(&books, 48, 1);
+	books.caller = PLUGIN + 0x8010;
+	tell_malloc(&books, 64, 1);
+	assert_int_equal(module_of(&books, 0, &offset), MODULE_OLD);
+	assert_int_equal(offset, 0x5010);
+	assert_int_equal(module_of(&books, 1, &offset), MODULE_NEW);
+	assert_int_equal(offset, 0xa010);
+	assert_int_equal(module_of(&books, 2, &offset), MODULE_OLD);
+	assert_int_equal(offset, 0x10);
+	assert_int_equal(module_of(&books, 3, &offset), MODULE_OLD);
+	assert_int_equal(offset, 0x8010);
+	books_close(&books);
+}
+
+/* Blocks of ld.so before its mappings are known; of several later ones, the first counts. */
+static void test_late_mapping(void **state)
+{
+	struct books books = books_default();
+	uint64_t offset;
+
+	(void)state;
+	books.caller = PLUGIN + 0x10;
+	tell_malloc(&books, A, 1);
+	assert_int_equal(module_of(&books, 0, &offset), MODULE_NONE);
+	tell_mapping(&books, PLUGIN, 0x1000, 0, MODULE_OLD, 0);
+	assert_int_equal(module_of(&books, 0, &offset), MODULE_OLD);
+	tell_mapping(&books, PLUGIN, 0x1000, 0, MODULE_NEW, 0);
+	assert_int_equal(module_of(&books, 0, &offset), MODULE_OLD);
+	books_close(&books);
+}
+
+/* A call that never returns can be the last instruction of its mapping. */
+static void test_edges_of_mapping(void **state)
+{
+	struct books books = books_default();
+	uint64_t offset;
+
+	(void)state;
+	tell_mapping(&books, PLUGIN, 0x1000, 0, MODULE_OLD, 0);
+	tell_mapping(&books, PLUGIN + 0x1000, 0x1000, 0, MODULE_NEW, 0);
+	tell_mapping(&books, PLUGIN + 0x1800, 0, 0, MODULE_OLD, 0); /* empty: nothing */
+	books.caller = PLUGIN + 0x1000;
+	tell_malloc(&books, A, 1);
+	books.caller = PLUGIN + 0x1001;
+	tell_malloc(&books, A, 1);
+	assert_int_equal(module_of(&books, 0, &offset), MODULE_OLD);
+	assert_int_equal(offset, 0x1000);
+	assert_int_equal(module_of(&books, 1, &offset), MODULE_NEW);
+	assert_int_equal(offset, 1);
+	books_close(&books);
+}
+
+/* A wrapper goes with its mapping; telling the same mapping again changes nothing. */
+static void test_wrapper_of_replaced_mapping(void **state)
+{
+	struct books books = books_default();
+
+	(void)state;
+	tell_mapping(&books, LIBSTDCXX, OBJECT_SIZE, 0, MODULE_LIBSTDCXX, 0);
+	books.caller = OPERATOR_NEW + 1;
+	tell_malloc(&books, A, 1);
+	tell_mapping(&books, LIBSTDCXX, OBJECT_SIZE, 0, MODULE_NEW, 0);
+	books.caller = OPERATOR_NEW + 2;
+	tell_malloc(&books, A + 16, 1);
+	assert_int_equal(site_of(look(&books), API_NEW)->live_blocks, 1);
+	assert_int_equal(site_of(look(&books), API_MALLOC)->live_blocks, 1);
+	books_close(&books);
+}
+
+/* Against an array of bytes that says for each moment which mapping had them. */
+static void test_random_mappings(void **state)
+{
+	enum { SIZE = 64, CHANGES = 60 };
+	static uint32_t history[CHANGES + 1][SIZE];
+	struct books books = books_default();
+	const struct snapshot_process *section;
+
+	(void)state;
+	srandom(5);
+	for (uint64_t i = 0; i < SIZE; i++)
+		history[0][i] = MODULE_NONE;
+	for (uint32_t change = 1; change <= CHANGES; change++) {
+		uint64_t frames[SIZE], start = (uint64_t)random() % SIZE;
+		uint64_t size = 1 + (uint64_t)random() % (SIZE - start);
+
+		tell_mapping(&books, PLUGIN + start, size, 0, 100 + change, 0);
+		memcpy(history[change], history[change - 1], sizeof(history[0]));
+		for (uint64_t i = start; i < start + size; i++)
+			history[change][i] = 100 + change;
+		for (uint64_t i = 0; i < SIZE; i++)
+			frames[i] = PLUGIN + i + 1; /* the call lies one byte before */
+		tell_stack(&books, change, frames, SIZE, 0);
+		books.stack = change;
+		tell_malloc(&books, 16 * change, 1);
+	}
+	section = look(&books);
+	assert_int_equal(section->stack_count, CHANGES);
+	for (uint32_t change = 1; change <= CHANGES; change++)
+		for (uint64_t i = 0; i < SIZE; i++) {
+			uint32_t moment = change;
+
+			while (moment < CHANGES && history[moment][i] == MODULE_NONE)
+				moment++;
+			assert_int_equal(section->stacks[change - 1].frames[i].module_id,
+					 history[moment][i]);
+		}
+	books_close(&books);
+}
+
+static void test_arena(void **state)
+{
+	struct snapshot *snapshot = snapshot_new();
+	unsigned char *large;
+	char text[16];
+
+	(void)state;
+	assert_non_null(snapshot_alloc(snapshot, 0));
+	assert_null(snapshot_alloc(snapshot, SIZE_MAX));
+	large = snapshot_alloc(snapshot, 1 << 20);
+	for (size_t i = 0; i < 1 << 20; i++)
+		assert_int_equal(large[i], 0);
+	assert_null(snapshot_string(snapshot, NULL));
+	for (int i = 0; i < 20000; i++) {
+		snprintf(text, sizeof(text), "%d", i % 10000);
+		assert_string_equal(snapshot_string(snapshot, text), text);
+	}
+	assert_ptr_equal(snapshot_string(snapshot, "7"), snapshot_string(snapshot, "7"));
+	assert_int_equal((uintptr_t)snapshot_alloc(snapshot, 3) % 16, 0);
+	snapshot_free(snapshot);
+	snapshot_free(NULL);
+}
+
+struct sort_case {
+	enum sort_key key;
+	const char *name;
+	uint32_t ids[4]; /* expected order */
+};
+
+static const struct sort_case sort_cases[] = {
+	{SORT_USAGE, "usage", {2, 0, 1, 3}},
+	{SORT_ALLOCATIONS, "allocations", {1, 3, 0, 2}},
+	{SORT_TOTAL, "total", {3, 1, 2, 0}},
+	{SORT_AVERAGE, "average", {2, 3, 1, 0}},
+	{SORT_AGE, "age", {1, 0, 2, 3}},
+	{SORT_GROWTH, "growth", {1, 0, 2, 3}},
+	{SORT_TSC, "tsc", {0, 1, 2, 3}},
+	{SORT_LEAKS, "leaks", {2, 1, 0, 3}},
+	{SORT_BYTES_LEAKED, "bytes-leaked", {2, 1, 0, 3}},
+	{SORT_MISMATCHED, "mismatched", {3, 0, 1, 2}},
+	{SORT_BADFREE, "badfree", {2, 3, 0, 1}},
+};
+
+_Static_assert(COUNT_OF(sort_cases) == SORT_COUNT, "every key is tested");
+
+static void test_sort(void **state)
+{
+	struct snapshot_site sites[] = {
+		{.id = 0,
+		 .live_bytes = 5,
+		 .allocations = 2,
+		 .bytes_allocated = 10,
+		 .oldest_ns = 9,
+		 .mismatched = 1},
+		{.id = 1, .live_bytes = 5, .allocations = 9, .bytes_allocated = 90, .oldest_ns = 3},
+		{.id = 2,
+		 .live_bytes = 7,
+		 .allocations = 1,
+		 .bytes_allocated = 50,
+		 .oldest_ns = 9,
+		 .bad_frees = 3},
+		{.id = 3,
+		 .allocations = 9,
+		 .bytes_allocated = 100,
+		 .mismatched = 2,
+		 .bad_frees = 1},
+	};
+	struct snapshot_process processes[] = {{.sites = sites, .site_count = 4}, {.pid = 1}};
+	struct snapshot snapshot = {.processes = processes, .process_count = 2};
+	enum sort_key key;
+
+	(void)state;
+	sites[1].growth = (struct growth){.grows = true, .slope = 0.1};
+	sites[1].leaks.classes[LEAK_DEFINITE] = (struct snapshot_sum){1, 90};
+	sites[2].leaks.classes[LEAK_DEFINITE] = (struct snapshot_sum){2, 80};
+	sites[2].leaks.classes[LEAK_INDIRECT] = (struct snapshot_sum){1, 11};
+	sites[3].leaks.classes[LEAK_POSSIBLE] = (struct snapshot_sum){9, 900};
+	for (size_t i = 0; i < COUNT_OF(sort_cases); i++) {
+		assert_string_equal(sort_key_name(sort_cases[i].key), sort_cases[i].name);
+		assert_int_equal(sort_key_parse(sort_cases[i].name, &key), 0);
+		assert_int_equal(key, sort_cases[i].key);
+		snapshot_sort(&snapshot, key);
+		for (size_t j = 0; j < 4; j++)
+			assert_int_equal(sites[j].id, sort_cases[i].ids[j]);
+	}
+	assert_int_equal(sort_key_parse("Usage", &key), -EINVAL);
+	assert_int_equal(sort_key_parse("", &key), -EINVAL);
+}
+
+struct asked {
+	size_t names, modules, done, total;
+};
+
+/* Offset 0x1010 is an inlined call in "outer"; 0x2030 has no name; all else has one of its own. */
+static size_t resolve_name(uint64_t offset, struct frame_name names[2])
+{
+	static char text[32]; /* valid until the next call only */
+
+	if (offset == 0x2030)
+		return 0;
+	if (offset == 0x1010) {
+		names[0] = (struct frame_name){"inner", "a.h", 3, true};
+		names[1] = (struct frame_name){"outer", "a.c", 30, false};
+		return 2;
+	}
+	snprintf(text, sizeof(text), "f%llx", (unsigned long long)offset);
+	names[0] = (struct frame_name){text, NULL, 0, false};
+	return 1;
+}
+
+static void resolve_names(void *ctx, uint32_t module_id, const uint64_t *offsets, size_t count,
+			  frame_names_taker *take, void *take_ctx)
+{
+	struct asked *asked = ctx;
+	struct frame_name names[2];
+
+	assert_true(module_id != MODULE_NONE && count > 0);
+	asked->names += count;
+	for (size_t i = 0; i < count; i++) {
+		size_t named = resolve_name(offsets[i], names);
+
+		assert_true(!i || offsets[i] > offsets[i - 1]);
+		if (named)
+			take(take_ctx, i, names, named);
+	}
+}
+
+static void resolve_module(void *ctx, uint32_t module_id, const char **ret_path,
+			   const char **ret_build_id)
+{
+	struct asked *asked = ctx;
+
+	asked->modules++;
+	*ret_path = module_id == MODULE_LIBC ? "/lib/libc.so.6" : "/bin/target";
+	*ret_build_id = module_id == MODULE_LIBC ? "abcd" : NULL;
+}
+
+static void resolve_progress(void *ctx, size_t done, size_t total)
+{
+	struct asked *asked = ctx;
+
+	asked->done = done;
+	asked->total = total;
+}
+
+static struct resolver resolver_of(struct asked *asked)
+{
+	return (struct resolver){.names = resolve_names,
+				 .module = resolve_module,
+				 .progress = resolve_progress,
+				 .ctx = asked};
+}
+
+/* Two stacks that share all frames but the first, and one more process that has both. */
+static struct books books_to_resolve(void)
+{
+	static const uint64_t frames[][4] = {
+		{PROGRAM + 0x10, PROGRAM + 0x20, LIBC + 0x30, 0x99},
+		{PROGRAM + 0x50, PROGRAM + 0x20, LIBC + 0x30, 0x99},
+	};
+	struct books books = books_default();
+
+	for (int process = 0; process < 2; process++) {
+		if (process) {
+			books.pid++;
+			tell_process(&books, EVENT_PROCESS, START_TIME);
+			tell_objects(&books);
+		}
+		for (uint64_t i = 0; i < 2; i++) {
+			tell_stack(&books, i + 1, frames[i], 4, 0);
+			books.stack = i + 1;
+			tell_malloc(&books, A + 16 * i, 1);
+		}
+	}
+	return books;
+}
+
+static void check_first_stack(const struct snapshot_stack *stack)
+{
+	const struct snapshot_frame *frames = stack->frames;
+
+	assert_int_equal(stack->frame_count, 5);
+	assert_string_equal(frames[0].function, "inner");
+	assert_true(frames[0].inlined);
+	assert_int_equal(frames[0].address, PROGRAM + 0x10);
+	assert_int_equal(frames[0].offset, 0x1010);
+	assert_int_equal(frames[0].line, 3);
+	assert_string_equal(frames[1].function, "outer");
+	assert_string_equal(frames[1].file, "a.c");
+	assert_false(frames[1].inlined);
+	assert_int_equal(frames[1].address, PROGRAM + 0x10);
+	assert_string_equal(frames[2].function, "f1020");
+	assert_string_equal(frames[2].module, "/bin/target");
+	assert_null(frames[2].build_id);
+	assert_null(frames[3].function);
+	assert_string_equal(frames[3].module, "/lib/libc.so.6");
+	assert_string_equal(frames[3].build_id, "abcd");
+	assert_null(frames[4].module);
+}
+
+static void test_resolve(void **state)
+{
+	struct books books = books_to_resolve();
+	struct asked asked = {0};
+	struct resolver resolver = resolver_of(&asked);
+
+	(void)state;
+	books_look(&books);
+	assert_int_equal(snapshot_resolve(books.snapshot, &resolver, 0), 0);
+	assert_int_equal(asked.names, 4); /* distinct places */
+	assert_int_equal(asked.modules, 2);
+	assert_int_equal(asked.done, 4);
+	assert_int_equal(asked.total, 4);
+	for (size_t i = 0; i < 2; i++) {
+		check_first_stack(&books.snapshot->processes[i].stacks[0]);
+		assert_int_equal(books.snapshot->processes[i].stacks[1].frame_count, 4);
+	}
+	/* Once more: nothing is left to do. */
+	assert_int_equal(snapshot_resolve(books.snapshot, &resolver, 0), 0);
+	assert_int_equal(asked.names, 4);
+	check_first_stack(&books.snapshot->processes[0].stacks[0]);
+	books_close(&books);
+}
+
+static void test_resolve_top(void **state)
+{
+	struct books books = books_to_resolve();
+	struct asked asked = {0};
+	struct resolver resolver = resolver_of(&asked);
+	const struct snapshot_stack *stacks;
+
+	(void)state;
+	books_look(&books);
+	resolver.progress = NULL;
+	assert_int_equal(snapshot_resolve(books.snapshot, &resolver, 1), 0);
+	stacks = books.snapshot->processes[0].stacks;
+	check_first_stack(&stacks[0]);
+	assert_null(stacks[1].frames[0].module);
+	assert_int_equal(asked.names, 3);
+	assert_int_equal(snapshot_resolve(books.snapshot, &resolver, 2), 0);
+	check_first_stack(&stacks[0]);
+	assert_string_equal(stacks[1].frames[0].function, "f1050");
+	books_close(&books);
+}
+
+/* Where stacks end that are cut is known of all, whether their frames are named or not. */
+static void test_resolve_ends(void **state)
+{
+	static const uint64_t frames[] = {PROGRAM + 0x10, LIBC + 0x30, 0x99};
+	struct books books = books_default();
+	struct asked asked = {0};
+	struct resolver resolver = resolver_of(&asked);
+	const struct snapshot_stack *stacks;
+
+	(void)state;
+	tell_stack(&books, 1, frames, 2, 0);
+	tell_stack_end(&books, 2, frames, 2, EVENT_FLAG_TRUNCATED, STOP_NO_TABLE);
+	tell_stack_end(&books, 3, frames, 3, EVENT_FLAG_TRUNCATED, STOP_NO_TABLE);
+	for (uint64_t id = 1; id <= 3; id++)
+		tell_from(&books, id);
+	books_look(&books);
+	assert_int_equal(snapshot_resolve(books.snapshot, &resolver, 1), 0);
+	stacks = books.snapshot->processes[0].stacks;
+	assert_null(stacks[0].end_module);
+	assert_null(stacks[1].frames[1].module);
+	assert_string_equal(stacks[1].end_module, "/lib/libc.so.6");
+	assert_null(stacks[2].end_module);
+	books_close(&books);
+}
+
+static void test_resolve_nothing(void **state)
+{
+	struct snapshot *snapshot = snapshot_new();
+	struct asked asked = {0};
+	struct resolver resolver = resolver_of(&asked);
+
+	(void)state;
+	assert_int_equal(snapshot_resolve(snapshot, &resolver, 0), 0);
+	assert_int_equal(asked.names, 0);
+	snapshot_free(snapshot);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_identity),
+		cmocka_unit_test(test_stacks),
+		cmocka_unit_test(test_without_stack),
+		cmocka_unit_test(test_lost_stack),
+		cmocka_unit_test(test_silly_stacks),
+		cmocka_unit_test(test_equal_stacks),
+		cmocka_unit_test(test_unequal_stacks),
+		cmocka_unit_test(test_equal_to_late_stack),
+		cmocka_unit_test(test_quality),
+		cmocka_unit_test(test_stop_words),
+		cmocka_unit_test(test_replaced_mapping),
+		cmocka_unit_test(test_late_mapping),
+		cmocka_unit_test(test_edges_of_mapping),
+		cmocka_unit_test(test_wrapper_of_replaced_mapping),
+		cmocka_unit_test(test_random_mappings),
+		cmocka_unit_test(test_arena),
+		cmocka_unit_test(test_sort),
+		cmocka_unit_test(test_resolve),
+		cmocka_unit_test(test_resolve_top),
+		cmocka_unit_test(test_resolve_ends),
+		cmocka_unit_test(test_resolve_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

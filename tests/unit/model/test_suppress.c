@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which suppressions mean which stacks, what files of them may say, and what becomes of the sums.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/suppress/rule.h"
+#include "model/suppress/suppress.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static char *demangle_as_told(const char *symbol)
+{
+	return strdup(strcmp(symbol, "_ZN5cache3putEi") ? symbol : "cache::put(int)");
+}
+
+static int parse(struct suppressions *suppressions, const char *text, struct error *err)
+{
+	struct suppression_text file = {"f.supp", text, strlen(text), demangle_as_told};
+
+	return suppressions_parse(suppressions, &file, err);
+}
+
+/* ---- wild patterns ---- */
+
+static bool wild(const char *pattern, const char *text)
+{
+	char copy[64];
+
+	snprintf(copy, sizeof(copy), "%s", pattern);
+	for (char *at = copy; *at; at++)
+		*at = *at == '*' ? WILD_RUN : *at == '?' ? WILD_ONE : *at;
+	return wild_match(copy, text, strlen(text));
+}
+
+static void test_wild(void **state)
+{
+	(void)state;
+	assert_true(wild("", ""));
+	assert_true(wild("*", ""));
+	assert_true(wild("**", "abc"));
+	assert_true(wild("a*c", "abcbc"));
+	assert_true(wild("*b?", "abcbd"));
+	assert_true(wild("a[b]", "a[b]"));
+	assert_true(wild("*aab", "aaaaab"));
+	assert_false(wild("", "a"));
+	assert_false(wild("?", ""));
+	assert_false(wild("a*c", "abcd"));
+	assert_false(wild("a?", "a"));
+	assert_false(wild("a", "ab"));
+	assert_false(wild("*a*b*c", "ccbbaa"));
+}
+
+/* Exponential matchers would never come back from this. */
+static void test_wild_takes_no_time(void **state)
+{
+	char pattern[64] = "", text[4096];
+
+	(void)state;
+	for (int i = 0; i < 15; i++)
+		strcat(pattern, "a*a*");
+	memset(text, 'a', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	assert_true(wild(pattern, text));
+	strcat(pattern, "b");
+	assert_false(wild(pattern, text));
+}
+
+/* ---- who is meant ---- */
+
+static struct snapshot_frame frames[] = {
+	{.function = "operator new(unsigned long)", .wrapper = true, .module = "/l/libstdc++.so.6"},
+	{.function = "std::__detail::node::allocate(int)", .file = "/usr/include/c++/12/bits/a.h"},
+	{.function = "cache::put(int)", .file = "/src/cache.cc", .line = 12, .module = "/bin/app"},
+	{.module = "/l/libplugin.so.3"},
+	{.function = "main", .file = "/src/main.c", .line = 3, .module = "/bin/app"},
+};
+
+struct meaning {
+	const char *text;
+	bool meant;
+};
+
+static const struct meaning meanings[] = {
+	{"ignore:main", true},
+	{"ignore:mai", false},
+	{"ignore:mai?", true},
+	{"ignore:cache::put", true},
+	{"ignore:cache::put(int)", true},
+	{"ignore:cache::put(*", true},
+	{"ignore:cache::*", true},
+	{"ignore:*::p*", true},
+	{"ignore:libplugin*", false},
+	{"ignore:/^cache::(put|get)\\(/", true},
+	{"ignore:/ache/", true},
+	{"ignore:/^ache/", false},
+	{"leak:put", true},
+	{"leak:^put", false},
+	{"leak:^main$", true},
+	{"leak:^mai$", false},
+	{"leak:put(int)$", true},
+	{"leak:libplugin.so", true},
+	{"leak:^libplugin.so", false},
+	{"leak:cache.cc", true},
+	{"leak:cache*put", true},
+	{"leak:put*cache", false},
+	{"leak:ca?he", false},
+	{"{\nx\nMemcheck:Leak\nfun:_Znwm\n}", true},
+	{"{\nx\nMemcheck:Leak\nfun:_Znw*\n}", true},
+	{"{\nx\nMemcheck:Leak\nfun:operator new\n}", true},
+	{"{\nx\nMemcheck:Leak\nfun:malloc\n}", false},
+	{"{\nx\nMemcheck:Leak\nfun:*\nfun:std*\nfun:_ZN5cache3putEi\nobj:*/libplugin.so*\n}", true},
+	{"{\nx\nMemcheck:Leak\nfun:_Znwm\nfun:main\n}", false},
+	{"{\nx\nMemcheck:Leak\nfun:_Znwm\n...\nfun:main\n}", true},
+	{"{\nx\nMemcheck:Leak\n...\nfun:main\n}", true},
+	{"{\nx\nMemcheck:Leak\n...\nfun:main\nfun:*\n}", false},
+	{"{\nx\nMemcheck:Leak\n...\nfun:main\n...\n}", true},
+	{"{\nx\nMemcheck:Leak\n...\nfun:cache::put\n...\nobj:/bin/app\n}", true},
+	{"{\nx\nMemcheck:Leak\n...\nsrc:cache.cc:12\n}", true},
+	{"{\nx\nMemcheck:Leak\n...\nsrc:/src/cache.cc\n}", true},
+	{"{\nx\nMemcheck:Leak\n...\nsrc:cache.cc:1\n}", false},
+	{"{\nx\nAddrcheck,Memcheck:Leak\nmatch-leak-kinds: definite,possible\n...\n}", true},
+	{"{\nx\nMemcheck:Leak\nmatch-leak-kinds: reachable\n...\n}", false},
+	{"{\nx\nMemcheck:Addr4\nfun:*\n}", false},
+	{"{\nx\nHelgrind:Race\nwhatever it says\n}", false},
+	{"\n# leak:main\n\t # {\n", false},
+};
+
+static int leaks_excused(const char *text)
+{
+	struct suppressions *suppressions = suppressions_new();
+	struct snapshot *snapshot = snapshot_new();
+	struct snapshot_site site = {.api = API_NEW, .leaks.classes[LEAK_DEFINITE] = {1, 8}};
+	struct snapshot_stack stack = {.frames = frames, .frame_count = COUNT(frames)};
+	struct snapshot_process process = {.scan.done = true,
+					   .scan.classes[LEAK_DEFINITE] = {1, 8},
+					   .sites = &site,
+					   .site_count = 1,
+					   .stacks = &stack,
+					   .stack_count = 1};
+	struct error err;
+	int excused;
+
+	snapshot->processes = &process;
+	snapshot->process_count = 1;
+	if (parse(suppressions, text, &err))
+		fail_msg("%s: %s", text, err.text);
+	excused = suppressions_apply(suppressions, snapshot);
+	suppressions_free(suppressions);
+	snapshot_free(snapshot);
+	return excused;
+}
+
+static void test_meanings(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(meanings); i++)
+		if (leaks_excused(meanings[i].text) != meanings[i].meant)
+			fail_msg("%s", meanings[i].text);
+}
+
+/* ---- what becomes of the sums ---- */
+
+static struct snapshot_site lost_sites[] = {
+	{.id = 0,
+	 .api = API_MALLOC,
+	 .leaks.classes = {[LEAK_DEFINITE] = {1, 10},
+			   [LEAK_INDIRECT] = {2, 20},
+			   [LEAK_POSSIBLE] = {3, 30},
+			   [LEAK_REACHABLE] = {4, 40}}},
+	{.id = 1, .api = API_MALLOC, .stack = 1, .leaks.classes[LEAK_DEFINITE] = {5, 50}},
+	{.id = 2, .api = API_MALLOC, .stack = 77, .leaks.classes[LEAK_DEFINITE] = {6, 60}},
+};
+
+struct books {
+	struct snapshot *snapshot;
+	struct snapshot_process process;
+	struct snapshot_site sites[3];
+	struct snapshot_stack stacks[2];
+	struct suppressions *suppressions;
+};
+
+static void books_open(struct books *books, const char *text)
+{
+	struct error err;
+
+	memset(books, 0, sizeof(*books));
+	memcpy(books->sites, lost_sites, sizeof(lost_sites));
+	books->stacks[0] = (struct snapshot_stack){.frames = &frames[2], .frame_count = 1};
+	books->stacks[1] = (struct snapshot_stack){.frames = &frames[4], .frame_count = 1};
+	books->process = (struct snapshot_process){
+		.scan = {.done = true,
+			 .classes = {[LEAK_DEFINITE] = {12, 120},
+				     [LEAK_INDIRECT] = {2, 20},
+				     [LEAK_POSSIBLE] = {3, 30},
+				     [LEAK_REACHABLE] = {4, 40}}},
+		.sites = books->sites,
+		.site_count = 3,
+		.stacks = books->stacks,
+		.stack_count = 2,
+	};
+	books->snapshot = snapshot_new();
+	books->snapshot->processes = &books->process;
+	books->snapshot->process_count = 1;
+	books->suppressions = suppressions_new();
+	assert_int_equal(parse(books->suppressions, text, &err), 0);
+}
+
+static void books_close(struct books *books)
+{
+	suppressions_free(books->suppressions);
+	snapshot_free(books->snapshot);
+}
+
+static void assert_sum(const struct snapshot_sum *sum, uint64_t blocks)
+{
+	assert_int_equal(sum->blocks, blocks);
+	assert_int_equal(sum->bytes, blocks * 10);
+}
+
+/* All that is lost moves, in site and scan alike; what is reachable stays. */
+static void test_sums(void **state)
+{
+	struct books books;
+
+	(void)state;
+	books_open(&books, "leak:put\n");
+	assert_int_equal(suppressions_apply(books.suppressions, books.snapshot), 1);
+	assert_sum(&books.process.scan.classes[LEAK_DEFINITE], 11);
+	assert_sum(&books.process.scan.classes[LEAK_INDIRECT], 0);
+	assert_sum(&books.process.scan.classes[LEAK_POSSIBLE], 0);
+	assert_sum(&books.process.scan.classes[LEAK_REACHABLE], 4);
+	assert_sum(&books.process.scan.suppressed, 6);
+	assert_sum(&books.sites[0].leaks.classes[LEAK_DEFINITE], 0);
+	assert_sum(&books.sites[0].leaks.suppressed, 6);
+	assert_string_equal(books.sites[0].leaks.suppressed_by, "leak:put");
+	assert_null(books.sites[1].leaks.suppressed_by);
+	/* What is excused already is not excused again. */
+	assert_int_equal(suppressions_apply(books.suppressions, books.snapshot), 0);
+	assert_sum(&books.process.scan.suppressed, 6);
+	books_close(&books);
+}
+
+/* The rest of a site's kinds may be excused by the next one; the first has its name there. */
+static void test_kinds(void **state)
+{
+	struct books books;
+
+	(void)state;
+	books_open(&books, "{\nfirst\nMemcheck:Leak\nmatch-leak-kinds: possible\n...\n}\n"
+			   "{\nsecond\nMemcheck:Leak\nmatch-leak-kinds: definite\n...\n"
+			   "fun:main\n}\n");
+	assert_int_equal(suppressions_apply(books.suppressions, books.snapshot), 2);
+	assert_sum(&books.process.scan.classes[LEAK_DEFINITE], 7);
+	assert_sum(&books.process.scan.classes[LEAK_POSSIBLE], 0);
+	assert_sum(&books.process.scan.classes[LEAK_INDIRECT], 2);
+	assert_sum(&books.process.scan.suppressed, 8);
+	assert_string_equal(books.sites[0].leaks.suppressed_by, "first");
+	assert_string_equal(books.sites[1].leaks.suppressed_by, "second");
+	books_close(&books);
+}
+
+static void test_without_scan(void **state)
+{
+	struct books books;
+
+	(void)state;
+	books_open(&books, "leak:*\n");
+	books.process.scan.done = false;
+	assert_int_equal(suppressions_apply(books.suppressions, books.snapshot), 0);
+	books_close(&books);
+}
+
+/* ---- what is wrong with a file ---- */
+
+static const struct {
+	const char *text;
+	const char *words;
+} wrongs[] = {
+	{"leak:a\nmain\n", "f.supp:2: neither leak:PATTERN nor ignore:PATTERN nor {: \"main\""},
+	{"\n\nleak:\n", "f.supp:3: no pattern: \"leak:\""},
+	{"ignore: \n", "f.supp:1: no pattern"},
+	{"ignore:/(/", "f.supp:1: "},
+	{"{ x\n", "f.supp:1: something behind {: \"x\""},
+	{"{\n", "f.supp:1: a block without a name"},
+	{"{\n}\n", "f.supp:2: a block without a name"},
+	{"{\nx\n}\n", "f.supp:3: a block without a kind"},
+	{"{\nx\nMemcheck:Leak\nfun:a\n", "f.supp:3: a block without an end: \"x\""},
+	{"{\nx\nMemcheck:Leak\n}\n", "f.supp:4: a block without frames: \"x\""},
+	{"{\nx\nMemcheck:Leak\nmain\n}\n",
+	 "f.supp:4: no frame (fun:, obj:, src: or ...): \"main\""},
+	{"{\nx\nMemcheck:Leak\nmatch-leak-kinds: all,some\n...\n}\n",
+	 "f.supp:4: no kind of leak: \"some\""},
+};
+
+static void test_wrong_files(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(wrongs); i++) {
+		struct suppressions *suppressions = suppressions_new();
+		struct error err = {0};
+		int code = parse(suppressions, wrongs[i].text, &err);
+
+		if (code != -EINVAL || !strstr(err.text, wrongs[i].words))
+			fail_msg("%s: %d, %s", wrongs[i].text, code, err.text);
+		suppressions_free(suppressions);
+	}
+}
+
+static void test_binary_file(void **state)
+{
+	struct suppressions *suppressions = suppressions_new();
+	struct suppression_text file = {"f.supp", "leak:a\0b", 8, NULL};
+	struct error err;
+
+	(void)state;
+	assert_int_equal(suppressions_parse(suppressions, &file, &err), -EINVAL);
+	assert_string_equal(err.text, "f.supp: is no text");
+	suppressions_free(suppressions);
+}
+
+static void test_mangled(void **state)
+{
+	struct suppressions *suppressions = suppressions_new();
+	struct error err;
+
+	(void)state;
+	assert_int_equal(parse(suppressions,
+			       "{\nx\nMemcheck:Leak\nfun:_Zn*\nfun:_ZN5cache*\nfun:_Z1fv\n}\n",
+			       &err),
+			 0);
+	assert_int_equal(suppressions_mangled(suppressions), 1);
+	suppressions_free(suppressions);
+}
+
+static void test_ignore(void **state)
+{
+	struct suppressions *suppressions = suppressions_new();
+	struct error err;
+
+	(void)state;
+	assert_int_equal(suppressions_ignore(suppressions, "main", &err), 0);
+	assert_int_equal(suppressions_ignore(suppressions, "//", &err), 0);
+	assert_int_equal(suppressions_ignore(suppressions, "/a|b/", &err), 0);
+	assert_int_equal(suppressions_ignore(suppressions, "", &err), -EINVAL);
+	assert_int_equal(suppressions_ignore(suppressions, "/(/", &err), -EINVAL);
+	assert_non_null(strstr(err.text, "\"/(/\" is no regular expression: "));
+	suppressions_free(suppressions);
+	suppressions_free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_wild),        cmocka_unit_test(test_wild_takes_no_time),
+		cmocka_unit_test(test_meanings),    cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_kinds),       cmocka_unit_test(test_without_scan),
+		cmocka_unit_test(test_wrong_files), cmocka_unit_test(test_binary_file),
+		cmocka_unit_test(test_mangled),     cmocka_unit_test(test_ignore),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

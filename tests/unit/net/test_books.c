@@ -1,0 +1,609 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Books that are told whole are those that they were made of: the same report, now and after all
+ * that follows, wherever the stream is cut. And whatever else is told as books is none.
+ *
+ * Under sanitizers fewer traces are cut, each in fewer places, and fewer records are damaged.
+ * EXHAUSTIVE=1 runs all cases (see sweep.h).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/model.h"
+#include "net/books/books.h"
+#include "net/books/fold.h"
+#include "net/books/told_model.h"
+#include "tests/unit/render.h"
+#include "tests/unit/sweep.h"
+
+#define EVENTS    6000
+#define PIDS      5
+#define ADDRESSES 400
+#define REGIONS   24
+#define PAGE      4096ULL
+#define MS        1000000ULL
+#define BASE      0x10000ULL
+#define MAPPED    0x700000000000ULL
+#define CODE      0x400000ULL
+#define LIBRARY   0x500000ULL
+#define OPERATORS 0x600000ULL
+#define CODE_SIZE 0x10000ULL
+
+/* Numbers by chance, the same in every run (xorshift64, Marsaglia 2003). */
+struct chance {
+	uint64_t state;
+};
+
+static uint64_t draw(struct chance *chance, uint64_t below)
+{
+	chance->state ^= chance->state << 13;
+	chance->state ^= chance->state >> 7;
+	chance->state ^= chance->state << 17;
+	return chance->state % below;
+}
+
+static int append(void *ctx, const void *bytes, size_t size)
+{
+	pack_bytes(ctx, bytes, size);
+	return ((struct pack *)ctx)->err;
+}
+
+/* ---- a trace in which everything happens that may ---- */
+
+struct teller {
+	struct stream_writer *writer;
+	struct chance chance;
+	uint64_t now_ns;
+	uint32_t pid, tid;
+	bool alive[PIDS];
+	uint64_t last[64 * (PIDS + 2)]; /* what each thread allocated last */
+};
+
+static void tell(struct teller *teller, struct event event)
+{
+	teller->now_ns += draw(&teller->chance, 40 * MS);
+	event.time_ns = teller->now_ns;
+	event.pid = event.pid ? event.pid : teller->pid;
+	event.tid = event.tid ? event.tid : teller->tid;
+	assert_int_equal(stream_tell_event(teller->writer, &event), 0);
+}
+
+static struct event_process image(uint64_t start_time, enum origin origin)
+{
+	static const char *const command[] = {"target", "-x", "", NULL};
+
+	return (struct event_process){.start_time_ns = start_time,
+				      .ppid = 1,
+				      .origin = origin,
+				      .from_start = true,
+				      .comm = "target",
+				      .exe = "/bin/target",
+				      .command = command,
+				      .arch = "x86_64",
+				      .cgroup = "/some/where"};
+}
+
+static void tell_code(struct teller *teller)
+{
+	tell(teller,
+	     (struct event){.kind = EVENT_MAPPING, .mapping = {CODE, CODE + CODE_SIZE, 0, 1, 0}});
+	tell(teller, (struct event){.kind = EVENT_MAPPING,
+				    .mapping = {LIBRARY, LIBRARY + CODE_SIZE, 0, 2,
+						MAPPING_FLAG_ALLOCATOR}});
+	tell(teller, (struct event){.kind = EVENT_MAPPING,
+				    .mapping = {OPERATORS, OPERATORS + CODE_SIZE, 0, 3, 0}});
+	tell(teller, (struct event){.kind = EVENT_WRAPPER,
+				    .wrapper = {OPERATORS, OPERATORS + 64, API_NEW}});
+}
+
+static uint64_t place_of(struct teller *teller)
+{
+	static const uint64_t places[] = {CODE + 16, CODE + 32, LIBRARY + 8, OPERATORS + 8};
+
+	return places[draw(&teller->chance, 4)];
+}
+
+static void tell_stack(struct teller *teller)
+{
+	uint64_t frames[] = {place_of(teller), CODE + 64 + draw(&teller->chance, 8), CODE + 128};
+	bool cut = !draw(&teller->chance, 4);
+
+	tell(teller, (struct event){.kind = EVENT_STACK,
+				    .flags = cut ? EVENT_FLAG_TRUNCATED : 0,
+				    .stack = {1 + draw(&teller->chance, 30), frames, 3, 0}});
+}
+
+static struct event_call call_at(struct teller *teller, uint64_t address, uint64_t size)
+{
+	return (struct event_call){.address = address,
+				   .size = size,
+				   .caller = place_of(teller),
+				   .stack = draw(&teller->chance, 34)};
+}
+
+static uint64_t some_address(struct teller *teller)
+{
+	return BASE + 64 * draw(&teller->chance, ADDRESSES);
+}
+
+static uint64_t some_size(struct teller *teller)
+{
+	return draw(&teller->chance, 1ULL << draw(&teller->chance, 20));
+}
+
+static uint16_t some_flags(struct teller *teller)
+{
+	static const uint8_t operators[] = {API_NONE, API_NONE, API_NEW, API_DELETE, API_NEW_ARRAY};
+	unsigned int failed = draw(&teller->chance, 20) ? 0 : EVENT_FLAG_FAILED;
+
+	return (uint16_t)(failed | (unsigned int)operators[draw(&teller->chance, 5)] << 8);
+}
+
+static void tell_alloc(struct teller *teller)
+{
+	uint64_t address = some_address(teller);
+
+	teller->last[teller->tid] = address;
+	tell(teller, (struct event){.kind = EVENT_ALLOC,
+				    .api = draw(&teller->chance, 5) ? API_MALLOC : API_CALLOC,
+				    .flags = some_flags(teller),
+				    .call = call_at(teller, address, some_size(teller))});
+}
+
+static void tell_free(struct teller *teller)
+{
+	struct event event = {.kind = EVENT_FREE,
+			      .api = API_FREE,
+			      .call = call_at(teller, some_address(teller), SIZE_UNTOLD)};
+
+	if (draw(&teller->chance, 2))
+		event.call.address = teller->last[teller->tid];
+	tell(teller, event);
+}
+
+static void tell_realloc(struct teller *teller)
+{
+	struct event event = {
+		.kind = EVENT_BEGIN, .api = API_REALLOC, .call = call_at(teller, 0, 0)};
+
+	event.call.args[0] = some_address(teller);
+	event.call.args[1] = some_size(teller);
+	tell(teller, event);
+}
+
+static void tell_end(struct teller *teller)
+{
+	static const enum api apis[] = {API_REALLOC, API_MMAP, API_MUNMAP, API_REALLOC};
+	enum api api = apis[draw(&teller->chance, 4)];
+	uint64_t mapped = MAPPED + PAGE * draw(&teller->chance, REGIONS);
+
+	tell(teller,
+	     (struct event){.kind = EVENT_END,
+			    .api = api,
+			    .flags = some_flags(teller),
+			    .call = call_at(teller,
+					    api == API_REALLOC ? some_address(teller) : mapped,
+					    PAGE * (1 + draw(&teller->chance, 4)))});
+}
+
+static void tell_map(struct teller *teller)
+{
+	struct event event = {.kind = EVENT_BEGIN, .call = call_at(teller, 0, 0)};
+
+	event.api = draw(&teller->chance, 2) ? API_MMAP : API_MUNMAP;
+	event.call.args[0] = MAPPED + PAGE * draw(&teller->chance, REGIONS);
+	event.call.args[1] = PAGE * (1 + draw(&teller->chance, 4));
+	tell(teller, event);
+}
+
+static void tell_losses(struct teller *teller)
+{
+	const struct snapshot_losses losses = {.stacks = draw(&teller->chance, 9), .children = 1};
+
+	tell(teller, (struct event){.kind = EVENT_LOSSES, .losses = &losses});
+}
+
+static void tell_thread(struct teller *teller)
+{
+	tell(teller, (struct event){.kind = draw(&teller->chance, 2) ? EVENT_THREAD_ENDS
+								     : EVENT_THREAD_GONE});
+}
+
+/* Processes come, go, and come again under the same pid. */
+static void tell_birth(struct teller *teller)
+{
+	uint32_t child = 1 + (uint32_t)draw(&teller->chance, PIDS);
+	uint64_t kind = draw(&teller->chance, 8);
+
+	if (child == teller->pid && kind < 2)
+		tell(teller, (struct event){.kind = EVENT_EXEC,
+					    .process = image(teller->now_ns, ORIGIN_EXEC)});
+	else if (child == teller->pid)
+		return;
+	else if (teller->alive[child - 1])
+		tell(teller, (struct event){.kind = kind ? EVENT_EXIT : EVENT_LEAVE, .pid = child});
+	else if (kind < 6)
+		tell(teller,
+		     (struct event){.kind = EVENT_FORK,
+				    .pid = child,
+				    .fork = {teller->pid, teller->now_ns, kind < 2, "child"}});
+	else
+		tell(teller, (struct event){.kind = EVENT_PROCESS,
+					    .pid = child,
+					    .process = image(teller->now_ns, ORIGIN_ATTACHED)});
+	if (child != teller->pid)
+		teller->alive[child - 1] = !teller->alive[child - 1];
+}
+
+static void turn(struct teller *teller)
+{
+	uint32_t pid = 1 + (uint32_t)draw(&teller->chance, PIDS);
+
+	if (!teller->alive[pid - 1])
+		return;
+	teller->pid = pid;
+	teller->tid =
+		64 * pid + (uint32_t)draw(&teller->chance, 3); /* the first are told apart last */
+}
+
+static void tell_something(struct teller *teller)
+{
+	static void (*const tellers[])(struct teller *) = {
+		tell_stack,  tell_alloc,   tell_alloc, tell_alloc, tell_alloc,
+		tell_free,   tell_realloc, tell_end,   tell_end,   tell_map,
+		tell_losses, tell_thread,  turn,       tell_free,
+	};
+
+	tellers[draw(&teller->chance, sizeof(tellers) / sizeof(tellers[0]))](teller);
+	if (!draw(&teller->chance, 150))
+		tell_birth(teller);
+	if (!draw(&teller->chance, 400))
+		tell_code(teller);
+	if (!draw(&teller->chance, 60))
+		assert_int_equal(stream_flush(teller->writer), 0);
+}
+
+static void tell_scan(struct teller *teller)
+{
+	struct stream_scan_site site = {.books = 0, .site = 0, .api = 1};
+	const struct stream_scan failed = {.scan = {.reason = "it was not the time"}};
+	const struct stream_scan done = {.sites = 1, .scan = {.passes = 1}};
+
+	site.leaks.classes[LEAK_DEFINITE] = (struct snapshot_sum){3, 300};
+	site.leaks.examples[LEAK_DEFINITE] = (struct snapshot_example){.address = 7, .read = 2};
+	assert_int_equal(stream_tell_scan_site(teller->writer, &site), 0);
+	assert_int_equal(stream_tell_scan(teller->writer, &done), 0);
+	assert_int_equal(stream_tell_scan(teller->writer, &failed), 0);
+}
+
+/* The whole of it, as bytes. */
+static struct pack trace(const struct stream_settings *settings, uint64_t seed)
+{
+	struct pack bytes = {0};
+	struct teller teller = {.chance = {seed}, .pid = 1, .tid = 64, .alive = {true}};
+	const struct stream_module module = {.id = 1, .path = "/bin/target", .build_id = "ab12"};
+
+	assert_int_equal(stream_writer_new(&teller.writer, true, append, &bytes), 0);
+	assert_int_equal(stream_tell_settings(teller.writer, settings), 0);
+	assert_int_equal(stream_tell_module(teller.writer, &module), 0);
+	tell(&teller, (struct event){.kind = EVENT_PROCESS, .process = image(7, ORIGIN_LAUNCHED)});
+	tell_code(&teller);
+	for (int i = 0; i < EVENTS; i++) {
+		tell_something(&teller);
+		if (i == EVENTS / 3)
+			tell_scan(&teller);
+	}
+	assert_int_equal(stream_tell_unprobed(teller.writer), 0);
+	assert_int_equal(stream_flush(teller.writer), 0);
+	stream_writer_free(teller.writer);
+	assert_int_equal(bytes.err, 0);
+	return bytes;
+}
+
+/* ---- a reader ---- */
+
+struct heard {
+	struct told_model told; /* its first member */
+	struct books_loader *loader;
+	struct stream_reader *reader;
+	int loaded; /* as books_loaded said at the resume */
+};
+
+static int on_settings(void *ctx, const struct stream_settings *settings)
+{
+	struct heard *heard = ctx;
+	const struct model_config config = stream_books(settings);
+
+	if (heard->told.model)
+		return 0; /* events come on top of what was loaded */
+	return model_new(&heard->told.model, &config);
+}
+
+static int on_event(void *ctx, const struct event *event)
+{
+	return model_event(((struct heard *)ctx)->told.model, event);
+}
+
+static int on_books(void *ctx, struct unpack *body)
+{
+	struct heard *heard = ctx;
+
+	if (!heard->loader)
+		assert_int_equal(books_loader_new(&heard->loader, heard->told.model, NULL), 0);
+	return books_load(heard->loader, body);
+}
+
+static int on_resume(void *ctx, const struct stream_resume *resume)
+{
+	struct heard *heard = ctx;
+
+	(void)resume;
+	heard->loaded = books_loaded(heard->loader);
+	return heard->loaded;
+}
+
+static struct heard *reader_open(void)
+{
+	struct heard *heard = calloc(1, sizeof(*heard));
+	const struct stream_handler handler = {
+		.settings = on_settings,
+		.event = on_event,
+		.scan_site = told_model_scan_site,
+		.scan = told_model_scan,
+		.unprobed = told_model_unprobed,
+		.books = on_books,
+		.resume = on_resume,
+		.ctx = heard,
+	};
+
+	assert_non_null(heard);
+	heard->loaded = 1;
+	assert_int_equal(stream_reader_new(&heard->reader, &handler), 0);
+	return heard;
+}
+
+static void reader_close(struct heard *heard)
+{
+	stream_reader_free(heard->reader);
+	books_loader_free(heard->loader);
+	told_model_free(&heard->told);
+	model_free(heard->told.model);
+	free(heard);
+}
+
+static void read_bytes(struct heard *heard, const uint8_t *bytes, size_t size)
+{
+	struct error err = {0};
+	int code = stream_read(heard->reader, bytes, size, &err);
+
+	assert_string_equal(code ? err.text : "", "");
+}
+
+static char *report(const struct heard *heard)
+{
+	const struct sink_options options = {0};
+	struct snapshot *snapshot;
+	char *text;
+
+	assert_int_equal(model_snapshot(heard->told.model, 1000000 * MS, &snapshot), 0);
+	snapshot->taken_at = 0;
+	snapshot->taken_at_ms = 0;
+	memset(&snapshot->tool, 0, sizeof(snapshot->tool));
+	text = render(&sink_json, snapshot, &options);
+	snapshot_free(snapshot);
+	return text;
+}
+
+static void expect_same(const struct heard *one, const struct heard *other)
+{
+	char *ours = report(one), *theirs = report(other);
+
+	if (strcmp(ours, theirs)) {
+		size_t at = 0;
+
+		while (ours[at] == theirs[at])
+			at++;
+		at -= at < 200 ? at : 200;
+		fail_msg("%.300s\nis not\n%.300s", ours + at, theirs + at);
+	}
+	free(ours);
+	free(theirs);
+}
+
+/* ---- the tests ---- */
+
+/* The end of the first frame that ends behind a byte. */
+static size_t frame_end(const struct pack *bytes, size_t behind)
+{
+	size_t at = HELLO_SIZE;
+
+	while (at <= behind && at + FRAME_HEAD_SIZE <= bytes->count) {
+		struct frame_head head;
+
+		assert_int_equal(frame_head_unpack(bytes->bytes + at, &head), 0);
+		at += FRAME_HEAD_SIZE + head.size;
+	}
+	return at;
+}
+
+/* Read up to there, tell the books, read these and the rest; and the same once more on top. */
+static void cut_at(const struct pack *bytes, size_t cut, size_t again)
+{
+	struct heard *whole = reader_open(), *late = reader_open();
+	struct pack saved = {0};
+	struct fold *fold;
+
+	assert_int_equal(fold_new(&fold, 1ULL << 40), 0);
+	/* What is behind the frame is held, and is not in the books. */
+	assert_int_equal(fold_read(fold, bytes->bytes, cut + 3), 0);
+	assert_int_equal(fold_position(fold), cut);
+	assert_int_equal(fold_wanted(fold), cut + 3);
+	assert_int_equal(fold_save(fold, append, &saved), 0);
+	read_bytes(late, saved.bytes, saved.count);
+	assert_int_equal(late->loaded, 0);
+	assert_int_equal(stream_wanted(late->reader), cut);
+	read_bytes(whole, bytes->bytes, cut);
+	expect_same(late, whole);
+	read_bytes(late, bytes->bytes + cut, again - cut);
+	read_bytes(whole, bytes->bytes + cut, again - cut);
+	expect_same(late, whole);
+	read_bytes(late, bytes->bytes + again, bytes->count - again);
+	read_bytes(whole, bytes->bytes + again, bytes->count - again);
+	assert_int_equal(stream_heard(late->reader), stream_heard(whole->reader));
+	expect_same(late, whole);
+	fold_free(fold);
+	pack_free(&saved);
+	reader_close(whole);
+	reader_close(late);
+}
+
+static const struct stream_settings settings = {
+	.apis = API_SET_ALL, .wrappers = true, .page_size = 4096, .begun_ns = 1, .version = "0"};
+
+static void cut_everywhere(const struct stream_settings *told, uint64_t seed)
+{
+	struct pack bytes = trace(told, seed);
+
+	for (size_t part = 1; part < 8; part += sweep_step(3)) {
+		size_t cut = frame_end(&bytes, bytes.count / 9 * part);
+
+		cut_at(&bytes, cut, frame_end(&bytes, cut + (bytes.count - cut) / 2));
+	}
+	pack_free(&bytes);
+}
+
+static void test_cut_anywhere(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed < 12; seed += sweep_step(5))
+		cut_everywhere(&settings, seed * 0x9e3779b97f4a7c15ULL);
+}
+
+static void test_with_all_settings(void **state)
+{
+	struct stream_settings all = settings;
+
+	(void)state;
+	all.sanity = all.scans = all.omits = true;
+	for (uint64_t seed = 1; seed < 6; seed += sweep_step(4))
+		cut_everywhere(&all, seed * 0x9e3779b97f4a7c15ULL);
+	all.sample = 65536;
+	all.sanity = false;
+	cut_everywhere(&all, 77);
+}
+
+static void test_bound(void **state)
+{
+	struct pack bytes = trace(&settings, 5);
+	struct fold *fold;
+
+	(void)state;
+	assert_int_equal(fold_new(&fold, 10), 0);
+	assert_int_equal(fold_read(fold, bytes.bytes, bytes.count), -ENOSPC);
+	fold_free(fold);
+	pack_free(&bytes);
+}
+
+/* Books' records, as they are told, one frame's behind the other's. */
+static int keep_records(void *ctx, struct unpack *body)
+{
+	pack_bytes(ctx, body->at, unpack_left(body));
+	return 0;
+}
+
+static int ignore_resume(void *ctx, const struct stream_resume *resume)
+{
+	(void)ctx, (void)resume;
+	return 0;
+}
+
+static struct pack records_of(const struct pack *bytes)
+{
+	struct pack saved = {0}, records = {0};
+	const struct stream_handler handler = {
+		.books = keep_records,
+		.resume = ignore_resume,
+		.ctx = &records,
+	};
+	struct stream_reader *reader;
+	struct fold *fold;
+	struct error err;
+
+	assert_int_equal(fold_new(&fold, 1ULL << 40), 0);
+	assert_int_equal(fold_read(fold, bytes->bytes, frame_end(bytes, bytes->count / 2)), 0);
+	assert_int_equal(fold_save(fold, append, &saved), 0);
+	assert_int_equal(stream_reader_new(&reader, &handler), 0);
+	assert_int_equal(stream_read(reader, saved.bytes, saved.count, &err), 0);
+	stream_reader_free(reader);
+	fold_free(fold);
+	pack_free(&saved);
+	return records;
+}
+
+/* Whatever comes of the records, it is a report, and takes the events behind. */
+static bool load_damaged(const struct stream_settings *told, const struct pack *records,
+			 const struct pack *rest)
+{
+	struct heard *heard = reader_open();
+	struct unpack body = {.at = records->bytes, .end = records->bytes + records->count};
+	struct error err;
+	bool loaded;
+
+	assert_int_equal(on_settings(heard, told), 0);
+	loaded = !on_books(heard, &body) && !books_loaded(heard->loader);
+	if (loaded) {
+		free(report(heard));
+		assert_int_equal(stream_read(heard->reader, rest->bytes, rest->count, &err), 0);
+		free(report(heard));
+	}
+	reader_close(heard);
+	return loaded;
+}
+
+static void test_damaged(void **state)
+{
+	struct stream_settings all = settings;
+	struct pack bytes, records, damaged = {0};
+	struct chance chance = {99};
+
+	(void)state;
+	all.sanity = true;
+	bytes = trace(&all, 3);
+	records = records_of(&bytes);
+	assert_true(load_damaged(&all, &records, &bytes));
+	for (size_t round = 0; round < 300; round += sweep_step(6)) {
+		damaged.count = 0;
+		pack_bytes(&damaged, records.bytes, records.count);
+		for (uint64_t i = draw(&chance, 3); i < 3; i++)
+			damaged.bytes[draw(&chance, damaged.count)] ^=
+				(uint8_t)(1 + draw(&chance, 255));
+		load_damaged(&all, &damaged, &bytes);
+	}
+	for (size_t size = 0; size < records.count; size += 1 + size / 16) {
+		damaged.count = 0;
+		pack_bytes(&damaged, records.bytes, size);
+		assert_false(load_damaged(&all, &damaged, &bytes));
+	}
+	pack_free(&bytes);
+	pack_free(&records);
+	pack_free(&damaged);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cut_anywhere),
+		cmocka_unit_test(test_with_all_settings),
+		cmocka_unit_test(test_bound),
+		cmocka_unit_test(test_damaged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A server and its clients, those that it has and those that it turns away; all in one loop. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "net/protocol/client.h"
+#include "net/protocol/server.h"
+#include "tests/unit/scratch.h"
+
+#define LIMIT    (256u << 10)
+#define HASTY_NS (300 * 1000000ULL)
+
+static const struct talk_order order_end = {.kind = ORDER_END};
+
+struct world {
+	struct scratch *scratch;
+	struct loop *loop;
+	struct server *server;
+	struct addresses place;
+	unsigned int ends; /* asked for by a client */
+	uint64_t written;
+};
+
+/* What a client has got. */
+struct got {
+	struct world *world;
+	struct client *client;
+	uint64_t trace;
+	uint64_t offset;
+	uint64_t stop_at; /* bytes after which it breaks the connection; 0: none */
+	bool control;
+	bool open;
+	bool over;
+	struct error why;
+};
+
+static uint8_t byte_at(uint64_t offset)
+{
+	return (uint8_t)(offset * 2654435761u >> 11);
+}
+
+static void on_tell(void *ctx, const char *peer, const char *what)
+{
+	(void)ctx;
+	assert_non_null(peer);
+	assert_non_null(what);
+}
+
+static void on_end(void *ctx)
+{
+	((struct world *)ctx)->ends++;
+}
+
+static int setup_patience(void **state, uint64_t patience_ns)
+{
+	struct world *world = calloc(1, sizeof(*world));
+	struct server_config config = {.tell = on_tell,
+				       .end = on_end,
+				       .ctx = world,
+				       .limit = LIMIT,
+				       .hello_ns = patience_ns,
+				       .stall_ns = patience_ns};
+	char words[128];
+	struct error err;
+
+	scratch_setup((void **)&world->scratch);
+	snprintf(words, sizeof(words), "unix:%s/socket", world->scratch->root);
+	assert_int_equal(loop_new(&world->loop), 0);
+	assert_int_equal(address_find(&world->place, words, 0, &err), 0);
+	config.loop = world->loop;
+	assert_int_equal(server_open(&world->server, &config, &err), 0);
+	assert_int_equal(server_listen(world->server, &world->place.list[0], &err), 0);
+	*state = world;
+	return 0;
+}
+
+static int setup(void **state)
+{
+	return setup_patience(state, 0);
+}
+
+static int setup_hasty(void **state)
+{
+	return setup_patience(state, HASTY_NS);
+}
+
+static int teardown(void **state)
+{
+	struct world *world = *state;
+
+	server_close(world->server);
+	loop_free(world->loop);
+	scratch_teardown((void **)&world->scratch);
+	free(world);
+	return 0;
+}
+
+static void write_some(struct world *world, size_t size)
+{
+	uint8_t *bytes = malloc(size);
+
+	for (size_t i = 0; i < size; i++)
+		bytes[i] = byte_at(world->written + i);
+	assert_int_equal(server_output(world->server, bytes, size), 0);
+	world->written += size;
+	free(bytes);
+}
+
+static void on_open(void *ctx, const struct talk_answer *answer)
+{
+	struct got *got = ctx;
+
+	got->open = true;
+	got->control = answer->control;
+	got->trace = answer->trace;
+}
+
+static int on_bytes(void *ctx, const void *bytes, size_t size)
+{
+	const uint8_t *at = bytes;
+	struct got *got = ctx;
+
+	for (size_t i = 0; i < size; i++)
+		assert_int_equal(at[i], byte_at(got->offset + i));
+	got->offset += size;
+	return got->stop_at && got->offset >= got->stop_at ? -ECANCELED : 0;
+}
+
+static void on_over(void *ctx, const struct error *why)
+{
+	struct got *got = ctx;
+
+	got->over = true;
+	got->why = *why;
+}
+
+/* It goes on where it was. */
+static void begin(struct got *got)
+{
+	const struct client_config config = {
+		.loop = got->world->loop,
+		.addresses = got->world->place,
+		.trace = got->trace,
+		.offset = got->offset,
+		.open = on_open,
+		.bytes = on_bytes,
+		.over = on_over,
+		.ctx = got,
+	};
+
+	client_free(got->client);
+	got->over = got->open = false;
+	assert_int_equal(client_new(&got->client, &config), 0);
+}
+
+static void until(struct world *world, const bool *flag)
+{
+	while (!*flag)
+		assert_true(loop_once(world->loop, 10000) > 0);
+}
+
+static void until_offset(struct got *got, uint64_t offset)
+{
+	while (got->offset < offset)
+		assert_true(loop_once(got->world->loop, 10000) > 0);
+}
+
+static void until_count(struct world *world, enum server_count count, uint64_t value)
+{
+	while (server_count(world->server, count) < value)
+		assert_true(loop_once(world->loop, 10000) >= 0);
+}
+
+static void test_whole(void **state)
+{
+	struct world *world = *state;
+	struct got early = {.world = world}, late = {.world = world};
+
+	begin(&early);
+	until(world, &early.open);
+	assert_true(early.control);
+	write_some(world, 100000);
+	begin(&late);
+	until(world, &late.open);
+	assert_false(late.control);
+	write_some(world, 50000);
+	server_end(world->server);
+	until(world, &early.over);
+	until(world, &late.over);
+	assert_true(early.offset == 150000 && late.offset == 150000);
+	assert_int_equal(early.why.code, -ENODATA);
+	until_count(world, SERVER_DELIVERED, 2);
+	assert_int_equal(server_clients(world->server), 0);
+	client_free(early.client);
+	client_free(late.client);
+}
+
+/* Broken at every place: what comes is what is missing. */
+static void test_goes_on(void **state)
+{
+	struct world *world = *state;
+	struct got got = {.world = world};
+
+	for (int i = 1; i <= 20; i++) {
+		write_some(world, 10007);
+		got.stop_at = got.offset + 5003;
+		begin(&got);
+		until(world, &got.over);
+		assert_int_equal(got.why.code, -ECANCELED);
+	}
+	got.stop_at = 0;
+	begin(&got);
+	until_offset(&got, world->written);
+	assert_false(server_is_full(world->server));
+	client_free(got.client);
+}
+
+/* Who does not heed that it is full is not given memory without end. */
+static void test_hard_bound(void **state)
+{
+	static const uint8_t bytes[64 << 10];
+	struct world *world = *state;
+	unsigned int pieces = 0;
+
+	while (!server_output(world->server, bytes, sizeof(bytes)))
+		pieces++;
+	assert_int_equal(server_output(world->server, bytes, 1), -ENOSPC);
+	assert_true(pieces * sizeof(bytes) < 4 * LIMIT + (1u << 20));
+}
+
+/* What nobody has got stays; what the one in control has got goes, but for what it may need. */
+static void test_bounds(void **state)
+{
+	struct world *world = *state;
+	struct got got = {.world = world}, late = {.world = world};
+
+	write_some(world, LIMIT);
+	assert_true(server_is_full(world->server));
+	begin(&got);
+	until_offset(&got, LIMIT);
+	for (int i = 0; i < 20; i++) {
+		write_some(world, LIMIT / 10);
+		until_offset(&got, world->written);
+	}
+	write_some(world, 1);
+	assert_false(server_is_full(world->server));
+	begin(&late);
+	until(world, &late.over);
+	assert_int_equal(late.why.code, -EACCES);
+	assert_non_null(strstr(late.why.text, "--backlog"));
+	until_offset(&got, world->written);
+	got.stop_at = 1; /* it breaks, and can still come back */
+	write_some(world, 1);
+	until(world, &got.over);
+	got.stop_at = 0;
+	begin(&got);
+	until(world, &got.open);
+	got.trace ^= 1;
+	begin(&got);
+	until(world, &got.over);
+	assert_non_null(strstr(got.why.text, "another trace"));
+	assert_int_equal(server_count(world->server, SERVER_LATE), 2);
+	client_free(got.client);
+	client_free(late.client);
+}
+
+static void test_control(void **state)
+{
+	struct world *world = *state;
+	struct got first = {.world = world}, second = {.world = world};
+
+	begin(&first);
+	until(world, &first.open);
+	begin(&second);
+	until(world, &second.open);
+	client_order(second.client, &order_end);
+	client_order(first.client, &order_end);
+	while (!world->ends)
+		loop_once(world->loop, 10000);
+	client_free(first.client);
+	while (server_clients(world->server) > 1)
+		loop_once(world->loop, 10000);
+	assert_int_equal(world->ends, 1);
+	client_order(second.client, &order_end); /* it has been there longest now */
+	while (world->ends < 2)
+		loop_once(world->loop, 10000);
+	client_free(second.client);
+}
+
+static int raw(const struct world *world)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(connect(fd, (const struct sockaddr *)&world->place.list[0].where,
+				 world->place.list[0].size),
+			 0);
+	return fd;
+}
+
+static void push(int fd, const void *bytes, size_t size)
+{
+	if (send(fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		assert_true(errno == EPIPE || errno == ECONNRESET || errno == EAGAIN);
+}
+
+static void test_nonsense(void **state)
+{
+	static const uint8_t zeros[4096];
+	struct world *world = *state;
+	struct got got = {.world = world};
+
+	for (uint64_t i = 1; i <= 200; i++) {
+		int fd = raw(world);
+
+		push(fd, zeros, i % 2 ? REQUEST_SIZE : sizeof(zeros));
+		until_count(world, SERVER_NONSENSE, i);
+		close(fd);
+	}
+	write_some(world, 1000);
+	begin(&got);
+	until_offset(&got, 1000);
+	client_free(got.client);
+}
+
+/* Too many silent ones: the oldest give way, and those that are left lose patience. */
+static void test_silence(void **state)
+{
+	struct world *world = *state;
+	struct got got = {.world = world};
+	int fds[3 * WAITING_MAX];
+
+	for (int i = 0; i < 3 * WAITING_MAX; i++) {
+		fds[i] = raw(world);
+		until_count(world, SERVER_ACCEPTED, (uint64_t)i + 1);
+	}
+	begin(&got);
+	until(world, &got.open);
+	for (int i = 0; i < 3 * WAITING_MAX; i++) {
+		char byte[GREETING_SIZE + 1];
+		ssize_t size;
+
+		do {
+			loop_once(world->loop, 0);
+			size = recv(fds[i], byte, sizeof(byte), MSG_DONTWAIT);
+		} while (size > 0 || (size < 0 && errno == EAGAIN));
+		close(fds[i]);
+	}
+	assert_true(server_count(world->server, SERVER_CROWDED) >= 2 * WAITING_MAX);
+	assert_true(server_count(world->server, SERVER_SILENT) > 0);
+	client_free(got.client);
+}
+
+/* Who takes nothing is cut off; who has got all may be silent for ever. */
+static void test_stalled(void **state)
+{
+	const struct talk_token none = {.size = 0};
+	const struct talk_request request = {.trace = 0};
+	struct world *world = *state;
+	uint8_t greeting[GREETING_SIZE] = {0}, bytes[REQUEST_SIZE];
+	struct got got = {.world = world};
+	int fd;
+
+	begin(&got);
+	until(world, &got.open);
+	fd = raw(world);
+	request_pack(bytes, &request, &none, greeting);
+	push(fd, bytes, sizeof(bytes));
+	while (server_clients(world->server) < 2)
+		loop_once(world->loop, 10000);
+	for (int i = 0; i < 64; i++) {
+		write_some(world, LIMIT / 2);
+		until_offset(&got, world->written);
+	}
+	until_count(world, SERVER_LAGGED, 1);
+	assert_int_equal(server_clients(world->server), 1);
+	close(fd);
+	fd = raw(world);
+	client_free(got.client);
+	until_count(world, SERVER_SILENT, 1);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_whole, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_goes_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hard_bound, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_control, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nonsense, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_silence, setup_hasty, teardown),
+		cmocka_unit_test_setup_teardown(test_stalled, setup_hasty, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

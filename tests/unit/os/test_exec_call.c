@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a process that is in the midst of execve is about to run: children of ours are stopped there
+ * by ptrace. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/exec/call.h"
+
+static char *const environment[] = {"LD_PRELOAD=one.so two.so", "HOME=/", "LD_DEBUG=all",
+				    "LD_LIBRARY_PATH=/some/where", NULL};
+
+static void run_child(void (*execute)(void))
+{
+	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+	raise(SIGSTOP);
+	execute();
+	_exit(1);
+}
+
+static void wait_stop(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSTOPPED(status));
+}
+
+/* A child that stands at the entry of execve or execveat. */
+static pid_t child_in_exec(void (*execute)(void))
+{
+	struct user_regs_struct registers;
+	pid_t pid = fork();
+
+	if (!pid)
+		run_child(execute);
+	wait_stop(pid);
+	do {
+		assert_int_equal(ptrace(PTRACE_SYSCALL, pid, NULL, NULL), 0);
+		wait_stop(pid);
+		assert_int_equal(ptrace(PTRACE_GETREGS, pid, NULL, &registers), 0);
+	} while (registers.orig_rax != SYS_execve && registers.orig_rax != SYS_execveat);
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void execute_relative(void)
+{
+	static char *const arguments[] = {"true", NULL};
+
+	if (chdir("/bin"))
+		_exit(1);
+	execve("./true", arguments, environment);
+}
+
+static void test_path_and_variables(void **state)
+{
+	pid_t pid = child_in_exec(execute_relative);
+	struct exec_call call;
+
+	(void)state;
+	assert_int_equal(exec_call_read(pid, &call), 0);
+	assert_string_equal(call.path, "./true");
+	assert_string_equal(call.environment[0], environment[0]);
+	assert_string_equal(call.environment[1], environment[3]);
+	assert_null(call.environment[2]);
+	exec_call_free(&call);
+	end(pid);
+}
+
+static bool has_ending(const char *text, const char *ending)
+{
+	size_t length = strlen(text);
+
+	return length >= strlen(ending) && !strcmp(text + length - strlen(ending), ending);
+}
+
+/* Looked up where the process is, not where we are. */
+static void test_what_it_needs(void **state)
+{
+	pid_t pid = child_in_exec(execute_relative);
+	char prefix[EXEC_PREFIX_SIZE];
+	struct needed needed = {0};
+	struct exec_call call;
+	bool libc = false;
+
+	(void)state;
+	assert_int_equal(exec_call_read(pid, &call), 0);
+	assert_int_equal(exec_call_needed(pid, &call, NULL, &needed, prefix), 0);
+	assert_string_equal(prefix, "");
+	assert_true(has_ending(needed.paths[0], "/bin/true"));
+	for (size_t i = 0; i < needed.count; i++)
+		libc |= has_ending(needed.paths[i], "/libc.so.6");
+	assert_true(libc);
+	needed_free(&needed);
+	exec_call_free(&call);
+	end(pid);
+}
+
+static void execute_descriptor(void)
+{
+	static char *const arguments[] = {"true", NULL};
+
+	syscall(SYS_execveat, open("/bin/true", O_RDONLY), "", arguments, environment,
+		AT_EMPTY_PATH);
+}
+
+static void test_descriptor_has_no_path(void **state)
+{
+	pid_t pid = child_in_exec(execute_descriptor);
+	struct exec_call call;
+
+	(void)state;
+	assert_int_equal(exec_call_read(pid, &call), 0);
+	assert_string_equal(call.path, "");
+	assert_string_equal(call.environment[0], environment[0]);
+	exec_call_free(&call);
+	end(pid);
+}
+
+static void execute_nonsense(void)
+{
+	syscall(SYS_execve, 1, 2, 3);
+}
+
+static void test_nonsense(void **state)
+{
+	pid_t pid = child_in_exec(execute_nonsense);
+	struct exec_call call;
+
+	(void)state;
+	assert_int_equal(exec_call_read(pid, &call), 0);
+	assert_string_equal(call.path, "");
+	assert_null(call.environment[0]);
+	exec_call_free(&call);
+	end(pid);
+}
+
+static void test_others(void **state)
+{
+	struct exec_call call;
+
+	(void)state;
+	assert_int_equal(exec_call_read(getpid(), &call), -ENOENT);
+	assert_int_equal(exec_call_read(0x7fffffff, &call), -ESRCH);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_path_and_variables),
+		cmocka_unit_test(test_what_it_needs),
+		cmocka_unit_test(test_descriptor_has_no_path),
+		cmocka_unit_test(test_nonsense),
+		cmocka_unit_test(test_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

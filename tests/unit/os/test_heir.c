@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the heir is given is closed when it says so, whoever is killed. That something is closed is
+ * seen from the other end of a pipe. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/process/heir.h"
+
+#define MANY 3000 /* more than one letter */
+
+/* A descriptor number is not enough: somebody may have opened it again. */
+static void assert_closed(int reader)
+{
+	char byte;
+
+	assert_int_equal(read(reader, &byte, 1), 0);
+	close(reader);
+}
+
+static void assert_open(int reader)
+{
+	char byte;
+
+	fcntl(reader, F_SETFL, O_NONBLOCK);
+	assert_int_equal(read(reader, &byte, 1), -1);
+	assert_int_equal(errno, EAGAIN);
+}
+
+static void close_one_and_keep_one(const struct heir *heir, bool in_order)
+{
+	int one[2], other[2];
+
+	assert_int_equal(pipe(one), 0);
+	assert_int_equal(pipe(other), 0);
+	heir_close(heir, &one[1], 1, in_order);
+	assert_closed(one[0]);
+	assert_open(other[0]);
+	close(other[0]);
+	close(other[1]);
+}
+
+static void closes(void **state)
+{
+	struct heir heir;
+
+	(void)state;
+	assert_int_equal(heir_start(&heir), 0);
+	close_one_and_keep_one(&heir, false);
+	close_one_and_keep_one(&heir, true);
+	heir_close(&heir, NULL, 0, true);
+	heir_end(&heir);
+	assert_int_equal(waitpid(-1, NULL, __WALL), -1);
+}
+
+static void closes_more_than_a_letter_holds(void **state)
+{
+	const struct rlimit limit = {.rlim_cur = 2 * MANY, .rlim_max = 2 * MANY};
+	int ends[2], *fds = calloc(MANY, sizeof(*fds));
+	struct heir heir;
+
+	(void)state;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		skip();
+	assert_int_equal(heir_start(&heir), 0);
+	assert_int_equal(pipe(ends), 0);
+	for (size_t i = 0; i < MANY; i++)
+		assert_true((fds[i] = dup(ends[1])) >= 0);
+	close(ends[1]);
+	assert_open(ends[0]);
+	fcntl(ends[0], F_SETFL, 0);
+	heir_close(&heir, fds, MANY, false);
+	assert_closed(ends[0]);
+	heir_end(&heir);
+	free(fds);
+}
+
+static void killed_heirs_are_replaced_by_us(void **state)
+{
+	struct heir heir;
+
+	(void)state;
+	assert_int_equal(heir_start(&heir), 0);
+	kill(heir.pid, SIGKILL);
+	close_one_and_keep_one(&heir, false);
+	heir_end(&heir);
+}
+
+static void polite_signals_are_not_for_it(void **state)
+{
+	struct heir heir;
+
+	(void)state;
+	assert_int_equal(heir_start(&heir), 0);
+	kill(heir.pid, SIGTERM);
+	kill(heir.pid, SIGINT);
+	close_one_and_keep_one(&heir, false);
+	assert_int_equal(kill(heir.pid, 0), 0);
+	heir_end(&heir);
+}
+
+static void stop(const struct heir *heir)
+{
+	siginfo_t info;
+
+	kill(heir->pid, SIGSTOP);
+	assert_int_equal(waitid(P_PID, (id_t)heir->pid, &info, WSTOPPED | __WALL), 0);
+}
+
+static void need_not_be_waited_for(void **state)
+{
+	int one[2], other[2];
+	struct heir heir;
+
+	(void)state;
+	assert_int_equal(pipe(one) | pipe(other), 0);
+	assert_int_equal(heir_start(&heir), 0);
+	stop(&heir);
+	assert_int_equal(heir_begin_close(&heir, &one[1], 1), 1);
+	assert_open(one[0]);
+	assert_int_equal(heir_begin_close(&heir, &other[1], 1), 0);
+	heir_close(&heir, NULL, 0, false);
+	kill(heir.pid, SIGCONT);
+	heir_close(&heir, &other[1], 1, false);
+	assert_closed(one[0]);
+	assert_closed(other[0]);
+	heir_end(&heir);
+}
+
+/* Who has begun and was killed is replaced by us, too. */
+static void ends_when_all_is_closed(bool killed)
+{
+	struct heir heir;
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(heir_start(&heir), 0);
+	stop(&heir);
+	assert_int_equal(heir_begin_close(&heir, &ends[1], 1), 1);
+	kill(heir.pid, killed ? SIGKILL : SIGCONT);
+	heir_end(&heir);
+	assert_closed(ends[0]);
+}
+
+static void is_waited_for_at_the_end(void **state)
+{
+	(void)state;
+	ends_when_all_is_closed(false);
+	ends_when_all_is_closed(true);
+}
+
+/* Its own end of the pipe is nobody's but the child's and the heir's. */
+static void closes_what_is_left(void **state)
+{
+	int ends[2];
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	child = fork();
+	if (!child) {
+		struct heir heir;
+
+		close(ends[0]);
+		if (!heir_start(&heir))
+			kill(getpid(), SIGKILL);
+		_exit(EXIT_FAILURE);
+	}
+	close(ends[1]);
+	assert_closed(ends[0]);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(closes),
+		cmocka_unit_test(closes_more_than_a_letter_holds),
+		cmocka_unit_test(killed_heirs_are_replaced_by_us),
+		cmocka_unit_test(polite_signals_are_not_for_it),
+		cmocka_unit_test(need_not_be_waited_for),
+		cmocka_unit_test(is_waited_for_at_the_end),
+		cmocka_unit_test(closes_what_is_left),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which programs would take our breakpoints for the code of what they run. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "source/trace/translator.h"
+
+static void test_translators(void **state)
+{
+	static const char *const paths[] = {
+		"/usr/bin/valgrind.bin",
+		"/usr/bin/valgrind",
+		"/usr/libexec/valgrind/memcheck-amd64-linux",
+		"/opt/lib/valgrind/none-x86-linux",
+		"/usr/bin/qemu-x86_64",
+		"/usr/bin/qemu-x86_64-static",
+		"qemu-i386",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		if (!translator_is_path(paths[i]))
+			fail_msg("%s", paths[i]);
+}
+
+/* Most of what is called qemu or valgrind is harmless. */
+static void test_others(void **state)
+{
+	static const char *const paths[] = {
+		"",
+		"/",
+		"/usr/bin/sh",
+		"/usr/bin/qemu-system-x86_64",
+		"/usr/sbin/qemu-ga",
+		"/usr/bin/qemu-img",
+		"/usr/bin/qemu-aarch64-static",
+		"/usr/bin/valgrind-listener",
+		"/usr/libexec/valgrind/getoff-amd64-linux-x",
+		"/home/valgrind/-linux/sh",
+		"/usr/bin/memcheck-amd64-linux",
+		"/usr/libexec/valgrind/linux",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		if (translator_is_path(paths[i]))
+			fail_msg("%s", paths[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_translators),
+		cmocka_unit_test(test_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

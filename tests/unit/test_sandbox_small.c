@@ -1,5 +1,0 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
-/* The same of the filter that is built for small boards. */
-#include "user/parser/without_seccomp.c"
-
-#include "tests/unit/test_sandbox.c"

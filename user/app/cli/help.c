@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The help text, from the option table: 80 columns, option left, meaning right. */
+#include "app/cli/help.h"
+
+#include <string.h>
+
+#include "app/cli/options.h"
+#include "app/terminal/terminal.h"
+
+#define MEANING_COLUMN 32
+
+static const char usage_text[] =
+	"mtrace-bpf [OPTIONS] -p PID[,PID...]    attach to running processes\n"
+	"mtrace-bpf [OPTIONS] [--] CMD [ARG...]  launch CMD and trace it\n"
+	"mtrace-bpf [OPTIONS] --system-wide      every process, and each one born later\n"
+	"mtrace-bpf report [OPTIONS] FILE        from a recording or a MALLOC_TRACE log\n"
+	"mtrace-bpf diff [OPTIONS] OLD NEW       what grew between two JSON reports\n"
+	"mtrace-bpf serve [OPTIONS] ...          trace for another machine: -p, CMD ...\n"
+	"mtrace-bpf connect [OPTIONS] ADDR       books and reports of what is served\n"
+	"mtrace-bpf doctor                       what this machine allows\n";
+
+static const char example_text[] =
+	"mtrace-bpf -p \"$(pidof redis-server)\"   ^C ends the trace and reports\n"
+	"mtrace-bpf --format json -o out.json ls -l /usr\n"
+	"mtrace-bpf -f make -j4                  its children, too\n"
+	"mtrace-bpf --comm nginx                 all of this name, also those to come\n";
+
+static void heading_print(FILE *out, const char *text, bool color)
+{
+	fprintf(out, "%s%s%s\n", style_begin(TERMINAL_BOLD, color), text,
+		style_end(TERMINAL_BOLD, color));
+}
+
+/* Each line of the text behind `indent` blanks; the first one has `column` columns already. */
+static void lines_print(FILE *out, const char *text, int column, int indent)
+{
+	while (*text) {
+		int length = (int)strcspn(text, "\n");
+
+		fprintf(out, "%*s%.*s\n", indent - column, "", length, text);
+		text += length + (text[length] == '\n');
+		column = 0;
+	}
+}
+
+static void option_print(FILE *out, const struct option_row *row)
+{
+	char heading[OPTION_HEADING_SIZE];
+	int column;
+
+	option_heading(row, heading);
+	column = fprintf(out, "  %s%s", row->letter ? "" : "    ", heading);
+	if (column + 2 > MEANING_COLUMN) {
+		fputc('\n', out);
+		column = 0;
+	}
+	lines_print(out, row->help, column, MEANING_COLUMN);
+}
+
+static void group_print(FILE *out, enum option_group group, bool color)
+{
+	const struct option_row *row;
+
+	heading_print(out, option_group_name(group), color);
+	for (size_t i = 0; (row = option_at(i)); i++)
+		if (row->group == group)
+			option_print(out, row);
+	fputc('\n', out);
+}
+
+void usage_print(FILE *out)
+{
+	fputs("usage:\n", out);
+	lines_print(out, usage_text, 0, 2);
+	fputs("see mtrace-bpf --help\n", out);
+}
+
+void help_print(FILE *out, bool color)
+{
+	fputs("Where does a program's memory go? Who allocated what it never gave back?\n\n", out);
+	heading_print(out, "Usage", color);
+	lines_print(out, usage_text, 0, 2);
+	fputc('\n', out);
+	for (int group = 0; group < GROUP_COUNT; group++)
+		group_print(out, (enum option_group)group, color);
+	heading_print(out, "Examples", color);
+	lines_print(out, example_text, 0, 2);
+	fputs("\nSignals, exit status, files and limits: man mtrace-bpf\n", out);
+}
+
+void version_print(FILE *out)
+{
+	fputs("mtrace-bpf " MTRACE_VERSION "\n"
+	      "License GPL-2.0-or-later; there is no warranty, to the extent permitted by law.\n",
+	      out);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef MTRACE_APP_CLI_HELP_H
+#define MTRACE_APP_CLI_HELP_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#define HELP_WIDTH 80
+
+/* The three lines that say how it is called. */
+void usage_print(FILE *out);
+void help_print(FILE *out, bool color);
+/* Name, version and licence. */
+void version_print(FILE *out);
+
+#endif

@@ -1,8 +1,0 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
-/* Where the program is built without readline (WITH_READLINE=0). */
-#include "app/shell_input.h"
-
-const struct shell_input_ops *input_terminal(void)
-{
-	return &input_plain;
-}

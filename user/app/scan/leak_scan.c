@@ -1,0 +1,547 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Stopped: stop, book what has happened so that books and memory are of one moment, copy the
+ * memory, let go, scan. Where there is no room for a copy, the process stands until the scan is
+ * over. All that can wait is done afterwards: what is definitely lost does not change any more, so
+ * its first bytes can be read from the running process.
+ *
+ * Live: several passes, each with registers, books and mappings of its own (scan/confirm.h). Blocks
+ * that were freed since, or that are too young to be told from their predecessors, are left out.
+ *
+ * The scan itself runs in a thread of its own. Meanwhile the ring buffer is emptied here: a process
+ * that is scanned live goes on allocating, and so do others that are traced.
+ */
+#include "app/scan/leak_scan.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/units.h"
+#include "model/book/scan.h"
+#include "os/memory/pagemap.h"
+#include "os/memory/resident.h"
+#include "os/process/proc.h"
+#include "os/ptrace/freeze.h"
+#include "scan/confirm.h"
+#include "scan/read/copy.h"
+#include "scan/scan.h"
+#include "scan/target.h"
+
+#define NS_PER_MS         1000000ULL
+#define KEEP_UP_MS        20
+#define PROGRESS_AFTER_NS (500 * NS_PER_MS)
+#define COPY_PERCENT      25 /* of the memory that is available, at most */
+
+/* What the scanning thread is given, and gives back. */
+struct job {
+	struct blocks *blocks;
+	struct scan_input input;
+	struct scan_memory memory; /* counts what `inner` reads */
+	const struct scan_memory *inner;
+	atomic_size_t bytes;
+	atomic_bool given_up;
+	struct scan_result result;
+	int code;
+	int collected; /* eventfd: the process's memory is not needed any more */
+	int done;      /* eventfd */
+};
+
+struct run {
+	const struct leak_scan *scan;
+	struct process *books; /* of the image that is scanned */
+	struct freeze *freeze;
+	struct copy *copy; /* NULL: no room for one */
+	bool stopped;
+	bool vanished; /* while it was stopped */
+	uint64_t stopped_ns;
+	const struct thread_registers *threads;
+	size_t thread_count;
+	pid_t reader; /* whose memory is read: all have the same */
+	struct blocks blocks;
+	struct target *target;
+	struct scan_result result;
+	struct confirm confirm;
+	struct snapshot_scan summary;
+	uint64_t bytes_done; /* in passes before this one */
+	bool shown;
+};
+
+/* Stopping and letting go, by whoever can. */
+
+static void get_threads(struct run *run)
+{
+	struct holder *holder = run->scan->holder;
+
+	run->threads = holder ? holder->ops->threads(holder, &run->thread_count)
+			      : freeze_threads(run->freeze, &run->thread_count);
+}
+
+static int stop(struct run *run, struct error *err)
+{
+	struct holder *holder = run->scan->holder;
+	int code;
+
+	run->stopped_ns = clock_now_ns();
+	code = holder ? holder->ops->stop(holder, err)
+		      : freeze_stop(&run->freeze, run->scan->pid, err);
+	if (code)
+		return code;
+	run->stopped = true;
+	get_threads(run);
+	return 0;
+}
+
+/* Are all threads where they were when they stopped? A kill would have moved them. */
+static bool stands(const struct run *run)
+{
+	for (size_t i = 0; i < run->thread_count; i++)
+		if (run->threads[i].size && !tracee_stands(run->scan->pid, run->threads[i].tid))
+			return false;
+	return true;
+}
+
+static void let_go(struct run *run)
+{
+	if (!run->stopped)
+		return;
+	run->stopped = false;
+	if (run->scan->holder)
+		run->scan->holder->ops->go_on(run->scan->holder);
+	freeze_release(run->freeze);
+	run->freeze = NULL;
+	run->summary.pause_ns += clock_now_ns() - run->stopped_ns;
+}
+
+/* Its memory is not needed any more, if that was its memory to the end. */
+static void release(struct run *run)
+{
+	if (!run->stopped)
+		return;
+	run->vanished = !stands(run) || !target_is_there(run->target);
+	let_go(run);
+}
+
+/* The registers of a process that goes on. A holder stops it for as long as that takes. */
+static int sample(struct run *run, struct error *err)
+{
+	uint64_t started_ns = clock_now_ns();
+	int code;
+
+	if (run->scan->holder)
+		return stop(run, err);
+	code = freeze_sample(&run->freeze, run->scan->pid, err);
+	if (code)
+		return code;
+	run->summary.pause_ns += clock_now_ns() - started_ns;
+	get_threads(run);
+	return 0;
+}
+
+/* What the scan works on. */
+
+static int add_block(void *ctx, uint64_t address, uint64_t size)
+{
+	return blocks_add(ctx, address, size);
+}
+
+/* Book what has happened. -ESRCH if the image that was there at first has ended. */
+static int catch_up(const struct run *run)
+{
+	struct session *session = run->scan->session;
+
+	if (session_drain(session))
+		return session->failure;
+	return model_process(session->model, (uint32_t)run->scan->pid) == run->books ? 0 : -ESRCH;
+}
+
+static int take_blocks(struct run *run)
+{
+	int code = catch_up(run);
+
+	if (code)
+		return code;
+	blocks_free(&run->blocks);
+	run->blocks = (struct blocks){0};
+	run->summary.taken_ns = clock_now_ns();
+	code = blocks_reserve(&run->blocks, scan_book_count(run->books));
+	return code ? code : scan_book_blocks(run->books, add_block, &run->blocks);
+}
+
+/* Is all that glibc's malloc gave out in the books, and does it have the heap to itself? */
+static bool heap_is_known(const struct run *run)
+{
+	const struct session *session = run->scan->session;
+	const struct module *module;
+	const char *name, *bad;
+	uint32_t apis = 0;
+
+	if (!run->stopped || !scan_book_is_complete(run->books) ||
+	    api_set_parse("malloc", &apis, &bad) || (session->report.options->apis & apis) != apis)
+		return false;
+	module = module_get(session->modules, scan_book_allocator(run->books));
+	name = module ? strrchr(module->path, '/') : NULL;
+	return name && !strcmp(name, "/libc.so.6");
+}
+
+/* A thread that has memory: not the first one if it has ended before the others. */
+static pid_t find_reader(const struct run *run)
+{
+	pid_t found = 0;
+
+	for (size_t i = 0; i < run->thread_count; i++)
+		if (run->threads[i].size && (!found || run->threads[i].tid == run->scan->pid))
+			found = run->threads[i].tid;
+	return found ? found : run->scan->pid;
+}
+
+static int open_target(struct run *run, struct scan_input *ret_input)
+{
+	struct target_options options = {.pid = run->reader = find_reader(run),
+					 .read_swapped = run->scan->read_swapped};
+	unsigned int step = run->scan->step;
+	int code;
+
+	target_close(run->target);
+	run->target = NULL;
+	code = target_open(&run->target, &options, run->threads, run->thread_count);
+	if (code)
+		return code;
+	target_describe(run->target, ret_input);
+	if (step && step < ret_input->word)
+		ret_input->step = step;
+	ret_input->copy = run->stopped ? run->copy : NULL;
+	ret_input->heap_is_known = heap_is_known(run);
+	ret_input->read_ahead = sysconf(_SC_NPROCESSORS_ONLN) > 1;
+	return 0;
+}
+
+/* The scan, while we keep up with the ring buffer and say how far it is. */
+
+static int job_next(void *ctx, uint64_t address, uint64_t end, struct scan_extent *ret_extent)
+{
+	const struct job *job = ctx;
+
+	if (atomic_load_explicit(&job->given_up, memory_order_relaxed))
+		return -ECANCELED;
+	return job->inner->next(job->inner->ctx, address, end, ret_extent);
+}
+
+static ssize_t job_read(void *ctx, const struct memory_piece *pieces, size_t count, void *buffer)
+{
+	struct job *job = ctx;
+	ssize_t got;
+
+	if (atomic_load_explicit(&job->given_up, memory_order_relaxed))
+		return -ECANCELED;
+	got = job->inner->read(job->inner->ctx, pieces, count, buffer);
+	if (got > 0)
+		atomic_fetch_add_explicit(&job->bytes, (size_t)got, memory_order_relaxed);
+	return got;
+}
+
+/* Cannot fail: the counter is 0. */
+static void raise_event(int event)
+{
+	const uint64_t one = 1;
+
+	if (write(event, &one, sizeof(one)) < 0)
+		log_warn("the scan cannot say that it is done: %s", strerror(errno));
+}
+
+static void job_collected(void *ctx)
+{
+	raise_event(((const struct job *)ctx)->collected);
+}
+
+static void *job_main(void *argument)
+{
+	struct job *job = argument;
+
+	job->code = scan_run(job->blocks, &job->input, &job->result);
+	raise_event(job->done);
+	return NULL;
+}
+
+static void progress_show(struct run *run, const struct job *job, uint64_t started_ns)
+{
+	char text[UNITS_TEXT_SIZE];
+
+	if (run->scan->session->report.options->quiet || !isatty(STDERR_FILENO) ||
+	    clock_now_ns() - started_ns < PROGRESS_AFTER_NS)
+		return;
+	fprintf(stderr, "\rscanning memory of %d: %s\033[K", (int)run->scan->pid,
+		bytes_format(run->bytes_done + job->bytes, text));
+	run->shown = true;
+}
+
+static bool is_given_up(const struct run *run)
+{
+	return run->scan->given_up && run->scan->given_up(run->scan->ctx);
+}
+
+static void job_wait(struct run *run, struct job *job)
+{
+	struct pollfd events[] = {{.fd = job->done, .events = POLLIN},
+				  {.fd = job->collected, .events = POLLIN}};
+	uint64_t started_ns = clock_now_ns();
+
+	while (!events[0].revents) {
+		if (poll(events, 2, KEEP_UP_MS) > 0 && events[1].revents) {
+			release(run);
+			events[1].fd = -1; /* which poll leaves out */
+		}
+		session_drain(run->scan->session);
+		if (is_given_up(run))
+			atomic_store_explicit(&job->given_up, true, memory_order_relaxed);
+		progress_show(run, job, started_ns);
+	}
+}
+
+static int job_open(struct job *job)
+{
+	job->memory = (struct scan_memory){.next = job_next, .read = job_read, .ctx = job};
+	job->input.memory = &job->memory;
+	job->input.collected = job_collected;
+	job->input.collected_ctx = job;
+	job->collected = eventfd(0, EFD_CLOEXEC);
+	job->done = eventfd(0, EFD_CLOEXEC);
+	return job->collected < 0 || job->done < 0 ? -errno : 0;
+}
+
+static void job_close(const struct job *job)
+{
+	if (job->collected >= 0)
+		close(job->collected);
+	if (job->done >= 0)
+		close(job->done);
+}
+
+static int job_run(struct run *run, const struct scan_input *input)
+{
+	struct job job = {.blocks = &run->blocks, .input = *input, .inner = input->memory};
+	pthread_t thread;
+	int code = job_open(&job);
+
+	if (!code)
+		code = -pthread_create(&thread, NULL, job_main, &job);
+	if (!code) {
+		job_wait(run, &job);
+		pthread_join(thread, NULL);
+		code = job.given_up ? -ECANCELED : job.code;
+	}
+	job_close(&job);
+	run->bytes_done += job.bytes;
+	scan_result_free(&run->result);
+	run->result = job.result;
+	return code;
+}
+
+/* One reading of all memory: run->result. */
+static int pass(struct run *run)
+{
+	struct scan_input input;
+	int code = open_target(run, &input);
+
+	return code ? code : job_run(run, &input);
+}
+
+/* Before it stops: to be given so much memory takes time. */
+static void make_room(struct run *run)
+{
+	size_t room = copy_room(run->scan->pid, COPY_PERCENT);
+
+	if (room && copy_open(&run->copy, room))
+		run->copy = NULL;
+}
+
+static int scan_stopped(struct run *run, struct error *err)
+{
+	int code;
+
+	make_room(run);
+	code = stop(run, err);
+	if (code)
+		return code;
+	code = take_blocks(run);
+	if (!code)
+		code = pass(run);
+	if (!code)
+		release(run);
+	if (!code && run->vanished)
+		code = -ESRCH;
+	let_go(run);
+	run->summary.passes = 1;
+	return code ? error_set_errno(err, code, "cannot scan %d", (int)run->scan->pid) : 0;
+}
+
+static uint64_t stamp(void *ctx, uint64_t address)
+{
+	const struct run *run = ctx;
+	bool first = run->confirm.passes == 1;
+	uint64_t until_ns = first ? run->summary.taken_ns : UINT64_MAX;
+	uint64_t known = scan_book_stamp(run->books, address, until_ns);
+
+	return known ? known : UINT64_MAX - run->confirm.passes; /* never the same again */
+}
+
+static int pass_live(struct run *run, struct error *err)
+{
+	int code = take_blocks(run);
+
+	if (!code) {
+		code = sample(run, err);
+		if (code)
+			return code;
+		let_go(run);
+		code = pass(run);
+	}
+	if (!code && !target_is_there(run->target))
+		code = -ESRCH;
+	if (!code)
+		code = catch_up(run);
+	if (!code)
+		code = confirm_pass(&run->confirm, &run->blocks, &run->result, stamp, run);
+	freeze_release(run->freeze);
+	run->freeze = NULL;
+	return code ? error_set_errno(err, code, "cannot scan %d", (int)run->scan->pid) : 0;
+}
+
+static int scan_live(struct run *run, struct error *err)
+{
+	int code;
+
+	do {
+		code = pass_live(run, err);
+	} while (!code && !confirm_done(&run->confirm, CONFIRM_PASSES));
+	if (code)
+		return code;
+	confirm_apply(&run->confirm, &run->blocks, &run->result);
+	run->summary.live = true;
+	run->summary.passes = run->confirm.passes;
+	return 0;
+}
+
+/* Into the books. */
+
+/* Its first bytes, unless that would bring pages into memory that are not there. */
+static void read_example(const struct run *run, struct pagemap *pagemap,
+			 struct snapshot_example *example)
+{
+	size_t size = example->size < EXAMPLE_BYTES ? example->size : EXAMPLE_BYTES;
+	struct resident_range all, first;
+	ssize_t got = 0;
+
+	if (resident_range(pagemap, example->address, example->address + example->size, &all) ||
+	    resident_range(pagemap, example->address, example->address + size, &first))
+		return;
+	if (run->scan->read_swapped)
+		first.present += first.swapped;
+	if (size && first.present == size)
+		got = proc_memory_read(run->reader, example->address, example->bytes, size);
+	example->read = got > 0 ? (uint32_t)got : 0;
+	example->resident = all.present;
+	example->swapped = all.swapped;
+	example->looked = true;
+}
+
+static void read_examples(const struct run *run, struct scan_book *book)
+{
+	struct pagemap *pagemap;
+
+	if (pagemap_open(&pagemap, run->reader, true))
+		return;
+	for (size_t i = 0; i < book->count; i++)
+		for (size_t leak = 0; leak < LEAK_CLASS_COUNT; leak++)
+			if (book->leaks[i].examples[leak].address)
+				read_example(run, pagemap, &book->leaks[i].examples[leak]);
+	pagemap_close(pagemap);
+}
+
+static void book_blocks(const struct run *run, struct scan_book *book)
+{
+	for (uint32_t slot = 0; slot < run->blocks.slots; slot++)
+		if (blocks_is_block(&run->blocks, slot))
+			scan_book_add(book, blocks_address(&run->blocks, slot),
+				      scan_class_of(&run->result, slot));
+}
+
+static void tell(const struct run *run, const struct snapshot_scan *scan)
+{
+	char pause[UNITS_TEXT_SIZE], bytes[UNITS_TEXT_SIZE];
+
+	log_info("scanned %s of %d, paused %s: definite %llu blocks %llu bytes, indirect %llu, "
+		 "possible %llu, reachable %llu, unknown %llu",
+		 bytes_format(scan->bytes_scanned, bytes), (int)run->scan->pid,
+		 duration_format(scan->pause_ns, pause),
+		 (unsigned long long)scan->classes[LEAK_DEFINITE].blocks,
+		 (unsigned long long)scan->classes[LEAK_DEFINITE].bytes,
+		 (unsigned long long)scan->classes[LEAK_INDIRECT].blocks,
+		 (unsigned long long)scan->classes[LEAK_POSSIBLE].blocks,
+		 (unsigned long long)scan->classes[LEAK_REACHABLE].blocks,
+		 (unsigned long long)scan->classes[LEAK_UNKNOWN].blocks);
+}
+
+static int book(const struct run *run, uint64_t started_ns, struct error *err)
+{
+	struct scan_book book;
+	int code = scan_book_open(&book, run->books);
+
+	if (code)
+		return error_set_errno(err, code, "cannot book the scan");
+	book.scan = run->summary;
+	book.scan.bytes_scanned = run->result.bytes_scanned;
+	book.scan.bytes_unreadable = run->result.bytes_unreadable;
+	book.scan.bytes_between = run->result.bytes_between;
+	book.scan.bytes_free = run->result.bytes_free;
+	book_blocks(run, &book);
+	read_examples(run, &book);
+	book.scan.duration_ns = clock_now_ns() - started_ns;
+	tell(run, &book.scan);
+	scan_book_commit(&book, run->books);
+	session_record_scan(run->scan->session, run->books);
+	return 0;
+}
+
+static void run_free(struct run *run)
+{
+	let_go(run);
+	copy_close(run->copy);
+	target_close(run->target);
+	blocks_free(&run->blocks);
+	scan_result_free(&run->result);
+	confirm_free(&run->confirm);
+	if (run->shown)
+		fputs("\r\033[K", stderr);
+}
+
+int leak_scan_run(const struct leak_scan *scan, struct error *err)
+{
+	struct run run = {.scan = scan};
+	uint64_t started_ns = clock_now_ns();
+	int code;
+
+	session_drain(scan->session);
+	session_book_losses(scan->session);
+	run.books = model_process(scan->session->model, (uint32_t)scan->pid);
+	if (!run.books)
+		return error_set_errno(err, -ESRCH, "cannot scan %d", (int)scan->pid);
+	if (scan_book_is_guest(run.books, (uint32_t)scan->pid))
+		return 0; /* the memory's owner is scanned for itself */
+	code = scan->live ? scan_live(&run, err) : scan_stopped(&run, err);
+	if (!code)
+		code = book(&run, started_ns, err);
+	/* of one that has ended the books know how */
+	if (code && code != -ESRCH && code != -ECANCELED) {
+		(void)scan_book_fail(run.books, err->text);
+		session_record_scan(scan->session, run.books);
+	}
+	run_free(&run);
+	return code;
+}

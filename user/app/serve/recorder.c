@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "app/serve/recorder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/map64.h"
+#include "base/units.h"
+#include "net/stream/stream.h"
+#include "os/process/proc.h"
+
+#define NS_PER_MS    1000000ULL
+#define PATIENCE_NS  (1000 * NS_PER_MS) /* so long events may wait for more … */
+#define IMPATIENT_NS (100 * NS_PER_MS)  /* … where somebody may be waiting for them */
+#define MODE_NEW     0666               /* less the umask */
+
+struct recorder {
+	char *path;
+	int fd;
+	stream_output *output; /* instead of a file; NULL: there is one */
+	void *ctx;
+	bool created; /* by us, and without a byte so far */
+	bool begun;   /* the settings were told */
+	struct recorder_config config;
+	struct stream_writer *writer;
+	struct map64 told; /* modules, by id */
+	uint64_t bytes;
+	uint64_t flushed_ns;
+	struct error failure;
+};
+
+static int fail(struct recorder *recorder, int code)
+{
+	if (code && !recorder->failure.code)
+		error_set_errno(&recorder->failure, code, "cannot write %s", recorder->path);
+	return recorder->failure.code;
+}
+
+/* A pipe that somebody made non-blocking is waited for. */
+static int wait_writable(int fd)
+{
+	struct pollfd polled = {.fd = fd, .events = POLLOUT};
+
+	return poll(&polled, 1, -1) < 0 && errno != EINTR ? -errno : 0;
+}
+
+/* What an older recording of that name holds gives way to the first byte. */
+static int begin_file(struct recorder *recorder)
+{
+	struct stat status;
+
+	if (recorder->bytes || fstat(recorder->fd, &status) || !S_ISREG(status.st_mode))
+		return 0;
+	return ftruncate(recorder->fd, 0) ? -errno : 0;
+}
+
+static int write_all(void *ctx, const void *bytes, size_t size)
+{
+	struct recorder *recorder = ctx;
+	const char *at = bytes;
+	int code = begin_file(recorder);
+
+	recorder->created = false;
+	while (!code && size) {
+		ssize_t written = write(recorder->fd, at, size);
+
+		if (written > 0) {
+			at += written;
+			size -= (size_t)written;
+			recorder->bytes += (uint64_t)written;
+		} else if (written < 0 && errno == EAGAIN) {
+			code = wait_writable(recorder->fd);
+		} else if (!written || errno != EINTR) {
+			code = written ? -errno : -EIO;
+		}
+	}
+	return code;
+}
+
+static int open_file(struct recorder *recorder)
+{
+	int flags = O_WRONLY | O_NOCTTY | O_CLOEXEC;
+
+	if (!strcmp(recorder->path, "-")) {
+		recorder->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+		return recorder->fd < 0 ? -errno : 0;
+	}
+	recorder->fd = open(recorder->path, flags | O_CREAT | O_EXCL, MODE_NEW);
+	recorder->created = recorder->fd >= 0;
+	if (recorder->fd < 0 && errno == EEXIST)
+		recorder->fd = open(recorder->path, flags | O_CREAT, MODE_NEW);
+	return recorder->fd < 0 ? -errno : 0;
+}
+
+int recorder_open(struct recorder **ret_recorder, const char *path, struct error *err)
+{
+	struct recorder *recorder = calloc(1, sizeof(*recorder));
+	int code;
+
+	if (!recorder)
+		return error_set(err, -ENOMEM, "out of memory");
+	recorder->fd = -1;
+	recorder->path = strdup(path);
+	code = recorder->path ? open_file(recorder) : -ENOMEM;
+	if (!code)
+		code = stream_writer_new(&recorder->writer, true, write_all, recorder);
+	if (code) {
+		recorder_close(recorder);
+		return error_set_errno(err, code, "cannot write %s", path);
+	}
+	recorder->flushed_ns = clock_now_ns();
+	*ret_recorder = recorder;
+	return 0;
+}
+
+static int pass_on(void *ctx, const void *bytes, size_t size)
+{
+	struct recorder *recorder = ctx;
+
+	recorder->bytes += size;
+	return recorder->output(recorder->ctx, bytes, size);
+}
+
+int recorder_open_to(struct recorder **ret_recorder, const char *name, stream_output *output,
+		     void *ctx)
+{
+	struct recorder *recorder = calloc(1, sizeof(*recorder));
+
+	if (!recorder)
+		return -ENOMEM;
+	*recorder = (struct recorder){.fd = -1, .output = output, .ctx = ctx};
+	recorder->path = strdup(name);
+	if (!recorder->path || stream_writer_new(&recorder->writer, true, pass_on, recorder)) {
+		recorder_close(recorder);
+		return -ENOMEM;
+	}
+	recorder->flushed_ns = clock_now_ns();
+	*ret_recorder = recorder;
+	return 0;
+}
+
+void recorder_describe(struct recorder *recorder, const struct recorder_config *config)
+{
+	recorder->config = *config;
+}
+
+void recorder_close(struct recorder *recorder)
+{
+	if (!recorder)
+		return;
+	if (recorder->fd >= 0)
+		close(recorder->fd);
+	if (recorder->created)
+		unlink(recorder->path);
+	stream_writer_free(recorder->writer);
+	map64_free(&recorder->told);
+	free(recorder->path);
+	free(recorder);
+}
+
+static int begin(struct recorder *recorder)
+{
+	const struct model_config *books = recorder->config.books;
+	struct stream_settings settings = {
+		.apis = books->apis,
+		.wrappers = books->wrappers,
+		.sanity = books->sanity,
+		.omits = books->omits,
+		.scans = books->scans,
+		.ends_unseen = books->ends_unseen,
+		.page_size = books->page_size,
+		.sample = books->sample,
+		.min_size = books->min_size,
+		.max_size = books->max_size,
+		.begun_ns = clock_now_ns(),
+		.begun_at_ms = clock_epoch_ms(),
+		.version = MTRACE_VERSION,
+		.backend = recorder->config.backend,
+	};
+
+	if (recorder->begun || recorder->failure.code)
+		return recorder->failure.code;
+	recorder->begun = true;
+	return fail(recorder, stream_tell_settings(recorder->writer, &settings));
+}
+
+static int tell_module(struct recorder *recorder, uint32_t id)
+{
+	const struct module *module = module_get(recorder->config.modules, id);
+	struct stream_segment segments[STREAM_SEGMENTS_MAX];
+	struct stream_module told = {.id = id, .segments = segments};
+	struct stat status;
+
+	if (!module || map64_get(&recorder->told, id) != MAP64_NONE)
+		return 0;
+	told.path = module->path;
+	told.build_id = module->build_id[0] ? module->build_id : NULL;
+	told.size = fstat(module->fd, &status) ? 0 : (uint64_t)status.st_size;
+	told.machine = (uint32_t)module->machine;
+	told.elf64 = module->elf64;
+	told.big_endian = module->big_endian;
+	told.executable = module->executable;
+	for (size_t i = 0; i < module->segment_count && i < STREAM_SEGMENTS_MAX; i++) {
+		const struct module_segment *segment = &module->segments[i];
+
+		segments[told.segment_count++] = (struct stream_segment){
+			segment->offset, segment->vaddr, segment->size, segment->executable};
+	}
+	if (map64_set(&recorder->told, id, 1))
+		return -ENOMEM;
+	return stream_tell_module(recorder->writer, &told);
+}
+
+int recorder_event(struct recorder *recorder, const struct event *event)
+{
+	int code = recorder->begun ? 0 : begin(recorder);
+
+	if (!code && event->kind == EVENT_MAPPING)
+		code = tell_module(recorder, event->mapping.module);
+	if (!code)
+		code = stream_tell_event(recorder->writer, event);
+	return code ? fail(recorder, code) : 0;
+}
+
+static bool is_found(const struct snapshot_leaks *leaks)
+{
+	for (size_t i = 0; i < LEAK_CLASS_COUNT; i++)
+		if (leaks->classes[i].blocks)
+			return true;
+	return false;
+}
+
+static int tell_sites(struct recorder *recorder, const struct process *books, uint32_t *ret_count)
+{
+	int code = 0;
+
+	*ret_count = 0;
+	for (size_t i = 0; i < books->leak_count && !code; i++) {
+		const struct site *site = process_site_at(books, (uint32_t)i);
+		const struct stream_scan_site told = {
+			.books = books->number,
+			.site = (uint32_t)i,
+			.api = site->api,
+			.first_seen_ns = site->first_seen_ns,
+			.leaks = books->leaks[i],
+		};
+
+		if (!is_found(&told.leaks))
+			continue;
+		++*ret_count;
+		code = stream_tell_scan_site(recorder->writer, &told);
+	}
+	return code;
+}
+
+int recorder_scan(struct recorder *recorder, const struct process *books)
+{
+	struct stream_scan told = {.books = books->number, .scan = books->scan};
+	int code = begin(recorder);
+
+	told.scan.reason = books->scan_reason;
+	if (!code && !told.scan.reason)
+		code = tell_sites(recorder, books, &told.sites);
+	if (!code)
+		code = stream_tell_scan(recorder->writer, &told);
+	return fail(recorder, code);
+}
+
+int recorder_scanned(struct recorder *recorder, const struct stream_scanned *scanned)
+{
+	int code = begin(recorder);
+
+	return code ? code : fail(recorder, stream_tell_scanned(recorder->writer, scanned));
+}
+
+int recorder_unprobed(struct recorder *recorder)
+{
+	int code = begin(recorder);
+
+	return code ? code : fail(recorder, stream_tell_unprobed(recorder->writer));
+}
+
+int recorder_flush(struct recorder *recorder, bool all)
+{
+	uint64_t now_ns;
+
+	if (!stream_is_held(recorder->writer))
+		return recorder->failure.code;
+	now_ns = clock_now_ns();
+	if (!all && now_ns - recorder->flushed_ns < (recorder->output ? IMPATIENT_NS : PATIENCE_NS))
+		return recorder->failure.code;
+	recorder->flushed_ns = now_ns;
+	return fail(recorder, stream_flush(recorder->writer));
+}
+
+/* On disk, where it goes to one. Pipes and devices know nothing of that. */
+static int settle(struct recorder *recorder)
+{
+	int code = 0;
+
+	if (fsync(recorder->fd) && errno != EINVAL && errno != EROFS && errno != ENOTSUP)
+		code = -errno;
+	if (close(recorder->fd) && !code && errno != EINTR)
+		code = -errno;
+	recorder->fd = -1;
+	return code;
+}
+
+int recorder_finish(struct recorder *recorder, uint64_t taken_ns, uint64_t taken_at_ms,
+		    const char *failure, struct error *err)
+{
+	const struct stream_end end = {
+		.taken_ns = taken_ns, .taken_at_ms = taken_at_ms, .failure = failure};
+
+	if (!begin(recorder))
+		fail(recorder, stream_tell_end(recorder->writer, end));
+	if (recorder->fd >= 0)
+		fail(recorder, settle(recorder));
+	if (recorder->failure.code)
+		return error_set(err, recorder->failure.code, "%s", recorder->failure.text);
+	return 0;
+}
+
+const struct error *recorder_failure(const struct recorder *recorder)
+{
+	return recorder->failure.code ? &recorder->failure : NULL;
+}
+
+const char *recorder_text(const struct recorder *recorder, char text[RECORDER_TEXT_SIZE])
+{
+	char events[UNITS_TEXT_SIZE], bytes[UNITS_TEXT_SIZE];
+
+	snprintf(text, RECORDER_TEXT_SIZE, "%s events, %s, in %s",
+		 count_format(stream_events(recorder->writer), events),
+		 bytes_format(recorder->bytes, bytes), recorder->path);
+	return text;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The text of the source line that a site's stack leads to, where the file is at hand. */
+#include "app/shell/state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/process/file.h"
+#include "report/common/frame.h"
+#include "report/common/name.h"
+
+#define AROUND     2 /* lines before and behind it */
+#define INDENT     4
+#define NUMBER_MAX 6 /* digits */
+#define TAB        8
+#define TEXT_MAX   1024
+#define FILE_MAX   (16 << 20)
+
+/* Tabs as blanks, and no more than can be shown. */
+static void expand(const char *line, char text[TEXT_MAX])
+{
+	size_t used = 0;
+
+	for (; *line && *line != '\n' && used + TAB + 1 < TEXT_MAX; line++) {
+		size_t blanks = *line == '\t' ? TAB - used % TAB : 0;
+
+		memset(text + used, ' ', blanks);
+		used += blanks;
+		if (!blanks && *line != '\r')
+			text[used++] = *line;
+	}
+	text[used] = '\0';
+}
+
+static void write_line(struct page *page, unsigned int number, const char *line, bool here)
+{
+	enum style style = here ? STYLE_CULPRIT : STYLE_QUIET;
+	char text[TEXT_MAX], shown[16];
+
+	expand(line, text);
+	page_to(page, INDENT - 2);
+	page_text(page, style, here ? page_symbol(page, SYMBOL_ARROW) : " ");
+	page_to(page, INDENT);
+	snprintf(shown, sizeof(shown), "%u", number);
+	page_right(page, style, NUMBER_MAX, shown);
+	page_to(page, INDENT + NUMBER_MAX + 2);
+	page_text(page, here ? STYLE_PLAIN : STYLE_QUIET, text);
+	page_end(page);
+}
+
+static void write_lines(struct page *page, FILE *file, unsigned int wanted)
+{
+	unsigned int number = 0;
+	size_t capacity = 0;
+	char *line = NULL;
+
+	while (number < wanted + AROUND && getline(&line, &capacity, file) >= 0)
+		if (++number + AROUND >= wanted)
+			write_line(page, number, line, number == wanted);
+	free(line);
+}
+
+/* A file that was changed later may have something else there. */
+static bool is_newer(const struct stat *source, const char *module)
+{
+	struct stat program;
+
+	return module && !stat(module, &program) && source->st_mtime > program.st_mtime;
+}
+
+/* The program names it, and may name what it likes: what is in /proc has no size, or a monstrous
+ * one. NULL: it is not at hand. */
+static FILE *source_open(const char *path, struct stat *ret_status)
+{
+	int fd = file_open_regular(path, ret_status);
+	FILE *file = NULL;
+
+	if (fd >= 0 && ret_status->st_size > 0 && ret_status->st_size <= FILE_MAX)
+		file = fdopen(fd, "r");
+	if (!file && fd >= 0)
+		close(fd);
+	return file;
+}
+
+void shell_source_write(struct page *page, const struct snapshot_frame *frame)
+{
+	struct stat status;
+	FILE *file;
+
+	if (!frame || !frame->file || !frame->line)
+		return;
+	file = source_open(frame->file, &status);
+	if (!file)
+		return;
+	page_end(page);
+	page_to(page, 2);
+	page_text(page, STYLE_QUIET, frame->file);
+	if (is_newer(&status, frame->module))
+		page_text(page, STYLE_WARNING, ", which is newer than the program");
+	page_end(page);
+	write_lines(page, file, frame->line);
+	fclose(file);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A trace: a session in an event loop, from the first probe to the final report. What processes
+ * attached to (attach.c) and a launched program (launch.c) have in common.
+ *
+ * Who ends it, and how (the man page says the same, for users):
+ *
+ * - The whole system: at the first signal.
+ * - Attached: when the last process has exited, or at the first SIGINT, SIGTERM or SIGHUP.
+ * - Launched: when CMD has ended. A first signal is CMD's affair: what the terminal sends, CMD has
+ *   got too; what is sent to mtrace-bpf alone is passed on, since whoever ends a wrapper means what
+ *   it wraps. Tracing goes on so that CMD's last acts are in the books; after ^C as long as it
+ *   takes (an interactive CMD lives on), after other signals for PATIENCE_NS, because a supervisor
+ *   that sends SIGTERM sends SIGKILL soon. The second signal ends the trace.
+ *
+ * With a shell (--interactive) it is quit or the end of its input that ends a trace, or a signal
+ * that is not ^C. A launched program is in the background then, and gets every signal from us; if
+ * it still runs in the end, it runs on.
+ *
+ * Then comes the last leak scan if one was wanted, the probes go out, and the report is made while
+ * the program already runs at full speed. From there on a signal ends mtrace-bpf at once.
+ */
+#ifndef MTRACE_APP_TRACE_TRACE_H
+#define MTRACE_APP_TRACE_TRACE_H
+
+#include "app/scan/scanner.h"
+#include "app/session/metrics.h"
+#include "app/session/overhead.h"
+#include "app/session/session.h"
+#include "app/shell/shell.h"
+#include "app/trace/interrupts.h"
+#include "base/loop.h"
+#include "os/exec/launch.h"
+
+enum trace_end {
+	END_NONE,
+	END_EXIT,     /* the processes are gone */
+	END_SIGNAL,   /* we were asked to; of a launched program's trace: twice */
+	END_PATIENCE, /* asked once, but the launched program did not end in time */
+	END_QUIT,     /* the user of the shell wants no more of it */
+	END_COUNT,    /* as many reports as were wanted: the last one is to come */
+	END_ASKED,    /* a client asked for it */
+	END_FAILURE,  /* the source or the books failed */
+};
+
+struct trace {
+	const struct options *options;
+	struct session session;
+	struct scanner scanner;
+	struct loop *loop;
+	struct interrupts interrupts;
+	struct overhead *overhead;   /* NULL: it is not measured */
+	struct metrics *metrics;     /* NULL: none are wanted */
+	struct loop_watch *interval; /* of --interval; NULL: there is none */
+	struct shell *shell;         /* with --interactive, while it runs; ^C is for it */
+	unsigned int failures;       /* commands of its script that failed */
+	bool on_terminal;            /* when it began: see trace_hangup_reloads */
+	enum trace_end end;
+	uint32_t intervals; /* that have passed, of those between reports */
+	int end_signal;     /* the latest that asked for an end */
+
+	/* What differs between attached and launched: */
+	void (*interrupted)(struct trace *trace, const struct interrupt *interrupt);
+	void (*drained)(struct trace *trace); /* has it ended by itself? */
+
+	/* Of a launched program: */
+	struct launch launch;
+	sigset_t ignored; /* signals that whoever started us wants ignored */
+	char name[32];
+	bool asked;      /* an end was asked for already */
+	bool reaped;     /* it has ended: */
+	int wait_status; /* as wait(2) gives it */
+};
+
+/* Loop and signals, on zeroed memory. 0 or -errno with words; close in any case. */
+int trace_open(struct trace *trace, const struct options *options, struct error *err);
+/*
+ * The session: everything up to the first probe. `what` is what shall be traced, for messages;
+ * reports go to standard_fd unless a file is named. 0 or -errno with words.
+ */
+int trace_prepare(struct trace *trace, pid_t pid, const char *what, int standard_fd,
+		  struct error *err);
+/* Of a server, if so wanted: until the first client is there. 0 or -errno with words. */
+int trace_await(struct trace *trace, struct error *err);
+/* "cannot trace WHAT: REASON"; returns the reason's code. */
+int trace_refuse(struct error *err, const char *what, const struct error *reason);
+void trace_close(struct trace *trace);
+
+/* Is a report to be made at the end? Who had a shell has seen what there was to see, unless a file
+ * was asked for. */
+bool trace_wants_report(const struct options *options);
+/* Book what happens until trace->end says why it stopped. 0 or -errno with words. */
+int trace_run(struct trace *trace, struct error *err);
+/* Reports as often as the options say now. 0 or -errno. */
+int trace_watch_interval(struct trace *trace);
+/* The exit status of a trace whose own work was done: --error-exitcode, or the `status`. */
+int trace_status(const struct trace *trace, int status);
+/* The processes are gone: the end, unless somebody is at the shell and may want to look. */
+void trace_outlived(struct trace *trace);
+/* The first reason counts. */
+void trace_stop(struct trace *trace, enum trace_end end);
+/* Detach and write the final report. Says what goes wrong: 0 or -errno. */
+int trace_finish(struct trace *trace);
+
+/* Each returns the exit status, or does not return: launched programs may end us by a signal. */
+int trace_attach(const struct options *options);
+int trace_system(const struct options *options);
+int trace_launch(const struct options *options);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "model/process/weight.h"
+
+#include <math.h>
+
+#include "base/map64.h"
+#include "bpf/sample.h"
+#include "model/model.h"
+#include "model/site/site.h"
+
+#define DEVIATIONS 1.959964 /* of the normal distribution: 95 of 100 lie within */
+#define ONE_BITS   64       /* a chance of 1 is 2^64 */
+#define UNIT_BITS  53       /* of a double */
+
+/* From 0 to 1, the same for the same block; `which` of several. */
+static double drawn_for(const struct block *block, uint64_t which)
+{
+	uint64_t word = hash_u64(block->address ^ hash_u64((uint64_t)block->time << 8 | which));
+
+	return ldexp((double)(word >> (64 - UNIT_BITS)), -UNIT_BITS);
+}
+
+static uint64_t rounded(double amount, double drawn)
+{
+	return (uint64_t)floor(amount + drawn);
+}
+
+/* What is added to the variance by rounding so. */
+static double rounding(double amount)
+{
+	double part = amount - floor(amount);
+
+	return part * (1 - part);
+}
+
+struct weight weight_of(const struct model_config *config, const struct block *block)
+{
+	struct sample_rate rate;
+	double chance, count, bytes;
+	uint64_t units;
+
+	if (!config->sample || !block->sample || block->sample > SAMPLE_LEVELS)
+		return (struct weight){.blocks = 1, .bytes = block->size};
+	rate = sample_rate_of(sample_mean_at(config->sample, block->sample - 1u));
+	units = sample_chance(&rate, block->size);
+	if (units == SAMPLE_ALWAYS)
+		return (struct weight){.blocks = 1, .bytes = block->size, .sample = block->sample};
+	chance = ldexp((double)units, -ONE_BITS);
+	count = 1 / chance;
+	bytes = (double)block->size / chance;
+	return (struct weight){
+		.blocks = rounded(count, drawn_for(block, 0)),
+		.bytes = rounded(bytes, drawn_for(block, 1)),
+		.blocks_variance = (1 - chance) * count * count + rounding(count),
+		.bytes_variance = (1 - chance) * bytes * bytes + rounding(bytes),
+		.sample = block->sample,
+	};
+}
+
+struct living {
+	const struct model_config *config;
+	struct weight_sum sum;
+};
+
+static void add_living(void *ctx, const struct block *block)
+{
+	struct living *living = ctx;
+	struct weight weight;
+
+	if (!block->sample || block->site == SITE_NONE)
+		return;
+	weight = weight_of(living->config, block);
+	weight_add(&living->sum, &weight);
+}
+
+struct weight_sum weight_live(const struct model_config *config, const struct heap *heap)
+{
+	struct living living = {.config = config};
+
+	heap_visit(heap, add_living, &living);
+	return living.sum;
+}
+
+struct snapshot_bounds weight_bounds(uint64_t estimate, double variance, double unit)
+{
+	double middle = (double)estimate, half = DEVIATIONS * unit / 2;
+	double low = middle - DEVIATIONS * sqrt(variance);
+	double high = middle + DEVIATIONS * (half + sqrt(variance + half * half));
+
+	return (struct snapshot_bounds){
+		.low = low > 0 ? (uint64_t)low : 0,
+		.high = high < 0x1p63 ? (uint64_t)ceil(high) : UINT64_MAX,
+	};
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "model/site/frames.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK_FIRST 128 /* frames; each chunk is twice as large as the one before … */
+#define CHUNK_LAST  8192
+
+struct chunk {
+	struct chunk *older;
+	uint32_t used;
+	uint32_t capacity;
+	uint64_t frames[];
+};
+
+struct frame_store {
+	uint32_t owners; /* the stacks that it is of, and the stores that stand on it */
+	struct frame_store *base;
+	struct chunk *newest;
+};
+
+static struct frame_store *store_new(struct frame_store *base)
+{
+	struct frame_store *store = calloc(1, sizeof(*store));
+
+	if (!store)
+		return NULL;
+	store->owners = 1;
+	store->base = base;
+	if (base)
+		base->owners++;
+	return store;
+}
+
+/* The newest chunk, with room for so many frames; NULL if out of memory. */
+static struct chunk *store_chunk(struct frame_store *store, uint32_t count)
+{
+	struct chunk *newest = store->newest, *chunk;
+	uint32_t capacity = newest ? newest->capacity * 2 : CHUNK_FIRST;
+
+	if (newest && newest->capacity - newest->used >= count)
+		return newest;
+	capacity = capacity > CHUNK_LAST ? CHUNK_LAST : capacity;
+	capacity = capacity < count ? count : capacity;
+	chunk = malloc(sizeof(*chunk) + capacity * sizeof(chunk->frames[0]));
+	if (!chunk)
+		return NULL;
+	*chunk = (struct chunk){.older = newest, .capacity = capacity};
+	store->newest = chunk;
+	return chunk;
+}
+
+const uint64_t *frame_store_keep(struct frame_store **store, const uint64_t *frames, uint32_t count)
+{
+	struct chunk *chunk;
+	uint64_t *kept;
+
+	if (!*store)
+		*store = store_new(NULL);
+	chunk = *store ? store_chunk(*store, count) : NULL;
+	if (!chunk)
+		return NULL;
+	kept = chunk->frames + chunk->used;
+	memcpy(kept, frames, count * sizeof(*frames));
+	chunk->used += count;
+	return kept;
+}
+
+int frame_store_branch(struct frame_store **ret_store, struct frame_store *base)
+{
+	/* Nothing of its own: what it stands on is all there is. */
+	while (base && !base->newest)
+		base = base->base;
+	*ret_store = base ? store_new(base) : NULL;
+	return base && !*ret_store ? -ENOMEM : 0;
+}
+
+static void chunks_free(struct chunk *chunk)
+{
+	struct chunk *older;
+
+	for (; chunk; chunk = older) {
+		older = chunk->older;
+		free(chunk);
+	}
+}
+
+void frame_store_free(struct frame_store *store)
+{
+	struct frame_store *base;
+
+	for (; store && !--store->owners; store = base) {
+		base = store->base;
+		chunks_free(store->newest);
+		free(store);
+	}
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "net/books/books.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "model/site/stack.h"
+#include "net/books/code.h"
+
+#define FULL (128u << 10) /* bytes of a frame */
+
+struct saver {
+	struct stream_writer *writer;
+	struct pack out;
+	int err;
+	const struct process *process;
+};
+
+/* Whoever comes to the end of a record calls this. */
+static void next(struct saver *saver)
+{
+	if (saver->out.count < FULL || saver->err)
+		return;
+	saver->err = stream_tell_books(saver->writer, &saver->out);
+	saver->out.count = 0;
+}
+
+static void save(struct saver *saver, enum books_record record, const struct books_fields *fields,
+		 const void *from)
+{
+	pack_byte(&saver->out, record);
+	pack_fields(&saver->out, fields, from);
+	next(saver);
+}
+
+static void save_process(struct saver *saver, const struct process *process)
+{
+	const struct program *program = process->program;
+	struct pack *out = &saver->out;
+	char *const *word;
+
+	pack_byte(out, BOOKS_PROCESS);
+	pack_fields(out, &fields_process, process);
+	pack_text(out, process->comm);
+	pack_text(out, program->exe);
+	pack_text(out, program->arch);
+	pack_text(out, program->cgroup);
+	pack_text(out, program->container);
+	pack_text(out, process->scan_reason);
+	pack_number(out, program->command.count);
+	vec_each (word, &program->command)
+		pack_text(out, *word);
+	next(saver);
+}
+
+static void save_image(struct saver *saver, const struct process *process)
+{
+	const struct event_wrapper *wrapper;
+	const struct mapping *mapping;
+	const struct user *user;
+
+	vec_each (user, &process->users)
+		save(saver, BOOKS_USER, &fields_user, user);
+	vec_each (mapping, &process->mappings.history)
+		save(saver, BOOKS_MAPPING, &fields_mapping, mapping);
+	vec_each (wrapper, &process->mappings.wrappers)
+		save(saver, BOOKS_WRAPPER, &fields_wrapper, wrapper);
+}
+
+static void save_stack(struct saver *saver, const struct stacks *stacks, uint32_t index)
+{
+	const struct stack *stack = stack_at(stacks, index);
+	struct pack *out = &saver->out;
+	unsigned int flags = 0;
+	uint64_t last = 0;
+
+	flags |= stack->truncated ? STACK_TRUNCATED : 0;
+	flags |= stack->guessed ? STACK_GUESSED : 0;
+	flags |= stack->placeholder ? STACK_PLACEHOLDER : 0;
+	flags |= stack->other ? STACK_OTHER : 0;
+	flags |= stacks_is_shared(stacks, index) ? STACK_SHARED : 0;
+	pack_byte(out, BOOKS_STACK);
+	pack_byte(out, flags);
+	pack_byte(out, stack->stop);
+	pack_byte(out, stack->wrapper);
+	pack_byte(out, stack->wrappers);
+	pack_number(out, stack->clock);
+	pack_number(out, stack->count);
+	for (uint32_t i = 0; i < stack->count; i++)
+		pack_difference(out, stack->frames[i], &last);
+	next(saver);
+}
+
+static void save_stack_id(void *ctx, uint64_t id, uint32_t index)
+{
+	struct saver *saver = ctx;
+
+	pack_byte(&saver->out, BOOKS_STACK_ID);
+	pack_fixed(&saver->out, id, 8);
+	pack_number(&saver->out, index);
+	next(saver);
+}
+
+static void save_places(struct saver *saver, const struct process *process)
+{
+	for (uint32_t i = 0; i < process->stacks.items.count; i++)
+		save_stack(saver, &process->stacks, i);
+	cow_map_visit(&process->stacks.by_id, save_stack_id, saver);
+	for (uint32_t i = 0; i < process->sites.count; i++) {
+		struct site site = process_site_view(process, i);
+
+		save(saver, BOOKS_SITE, &fields_site, &site);
+	}
+}
+
+static struct books_block told_block(const struct block *block)
+{
+	return (struct books_block){block->address, block->size, block->site, block->time,
+				    block->sample};
+}
+
+static void save_block(void *ctx, const struct block *block)
+{
+	struct saver *saver = ctx;
+	struct books_block told = told_block(block);
+
+	save(saver, BOOKS_BLOCK, &fields_block, &told);
+}
+
+static void save_regions(struct saver *saver, const struct regions *regions)
+{
+	const struct region *region;
+	const struct piece *piece;
+
+	vec_each (region, &regions->regions)
+		save(saver, BOOKS_REGION, &fields_region, region);
+	for (piece = regions_at(regions, 0); piece; piece = regions_at(regions, piece->end))
+		save(saver, BOOKS_PIECE, &fields_piece, piece);
+}
+
+/* What it has taken out of the books comes with it. */
+static void save_pending(struct saver *saver, const struct pending *pending)
+{
+	const struct regions *regions = &saver->process->regions;
+	struct books_block block = told_block(&pending->block);
+	uint32_t list, count = 0;
+
+	pack_byte(&saver->out, BOOKS_PENDING);
+	pack_fields(&saver->out, &fields_pending, pending);
+	pack_fields(&saver->out, &fields_block, &block);
+	for (list = pending->pieces; list; list = regions->pieces.items[list - 1].left)
+		count++;
+	pack_number(&saver->out, count);
+	for (list = pending->pieces; list; list = regions->pieces.items[list - 1].left)
+		pack_fields(&saver->out, &fields_piece, &regions->pieces.items[list - 1]);
+	next(saver);
+}
+
+/* Those that were interrupted before those that interrupted them. */
+static void save_pile(struct saver *saver, const struct pendings *pendings, uint32_t newest)
+{
+	VEC(uint32_t) pile = {0};
+
+	for (; newest != MAP64_NONE; newest = pendings->items.items[newest].below)
+		if (vec_push(&pile, newest)) {
+			saver->err = -ENOMEM;
+			break;
+		}
+	for (size_t i = pile.count; i-- > 0 && !saver->err;)
+		save_pending(saver, &pendings->items.items[pile.items[i]]);
+	vec_free(&pile);
+}
+
+/* Call visit for all entries of a map. */
+#define map64_each(entry, map)                                                             \
+	for ((entry) = (map)->entries; (entry) && (entry) <= (map)->entries + (map)->mask; \
+	     (entry)++)                                                                    \
+		if ((entry)->value != MAP64_NONE)
+
+static void save_calls(struct saver *saver, const struct process *process)
+{
+	const struct map64_entry *entry;
+
+	map64_each(entry, &process->pendings.newest)
+		save_pile(saver, &process->pendings, entry->value);
+	map64_each(entry, &process->ending)
+	{
+		pack_byte(&saver->out, BOOKS_ENDING);
+		pack_number(&saver->out, entry->key);
+		next(saver);
+	}
+	for (size_t i = 0; process->last_calls && i < LAST_CALLS; i++)
+		if (process->last_calls[i].tid % LAST_CALLS == i && process->last_calls[i].address)
+			save(saver, BOOKS_LAST_CALL, &fields_last_call, &process->last_calls[i]);
+}
+
+static void save_memory(struct saver *saver, const struct process *process)
+{
+	const struct freed *freed;
+
+	save_regions(saver, &process->regions);
+	heap_visit(&process->heap, save_block, saver);
+	save_calls(saver, process);
+	vec_each (freed, &process->sanity.freed)
+		save(saver, BOOKS_FREED, &fields_freed, freed);
+}
+
+static void save_series(struct saver *saver, uint32_t site, const struct series *series)
+{
+	struct pack *out = &saver->out;
+	uint64_t last = series->from;
+
+	pack_byte(out, BOOKS_SERIES);
+	pack_number(out, site);
+	pack_number(out, series->from);
+	pack_number(out, series->count);
+	for (uint32_t i = 0; i < series->count; i++) {
+		pack_difference(out, series->until[i], &last);
+		pack_number(out, series->low[i]);
+		pack_number(out, series->high[i]);
+	}
+	next(saver);
+}
+
+static void save_leaks(struct saver *saver, const struct snapshot_leaks *leaks)
+{
+	pack_byte(&saver->out, BOOKS_LEAKS);
+	for (int i = 0; i < LEAK_CLASS_COUNT; i++) {
+		pack_fields(&saver->out, &fields_sum, &leaks->classes[i]);
+		pack_fields(&saver->out, &fields_example, &leaks->examples[i]);
+	}
+	pack_number(&saver->out, leaks->oldest_ns);
+	pack_number(&saver->out, leaks->youngest_ns);
+	next(saver);
+}
+
+static void save_findings(struct saver *saver, const struct process *process)
+{
+	const struct sanity_error *error;
+
+	vec_each (error, &process->sanity.errors)
+		save(saver, BOOKS_ERROR, &fields_error, error);
+	for (uint32_t i = 0; i < process->series.count; i++)
+		if (process->series.items[i])
+			save_series(saver, i, process->series.items[i]);
+	for (size_t i = 0; process->ages && i < process->sites.count; i++)
+		save(saver, BOOKS_AGES, &fields_ages, &process->ages[i]);
+	for (size_t i = 0; i < process->leak_count; i++)
+		save_leaks(saver, &process->leaks[i]);
+}
+
+static void save_books(struct saver *saver, const struct process *process)
+{
+	saver->process = process;
+	save_process(saver, process);
+	save_image(saver, process);
+	save_places(saver, process);
+	if (!process->settled)
+		save_memory(saver, process);
+	save_findings(saver, process);
+	pack_byte(&saver->out, BOOKS_PROCESS_END);
+	next(saver);
+}
+
+int books_save(const struct model *model, struct stream_writer *writer)
+{
+	struct saver saver = {.writer = writer};
+	struct process *const *process;
+	int err;
+
+	save(&saver, BOOKS_MODEL, &fields_model, model);
+	vec_each (process, &model->processes)
+		if (*process && !saver.err)
+			save_books(&saver, *process);
+	pack_byte(&saver.out, BOOKS_END);
+	err = saver.err ? saver.err : saver.out.err;
+	if (!err)
+		err = stream_tell_books(writer, &saver.out);
+	pack_free(&saver.out);
+	return err;
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "net/books/told_model.h"
+
+#include <errno.h>
+
+#include "model/book/scan.h"
+#include "model/model.h"
+
+void told_model_free(struct told_model *told)
+{
+	vec_free(&told->sites);
+}
+
+int told_model_scan_site(void *ctx, const struct stream_scan_site *site)
+{
+	return vec_push(&((struct told_model *)ctx)->sites, *site);
+}
+
+/* Is it the site of these books that it was of those at that time? */
+static bool site_fits(const struct process *books, const struct stream_scan_site *told)
+{
+	const struct site *site;
+
+	if (told->books != books->number || told->site >= books->sites.count)
+		return false;
+	site = process_site_at(books, told->site);
+	return site->api == told->api && site->first_seen_ns == told->first_seen_ns;
+}
+
+static bool sites_fit(const struct told_model *told, const struct process *books,
+		      const struct stream_scan *scan)
+{
+	const struct stream_scan_site *site;
+
+	vec_each (site, &told->sites)
+		if (!site_fits(books, site))
+			return false;
+	return told->sites.count == scan->sites;
+}
+
+static int book_scan(const struct told_model *told, struct process *books,
+		     const struct stream_scan *scan)
+{
+	const struct stream_scan_site *site;
+	struct scan_book book;
+
+	if (scan->scan.reason)
+		return scan_book_fail(books, scan->scan.reason);
+	if (!sites_fit(told, books, scan))
+		return scan_book_fail(books, "its result does not fit the recording");
+	if (scan_book_open(&book, books))
+		return -ENOMEM;
+	vec_each (site, &told->sites)
+		book.leaks[site->site] = site->leaks;
+	book.scan = scan->scan;
+	scan_book_commit(&book, books);
+	return 0;
+}
+
+int told_model_scan(void *ctx, const struct stream_scan *scan)
+{
+	struct told_model *told = ctx;
+	struct process *books = model_books(told->model, scan->books);
+	int code = books ? book_scan(told, books, scan) : 0;
+
+	told->sites.count = 0;
+	return code;
+}
+
+int told_model_unprobed(void *ctx)
+{
+	model_unprobe(((struct told_model *)ctx)->model);
+	return 0;
+}

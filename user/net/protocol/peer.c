@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* One connection of a server, from the accept to the end. */
+#include "net/protocol/peer.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_SECOND 1000000000ULL
+#define PUMP_MAX      (1u << 20) /* bytes for one peer in a turn of the loop */
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+static void wait_hello(struct peer *peer)
+{
+	peer->deadline_ns = now_ns() + peer->server->config.hello_ns;
+}
+
+static void wait_progress(struct peer *peer)
+{
+	peer->deadline_ns = now_ns() + peer->server->config.stall_ns;
+}
+
+static void count(struct peer *peer, enum server_count what)
+{
+	peer->server->counts[what]++;
+}
+
+static void tell(const struct peer *peer, const char *what)
+{
+	const struct server_config *config = &peer->server->config;
+
+	config->tell(config->ctx, peer->name, what);
+}
+
+/* The oldest client takes over. */
+static void pass_control(struct server *server)
+{
+	struct peer **peer;
+
+	if (server_control(server))
+		return;
+	vec_each (peer, &server->peers) {
+		if ((*peer)->state == PEER_CLIENT) {
+			(*peer)->control = true;
+			return;
+		}
+	}
+}
+
+void peer_kill(struct peer *peer)
+{
+	bool was_client = peer->state == PEER_CLIENT;
+
+	if (peer->state == PEER_DEAD)
+		return;
+	loop_remove(peer->server->config.loop, peer->watch);
+	peer->watch = NULL;
+	channel_close(&peer->channel);
+	checkpoint_drop(peer->server, peer->checkpoint);
+	peer->checkpoint = NULL;
+	peer->state = PEER_DEAD;
+	peer->control = false;
+	if (was_client)
+		tell(peer, "has gone");
+	pass_control(peer->server);
+}
+
+static void refuse(struct peer *peer, enum server_count why)
+{
+	count(peer, why);
+	peer_kill(peer);
+}
+
+void peers_bury(struct server *server)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < server->peers.count; i++) {
+		struct peer *peer = server->peers.items[i];
+
+		if (peer->state == PEER_DEAD)
+			free(peer);
+		else
+			server->peers.items[kept++] = peer;
+	}
+	server->peers.count = kept;
+}
+
+/* What it was sent last is on its way; then the end of it, and its own is awaited. */
+static void leave(struct peer *peer)
+{
+	peer->state = PEER_LEAVING;
+	peer->control = false;
+	peer->channel.ops->end(&peer->channel);
+	wait_hello(peer);
+	pass_control(peer->server);
+}
+
+/* What is wanted is not kept any more: are there books of it? */
+static bool take_books(struct peer *peer, const struct talk_request *request)
+{
+	if (!request->takes_books || !peer->server->fold)
+		return false;
+	peer->checkpoint = checkpoint_take(peer->server);
+	return peer->checkpoint;
+}
+
+static enum talk_status judge(struct peer *peer, const struct talk_request *request)
+{
+	const struct server *server = peer->server;
+
+	if (peer->proves && !request_is_proven(peer->in, &server->config.token, peer->greeting))
+		return TALK_WRONG_PROOF;
+	if (request->trace && request->trace != server->trace)
+		return TALK_OTHER_TRACE;
+	if (server_clients(server) >= CLIENTS_MAX)
+		return TALK_FULL;
+	if (request->offset > server->spill.end ||
+	    (request->offset < server->spill.begin && !take_books(peer, request)))
+		return TALK_GONE;
+	return TALK_WELCOME;
+}
+
+static const enum server_count refusals[TALK_STATUS_COUNT] = {
+	[TALK_WRONG_PROOF] = SERVER_STRANGERS,
+	[TALK_OTHER_TRACE] = SERVER_LATE,
+	[TALK_GONE] = SERVER_LATE,
+	[TALK_FULL] = SERVER_CROWDED,
+};
+
+static void welcome(struct peer *peer, uint64_t offset, uint64_t wanted)
+{
+	peer->state = PEER_CLIENT;
+	peer->offset = offset;
+	pass_control(peer->server);
+	wait_progress(peer);
+	if (peer->checkpoint)
+		tell(peer, wanted ? "is back, and sent books" : "is there, and sent books");
+	else
+		tell(peer, wanted ? "is back" : "is there");
+}
+
+static void answer(struct peer *peer, const struct talk_request *request)
+{
+	static const struct talk_token none;
+	struct talk_answer told = {
+		.status = judge(peer, request),
+		.trace = peer->server->trace,
+		.offset = request->offset,
+		.comes_back = peer->server->fold,
+		.scans = peer->server->config.scan,
+	};
+
+	if (peer->checkpoint)
+		told.offset = peer->checkpoint->resume;
+	if (told.status == TALK_WELCOME)
+		welcome(peer, told.offset, request->offset);
+	told.control = peer->control;
+	told.books = peer->checkpoint;
+	answer_pack(peer->out, &told, peer->proves ? &peer->server->config.token : &none, peer->in);
+	peer->out_count = ANSWER_SIZE;
+	peer->out_done = 0;
+	peer->in_count = 0;
+	if (told.status == TALK_WELCOME)
+		return;
+	count(peer, refusals[told.status]);
+	if (peer->channel.ops->write(&peer->channel, peer->out, peer->out_count) ==
+	    (ssize_t)peer->out_count)
+		leave(peer);
+	else
+		peer_kill(peer);
+}
+
+/* Nothing of a stranger is looked at before all of its request is there. */
+static void take_request(struct peer *peer)
+{
+	struct talk_request request;
+
+	if (request_unpack(peer->in, &request))
+		refuse(peer, SERVER_NONSENSE);
+	else
+		answer(peer, &request);
+}
+
+static void take_order(struct peer *peer)
+{
+	const struct server_config *config = &peer->server->config;
+	struct talk_order order;
+
+	peer->in_count = 0;
+	if (order_unpack(peer->in, &order) || ++peer->orders > ORDERS_MAX)
+		refuse(peer, SERVER_NONSENSE);
+	else if (order.kind == ORDER_SCAN && config->scan)
+		config->scan(config->ctx, &order, peer->control);
+	else if (order.kind == ORDER_END && peer->control)
+		config->end(config->ctx);
+}
+
+static size_t message_size(const struct peer *peer)
+{
+	return peer->state == PEER_WAITING ? REQUEST_SIZE : ORDER_SIZE;
+}
+
+/* Its own end: of who leaves it is how it says that all has arrived. */
+static void take_end(struct peer *peer)
+{
+	if (peer->whole)
+		count(peer, SERVER_DELIVERED);
+	peer_kill(peer);
+}
+
+/*
+ * Until there is nothing more; not before what it was told last is sent. What comes from who leaves
+ * is not looked at, and has an end, too.
+ */
+static void take_input(struct peer *peer)
+{
+	unsigned int spare = ORDERS_MAX;
+
+	while (peer->state != PEER_DEAD && peer->out_done == peer->out_count && spare--) {
+		size_t wanted = message_size(peer) - peer->in_count;
+		ssize_t got =
+			peer->channel.ops->read(&peer->channel, peer->in + peer->in_count, wanted);
+
+		if (got == -EAGAIN)
+			return;
+		if (got <= 0) {
+			take_end(peer);
+			return;
+		}
+		peer->in_count += (size_t)got;
+		if (peer->in_count < message_size(peer))
+			continue;
+		if (peer->state == PEER_WAITING)
+			take_request(peer);
+		else if (peer->state == PEER_CLIENT)
+			take_order(peer);
+		else
+			peer->in_count = 0;
+	}
+	if (peer->state != PEER_DEAD && peer->out_done == peer->out_count)
+		refuse(peer, SERVER_NONSENSE);
+}
+
+/* The next bytes that it is to be sent; 0: there are none for now. */
+static size_t next_bytes(const struct peer *peer, const uint8_t **ret_bytes)
+{
+	if (peer->out_done < peer->out_count) {
+		*ret_bytes = peer->out + peer->out_done;
+		return peer->out_count - peer->out_done;
+	}
+	if (peer->state != PEER_CLIENT)
+		return 0;
+	if (peer->checkpoint)
+		return spill_at(&peer->checkpoint->bytes, peer->checkpoint_done, ret_bytes);
+	return spill_at(&peer->server->spill, peer->offset, ret_bytes);
+}
+
+static void checkpoint_sent(struct peer *peer, size_t size)
+{
+	peer->checkpoint_done += size;
+	if (peer->checkpoint_done < peer->checkpoint->bytes.end)
+		return;
+	checkpoint_drop(peer->server, peer->checkpoint);
+	peer->checkpoint = NULL;
+}
+
+static void sent(struct peer *peer, size_t size)
+{
+	if (peer->out_done < peer->out_count)
+		peer->out_done += size;
+	else if (peer->checkpoint)
+		checkpoint_sent(peer, size);
+	else
+		peer->offset += size;
+	if (peer->state == PEER_CLIENT)
+		wait_progress(peer);
+}
+
+bool peer_pump(struct peer *peer)
+{
+	const uint8_t *bytes = NULL;
+	size_t left = PUMP_MAX, size;
+
+	if (peer->state != PEER_WAITING && peer->state != PEER_CLIENT)
+		return false;
+	while ((size = next_bytes(peer, &bytes))) {
+		ssize_t done;
+
+		if (!left)
+			return true;
+		done = peer->channel.ops->write(&peer->channel, bytes, size < left ? size : left);
+		if (done == -EAGAIN)
+			return false;
+		if (done < 0) {
+			peer_kill(peer);
+			return false;
+		}
+		left -= (size_t)done;
+		sent(peer, (size_t)done);
+	}
+	if (peer->state == PEER_CLIENT)
+		wait_progress(peer); /* nobody can stall who has got all */
+	if (peer->state == PEER_CLIENT && peer->server->ended) {
+		peer->whole = true;
+		leave(peer);
+	}
+	return false;
+}
+
+void peer_expire(struct peer *peer)
+{
+	bool idle = peer->state == PEER_CLIENT && !peer->checkpoint &&
+		    peer->offset == peer->server->spill.end;
+
+	if (peer->state == PEER_DEAD || idle || now_ns() < peer->deadline_ns)
+		return;
+	if (peer->state == PEER_LEAVING)
+		peer_kill(peer);
+	else
+		refuse(peer, SERVER_SILENT);
+}
+
+/* It does not know that it should: it is told so, and that is all that is said without TLS. */
+static void refuse_plain(struct peer *peer)
+{
+	struct talk_greeting greeting = {.wants_tls = true};
+
+	greeting_pack(peer->out, &greeting);
+	count(peer, SERVER_STRANGERS);
+	if (peer->channel.ops->write(&peer->channel, peer->out, GREETING_SIZE) == GREETING_SIZE)
+		leave(peer);
+	else
+		peer_kill(peer);
+}
+
+/* By its first byte: 0: it speaks TLS; else -EAGAIN, or it was refused. */
+static int secure(struct peer *peer)
+{
+	int fd = peer->channel.fd;
+	ssize_t got;
+	uint8_t first;
+
+	got = recv(fd, &first, sizeof(first), MSG_PEEK);
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return -EAGAIN;
+	if (got == 1 && request_begins(first)) {
+		refuse_plain(peer);
+		return -EPROTO;
+	}
+	peer->secures = false;
+	peer->channel = (struct channel){0}; /* the socket goes on, or is closed there */
+	if (!tls_channel(peer->server->config.tls, fd, NULL, &peer->channel))
+		return 0;
+	peer_kill(peer);
+	return -EPROTO;
+}
+
+static void shake(struct peer *peer)
+{
+	struct error err;
+	int code;
+
+	if (peer->secures && secure(peer))
+		return;
+	code = peer->channel.ops->handshake(&peer->channel, &err);
+	if (!code)
+		peer->state = PEER_WAITING;
+	else if (code != -EAGAIN)
+		refuse(peer, SERVER_STRANGERS);
+}
+
+static void on_peer(void *ctx, uint32_t what)
+{
+	struct peer *peer = ctx;
+	struct server *server = peer->server;
+
+	(void)what;
+	if (peer->state == PEER_SHAKES)
+		shake(peer);
+	peer_pump(peer);
+	if (peer->state != PEER_SHAKES && peer->state != PEER_DEAD)
+		take_input(peer);
+	if (peer_pump(peer))
+		server_pump_soon(server);
+	peers_bury(server);
+}
+
+/* Of our own user, or root: they could trace the program themselves. */
+static bool is_friend(int fd)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
+		return false;
+	return peer.uid == geteuid() || !peer.uid;
+}
+
+static int greet(struct peer *peer)
+{
+	struct talk_greeting greeting = {.wants_proof = peer->proves};
+
+	if (getrandom(greeting.nonce, sizeof(greeting.nonce), 0) != sizeof(greeting.nonce))
+		return -EIO;
+	greeting_pack(peer->greeting, &greeting);
+	memcpy(peer->out, peer->greeting, GREETING_SIZE);
+	peer->out_count = GREETING_SIZE;
+	return 0;
+}
+
+/* Who waits longest without a word makes room. */
+static void make_room(struct server *server)
+{
+	struct peer **peer, *oldest = NULL;
+	unsigned int strangers = 0;
+
+	vec_each (peer, &server->peers) {
+		if ((*peer)->state == PEER_CLIENT || (*peer)->state == PEER_DEAD)
+			continue;
+		oldest = oldest ? oldest : *peer;
+		strangers++;
+	}
+	if (strangers >= WAITING_MAX)
+		refuse(oldest, SERVER_CROWDED);
+}
+
+void peer_new(struct server *server, int fd, const struct address *address)
+{
+	bool local = address_is_unix(address);
+	struct peer *peer;
+
+	server->counts[SERVER_ACCEPTED]++;
+	if (local && !is_friend(fd)) {
+		server->counts[SERVER_STRANGERS]++;
+		close(fd);
+		return;
+	}
+	socket_tune(fd);
+	make_room(server);
+	peer = calloc(1, sizeof(*peer));
+	if (!peer) {
+		close(fd);
+		return;
+	}
+	peer->server = server;
+	peer->number = server->counts[SERVER_ACCEPTED];
+	peer->proves = !local && server->config.token.size;
+	peer->state = PEER_SHAKES;
+	wait_hello(peer);
+	address_text(address, peer->name);
+	peer->channel = channel_plain(fd);
+	peer->secures = !local && server->config.tls;
+	if (greet(peer) || vec_push(&server->peers, peer)) {
+		channel_close(&peer->channel);
+		free(peer);
+		return;
+	}
+	if (loop_add_fd(server->config.loop, fd, EPOLLIN | EPOLLOUT | EPOLLET, on_peer, peer,
+			&peer->watch))
+		refuse(peer, SERVER_CROWDED);
+}

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "net/protocol/server.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "net/protocol/peer.h"
+
+#define NS_PER_SECOND 1000000000ULL
+#define TICK_NS       NS_PER_SECOND
+/* Calls are left out at the limit; where even all else is this much, the trace ends. */
+#define HARD_LIMIT(limit) (2 * (limit) + (1u << 20))
+
+#define ACCEPT_MAX 16           /* in a turn of the loop */
+#define BOOKS_TURN (256u << 10) /* bytes that become books before events are looked for again */
+
+struct peer *server_control(const struct server *server)
+{
+	struct peer **peer;
+
+	vec_each (peer, &server->peers)
+		if ((*peer)->control)
+			return *peer;
+	return NULL;
+}
+
+static void pump_all(struct server *server)
+{
+	bool more = false;
+
+	for (size_t i = 0; i < server->peers.count; i++)
+		more |= peer_pump(server->peers.items[i]);
+	if (more)
+		server_pump_soon(server);
+}
+
+static void on_soon(void *ctx, uint32_t what)
+{
+	struct server *server = ctx;
+
+	(void)what;
+	loop_remove(server->config.loop, server->soon);
+	server->soon = NULL;
+	pump_all(server);
+	peers_bury(server);
+}
+
+void server_pump_soon(struct server *server)
+{
+	if (!server->soon &&
+	    loop_add_timer(server->config.loop, 0, 0, on_soon, server, &server->soon))
+		server->soon = NULL; /* the tick will do it */
+}
+
+static void stop_accepting(struct listener *listener)
+{
+	loop_remove(listener->server->config.loop, listener->watch);
+	listener->watch = NULL;
+}
+
+/* Errors of accept are those of connections that are gone already, or of us: out of descriptors. */
+static void on_accept(void *ctx, uint32_t what)
+{
+	struct listener *listener = ctx;
+
+	(void)what;
+	for (int i = 0; i < ACCEPT_MAX; i++) {
+		struct address from = {.size = sizeof(from.where)};
+		int fd = accept4(listener->fd, (struct sockaddr *)&from.where, &from.size,
+				 SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd >= 0) {
+			peer_new(listener->server, fd,
+				 address_is_unix(&listener->address) ? &listener->address : &from);
+		} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+			   errno == ENOMEM) {
+			stop_accepting(listener);
+			break;
+		} else if (errno == EAGAIN) {
+			break;
+		}
+	}
+	peers_bury(listener->server);
+}
+
+static int start_accepting(struct listener *listener)
+{
+	return loop_add_fd(listener->server->config.loop, listener->fd, EPOLLIN, on_accept,
+			   listener, &listener->watch);
+}
+
+static void on_tick(void *ctx, uint32_t what)
+{
+	struct server *server = ctx;
+	struct listener **listener;
+
+	(void)what;
+	for (size_t i = 0; i < server->peers.count; i++)
+		peer_expire(server->peers.items[i]);
+	vec_each (listener, &server->listeners)
+		if (!(*listener)->watch)
+			start_accepting(*listener);
+	pump_all(server);
+	peers_bury(server);
+}
+
+int server_open(struct server **ret_server, const struct server_config *config, struct error *err)
+{
+	struct server *server = calloc(1, sizeof(*server));
+	int code = server ? 0 : -ENOMEM;
+
+	if (!code) {
+		server->config = *config;
+		if (!config->hello_ns)
+			server->config.hello_ns = HELLO_SECONDS * NS_PER_SECOND;
+		if (!config->stall_ns)
+			server->config.stall_ns = STALL_SECONDS * NS_PER_SECOND;
+		if (getrandom(&server->trace, sizeof(server->trace), 0) != sizeof(server->trace))
+			code = -EIO;
+		server->trace += !server->trace;
+	}
+	if (!code && config->books_limit)
+		code = fold_new(&server->fold, config->books_limit);
+	if (!code)
+		code = loop_add_timer(config->loop, TICK_NS, TICK_NS, on_tick, server,
+				      &server->tick);
+	if (code) {
+		if (server)
+			fold_free(server->fold);
+		free(server);
+		return error_set_errno(err, code, "cannot serve");
+	}
+	*ret_server = server;
+	return 0;
+}
+
+static void listener_close(struct listener *listener)
+{
+	const struct sockaddr_un *local = (const struct sockaddr_un *)&listener->address.where;
+
+	if (listener->watch)
+		stop_accepting(listener);
+	if (address_is_unix(&listener->address))
+		unlink(local->sun_path);
+	close(listener->fd);
+	free(listener);
+}
+
+void server_close(struct server *server)
+{
+	struct listener **listener;
+	struct peer **peer;
+
+	if (!server)
+		return;
+	vec_each (peer, &server->peers) {
+		loop_remove(server->config.loop, (*peer)->watch);
+		channel_close(&(*peer)->channel);
+		checkpoint_drop(server, (*peer)->checkpoint);
+		free(*peer);
+	}
+	fold_free(server->fold);
+	vec_free(&server->peers);
+	vec_each (listener, &server->listeners)
+		listener_close(*listener);
+	vec_free(&server->listeners);
+	loop_remove(server->config.loop, server->tick);
+	loop_remove(server->config.loop, server->soon);
+	spill_free(&server->spill);
+	free(server);
+}
+
+static void name_add(struct server *server, const struct address *address)
+{
+	char text[ADDRESS_TEXT_SIZE];
+	size_t used = strlen(server->text);
+
+	snprintf(server->text + used, sizeof(server->text) - used, "%s%s", used ? " and " : "",
+		 address_text(address, text));
+}
+
+int server_listen(struct server *server, const struct address *address, struct error *err)
+{
+	struct listener *listener = calloc(1, sizeof(*listener));
+	char text[ADDRESS_TEXT_SIZE];
+	int code;
+
+	if (!listener)
+		return error_set(err, -ENOMEM, "out of memory");
+	*listener = (struct listener){.server = server, .address = *address};
+	code = address_listen(&listener->address, &listener->fd);
+	if (code) {
+		free(listener);
+		return error_set_errno(err, code, "cannot listen at %s",
+				       address_text(address, text));
+	}
+	code = start_accepting(listener);
+	if (!code)
+		code = vec_push(&server->listeners, listener);
+	if (code) {
+		listener_close(listener);
+		return error_set_errno(err, code, "cannot serve");
+	}
+	name_add(server, &listener->address);
+	return 0;
+}
+
+const char *server_text(const struct server *server)
+{
+	return server->text;
+}
+
+/* Those that had not got it cannot go on. */
+static void cut_laggards(struct server *server)
+{
+	struct peer **peer;
+
+	vec_each (peer, &server->peers) {
+		if ((*peer)->state != PEER_CLIENT || (*peer)->offset >= server->spill.begin)
+			continue;
+		server->counts[SERVER_LAGGED]++;
+		peer_kill(*peer);
+	}
+}
+
+/* Half of what is allowed stays, for a client in control that has to come back. */
+static void let_go_read(struct server *server)
+{
+	const struct peer *control = server_control(server);
+	struct spill *spill = &server->spill;
+	uint64_t from;
+
+	if (!control)
+		return;
+	from = spill->end - server->config.limit / 2;
+	spill_let_go(spill, from < control->offset ? from : control->offset);
+}
+
+/* The oldest part becomes books, but nothing of what is at or behind `until`. */
+static void fold_oldest(struct server *server, uint64_t until)
+{
+	struct spill *spill = &server->spill;
+	const uint8_t *bytes;
+	uint64_t from;
+	int code = 0;
+
+	while (!code && spill->end - fold_position(server->fold) > server->config.limit &&
+	       fold_wanted(server->fold) < until) {
+		size_t size;
+
+		from = fold_wanted(server->fold);
+		size = spill_at(spill, from, &bytes);
+		code = fold_read(server->fold, bytes,
+				 size < until - from ? size : (size_t)(until - from));
+	}
+	from = spill->end - server->config.limit;
+	spill_let_go(spill,
+		     from < fold_position(server->fold) ? from : fold_position(server->fold));
+	if (!code)
+		return;
+	fold_free(server->fold);
+	server->fold = NULL;
+}
+
+static void keep_bounds(struct server *server, uint64_t before)
+{
+	if (server->spill.end - server->spill.begin <= server->config.limit)
+		return;
+	if (server->fold)
+		fold_oldest(server, before);
+	else
+		let_go_read(server);
+	cut_laggards(server);
+}
+
+static int checkpoint_output(void *ctx, const void *bytes, size_t size)
+{
+	struct checkpoint *checkpoint = ctx;
+
+	return checkpoint->bytes.end + size > checkpoint->limit
+		       ? -ENOSPC
+		       : spill_add(&checkpoint->bytes, bytes, size);
+}
+
+/* The latest will do for as long as the stream behind it is kept. */
+struct checkpoint *checkpoint_take(struct server *server)
+{
+	struct checkpoint *checkpoint = server->latest;
+
+	if (checkpoint && checkpoint->resume >= server->spill.begin) {
+		checkpoint->owners++;
+		return checkpoint;
+	}
+	checkpoint = calloc(1, sizeof(*checkpoint));
+	if (!checkpoint)
+		return NULL;
+	*checkpoint = (struct checkpoint){.owners = 1,
+					  .limit = server->config.books_limit,
+					  .resume = fold_position(server->fold)};
+	if (fold_save(server->fold, checkpoint_output, checkpoint)) {
+		checkpoint_drop(server, checkpoint);
+		return NULL;
+	}
+	server->latest = checkpoint;
+	return checkpoint;
+}
+
+void checkpoint_drop(struct server *server, struct checkpoint *checkpoint)
+{
+	if (!checkpoint || --checkpoint->owners)
+		return;
+	if (server->latest == checkpoint)
+		server->latest = NULL;
+	spill_free(&checkpoint->bytes);
+	free(checkpoint);
+}
+
+int server_output(void *ctx, const void *bytes, size_t size)
+{
+	struct server *server = ctx;
+	uint64_t before = server->spill.end, kept = before - server->spill.begin;
+	int code = kept > HARD_LIMIT(server->config.limit) ? -ENOSPC
+							   : spill_add(&server->spill, bytes, size);
+
+	if (code)
+		return code;
+	pump_all(server);
+	keep_bounds(server, before);
+	return 0;
+}
+
+int server_books(struct server *server, const struct model_config *config,
+		 void (*meanwhile)(void *ctx), void *ctx, struct model **ret_model)
+{
+	const uint8_t *bytes;
+	uint64_t read = 0;
+	size_t size;
+	int code = 0;
+
+	while (!code && server->fold &&
+	       (size = spill_at(&server->spill, fold_wanted(server->fold), &bytes))) {
+		code = fold_read(server->fold, bytes, size);
+		read += size;
+		if (!code && read >= BOOKS_TURN) {
+			read = 0;
+			meanwhile(ctx);
+		}
+	}
+	if (!server->fold)
+		return -ENODATA;
+	return code ? code : fold_copy(server->fold, config, ret_model);
+}
+
+/* What can be folded makes room. */
+bool server_is_full(struct server *server)
+{
+	return !server->fold && server->spill.end - server->spill.begin >= server->config.limit;
+}
+
+void server_end(struct server *server)
+{
+	server->ended = true;
+	pump_all(server);
+}
+
+unsigned int server_clients(const struct server *server)
+{
+	unsigned int clients = 0;
+	struct peer **peer;
+
+	vec_each (peer, &server->peers)
+		clients += (*peer)->state == PEER_CLIENT ||
+			   ((*peer)->state == PEER_LEAVING && (*peer)->whole);
+	return clients;
+}
+
+uint64_t server_count(const struct server *server, enum server_count count)
+{
+	return server->counts[count];
+}
+
+const char *server_summary(const struct server *server, char text[SERVER_TEXT_SIZE])
+{
+	static const char *const names[SERVER_COUNTS] = {
+		[SERVER_ACCEPTED] = "connections",        [SERVER_STRANGERS] = "strangers",
+		[SERVER_NONSENSE] = "that sent nonsense", [SERVER_SILENT] = "silent or stalled",
+		[SERVER_CROWDED] = "too many at once",    [SERVER_LAGGED] = "that lagged behind",
+		[SERVER_LATE] = "that came too late",     [SERVER_DELIVERED] = "that got all",
+	};
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < SERVER_COUNTS && used < SERVER_TEXT_SIZE; i++)
+		if (server->counts[i])
+			used += (size_t)snprintf(text + used, SERVER_TEXT_SIZE - used, "%s%llu %s",
+						 used ? ", " : "",
+						 (unsigned long long)server->counts[i], names[i]);
+	return text;
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "net/stream/stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/stream/bits.h"
+#include "net/stream/event_code.h"
+
+/* A body of events goes out when it has reached so much: large enough to be compressed well. */
+#define EVENTS_FULL (128u << 10)
+
+struct stream_writer {
+	stream_output *output;
+	void *ctx;
+	struct squeeze *squeeze; /* NULL: frames are stored as they are */
+	struct pack events;      /* the body that is being gathered */
+	struct event_context context;
+	struct pack body; /* of another kind */
+	struct pack frame;
+	uint64_t number; /* of the next frame */
+	uint64_t told;   /* events */
+	bool greeted;
+	int err; /* the first failure */
+};
+
+int stream_writer_new(struct stream_writer **ret_writer, bool squeeze, stream_output *output,
+		      void *ctx)
+{
+	struct stream_writer *writer = calloc(1, sizeof(*writer));
+	int err = writer ? 0 : -ENOMEM;
+
+	if (!err && squeeze && squeeze_is_known())
+		err = squeeze_new(&writer->squeeze);
+	if (err) {
+		free(writer);
+		return err;
+	}
+	writer->output = output;
+	writer->ctx = ctx;
+	*ret_writer = writer;
+	return 0;
+}
+
+void stream_writer_free(struct stream_writer *writer)
+{
+	if (!writer)
+		return;
+	squeeze_free(writer->squeeze);
+	pack_free(&writer->events);
+	pack_free(&writer->body);
+	pack_free(&writer->frame);
+	free(writer);
+}
+
+static int fail(struct stream_writer *writer, int err)
+{
+	if (err && !writer->err)
+		writer->err = err;
+	return writer->err;
+}
+
+static int greet(struct stream_writer *writer)
+{
+	struct stream_hello hello = hello_own();
+	uint8_t bytes[HELLO_SIZE];
+
+	if (writer->greeted)
+		return 0;
+	writer->greeted = true;
+	hello_pack(bytes, &hello);
+	return writer->output(writer->ctx, bytes, sizeof(bytes));
+}
+
+static int send_frame(struct stream_writer *writer, enum stream_kind kind, struct pack *body)
+{
+	int err = writer->err ? writer->err : greet(writer);
+
+	writer->frame.count = 0;
+	if (!err)
+		err = frame_pack(&writer->frame, kind, writer->number++, body, writer->squeeze);
+	if (!err)
+		err = writer->output(writer->ctx, writer->frame.bytes, writer->frame.count);
+	body->count = 0;
+	return fail(writer, err);
+}
+
+int stream_flush(struct stream_writer *writer)
+{
+	if (!writer->events.count)
+		return writer->err;
+	memset(&writer->context, 0, sizeof(writer->context));
+	return send_frame(writer, STREAM_EVENTS, &writer->events);
+}
+
+/* What is not an event comes behind those that were told before it. */
+static int send_body(struct stream_writer *writer, enum stream_kind kind)
+{
+	int err = stream_flush(writer);
+
+	return err ? err : send_frame(writer, kind, &writer->body);
+}
+
+int stream_tell_event(struct stream_writer *writer, const struct event *event)
+{
+	int err;
+
+	if (writer->err)
+		return writer->err;
+	err = event_pack(&writer->events, &writer->context, event);
+	if (!err)
+		err = writer->events.err;
+	if (err)
+		return fail(writer, err);
+	writer->told++;
+	return writer->events.count >= EVENTS_FULL ? stream_flush(writer) : 0;
+}
+
+uint64_t stream_events(const struct stream_writer *writer)
+{
+	return writer->told;
+}
+
+bool stream_is_held(const struct stream_writer *writer)
+{
+	return writer->events.count > 0;
+}
+
+int stream_tell_settings(struct stream_writer *writer, const struct stream_settings *settings)
+{
+	struct pack *body = &writer->body;
+	unsigned int bits = 0;
+
+	bits |= settings->wrappers ? SETTING_WRAPPERS : 0;
+	bits |= settings->sanity ? SETTING_SANITY : 0;
+	bits |= settings->omits ? SETTING_OMITS : 0;
+	bits |= settings->scans ? SETTING_SCANS : 0;
+	bits |= settings->ends_unseen ? SETTING_ENDS_UNSEEN : 0;
+	pack_number(body, settings->apis);
+	pack_number(body, bits);
+	pack_number(body, settings->page_size);
+	pack_number(body, settings->begun_ns);
+	pack_number(body, settings->begun_at_ms);
+	pack_text(body, settings->version);
+	pack_text(body, settings->backend);
+	pack_number(body, settings->sample);
+	pack_number(body, settings->min_size);
+	pack_number(body, settings->max_size);
+	return send_body(writer, STREAM_SETTINGS);
+}
+
+int stream_tell_module(struct stream_writer *writer, const struct stream_module *module)
+{
+	struct pack *body = &writer->body;
+	uint32_t segments = module->segment_count;
+	unsigned int bits = 0;
+
+	if (segments > STREAM_SEGMENTS_MAX)
+		segments = STREAM_SEGMENTS_MAX;
+	bits |= module->elf64 ? MODULE_ELF64 : 0;
+	bits |= module->big_endian ? MODULE_BIG_ENDIAN : 0;
+	bits |= module->executable ? MODULE_EXECUTABLE : 0;
+	pack_number(body, module->id);
+	pack_text(body, module->path);
+	pack_text(body, module->build_id);
+	pack_number(body, module->size);
+	pack_number(body, module->machine);
+	pack_number(body, bits);
+	pack_number(body, segments);
+	for (uint32_t i = 0; i < segments; i++) {
+		pack_number(body, module->segments[i].offset);
+		pack_number(body, module->segments[i].vaddr);
+		pack_number(body, module->segments[i].size);
+		pack_byte(body, module->segments[i].executable);
+	}
+	return send_body(writer, STREAM_MODULE);
+}
+
+static void pack_sum(struct pack *body, const struct snapshot_sum *sum)
+{
+	pack_number(body, sum->blocks);
+	pack_number(body, sum->bytes);
+}
+
+static void pack_example(struct pack *body, const struct snapshot_example *example)
+{
+	uint32_t read = example->read < EXAMPLE_BYTES ? example->read : EXAMPLE_BYTES;
+
+	pack_number(body, example->address);
+	if (!example->address)
+		return;
+	pack_number(body, example->size);
+	pack_byte(body, example->looked);
+	pack_number(body, example->resident);
+	pack_number(body, example->swapped);
+	pack_byte(body, read);
+	pack_bytes(body, example->bytes, read);
+}
+
+/* They are gathered like events: a process may have thousands. */
+int stream_tell_scan_site(struct stream_writer *writer, const struct stream_scan_site *site)
+{
+	struct pack *body = &writer->body;
+
+	pack_number(body, site->books);
+	pack_number(body, site->site);
+	pack_byte(body, site->api);
+	pack_number(body, site->first_seen_ns);
+	pack_byte(body, LEAK_CLASS_COUNT);
+	for (int leak = 0; leak < LEAK_CLASS_COUNT; leak++) {
+		pack_sum(body, &site->leaks.classes[leak]);
+		pack_example(body, &site->leaks.examples[leak]);
+	}
+	pack_number(body, site->leaks.oldest_ns);
+	pack_number(body, site->leaks.youngest_ns);
+	return body->count >= EVENTS_FULL ? send_body(writer, STREAM_SCAN_SITES)
+					  : fail(writer, body->err);
+}
+
+int stream_tell_scan(struct stream_writer *writer, const struct stream_scan *told)
+{
+	const struct snapshot_scan *scan = &told->scan;
+	struct pack *body = &writer->body;
+	int err = body->count ? send_body(writer, STREAM_SCAN_SITES) : 0;
+
+	if (err)
+		return err;
+	pack_number(body, told->books);
+	pack_number(body, told->sites);
+	pack_text(body, scan->reason);
+	pack_byte(body, scan->live ? SCAN_LIVE : 0);
+	pack_number(body, scan->passes);
+	pack_number(body, scan->taken_ns);
+	pack_number(body, scan->pause_ns);
+	pack_number(body, scan->duration_ns);
+	pack_number(body, scan->bytes_scanned);
+	pack_number(body, scan->bytes_unreadable);
+	pack_number(body, scan->bytes_between);
+	pack_number(body, scan->bytes_free);
+	pack_byte(body, LEAK_CLASS_COUNT);
+	for (int leak = 0; leak < LEAK_CLASS_COUNT; leak++)
+		pack_sum(body, &scan->classes[leak]);
+	return send_body(writer, STREAM_SCAN);
+}
+
+int stream_tell_books(struct stream_writer *writer, struct pack *records)
+{
+	int err = stream_flush(writer);
+
+	return err ? err : send_frame(writer, STREAM_BOOKS, records);
+}
+
+int stream_tell_resume(struct stream_writer *writer, const struct stream_resume *resume)
+{
+	struct pack *body = &writer->body;
+
+	pack_number(body, resume->offset);
+	pack_number(body, resume->frames);
+	pack_number(body, resume->events);
+	pack_number(body, resume->last_ns);
+	pack_number(body, resume->first_pid);
+	return send_body(writer, STREAM_RESUME);
+}
+
+int stream_tell_scanned(struct stream_writer *writer, const struct stream_scanned *scanned)
+{
+	struct pack *body = &writer->body;
+
+	pack_number(body, scanned->tag);
+	pack_number(body, scanned->scans);
+	pack_text(body, scanned->why);
+	return send_body(writer, STREAM_SCANNED);
+}
+
+int stream_tell_unprobed(struct stream_writer *writer)
+{
+	return send_body(writer, STREAM_UNPROBED);
+}
+
+int stream_tell_end(struct stream_writer *writer, struct stream_end end)
+{
+	struct pack *body = &writer->body;
+
+	pack_number(body, writer->told);
+	pack_number(body, end.taken_ns);
+	pack_number(body, end.taken_at_ms);
+	pack_text(body, end.failure);
+	return send_body(writer, STREAM_END);
+}

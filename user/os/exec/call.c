@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "os/exec/call.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+#include "os/process/proc.h"
+#include "os/process/procfs.h"
+
+#define ENVIRONMENT_MAX 4096 /* variables that are looked at */
+#define VARIABLE_MAX    8192 /* bytes of one */
+#define STRING_STEP     256
+
+static const char *const variables[EXEC_VARIABLES] = {"LD_PRELOAD=", "LD_LIBRARY_PATH="};
+
+/*
+ * Memory of the process.
+ */
+
+/* A string that ends within size: its length, or -errno. Not over the end of a page, behind which
+ * there may be nothing. */
+static ssize_t string_read(pid_t pid, uint64_t address, char *text, size_t size)
+{
+	size_t used = 0;
+
+	while (used < size) {
+		size_t step = STRING_STEP - (address + used) % STRING_STEP;
+		ssize_t got = proc_memory_read(pid, address + used, text + used,
+					       step < size - used ? step : size - used);
+		const char *end;
+
+		if (got <= 0)
+			return got ? got : -EFAULT;
+		end = memchr(text + used, '\0', (size_t)got);
+		if (end)
+			return end - text;
+		used += (size_t)got;
+	}
+	return -ENAMETOOLONG;
+}
+
+static int variable_take(struct exec_call *call, size_t *count, const char *text)
+{
+	for (size_t i = 0; *count < EXEC_VARIABLES && i < EXEC_VARIABLES; i++) {
+		if (strncmp(text, variables[i], strlen(variables[i])))
+			continue;
+		call->environment[*count] = strdup(text);
+		if (!call->environment[*count])
+			return -ENOMEM;
+		(*count)++;
+	}
+	return 0;
+}
+
+static int environment_read(pid_t pid, uint64_t address, struct exec_call *call)
+{
+	static const size_t word = sizeof(uint64_t);
+	char text[VARIABLE_MAX];
+	size_t count = 0;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < ENVIRONMENT_MAX; i++) {
+		uint64_t pointer = 0;
+		ssize_t got = proc_memory_read(pid, address + i * word, &pointer, word);
+
+		if (got != (ssize_t)word || !pointer)
+			break;
+		/* Most variables are not ours: their first bytes say so. */
+		got = proc_memory_read(pid, pointer, text, 3);
+		if (got == 3 && !strncmp(text, "LD_", 3) &&
+		    string_read(pid, pointer, text, sizeof(text)) > 0)
+			err = variable_take(call, &count, text);
+	}
+	return err;
+}
+
+/*
+ * Its system call.
+ */
+
+struct arguments {
+	int directory; /* of execveat */
+	uint64_t path, environment;
+};
+
+static bool arguments_parse(const char *text, struct arguments *ret)
+{
+	unsigned long long words[6];
+	long number;
+
+	if (sscanf(text, "%ld %llx %llx %llx %llx", &number, &words[0], &words[1], &words[2],
+		   &words[3]) != 5)
+		return false;
+	if (number == SYS_execve)
+		*ret = (struct arguments){AT_FDCWD, words[0], words[2]};
+	else if (number == SYS_execveat)
+		*ret = (struct arguments){(int)words[0], words[1], words[3]};
+	else
+		return false;
+	return true;
+}
+
+static bool thread_arguments(pid_t pid, pid_t tid, struct arguments *ret)
+{
+	char name[64], text[256];
+	ssize_t got;
+	int fd;
+
+	snprintf(name, sizeof(name), "task/%d/syscall", (int)tid);
+	fd = procfs_open(pid, name);
+	if (fd < 0)
+		return false;
+	got = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[got > 0 ? got : 0] = '\0';
+	return arguments_parse(text, ret);
+}
+
+/* Of the first thread that executes something: others of the same process wait for each other. */
+static int process_arguments(pid_t pid, struct arguments *ret)
+{
+	struct proc_threads threads;
+	bool found = false;
+	const pid_t *tid;
+	int err = proc_threads_read(pid, &threads);
+
+	if (err)
+		return err;
+	vec_each (tid, &threads)
+		found = found || thread_arguments(pid, *tid, ret);
+	vec_free(&threads);
+	return found ? 0 : -ENOENT;
+}
+
+int exec_call_read(pid_t pid, struct exec_call *ret_call)
+{
+	struct arguments arguments;
+	struct exec_call call = {.path = ""};
+	int err = process_arguments(pid, &arguments);
+
+	if (err)
+		return err;
+	/* A path from a directory of the process's would have to be looked up from there. */
+	if (string_read(pid, arguments.path, call.path, sizeof(call.path)) <= 0 ||
+	    (arguments.directory != AT_FDCWD && call.path[0] != '/'))
+		call.path[0] = '\0';
+	err = environment_read(pid, arguments.environment, &call);
+	if (err)
+		exec_call_free(&call);
+	else
+		*ret_call = call;
+	return err;
+}
+
+void exec_call_free(struct exec_call *call)
+{
+	for (size_t i = 0; i < EXEC_VARIABLES; i++)
+		free(call->environment[i]);
+	*call = (struct exec_call){0};
+}
+
+/*
+ * What it will map. Paths mean what they mean to the process: a thread may have a root, a directory
+ * and a mount namespace of its own, so one goes there and looks.
+ */
+
+struct search {
+	pid_t pid;
+	const struct exec_call *call;
+	const struct elf_dynamic_reader *reader;
+	struct needed found;
+	int root, directory, mounts; /* descriptors */
+	bool elsewhere;              /* root or mounts are not ours */
+	int err;
+};
+
+static int proc_open(pid_t pid, const char *name, int flags)
+{
+	char path[PROCFS_PATH_SIZE];
+
+	procfs_path(path, pid, name);
+	return open(path, flags | O_CLOEXEC);
+}
+
+static bool is_same(int one, const char *other)
+{
+	struct stat first, second;
+
+	return !fstat(one, &first) && !stat(other, &second) && first.st_dev == second.st_dev &&
+	       first.st_ino == second.st_ino;
+}
+
+static int go_there(const struct search *search)
+{
+	return setns(search->mounts, CLONE_NEWNS) || fchdir(search->root) || chroot(".");
+}
+
+static void *look_there(void *argument)
+{
+	struct search *search = argument;
+
+	if (unshare(CLONE_FS) || (search->elsewhere && go_there(search)) ||
+	    fchdir(search->directory))
+		search->err = -errno;
+	else
+		search->err = needed_find(search->call->path, search->call->environment,
+					  search->reader, &search->found, NULL);
+	return NULL;
+}
+
+static int search_run(struct search *search)
+{
+	pthread_t thread;
+	int err = -pthread_create(&thread, NULL, look_there, search);
+
+	if (err)
+		return err;
+	pthread_join(thread, NULL);
+	return search->err;
+}
+
+static void search_close(const struct search *search)
+{
+	const int fds[] = {search->root, search->directory, search->mounts};
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+int exec_call_needed(pid_t pid, const struct exec_call *call,
+		     const struct elf_dynamic_reader *reader, struct needed *ret_needed,
+		     char ret_prefix[EXEC_PREFIX_SIZE])
+{
+	struct search search = {
+		.pid = pid,
+		.call = call,
+		.reader = reader,
+		.root = proc_open(pid, "root", O_PATH | O_DIRECTORY),
+		.directory = proc_open(pid, "cwd", O_PATH | O_DIRECTORY),
+		.mounts = proc_open(pid, "ns/mnt", O_RDONLY),
+	};
+	int err = -ESRCH;
+
+	search.elsewhere =
+		!is_same(search.mounts, "/proc/self/ns/mnt") || !is_same(search.root, "/");
+	if (search.root >= 0 && search.directory >= 0 && search.mounts >= 0)
+		err = search_run(&search);
+	search_close(&search);
+	if (err)
+		return err;
+	ret_prefix[0] = '\0';
+	if (search.elsewhere)
+		snprintf(ret_prefix, EXEC_PREFIX_SIZE, "/proc/%d/root", (int)pid);
+	*ret_needed = search.found;
+	return 0;
+}

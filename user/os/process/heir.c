@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "os/process/heir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdalign.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NAME         "mtrace-heir"
+#define STACK_SIZE   65536 /* it is a copy of us but for its stack */
+#define CLOSERS      16 /* each probe takes the kernel 20 to 100 ms, for which all can wait at once */
+#define LETTER_FDS   1024
+#define LIFE_MS      100 /* between two looks whether it lives: its socket is open here, too */
+#define STATUS_SIZE  4096
+#define TABLE_SIZE   "\nFDSize:\t"
+#define TABLE_COMMON 1024 /* descriptors, where the kernel does not tell */
+
+struct heir_letter {
+	size_t count;
+	bool in_order;
+	bool unanswered;     /* on our side */
+	int fds[LETTER_FDS]; /* -1: somebody has taken it, and closes it */
+};
+
+/* What one of several closes: each CLOSERS-th. */
+struct share {
+	int *fds; /* NULL: the numbers themselves */
+	size_t first, count;
+};
+
+/* Where the heir is killed, the others go on, and we as well. */
+static void close_taken(int *fd)
+{
+	int taken = __atomic_exchange_n(fd, -1, __ATOMIC_RELAXED);
+
+	if (taken >= 0)
+		close(taken);
+}
+
+static int close_share(void *ctx)
+{
+	const struct share *share = ctx;
+
+	for (size_t i = share->first; i < share->count; i += CLOSERS)
+		if (share->fds)
+			close_taken(&share->fds[i]);
+		else
+			close((int)i);
+	return 0;
+}
+
+/* By processes, as this is a copy of a process that may have had threads: they share no memory. */
+static void close_shares(int *fds, size_t count)
+{
+	alignas(16) static char stack[STACK_SIZE];
+	struct share share = {.fds = fds, .count = count};
+
+	for (; share.first + 1 < CLOSERS && share.first + 1 < count; share.first++)
+		if (clone(close_share, stack + STACK_SIZE, CLONE_FILES, &share) < 0)
+			close_share(&share);
+	close_share(&share);
+	while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR)
+		;
+}
+
+static void close_in_order(struct heir_letter *letter)
+{
+	for (size_t i = 0; i < letter->count; i++)
+		close_taken(&letter->fds[i]);
+}
+
+/* No function that takes a lock, as who holds it does not exist here: memory included. */
+static size_t table_size(void)
+{
+	char status[STATUS_SIZE];
+	const char *found;
+	ssize_t length = -1;
+	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		length = read(fd, status, sizeof(status) - 1);
+		close(fd);
+	}
+	status[length > 0 ? length : 0] = '\0';
+	found = strstr(status, TABLE_SIZE);
+	return found ? strtoul(found + strlen(TABLE_SIZE), NULL, 10) : TABLE_COMMON;
+}
+
+/*
+ * The process.
+ */
+
+/* It does nothing but interrupt ppoll. */
+static void woken(int number)
+{
+	(void)number;
+}
+
+/* The signal that tells of our end comes in ppoll alone, so none is missed. Others may send it,
+ * too. */
+static bool await_letter(pid_t owner, int socket)
+{
+	struct pollfd letter = {.fd = socket, .events = POLLIN};
+	sigset_t others;
+	char byte;
+
+	sigfillset(&others);
+	sigdelset(&others, SIGTERM);
+	while (getppid() == owner)
+		if (ppoll(&letter, 1, NULL, &others) > 0)
+			return recv(socket, &byte, 1, 0) == 1;
+	return false;
+}
+
+static int run(void *ctx)
+{
+	const struct heir *heir = ctx;
+	struct heir_letter *letter = heir->letter;
+	const struct sigaction action = {.sa_handler = woken};
+
+	setsid();
+	prctl(PR_SET_NAME, NAME, 0, 0, 0);
+	sigaction(SIGTERM, &action, NULL);
+	prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
+	while (await_letter(heir->owner, heir->its_socket)) {
+		if (letter->in_order)
+			close_in_order(letter);
+		else
+			close_shares(letter->fds, letter->count);
+		send(heir->its_socket, "", 1, MSG_NOSIGNAL);
+	}
+	close_shares(NULL, table_size());
+	return 0;
+}
+
+/* No signal but one is for it; nor is there one at its end, as it is nobody's concern. */
+static pid_t give_birth(struct heir *heir)
+{
+	alignas(16) static char stack[STACK_SIZE];
+	sigset_t all, before;
+	pid_t pid;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	pid = clone(run, stack + STACK_SIZE, CLONE_FILES, heir);
+	pid = pid < 0 ? -errno : pid;
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return pid;
+}
+
+/*
+ * Our side.
+ */
+
+static int heir_open(struct heir *heir)
+{
+	int ends[2];
+
+	heir->letter = mmap(NULL, sizeof(*heir->letter), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (heir->letter == MAP_FAILED)
+		return -ENOMEM;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
+		munmap(heir->letter, sizeof(*heir->letter));
+		return -errno;
+	}
+	heir->socket = ends[0];
+	heir->its_socket = ends[1];
+	return 0;
+}
+
+int heir_start(struct heir *ret_heir)
+{
+	struct heir heir = {.owner = getpid()};
+	int err = heir_open(&heir);
+
+	if (err)
+		return err;
+	heir.pid = give_birth(&heir);
+	*ret_heir = heir;
+	if (heir.pid > 0)
+		return 0;
+	heir_end(ret_heir);
+	return heir.pid;
+}
+
+/* Somebody may have killed it. It is not reaped here, so that its pid is nobody else's. */
+static bool lives(const struct heir *heir)
+{
+	siginfo_t info = {0};
+
+	return !waitid(P_PID, (id_t)heir->pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) &&
+	       !info.si_pid;
+}
+
+static void close_ourselves(struct heir_letter *letter)
+{
+	close_in_order(letter);
+	letter->unanswered = false;
+}
+
+/* Is done what it was told to do, if not by it, by us? */
+static bool is_settled(const struct heir *heir, int wait_ms)
+{
+	struct pollfd answer = {.fd = heir->socket, .events = POLLIN};
+	struct heir_letter *letter = heir->letter;
+	char byte;
+
+	if (!letter->unanswered)
+		return true;
+	if (poll(&answer, 1, wait_ms) > 0 && recv(heir->socket, &byte, 1, 0) == 1)
+		letter->unanswered = false;
+	else if (!lives(heir))
+		close_ourselves(letter);
+	return !letter->unanswered;
+}
+
+static void settle(const struct heir *heir)
+{
+	while (!is_settled(heir, LIFE_MS))
+		;
+}
+
+/* Returns how many it takes. */
+static size_t post(const struct heir *heir, const int *fds, size_t count, bool in_order)
+{
+	struct heir_letter *letter = heir->letter;
+
+	letter->count = count < LETTER_FDS ? count : LETTER_FDS;
+	letter->in_order = in_order;
+	memcpy(letter->fds, fds, letter->count * sizeof(*fds));
+	letter->unanswered = true;
+	if (!lives(heir) || send(heir->socket, "", 1, MSG_NOSIGNAL) != 1)
+		close_ourselves(letter);
+	return letter->count;
+}
+
+void heir_close(const struct heir *heir, const int *fds, size_t count, bool in_order)
+{
+	size_t taken;
+
+	for (; count; fds += taken, count -= taken) {
+		settle(heir);
+		taken = post(heir, fds, count, in_order);
+		settle(heir);
+	}
+}
+
+size_t heir_begin_close(const struct heir *heir, const int *fds, size_t count)
+{
+	return is_settled(heir, 0) ? post(heir, fds, count, false) : 0;
+}
+
+void heir_end(struct heir *heir)
+{
+	if (!heir->letter)
+		return;
+	settle(heir);
+	if (heir->pid > 0)
+		kill(heir->pid, SIGKILL);
+	while (heir->pid > 0 && waitpid(heir->pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
+	close(heir->socket);
+	close(heir->its_socket);
+	munmap(heir->letter, sizeof(*heir->letter));
+	*heir = (struct heir){0};
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "os/process/pid_namespace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FIRST_NAMESPACE 0xEFFFFFFC /* PROC_PID_INIT_INO of include/linux/proc_ns.h */
+#define PID_TEXT_SIZE   16
+
+/* What /proc takes us for. */
+static long pid_in_proc(void)
+{
+	char text[PID_TEXT_SIZE];
+	ssize_t length = readlink("/proc/self", text, sizeof(text) - 1);
+
+	if (length < 0)
+		return -errno;
+	text[length] = '\0';
+	return strtol(text, NULL, 10);
+}
+
+int pid_namespace_find(uint32_t *ret_inode, struct error *err)
+{
+	struct stat status;
+	long pid = pid_in_proc();
+
+	/* A /proc of a namespace in which we have no number has no such link. */
+	if (pid < 0 && access("/proc/version", F_OK))
+		return error_set(err, -ENOENT, "there is no /proc (mount -t proc proc /proc)");
+	if (pid != getpid())
+		return error_set(err, -EXDEV,
+				 "/proc shows another pid namespace than the one that this program "
+				 "runs in (use unshare --mount-proc, or mount -t proc proc /proc)");
+	if (stat("/proc/self/ns/pid", &status))
+		return error_set_errno(err, -errno, "/proc/self/ns/pid cannot be read");
+	*ret_inode = status.st_ino == FIRST_NAMESPACE ? 0 : (uint32_t)status.st_ino;
+	return 0;
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * PTRACE_SEIZE attaches without stopping, PTRACE_INTERRUPT stops without a signal; so nothing is
+ * left behind in the target (ptrace(2)). All threads are interrupted before the first is waited
+ * for, else a thousand threads would stop one scheduling delay after the other.
+ *
+ * Threads that run give birth to others. When all that we know have stopped, /proc/PID/task is
+ * listed again: a list without a new name is final, because those that could add to it stand still.
+ *
+ * A thread may stop in three ways: by our interrupt; in a group stop (somebody sent SIGSTOP); or
+ * because a signal was about to be delivered. Each is as good as the other, but the signal of the
+ * third must be handed back when the thread is let go.
+ *
+ * PTRACE_DETACH needs a thread that has stopped. One that did not in time would stop later, and for
+ * good, were it still ours. But when a tracing thread ends, the kernel lets go of all that it
+ * traces, stopped or not. So each freeze has a thread of its own, which waits for the release.
+ *
+ * Deaths: waitid without WEXITED sees stops only, so the exit status of a child of ours stays there
+ * for whoever launched it. A dead thread of somebody else's process must be reaped by its tracer,
+ * or its process would never be seen to end.
+ */
+#include "os/ptrace/freeze.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/map64.h"
+#include "base/vec.h"
+#include "os/process/proc.h"
+#include "os/process/procfs.h"
+
+#define STOP_TIMEOUT_NS (2 * 1000000000ULL)
+#define POLL_FIRST_NS   20000
+#define POLL_LAST_NS    1000000
+
+enum thread_state { THREAD_SEIZED, THREAD_STOPPED, THREAD_GONE };
+
+struct thread {
+	enum thread_state state;
+	int signal; /* to be delivered when it goes on, or 0 */
+};
+
+struct freeze {
+	pid_t pid;
+	bool child; /* ours by birth: its exit status is not for us */
+	pthread_t tracer;
+	sem_t ready;   /* posted by the tracer: all stopped, or failed */
+	sem_t release; /* posted to it */
+	int code;
+	struct error *err; /* valid until ready */
+	struct map64 known;
+	VEC(struct thread) threads;
+	VEC(struct thread_registers) registers; /* one per thread; tid is always valid */
+};
+
+static int add_thread(struct freeze *freeze, pid_t tid)
+{
+	if (vec_push(&freeze->threads, (struct thread){.state = THREAD_SEIZED}) ||
+	    vec_push(&freeze->registers, (struct thread_registers){.tid = tid}))
+		return -ENOMEM;
+	return map64_set(&freeze->known, (uint64_t)tid, (uint32_t)freeze->threads.count - 1);
+}
+
+/* 0, also for a thread that is gone already. */
+static int seize_thread(struct freeze *freeze, pid_t tid, struct error *err)
+{
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
+		int code = -errno;
+
+		if (code == -ESRCH || tracee_is_dead(freeze->pid, tid))
+			return 0;
+		return tracee_refuse(freeze->pid, tid, code, err);
+	}
+	if (add_thread(freeze, tid)) {
+		ptrace(PTRACE_DETACH, tid, NULL, NULL);
+		return error_set_errno(err, -ENOMEM, "cannot stop %d", (int)freeze->pid);
+	}
+	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL); /* fails if it just died: found out below */
+	return 0;
+}
+
+static int list_threads(const struct freeze *freeze, struct proc_threads *ret_threads,
+			struct error *err)
+{
+	int code = proc_threads_read(freeze->pid, ret_threads);
+
+	return code ? error_set_errno(err, code, "cannot stop %d", (int)freeze->pid) : 0;
+}
+
+/* Seize every thread that is not yet known; *ret_new: was there one? */
+static int seize_new(struct freeze *freeze, bool *ret_new, struct error *err)
+{
+	struct proc_threads threads;
+	size_t before = freeze->threads.count;
+	int code = list_threads(freeze, &threads, err);
+	const pid_t *tid;
+
+	if (code)
+		return code;
+	vec_each (tid, &threads)
+		if (!code && map64_get(&freeze->known, (uint64_t)*tid) == MAP64_NONE)
+			code = seize_thread(freeze, *tid, err);
+	vec_free(&threads);
+	*ret_new = freeze->threads.count > before;
+	return code;
+}
+
+static void thread_died(struct freeze *freeze, size_t i)
+{
+	pid_t tid = freeze->registers.items[i].tid;
+	siginfo_t info;
+
+	freeze->threads.items[i].state = THREAD_GONE;
+	if (tid != freeze->pid || !freeze->child)
+		waitid(P_PID, (id_t)tid, &info, WEXITED | WNOHANG | __WALL);
+}
+
+/* Has the thread stopped or died? */
+static bool poll_thread(struct freeze *freeze, size_t i)
+{
+	pid_t tid = freeze->registers.items[i].tid;
+	struct thread *thread = &freeze->threads.items[i];
+	siginfo_t info = {0};
+
+	if (waitid(P_PID, (id_t)tid, &info, WSTOPPED | WNOHANG | __WALL) || !info.si_pid) {
+		if (!tracee_is_dead(freeze->pid, tid))
+			return false;
+		thread_died(freeze, i);
+		return true;
+	}
+	thread->state = THREAD_STOPPED;
+	thread->signal = TRACEE_EVENT(info.si_status) ? 0 : info.si_status;
+	return true;
+}
+
+static int wait_thread(struct freeze *freeze, size_t i, uint64_t deadline_ns, struct error *err)
+{
+	struct timespec pause = {.tv_nsec = POLL_FIRST_NS};
+
+	while (!poll_thread(freeze, i)) {
+		if (clock_now_ns() > deadline_ns)
+			return error_set(err, -ETIMEDOUT,
+					 "cannot stop thread %d of %d: it sleeps in the kernel",
+					 (int)freeze->registers.items[i].tid, (int)freeze->pid);
+		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < POLL_LAST_NS)
+			pause.tv_nsec *= 2;
+	}
+	return 0;
+}
+
+static void let_go(struct freeze *freeze, size_t i)
+{
+	struct thread *thread = &freeze->threads.items[i];
+	pid_t tid = freeze->registers.items[i].tid;
+
+	if (thread->state == THREAD_GONE)
+		return;
+	if (ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)thread->signal))
+		thread_died(freeze, i);
+	thread->state = THREAD_GONE;
+}
+
+static int new_freeze(struct freeze **ret_freeze, pid_t pid, struct error *err)
+{
+	struct proc_info info;
+	int code = proc_info_read(pid, &info);
+
+	if (code)
+		return error_set_errno(err, code, "cannot stop %d", (int)pid);
+	*ret_freeze = calloc(1, sizeof(**ret_freeze));
+	if (*ret_freeze) {
+		(*ret_freeze)->pid = pid;
+		(*ret_freeze)->child = info.ppid == getpid();
+		sem_init(&(*ret_freeze)->ready, 0, 0);
+		sem_init(&(*ret_freeze)->release, 0, 0);
+	}
+	proc_info_free(&info);
+	return *ret_freeze ? 0 : error_set_errno(err, -ENOMEM, "cannot stop %d", (int)pid);
+}
+
+/* Seize what is new and wait for it, until nothing new is born. */
+static int stop_all(struct freeze *freeze, struct error *err)
+{
+	uint64_t deadline_ns = clock_now_ns() + STOP_TIMEOUT_NS;
+	size_t waited = 0;
+	bool is_new;
+	int code;
+
+	do {
+		code = seize_new(freeze, &is_new, err);
+		while (!code && waited < freeze->threads.count)
+			code = wait_thread(freeze, waited++, deadline_ns, err);
+	} while (!code && is_new);
+	return code;
+}
+
+static bool any_stopped(const struct freeze *freeze)
+{
+	const struct thread *thread;
+
+	vec_each (thread, &freeze->threads)
+		if (thread->state == THREAD_STOPPED)
+			return true;
+	return false;
+}
+
+static int stop_and_read(struct freeze *freeze, struct error *err)
+{
+	int code = stop_all(freeze, err);
+
+	if (code)
+		return code;
+	if (!any_stopped(freeze))
+		return error_set_errno(err, -ESRCH, "cannot stop %d", (int)freeze->pid);
+	for (size_t i = 0; i < freeze->threads.count; i++)
+		if (freeze->threads.items[i].state == THREAD_STOPPED)
+			tracee_read_registers(&freeze->registers.items[i]);
+	return 0;
+}
+
+/* Stop one thread for as long as it takes to read its registers. */
+static int sample_thread(struct freeze *freeze, pid_t tid, struct error *err)
+{
+	size_t i = freeze->threads.count;
+	int code = seize_thread(freeze, tid, err);
+
+	if (code || freeze->threads.count == i)
+		return code;
+	code = wait_thread(freeze, i, clock_now_ns() + STOP_TIMEOUT_NS, err);
+	if (!code && freeze->threads.items[i].state == THREAD_STOPPED)
+		tracee_read_registers(&freeze->registers.items[i]);
+	let_go(freeze, i);
+	return code;
+}
+
+static int sample_all(struct freeze *freeze, struct error *err)
+{
+	struct proc_threads threads;
+	int code = list_threads(freeze, &threads, err);
+	const pid_t *tid;
+
+	if (code)
+		return code;
+	vec_each (tid, &threads)
+		if (!code)
+			code = sample_thread(freeze, *tid, err);
+	vec_free(&threads);
+	return code;
+}
+
+static void *trace_stopped(void *argument)
+{
+	struct freeze *freeze = argument;
+
+	freeze->code = stop_and_read(freeze, freeze->err);
+	sem_post(&freeze->ready);
+	while (!freeze->code && sem_wait(&freeze->release))
+		;
+	for (size_t i = 0; i < freeze->threads.count; i++)
+		let_go(freeze, i);
+	return NULL;
+}
+
+static void *trace_sampled(void *argument)
+{
+	struct freeze *freeze = argument;
+
+	freeze->code = sample_all(freeze, freeze->err);
+	sem_post(&freeze->ready);
+	return NULL;
+}
+
+static void free_freeze(struct freeze *freeze)
+{
+	struct thread_registers *registers;
+
+	vec_each (registers, &freeze->registers)
+		tracee_free_registers(registers);
+	vec_free(&freeze->registers);
+	vec_free(&freeze->threads);
+	map64_free(&freeze->known);
+	sem_destroy(&freeze->ready);
+	sem_destroy(&freeze->release);
+	free(freeze);
+}
+
+static int start(struct freeze **ret_freeze, pid_t pid, void *(*trace)(void *), struct error *err)
+{
+	struct freeze *freeze;
+	int code = new_freeze(&freeze, pid, err);
+
+	if (code)
+		return code;
+	freeze->err = err;
+	code = -pthread_create(&freeze->tracer, NULL, trace, freeze);
+	if (code) {
+		free_freeze(freeze);
+		return error_set_errno(err, code, "cannot stop %d", (int)pid);
+	}
+	while (sem_wait(&freeze->ready))
+		;
+	code = freeze->code;
+	if (code)
+		freeze_release(freeze);
+	else
+		*ret_freeze = freeze;
+	return code;
+}
+
+int freeze_stop(struct freeze **ret_freeze, pid_t pid, struct error *err)
+{
+	return start(ret_freeze, pid, trace_stopped, err);
+}
+
+int freeze_sample(struct freeze **ret_freeze, pid_t pid, struct error *err)
+{
+	return start(ret_freeze, pid, trace_sampled, err);
+}
+
+const struct thread_registers *freeze_threads(const struct freeze *freeze, size_t *ret_count)
+{
+	*ret_count = freeze->registers.count;
+	return freeze->registers.items;
+}
+
+void freeze_release(struct freeze *freeze)
+{
+	if (!freeze)
+		return;
+	sem_post(&freeze->release);
+	pthread_join(freeze->tracer, NULL);
+	free_freeze(freeze);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * /proc/PID/task is listed until there is no new name. That alone would not be enough: whether a
+ * new thread is traced is decided when its parent enters clone(2), and it is listed only when that
+ * is almost done (kernel/fork.c: kernel_clone, copy_process). One to which a thread is just giving
+ * birth when that is seized would come later, and be nobody's: it would run into breakpoints of
+ * which no tracer takes care, and die of the first.
+ *
+ * So whoever may be in such a call is waited for. A thread that sleeps shows in which call
+ * (/proc/PID/task/TID/syscall), and mostly not in such a one. Who runs does not show it, and is
+ * interrupted: when it stands, its call is done.
+ */
+#include "os/ptrace/seize.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "os/process/proc.h"
+#include "os/ptrace/tracee.h"
+
+#define SETTLE_NS     (2 * 1000000000ULL)
+#define POLL_FIRST_NS 20000
+#define POLL_LAST_NS  1000000
+
+static bool is_ours(pid_t pid, pid_t tid)
+{
+	return tracee_tracer(pid, tid) == (pid_t)syscall(SYS_gettid);
+}
+
+/* 0, also for one that is gone already. One that a known thread gave birth to is traced already. */
+static int seize_thread(struct seizure *seizure, pid_t tid, uintptr_t options, struct error *err)
+{
+	struct seized_thread thread = {.tid = tid};
+
+	if (vec_reserve(&seizure->threads, seizure->threads.count + 1))
+		return error_set_errno(err, -ENOMEM, "cannot trace %d", (int)seizure->pid);
+	if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)options)) {
+		int code = -errno;
+
+		thread.settled = is_ours(seizure->pid, tid);
+		if (thread.settled && !seizure->threads.count)
+			return error_set(err, -EALREADY, "%d is traced already", (int)seizure->pid);
+		if (!thread.settled && (code == -ESRCH || tracee_is_dead(seizure->pid, tid)))
+			return 0;
+		if (!thread.settled)
+			return tracee_refuse(seizure->pid, tid, code, err);
+	}
+	seizure->threads.items[seizure->threads.count] = thread;
+	if (!map64_set(&seizure->known, (uint64_t)tid, (uint32_t)seizure->threads.count++))
+		return 0;
+	return error_set_errno(err, -ENOMEM, "cannot trace %d", (int)seizure->pid);
+}
+
+static int seize_new(struct seizure *seizure, uintptr_t options, struct error *err)
+{
+	struct proc_threads threads = {0};
+	int code = proc_threads_read(seizure->pid, &threads);
+	const pid_t *tid;
+
+	if (code)
+		error_set_errno(err, code, "cannot trace %d", (int)seizure->pid);
+	vec_each (tid, &threads)
+		if (!code && map64_get(&seizure->known, (uint64_t)*tid) == MAP64_NONE)
+			code = seize_thread(seizure, *tid, options, err);
+	vec_free(&threads);
+	return code;
+}
+
+/* Does it stand now? */
+static bool poll_stop(struct seized_thread *thread)
+{
+	siginfo_t info = {0};
+
+	if (waitid(P_PID, (id_t)thread->tid, &info, WSTOPPED | WNOHANG | __WALL | __WNOTHREAD) ||
+	    !info.si_pid)
+		return false;
+	thread->stands = thread->settled = true;
+	thread->status = info.si_status;
+	return true;
+}
+
+/* It stands, or has ended, which its tracer will be told. False: not in time. */
+static bool await_stop(pid_t pid, struct seized_thread *thread, uint64_t deadline_ns)
+{
+	struct timespec nap = {.tv_nsec = POLL_FIRST_NS};
+
+	while (!poll_stop(thread) && !tracee_is_dead(pid, thread->tid)) {
+		if (clock_now_ns() > deadline_ns)
+			return false;
+		nanosleep(&nap, NULL);
+		if (nap.tv_nsec < POLL_LAST_NS)
+			nap.tv_nsec *= 2;
+	}
+	thread->settled = true;
+	return true;
+}
+
+/* All are interrupted before the first is waited for. */
+static int settle(struct seizure *seizure, uint64_t deadline_ns, struct error *err)
+{
+	struct seized_thread *thread;
+
+	vec_each (thread, &seizure->threads) {
+		if (thread->settled)
+			continue;
+		thread->settled = !tracee_may_give_birth(seizure->pid, thread->tid);
+		if (!thread->settled)
+			ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
+	}
+	vec_each (thread, &seizure->threads)
+		if (!thread->settled && !await_stop(seizure->pid, thread, deadline_ns))
+			return error_set(err, -ETIMEDOUT,
+					 "cannot trace thread %d of %d: it sleeps in the kernel",
+					 (int)thread->tid, (int)seizure->pid);
+	return 0;
+}
+
+int seize(struct seizure *ret_seizure, pid_t pid, uintptr_t options, struct error *err)
+{
+	uint64_t deadline_ns = clock_now_ns() + SETTLE_NS;
+	struct seizure seizure = {.pid = pid};
+	size_t before;
+	int code;
+
+	do {
+		before = seizure.threads.count;
+		code = seize_new(&seizure, options, err);
+		if (!code)
+			code = settle(&seizure, deadline_ns, err);
+	} while (!code && seizure.threads.count > before);
+	if (!code && !seizure.threads.count)
+		code = error_set_errno(err, -ESRCH, "cannot trace %d", (int)pid);
+	if (code)
+		seize_undo(&seizure);
+	else
+		*ret_seizure = seizure;
+	return code;
+}
+
+/* Those that do not stop in time are let go by the end of their tracer. */
+void seize_undo(struct seizure *seizure)
+{
+	uint64_t deadline_ns = clock_now_ns() + SETTLE_NS;
+	struct seized_thread *thread;
+
+	vec_each (thread, &seizure->threads)
+		if (!thread->stands)
+			ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
+	vec_each (thread, &seizure->threads) {
+		int signal;
+
+		if (!thread->stands)
+			(void)await_stop(seizure->pid, thread, deadline_ns);
+		signal = TRACEE_EVENT(thread->status) ? 0 : TRACEE_SIGNAL(thread->status);
+		if (thread->stands)
+			ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)signal);
+	}
+	seize_free(seizure);
+}
+
+void seize_free(struct seizure *seizure)
+{
+	vec_free(&seizure->threads);
+	map64_free(&seizure->known);
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "os/ptrace/tracee.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include "arch/registers.h"
+#include "os/process/procfs.h"
+
+#ifndef NT_X86_XSTATE
+#define NT_X86_XSTATE 0x202
+#endif
+
+#define REGISTERS_MAX (16 * 1024) /* of one set; with AMX 11 KiB */
+#define SETTLE_NS     200000
+#define SETTLE_TRIES  20
+
+/* A thread that was told to stand may be about to: then there is no such thread for a moment. */
+static int get_set(pid_t tid, uintptr_t type, struct iovec *set)
+{
+	const struct timespec nap = {.tv_nsec = SETTLE_NS};
+	int tries = SETTLE_TRIES;
+
+	while (ptrace(PTRACE_GETREGSET, tid, (void *)type, set)) {
+		if (errno != ESRCH || !tries-- || tracee_is_dead(tid, tid))
+			return -errno;
+		nanosleep(&nap, NULL);
+	}
+	return 0;
+}
+
+static void read_set(struct thread_registers *registers, uintptr_t type)
+{
+	char buffer[REGISTERS_MAX];
+	struct iovec set = {.iov_base = buffer, .iov_len = sizeof(buffer)};
+	char *grown;
+
+	if (get_set(registers->tid, type, &set))
+		return;
+	grown = realloc(registers->bytes, registers->size + set.iov_len + 7);
+	if (!grown)
+		return;
+	memcpy(grown + registers->size, buffer, set.iov_len);
+	registers->bytes = grown;
+	registers->size += set.iov_len;
+}
+
+/* The general registers come first, so that their size is known. */
+void tracee_read_registers(struct thread_registers *registers)
+{
+	const struct registers_layout *layout;
+
+	registers->size = 0;
+	read_set(registers, NT_PRSTATUS);
+	if (!registers->size)
+		return;
+	layout = registers_layout_find(registers->size);
+	if (layout) {
+		registers->word = layout->word;
+		registers->red_zone = layout->red_zone;
+		registers->chunk = layout->chunk;
+		registers->stack = registers_word(registers->bytes, layout->stack, layout->word);
+		if (layout->thread != REGISTERS_NO_THREAD)
+			registers->thread =
+				registers_word(registers->bytes, layout->thread, layout->word);
+	}
+	registers->size &= ~(size_t)7; /* an i386 set ends in half a word: a segment register … */
+#if defined(__x86_64__) || defined(__i386__)
+	read_set(registers, NT_X86_XSTATE);
+#elif defined(__arm__)
+	read_set(registers, NT_ARM_VFP);
+#else
+	read_set(registers, NT_PRFPREG);
+#endif
+	registers->size &= ~(size_t)7; /* … and one of ARM in the state of its unit */
+}
+
+void tracee_free_registers(struct thread_registers *registers)
+{
+	free(registers->bytes);
+	registers->bytes = NULL;
+	registers->size = 0;
+}
+
+/* A file of /proc/PID/task/TID; NULL if it cannot be read. */
+static char *read_task(pid_t pid, pid_t tid, const char *file)
+{
+	char name[64];
+	char *text;
+	size_t size;
+
+	snprintf(name, sizeof(name), "task/%d/%s", (int)tid, file);
+	return procfs_read(pid, name, &text, &size) ? NULL : text;
+}
+
+pid_t tracee_tracer(pid_t pid, pid_t tid)
+{
+	static const char key[] = "\nTracerPid:";
+	char *text = read_task(pid, tid, "status");
+	const char *found = text ? strstr(text, key) : NULL;
+	pid_t tracer = found ? atoi(found + strlen(key)) : 0;
+
+	free(text);
+	return tracer;
+}
+
+/* "tid (comm) state …"; '\0' if it is gone. */
+static char state_of(pid_t pid, pid_t tid)
+{
+	char *text = read_task(pid, tid, "stat");
+	const char *comm_end = text ? strrchr(text, ')') : NULL;
+	char state = '\0';
+
+	if (comm_end && comm_end[1])
+		state = comm_end[2];
+	free(text);
+	return state;
+}
+
+bool tracee_is_dead(pid_t pid, pid_t tid)
+{
+	char state = state_of(pid, tid);
+
+	return !state || state == 'Z' || state == 'X';
+}
+
+bool tracee_stands(pid_t pid, pid_t tid)
+{
+	return state_of(pid, tid) == 't';
+}
+
+int tracee_refuse(pid_t pid, pid_t tid, int code, struct error *err)
+{
+	pid_t tracer = tracee_tracer(pid, tid);
+
+	if (tracer > 0)
+		return error_set(err, code,
+				 "cannot stop %d: process %d traces it (gdb, strace?), and only "
+				 "one can",
+				 (int)pid, (int)tracer);
+	return error_set_errno(err, code, "cannot stop thread %d of %d", (int)tid, (int)pid);
+}
+
+/* "nr argument…", "-1 …" of one that sleeps outside of calls, or "running". False: it runs, or is
+ * gone. */
+static bool sleeps_in(pid_t pid, pid_t tid, long *ret_call)
+{
+	char *text = read_task(pid, tid, "syscall"), *end = text;
+
+	*ret_call = text ? strtol(text, &end, 10) : -1;
+	free(text);
+	return end != text;
+}
+
+long tracee_call(pid_t pid, pid_t tid)
+{
+	long call;
+
+	return sleeps_in(pid, tid, &call) ? call : -1;
+}
+
+bool tracee_may_give_birth(pid_t pid, pid_t tid)
+{
+	long call;
+
+	return !sleeps_in(pid, tid, &call) || registers_call_gives_birth(call);
+}

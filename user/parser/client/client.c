@@ -1,0 +1,678 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "parser/client/client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/map64.h"
+#include "os/process/proc.h"
+#include "parser/client/debuginfod.h"
+#include "parser/client/given.h"
+#include "parser/client/keeper.h"
+#include "parser/server/server.h"
+#include "parser/wire/channel.h"
+#include "parser/wire/protocol.h"
+
+/*
+ * How long an answer may take: as long as it takes to get the file from a slow disk (50 MB/s), and
+ * some seconds on a machine that has much else to do; but not for ever because somebody's file
+ * claims to be large, since the trace waits.
+ */
+#define NS_PER_SECOND        1000000000ULL
+#define PATIENCE_NS          (5 * NS_PER_SECOND)
+#define PATIENCE_NS_PER_BYTE 20
+#define PATIENCE_BYTES_MAX   (1ULL << 30)
+#define KEEPER_PATIENCE_NS   (10 * NS_PER_SECOND)
+
+#define TRIES     2 /* of a file that crashes the parser */
+#define WANTS_MAX 8 /* separate debug files in one request */
+
+struct parser {
+	struct parser_config config;
+	struct keeper keeper;
+	int socket; /* -1: none */
+	pid_t pid;
+	bool asked;            /* the keeper was asked for one that was not taken yet */
+	bool lost;             /* there is none and will be none */
+	bool ahead;            /* it may be at files that nobody has asked for … */
+	uint64_t ahead_ns;     /* … for which it gets so much time */
+	struct parser *second; /* reads ahead, too; or NULL */
+	struct given given;    /* by file_key() */
+	struct map64 failed;   /* file_key() → 1: not given to a parser again */
+	char *folders;         /* see parser_search */
+};
+
+/* A request and what becomes of its answer. */
+struct exchange {
+	enum frame_kind kind;
+	const struct module *module; /* fd and path are what counts */
+	const struct request *request;
+	int (*take)(struct wire_view *view, void *ctx); /* 0, -EBADMSG or -ENOMEM */
+	void *ctx;
+	uint64_t deadline_ns;
+	struct debug_search search;
+	unsigned int wants;
+};
+
+/* What a file costs that cannot be read, for people. */
+static const char *const costs[FRAME_REQUEST_END] = {
+	[FRAME_MODULE] = "what it maps of it stays unknown",
+	[FRAME_PLAN] = "no probes in it",
+	[FRAME_TABLE] = "no unwind table, stacks end there",
+	[FRAME_NAMES] = "no names",
+	[FRAME_DYNAMIC] = "its libraries are probed when they are mapped",
+};
+
+/*
+ * Life and death.
+ */
+
+int parser_start(struct parser **ret_parser, const struct parser_config *config)
+{
+	struct parser *parser = calloc(1, sizeof(*parser));
+	int err;
+
+	if (!parser)
+		return -ENOMEM;
+	parser->config = *config;
+	parser->socket = -1;
+	err = keeper_start(&parser->keeper, config->work ? config->work : server_run);
+	if (!err)
+		err = keeper_ask(&parser->keeper);
+	if (err) {
+		parser_stop(parser);
+		return err;
+	}
+	parser->asked = true;
+	*ret_parser = parser;
+	return 0;
+}
+
+static void parser_drop(struct parser *parser)
+{
+	if (parser->socket >= 0)
+		close(parser->socket);
+	parser->socket = -1;
+	parser->ahead = false;
+	parser->ahead_ns = 0;
+}
+
+void parser_stop(struct parser *parser)
+{
+	if (!parser)
+		return;
+	parser_ahead_end(parser);
+	parser_drop(parser);
+	keeper_stop(&parser->keeper);
+	map64_free(&parser->failed);
+	free(parser->folders);
+	free(parser);
+}
+
+pid_t parser_pid(const struct parser *parser)
+{
+	return parser->pid;
+}
+
+/* Its first word. */
+static int parser_greet(struct parser *parser, uint64_t deadline_ns, struct error *err)
+{
+	struct frame frame;
+	struct wire_view view;
+	int code = channel_receive(parser->socket, 2 * ERROR_TEXT_SIZE, deadline_ns, &frame);
+
+	if (code)
+		return error_set_errno(err, code, "the parser of program files does not start");
+	view = wire_view(&frame.body);
+	if (frame.kind == FRAME_FAILED && !failure_take(&view, err))
+		code = err->code;
+	else if (frame.kind != FRAME_READY)
+		code = error_set_errno(err, -EBADMSG, "the parser of program files");
+	frame_free(&frame);
+	return code;
+}
+
+static int parser_take(struct parser *parser, struct error *err)
+{
+	uint64_t deadline_ns = clock_now_ns() + KEEPER_PATIENCE_NS;
+	int code = parser->asked ? 0 : keeper_ask(&parser->keeper);
+
+	parser->asked = false;
+	if (code)
+		return error_set_errno(err, code, "no parser");
+	code = keeper_take(&parser->keeper, deadline_ns, &parser->socket, &parser->pid, err);
+	if (!code)
+		code = parser_greet(parser, deadline_ns, err);
+	if (!code)
+		log_debug("program files are parsed by process %d", (int)parser->pid);
+	return code;
+}
+
+/* What failed shall not go on with whatever it does; the next one is there when it is needed. */
+static void parser_replace(struct parser *parser)
+{
+	parser_drop(parser);
+	parser->asked = !keeper_ask(&parser->keeper);
+}
+
+/* A parser keeps what it has read, and what it could not find; another one begins anew. */
+int parser_search(struct parser *parser, const char *folders)
+{
+	char *copy = strdup(folders);
+
+	if (!copy)
+		return -ENOMEM;
+	free(parser->folders);
+	parser->folders = copy;
+	if (parser->socket >= 0)
+		parser_replace(parser);
+	return 0;
+}
+
+const char *parser_folders(const struct parser *parser)
+{
+	return parser->folders ? parser->folders : "";
+}
+
+/* It says nothing unless asked, so whatever can be read is its end. */
+static bool parser_is_idle(const struct parser *parser)
+{
+	struct pollfd polled = {.fd = parser->socket, .events = POLLIN};
+
+	return parser->socket >= 0 && poll(&polled, 1, 0) == 0;
+}
+
+int parser_check(struct parser *parser, struct error *err)
+{
+	struct error words;
+	int code;
+
+	if (!err)
+		err = &words;
+	if (parser->lost)
+		return error_set(err, -EIO, "there is no parser of program files any more");
+	if (parser_is_idle(parser))
+		return 0;
+	parser_drop(parser);
+	code = parser_take(parser, err);
+	if (!code)
+		return 0;
+	parser_drop(parser);
+	parser->lost = true;
+	return code;
+}
+
+/*
+ * Files that failed.
+ */
+
+/* A file that was written anew gets a new chance. */
+static uint64_t file_key(const struct stat *status)
+{
+	uint64_t key = hash_u64(status->st_dev) ^ status->st_ino;
+
+	key = hash_u64(key) ^ (uint64_t)status->st_size;
+	key = hash_u64(key) ^ (uint64_t)status->st_mtim.tv_sec;
+	return hash_u64(key) ^ (uint64_t)status->st_mtim.tv_nsec;
+}
+
+static const char *what_happened(int code)
+{
+	if (code == -ETIMEDOUT)
+		return "reading it takes too long";
+	return code == -EBADMSG ? "its parser gave a senseless answer" : "its parser crashed";
+}
+
+static int file_fails(struct parser *parser, const struct exchange *exchange,
+		      const struct stat *status, int code, struct error *err)
+{
+	const char *path = exchange->module->path;
+
+	log_warn("%s: %s: %s", path, what_happened(code), costs[exchange->kind]);
+	if (map64_set(&parser->failed, file_key(status), 1))
+		return error_set_errno(err, -ENOMEM, "cannot read %s", path);
+	return error_set(err, -ENOEXEC, "cannot read %s: %s", path, what_happened(code));
+}
+
+/*
+ * Exchanges.
+ */
+
+static uint64_t time_to_read(const struct stat *status)
+{
+	uint64_t bytes = (uint64_t)status->st_size;
+
+	return PATIENCE_NS_PER_BYTE * (bytes < PATIENCE_BYTES_MAX ? bytes : PATIENCE_BYTES_MAX);
+}
+
+static uint64_t patience(const struct parser *parser, const struct stat *status)
+{
+	uint64_t patience_ns = parser->config.patience_ns;
+
+	return patience_ns ? patience_ns : PATIENCE_NS + time_to_read(status);
+}
+
+static int find_file(const struct parser *parser, struct exchange *exchange,
+		     const struct debug_want *want)
+{
+	int fd;
+
+	exchange->search.folders = parser->folders;
+	fd = debug_search_find(&exchange->search, exchange->module, want);
+
+	if (fd < 0 && parser->config.debuginfod)
+		fd = debuginfod_open(want->build_id, want->build_id_size);
+	return fd;
+}
+
+/* The time that we take is not the parser's, and it gets more for what it gets to read. */
+static int give_file(const struct parser *parser, struct exchange *exchange, struct frame *frame)
+{
+	struct wire_view view = wire_view(&frame->body);
+	uint64_t asked_ns = clock_now_ns();
+	struct debug_want want;
+	struct stat status;
+	int fd, err;
+
+	if (exchange->kind != FRAME_NAMES || exchange->wants++ >= WANTS_MAX ||
+	    want_take(&view, &want))
+		return -EBADMSG;
+	fd = find_file(parser, exchange, &want);
+	exchange->deadline_ns += clock_now_ns() - asked_ns;
+	if (fd >= 0 && !fstat(fd, &status))
+		exchange->deadline_ns += time_to_read(&status);
+	err = channel_send(parser->socket, FRAME_FILE, NULL, fd, exchange->deadline_ns);
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+/* 0: taken. 1: the file was refused, with words. Else the parser has failed, or -ENOMEM. */
+static int take_frame(struct exchange *exchange, const struct frame *frame, struct error *err)
+{
+	struct wire_view view = wire_view(&frame->body);
+
+	if (frame->kind == FRAME_DONE)
+		return exchange->take(&view, exchange->ctx);
+	if (frame->kind == FRAME_FAILED && !failure_take(&view, err))
+		return 1;
+	return -EBADMSG;
+}
+
+static int exchange_send(const struct parser *parser, const struct exchange *exchange)
+{
+	struct wire words = {0};
+	int err;
+
+	request_put(&words, exchange->request);
+	err = channel_send(parser->socket, exchange->kind, &words, exchange->module->fd,
+			   exchange->deadline_ns);
+	wire_free(&words);
+	return err;
+}
+
+static int exchange_run(const struct parser *parser, struct exchange *exchange, struct error *err)
+{
+	int code = exchange_send(parser, exchange);
+
+	while (!code) {
+		struct frame frame;
+
+		code = channel_receive(parser->socket, PROTOCOL_ANSWER_MAX, exchange->deadline_ns,
+				       &frame);
+		if (code)
+			break;
+		if (frame.kind != FRAME_WANT) {
+			code = take_frame(exchange, &frame, err);
+			frame_free(&frame);
+			break;
+		}
+		code = give_file(parser, exchange, &frame);
+		frame_free(&frame);
+	}
+	debug_search_end(&exchange->search);
+	return code;
+}
+
+static int exchange_try(struct parser *parser, struct exchange *exchange, const struct stat *status,
+			struct error *err)
+{
+	int code = parser_check(parser, err);
+
+	if (code) {
+		log_warn("%s; what is not known yet of programs stays unknown", err->text);
+		return 1;
+	}
+	exchange->deadline_ns = clock_now_ns() + patience(parser, status) + parser->ahead_ns;
+	exchange->wants = 0;
+	code = exchange_run(parser, exchange, err);
+	if (code < 0)
+		parser_replace(parser);
+	return code;
+}
+
+/* The parser may have failed at a file that it was given ahead, which is not this one's fault:
+ * another parser, to which none was given, is asked. */
+static int exchange_first(struct parser *parser, struct exchange *exchange,
+			  const struct stat *status, struct error *err)
+{
+	bool ahead = parser->ahead;
+	int code = exchange_try(parser, exchange, status, err);
+
+	return ahead && code < 0 && code != -ENOMEM ? exchange_try(parser, exchange, status, err)
+						    : code;
+}
+
+static void second_end(struct parser *parser)
+{
+	parser_stop(parser->second);
+	parser->second = NULL;
+}
+
+static int take_early(struct wire_view *view, void *ctx)
+{
+	struct given_file *file = ctx;
+
+	return early_take(view, file->answers);
+}
+
+/* What is not told is asked for by itself. */
+static void ask_early(struct parser *parser, struct given_file *file,
+		      const struct exchange *exchange, const struct stat *status)
+{
+	struct parser *reader = file->is_second ? parser->second : parser;
+	struct exchange early = {
+		.kind = FRAME_EARLY,
+		.module = exchange->module,
+		.request = exchange->request,
+		.take = take_early,
+		.ctx = file,
+	};
+	struct error err;
+
+	file->asked = true;
+	if (reader && exchange_try(reader, &early, status, &err) && file->is_second)
+		second_end(parser);
+}
+
+/* EARLY_KINDS if it is not read ahead. */
+static enum early_kind early_kind_of(const struct exchange *exchange)
+{
+	static const enum frame_kind frames[EARLY_KINDS] = {
+		[EARLY_MODULE] = FRAME_MODULE,
+		[EARLY_PLAN] = FRAME_PLAN,
+		[EARLY_TABLE] = FRAME_TABLE,
+	};
+	bool is_usual = !exchange->request->full && !exchange->request->prefix;
+	enum early_kind kind = EARLY_MODULE;
+
+	while (kind < EARLY_KINDS && (!is_usual || frames[kind] != exchange->kind))
+		kind++;
+	return kind;
+}
+
+static struct wire *find_early(struct parser *parser, const struct exchange *exchange,
+			       const struct stat *status)
+{
+	struct given_file *file = given_find(&parser->given, file_key(status));
+	enum early_kind kind = early_kind_of(exchange);
+
+	if (!file || kind == EARLY_KINDS)
+		return NULL;
+	if (!file->asked)
+		ask_early(parser, file, exchange, status);
+	return file->answers[kind].count ? &file->answers[kind] : NULL;
+}
+
+/* From what was read ahead: 0, or it has to be asked for. */
+static int take_answer(struct parser *parser, const struct exchange *exchange,
+		       const struct stat *status)
+{
+	struct wire *answer = find_early(parser, exchange, status);
+	struct wire_view view;
+	int code;
+
+	if (!answer)
+		return -ENOENT;
+	view = wire_view(answer);
+	code = exchange->take(&view, exchange->ctx);
+	wire_free(answer);
+	return code;
+}
+
+static int ask(struct parser *parser, struct exchange *exchange, struct error *err)
+{
+	const char *path = exchange->module->path;
+	struct error words;
+	struct stat status;
+	int code;
+
+	if (!err)
+		err = &words;
+	if (parser->lost)
+		return error_set(err, -EIO, "cannot read %s: there is no parser", path);
+	if (fstat(exchange->module->fd, &status))
+		return error_set_errno(err, -errno, "cannot read %s", path);
+	if (map64_get(&parser->failed, file_key(&status)) != MAP64_NONE)
+		return error_set(err, -ENOEXEC, "cannot read %s: its parser failed before", path);
+	if (!take_answer(parser, exchange, &status))
+		return 0;
+	code = exchange_first(parser, exchange, &status, err);
+	for (int i = 1; code == -EPIPE && i < TRIES; i++)
+		code = exchange_try(parser, exchange, &status, err);
+	if (code > 0)
+		return parser->lost ? -EIO : err->code;
+	if (code == -ENOMEM)
+		return error_set_errno(err, code, "cannot read %s", path);
+	return code ? file_fails(parser, exchange, &status, code, err) : 0;
+}
+
+/*
+ * Ahead.
+ */
+
+/* It waits for room in the socket only where that is unusually small. */
+#define AHEAD_PATIENCE_NS NS_PER_SECOND
+
+static int give_ahead(struct parser *parser, int fd, const char *path, const struct stat *status)
+{
+	const struct request request = {.path = path};
+	const struct module module = {.fd = fd, .path = (char *)path};
+	struct exchange exchange = {
+		.kind = FRAME_AHEAD,
+		.module = &module,
+		.request = &request,
+	};
+	int err = parser_check(parser, NULL);
+
+	if (err)
+		return err;
+	exchange.deadline_ns = clock_now_ns() + AHEAD_PATIENCE_NS;
+	err = exchange_send(parser, &exchange);
+	if (err) {
+		parser_replace(parser);
+		return err;
+	}
+	parser->ahead = true;
+	parser->ahead_ns += time_to_read(status);
+	return 0;
+}
+
+/* Once, if several processes map it. */
+static bool may_give(struct parser *parser, int fd, bool is_second, struct stat *ret_status)
+{
+	return !fstat(fd, ret_status) && !given_find(&parser->given, file_key(ret_status)) &&
+	       !given_add(&parser->given, file_key(ret_status), is_second);
+}
+
+void parser_ahead(struct parser *parser, int fd, const char *path)
+{
+	struct stat status;
+
+	if (may_give(parser, fd, false, &status))
+		(void)give_ahead(parser, fd, path, &status);
+}
+
+int parser_second_start(struct parser *parser)
+{
+	return parser->second ? 0 : parser_start(&parser->second, &parser->config);
+}
+
+void parser_second_ahead(struct parser *parser, int fd, const char *path)
+{
+	struct stat status;
+
+	if (parser->second && may_give(parser, fd, true, &status) &&
+	    give_ahead(parser->second, fd, path, &status))
+		second_end(parser);
+}
+
+void parser_ahead_end(struct parser *parser)
+{
+	second_end(parser);
+	given_free(&parser->given);
+	parser->ahead = false;
+	parser->ahead_ns = 0;
+}
+
+/*
+ * The requests.
+ */
+
+static int take_module(struct wire_view *view, void *ctx)
+{
+	return module_take(view, ctx);
+}
+
+int parser_read_module(void *ctx, struct module *module, struct error *err)
+{
+	const struct request request = {.path = module->path};
+	struct exchange exchange = {
+		.kind = FRAME_MODULE,
+		.module = module,
+		.request = &request,
+		.take = take_module,
+		.ctx = module,
+	};
+
+	return ask(ctx, &exchange, err);
+}
+
+static int take_dynamic(struct wire_view *view, void *ctx)
+{
+	return dynamic_take(view, ctx);
+}
+
+int parser_read_dynamic(void *ctx, int fd, const char *path, struct elf_dynamic *ret_dynamic)
+{
+	const struct request request = {.path = path};
+	const struct module module = {.fd = fd, .path = (char *)path};
+	struct exchange exchange = {
+		.kind = FRAME_DYNAMIC,
+		.module = &module,
+		.request = &request,
+		.take = take_dynamic,
+		.ctx = ret_dynamic,
+	};
+
+	return ask(ctx, &exchange, NULL);
+}
+
+static int take_plan(struct wire_view *view, void *ctx)
+{
+	struct module *module = ctx;
+
+	return plan_take(view, module, &module->plan);
+}
+
+int parser_plan(struct parser *parser, struct module *module, const struct probe_plan **ret_plan,
+		struct error *err)
+{
+	const struct request request = {.path = module->path, .prefix = module->prefix};
+	struct exchange exchange = {
+		.kind = FRAME_PLAN,
+		.module = module,
+		.request = &request,
+		.take = take_plan,
+		.ctx = module,
+	};
+	int code = module->plan ? 0 : ask(parser, &exchange, err);
+
+	if (!code)
+		*ret_plan = module->plan;
+	return code;
+}
+
+static int take_table(struct wire_view *view, void *ctx)
+{
+	return table_take(view, ctx);
+}
+
+int parser_table(struct parser *parser, const struct module *module, bool full,
+		 struct cfi_table *ret_table, struct error *err)
+{
+	const struct request request = {.path = module->path, .full = full};
+	struct exchange exchange = {
+		.kind = FRAME_TABLE,
+		.module = module,
+		.request = &request,
+		.take = take_table,
+		.ctx = ret_table,
+	};
+
+	return ask(parser, &exchange, err);
+}
+
+struct names_answer {
+	parser_names_taker *take;
+	void *ctx;
+	size_t count; /* places asked for */
+	size_t done;
+};
+
+static int take_names(struct wire_view *view, void *ctx)
+{
+	struct symbol_name names[PROTOCOL_INLINE_MAX];
+	struct names_answer *answer = ctx;
+	size_t count, done = 0;
+
+	while (view->at < view->end && done < answer->count) {
+		if (names_take(view, names, &count))
+			return -EBADMSG;
+		if (count)
+			answer->take(answer->ctx, done, names, count);
+		done++;
+	}
+	answer->done = done;
+	return done ? wire_finish(view) : -EBADMSG;
+}
+
+size_t parser_names(struct parser *parser, const struct module *module, const uint64_t *offsets,
+		    size_t count, parser_names_taker *take, void *ctx)
+{
+	struct request request = {.path = module->path, .module = module->id};
+	struct names_answer answer = {.take = take, .ctx = ctx};
+	struct exchange exchange = {
+		.kind = FRAME_NAMES,
+		.module = module,
+		.request = &request,
+		.take = take_names,
+		.ctx = &answer,
+	};
+	struct error err;
+
+	if (!count)
+		return 0;
+	request.count = count < PROTOCOL_NAMES_MAX ? (uint32_t)count : PROTOCOL_NAMES_MAX;
+	memcpy(request.offsets, offsets, request.count * sizeof(*offsets));
+	answer.count = request.count;
+	if (!ask(parser, &exchange, &err))
+		return answer.done;
+	log_info("%s", err.text);
+	return 0;
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "parser/server/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "parser/server/call_filter.h"
+
+#define CAPABILITIES_MAX 64 /* as many as the sets have bits; of unknown ones none is there */
+
+#define NOBODY 65534 /* the kernel's own number for nobody: /proc/sys/kernel/overflowuid */
+#define GIB    (1ULL << 30)
+
+#ifdef __SANITIZE_ADDRESS__
+#define SANITIZED true /* its shadow takes all address space; its reports go to standard error */
+#else
+#define SANITIZED false
+#endif
+
+/*
+ * Address space: what is mapped of files, and what is made of them. Measured, files of 110 MB
+ * (libLLVM) and 33 MB (cc1) take 170 and 54 MB, and 6 MB with its debug information (libc) 47 MB;
+ * browsers have debug files of 4 GB. A limit that keeps a small machine from starving would be too
+ * small for those, so where memory is short the parser is the first to go (below).
+ */
+#define ADDRESS_SPACE   (8 * GIB)
+#define DESCRIPTORS_MAX 256
+
+/* Containers have roots that may not do this, or know no nobody; those keep their names. */
+static int give_up_names(void)
+{
+	const gid_t group = NOBODY;
+
+	if (geteuid() || (!setgroups(0, NULL) && !setresgid(group, group, group) &&
+			  !setresuid(NOBODY, NOBODY, NOBODY)))
+		return 0;
+	return errno == EPERM || errno == EINVAL ? 0 : -errno;
+}
+
+static int give_up_capabilities(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	return syscall(SYS_capset, &header, none) ? -errno : 0;
+}
+
+/* While we still may; whoever has no privileges may not, and needs not. */
+static void give_up_bounding_set(void)
+{
+	for (int capability = 0; capability < CAPABILITIES_MAX; capability++)
+		prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+}
+
+/* Never raised: whoever started us may have set a lower one. */
+static int limit(int resource, rlim_t most)
+{
+	struct rlimit limits;
+
+	if (getrlimit((__rlimit_resource_t)resource, &limits))
+		return -errno;
+	if (limits.rlim_max > most)
+		limits.rlim_max = most;
+	if (limits.rlim_cur > limits.rlim_max)
+		limits.rlim_cur = limits.rlim_max;
+	return setrlimit((__rlimit_resource_t)resource, &limits) ? -errno : 0;
+}
+
+static int give_up_resources(void)
+{
+	int err = limit(RLIMIT_CORE, 0);
+
+	if (!err)
+		err = limit(RLIMIT_FSIZE, 0);
+	if (!err)
+		err = limit(RLIMIT_NOFILE, DESCRIPTORS_MAX);
+	if (!err && !SANITIZED)
+		err = limit(RLIMIT_AS, (rlim_t)ADDRESS_SPACE);
+	return err;
+}
+
+static void volunteer_for_oom_killer(void)
+{
+	static const char most[] = "1000";
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (write(fd, most, sizeof(most) - 1) < 0)
+		errno = 0; /* then it is chosen by its size */
+	close(fd);
+}
+
+int sandbox_leave(struct error *err)
+{
+	static const int namespaces[] = {CLONE_NEWNET, CLONE_NEWIPC, CLONE_NEWUTS};
+	int code;
+
+	volunteer_for_oom_killer();
+	for (size_t i = 0; i < sizeof(namespaces) / sizeof(namespaces[0]); i++)
+		unshare(namespaces[i]);
+	give_up_bounding_set();
+	code = chdir("/") ? -errno : give_up_names();
+	if (!code)
+		code = give_up_capabilities();
+	if (!code && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		code = -errno;
+	if (!code && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
+		code = -errno;
+	if (!code)
+		code = give_up_resources();
+	return code ? error_set_errno(err, code, "cannot give up privileges") : 0;
+}
+
+/*
+ * System calls. Those that an architecture does not have are negative, and no rule there.
+ */
+
+static const int allowed[] = {
+	SCMP_SYS(read),         SCMP_SYS(pread64),       SCMP_SYS(write),
+	SCMP_SYS(lseek),        SCMP_SYS(_llseek),       SCMP_SYS(close),
+	SCMP_SYS(fcntl),        SCMP_SYS(fcntl64),       SCMP_SYS(fstat),
+	SCMP_SYS(fstat64),      SCMP_SYS(newfstatat),    SCMP_SYS(fstatat64),
+	SCMP_SYS(statx),        SCMP_SYS(recvmsg),       SCMP_SYS(sendmsg),
+	SCMP_SYS(poll),         SCMP_SYS(ppoll),         SCMP_SYS(ppoll_time64),
+	SCMP_SYS(munmap),       SCMP_SYS(mremap),        SCMP_SYS(brk),
+	SCMP_SYS(madvise),      SCMP_SYS(futex),         SCMP_SYS(futex_time64),
+	SCMP_SYS(sched_yield),  SCMP_SYS(clock_gettime), SCMP_SYS(clock_gettime64),
+	SCMP_SYS(gettimeofday), SCMP_SYS(getpid),        SCMP_SYS(gettid),
+	SCMP_SYS(getrandom),    SCMP_SYS(uname),         SCMP_SYS(sysinfo),
+	SCMP_SYS(sigaltstack),  SCMP_SYS(rt_sigaction),  SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(rt_sigreturn), SCMP_SYS(sigreturn),     SCMP_SYS(restart_syscall),
+	SCMP_SYS(exit),         SCMP_SYS(exit_group),
+};
+
+/* Those of sockets include what goes by socketcall, where libseccomp knows how. */
+static const int deadly[] = {
+	SCMP_SYS(execve),
+	SCMP_SYS(execveat),
+	SCMP_SYS(fork),
+	SCMP_SYS(vfork),
+	SCMP_SYS(clone),
+	SCMP_SYS(clone3),
+	SCMP_SYS(ptrace),
+	SCMP_SYS(process_vm_readv),
+	SCMP_SYS(process_vm_writev),
+	SCMP_SYS(kcmp),
+	SCMP_SYS(pidfd_open),
+	SCMP_SYS(pidfd_getfd),
+	SCMP_SYS(pidfd_send_signal),
+	SCMP_SYS(kill),
+	SCMP_SYS(tkill),
+	SCMP_SYS(bpf),
+	SCMP_SYS(perf_event_open),
+	SCMP_SYS(socket),
+	SCMP_SYS(socketpair),
+	SCMP_SYS(connect),
+	SCMP_SYS(bind),
+	SCMP_SYS(listen),
+	SCMP_SYS(accept),
+	SCMP_SYS(accept4),
+	SCMP_SYS(io_uring_setup),
+	SCMP_SYS(io_uring_enter),
+	SCMP_SYS(io_uring_register),
+	SCMP_SYS(userfaultfd),
+	SCMP_SYS(keyctl),
+	SCMP_SYS(add_key),
+	SCMP_SYS(request_key),
+	SCMP_SYS(mount),
+	SCMP_SYS(umount),
+	SCMP_SYS(umount2),
+	SCMP_SYS(pivot_root),
+	SCMP_SYS(chroot),
+	SCMP_SYS(setns),
+	SCMP_SYS(unshare),
+	SCMP_SYS(open_by_handle_at),
+	SCMP_SYS(init_module),
+	SCMP_SYS(finit_module),
+	SCMP_SYS(delete_module),
+	SCMP_SYS(kexec_load),
+	SCMP_SYS(kexec_file_load),
+	SCMP_SYS(reboot),
+	SCMP_SYS(swapon),
+	SCMP_SYS(swapoff),
+	SCMP_SYS(setuid),
+	SCMP_SYS(setuid32),
+	SCMP_SYS(setresuid),
+	SCMP_SYS(setresuid32),
+	SCMP_SYS(capset),
+	SCMP_SYS(memfd_create),
+};
+
+/* Memory that is not executed. */
+static const int not_executable[] = {SCMP_SYS(mmap), SCMP_SYS(mmap2), SCMP_SYS(mprotect)};
+
+#define LIST(numbers)                                           \
+	{                                                       \
+		numbers, sizeof(numbers) / sizeof((numbers)[0]) \
+	}
+
+int sandbox_confine(struct error *err)
+{
+	const struct call_filter filter = {
+		.allowed = LIST(allowed),
+		.deadly = LIST(deadly),
+		.not_executable = LIST(not_executable),
+		.own_signal = SCMP_SYS(tgkill), /* abort(3) ends by it */
+	};
+	int code = limit(RLIMIT_NPROC, 0);
+
+	if (!code)
+		code = call_filter_load(&filter);
+	return code ? error_set_errno(err, code, "cannot restrict system calls (seccomp)") : 0;
+}

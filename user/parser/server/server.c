@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Every request brings its file, so an answer depends on nothing that went before, and a new parser
+ * can go on where another one died. What is kept, because it takes long to make, is what libdw
+ * knows of the modules that were asked for names. All of it is thrown away when it may have become
+ * much: reports ask for one module after the other, and what comes back is read again.
+ */
+#include "parser/server/server.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/process/proc.h"
+#include "parser/server/early.h"
+#include "parser/server/opened.h"
+#include "parser/wire/channel.h"
+#include "parser/wire/protocol.h"
+
+#define NS_PER_MS 1000000ULL
+
+/* Then an answer goes out, whatever it still lacks. */
+#define NAMES_TIME_NS (10 * NS_PER_MS)
+#define NAMES_BYTES   (1 << 20)
+
+#define KEPT_MODULES (1 << 20)
+#define KEPT_FILES   48           /* each has up to four descriptors */
+#define KEPT_BYTES   (1ULL << 30) /* of files, debug files included */
+
+struct server {
+	int socket;
+	struct early early;
+	struct symbolizer *symbolizer;
+	VEC(struct module *) kept; /* by id; NULL: not kept */
+	size_t kept_count;
+	uint64_t kept_bytes; /* size of their files */
+};
+
+/* A descriptor of the frame, which shall not close it any more. */
+static int frame_take_file(struct frame *frame)
+{
+	int fd = frame->fd;
+
+	frame->fd = -1;
+	return fd;
+}
+
+/*
+ * The requests: each puts its answer, or fails with words.
+ */
+
+static int serve_module(struct server *server, const struct request *request, struct frame *frame,
+			struct wire *answer, struct error *err)
+{
+	struct module *module;
+	int code = opened_module(frame_take_file(frame), request->path, &module, err);
+
+	(void)server;
+	if (code)
+		return code;
+	module_put(answer, module);
+	module_free(module);
+	return 0;
+}
+
+static int serve_plan(struct server *server, const struct request *request, struct frame *frame,
+		      struct wire *answer, struct error *err)
+{
+	const struct probe_plan *plan;
+	struct module *module;
+	int code = opened_module(frame_take_file(frame), request->path, &module, err);
+
+	(void)server;
+	if (code)
+		return code;
+	module->prefix = request->prefix;
+	code = probe_plan_make(module, &plan, err);
+	if (!code)
+		plan_put(answer, plan);
+	module_free(module);
+	return code;
+}
+
+static int serve_table(struct server *server, const struct request *request, struct frame *frame,
+		       struct wire *answer, struct error *err)
+{
+	struct cfi_table table;
+	int code = cfi_table_build(frame->fd, request->full, &table, err);
+
+	(void)server;
+	if (code)
+		return code;
+	table_put(answer, &table);
+	cfi_table_free(&table);
+	return 0;
+}
+
+static int serve_dynamic(struct server *server, const struct request *request, struct frame *frame,
+			 struct wire *answer, struct error *err)
+{
+	struct elf_dynamic dynamic;
+	int code = elf_dynamic_read(frame->fd, &dynamic);
+
+	(void)server;
+	if (code)
+		return error_set_errno(err, code, "cannot read %s", request->path);
+	dynamic_put(answer, &dynamic);
+	elf_dynamic_free(&dynamic);
+	return 0;
+}
+
+static int serve_early(struct server *server, const struct request *request, struct frame *frame,
+		       struct wire *answer, struct error *err)
+{
+	(void)request;
+	(void)err;
+	early_tell(&server->early, frame->fd, answer);
+	return 0;
+}
+
+/*
+ * Names.
+ */
+
+static void count_file(struct server *server, int fd)
+{
+	struct stat status;
+
+	if (!fstat(fd, &status) && status.st_size > 0)
+		server->kept_bytes += (uint64_t)status.st_size;
+}
+
+/* A debug_finder: the tracer looks. If it cannot be asked, its next frame cannot come either. */
+static int find_debug_file(void *ctx, const struct module *module, const struct debug_want *want)
+{
+	struct server *server = ctx;
+	struct wire words = {0};
+	struct frame frame;
+	int fd, err;
+
+	(void)module;
+	want_put(&words, want);
+	err = channel_send(server->socket, FRAME_WANT, &words, -1, CHANNEL_FOREVER);
+	wire_free(&words);
+	if (err || channel_receive(server->socket, 0, CHANNEL_FOREVER, &frame))
+		return -1;
+	fd = frame.kind == FRAME_FILE ? frame_take_file(&frame) : -1;
+	frame_free(&frame);
+	if (fd >= 0)
+		count_file(server, fd);
+	return fd;
+}
+
+static void forget_all(struct server *server)
+{
+	struct module **module;
+
+	symbolizer_free(server->symbolizer);
+	server->symbolizer = NULL;
+	vec_each (module, &server->kept)
+		module_free(*module);
+	server->kept.count = server->kept_count = 0;
+	server->kept_bytes = 0;
+}
+
+static int make_room(struct server *server)
+{
+	struct symbolizer_config config = {.find = find_debug_file, .ctx = server};
+
+	if (server->kept_count >= KEPT_FILES || server->kept_bytes >= KEPT_BYTES)
+		forget_all(server);
+	return server->symbolizer ? 0 : symbolizer_new(&server->symbolizer, &config);
+}
+
+static int keep_module(struct server *server, const struct request *request, struct frame *frame,
+		       struct error *err)
+{
+	struct module *module;
+	int code = make_room(server);
+
+	while (!code && server->kept.count <= request->module)
+		code = vec_push(&server->kept, NULL);
+	if (code)
+		return error_set_errno(err, code, "cannot read %s", request->path);
+	code = opened_module(frame_take_file(frame), request->path, &module, err);
+	if (code)
+		return code;
+	module->id = request->module;
+	count_file(server, module->fd);
+	server->kept.items[module->id] = module;
+	server->kept_count++;
+	return 0;
+}
+
+static bool is_kept(const struct server *server, uint32_t id)
+{
+	return id < server->kept.count && server->kept.items[id];
+}
+
+static void put_names(struct server *server, const struct request *request, struct wire *answer)
+{
+	const struct module *module = server->kept.items[request->module];
+	struct symbol_name names[PROTOCOL_INLINE_MAX];
+	uint64_t started_ns = clock_now_ns();
+
+	for (uint32_t i = 0; i < request->count; i++) {
+		names_put(answer, names,
+			  symbolizer_names(server->symbolizer, module, request->offsets[i], names,
+					   PROTOCOL_INLINE_MAX));
+		if (answer->count >= NAMES_BYTES || clock_now_ns() - started_ns >= NAMES_TIME_NS)
+			return;
+	}
+}
+
+static int serve_names(struct server *server, const struct request *request, struct frame *frame,
+		       struct wire *answer, struct error *err)
+{
+	int code = 0;
+
+	if (request->module >= KEPT_MODULES)
+		return error_set(err, -E2BIG, "%s is one file too many", request->path);
+	if (!is_kept(server, request->module))
+		code = keep_module(server, request, frame, err);
+	if (!code)
+		put_names(server, request, answer);
+	return code;
+}
+
+/*
+ * The loop.
+ */
+
+typedef int server_function(struct server *server, const struct request *request,
+			    struct frame *frame, struct wire *answer, struct error *err);
+
+static server_function *const functions[FRAME_REQUEST_END] = {
+	[FRAME_MODULE] = serve_module, [FRAME_PLAN] = serve_plan,       [FRAME_TABLE] = serve_table,
+	[FRAME_NAMES] = serve_names,   [FRAME_DYNAMIC] = serve_dynamic, [FRAME_EARLY] = serve_early,
+};
+
+static int answer(struct server *server, const struct request *request, struct frame *frame)
+{
+	struct wire words = {0};
+	struct error err = {0};
+	int code = functions[frame->kind](server, request, frame, &words, &err);
+
+	if (code) {
+		words.count = 0;
+		failure_put(&words, &err);
+	}
+	code = channel_send(server->socket, code ? FRAME_FAILED : FRAME_DONE, &words, -1,
+			    CHANNEL_FOREVER);
+	wire_free(&words);
+	return code;
+}
+
+static int serve(struct server *server, struct frame *frame)
+{
+	struct wire_view view = wire_view(&frame->body);
+	bool ahead = frame->kind == FRAME_AHEAD;
+	struct request request;
+
+	if (frame->fd < 0 || frame->kind >= FRAME_REQUEST_END ||
+	    (!ahead && !functions[frame->kind]) || request_take(&view, &request))
+		return -EBADMSG;
+	return ahead ? early_give(&server->early, frame_take_file(frame), request.path)
+		     : answer(server, &request, frame);
+}
+
+static bool is_asked(const struct server *server)
+{
+	struct pollfd polled = {.fd = server->socket, .events = POLLIN};
+
+	return poll(&polled, 1, 0) != 0;
+}
+
+/* All that waits in the socket comes before what nobody waits for. */
+static void read_ahead(struct server *server)
+{
+	while (early_waits(&server->early) && !is_asked(server))
+		early_read_next(&server->early);
+}
+
+void server_run(int socket)
+{
+	struct server server = {.socket = socket};
+	int err = 0;
+
+	while (!err) {
+		struct frame frame;
+
+		read_ahead(&server);
+		err = channel_receive(socket, PROTOCOL_REQUEST_MAX, CHANNEL_FOREVER, &frame);
+		if (err)
+			break;
+		err = serve(&server, &frame);
+		frame_free(&frame);
+	}
+	forget_all(&server);
+	vec_free(&server.kept);
+	early_free(&server.early);
+}

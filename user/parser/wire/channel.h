@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Frames over a socket pair: a kind, bytes, and perhaps an open file. */
+#ifndef MTRACE_PARSER_WIRE_CHANNEL_H
+#define MTRACE_PARSER_WIRE_CHANNEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "parser/wire/wire.h"
+
+#define CHANNEL_FOREVER UINT64_MAX
+
+struct frame {
+	uint32_t kind;
+	int fd; /* -1: none; close-on-exec */
+	struct wire body;
+};
+
+/* 0 or -errno; close-on-exec. */
+int channel_open(int ends[2]);
+
+/*
+ * Both return 0, -EPIPE if the other end is gone, -ETIMEDOUT at the deadline (CLOCK_MONOTONIC, in
+ * nanoseconds), or another -errno; after a failure the channel is of no more use.
+ */
+int channel_send(int socket, uint32_t kind, const struct wire *body, int fd, uint64_t deadline_ns);
+
+/* The next frame, to be freed. -EBADMSG for one longer than `max` bytes. */
+int channel_receive(int socket, size_t max, uint64_t deadline_ns, struct frame *ret_frame);
+void frame_free(struct frame *frame); /* and closes its file */
+
+#endif

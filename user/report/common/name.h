@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Long names made to fit. */
+#ifndef MTRACE_REPORT_COMMON_NAME_H
+#define MTRACE_REPORT_COMMON_NAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * The name in its printable form and at most so many columns (at least 8), in memory of its own;
+ * NULL if out of memory.
+ */
+char *name_fit(const char *name, size_t columns, bool utf8);
+
+/* What stands behind the last slash. */
+const char *name_base(const char *path);
+
+#endif

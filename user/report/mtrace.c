@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A log as glibc's mtrace() would have left it, of what is still live: one allocation for each
+ * block, and for each release of what does not live that release. glibc's mtrace script reads it.
+ *
+ * Such a log is of one process. Of several the one that matters most is written, and lines that the
+ * script reads over say so.
+ */
+#include "report/sink.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+
+#include "report/common/out.h"
+
+static void put_format(struct out *out, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+static void put_format(struct out *out, const char *format, ...)
+{
+	char text[128];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	out_text(out, text);
+}
+
+/* The script ends words at blanks, and lines must not come from a file's name. */
+static void put_path(struct out *out, const char *path)
+{
+	for (; *path; path++) {
+		bool plain = (unsigned char)*path > ' ' && *path != 0x7f;
+
+		out_bytes(out, plain ? path : "?", 1);
+	}
+}
+
+/* Who called: operator new and its like are the allocator. */
+static const struct snapshot_frame *caller_of(const struct snapshot_stack *stack)
+{
+	for (uint32_t i = 0; i < stack->frame_count; i++)
+		if (!stack->frames[i].wrapper)
+			return &stack->frames[i];
+	return NULL;
+}
+
+static void put_caller(struct out *out, const struct snapshot_process *process, uint32_t stack)
+{
+	const struct snapshot_frame *frame =
+		stack < process->stack_count ? caller_of(&process->stacks[stack]) : NULL;
+
+	if (!frame)
+		return;
+	out_text(out, "@ ");
+	if (frame->module) {
+		put_path(out, frame->module);
+		put_format(out, ":[0x%" PRIx64 "] ", frame->vaddr);
+	} else {
+		put_format(out, "[0x%" PRIx64 "] ", frame->address);
+	}
+}
+
+static void put_blocks(struct out *out, const struct snapshot_process *process)
+{
+	for (size_t i = 0; i < process->block_count && !out->err; i++) {
+		const struct snapshot_block *block = &process->blocks[i];
+
+		put_caller(out, process, block->stack);
+		put_format(out, "+ 0x%" PRIx64 " 0x%" PRIx64 "\n", block->address, block->size);
+	}
+}
+
+static void put_errors(struct out *out, const struct snapshot_process *process)
+{
+	for (size_t i = 0; i < process->error_count && !out->err; i++) {
+		const struct snapshot_error *error = &process->errors[i];
+		bool again = error->kind == SANITY_DOUBLE_FREE;
+
+		if (!again && error->kind != SANITY_INVALID_FREE)
+			continue;
+		put_caller(out, process, again ? error->freed_again_at : error->freed_at);
+		put_format(out, "- 0x%" PRIx64 "\n", error->address);
+	}
+}
+
+static const struct snapshot_process *most_of(const struct snapshot *snapshot)
+{
+	const struct snapshot_process *most = NULL;
+
+	for (size_t i = 0; i < snapshot->process_count; i++)
+		if (!most || snapshot_compare(&snapshot->processes[i], most) > 0)
+			most = &snapshot->processes[i];
+	return most;
+}
+
+static int mtrace_write(const struct snapshot *snapshot, const struct sink_options *options,
+			FILE *file)
+{
+	const struct snapshot_process *process = most_of(snapshot);
+	struct out out = {.file = file};
+
+	(void)options;
+	out_text(&out, "= Start\n");
+	if (process && snapshot->process_count + snapshot->others.sections > 1)
+		put_format(&out, "# process %" PRIu32 "; others are left out\n", process->pid);
+	if (snapshot->incomplete)
+		out_text(&out, "# incomplete\n");
+	if (process) {
+		put_blocks(&out, process);
+		put_errors(&out, process);
+	}
+	out_text(&out, "= End\n");
+	return out_finish(&out);
+}
+
+const struct sink sink_mtrace = {.name = "mtrace", .wants_blocks = true, .write = mtrace_write};

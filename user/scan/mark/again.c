@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Blocks whose pointers there was no room to remember are read again when they turn out to be
+ * reached. To ask for one block costs as much as to read a few kilobytes, so
+ * - all that are known to be wanted are asked for together, in the order of addresses, and what is
+ *   found to be wanted meanwhile joins in if it lies ahead, as with a lift that goes up only;
+ * - what lies between two that are near each other is read as well, and ignored.
+ *
+ * The order among lost blocks (scan/scan.c) has to follow them one by one. By then most edges are
+ * of no use any more, those of blocks that are reached. So lost blocks are read again once, all of
+ * them, and only what leads from one to another is remembered.
+ */
+#include "scan/mark/mark.h"
+
+#define BLOCKS 1024 /* at a time */
+#define GAP    1024 /* bytes: a range of its own costs more than these */
+
+/* Blocks to read, and the ranges that hold them. */
+struct batch {
+	uint32_t slots[BLOCKS];
+	struct scan_range ranges[BLOCKS];
+	size_t count;
+	size_t range_count;
+};
+
+static void add_block(struct scan *scan, struct batch *batch, uint32_t slot)
+{
+	struct scan_range *last = &batch->ranges[batch->range_count];
+	struct block_cursor at;
+	uint64_t from, end;
+
+	block_cursor_seek(&at, scan->blocks, blocks_address(scan->blocks, slot));
+	from = at.address;
+	end = scan_content_end(scan, &at);
+	if (batch->range_count && from - last[-1].end < GAP &&
+	    scan_range_end(scan, last[-1].start) == scan_range_end(scan, from)) {
+		from = last[-1].end;
+		last[-1].end = end;
+	} else {
+		*last = (struct scan_range){.start = from, .end = end};
+		batch->range_count++;
+	}
+	scan->result->bytes_read_again += end - from;
+	batch->slots[batch->count++] = slot;
+}
+
+static int read_batch(struct scan *scan, const struct batch *batch)
+{
+	const struct scan_input *input = scan->input;
+
+	if (!scan->again_feed) {
+		int err = feed_open(&scan->again_feed, input->memory, NULL, 0,
+				    input->word - input->step, false);
+
+		if (err)
+			return err;
+	}
+	scan->wanted = batch->slots;
+	scan->wanted_count = batch->count;
+	scan->wanted_at = 0;
+	feed_restart(scan->again_feed, batch->ranges, batch->range_count);
+	return scan_feed(scan, scan->again_feed);
+}
+
+int scan_read_again(struct scan *scan)
+{
+	struct batch batch;
+	uint32_t slot = bitset_next(&scan->again, scan->again_from);
+	int err;
+
+	if (slot == BITSET_NONE)
+		slot = bitset_next(&scan->again, 0);
+	if (slot == BITSET_NONE)
+		return 0;
+	batch.count = batch.range_count = 0;
+	do {
+		bitset_remove(&scan->again, slot);
+		add_block(scan, &batch, slot);
+		scan->again_from = slot;
+		slot = bitset_next(&scan->again, slot);
+	} while (slot != BITSET_NONE && batch.count < BLOCKS);
+	err = read_batch(scan, &batch);
+	return err ? err : 1;
+}
+
+/* What is lost. */
+
+uint32_t scan_next_lost(const struct scan *scan, uint32_t slot)
+{
+	while (slot < scan->blocks->slots) {
+		if (scan_eight_are(scan, slot, LEVEL_START))
+			slot += 8;
+		else if (scan_level(scan, slot) || !blocks_is_block(scan->blocks, slot))
+			slot++;
+		else
+			break;
+	}
+	return slot;
+}
+
+static void learn_pointer(struct scan *scan, uint32_t source, const struct edge *edge)
+{
+	if (!edges_add(&scan->edges, source, edge))
+		scan->states[source] |= INCOMPLETE;
+}
+
+int scan_read_lost(struct scan *scan)
+{
+	struct batch batch;
+	uint32_t slot = 0;
+	int err = 0;
+
+	edges_clear(&scan->edges);
+	scan->on_pointer = learn_pointer;
+	do {
+		batch.count = batch.range_count = 0;
+		for (; batch.count < BLOCKS; slot++) {
+			slot = scan_next_lost(scan, slot);
+			if (slot == scan->blocks->slots)
+				break;
+			scan->states[slot] &= (uint8_t)~INCOMPLETE;
+			add_block(scan, &batch, slot);
+		}
+		if (batch.count)
+			err = read_batch(scan, &batch);
+	} while (!err && batch.count == BLOCKS);
+	edges_finish(&scan->edges);
+	return err;
+}

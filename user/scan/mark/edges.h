@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Pointers out of blocks that are not (yet) known to be reachable, remembered so that the blocks
+ * need not be read again. In a fixed amount of memory; what does not fit is refused.
+ */
+#ifndef MTRACE_SCAN_MARK_EDGES_H
+#define MTRACE_SCAN_MARK_EDGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "scan/block/bitset.h"
+#include "scan/block/blocks.h"
+
+struct edge {
+	uint32_t target;
+	uint64_t offset; /* where in the target it points */
+};
+
+#define EDGES_GROUP 16 /* slots */
+
+struct edges {
+	uint32_t *words;
+	uint32_t capacity;
+	uint32_t used;
+	uint32_t *firsts; /* per group of slots: where their runs begin in words */
+	uint32_t groups;  /* of which are begun */
+	uint32_t group_count;
+	struct bitset sources; /* slots that have a run */
+	uint32_t source;       /* whose run is being written, or SLOT_NONE */
+	uint32_t last;         /* where that run's last edge is in words */
+	size_t bytes;
+};
+
+/* 0 or -ENOMEM. Capacity in words: an edge takes one, or two if it points to the interior. */
+int edges_init(struct edges *edges, uint32_t slots, uint32_t capacity);
+void edges_free(struct edges *edges);
+/* Bytes that it takes beside its capacity. */
+size_t edges_memory(uint32_t slots);
+/* As if none had been added. */
+void edges_clear(struct edges *edges);
+/* Sources come in ascending order. False: no room, or out of order. */
+bool edges_add(struct edges *edges, uint32_t source, const struct edge *edge);
+/* No more to come. */
+void edges_finish(struct edges *edges);
+
+/* Nothing fits any more, for sure. */
+static inline bool edges_full(const struct edges *edges)
+{
+	return edges->capacity - edges->used < 2;
+}
+
+static inline bool edges_has(const struct edges *edges, uint32_t source)
+{
+	return edges->sources.levels[0][source / 64] >> source % 64 & 1;
+}
+
+/* Begin to fetch what edges_walk_begin will need. */
+static inline void edges_fetch(const struct edges *edges, uint32_t source)
+{
+	__builtin_prefetch(&edges->words[edges->firsts[source / EDGES_GROUP]]);
+}
+
+/* The edges of a source, in order. */
+struct edges_walk {
+	const struct edges *edges;
+	uint32_t at;
+	bool more;
+};
+
+void edges_walk_begin(struct edges_walk *walk, const struct edges *edges, uint32_t source);
+bool edges_walk_next(struct edges_walk *walk, struct edge *ret_edge);
+
+#endif

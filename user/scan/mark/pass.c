@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The pass: all words of all memory, each looked up and handed on. The idea is in scan/scan.c. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "scan/mark/mark.h"
+#include "scan/pattern/idiom.h"
+
+#define IN_VAIN_SHARE 4 /* of the blocks: so many look-ups may be in vain */
+
+/* What the block looks like, from its first words. */
+static void see(struct scan *scan, uint32_t slot, uint64_t size, const void *bytes)
+{
+	uint8_t looks = idiom_looks(scan->input, bytes, size);
+	uint8_t rest = scan->states[slot] & ((1u << IDIOM_SHIFT) - 1);
+
+	scan->states[slot] = (uint8_t)(looks << IDIOM_SHIFT | rest);
+}
+
+static void look_at(struct scan *scan, uint32_t slot)
+{
+	unsigned char bytes[IDIOM_BYTES] = {0};
+	struct memory_piece piece = {.address = blocks_address(scan->blocks, slot),
+				     .size = idiom_bytes(scan->input)};
+	uint64_t size = blocks_size(scan->blocks, slot);
+
+	if (size < piece.size)
+		piece.size = size;
+	if (piece.size)
+		scan->input->memory->read(scan->input->memory->ctx, &piece, 1, bytes);
+	see(scan, slot, size, bytes);
+}
+
+/* As good as a pointer to the start? The block was seen. */
+bool scan_counts_as_start(const struct scan *scan, const struct edge *edge)
+{
+	uint8_t looks = scan_looks(scan, edge->target);
+	uint64_t start;
+
+	if (!edge->offset)
+		return true;
+	if (looks <= IDIOM_NONE)
+		return false;
+	start = blocks_address(scan->blocks, edge->target);
+	return idiom_accepts(scan->input, looks, start, start + edge->offset);
+}
+
+/* If its first words are in the piece. */
+static void see_block(struct scan *scan, const struct block_cursor *at)
+{
+	const struct feed_piece *piece = scan->piece;
+	const unsigned char *content = piece->data + (at->address - piece->address);
+	uint64_t end = piece->address + piece->size;
+	unsigned char bytes[IDIOM_BYTES] = {0};
+
+	if (at->address < piece->address || at->address >= end)
+		return;
+	if (scan_content_end(scan, at) < end)
+		end = scan_content_end(scan, at);
+	if (end - at->address >= idiom_bytes(scan->input)) {
+		see(scan, at->slot, at->size, content);
+	} else if (at->size <= end - at->address) {
+		memcpy(bytes, content, at->size);
+		see(scan, at->slot, at->size, bytes);
+	}
+}
+
+/* Before it is its turn, but the piece that is scanned has it. */
+static bool see_here(struct scan *scan, uint32_t slot)
+{
+	struct block_cursor at;
+
+	if (!scan->piece)
+		return false;
+	block_cursor_seek(&at, scan->blocks, blocks_address(scan->blocks, slot));
+	see_block(scan, &at);
+	return scan_looks(scan, slot) != IDIOM_UNSEEN;
+}
+
+/* Have all blocks of the piece been reached? */
+static bool is_all_reached(const struct scan *scan)
+{
+	uint32_t slot = scan->first.slot == SLOT_NONE ? 0 : scan->first.slot;
+
+	while (slot != scan->last + 1 && scan_level(scan, slot) == LEVEL_START)
+		slot += scan->last - slot >= 8 && scan_eight_are(scan, slot, LEVEL_START) ? 8 : 1;
+	return slot == scan->last + 1;
+}
+
+/* What the blocks look like that begin in the piece. Whoever is settled needs no idiom. */
+static void see_blocks(struct scan *scan)
+{
+	uint64_t end = scan->piece->address + scan->piece->size;
+	struct block_cursor at = scan->first;
+
+	if (is_all_reached(scan))
+		return;
+	if (at.slot != SLOT_NONE && scan_level(scan, at.slot) != LEVEL_START)
+		see_block(scan, &at);
+	while (at.next < end) {
+		block_cursor_step(&at);
+		if (scan_level(scan, at.slot) != LEVEL_START)
+			see_block(scan, &at);
+	}
+}
+
+/* While memory is read for the first time. */
+
+static bool defer(struct scan *scan, const struct edge *edge)
+{
+	return scan->deferred.count < scan->deferred_max &&
+	       !vec_push(&scan->deferred,
+			 (struct deferred){.slot = edge->target,
+					   .offset = edge->offset < UINT32_MAX
+							     ? (uint32_t)edge->offset
+							     : UINT32_MAX});
+}
+
+static void reach_interior(struct scan *scan, const struct edge *edge)
+{
+	if (!scan_level(scan, edge->target))
+		scan_set_level(scan, edge->target, LEVEL_INTERIOR);
+	if (scan_looks(scan, edge->target) == IDIOM_UNSEEN && !see_here(scan, edge->target)) {
+		if (defer(scan, edge))
+			return;
+		look_at(scan, edge->target);
+	}
+	if (scan_counts_as_start(scan, edge))
+		scan_set_level(scan, edge->target, LEVEL_START);
+}
+
+/* There is no room for its pointers: it will be read again if it is reached. */
+static void put_off(struct scan *scan, uint32_t source)
+{
+	scan->states[source] |= INCOMPLETE;
+	scan->incomplete = true;
+}
+
+static void pass_pointer(struct scan *scan, uint32_t source, const struct edge *edge)
+{
+	if (source == SLOT_NONE || scan_level(scan, source) == LEVEL_START) {
+		if (edge->offset)
+			reach_interior(scan, edge);
+		else
+			scan_set_level(scan, edge->target, LEVEL_START);
+		return;
+	}
+	if (!edges_add(&scan->edges, source, edge))
+		put_off(scan, source);
+}
+/* Blocks, as the pass comes by them. */
+
+const struct scan_range *scan_range_at(const struct scan *scan, uint64_t address)
+{
+	size_t low = scan->root_ranges, high = scan->input->range_count;
+
+	while (high - low > 1) {
+		size_t middle = (low + high) / 2;
+
+		if (scan->ranges[middle].start <= address)
+			low = middle;
+		else
+			high = middle;
+	}
+	return &scan->ranges[low];
+}
+
+uint64_t scan_range_end(const struct scan *scan, uint64_t address)
+{
+	return scan_range_at(scan, address)->end;
+}
+
+/* How much of the block's content lies in the piece? */
+static inline uint64_t content_here(const struct scan *scan, const struct block_cursor *at)
+{
+	const struct feed_piece *piece = scan->piece;
+	uint64_t from = at->address > piece->address ? at->address : piece->address;
+	uint64_t to = scan_content_end(scan, at), end = piece->address + piece->size;
+
+	to = to < end ? to : end;
+	return from < to ? to - from : 0;
+}
+
+/* They are asked for in the order of addresses, but for what could not be read. */
+static bool is_wanted(struct scan *scan, uint32_t slot)
+{
+	if (scan->wanted_at && slot <= scan->wanted[scan->wanted_at - 1])
+		scan->wanted_at = 0;
+	while (scan->wanted_at < scan->wanted_count && scan->wanted[scan->wanted_at] < slot)
+		scan->wanted_at++;
+	return scan->wanted_at < scan->wanted_count && scan->wanted[scan->wanted_at] == slot;
+}
+
+/* What of the block's content could not be read: returns how much. */
+static uint64_t note_hole(struct scan *scan, const struct block_cursor *at)
+{
+	uint64_t bytes = content_here(scan, at);
+
+	if (!bytes || (scan->only_wanted && !is_wanted(scan, at->slot)))
+		return 0;
+	/* Without memory to note it, it counts for a hole in a root. */
+	if (vec_push(&scan->holes, (struct hole){.slot = at->slot, .bytes = bytes}))
+		scan->result->bytes_unreadable += bytes;
+	return bytes;
+}
+
+static void note_holes(struct scan *scan)
+{
+	uint64_t end = scan->piece->address + scan->piece->size, content = 0;
+	struct block_cursor at = scan->at;
+
+	if (at.slot != SLOT_NONE)
+		content = note_hole(scan, &at);
+	while (at.next < end) {
+		block_cursor_step(&at);
+		content += note_hole(scan, &at);
+	}
+	if (!scan->only_wanted)
+		scan->result->bytes_unreadable += scan->piece->size - content;
+}
+
+/* Of what can be read, what is no block's? */
+static void count_between(struct scan *scan)
+{
+	uint64_t end = scan->piece->address + scan->piece->size, content = 0;
+	struct block_cursor at = scan->at;
+
+	if (at.slot != SLOT_NONE)
+		content = content_here(scan, &at);
+	while (at.next < end) {
+		block_cursor_step(&at);
+		content += scan_content_end(scan, &at) - at.address;
+	}
+	if (at.slot != scan->at.slot && scan_content_end(scan, &at) > end)
+		content -= scan_content_end(scan, &at) - end;
+	scan->last = at.slot;
+	scan->result->bytes_between += scan->piece->size - content;
+}
+
+/* How much of what lies behind the cursor's block, or before the first one of a range, is free? */
+static void walk_gap(struct scan *scan, const struct gap_view *view, const struct block_cursor *at)
+{
+	if (scan->gap_walk.chunk)
+		gap_walk_end(&scan->gap_walk, view, at->address);
+	if (at->next - scan_content_end(scan, at) >= 4 * scan->input->word)
+		gap_walk_begin(&scan->gap_walk, view, at->address,
+			       scan_range_end(scan, at->address));
+}
+
+/* In front of the first known block of a heap, too, there are chunks. */
+static void enter_range(struct scan *scan, const struct gap_view *view)
+{
+	const struct scan_range *range = scan_range_at(scan, view->address);
+
+	if (view->address >= scan->gap_walk.limit)
+		gap_walk_top(&scan->gap_walk);
+	if (view->address == range->start && view->data)
+		gap_walk_begin(&scan->gap_walk, view, range->start + 2 * scan->input->word,
+			       range->end);
+}
+
+static void walk_gaps(struct scan *scan)
+{
+	const struct feed_piece *piece = scan->piece;
+	const struct gap_view view = {piece->address, piece->address + piece->size, piece->data};
+	struct block_cursor at = scan->at;
+
+	enter_range(scan, &view);
+	if (!piece->data)
+		return;
+	if (at.slot != SLOT_NONE && at.address >= view.address)
+		walk_gap(scan, &view, &at);
+	while (at.next < view.end) {
+		block_cursor_step(&at);
+		walk_gap(scan, &view, &at);
+	}
+	gap_walk_leave(&scan->gap_walk, &view, at.next);
+}
+
+/* To the blocks of a piece. */
+static void enter_piece(struct scan *scan, const struct feed_piece *piece)
+{
+	scan->piece = piece;
+	block_cursor_seek(&scan->at, scan->blocks, piece->address);
+	scan->content_end = scan->at.slot == SLOT_NONE ? 0 : scan_content_end(scan, &scan->at);
+	scan->first = scan->at;
+	if (!piece->data)
+		note_holes(scan);
+	else if (!scan->only_wanted)
+		count_between(scan);
+	if (scan->counts_free)
+		walk_gaps(scan);
+}
+
+static inline void walk_to(struct scan *scan, uint64_t address)
+{
+	if (address < scan->at.next)
+		return;
+	do
+		block_cursor_step(&scan->at);
+	while (address >= scan->at.next);
+	scan->content_end = scan_content_end(scan, &scan->at);
+}
+
+/* Words. */
+
+/* Is the memory behind the present block, where the address lies, known to be unused? */
+static bool in_free_gap(struct scan *scan, uint64_t address)
+{
+	const struct block_cursor *at = &scan->at;
+	uint64_t limit;
+
+	if (!scan->input->heap_is_known || at->slot == SLOT_NONE)
+		return false;
+	if (scan->judged.start <= address && address < scan->judged.end)
+		return scan->gap_free;
+	limit = scan_range_end(scan, address);
+	scan->judged.start = address;
+	scan->judged.end = at->next < limit ? at->next : limit;
+	scan->gap_free = scan_range_end(scan, at->address) == limit &&
+			 gap_is_free(&scan->gap, at->address, at->size, at->next, limit);
+	return scan->gap_free;
+}
+
+/*
+ * Whose word lies at the address? False: nobody's. The answer holds for all that lies in front of
+ * *ret_until.
+ */
+static bool find_source(struct scan *scan, uint64_t address, uint32_t *ret_source,
+			uint64_t *ret_until)
+{
+	*ret_source = SLOT_NONE;
+	*ret_until = UINT64_MAX;
+	if (!scan->in_blocks)
+		return true;
+	walk_to(scan, address);
+	if (address < scan->content_end) {
+		*ret_source = scan->at.slot;
+		*ret_until = scan->content_end;
+		return !scan->only_wanted || is_wanted(scan, scan->at.slot);
+	}
+	*ret_until = address + 1;
+	return !scan->only_wanted && !in_free_gap(scan, address);
+}
+
+/* Need nobody ask where the words of this block point, because it will be read again anyway? */
+static bool is_put_off(struct scan *scan, uint32_t source)
+{
+	if (!scan->remembering || source == SLOT_NONE || scan_level(scan, source) == LEVEL_START)
+		return false;
+	if (edges_full(&scan->edges))
+		put_off(scan, source);
+	return scan->states[source] & INCOMPLETE;
+}
+
+/* Put the source of each word in place of its position, and leave out those that do not count. */
+static size_t find_sources(struct scan *scan, uint64_t address, size_t count)
+{
+	uint32_t source = SLOT_NONE;
+	uint64_t until = 0;
+	bool counts = false;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t place = address + scan->positions[i];
+
+		if (place >= until)
+			counts = find_source(scan, place, &source, &until) &&
+				 !is_put_off(scan, source);
+		if (counts) {
+			scan->words[kept] = scan->words[i];
+			scan->positions[kept++] = source;
+			continue;
+		}
+		while (i + 1 < count && address + scan->positions[i + 1] < until)
+			i++;
+	}
+	return kept;
+}
+
+static void scan_hits(struct scan *scan, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		__builtin_prefetch(&scan->states[scan->hits[i].slot]);
+	for (size_t i = 0; i < count; i++) {
+		const struct hit *hit = &scan->hits[i];
+		struct edge edge = {.target = hit->slot, .offset = hit->offset};
+
+		if (scan_level(scan, hit->slot) >= scan->settled_level)
+			scan->in_vain++;
+		else if (hit->tag != hit->slot)
+			scan->on_pointer(scan, hit->tag, &edge);
+	}
+}
+
+/* The words at multiples of the word, plus phase, that begin in [from, to): behind the others. */
+static size_t find_phase(struct scan *scan, uint64_t address, const unsigned char *data,
+			 size_t size, size_t from, size_t to, unsigned int phase, size_t count)
+{
+	unsigned int word = scan->input->word;
+	size_t first = from + (word + phase - (address + from) % word) % word;
+	size_t last = size - word < to - 1 ? size - word : to - 1;
+	uint64_t *words = scan->words + count;
+	uint32_t *positions = scan->positions + count;
+	size_t found;
+
+	if (first >= to || first > last)
+		return 0;
+	found = filter_run(&scan->filter, data + first, (last - first) / word + 1, words,
+			   positions);
+	if (scan->settling)
+		found = settled_filter(&scan->settled, scan->blocks, words, positions, found);
+	for (size_t i = 0; i < found; i++)
+		positions[i] += (uint32_t)(first - from);
+	return found;
+}
+
+/* By position: each phase is, so few are out of place by much. */
+static void sort_words(struct scan *scan, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		uint64_t word = scan->words[i];
+		uint32_t position = scan->positions[i];
+		size_t at = i;
+
+		for (; at && scan->positions[at - 1] > position; at--) {
+			scan->words[at] = scan->words[at - 1];
+			scan->positions[at] = scan->positions[at - 1];
+		}
+		scan->words[at] = word;
+		scan->positions[at] = position;
+	}
+}
+
+/* The words that begin in [from, to) of the data, whose first byte has the address. */
+static void scan_unit(struct scan *scan, uint64_t address, const unsigned char *data, size_t size,
+		      size_t from, size_t to)
+{
+	unsigned int word = scan->input->word, step = scan->input->step;
+	size_t count = 0;
+
+	for (unsigned int phase = 0; phase < word; phase += step)
+		count += find_phase(scan, address, data, size, from, to, phase, count);
+	if (step < word)
+		sort_words(scan, count);
+	count = find_sources(scan, address + from, count);
+	scan_hits(scan, blocks_find(scan->blocks, scan->words, scan->positions, count, scan->hits));
+}
+
+/* What is settled so far; from now on scan_set_level sees to it. */
+static void keep_settled(struct scan *scan)
+{
+	scan->settling = true;
+	for (uint32_t slot = 0; slot < scan->blocks->slots; slot++)
+		if (scan_level(scan, slot) >= scan->settled_level)
+			settled_mark(&scan->settled, scan->blocks, slot);
+}
+
+/* Words only matter that point where something is not settled. */
+static void narrow_filter(struct scan *scan)
+{
+	uint64_t low, high;
+
+	if (!scan->settling && scan->in_vain > scan->blocks->count / IN_VAIN_SHARE)
+		keep_settled(scan);
+	if (!scan->settling)
+		return;
+	settled_range(&scan->settled, scan->blocks, &low, &high);
+	filter_limit(&scan->filter, low, high);
+}
+
+static void scan_data(struct scan *scan, uint64_t address, const unsigned char *data, size_t size)
+{
+	size_t unit = scan->input->step < scan->input->word ? UNIT_SORTED : UNIT;
+
+	narrow_filter(scan);
+	scan->result->bytes_scanned += size;
+	if (size < scan->input->word || filter_is_closed(&scan->filter))
+		return;
+	for (size_t from = 0; from < size; from += unit)
+		scan_unit(scan, address, data, size, from, size - from < unit ? size : from + unit);
+}
+
+/* Registers, and whatever else is no memory of the target. */
+static void scan_registers(struct scan *scan)
+{
+	scan->in_blocks = false;
+	for (size_t i = 0; i < scan->input->register_count; i++)
+		scan_data(scan, 0, scan->input->registers[i].bytes, scan->input->registers[i].size);
+}
+
+static void scan_piece(struct scan *scan, const struct feed_piece *piece)
+{
+	if (scan->in_blocks)
+		enter_piece(scan, piece);
+	else if (!piece->data)
+		scan->result->bytes_unreadable += piece->size;
+	if (!piece->data)
+		return;
+	scan_data(scan, piece->address, piece->data, piece->size);
+	if (scan->in_blocks && !scan->only_wanted)
+		see_blocks(scan);
+}
+
+int scan_feed(struct scan *scan, struct feed *feed)
+{
+	const struct feed_batch *batch;
+	int status;
+
+	while ((status = feed_next(feed, &batch)) > 0)
+		for (size_t i = 0; i < batch->count; i++)
+			scan_piece(scan, &batch->pieces[i]);
+	return status;
+}
+
+static int scan_ranges(struct scan *scan, const struct scan_range *ranges, size_t count)
+{
+	const struct scan_input *input = scan->input;
+	struct feed *feed;
+	int err = feed_open(&feed, input->memory, ranges, count, input->word - input->step,
+			    input->read_ahead);
+
+	if (err)
+		return err;
+	err = scan_feed(scan, feed);
+	feed_close(feed);
+	return err;
+}
+
+int scan_pass(struct scan *scan)
+{
+	int err;
+
+	scan->on_pointer = pass_pointer;
+	scan->settled_level = LEVEL_START;
+	scan_registers(scan);
+	err = scan_ranges(scan, scan->ranges, scan->root_ranges);
+	if (err)
+		return err;
+	scan->in_blocks = scan->remembering = true;
+	scan->counts_free = !scan->input->heap_is_known;
+	scan->gap_walk.word = scan->input->word;
+	err = scan_ranges(scan, scan->ranges + scan->root_ranges,
+			  scan->input->range_count - scan->root_ranges);
+	edges_finish(&scan->edges);
+	gap_walk_top(&scan->gap_walk);
+	scan->result->bytes_free = scan->gap_walk.free;
+	scan->remembering = scan->counts_free = false;
+	scan->settling = scan->settling && scan->incomplete; /* else nothing is read any more */
+	scan->only_wanted = true;
+	return err;
+}

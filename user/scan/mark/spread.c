@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Following the pointers that the pass remembered. The idea is in scan/scan.c. */
+#include "scan/mark/mark.h"
+
+#define AHEAD 8 /* blocks whose edges are fetched before it is their turn */
+
+/* While reachability spreads. */
+
+static void spread_start(struct scan *scan, uint32_t source, const struct edge *edge)
+{
+	(void)source;
+	if (scan_counts_as_start(scan, edge)) {
+		scan_set_level(scan, edge->target, LEVEL_START);
+		scan_push(scan, edge->target);
+	} else if (!scan_level(scan, edge->target)) {
+		scan_set_level(scan, edge->target, LEVEL_INTERIOR);
+	}
+}
+
+static void spread_interior(struct scan *scan, uint32_t source, const struct edge *edge)
+{
+	(void)source;
+	if (scan_level(scan, edge->target))
+		return;
+	scan_set_level(scan, edge->target, LEVEL_INTERIOR);
+	scan_push(scan, edge->target);
+}
+
+static void spread_visited(struct scan *scan, uint32_t source, const struct edge *edge)
+{
+	uint8_t *state = &scan->states[edge->target];
+
+	(void)source;
+	if (*state & (LEVEL_MASK | LOST_VISITED))
+		return;
+	*state |= LOST_VISITED;
+	scan_push(scan, edge->target);
+}
+
+static void spread_indirect(struct scan *scan, uint32_t source, const struct edge *edge)
+{
+	uint8_t *state = &scan->states[edge->target];
+
+	(void)source;
+	if (*state & (LEVEL_MASK | LOST_INDIRECT) || edge->target == scan->head)
+		return;
+	*state |= LOST_INDIRECT;
+	scan_push(scan, edge->target);
+}
+/* Following. */
+
+static void follow_edges(struct scan *scan, uint32_t slot)
+{
+	struct edges_walk walk;
+	struct edge edge;
+
+	edges_walk_begin(&walk, &scan->edges, slot);
+	while (edges_walk_next(&walk, &edge))
+		if (scan_level(scan, edge.target) < scan->settled_level)
+			scan->on_pointer(scan, slot, &edge);
+}
+
+/* What a block needs is fetched while those before it in the queue are followed. */
+static void follow_stack(struct scan *scan)
+{
+	uint32_t queue[AHEAD];
+	unsigned int first = 0, count = 0;
+
+	while (scan->depth || count) {
+		if (scan->depth && count < AHEAD) {
+			uint32_t slot = scan->stack[--scan->depth];
+
+			edges_fetch(&scan->edges, slot);
+			queue[(first + count++) % AHEAD] = slot;
+			continue;
+		}
+		count--;
+		follow_edges(scan, queue[first++ % AHEAD]);
+	}
+}
+
+/* Upwards from where we are as long as there is something: neighbours are near. */
+static uint32_t next_pending(const struct scan *scan, uint32_t from)
+{
+	uint32_t slot = bitset_next(&scan->pending, from);
+
+	return slot == BITSET_NONE ? bitset_next(&scan->pending, 0) : slot;
+}
+
+/* A few of them; false if there are none. */
+static bool take_pending(struct scan *scan, uint32_t *from)
+{
+	uint32_t slot;
+
+	if (bitset_is_empty(&scan->pending))
+		return false;
+	while (scan->depth < AHEAD && (slot = next_pending(scan, *from)) != BITSET_NONE) {
+		bitset_remove(&scan->pending, slot);
+		scan->stack[scan->depth++] = slot;
+		*from = slot;
+	}
+	return scan->depth;
+}
+
+static void follow_pending(struct scan *scan)
+{
+	uint32_t slot = 0;
+
+	do
+		follow_stack(scan);
+	while (take_pending(scan, &slot));
+}
+
+/* Until there is nothing left to follow. */
+static int follow_all(struct scan *scan)
+{
+	int status;
+
+	do {
+		follow_pending(scan);
+		status = bitset_is_empty(&scan->again) ? 0 : scan_read_again(scan);
+	} while (status > 0);
+	return status;
+}
+
+/*
+ * Those with a level have to be followed if they were passed by before they were reached. Only they
+ * have edges, or could have.
+ */
+static void push_level(struct scan *scan, unsigned int level)
+{
+	uint32_t slot = 0;
+
+	while (!scan->incomplete) {
+		slot = bitset_next(&scan->edges.sources, slot);
+		if (slot == BITSET_NONE)
+			return;
+		if (scan_level(scan, slot) == level)
+			scan_push(scan, slot);
+		slot++;
+	}
+	for (; slot < scan->blocks->slots; slot++)
+		if (scan_level(scan, slot) == level)
+			scan_push(scan, slot);
+}
+
+static void settle_deferred(struct scan *scan)
+{
+	const struct deferred *item;
+
+	vec_each (item, &scan->deferred) {
+		struct edge edge = {.target = item->slot, .offset = item->offset};
+
+		if (scan_counts_as_start(scan, &edge))
+			scan_set_level(scan, item->slot, LEVEL_START);
+	}
+	vec_free(&scan->deferred);
+}
+
+/* START has spread to the end. From now on a pointer matters to those without a level only. */
+static void settle_interior(struct scan *scan)
+{
+	scan->settled_level = LEVEL_INTERIOR;
+	for (uint32_t slot = 0; scan->settling && slot < scan->blocks->slots; slot++)
+		if (scan_level(scan, slot) == LEVEL_INTERIOR)
+			settled_mark(&scan->settled, scan->blocks, slot);
+}
+
+int scan_spread(struct scan *scan)
+{
+	int err;
+
+	settle_deferred(scan);
+	scan->on_pointer = spread_start;
+	push_level(scan, LEVEL_START);
+	err = follow_all(scan);
+	if (err)
+		return err;
+	settle_interior(scan);
+	scan->on_pointer = spread_interior;
+	push_level(scan, LEVEL_INTERIOR);
+	return follow_all(scan);
+}
+
+/* Each lost block that none before it leads to is a head, for now. */
+static int find_heads(struct scan *scan)
+{
+	uint32_t slot = 0;
+	int err = 0;
+
+	scan->on_pointer = spread_visited;
+	while (!err && (slot = scan_next_lost(scan, slot)) < scan->blocks->slots) {
+		if (!(scan->states[slot] & LOST_VISITED)) {
+			scan->states[slot] |= LOST_VISITED | LOST_HEAD;
+			scan_push(scan, slot);
+			err = follow_all(scan);
+		}
+		slot++;
+	}
+	return err;
+}
+
+static int demote_heads(struct scan *scan)
+{
+	int err = 0;
+
+	scan->on_pointer = spread_indirect;
+	for (uint32_t slot = scan->blocks->slots; !err && slot-- > 0;) {
+		if ((scan->states[slot] & (LEVEL_MASK | LOST_HEAD | LOST_INDIRECT)) != LOST_HEAD)
+			continue;
+		scan->head = slot;
+		scan_push(scan, slot);
+		err = follow_all(scan);
+	}
+	return err;
+}
+
+int scan_sort_lost(struct scan *scan)
+{
+	uint32_t slot = 0, count = 0;
+	bool incomplete = false;
+	int err = 0;
+
+	for (; (slot = scan_next_lost(scan, slot)) < scan->blocks->slots; slot++, count++) {
+		scan->states[slot] &= INCOMPLETE;
+		incomplete |= scan->states[slot];
+	}
+	if (incomplete)
+		err = scan_read_lost(scan);
+	if (!err && count)
+		err = find_heads(scan);
+	if (!err && count)
+		err = demote_heads(scan);
+	return err;
+}

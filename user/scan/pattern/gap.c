@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A freed chunk still holds what the program wrote there. Were it a root, stale pointers would hide
+ * leaks. Were memory that is not malloc's taken for a freed chunk, pointers in it would be ignored,
+ * and their blocks falsely called leaked. So nothing is believed but a proof:
+ *
+ * - In glibc (malloc/malloc.c, "struct malloc_chunk") the word before a block holds the size of its
+ *   chunk, the lowest three bits being flags, and the next chunk begins where this one ends.
+ * - From a block that is known to be live, its size leads to the next chunk, whose size leads on.
+ * If this chain ends exactly where the next known block's chunk begins, or exactly at the end of
+ * the heap where the top chunk ends, then every byte in between belongs to some chunk of malloc's.
+ * - All blocks that were given out are known (the caller says so), so these chunks are free, or the
+ *   allocator's own bookkeeping.
+ *
+ * Memory that the program took by sbrk between two of malloc's calls breaks the chain: malloc ends
+ * its part with chunks of the least size, and behind them are the program's own words, which would
+ * have to be sizes that add up to the very place. Other allocators have no such chain; then
+ * everything between blocks stays a root, and what only stale pointers there lead to is not
+ * reported.
+ *
+ * What remains a root in any case: what lies before the first block of a mapping. Of glibc's own
+ * data, the bins in main_arena (libc's .data) hold pointers to chunks, 16 bytes before where blocks
+ * begin, which may be the last word of the block before: it then counts as possible, not definite.
+ */
+#include "scan/pattern/gap.h"
+
+#include <string.h>
+
+#define FLAGS   7u
+#define MMAPPED 2u
+
+static bool read_word(struct gap_reader *reader, uint64_t address, uint64_t *ret_word)
+{
+	unsigned int word = reader->input->word;
+	const struct scan_memory *memory = reader->input->memory;
+	uint32_t narrow;
+
+	if (address < reader->start || address + word > reader->start + reader->size) {
+		struct memory_piece piece = {.address = address, .size = GAP_PAGE};
+		ssize_t got = memory->read(memory->ctx, &piece, 1, reader->bytes);
+
+		reader->start = address;
+		reader->size = got > 0 ? (size_t)got : 0;
+		if (reader->size < word)
+			return false;
+	}
+	if (word == sizeof(*ret_word)) {
+		memcpy(ret_word, reader->bytes + (address - reader->start), word);
+		return true;
+	}
+	memcpy(&narrow, reader->bytes + (address - reader->start), word);
+	*ret_word = narrow;
+	return true;
+}
+
+/* The size of the chunk, or 0 for what cannot be one. */
+static uint64_t chunk_size(struct gap_reader *reader, uint64_t chunk)
+{
+	unsigned int word = reader->input->word;
+	uint64_t header;
+
+	if (!read_word(reader, chunk + word, &header) || header & MMAPPED)
+		return 0;
+	return (header & ~(uint64_t)FLAGS) % (2 * word) ? 0 : header & ~(uint64_t)FLAGS;
+}
+
+bool gap_is_free(struct gap_reader *reader, uint64_t block, uint64_t size, uint64_t next,
+		 uint64_t limit)
+{
+	unsigned int word = reader->input->word;
+	uint64_t chunk = block - 2 * word;
+	uint64_t goal = next < limit ? next - 2 * word : limit;
+	uint64_t chunk_bytes = chunk_size(reader, chunk);
+
+	if (chunk_bytes < size + word)
+		return false;
+	while (chunk_bytes && chunk_bytes <= goal - chunk) {
+		chunk += chunk_bytes;
+		if (chunk == goal)
+			return true;
+		chunk_bytes = chunk_size(reader, chunk);
+	}
+	return false;
+}

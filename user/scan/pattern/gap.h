@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What lies between two blocks of glibc's malloc? See gap.c. */
+#ifndef MTRACE_SCAN_PATTERN_GAP_H
+#define MTRACE_SCAN_PATTERN_GAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "scan/scan.h"
+
+#define GAP_PAGE 4096
+
+/* Zeroed but for input. */
+struct gap_reader {
+	const struct scan_input *input;
+	uint64_t start; /* of the memory in bytes */
+	size_t size;
+	unsigned char bytes[GAP_PAGE];
+};
+
+/*
+ * Is all memory behind the block free, or the allocator's own? Until the block at `next`, or up to
+ * `limit`, the end of the heap, if next lies behind it.
+ */
+bool gap_is_free(struct gap_reader *reader, uint64_t block, uint64_t size, uint64_t next,
+		 uint64_t limit);
+
+/* Where the content of a block ends: its size, rounded as malloc does, but not beyond `next`. */
+static inline uint64_t gap_content_end(const struct scan_input *input, uint64_t block,
+				       uint64_t size, uint64_t next)
+{
+	unsigned int word = input->word, chunk = input->chunk ? input->chunk : 16;
+	uint64_t rounded = ((size + word + chunk - 1) & ~(uint64_t)(chunk - 1)) - word;
+	uint64_t end;
+
+	if (rounded < 3 * word)
+		rounded = 3 * word; /* the least that malloc gives */
+	if (rounded < size || (block % GAP_PAGE == 0 && size % GAP_PAGE == 0 && size))
+		rounded = size; /* pages, from mmap */
+	end = rounded > UINT64_MAX - block ? UINT64_MAX : block + rounded;
+	return end < next ? end : next;
+}
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* All memory of a scan, read in one go, so that what it was read from need not stand still. */
+#ifndef MTRACE_SCAN_READ_COPY_H
+#define MTRACE_SCAN_READ_COPY_H
+
+#include <stddef.h>
+
+#include "scan/scan.h"
+
+struct copy;
+
+/*
+ * Room for so many bytes, touched now, while the process still runs: to be given its pages by the
+ * kernel takes as long as to fill them. 0 or -ENOMEM. May be used for several scans.
+ */
+int copy_open(struct copy **ret_copy, size_t room);
+void copy_close(struct copy *copy); /* NULL is fine */
+
+/*
+ * The room that a copy of the process's memory needs by what it has now, with some to spare. Shared
+ * and huge pages that it has not mapped are not foreseen. 0 if that is more than `percent` of the
+ * memory that is available on the machine, or unknown.
+ */
+size_t copy_room(pid_t pid, unsigned int percent);
+
+/*
+ * Read all ranges and registers. From then on the input means the copy. What is read of the images
+ * outside of the ranges still comes from where it was: pages as they are in the file. 1, 0 if there
+ * is not enough room (the input is as it was), -errno.
+ */
+int copy_take(struct copy *copy, struct scan_input *input);
+/* Bytes that the last copy has. */
+size_t copy_bytes(const struct copy *copy);
+
+#endif

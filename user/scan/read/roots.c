@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * In doubt memory is a root: a root too many hides a leak, a root too few invents one.
+ *
+ * - Private mappings count, writable or not: what is read-only now may have been written before.
+ *   The reader skips pages that were never written (they are the file's, or not there).
+ * - A file's code does not count, as long as it cannot be written: its pages are the file's but for
+ *   those into which somebody has put breakpoints (as the tracer does), and of 32-bit code many
+ *   words look like addresses of the heap.
+ * - Shared mappings count if they are writable.
+ * - Devices (below /dev, but for memory) are not read: that may act on them. Nor are the kernel's
+ *   own pages ([vdso] and the like) and ring buffers (anon_inode:): pointers that only the kernel
+ *   holds are not found, as scan/scan.h says.
+ *
+ * What lies below a stack pointer is dead: words of calls that have returned, which would hide
+ * leaks. It is left out where it is certain that nothing else lies there: in the first thread's
+ * [stack]; and in a private anonymous mapping that begins at a guard, that holds the stack pointer
+ * of one thread only, and this thread's thread pointer above it, as stacks that the C library
+ * allocates do. (Guards: an adjacent mapping without permissions. The kernel never merges a stack
+ * with what is below its guard.) Coroutine stacks, alternate signal stacks and stacks that the
+ * program provided lack the one or the other, and count as a whole.
+ *
+ * One case cannot be told from outside: a stack within a stack. If an alternate signal stack or a
+ * coroutine's is a local array, and the thread runs on it, live frames of functions that were
+ * called later than the array's lie below the stack pointer, and what only they point to looks
+ * lost.
+ */
+#include "scan/read/roots.h"
+
+#include <errno.h>
+#include <string.h>
+
+static bool begins_with(const char *path, const char *prefix)
+{
+	return !strncmp(path, prefix, strlen(prefix));
+}
+
+static bool is_device(const struct proc_mapping *mapping)
+{
+	return begins_with(mapping->path, "/dev/") && !begins_with(mapping->path, "/dev/shm/") &&
+	       !begins_with(mapping->path, "/dev/zero") &&
+	       !begins_with(mapping->path, "/dev/hugepages/");
+}
+
+/* Pages that the kernel shows, not memory. */
+static bool is_kernels(const struct proc_mapping *mapping)
+{
+	static const char *const names[] = {"[vdso]",    "[vvar",     "[vsyscall]", "[vectors]",
+					    "[sigpage]", "[uprobes]", "anon_inode:"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (begins_with(mapping->path, names[i]))
+			return true;
+	return false;
+}
+
+static bool is_image(const struct proc_mapping *mapping)
+{
+	return mapping->inode && mapping->readable && !mapping->shared && !is_device(mapping);
+}
+
+static bool is_file_code(const struct proc_mapping *mapping)
+{
+	return mapping->inode && mapping->executable;
+}
+
+static bool is_guard(const struct proc_mapping *mapping)
+{
+	return !mapping->readable && !mapping->writable && !mapping->executable;
+}
+
+static bool holds(const struct proc_mapping *mapping, uint64_t address)
+{
+	return mapping->start <= address && address < mapping->end;
+}
+
+/* The thread whose stack pointer lies in the mapping; NULL if it is none, or more than one. */
+static const struct thread_registers *only_thread(const struct proc_mapping *mapping,
+						  const struct thread_registers *threads,
+						  size_t count)
+{
+	const struct thread_registers *found = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!threads[i].word || !holds(mapping, threads[i].stack))
+			continue;
+		if (found)
+			return NULL;
+		found = &threads[i];
+	}
+	return found;
+}
+
+static bool is_thread_stack(const struct proc_maps *maps, size_t i,
+			    const struct thread_registers *thread)
+{
+	const struct proc_mapping *mapping = &maps->items[i];
+
+	if (!strcmp(mapping->path, "[stack]"))
+		return true;
+	return i && !mapping->path[0] && !mapping->inode && !mapping->shared &&
+	       maps->items[i - 1].end == mapping->start && is_guard(&maps->items[i - 1]) &&
+	       thread->thread > thread->stack && holds(mapping, thread->thread);
+}
+
+/* Where the mapping's live part begins. */
+static uint64_t live_start(const struct proc_maps *maps, size_t i,
+			   const struct thread_registers *threads, size_t count)
+{
+	const struct proc_mapping *mapping = &maps->items[i];
+	const struct thread_registers *thread = only_thread(mapping, threads, count);
+	uint64_t start;
+
+	if (!thread || !is_thread_stack(maps, i, thread))
+		return mapping->start;
+	start = (thread->stack - thread->red_zone) & ~(uint64_t)(thread->word - 1);
+	return start > mapping->start && start <= thread->stack ? start : mapping->start;
+}
+
+static int add_range(struct roots *roots, const struct proc_maps *maps, size_t i, uint64_t start)
+{
+	const struct proc_mapping *mapping = &maps->items[i];
+	enum range_kind kind = mapping->shared ? RANGE_SHARED : RANGE_PRIVATE;
+
+	roots->dead_stack_bytes += start - mapping->start;
+	if (vec_push(&roots->ranges, (struct scan_range){.start = start, .end = mapping->end}) ||
+	    vec_push(&roots->kinds, (uint8_t)kind))
+		return -ENOMEM;
+	return vec_push(&roots->mappings, (uint32_t)i);
+}
+
+static int add_mapping(struct roots *roots, const struct proc_maps *maps, size_t i,
+		       const struct thread_registers *threads, size_t count)
+{
+	const struct proc_mapping *mapping = &maps->items[i];
+
+	if (is_image(mapping) &&
+	    vec_push(&roots->images, (struct scan_image){.start = mapping->start,
+							 .end = mapping->end,
+							 .executable = mapping->executable}))
+		return -ENOMEM;
+	if (is_kernels(mapping))
+		return 0;
+	if (is_device(mapping)) {
+		roots->device_bytes += mapping->end - mapping->start;
+		return 0;
+	}
+	if (!mapping->writable && (mapping->shared || is_file_code(mapping)))
+		return 0;
+	return add_range(roots, maps, i, live_start(maps, i, threads, count));
+}
+
+int roots_find(const struct proc_maps *maps, const struct thread_registers *threads,
+	       size_t thread_count, struct roots *ret_roots)
+{
+	struct roots roots = {0};
+
+	for (size_t i = 0; i < maps->count; i++) {
+		if (!add_mapping(&roots, maps, i, threads, thread_count))
+			continue;
+		roots_free(&roots);
+		return -ENOMEM;
+	}
+	*ret_roots = roots;
+	return 0;
+}
+
+void roots_free(struct roots *roots)
+{
+	vec_free(&roots->ranges);
+	vec_free(&roots->kinds);
+	vec_free(&roots->mappings);
+	vec_free(&roots->images);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A process that does nothing but have events open. It maps what others map, and so gets
+ * breakpoints; but it calls nothing. */
+#ifndef MTRACE_SOURCE_BPF_EVENTS_ANCHOR_H
+#define MTRACE_SOURCE_BPF_EVENTS_ANCHOR_H
+
+#include <sys/types.h>
+
+struct probe_anchor {
+	pid_t pid;
+	int lifeline; /* it lives until the last copy is closed */
+};
+
+/* 0 or -errno. */
+int probe_anchor_start(struct probe_anchor *ret_anchor);
+
+#endif

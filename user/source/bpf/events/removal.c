@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "source/bpf/events/removal.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "os/process/proc.h"
+
+#define REMOVE_TRIES 1000 /* while tasks are still ending */
+#define QUIET_TRIES  600  /* while others place probes */
+#define GIVE_WAY     20   /* times as long as an event took nothing is done, while others follow */
+#define MOST_TRACERS 3    /* whose events are there; beyond, there is no time to give */
+
+static const struct timespec remove_pause = {.tv_nsec = 10000000};
+static const struct timespec quiet_pause = {.tv_sec = 1};
+
+/* How many have the event open, a descriptor of ours among them; 0 if that cannot be told. */
+static uint32_t event_users(const struct probe_events *events, int perf)
+{
+	uint64_t arguments[] = {(uint64_t)perf};
+	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = arguments,
+			    .ctx_size_in = sizeof(arguments));
+
+	if (bpf_prog_test_run_opts(events->counter.program, &run) || run.retval)
+		return 0;
+	return *events->counter.users;
+}
+
+/* Whoever places probes is in a hurry; we are not. */
+static int lock_when_quiet(const struct probe_events *events)
+{
+	int lock = tracefs_lock(events->directory, TRACEFS_PLACES, TRACEFS_ALONE);
+
+	for (int i = 0; lock == -EWOULDBLOCK && i < QUIET_TRIES; i++) {
+		nanosleep(&quiet_pause, NULL);
+		lock = tracefs_lock(events->directory, TRACEFS_PLACES, TRACEFS_ALONE);
+	}
+	return lock;
+}
+
+static bool somebody_follows(const struct probe_events *events)
+{
+	int lock = tracefs_lock(events->directory, TRACEFS_FOLLOWS, TRACEFS_ALONE);
+
+	if (lock >= 0)
+		close(lock);
+	return lock == -EWOULDBLOCK;
+}
+
+struct tracers {
+	char last[EVENT_NAME_SIZE];
+	unsigned int count;
+};
+
+/* A tracer's events have a group, and are listed one behind the other. */
+static void count_tracer(void *ctx, const char *name)
+{
+	struct tracers *tracers = ctx;
+	size_t length = strcspn(name, "/");
+
+	if (strncmp(name, EVENT_GROUP_PREFIX, strlen(EVENT_GROUP_PREFIX)) ||
+	    !strncmp(name, tracers->last, length + 1))
+		return;
+	snprintf(tracers->last, sizeof(tracers->last), "%s", name);
+	tracers->count++;
+}
+
+static bool are_many(const struct probe_events *events)
+{
+	struct tracers tracers = {0};
+
+	tracefs_each(events->directory, count_tracer, &tracers);
+	return tracers.count > MOST_TRACERS;
+}
+
+/* For a moment at least, as whoever waits shall have the lock. */
+static void give_way(const struct probe_events *events, uint64_t took_ns)
+{
+	uint64_t until = clock_now_ns() + (are_many(events) ? 0 : GIVE_WAY * took_ns);
+
+	do {
+		nanosleep(&remove_pause, NULL);
+	} while (clock_now_ns() < until && somebody_follows(events));
+}
+
+/* If the descriptor is the only one: it is closed then. */
+static bool event_remove(const struct probe_events *events, const char *name, int perf)
+{
+	int lock = lock_when_quiet(events);
+	bool alone = lock >= 0 && event_users(events, perf) == 1;
+	uint64_t began = clock_now_ns();
+
+	if (alone) {
+		close(perf);
+		(void)tracefs_remove(events->directory, name);
+	}
+	if (lock >= 0)
+		close(lock);
+	give_way(events, clock_now_ns() - began);
+	return alone;
+}
+
+/* True in a process that nobody waits for; -1 if there is none. */
+static int fork_behind(void)
+{
+	pid_t pid = fork();
+
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	if (pid)
+		return pid < 0 ? -1 : false;
+	if (fork())
+		_exit(0);
+	setsid();
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		close(fd);
+	return true;
+}
+
+/*
+ * What others have left.
+ */
+
+/* Has a tracer that is gone left it? Its number may be another process's by now, or ours. */
+static bool is_stale(const struct probe_events *events, const char *name)
+{
+	long owner;
+
+	if (strncmp(name, EVENT_GROUP_PREFIX, strlen(EVENT_GROUP_PREFIX)))
+		return false;
+	owner = strtol(name + strlen(EVENT_GROUP_PREFIX), NULL, 10);
+	return owner > 0 &&
+	       (owner == events->anchor.pid || (kill((pid_t)owner, 0) && errno == ESRCH));
+}
+
+static void remove_if_stale(void *ctx, const char *name)
+{
+	const struct probe_events *events = ctx;
+	int id = is_stale(events, name) ? tracefs_event_id(events->directory, name) : -ENOENT;
+	int perf = id < 0 ? id : tracefs_event_open(id, events->anchor.pid);
+
+	if (perf >= 0 && !event_remove(events, name, perf))
+		close(perf);
+}
+
+struct stale_search {
+	const struct probe_events *events;
+	bool found;
+};
+
+static void find_stale(void *ctx, const char *name)
+{
+	struct stale_search *search = ctx;
+
+	search->found |= is_stale(search->events, name);
+}
+
+/* By an anchor of its own: the tracer may wait for its own. */
+static _Noreturn void remove_stale(const struct probe_events *events)
+{
+	struct probe_events own = *events;
+
+	close(events->anchor.lifeline);
+	if (probe_anchor_start(&own.anchor))
+		_exit(1);
+	tracefs_each(own.directory, remove_if_stale, &own);
+	_exit(0);
+}
+
+void removal_of_stale(const struct probe_events *events)
+{
+	struct stale_search search = {.events = events};
+
+	tracefs_each(events->directory, find_stale, &search);
+	if (search.found && fork_behind() == true)
+		remove_stale(events);
+}
+
+/*
+ * What is ours.
+ */
+
+/* Of those that were never opened the kernel takes care. Returns how many are left. */
+static size_t remove_round(struct probe_events *events)
+{
+	struct probe_event *event;
+	size_t left = 0;
+
+	vec_each (event, &events->items) {
+		if (event->perf < 0)
+			continue;
+		if (event_remove(events, event->name, event->perf))
+			event->perf = -1;
+		else
+			left++;
+	}
+	return left;
+}
+
+/* Slow. What is inherited goes with the tasks that have it. What is left after all is for the next
+ * tracer. */
+static void remove_all(struct probe_events *events)
+{
+	struct probe_event *event;
+
+	vec_each (event, &events->items) {
+		if (event->link >= 0)
+			close(event->link);
+		if (event->perf < 0)
+			(void)tracefs_remove(events->directory, event->name);
+	}
+	for (int i = 0; i < REMOVE_TRIES && remove_round(events); i++)
+		;
+}
+
+static void release_all(const struct probe_events *events)
+{
+	const struct probe_event *event;
+
+	vec_each (event, &events->items) {
+		close(event->link);
+		close(event->perf);
+	}
+}
+
+/* Not before the tracer has closed them. */
+static _Noreturn void remove_behind(struct probe_events *events, const int gate[2])
+{
+	char byte;
+
+	close(gate[1]);
+	while (read(gate[0], &byte, 1) < 0 && errno == EINTR)
+		;
+	remove_all(events);
+	_exit(0);
+}
+
+static void release_behind(struct probe_events *events)
+{
+	int gate[2], behind;
+
+	if (pipe2(gate, O_CLOEXEC)) {
+		remove_all(events);
+		return;
+	}
+	behind = fork_behind();
+	if (behind == true)
+		remove_behind(events, gate);
+	if (behind < 0)
+		remove_all(events);
+	else
+		release_all(events);
+	close(gate[0]);
+	close(gate[1]);
+}
+
+static bool is_any_open(const struct probe_events *events)
+{
+	const struct probe_event *event;
+
+	vec_each (event, &events->items)
+		if (event->perf >= 0)
+			return true;
+	return false;
+}
+
+void removal_of_all(struct probe_events *events)
+{
+	bool behind = is_any_open(events);
+
+	if (behind)
+		release_behind(events);
+	else
+		remove_all(events);
+	close(events->anchor.lifeline);
+	if (!behind)
+		waitpid(events->anchor.pid, NULL, 0);
+}

@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "source/bpf/load/program.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/vec.h"
+#include "bpf/sample.h"
+#include "mtrace.skel.h"
+#include "os/process/pid_namespace.h"
+#include "source/bpf/load/calls.h"
+#include "source/bpf/load/link.h"
+#include "source/bpf/load/self_test.h"
+
+static const struct program_ops bpf_program_ops;
+
+#define ROWS_PER_PAGE 2 /* about; of a page of code (UNWIND_PAGE_SIZE) */
+
+#define SCOPES_ALL  (1u << SCOPE_NAMED | 1u << SCOPE_FAMILY | 1u << SCOPE_SYSTEM)
+#define FAMILY_ONLY (1u << SCOPE_FAMILY)
+
+/* Best first. Where children do not inherit probes, those of a family are for everybody. */
+static const struct means means_table[] = {
+	{"task", PAIRING_TASK, ATTACH_INHERITED, FAMILY_ONLY,
+	 "perf events that children inherit and task storage"},
+	{"hash", PAIRING_HASH, ATTACH_INHERITED, FAMILY_ONLY,
+	 "perf events that children inherit and a hash map"},
+	{"session", PAIRING_SESSION, ATTACH_MULTI, SCOPES_ALL, "uprobe sessions"},
+	{"task", PAIRING_TASK, ATTACH_MULTI, SCOPES_ALL, "multi-uprobes and task storage"},
+	{"hash", PAIRING_HASH, ATTACH_MULTI, SCOPES_ALL, "multi-uprobes and a hash map"},
+	{"perf-task", PAIRING_TASK, ATTACH_PERF, SCOPES_ALL,
+	 "one perf event per probe and task storage"},
+	{"perf-hash", PAIRING_HASH, ATTACH_PERF, SCOPES_ALL,
+	 "one perf event per probe and a hash map"},
+};
+
+#define MEANS_COUNT (sizeof(means_table) / sizeof(means_table[0]))
+
+/* libbpf's own words, and through it the verifier's, are for -vv. */
+static int libbpf_log(enum libbpf_print_level level, const char *format, va_list args)
+{
+	char *text, *rest, *line;
+
+	if (level == LIBBPF_DEBUG || log_get_level() < LOG_DEBUG ||
+	    vasprintf(&text, format, args) < 0)
+		return 0;
+	rest = text;
+	while ((line = strsep(&rest, "\n")))
+		if (*line)
+			log_debug("%s", line);
+	free(text);
+	return 0;
+}
+
+/*
+ * Nanoseconds of the kernel's tick: what its coarse clocks advance by. CONFIG_HZ would tell too,
+ * but is not to be had where neither /proc/config.gz nor /boot is, as in a container.
+ */
+static uint64_t kernel_tick_ns(void)
+{
+	struct timespec tick;
+
+	if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) || tick.tv_sec)
+		return 0;
+	return (uint64_t)tick.tv_nsec;
+}
+
+static void thinning_configure(struct mtrace_bpf *skeleton, const struct thinning *thinning)
+{
+	skeleton->rodata->config_thinned = is_thinning(thinning);
+	skeleton->rodata->config_min_size = thinning->min_size;
+	skeleton->rodata->config_max_size = thinning_max_size(thinning);
+	skeleton->rodata->config_sample = thinning->sample;
+	for (uint32_t level = 0; thinning->sample && level < SAMPLE_LEVELS; level++) {
+		const struct sample_rate rate =
+			sample_rate_of(sample_mean_at(thinning->sample, level));
+
+		memcpy((void *)&skeleton->rodata->config_rates[level], &rate, sizeof(rate));
+	}
+}
+
+static enum mappings_by mappings_by(const struct kernel_types *kernel)
+{
+	if (kernel->ids[KERNEL_MAPPING_ITERATOR])
+		return MAPPINGS_ITERATED;
+	return kernel->ids[KERNEL_MAPLE_TREE] ? MAPPINGS_WALKED : MAPPINGS_ASKED;
+}
+
+static void constants_configure(struct mtrace_bpf *skeleton, const struct means *means,
+				const struct program_config *config,
+				const struct kernel_types *kernel)
+{
+	skeleton->rodata->config_depth = config->depth;
+	skeleton->rodata->config_unwind = config->unwind_rows != 0;
+	skeleton->rodata->config_pairing = means->pairing;
+	skeleton->rodata->config_scope = config->scope;
+	skeleton->rodata->config_everybody =
+		config->scope != SCOPE_NAMED && means->attach != ATTACH_INHERITED;
+	skeleton->rodata->config_places = means->attach == ATTACH_INHERITED;
+	if (config->selection)
+		memcpy((void *)&skeleton->rodata->config_selection, config->selection,
+		       sizeof(*config->selection));
+	skeleton->rodata->config_session_mark = 1 + (uint64_t)getpid() % SESSION_MARK_MAX;
+	skeleton->rodata->config_wake_bytes = config->buffer_bytes / 8;
+	skeleton->rodata->config_slice_room = config->buffer_bytes / 2;
+	skeleton->rodata->config_mappings = mappings_by(kernel);
+#ifdef __x86_64__ /* elsewhere not every kernel can call functions of its own */
+	skeleton->rodata->config_casts = kernel->ids[KERNEL_CASTS] != 0;
+#endif
+	skeleton->rodata->config_tick_ns = kernel_tick_ns();
+	skeleton->rodata->config_pid_namespace = config->pid_namespace;
+	skeleton->rodata->config_sanity = config->sanity;
+	thinning_configure(skeleton, &config->thinning);
+}
+
+/* What nobody asks for is of one entry: of some maps the kernel would fill megabytes with zeros. */
+static void maps_configure(struct mtrace_bpf *skeleton, const struct means *means,
+			   const struct program_config *config)
+{
+	/* Not every kernel has control groups. */
+	bpf_map__set_autocreate(skeleton->maps.selected_cgroup,
+				config->selection && config->selection->wants & SELECT_CGROUP);
+	bpf_map__set_max_entries(skeleton->maps.events, (uint32_t)config->buffer_bytes);
+	if (config->scope != SCOPE_NAMED)
+		bpf_map__set_max_entries(skeleton->maps.processes, PROCESSES_FOUND);
+	if (!is_thinning(&config->thinning))
+		bpf_map__set_max_entries(skeleton->maps.told, 1);
+	if (!config->measures)
+		bpf_map__set_max_entries(skeleton->maps.ended, 1);
+	if (means->pairing != PAIRING_HASH)
+		bpf_map__set_max_entries(skeleton->maps.calls_by_tid, 1);
+	if (!config->depth)
+		bpf_map__set_max_entries(skeleton->maps.stacks_seen, 1);
+	if (config->unwind_rows) {
+		bpf_map__set_max_entries(skeleton->maps.unwind_rows, config->unwind_rows);
+		bpf_map__set_max_entries(skeleton->maps.unwind_pages,
+					 config->unwind_rows / ROWS_PER_PAGE);
+	}
+}
+
+static void programs_configure(struct mtrace_bpf *skeleton, const struct means *means,
+			       const struct program_config *config)
+{
+	bool session = means->pairing == PAIRING_SESSION;
+	enum bpf_attach_type type = means->attach == ATTACH_MULTI ? ATTACH_UPROBE_MULTI : 0;
+
+	bpf_program__set_autoload(skeleton->progs.task_fork, config->scope != SCOPE_NAMED);
+	bpf_program__set_autoload(skeleton->progs.task_free, config->measures);
+	bpf_program__set_autoload(skeleton->progs.call_session, session);
+	bpf_program__set_autoload(skeleton->progs.call_entry, !session);
+	bpf_program__set_autoload(skeleton->progs.call_return, !session);
+	bpf_program__set_autoload(skeleton->progs.call_operator, config->sanity);
+	bpf_program__set_autoload(skeleton->progs.call_exit_entry, false);
+	bpf_program__set_autoload(skeleton->progs.call_exit, false);
+	bpf_program__set_autoload(skeleton->progs.call_throw, false);
+	bpf_program__set_autoload(skeleton->progs.count_users, means->attach == ATTACH_INHERITED);
+	bpf_program__set_expected_attach_type(skeleton->progs.call_operator, type);
+	bpf_program__set_expected_attach_type(skeleton->progs.call_session, ATTACH_UPROBE_SESSION);
+	bpf_program__set_expected_attach_type(skeleton->progs.call_entry, type);
+	bpf_program__set_expected_attach_type(skeleton->progs.call_return, type);
+	bpf_program__set_expected_attach_type(skeleton->progs.call_exit_entry, type);
+	bpf_program__set_expected_attach_type(skeleton->progs.call_exit, type);
+	bpf_program__set_expected_attach_type(skeleton->progs.call_throw, type);
+	bpf_program__set_expected_attach_type(skeleton->progs.call_free, type);
+	bpf_program__set_expected_attach_type(skeleton->progs.call_free_plain, type);
+	bpf_program__set_expected_attach_type(skeleton->progs.link_map_changed, type);
+	bpf_program__set_expected_attach_type(skeleton->progs.thread_ends, type);
+}
+
+static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *means,
+			       const struct program_config *config,
+			       const struct kernel_types *kernel)
+{
+	constants_configure(skeleton, means, config, kernel);
+	maps_configure(skeleton, means, config);
+	programs_configure(skeleton, means, config);
+}
+
+static int events_open(struct program *program)
+{
+	const struct mtrace_bpf *skeleton = program->skeleton;
+
+	return probe_events_open(&program->events,
+				 (struct event_counter){
+					 .program = bpf_program__fd(skeleton->progs.count_users),
+					 .users = &skeleton->bss->event_users,
+				 });
+}
+
+/* The verifier and the kernel would only say it at length. Where a session's word is kept came with
+ * sessions, while its function is older. */
+static bool means_may_work(const struct means *means, const struct kernel_types *kernel)
+{
+	if (means->pairing == PAIRING_SESSION)
+		return kernel->ids[KERNEL_SESSIONS] != 0;
+	if (means->attach == ATTACH_MULTI)
+		return kernel->ids[KERNEL_MULTI_UPROBES] != 0;
+	return true;
+}
+
+static void means_unload(struct program *program)
+{
+	program_leave(program, &program->self_test);
+	probe_events_close(&program->events);
+	map64_free(&program->allocators);
+	mtrace_bpf__destroy(program->exits);
+	mtrace_bpf__destroy(program->skeleton);
+	program->exits = program->skeleton = NULL;
+}
+
+static int means_load(struct program *program, const struct means *means,
+		      const struct program_config *config)
+{
+	int err;
+
+	if (!means_may_work(means, &program->kernel))
+		return -EOPNOTSUPP;
+	program->ops = &bpf_program_ops;
+	program->skeleton = mtrace_bpf__open();
+	if (!program->skeleton)
+		return -errno;
+	program->means = means;
+	skeleton_configure(program->skeleton, means, config, &program->kernel);
+	err = calls_fill(program->skeleton->obj, &program->kernel);
+	if (!err)
+		err = mtrace_bpf__load(program->skeleton);
+	if (err == -EACCES)
+		err = -EINVAL; /* the verifier's no; who lacks privileges gets EPERM */
+	if (!err && means->attach == ATTACH_INHERITED)
+		err = events_open(program);
+	if (!err)
+		err = self_test_run(program);
+	if (err)
+		means_unload(program);
+	return err;
+}
+
+/* Nothing but these programs, with the maps of the others. */
+static int exits_prepare(const struct program *program, struct mtrace_bpf *exits)
+{
+	struct bpf_program *bpf;
+	struct bpf_map *map;
+
+	bpf_object__for_each_program(bpf, exits->obj) bpf_program__set_autoload(
+		bpf, bpf == exits->progs.call_exit_entry || bpf == exits->progs.call_exit ||
+			     bpf == exits->progs.call_throw);
+	bpf_object__for_each_map(map, exits->obj)
+	{
+		const struct bpf_map *first =
+			bpf_object__find_map_by_name(program->skeleton->obj, bpf_map__name(map));
+		int err = first ? 0 : -ENOENT;
+
+		if (!err && bpf_map__autocreate(map))
+			err = bpf_map__reuse_fd(map, bpf_map__fd(first));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int program_load_exits(struct program *program)
+{
+	struct mtrace_bpf *exits;
+	int err;
+
+	if (program->exits)
+		return 0;
+	exits = mtrace_bpf__open();
+	if (!exits)
+		return -errno;
+	skeleton_configure(exits, program->means, &program->config, &program->kernel);
+	err = calls_fill(exits->obj, &program->kernel);
+	if (!err)
+		err = exits_prepare(program, exits);
+	if (!err)
+		err = mtrace_bpf__load(exits);
+	if (err)
+		mtrace_bpf__destroy(exits);
+	else
+		program->exits = exits;
+	return err;
+}
+
+static int load_failed(int code, const struct program_config *config, struct error *err)
+{
+	if (code == -EPERM || code == -EACCES)
+		return error_set(err, code,
+				 "Operation not permitted (needs root, or CAP_BPF, CAP_PERFMON "
+				 "and CAP_SYS_PTRACE; see mtrace-bpf doctor)");
+	if (config->pairing)
+		return error_set_errno(err, code, "--pairing %s does not work on this kernel",
+				       config->pairing);
+	if (code == -ENOSYS || code == -EOPNOTSUPP)
+		return error_set(err, code,
+				 "this kernel has no uprobes or no BPF (see mtrace-bpf doctor)");
+	return error_set_errno(err, code,
+			       "the BPF programs do not work on this kernel "
+			       "(see mtrace-bpf doctor)");
+}
+
+/* The first of the means that works, or the one asked for. */
+static int means_choose(struct program *program, const struct program_config *config)
+{
+	int code = -EINVAL;
+
+	kernel_types_read(&program->kernel);
+	for (size_t i = 0; code && code != -EPERM && i < MEANS_COUNT; i++) {
+		const struct means *means = &means_table[i];
+
+		if (!(means->scopes & 1u << config->scope) ||
+		    (config->pairing && strcmp(config->pairing, means->name)))
+			continue;
+		code = means_load(program, means, config);
+		if (code)
+			log_info("%s do not work here: %s", means->words, strerror(-code));
+	}
+	return code;
+}
+
+static void heir_dismiss(struct program *program)
+{
+	heir_close(&program->heir, program->left.items, program->left.count, false);
+	vec_free(&program->left);
+	heir_end(&program->heir);
+}
+
+int program_load(struct program *ret_program, const struct program_config *asked, struct error *err)
+{
+	struct program_config config = *asked;
+	struct program program = {0};
+	int code = pid_namespace_find(&config.pid_namespace, err);
+
+	if (code)
+		return code;
+	if (!calls_are_compiled())
+		return error_set(err, -EOPNOTSUPP,
+				 "the kernel does not compile BPF programs "
+				 "(sysctl net.core.bpf_jit_enable=1)");
+	libbpf_set_print(libbpf_log);
+	code = heir_start(&program.heir);
+	if (code)
+		return error_set_errno(err, code, "cannot start a process of our own");
+	code = means_choose(&program, &config);
+	if (code) {
+		heir_dismiss(&program);
+		return load_failed(code, &config, err);
+	}
+	program.skeleton->bss->sample_drawn = thinning_at_first(&config.thinning);
+	log_info("calls are followed by %s", program.means->words);
+	program.unwinds = config.unwind_rows != 0;
+	program.everybody = program.skeleton->rodata->config_everybody;
+	program.config = config;
+	*ret_program = program;
+	return 0;
+}
+
+void program_unload(struct program *program)
+{
+	means_unload(program);
+	heir_dismiss(program);
+}
+
+static int fds_reserve(struct probe_links *links)
+{
+	return vec_reserve_bytes((void **)&links->fds, &links->fd_capacity, links->fd_count + 1,
+				 sizeof(*links->fds));
+}
+
+static int attach_multi(const struct bpf_program *program, const struct probe_request *request,
+			bool at_return, struct probe_links *links)
+{
+	struct link_create_multi create = {
+		.prog_fd = (uint32_t)bpf_program__fd(program),
+		.attach_type = bpf_program__expected_attach_type(program),
+		.path = (uintptr_t)request->path,
+		.offsets = (uintptr_t)request->offsets,
+		.cookies = (uintptr_t)request->cookies,
+		.count = (uint32_t)request->count,
+		.multi_flags = at_return ? UPROBE_MULTI_RETURN : 0,
+		.pid = (uint32_t)request->pid,
+	};
+	int fd;
+
+	if (fds_reserve(links))
+		return -ENOMEM;
+	fd = link_multi(&create);
+	if (fd < 0)
+		return fd;
+	links->fds[links->fd_count++] = fd;
+	return 0;
+}
+
+static int attach_perf(const struct bpf_program *program, const struct probe_request *request,
+		       bool at_return, struct probe_links *links)
+{
+	for (size_t i = 0; i < request->count; i++) {
+		DECLARE_LIBBPF_OPTS(bpf_uprobe_opts, options,
+				    .bpf_cookie = request->cookies ? request->cookies[i] : 0,
+				    .retprobe = at_return);
+		struct bpf_link *link;
+
+		if (vec_reserve_bytes((void **)&links->perf, &links->perf_capacity,
+				      links->perf_count + 1, sizeof(*links->perf)))
+			return -ENOMEM;
+		link = bpf_program__attach_uprobe_opts(program, request->pid ? request->pid : -1,
+						       request->path, request->offsets[i],
+						       &options);
+		if (!link)
+			return -errno;
+		links->perf[links->perf_count++] = link;
+	}
+	return 0;
+}
+
+static int attach_one(struct program *program, const struct bpf_program *bpf,
+		      const struct probe_request *request, bool at_return,
+		      struct probe_links *links)
+{
+	if (program->means->attach == ATTACH_MULTI)
+		return attach_multi(bpf, request, at_return, links);
+	if (program->means->attach == ATTACH_PERF)
+		return attach_perf(bpf, request, at_return, links);
+	return probe_events_add(&program->events, bpf_program__fd(bpf), request, at_return, links);
+}
+
+/* The return first: an entry without return would wait for nothing. */
+static int attach_call(struct program *program, const struct probe_request *request,
+		       struct probe_links *links)
+{
+	int err;
+
+	if (program->means->pairing == PAIRING_SESSION)
+		return attach_one(program, program->skeleton->progs.call_session, request, false,
+				  links);
+	err = attach_one(program, program->skeleton->progs.call_return, request, true, links);
+	if (err)
+		return err;
+	return attach_one(program, program->skeleton->progs.call_entry, request, false, links);
+}
+
+static bool is_of_exits(enum probe_kind kind)
+{
+	return kind == PROBE_EXIT || kind == PROBE_EXIT_ENTRY || kind == PROBE_THROW;
+}
+
+static int attach(struct program *program, const struct probe_request *request,
+		  struct probe_links *links)
+{
+	int err = request->count && is_of_exits(request->kind) ? program_load_exits(program) : 0;
+	const struct mtrace_bpf *skeleton = program->skeleton;
+	const struct mtrace_bpf *exits = program->exits ? program->exits : skeleton;
+	const struct bpf_program *const at_entry[] = {
+		[PROBE_EXIT] = exits->progs.call_exit,
+		[PROBE_EXIT_ENTRY] = exits->progs.call_exit_entry,
+		[PROBE_THROW] = exits->progs.call_throw,
+		[PROBE_FREE] = skeleton->progs.call_free,
+		[PROBE_FREE_PLAIN] = skeleton->progs.call_free_plain,
+		[PROBE_LINK_MAP] = skeleton->progs.link_map_changed,
+		[PROBE_THREAD_ENDS] = skeleton->progs.thread_ends,
+		[PROBE_OPERATOR] = skeleton->progs.call_operator,
+	};
+
+	if (err || !request->count)
+		return err;
+	if (request->kind == PROBE_EXIT_ENTRY)
+		skeleton->bss->exits_watched = 1;
+	if (request->kind == PROBE_CALL)
+		return attach_call(program, request, links);
+	return attach_one(program, at_entry[request->kind], request, false, links);
+}
+
+static int commit(struct program *program, pid_t pid, struct probe_links *links)
+{
+	return links->wanted.count ? probe_events_grant(&program->events, pid, links) : 0;
+}
+
+/* One more descriptor keeps what the library closes: it is the heir's to close it last. */
+static void perf_take(struct probe_links *links)
+{
+	for (size_t i = 0; i < links->perf_count; i++) {
+		struct bpf_link *link = links->perf[i];
+		int fd = fds_reserve(links) ? -1 : fcntl(bpf_link__fd(link), F_DUPFD_CLOEXEC, 0);
+
+		if (fd >= 0)
+			links->fds[links->fd_count++] = fd;
+		bpf_link__destroy(link);
+	}
+	links->perf_count = 0;
+}
+
+/* Without memory they stay where they are, and are closed a little later. */
+void program_gather(struct program *program, struct probe_links *links)
+{
+	struct probe_links *all = &program->self_test;
+
+	perf_take(links);
+	if (!links->fd_count ||
+	    vec_reserve_bytes((void **)&all->fds, &all->fd_capacity,
+			      all->fd_count + links->fd_count, sizeof(*all->fds)))
+		return;
+	memcpy(all->fds + all->fd_count, links->fds, links->fd_count * sizeof(*links->fds));
+	all->fd_count += links->fd_count;
+	links->fd_count = 0;
+}
+
+static void close_links(const struct program *program, struct probe_links *links)
+{
+	perf_take(links);
+	heir_close(&program->heir, links->fds, links->fd_count, false);
+	free(links->fds);
+	free(links->perf);
+	vec_free(&links->wanted);
+	probe_grant_drop(links->grant, &program->heir);
+	*links = (struct probe_links){0};
+}
+
+static void begin_closing(struct program *program)
+{
+	size_t taken = heir_begin_close(&program->heir, program->left.items, program->left.count);
+
+	program->left.count -= taken;
+	memmove(program->left.items, program->left.items + taken,
+		program->left.count * sizeof(*program->left.items));
+}
+
+/* Perf's events are closed one after the other, which takes seconds: no report shall wait. */
+static void leave_links(struct program *program, struct probe_links *links)
+{
+	perf_take(links);
+	if (program->means->attach == ATTACH_PERF && links->fd_count &&
+	    !vec_append(&program->left, links->fds, links->fd_count)) {
+		begin_closing(program);
+		links->fd_count = 0;
+	}
+	close_links(program, links);
+}
+
+/* In that order: the programs do not look at the map until there is something to be found. */
+static int leader_lost(const struct program *program, pid_t pid)
+{
+	struct mtrace_bpf *skeleton = program->skeleton;
+	uint32_t key = (uint32_t)pid, value = 1;
+
+	__atomic_add_fetch(&skeleton->bss->leaderless_count, 1, __ATOMIC_SEQ_CST);
+	if (!bpf_map_update_elem(bpf_map__fd(skeleton->maps.leaderless), &key, &value, BPF_ANY))
+		return 0;
+	__atomic_sub_fetch(&skeleton->bss->leaderless_count, 1, __ATOMIC_SEQ_CST);
+	return -errno;
+}
+
+static void leader_found(const struct program *program, pid_t pid)
+{
+	struct mtrace_bpf *skeleton = program->skeleton;
+	uint32_t key = (uint32_t)pid;
+
+	bpf_map_delete_elem(bpf_map__fd(skeleton->maps.leaderless), &key);
+	__atomic_sub_fetch(&skeleton->bss->leaderless_count, 1, __ATOMIC_SEQ_CST);
+}
+
+static const struct program_ops bpf_program_ops = {
+	.attach = attach,
+	.commit = commit,
+	.close = close_links,
+	.leave = leave_links,
+	.inherit = probe_grant_inherit,
+	.leader_lost = leader_lost,
+	.leader_found = leader_found,
+};
+
+int program_attach_tasks(struct program *program, struct error *err)
+{
+	struct mtrace_bpf *skeleton = program->skeleton;
+	const struct {
+		const struct bpf_program *bpf;
+		const char *tracepoint;
+		struct bpf_link **link;
+	} rows[] = {
+		{skeleton->progs.task_exec, "sched_process_exec", &skeleton->links.task_exec},
+		{skeleton->progs.task_exit, "sched_process_exit", &skeleton->links.task_exit},
+		{skeleton->progs.task_fork, "sched_process_fork", &skeleton->links.task_fork},
+		{skeleton->progs.task_free, "sched_process_free", &skeleton->links.task_free},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (!bpf_program__autoload(rows[i].bpf))
+			continue;
+		*rows[i].link = bpf_program__attach_raw_tracepoint(rows[i].bpf, rows[i].tracepoint);
+		if (!*rows[i].link)
+			return error_set_errno(err, -errno, "cannot watch %s", rows[i].tracepoint);
+	}
+	return 0;
+}

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The BPF source: records from the ring buffer become events. Which probes a process has is the
+ * business of source/trace/process.c; how programs are loaded and attached, of
+ * source/bpf/load/program.c.
+ */
+#include "source/source.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/vec.h"
+#include "mtrace.skel.h"
+#include "source/bpf/cost/cost.h"
+#include "source/trace/leader.h"
+#include "source/trace/probes.h"
+#include "source/trace/backend.h"
+#include "source/bpf/system.h"
+#include "source/trace/translated.h"
+#include "source/bpf/file_key.h"
+#include "source/record/ring.h"
+#include "source/record/ring_reader.h"
+#include "source/selection.h"
+#include "source/unwind/slice.h"
+#include "source/unwind/stack_check.h"
+#include "source/trace/translator.h"
+#include "source/bpf/unwind.h"
+#include "source/unwind/tables.h"
+
+#define HELD_AT_ONCE 64
+#define AHEAD        8          /* times the buffer, for what it would lose while we are busy */
+#define UNWIND_ROWS  (1u << 21) /* 16 MiB, and 8 for pages: a thousand modules fit */
+
+static struct bpf_source *bpf_of(struct source *source)
+{
+	return (struct bpf_source *)source;
+}
+
+static bool is_gone(pid_t pid)
+{
+	return kill(pid, 0) && errno == ESRCH;
+}
+
+/*
+ * Where the record of its end was lost, a process would be waited for in vain. Once it is gone, all
+ * that it has left is in the ring buffer: only what is still not known then was lost.
+ */
+static int look_after_one(struct bpf_source *bpf)
+{
+	struct record_exit end = {.head = {.kind = RECORD_EXIT}};
+	struct event event = {0};
+	pid_t pid;
+	int err;
+
+	if (!bpf->process_count)
+		return 0;
+	pid = bpf->processes[bpf->looked_after++ % bpf->process_count]->pid;
+	if (!is_gone(pid))
+		return 0;
+	err = ring_reader_read(bpf->reader, record_arrived, bpf);
+	if (!err)
+		err = record_of_exec(bpf, pid);
+	if (err || !processes_find(bpf, pid) || !is_gone(pid))
+		return err;
+	end.head.pid = event.pid = event.tid = (uint32_t)pid;
+	event.time_ns = bpf->newest_ns;
+	processes_losses(bpf, pid, end.losses);
+	return record_of_end(bpf, &end, &event);
+}
+
+/* Who waits was born before that, of which the ring buffer tells. */
+static int serve_held(struct bpf_source *bpf)
+{
+	struct held_exec held;
+	int err = 0;
+
+	for (int i = 0; !err && i < HELD_AT_ONCE && hold_take(bpf, &held); i++) {
+		err = ring_reader_read(bpf->reader, record_arrived, bpf);
+		if (err)
+			close(held.file);
+		else
+			err = hold_serve(bpf, &held);
+	}
+	return err;
+}
+
+/* Whose births, execs and mappings wait. */
+struct untold {
+	uint32_t execs[EXECS_UNTOLD], births[BIRTHS_UNTOLD], mappings[MAPPINGS_UNTOLD];
+	size_t exec_count, birth_count, mapping_count;
+};
+
+static void look_for_untold(const struct bpf_source *bpf, struct untold *untold)
+{
+	untold->exec_count = execs_untold(bpf, untold->execs);
+	untold->birth_count = births_untold(bpf, untold->births);
+	untold->mapping_count = mappings_untold(bpf, untold->mappings);
+}
+
+/* What came before them was told by the ring, which was read since. */
+static int find_untold(struct bpf_source *bpf, const struct untold *untold)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < untold->birth_count; i++)
+		err = record_of_birth(bpf, (pid_t)untold->births[i]);
+	for (size_t i = 0; !err && i < untold->exec_count; i++)
+		err = record_of_exec(bpf, (pid_t)untold->execs[i]);
+	return err;
+}
+
+static int find_mappings(struct bpf_source *bpf, const struct untold *untold)
+{
+	struct record_mapping unknown = {.head = {.kind = RECORD_MAPPING}};
+	int err = 0;
+
+	for (size_t i = 0; !err && i < untold->mapping_count; i++) {
+		unknown.head.pid = untold->mappings[i];
+		if (mappings_take(bpf, (pid_t)unknown.head.pid, &unknown.head.time_ns))
+			err = record_arrived(bpf, &unknown, sizeof(unknown));
+	}
+	return err;
+}
+
+static int bpf_drain(struct source *source)
+{
+	struct bpf_source *bpf = bpf_of(source);
+	struct untold untold;
+	int err = translated_look_after(bpf, bpf->program.skeleton->bss->translators_begun);
+	uint64_t waiting = ring_waiting(&bpf->ring);
+
+	look_for_untold(bpf, &untold);
+	bpf->ring_peak = waiting > bpf->ring_peak ? waiting : bpf->ring_peak;
+	if (!err)
+		err = ring_reader_read(bpf->reader, record_arrived, bpf);
+	if (!err)
+		err = find_untold(bpf, &untold);
+	if (!err)
+		err = find_mappings(bpf, &untold);
+	if (!err)
+		err = serve_held(bpf);
+	return err ? err : look_after_one(bpf);
+}
+
+static uint64_t bpf_ring_peak(struct source *source)
+{
+	struct bpf_source *bpf = bpf_of(source);
+	uint64_t peak = bpf->ring_peak < bpf->ring.size ? bpf->ring_peak : bpf->ring.size;
+
+	bpf->ring_peak = 0;
+	return peak * 1000000 / bpf->ring.size;
+}
+
+/*
+ * Processes.
+ */
+
+static int check_seccomp(const struct bpf_source *bpf, pid_t pid, struct error *err)
+{
+	struct proc_info info;
+	bool confined;
+	int code;
+
+	if (bpf->program.seccomp_safe)
+		return 0;
+	code = proc_info_read(pid, &info);
+	if (code)
+		return error_set(err, code, "%s", strerror(-code));
+	confined = info.seccomp;
+	proc_info_free(&info);
+	return confined ? error_set(err, -EOPNOTSUPP,
+				    "it is confined by seccomp, and this kernel kills such "
+				    "processes at a return probe (Linux 6.14 does not)")
+			: 0;
+}
+
+static int bpf_attach(struct source *source, pid_t pid, struct error *err)
+{
+	struct bpf_source *bpf = bpf_of(source);
+	struct bpf_process *process;
+	int code = check_seccomp(bpf, pid, err);
+
+	if (code)
+		return code;
+	code = processes_enter(bpf, pid, &process, err);
+	if (code)
+		return code;
+	if (proc_living_thread(pid) != pid)
+		code = bpf_leader_lost(process, &bpf->shared);
+	if (code)
+		error_set_errno(err, code, "it has lost its first thread");
+	else
+		code = bpf_process_attach(process, err);
+	if (code)
+		processes_forget(bpf, process);
+	return code;
+}
+
+static int bpf_attach_launch(struct source *source, pid_t pid, const char *program,
+			     char *const *command, char *const *environment, struct error *err)
+{
+	struct bpf_source *bpf = bpf_of(source);
+	struct bpf_process *process;
+	int code = processes_enter(bpf, pid, &process, err);
+
+	if (code)
+		return code;
+	code = bpf_process_attach_launch(process, program, command, environment, err);
+	if (code)
+		processes_forget(bpf, process);
+	return code;
+}
+
+static int bpf_fd(const struct source *source)
+{
+	return bpf_map__fd(((const struct bpf_source *)source)->program.skeleton->maps.events);
+}
+
+static int bpf_hold_fd(const struct source *source)
+{
+	return hold_fd((const struct bpf_source *)source);
+}
+
+static uint32_t bpf_live(const struct source *source)
+{
+	return (uint32_t)((const struct bpf_source *)source)->process_count;
+}
+
+static int bpf_tell_losses(struct source *source)
+{
+	const struct bpf_source *bpf = bpf_of(source);
+	uint64_t losses[LOSS_COUNT];
+	int err = 0;
+
+	for (size_t i = 0; !err && i < bpf->process_count; i++) {
+		processes_losses(bpf, bpf->processes[i]->pid, losses);
+		err = processes_tell_losses(bpf->processes[i], losses);
+	}
+	return err;
+}
+
+static void bpf_detach(struct source *source)
+{
+	struct bpf_source *bpf = bpf_of(source);
+
+	hold_close(bpf);
+	for (size_t i = 0; i < bpf->process_count; i++)
+		program_gather(&bpf->program, &bpf->processes[i]->links);
+	program_gather(&bpf->program, &bpf->shared.links);
+	program_leave(&bpf->program, &bpf->program.self_test);
+	for (size_t i = 0; i < bpf->process_count; i++)
+		bpf_process_detach(bpf->processes[i]);
+	program_leave(&bpf->program, &bpf->shared.links);
+}
+
+static void bpf_close(struct source *source)
+{
+	struct bpf_source *bpf = bpf_of(source);
+
+	if (!bpf)
+		return;
+	hold_close(bpf);
+	while (bpf->process_count)
+		processes_forget(bpf, bpf->processes[bpf->process_count - 1]);
+	free(bpf->processes);
+	map64_free(&bpf->index_of_pid);
+	program_leave(&bpf->program, &bpf->shared.links);
+	map64_free(&bpf->shared.attached);
+	vec_free(&bpf->shared.placed_ns);
+	ring_reader_close(bpf->reader);
+	ring_close(&bpf->ring);
+	bpf_cost_close(bpf);
+	unwind_tables_free(bpf->tables);
+	module_table_set_identifier(bpf->config.modules, (struct module_identifier){0});
+	if (bpf->program.skeleton)
+		program_unload(&bpf->program);
+	free(bpf);
+}
+
+/* Stacks by tables, unless something else was asked for or nothing else works. */
+static int load_programs(struct bpf_source *bpf, struct error *err)
+{
+	enum stack_mode stack = bpf->config.stack;
+	struct program_config config = {
+		.pairing = bpf->config.pairing,
+		.depth = stack == STACK_NONE ? 0 : bpf->config.depth,
+		.unwind_rows = stack == STACK_AUTO || stack == STACK_CFI ? UNWIND_ROWS : 0,
+		.buffer_bytes = ring_size(bpf->config.buffer_bytes),
+		.scope = bpf->config.scope,
+		.selection = bpf->config.selected ? &bpf->config.selected->rules : NULL,
+		.sanity = bpf->config.sanity,
+		.thinning = bpf->config.thinning,
+		.measures = bpf->config.measures,
+	};
+	int code = program_load(&bpf->program, &config, err);
+
+	if (code && code != -EPERM && code != -EXDEV && stack == STACK_AUTO) {
+		config.unwind_rows = 0;
+		code = program_load(&bpf->program, &config, err);
+	}
+	return code;
+}
+
+/* Who only wants to know does without, where that cannot be known. */
+static int start_measuring(struct bpf_source *bpf, struct error *err)
+{
+	int code;
+
+	if (!bpf->config.measures)
+		return 0;
+	code = bpf_cost_open(bpf, err);
+	if (!code || bpf->config.must_measure)
+		return code;
+	bpf_cost_close(bpf);
+	log_info("%s", err->text);
+	return 0;
+}
+
+static void bpf_draw(struct source *source, uint32_t sample)
+{
+	bpf_of(source)->program.skeleton->bss->sample_drawn = sample;
+}
+
+static int open_ring(struct bpf_source *bpf)
+{
+	int events = bpf_map__fd(bpf->program.skeleton->maps.events);
+	uint64_t size = ring_size(bpf->config.buffer_bytes);
+	int code = ring_open(&bpf->ring, events, size);
+
+	return code ? code : ring_reader_open(&bpf->reader, &bpf->ring, events, AHEAD * size);
+}
+
+static int bpf_start(struct bpf_source *bpf, struct error *err)
+{
+	int code = load_programs(bpf, err);
+
+	if (code)
+		return code;
+	module_table_set_identifier(bpf->config.modules, file_key_identifier(&bpf->program));
+	if (bpf->program.everybody && !bpf->program.seccomp_safe)
+		return error_set(err, -EOPNOTSUPP,
+				 "this kernel kills programs that seccomp confines at a return "
+				 "probe (Linux 6.14 does not), and would have probes in all of "
+				 "them: name the processes with --pid");
+	if (bpf->program.unwinds)
+		code = unwind_tables_new(&bpf->program, bpf->config.parser, &bpf->tables);
+	if (code)
+		return error_set_errno(err, code, "cannot reach the unwind tables");
+	code = open_ring(bpf);
+	if (code)
+		return error_set_errno(err, code, "cannot read the ring buffer");
+	code = start_measuring(bpf, err);
+	if (code)
+		return code;
+	code = system_select(bpf);
+	if (code)
+		return error_set_errno(err, code, "cannot select programs");
+	code = program_attach_tasks(&bpf->program, err);
+	/* With everything that runs still to be found, programs would wait long. */
+	return code || bpf->config.scope == SCOPE_SYSTEM ? code : hold_open(bpf, err);
+}
+
+static int bpf_open(struct source **ret_source, const struct source_config *config,
+		    struct error *err)
+{
+	struct bpf_source *bpf = calloc(1, sizeof(*bpf));
+	int code;
+
+	if (!bpf)
+		return error_set_errno(err, -ENOMEM, "cannot start");
+	bpf->source.ops = source_bpf();
+	bpf->config = *config;
+	bpf->probe_ops = &bpf_probe_ops;
+	bpf->untold = &untold_ops;
+	code = bpf_start(bpf, err);
+	if (code) {
+		bpf_close(&bpf->source);
+		return code;
+	}
+	*ret_source = &bpf->source;
+	return 0;
+}
+
+const struct source_ops *source_bpf(void)
+{
+	static const struct source_ops ops = {
+		.name = "bpf",
+		.open = bpf_open,
+		.attach = bpf_attach,
+		.attach_launch = bpf_attach_launch,
+		.attach_all = system_attach,
+		.fd = bpf_fd,
+		.hold_fd = bpf_hold_fd,
+		.drain = bpf_drain,
+		.ring_peak = bpf_ring_peak,
+		.cost_begin = bpf_cost_begin,
+		.cost_end = bpf_cost_end,
+		.draw = bpf_draw,
+		.tell_losses = bpf_tell_losses,
+		.live = bpf_live,
+		.detach = bpf_detach,
+		.close = bpf_close,
+	};
+
+	return &ops;
+}

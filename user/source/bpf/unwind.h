@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Unwind tables in the maps of the BPF programs. */
+#ifndef MTRACE_SOURCE_BPF_UNWIND_H
+#define MTRACE_SOURCE_BPF_UNWIND_H
+
+#include "source/bpf/load/program.h"
+#include "source/unwind/tables.h"
+
+/* Of a loaded program, compiled by the parser; both must outlive it. 0 or -errno. */
+int unwind_tables_new(const struct program *program, struct parser *parser,
+		      struct unwind_tables **ret_tables);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The BPF source where it is not built in (make WITH_BPF=0): it says so. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "source/selection.h"
+#include "source/source.h"
+#include "source/trace/backend.h"
+
+#define WORDS "this mtrace-bpf was built without BPF"
+
+static int no_bpf(struct source **ret_source, const struct source_config *config, struct error *err)
+{
+	(void)ret_source;
+	(void)config;
+	return error_set(err, -EOPNOTSUPP, "%s (WITH_BPF=0)", WORDS);
+}
+
+const struct source_ops *source_bpf(void)
+{
+	static const struct source_ops ops = {.name = "bpf", .open = no_bpf};
+
+	return &ops;
+}
+
+size_t source_bpf_capabilities(struct capability ret[CAPABILITY_MAX])
+{
+	ret[0] = (struct capability){.name = "BPF", .needed = true};
+	snprintf(ret[0].detail, sizeof(ret[0].detail), "%s", WORDS);
+	snprintf(ret[0].advice, sizeof(ret[0].advice), "build it with WITH_BPF=1, and libbpf");
+	return 1;
+}
+
+/* What is selected from is the whole system, which BPF alone can trace. */
+int selection_make(const struct selection_words *words, struct selected *ret_selected,
+		   struct error *err)
+{
+	*ret_selected = (struct selected){0};
+	return words->comm || words->exe || words->cgroup || words->by_user
+		       ? error_set(err, -EOPNOTSUPP, "%s (WITH_BPF=0)", WORDS)
+		       : 0;
+}
+
+void selection_free(struct selected *selected)
+{
+	(void)selected;
+}
+
+/* Of programs that are not there. */
+void processes_losses(const struct bpf_source *bpf, pid_t pid, uint64_t ret_count[LOSS_COUNT])
+{
+	(void)bpf;
+	(void)pid;
+	memset(ret_count, 0, LOSS_COUNT * sizeof(*ret_count));
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "source/ptrace/breakpoint/stands.h"
+
+#include <string.h>
+
+#include "os/process/proc.h"
+
+#define LOOK_NS 500000000ULL
+#define UPROBES "[uprobes]" /* what the kernel maps where it has return probes */
+
+static bool has_uprobes(pid_t pid)
+{
+	struct proc_maps maps;
+	bool has = false;
+
+	if (proc_maps_read(proc_living_thread(pid), &maps))
+		return false;
+	for (size_t i = 0; i < maps.count && !has; i++)
+		has = !strcmp(maps.items[i].path, UPROBES);
+	proc_maps_free(&maps);
+	return has;
+}
+
+/* Since when has the one that was met last been missing? 0: all stand. */
+static uint64_t restore_all(struct space *memory, uint64_t now_ns)
+{
+	struct breakpoint *breakpoint;
+	uint64_t since_ns = 0;
+
+	vec_each (breakpoint, &memory->breakpoints) {
+		if (!breakpoint->address || breakpoint_stands(memory, breakpoint) ||
+		    !breakpoint_restore(memory, breakpoint))
+			continue;
+		if (breakpoint->met_ns > since_ns)
+			since_ns = breakpoint->met_ns;
+		breakpoint->met_ns = now_ns;
+	}
+	return since_ns;
+}
+
+static uint64_t met_last_ns(const struct space *memory)
+{
+	const struct breakpoint *breakpoint;
+	uint64_t last_ns = 0;
+
+	vec_each (breakpoint, &memory->breakpoints)
+		if (breakpoint->kinds && breakpoint->met_ns > last_ns)
+			last_ns = breakpoint->met_ns;
+	return last_ns;
+}
+
+static uint64_t later(uint64_t one_ns, uint64_t other_ns)
+{
+	return one_ns > other_ns ? one_ns : other_ns;
+}
+
+/* Until a breakpoint is met, nobody knows that hits come through. */
+static void doubt(struct owner *owner, uint64_t now_ns)
+{
+	owner->doubted = true;
+	owner->uprobes_ns = now_ns;
+}
+
+static void look_at(const struct tracer *tracer, struct owner *owner, uint64_t now_ns)
+{
+	uint64_t since_ns;
+
+	if (tracer->ends || owner->bystander || owner->ending)
+		return;
+	since_ns = restore_all(owner->memory, now_ns);
+	if (since_ns) {
+		owner->losses[LOSS_GAP_NS] += now_ns - later(since_ns, owner->uprobes_ns);
+		doubt(owner, now_ns);
+	} else if (!owner->has_uprobes && has_uprobes(owner->pid)) {
+		owner->has_uprobes = true;
+		owner->uprobes_ns = later(tracer->looked_ns, met_last_ns(owner->memory));
+	}
+}
+
+/* The kernel may keep uprobes whose tracer is gone, and take hits for them. */
+void stands_begin(struct owner *owner)
+{
+	owner->has_uprobes = has_uprobes(owner->pid);
+	if (owner->has_uprobes)
+		doubt(owner, clock_now_ns());
+}
+
+void stands_met(struct owner *owner)
+{
+	if (!owner->doubted)
+		return;
+	owner->doubted = false;
+	owner->uprobes_ns = 0;
+}
+
+void stands_look(struct tracer *tracer)
+{
+	uint64_t now_ns = clock_now_ns();
+	struct owner *const *owner;
+
+	if (now_ns - tracer->looked_ns < LOOK_NS)
+		return;
+	vec_each (owner, &tracer->owners)
+		look_at(tracer, *owner, now_ns);
+	tracer->looked_ns = now_ns;
+}
+
+void stands_look_once(const struct tracer *tracer, struct owner *owner)
+{
+	look_at(tracer, owner, clock_now_ns());
+}
+
+/* Had only some been taken, what is missing shows in the books. */
+uint64_t stands_gap_ns(const struct owner *owner)
+{
+	if (!owner->uprobes_ns ||
+	    (!owner->doubted && met_last_ns(owner->memory) > owner->uprobes_ns))
+		return 0;
+	return clock_now_ns() - owner->uprobes_ns;
+}

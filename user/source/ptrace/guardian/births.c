@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A child has the breakpoints of its parent. If it is not to be traced they are taken out before
+ * it runs; but from one in its parent's memory (vfork) they cannot be: it is a bystander, and
+ * steps over them until it executes a program.
+ */
+#include "source/ptrace/guardian/births.h"
+
+#include <elf.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <unistd.h>
+
+#include "arch/registers.h"
+#include "os/process/proc.h"
+#include "os/process/procfs.h"
+#include "source/ptrace/breakpoint/calls.h"
+#include "source/ptrace/breakpoint/registers.h"
+#include "source/ptrace/guardian/orphans.h"
+
+/*
+ * The image.
+ */
+
+/* The value of an entry of the auxiliary vector; 0 if there is none. */
+static uint64_t auxiliary(const char *vector, size_t size, uint64_t type, size_t word)
+{
+	for (size_t at = 0; at + 2 * word <= size; at += 2 * word) {
+		if (registers_word(vector, at, word) == type)
+			return registers_word(vector, at + word, word);
+	}
+	return 0;
+}
+
+#define ENTRY_PLACE offsetof(Elf64_Ehdr, e_entry)
+_Static_assert(ENTRY_PLACE == offsetof(Elf32_Ehdr, e_entry), "in files of either kind");
+
+/* Where the dynamic linker begins, or a program without one. */
+static uint64_t find_slot(const struct space *memory, const char *vector, size_t size, size_t word)
+{
+	uint64_t base = auxiliary(vector, size, AT_BASE, word), slot;
+	char offset[sizeof(uint64_t)];
+
+	if (!base || space_read(memory, base + ENTRY_PLACE, offset, word))
+		slot = auxiliary(vector, size, AT_ENTRY, word);
+	else
+		slot = base + registers_word(offset, 0, word);
+	return memory->arch ? memory->arch->slot_at(slot) : slot;
+}
+
+/* A field of /proc/PID/stat, as proc(5) numbers them, behind the name; NULL if it is not there. */
+#define FIELD_OF_NAME 2
+static const char *stat_field(const char *stat, int field)
+{
+	const char *at = strrchr(stat, ')');
+
+	for (int i = FIELD_OF_NAME; at && i < field; i++)
+		at = strchr(at + 1, ' ');
+	return at;
+}
+
+#define FIELD_START_STACK 28
+#define FIELD_PROCESSOR   39
+
+static uint64_t start_stack_of(const char *stat)
+{
+	const char *field = stat_field(stat, FIELD_START_STACK);
+
+	return field ? strtoull(field, NULL, 10) : 0;
+}
+
+int task_processor(pid_t pid, pid_t tid)
+{
+	const char *field;
+	char name[64], *text;
+	int processor = -1;
+	size_t size;
+
+	snprintf(name, sizeof(name), "task/%d/stat", (int)tid);
+	if (procfs_read(pid, name, &text, &size))
+		return -1;
+	field = stat_field(text, FIELD_PROCESSOR);
+	if (field)
+		processor = atoi(field);
+	free(text);
+	return processor;
+}
+
+void owner_look(struct owner *owner)
+{
+	pid_t tid = proc_living_thread(owner->pid);
+	char *text;
+	size_t size;
+
+	if (!procfs_read(tid, "auxv", &text, &size)) {
+		owner->narrow = !auxiliary(text, size, AT_PHDR, 8);
+		owner->memory->narrow = owner->narrow;
+		owner->memory->arch = arch_native(owner->narrow);
+		owner->memory->slot = find_slot(owner->memory, text, size, owner->narrow ? 4 : 8);
+		free(text);
+	}
+	if (!procfs_read(tid, "stat", &text, &size)) {
+		owner->start_stack = start_stack_of(text);
+		free(text);
+	}
+}
+
+static void read_link(pid_t pid, const char *name, char *text, size_t size)
+{
+	char path[PROCFS_PATH_SIZE];
+	ssize_t length;
+
+	procfs_path(path, pid, name);
+	length = readlink(path, text, size - 1);
+	text[length > 0 ? length : 0] = '\0';
+}
+
+static void read_comm(pid_t pid, char comm[COMM_SIZE])
+{
+	char *text;
+	size_t size;
+
+	if (procfs_read(pid, "comm", &text, &size))
+		return;
+	snprintf(comm, COMM_SIZE, "%.*s", (int)strcspn(text, "\n"), text);
+	free(text);
+}
+
+/*
+ * Births.
+ */
+
+/* Somebody is in the tables now, with an owner. If it has come before, it goes on. */
+static void adopt(struct tracer *tracer, pid_t tid, struct owner *owner,
+		  const struct task_calls *inherited, bool leaves)
+{
+	struct task *task = task_find(tracer, tid);
+
+	if (!task) {
+		if (!task_new(tracer, tid, owner, inherited, &task))
+			task->leaves = leaves;
+		return;
+	}
+	task->owner = owner;
+	owner->tasks++;
+	if (inherited)
+		task_calls_copy(task->calls, inherited);
+	if (leaves)
+		task_let_go(tracer, task, 0);
+	else if (owner->frozen)
+		task->state = TASK_FROZEN;
+	else
+		task_continue(task, 0);
+}
+
+/* What clone(2) calls flags, of the call in which a parent stands. */
+static uint64_t birth_flags(const struct task *task)
+{
+	struct arch_registers registers;
+	struct arch_births births;
+	uint64_t call, first;
+	char flags[sizeof(uint64_t)] = {0};
+
+	if (task_registers_get(task->tid, &registers))
+		return 0;
+	births = registers.arch->births(&registers);
+	call = arch_get(&registers, ARCH_CALL);
+	first = arch_get(&registers, ARCH_CALL_FIRST);
+	if (births.vfork && call == births.vfork)
+		return CLONE_VM | CLONE_VFORK;
+	if (call == births.clone)
+		return first;
+	if (call == births.clone3)
+		(void)space_read(task->owner->memory, first, flags, sizeof(flags));
+	return registers_word(flags, 0, sizeof(flags));
+}
+
+static void tell_fork(struct tracer *tracer, const struct task *parent, struct owner *child,
+		      bool shares)
+{
+	struct record_fork record = {
+		.head = {.kind = RECORD_FORK,
+			 .flags = shares ? RECORD_FLAG_SHARED : 0,
+			 .tid = (uint32_t)parent->tid,
+			 .length = sizeof(record),
+			 .time_ns = clock_now_ns()},
+		.parent = (uint32_t)parent->owner->pid,
+	};
+	struct proc_info info;
+
+	if (!proc_info_read(child->pid, &info)) {
+		record.start_time_ns = info.start_time_ns;
+		proc_info_free(&info);
+	}
+	read_comm(child->pid, record.comm);
+	tracer_tell(tracer, child, &record.head);
+	tracer_ring(tracer);
+}
+
+/* Nobody has asked for it. */
+static void leave_child(struct tracer *tracer, pid_t pid, struct space *memory, bool shares)
+{
+	struct owner *owner;
+
+	if (!shares)
+		breakpoints_remove(memory);
+	if (owner_new(tracer, pid, memory, &owner)) {
+		space_unref(memory);
+		return;
+	}
+	owner->bystander = true;
+	adopt(tracer, pid, owner, NULL, !shares || tracer->ends);
+}
+
+static void follow_child(struct tracer *tracer, const struct task *parent, pid_t pid,
+			 struct space *memory, bool shares)
+{
+	struct owner *owner;
+
+	if (owner_new(tracer, pid, memory, &owner)) {
+		space_unref(memory);
+		return;
+	}
+	owner->start_stack = parent->owner->start_stack;
+	owner->narrow = parent->owner->narrow;
+	owner->watched = parent->owner->watched;
+	owner->watched_from_exec = parent->owner->watched_from_exec;
+	tell_fork(tracer, parent, owner, shares);
+	adopt(tracer, pid, owner, parent->calls, false);
+}
+
+static void process_born(struct tracer *tracer, const struct task *parent, pid_t child,
+			 struct space *memory)
+{
+	bool shares = memory == parent->owner->memory;
+
+	if (tracer->config.follows && !parent->owner->bystander && !tracer->ends)
+		follow_child(tracer, parent, child, memory, shares);
+	else
+		leave_child(tracer, child, memory, shares);
+}
+
+void orphan_born(struct tracer *tracer, const struct task *parent, pid_t child)
+{
+	struct space *memory;
+
+	if (space_fork(&memory, parent->owner->memory, child))
+		return; /* it was killed */
+	breakpoints_forget_unmapped(memory);
+	process_born(tracer, parent, child, memory);
+}
+
+void child_born(struct tracer *tracer, const struct task *parent, pid_t child, bool shares)
+{
+	struct space *memory = parent->owner->memory;
+
+	if (shares)
+		memory->users++;
+	else if (space_fork(&memory, memory, child))
+		return; /* it was killed */
+	process_born(tracer, parent, child, memory);
+}
+
+static void born(struct tracer *tracer, struct task *task)
+{
+	uint64_t flags = birth_flags(task);
+	unsigned long number;
+	const struct task *known;
+
+	if (ptrace(PTRACE_GETEVENTMSG, task->tid, NULL, &number))
+		return;
+	known = task_find(tracer, (pid_t)number);
+	if (known && known->owner)
+		return; /* taken for an orphan */
+	if (flags & CLONE_THREAD)
+		adopt(tracer, (pid_t)number, task->owner, NULL, tracer->ends);
+	else
+		child_born(tracer, task, (pid_t)number, flags & CLONE_VM);
+}
+
+/*
+ * A new image.
+ */
+
+static void forget_others(struct tracer *tracer, const struct task *task)
+{
+	for (size_t i = tracer->tasks.count; i--;) {
+		struct task *other = tracer->tasks.items[i];
+
+		if (other->owner == task->owner && other != task)
+			task_remove(tracer, other);
+	}
+}
+
+static void tell_exec(struct tracer *tracer, const struct task *task)
+{
+	struct record_exec record = {.head = {.kind = RECORD_EXEC,
+					      .tid = (uint32_t)task->tid,
+					      .length = sizeof(record),
+					      .time_ns = clock_now_ns()}};
+
+	if (task->owner->narrow)
+		record.head.flags = RECORD_FLAG_NARROW;
+	read_comm(task->owner->pid, record.comm);
+	read_link(task->owner->pid, "exe", record.path, sizeof(record.path));
+	tracer_tell(tracer, task->owner, &record.head);
+}
+
+/* Other threads are gone, and the one that called has the number of the first. */
+static void executed(struct tracer *tracer, struct task *task)
+{
+	struct owner *owner = task->owner;
+	struct space *memory;
+
+	forget_others(tracer, task);
+	if (owner->bystander || space_open(&memory, task->tid)) {
+		owner_gone(tracer, owner, RECORD_LEAVE, 0);
+		task_let_go(tracer, task, 0);
+		return;
+	}
+	orphans_bury(tracer, owner);
+	owner->memory = memory;
+	owner->seed = ++tracer->images;
+	task_calls_reset(task->calls);
+	owner_look(owner);
+	owner->watched |= owner->watched_from_exec;
+	tell_exec(tracer, task);
+	task_hold(tracer, task);
+}
+
+bool task_has_child(int event)
+{
+	return event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK ||
+	       event == PTRACE_EVENT_VFORK;
+}
+
+void task_event(struct tracer *tracer, struct task *task, int event)
+{
+	if (event == PTRACE_EVENT_EXEC && !tracer->ends) {
+		executed(tracer, task);
+		return;
+	}
+	if (task_has_child(event))
+		born(tracer, task);
+	if (tracer->ends || task->leaves)
+		task_let_go(tracer, task, 0);
+	else
+		task_continue(task, 0);
+}

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * It waits for one thing only, in waitpid: that a thread stops. Whatever else there is (a request,
+ * the end of the command, a deadline) interrupts it by a signal. One that comes when we do not wait
+ * yet would be lost; so who asks sends it again until there is an answer (mailbox.c), and a
+ * timer repeats what nobody else does.
+ */
+#include "source/ptrace/guardian/guardian.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "os/process/proc.h"
+#include "source/ptrace/breakpoint/calls.h"
+#include "source/ptrace/breakpoint/stands.h"
+#include "source/ptrace/guardian/births.h"
+#include "source/ptrace/guardian/ends.h"
+#include "source/ptrace/guardian/orphans.h"
+#include "source/ptrace/guardian/tasks.h"
+
+#define LOOK_TURNS   64            /* where one stop follows the other, nothing interrupts */
+#define FOLLOW_STOPS 64            /* it is looked where the thread runs once in so many */
+#define FULL_WAIT_NS 1000000000ULL /* for the reader of a ring that is full */
+#define FULL_NAP_NS  200000
+#define WAKE_PART    8 /* of the ring: when that much waits, the reader is woken */
+#define STOP_WAIT_NS 2000000000ULL
+#define TICK_US      1000 /* where something has to be looked at again */
+#define IDLE_TICK_US 200000
+#define END_WAIT_NS  1000000000ULL
+
+/*
+ * Records.
+ */
+
+void tracer_ring(const struct tracer *tracer)
+{
+	const uint64_t one = 1;
+
+	if (write(tracer->shared->bell, &one, sizeof(one)) < 0)
+		return; /* it is ringing already */
+}
+
+/* A thread that stands can wait: better that than a loss. Not while the command asks for
+ * something, for then it does not read. */
+static bool wait_for_room(const struct tracer *tracer, uint64_t since_ns)
+{
+	const struct timespec nap = {.tv_nsec = FULL_NAP_NS};
+
+	tracer_ring(tracer);
+	nanosleep(&nap, NULL);
+	return !mailbox_is_ringing(tracer->shared->mailbox) && !tracer->ends &&
+	       clock_now_ns() - since_ns < FULL_WAIT_NS;
+}
+
+bool tracer_emit(struct tracer *tracer, struct owner *owner, const struct ring_piece *pieces,
+		 size_t count)
+{
+	const struct ring *ring = &tracer->shared->ring;
+	uint64_t since_ns = 0;
+	bool full;
+
+	while (!ring_write(ring, pieces, count)) {
+		since_ns = since_ns ? since_ns : clock_now_ns();
+		if (wait_for_room(tracer, since_ns))
+			continue;
+		owner->losses[LOSS_EVENTS]++;
+		return false;
+	}
+	full = ring_waiting(ring) > ring->size / WAKE_PART;
+	if (full && !tracer->rung)
+		tracer_ring(tracer);
+	tracer->rung = full;
+	return true;
+}
+
+bool tracer_tell(struct tracer *tracer, struct owner *owner, struct record_head *record)
+{
+	const struct ring_piece piece = {record, record->length};
+
+	record->pid = (uint32_t)owner->pid;
+	if (!record->time_ns)
+		record->time_ns = record_time();
+	return tracer_emit(tracer, owner, &piece, 1);
+}
+
+/*
+ * To be woken on another processor takes longer than all else that is done for a stop. The thread
+ * stands while we work: so be where it is.
+ */
+void tracer_follow(struct tracer *tracer, const struct task *task)
+{
+	cpu_set_t set;
+	int processor;
+
+	if (++tracer->stops % FOLLOW_STOPS)
+		return;
+	processor = task_processor(task->owner->pid, task->tid);
+	if (processor < 0 || processor == tracer->processor)
+		return;
+	tracer->processor = processor;
+	CPU_ZERO(&set);
+	CPU_SET((size_t)processor, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/*
+ * What the command asks for.
+ */
+
+static int do_seize(struct tracer *tracer, struct mailbox *mailbox)
+{
+	return tasks_seize(tracer, mailbox->pid);
+}
+
+static int do_forget(struct tracer *tracer, struct mailbox *mailbox)
+{
+	struct owner *owner = owner_find(tracer, mailbox->pid);
+
+	if (owner)
+		owner_leave(tracer, owner);
+	return owner ? 0 : -ESRCH;
+}
+
+static int do_place(struct tracer *tracer, struct mailbox *mailbox)
+{
+	struct owner *owner = owner_find(tracer, mailbox->pid);
+
+	if (!owner)
+		return -ESRCH;
+	for (uint32_t i = 0; i < mailbox->count; i++) {
+		struct place *place = &mailbox->letter.places[i];
+
+		place->result = breakpoint_place(owner->memory, place->address,
+						 (enum probe_kind)place->kind, place->cookie,
+						 place->original);
+	}
+	return 0;
+}
+
+static int do_code(struct tracer *tracer, struct mailbox *mailbox)
+{
+	struct owner *owner = owner_find(tracer, mailbox->pid);
+	struct space *memory;
+
+	if (!owner)
+		return -ESRCH;
+	memory = owner->memory;
+	memory->code.count = 0;
+	breakpoints_forget_unmapped(memory);
+	return vec_append(&memory->code, mailbox->letter.code, mailbox->count);
+}
+
+static int do_go_on(struct tracer *tracer, struct mailbox *mailbox)
+{
+	struct task *task = task_find(tracer, mailbox->pid);
+
+	if (!task || task->state != TASK_HELD)
+		return -ESRCH;
+	task_continue(task, 0);
+	return 0;
+}
+
+static int do_losses(struct tracer *tracer, struct mailbox *mailbox)
+{
+	struct owner *owner = owner_find(tracer, mailbox->pid);
+
+	if (!owner)
+		return -ESRCH;
+	stands_look_once(tracer, owner);
+	memcpy(mailbox->letter.losses, owner->losses, sizeof(owner->losses));
+	mailbox->letter.losses[LOSS_GAP_NS] += stands_gap_ns(owner);
+	return 0;
+}
+
+static int do_watch(struct tracer *tracer, struct mailbox *mailbox)
+{
+	struct owner *owner = owner_find(tracer, mailbox->pid);
+
+	if (owner)
+		ends_watch(owner, (enum hold_from)mailbox->count);
+	return owner ? 0 : -ESRCH;
+}
+
+static int do_let_end(struct tracer *tracer, struct mailbox *mailbox)
+{
+	struct owner *owner = owner_find(tracer, mailbox->pid);
+
+	if (owner)
+		ends_release(tracer, owner);
+	return owner ? 0 : -ESRCH;
+}
+
+/* Not now. */
+#define LATER 1
+
+static int do_stop(struct tracer *tracer, struct mailbox *mailbox)
+{
+	struct owner *owner = owner_find(tracer, mailbox->pid);
+
+	if (!owner)
+		return -ESRCH;
+	owner_freeze(tracer, owner);
+	tracer->stopping = owner;
+	tracer->stopping_gone = false;
+	tracer->deadline_ns = clock_now_ns() + STOP_WAIT_NS;
+	return LATER;
+}
+
+static int do_release(struct tracer *tracer, struct mailbox *mailbox)
+{
+	struct owner *owner = owner_find(tracer, mailbox->pid);
+
+	if (owner)
+		owner_thaw(tracer, owner);
+	return owner ? 0 : -ESRCH;
+}
+
+static int do_detach(struct tracer *tracer, struct mailbox *mailbox)
+{
+	(void)mailbox;
+	tasks_leave(tracer);
+	return 0;
+}
+
+static void answer(struct tracer *tracer)
+{
+	static int (*const requests[])(struct tracer * tracer, struct mailbox * mailbox) = {
+		[REQUEST_SEIZE] = do_seize,   [REQUEST_FORGET] = do_forget,
+		[REQUEST_PLACE] = do_place,   [REQUEST_CODE] = do_code,
+		[REQUEST_GO_ON] = do_go_on,   [REQUEST_LOSSES] = do_losses,
+		[REQUEST_WATCH] = do_watch,   [REQUEST_LET_END] = do_let_end,
+		[REQUEST_STOP] = do_stop,     [REQUEST_RELEASE] = do_release,
+		[REQUEST_DETACH] = do_detach,
+	};
+	struct mailbox *mailbox = tracer->shared->mailbox;
+	int code = -EINVAL;
+
+	_Static_assert(sizeof(requests) / sizeof(requests[0]) == REQUEST_COUNT, "all of them");
+	if (mailbox->request < REQUEST_COUNT)
+		code = requests[mailbox->request](tracer, mailbox);
+	if (code != LATER)
+		mailbox_answer(mailbox, tracer->socket, code);
+}
+
+/* Who waits for a process to stand. */
+static void answer_stop(struct tracer *tracer)
+{
+	struct mailbox *mailbox = tracer->shared->mailbox;
+	int code = 0;
+
+	if (tracer->stopping_gone) {
+		code = -ESRCH;
+	} else if (owner_stands(tracer, tracer->stopping)) {
+		mailbox->count = registers_tell(tracer, tracer->stopping);
+	} else if (clock_now_ns() > tracer->deadline_ns) {
+		owner_thaw(tracer, tracer->stopping);
+		code = -ETIMEDOUT;
+	} else {
+		return;
+	}
+	tracer->stopping = NULL;
+	mailbox_answer(mailbox, tracer->socket, code);
+}
+
+/*
+ * The process.
+ */
+
+/* The command has ended: nobody is at the other end of the socket. */
+static bool is_alone(const struct tracer *tracer)
+{
+	char byte;
+
+	return !recv(tracer->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+}
+
+/* It does nothing but interrupt waitpid. What it stands for is looked for then. */
+static void woken(int number)
+{
+	(void)number;
+}
+
+/* Interrupt waitpid now and then, and often where something has to be looked at. */
+static void tick(struct tracer *tracer, bool often)
+{
+	const struct timeval interval = {.tv_usec = often ? TICK_US : IDLE_TICK_US};
+	const struct itimerval timer = {.it_interval = interval, .it_value = interval};
+
+	if (often != tracer->ticks_often)
+		setitimer(ITIMER_REAL, &timer, NULL);
+	tracer->ticks_often = often;
+}
+
+/* Nothing has stopped: what has woken us? */
+static void look_around(struct tracer *tracer)
+{
+	struct mailbox *mailbox = tracer->shared->mailbox;
+	bool orphans;
+
+	if (tracer->stopping)
+		answer_stop(tracer);
+	else if (mailbox_is_ringing(mailbox))
+		answer(tracer);
+	if (!tracer->alone && !mailbox_is_ringing(mailbox) && is_alone(tracer)) {
+		tracer->alone = true;
+		tasks_leave(tracer);
+	}
+	stands_look(tracer);
+	orphans = orphans_look(tracer);
+	tick(tracer, tracer->stopping || ends_look(tracer) || orphans);
+}
+
+/* There is nobody to wait for yet. */
+static void wait_for_command(const struct tracer *tracer)
+{
+	struct pollfd command = {.fd = tracer->socket, .events = POLLIN};
+
+	poll(&command, 1, -1);
+}
+
+static void watch(struct tracer *tracer)
+{
+	uint64_t turns = 0;
+
+	tracer->ticks_often = true;
+	tracer->processor = -1;
+	tracer->looked_ns = clock_now_ns();
+	tick(tracer, false);
+	stop_wait_begin(&tracer->wait);
+	while (!tracer->ends || tasks_remain(tracer)) {
+		int status;
+		pid_t tid = stop_await(&tracer->wait, &status);
+
+		if (tid > 0)
+			task_changed(tracer, tid, status);
+		else if (errno == ECHILD && !tracer->ends)
+			wait_for_command(tracer);
+		if (tid <= 0 || mailbox_is_ringing(tracer->shared->mailbox) || tracer->undecided ||
+		    (tracer->early && !tracer->ticks_often) || !(++turns % LOOK_TURNS))
+			look_around(tracer);
+	}
+}
+
+/* Two signals are of use: the one that interrupts us, and the timer's. */
+static void signals_prepare(void)
+{
+	const struct sigaction action = {.sa_handler = woken};
+	sigset_t all;
+
+	sigaction(WAKE_SIGNAL, &action, NULL);
+	sigaction(SIGALRM, &action, NULL);
+	signal(SIGCHLD, SIG_DFL);
+	sigfillset(&all);
+	sigdelset(&all, WAKE_SIGNAL);
+	sigdelset(&all, SIGALRM);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	prctl(PR_SET_PDEATHSIG, WAKE_SIGNAL, 0, 0, 0);
+}
+
+/* Nothing is inherited but the socket and the bell, behind the standard descriptors. */
+static void descriptors_keep(int *socket, int *bell)
+{
+	int null = open("/dev/null", O_RDWR), kept[2];
+
+	kept[0] = fcntl(*socket, F_DUPFD, 64);
+	kept[1] = fcntl(*bell, F_DUPFD, 64);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		dup2(null, fd);
+	*socket = dup2(kept[0], STDERR_FILENO + 1);
+	*bell = dup2(kept[1], STDERR_FILENO + 2);
+	closefrom(STDERR_FILENO + 3);
+}
+
+_Noreturn static void guardian_run(struct guardian *guardian, const struct guardian_config *config,
+				   int socket)
+{
+	struct tracer tracer = {.config = *config, .shared = &guardian->shared, .socket = socket};
+
+	setsid();
+	prctl(PR_SET_NAME, GUARDIAN_NAME);
+	descriptors_keep(&tracer.socket, &guardian->shared.bell);
+	if (chdir("/"))
+		_exit(EXIT_FAILURE);
+	signals_prepare();
+	tracer.seen = calloc(SEEN_STACKS, sizeof(*tracer.seen));
+	if (!tracer.seen)
+		_exit(EXIT_FAILURE);
+	watch(&tracer);
+	_exit(EXIT_SUCCESS);
+}
+
+int guardian_start(struct guardian *guardian, const struct guardian_config *config,
+		   uint64_t ring_bytes)
+{
+	int ends[2], err;
+
+	*guardian = (struct guardian){.socket = -1, .shared.bell = -1};
+	err = shared_open(&guardian->shared, ring_bytes);
+	if (err)
+		return err;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	guardian->pid = fork();
+	if (!guardian->pid)
+		guardian_run(guardian, config, ends[1]);
+	err = guardian->pid < 0 ? -errno : 0;
+	close(ends[1]);
+	guardian->socket = ends[0];
+	return err;
+}
+
+/* It is waited for, but not for long: a thread that sleeps in the kernel may keep it. */
+static void reap(pid_t pid)
+{
+	const struct timespec nap = {.tv_nsec = FULL_NAP_NS};
+	uint64_t since_ns = clock_now_ns();
+
+	while (!waitpid(pid, NULL, WNOHANG) && clock_now_ns() - since_ns < END_WAIT_NS)
+		nanosleep(&nap, NULL);
+}
+
+void guardian_end(struct guardian *guardian)
+{
+	if (guardian->socket >= 0)
+		close(guardian->socket);
+	if (guardian->pid > 0)
+		reap(guardian->pid);
+	shared_close(&guardian->shared);
+	*guardian = (struct guardian){.socket = -1, .shared.bell = -1};
+}
+
+int guardian_ask(struct guardian *guardian, enum request request, pid_t pid)
+{
+	int answer;
+
+	if (guardian->detached)
+		return -ESRCH;
+	answer = mailbox_ask(guardian->shared.mailbox, guardian->socket, guardian->pid, request,
+			     pid);
+	guardian->detached = request == REQUEST_DETACH;
+	return answer;
+}

@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Threads are seized, so nothing is sent to them and job control works: a group stop is left as it
+ * is (PTRACE_LISTEN), every other signal is handed on (ptrace(2)).
+ *
+ * A new thread or child may stop before its creator tells of it, or after: whoever comes second
+ * finds the first in the table.
+ *
+ * Letting go. First the original code is put back. After that a thread can still be on its way
+ * into the trap of a breakpoint that it has just met; if it were let go then, the trap would kill
+ * it. A thread that sleeps in a system call is not on that way. So only those that do not are
+ * interrupted, and waited for; the others notice nothing, and are let go by our end.
+ */
+#include "source/ptrace/guardian/tasks.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/process/proc.h"
+#include "os/ptrace/seize.h"
+#include "os/ptrace/tracee.h"
+#include "source/ptrace/breakpoint/calls.h"
+#include "source/ptrace/breakpoint/registers.h"
+#include "source/ptrace/breakpoint/stands.h"
+#include "source/ptrace/breakpoint/step.h"
+#include "source/ptrace/guardian/births.h"
+#include "source/ptrace/guardian/ends.h"
+#include "source/ptrace/guardian/orphans.h"
+
+#define OPTIONS \
+	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
+#define EVENT_OF(status) ((status) >> 16)
+
+struct task *task_find(const struct tracer *tracer, pid_t tid)
+{
+	uint32_t index = map64_get(&tracer->index, (uint64_t)tid);
+
+	return index == MAP64_NONE ? NULL : tracer->tasks.items[index];
+}
+
+struct owner *owner_find(const struct tracer *tracer, pid_t pid)
+{
+	struct owner *const *owner;
+
+	vec_each (owner, &tracer->owners)
+		if ((*owner)->pid == pid)
+			return *owner;
+	return NULL;
+}
+
+int owner_new(struct tracer *tracer, pid_t pid, struct space *memory, struct owner **ret_owner)
+{
+	struct owner *owner = calloc(1, sizeof(*owner));
+
+	if (!owner || vec_push(&tracer->owners, owner)) {
+		free(owner);
+		return -ENOMEM;
+	}
+	owner->pid = pid;
+	owner->memory = memory;
+	owner->seed = ++tracer->images;
+	*ret_owner = owner;
+	return 0;
+}
+
+void owner_remove(struct tracer *tracer, struct owner *owner)
+{
+	for (size_t i = 0; i < tracer->owners.count; i++)
+		if (tracer->owners.items[i] == owner)
+			tracer->owners.items[i] = tracer->owners.items[--tracer->owners.count];
+	orphans_bury(tracer, owner);
+	if (tracer->stopping == owner)
+		tracer->stopping_gone = true;
+	free(owner);
+}
+
+int task_new(struct tracer *tracer, pid_t tid, struct owner *owner,
+	     const struct task_calls *inherited, struct task **ret_task)
+{
+	struct task *task = calloc(1, sizeof(*task));
+
+	if (task)
+		task->calls = task_calls_new(inherited);
+	if (!task || !task->calls || vec_push(&tracer->tasks, task) ||
+	    map64_set(&tracer->index, (uint64_t)tid, (uint32_t)tracer->tasks.count - 1)) {
+		if (task)
+			free(task->calls);
+		free(task);
+		return -ENOMEM;
+	}
+	task->tid = tid;
+	task->owner = owner;
+	if (owner)
+		owner->tasks++;
+	*ret_task = task;
+	return 0;
+}
+
+void task_remove(struct tracer *tracer, struct task *task)
+{
+	uint32_t index = map64_get(&tracer->index, (uint64_t)task->tid);
+	struct task *last = tracer->tasks.items[--tracer->tasks.count];
+
+	map64_delete(&tracer->index, (uint64_t)task->tid);
+	if (last != task) {
+		tracer->tasks.items[index] = last;
+		(void)map64_set(&tracer->index, (uint64_t)last->tid, index); /* it has a place */
+	}
+	if (task->owner)
+		task->owner->tasks--;
+	free(task->calls);
+	free(task);
+}
+
+void task_continue(struct task *task, int signal)
+{
+	task->state = TASK_RUNS;
+	ptrace(PTRACE_CONT, task->tid, NULL, (void *)(intptr_t)signal);
+}
+
+/* It stands, and is not to be traced any more. */
+void task_let_go(struct tracer *tracer, struct task *task, int signal)
+{
+	struct owner *owner = task->owner;
+
+	ptrace(PTRACE_DETACH, task->tid, NULL, (void *)(intptr_t)signal);
+	task_remove(tracer, task);
+	if (owner && !owner->tasks)
+		owner_remove(tracer, owner);
+}
+
+/*
+ * Stops.
+ */
+
+/* A breakpoint that was taken out while the thread was on its way into it: again, please. */
+static bool is_late(struct task *task, struct arch_registers *registers)
+{
+	const struct arch *arch = registers->arch;
+	uint64_t address = arch_get(registers, ARCH_IP) - arch->trap_distance;
+
+	if (space_traps(task->owner->memory, address, arch->mode_of(registers)))
+		return false;
+	arch_set_ip(registers, address);
+	return !arch->trap_distance || !task_registers_set(task->tid, registers);
+}
+
+/* Was that SIGTRAP the kernel's, of code that traps? */
+static bool is_of_breakpoint(const struct task *task, const siginfo_t *info)
+{
+	const struct arch *arch = task->owner ? task->owner->memory->arch : NULL;
+
+	return arch && info->si_code == arch->trap_code;
+}
+
+static bool is_trap_of_breakpoint(const struct task *task)
+{
+	siginfo_t info;
+
+	return !ptrace(PTRACE_GETSIGINFO, task->tid, NULL, &info) && is_of_breakpoint(task, &info);
+}
+
+void task_hold(struct tracer *tracer, struct task *task)
+{
+	struct record_head record = {.kind = RECORD_HELD, .length = sizeof(record)};
+
+	record.tid = (uint32_t)task->tid;
+	task->state = TASK_HELD;
+	if (!tracer_tell(tracer, task->owner, &record))
+		task_continue(task, 0); /* rather than for ever */
+	tracer_ring(tracer);
+}
+
+/* Of one whose instruction was interrupted. */
+static bool is_done(const struct task *task, const struct arch_registers *registers)
+{
+	return task->done_ip == arch_get(registers, ARCH_IP) &&
+	       task->done_sp == arch_get(registers, ARCH_SP);
+}
+
+/* SIGTRAP: ours, or the program's own affair. */
+static void trapped(struct tracer *tracer, struct task *task)
+{
+	struct breakpoint *breakpoint;
+	struct arch_registers registers;
+	uint64_t address;
+	bool held = false;
+	int status;
+
+	if (task_registers_get(task->tid, &registers))
+		return; /* it was killed */
+	address = arch_get(&registers, ARCH_IP) - registers.arch->trap_distance;
+	breakpoint = breakpoint_find(task->owner->memory, address);
+	if ((!breakpoint || registers.arch->may_be_behind(breakpoint->code)) &&
+	    !is_trap_of_breakpoint(task)) {
+		task_continue(task, SIGTRAP);
+		return;
+	}
+	if (!breakpoint) {
+		task_continue(task, is_late(task, &registers) ? 0 : SIGTRAP);
+		return;
+	}
+	arch_set_ip(&registers, address);
+	breakpoint->met_ns = tracer->looked_ns;
+	stands_met(task->owner);
+	if (!task->owner->bystander && !is_done(task, &registers))
+		held = calls_hit(tracer, task, breakpoint, &registers) || task->meets_new_code;
+	task->meets_new_code = false;
+	tracer_follow(tracer, task);
+	if (step_over(task, &registers, &status))
+		task_changed(tracer, task->tid, status);
+	else if (held)
+		task_hold(tracer, task);
+	else
+		task_continue(task, 0);
+}
+
+static bool is_stop_signal(int signal)
+{
+	return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+}
+
+static void go_on(struct task *task, int signal, bool listens)
+{
+	if (listens)
+		ptrace(PTRACE_LISTEN, task->tid, NULL, NULL);
+	else
+		task_continue(task, signal);
+}
+
+/* It was stopped by job control, by us, or it has just been born. */
+static void stopped(struct tracer *tracer, struct task *task, int signal)
+{
+	bool listens = is_stop_signal(signal);
+
+	(void)tracer;
+	if (task->owner->frozen) {
+		task->state = TASK_FROZEN;
+		task->listens = listens;
+		task->signal = 0;
+		return;
+	}
+	go_on(task, 0, listens);
+}
+
+static void signalled(struct tracer *tracer, struct task *task, int signal)
+{
+	if (signal == SIGTRAP) {
+		trapped(tracer, task);
+	} else if (task->owner->frozen) {
+		task->state = TASK_FROZEN;
+		task->listens = false;
+		task->signal = signal;
+	} else {
+		task_continue(task, signal);
+	}
+}
+
+/*
+ * Has it met a breakpoint, and will tell only after this stop? The kernel tells of interrupts
+ * before it tells of signals.
+ */
+static bool is_trap_pending(const struct task *task)
+{
+	struct __ptrace_peeksiginfo_args from = {.nr = 1};
+	siginfo_t info;
+
+	while (ptrace(PTRACE_PEEKSIGINFO, task->tid, &from, &info) == 1) {
+		if (info.si_signo == SIGTRAP && is_of_breakpoint(task, &info))
+			return true;
+		from.off++;
+	}
+	return false;
+}
+
+/* Whoever stops when all shall be let go. A breakpoint that it has just met is not there any more:
+ * back to its instruction. */
+static void leave(struct tracer *tracer, struct task *task, int status)
+{
+	struct arch_registers registers;
+	int signal = EVENT_OF(status) ? 0 : WSTOPSIG(status);
+
+	if (EVENT_OF(status) && is_trap_pending(task)) {
+		task->leaves = true;
+		task_continue(task, 0);
+		return;
+	}
+	if (signal == SIGTRAP && is_trap_of_breakpoint(task) && task->owner &&
+	    !task_registers_get(task->tid, &registers) && is_late(task, &registers))
+		signal = 0;
+	task_let_go(tracer, task, signal);
+}
+
+static void task_stopped(struct tracer *tracer, struct task *task, int status)
+{
+	int event = EVENT_OF(status);
+
+	if (!task->owner) {
+		task->state = TASK_EARLY;
+		task->early_ns = clock_now_ns();
+		tracer->early = true;
+		return;
+	}
+	if ((task->leaves || tracer->ends) && !task_has_child(event)) {
+		leave(tracer, task, status);
+		return;
+	}
+	if (event == PTRACE_EVENT_STOP)
+		stopped(tracer, task, WSTOPSIG(status));
+	else if (event == PTRACE_EVENT_EXIT)
+		ends_thread(tracer, task);
+	else if (event)
+		task_event(tracer, task, event);
+	else
+		signalled(tracer, task, WSTOPSIG(status));
+}
+
+/*
+ * Ends.
+ */
+
+static void thread_gone(struct tracer *tracer, struct task *task)
+{
+	struct record_head record = {.kind = RECORD_THREAD_GONE, .length = sizeof(record)};
+
+	record.tid = (uint32_t)task->tid;
+	tracer_tell(tracer, task->owner, &record);
+}
+
+void owner_gone(struct tracer *tracer, struct owner *owner, enum record_kind kind, int status)
+{
+	struct record_exit record = {.head = {.kind = kind, .length = sizeof(record)}};
+
+	if (owner->bystander)
+		return;
+	record.head.tid = (uint32_t)owner->pid;
+	record.head.time_ns = clock_now_ns();
+	record.code = (uint32_t)status;
+	memcpy(record.losses, owner->losses, sizeof(record.losses));
+	record.losses[LOSS_GAP_NS] += stands_gap_ns(owner);
+	tracer_tell(tracer, owner, &record.head);
+	tracer_ring(tracer);
+}
+
+static void task_ended(struct tracer *tracer, struct task *task, int status)
+{
+	struct owner *owner = task->owner;
+
+	if (owner && !owner->bystander && owner->tasks > 1 && task->tid != owner->pid)
+		thread_gone(tracer, task);
+	task_remove(tracer, task);
+	if (!owner)
+		return;
+	if (owner->tasks) {
+		ends_thread_gone(tracer, owner);
+		return;
+	}
+	owner_gone(tracer, owner, RECORD_EXIT, status);
+	owner_remove(tracer, owner);
+}
+
+void task_changed(struct tracer *tracer, pid_t tid, int status)
+{
+	struct task *task = task_find(tracer, tid);
+
+	if (!task && WIFSTOPPED(status) && task_new(tracer, tid, NULL, NULL, &task)) {
+		ptrace(PTRACE_DETACH, tid, NULL, NULL); /* no memory */
+		return;
+	}
+	if (!task)
+		return;
+	if (WIFSTOPPED(status))
+		task_stopped(tracer, task, status);
+	else
+		task_ended(tracer, task, status);
+}
+
+/*
+ * All threads of a process.
+ */
+
+static void forget_tasks(struct tracer *tracer, const struct owner *owner)
+{
+	for (size_t i = tracer->tasks.count; i--;)
+		if (tracer->tasks.items[i]->owner == owner)
+			task_remove(tracer, tracer->tasks.items[i]);
+}
+
+/* A process whose threads are all traced now. */
+static int take_seized(struct tracer *tracer, const struct seizure *seizure)
+{
+	const struct seized_thread *thread;
+	struct owner *owner;
+	struct task *task;
+	int code = owner_new(tracer, seizure->pid, NULL, &owner);
+
+	if (code)
+		return code;
+	vec_each (thread, &seizure->threads)
+		if (!code)
+			code = task_new(tracer, thread->tid, owner, NULL, &task);
+	if (!code)
+		code = space_open(&owner->memory, seizure->threads.items[0].tid);
+	if (!code) {
+		owner_look(owner);
+		stands_begin(owner);
+		return 0;
+	}
+	forget_tasks(tracer, owner);
+	owner_remove(tracer, owner);
+	return code;
+}
+
+int tasks_seize(struct tracer *tracer, pid_t pid)
+{
+	uintptr_t options = OPTIONS | (tracer->config.holds_ends ? PTRACE_O_TRACEEXIT : 0);
+	const struct seized_thread *thread;
+	struct seizure seizure;
+	struct error err;
+	int code = seize(&seizure, pid, options, &err);
+
+	if (code)
+		return code;
+	code = take_seized(tracer, &seizure);
+	if (code) {
+		seize_undo(&seizure);
+		return code;
+	}
+	vec_each (thread, &seizure.threads)
+		if (thread->stands)
+			task_changed(tracer, thread->tid, W_STOPCODE(thread->status));
+	seize_free(&seizure);
+	return 0;
+}
+
+/* Is it where it cannot be on its way into a breakpoint? */
+static bool sleeps(const struct task *task)
+{
+	return tracee_call(task->owner->pid, task->tid) >= 0;
+}
+
+static void task_leave(struct tracer *tracer, struct task *task)
+{
+	task->leaves = true;
+	if (task->state == TASK_RUNS)
+		ptrace(PTRACE_INTERRUPT, task->tid, NULL, NULL);
+	else if (task->listens)
+		task->leaves = false; /* job control has it: by our end */
+	else
+		task_let_go(tracer, task, task->signal);
+}
+
+void owner_leave(struct tracer *tracer, struct owner *owner)
+{
+	breakpoints_remove(owner->memory);
+	for (size_t i = tracer->tasks.count; i--;)
+		if (tracer->tasks.items[i]->owner == owner)
+			task_leave(tracer, tracer->tasks.items[i]);
+}
+
+void tasks_leave(struct tracer *tracer)
+{
+	struct owner *const *owner;
+
+	tracer->ends = true;
+	vec_each (owner, &tracer->owners)
+		breakpoints_remove((*owner)->memory);
+	for (size_t i = tracer->tasks.count; i--;) {
+		struct task *task = tracer->tasks.items[i];
+
+		if (task->owner && (task->state != TASK_RUNS || !sleeps(task)))
+			task_leave(tracer, task);
+	}
+}
+
+bool tasks_remain(const struct tracer *tracer)
+{
+	struct task *const *task;
+
+	vec_each (task, &tracer->tasks)
+		if ((*task)->leaves || (*task)->state == TASK_EARLY)
+			return true;
+	return false;
+}
+
+void owner_freeze(struct tracer *tracer, struct owner *owner)
+{
+	struct task *const *task;
+
+	owner->frozen = true;
+	vec_each (task, &tracer->tasks)
+		if ((*task)->owner == owner && (*task)->state == TASK_RUNS)
+			ptrace(PTRACE_INTERRUPT, (*task)->tid, NULL, NULL);
+}
+
+bool owner_has(const struct tracer *tracer, const struct owner *owner, enum task_state state)
+{
+	struct task *const *task;
+
+	vec_each (task, &tracer->tasks)
+		if ((*task)->owner == owner && (*task)->state == state)
+			return true;
+	return false;
+}
+
+bool owner_stands(const struct tracer *tracer, const struct owner *owner)
+{
+	return !owner_has(tracer, owner, TASK_RUNS);
+}
+
+void owner_thaw(struct tracer *tracer, struct owner *owner)
+{
+	struct task *const *task;
+
+	owner->frozen = false;
+	vec_each (task, &tracer->tasks)
+		if ((*task)->owner == owner && (*task)->state == TASK_FROZEN)
+			go_on(*task, (*task)->signal, (*task)->listens);
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "source/trace/mappings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/vec.h"
+#include "os/process/file.h"
+#include "source/record/path_names.h"
+#include "source/trace/leader.h"
+#include "source/trace/probes.h"
+#include "symbol/elf/vdso.h"
+#include "symbol/probe_site/plan.h"
+
+static int tell_wrappers(struct bpf_process *process, const struct probe_plan *plan,
+			 const struct told_mapping *mapping, uint64_t time_ns)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < plan->wrapper_count; i++) {
+		const struct probe_wrapper *wrapper = &plan->wrappers[i];
+		struct event event = {.kind = EVENT_WRAPPER, .time_ns = time_ns};
+
+		if (wrapper->start < mapping->offset ||
+		    wrapper->start - mapping->offset >= mapping->end - mapping->start)
+			continue;
+		event.wrapper.api = wrapper->api;
+		event.wrapper.start = wrapper->start - mapping->offset + mapping->start;
+		event.wrapper.end = wrapper->end - mapping->offset + mapping->start;
+		err = bpf_process_deliver(process, &event);
+	}
+	return err;
+}
+
+/* Was the very same mapping told before? Else remember it. Returns 1, 0 or -ENOMEM. */
+static int mapping_known(struct bpf_process *process, const struct told_mapping *mapping)
+{
+	uint32_t known = map64_get(&process->told, mapping->start);
+
+	if (known != MAP64_NONE) {
+		struct told_mapping *old = &process->mappings[known];
+
+		if (old->end == mapping->end && old->offset == mapping->offset &&
+		    old->module == mapping->module)
+			return 1;
+		*old = *mapping;
+		return 0;
+	}
+	if (vec_reserve_bytes((void **)&process->mappings, &process->mapping_capacity,
+			      process->mapping_count + 1, sizeof(*process->mappings)) ||
+	    map64_set(&process->told, mapping->start, (uint32_t)process->mapping_count))
+		return -ENOMEM;
+	process->mappings[process->mapping_count++] = *mapping;
+	return 0;
+}
+
+static int tell_mapping(struct bpf_process *process, const struct told_mapping *mapping,
+			const struct module *module, uint64_t time_ns)
+{
+	const struct probe_plan *plan = module ? module->plan : NULL;
+	struct event event = {.kind = EVENT_MAPPING, .time_ns = time_ns};
+	int err = mapping_known(process, mapping);
+
+	if (err)
+		return err < 0 ? err : 0;
+	process->mappings_told++;
+	event.mapping.start = mapping->start;
+	event.mapping.end = mapping->end;
+	event.mapping.offset = mapping->offset;
+	event.mapping.module = mapping->module;
+	if (plan && plan->allocator && !module->executable)
+		event.mapping.flags = MAPPING_FLAG_ALLOCATOR;
+	err = bpf_process_deliver(process, &event);
+	if (err || !plan)
+		return err;
+	err = tell_wrappers(process, plan, mapping, time_ns);
+	process->ops->verify(process, module, mapping);
+	return err;
+}
+
+int vdso_open(struct bpf_process *process, bool is_64bit, struct module **ret_module)
+{
+	struct unwind_file_key key = unwind_vdso_key(is_64bit);
+	int err = vdso_module(process->config->modules, is_64bit, ret_module);
+
+	if (!err)
+		return process->tables ? unwind_tables_add(process->tables, *ret_module, key) : 0;
+	*ret_module = NULL;
+	if (process->tables)
+		unwind_tables_none(process->tables, key);
+	return err == -ENOMEM ? err : 0;
+}
+
+/* A file that cannot be read has no names and no unwind table. */
+static int file_refused(struct bpf_process *process, const struct proc_mapping *mapping,
+			const char *why, int code)
+{
+	log_info("%s: %s", mapping->path, why);
+	if (process->tables)
+		unwind_tables_none(process->tables, unwind_mapping_key(mapping));
+	return code == -ENOMEM ? code : 0;
+}
+
+/* The kernel knows a file by one name, /proc/PID/maps on overlayfs by another. */
+static int publish_module(struct bpf_process *process, const struct module *module,
+			  struct unwind_file_key key)
+{
+	int err = 0;
+
+	if (process->tables)
+		err = unwind_tables_add(process->tables, module, key);
+	if (!err && process->tables)
+		err = unwind_tables_add(process->tables, module, unwind_module_key(module));
+	return err;
+}
+
+/* The module of a mapping, opened, its unwind table published; NULL for code without a file. */
+static int mapping_open(struct bpf_process *process, const struct proc_mapping *mapping,
+			struct module **ret_module)
+{
+	struct error err = {0};
+	int fd, code;
+
+	*ret_module = NULL;
+	if (!strcmp(mapping->path, VDSO_NAME))
+		return vdso_open(process, vdso_is_64bit(mapping->start), ret_module);
+	if (!mapping->inode)
+		return 0;
+	fd = proc_open_mapped(bpf_leader_reader(process), mapping);
+	if (fd < 0)
+		return file_refused(process, mapping, strerror(-fd), fd);
+	code = module_intern(process->config->modules, fd, mapping->path, ret_module, &err);
+	if (code) {
+		close(fd);
+		*ret_module = NULL;
+		return file_refused(process, mapping, err.text, code);
+	}
+	return publish_module(process, *ret_module, unwind_mapping_key(mapping));
+}
+
+/* Stacks lead through all modules: their tables must be there before the first probe is. */
+static int publish_tables(struct bpf_process *process, const struct proc_maps *maps,
+			  uint32_t generation)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < maps->count; i++) {
+		const struct proc_mapping *mapping = &maps->items[i];
+		struct module *module;
+
+		if (!mapping->executable)
+			continue;
+		if (!unwind_tables_has(process->tables, unwind_mapping_key(mapping)))
+			err = mapping_open(process, mapping, &module);
+		unwind_tables_tell(process->tables, process->pid, generation, mapping);
+	}
+	return err;
+}
+
+static bool is_of_module(const struct proc_mapping *mapping)
+{
+	return mapping->executable && strcmp(mapping->path, "[uprobes]") &&
+	       strcmp(mapping->path, "[vsyscall]");
+}
+
+/* Probe what they map. modules[i] is that of mapping i, or NULL. */
+static int attach_entries(struct bpf_process *process, const struct proc_maps *maps,
+			  struct module **modules)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < maps->count; i++) {
+		if (!is_of_module(&maps->items[i]))
+			continue;
+		err = mapping_open(process, &maps->items[i], &modules[i]);
+		if (!err && modules[i])
+			err = probes_attach(process, modules[i]);
+	}
+	return err;
+}
+
+static int tell_entries(struct bpf_process *process, const struct proc_maps *maps,
+			struct module *const *modules, uint64_t time_ns)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < maps->count; i++) {
+		const struct proc_mapping *mapping = &maps->items[i];
+		const struct told_mapping told = {
+			.start = mapping->start,
+			.end = mapping->end,
+			.offset = mapping->offset,
+			.module = modules[i] ? modules[i]->id : MODULE_NONE,
+		};
+
+		if (is_of_module(mapping))
+			err = tell_mapping(process, &told, modules[i], time_ns);
+	}
+	return err;
+}
+
+/* What the process maps now, with room for as many modules. -ESRCH if it is gone. */
+static int read_maps(struct bpf_process *process, struct proc_maps *maps, struct module ***modules)
+{
+	int err = proc_maps_read(bpf_leader_reader(process), maps);
+
+	if (err)
+		return err;
+	*modules = maps->count ? calloc(maps->count, sizeof(**modules)) : NULL;
+	if (*modules)
+		return 0;
+	err = maps->count ? -ENOMEM : -ESRCH; /* a zombie */
+	proc_maps_free(maps);
+	return err;
+}
+
+/* Everything that the process maps now: its tables, its probes, and if `tell` its events. */
+static int read_and_attach(struct bpf_process *process, bool tell, uint64_t time_ns)
+{
+	uint32_t generation =
+		process->tables ? unwind_tables_generation(process->tables, process->pid) : 0;
+	struct module **modules;
+	struct proc_maps maps;
+	int err = read_maps(process, &maps, &modules);
+
+	if (err)
+		return err;
+	if (process->tables)
+		err = publish_tables(process, &maps, generation);
+	if (!err)
+		err = attach_entries(process, &maps, modules);
+	if (!err && tell)
+		err = probes_commit(process);
+	if (!err && tell)
+		err = tell_entries(process, &maps, modules, time_ns);
+	free(modules);
+	proc_maps_free(&maps);
+	return err;
+}
+
+int mappings_attach(struct bpf_process *process)
+{
+	return read_and_attach(process, false, 0);
+}
+
+int mappings_read(struct bpf_process *process, uint64_t time_ns)
+{
+	return read_and_attach(process, true, time_ns);
+}
+
+/* Probes that came to be the process's since placed_ns was set to 0, and were placed later than
+ * what they are for. */
+static void count_gap(struct bpf_process *process, uint64_t since_ns)
+{
+	if (process->placed_ns > since_ns)
+		process->gap_ns += process->placed_ns - since_ns;
+}
+
+/* A module that user space does not know yet: read it from /proc, which also gives its path. What
+ * was called in it since the kernel told of it is a gap. */
+int mappings_read_late(struct bpf_process *process, uint64_t since_ns)
+{
+	int err;
+
+	process->placed_ns = 0;
+	err = mappings_read(process, since_ns);
+	if (err == -ESRCH || err == -ENOENT || err == -EACCES) {
+		log_info("process %d was gone before its new mappings could be read", process->pid);
+		process->gap_ns += clock_now_ns() - since_ns;
+		return 0;
+	}
+	count_gap(process, since_ns);
+	return err;
+}
+
+/*
+ * A module known, or found by its path without asking the process, which may be gone. The path is
+ * the kernel's: a process in another mount namespace means another file by it, and the file may
+ * have been replaced since.
+ */
+static struct module *module_of_record(struct bpf_process *process,
+				       const struct record_mapping *record)
+{
+	struct module_table *modules = process->config->modules;
+	uint64_t device = makedev(record->dev_major, record->dev_minor);
+	struct module *module = module_find(modules, device, record->inode);
+	char path[PATH_NAMES_SIZE + 1];
+	int fd;
+
+	if (module)
+		return module;
+	(void)path_of_names(record->names, path); /* a wrong file is found out */
+	fd = path[0] ? file_open_regular(path, NULL) : -ENOENT;
+	if (fd < 0)
+		return NULL;
+	if (module_intern(modules, fd, path, &module, NULL)) {
+		close(fd);
+		return NULL;
+	}
+	return module->device == device && module->inode == record->inode ? module : NULL;
+}
+
+/* Probe a module that was mapped unannounced; what it was called for until now is a gap. */
+static int attach_late(struct bpf_process *process, struct module *module, uint64_t since_ns)
+{
+	int err;
+
+	process->placed_ns = 0;
+	err = probes_attach(process, module);
+	if (!err)
+		err = probes_commit(process);
+	count_gap(process, since_ns);
+	return err;
+}
+
+int bpf_process_mapping(struct bpf_process *process, const struct record_mapping *record)
+{
+	struct told_mapping told = {
+		.start = record->start,
+		.end = record->end,
+		.offset = record->offset,
+		.module = MODULE_NONE,
+	};
+	struct module *module = NULL;
+	int err = 0;
+
+	if (!record->end)
+		return mappings_read_late(process, record->head.time_ns);
+	if (!strcmp(record->names, VDSO_NAME)) {
+		err = vdso_open(process, vdso_is_64bit(record->start), &module);
+		if (err)
+			return err;
+		if (module)
+			told.module = module->id;
+	} else if (record->inode) {
+		module = module_of_record(process, record);
+		if (!module)
+			return mappings_read_late(process, record->head.time_ns);
+		told.module = module->id;
+		err = publish_module(
+			process, module,
+			unwind_file_key(record->dev_major, record->dev_minor, record->inode));
+		if (err)
+			return err;
+		err = attach_late(process, module, record->head.time_ns);
+		if (err)
+			return err;
+	}
+	if (module && map64_get(&process->told, told.start) == MAP64_NONE)
+		bpf_leader_count_gap(process, record->head.time_ns);
+	return tell_mapping(process, &told, module, record->head.time_ns);
+}
+
+/* What was told last holds: nothing tells of mappings that are gone. */
+const struct module *mapping_find(const struct bpf_process *process, uint64_t address,
+				  uint64_t *ret_offset)
+{
+	for (size_t i = process->mapping_count; i--;) {
+		const struct told_mapping *mapping = &process->mappings[i];
+
+		if (address < mapping->start || address >= mapping->end)
+			continue;
+		*ret_offset = address - mapping->start + mapping->offset;
+		return module_get(process->config->modules, mapping->module);
+	}
+	return NULL;
+}

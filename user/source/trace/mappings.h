@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The executable mappings of one process, told by the kernel's records or read from /proc: each new
+ * one is delivered as an event, its module opened, probed and given an unwind table.
+ */
+#ifndef MTRACE_SOURCE_TRACE_MAPPINGS_H
+#define MTRACE_SOURCE_TRACE_MAPPINGS_H
+
+#include "source/trace/process.h"
+
+/* Probe what the process maps now, but for probes_commit, and tell nothing of it. As below. */
+int mappings_attach(struct bpf_process *process);
+
+/* Everything that the process maps now. 0 or -errno; -ESRCH if it is gone. */
+int mappings_read(struct bpf_process *process, uint64_t time_ns);
+
+/* The same, for what came to be mapped at a time: calls since then are a gap. A process that is
+ * gone is no error. */
+int mappings_read_late(struct bpf_process *process, uint64_t since_ns);
+
+/* The module whose code lies at an address, and where in its file; NULL if there is none. */
+const struct module *mapping_find(const struct bpf_process *process, uint64_t address,
+				  uint64_t *ret_offset);
+
+/* The vdso of that word size, its unwind table published; NULL, and stacks end there, if it is not
+ * to be had. 0 or -ENOMEM. */
+int vdso_open(struct bpf_process *process, bool is_64bit, struct module **ret_module);
+
+#endif

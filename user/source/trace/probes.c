@@ -1,0 +1,698 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "source/trace/probes.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "arch/arch.h"
+#include "base/log.h"
+#include "source/trace/leader.h"
+#include "symbol/probe_site/plan.h"
+
+#define BREAKPOINT_NONE 0 /* never an original byte that we probe: it would be `add` */
+
+/* --only names apis; their whole family is probed, since a block's allocation and its free, or
+ * operator new and the malloc below it, may be different apis. The model picks. */
+static bool site_wanted(const struct source_config *config, const struct probe_site *site)
+{
+	for (int api = 1; api < API_COUNT; api++)
+		if (config->apis & (1u << api) &&
+		    api_row((enum api)api)->family == api_row(site->api)->family)
+			return true;
+	return false;
+}
+
+/* Exits are those of calls that are wanted or not, all together: they are of one family. */
+static bool exits_wanted(const struct source_config *config, const struct probe_plan *plan)
+{
+	for (size_t i = 0; i < plan->site_count; i++)
+		if (plan->sites[i].by_exits && site_wanted(config, &plan->sites[i]))
+			return true;
+	return false;
+}
+
+static bool module_omitted(const struct source_config *config, const struct module *module)
+{
+	const char *base = strrchr(module->path, '/');
+
+	base = base ? base + 1 : module->path;
+	for (const char *const *omit = config->omit; omit && *omit; omit++)
+		if (!strcmp(*omit, module->path) || !strcmp(*omit, base))
+			return true;
+	return false;
+}
+
+/* Is it what --allocator names: by its path, by the file that lies there, or by its last component?
+ */
+static bool is_object(const struct module *module, const char *object)
+{
+	const char *base = strrchr(module->path, '/');
+	struct stat named, opened;
+
+	if (!strcmp(object, module->path) || !strcmp(object, base ? base + 1 : module->path))
+		return true;
+	return strchr(object, '/') && !stat(object, &named) && !fstat(module->fd, &opened) &&
+	       named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
+}
+
+/* The prefix that was given for a module; "" without one; NULL if it was not named. */
+static const char *given_prefix(const struct source_config *config, const struct module *module)
+{
+	for (const char *const *given = config->allocators; given && *given; given++) {
+		const char *colon = strrchr(*given, ':');
+		char object[PATH_MAX];
+
+		if (colon && strchr(colon, '/'))
+			colon = NULL;
+		snprintf(object, sizeof(object), "%.*s",
+			 colon ? (int)(colon - *given) : (int)strlen(*given), *given);
+		if (is_object(module, object))
+			return colon ? colon + 1 : "";
+	}
+	return NULL;
+}
+
+/* Which allocator of all that are traced; the first is 0. */
+static uint8_t object_number(struct program *program, const struct module *module)
+{
+	uint32_t number = map64_get(&program->allocators, module->id);
+
+	if (number == MAP64_NONE) {
+		number = (uint32_t)program->allocators.count;
+		/* Without memory it looks like the next one: a free may count as unmatched. */
+		map64_set(&program->allocators, module->id, number);
+	}
+	return (uint8_t)number;
+}
+
+static uint64_t anybody_flag(const struct bpf_process *process)
+{
+	if (!process->shared || process->config->scope != SCOPE_NAMED)
+		return 0;
+	return (uint64_t)COOKIE_FLAG_ANYBODY << 24;
+}
+
+static uint64_t site_cookie(const struct bpf_process *process, const struct module *module,
+			    const struct probe_plan *plan, const struct probe_site *site)
+{
+	uint64_t cookie = api_cookie(site->api);
+
+	/* Which of several allocators frees: one may do it by another's. */
+	if (!api_needs_return(site->api))
+		cookie |= (uint64_t)object_number(process->program, module) << COOKIE_OBJECT_SHIFT;
+	cookie |= anybody_flag(process) | thinning_leaf_flag(module, plan, site->api);
+
+	/* Who calls free tells the program's frees from a thread's cleaning up, if nothing else
+	 * does. */
+	if (!api_needs_return(site->api) && !plan->hooks[HOOK_THREAD_ENDS])
+		cookie |= (uint64_t)COOKIE_FLAG_CALLER << 24;
+	return cookie;
+}
+
+static enum probe_kind site_kind(const struct bpf_process *process, const struct module *module,
+				 const struct probe_plan *plan, const struct probe_site *site)
+{
+	if (site->by_exits)
+		return PROBE_EXIT_ENTRY;
+	if (site->needs_return)
+		return PROBE_CALL;
+	if (process->config->sanity)
+		return PROBE_FREE;
+	return site_cookie(process, module, plan, site) == COOKIE_PLAIN_FREE ? PROBE_FREE_PLAIN
+									     : PROBE_FREE;
+}
+
+static struct probe_links *links_of(struct bpf_process *process)
+{
+	return process->shared ? &process->shared->links : &process->links;
+}
+
+/* The kernel may accept a probe in Thumb code, and the program dies of it. */
+static bool refuse_thumb(struct bpf_process *process, const struct module *module,
+			 const struct probe_site *site)
+{
+	if (!site->thumb)
+		return false;
+	log_info("%s: %s is not probed: uprobes cannot be in Thumb code", module->path,
+		 site->symbol);
+	process->unprobed_sites++;
+	return true;
+}
+
+/* All sites of one kind in one request. */
+static int attach_kind(struct bpf_process *process, const struct module *module,
+		       const struct probe_plan *plan, enum probe_kind kind)
+{
+	uint64_t *offsets = calloc(plan->site_count, sizeof(*offsets));
+	uint64_t *cookies = calloc(plan->site_count, sizeof(*cookies));
+	struct probe_request request = {
+		.kind = kind,
+		.pid = process->shared ? 0 : process->pid,
+		.path = module->open_path,
+		.offsets = offsets,
+		.cookies = cookies,
+	};
+	int err = -ENOMEM;
+
+	if (!offsets || !cookies)
+		goto out;
+	for (size_t i = 0; i < plan->site_count; i++) {
+		const struct probe_site *site = &plan->sites[i];
+
+		if (site_kind(process, module, plan, site) != kind ||
+		    !site_wanted(process->config, site) || refuse_thumb(process, module, site))
+			continue;
+		offsets[request.count] = site->offset;
+		cookies[request.count++] = site_cookie(process, module, plan, site);
+		log_info("%s: %s+%u: %s (%s)", module->path, site->symbol,
+			 (unsigned int)(site->offset - site->entry), site->instruction,
+			 site->reason);
+	}
+	err = program_attach(process->program, &request, links_of(process));
+out:
+	free(offsets);
+	free(cookies);
+	return err;
+}
+
+static uint64_t mark_argument(int8_t position)
+{
+	return position < 0 ? COOKIE_NO_ARG : (uint64_t)position;
+}
+
+/* The block of a delete is its first argument. */
+static uint64_t mark_cookie(const struct bpf_process *process, const struct probe_mark *mark)
+{
+	return (uint64_t)mark->api | mark_argument(mark->told) << 8 |
+	       mark_argument(mark->aligned) << 12 | anybody_flag(process) |
+	       (mark->offset - mark->entry) << 32 | (uint64_t)mark->size << 40;
+}
+
+/* The BPF programs' marks are of 64-bit code alone (bpf/sanity.bpf.h). */
+static bool reads_marks(const struct module *module)
+{
+	return module->elf64;
+}
+
+static int attach_marks(struct bpf_process *process, const struct module *module,
+			const struct probe_plan *plan)
+{
+	uint64_t *offsets = calloc(plan->mark_count, sizeof(*offsets));
+	uint64_t *cookies = calloc(plan->mark_count, sizeof(*cookies));
+	struct probe_request request = {
+		.kind = PROBE_OPERATOR,
+		.pid = process->shared ? 0 : process->pid,
+		.path = module->open_path,
+		.offsets = offsets,
+		.cookies = cookies,
+		.count = plan->mark_count,
+	};
+	int err = -ENOMEM;
+
+	if (!offsets || !cookies)
+		goto out;
+	for (size_t i = 0; i < plan->mark_count; i++) {
+		offsets[i] = plan->marks[i].offset;
+		cookies[i] = mark_cookie(process, &plan->marks[i]);
+	}
+	err = program_attach(process->program, &request, links_of(process));
+out:
+	free(offsets);
+	free(cookies);
+	return err;
+}
+
+/* Exits that are not probed would leave calls without end: all of them, and first. */
+static int attach_exits(struct bpf_process *process, const struct module *module,
+			const struct probe_plan *plan)
+{
+	uint64_t *offsets = calloc(plan->exit_count, sizeof(*offsets));
+	uint64_t *cookies = calloc(plan->exit_count, sizeof(*cookies));
+	struct probe_request request = {
+		.kind = PROBE_EXIT,
+		.pid = process->shared ? 0 : process->pid,
+		.path = module->open_path,
+		.offsets = offsets,
+		.cookies = cookies,
+		.count = plan->exit_count,
+	};
+	int err = -ENOMEM;
+
+	if (!offsets || !cookies)
+		goto out;
+	for (size_t i = 0; i < plan->exit_count; i++) {
+		offsets[i] = plan->exits[i].offset;
+		cookies[i] = plan->exits[i].kind;
+	}
+	err = program_attach(process->program, &request, links_of(process));
+out:
+	free(offsets);
+	free(cookies);
+	return err;
+}
+
+static const enum probe_kind hook_kinds[HOOK_COUNT] = {
+	[HOOK_LINK_MAP] = PROBE_LINK_MAP,
+	[HOOK_THREAD_ENDS] = PROBE_THREAD_ENDS,
+	[HOOK_THROW] = PROBE_THROW,
+};
+
+static int attach_hook(struct bpf_process *process, const struct module *module,
+		       const struct probe_plan *plan, enum hook hook)
+{
+	struct probe_request request = {
+		.kind = hook_kinds[hook],
+		.pid = process->shared ? 0 : process->pid,
+		.path = module->open_path,
+		.offsets = &plan->hooks[hook],
+		.count = 1,
+	};
+
+	return plan->hooks[hook] ? program_attach(process->program, &request, links_of(process))
+				 : 0;
+}
+
+static int attach_hooks(struct bpf_process *process, const struct module *module,
+			const struct probe_plan *plan)
+{
+	int err = 0;
+
+	for (int hook = 0; !err && hook < HOOK_COUNT; hook++)
+		if (hook != HOOK_THROW || process->shared || process->watches_exits)
+			err = attach_hook(process, module, plan, (enum hook)hook);
+	return err;
+}
+
+/* From now on exceptions matter, also those that are thrown by what was probed before. */
+static int watch_throws(struct bpf_process *process, const struct module *late)
+{
+	struct module *module;
+	int err = 0;
+
+	if (process->shared || process->watches_exits)
+		return 0;
+	for (uint32_t id = 0; !err && (module = module_get(process->config->modules, id)); id++)
+		if (module != late && module->plan &&
+		    map64_get(&process->attached, id) != MAP64_NONE)
+			err = attach_hook(process, module, module->plan, HOOK_THROW);
+	process->watches_exits = true;
+	return err;
+}
+
+static int attach_sites(struct bpf_process *process, const struct module *module,
+			const struct probe_plan *plan)
+{
+	bool exits = exits_wanted(process->config, plan);
+	int err = exits ? watch_throws(process, module) : 0;
+
+	if (!err && exits)
+		err = attach_exits(process, module, plan);
+	/* First, or a call might come without its operator's mark. */
+	if (!err && process->config->sanity && plan->mark_count && reads_marks(module))
+		err = attach_marks(process, module, plan);
+	for (int kind = PROBE_EXIT_ENTRY; !err && plan->site_count && kind <= PROBE_FREE_PLAIN;
+	     kind++)
+		err = attach_kind(process, module, plan, (enum probe_kind)kind);
+	return err ? err : attach_hooks(process, module, plan);
+}
+
+/* Probes that are for everybody are placed once; now or later, if there is a translator. */
+static int attach_shared(struct bpf_process *process, const struct module *module,
+			 const struct probe_plan *plan, uint64_t *ret_placed_ns)
+{
+	struct shared_probes *shared = process->shared;
+	uint32_t index = map64_get(&shared->attached, module->id);
+	int err = 0;
+
+	if (index == MAP64_NONE) {
+		index = (uint32_t)shared->placed_ns.count;
+		if (vec_push(&shared->placed_ns, 0) ||
+		    map64_set(&shared->attached, module->id, index))
+			return -ENOMEM;
+		if (!shared->paused)
+			err = attach_sites(process, module, plan);
+		shared->placed_ns.items[index] = clock_now_ns();
+	}
+	*ret_placed_ns = shared->placed_ns.items[index];
+	return err;
+}
+
+static int attach_module(struct bpf_process *process, const struct module *module,
+			 const struct probe_plan *plan)
+{
+	uint64_t placed_ns = 0;
+	int err;
+
+	if (process->shared) {
+		err = attach_shared(process, module, plan, &placed_ns);
+	} else {
+		err = attach_sites(process, module, plan);
+		placed_ns = clock_now_ns();
+	}
+	if (!plan->site_count)
+		return err;
+	if (!process->shared) {
+		process->attached_ns = placed_ns;
+		process->uncommitted = true;
+	}
+	if (placed_ns > process->placed_ns)
+		process->placed_ns = placed_ns;
+	return err;
+}
+
+static int commit_events(struct bpf_process *process)
+{
+	return program_commit(process->program, process->pid, links_of(process));
+}
+
+int probes_commit(struct bpf_process *process)
+{
+	int err = process->ops->commit ? process->ops->commit(process) : 0;
+
+	if (process->uncommitted)
+		process->attached_ns = process->placed_ns = clock_now_ns();
+	process->uncommitted = false;
+	if (err && err != -ENOMEM && err != -ESRCH) /* its death is no news */
+		log_warn("process %d: cannot place probes: %s", (int)process->pid, strerror(-err));
+	return err == -ENOMEM ? err : 0;
+}
+
+static void count_sites(struct bpf_process *process, const struct probe_plan *plan)
+{
+	for (size_t i = 0; i < plan->site_count; i++)
+		process->site_count += site_wanted(process->config, &plan->sites[i]);
+}
+
+static void count_refusals(struct bpf_process *process, const struct module *module,
+			   const struct probe_plan *plan)
+{
+	for (size_t i = 0; i < plan->refusal_count; i++)
+		log_info("%s: %s is not probed: %s", module->path, plan->refusals[i].symbol,
+			 plan->refusals[i].reason);
+	process->unprobed_sites += plan->refusal_count;
+}
+
+/* What takes an allocator's place changes what the figures mean. */
+static void tell_sanitizer(struct bpf_process *process, const struct probe_plan *plan)
+{
+	static const char *const words[SANITIZER_COUNT] = {
+		[SANITIZER_LEAK] = "LeakSanitizer: its own allocator is traced",
+		[SANITIZER_ADDRESS] = "AddressSanitizer: its own allocator is traced; blocks have "
+				      "the sizes asked "
+				      "for, without its red zones and its quarantine of freed ones",
+	};
+
+	if (plan->sanitizer == SANITIZER_NONE || process->sanitizer_told)
+		return;
+	process->sanitizer_told = true;
+	log_warn("process %d is built with %s", (int)process->pid, words[plan->sanitizer]);
+}
+
+/* What becomes of a module's probes, as bpf_process.attached has it. */
+enum attached {
+	ATTACHED_AHEAD = 1, /* placed, but not mapped yet, and so no loss of the process's */
+	ATTACHED_COUNTED,
+};
+
+static uint32_t attached_state(const struct bpf_process *process, const struct module *module)
+{
+	return map64_get(&process->attached, module->id);
+}
+
+bool probes_reach(const struct bpf_process *process, int machine)
+{
+	return process->ops != &bpf_probe_ops || arch_has_uprobes(machine);
+}
+
+/* Its plan, or NULL if it shall not be or cannot be probed. */
+static const struct probe_plan *plan_of(struct bpf_process *process, struct module *module)
+{
+	const struct probe_plan *plan;
+	struct error err = {0};
+
+	if (process->translated || module_omitted(process->config, module))
+		return NULL;
+	if (module_is_x32(module)) {
+		log_warn("%s: x32 code is not traced", module->path);
+		process->unprobed_sites++;
+		return NULL;
+	}
+	if (!probes_reach(process, module->machine)) {
+		log_warn("%s: 32-bit code is not traced: this kernel places no uprobes in it",
+			 module->path);
+		process->unprobed_sites++;
+		return NULL;
+	}
+	if (!module->plan)
+		module->prefix = given_prefix(process->config, module);
+	if (!parser_plan(process->config->parser, module, &plan, &err))
+		return plan;
+	log_info("%s: %s", module->path, err.text);
+	return NULL;
+}
+
+static void refuse_module(struct bpf_process *process, const struct module *module,
+			  const struct probe_plan *plan, int code)
+{
+	if (code != -ESRCH) /* its death is no news */
+		log_warn("%s: cannot place probes: %s", module->path, strerror(-code));
+	process->unprobed_sites += plan->site_count;
+}
+
+static int place(struct bpf_process *process, const struct module *module,
+		 const struct probe_plan *plan)
+{
+	int code = process->ops->place(process, module, plan);
+
+	if (!code || code == -ENOMEM)
+		return code;
+	refuse_module(process, module, plan, code);
+	return 0;
+}
+
+int probes_attach_ahead(struct bpf_process *process, struct module *module)
+{
+	const struct probe_plan *plan;
+
+	if (attached_state(process, module) != MAP64_NONE)
+		return 0;
+	plan = plan_of(process, module);
+	if (map64_set(&process->attached, module->id, ATTACHED_AHEAD))
+		return -ENOMEM;
+	return plan ? place(process, module, plan) : 0;
+}
+
+int probes_attach(struct bpf_process *process, struct module *module)
+{
+	uint32_t state = attached_state(process, module);
+	const struct probe_plan *plan;
+
+	if (state == ATTACHED_COUNTED)
+		return 0;
+	plan = plan_of(process, module);
+	if (map64_set(&process->attached, module->id, ATTACHED_COUNTED))
+		return -ENOMEM;
+	if (!plan)
+		return 0;
+	if (module->prefix && !plan->site_count)
+		log_warn("%s: no allocation function with the prefix \"%s\"", module->path,
+			 module->prefix);
+	tell_sanitizer(process, plan);
+	process->allocator_objects += plan->site_count != 0;
+	count_refusals(process, module, plan);
+	count_sites(process, plan);
+	return state == ATTACHED_AHEAD ? 0 : place(process, module, plan);
+}
+
+int probes_share_again(struct bpf_process *nobody)
+{
+	const struct map64 *shared = &nobody->shared->attached;
+	struct module *module;
+	int err = 0;
+
+	for (uint32_t id = 0; err != -ENOMEM && (module = module_get(nobody->config->modules, id));
+	     id++) {
+		if (map64_get(shared, id) == MAP64_NONE)
+			continue;
+		err = attach_sites(nobody, module, module->plan);
+		if (err)
+			refuse_module(nobody, module, module->plan, err);
+	}
+	return err == -ENOMEM ? err : 0;
+}
+
+int probes_share(struct bpf_process *process, struct module *module)
+{
+	return module->plan && !module_omitted(process->config, module)
+		       ? place(process, module, module->plan)
+		       : 0;
+}
+
+/*
+ * Verification: a probe that the kernel accepted may still not be there (text that was remapped to
+ * anonymous memory, for one), and would miss every call in silence.
+ */
+
+static void verify_byte(struct bpf_process *process, const struct module *module, const char *what,
+			uint8_t original, uint64_t address)
+{
+	const struct arch *arch = arch_of_machine(module->machine);
+	uint8_t code[ARCH_CODE_MAX] = {BREAKPOINT_NONE};
+	size_t size = arch ? ARCH_BREAKPOINT_MAX : 1;
+
+	/* Where instructions are larger than a byte, a breakpoint's may begin with the same one. */
+	if (proc_memory_read(bpf_leader_reader(process), address, code, size) != (ssize_t)size ||
+	    code[0] != original || (arch && arch->traps(code, 0)))
+		return;
+	process->unprobed_sites++;
+	log_info("%s: no breakpoint on %s in process %d", module->path, what, process->pid);
+}
+
+/* The address of a place in the file, 0 if it is not in the mapping. */
+static uint64_t address_in(const struct told_mapping *mapping, uint64_t offset)
+{
+	if (offset < mapping->offset || offset - mapping->offset >= mapping->end - mapping->start)
+		return 0;
+	return mapping->start + offset - mapping->offset;
+}
+
+static void probes_verify(struct bpf_process *process, const struct module *module,
+			  const struct told_mapping *mapping)
+{
+	const struct probe_plan *plan = module->plan;
+
+	if (!plan || process->translated || (process->shared && process->shared->paused) ||
+	    module_omitted(process->config, module))
+		return;
+	for (size_t i = 0; i < plan->site_count; i++) {
+		const struct probe_site *site = &plan->sites[i];
+		uint64_t address = address_in(mapping, site->offset);
+
+		if (address && site_wanted(process->config, site))
+			verify_byte(process, module, site->symbol, site->original, address);
+	}
+	for (size_t i = 0; exits_wanted(process->config, plan) && i < plan->exit_count; i++) {
+		const struct probe_exit *exit = &plan->exits[i];
+		uint64_t address = address_in(mapping, exit->offset);
+
+		if (address)
+			verify_byte(process, module, "an exit of operator new", exit->original,
+				    address);
+	}
+}
+
+const struct probe_ops bpf_probe_ops = {
+	.place = attach_module, .commit = commit_events, .verify = probes_verify};
+
+/*
+ * Probes one by one.
+ */
+
+static int each_hook(struct probe_taker *taker, const struct probe_plan *plan)
+{
+	int err = 0;
+
+	for (int hook = 0; !err && hook < HOOK_COUNT; hook++)
+		if (plan->hooks[hook])
+			err = taker->take(taker->ctx, hook_kinds[hook], plan->hooks[hook], 0,
+					  BREAKPOINT_UNKNOWN);
+	return err;
+}
+
+static int each_exit(struct probe_taker *taker, const struct probe_plan *plan)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < plan->exit_count; i++)
+		err = taker->take(taker->ctx, PROBE_EXIT, plan->exits[i].offset,
+				  plan->exits[i].kind, plan->exits[i].original);
+	return err;
+}
+
+static int each_mark(const struct bpf_process *process, struct probe_taker *taker,
+		     const struct probe_plan *plan)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < plan->mark_count; i++)
+		err = taker->take(taker->ctx, PROBE_OPERATOR,
+				  plan->marks[i].offset | plan->marks[i].thumb,
+				  mark_cookie(process, &plan->marks[i]), BREAKPOINT_UNKNOWN);
+	return err;
+}
+
+int probes_each(const struct bpf_process *process, const struct module *module,
+		struct probe_taker *taker)
+{
+	const struct probe_plan *plan = module->plan;
+	int err;
+
+	if (!plan || process->translated || module_omitted(process->config, module))
+		return 0;
+	err = exits_wanted(process->config, plan) ? each_exit(taker, plan) : 0;
+	if (!err && process->config->sanity)
+		err = each_mark(process, taker, plan);
+	for (size_t i = 0; !err && i < plan->site_count; i++) {
+		const struct probe_site *site = &plan->sites[i];
+
+		if (site_wanted(process->config, site))
+			err = taker->take(taker->ctx, site_kind(process, module, plan, site),
+					  site->offset | site->thumb,
+					  site_cookie(process, module, plan, site), site->original);
+	}
+	return err ? err : each_hook(taker, plan);
+}
+
+static bool site_is_mapped(const struct bpf_process *process, uint32_t module, uint64_t offset)
+{
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		const struct told_mapping *mapping = &process->mappings[i];
+
+		if (mapping->module == module && offset >= mapping->offset &&
+		    offset - mapping->offset < mapping->end - mapping->start)
+			return true;
+	}
+	return false;
+}
+
+bool probes_found(const struct bpf_process *process)
+{
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		const struct module *module =
+			module_get(process->config->modules, process->mappings[i].module);
+
+		if (module && module->plan && module->plan->site_count)
+			return true;
+	}
+	return !process->mapping_count;
+}
+
+/* Code that a program has moved to anonymous memory cannot have a breakpoint: nothing is there to
+ * be verified, and what it would have told is lost. */
+void probes_count_unmapped(struct bpf_process *process)
+{
+	struct module *module;
+
+	for (uint32_t id = 0; (module = module_get(process->config->modules, id)); id++) {
+		const struct probe_plan *plan = module->plan;
+
+		if (map64_get(&process->attached, id) != ATTACHED_COUNTED || !plan ||
+		    module_omitted(process->config, module))
+			continue;
+		for (size_t i = 0; i < plan->site_count; i++) {
+			const struct probe_site *site = &plan->sites[i];
+
+			if (!site_wanted(process->config, site) ||
+			    site_is_mapped(process, id, site->offset))
+				continue;
+			process->unprobed_sites++;
+			log_info("%s: %s is not mapped from the file in process %d", module->path,
+				 site->symbol, process->pid);
+		}
+	}
+}

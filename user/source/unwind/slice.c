@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "source/unwind/slice.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "arch/arch.h"
+#include "arch/unwind_link.h"
+#include "base/hash.h"
+#include "bpf/walk.h"
+#include "source/trace/mappings.h"
+#include "source/unwind/tables.h"
+
+struct walk {
+	struct bpf_process *process;
+	const struct record_slice *record;
+	const struct unwind_abi *abi;
+	union {
+		struct unwind_linked linked;
+		struct unwind_frame frame; /* its first member */
+	};
+	uint32_t depth;
+	bool has_looked; /* for mappings */
+	struct finished_stack stack;
+};
+
+static int unwind_read(void *ctx, const struct unwind_abi *abi, abi_u64 address, abi_u64 *ret_word)
+{
+	const struct record_slice *record = ((const struct walk *)ctx)->record;
+	uint64_t distance = address - record->sp;
+
+	if (distance >= record->size || record->size - distance < abi->word)
+		return -1;
+	*ret_word = 0;
+	memcpy(ret_word, (const char *)(record + 1) + distance, abi->word);
+	return 0;
+}
+
+static bool walk_push(struct walk *walk, uint64_t frame)
+{
+	if (walk->stack.count >= walk->depth)
+		return false;
+	walk->stack.frames[walk->stack.count++] = frame;
+	return true;
+}
+
+/* The module of an address. Code that was mapped without the dynamic linker's knowledge is not
+ * known yet: once, look. */
+static const struct module *find_module(struct walk *walk, uint64_t address, uint64_t *ret_offset)
+{
+	const struct module *module = mapping_find(walk->process, address, ret_offset);
+
+	if (module || walk->has_looked || walk->record->stop != STOP_LATE)
+		return module;
+	walk->has_looked = true;
+	mappings_read_late(walk->process, walk->record->head.time_ns);
+	return mapping_find(walk->process, address, ret_offset);
+}
+
+static bool table_row(struct walk *walk, const struct module *module, uint64_t offset,
+		      bool interrupted, struct unwind_row *ret_row)
+{
+	if (interrupted)
+		return unwind_tables_exact(walk->process->tables, module, offset, ret_row);
+	return unwind_tables_row(walk->process->tables, module, offset, ret_row);
+}
+
+/* The row of the frame's code, at its next instruction or at the call that it returns from. 0 or
+ * enum stack_stop. */
+static enum stack_stop find_row(struct walk *walk, bool interrupted, struct unwind_row *ret_row)
+{
+	uint64_t address = walk->frame.ip - !interrupted, offset;
+	const struct module *module = find_module(walk, address, &offset);
+
+	if (!module)
+		return (enum stack_stop)walk->record->stop;
+	return table_row(walk, module, offset, interrupted, ret_row) ? 0 : STOP_NO_TABLE;
+}
+
+/* To the end, or to where the stack cannot be followed. The frame is the last one pushed, but for
+ * one that was interrupted. */
+static enum stack_stop walk_on(struct walk *walk, bool interrupted)
+{
+	for (;;) {
+		enum unwind_result result;
+		struct unwind_row row;
+		enum stack_stop stop;
+
+		if (interrupted && !walk_push(walk, walk->frame.ip | STACK_EXACT))
+			return STOP_DEPTH;
+		stop = find_row(walk, interrupted, &row);
+		if (stop)
+			return stop;
+		result = unwind_any_step(walk, walk->abi, &row, &walk->linked);
+		interrupted = result == UNWIND_INTERRUPTED;
+		if (interrupted)
+			walk->stack.frames[walk->stack.count - 1] |= STACK_EXACT;
+		if (result && !interrupted)
+			return result == UNWIND_UNREADABLE ? STOP_SLICE : stop_of(result);
+		if (!interrupted && !walk_push(walk, walk->frame.ip))
+			return STOP_DEPTH;
+	}
+}
+
+static bool is_sound(const struct record_slice *record)
+{
+	return record->count && record->count <= STACK_MAX_FRAMES && record->size <= SLICE_BYTES &&
+	       record->head.length == sizeof(*record) + record->size;
+}
+
+static uint64_t stack_id(const struct bpf_process *process, const struct finished_stack *stack)
+{
+	return hash_bytes_seeded(stack->frames, stack->count * sizeof(*stack->frames),
+				 process->mappings_told << 8 | stack->stop) |
+	       1; /* 0 means none */
+}
+
+/* NULL: there is none. */
+static const struct unwind_abi *abi_of(const struct record_slice *record)
+{
+	bool narrow = record->head.flags & RECORD_FLAG_NARROW;
+	const struct arch *arch = arch_native(narrow);
+
+	return arch ? arch->abi(narrow) : NULL;
+}
+
+static struct unwind_register link_of(const struct record_slice *record)
+{
+	uint64_t link = record->frames[SLICE_LINK];
+
+	return (struct unwind_register){link, link ? UNWIND_BP_HELD : UNWIND_BP_UNKNOWN};
+}
+
+int slice_finish(struct bpf_process *process, const struct record_slice *record, uint32_t depth,
+		 struct finished_stack *ret_stack)
+{
+	struct walk walk = {
+		.process = process,
+		.record = record,
+		.abi = abi_of(record),
+		.depth = depth,
+		.linked =
+			{
+				.frame = {record->ip, record->sp, record->bp, record->bp_place},
+				.link = link_of(record),
+				.second.place = UNWIND_BP_UNKNOWN,
+			},
+		.stack.count = record->count,
+	};
+
+	if (!process || !process->tables || !walk.abi || !is_sound(record))
+		return -EINVAL;
+	memcpy(walk.stack.frames, record->frames, record->count * sizeof(*record->frames));
+	walk.stack.stop = walk_on(&walk, record->stop == STOP_SIGNAL);
+	walk.stack.id = stack_id(process, &walk.stack);
+	*ret_stack = walk.stack;
+	return 0;
+}
+
+void slice_remember(struct slice_ids *ids, uint64_t slice, uint64_t stack)
+{
+	size_t slot = slice % SLICES_PENDING;
+
+	ids->pending[slot].slice = slice;
+	ids->pending[slot].stack = stack;
+}
+
+uint64_t slice_stack(const struct slice_ids *ids, uint64_t id)
+{
+	size_t slot = id % SLICES_PENDING;
+
+	return id && ids->pending[slot].slice == id ? ids->pending[slot].stack : id;
+}

@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "symbol/cfi/object.h"
+#include "symbol/cfi/cfi.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <gelf.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define TRAMPOLINE_OF(code, kind_, offset)                                                         \
+	{                                                                                          \
+		.bytes = (code), .size = sizeof(code) - 1, .kind = (kind_), .cfa_offset = (offset) \
+	}
+#define TRAMPOLINE(code, offset) TRAMPOLINE_OF(code, UNWIND_CFA_SIGNAL, offset)
+
+/* mov $SYS_rt_sigreturn; syscall: in musl, and in Go's runtime. sp is at the ucontext. */
+static const struct cfi_trampoline x86_64_trampolines[] = {
+	TRAMPOLINE("\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 20),
+	TRAMPOLINE("\xb8\x0f\x00\x00\x00\x0f\x05", 20),
+};
+
+/* mov $SYS_rt_sigreturn; int $0x80, and pop; mov $SYS_sigreturn; int $0x80. sp is at the signal's
+ * number, behind which are three words, siginfo and ucontext, or the sigcontext itself. */
+static const struct cfi_trampoline i386_trampolines[] = {
+	TRAMPOLINE("\xb8\xad\x00\x00\x00\xcd\x80", 47),
+	TRAMPOLINE("\x58\xb8\x77\x00\x00\x00\xcd\x80", 8),
+};
+
+/* mov x8, #SYS_rt_sigreturn; svc #0. sp is at siginfo. */
+static const struct cfi_trampoline aarch64_trampolines[] = {
+	TRAMPOLINE("\x68\x11\x80\xd2\x01\x00\x00\xd4", 70),
+};
+
+/* mov r7, #SYS_sigreturn; svc 0, and the same for rt_sigreturn: in ARM, and in Thumb, where the C
+ * library uses a wide and the kernel a narrow mov. sp is at the ucontext, or at the siginfo. */
+static const struct cfi_trampoline arm_trampolines[] = {
+	TRAMPOLINE("\x77\x70\xa0\xe3\x00\x00\x00\xef", 21),
+	TRAMPOLINE("\xad\x70\xa0\xe3\x00\x00\x00\xef", 53),
+	TRAMPOLINE("\x4f\xf0\x77\x07\x00\xdf", 21),
+	TRAMPOLINE("\x4f\xf0\xad\x07\x00\xdf", 53),
+	TRAMPOLINE("\x77\x27\x00\xdf", 21),
+	TRAMPOLINE("\xad\x27\x00\xdf", 53),
+	/* Of the kernel, for programs of the old ABI, too. */
+	TRAMPOLINE("\x77\x70\xa0\xe3\x77\x00\x90\xef", 21),
+	TRAMPOLINE("\xad\x70\xa0\xe3\xad\x00\x90\xef", 53),
+};
+
+/* li r0, SYS_sigreturn or SYS_rt_sigreturn; sc. Above sp a frame of 64 bytes; then sigcontext, or
+ * 16 bytes, siginfo and ucontext. Either has a pointer to the registers. */
+static const struct cfi_trampoline powerpc_trampolines[] = {
+	TRAMPOLINE_OF("\x38\x00\x00\x77\x44\x00\x00\x02", UNWIND_CFA_SIGNAL_AT, 23),
+	TRAMPOLINE_OF("\x38\x00\x00\xac\x44\x00\x00\x02", UNWIND_CFA_SIGNAL_AT, 64),
+};
+
+#define OUTERMOST(code)                                   \
+	{                                                 \
+		.bytes = (code), .size = sizeof(code) - 1 \
+	}
+
+/* glibc's __start_context, to which makecontext() lets functions return, takes its stack pointer
+ * from %rbx: mov %rbx, %rsp, after endbr64 where there is one. No function that is called could. */
+static const struct cfi_outermost x86_64_outermost[] = {
+	OUTERMOST("\x48\x89\xdc"),
+	OUTERMOST("\xf3\x0f\x1e\xfa\x48\x89\xdc"),
+};
+
+static const struct cfi_machine machines[] = {
+	{
+		.machine = EM_X86_64,
+		.abi = &unwind_abi_x86_64,
+		.call_end = cfi_x86_call_end,
+		.trampolines = x86_64_trampolines,
+		.trampoline_count = COUNT(x86_64_trampolines),
+		.outermost = x86_64_outermost,
+		.outermost_count = COUNT(x86_64_outermost),
+	},
+	{
+		.machine = EM_386,
+		.abi = &unwind_abi_i386,
+		.call_end = cfi_x86_call_end,
+		.trampolines = i386_trampolines,
+		.trampoline_count = COUNT(i386_trampolines),
+	},
+	{
+		.machine = EM_AARCH64,
+		.abi = &unwind_abi_aarch64,
+		.call_end = cfi_aarch64_call_end,
+		.trampolines = aarch64_trampolines,
+		.trampoline_count = COUNT(aarch64_trampolines),
+	},
+	{
+		.machine = EM_ARM,
+		.abi = &unwind_abi_arm,
+		.call_end = cfi_arm_call_end,
+		.trampolines = arm_trampolines,
+		.trampoline_count = COUNT(arm_trampolines),
+	},
+	{
+		.machine = EM_PPC,
+		.abi = &unwind_abi_powerpc,
+		.call_end = cfi_powerpc_call_end,
+		.trampolines = powerpc_trampolines,
+		.trampoline_count = COUNT(powerpc_trampolines),
+	},
+};
+
+static const struct cfi_machine *find_machine(unsigned int machine)
+{
+	for (size_t i = 0; i < COUNT(machines); i++)
+		if (machines[i].machine == machine)
+			return &machines[i];
+	return NULL;
+}
+
+const struct unwind_abi *cfi_abi(unsigned int machine)
+{
+	const struct cfi_machine *known = find_machine(machine);
+
+	return known ? known->abi : NULL;
+}
+
+bool cfi_can_return_behind(unsigned int machine, const uint8_t code[CFI_CALL_MAX])
+{
+	const struct cfi_machine *known = find_machine(machine);
+
+	return !known || !known->call_end ||
+	       known->call_end(code, CFI_CALL_MAX - 1, CFI_CALL_MAX) == CFI_CALL_MAX;
+}
+
+bool cfi_trampoline_row(unsigned int machine, const void *code, size_t size,
+			struct unwind_row *ret_row)
+{
+	const struct cfi_machine *known = find_machine(machine);
+
+	for (size_t i = 0; known && i < known->trampoline_count; i++) {
+		const struct cfi_trampoline *trampoline = &known->trampolines[i];
+
+		if (size < trampoline->size || memcmp(code, trampoline->bytes, trampoline->size))
+			continue;
+		*ret_row = (struct unwind_row){
+			.kinds = trampoline->kind,
+			.cfa_offset = trampoline->cfa_offset,
+		};
+		return true;
+	}
+	return false;
+}
+
+/* The part of a stretch of the file that exists. */
+static uint64_t clip(const struct cfi_object *object, uint64_t offset, uint64_t size)
+{
+	if (offset >= object->size)
+		return 0;
+	return size < object->size - offset ? size : object->size - offset;
+}
+
+static void read_segments(struct cfi_object *object)
+{
+	size_t count;
+
+	if (elf_getphdrnum(object->elf, &count))
+		return;
+	for (size_t i = 0; i < count && object->segment_count < CFI_SEGMENT_MAX; i++) {
+		struct cfi_segment segment;
+		GElf_Phdr header;
+
+		if (!gelf_getphdr(object->elf, (int)i, &header))
+			return;
+		if (header.p_type != PT_LOAD || !(header.p_flags & PF_X))
+			continue;
+		segment.vaddr = header.p_vaddr;
+		segment.offset = header.p_offset;
+		segment.size = clip(object, header.p_offset, header.p_filesz);
+		if (segment.vaddr + segment.size >= segment.vaddr)
+			object->segments[object->segment_count++] = segment;
+	}
+}
+
+static void read_code_bounds(struct cfi_object *object)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	object->code_start = UINT64_MAX;
+	while ((section = elf_nextscn(object->elf, section))) {
+		uint64_t start, end;
+
+		if (!gelf_getshdr(section, &header) || !(header.sh_flags & SHF_EXECINSTR) ||
+		    header.sh_type == SHT_NOBITS)
+			continue;
+		start = header.sh_offset;
+		end = start + clip(object, start, header.sh_size);
+		object->code_start = start < object->code_start ? start : object->code_start;
+		object->code_end = end > object->code_end ? end : object->code_end;
+	}
+	if (object->code_start >= object->code_end) {
+		object->code_start = 0;
+		object->code_end = object->size;
+	}
+}
+
+static int open_elf(struct cfi_object *object, struct error *err)
+{
+	GElf_Ehdr header;
+
+	if (!object->elf || elf_kind(object->elf) != ELF_K_ELF ||
+	    !gelf_getehdr(object->elf, &header))
+		return error_set(err, -ENOEXEC, "cannot read call frame information: no ELF file");
+	object->machine = find_machine(header.e_machine);
+	if (!object->machine)
+		return error_set(err, -ENOTSUP, "cannot unwind the stacks of machine %u",
+				 header.e_machine);
+	object->bytes = (const uint8_t *)elf_rawfile(object->elf, &object->size);
+	if (!object->bytes)
+		return error_set(err, -ENOEXEC, "cannot read call frame information: %s",
+				 elf_errmsg(-1));
+	object->big_endian = header.e_ident[EI_DATA] == ELFDATA2MSB;
+	object->entry = header.e_entry;
+	object->address_size = header.e_ident[EI_CLASS] == ELFCLASS64 ? 8 : 4;
+	read_segments(object);
+	read_code_bounds(object);
+	return 0;
+}
+
+int cfi_object_open(struct cfi_object *object, Elf *elf, bool is_changeable, struct error *err)
+{
+	int code;
+
+	*object = (struct cfi_object){.elf = elf, .is_changeable = is_changeable};
+	code = open_elf(object, err);
+	if (code)
+		cfi_object_close(object);
+	return code;
+}
+
+void cfi_object_close(struct cfi_object *object)
+{
+	elf_end(object->elf);
+	object->elf = NULL;
+}
+
+const struct cfi_segment *cfi_object_segment(const struct cfi_object *object, uint64_t vaddr)
+{
+	for (size_t i = 0; i < object->segment_count; i++)
+		if (vaddr - object->segments[i].vaddr < object->segments[i].size)
+			return &object->segments[i];
+	return NULL;
+}
+
+bool cfi_object_is_outermost(const struct cfi_object *object, uint32_t offset, uint32_t size)
+{
+	const struct cfi_machine *machine = object->machine;
+	const char *code = (const char *)object->bytes + offset;
+
+	for (size_t i = 0; i < machine->outermost_count; i++) {
+		const struct cfi_outermost *start = &machine->outermost[i];
+
+		if (size >= start->size && code[0] == start->bytes[0] &&
+		    !memcmp(code, start->bytes, start->size))
+			return true;
+	}
+	return false;
+}
+
+/* Is it the name at an offset of the section of names? Bounded: those may lack their ends. */
+static bool is_named(const struct cfi_object *object, const GElf_Shdr *names, uint64_t at,
+		     const char *name)
+{
+	uint64_t size = clip(object, names->sh_offset, names->sh_size);
+	size_t length = strlen(name) + 1;
+
+	return at < size && size - at >= length &&
+	       !memcmp(object->bytes + names->sh_offset + at, name, length);
+}
+
+static Elf_Scn *find_section(const struct cfi_object *object, const char *name,
+			     GElf_Shdr *ret_header)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr names;
+	size_t index;
+
+	if (elf_getshdrstrndx(object->elf, &index) ||
+	    !gelf_getshdr(elf_getscn(object->elf, index), &names))
+		return NULL;
+	while ((section = elf_nextscn(object->elf, section)))
+		if (gelf_getshdr(section, ret_header) && ret_header->sh_type != SHT_NOBITS &&
+		    is_named(object, &names, ret_header->sh_name, name))
+			return section;
+	return NULL;
+}
+
+static uint64_t section_address(const struct cfi_object *object, const char *name)
+{
+	GElf_Shdr header;
+
+	return find_section(object, name, &header) ? header.sh_addr : 0;
+}
+
+static struct cfi_section make_section(const struct cfi_object *object, const uint8_t *bytes,
+				       uint64_t vaddr, uint64_t size)
+{
+	return (struct cfi_section){
+		.base.bytes = bytes,
+		.base.vaddr = vaddr,
+		.base.text = section_address(object, ".text"),
+		.base.data = section_address(object, ".got"),
+		.base.address_size = object->address_size,
+		.size = size,
+		.big_endian = object->big_endian,
+	};
+}
+
+/* The rest of the PT_LOAD that holds a virtual address: its end is all that bounds the entries. */
+static bool rest_of_segment(const struct cfi_object *object, uint64_t vaddr, uint64_t *ret_offset,
+			    uint64_t *ret_size)
+{
+	size_t count;
+
+	if (elf_getphdrnum(object->elf, &count))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		GElf_Phdr header;
+		uint64_t size;
+
+		if (!gelf_getphdr(object->elf, (int)i, &header) || header.p_type != PT_LOAD)
+			continue;
+		size = clip(object, header.p_offset, header.p_filesz);
+		if (vaddr - header.p_vaddr >= size)
+			continue;
+		*ret_offset = header.p_offset + (vaddr - header.p_vaddr);
+		*ret_size = size - (vaddr - header.p_vaddr);
+		return true;
+	}
+	return false;
+}
+
+static bool find_program_header(const struct cfi_object *object, uint32_t type,
+				GElf_Phdr *ret_header)
+{
+	size_t count;
+
+	if (elf_getphdrnum(object->elf, &count))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (gelf_getphdr(object->elf, (int)i, ret_header) && ret_header->p_type == type)
+			return true;
+	return false;
+}
+
+/* .eh_frame_hdr: version, three encodings, and the address of .eh_frame. */
+static bool eh_frame_by_header(const struct cfi_object *object, struct cfi_section *ret_section)
+{
+	uint64_t offset, size, vaddr;
+	struct cfi_section table;
+	struct cfi_reader reader;
+	GElf_Phdr header;
+	uint8_t encoding;
+
+	if (!find_program_header(object, PT_GNU_EH_FRAME, &header))
+		return false;
+	size = clip(object, header.p_offset, header.p_filesz);
+	table = make_section(object, object->bytes + (size ? header.p_offset : 0), header.p_vaddr,
+			     size);
+	table.base.data = header.p_vaddr;
+	reader = (struct cfi_reader){.at = table.base.bytes,
+				     .end = table.base.bytes + size,
+				     .big_endian = object->big_endian};
+	if (cfi_read_fixed(&reader, 1) != 1)
+		return false;
+	encoding = (uint8_t)cfi_read_fixed(&reader, 1);
+	cfi_skip(&reader, 2);
+	vaddr = cfi_read_pointer(&reader, &table.base, encoding);
+	if (reader.failed || !rest_of_segment(object, vaddr, &offset, &size))
+		return false;
+	*ret_section = make_section(object, object->bytes + offset, vaddr, size);
+	return true;
+}
+
+bool cfi_object_eh_frame(struct cfi_object *object, struct cfi_section *ret_section)
+{
+	GElf_Shdr header;
+	uint64_t size;
+
+	if (!find_section(object, ".eh_frame", &header))
+		return eh_frame_by_header(object, ret_section);
+	size = clip(object, header.sh_offset, header.sh_size);
+	*ret_section = make_section(object, object->bytes + (size ? header.sh_offset : 0),
+				    header.sh_addr, size);
+	return true;
+}
+
+static bool inflate_section(const struct cfi_object *object, Elf_Scn *section,
+			    const uint8_t **ret_bytes, uint64_t *ret_size)
+{
+	GElf_Chdr compression;
+	Elf_Data *data;
+
+	if (!object->is_changeable || !gelf_getchdr(section, &compression) ||
+	    compression.ch_size > CFI_INFLATED_MAX || elf_compress(section, 0, 0) < 0)
+		return false;
+	data = elf_rawdata(section, NULL);
+	if (!data || !data->d_buf)
+		return false;
+	*ret_bytes = data->d_buf;
+	*ret_size = data->d_size;
+	return true;
+}
+
+/* Go's functions change stacks, and their .debug_frame does not tell: what leads on from there is
+ * no stack (runtime/asm_amd64.s: asmcgocall). */
+static bool is_made_by_go(const struct cfi_object *object)
+{
+	GElf_Shdr header;
+
+	return find_section(object, ".note.go.buildid", &header) != NULL;
+}
+
+bool cfi_object_debug_frame(struct cfi_object *object, struct cfi_section *ret_section)
+{
+	const uint8_t *bytes = object->bytes;
+	Elf_Scn *section;
+	GElf_Shdr header;
+	uint64_t size;
+
+	if (is_made_by_go(object))
+		return false;
+	section = find_section(object, ".debug_frame", &header);
+	if (!section)
+		return false;
+	size = clip(object, header.sh_offset, header.sh_size);
+	if (size)
+		bytes += header.sh_offset;
+	if (header.sh_flags & SHF_COMPRESSED && !inflate_section(object, section, &bytes, &size))
+		return false;
+	*ret_section = make_section(object, bytes, 0, size);
+	ret_section->debug_frame = true;
+	return true;
+}
+
+const uint8_t *cfi_object_bytes(const struct cfi_object *object, uint64_t vaddr, uint64_t *ret_size)
+{
+	uint64_t offset = 0;
+
+	*ret_size = 0;
+	rest_of_segment(object, vaddr, &offset, ret_size);
+	return object->bytes + offset;
+}
+
+const uint8_t *cfi_object_exidx(const struct cfi_object *object, uint64_t *ret_vaddr,
+				uint64_t *ret_size)
+{
+	GElf_Phdr header;
+
+	*ret_vaddr = *ret_size = 0;
+	if (!find_program_header(object, PT_ARM_EXIDX, &header))
+		return object->bytes;
+	*ret_vaddr = header.p_vaddr;
+	*ret_size = clip(object, header.p_offset, header.p_filesz);
+	return object->bytes + (*ret_size ? header.p_offset : 0);
+}
