@@ -279,11 +279,11 @@ class Worker(threading.Thread):
 
 
 def test_killed_tracer_harms_nobody(attach):
-    """Fifty times in a row, while the target works in two threads. No breakpoint is left."""
+    """Twenty-five times in a row, while the target works in two threads. No breakpoint is left."""
     with Steady(2) as steady:
         code = harness.libc_code(steady.pid)
         with Worker(steady) as worker:
-            for _ in range(50):
+            for _ in range(25):
                 with attach(steady.pid) as tracer:
                     tracer.kill()
                 harness.await_no_tracer(steady.pid)
