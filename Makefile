@@ -197,7 +197,9 @@ step: $(BUILD)/tests/step/replay
 
 units-built: $(UNITS)
 
-units: $(UNITS)
+units:
+	tools/install-deps check
+	@$(MAKE) --no-print-directory -j$(JOBS) units-built
 	$(Q)status=0; for unit in $(UNITS); do $$unit || status=1; done; exit $$status
 
 # Programs to trace. They know what they allocate and say so; see tests/targets/truth.h.
@@ -456,7 +458,7 @@ check-all:
 	@nice tools/kernels $(SOME_KERNELS) >/dev/null 2>&1 &
 	@$(MAKE) --no-print-directory -j$(JOBS) check-programs
 	@$(MAKE) --no-print-directory -j$(JOBS) units-built step-program small-program guest-programs KERNELS="$(SOME_KERNELS)"
-	@BUILD=$(BUILD) tools/check $(ALL_SUITES)
+	@BUILD=$(BUILD) KERNELS="$(SOME_KERNELS)" tools/check $(ALL_SUITES)
 
 check-programs: all targets fuzzers
 	$(Q)$(MAKE) --no-print-directory units-built SANITIZE=address,undefined BUILD=$(BUILD)-sanitize
@@ -472,7 +474,9 @@ check-stress:
 	@$(MAKE) --no-print-directory -j$(JOBS) all targets
 	@BUILD=$(BUILD) tools/check --stress "$(TEST)" --times $(TIMES)
 
-static: tidy cppcheck format-check shellcheck layers
+static:
+	tools/install-deps check
+	@$(MAKE) --no-print-directory -k tidy cppcheck format-check shellcheck layers
 
 tidy: $(TIDIED)
 
@@ -493,6 +497,7 @@ layers:
 	$(Q)tools/check-layers
 
 format:
+	tools/install-deps check
 	clang-format -i $(FORMATTED)
 
 step-program: $(BUILD)/tests/step/replay
@@ -501,7 +506,9 @@ small-program:
 	$(Q)$(MAKE) --no-print-directory ARCH=arm CROSS_COMPILE=arm-linux-gnueabihf- SMALL=1 BUILD=build-arm-small
 
 # Tests of real programs alone: PYTEST="-k exec -x" chooses some, BACKEND=ptrace says by what.
-runtime: $(PROGRAM) targets
+runtime:
+	tools/install-deps check
+	@$(MAKE) --no-print-directory -j$(JOBS) all targets
 	$(Q)env MTRACE=$(PROGRAM) TARGETS=$(BUILD)/targets \
 		/usr/bin/python3 -m pytest -q -rs -p no:cacheprovider $(PYTEST) tests/runtime
 
@@ -513,7 +520,7 @@ soak:
 	$(Q)env SOAK_SECONDS=$(SOAK_SECONDS) MTRACE=$(PROGRAM) TARGETS=$(BUILD)/targets \
 		/usr/bin/python3 -m pytest -q -s -rs -p no:cacheprovider tests/runtime/test_soak.py
 
-# Guests of other kernels: what they run, and which kernels (tests/arch/kernels.py). V=1 says how long.
+# Guests of other kernels: what they run, and which kernels (tests/arch/kernels.py).
 KERNELS      ?= 5.10 6.1 6.12 newest no-uprobes
 SOME_KERNELS := 6.1 no-uprobes armmp ppc32
 ARCH_TARGETS := $(addprefix $(BUILD)/targets/,basic maps short threads cxx stacks exec family steady seccomp \
@@ -619,6 +626,7 @@ bench:
 		$(if $(ROWS),--only $(ROWS)) $(BENCH)
 
 plots:
+	$(Q)test -e $(BUILD)/bench.json || { echo 'plots: there are no figures: run `make bench` first' >&2; false; }
 	$(Q)tests/bench/svg.py $(BUILD)/bench.json docs/performance
 
 $(BUILD)/bpf/floor.bpf.o: tests/bench/floor.bpf.c vmlinux/$(ARCH)/vmlinux.h
