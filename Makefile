@@ -63,6 +63,9 @@ ifneq ($(CROSS),)
 ifeq ($(filter clean help,$(MAKECMDGOALS)),)
 ifeq ($(origin SYSROOT),undefined)
 SYSROOT  := $(shell tools/cross-libraries $(MACHINE_$(CROSS)))
+ifneq ($(.SHELLSTATUS),0)
+$(error there are no libraries for $(CROSS): see above, or say with SYSROOT= where they are)
+endif
 endif
 endif
 CROSS_FLAGS := $(if $(SYSROOT),-isystem $(SYSROOT)/usr/include -isystem $(SYSROOT)/usr/include/$(CROSS))
