@@ -505,8 +505,10 @@ format:
 
 step-program: $(BUILD)/tests/step/replay
 
+# For small boards; stripped, as it is installed there.
 small-program:
-	$(Q)$(MAKE) --no-print-directory ARCH=arm CROSS_COMPILE=arm-linux-gnueabihf- SMALL=1 BUILD=build-arm-small
+	$(Q)$(MAKE) --no-print-directory $(GUEST_ARCH.armmp) SMALL=1 BUILD=build-arm-small
+	$(Q)arm-linux-gnueabihf-strip -o build-arm-small/mtrace-bpf.stripped build-arm-small/mtrace-bpf
 
 # Tests of real programs alone: PYTEST="-k exec -x" chooses some, BACKEND=ptrace says by what.
 runtime:
@@ -577,10 +579,7 @@ guest-program-%:
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(GUEST_ARCH.$*) STATIC=1
 
 # That for small boards runs where the usual one of that machine does.
-guest-program-armmp: guest-program-small
-guest-program-small:
-	$(Q)$(MAKE) --no-print-directory $(GUEST_ARCH.armmp) SMALL=1 BUILD=build-arm-small
-	$(Q)arm-linux-gnueabihf-strip -o build-arm-small/mtrace-bpf.stripped build-arm-small/mtrace-bpf
+guest-program-armmp: small-program
 
 check-arch:
 	tools/install-deps $(if $(FOREIGN),foreign,arch)
