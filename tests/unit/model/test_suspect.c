@@ -6,7 +6,7 @@
 #include <locale.h>
 
 #include "model/snapshot/suspect.h"
-#include "report/text/suspect_words.h"
+#include "report/common/suspect_words.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define MINUTE       (60 * SECOND)

@@ -15,6 +15,7 @@
 
 #include "model/event.h"
 #include "report/common/table.h"
+#include "report/site/card.h"
 #include "report/site/table.h"
 #include "tests/golden/snapshots.h"
 #include "tests/unit/golden.h"

@@ -23,9 +23,11 @@
 #include "model/snapshot/suspect.h"
 #include "report/common/name.h"
 #include "report/common/frame.h"
+#include "report/common/page.h"
+#include "report/common/process.h"
+#include "report/sink.h"
 #include "report/site/change.h"
-#include "report/text/suspect_words.h"
-#include "report/text/text.h"
+#include "report/site/suspects.h"
 
 #define NS_PER_MS 1000000ULL
 

@@ -10,8 +10,9 @@
 
 #include "base/log.h"
 #include "os/process/proc.h"
+#include "report/common/amount.h"
 #include "report/common/glyph.h"
-#include "report/text/text.h"
+#include "report/common/process.h"
 
 #define PROMPT "(mtrace) "
 

@@ -10,7 +10,8 @@
 #include "base/units.h"
 #include "os/process/proc.h"
 #include "report/common/amount.h"
-#include "report/text/text.h"
+#include "report/common/page.h"
+#include "report/common/process.h"
 
 #define LINE_SIZE 256
 

@@ -11,8 +11,9 @@
 
 #include "base/units.h"
 #include "report/common/amount.h"
+#include "report/common/page.h"
+#include "report/common/process.h"
 #include "report/site/change.h"
-#include "report/text/text.h"
 
 #define DEFAULT_NAME "mark"
 #define MARKS_MAX    16

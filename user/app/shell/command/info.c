@@ -7,8 +7,9 @@
 #include "base/units.h"
 #include "os/process/proc.h"
 #include "report/common/amount.h"
+#include "report/common/page.h"
+#include "report/common/process.h"
 #include "report/common/table.h"
-#include "report/text/text.h"
 
 static enum style fate_style(const struct snapshot_process *process)
 {

@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "report/common/amount.h"
 #include "report/common/frame.h"
+#include "report/site/card.h"
 
 /* ---- site ---- */
 

@@ -3,8 +3,9 @@
 #include "app/shell/state.h"
 
 #include "model/snapshot/suspect.h"
-#include "report/text/suspect_words.h"
-#include "report/text/text.h"
+#include "report/common/page.h"
+#include "report/common/process.h"
+#include "report/site/suspects.h"
 
 static void put_process(struct page *page, const struct shell_view *view,
 			const struct snapshot_process *process)

@@ -8,7 +8,7 @@
 
 #include "base/units.h"
 #include "report/common/amount.h"
-#include "report/text/text.h"
+#include "report/common/page.h"
 
 #define LINE_SIZE  256
 #define HOME       "\033[H"

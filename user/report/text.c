@@ -10,12 +10,24 @@
  * No line is wider than the page, but for those that begin with SUMMARY and TOTAL: they are for
  * grep, so each holds all that it has to say.
  */
-#include "report/text/text.h"
-
 #include "base/units.h"
 #include "report/common/amount.h"
 #include "report/common/frame.h"
-#include "report/text/suspect_words.h"
+#include "report/common/page.h"
+#include "report/common/process.h"
+#include "report/sink.h"
+#include "report/site/changes.h"
+#include "report/site/errors.h"
+#include "report/site/leaks.h"
+#include "report/site/sites.h"
+#include "report/site/suspects.h"
+#include "report/text/losses.h"
+#include "report/text/note.h"
+#include "report/text/process.h"
+#include "report/text/sampling.h"
+#include "report/text/scan.h"
+#include "report/text/sections.h"
+#include "report/text/view.h"
 
 #define WIDTH_DEFAULT 80
 #define WIDTH_LEAST   60

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* "  1.  40.4 KiB   86.5%  in 203 blocks from calloc": a site's line, aligned with its neighbours.
  */
-#ifndef MTRACE_REPORT_TEXT_ROW_H
-#define MTRACE_REPORT_TEXT_ROW_H
+#ifndef MTRACE_REPORT_SITE_ROW_H
+#define MTRACE_REPORT_SITE_ROW_H
 
 #include "model/snapshot/snapshot.h"
 #include "report/common/page.h"

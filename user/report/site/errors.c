@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Wrong releases (--sanity), the most serious first, with up to three stacks each. */
-#include "report/text/text.h"
+#include "report/site/errors.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/units.h"
+#include "report/common/amount.h"
 #include "report/common/frame.h"
-#include "report/text/row.h"
+#include "report/common/page.h"
+#include "report/site/row.h"
+#include "report/text/note.h"
+#include "report/text/view.h"
 
 #define ITEM_SIZE     (AMOUNT_SIZE * 2)
 #define SENTENCE_SIZE 256

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The sites that lost blocks, in an order of their own: what to look at first. */
-#include "report/text/text.h"
+#include "report/site/leaks.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,8 +9,11 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "report/common/amount.h"
 #include "report/common/frame.h"
-#include "report/text/row.h"
+#include "report/common/page.h"
+#include "report/site/row.h"
+#include "report/text/view.h"
 
 #define ITEM_SIZE (AMOUNT_SIZE * 2)
 

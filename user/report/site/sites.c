@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "report/text/text.h"
+#include "report/site/sites.h"
 
 #include <stdio.h>
 
 #include "base/units.h"
 #include "report/common/amount.h"
 #include "report/common/frame.h"
-#include "report/text/row.h"
+#include "report/common/page.h"
+#include "report/site/row.h"
+#include "report/text/view.h"
 
 struct family_words {
 	const char *title;

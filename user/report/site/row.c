@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "report/text/row.h"
+#include "report/site/row.h"
 
 #include <stdio.h>
 
 #include "base/units.h"
 #include "report/common/amount.h"
-#include "report/text/text.h"
+#include "report/common/page.h"
 
 #define SHARE_COLUMNS 6 /* "100.0%" */
 
