@@ -362,6 +362,7 @@ static int open_replay(struct remote *remote, const struct options *options, str
 	session->report.modules = replay->modules;
 	session->report.parser = replay->parser;
 	session->report.backend = remote_ops.name;
+	remote->elsewhere.scan = remote_scan;
 	session->elsewhere = &remote->elsewhere;
 	replay->scanned = on_scanned;
 	replay->ctx = remote;

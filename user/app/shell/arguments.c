@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What stands behind a command, and what could. */
-#include "app/shell/state.h"
+#include "app/shell/arguments.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/shell/commands.h"
+#include "app/shell/view.h"
 #include "base/units.h"
 #include "report/sink.h"
 

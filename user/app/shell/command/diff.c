@@ -3,12 +3,16 @@
  * Marks, and what has changed since. A mark is a snapshot; sites are the same in both by their ids,
  * as long as the process runs the same program and its books are not reset.
  */
-#include "app/shell/state.h"
+#include "app/shell/commands.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/shell/arguments.h"
+#include "app/shell/output.h"
+#include "app/shell/state.h"
+#include "app/shell/view.h"
 #include "base/units.h"
 #include "report/common/amount.h"
 #include "report/common/page.h"

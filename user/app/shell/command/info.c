@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The processes of the trace, and how it goes. */
-#include "app/shell/state.h"
+#include "app/shell/commands.h"
 
 #include <stdlib.h>
 
+#include "app/shell/arguments.h"
+#include "app/shell/output.h"
+#include "app/shell/state.h"
+#include "app/shell/view.h"
 #include "base/units.h"
 #include "os/process/proc.h"
 #include "report/common/amount.h"

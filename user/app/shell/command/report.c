@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Reports: on the screen, and into files. */
-#include "app/shell/state.h"
+#include "app/shell/commands.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "app/shell/arguments.h"
+#include "app/shell/output.h"
+#include "app/shell/state.h"
+#include "app/shell/view.h"
 #include "report/sink.h"
 
 /* ---- dump ---- */

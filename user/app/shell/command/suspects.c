@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What grows. */
-#include "app/shell/state.h"
+#include "app/shell/commands.h"
 
+#include "app/shell/arguments.h"
+#include "app/shell/output.h"
+#include "app/shell/state.h"
+#include "app/shell/view.h"
 #include "model/snapshot/suspect.h"
 #include "report/common/page.h"
 #include "report/common/process.h"
