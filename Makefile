@@ -134,7 +134,7 @@ SOURCES  := $(filter-out $(if $(filter 1,$(WITH_DWARF)),$(addprefix user/,symbol
 	symbol/names/dwarf_index.c symbol/names/debug_want.c symbol/names/demangle.c parser/client/debuginfod.c)),$(SOURCES))
 SOURCES  := $(filter-out user/parser/server/$(if $(filter 1,$(WITH_SECCOMP)),without_seccomp,call_filter).c,$(SOURCES))
 SOURCES  := $(filter-out user/net/http/$(if $(filter 1,$(WITH_HTTP)),without_http,http).c,$(SOURCES))
-MAIN     := user/app/cli/main.c
+MAIN     := user/app/main.c
 OBJECTS  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(MAIN),$(SOURCES)))
 LIBRARY  := $(BUILD)/libmtrace.a
 PROGRAM  := $(BUILD)/mtrace-bpf

@@ -17,6 +17,8 @@
 #include <string.h>
 
 #include "app/cli/help.h"
+#include "app/cli/option_parser.h"
+#include "app/cli/option_table.h"
 #include "app/cli/options.h"
 #include "app/cli/suggest.h"
 

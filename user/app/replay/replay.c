@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "app/cli/command.h"
+#include "app/cli/usage.h"
 #include "base/log.h"
 #include "os/process/proc.h"
 

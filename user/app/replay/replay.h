@@ -66,4 +66,7 @@ struct replay_reader {
 extern const struct replay_reader replay_stream;
 extern const struct replay_reader replay_log;
 
+/* The command report: prints reports from a file. Returns the exit status. */
+int command_report(const struct options *options);
+
 #endif

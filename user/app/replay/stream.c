@@ -15,7 +15,7 @@
 
 #define NS_PER_MS 1000000ULL
 
-struct reading {
+struct stream_reading {
 	struct told_model told; /* its first member */
 	struct replay *replay;
 	struct stream_reader *stream;
@@ -29,7 +29,7 @@ struct reading {
 
 static int on_settings(void *ctx, const struct stream_settings *settings)
 {
-	struct reading *reading = ctx;
+	struct stream_reading *reading = ctx;
 	struct model_config config = stream_books(settings);
 	int code;
 
@@ -57,7 +57,7 @@ static int on_module(void *ctx, const struct stream_module *told)
 {
 	struct module_segment segments[STREAM_SEGMENTS_MAX];
 	const struct wanted_file wanted = {.size = told->size};
-	struct reading *reading = ctx;
+	struct stream_reading *reading = ctx;
 	struct module *module, known = {
 				       .path = (char *)told->path,
 				       .fd = -1,
@@ -86,7 +86,7 @@ static int on_module(void *ctx, const struct stream_module *told)
 
 static int on_event(void *ctx, const struct event *event)
 {
-	struct reading *reading = ctx;
+	struct stream_reading *reading = ctx;
 	struct event own;
 
 	reading->replay->events++;
@@ -102,7 +102,7 @@ static int on_event(void *ctx, const struct event *event)
 
 static int on_books(void *ctx, struct unpack *body)
 {
-	struct reading *reading = ctx;
+	struct stream_reading *reading = ctx;
 	int code = 0;
 
 	if (!reading->loader) {
@@ -114,7 +114,7 @@ static int on_books(void *ctx, struct unpack *body)
 
 static int on_resume(void *ctx, const struct stream_resume *resume)
 {
-	struct reading *reading = ctx;
+	struct stream_reading *reading = ctx;
 	struct replay *replay = reading->replay;
 	int code = books_loaded(reading->loader);
 
@@ -129,7 +129,7 @@ static int on_resume(void *ctx, const struct stream_resume *resume)
 
 static int on_scanned(void *ctx, const struct stream_scanned *scanned)
 {
-	const struct replay *replay = ((struct reading *)ctx)->replay;
+	const struct replay *replay = ((struct stream_reading *)ctx)->replay;
 
 	if (replay->scanned)
 		replay->scanned(replay->ctx, scanned);
@@ -138,7 +138,7 @@ static int on_scanned(void *ctx, const struct stream_scanned *scanned)
 
 static int on_end(void *ctx, const struct stream_end *end)
 {
-	struct reading *reading = ctx;
+	struct stream_reading *reading = ctx;
 
 	reading->replay->ended = true;
 	reading->replay->taken_ns = end->taken_ns;
@@ -150,7 +150,7 @@ static int on_end(void *ctx, const struct stream_end *end)
 
 static void reading_close(void *ctx)
 {
-	struct reading *reading = ctx;
+	struct stream_reading *reading = ctx;
 
 	if (!reading)
 		return;
@@ -163,7 +163,7 @@ static void reading_close(void *ctx)
 
 static int reading_open(void **ret_reader, struct replay *replay)
 {
-	struct reading *reading = calloc(1, sizeof(*reading));
+	struct stream_reading *reading = calloc(1, sizeof(*reading));
 	const struct stream_handler handler = {
 		.settings = on_settings,
 		.module = on_module,
@@ -190,7 +190,7 @@ static int reading_open(void **ret_reader, struct replay *replay)
 /* What is damaged holds up to there; of other versions nothing does. */
 static int reading_read(void *ctx, const char *bytes, size_t size, struct error *err)
 {
-	struct reading *reading = ctx;
+	struct stream_reading *reading = ctx;
 
 	if (reading->failure.code)
 		return 0;
@@ -207,7 +207,7 @@ static int reading_read(void *ctx, const char *bytes, size_t size, struct error 
 }
 
 /* When the last event was, by the clock on the wall. */
-static uint64_t last_at_ms(const struct reading *reading)
+static uint64_t last_at_ms(const struct stream_reading *reading)
 {
 	return reading->begun_at_ms + (reading->replay->last_ns - reading->begun_ns) / NS_PER_MS;
 }
@@ -215,7 +215,7 @@ static uint64_t last_at_ms(const struct reading *reading)
 static int reading_finish(void *ctx, struct error *err)
 {
 	char count[UNITS_TEXT_SIZE];
-	struct reading *reading = ctx;
+	struct stream_reading *reading = ctx;
 	struct replay *replay = reading->replay;
 	size_t room = sizeof(replay->incomplete);
 

@@ -13,7 +13,7 @@
 #include "symbol/elf/vdso.h"
 
 /* One search. */
-struct search {
+struct file_search {
 	const struct finder *finder;
 	const struct module *known;
 	const struct wanted_file *wanted;
@@ -22,7 +22,7 @@ struct search {
 };
 
 /* Is the open file the one that was traced? */
-static bool is_right(struct search *search, int fd, const char *path)
+static bool is_right(struct file_search *search, int fd, const char *path)
 {
 	struct module seen = {.fd = fd, .path = (char *)path};
 	bool any = !search->wanted->size, right;
@@ -48,7 +48,7 @@ static bool is_right(struct search *search, int fd, const char *path)
 }
 
 /* A descriptor, or -1. */
-static int try_path(struct search *search, const char *path)
+static int try_path(struct file_search *search, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
@@ -64,7 +64,7 @@ static int try_path(struct search *search, const char *path)
 	return -1;
 }
 
-static int try_below(struct search *search, const char *directory, const char *path)
+static int try_below(struct file_search *search, const char *directory, const char *path)
 {
 	char *joined;
 	int fd;
@@ -77,7 +77,7 @@ static int try_below(struct search *search, const char *directory, const char *p
 }
 
 /* DIR/usr/lib/libx.so, DIR/lib/libx.so, DIR/libx.so. */
-static int try_stripped(struct search *search, const char *directory)
+static int try_stripped(struct file_search *search, const char *directory)
 {
 	const char *rest = search->known->path;
 	int fd = -1;
@@ -90,7 +90,7 @@ static int try_stripped(struct search *search, const char *directory)
 	return fd;
 }
 
-static int find_file(struct search *search)
+static int find_file(struct file_search *search)
 {
 	const struct finder *finder = search->finder;
 	const char *const *binpath = finder->binpaths;
@@ -119,7 +119,7 @@ static int find_vdso(const struct finder *finder, const struct module *known,
 	return 0;
 }
 
-static void tell_other(const struct search *search)
+static void tell_other(const struct file_search *search)
 {
 	if (search->other)
 		log_warn("%s is not the file that was traced: no names from it", search->other);
@@ -130,7 +130,7 @@ static void tell_other(const struct search *search)
 int finder_module(const struct finder *finder, const struct module *known,
 		  const struct wanted_file *wanted, struct module **ret_module)
 {
-	struct search search = {.finder = finder, .known = known, .wanted = wanted};
+	struct file_search search = {.finder = finder, .known = known, .wanted = wanted};
 	struct module found = *known;
 	int code;
 

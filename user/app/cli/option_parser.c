@@ -4,17 +4,18 @@
  * word that may have been meant; and options end at the first word that is not one, because what
  * follows belongs to the launched program.
  */
-#include "app/cli/options.h"
+#include "app/cli/option_parser.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "app/cli/config_file.h"
+#include "app/cli/option_table.h"
 #include "app/cli/suggest.h"
 
 /* Where the parser stands. */
-struct cursor {
+struct argument_cursor {
 	char *const *next; /* the argument not yet looked at */
 	struct options *options;
 	struct error *err;
@@ -39,7 +40,7 @@ static void note_use(struct options *options, const struct option_row *row)
 		*uses[row->group] = row->name;
 }
 
-static int row_apply(struct cursor *cursor, const struct option_row *row, const char *name,
+static int row_apply(struct argument_cursor *cursor, const struct option_row *row, const char *name,
 		     const char *argument)
 {
 	struct error reason = {0};
@@ -56,7 +57,7 @@ static int row_apply(struct cursor *cursor, const struct option_row *row, const 
 }
 
 /* The option's argument is what stands behind it in the same word, or else the next word. */
-static int row_apply_with_argument(struct cursor *cursor, const struct option_row *row,
+static int row_apply_with_argument(struct argument_cursor *cursor, const struct option_row *row,
 				   const char *name, const char *attached)
 {
 	if (!attached)
@@ -67,7 +68,7 @@ static int row_apply_with_argument(struct cursor *cursor, const struct option_ro
 	return row_apply(cursor, row, name, attached);
 }
 
-static int name_unknown(struct cursor *cursor, const char *name, size_t length)
+static int name_unknown(struct argument_cursor *cursor, const char *name, size_t length)
 {
 	char word[OPTION_HEADING_SIZE], suggested[SUGGESTION_TEXT_SIZE];
 	struct suggestion suggestion = {.word = word};
@@ -81,7 +82,7 @@ static int name_unknown(struct cursor *cursor, const char *name, size_t length)
 }
 
 /* --name, --name=argument, --name argument */
-static int long_parse(struct cursor *cursor, const char *word)
+static int long_parse(struct argument_cursor *cursor, const char *word)
 {
 	size_t length = strcspn(word, "=");
 	const char *attached = word[length] ? word + length + 1 : NULL;
@@ -99,7 +100,7 @@ static int long_parse(struct cursor *cursor, const char *word)
 }
 
 /* -q, -vv, -qL, -d8, -d 8, -Ld8 */
-static int letters_parse(struct cursor *cursor, const char *letters)
+static int letters_parse(struct argument_cursor *cursor, const char *letters)
 {
 	for (; *letters; letters++) {
 		const char name[] = {'-', *letters, '\0'};
@@ -118,7 +119,7 @@ static int letters_parse(struct cursor *cursor, const char *letters)
 	return 0;
 }
 
-static int words_parse(struct cursor *cursor)
+static int words_parse(struct argument_cursor *cursor)
 {
 	int code = 0;
 
@@ -328,7 +329,8 @@ static int options_read_files(struct options *options, struct error *err)
 
 static int parse(struct options *ret, char *const *arguments, bool files, struct error *err)
 {
-	struct cursor cursor = {.next = arguments, .options = ret, .err = err, .early = true};
+	struct argument_cursor cursor = {
+		.next = arguments, .options = ret, .err = err, .early = true};
 	int code;
 
 	*ret = options_default;
@@ -338,7 +340,7 @@ static int parse(struct options *ret, char *const *arguments, bool files, struct
 		code = options_read_files(ret, err);
 	if (code)
 		return code;
-	cursor = (struct cursor){.next = arguments, .options = ret, .err = err};
+	cursor = (struct argument_cursor){.next = arguments, .options = ret, .err = err};
 	code = words_parse(&cursor);
 	return code ? code : options_complete(ret, cursor.next, err);
 }

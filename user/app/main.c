@@ -7,8 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app/cli/command.h"
 #include "app/cli/help.h"
+#include "app/cli/option_parser.h"
+#include "app/cli/usage.h"
+#include "app/command.h"
 #include "base/log.h"
 
 /* Where we were started with one of these closed, a file of ours would take its place. */
