@@ -6,7 +6,7 @@
 #include "app/cli/doctor.h"
 #include "app/cli/help.h"
 #include "app/replay/connect.h"
-#include "app/replay/replay.h"
+#include "app/replay/report.h"
 #include "app/report/diff.h"
 #include "app/trace/command.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/replay/replay.h"
+#include "source/stream/replay.h"
 #include "base/log.h"
 #include "base/map64.h"
 #include "base/units.h"

@@ -1,30 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Books from what was written down: a recording (stream.c), or a log of glibc's
- * MALLOC_TRACE (log.c). Which of the two it is its first bytes say.
+ * The model of a recorded trace: from a recording (replay_stream.c), or from a log of glibc's
+ * MALLOC_TRACE (replay_log.c). The first bytes tell which of the two a file is.
  */
-#ifndef MTRACE_APP_REPLAY_REPLAY_H
-#define MTRACE_APP_REPLAY_REPLAY_H
+#ifndef MTRACE_SOURCE_STREAM_REPLAY_H
+#define MTRACE_SOURCE_STREAM_REPLAY_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "app/cli/options.h"
-#include "app/report/finder.h"
-#include "app/report/report.h"
 #include "base/error.h"
 #include "model/model.h"
 #include "net/stream/stream.h"
+#include "source/stream/finder.h"
+
+/* Borrows everything; it must outlive the replay. */
+struct replay_config {
+	const char *name;            /* of the file, or where the stream comes from, for messages */
+	bool debuginfod;             /* the parser may ask debuginfod servers */
+	const char *sysroot;         /* see struct finder */
+	const char *const *binpaths; /* see struct finder */
+	bool lists_blocks;           /* see struct model_config */
+};
 
 struct replay {
-	const struct options *options;
-	const char *name; /* of the file, for messages */
+	const char *name;
+	bool lists_blocks;
 	struct parser *parser;
 	struct module_table *modules;
 	struct finder finder;
 	struct model_config books;
 	struct model *model; /* NULL until it is known what shapes them */
-	struct report report;
 	/* Clients only: what became of scans that were ordered. NULL is fine. */
 	void (*scanned)(void *ctx, const struct stream_scanned *scanned);
 	void *ctx;
@@ -40,13 +46,17 @@ struct replay {
 	char incomplete[2 * ERROR_TEXT_SIZE]; /* what is missing, or "" */
 };
 
-/* Parser, modules and whatever else books need; `name`: where they come from. close in any case. 0
- * or -errno with words. */
-int replay_open(struct replay *replay, const struct options *options, const char *name,
-		struct error *err);
+/*
+ * Starts a parser and makes a module table. Call replay_close in any case. Returns 0 or -errno with
+ * a message in err.
+ */
+int replay_open(struct replay *replay, const struct replay_config *config, struct error *err);
 void replay_close(struct replay *replay);
 
-/* Make the books, once it is known what shapes them. 0 or -ENOMEM. */
+/* Reads the whole file ("-": standard input). Returns 0 or -errno with a message in err. */
+int replay_read(struct replay *replay, struct error *err);
+
+/* Makes the model, once its configuration is known. Returns 0 or -ENOMEM. */
 int replay_books(struct replay *replay, const struct model_config *config);
 int replay_event(struct replay *replay, const struct event *event);
 
@@ -65,8 +75,5 @@ struct replay_reader {
 
 extern const struct replay_reader replay_stream;
 extern const struct replay_reader replay_log;
-
-/* The command report: prints reports from a file. Returns the exit status. */
-int command_report(const struct options *options);
 
 #endif

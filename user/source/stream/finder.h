@@ -3,8 +3,8 @@
  * Finds the files of modules that were traced earlier, or on another machine. What lies there now
  * need not be what ran then, so its build id has to be the same, or where there is none its size.
  */
-#ifndef MTRACE_APP_REPORT_FINDER_H
-#define MTRACE_APP_REPORT_FINDER_H
+#ifndef MTRACE_SOURCE_STREAM_FINDER_H
+#define MTRACE_SOURCE_STREAM_FINDER_H
 
 #include <stdbool.h>
 #include <stdint.h>

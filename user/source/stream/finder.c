@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "app/report/finder.h"
+#include "source/stream/finder.h"
 
 #include <errno.h>
 #include <fcntl.h>

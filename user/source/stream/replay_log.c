@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/replay/replay.h"
+#include "source/stream/replay.h"
 #include "base/vec.h"
 #include "source/stream/malloc_log.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "app/replay/replay.h"
+#include "source/stream/replay.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,16 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "app/cli/usage.h"
-#include "base/log.h"
-#include "os/process/proc.h"
-
 #define PIECE_SIZE (256u << 10)
 
 int replay_books(struct replay *replay, const struct model_config *config)
 {
 	replay->books = *config;
-	replay->books.lists_blocks = report_wants_blocks(replay->options);
+	replay->books.lists_blocks = replay->lists_blocks;
 	return model_new(&replay->model, &replay->books);
 }
 
@@ -28,13 +24,12 @@ int replay_event(struct replay *replay, const struct event *event)
 	return model_event(replay->model, event);
 }
 
-int replay_open(struct replay *replay, const struct options *options, const char *name,
-		struct error *err)
+int replay_open(struct replay *replay, const struct replay_config *config, struct error *err)
 {
-	struct parser_config parser = {.debuginfod = options->debuginfod};
+	struct parser_config parser = {.debuginfod = config->debuginfod};
 	int code;
 
-	*replay = (struct replay){.options = options, .name = name};
+	*replay = (struct replay){.name = config->name, .lists_blocks = config->lists_blocks};
 	code = parser_start(&replay->parser, &parser);
 	if (!code)
 		code = module_table_new(&replay->modules);
@@ -45,16 +40,8 @@ int replay_open(struct replay *replay, const struct options *options, const char
 	replay->finder = (struct finder){
 		.modules = replay->modules,
 		.parser = replay->parser,
-		.sysroot = options->sysroot,
-		.binpaths = options->binpaths.items,
-	};
-	replay->report = (struct report){
-		.options = options,
-		.modules = replay->modules,
-		.parser = replay->parser,
-		.backend = "replay",
-		.standard_fd = STDOUT_FILENO,
-		.number = 1,
+		.sysroot = config->sysroot,
+		.binpaths = config->binpaths,
 	};
 	return parser_check(replay->parser, err);
 }
@@ -150,7 +137,7 @@ static int read_file(struct replay *replay, int fd, char *piece, struct error *e
 	return code;
 }
 
-static int replay_read(struct replay *replay, struct error *err)
+int replay_read(struct replay *replay, struct error *err)
 {
 	char *piece = malloc(PIECE_SIZE);
 	struct error reason;
@@ -169,93 +156,4 @@ static int replay_read(struct replay *replay, struct error *err)
 	}
 	free(piece);
 	return code;
-}
-
-static void snapshot_date(const struct replay *replay, struct snapshot *snapshot)
-{
-	if (replay->taken_at_ms) {
-		snapshot->taken_at = (int64_t)(replay->taken_at_ms / 1000);
-		snapshot->taken_at_ms = (uint32_t)(replay->taken_at_ms % 1000);
-	}
-	if (replay->incomplete[0])
-		snapshot->incomplete = replay->incomplete;
-}
-
-/* The exit status: what is not all there comes before what was found in it. */
-static int replay_status(const struct replay *replay, const struct snapshot *snapshot)
-{
-	int wanted = replay->options->error_exitcode;
-
-	if (replay->incomplete[0])
-		return EXIT_CANNOT;
-	return wanted && (report_definite(snapshot) || report_errors(snapshot)) ? wanted
-										: EXIT_DONE;
-}
-
-static int replay_report(struct replay *replay)
-{
-	struct snapshot *snapshot;
-	struct error err;
-	int status;
-
-	replay->report.pid = (pid_t)replay->first_pid;
-	if (model_snapshot(replay->model, replay->taken_ns, &snapshot)) {
-		log_error("cannot make the report: %s", strerror(ENOMEM));
-		return EXIT_CANNOT;
-	}
-	snapshot->tool.resident_bytes = own_resident_bytes();
-	snapshot_date(replay, snapshot);
-	if (report_write(&replay->report, snapshot, &err)) {
-		log_error("%s", err.text);
-		status = EXIT_CANNOT;
-	} else {
-		status = replay_status(replay, snapshot);
-	}
-	snapshot_free(snapshot);
-	return status;
-}
-
-static int replay_run(struct replay *replay, const struct options *options)
-{
-	struct error err;
-
-	if (replay_open(replay, options, options->program[0], &err) ||
-	    report_check(&replay->report, &err) || replay_read(replay, &err)) {
-		log_error("%s", err.text);
-		return EXIT_CANNOT;
-	}
-	if (replay->incomplete[0])
-		log_warn("%s: %s", replay->name, replay->incomplete);
-	return replay_report(replay);
-}
-
-/* What is wrong with the command line, or NULL. */
-static const char *misuse(const struct options *options)
-{
-	if (!options->program)
-		return "needs the file to report from";
-	if (options->program[1])
-		return "takes one file";
-	return options->record ? "does not record" : NULL;
-}
-
-int command_report(const struct options *options)
-{
-	const char *wrong = misuse(options);
-	struct replay replay;
-	int status;
-
-	if (command_takes_no_net(options))
-		return EXIT_USAGE;
-	if (wrong || options_of_live(options)) {
-		if (wrong)
-			log_error("report %s; see mtrace-bpf --help", wrong);
-		else
-			log_error("--%s is for tracing, not for report; see mtrace-bpf --help",
-				  options_of_live(options));
-		return EXIT_USAGE;
-	}
-	status = replay_run(&replay, options);
-	replay_close(&replay);
-	return status;
 }
