@@ -15,7 +15,7 @@
 #include "report/common/frame.h"
 #include "report/common/page.h"
 #include "report/common/process.h"
-#include "report/sink.h"
+#include "report/format.h"
 #include "report/site/changes.h"
 #include "report/site/errors.h"
 #include "report/site/leaks.h"
@@ -156,7 +156,7 @@ static void write_process(const struct view *view)
 }
 
 static void write_sections(struct page *page, const struct snapshot *snapshot,
-			   const struct sections *sections, const struct sink_options *options)
+			   const struct sections *sections, const struct format_options *options)
 {
 	for (size_t n = 0; n < sections->count && !page->out.err; n++) {
 		size_t i = options->worst_last ? sections->count - 1 - n : n;
@@ -248,7 +248,7 @@ static void write_incomplete(struct page *page, const struct snapshot *snapshot)
 	page_end(page);
 }
 
-static struct page page_of(const struct sink_options *options, FILE *file)
+static struct page page_of(const struct format_options *options, FILE *file)
 {
 	size_t width = options->width ? options->width : WIDTH_DEFAULT;
 
@@ -269,7 +269,7 @@ static bool has_several(const struct snapshot *snapshot)
 }
 
 static void write_all(struct page *page, const struct snapshot *snapshot,
-		      const struct sections *sections, const struct sink_options *options)
+		      const struct sections *sections, const struct format_options *options)
 {
 	bool several = has_several(snapshot);
 
@@ -294,7 +294,7 @@ static void write_all(struct page *page, const struct snapshot *snapshot,
 		write_incomplete(page, snapshot);
 }
 
-static int text_write(const struct snapshot *snapshot, const struct sink_options *options,
+static int text_write(const struct snapshot *snapshot, const struct format_options *options,
 		      FILE *out)
 {
 	struct page page = page_of(options, out);
@@ -308,4 +308,4 @@ static int text_write(const struct snapshot *snapshot, const struct sink_options
 	return page_finish(&page);
 }
 
-const struct sink sink_text = {.name = "text", .write = text_write};
+const struct report_format format_text = {.name = "text", .write = text_write};

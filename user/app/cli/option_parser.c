@@ -164,7 +164,7 @@ static int formats_complete(struct options *options)
 	for (size_t i = 0; i < options->formats.count; i++)
 		if (!options->formats.items[i].path)
 			return 0;
-	return vec_push(&options->formats, (struct format_request){.sink = &sink_text});
+	return vec_push(&options->formats, (struct format_request){.format = &format_text});
 }
 
 static bool formats_share_a_file(const struct options *options)

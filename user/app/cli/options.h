@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "model/suppress/suppress.h"
-#include "report/sink.h"
+#include "report/format.h"
 #include "source/selection.h"
 #include "source/source.h"
 
@@ -36,7 +36,7 @@ enum scan_mode {
 
 /* One report to be written: --format NAME, or --format NAME=FILE. */
 struct format_request {
-	const struct sink *sink;
+	const struct report_format *format;
 	const char *path; /* NULL: where --output says */
 };
 

@@ -27,7 +27,7 @@
 #include "report/common/frame.h"
 #include "report/common/page.h"
 #include "report/common/process.h"
-#include "report/sink.h"
+#include "report/format.h"
 #include "report/site/change.h"
 #include "report/site/suspects.h"
 
@@ -360,7 +360,7 @@ static const char *misuse(const struct options *options)
 		return "takes two reports";
 	if (options->record || options->interactive)
 		return "writes what has changed, and nothing else";
-	return options->formats.count > 1 || options->formats.items[0].sink != &sink_text
+	return options->formats.count > 1 || options->formats.items[0].format != &format_text
 		       ? "writes text"
 		       : NULL;
 }

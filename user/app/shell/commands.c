@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "app/shell/output.h"
-#include "report/sink.h"
+#include "report/format.h"
 
 static const struct shell_command commands[] = {
 	{"top", "[SORT|growth] [PID]", "the worst sites, refreshed until a key",

@@ -106,7 +106,7 @@ static bool texts_differ(const char *a, const char *b)
 static bool formats_differ(const struct options *a, const struct options *b)
 {
 	for (size_t i = 0; i < a->formats.count && i < b->formats.count; i++)
-		if (a->formats.items[i].sink != b->formats.items[i].sink ||
+		if (a->formats.items[i].format != b->formats.items[i].format ||
 		    texts_differ(a->formats.items[i].path, b->formats.items[i].path))
 			return true;
 	return false;

@@ -5,7 +5,6 @@
  *
  * Strings are bytes that other programs chose; where they are not UTF-8, each bad byte is U+FFFD.
  */
-#include "report/sink.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include <time.h>
 
 #include "report/common/amount.h"
+#include "report/format.h"
 #include "report/json/errors.h"
 #include "report/json/frames.h"
 #include "report/json/growth.h"
@@ -327,7 +327,7 @@ static void write_sampling(struct json_writer *writer, const struct snapshot_pro
 }
 
 static void write_process(struct json_writer *writer, const struct snapshot_process *process,
-			  const struct sink_options *options)
+			  const struct format_options *options)
 {
 	json_open_object(writer, NULL, JSON_LINES);
 	write_identity(writer, process);
@@ -398,7 +398,7 @@ static void write_overhead(struct json_writer *writer, const struct snapshot_ove
 	json_close(writer);
 }
 
-static int json_write(const struct snapshot *snapshot, const struct sink_options *options,
+static int json_write(const struct snapshot *snapshot, const struct format_options *options,
 		      FILE *out)
 {
 	struct json_writer writer = {.out = {.file = out}};
@@ -424,4 +424,4 @@ static int json_write(const struct snapshot *snapshot, const struct sink_options
 	return out_finish(&writer.out);
 }
 
-const struct sink sink_json = {.name = "json", .write = json_write};
+const struct report_format format_json = {.name = "json", .write = json_write};

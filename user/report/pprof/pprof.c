@@ -4,7 +4,6 @@
  * allocations, and what is in use. After a leak scan what is in use of a site is parted by class,
  * in samples with the label "leak". The sums over all samples are those of the report.
  */
-#include "report/sink.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,6 +11,7 @@
 
 #include "report/common/frame.h"
 #include "report/common/out.h"
+#include "report/format.h"
 #include "report/pprof/profile.h"
 
 #define NS_PER_SECOND 1000000000u
@@ -203,7 +203,7 @@ static void put_head(struct profile *profile, const struct snapshot *snapshot, b
 	put_comments(profile, snapshot);
 }
 
-static int pprof_write(const struct snapshot *snapshot, const struct sink_options *options,
+static int pprof_write(const struct snapshot *snapshot, const struct format_options *options,
 		       FILE *file)
 {
 	struct out out = {.file = file};
@@ -221,4 +221,4 @@ static int pprof_write(const struct snapshot *snapshot, const struct sink_option
 	return out_finish(&out);
 }
 
-const struct sink sink_pprof = {.name = "pprof", .write = pprof_write};
+const struct report_format format_pprof = {.name = "pprof", .write = pprof_write};

@@ -9,7 +9,6 @@
  * beyond --top, is at address 0. Readers take one off each address but the first, as those are
  * return addresses; ours all are, but for those that are exact.
  */
-#include "report/sink.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,6 +16,7 @@
 #include "base/vec.h"
 #include "report/common/frame.h"
 #include "report/common/out.h"
+#include "report/format.h"
 
 #define PAGE      4096
 #define LINE_SIZE 160
@@ -175,7 +175,7 @@ static const struct snapshot_process *worst_of(const struct snapshot *snapshot)
 	return worst;
 }
 
-static int pprof_text_write(const struct snapshot *snapshot, const struct sink_options *options,
+static int pprof_text_write(const struct snapshot *snapshot, const struct format_options *options,
 			    FILE *file)
 {
 	struct pprof_text_writer writer = {.out = {.file = file}, .process = worst_of(snapshot)};
@@ -188,4 +188,4 @@ static int pprof_text_write(const struct snapshot *snapshot, const struct sink_o
 	return out_finish(&writer.out);
 }
 
-const struct sink sink_pprof_text = {.name = "pprof-text", .write = pprof_text_write};
+const struct report_format format_pprof_text = {.name = "pprof-text", .write = pprof_text_write};

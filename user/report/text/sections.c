@@ -248,7 +248,7 @@ static void write_title(const struct section_table *table, const struct sections
 }
 
 void text_sections(struct page *page, const struct sections *sections,
-		   const struct snapshot *snapshot, const struct sink_options *options)
+		   const struct snapshot *snapshot, const struct format_options *options)
 {
 	struct section_table table = table_of(page, sections);
 

@@ -8,7 +8,7 @@
 
 #include "model/snapshot/snapshot.h"
 #include "report/common/page.h"
-#include "report/sink.h"
+#include "report/format.h"
 
 /* The sections that the report shows, in order: those that matter most first (snapshot_compare). */
 struct sections {
@@ -24,6 +24,6 @@ void sections_free(struct sections *sections);
 
 /* Writes a line for each section, and one for the rest. */
 void text_sections(struct page *page, const struct sections *sections,
-		   const struct snapshot *snapshot, const struct sink_options *options);
+		   const struct snapshot *snapshot, const struct format_options *options);
 
 #endif

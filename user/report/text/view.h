@@ -5,14 +5,14 @@
 
 #include "model/snapshot/snapshot.h"
 #include "report/common/page.h"
-#include "report/sink.h"
+#include "report/format.h"
 
 /* One process image, and how to show it. Borrows everything. */
 struct view {
 	struct page *page;
 	const struct snapshot *snapshot;
 	const struct snapshot_process *process;
-	const struct sink_options *options;
+	const struct format_options *options;
 };
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A sink writes a snapshot in one format. It never changes it and asks nobody else. */
-#ifndef MTRACE_REPORT_SINK_H
-#define MTRACE_REPORT_SINK_H
+/* The formats of reports. Each writes a snapshot, and knows nothing else. */
+#ifndef MTRACE_REPORT_FORMAT_H
+#define MTRACE_REPORT_FORMAT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@
 
 #include "model/snapshot/snapshot.h"
 
-struct sink_options {
+struct format_options {
 	uint32_t top;    /* sites shown; 0: all */
 	bool worst_last; /* on a terminal the worst stands at the end, where the eye is */
 	bool color;
@@ -22,24 +22,24 @@ struct sink_options {
 	enum sort_key sort; /* how the snapshot was sorted: named in the heading */
 };
 
-struct sink {
+struct report_format {
 	const char *name;  /* as --format knows it */
 	bool wants_blocks; /* each live block: see model_config's lists_blocks */
 	/* 0 or -errno (disk full, closed pipe). */
-	int (*write)(const struct snapshot *snapshot, const struct sink_options *options,
+	int (*write)(const struct snapshot *snapshot, const struct format_options *options,
 		     FILE *out);
 };
 
-/* By name, or NULL. */
-const struct sink *sink_find(const char *name);
-/* The i-th sink, or NULL behind the last: for help and suggestions. */
-const struct sink *sink_at(size_t i);
+/* The format with the name, or NULL. */
+const struct report_format *format_find(const char *name);
+/* The i-th format, or NULL after the last. */
+const struct report_format *format_at(size_t i);
 
-extern const struct sink sink_text;
-extern const struct sink sink_json;
-extern const struct sink sink_mtrace;
-extern const struct sink sink_folded;
-extern const struct sink sink_pprof;
-extern const struct sink sink_pprof_text;
+extern const struct report_format format_text;
+extern const struct report_format format_json;
+extern const struct report_format format_mtrace;
+extern const struct report_format format_folded;
+extern const struct report_format format_pprof;
+extern const struct report_format format_pprof_text;
 
 #endif

@@ -11,10 +11,10 @@ static struct books books_listed(void)
 
 static char *log_of(struct books *books)
 {
-	const struct sink_options look_like = {.width = 80};
+	const struct format_options look_like = {.width = 80};
 
 	books_look(books);
-	return render(&sink_mtrace, books->snapshot, &look_like);
+	return render(&format_mtrace, books->snapshot, &look_like);
 }
 
 static void tell_calls(struct books *books)
@@ -115,7 +115,7 @@ static void test_names_cannot_make_lines(void **state)
 					   .error_count = 3};
 	const struct snapshot snapshot = {
 		.processes = &process, .process_count = 1, .incomplete = "cut"};
-	char *text = render(&sink_mtrace, &snapshot, &(struct sink_options){.width = 80});
+	char *text = render(&format_mtrace, &snapshot, &(struct format_options){.width = 80});
 
 	(void)state;
 	assert_string_equal(text, "= Start\n"
@@ -130,17 +130,17 @@ static void test_names_cannot_make_lines(void **state)
 static void test_incomplete_is_told(void **state)
 {
 	struct books books = books_default();
-	const struct sink_options look_like = {.width = 80};
+	const struct format_options look_like = {.width = 80};
 	char *text;
 
 	(void)state;
 	books_look(&books);
 	books.snapshot->version = "";
 	books.snapshot->incomplete = "the recording breaks off";
-	text = render(&sink_text, books.snapshot, &look_like);
+	text = render(&format_text, books.snapshot, &look_like);
 	assert_int_equal(strncmp(text, "  ! incomplete: the recording breaks off\n", 41), 0);
 	free(text);
-	text = render(&sink_json, books.snapshot, &look_like);
+	text = render(&format_json, books.snapshot, &look_like);
 	assert_non_null(strstr(text, "\"incomplete\": \"the recording breaks off\""));
 	free(text);
 	books_close(&books);

@@ -20,54 +20,54 @@
 #include "report/common/glyph.h"
 #include "report/common/name.h"
 #include "report/common/page.h"
-#include "report/sink.h"
+#include "report/format.h"
 #include "tests/golden/snapshots.h"
 #include "tests/unit/golden.h"
 
 /* ---- golden files ---- */
 
 static const struct golden goldens[] = {
-	{"leaky.txt", &sink_text, &leaky_snapshot, {.top = 20, .utf8 = true, .width = 80}},
-	{"leaky-ascii.txt", &sink_text, &leaky_snapshot, {.top = 20, .width = 80}},
+	{"leaky.txt", &format_text, &leaky_snapshot, {.top = 20, .utf8 = true, .width = 80}},
+	{"leaky-ascii.txt", &format_text, &leaky_snapshot, {.top = 20, .width = 80}},
 	{"leaky-terminal.txt",
-	 &sink_text,
+	 &format_text,
 	 &leaky_snapshot,
 	 {.top = 20, .worst_last = true, .color = true, .utf8 = true, .width = 80}},
 	{"leaky-long.txt",
-	 &sink_text,
+	 &format_text,
 	 &leaky_snapshot,
 	 {.top = 1, .long_frames = true, .utf8 = true, .width = 80}},
-	{"server.txt", &sink_text, &server_snapshot, {.utf8 = true, .width = 80}},
+	{"server.txt", &format_text, &server_snapshot, {.utf8 = true, .width = 80}},
 	{"server-narrow.txt",
-	 &sink_text,
+	 &format_text,
 	 &server_snapshot,
 	 {.top = 2, .worst_last = true, .long_frames = true, .width = 60}},
 	{"server-wide.txt",
-	 &sink_text,
+	 &format_text,
 	 &server_snapshot,
 	 {.long_frames = true, .utf8 = true, .width = 200}},
-	{"build.txt", &sink_text, &build_snapshot, {.top = 3, .utf8 = true, .width = 80}},
-	{"build-all.txt", &sink_text, &build_snapshot, {.utf8 = true, .width = 120}},
+	{"build.txt", &format_text, &build_snapshot, {.top = 3, .utf8 = true, .width = 80}},
+	{"build-all.txt", &format_text, &build_snapshot, {.utf8 = true, .width = 120}},
 	{"build-terminal.txt",
-	 &sink_text,
+	 &format_text,
 	 &build_snapshot,
 	 {.top = 2, .worst_last = true, .width = 60}},
-	{"build.json", &sink_json, &build_snapshot, {.width = 80}},
-	{"hostile.txt", &sink_text, &hostile_snapshot, {.utf8 = true, .width = 80}},
-	{"hostile-ascii.txt", &sink_text, &hostile_snapshot, {.long_frames = true, .width = 80}},
-	{"leaky.json", &sink_json, &leaky_snapshot, {.width = 80}},
-	{"leaky-top.json", &sink_json, &leaky_snapshot, {.top = 1}},
-	{"server.json", &sink_json, &server_snapshot, {.width = 80}},
-	{"hostile.json", &sink_json, &hostile_snapshot, {.width = 80}},
-	{"leaky.folded", &sink_folded, &leaky_snapshot, {.width = 80}},
-	{"leaky-top.folded", &sink_folded, &leaky_snapshot, {.top = 1}},
-	{"server.folded", &sink_folded, &server_snapshot, {.width = 80}},
-	{"build.folded", &sink_folded, &build_snapshot, {.width = 80}},
-	{"hostile.folded", &sink_folded, &hostile_snapshot, {.width = 80}},
-	{"leaky.heap", &sink_pprof_text, &leaky_snapshot, {.width = 80}},
-	{"leaky-top.heap", &sink_pprof_text, &leaky_snapshot, {.top = 1}},
-	{"build.heap", &sink_pprof_text, &build_snapshot, {.width = 80}},
-	{"hostile.heap", &sink_pprof_text, &hostile_snapshot, {.width = 80}},
+	{"build.json", &format_json, &build_snapshot, {.width = 80}},
+	{"hostile.txt", &format_text, &hostile_snapshot, {.utf8 = true, .width = 80}},
+	{"hostile-ascii.txt", &format_text, &hostile_snapshot, {.long_frames = true, .width = 80}},
+	{"leaky.json", &format_json, &leaky_snapshot, {.width = 80}},
+	{"leaky-top.json", &format_json, &leaky_snapshot, {.top = 1}},
+	{"server.json", &format_json, &server_snapshot, {.width = 80}},
+	{"hostile.json", &format_json, &hostile_snapshot, {.width = 80}},
+	{"leaky.folded", &format_folded, &leaky_snapshot, {.width = 80}},
+	{"leaky-top.folded", &format_folded, &leaky_snapshot, {.top = 1}},
+	{"server.folded", &format_folded, &server_snapshot, {.width = 80}},
+	{"build.folded", &format_folded, &build_snapshot, {.width = 80}},
+	{"hostile.folded", &format_folded, &hostile_snapshot, {.width = 80}},
+	{"leaky.heap", &format_pprof_text, &leaky_snapshot, {.width = 80}},
+	{"leaky-top.heap", &format_pprof_text, &leaky_snapshot, {.top = 1}},
+	{"build.heap", &format_pprof_text, &build_snapshot, {.width = 80}},
+	{"hostile.heap", &format_pprof_text, &hostile_snapshot, {.width = 80}},
 };
 
 static void test_golden(void **state)
@@ -84,7 +84,7 @@ static void test_golden_by_calls(void **state)
 	struct snapshot_process process = leaky[0];
 	struct snapshot snapshot = leaky_snapshot;
 	struct golden golden = {"leaky-calls.txt",
-				&sink_text,
+				&format_text,
 				&snapshot,
 				{.utf8 = true, .width = 100, .sort = SORT_ALLOCATIONS}};
 
@@ -105,7 +105,7 @@ static void test_text_properties(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(all_snapshots) * COUNT(widths) * 32; i++) {
-		struct sink_options options = {
+		struct format_options options = {
 			.top = i & 1,
 			.worst_last = i & 2,
 			.color = i & 4,
@@ -114,7 +114,7 @@ static void test_text_properties(void **state)
 			.width = widths[i / 32 % COUNT(widths)],
 			.sort = i % SORT_COUNT,
 		};
-		char *text = render(&sink_text, all_snapshots[i / 32 / COUNT(widths)], &options);
+		char *text = render(&format_text, all_snapshots[i / 32 / COUNT(widths)], &options);
 
 		check_lines(text, &options);
 		check_bytes(text, &options);
@@ -126,15 +126,15 @@ static void test_text_properties(void **state)
 
 static void test_text_order(void **state)
 {
-	struct sink_options options = {.width = 80};
-	char *text = render(&sink_text, &leaky_snapshot, &options);
+	struct format_options options = {.width = 80};
+	char *text = render(&format_text, &leaky_snapshot, &options);
 
 	(void)state;
 	assert_true(strstr(text, "still live") < strstr(text, "1.  "));
 	assert_true(strstr(text, " 1.  ") < strstr(text, " 2.  "));
 	free(text);
 	options.worst_last = true;
-	text = render(&sink_text, &leaky_snapshot, &options);
+	text = render(&format_text, &leaky_snapshot, &options);
 	assert_true(strstr(text, " 2.  ") < strstr(text, " 1.  "));
 	assert_true(strstr(text, " 1.  ") < strstr(text, "still live  "));
 	assert_true(strstr(text, "still live  ") < strstr(text, "SUMMARY: "));
@@ -143,8 +143,8 @@ static void test_text_order(void **state)
 
 static void test_summary_line(void **state)
 {
-	struct sink_options options = {.width = 80, .utf8 = true, .color = true};
-	char *text = render(&sink_text, &leaky_snapshot, &options);
+	struct format_options options = {.width = 80, .utf8 = true, .color = true};
+	char *text = render(&format_text, &leaky_snapshot, &options);
 
 	(void)state;
 	assert_non_null(strstr(text,
@@ -156,8 +156,8 @@ static void test_summary_line(void **state)
 static void test_empty(void **state)
 {
 	struct snapshot nothing = {.version = "0.1.0"};
-	struct sink_options options = {.width = 80};
-	char *text = render(&sink_text, &nothing, &options);
+	struct format_options options = {.width = 80};
+	char *text = render(&format_text, &nothing, &options);
 
 	(void)state;
 	assert_string_equal(text, "No process was traced.\n");
@@ -169,8 +169,8 @@ static void test_site_without_stack(void **state)
 	struct snapshot_site site = {.api = API_MALLOC, .live_blocks = 1, .stack = 77};
 	struct snapshot_process process = {.sites = &site, .site_count = 1};
 	struct snapshot snapshot = {.processes = &process, .process_count = 1};
-	struct sink_options options = {.width = 80};
-	char *text = render(&sink_text, &snapshot, &options);
+	struct format_options options = {.width = 80};
+	char *text = render(&format_text, &snapshot, &options);
 
 	(void)state;
 	assert_non_null(strstr(text, "(no stack)\n"));
@@ -275,7 +275,7 @@ static void check_ends(const struct ends *row)
 	struct snapshot_process process = {
 		.totals.allocations = 5, .stacks = stacks, .stack_count = COUNT(stacks)};
 	struct snapshot snapshot = {.processes = &process, .process_count = 1};
-	struct sink_options options = {.width = 100};
+	struct format_options options = {.width = 100};
 	char *text;
 
 	for (uint32_t i = 0; i < 5; i++) {
@@ -287,7 +287,7 @@ static void check_ends(const struct ends *row)
 			.stop = row->stop[i],
 			.end_module = row->module[i] == 7 ? "/x/libjit.so" : NULL};
 	}
-	text = render(&sink_text, &snapshot, &options);
+	text = render(&format_text, &snapshot, &options);
 	if (!strstr(text, row->expected))
 		fail_msg("no '%s' in\n%s", row->expected, text);
 	free(text);
@@ -303,12 +303,12 @@ static void test_ends(void **state)
 static void test_dropped(void **state)
 {
 	struct snapshot snapshot = leaky_snapshot;
-	struct sink_options options = {.width = 100};
+	struct format_options options = {.width = 100};
 	char *text;
 
 	(void)state;
 	snapshot.dropped = 1234;
-	text = render(&sink_text, &snapshot, &options);
+	text = render(&format_text, &snapshot, &options);
 	assert_non_null(
 		strstr(text, "! 1,234 records made no sense in the books and were left out\n"));
 	free(text);
@@ -468,19 +468,19 @@ static void test_glyph_widths(void **state)
 
 static void test_full_disk(void **state)
 {
-	struct sink_options options = {.width = 80, .utf8 = true};
+	struct format_options options = {.width = 80, .utf8 = true};
 
 	(void)state;
-	for (size_t i = 0; sink_at(i); i++) {
+	for (size_t i = 0; format_at(i); i++) {
 		FILE *out = fopen("/dev/full", "w");
 
 		assert_non_null(out);
-		assert_int_equal(sink_at(i)->write(&server_snapshot, &options, out), -ENOSPC);
+		assert_int_equal(format_at(i)->write(&server_snapshot, &options, out), -ENOSPC);
 		fclose(out);
 		out = fopen("/dev/full", "w");
 		assert_non_null(out);
 		setvbuf(out, NULL, _IONBF, 0);
-		assert_int_equal(sink_at(i)->write(&server_snapshot, &options, out), -ENOSPC);
+		assert_int_equal(format_at(i)->write(&server_snapshot, &options, out), -ENOSPC);
 		fclose(out);
 	}
 }
@@ -488,10 +488,10 @@ static void test_full_disk(void **state)
 static void test_find(void **state)
 {
 	(void)state;
-	assert_ptr_equal(sink_find("text"), &sink_text);
-	assert_ptr_equal(sink_find("json"), &sink_json);
-	assert_null(sink_find("xml"));
-	assert_null(sink_at(1000));
+	assert_ptr_equal(format_find("text"), &format_text);
+	assert_ptr_equal(format_find("json"), &format_json);
+	assert_null(format_find("xml"));
+	assert_null(format_at(1000));
 }
 
 int main(void)
