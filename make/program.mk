@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The program, the archive of all its objects that tests link with, and the BPF programs in it.
 
-MAIN     := user/app/cli/main.c
+MAIN     := user/app/main.c
 OBJECTS  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(MAIN),$(SOURCES)))
 LIBRARY  := $(BUILD)/libmtrace.a
 PROGRAM  := $(BUILD)/mtrace-bpf

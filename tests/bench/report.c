@@ -10,8 +10,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "report/format.h"
 #include "report/prometheus/prometheus.h"
-#include "report/sink.h"
 
 #define ROUNDS   10
 #define DISTINCT 40000 /* frames of cc1plus in a compilation */
@@ -78,15 +78,15 @@ static double seconds_now(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static double write_once(const struct snapshot *snapshot, const struct sink *sink, uint32_t sites,
-			 FILE *out)
+static double write_once(const struct snapshot *snapshot, const struct report_format *format,
+			 uint32_t sites, FILE *out)
 {
 	const struct prometheus_options metrics = {.processes = 50, .sites = sites};
-	const struct sink_options look = {.width = 80};
+	const struct format_options look = {.width = 80};
 	const struct prometheus_self self = {0};
 	double start = seconds_now();
-	int code = sink ? sink->write(snapshot, &look, out)
-			: prometheus_write(snapshot, &metrics, &self, out);
+	int code = format ? format->write(snapshot, &look, out)
+			  : prometheus_write(snapshot, &metrics, &self, out);
 
 	if (code)
 		errx(1, "cannot write");
@@ -94,13 +94,13 @@ static double write_once(const struct snapshot *snapshot, const struct sink *sin
 }
 
 /* The least of some, as whatever disturbs adds to it. */
-static double best(const struct snapshot *snapshot, const struct sink *sink, uint32_t sites,
-		   FILE *out)
+static double best(const struct snapshot *snapshot, const struct report_format *format,
+		   uint32_t sites, FILE *out)
 {
-	double least = write_once(snapshot, sink, sites, out);
+	double least = write_once(snapshot, format, sites, out);
 
 	for (int i = 1; i < ROUNDS; i++) {
-		double seconds = write_once(snapshot, sink, sites, out);
+		double seconds = write_once(snapshot, format, sites, out);
 
 		least = seconds < least ? seconds : least;
 	}
@@ -110,7 +110,7 @@ static double best(const struct snapshot *snapshot, const struct sink *sink, uin
 static void compare(const struct snapshot *snapshot, size_t stacks, FILE *out)
 {
 	static const uint32_t bounds[] = {20, 10000};
-	double json = best(snapshot, sink_find("json"), 0, out);
+	double json = best(snapshot, format_find("json"), 0, out);
 
 	for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
 		double scrape = best(snapshot, NULL, bounds[i], out);
@@ -123,16 +123,16 @@ static void compare(const struct snapshot *snapshot, size_t stacks, FILE *out)
 
 int main(int argc, char **argv)
 {
-	const char *format = argc > 1 ? argv[1] : "json";
-	bool scrape = !strcmp(format, "scrape");
-	const struct sink *sink = sink_find(format);
+	const char *name = argc > 1 ? argv[1] : "json";
+	bool scrape = !strcmp(name, "scrape");
+	const struct report_format *format = format_find(name);
 	size_t stacks = argc > 2 ? strtoul(argv[2], NULL, 10) : 60000;
 	uint32_t depth = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 30;
 	struct snapshot *snapshot = snapshot_new();
 	struct snapshot_process process = {.comm = "cc1plus"};
 	FILE *out = fopen("/dev/null", "w");
 
-	if ((!sink && !scrape) || !snapshot || !out)
+	if ((!format && !scrape) || !snapshot || !out)
 		errx(1, "cannot start");
 	process.site_count = process.stack_count = stacks;
 	process.sites = snapshot_alloc(snapshot, stacks * sizeof(*process.sites));
@@ -143,8 +143,8 @@ int main(int argc, char **argv)
 	if (scrape)
 		compare(snapshot, stacks, out);
 	else
-		printf("%s of %zu stacks of %u frames: %.2f s\n", sink->name, stacks, depth,
-		       write_once(snapshot, sink, 0, out));
+		printf("%s of %zu stacks of %u frames: %.2f s\n", format->name, stacks, depth,
+		       write_once(snapshot, format, 0, out));
 	fclose(out);
 	snapshot_free(snapshot);
 	return 0;

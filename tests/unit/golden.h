@@ -14,9 +14,9 @@
 
 struct golden {
 	const char *file;
-	const struct sink *sink;
+	const struct report_format *format;
 	const struct snapshot *snapshot;
-	struct sink_options options;
+	struct format_options options;
 };
 
 static inline char *read_whole(const char *path)
@@ -60,7 +60,7 @@ static inline void check_golden_text(char *text, const char *file)
 
 static inline void check_golden(const struct golden *golden)
 {
-	check_golden_text(render(golden->sink, golden->snapshot, &golden->options), golden->file);
+	check_golden_text(render(golden->format, golden->snapshot, &golden->options), golden->file);
 }
 
 /* Columns as the C library counts them, escape sequences of ours left out. */
@@ -92,7 +92,7 @@ static inline bool for_grep(const char *line)
 	return !strncmp(line, "SUMMARY: ", 9) || !strncmp(line, "TOTAL: ", 7);
 }
 
-static inline void check_lines(const char *text, const struct sink_options *options)
+static inline void check_lines(const char *text, const struct format_options *options)
 {
 	while (*text) {
 		size_t length = strcspn(text, "\n");
@@ -106,7 +106,7 @@ static inline void check_lines(const char *text, const struct sink_options *opti
 	}
 }
 
-static inline void check_bytes(const char *text, const struct sink_options *options)
+static inline void check_bytes(const char *text, const struct format_options *options)
 {
 	for (; *text; text++) {
 		unsigned char byte = (unsigned char)*text;

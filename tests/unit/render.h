@@ -12,17 +12,17 @@
 
 #include <cmocka.h>
 
-#include "report/sink.h"
+#include "report/format.h"
 
-static inline char *render(const struct sink *sink, const struct snapshot *snapshot,
-			   const struct sink_options *options)
+static inline char *render(const struct report_format *format, const struct snapshot *snapshot,
+			   const struct format_options *options)
 {
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
-	assert_int_equal(sink->write(snapshot, options, out), 0);
+	assert_int_equal(format->write(snapshot, options, out), 0);
 	fclose(out);
 	assert_int_equal(strlen(text), size);
 	return text;

@@ -4,7 +4,6 @@
  * inwards, what was called there, and what is live of it in bytes. The lines of a process sum up to
  * its live bytes and its mappings'. Inlined calls end in _[i], as flamegraph.pl colours them.
  */
-#include "report/sink.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "report/common/frame.h"
 #include "report/common/name.h"
 #include "report/common/out.h"
+#include "report/format.h"
 
 /* Frames are parted by semicolons, and a line's number by its last blank. */
 static void put_word(struct out *out, const char *word)
@@ -118,7 +118,7 @@ static void put_sites(struct out *out, const struct snapshot_process *process, u
 	put_bytes(out, rest);
 }
 
-static int folded_write(const struct snapshot *snapshot, const struct sink_options *options,
+static int folded_write(const struct snapshot *snapshot, const struct format_options *options,
 			FILE *file)
 {
 	bool alone = snapshot->process_count + snapshot->others.sections <= 1;
@@ -130,4 +130,4 @@ static int folded_write(const struct snapshot *snapshot, const struct sink_optio
 	return out_finish(&out);
 }
 
-const struct sink sink_folded = {.name = "folded", .write = folded_write};
+const struct report_format format_folded = {.name = "folded", .write = folded_write};

@@ -6,12 +6,12 @@
  * Such a log is of one process. Of several the one that matters most is written, and lines that the
  * script reads over say so.
  */
-#include "report/sink.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 
 #include "report/common/out.h"
+#include "report/format.h"
 
 static void put_format(struct out *out, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -94,7 +94,7 @@ static const struct snapshot_process *most_of(const struct snapshot *snapshot)
 	return most;
 }
 
-static int mtrace_write(const struct snapshot *snapshot, const struct sink_options *options,
+static int mtrace_write(const struct snapshot *snapshot, const struct format_options *options,
 			FILE *file)
 {
 	const struct snapshot_process *process = most_of(snapshot);
@@ -114,4 +114,5 @@ static int mtrace_write(const struct snapshot *snapshot, const struct sink_optio
 	return out_finish(&out);
 }
 
-const struct sink sink_mtrace = {.name = "mtrace", .wants_blocks = true, .write = mtrace_write};
+const struct report_format format_mtrace = {
+	.name = "mtrace", .wants_blocks = true, .write = mtrace_write};

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "app/cli/config_file.h"
+#include "app/cli/option_parser.h"
 #include "tests/unit/scratch.h"
 
 static int read_text(struct scratch *scratch, const char *text, struct options *options,

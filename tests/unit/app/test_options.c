@@ -17,6 +17,8 @@
 #include <string.h>
 
 #include "app/cli/help.h"
+#include "app/cli/option_parser.h"
+#include "app/cli/option_table.h"
 #include "app/cli/options.h"
 #include "app/cli/suggest.h"
 
@@ -73,7 +75,7 @@ static void test_defaults(void **state)
 	assert_null(line.options.pairing);
 	assert_null(line.options.output);
 	assert_int_equal(line.options.formats.count, 1);
-	assert_ptr_equal(line.options.formats.items[0].sink, &sink_text);
+	assert_ptr_equal(line.options.formats.items[0].format, &format_text);
 	assert_null(line.options.formats.items[0].path);
 	assert_null(line.options.omit.items[0]);
 	options_free(&line.options);
@@ -223,7 +225,7 @@ static void test_formats(void **state)
 	(void)state;
 	assert_right(&line, "--format text --format json");
 	assert_int_equal(line.options.formats.count, 1);
-	assert_ptr_equal(line.options.formats.items[0].sink, &sink_json);
+	assert_ptr_equal(line.options.formats.items[0].format, &format_json);
 	options_free(&line.options);
 
 	assert_right(&line, "--format json=a=b");
@@ -234,7 +236,7 @@ static void test_formats(void **state)
 	/* --output asks for a plain report besides. */
 	assert_right(&line, "--format json=a -o b");
 	assert_int_equal(line.options.formats.count, 2);
-	assert_ptr_equal(line.options.formats.items[1].sink, &sink_text);
+	assert_ptr_equal(line.options.formats.items[1].format, &format_text);
 	options_free(&line.options);
 }
 

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/shell/arguments.h"
+#include "app/shell/commands.h"
 #include "app/shell/state.h"
 
 /* "a|b|c" of the words, to be freed. */

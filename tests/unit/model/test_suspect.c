@@ -6,7 +6,7 @@
 #include <locale.h>
 
 #include "model/snapshot/suspect.h"
-#include "report/text/suspect_words.h"
+#include "report/common/suspect_words.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define MINUTE       (60 * SECOND)
@@ -58,12 +58,12 @@ static void make(void)
 }
 
 static const struct golden goldens[] = {
-	{"suspects.txt", &sink_text, &snapshot, {.top = 1, .utf8 = true, .width = 80}},
+	{"suspects.txt", &format_text, &snapshot, {.top = 1, .utf8 = true, .width = 80}},
 	{"suspects-terminal.txt",
-	 &sink_text,
+	 &format_text,
 	 &snapshot,
 	 {.top = 1, .worst_last = true, .ids = true, .width = 60}},
-	{"suspects.json", &sink_json, &snapshot, {.width = 80}},
+	{"suspects.json", &format_json, &snapshot, {.width = 80}},
 };
 
 static void test_golden(void **state)
@@ -73,7 +73,7 @@ static void test_golden(void **state)
 	for (size_t i = 0; i < COUNT(goldens); i++)
 		check_golden(&goldens[i]);
 	for (size_t i = 0; i < 2; i++) {
-		char *text = render(goldens[i].sink, goldens[i].snapshot, &goldens[i].options);
+		char *text = render(goldens[i].format, goldens[i].snapshot, &goldens[i].options);
 
 		check_lines(text, &goldens[i].options);
 		check_bytes(text, &goldens[i].options);

@@ -388,7 +388,7 @@ static void read_bytes(struct heard *heard, const uint8_t *bytes, size_t size)
 
 static char *report(const struct heard *heard)
 {
-	const struct sink_options options = {0};
+	const struct format_options options = {0};
 	struct snapshot *snapshot;
 	char *text;
 
@@ -396,7 +396,7 @@ static char *report(const struct heard *heard)
 	snapshot->taken_at = 0;
 	snapshot->taken_at_ms = 0;
 	memset(&snapshot->tool, 0, sizeof(snapshot->tool));
-	text = render(&sink_json, snapshot, &options);
+	text = render(&format_json, snapshot, &options);
 	snapshot_free(snapshot);
 	return text;
 }

@@ -90,13 +90,13 @@ static int make_snapshot(void **state)
 }
 
 static const struct golden goldens[] = {
-	{"errors.txt", &sink_text, &wrong_snapshot, {.top = 20, .utf8 = true, .width = 80}},
-	{"errors-top.txt", &sink_text, &wrong_snapshot, {.top = 2, .width = 60}},
+	{"errors.txt", &format_text, &wrong_snapshot, {.top = 20, .utf8 = true, .width = 80}},
+	{"errors-top.txt", &format_text, &wrong_snapshot, {.top = 2, .width = 60}},
 	{"errors-terminal.txt",
-	 &sink_text,
+	 &format_text,
 	 &wrong_snapshot,
 	 {.top = 20, .worst_last = true, .color = true, .utf8 = true, .width = 80}},
-	{"errors.json", &sink_json, &wrong_snapshot, {.top = 1, .width = 80}},
+	{"errors.json", &format_json, &wrong_snapshot, {.top = 1, .width = 80}},
 };
 
 static void test_golden(void **state)
@@ -112,7 +112,7 @@ static void test_text_properties(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(widths) * 16; i++) {
-		struct sink_options options = {
+		struct format_options options = {
 			.top = i & 1,
 			.worst_last = i & 2,
 			.color = i & 4,
@@ -120,7 +120,7 @@ static void test_text_properties(void **state)
 			.width = widths[i / 16],
 			.sort = i % SORT_COUNT,
 		};
-		char *text = render(&sink_text, &wrong_snapshot, &options);
+		char *text = render(&format_text, &wrong_snapshot, &options);
 
 		check_lines(text, &options);
 		check_bytes(text, &options);
@@ -130,8 +130,8 @@ static void test_text_properties(void **state)
 
 static void check_summary(const struct snapshot *snapshot, const char *expected)
 {
-	struct sink_options options = {.width = 80};
-	char *text = render(&sink_text, snapshot, &options);
+	struct format_options options = {.width = 80};
+	char *text = render(&format_text, snapshot, &options);
 
 	if (!strstr(text, expected))
 		fail_msg("no '%s' in\n%s", expected, text);

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 #include <json-c/json.h>
 
+#include "report/format.h"
 #include "report/json/frames.h"
-#include "report/sink.h"
 #include "tests/golden/snapshots.h"
 #include "tests/unit/render.h"
 #include "tests/unit/sweep.h"
@@ -76,8 +76,8 @@ static void check_sums(struct json_object *process)
 
 static void check_sums_of(const struct snapshot *snapshot)
 {
-	struct sink_options options = {.width = 80};
-	char *text = render(&sink_json, snapshot, &options);
+	struct format_options options = {.width = 80};
+	char *text = render(&format_json, snapshot, &options);
 	struct json_object *document = parse(text);
 	struct json_object *processes = member(document, "processes");
 
@@ -103,8 +103,8 @@ static void test_json_strings(void **state)
 	struct snapshot_process process = {
 		.comm = "a\xff\xc2\x9b\xf3\xa0\x80\x81\"\\/\n\xf0\x9f\x98\x80"};
 	struct snapshot snapshot = {.processes = &process, .process_count = 1};
-	struct sink_options options = {.width = 80};
-	char *text = render(&sink_json, &snapshot, &options);
+	struct format_options options = {.width = 80};
+	char *text = render(&format_json, &snapshot, &options);
 	struct json_object *document = parse(text);
 
 	(void)state;
@@ -120,8 +120,8 @@ static void test_json_strings(void **state)
 
 static void test_json_fate(void **state)
 {
-	struct sink_options options = {.width = 80};
-	char *text = render(&sink_json, &hostile_snapshot, &options);
+	struct format_options options = {.width = 80};
+	char *text = render(&format_json, &hostile_snapshot, &options);
 	struct json_object *document = parse(text);
 	struct json_object *processes = member(document, "processes");
 	struct json_object *first = json_object_array_get_idx(processes, 0);
@@ -185,7 +185,7 @@ static void test_json_many_sites(void **state)
 	struct snapshot_site *sites = calloc(many, sizeof(*sites));
 	struct snapshot_process process = leaky[0];
 	struct snapshot snapshot = {.processes = &process, .process_count = 1};
-	struct sink_options options = {.width = 80};
+	struct format_options options = {.width = 80};
 	FILE *out = tmpfile();
 	int newline, lines = 0;
 
@@ -196,7 +196,7 @@ static void test_json_many_sites(void **state)
 		sites[i] = (struct snapshot_site){.id = i, .api = API_MALLOC, .stack = i % 3};
 	process.sites = sites;
 	process.site_count = many;
-	assert_int_equal(sink_json.write(&snapshot, &options, out), 0);
+	assert_int_equal(format_json.write(&snapshot, &options, out), 0);
 	rewind(out);
 	while ((newline = getc(out)) != EOF)
 		lines += newline == '\n';

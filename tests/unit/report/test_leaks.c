@@ -16,14 +16,14 @@
 #include "tests/unit/golden.h"
 
 static const struct golden goldens[] = {
-	{"lost.txt", &sink_text, &lost_snapshot, {.top = 20, .utf8 = true, .width = 80}},
+	{"lost.txt", &format_text, &lost_snapshot, {.top = 20, .utf8 = true, .width = 80}},
 	{"lost-verbose.txt",
-	 &sink_text,
+	 &format_text,
 	 &lost_snapshot,
 	 {.verbose = true, .utf8 = true, .width = 80}},
-	{"lost-ascii.txt", &sink_text, &lost_snapshot, {.top = 1, .verbose = true, .width = 60}},
+	{"lost-ascii.txt", &format_text, &lost_snapshot, {.top = 1, .verbose = true, .width = 60}},
 	{"lost-terminal.txt",
-	 &sink_text,
+	 &format_text,
 	 &lost_snapshot,
 	 {.top = 20,
 	  .worst_last = true,
@@ -31,9 +31,9 @@ static const struct golden goldens[] = {
 	  .color = true,
 	  .utf8 = true,
 	  .width = 80}},
-	{"lost.json", &sink_json, &lost_snapshot, {.width = 80}},
-	{"clean.txt", &sink_text, &clean_snapshot, {.top = 20, .utf8 = true, .width = 80}},
-	{"clean.json", &sink_json, &clean_snapshot, {.width = 80}},
+	{"lost.json", &format_json, &lost_snapshot, {.width = 80}},
+	{"clean.txt", &format_text, &clean_snapshot, {.top = 20, .utf8 = true, .width = 80}},
+	{"clean.json", &format_json, &clean_snapshot, {.width = 80}},
 };
 
 static void test_golden(void **state)
@@ -50,7 +50,7 @@ static void test_text_properties(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(snapshots) * COUNT(widths) * 32; i++) {
-		struct sink_options options = {
+		struct format_options options = {
 			.top = i & 1,
 			.worst_last = i & 2,
 			.color = i & 4,
@@ -59,7 +59,7 @@ static void test_text_properties(void **state)
 			.width = widths[i / 32 % COUNT(widths)],
 			.sort = i % SORT_COUNT,
 		};
-		char *text = render(&sink_text, snapshots[i / 32 / COUNT(widths)], &options);
+		char *text = render(&format_text, snapshots[i / 32 / COUNT(widths)], &options);
 
 		check_lines(text, &options);
 		check_bytes(text, &options);
@@ -74,7 +74,7 @@ struct world {
 	struct snapshot_stack stacks[4];
 	struct snapshot_process process;
 	struct snapshot snapshot;
-	struct sink_options options;
+	struct format_options options;
 };
 
 static void world_make(struct world *world)
@@ -86,12 +86,12 @@ static void world_make(struct world *world)
 	world->process.stacks = world->stacks;
 	world->snapshot = lost_snapshot;
 	world->snapshot.processes = &world->process;
-	world->options = (struct sink_options){.width = 100};
+	world->options = (struct format_options){.width = 100};
 }
 
 static void assert_text(const struct world *world, const char *expected)
 {
-	char *text = render(&sink_text, &world->snapshot, &world->options);
+	char *text = render(&format_text, &world->snapshot, &world->options);
 
 	if (!strstr(text, expected))
 		fail_msg("no '%s' in\n%s", expected, text);
@@ -100,7 +100,7 @@ static void assert_text(const struct world *world, const char *expected)
 
 static void assert_no_text(const struct world *world, const char *unexpected)
 {
-	char *text = render(&sink_text, &world->snapshot, &world->options);
+	char *text = render(&format_text, &world->snapshot, &world->options);
 
 	if (strstr(text, unexpected))
 		fail_msg("'%s' in\n%s", unexpected, text);
@@ -204,7 +204,7 @@ static void test_example(void **state)
 /* They follow each other in the report. */
 static void assert_order(const struct world *world, const char *const *texts, size_t count)
 {
-	char *report = render(&sink_text, &world->snapshot, &world->options);
+	char *report = render(&format_text, &world->snapshot, &world->options);
 	const char *at = report;
 
 	for (size_t i = 0; i < count; i++) {
@@ -346,11 +346,11 @@ static void check_sums(struct json_object *process)
 static void test_json_sums(void **state)
 {
 	static const struct snapshot *const snapshots[] = {&lost_snapshot, &clean_snapshot};
-	struct sink_options options = {.width = 80};
+	struct format_options options = {.width = 80};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(snapshots); i++) {
-		char *text = render(&sink_json, snapshots[i], &options);
+		char *text = render(&format_json, snapshots[i], &options);
 		struct json_object *document = json_tokener_parse(text);
 
 		for (size_t j = 0; j < snapshots[i]->process_count; j++)
@@ -375,7 +375,7 @@ static void test_json_suppressed(void **state)
 	snapshot->process_count = 1;
 	assert_int_equal(suppressions_ignore(suppressions, "request_*", NULL), 0);
 	assert_int_equal(suppressions_apply(suppressions, snapshot), 1);
-	text = render(&sink_json, snapshot, &world.options);
+	text = render(&format_json, snapshot, &world.options);
 	document = json_tokener_parse(text);
 	check_sums(process_of(document, 0));
 	assert_int_equal(number(process_of(document, 0), "scan.definite.blocks"), 1);

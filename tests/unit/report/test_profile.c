@@ -12,8 +12,8 @@
 #include <zlib.h>
 
 #include "base/vec.h"
+#include "report/format.h"
 #include "report/pprof/profile.h"
-#include "report/sink.h"
 #include "tests/golden/snapshots.h"
 
 #define VALUES     4
@@ -110,13 +110,13 @@ static size_t unpack(const char *packed, size_t size, unsigned char *out)
 
 static struct bytes profile_of(const struct snapshot *snapshot, uint32_t top, unsigned char *out)
 {
-	const struct sink_options options = {.top = top, .width = 80};
+	const struct format_options options = {.top = top, .width = 80};
 	char *packed;
 	size_t size;
 	FILE *file = open_memstream(&packed, &size);
 
 	assert_non_null(file);
-	assert_int_equal(sink_pprof.write(snapshot, &options, file), 0);
+	assert_int_equal(format_pprof.write(snapshot, &options, file), 0);
 	fclose(file);
 	size = unpack(packed, size, out);
 	free(packed);
@@ -234,13 +234,13 @@ static void test_places(void **state)
 
 static void test_full_disk(void **state)
 {
-	const struct sink_options options = {.width = 80};
+	const struct format_options options = {.width = 80};
 	FILE *full = fopen("/dev/full", "w");
 
 	(void)state;
 	assert_non_null(full);
-	assert_int_equal(sink_pprof.write(&leaky_snapshot, &options, full), -ENOSPC);
-	assert_int_equal(sink_folded.write(&leaky_snapshot, &options, full), -ENOSPC);
+	assert_int_equal(format_pprof.write(&leaky_snapshot, &options, full), -ENOSPC);
+	assert_int_equal(format_folded.write(&leaky_snapshot, &options, full), -ENOSPC);
 	fclose(full);
 }
 

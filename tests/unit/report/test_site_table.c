@@ -15,6 +15,7 @@
 
 #include "model/event.h"
 #include "report/common/table.h"
+#include "report/site/card.h"
 #include "report/site/table.h"
 #include "tests/golden/snapshots.h"
 #include "tests/unit/golden.h"
@@ -110,7 +111,7 @@ static void test_properties(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(snapshots); i++) {
 		for (uint32_t width = 20; width < 220; width += 7) {
-			struct sink_options options = {.width = width, .utf8 = width & 1};
+			struct format_options options = {.width = width, .utf8 = width & 1};
 			struct site_look look = {.several = width & 2,
 						 .leaks = width & 4,
 						 .sort = (enum sort_key)(width % SORT_COUNT)};

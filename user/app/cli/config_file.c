@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "app/cli/option_table.h"
 #include "app/cli/suggest.h"
 #include "base/log.h"
 
@@ -17,13 +18,13 @@
 #define WORD_SIZE   48 /* of a name, in messages */
 
 /* What is being read, for errors. */
-struct place {
+struct file_place {
 	const char *path;
 	unsigned int line;
 	struct error *err;
 };
 
-static int fail(const struct place *place, int code, const char *reason)
+static int fail(const struct file_place *place, int code, const char *reason)
 {
 	return error_set(place->err, code, "%s:%u: %s", place->path, place->line, reason);
 }
@@ -41,7 +42,7 @@ static bool is_for_command_line(const char *name)
 	return false;
 }
 
-static int name_unknown(const struct place *place, const char *name)
+static int name_unknown(const struct file_place *place, const char *name)
 {
 	char reason[ERROR_TEXT_SIZE], suggested[SUGGESTION_TEXT_SIZE];
 	struct suggestion suggestion = {.word = name};
@@ -77,7 +78,7 @@ static bool has_slashes(const char *pattern)
 }
 
 static int row_set(struct options *options, const struct option_row *row, const char *value,
-		   const struct place *place)
+		   const struct file_place *place)
 {
 	bool bare = !strcmp(row->name, "ignore") && !has_slashes(value);
 	char reason[ERROR_TEXT_SIZE];
@@ -114,7 +115,7 @@ static void trim_end(char *text)
 }
 
 /* "name value", "name = value", "name" */
-static int line_apply(struct options *options, char *line, const struct place *place)
+static int line_apply(struct options *options, char *line, const struct file_place *place)
 {
 	const struct option_row *row;
 	char *value, *name;
@@ -138,7 +139,7 @@ static int line_apply(struct options *options, char *line, const struct place *p
 	return row_set(options, row, value, place);
 }
 
-static int text_apply(struct options *options, char *text, size_t size, struct place *place)
+static int text_apply(struct options *options, char *text, size_t size, struct file_place *place)
 {
 	char *line, *rest = text;
 	int code = 0;
@@ -171,7 +172,7 @@ static int file_read(const char *path, char *text, size_t *ret_size)
 
 int config_read(struct options *options, const char *path, struct error *err)
 {
-	struct place place = {.path = path, .err = err};
+	struct file_place place = {.path = path, .err = err};
 	char *text = malloc(FILE_MAX + 1);
 	size_t size = 0;
 	int code;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What this kernel, these privileges and this machine allow, and how to get more. */
-#include "app/cli/command.h"
+
+#include "app/cli/doctor.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "app/cli/usage.h"
 #include "app/terminal/terminal.h"
 
 /* How a capability stands. */
@@ -83,14 +85,14 @@ static void heading_print(bool color)
 }
 
 /* A way to trace. */
-struct way {
+struct trace_way {
 	const char *name;
 	size_t (*look)(struct capability ret[CAPABILITY_MAX]);
 	struct capability capabilities[CAPABILITY_MAX];
 	size_t count;
 };
 
-static size_t count_verdict(const struct way *way, enum verdict verdict)
+static size_t count_verdict(const struct trace_way *way, enum verdict verdict)
 {
 	size_t count = 0;
 
@@ -99,12 +101,12 @@ static size_t count_verdict(const struct way *way, enum verdict verdict)
 	return count;
 }
 
-static bool works(const struct way *way)
+static bool works(const struct trace_way *way)
 {
 	return !count_verdict(way, VERDICT_MISSING);
 }
 
-static void way_print(const struct way *way, int width, bool color)
+static void way_print(const struct trace_way *way, int width, bool color)
 {
 	int columns = (int)terminal_width(STDOUT_FILENO);
 
@@ -121,13 +123,13 @@ static void words_print(enum verdict verdict, const char *words, bool color)
 	       style_end(verdicts[verdict].style, color));
 }
 
-static const char *within(const struct way *way)
+static const char *within(const struct trace_way *way)
 {
 	return count_verdict(way, VERDICT_LIMITED) ? ", within the limits above" : "";
 }
 
 /* The last line: which way it will be, and why. */
-static bool summary_print(const struct way *bpf, const struct way *ptrace, bool color)
+static bool summary_print(const struct trace_way *bpf, const struct trace_way *ptrace, bool color)
 {
 	size_t missing = count_verdict(bpf, VERDICT_MISSING);
 
@@ -150,8 +152,8 @@ static bool summary_print(const struct way *bpf, const struct way *ptrace, bool 
 int command_doctor(const struct options *options)
 {
 	bool color = terminal_color(options->color, STDOUT_FILENO);
-	struct way ways[] = {{.name = "BPF", .look = source_bpf_capabilities},
-			     {.name = "ptrace", .look = source_ptrace_capabilities}};
+	struct trace_way ways[] = {{.name = "BPF", .look = source_bpf_capabilities},
+				   {.name = "ptrace", .look = source_ptrace_capabilities}};
 	int width = 0;
 
 	for (size_t i = 0; i < 2; i++) {

@@ -3,8 +3,11 @@
 #include "app/cli/help.h"
 
 #include <string.h>
+#include <unistd.h>
 
+#include "app/cli/option_table.h"
 #include "app/cli/options.h"
+#include "app/cli/usage.h"
 #include "app/terminal/terminal.h"
 
 #define MEANING_COLUMN 32
@@ -93,4 +96,10 @@ void version_print(FILE *out)
 	fputs("mtrace-bpf " MTRACE_VERSION "\n"
 	      "License GPL-2.0-or-later; there is no warranty, to the extent permitted by law.\n",
 	      out);
+}
+
+int command_help(const struct options *options)
+{
+	help_print(stdout, terminal_color(options->color, STDOUT_FILENO));
+	return EXIT_DONE;
 }

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "app/cli/options.h"
+
 #define HELP_WIDTH 80
 
 /* The three lines that say how it is called. */
@@ -12,5 +14,7 @@ void usage_print(FILE *out);
 void help_print(FILE *out, bool color);
 /* Name, version and licence. */
 void version_print(FILE *out);
+/* Prints the help on standard output. Returns the exit status. */
+int command_help(const struct options *options);
 
 #endif

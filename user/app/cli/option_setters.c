@@ -330,13 +330,13 @@ SETTER(set_suppressions)
 	return code ? code : suppress_read_file(options->suppressions, argument, err);
 }
 
-static const struct sink *sink_of_word(const char *word, size_t length)
+static const struct report_format *format_of_word(const char *word, size_t length)
 {
-	const struct sink *sink;
+	const struct report_format *format;
 
-	for (size_t i = 0; (sink = sink_at(i)); i++)
-		if (strlen(sink->name) == length && !strncmp(sink->name, word, length))
-			return sink;
+	for (size_t i = 0; (format = format_at(i)); i++)
+		if (strlen(format->name) == length && !strncmp(format->name, word, length))
+			return format;
 	return NULL;
 }
 
@@ -344,11 +344,11 @@ static int format_unknown(const char *argument, size_t length, struct error *err
 {
 	char word[32], suggested[SUGGESTION_TEXT_SIZE];
 	struct suggestion suggestion = {.word = word};
-	const struct sink *sink;
+	const struct report_format *format;
 
 	snprintf(word, sizeof(word), "%.*s", (int)length, argument);
-	for (size_t i = 0; (sink = sink_at(i)); i++)
-		suggestion_offer(&suggestion, sink->name);
+	for (size_t i = 0; (format = format_at(i)); i++)
+		suggestion_offer(&suggestion, format->name);
 	return error_set(err, -EINVAL, "\"%s\" is not a format%s", word,
 			 suggestion_text(&suggestion, "", suggested));
 }
@@ -357,9 +357,9 @@ static int format_unknown(const char *argument, size_t length, struct error *err
 SETTER(set_format)
 {
 	size_t length = strcspn(argument, "=");
-	struct format_request request = {.sink = sink_of_word(argument, length)}, *earlier;
+	struct format_request request = {.format = format_of_word(argument, length)}, *earlier;
 
-	if (!request.sink)
+	if (!request.format)
 		return format_unknown(argument, length, err);
 	if (argument[length] == '=') {
 		request.path = argument + length + 1;
@@ -369,7 +369,7 @@ SETTER(set_format)
 	}
 	vec_each (earlier, &options->formats) {
 		if (!earlier->path) {
-			earlier->sink = request.sink;
+			earlier->format = request.format;
 			return 0;
 		}
 	}

@@ -3,6 +3,7 @@
 #ifndef MTRACE_APP_CLI_OPTION_SETTERS_H
 #define MTRACE_APP_CLI_OPTION_SETTERS_H
 
+#include "app/cli/option_row.h"
 #include "app/cli/options.h"
 
 typedef int option_setter(struct options *options, const struct option_row *row,

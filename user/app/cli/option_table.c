@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Every option: its names, its argument, what help says, and the function that stores it. */
+#include "app/cli/option_table.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "app/cli/option_setters.h"
-#include "app/cli/options.h"
 
 static const struct option_row option_rows[] = {
 	{'p', GROUP_TARGET, "pid", "LIST", "attach to these processes: 123,456 (repeatable)",

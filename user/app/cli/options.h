@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The command line. One table (option_table.c) holds every option: it gives parsing, the help
- * text, the suggestions for misspelt ones, and the test that the man page is complete.
- */
+/* The options of a run, as the command line and files set them. */
 #ifndef MTRACE_APP_CLI_OPTIONS_H
 #define MTRACE_APP_CLI_OPTIONS_H
 
@@ -15,7 +12,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "model/suppress/suppress.h"
-#include "report/sink.h"
+#include "report/format.h"
 #include "source/selection.h"
 #include "source/source.h"
 
@@ -39,7 +36,7 @@ enum scan_mode {
 
 /* One report to be written: --format NAME, or --format NAME=FILE. */
 struct format_request {
-	const struct sink *sink;
+	const struct report_format *format;
 	const char *path; /* NULL: where --output says */
 };
 
@@ -138,54 +135,5 @@ static inline const char *options_of_live(const struct options *options)
 		return options->of_trace;
 	return options->of_scan ? options->of_scan : options->of_metrics;
 }
-
-enum option_group {
-	GROUP_TARGET,
-	GROUP_RECORD,
-	GROUP_SCAN,
-	GROUP_REPORT,
-	GROUP_METRICS,
-	GROUP_SERVE,
-	GROUP_CONNECT,
-	GROUP_NET,
-	GROUP_GENERAL,
-	GROUP_COUNT
-};
-
-struct option_row {
-	char letter; /* '\0': long form only */
-	enum option_group group;
-	const char *name;
-	const char *argument; /* as help shows it; "a|b|c" is also the list of what is allowed */
-	const char *help;     /* '\n' begins another line */
-	/* argument: NULL if the option takes none. 0 or -errno with the reason in err. */
-	int (*set)(struct options *options, const struct option_row *row, const char *argument,
-		   struct error *err);
-};
-
-/* The i-th option, or NULL behind the last. */
-const struct option_row *option_at(size_t i);
-const struct option_row *option_by_letter(char letter);
-const struct option_row *option_by_name(const char *name, size_t length);
-/* Is it read before all others, as it says where some of those come from (--config)? */
-bool option_is_early(const struct option_row *row);
-const char *option_group_name(enum option_group group);
-
-/* "-p, --pid LIST", as help and man page show it. Returns text. */
-#define OPTION_HEADING_SIZE 64
-const char *option_heading(const struct option_row *row, char text[OPTION_HEADING_SIZE]);
-
-/*
- * Parse `arguments` (NULL-terminated, behind the program's name or command word) into *ret: the
- * options, and what follows them as ret->program. 0, or -EINVAL with one line that says what is
- * wrong and what may have been meant, or -ENOMEM. Free with options_free in any case.
- */
-int options_parse(struct options *ret, char *const *arguments, struct error *err);
-/*
- * The same with what files say: those that --config names, or else those that are there for it
- * (config_file.h). The command line comes last, and so prevails.
- */
-int options_load(struct options *ret, char *const *arguments, struct error *err);
-void options_free(struct options *options);
 
 #endif

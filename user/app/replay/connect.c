@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Following a trace that a server makes: a trace whose source is a socket. */
+#include "app/replay/connect.h"
+
 #include <string.h>
 #include <unistd.h>
 
-#include "app/cli/command.h"
+#include "app/cli/usage.h"
 #include "app/replay/remote.h"
 #include "app/trace/trace.h"
 #include "base/log.h"

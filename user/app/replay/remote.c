@@ -9,11 +9,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "app/replay/replay.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "net/protocol/client.h"
 #include "os/process/proc.h"
+#include "source/stream/replay.h"
 
 #define RETRY_NS (500 * 1000000ULL)
 #define TURN_MS  50
@@ -355,13 +355,21 @@ static int open_replay(struct remote *remote, const struct options *options, str
 {
 	struct session *session = remote->session;
 	struct replay *replay = &remote->replay;
-	int code = replay_open(replay, options, options->program[0], err);
+	const struct replay_config config = {
+		.name = options->program[0],
+		.debuginfod = options->debuginfod,
+		.sysroot = options->sysroot,
+		.binpaths = options->binpaths.items,
+		.lists_blocks = report_wants_blocks(options),
+	};
+	int code = replay_open(replay, &config, err);
 
 	session->modules = replay->modules;
 	session->parser = replay->parser;
 	session->report.modules = replay->modules;
 	session->report.parser = replay->parser;
 	session->report.backend = remote_ops.name;
+	remote->elsewhere.scan = remote_scan;
 	session->elsewhere = &remote->elsewhere;
 	replay->scanned = on_scanned;
 	replay->ctx = remote;

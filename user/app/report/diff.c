@@ -7,12 +7,14 @@
  * names of their functions, since lines move. Sites of several processes of a program are summed
  * up. They are found by a hash of 64 bits, which is not checked.
  */
+#include "app/report/diff.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "app/cli/command.h"
+#include "app/cli/usage.h"
 #include "app/terminal/output.h"
 #include "app/report/report_file.h"
 #include "app/terminal/terminal.h"
@@ -23,25 +25,27 @@
 #include "model/snapshot/suspect.h"
 #include "report/common/name.h"
 #include "report/common/frame.h"
+#include "report/common/page.h"
+#include "report/common/process.h"
+#include "report/format.h"
 #include "report/site/change.h"
-#include "report/text/suspect_words.h"
-#include "report/text/text.h"
+#include "report/site/suspects.h"
 
 #define NS_PER_MS 1000000ULL
 
 /* A site, summed up over the processes of one side or both. */
-struct entry {
+struct diff_entry {
 	const struct snapshot_process *process; /* one that has it, the newer if it can be had */
 	struct snapshot_site site;              /* its sums in the newer one */
 	struct snapshot_sum before;
 };
 
-struct diff {
+struct report_diff {
 	struct snapshot *old, *new;
 	bool several;        /* programs */
 	struct map64 builds; /* hashes of build ids that both have */
 	struct map64 index;  /* of entries, by hash */
-	VEC(struct entry) entries;
+	VEC(struct diff_entry) entries;
 	VEC(struct site_row) rows;
 };
 
@@ -75,7 +79,7 @@ static int note_builds(const struct snapshot *snapshot, const struct map64 *amon
 	return err;
 }
 
-static int find_builds(struct diff *diff)
+static int find_builds(struct report_diff *diff)
 {
 	struct map64 old = {0};
 	int err = note_builds(diff->old, NULL, &old);
@@ -88,7 +92,7 @@ static int find_builds(struct diff *diff)
 
 /* ---- sites ---- */
 
-static uint64_t hash_frame(const struct diff *diff, const struct snapshot_frame *frame)
+static uint64_t hash_frame(const struct report_diff *diff, const struct snapshot_frame *frame)
 {
 	uint64_t build = hash_text(frame->build_id);
 	bool same = build && map64_get(&diff->builds, build) != MAP64_NONE;
@@ -104,7 +108,7 @@ static uint64_t hash_program(const struct snapshot_process *process)
 	return hash_text(process->exe ? name_base(process->exe) : process->comm);
 }
 
-static uint64_t hash_site(const struct diff *diff, const struct snapshot_process *process,
+static uint64_t hash_site(const struct report_diff *diff, const struct snapshot_process *process,
 			  const struct snapshot_site *site)
 {
 	const struct snapshot_stack *stack = site_stack(process, site);
@@ -117,12 +121,13 @@ static uint64_t hash_site(const struct diff *diff, const struct snapshot_process
 	return hash_bytes(parts, sizeof(parts));
 }
 
-static struct entry *entry_of(struct diff *diff, const struct snapshot_process *process,
-			      const struct snapshot_site *site)
+static struct diff_entry *entry_of(struct report_diff *diff, const struct snapshot_process *process,
+				   const struct snapshot_site *site)
 {
 	uint64_t hash = hash_site(diff, process, site);
 	uint32_t found = map64_get(&diff->index, hash);
-	struct entry entry = {.process = process, .site = {.api = site->api, .other = site->other}};
+	struct diff_entry entry = {.process = process,
+				   .site = {.api = site->api, .other = site->other}};
 
 	if (found != MAP64_NONE)
 		return &diff->entries.items[found];
@@ -134,27 +139,27 @@ static struct entry *entry_of(struct diff *diff, const struct snapshot_process *
 	return &diff->entries.items[diff->entries.count - 1];
 }
 
-static void add_new(struct entry *entry, const struct snapshot_site *site)
+static void add_new(struct diff_entry *entry, const struct snapshot_site *site)
 {
 	entry->site.live_blocks += site->live_blocks;
 	entry->site.live_bytes += site->live_bytes;
 	entry->site.allocations += site->allocations;
 }
 
-static void add_old(struct entry *entry, const struct snapshot_site *site)
+static void add_old(struct diff_entry *entry, const struct snapshot_site *site)
 {
 	entry->before.blocks += site->live_blocks;
 	entry->before.bytes += site->live_bytes;
 }
 
-static int add_all(struct diff *diff, const struct snapshot *snapshot,
-		   void (*add)(struct entry *entry, const struct snapshot_site *site))
+static int add_all(struct report_diff *diff, const struct snapshot *snapshot,
+		   void (*add)(struct diff_entry *entry, const struct snapshot_site *site))
 {
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];
 
 		for (size_t j = 0; j < process->site_count; j++) {
-			struct entry *entry = entry_of(diff, process, &process->sites[j]);
+			struct diff_entry *entry = entry_of(diff, process, &process->sites[j]);
 
 			if (!entry)
 				return -ENOMEM;
@@ -164,9 +169,9 @@ static int add_all(struct diff *diff, const struct snapshot *snapshot,
 	return 0;
 }
 
-static int make_rows(struct diff *diff)
+static int make_rows(struct report_diff *diff)
 {
-	const struct entry *entry;
+	const struct diff_entry *entry;
 
 	vec_each (entry, &diff->entries) {
 		const struct site_row row = {
@@ -188,7 +193,7 @@ static int make_rows(struct diff *diff)
 }
 
 /* The newer one first: its processes stand for a site that both have. */
-static int compare(struct diff *diff)
+static int compare(struct report_diff *diff)
 {
 	int err = find_builds(diff);
 
@@ -215,7 +220,7 @@ static uint64_t date_ms(const struct snapshot *snapshot)
 	return (uint64_t)snapshot->taken_at * 1000 + snapshot->taken_at_ms;
 }
 
-static int write_change(const struct diff *diff, const struct site_change *change,
+static int write_change(const struct report_diff *diff, const struct site_change *change,
 			struct page *page, uint32_t top)
 {
 	const struct site_look look = {.changes = true, .programs = true, .several = diff->several};
@@ -250,7 +255,7 @@ static void write_incomplete(struct page *page, const char *name, const struct s
 	page_end(page);
 }
 
-static bool has_changed(const struct diff *diff)
+static bool has_changed(const struct report_diff *diff)
 {
 	const struct site_row *row;
 
@@ -261,7 +266,7 @@ static bool has_changed(const struct diff *diff)
 }
 
 /* Of the newer one: it knows for how long. */
-static void write_suspects(const struct diff *diff, struct page *page)
+static void write_suspects(const struct report_diff *diff, struct page *page)
 {
 	const struct snapshot_site *worst;
 
@@ -280,7 +285,8 @@ static void write_suspects(const struct diff *diff, struct page *page)
 	}
 }
 
-static int write_page(const struct diff *diff, const struct options *options, FILE *out, int fd)
+static int write_page(const struct report_diff *diff, const struct options *options, FILE *out,
+		      int fd)
 {
 	struct page page = {.out = {.file = out},
 			    .width = terminal_width(fd),
@@ -303,7 +309,8 @@ static int write_page(const struct diff *diff, const struct options *options, FI
 	return err ? err : page_finish(&page);
 }
 
-static int write_diff(const struct diff *diff, const struct options *options, struct error *err)
+static int write_diff(const struct report_diff *diff, const struct options *options,
+		      struct error *err)
 {
 	const char *path = options->output;
 	struct output output;
@@ -323,7 +330,7 @@ static int write_diff(const struct diff *diff, const struct options *options, st
 
 static int run(const struct options *options, struct error *err)
 {
-	struct diff diff = {0};
+	struct report_diff diff = {0};
 	int code = report_file_read(&diff.old, options->program[0], err);
 
 	if (!code)
@@ -353,7 +360,7 @@ static const char *misuse(const struct options *options)
 		return "takes two reports";
 	if (options->record || options->interactive)
 		return "writes what has changed, and nothing else";
-	return options->formats.count > 1 || options->formats.items[0].sink != &sink_text
+	return options->formats.count > 1 || options->formats.items[0].format != &format_text
 		       ? "writes text"
 		       : NULL;
 }

@@ -27,7 +27,7 @@ static int request_fd(const struct report *report, const struct format_request *
 /* People read the top of a list, programs want all of it. */
 static uint32_t request_top(const struct report *report, const struct format_request *request)
 {
-	if (report->options->top_given || request->sink == &sink_text)
+	if (report->options->top_given || request->format == &format_text)
 		return report->options->top;
 	return 0;
 }
@@ -92,12 +92,12 @@ static int request_open(const struct report *report, const struct format_request
 	return code;
 }
 
-struct sink_options report_look(const struct report *report, const struct format_request *request,
-				int fd)
+struct format_options report_look(const struct report *report, const struct format_request *request,
+				  int fd)
 {
 	const struct options *options = report->options;
 
-	return (struct sink_options){
+	return (struct format_options){
 		.top = request_top(report, request),
 		.worst_last = isatty(fd),
 		.color = terminal_color(options->color, fd),
@@ -128,14 +128,14 @@ static void keep_latest(const struct report *report, const struct format_request
 static int request_write(const struct report *report, const struct format_request *request,
 			 const struct snapshot *snapshot, struct error *err)
 {
-	struct sink_options look;
+	struct format_options look;
 	struct output output;
 	int code = request_open(report, request, &output, err);
 
 	if (code)
 		return code;
 	look = report_look(report, request, fileno(output.stream));
-	code = request->sink->write(snapshot, &look, output.stream);
+	code = request->format->write(snapshot, &look, output.stream);
 	if (!code) {
 		code = output_commit(&output, err);
 		if (!code)
@@ -204,7 +204,7 @@ bool report_wants_blocks(const struct options *options)
 	const struct format_request *request;
 
 	vec_each (request, &options->formats)
-		if (request->sink->wants_blocks)
+		if (request->format->wants_blocks)
 			return true;
 	return false;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From the books to the files: snapshot, names, order, one sink for each report asked for. */
+/* From the books to the files: snapshot, names, order, one format for each report asked for. */
 #ifndef MTRACE_APP_REPORT_REPORT_H
 #define MTRACE_APP_REPORT_REPORT_H
 
@@ -47,8 +47,8 @@ int report_order(const struct report *report, struct snapshot *snapshot, enum so
 /* Names for the first `top` sites of each process (0: all). 0 or -ENOMEM. */
 int report_name(const struct report *report, struct snapshot *snapshot, size_t top);
 /* How the options want a report to look where fd leads. */
-struct sink_options report_look(const struct report *report, const struct format_request *request,
-				int fd);
+struct format_options report_look(const struct report *report, const struct format_request *request,
+				  int fd);
 
 /*
  * Write all reports from the snapshot, which is sorted, given its names, and rid of the leaks that

@@ -12,8 +12,8 @@
 #include "net/http/http.h"
 #include "os/process/proc.h"
 #include "os/process/procfs.h"
+#include "report/format.h"
 #include "report/prometheus/prometheus.h"
-#include "report/sink.h"
 
 #define NS_PER_SECOND  1000000000ULL
 #define FRESH_NS       NS_PER_SECOND
@@ -97,10 +97,10 @@ static int write_kind(struct metrics *metrics, enum kind kind, const struct snap
 		.processes = metrics->options->prometheus_processes,
 		.sites = metrics->options->prometheus_sites,
 	};
-	const struct sink_options profile = {.allocated = kind == KIND_ALLOCS};
+	const struct format_options profile = {.allocated = kind == KIND_ALLOCS};
 	const struct prometheus_self self = self_of(metrics->session);
 
-	return is_profile(kind) ? sink_pprof.write(snapshot, &profile, out)
+	return is_profile(kind) ? format_pprof.write(snapshot, &profile, out)
 				: prometheus_write(snapshot, &look, &self, out);
 }
 

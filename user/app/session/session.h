@@ -20,11 +20,17 @@
 #include "source/selection.h"
 #include "source/source.h"
 
-/* What is known of a trace that another machine makes. */
+struct scan_order;
+struct session;
+
+/* What is known about a trace that another machine makes, and what that machine can do. */
 struct elsewhere {
 	uint64_t now_ns;        /* of its clock: when it told something last, or its report was */
 	uint64_t taken_at_ms;   /* its report, since the epoch; 0: it goes on */
 	const char *incomplete; /* what is missing, or NULL */
+	/* Scans for leaks there; otherwise like scanner_scan (app/scan/scanner.h). */
+	int (*scan)(struct session *session, const struct scan_order *order, size_t *ret_scans,
+		    struct error *err);
 };
 
 struct session {

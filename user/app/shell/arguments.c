@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What stands behind a command, and what could. */
-#include "app/shell/state.h"
+#include "app/shell/arguments.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/shell/commands.h"
+#include "app/shell/view.h"
 #include "base/units.h"
-#include "report/sink.h"
+#include "report/format.h"
 
 #define WORD_SIZE 64
 
@@ -117,10 +119,10 @@ static void offer_sorts(struct shell_candidates *candidates)
 
 static void offer_formats(struct shell_candidates *candidates)
 {
-	const struct sink *sink;
+	const struct report_format *format;
 
-	for (size_t i = 0; (sink = sink_at(i)); i++)
-		offer(candidates, sink->name);
+	for (size_t i = 0; (format = format_at(i)); i++)
+		offer(candidates, format->name);
 }
 
 static void offer_settings(struct shell_candidates *candidates)

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Every command: its name, arguments and help, and what can be completed behind it. */
-#include "app/shell/state.h"
+#include "app/shell/commands.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/sink.h"
+#include "app/shell/output.h"
+#include "report/format.h"
 
 static const struct shell_command commands[] = {
 	{"top", "[SORT|growth] [PID]", "the worst sites, refreshed until a key",

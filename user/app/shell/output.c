@@ -3,7 +3,7 @@
  * A command's output. On a terminal it is collected first: what has more lines than the screen goes
  * through a pager. A file appears as a whole or not at all (app/terminal/output.h).
  */
-#include "app/shell/state.h"
+#include "app/shell/output.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "app/shell/wait.h"
 #include "base/log.h"
 
 #define CHUNK          65536

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "app/shell/state.h"
+#include "app/shell/shell.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -8,10 +8,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/shell/arguments.h"
+#include "app/shell/commands.h"
+#include "app/shell/state.h"
+#include "app/terminal/input_readline.h"
 #include "base/log.h"
 #include "os/process/proc.h"
+#include "report/common/amount.h"
 #include "report/common/glyph.h"
-#include "report/text/text.h"
+#include "report/common/process.h"
 
 #define PROMPT "(mtrace) "
 
@@ -84,7 +89,9 @@ static void on_end(void *ctx)
 
 /* ---- what happens meanwhile ---- */
 
-void shell_notice(struct shell *shell, const char *format, ...)
+/* Prints a line about something that happened meanwhile. */
+__attribute__((format(printf, 2, 3))) static void notice(struct shell *shell, const char *format,
+							 ...)
 {
 	va_list args;
 
@@ -142,7 +149,7 @@ static void tell_end(struct shell *shell, struct shell_process *process,
 		return;
 	process->told = true;
 	name = text_clean(process_name(section), terminal_utf8());
-	shell_notice(shell, "%s (%u) %s", name ? name : "?", section->pid, fate_of(section, text));
+	notice(shell, "%s (%u) %s", name ? name : "?", section->pid, fate_of(section, text));
 	free(name);
 }
 
@@ -172,8 +179,8 @@ void shell_drained(struct shell *shell)
 	if ((live < shell->live || !shell->processes.count) && !shell->options->system)
 		tell_ends(shell);
 	if (!live && !shell->all_told && !shell->options->system) {
-		shell_notice(shell, "no process is left to trace; the books stay: dump shows "
-				    "them, quit ends this");
+		notice(shell, "no process is left to trace; the books stay: dump shows "
+			      "them, quit ends this");
 		shell->all_told = true;
 	}
 	shell->live = live;
@@ -201,14 +208,6 @@ static void around_log(void *ctx, bool before)
 		shell->input->ops->hide(shell->input);
 	else
 		shell->input->ops->show(shell->input);
-}
-
-bool shell_is_interrupted(void *ctx)
-{
-	struct shell *shell = ctx;
-
-	shell->config.poll(shell->config.ctx);
-	return shell->interrupted || shell->config.over(shell->config.ctx);
 }
 
 unsigned int shell_failures(const struct shell *shell)

@@ -9,25 +9,10 @@
 
 #include <stdbool.h>
 
-#include "app/scan/scanner.h"
-#include "app/session/session.h"
+#include "app/shell/config.h"
 #include "base/error.h"
-#include "base/loop.h"
 
 struct shell;
-
-struct shell_config {
-	struct session *session;
-	struct scanner *scanner;
-	struct loop *loop;
-	/* The user wants the end of the trace. */
-	void (*quit)(void *ctx);
-	/* Has the end been decided, by whomever? */
-	bool (*over)(void *ctx);
-	/* Look for signals while the loop does not run. */
-	void (*poll)(void *ctx);
-	void *ctx;
-};
 
 /* 0 or -errno with words. */
 int shell_open(struct shell **ret_shell, const struct shell_config *config, struct error *err);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Snapshots as commands look at them: of whom, which sites, in which order, with which names. */
-#include "app/shell/state.h"
+#include "app/shell/view.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/shell/wait.h"
 #include "base/map64.h"
 #include "report/common/amount.h"
 

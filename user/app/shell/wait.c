@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Commands that take time let the event loop run: the trace goes on, and ^C arrives. */
-#include "app/shell/state.h"
+#include "app/shell/wait.h"
 
 #include <errno.h>
 #include <spawn.h>
@@ -138,4 +138,12 @@ int shell_spawn(struct shell *shell, const char *command, int input, int *ret_st
 			break;
 	}
 	return got < 0 ? -errno : 0;
+}
+
+bool shell_is_interrupted(void *ctx)
+{
+	struct shell *shell = ctx;
+
+	shell->config.poll(shell->config.ctx);
+	return shell->interrupted || shell->config.over(shell->config.ctx);
 }

@@ -13,7 +13,7 @@
 #define SHOWN_SIZE 48 /* of a word, in messages */
 
 /* Where the parser stands, and where the next word goes. */
-struct cursor {
+struct word_cursor {
 	const char *in;
 	char *out;
 	struct error *err;
@@ -24,14 +24,14 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-static void skip_blanks(struct cursor *cursor)
+static void skip_blanks(struct word_cursor *cursor)
 {
 	while (is_blank(*cursor->in))
 		cursor->in++;
 }
 
 /* Up to the closing quote. In double quotes \ works, in single ones it does not. */
-static int take_quoted(struct cursor *cursor)
+static int take_quoted(struct word_cursor *cursor)
 {
 	char quote = *cursor->in++;
 
@@ -47,7 +47,7 @@ static int take_quoted(struct cursor *cursor)
 }
 
 /* One word, which begins here. */
-static int take_word(struct cursor *cursor, char **ret_word)
+static int take_word(struct word_cursor *cursor, char **ret_word)
 {
 	int code = 0;
 
@@ -64,7 +64,7 @@ static int take_word(struct cursor *cursor, char **ret_word)
 	return code;
 }
 
-static int take_pipe(struct shell_words *words, struct cursor *cursor)
+static int take_pipe(struct shell_words *words, struct word_cursor *cursor)
 {
 	cursor->in++;
 	skip_blanks(cursor);
@@ -77,7 +77,7 @@ static int take_pipe(struct shell_words *words, struct cursor *cursor)
 	return 0;
 }
 
-static int take_file(struct shell_words *words, struct cursor *cursor)
+static int take_file(struct shell_words *words, struct word_cursor *cursor)
 {
 	char *file;
 	int code;
@@ -102,7 +102,7 @@ static int take_file(struct shell_words *words, struct cursor *cursor)
 	return 0;
 }
 
-static int take_next(struct shell_words *words, struct cursor *cursor)
+static int take_next(struct shell_words *words, struct word_cursor *cursor)
 {
 	char *word;
 	int code;
@@ -120,7 +120,7 @@ static int take_next(struct shell_words *words, struct cursor *cursor)
 
 int shell_words_parse(struct shell_words *ret_words, const char *line, struct error *err)
 {
-	struct cursor cursor = {.in = line, .err = err};
+	struct word_cursor cursor = {.in = line, .err = err};
 	int code = 0;
 
 	*ret_words = (struct shell_words){0};

@@ -55,7 +55,5 @@ struct shell_input_ops {
 };
 
 extern const struct shell_input_ops input_plain;
-/* Of a terminal; input_plain where there is no readline. */
-const struct shell_input_ops *input_terminal(void);
 
 #endif

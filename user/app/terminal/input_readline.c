@@ -7,7 +7,7 @@
  * readline keeps its state in globals, and its callbacks have no context, so there can be only one
  * of these.
  */
-#include "app/terminal/input.h"
+#include "app/terminal/input_readline.h"
 
 #include <errno.h>
 #include <limits.h>

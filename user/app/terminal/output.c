@@ -11,14 +11,14 @@
 #define MODE_NEW 0666 /* less the umask */
 
 /* What is there now. */
-struct place {
+struct output_place {
 	char *path; /* symbolic links followed, if it exists */
 	char *directory;
 	struct stat stat;
 	bool exists;
 };
 
-static void place_free(struct place *place)
+static void place_free(struct output_place *place)
 {
 	free(place->path);
 	free(place->directory);
@@ -33,9 +33,9 @@ static char *directory_of(const char *path)
 	return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
 }
 
-static int place_find(const char *path, struct place *ret_place)
+static int place_find(const char *path, struct output_place *ret_place)
 {
-	struct place place = {0};
+	struct output_place place = {0};
 	int code = 0;
 
 	place.exists = !stat(path, &place.stat);
@@ -58,13 +58,13 @@ static int place_find(const char *path, struct place *ret_place)
 	return code;
 }
 
-static bool place_is_special(const struct place *place)
+static bool place_is_special(const struct output_place *place)
 {
 	return place->exists && !S_ISREG(place->stat.st_mode);
 }
 
 /* The name through which a report passes on its way: ours alone, as the pid is. */
-static char *temporary_name(const struct place *place)
+static char *temporary_name(const struct output_place *place)
 {
 	char *name;
 
@@ -73,7 +73,7 @@ static char *temporary_name(const struct place *place)
 }
 
 /* The new file keeps owner and mode of the one that it replaces, as far as we may. */
-static void place_inherit(const struct place *place, int fd)
+static void place_inherit(const struct output_place *place, int fd)
 {
 	if (place->exists && !fchown(fd, place->stat.st_uid, place->stat.st_gid))
 		fchmod(fd, place->stat.st_mode & 0777);
@@ -87,7 +87,7 @@ static int file_open(const char *path, int flags)
 }
 
 /* A file without a name, or where the file system has no such thing, with the temporary one. */
-static int temporary_create(const struct place *place, struct output *output)
+static int temporary_create(const struct output_place *place, struct output *output)
 {
 	int fd = file_open(place->directory, O_TMPFILE);
 
@@ -105,7 +105,7 @@ static int temporary_create(const struct place *place, struct output *output)
  * A descriptor to write to, or -errno. Directly if it has to be: to what is no regular file, or is
  * one in a directory where no other can be made.
  */
-static int place_open(const struct place *place, struct output *output)
+static int place_open(const struct output_place *place, struct output *output)
 {
 	int fd;
 
@@ -152,7 +152,7 @@ void output_abandon(struct output *output)
 int output_open(struct output *ret_output, const char *path, struct error *err)
 {
 	struct output output = {0};
-	struct place place;
+	struct output_place place;
 	int code = place_find(path, &place);
 
 	if (code)
@@ -173,7 +173,7 @@ int output_open(struct output *ret_output, const char *path, struct error *err)
 int output_check(const char *path, struct error *err)
 {
 	struct output output;
-	struct place place;
+	struct output_place place;
 	int code = place_find(path, &place);
 	bool exists;
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tracing processes that run already. They are never signalled, and outlive us. */
-#include "app/trace/trace.h"
+#include "app/trace/attach.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "app/cli/command.h"
+#include "app/cli/usage.h"
 #include "app/trace/service.h"
 #include "app/trace/target.h"
+#include "app/trace/trace.h"
 #include "base/log.h"
 
 #define PID_TEXT_SIZE 16

@@ -2,6 +2,7 @@
 #include "app/trace/interrupts.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -139,4 +140,13 @@ void die_by_signal(int signal_number)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 	raise(signal_number);
 	_exit(SHELL_SIGNAL_BASE + signal_number);
+}
+
+bool trace_has_terminal(void)
+{
+	int terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+	if (terminal >= 0)
+		close(terminal);
+	return terminal >= 0;
 }

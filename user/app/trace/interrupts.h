@@ -31,6 +31,12 @@ struct interrupt {
 /* The signals that are ignored now: at the start of main, those that our parent wants ignored. */
 void signals_ignored(sigset_t *ret_ignored);
 
+/*
+ * Returns true if there is a controlling terminal, whose loss a SIGHUP would report. Call it before
+ * SIGHUP is blocked: later the terminal may be gone.
+ */
+bool trace_has_terminal(void);
+
 /* From now on they wait in the descriptor. 0 or -errno. */
 int interrupts_open(struct interrupts *ret_interrupts);
 /* The next one: 0, or -EAGAIN if there is none. */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Launching a program and tracing it from its first instruction; trace.h says how that ends. */
-#include "app/trace/trace.h"
+#include "app/trace/launch.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "app/cli/command.h"
+#include "app/cli/usage.h"
 #include "app/trace/target.h"
+#include "app/trace/trace.h"
 #include "base/log.h"
 
 #define NS_PER_SECOND 1000000000ULL

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "app/trace/service.h"
 
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "app/cli/option_parser.h"
 #include "base/log.h"
 #include "os/process/notify.h"
 #include "os/process/proc.h"
@@ -25,15 +24,6 @@ static void on_watchdog(void *ctx, uint32_t what)
 {
 	(void)ctx, (void)what;
 	tell("WATCHDOG=1");
-}
-
-bool trace_has_terminal(void)
-{
-	int terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
-
-	if (terminal >= 0)
-		close(terminal);
-	return terminal >= 0;
 }
 
 int trace_ready(struct trace *trace)
@@ -56,7 +46,7 @@ bool trace_hangup_reloads(const struct trace *trace)
 
 /* ---- options ---- */
 
-struct field {
+struct option_field {
 	const char *name; /* of the option */
 	size_t offset, size;
 	bool changes; /* while the trace runs */
@@ -68,7 +58,7 @@ struct field {
 			changes                                                                \
 	}
 
-static const struct field fields[] = {
+static const struct option_field fields[] = {
 	FIELD("sort", sort, true),
 	FIELD("top", top, true),
 	FIELD("top", top_given, true),
@@ -99,7 +89,7 @@ static const struct field fields[] = {
 	FIELD("format", formats.count, false),
 };
 
-static const struct field texts[] = {
+static const struct option_field texts[] = {
 	FIELD("output", output, false),         FIELD("record", record, false),
 	FIELD("pairing", pairing, false),       FIELD("listen", listen, false),
 	FIELD("token-file", token_file, false), FIELD("tls-cert", tls_cert, false),
@@ -116,13 +106,13 @@ static bool texts_differ(const char *a, const char *b)
 static bool formats_differ(const struct options *a, const struct options *b)
 {
 	for (size_t i = 0; i < a->formats.count && i < b->formats.count; i++)
-		if (a->formats.items[i].sink != b->formats.items[i].sink ||
+		if (a->formats.items[i].format != b->formats.items[i].format ||
 		    texts_differ(a->formats.items[i].path, b->formats.items[i].path))
 			return true;
 	return false;
 }
 
-static bool field_differs(const struct field *field, const struct options *a,
+static bool field_differs(const struct option_field *field, const struct options *a,
 			  const struct options *b)
 {
 	return memcmp((const char *)a + field->offset, (const char *)b + field->offset,
@@ -172,7 +162,7 @@ static void options_change(struct options *now, struct options *wanted)
 
 void trace_reload(struct trace *trace)
 {
-	/* Whoever made the options has them where they can be changed: see app/cli/main.c. */
+	/* Whoever made the options has them where they can be changed: see app/main.c. */
 	struct options *now = (struct options *)trace->options;
 	uint64_t interval_ns = now->interval_ns;
 	struct options wanted;

@@ -9,9 +9,6 @@
 int trace_ready(struct trace *trace);
 /* The trace ends: tell it. */
 void trace_stopping(void);
-/* Is there one that may vanish, which a SIGHUP would tell? To be asked before SIGHUP is blocked:
- * later it may be gone. */
-bool trace_has_terminal(void);
 /* Is a SIGHUP a wish to read the configuration again? On a terminal it means that that is gone. */
 bool trace_hangup_reloads(const struct trace *trace);
 /* Read it again. Tells what becomes of it. */

@@ -5,8 +5,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "app/cli/command.h"
-#include "app/trace/service.h"
+#include "app/cli/usage.h"
 #include "base/log.h"
 
 /* The kernel does not wake us for every event: that would cost the traced program time. */

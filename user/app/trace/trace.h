@@ -102,9 +102,4 @@ void trace_stop(struct trace *trace, enum trace_end end);
 /* Detach and write the final report. Says what goes wrong: 0 or -errno. */
 int trace_finish(struct trace *trace);
 
-/* Each returns the exit status, or does not return: launched programs may end us by a signal. */
-int trace_attach(const struct options *options);
-int trace_system(const struct options *options);
-int trace_launch(const struct options *options);
-
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A snapshot: what the books said at one moment, and all that a sink may know. Owns its memory.
+ * A snapshot: what the books said at one moment, and all that a format may know. Owns its memory.
  * The field names are those of the JSON report.
  */
 #ifndef MTRACE_MODEL_SNAPSHOT_SNAPSHOT_H

@@ -12,6 +12,8 @@
 
 #include "report/common/out.h"
 
+#define TEXT_INDENT 2 /* columns before the lines of a list */
+
 enum style {
 	STYLE_PLAIN,
 	STYLE_QUIET,   /* secondary */

@@ -13,7 +13,7 @@
 #define FLEXIBLE_FAIR  24 /* before it gets less than that, other columns go */
 
 /* How wide each column is; 0: left out. */
-struct layout {
+struct table_layout {
 	size_t width[TABLE_COLUMNS_MAX];
 	size_t flexible; /* index, or count of the columns */
 };
@@ -52,9 +52,9 @@ void table_empty(struct table *table)
 	table_text(table, STYLE_PLAIN, "");
 }
 
-static struct layout layout_wanted(const struct table *table)
+static struct table_layout layout_wanted(const struct table *table)
 {
-	struct layout layout = {.flexible = table->count};
+	struct table_layout layout = {.flexible = table->count};
 	size_t columns;
 
 	for (size_t i = 0; i < table->cells.count; i++) {
@@ -76,7 +76,7 @@ static struct layout layout_wanted(const struct table *table)
 	return layout;
 }
 
-static size_t layout_total(const struct table *table, const struct layout *layout)
+static size_t layout_total(const struct table *table, const struct table_layout *layout)
 {
 	size_t total = INDENT, shown = 0;
 
@@ -88,7 +88,8 @@ static size_t layout_total(const struct table *table, const struct layout *layou
 }
 
 /* What the flexible column could do without. */
-static size_t layout_spare(const struct table *table, const struct layout *layout, size_t least)
+static size_t layout_spare(const struct table *table, const struct table_layout *layout,
+			   size_t least)
 {
 	size_t width = layout->flexible < table->count ? layout->width[layout->flexible] : 0;
 
@@ -96,7 +97,7 @@ static size_t layout_spare(const struct table *table, const struct layout *layou
 }
 
 /* The column that matters least; count if all that are left have to stay. */
-static size_t layout_least(const struct table *table, const struct layout *layout)
+static size_t layout_least(const struct table *table, const struct table_layout *layout)
 {
 	size_t least = table->count;
 
@@ -107,9 +108,9 @@ static size_t layout_least(const struct table *table, const struct layout *layou
 	return least;
 }
 
-static struct layout layout_of(const struct table *table)
+static struct table_layout layout_of(const struct table *table)
 {
-	struct layout layout = layout_wanted(table);
+	struct table_layout layout = layout_wanted(table);
 	size_t total, least, spare;
 
 	while ((total = layout_total(table, &layout)) > table->page->width) {
@@ -128,7 +129,7 @@ static struct layout layout_of(const struct table *table)
 	return layout;
 }
 
-static void write_cell(const struct table *table, const struct layout *layout, size_t column,
+static void write_cell(const struct table *table, const struct table_layout *layout, size_t column,
 		       const char *text, enum style style)
 {
 	struct page *page = table->page;
@@ -142,7 +143,7 @@ static void write_cell(const struct table *table, const struct layout *layout, s
 }
 
 /* A row of cells, or of titles if cells is NULL. */
-static void write_row(const struct table *table, const struct layout *layout,
+static void write_row(const struct table *table, const struct table_layout *layout,
 		      const struct table_cell *cells)
 {
 	size_t at = INDENT;
@@ -171,7 +172,7 @@ static void table_free(struct table *table)
 
 void table_close(struct table *table)
 {
-	struct layout layout = layout_of(table);
+	struct table_layout layout = layout_of(table);
 
 	if (table->columns[0].title && table->cells.count)
 		write_row(table, &layout, NULL);

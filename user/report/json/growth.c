@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "model/snapshot/suspect.h"
-#include "report/text/suspect_words.h"
+#include "report/common/suspect_words.h"
 
 #define SUSPECTS_MAX 20
 

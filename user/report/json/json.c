@@ -5,7 +5,6 @@
  *
  * Strings are bytes that other programs chose; where they are not UTF-8, each bad byte is U+FFFD.
  */
-#include "report/sink.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include <time.h>
 
 #include "report/common/amount.h"
+#include "report/format.h"
 #include "report/json/errors.h"
 #include "report/json/frames.h"
 #include "report/json/growth.h"
@@ -21,7 +21,7 @@
 #define REPORT_SCHEMA "mtrace-bpf.report/1"
 
 /* A counter in a struct of the snapshot. */
-struct field {
+struct json_field {
 	const char *key;
 	size_t offset;
 };
@@ -31,7 +31,7 @@ struct field {
 #define OF_PROCESS(member) offsetof(struct snapshot_process, member)
 #define OF_SITE(member)    offsetof(struct snapshot_site, member)
 
-static const struct field totals_fields[] = {
+static const struct json_field totals_fields[] = {
 	{"allocations", OF_PROCESS(totals.allocations)},
 	{"frees", OF_PROCESS(totals.frees)},
 	{"bytes_allocated", OF_PROCESS(totals.bytes_allocated)},
@@ -39,19 +39,19 @@ static const struct field totals_fields[] = {
 	{"peak_live_bytes", OF_PROCESS(totals.peak_live_bytes)},
 	{"failed_allocations", OF_PROCESS(totals.failed_allocations)},
 };
-static const struct field inherited_fields[] = {
+static const struct json_field inherited_fields[] = {
 	{"blocks", OF_PROCESS(inherited.blocks)},
 	{"bytes", OF_PROCESS(inherited.bytes)},
 };
-static const struct field live_fields[] = {
+static const struct json_field live_fields[] = {
 	{"blocks", OF_PROCESS(live.blocks)},
 	{"bytes", OF_PROCESS(live.bytes)},
 };
-static const struct field mappings_fields[] = {
+static const struct json_field mappings_fields[] = {
 	{"maps", OF_PROCESS(mappings.maps)},
 	{"bytes", OF_PROCESS(mappings.bytes)},
 };
-static const struct field losses_fields[] = {
+static const struct json_field losses_fields[] = {
 	{"events", OF_PROCESS(losses.events)},
 	{"stacks", OF_PROCESS(losses.stacks)},
 	{"truncated_stacks", OF_PROCESS(losses.truncated_stacks)},
@@ -63,7 +63,7 @@ static const struct field losses_fields[] = {
 	{"collisions", OF_PROCESS(losses.collisions)},
 	{"no_allocator", OF_PROCESS(losses.no_allocator)},
 };
-static const struct field quality_fields[] = {
+static const struct json_field quality_fields[] = {
 	{"stacks", offsetof(struct stack_quality, stacks)},
 	{"complete", offsetof(struct stack_quality, complete)},
 	{"truncated", offsetof(struct stack_quality, truncated)},
@@ -71,23 +71,23 @@ static const struct field quality_fields[] = {
 	{"calls", offsetof(struct stack_quality, calls)},
 	{"complete_calls", offsetof(struct stack_quality, complete_calls)},
 };
-static const struct field internal_fields[] = {
+static const struct json_field internal_fields[] = {
 	{"frees", OF_PROCESS(internal.frees)},
 	{"munmaps", OF_PROCESS(internal.munmaps)},
 };
 
-static const struct field peak_fields[] = {
+static const struct json_field peak_fields[] = {
 	{"bytes", OF_PROCESS(peak.bytes)},
 	{"ns", OF_PROCESS(peak.ns)},
 };
 
-struct group {
+struct json_group {
 	const char *key;
-	const struct field *fields;
+	const struct json_field *fields;
 	size_t count;
 };
 
-static const struct group process_groups[] = {
+static const struct json_group process_groups[] = {
 	{"totals", totals_fields, COUNT(totals_fields)},
 	{"inherited", inherited_fields, COUNT(inherited_fields)},
 	{"live", live_fields, COUNT(live_fields)},
@@ -96,7 +96,7 @@ static const struct group process_groups[] = {
 	{"internal", internal_fields, COUNT(internal_fields)},
 };
 
-static const struct field site_fields[] = {
+static const struct json_field site_fields[] = {
 	{"allocations", OF_SITE(allocations)},
 	{"frees", OF_SITE(frees)},
 	{"bytes_allocated", OF_SITE(bytes_allocated)},
@@ -115,11 +115,11 @@ static const struct field site_fields[] = {
 	{"at_peak_bytes", OF_SITE(at_peak_bytes)},
 };
 
-static void write_fields(struct json_writer *writer, const struct field *fields, size_t count,
+static void write_fields(struct json_writer *writer, const struct json_field *fields, size_t count,
 			 const void *base)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct field *field = &fields[i];
+		const struct json_field *field = &fields[i];
 
 		json_put_number(writer, field->key,
 				*(const uint64_t *)((const char *)base + field->offset));
@@ -327,7 +327,7 @@ static void write_sampling(struct json_writer *writer, const struct snapshot_pro
 }
 
 static void write_process(struct json_writer *writer, const struct snapshot_process *process,
-			  const struct sink_options *options)
+			  const struct format_options *options)
 {
 	json_open_object(writer, NULL, JSON_LINES);
 	write_identity(writer, process);
@@ -398,7 +398,7 @@ static void write_overhead(struct json_writer *writer, const struct snapshot_ove
 	json_close(writer);
 }
 
-static int json_write(const struct snapshot *snapshot, const struct sink_options *options,
+static int json_write(const struct snapshot *snapshot, const struct format_options *options,
 		      FILE *out)
 {
 	struct json_writer writer = {.out = {.file = out}};
@@ -424,4 +424,4 @@ static int json_write(const struct snapshot *snapshot, const struct sink_options
 	return out_finish(&writer.out);
 }
 
-const struct sink sink_json = {.name = "json", .write = json_write};
+const struct report_format format_json = {.name = "json", .write = json_write};

@@ -4,7 +4,6 @@
  * allocations, and what is in use. After a leak scan what is in use of a site is parted by class,
  * in samples with the label "leak". The sums over all samples are those of the report.
  */
-#include "report/sink.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,6 +11,7 @@
 
 #include "report/common/frame.h"
 #include "report/common/out.h"
+#include "report/format.h"
 #include "report/pprof/profile.h"
 
 #define NS_PER_SECOND 1000000000u
@@ -38,7 +38,7 @@ static const struct {
 	[INUSE_SPACE] = {"inuse_space", "bytes"},
 };
 
-struct writer {
+struct pprof_writer {
 	struct profile profile;
 	const struct snapshot_process *process;
 	const struct snapshot_site *site;
@@ -46,7 +46,8 @@ struct writer {
 	struct proto sample, label;
 };
 
-static void put_label(struct writer *writer, const char *key, const char *text, uint64_t number)
+static void put_label(struct pprof_writer *writer, const char *key, const char *text,
+		      uint64_t number)
 {
 	struct proto *label = &writer->label;
 
@@ -58,7 +59,7 @@ static void put_label(struct writer *writer, const char *key, const char *text, 
 	proto_message(&writer->sample, SAMPLE_LABEL, label);
 }
 
-static void put_sample(struct writer *writer, const uint64_t values[VALUES], const char *leak)
+static void put_sample(struct pprof_writer *writer, const uint64_t values[VALUES], const char *leak)
 {
 	struct proto *sample = &writer->sample;
 
@@ -74,7 +75,7 @@ static void put_sample(struct writer *writer, const uint64_t values[VALUES], con
 }
 
 /* What of it the last scan has judged; the rest is younger, or excused. */
-static struct snapshot_sum put_leaks(struct writer *writer)
+static struct snapshot_sum put_leaks(struct pprof_writer *writer)
 {
 	struct snapshot_sum judged = {0};
 
@@ -92,7 +93,7 @@ static struct snapshot_sum put_leaks(struct writer *writer)
 	return judged;
 }
 
-static int find_locations(struct writer *writer)
+static int find_locations(struct pprof_writer *writer)
 {
 	const struct snapshot_stack *stack = site_stack(writer->process, writer->site);
 	uint32_t count, i = 0;
@@ -109,7 +110,7 @@ static int find_locations(struct writer *writer)
 	return 0;
 }
 
-static void put_site(struct writer *writer, const struct snapshot_site *site)
+static void put_site(struct pprof_writer *writer, const struct snapshot_site *site)
 {
 	struct snapshot_sum judged;
 	int err;
@@ -127,7 +128,8 @@ static void put_site(struct writer *writer, const struct snapshot_site *site)
 }
 
 /* Those that are shown are the first. */
-static void put_process(struct writer *writer, const struct snapshot_process *process, uint32_t top)
+static void put_process(struct pprof_writer *writer, const struct snapshot_process *process,
+			uint32_t top)
 {
 	size_t count = top && top < process->site_count ? top : process->site_count;
 
@@ -201,11 +203,11 @@ static void put_head(struct profile *profile, const struct snapshot *snapshot, b
 	put_comments(profile, snapshot);
 }
 
-static int pprof_write(const struct snapshot *snapshot, const struct sink_options *options,
+static int pprof_write(const struct snapshot *snapshot, const struct format_options *options,
 		       FILE *file)
 {
 	struct out out = {.file = file};
-	struct writer writer = {0};
+	struct pprof_writer writer = {0};
 
 	profile_open(&writer.profile, &out,
 		     snapshot->process_count ? snapshot->processes->exe : NULL);
@@ -219,4 +221,4 @@ static int pprof_write(const struct snapshot *snapshot, const struct sink_option
 	return out_finish(&out);
 }
 
-const struct sink sink_pprof = {.name = "pprof", .write = pprof_write};
+const struct report_format format_pprof = {.name = "pprof", .write = pprof_write};

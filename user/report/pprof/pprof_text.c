@@ -9,7 +9,6 @@
  * beyond --top, is at address 0. Readers take one off each address but the first, as those are
  * return addresses; ours all are, but for those that are exact.
  */
-#include "report/sink.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,6 +16,7 @@
 #include "base/vec.h"
 #include "report/common/frame.h"
 #include "report/common/out.h"
+#include "report/format.h"
 
 #define PAGE      4096
 #define LINE_SIZE 160
@@ -27,7 +27,7 @@ struct mapped {
 	const char *path;
 };
 
-struct writer {
+struct pprof_text_writer {
 	struct out out;
 	const struct snapshot_process *process;
 	VEC(struct mapped) mapped;
@@ -63,7 +63,7 @@ static void put_address(struct out *out, uint64_t address)
 	out_text(out, text);
 }
 
-static void note_mapped(struct writer *writer, const struct snapshot_frame *frame)
+static void note_mapped(struct pprof_text_writer *writer, const struct snapshot_frame *frame)
 {
 	uint64_t bias = frame->address - frame->offset;
 	struct mapped *mapped;
@@ -83,7 +83,7 @@ static void note_mapped(struct writer *writer, const struct snapshot_frame *fram
 }
 
 /* Inlined calls have the address of their caller, who comes behind them. */
-static void put_stack(struct writer *writer, const struct snapshot_stack *stack)
+static void put_stack(struct pprof_text_writer *writer, const struct snapshot_stack *stack)
 {
 	uint32_t put = 0;
 
@@ -101,7 +101,7 @@ static void put_stack(struct writer *writer, const struct snapshot_stack *stack)
 	out_text(&writer->out, "\n");
 }
 
-static void put_sites(struct writer *writer, uint32_t top)
+static void put_sites(struct pprof_text_writer *writer, uint32_t top)
 {
 	const struct snapshot_process *process = writer->process;
 	struct amounts rest = {0};
@@ -122,7 +122,7 @@ static void put_sites(struct writer *writer, uint32_t top)
 	put_stack(writer, NULL);
 }
 
-static void put_head(struct writer *writer, const struct snapshot *snapshot)
+static void put_head(struct pprof_text_writer *writer, const struct snapshot *snapshot)
 {
 	const struct snapshot_process *process = writer->process;
 	struct amounts all = {0};
@@ -147,7 +147,7 @@ static void put_path(struct out *out, const char *path)
 }
 
 /* As in /proc/PID/maps. Device and inode are not known, and not asked for. */
-static void put_mapped(struct writer *writer)
+static void put_mapped(struct pprof_text_writer *writer)
 {
 	const struct mapped *mapped;
 	char line[LINE_SIZE];
@@ -175,10 +175,10 @@ static const struct snapshot_process *worst_of(const struct snapshot *snapshot)
 	return worst;
 }
 
-static int pprof_text_write(const struct snapshot *snapshot, const struct sink_options *options,
+static int pprof_text_write(const struct snapshot *snapshot, const struct format_options *options,
 			    FILE *file)
 {
-	struct writer writer = {.out = {.file = file}, .process = worst_of(snapshot)};
+	struct pprof_text_writer writer = {.out = {.file = file}, .process = worst_of(snapshot)};
 
 	put_head(&writer, snapshot);
 	if (writer.process)
@@ -188,4 +188,4 @@ static int pprof_text_write(const struct snapshot *snapshot, const struct sink_o
 	return out_finish(&writer.out);
 }
 
-const struct sink sink_pprof_text = {.name = "pprof-text", .write = pprof_text_write};
+const struct report_format format_pprof_text = {.name = "pprof-text", .write = pprof_text_write};

@@ -27,7 +27,7 @@ struct metric {
 	size_t offset; /* of a uint64_t */
 };
 
-struct writer {
+struct metrics_writer {
 	struct out out;
 	const struct snapshot *snapshot;
 	const struct prometheus_options *options;
@@ -37,7 +37,7 @@ struct writer {
 
 /* One line. */
 
-static void put_head(struct writer *writer, const struct metric *metric, const char *type)
+static void put_head(struct metrics_writer *writer, const struct metric *metric, const char *type)
 {
 	bool total = metric->counter && !writer->options->openmetrics;
 	char text[512];
@@ -51,7 +51,7 @@ static void put_head(struct writer *writer, const struct metric *metric, const c
 	out_text(&writer->out, text);
 }
 
-static void put_value(struct writer *writer, enum unit unit, uint64_t value)
+static void put_value(struct metrics_writer *writer, enum unit unit, uint64_t value)
 {
 	char text[48];
 
@@ -67,8 +67,9 @@ static void put_value(struct writer *writer, enum unit unit, uint64_t value)
 }
 
 /* labels, then one more: both may be NULL. */
-static void put_sample(struct writer *writer, const struct metric *metric, const char *suffix,
-		       const char *labels, const char *name, const char *value, uint64_t number)
+static void put_sample(struct metrics_writer *writer, const struct metric *metric,
+		       const char *suffix, const char *labels, const char *name, const char *value,
+		       uint64_t number)
 {
 	struct out *out = &writer->out;
 
@@ -90,7 +91,7 @@ static void put_sample(struct writer *writer, const struct metric *metric, const
 	put_value(writer, metric->unit, number);
 }
 
-static void put(struct writer *writer, const struct metric *metric, const char *labels,
+static void put(struct metrics_writer *writer, const struct metric *metric, const char *labels,
 		const char *name, const char *value, uint64_t number)
 {
 	put_head(writer, metric, metric->counter ? "counter" : "gauge");
@@ -127,9 +128,9 @@ static const struct metric process_metrics[] = {
 	{"gap_seconds", true, "Time that passed untraced.", UNIT_NS, OF(losses.gap_ns)},
 };
 
-static void put_processes(struct writer *writer)
+static void put_processes(struct metrics_writer *writer)
 {
-	const struct row *row;
+	const struct process_line *row;
 
 	for (size_t i = 0; i < COUNT(process_metrics); i++)
 		vec_each (row, &writer->rows.list)
@@ -137,11 +138,11 @@ static void put_processes(struct writer *writer)
 			    number_at(row->process, process_metrics[i].offset));
 }
 
-static void put_running(struct writer *writer)
+static void put_running(struct metrics_writer *writer)
 {
 	static const struct metric metric = {
 		"process_running", false, "Whether the process runs and is traced.", UNIT_ONE, 0};
-	const struct row *row;
+	const struct process_line *row;
 
 	vec_each (row, &writer->rows.list)
 		put(writer, &metric, row->labels, NULL, NULL, row->running);
@@ -162,11 +163,11 @@ static const struct {
 	{"collisions", OF(losses.collisions)},
 };
 
-static void put_losses(struct writer *writer)
+static void put_losses(struct metrics_writer *writer)
 {
 	static const struct metric metric = {
 		"losses", true, "What was not seen, by kind; as in the JSON report.", UNIT_ONE, 0};
-	const struct row *row;
+	const struct process_line *row;
 
 	vec_each (row, &writer->rows.list)
 		for (size_t i = 0; i < COUNT(losses); i++)
@@ -184,11 +185,11 @@ static uint64_t errors_of(const struct snapshot_process *process, enum sanity_ki
 }
 
 /* With --sanity; "other": that found no place in the list. */
-static void put_errors(struct writer *writer)
+static void put_errors(struct metrics_writer *writer)
 {
 	static const struct metric metric = {"release_errors", true,
 					     "Releases of memory that were errors.", UNIT_ONE, 0};
-	const struct row *row;
+	const struct process_line *row;
 
 	vec_each (row, &writer->rows.list) {
 		uint64_t rest = row->process->sanity.errors;
@@ -212,7 +213,8 @@ static void put_errors(struct writer *writer)
 #define LAST_CLASS  30
 #define CLASS_STEP  2
 
-static void put_histogram(struct writer *writer, const struct metric *metric, const struct row *row)
+static void put_histogram(struct metrics_writer *writer, const struct metric *metric,
+			  const struct process_line *row)
 {
 	const struct snapshot_process *process = row->process;
 	uint64_t count = 0;
@@ -232,12 +234,12 @@ static void put_histogram(struct writer *writer, const struct metric *metric, co
 	put_sample(writer, metric, "_count", row->labels, NULL, NULL, count);
 }
 
-static void put_histograms(struct writer *writer)
+static void put_histograms(struct metrics_writer *writer)
 {
 	static const struct metric metric = {"allocation_size_bytes", false,
 					     "Sizes of the heap blocks that were allocated.",
 					     UNIT_ONE, 0};
-	const struct row *row;
+	const struct process_line *row;
 
 	vec_each (row, &writer->rows.list)
 		put_histogram(writer, &metric, row);
@@ -252,9 +254,9 @@ static const struct metric leaked_blocks = {"leaked_blocks", false,
 					    "Blocks of each leak class, by the last scan.",
 					    UNIT_ONE, offsetof(struct snapshot_sum, blocks)};
 
-static void put_classes(struct writer *writer, const struct metric *metric)
+static void put_classes(struct metrics_writer *writer, const struct metric *metric)
 {
-	const struct row *row;
+	const struct process_line *row;
 
 	vec_each (row, &writer->rows.list) {
 		const struct snapshot_scan *scan = &row->process->scan;
@@ -290,11 +292,11 @@ static uint64_t scan_time_ns(const struct snapshot *snapshot, const struct snaps
 	return taken > age ? taken - age : 0;
 }
 
-static void put_scans(struct writer *writer)
+static void put_scans(struct metrics_writer *writer)
 {
 	static const struct metric when = {"scan_last_timestamp_seconds", false,
 					   "When the last leak scan was.", UNIT_NS, 0};
-	const struct row *row;
+	const struct process_line *row;
 
 	put_classes(writer, &leaked_bytes);
 	put_classes(writer, &leaked_blocks);
@@ -328,11 +330,11 @@ static const struct metric site_mapped = {"site_mapped_bytes", false,
 					  "Bytes of the regions that a call site mapped.", UNIT_ONE,
 					  OF_SITE(live_bytes)};
 
-static void put_site_metric(struct writer *writer, const struct metric *metric,
+static void put_site_metric(struct metrics_writer *writer, const struct metric *metric,
 			    enum api_family family)
 {
 	const struct site_line *line;
-	const struct row *row;
+	const struct process_line *row;
 
 	vec_each (row, &writer->rows.list)
 		vec_each (line, &row->sites)
@@ -341,14 +343,14 @@ static void put_site_metric(struct writer *writer, const struct metric *metric,
 				    number_at(&line->sums, metric->offset));
 }
 
-static void put_site_leaks(struct writer *writer)
+static void put_site_leaks(struct metrics_writer *writer)
 {
 	static const struct metric metric = {
 		"site_leaked_bytes", false,
 		"Bytes of a call site's blocks that may be lost, by the last scan.", UNIT_ONE, 0};
 	static const enum leak_class classes[] = {LEAK_DEFINITE, LEAK_INDIRECT, LEAK_POSSIBLE};
 	const struct site_line *line;
-	const struct row *row;
+	const struct process_line *row;
 
 	vec_each (row, &writer->rows.list)
 		vec_each (line, &row->sites)
@@ -359,7 +361,7 @@ static void put_site_leaks(struct writer *writer)
 					    line->sums.classes[classes[i]].bytes);
 }
 
-static void put_sites(struct writer *writer)
+static void put_sites(struct metrics_writer *writer)
 {
 	for (size_t i = 0; i < COUNT(site_metrics); i++)
 		put_site_metric(writer, &site_metrics[i], FAMILY_HEAP);
@@ -378,15 +380,15 @@ static uint64_t count_running(const struct snapshot *snapshot)
 	return count;
 }
 
-static void put_plain(struct writer *writer, const char *name, bool counter, const char *help,
-		      enum unit unit, uint64_t number)
+static void put_plain(struct metrics_writer *writer, const char *name, bool counter,
+		      const char *help, enum unit unit, uint64_t number)
 {
 	const struct metric metric = {name, counter, help, unit, 0};
 
 	put(writer, &metric, NULL, NULL, NULL, number);
 }
 
-static void put_self(struct writer *writer, const struct prometheus_self *self)
+static void put_self(struct metrics_writer *writer, const struct prometheus_self *self)
 {
 	static const struct metric build = {"build_info", false, "Which mtrace-bpf this is.",
 					    UNIT_ONE, 0};
@@ -412,7 +414,7 @@ static void put_self(struct writer *writer, const struct prometheus_self *self)
 		  self->cpu_ns);
 }
 
-static void put_overhead(struct writer *writer)
+static void put_overhead(struct metrics_writer *writer)
 {
 	const struct snapshot_overhead *overhead = &writer->snapshot->overhead;
 
@@ -436,7 +438,8 @@ static void put_overhead(struct writer *writer)
 int prometheus_write(const struct snapshot *snapshot, const struct prometheus_options *options,
 		     const struct prometheus_self *self, FILE *file)
 {
-	struct writer writer = {.out = {.file = file}, .snapshot = snapshot, .options = options};
+	struct metrics_writer writer = {
+		.out = {.file = file}, .snapshot = snapshot, .options = options};
 	int err = rows_make(&writer.rows, snapshot, options);
 
 	if (err) {

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "model/snapshot/snapshot.h"
+#include "report/prometheus/options.h"
 
 #define PROMETHEUS_TYPE_TEXT        "text/plain; version=0.0.4; charset=utf-8"
 #define PROMETHEUS_TYPE_OPENMETRICS "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -24,12 +25,6 @@
 #define PROMETHEUS_OF_PROCESS 60
 #define PROMETHEUS_OF_SITE    9
 #define PROMETHEUS_OF_US      13
-
-struct prometheus_options {
-	bool openmetrics;
-	uint32_t processes; /* with series of their own */
-	uint32_t sites;     /* likewise, of each; of mapped regions again so many */
-};
 
 /* What the snapshot does not know: how the tracer itself does. */
 struct prometheus_self {

@@ -47,7 +47,7 @@ static const char *comm_of(const struct snapshot_process *process)
 
 static bool has_namesake(const struct rows *rows, const struct snapshot_process *process)
 {
-	const struct row *row;
+	const struct process_line *row;
 
 	vec_each (row, &rows->list)
 		if (row->process->pid == process->pid &&
@@ -76,10 +76,10 @@ static char *process_labels(const char *pid, const char *comm)
 static int row_add(struct rows *rows, const struct snapshot_process *process, const char *pid,
 		   const char *comm)
 {
-	struct row row = {.process = process,
-			  .labels = process_labels(pid, comm),
-			  .running = process_is_running(process),
-			  .scanned = process->scan.done};
+	struct process_line row = {.process = process,
+				   .labels = process_labels(pid, comm),
+				   .running = process_is_running(process),
+				   .scanned = process->scan.done};
 
 	if (row.labels && !vec_push(&rows->list, row))
 		return 0;
@@ -147,7 +147,8 @@ static void sums_add(struct site_sums *sums, const struct snapshot_site *site)
 	}
 }
 
-static void put_site_labels(FILE *out, const struct row *row, const struct snapshot_site *site)
+static void put_site_labels(FILE *out, const struct process_line *row,
+			    const struct snapshot_site *site)
 {
 	const struct snapshot_frame *frame = stack_culprit(site_stack(row->process, site));
 	char text[FRAME_LABEL_SIZE];
@@ -163,8 +164,8 @@ static void put_site_labels(FILE *out, const struct row *row, const struct snaps
 }
 
 /* site NULL: the others. */
-static int site_add(struct row *row, const struct snapshot_site *site, enum api_family family,
-		    const struct site_sums *sums)
+static int site_add(struct process_line *row, const struct snapshot_site *site,
+		    enum api_family family, const struct site_sums *sums)
 {
 	struct site_line line = {.family = family, .sums = *sums};
 	size_t size;
@@ -189,7 +190,7 @@ static bool site_counts(const struct snapshot_site *site)
 }
 
 /* Of the sums of many processes there are no sites: they are all "other". */
-static void sums_of_many(const struct row *row, struct site_sums others[FAMILY_COUNT])
+static void sums_of_many(const struct process_line *row, struct site_sums others[FAMILY_COUNT])
 {
 	const struct snapshot_process *sums = row->process;
 
@@ -204,7 +205,7 @@ static void sums_of_many(const struct row *row, struct site_sums others[FAMILY_C
 	others[FAMILY_MAP] = (struct site_sums){.live_bytes = sums->mappings.bytes};
 }
 
-static int sites_make(const struct rows *rows, struct row *row, uint32_t limit)
+static int sites_make(const struct rows *rows, struct process_line *row, uint32_t limit)
 {
 	bool many = row->process == &rows->other.sums || row->process == &rows->ended.sums;
 	struct site_sums others[FAMILY_COUNT] = {0};
@@ -235,7 +236,7 @@ static int sites_make(const struct rows *rows, struct row *row, uint32_t limit)
 int rows_make(struct rows *rows, const struct snapshot *snapshot,
 	      const struct prometheus_options *options)
 {
-	struct row *row;
+	struct process_line *row;
 	int err = processes_make(rows, snapshot, options);
 
 	vec_each (row, &rows->list)
@@ -247,7 +248,7 @@ int rows_make(struct rows *rows, const struct snapshot *snapshot,
 void rows_free(struct rows *rows)
 {
 	struct site_line *line;
-	struct row *row;
+	struct process_line *row;
 
 	vec_each (row, &rows->list) {
 		vec_each (line, &row->sites)

@@ -11,7 +11,7 @@
 
 #include "base/vec.h"
 #include "model/snapshot/snapshot.h"
-#include "report/prometheus/prometheus.h"
+#include "report/prometheus/options.h"
 
 /* What is shown of a site, or of many. */
 struct site_sums {
@@ -26,7 +26,7 @@ struct site_line {
 };
 
 /* A process, or many. */
-struct row {
+struct process_line {
 	const struct snapshot_process *process;
 	char *labels;
 	bool running;
@@ -35,7 +35,7 @@ struct row {
 };
 
 struct rows {
-	VEC(struct row) list;
+	VEC(struct process_line) list;
 	struct snapshot_others other, ended;
 };
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "report/site/card.h"
+
 #include <stdio.h>
 
 #include "base/units.h"
 #include "report/common/amount.h"
 #include "report/common/frame.h"
+#include "report/common/page.h"
+#include "report/common/process.h"
+#include "report/common/suspect_words.h"
 #include "report/site/table.h"
-#include "report/text/suspect_words.h"
-#include "report/text/text.h"
 
 #define VALUE_COLUMN 12
 #define ITEM_SIZE    (AMOUNT_SIZE * 2)

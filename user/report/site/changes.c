@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The sites that changed most since the last report of the same trace. */
-#include "report/text/text.h"
+#include "report/site/changes.h"
 
 #include <stdlib.h>
 
+#include "report/common/amount.h"
+#include "report/common/page.h"
 #include "report/site/change.h"
+#include "report/text/view.h"
 
 #define ROWS_MAX 16
 

@@ -9,10 +9,11 @@
 #include "base/units.h"
 #include "report/common/amount.h"
 #include "report/common/frame.h"
-#include "report/text/suspect_words.h"
+#include "report/common/page.h"
+#include "report/common/process.h"
 #include "report/common/name.h"
+#include "report/common/suspect_words.h"
 #include "report/common/table.h"
-#include "report/text/text.h"
 
 #define CALLER_COLUMNS 28
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sites as a list, one a line, and one site in full: what the shell shows. */
+/* Sites as a list, one per line. */
 #ifndef MTRACE_REPORT_SITE_TABLE_H
 #define MTRACE_REPORT_SITE_TABLE_H
 
@@ -32,10 +32,5 @@ const char *site_name(const struct snapshot_process *process, const struct snaps
 
 void site_table_write(struct page *page, const struct site_row *rows, size_t count,
 		      const struct site_look *look);
-
-/* Everything that is known of one site, and its stack. */
-void site_card_write(struct page *page, const struct snapshot_process *process,
-		     const struct snapshot_site *site, const struct site_look *look,
-		     bool long_frames);
 
 #endif

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "report/text/text.h"
+#include "report/text/losses.h"
 
 #include <stdio.h>
 
 #include "base/units.h"
 #include "report/common/amount.h"
+#include "report/common/page.h"
+#include "report/text/note.h"
+#include "report/text/stacks.h"
+#include "report/text/view.h"
 
 #define SENTENCE_SIZE 256
 
@@ -40,13 +44,6 @@ static const struct loss_row loss_rows[] = {
 	 "%s blocks were booked as freed when their addresses were handed out again: their frees "
 	 "were not seen"},
 };
-
-void text_loss(struct page *page, const char *sentence)
-{
-	page_to(page, TEXT_INDENT);
-	page_text(page, STYLE_WARNING, "! ");
-	page_sentence(page, STYLE_WARNING, TEXT_INDENT + 2, sentence);
-}
 
 static bool loss_write_row(struct page *page, const struct loss_row *row,
 			   const struct snapshot_losses *losses)

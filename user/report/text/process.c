@@ -1,58 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A process's heading and totals. */
-#include "report/text/text.h"
+#include "report/text/process.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "base/units.h"
 #include "report/common/amount.h"
-#include "report/common/name.h"
+#include "report/common/page.h"
+#include "report/common/process.h"
+#include "report/text/stacks.h"
+#include "report/text/view.h"
 
 #define LABEL_COLUMNS 12
 #define COMMAND_SIZE  1024
-
-const char *process_name(const struct snapshot_process *process)
-{
-	if (process->comm && *process->comm)
-		return process->comm;
-	return process->exe && *process->exe ? name_base(process->exe) : "?";
-}
 
 bool process_has_events(const struct snapshot_process *process)
 {
 	return process->totals.allocations || process->totals.frees ||
 	       process->totals.failed_allocations || process->mappings.maps ||
 	       process->internal.frees || process->internal.munmaps || process->site_count;
-}
-
-const char *fate_of(const struct snapshot_process *process, char text[AMOUNT_SIZE])
-{
-	int status = (int)process->exit_code;
-	const char *name;
-
-	if (process->replaced)
-		return "replaced by exec";
-	if (process->left)
-		return "not traced any more";
-	if (!process->exited)
-		return "running";
-	if (!WIFSIGNALED(status)) {
-		snprintf(text, AMOUNT_SIZE, "exited with status %d", WEXITSTATUS(status));
-		return text;
-	}
-	name = sigabbrev_np(WTERMSIG(status));
-	if (name)
-		snprintf(text, AMOUNT_SIZE, "killed by SIG%s", name);
-	else
-		snprintf(text, AMOUNT_SIZE, "killed by signal %d", WTERMSIG(status));
-	return text;
-}
-
-bool fate_is_bad(const struct snapshot_process *process)
-{
-	return process->exited && !process->replaced && process->exit_code;
 }
 
 static void write_origin(struct page *page, const struct snapshot_process *process)
@@ -165,12 +132,12 @@ struct total_row {
 	char note[AMOUNT_SIZE];
 };
 
-struct totals {
+struct total_rows {
 	struct total_row rows[ROWS_MAX];
 	size_t count;
 };
 
-static struct total_row *totals_add(struct totals *totals, const char *label, uint64_t count,
+static struct total_row *totals_add(struct total_rows *totals, const char *label, uint64_t count,
 				    const char *noun)
 {
 	struct total_row *row = &totals->rows[totals->count++];
@@ -179,7 +146,7 @@ static struct total_row *totals_add(struct totals *totals, const char *label, ui
 	return row;
 }
 
-static void totals_add_bytes(struct totals *totals, const char *label, uint64_t count,
+static void totals_add_bytes(struct total_rows *totals, const char *label, uint64_t count,
 			     const char *noun, uint64_t bytes)
 {
 	struct total_row *row = totals_add(totals, label, count, noun);
@@ -188,7 +155,7 @@ static void totals_add_bytes(struct totals *totals, const char *label, uint64_t 
 	row->bytes = bytes;
 }
 
-static void totals_add_rare(struct totals *totals, const char *label, uint64_t count,
+static void totals_add_rare(struct total_rows *totals, const char *label, uint64_t count,
 			    const char *noun, const char *note)
 {
 	if (count)
@@ -196,7 +163,7 @@ static void totals_add_rare(struct totals *totals, const char *label, uint64_t c
 }
 
 /* Without stacks, sites are told apart by their callers. */
-static void totals_add_stacks(struct totals *totals, const struct snapshot_process *process)
+static void totals_add_stacks(struct total_rows *totals, const struct snapshot_process *process)
 {
 	struct stack_quality quality;
 	char verdict[AMOUNT_SIZE];
@@ -226,15 +193,15 @@ static const struct class_row class_rows[] = {
 	{LEAK_REACHABLE, false, "in use, as far as pointers tell", NULL},
 };
 
-static void totals_add_sum(struct totals *totals, const char *label, const struct snapshot_sum *sum,
-			   const char *note)
+static void totals_add_sum(struct total_rows *totals, const char *label,
+			   const struct snapshot_sum *sum, const char *note)
 {
 	totals_add_bytes(totals, label, sum->blocks, "block", sum->bytes);
 	snprintf(totals->rows[totals->count - 1].note, AMOUNT_SIZE, "%s", note);
 }
 
 /* What the scan says of the live ones. */
-static void totals_add_classes(struct totals *totals, const struct snapshot_scan *scan,
+static void totals_add_classes(struct total_rows *totals, const struct snapshot_scan *scan,
 			       bool verbose)
 {
 	for (size_t i = 0; scan->done && i < sizeof(class_rows) / sizeof(class_rows[0]); i++) {
@@ -251,7 +218,7 @@ static void totals_add_classes(struct totals *totals, const struct snapshot_scan
 				       : "lost, but excused; -v says by what");
 }
 
-static void totals_collect(struct totals *totals, const struct snapshot_process *process,
+static void totals_collect(struct total_rows *totals, const struct snapshot_process *process,
 			   bool verbose)
 {
 	char peak[UNITS_TEXT_SIZE];
@@ -282,7 +249,7 @@ struct total_columns {
 	size_t count, noun, bytes;
 };
 
-static struct total_columns totals_columns(const struct totals *totals, const struct page *page)
+static struct total_columns totals_columns(const struct total_rows *totals, const struct page *page)
 {
 	struct total_columns columns = {0};
 	char text[AMOUNT_SIZE];
@@ -327,7 +294,7 @@ static void total_row_write(struct page *page, const struct total_row *row,
 
 void text_totals(const struct view *view)
 {
-	struct totals totals = {.count = 0};
+	struct total_rows totals = {.count = 0};
 	struct total_columns columns;
 
 	totals_collect(&totals, view->process, view->options->verbose);

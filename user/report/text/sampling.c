@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What was left out by --sample, --min-size and --max-size, and how good the estimates are. */
-#include "report/text/text.h"
+#include "report/text/sampling.h"
 
 #include <stdio.h>
 
 #include "base/units.h"
 #include "report/common/amount.h"
+#include "report/common/page.h"
+#include "report/text/note.h"
+#include "report/text/view.h"
 
 #define SENTENCE_SIZE   512
 #define PPM_PER_PERCENT 10000.0

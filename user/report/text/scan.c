@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How a process was scanned for leaks, and what came of it, in a line each. */
-#include "report/text/text.h"
+#include "report/text/scan.h"
 
 #include <stdio.h>
 
 #include "base/units.h"
 #include "report/common/amount.h"
+#include "report/common/page.h"
+#include "report/text/note.h"
+#include "report/text/view.h"
 
 #define SENTENCE_SIZE 320
 #define STALE_NS      1000000000ULL /* a scan that is older than this was not for this report */

@@ -3,7 +3,7 @@
  * The table of processes: those that have a section, in the order of the sections, and what all
  * others come to. With hundreds of them, most have little to say.
  */
-#include "report/text/text.h"
+#include "report/text/sections.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,6 +11,8 @@
 
 #include "base/units.h"
 #include "report/common/amount.h"
+#include "report/common/page.h"
+#include "report/common/process.h"
 
 #define NAME_LEAST 8
 
@@ -59,20 +61,20 @@ static const char *const titles[COLUMN_COUNT] = {
 	[COLUMN_BLOCKS] = "blocks", [COLUMN_CALLS] = "allocations",
 };
 
-struct cells {
+struct section_cells {
 	char text[COLUMN_COUNT][AMOUNT_SIZE];
 };
 
 /* The columns of what is lost and what was inherited are there if there is any to tell of. */
-struct table {
+struct section_table {
 	struct page *page;
 	bool scanned, inherited;
 	size_t width[COLUMN_COUNT];
 };
 
-static struct cells cells_of(const struct snapshot_process *process, bool scanned)
+static struct section_cells cells_of(const struct snapshot_process *process, bool scanned)
 {
-	struct cells cells = {0};
+	struct section_cells cells = {0};
 
 	if (process->pid)
 		snprintf(cells.text[COLUMN_PID], AMOUNT_SIZE, "%u", process->pid);
@@ -87,21 +89,21 @@ static struct cells cells_of(const struct snapshot_process *process, bool scanne
 	return cells;
 }
 
-static struct cells cells_of_titles(void)
+static struct section_cells cells_of_titles(void)
 {
-	struct cells cells;
+	struct section_cells cells;
 
 	for (int i = 0; i < COLUMN_COUNT; i++)
 		snprintf(cells.text[i], AMOUNT_SIZE, "%s", titles[i]);
 	return cells;
 }
 
-static struct cells cells_of_rest(const struct snapshot_others *rest)
+static struct section_cells cells_of_rest(const struct snapshot_others *rest)
 {
 	return cells_of(&rest->sums, rest->scanned);
 }
 
-static void table_widen(struct table *table, const struct cells *cells)
+static void table_widen(struct section_table *table, const struct section_cells *cells)
 {
 	for (int i = 0; i < COLUMN_COUNT; i++) {
 		size_t columns = page_columns(table->page, cells->text[i]);
@@ -110,12 +112,12 @@ static void table_widen(struct table *table, const struct cells *cells)
 	}
 }
 
-static struct table table_of(struct page *page, const struct sections *sections)
+static struct section_table table_of(struct page *page, const struct sections *sections)
 {
-	struct table table = {.page = page,
-			      .scanned = sections->rest.scanned,
-			      .inherited = sections->rest.sums.inherited.bytes};
-	struct cells cells = cells_of_titles();
+	struct section_table table = {.page = page,
+				      .scanned = sections->rest.scanned,
+				      .inherited = sections->rest.sums.inherited.bytes};
+	struct section_cells cells = cells_of_titles();
 
 	table_widen(&table, &cells);
 	cells = cells_of_rest(&sections->rest);
@@ -132,13 +134,14 @@ static struct table table_of(struct page *page, const struct sections *sections)
 	return table;
 }
 
-static bool has_column(const struct table *table, int column)
+static bool has_column(const struct section_table *table, int column)
 {
 	return (column != COLUMN_LOST || table->scanned) &&
 	       (column != COLUMN_INHERITED || table->inherited);
 }
 
-static void write_cells(const struct table *table, const struct cells *cells, enum style style)
+static void write_cells(const struct section_table *table, const struct section_cells *cells,
+			enum style style)
 {
 	page_to(table->page, TEXT_INDENT);
 	for (int i = 0; i < COLUMN_COUNT; i++) {
@@ -149,9 +152,9 @@ static void write_cells(const struct table *table, const struct cells *cells, en
 	}
 }
 
-static void write_titles(const struct table *table)
+static void write_titles(const struct section_table *table)
 {
-	struct cells cells = cells_of_titles();
+	struct section_cells cells = cells_of_titles();
 
 	write_cells(table, &cells, STYLE_QUIET);
 	page_text(table->page, STYLE_QUIET, "command");
@@ -159,9 +162,9 @@ static void write_titles(const struct table *table)
 }
 
 /* What became of it stands there if there is room; that it runs goes without saying. */
-static void write_row(const struct table *table, const struct snapshot_process *process)
+static void write_row(const struct section_table *table, const struct snapshot_process *process)
 {
-	struct cells cells = cells_of(process, process->scan.done);
+	struct section_cells cells = cells_of(process, process->scan.done);
 	struct page *page = table->page;
 	char text[AMOUNT_SIZE], fate[AMOUNT_SIZE * 2];
 	size_t room;
@@ -178,9 +181,9 @@ static void write_row(const struct table *table, const struct snapshot_process *
 	page_end(page);
 }
 
-static void write_rest(const struct table *table, const struct snapshot_others *rest)
+static void write_rest(const struct section_table *table, const struct snapshot_others *rest)
 {
-	struct cells cells = cells_of_rest(rest);
+	struct section_cells cells = cells_of_rest(rest);
 	char text[AMOUNT_SIZE];
 
 	if (!rest->sections)
@@ -214,7 +217,7 @@ static void write_omissions(struct page *page, const struct sections *sections,
 	}
 }
 
-static const char *order_of(const struct table *table, bool worst_last)
+static const char *order_of(const struct section_table *table, bool worst_last)
 {
 	if (table->scanned)
 		return worst_last ? "most lost bytes last" : "most lost bytes first";
@@ -224,7 +227,7 @@ static const char *order_of(const struct table *table, bool worst_last)
 	return worst_last ? "most live bytes last" : "most live bytes first";
 }
 
-static void write_title(const struct table *table, const struct sections *sections,
+static void write_title(const struct section_table *table, const struct sections *sections,
 			const struct snapshot *snapshot, bool worst_last)
 {
 	struct page *page = table->page;
@@ -245,9 +248,9 @@ static void write_title(const struct table *table, const struct sections *sectio
 }
 
 void text_sections(struct page *page, const struct sections *sections,
-		   const struct snapshot *snapshot, const struct sink_options *options)
+		   const struct snapshot *snapshot, const struct format_options *options)
 {
-	struct table table = table_of(page, sections);
+	struct section_table table = table_of(page, sections);
 
 	write_title(&table, sections, snapshot, options->worst_last);
 	if (options->worst_last) {

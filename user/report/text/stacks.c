@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How complete the stacks of a process are, and why those are not that are not. */
-#include "report/text/text.h"
+#include "report/text/stacks.h"
 
 #include <stdio.h>
 
@@ -9,6 +9,8 @@
 #include "report/common/amount.h"
 #include "report/common/name.h"
 #include "report/common/stop_words.h"
+#include "report/text/note.h"
+#include "report/text/view.h"
 
 #define SENTENCE_SIZE 512
 #define WHERE_SIZE    320

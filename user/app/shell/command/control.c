@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Commands that do something to the trace: scan, stop, start, reset, quit. */
-#include "app/replay/remote.h"
-#include "app/shell/state.h"
+#include "app/shell/commands.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/shell/arguments.h"
+#include "app/shell/output.h"
+#include "app/shell/state.h"
+#include "app/shell/view.h"
+#include "app/shell/wait.h"
 #include "base/units.h"
 #include "os/process/proc.h"
 #include "report/common/amount.h"
-#include "report/text/text.h"
+#include "report/common/page.h"
+#include "report/common/process.h"
 
 #define LINE_SIZE 256
 
@@ -188,12 +193,12 @@ static int scan(struct shell *shell, pid_t pid, struct error *err)
 					 .live = !shell->settings.scan_stop,
 					 .given_up = shell_is_interrupted,
 					 .ctx = shell};
+	struct session *session = shell->config.session;
 	size_t scans = 0;
 	int code;
 
-	code = shell->config.session->elsewhere
-		       ? remote_scan(shell->config.session, &order, &scans, err)
-		       : scanner_scan(shell->config.scanner, &order, &scans, err);
+	code = session->elsewhere ? session->elsewhere->scan(session, &order, &scans, err)
+				  : scanner_scan(shell->config.scanner, &order, &scans, err);
 	if (code == -ECANCELED)
 		return error_set(err, code, "the scan was given up; an earlier result stays");
 	if (!code && !scans)

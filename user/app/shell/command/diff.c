@@ -3,16 +3,21 @@
  * Marks, and what has changed since. A mark is a snapshot; sites are the same in both by their ids,
  * as long as the process runs the same program and its books are not reset.
  */
-#include "app/shell/state.h"
+#include "app/shell/commands.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/shell/arguments.h"
+#include "app/shell/output.h"
+#include "app/shell/state.h"
+#include "app/shell/view.h"
 #include "base/units.h"
 #include "report/common/amount.h"
+#include "report/common/page.h"
+#include "report/common/process.h"
 #include "report/site/change.h"
-#include "report/text/text.h"
 
 #define DEFAULT_NAME "mark"
 #define MARKS_MAX    16
@@ -78,7 +83,7 @@ int shell_do_mark(struct shell *shell, char *const *words, struct error *err)
 
 /* ---- diff ---- */
 
-struct diff {
+struct shell_diff {
 	struct shell *shell;
 	const struct shell_mark *mark;
 	struct shell_view view;
@@ -87,7 +92,7 @@ struct diff {
 };
 
 /* *ret_part is the caller's to free. */
-static int part_collect(const struct diff *diff, const struct site_change *part,
+static int part_collect(const struct shell_diff *diff, const struct site_change *part,
 			struct shell_rows *ret_part)
 {
 	const struct site_row *row;
@@ -99,7 +104,7 @@ static int part_collect(const struct diff *diff, const struct site_change *part,
 	return 0;
 }
 
-static int part_write(struct diff *diff, const struct site_change *part, struct error *err)
+static int part_write(struct shell_diff *diff, const struct site_change *part, struct error *err)
 {
 	struct site_look look = {.now_ns = diff->view.snapshot->taken_ns,
 				 .several = diff->view.several,
@@ -122,7 +127,7 @@ static int part_write(struct diff *diff, const struct site_change *part, struct 
 	return code;
 }
 
-static int64_t live_change(const struct diff *diff)
+static int64_t live_change(const struct shell_diff *diff)
 {
 	int64_t change = 0;
 
@@ -136,7 +141,7 @@ static int64_t live_change(const struct diff *diff)
 	return change;
 }
 
-static void write_title(struct diff *diff)
+static void write_title(struct shell_diff *diff)
 {
 	site_change_title(
 		&diff->page, diff->mark->name,
@@ -145,7 +150,7 @@ static void write_title(struct diff *diff)
 }
 
 /* Processes that came or went since the mark. */
-static void write_processes(struct diff *diff, const struct snapshot *from,
+static void write_processes(struct shell_diff *diff, const struct snapshot *from,
 			    const struct snapshot *in, const char *what)
 {
 	char text[AMOUNT_SIZE];
@@ -164,7 +169,7 @@ static void write_processes(struct diff *diff, const struct snapshot *from,
 	}
 }
 
-static int diff_write(struct diff *diff, bool all, struct error *err)
+static int diff_write(struct shell_diff *diff, bool all, struct error *err)
 {
 	int code = shell_rows_collect(diff->shell, &diff->view, diff->mark->snapshot, SORT_USAGE,
 				      &diff->rows, err);
@@ -195,7 +200,7 @@ static const struct shell_mark *mark_find(const struct shell *shell, const char 
 
 int shell_do_diff(struct shell *shell, char *const *words, struct error *err)
 {
-	struct diff diff = {.shell = shell, .page = shell_page(shell)};
+	struct shell_diff diff = {.shell = shell, .page = shell_page(shell)};
 	struct shell_choice choice;
 	int code;
 

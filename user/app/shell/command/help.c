@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "app/shell/state.h"
+#include "app/shell/commands.h"
 
 #include <string.h>
 
+#include "app/shell/arguments.h"
+#include "app/shell/output.h"
+#include "app/shell/state.h"
 #include "report/common/table.h"
 
 static const struct table_column help_columns[] = {

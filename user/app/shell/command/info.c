@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The processes of the trace, and how it goes. */
-#include "app/shell/state.h"
+#include "app/shell/commands.h"
 
 #include <stdlib.h>
 
+#include "app/shell/arguments.h"
+#include "app/shell/output.h"
+#include "app/shell/state.h"
+#include "app/shell/view.h"
 #include "base/units.h"
 #include "os/process/proc.h"
 #include "report/common/amount.h"
+#include "report/common/page.h"
+#include "report/common/process.h"
 #include "report/common/table.h"
-#include "report/text/text.h"
 
 static enum style fate_style(const struct snapshot_process *process)
 {

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Reports: on the screen, and into files. */
-#include "app/shell/state.h"
+#include "app/shell/commands.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "report/sink.h"
+#include "app/shell/arguments.h"
+#include "app/shell/output.h"
+#include "app/shell/state.h"
+#include "app/shell/view.h"
+#include "report/format.h"
 
 /* ---- dump ---- */
 
@@ -52,7 +56,7 @@ static int write_dump(struct shell *shell, const struct snapshot *snapshot,
 		      const struct shell_choice *choice, bool worst_last)
 {
 	const struct page page = shell_page(shell);
-	const struct sink_options look = {
+	const struct format_options look = {
 		.top = shell->settings.top,
 		.worst_last = worst_last,
 		.color = page.color,
@@ -64,7 +68,7 @@ static int write_dump(struct shell *shell, const struct snapshot *snapshot,
 		.ids = true,
 	};
 
-	return sink_text.write(snapshot, &look, shell->output.stream);
+	return format_text.write(snapshot, &look, shell->output.stream);
 }
 
 /* In a pager the beginning is what is seen first, on the screen the end. */
@@ -129,12 +133,12 @@ int shell_do_dump(struct shell *shell, char *const *words, struct error *err)
 /* ---- files ---- */
 
 /* As --format FORMAT=FILE would write it at the end. */
-static int write_file(struct shell *shell, const struct sink *sink, const char *path,
+static int write_file(struct shell *shell, const struct report_format *format, const char *path,
 		      struct error *err)
 {
 	struct options options = *shell->options;
 	struct report report = shell->config.session->report;
-	struct format_request request = {.sink = sink, .path = path};
+	struct format_request request = {.format = format, .path = path};
 	struct snapshot *snapshot;
 	int code;
 
@@ -164,15 +168,15 @@ int shell_do_save(struct shell *shell, char *const *words, struct error *err)
 {
 	if (!words[0] || words[1])
 		return error_set(err, -EINVAL, "usage");
-	return write_file(shell, ends_with(words[0], ".json") ? &sink_json : &sink_text, words[0],
-			  err);
+	return write_file(shell, ends_with(words[0], ".json") ? &format_json : &format_text,
+			  words[0], err);
 }
 
 static const char *format_name(size_t index)
 {
-	const struct sink *sink = sink_at(index);
+	const struct report_format *format = format_at(index);
 
-	return sink ? sink->name : NULL;
+	return format ? format->name : NULL;
 }
 
 int shell_do_export(struct shell *shell, char *const *words, struct error *err)
@@ -182,5 +186,5 @@ int shell_do_export(struct shell *shell, char *const *words, struct error *err)
 	if (!words[0] || !words[1] || words[2])
 		return error_set(err, -EINVAL, "usage");
 	index = shell_name_find("format", words[0], format_name, err);
-	return index < 0 ? index : write_file(shell, sink_at((size_t)index), words[1], err);
+	return index < 0 ? index : write_file(shell, format_at((size_t)index), words[1], err);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Single sites: by their id, or by what is in their stacks. */
-#include "app/shell/state.h"
+#include "app/shell/command/site.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -8,9 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/shell/arguments.h"
+#include "app/shell/command/source.h"
+#include "app/shell/commands.h"
+#include "app/shell/output.h"
+#include "app/shell/state.h"
+#include "app/shell/view.h"
 #include "base/units.h"
 #include "report/common/amount.h"
 #include "report/common/frame.h"
+#include "report/site/card.h"
 
 /* ---- site ---- */
 

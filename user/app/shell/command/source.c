@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The text of the source line that a site's stack leads to, where the file is at hand. */
-#include "app/shell/state.h"
+#include "app/shell/command/source.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What grows. */
-#include "app/shell/state.h"
+#include "app/shell/commands.h"
 
+#include "app/shell/arguments.h"
+#include "app/shell/output.h"
+#include "app/shell/state.h"
+#include "app/shell/view.h"
 #include "model/snapshot/suspect.h"
-#include "report/text/suspect_words.h"
-#include "report/text/text.h"
+#include "report/common/page.h"
+#include "report/common/process.h"
+#include "report/site/suspects.h"
 
 static void put_process(struct page *page, const struct shell_view *view,
 			const struct snapshot_process *process)

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The worst sites, again and again. */
-#include "app/shell/state.h"
+#include "app/shell/commands.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/shell/arguments.h"
+#include "app/shell/output.h"
+#include "app/shell/state.h"
+#include "app/shell/view.h"
+#include "app/shell/wait.h"
 #include "base/units.h"
 #include "report/common/amount.h"
-#include "report/text/text.h"
+#include "report/common/page.h"
 
 #define LINE_SIZE  256
 #define HOME       "\033[H"

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Commands that let the trace go on: watch, which tells what changes meanwhile, and wait. */
-#include "app/shell/state.h"
+#include "app/shell/commands.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "app/shell/arguments.h"
+#include "app/shell/command/site.h"
+#include "app/shell/output.h"
+#include "app/shell/state.h"
+#include "app/shell/view.h"
+#include "app/shell/wait.h"
 #include "base/units.h"
 #include "report/common/amount.h"
 

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is live as a log of glibc's mtrace(); and that a report says when it is not of all. */
+#include "tests/unit/books.h"
+#include "tests/unit/render.h"
+
+static struct books books_listed(void)
+{
+	return books_open((struct model_config){
+		.apis = API_SET_ALL, .wrappers = true, .sanity = true, .lists_blocks = true});
+}
+
+static char *log_of(struct books *books)
+{
+	const struct format_options look_like = {.width = 80};
+
+	books_look(books);
+	return render(&format_mtrace, books->snapshot, &look_like);
+}
+
+static void tell_calls(struct books *books)
+{
+	const uint64_t frames[] = {PROGRAM + 0x10, PROGRAM + 0x20};
+
+	tell_stack(books, 1, frames, 2, 0);
+	books->stack = 1;
+	tell_malloc(books, 0x3000, 30);
+	tell_malloc(books, 0x1000, 10);
+	tell_malloc(books, 0x2000, 20);
+	tell_free(books, 0x2000);
+}
+
+static void test_live_blocks(void **state)
+{
+	struct books books = books_listed();
+	char *text;
+
+	(void)state;
+	tell_calls(&books);
+	text = log_of(&books);
+	assert_string_equal(text, "= Start\n"
+				  "@ [0x400010] + 0x1000 0xa\n"
+				  "@ [0x400010] + 0x3000 0x1e\n"
+				  "= End\n");
+	free(text);
+	books_close(&books);
+}
+
+/* Books that end keep their blocks, and their sums. */
+static void test_of_one_that_has_ended(void **state)
+{
+	struct books books = books_listed();
+	char *before, *after;
+	uint64_t oldest_ns;
+
+	(void)state;
+	tell_calls(&books);
+	before = log_of(&books);
+	oldest_ns = site_of(look(&books), API_MALLOC)->oldest_ns;
+	tell_exit(&books);
+	after = log_of(&books);
+	assert_string_equal(after, before);
+	assert_int_equal(site_of(look(&books), API_MALLOC)->oldest_ns, oldest_ns);
+	free(before);
+	free(after);
+	books_close(&books);
+}
+
+/* Nobody else pays for it. */
+static void test_only_if_asked_for(void **state)
+{
+	struct books books = books_default();
+	char *text;
+
+	(void)state;
+	tell_calls(&books);
+	text = log_of(&books);
+	assert_string_equal(text, "= Start\n= End\n");
+	free(text);
+	books_close(&books);
+}
+
+/* A log is of one process: of the one that matters most. */
+static void test_several(void **state)
+{
+	struct books books = books_listed();
+	char *text;
+
+	(void)state;
+	books_turn(&books, PID + 1);
+	tell_process(&books, EVENT_PROCESS, START_TIME);
+	tell_calls(&books);
+	text = log_of(&books);
+	assert_non_null(strstr(text, "# process 101; others are left out\n"));
+	assert_non_null(strstr(text, " + 0x1000 0xa\n"));
+	free(text);
+	books_close(&books);
+}
+
+static void test_names_cannot_make_lines(void **state)
+{
+	struct snapshot_frame frames[] = {{.module = "/l/operator", .wrapper = true},
+					  {.module = "/a b\n= End\x7f", .vaddr = 0x10}};
+	struct snapshot_stack stack = {.frames = frames, .frame_count = 2};
+	struct snapshot_block block = {.address = 0x1000, .size = 1};
+	struct snapshot_error errors[] = {
+		{.kind = SANITY_INVALID_FREE, .address = 0x20, .freed_at = 0},
+		{.kind = SANITY_DOUBLE_FREE, .address = 0x30, .freed_again_at = INDEX_NONE},
+		{.kind = SANITY_MISMATCHED_FREE, .address = 0x40},
+	};
+	struct snapshot_process process = {.stacks = &stack,
+					   .stack_count = 1,
+					   .blocks = &block,
+					   .block_count = 1,
+					   .errors = errors,
+					   .error_count = 3};
+	const struct snapshot snapshot = {
+		.processes = &process, .process_count = 1, .incomplete = "cut"};
+	char *text = render(&format_mtrace, &snapshot, &(struct format_options){.width = 80});
+
+	(void)state;
+	assert_string_equal(text, "= Start\n"
+				  "# incomplete\n"
+				  "@ /a?b?=?End?:[0x10] + 0x1000 0x1\n"
+				  "@ /a?b?=?End?:[0x10] - 0x20\n"
+				  "- 0x30\n"
+				  "= End\n");
+	free(text);
+}
+
+static void test_incomplete_is_told(void **state)
+{
+	struct books books = books_default();
+	const struct format_options look_like = {.width = 80};
+	char *text;
+
+	(void)state;
+	books_look(&books);
+	books.snapshot->version = "";
+	books.snapshot->incomplete = "the recording breaks off";
+	text = render(&format_text, books.snapshot, &look_like);
+	assert_int_equal(strncmp(text, "  ! incomplete: the recording breaks off\n", 41), 0);
+	free(text);
+	text = render(&format_json, books.snapshot, &look_like);
+	assert_non_null(strstr(text, "\"incomplete\": \"the recording breaks off\""));
+	free(text);
+	books_close(&books);
+}
+
+/* Books are known by their number, whatever becomes of them, until they are summed up. */
+static void test_books_by_number(void **state)
+{
+	struct books books =
+		books_open((struct model_config){.apis = API_SET_ALL, .max_closed = 1});
+	struct process *first = model_process(books.model, PID);
+
+	(void)state;
+	assert_ptr_equal(model_books(books.model, 0), first);
+	assert_null(model_books(books.model, 1));
+	tell_process(&books, EVENT_EXEC, START_TIME);
+	assert_ptr_equal(model_books(books.model, 0), first);
+	assert_ptr_equal(model_books(books.model, 1), model_process(books.model, PID));
+	tell_process(&books, EVENT_EXEC, START_TIME);
+	assert_null(model_books(books.model, 0));
+	books_close(&books);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_live_blocks),
+		cmocka_unit_test(test_of_one_that_has_ended),
+		cmocka_unit_test(test_only_if_asked_for),
+		cmocka_unit_test(test_several),
+		cmocka_unit_test(test_names_cannot_make_lines),
+		cmocka_unit_test(test_incomplete_is_told),
+		cmocka_unit_test(test_books_by_number),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

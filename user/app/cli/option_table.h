@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Every option, by position and by name. The table gives parsing, the help text, the suggestions
+ * for misspelt options, and the test that the man page is complete.
+ */
+#ifndef MTRACE_APP_CLI_OPTION_TABLE_H
+#define MTRACE_APP_CLI_OPTION_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "app/cli/option_row.h"
+
+/* The i-th option, or NULL after the last. */
+const struct option_row *option_at(size_t i);
+const struct option_row *option_by_letter(char letter);
+const struct option_row *option_by_name(const char *name, size_t length);
+/* Returns true for options that are read first because they say where others come from (--config).
+ */
+bool option_is_early(const struct option_row *row);
+const char *option_group_name(enum option_group group);
+
+/* "-p, --pid LIST", as help and man page show it. Returns text. */
+const char *option_heading(const struct option_row *row, char text[OPTION_HEADING_SIZE]);
+
+#endif

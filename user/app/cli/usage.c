@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "app/cli/usage.h"
+
+#include "base/log.h"
+
+static const char *only_of_net(const struct options *options)
+{
+	if (options->of_serve)
+		return options->of_serve;
+	return options->of_connect ? options->of_connect : options->of_net;
+}
+
+int command_takes_no_net(const struct options *options)
+{
+	const char *foreign = only_of_net(options);
+
+	if (!foreign)
+		return EXIT_DONE;
+	log_error("--%s is for serve or connect; see mtrace-bpf --help", foreign);
+	return EXIT_USAGE;
+}

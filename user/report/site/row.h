@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* "  1.  40.4 KiB   86.5%  in 203 blocks from calloc": a site's line, aligned with its neighbours.
+ */
+#ifndef MTRACE_REPORT_SITE_ROW_H
+#define MTRACE_REPORT_SITE_ROW_H
+
+#include "model/snapshot/snapshot.h"
+#include "report/common/page.h"
+
+#define STACK_INDENT 8 /* of what stands below such a line */
+
+struct row_columns {
+	size_t rank, bytes, blocks, noun;
+};
+
+struct row {
+	size_t rank;
+	struct snapshot_sum sum;
+	uint64_t whole; /* bytes of which the site's are a share */
+	const char *noun;
+	enum api api;
+};
+
+/* Make the columns wide enough for the row. */
+void row_measure(struct row_columns *columns, const struct page *page, const struct row *row);
+void row_write(struct page *page, const struct row_columns *columns, const struct row *row);
+
+/* A remark on the list, as a sentence. */
+void row_note(struct page *page, const char *note);
+
+#endif

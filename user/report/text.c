@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The report for people. Of several processes a table comes first, and then the sections of those
+ * that matter most. A process's section is a heading, the totals, what was not seen, the leaks
+ * if they were searched for, and the sites with their stacks. What matters most stands where the
+ * eye is: at the beginning of a file, and on a terminal (worst_last) at the end. Live blocks are
+ * called "still live", which is what is known; whether anything still points at them is another
+ * question, which a leak scan answers.
+ *
+ * No line is wider than the page, but for those that begin with SUMMARY and TOTAL: they are for
+ * grep, so each holds all that it has to say.
+ */
+#include "base/units.h"
+#include "report/common/amount.h"
+#include "report/common/frame.h"
+#include "report/common/page.h"
+#include "report/common/process.h"
+#include "report/format.h"
+#include "report/site/changes.h"
+#include "report/site/errors.h"
+#include "report/site/leaks.h"
+#include "report/site/sites.h"
+#include "report/site/suspects.h"
+#include "report/text/losses.h"
+#include "report/text/note.h"
+#include "report/text/process.h"
+#include "report/text/sampling.h"
+#include "report/text/scan.h"
+#include "report/text/sections.h"
+#include "report/text/view.h"
+
+#define WIDTH_DEFAULT 80
+#define WIDTH_LEAST   60
+
+static void write_silence(const struct view *view)
+{
+	struct page *page = view->page;
+
+	page_to(page, TEXT_INDENT);
+	page_sentence(page, STYLE_PLAIN, TEXT_INDENT,
+		      "No allocation or free was seen. The process may have been idle meanwhile, "
+		      "or it brings an allocator of its own under names that are not known here; "
+		      "mtrace-bpf -v tells which functions are probed.");
+}
+
+static void write_books(const struct view *view)
+{
+	if (process_has_events(view->process))
+		text_totals(view);
+	else
+		write_silence(view);
+	text_sampling(view);
+	text_scan(view);
+	text_sanity(view);
+	text_losses(view);
+	if (view->process->live.blocks && !view->process->scan.done) {
+		page_to(view->page, TEXT_INDENT);
+		page_sentence(view->page, STYLE_QUIET, TEXT_INDENT,
+			      "still live is what was not freed so far, which need not be wrong");
+	}
+	page_end(view->page);
+}
+
+static void write_sites(const struct view *view)
+{
+	if (view->options->worst_last) {
+		text_suppressed(view);
+		text_sites(view, FAMILY_MAP);
+		text_sites(view, FAMILY_HEAP);
+		text_leaks(view);
+		text_errors(view);
+	} else {
+		text_errors(view);
+		text_leaks(view);
+		text_sites(view, FAMILY_HEAP);
+		text_sites(view, FAMILY_MAP);
+		text_suppressed(view);
+	}
+}
+
+struct live_sites {
+	size_t count;
+	const struct snapshot_site *worst; /* by live bytes, whatever the order of the report */
+};
+
+static struct live_sites live_sites_of(const struct snapshot_process *process)
+{
+	struct live_sites live = {0};
+
+	for (size_t i = 0; i < process->site_count; i++) {
+		const struct snapshot_site *site = &process->sites[i];
+
+		if (!site->live_blocks || api_row(site->api)->family != FAMILY_HEAP)
+			continue;
+		live.count++;
+		if (!live.worst || site->live_bytes > live.worst->live_bytes)
+			live.worst = site;
+	}
+	return live;
+}
+
+static void write_worst(const struct view *view, const char *label,
+			const struct snapshot_site *site, struct snapshot_sum sum)
+{
+	const struct snapshot_frame *culprit = stack_culprit(site_stack(view->process, site));
+	char bytes[UNITS_TEXT_SIZE], blocks[AMOUNT_SIZE];
+
+	page_format(view->page, STYLE_PLAIN, "; %s: %s in %s", label,
+		    bytes_format(sum.bytes, bytes), amount_of(sum.blocks, "block", blocks));
+	if (!culprit || !frame_named(culprit))
+		return;
+	page_text(view->page, STYLE_PLAIN, " from ");
+	frame_brief(view->page, culprit);
+}
+
+static void write_summary(const struct view *view)
+{
+	const struct snapshot_process *process = view->process;
+	const struct snapshot_site *leak = worst_leak(process), *worst;
+	struct live_sites live = live_sites_of(process);
+	char blocks[AMOUNT_SIZE], bytes[UNITS_TEXT_SIZE], sites[AMOUNT_SIZE];
+
+	worst = live.worst;
+	page_unlimited(view->page);
+	page_text(view->page, STYLE_PLAIN, "SUMMARY: ");
+	page_name(view->page, STYLE_PLAIN, process_name(process), NAME_COLUMNS);
+	page_format(view->page, STYLE_PLAIN, " (%u): ", process->pid);
+	text_error_summary(view);
+	text_leak_summary(view);
+	page_format(view->page, STYLE_PLAIN, "%s, %s still live at %s",
+		    amount_of(process->live.blocks, "block", blocks),
+		    bytes_format(process->live.bytes, bytes), amount_of(live.count, "site", sites));
+	if (leak)
+		write_worst(view, "worst leak", leak, snapshot_lost(leak->leaks.classes));
+	else if (worst)
+		write_worst(view, "worst", worst,
+			    (struct snapshot_sum){worst->live_blocks, worst->live_bytes});
+	page_end(view->page);
+}
+
+static void write_process(const struct view *view)
+{
+	text_heading(view);
+	if (!view->options->worst_last) {
+		suspects_write(view->page, view->process, false, view->options->ids);
+		text_changes(view);
+		write_books(view);
+	}
+	write_sites(view);
+	if (view->options->worst_last) {
+		write_books(view);
+		text_changes(view);
+		suspects_write(view->page, view->process, true, view->options->ids);
+	}
+	write_summary(view);
+}
+
+static void write_sections(struct page *page, const struct snapshot *snapshot,
+			   const struct sections *sections, const struct format_options *options)
+{
+	for (size_t n = 0; n < sections->count && !page->out.err; n++) {
+		size_t i = options->worst_last ? sections->count - 1 - n : n;
+		struct view view = {page, snapshot, sections->shown[i], options};
+
+		if (n)
+			page_end(page);
+		write_process(&view);
+	}
+}
+
+struct grand_total {
+	uint64_t processes, scanned;
+	struct snapshot_sum live, definite;
+};
+
+/*
+ * A process that ran several images has a section for each; what the former ones left is gone, and
+ * what they leaked was leaked.
+ */
+static struct grand_total grand_total_of(const struct snapshot *snapshot)
+{
+	const struct snapshot_others *others = &snapshot->others;
+	struct grand_total total = {
+		.processes = others->processes,
+		.scanned = others->scanned,
+		.live = {others->sums.live.blocks - others->gone.blocks,
+			 others->sums.live.bytes - others->gone.bytes},
+		.definite = others->sums.scan.classes[LEAK_DEFINITE],
+	};
+
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		const struct snapshot_process *process = &snapshot->processes[i];
+
+		total.scanned += process->scan.done;
+		total.definite.blocks += process->scan.classes[LEAK_DEFINITE].blocks;
+		total.definite.bytes += process->scan.classes[LEAK_DEFINITE].bytes;
+		if (process->replaced)
+			continue;
+		total.live.blocks += process->live.blocks;
+		total.live.bytes += process->live.bytes;
+		total.processes++;
+	}
+	return total;
+}
+
+static void write_total(struct page *page, const struct snapshot *snapshot)
+{
+	struct grand_total total = grand_total_of(snapshot);
+	char amount[AMOUNT_SIZE], size[UNITS_TEXT_SIZE];
+
+	page_end(page);
+	page_unlimited(page);
+	page_format(page, STYLE_PLAIN,
+		    "TOTAL: %s: ", amount_of(total.processes, "process", amount));
+	if (total.scanned && !total.definite.blocks)
+		page_text(page, STYLE_PLAIN, "no leaks; ");
+	else if (total.scanned)
+		page_format(page, STYLE_PLAIN, "%s, %s definitely lost; ",
+			    amount_of(total.definite.blocks, "leak", amount),
+			    bytes_format(total.definite.bytes, size));
+	page_format(page, STYLE_PLAIN, "%s, %s still live",
+		    amount_of(total.live.blocks, "block", amount),
+		    bytes_format(total.live.bytes, size));
+	page_end(page);
+}
+
+static void write_dropped(struct page *page, const struct snapshot *snapshot)
+{
+	char amount[AMOUNT_SIZE], sentence[AMOUNT_SIZE * 2];
+
+	if (!snapshot->dropped)
+		return;
+	snprintf(sentence, sizeof(sentence), "%s made no sense in the books and %s left out",
+		 amount_of(snapshot->dropped, "record", amount),
+		 snapshot->dropped == 1 ? "was" : "were");
+	text_loss(page, sentence);
+}
+
+/* Where the eye is, before all numbers that it concerns. */
+static void write_incomplete(struct page *page, const struct snapshot *snapshot)
+{
+	char sentence[2048];
+
+	if (!snapshot->incomplete)
+		return;
+	snprintf(sentence, sizeof(sentence), "incomplete: %s", snapshot->incomplete);
+	text_loss(page, sentence);
+	page_end(page);
+}
+
+static struct page page_of(const struct format_options *options, FILE *file)
+{
+	size_t width = options->width ? options->width : WIDTH_DEFAULT;
+
+	if (width < WIDTH_LEAST)
+		width = WIDTH_LEAST;
+	return (struct page){
+		.out = {.file = file},
+		.width = width,
+		.limit = width,
+		.color = options->color,
+		.utf8 = options->utf8,
+	};
+}
+
+static bool has_several(const struct snapshot *snapshot)
+{
+	return snapshot->process_count + snapshot->others.sections > 1;
+}
+
+static void write_all(struct page *page, const struct snapshot *snapshot,
+		      const struct sections *sections, const struct format_options *options)
+{
+	bool several = has_several(snapshot);
+
+	if (!options->worst_last)
+		write_incomplete(page, snapshot);
+	if (!snapshot->process_count)
+		page_sentence(page, STYLE_PLAIN, 0, "No process was traced.");
+	if (several && !options->worst_last) {
+		text_sections(page, sections, snapshot, options);
+		page_end(page);
+	}
+	write_sections(page, snapshot, sections, options);
+	if (several && options->worst_last) {
+		page_end(page);
+		text_sections(page, sections, snapshot, options);
+	}
+	if (several)
+		write_total(page, snapshot);
+	write_dropped(page, snapshot);
+	text_overhead(page, snapshot);
+	if (options->worst_last)
+		write_incomplete(page, snapshot);
+}
+
+static int text_write(const struct snapshot *snapshot, const struct format_options *options,
+		      FILE *out)
+{
+	struct page page = page_of(options, out);
+	struct sections sections;
+	int err = sections_choose(&sections, snapshot, options->top);
+
+	if (err)
+		return err;
+	write_all(&page, snapshot, &sections, options);
+	sections_free(&sections);
+	return page_finish(&page);
+}
+
+const struct report_format format_text = {.name = "text", .write = text_write};
