@@ -50,13 +50,14 @@ static int try_memory(pid_t pid)
 	return err;
 }
 
-struct trial {
+/* Whether a child of ours can be traced: 0 or -errno for each step. */
+struct ptrace_trial {
 	int seize, write;
 };
 
-static struct trial try_child(void)
+static struct ptrace_trial try_child(void)
 {
-	struct trial trial = {.seize = -ECHILD, .write = -ECHILD};
+	struct ptrace_trial trial = {.seize = -ECHILD, .write = -ECHILD};
 	pid_t pid = child_new();
 
 	if (pid < 0)
@@ -83,7 +84,7 @@ static void judge_yama(struct capability *ret)
 
 size_t source_ptrace_capabilities(struct capability ret[CAPABILITY_MAX])
 {
-	struct trial trial = try_child();
+	struct ptrace_trial trial = try_child();
 
 	ret[0] = (struct capability){.name = "ptrace", .needed = true};
 	detail_set(&ret[0], !trial.seize,

@@ -11,7 +11,8 @@
 #include "source/trace/mappings.h"
 #include "source/unwind/tables.h"
 
-struct walk {
+/* The walk of a stack over the part of it that was sent. */
+struct slice_walk {
 	struct bpf_process *process;
 	const struct record_slice *record;
 	const struct unwind_abi *abi;
@@ -26,7 +27,7 @@ struct walk {
 
 static int unwind_read(void *ctx, const struct unwind_abi *abi, abi_u64 address, abi_u64 *ret_word)
 {
-	const struct record_slice *record = ((const struct walk *)ctx)->record;
+	const struct record_slice *record = ((const struct slice_walk *)ctx)->record;
 	uint64_t distance = address - record->sp;
 
 	if (distance >= record->size || record->size - distance < abi->word)
@@ -36,7 +37,7 @@ static int unwind_read(void *ctx, const struct unwind_abi *abi, abi_u64 address,
 	return 0;
 }
 
-static bool walk_push(struct walk *walk, uint64_t frame)
+static bool walk_push(struct slice_walk *walk, uint64_t frame)
 {
 	if (walk->stack.count >= walk->depth)
 		return false;
@@ -46,7 +47,8 @@ static bool walk_push(struct walk *walk, uint64_t frame)
 
 /* The module of an address. Code that was mapped without the dynamic linker's knowledge is not
  * known yet: once, look. */
-static const struct module *find_module(struct walk *walk, uint64_t address, uint64_t *ret_offset)
+static const struct module *find_module(struct slice_walk *walk, uint64_t address,
+					uint64_t *ret_offset)
 {
 	const struct module *module = mapping_find(walk->process, address, ret_offset);
 
@@ -57,7 +59,7 @@ static const struct module *find_module(struct walk *walk, uint64_t address, uin
 	return mapping_find(walk->process, address, ret_offset);
 }
 
-static bool table_row(struct walk *walk, const struct module *module, uint64_t offset,
+static bool table_row(struct slice_walk *walk, const struct module *module, uint64_t offset,
 		      bool interrupted, struct unwind_row *ret_row)
 {
 	if (interrupted)
@@ -67,7 +69,8 @@ static bool table_row(struct walk *walk, const struct module *module, uint64_t o
 
 /* The row of the frame's code, at its next instruction or at the call that it returns from. 0 or
  * enum stack_stop. */
-static enum stack_stop find_row(struct walk *walk, bool interrupted, struct unwind_row *ret_row)
+static enum stack_stop find_row(struct slice_walk *walk, bool interrupted,
+				struct unwind_row *ret_row)
 {
 	uint64_t address = walk->frame.ip - !interrupted, offset;
 	const struct module *module = find_module(walk, address, &offset);
@@ -79,7 +82,7 @@ static enum stack_stop find_row(struct walk *walk, bool interrupted, struct unwi
 
 /* To the end, or to where the stack cannot be followed. The frame is the last one pushed, but for
  * one that was interrupted. */
-static enum stack_stop walk_on(struct walk *walk, bool interrupted)
+static enum stack_stop walk_on(struct slice_walk *walk, bool interrupted)
 {
 	for (;;) {
 		enum unwind_result result;
@@ -134,7 +137,7 @@ static struct unwind_register link_of(const struct record_slice *record)
 int slice_finish(struct bpf_process *process, const struct record_slice *record, uint32_t depth,
 		 struct finished_stack *ret_stack)
 {
-	struct walk walk = {
+	struct slice_walk walk = {
 		.process = process,
 		.record = record,
 		.abi = abi_of(record),

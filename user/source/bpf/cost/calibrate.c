@@ -70,28 +70,29 @@ static void child_main(int orders, int answers)
 	_exit(0);
 }
 
-struct batch {
+/* What a batch of calls cost. */
+struct probe_batch {
 	double call_ns; /* of a processor, for each call, the programs left out … */
 	double run_ns;  /* … and of a program, each time it ran */
 };
 
 static int compare_calls(const void *a, const void *b)
 {
-	const struct batch *left = a, *right = b;
+	const struct probe_batch *left = a, *right = b;
 
 	return (left->call_ns > right->call_ns) - (left->call_ns < right->call_ns);
 }
 
 static int compare_runs(const void *a, const void *b)
 {
-	const struct batch *left = a, *right = b;
+	const struct probe_batch *left = a, *right = b;
 
 	return (left->run_ns > right->run_ns) - (left->run_ns < right->run_ns);
 }
 
 /* Which programs may run for it: NULL-terminated. */
 static int batch_once(const struct bpf_child *child, char which,
-		      const struct bpf_program *const *programs, struct batch *ret_batch)
+		      const struct bpf_program *const *programs, struct probe_batch *ret_batch)
 {
 	struct cost_reading before = {0}, after = {0};
 	uint64_t taken;
@@ -107,15 +108,15 @@ static int batch_once(const struct bpf_child *child, char which,
 			return -EOPNOTSUPP;
 	after.runs -= before.runs;
 	after.ns -= before.ns;
-	*ret_batch = (struct batch){((double)taken - (double)after.ns) / CALLS,
-				    after.runs ? (double)after.ns / (double)after.runs : 0};
+	*ret_batch = (struct probe_batch){((double)taken - (double)after.ns) / CALLS,
+					  after.runs ? (double)after.ns / (double)after.runs : 0};
 	return 0;
 }
 
 static int batches_run(const struct bpf_child *child, char which,
-		       const struct bpf_program *const *programs, struct batch *ret_median)
+		       const struct bpf_program *const *programs, struct probe_batch *ret_median)
 {
-	struct batch batches[BATCHES];
+	struct probe_batch batches[BATCHES];
 	int err = 0;
 
 	for (size_t i = 0; !err && i < BATCHES; i++)
@@ -160,7 +161,7 @@ static int measure(const struct bpf_child *child, struct cost_rates *ret)
 	const struct bpf_program *const pairs[] = {skeleton->progs.call_entry,
 						   skeleton->progs.call_return, NULL};
 	bool session = program->means->pairing == PAIRING_SESSION;
-	struct batch bare, entry, both;
+	struct probe_batch bare, entry, both;
 	int err = batches_run(child, 0, of_free, &bare);
 
 	if (!err)

@@ -22,7 +22,7 @@
 
 /* What that code takes from its surroundings: who is at the breakpoint. In the kernel that is the
  * current task; so it is here, for as long as one hit is looked at. */
-static struct hit {
+static struct breakpoint_hit {
 	struct tracer *tracer;
 	struct task *task;
 	struct arch_memory memory;
@@ -472,12 +472,12 @@ bool calls_hit(struct tracer *tracer, struct task *task, const struct breakpoint
 	const struct breakpoint place = *breakpoint;
 	bool held = false;
 
-	now = (struct hit){tracer, task, space_as_memory(task->owner->memory), &regs};
+	now = (struct breakpoint_hit){tracer, task, space_as_memory(task->owner->memory), &regs};
 	if (place.returns)
 		call_leave(&task->calls->pending, &regs);
 	for (size_t i = 0; i < PROBE_KINDS; i++)
 		if (place.kinds & 1u << kinds[i].kind)
 			held |= kinds[i].hit(task->calls, &regs, place.cookies[kinds[i].kind]);
-	now = (struct hit){0};
+	now = (struct breakpoint_hit){0};
 	return held;
 }
