@@ -5,6 +5,8 @@
  * use, which is lent for the step. For that the instruction's length must be known: the address
  * counts from its end.
  */
+#include "arch/x86_line.h"
+
 #include <string.h>
 
 #include "arch/x86.h"
