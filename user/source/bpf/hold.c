@@ -18,10 +18,13 @@
 #include "mtrace.skel.h"
 #include "os/exec/call.h"
 #include "os/process/file.h"
+#include "os/process/proc.h"
+#include "source/bpf/load/loaded_programs.h"
 #include "source/selection.h"
 #include "source/trace/backend.h"
 #include "source/trace/libraries.h"
 #include "source/trace/probes.h"
+#include "source/trace/process.h"
 #include "source/trace/translated.h"
 #include "source/trace/translator.h"
 
@@ -40,7 +43,7 @@ static bool is_wanted(void *ctx, int processes, pid_t pid, int file)
 	struct process_state state;
 	uint32_t key = (uint32_t)pid;
 
-	if (bpf->program.everybody && translator_is_file(file))
+	if (bpf->prober->everybody && translator_is_file(file))
 		return true;
 	if (bpf->config.scope == SCOPE_SYSTEM)
 		return selection_may_hold(bpf->config.selected, pid, file);
@@ -50,11 +53,11 @@ static bool is_wanted(void *ctx, int processes, pid_t pid, int file)
 static int guard_start(struct bpf_source *bpf, struct error *err)
 {
 	struct epoll_event event = {.events = EPOLLIN};
-	struct hold *hold = &bpf->hold;
+	struct hold *hold = bpf->hold;
 	struct exec_guard_config config = {
 		.wanted = is_wanted,
 		.ctx = bpf,
-		.kept = bpf_map__fd(bpf->program.skeleton->maps.processes),
+		.kept = bpf_map__fd(bpf->program->skeleton->maps.processes),
 		.patience_ns = PATIENCE_NS,
 		.limit_ns = LIMIT_NS,
 	};
@@ -78,13 +81,13 @@ int hold_open(struct bpf_source *bpf, struct error *err)
 	fd = epoll_create1(EPOLL_CLOEXEC);
 	if (fd < 0)
 		return error_set_errno(err, -errno, "--hold-exec");
-	bpf->hold.fd = fd;
+	bpf->hold->fd = fd;
 	return guard_start(bpf, err);
 }
 
 int hold_fd(const struct bpf_source *bpf)
 {
-	return bpf->hold.guard.pid ? bpf->hold.fd : -1;
+	return bpf->hold->guard.pid ? bpf->hold->fd : -1;
 }
 
 static void programs_forget(struct hold *hold)
@@ -99,18 +102,18 @@ static void programs_forget(struct hold *hold)
 
 void hold_close(struct bpf_source *bpf)
 {
-	exec_guard_stop(&bpf->hold.guard);
-	if (bpf->hold.fd)
-		close(bpf->hold.fd);
-	bpf->hold.fd = 0;
-	programs_forget(&bpf->hold);
+	exec_guard_stop(&bpf->hold->guard);
+	if (bpf->hold->fd)
+		close(bpf->hold->fd);
+	bpf->hold->fd = 0;
+	programs_forget(bpf->hold);
 }
 
 /* One that exits again and again is not worth the time for which programs wait for it. */
 static void guard_restart(struct bpf_source *bpf)
 {
 	static const char exited[] = "the exec guard was killed or stopped responding";
-	struct hold *hold = &bpf->hold;
+	struct hold *hold = bpf->hold;
 	uint64_t now_ns = clock_now_ns();
 	struct error err;
 
@@ -134,7 +137,7 @@ static void guard_restart(struct bpf_source *bpf)
 
 int hold_take(struct bpf_source *bpf, struct held_exec *ret_held)
 {
-	struct exec_guard *guard = &bpf->hold.guard;
+	struct exec_guard *guard = &bpf->hold->guard;
 	int got = guard->pid ? exec_guard_take(guard, ret_held) : 0;
 
 	if (got >= 0)
@@ -308,17 +311,17 @@ static int hold_process(struct bpf_source *bpf, struct bpf_process *process,
 	    !selection_may_run(bpf->config.selected, call.path))
 		err = 0;
 	else
-		err = attach_held(&bpf->hold, process, held, &call);
+		err = attach_held(bpf->hold, process, held, &call);
 	exec_call_free(&call);
 	if (!err)
-		count_late(&bpf->hold, process, held);
+		count_late(bpf->hold, process, held);
 	return err;
 }
 
 /* It is about to become a translator: its own probes, or everybody's, must be out by then. */
 static int hold_translator(struct bpf_source *bpf, struct bpf_process *process)
 {
-	if (bpf->program.everybody)
+	if (bpf->prober->everybody)
 		translated_pause(bpf);
 	return process ? translated_leave(bpf, process, clock_now_ns(), true) : 0;
 }
@@ -331,7 +334,7 @@ static int place(struct bpf_source *bpf, const struct held_exec *held)
 
 	if (translator_is_file(held->file))
 		return hold_translator(bpf, process);
-	if (!bpf->program.everybody)
+	if (!bpf->prober->everybody)
 		return process && !process->translated ? hold_process(bpf, process, held) : 0;
 	err = hold_process(bpf, &nobody, held);
 	map64_free(&nobody.attached);
@@ -342,6 +345,6 @@ int hold_serve(struct bpf_source *bpf, struct held_exec *held)
 {
 	int err = place(bpf, held);
 
-	exec_guard_allow(&bpf->hold.guard, held);
+	exec_guard_allow(&bpf->hold->guard, held);
 	return err;
 }

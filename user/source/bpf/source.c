@@ -17,25 +17,40 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "mtrace.skel.h"
+#include "os/process/proc.h"
 #include "source/bpf/cost/cost.h"
-#include "source/trace/leader.h"
-#include "source/trace/probes.h"
-#include "source/trace/backend.h"
-#include "source/bpf/system.h"
-#include "source/trace/translated.h"
+#include "source/bpf/entered.h"
 #include "source/bpf/file_key.h"
+#include "source/bpf/hold.h"
+#include "source/bpf/load/program.h"
+#include "source/bpf/system.h"
+#include "source/bpf/untold.h"
+#include "source/bpf/unwind.h"
 #include "source/record/ring.h"
 #include "source/record/ring_reader.h"
 #include "source/selection.h"
+#include "source/trace/backend.h"
+#include "source/trace/leader.h"
+#include "source/trace/losses.h"
+#include "source/trace/probes.h"
+#include "source/trace/process.h"
+#include "source/trace/records.h"
+#include "source/trace/translated.h"
+#include "source/trace/translator.h"
 #include "source/unwind/slice.h"
 #include "source/unwind/stack_check.h"
-#include "source/trace/translator.h"
-#include "source/bpf/unwind.h"
 #include "source/unwind/tables.h"
 
 #define HELD_AT_ONCE 64
 #define AHEAD        8          /* times the buffer, for what it would lose while we are busy */
 #define UNWIND_ROWS  (1u << 21) /* 16 MiB, and 8 for pages: a thousand modules fit */
+
+/* The source, with what only BPF has: its pointers lead there. */
+struct bpf_backend {
+	struct bpf_source common; /* first: what the session holds */
+	struct loaded_programs program;
+	struct hold hold;
+};
 
 static struct bpf_source *bpf_of(struct source *source)
 {
@@ -132,7 +147,7 @@ static int bpf_drain(struct source *source)
 {
 	struct bpf_source *bpf = bpf_of(source);
 	struct untold untold;
-	int err = translated_look_after(bpf, bpf->program.skeleton->bss->translators_begun);
+	int err = translated_look_after(bpf, bpf->program->skeleton->bss->translators_begun);
 	uint64_t waiting = ring_waiting(&bpf->ring);
 
 	look_for_untold(bpf, &untold);
@@ -167,7 +182,7 @@ static int check_seccomp(const struct bpf_source *bpf, pid_t pid, struct error *
 	bool confined;
 	int code;
 
-	if (bpf->program.seccomp_safe)
+	if (bpf->program->seccomp_safe)
 		return 0;
 	code = proc_info_read(pid, &info);
 	if (code)
@@ -219,7 +234,7 @@ static int bpf_attach_launch(struct source *source, pid_t pid, const char *progr
 
 static int bpf_fd(const struct source *source)
 {
-	return bpf_map__fd(((const struct bpf_source *)source)->program.skeleton->maps.events);
+	return bpf_map__fd(((const struct bpf_source *)source)->program->skeleton->maps.events);
 }
 
 static int bpf_hold_fd(const struct source *source)
@@ -251,12 +266,12 @@ static void bpf_detach(struct source *source)
 
 	hold_close(bpf);
 	for (size_t i = 0; i < bpf->process_count; i++)
-		program_gather(&bpf->program, &bpf->processes[i]->links);
-	program_gather(&bpf->program, &bpf->shared.links);
-	program_leave(&bpf->program, &bpf->program.self_test);
+		program_gather(bpf->program, &bpf->processes[i]->links);
+	program_gather(bpf->program, &bpf->shared.links);
+	prober_leave(bpf->prober, &bpf->program->self_test);
 	for (size_t i = 0; i < bpf->process_count; i++)
 		bpf_process_detach(bpf->processes[i]);
-	program_leave(&bpf->program, &bpf->shared.links);
+	prober_leave(bpf->prober, &bpf->shared.links);
 }
 
 static void bpf_close(struct source *source)
@@ -270,7 +285,7 @@ static void bpf_close(struct source *source)
 		processes_forget(bpf, bpf->processes[bpf->process_count - 1]);
 	free(bpf->processes);
 	map64_free(&bpf->index_of_pid);
-	program_leave(&bpf->program, &bpf->shared.links);
+	prober_leave(bpf->prober, &bpf->shared.links);
 	map64_free(&bpf->shared.attached);
 	vec_free(&bpf->shared.placed_ns);
 	ring_reader_close(bpf->reader);
@@ -278,8 +293,8 @@ static void bpf_close(struct source *source)
 	bpf_cost_close(bpf);
 	unwind_tables_free(bpf->tables);
 	module_table_set_identifier(bpf->config.modules, (struct module_identifier){0});
-	if (bpf->program.skeleton)
-		program_unload(&bpf->program);
+	if (bpf->program->skeleton)
+		program_unload(bpf->program);
 	free(bpf);
 }
 
@@ -298,11 +313,11 @@ static int load_programs(struct bpf_source *bpf, struct error *err)
 		.thinning = bpf->config.thinning,
 		.measures = bpf->config.measures,
 	};
-	int code = program_load(&bpf->program, &config, err);
+	int code = program_load(bpf->program, &config, err);
 
 	if (code && code != -EPERM && code != -EXDEV && stack == STACK_AUTO) {
 		config.unwind_rows = 0;
-		code = program_load(&bpf->program, &config, err);
+		code = program_load(bpf->program, &config, err);
 	}
 	return code;
 }
@@ -324,12 +339,12 @@ static int start_measuring(struct bpf_source *bpf, struct error *err)
 
 static void bpf_draw(struct source *source, uint32_t sample)
 {
-	bpf_of(source)->program.skeleton->bss->sample_drawn = sample;
+	bpf_of(source)->program->skeleton->bss->sample_drawn = sample;
 }
 
 static int open_ring(struct bpf_source *bpf)
 {
-	int events = bpf_map__fd(bpf->program.skeleton->maps.events);
+	int events = bpf_map__fd(bpf->program->skeleton->maps.events);
 	uint64_t size = ring_size(bpf->config.buffer_bytes);
 	int code = ring_open(&bpf->ring, events, size);
 
@@ -342,14 +357,14 @@ static int bpf_start(struct bpf_source *bpf, struct error *err)
 
 	if (code)
 		return code;
-	module_table_set_identifier(bpf->config.modules, file_key_identifier(&bpf->program));
-	if (bpf->program.everybody && !bpf->program.seccomp_safe)
+	module_table_set_identifier(bpf->config.modules, file_key_identifier(bpf->program));
+	if (bpf->prober->everybody && !bpf->program->seccomp_safe)
 		return error_set(err, -EOPNOTSUPP,
 				 "this kernel kills programs that seccomp confines at a return "
 				 "probe (Linux 6.14 does not), and would have probes in all of "
 				 "them: name the processes with --pid");
-	if (bpf->program.unwinds)
-		code = unwind_tables_new(&bpf->program, bpf->config.parser, &bpf->tables);
+	if (bpf->program->unwinds)
+		code = unwind_tables_new(bpf->program, bpf->config.parser, &bpf->tables);
 	if (code)
 		return error_set_errno(err, code, "cannot reach the unwind tables");
 	code = open_ring(bpf);
@@ -361,7 +376,7 @@ static int bpf_start(struct bpf_source *bpf, struct error *err)
 	code = system_select(bpf);
 	if (code)
 		return error_set_errno(err, code, "cannot select programs");
-	code = program_attach_tasks(&bpf->program, err);
+	code = program_attach_tasks(bpf->program, err);
 	/* With everything that runs still to be found, programs would wait long. */
 	return code || bpf->config.scope == SCOPE_SYSTEM ? code : hold_open(bpf, err);
 }
@@ -369,15 +384,20 @@ static int bpf_start(struct bpf_source *bpf, struct error *err)
 static int bpf_open(struct source **ret_source, const struct source_config *config,
 		    struct error *err)
 {
-	struct bpf_source *bpf = calloc(1, sizeof(*bpf));
+	struct bpf_backend *backend = calloc(1, sizeof(*backend));
+	struct bpf_source *bpf = (struct bpf_source *)backend;
 	int code;
 
-	if (!bpf)
+	if (!backend)
 		return error_set_errno(err, -ENOMEM, "cannot start");
+	bpf->prober = &backend->program.prober;
+	bpf->program = &backend->program;
+	bpf->hold = &backend->hold;
 	bpf->source.ops = source_bpf();
 	bpf->config = *config;
 	bpf->probe_ops = &bpf_probe_ops;
 	bpf->untold = &untold_ops;
+	bpf->losses = processes_losses;
 	code = bpf_start(bpf, err);
 	if (code) {
 		bpf_close(&bpf->source);

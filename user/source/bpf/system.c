@@ -11,9 +11,13 @@
 
 #include "base/log.h"
 #include "mtrace.skel.h"
+#include "source/bpf/entered.h"
 #include "source/bpf/file_key.h"
+#include "source/bpf/hold.h"
+#include "source/bpf/load/loaded_programs.h"
 #include "source/selection.h"
 #include "source/trace/libraries.h"
+#include "source/trace/process.h"
 #include "source/trace/translator.h"
 
 #define ATTACH_ROUNDS 20
@@ -135,14 +139,14 @@ int system_attach(struct source *source, struct error *err)
 
 int system_select(struct bpf_source *bpf)
 {
-	const struct mtrace_bpf *skeleton = bpf->program.skeleton;
+	const struct mtrace_bpf *skeleton = bpf->program->skeleton;
 	struct selected *selected = bpf->config.selected;
 	const uint32_t first = 0, one = 1;
 	int err = 0;
 
 	if (!selected)
 		return 0;
-	selection_identify(selected, file_key_exec_identifier(&bpf->program));
+	selection_identify(selected, file_key_exec_identifier(bpf->program));
 	for (size_t i = 0; !err && i < selected->file_count; i++)
 		err = bpf_map_update_elem(bpf_map__fd(skeleton->maps.selected_files),
 					  &selected->files[i].key, &one, BPF_ANY);

@@ -18,8 +18,12 @@
 #include "source/ptrace/refusal.h"
 #include "source/source.h"
 #include "source/trace/backend.h"
+#include "source/trace/losses.h"
 #include "source/trace/mappings.h"
 #include "source/trace/probes.h"
+#include "source/trace/process.h"
+#include "source/trace/records.h"
+#include "source/unwind/tables.h"
 
 #define SEIZE_WAIT_NS 2000000000ULL
 #define SEIZE_TRIES   10
@@ -27,6 +31,7 @@
 
 struct ptrace_source {
 	struct bpf_source common; /* first: what the session holds */
+	struct prober prober;     /* without operations */
 	struct guardian guardian;
 	struct holds holds;
 };
@@ -408,7 +413,7 @@ static void ptrace_close(struct source *source)
 				 ptrace->common.processes[ptrace->common.process_count - 1]);
 	free(ptrace->common.processes);
 	map64_free(&ptrace->common.index_of_pid);
-	map64_free(&ptrace->common.program.allocators);
+	map64_free(&ptrace->prober.allocators);
 	unwind_tables_free(ptrace->common.tables);
 	holds_free(&ptrace->holds);
 	guardian_end(&ptrace->guardian);
@@ -449,6 +454,7 @@ static int ptrace_open(struct source **ret_source, const struct source_config *c
 	ptrace->common.source.ops = source_ptrace();
 	ptrace->common.config = *config;
 	ptrace->common.probe_ops = &ptrace_probe_ops;
+	ptrace->common.prober = &ptrace->prober;
 	ptrace->common.held = ptrace_held;
 	code = start(ptrace, err);
 	if (code) {

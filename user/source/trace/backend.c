@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/vec.h"
-#include "source/trace/probes.h"
-#include "source/trace/translated.h"
+#include "os/process/proc.h"
+#include "source/trace/process.h"
 
 struct bpf_process *processes_find(const struct bpf_source *bpf, pid_t pid)
 {
@@ -35,7 +35,7 @@ struct bpf_process processes_nobody(struct bpf_source *bpf)
 {
 	return (struct bpf_process){.config = &bpf->config,
 				    .ops = bpf->probe_ops,
-				    .program = &bpf->program,
+				    .prober = bpf->prober,
 				    .tables = bpf->tables,
 				    .shared = &bpf->shared};
 }
@@ -53,29 +53,12 @@ int processes_new(struct bpf_source *bpf, pid_t pid, struct bpf_process **ret_pr
 	}
 	process->config = &bpf->config;
 	process->ops = bpf->probe_ops;
-	process->program = &bpf->program;
+	process->prober = bpf->prober;
 	process->tables = bpf->tables;
-	process->shared = bpf->program.everybody ? &bpf->shared : NULL;
+	process->shared = bpf->prober->everybody ? &bpf->shared : NULL;
 	process->pid = pid;
 	process->entered_ns = clock_now_ns();
 	bpf->processes[bpf->process_count++] = process;
 	*ret_process = process;
 	return 0;
-}
-
-int processes_tell_losses(const struct bpf_process *process, const uint64_t count[LOSS_COUNT])
-{
-	const struct snapshot_losses losses = {
-		.events = count[LOSS_EVENTS] + count[LOSS_READ],
-		.stacks = count[LOSS_STACKS],
-		.missed_returns = count[LOSS_NO_RETURN] + count[LOSS_NO_STATE],
-		.unprobed_sites = process->unprobed_sites,
-		.gap_ns = process->gap_ns + translated_gap_ns(process) + count[LOSS_GAP_NS],
-		.no_allocator = process->translated || !probes_found(process),
-		.children = count[LOSS_CHILDREN],
-		.filtered = count[LOSS_FILTERED],
-	};
-	struct event event = {.kind = EVENT_LOSSES, .losses = &losses};
-
-	return bpf_process_deliver(process, &event);
 }

@@ -2,6 +2,7 @@
 #include "source/trace/leader.h"
 
 #include "base/log.h"
+#include "os/process/proc.h"
 #include "source/trace/probes.h"
 
 int bpf_leader_lost(struct bpf_process *process, struct shared_probes *shared)
@@ -16,7 +17,7 @@ int bpf_leader_lost(struct bpf_process *process, struct shared_probes *shared)
 		if (map64_get(&process->attached, id) != MAP64_NONE)
 			err = probes_share(process, module);
 	if (!err)
-		err = process->program->ops->leader_lost(process->program, process->pid);
+		err = process->prober->ops->leader_lost(process->prober, process->pid);
 	if (err)
 		return err;
 	process->leaderless = true;
@@ -29,10 +30,10 @@ int bpf_leader_lost(struct bpf_process *process, struct shared_probes *shared)
 
 void bpf_leader_forget(const struct bpf_process *process, struct shared_probes *shared)
 {
-	process->program->ops->leader_found(process->program, process->pid);
+	process->prober->ops->leader_found(process->prober, process->pid);
 	if (--shared->leaderless)
 		return;
-	program_close(process->program, &shared->links); /* nobody else shall pay any longer */
+	prober_close(process->prober, &shared->links); /* nobody else shall pay any longer */
 	map64_free(&shared->attached);
 	vec_free(&shared->placed_ns);
 	shared->paused = false;
@@ -51,11 +52,4 @@ void bpf_leader_found(struct bpf_process *process, struct shared_probes *shared,
 	bpf_leader_count_gap(process, exec_ns);
 	bpf_leader_forget(process, shared);
 	process->leaderless = false;
-}
-
-pid_t bpf_leader_reader(const struct bpf_process *process)
-{
-	if (process->leaderless || !process->program->skeleton)
-		return proc_living_thread(process->pid);
-	return process->pid;
 }

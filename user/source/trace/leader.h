@@ -9,7 +9,7 @@
 #ifndef MTRACE_SOURCE_TRACE_LEADER_H
 #define MTRACE_SOURCE_TRACE_LEADER_H
 
-#include "source/trace/process.h"
+#include "source/process/traced_process.h"
 
 /* Its first thread is gone, or was when the process was found. 0 or -errno. */
 int bpf_leader_lost(struct bpf_process *process, struct shared_probes *shared);
@@ -20,7 +20,4 @@ void bpf_leader_count_gap(struct bpf_process *process, uint64_t mapped_ns);
 void bpf_leader_found(struct bpf_process *process, struct shared_probes *shared, uint64_t exec_ns);
 /* The process is not traced any more, or not so. */
 void bpf_leader_forget(const struct bpf_process *process, struct shared_probes *shared);
-/* The thread by which /proc tells of the process; 0 if none is left. */
-pid_t bpf_leader_reader(const struct bpf_process *process);
-
 #endif

@@ -6,7 +6,7 @@
 #ifndef MTRACE_SOURCE_TRACE_LIBRARIES_H
 #define MTRACE_SOURCE_TRACE_LIBRARIES_H
 
-#include "source/trace/process.h"
+#include "source/process/traced_process.h"
 
 /*
  * The module of an open file (taken over), called `path`, with its unwind tables; NULL if it cannot

@@ -11,9 +11,11 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "os/process/file.h"
+#include "os/process/proc.h"
 #include "source/record/path_names.h"
 #include "source/trace/leader.h"
 #include "source/trace/probes.h"
+#include "source/unwind/tables.h"
 #include "symbol/elf/vdso.h"
 #include "symbol/probe_site/plan.h"
 
@@ -131,7 +133,7 @@ static int mapping_open(struct bpf_process *process, const struct proc_mapping *
 		return vdso_open(process, vdso_is_64bit(mapping->start), ret_module);
 	if (!mapping->inode)
 		return 0;
-	fd = proc_open_mapped(bpf_leader_reader(process), mapping);
+	fd = proc_open_mapped(bpf_process_reader(process), mapping);
 	if (fd < 0)
 		return file_refused(process, mapping, strerror(-fd), fd);
 	code = module_intern(process->config->modules, fd, mapping->path, ret_module, &err);
@@ -207,7 +209,7 @@ static int tell_entries(struct bpf_process *process, const struct proc_maps *map
 /* What the process maps now, with room for as many modules. -ESRCH if it is gone. */
 static int read_maps(struct bpf_process *process, struct proc_maps *maps, struct module ***modules)
 {
-	int err = proc_maps_read(bpf_leader_reader(process), maps);
+	int err = proc_maps_read(bpf_process_reader(process), maps);
 
 	if (err)
 		return err;
@@ -354,19 +356,4 @@ int bpf_process_mapping(struct bpf_process *process, const struct record_mapping
 	if (module && map64_get(&process->told, told.start) == MAP64_NONE)
 		bpf_leader_count_gap(process, record->head.time_ns);
 	return tell_mapping(process, &told, module, record->head.time_ns);
-}
-
-/* What was told last holds: nothing tells of mappings that are gone. */
-const struct module *mapping_find(const struct bpf_process *process, uint64_t address,
-				  uint64_t *ret_offset)
-{
-	for (size_t i = process->mapping_count; i--;) {
-		const struct told_mapping *mapping = &process->mappings[i];
-
-		if (address < mapping->start || address >= mapping->end)
-			continue;
-		*ret_offset = address - mapping->start + mapping->offset;
-		return module_get(process->config->modules, mapping->module);
-	}
-	return NULL;
 }

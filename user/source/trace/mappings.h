@@ -6,7 +6,7 @@
 #ifndef MTRACE_SOURCE_TRACE_MAPPINGS_H
 #define MTRACE_SOURCE_TRACE_MAPPINGS_H
 
-#include "source/trace/process.h"
+#include "source/process/traced_process.h"
 
 /* Probe what the process maps now, but for probes_commit, and tell nothing of it. As below. */
 int mappings_attach(struct bpf_process *process);
@@ -18,9 +18,8 @@ int mappings_read(struct bpf_process *process, uint64_t time_ns);
  * gone is no error. */
 int mappings_read_late(struct bpf_process *process, uint64_t since_ns);
 
-/* The module whose code lies at an address, and where in its file; NULL if there is none. */
-const struct module *mapping_find(const struct bpf_process *process, uint64_t address,
-				  uint64_t *ret_offset);
+/* An executable mapping, as the kernel told it; without name and range: look for yourself. */
+int bpf_process_mapping(struct bpf_process *process, const struct record_mapping *record);
 
 /* The vdso of that word size, its unwind table published; NULL, and stacks end there, if it is not
  * to be had. 0 or -ENOMEM. */

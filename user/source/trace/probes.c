@@ -11,7 +11,7 @@
 
 #include "arch/arch.h"
 #include "base/log.h"
-#include "source/trace/leader.h"
+#include "os/process/proc.h"
 #include "symbol/probe_site/plan.h"
 
 #define BREAKPOINT_NONE 0 /* never an original byte that we probe: it would be `add` */
@@ -78,14 +78,14 @@ static const char *given_prefix(const struct source_config *config, const struct
 }
 
 /* Which allocator of all that are traced; the first is 0. */
-static uint8_t object_number(struct program *program, const struct module *module)
+static uint8_t object_number(struct prober *prober, const struct module *module)
 {
-	uint32_t number = map64_get(&program->allocators, module->id);
+	uint32_t number = map64_get(&prober->allocators, module->id);
 
 	if (number == MAP64_NONE) {
-		number = (uint32_t)program->allocators.count;
+		number = (uint32_t)prober->allocators.count;
 		/* Without memory it looks like the next one: a free may count as unmatched. */
-		map64_set(&program->allocators, module->id, number);
+		map64_set(&prober->allocators, module->id, number);
 	}
 	return (uint8_t)number;
 }
@@ -104,7 +104,7 @@ static uint64_t site_cookie(const struct bpf_process *process, const struct modu
 
 	/* Which of several allocators frees: one may do it by another's. */
 	if (!api_needs_return(site->api))
-		cookie |= (uint64_t)object_number(process->program, module) << COOKIE_OBJECT_SHIFT;
+		cookie |= (uint64_t)object_number(process->prober, module) << COOKIE_OBJECT_SHIFT;
 	cookie |= anybody_flag(process) | thinning_leaf_flag(module, plan, site->api);
 
 	/* Who calls free tells the program's frees from a thread's cleaning up, if nothing else
@@ -173,7 +173,7 @@ static int attach_kind(struct bpf_process *process, const struct module *module,
 			 (unsigned int)(site->offset - site->entry), site->instruction,
 			 site->reason);
 	}
-	err = program_attach(process->program, &request, links_of(process));
+	err = prober_attach(process->prober, &request, links_of(process));
 out:
 	free(offsets);
 	free(cookies);
@@ -220,7 +220,7 @@ static int attach_marks(struct bpf_process *process, const struct module *module
 		offsets[i] = plan->marks[i].offset;
 		cookies[i] = mark_cookie(process, &plan->marks[i]);
 	}
-	err = program_attach(process->program, &request, links_of(process));
+	err = prober_attach(process->prober, &request, links_of(process));
 out:
 	free(offsets);
 	free(cookies);
@@ -249,7 +249,7 @@ static int attach_exits(struct bpf_process *process, const struct module *module
 		offsets[i] = plan->exits[i].offset;
 		cookies[i] = plan->exits[i].kind;
 	}
-	err = program_attach(process->program, &request, links_of(process));
+	err = prober_attach(process->prober, &request, links_of(process));
 out:
 	free(offsets);
 	free(cookies);
@@ -273,8 +273,7 @@ static int attach_hook(struct bpf_process *process, const struct module *module,
 		.count = 1,
 	};
 
-	return plan->hooks[hook] ? program_attach(process->program, &request, links_of(process))
-				 : 0;
+	return plan->hooks[hook] ? prober_attach(process->prober, &request, links_of(process)) : 0;
 }
 
 static int attach_hooks(struct bpf_process *process, const struct module *module,
@@ -367,7 +366,7 @@ static int attach_module(struct bpf_process *process, const struct module *modul
 
 static int commit_events(struct bpf_process *process)
 {
-	return program_commit(process->program, process->pid, links_of(process));
+	return prober_commit(process->prober, process->pid, links_of(process));
 }
 
 int probes_commit(struct bpf_process *process)
@@ -546,7 +545,7 @@ static void verify_byte(struct bpf_process *process, const struct module *module
 	size_t size = arch ? ARCH_BREAKPOINT_MAX : 1;
 
 	/* Where instructions are larger than a byte, a breakpoint's may begin with the same one. */
-	if (proc_memory_read(bpf_leader_reader(process), address, code, size) != (ssize_t)size ||
+	if (proc_memory_read(bpf_process_reader(process), address, code, size) != (ssize_t)size ||
 	    code[0] != original || (arch && arch->traps(code, 0)))
 		return;
 	process->unprobed_sites++;

@@ -6,7 +6,7 @@
 #ifndef MTRACE_SOURCE_TRACE_PROBES_H
 #define MTRACE_SOURCE_TRACE_PROBES_H
 
-#include "source/trace/process.h"
+#include "source/process/traced_process.h"
 
 /* Probes for everybody in a module that is probed for the process alone. 0 or -ENOMEM. */
 int probes_share(struct bpf_process *process, struct module *module);

@@ -14,6 +14,7 @@
 #include "os/exec/next_program.h"
 #include "os/library/needed.h"
 #include "os/process/cgroup.h"
+#include "os/process/proc.h"
 #include "source/record/path_names.h"
 #include "source/trace/leader.h"
 #include "source/trace/libraries.h"
@@ -58,14 +59,6 @@ static const char *arch_of(const struct bpf_process *process, const struct recor
 		 : !elf_identity_read(path, &identity) && identity.word == ELFCLASS32)
 		return arch_native_name(true);
 	return arch_native_name(false);
-}
-
-int bpf_process_deliver(const struct bpf_process *process, struct event *event)
-{
-	event->pid = event->tid = (uint32_t)process->pid;
-	if (!event->time_ns)
-		event->time_ns = clock_now_ns();
-	return process->config->deliver(process->config->ctx, event);
 }
 
 #define COMMAND_WORDS_MAX (EXEC_COMMAND_SIZE + 1)
@@ -320,7 +313,7 @@ int bpf_process_attach_again(struct bpf_process *process, uint64_t since_ns)
 	struct shared_probes *shared = process->shared;
 	int err;
 
-	program_close(process->program, &process->links);
+	prober_close(process->prober, &process->links);
 	process->attached = (struct map64){0};
 	process->shared = NULL;
 	err = replace_probes(process, &attached);
@@ -343,7 +336,7 @@ static int inherit_probes(struct bpf_process *process, const struct bpf_process 
 	process->unprobed_sites = parent->unprobed_sites;
 	process->watches_exits = parent->watches_exits;
 	process->allocator_objects = parent->allocator_objects;
-	program_inherit(process->program, &process->links, &parent->links);
+	prober_inherit(process->prober, &process->links, &parent->links);
 	return map64_copy(&process->attached, &parent->attached);
 }
 
@@ -404,7 +397,7 @@ int bpf_process_exec(struct bpf_process *process, const struct record_exec *exec
 
 void bpf_process_detach(struct bpf_process *process)
 {
-	program_leave(process->program, &process->links);
+	prober_leave(process->prober, &process->links);
 }
 
 void bpf_process_free(struct bpf_process *process)

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Records, whoever has written them, become events. */
+#include "source/trace/records.h"
+
 #include <string.h>
 
 #include "base/log.h"
 #include "source/trace/backend.h"
 #include "source/trace/leader.h"
+#include "source/trace/losses.h"
+#include "source/trace/mappings.h"
+#include "source/trace/process.h"
 #include "source/trace/translated.h"
 #include "source/trace/translator.h"
 #include "source/unwind/slice.h"
@@ -123,7 +128,8 @@ static int decode_slice(struct bpf_source *bpf, const struct record_head *head, 
 	const struct record_slice *slice = (const void *)head;
 	struct finished_stack stack;
 
-	if (slice_finish(processes_find(bpf, (pid_t)head->pid), slice, bpf->config.depth, &stack))
+	if (slice_finish(processes_find(bpf, (pid_t)head->pid), slice, bpf->config.depth,
+			 mappings_read_late, &stack))
 		return 0;
 	slice_remember(&bpf->slices, slice->id, stack.id);
 	return deliver_stack(bpf, event,
@@ -169,11 +175,12 @@ static int decode_fork(struct bpf_source *bpf, const struct record_head *head, s
 static int tell_filtered(struct bpf_source *bpf, struct bpf_process *process,
 			 const struct record_exec *exec)
 {
-	uint64_t losses[LOSS_COUNT];
+	uint64_t losses[LOSS_COUNT] = {0};
 
 	if (process->awaits_exec || !exec->filtered)
 		return 0;
-	processes_losses(bpf, process->pid, losses);
+	if (bpf->losses)
+		bpf->losses(bpf, process->pid, losses);
 	losses[LOSS_FILTERED] = exec->filtered;
 	return processes_tell_losses(process, losses);
 }

@@ -2,8 +2,10 @@
 #include "source/trace/translated.h"
 
 #include "base/log.h"
+#include "os/process/proc.h"
 #include "os/ptrace/freeze.h"
 #include "source/trace/probes.h"
+#include "source/trace/process.h"
 #include "source/trace/translator.h"
 
 #define NS_PER_MS 1000000ULL
@@ -17,7 +19,7 @@
 
 static bool is_inherited(const struct bpf_source *bpf)
 {
-	return bpf->config.scope == SCOPE_FAMILY && !bpf->program.everybody;
+	return bpf->config.scope == SCOPE_FAMILY && !bpf->prober->everybody;
 }
 
 /*
@@ -84,7 +86,7 @@ void translated_pause(struct bpf_source *bpf)
 		return;
 	shared->paused = true;
 	shared->paused_ns = shared->seen_ns;
-	program_close(&bpf->program, &shared->links);
+	prober_close(bpf->prober, &shared->links);
 	shared->translator = translator_find();
 	log_warn("nothing is traced by probes in every process until %s %d ends: %s",
 		 shared->translator ? "process" : "a translator,", (int)shared->translator,

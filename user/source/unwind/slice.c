@@ -8,12 +8,12 @@
 #include "arch/unwind_link.h"
 #include "base/hash.h"
 #include "bpf/walk.h"
-#include "source/trace/mappings.h"
 #include "source/unwind/tables.h"
 
 /* The walk of a stack over the part of it that was sent. */
 struct slice_walk {
 	struct bpf_process *process;
+	int (*read_mappings)(struct bpf_process *process, uint64_t since_ns);
 	const struct record_slice *record;
 	const struct unwind_abi *abi;
 	union {
@@ -55,7 +55,7 @@ static const struct module *find_module(struct slice_walk *walk, uint64_t addres
 	if (module || walk->has_looked || walk->record->stop != STOP_LATE)
 		return module;
 	walk->has_looked = true;
-	mappings_read_late(walk->process, walk->record->head.time_ns);
+	walk->read_mappings(walk->process, walk->record->head.time_ns);
 	return mapping_find(walk->process, address, ret_offset);
 }
 
@@ -135,10 +135,12 @@ static struct unwind_register link_of(const struct record_slice *record)
 }
 
 int slice_finish(struct bpf_process *process, const struct record_slice *record, uint32_t depth,
+		 int (*read_mappings)(struct bpf_process *process, uint64_t since_ns),
 		 struct finished_stack *ret_stack)
 {
 	struct slice_walk walk = {
 		.process = process,
+		.read_mappings = read_mappings,
 		.record = record,
 		.abi = abi_of(record),
 		.depth = depth,

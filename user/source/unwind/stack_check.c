@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include "source/trace/mappings.h"
 #include "symbol/cfi/cfi.h"
 
 enum verdict { VERDICT_CALL = 1, VERDICT_NONE };

@@ -11,7 +11,7 @@
 #ifndef MTRACE_SOURCE_UNWIND_STACK_CHECK_H
 #define MTRACE_SOURCE_UNWIND_STACK_CHECK_H
 
-#include "source/trace/process.h"
+#include "source/process/traced_process.h"
 
 /*
  * How many of the frames, from the first, can be right; at least 1. Not asked of are the first, by

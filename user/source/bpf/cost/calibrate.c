@@ -14,7 +14,10 @@
 #include <unistd.h>
 
 #include "arch/arch.h"
+#include "bpf/abi.h"
+#include "bpf/sample.h"
 #include "mtrace.skel.h"
+#include "source/bpf/cost/reading.h"
 #include "source/bpf/load/child.h"
 #include "source/bpf/load/program.h"
 #include "symbol/probe_site/choice.h"
@@ -154,7 +157,7 @@ static double positive(double number)
 
 static int measure(const struct bpf_child *child, struct cost_rates *ret)
 {
-	const struct program *program = child->program;
+	const struct loaded_programs *program = child->program;
 	const struct mtrace_bpf *skeleton = program->skeleton;
 	const struct bpf_program *const of_free[] = {skeleton->progs.call_free, NULL};
 	const struct bpf_program *const sessions[] = {skeleton->progs.call_session, NULL};
@@ -183,7 +186,7 @@ static int measure(const struct bpf_child *child, struct cost_rates *ret)
 	return 0;
 }
 
-int calibrate(struct program *program, struct cost_rates *ret_rates)
+int calibrate(struct loaded_programs *program, struct cost_rates *ret_rates)
 {
 	struct bpf_child child;
 	int err = bpf_child_start(program, child_main, &child);

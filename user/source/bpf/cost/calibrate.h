@@ -3,11 +3,18 @@
 #ifndef MTRACE_SOURCE_BPF_COST_CALIBRATE_H
 #define MTRACE_SOURCE_BPF_COST_CALIBRATE_H
 
-#include "source/bpf/cost/cost.h"
+struct loaded_programs;
 
-struct program;
+/* What a hit costs, in nanoseconds: besides the BPF program, where the kernel needs not step over
+ * the instruction; and the program, of a call that is not told, and of one that is. */
+struct cost_rates {
+	double entry;
+	double return_;
+	double untold;
+	double told;
+};
 
 /* 0 or -errno. The programs' runs are counted while this is called. */
-int calibrate(struct program *program, struct cost_rates *ret_rates);
+int calibrate(struct loaded_programs *program, struct cost_rates *ret_rates);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "bpf/abi.h"
 #include "os/process/cpu_time.h"
+#include "source/bpf/load/loaded_programs.h"
 #include "source/trace/backend.h"
 #include "mtrace.skel.h"
 
@@ -41,7 +42,7 @@ static void add(struct spent *spent, uint32_t pid, uint64_t ns)
 
 static int ended_map(const struct bpf_source *bpf)
 {
-	return bpf_map__fd(bpf->program.skeleton->maps.ended);
+	return bpf_map__fd(bpf->program->skeleton->maps.ended);
 }
 
 static void forget_ended(const struct bpf_source *bpf)
@@ -58,7 +59,7 @@ void spent_begin(struct bpf_source *bpf, struct spent *spent)
 	spent_free(spent);
 	spent->all_ns = cpu_time_of_all();
 	forget_ended(bpf);
-	bpf->program.skeleton->bss->ends_wanted = 1;
+	bpf->program->skeleton->bss->ends_wanted = 1;
 	for (size_t i = 0; i < bpf->process_count; i++) {
 		pid_t pid = bpf->processes[i]->pid;
 
@@ -69,7 +70,7 @@ void spent_begin(struct bpf_source *bpf, struct spent *spent)
 void spent_end(struct bpf_source *bpf, struct spent *spent)
 {
 	spent->all_ns = cpu_time_of_all() - spent->all_ns;
-	bpf->program.skeleton->bss->ends_wanted = 0;
+	bpf->program->skeleton->bss->ends_wanted = 0;
 	for (size_t i = 0; i < bpf->process_count; i++) {
 		uint32_t pid = (uint32_t)bpf->processes[i]->pid;
 		uint64_t now = cpu_time_of((pid_t)pid);
@@ -94,7 +95,7 @@ int spent_sum(struct bpf_source *bpf, struct spent *spent, uint64_t *ret_ns)
 	struct ended_process process;
 	uint64_t living = spent->ns;
 
-	if (bpf->program.everybody) {
+	if (bpf->prober->everybody) {
 		*ret_ns = spent->all_ns;
 		return 0;
 	}

@@ -174,7 +174,7 @@ struct program_trial {
 
 static bool try_load(struct program_trial *trial, const struct program_config *config)
 {
-	struct program program;
+	struct loaded_programs program;
 
 	if (program_load(&program, config, NULL))
 		return false;
@@ -193,12 +193,12 @@ static void try_family(struct program_trial *trial)
 		.buffer_bytes = PROBE_BUFFER_BYTES,
 		.scope = SCOPE_FAMILY,
 	};
-	struct program program;
+	struct loaded_programs program;
 
 	if (program_load(&program, &config, NULL))
 		return;
 	trial->follows = true;
-	trial->inherits = !program.everybody;
+	trial->inherits = !program.prober.everybody;
 	trial->family_words = program.means->words;
 	program_unload(&program);
 }

@@ -16,7 +16,7 @@
 #include "arch/unwind_row.h"
 #include "bpf/abi.h"
 #include "source/record/ring.h"
-#include "source/trace/probe_request.h"
+#include "source/process/probe_request.h"
 
 enum request {
 	REQUEST_SEIZE,   /* trace all threads of a process */
