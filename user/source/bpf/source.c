@@ -4,7 +4,7 @@
  * business of source/trace/process.c; how programs are loaded and attached, of
  * source/bpf/load/program.c.
  */
-#include "source/source.h"
+#include "source/bpf/source.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

@@ -3,8 +3,9 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "source/bpf/load/capability.h"
+#include "source/bpf/source.h"
 #include "source/selection.h"
-#include "source/source.h"
 
 #define WORDS "this mtrace-bpf was built without BPF"
 

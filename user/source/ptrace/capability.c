@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the ptrace source needs, tried on a child of our own. */
+#include "source/ptrace/capability.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,7 +14,6 @@
 
 #include "os/process/procfs.h"
 #include "source/ptrace/refusal.h"
-#include "source/source.h"
 
 static void detail_set(struct capability *ret, bool ok, const char *detail, const char *advice)
 {

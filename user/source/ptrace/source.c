@@ -5,6 +5,8 @@
  * What is different is how breakpoints get into a process: by address, in each mapping that is
  * there, and the thread that has mapped something waits for it.
  */
+#include "source/ptrace/source.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,7 +18,6 @@
 #include "source/ptrace/guardian/guardian.h"
 #include "source/ptrace/hold.h"
 #include "source/ptrace/refusal.h"
-#include "source/source.h"
 #include "source/trace/backend.h"
 #include "source/trace/losses.h"
 #include "source/trace/mappings.h"

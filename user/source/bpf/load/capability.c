@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the BPF source needs of kernel, privileges and limits, found by looking and by trying. */
+#include "source/bpf/load/capability.h"
+
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
@@ -13,7 +15,6 @@
 #include "os/exec/marks.h"
 #include "source/bpf/load/calls.h"
 #include "source/bpf/load/program.h"
-#include "source/source.h"
 
 #define PROBE_BUFFER_BYTES (64 << 10)
 #define UNWIND_ROWS_PROBE  1024
