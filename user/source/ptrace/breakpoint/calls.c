@@ -17,8 +17,7 @@
 #include "arch/call.h"
 #include "arch/registers.h"
 #include "source/ptrace/breakpoint/walk.h"
-
-#define NS_PER_SECOND 1000000000ULL
+#include "source/ptrace/tracer/records.h"
 
 /* What that code takes from its surroundings: who is at the breakpoint. In the kernel that is the
  * current task; so it is here, for as long as one hit is looked at. */
@@ -58,14 +57,6 @@ void task_calls_copy(struct task_calls *calls, const struct task_calls *from)
 void task_calls_reset(struct task_calls *calls)
 {
 	*calls = (struct task_calls){0};
-}
-
-uint64_t record_time(void)
-{
-	struct timespec now_time;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now_time);
-	return (uint64_t)now_time.tv_sec * NS_PER_SECOND + (uint64_t)now_time.tv_nsec;
 }
 
 /*

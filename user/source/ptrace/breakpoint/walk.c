@@ -11,7 +11,9 @@
 #include "base/hash.h"
 #include "bpf/walk.h"
 #include "os/process/proc.h"
-#include "source/ptrace/breakpoint/calls.h"
+#include "source/ptrace/breakpoint/space.h"
+#include "source/ptrace/tracer/mailbox.h"
+#include "source/ptrace/tracer/records.h"
 
 #define WINDOW       4096
 #define CALL_SIZE    5
