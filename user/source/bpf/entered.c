@@ -12,7 +12,7 @@
 #include "source/bpf/load/loaded_programs.h"
 
 /* Zero if it is not entered any more. */
-void processes_losses(const struct bpf_source *bpf, pid_t pid, uint64_t ret_count[LOSS_COUNT])
+void processes_losses(const struct trace_source *bpf, pid_t pid, uint64_t ret_count[LOSS_COUNT])
 {
 	struct process_state state = {0};
 	uint32_t key = (uint32_t)pid;
@@ -22,7 +22,7 @@ void processes_losses(const struct bpf_source *bpf, pid_t pid, uint64_t ret_coun
 	memcpy(ret_count, state.losses, sizeof(state.losses));
 }
 
-int processes_enter(struct bpf_source *bpf, pid_t pid, struct bpf_process **ret_process,
+int processes_enter(struct trace_source *bpf, pid_t pid, struct traced_process **ret_process,
 		    struct error *err)
 {
 	const struct process_state no_losses = {0};
@@ -38,7 +38,7 @@ int processes_enter(struct bpf_source *bpf, pid_t pid, struct bpf_process **ret_
 	return 0;
 }
 
-void processes_forget(struct bpf_source *bpf, struct bpf_process *process)
+void processes_forget(struct trace_source *bpf, struct traced_process *process)
 {
 	uint32_t key = (uint32_t)process->pid;
 

@@ -6,12 +6,12 @@
 #include "source/trace/backend.h"
 
 /* processes_new(), and the BPF programs trace the process. 0 or -errno with words. */
-int processes_enter(struct bpf_source *bpf, pid_t pid, struct bpf_process **ret_process,
+int processes_enter(struct trace_source *bpf, pid_t pid, struct traced_process **ret_process,
 		    struct error *err);
 /* processes_remove(), and the BPF programs trace the process no more. */
-void processes_forget(struct bpf_source *bpf, struct bpf_process *process);
+void processes_forget(struct trace_source *bpf, struct traced_process *process);
 
 /* What the BPF programs have counted; zeros if the process is not entered any more. */
-void processes_losses(const struct bpf_source *bpf, pid_t pid, uint64_t ret_count[LOSS_COUNT]);
+void processes_losses(const struct trace_source *bpf, pid_t pid, uint64_t ret_count[LOSS_COUNT]);
 
 #endif

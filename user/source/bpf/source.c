@@ -46,15 +46,15 @@
 #define UNWIND_ROWS  (1u << 21) /* 16 MiB, and 8 for pages: a thousand modules fit */
 
 /* The source, with what only BPF has: its pointers lead there. */
-struct bpf_backend {
-	struct bpf_source common; /* first: what the session holds */
+struct bpf_source {
+	struct trace_source common; /* first: what the session holds */
 	struct loaded_programs program;
 	struct hold hold;
 };
 
-static struct bpf_source *bpf_of(struct source *source)
+static struct trace_source *bpf_of(struct source *source)
 {
-	return (struct bpf_source *)source;
+	return (struct trace_source *)source;
 }
 
 static bool is_gone(pid_t pid)
@@ -66,7 +66,7 @@ static bool is_gone(pid_t pid)
  * Where the record of its end was lost, a process would be waited for in vain. Once it is gone, all
  * that it has left is in the ring buffer: only what is still not known then was lost.
  */
-static int look_after_one(struct bpf_source *bpf)
+static int look_after_one(struct trace_source *bpf)
 {
 	struct record_exit end = {.head = {.kind = RECORD_EXIT}};
 	struct event event = {0};
@@ -90,7 +90,7 @@ static int look_after_one(struct bpf_source *bpf)
 }
 
 /* Who waits was born before that, of which the ring buffer tells. */
-static int serve_held(struct bpf_source *bpf)
+static int serve_held(struct trace_source *bpf)
 {
 	struct held_exec held;
 	int err = 0;
@@ -111,7 +111,7 @@ struct untold {
 	size_t exec_count, birth_count, mapping_count;
 };
 
-static void look_for_untold(const struct bpf_source *bpf, struct untold *untold)
+static void look_for_untold(const struct trace_source *bpf, struct untold *untold)
 {
 	untold->exec_count = execs_untold(bpf, untold->execs);
 	untold->birth_count = births_untold(bpf, untold->births);
@@ -119,7 +119,7 @@ static void look_for_untold(const struct bpf_source *bpf, struct untold *untold)
 }
 
 /* What came before them was told by the ring, which was read since. */
-static int find_untold(struct bpf_source *bpf, const struct untold *untold)
+static int find_untold(struct trace_source *bpf, const struct untold *untold)
 {
 	int err = 0;
 
@@ -130,7 +130,7 @@ static int find_untold(struct bpf_source *bpf, const struct untold *untold)
 	return err;
 }
 
-static int find_mappings(struct bpf_source *bpf, const struct untold *untold)
+static int find_mappings(struct trace_source *bpf, const struct untold *untold)
 {
 	struct record_mapping unknown = {.head = {.kind = RECORD_MAPPING}};
 	int err = 0;
@@ -145,7 +145,7 @@ static int find_mappings(struct bpf_source *bpf, const struct untold *untold)
 
 static int bpf_drain(struct source *source)
 {
-	struct bpf_source *bpf = bpf_of(source);
+	struct trace_source *bpf = bpf_of(source);
 	struct untold untold;
 	int err = translated_look_after(bpf, bpf->program->skeleton->bss->translators_begun);
 	uint64_t waiting = ring_waiting(&bpf->ring);
@@ -165,7 +165,7 @@ static int bpf_drain(struct source *source)
 
 static uint64_t bpf_ring_peak(struct source *source)
 {
-	struct bpf_source *bpf = bpf_of(source);
+	struct trace_source *bpf = bpf_of(source);
 	uint64_t peak = bpf->ring_peak < bpf->ring.size ? bpf->ring_peak : bpf->ring.size;
 
 	bpf->ring_peak = 0;
@@ -176,7 +176,7 @@ static uint64_t bpf_ring_peak(struct source *source)
  * Processes.
  */
 
-static int check_seccomp(const struct bpf_source *bpf, pid_t pid, struct error *err)
+static int check_seccomp(const struct trace_source *bpf, pid_t pid, struct error *err)
 {
 	struct proc_info info;
 	bool confined;
@@ -197,8 +197,8 @@ static int check_seccomp(const struct bpf_source *bpf, pid_t pid, struct error *
 
 static int bpf_attach(struct source *source, pid_t pid, struct error *err)
 {
-	struct bpf_source *bpf = bpf_of(source);
-	struct bpf_process *process;
+	struct trace_source *bpf = bpf_of(source);
+	struct traced_process *process;
 	int code = check_seccomp(bpf, pid, err);
 
 	if (code)
@@ -207,11 +207,11 @@ static int bpf_attach(struct source *source, pid_t pid, struct error *err)
 	if (code)
 		return code;
 	if (proc_living_thread(pid) != pid)
-		code = bpf_leader_lost(process, &bpf->shared);
+		code = leader_lost(process, &bpf->shared);
 	if (code)
 		error_set_errno(err, code, "it has lost its first thread");
 	else
-		code = bpf_process_attach(process, err);
+		code = traced_process_attach(process, err);
 	if (code)
 		processes_forget(bpf, process);
 	return code;
@@ -220,13 +220,13 @@ static int bpf_attach(struct source *source, pid_t pid, struct error *err)
 static int bpf_attach_launch(struct source *source, pid_t pid, const char *program,
 			     char *const *command, char *const *environment, struct error *err)
 {
-	struct bpf_source *bpf = bpf_of(source);
-	struct bpf_process *process;
+	struct trace_source *bpf = bpf_of(source);
+	struct traced_process *process;
 	int code = processes_enter(bpf, pid, &process, err);
 
 	if (code)
 		return code;
-	code = bpf_process_attach_launch(process, program, command, environment, err);
+	code = traced_process_attach_launch(process, program, command, environment, err);
 	if (code)
 		processes_forget(bpf, process);
 	return code;
@@ -234,22 +234,22 @@ static int bpf_attach_launch(struct source *source, pid_t pid, const char *progr
 
 static int bpf_fd(const struct source *source)
 {
-	return bpf_map__fd(((const struct bpf_source *)source)->program->skeleton->maps.events);
+	return bpf_map__fd(((const struct trace_source *)source)->program->skeleton->maps.events);
 }
 
 static int bpf_hold_fd(const struct source *source)
 {
-	return hold_fd((const struct bpf_source *)source);
+	return hold_fd((const struct trace_source *)source);
 }
 
 static uint32_t bpf_live(const struct source *source)
 {
-	return (uint32_t)((const struct bpf_source *)source)->process_count;
+	return (uint32_t)((const struct trace_source *)source)->process_count;
 }
 
 static int bpf_tell_losses(struct source *source)
 {
-	const struct bpf_source *bpf = bpf_of(source);
+	const struct trace_source *bpf = bpf_of(source);
 	uint64_t losses[LOSS_COUNT];
 	int err = 0;
 
@@ -262,7 +262,7 @@ static int bpf_tell_losses(struct source *source)
 
 static void bpf_detach(struct source *source)
 {
-	struct bpf_source *bpf = bpf_of(source);
+	struct trace_source *bpf = bpf_of(source);
 
 	hold_close(bpf);
 	for (size_t i = 0; i < bpf->process_count; i++)
@@ -270,13 +270,13 @@ static void bpf_detach(struct source *source)
 	program_gather(bpf->program, &bpf->shared.links);
 	prober_leave(bpf->prober, &bpf->program->self_test);
 	for (size_t i = 0; i < bpf->process_count; i++)
-		bpf_process_detach(bpf->processes[i]);
+		traced_process_detach(bpf->processes[i]);
 	prober_leave(bpf->prober, &bpf->shared.links);
 }
 
 static void bpf_close(struct source *source)
 {
-	struct bpf_source *bpf = bpf_of(source);
+	struct trace_source *bpf = bpf_of(source);
 
 	if (!bpf)
 		return;
@@ -299,7 +299,7 @@ static void bpf_close(struct source *source)
 }
 
 /* Stacks by tables, unless something else was asked for or nothing else works. */
-static int load_programs(struct bpf_source *bpf, struct error *err)
+static int load_programs(struct trace_source *bpf, struct error *err)
 {
 	enum stack_mode stack = bpf->config.stack;
 	struct program_config config = {
@@ -323,7 +323,7 @@ static int load_programs(struct bpf_source *bpf, struct error *err)
 }
 
 /* Who only wants to know does without, where that cannot be known. */
-static int start_measuring(struct bpf_source *bpf, struct error *err)
+static int start_measuring(struct trace_source *bpf, struct error *err)
 {
 	int code;
 
@@ -342,7 +342,7 @@ static void bpf_draw(struct source *source, uint32_t sample)
 	bpf_of(source)->program->skeleton->bss->sample_drawn = sample;
 }
 
-static int open_ring(struct bpf_source *bpf)
+static int open_ring(struct trace_source *bpf)
 {
 	int events = bpf_map__fd(bpf->program->skeleton->maps.events);
 	uint64_t size = ring_size(bpf->config.buffer_bytes);
@@ -351,7 +351,7 @@ static int open_ring(struct bpf_source *bpf)
 	return code ? code : ring_reader_open(&bpf->reader, &bpf->ring, events, AHEAD * size);
 }
 
-static int bpf_start(struct bpf_source *bpf, struct error *err)
+static int bpf_start(struct trace_source *bpf, struct error *err)
 {
 	int code = load_programs(bpf, err);
 
@@ -384,8 +384,8 @@ static int bpf_start(struct bpf_source *bpf, struct error *err)
 static int bpf_open(struct source **ret_source, const struct source_config *config,
 		    struct error *err)
 {
-	struct bpf_backend *backend = calloc(1, sizeof(*backend));
-	struct bpf_source *bpf = (struct bpf_source *)backend;
+	struct bpf_source *backend = calloc(1, sizeof(*backend));
+	struct trace_source *bpf = (struct trace_source *)backend;
 	int code;
 
 	if (!backend)
@@ -395,7 +395,7 @@ static int bpf_open(struct source **ret_source, const struct source_config *conf
 	bpf->hold = &backend->hold;
 	bpf->source.ops = source_bpf();
 	bpf->config = *config;
-	bpf->probe_ops = &bpf_probe_ops;
+	bpf->probe_ops = &attached_probe_ops;
 	bpf->untold = &untold_ops;
 	bpf->losses = processes_losses;
 	code = bpf_start(bpf, err);

@@ -27,19 +27,19 @@ static uint32_t count_now(const uint32_t *count)
  * Births.
  */
 
-static bool births_any(const struct bpf_source *bpf)
+static bool births_any(const struct trace_source *bpf)
 {
 	return count_now(&bpf->program->skeleton->bss->untold_birth_count) != bpf->births_found;
 }
 
-size_t births_untold(const struct bpf_source *bpf, uint32_t ret_pids[BIRTHS_UNTOLD])
+size_t births_untold(const struct trace_source *bpf, uint32_t ret_pids[BIRTHS_UNTOLD])
 {
 	return births_any(bpf) ? keys_of(bpf->program->skeleton->maps.untold_births, BIRTHS_UNTOLD,
 					 ret_pids)
 			       : 0;
 }
 
-static bool take_birth(struct bpf_source *bpf, pid_t pid, struct record_fork *ret_birth)
+static bool take_birth(struct trace_source *bpf, pid_t pid, struct record_fork *ret_birth)
 {
 	int map = bpf_map__fd(bpf->program->skeleton->maps.untold_births);
 	uint32_t key = (uint32_t)pid;
@@ -51,7 +51,7 @@ static bool take_birth(struct bpf_source *bpf, pid_t pid, struct record_fork *re
 	return true;
 }
 
-static size_t births_of(const struct bpf_source *bpf, pid_t parent, uint64_t before_ns,
+static size_t births_of(const struct trace_source *bpf, pid_t parent, uint64_t before_ns,
 			uint32_t ret_pids[BIRTHS_UNTOLD])
 {
 	int map = bpf_map__fd(bpf->program->skeleton->maps.untold_births);
@@ -69,12 +69,12 @@ static size_t births_of(const struct bpf_source *bpf, pid_t parent, uint64_t bef
  * Execs.
  */
 
-static bool execs_any(const struct bpf_source *bpf)
+static bool execs_any(const struct trace_source *bpf)
 {
 	return count_now(&bpf->program->skeleton->bss->execs_waiting) != 0;
 }
 
-size_t execs_untold(const struct bpf_source *bpf, uint32_t ret_pids[EXECS_UNTOLD])
+size_t execs_untold(const struct trace_source *bpf, uint32_t ret_pids[EXECS_UNTOLD])
 {
 	return execs_any(bpf)
 		       ? keys_of(bpf->program->skeleton->maps.untold_execs, EXECS_UNTOLD, ret_pids)
@@ -83,7 +83,7 @@ size_t execs_untold(const struct bpf_source *bpf, uint32_t ret_pids[EXECS_UNTOLD
 
 /* Between the look and the taking it may have been replaced by the next one, that is just being
  * written down: then /proc is asked for all that is not known. */
-static bool take_exec(struct bpf_source *bpf, pid_t pid, uint64_t before_ns,
+static bool take_exec(struct trace_source *bpf, pid_t pid, uint64_t before_ns,
 		      struct record_exec *ret_exec)
 {
 	struct mtrace_bpf *skeleton = bpf->program->skeleton;
@@ -105,19 +105,19 @@ static bool take_exec(struct bpf_source *bpf, pid_t pid, uint64_t before_ns,
  * Mappings.
  */
 
-static bool mappings_any(const struct bpf_source *bpf)
+static bool mappings_any(const struct trace_source *bpf)
 {
 	return count_now(&bpf->program->skeleton->bss->untold_mapping_count) != bpf->mappings_found;
 }
 
-size_t mappings_untold(const struct bpf_source *bpf, uint32_t ret_pids[MAPPINGS_UNTOLD])
+size_t mappings_untold(const struct trace_source *bpf, uint32_t ret_pids[MAPPINGS_UNTOLD])
 {
 	return mappings_any(bpf) ? keys_of(bpf->program->skeleton->maps.untold_mappings,
 					   MAPPINGS_UNTOLD, ret_pids)
 				 : 0;
 }
 
-bool mappings_take(struct bpf_source *bpf, pid_t pid, uint64_t *ret_since_ns)
+bool mappings_take(struct trace_source *bpf, pid_t pid, uint64_t *ret_since_ns)
 {
 	int map = bpf_map__fd(bpf->program->skeleton->maps.untold_mappings);
 	uint32_t key = (uint32_t)pid;
@@ -128,7 +128,7 @@ bool mappings_take(struct bpf_source *bpf, pid_t pid, uint64_t *ret_since_ns)
 	return true;
 }
 
-static void forget(struct bpf_source *bpf, pid_t pid)
+static void forget(struct trace_source *bpf, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;
 

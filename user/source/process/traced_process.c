@@ -3,7 +3,7 @@
 
 #include "os/process/proc.h"
 
-int bpf_process_deliver(const struct bpf_process *process, struct event *event)
+int traced_process_deliver(const struct traced_process *process, struct event *event)
 {
 	event->pid = event->tid = (uint32_t)process->pid;
 	if (!event->time_ns)
@@ -12,7 +12,7 @@ int bpf_process_deliver(const struct bpf_process *process, struct event *event)
 }
 
 /* What was told last holds: nothing tells of mappings that are gone. */
-const struct module *mapping_find(const struct bpf_process *process, uint64_t address,
+const struct module *mapping_find(const struct traced_process *process, uint64_t address,
 				  uint64_t *ret_offset)
 {
 	for (size_t i = process->mapping_count; i--;) {
@@ -26,7 +26,7 @@ const struct module *mapping_find(const struct bpf_process *process, uint64_t ad
 	return NULL;
 }
 
-pid_t bpf_process_reader(const struct bpf_process *process)
+pid_t traced_process_reader(const struct traced_process *process)
 {
 	if (process->leaderless || !process->prober->ops)
 		return proc_living_thread(process->pid);

@@ -36,17 +36,17 @@ struct shared_probes {
 	uint32_t translators_begun; /* as far as the kernel's count was heeded */
 };
 
-struct bpf_process;
+struct traced_process;
 
 /* How probes get into a process: what the kernel does with the BPF source, and we do by ptrace. */
 struct probe_ops {
 	/* Those of a module, mapped or not. 0 or -errno. */
-	int (*place)(struct bpf_process *process, const struct module *module,
+	int (*place)(struct traced_process *process, const struct module *module,
 		     const struct probe_plan *plan);
 	/* Of all modules since the last time; NULL: they were there at once. 0 or -errno. */
-	int (*commit)(struct bpf_process *process);
+	int (*commit)(struct traced_process *process);
 	/* Are they there, in a mapping that was just told? */
-	void (*verify)(struct bpf_process *process, const struct module *module,
+	void (*verify)(struct traced_process *process, const struct module *module,
 		       const struct told_mapping *mapping);
 };
 
@@ -56,7 +56,7 @@ struct last_free {
 	uint8_t object;
 };
 
-struct bpf_process {
+struct traced_process {
 	const struct source_config *config;
 	const struct probe_ops *ops;
 	struct prober *prober;
@@ -94,13 +94,13 @@ struct bpf_process {
 
 /* Delivers an event of the process. An event without a time gets the current time. Returns what
  * `deliver` returns. */
-int bpf_process_deliver(const struct bpf_process *process, struct event *event);
+int traced_process_deliver(const struct traced_process *process, struct event *event);
 
 /* The module whose code lies at an address, and where in its file; NULL if there is none. */
-const struct module *mapping_find(const struct bpf_process *process, uint64_t address,
+const struct module *mapping_find(const struct traced_process *process, uint64_t address,
 				  uint64_t *ret_offset);
 
 /* The thread by which /proc tells of the process; 0 if none is left. */
-pid_t bpf_process_reader(const struct bpf_process *process);
+pid_t traced_process_reader(const struct traced_process *process);
 
 #endif

@@ -31,8 +31,8 @@
 #define SEIZE_NAP_NS  1000000
 
 struct ptrace_source {
-	struct bpf_source common; /* first: what the session holds */
-	struct prober prober;     /* without operations */
+	struct trace_source common; /* first: what the session holds */
+	struct prober prober;       /* without operations */
 	struct guardian guardian;
 	struct holds holds;
 };
@@ -47,7 +47,7 @@ static struct ptrace_source *ptrace_of(struct source *source)
  */
 
 /* Where code is, nothing is placed: that is done by mapping. */
-static int place_nothing(struct bpf_process *process, const struct module *module,
+static int place_nothing(struct traced_process *process, const struct module *module,
 			 const struct probe_plan *plan)
 {
 	(void)process;
@@ -56,7 +56,7 @@ static int place_nothing(struct bpf_process *process, const struct module *modul
 	return 0;
 }
 
-static void verify_nothing(struct bpf_process *process, const struct module *module,
+static void verify_nothing(struct traced_process *process, const struct module *module,
 			   const struct told_mapping *mapping)
 {
 	(void)process;
@@ -72,11 +72,11 @@ static const struct probe_ops ptrace_probe_ops = {
 /* A letter that is being written. */
 struct placing {
 	struct ptrace_source *ptrace;
-	struct bpf_process *process;
+	struct traced_process *process;
 	const struct proc_mapping *mapping;
 };
 
-static const struct module *module_at(const struct bpf_process *process, uint64_t start)
+static const struct module *module_at(const struct traced_process *process, uint64_t start)
 {
 	uint32_t index = map64_get(&process->told, start);
 
@@ -85,7 +85,7 @@ static const struct module *module_at(const struct bpf_process *process, uint64_
 		       : module_get(process->config->modules, process->mappings[index].module);
 }
 
-static void count_refused(struct bpf_process *process, const struct place *place)
+static void count_refused(struct traced_process *process, const struct place *place)
 {
 	if (!place->result)
 		return;
@@ -129,7 +129,7 @@ static int take_probe(void *ctx, enum probe_kind kind, uint64_t offset, uint64_t
 	return mailbox->count < PLACES_MAX ? 0 : send_places(placing);
 }
 
-static int place_all(struct ptrace_source *ptrace, struct bpf_process *process,
+static int place_all(struct ptrace_source *ptrace, struct traced_process *process,
 		     const struct proc_maps *maps)
 {
 	struct placing placing = {.ptrace = ptrace, .process = process};
@@ -148,7 +148,7 @@ static int place_all(struct ptrace_source *ptrace, struct bpf_process *process,
 }
 
 static struct code_mapping code_of(const struct ptrace_source *ptrace,
-				   const struct bpf_process *process,
+				   const struct traced_process *process,
 				   const struct proc_mapping *mapping)
 {
 	const struct module *module = module_at(process, mapping->start);
@@ -165,7 +165,7 @@ static struct code_mapping code_of(const struct ptrace_source *ptrace,
 }
 
 /* In order of addresses, as /proc has them. */
-static int tell_code(struct ptrace_source *ptrace, const struct bpf_process *process,
+static int tell_code(struct ptrace_source *ptrace, const struct traced_process *process,
 		     const struct proc_maps *maps)
 {
 	struct mailbox *mailbox = ptrace->guardian.shared.mailbox;
@@ -179,7 +179,7 @@ static int tell_code(struct ptrace_source *ptrace, const struct bpf_process *pro
 }
 
 /* What is mapped now was told: the guardian gets to know it, and breakpoints. */
-static int look(struct ptrace_source *ptrace, struct bpf_process *process)
+static int look(struct ptrace_source *ptrace, struct traced_process *process)
 {
 	struct proc_maps maps;
 	int err = proc_maps_read(proc_living_thread(process->pid), &maps);
@@ -194,7 +194,8 @@ static int look(struct ptrace_source *ptrace, struct bpf_process *process)
 }
 
 /* A process that was killed meanwhile is no error: its end is in the ring. */
-static int look_again(struct ptrace_source *ptrace, struct bpf_process *process, uint64_t time_ns)
+static int look_again(struct ptrace_source *ptrace, struct traced_process *process,
+		      uint64_t time_ns)
 {
 	int err = mappings_read(process, time_ns);
 
@@ -218,10 +219,10 @@ static int ptrace_hold(struct source *source, const struct hold_request *request
 	return hold_new(&ptrace->holds, &ptrace->guardian, request, ret_holder, err);
 }
 
-static int ptrace_held(struct bpf_source *common, const struct record_head *head)
+static int ptrace_held(struct trace_source *common, const struct record_head *head)
 {
 	struct ptrace_source *ptrace = ptrace_of(&common->source);
-	struct bpf_process *process = processes_find(common, (pid_t)head->pid);
+	struct traced_process *process = processes_find(common, (pid_t)head->pid);
 	int err;
 
 	if (head->kind == RECORD_AT_END)
@@ -272,7 +273,7 @@ static int seize(struct ptrace_source *ptrace, pid_t pid)
 	return code;
 }
 
-static int enter(struct ptrace_source *ptrace, pid_t pid, struct bpf_process **ret_process,
+static int enter(struct ptrace_source *ptrace, pid_t pid, struct traced_process **ret_process,
 		 struct error *err)
 {
 	int code = seize(ptrace, pid);
@@ -285,7 +286,7 @@ static int enter(struct ptrace_source *ptrace, pid_t pid, struct bpf_process **r
 	return error_set(err, -ENOMEM, "out of memory");
 }
 
-static void forget(struct ptrace_source *ptrace, struct bpf_process *process)
+static void forget(struct ptrace_source *ptrace, struct traced_process *process)
 {
 	guardian_ask(&ptrace->guardian, REQUEST_FORGET, process->pid);
 	processes_remove(&ptrace->common, process);
@@ -294,13 +295,13 @@ static void forget(struct ptrace_source *ptrace, struct bpf_process *process)
 static int ptrace_attach(struct source *source, pid_t pid, struct error *err)
 {
 	struct ptrace_source *ptrace = ptrace_of(source);
-	struct bpf_process *process;
+	struct traced_process *process;
 	int code;
 
 	code = enter(ptrace, pid, &process, err);
 	if (code)
 		return code;
-	code = bpf_process_attach(process, err);
+	code = traced_process_attach(process, err);
 	if (!code) {
 		code = look(ptrace, process);
 		if (code)
@@ -315,12 +316,12 @@ static int ptrace_attach_launch(struct source *source, pid_t pid, const char *pr
 				char *const *command, char *const *environment, struct error *err)
 {
 	struct ptrace_source *ptrace = ptrace_of(source);
-	struct bpf_process *process;
+	struct traced_process *process;
 	int code = enter(ptrace, pid, &process, err);
 
 	if (code)
 		return code;
-	code = bpf_process_attach_launch(process, program, command, environment, err);
+	code = traced_process_attach_launch(process, program, command, environment, err);
 	if (code)
 		forget(ptrace, process);
 	return code;
@@ -380,7 +381,7 @@ static int ptrace_tell_losses(struct source *source)
 
 	for (size_t i = 0; !err && !ptrace->guardian.detached && i < ptrace->common.process_count;
 	     i++) {
-		struct bpf_process *process = ptrace->common.processes[i];
+		struct traced_process *process = ptrace->common.processes[i];
 		uint64_t counted[LOSS_COUNT] = {0};
 
 		if (!guardian_ask(&ptrace->guardian, REQUEST_LOSSES, process->pid))

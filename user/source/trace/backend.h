@@ -9,7 +9,7 @@
 #include "source/process/traced_process.h"
 #include "source/unwind/slice.h"
 
-struct bpf_source;
+struct trace_source;
 struct hold;
 struct loaded_programs;
 struct ring_reader;
@@ -19,27 +19,27 @@ struct ring_reader;
  * All that was told before it has arrived, for whoever looks first, reads the ring, and takes then.
  */
 struct untold_ops {
-	bool (*birth)(struct bpf_source *bpf, pid_t pid, struct record_fork *ret_birth);
+	bool (*birth)(struct trace_source *trace, pid_t pid, struct record_fork *ret_birth);
 	/* An exec, or a leave, of before that time. */
-	bool (*exec)(struct bpf_source *bpf, pid_t pid, uint64_t before_ns,
+	bool (*exec)(struct trace_source *trace, pid_t pid, uint64_t before_ns,
 		     struct record_exec *ret_exec);
 	/* Who was born to that parent before that time: pids. */
-	size_t (*births_of)(const struct bpf_source *bpf, pid_t parent, uint64_t before_ns,
+	size_t (*births_of)(const struct trace_source *trace, pid_t parent, uint64_t before_ns,
 			    uint32_t ret_pids[BIRTHS_UNTOLD]);
 	/* The kernel side shall not know that process any more: its end was not told. */
-	void (*forget)(struct bpf_source *bpf, pid_t pid);
+	void (*forget)(struct trace_source *trace, pid_t pid);
 };
 
-struct bpf_source {
+struct trace_source {
 	struct source source; /* first: what the session holds */
 	struct source_config config;
 	const struct probe_ops *probe_ops;
 	/* What a tracer by ptrace asks for: RECORD_HELD, RECORD_AT_END. NULL: there is none. */
-	int (*held)(struct bpf_source *bpf, const struct record_head *head);
+	int (*held)(struct trace_source *trace, const struct record_head *head);
 	const struct untold_ops *untold; /* NULL: nothing of that is lost */
 	/* What the kernel side has counted; zeros for a process that it does not know. NULL: the
 	 * backend counts by itself. */
-	void (*losses)(const struct bpf_source *bpf, pid_t pid, uint64_t ret_count[LOSS_COUNT]);
+	void (*losses)(const struct trace_source *trace, pid_t pid, uint64_t ret_count[LOSS_COUNT]);
 	uint32_t births_found;   /* of those */
 	uint32_t mappings_found; /* likewise, processes with new mappings */
 	struct prober *prober;
@@ -48,8 +48,8 @@ struct bpf_source {
 	struct ring_reader *reader;
 	uint64_t ring_peak; /* bytes in it at most when it was read, since somebody asked */
 	struct slice_ids slices;
-	struct shared_probes shared;    /* of SCOPE_SYSTEM */
-	struct bpf_process **processes; /* those that are traced now */
+	struct shared_probes shared;       /* of SCOPE_SYSTEM */
+	struct traced_process **processes; /* those that are traced now */
 	size_t process_count, process_capacity;
 	struct map64 index_of_pid;
 	size_t looked_after; /* see look_after_one */
@@ -62,14 +62,14 @@ struct bpf_source {
 };
 
 /* NULL if that pid is not traced. */
-struct bpf_process *processes_find(const struct bpf_source *bpf, pid_t pid);
+struct traced_process *processes_find(const struct trace_source *trace, pid_t pid);
 
 /* On whose account probes are placed that are for everybody. */
-struct bpf_process processes_nobody(struct bpf_source *bpf);
+struct traced_process processes_nobody(struct trace_source *trace);
 
 /* One that the kernel side has entered, or of which only we know. 0 or -ENOMEM. */
-int processes_new(struct bpf_source *bpf, pid_t pid, struct bpf_process **ret_process);
+int processes_new(struct trace_source *trace, pid_t pid, struct traced_process **ret_process);
 /* Forget it: only the books remember it. */
-void processes_remove(struct bpf_source *bpf, struct bpf_process *process);
+void processes_remove(struct trace_source *trace, struct traced_process *process);
 
 #endif

@@ -5,7 +5,7 @@
 #include "os/process/proc.h"
 #include "source/trace/probes.h"
 
-int bpf_leader_lost(struct bpf_process *process, struct shared_probes *shared)
+int leader_lost(struct traced_process *process, struct shared_probes *shared)
 {
 	struct module *module;
 	int err = 0;
@@ -28,7 +28,7 @@ int bpf_leader_lost(struct bpf_process *process, struct shared_probes *shared)
 	return 0;
 }
 
-void bpf_leader_forget(const struct bpf_process *process, struct shared_probes *shared)
+void leader_forget(const struct traced_process *process, struct shared_probes *shared)
 {
 	process->prober->ops->leader_found(process->prober, process->pid);
 	if (--shared->leaderless)
@@ -39,7 +39,7 @@ void bpf_leader_forget(const struct bpf_process *process, struct shared_probes *
 	shared->paused = false;
 }
 
-void bpf_leader_count_gap(struct bpf_process *process, uint64_t mapped_ns)
+void leader_count_gap(struct traced_process *process, uint64_t mapped_ns)
 {
 	if (mapped_ns >= process->shared_ns)
 		return;
@@ -47,9 +47,9 @@ void bpf_leader_count_gap(struct bpf_process *process, uint64_t mapped_ns)
 	process->shared_ns = 0;
 }
 
-void bpf_leader_found(struct bpf_process *process, struct shared_probes *shared, uint64_t exec_ns)
+void leader_found(struct traced_process *process, struct shared_probes *shared, uint64_t exec_ns)
 {
-	bpf_leader_count_gap(process, exec_ns);
-	bpf_leader_forget(process, shared);
+	leader_count_gap(process, exec_ns);
+	leader_forget(process, shared);
 	process->leaderless = false;
 }

@@ -7,6 +7,6 @@
 
 /* Delivers EVENT_LOSSES: what the kernel side (or the ptrace tracer) has counted, and what we know.
  * Returns what `deliver` returns. */
-int processes_tell_losses(const struct bpf_process *process, const uint64_t count[LOSS_COUNT]);
+int processes_tell_losses(const struct traced_process *process, const uint64_t count[LOSS_COUNT]);
 
 #endif

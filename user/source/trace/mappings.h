@@ -9,20 +9,20 @@
 #include "source/process/traced_process.h"
 
 /* Probe what the process maps now, but for probes_commit, and tell nothing of it. As below. */
-int mappings_attach(struct bpf_process *process);
+int mappings_attach(struct traced_process *process);
 
 /* Everything that the process maps now. 0 or -errno; -ESRCH if it is gone. */
-int mappings_read(struct bpf_process *process, uint64_t time_ns);
+int mappings_read(struct traced_process *process, uint64_t time_ns);
 
 /* The same, for what came to be mapped at a time: calls since then are a gap. A process that is
  * gone is no error. */
-int mappings_read_late(struct bpf_process *process, uint64_t since_ns);
+int mappings_read_late(struct traced_process *process, uint64_t since_ns);
 
 /* An executable mapping, as the kernel told it; without name and range: look for yourself. */
-int bpf_process_mapping(struct bpf_process *process, const struct record_mapping *record);
+int traced_process_mapping(struct traced_process *process, const struct record_mapping *record);
 
 /* The vdso of that word size, its unwind table published; NULL, and stacks end there, if it is not
  * to be had. 0 or -ENOMEM. */
-int vdso_open(struct bpf_process *process, bool is_64bit, struct module **ret_module);
+int vdso_open(struct traced_process *process, bool is_64bit, struct module **ret_module);
 
 #endif

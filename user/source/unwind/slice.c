@@ -12,8 +12,8 @@
 
 /* The walk of a stack over the part of it that was sent. */
 struct slice_walk {
-	struct bpf_process *process;
-	int (*read_mappings)(struct bpf_process *process, uint64_t since_ns);
+	struct traced_process *process;
+	int (*read_mappings)(struct traced_process *process, uint64_t since_ns);
 	const struct record_slice *record;
 	const struct unwind_abi *abi;
 	union {
@@ -111,7 +111,7 @@ static bool is_sound(const struct record_slice *record)
 	       record->head.length == sizeof(*record) + record->size;
 }
 
-static uint64_t stack_id(const struct bpf_process *process, const struct finished_stack *stack)
+static uint64_t stack_id(const struct traced_process *process, const struct finished_stack *stack)
 {
 	return hash_bytes_seeded(stack->frames, stack->count * sizeof(*stack->frames),
 				 process->mappings_told << 8 | stack->stop) |
@@ -134,8 +134,8 @@ static struct unwind_register link_of(const struct record_slice *record)
 	return (struct unwind_register){link, link ? UNWIND_BP_HELD : UNWIND_BP_UNKNOWN};
 }
 
-int slice_finish(struct bpf_process *process, const struct record_slice *record, uint32_t depth,
-		 int (*read_mappings)(struct bpf_process *process, uint64_t since_ns),
+int slice_finish(struct traced_process *process, const struct record_slice *record, uint32_t depth,
+		 int (*read_mappings)(struct traced_process *process, uint64_t since_ns),
 		 struct finished_stack *ret_stack)
 {
 	struct slice_walk walk = {

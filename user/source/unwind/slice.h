@@ -26,8 +26,8 @@ struct finished_stack {
  * called at most once, for code that the process has mapped unannounced. Of the record's size only
  * that of its head was checked. 0, or -EINVAL for a record that makes no sense.
  */
-int slice_finish(struct bpf_process *process, const struct record_slice *record, uint32_t depth,
-		 int (*read_mappings)(struct bpf_process *process, uint64_t since_ns),
+int slice_finish(struct traced_process *process, const struct record_slice *record, uint32_t depth,
+		 int (*read_mappings)(struct traced_process *process, uint64_t since_ns),
 		 struct finished_stack *ret_stack);
 
 /*

@@ -17,6 +17,6 @@
  * How many of the frames, from the first, can be right; at least 1. Not asked of are the first, by
  * which the kernel returned; those that no call left (STACK_EXACT); and code without a file.
  */
-uint32_t stack_check(struct bpf_process *process, const uint64_t *frames, uint32_t count);
+uint32_t stack_check(struct traced_process *process, const uint64_t *frames, uint32_t count);
 
 #endif

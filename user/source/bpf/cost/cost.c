@@ -94,7 +94,7 @@ static int ignore_record(void *ctx, const void *data, size_t size)
 	return 0;
 }
 
-int bpf_cost_open(struct bpf_source *bpf, struct error *err)
+int bpf_cost_open(struct trace_source *bpf, struct error *err)
 {
 	struct bpf_cost *cost = calloc(1, sizeof(*cost));
 	int code;
@@ -121,7 +121,7 @@ int bpf_cost_open(struct bpf_source *bpf, struct error *err)
 	return 0;
 }
 
-void bpf_cost_close(struct bpf_source *bpf)
+void bpf_cost_close(struct trace_source *bpf)
 {
 	if (bpf->cost) {
 		stats_close(bpf->cost);
@@ -133,7 +133,7 @@ void bpf_cost_close(struct bpf_source *bpf)
 
 int bpf_cost_begin(struct source *source)
 {
-	struct bpf_source *bpf = (struct bpf_source *)source;
+	struct trace_source *bpf = (struct trace_source *)source;
 	struct bpf_cost *cost = bpf->cost;
 	int err;
 
@@ -189,7 +189,7 @@ static void floor_correct(const struct bpf_cost *cost, uint64_t told, struct sou
 		sum->floor_ns = sum->cost_ns - (uint64_t)above;
 }
 
-static int window_close(struct bpf_source *bpf, struct source_cost *ret_sum)
+static int window_close(struct trace_source *bpf, struct source_cost *ret_sum)
 {
 	struct bpf_cost *cost = bpf->cost;
 	struct source_cost sum = {.program_count = cost->count};
@@ -218,7 +218,7 @@ static int window_close(struct bpf_source *bpf, struct source_cost *ret_sum)
 
 int bpf_cost_end(struct source *source, struct source_cost *ret_cost)
 {
-	struct bpf_source *bpf = (struct bpf_source *)source;
+	struct trace_source *bpf = (struct trace_source *)source;
 	struct bpf_cost *cost = bpf->cost;
 	int err = cost->stats >= 0 ? window_close(bpf, &cost->sum) : 0;
 

@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "source/source.h"
 
-struct bpf_source;
+struct trace_source;
 struct mtrace_bpf;
 
 /* How often a breakpoint was hit for a program: as often as it ran, or never. */
@@ -30,8 +30,8 @@ enum cost_hit {
 };
 
 /* Whatever can be measured: 0 or -errno with words. */
-int bpf_cost_open(struct bpf_source *bpf, struct error *err);
-void bpf_cost_close(struct bpf_source *bpf);
+int bpf_cost_open(struct trace_source *bpf, struct error *err);
+void bpf_cost_close(struct trace_source *bpf);
 int bpf_cost_begin(struct source *source);
 int bpf_cost_end(struct source *source, struct source_cost *ret_cost);
 
