@@ -5,13 +5,16 @@
 
 #include "source/trace/backend.h"
 
-/* What had no room in the ring: of whom it waits by now. Execs are to be asked for first, for
- * nobody's children born before one shall be missed. */
+/* The processes for which an event waits: stores their pids, returns how many. Ask for execs first:
+ * a child that was born before its parent's exec could be missed otherwise. */
 size_t execs_untold(const struct trace_source *bpf, uint32_t ret_pids[EXECS_UNTOLD]);
 size_t births_untold(const struct trace_source *bpf, uint32_t ret_pids[BIRTHS_UNTOLD]);
 size_t mappings_untold(const struct trace_source *bpf, uint32_t ret_pids[MAPPINGS_UNTOLD]);
-extern const struct untold_ops untold_ops;
-/* Since when; false if all have been told. */
+/* Takes the event that a process has new mappings. Stores since when it has them; returns false if
+ * no such event waits. */
 bool mappings_take(struct trace_source *bpf, pid_t pid, uint64_t *ret_since_ns);
+
+/* How the shared code takes the other events. */
+extern const struct untold_ops untold_ops;
 
 #endif

@@ -38,7 +38,7 @@ struct shared_probes {
 
 struct traced_process;
 
-/* How probes get into a process: what the kernel does with the BPF source, and we do by ptrace. */
+/* How probes get into a process: the kernel places them for BPF, the guardian for ptrace. */
 struct probe_ops {
 	/* Those of a module, mapped or not. 0 or -errno. */
 	int (*place)(struct traced_process *process, const struct module *module,
@@ -96,11 +96,12 @@ struct traced_process {
  * `deliver` returns. */
 int traced_process_deliver(const struct traced_process *process, struct event *event);
 
-/* The module whose code lies at an address, and where in its file; NULL if there is none. */
+/* The module whose code is at an address, and the offset in its file; NULL if there is none. */
 const struct module *mapping_find(const struct traced_process *process, uint64_t address,
 				  uint64_t *ret_offset);
 
-/* The thread by which /proc tells of the process; 0 if none is left. */
+/* The thread to read in /proc in place of the process: its first thread may have ended. 0 if none
+ * is left. */
 pid_t traced_process_reader(const struct traced_process *process);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What both backends consist of, and the processes that they trace at this moment. */
+/* The part of a source that BPF and ptrace share, and the processes that it traces now. */
 #ifndef MTRACE_SOURCE_TRACE_BACKEND_H
 #define MTRACE_SOURCE_TRACE_BACKEND_H
 
@@ -69,7 +69,7 @@ struct traced_process processes_nobody(struct trace_source *trace);
 
 /* One that the kernel side has entered, or of which only we know. 0 or -ENOMEM. */
 int processes_new(struct trace_source *trace, pid_t pid, struct traced_process **ret_process);
-/* Forget it: only the books remember it. */
+/* Removes and frees it. The model still knows it. */
 void processes_remove(struct trace_source *trace, struct traced_process *process);
 
 #endif

@@ -18,7 +18,8 @@ int mappings_read(struct traced_process *process, uint64_t time_ns);
  * gone is no error. */
 int mappings_read_late(struct traced_process *process, uint64_t since_ns);
 
-/* An executable mapping, as the kernel told it; without name and range: look for yourself. */
+/* Handles the record of a new executable mapping. Without a name and a range in the record, reads
+ * the mappings from /proc. 0 or -errno. */
 int traced_process_mapping(struct traced_process *process, const struct record_mapping *record);
 
 /* The vdso of that word size, its unwind table published; NULL, and stacks end there, if it is not

@@ -5,13 +5,14 @@
 
 #include "source/trace/backend.h"
 
-/* A record of the ring, to be decoded and delivered. ctx is a struct trace_source. */
+/* Decodes and delivers a record of the ring buffer. ctx is a struct trace_source. Each function
+ * here returns 0 or the first error. */
 int record_arrived(void *ctx, const void *data, size_t size);
-/* One of an end that was lost. */
+/* Delivers the end of a process whose record was dropped. */
 int record_of_end(struct trace_source *trace, const struct record_exit *end, struct event *event);
-/* Who is not known may have been born without room to tell it: then it is born now. */
+/* If the fork record of an unknown process is deferred, delivers it now. */
 int record_of_birth(struct trace_source *trace, pid_t pid);
-/* Whose exec found no room executes now. */
+/* If an exec record of the process is deferred, delivers it now. */
 int record_of_exec(struct trace_source *trace, pid_t pid);
 
 #endif

@@ -5,13 +5,12 @@
 
 struct loaded_programs;
 
-/* What a hit costs, in nanoseconds: besides the BPF program, where the kernel needs not step over
- * the instruction; and the program, of a call that is not told, and of one that is. */
+/* What a hit costs, in nanoseconds. */
 struct cost_rates {
-	double entry;
-	double return_;
-	double untold;
-	double told;
+	double entry;   /* of a breakpoint at an entry whose instruction needs no single step … */
+	double return_; /* … and at a return, both without the BPF program */
+	double untold;  /* of the program, for a call that it does not record … */
+	double told;    /* … and for one that it records */
 };
 
 /* 0 or -errno. The programs' runs are counted while this is called. */

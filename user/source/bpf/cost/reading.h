@@ -12,7 +12,7 @@ struct cost_reading {
 	uint64_t ns;
 };
 
-/* 0 or -errno. */
+/* Adds to *ret_reading what the kernel has counted so far. 0 or -errno. */
 int cost_read(const struct bpf_program *program, struct cost_reading *ret_reading);
 
 #endif

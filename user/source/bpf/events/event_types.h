@@ -33,8 +33,8 @@ struct probe_place {
 	uint32_t event;
 };
 
-/* Tells by how many an event is open, one of them by descriptor, ours: a BPF program that is run
- * with that descriptor as argument, and where it writes the number. */
+/* Counts how often an event is open: a BPF program that is run with our descriptor of the
+ * event as its argument, and where it writes the number. */
 struct event_counter {
 	int program;
 	const volatile uint32_t *users;

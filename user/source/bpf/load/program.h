@@ -20,10 +20,11 @@ void program_unload(struct loaded_programs *program);
  */
 int program_load_exits(struct loaded_programs *program);
 
-/* Close them with the self test's: closing waits for the kernel, which it does for all at once. */
+/* Moves links to those of the self test, to close all of them at once: each close waits for the
+ * kernel. */
 void program_gather(struct loaded_programs *program, struct probe_links *links);
 
-/* Tracepoints of exec and exit. */
+/* Attaches the tracepoints of exec, exit and fork. 0 or -errno with words. */
 int program_attach_tasks(struct loaded_programs *program, struct error *err);
 
 #endif
