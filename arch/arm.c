@@ -16,7 +16,9 @@
 #include <elf.h>
 #include <string.h>
 
+#include "arch/arm_code.h"
 #include "arch/arm_instruction.h"
+#include "arch/arm_thumb.h"
 #include "arch/unwind_row.h"
 
 #define ARGUMENTS   4

@@ -34,20 +34,22 @@
 
 static const uint8_t trap[] = {0x00, 0x00, 0x20, 0xd4}; /* brk #0 */
 
-struct instruction {
+/* An instruction that is emulated, and what it works on. */
+struct arm64_instruction {
 	struct arm64_registers *registers;
 	const struct arch_memory *memory;
 	uint32_t word;
 };
 
-typedef enum arch_step handler(struct instruction *in);
+typedef enum arch_step handler(struct arm64_instruction *in);
 
-static uint32_t bits(const struct instruction *in, unsigned int low, unsigned int count)
+static uint32_t bits(const struct arm64_instruction *in, unsigned int low, unsigned int count)
 {
 	return in->word >> low & ((1u << count) - 1);
 }
 
-static uint64_t signed_bits(const struct instruction *in, unsigned int low, unsigned int count)
+static uint64_t signed_bits(const struct arm64_instruction *in, unsigned int low,
+			    unsigned int count)
 {
 	return (uint64_t)(int64_t)((int32_t)(bits(in, low, count) << (32 - count)) >> (32 - count));
 }
@@ -56,7 +58,7 @@ static uint64_t signed_bits(const struct instruction *in, unsigned int low, unsi
 #define RN(in) bits(in, 5, 5)
 #define RM(in) bits(in, 16, 5)
 
-static bool is_wide(const struct instruction *in)
+static bool is_wide(const struct arm64_instruction *in)
 {
 	return bits(in, 31, 1);
 }
@@ -65,23 +67,23 @@ static bool is_wide(const struct instruction *in)
  * Registers.
  */
 
-static uint64_t get_or_zero(const struct instruction *in, unsigned int number)
+static uint64_t get_or_zero(const struct arm64_instruction *in, unsigned int number)
 {
 	return number == REGISTER_NONE ? 0 : in->registers->x[number];
 }
 
-static uint64_t get_or_sp(const struct instruction *in, unsigned int number)
+static uint64_t get_or_sp(const struct arm64_instruction *in, unsigned int number)
 {
 	return number == REGISTER_NONE ? in->registers->sp : in->registers->x[number];
 }
 
-static void set_or_zero(struct instruction *in, unsigned int number, uint64_t value)
+static void set_or_zero(struct arm64_instruction *in, unsigned int number, uint64_t value)
 {
 	if (number != REGISTER_NONE)
 		in->registers->x[number] = value;
 }
 
-static void set_or_sp(struct instruction *in, unsigned int number, uint64_t value)
+static void set_or_sp(struct arm64_instruction *in, unsigned int number, uint64_t value)
 {
 	if (number == REGISTER_NONE)
 		in->registers->sp = value;
@@ -89,13 +91,13 @@ static void set_or_sp(struct instruction *in, unsigned int number, uint64_t valu
 		in->registers->x[number] = value;
 }
 
-static enum arch_step go_on(struct instruction *in)
+static enum arch_step go_on(struct arm64_instruction *in)
 {
 	in->registers->pc += 4;
 	return ARCH_DONE;
 }
 
-static enum arch_step branch(struct instruction *in, uint64_t target)
+static enum arch_step branch(struct arm64_instruction *in, uint64_t target)
 {
 	in->registers->pc = target;
 	return ARCH_DONE;
@@ -105,7 +107,7 @@ static enum arch_step branch(struct instruction *in, uint64_t target)
  * Sums.
  */
 
-static uint64_t add(struct instruction *in, uint64_t left, uint64_t right, bool carry,
+static uint64_t add(struct arm64_instruction *in, uint64_t left, uint64_t right, bool carry,
 		    bool sets_flags)
 {
 	uint64_t mask = is_wide(in) ? UINT64_MAX : UINT32_MAX;
@@ -125,7 +127,7 @@ static uint64_t add(struct instruction *in, uint64_t left, uint64_t right, bool 
 }
 
 /* add, sub, cmp, mov to and from the stack pointer */
-static enum arch_step do_add_immediate(struct instruction *in)
+static enum arch_step do_add_immediate(struct arm64_instruction *in)
 {
 	bool subtracts = bits(in, 30, 1), sets_flags = bits(in, 29, 1);
 	uint64_t value = bits(in, 10, 12), result;
@@ -141,7 +143,7 @@ static enum arch_step do_add_immediate(struct instruction *in)
 }
 
 /* Of registers, where nothing is shifted. */
-static enum arch_step do_add(struct instruction *in)
+static enum arch_step do_add(struct arm64_instruction *in)
 {
 	bool subtracts = bits(in, 30, 1);
 	uint64_t value = get_or_zero(in, RM(in));
@@ -155,7 +157,7 @@ static enum arch_step do_add(struct instruction *in)
 }
 
 /* mov: the sum of nothing and a register */
-static enum arch_step do_or(struct instruction *in)
+static enum arch_step do_or(struct arm64_instruction *in)
 {
 	uint64_t value = get_or_zero(in, RN(in)) | get_or_zero(in, RM(in));
 
@@ -167,7 +169,7 @@ static enum arch_step do_or(struct instruction *in)
 
 enum wide_move { MOVE_NOT = 0, MOVE_ZERO = 2, MOVE_KEEP = 3 };
 
-static enum arch_step do_move_wide(struct instruction *in)
+static enum arch_step do_move_wide(struct arm64_instruction *in)
 {
 	unsigned int shift = 16 * bits(in, 21, 2);
 	uint64_t value = (uint64_t)bits(in, 5, 16) << shift;
@@ -189,7 +191,7 @@ static enum arch_step do_move_wide(struct instruction *in)
 }
 
 /* adr, adrp */
-static enum arch_step do_address(struct instruction *in)
+static enum arch_step do_address(struct arm64_instruction *in)
 {
 	uint64_t distance = signed_bits(in, 5, 19) << 2 | bits(in, 29, 2);
 	uint64_t base = in->registers->pc;
@@ -230,7 +232,7 @@ struct transfer {
 };
 
 /* What the manual calls unpredictable. */
-static bool is_odd(const struct instruction *in, const struct transfer *transfer)
+static bool is_odd(const struct arm64_instruction *in, const struct transfer *transfer)
 {
 	unsigned int first = transfer->registers[0], second = transfer->registers[1];
 
@@ -240,7 +242,7 @@ static bool is_odd(const struct instruction *in, const struct transfer *transfer
 	       (first == RN(in) || (transfer->count == 2 && second == RN(in)));
 }
 
-static enum arch_step do_transfer(struct instruction *in, const struct transfer *transfer)
+static enum arch_step do_transfer(struct arm64_instruction *in, const struct transfer *transfer)
 {
 	size_t size = transfer->count * transfer->size;
 	uint8_t bytes[2 * sizeof(uint64_t)];
@@ -268,7 +270,7 @@ static enum arch_step do_transfer(struct instruction *in, const struct transfer 
 enum pair_index { PAIR_AFTER = 1, PAIR_OFFSET, PAIR_BEFORE };
 
 /* ldp, stp */
-static enum arch_step do_pair(struct instruction *in)
+static enum arch_step do_pair(struct arm64_instruction *in)
 {
 	enum pair_index index = bits(in, 23, 2);
 	size_t size = is_wide(in) ? 8 : 4;
@@ -287,13 +289,13 @@ static enum arch_step do_pair(struct instruction *in)
 	return index < PAIR_AFTER ? ARCH_OUT_OF_LINE : do_transfer(in, &transfer);
 }
 
-static size_t single_size(const struct instruction *in)
+static size_t single_size(const struct arm64_instruction *in)
 {
 	return (size_t)1 << bits(in, 30, 2);
 }
 
 /* ldr, str of any size with an offset that counts in it */
-static enum arch_step do_single(struct instruction *in)
+static enum arch_step do_single(struct arm64_instruction *in)
 {
 	const struct transfer transfer = {
 		.registers = {RD(in)},
@@ -308,7 +310,7 @@ static enum arch_step do_single(struct instruction *in)
 
 enum single_index { SINGLE_OFFSET, SINGLE_AFTER, SINGLE_OTHER, SINGLE_BEFORE };
 
-static enum arch_step do_single_around(struct instruction *in)
+static enum arch_step do_single_around(struct arm64_instruction *in)
 {
 	enum single_index index = bits(in, 10, 2);
 	uint64_t base = get_or_sp(in, RN(in)), moved = base + signed_bits(in, 12, 9);
@@ -327,7 +329,7 @@ static enum arch_step do_single_around(struct instruction *in)
 
 enum literal { LITERAL_NARROW, LITERAL_WIDE, LITERAL_SIGNED, LITERAL_PREFETCHED };
 
-static enum arch_step do_literal(struct instruction *in)
+static enum arch_step do_literal(struct arm64_instruction *in)
 {
 	enum literal kind = bits(in, 30, 2);
 	size_t size = kind == LITERAL_WIDE ? 8 : 4;
@@ -350,7 +352,7 @@ static enum arch_step do_literal(struct instruction *in)
  */
 
 /* b, bl */
-static enum arch_step do_branch(struct instruction *in)
+static enum arch_step do_branch(struct arm64_instruction *in)
 {
 	uint64_t target = in->registers->pc + signed_bits(in, 0, 26) * 4;
 
@@ -359,19 +361,19 @@ static enum arch_step do_branch(struct instruction *in)
 	return branch(in, target);
 }
 
-static enum arch_step branch_if(struct instruction *in, bool taken, uint64_t distance)
+static enum arch_step branch_if(struct arm64_instruction *in, bool taken, uint64_t distance)
 {
 	return taken ? branch(in, in->registers->pc + distance) : go_on(in);
 }
 
-static enum arch_step do_branch_if(struct instruction *in)
+static enum arch_step do_branch_if(struct arm64_instruction *in)
 {
 	return branch_if(in, arm_condition_holds((uint32_t)in->registers->pstate, bits(in, 0, 4)),
 			 signed_bits(in, 5, 19) * 4);
 }
 
 /* cbz, cbnz */
-static enum arch_step do_compare_branch(struct instruction *in)
+static enum arch_step do_compare_branch(struct arm64_instruction *in)
 {
 	uint64_t value = get_or_zero(in, RD(in));
 	bool is_zero = !(is_wide(in) ? value : (uint32_t)value);
@@ -380,7 +382,7 @@ static enum arch_step do_compare_branch(struct instruction *in)
 }
 
 /* tbz, tbnz */
-static enum arch_step do_test_branch(struct instruction *in)
+static enum arch_step do_test_branch(struct arm64_instruction *in)
 {
 	unsigned int bit = bits(in, 31, 1) << 5 | bits(in, 19, 5);
 
@@ -389,7 +391,7 @@ static enum arch_step do_test_branch(struct instruction *in)
 }
 
 /* br, blr, ret */
-static enum arch_step do_branch_register(struct instruction *in)
+static enum arch_step do_branch_register(struct arm64_instruction *in)
 {
 	uint64_t target = get_or_zero(in, RN(in));
 
@@ -398,18 +400,18 @@ static enum arch_step do_branch_register(struct instruction *in)
 	return branch(in, target);
 }
 
-static enum arch_step do_nothing(struct instruction *in)
+static enum arch_step do_nothing(struct arm64_instruction *in)
 {
 	return go_on(in);
 }
 
-static enum arch_step do_refuse(struct instruction *in)
+static enum arch_step do_refuse(struct arm64_instruction *in)
 {
 	(void)in;
 	return ARCH_REFUSED;
 }
 
-static enum arch_step do_line(struct instruction *in)
+static enum arch_step do_line(struct arm64_instruction *in)
 {
 	(void)in;
 	return ARCH_OUT_OF_LINE;
@@ -449,16 +451,17 @@ static const struct {
 	{0x1e000000, 0x04000000, do_line}, /* scalable vectors */
 };
 
-static struct instruction instruction_of(struct arm64_registers *registers, const uint8_t *code,
-					 const struct arch_memory *memory)
+static struct arm64_instruction instruction_of(struct arm64_registers *registers,
+					       const uint8_t *code,
+					       const struct arch_memory *memory)
 {
-	return (struct instruction){registers, memory, (uint32_t)word_of(code, 4)};
+	return (struct arm64_instruction){registers, memory, (uint32_t)word_of(code, 4)};
 }
 
 static enum arch_step emulate(struct arch_registers *registers, const uint8_t code[ARCH_CODE_MAX],
 			      const struct arch_memory *memory)
 {
-	struct instruction in = instruction_of(&registers->arm64, code, memory);
+	struct arm64_instruction in = instruction_of(&registers->arm64, code, memory);
 	const struct arm64_registers before = registers->arm64;
 	enum arch_step step = ARCH_REFUSED;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ARM code: instructions of 32 bits, each with a condition. */
-#include "arch/arm_instruction.h"
+#include "arch/arm_code.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -103,10 +103,6 @@ enum arch_step arm_transfer_block(struct arm_instruction *in, const struct arm_b
 /* Bytes of it. */
 uint32_t arm_block_size(uint32_t list);
 
-/* One instruction of either set, which the registers tell; `asks`: whatever its condition. */
-enum arch_step arm_code_emulate(struct arm_instruction *in, bool asks);
-enum arch_step arm_thumb_emulate(struct arm_instruction *in, bool asks);
-
 /* The state of an IT block, and after one instruction of it. */
 uint32_t arm_it_get(uint32_t cpsr);
 uint32_t arm_it_set(uint32_t cpsr, uint32_t it);

@@ -3,7 +3,7 @@
  * Thumb code: instructions of 16 bits, and of 32 bits in two halves. Conditions come from IT blocks
  * (arm.c has what that means for a copy).
  */
-#include "arch/arm_instruction.h"
+#include "arch/arm_thumb.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

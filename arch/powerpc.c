@@ -28,16 +28,17 @@
 
 static const uint8_t trap[] = {0x7f, 0xe0, 0x00, 0x08};
 
-struct instruction {
+/* An instruction that is emulated, and what it works on. */
+struct powerpc_instruction {
 	struct powerpc_registers *registers;
 	const struct arch_memory *memory;
 	uint32_t word;
 };
 
-typedef enum arch_step handler(struct instruction *in);
+typedef enum arch_step handler(struct powerpc_instruction *in);
 
 /* As the manual numbers them: from the highest bit, which is 0. */
-static uint32_t bits(const struct instruction *in, unsigned int first, unsigned int last)
+static uint32_t bits(const struct powerpc_instruction *in, unsigned int first, unsigned int last)
 {
 	return in->word >> (31 - last) & ((1u << (last - first + 1)) - 1);
 }
@@ -46,7 +47,7 @@ static uint32_t bits(const struct instruction *in, unsigned int first, unsigned 
 #define RA(in) bits(in, 11, 15)
 #define RB(in) bits(in, 16, 20)
 
-static uint32_t signed_immediate(const struct instruction *in)
+static uint32_t signed_immediate(const struct powerpc_instruction *in)
 {
 	return (uint32_t)(int32_t)(int16_t)bits(in, 16, 31);
 }
@@ -64,18 +65,18 @@ static void word_to(uint8_t *bytes, uint32_t word)
 }
 
 /* As a base or a summand register 0 is nothing. */
-static uint32_t base(const struct instruction *in)
+static uint32_t base(const struct powerpc_instruction *in)
 {
 	return RA(in) ? in->registers->r[RA(in)] : 0;
 }
 
-static enum arch_step go_on(struct instruction *in)
+static enum arch_step go_on(struct powerpc_instruction *in)
 {
 	in->registers->nip += 4;
 	return ARCH_DONE;
 }
 
-static enum arch_step set(struct instruction *in, unsigned int number, uint32_t value)
+static enum arch_step set(struct powerpc_instruction *in, unsigned int number, uint32_t value)
 {
 	in->registers->r[number] = value;
 	return go_on(in);
@@ -86,31 +87,31 @@ static enum arch_step set(struct instruction *in, unsigned int number, uint32_t 
  */
 
 /* addi, and li */
-static enum arch_step do_add(struct instruction *in)
+static enum arch_step do_add(struct powerpc_instruction *in)
 {
 	return set(in, RT(in), base(in) + signed_immediate(in));
 }
 
 /* addis, and lis */
-static enum arch_step do_add_shifted(struct instruction *in)
+static enum arch_step do_add_shifted(struct powerpc_instruction *in)
 {
 	return set(in, RT(in), base(in) + (bits(in, 16, 31) << 16));
 }
 
 /* ori, and nop */
-static enum arch_step do_or_immediate(struct instruction *in)
+static enum arch_step do_or_immediate(struct powerpc_instruction *in)
 {
 	return set(in, RA(in), in->registers->r[RT(in)] | bits(in, 16, 31));
 }
 
 /* or, and mr; without flags */
-static enum arch_step do_or(struct instruction *in)
+static enum arch_step do_or(struct powerpc_instruction *in)
 {
 	return set(in, RA(in), in->registers->r[RT(in)] | in->registers->r[RB(in)]);
 }
 
 /* Less, greater, equal, and the overflow of before. */
-static enum arch_step compare(struct instruction *in, bool less, bool equal)
+static enum arch_step compare(struct powerpc_instruction *in, bool less, bool equal)
 {
 	struct powerpc_registers *registers = in->registers;
 	unsigned int shift = 28 - 4 * bits(in, 6, 8);
@@ -120,7 +121,7 @@ static enum arch_step compare(struct instruction *in, bool less, bool equal)
 	return go_on(in);
 }
 
-static enum arch_step do_compare_signed(struct instruction *in)
+static enum arch_step do_compare_signed(struct powerpc_instruction *in)
 {
 	int32_t left = (int32_t)in->registers->r[RA(in)];
 	int32_t right = (int32_t)signed_immediate(in);
@@ -128,7 +129,7 @@ static enum arch_step do_compare_signed(struct instruction *in)
 	return compare(in, left < right, left == right);
 }
 
-static enum arch_step do_compare_unsigned(struct instruction *in)
+static enum arch_step do_compare_unsigned(struct powerpc_instruction *in)
 {
 	uint32_t left = in->registers->r[RA(in)], right = bits(in, 16, 31);
 
@@ -139,7 +140,7 @@ static enum arch_step do_compare_unsigned(struct instruction *in)
  * Memory.
  */
 
-static enum arch_step do_store(struct instruction *in)
+static enum arch_step do_store(struct powerpc_instruction *in)
 {
 	bool updates = bits(in, 5, 5);
 	uint32_t address = base(in) + signed_immediate(in);
@@ -155,7 +156,7 @@ static enum arch_step do_store(struct instruction *in)
 	return go_on(in);
 }
 
-static enum arch_step do_load(struct instruction *in)
+static enum arch_step do_load(struct powerpc_instruction *in)
 {
 	bool updates = bits(in, 5, 5);
 	uint32_t address = base(in) + signed_immediate(in);
@@ -174,7 +175,7 @@ static enum arch_step do_load(struct instruction *in)
  * Special registers.
  */
 
-static uint32_t *special(const struct instruction *in)
+static uint32_t *special(const struct powerpc_instruction *in)
 {
 	switch (bits(in, 16, 20) << 5 | bits(in, 11, 15)) {
 	case SPECIAL_LINK:
@@ -187,14 +188,14 @@ static uint32_t *special(const struct instruction *in)
 	return NULL;
 }
 
-static enum arch_step do_move_from(struct instruction *in)
+static enum arch_step do_move_from(struct powerpc_instruction *in)
 {
 	const uint32_t *from = special(in);
 
 	return from ? set(in, RT(in), *from) : ARCH_OUT_OF_LINE;
 }
 
-static enum arch_step do_move_to(struct instruction *in)
+static enum arch_step do_move_to(struct powerpc_instruction *in)
 {
 	uint32_t *to = special(in);
 
@@ -205,7 +206,7 @@ static enum arch_step do_move_to(struct instruction *in)
 }
 
 /* mfcr; another form has one field of it alone */
-static enum arch_step do_move_condition(struct instruction *in)
+static enum arch_step do_move_condition(struct powerpc_instruction *in)
 {
 	return bits(in, 11, 11) ? ARCH_OUT_OF_LINE : set(in, RT(in), in->registers->cr);
 }
@@ -214,7 +215,7 @@ static enum arch_step do_move_condition(struct instruction *in)
  * Branches.
  */
 
-static enum arch_step branch(struct instruction *in, bool taken, uint32_t target)
+static enum arch_step branch(struct powerpc_instruction *in, bool taken, uint32_t target)
 {
 	struct powerpc_registers *registers = in->registers;
 	uint32_t next = registers->nip + 4;
@@ -231,7 +232,7 @@ static enum arch_step branch(struct instruction *in, bool taken, uint32_t target
 #define IF_COUNTED    0x02
 
 /* The counter goes down first. */
-static bool is_taken(struct instruction *in)
+static bool is_taken(struct powerpc_instruction *in)
 {
 	uint32_t option = RT(in), condition = RA(in);
 	bool holds = option & ANY_CONDITION ||
@@ -245,40 +246,40 @@ static bool is_taken(struct instruction *in)
 	return holds;
 }
 
-static uint32_t origin(const struct instruction *in)
+static uint32_t origin(const struct powerpc_instruction *in)
 {
 	return bits(in, 30, 30) ? 0 : in->registers->nip;
 }
 
-static enum arch_step do_branch(struct instruction *in)
+static enum arch_step do_branch(struct powerpc_instruction *in)
 {
 	int32_t distance = (int32_t)(bits(in, 6, 29) << 8) >> 6;
 
 	return branch(in, true, origin(in) + (uint32_t)distance);
 }
 
-static enum arch_step do_branch_if(struct instruction *in)
+static enum arch_step do_branch_if(struct powerpc_instruction *in)
 {
 	uint32_t target = origin(in) + (signed_immediate(in) & ~3u);
 
 	return branch(in, is_taken(in), target);
 }
 
-static enum arch_step do_branch_link(struct instruction *in)
+static enum arch_step do_branch_link(struct powerpc_instruction *in)
 {
 	uint32_t target = in->registers->lr;
 
 	return branch(in, is_taken(in), target);
 }
 
-static enum arch_step do_branch_counter(struct instruction *in)
+static enum arch_step do_branch_counter(struct powerpc_instruction *in)
 {
 	if (!(RT(in) & ANY_COUNT))
 		return ARCH_REFUSED;
 	return branch(in, is_taken(in), in->registers->ctr);
 }
 
-static enum arch_step do_refuse(struct instruction *in)
+static enum arch_step do_refuse(struct powerpc_instruction *in)
 {
 	(void)in;
 	return ARCH_REFUSED;
@@ -320,7 +321,7 @@ static const struct {
 static enum arch_step emulate(struct arch_registers *registers, const uint8_t code[ARCH_CODE_MAX],
 			      const struct arch_memory *memory)
 {
-	struct instruction in = {&registers->ppc, memory, word_of(code)};
+	struct powerpc_instruction in = {&registers->ppc, memory, word_of(code)};
 	const struct powerpc_registers before = registers->ppc;
 	enum arch_step step = ARCH_OUT_OF_LINE;
 

@@ -23,8 +23,4 @@ enum arch_step x86_emulate(struct x86_registers *registers, const uint8_t code[A
 			   const struct arch_memory *memory);
 bool x86_can_step(const uint8_t code[ARCH_CODE_MAX], bool narrow);
 
-void x86_line_begin(struct arch_line *line, struct x86_registers *registers,
-		    const uint8_t code[ARCH_CODE_MAX], uint64_t slot);
-void x86_line_end(const struct arch_line *line, struct x86_registers *registers);
-
 #endif

@@ -3,7 +3,7 @@
 #ifndef MTRACE_ARCH_X86_INSTRUCTION_H
 #define MTRACE_ARCH_X86_INSTRUCTION_H
 
-#include "arch/x86.h"
+#include "arch/arch.h"
 
 #define X86_REX_W 8
 #define X86_REX_R 4

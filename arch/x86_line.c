@@ -5,13 +5,16 @@
  * use, which is lent for the step. For that the instruction's length must be known: the address
  * counts from its end.
  */
+#include "arch/x86_line.h"
+
 #include <string.h>
 
 #include "arch/x86.h"
 
 enum opcode_map { MAP_ONE, MAP_0F, MAP_0F38, MAP_0F3A };
 
-struct layout {
+/* Where the parts of an instruction are. */
+struct x86_layout {
 	enum opcode_map map;
 	uint8_t opcode;
 	bool half;       /* 66 */
@@ -42,7 +45,7 @@ static bool is_prefix(uint8_t byte)
 }
 
 /* VEX and EVEX: maps are numbered as here. */
-static size_t read_vector_prefix(struct layout *layout, const uint8_t *code, size_t at)
+static size_t read_vector_prefix(struct x86_layout *layout, const uint8_t *code, size_t at)
 {
 	size_t length = code[at] == 0xc5 ? 2 : code[at] == 0xc4 ? 3 : 4;
 	uint8_t registers = code[at + (length == 2 ? 1 : 2)];
@@ -56,7 +59,7 @@ static size_t read_vector_prefix(struct layout *layout, const uint8_t *code, siz
 	return at + length;
 }
 
-static bool has_modrm(const struct layout *layout)
+static bool has_modrm(const struct x86_layout *layout)
 {
 	const uint16_t *bits = layout->map == MAP_ONE ? has_operands : has_operands_0f;
 
@@ -64,11 +67,11 @@ static bool has_modrm(const struct layout *layout)
 }
 
 /* Of 64-bit code. False if the instruction has no ModRM. */
-static bool read_layout(const uint8_t *code, struct layout *layout)
+static bool read_layout(const uint8_t *code, struct x86_layout *layout)
 {
 	size_t at = 0;
 
-	*layout = (struct layout){.rex = -1, .used = -1};
+	*layout = (struct x86_layout){.rex = -1, .used = -1};
 	while (at < 8 && is_prefix(code[at]))
 		layout->half |= code[at++] == 0x66;
 	if ((code[at] & 0xf0) == 0x40)
@@ -102,7 +105,7 @@ static const struct immediate immediates[] = {
 	{MAP_0F, 0xc4, 0xc6, 1, 0},    {MAP_0F3A, 0x00, 0xff, 1, 0},
 };
 
-static size_t immediate_size(const struct layout *layout, uint8_t operands)
+static size_t immediate_size(const struct x86_layout *layout, uint8_t operands)
 {
 	for (size_t i = 0; i < sizeof(immediates) / sizeof(immediates[0]); i++) {
 		const struct immediate *row = &immediates[i];
@@ -118,7 +121,7 @@ static size_t immediate_size(const struct layout *layout, uint8_t operands)
 }
 
 /* None of these is used by an instruction with ModRM unless it names it: rsi, rdi, rbx. */
-static int free_register(const struct layout *layout, uint8_t operands)
+static int free_register(const struct x86_layout *layout, uint8_t operands)
 {
 	static const int candidates[] = {6, 7, 3};
 	int named = operands >> 3 & 7, i = 0;
@@ -140,7 +143,7 @@ static uint64_t *lent_register(struct x86_registers *registers, int number)
 
 static void make_absolute(struct arch_line *line, struct x86_registers *registers)
 {
-	struct layout layout;
+	struct x86_layout layout;
 	uint64_t *lent;
 	uint8_t operands;
 	size_t length;

@@ -8,6 +8,7 @@
 
 #include "arch/unwind_row.h"
 #include "arch/x86.h"
+#include "arch/x86_line.h"
 
 #define KERNEL_SIGNAL 0x80
 

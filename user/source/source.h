@@ -135,10 +135,6 @@ struct source {
 /* BACKEND_AUTO: BPF where it can be had, else ptrace. */
 enum backend { BACKEND_AUTO, BACKEND_BPF, BACKEND_PTRACE };
 
-/* Each backend's ops. */
-const struct source_ops *source_bpf(void);
-const struct source_ops *source_ptrace(void);
-
 /* What this machine allows: for doctor, and for the one line when a trace cannot start. */
 struct capability {
 	const char *name; /* "uprobes", "BTF", "CAP_BPF" … */
@@ -148,8 +144,5 @@ struct capability {
 	char advice[160]; /* how to get it; "" if ok */
 };
 #define CAPABILITY_MAX 24
-/* Returns how many were stored. */
-size_t source_bpf_capabilities(struct capability ret[CAPABILITY_MAX]);
-size_t source_ptrace_capabilities(struct capability ret[CAPABILITY_MAX]);
 
 #endif

@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "arch/x86.h"
+#include "arch/x86_line.h"
 
 #define PAGE         4096
 #define CODE         0x10000000ULL

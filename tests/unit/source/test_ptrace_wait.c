@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "source/ptrace/guardian/wait.h"
+#include "source/ptrace/tracer/wait.h"
 
 #define STOPS     1000
 #define SELDOM    50

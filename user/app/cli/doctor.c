@@ -9,6 +9,7 @@
 
 #include "app/cli/usage.h"
 #include "app/terminal/terminal.h"
+#include "source/backends.h"
 
 /* How a capability stands. */
 enum verdict { VERDICT_OK, VERDICT_LIMITED, VERDICT_MISSING, VERDICT_COUNT };
@@ -87,7 +88,7 @@ static void heading_print(bool color)
 /* A way to trace. */
 struct trace_way {
 	const char *name;
-	size_t (*look)(struct capability ret[CAPABILITY_MAX]);
+	enum backend backend;
 	struct capability capabilities[CAPABILITY_MAX];
 	size_t count;
 };
@@ -152,14 +153,14 @@ static bool summary_print(const struct trace_way *bpf, const struct trace_way *p
 int command_doctor(const struct options *options)
 {
 	bool color = terminal_color(options->color, STDOUT_FILENO);
-	struct trace_way ways[] = {{.name = "BPF", .look = source_bpf_capabilities},
-				   {.name = "ptrace", .look = source_ptrace_capabilities}};
+	struct trace_way ways[] = {{.name = "BPF", .backend = BACKEND_BPF},
+				   {.name = "ptrace", .backend = BACKEND_PTRACE}};
 	int width = 0;
 
 	for (size_t i = 0; i < 2; i++) {
 		int own;
 
-		ways[i].count = ways[i].look(ways[i].capabilities);
+		ways[i].count = source_capabilities(ways[i].backend, ways[i].capabilities);
 		own = name_width(ways[i].capabilities, ways[i].count);
 		width = own > width ? own : width;
 	}

@@ -12,6 +12,7 @@
 #include "os/memory/limit.h"
 #include "os/process/proc.h"
 #include "os/ptrace/exit_watch.h"
+#include "source/backends.h"
 
 /* Where there are books, they can go on without the recording. */
 static int record_result(struct session *session, int code)
@@ -101,13 +102,13 @@ static int backend_open(struct session *session, const struct source_config *con
 			enum backend backend, struct error *err)
 {
 	if (backend == BACKEND_PTRACE)
-		return source_ptrace()->open(&session->source, config, err);
-	if (!source_bpf()->open(&session->source, config, err))
+		return source_backend(BACKEND_PTRACE)->open(&session->source, config, err);
+	if (!source_backend(BACKEND_BPF)->open(&session->source, config, err))
 		return 0;
 	if (backend == BACKEND_BPF || config->must_measure || !may_use_ptrace(config, err->code))
 		return err->code;
 	session->fallback = *err;
-	return source_ptrace()->open(&session->source, config, err);
+	return source_backend(BACKEND_PTRACE)->open(&session->source, config, err);
 }
 
 /* Once it works, and not before: what does not work says so itself. */

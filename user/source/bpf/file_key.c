@@ -14,7 +14,7 @@
 #define MINOR_BITS 20 /* of a device, inside the kernel */
 
 /* Run it on a place in our memory, or an open file: what it found. */
-static int key_by(const struct program *program, const struct bpf_program *identifier,
+static int key_by(const struct loaded_programs *program, const struct bpf_program *identifier,
 		  uint64_t place, uint64_t *ret_device, uint64_t *ret_inode)
 {
 	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &place, .ctx_size_in = sizeof(place));
@@ -31,7 +31,7 @@ static int key_by(const struct program *program, const struct bpf_program *ident
 
 static int identify(void *ctx, int fd, uint64_t *ret_device, uint64_t *ret_inode)
 {
-	const struct program *program = ctx;
+	const struct loaded_programs *program = ctx;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	void *address = mmap(NULL, page, PROT_READ, MAP_PRIVATE, fd, 0);
 	int err;
@@ -46,18 +46,18 @@ static int identify(void *ctx, int fd, uint64_t *ret_device, uint64_t *ret_inode
 
 static int identify_open(void *ctx, int fd, uint64_t *ret_device, uint64_t *ret_inode)
 {
-	const struct program *program = ctx;
+	const struct loaded_programs *program = ctx;
 
 	return key_by(program, program->skeleton->progs.identify_open, (uint64_t)fd, ret_device,
 		      ret_inode);
 }
 
-struct module_identifier file_key_identifier(struct program *program)
+struct module_identifier file_key_identifier(struct loaded_programs *program)
 {
 	return (struct module_identifier){identify, program};
 }
 
-struct module_identifier file_key_exec_identifier(struct program *program)
+struct module_identifier file_key_exec_identifier(struct loaded_programs *program)
 {
 	return (struct module_identifier){identify_open, program};
 }

@@ -18,10 +18,13 @@
 #include "mtrace.skel.h"
 #include "os/exec/call.h"
 #include "os/process/file.h"
+#include "os/process/proc.h"
+#include "source/bpf/load/loaded_programs.h"
 #include "source/selection.h"
 #include "source/trace/backend.h"
 #include "source/trace/libraries.h"
 #include "source/trace/probes.h"
+#include "source/trace/process.h"
 #include "source/trace/translated.h"
 #include "source/trace/translator.h"
 
@@ -36,25 +39,25 @@
 /* In the guard's process: is it somebody whom we trace, or may come to? */
 static bool is_wanted(void *ctx, int processes, pid_t pid, int file)
 {
-	const struct bpf_source *bpf = ctx;
+	const struct trace_source *bpf = ctx;
 	struct process_state state;
 	uint32_t key = (uint32_t)pid;
 
-	if (bpf->program.everybody && translator_is_file(file))
+	if (bpf->prober->everybody && translator_is_file(file))
 		return true;
 	if (bpf->config.scope == SCOPE_SYSTEM)
 		return selection_may_hold(bpf->config.selected, pid, file);
 	return !bpf_map_lookup_elem(processes, &key, &state);
 }
 
-static int guard_start(struct bpf_source *bpf, struct error *err)
+static int guard_start(struct trace_source *bpf, struct error *err)
 {
 	struct epoll_event event = {.events = EPOLLIN};
-	struct hold *hold = &bpf->hold;
+	struct hold *hold = bpf->hold;
 	struct exec_guard_config config = {
 		.wanted = is_wanted,
 		.ctx = bpf,
-		.kept = bpf_map__fd(bpf->program.skeleton->maps.processes),
+		.kept = bpf_map__fd(bpf->program->skeleton->maps.processes),
 		.patience_ns = PATIENCE_NS,
 		.limit_ns = LIMIT_NS,
 	};
@@ -69,7 +72,7 @@ static int guard_start(struct bpf_source *bpf, struct error *err)
 	return code;
 }
 
-int hold_open(struct bpf_source *bpf, struct error *err)
+int hold_open(struct trace_source *bpf, struct error *err)
 {
 	int fd;
 
@@ -78,13 +81,13 @@ int hold_open(struct bpf_source *bpf, struct error *err)
 	fd = epoll_create1(EPOLL_CLOEXEC);
 	if (fd < 0)
 		return error_set_errno(err, -errno, "--hold-exec");
-	bpf->hold.fd = fd;
+	bpf->hold->fd = fd;
 	return guard_start(bpf, err);
 }
 
-int hold_fd(const struct bpf_source *bpf)
+int hold_fd(const struct trace_source *bpf)
 {
-	return bpf->hold.guard.pid ? bpf->hold.fd : -1;
+	return bpf->hold->guard.pid ? bpf->hold->fd : -1;
 }
 
 static void programs_forget(struct hold *hold)
@@ -97,20 +100,20 @@ static void programs_forget(struct hold *hold)
 	map64_free(&hold->index_of_program);
 }
 
-void hold_close(struct bpf_source *bpf)
+void hold_close(struct trace_source *bpf)
 {
-	exec_guard_stop(&bpf->hold.guard);
-	if (bpf->hold.fd)
-		close(bpf->hold.fd);
-	bpf->hold.fd = 0;
-	programs_forget(&bpf->hold);
+	exec_guard_stop(&bpf->hold->guard);
+	if (bpf->hold->fd)
+		close(bpf->hold->fd);
+	bpf->hold->fd = 0;
+	programs_forget(bpf->hold);
 }
 
 /* One that exits again and again is not worth the time for which programs wait for it. */
-static void guard_restart(struct bpf_source *bpf)
+static void guard_restart(struct trace_source *bpf)
 {
 	static const char exited[] = "the exec guard was killed or stopped responding";
-	struct hold *hold = &bpf->hold;
+	struct hold *hold = bpf->hold;
 	uint64_t now_ns = clock_now_ns();
 	struct error err;
 
@@ -132,9 +135,9 @@ static void guard_restart(struct bpf_source *bpf)
 			 exited);
 }
 
-int hold_take(struct bpf_source *bpf, struct held_exec *ret_held)
+int hold_take(struct trace_source *bpf, struct held_exec *ret_held)
 {
-	struct exec_guard *guard = &bpf->hold.guard;
+	struct exec_guard *guard = &bpf->hold->guard;
 	int got = guard->pid ? exec_guard_take(guard, ret_held) : 0;
 
 	if (got >= 0)
@@ -200,7 +203,7 @@ static struct known_program *program_find(struct hold *hold, uint64_t key)
 }
 
 /* A file that will be mapped: whatever it is, it becomes a module if it can. */
-static int program_add(struct known_program *program, struct bpf_process *process, int fd,
+static int program_add(struct known_program *program, struct traced_process *process, int fd,
 		       const char *path)
 {
 	struct module *module;
@@ -209,7 +212,7 @@ static int program_add(struct known_program *program, struct bpf_process *proces
 	return err || !module ? err : vec_push(&program->modules, module->id);
 }
 
-static int add_needed(struct known_program *program, struct bpf_process *process, pid_t pid,
+static int add_needed(struct known_program *program, struct traced_process *process, pid_t pid,
 		      const struct exec_call *call)
 {
 	struct elf_dynamic_reader reader = {parser_read_dynamic, process->config->parser};
@@ -232,7 +235,7 @@ static int add_needed(struct known_program *program, struct bpf_process *process
 }
 
 /* Whatever its arguments say, the file itself is known. It may be a script. */
-static int add_held(struct known_program *program, struct bpf_process *process,
+static int add_held(struct known_program *program, struct traced_process *process,
 		    const struct held_exec *held)
 {
 	char link[EXEC_PREFIX_SIZE], path[PATH_MAX];
@@ -251,7 +254,7 @@ static int add_held(struct known_program *program, struct bpf_process *process,
  * Probes.
  */
 
-static int attach_program(struct bpf_process *process, const struct known_program *program)
+static int attach_program(struct traced_process *process, const struct known_program *program)
 {
 	const uint32_t *id;
 	int err = 0;
@@ -264,8 +267,8 @@ static int attach_program(struct bpf_process *process, const struct known_progra
 	return err ? err : probes_commit(process);
 }
 
-static int attach_held(struct hold *hold, struct bpf_process *process, const struct held_exec *held,
-		       const struct exec_call *call)
+static int attach_held(struct hold *hold, struct traced_process *process,
+		       const struct held_exec *held, const struct exec_call *call)
 {
 	struct known_program *program = program_find(hold, program_key(held, call));
 	int err = 0;
@@ -282,7 +285,8 @@ static int attach_held(struct hold *hold, struct bpf_process *process, const str
 }
 
 /* One that was let go before its probes were there: what it called until now is missing. */
-static void count_late(struct hold *hold, struct bpf_process *process, const struct held_exec *held)
+static void count_late(struct hold *hold, struct traced_process *process,
+		       const struct held_exec *held)
 {
 	uint64_t let_go_ns = exec_guard_let_go_ns(&hold->guard, held);
 
@@ -295,7 +299,7 @@ static void count_late(struct hold *hold, struct bpf_process *process, const str
 			 (double)(let_go_ns - held->asked_ns) / NS_PER_SECOND);
 }
 
-static int hold_process(struct bpf_source *bpf, struct bpf_process *process,
+static int hold_process(struct trace_source *bpf, struct traced_process *process,
 			const struct held_exec *held)
 {
 	struct exec_call call;
@@ -308,40 +312,40 @@ static int hold_process(struct bpf_source *bpf, struct bpf_process *process,
 	    !selection_may_run(bpf->config.selected, call.path))
 		err = 0;
 	else
-		err = attach_held(&bpf->hold, process, held, &call);
+		err = attach_held(bpf->hold, process, held, &call);
 	exec_call_free(&call);
 	if (!err)
-		count_late(&bpf->hold, process, held);
+		count_late(bpf->hold, process, held);
 	return err;
 }
 
 /* It is about to become a translator: its own probes, or everybody's, must be out by then. */
-static int hold_translator(struct bpf_source *bpf, struct bpf_process *process)
+static int hold_translator(struct trace_source *bpf, struct traced_process *process)
 {
-	if (bpf->program.everybody)
+	if (bpf->prober->everybody)
 		translated_pause(bpf);
 	return process ? translated_leave(bpf, process, clock_now_ns(), true) : 0;
 }
 
-static int place(struct bpf_source *bpf, const struct held_exec *held)
+static int place(struct trace_source *bpf, const struct held_exec *held)
 {
-	struct bpf_process *process = processes_find(bpf, held->pid);
-	struct bpf_process nobody = processes_nobody(bpf);
+	struct traced_process *process = processes_find(bpf, held->pid);
+	struct traced_process nobody = processes_nobody(bpf);
 	int err;
 
 	if (translator_is_file(held->file))
 		return hold_translator(bpf, process);
-	if (!bpf->program.everybody)
+	if (!bpf->prober->everybody)
 		return process && !process->translated ? hold_process(bpf, process, held) : 0;
 	err = hold_process(bpf, &nobody, held);
 	map64_free(&nobody.attached);
 	return err;
 }
 
-int hold_serve(struct bpf_source *bpf, struct held_exec *held)
+int hold_serve(struct trace_source *bpf, struct held_exec *held)
 {
 	int err = place(bpf, held);
 
-	exec_guard_allow(&bpf->hold.guard, held);
+	exec_guard_allow(&bpf->hold->guard, held);
 	return err;
 }

@@ -13,7 +13,7 @@
 #include "base/vec.h"
 #include "os/exec/guard.h"
 
-struct bpf_source;
+struct trace_source;
 
 /* What a program maps at its start. */
 struct known_program {
@@ -31,14 +31,14 @@ struct hold {
 };
 
 /* From now on. 0 or -errno with words; without --hold-exec it does nothing. */
-int hold_open(struct bpf_source *bpf, struct error *err);
+int hold_open(struct trace_source *bpf, struct error *err);
 /* A descriptor to poll, or -1. It stays the same when the guard is restarted. */
-int hold_fd(const struct bpf_source *bpf);
+int hold_fd(const struct trace_source *bpf);
 /* The next one that waits: 1 or 0. Starts another guard if this one has exited. */
-int hold_take(struct bpf_source *bpf, struct held_exec *ret_held);
+int hold_take(struct trace_source *bpf, struct held_exec *ret_held);
 /* Place its probes; all records that came before have been read. Then let it go. 0 or -ENOMEM. */
-int hold_serve(struct bpf_source *bpf, struct held_exec *held);
+int hold_serve(struct trace_source *bpf, struct held_exec *held);
 /* Hold nobody any more. */
-void hold_close(struct bpf_source *bpf);
+void hold_close(struct trace_source *bpf);
 
 #endif

@@ -4,7 +4,7 @@
  * business of source/trace/process.c; how programs are loaded and attached, of
  * source/bpf/load/program.c.
  */
-#include "source/source.h"
+#include "source/bpf/source.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -17,29 +17,44 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "mtrace.skel.h"
+#include "os/process/proc.h"
 #include "source/bpf/cost/cost.h"
-#include "source/trace/leader.h"
-#include "source/trace/probes.h"
-#include "source/trace/backend.h"
-#include "source/bpf/system.h"
-#include "source/trace/translated.h"
+#include "source/bpf/entered.h"
 #include "source/bpf/file_key.h"
+#include "source/bpf/hold.h"
+#include "source/bpf/load/program.h"
+#include "source/bpf/system.h"
+#include "source/bpf/untold.h"
+#include "source/bpf/unwind.h"
 #include "source/record/ring.h"
 #include "source/record/ring_reader.h"
 #include "source/selection.h"
+#include "source/trace/backend.h"
+#include "source/trace/leader.h"
+#include "source/trace/losses.h"
+#include "source/trace/probes.h"
+#include "source/trace/process.h"
+#include "source/trace/records.h"
+#include "source/trace/translated.h"
+#include "source/trace/translator.h"
 #include "source/unwind/slice.h"
 #include "source/unwind/stack_check.h"
-#include "source/trace/translator.h"
-#include "source/bpf/unwind.h"
 #include "source/unwind/tables.h"
 
 #define HELD_AT_ONCE 64
 #define AHEAD        8          /* times the buffer, for what it would lose while we are busy */
 #define UNWIND_ROWS  (1u << 21) /* 16 MiB, and 8 for pages: a thousand modules fit */
 
-static struct bpf_source *bpf_of(struct source *source)
+/* The source, with what only BPF has: its pointers lead there. */
+struct bpf_source {
+	struct trace_source common; /* first: what the session holds */
+	struct loaded_programs program;
+	struct hold hold;
+};
+
+static struct trace_source *bpf_of(struct source *source)
 {
-	return (struct bpf_source *)source;
+	return (struct trace_source *)source;
 }
 
 static bool is_gone(pid_t pid)
@@ -51,7 +66,7 @@ static bool is_gone(pid_t pid)
  * Where the record of its end was lost, a process would be waited for in vain. Once it is gone, all
  * that it has left is in the ring buffer: only what is still not known then was lost.
  */
-static int look_after_one(struct bpf_source *bpf)
+static int look_after_one(struct trace_source *bpf)
 {
 	struct record_exit end = {.head = {.kind = RECORD_EXIT}};
 	struct event event = {0};
@@ -75,7 +90,7 @@ static int look_after_one(struct bpf_source *bpf)
 }
 
 /* Who waits was born before that, of which the ring buffer tells. */
-static int serve_held(struct bpf_source *bpf)
+static int serve_held(struct trace_source *bpf)
 {
 	struct held_exec held;
 	int err = 0;
@@ -96,7 +111,7 @@ struct untold {
 	size_t exec_count, birth_count, mapping_count;
 };
 
-static void look_for_untold(const struct bpf_source *bpf, struct untold *untold)
+static void look_for_untold(const struct trace_source *bpf, struct untold *untold)
 {
 	untold->exec_count = execs_untold(bpf, untold->execs);
 	untold->birth_count = births_untold(bpf, untold->births);
@@ -104,7 +119,7 @@ static void look_for_untold(const struct bpf_source *bpf, struct untold *untold)
 }
 
 /* What came before them was told by the ring, which was read since. */
-static int find_untold(struct bpf_source *bpf, const struct untold *untold)
+static int find_untold(struct trace_source *bpf, const struct untold *untold)
 {
 	int err = 0;
 
@@ -115,7 +130,7 @@ static int find_untold(struct bpf_source *bpf, const struct untold *untold)
 	return err;
 }
 
-static int find_mappings(struct bpf_source *bpf, const struct untold *untold)
+static int find_mappings(struct trace_source *bpf, const struct untold *untold)
 {
 	struct record_mapping unknown = {.head = {.kind = RECORD_MAPPING}};
 	int err = 0;
@@ -130,9 +145,9 @@ static int find_mappings(struct bpf_source *bpf, const struct untold *untold)
 
 static int bpf_drain(struct source *source)
 {
-	struct bpf_source *bpf = bpf_of(source);
+	struct trace_source *bpf = bpf_of(source);
 	struct untold untold;
-	int err = translated_look_after(bpf, bpf->program.skeleton->bss->translators_begun);
+	int err = translated_look_after(bpf, bpf->program->skeleton->bss->translators_begun);
 	uint64_t waiting = ring_waiting(&bpf->ring);
 
 	look_for_untold(bpf, &untold);
@@ -150,7 +165,7 @@ static int bpf_drain(struct source *source)
 
 static uint64_t bpf_ring_peak(struct source *source)
 {
-	struct bpf_source *bpf = bpf_of(source);
+	struct trace_source *bpf = bpf_of(source);
 	uint64_t peak = bpf->ring_peak < bpf->ring.size ? bpf->ring_peak : bpf->ring.size;
 
 	bpf->ring_peak = 0;
@@ -161,13 +176,13 @@ static uint64_t bpf_ring_peak(struct source *source)
  * Processes.
  */
 
-static int check_seccomp(const struct bpf_source *bpf, pid_t pid, struct error *err)
+static int check_seccomp(const struct trace_source *bpf, pid_t pid, struct error *err)
 {
 	struct proc_info info;
 	bool confined;
 	int code;
 
-	if (bpf->program.seccomp_safe)
+	if (bpf->program->seccomp_safe)
 		return 0;
 	code = proc_info_read(pid, &info);
 	if (code)
@@ -182,8 +197,8 @@ static int check_seccomp(const struct bpf_source *bpf, pid_t pid, struct error *
 
 static int bpf_attach(struct source *source, pid_t pid, struct error *err)
 {
-	struct bpf_source *bpf = bpf_of(source);
-	struct bpf_process *process;
+	struct trace_source *bpf = bpf_of(source);
+	struct traced_process *process;
 	int code = check_seccomp(bpf, pid, err);
 
 	if (code)
@@ -192,11 +207,11 @@ static int bpf_attach(struct source *source, pid_t pid, struct error *err)
 	if (code)
 		return code;
 	if (proc_living_thread(pid) != pid)
-		code = bpf_leader_lost(process, &bpf->shared);
+		code = leader_lost(process, &bpf->shared);
 	if (code)
 		error_set_errno(err, code, "it has lost its first thread");
 	else
-		code = bpf_process_attach(process, err);
+		code = traced_process_attach(process, err);
 	if (code)
 		processes_forget(bpf, process);
 	return code;
@@ -205,13 +220,13 @@ static int bpf_attach(struct source *source, pid_t pid, struct error *err)
 static int bpf_attach_launch(struct source *source, pid_t pid, const char *program,
 			     char *const *command, char *const *environment, struct error *err)
 {
-	struct bpf_source *bpf = bpf_of(source);
-	struct bpf_process *process;
+	struct trace_source *bpf = bpf_of(source);
+	struct traced_process *process;
 	int code = processes_enter(bpf, pid, &process, err);
 
 	if (code)
 		return code;
-	code = bpf_process_attach_launch(process, program, command, environment, err);
+	code = traced_process_attach_launch(process, program, command, environment, err);
 	if (code)
 		processes_forget(bpf, process);
 	return code;
@@ -219,22 +234,22 @@ static int bpf_attach_launch(struct source *source, pid_t pid, const char *progr
 
 static int bpf_fd(const struct source *source)
 {
-	return bpf_map__fd(((const struct bpf_source *)source)->program.skeleton->maps.events);
+	return bpf_map__fd(((const struct trace_source *)source)->program->skeleton->maps.events);
 }
 
 static int bpf_hold_fd(const struct source *source)
 {
-	return hold_fd((const struct bpf_source *)source);
+	return hold_fd((const struct trace_source *)source);
 }
 
 static uint32_t bpf_live(const struct source *source)
 {
-	return (uint32_t)((const struct bpf_source *)source)->process_count;
+	return (uint32_t)((const struct trace_source *)source)->process_count;
 }
 
 static int bpf_tell_losses(struct source *source)
 {
-	const struct bpf_source *bpf = bpf_of(source);
+	const struct trace_source *bpf = bpf_of(source);
 	uint64_t losses[LOSS_COUNT];
 	int err = 0;
 
@@ -247,21 +262,21 @@ static int bpf_tell_losses(struct source *source)
 
 static void bpf_detach(struct source *source)
 {
-	struct bpf_source *bpf = bpf_of(source);
+	struct trace_source *bpf = bpf_of(source);
 
 	hold_close(bpf);
 	for (size_t i = 0; i < bpf->process_count; i++)
-		program_gather(&bpf->program, &bpf->processes[i]->links);
-	program_gather(&bpf->program, &bpf->shared.links);
-	program_leave(&bpf->program, &bpf->program.self_test);
+		program_gather(bpf->program, &bpf->processes[i]->links);
+	program_gather(bpf->program, &bpf->shared.links);
+	prober_leave(bpf->prober, &bpf->program->self_test);
 	for (size_t i = 0; i < bpf->process_count; i++)
-		bpf_process_detach(bpf->processes[i]);
-	program_leave(&bpf->program, &bpf->shared.links);
+		traced_process_detach(bpf->processes[i]);
+	prober_leave(bpf->prober, &bpf->shared.links);
 }
 
 static void bpf_close(struct source *source)
 {
-	struct bpf_source *bpf = bpf_of(source);
+	struct trace_source *bpf = bpf_of(source);
 
 	if (!bpf)
 		return;
@@ -270,7 +285,7 @@ static void bpf_close(struct source *source)
 		processes_forget(bpf, bpf->processes[bpf->process_count - 1]);
 	free(bpf->processes);
 	map64_free(&bpf->index_of_pid);
-	program_leave(&bpf->program, &bpf->shared.links);
+	prober_leave(bpf->prober, &bpf->shared.links);
 	map64_free(&bpf->shared.attached);
 	vec_free(&bpf->shared.placed_ns);
 	ring_reader_close(bpf->reader);
@@ -278,13 +293,13 @@ static void bpf_close(struct source *source)
 	bpf_cost_close(bpf);
 	unwind_tables_free(bpf->tables);
 	module_table_set_identifier(bpf->config.modules, (struct module_identifier){0});
-	if (bpf->program.skeleton)
-		program_unload(&bpf->program);
+	if (bpf->program->skeleton)
+		program_unload(bpf->program);
 	free(bpf);
 }
 
 /* Stacks by tables, unless something else was asked for or nothing else works. */
-static int load_programs(struct bpf_source *bpf, struct error *err)
+static int load_programs(struct trace_source *bpf, struct error *err)
 {
 	enum stack_mode stack = bpf->config.stack;
 	struct program_config config = {
@@ -298,17 +313,17 @@ static int load_programs(struct bpf_source *bpf, struct error *err)
 		.thinning = bpf->config.thinning,
 		.measures = bpf->config.measures,
 	};
-	int code = program_load(&bpf->program, &config, err);
+	int code = program_load(bpf->program, &config, err);
 
 	if (code && code != -EPERM && code != -EXDEV && stack == STACK_AUTO) {
 		config.unwind_rows = 0;
-		code = program_load(&bpf->program, &config, err);
+		code = program_load(bpf->program, &config, err);
 	}
 	return code;
 }
 
 /* Who only wants to know does without, where that cannot be known. */
-static int start_measuring(struct bpf_source *bpf, struct error *err)
+static int start_measuring(struct trace_source *bpf, struct error *err)
 {
 	int code;
 
@@ -324,32 +339,32 @@ static int start_measuring(struct bpf_source *bpf, struct error *err)
 
 static void bpf_draw(struct source *source, uint32_t sample)
 {
-	bpf_of(source)->program.skeleton->bss->sample_drawn = sample;
+	bpf_of(source)->program->skeleton->bss->sample_drawn = sample;
 }
 
-static int open_ring(struct bpf_source *bpf)
+static int open_ring(struct trace_source *bpf)
 {
-	int events = bpf_map__fd(bpf->program.skeleton->maps.events);
+	int events = bpf_map__fd(bpf->program->skeleton->maps.events);
 	uint64_t size = ring_size(bpf->config.buffer_bytes);
 	int code = ring_open(&bpf->ring, events, size);
 
 	return code ? code : ring_reader_open(&bpf->reader, &bpf->ring, events, AHEAD * size);
 }
 
-static int bpf_start(struct bpf_source *bpf, struct error *err)
+static int bpf_start(struct trace_source *bpf, struct error *err)
 {
 	int code = load_programs(bpf, err);
 
 	if (code)
 		return code;
-	module_table_set_identifier(bpf->config.modules, file_key_identifier(&bpf->program));
-	if (bpf->program.everybody && !bpf->program.seccomp_safe)
+	module_table_set_identifier(bpf->config.modules, file_key_identifier(bpf->program));
+	if (bpf->prober->everybody && !bpf->program->seccomp_safe)
 		return error_set(err, -EOPNOTSUPP,
 				 "this kernel kills programs that seccomp confines at a return "
 				 "probe (Linux 6.14 does not), and would have probes in all of "
 				 "them: name the processes with --pid");
-	if (bpf->program.unwinds)
-		code = unwind_tables_new(&bpf->program, bpf->config.parser, &bpf->tables);
+	if (bpf->program->unwinds)
+		code = unwind_tables_new(bpf->program, bpf->config.parser, &bpf->tables);
 	if (code)
 		return error_set_errno(err, code, "cannot reach the unwind tables");
 	code = open_ring(bpf);
@@ -361,7 +376,7 @@ static int bpf_start(struct bpf_source *bpf, struct error *err)
 	code = system_select(bpf);
 	if (code)
 		return error_set_errno(err, code, "cannot select programs");
-	code = program_attach_tasks(&bpf->program, err);
+	code = program_attach_tasks(bpf->program, err);
 	/* With everything that runs still to be found, programs would wait long. */
 	return code || bpf->config.scope == SCOPE_SYSTEM ? code : hold_open(bpf, err);
 }
@@ -369,15 +384,20 @@ static int bpf_start(struct bpf_source *bpf, struct error *err)
 static int bpf_open(struct source **ret_source, const struct source_config *config,
 		    struct error *err)
 {
-	struct bpf_source *bpf = calloc(1, sizeof(*bpf));
+	struct bpf_source *backend = calloc(1, sizeof(*backend));
+	struct trace_source *bpf = (struct trace_source *)backend;
 	int code;
 
-	if (!bpf)
+	if (!backend)
 		return error_set_errno(err, -ENOMEM, "cannot start");
+	bpf->prober = &backend->program.prober;
+	bpf->program = &backend->program;
+	bpf->hold = &backend->hold;
 	bpf->source.ops = source_bpf();
 	bpf->config = *config;
-	bpf->probe_ops = &bpf_probe_ops;
+	bpf->probe_ops = &attached_probe_ops;
 	bpf->untold = &untold_ops;
+	bpf->losses = processes_losses;
 	code = bpf_start(bpf, err);
 	if (code) {
 		bpf_close(&bpf->source);

@@ -11,9 +11,13 @@
 
 #include "base/log.h"
 #include "mtrace.skel.h"
+#include "source/bpf/entered.h"
 #include "source/bpf/file_key.h"
+#include "source/bpf/hold.h"
+#include "source/bpf/load/loaded_programs.h"
 #include "source/selection.h"
 #include "source/trace/libraries.h"
+#include "source/trace/process.h"
 #include "source/trace/translator.h"
 
 #define ATTACH_ROUNDS 20
@@ -32,15 +36,15 @@ static bool is_ours(pid_t pid, const struct stat *own)
 	return !stat(link, &exe) && exe.st_ino == own->st_ino && exe.st_dev == own->st_dev;
 }
 
-static int attach_found(struct bpf_source *bpf, pid_t pid, struct error *err)
+static int attach_found(struct trace_source *bpf, pid_t pid, struct error *err)
 {
-	struct bpf_process *process;
+	struct traced_process *process;
 	struct error reason;
 	int code = processes_enter(bpf, pid, &process, err);
 
 	if (code)
 		return code;
-	code = bpf_process_attach(process, &reason);
+	code = traced_process_attach(process, &reason);
 	if (!code)
 		return 0;
 	log_info("process %d: %s", (int)pid, reason.text);
@@ -61,7 +65,7 @@ static int refuse_translated(struct error *err)
 }
 
 /* One look at /proc. */
-static int attach_round(struct bpf_source *bpf, const struct stat *own, size_t *ret_new,
+static int attach_round(struct trace_source *bpf, const struct stat *own, size_t *ret_new,
 			struct error *err)
 {
 	DIR *proc = opendir("/proc");
@@ -84,9 +88,9 @@ static int attach_round(struct bpf_source *bpf, const struct stat *own, size_t *
 }
 
 /* For everybody, on nobody's account. */
-static int attach_known(struct bpf_source *bpf)
+static int attach_known(struct trace_source *bpf)
 {
-	struct bpf_process nobody = processes_nobody(bpf);
+	struct traced_process nobody = processes_nobody(bpf);
 	int err = libraries_attach_known(&nobody);
 
 	map64_free(&nobody.attached);
@@ -95,7 +99,7 @@ static int attach_known(struct bpf_source *bpf)
 
 /* Until nothing new is found. Who begins meanwhile enters by itself: then it is known, and not
  * entered again. */
-static int attach_rounds(struct bpf_source *bpf, const struct stat *own, struct error *err)
+static int attach_rounds(struct trace_source *bpf, const struct stat *own, struct error *err)
 {
 	struct source *source = &bpf->source;
 	size_t found = 1;
@@ -112,7 +116,7 @@ static int attach_rounds(struct bpf_source *bpf, const struct stat *own, struct 
 
 int system_attach(struct source *source, struct error *err)
 {
-	struct bpf_source *bpf = (struct bpf_source *)source;
+	struct trace_source *bpf = (struct trace_source *)source;
 	struct stat own;
 	int code = 0;
 
@@ -133,16 +137,16 @@ int system_attach(struct source *source, struct error *err)
 	return code;
 }
 
-int system_select(struct bpf_source *bpf)
+int system_select(struct trace_source *bpf)
 {
-	const struct mtrace_bpf *skeleton = bpf->program.skeleton;
+	const struct mtrace_bpf *skeleton = bpf->program->skeleton;
 	struct selected *selected = bpf->config.selected;
 	const uint32_t first = 0, one = 1;
 	int err = 0;
 
 	if (!selected)
 		return 0;
-	selection_identify(selected, file_key_exec_identifier(&bpf->program));
+	selection_identify(selected, file_key_exec_identifier(bpf->program));
 	for (size_t i = 0; !err && i < selected->file_count; i++)
 		err = bpf_map_update_elem(bpf_map__fd(skeleton->maps.selected_files),
 					  &selected->files[i].key, &one, BPF_ANY);

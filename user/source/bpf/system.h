@@ -7,7 +7,7 @@
 
 /* Tell the kernel side which programs are meant, but for what is in its configuration already. 0 or
  * -errno. */
-int system_select(struct bpf_source *bpf);
+int system_select(struct trace_source *bpf);
 
 /* Probe what is known, for everybody, and enter all that runs. See source_ops.attach_all. */
 int system_attach(struct source *source, struct error *err);

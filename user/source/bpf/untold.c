@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What waits in the BPF programs' maps, as it had no room in the ring buffer. */
-#include "source/trace/backend.h"
+#include "source/bpf/untold.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include "mtrace.skel.h"
+#include "source/bpf/load/loaded_programs.h"
 
 static size_t keys_of(const struct bpf_map *map, size_t most, uint32_t *ret_pids)
 {
@@ -26,21 +27,21 @@ static uint32_t count_now(const uint32_t *count)
  * Births.
  */
 
-static bool births_any(const struct bpf_source *bpf)
+static bool births_any(const struct trace_source *bpf)
 {
-	return count_now(&bpf->program.skeleton->bss->untold_birth_count) != bpf->births_found;
+	return count_now(&bpf->program->skeleton->bss->untold_birth_count) != bpf->births_found;
 }
 
-size_t births_untold(const struct bpf_source *bpf, uint32_t ret_pids[BIRTHS_UNTOLD])
+size_t births_untold(const struct trace_source *bpf, uint32_t ret_pids[BIRTHS_UNTOLD])
 {
-	return births_any(bpf)
-		       ? keys_of(bpf->program.skeleton->maps.untold_births, BIRTHS_UNTOLD, ret_pids)
-		       : 0;
+	return births_any(bpf) ? keys_of(bpf->program->skeleton->maps.untold_births, BIRTHS_UNTOLD,
+					 ret_pids)
+			       : 0;
 }
 
-static bool take_birth(struct bpf_source *bpf, pid_t pid, struct record_fork *ret_birth)
+static bool take_birth(struct trace_source *bpf, pid_t pid, struct record_fork *ret_birth)
 {
-	int map = bpf_map__fd(bpf->program.skeleton->maps.untold_births);
+	int map = bpf_map__fd(bpf->program->skeleton->maps.untold_births);
 	uint32_t key = (uint32_t)pid;
 
 	if (!births_any(bpf) || bpf_map_lookup_elem(map, &key, ret_birth))
@@ -50,10 +51,10 @@ static bool take_birth(struct bpf_source *bpf, pid_t pid, struct record_fork *re
 	return true;
 }
 
-static size_t births_of(const struct bpf_source *bpf, pid_t parent, uint64_t before_ns,
+static size_t births_of(const struct trace_source *bpf, pid_t parent, uint64_t before_ns,
 			uint32_t ret_pids[BIRTHS_UNTOLD])
 {
-	int map = bpf_map__fd(bpf->program.skeleton->maps.untold_births);
+	int map = bpf_map__fd(bpf->program->skeleton->maps.untold_births);
 	size_t all = births_untold(bpf, ret_pids), count = 0;
 	struct record_fork birth;
 
@@ -68,24 +69,24 @@ static size_t births_of(const struct bpf_source *bpf, pid_t parent, uint64_t bef
  * Execs.
  */
 
-static bool execs_any(const struct bpf_source *bpf)
+static bool execs_any(const struct trace_source *bpf)
 {
-	return count_now(&bpf->program.skeleton->bss->execs_waiting) != 0;
+	return count_now(&bpf->program->skeleton->bss->execs_waiting) != 0;
 }
 
-size_t execs_untold(const struct bpf_source *bpf, uint32_t ret_pids[EXECS_UNTOLD])
+size_t execs_untold(const struct trace_source *bpf, uint32_t ret_pids[EXECS_UNTOLD])
 {
 	return execs_any(bpf)
-		       ? keys_of(bpf->program.skeleton->maps.untold_execs, EXECS_UNTOLD, ret_pids)
+		       ? keys_of(bpf->program->skeleton->maps.untold_execs, EXECS_UNTOLD, ret_pids)
 		       : 0;
 }
 
 /* Between the look and the taking it may have been replaced by the next one, that is just being
  * written down: then /proc is asked for all that is not known. */
-static bool take_exec(struct bpf_source *bpf, pid_t pid, uint64_t before_ns,
+static bool take_exec(struct trace_source *bpf, pid_t pid, uint64_t before_ns,
 		      struct record_exec *ret_exec)
 {
-	struct mtrace_bpf *skeleton = bpf->program.skeleton;
+	struct mtrace_bpf *skeleton = bpf->program->skeleton;
 	int map = bpf_map__fd(skeleton->maps.untold_execs);
 	uint32_t key = (uint32_t)pid;
 
@@ -104,21 +105,21 @@ static bool take_exec(struct bpf_source *bpf, pid_t pid, uint64_t before_ns,
  * Mappings.
  */
 
-static bool mappings_any(const struct bpf_source *bpf)
+static bool mappings_any(const struct trace_source *bpf)
 {
-	return count_now(&bpf->program.skeleton->bss->untold_mapping_count) != bpf->mappings_found;
+	return count_now(&bpf->program->skeleton->bss->untold_mapping_count) != bpf->mappings_found;
 }
 
-size_t mappings_untold(const struct bpf_source *bpf, uint32_t ret_pids[MAPPINGS_UNTOLD])
+size_t mappings_untold(const struct trace_source *bpf, uint32_t ret_pids[MAPPINGS_UNTOLD])
 {
-	return mappings_any(bpf) ? keys_of(bpf->program.skeleton->maps.untold_mappings,
+	return mappings_any(bpf) ? keys_of(bpf->program->skeleton->maps.untold_mappings,
 					   MAPPINGS_UNTOLD, ret_pids)
 				 : 0;
 }
 
-bool mappings_take(struct bpf_source *bpf, pid_t pid, uint64_t *ret_since_ns)
+bool mappings_take(struct trace_source *bpf, pid_t pid, uint64_t *ret_since_ns)
 {
-	int map = bpf_map__fd(bpf->program.skeleton->maps.untold_mappings);
+	int map = bpf_map__fd(bpf->program->skeleton->maps.untold_mappings);
 	uint32_t key = (uint32_t)pid;
 
 	if (bpf_map_lookup_and_delete_elem(map, &key, ret_since_ns))
@@ -127,11 +128,11 @@ bool mappings_take(struct bpf_source *bpf, pid_t pid, uint64_t *ret_since_ns)
 	return true;
 }
 
-static void forget(struct bpf_source *bpf, pid_t pid)
+static void forget(struct trace_source *bpf, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;
 
-	(void)bpf_map_delete_elem(bpf_map__fd(bpf->program.skeleton->maps.processes), &key);
+	(void)bpf_map_delete_elem(bpf_map__fd(bpf->program->skeleton->maps.processes), &key);
 }
 
 const struct untold_ops untold_ops = {

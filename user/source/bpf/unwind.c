@@ -94,8 +94,8 @@ static void maps_code(void *ctx, pid_t pid, const struct code_mapping *code)
 					    BPF_ANY);
 }
 
-static int maps_open(struct maps *maps, const struct program *program, struct parser *parser,
-		     struct unwind_tables **ret_tables)
+static int maps_open(struct maps *maps, const struct loaded_programs *program,
+		     struct parser *parser, struct unwind_tables **ret_tables)
 {
 	const struct bpf_map *rows = program->skeleton->maps.unwind_rows;
 	const struct bpf_map *pages = program->skeleton->maps.unwind_pages;
@@ -117,7 +117,7 @@ static int maps_open(struct maps *maps, const struct program *program, struct pa
 				    ret_tables);
 }
 
-int unwind_tables_new(const struct program *program, struct parser *parser,
+int unwind_tables_new(const struct loaded_programs *program, struct parser *parser,
 		      struct unwind_tables **ret_tables)
 {
 	struct maps *maps = calloc(1, sizeof(*maps));

@@ -3,11 +3,11 @@
 #ifndef MTRACE_SOURCE_BPF_UNWIND_H
 #define MTRACE_SOURCE_BPF_UNWIND_H
 
-#include "source/bpf/load/program.h"
+#include "source/bpf/load/loaded_programs.h"
 #include "source/unwind/tables.h"
 
 /* Of a loaded program, compiled by the parser; both must outlive it. 0 or -errno. */
-int unwind_tables_new(const struct program *program, struct parser *parser,
+int unwind_tables_new(const struct loaded_programs *program, struct parser *parser,
 		      struct unwind_tables **ret_tables);
 
 #endif

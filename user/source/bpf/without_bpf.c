@@ -2,11 +2,10 @@
 /* The BPF source where it is not built in (make WITH_BPF=0): it says so. */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
+#include "source/bpf/load/capability.h"
+#include "source/bpf/source.h"
 #include "source/selection.h"
-#include "source/source.h"
-#include "source/trace/backend.h"
 
 #define WORDS "this mtrace-bpf was built without BPF"
 
@@ -45,12 +44,4 @@ int selection_make(const struct selection_words *words, struct selected *ret_sel
 void selection_free(struct selected *selected)
 {
 	(void)selected;
-}
-
-/* Of programs that are not there. */
-void processes_losses(const struct bpf_source *bpf, pid_t pid, uint64_t ret_count[LOSS_COUNT])
-{
-	(void)bpf;
-	(void)pid;
-	memset(ret_count, 0, LOSS_COUNT * sizeof(*ret_count));
 }

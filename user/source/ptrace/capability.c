@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the ptrace source needs, tried on a child of our own. */
+#include "source/ptrace/capability.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,7 +14,6 @@
 
 #include "os/process/procfs.h"
 #include "source/ptrace/refusal.h"
-#include "source/source.h"
 
 static void detail_set(struct capability *ret, bool ok, const char *detail, const char *advice)
 {
@@ -50,13 +51,14 @@ static int try_memory(pid_t pid)
 	return err;
 }
 
-struct trial {
+/* Whether a child of ours can be traced: 0 or -errno for each step. */
+struct ptrace_trial {
 	int seize, write;
 };
 
-static struct trial try_child(void)
+static struct ptrace_trial try_child(void)
 {
-	struct trial trial = {.seize = -ECHILD, .write = -ECHILD};
+	struct ptrace_trial trial = {.seize = -ECHILD, .write = -ECHILD};
 	pid_t pid = child_new();
 
 	if (pid < 0)
@@ -83,7 +85,7 @@ static void judge_yama(struct capability *ret)
 
 size_t source_ptrace_capabilities(struct capability ret[CAPABILITY_MAX])
 {
-	struct trial trial = try_child();
+	struct ptrace_trial trial = try_child();
 
 	ret[0] = (struct capability){.name = "ptrace", .needed = true};
 	detail_set(&ret[0], !trial.seize,

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-struct hold {
+/* A process that is held. */
+struct ptrace_hold {
 	struct holder holder; /* first */
 	struct holds *holds;
 	struct guardian *guardian;
@@ -18,7 +19,7 @@ struct hold {
 	VEC(struct thread_registers) threads; /* bytes: in the shared memory */
 };
 
-static int take_registers(struct hold *hold)
+static int take_registers(struct ptrace_hold *hold)
 {
 	const struct shared *shared = &hold->guardian->shared;
 	uint32_t count = shared->mailbox->count;
@@ -48,7 +49,7 @@ static int take_registers(struct hold *hold)
 
 static int hold_stop(struct holder *holder, struct error *err)
 {
-	struct hold *hold = (struct hold *)holder;
+	struct ptrace_hold *hold = (struct ptrace_hold *)holder;
 	int code = guardian_ask(hold->guardian, REQUEST_STOP, hold->pid);
 
 	if (!code)
@@ -61,7 +62,7 @@ static int hold_stop(struct holder *holder, struct error *err)
 
 static const struct thread_registers *hold_threads(const struct holder *holder, size_t *ret_count)
 {
-	const struct hold *hold = (const struct hold *)holder;
+	const struct ptrace_hold *hold = (const struct ptrace_hold *)holder;
 
 	*ret_count = hold->threads.count;
 	return hold->threads.items;
@@ -69,27 +70,27 @@ static const struct thread_registers *hold_threads(const struct holder *holder, 
 
 static void hold_go_on(struct holder *holder)
 {
-	const struct hold *hold = (const struct hold *)holder;
+	const struct ptrace_hold *hold = (const struct ptrace_hold *)holder;
 
 	guardian_ask(hold->guardian, REQUEST_RELEASE, hold->pid);
 }
 
 static bool hold_at_end(const struct holder *holder)
 {
-	return ((const struct hold *)holder)->at_end;
+	return ((const struct ptrace_hold *)holder)->at_end;
 }
 
 static bool hold_is_over(const struct holder *holder)
 {
-	return ((const struct hold *)holder)->over;
+	return ((const struct ptrace_hold *)holder)->over;
 }
 
 /* Of whoever in the family it is. */
 static struct holder *hold_child(struct holder *holder, pid_t *ret_pid)
 {
-	struct hold *const *hold;
+	struct ptrace_hold *const *hold;
 
-	vec_each (hold, &((struct hold *)holder)->holds->list) {
+	vec_each (hold, &((struct ptrace_hold *)holder)->holds->list) {
 		if (!(*hold)->unasked)
 			continue;
 		(*hold)->unasked = false;
@@ -101,7 +102,7 @@ static struct holder *hold_child(struct holder *holder, pid_t *ret_pid)
 
 static void hold_close(struct holder *holder)
 {
-	struct hold *hold = (struct hold *)holder;
+	struct ptrace_hold *hold = (struct ptrace_hold *)holder;
 
 	for (size_t i = 0; i < hold->holds->list.count; i++)
 		if (hold->holds->list.items[i] == hold)
@@ -123,26 +124,27 @@ static const struct holder_ops hold_ops = {
 	.close = hold_close,
 };
 
-static struct hold *hold_make(struct holds *holds, struct guardian *guardian, pid_t pid, int event)
+static struct ptrace_hold *hold_make(struct holds *holds, struct guardian *guardian, pid_t pid,
+				     int event)
 {
-	struct hold *hold = calloc(1, sizeof(*hold));
+	struct ptrace_hold *hold = calloc(1, sizeof(*hold));
 
 	if (!hold || vec_push(&holds->list, hold)) {
 		free(hold);
 		return NULL;
 	}
-	*hold = (struct hold){.holder.ops = &hold_ops,
-			      .holds = holds,
-			      .guardian = guardian,
-			      .pid = pid,
-			      .event = event};
+	*hold = (struct ptrace_hold){.holder.ops = &hold_ops,
+				     .holds = holds,
+				     .guardian = guardian,
+				     .pid = pid,
+				     .event = event};
 	return hold;
 }
 
 int hold_new(struct holds *holds, struct guardian *guardian, const struct hold_request *request,
 	     struct holder **ret_holder, struct error *err)
 {
-	struct hold *hold = hold_make(holds, guardian, request->pid, request->event);
+	struct ptrace_hold *hold = hold_make(holds, guardian, request->pid, request->event);
 	int code;
 
 	if (!hold)
@@ -158,9 +160,9 @@ int hold_new(struct holds *holds, struct guardian *guardian, const struct hold_r
 }
 
 /* Of whom nothing was heard of its end. */
-static struct hold *hold_of(const struct holds *holds, pid_t pid)
+static struct ptrace_hold *hold_of(const struct holds *holds, pid_t pid)
 {
-	struct hold *const *hold;
+	struct ptrace_hold *const *hold;
 
 	vec_each (hold, &holds->list)
 		if ((*hold)->pid == pid && !(*hold)->over)
@@ -168,7 +170,7 @@ static struct hold *hold_of(const struct holds *holds, pid_t pid)
 	return NULL;
 }
 
-static bool hold_raise(const struct hold *hold)
+static bool hold_raise(const struct ptrace_hold *hold)
 {
 	const uint64_t one = 1;
 
@@ -177,8 +179,8 @@ static bool hold_raise(const struct hold *hold)
 
 void holds_born(struct holds *holds, pid_t parent, pid_t child)
 {
-	const struct hold *of_parent = hold_of(holds, parent);
-	struct hold *hold;
+	const struct ptrace_hold *of_parent = hold_of(holds, parent);
+	struct ptrace_hold *hold;
 
 	if (!of_parent)
 		return;
@@ -191,7 +193,7 @@ void holds_born(struct holds *holds, pid_t parent, pid_t child)
 
 bool holds_at_end(const struct holds *holds, pid_t pid)
 {
-	struct hold *hold = hold_of(holds, pid);
+	struct ptrace_hold *hold = hold_of(holds, pid);
 
 	if (!hold)
 		return false;
@@ -201,7 +203,7 @@ bool holds_at_end(const struct holds *holds, pid_t pid)
 
 void holds_over(const struct holds *holds, pid_t pid)
 {
-	struct hold *hold = hold_of(holds, pid);
+	struct ptrace_hold *hold = hold_of(holds, pid);
 
 	if (!hold)
 		return;

@@ -9,7 +9,7 @@
 
 /* Those that there are. Zeroed memory has none. */
 struct holds {
-	VEC(struct hold *) list;
+	VEC(struct ptrace_hold *) list;
 };
 
 /* 0 or -errno with words. Closed by its own close, which must come before the guardian's end. */

@@ -5,6 +5,8 @@
  * What is different is how breakpoints get into a process: by address, in each mapping that is
  * there, and the thread that has mapped something waits for it.
  */
+#include "source/ptrace/source.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,17 +18,21 @@
 #include "source/ptrace/guardian/guardian.h"
 #include "source/ptrace/hold.h"
 #include "source/ptrace/refusal.h"
-#include "source/source.h"
 #include "source/trace/backend.h"
+#include "source/trace/losses.h"
 #include "source/trace/mappings.h"
 #include "source/trace/probes.h"
+#include "source/trace/process.h"
+#include "source/trace/records.h"
+#include "source/unwind/tables.h"
 
 #define SEIZE_WAIT_NS 2000000000ULL
 #define SEIZE_TRIES   10
 #define SEIZE_NAP_NS  1000000
 
 struct ptrace_source {
-	struct bpf_source common; /* first: what the session holds */
+	struct trace_source common; /* first: what the session holds */
+	struct prober prober;       /* without operations */
 	struct guardian guardian;
 	struct holds holds;
 };
@@ -41,7 +47,7 @@ static struct ptrace_source *ptrace_of(struct source *source)
  */
 
 /* Where code is, nothing is placed: that is done by mapping. */
-static int place_nothing(struct bpf_process *process, const struct module *module,
+static int place_nothing(struct traced_process *process, const struct module *module,
 			 const struct probe_plan *plan)
 {
 	(void)process;
@@ -50,7 +56,7 @@ static int place_nothing(struct bpf_process *process, const struct module *modul
 	return 0;
 }
 
-static void verify_nothing(struct bpf_process *process, const struct module *module,
+static void verify_nothing(struct traced_process *process, const struct module *module,
 			   const struct told_mapping *mapping)
 {
 	(void)process;
@@ -66,11 +72,11 @@ static const struct probe_ops ptrace_probe_ops = {
 /* A letter that is being written. */
 struct placing {
 	struct ptrace_source *ptrace;
-	struct bpf_process *process;
+	struct traced_process *process;
 	const struct proc_mapping *mapping;
 };
 
-static const struct module *module_at(const struct bpf_process *process, uint64_t start)
+static const struct module *module_at(const struct traced_process *process, uint64_t start)
 {
 	uint32_t index = map64_get(&process->told, start);
 
@@ -79,7 +85,7 @@ static const struct module *module_at(const struct bpf_process *process, uint64_
 		       : module_get(process->config->modules, process->mappings[index].module);
 }
 
-static void count_refused(struct bpf_process *process, const struct place *place)
+static void count_refused(struct traced_process *process, const struct place *place)
 {
 	if (!place->result)
 		return;
@@ -123,7 +129,7 @@ static int take_probe(void *ctx, enum probe_kind kind, uint64_t offset, uint64_t
 	return mailbox->count < PLACES_MAX ? 0 : send_places(placing);
 }
 
-static int place_all(struct ptrace_source *ptrace, struct bpf_process *process,
+static int place_all(struct ptrace_source *ptrace, struct traced_process *process,
 		     const struct proc_maps *maps)
 {
 	struct placing placing = {.ptrace = ptrace, .process = process};
@@ -142,7 +148,7 @@ static int place_all(struct ptrace_source *ptrace, struct bpf_process *process,
 }
 
 static struct code_mapping code_of(const struct ptrace_source *ptrace,
-				   const struct bpf_process *process,
+				   const struct traced_process *process,
 				   const struct proc_mapping *mapping)
 {
 	const struct module *module = module_at(process, mapping->start);
@@ -159,7 +165,7 @@ static struct code_mapping code_of(const struct ptrace_source *ptrace,
 }
 
 /* In order of addresses, as /proc has them. */
-static int tell_code(struct ptrace_source *ptrace, const struct bpf_process *process,
+static int tell_code(struct ptrace_source *ptrace, const struct traced_process *process,
 		     const struct proc_maps *maps)
 {
 	struct mailbox *mailbox = ptrace->guardian.shared.mailbox;
@@ -173,7 +179,7 @@ static int tell_code(struct ptrace_source *ptrace, const struct bpf_process *pro
 }
 
 /* What is mapped now was told: the guardian gets to know it, and breakpoints. */
-static int look(struct ptrace_source *ptrace, struct bpf_process *process)
+static int look(struct ptrace_source *ptrace, struct traced_process *process)
 {
 	struct proc_maps maps;
 	int err = proc_maps_read(proc_living_thread(process->pid), &maps);
@@ -188,7 +194,8 @@ static int look(struct ptrace_source *ptrace, struct bpf_process *process)
 }
 
 /* A process that was killed meanwhile is no error: its end is in the ring. */
-static int look_again(struct ptrace_source *ptrace, struct bpf_process *process, uint64_t time_ns)
+static int look_again(struct ptrace_source *ptrace, struct traced_process *process,
+		      uint64_t time_ns)
 {
 	int err = mappings_read(process, time_ns);
 
@@ -212,10 +219,10 @@ static int ptrace_hold(struct source *source, const struct hold_request *request
 	return hold_new(&ptrace->holds, &ptrace->guardian, request, ret_holder, err);
 }
 
-static int ptrace_held(struct bpf_source *common, const struct record_head *head)
+static int ptrace_held(struct trace_source *common, const struct record_head *head)
 {
 	struct ptrace_source *ptrace = ptrace_of(&common->source);
-	struct bpf_process *process = processes_find(common, (pid_t)head->pid);
+	struct traced_process *process = processes_find(common, (pid_t)head->pid);
 	int err;
 
 	if (head->kind == RECORD_AT_END)
@@ -266,7 +273,7 @@ static int seize(struct ptrace_source *ptrace, pid_t pid)
 	return code;
 }
 
-static int enter(struct ptrace_source *ptrace, pid_t pid, struct bpf_process **ret_process,
+static int enter(struct ptrace_source *ptrace, pid_t pid, struct traced_process **ret_process,
 		 struct error *err)
 {
 	int code = seize(ptrace, pid);
@@ -279,7 +286,7 @@ static int enter(struct ptrace_source *ptrace, pid_t pid, struct bpf_process **r
 	return error_set(err, -ENOMEM, "out of memory");
 }
 
-static void forget(struct ptrace_source *ptrace, struct bpf_process *process)
+static void forget(struct ptrace_source *ptrace, struct traced_process *process)
 {
 	guardian_ask(&ptrace->guardian, REQUEST_FORGET, process->pid);
 	processes_remove(&ptrace->common, process);
@@ -288,13 +295,13 @@ static void forget(struct ptrace_source *ptrace, struct bpf_process *process)
 static int ptrace_attach(struct source *source, pid_t pid, struct error *err)
 {
 	struct ptrace_source *ptrace = ptrace_of(source);
-	struct bpf_process *process;
+	struct traced_process *process;
 	int code;
 
 	code = enter(ptrace, pid, &process, err);
 	if (code)
 		return code;
-	code = bpf_process_attach(process, err);
+	code = traced_process_attach(process, err);
 	if (!code) {
 		code = look(ptrace, process);
 		if (code)
@@ -309,12 +316,12 @@ static int ptrace_attach_launch(struct source *source, pid_t pid, const char *pr
 				char *const *command, char *const *environment, struct error *err)
 {
 	struct ptrace_source *ptrace = ptrace_of(source);
-	struct bpf_process *process;
+	struct traced_process *process;
 	int code = enter(ptrace, pid, &process, err);
 
 	if (code)
 		return code;
-	code = bpf_process_attach_launch(process, program, command, environment, err);
+	code = traced_process_attach_launch(process, program, command, environment, err);
 	if (code)
 		forget(ptrace, process);
 	return code;
@@ -374,7 +381,7 @@ static int ptrace_tell_losses(struct source *source)
 
 	for (size_t i = 0; !err && !ptrace->guardian.detached && i < ptrace->common.process_count;
 	     i++) {
-		struct bpf_process *process = ptrace->common.processes[i];
+		struct traced_process *process = ptrace->common.processes[i];
 		uint64_t counted[LOSS_COUNT] = {0};
 
 		if (!guardian_ask(&ptrace->guardian, REQUEST_LOSSES, process->pid))
@@ -408,7 +415,7 @@ static void ptrace_close(struct source *source)
 				 ptrace->common.processes[ptrace->common.process_count - 1]);
 	free(ptrace->common.processes);
 	map64_free(&ptrace->common.index_of_pid);
-	map64_free(&ptrace->common.program.allocators);
+	map64_free(&ptrace->prober.allocators);
 	unwind_tables_free(ptrace->common.tables);
 	holds_free(&ptrace->holds);
 	guardian_end(&ptrace->guardian);
@@ -449,6 +456,7 @@ static int ptrace_open(struct source **ret_source, const struct source_config *c
 	ptrace->common.source.ops = source_ptrace();
 	ptrace->common.config = *config;
 	ptrace->common.probe_ops = &ptrace_probe_ops;
+	ptrace->common.prober = &ptrace->prober;
 	ptrace->common.held = ptrace_held;
 	code = start(ptrace, err);
 	if (code) {

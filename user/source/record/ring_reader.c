@@ -19,8 +19,8 @@
 static const struct timespec watch_pause = {.tv_nsec = 5000000};
 
 /* Whole records, as they lay in the ring. */
-struct piece {
-	struct piece *next;
+struct ring_batch {
+	struct ring_batch *next;
 	size_t at, size; /* read, of so many bytes */
 	_Alignas(8) uint8_t bytes[];
 };
@@ -28,20 +28,20 @@ struct piece {
 struct ring_reader {
 	struct ring *ring;
 	uint64_t limit;
-	struct piece *piece; /* the reader's; what follows is behind it */
-	struct piece *batch; /* its own, for what comes from the ring itself */
+	struct ring_batch *piece; /* the reader's; what follows is behind it */
+	struct ring_batch *batch; /* its own, for what comes from the ring itself */
 
 	pthread_mutex_t lock; /* the ring's reading end, and what was moved */
-	struct piece *first, **last;
+	struct ring_batch *first, **last;
 	uint64_t moved; /* bytes */
 
 	pthread_t thread;
 	int epoll, end;
 };
 
-static struct piece *piece_new(size_t room)
+static struct ring_batch *piece_new(size_t room)
 {
-	return malloc(sizeof(struct piece) + room);
+	return malloc(sizeof(struct ring_batch) + room);
 }
 
 /*
@@ -51,7 +51,7 @@ static struct piece *piece_new(size_t room)
 /* False if there was nothing, or no room. Once the lock is given back the piece is the reader's. */
 static bool move_some(struct ring_reader *reader)
 {
-	struct piece *piece = piece_new(PIECE_BYTES);
+	struct ring_batch *piece = piece_new(PIECE_BYTES);
 	size_t size = 0;
 
 	if (!piece)
@@ -148,7 +148,7 @@ int ring_reader_open(struct ring_reader **ret_reader, struct ring *ring, int fd,
 	pthread_mutex_init(&reader->lock, NULL);
 	reader->batch = piece_new(RING_BATCH);
 	if (reader->batch)
-		*reader->batch = (struct piece){0};
+		*reader->batch = (struct ring_batch){0};
 	err = reader->batch ? thread_begin(reader, fd) : -ENOMEM;
 	*ret_reader = reader;
 	if (!err)
@@ -165,7 +165,7 @@ int ring_reader_open(struct ring_reader **ret_reader, struct ring *ring, int fd,
 
 void ring_reader_close(struct ring_reader *reader)
 {
-	struct piece *piece, *next;
+	struct ring_batch *piece, *next;
 
 	if (!reader)
 		return;
@@ -184,13 +184,14 @@ void ring_reader_close(struct ring_reader *reader)
 }
 
 /* What was moved is older than what is in the ring. */
-static struct piece *take_piece(struct ring_reader *reader)
+static struct ring_batch *take_piece(struct ring_reader *reader)
 {
-	struct piece *piece = reader->first;
+	struct ring_batch *piece = reader->first;
 
 	if (!piece) {
 		piece = reader->batch;
-		*piece = (struct piece){.size = ring_take(reader->ring, piece->bytes, RING_BATCH)};
+		*piece = (struct ring_batch){
+			.size = ring_take(reader->ring, piece->bytes, RING_BATCH)};
 		return piece;
 	}
 	reader->first = piece->next;
@@ -201,9 +202,9 @@ static struct piece *take_piece(struct ring_reader *reader)
 }
 
 /* The piece with the next record, or NULL: there is none. */
-static struct piece *next_piece(struct ring_reader *reader)
+static struct ring_batch *next_piece(struct ring_reader *reader)
 {
-	struct piece *piece = reader->piece;
+	struct ring_batch *piece = reader->piece;
 
 	if (piece && piece->at < piece->size)
 		return piece;
@@ -217,7 +218,7 @@ static struct piece *next_piece(struct ring_reader *reader)
 
 static uint64_t waiting(struct ring_reader *reader)
 {
-	const struct piece *piece = reader->piece;
+	const struct ring_batch *piece = reader->piece;
 	uint64_t bytes = piece ? piece->size - piece->at : 0;
 
 	pthread_mutex_lock(&reader->lock);
@@ -230,7 +231,7 @@ int ring_reader_read(struct ring_reader *reader,
 		     int (*record)(void *ctx, const void *data, size_t size), void *ctx)
 {
 	uint64_t left = waiting(reader);
-	struct piece *piece;
+	struct ring_batch *piece;
 	int err = 0;
 
 	while (left && err >= 0 && (piece = next_piece(reader))) {

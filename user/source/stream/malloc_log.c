@@ -5,12 +5,12 @@
 #include <string.h>
 
 /* What is not read yet of a line. */
-struct text {
+struct log_text {
 	const char *at;
 	const char *end;
 };
 
-static bool take_word(struct text *text, const char *word)
+static bool take_word(struct log_text *text, const char *word)
 {
 	size_t length = strlen(word);
 
@@ -30,7 +30,7 @@ static int digit_of(char c)
 }
 
 /* 0x1f, (nil), and a plain 0, which printf makes of 0 in "%#lx". */
-static bool take_number(struct text *text, uint64_t *ret_number)
+static bool take_number(struct log_text *text, uint64_t *ret_number)
 {
 	uint64_t number = 0;
 	int digits = 0;
@@ -66,11 +66,11 @@ static void strip_symbol(const char *from, const char **end)
 }
 
 /* "OBJECT:(SYMBOL+OFFSET)[0xADDRESS] " */
-static bool take_caller(struct text *text, struct malloc_log_line *line)
+static bool take_caller(struct log_text *text, struct malloc_log_line *line)
 {
 	const char *from = text->at, *close = last_of(from, text->end, ']');
 	const char *open = close ? last_of(from, close, '[') : NULL;
-	struct text address = {.at = open ? open + 1 : NULL, .end = close};
+	struct log_text address = {.at = open ? open + 1 : NULL, .end = close};
 
 	if (!open || !take_number(&address, &line->caller) || address.at != close)
 		return false;
@@ -95,7 +95,7 @@ static const struct {
 	{"! ", MALLOC_LOG_FAILED, true},
 };
 
-static bool take_call(struct text *text, struct malloc_log_line *line)
+static bool take_call(struct log_text *text, struct malloc_log_line *line)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (!take_word(text, kinds[i].word))
@@ -108,16 +108,16 @@ static bool take_call(struct text *text, struct malloc_log_line *line)
 	return false;
 }
 
-static bool is_mark(const struct text *text, const char *word)
+static bool is_mark(const struct log_text *text, const char *word)
 {
-	struct text copy = *text;
+	struct log_text copy = *text;
 
 	return take_word(&copy, word) && copy.at == copy.end;
 }
 
 int malloc_log_parse(const char *bytes, size_t length, struct malloc_log_line *ret_line)
 {
-	struct text text = {.at = bytes, .end = bytes + length};
+	struct log_text text = {.at = bytes, .end = bytes + length};
 	struct malloc_log_line line = {0};
 
 	if (is_mark(&text, "= Start") || is_mark(&text, "= End")) {

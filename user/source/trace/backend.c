@@ -5,77 +5,60 @@
 #include <stdlib.h>
 
 #include "base/vec.h"
-#include "source/trace/probes.h"
-#include "source/trace/translated.h"
+#include "os/process/proc.h"
+#include "source/trace/process.h"
 
-struct bpf_process *processes_find(const struct bpf_source *bpf, pid_t pid)
+struct traced_process *processes_find(const struct trace_source *trace, pid_t pid)
 {
-	uint32_t index = map64_get(&bpf->index_of_pid, (uint64_t)pid);
+	uint32_t index = map64_get(&trace->index_of_pid, (uint64_t)pid);
 
-	return index == MAP64_NONE ? NULL : bpf->processes[index];
+	return index == MAP64_NONE ? NULL : trace->processes[index];
 }
 
 /* Only the books remember it. */
-void processes_remove(struct bpf_source *bpf, struct bpf_process *process)
+void processes_remove(struct trace_source *trace, struct traced_process *process)
 {
-	uint32_t index = map64_get(&bpf->index_of_pid, (uint64_t)process->pid);
-	struct bpf_process *last = bpf->processes[--bpf->process_count];
+	uint32_t index = map64_get(&trace->index_of_pid, (uint64_t)process->pid);
+	struct traced_process *last = trace->processes[--trace->process_count];
 
-	map64_delete(&bpf->index_of_pid, (uint64_t)process->pid);
+	map64_delete(&trace->index_of_pid, (uint64_t)process->pid);
 	if (last != process) {
-		bpf->processes[index] = last;
-		(void)map64_set(&bpf->index_of_pid, (uint64_t)last->pid,
+		trace->processes[index] = last;
+		(void)map64_set(&trace->index_of_pid, (uint64_t)last->pid,
 				index); /* it has a place */
 	}
-	bpf_process_free(process);
+	traced_process_free(process);
 	free(process);
 }
 
-struct bpf_process processes_nobody(struct bpf_source *bpf)
+struct traced_process processes_nobody(struct trace_source *trace)
 {
-	return (struct bpf_process){.config = &bpf->config,
-				    .ops = bpf->probe_ops,
-				    .program = &bpf->program,
-				    .tables = bpf->tables,
-				    .shared = &bpf->shared};
+	return (struct traced_process){.config = &trace->config,
+				       .ops = trace->probe_ops,
+				       .prober = trace->prober,
+				       .tables = trace->tables,
+				       .shared = &trace->shared};
 }
 
-int processes_new(struct bpf_source *bpf, pid_t pid, struct bpf_process **ret_process)
+int processes_new(struct trace_source *trace, pid_t pid, struct traced_process **ret_process)
 {
-	struct bpf_process *process = calloc(1, sizeof(*process));
+	struct traced_process *process = calloc(1, sizeof(*process));
 
 	if (!process ||
-	    vec_reserve_bytes((void **)&bpf->processes, &bpf->process_capacity,
-			      bpf->process_count + 1, sizeof(*bpf->processes)) ||
-	    map64_set(&bpf->index_of_pid, (uint64_t)pid, (uint32_t)bpf->process_count)) {
+	    vec_reserve_bytes((void **)&trace->processes, &trace->process_capacity,
+			      trace->process_count + 1, sizeof(*trace->processes)) ||
+	    map64_set(&trace->index_of_pid, (uint64_t)pid, (uint32_t)trace->process_count)) {
 		free(process);
 		return -ENOMEM;
 	}
-	process->config = &bpf->config;
-	process->ops = bpf->probe_ops;
-	process->program = &bpf->program;
-	process->tables = bpf->tables;
-	process->shared = bpf->program.everybody ? &bpf->shared : NULL;
+	process->config = &trace->config;
+	process->ops = trace->probe_ops;
+	process->prober = trace->prober;
+	process->tables = trace->tables;
+	process->shared = trace->prober->everybody ? &trace->shared : NULL;
 	process->pid = pid;
 	process->entered_ns = clock_now_ns();
-	bpf->processes[bpf->process_count++] = process;
+	trace->processes[trace->process_count++] = process;
 	*ret_process = process;
 	return 0;
-}
-
-int processes_tell_losses(const struct bpf_process *process, const uint64_t count[LOSS_COUNT])
-{
-	const struct snapshot_losses losses = {
-		.events = count[LOSS_EVENTS] + count[LOSS_READ],
-		.stacks = count[LOSS_STACKS],
-		.missed_returns = count[LOSS_NO_RETURN] + count[LOSS_NO_STATE],
-		.unprobed_sites = process->unprobed_sites,
-		.gap_ns = process->gap_ns + translated_gap_ns(process) + count[LOSS_GAP_NS],
-		.no_allocator = process->translated || !probes_found(process),
-		.children = count[LOSS_CHILDREN],
-		.filtered = count[LOSS_FILTERED],
-	};
-	struct event event = {.kind = EVENT_LOSSES, .losses = &losses};
-
-	return bpf_process_deliver(process, &event);
 }

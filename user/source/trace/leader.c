@@ -2,9 +2,10 @@
 #include "source/trace/leader.h"
 
 #include "base/log.h"
+#include "os/process/proc.h"
 #include "source/trace/probes.h"
 
-int bpf_leader_lost(struct bpf_process *process, struct shared_probes *shared)
+int leader_lost(struct traced_process *process, struct shared_probes *shared)
 {
 	struct module *module;
 	int err = 0;
@@ -16,7 +17,7 @@ int bpf_leader_lost(struct bpf_process *process, struct shared_probes *shared)
 		if (map64_get(&process->attached, id) != MAP64_NONE)
 			err = probes_share(process, module);
 	if (!err)
-		err = process->program->ops->leader_lost(process->program, process->pid);
+		err = process->prober->ops->leader_lost(process->prober, process->pid);
 	if (err)
 		return err;
 	process->leaderless = true;
@@ -27,18 +28,18 @@ int bpf_leader_lost(struct bpf_process *process, struct shared_probes *shared)
 	return 0;
 }
 
-void bpf_leader_forget(const struct bpf_process *process, struct shared_probes *shared)
+void leader_forget(const struct traced_process *process, struct shared_probes *shared)
 {
-	process->program->ops->leader_found(process->program, process->pid);
+	process->prober->ops->leader_found(process->prober, process->pid);
 	if (--shared->leaderless)
 		return;
-	program_close(process->program, &shared->links); /* nobody else shall pay any longer */
+	prober_close(process->prober, &shared->links); /* nobody else shall pay any longer */
 	map64_free(&shared->attached);
 	vec_free(&shared->placed_ns);
 	shared->paused = false;
 }
 
-void bpf_leader_count_gap(struct bpf_process *process, uint64_t mapped_ns)
+void leader_count_gap(struct traced_process *process, uint64_t mapped_ns)
 {
 	if (mapped_ns >= process->shared_ns)
 		return;
@@ -46,16 +47,9 @@ void bpf_leader_count_gap(struct bpf_process *process, uint64_t mapped_ns)
 	process->shared_ns = 0;
 }
 
-void bpf_leader_found(struct bpf_process *process, struct shared_probes *shared, uint64_t exec_ns)
+void leader_found(struct traced_process *process, struct shared_probes *shared, uint64_t exec_ns)
 {
-	bpf_leader_count_gap(process, exec_ns);
-	bpf_leader_forget(process, shared);
+	leader_count_gap(process, exec_ns);
+	leader_forget(process, shared);
 	process->leaderless = false;
-}
-
-pid_t bpf_leader_reader(const struct bpf_process *process)
-{
-	if (process->leaderless || !process->program->skeleton)
-		return proc_living_thread(process->pid);
-	return process->pid;
 }

@@ -9,18 +9,15 @@
 #ifndef MTRACE_SOURCE_TRACE_LEADER_H
 #define MTRACE_SOURCE_TRACE_LEADER_H
 
-#include "source/trace/process.h"
+#include "source/process/traced_process.h"
 
 /* Its first thread is gone, or was when the process was found. 0 or -errno. */
-int bpf_leader_lost(struct bpf_process *process, struct shared_probes *shared);
+int leader_lost(struct traced_process *process, struct shared_probes *shared);
 /* A new mapping: one that came before the probes are there for it was not watched until then. */
-void bpf_leader_count_gap(struct bpf_process *process, uint64_t mapped_ns);
+void leader_count_gap(struct traced_process *process, uint64_t mapped_ns);
 /* Another thread has taken the place of the first, by exec, and the process has probes of its own
  * again: those take over. */
-void bpf_leader_found(struct bpf_process *process, struct shared_probes *shared, uint64_t exec_ns);
+void leader_found(struct traced_process *process, struct shared_probes *shared, uint64_t exec_ns);
 /* The process is not traced any more, or not so. */
-void bpf_leader_forget(const struct bpf_process *process, struct shared_probes *shared);
-/* The thread by which /proc tells of the process; 0 if none is left. */
-pid_t bpf_leader_reader(const struct bpf_process *process);
-
+void leader_forget(const struct traced_process *process, struct shared_probes *shared);
 #endif

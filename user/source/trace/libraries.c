@@ -9,10 +9,12 @@
 #include "os/process/file.h"
 #include "source/trace/mappings.h"
 #include "source/trace/probes.h"
+#include "source/unwind/tables.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-int library_open(struct bpf_process *process, int fd, const char *path, struct module **ret_module)
+int library_open(struct traced_process *process, int fd, const char *path,
+		 struct module **ret_module)
 {
 	struct module *module, *vdso;
 	int err = 0;
@@ -34,8 +36,8 @@ int library_open(struct bpf_process *process, int fd, const char *path, struct m
 	return err;
 }
 
-int library_attach(struct bpf_process *process, const char *path,
-		   int (*attach)(struct bpf_process *process, struct module *module))
+int library_attach(struct traced_process *process, const char *path,
+		   int (*attach)(struct traced_process *process, struct module *module))
 {
 	struct module *module = NULL;
 	int fd = file_open_regular(path, NULL), err;
@@ -47,7 +49,7 @@ int library_attach(struct bpf_process *process, const char *path,
 }
 
 /* All files that ld.so.cache has under the names. */
-static int attach_names(struct bpf_process *process, const struct ldcache *cache,
+static int attach_names(struct traced_process *process, const struct ldcache *cache,
 			const char *const *names, size_t count)
 {
 	int err = 0;
@@ -62,7 +64,7 @@ static int attach_names(struct bpf_process *process, const struct ldcache *cache
 	return err;
 }
 
-static int attach_cached(struct bpf_process *process)
+static int attach_cached(struct traced_process *process)
 {
 	static const char *const c_libraries[] = {"libc.so.6", "ld-linux-x86-64.so.2",
 						  "ld-linux.so.2", "ld-linux-aarch64.so.1"};
@@ -83,7 +85,7 @@ static int attach_cached(struct bpf_process *process)
 }
 
 /* Libc and linker in one, and in no cache. */
-static int attach_musl(struct bpf_process *process)
+static int attach_musl(struct traced_process *process)
 {
 	static const char *const paths[] = {"/lib/ld-musl-x86_64.so.1", "/lib/ld-musl-i386.so.1",
 					    "/lib/ld-musl-aarch64.so.1"};
@@ -94,7 +96,7 @@ static int attach_musl(struct bpf_process *process)
 	return err;
 }
 
-int libraries_attach_known(struct bpf_process *process)
+int libraries_attach_known(struct traced_process *process)
 {
 	int err = attach_cached(process);
 

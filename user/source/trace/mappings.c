@@ -11,13 +11,15 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "os/process/file.h"
+#include "os/process/proc.h"
 #include "source/record/path_names.h"
 #include "source/trace/leader.h"
 #include "source/trace/probes.h"
+#include "source/unwind/tables.h"
 #include "symbol/elf/vdso.h"
 #include "symbol/probe_site/plan.h"
 
-static int tell_wrappers(struct bpf_process *process, const struct probe_plan *plan,
+static int tell_wrappers(struct traced_process *process, const struct probe_plan *plan,
 			 const struct told_mapping *mapping, uint64_t time_ns)
 {
 	int err = 0;
@@ -32,13 +34,13 @@ static int tell_wrappers(struct bpf_process *process, const struct probe_plan *p
 		event.wrapper.api = wrapper->api;
 		event.wrapper.start = wrapper->start - mapping->offset + mapping->start;
 		event.wrapper.end = wrapper->end - mapping->offset + mapping->start;
-		err = bpf_process_deliver(process, &event);
+		err = traced_process_deliver(process, &event);
 	}
 	return err;
 }
 
 /* Was the very same mapping told before? Else remember it. Returns 1, 0 or -ENOMEM. */
-static int mapping_known(struct bpf_process *process, const struct told_mapping *mapping)
+static int mapping_known(struct traced_process *process, const struct told_mapping *mapping)
 {
 	uint32_t known = map64_get(&process->told, mapping->start);
 
@@ -59,7 +61,7 @@ static int mapping_known(struct bpf_process *process, const struct told_mapping 
 	return 0;
 }
 
-static int tell_mapping(struct bpf_process *process, const struct told_mapping *mapping,
+static int tell_mapping(struct traced_process *process, const struct told_mapping *mapping,
 			const struct module *module, uint64_t time_ns)
 {
 	const struct probe_plan *plan = module ? module->plan : NULL;
@@ -75,7 +77,7 @@ static int tell_mapping(struct bpf_process *process, const struct told_mapping *
 	event.mapping.module = mapping->module;
 	if (plan && plan->allocator && !module->executable)
 		event.mapping.flags = MAPPING_FLAG_ALLOCATOR;
-	err = bpf_process_deliver(process, &event);
+	err = traced_process_deliver(process, &event);
 	if (err || !plan)
 		return err;
 	err = tell_wrappers(process, plan, mapping, time_ns);
@@ -83,7 +85,7 @@ static int tell_mapping(struct bpf_process *process, const struct told_mapping *
 	return err;
 }
 
-int vdso_open(struct bpf_process *process, bool is_64bit, struct module **ret_module)
+int vdso_open(struct traced_process *process, bool is_64bit, struct module **ret_module)
 {
 	struct unwind_file_key key = unwind_vdso_key(is_64bit);
 	int err = vdso_module(process->config->modules, is_64bit, ret_module);
@@ -97,7 +99,7 @@ int vdso_open(struct bpf_process *process, bool is_64bit, struct module **ret_mo
 }
 
 /* A file that cannot be read has no names and no unwind table. */
-static int file_refused(struct bpf_process *process, const struct proc_mapping *mapping,
+static int file_refused(struct traced_process *process, const struct proc_mapping *mapping,
 			const char *why, int code)
 {
 	log_info("%s: %s", mapping->path, why);
@@ -107,7 +109,7 @@ static int file_refused(struct bpf_process *process, const struct proc_mapping *
 }
 
 /* The kernel knows a file by one name, /proc/PID/maps on overlayfs by another. */
-static int publish_module(struct bpf_process *process, const struct module *module,
+static int publish_module(struct traced_process *process, const struct module *module,
 			  struct unwind_file_key key)
 {
 	int err = 0;
@@ -120,7 +122,7 @@ static int publish_module(struct bpf_process *process, const struct module *modu
 }
 
 /* The module of a mapping, opened, its unwind table published; NULL for code without a file. */
-static int mapping_open(struct bpf_process *process, const struct proc_mapping *mapping,
+static int mapping_open(struct traced_process *process, const struct proc_mapping *mapping,
 			struct module **ret_module)
 {
 	struct error err = {0};
@@ -131,7 +133,7 @@ static int mapping_open(struct bpf_process *process, const struct proc_mapping *
 		return vdso_open(process, vdso_is_64bit(mapping->start), ret_module);
 	if (!mapping->inode)
 		return 0;
-	fd = proc_open_mapped(bpf_leader_reader(process), mapping);
+	fd = proc_open_mapped(traced_process_reader(process), mapping);
 	if (fd < 0)
 		return file_refused(process, mapping, strerror(-fd), fd);
 	code = module_intern(process->config->modules, fd, mapping->path, ret_module, &err);
@@ -144,7 +146,7 @@ static int mapping_open(struct bpf_process *process, const struct proc_mapping *
 }
 
 /* Stacks lead through all modules: their tables must be there before the first probe is. */
-static int publish_tables(struct bpf_process *process, const struct proc_maps *maps,
+static int publish_tables(struct traced_process *process, const struct proc_maps *maps,
 			  uint32_t generation)
 {
 	int err = 0;
@@ -169,7 +171,7 @@ static bool is_of_module(const struct proc_mapping *mapping)
 }
 
 /* Probe what they map. modules[i] is that of mapping i, or NULL. */
-static int attach_entries(struct bpf_process *process, const struct proc_maps *maps,
+static int attach_entries(struct traced_process *process, const struct proc_maps *maps,
 			  struct module **modules)
 {
 	int err = 0;
@@ -184,7 +186,7 @@ static int attach_entries(struct bpf_process *process, const struct proc_maps *m
 	return err;
 }
 
-static int tell_entries(struct bpf_process *process, const struct proc_maps *maps,
+static int tell_entries(struct traced_process *process, const struct proc_maps *maps,
 			struct module *const *modules, uint64_t time_ns)
 {
 	int err = 0;
@@ -205,9 +207,10 @@ static int tell_entries(struct bpf_process *process, const struct proc_maps *map
 }
 
 /* What the process maps now, with room for as many modules. -ESRCH if it is gone. */
-static int read_maps(struct bpf_process *process, struct proc_maps *maps, struct module ***modules)
+static int read_maps(struct traced_process *process, struct proc_maps *maps,
+		     struct module ***modules)
 {
-	int err = proc_maps_read(bpf_leader_reader(process), maps);
+	int err = proc_maps_read(traced_process_reader(process), maps);
 
 	if (err)
 		return err;
@@ -220,7 +223,7 @@ static int read_maps(struct bpf_process *process, struct proc_maps *maps, struct
 }
 
 /* Everything that the process maps now: its tables, its probes, and if `tell` its events. */
-static int read_and_attach(struct bpf_process *process, bool tell, uint64_t time_ns)
+static int read_and_attach(struct traced_process *process, bool tell, uint64_t time_ns)
 {
 	uint32_t generation =
 		process->tables ? unwind_tables_generation(process->tables, process->pid) : 0;
@@ -243,19 +246,19 @@ static int read_and_attach(struct bpf_process *process, bool tell, uint64_t time
 	return err;
 }
 
-int mappings_attach(struct bpf_process *process)
+int mappings_attach(struct traced_process *process)
 {
 	return read_and_attach(process, false, 0);
 }
 
-int mappings_read(struct bpf_process *process, uint64_t time_ns)
+int mappings_read(struct traced_process *process, uint64_t time_ns)
 {
 	return read_and_attach(process, true, time_ns);
 }
 
 /* Probes that came to be the process's since placed_ns was set to 0, and were placed later than
  * what they are for. */
-static void count_gap(struct bpf_process *process, uint64_t since_ns)
+static void count_gap(struct traced_process *process, uint64_t since_ns)
 {
 	if (process->placed_ns > since_ns)
 		process->gap_ns += process->placed_ns - since_ns;
@@ -263,7 +266,7 @@ static void count_gap(struct bpf_process *process, uint64_t since_ns)
 
 /* A module that user space does not know yet: read it from /proc, which also gives its path. What
  * was called in it since the kernel told of it is a gap. */
-int mappings_read_late(struct bpf_process *process, uint64_t since_ns)
+int mappings_read_late(struct traced_process *process, uint64_t since_ns)
 {
 	int err;
 
@@ -283,7 +286,7 @@ int mappings_read_late(struct bpf_process *process, uint64_t since_ns)
  * the kernel's: a process in another mount namespace means another file by it, and the file may
  * have been replaced since.
  */
-static struct module *module_of_record(struct bpf_process *process,
+static struct module *module_of_record(struct traced_process *process,
 				       const struct record_mapping *record)
 {
 	struct module_table *modules = process->config->modules;
@@ -306,7 +309,7 @@ static struct module *module_of_record(struct bpf_process *process,
 }
 
 /* Probe a module that was mapped unannounced; what it was called for until now is a gap. */
-static int attach_late(struct bpf_process *process, struct module *module, uint64_t since_ns)
+static int attach_late(struct traced_process *process, struct module *module, uint64_t since_ns)
 {
 	int err;
 
@@ -318,7 +321,7 @@ static int attach_late(struct bpf_process *process, struct module *module, uint6
 	return err;
 }
 
-int bpf_process_mapping(struct bpf_process *process, const struct record_mapping *record)
+int traced_process_mapping(struct traced_process *process, const struct record_mapping *record)
 {
 	struct told_mapping told = {
 		.start = record->start,
@@ -352,21 +355,6 @@ int bpf_process_mapping(struct bpf_process *process, const struct record_mapping
 			return err;
 	}
 	if (module && map64_get(&process->told, told.start) == MAP64_NONE)
-		bpf_leader_count_gap(process, record->head.time_ns);
+		leader_count_gap(process, record->head.time_ns);
 	return tell_mapping(process, &told, module, record->head.time_ns);
-}
-
-/* What was told last holds: nothing tells of mappings that are gone. */
-const struct module *mapping_find(const struct bpf_process *process, uint64_t address,
-				  uint64_t *ret_offset)
-{
-	for (size_t i = process->mapping_count; i--;) {
-		const struct told_mapping *mapping = &process->mappings[i];
-
-		if (address < mapping->start || address >= mapping->end)
-			continue;
-		*ret_offset = address - mapping->start + mapping->offset;
-		return module_get(process->config->modules, mapping->module);
-	}
-	return NULL;
 }

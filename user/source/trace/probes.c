@@ -11,7 +11,7 @@
 
 #include "arch/arch.h"
 #include "base/log.h"
-#include "source/trace/leader.h"
+#include "os/process/proc.h"
 #include "symbol/probe_site/plan.h"
 
 #define BREAKPOINT_NONE 0 /* never an original byte that we probe: it would be `add` */
@@ -78,33 +78,33 @@ static const char *given_prefix(const struct source_config *config, const struct
 }
 
 /* Which allocator of all that are traced; the first is 0. */
-static uint8_t object_number(struct program *program, const struct module *module)
+static uint8_t object_number(struct prober *prober, const struct module *module)
 {
-	uint32_t number = map64_get(&program->allocators, module->id);
+	uint32_t number = map64_get(&prober->allocators, module->id);
 
 	if (number == MAP64_NONE) {
-		number = (uint32_t)program->allocators.count;
+		number = (uint32_t)prober->allocators.count;
 		/* Without memory it looks like the next one: a free may count as unmatched. */
-		map64_set(&program->allocators, module->id, number);
+		map64_set(&prober->allocators, module->id, number);
 	}
 	return (uint8_t)number;
 }
 
-static uint64_t anybody_flag(const struct bpf_process *process)
+static uint64_t anybody_flag(const struct traced_process *process)
 {
 	if (!process->shared || process->config->scope != SCOPE_NAMED)
 		return 0;
 	return (uint64_t)COOKIE_FLAG_ANYBODY << 24;
 }
 
-static uint64_t site_cookie(const struct bpf_process *process, const struct module *module,
+static uint64_t site_cookie(const struct traced_process *process, const struct module *module,
 			    const struct probe_plan *plan, const struct probe_site *site)
 {
 	uint64_t cookie = api_cookie(site->api);
 
 	/* Which of several allocators frees: one may do it by another's. */
 	if (!api_needs_return(site->api))
-		cookie |= (uint64_t)object_number(process->program, module) << COOKIE_OBJECT_SHIFT;
+		cookie |= (uint64_t)object_number(process->prober, module) << COOKIE_OBJECT_SHIFT;
 	cookie |= anybody_flag(process) | thinning_leaf_flag(module, plan, site->api);
 
 	/* Who calls free tells the program's frees from a thread's cleaning up, if nothing else
@@ -114,7 +114,7 @@ static uint64_t site_cookie(const struct bpf_process *process, const struct modu
 	return cookie;
 }
 
-static enum probe_kind site_kind(const struct bpf_process *process, const struct module *module,
+static enum probe_kind site_kind(const struct traced_process *process, const struct module *module,
 				 const struct probe_plan *plan, const struct probe_site *site)
 {
 	if (site->by_exits)
@@ -127,13 +127,13 @@ static enum probe_kind site_kind(const struct bpf_process *process, const struct
 									     : PROBE_FREE;
 }
 
-static struct probe_links *links_of(struct bpf_process *process)
+static struct probe_links *links_of(struct traced_process *process)
 {
 	return process->shared ? &process->shared->links : &process->links;
 }
 
 /* The kernel may accept a probe in Thumb code, and the program dies of it. */
-static bool refuse_thumb(struct bpf_process *process, const struct module *module,
+static bool refuse_thumb(struct traced_process *process, const struct module *module,
 			 const struct probe_site *site)
 {
 	if (!site->thumb)
@@ -145,7 +145,7 @@ static bool refuse_thumb(struct bpf_process *process, const struct module *modul
 }
 
 /* All sites of one kind in one request. */
-static int attach_kind(struct bpf_process *process, const struct module *module,
+static int attach_kind(struct traced_process *process, const struct module *module,
 		       const struct probe_plan *plan, enum probe_kind kind)
 {
 	uint64_t *offsets = calloc(plan->site_count, sizeof(*offsets));
@@ -173,7 +173,7 @@ static int attach_kind(struct bpf_process *process, const struct module *module,
 			 (unsigned int)(site->offset - site->entry), site->instruction,
 			 site->reason);
 	}
-	err = program_attach(process->program, &request, links_of(process));
+	err = prober_attach(process->prober, &request, links_of(process));
 out:
 	free(offsets);
 	free(cookies);
@@ -186,7 +186,7 @@ static uint64_t mark_argument(int8_t position)
 }
 
 /* The block of a delete is its first argument. */
-static uint64_t mark_cookie(const struct bpf_process *process, const struct probe_mark *mark)
+static uint64_t mark_cookie(const struct traced_process *process, const struct probe_mark *mark)
 {
 	return (uint64_t)mark->api | mark_argument(mark->told) << 8 |
 	       mark_argument(mark->aligned) << 12 | anybody_flag(process) |
@@ -199,7 +199,7 @@ static bool reads_marks(const struct module *module)
 	return module->elf64;
 }
 
-static int attach_marks(struct bpf_process *process, const struct module *module,
+static int attach_marks(struct traced_process *process, const struct module *module,
 			const struct probe_plan *plan)
 {
 	uint64_t *offsets = calloc(plan->mark_count, sizeof(*offsets));
@@ -220,7 +220,7 @@ static int attach_marks(struct bpf_process *process, const struct module *module
 		offsets[i] = plan->marks[i].offset;
 		cookies[i] = mark_cookie(process, &plan->marks[i]);
 	}
-	err = program_attach(process->program, &request, links_of(process));
+	err = prober_attach(process->prober, &request, links_of(process));
 out:
 	free(offsets);
 	free(cookies);
@@ -228,7 +228,7 @@ out:
 }
 
 /* Exits that are not probed would leave calls without end: all of them, and first. */
-static int attach_exits(struct bpf_process *process, const struct module *module,
+static int attach_exits(struct traced_process *process, const struct module *module,
 			const struct probe_plan *plan)
 {
 	uint64_t *offsets = calloc(plan->exit_count, sizeof(*offsets));
@@ -249,7 +249,7 @@ static int attach_exits(struct bpf_process *process, const struct module *module
 		offsets[i] = plan->exits[i].offset;
 		cookies[i] = plan->exits[i].kind;
 	}
-	err = program_attach(process->program, &request, links_of(process));
+	err = prober_attach(process->prober, &request, links_of(process));
 out:
 	free(offsets);
 	free(cookies);
@@ -262,7 +262,7 @@ static const enum probe_kind hook_kinds[HOOK_COUNT] = {
 	[HOOK_THROW] = PROBE_THROW,
 };
 
-static int attach_hook(struct bpf_process *process, const struct module *module,
+static int attach_hook(struct traced_process *process, const struct module *module,
 		       const struct probe_plan *plan, enum hook hook)
 {
 	struct probe_request request = {
@@ -273,11 +273,10 @@ static int attach_hook(struct bpf_process *process, const struct module *module,
 		.count = 1,
 	};
 
-	return plan->hooks[hook] ? program_attach(process->program, &request, links_of(process))
-				 : 0;
+	return plan->hooks[hook] ? prober_attach(process->prober, &request, links_of(process)) : 0;
 }
 
-static int attach_hooks(struct bpf_process *process, const struct module *module,
+static int attach_hooks(struct traced_process *process, const struct module *module,
 			const struct probe_plan *plan)
 {
 	int err = 0;
@@ -289,7 +288,7 @@ static int attach_hooks(struct bpf_process *process, const struct module *module
 }
 
 /* From now on exceptions matter, also those that are thrown by what was probed before. */
-static int watch_throws(struct bpf_process *process, const struct module *late)
+static int watch_throws(struct traced_process *process, const struct module *late)
 {
 	struct module *module;
 	int err = 0;
@@ -304,7 +303,7 @@ static int watch_throws(struct bpf_process *process, const struct module *late)
 	return err;
 }
 
-static int attach_sites(struct bpf_process *process, const struct module *module,
+static int attach_sites(struct traced_process *process, const struct module *module,
 			const struct probe_plan *plan)
 {
 	bool exits = exits_wanted(process->config, plan);
@@ -322,7 +321,7 @@ static int attach_sites(struct bpf_process *process, const struct module *module
 }
 
 /* Probes that are for everybody are placed once; now or later, if there is a translator. */
-static int attach_shared(struct bpf_process *process, const struct module *module,
+static int attach_shared(struct traced_process *process, const struct module *module,
 			 const struct probe_plan *plan, uint64_t *ret_placed_ns)
 {
 	struct shared_probes *shared = process->shared;
@@ -342,7 +341,7 @@ static int attach_shared(struct bpf_process *process, const struct module *modul
 	return err;
 }
 
-static int attach_module(struct bpf_process *process, const struct module *module,
+static int attach_module(struct traced_process *process, const struct module *module,
 			 const struct probe_plan *plan)
 {
 	uint64_t placed_ns = 0;
@@ -365,12 +364,12 @@ static int attach_module(struct bpf_process *process, const struct module *modul
 	return err;
 }
 
-static int commit_events(struct bpf_process *process)
+static int commit_events(struct traced_process *process)
 {
-	return program_commit(process->program, process->pid, links_of(process));
+	return prober_commit(process->prober, process->pid, links_of(process));
 }
 
-int probes_commit(struct bpf_process *process)
+int probes_commit(struct traced_process *process)
 {
 	int err = process->ops->commit ? process->ops->commit(process) : 0;
 
@@ -382,13 +381,13 @@ int probes_commit(struct bpf_process *process)
 	return err == -ENOMEM ? err : 0;
 }
 
-static void count_sites(struct bpf_process *process, const struct probe_plan *plan)
+static void count_sites(struct traced_process *process, const struct probe_plan *plan)
 {
 	for (size_t i = 0; i < plan->site_count; i++)
 		process->site_count += site_wanted(process->config, &plan->sites[i]);
 }
 
-static void count_refusals(struct bpf_process *process, const struct module *module,
+static void count_refusals(struct traced_process *process, const struct module *module,
 			   const struct probe_plan *plan)
 {
 	for (size_t i = 0; i < plan->refusal_count; i++)
@@ -398,7 +397,7 @@ static void count_refusals(struct bpf_process *process, const struct module *mod
 }
 
 /* What takes an allocator's place changes what the figures mean. */
-static void tell_sanitizer(struct bpf_process *process, const struct probe_plan *plan)
+static void tell_sanitizer(struct traced_process *process, const struct probe_plan *plan)
 {
 	static const char *const words[SANITIZER_COUNT] = {
 		[SANITIZER_LEAK] = "LeakSanitizer: its own allocator is traced",
@@ -413,24 +412,24 @@ static void tell_sanitizer(struct bpf_process *process, const struct probe_plan 
 	log_warn("process %d is built with %s", (int)process->pid, words[plan->sanitizer]);
 }
 
-/* What becomes of a module's probes, as bpf_process.attached has it. */
+/* What becomes of a module's probes, as traced_process.attached has it. */
 enum attached {
 	ATTACHED_AHEAD = 1, /* placed, but not mapped yet, and so no loss of the process's */
 	ATTACHED_COUNTED,
 };
 
-static uint32_t attached_state(const struct bpf_process *process, const struct module *module)
+static uint32_t attached_state(const struct traced_process *process, const struct module *module)
 {
 	return map64_get(&process->attached, module->id);
 }
 
-bool probes_reach(const struct bpf_process *process, int machine)
+bool probes_reach(const struct traced_process *process, int machine)
 {
-	return process->ops != &bpf_probe_ops || arch_has_uprobes(machine);
+	return process->ops != &attached_probe_ops || arch_has_uprobes(machine);
 }
 
 /* Its plan, or NULL if it shall not be or cannot be probed. */
-static const struct probe_plan *plan_of(struct bpf_process *process, struct module *module)
+static const struct probe_plan *plan_of(struct traced_process *process, struct module *module)
 {
 	const struct probe_plan *plan;
 	struct error err = {0};
@@ -456,7 +455,7 @@ static const struct probe_plan *plan_of(struct bpf_process *process, struct modu
 	return NULL;
 }
 
-static void refuse_module(struct bpf_process *process, const struct module *module,
+static void refuse_module(struct traced_process *process, const struct module *module,
 			  const struct probe_plan *plan, int code)
 {
 	if (code != -ESRCH) /* its death is no news */
@@ -464,7 +463,7 @@ static void refuse_module(struct bpf_process *process, const struct module *modu
 	process->unprobed_sites += plan->site_count;
 }
 
-static int place(struct bpf_process *process, const struct module *module,
+static int place(struct traced_process *process, const struct module *module,
 		 const struct probe_plan *plan)
 {
 	int code = process->ops->place(process, module, plan);
@@ -475,7 +474,7 @@ static int place(struct bpf_process *process, const struct module *module,
 	return 0;
 }
 
-int probes_attach_ahead(struct bpf_process *process, struct module *module)
+int probes_attach_ahead(struct traced_process *process, struct module *module)
 {
 	const struct probe_plan *plan;
 
@@ -487,7 +486,7 @@ int probes_attach_ahead(struct bpf_process *process, struct module *module)
 	return plan ? place(process, module, plan) : 0;
 }
 
-int probes_attach(struct bpf_process *process, struct module *module)
+int probes_attach(struct traced_process *process, struct module *module)
 {
 	uint32_t state = attached_state(process, module);
 	const struct probe_plan *plan;
@@ -509,7 +508,7 @@ int probes_attach(struct bpf_process *process, struct module *module)
 	return state == ATTACHED_AHEAD ? 0 : place(process, module, plan);
 }
 
-int probes_share_again(struct bpf_process *nobody)
+int probes_share_again(struct traced_process *nobody)
 {
 	const struct map64 *shared = &nobody->shared->attached;
 	struct module *module;
@@ -526,7 +525,7 @@ int probes_share_again(struct bpf_process *nobody)
 	return err == -ENOMEM ? err : 0;
 }
 
-int probes_share(struct bpf_process *process, struct module *module)
+int probes_share(struct traced_process *process, struct module *module)
 {
 	return module->plan && !module_omitted(process->config, module)
 		       ? place(process, module, module->plan)
@@ -538,15 +537,16 @@ int probes_share(struct bpf_process *process, struct module *module)
  * anonymous memory, for one), and would miss every call in silence.
  */
 
-static void verify_byte(struct bpf_process *process, const struct module *module, const char *what,
-			uint8_t original, uint64_t address)
+static void verify_byte(struct traced_process *process, const struct module *module,
+			const char *what, uint8_t original, uint64_t address)
 {
 	const struct arch *arch = arch_of_machine(module->machine);
 	uint8_t code[ARCH_CODE_MAX] = {BREAKPOINT_NONE};
 	size_t size = arch ? ARCH_BREAKPOINT_MAX : 1;
 
 	/* Where instructions are larger than a byte, a breakpoint's may begin with the same one. */
-	if (proc_memory_read(bpf_leader_reader(process), address, code, size) != (ssize_t)size ||
+	if (proc_memory_read(traced_process_reader(process), address, code, size) !=
+		    (ssize_t)size ||
 	    code[0] != original || (arch && arch->traps(code, 0)))
 		return;
 	process->unprobed_sites++;
@@ -561,7 +561,7 @@ static uint64_t address_in(const struct told_mapping *mapping, uint64_t offset)
 	return mapping->start + offset - mapping->offset;
 }
 
-static void probes_verify(struct bpf_process *process, const struct module *module,
+static void probes_verify(struct traced_process *process, const struct module *module,
 			  const struct told_mapping *mapping)
 {
 	const struct probe_plan *plan = module->plan;
@@ -586,7 +586,7 @@ static void probes_verify(struct bpf_process *process, const struct module *modu
 	}
 }
 
-const struct probe_ops bpf_probe_ops = {
+const struct probe_ops attached_probe_ops = {
 	.place = attach_module, .commit = commit_events, .verify = probes_verify};
 
 /*
@@ -614,7 +614,7 @@ static int each_exit(struct probe_taker *taker, const struct probe_plan *plan)
 	return err;
 }
 
-static int each_mark(const struct bpf_process *process, struct probe_taker *taker,
+static int each_mark(const struct traced_process *process, struct probe_taker *taker,
 		     const struct probe_plan *plan)
 {
 	int err = 0;
@@ -626,7 +626,7 @@ static int each_mark(const struct bpf_process *process, struct probe_taker *take
 	return err;
 }
 
-int probes_each(const struct bpf_process *process, const struct module *module,
+int probes_each(const struct traced_process *process, const struct module *module,
 		struct probe_taker *taker)
 {
 	const struct probe_plan *plan = module->plan;
@@ -648,7 +648,7 @@ int probes_each(const struct bpf_process *process, const struct module *module,
 	return err ? err : each_hook(taker, plan);
 }
 
-static bool site_is_mapped(const struct bpf_process *process, uint32_t module, uint64_t offset)
+static bool site_is_mapped(const struct traced_process *process, uint32_t module, uint64_t offset)
 {
 	for (size_t i = 0; i < process->mapping_count; i++) {
 		const struct told_mapping *mapping = &process->mappings[i];
@@ -660,7 +660,7 @@ static bool site_is_mapped(const struct bpf_process *process, uint32_t module, u
 	return false;
 }
 
-bool probes_found(const struct bpf_process *process)
+bool probes_found(const struct traced_process *process)
 {
 	for (size_t i = 0; i < process->mapping_count; i++) {
 		const struct module *module =
@@ -674,7 +674,7 @@ bool probes_found(const struct bpf_process *process)
 
 /* Code that a program has moved to anonymous memory cannot have a breakpoint: nothing is there to
  * be verified, and what it would have told is lost. */
-void probes_count_unmapped(struct bpf_process *process)
+void probes_count_unmapped(struct traced_process *process)
 {
 	struct module *module;
 

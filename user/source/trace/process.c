@@ -14,6 +14,7 @@
 #include "os/exec/next_program.h"
 #include "os/library/needed.h"
 #include "os/process/cgroup.h"
+#include "os/process/proc.h"
 #include "source/record/path_names.h"
 #include "source/trace/leader.h"
 #include "source/trace/libraries.h"
@@ -30,7 +31,7 @@
 	"trace it"
 
 /* Why a program cannot be traced; NULL if it can. */
-static const char *refusal_of(const struct bpf_process *process, const char *path)
+static const char *refusal_of(const struct traced_process *process, const char *path)
 {
 	struct elf_identity identity;
 
@@ -48,7 +49,7 @@ static void exe_link(pid_t pid, char path[EXE_LINK_SIZE])
 }
 
 /* As the kernel told at exec; of a process that ran before, as its file says. */
-static const char *arch_of(const struct bpf_process *process, const struct record_exec *exec)
+static const char *arch_of(const struct traced_process *process, const struct record_exec *exec)
 {
 	struct elf_identity identity = {.word = ELFCLASS64};
 	char path[EXE_LINK_SIZE];
@@ -58,14 +59,6 @@ static const char *arch_of(const struct bpf_process *process, const struct recor
 		 : !elf_identity_read(path, &identity) && identity.word == ELFCLASS32)
 		return arch_native_name(true);
 	return arch_native_name(false);
-}
-
-int bpf_process_deliver(const struct bpf_process *process, struct event *event)
-{
-	event->pid = event->tid = (uint32_t)process->pid;
-	if (!event->time_ns)
-		event->time_ns = clock_now_ns();
-	return process->config->deliver(process->config->ctx, event);
 }
 
 #define COMMAND_WORDS_MAX (EXEC_COMMAND_SIZE + 1)
@@ -122,7 +115,7 @@ static uint64_t in_ticks(uint64_t time_ns)
 }
 
 /* It may be gone by now. */
-static void read_cgroup(struct bpf_process *process)
+static void read_cgroup(struct traced_process *process)
 {
 	struct cgroup cgroup;
 
@@ -136,7 +129,7 @@ static void read_cgroup(struct bpf_process *process)
  * Who it is, from /proc; where the process is gone already (a zombie has neither command line nor
  * executable), from what the kernel told at exec, what we launched and where its parent was.
  */
-static int tell_process(struct bpf_process *process, enum event_kind kind,
+static int tell_process(struct traced_process *process, enum event_kind kind,
 			const struct record_exec *exec)
 {
 	struct event event = {.kind = kind, .time_ns = exec ? exec->head.time_ns : 0};
@@ -162,19 +155,19 @@ static int tell_process(struct bpf_process *process, enum event_kind kind,
 	event.process.command =
 		launched ? launched : command_of(exec, &info, event.process.exe, words);
 	event.process.arch = arch_of(process, exec);
-	err = bpf_process_deliver(process, &event);
+	err = traced_process_deliver(process, &event);
 	proc_info_free(&info);
 	return err;
 }
 
-static int refuse_translated(struct bpf_process *process, struct error *err)
+static int refuse_translated(struct traced_process *process, struct error *err)
 {
 	process->translated = translator_runs(process->pid);
 	return process->translated ? error_set(err, -EOPNOTSUPP, "%s", translator_words) : 0;
 }
 
-bool bpf_process_is_nested_free(struct bpf_process *process, uint32_t tid, uint64_t address,
-				uint8_t object)
+bool traced_process_is_nested_free(struct traced_process *process, uint32_t tid, uint64_t address,
+				   uint8_t object)
 {
 	struct last_free freed = {.address = address, .object = object}, *last;
 	uint32_t index;
@@ -195,7 +188,7 @@ bool bpf_process_is_nested_free(struct bpf_process *process, uint32_t tid, uint6
 	return false;
 }
 
-static int attach_own(struct bpf_process *process)
+static int attach_own(struct traced_process *process)
 {
 	int err = mappings_attach(process);
 
@@ -208,7 +201,7 @@ static int attach_own(struct bpf_process *process)
 }
 
 /* Of the whole system: probes are there by now, but for files that nobody has mapped before. */
-static int attach_to_shared(struct bpf_process *process)
+static int attach_to_shared(struct traced_process *process)
 {
 	size_t before = process->shared->placed_ns.count;
 	int err = mappings_read(process, 0);
@@ -218,7 +211,7 @@ static int attach_to_shared(struct bpf_process *process)
 	return mappings_read(process, 0);
 }
 
-int bpf_process_attach(struct bpf_process *process, struct error *err)
+int traced_process_attach(struct traced_process *process, struct error *err)
 {
 	char path[EXE_LINK_SIZE];
 	const char *refusal;
@@ -242,8 +235,8 @@ int bpf_process_attach(struct bpf_process *process, struct error *err)
 	return 0;
 }
 
-static int attach_all_needed(struct bpf_process *process, const struct needed *needed,
-			     int (*attach)(struct bpf_process *, struct module *))
+static int attach_all_needed(struct traced_process *process, const struct needed *needed,
+			     int (*attach)(struct traced_process *, struct module *))
 {
 	int err = 0;
 
@@ -252,8 +245,8 @@ static int attach_all_needed(struct bpf_process *process, const struct needed *n
 	return err;
 }
 
-int bpf_process_attach_launch(struct bpf_process *process, const char *program,
-			      char *const *command, char *const *environment, struct error *err)
+int traced_process_attach_launch(struct traced_process *process, const char *program,
+				 char *const *command, char *const *environment, struct error *err)
 {
 	struct elf_dynamic_reader reader = {parser_read_dynamic, process->config->parser};
 	struct needed needed = {0}, others = {0};
@@ -291,7 +284,7 @@ int bpf_process_attach_launch(struct bpf_process *process, const char *program,
 }
 
 /* Place the probes once more in all files that had them. */
-static int replace_probes(struct bpf_process *process, const struct map64 *attached)
+static int replace_probes(struct traced_process *process, const struct map64 *attached)
 {
 	struct module *module;
 	int err = 0;
@@ -314,26 +307,26 @@ static int replace_probes(struct bpf_process *process, const struct map64 *attac
  * each call too. What was mapped until then is read from /proc. The end of the first thread that
  * comes with it may have been noticed before (leader.h).
  */
-int bpf_process_attach_again(struct bpf_process *process, uint64_t since_ns)
+int traced_process_attach_again(struct traced_process *process, uint64_t since_ns)
 {
 	struct map64 attached = process->attached;
 	struct shared_probes *shared = process->shared;
 	int err;
 
-	program_close(process->program, &process->links);
+	prober_close(process->prober, &process->links);
 	process->attached = (struct map64){0};
 	process->shared = NULL;
 	err = replace_probes(process, &attached);
 	map64_free(&attached);
 	if (process->leaderless)
-		bpf_leader_found(process, shared, since_ns);
+		leader_found(process, shared, since_ns);
 	else
 		process->gap_ns += clock_now_ns() - since_ns;
 	return err ? err : mappings_read_late(process, since_ns);
 }
 
 /* A child has what its parent had when it forked: what was placed just then may be missing. */
-static int inherit_probes(struct bpf_process *process, const struct bpf_process *parent,
+static int inherit_probes(struct traced_process *process, const struct traced_process *parent,
 			  uint64_t forked_ns)
 {
 	process->translated = parent->translated;
@@ -343,11 +336,11 @@ static int inherit_probes(struct bpf_process *process, const struct bpf_process 
 	process->unprobed_sites = parent->unprobed_sites;
 	process->watches_exits = parent->watches_exits;
 	process->allocator_objects = parent->allocator_objects;
-	program_inherit(process->program, &process->links, &parent->links);
+	prober_inherit(process->prober, &process->links, &parent->links);
 	return map64_copy(&process->attached, &parent->attached);
 }
 
-static int inherit_mappings(struct bpf_process *process, const struct bpf_process *parent)
+static int inherit_mappings(struct traced_process *process, const struct traced_process *parent)
 {
 	size_t count = parent->mapping_count;
 
@@ -361,8 +354,8 @@ static int inherit_mappings(struct bpf_process *process, const struct bpf_proces
 	return map64_copy(&process->told, &parent->told);
 }
 
-int bpf_process_fork(struct bpf_process *process, const struct bpf_process *parent,
-		     const struct record_fork *fork)
+int traced_process_fork(struct traced_process *process, const struct traced_process *parent,
+			const struct record_fork *fork)
 {
 	struct event event = {
 		.kind = EVENT_FORK,
@@ -383,7 +376,7 @@ int bpf_process_fork(struct bpf_process *process, const struct bpf_process *pare
 	return err ? err : inherit_probes(process, parent, event.time_ns);
 }
 
-int bpf_process_exec(struct bpf_process *process, const struct record_exec *exec)
+int traced_process_exec(struct traced_process *process, const struct record_exec *exec)
 {
 	bool first = process->awaits_exec;
 	bool freed = process->translated && !first && !translator_is_path(exec->path);
@@ -398,20 +391,20 @@ int bpf_process_exec(struct bpf_process *process, const struct record_exec *exec
 	process->mapping_count = 0;
 	err = tell_process(process, first ? EVENT_PROCESS : EVENT_EXEC, exec);
 	if (!err && (by_thread || (freed && !process->shared)))
-		err = bpf_process_attach_again(process, exec->head.time_ns);
+		err = traced_process_attach_again(process, exec->head.time_ns);
 	return err;
 }
 
-void bpf_process_detach(struct bpf_process *process)
+void traced_process_detach(struct traced_process *process)
 {
-	program_leave(process->program, &process->links);
+	prober_leave(process->prober, &process->links);
 }
 
-void bpf_process_free(struct bpf_process *process)
+void traced_process_free(struct traced_process *process)
 {
-	bpf_process_detach(process);
+	traced_process_detach(process);
 	if (process->leaderless)
-		bpf_leader_forget(process, process->shared);
+		leader_forget(process, process->shared);
 	cgroup_free(&process->cgroup);
 	map64_free(&process->attached);
 	map64_free(&process->told);

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Records, whoever has written them, become events. */
+#include "source/trace/records.h"
+
 #include <string.h>
 
 #include "base/log.h"
 #include "source/trace/backend.h"
 #include "source/trace/leader.h"
+#include "source/trace/losses.h"
+#include "source/trace/mappings.h"
+#include "source/trace/process.h"
 #include "source/trace/translated.h"
 #include "source/trace/translator.h"
 #include "source/unwind/slice.h"
 #include "source/unwind/stack_check.h"
 
-static int decode_call(struct bpf_source *bpf, const struct record_head *head, struct event *event)
+static int decode_call(struct trace_source *trace, const struct record_head *head,
+		       struct event *event)
 {
 	static const enum event_kind kinds[] = {
 		[RECORD_ALLOC] = EVENT_ALLOC,
@@ -23,23 +29,24 @@ static int decode_call(struct bpf_source *bpf, const struct record_head *head, s
 		.address = call->address,
 		.size = call->size,
 		.caller = call->caller,
-		.stack = slice_stack(&bpf->slices, call->stack),
+		.stack = slice_stack(&trace->slices, call->stack),
 	};
-	return bpf->config.deliver(bpf->config.ctx, event);
+	return trace->config.deliver(trace->config.ctx, event);
 }
 
 /* `object`: which of the process's allocators frees. */
-static int deliver_free(struct bpf_source *bpf, const struct record_head *head, struct event *event,
-			uint8_t object)
+static int deliver_free(struct trace_source *trace, const struct record_head *head,
+			struct event *event, uint8_t object)
 {
-	struct bpf_process *process = processes_find(bpf, (pid_t)head->pid);
+	struct traced_process *process = processes_find(trace, (pid_t)head->pid);
 
-	if (bpf_process_is_nested_free(process, head->tid, event->call.address, object))
+	if (traced_process_is_nested_free(process, head->tid, event->call.address, object))
 		event->flags |= EVENT_FLAG_NESTED;
-	return bpf->config.deliver(bpf->config.ctx, event);
+	return trace->config.deliver(trace->config.ctx, event);
 }
 
-static int decode_free(struct bpf_source *bpf, const struct record_head *head, struct event *event)
+static int decode_free(struct trace_source *trace, const struct record_head *head,
+		       struct event *event)
 {
 	const struct record_free *record = (const void *)head;
 
@@ -47,10 +54,10 @@ static int decode_free(struct bpf_source *bpf, const struct record_head *head, s
 	event->flags = 0;
 	event->call = (struct event_call){
 		.address = record->address, .caller = record->caller, .size = SIZE_UNTOLD};
-	return deliver_free(bpf, head, event, (uint8_t)(head->flags >> RECORD_OBJECT_SHIFT));
+	return deliver_free(trace, head, event, (uint8_t)(head->flags >> RECORD_OBJECT_SHIFT));
 }
 
-static int decode_release(struct bpf_source *bpf, const struct record_head *head,
+static int decode_release(struct trace_source *trace, const struct record_head *head,
 			  struct event *event)
 {
 	const struct record_release *record = (const void *)head;
@@ -61,27 +68,28 @@ static int decode_release(struct bpf_source *bpf, const struct record_head *head
 		.size = record->size,
 		.slack = record->slack,
 		.caller = record->caller,
-		.stack = slice_stack(&bpf->slices, record->stack),
+		.stack = slice_stack(&trace->slices, record->stack),
 	};
-	return deliver_free(bpf, head, event, (uint8_t)record->object);
+	return deliver_free(trace, head, event, (uint8_t)record->object);
 }
 
-static int decode_begin(struct bpf_source *bpf, const struct record_head *head, struct event *event)
+static int decode_begin(struct trace_source *trace, const struct record_head *head,
+			struct event *event)
 {
 	const struct record_begin *begin = (const void *)head;
 
 	event->kind = EVENT_BEGIN;
 	event->call = (struct event_call){.caller = begin->caller};
 	memcpy(event->call.args, begin->args, sizeof(begin->args));
-	return bpf->config.deliver(bpf->config.ctx, event);
+	return trace->config.deliver(trace->config.ctx, event);
 }
 
 /* A stack that cannot be right to its end is cut. The outermost frame of all may be one that nobody
  * has called: where a coroutine begins. */
-static struct event_stack checked_stack(const struct bpf_source *bpf, uint32_t pid,
+static struct event_stack checked_stack(const struct trace_source *trace, uint32_t pid,
 					struct event_stack stack)
 {
-	struct bpf_process *process = processes_find(bpf, (pid_t)pid);
+	struct traced_process *process = processes_find(trace, (pid_t)pid);
 	uint32_t right;
 
 	if (!process || !process->tables || !stack.count)
@@ -94,22 +102,23 @@ static struct event_stack checked_stack(const struct bpf_source *bpf, uint32_t p
 	return stack;
 }
 
-static int deliver_stack(struct bpf_source *bpf, struct event *event, struct event_stack stack)
+static int deliver_stack(struct trace_source *trace, struct event *event, struct event_stack stack)
 {
 	event->kind = EVENT_STACK;
-	event->stack = checked_stack(bpf, event->pid, stack);
+	event->stack = checked_stack(trace, event->pid, stack);
 	if (event->stack.stop != STOP_END && event->stack.stop != STOP_UNKNOWN)
 		event->flags |= EVENT_FLAG_TRUNCATED;
-	return bpf->config.deliver(bpf->config.ctx, event);
+	return trace->config.deliver(trace->config.ctx, event);
 }
 
-static int decode_stack(struct bpf_source *bpf, const struct record_head *head, struct event *event)
+static int decode_stack(struct trace_source *trace, const struct record_head *head,
+			struct event *event)
 {
 	const struct record_stack *stack = (const void *)head;
 
 	if (stack->count > (head->length - sizeof(*stack)) / sizeof(uint64_t))
 		return 0;
-	return deliver_stack(bpf, event,
+	return deliver_stack(trace, event,
 			     (struct event_stack){
 				     .id = stack->id,
 				     .frames = (const uint64_t *)(stack + 1),
@@ -118,15 +127,17 @@ static int decode_stack(struct bpf_source *bpf, const struct record_head *head, 
 			     });
 }
 
-static int decode_slice(struct bpf_source *bpf, const struct record_head *head, struct event *event)
+static int decode_slice(struct trace_source *trace, const struct record_head *head,
+			struct event *event)
 {
 	const struct record_slice *slice = (const void *)head;
 	struct finished_stack stack;
 
-	if (slice_finish(processes_find(bpf, (pid_t)head->pid), slice, bpf->config.depth, &stack))
+	if (slice_finish(processes_find(trace, (pid_t)head->pid), slice, trace->config.depth,
+			 mappings_read_late, &stack))
 		return 0;
-	slice_remember(&bpf->slices, slice->id, stack.id);
-	return deliver_stack(bpf, event,
+	slice_remember(&trace->slices, slice->id, stack.id);
+	return deliver_stack(trace, event,
 			     (struct event_stack){
 				     .id = stack.id,
 				     .frames = stack.frames,
@@ -135,19 +146,20 @@ static int decode_slice(struct bpf_source *bpf, const struct record_head *head, 
 			     });
 }
 
-static int decode_mapping(struct bpf_source *bpf, const struct record_head *head,
+static int decode_mapping(struct trace_source *trace, const struct record_head *head,
 			  struct event *event)
 {
 	(void)event;
-	return bpf_process_mapping(processes_find(bpf, (pid_t)head->pid), (const void *)head);
+	return traced_process_mapping(processes_find(trace, (pid_t)head->pid), (const void *)head);
 }
 
 /* A child. One whose parent was not known (it came while we began) is looked at like any other. */
-static int decode_fork(struct bpf_source *bpf, const struct record_head *head, struct event *event)
+static int decode_fork(struct trace_source *trace, const struct record_head *head,
+		       struct event *event)
 {
 	const struct record_fork *fork = (const void *)head;
-	const struct bpf_process *parent = processes_find(bpf, (pid_t)fork->parent);
-	struct bpf_process *former = processes_find(bpf, (pid_t)head->pid), *process;
+	const struct traced_process *parent = processes_find(trace, (pid_t)fork->parent);
+	struct traced_process *former = processes_find(trace, (pid_t)head->pid), *process;
 	struct error err;
 	int code;
 
@@ -155,83 +167,88 @@ static int decode_fork(struct bpf_source *bpf, const struct record_head *head, s
 	if (parent && parent->awaits_exec)
 		return 0;
 	if (former)
-		processes_remove(bpf, former);
-	code = processes_new(bpf, (pid_t)head->pid, &process);
+		processes_remove(trace, former);
+	code = processes_new(trace, (pid_t)head->pid, &process);
 	if (code)
 		return code;
 	if (parent)
-		return bpf_process_fork(process, parent, fork);
-	code = bpf_process_attach(process, &err);
+		return traced_process_fork(process, parent, fork);
+	code = traced_process_attach(process, &err);
 	return code == -ENOMEM ? code : 0;
 }
 
 /* What was left out of the image that ends. */
-static int tell_filtered(struct bpf_source *bpf, struct bpf_process *process,
+static int tell_filtered(struct trace_source *trace, struct traced_process *process,
 			 const struct record_exec *exec)
 {
-	uint64_t losses[LOSS_COUNT];
+	uint64_t losses[LOSS_COUNT] = {0};
 
 	if (process->awaits_exec || !exec->filtered)
 		return 0;
-	processes_losses(bpf, process->pid, losses);
+	if (trace->losses)
+		trace->losses(trace, process->pid, losses);
 	losses[LOSS_FILTERED] = exec->filtered;
 	return processes_tell_losses(process, losses);
 }
 
-static int decode_exec(struct bpf_source *bpf, const struct record_head *head, struct event *event)
+static int decode_exec(struct trace_source *trace, const struct record_head *head,
+		       struct event *event)
 {
-	struct bpf_process *process = processes_find(bpf, (pid_t)head->pid);
+	struct traced_process *process = processes_find(trace, (pid_t)head->pid);
 	const struct record_exec *exec = (const void *)head;
 	int err = 0;
 
 	(void)event;
 	if (!process) {
-		err = processes_new(bpf, (pid_t)head->pid, &process);
+		err = processes_new(trace, (pid_t)head->pid, &process);
 		if (err)
 			return err;
 		process->awaits_exec = true;
 	}
-	err = tell_filtered(bpf, process, exec);
+	err = tell_filtered(trace, process, exec);
 	if (!err && translator_is_path(exec->path))
-		err = translated_leave(bpf, process, head->time_ns, false);
-	return err ? err : bpf_process_exec(process, exec);
+		err = translated_leave(trace, process, head->time_ns, false);
+	return err ? err : traced_process_exec(process, exec);
 }
 
-static int decode_end(struct bpf_source *bpf, const struct record_head *head, struct event *event)
+static int decode_end(struct trace_source *trace, const struct record_head *head,
+		      struct event *event)
 {
-	struct bpf_process *process = processes_find(bpf, (pid_t)head->pid);
+	struct traced_process *process = processes_find(trace, (pid_t)head->pid);
 	const struct record_exit *end = (const void *)head;
 	int err = processes_tell_losses(process, end->losses);
 
 	event->kind = head->kind == RECORD_EXIT ? EVENT_EXIT : EVENT_LEAVE;
 	event->exit.code = end->code;
-	processes_remove(bpf, process);
-	return err ? err : bpf->config.deliver(bpf->config.ctx, event);
+	processes_remove(trace, process);
+	return err ? err : trace->config.deliver(trace->config.ctx, event);
 }
 
-static int decode_thread(struct bpf_source *bpf, const struct record_head *head,
+static int decode_thread(struct trace_source *trace, const struct record_head *head,
 			 struct event *event)
 {
 	event->kind = head->kind == RECORD_THREAD_ENDS ? EVENT_THREAD_ENDS : EVENT_THREAD_GONE;
-	return bpf->config.deliver(bpf->config.ctx, event);
+	return trace->config.deliver(trace->config.ctx, event);
 }
 
-static int decode_leader(struct bpf_source *bpf, const struct record_head *head,
+static int decode_leader(struct trace_source *trace, const struct record_head *head,
 			 struct event *event)
 {
 	(void)event;
-	return bpf_leader_lost(processes_find(bpf, (pid_t)head->pid), &bpf->shared);
+	return leader_lost(processes_find(trace, (pid_t)head->pid), &trace->shared);
 }
 
-static int decode_held(struct bpf_source *bpf, const struct record_head *head, struct event *event)
+static int decode_held(struct trace_source *trace, const struct record_head *head,
+		       struct event *event)
 {
 	(void)event;
-	return bpf->held ? bpf->held(bpf, head) : 0;
+	return trace->held ? trace->held(trace, head) : 0;
 }
 
 struct decoder {
 	size_t size; /* at least */
-	int (*decode)(struct bpf_source *bpf, const struct record_head *head, struct event *event);
+	int (*decode)(struct trace_source *trace, const struct record_head *head,
+		      struct event *event);
 };
 
 static const struct decoder decoders[] = {
@@ -260,9 +277,9 @@ static bool is_of_tracer(const struct record_head *head)
 	return head->kind == RECORD_HELD || head->kind == RECORD_AT_END;
 }
 
-static bool is_of_program(const struct bpf_source *bpf, const struct record_head *head)
+static bool is_of_program(const struct trace_source *trace, const struct record_head *head)
 {
-	const struct bpf_process *process = processes_find(bpf, (pid_t)head->pid);
+	const struct traced_process *process = processes_find(trace, (pid_t)head->pid);
 
 	if (is_of_tracer(head))
 		return true;
@@ -273,14 +290,14 @@ static bool is_of_program(const struct bpf_source *bpf, const struct record_head
 }
 
 /* Stamps come from a coarse clock (bpf/clock.bpf.h); order is the ring buffer's. */
-static uint64_t level_time(struct bpf_source *bpf, uint64_t time_ns)
+static uint64_t level_time(struct trace_source *trace, uint64_t time_ns)
 {
-	if (time_ns > bpf->newest_ns)
-		bpf->newest_ns = time_ns;
-	return bpf->newest_ns;
+	if (time_ns > trace->newest_ns)
+		trace->newest_ns = time_ns;
+	return trace->newest_ns;
 }
 
-static int deliver_exec(struct bpf_source *bpf, struct record_exec *exec)
+static int deliver_exec(struct trace_source *trace, struct record_exec *exec)
 {
 	struct record_head *head = &exec->head;
 	bool leaves = head->kind == RECORD_LEAVE;
@@ -288,61 +305,61 @@ static int deliver_exec(struct bpf_source *bpf, struct record_exec *exec)
 
 	log_info("process %u: that it executes %s is told late", head->pid,
 		 leaves ? "what nobody asked for" : exec->path);
-	head->time_ns = level_time(bpf, head->time_ns);
+	head->time_ns = level_time(trace, head->time_ns);
 	event = (struct event){.pid = head->pid, .tid = head->tid, .time_ns = head->time_ns};
 	if (!leaves)
-		return decode_exec(bpf, head, &event);
-	return processes_find(bpf, (pid_t)head->pid) ? decode_end(bpf, head, &event) : 0;
+		return decode_exec(trace, head, &event);
+	return processes_find(trace, (pid_t)head->pid) ? decode_end(trace, head, &event) : 0;
 }
 
 /* Children born before it have the old image's books. */
-static int births_before(struct bpf_source *bpf, pid_t parent, uint64_t before_ns)
+static int births_before(struct trace_source *trace, pid_t parent, uint64_t before_ns)
 {
 	uint32_t pids[BIRTHS_UNTOLD];
-	size_t count = bpf->untold->births_of(bpf, parent, before_ns, pids);
+	size_t count = trace->untold->births_of(trace, parent, before_ns, pids);
 	int err = 0;
 
 	for (size_t i = 0; !err && i < count; i++)
-		err = record_of_birth(bpf, (pid_t)pids[i]);
+		err = record_of_birth(trace, (pid_t)pids[i]);
 	return err;
 }
 
-static int exec_before(struct bpf_source *bpf, pid_t pid, uint64_t before_ns)
+static int exec_before(struct trace_source *trace, pid_t pid, uint64_t before_ns)
 {
 	struct record_exec exec;
 	int err;
 
-	if (!bpf->untold || !bpf->untold->exec(bpf, pid, before_ns, &exec))
+	if (!trace->untold || !trace->untold->exec(trace, pid, before_ns, &exec))
 		return 0;
-	err = births_before(bpf, pid, exec.head.time_ns);
-	return err ? err : deliver_exec(bpf, &exec);
+	err = births_before(trace, pid, exec.head.time_ns);
+	return err ? err : deliver_exec(trace, &exec);
 }
 
-int record_of_exec(struct bpf_source *bpf, pid_t pid)
+int record_of_exec(struct trace_source *trace, pid_t pid)
 {
-	return exec_before(bpf, pid, UINT64_MAX);
+	return exec_before(trace, pid, UINT64_MAX);
 }
 
-int record_of_birth(struct bpf_source *bpf, pid_t pid)
+int record_of_birth(struct trace_source *trace, pid_t pid)
 {
 	struct record_fork birth;
 	struct event event;
 	int err = 0;
 
-	if (!bpf->untold || !bpf->untold->birth(bpf, pid, &birth))
+	if (!trace->untold || !trace->untold->birth(trace, pid, &birth))
 		return 0;
-	err = exec_before(bpf, pid, birth.head.time_ns); /* it has left, and is traced again */
-	if (!err && !processes_find(bpf, (pid_t)birth.parent))
-		err = record_of_birth(bpf, (pid_t)birth.parent);
+	err = exec_before(trace, pid, birth.head.time_ns); /* it has left, and is traced again */
+	if (!err && !processes_find(trace, (pid_t)birth.parent))
+		err = record_of_birth(trace, (pid_t)birth.parent);
 	if (!err)
-		err = exec_before(bpf, (pid_t)birth.parent, birth.head.time_ns);
-	birth.head.time_ns = level_time(bpf, birth.head.time_ns);
-	return err ? err : decode_fork(bpf, &birth.head, &event);
+		err = exec_before(trace, (pid_t)birth.parent, birth.head.time_ns);
+	birth.head.time_ns = level_time(trace, birth.head.time_ns);
+	return err ? err : decode_fork(trace, &birth.head, &event);
 }
 
 int record_arrived(void *ctx, const void *data, size_t size)
 {
-	struct bpf_source *bpf = ctx;
+	struct trace_source *trace = ctx;
 	const struct record_head *head = data;
 	struct event event;
 	const struct decoder *decoder;
@@ -353,24 +370,24 @@ int record_arrived(void *ctx, const void *data, size_t size)
 	decoder = &decoders[head->kind];
 	if (!decoder->decode || size < decoder->size)
 		return 0;
-	if (!processes_find(bpf, (pid_t)head->pid))
-		err = record_of_birth(bpf, (pid_t)head->pid);
-	if (err || !is_of_program(bpf, head))
+	if (!processes_find(trace, (pid_t)head->pid))
+		err = record_of_birth(trace, (pid_t)head->pid);
+	if (err || !is_of_program(trace, head))
 		return err;
-	bpf->calls_told += head->kind == RECORD_ALLOC || head->kind == RECORD_END;
+	trace->calls_told += head->kind == RECORD_ALLOC || head->kind == RECORD_END;
 	event = (struct event){
 		.api = (enum api)head->api,
 		.flags = head->flags,
 		.pid = head->pid,
 		.tid = head->tid,
-		.time_ns = level_time(bpf, head->time_ns),
+		.time_ns = level_time(trace, head->time_ns),
 	};
-	return decoder->decode(bpf, head, &event);
+	return decoder->decode(trace, head, &event);
 }
 
-int record_of_end(struct bpf_source *bpf, const struct record_exit *end, struct event *event)
+int record_of_end(struct trace_source *trace, const struct record_exit *end, struct event *event)
 {
-	if (bpf->untold)
-		bpf->untold->forget(bpf, (pid_t)end->head.pid);
-	return decode_end(bpf, &end->head, event);
+	if (trace->untold)
+		trace->untold->forget(trace, (pid_t)end->head.pid);
+	return decode_end(trace, &end->head, event);
 }

@@ -2,8 +2,10 @@
 #include "source/trace/translated.h"
 
 #include "base/log.h"
+#include "os/process/proc.h"
 #include "os/ptrace/freeze.h"
 #include "source/trace/probes.h"
+#include "source/trace/process.h"
 #include "source/trace/translator.h"
 
 #define NS_PER_MS 1000000ULL
@@ -15,16 +17,16 @@
  * Probes that are inherited.
  */
 
-static bool is_inherited(const struct bpf_source *bpf)
+static bool is_inherited(const struct trace_source *trace)
 {
-	return bpf->config.scope == SCOPE_FAMILY && !bpf->program.everybody;
+	return trace->config.scope == SCOPE_FAMILY && !trace->prober->everybody;
 }
 
 /*
  * Take them from the whole family. That may take as long as the translator needs to begin, so it
  * stands still meanwhile; unless somebody else traces it, and then it is as fast as we are.
  */
-static void withdraw(struct bpf_source *bpf, pid_t translator, bool waits)
+static void withdraw(struct trace_source *trace, pid_t translator, bool waits)
 {
 	struct freeze *freeze = NULL;
 	struct error reason;
@@ -33,28 +35,28 @@ static void withdraw(struct bpf_source *bpf, pid_t translator, bool waits)
 		log_info("%s", reason.text);
 		freeze = NULL;
 	}
-	for (size_t i = 0; i < bpf->process_count; i++)
-		bpf_process_detach(bpf->processes[i]);
+	for (size_t i = 0; i < trace->process_count; i++)
+		traced_process_detach(trace->processes[i]);
 	freeze_release(freeze);
 }
 
 /* Place them again for the others. */
-static int replace(struct bpf_source *bpf, uint64_t since_ns)
+static int replace(struct trace_source *trace, uint64_t since_ns)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < bpf->process_count; i++) {
-		struct bpf_process *process = bpf->processes[i];
+	for (size_t i = 0; !err && i < trace->process_count; i++) {
+		struct traced_process *process = trace->processes[i];
 
 		if (process->translated)
 			continue;
 		process->unprobed_sites = process->site_count = process->allocator_objects = 0;
-		err = bpf_process_attach_again(process, since_ns);
+		err = traced_process_attach_again(process, since_ns);
 	}
 	return err;
 }
 
-int translated_leave(struct bpf_source *bpf, struct bpf_process *process, uint64_t since_ns,
+int translated_leave(struct trace_source *trace, struct traced_process *process, uint64_t since_ns,
 		     bool waits)
 {
 	if (process->translated)
@@ -63,28 +65,28 @@ int translated_leave(struct bpf_source *bpf, struct bpf_process *process, uint64
 	if (!process->shared) /* or it is told for all */
 		log_warn("process %d is not traced any more: %s", (int)process->pid,
 			 translator_words);
-	if (!is_inherited(bpf)) {
-		bpf_process_detach(process);
+	if (!is_inherited(trace)) {
+		traced_process_detach(process);
 		return 0;
 	}
-	withdraw(bpf, process->pid, waits);
-	return replace(bpf, since_ns);
+	withdraw(trace, process->pid, waits);
+	return replace(trace, since_ns);
 }
 
 /*
  * Probes that are for everybody.
  */
 
-void translated_pause(struct bpf_source *bpf)
+void translated_pause(struct trace_source *trace)
 {
-	struct shared_probes *shared = &bpf->shared;
+	struct shared_probes *shared = &trace->shared;
 
 	shared->seen_ns = clock_now_ns();
 	if (shared->paused)
 		return;
 	shared->paused = true;
 	shared->paused_ns = shared->seen_ns;
-	program_close(&bpf->program, &shared->links);
+	prober_close(trace->prober, &shared->links);
 	shared->translator = translator_find();
 	log_warn("nothing is traced by probes in every process until %s %d ends: %s",
 		 shared->translator ? "process" : "a translator,", (int)shared->translator,
@@ -99,7 +101,7 @@ static bool still_runs(struct shared_probes *shared)
 	return shared->translator != 0;
 }
 
-uint64_t translated_gap_ns(const struct bpf_process *process)
+uint64_t translated_gap_ns(const struct traced_process *process)
 {
 	const struct shared_probes *shared = process->shared;
 
@@ -109,32 +111,32 @@ uint64_t translated_gap_ns(const struct bpf_process *process)
 	       (shared->paused_ns > process->entered_ns ? shared->paused_ns : process->entered_ns);
 }
 
-static int resume(struct bpf_source *bpf)
+static int resume(struct trace_source *trace)
 {
-	struct bpf_process nobody = processes_nobody(bpf);
+	struct traced_process nobody = processes_nobody(trace);
 	int err = probes_share_again(&nobody);
 
-	for (size_t i = 0; i < bpf->process_count; i++)
-		bpf->processes[i]->gap_ns += translated_gap_ns(bpf->processes[i]);
-	bpf->shared.paused = false;
+	for (size_t i = 0; i < trace->process_count; i++)
+		trace->processes[i]->gap_ns += translated_gap_ns(trace->processes[i]);
+	trace->shared.paused = false;
 	log_info("probes are in every process again");
 	map64_free(&nobody.attached);
 	return err;
 }
 
-int translated_look_after(struct bpf_source *bpf, uint32_t begun)
+int translated_look_after(struct trace_source *trace, uint32_t begun)
 {
-	struct shared_probes *shared = &bpf->shared;
+	struct shared_probes *shared = &trace->shared;
 	uint64_t now_ns = clock_now_ns();
 
 	if (begun != shared->translators_begun) {
 		shared->translators_begun = begun;
-		translated_pause(bpf);
+		translated_pause(trace);
 		return 0;
 	}
 	if (!shared->paused || now_ns - shared->seen_ns < BEGIN_NS ||
 	    now_ns - shared->checked_ns < CHECK_NS)
 		return 0;
 	shared->checked_ns = now_ns;
-	return still_runs(shared) ? 0 : resume(bpf);
+	return still_runs(shared) ? 0 : resume(trace);
 }

@@ -13,14 +13,14 @@
 /* A traced process is a translator's from now on: it loses its probes, and those that have
  * inherited the same ones lose them for a moment. `waits`: it does not run meanwhile. 0 or -ENOMEM.
  */
-int translated_leave(struct bpf_source *bpf, struct bpf_process *process, uint64_t since_ns,
+int translated_leave(struct trace_source *trace, struct traced_process *process, uint64_t since_ns,
 		     bool waits);
 
 /* There is a translator, or will be at once: until it ends nothing is probed for everybody. */
-void translated_pause(struct bpf_source *bpf);
+void translated_pause(struct trace_source *trace);
 /* Has one begun of those that the kernel side counts, has the last one ended? 0 or -ENOMEM. */
-int translated_look_after(struct bpf_source *bpf, uint32_t begun);
+int translated_look_after(struct trace_source *trace, uint32_t begun);
 /* How long the process has had no probes on that account, if it has none now. */
-uint64_t translated_gap_ns(const struct bpf_process *process);
+uint64_t translated_gap_ns(const struct traced_process *process);
 
 #endif

@@ -8,11 +8,12 @@
 #include "arch/unwind_link.h"
 #include "base/hash.h"
 #include "bpf/walk.h"
-#include "source/trace/mappings.h"
 #include "source/unwind/tables.h"
 
-struct walk {
-	struct bpf_process *process;
+/* The walk of a stack over the part of it that was sent. */
+struct slice_walk {
+	struct traced_process *process;
+	int (*read_mappings)(struct traced_process *process, uint64_t since_ns);
 	const struct record_slice *record;
 	const struct unwind_abi *abi;
 	union {
@@ -26,7 +27,7 @@ struct walk {
 
 static int unwind_read(void *ctx, const struct unwind_abi *abi, abi_u64 address, abi_u64 *ret_word)
 {
-	const struct record_slice *record = ((const struct walk *)ctx)->record;
+	const struct record_slice *record = ((const struct slice_walk *)ctx)->record;
 	uint64_t distance = address - record->sp;
 
 	if (distance >= record->size || record->size - distance < abi->word)
@@ -36,7 +37,7 @@ static int unwind_read(void *ctx, const struct unwind_abi *abi, abi_u64 address,
 	return 0;
 }
 
-static bool walk_push(struct walk *walk, uint64_t frame)
+static bool walk_push(struct slice_walk *walk, uint64_t frame)
 {
 	if (walk->stack.count >= walk->depth)
 		return false;
@@ -46,18 +47,19 @@ static bool walk_push(struct walk *walk, uint64_t frame)
 
 /* The module of an address. Code that was mapped without the dynamic linker's knowledge is not
  * known yet: once, look. */
-static const struct module *find_module(struct walk *walk, uint64_t address, uint64_t *ret_offset)
+static const struct module *find_module(struct slice_walk *walk, uint64_t address,
+					uint64_t *ret_offset)
 {
 	const struct module *module = mapping_find(walk->process, address, ret_offset);
 
 	if (module || walk->has_looked || walk->record->stop != STOP_LATE)
 		return module;
 	walk->has_looked = true;
-	mappings_read_late(walk->process, walk->record->head.time_ns);
+	walk->read_mappings(walk->process, walk->record->head.time_ns);
 	return mapping_find(walk->process, address, ret_offset);
 }
 
-static bool table_row(struct walk *walk, const struct module *module, uint64_t offset,
+static bool table_row(struct slice_walk *walk, const struct module *module, uint64_t offset,
 		      bool interrupted, struct unwind_row *ret_row)
 {
 	if (interrupted)
@@ -67,7 +69,8 @@ static bool table_row(struct walk *walk, const struct module *module, uint64_t o
 
 /* The row of the frame's code, at its next instruction or at the call that it returns from. 0 or
  * enum stack_stop. */
-static enum stack_stop find_row(struct walk *walk, bool interrupted, struct unwind_row *ret_row)
+static enum stack_stop find_row(struct slice_walk *walk, bool interrupted,
+				struct unwind_row *ret_row)
 {
 	uint64_t address = walk->frame.ip - !interrupted, offset;
 	const struct module *module = find_module(walk, address, &offset);
@@ -79,7 +82,7 @@ static enum stack_stop find_row(struct walk *walk, bool interrupted, struct unwi
 
 /* To the end, or to where the stack cannot be followed. The frame is the last one pushed, but for
  * one that was interrupted. */
-static enum stack_stop walk_on(struct walk *walk, bool interrupted)
+static enum stack_stop walk_on(struct slice_walk *walk, bool interrupted)
 {
 	for (;;) {
 		enum unwind_result result;
@@ -108,7 +111,7 @@ static bool is_sound(const struct record_slice *record)
 	       record->head.length == sizeof(*record) + record->size;
 }
 
-static uint64_t stack_id(const struct bpf_process *process, const struct finished_stack *stack)
+static uint64_t stack_id(const struct traced_process *process, const struct finished_stack *stack)
 {
 	return hash_bytes_seeded(stack->frames, stack->count * sizeof(*stack->frames),
 				 process->mappings_told << 8 | stack->stop) |
@@ -131,11 +134,13 @@ static struct unwind_register link_of(const struct record_slice *record)
 	return (struct unwind_register){link, link ? UNWIND_BP_HELD : UNWIND_BP_UNKNOWN};
 }
 
-int slice_finish(struct bpf_process *process, const struct record_slice *record, uint32_t depth,
+int slice_finish(struct traced_process *process, const struct record_slice *record, uint32_t depth,
+		 int (*read_mappings)(struct traced_process *process, uint64_t since_ns),
 		 struct finished_stack *ret_stack)
 {
-	struct walk walk = {
+	struct slice_walk walk = {
 		.process = process,
+		.read_mappings = read_mappings,
 		.record = record,
 		.abi = abi_of(record),
 		.depth = depth,

@@ -11,7 +11,7 @@
 #ifndef MTRACE_SOURCE_UNWIND_SLICE_H
 #define MTRACE_SOURCE_UNWIND_SLICE_H
 
-#include "source/trace/process.h"
+#include "source/process/traced_process.h"
 
 /* A stack that was walked. */
 struct finished_stack {
@@ -21,8 +21,13 @@ struct finished_stack {
 	uint64_t id;   /* the same for equal ones, as long as the process's mappings are */
 };
 
-/* The record's size was checked for its head only. 0, or -EINVAL for one that makes no sense. */
-int slice_finish(struct bpf_process *process, const struct record_slice *record, uint32_t depth,
+/*
+ * Walks on from where the kernel stopped. `read_mappings` reads the process's mappings anew; it is
+ * called at most once, for code that the process has mapped unannounced. Of the record's size only
+ * that of its head was checked. 0, or -EINVAL for a record that makes no sense.
+ */
+int slice_finish(struct traced_process *process, const struct record_slice *record, uint32_t depth,
+		 int (*read_mappings)(struct traced_process *process, uint64_t since_ns),
 		 struct finished_stack *ret_stack);
 
 /*

@@ -3,12 +3,11 @@
 
 #include <unistd.h>
 
-#include "source/trace/mappings.h"
 #include "symbol/cfi/cfi.h"
 
 enum verdict { VERDICT_CALL = 1, VERDICT_NONE };
 
-static enum verdict look(const struct bpf_process *process, uint64_t address)
+static enum verdict look(const struct traced_process *process, uint64_t address)
 {
 	uint8_t code[CFI_CALL_MAX];
 	uint64_t offset;
@@ -22,7 +21,7 @@ static enum verdict look(const struct bpf_process *process, uint64_t address)
 	return cfi_can_return_behind(module->machine, code) ? VERDICT_CALL : VERDICT_NONE;
 }
 
-static enum verdict verdict_of(struct bpf_process *process, uint64_t address)
+static enum verdict verdict_of(struct traced_process *process, uint64_t address)
 {
 	uint32_t known = map64_get(&process->calls, address);
 	enum verdict verdict;
@@ -34,7 +33,7 @@ static enum verdict verdict_of(struct bpf_process *process, uint64_t address)
 	return verdict;
 }
 
-uint32_t stack_check(struct bpf_process *process, const uint64_t *frames, uint32_t count)
+uint32_t stack_check(struct traced_process *process, const uint64_t *frames, uint32_t count)
 {
 	uint32_t i;
 

@@ -11,12 +11,12 @@
 #ifndef MTRACE_SOURCE_UNWIND_STACK_CHECK_H
 #define MTRACE_SOURCE_UNWIND_STACK_CHECK_H
 
-#include "source/trace/process.h"
+#include "source/process/traced_process.h"
 
 /*
  * How many of the frames, from the first, can be right; at least 1. Not asked of are the first, by
  * which the kernel returned; those that no call left (STACK_EXACT); and code without a file.
  */
-uint32_t stack_check(struct bpf_process *process, const uint64_t *frames, uint32_t count);
+uint32_t stack_check(struct traced_process *process, const uint64_t *frames, uint32_t count);
 
 #endif

@@ -14,7 +14,6 @@
 #include "bpf/abi.h"
 #include "os/process/proc.h"
 #include "parser/client/client.h"
-#include "source/bpf/load/program.h"
 #include "symbol/elf/module.h"
 
 struct unwind_tables;

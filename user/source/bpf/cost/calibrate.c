@@ -14,7 +14,10 @@
 #include <unistd.h>
 
 #include "arch/arch.h"
+#include "bpf/abi.h"
+#include "bpf/sample.h"
 #include "mtrace.skel.h"
+#include "source/bpf/cost/reading.h"
 #include "source/bpf/load/child.h"
 #include "source/bpf/load/program.h"
 #include "symbol/probe_site/choice.h"
@@ -70,28 +73,29 @@ static void child_main(int orders, int answers)
 	_exit(0);
 }
 
-struct batch {
+/* What a batch of calls cost. */
+struct probe_batch {
 	double call_ns; /* of a processor, for each call, the programs left out … */
 	double run_ns;  /* … and of a program, each time it ran */
 };
 
 static int compare_calls(const void *a, const void *b)
 {
-	const struct batch *left = a, *right = b;
+	const struct probe_batch *left = a, *right = b;
 
 	return (left->call_ns > right->call_ns) - (left->call_ns < right->call_ns);
 }
 
 static int compare_runs(const void *a, const void *b)
 {
-	const struct batch *left = a, *right = b;
+	const struct probe_batch *left = a, *right = b;
 
 	return (left->run_ns > right->run_ns) - (left->run_ns < right->run_ns);
 }
 
 /* Which programs may run for it: NULL-terminated. */
 static int batch_once(const struct bpf_child *child, char which,
-		      const struct bpf_program *const *programs, struct batch *ret_batch)
+		      const struct bpf_program *const *programs, struct probe_batch *ret_batch)
 {
 	struct cost_reading before = {0}, after = {0};
 	uint64_t taken;
@@ -107,15 +111,15 @@ static int batch_once(const struct bpf_child *child, char which,
 			return -EOPNOTSUPP;
 	after.runs -= before.runs;
 	after.ns -= before.ns;
-	*ret_batch = (struct batch){((double)taken - (double)after.ns) / CALLS,
-				    after.runs ? (double)after.ns / (double)after.runs : 0};
+	*ret_batch = (struct probe_batch){((double)taken - (double)after.ns) / CALLS,
+					  after.runs ? (double)after.ns / (double)after.runs : 0};
 	return 0;
 }
 
 static int batches_run(const struct bpf_child *child, char which,
-		       const struct bpf_program *const *programs, struct batch *ret_median)
+		       const struct bpf_program *const *programs, struct probe_batch *ret_median)
 {
-	struct batch batches[BATCHES];
+	struct probe_batch batches[BATCHES];
 	int err = 0;
 
 	for (size_t i = 0; !err && i < BATCHES; i++)
@@ -153,14 +157,14 @@ static double positive(double number)
 
 static int measure(const struct bpf_child *child, struct cost_rates *ret)
 {
-	const struct program *program = child->program;
+	const struct loaded_programs *program = child->program;
 	const struct mtrace_bpf *skeleton = program->skeleton;
 	const struct bpf_program *const of_free[] = {skeleton->progs.call_free, NULL};
 	const struct bpf_program *const sessions[] = {skeleton->progs.call_session, NULL};
 	const struct bpf_program *const pairs[] = {skeleton->progs.call_entry,
 						   skeleton->progs.call_return, NULL};
 	bool session = program->means->pairing == PAIRING_SESSION;
-	struct batch bare, entry, both;
+	struct probe_batch bare, entry, both;
 	int err = batches_run(child, 0, of_free, &bare);
 
 	if (!err)
@@ -182,7 +186,7 @@ static int measure(const struct bpf_child *child, struct cost_rates *ret)
 	return 0;
 }
 
-int calibrate(struct program *program, struct cost_rates *ret_rates)
+int calibrate(struct loaded_programs *program, struct cost_rates *ret_rates)
 {
 	struct bpf_child child;
 	int err = bpf_child_start(program, child_main, &child);

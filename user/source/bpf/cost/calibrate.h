@@ -3,11 +3,17 @@
 #ifndef MTRACE_SOURCE_BPF_COST_CALIBRATE_H
 #define MTRACE_SOURCE_BPF_COST_CALIBRATE_H
 
-#include "source/bpf/cost/cost.h"
+struct loaded_programs;
 
-struct program;
+/* What a hit costs, in nanoseconds. */
+struct cost_rates {
+	double entry;   /* of a breakpoint at an entry whose instruction needs no single step … */
+	double return_; /* … and at a return, both without the BPF program */
+	double untold;  /* of the program, for a call that it does not record … */
+	double told;    /* … and for one that it records */
+};
 
 /* 0 or -errno. The programs' runs are counted while this is called. */
-int calibrate(struct program *program, struct cost_rates *ret_rates);
+int calibrate(struct loaded_programs *program, struct cost_rates *ret_rates);
 
 #endif

@@ -12,7 +12,9 @@
 #include "base/loop.h"
 #include "mtrace.skel.h"
 #include "source/bpf/cost/calibrate.h"
+#include "source/bpf/cost/reading.h"
 #include "source/bpf/cost/spent.h"
+#include "source/bpf/load/loaded_programs.h"
 #include "source/record/ring_reader.h"
 #include "source/trace/backend.h"
 
@@ -56,18 +58,6 @@ static enum cost_hit hit_of(const struct bpf_program *program)
 	return COST_ENTRY;
 }
 
-int cost_read(const struct bpf_program *program, struct cost_reading *reading)
-{
-	struct bpf_prog_info info = {0};
-	uint32_t size = sizeof(info);
-
-	if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size))
-		return -errno;
-	reading->runs += info.run_cnt;
-	reading->ns += info.run_time_ns;
-	return 0;
-}
-
 static void programs_find(struct bpf_cost *cost, const struct mtrace_bpf *skeleton)
 {
 	struct bpf_program *program;
@@ -104,7 +94,7 @@ static int ignore_record(void *ctx, const void *data, size_t size)
 	return 0;
 }
 
-int bpf_cost_open(struct bpf_source *bpf, struct error *err)
+int bpf_cost_open(struct trace_source *bpf, struct error *err)
 {
 	struct bpf_cost *cost = calloc(1, sizeof(*cost));
 	int code;
@@ -112,7 +102,7 @@ int bpf_cost_open(struct bpf_source *bpf, struct error *err)
 	if (!cost)
 		return error_set(err, -ENOMEM, "out of memory");
 	bpf->cost = cost;
-	programs_find(cost, bpf->program.skeleton);
+	programs_find(cost, bpf->program->skeleton);
 	code = stats_open(cost);
 	if (code == -EPERM)
 		return error_set(err, code,
@@ -120,7 +110,7 @@ int bpf_cost_open(struct bpf_source *bpf, struct error *err)
 	if (code)
 		return error_set_errno(err, code,
 				       "this kernel does not count the runs of BPF programs");
-	code = calibrate(&bpf->program, &cost->rates);
+	code = calibrate(bpf->program, &cost->rates);
 	stats_close(cost);
 	(void)ring_reader_read(bpf->reader, ignore_record, NULL);
 	if (code)
@@ -131,7 +121,7 @@ int bpf_cost_open(struct bpf_source *bpf, struct error *err)
 	return 0;
 }
 
-void bpf_cost_close(struct bpf_source *bpf)
+void bpf_cost_close(struct trace_source *bpf)
 {
 	if (bpf->cost) {
 		stats_close(bpf->cost);
@@ -143,7 +133,7 @@ void bpf_cost_close(struct bpf_source *bpf)
 
 int bpf_cost_begin(struct source *source)
 {
-	struct bpf_source *bpf = (struct bpf_source *)source;
+	struct trace_source *bpf = (struct trace_source *)source;
 	struct bpf_cost *cost = bpf->cost;
 	int err;
 
@@ -152,8 +142,8 @@ int bpf_cost_begin(struct source *source)
 	err = stats_open(cost);
 	if (err)
 		return err;
-	if (bpf->program.exits && !cost->exits) {
-		cost->exits = bpf->program.exits;
+	if (bpf->program->exits && !cost->exits) {
+		cost->exits = bpf->program->exits;
 		programs_find(cost, cost->exits);
 	}
 	for (size_t i = 0; i < cost->count; i++) {
@@ -199,7 +189,7 @@ static void floor_correct(const struct bpf_cost *cost, uint64_t told, struct sou
 		sum->floor_ns = sum->cost_ns - (uint64_t)above;
 }
 
-static int window_close(struct bpf_source *bpf, struct source_cost *ret_sum)
+static int window_close(struct trace_source *bpf, struct source_cost *ret_sum)
 {
 	struct bpf_cost *cost = bpf->cost;
 	struct source_cost sum = {.program_count = cost->count};
@@ -228,7 +218,7 @@ static int window_close(struct bpf_source *bpf, struct source_cost *ret_sum)
 
 int bpf_cost_end(struct source *source, struct source_cost *ret_cost)
 {
-	struct bpf_source *bpf = (struct bpf_source *)source;
+	struct trace_source *bpf = (struct trace_source *)source;
 	struct bpf_cost *cost = bpf->cost;
 	int err = cost->stats >= 0 ? window_close(bpf, &cost->sum) : 0;
 

@@ -18,8 +18,7 @@
 #include "base/error.h"
 #include "source/source.h"
 
-struct bpf_source;
-struct bpf_program;
+struct trace_source;
 struct mtrace_bpf;
 
 /* How often a breakpoint was hit for a program: as often as it ran, or never. */
@@ -30,26 +29,9 @@ enum cost_hit {
 	COST_BOTH, /* a session: what was told has returned */
 };
 
-struct cost_reading {
-	uint64_t runs;
-	uint64_t ns;
-};
-
-/* 0 or -errno. */
-int cost_read(const struct bpf_program *program, struct cost_reading *ret_reading);
-
-/* What a hit costs, in nanoseconds: besides the BPF program, where the kernel needs not step over
- * the instruction; and the program, of a call that is not told, and of one that is. */
-struct cost_rates {
-	double entry;
-	double return_;
-	double untold;
-	double told;
-};
-
 /* Whatever can be measured: 0 or -errno with words. */
-int bpf_cost_open(struct bpf_source *bpf, struct error *err);
-void bpf_cost_close(struct bpf_source *bpf);
+int bpf_cost_open(struct trace_source *bpf, struct error *err);
+void bpf_cost_close(struct trace_source *bpf);
 int bpf_cost_begin(struct source *source);
 int bpf_cost_end(struct source *source, struct source_cost *ret_cost);
 

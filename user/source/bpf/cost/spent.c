@@ -7,6 +7,7 @@
 
 #include "bpf/abi.h"
 #include "os/process/cpu_time.h"
+#include "source/bpf/load/loaded_programs.h"
 #include "source/trace/backend.h"
 #include "mtrace.skel.h"
 
@@ -39,12 +40,12 @@ static void add(struct spent *spent, uint32_t pid, uint64_t ns)
 		spent->ns += ns - before;
 }
 
-static int ended_map(const struct bpf_source *bpf)
+static int ended_map(const struct trace_source *bpf)
 {
-	return bpf_map__fd(bpf->program.skeleton->maps.ended);
+	return bpf_map__fd(bpf->program->skeleton->maps.ended);
 }
 
-static void forget_ended(const struct bpf_source *bpf)
+static void forget_ended(const struct trace_source *bpf)
 {
 	int map = ended_map(bpf);
 	struct ended_key key;
@@ -53,12 +54,12 @@ static void forget_ended(const struct bpf_source *bpf)
 		;
 }
 
-void spent_begin(struct bpf_source *bpf, struct spent *spent)
+void spent_begin(struct trace_source *bpf, struct spent *spent)
 {
 	spent_free(spent);
 	spent->all_ns = cpu_time_of_all();
 	forget_ended(bpf);
-	bpf->program.skeleton->bss->ends_wanted = 1;
+	bpf->program->skeleton->bss->ends_wanted = 1;
 	for (size_t i = 0; i < bpf->process_count; i++) {
 		pid_t pid = bpf->processes[i]->pid;
 
@@ -66,10 +67,10 @@ void spent_begin(struct bpf_source *bpf, struct spent *spent)
 	}
 }
 
-void spent_end(struct bpf_source *bpf, struct spent *spent)
+void spent_end(struct trace_source *bpf, struct spent *spent)
 {
 	spent->all_ns = cpu_time_of_all() - spent->all_ns;
-	bpf->program.skeleton->bss->ends_wanted = 0;
+	bpf->program->skeleton->bss->ends_wanted = 0;
 	for (size_t i = 0; i < bpf->process_count; i++) {
 		uint32_t pid = (uint32_t)bpf->processes[i]->pid;
 		uint64_t now = cpu_time_of((pid_t)pid);
@@ -87,14 +88,14 @@ static uint64_t time_of_ended(const struct ended_process *process)
 	return process->cpu_ns ? process->cpu_ns : cpu_time_of((pid_t)process->pid);
 }
 
-int spent_sum(struct bpf_source *bpf, struct spent *spent, uint64_t *ret_ns)
+int spent_sum(struct trace_source *bpf, struct spent *spent, uint64_t *ret_ns)
 {
 	int map = ended_map(bpf), err = 0;
 	struct ended_key key, *last = NULL;
 	struct ended_process process;
 	uint64_t living = spent->ns;
 
-	if (bpf->program.everybody) {
+	if (bpf->prober->everybody) {
 		*ret_ns = spent->all_ns;
 		return 0;
 	}

@@ -13,7 +13,7 @@
 #include "base/map64.h"
 #include "base/vec.h"
 
-struct bpf_source;
+struct trace_source;
 
 struct spent {
 	struct map64 index_of_pid; /* into counted */
@@ -23,11 +23,11 @@ struct spent {
 	uint32_t asked;  /* for the sum, since the window's end */
 };
 
-void spent_begin(struct bpf_source *bpf, struct spent *spent);
+void spent_begin(struct trace_source *bpf, struct spent *spent);
 /* The window is over. */
-void spent_end(struct bpf_source *bpf, struct spent *spent);
+void spent_end(struct trace_source *bpf, struct spent *spent);
 /* Nanoseconds: 0, or -EAGAIN while it is not yet known of all, but not for ever. */
-int spent_sum(struct bpf_source *bpf, struct spent *spent, uint64_t *ret_ns);
+int spent_sum(struct trace_source *bpf, struct spent *spent, uint64_t *ret_ns);
 void spent_free(struct spent *spent); /* zeroed memory is fine */
 
 #endif

@@ -36,50 +36,8 @@
 
 #include "base/vec.h"
 #include "os/process/heir.h"
-#include "source/bpf/events/anchor.h"
-#include "source/bpf/events/tracefs.h"
-#include "source/trace/probe_request.h"
-
-#define EVENT_GROUP_PREFIX "mtrace_bpf_" /* before the anchor's pid */
-
-struct probe_event {
-	char name[EVENT_NAME_SIZE];
-	int program;
-	uint64_t cookie; /* or COOKIE_OF_PLACE */
-	bool at_return;
-	unsigned int rank; /* in what order events are opened: an entry comes after its return */
-	uint32_t place_count;
-	bool full; /* it gets no more places */
-	int id;    /* for perf_event_open */
-	int perf;  /* for the anchor, or -1 */
-	int link;  /* the program's, or -1 */
-};
-
-struct probe_place {
-	uint64_t device, inode, offset;
-	uint64_t cookie;
-	const char *path; /* the request's */
-	int program;
-	uint32_t event;
-};
-
-/* Tells by how many an event is open, one of them by descriptor, ours: a BPF program that is run
- * with that descriptor as argument, and where it writes the number. */
-struct event_counter {
-	int program;
-	const volatile uint32_t *users;
-};
-
-struct probe_events {
-	bool open;
-	int directory; /* tracefs */
-	int placing;   /* the lock, from the first place to the grant; else -1 */
-	int following; /* the lock, as long as it is open; or -errno */
-	struct event_counter counter;
-	struct probe_anchor anchor;
-	VEC(struct probe_event) items;
-	VEC(struct probe_place) places;
-};
+#include "source/bpf/events/event_types.h"
+#include "source/process/probe_request.h"
 
 /* What one process has open, and its children after that have inherited: as long as one of these is
  * there it must not be closed. It never changes; what is opened later is another one on top. */

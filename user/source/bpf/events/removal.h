@@ -8,7 +8,7 @@
 #ifndef MTRACE_SOURCE_BPF_EVENTS_REMOVAL_H
 #define MTRACE_SOURCE_BPF_EVENTS_REMOVAL_H
 
-#include "source/bpf/events/events.h"
+#include "source/bpf/events/event_types.h"
 
 /* What tracers that were killed have left. */
 void removal_of_stale(const struct probe_events *events);

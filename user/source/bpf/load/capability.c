@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the BPF source needs of kernel, privileges and limits, found by looking and by trying. */
+#include "source/bpf/load/capability.h"
+
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
@@ -13,7 +15,6 @@
 #include "os/exec/marks.h"
 #include "source/bpf/load/calls.h"
 #include "source/bpf/load/program.h"
-#include "source/source.h"
 
 #define PROBE_BUFFER_BYTES (64 << 10)
 #define UNWIND_ROWS_PROBE  1024
@@ -162,7 +163,7 @@ static void check_parser(struct capability *ret)
 }
 
 /* What came of loading the programs and running them on a child of our own. */
-struct trial {
+struct program_trial {
 	bool works;
 	bool unwinds; /* the kernel takes the unwinder too */
 	bool seccomp_safe;
@@ -172,9 +173,9 @@ struct trial {
 	const char *family_words; /* of the means to follow children */
 };
 
-static bool try_load(struct trial *trial, const struct program_config *config)
+static bool try_load(struct program_trial *trial, const struct program_config *config)
 {
-	struct program program;
+	struct loaded_programs program;
 
 	if (program_load(&program, config, NULL))
 		return false;
@@ -186,24 +187,24 @@ static bool try_load(struct trial *trial, const struct program_config *config)
 	return trial->works;
 }
 
-static void try_family(struct trial *trial)
+static void try_family(struct program_trial *trial)
 {
 	const struct program_config config = {
 		.depth = 1,
 		.buffer_bytes = PROBE_BUFFER_BYTES,
 		.scope = SCOPE_FAMILY,
 	};
-	struct program program;
+	struct loaded_programs program;
 
 	if (program_load(&program, &config, NULL))
 		return;
 	trial->follows = true;
-	trial->inherits = !program.everybody;
+	trial->inherits = !program.prober.everybody;
 	trial->family_words = program.means->words;
 	program_unload(&program);
 }
 
-static struct trial try_programs(void)
+static struct program_trial try_programs(void)
 {
 	const struct program_config unwinding = {
 		.depth = STACK_MAX_FRAMES,
@@ -211,14 +212,14 @@ static struct trial try_programs(void)
 		.buffer_bytes = PROBE_BUFFER_BYTES,
 	};
 	const struct program_config plain = {.depth = 1, .buffer_bytes = PROBE_BUFFER_BYTES};
-	struct trial trial = {0};
+	struct program_trial trial = {0};
 
 	if (try_load(&trial, &unwinding) || try_load(&trial, &plain))
 		try_family(&trial);
 	return trial;
 }
 
-static void judge_programs(const struct trial *trial, struct capability *ret)
+static void judge_programs(const struct program_trial *trial, struct capability *ret)
 {
 	char text[160] = "a traced call of our own was not seen";
 
@@ -228,14 +229,14 @@ static void judge_programs(const struct trial *trial, struct capability *ret)
 		   "see the lines above; mtrace-bpf -vv says what the kernel answers");
 }
 
-static void judge_stacks(const struct trial *trial, struct capability *ret)
+static void judge_stacks(const struct program_trial *trial, struct capability *ret)
 {
 	detail_set(ret, trial->unwinds,
 		   trial->unwinds ? "by unwind tables" : "the kernel refuses the unwinder",
 		   "a newer kernel; until then stacks are by frame pointers");
 }
 
-static void judge_seccomp(const struct trial *trial, struct capability *ret)
+static void judge_seccomp(const struct program_trial *trial, struct capability *ret)
 {
 	if (!trial->works)
 		detail_set(ret, false, "not known", "the programs have to work first");
@@ -246,7 +247,7 @@ static void judge_seccomp(const struct trial *trial, struct capability *ret)
 			   "Linux 6.14 or newer; until then such processes are refused");
 }
 
-static void judge_children(const struct trial *trial, struct capability *ret)
+static void judge_children(const struct program_trial *trial, struct capability *ret)
 {
 	char text[160] = "not known";
 
@@ -282,7 +283,7 @@ static const struct {
 static const struct {
 	const char *name;
 	bool needed;
-	void (*judge)(const struct trial *trial, struct capability *ret);
+	void (*judge)(const struct program_trial *trial, struct capability *ret);
 } judgements[] = {
 	{"BPF programs", true, judge_programs},
 	{"exact stacks", false, judge_stacks},
@@ -297,7 +298,7 @@ _Static_assert(CHECK_COUNT + JUDGEMENT_COUNT <= CAPABILITY_MAX, "room for every 
 
 size_t source_bpf_capabilities(struct capability ret[CAPABILITY_MAX])
 {
-	struct trial trial = try_programs();
+	struct program_trial trial = try_programs();
 
 	for (size_t i = 0; i < CHECK_COUNT; i++, ret++) {
 		*ret = (struct capability){.name = checks[i].name, .needed = checks[i].needed};

@@ -10,7 +10,7 @@
 
 #include "mtrace.skel.h"
 #include "os/process/proc.h"
-#include "source/bpf/load/program.h"
+#include "source/bpf/load/loaded_programs.h"
 
 enum pipe_end { PIPE_READ, PIPE_WRITE, PIPE_ENDS };
 
@@ -50,7 +50,7 @@ static int child_fork(void (*main)(int orders, int answers), struct bpf_child *c
 	return 0;
 }
 
-int bpf_child_start(struct program *program, void (*main)(int orders, int answers),
+int bpf_child_start(struct loaded_programs *program, void (*main)(int orders, int answers),
 		    struct bpf_child *ret_child)
 {
 	const struct process_state no_losses = {0};
@@ -106,12 +106,13 @@ int bpf_child_probe(const struct bpf_child *child, enum probe_kind kind, const v
 	};
 	int err = own_offset(place, &offset);
 
-	return err ? err : program_attach(child->program, &request, &child->program->self_test);
+	return err ? err
+		   : prober_attach(&child->program->prober, &request, &child->program->self_test);
 }
 
 int bpf_child_commit(const struct bpf_child *child)
 {
-	return program_commit(child->program, child->pid, &child->program->self_test);
+	return prober_commit(&child->program->prober, child->pid, &child->program->self_test);
 }
 
 int bpf_child_finish(const struct bpf_child *child)

@@ -11,19 +11,19 @@
 #include <sys/types.h>
 
 #include "api/api.h"
-#include "source/trace/probe_request.h"
+#include "source/process/probe_request.h"
 
-struct program;
+struct loaded_programs;
 
 struct bpf_child {
-	struct program *program;
+	struct loaded_programs *program;
 	pid_t pid;
 	int orders;  /* the child reads what is written here, … */
 	int answers; /* … and this is where it writes */
 };
 
 /* `main` runs in the child, and does not return. 0 or -errno; after 0 it has to be finished. */
-int bpf_child_start(struct program *program, void (*main)(int orders, int answers),
+int bpf_child_start(struct loaded_programs *program, void (*main)(int orders, int answers),
 		    struct bpf_child *ret_child);
 /* Probe a function of ours there, at that byte: counts once it is committed. 0 or -errno. */
 int bpf_child_probe(const struct bpf_child *child, enum probe_kind kind, const void *place,

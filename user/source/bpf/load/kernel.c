@@ -47,7 +47,7 @@ static const struct {
 #define KIND_COUNT (sizeof(kinds) / sizeof(kinds[0]))
 
 /* The parts of a description, within its bounds. */
-struct view {
+struct btf_view {
 	const uint8_t *at;
 	const uint8_t *end;
 	const char *strings;
@@ -59,7 +59,7 @@ static bool is_within(uint64_t start, uint64_t length, size_t size)
 	return start <= size && length <= size - start;
 }
 
-static bool view_open(struct view *view, const void *btf, size_t size)
+static bool view_open(struct btf_view *view, const void *btf, size_t size)
 {
 	const struct btf_header *header = btf;
 	uint64_t types, strings;
@@ -80,7 +80,7 @@ static bool view_open(struct view *view, const void *btf, size_t size)
 }
 
 /* The next type, or NULL; its members are whole. */
-static const struct btf_type *view_next(struct view *view)
+static const struct btf_type *view_next(struct btf_view *view)
 {
 	const struct btf_type *type = (const void *)view->at;
 	size_t left = (size_t)(view->end - view->at), size;
@@ -99,12 +99,12 @@ static const struct btf_type *view_next(struct view *view)
 	return type;
 }
 
-static const char *view_name(const struct view *view, uint32_t offset)
+static const char *view_name(const struct btf_view *view, uint32_t offset)
 {
 	return offset < view->string_bytes ? view->strings + offset : "";
 }
 
-static bool has_member(const struct view *view, const struct btf_type *type, const char *name)
+static bool has_member(const struct btf_view *view, const struct btf_type *type, const char *name)
 {
 	const struct btf_member *members = (const void *)(type + 1);
 
@@ -114,7 +114,7 @@ static bool has_member(const struct view *view, const struct btf_type *type, con
 	return false;
 }
 
-static void note(const struct view *view, const struct btf_type *type, uint32_t id,
+static void note(const struct btf_view *view, const struct btf_type *type, uint32_t id,
 		 struct kernel_types *types)
 {
 	uint32_t kind = BTF_INFO_KIND(type->info);
@@ -132,7 +132,7 @@ static void note(const struct view *view, const struct btf_type *type, uint32_t 
 void kernel_types_find(const void *btf, size_t size, struct kernel_types *ret_types)
 {
 	const struct btf_type *type;
-	struct view view;
+	struct btf_view view;
 
 	*ret_types = (struct kernel_types){0};
 	if (!view_open(&view, btf, size))

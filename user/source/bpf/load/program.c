@@ -18,7 +18,7 @@
 #include "source/bpf/load/link.h"
 #include "source/bpf/load/self_test.h"
 
-static const struct program_ops bpf_program_ops;
+static const struct prober_ops bpf_prober_ops;
 
 #define ROWS_PER_PAGE 2 /* about; of a page of code (UNWIND_PAGE_SIZE) */
 
@@ -182,7 +182,7 @@ static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *
 	programs_configure(skeleton, means, config);
 }
 
-static int events_open(struct program *program)
+static int events_open(struct loaded_programs *program)
 {
 	const struct mtrace_bpf *skeleton = program->skeleton;
 
@@ -204,24 +204,24 @@ static bool means_may_work(const struct means *means, const struct kernel_types 
 	return true;
 }
 
-static void means_unload(struct program *program)
+static void means_unload(struct loaded_programs *program)
 {
-	program_leave(program, &program->self_test);
+	prober_leave(&program->prober, &program->self_test);
 	probe_events_close(&program->events);
-	map64_free(&program->allocators);
+	map64_free(&program->prober.allocators);
 	mtrace_bpf__destroy(program->exits);
 	mtrace_bpf__destroy(program->skeleton);
 	program->exits = program->skeleton = NULL;
 }
 
-static int means_load(struct program *program, const struct means *means,
+static int means_load(struct loaded_programs *program, const struct means *means,
 		      const struct program_config *config)
 {
 	int err;
 
 	if (!means_may_work(means, &program->kernel))
 		return -EOPNOTSUPP;
-	program->ops = &bpf_program_ops;
+	program->prober.ops = &bpf_prober_ops;
 	program->skeleton = mtrace_bpf__open();
 	if (!program->skeleton)
 		return -errno;
@@ -242,7 +242,7 @@ static int means_load(struct program *program, const struct means *means,
 }
 
 /* Nothing but these programs, with the maps of the others. */
-static int exits_prepare(const struct program *program, struct mtrace_bpf *exits)
+static int exits_prepare(const struct loaded_programs *program, struct mtrace_bpf *exits)
 {
 	struct bpf_program *bpf;
 	struct bpf_map *map;
@@ -264,7 +264,7 @@ static int exits_prepare(const struct program *program, struct mtrace_bpf *exits
 	return 0;
 }
 
-int program_load_exits(struct program *program)
+int program_load_exits(struct loaded_programs *program)
 {
 	struct mtrace_bpf *exits;
 	int err;
@@ -305,7 +305,7 @@ static int load_failed(int code, const struct program_config *config, struct err
 }
 
 /* The first of the means that works, or the one asked for. */
-static int means_choose(struct program *program, const struct program_config *config)
+static int means_choose(struct loaded_programs *program, const struct program_config *config)
 {
 	int code = -EINVAL;
 
@@ -323,17 +323,18 @@ static int means_choose(struct program *program, const struct program_config *co
 	return code;
 }
 
-static void heir_dismiss(struct program *program)
+static void heir_dismiss(struct loaded_programs *program)
 {
 	heir_close(&program->heir, program->left.items, program->left.count, false);
 	vec_free(&program->left);
 	heir_end(&program->heir);
 }
 
-int program_load(struct program *ret_program, const struct program_config *asked, struct error *err)
+int program_load(struct loaded_programs *ret_program, const struct program_config *asked,
+		 struct error *err)
 {
 	struct program_config config = *asked;
-	struct program program = {0};
+	struct loaded_programs program = {0};
 	int code = pid_namespace_find(&config.pid_namespace, err);
 
 	if (code)
@@ -354,13 +355,13 @@ int program_load(struct program *ret_program, const struct program_config *asked
 	program.skeleton->bss->sample_drawn = thinning_at_first(&config.thinning);
 	log_info("calls are followed by %s", program.means->words);
 	program.unwinds = config.unwind_rows != 0;
-	program.everybody = program.skeleton->rodata->config_everybody;
+	program.prober.everybody = program.skeleton->rodata->config_everybody;
 	program.config = config;
 	*ret_program = program;
 	return 0;
 }
 
-void program_unload(struct program *program)
+void program_unload(struct loaded_programs *program)
 {
 	means_unload(program);
 	heir_dismiss(program);
@@ -418,7 +419,7 @@ static int attach_perf(const struct bpf_program *program, const struct probe_req
 	return 0;
 }
 
-static int attach_one(struct program *program, const struct bpf_program *bpf,
+static int attach_one(struct loaded_programs *program, const struct bpf_program *bpf,
 		      const struct probe_request *request, bool at_return,
 		      struct probe_links *links)
 {
@@ -430,7 +431,7 @@ static int attach_one(struct program *program, const struct bpf_program *bpf,
 }
 
 /* The return first: an entry without return would wait for nothing. */
-static int attach_call(struct program *program, const struct probe_request *request,
+static int attach_call(struct loaded_programs *program, const struct probe_request *request,
 		       struct probe_links *links)
 {
 	int err;
@@ -449,9 +450,10 @@ static bool is_of_exits(enum probe_kind kind)
 	return kind == PROBE_EXIT || kind == PROBE_EXIT_ENTRY || kind == PROBE_THROW;
 }
 
-static int attach(struct program *program, const struct probe_request *request,
+static int attach(struct prober *prober, const struct probe_request *request,
 		  struct probe_links *links)
 {
+	struct loaded_programs *program = (struct loaded_programs *)prober;
 	int err = request->count && is_of_exits(request->kind) ? program_load_exits(program) : 0;
 	const struct mtrace_bpf *skeleton = program->skeleton;
 	const struct mtrace_bpf *exits = program->exits ? program->exits : skeleton;
@@ -475,8 +477,10 @@ static int attach(struct program *program, const struct probe_request *request,
 	return attach_one(program, at_entry[request->kind], request, false, links);
 }
 
-static int commit(struct program *program, pid_t pid, struct probe_links *links)
+static int commit(struct prober *prober, pid_t pid, struct probe_links *links)
 {
+	struct loaded_programs *program = (struct loaded_programs *)prober;
+
 	return links->wanted.count ? probe_events_grant(&program->events, pid, links) : 0;
 }
 
@@ -495,7 +499,7 @@ static void perf_take(struct probe_links *links)
 }
 
 /* Without memory they stay where they are, and are closed a little later. */
-void program_gather(struct program *program, struct probe_links *links)
+void program_gather(struct loaded_programs *program, struct probe_links *links)
 {
 	struct probe_links *all = &program->self_test;
 
@@ -509,8 +513,10 @@ void program_gather(struct program *program, struct probe_links *links)
 	links->fd_count = 0;
 }
 
-static void close_links(const struct program *program, struct probe_links *links)
+static void close_links(const struct prober *prober, struct probe_links *links)
 {
+	const struct loaded_programs *program = (const struct loaded_programs *)prober;
+
 	perf_take(links);
 	heir_close(&program->heir, links->fds, links->fd_count, false);
 	free(links->fds);
@@ -520,7 +526,7 @@ static void close_links(const struct program *program, struct probe_links *links
 	*links = (struct probe_links){0};
 }
 
-static void begin_closing(struct program *program)
+static void begin_closing(struct loaded_programs *program)
 {
 	size_t taken = heir_begin_close(&program->heir, program->left.items, program->left.count);
 
@@ -530,20 +536,23 @@ static void begin_closing(struct program *program)
 }
 
 /* Perf's events are closed one after the other, which takes seconds: no report shall wait. */
-static void leave_links(struct program *program, struct probe_links *links)
+static void leave_links(struct prober *prober, struct probe_links *links)
 {
+	struct loaded_programs *program = (struct loaded_programs *)prober;
+
 	perf_take(links);
 	if (program->means->attach == ATTACH_PERF && links->fd_count &&
 	    !vec_append(&program->left, links->fds, links->fd_count)) {
 		begin_closing(program);
 		links->fd_count = 0;
 	}
-	close_links(program, links);
+	close_links(prober, links);
 }
 
 /* In that order: the programs do not look at the map until there is something to be found. */
-static int leader_lost(const struct program *program, pid_t pid)
+static int leader_lost(const struct prober *prober, pid_t pid)
 {
+	const struct loaded_programs *program = (const struct loaded_programs *)prober;
 	struct mtrace_bpf *skeleton = program->skeleton;
 	uint32_t key = (uint32_t)pid, value = 1;
 
@@ -554,8 +563,9 @@ static int leader_lost(const struct program *program, pid_t pid)
 	return -errno;
 }
 
-static void leader_found(const struct program *program, pid_t pid)
+static void leader_found(const struct prober *prober, pid_t pid)
 {
+	const struct loaded_programs *program = (const struct loaded_programs *)prober;
 	struct mtrace_bpf *skeleton = program->skeleton;
 	uint32_t key = (uint32_t)pid;
 
@@ -563,7 +573,7 @@ static void leader_found(const struct program *program, pid_t pid)
 	__atomic_sub_fetch(&skeleton->bss->leaderless_count, 1, __ATOMIC_SEQ_CST);
 }
 
-static const struct program_ops bpf_program_ops = {
+static const struct prober_ops bpf_prober_ops = {
 	.attach = attach,
 	.commit = commit,
 	.close = close_links,
@@ -573,7 +583,7 @@ static const struct program_ops bpf_program_ops = {
 	.leader_found = leader_found,
 };
 
-int program_attach_tasks(struct program *program, struct error *err)
+int program_attach_tasks(struct loaded_programs *program, struct error *err)
 {
 	struct mtrace_bpf *skeleton = program->skeleton;
 	const struct {

@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "mtrace.skel.h"
 #include "source/bpf/load/child.h"
-#include "source/bpf/load/program.h"
+#include "source/bpf/load/loaded_programs.h"
 #include "source/record/ring.h"
 
 #define CALL_API    API_VALLOC /* a rare one: see source/bpf/events/events.h */
@@ -77,7 +77,7 @@ static int tally_record(void *ctx, const void *data, size_t size)
 	return 0;
 }
 
-static int tally_read(const struct program *program, struct tally *tally)
+static int tally_read(const struct loaded_programs *program, struct tally *tally)
 {
 	const struct bpf_map *events = program->skeleton->maps.events;
 	struct ring ring;
@@ -99,7 +99,7 @@ static int child_run(const struct bpf_child *child)
 	return err || write(child->orders, "g", 1) == 1 ? err : -EPIPE;
 }
 
-int self_test_run(struct program *program)
+int self_test_run(struct loaded_programs *program)
 {
 	struct tally tally = {0};
 	struct bpf_child child;

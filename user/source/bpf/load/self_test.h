@@ -6,13 +6,13 @@
 #ifndef MTRACE_SOURCE_BPF_LOAD_SELF_TEST_H
 #define MTRACE_SOURCE_BPF_LOAD_SELF_TEST_H
 
-struct program;
+struct loaded_programs;
 
 /*
  * 0 if both threads' calls came back with the right size and result; -EOPNOTSUPP if the programs
  * attach but see the wrong thing; another -errno if they cannot be attached at all. Also fills in
  * program->seccomp_safe.
  */
-int self_test_run(struct program *program);
+int self_test_run(struct loaded_programs *program);
 
 #endif

@@ -17,12 +17,11 @@
 #include "arch/call.h"
 #include "arch/registers.h"
 #include "source/ptrace/breakpoint/walk.h"
-
-#define NS_PER_SECOND 1000000000ULL
+#include "source/ptrace/tracer/records.h"
 
 /* What that code takes from its surroundings: who is at the breakpoint. In the kernel that is the
  * current task; so it is here, for as long as one hit is looked at. */
-static struct hit {
+static struct breakpoint_hit {
 	struct tracer *tracer;
 	struct task *task;
 	struct arch_memory memory;
@@ -58,14 +57,6 @@ void task_calls_copy(struct task_calls *calls, const struct task_calls *from)
 void task_calls_reset(struct task_calls *calls)
 {
 	*calls = (struct task_calls){0};
-}
-
-uint64_t record_time(void)
-{
-	struct timespec now_time;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now_time);
-	return (uint64_t)now_time.tv_sec * NS_PER_SECOND + (uint64_t)now_time.tv_nsec;
 }
 
 /*
@@ -472,12 +463,12 @@ bool calls_hit(struct tracer *tracer, struct task *task, const struct breakpoint
 	const struct breakpoint place = *breakpoint;
 	bool held = false;
 
-	now = (struct hit){tracer, task, space_as_memory(task->owner->memory), &regs};
+	now = (struct breakpoint_hit){tracer, task, space_as_memory(task->owner->memory), &regs};
 	if (place.returns)
 		call_leave(&task->calls->pending, &regs);
 	for (size_t i = 0; i < PROBE_KINDS; i++)
 		if (place.kinds & 1u << kinds[i].kind)
 			held |= kinds[i].hit(task->calls, &regs, place.cookies[kinds[i].kind]);
-	now = (struct hit){0};
+	now = (struct breakpoint_hit){0};
 	return held;
 }

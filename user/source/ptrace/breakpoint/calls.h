@@ -3,7 +3,9 @@
 #ifndef MTRACE_SOURCE_PTRACE_BREAKPOINT_CALLS_H
 #define MTRACE_SOURCE_PTRACE_BREAKPOINT_CALLS_H
 
-#include "source/ptrace/guardian/tasks.h"
+#include "arch/arch.h"
+#include "source/ptrace/breakpoint/space.h"
+#include "source/ptrace/tracer/tracer.h"
 
 /* Of a new thread; the calls that its creator has pending are in a forked child, too. NULL: no
  * memory. */
@@ -16,8 +18,5 @@ void task_calls_reset(struct task_calls *calls);
  * until the command has seen its mappings. */
 bool calls_hit(struct tracer *tracer, struct task *task, const struct breakpoint *breakpoint,
 	       const struct arch_registers *registers);
-
-/* The time for records. */
-uint64_t record_time(void);
 
 #endif

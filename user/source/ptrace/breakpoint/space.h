@@ -17,7 +17,7 @@
 #include "base/map64.h"
 #include "base/vec.h"
 #include "bpf/abi.h"
-#include "source/trace/probe_request.h"
+#include "source/process/probe_request.h"
 
 /* One address may be an entry, an exit and a return address. */
 struct breakpoint {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "os/process/proc.h"
+#include "source/ptrace/breakpoint/space.h"
 
 #define LOOK_NS 500000000ULL
 #define UPROBES "[uprobes]" /* what the kernel maps where it has return probes */

@@ -8,7 +8,7 @@
 #ifndef MTRACE_SOURCE_PTRACE_BREAKPOINT_STANDS_H
 #define MTRACE_SOURCE_PTRACE_BREAKPOINT_STANDS_H
 
-#include "source/ptrace/guardian/tasks.h"
+#include "source/ptrace/tracer/tracer.h"
 
 /* Of a process that is traced from now on. */
 void stands_begin(struct owner *owner);

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "source/ptrace/breakpoint/registers.h"
+#include "source/ptrace/breakpoint/space.h"
 
 static void wait_for(pid_t tid, int *ret_status)
 {

@@ -2,7 +2,8 @@
 #ifndef MTRACE_SOURCE_PTRACE_BREAKPOINT_STEP_H
 #define MTRACE_SOURCE_PTRACE_BREAKPOINT_STEP_H
 
-#include "source/ptrace/guardian/tasks.h"
+#include "arch/arch.h"
+#include "source/ptrace/tracer/tracer.h"
 
 /*
  * The instruction under the breakpoint at the registers' ip, where the thread stands. 0: the

@@ -11,13 +11,16 @@
 #include "base/hash.h"
 #include "bpf/walk.h"
 #include "os/process/proc.h"
-#include "source/ptrace/breakpoint/calls.h"
+#include "source/ptrace/breakpoint/space.h"
+#include "source/ptrace/tracer/mailbox.h"
+#include "source/ptrace/tracer/records.h"
 
 #define WINDOW       4096
 #define CALL_SIZE    5
 #define FILES_FACTOR 0xff51afd7ed558ccdULL /* odd, with many bits */
 
-struct walk {
+/* The walk of a stack from a breakpoint. */
+struct breakpoint_walk {
 	const struct space *memory;
 	const struct arch *arch;
 	const struct unwind_abi *abi; /* NULL: there is none */
@@ -37,7 +40,7 @@ struct walk {
 	uint8_t window[WINDOW];
 };
 
-static void window_move(struct walk *walk, uint64_t address)
+static void window_move(struct breakpoint_walk *walk, uint64_t address)
 {
 	walk->window_start = address;
 	walk->window_size = space_read_some(walk->memory, address, walk->window, WINDOW);
@@ -45,7 +48,7 @@ static void window_move(struct walk *walk, uint64_t address)
 
 static int unwind_read(void *ctx, const struct unwind_abi *abi, abi_u64 address, abi_u64 *ret_word)
 {
-	struct walk *walk = ctx;
+	struct breakpoint_walk *walk = ctx;
 	uint64_t distance = address - walk->window_start;
 	char word[sizeof(*ret_word)] = {0};
 
@@ -66,8 +69,8 @@ static int unwind_read(void *ctx, const struct unwind_abi *abi, abi_u64 address,
 	return 0;
 }
 
-static bool row_find(const struct walk *walk, const struct code_mapping *code, uint64_t address,
-		     struct unwind_row *ret_row)
+static bool row_find(const struct breakpoint_walk *walk, const struct code_mapping *code,
+		     uint64_t address, struct unwind_row *ret_row)
 {
 	uint64_t offset = address + code->to_offset;
 	uint64_t number = (offset >> UNWIND_PAGE_SHIFT) - code->file.first_page;
@@ -86,7 +89,7 @@ static bool row_find(const struct walk *walk, const struct code_mapping *code, u
 }
 
 /* See bpf/unwind.bpf.h: a call that names its callee must name code without a table. */
-static bool is_plausible_return(const struct walk *walk, uint64_t ip)
+static bool is_plausible_return(const struct breakpoint_walk *walk, uint64_t ip)
 {
 	const struct code_mapping *code;
 	struct unwind_row row;
@@ -107,7 +110,7 @@ static bool is_plausible_return(const struct walk *walk, uint64_t ip)
 
 /* The frame of code without a table: by its frame pointer, if that is plausible. 0: the next frame
  * is there. */
-static int step_guess(struct walk *walk, enum stack_stop *ret_stop)
+static int step_guess(struct breakpoint_walk *walk, enum stack_stop *ret_stop)
 {
 	struct unwind_row row = unwind_row_frame_pointer;
 	struct unwind_frame frame = walk->frame;
@@ -134,7 +137,7 @@ static int step_guess(struct walk *walk, enum stack_stop *ret_stop)
 }
 
 /* From the frame to its caller's; not 0 if the stack ends there. */
-static int step_up(struct walk *walk, enum stack_stop *ret_stop)
+static int step_up(struct breakpoint_walk *walk, enum stack_stop *ret_stop)
 {
 	const struct code_mapping *code = code_find(walk->memory, walk->frame.ip - 1);
 	enum unwind_result result;
@@ -156,7 +159,7 @@ static int step_up(struct walk *walk, enum stack_stop *ret_stop)
 	return -1;
 }
 
-static enum stack_stop walk_by_tables(struct walk *walk)
+static enum stack_stop walk_by_tables(struct breakpoint_walk *walk)
 {
 	enum stack_stop stop;
 
@@ -169,7 +172,7 @@ static enum stack_stop walk_by_tables(struct walk *walk)
 }
 
 /* As the kernel does it for bpf_get_stack: each frame pointer leads to the next. */
-static enum stack_stop walk_by_pointers(struct walk *walk)
+static enum stack_stop walk_by_pointers(struct breakpoint_walk *walk)
 {
 	uint64_t ip = walk->frame.ip, bp = walk->frame.bp, word = walk->word;
 
@@ -194,14 +197,15 @@ static bool is_seen(struct tracer *tracer, uint64_t id)
 	return false;
 }
 
-static uint64_t id_of(const struct owner *owner, const struct walk *walk, enum stack_stop stop)
+static uint64_t id_of(const struct owner *owner, const struct breakpoint_walk *walk,
+		      enum stack_stop stop)
 {
 	return hash_bytes_seeded(walk->frames, walk->count * sizeof(*walk->frames),
 				 (walk->files ^ owner->seed) << 8 | stop) |
 	       1; /* 0 means none */
 }
 
-static struct record_head head_of(const struct task *task, const struct walk *walk,
+static struct record_head head_of(const struct task *task, const struct breakpoint_walk *walk,
 				  enum record_kind kind, size_t length)
 {
 	return (struct record_head){
@@ -214,8 +218,8 @@ static struct record_head head_of(const struct task *task, const struct walk *wa
 	};
 }
 
-static uint64_t send_stack(struct tracer *tracer, struct task *task, const struct walk *walk,
-			   enum stack_stop stop)
+static uint64_t send_stack(struct tracer *tracer, struct task *task,
+			   const struct breakpoint_walk *walk, enum stack_stop stop)
 {
 	size_t size = walk->count * sizeof(*walk->frames);
 	struct record_stack record = {.count = walk->count, .stop = stop};
@@ -235,7 +239,7 @@ static bool has_slices(const struct unwind_abi *abi)
 }
 
 /* The command finishes it: it has the rows of all instructions. */
-static uint64_t send_slice(struct tracer *tracer, struct task *task, struct walk *walk,
+static uint64_t send_slice(struct tracer *tracer, struct task *task, struct breakpoint_walk *walk,
 			   enum stack_stop stop)
 {
 	struct record_slice record = {.count = walk->count, .stop = stop};
@@ -277,7 +281,7 @@ static bool is_code(pid_t pid, uint64_t address)
 uint64_t walk_stack(struct tracer *tracer, struct task *task, const struct caller_frame *from,
 		    uint64_t second_bp)
 {
-	struct walk walk = {
+	struct breakpoint_walk walk = {
 		.memory = task->owner->memory,
 		.arch = task->owner->memory->arch,
 		.abi = task->owner->memory->arch->abi(from->word == 4),

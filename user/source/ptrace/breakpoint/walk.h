@@ -7,7 +7,7 @@
 #define MTRACE_SOURCE_PTRACE_BREAKPOINT_WALK_H
 
 #include "bpf/caller.h"
-#include "source/ptrace/guardian/tasks.h"
+#include "source/ptrace/tracer/tracer.h"
 
 /* Sends the frames, unless that was done. `second_bp`: where there are two conventions for frame
  * pointers, the caller's other one. The stack's id, 0 if there is none. */

@@ -8,6 +8,9 @@
 #include "arch/registers.h"
 #include "os/ptrace/tracee.h"
 #include "source/ptrace/breakpoint/registers.h"
+#include "source/ptrace/guardian/table.h"
+#include "source/ptrace/tracer/mailbox.h"
+#include "source/ptrace/tracer/records.h"
 
 /* Of a thread of either kind of code. */
 static bool is_call(const struct owner *owner, long call, bool ends_thread, bool ends_process)

@@ -7,7 +7,8 @@
 #ifndef MTRACE_SOURCE_PTRACE_GUARDIAN_ENDS_H
 #define MTRACE_SOURCE_PTRACE_GUARDIAN_ENDS_H
 
-#include "source/ptrace/guardian/tasks.h"
+#include "os/ptrace/holder.h"
+#include "source/ptrace/tracer/tracer.h"
 
 /* A thread stands at PTRACE_EVENT_EXIT. It goes on, unless its process is watched. */
 void ends_thread(struct tracer *tracer, struct task *task);

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,97 +21,21 @@
 #include <unistd.h>
 
 #include "os/process/proc.h"
-#include "source/ptrace/breakpoint/calls.h"
+#include "source/ptrace/breakpoint/space.h"
 #include "source/ptrace/breakpoint/stands.h"
 #include "source/ptrace/guardian/births.h"
 #include "source/ptrace/guardian/ends.h"
 #include "source/ptrace/guardian/orphans.h"
+#include "source/ptrace/guardian/table.h"
 #include "source/ptrace/guardian/tasks.h"
+#include "source/ptrace/tracer/tracer.h"
 
-#define LOOK_TURNS   64            /* where one stop follows the other, nothing interrupts */
-#define FOLLOW_STOPS 64            /* it is looked where the thread runs once in so many */
-#define FULL_WAIT_NS 1000000000ULL /* for the reader of a ring that is full */
-#define FULL_NAP_NS  200000
-#define WAKE_PART    8 /* of the ring: when that much waits, the reader is woken */
+#define LOOK_TURNS   64 /* where one stop follows the other, nothing interrupts */
 #define STOP_WAIT_NS 2000000000ULL
 #define TICK_US      1000 /* where something has to be looked at again */
 #define IDLE_TICK_US 200000
 #define END_WAIT_NS  1000000000ULL
-
-/*
- * Records.
- */
-
-void tracer_ring(const struct tracer *tracer)
-{
-	const uint64_t one = 1;
-
-	if (write(tracer->shared->bell, &one, sizeof(one)) < 0)
-		return; /* it is ringing already */
-}
-
-/* A thread that stands can wait: better that than a loss. Not while the command asks for
- * something, for then it does not read. */
-static bool wait_for_room(const struct tracer *tracer, uint64_t since_ns)
-{
-	const struct timespec nap = {.tv_nsec = FULL_NAP_NS};
-
-	tracer_ring(tracer);
-	nanosleep(&nap, NULL);
-	return !mailbox_is_ringing(tracer->shared->mailbox) && !tracer->ends &&
-	       clock_now_ns() - since_ns < FULL_WAIT_NS;
-}
-
-bool tracer_emit(struct tracer *tracer, struct owner *owner, const struct ring_piece *pieces,
-		 size_t count)
-{
-	const struct ring *ring = &tracer->shared->ring;
-	uint64_t since_ns = 0;
-	bool full;
-
-	while (!ring_write(ring, pieces, count)) {
-		since_ns = since_ns ? since_ns : clock_now_ns();
-		if (wait_for_room(tracer, since_ns))
-			continue;
-		owner->losses[LOSS_EVENTS]++;
-		return false;
-	}
-	full = ring_waiting(ring) > ring->size / WAKE_PART;
-	if (full && !tracer->rung)
-		tracer_ring(tracer);
-	tracer->rung = full;
-	return true;
-}
-
-bool tracer_tell(struct tracer *tracer, struct owner *owner, struct record_head *record)
-{
-	const struct ring_piece piece = {record, record->length};
-
-	record->pid = (uint32_t)owner->pid;
-	if (!record->time_ns)
-		record->time_ns = record_time();
-	return tracer_emit(tracer, owner, &piece, 1);
-}
-
-/*
- * To be woken on another processor takes longer than all else that is done for a stop. The thread
- * stands while we work: so be where it is.
- */
-void tracer_follow(struct tracer *tracer, const struct task *task)
-{
-	cpu_set_t set;
-	int processor;
-
-	if (++tracer->stops % FOLLOW_STOPS)
-		return;
-	processor = task_processor(task->owner->pid, task->tid);
-	if (processor < 0 || processor == tracer->processor)
-		return;
-	tracer->processor = processor;
-	CPU_ZERO(&set);
-	CPU_SET((size_t)processor, &set);
-	sched_setaffinity(0, sizeof(set), &set);
-}
+#define END_NAP_NS   200000
 
 /*
  * What the command asks for.
@@ -382,7 +305,7 @@ static void descriptors_keep(int *socket, int *bell)
 	closefrom(STDERR_FILENO + 3);
 }
 
-_Noreturn static void guardian_run(struct guardian *guardian, const struct guardian_config *config,
+static _Noreturn void guardian_run(struct guardian *guardian, const struct guardian_config *config,
 				   int socket)
 {
 	struct tracer tracer = {.config = *config, .shared = &guardian->shared, .socket = socket};
@@ -423,7 +346,7 @@ int guardian_start(struct guardian *guardian, const struct guardian_config *conf
 /* It is waited for, but not for long: a thread that sleeps in the kernel may keep it. */
 static void reap(pid_t pid)
 {
-	const struct timespec nap = {.tv_nsec = FULL_NAP_NS};
+	const struct timespec nap = {.tv_nsec = END_NAP_NS};
 	uint64_t since_ns = clock_now_ns();
 
 	while (!waitpid(pid, NULL, WNOHANG) && clock_now_ns() - since_ns < END_WAIT_NS)

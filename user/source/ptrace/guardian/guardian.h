@@ -20,19 +20,10 @@
 #define MTRACE_SOURCE_PTRACE_GUARDIAN_GUARDIAN_H
 
 #include "base/error.h"
-#include "source/ptrace/guardian/mailbox.h"
-#include "source/thinning.h"
+#include "source/ptrace/tracer/config.h"
+#include "source/ptrace/tracer/mailbox.h"
 
 #define GUARDIAN_NAME "mtrace-guardian" /* as ps shows it */
-
-struct guardian_config {
-	uint32_t depth;           /* frames, 0 for none */
-	bool by_tables;           /* else by frame pointers */
-	bool sanity;              /* as in struct source_config */
-	struct thinning thinning; /* likewise */
-	bool follows;             /* children are traced */
-	bool holds_ends;          /* as in struct source_config */
-};
 
 /* As the command sees it. */
 struct guardian {

@@ -9,24 +9,12 @@
 #include <unistd.h>
 
 #include "os/process/proc.h"
+#include "source/ptrace/breakpoint/space.h"
 #include "source/ptrace/guardian/births.h"
+#include "source/ptrace/guardian/table.h"
+#include "source/ptrace/guardian/tasks.h"
 
 #define PARENT_WAIT_NS 2000000000ULL /* for a parent that lives to tell of its child */
-
-void orphans_bury(struct tracer *tracer, const struct owner *owner)
-{
-	struct owner *grave = &tracer->graves[tracer->buried++ % GRAVES];
-	struct space *memory = owner->memory;
-
-	if (!memory || memory->users > 1) {
-		space_unref(memory); /* others have it, who will do */
-		return;
-	}
-	space_unref(grave->memory);
-	*grave = *owner;
-	close(memory->fd); /* what is in it nobody needs to know any more */
-	memory->fd = -1;
-}
 
 /* How many breakpoints of another memory does this one have? What code it has is the other's. */
 static uint32_t breakpoints_shared(struct space *memory, const struct space *other)

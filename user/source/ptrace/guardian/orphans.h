@@ -8,10 +8,8 @@
 #ifndef MTRACE_SOURCE_PTRACE_GUARDIAN_ORPHANS_H
 #define MTRACE_SOURCE_PTRACE_GUARDIAN_ORPHANS_H
 
-#include "source/ptrace/guardian/tasks.h"
+#include "source/ptrace/tracer/tracer.h"
 
-/* A process, or its image, has ended. Takes its reference of the memory. */
-void orphans_bury(struct tracer *tracer, const struct owner *owner);
 /* Look at who came early. Is there anybody to look at again? */
 bool orphans_look(struct tracer *tracer);
 

@@ -14,6 +14,7 @@
 #include "source/ptrace/guardian/tasks.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,113 +27,19 @@
 #include "os/ptrace/tracee.h"
 #include "source/ptrace/breakpoint/calls.h"
 #include "source/ptrace/breakpoint/registers.h"
+#include "source/ptrace/breakpoint/space.h"
 #include "source/ptrace/breakpoint/stands.h"
 #include "source/ptrace/breakpoint/step.h"
 #include "source/ptrace/guardian/births.h"
 #include "source/ptrace/guardian/ends.h"
-#include "source/ptrace/guardian/orphans.h"
+#include "source/ptrace/guardian/image.h"
+#include "source/ptrace/guardian/table.h"
+#include "source/ptrace/tracer/records.h"
 
 #define OPTIONS \
 	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
 #define EVENT_OF(status) ((status) >> 16)
-
-struct task *task_find(const struct tracer *tracer, pid_t tid)
-{
-	uint32_t index = map64_get(&tracer->index, (uint64_t)tid);
-
-	return index == MAP64_NONE ? NULL : tracer->tasks.items[index];
-}
-
-struct owner *owner_find(const struct tracer *tracer, pid_t pid)
-{
-	struct owner *const *owner;
-
-	vec_each (owner, &tracer->owners)
-		if ((*owner)->pid == pid)
-			return *owner;
-	return NULL;
-}
-
-int owner_new(struct tracer *tracer, pid_t pid, struct space *memory, struct owner **ret_owner)
-{
-	struct owner *owner = calloc(1, sizeof(*owner));
-
-	if (!owner || vec_push(&tracer->owners, owner)) {
-		free(owner);
-		return -ENOMEM;
-	}
-	owner->pid = pid;
-	owner->memory = memory;
-	owner->seed = ++tracer->images;
-	*ret_owner = owner;
-	return 0;
-}
-
-void owner_remove(struct tracer *tracer, struct owner *owner)
-{
-	for (size_t i = 0; i < tracer->owners.count; i++)
-		if (tracer->owners.items[i] == owner)
-			tracer->owners.items[i] = tracer->owners.items[--tracer->owners.count];
-	orphans_bury(tracer, owner);
-	if (tracer->stopping == owner)
-		tracer->stopping_gone = true;
-	free(owner);
-}
-
-int task_new(struct tracer *tracer, pid_t tid, struct owner *owner,
-	     const struct task_calls *inherited, struct task **ret_task)
-{
-	struct task *task = calloc(1, sizeof(*task));
-
-	if (task)
-		task->calls = task_calls_new(inherited);
-	if (!task || !task->calls || vec_push(&tracer->tasks, task) ||
-	    map64_set(&tracer->index, (uint64_t)tid, (uint32_t)tracer->tasks.count - 1)) {
-		if (task)
-			free(task->calls);
-		free(task);
-		return -ENOMEM;
-	}
-	task->tid = tid;
-	task->owner = owner;
-	if (owner)
-		owner->tasks++;
-	*ret_task = task;
-	return 0;
-}
-
-void task_remove(struct tracer *tracer, struct task *task)
-{
-	uint32_t index = map64_get(&tracer->index, (uint64_t)task->tid);
-	struct task *last = tracer->tasks.items[--tracer->tasks.count];
-
-	map64_delete(&tracer->index, (uint64_t)task->tid);
-	if (last != task) {
-		tracer->tasks.items[index] = last;
-		(void)map64_set(&tracer->index, (uint64_t)last->tid, index); /* it has a place */
-	}
-	if (task->owner)
-		task->owner->tasks--;
-	free(task->calls);
-	free(task);
-}
-
-void task_continue(struct task *task, int signal)
-{
-	task->state = TASK_RUNS;
-	ptrace(PTRACE_CONT, task->tid, NULL, (void *)(intptr_t)signal);
-}
-
-/* It stands, and is not to be traced any more. */
-void task_let_go(struct tracer *tracer, struct task *task, int signal)
-{
-	struct owner *owner = task->owner;
-
-	ptrace(PTRACE_DETACH, task->tid, NULL, (void *)(intptr_t)signal);
-	task_remove(tracer, task);
-	if (owner && !owner->tasks)
-		owner_remove(tracer, owner);
-}
+#define FOLLOW_STOPS     64 /* it is looked where the thread runs once in so many */
 
 /*
  * Stops.
@@ -165,22 +72,31 @@ static bool is_trap_of_breakpoint(const struct task *task)
 	return !ptrace(PTRACE_GETSIGINFO, task->tid, NULL, &info) && is_of_breakpoint(task, &info);
 }
 
-void task_hold(struct tracer *tracer, struct task *task)
-{
-	struct record_head record = {.kind = RECORD_HELD, .length = sizeof(record)};
-
-	record.tid = (uint32_t)task->tid;
-	task->state = TASK_HELD;
-	if (!tracer_tell(tracer, task->owner, &record))
-		task_continue(task, 0); /* rather than for ever */
-	tracer_ring(tracer);
-}
-
 /* Of one whose instruction was interrupted. */
 static bool is_done(const struct task *task, const struct arch_registers *registers)
 {
 	return task->done_ip == arch_get(registers, ARCH_IP) &&
 	       task->done_sp == arch_get(registers, ARCH_SP);
+}
+
+/*
+ * To be woken on another processor takes longer than all else that is done for a stop. The thread
+ * stands while we work: so be where it is.
+ */
+static void tracer_follow(struct tracer *tracer, const struct task *task)
+{
+	cpu_set_t set;
+	int processor;
+
+	if (++tracer->stops % FOLLOW_STOPS)
+		return;
+	processor = task_processor(task->owner->pid, task->tid);
+	if (processor < 0 || processor == tracer->processor)
+		return;
+	tracer->processor = processor;
+	CPU_ZERO(&set);
+	CPU_SET((size_t)processor, &set);
+	sched_setaffinity(0, sizeof(set), &set);
 }
 
 /* SIGTRAP: ours, or the program's own affair. */
@@ -332,21 +248,6 @@ static void thread_gone(struct tracer *tracer, struct task *task)
 	tracer_tell(tracer, task->owner, &record);
 }
 
-void owner_gone(struct tracer *tracer, struct owner *owner, enum record_kind kind, int status)
-{
-	struct record_exit record = {.head = {.kind = kind, .length = sizeof(record)}};
-
-	if (owner->bystander)
-		return;
-	record.head.tid = (uint32_t)owner->pid;
-	record.head.time_ns = clock_now_ns();
-	record.code = (uint32_t)status;
-	memcpy(record.losses, owner->losses, sizeof(record.losses));
-	record.losses[LOSS_GAP_NS] += stands_gap_ns(owner);
-	tracer_tell(tracer, owner, &record.head);
-	tracer_ring(tracer);
-}
-
 static void task_ended(struct tracer *tracer, struct task *task, int status)
 {
 	struct owner *owner = task->owner;
@@ -496,16 +397,6 @@ void owner_freeze(struct tracer *tracer, struct owner *owner)
 	vec_each (task, &tracer->tasks)
 		if ((*task)->owner == owner && (*task)->state == TASK_RUNS)
 			ptrace(PTRACE_INTERRUPT, (*task)->tid, NULL, NULL);
-}
-
-bool owner_has(const struct tracer *tracer, const struct owner *owner, enum task_state state)
-{
-	struct task *const *task;
-
-	vec_each (task, &tracer->tasks)
-		if ((*task)->owner == owner && (*task)->state == state)
-			return true;
-	return false;
 }
 
 bool owner_stands(const struct tracer *tracer, const struct owner *owner)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "source/ptrace/guardian/mailbox.h"
+#include "source/ptrace/tracer/mailbox.h"
 
 #include <errno.h>
 #include <poll.h>

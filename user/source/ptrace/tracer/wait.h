@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef MTRACE_SOURCE_PTRACE_GUARDIAN_WAIT_H
-#define MTRACE_SOURCE_PTRACE_GUARDIAN_WAIT_H
+#ifndef MTRACE_SOURCE_PTRACE_TRACER_WAIT_H
+#define MTRACE_SOURCE_PTRACE_TRACER_WAIT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * by a mailbox, and waits for the answer. A socket between them rings, and its end tells each that
  * the other one is gone.
  */
-#ifndef MTRACE_SOURCE_PTRACE_GUARDIAN_MAILBOX_H
-#define MTRACE_SOURCE_PTRACE_GUARDIAN_MAILBOX_H
+#ifndef MTRACE_SOURCE_PTRACE_TRACER_MAILBOX_H
+#define MTRACE_SOURCE_PTRACE_TRACER_MAILBOX_H
 
 #include <signal.h>
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 #include "arch/unwind_row.h"
 #include "bpf/abi.h"
 #include "source/record/ring.h"
-#include "source/trace/probe_request.h"
+#include "source/process/probe_request.h"
 
 enum request {
 	REQUEST_SEIZE,   /* trace all threads of a process */

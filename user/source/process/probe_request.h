@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which sites of a file shall be probed for whom, and what holds the probes in place. */
-#ifndef MTRACE_SOURCE_TRACE_PROBE_REQUEST_H
-#define MTRACE_SOURCE_TRACE_PROBE_REQUEST_H
+#ifndef MTRACE_SOURCE_PROCESS_PROBE_REQUEST_H
+#define MTRACE_SOURCE_PROCESS_PROBE_REQUEST_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -10,7 +10,7 @@
  * paid, it is left for more and more stops: those of a program that seldom allocates, and of one
  * that could run only where we wait.
  */
-#include "source/ptrace/guardian/wait.h"
+#include "source/ptrace/tracer/wait.h"
 
 #include <sched.h>
 #include <sys/resource.h>

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The probe events of one tracer, and the places where they are. How they work is in events.h. */
+#ifndef MTRACE_SOURCE_BPF_EVENTS_EVENT_TYPES_H
+#define MTRACE_SOURCE_BPF_EVENTS_EVENT_TYPES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "source/bpf/events/anchor.h"
+#include "source/bpf/events/tracefs.h"
+
+#define EVENT_GROUP_PREFIX "mtrace_bpf_" /* before the anchor's pid */
+
+struct probe_event {
+	char name[EVENT_NAME_SIZE];
+	int program;
+	uint64_t cookie; /* or COOKIE_OF_PLACE */
+	bool at_return;
+	unsigned int rank; /* in what order events are opened: an entry comes after its return */
+	uint32_t place_count;
+	bool full; /* it gets no more places */
+	int id;    /* for perf_event_open */
+	int perf;  /* for the anchor, or -1 */
+	int link;  /* the program's, or -1 */
+};
+
+struct probe_place {
+	uint64_t device, inode, offset;
+	uint64_t cookie;
+	const char *path; /* the request's */
+	int program;
+	uint32_t event;
+};
+
+/* Counts how often an event is open: a BPF program that is run with our descriptor of the
+ * event as its argument, and where it writes the number. */
+struct event_counter {
+	int program;
+	const volatile uint32_t *users;
+};
+
+struct probe_events {
+	bool open;
+	int directory; /* tracefs */
+	int placing;   /* the lock, from the first place to the grant; else -1 */
+	int following; /* the lock, as long as it is open; or -errno */
+	struct event_counter counter;
+	struct probe_anchor anchor;
+	VEC(struct probe_event) items;
+	VEC(struct probe_place) places;
+};
+
+#endif

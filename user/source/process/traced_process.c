@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "source/process/traced_process.h"
+
+#include "os/process/proc.h"
+
+int traced_process_deliver(const struct traced_process *process, struct event *event)
+{
+	event->pid = event->tid = (uint32_t)process->pid;
+	if (!event->time_ns)
+		event->time_ns = clock_now_ns();
+	return process->config->deliver(process->config->ctx, event);
+}
+
+/* What was told last holds: nothing tells of mappings that are gone. */
+const struct module *mapping_find(const struct traced_process *process, uint64_t address,
+				  uint64_t *ret_offset)
+{
+	for (size_t i = process->mapping_count; i--;) {
+		const struct told_mapping *mapping = &process->mappings[i];
+
+		if (address < mapping->start || address >= mapping->end)
+			continue;
+		*ret_offset = address - mapping->start + mapping->offset;
+		return module_get(process->config->modules, mapping->module);
+	}
+	return NULL;
+}
+
+pid_t traced_process_reader(const struct traced_process *process)
+{
+	if (process->leaderless || !process->prober->ops)
+		return proc_living_thread(process->pid);
+	return process->pid;
+}
