@@ -124,7 +124,7 @@ SOURCES  := $(sort $(shell find $(LAYERS:%=user/%) -name '*.c')) $(wildcard arch
 BPF_SOURCES := $(filter-out %/without_bpf.c,$(filter user/source/bpf/%,$(SOURCES))) user/source/selection.c
 SOURCES  := $(filter-out $(if $(filter 1,$(WITH_BPF)),user/source/bpf/without_bpf.c,$(BPF_SOURCES)) \
 	$(if $(READS_X86),user/symbol/probe_site/without_x86_code.c,user/symbol/probe_site/x86_code.c),$(SOURCES))
-SOURCES  := $(filter-out user/net/stream/$(if $(filter 1,$(WITH_ZSTD)),without_zstd,zstd).c,$(SOURCES))
+SOURCES  := $(filter-out user/net/stream/$(if $(filter 1,$(WITH_ZSTD)),without_squeeze,squeeze).c,$(SOURCES))
 SOURCES  := $(filter-out $(if $(filter 1,$(WITH_READLINE)),user/app/terminal/input_without_readline.c,user/app/terminal/input_readline.c),$(SOURCES))
 SOURCES  := $(filter-out user/net/connection/$(if $(filter 1,$(WITH_TLS)),without_tls,tls).c,$(SOURCES))
 SOURCES  := $(filter-out $(if $(filter 1,$(STATIC)),user/net/connection/resolve.c user/os/account/lookup.c, \

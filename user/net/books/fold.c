@@ -7,8 +7,11 @@
 
 #include "base/vec.h"
 #include "model/model.h"
-#include "net/books/books.h"
+#include "net/books/load.h"
+#include "net/books/save.h"
 #include "net/books/told_model.h"
+#include "net/stream/read.h"
+#include "net/stream/write.h"
 
 /* A module, with texts and segments of its own. */
 struct kept_module {

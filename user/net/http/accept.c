@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The header Accept (RFC 9110, 12.5.1), as far as two forms have to be told apart. */
-#include "net/http/http.h"
+#include "net/http/accept.h"
 
 #include <ctype.h>
 #include <stdbool.h>
