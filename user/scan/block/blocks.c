@@ -29,7 +29,6 @@
 #include <emmintrin.h>
 #endif
 
-#include "scan/block/sort.h"
 #include "scan/block/table.h"
 
 #define PAD       4             /* slots behind a span */

@@ -10,7 +10,8 @@
  * of no use any more, those of blocks that are reached. So lost blocks are read again once, all of
  * them, and only what leads from one to another is remembered.
  */
-#include "scan/mark/mark.h"
+#include "scan/mark/again.h"
+#include "scan/mark/pass.h"
 
 #define BLOCKS 1024 /* at a time */
 #define GAP    1024 /* bytes: a range of its own costs more than these */
