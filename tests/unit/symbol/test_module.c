@@ -13,6 +13,8 @@
 #include <time.h>
 
 #include "symbol/elf/module.h"
+#include "symbol/elf/module_read.h"
+#include "symbol/elf/module_table.h"
 #include "tests/unit/scratch.h"
 
 #define BUILD "printf 'int main(void) { return 0; }' > p.c && gcc p.c "

@@ -11,6 +11,7 @@
 #include "app/cli/command.h"
 #include "base/log.h"
 #include "os/process/proc.h"
+#include "symbol/elf/module_table.h"
 
 #define PIECE_SIZE (256u << 10)
 

@@ -13,6 +13,7 @@
 #include "net/books/told_model.h"
 #include "net/stream/read.h"
 #include "net/stream/stream.h"
+#include "symbol/elf/module_table.h"
 
 #define NS_PER_MS 1000000ULL
 

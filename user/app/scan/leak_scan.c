@@ -33,6 +33,7 @@
 #include "scan/read/copy.h"
 #include "scan/scan.h"
 #include "scan/target.h"
+#include "symbol/elf/module_table.h"
 
 #define NS_PER_MS         1000000ULL
 #define KEEP_UP_MS        20

@@ -3,7 +3,7 @@
 #define MTRACE_SOURCE_BPF_FILE_KEY_H
 
 #include "source/bpf/load/program.h"
-#include "symbol/elf/module.h"
+#include "symbol/elf/module_table.h"
 
 /*
  * Tells by which device and inode the kernel knows a file. On overlayfs and btrfs stat() gives

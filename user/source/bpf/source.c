@@ -32,6 +32,7 @@
 #include "source/trace/translator.h"
 #include "source/bpf/unwind.h"
 #include "source/unwind/tables.h"
+#include "symbol/elf/module_table.h"
 
 #define HELD_AT_ONCE 64
 #define AHEAD        8          /* times the buffer, for what it would lose while we are busy */

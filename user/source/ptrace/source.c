@@ -20,6 +20,7 @@
 #include "source/trace/backend.h"
 #include "source/trace/mappings.h"
 #include "source/trace/probes.h"
+#include "symbol/elf/module_table.h"
 
 #define SEIZE_WAIT_NS 2000000000ULL
 #define SEIZE_TRIES   10

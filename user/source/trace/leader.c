@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "source/trace/probes.h"
+#include "symbol/elf/module_table.h"
 
 int bpf_leader_lost(struct bpf_process *process, struct shared_probes *shared)
 {

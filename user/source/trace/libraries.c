@@ -9,6 +9,7 @@
 #include "os/process/file.h"
 #include "source/trace/mappings.h"
 #include "source/trace/probes.h"
+#include "symbol/elf/module_table.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -14,6 +14,7 @@
 #include "source/record/path_names.h"
 #include "source/trace/leader.h"
 #include "source/trace/probes.h"
+#include "symbol/elf/module_table.h"
 #include "symbol/elf/vdso.h"
 #include "symbol/probe_site/plan.h"
 

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "source/trace/mappings.h"
-#include "symbol/cfi/cfi.h"
+#include "symbol/cfi/machine.h"
 
 enum verdict { VERDICT_CALL = 1, VERDICT_NONE };
 

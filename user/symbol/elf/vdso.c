@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "os/process/proc.h"
+#include "symbol/elf/module_table.h"
 
 #define MAP_VDSO_32 0x2002 /* ARCH_MAP_VDSO_32 of asm/prctl.h */
 

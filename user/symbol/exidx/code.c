@@ -3,8 +3,9 @@
 
 #include <errno.h>
 
+#include "symbol/cfi/expression.h"
 #include "symbol/exidx/instruction.h"
-#include "symbol/cfi/row.h"
+#include "symbol/row/row.h"
 
 enum knowledge {
 	KNOW_PROLOGUE, /* the frame is what was decoded since the function's start */

@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbol/row/stop.h"
 #include "symbol/exidx/code.h"
 #include "symbol/exidx/flow.h"
 #include "symbol/exidx/instruction.h"
 #include "symbol/cfi/reader.h"
-#include "symbol/cfi/row.h"
+#include "symbol/row/row.h"
+#include "symbol/exidx/program.h"
 
 #define ENTRY_SIZE  8
 #define CANT_UNWIND 1
