@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/units.h"
+#include "model/snapshot/resolve.h"
 #include "os/process/proc.h"
 #include "symbol/elf/module_table.h"
 

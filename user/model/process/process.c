@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/config.h"
+#include "model/process/series.h"
+#include "model/process/state.h"
+
 #define NS_PER_TICK     1000000ULL
 #define BLOCKS_AT_ONCE  2048
 #define BLOCKS_PER_CALL 16
@@ -259,15 +263,6 @@ uint64_t process_block_ns(const struct process *process, uint32_t site, uint32_t
 	uint64_t first_seen_ns = process_site_at(process, site)->first_seen_ns;
 
 	return ns < first_seen_ns ? first_seen_ns : ns;
-}
-
-struct site process_site_view(const struct process *process, uint32_t index)
-{
-	struct site site = *process_site_at(process, index);
-
-	if (site.books != process->number)
-		site_inherit(&site);
-	return site;
 }
 
 struct site *process_site_change(struct process *process, uint32_t index)

@@ -4,7 +4,7 @@
  * place (module, offset) is asked for once, however many stacks and processes share it, and all of
  * a module together, which lets the symbolizer work through one file after the other.
  */
-#include "model/snapshot/snapshot.h"
+#include "model/snapshot/resolve.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -130,21 +130,6 @@ const char *snapshot_string(struct snapshot *snapshot, const char *text)
 	return copy;
 }
 
-void snapshot_losses_add(struct snapshot_losses *sum, const struct snapshot_losses *losses)
-{
-	sum->events += losses->events;
-	sum->stacks += losses->stacks;
-	sum->truncated_stacks += losses->truncated_stacks;
-	sum->unmatched_frees += losses->unmatched_frees;
-	sum->missed_returns += losses->missed_returns;
-	sum->unprobed_sites += losses->unprobed_sites;
-	sum->gap_ns += losses->gap_ns;
-	sum->no_allocator += losses->no_allocator;
-	sum->children += losses->children;
-	sum->collisions += losses->collisions;
-	sum->filtered += losses->filtered;
-}
-
 static int compare_counts(uint64_t a, uint64_t b)
 {
 	return (a > b) - (a < b);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Suppressions as they are written: model/suppress/suppress.h. */
-#include "model/suppress/suppress.h"
+#include "model/suppress/parse.h"
 
 #include <errno.h>
 #include <stdlib.h>

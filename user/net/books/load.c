@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "model/book/scan.h"
+#include "model/process/process.h"
+#include "model/process/series.h"
 #include "model/site/stack.h"
 #include "net/books/code.h"
 #include "net/books/fields.h"
