@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "os/memory/pagemap.h"
-#include "os/process/proc.h"
+#include "os/process/maps.h"
 #include "scan/read/roots.h"
 
 #define EXTENTS      256

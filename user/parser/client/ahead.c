@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "os/process/proc.h"
+#include "os/process/maps.h"
 
 #define FILES_MAX 128 /* as many as wait in a socket without blocking who sends them */
 

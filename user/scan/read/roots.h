@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "os/process/proc.h"
+#include "os/process/maps.h"
 #include "os/ptrace/freeze.h"
 #include "scan/scan_types.h"
 

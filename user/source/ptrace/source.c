@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "os/process/maps.h"
 #include "os/process/proc.h"
 #include "os/ptrace/tracee.h"
 #include "source/ptrace/guardian/guardian.h"

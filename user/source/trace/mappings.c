@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "os/process/file.h"
+#include "os/process/maps.h"
 #include "source/record/path_names.h"
 #include "source/trace/leader.h"
 #include "source/trace/probes.h"

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "os/process/maps.h"
 #include "os/process/proc.h"
 
 #define LOOK_NS 500000000ULL
