@@ -66,7 +66,7 @@ struct run {
 	size_t thread_count;
 	pid_t reader; /* whose memory is read: all have the same */
 	struct blocks blocks;
-	struct target *target;
+	struct scan_target *target;
 	struct scan_result result;
 	struct confirm confirm;
 	struct snapshot_scan summary;

@@ -20,7 +20,7 @@ static int text_copy(char **ret_copy, const char *text)
 	return text && !*ret_copy ? -ENOMEM : 0;
 }
 
-static int command_copy(struct program *program, const char *const *command)
+static int command_copy(struct process_program *program, const char *const *command)
 {
 	for (; command && *command; command++) {
 		char *word;
@@ -35,7 +35,7 @@ static int command_copy(struct program *program, const char *const *command)
 	return 0;
 }
 
-static void program_drop(struct program *program)
+static void program_drop(struct process_program *program)
 {
 	char **word;
 
@@ -51,9 +51,9 @@ static void program_drop(struct program *program)
 	free(program);
 }
 
-static struct program *program_new(const struct event_process *told)
+static struct process_program *program_new(const struct event_process *told)
 {
-	struct program *program = calloc(1, sizeof(*program));
+	struct process_program *program = calloc(1, sizeof(*program));
 
 	if (!program)
 		return NULL;

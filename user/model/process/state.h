@@ -25,7 +25,7 @@
 #include "model/sums.h"
 
 /* What an image is, shared with children that run it as well. */
-struct program {
+struct process_program {
 	uint32_t owners;
 	char *exe;
 	char *arch;
@@ -76,7 +76,7 @@ struct process {
 	VEC(struct user) users; /* the first gives the books their pid; one remains when closed */
 	uint32_t image;
 	char *comm;
-	struct program *program;
+	struct process_program *program;
 	enum origin origin;
 	bool from_start;
 	bool partial; /* the parent's books, of which these are a copy, were not complete */

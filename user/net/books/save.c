@@ -37,7 +37,7 @@ static void save(struct saver *saver, enum books_record record, const struct boo
 
 static void save_process(struct saver *saver, const struct process *process)
 {
-	const struct program *program = process->program;
+	const struct process_program *program = process->program;
 	struct pack *out = &saver->out;
 	char *const *word;
 

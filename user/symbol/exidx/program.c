@@ -177,7 +177,7 @@ static void run_nothing(struct state *state, uint8_t code)
 }
 
 /* The first that matches; spare codes have none. */
-static const struct instruction {
+static const struct program_instruction {
 	uint8_t mask, value;
 	void (*run)(struct state *state, uint8_t code);
 } instructions[] = {
