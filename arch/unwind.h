@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The unwinder: one step from a stack frame to its caller's, driven by rows that were compiled from
- * a module's call frame information (user/symbol/cfi/cfi.h). Compiled into the BPF programs and
+ * a module's call frame information (user/symbol/cfi_table.h). Compiled into the BPF programs and
  * into user space, so that what runs in the kernel is what the tests compare with libdw.
  *
  * The idea. Optimised code keeps no frame pointer, but for every address the compiler left a rule

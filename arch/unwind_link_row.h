@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What rows say of saved registers where there is a link register: read by arch/unwind_link.h,
- * where the essay is, and written by user/symbol/cfi/row_link.c.
+ * where the essay is, and written by user/symbol/row/row_link.c.
  */
 #ifndef MTRACE_ARCH_UNWIND_LINK_ROW_H
 #define MTRACE_ARCH_UNWIND_LINK_ROW_H

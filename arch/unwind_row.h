@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Rows of unwind tables: what the CFI compiler (user/symbol/cfi/cfi.h) writes and the unwinder
+ * Rows of unwind tables: what the CFI compiler (user/symbol/cfi_table.h) writes and the unwinder
  * (arch/unwind.h) steps by. The essay is there.
  */
 #ifndef MTRACE_ARCH_UNWIND_ROW_H

@@ -12,6 +12,7 @@
 
 #include "floor.skel.h"
 #include "probes.h"
+#include "symbol/elf/module_table.h"
 
 static const struct probe_site *site_of(const struct probe_plan *plan, enum api api)
 {

@@ -12,6 +12,7 @@
 
 #include "floor.skel.h"
 #include "probes.h"
+#include "symbol/elf/module_table.h"
 
 #define MOST 4096 /* links, and sites of a file */
 

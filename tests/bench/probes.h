@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "source/bpf/load/link.h"
+#include "symbol/elf/module_table.h"
 #include "symbol/probe_site/plan.h"
 
 static inline void die(const char *what)

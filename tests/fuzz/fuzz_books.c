@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "model/model.h"
-#include "net/books/books.h"
+#include "net/books/load.h"
+#include "net/books/save.h"
 #include "net/stream/event_code.h"
+#include "net/stream/write.h"
 
 static void look(const struct model *model)
 {

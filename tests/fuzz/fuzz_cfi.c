@@ -9,7 +9,8 @@
 #include <endian.h>
 #include <string.h>
 
-#include "symbol/cfi/cfi.h"
+#include "symbol/cfi/machine.h"
+#include "symbol/cfi_table.h"
 
 static void check_rows(const struct cfi_table *table)
 {

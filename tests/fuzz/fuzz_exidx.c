@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "arch/unwind_link_row.h"
+#include "symbol/row/stop.h"
 #include "symbol/exidx/code.h"
-#include "symbol/exidx/exidx.h"
+#include "symbol/exidx/program.h"
 
 #define CODE_START 8 /* the file has something in front */
 

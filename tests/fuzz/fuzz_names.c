@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "symbol/elf/module.h"
+#include "symbol/elf/module_table.h"
 #include "symbol/names/symbolizer.h"
 
 #define NAMES  16

@@ -9,6 +9,7 @@
 
 #include "os/library/elf_dynamic.h"
 #include "symbol/elf/module.h"
+#include "symbol/elf/module_table.h"
 #include "symbol/probe_site/plan.h"
 
 static bool is_text(const char *text, size_t size)

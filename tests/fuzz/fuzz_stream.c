@@ -9,8 +9,9 @@
 #include <errno.h>
 
 #include "model/model.h"
-#include "net/books/books.h"
+#include "net/books/load.h"
 #include "net/books/told_model.h"
+#include "net/stream/read.h"
 #include "net/stream/stream.h"
 
 #define FRAMES_MAX 64

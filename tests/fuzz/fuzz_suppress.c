@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "model/suppress/parse.h"
 #include "model/suppress/suppress.h"
 #include "symbol/names/demangle.h"
 

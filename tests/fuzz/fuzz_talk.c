@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "net/protocol/peer.h"
+#include "net/protocol/server.h"
 
 static void on_tell(void *ctx, const char *peer, const char *what)
 {

@@ -142,7 +142,7 @@ static void scan_threads(const struct run *run, const struct freeze *freeze, str
 	struct target_options options = {.pid = run->pid};
 	const struct thread_registers *threads;
 	struct scan_input input;
-	struct target *target;
+	struct scan_target *target;
 	size_t count;
 
 	threads = freeze_threads(freeze, &count);

@@ -8,16 +8,16 @@
 #include <stdlib.h>
 #include <strings.h>
 
-struct unit {
+struct unit_suffix {
 	const char *suffix;
 	uint64_t factor;
 };
 
-static const struct unit byte_units[] = {
+static const struct unit_suffix byte_units[] = {
 	{"", 1},           {"b", 1},          {"k", 1ULL << 10},
 	{"m", 1ULL << 20}, {"g", 1ULL << 30}, {"t", 1ULL << 40},
 };
-static const struct unit duration_units[] = {
+static const struct unit_suffix duration_units[] = {
 	{"ns", 1},
 	{"us", 1000},
 	{"ms", 1000000},
@@ -42,7 +42,8 @@ static int digits_parse(const char *text, char **ret_end, uint64_t *ret_number)
 	return 0;
 }
 
-static int unit_parse(const char *text, const struct unit *units, size_t count, uint64_t *ret)
+static int unit_parse(const char *text, const struct unit_suffix *units, size_t count,
+		      uint64_t *ret)
 {
 	uint64_t number;
 	char *suffix;

@@ -8,9 +8,14 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "model/book/book.h"
+#include "model/book/heap.h"
+#include "model/book/map.h"
 #include "model/book/scan.h"
+#include "model/config.h"
 #include "model/parts.h"
+#include "model/process/process.h"
+#include "model/process/reset.h"
+#include "model/process/state.h"
 #include "model/snapshot/capture.h"
 
 #define NO_THREAD                0 /* the kernel's own: no process has it */

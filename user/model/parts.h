@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What books are made of, for those who put them together: the model, and who loads and saves it.
- */
+/* The parts of a model, for the model itself and for those that load and save it. */
 #ifndef MTRACE_MODEL_PARTS_H
 #define MTRACE_MODEL_PARTS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/map64.h"
 #include "base/vec.h"
-#include "model/model.h"
-#include "model/process/process.h"
+#include "model/config.h"
+#include "model/process/state.h"
+#include "model/snapshot/snapshot.h"
 
 struct model {
 	struct model_config config;
@@ -22,11 +26,5 @@ struct model {
 	bool paused; /* books begin so */
 	struct series_budget series;
 };
-
-/*
- * Books that were kept elsewhere, and have all their parts, become the last ones of the model. 0,
- * -ENOMEM, or -EBADMSG: a pid of theirs has others. Unless it is 0 they stay the caller's.
- */
-int model_enter(struct model *model, struct process *process);
 
 #endif

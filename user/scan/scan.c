@@ -77,6 +77,8 @@
 #include <string.h>
 
 #include "scan/mark/mark.h"
+#include "scan/mark/pass.h"
+#include "scan/mark/spread.h"
 #include "scan/read/copy.h"
 
 #define BYTES_PER_BLOCK 16

@@ -23,104 +23,11 @@
 #ifndef MTRACE_SCAN_SCAN_H
 #define MTRACE_SCAN_SCAN_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "model/snapshot/leak.h"
-#include "os/memory/memory.h"
 #include "scan/block/blocks.h"
-
-struct copy;
-
-struct scan_extent {
-	uint64_t start;
-	uint64_t end;
-	bool readable; /* false: it holds something, but nobody can say what */
-};
-
-struct scan_memory {
-	/*
-	 * The first extent in [address, end) that may hold anything but zeros, clipped to it. 1, 0
-	 * if there is none, or -errno. Called from one thread at a time.
-	 */
-	int (*next)(void *ctx, uint64_t address, uint64_t end, struct scan_extent *ret_extent);
-	/* As memory_read (os/memory/memory.h), from several threads. */
-	ssize_t (*read)(void *ctx, const struct memory_piece *pieces, size_t count, void *buffer);
-	void *ctx;
-};
-
-struct scan_range {
-	uint64_t start;
-	uint64_t end;
-};
-
-/* A mapping of a file, for telling vtables. */
-struct scan_image {
-	uint64_t start;
-	uint64_t end;
-	bool executable;
-};
-
-struct scan_bytes {
-	const void *bytes;
-	size_t size;
-};
-
-struct scan_input {
-	const struct scan_memory *memory;
-	/*
-	 * All memory that counts, sorted and disjoint. What lies in no block is a root. Content of
-	 * blocks outside of the ranges is taken for empty.
-	 */
-	const struct scan_range *ranges;
-	size_t range_count;
-	const struct scan_image *images; /* sorted, disjoint */
-	size_t image_count;
-	const struct scan_bytes *registers; /* roots, too */
-	size_t register_count;
-	unsigned int word; /* bytes of a pointer, 4 or 8 */
-	unsigned int step; /* 1, 2, 4, 8; at most `word` */
-	/* glibc's malloc gives multiples of so many bytes, headers included; 0: of 16. */
-	unsigned int chunk;
-	/*
-	 * Every block that glibc's malloc gave out is known: traced from the start, no event lost,
-	 * and no thread is within realloc. Then memory between two blocks that its chunk headers
-	 * prove to be free or the allocator's own is not a root.
-	 */
-	bool heap_is_known;
-	bool read_ahead; /* read in a thread of its own */
-	/*
-	 * Where to copy all memory to before anything else is done (scan/read/copy.h), so that it
-	 * need not stand still meanwhile. NULL, or not enough room: it must stand still for the
-	 * whole scan, or may run, if the caller knows what to make of the result (scan/confirm.h).
-	 */
-	struct copy *copy;
-	/*
-	 * Called when memory and registers may change again; once, also if the scan fails. Memory
-	 * itself must stay accessible until scan_run returns. NULL: nobody waits for it.
-	 */
-	void (*collected)(void *ctx);
-	void *collected_ctx;
-};
-
-struct scan_sum {
-	uint64_t blocks;
-	uint64_t bytes;
-};
-
-struct scan_result {
-	struct scan_sum classes[LEAK_CLASS_COUNT];
-	uint64_t bytes_scanned;
-	uint64_t bytes_unreadable; /* of roots and of blocks that something leads to */
-	uint64_t bytes_between;    /* in ranges that hold blocks, but in none of them … */
-	uint64_t bytes_free;       /* … and free for certain; 0 if the heap is known */
-	uint64_t bytes_read_again; /* because there was no room to remember their pointers */
-	size_t memory; /* bytes that the scan itself took, blocks and buffers included */
-	size_t copied; /* bytes in input.copy, in addition; 0: the memory was scanned in place */
-	uint8_t *class_of; /* by slot; read it by scan_class_of */
-};
+#include "scan/scan_types.h"
 
 /*
  * Blocks that are not sealed are; that takes time, and is done after memory was copied. Memory that

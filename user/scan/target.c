@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "os/memory/pagemap.h"
-#include "os/process/proc.h"
+#include "os/process/maps.h"
 #include "scan/read/roots.h"
 
 #define EXTENTS      256
@@ -27,7 +27,7 @@
 #define LOOK_STEP    (512u << 10) /* at some pages of each so many bytes, for shared ones … */
 #define LOOKED_WHOLE (16u << 20)  /* … and at every page of the first so many */
 
-struct target {
+struct scan_target {
 	struct target_options options;
 	struct proc_maps maps;
 	struct roots roots;
@@ -45,7 +45,7 @@ struct target {
 };
 
 /* The index of the range that holds the address, which one does. */
-static size_t range_at(const struct target *target, uint64_t address)
+static size_t range_at(const struct scan_target *target, uint64_t address)
 {
 	size_t low = 0, high = target->roots.ranges.count;
 
@@ -67,7 +67,7 @@ static uint64_t page_floor(uint64_t address)
 
 /* Looking at every page would take a third of the time of the scan, so that is done for some MiB
  * only. What fork has shared are long stretches, until they are written to. */
-static uint64_t look_step(struct target *target)
+static uint64_t look_step(struct scan_target *target)
 {
 	if (target->looked >= LOOKED_WHOLE)
 		return LOOK_STEP;
@@ -75,7 +75,7 @@ static uint64_t look_step(struct target *target)
 	return PAGEMAP_LOOK_BYTES;
 }
 
-static void look_for_shares(struct target *target)
+static void look_for_shares(struct scan_target *target)
 {
 	uint64_t next = 0;
 
@@ -95,7 +95,7 @@ static void look_for_shares(struct target *target)
 	}
 }
 
-static int ask(struct target *target, enum pagemap_pages pages, uint64_t from, uint64_t to)
+static int ask(struct scan_target *target, enum pagemap_pages pages, uint64_t from, uint64_t to)
 {
 	int err;
 
@@ -121,7 +121,7 @@ static bool give(uint64_t address, uint64_t end, const struct scan_extent *exten
 }
 
 /* The first of the known extents that reaches into [address, end). */
-static bool find_known(const struct target *target, uint64_t address, uint64_t end,
+static bool find_known(const struct scan_target *target, uint64_t address, uint64_t end,
 		       struct scan_extent *ret_extent)
 {
 	for (size_t i = 0; i < target->extent_count; i++) {
@@ -135,7 +135,7 @@ static bool find_known(const struct target *target, uint64_t address, uint64_t e
 	return false;
 }
 
-static int next_private(struct target *target, uint64_t address, uint64_t end, uint64_t limit,
+static int next_private(struct scan_target *target, uint64_t address, uint64_t end, uint64_t limit,
 			struct scan_extent *ret_extent)
 {
 	while (address < end) {
@@ -154,7 +154,7 @@ static int next_private(struct target *target, uint64_t address, uint64_t end, u
 	return 0;
 }
 
-static uint64_t file_offset(const struct target *target, size_t range, uint64_t address)
+static uint64_t file_offset(const struct scan_target *target, size_t range, uint64_t address)
 {
 	const struct proc_mapping *mapping =
 		&target->maps.items[target->roots.mappings.items[range]];
@@ -163,7 +163,7 @@ static uint64_t file_offset(const struct target *target, size_t range, uint64_t 
 }
 
 /* What is mapped, and what is between. */
-static int next_unopened(struct target *target, uint64_t address, uint64_t end,
+static int next_unopened(struct scan_target *target, uint64_t address, uint64_t end,
 			 struct scan_extent *ret_extent)
 {
 	struct scan_extent extent = {address, end, false};
@@ -185,7 +185,7 @@ static int next_unopened(struct target *target, uint64_t address, uint64_t end,
 }
 
 /* By what the file holds: tmpfs and most others know their holes. */
-static int next_shared(struct target *target, size_t range, uint64_t address, uint64_t end,
+static int next_shared(struct scan_target *target, size_t range, uint64_t address, uint64_t end,
 		       struct scan_extent *ret_extent)
 {
 	int file = target->files.items[range];
@@ -206,7 +206,7 @@ static int next_shared(struct target *target, size_t range, uint64_t address, ui
 
 static int next_extent(void *ctx, uint64_t address, uint64_t end, struct scan_extent *ret_extent)
 {
-	struct target *target = ctx;
+	struct scan_target *target = ctx;
 	size_t range = range_at(target, address);
 
 	if (target->roots.kinds.items[range] == RANGE_SHARED)
@@ -215,7 +215,7 @@ static int next_extent(void *ctx, uint64_t address, uint64_t end, struct scan_ex
 			    ret_extent);
 }
 
-static bool is_shared(const struct target *target, uint64_t address)
+static bool is_shared(const struct scan_target *target, uint64_t address)
 {
 	size_t range = range_at(target, address);
 
@@ -224,7 +224,7 @@ static bool is_shared(const struct target *target, uint64_t address)
 }
 
 /* Bytes behind the end of the file cannot hold anything. */
-static ssize_t read_shared(const struct target *target, const struct memory_piece *piece,
+static ssize_t read_shared(const struct scan_target *target, const struct memory_piece *piece,
 			   unsigned char *out)
 {
 	size_t range = range_at(target, piece->address);
@@ -238,7 +238,7 @@ static ssize_t read_shared(const struct target *target, const struct memory_piec
 }
 
 /* How many pieces from the first on are of the same kind. */
-static size_t count_alike(const struct target *target, const struct memory_piece *pieces,
+static size_t count_alike(const struct scan_target *target, const struct memory_piece *pieces,
 			  size_t count, bool shared)
 {
 	size_t alike = 0;
@@ -259,7 +259,7 @@ static size_t bytes_of(const struct memory_piece *pieces, size_t count)
 
 static ssize_t read_pieces(void *ctx, const struct memory_piece *pieces, size_t count, void *buffer)
 {
-	struct target *target = ctx;
+	struct scan_target *target = ctx;
 	unsigned char *out = buffer;
 
 	while (count) {
@@ -279,7 +279,7 @@ static ssize_t read_pieces(void *ctx, const struct memory_piece *pieces, size_t 
 	return out - (unsigned char *)buffer;
 }
 
-static int open_files(struct target *target)
+static int open_files(struct scan_target *target)
 {
 	for (size_t i = 0; i < target->roots.ranges.count; i++) {
 		const struct proc_mapping *mapping =
@@ -297,7 +297,7 @@ static int open_files(struct target *target)
 	return 0;
 }
 
-static int take_registers(struct target *target, const struct thread_registers *threads,
+static int take_registers(struct scan_target *target, const struct thread_registers *threads,
 			  size_t count)
 {
 	target->word = sizeof(void *);
@@ -314,7 +314,8 @@ static int take_registers(struct target *target, const struct thread_registers *
 	return 0;
 }
 
-static int open_all(struct target *target, const struct thread_registers *threads, size_t count)
+static int open_all(struct scan_target *target, const struct thread_registers *threads,
+		    size_t count)
 {
 	pid_t pid = target->options.pid;
 	int err = memory_open(&target->memory, pid);
@@ -333,10 +334,10 @@ static int open_all(struct target *target, const struct thread_registers *thread
 	return err ? err : take_registers(target, threads, count);
 }
 
-int target_open(struct target **ret_target, const struct target_options *options,
+int target_open(struct scan_target **ret_target, const struct target_options *options,
 		const struct thread_registers *threads, size_t thread_count)
 {
-	struct target *target = calloc(1, sizeof(*target));
+	struct scan_target *target = calloc(1, sizeof(*target));
 	int err;
 
 	if (!target)
@@ -351,7 +352,7 @@ int target_open(struct target **ret_target, const struct target_options *options
 	return err;
 }
 
-void target_close(struct target *target)
+void target_close(struct scan_target *target)
 {
 	int *file;
 
@@ -369,7 +370,7 @@ void target_close(struct target *target)
 	free(target);
 }
 
-bool target_is_there(const struct target *target)
+bool target_is_there(const struct scan_target *target)
 {
 	struct memory_piece piece = {.size = 1};
 	char byte;
@@ -382,7 +383,7 @@ bool target_is_there(const struct target *target)
 		       : memory_read(&target->memory, &piece, 1, &byte) == 1;
 }
 
-void target_describe(const struct target *target, struct scan_input *ret_input)
+void target_describe(const struct scan_target *target, struct scan_input *ret_input)
 {
 	*ret_input = (struct scan_input){
 		.memory = &target->access,

@@ -9,7 +9,7 @@
 #include "os/ptrace/freeze.h"
 #include "scan/scan.h"
 
-struct target;
+struct scan_target;
 
 struct target_options {
 	pid_t pid;         /* or a thread's id: a first thread that has ended has no memory */
@@ -20,20 +20,20 @@ struct target_options {
  * Look at the mappings and threads as they are now. The registers stay the caller's and must
  * outlive the target. 0 or -errno (-ESRCH, -EACCES).
  */
-int target_open(struct target **ret_target, const struct target_options *options,
+int target_open(struct scan_target **ret_target, const struct target_options *options,
 		const struct thread_registers *threads, size_t thread_count);
-void target_close(struct target *target); /* NULL is fine */
+void target_close(struct scan_target *target); /* NULL is fine */
 
 /*
  * Is the memory still there that was opened? Once it is gone (exit, exec) it never comes back: so
  * if it is there after a scan, it was there all the time.
  */
-bool target_is_there(const struct target *target);
+bool target_is_there(const struct scan_target *target);
 
 /*
  * What scan_run needs: memory, ranges, images, registers and the word. The rest is left to the
  * caller. Valid until target_close.
  */
-void target_describe(const struct target *target, struct scan_input *ret_input);
+void target_describe(const struct scan_target *target, struct scan_input *ret_input);
 
 #endif

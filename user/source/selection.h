@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "bpf/abi.h"
-#include "symbol/elf/module.h"
+#include "symbol/elf/module_table.h"
 
 /* What the user said; NULL for what was not asked for. Globs know * and ?. */
 struct selection_words {

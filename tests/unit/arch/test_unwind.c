@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "arch/unwind.h"
-#include "symbol/cfi/cfi.h"
+#include "symbol/cfi_table.h"
 
 #define FRAME_MAX 127
 

@@ -21,7 +21,8 @@
 #include <unistd.h>
 
 #include "arch/unwind_link.h"
-#include "symbol/cfi/cfi.h"
+#include "symbol/cfi/machine.h"
+#include "symbol/cfi_table.h"
 #include "tests/unit/cross.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/sweep.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "arch/unwind_link.h"
-#include "symbol/cfi/cfi.h"
+#include "symbol/cfi/machine.h"
 
 #define STACK 0x10000
 #define SIZE  128 /* words */

@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "net/stream/read.h"
 #include "net/stream/stream.h"
+#include "net/stream/write.h"
 
 #define CALLS 50000
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "model/snapshot/resolve.h"
 #include "tests/unit/books.h"
 
 #define A               0x1000ULL

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "model/suppress/match.h"
+#include "model/suppress/parse.h"
 #include "model/suppress/rule.h"
 #include "model/suppress/suppress.h"
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "net/stream/read.h"
 #include "net/stream/stream.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

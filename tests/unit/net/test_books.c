@@ -17,9 +17,11 @@
 #include <string.h>
 
 #include "model/model.h"
-#include "net/books/books.h"
 #include "net/books/fold.h"
+#include "net/books/load.h"
 #include "net/books/told_model.h"
+#include "net/stream/read.h"
+#include "net/stream/write.h"
 #include "tests/unit/render.h"
 #include "tests/unit/sweep.h"
 

@@ -16,6 +16,8 @@
 
 #include "base/map64.h"
 #include "net/stream/event_code.h"
+#include "net/stream/read.h"
+#include "net/stream/write.h"
 #include "stream_log.h"
 
 static const uint64_t frames[] = {0x7f0000001234, 0x7f0000000010, 0x400100, ~0ULL,

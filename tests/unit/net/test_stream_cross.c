@@ -20,7 +20,7 @@ static const char build[] =
 	"$T "
 	"-o %s $T/tests/unit/cross/teller.c $T/user/net/stream/read.c $T/user/net/stream/write.c "
 	"$T/user/net/stream/event_code.c "
-	"$T/user/net/stream/frame.c $T/user/net/stream/pack.c $T/user/net/stream/without_zstd.c "
+	"$T/user/net/stream/frame.c $T/user/net/stream/pack.c $T/user/net/stream/without_squeeze.c "
 	"$T/user/base/error.c $T/user/base/hash.c $T/user/base/vec.c";
 
 /* A teller by a compiler; what it says is in NAME.out, without the hello. */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "net/stream/read.h"
 #include "stream_log.h"
 
 static void put_head(uint8_t *head, unsigned int kind, unsigned int flags, uint32_t size)

@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "os/process/proc.h"
+#include "os/process/maps.h"
 #include "os/ptrace/freeze.h"
 
 #define MARK    0x5ca1ab1e0ddba11ULL

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "os/memory/resident.h"
+#include "os/process/maps.h"
 #include "os/process/proc.h"
 #include "tests/unit/scratch.h"
 

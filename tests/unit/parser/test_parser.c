@@ -20,10 +20,13 @@
 
 #include "base/log.h"
 #include "os/process/proc.h"
+#include "parser/client/ahead.h"
 #include "parser/client/client.h"
 #include "parser/server/server.h"
 #include "parser/wire/channel.h"
 #include "parser/wire/protocol.h"
+#include "symbol/elf/module_read.h"
+#include "symbol/elf/module_table.h"
 #include "tests/unit/parser/bad_parsers.h"
 #include "tests/unit/scratch.h"
 

@@ -11,6 +11,8 @@
 #include <cmocka.h>
 #include <json-c/json.h>
 
+#include "model/snapshot/resolve.h"
+#include "model/suppress/parse.h"
 #include "model/suppress/suppress.h"
 #include "tests/golden/leaks.h"
 #include "tests/unit/golden.h"

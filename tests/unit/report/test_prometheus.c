@@ -3,7 +3,7 @@
  */
 #include <stdlib.h>
 
-#include "net/http/http.h"
+#include "net/http/accept.h"
 #include "report/prometheus/label.h"
 #include "report/prometheus/prometheus.h"
 #include "tests/golden/leaks.h"

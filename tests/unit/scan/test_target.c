@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -256,7 +257,7 @@ static void scan_frozen(struct child *child, bool heap_is_known, bool copied, st
 	const struct thread_registers *threads;
 	struct scan_input input;
 	struct copy *copy = NULL;
-	struct target *target;
+	struct scan_target *target;
 	struct freeze *freeze;
 	size_t count;
 

@@ -33,7 +33,7 @@
 
 #include "arch/unwind.h"
 #include "cfi_truth.h"
-#include "symbol/cfi/cfi.h"
+#include "symbol/cfi_table.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/sweep.h"
 

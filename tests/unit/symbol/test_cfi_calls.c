@@ -12,8 +12,8 @@
 #include <string.h>
 #include <sys/types.h>
 
-#include "symbol/cfi/cfi.h"
-#include "symbol/cfi/row.h"
+#include "symbol/cfi/calls.h"
+#include "symbol/cfi/machine.h"
 
 /* A return address is checked by what stands right before it. */
 static void test_return_behind(void **state)

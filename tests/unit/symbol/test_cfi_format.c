@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "arch/unwind_link_row.h"
-#include "symbol/cfi/cfi.h"
-#include "symbol/cfi/row.h"
+#include "symbol/cfi/calls.h"
+#include "symbol/cfi_table.h"
 #include "cfi_file.h"
 
 /* x86-64 and i386 have different registers; a program of either. */

@@ -24,7 +24,8 @@
 #include <unistd.h>
 
 #include "cfi_truth_link.h"
-#include "symbol/cfi/cfi.h"
+#include "symbol/row/stop.h"
+#include "symbol/cfi_table.h"
 #include "tests/unit/cross.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/sweep.h"

@@ -22,8 +22,9 @@
 #include <unistd.h>
 
 #include "cfi_truth_link.h"
-#include "symbol/cfi/cfi.h"
-#include "symbol/exidx/exidx.h"
+#include "symbol/row/stop.h"
+#include "symbol/cfi_table.h"
+#include "symbol/exidx/program.h"
 #include "tests/unit/cross.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/sweep.h"

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "symbol/elf/module.h"
+#include "symbol/elf/module_table.h"
 #include "symbol/probe_site/plan.h"
 
 #define CODE_AT    0x1000

@@ -13,6 +13,8 @@
 #include <time.h>
 
 #include "symbol/elf/module.h"
+#include "symbol/elf/module_read.h"
+#include "symbol/elf/module_table.h"
 #include "tests/unit/scratch.h"
 
 #define BUILD "printf 'int main(void) { return 0; }' > p.c && gcc p.c "
@@ -167,7 +169,7 @@ static int count_and_read(void *ctx, struct module *module, struct error *err)
 	return module_read(module, err);
 }
 
-/* Two seconds after its last change a file counts as unchanged (user/symbol/elf/module.c). */
+/* Two seconds after its last change a file counts as unchanged (user/symbol/elf/module_table.c). */
 static void await_settled(struct scratch *scratch, const char *name)
 {
 	struct timespec now;

@@ -16,6 +16,7 @@
 #include <gnu/libc-version.h>
 #include <stdlib.h>
 
+#include "symbol/elf/module_table.h"
 #include "symbol/probe_site/plan.h"
 #include "tests/unit/cross.h"
 #include "tests/unit/sweep.h"

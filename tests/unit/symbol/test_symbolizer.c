@@ -14,6 +14,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
+#include "symbol/elf/module_table.h"
 #include "symbol/names/demangle.h"
 #include "symbol/names/symbolizer.h"
 #include "tests/unit/scratch.h"

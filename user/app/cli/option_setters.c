@@ -10,6 +10,7 @@
 #include "app/cli/suggest.h"
 #include "app/cli/suppress.h"
 #include "base/units.h"
+#include "model/suppress/parse.h"
 #include "os/account/account.h"
 #include "source/thinning.h"
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "model/suppress/parse.h"
 #include "symbol/names/demangle.h"
 
 #define FILE_MAX (16u << 20)

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include "base/units.h"
+#include "model/snapshot/resolve.h"
 #include "os/process/proc.h"
+#include "symbol/elf/module_table.h"
 
 #define NS_PER_MS         1000000ULL
 #define KEEP_UP_NS        (20 * NS_PER_MS)

@@ -33,6 +33,7 @@
 #include "scan/read/copy.h"
 #include "scan/scan.h"
 #include "scan/target.h"
+#include "symbol/elf/module_table.h"
 
 #define NS_PER_MS         1000000ULL
 #define KEEP_UP_MS        20
@@ -65,7 +66,7 @@ struct run {
 	size_t thread_count;
 	pid_t reader; /* whose memory is read: all have the same */
 	struct blocks blocks;
-	struct target *target;
+	struct scan_target *target;
 	struct scan_result result;
 	struct confirm confirm;
 	struct snapshot_scan summary;

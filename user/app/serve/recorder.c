@@ -13,6 +13,7 @@
 #include "base/map64.h"
 #include "base/units.h"
 #include "net/stream/stream.h"
+#include "net/stream/write.h"
 #include "os/process/proc.h"
 
 #define NS_PER_MS    1000000ULL

@@ -15,7 +15,7 @@
 #include "model/model.h"
 #include "model/process/process.h"
 #include "net/stream/stream.h"
-#include "symbol/elf/module.h"
+#include "symbol/elf/module_table.h"
 
 struct recorder;
 

@@ -9,6 +9,8 @@
 
 #include "app/terminal/output.h"
 #include "base/log.h"
+#include "net/http/accept.h"
+#include "net/http/body.h"
 #include "net/http/http.h"
 #include "os/process/proc.h"
 #include "os/process/procfs.h"

@@ -12,7 +12,9 @@
 #include "os/memory/limit.h"
 #include "os/process/proc.h"
 #include "os/ptrace/exit_watch.h"
+#include "parser/client/ahead.h"
 #include "source/backends.h"
+#include "symbol/elf/module_table.h"
 
 /* Where there are books, they can go on without the recording. */
 static int record_result(struct session *session, int code)

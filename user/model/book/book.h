@@ -7,7 +7,7 @@
 #define MTRACE_MODEL_BOOK_BOOK_H
 
 #include "model/event.h"
-#include "model/process/process.h"
+#include "model/process/state.h"
 
 struct book {
 	/* What the call will give up goes into *pending, which is new but for that. */
@@ -18,10 +18,5 @@ struct book {
 	/* It will never be known how the call ended: it changed nothing, as far as we can tell. */
 	int (*undo)(struct process *process, const struct pending *pending);
 };
-
-extern const struct book book_heap;
-extern const struct book book_map;
-
-int book_free(struct process *process, const struct event *event);
 
 #endif

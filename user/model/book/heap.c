@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "model/book/book.h"
+#include "model/book/heap.h"
 
 #include <errno.h>
 #include <stdlib.h>
+
+#include "model/process/judge.h"
+#include "model/process/process.h"
 
 static void note_peak(struct process *process)
 {

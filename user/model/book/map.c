@@ -3,9 +3,11 @@
  * munmap, mremap and fixed mmap take their range out of the regions when they begin, because the
  * kernel may hand it to another thread before they return; it stays in all totals until they end.
  */
-#include "model/book/book.h"
+#include "model/book/map.h"
 
 #include <errno.h>
+
+#include "model/process/process.h"
 
 /* The target's flags, which the architectures that we know share. */
 #define TARGET_MAP_FIXED           0x10

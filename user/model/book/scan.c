@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/process/process.h"
+#include "model/process/state.h"
+
 /* Stamps come from a coarse clock: 10 ms at CONFIG_HZ=100. */
 #define CLOCK_STEP_NS (20 * 1000000ULL)
 

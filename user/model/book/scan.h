@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/process/process.h"
+#include "model/process/state.h"
 
 /* How many blocks there are at most. */
 size_t scan_book_count(const struct process *process);

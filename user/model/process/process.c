@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/config.h"
+#include "model/process/series.h"
+#include "model/process/state.h"
+
 #define NS_PER_TICK     1000000ULL
 #define BLOCKS_AT_ONCE  2048
 #define BLOCKS_PER_CALL 16
@@ -16,7 +20,7 @@ static int text_copy(char **ret_copy, const char *text)
 	return text && !*ret_copy ? -ENOMEM : 0;
 }
 
-static int command_copy(struct program *program, const char *const *command)
+static int command_copy(struct process_program *program, const char *const *command)
 {
 	for (; command && *command; command++) {
 		char *word;
@@ -31,7 +35,7 @@ static int command_copy(struct program *program, const char *const *command)
 	return 0;
 }
 
-static void program_drop(struct program *program)
+static void program_drop(struct process_program *program)
 {
 	char **word;
 
@@ -47,9 +51,9 @@ static void program_drop(struct program *program)
 	free(program);
 }
 
-static struct program *program_new(const struct event_process *told)
+static struct process_program *program_new(const struct event_process *told)
 {
-	struct program *program = calloc(1, sizeof(*program));
+	struct process_program *program = calloc(1, sizeof(*program));
 
 	if (!program)
 		return NULL;
@@ -259,15 +263,6 @@ uint64_t process_block_ns(const struct process *process, uint32_t site, uint32_t
 	uint64_t first_seen_ns = process_site_at(process, site)->first_seen_ns;
 
 	return ns < first_seen_ns ? first_seen_ns : ns;
-}
-
-struct site process_site_view(const struct process *process, uint32_t index)
-{
-	struct site site = *process_site_at(process, index);
-
-	if (site.books != process->number)
-		site_inherit(&site);
-	return site;
 }
 
 struct site *process_site_change(struct process *process, uint32_t index)

@@ -6,128 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/cow.h"
-#include "base/map64.h"
-#include "base/vec.h"
-#include "model/block/heap.h"
-#include "model/block/pending.h"
-#include "model/block/region.h"
-#include "model/block/size_class.h"
+#include "model/config.h"
 #include "model/event.h"
-#include "model/model.h"
-#include "model/process/mapping.h"
-#include "model/process/sanity.h"
-#include "model/process/weight.h"
-#include "model/site/series.h"
-#include "model/site/site.h"
-#include "model/site/stack.h"
-
-/* What an image is, shared with children that run it as well. */
-struct program {
-	uint32_t owners;
-	char *exe;
-	char *arch;
-	char *cgroup;
-	char *container;
-	VEC(char *) command;
-};
-
-/* A process whose memory the books are of. It has several while a child of vfork shares it. */
-struct user {
-	uint32_t pid;
-	uint32_t ppid;
-	uint64_t start_time_ns;
-	struct snapshot_losses told; /* that the source counted */
-	uint32_t inner_pid;
-};
-
-struct totals {
-	struct weight_sum sampled; /* with config's sample: allocations that were told */
-	uint64_t allocations;
-	uint64_t frees;
-	uint64_t bytes_allocated;
-	uint64_t bytes_freed;
-	uint64_t peak_live_bytes;
-	uint64_t failed_allocations;
-	uint64_t sizes[SIZE_CLASSES]; /* allocations of each */
-};
-
-/* What a thread allocated last. */
-struct last_call {
-	uint32_t tid;
-	uint64_t address;
-};
-
-#define LAST_CALLS 64 /* of so many threads, told apart by the end of their tids */
-
-/* When a site's live blocks were allocated. */
-struct ages {
-	uint64_t oldest_ns; /* 0: there is none */
-	uint64_t youngest_ns;
-	uint64_t sum_ms; /* since the books' origin, of all blocks … */
-	uint64_t count;  /* … of which there are so many */
-};
-
-struct process {
-	const struct model_config *config;
-	uint32_t number;        /* of these books, among all of the model */
-	VEC(struct user) users; /* the first gives the books their pid; one remains when closed */
-	uint32_t image;
-	char *comm;
-	struct program *program;
-	enum origin origin;
-	bool from_start;
-	bool partial; /* the parent's books, of which these are a copy, were not complete */
-	bool exited;
-	bool replaced;
-	bool left;
-	uint32_t exit_code;
-	uint64_t origin_ns; /* of the times of blocks */
-	uint64_t since_ns;
-	uint64_t until_ns; /* valid once closed */
-	bool closed;
-	bool settled; /* closed, and the tables are gone */
-
-	struct heap heap;
-	struct regions regions;
-	struct pendings pendings;
-	struct map64 ending; /* tids between EVENT_THREAD_ENDS and EVENT_THREAD_GONE */
-	struct stacks stacks;
-	struct cow_array sites; /* of struct site: see process_site_view */
-	struct mappings mappings;
-	struct sanity sanity;
-
-	struct totals totals;          /* of the heap family */
-	struct snapshot_sum inherited; /* likewise: live when the process was born */
-	uint64_t live_blocks;          /* likewise */
-	uint64_t live_bytes;
-	uint64_t maps; /* the program's own regions: without API_MMAP_LIBC */
-	uint64_t map_bytes;
-	uint64_t internal_frees;
-	uint64_t internal_munmaps;
-	bool paused;                    /* new blocks and regions get no site */
-	uint64_t unbooked;              /* of which there were so many */
-	struct snapshot_losses found;   /* losses that the books themselves found … */
-	struct snapshot_losses told;    /* … and those of users that have gone */
-	struct weight_sum live_sampled; /* once settled: see weight_live */
-	struct ages *ages;              /* per site, once settled; NULL: see process_ages */
-
-	uint64_t now_ns;              /* of the last call */
-	uint64_t tick_end_ns;         /* when the next tick begins */
-	uint32_t tick;                /* since since_ns; see model/site/series.h */
-	VEC(struct series *) series;  /* by site, NULL for most */
-	struct last_call *last_calls; /* NULL: none was made */
-	struct {
-		uint32_t number; /* 0 is before all */
-		uint64_t bytes;  /* that lived then */
-		uint64_t ns;     /* when it was */
-	} peak;                  /* see process_at_peak */
-
-	struct snapshot_scan scan;    /* the last leak scan; see model/book/scan.h */
-	char *scan_reason;            /* why there was none, or NULL */
-	struct snapshot_leaks *leaks; /* what it found, for the first `leak_count` sites */
-	size_t leak_count;
-};
+#include "model/process/state.h"
 
 /* Open the books of the process that the event describes. 0 or -ENOMEM. */
 int process_new(struct process **ret_process, const struct event *event,
@@ -135,12 +16,6 @@ int process_new(struct process **ret_process, const struct event *event,
 /* Open books for a child: a copy of the parent's, at the cost of what either changes later. */
 int process_fork(struct process **ret_process, const struct process *parent,
 		 const struct event *event, uint32_t number);
-
-/*
- * Forget all counts, as if the trace began now. Blocks that live stay known, so that their frees
- * are known to be frees, but they are of no site any more. Losses stay. 0 or -ENOMEM.
- */
-int process_reset(struct process *process, uint64_t now_ns);
 
 /* The user of the pid; NULL if it uses other books. Valid until users come or go. */
 struct user *process_user(const struct process *process, uint32_t pid);
@@ -157,30 +32,8 @@ void process_free(struct process *process);
 uint32_t process_time(const struct process *process, uint64_t time_ns);
 uint64_t process_block_ns(const struct process *process, uint32_t site, uint32_t time);
 
-/*
- * A site as these books have it. Books that began as a copy share sites with their parent's until
- * one of them writes: what others wrote last is to be read as what was inherited.
- */
-struct site process_site_view(const struct process *process, uint32_t site);
 /* A site to be changed; NULL if out of memory. */
 struct site *process_site_change(struct process *process, uint32_t site);
-
-/* Are there heap calls that are not told? */
-static inline bool process_is_thinned(const struct process *process)
-{
-	return process->config->sample || process->config->min_size || process->config->max_size;
-}
-
-static inline uint32_t process_pid(const struct process *process)
-{
-	return process->users.items[0].pid;
-}
-
-/* What never changes of a site: api, stack, next, first_seen_ns. */
-static inline const struct site *process_site_at(const struct process *process, uint32_t site)
-{
-	return cow_read(&process->sites, site, sizeof(struct site));
-}
 
 /*
  * The site under which a call is booked, made if it is new; SITE_NONE if its api is not in the
@@ -194,42 +47,5 @@ int process_site(struct process *process, const struct event *event, uint32_t *r
  * the caller's to free. 0 or -ENOMEM.
  */
 int process_ages(const struct process *process, struct ages **ret_ages);
-
-/* A call happens now: time goes on by ticks. */
-static inline void process_goes_on(struct process *process, uint64_t now_ns)
-{
-	process->now_ns = now_ns;
-	if (now_ns < process->tick_end_ns)
-		return;
-	process->tick = (uint32_t)((now_ns - process->since_ns) / SERIES_TICK_NS);
-	process->tick_end_ns = process->since_ns + (process->tick + 1ULL) * SERIES_TICK_NS;
-}
-
-/* The tick in which a time lies. */
-static inline uint32_t process_tick(const struct process *process, uint64_t ns)
-{
-	return ns > process->since_ns ? (uint32_t)((ns - process->since_ns) / SERIES_TICK_NS) : 0;
-}
-
-/* A new tick for the site: note what lived until now. */
-void process_note(struct process *process, uint32_t index, struct site *site);
-/* Its series; NULL if it has none. */
-const struct series *process_series(const struct process *process, uint32_t index);
-/* A site, which has none, gets a copy of this one, if there is room for it. 0 or -ENOMEM. */
-int process_enter_series(struct process *process, uint32_t index, const struct series *series);
-/* Keep the series of sites that have grown, as no event will follow. */
-void process_settle_series(struct process *process);
-void process_free_series(struct process *process);
-
-/*
- * What of a site lived at the peak of the process. A new peak begins where more lives than at the
- * last one by 1/128 of that: so what is told lived at one moment, the first one at which all came
- * within 1% of the highest. Each site notes what lived when it changes for the first time
- * thereafter, so that a peak costs nothing, and all sites add up to it.
- */
-static inline uint64_t process_at_peak(const struct process *process, const struct site *site)
-{
-	return site->peak == process->peak.number ? site->at_peak_bytes : site->live_bytes;
-}
 
 #endif

@@ -4,11 +4,13 @@
  * its frees would look like frees of what was never allocated, and a leak scan would not know
  * through which blocks pointers lead. It takes time in proportion to what lives.
  */
-#include "model/process/process.h"
+#include "model/process/reset.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "model/process/series.h"
 
 struct rebuild {
 	struct heap heap;

@@ -4,15 +4,6 @@
 #include <errno.h>
 
 #include "base/hash.h"
-#include "model/process/process.h"
-
-static const uint8_t kins_of_release[API_COUNT] = {
-	[API_FREE] = KIN_MALLOC,
-	[API_REALLOC] = KIN_MALLOC,
-	[API_REALLOCARRAY] = KIN_MALLOC,
-	[API_DELETE] = KIN_NEW,
-	[API_DELETE_ARRAY] = KIN_NEW_ARRAY,
-};
 
 static const uint8_t kins_of_new[API_COUNT] = {
 	[API_NEW] = KIN_NEW,
@@ -35,24 +26,6 @@ enum kin sanity_kin(const struct event *event, bool wrapped)
 	if (told)
 		return told < API_COUNT ? (enum kin)kins_of_new[told] : KIN_UNKNOWN;
 	return wrapped || api_is_operator(event->api) ? KIN_UNKNOWN : KIN_MALLOC;
-}
-
-/* Without a mark of its own, a delete (an allocator's own, or one without mark) is not known. */
-static enum kin kin_of_release(const struct process *process, const struct event *event)
-{
-	uint32_t told = EVENT_OPERATOR(event->flags);
-
-	if (told)
-		return told < API_COUNT ? (enum kin)kins_of_release[told] : KIN_UNKNOWN;
-	if (api_is_operator(event->api) ||
-	    mappings_wrapper(&process->mappings, event->call.caller) != API_NONE)
-		return KIN_UNKNOWN;
-	return (enum kin)kins_of_release[event->api];
-}
-
-static int event_stack(struct process *process, const struct event *event, uint32_t *ret_stack)
-{
-	return stacks_of_call(&process->stacks, &event->call, process->mappings.clock, ret_stack);
 }
 
 /*
@@ -91,14 +64,10 @@ void sanity_handed_out(struct sanity *sanity, uint64_t address)
 	map64_delete(&sanity->by_address, address);
 }
 
-/* While realloc moved the block, another thread may have been given its address. */
-static int freed_remember(struct process *process, const struct freed *freed)
+int sanity_remember(struct sanity *sanity, const struct freed *freed)
 {
-	struct sanity *sanity = &process->sanity;
 	int64_t index;
 
-	if (heap_find(&process->heap, freed->address))
-		return 0;
 	sanity_handed_out(sanity, freed->address);
 	index = freed_place(sanity);
 	if (index < 0 || map64_set(&sanity->by_address, freed->address, (uint32_t)index))
@@ -125,7 +94,7 @@ static bool is_same_place(const struct sanity_error *one, const struct sanity_er
 	       one->freed_at == other->freed_at && one->freed_again_at == other->freed_again_at;
 }
 
-static int error_add(struct sanity *sanity, struct sanity_error error)
+int sanity_add_error(struct sanity *sanity, struct sanity_error error)
 {
 	uint64_t hash = hash_place(&error);
 	uint32_t known = map64_get(&sanity->by_place, hash);
@@ -158,120 +127,6 @@ int sanity_enter_error(struct sanity *sanity, const struct sanity_error *error)
 	if (vec_push(&sanity->errors, *error))
 		return -ENOMEM;
 	return map64_set(&sanity->by_place, hash_place(error), (uint32_t)sanity->errors.count - 1);
-}
-
-static bool is_size_wrong(const struct event *event, const struct block *block)
-{
-	uint64_t told = event->call.size ? event->call.size : 1; /* new(0) asks for a byte */
-
-	return event->call.size != SIZE_UNTOLD &&
-	       (told > block->size || block->size - told > event->call.slack);
-}
-
-static int judge_release(struct process *process, const struct event *event,
-			 const struct block *block, uint32_t stack)
-{
-	enum kin released = kin_of_release(process, event);
-	enum kin allocated = (enum kin)process_site_at(process, block->site)->kin;
-	bool mismatched = released != allocated;
-	struct site *site;
-
-	if (released == KIN_UNKNOWN || allocated == KIN_UNKNOWN ||
-	    (!mismatched && !is_size_wrong(event, block)))
-		return 0;
-	site = process_site_change(process, block->site);
-	if (!site)
-		return -ENOMEM;
-	site->mismatched++;
-	return error_add(&process->sanity,
-			 (struct sanity_error){
-				 .kind = mismatched ? SANITY_MISMATCHED_FREE : SANITY_SIZE_MISMATCH,
-				 .api = (uint8_t)sanity_api(event),
-				 .site = block->site,
-				 .freed_at = stack,
-				 .freed_again_at = STACK_NONE,
-				 .address = block->address,
-				 .size = block->size,
-				 .told = event->call.size,
-				 .first_seen_ns = event->time_ns,
-			 });
-}
-
-int sanity_released(struct process *process, const struct event *event, const struct block *block)
-{
-	struct freed freed = {.address = block->address,
-			      .size = block->size,
-			      .site = block->site,
-			      .api = (uint8_t)sanity_api(event)};
-
-	if (event_stack(process, event, &freed.stack) || freed_remember(process, &freed))
-		return -ENOMEM;
-	return block->site == SITE_NONE ? 0 : judge_release(process, event, block, freed.stack);
-}
-
-static struct sanity_error double_free_of(const struct freed *freed, uint32_t stack)
-{
-	return (struct sanity_error){
-		.kind = SANITY_DOUBLE_FREE,
-		.freed_by = freed->api,
-		.site = freed->site,
-		.freed_at = freed->stack,
-		.freed_again_at = stack,
-		.size = freed->size,
-	};
-}
-
-static int count_bad_free(struct process *process, uint32_t index)
-{
-	struct site *site = NULL;
-
-	if (index == SITE_NONE)
-		return 0;
-	site = process_site_change(process, index);
-	if (!site)
-		return -ENOMEM;
-	site->bad_frees++;
-	return 0;
-}
-
-int sanity_bad_free(struct process *process, const struct event *event)
-{
-	struct sanity *sanity = &process->sanity;
-	uint32_t known = map64_get(&sanity->by_address, event->call.address);
-	struct sanity_error error = {
-		.kind = SANITY_INVALID_FREE, .site = SITE_NONE, .freed_again_at = STACK_NONE};
-	uint32_t stack;
-
-	if (event_stack(process, event, &stack))
-		return -ENOMEM;
-	error.freed_at = stack;
-	if (known != MAP64_NONE)
-		error = double_free_of(&sanity->freed.items[known], stack);
-	error.api = (uint8_t)sanity_api(event);
-	error.address = event->call.address;
-	error.told = SIZE_UNTOLD;
-	error.first_seen_ns = event->time_ns;
-	sanity->bad_frees++;
-	if (count_bad_free(process, error.site))
-		return -ENOMEM;
-	return error_add(sanity, error);
-}
-
-/* Else an address may have been handed out that the books have as free. */
-static bool is_lossless(const struct snapshot_losses *losses)
-{
-	return !losses->events && !losses->missed_returns && !losses->unprobed_sites &&
-	       !losses->gap_ns && !losses->collisions;
-}
-
-bool sanity_judges(const struct process *process, enum sanity_kind kind)
-{
-	struct snapshot_losses told = process_told(process);
-	bool lossless = is_lossless(&told) && is_lossless(&process->found);
-
-	if (kind == SANITY_INVALID_FREE)
-		return lossless && process_is_complete(process) && !process->config->omits;
-	return kind == SANITY_DOUBLE_FREE ? lossless : true;
 }
 
 int sanity_inherit(struct sanity *sanity, const struct sanity *parent)

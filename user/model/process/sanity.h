@@ -29,8 +29,6 @@
 #include "model/event.h"
 #include "model/sanity_kind.h"
 
-struct process;
-
 enum kin { KIN_UNKNOWN = 0, KIN_MALLOC, KIN_NEW, KIN_NEW_ARRAY };
 
 #define STACK_NONE       UINT32_MAX
@@ -77,9 +75,11 @@ enum api sanity_api(const struct event *event);
 /* By which kin the event's call allocates; `wrapped`: its caller is an operator's code. */
 enum kin sanity_kin(const struct event *event, bool wrapped);
 
-/* 0 or -ENOMEM. */
-int sanity_released(struct process *process, const struct event *event, const struct block *block);
-int sanity_bad_free(struct process *process, const struct event *event);
+/* Remembers a freed block. Returns 0 or -ENOMEM. */
+int sanity_remember(struct sanity *sanity, const struct freed *freed);
+/* Counts an error, and lists it if its place is new. Returns 0 or -ENOMEM. */
+int sanity_add_error(struct sanity *sanity, struct sanity_error error);
+/* Forgets that the address was freed. */
 void sanity_handed_out(struct sanity *sanity, uint64_t address);
 
 /* A child's: what its parent has freed is free in it too. 0 or -ENOMEM. */
@@ -88,9 +88,6 @@ int sanity_inherit(struct sanity *sanity, const struct sanity *parent);
 /* For what is kept elsewhere, and becomes the same here. 0 or -ENOMEM. */
 int sanity_enter_freed(struct sanity *sanity, const struct freed *freed);
 int sanity_enter_error(struct sanity *sanity, const struct sanity_error *error);
-
-/* Can such a finding be believed, after all that is known now? */
-bool sanity_judges(const struct process *process, enum sanity_kind kind);
 
 /* No more frees will come. */
 void sanity_close(struct sanity *sanity);

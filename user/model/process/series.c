@@ -4,9 +4,11 @@
  * site changes in a later tick, so what allocates and frees at once has none, and neither has what
  * allocates once and never again, which does not grow.
  */
+#include "model/process/series.h"
+
 #include <stdlib.h>
 
-#include "model/process/process.h"
+#include "model/process/state.h"
 #include "model/site/growth.h"
 
 static struct series *series_make(struct process *process, uint32_t index, uint32_t from)

@@ -5,8 +5,9 @@
 
 #include "base/map64.h"
 #include "bpf/sample.h"
-#include "model/model.h"
+#include "model/config.h"
 #include "model/site/site.h"
+#include "model/sums.h"
 
 #define DEVIATIONS 1.959964 /* of the normal distribution: 95 of 100 lie within */
 #define ONE_BITS   64       /* a chance of 1 is 2^64 */

@@ -8,8 +8,8 @@
 #define CHUNK_FIRST 128 /* frames; each chunk is twice as large as the one before … */
 #define CHUNK_LAST  8192
 
-struct chunk {
-	struct chunk *older;
+struct frames_chunk {
+	struct frames_chunk *older;
 	uint32_t used;
 	uint32_t capacity;
 	uint64_t frames[];
@@ -18,7 +18,7 @@ struct chunk {
 struct frame_store {
 	uint32_t owners; /* the stacks that it is of, and the stores that stand on it */
 	struct frame_store *base;
-	struct chunk *newest;
+	struct frames_chunk *newest;
 };
 
 static struct frame_store *store_new(struct frame_store *base)
@@ -35,9 +35,9 @@ static struct frame_store *store_new(struct frame_store *base)
 }
 
 /* The newest chunk, with room for so many frames; NULL if out of memory. */
-static struct chunk *store_chunk(struct frame_store *store, uint32_t count)
+static struct frames_chunk *store_chunk(struct frame_store *store, uint32_t count)
 {
-	struct chunk *newest = store->newest, *chunk;
+	struct frames_chunk *newest = store->newest, *chunk;
 	uint32_t capacity = newest ? newest->capacity * 2 : CHUNK_FIRST;
 
 	if (newest && newest->capacity - newest->used >= count)
@@ -47,14 +47,14 @@ static struct chunk *store_chunk(struct frame_store *store, uint32_t count)
 	chunk = malloc(sizeof(*chunk) + capacity * sizeof(chunk->frames[0]));
 	if (!chunk)
 		return NULL;
-	*chunk = (struct chunk){.older = newest, .capacity = capacity};
+	*chunk = (struct frames_chunk){.older = newest, .capacity = capacity};
 	store->newest = chunk;
 	return chunk;
 }
 
 const uint64_t *frame_store_keep(struct frame_store **store, const uint64_t *frames, uint32_t count)
 {
-	struct chunk *chunk;
+	struct frames_chunk *chunk;
 	uint64_t *kept;
 
 	if (!*store)
@@ -77,9 +77,9 @@ int frame_store_branch(struct frame_store **ret_store, struct frame_store *base)
 	return base && !*ret_store ? -ENOMEM : 0;
 }
 
-static void chunks_free(struct chunk *chunk)
+static void chunks_free(struct frames_chunk *chunk)
 {
-	struct chunk *older;
+	struct frames_chunk *older;
 
 	for (; chunk; chunk = older) {
 		older = chunk->older;

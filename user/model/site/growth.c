@@ -27,12 +27,12 @@ struct history {
 	uint32_t now;
 };
 
-struct cells {
+struct growth_cells {
 	uint64_t low[GROWTH_CELLS], high[GROWTH_CELLS];
 };
 
 /* The cells' ends in units of 1 / GROWTH_CELLS tick: start and length need not be divisible. */
-static void cells_cover(struct cells *cells, uint64_t start, uint64_t length, uint64_t begin,
+static void cells_cover(struct growth_cells *cells, uint64_t start, uint64_t length, uint64_t begin,
 			uint64_t end, uint64_t low, uint64_t high)
 {
 	uint64_t from = begin > start ? (begin - start) * GROWTH_CELLS / length : 0;
@@ -44,9 +44,9 @@ static void cells_cover(struct cells *cells, uint64_t start, uint64_t length, ui
 	}
 }
 
-static struct cells cells_of(const struct series *series, uint64_t start, uint64_t length)
+static struct growth_cells cells_of(const struct series *series, uint64_t start, uint64_t length)
 {
-	struct cells cells = {.high = {0}};
+	struct growth_cells cells = {.high = {0}};
 	uint32_t begin = series->from;
 
 	memset(cells.low, 0xff, sizeof(cells.low));
@@ -61,7 +61,7 @@ static struct cells cells_of(const struct series *series, uint64_t start, uint64
 	return cells;
 }
 
-static bool cells_may_grow(const struct cells *cells)
+static bool cells_may_grow(const struct growth_cells *cells)
 {
 	uint64_t first = cells->low[0], middle = cells->low[GROWTH_CELLS / 2];
 	uint64_t last = cells->low[GROWTH_CELLS - 1];
@@ -118,7 +118,7 @@ static double slope_at(const double *slopes, double k)
 
 /* What a line that is level until cell k, and rises from there on, leaves of low water unexplained.
  */
-static double unexplained(const struct cells *cells, int k)
+static double unexplained(const struct growth_cells *cells, int k)
 {
 	double n = GROWTH_CELLS, x = 0, y = 0, xx = 0, xy = 0, yy = 0, covariance, variance;
 
@@ -137,7 +137,7 @@ static double unexplained(const struct cells *cells, int k)
 }
 
 /* The cell in which it began to grow: the first one, unless a later one explains much more. */
-static int onset_of(const struct cells *cells)
+static int onset_of(const struct growth_cells *cells)
 {
 	double least = unexplained(cells, 0) * MUCH_BETTER;
 	int onset = 0;
@@ -154,7 +154,8 @@ static int onset_of(const struct cells *cells)
 }
 
 /* A window that has said yes may have begun before the growth did. Returns what is left of it. */
-static uint32_t from_onset(const struct history *history, uint32_t length, struct cells *cells)
+static uint32_t from_onset(const struct history *history, uint32_t length,
+			   struct growth_cells *cells)
 {
 	for (int turn = 0; turn < TURNS; turn++) {
 		int onset = onset_of(cells);
@@ -169,7 +170,7 @@ static uint32_t from_onset(const struct history *history, uint32_t length, struc
 	return length;
 }
 
-static void find_slope(const struct cells *cells, double seconds, struct growth *growth)
+static void find_slope(const struct growth_cells *cells, double seconds, struct growth *growth)
 {
 	double slopes[PAIRS] = {0}, reach = Z_INTERVAL * sqrt(kendall_variance(cells->low));
 	int count = 0;
@@ -230,7 +231,8 @@ static bool is_worth_a_look(const struct history *history, uint32_t length)
 }
 
 /* The z of low water in the window; 0 if it does not grow. */
-static double window_z(const struct history *history, uint32_t length, struct cells *ret_cells)
+static double window_z(const struct history *history, uint32_t length,
+		       struct growth_cells *ret_cells)
 {
 	double z;
 
@@ -252,7 +254,7 @@ struct growth growth_of(const struct series *series, uint32_t now, uint64_t byte
 {
 	struct growth growth = {0};
 	struct history history;
-	struct cells cells;
+	struct growth_cells cells;
 	double best = 0, z = 0;
 	uint32_t all, length;
 

@@ -4,19 +4,20 @@
 #include <stdbool.h>
 #include <string.h>
 
-struct share {
+struct interval_share {
 	uint64_t span, age;
 };
 
 /* Of intervals i and i + 1, merged. */
-static struct share share_of(const struct series *series, uint32_t i, uint32_t now)
+static struct interval_share share_of(const struct series *series, uint32_t i, uint32_t now)
 {
 	uint32_t begin = i ? series->until[i - 1] : series->from;
 
-	return (struct share){series->until[i + 1] - begin, (uint64_t)now - series->until[i + 1]};
+	return (struct interval_share){series->until[i + 1] - begin,
+				       (uint64_t)now - series->until[i + 1]};
 }
 
-static bool is_shorter(const struct share *a, const struct share *b)
+static bool is_shorter(const struct interval_share *a, const struct interval_share *b)
 {
 	return a->span * (b->age + 1) < b->span * (a->age + 1);
 }
@@ -37,11 +38,11 @@ static void merge(struct series *series, uint32_t i)
 
 static void make_room(struct series *series, uint32_t now)
 {
-	struct share best = share_of(series, 0, now);
+	struct interval_share best = share_of(series, 0, now);
 	uint32_t found = 0;
 
 	for (uint32_t i = 1; i + 1 < series->count; i++) {
-		struct share share = share_of(series, i, now);
+		struct interval_share share = share_of(series, i, now);
 
 		if (!is_shorter(&share, &best))
 			continue;

@@ -6,6 +6,10 @@
 #include <string.h>
 
 #include "bpf/sample.h"
+#include "model/process/judge.h"
+#include "model/process/process.h"
+#include "model/process/series.h"
+#include "model/process/state.h"
 
 /* 0 or -ENOMEM; no text stays NULL. */
 static int capture_text(struct snapshot *snapshot, const char *text, const char **ret_text)

@@ -3,7 +3,7 @@
 #ifndef MTRACE_MODEL_SNAPSHOT_CAPTURE_H
 #define MTRACE_MODEL_SNAPSHOT_CAPTURE_H
 
-#include "model/process/process.h"
+#include "model/process/state.h"
 #include "model/snapshot/snapshot.h"
 
 /* Fill in a zeroed section. 0 or -ENOMEM. */

@@ -4,7 +4,7 @@
  * place (module, offset) is asked for once, however many stacks and processes share it, and all of
  * a module together, which lets the symbolizer work through one file after the other.
  */
-#include "model/snapshot/snapshot.h"
+#include "model/snapshot/resolve.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,27 +16,27 @@
 #define NAMES_MAX      32
 #define PROGRESS_STEPS 64 /* places between two reports of progress */
 
-struct place {
+struct named_place {
 	uint32_t module; /* index in modules */
 	uint64_t offset;
 	struct frame_name *names;
 	uint32_t name_count;
 };
 
-struct module_names {
+struct named_module {
 	uint32_t id;
 	const char *path;
 	const char *build_id;
 	struct map64 by_offset; /* index in places */
 };
 
-struct naming {
+struct snapshot_naming {
 	struct snapshot *snapshot;
 	const struct resolver *resolver;
 	VEC(struct snapshot_stack *) stacks; /* to be named */
-	VEC(struct module_names) modules;
+	VEC(struct named_module) modules;
 	struct map64 by_module; /* id: index in modules */
-	VEC(struct place) places;
+	VEC(struct named_place) places;
 };
 
 static bool stack_is_named(const struct snapshot_stack *stack)
@@ -53,7 +53,7 @@ static bool site_may_leak(const struct snapshot_site *site)
 	       site->leaks.classes[LEAK_POSSIBLE].blocks;
 }
 
-static int choose_stack(struct naming *naming, const struct snapshot_process *process,
+static int choose_stack(struct snapshot_naming *naming, const struct snapshot_process *process,
 			uint32_t stack, bool *chosen)
 {
 	if (stack >= process->stack_count || chosen[stack])
@@ -64,7 +64,8 @@ static int choose_stack(struct naming *naming, const struct snapshot_process *pr
 		       : vec_push(&naming->stacks, &process->stacks[stack]);
 }
 
-static int choose_stacks_of_error(struct naming *naming, const struct snapshot_process *process,
+static int choose_stacks_of_error(struct snapshot_naming *naming,
+				  const struct snapshot_process *process,
 				  const struct snapshot_error *error, bool *chosen)
 {
 	const uint32_t stacks[] = {error->allocated_at, error->freed_at, error->freed_again_at};
@@ -77,7 +78,8 @@ static int choose_stacks_of_error(struct naming *naming, const struct snapshot_p
 
 /* The stacks of the sites that are to be named, and of all errors, each once; not those that have
  * names from an earlier call. */
-static int choose_stacks(struct naming *naming, const struct snapshot_process *process, size_t top)
+static int choose_stacks(struct snapshot_naming *naming, const struct snapshot_process *process,
+			 size_t top)
 {
 	uint64_t ranks[FAMILY_COUNT] = {0}, own_ranks[FAMILY_COUNT] = {0};
 	bool *chosen = calloc(process->stack_count + 1, sizeof(*chosen));
@@ -101,16 +103,16 @@ static int choose_stacks(struct naming *naming, const struct snapshot_process *p
 }
 
 /* 0 or -ENOMEM; no text stays NULL. */
-static int keep_text(struct naming *naming, const char *text, const char **ret_text)
+static int keep_text(struct snapshot_naming *naming, const char *text, const char **ret_text)
 {
 	*ret_text = snapshot_string(naming->snapshot, text);
 	return text && !*ret_text ? -ENOMEM : 0;
 }
 
-static int module_add(struct naming *naming, uint32_t id, uint32_t *ret_index)
+static int module_add(struct snapshot_naming *naming, uint32_t id, uint32_t *ret_index)
 {
 	const char *path = NULL, *build_id = NULL;
-	struct module_names module = {.id = id};
+	struct named_module module = {.id = id};
 
 	naming->resolver->module(naming->resolver->ctx, id, &path, &build_id);
 	if (keep_text(naming, path, &module.path) ||
@@ -126,9 +128,9 @@ static uint64_t frame_place(const struct snapshot_frame *frame)
 	return frame->offset + frame->exact;
 }
 
-static int place_add(struct naming *naming, const struct snapshot_frame *frame)
+static int place_add(struct snapshot_naming *naming, const struct snapshot_frame *frame)
 {
-	struct module_names *module;
+	struct named_module *module;
 	uint32_t index;
 
 	if (frame->module_id == MODULE_NONE)
@@ -140,13 +142,13 @@ static int place_add(struct naming *naming, const struct snapshot_frame *frame)
 	if (map64_get(&module->by_offset, frame_place(frame)) != MAP64_NONE)
 		return 0;
 	if (vec_push(&naming->places,
-		     (struct place){.module = index, .offset = frame_place(frame)}))
+		     (struct named_place){.module = index, .offset = frame_place(frame)}))
 		return -ENOMEM;
 	return map64_set(&module->by_offset, frame_place(frame),
 			 (uint32_t)naming->places.count - 1);
 }
 
-static int collect_places(struct naming *naming)
+static int collect_places(struct snapshot_naming *naming)
 {
 	for (size_t i = 0; i < naming->stacks.count; i++) {
 		const struct snapshot_stack *stack = naming->stacks.items[i];
@@ -159,16 +161,16 @@ static int collect_places(struct naming *naming)
 }
 
 /* Places of one module, as the resolver is asked for them. */
-struct batch {
-	struct naming *naming;
+struct name_batch {
+	struct snapshot_naming *naming;
 	const uint32_t *order; /* indices in places */
 	size_t first;          /* of the batch, in order */
 	size_t count;
 	int err;
 };
 
-static int name_place(struct naming *naming, struct place *place, const struct frame_name *names,
-		      size_t count)
+static int name_place(struct snapshot_naming *naming, struct named_place *place,
+		      const struct frame_name *names, size_t count)
 {
 	if (count > NAMES_MAX)
 		count = NAMES_MAX;
@@ -187,16 +189,16 @@ static int name_place(struct naming *naming, struct place *place, const struct f
 
 static int compare_places(const void *a, const void *b, void *ctx)
 {
-	const struct place *places = ctx;
-	const struct place *left = &places[*(const uint32_t *)a];
-	const struct place *right = &places[*(const uint32_t *)b];
+	const struct named_place *places = ctx;
+	const struct named_place *left = &places[*(const uint32_t *)a];
+	const struct named_place *right = &places[*(const uint32_t *)b];
 
 	if (left->module != right->module)
 		return left->module < right->module ? -1 : 1;
 	return (left->offset > right->offset) - (left->offset < right->offset);
 }
 
-static void tell_progress(const struct naming *naming, size_t done)
+static void tell_progress(const struct snapshot_naming *naming, size_t done)
 {
 	const struct resolver *resolver = naming->resolver;
 	size_t total = naming->places.count;
@@ -207,8 +209,8 @@ static void tell_progress(const struct naming *naming, size_t done)
 
 static void take_names(void *ctx, size_t index, const struct frame_name *names, size_t count)
 {
-	struct batch *batch = ctx;
-	struct naming *naming = batch->naming;
+	struct name_batch *batch = ctx;
+	struct snapshot_naming *naming = batch->naming;
 
 	if (!batch->err && count && index < batch->count)
 		batch->err = name_place(naming,
@@ -217,10 +219,10 @@ static void take_names(void *ctx, size_t index, const struct frame_name *names, 
 	tell_progress(naming, batch->first + index + 1);
 }
 
-static int name_batch(struct batch *batch, uint64_t *offsets)
+static int name_batch(struct name_batch *batch, uint64_t *offsets)
 {
-	const struct naming *naming = batch->naming;
-	const struct place *places = naming->places.items;
+	const struct snapshot_naming *naming = batch->naming;
+	const struct named_place *places = naming->places.items;
 	uint32_t module = places[batch->order[batch->first]].module;
 
 	for (size_t i = 0; i < batch->count; i++)
@@ -231,9 +233,9 @@ static int name_batch(struct batch *batch, uint64_t *offsets)
 }
 
 /* How many places from `first` on are of one module. */
-static size_t batch_size(const struct naming *naming, const uint32_t *order, size_t first)
+static size_t batch_size(const struct snapshot_naming *naming, const uint32_t *order, size_t first)
 {
-	const struct place *places = naming->places.items;
+	const struct named_place *places = naming->places.items;
 	size_t end = first;
 
 	while (end < naming->places.count &&
@@ -242,13 +244,13 @@ static size_t batch_size(const struct naming *naming, const uint32_t *order, siz
 	return end - first;
 }
 
-static int name_batches(struct naming *naming, const uint32_t *order, uint64_t *offsets)
+static int name_batches(struct snapshot_naming *naming, const uint32_t *order, uint64_t *offsets)
 {
 	size_t count = naming->places.count;
 	int err = 0;
 
 	for (size_t first = 0, size; first < count && !err; first += size) {
-		struct batch batch = {.naming = naming, .order = order, .first = first};
+		struct name_batch batch = {.naming = naming, .order = order, .first = first};
 
 		size = batch.count = batch_size(naming, order, first);
 		err = name_batch(&batch, offsets);
@@ -258,7 +260,7 @@ static int name_batches(struct naming *naming, const uint32_t *order, uint64_t *
 	return err;
 }
 
-static int name_places(struct naming *naming)
+static int name_places(struct snapshot_naming *naming)
 {
 	size_t count = naming->places.count;
 	uint32_t *order = malloc((count + 1) * sizeof(*order));
@@ -277,9 +279,10 @@ static int name_places(struct naming *naming)
 }
 
 /* The frame's place, or NULL if it lies in no module. */
-static const struct place *place_of(const struct naming *naming, const struct snapshot_frame *frame)
+static const struct named_place *place_of(const struct snapshot_naming *naming,
+					  const struct snapshot_frame *frame)
 {
-	const struct module_names *module;
+	const struct named_module *module;
 
 	if (frame->module_id == MODULE_NONE)
 		return NULL;
@@ -288,10 +291,10 @@ static const struct place *place_of(const struct naming *naming, const struct sn
 }
 
 /* Write the frame, once for each of its names; returns how many were written. */
-static uint32_t expand_frame(const struct naming *naming, struct snapshot_frame frame,
+static uint32_t expand_frame(const struct snapshot_naming *naming, struct snapshot_frame frame,
 			     struct snapshot_frame *ret_frames)
 {
-	const struct place *place = place_of(naming, &frame);
+	const struct named_place *place = place_of(naming, &frame);
 
 	const struct resolver *resolver = naming->resolver;
 
@@ -316,13 +319,13 @@ static uint32_t expand_frame(const struct naming *naming, struct snapshot_frame 
 	return place->name_count;
 }
 
-static int name_stack(struct naming *naming, struct snapshot_stack *stack)
+static int name_stack(struct snapshot_naming *naming, struct snapshot_stack *stack)
 {
 	struct snapshot_frame *frames;
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < stack->frame_count; i++) {
-		const struct place *place = place_of(naming, &stack->frames[i]);
+		const struct named_place *place = place_of(naming, &stack->frames[i]);
 
 		count += place && place->name_count ? place->name_count : 1;
 	}
@@ -337,7 +340,7 @@ static int name_stack(struct naming *naming, struct snapshot_stack *stack)
 	return 0;
 }
 
-static int name_stacks(struct naming *naming)
+static int name_stacks(struct snapshot_naming *naming)
 {
 	for (size_t i = 0; i < naming->stacks.count; i++)
 		if (name_stack(naming, naming->stacks.items[i]))
@@ -346,7 +349,7 @@ static int name_stacks(struct naming *naming)
 }
 
 /* Of any stack that is not complete, it may be told in which module it ends. */
-static int name_ends(struct naming *naming, const struct snapshot_process *process)
+static int name_ends(struct snapshot_naming *naming, const struct snapshot_process *process)
 {
 	for (size_t i = 0; i < process->stack_count; i++) {
 		struct snapshot_stack *stack = &process->stacks[i];
@@ -364,9 +367,9 @@ static int name_ends(struct naming *naming, const struct snapshot_process *proce
 	return 0;
 }
 
-static void naming_free(struct naming *naming)
+static void naming_free(struct snapshot_naming *naming)
 {
-	struct module_names *module;
+	struct named_module *module;
 
 	vec_each (module, &naming->modules)
 		map64_free(&module->by_offset);
@@ -378,7 +381,7 @@ static void naming_free(struct naming *naming)
 
 int snapshot_resolve(struct snapshot *snapshot, const struct resolver *resolver, size_t top)
 {
-	struct naming naming = {.snapshot = snapshot, .resolver = resolver};
+	struct snapshot_naming naming = {.snapshot = snapshot, .resolver = resolver};
 	int err = 0;
 
 	for (size_t i = 0; i < snapshot->process_count && !err; i++)

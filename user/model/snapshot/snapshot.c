@@ -12,8 +12,8 @@
 #define CHUNK_BYTES (64 * 1024)
 #define ALIGNMENT   16
 
-struct chunk {
-	struct chunk *next;
+struct arena_chunk {
+	struct arena_chunk *next;
 	size_t used;
 	size_t capacity;
 	_Alignas(ALIGNMENT) unsigned char bytes[];
@@ -21,7 +21,7 @@ struct chunk {
 
 /* Memory is cut off the newest chunk; what does not fit in a chunk gets one of its own. */
 struct snapshot_arena {
-	struct chunk *chunks;
+	struct arena_chunk *chunks;
 	VEC(const char *) strings;
 	struct map64 by_hash; /* of a text: index in strings */
 };
@@ -42,7 +42,7 @@ struct snapshot *snapshot_new(void)
 
 void snapshot_free(struct snapshot *snapshot)
 {
-	struct chunk *chunk, *next;
+	struct arena_chunk *chunk, *next;
 
 	if (!snapshot)
 		return;
@@ -56,9 +56,9 @@ void snapshot_free(struct snapshot *snapshot)
 	free(snapshot);
 }
 
-static struct chunk *chunk_new(size_t capacity)
+static struct arena_chunk *chunk_new(size_t capacity)
 {
-	struct chunk *chunk = calloc(1, sizeof(*chunk) + capacity);
+	struct arena_chunk *chunk = calloc(1, sizeof(*chunk) + capacity);
 
 	if (chunk)
 		chunk->capacity = capacity;
@@ -66,9 +66,9 @@ static struct chunk *chunk_new(size_t capacity)
 }
 
 /* A chunk with room; a large one goes behind the newest, whose rest stays in use. */
-static struct chunk *arena_chunk(struct snapshot_arena *arena, size_t bytes)
+static struct arena_chunk *arena_chunk(struct snapshot_arena *arena, size_t bytes)
 {
-	struct chunk *newest = arena->chunks, *chunk;
+	struct arena_chunk *newest = arena->chunks, *chunk;
 
 	if (newest && newest->capacity - newest->used >= bytes)
 		return newest;
@@ -87,7 +87,7 @@ static struct chunk *arena_chunk(struct snapshot_arena *arena, size_t bytes)
 
 void *snapshot_alloc(struct snapshot *snapshot, size_t bytes)
 {
-	struct chunk *chunk;
+	struct arena_chunk *chunk;
 	void *memory;
 
 	if (bytes > SIZE_MAX / 2)
@@ -128,21 +128,6 @@ const char *snapshot_string(struct snapshot *snapshot, const char *text)
 	if (copy && index == MAP64_NONE && !vec_push(&arena->strings, copy))
 		(void)map64_set(&arena->by_hash, hash, (uint32_t)arena->strings.count - 1);
 	return copy;
-}
-
-void snapshot_losses_add(struct snapshot_losses *sum, const struct snapshot_losses *losses)
-{
-	sum->events += losses->events;
-	sum->stacks += losses->stacks;
-	sum->truncated_stacks += losses->truncated_stacks;
-	sum->unmatched_frees += losses->unmatched_frees;
-	sum->missed_returns += losses->missed_returns;
-	sum->unprobed_sites += losses->unprobed_sites;
-	sum->gap_ns += losses->gap_ns;
-	sum->no_allocator += losses->no_allocator;
-	sum->children += losses->children;
-	sum->collisions += losses->collisions;
-	sum->filtered += losses->filtered;
 }
 
 static int compare_counts(uint64_t a, uint64_t b)

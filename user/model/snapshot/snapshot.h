@@ -18,6 +18,7 @@
 #include "model/site/growth.h"
 #include "model/site/stop.h"
 #include "model/snapshot/leak.h"
+#include "model/sums.h"
 
 struct snapshot_frame {
 	uint64_t address; /* return address */
@@ -45,54 +46,6 @@ struct snapshot_stack {
 	bool guessed;   /* a frame pointer was believed on the way */
 	/* Path of the module in which it ends; by snapshot_resolve, where it is not complete. */
 	const char *end_module;
-};
-
-struct snapshot_sum {
-	uint64_t blocks;
-	uint64_t bytes;
-};
-
-#define EXAMPLE_BYTES 16
-
-/* One block, to look at. */
-struct snapshot_example {
-	uint64_t address; /* 0: there is none */
-	uint64_t size;
-	bool looked;       /* the rest is known: the process was there to be asked */
-	uint64_t resident; /* bytes of it that are in memory, and that are swapped out; the rest */
-	uint64_t swapped;  /* was never written */
-	uint8_t bytes[EXAMPLE_BYTES]; /* the first ones; as many as were read */
-	uint32_t read;
-};
-
-/* What the last leak scan said of a site's blocks; all 0 if there was none. */
-struct snapshot_leaks {
-	struct snapshot_sum classes[LEAK_CLASS_COUNT];
-	uint64_t oldest_ns; /* when the oldest and the youngest definite one were allocated */
-	uint64_t youngest_ns;
-	/* The largest of each class, suppressed or not; of those that are reachable, none. */
-	struct snapshot_example examples[LEAK_CLASS_COUNT];
-	/* What suppressions excuse; in no class any more. The first of them that excused anything.
-	 */
-	struct snapshot_sum suppressed;
-	const char *suppressed_by; /* its name, or NULL */
-};
-
-/* A leak scan of a process. */
-struct snapshot_scan {
-	bool done;
-	bool live;          /* while it ran, rather than frozen */
-	uint32_t passes;    /* that agree */
-	const char *reason; /* why there was none although one was wanted, else NULL */
-	uint64_t taken_ns;
-	uint64_t pause_ns;    /* for which the process stood still */
-	uint64_t duration_ns; /* of it all */
-	uint64_t bytes_scanned;
-	uint64_t bytes_unreadable;
-	uint64_t bytes_between; /* heap memory in no known block: searched for pointers … */
-	uint64_t bytes_free;    /* … and, in glibc's malloc, free for certain */
-	struct snapshot_sum classes[LEAK_CLASS_COUNT];
-	struct snapshot_sum suppressed; /* what suppressions excuse; in no class any more */
 };
 
 struct snapshot_site {
@@ -151,28 +104,6 @@ struct snapshot_block {
 	uint64_t address;
 	uint64_t size;
 	uint32_t stack; /* index in the process's stacks */
-};
-
-struct snapshot_losses {
-	uint64_t events;
-	uint64_t stacks;
-	uint64_t truncated_stacks;
-	uint64_t unmatched_frees;
-	uint64_t missed_returns;
-	uint64_t unprobed_sites;
-	uint64_t gap_ns;
-	uint64_t no_allocator; /* 1: no allocation function was found, and nothing traced */
-	uint64_t children;     /* that could not be followed */
-	uint64_t collisions;   /* an allocation at an address that was live: a free was not seen */
-	uint64_t filtered;     /* no loss: allocations that --min-size and --max-size leave out */
-};
-
-void snapshot_losses_add(struct snapshot_losses *sum, const struct snapshot_losses *losses);
-
-/* An estimate's bounds: the truth lies between them in 95 of 100 traces. */
-struct snapshot_bounds {
-	uint64_t low;
-	uint64_t high;
 };
 
 /*
@@ -333,28 +264,6 @@ struct frame_name {
 	bool inlined;
 };
 
-/* Where a resolver puts the names of place `index`, innermost first; it calls once for each. */
-typedef void frame_names_taker(void *ctx, size_t index, const struct frame_name *names,
-			       size_t count);
-
-/* How a snapshot gets its names: the caller's symbolizer, seen from below. */
-struct resolver {
-	/*
-	 * Names of the code at places of a module, given as file offsets, in rising order. `take`
-	 * is called for those that have names; the strings need to live until it returns.
-	 */
-	void (*names)(void *ctx, uint32_t module_id, const uint64_t *offsets, size_t count,
-		      frame_names_taker *take, void *take_ctx);
-	/* Path and build id (hex, or NULL) of a module. */
-	void (*module)(void *ctx, uint32_t module_id, const char **ret_path,
-		       const char **ret_build_id);
-	/* Called now and then with what is done of the whole; may be NULL. */
-	void (*progress)(void *ctx, size_t done, size_t total);
-	void *ctx;
-	/* Where a file offset lies in the module's own terms, if that is known; may be NULL. */
-	uint64_t (*vaddr)(void *ctx, uint32_t module_id, uint64_t offset);
-};
-
 /* Blocks that are lost, as their sites' own or with others. */
 static inline struct snapshot_sum snapshot_lost(const struct snapshot_sum classes[LEAK_CLASS_COUNT])
 {
@@ -393,14 +302,6 @@ static inline bool snapshot_is_top(uint64_t ranks[FAMILY_COUNT], const struct sn
 	       site->leaks.classes[LEAK_DEFINITE].blocks || site->mismatched || site->bad_frees ||
 	       snapshot_is_suspect(site) || site->told;
 }
-
-/*
- * Fill in the names of every frame of the top sites of each process (snapshot_is_top), and of all
- * whose blocks may be lost, which suppressions ask for; inlined calls become frames of their own.
- * Every distinct (module, offset) is asked for once. Of all other stacks, end_module is filled in
- * alone. 0 or -ENOMEM.
- */
-int snapshot_resolve(struct snapshot *snapshot, const struct resolver *resolver, size_t top);
 
 /* Sort keys (--sort). Sites end up with the worst first; ties broken by id, so order is stable. */
 enum sort_key {

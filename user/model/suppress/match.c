@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Is a stack one that a suppression means? */
-#include "model/suppress/rule.h"
+#include "model/suppress/match.h"
 
 #include <inttypes.h>
 #include <stdio.h>

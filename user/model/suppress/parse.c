@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Suppressions as they are written: model/suppress/suppress.h. */
-#include "model/suppress/suppress.h"
+#include "model/suppress/parse.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ struct words {
 };
 
 /* Where the parser stands. */
-struct reader {
+struct suppression_reader {
 	struct suppressions *suppressions;
 	const struct suppression_text *file; /* NULL: the command line */
 	struct words rest;
@@ -33,7 +33,7 @@ struct reader {
 		(text), strlen(text) \
 	}
 
-static int fail(const struct reader *reader, const char *what, struct words words)
+static int fail(const struct suppression_reader *reader, const char *what, struct words words)
 {
 	return error_set(reader->err, -EINVAL, "%s:%u: %s: \"%.*s\"", reader->file->name,
 			 reader->line, what, words.length > 80 ? 80 : (int)words.length,
@@ -81,7 +81,7 @@ static struct words words_cut(struct words *rest, char separator)
 }
 
 /* The next line that says something; false at the end. */
-static bool next_line(struct reader *reader, struct words *ret_line)
+static bool next_line(struct suppression_reader *reader, struct words *ret_line)
 {
 	while (reader->rest.length) {
 		struct words line = words_trim(words_cut(&reader->rest, '\n'));
@@ -148,7 +148,8 @@ static bool has_wildcards(struct words pattern)
 }
 
 /* memcheck's fun: lines; those of the allocators need no demangling, so no harm is done there. */
-static int rule_demangle(const struct reader *reader, struct frame_rule *rule, struct words pattern)
+static int rule_demangle(const struct suppression_reader *reader, struct frame_rule *rule,
+			 struct words pattern)
 {
 	if (rule->kind != FRAME_FUNCTION || !is_mangled_name(pattern))
 		return 0;
@@ -245,7 +246,7 @@ int suppressions_ignore(struct suppressions *suppressions, const char *pattern, 
 	return code ? code : add_simple(suppressions, WORDS(pattern), rule);
 }
 
-static int read_ignore(struct reader *reader, struct words line, struct words pattern)
+static int read_ignore(struct suppression_reader *reader, struct words line, struct words pattern)
 {
 	struct frame_rule rule;
 	char reason[128];
@@ -256,7 +257,7 @@ static int read_ignore(struct reader *reader, struct words line, struct words pa
 	return code ? code : add_simple(reader->suppressions, line, rule);
 }
 
-static int read_leak(struct reader *reader, struct words line, struct words pattern)
+static int read_leak(struct suppression_reader *reader, struct words line, struct words pattern)
 {
 	struct frame_rule rule = {.kind = FRAME_ANY_NAME, .wild = wild_of_part(pattern)};
 
@@ -291,7 +292,8 @@ static const struct kind_word kind_words[] = {
 	{"none", 0},
 };
 
-static int read_kinds(const struct reader *reader, struct words line, struct suppression *ret)
+static int read_kinds(const struct suppression_reader *reader, struct words line,
+		      struct suppression *ret)
 {
 	struct words rest = line;
 
@@ -309,7 +311,8 @@ static int read_kinds(const struct reader *reader, struct words line, struct sup
 	return 0;
 }
 
-static int read_frame(struct reader *reader, struct words line, struct suppression *suppression)
+static int read_frame(struct suppression_reader *reader, struct words line,
+		      struct suppression *suppression)
 {
 	struct words pattern = line;
 	struct frame_rule rule = {.kind = FRAME_SKIP};
@@ -348,7 +351,8 @@ static bool is_for_leaks(struct words line)
 }
 
 /* Up to "}". Unless `wanted`, its lines may say anything. */
-static int read_frames(struct reader *reader, bool wanted, struct suppression *suppression)
+static int read_frames(struct suppression_reader *reader, bool wanted,
+		       struct suppression *suppression)
 {
 	unsigned int line_number = reader->line;
 	struct words line;
@@ -373,7 +377,7 @@ static int read_frames(struct reader *reader, bool wanted, struct suppression *s
 	return fail(reader, "a block without an end", WORDS(suppression->name));
 }
 
-static int read_block(struct reader *reader, struct words line, struct words after)
+static int read_block(struct suppression_reader *reader, struct words line, struct words after)
 {
 	struct suppression suppression = {.classes = LOST};
 	bool wanted;
@@ -401,7 +405,7 @@ static int read_block(struct reader *reader, struct words line, struct words aft
 struct line_form {
 	const char *prefix;
 	bool needs_pattern;
-	int (*read)(struct reader *reader, struct words line, struct words after);
+	int (*read)(struct suppression_reader *reader, struct words line, struct words after);
 };
 
 static const struct line_form line_forms[] = {
@@ -410,7 +414,7 @@ static const struct line_form line_forms[] = {
 	{"{", false, read_block},
 };
 
-static int read_line(struct reader *reader, struct words line)
+static int read_line(struct suppression_reader *reader, struct words line)
 {
 	for (size_t i = 0; i < sizeof(line_forms) / sizeof(line_forms[0]); i++) {
 		const struct line_form *form = &line_forms[i];
@@ -429,7 +433,7 @@ static int read_line(struct reader *reader, struct words line)
 int suppressions_parse(struct suppressions *suppressions, const struct suppression_text *text,
 		       struct error *err)
 {
-	struct reader reader = {
+	struct suppression_reader reader = {
 		.suppressions = suppressions,
 		.file = text,
 		.rest = {text->text, text->size},

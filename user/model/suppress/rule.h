@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A suppression as it is kept: between the files of this folder, and for nobody else. */
+/* A suppression as it is stored. Only the files of this folder include it. */
 #ifndef MTRACE_MODEL_SUPPRESS_RULE_H
 #define MTRACE_MODEL_SUPPRESS_RULE_H
 
@@ -9,13 +9,11 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "model/snapshot/snapshot.h"
+#include "model/snapshot/leak.h"
 
 /* In a wild pattern; all other bytes stand for themselves. */
 #define WILD_RUN '\1' /* any text, also none */
 #define WILD_ONE '\2' /* any one byte */
-
-bool wild_match(const char *wild, const char *text, size_t length);
 
 enum frame_kind {
 	FRAME_FUNCTION, /* wild; the whole name, or what stands before a parameter list */
@@ -48,9 +46,5 @@ struct suppressions {
 };
 
 void suppression_free(struct suppression *suppression);
-
-/* The allocation function of a site counts as its innermost frame, unless `anywhere`. */
-bool suppression_matches(const struct suppression *suppression, const struct snapshot_site *site,
-			 const struct snapshot_stack *stack);
 
 #endif

@@ -5,25 +5,12 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "model/suppress/match.h"
 #include "model/suppress/rule.h"
 
 struct suppressions *suppressions_new(void)
 {
 	return calloc(1, sizeof(struct suppressions));
-}
-
-void suppression_free(struct suppression *suppression)
-{
-	struct frame_rule *rule;
-
-	vec_each (rule, &suppression->frames) {
-		if (rule->kind == FRAME_REGEX)
-			regfree(&rule->regex);
-		free(rule->wild);
-		free(rule->demangled);
-	}
-	vec_free(&suppression->frames);
-	free(suppression->name);
 }
 
 void suppressions_free(struct suppressions *suppressions)

@@ -22,7 +22,6 @@
 
 #include <stddef.h>
 
-#include "base/error.h"
 #include "model/snapshot/snapshot.h"
 
 struct suppressions;
@@ -30,22 +29,6 @@ struct suppressions;
 /* No suppressions yet; NULL if out of memory. */
 struct suppressions *suppressions_new(void);
 void suppressions_free(struct suppressions *suppressions); /* NULL is fine */
-
-/* One as --ignore gives it. 0, -EINVAL with words, or -ENOMEM. */
-int suppressions_ignore(struct suppressions *suppressions, const char *pattern, struct error *err);
-
-/* What a file holds. */
-struct suppression_text {
-	const char *name; /* for errors: "NAME:3: …" */
-	const char *text;
-	size_t size;
-	/* A mangled name demangled, to be freed; NULL if out of memory. */
-	char *(*demangle)(const char *symbol);
-};
-
-/* 0, -EINVAL with words, or -ENOMEM. After an error, some of them may have been added. */
-int suppressions_parse(struct suppressions *suppressions, const struct suppression_text *text,
-		       struct error *err);
 
 /* How many hold mangled names with wildcards, so that they match nothing here. */
 size_t suppressions_mangled(const struct suppressions *suppressions);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The numbers that books are made of, in the order in which they are told. */
+/* The numbers of each struct, in the order in which they are saved. */
+#include "net/books/fields.h"
+
 #include <string.h>
 
 #include "bpf/sample.h"
-#include "net/books/code.h"
+#include "model/parts.h"
 
 #define ITEM(type, member) (((type *)0)->member)
 

@@ -7,8 +7,11 @@
 
 #include "base/vec.h"
 #include "model/model.h"
-#include "net/books/books.h"
+#include "net/books/load.h"
+#include "net/books/save.h"
 #include "net/books/told_model.h"
+#include "net/stream/read.h"
+#include "net/stream/write.h"
 
 /* A module, with texts and segments of its own. */
 struct kept_module {
@@ -146,24 +149,24 @@ uint64_t fold_position(const struct fold *fold)
 }
 
 /* Books on their way from one model to another. */
-struct copy {
+struct fold_copier {
 	struct stream_reader *reader;
 	struct books_loader *loader;
 };
 
 static int copy_books(void *ctx, struct unpack *body)
 {
-	return books_load(((struct copy *)ctx)->loader, body);
+	return books_load(((struct fold_copier *)ctx)->loader, body);
 }
 
 static int copy_output(void *ctx, const void *bytes, size_t size)
 {
 	struct error err;
 
-	return stream_read(((struct copy *)ctx)->reader, bytes, size, &err);
+	return stream_read(((struct fold_copier *)ctx)->reader, bytes, size, &err);
 }
 
-static int copy_run(const struct fold *fold, struct copy *copy)
+static int copy_run(const struct fold *fold, struct fold_copier *copy)
 {
 	const struct stream_handler handler = {.books = copy_books, .ctx = copy};
 	struct stream_writer *writer = NULL;
@@ -184,7 +187,7 @@ static int copy_run(const struct fold *fold, struct copy *copy)
 
 int fold_copy(const struct fold *fold, const struct model_config *config, struct model **ret_model)
 {
-	struct copy copy = {.reader = NULL};
+	struct fold_copier copy = {.reader = NULL};
 	struct model *model;
 	int code = fold->told.model ? model_new(&model, config) : -ENODATA;
 

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Nothing becomes an index before it is known that there is something behind it. */
-#include "net/books/books.h"
+#include "net/books/load.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/book/scan.h"
+#include "model/process/process.h"
+#include "model/process/series.h"
 #include "model/site/stack.h"
 #include "net/books/code.h"
+#include "net/books/fields.h"
 
 struct books_loader {
 	struct model *model;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "net/books/books.h"
+#include "net/books/save.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "model/site/stack.h"
 #include "net/books/code.h"
+#include "net/books/fields.h"
+#include "net/stream/write.h"
 
 #define FULL (128u << 10) /* bytes of a frame */
 
@@ -35,7 +37,7 @@ static void save(struct saver *saver, enum books_record record, const struct boo
 
 static void save_process(struct saver *saver, const struct process *process)
 {
-	const struct program *program = process->program;
+	const struct process_program *program = process->program;
 	struct pack *out = &saver->out;
 	char *const *word;
 

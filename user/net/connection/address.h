@@ -4,24 +4,11 @@
 #define MTRACE_NET_CONNECTION_ADDRESS_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <sys/socket.h>
 
 #include "base/error.h"
+#include "net/connection/address_list.h"
 
 #define ADDRESS_TEXT_SIZE 128
-#define ADDRESSES_MAX     8
-
-struct address {
-	struct sockaddr_storage where;
-	socklen_t size;
-};
-
-/* The ways to one place, best first. */
-struct addresses {
-	struct address list[ADDRESSES_MAX];
-	size_t count;
-};
 
 /*
  * What the words mean; names are looked up. port: where none is named. Without a host it is the

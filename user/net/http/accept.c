@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The header Accept (RFC 9110, 12.5.1), as far as two forms have to be told apart. */
-#include "net/http/http.h"
+#include "net/http/accept.h"
 
 #include <ctype.h>
 #include <stdbool.h>
@@ -10,16 +10,16 @@
 #define QUALITY_FULL 1000
 
 /* A part of the header, without the blanks around it. */
-struct span {
+struct accept_span {
 	const char *at;
 	size_t length;
 };
 
 /* The next of what `separator` parts, which is then behind *rest. */
-static struct span next_span(const char **rest, const char *end, char separator)
+static struct accept_span next_span(const char **rest, const char *end, char separator)
 {
 	const char *stop = memchr(*rest, separator, (size_t)(end - *rest));
-	struct span span = {*rest, (size_t)((stop ? stop : end) - *rest)};
+	struct accept_span span = {*rest, (size_t)((stop ? stop : end) - *rest)};
 
 	*rest = stop ? stop + 1 : end;
 	while (span.length && isspace((unsigned char)*span.at)) {
@@ -31,18 +31,18 @@ static struct span next_span(const char **rest, const char *end, char separator)
 	return span;
 }
 
-static bool span_is(struct span span, const char *word)
+static bool span_is(struct accept_span span, const char *word)
 {
 	return span.length == strlen(word) && !strncasecmp(span.at, word, span.length);
 }
 
-static bool span_begins(struct span span, const char *word)
+static bool span_begins(struct accept_span span, const char *word)
 {
 	return span.length >= strlen(word) && !strncasecmp(span.at, word, strlen(word));
 }
 
 /* "0.75" in thousandths. */
-static int quality_of(struct span span)
+static int quality_of(struct accept_span span)
 {
 	int quality = 0, scale = QUALITY_FULL;
 	bool behind = false;
@@ -68,10 +68,10 @@ struct wish {
 	int text;
 };
 
-static void hear(struct wish *wish, struct span element)
+static void hear(struct wish *wish, struct accept_span element)
 {
 	const char *rest = element.at, *end = element.at + element.length;
-	struct span type = next_span(&rest, end, ';');
+	struct accept_span type = next_span(&rest, end, ';');
 	int quality = QUALITY_FULL, *heard = NULL;
 	bool known = true;
 
@@ -80,10 +80,11 @@ static void hear(struct wish *wish, struct span element)
 	else if (span_is(type, "text/plain") || span_is(type, "text/*") || span_is(type, "*/*"))
 		heard = &wish->text;
 	while (heard && rest < end) {
-		struct span parameter = next_span(&rest, end, ';');
+		struct accept_span parameter = next_span(&rest, end, ';');
 
 		if (span_begins(parameter, "q="))
-			quality = quality_of((struct span){parameter.at + 2, parameter.length - 2});
+			quality = quality_of(
+				(struct accept_span){parameter.at + 2, parameter.length - 2});
 		else if (span_begins(parameter, "version=") && heard == &wish->openmetrics)
 			known = span_is(parameter, "version=1.0.0") ||
 				span_is(parameter, "version=0.0.1");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "net/http/http.h"
+#include "net/http/body.h"
 
 #include <stdlib.h>
 

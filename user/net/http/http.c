@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "net/connection/address.h"
 #include "net/connection/sha256.h"
+#include "net/http/body.h"
 
 #define NS_PER_SECOND 1000000000ULL
 #define CLOCK_NS      (NS_PER_SECOND / 4)

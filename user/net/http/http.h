@@ -12,29 +12,17 @@
 
 #include "base/error.h"
 #include "base/loop.h"
+#include "net/http/body.h"
 
 #define HTTP_CONNECTIONS 128
 #define HTTP_MEMORY      (16u << 10) /* of a connection, for its request */
 
 struct http;
 
-/* What answers are made of: never changed, freed when nobody sends it any more. */
-struct http_body {
-	char *bytes; /* malloc'd */
-	size_t size;
-	unsigned int users;
-};
-
-/* Takes the bytes; with one user. NULL, and the bytes freed, if out of memory. */
-struct http_body *http_body_new(char *bytes, size_t size);
-struct http_body *http_body_use(struct http_body *body);
-void http_body_release(struct http_body *body); /* NULL is fine */
-
 struct http_answer {
 	unsigned int status;
-	const char *type; /* of what it is */
-	struct http_body
-		*body; /* one use of it, which the server releases; NULL: no answer is possible */
+	const char *type;       /* of what it is */
+	struct http_body *body; /* the server releases it; NULL: no answer is possible */
 };
 
 struct http_config {
@@ -53,8 +41,5 @@ int http_open(struct http **ret_http, const struct http_config *config, struct e
 void http_close(struct http *http); /* NULL is fine */
 /* "http://127.0.0.1:9100" */
 const char *http_text(const struct http *http);
-
-/* Does somebody who accepts this want OpenMetrics rather than plain text? */
-int http_wants_openmetrics(const char *accept);
 
 #endif

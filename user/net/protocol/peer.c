@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "net/protocol/checkpoint.h"
+
 #define NS_PER_SECOND 1000000000ULL
 #define PUMP_MAX      (1u << 20) /* bytes for one peer in a turn of the loop */
 
@@ -43,12 +45,33 @@ static void tell(const struct peer *peer, const char *what)
 	config->tell(config->ctx, peer->name, what);
 }
 
+struct peer *peer_in_control(const struct server *server)
+{
+	struct peer **peer;
+
+	vec_each (peer, &server->peers)
+		if ((*peer)->control)
+			return *peer;
+	return NULL;
+}
+
+unsigned int peers_clients(const struct server *server)
+{
+	unsigned int clients = 0;
+	struct peer **peer;
+
+	vec_each (peer, &server->peers)
+		clients += (*peer)->state == PEER_CLIENT ||
+			   ((*peer)->state == PEER_LEAVING && (*peer)->whole);
+	return clients;
+}
+
 /* The oldest client takes over. */
 static void pass_control(struct server *server)
 {
 	struct peer **peer;
 
-	if (server_control(server))
+	if (peer_in_control(server))
 		return;
 	vec_each (peer, &server->peers) {
 		if ((*peer)->state == PEER_CLIENT) {
@@ -124,7 +147,7 @@ static enum talk_status judge(struct peer *peer, const struct talk_request *requ
 		return TALK_WRONG_PROOF;
 	if (request->trace && request->trace != server->trace)
 		return TALK_OTHER_TRACE;
-	if (server_clients(server) >= CLIENTS_MAX)
+	if (peers_clients(server) >= CLIENTS_MAX)
 		return TALK_FULL;
 	if (request->offset > server->spill.end ||
 	    (request->offset < server->spill.begin && !take_books(peer, request)))
@@ -381,6 +404,34 @@ static void shake(struct peer *peer)
 		refuse(peer, SERVER_STRANGERS);
 }
 
+void peers_pump(struct server *server)
+{
+	bool more = false;
+
+	for (size_t i = 0; i < server->peers.count; i++)
+		more |= peer_pump(server->peers.items[i]);
+	if (more)
+		peers_pump_soon(server);
+}
+
+static void on_soon(void *ctx, uint32_t what)
+{
+	struct server *server = ctx;
+
+	(void)what;
+	loop_remove(server->config.loop, server->soon);
+	server->soon = NULL;
+	peers_pump(server);
+	peers_bury(server);
+}
+
+void peers_pump_soon(struct server *server)
+{
+	if (!server->soon &&
+	    loop_add_timer(server->config.loop, 0, 0, on_soon, server, &server->soon))
+		server->soon = NULL; /* the tick will do it */
+}
+
 static void on_peer(void *ctx, uint32_t what)
 {
 	struct peer *peer = ctx;
@@ -393,7 +444,7 @@ static void on_peer(void *ctx, uint32_t what)
 	if (peer->state != PEER_SHAKES && peer->state != PEER_DEAD)
 		take_input(peer);
 	if (peer_pump(peer))
-		server_pump_soon(server);
+		peers_pump_soon(server);
 	peers_bury(server);
 }
 

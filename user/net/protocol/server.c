@@ -9,7 +9,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "net/protocol/checkpoint.h"
 #include "net/protocol/peer.h"
+#include "net/protocol/server_state.h"
 
 #define NS_PER_SECOND 1000000000ULL
 #define TICK_NS       NS_PER_SECOND
@@ -18,44 +20,6 @@
 
 #define ACCEPT_MAX 16           /* in a turn of the loop */
 #define BOOKS_TURN (256u << 10) /* bytes that become books before events are looked for again */
-
-struct peer *server_control(const struct server *server)
-{
-	struct peer **peer;
-
-	vec_each (peer, &server->peers)
-		if ((*peer)->control)
-			return *peer;
-	return NULL;
-}
-
-static void pump_all(struct server *server)
-{
-	bool more = false;
-
-	for (size_t i = 0; i < server->peers.count; i++)
-		more |= peer_pump(server->peers.items[i]);
-	if (more)
-		server_pump_soon(server);
-}
-
-static void on_soon(void *ctx, uint32_t what)
-{
-	struct server *server = ctx;
-
-	(void)what;
-	loop_remove(server->config.loop, server->soon);
-	server->soon = NULL;
-	pump_all(server);
-	peers_bury(server);
-}
-
-void server_pump_soon(struct server *server)
-{
-	if (!server->soon &&
-	    loop_add_timer(server->config.loop, 0, 0, on_soon, server, &server->soon))
-		server->soon = NULL; /* the tick will do it */
-}
 
 static void stop_accepting(struct listener *listener)
 {
@@ -105,7 +69,7 @@ static void on_tick(void *ctx, uint32_t what)
 	vec_each (listener, &server->listeners)
 		if (!(*listener)->watch)
 			start_accepting(*listener);
-	pump_all(server);
+	peers_pump(server);
 	peers_bury(server);
 }
 
@@ -231,7 +195,7 @@ static void cut_laggards(struct server *server)
 /* Half of what is allowed stays, for a client in control that has to come back. */
 static void let_go_read(struct server *server)
 {
-	const struct peer *control = server_control(server);
+	const struct peer *control = peer_in_control(server);
 	struct spill *spill = &server->spill;
 	uint64_t from;
 
@@ -278,48 +242,6 @@ static void keep_bounds(struct server *server, uint64_t before)
 	cut_laggards(server);
 }
 
-static int checkpoint_output(void *ctx, const void *bytes, size_t size)
-{
-	struct checkpoint *checkpoint = ctx;
-
-	return checkpoint->bytes.end + size > checkpoint->limit
-		       ? -ENOSPC
-		       : spill_add(&checkpoint->bytes, bytes, size);
-}
-
-/* The latest will do for as long as the stream behind it is kept. */
-struct checkpoint *checkpoint_take(struct server *server)
-{
-	struct checkpoint *checkpoint = server->latest;
-
-	if (checkpoint && checkpoint->resume >= server->spill.begin) {
-		checkpoint->owners++;
-		return checkpoint;
-	}
-	checkpoint = calloc(1, sizeof(*checkpoint));
-	if (!checkpoint)
-		return NULL;
-	*checkpoint = (struct checkpoint){.owners = 1,
-					  .limit = server->config.books_limit,
-					  .resume = fold_position(server->fold)};
-	if (fold_save(server->fold, checkpoint_output, checkpoint)) {
-		checkpoint_drop(server, checkpoint);
-		return NULL;
-	}
-	server->latest = checkpoint;
-	return checkpoint;
-}
-
-void checkpoint_drop(struct server *server, struct checkpoint *checkpoint)
-{
-	if (!checkpoint || --checkpoint->owners)
-		return;
-	if (server->latest == checkpoint)
-		server->latest = NULL;
-	spill_free(&checkpoint->bytes);
-	free(checkpoint);
-}
-
 int server_output(void *ctx, const void *bytes, size_t size)
 {
 	struct server *server = ctx;
@@ -329,7 +251,7 @@ int server_output(void *ctx, const void *bytes, size_t size)
 
 	if (code)
 		return code;
-	pump_all(server);
+	peers_pump(server);
 	keep_bounds(server, before);
 	return 0;
 }
@@ -365,18 +287,12 @@ bool server_is_full(struct server *server)
 void server_end(struct server *server)
 {
 	server->ended = true;
-	pump_all(server);
+	peers_pump(server);
 }
 
 unsigned int server_clients(const struct server *server)
 {
-	unsigned int clients = 0;
-	struct peer **peer;
-
-	vec_each (peer, &server->peers)
-		clients += (*peer)->state == PEER_CLIENT ||
-			   ((*peer)->state == PEER_LEAVING && (*peer)->whole);
-	return clients;
+	return peers_clients(server);
 }
 
 uint64_t server_count(const struct server *server, enum server_count count)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Compression by zstd, where it is built in (WITH_ZSTD=1; else without_zstd.c says that it is not).
+/* Compression by zstd, where it is built in (WITH_ZSTD=1; otherwise without_squeeze.c reports that
+ * it is missing).
  */
 #ifndef MTRACE_NET_STREAM_SQUEEZE_H
 #define MTRACE_NET_STREAM_SQUEEZE_H

@@ -102,7 +102,7 @@ struct stream_end {
 };
 
 /*
- * Behind whole books (net/books/books.h), which stand for the beginning of a stream: from where on
+ * Behind whole books (net/books/save.h), which stand for the beginning of a stream: from where on
  * it goes on, as who wrote it had numbered it.
  */
 struct stream_resume {
@@ -121,90 +121,7 @@ struct stream_scanned {
 	const char *why; /* what went wrong, or NULL */
 };
 
-/* Telling. */
-
-struct stream_writer;
-
 /* Takes all the bytes, or fails with -errno. */
 typedef int stream_output(void *ctx, const void *bytes, size_t size);
-
-/* Nothing is output yet. `squeeze`: compress, if that is built in. 0 or -ENOMEM. */
-int stream_writer_new(struct stream_writer **ret_writer, bool squeeze, stream_output *output,
-		      void *ctx);
-void stream_writer_free(struct stream_writer *writer); /* NULL is fine */
-
-/*
- * Each tells one thing, in order; the settings come first, the end last. 0 or -errno: -ENOMEM,
- * -EMSGSIZE, or what the output said. After a failure nothing more is told, and the same is
- * returned.
- */
-int stream_tell_settings(struct stream_writer *writer, const struct stream_settings *settings);
-int stream_tell_module(struct stream_writer *writer, const struct stream_module *module);
-int stream_tell_event(struct stream_writer *writer, const struct event *event);
-int stream_tell_scan_site(struct stream_writer *writer, const struct stream_scan_site *site);
-int stream_tell_scan(struct stream_writer *writer, const struct stream_scan *scan);
-int stream_tell_unprobed(struct stream_writer *writer);
-/* What books_save makes; its bytes are taken. */
-int stream_tell_books(struct stream_writer *writer, struct pack *records);
-int stream_tell_resume(struct stream_writer *writer, const struct stream_resume *resume);
-int stream_tell_scanned(struct stream_writer *writer, const struct stream_scanned *scanned);
-int stream_tell_end(struct stream_writer *writer,
-		    struct stream_end end); /* `events` is filled in */
-/* Events are gathered; this lets them go. */
-int stream_flush(struct stream_writer *writer);
-uint64_t stream_events(const struct stream_writer *writer); /* told so far */
-bool stream_is_held(const struct stream_writer *writer);    /* are there gathered ones? */
-
-/* Being told. */
-
-struct stream_reader;
-
-/*
- * Who is told. What a call gets is valid until it returns; a negative return ends the reading with
- * that error. What there is no call for (NULL) is passed over, or is refused with -EBADMSG.
- */
-struct stream_handler {
-	/* Passed over: */
-	int (*settings)(void *ctx, const struct stream_settings *settings);
-	int (*module)(void *ctx, const struct stream_module *module);
-	int (*scanned)(void *ctx, const struct stream_scanned *scanned);
-	/* Refused: */
-	int (*event)(void *ctx, const struct event *event);
-	int (*scan_site)(void *ctx, const struct stream_scan_site *site);
-	int (*scan)(void *ctx, const struct stream_scan *scan);
-	int (*unprobed)(void *ctx);
-	/* For books_load; then resume, once, and what is told by then is what the books are. */
-	int (*books)(void *ctx, struct unpack *body);
-	int (*resume)(void *ctx, const struct stream_resume *resume);
-	int (*end)(void *ctx, const struct stream_end *end);
-	void *ctx;
-};
-
-/* Can these be the first bytes of a stream? */
-bool stream_may_begin(const char *bytes, size_t size);
-
-int stream_reader_new(struct stream_reader **ret_reader, const struct stream_handler *handler);
-void stream_reader_free(struct stream_reader *reader); /* NULL is fine */
-
-/*
- * The next bytes, as many as have come; what is whole is delivered. 0; the handler's error, without
- * words; or with words -EBADMSG (damaged, or no stream at all), -EPROTONOSUPPORT (another version)
- * and -ENOMEM. After a failure nothing is read any more.
- */
-int stream_read(struct stream_reader *reader, const void *bytes, size_t size, struct error *err);
-/* Has the end been told, and nothing behind it? */
-bool stream_is_complete(const struct stream_reader *reader);
-/* The hello; NULL as long as it has not come. */
-const struct stream_hello *stream_hello(const struct stream_reader *reader);
-/* Bytes of the stream that were understood, up to the end of the last whole frame … */
-uint64_t stream_position(const struct stream_reader *reader);
-/* … frames … */
-uint64_t stream_frames(const struct stream_reader *reader);
-/* … and events. */
-uint64_t stream_heard(const struct stream_reader *reader);
-/* The byte of the stream that is to be read next. */
-uint64_t stream_wanted(const struct stream_reader *reader);
-/* Frames of unknown kinds, which were skipped. */
-uint64_t stream_skipped(const struct stream_reader *reader);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "net/stream/stream.h"
+#include "net/stream/write.h"
 
 #include <errno.h>
 #include <stdlib.h>

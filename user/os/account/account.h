@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A user to become: looked up before fork, because the lookup may load modules and take locks. */
+/* A user to become. Look it up before fork: the lookup may load modules and take locks. */
 #ifndef MTRACE_OS_ACCOUNT_ACCOUNT_H
 #define MTRACE_OS_ACCOUNT_ACCOUNT_H
 
-#include <stddef.h>
-#include <sys/types.h>
-
-struct account {
-	uid_t uid;
-	gid_t gid;
-	gid_t *groups;
-	int group_count;
-};
+#include "os/account/ids.h"
 
 /* By name or, if there is no such name, by number: 0, -ENOENT or -errno. */
 int account_find(const char *user, struct account *ret_account);

@@ -175,7 +175,7 @@ void exec_call_free(struct exec_call *call)
  * and a mount namespace of its own, so one goes there and looks.
  */
 
-struct search {
+struct call_search {
 	pid_t pid;
 	const struct exec_call *call;
 	const struct elf_dynamic_reader *reader;
@@ -201,14 +201,14 @@ static bool is_same(int one, const char *other)
 	       first.st_ino == second.st_ino;
 }
 
-static int go_there(const struct search *search)
+static int go_there(const struct call_search *search)
 {
 	return setns(search->mounts, CLONE_NEWNS) || fchdir(search->root) || chroot(".");
 }
 
 static void *look_there(void *argument)
 {
-	struct search *search = argument;
+	struct call_search *search = argument;
 
 	if (unshare(CLONE_FS) || (search->elsewhere && go_there(search)) ||
 	    fchdir(search->directory))
@@ -219,7 +219,7 @@ static void *look_there(void *argument)
 	return NULL;
 }
 
-static int search_run(struct search *search)
+static int search_run(struct call_search *search)
 {
 	pthread_t thread;
 	int err = -pthread_create(&thread, NULL, look_there, search);
@@ -230,7 +230,7 @@ static int search_run(struct search *search)
 	return search->err;
 }
 
-static void search_close(const struct search *search)
+static void search_close(const struct call_search *search)
 {
 	const int fds[] = {search->root, search->directory, search->mounts};
 
@@ -243,7 +243,7 @@ int exec_call_needed(pid_t pid, const struct exec_call *call,
 		     const struct elf_dynamic_reader *reader, struct needed *ret_needed,
 		     char ret_prefix[EXEC_PREFIX_SIZE])
 {
-	struct search search = {
+	struct call_search search = {
 		.pid = pid,
 		.call = call,
 		.reader = reader,

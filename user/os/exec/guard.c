@@ -74,7 +74,7 @@ union file_message {
  * The guard.
  */
 
-struct pending {
+struct guarded_exec {
 	uint32_t id;
 	int file;
 	uint64_t asked_ns;
@@ -86,7 +86,7 @@ struct guard {
 	timer_t timer; /* kills the guard */
 	int fanotify;
 	int mounts; /* says when they change */
-	struct pending pending[PENDING_MAX];
+	struct guarded_exec pending[PENDING_MAX];
 	size_t count;
 	uint32_t last_id;
 	uint64_t heard_ns; /* of the tracer */
@@ -134,8 +134,8 @@ static int ask(struct guard *guard, pid_t pid, int file)
 	int err = guard->deserted || guard->count == PENDING_MAX ? -EBUSY : send_held(&held, file);
 
 	if (!err)
-		guard->pending[guard->count++] =
-			(struct pending){.id = held.id, .file = file, .asked_ns = held.asked_ns};
+		guard->pending[guard->count++] = (struct guarded_exec){
+			.id = held.id, .file = file, .asked_ns = held.asked_ns};
 	return err;
 }
 

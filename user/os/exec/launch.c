@@ -106,7 +106,7 @@ static void child_tell(const struct child *child, enum child_step step, int erro
 	send(child->status, &report, sizeof(report), MSG_NOSIGNAL);
 }
 
-_Noreturn static void child_fail(const struct child *child, enum child_step step, int error)
+static _Noreturn void child_fail(const struct child *child, enum child_step step, int error)
 {
 	child_tell(child, step, error);
 	_exit(LAUNCH_FAILED);
@@ -154,7 +154,7 @@ static void child_prepare(const struct child *child)
 	child_tell(child, CHILD_READY, 0);
 }
 
-_Noreturn static void child_run(const struct child *child)
+static _Noreturn void child_run(const struct child *child)
 {
 	char go;
 

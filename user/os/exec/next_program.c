@@ -25,7 +25,7 @@
 #define PROGRAMS_MAX 4 /* one run by the other */
 #define WORDS_MAX    16
 
-struct search {
+struct program_search {
 	pid_t pid;
 	char *const *command;
 	char *const *environment;
@@ -81,7 +81,7 @@ static const char *root_of(char *const *command, size_t *ret_next)
 	return root;
 }
 
-static int enter(struct search *search, const char *directory)
+static int enter(struct program_search *search, const char *directory)
 {
 	char *real = realpath(directory, NULL);
 	size_t used = strlen(search->root);
@@ -100,7 +100,7 @@ static int enter(struct search *search, const char *directory)
 }
 
 /* Take over what was found, by paths from our root. */
-static int add(struct search *search, const struct needed *needed)
+static int add(struct program_search *search, const struct needed *needed)
 {
 	for (size_t i = 0; i < needed->count; i++) {
 		char *path;
@@ -117,7 +117,7 @@ static int add(struct search *search, const struct needed *needed)
 	return 0;
 }
 
-static int add_program(struct search *search, const char *program)
+static int add_program(struct program_search *search, const char *program)
 {
 	struct needed needed = {0};
 	int err = needed_find(program, search->environment, search->reader, &needed, NULL);
@@ -137,7 +137,7 @@ static bool is_library(const char *word)
 }
 
 /* The program that the command's own will run, and where; NULL if none was found. */
-static char *next_program(struct search *search, size_t *ret_at)
+static char *next_program(struct program_search *search, size_t *ret_at)
 {
 	size_t at = 1;
 	const char *root = root_of(search->command, &at);
@@ -157,7 +157,7 @@ static char *next_program(struct search *search, size_t *ret_at)
 
 static void *follow(void *argument)
 {
-	struct search *search = argument;
+	struct program_search *search = argument;
 	char directory[PROCFS_PATH_SIZE];
 	char *program;
 	size_t at;
@@ -181,7 +181,7 @@ static void *follow(void *argument)
 int next_programs_find(pid_t pid, char *const *command, char *const *environment,
 		       const struct elf_dynamic_reader *reader, struct needed *ret_needed)
 {
-	struct search search = {
+	struct program_search search = {
 		.pid = pid,
 		.command = command,
 		.environment = environment,

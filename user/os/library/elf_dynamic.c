@@ -46,7 +46,7 @@ bool elf_identity_equal(const struct elf_identity *a, const struct elf_identity 
 }
 
 /* A view of an open file: what libelf needs, and the segments that we came for. */
-struct reader {
+struct dynamic_reader {
 	Elf *elf;
 	size_t header_count;
 	GElf_Phdr interpreter; /* p_type PT_NULL: there is none */
@@ -59,7 +59,7 @@ struct strings {
 	size_t size;
 };
 
-static int reader_find_segments(struct reader *reader)
+static int reader_find_segments(struct dynamic_reader *reader)
 {
 	if (elf_getphdrnum(reader->elf, &reader->header_count))
 		return -ENOEXEC;
@@ -76,7 +76,8 @@ static int reader_find_segments(struct reader *reader)
 	return 0;
 }
 
-static struct strings reader_strings(const struct reader *reader, uint64_t offset, uint64_t size)
+static struct strings reader_strings(const struct dynamic_reader *reader, uint64_t offset,
+				     uint64_t size)
 {
 	Elf_Data *data = NULL;
 
@@ -101,8 +102,8 @@ static char *strings_copy(const struct strings *strings, uint64_t offset)
 }
 
 /* Where in the file the bytes of an address are, and how many follow it there. */
-static bool reader_locate(const struct reader *reader, uint64_t address, uint64_t *ret_offset,
-			  uint64_t *ret_size)
+static bool reader_locate(const struct dynamic_reader *reader, uint64_t address,
+			  uint64_t *ret_offset, uint64_t *ret_size)
 {
 	for (size_t i = 0; i < reader->header_count; i++) {
 		GElf_Phdr header;
@@ -129,7 +130,7 @@ static uint64_t dynamic_value(Elf_Data *entries, int64_t tag)
 	return 0;
 }
 
-static struct strings dynamic_strings(const struct reader *reader, Elf_Data *entries)
+static struct strings dynamic_strings(const struct dynamic_reader *reader, Elf_Data *entries)
 {
 	uint64_t size = dynamic_value(entries, DT_STRSZ);
 	uint64_t offset, available;
@@ -174,7 +175,7 @@ static int dynamic_add_entry(struct elf_dynamic *dynamic, const GElf_Dyn *entry,
 	}
 }
 
-static int reader_get_dynamic(const struct reader *reader, struct elf_dynamic *dynamic)
+static int reader_get_dynamic(const struct dynamic_reader *reader, struct elf_dynamic *dynamic)
 {
 	const GElf_Phdr *segment = &reader->dynamic;
 	struct strings strings;
@@ -197,7 +198,7 @@ static int reader_get_dynamic(const struct reader *reader, struct elf_dynamic *d
 	return 0;
 }
 
-static int reader_get_all(struct reader *reader, struct elf_dynamic *dynamic)
+static int reader_get_all(struct dynamic_reader *reader, struct elf_dynamic *dynamic)
 {
 	int err = reader_find_segments(reader);
 
@@ -217,7 +218,7 @@ static int reader_get_all(struct reader *reader, struct elf_dynamic *dynamic)
 /* libelf reads rather than maps the file: one that shrinks meanwhile must not mean SIGBUS. */
 static int dynamic_read_all(int fd, struct elf_dynamic *dynamic)
 {
-	struct reader reader = {0};
+	struct dynamic_reader reader = {0};
 	int err;
 
 	elf_version(EV_CURRENT);

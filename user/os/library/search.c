@@ -50,24 +50,25 @@ struct linker {
 };
 
 /* A part of a path, without NUL. */
-struct span {
+struct path_span {
 	const char *start;
 	size_t length;
 };
 
-static struct span span_of(const char *text)
+static struct path_span span_of(const char *text)
 {
-	return (struct span){text, strlen(text)};
+	return (struct path_span){text, strlen(text)};
 }
 
 /* All up to the last slash, without it. */
-static struct span directory_of(const char *path)
+static struct path_span directory_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
 	if (!slash)
 		return span_of(".");
-	return slash == path ? (struct span){path, 1} : (struct span){path, (size_t)(slash - path)};
+	return slash == path ? (struct path_span){path, 1}
+			     : (struct path_span){path, (size_t)(slash - path)};
 }
 
 static int query_try(const struct query *query, const char *path)
@@ -81,13 +82,13 @@ static int query_try(const struct query *query, const char *path)
 }
 
 /* What a $TOKEN or ${TOKEN} at `text` stands for, and its length; length 0: it is none. */
-static struct span token_value(const struct query *query, const struct library *owner,
-			       const char *text, size_t *ret_length)
+static struct path_span token_value(const struct query *query, const struct library *owner,
+				    const char *text, size_t *ret_length)
 {
 	const char *platform = (const char *)(uintptr_t)getauxval(AT_PLATFORM);
 	const struct {
 		const char *names[2];
-		struct span value;
+		struct path_span value;
 	} tokens[] = {
 		{{"$ORIGIN", "${ORIGIN}"}, directory_of(owner->path)},
 		{{"$LIB", "${LIB}"}, span_of(query->search->lib)},
@@ -102,7 +103,7 @@ static struct span token_value(const struct query *query, const struct library *
 			return tokens[i / 2].value;
 	}
 	*ret_length = 0;
-	return (struct span){0};
+	return (struct path_span){0};
 }
 
 struct path_buffer {
@@ -111,7 +112,7 @@ struct path_buffer {
 	char text[PATH_MAX];
 };
 
-static void path_append(struct path_buffer *path, struct span span)
+static void path_append(struct path_buffer *path, struct path_span span)
 {
 	if (span.length >= sizeof(path->text) - path->length) {
 		path->overflow = true;
@@ -123,20 +124,20 @@ static void path_append(struct path_buffer *path, struct span span)
 }
 
 /* The directory, or path, with its tokens replaced; empty is the current directory. */
-static void path_expand(const struct query *query, const struct library *owner, struct span from,
-			struct path_buffer *path)
+static void path_expand(const struct query *query, const struct library *owner,
+			struct path_span from, struct path_buffer *path)
 {
 	*path = (struct path_buffer){0};
 	if (!from.length)
 		path_append(path, span_of("."));
 	for (size_t at = 0; at < from.length;) {
 		size_t length = 0;
-		struct span value = {0};
+		struct path_span value = {0};
 
 		if (from.start[at] == '$')
 			value = token_value(query, owner, from.start + at, &length);
 		if (!length || length > from.length - at) {
-			value = (struct span){from.start + at, 1};
+			value = (struct path_span){from.start + at, 1};
 			length = 1;
 		}
 		path_append(path, value);
@@ -174,7 +175,8 @@ static int try_subdirectories(const struct query *query, const char *directory, 
 	return err;
 }
 
-static int try_directory(const struct query *query, const struct library *owner, struct span from)
+static int try_directory(const struct query *query, const struct library *owner,
+			 struct path_span from)
 {
 	const char *parent = query->search->linker->subdirectories;
 	struct path_buffer directory;
@@ -197,7 +199,7 @@ static int try_list(const struct query *query, const struct library *owner, cons
 		return 0;
 	for (;;) {
 		size_t length = strcspn(list, separators);
-		int err = try_directory(query, owner, (struct span){list, length});
+		int err = try_directory(query, owner, (struct path_span){list, length});
 
 		if (err || query->found->count || !list[length])
 			return err;
@@ -324,7 +326,8 @@ const char *library_search_preload_file(const struct library_search *search)
 	return search->linker->preload_file;
 }
 
-static int add_default(struct library_search *search, const char *prefix, struct span directory)
+static int add_default(struct library_search *search, const char *prefix,
+		       struct path_span directory)
 {
 	char *path;
 
@@ -334,7 +337,7 @@ static int add_default(struct library_search *search, const char *prefix, struct
 }
 
 /* "/usr/lib64/ld-linux-x86-64.so.2" → "lib64" */
-static int glibc_set_lib(struct library_search *search, struct span directory)
+static int glibc_set_lib(struct library_search *search, struct path_span directory)
 {
 	static const char usr[] = "/usr/";
 	size_t skip = strncmp(directory.start, usr, strlen(usr)) ? 1 : strlen(usr);
@@ -361,7 +364,7 @@ static int glibc_open(struct library_search *search, const char *interpreter)
 		"/lib/powerpc-linux-gnu:/usr/lib/powerpc-linux-gnu",
 	};
 	char *real = realpath(interpreter, NULL);
-	struct span directory = directory_of(real ? real : interpreter);
+	struct path_span directory = directory_of(real ? real : interpreter);
 	int err = glibc_set_lib(search, directory);
 
 	if (!err)
@@ -382,13 +385,13 @@ static bool musl_path_file(const char *interpreter, char path[PATH_MAX])
 {
 	const char *base = strrchr(interpreter, '/');
 	const char *dot = base ? strchr(base, '.') : NULL;
-	struct span prefix;
+	struct path_span prefix;
 	char *up;
 
 	if (!dot)
 		return false;
 	up = memrchr(interpreter, '/', (size_t)(base - interpreter));
-	prefix = (struct span){interpreter, up ? (size_t)(up - interpreter) : 0};
+	prefix = (struct path_span){interpreter, up ? (size_t)(up - interpreter) : 0};
 	return snprintf(path, PATH_MAX, "%.*s/etc%.*s.path", (int)prefix.length, prefix.start,
 			(int)(dot - base), base) < PATH_MAX;
 }

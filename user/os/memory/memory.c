@@ -37,13 +37,13 @@ void memory_close(struct memory *memory)
 }
 
 /* Where we are in the list of pieces. */
-struct cursor {
+struct piece_cursor {
 	const struct memory_piece *pieces;
 	size_t count;
 	size_t offset; /* in the first one */
 };
 
-static void cursor_advance(struct cursor *cursor, size_t bytes)
+static void cursor_advance(struct piece_cursor *cursor, size_t bytes)
 {
 	while (cursor->count && bytes >= cursor->pieces->size - cursor->offset) {
 		bytes -= cursor->pieces->size - cursor->offset;
@@ -54,18 +54,18 @@ static void cursor_advance(struct cursor *cursor, size_t bytes)
 	cursor->offset += bytes;
 }
 
-static bool cursor_at_end(const struct cursor *cursor)
+static bool cursor_at_end(const struct piece_cursor *cursor)
 {
 	return !cursor->count;
 }
 
-static uint64_t cursor_address(const struct cursor *cursor)
+static uint64_t cursor_address(const struct piece_cursor *cursor)
 {
 	return cursor->pieces->address + cursor->offset;
 }
 
 /* The rest of the page, or of the piece if that is less. */
-static size_t cursor_page(const struct cursor *cursor)
+static size_t cursor_page(const struct piece_cursor *cursor)
 {
 	size_t page = PAGE_SIZE - cursor_address(cursor) % PAGE_SIZE;
 	size_t piece = cursor->pieces->size - cursor->offset;
@@ -88,7 +88,8 @@ static bool goes_by_file(const struct memory *memory)
 	return memory->file >= 0 && atomic_load_explicit(&memory->shares, memory_order_relaxed);
 }
 
-static ssize_t read_rest(const struct memory *memory, const struct cursor *cursor, void *buffer)
+static ssize_t read_rest(const struct memory *memory, const struct piece_cursor *cursor,
+			 void *buffer)
 {
 	struct iovec remote[MEMORY_PIECES];
 	struct iovec local = {.iov_base = buffer};
@@ -108,7 +109,8 @@ static ssize_t read_rest(const struct memory *memory, const struct cursor *curso
 	return got < 0 ? -errno : got;
 }
 
-static ssize_t read_page(const struct memory *memory, const struct cursor *cursor, void *buffer)
+static ssize_t read_page(const struct memory *memory, const struct piece_cursor *cursor,
+			 void *buffer)
 {
 	size_t size = cursor_page(cursor);
 	uint64_t address = cursor_address(cursor);
@@ -126,7 +128,7 @@ static ssize_t read_page(const struct memory *memory, const struct cursor *curso
 ssize_t memory_read(const struct memory *memory, const struct memory_piece *pieces, size_t count,
 		    void *buffer)
 {
-	struct cursor cursor = {.pieces = pieces, .count = count};
+	struct piece_cursor cursor = {.pieces = pieces, .count = count};
 	char *out = buffer;
 
 	while (!cursor_at_end(&cursor)) {

@@ -12,7 +12,7 @@
 #define ID_DIGITS 64 /* docker, podman, containerd, CRI-O and with them Kubernetes */
 
 /* A part of the text. */
-struct span {
+struct cgroup_span {
 	const char *start;
 	size_t length;
 };
@@ -40,21 +40,21 @@ static size_t digits_at(const char *text, size_t length)
 }
 
 /* The last run of just so many digits: containers may run in containers. */
-static struct span find_id(struct span path)
+static struct cgroup_span find_id(struct cgroup_span path)
 {
-	struct span found = {0};
+	struct cgroup_span found = {0};
 
 	for (size_t at = 0; at < path.length;) {
 		size_t digits = digits_at(path.start + at, path.length - at);
 
 		if (digits == ID_DIGITS)
-			found = (struct span){path.start + at, digits};
+			found = (struct cgroup_span){path.start + at, digits};
 		at += digits ? digits : 1;
 	}
 	return found;
 }
 
-static struct span find_named(struct span path)
+static struct cgroup_span find_named(struct cgroup_span path)
 {
 	const char *limit = path.start + path.length;
 
@@ -70,20 +70,20 @@ static struct span find_named(struct span path)
 		if (!end)
 			end = limit;
 		if (end > start)
-			return (struct span){start, (size_t)(end - start)};
+			return (struct cgroup_span){start, (size_t)(end - start)};
 	}
-	return (struct span){0};
+	return (struct cgroup_span){0};
 }
 
-static struct span find_container(struct span path)
+static struct cgroup_span find_container(struct cgroup_span path)
 {
-	struct span id = find_id(path);
+	struct cgroup_span id = find_id(path);
 
 	return id.length ? id : find_named(path);
 }
 
 /* "ID:CONTROLLERS:PATH"; without length if it is no such line. */
-static struct span path_of_line(struct span line, bool *ret_unified)
+static struct cgroup_span path_of_line(struct cgroup_span line, bool *ret_unified)
 {
 	const char *colon = memchr(line.start, ':', line.length), *second = NULL;
 	const char *limit = line.start + line.length;
@@ -91,20 +91,21 @@ static struct span path_of_line(struct span line, bool *ret_unified)
 	if (colon)
 		second = memchr(colon + 1, ':', (size_t)(limit - colon - 1));
 	if (!second || second[1] != '/')
-		return (struct span){0};
+		return (struct cgroup_span){0};
 	*ret_unified = second == colon + 1;
-	return (struct span){second + 1, (size_t)(limit - second - 1)};
+	return (struct cgroup_span){second + 1, (size_t)(limit - second - 1)};
 }
 
 /* That of version 2 tells, if it is not the root; else the longest of the others. */
-static bool is_better(struct span path, bool unified, struct span best, bool best_unified)
+static bool is_better(struct cgroup_span path, bool unified, struct cgroup_span best,
+		      bool best_unified)
 {
 	if (path.length <= 1 || best_unified)
 		return false;
 	return unified || path.length > best.length;
 }
 
-static int copy(struct span span, char **ret_copy)
+static int copy(struct cgroup_span span, char **ret_copy)
 {
 	*ret_copy = span.length ? strndup(span.start, span.length) : NULL;
 	return span.length && !*ret_copy ? -ENOMEM : 0;
@@ -112,12 +113,12 @@ static int copy(struct span span, char **ret_copy)
 
 int cgroup_parse(const char *text, struct cgroup *ret_cgroup)
 {
-	struct span best = {0}, container = {0};
+	struct cgroup_span best = {0}, container = {0};
 	struct cgroup cgroup = {0};
 	bool best_unified = false;
 
 	while (*text) {
-		struct span line = {text, strcspn(text, "\n")}, path, found;
+		struct cgroup_span line = {text, strcspn(text, "\n")}, path, found;
 		bool unified = false;
 
 		path = path_of_line(line, &unified);

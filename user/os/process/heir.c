@@ -32,7 +32,7 @@ struct heir_letter {
 };
 
 /* What one of several closes: each CLOSERS-th. */
-struct share {
+struct fd_share {
 	int *fds; /* NULL: the numbers themselves */
 	size_t first, count;
 };
@@ -48,7 +48,7 @@ static void close_taken(int *fd)
 
 static int close_share(void *ctx)
 {
-	const struct share *share = ctx;
+	const struct fd_share *share = ctx;
 
 	for (size_t i = share->first; i < share->count; i += CLOSERS)
 		if (share->fds)
@@ -62,7 +62,7 @@ static int close_share(void *ctx)
 static void close_shares(int *fds, size_t count)
 {
 	alignas(16) static char stack[STACK_SIZE];
-	struct share share = {.fds = fds, .count = count};
+	struct fd_share share = {.fds = fds, .count = count};
 
 	for (; share.first + 1 < CLOSERS && share.first + 1 < count; share.first++)
 		if (clone(close_share, stack + STACK_SIZE, CLONE_FILES, &share) < 0)

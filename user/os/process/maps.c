@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* /proc/PID/maps, and the files behind it. The format: proc(5), fs/proc/task_mmu.c. */
+#include "os/process/maps.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +14,6 @@
 
 #include "base/vec.h"
 #include "os/process/file.h"
-#include "os/process/proc.h"
 #include "os/process/procfs.h"
 
 /*

@@ -30,13 +30,13 @@ int procfs_open(pid_t pid, const char *name)
 	return fd;
 }
 
-struct text {
+struct procfs_text {
 	char *items;
 	size_t count;
 	size_t capacity;
 };
 
-static int text_read(struct text *text, int fd)
+static int text_read(struct procfs_text *text, int fd)
 {
 	ssize_t got;
 
@@ -54,7 +54,7 @@ static int text_read(struct text *text, int fd)
 
 int procfs_read(pid_t pid, const char *name, char **ret_text, size_t *ret_size)
 {
-	struct text text = {0};
+	struct procfs_text text = {0};
 	int fd = procfs_open(pid, name);
 	int err;
 

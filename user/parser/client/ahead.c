@@ -3,12 +3,13 @@
  * Files are given in the order in which they will be asked for. To whom was decided before that,
  * the largest first: some library may have as much code as all others.
  */
+#include "parser/client/ahead.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "os/process/proc.h"
-#include "parser/client/client.h"
+#include "os/process/maps.h"
 
 #define FILES_MAX 128 /* as many as wait in a socket without blocking who sends them */
 

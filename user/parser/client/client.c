@@ -587,6 +587,7 @@ static int take_plan(struct wire_view *view, void *ctx)
 {
 	struct module *module = ctx;
 
+	module->free_plan = probe_plan_free;
 	return plan_take(view, module, &module->plan);
 }
 

@@ -20,7 +20,8 @@
 
 #include "base/error.h"
 #include "os/library/elf_dynamic.h"
-#include "symbol/cfi/cfi.h"
+#include "parser/wire/limits.h"
+#include "symbol/cfi_table.h"
 #include "symbol/elf/module.h"
 #include "symbol/names/symbolizer.h"
 #include "symbol/probe_site/plan.h"
@@ -61,20 +62,16 @@ int parser_table(struct parser *parser, const struct module *module, bool full,
 		 struct cfi_table *ret_table, struct error *err);
 
 /*
- * What will be asked of a file, or of all files whose code a process maps, may be read while the
- * tracer does something else. Nothing is answered, and what fails is found out when it is asked
- * for. Where that is much, and there is a processor for it, a second parser takes its part.
+ * Reads a file before it is asked for, while the tracer does something else. Nothing is answered; a
+ * failure shows when the file is asked for. ahead.h does this for all files of a process.
  */
 void parser_ahead(struct parser *parser, int fd, const char *path);
-void parser_read_ahead(struct parser *parser, pid_t pid);
-/* All that was to be asked for has been: the second parser ends. */
+/* Ends the second parser: no more files will be asked for. */
 void parser_ahead_end(struct parser *parser);
 
-/* What parser_read_ahead needs of it: 0 or -errno; and the same for a file that is its part. */
+/* Starts a second parser that shares the work; reads a file ahead there. Returns 0 or -errno. */
 int parser_second_start(struct parser *parser);
 void parser_second_ahead(struct parser *parser, int fd, const char *path);
-
-#define PARSER_INLINE_MAX 32 /* names of one place; more are cut off */
 
 /* Takes the names of place `index`; the strings live until it returns. */
 typedef void parser_names_taker(void *ctx, size_t index, const struct symbol_name *names,

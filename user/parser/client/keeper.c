@@ -79,7 +79,7 @@ static void end_with(pid_t parent)
  * The parser.
  */
 
-_Noreturn static void parser_run(const struct nursery *nursery, int socket, pid_t keeper)
+static _Noreturn void parser_run(const struct nursery *nursery, int socket, pid_t keeper)
 {
 	struct wire words = {0};
 	struct error err;
@@ -204,7 +204,7 @@ static void keep(struct nursery *nursery)
 	}
 }
 
-_Noreturn static void keeper_run(int control, keeper_work *work, pid_t tracer)
+static _Noreturn void keeper_run(int control, keeper_work *work, pid_t tracer)
 {
 	struct nursery nursery = {.work = work};
 	sigset_t child;

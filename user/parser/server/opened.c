@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "symbol/elf/module_read.h"
+
 int opened_module(int fd, const char *path, struct module **ret_module, struct error *err)
 {
 	struct module *module = calloc(1, sizeof(*module));

@@ -30,7 +30,7 @@
 #define KEPT_FILES   48           /* each has up to four descriptors */
 #define KEPT_BYTES   (1ULL << 30) /* of files, debug files included */
 
-struct server {
+struct parser_server {
 	int socket;
 	struct early early;
 	struct symbolizer *symbolizer;
@@ -52,8 +52,8 @@ static int frame_take_file(struct frame *frame)
  * The requests: each puts its answer, or fails with words.
  */
 
-static int serve_module(struct server *server, const struct request *request, struct frame *frame,
-			struct wire *answer, struct error *err)
+static int serve_module(struct parser_server *server, const struct request *request,
+			struct frame *frame, struct wire *answer, struct error *err)
 {
 	struct module *module;
 	int code = opened_module(frame_take_file(frame), request->path, &module, err);
@@ -66,8 +66,8 @@ static int serve_module(struct server *server, const struct request *request, st
 	return 0;
 }
 
-static int serve_plan(struct server *server, const struct request *request, struct frame *frame,
-		      struct wire *answer, struct error *err)
+static int serve_plan(struct parser_server *server, const struct request *request,
+		      struct frame *frame, struct wire *answer, struct error *err)
 {
 	const struct probe_plan *plan;
 	struct module *module;
@@ -84,8 +84,8 @@ static int serve_plan(struct server *server, const struct request *request, stru
 	return code;
 }
 
-static int serve_table(struct server *server, const struct request *request, struct frame *frame,
-		       struct wire *answer, struct error *err)
+static int serve_table(struct parser_server *server, const struct request *request,
+		       struct frame *frame, struct wire *answer, struct error *err)
 {
 	struct cfi_table table;
 	int code = cfi_table_build(frame->fd, request->full, &table, err);
@@ -98,8 +98,8 @@ static int serve_table(struct server *server, const struct request *request, str
 	return 0;
 }
 
-static int serve_dynamic(struct server *server, const struct request *request, struct frame *frame,
-			 struct wire *answer, struct error *err)
+static int serve_dynamic(struct parser_server *server, const struct request *request,
+			 struct frame *frame, struct wire *answer, struct error *err)
 {
 	struct elf_dynamic dynamic;
 	int code = elf_dynamic_read(frame->fd, &dynamic);
@@ -112,8 +112,8 @@ static int serve_dynamic(struct server *server, const struct request *request, s
 	return 0;
 }
 
-static int serve_early(struct server *server, const struct request *request, struct frame *frame,
-		       struct wire *answer, struct error *err)
+static int serve_early(struct parser_server *server, const struct request *request,
+		       struct frame *frame, struct wire *answer, struct error *err)
 {
 	(void)request;
 	(void)err;
@@ -125,7 +125,7 @@ static int serve_early(struct server *server, const struct request *request, str
  * Names.
  */
 
-static void count_file(struct server *server, int fd)
+static void count_file(struct parser_server *server, int fd)
 {
 	struct stat status;
 
@@ -136,7 +136,7 @@ static void count_file(struct server *server, int fd)
 /* A debug_finder: the tracer looks. If it cannot be asked, its next frame cannot come either. */
 static int find_debug_file(void *ctx, const struct module *module, const struct debug_want *want)
 {
-	struct server *server = ctx;
+	struct parser_server *server = ctx;
 	struct wire words = {0};
 	struct frame frame;
 	int fd, err;
@@ -154,7 +154,7 @@ static int find_debug_file(void *ctx, const struct module *module, const struct 
 	return fd;
 }
 
-static void forget_all(struct server *server)
+static void forget_all(struct parser_server *server)
 {
 	struct module **module;
 
@@ -166,7 +166,7 @@ static void forget_all(struct server *server)
 	server->kept_bytes = 0;
 }
 
-static int make_room(struct server *server)
+static int make_room(struct parser_server *server)
 {
 	struct symbolizer_config config = {.find = find_debug_file, .ctx = server};
 
@@ -175,8 +175,8 @@ static int make_room(struct server *server)
 	return server->symbolizer ? 0 : symbolizer_new(&server->symbolizer, &config);
 }
 
-static int keep_module(struct server *server, const struct request *request, struct frame *frame,
-		       struct error *err)
+static int keep_module(struct parser_server *server, const struct request *request,
+		       struct frame *frame, struct error *err)
 {
 	struct module *module;
 	int code = make_room(server);
@@ -195,12 +195,13 @@ static int keep_module(struct server *server, const struct request *request, str
 	return 0;
 }
 
-static bool is_kept(const struct server *server, uint32_t id)
+static bool is_kept(const struct parser_server *server, uint32_t id)
 {
 	return id < server->kept.count && server->kept.items[id];
 }
 
-static void put_names(struct server *server, const struct request *request, struct wire *answer)
+static void put_names(struct parser_server *server, const struct request *request,
+		      struct wire *answer)
 {
 	const struct module *module = server->kept.items[request->module];
 	struct symbol_name names[PROTOCOL_INLINE_MAX];
@@ -215,8 +216,8 @@ static void put_names(struct server *server, const struct request *request, stru
 	}
 }
 
-static int serve_names(struct server *server, const struct request *request, struct frame *frame,
-		       struct wire *answer, struct error *err)
+static int serve_names(struct parser_server *server, const struct request *request,
+		       struct frame *frame, struct wire *answer, struct error *err)
 {
 	int code = 0;
 
@@ -233,7 +234,7 @@ static int serve_names(struct server *server, const struct request *request, str
  * The loop.
  */
 
-typedef int server_function(struct server *server, const struct request *request,
+typedef int server_function(struct parser_server *server, const struct request *request,
 			    struct frame *frame, struct wire *answer, struct error *err);
 
 static server_function *const functions[FRAME_REQUEST_END] = {
@@ -241,7 +242,7 @@ static server_function *const functions[FRAME_REQUEST_END] = {
 	[FRAME_NAMES] = serve_names,   [FRAME_DYNAMIC] = serve_dynamic, [FRAME_EARLY] = serve_early,
 };
 
-static int answer(struct server *server, const struct request *request, struct frame *frame)
+static int answer(struct parser_server *server, const struct request *request, struct frame *frame)
 {
 	struct wire words = {0};
 	struct error err = {0};
@@ -257,7 +258,7 @@ static int answer(struct server *server, const struct request *request, struct f
 	return code;
 }
 
-static int serve(struct server *server, struct frame *frame)
+static int serve(struct parser_server *server, struct frame *frame)
 {
 	struct wire_view view = wire_view(&frame->body);
 	bool ahead = frame->kind == FRAME_AHEAD;
@@ -270,7 +271,7 @@ static int serve(struct server *server, struct frame *frame)
 		     : answer(server, &request, frame);
 }
 
-static bool is_asked(const struct server *server)
+static bool is_asked(const struct parser_server *server)
 {
 	struct pollfd polled = {.fd = server->socket, .events = POLLIN};
 
@@ -278,7 +279,7 @@ static bool is_asked(const struct server *server)
 }
 
 /* All that waits in the socket comes before what nobody waits for. */
-static void read_ahead(struct server *server)
+static void read_ahead(struct parser_server *server)
 {
 	while (early_waits(&server->early) && !is_asked(server))
 		early_read_next(&server->early);
@@ -286,7 +287,7 @@ static void read_ahead(struct server *server)
 
 void server_run(int socket)
 {
-	struct server server = {.socket = socket};
+	struct parser_server server = {.socket = socket};
 	int err = 0;
 
 	while (!err) {

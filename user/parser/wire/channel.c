@@ -12,7 +12,7 @@
 
 #define NS_PER_MS 1000000ULL
 
-struct frame_head {
+struct channel_head {
 	uint32_t kind;
 	uint32_t size; /* of the bytes behind it */
 };
@@ -111,7 +111,7 @@ static void attach_descriptor(struct msghdr *message, union descriptor_message *
 
 int channel_send(int socket, uint32_t kind, const struct wire *body, int fd, uint64_t deadline_ns)
 {
-	struct frame_head head = {.kind = kind, .size = body ? (uint32_t)body->count : 0};
+	struct channel_head head = {.kind = kind, .size = body ? (uint32_t)body->count : 0};
 	struct iovec parts[] = {{&head, sizeof(head)}, {body ? body->items : NULL, head.size}};
 	struct msghdr message = {.msg_iov = parts, .msg_iovlen = head.size ? 2 : 1};
 	union descriptor_message control;
@@ -168,7 +168,7 @@ static int receive_all(int socket, void *bytes, size_t size, int *fd, uint64_t d
 int channel_receive(int socket, size_t max, uint64_t deadline_ns, struct frame *ret_frame)
 {
 	struct frame frame = {.fd = -1};
-	struct frame_head head;
+	struct channel_head head;
 	int err = receive_all(socket, &head, sizeof(head), &frame.fd, deadline_ns);
 
 	if (!err && head.size > max)

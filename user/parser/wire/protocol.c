@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/probe_site/choice.h"
+#include "symbol/probe_site/function_code.h"
 
 #define TEXT_MAX     (1 << 15) /* of a name: longer than any that is demangled */
 #define SEGMENTS_MAX 4096

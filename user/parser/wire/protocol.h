@@ -16,9 +16,9 @@
 
 #include "base/error.h"
 #include "os/library/elf_dynamic.h"
-#include "parser/client/client.h"
+#include "parser/wire/limits.h"
 #include "parser/wire/wire.h"
-#include "symbol/cfi/cfi.h"
+#include "symbol/cfi_table.h"
 #include "symbol/elf/module.h"
 #include "symbol/names/debugfile.h"
 #include "symbol/names/symbolizer.h"

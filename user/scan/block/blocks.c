@@ -29,7 +29,6 @@
 #include <emmintrin.h>
 #endif
 
-#include "scan/block/sort.h"
 #include "scan/block/table.h"
 
 #define PAD       4             /* slots behind a span */
@@ -454,7 +453,7 @@ uint32_t blocks_at(const struct blocks *blocks, uint64_t address)
 }
 
 /* Words that point into one span. */
-struct group {
+struct span_words {
 	const struct span *span;
 	size_t count;
 	uint64_t offsets[GROUP];
@@ -467,8 +466,8 @@ struct group {
  * Take words as long as they lie in the group's span or in none, and begin to fetch their buckets.
  * Returns how many were taken, or left out.
  */
-static size_t take_words(const struct blocks *blocks, struct group *group, const uint64_t *words,
-			 const uint32_t *tags, size_t count)
+static size_t take_words(const struct blocks *blocks, struct span_words *group,
+			 const uint64_t *words, const uint32_t *tags, size_t count)
 {
 	const struct span *span = group->span;
 	uint64_t width = span->end - span->base;
@@ -498,7 +497,7 @@ static size_t take_words(const struct blocks *blocks, struct group *group, const
  * The slots are stored because they are needed, but also because gcc takes a function that only
  * prefetches for one that does nothing.
  */
-static void fetch_starts(const struct blocks *blocks, struct group *group)
+static void fetch_starts(const struct blocks *blocks, struct span_words *group)
 {
 	for (size_t i = 0; i < group->count; i++) {
 		group->slots[i] = blocks->buckets[group->buckets[i]];
@@ -514,7 +513,7 @@ static bool is_inside(const struct blocks *blocks, const struct span *span, uint
 
 /* Pointers to the interior also need the sizes: begin to fetch them, too. */
 static void resolve_starts(const struct blocks *blocks, const struct span *span,
-			   const struct group *group, struct hit *hits)
+			   const struct span_words *group, struct hit *hits)
 {
 	for (size_t i = 0; i < group->count; i++) {
 		uint64_t place = group->offsets[i];
@@ -544,7 +543,7 @@ static size_t keep_inside(const struct blocks *blocks, const struct span *span, 
 size_t blocks_find(const struct blocks *blocks, const uint64_t *words, const uint32_t *tags,
 		   size_t count, struct hit *hits)
 {
-	struct group group; /* not zeroed: that would cost as much as a few words */
+	struct span_words group; /* not zeroed: that would cost as much as a few words */
 	size_t found = 0;
 
 	group.span = blocks->spans.items;

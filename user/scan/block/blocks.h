@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "scan/block/sort.h"
 
 #define SLOT_NONE  UINT32_MAX
 #define SLOT_LIMIT (1u << 30) /* slots there can be */
@@ -24,11 +25,6 @@ struct span {
 	uint32_t table; /* its first bucket */
 	uint32_t bucket_count;
 	uint32_t shift; /* of an offset, for its bucket */
-};
-
-struct sized_block {
-	uint64_t address;
-	uint64_t size;
 };
 
 /* Zeroed memory is an empty set. */

@@ -83,14 +83,14 @@ static size_t add_rest(const struct filter *filter, const void *data, size_t don
 	return kept;
 }
 
-AVX2 static inline __m256i passes64(const void *data, size_t i, __m256i low, __m256i width)
+static AVX2 inline __m256i passes64(const void *data, size_t i, __m256i low, __m256i width)
 {
 	__m256i word = _mm256_loadu_si256((const void *)((const char *)data + i * 8));
 
 	return _mm256_cmpgt_epi64(width, _mm256_sub_epi64(word, low));
 }
 
-AVX2 static inline uint32_t mask64(__m256i passed)
+static AVX2 inline uint32_t mask64(__m256i passed)
 {
 	return (uint32_t)_mm256_movemask_pd(_mm256_castsi256_pd(passed));
 }
@@ -120,7 +120,7 @@ static const uint32_t chosen_offsets[16][4] = {
 };
 
 /* Without a branch, for which of four words pass cannot be foretold. */
-AVX2 static inline size_t keep64(const void *data, size_t i, __m256i passed, uint64_t *words,
+static AVX2 inline size_t keep64(const void *data, size_t i, __m256i passed, uint64_t *words,
 				 uint32_t *positions)
 {
 	uint32_t mask = mask64(passed);
@@ -134,7 +134,7 @@ AVX2 static inline size_t keep64(const void *data, size_t i, __m256i passed, uin
 }
 
 /* The upper halves of eight words. */
-AVX2 static inline __m256i upper_halves(const void *data, size_t i)
+static AVX2 inline __m256i upper_halves(const void *data, size_t i)
 {
 	__m256 four = _mm256_loadu_ps((const void *)((const char *)data + i * 8));
 	__m256 next = _mm256_loadu_ps((const void *)((const char *)data + i * 8 + 32));
@@ -143,7 +143,7 @@ AVX2 static inline __m256i upper_halves(const void *data, size_t i)
 }
 
 /* May one of sixteen words pass, as far as their upper halves tell? Half as much to compare. */
-AVX2 static inline bool may_pass64(const void *data, size_t i, __m256i low, __m256i most)
+static AVX2 inline bool may_pass64(const void *data, size_t i, __m256i low, __m256i most)
 {
 	__m256i one = _mm256_sub_epi32(upper_halves(data, i), low);
 	__m256i other = _mm256_sub_epi32(upper_halves(data, i + 8), low);
@@ -153,7 +153,7 @@ AVX2 static inline bool may_pass64(const void *data, size_t i, __m256i low, __m2
 	return _mm256_movemask_epi8(none) != -1;
 }
 
-AVX2 static inline size_t keep_sixteen(const void *data, size_t i, __m256i low, __m256i width,
+static AVX2 inline size_t keep_sixteen(const void *data, size_t i, __m256i low, __m256i width,
 				       uint64_t *words, uint32_t *positions)
 {
 	size_t kept = 0;
@@ -164,7 +164,7 @@ AVX2 static inline size_t keep_sixteen(const void *data, size_t i, __m256i low, 
 	return kept;
 }
 
-AVX2 static size_t avx2_64(const struct filter *filter, const void *data, size_t count,
+static AVX2 size_t avx2_64(const struct filter *filter, const void *data, size_t count,
 			   uint64_t *words, uint32_t *positions)
 {
 	const uint64_t flip = 1ULL << 63;
@@ -187,19 +187,19 @@ AVX2 static size_t avx2_64(const struct filter *filter, const void *data, size_t
 	       add_rest(filter, data, i, count, 8, portable64, words + kept, positions + kept);
 }
 
-AVX2 static inline __m256i passes32(const void *data, size_t i, __m256i low, __m256i width)
+static AVX2 inline __m256i passes32(const void *data, size_t i, __m256i low, __m256i width)
 {
 	__m256i word = _mm256_loadu_si256((const void *)((const char *)data + i * 4));
 
 	return _mm256_cmpgt_epi32(width, _mm256_sub_epi32(word, low));
 }
 
-AVX2 static inline uint32_t mask32(__m256i passed)
+static AVX2 inline uint32_t mask32(__m256i passed)
 {
 	return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(passed));
 }
 
-AVX2 static size_t avx2_32(const struct filter *filter, const void *data, size_t count,
+static AVX2 size_t avx2_32(const struct filter *filter, const void *data, size_t count,
 			   uint64_t *words, uint32_t *positions)
 {
 	const uint32_t flip = 1u << 31;
@@ -244,17 +244,17 @@ static size_t words_to_line(const void *data, size_t count, unsigned int word)
 /* AVX-512 compares unsigned numbers, and moves those that passed to the front by itself. */
 #define AVX512 __attribute__((target("avx512f,avx512vl,bmi,popcnt")))
 
-AVX512 static inline __m512i load512(const void *data, size_t byte)
+static AVX512 inline __m512i load512(const void *data, size_t byte)
 {
 	return _mm512_loadu_si512((const void *)((const char *)data + byte));
 }
 
-AVX512 static inline __mmask8 passed64(__m512i eight, __m512i low, __m512i width)
+static AVX512 inline __mmask8 passed64(__m512i eight, __m512i low, __m512i width)
 {
 	return _mm512_cmplt_epu64_mask(_mm512_sub_epi64(eight, low), width);
 }
 
-AVX512 static inline size_t compress64(__m512i eight, __mmask8 passed, size_t byte, uint64_t *words,
+static AVX512 inline size_t compress64(__m512i eight, __mmask8 passed, size_t byte, uint64_t *words,
 				       uint32_t *positions)
 {
 	__m256i offsets = _mm256_add_epi32(_mm256_setr_epi32(0, 8, 16, 24, 32, 40, 48, 56),
@@ -265,7 +265,7 @@ AVX512 static inline size_t compress64(__m512i eight, __mmask8 passed, size_t by
 	return (size_t)__builtin_popcount(passed);
 }
 
-AVX512 static size_t avx512_64(const struct filter *filter, const void *data, size_t count,
+static AVX512 size_t avx512_64(const struct filter *filter, const void *data, size_t count,
 			       uint64_t *words, uint32_t *positions)
 {
 	__m512i low = _mm512_set1_epi64((int64_t)filter->low);
@@ -293,7 +293,7 @@ AVX512 static size_t avx512_64(const struct filter *filter, const void *data, si
 	       add_rest(filter, data, i, count, 8, portable64, words + kept, positions + kept);
 }
 
-AVX512 static inline size_t compress32(__m512i sixteen, __mmask16 passed, size_t byte,
+static AVX512 inline size_t compress32(__m512i sixteen, __mmask16 passed, size_t byte,
 				       uint64_t *words, uint32_t *positions)
 {
 	__m512i offsets = _mm512_add_epi32(
@@ -308,7 +308,7 @@ AVX512 static inline size_t compress32(__m512i sixteen, __mmask16 passed, size_t
 	return (size_t)__builtin_popcount(passed);
 }
 
-AVX512 static size_t avx512_32(const struct filter *filter, const void *data, size_t count,
+static AVX512 size_t avx512_32(const struct filter *filter, const void *data, size_t count,
 			       uint64_t *words, uint32_t *positions)
 {
 	__m512i low = _mm512_set1_epi32((int32_t)(uint32_t)filter->low);

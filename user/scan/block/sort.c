@@ -6,10 +6,6 @@
  */
 #include "scan/block/sort.h"
 
-#include <stdint.h>
-
-#include "scan/block/blocks.h"
-
 #define DIGIT_BITS 8
 #define DIGITS     (1u << DIGIT_BITS)
 #define FEW        24 /* items that are sorted by insertion */

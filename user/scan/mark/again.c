@@ -10,20 +10,21 @@
  * of no use any more, those of blocks that are reached. So lost blocks are read again once, all of
  * them, and only what leads from one to another is remembered.
  */
-#include "scan/mark/mark.h"
+#include "scan/mark/again.h"
+#include "scan/mark/pass.h"
 
 #define BLOCKS 1024 /* at a time */
 #define GAP    1024 /* bytes: a range of its own costs more than these */
 
 /* Blocks to read, and the ranges that hold them. */
-struct batch {
+struct reread_batch {
 	uint32_t slots[BLOCKS];
 	struct scan_range ranges[BLOCKS];
 	size_t count;
 	size_t range_count;
 };
 
-static void add_block(struct scan *scan, struct batch *batch, uint32_t slot)
+static void add_block(struct scan *scan, struct reread_batch *batch, uint32_t slot)
 {
 	struct scan_range *last = &batch->ranges[batch->range_count];
 	struct block_cursor at;
@@ -44,7 +45,7 @@ static void add_block(struct scan *scan, struct batch *batch, uint32_t slot)
 	batch->slots[batch->count++] = slot;
 }
 
-static int read_batch(struct scan *scan, const struct batch *batch)
+static int read_batch(struct scan *scan, const struct reread_batch *batch)
 {
 	const struct scan_input *input = scan->input;
 
@@ -64,7 +65,7 @@ static int read_batch(struct scan *scan, const struct batch *batch)
 
 int scan_read_again(struct scan *scan)
 {
-	struct batch batch;
+	struct reread_batch batch;
 	uint32_t slot = bitset_next(&scan->again, scan->again_from);
 	int err;
 
@@ -106,7 +107,7 @@ static void learn_pointer(struct scan *scan, uint32_t source, const struct edge 
 
 int scan_read_lost(struct scan *scan)
 {
-	struct batch batch;
+	struct reread_batch batch;
 	uint32_t slot = 0;
 	int err = 0;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the parts of scan/scan.c share while a scan runs; nobody else includes it. */
+/* The state of a running scan. Only the parts of the scan include it. */
 #ifndef MTRACE_SCAN_MARK_MARK_H
 #define MTRACE_SCAN_MARK_MARK_H
 
@@ -11,7 +11,7 @@
 #include "scan/pattern/gap.h"
 #include "scan/pattern/gap_walk.h"
 #include "scan/read/feed.h"
-#include "scan/scan.h"
+#include "scan/scan_types.h"
 
 #define STACK       1024       /* blocks that wait to be followed; more of them do so in a set */
 #define UNIT_SORTED 256        /* likewise, where the words have to be brought in order first */
@@ -130,30 +130,11 @@ static inline void scan_push(struct scan *scan, uint32_t slot)
 	else
 		bitset_add(&scan->pending, slot);
 }
-/* As good as a pointer to the start? The block was seen. */
-bool scan_counts_as_start(const struct scan *scan, const struct edge *edge);
+
 /* Where the content of the cursor's block ends. */
 static inline uint64_t scan_content_end(const struct scan *scan, const struct block_cursor *at)
 {
 	return gap_content_end(scan->input, at->address, at->size, at->next);
 }
-
-/* The range with blocks that holds the address, and where it ends. */
-const struct scan_range *scan_range_at(const struct scan *scan, uint64_t address);
-uint64_t scan_range_end(const struct scan *scan, uint64_t address);
-/* Scan all that the feed gives: 0 or -errno. */
-int scan_feed(struct scan *scan, struct feed *feed);
-
-/* The pass over all memory (pass.c): 0 or -errno. */
-int scan_pass(struct scan *scan);
-/* Reachability, along what the pass remembered; then the order among what is lost (spread.c). */
-int scan_spread(struct scan *scan);
-int scan_sort_lost(struct scan *scan);
-/* Some of those that are to be read again (again.c): 1, 0 if there are none, -errno. */
-int scan_read_again(struct scan *scan);
-/* All that are lost, to know what leads from one to another: 0 or -errno. */
-int scan_read_lost(struct scan *scan);
-/* The first lost block from the slot on, or as many slots as there are. */
-uint32_t scan_next_lost(const struct scan *scan, uint32_t slot);
 
 #endif

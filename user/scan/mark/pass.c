@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The pass: all words of all memory, each looked up and handed on. The idea is in scan/scan.c. */
+#include "scan/mark/pass.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "scan/mark/mark.h"
 #include "scan/pattern/idiom.h"
 
 #define IN_VAIN_SHARE 4 /* of the blocks: so many look-ups may be in vain */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Following the pointers that the pass remembered. The idea is in scan/scan.c. */
-#include "scan/mark/mark.h"
+#include "scan/mark/again.h"
+#include "scan/mark/spread.h"
+#include "scan/mark/pass.h"
 
 #define AHEAD 8 /* blocks whose edges are fetched before it is their turn */
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "scan/scan.h"
+#include "scan/scan_types.h"
 
 #define GAP_PAGE 4096
 

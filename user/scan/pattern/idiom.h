@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "scan/scan.h"
+#include "scan/scan_types.h"
 
 /*
  * What a block looks like, from its size and first bytes. Of the first ones only one can be: they

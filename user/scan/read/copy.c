@@ -142,7 +142,7 @@ static ssize_t read_pieces(void *ctx, const struct memory_piece *pieces, size_t 
 /* Making it. */
 
 /* One of those who read. */
-struct reader {
+struct copy_reader {
 	struct copy *copy;
 	struct feed *feed;
 	struct feed_plan plan;
@@ -165,7 +165,7 @@ static int add_batch(struct copy *copy, const struct feed_batch *batch)
 }
 
 /* The next batch goes behind the last: 1, 0 at the end, -errno, -ENOSPC. */
-static int plan_batch(struct reader *reader, unsigned char **ret_place)
+static int plan_batch(struct copy_reader *reader, unsigned char **ret_place)
 {
 	struct copy *copy = reader->copy;
 	int status;
@@ -179,7 +179,7 @@ static int plan_batch(struct reader *reader, unsigned char **ret_place)
 }
 
 /* Hand in what was read, and get what is to be read next. */
-static int take_turn(struct reader *reader, unsigned char **ret_place)
+static int take_turn(struct copy_reader *reader, unsigned char **ret_place)
 {
 	struct copy *copy = reader->copy;
 	int status;
@@ -192,7 +192,7 @@ static int take_turn(struct reader *reader, unsigned char **ret_place)
 	return status;
 }
 
-static int read_batch(struct reader *reader)
+static int read_batch(struct copy_reader *reader)
 {
 	unsigned char *place;
 	int status = take_turn(reader, &place);
@@ -202,7 +202,7 @@ static int read_batch(struct reader *reader)
 
 static void *read_batches(void *argument)
 {
-	struct reader *reader = argument;
+	struct copy_reader *reader = argument;
 
 	reader->batch.count = 0;
 	do
@@ -214,7 +214,7 @@ static void *read_batches(void *argument)
 /* What one of them cannot read is in no other's batch. */
 static int read_together(struct copy *copy, struct feed *feed)
 {
-	struct reader readers[2];
+	struct copy_reader readers[2];
 	pthread_t other;
 	bool helped;
 

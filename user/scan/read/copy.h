@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "scan/scan.h"
+#include "scan/scan_types.h"
 
 struct copy;
 

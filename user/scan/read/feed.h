@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "scan/scan.h"
+#include "scan/scan_types.h"
 
 struct feed_piece {
 	uint64_t address;

@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "os/process/proc.h"
+#include "os/process/maps.h"
 #include "os/ptrace/freeze.h"
-#include "scan/scan.h"
+#include "scan/scan_types.h"
 
 enum range_kind {
 	RANGE_PRIVATE, /* only pages of the process's own can hold a pointer */

@@ -4,6 +4,7 @@
 
 #include "source/bpf/load/loaded_programs.h"
 #include "symbol/elf/module.h"
+#include "symbol/elf/module_table.h"
 
 /*
  * Tells by which device and inode the kernel knows a file. On overlayfs and btrfs stat() gives

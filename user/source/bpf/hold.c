@@ -27,6 +27,7 @@
 #include "source/trace/process.h"
 #include "source/trace/translated.h"
 #include "source/trace/translator.h"
+#include "symbol/elf/module_table.h"
 
 #define NS_PER_MS     1000000ULL
 #define NS_PER_SECOND 1e9

@@ -40,6 +40,7 @@
 #include "source/unwind/slice.h"
 #include "source/unwind/stack_check.h"
 #include "source/unwind/tables.h"
+#include "symbol/elf/module_table.h"
 
 #define HELD_AT_ONCE 64
 #define AHEAD        8          /* times the buffer, for what it would lose while we are busy */

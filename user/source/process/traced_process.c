@@ -2,6 +2,7 @@
 #include "source/process/traced_process.h"
 
 #include "os/process/proc.h"
+#include "symbol/elf/module_table.h"
 
 int traced_process_deliver(const struct traced_process *process, struct event *event)
 {

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "os/process/maps.h"
 #include "os/process/proc.h"
 #include "os/ptrace/tracee.h"
 #include "source/ptrace/guardian/guardian.h"
@@ -25,6 +26,7 @@
 #include "source/trace/process.h"
 #include "source/trace/records.h"
 #include "source/unwind/tables.h"
+#include "symbol/elf/module_table.h"
 
 #define SEIZE_WAIT_NS 2000000000ULL
 #define SEIZE_TRIES   10

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "symbol/elf/module_table.h"
 #include "symbol/elf/vdso.h"
 
 /* One search. */

@@ -8,6 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
+#include "os/process/proc.h"
+#include "symbol/elf/module_table.h"
 #define PIECE_SIZE (256u << 10)
 
 int replay_books(struct replay *replay, const struct model_config *config)

@@ -9,9 +9,11 @@
 #include "base/log.h"
 #include "base/map64.h"
 #include "base/units.h"
-#include "net/books/books.h"
+#include "net/books/load.h"
 #include "net/books/told_model.h"
+#include "net/stream/read.h"
 #include "net/stream/stream.h"
+#include "symbol/elf/module_table.h"
 
 #define NS_PER_MS 1000000ULL
 

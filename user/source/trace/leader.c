@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "os/process/proc.h"
 #include "source/trace/probes.h"
+#include "symbol/elf/module_table.h"
 
 int leader_lost(struct traced_process *process, struct shared_probes *shared)
 {

@@ -10,6 +10,7 @@
 #include "source/trace/mappings.h"
 #include "source/trace/probes.h"
 #include "source/unwind/tables.h"
+#include "symbol/elf/module_table.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 

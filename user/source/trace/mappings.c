@@ -11,11 +11,13 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "os/process/file.h"
+#include "os/process/maps.h"
 #include "os/process/proc.h"
 #include "source/record/path_names.h"
 #include "source/trace/leader.h"
 #include "source/trace/probes.h"
 #include "source/unwind/tables.h"
+#include "symbol/elf/module_table.h"
 #include "symbol/elf/vdso.h"
 #include "symbol/probe_site/plan.h"
 

@@ -12,6 +12,7 @@
 #include "arch/arch.h"
 #include "base/log.h"
 #include "os/process/proc.h"
+#include "symbol/elf/module_table.h"
 #include "symbol/probe_site/plan.h"
 
 #define BREAKPOINT_NONE 0 /* never an original byte that we probe: it would be `add` */

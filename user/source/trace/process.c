@@ -21,6 +21,7 @@
 #include "source/trace/mappings.h"
 #include "source/trace/probes.h"
 #include "source/trace/translator.h"
+#include "symbol/elf/module_table.h"
 
 #define NS_PER_SECOND 1000000000ULL
 #define EXE_LINK_SIZE 32

@@ -17,7 +17,7 @@
 #include "base/map64.h"
 #include "base/vec.h"
 #include "bpf/abi.h"
-#include "symbol/cfi/cfi.h"
+#include "symbol/cfi_table.h"
 
 struct unwind_layout {
 	struct unwind_row *rows; /* the owner's */

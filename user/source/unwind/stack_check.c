@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "symbol/cfi/cfi.h"
+#include "symbol/cfi/machine.h"
 
 enum verdict { VERDICT_CALL = 1, VERDICT_NONE };
 

@@ -16,6 +16,7 @@
 #include "base/map64.h"
 #include "base/vec.h"
 #include "source/unwind/layout.h"
+#include "symbol/cfi/machine.h"
 #include "symbol/elf/vdso.h"
 
 struct published {

@@ -12,7 +12,7 @@
 
 #include "arch/unwind_row.h"
 #include "bpf/abi.h"
-#include "os/process/proc.h"
+#include "os/process/maps.h"
 #include "parser/client/client.h"
 #include "symbol/elf/module.h"
 

@@ -2,9 +2,10 @@
 /*
  * Which bytes can be a call, by processor. What looks like one and is none costs a row.
  */
-#include "symbol/cfi/row.h"
+#include "symbol/cfi/calls.h"
 
 #include <endian.h>
+#include <stdbool.h>
 #include <string.h>
 
 /*

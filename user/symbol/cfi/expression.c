@@ -3,7 +3,7 @@
  * DWARF expressions are programs for a stack machine, but compilers and assembler authors write
  * the same few. They are recognised as wholes: "register + offset", then one of the tails below.
  */
-#include "symbol/cfi/program.h"
+#include "symbol/cfi/expression.h"
 
 #include <dwarf.h>
 #include <stddef.h>

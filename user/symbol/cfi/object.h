@@ -10,7 +10,7 @@
 
 #include "arch/unwind_row.h"
 #include "base/error.h"
-#include "symbol/cfi/row.h"
+#include "symbol/cfi/machine.h"
 #include "symbol/cfi/section.h"
 
 #define CFI_SEGMENT_MAX  64        /* executable ones; files have one or two */
@@ -21,31 +21,6 @@ struct cfi_segment {
 	uint64_t vaddr;
 	uint64_t offset;
 	uint64_t size;
-};
-
-/* A signal trampoline of a C library that leaves out its CFI. */
-struct cfi_trampoline {
-	const char *bytes;
-	size_t size;
-	abi_u8 kind;      /* UNWIND_CFA_SIGNAL or UNWIND_CFA_SIGNAL_AT */
-	short cfa_offset; /* of the row, in words, at the first instruction */
-};
-
-/* How a function starts that is only returned to: the outermost one of a coroutine. */
-struct cfi_outermost {
-	const char *bytes;
-	size_t size;
-};
-
-/* What is known of a processor beyond struct unwind_abi. */
-struct cfi_machine {
-	unsigned int machine; /* EM_… */
-	const struct unwind_abi *abi;
-	cfi_call_search *call_end; /* NULL: nothing is pruned */
-	const struct cfi_trampoline *trampolines;
-	size_t trampoline_count;
-	const struct cfi_outermost *outermost;
-	size_t outermost_count;
 };
 
 struct cfi_object {

@@ -9,6 +9,8 @@
 #include <dwarf.h>
 #include <string.h>
 
+#include "symbol/cfi/expression.h"
+
 /* Some instructions have an operand in six bits of their opcode. */
 #define OPERAND_MAX 0x3f
 

@@ -10,32 +10,12 @@
 #include <stdint.h>
 
 #include "arch/unwind_row.h"
+#include "symbol/cfi/expression.h"
 #include "symbol/cfi/reader.h"
 #include "symbol/cfi/section.h"
 
 #define CFI_REMEMBER_MAX        16   /* DW_CFA_remember_state, nested; compilers use 1 */
 #define CFI_INITIAL_PROGRAM_MAX 1024 /* bytes of a CIE's instructions */
-
-/* A location, of a form that occurs; `OTHER` stands for all that do not fit into a row. */
-enum cfi_form {
-	CFI_FORM_OTHER = 0,
-	CFI_FORM_PLAIN,    /* register + offset */
-	CFI_FORM_LOAD,     /* *(register + offset) */
-	CFI_FORM_LOAD_ADD, /* *(register + offset) + extra */
-	CFI_FORM_LOAD_AT,  /* *(*(register + offset) + extra) */
-	CFI_FORM_PLT,      /* sp + offset + ((ip & 15) >= extra ? word : 0) */
-};
-
-struct cfi_location {
-	enum cfi_form form;
-	uint64_t dwarf_register;
-	int64_t offset;
-	uint64_t extra;
-};
-
-/* What a DWARF expression computes. */
-struct cfi_location cfi_expression_classify(struct cfi_reader expression,
-					    const struct unwind_abi *abi);
 
 enum cfi_rule_kind {
 	CFI_RULE_NONE = 0, /* the CFI says nothing */

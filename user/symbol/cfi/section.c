@@ -9,7 +9,7 @@
 #define LENGTH_ILLEGAL 0xfffffff0u /* and above */
 
 /* One entry of the section, its first fields read. */
-struct entry {
+struct section_entry {
 	struct cfi_reader body; /* behind the id */
 	uint64_t cie_offset;    /* of an FDE: where its CIE starts */
 	bool is_cie;
@@ -28,7 +28,7 @@ static struct cfi_reader section_reader(const struct cfi_section *section, uint6
 }
 
 /* .eh_frame: the id of a CIE is 0; of an FDE, the distance back from the id to its CIE. */
-static void read_eh_id(const struct cfi_section *section, bool wide, struct entry *entry)
+static void read_eh_id(const struct cfi_section *section, bool wide, struct section_entry *entry)
 {
 	uint64_t here = (uint64_t)(entry->body.at - section->base.bytes);
 	uint64_t id = cfi_read_fixed(&entry->body, 4);
@@ -40,7 +40,7 @@ static void read_eh_id(const struct cfi_section *section, bool wide, struct entr
 }
 
 /* .debug_frame: the id of a CIE is all ones; of an FDE, the offset of its CIE. */
-static void read_debug_id(bool wide, struct entry *entry)
+static void read_debug_id(bool wide, struct section_entry *entry)
 {
 	uint64_t id = cfi_read_fixed(&entry->body, wide ? 8 : 4);
 
@@ -51,7 +51,7 @@ static void read_debug_id(bool wide, struct entry *entry)
 
 /* The next entry of a reader over the section; false at the end, and at a length beyond it. */
 static bool next_entry(const struct cfi_section *section, struct cfi_reader *reader,
-		       struct entry *ret_entry)
+		       struct section_entry *ret_entry)
 {
 	uint64_t length = cfi_read_fixed(reader, 4);
 	bool wide = length == LENGTH_64;
@@ -162,7 +162,7 @@ static int add_cie(const struct cfi_section *section, uint64_t offset, struct cf
 {
 	struct cfi_reader reader = section_reader(section, offset);
 	uint32_t index = CIE_BROKEN;
-	struct entry entry;
+	struct section_entry entry;
 	struct cfi_cie cie;
 
 	if (next_entry(section, &reader, &entry) && entry.is_cie && entry.is_known &&
@@ -198,7 +198,7 @@ static bool read_fde(const struct cfi_cie *cie, struct cfi_reader reader, struct
 	return !reader.failed;
 }
 
-static int add_fde(const struct cfi_section *section, const struct entry *entry,
+static int add_fde(const struct cfi_section *section, const struct section_entry *entry,
 		   struct cfi_entries *entries)
 {
 	struct cfi_fde fde = {.index = (uint32_t)entries->fdes.count};
@@ -221,7 +221,7 @@ static int add_fde(const struct cfi_section *section, const struct entry *entry,
 int cfi_section_read(const struct cfi_section *section, struct cfi_entries *entries)
 {
 	struct cfi_reader reader = section_reader(section, 0);
-	struct entry entry;
+	struct section_entry entry;
 	int code = 0;
 
 	while (!code && !cfi_reader_is_empty(&reader) && next_entry(section, &reader, &entry))

@@ -13,7 +13,6 @@
 
 #include "base/error.h"
 #include "symbol/elf/module.h"
-#include "symbol/probe_site/choice.h"
 
 struct elf_image {
 	const struct module *module;

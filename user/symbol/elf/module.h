@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Modules: the ELF files that processes map, opened when they are first seen, so that names
- * outlive a deleted file or an exited process. One table per session; ids are its indices.
- */
+/* An ELF file that processes map. */
 #ifndef MTRACE_SYMBOL_ELF_MODULE_H
 #define MTRACE_SYMBOL_ELF_MODULE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "base/error.h"
 
 /* A PT_LOAD. */
 struct module_segment {
@@ -35,65 +30,14 @@ struct module {
 	bool executable; /* a program (ET_EXEC, PIE, static-pie) rather than a library */
 	struct module_segment *segments; /* as the program headers list them */
 	size_t segment_count;
-	const char
-		*prefix; /* of its allocation functions, as the user says; else NULL; not owned */
+	/* Prefix of its allocation functions, if the user gave one, or NULL. Not owned. */
+	const char *prefix;
 	struct probe_plan *plan; /* NULL until asked for; see symbol/probe_site/plan.h */
+	void (*free_plan)(struct probe_plan *plan); /* set together with the plan */
 };
 
-struct module_table;
-
-/*
- * Fills in what a module's file says of itself (build_id to segment_count), for `fd` and `path`.
- * 0, -ENOMEM, or -ENOEXEC with words; on failure nothing is owned.
- */
-struct module_reader {
-	int (*read)(void *ctx, struct module *module, struct error *err);
-	void *ctx;
-};
-
-/* Of one that is in no table; closes its file. NULL is fine. */
+/* Closes the file of a module that is in no table. NULL is fine. */
 void module_free(struct module *module);
-
-/* Such a reader, in this process. */
-int module_read(struct module *module, struct error *err);
-
-/*
- * Tells the device and inode by which the kernel knows an open file, where probes and mappings are
- * concerned. On overlayfs and btrfs stat() gives others. 0, or -errno where it cannot be told.
- */
-struct module_identifier {
-	int (*identify)(void *ctx, int fd, uint64_t *ret_device, uint64_t *ret_inode);
-	void *ctx;
-};
-
-int module_table_new(struct module_table **ret_table);
-void module_table_free(struct module_table *table);
-/* Who reads the files; without one the table does it itself. */
-void module_table_set_reader(struct module_table *table, struct module_reader reader);
-/* Without one (NULL), or where it cannot tell, files are known as stat() has them. */
-void module_table_set_identifier(struct module_table *table, struct module_identifier identifier);
-
-/*
- * The module of an open file (taken over on success, closed by the table). The same device, inode
- * and build id give the same module, and fd is then closed; a file that has not been changed since
- * it was read is not read again. `path` is what people see.
- * 0, -ENOMEM, or -ENOEXEC with words for what is not an ELF file.
- */
-int module_intern(struct module_table *table, int fd, const char *path, struct module **ret_module,
-		  struct error *err);
-
-/*
- * A module that was known elsewhere: what `known` says of it (path, build id, machine, word,
- * segments) is copied, and its descriptor taken over on success; -1 if there is no file. 0 or
- * -ENOMEM.
- */
-int module_adopt(struct module_table *table, const struct module *known,
-		 struct module **ret_module);
-
-struct module *module_get(struct module_table *table, uint32_t id); /* NULL if there is none */
-
-/* By device and inode, or NULL. As long as the table lives, nothing else can have them. */
-struct module *module_find(struct module_table *table, uint64_t device, uint64_t inode);
 
 /* Code of the x32 ABI: 64-bit, with pointers of 32. */
 bool module_is_x32(const struct module *module);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a module's ELF file says of itself. */
+#include "symbol/elf/module_read.h"
+
 #include <errno.h>
 #include <gelf.h>
 #include <libelf.h>
@@ -8,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "base/vec.h"
-#include "symbol/elf/module.h"
 
 #define BUILD_ID_BYTES 20 /* SHA-1; longer ones are cut */
 

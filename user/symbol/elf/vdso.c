@@ -10,7 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "os/process/proc.h"
+#include "os/process/maps.h"
+#include "symbol/elf/module_table.h"
 
 #define MAP_VDSO_32 0x2002 /* ARCH_MAP_VDSO_32 of asm/prctl.h */
 

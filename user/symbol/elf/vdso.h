@@ -8,7 +8,7 @@
 #ifndef MTRACE_SYMBOL_ELF_VDSO_H
 #define MTRACE_SYMBOL_ELF_VDSO_H
 
-#include "symbol/elf/module.h"
+#include "symbol/elf/module_table.h"
 
 #define VDSO_NAME "[vdso]" /* as in /proc/PID/maps */
 

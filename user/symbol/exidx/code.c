@@ -3,8 +3,9 @@
 
 #include <errno.h>
 
+#include "symbol/cfi/expression.h"
 #include "symbol/exidx/instruction.h"
-#include "symbol/cfi/row.h"
+#include "symbol/row/row.h"
 
 enum knowledge {
 	KNOW_PROLOGUE, /* the frame is what was decoded since the function's start */
@@ -12,7 +13,7 @@ enum knowledge {
 	KNOW_NOTHING,
 };
 
-struct scan {
+struct code_scan {
 	const uint8_t *file;
 	uint32_t at, end; /* file offsets */
 	bool is_thumb;
@@ -39,7 +40,7 @@ static bool is_equal(const struct unwind_row *a, const struct unwind_row *b)
 	       a->bp_offset == b->bp_offset;
 }
 
-static void put(struct scan *scan, struct unwind_row row, uint32_t offset)
+static void put(struct code_scan *scan, struct unwind_row row, uint32_t offset)
 {
 	size_t count = scan->rows.list.count;
 	struct unwind_row *last = count ? &scan->rows.list.items[count - 1] : NULL;
@@ -54,13 +55,13 @@ static void put(struct scan *scan, struct unwind_row row, uint32_t offset)
 }
 
 /* Nothing is known from a place on, after all. */
-static void take_back(struct scan *scan, uint32_t offset, size_t rows)
+static void take_back(struct code_scan *scan, uint32_t offset, size_t rows)
 {
 	scan->rows.list.count = rows;
 	put(scan, stop_row, offset);
 }
 
-static bool by_sp(const struct scan *scan)
+static bool by_sp(const struct code_scan *scan)
 {
 	return scan->target->cfa.dwarf_register == EXIDX_SP;
 }
@@ -69,7 +70,7 @@ static bool by_sp(const struct scan *scan)
  * The prologue.
  */
 
-static void start_prologue(struct scan *scan)
+static void start_prologue(struct code_scan *scan)
 {
 	scan->knowledge = KNOW_PROLOGUE;
 	scan->prologue = scan->at;
@@ -82,7 +83,7 @@ static void start_prologue(struct scan *scan)
 	put(scan, (struct unwind_row){0}, scan->at);
 }
 
-static void save(struct scan *scan, enum cfi_register which, int64_t offset)
+static void save(struct code_scan *scan, enum cfi_register which, int64_t offset)
 {
 	struct cfi_rule *rule = &scan->rules.registers[which];
 
@@ -90,7 +91,7 @@ static void save(struct scan *scan, enum cfi_register which, int64_t offset)
 		*rule = (struct cfi_rule){.kind = CFI_RULE_AT_CFA, .place.offset = offset};
 }
 
-static void push(struct scan *scan, const struct exidx_instruction *instruction)
+static void push(struct code_scan *scan, const struct exidx_instruction *instruction)
 {
 	int64_t offset = -(int64_t)scan->depth - (int64_t)instruction->bytes;
 
@@ -113,7 +114,7 @@ static bool is_same_rule(const struct cfi_rule *a, const struct cfi_rule *b)
 	return a->kind == b->kind && a->place.offset == b->place.offset;
 }
 
-static bool is_target(const struct scan *scan)
+static bool is_target(const struct code_scan *scan)
 {
 	for (int i = 0; i < CFI_REGISTER_COUNT; i++)
 		if (!is_same_rule(&scan->rules.registers[i], &scan->target->registers[i]))
@@ -123,7 +124,7 @@ static bool is_target(const struct scan *scan)
 }
 
 /* The frame behind an instruction of the prologue. */
-static void put_prologue(struct scan *scan, uint32_t offset)
+static void put_prologue(struct code_scan *scan, uint32_t offset)
 {
 	struct unwind_row row;
 
@@ -135,13 +136,13 @@ static void put_prologue(struct scan *scan, uint32_t offset)
 	}
 }
 
-static void fail_prologue(struct scan *scan)
+static void fail_prologue(struct code_scan *scan)
 {
 	take_back(scan, scan->prologue, scan->prologue_rows);
 	scan->knowledge = KNOW_NOTHING;
 }
 
-static void step_prologue(struct scan *scan, const struct exidx_instruction *instruction)
+static void step_prologue(struct code_scan *scan, const struct exidx_instruction *instruction)
 {
 	bool from_sp = scan->rules.cfa.dwarf_register == EXIDX_SP;
 
@@ -169,7 +170,7 @@ static void step_prologue(struct scan *scan, const struct exidx_instruction *ins
  * Blocks.
  */
 
-static void start_block(struct scan *scan, uint32_t offset)
+static void start_block(struct code_scan *scan, uint32_t offset)
 {
 	scan->block = offset;
 	scan->block_rows = scan->rows.list.count;
@@ -178,14 +179,15 @@ static void start_block(struct scan *scan, uint32_t offset)
 		put(scan, scan->has_arrived ? *scan->body : stop_row, offset);
 }
 
-static void contradict(struct scan *scan)
+static void contradict(struct code_scan *scan)
 {
 	take_back(scan, scan->block, scan->block_rows);
 	scan->knowledge = KNOW_NOTHING;
 }
 
 /* Does it start a frame, in code that should have one? */
-static bool is_first_of_frame(const struct scan *scan, const struct exidx_instruction *instruction)
+static bool is_first_of_frame(const struct code_scan *scan,
+			      const struct exidx_instruction *instruction)
 {
 	unsigned int base = (unsigned int)scan->target->cfa.dwarf_register;
 
@@ -194,7 +196,7 @@ static bool is_first_of_frame(const struct scan *scan, const struct exidx_instru
 	return instruction->effect == EXIDX_FALL && by_sp(scan);
 }
 
-static void in_prologue(struct scan *scan, const struct exidx_instruction *instruction)
+static void in_prologue(struct code_scan *scan, const struct exidx_instruction *instruction)
 {
 	switch (instruction->effect) {
 	case EXIDX_PUSH:
@@ -216,7 +218,7 @@ static void in_prologue(struct scan *scan, const struct exidx_instruction *instr
 	}
 }
 
-static void in_body(struct scan *scan, const struct exidx_instruction *instruction)
+static void in_body(struct code_scan *scan, const struct exidx_instruction *instruction)
 {
 	if (is_first_of_frame(scan, instruction)) {
 		if (scan->at > scan->block)
@@ -234,7 +236,7 @@ static void in_body(struct scan *scan, const struct exidx_instruction *instructi
 }
 
 /* Of code of which nothing is known, only another function's start tells more. */
-static void in_unknown(struct scan *scan, const struct exidx_instruction *instruction)
+static void in_unknown(struct code_scan *scan, const struct exidx_instruction *instruction)
 {
 	if (instruction->effect != EXIDX_PUSH || !is_first_of_frame(scan, instruction))
 		return;
@@ -242,7 +244,7 @@ static void in_unknown(struct scan *scan, const struct exidx_instruction *instru
 	step_prologue(scan, instruction);
 }
 
-static void scan_code(struct scan *scan)
+static void scan_code(struct code_scan *scan)
 {
 	start_prologue(scan);
 	scan->block = scan->at;
@@ -278,12 +280,12 @@ int exidx_code_rows(const uint8_t *file, uint32_t start, uint32_t end,
 		    const struct cfi_rules *rules, const struct unwind_row *row,
 		    struct exidx_rows *ret_rows)
 {
-	struct scan scans[2];
+	struct code_scan scans[2];
 	bool is_sure;
 	int err = 0;
 
 	for (int i = 0; i < 2; i++) {
-		scans[i] = (struct scan){
+		scans[i] = (struct code_scan){
 			.file = file,
 			.at = start,
 			.end = end,

@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbol/row/stop.h"
 #include "symbol/exidx/code.h"
 #include "symbol/exidx/flow.h"
 #include "symbol/exidx/instruction.h"
 #include "symbol/cfi/reader.h"
-#include "symbol/cfi/row.h"
+#include "symbol/row/row.h"
+#include "symbol/exidx/program.h"
 
 #define ENTRY_SIZE  8
 #define CANT_UNWIND 1
@@ -20,17 +22,17 @@
 #define SYMBOL_MAX  (1 << 20)
 
 /* An entry's code in the file, and where its program is. */
-struct entry {
+struct index_entry {
 	uint32_t start, end; /* file offsets */
 	uint32_t word;       /* the second of the entry */
 	uint64_t place;      /* the virtual address of that */
 };
 
-struct reading {
+struct index_reading {
 	const struct cfi_object *object;
 	struct cfi_counts *counts;
 	bool full;
-	VEC(struct entry) entries;
+	VEC(struct index_entry) entries;
 	struct exidx exidx;
 	VEC(struct exidx_start) starts; /* functions that symbols name, by file offset */
 	bool is_thumb;                  /* most of them */
@@ -58,11 +60,11 @@ static uint64_t relative(uint64_t place, uint32_t word)
  * Entries.
  */
 
-static int add_entry(struct reading *reading, uint64_t place, const uint8_t *at)
+static int add_entry(struct index_reading *reading, uint64_t place, const uint8_t *at)
 {
 	uint64_t address = relative(place, word_at(reading->object, at));
 	const struct cfi_segment *segment = cfi_object_segment(reading->object, address);
-	struct entry entry = {.word = word_at(reading->object, at + 4), .place = place + 4};
+	struct index_entry entry = {.word = word_at(reading->object, at + 4), .place = place + 4};
 	uint64_t start, end;
 
 	if (!segment || word_at(reading->object, at) & INLINE) {
@@ -80,20 +82,20 @@ static int add_entry(struct reading *reading, uint64_t place, const uint8_t *at)
 
 static int compare_entries(const void *a, const void *b)
 {
-	const struct entry *left = a, *right = b;
+	const struct index_entry *left = a, *right = b;
 
 	if (left->start != right->start)
 		return left->start < right->start ? -1 : 1;
 	return left->place < right->place ? -1 : left->place > right->place;
 }
 
-static void cut_entries(struct reading *reading)
+static void cut_entries(struct index_reading *reading)
 {
 	if (reading->entries.count)
 		qsort(reading->entries.items, reading->entries.count,
 		      sizeof(*reading->entries.items), compare_entries);
 	for (size_t i = 0; i + 1 < reading->entries.count; i++) {
-		struct entry *entry = &reading->entries.items[i];
+		struct index_entry *entry = &reading->entries.items[i];
 
 		if (entry[1].start < entry->end)
 			entry->end = entry[1].start;
@@ -104,7 +106,7 @@ static void cut_entries(struct reading *reading)
  * The code at which a program starts calls what runs it, and, should that return, what ends it. Its
  * entry says no more than that of code without a description.
  */
-static bool find_start(const struct cfi_object *object, struct entry *entry)
+static bool find_start(const struct cfi_object *object, struct index_entry *entry)
 {
 	bool is_thumb = object->entry & 1;
 	uint64_t left, at = 0;
@@ -125,10 +127,10 @@ static bool find_start(const struct cfi_object *object, struct entry *entry)
 	return calls == 2;
 }
 
-static int add_start(struct reading *reading)
+static int add_start(struct index_reading *reading)
 {
-	struct entry start = {.place = UINT64_MAX}; /* behind another of the same address */
-	const struct entry *entry;
+	struct index_entry start = {.place = UINT64_MAX}; /* behind another of the same address */
+	const struct index_entry *entry;
 
 	if (!cfi_object_segment(reading->object, reading->object->entry & ~1ULL) ||
 	    !find_start(reading->object, &start))
@@ -140,7 +142,7 @@ static int add_start(struct reading *reading)
 	return vec_push(&reading->entries, start);
 }
 
-static int read_entries(struct reading *reading)
+static int read_entries(struct index_reading *reading)
 {
 	uint64_t vaddr, size;
 	const uint8_t *bytes = cfi_object_exidx(reading->object, &vaddr, &size);
@@ -161,7 +163,7 @@ static int read_entries(struct reading *reading)
  * Symbols.
  */
 
-static int add_symbol(struct reading *reading, const GElf_Sym *symbol)
+static int add_symbol(struct index_reading *reading, const GElf_Sym *symbol)
 {
 	uint64_t address = symbol->st_value & ~1ULL;
 	const struct cfi_segment *segment;
@@ -177,7 +179,7 @@ static int add_symbol(struct reading *reading, const GElf_Sym *symbol)
 	return vec_push(&reading->starts, start);
 }
 
-static int read_table(struct reading *reading, Elf_Scn *section, const GElf_Shdr *header)
+static int read_table(struct index_reading *reading, Elf_Scn *section, const GElf_Shdr *header)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 	uint64_t count = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
@@ -197,7 +199,7 @@ static int compare_starts(const void *a, const void *b)
 	return left->at < right->at ? -1 : left->at > right->at;
 }
 
-static int read_symbols(struct reading *reading)
+static int read_symbols(struct index_reading *reading)
 {
 	const struct exidx_start *start;
 	Elf_Scn *section = NULL;
@@ -267,7 +269,7 @@ static bool read_extab(const struct cfi_object *object, uint64_t address, uint8_
 	return true;
 }
 
-static bool read_program(const struct cfi_object *object, const struct entry *entry,
+static bool read_program(const struct cfi_object *object, const struct index_entry *entry,
 			 uint8_t *program, size_t *ret_size)
 {
 	if (!(entry->word & INLINE))
@@ -281,7 +283,7 @@ static bool read_program(const struct cfi_object *object, const struct entry *en
  */
 
 /* Of two at one place the later one holds. */
-static int push_row(struct reading *reading, struct unwind_row row, uint32_t start)
+static int push_row(struct index_reading *reading, struct unwind_row row, uint32_t start)
 {
 	size_t count = reading->exidx.rows.count;
 
@@ -299,7 +301,7 @@ static bool is_constant(const struct unwind_row *row)
 	return row->kinds == 0 && row->cfa_offset == 0 && row->bp_offset == 0;
 }
 
-static int put_code(struct reading *reading, const struct entry *entry,
+static int put_code(struct index_reading *reading, const struct index_entry *entry,
 		    const struct cfi_rules *rules, const struct unwind_row *row)
 {
 	struct exidx_rows rows = {0};
@@ -316,7 +318,7 @@ static int put_code(struct reading *reading, const struct entry *entry,
 }
 
 /* Symbols of code [start, end), which are counted from there. */
-static int starts_within(const struct reading *reading, uint32_t start, uint32_t end,
+static int starts_within(const struct index_reading *reading, uint32_t start, uint32_t end,
 			 struct exidx_flow_code *code, struct exidx_start **ret_copy)
 {
 	const struct exidx_start *items = reading->starts.items;
@@ -345,7 +347,7 @@ static int starts_within(const struct reading *reading, uint32_t start, uint32_t
 }
 
 /* Code without a description: what its instructions tell. */
-static int put_flow(struct reading *reading, uint32_t start, uint32_t end)
+static int put_flow(struct index_reading *reading, uint32_t start, uint32_t end)
 {
 	const uint8_t *bytes = reading->object->bytes + start;
 	struct exidx_flow_code flow_code = {
@@ -370,7 +372,7 @@ static int put_flow(struct reading *reading, uint32_t start, uint32_t end)
 }
 
 /* By pieces, and of what is code alone: between segments is none. */
-static int put_gap(struct reading *reading, uint32_t start, uint32_t end)
+static int put_gap(struct index_reading *reading, uint32_t start, uint32_t end)
 {
 	int code = push_row(reading, gap_row, start);
 	uint64_t position = start;
@@ -392,7 +394,7 @@ static int put_gap(struct reading *reading, uint32_t start, uint32_t end)
 	return code;
 }
 
-static int put_entry(struct reading *reading, const struct entry *entry)
+static int put_entry(struct index_reading *reading, const struct index_entry *entry)
 {
 	uint8_t program[EXIDX_PROGRAM_MAX];
 	struct cfi_rules rules;
@@ -416,9 +418,9 @@ static int put_entry(struct reading *reading, const struct entry *entry)
 	return put_code(reading, entry, &rules, &row);
 }
 
-static int put_entries(struct reading *reading)
+static int put_entries(struct index_reading *reading)
 {
-	const struct entry *entry;
+	const struct index_entry *entry;
 	uint32_t position = 0;
 	int code = read_symbols(reading);
 
@@ -436,7 +438,7 @@ static int put_entries(struct reading *reading)
 int exidx_compile(const struct cfi_object *object, bool full, struct cfi_counts *counts,
 		  struct exidx *ret_exidx)
 {
-	struct reading reading = {.object = object, .counts = counts, .full = full};
+	struct index_reading reading = {.object = object, .counts = counts, .full = full};
 	int code = 0;
 
 	if (object->machine->abi->link == UNWIND_LINK_PUSHED)

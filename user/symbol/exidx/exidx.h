@@ -25,9 +25,8 @@
 
 #include "arch/unwind_row.h"
 #include "base/vec.h"
-#include "symbol/cfi/cfi.h"
 #include "symbol/cfi/object.h"
-#include "symbol/cfi/program.h"
+#include "symbol/row/stop.h"
 
 #define EXIDX_ENTRY_MAX   (1 << 20)
 #define EXIDX_PROGRAM_MAX 1024 /* bytes; the format ends before */
@@ -44,12 +43,5 @@ void exidx_free(struct exidx *exidx);
 /* The row at a file offset, and up to where (at most `end`) it holds. */
 struct unwind_row exidx_row(const struct exidx *exidx, uint32_t offset, uint32_t end,
 			    uint32_t *ret_end);
-
-/*
- * What a program says: a row, and the rules that it was made of unless it is that of a signal frame
- * or a STOP. Returns why it is a STOP, if it is.
- */
-enum cfi_stop exidx_program_row(const uint8_t *program, size_t size, struct cfi_rules *ret_rules,
-				struct unwind_row *ret_row);
 
 #endif

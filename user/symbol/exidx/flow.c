@@ -25,7 +25,7 @@ enum mark {
 };
 
 /* What is known of an instruction, by the halfword of its start. */
-struct place {
+struct flow_place {
 	uint32_t frame; /* its number and 1; 0: none */
 	uint32_t owner; /* the function's number, from 1 */
 	uint8_t marks;
@@ -33,16 +33,16 @@ struct place {
 };
 
 /* A way that is still to be followed. */
-struct way {
+struct open_path {
 	uint32_t at;
 	struct exidx_frame frame;
 };
 
 struct follower {
 	const struct exidx_flow_code *code;
-	struct place *places;
+	struct flow_place *places;
 	VEC(struct exidx_frame) frames;
-	VEC(struct way) ways;
+	VEC(struct open_path) ways;
 	VEC(uint32_t) visited; /* by this function */
 	VEC(uint32_t) called;  /* entries that were found on the way */
 	uint32_t owner;        /* this function */
@@ -56,7 +56,7 @@ struct follower {
 	int err;
 };
 
-static struct place *place_at(const struct follower *follower, uint32_t at)
+static struct flow_place *place_at(const struct follower *follower, uint32_t at)
 {
 	return &follower->places[at / HALF];
 }
@@ -215,14 +215,14 @@ static void look_around(struct follower *follower)
 
 static void add_way(struct follower *follower, uint32_t at, const struct exidx_frame *frame)
 {
-	if (is_inside(follower, at) && vec_push(&follower->ways, ((struct way){at, *frame})))
+	if (is_inside(follower, at) && vec_push(&follower->ways, ((struct open_path){at, *frame})))
 		follower->err = -ENOMEM;
 }
 
 /* A function that is called is followed, too. */
 static void note_call(struct follower *follower, const struct exidx_step *step)
 {
-	struct place *place;
+	struct flow_place *place;
 
 	if (!step->has_target || !is_inside(follower, step->target))
 		return;
@@ -235,9 +235,9 @@ static void note_call(struct follower *follower, const struct exidx_step *step)
 }
 
 /* Has this way ended, as it was gone before, or leads into another function? */
-static bool is_known_way(struct follower *follower, const struct way *way)
+static bool is_known_way(struct follower *follower, const struct open_path *way)
 {
-	const struct place *place = place_at(follower, way->at);
+	const struct flow_place *place = place_at(follower, way->at);
 	const struct exidx_frame *frame;
 
 	if (place->marks & MARK_DATA) /* behind a call that does not return */
@@ -254,9 +254,9 @@ static bool is_known_way(struct follower *follower, const struct way *way)
 	return true;
 }
 
-static void remember(struct follower *follower, const struct way *way, uint8_t size)
+static void remember(struct follower *follower, const struct open_path *way, uint8_t size)
 {
-	struct place *place = place_at(follower, way->at);
+	struct flow_place *place = place_at(follower, way->at);
 
 	if (vec_push(&follower->frames, way->frame) || vec_push(&follower->visited, way->at)) {
 		follower->err = -ENOMEM;
@@ -323,7 +323,7 @@ static void join(struct follower *follower, const struct branches *branches, uin
 }
 
 /* Thumb's IT: the bits behind the highest tell of each further one whether it is the opposite. */
-static void take_block(struct follower *follower, const struct way *way,
+static void take_block(struct follower *follower, const struct open_path *way,
 		       const struct exidx_step *block)
 {
 	struct branches branches = {{way->frame, way->frame}, {false, false}};
@@ -334,7 +334,7 @@ static void take_block(struct follower *follower, const struct way *way,
 		struct exidx_step step = step_at(follower, at);
 		unsigned int bit = block->block >> (BLOCK_MAX - i) & 1;
 		unsigned int which = i && bit != (block->condition & 1U) ? 0 : 1;
-		struct way inner = {at, branches.frames[which]};
+		struct open_path inner = {at, branches.frames[which]};
 
 		if (place_at(follower, at)->frame) {
 			follower->is_wrong = true; /* nobody jumps into a block */
@@ -348,7 +348,7 @@ static void take_block(struct follower *follower, const struct way *way,
 }
 
 /* ARM: as long as the condition is the same. */
-static void take_conditional(struct follower *follower, const struct way *way,
+static void take_conditional(struct follower *follower, const struct open_path *way,
 			     struct exidx_step step)
 {
 	struct branches branches = {{way->frame, way->frame}, {false, false}};
@@ -368,7 +368,7 @@ static void take_conditional(struct follower *follower, const struct way *way,
 }
 
 /* One way to its end, or to where it divides. */
-static void follow_way(struct follower *follower, struct way way)
+static void follow_way(struct follower *follower, struct open_path way)
 {
 	while (is_inside(follower, way.at) && !is_known_way(follower, &way)) {
 		struct exidx_step step = step_at(follower, way.at);
@@ -405,7 +405,7 @@ static void forget(struct follower *follower)
 /* Is a function believed that only what it does tells of? */
 static bool is_sure(const struct follower *follower)
 {
-	const struct place *place = place_at(follower, follower->entry);
+	const struct flow_place *place = place_at(follower, follower->entry);
 
 	return follower->has_returned ||
 	       place->marks & (MARK_ENTRY | MARK_WANTED | MARK_BEHIND_END);
@@ -474,7 +474,7 @@ static void put_row(struct follower *follower, struct unwind_row row, uint32_t a
 		follower->err = -ENOMEM;
 }
 
-static struct unwind_row row_of(const struct follower *follower, const struct place *place)
+static struct unwind_row row_of(const struct follower *follower, const struct flow_place *place)
 {
 	struct unwind_row row;
 
@@ -485,22 +485,23 @@ static struct unwind_row row_of(const struct follower *follower, const struct pl
 }
 
 /* Code that is recognised: words, as they are executed, under masks. */
-struct pattern {
+struct code_pattern {
 	uint32_t words[3], masks[3];
 	uint32_t size; /* of the first */
 };
 
 /* A call, and the thread's exit if that returns: MOV r7, #1; SVC 0. */
-static const struct pattern thread_calls[] = {
+static const struct code_pattern thread_calls[] = {
 	{{0x4780, 0x0701f04f, 0xdf00}, {0xff87, 0xffffffff, 0xffff}, HALF},
 	{{0xe12fff30, 0xe3a07001, 0xef000000}, {0xfffffff0, 0xffffffff, 0xffffffff}, 4},
 };
 
 /* MOVS r0, r4; BNE to setcontext(); B to exit(). */
-static const struct pattern coroutine_end = {
+static const struct code_pattern coroutine_end = {
 	{0xe1b00004, 0x1a000000, 0xea000000}, {0xffffffff, 0xff000000, 0xff000000}, 4};
 
-static bool is_pattern(const struct follower *follower, const struct pattern *pattern, uint32_t at)
+static bool is_pattern(const struct follower *follower, const struct code_pattern *pattern,
+		       uint32_t at)
 {
 	const struct exidx_flow_code *code = follower->code;
 
@@ -534,7 +535,7 @@ static uint32_t thread_call(const struct follower *follower, uint32_t at)
 /* Where two ways overlap, who knows which is executed? */
 static struct unwind_row row_at(const struct follower *follower, uint32_t at, uint32_t *end)
 {
-	const struct place *place = place_at(follower, at);
+	const struct flow_place *place = place_at(follower, at);
 	uint32_t size = thread_call(follower, at);
 
 	if (!size && at < *end)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "symbol/exidx/frame.h"
 
-#include "symbol/cfi/row.h"
+#include "symbol/cfi/expression.h"
+#include "symbol/row/row.h"
+#include "symbol/row/stop.h"
 #include "symbol/exidx/instruction.h"
 
 #define WORD      4

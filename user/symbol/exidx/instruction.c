@@ -26,14 +26,14 @@ enum operand {
 	INTO_REGISTER, /* sp, into any */
 };
 
-struct pattern {
+struct instruction_pattern {
 	uint32_t mask, value;
 	enum exidx_effect effect;
 	enum operand operand;
 };
 
 /* The first halfword is the upper one; behind a narrow instruction the lower one is anything. */
-static const struct pattern thumb[] = {
+static const struct instruction_pattern thumb[] = {
 	{0xfe000000, 0xb4000000, EXIDX_PUSH, LOW_MASK},
 	{0xff800000, 0xb0800000, EXIDX_FALL, WORDS_7},
 	{0xff000000, 0xaf000000, EXIDX_FRAME, WORDS_8_R7}, /* add r7, sp, # */
@@ -81,7 +81,7 @@ static const struct pattern thumb[] = {
 	{0xff70f000, 0xf850f000, EXIDX_END, NONE},  /* ldr pc */
 };
 
-static const struct pattern arm[] = {
+static const struct instruction_pattern arm[] = {
 	{0xffff0000, 0xe92d0000, EXIDX_PUSH, MASK},
 	{0xffff0000, 0xe52d0000, EXIDX_PUSH, STORE_12}, /* str …, [sp, #-…]! */
 	{0xffff00f0, 0xe16d00f0, EXIDX_PUSH, STORE_PAIR},
@@ -249,7 +249,8 @@ static void read_frame(uint32_t code, enum operand operand, struct exidx_instruc
 	}
 }
 
-static struct exidx_instruction match(const struct pattern *patterns, size_t count, uint32_t code)
+static struct exidx_instruction match(const struct instruction_pattern *patterns, size_t count,
+				      uint32_t code)
 {
 	struct exidx_instruction ret = {.effect = EXIDX_NOTHING};
 

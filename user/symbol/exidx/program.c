@@ -7,8 +7,9 @@
  * it tells, for each register of interest, where on the way the vsp was: in words from the register
  * that it started from. Where it ends is the CFA.
  */
-#include "symbol/exidx/exidx.h"
-#include "symbol/cfi/row.h"
+#include "symbol/row/stop.h"
+#include "symbol/exidx/program.h"
+#include "symbol/row/row.h"
 
 #define R7  7
 #define FP  11
@@ -176,7 +177,7 @@ static void run_nothing(struct state *state, uint8_t code)
 }
 
 /* The first that matches; spare codes have none. */
-static const struct instruction {
+static const struct program_instruction {
 	uint8_t mask, value;
 	void (*run)(struct state *state, uint8_t code);
 } instructions[] = {

@@ -13,7 +13,7 @@ struct decoding {
 	struct exidx_step step;
 };
 
-struct pattern {
+struct step_pattern {
 	uint32_t mask, value;
 	void (*read)(struct decoding *decoding);
 };
@@ -115,7 +115,7 @@ static void begin(struct exidx_step *step, const struct exidx_instruction *instr
 	}
 }
 
-static bool match(const struct pattern *patterns, size_t count, struct decoding *decoding)
+static bool match(const struct step_pattern *patterns, size_t count, struct decoding *decoding)
 {
 	for (size_t i = 0; i < count; i++)
 		if ((decoding->code & patterns[i].mask) == patterns[i].value) {
@@ -327,7 +327,7 @@ static void thumb_literal_double(struct decoding *decoding)
 	load(decoding, ((decoding->at + 4) & ~3U) + (decoding->code & 0xff) * WORD, 2 * WORD);
 }
 
-static const struct pattern thumb[] = {
+static const struct step_pattern thumb[] = {
 	{0xff800000, 0xb0000000, thumb_add_sp},
 	{0xfe000000, 0xbc000000, thumb_pop},
 	{0xffff0000, 0x46bd0000, restore_r7},
@@ -475,7 +475,7 @@ static void arm_literal_double(struct decoding *decoding)
 }
 
 /* The condition is taken for what always holds. */
-static const struct pattern arm[] = {
+static const struct step_pattern arm[] = {
 	{0xffff0000, 0xe8bd0000, arm_pop},           {0xfffff000, 0xe49dd000, lose_sp},
 	{0xffff0000, 0xe49d0000, arm_pop_one},       {0xffff10f0, 0xe0cd00d0, arm_pop_two},
 	{0xfffff000, 0xe28dd000, arm_add_sp},        {0xfffff000, 0xe28bd000, arm_restore_above},

@@ -37,7 +37,7 @@ struct debug_search {
  * the link; then in the folders, by build id as below /usr/lib/debug, and by the link's name. Only
  * regular ELF files are handed out, whatever a link names. No server is asked.
  */
-debug_finder debug_search_find;
+int debug_search_find(void *ctx, const struct module *module, const struct debug_want *want);
 void debug_search_end(struct debug_search *search);
 
 #endif

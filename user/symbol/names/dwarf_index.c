@@ -25,7 +25,7 @@
 #define OVERLAPS_MAX  64 /* ranges looked at before the one that begins last */
 #define BLOCK_NESTING 256
 
-struct code_range {
+struct dwarf_range {
 	Dwarf_Addr low;
 	Dwarf_Addr high; /* behind the last byte */
 	Dwarf_Off die;   /* of the function */
@@ -33,10 +33,10 @@ struct code_range {
 };
 
 struct code_ranges {
-	VEC(struct code_range) list;
+	VEC(struct dwarf_range) list;
 };
 
-struct unit {
+struct dwarf_unit {
 	Dwarf_Off die;
 	bool is_read;
 	struct code_ranges functions;
@@ -44,7 +44,7 @@ struct unit {
 
 struct dwarf_index {
 	Dwarf *dwarf;
-	VEC(struct unit) units;
+	VEC(struct dwarf_unit) units;
 	struct code_ranges unit_ranges;
 };
 
@@ -63,7 +63,7 @@ static int add_ranges(struct code_ranges *ranges, Dwarf_Die *die, uint32_t unit)
 	while ((offset = dwarf_ranges(die, offset, &base, &low, &high)) > 0) {
 		if (!low || low >= high) /* code that the linker dropped */
 			continue;
-		if (vec_push(&ranges->list, (struct code_range){low, high, die_offset, unit}))
+		if (vec_push(&ranges->list, (struct dwarf_range){low, high, die_offset, unit}))
 			return -ENOMEM;
 	}
 	return 0;
@@ -71,7 +71,7 @@ static int add_ranges(struct code_ranges *ranges, Dwarf_Die *die, uint32_t unit)
 
 static int compare_ranges(const void *a, const void *b)
 {
-	const struct code_range *one = a, *other = b;
+	const struct dwarf_range *one = a, *other = b;
 
 	return (one->low > other->low) - (one->low < other->low);
 }
@@ -99,7 +99,7 @@ static size_t count_up_to(const struct code_ranges *ranges, Dwarf_Addr address)
 	return low;
 }
 
-static const struct code_range *find_range(const struct code_ranges *ranges, Dwarf_Addr address)
+static const struct dwarf_range *find_range(const struct code_ranges *ranges, Dwarf_Addr address)
 {
 	size_t end = count_up_to(ranges, address);
 
@@ -159,7 +159,7 @@ static int collect_units(struct dwarf_index *index)
 
 		if (type != DW_UT_compile && type != DW_UT_skeleton)
 			continue;
-		if (vec_push(&index->units, (struct unit){.die = dwarf_dieoffset(&die)}) ||
+		if (vec_push(&index->units, (struct dwarf_unit){.die = dwarf_dieoffset(&die)}) ||
 		    add_ranges(&index->unit_ranges, &die, number))
 			return -ENOMEM;
 	}
@@ -184,7 +184,7 @@ int dwarf_index_new(Dwarf *dwarf, struct dwarf_index **ret_index)
 
 void dwarf_index_free(struct dwarf_index *index)
 {
-	struct unit *unit;
+	struct dwarf_unit *unit;
 
 	if (!index)
 		return;
@@ -195,7 +195,7 @@ void dwarf_index_free(struct dwarf_index *index)
 	free(index);
 }
 
-static const struct code_ranges *unit_functions(struct unit *unit, Dwarf_Die *die)
+static const struct code_ranges *unit_functions(struct dwarf_unit *unit, Dwarf_Die *die)
 {
 	struct die_walk walk = {.ranges = &unit->functions};
 
@@ -241,8 +241,8 @@ static void descend(struct dwarf_place *place, Dwarf_Addr address)
 
 bool dwarf_index_find(struct dwarf_index *index, Dwarf_Addr address, struct dwarf_place *ret_place)
 {
-	const struct code_range *range = find_range(&index->unit_ranges, address);
-	struct unit *unit;
+	const struct dwarf_range *range = find_range(&index->unit_ranges, address);
+	struct dwarf_unit *unit;
 
 	ret_place->scope_count = 0;
 	if (!range)

@@ -6,7 +6,11 @@
 #ifndef MTRACE_SYMBOL_NAMES_MODULE_NAMES_H
 #define MTRACE_SYMBOL_NAMES_MODULE_NAMES_H
 
-#include "symbol/names/symbolizer.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbol/elf/module.h"
+#include "symbol/names/symbol_name.h"
 
 struct module_names;
 

@@ -11,21 +11,9 @@
 #include <stdint.h>
 
 #include "symbol/elf/module.h"
-#include "symbol/names/debugfile.h"
+#include "symbol/names/symbol_name.h"
 
 struct symbolizer;
-
-struct symbolizer_config {
-	debug_finder *find; /* of separate debug files; NULL: there are none */
-	void *ctx;
-};
-
-struct symbol_name {
-	const char *function; /* demangled; NULL if unknown */
-	const char *file;     /* NULL if unknown */
-	uint32_t line;
-	bool inlined; /* the frame is an inlined call of the next one */
-};
 
 int symbolizer_new(struct symbolizer **ret_symbolizer, const struct symbolizer_config *config);
 void symbolizer_free(struct symbolizer *symbolizer);

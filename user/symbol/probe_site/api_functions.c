@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "symbol/probe_site/function_code.h"
+
 #define FUNCTIONS_MAX 256
 
 /*

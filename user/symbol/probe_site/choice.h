@@ -7,21 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * Code of this size or more is taken for a function whose end is far or unknown: it is not decoded
- * for branches, and the probe stays at the entry unless that is cheap.
- */
-#define FUNCTION_CODE_MAX 65536
-
-struct function_code {
-	const uint8_t *bytes;
-	size_t size;
-	uint64_t address; /* virtual address of bytes[0], for branch targets */
-	int machine;      /* e_machine */
-	bool elf64;
-	bool nop5_is_free; /* the kernel rewrites nop5 at an entry to a call (Linux 6.18): no trap
-			    */
-};
+#include "symbol/probe_site/function_code.h"
 
 struct site_choice {
 	size_t offset; /* from the function's first byte */

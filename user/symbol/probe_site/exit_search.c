@@ -31,7 +31,7 @@
 #define EXITS_MAX 64
 #define CALLED    1u /* on this path an observed function was called */
 
-struct place {
+struct exit_place {
 	uint64_t vaddr;
 	unsigned int state; /* 0 or CALLED */
 };
@@ -41,10 +41,10 @@ struct explorer {
 	struct function_exits *exits;
 	uint64_t entry;
 	struct map64 seen; /* address → set of 1 << state */
-	VEC(struct place) todo;
+	VEC(struct exit_place) todo;
 	struct function_code code; /* of the range that is being walked */
 	struct x86_walk walk;
-	struct place at;
+	struct exit_place at;
 	bool ended;
 	int err;
 };
@@ -163,7 +163,7 @@ static void add_exit(struct explorer *explorer, enum exit_kind kind)
 
 static void push_place(struct explorer *explorer, uint64_t vaddr)
 {
-	struct place place = {.vaddr = vaddr, .state = explorer->at.state};
+	struct exit_place place = {.vaddr = vaddr, .state = explorer->at.state};
 
 	if (vec_push(&explorer->todo, place))
 		explorer->err = -ENOMEM;

@@ -495,6 +495,7 @@ static int planner_finish(struct planner *planner)
 	};
 	memcpy(plan->hooks, planner->functions.hooks, sizeof(plan->hooks));
 	planner->module->plan = plan;
+	planner->module->free_plan = probe_plan_free;
 	return 0;
 }
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "symbol/probe_site/choice.h"
+#include "symbol/probe_site/function_code.h"
 
 struct x86_walk {
 	csh handle;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "mtrace.skel.h"
-#include "os/process/proc.h"
+#include "os/process/maps.h"
 #include "source/bpf/load/loaded_programs.h"
 
 enum pipe_end { PIPE_READ, PIPE_WRITE, PIPE_ENDS };

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "os/process/maps.h"
 #include "os/process/proc.h"
 #include "os/process/procfs.h"
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "os/process/maps.h"
 #include "os/process/proc.h"
 #include "source/ptrace/breakpoint/space.h"
 

@@ -10,6 +10,7 @@
 #include "arch/unwind_link.h"
 #include "base/hash.h"
 #include "bpf/walk.h"
+#include "os/process/maps.h"
 #include "os/process/proc.h"
 #include "source/ptrace/breakpoint/space.h"
 #include "source/ptrace/tracer/mailbox.h"

@@ -15,8 +15,8 @@
  * a tenth of the full table. Only the interrupted frame (the first one of a thread that was stopped
  * anywhere; the one behind a signal frame) needs that.
  */
-#ifndef MTRACE_SYMBOL_CFI_CFI_H
-#define MTRACE_SYMBOL_CFI_CFI_H
+#ifndef MTRACE_SYMBOL_CFI_TABLE_H
+#define MTRACE_SYMBOL_CFI_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,28 +25,7 @@
 #include "arch/unwind_row.h"
 #include "base/error.h"
 #include "base/vec.h"
-
-/* Why code got an UNWIND_CFA_STOP row. */
-enum cfi_stop {
-	CFI_STOP_NONE = 0,
-	CFI_STOP_PROGRAM,      /* its CFI makes no sense, or nests too deeply */
-	CFI_STOP_CFA_REGISTER, /* the CFA is computed from another register than sp or bp */
-	CFI_STOP_CFA_FORM,     /* by an expression that no row has */
-	CFI_STOP_CFA_RANGE,    /* with an offset that is too large, or no multiple of a word */
-	CFI_STOP_RETURN,       /* the return address is not at its usual place */
-	CFI_STOP_SP,           /* the caller's sp is not the CFA */
-	CFI_STOP_SIGNAL,       /* a signal frame of unusual layout */
-	CFI_STOP_COUNT,
-};
-
-struct cfi_counts {
-	uint32_t functions; /* FDEs compiled */
-	uint32_t broken;    /* FDEs that cannot be read; their code is a gap */
-	uint32_t outside;   /* of code that the file does not have (as of discarded sections) */
-	uint32_t doubled;   /* of code that another FDE describes */
-	uint32_t stops[CFI_STOP_COUNT]; /* spans of code by reason; if pruned, of those kept */
-	uint32_t lost_bp;               /* spans whose frame pointer rule no row has; likewise */
-};
+#include "symbol/row/stop.h"
 
 struct cfi_table {
 	VEC(struct unwind_row) rows; /* by offset, strictly rising; a gap ends the last function */
@@ -77,28 +56,10 @@ int cfi_table_build_split(int fd, int debug_fd, bool full, struct cfi_table *ret
 int cfi_table_build_image(const void *image, size_t size, bool full, struct cfi_table *ret_table,
 			  struct error *err);
 
-/* The ABI of a processor (EM_…), or NULL if its stacks are not walked. */
-const struct unwind_abi *cfi_abi(unsigned int machine);
-
-/* The longest call and what belongs to it, of any processor: x86 has 7 bytes, old Arm code 8. */
-#define CFI_CALL_MAX 8
-
-/* Can a call of a processor (EM_…) return to behind these bytes? Yes, where that is not known. */
-bool cfi_can_return_behind(unsigned int machine, const uint8_t code[CFI_CALL_MAX]);
-
-/*
- * Is this the code that a signal's handler returns to, of a processor (EM_…)? For code that is in
- * no file, as the page that the kernel maps on Arm. Rows hold from the byte before it on.
- */
-bool cfi_trampoline_row(unsigned int machine, const void *code, size_t size,
-			struct unwind_row *ret_row);
-
 void cfi_table_free(struct cfi_table *table);
 
 /* The row of a byte of code: a gap's where there is none. */
 const struct unwind_row *cfi_table_find(const struct cfi_table *table, uint64_t file_offset);
-
-const char *cfi_stop_name(enum cfi_stop stop);
 
 #define CFI_ROW_MAX (1 << 24) /* 128 MiB */
 

@@ -11,7 +11,7 @@
  * with one start the first is taken. One of .debug_frame that starts in code which .eh_frame
  * describes is dropped.
  */
-#include "symbol/cfi/cfi.h"
+#include "symbol/cfi_table.h"
 
 #include <dwarf.h>
 #include <errno.h>
@@ -20,11 +20,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbol/cfi/calls.h"
 #include "symbol/cfi/extent.h"
+#include "symbol/cfi/machine.h"
 #include "symbol/cfi/object.h"
 #include "symbol/cfi/program.h"
-#include "symbol/cfi/row.h"
+#include "symbol/row/row.h"
 #include "symbol/cfi/section.h"
+#include "symbol/row/stop.h"
 #include "symbol/exidx/exidx.h"
 
 #define TRAMPOLINE_MAX 16 /* of a file; the search for each looks at a whole gap */
@@ -51,22 +54,6 @@ struct compiler {
 	size_t wanted;             /* as next_wanted() found it */
 	uint32_t trampoline_count;
 };
-
-const char *cfi_stop_name(enum cfi_stop stop)
-{
-	static const char *const names[CFI_STOP_COUNT] = {
-		[CFI_STOP_NONE] = "none",
-		[CFI_STOP_PROGRAM] = "bad program",
-		[CFI_STOP_CFA_REGISTER] = "CFA from another register",
-		[CFI_STOP_CFA_FORM] = "CFA by another expression",
-		[CFI_STOP_CFA_RANGE] = "CFA offset out of range",
-		[CFI_STOP_RETURN] = "return address elsewhere",
-		[CFI_STOP_SP] = "sp is not the CFA",
-		[CFI_STOP_SIGNAL] = "unusual signal frame",
-	};
-
-	return stop < CFI_STOP_COUNT ? names[stop] : "unknown";
-}
 
 /*
  * Rows.

@@ -2,8 +2,12 @@
 /*
  * From rules to a row, where calls leave the return address in a register (arch/unwind_link.h).
  */
+#include "symbol/row/row_link.h"
+
 #include "arch/unwind_link_row.h"
-#include "symbol/cfi/row.h"
+#include "symbol/cfi/expression.h"
+#include "symbol/row/row_cfa.h"
+#include "symbol/row/stop.h"
 
 /* How a register is saved: in its own, at an offset from the CFA, or as no row can say. */
 struct saved {

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which suppressions match? */
+#ifndef MTRACE_MODEL_SUPPRESS_MATCH_H
+#define MTRACE_MODEL_SUPPRESS_MATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "model/snapshot/snapshot.h"
+#include "model/suppress/rule.h"
+
+/* Does the text match a pattern with WILD_RUN and WILD_ONE? */
+bool wild_match(const char *wild, const char *text, size_t length);
+/* The allocation function of a site counts as its innermost frame, unless `anywhere`. */
+bool suppression_matches(const struct suppression *suppression, const struct snapshot_site *site,
+			 const struct snapshot_stack *stack);
+
+#endif

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "net/protocol/checkpoint.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "net/books/fold.h"
+
+static int checkpoint_output(void *ctx, const void *bytes, size_t size)
+{
+	struct checkpoint *checkpoint = ctx;
+
+	return checkpoint->bytes.end + size > checkpoint->limit
+		       ? -ENOSPC
+		       : spill_add(&checkpoint->bytes, bytes, size);
+}
+
+/* The latest one serves as long as the stream behind it is kept. */
+struct checkpoint *checkpoint_take(struct server *server)
+{
+	struct checkpoint *checkpoint = server->latest;
+
+	if (checkpoint && checkpoint->resume >= server->spill.begin) {
+		checkpoint->owners++;
+		return checkpoint;
+	}
+	checkpoint = calloc(1, sizeof(*checkpoint));
+	if (!checkpoint)
+		return NULL;
+	*checkpoint = (struct checkpoint){.owners = 1,
+					  .limit = server->config.books_limit,
+					  .resume = fold_position(server->fold)};
+	if (fold_save(server->fold, checkpoint_output, checkpoint)) {
+		checkpoint_drop(server, checkpoint);
+		return NULL;
+	}
+	server->latest = checkpoint;
+	return checkpoint;
+}
+
+void checkpoint_drop(struct server *server, struct checkpoint *checkpoint)
+{
+	if (!checkpoint || --checkpoint->owners)
+		return;
+	if (server->latest == checkpoint)
+		server->latest = NULL;
+	spill_free(&checkpoint->bytes);
+	free(checkpoint);
+}

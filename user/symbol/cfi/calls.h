@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Finds the bytes that can be a call. */
+#ifndef MTRACE_SYMBOL_CFI_CALLS_H
+#define MTRACE_SYMBOL_CFI_CALLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CFI_NO_CALL SIZE_MAX
+
+/*
+ * The first place in (start, end] of the file at which a call can end: the offset behind its last
+ * byte. CFI_NO_CALL if there is none.
+ */
+typedef size_t cfi_call_search(const uint8_t *file, size_t start, size_t end);
+
+size_t cfi_x86_call_end(const uint8_t *file, size_t start, size_t end);
+size_t cfi_aarch64_call_end(const uint8_t *file, size_t start, size_t end);
+size_t cfi_arm_call_end(const uint8_t *file, size_t start, size_t end); /* ARM and Thumb */
+size_t cfi_powerpc_call_end(const uint8_t *file, size_t start, size_t end);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The programs of .ARM.exidx. */
+#ifndef MTRACE_SYMBOL_EXIDX_PROGRAM_H
+#define MTRACE_SYMBOL_EXIDX_PROGRAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/unwind_row.h"
+#include "symbol/cfi/program.h"
+#include "symbol/row/stop.h"
+
+/*
+ * Encodes a program as a row, and returns the rules that the row was made of, unless it is that of
+ * a signal frame or a STOP. Returns the reason of a STOP, else CFI_STOP_NONE.
+ */
+enum cfi_stop exidx_program_row(const uint8_t *program, size_t size, struct cfi_rules *ret_rules,
+				struct unwind_row *ret_row);
+
+#endif

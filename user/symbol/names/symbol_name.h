@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The name of a place in code, and the settings of the search for it. */
+#ifndef MTRACE_SYMBOL_NAMES_SYMBOL_NAME_H
+#define MTRACE_SYMBOL_NAMES_SYMBOL_NAME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "symbol/names/debugfile.h"
+
+struct symbolizer_config {
+	debug_finder *find; /* of separate debug files; NULL: there are none */
+	void *ctx;
+};
+
+struct symbol_name {
+	const char *function; /* demangled; NULL if unknown */
+	const char *file;     /* NULL if unknown */
+	uint32_t line;
+	bool inlined; /* the frame is an inlined call of the next one */
+};
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The machine code of a function. */
+#ifndef MTRACE_SYMBOL_PROBE_SITE_FUNCTION_CODE_H
+#define MTRACE_SYMBOL_PROBE_SITE_FUNCTION_CODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Code of this size or more is taken for a function whose end is far or unknown: it is not decoded
+ * for branches, and the probe stays at the entry unless that is cheap.
+ */
+#define FUNCTION_CODE_MAX 65536
+
+struct function_code {
+	const uint8_t *bytes;
+	size_t size;
+	uint64_t address; /* virtual address of bytes[0], for branch targets */
+	int machine;      /* e_machine */
+	bool elf64;
+	bool nop5_is_free; /* the kernel rewrites nop5 at an entry to a call (Linux 6.18): no trap
+			    */
+};
+
+#endif
