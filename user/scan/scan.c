@@ -33,6 +33,12 @@
  * that the pass comes by, five bits say what it looks like, and pointers to blocks that it has not
  * come by are put off (`deferred`). If there is no room, the block is looked at out of turn.
  *
+ * Stacks hold leftovers: words of calls that have returned, of arrays that were never written. If
+ * the caller can tell which words the program may still read (scan_input.judge), stacks and
+ * registers are read after the other roots, and only what is left of their words is a root. The
+ * judge is asked before the heap is read, and not about single blocks later: where everything hangs
+ * below a local variable of main, nothing would be known to be reachable while the heap is read.
+ *
  * The process waits for none of this if there is memory for a copy of its own (scan/read/copy.c).
  *
  * What is lost. As few blocks as possible shall be definite, so that all others hang below them:
@@ -147,21 +153,31 @@ static bool holds_block(const struct blocks *blocks, const struct scan_range *ra
 	       (at.slot != SLOT_NONE && range->start - at.address < at.size);
 }
 
+enum part { PART_ROOTS, PART_BLOCKS, PART_STACKS, PART_COUNT };
+
+static enum part part_of(const struct scan *scan, const struct scan_range *range)
+{
+	if (holds_block(scan->blocks, range))
+		return PART_BLOCKS;
+	return range->stack && scan->input->judge ? PART_STACKS : PART_ROOTS;
+}
+
 static int part_ranges(struct scan *scan)
 {
 	const struct scan_input *input = scan->input;
-	size_t roots = 0;
+	size_t counts[PART_COUNT] = {0}, at = 0;
 
 	scan->ranges = malloc((input->range_count + 1) * sizeof(*scan->ranges));
 	if (!scan->ranges)
 		return -ENOMEM;
-	for (size_t i = 0; i < input->range_count; i++)
-		if (!holds_block(scan->blocks, &input->ranges[i]))
-			scan->ranges[roots++] = input->ranges[i];
-	scan->root_ranges = roots;
-	for (size_t i = 0; i < input->range_count; i++)
-		if (holds_block(scan->blocks, &input->ranges[i]))
-			scan->ranges[roots++] = input->ranges[i];
+	for (enum part part = 0; part < PART_COUNT; part++)
+		for (size_t i = 0; i < input->range_count; i++)
+			if (part_of(scan, &input->ranges[i]) == part) {
+				scan->ranges[at++] = input->ranges[i];
+				counts[part]++;
+			}
+	scan->root_ranges = counts[PART_ROOTS];
+	scan->stack_ranges = counts[PART_STACKS];
 	return 0;
 }
 
@@ -215,6 +231,7 @@ static void tear_down(struct scan *scan)
 	settled_free(&scan->settled);
 	bitset_free(&scan->again);
 	vec_free(&scan->deferred);
+	vec_free(&scan->references);
 	vec_free(&scan->holes);
 	free(scan);
 }

@@ -33,6 +33,16 @@ struct scan_memory {
 struct scan_range {
 	uint64_t start;
 	uint64_t end;
+	bool stack; /* of a thread: scan_input.judge is asked about its words */
+};
+
+#define SCAN_IN_MEMORY UINT32_MAX
+
+/* A word on a stack or in a register that points into a block. */
+struct scan_reference {
+	uint64_t address;   /* of the word; in a register, its offset in bytes in registers[set] */
+	uint32_t registers; /* index of the set in scan_input.registers, or SCAN_IN_MEMORY */
+	bool dead;          /* the answer: the program cannot read it any more */
 };
 
 /* A mapping of a file, for telling vtables. */
@@ -69,6 +79,15 @@ struct scan_input {
 	 * prove to be free or the allocator's own is not a root.
 	 */
 	bool heap_is_known;
+	/*
+	 * Finds out which references the program cannot read any more, and sets `dead`; these are
+	 * not roots. Called at most once, for words on stacks and in registers that lead to blocks
+	 * to which no other root leads. `memory` is what the scan reads. Returns 0 or -errno, which
+	 * ends the scan. NULL: every word counts.
+	 */
+	int (*judge)(void *ctx, const struct scan_memory *memory, struct scan_reference *references,
+		     size_t count);
+	void *judge_ctx;
 	bool read_ahead; /* read in a thread of its own */
 	/*
 	 * Where to copy all memory to before anything else is done (scan/read/copy.h), so that it
@@ -95,6 +114,7 @@ struct scan_result {
 	uint64_t bytes_unreadable; /* of roots and of blocks that something leads to */
 	uint64_t bytes_between;    /* in ranges that hold blocks, but in none of them … */
 	uint64_t bytes_free;       /* … and free for certain; 0 if the heap is known */
+	uint64_t references_dead;  /* words that the judge ruled out */
 	uint64_t bytes_read_again; /* because there was no room to remember their pointers */
 	size_t memory; /* bytes that the scan itself took, blocks and buffers included */
 	size_t copied; /* bytes in input.copy, in addition; 0: the memory was scanned in place */

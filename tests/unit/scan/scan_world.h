@@ -103,7 +103,7 @@ static inline void world_init(struct world *world)
 
 static inline void world_area(struct world *world, uint64_t start, uint64_t size)
 {
-	world->ranges[world->area_count] = (struct scan_range){start, start + size};
+	world->ranges[world->area_count] = (struct scan_range){.start = start, .end = start + size};
 	world->bytes[world->area_count++] = calloc(1, size);
 	world->input.range_count = world->area_count;
 }

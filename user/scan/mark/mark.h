@@ -38,6 +38,12 @@ struct deferred {
 	uint32_t offset; /* UINT32_MAX: no less */
 };
 
+/* A word on a stack or in a register, and where it points. */
+struct reference {
+	struct scan_reference word;
+	struct edge edge;
+};
+
 struct scan {
 	const struct blocks *blocks;
 	const struct scan_input *input;
@@ -56,8 +62,12 @@ struct scan {
 	size_t wanted_count;
 	size_t wanted_at; /* those before are behind us */
 	VEC(struct hole) holes;
-	struct scan_range *ranges; /* those without blocks, then those with */
+	struct scan_range *ranges; /* roots, then those with blocks, then stacks that are judged */
 	size_t root_ranges;
+	size_t stack_ranges;
+	VEC(struct reference) references;
+	uint32_t registers; /* index of the set that is scanned, or SCAN_IN_MEMORY */
+	bool refers;        /* words are noted as references, to be judged */
 
 	struct filter filter;
 	struct settled settled;

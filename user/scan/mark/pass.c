@@ -2,6 +2,7 @@
 /* The pass: all words of all memory, each looked up and handed on. The idea is in scan/scan.c. */
 #include "scan/mark/pass.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,7 +154,7 @@ static void pass_pointer(struct scan *scan, uint32_t source, const struct edge *
 
 const struct scan_range *scan_range_at(const struct scan *scan, uint64_t address)
 {
-	size_t low = scan->root_ranges, high = scan->input->range_count;
+	size_t low = scan->root_ranges, high = scan->input->range_count - scan->stack_ranges;
 
 	while (high - low > 1) {
 		size_t middle = (low + high) / 2;
@@ -379,6 +380,30 @@ static size_t find_sources(struct scan *scan, uint64_t address, size_t count)
 	return kept;
 }
 
+/* Without memory to note it, a reference counts at once. */
+static void note_reference(struct scan *scan, uint64_t address, const struct edge *edge)
+{
+	const struct reference reference = {
+		.word = {.address = address, .registers = scan->registers},
+		.edge = *edge,
+	};
+
+	if (vec_push(&scan->references, reference))
+		pass_pointer(scan, SLOT_NONE, edge);
+}
+
+/* Hits on stacks and in registers. Their tags are positions. */
+static void note_references(struct scan *scan, uint64_t address, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct hit *hit = &scan->hits[i];
+		struct edge edge = {.target = hit->slot, .offset = hit->offset};
+
+		if (scan_level(scan, hit->slot) < LEVEL_START)
+			note_reference(scan, address + hit->tag, &edge);
+	}
+}
+
 static void scan_hits(struct scan *scan, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -444,8 +469,13 @@ static void scan_unit(struct scan *scan, uint64_t address, const unsigned char *
 		count += find_phase(scan, address, data, size, from, to, phase, count);
 	if (step < word)
 		sort_words(scan, count);
-	count = find_sources(scan, address + from, count);
-	scan_hits(scan, blocks_find(scan->blocks, scan->words, scan->positions, count, scan->hits));
+	if (!scan->refers)
+		count = find_sources(scan, address + from, count);
+	count = blocks_find(scan->blocks, scan->words, scan->positions, count, scan->hits);
+	if (scan->refers)
+		note_references(scan, address + from, count);
+	else
+		scan_hits(scan, count);
 }
 
 /* What is settled so far; from now on scan_set_level sees to it. */
@@ -485,9 +515,11 @@ static void scan_data(struct scan *scan, uint64_t address, const unsigned char *
 /* Registers, and whatever else is no memory of the target. */
 static void scan_registers(struct scan *scan)
 {
-	scan->in_blocks = false;
-	for (size_t i = 0; i < scan->input->register_count; i++)
+	for (size_t i = 0; i < scan->input->register_count; i++) {
+		scan->registers = (uint32_t)i;
 		scan_data(scan, 0, scan->input->registers[i].bytes, scan->input->registers[i].size);
+	}
+	scan->registers = SCAN_IN_MEMORY;
 }
 
 static void scan_piece(struct scan *scan, const struct feed_piece *piece)
@@ -528,21 +560,68 @@ static int scan_ranges(struct scan *scan, const struct scan_range *ranges, size_
 	return err;
 }
 
+/* Asks the judge about all references, and takes those that are left for roots. */
+static int judge_references(struct scan *scan)
+{
+	const struct scan_input *input = scan->input;
+	size_t count = scan->references.count;
+	struct scan_reference *words = calloc(count + 1, sizeof(*words));
+	int err;
+
+	if (!words)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		words[i] = scan->references.items[i].word;
+	err = count ? input->judge(input->judge_ctx, input->memory, words, count) : 0;
+	for (size_t i = 0; !err && i < count; i++) {
+		if (words[i].dead)
+			scan->result->references_dead++;
+		else
+			pass_pointer(scan, SLOT_NONE, &scan->references.items[i].edge);
+	}
+	free(words);
+	vec_free(&scan->references);
+	return err;
+}
+
+/* After the other roots: most of what they lead to need not be judged. */
+static int scan_stacks(struct scan *scan)
+{
+	int err;
+
+	scan->refers = true;
+	scan_registers(scan);
+	err = scan_ranges(scan, scan->ranges + scan->input->range_count - scan->stack_ranges,
+			  scan->stack_ranges);
+	scan->refers = false;
+	return err ? err : judge_references(scan);
+}
+
+static int scan_roots(struct scan *scan)
+{
+	int err;
+
+	scan->in_blocks = false;
+	if (!scan->input->judge)
+		scan_registers(scan);
+	err = scan_ranges(scan, scan->ranges, scan->root_ranges);
+	return err || !scan->input->judge ? err : scan_stacks(scan);
+}
+
 int scan_pass(struct scan *scan)
 {
 	int err;
 
 	scan->on_pointer = pass_pointer;
 	scan->settled_level = LEVEL_START;
-	scan_registers(scan);
-	err = scan_ranges(scan, scan->ranges, scan->root_ranges);
+	err = scan_roots(scan);
 	if (err)
 		return err;
 	scan->in_blocks = scan->remembering = true;
 	scan->counts_free = !scan->input->heap_is_known;
 	scan->gap_walk.word = scan->input->word;
 	err = scan_ranges(scan, scan->ranges + scan->root_ranges,
-			  scan->input->range_count - scan->root_ranges);
+			  scan->input->range_count - scan->root_ranges - scan->stack_ranges);
 	edges_finish(&scan->edges);
 	gap_walk_top(&scan->gap_walk);
 	scan->result->bytes_free = scan->gap_walk.free;

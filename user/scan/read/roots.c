@@ -103,28 +103,32 @@ static bool is_thread_stack(const struct proc_maps *maps, size_t i,
 	       thread->thread > thread->stack && holds(mapping, thread->thread);
 }
 
-/* Where the mapping's live part begins. */
-static uint64_t live_start(const struct proc_maps *maps, size_t i,
-			   const struct thread_registers *threads, size_t count)
+/* The mapping's live part. */
+static struct scan_range live_range(const struct proc_maps *maps, size_t i,
+				    const struct thread_registers *threads, size_t count)
 {
 	const struct proc_mapping *mapping = &maps->items[i];
 	const struct thread_registers *thread = only_thread(mapping, threads, count);
+	struct scan_range range = {.start = mapping->start, .end = mapping->end};
 	uint64_t start;
 
 	if (!thread || !is_thread_stack(maps, i, thread))
-		return mapping->start;
+		return range;
 	start = (thread->stack - thread->red_zone) & ~(uint64_t)(thread->word - 1);
-	return start > mapping->start && start <= thread->stack ? start : mapping->start;
+	if (start > mapping->start && start <= thread->stack)
+		range.start = start;
+	range.stack = true;
+	return range;
 }
 
-static int add_range(struct roots *roots, const struct proc_maps *maps, size_t i, uint64_t start)
+static int add_range(struct roots *roots, const struct proc_maps *maps, size_t i,
+		     const struct scan_range *range)
 {
 	const struct proc_mapping *mapping = &maps->items[i];
 	enum range_kind kind = mapping->shared ? RANGE_SHARED : RANGE_PRIVATE;
 
-	roots->dead_stack_bytes += start - mapping->start;
-	if (vec_push(&roots->ranges, (struct scan_range){.start = start, .end = mapping->end}) ||
-	    vec_push(&roots->kinds, (uint8_t)kind))
+	roots->dead_stack_bytes += range->start - mapping->start;
+	if (vec_push(&roots->ranges, *range) || vec_push(&roots->kinds, (uint8_t)kind))
 		return -ENOMEM;
 	return vec_push(&roots->mappings, (uint32_t)i);
 }
@@ -133,6 +137,7 @@ static int add_mapping(struct roots *roots, const struct proc_maps *maps, size_t
 		       const struct thread_registers *threads, size_t count)
 {
 	const struct proc_mapping *mapping = &maps->items[i];
+	struct scan_range range;
 
 	if (is_image(mapping) &&
 	    vec_push(&roots->images, (struct scan_image){.start = mapping->start,
@@ -147,7 +152,8 @@ static int add_mapping(struct roots *roots, const struct proc_maps *maps, size_t
 	}
 	if (!mapping->writable && (mapping->shared || is_file_code(mapping)))
 		return 0;
-	return add_range(roots, maps, i, live_start(maps, i, threads, count));
+	range = live_range(maps, i, threads, count);
+	return add_range(roots, maps, i, &range);
 }
 
 int roots_find(const struct proc_maps *maps, const struct thread_registers *threads,
