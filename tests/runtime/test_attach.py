@@ -49,6 +49,17 @@ def test_blocks_from_before_the_attach(attach):
         assert result.process["totals"]["frees"] == 0
 
 
+def test_no_block_is_invented_by_attaching_under_load(attach):
+    """Probes are placed and removed one after the other while the program allocates."""
+    with harness.Running(harness.target("churn")) as churn:
+        assert churn.process.stdout.readline() == "ready\n"
+        for _ in range(ROUNDS):
+            with attach(churn.pid) as tracer:
+                result = tracer.stop()
+            assert result.process["live"]["blocks"] <= 1
+            assert result.process["losses"]["collisions"] == 0
+
+
 PAIRS = 5000  # of steady's children
 CRAMPED = ("--buffer", "64k", "--stack", "none")  # and of calls alone: stacks have records, too
 

@@ -54,8 +54,8 @@ void model_free(struct model *model); /* NULL is fine */
 int model_event(struct model *model, const struct event *event);
 
 /*
- * From here on probes are taken out one after the other: allocations may be missed whose frees are
- * still seen, and operators' marks are gone before others' probes: no release is judged any more.
+ * From here on probes are removed one after the other, those of allocations before those of frees.
+ * A free of an unknown block is no news then, and no release is checked any more.
  */
 void model_unprobe(struct model *model);
 

@@ -120,7 +120,7 @@ static bool is_judged(const struct process *process)
 /* A free of an address where nothing lives; of a block that was not told, that is as it should. */
 static int count_unmatched(struct process *process, const struct event *event)
 {
-	if (process_is_thinned(process))
+	if (process_is_thinned(process) || process->config->unprobing)
 		return 0;
 	if (map64_get(&process->ending, event->tid) != MAP64_NONE ||
 	    mappings_in_allocator(&process->mappings, event->call.caller))

@@ -304,6 +304,13 @@ static int watch_throws(struct traced_process *process, const struct module *lat
 	return err;
 }
 
+/*
+ * In the order of attaching. Frees come first: a block whose allocation is seen while its free is
+ * not would stay live for ever.
+ */
+static const enum probe_kind site_kinds[] = {PROBE_FREE, PROBE_FREE_PLAIN, PROBE_EXIT_ENTRY,
+					     PROBE_CALL};
+
 static int attach_sites(struct traced_process *process, const struct module *module,
 			const struct probe_plan *plan)
 {
@@ -315,9 +322,9 @@ static int attach_sites(struct traced_process *process, const struct module *mod
 	/* First, or a call might come without its operator's mark. */
 	if (!err && process->config->sanity && plan->mark_count && reads_marks(module))
 		err = attach_marks(process, module, plan);
-	for (int kind = PROBE_EXIT_ENTRY; !err && plan->site_count && kind <= PROBE_FREE_PLAIN;
-	     kind++)
-		err = attach_kind(process, module, plan, (enum probe_kind)kind);
+	for (size_t i = 0;
+	     !err && plan->site_count && i < sizeof(site_kinds) / sizeof(site_kinds[0]); i++)
+		err = attach_kind(process, module, plan, site_kinds[i]);
 	return err ? err : attach_hooks(process, module, plan);
 }
 

@@ -373,6 +373,34 @@ static int fds_reserve(struct probe_links *links)
 				 sizeof(*links->fds));
 }
 
+static bool is_of_frees(enum probe_kind kind)
+{
+	return kind == PROBE_FREE || kind == PROBE_FREE_PLAIN;
+}
+
+/* There is room for it. */
+static void add_fd(struct probe_links *links, int fd, bool frees)
+{
+	size_t at = links->fd_count++;
+
+	if (frees) {
+		links->fds[at] = links->fds[links->fd_frees];
+		at = links->fd_frees++;
+	}
+	links->fds[at] = fd;
+}
+
+static void add_perf(struct probe_links *links, struct bpf_link *link, bool frees)
+{
+	size_t at = links->perf_count++;
+
+	if (frees) {
+		links->perf[at] = links->perf[links->perf_frees];
+		at = links->perf_frees++;
+	}
+	links->perf[at] = link;
+}
+
 static int attach_multi(const struct bpf_program *program, const struct probe_request *request,
 			bool at_return, struct probe_links *links)
 {
@@ -393,7 +421,7 @@ static int attach_multi(const struct bpf_program *program, const struct probe_re
 	fd = link_multi(&create);
 	if (fd < 0)
 		return fd;
-	links->fds[links->fd_count++] = fd;
+	add_fd(links, fd, is_of_frees(request->kind));
 	return 0;
 }
 
@@ -414,7 +442,7 @@ static int attach_perf(const struct bpf_program *program, const struct probe_req
 						       &options);
 		if (!link)
 			return -errno;
-		links->perf[links->perf_count++] = link;
+		add_perf(links, link, is_of_frees(request->kind));
 	}
 	return 0;
 }
@@ -492,10 +520,10 @@ static void perf_take(struct probe_links *links)
 		int fd = fds_reserve(links) ? -1 : fcntl(bpf_link__fd(link), F_DUPFD_CLOEXEC, 0);
 
 		if (fd >= 0)
-			links->fds[links->fd_count++] = fd;
+			add_fd(links, fd, i < links->perf_frees);
 		bpf_link__destroy(link);
 	}
-	links->perf_count = 0;
+	links->perf_count = links->perf_frees = 0;
 }
 
 /* Without memory they stay where they are, and are closed a little later. */
@@ -508,17 +536,21 @@ void program_gather(struct loaded_programs *program, struct probe_links *links)
 	    vec_reserve_bytes((void **)&all->fds, &all->fd_capacity,
 			      all->fd_count + links->fd_count, sizeof(*all->fds)))
 		return;
-	memcpy(all->fds + all->fd_count, links->fds, links->fd_count * sizeof(*links->fds));
-	all->fd_count += links->fd_count;
-	links->fd_count = 0;
+	for (size_t i = 0; i < links->fd_count; i++)
+		add_fd(all, links->fds[i], i < links->fd_frees);
+	links->fd_count = links->fd_frees = 0;
 }
 
 static void close_links(const struct prober *prober, struct probe_links *links)
 {
 	const struct loaded_programs *program = (const struct loaded_programs *)prober;
+	size_t frees;
 
 	perf_take(links);
-	heir_close(&program->heir, links->fds, links->fd_count, false);
+	/* A free must not be missed of a block whose allocation was seen. */
+	frees = links->fd_frees;
+	heir_close(&program->heir, links->fds + frees, links->fd_count - frees, false);
+	heir_close(&program->heir, links->fds, frees, false);
 	free(links->fds);
 	free(links->perf);
 	vec_free(&links->wanted);
@@ -544,7 +576,7 @@ static void leave_links(struct prober *prober, struct probe_links *links)
 	if (program->means->attach == ATTACH_PERF && links->fd_count &&
 	    !vec_append(&program->left, links->fds, links->fd_count)) {
 		begin_closing(program);
-		links->fd_count = 0;
+		links->fd_count = links->fd_frees = 0;
 	}
 	close_links(prober, links);
 }
