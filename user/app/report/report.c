@@ -152,7 +152,7 @@ static int snapshot_suppress(const struct report *report, const struct naming *n
 			     struct snapshot *snapshot, enum sort_key sort, size_t top)
 {
 	const struct suppressions *suppressions = report->options->suppressions;
-	int sites = suppressions ? suppressions_apply(suppressions, snapshot) : 0;
+	int sites = suppressions ? suppressions_apply(suppressions, LEAK_SET_LOST, snapshot) : 0;
 
 	if (sites <= 0)
 		return sites;
