@@ -210,6 +210,63 @@ def test_exit_status_of_an_attached_trace(attach):
             assert tracer.stop().status == 99
 
 
+@pytest.mark.parametrize("kind, counted, expected", [
+    ("definite", None, 99), ("definite", "none", 0), ("definite", "possible,reachable", 0),
+    ("possible", None, 0), ("possible", "definite,possible", 99), ("possible", "all", 99),
+    ("possible", "definite,indirect", 0),
+    ("reachable", None, 0), ("reachable", "definite,possible", 0), ("reachable", "reachable", 99)])
+def test_leak_kinds(launch, kind, counted, expected):
+    options = ("--error-exitcode", "99", *(("--leak-kinds", counted) if counted else ()))
+    result = launch(target("kinds"), kind, options=options)
+    assert result.status == expected
+    assert result.process["scan"][kind] == {"blocks": 1, "bytes": 48}
+
+
+@pytest.mark.parametrize("kind", ["possible", "reachable"])
+def test_suppressed_leaks_never_count(launch, kind):
+    options = ("--error-exitcode", "99", "--leak-kinds", "all", "--ignore", f"t_{kind}")
+    result = launch(target("kinds"), kind, options=options)
+    assert result.process["scan"]["suppressed"] == {"blocks": 1, "bytes": 48}
+    assert result.process["scan"][kind] == {"blocks": 0, "bytes": 0}
+    assert result.status == 0
+
+
+@pytest.mark.parametrize("pattern, expected",
+                         [("t_*", 0), ("t_possible", 99), ("t_reachable", 99)])
+def test_sites_below_top_are_suppressed(uprobes, pattern, expected):
+    del uprobes
+    options = ("--error-exitcode", "99", "--leak-kinds", "all", "--ignore", pattern, "--top", "1")
+    result = harness.mtrace(*harness.BACKEND_OPTIONS, *options, "-o", "/dev/null", "--",
+                            target("kinds"), "possible", "reachable")
+    assert result.status == expected
+
+
+def test_leak_kinds_of_a_recording(launch, tmp_path):
+    path = str(tmp_path / "trace.rec")
+    assert launch(target("kinds"), "possible", options=(*SCAN, "--record", path)).status == 0
+    report = ("report", "-o", "/dev/null", "--error-exitcode", "99")
+    assert harness.mtrace(*report, path).status == 0
+    assert harness.mtrace(*report, "--leak-kinds", "definite,possible", path).status == 99
+    config = tmp_path / "config"
+    config.write_text("leak-kinds possible\n")
+    assert harness.mtrace(*report, "--config", str(config), path).status == 99
+
+
+def test_summary_mentions_possible_leaks(uprobes):
+    del uprobes
+    result = harness.mtrace(*harness.BACKEND_OPTIONS, *SCAN, "-o", "-", target("kinds"), "possible")
+    (summary,) = [line for line in result.stdout.splitlines() if line.startswith("SUMMARY")]
+    assert "no definite leaks, 48 B possibly lost; " in summary
+
+
+def test_unknown_leak_kind_is_refused():
+    result = harness.mtrace("--error-exitcode", "9", "--leak-kinds", "definite,possibel", "true")
+    assert result.status == 2 and result.stdout == ""
+    assert harness.one_line(result.stderr)
+    assert ("\"possibel\" is not one of definite, indirect, possible, reachable, unknown, all, none"
+            in result.stderr)
+
+
 def test_short_programs_are_never_missed(launch):
     for _ in range(20):
         result = launch("true", options=SCAN)

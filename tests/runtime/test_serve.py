@@ -131,6 +131,24 @@ def test_exit_status_is_the_programs(directory):
     assert result.process["exit_code"] == 7
 
 
+@pytest.mark.parametrize("kinds, expected", [("definite", 0), ("definite,possible", 9)])
+def test_leak_kinds_of_the_client(directory, kinds, expected):
+    need("uprobes")
+    with Served("-a", "-w", target("kinds"), "possible", listen=unix(directory)) as server:
+        result = connect(directory, server.address, "--error-exitcode", "9", "--leak-kinds", kinds)
+        assert server.finish().status == 0
+    assert result.status == expected
+
+
+@pytest.mark.parametrize("kinds, expected", [("definite", 0), ("definite,possible", 9)])
+def test_leak_kinds_of_the_server(directory, kinds, expected):
+    need("uprobes")
+    with Served("--error-exitcode", "9", "--leak-kinds", kinds, "-w", target("kinds"), "possible",
+                listen=unix(directory)) as server:
+        assert connect(directory, server.address).status == 0
+        assert server.finish().status == expected
+
+
 def test_attached(directory):
     """^C at the server ends the trace for all; each client has the whole of it."""
     need("uprobes")

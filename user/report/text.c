@@ -170,8 +170,16 @@ static void write_sections(struct page *page, const struct snapshot *snapshot,
 
 struct grand_total {
 	uint64_t processes, scanned;
-	struct snapshot_sum live, definite;
+	struct snapshot_sum live, classes[LEAK_CLASS_COUNT];
 };
+
+static void grand_total_add_scan(struct grand_total *total, const struct snapshot_scan *scan)
+{
+	for (int leak = 0; leak < LEAK_CLASS_COUNT; leak++) {
+		total->classes[leak].blocks += scan->classes[leak].blocks;
+		total->classes[leak].bytes += scan->classes[leak].bytes;
+	}
+}
 
 /*
  * A process that ran several images has a section for each; what the former ones left is gone, and
@@ -185,15 +193,14 @@ static struct grand_total grand_total_of(const struct snapshot *snapshot)
 		.scanned = others->scanned,
 		.live = {others->sums.live.blocks - others->gone.blocks,
 			 others->sums.live.bytes - others->gone.bytes},
-		.definite = others->sums.scan.classes[LEAK_DEFINITE],
 	};
 
+	grand_total_add_scan(&total, &others->sums.scan);
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];
 
 		total.scanned += process->scan.done;
-		total.definite.blocks += process->scan.classes[LEAK_DEFINITE].blocks;
-		total.definite.bytes += process->scan.classes[LEAK_DEFINITE].bytes;
+		grand_total_add_scan(&total, &process->scan);
 		if (process->replaced)
 			continue;
 		total.live.blocks += process->live.blocks;
@@ -212,12 +219,11 @@ static void write_total(struct page *page, const struct snapshot *snapshot)
 	page_unlimited(page);
 	page_format(page, STYLE_PLAIN,
 		    "TOTAL: %s: ", amount_of(total.processes, "process", amount));
-	if (total.scanned && !total.definite.blocks)
-		page_text(page, STYLE_PLAIN, "no leaks; ");
-	else if (total.scanned)
-		page_format(page, STYLE_PLAIN, "%s, %s definitely lost; ",
-			    amount_of(total.definite.blocks, "leak", amount),
-			    bytes_format(total.definite.bytes, size));
+	if (total.scanned) {
+		text_leaks_definite(page, total.classes);
+		text_leaks_others(page, total.classes);
+		page_text(page, STYLE_PLAIN, "; ");
+	}
 	page_format(page, STYLE_PLAIN, "%s, %s still live",
 		    amount_of(total.live.blocks, "block", amount),
 		    bytes_format(total.live.bytes, size));

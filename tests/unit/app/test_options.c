@@ -183,6 +183,41 @@ static void test_scans(void **state)
 	options_free(&line.options);
 }
 
+static void test_leak_kinds(void **state)
+{
+	static const struct {
+		const char *line;
+		uint32_t kinds;
+		bool scan;
+	} cases[] = {
+		{"prog", LEAK_BIT(LEAK_DEFINITE), false},
+		{"--error-exitcode 9 prog", LEAK_BIT(LEAK_DEFINITE), true},
+		{"--leak-kinds definite prog", LEAK_BIT(LEAK_DEFINITE), true},
+		{"--leak-kinds definite,indirect,possible prog", LEAK_SET_LOST, true},
+		{"--leak-kinds=reachable,unknown prog",
+		 LEAK_BIT(LEAK_REACHABLE) | LEAK_BIT(LEAK_UNKNOWN), true},
+		{"--leak-kinds all prog", LEAK_SET_ALL, true},
+		{"--leak-kinds all --leak-kinds possible prog", LEAK_BIT(LEAK_POSSIBLE), true},
+		{"--leak-kinds none prog", 0, false},
+		{"-S --error-exitcode 9 --leak-kinds none prog", 0, false},
+		{"-S --error-exitcode 9 --leak-kinds possible prog", LEAK_BIT(LEAK_POSSIBLE), true},
+		{"--scan-every 1s --leak-kinds all prog", LEAK_SET_ALL, false},
+	};
+	struct line line;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_right(&line, cases[i].line);
+		if (line.options.leak_kinds != cases[i].kinds || line.options.scan != cases[i].scan)
+			fail_msg("%s: kinds %x, scan %d", cases[i].line, line.options.leak_kinds,
+				 line.options.scan);
+		options_free(&line.options);
+	}
+	assert_right(&line, "--error-exitcode 9 --leak-kinds all file");
+	assert_null(options_of_live(&line.options)); /* report and connect accept it */
+	options_free(&line.options);
+}
+
 static void test_options_end_where_the_program_begins(void **state)
 {
 	struct line line;
@@ -285,6 +320,12 @@ static const struct wrong wrongs[] = {
 	{"--scan-every 1ms x", "100ms"},
 	{"--align 3 x", "not one of 1|2|4|8"},
 	{"--error-exitcode 0 x", "from 1 to 255"},
+	{"--leak-kinds possibel x", "--leak-kinds: \"possibel\" is not one of definite, indirect, "
+				    "possible, reachable, unknown, "
+				    "all, none (did you mean possible?)"},
+	{"--leak-kinds definite,lost x", "\"lost\" is not one of definite, "},
+	{"--leak-kinds definite,,all x", "\"\" is not one of definite, "},
+	{"--leak-kinds= x", "\"\" is not one of definite, "},
 };
 
 static void test_suppressions(void **state)
@@ -324,7 +365,7 @@ static void test_long_nonsense_is_survived(void **state)
 {
 	char word[5000], *words[] = {word, NULL};
 	static const char *const beginnings[] = {
-		"--", "-p", "--format=", "--only=", "--sort=", "-d"};
+		"--", "-p", "--format=", "--only=", "--sort=", "-d", "--leak-kinds="};
 	struct options options;
 	struct error err;
 
@@ -484,6 +525,7 @@ int main(void)
 		cmocka_unit_test(test_every_form_of_an_argument),
 		cmocka_unit_test(test_every_option_is_stored),
 		cmocka_unit_test(test_scans),
+		cmocka_unit_test(test_leak_kinds),
 		cmocka_unit_test(test_options_end_where_the_program_begins),
 		cmocka_unit_test(test_families),
 		cmocka_unit_test(test_formats),

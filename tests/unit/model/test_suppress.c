@@ -154,7 +154,7 @@ static int leaks_excused(const char *text)
 	snapshot->process_count = 1;
 	if (parse(suppressions, text, &err))
 		fail_msg("%s: %s", text, err.text);
-	excused = suppressions_apply(suppressions, snapshot);
+	excused = suppressions_apply(suppressions, LEAK_SET_LOST, snapshot);
 	suppressions_free(suppressions);
 	snapshot_free(snapshot);
 	return excused;
@@ -234,7 +234,7 @@ static void test_sums(void **state)
 
 	(void)state;
 	books_open(&books, "leak:put\n");
-	assert_int_equal(suppressions_apply(books.suppressions, books.snapshot), 1);
+	assert_int_equal(suppressions_apply(books.suppressions, LEAK_SET_LOST, books.snapshot), 1);
 	assert_sum(&books.process.scan.classes[LEAK_DEFINITE], 11);
 	assert_sum(&books.process.scan.classes[LEAK_INDIRECT], 0);
 	assert_sum(&books.process.scan.classes[LEAK_POSSIBLE], 0);
@@ -245,8 +245,24 @@ static void test_sums(void **state)
 	assert_string_equal(books.sites[0].leaks.suppressed_by, "leak:put");
 	assert_null(books.sites[1].leaks.suppressed_by);
 	/* What is excused already is not excused again. */
-	assert_int_equal(suppressions_apply(books.suppressions, books.snapshot), 0);
+	assert_int_equal(suppressions_apply(books.suppressions, LEAK_SET_LOST, books.snapshot), 0);
 	assert_sum(&books.process.scan.suppressed, 6);
+	books_close(&books);
+}
+
+/* Reachable blocks are suppressed only where they count as leaks. */
+static void test_suppresses_reachable_on_request(void **state)
+{
+	const uint32_t classes = LEAK_SET_LOST | LEAK_BIT(LEAK_REACHABLE);
+	struct books books;
+
+	(void)state;
+	books_open(&books, "{\nx\nMemcheck:Leak\nmatch-leak-kinds: reachable\n...\n}\n");
+	assert_int_equal(suppressions_apply(books.suppressions, LEAK_SET_LOST, books.snapshot), 0);
+	assert_sum(&books.process.scan.suppressed, 0);
+	assert_true(suppressions_apply(books.suppressions, classes, books.snapshot) > 0);
+	assert_sum(&books.process.scan.classes[LEAK_REACHABLE], 0);
+	assert_sum(&books.process.scan.suppressed, 4);
 	books_close(&books);
 }
 
@@ -259,7 +275,7 @@ static void test_kinds(void **state)
 	books_open(&books, "{\nfirst\nMemcheck:Leak\nmatch-leak-kinds: possible\n...\n}\n"
 			   "{\nsecond\nMemcheck:Leak\nmatch-leak-kinds: definite\n...\n"
 			   "fun:main\n}\n");
-	assert_int_equal(suppressions_apply(books.suppressions, books.snapshot), 2);
+	assert_int_equal(suppressions_apply(books.suppressions, LEAK_SET_LOST, books.snapshot), 2);
 	assert_sum(&books.process.scan.classes[LEAK_DEFINITE], 7);
 	assert_sum(&books.process.scan.classes[LEAK_POSSIBLE], 0);
 	assert_sum(&books.process.scan.classes[LEAK_INDIRECT], 2);
@@ -276,7 +292,7 @@ static void test_without_scan(void **state)
 	(void)state;
 	books_open(&books, "leak:*\n");
 	books.process.scan.done = false;
-	assert_int_equal(suppressions_apply(books.suppressions, books.snapshot), 0);
+	assert_int_equal(suppressions_apply(books.suppressions, LEAK_SET_LOST, books.snapshot), 0);
 	books_close(&books);
 }
 
@@ -361,11 +377,17 @@ static void test_ignore(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_wild),        cmocka_unit_test(test_wild_takes_no_time),
-		cmocka_unit_test(test_meanings),    cmocka_unit_test(test_sums),
-		cmocka_unit_test(test_kinds),       cmocka_unit_test(test_without_scan),
-		cmocka_unit_test(test_wrong_files), cmocka_unit_test(test_binary_file),
-		cmocka_unit_test(test_mangled),     cmocka_unit_test(test_ignore),
+		cmocka_unit_test(test_wild),
+		cmocka_unit_test(test_wild_takes_no_time),
+		cmocka_unit_test(test_meanings),
+		cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_suppresses_reachable_on_request),
+		cmocka_unit_test(test_without_scan),
+		cmocka_unit_test(test_wrong_files),
+		cmocka_unit_test(test_binary_file),
+		cmocka_unit_test(test_mangled),
+		cmocka_unit_test(test_ignore),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,7 +124,8 @@ static void test_summary(void **state)
 	world.process.scan = (struct snapshot_scan){
 		.done = true, .classes[LEAK_POSSIBLE] = {1, 8}, .classes[LEAK_UNKNOWN] = {1, 9}};
 	world.process.site_count = 1;
-	assert_text(&world, ": no leaks, 8 B possibly lost, 9 B perhaps lost; 208 blocks, ");
+	assert_text(&world,
+		    ": no definite leaks, 8 B possibly lost, 9 B perhaps lost; 208 blocks, ");
 	assert_text(&world, "; worst: 40.4 KiB in 203 blocks from cache_open");
 	world.process.scan.done = false;
 	assert_text(&world, "\nSUMMARY: lost (94): 208 blocks, 40.7 KiB still live at 1 site; wor");
@@ -376,7 +377,7 @@ static void test_json_suppressed(void **state)
 	snapshot->processes = &world.process;
 	snapshot->process_count = 1;
 	assert_int_equal(suppressions_ignore(suppressions, "request_*", NULL), 0);
-	assert_int_equal(suppressions_apply(suppressions, snapshot), 1);
+	assert_int_equal(suppressions_apply(suppressions, LEAK_SET_LOST, snapshot), 1);
 	text = render(&format_json, snapshot, &world.options);
 	document = json_tokener_parse(text);
 	check_sums(process_of(document, 0));

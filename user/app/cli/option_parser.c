@@ -36,7 +36,8 @@ static void note_use(struct options *options, const struct option_row *row)
 	    row->set == option_by_name("scan-live", 9)->set ||
 	    row->set == option_by_name("scan-stop", 9)->set)
 		options->of_scan = row->name;
-	else if (uses[row->group] && row->set != option_by_name("error-exitcode", 14)->set)
+	else if (uses[row->group] && row->set != option_by_name("error-exitcode", 14)->set &&
+		 row->set != option_by_name("leak-kinds", 10)->set)
 		*uses[row->group] = row->name;
 }
 
@@ -263,7 +264,8 @@ static int contradictions_check(const struct options *options, struct error *err
 static void scan_apply(struct options *options)
 {
 	bool said_how = options->scan_mode != SCAN_MODE_AUTO || options->scan_swapped ||
-			options->align || (options->error_exitcode && !options->sanity);
+			options->align || (options->error_exitcode && !options->sanity) ||
+			(options->leak_kinds_given && options->leak_kinds);
 
 	if (said_how && !options->scan_every_ns)
 		options->scan = true;
@@ -308,6 +310,7 @@ static const struct options options_default = {
 	.apis = API_SET_ALL,
 	.depth = DEPTH_DEFAULT,
 	.top = TOP_DEFAULT,
+	.leak_kinds = LEAK_BIT(LEAK_DEFINITE),
 	.port = PORT_DEFAULT,
 	.prometheus_processes = SERIES_PROCESSES_DEFAULT,
 	.prometheus_sites = SERIES_SITES_DEFAULT,

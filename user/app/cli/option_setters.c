@@ -455,6 +455,44 @@ SETTER(set_error_exitcode)
 	return code;
 }
 
+static int leak_kind_unknown(const char *list, size_t length, struct error *err)
+{
+	char word[32], suggested[SUGGESTION_TEXT_SIZE], kinds[128] = "";
+	struct suggestion suggestion = {.word = word};
+	const char *kind;
+
+	snprintf(word, sizeof(word), "%.*s", (int)length, list);
+	for (size_t i = 0; (kind = leak_kind_at(i)); i++) {
+		size_t used = strlen(kinds);
+
+		suggestion_offer(&suggestion, kind);
+		snprintf(kinds + used, sizeof(kinds) - used, "%s%s", i ? ", " : "", kind);
+	}
+	return error_set(err, -EINVAL, "\"%s\" is not one of %s%s", word, kinds,
+			 suggestion_text(&suggestion, "", suggested));
+}
+
+SETTER(set_leak_kinds)
+{
+	uint32_t kinds = 0;
+
+	for (;;) {
+		size_t length = strcspn(argument, ",");
+		uint32_t classes;
+
+		if (leak_kind_parse(argument, length, &classes))
+			return leak_kind_unknown(argument, length, err);
+		kinds |= classes;
+		argument += length;
+		if (!*argument)
+			break;
+		argument++;
+	}
+	options->leak_kinds = kinds;
+	options->leak_kinds_given = true;
+	return 0;
+}
+
 SETTER(set_buffer)
 {
 	uint64_t bytes;

@@ -67,8 +67,12 @@ static const struct option_row option_rows[] = {
 	 "go together",
 	 set_sanity},
 	{'\0', GROUP_SCAN, "error-exitcode", "N",
-	 "exit status if a block is definitely lost\nor --sanity found an error, 1 to 255",
+	 "exit status if there are leaks (--leak-kinds)\nor --sanity found an error, 1 to 255",
 	 set_error_exitcode},
+	{'\0', GROUP_SCAN, "leak-kinds", "LIST",
+	 "what --error-exitcode counts: definite,\nindirect, possible, reachable, unknown, all\n"
+	 "or none (definite)",
+	 set_leak_kinds},
 
 	{'s', GROUP_REPORT, "sort", "KEY",
 	 "usage, allocations, total, average, leaks,\nbytes-leaked, mismatched, badfree, age,\n"

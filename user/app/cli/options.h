@@ -74,11 +74,13 @@ struct options {
 	uint32_t count;         /* … after so many; 0: no end by that */
 	uint32_t keep;          /* files of reports that have numbers; 0: all */
 	enum scan_mode scan_mode;
-	bool scan_swapped;  /* else what is swapped out is not known */
-	unsigned int align; /* from one pointer to the next; 0: a pointer's size */
-	bool interactive;   /* a shell on the trace */
-	bool sanity;        /* judge releases */
-	int error_exitcode; /* if there are leaks or errors; 0: as if there were none */
+	bool scan_swapped;     /* else what is swapped out is not known */
+	unsigned int align;    /* from one pointer to the next; 0: a pointer's size */
+	bool interactive;      /* a shell on the trace */
+	bool sanity;           /* judge releases */
+	int error_exitcode;    /* if there are leaks or errors; 0: as if there were none */
+	uint32_t leak_kinds;   /* which of them error_exitcode counts; bits by enum leak_class */
+	bool leak_kinds_given; /* else only definite ones */
 
 	enum sort_key sort;
 	uint32_t top;

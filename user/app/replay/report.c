@@ -29,8 +29,9 @@ static int replay_status(const struct replay *replay, const struct options *opti
 
 	if (replay->incomplete[0])
 		return EXIT_CANNOT;
-	return wanted && (report_definite(snapshot) || report_errors(snapshot)) ? wanted
-										: EXIT_DONE;
+	if (wanted && (report_leaks(snapshot, options->leak_kinds) || report_errors(snapshot)))
+		return wanted;
+	return EXIT_DONE;
 }
 
 static int replay_report(struct replay *replay, struct report *report)

@@ -147,13 +147,32 @@ static int request_write(const struct report *report, const struct format_reques
 	return code;
 }
 
+/* What --leak-kinds counts can be suppressed, even if it is no leak by default. */
+static uint32_t suppressible(const struct options *options)
+{
+	return LEAK_SET_LOST | options->leak_kinds;
+}
+
+/*
+ * Suppressions match names. Sites with definite leaks always get theirs; if blocks of other classes
+ * count, each site needs its names.
+ */
+static size_t suppression_top(const struct options *options, size_t top)
+{
+	bool others = (options->leak_kinds & ~LEAK_BIT(LEAK_DEFINITE)) != 0;
+
+	return options->suppressions && others ? 0 : top;
+}
+
 /* Without the leaks that are excused, other sites may be the first in order. */
 static int snapshot_suppress(const struct report *report, const struct naming *naming,
 			     struct snapshot *snapshot, enum sort_key sort, size_t top)
 {
-	const struct suppressions *suppressions = report->options->suppressions;
-	int sites = suppressions ? suppressions_apply(suppressions, snapshot) : 0;
+	const struct options *options = report->options;
+	int sites = 0;
 
+	if (options->suppressions)
+		sites = suppressions_apply(options->suppressions, suppressible(options), snapshot);
 	if (sites <= 0)
 		return sites;
 	snapshot_sort(snapshot, sort);
@@ -188,7 +207,7 @@ int report_order(const struct report *report, struct snapshot *snapshot, enum so
 	for (size_t i = 0; i < snapshot->process_count; i++)
 		snapshot->processes[i].backend = report->backend;
 	snapshot_sort(snapshot, sort);
-	code = naming_apply(&naming, snapshot, top);
+	code = naming_apply(&naming, snapshot, suppression_top(report->options, top));
 	return code ? code : snapshot_suppress(report, &naming, snapshot, sort, top);
 }
 
@@ -209,13 +228,23 @@ bool report_wants_blocks(const struct options *options)
 	return false;
 }
 
-uint64_t report_definite(const struct snapshot *snapshot)
+static uint64_t scan_blocks(const struct snapshot_scan *scan, uint32_t classes)
 {
-	uint64_t definite = snapshot->others.sums.scan.classes[LEAK_DEFINITE].blocks;
+	uint64_t blocks = 0;
+
+	for (int leak = 0; leak < LEAK_CLASS_COUNT; leak++)
+		if (classes & LEAK_BIT(leak))
+			blocks += scan->classes[leak].blocks;
+	return blocks;
+}
+
+uint64_t report_leaks(const struct snapshot *snapshot, uint32_t classes)
+{
+	uint64_t blocks = scan_blocks(&snapshot->others.sums.scan, classes);
 
 	for (size_t i = 0; i < snapshot->process_count; i++)
-		definite += snapshot->processes[i].scan.classes[LEAK_DEFINITE].blocks;
-	return definite;
+		blocks += scan_blocks(&snapshot->processes[i].scan, classes);
+	return blocks;
 }
 
 uint64_t report_errors(const struct snapshot *snapshot)

@@ -36,8 +36,8 @@ int report_check(const struct report *report, struct error *err);
 /* Does a report of these formats need each live block? */
 bool report_wants_blocks(const struct options *options);
 
-/* Of all sections: blocks definitely lost, and releases that were errors. */
-uint64_t report_definite(const struct snapshot *snapshot);
+/* Of all sections: blocks of these classes (bits by enum leak_class), and invalid releases. */
+uint64_t report_leaks(const struct snapshot *snapshot, uint32_t classes);
 uint64_t report_errors(const struct snapshot *snapshot);
 /* The same in parts. Sorted, given its names, and rid of what suppressions excuse. 0 or -ENOMEM. */
 int report_prepare(const struct report *report, struct snapshot *snapshot);

@@ -400,7 +400,7 @@ static int report_books(struct session *session, bool write, struct error *err)
 		code = write_report(session, snapshot, err);
 	else if (session->report.options->suppressions)
 		code = report_prepare(&session->report, snapshot);
-	session->definite = report_definite(snapshot);
+	session->leaks = report_leaks(snapshot, session->report.options->leak_kinds);
 	session->errors = report_errors(snapshot);
 	snapshot_free(snapshot);
 	return code;

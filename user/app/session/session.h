@@ -54,8 +54,8 @@ struct session {
 	uint64_t taken_at_ms;              /* … and since the epoch */
 	struct period period;              /* what lived at the last report */
 	struct kept kept;                  /* its files, and those before */
-	uint64_t definite; /* leaks in the last report, but for what is suppressed */
-	uint64_t errors;   /* of the last report, by --sanity */
+	uint64_t leaks;  /* blocks of --leak-kinds in the last report, except suppressed ones */
+	uint64_t errors; /* of the last report, by --sanity */
 };
 
 /*

@@ -70,6 +70,7 @@ static const struct option_field fields[] = {
 	FIELD("count", count, true),
 	FIELD("keep", keep, true),
 	FIELD("error-exitcode", error_exitcode, true),
+	FIELD("leak-kinds", leak_kinds, true),
 	FIELD("only", apis, false),
 	FIELD("nocpp", no_cpp, false),
 	FIELD("follow-fork", follow, false),

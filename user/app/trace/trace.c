@@ -279,7 +279,7 @@ int trace_status(const struct trace *trace, int status)
 
 	if (trace->failures)
 		return EXIT_CANNOT;
-	return wanted && (trace->session.definite || trace->session.errors) ? wanted : status;
+	return wanted && (trace->session.leaks || trace->session.errors) ? wanted : status;
 }
 
 bool trace_wants_report(const struct options *options)

@@ -274,6 +274,15 @@ static inline struct snapshot_sum snapshot_lost(const struct snapshot_sum classe
 				     definite->bytes + indirect->bytes};
 }
 
+/* Returns true if every block is reachable. */
+static inline bool snapshot_is_clean(const struct snapshot_sum classes[LEAK_CLASS_COUNT])
+{
+	for (int leak = 0; leak < LEAK_CLASS_COUNT; leak++)
+		if (leak != LEAK_REACHABLE && classes[leak].blocks)
+			return false;
+	return true;
+}
+
 /* Are all its live blocks those that the parent had when it forked? */
 static inline bool snapshot_is_inherited(const struct snapshot_site *site)
 {

@@ -8,8 +8,6 @@
 
 #include "model/suppress/rule.h"
 
-#define LOST ((1u << LEAK_DEFINITE) | (1u << LEAK_INDIRECT) | (1u << LEAK_POSSIBLE))
-
 #define BLANKS " \t\r\v\f"
 
 /* A piece of the text; not NUL-terminated. */
@@ -219,8 +217,9 @@ static int rule_ignore(struct words pattern, struct frame_rule *ret_rule, char r
 /* Of one rule for any frame. Takes the rule. */
 static int add_simple(struct suppressions *suppressions, struct words name, struct frame_rule rule)
 {
-	struct suppression suppression = {
-		.name = strndup(name.start, name.length), .classes = LOST, .anywhere = true};
+	struct suppression suppression = {.name = strndup(name.start, name.length),
+					  .classes = LEAK_SET_ALL,
+					  .anywhere = true};
 	int code = suppression_add_rule(&suppression, rule);
 
 	if (!code && !suppression.name)
@@ -277,21 +276,6 @@ static const struct frame_word frame_words[] = {
 	{"src:", FRAME_SOURCE},
 };
 
-struct kind_word {
-	const char *word;
-	uint32_t classes;
-};
-
-/* Still reachable is nothing that we report, so there is nothing to excuse. */
-static const struct kind_word kind_words[] = {
-	{"definite", 1u << LEAK_DEFINITE},
-	{"indirect", 1u << LEAK_INDIRECT},
-	{"possible", 1u << LEAK_POSSIBLE},
-	{"reachable", 0},
-	{"all", LOST},
-	{"none", 0},
-};
-
 static int read_kinds(const struct suppression_reader *reader, struct words line,
 		      struct suppression *ret)
 {
@@ -300,13 +284,11 @@ static int read_kinds(const struct suppression_reader *reader, struct words line
 	ret->classes = 0;
 	while (rest.length) {
 		struct words word = words_trim(words_cut(&rest, ','));
-		size_t i = 0, count = sizeof(kind_words) / sizeof(kind_words[0]);
+		uint32_t classes;
 
-		while (i < count && !words_are(word, kind_words[i].word))
-			i++;
-		if (i == count)
+		if (leak_kind_parse(word.start, word.length, &classes))
 			return fail(reader, "no kind of leak", word);
-		ret->classes |= kind_words[i].classes;
+		ret->classes |= classes;
 	}
 	return 0;
 }
@@ -379,7 +361,7 @@ static int read_frames(struct suppression_reader *reader, bool wanted,
 
 static int read_block(struct suppression_reader *reader, struct words line, struct words after)
 {
-	struct suppression suppression = {.classes = LOST};
+	struct suppression suppression = {.classes = LEAK_SET_ALL};
 	bool wanted;
 	int code;
 

@@ -63,10 +63,11 @@ static void excuse(struct snapshot_scan *scan, struct snapshot_leaks *leaks, uin
 }
 
 /* 1 if it excuses anything of the site, 0 or -ENOMEM. */
-static int apply_to_site(const struct suppression *suppression, struct snapshot *snapshot,
-			 struct snapshot_process *process, struct snapshot_site *site)
+static int apply_to_site(const struct suppression *suppression, uint32_t wanted,
+			 struct snapshot *snapshot, struct snapshot_process *process,
+			 struct snapshot_site *site)
 {
-	uint32_t classes = excusable(site, suppression->classes);
+	uint32_t classes = excusable(site, suppression->classes & wanted);
 	const char *name = site->leaks.suppressed_by;
 
 	if (!classes || site->stack >= process->stack_count ||
@@ -82,14 +83,15 @@ static int apply_to_site(const struct suppression *suppression, struct snapshot 
 }
 
 /* As apply_to_site: of all suppressions, in the order in which they were given. */
-static int apply_all(const struct suppressions *suppressions, struct snapshot *snapshot,
-		     struct snapshot_process *process, struct snapshot_site *site)
+static int apply_all(const struct suppressions *suppressions, uint32_t classes,
+		     struct snapshot *snapshot, struct snapshot_process *process,
+		     struct snapshot_site *site)
 {
 	const struct suppression *suppression;
 	int some = 0;
 
 	vec_each (suppression, &suppressions->items) {
-		int code = apply_to_site(suppression, snapshot, process, site);
+		int code = apply_to_site(suppression, classes, snapshot, process, site);
 
 		if (code < 0)
 			return code;
@@ -98,7 +100,8 @@ static int apply_all(const struct suppressions *suppressions, struct snapshot *s
 	return some;
 }
 
-int suppressions_apply(const struct suppressions *suppressions, struct snapshot *snapshot)
+int suppressions_apply(const struct suppressions *suppressions, uint32_t classes,
+		       struct snapshot *snapshot)
 {
 	int sites = 0;
 
@@ -106,7 +109,8 @@ int suppressions_apply(const struct suppressions *suppressions, struct snapshot 
 		struct snapshot_process *process = &snapshot->processes[i];
 
 		for (size_t j = 0; process->scan.done && j < process->site_count; j++) {
-			int code = apply_all(suppressions, snapshot, process, &process->sites[j]);
+			int code = apply_all(suppressions, classes, snapshot, process,
+					     &process->sites[j]);
 
 			if (code < 0)
 				return code;

@@ -21,6 +21,7 @@
 #define MTRACE_MODEL_SUPPRESS_SUPPRESS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "model/snapshot/snapshot.h"
 
@@ -35,9 +36,10 @@ size_t suppressions_mangled(const struct suppressions *suppressions);
 
 /*
  * Move what they excuse from the classes of sites and scans to `suppressed`; the first that excuses
- * anything of a site gets its name into suppressed_by. Returns of how many sites it did, or
- * -ENOMEM.
+ * anything of a site gets its name into suppressed_by. Only blocks of `classes` (bits by enum
+ * leak_class) are moved. Returns the number of sites with suppressed blocks, or -ENOMEM.
  */
-int suppressions_apply(const struct suppressions *suppressions, struct snapshot *snapshot);
+int suppressions_apply(const struct suppressions *suppressions, uint32_t classes,
+		       struct snapshot *snapshot);
 
 #endif

@@ -125,29 +125,47 @@ static const struct adverb adverbs[] = {
 	{LEAK_UNKNOWN, "perhaps"},
 };
 
+void text_leaks_definite(struct page *page, const struct snapshot_sum classes[LEAK_CLASS_COUNT])
+{
+	const struct snapshot_sum *definite = &classes[LEAK_DEFINITE];
+	char leaks[AMOUNT_SIZE], bytes[UNITS_TEXT_SIZE];
+
+	if (definite->blocks)
+		page_format(page, STYLE_PLAIN, "%s, %s definitely lost",
+			    amount_of(definite->blocks, "leak", leaks),
+			    bytes_format(definite->bytes, bytes));
+	else
+		page_text(page, STYLE_PLAIN,
+			  snapshot_is_clean(classes) ? "no leaks" : "no definite leaks");
+}
+
+void text_leaks_others(struct page *page, const struct snapshot_sum classes[LEAK_CLASS_COUNT])
+{
+	const char *verb = classes[LEAK_DEFINITE].blocks ? "" : " lost";
+	char bytes[UNITS_TEXT_SIZE];
+
+	for (size_t i = 0; i < sizeof(adverbs) / sizeof(adverbs[0]); i++) {
+		const struct snapshot_sum *sum = &classes[adverbs[i].leak];
+
+		if (sum->blocks)
+			page_format(page, STYLE_PLAIN, ", %s %s%s", bytes_format(sum->bytes, bytes),
+				    adverbs[i].word, verb);
+	}
+}
+
 void text_leak_summary(const struct view *view)
 {
 	const struct snapshot_scan *scan = &view->process->scan;
-	const struct snapshot_sum *definite = &scan->classes[LEAK_DEFINITE];
-	char leaks[AMOUNT_SIZE], bytes[UNITS_TEXT_SIZE], sites[AMOUNT_SIZE];
+	char bytes[UNITS_TEXT_SIZE], sites[AMOUNT_SIZE];
 	struct page *page = view->page;
 
 	if (!scan->done)
 		return;
-	if (definite->blocks)
-		page_format(page, STYLE_PLAIN, "%s, %s definitely lost at %s",
-			    amount_of(definite->blocks, "leak", leaks),
-			    bytes_format(definite->bytes, bytes),
+	text_leaks_definite(page, scan->classes);
+	if (scan->classes[LEAK_DEFINITE].blocks)
+		page_format(page, STYLE_PLAIN, " at %s",
 			    amount_of(leak_sites(view->process), "site", sites));
-	else
-		page_text(page, STYLE_PLAIN, "no leaks");
-	for (size_t i = 0; i < sizeof(adverbs) / sizeof(adverbs[0]); i++) {
-		const struct snapshot_sum *sum = &scan->classes[adverbs[i].leak];
-
-		if (sum->blocks)
-			page_format(page, STYLE_PLAIN, ", %s %s%s", bytes_format(sum->bytes, bytes),
-				    adverbs[i].word, definite->blocks ? "" : " lost");
-	}
+	text_leaks_others(page, scan->classes);
 	if (scan->suppressed.blocks)
 		page_format(page, STYLE_PLAIN, ", %s suppressed",
 			    bytes_format(scan->suppressed.bytes, bytes));

@@ -111,7 +111,8 @@ static void write_sum(struct page *page, const struct snapshot_process *process)
 			 amount_of(definite->blocks, "leak", text),
 			 bytes_format(definite->bytes, bytes));
 	else
-		snprintf(item, sizeof(item), "no leaks");
+		snprintf(item, sizeof(item), "%s",
+			 snapshot_is_clean(scan->classes) ? "no leaks" : "no definite leaks");
 	page_item(page, definite->blocks ? STYLE_WARNING : STYLE_PLAIN, 0, separator, item);
 	snprintf(item, sizeof(item), "%s indirectly",
 		 bytes_format(scan->classes[LEAK_INDIRECT].bytes, bytes));
@@ -120,6 +121,10 @@ static void write_sum(struct page *page, const struct snapshot_process *process)
 	snprintf(item, sizeof(item), "%s possibly",
 		 bytes_format(scan->classes[LEAK_POSSIBLE].bytes, bytes));
 	if (scan->classes[LEAK_POSSIBLE].blocks)
+		page_item(page, STYLE_PLAIN, 0, separator, item);
+	snprintf(item, sizeof(item), "%s perhaps",
+		 bytes_format(scan->classes[LEAK_UNKNOWN].bytes, bytes));
+	if (scan->classes[LEAK_UNKNOWN].blocks)
 		page_item(page, STYLE_PLAIN, 0, separator, item);
 	snprintf(item, sizeof(item), "searched %s in %s", bytes_format(scan->bytes_scanned, bytes),
 		 amount_duration(scan->duration_ns, page->utf8, text));
