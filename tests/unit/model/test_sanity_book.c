@@ -373,6 +373,7 @@ static void test_attached(void **state)
 }
 
 /* As a tracer lets go of a process, malloc's probe goes before free's. */
+/* Blocks may have been allocated since without being seen. */
 static void test_probes_are_taken_out(void **state)
 {
 	struct books books = launched();
@@ -383,7 +384,7 @@ static void test_probes_are_taken_out(void **state)
 	model_unprobe(books.model);
 	tell_release(&books, 0, A);
 	no_error(&books);
-	assert_int_equal(books.snapshot->processes[0].losses.unmatched_frees, 1);
+	assert_int_equal(books.snapshot->processes[0].losses.unmatched_frees, 0);
 	books_close(&books);
 }
 

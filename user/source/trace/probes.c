@@ -145,19 +145,28 @@ static bool refuse_thumb(struct traced_process *process, const struct module *mo
 	return true;
 }
 
+static int attach(struct traced_process *process, const struct module *module, enum probe_kind kind,
+		  const uint64_t *offsets, const uint64_t *cookies, size_t count)
+{
+	const struct probe_request request = {
+		.kind = kind,
+		.pid = process->shared ? 0 : process->pid,
+		.path = module->open_path,
+		.offsets = offsets,
+		.cookies = cookies,
+		.count = count,
+	};
+
+	return prober_attach(process->prober, &request, links_of(process));
+}
+
 /* All sites of one kind in one request. */
 static int attach_kind(struct traced_process *process, const struct module *module,
 		       const struct probe_plan *plan, enum probe_kind kind)
 {
 	uint64_t *offsets = calloc(plan->site_count, sizeof(*offsets));
 	uint64_t *cookies = calloc(plan->site_count, sizeof(*cookies));
-	struct probe_request request = {
-		.kind = kind,
-		.pid = process->shared ? 0 : process->pid,
-		.path = module->open_path,
-		.offsets = offsets,
-		.cookies = cookies,
-	};
+	size_t count = 0;
 	int err = -ENOMEM;
 
 	if (!offsets || !cookies)
@@ -168,13 +177,13 @@ static int attach_kind(struct traced_process *process, const struct module *modu
 		if (site_kind(process, module, plan, site) != kind ||
 		    !site_wanted(process->config, site) || refuse_thumb(process, module, site))
 			continue;
-		offsets[request.count] = site->offset;
-		cookies[request.count++] = site_cookie(process, module, plan, site);
+		offsets[count] = site->offset;
+		cookies[count++] = site_cookie(process, module, plan, site);
 		log_info("%s: %s+%u: %s (%s)", module->path, site->symbol,
 			 (unsigned int)(site->offset - site->entry), site->instruction,
 			 site->reason);
 	}
-	err = prober_attach(process->prober, &request, links_of(process));
+	err = attach(process, module, kind, offsets, cookies, count);
 out:
 	free(offsets);
 	free(cookies);
@@ -205,14 +214,6 @@ static int attach_marks(struct traced_process *process, const struct module *mod
 {
 	uint64_t *offsets = calloc(plan->mark_count, sizeof(*offsets));
 	uint64_t *cookies = calloc(plan->mark_count, sizeof(*cookies));
-	struct probe_request request = {
-		.kind = PROBE_OPERATOR,
-		.pid = process->shared ? 0 : process->pid,
-		.path = module->open_path,
-		.offsets = offsets,
-		.cookies = cookies,
-		.count = plan->mark_count,
-	};
 	int err = -ENOMEM;
 
 	if (!offsets || !cookies)
@@ -221,7 +222,7 @@ static int attach_marks(struct traced_process *process, const struct module *mod
 		offsets[i] = plan->marks[i].offset;
 		cookies[i] = mark_cookie(process, &plan->marks[i]);
 	}
-	err = prober_attach(process->prober, &request, links_of(process));
+	err = attach(process, module, PROBE_OPERATOR, offsets, cookies, plan->mark_count);
 out:
 	free(offsets);
 	free(cookies);
@@ -234,14 +235,6 @@ static int attach_exits(struct traced_process *process, const struct module *mod
 {
 	uint64_t *offsets = calloc(plan->exit_count, sizeof(*offsets));
 	uint64_t *cookies = calloc(plan->exit_count, sizeof(*cookies));
-	struct probe_request request = {
-		.kind = PROBE_EXIT,
-		.pid = process->shared ? 0 : process->pid,
-		.path = module->open_path,
-		.offsets = offsets,
-		.cookies = cookies,
-		.count = plan->exit_count,
-	};
 	int err = -ENOMEM;
 
 	if (!offsets || !cookies)
@@ -250,7 +243,7 @@ static int attach_exits(struct traced_process *process, const struct module *mod
 		offsets[i] = plan->exits[i].offset;
 		cookies[i] = plan->exits[i].kind;
 	}
-	err = prober_attach(process->prober, &request, links_of(process));
+	err = attach(process, module, PROBE_EXIT, offsets, cookies, plan->exit_count);
 out:
 	free(offsets);
 	free(cookies);
@@ -266,15 +259,9 @@ static const enum probe_kind hook_kinds[HOOK_COUNT] = {
 static int attach_hook(struct traced_process *process, const struct module *module,
 		       const struct probe_plan *plan, enum hook hook)
 {
-	struct probe_request request = {
-		.kind = hook_kinds[hook],
-		.pid = process->shared ? 0 : process->pid,
-		.path = module->open_path,
-		.offsets = &plan->hooks[hook],
-		.count = 1,
-	};
+	const uint64_t *offset = &plan->hooks[hook];
 
-	return plan->hooks[hook] ? prober_attach(process->prober, &request, links_of(process)) : 0;
+	return *offset ? attach(process, module, hook_kinds[hook], offset, NULL, 1) : 0;
 }
 
 static int attach_hooks(struct traced_process *process, const struct module *module,
