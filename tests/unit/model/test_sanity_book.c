@@ -372,8 +372,7 @@ static void test_attached(void **state)
 	books_close(&books);
 }
 
-/* As a tracer lets go of a process, malloc's probe goes before free's. */
-/* Blocks may have been allocated since without being seen. */
+/* Probes of allocations are removed first: the block may have been allocated unseen. */
 static void test_probes_are_taken_out(void **state)
 {
 	struct books books = launched();
