@@ -12,8 +12,8 @@
  *
  * Everything that is not proven dead is READ or UNKNOWN: code without an FDE, signal frames, CFAs
  * by expression, functions with exception handlers or calls that return twice, indirect jumps,
- * operands whose place is not known. If the address of a place in the frame is taken, the frame is
- * READ from there on upwards.
+ * operands whose place is not known. If a function takes the address of a place in its frame, all
+ * words from there on upwards are UNKNOWN; if it copies sp or indexes the frame, all words are.
  *
  * Assumptions, which compilers keep but hand-written code may break:
  * - CFI rows are correct, and callees follow the calling convention: they restore callee-saved
