@@ -19,9 +19,9 @@ WITH.DWARF       := symbol/names/module_names.c symbol/names/dwarf_index.c symbo
 	symbol/names/demangle.c parser/client/debuginfod.c
 WITHOUT.DWARF    := symbol/names/without_dwarf.c symbol/names/without_demangler.c \
 	parser/client/without_debuginfod.c
-# Exits of functions in x86 code.
-WITH.X86         := symbol/probe_site/x86_code.c
-WITHOUT.X86      := symbol/probe_site/without_x86_code.c
+# x86 code: exits of functions, and what a stopped function can still read.
+WITH.X86         := symbol/probe_site/x86_code.c symbol/liveness/%
+WITHOUT.X86      := symbol/probe_site/without_x86_code.c symbol/liveness/without_liveness.c
 # The parser's sandbox: a filter by libseccomp, or our own.
 WITH.SECCOMP     := parser/server/call_filter.c
 WITHOUT.SECCOMP  := parser/server/without_seccomp.c

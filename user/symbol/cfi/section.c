@@ -91,6 +91,7 @@ static bool read_letter(char letter, struct cfi_reader *data, struct cfi_cie *ci
 		cie->pointer_encoding = (uint8_t)cfi_read_fixed(data, 1);
 		return true;
 	case 'L':
+		cie->handlers = true;
 		cfi_skip(data, 1);
 		return true;
 	case 'P':

@@ -32,6 +32,7 @@ struct cfi_cie {
 	struct cfi_pointer_base base; /* the section's, with this entry's size of addresses */
 	uint8_t pointer_encoding;
 	bool augmented;            /* FDEs carry augmentation data */
+	bool handlers;             /* FDEs may name tables of exception handlers */
 	bool signal;               /* code to which a signal handler returns */
 	struct cfi_reader program; /* the initial instructions */
 };

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The decoded functions of a module. */
+#ifndef MTRACE_SYMBOL_LIVENESS_CACHE_H
+#define MTRACE_SYMBOL_LIVENESS_CACHE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/map64.h"
+#include "base/vec.h"
+#include "symbol/liveness/callee.h"
+#include "symbol/liveness/code.h"
+#include "symbol/liveness/function.h"
+
+struct liveness_cache {
+	struct liveness_code code;
+	struct liveness_callees callees;
+	VEC(struct liveness_function *) functions;
+	struct map64 index; /* start → index of functions */
+	size_t steps;       /* of all functions */
+};
+
+int liveness_cache_open(struct liveness_cache *cache, int fd, struct error *err);
+void liveness_cache_close(struct liveness_cache *cache);
+
+/*
+ * The function that covers a virtual address; NULL if there is none, or no memory. It stays until
+ * the next call of liveness_cache_trim.
+ */
+const struct liveness_function *liveness_cache_function(struct liveness_cache *cache,
+							uint64_t vaddr);
+
+/* Drops all functions if they have become too many. */
+void liveness_cache_trim(struct liveness_cache *cache);
+
+#endif

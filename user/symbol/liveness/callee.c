@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A function that returns twice keeps its return address in a buffer, so it reads the word at its
+ * CFA - word as data. Few others do: __builtin_return_address, whose callers are then not analysed,
+ * and i386's __x86.get_pc_thunk, which does nothing else.
+ */
+#include "symbol/liveness/callee.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <gelf.h>
+#include <string.h>
+
+#include "symbol/liveness/decode/control.h"
+#include "symbol/liveness/decode/registers.h"
+#include "symbol/liveness/decode/step.h"
+
+#define LOOK_BYTES  512
+#define LOOK_STEPS  64
+#define LOOK_JUMPS  4
+#define KNOWN_MAX   (1 << 16)
+#define THUNK_STEPS 2
+#define STUB_STEPS  2 /* endbr and the jump */
+
+static bool returns_twice(const char *name)
+{
+	static const char *const names[] = {
+		"setjmp",     "_setjmp",      "__setjmp",    "sigsetjmp", "__sigsetjmp", "savectx",
+		"getcontext", "__getcontext", "swapcontext", "vfork",     "__vfork",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+/*
+ * Pointers, by the relocations that fill them.
+ */
+
+static bool get_relocation(Elf_Data *data, uint32_t type, int index, GElf_Rela *ret_reloc)
+{
+	GElf_Rel plain;
+
+	if (type == SHT_RELA)
+		return gelf_getrela(data, index, ret_reloc);
+	if (!gelf_getrel(data, index, &plain))
+		return false;
+	*ret_reloc = (GElf_Rela){.r_offset = plain.r_offset, .r_info = plain.r_info};
+	return true;
+}
+
+static int read_relocations(struct liveness_callees *callees, Elf_Scn *section,
+			    const GElf_Shdr *header)
+{
+	Elf *elf = callees->code->object.elf;
+	Elf_Scn *symbol_section = elf_getscn(elf, header->sh_link);
+	Elf_Data *data = elf_getdata(section, NULL);
+	Elf_Data *symbols = elf_getdata(symbol_section, NULL);
+	GElf_Shdr symbol_header;
+	GElf_Rela reloc;
+	int code = 0;
+
+	if (!data || !symbols || !gelf_getshdr(symbol_section, &symbol_header))
+		return 0;
+	for (int i = 0; !code && get_relocation(data, header->sh_type, i, &reloc); i++) {
+		size_t index = GELF_R_SYM(reloc.r_info);
+		const char *name = NULL;
+		GElf_Sym symbol;
+
+		if (index && index <= INT32_MAX && gelf_getsym(symbols, (int)index, &symbol))
+			name = elf_strptr(elf, symbol_header.sh_link, symbol.st_name);
+		if (name && returns_twice(name))
+			code = vec_push(&callees->twice, reloc.r_offset);
+	}
+	return code;
+}
+
+static void read_got(struct liveness_callees *callees, Elf_Scn *section)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	GElf_Dyn entry;
+
+	for (int i = 0; data && gelf_getdyn(data, i, &entry) && entry.d_tag != DT_NULL; i++)
+		if (entry.d_tag == DT_PLTGOT)
+			callees->got = entry.d_un.d_ptr;
+}
+
+static int read_sections(struct liveness_callees *callees)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	int code = 0;
+
+	while (!code && (section = elf_nextscn(callees->code->object.elf, section))) {
+		if (!gelf_getshdr(section, &header))
+			continue;
+		if (header.sh_type == SHT_DYNAMIC)
+			read_got(callees, section);
+		if (header.sh_type == SHT_RELA || header.sh_type == SHT_REL)
+			code = read_relocations(callees, section, &header);
+	}
+	return code;
+}
+
+int liveness_callees_open(struct liveness_callees *callees, const struct liveness_code *code)
+{
+	int status;
+
+	*callees = (struct liveness_callees){.code = code, .bytes.machine = code->machine};
+	status = x86_walk_open(&callees->walk, &callees->bytes);
+	return status ? status : read_sections(callees);
+}
+
+void liveness_callees_close(struct liveness_callees *callees)
+{
+	x86_walk_close(&callees->walk);
+	vec_free(&callees->twice);
+	map64_free(&callees->known);
+}
+
+static bool is_twice_pointer(const struct liveness_callees *callees, uint64_t address)
+{
+	const uint64_t *pointer;
+
+	vec_each (pointer, &callees->twice)
+		if (*pointer == address)
+			return true;
+	return false;
+}
+
+bool liveness_callee_is_twice_by_pointer(const struct liveness_callees *callees,
+					 const struct x86_walk *walk)
+{
+	uint64_t slot;
+
+	return x86_indirect_slot(walk, callees->got, &slot) && is_twice_pointer(callees, slot);
+}
+
+/*
+ * Code.
+ */
+
+static bool look_at(struct liveness_callees *callees, uint64_t address)
+{
+	callees->bytes = liveness_code_bytes(callees->code, address, LOOK_BYTES);
+	x86_walk_rewind(&callees->walk);
+	return callees->bytes.size != 0;
+}
+
+/* Does the present instruction read the return address as data, with sp at CFA + sp? */
+static bool reads_return_address(const struct x86_walk *walk, int32_t sp, int32_t word)
+{
+	const cs_x86 *x86 = &walk->insn->detail->x86;
+
+	if (walk->insn->id == X86_INS_POP && sp == -word)
+		return true;
+	if (walk->insn->id == X86_INS_LEA)
+		return false;
+	for (uint8_t i = 0; i < x86->op_count; i++)
+		if (x86->operands[i].type == X86_OP_MEM && x86->operands[i].access != CS_AC_WRITE &&
+		    liveness_is_sp(x86->operands[i].mem.base) &&
+		    x86->operands[i].mem.disp == -(int64_t)word - sp)
+			return true;
+	return false;
+}
+
+struct callee_look {
+	int32_t sp;
+	int32_t word;
+	int steps;
+	int read_at; /* the step that reads the return address; 0: none */
+};
+
+/* Walks on to the next jump or the end. Returns its flow. */
+static enum liveness_flow look_on(struct liveness_callees *callees, struct callee_look *look,
+				  uint64_t *ret_target)
+{
+	struct liveness_step step;
+
+	while (look->steps < LOOK_STEPS && x86_walk_next(&callees->walk)) {
+		look->steps++;
+		step = (struct liveness_step){.sp = look->sp, .bp = LIVENESS_NOWHERE};
+		liveness_control(&callees->walk, &step);
+		*ret_target = step.target;
+		if (!look->read_at && look->sp != LIVENESS_LOST &&
+		    reads_return_address(&callees->walk, look->sp, look->word))
+			look->read_at = look->steps;
+		look->sp = liveness_sp_after(&step);
+		if (step.flow != LIVENESS_FLOW_NEXT && step.flow != LIVENESS_FLOW_BRANCH)
+			return (enum liveness_flow)step.flow;
+	}
+	return LIVENESS_FLOW_NEXT;
+}
+
+static enum liveness_callee look(struct liveness_callees *callees, uint64_t target)
+{
+	int32_t word = callees->code->abi.word;
+	struct callee_look look = {.sp = -word, .word = word};
+	enum liveness_flow flow = LIVENESS_FLOW_JUMP;
+	int jumps = 0;
+
+	for (; flow == LIVENESS_FLOW_JUMP && jumps < LOOK_JUMPS && look_at(callees, target);
+	     jumps++)
+		flow = look_on(callees, &look, &target);
+	if (look.read_at)
+		return look.read_at == 1 && flow == LIVENESS_FLOW_RETURN &&
+				       look.steps == THUNK_STEPS
+			       ? LIVENESS_CALLEE_ORDINARY
+			       : LIVENESS_CALLEE_TWICE;
+	if (flow != LIVENESS_FLOW_TAIL && flow != LIVENESS_FLOW_ANYWHERE)
+		return LIVENESS_CALLEE_ORDINARY;
+	if (liveness_callee_is_twice_by_pointer(callees, &callees->walk))
+		return LIVENESS_CALLEE_TWICE;
+	return jumps == 1 && look.steps <= STUB_STEPS ? LIVENESS_CALLEE_STUB
+						      : LIVENESS_CALLEE_ORDINARY;
+}
+
+enum liveness_callee liveness_callee(struct liveness_callees *callees, uint64_t target)
+{
+	uint32_t known = map64_get(&callees->known, target);
+
+	if (known != MAP64_NONE)
+		return (enum liveness_callee)known;
+	known = look(callees, target);
+	if (callees->known.count >= KNOWN_MAX)
+		map64_free(&callees->known);
+	map64_set(&callees->known, target, known); /* or look again */
+	return (enum liveness_callee)known;
+}

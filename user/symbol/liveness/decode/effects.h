@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What an instruction reads, writes, and lets escape. */
+#ifndef MTRACE_SYMBOL_LIVENESS_EFFECTS_H
+#define MTRACE_SYMBOL_LIVENESS_EFFECTS_H
+
+#include <stdbool.h>
+
+#include "symbol/liveness/decode/step.h"
+#include "symbol/probe_site/x86_code.h"
+
+/*
+ * Of the walk's present instruction, whose step has its sp and bp. `next_by_bp`: the CFA of the
+ * next instruction is by bp. Adds to the escapes.
+ */
+void liveness_effects(const struct x86_walk *walk, bool next_by_bp, struct liveness_step *step,
+		      struct liveness_escapes *escapes);
+
+#endif

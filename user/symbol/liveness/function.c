@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Two passes over the code. The first one finds the control flow, the CFA of each instruction, and
+ * by these the stack pointer: the row says it where the CFA is by sp; elsewhere it is propagated
+ * along the edges (values only change from unseen to a value to lost, so this ends). The second
+ * pass has what it needs to translate operands. bp points into the frame where the CFA is by bp,
+ * and is any other value elsewhere; code that breaks this lets everything escape.
+ */
+#include "symbol/liveness/function.h"
+
+#include <elf.h>
+#include <errno.h>
+
+#include "symbol/liveness/decode/control.h"
+#include "symbol/liveness/decode/effects.h"
+#include "symbol/liveness/rows.h"
+
+struct function_decoder {
+	struct liveness_callees *callees;
+	const struct liveness_code *code;
+	const struct cfi_fde *fde;
+	struct liveness_function *function;
+	struct function_code bytes;
+	struct x86_walk walk;
+	VEC(uint32_t) changed; /* steps whose stack pointer is to be propagated */
+};
+
+size_t liveness_function_step(const struct liveness_function *function, uint64_t vaddr)
+{
+	const struct liveness_step *steps = function->steps.items;
+	size_t low = 0, high = function->steps.count;
+	uint64_t start = vaddr - function->start;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (steps[middle].start < start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < function->steps.count && steps[low].start == start ? low : SIZE_MAX;
+}
+
+/*
+ * First pass. All return 0 or -errno; -ENOEXEC for code that cannot be analysed.
+ */
+
+static int place_step(struct function_decoder *decoder, struct liveness_rows *rows,
+		      struct liveness_step *step)
+{
+	struct liveness_cfa cfa;
+
+	if (!liveness_rows_seek(rows, decoder->fde->vaddr + step->start) ||
+	    !liveness_rows_cfa(rows, &cfa))
+		return -ENOEXEC;
+	step->cfa_by_bp = cfa.by_bp;
+	step->sp = cfa.by_bp ? LIVENESS_NOWHERE : -cfa.offset;
+	step->bp = cfa.by_bp ? -cfa.offset : LIVENESS_NOWHERE;
+	return 0;
+}
+
+/* Stubs leave the module: a jump to one is a tail call. */
+static int classify_target(struct function_decoder *decoder, struct liveness_step *step)
+{
+	uint64_t skip = step->target - decoder->fde->vaddr;
+	bool is_call = step->flow == LIVENESS_FLOW_CALL;
+	enum liveness_callee callee;
+
+	if (is_call && !step->target)
+		return liveness_callee_is_twice_by_pointer(decoder->callees, &decoder->walk)
+			       ? -ENOEXEC
+			       : 0;
+	if (!is_call && (step->flow != LIVENESS_FLOW_JUMP || skip < decoder->fde->size))
+		return 0;
+	callee = liveness_callee(decoder->callees, step->target);
+	if (callee == LIVENESS_CALLEE_TWICE)
+		return -ENOEXEC;
+	if (callee == LIVENESS_CALLEE_STUB && !is_call)
+		step->flow = LIVENESS_FLOW_TAIL;
+	/* Assembly without call frame information may read any register. */
+	if (callee != LIVENESS_CALLEE_STUB && is_call &&
+	    !liveness_code_fde(decoder->code, step->target))
+		step->reads = UINT8_MAX;
+	return 0;
+}
+
+static int decode_control(struct function_decoder *decoder)
+{
+	struct liveness_function *function = decoder->function;
+	struct liveness_rows rows;
+	int status = 0;
+
+	if (!liveness_rows_start(&rows, decoder->code, decoder->fde, 0))
+		return -ENOEXEC;
+	while (!status && x86_walk_next(&decoder->walk)) {
+		struct liveness_step step = {0};
+
+		if (function->steps.count == LIVENESS_STEPS_MAX)
+			return -ENOEXEC;
+		liveness_control(&decoder->walk, &step);
+		status = place_step(decoder, &rows, &step);
+		if (!status)
+			status = classify_target(decoder, &step);
+		if (!status)
+			status = vec_push(&function->steps, step);
+	}
+	if (!status && !x86_walk_is_complete(&decoder->walk))
+		return -ENOEXEC;
+	return status;
+}
+
+/*
+ * The stack pointer.
+ */
+
+static bool falls_through(const struct liveness_step *step)
+{
+	return step->flow == LIVENESS_FLOW_NEXT || step->flow == LIVENESS_FLOW_CALL ||
+	       step->flow == LIVENESS_FLOW_BRANCH;
+}
+
+static bool jumps(const struct liveness_step *step)
+{
+	return step->flow == LIVENESS_FLOW_JUMP || step->flow == LIVENESS_FLOW_BRANCH;
+}
+
+static int join(struct function_decoder *decoder, size_t index, int32_t sp)
+{
+	struct liveness_step *step;
+
+	if (index >= decoder->function->steps.count)
+		return 0;
+	step = &decoder->function->steps.items[index];
+	if (!step->cfa_by_bp || step->sp == sp || step->sp == LIVENESS_LOST)
+		return 0;
+	step->sp = step->sp == LIVENESS_NOWHERE ? sp : LIVENESS_LOST;
+	return vec_push(&decoder->changed, (uint32_t)index);
+}
+
+static int propagate(struct function_decoder *decoder)
+{
+	int status = 0;
+
+	while (!status && decoder->changed.count) {
+		uint32_t index = decoder->changed.items[--decoder->changed.count];
+		const struct liveness_step *step = &decoder->function->steps.items[index];
+		int32_t sp = liveness_sp_after(step);
+
+		if (falls_through(step))
+			status = join(decoder, index + 1, sp);
+		if (!status && jumps(step))
+			status = join(decoder,
+				      liveness_function_step(decoder->function, step->target), sp);
+	}
+	return status;
+}
+
+/* From where it is known; then from where no known path leads. */
+static int find_sp(struct function_decoder *decoder)
+{
+	struct liveness_function *function = decoder->function;
+	int status = 0;
+
+	for (size_t i = 0; !status && i < function->steps.count; i++)
+		if (!function->steps.items[i].cfa_by_bp)
+			status = vec_push(&decoder->changed, (uint32_t)i);
+	if (!status)
+		status = propagate(decoder);
+	for (size_t i = 0; !status && i < function->steps.count; i++) {
+		if (function->steps.items[i].sp == LIVENESS_NOWHERE)
+			status = join(decoder, i, LIVENESS_LOST);
+		if (!status)
+			status = propagate(decoder);
+	}
+	return status;
+}
+
+/*
+ * Second pass.
+ */
+
+/* Where bp is no longer the frame pointer, it must hold something else by then. */
+static bool keeps_bp(const struct liveness_step *from, const struct liveness_step *to)
+{
+	return from->cfa_by_bp && !to->cfa_by_bp && !from->writes_bp;
+}
+
+static bool leaks_bp(const struct liveness_function *function, size_t index)
+{
+	const struct liveness_step *steps = function->steps.items, *step = &steps[index];
+	size_t target = SIZE_MAX;
+
+	if (jumps(step))
+		target = liveness_function_step(function, step->target);
+	return (falls_through(step) && index + 1 < function->steps.count &&
+		keeps_bp(step, &steps[index + 1])) ||
+	       (target != SIZE_MAX && keeps_bp(step, &steps[target]));
+}
+
+static void decode_effects(struct function_decoder *decoder)
+{
+	struct liveness_function *function = decoder->function;
+
+	x86_walk_rewind(&decoder->walk);
+	for (size_t i = 0; i < function->steps.count && x86_walk_next(&decoder->walk); i++) {
+		bool next_by_bp =
+			i + 1 < function->steps.count && function->steps.items[i + 1].cfa_by_bp;
+
+		liveness_effects(&decoder->walk, next_by_bp, &function->steps.items[i],
+				 &function->escapes);
+		if (leaks_bp(function, i))
+			function->escapes.all = true;
+	}
+}
+
+static int decode(struct function_decoder *decoder)
+{
+	const struct cfi_cie *cie = &decoder->code->entries.cies.items[decoder->fde->cie];
+	struct liveness_function *function = decoder->function;
+	int status;
+
+	if (cie->handlers || !decoder->code->has_sections ||
+	    decoder->bytes.size != decoder->fde->size)
+		return -ENOEXEC;
+	status = x86_walk_open(&decoder->walk, &decoder->bytes);
+	if (!status)
+		status = decode_control(decoder);
+	if (!status)
+		status = find_sp(decoder);
+	if (status)
+		return status;
+	decode_effects(decoder);
+	function->fresh = function->steps.count &&
+			  function->steps.items[0].sp == -(int32_t)decoder->code->abi.word;
+	return function->escapes.opaque ? -ENOEXEC : 0;
+}
+
+int liveness_function_decode(struct liveness_callees *callees, const struct cfi_fde *fde,
+			     struct liveness_function *ret_function)
+{
+	struct function_decoder decoder = {
+		.callees = callees,
+		.code = callees->code,
+		.fde = fde,
+		.function = ret_function,
+		.bytes = liveness_code_bytes(callees->code, fde->vaddr, fde->size),
+	};
+	int status;
+
+	*ret_function = (struct liveness_function){
+		.start = fde->vaddr,
+		.end = fde->vaddr + fde->size,
+		.escapes = {.local = INT32_MAX, .argument = INT32_MAX},
+	};
+	status = decode(&decoder);
+	ret_function->known = !status;
+	if (status)
+		vec_free(&ret_function->steps);
+	x86_walk_close(&decoder.walk);
+	vec_free(&decoder.changed);
+	return status == -ENOMEM ? -ENOMEM : 0;
+}
+
+void liveness_function_free(struct liveness_function *function)
+{
+	vec_free(&function->steps);
+}

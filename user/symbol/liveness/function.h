@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A function, decoded: the code of one FDE. */
+#ifndef MTRACE_SYMBOL_LIVENESS_FUNCTION_H
+#define MTRACE_SYMBOL_LIVENESS_FUNCTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "symbol/liveness/callee.h"
+#include "symbol/liveness/code.h"
+#include "symbol/liveness/decode/step.h"
+
+#define LIVENESS_STEPS_MAX 65536 /* instructions; longer functions are not analysed */
+
+struct liveness_function {
+	uint64_t start; /* virtual addresses */
+	uint64_t end;
+	bool known; /* false: it cannot be analysed, and has no steps */
+	bool fresh; /* at its start, the frame is that of a call: it is no part of another function
+		     */
+	VEC(struct liveness_step) steps; /* by address, without gaps */
+	struct liveness_escapes escapes;
+};
+
+/* Returns 0 or -ENOMEM. */
+int liveness_function_decode(struct liveness_callees *callees, const struct cfi_fde *fde,
+			     struct liveness_function *ret_function);
+void liveness_function_free(struct liveness_function *function);
+
+/* The step that starts at a virtual address, or SIZE_MAX. */
+size_t liveness_function_step(const struct liveness_function *function, uint64_t vaddr);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef MTRACE_SYMBOL_LIVENESS_VERDICT_H
+#define MTRACE_SYMBOL_LIVENESS_VERDICT_H
+
+/* Callee-saved registers, in this order: rbx rbp r12 r13 r14 r15; i386: ebx ebp esi edi. */
+#define LIVENESS_SAVED 6
+
+enum liveness {
+	LIVENESS_DEAD,    /* overwritten first, or never read */
+	LIVENESS_READ,    /* some path reads it first */
+	LIVENESS_PASSED,  /* a register: returned unchanged to the caller; ask the caller's frame */
+	LIVENESS_UNKNOWN, /* the code cannot be analysed: counts as read */
+};
+
+#endif
