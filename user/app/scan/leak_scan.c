@@ -22,6 +22,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "app/scan/stack_judge.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "model/book/scan.h"
@@ -40,6 +41,14 @@
 #define PROGRESS_AFTER_NS (500 * NS_PER_MS)
 #define COPY_PERCENT      25 /* of the memory that is available, at most */
 
+/* Which of these references are dead? */
+struct question {
+	const struct scan_memory *memory;
+	struct scan_reference *references;
+	size_t count;
+	int code; /* the answer: 0 or -errno */
+};
+
 /* What the scanning thread is given, and gives back. */
 struct job {
 	struct blocks *blocks;
@@ -52,6 +61,9 @@ struct job {
 	int code;
 	int collected; /* eventfd: the process's memory is not needed any more */
 	int done;      /* eventfd */
+	int asks;      /* eventfd: it waits for an answer from the thread that uses the parser */
+	int answered;  /* eventfd */
+	struct question question;
 };
 
 struct run {
@@ -67,6 +79,7 @@ struct run {
 	pid_t reader; /* whose memory is read: all have the same */
 	struct blocks blocks;
 	struct scan_target *target;
+	struct stack_judge *judge; /* NULL: every word on a stack counts */
 	struct scan_result result;
 	struct confirm confirm;
 	struct snapshot_scan summary;
@@ -202,6 +215,27 @@ static pid_t find_reader(const struct run *run)
 	return found ? found : run->scan->pid;
 }
 
+/* Of a process that runs on, stacks and registers are not of one moment. */
+static int open_judge(struct run *run, struct scan_input *input)
+{
+	struct session *session = run->scan->session;
+	const struct stack_judge_config config = {
+		.process = run->books,
+		.modules = session->modules,
+		.parser = session->parser,
+	};
+	int code;
+
+	if (!run->stopped)
+		return 0;
+	code = stack_judge_new(&run->judge, &config, run->threads, run->thread_count);
+	if (code)
+		return code == -ENOTSUP ? 0 : code;
+	input->judge = stack_judge_ask;
+	input->judge_ctx = run->judge;
+	return 0;
+}
+
 static int open_target(struct run *run, struct scan_input *ret_input)
 {
 	struct target_options options = {.pid = run->reader = find_reader(run),
@@ -220,7 +254,7 @@ static int open_target(struct run *run, struct scan_input *ret_input)
 	ret_input->copy = run->stopped ? run->copy : NULL;
 	ret_input->heap_is_known = heap_is_known(run);
 	ret_input->read_ahead = sysconf(_SC_NPROCESSORS_ONLN) > 1;
-	return 0;
+	return open_judge(run, ret_input);
 }
 
 /* The scan, while we keep up with the ring buffer and say how far it is. */
@@ -261,6 +295,32 @@ static void job_collected(void *ctx)
 	raise_event(((const struct job *)ctx)->collected);
 }
 
+/* Waits for the other thread, which alone uses the parser. */
+static int job_ask(void *ctx, const struct scan_memory *memory, struct scan_reference *references,
+		   size_t count)
+{
+	struct job *job = ctx;
+	uint64_t answers;
+
+	job->question = (struct question){memory, references, count, 0};
+	raise_event(job->asks);
+	while (read(job->answered, &answers, sizeof(answers)) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return job->question.code;
+}
+
+static void job_answer(struct job *job, struct stack_judge *judge)
+{
+	uint64_t questions;
+
+	if (read(job->asks, &questions, sizeof(questions)) < 0)
+		return;
+	job->question.code = stack_judge_ask(judge, job->question.memory, job->question.references,
+					     job->question.count);
+	raise_event(job->answered);
+}
+
 static void *job_main(void *argument)
 {
 	struct job *job = argument;
@@ -290,14 +350,17 @@ static bool is_given_up(const struct run *run)
 static void job_wait(struct run *run, struct job *job)
 {
 	struct pollfd events[] = {{.fd = job->done, .events = POLLIN},
-				  {.fd = job->collected, .events = POLLIN}};
+				  {.fd = job->collected, .events = POLLIN},
+				  {.fd = job->asks, .events = POLLIN}};
 	uint64_t started_ns = clock_now_ns();
 
 	while (!events[0].revents) {
-		if (poll(events, 2, KEEP_UP_MS) > 0 && events[1].revents) {
+		if (poll(events, 3, KEEP_UP_MS) > 0 && events[1].revents) {
 			release(run);
 			events[1].fd = -1; /* which poll leaves out */
 		}
+		if (events[2].revents)
+			job_answer(job, run->judge);
 		session_drain(run->scan->session);
 		if (is_given_up(run))
 			atomic_store_explicit(&job->given_up, true, memory_order_relaxed);
@@ -311,17 +374,25 @@ static int job_open(struct job *job)
 	job->input.memory = &job->memory;
 	job->input.collected = job_collected;
 	job->input.collected_ctx = job;
+	if (job->input.judge) {
+		job->input.judge = job_ask;
+		job->input.judge_ctx = job;
+	}
 	job->collected = eventfd(0, EFD_CLOEXEC);
 	job->done = eventfd(0, EFD_CLOEXEC);
-	return job->collected < 0 || job->done < 0 ? -errno : 0;
+	job->asks = eventfd(0, EFD_CLOEXEC);
+	job->answered = eventfd(0, EFD_CLOEXEC);
+	return job->collected < 0 || job->done < 0 || job->asks < 0 || job->answered < 0 ? -errno
+											 : 0;
 }
 
 static void job_close(const struct job *job)
 {
-	if (job->collected >= 0)
-		close(job->collected);
-	if (job->done >= 0)
-		close(job->done);
+	const int events[] = {job->collected, job->done, job->asks, job->answered};
+
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
+		if (events[i] >= 0)
+			close(events[i]);
 }
 
 static int job_run(struct run *run, const struct scan_input *input)
@@ -515,6 +586,7 @@ static void run_free(struct run *run)
 	let_go(run);
 	copy_close(run->copy);
 	target_close(run->target);
+	stack_judge_free(run->judge);
 	blocks_free(&run->blocks);
 	scan_result_free(&run->result);
 	confirm_free(&run->confirm);

@@ -66,6 +66,8 @@ static const char *const costs[FRAME_REQUEST_END] = {
 	[FRAME_TABLE] = "no unwind table, stacks end there",
 	[FRAME_NAMES] = "no names",
 	[FRAME_DYNAMIC] = "its libraries are probed when they are mapped",
+	[FRAME_LIVENESS] = "stale words on stacks count as references",
+	[FRAME_SLOT] = "stale words on stacks count as references",
 };
 
 /*
@@ -445,7 +447,7 @@ static int take_answer(struct parser *parser, const struct exchange *exchange,
 	return code;
 }
 
-static int ask(struct parser *parser, struct exchange *exchange, struct error *err)
+static int exchange_do(struct parser *parser, struct exchange *exchange, struct error *err)
 {
 	const char *path = exchange->module->path;
 	struct error words;
@@ -544,6 +546,21 @@ void parser_ahead_end(struct parser *parser)
  * The requests.
  */
 
+static int ask(struct parser *parser, enum frame_kind kind, const struct module *module,
+	       const struct request *request, int (*take)(struct wire_view *view, void *ctx),
+	       void *ctx, struct error *err)
+{
+	struct exchange exchange = {
+		.kind = kind,
+		.module = module,
+		.request = request,
+		.take = take,
+		.ctx = ctx,
+	};
+
+	return exchange_do(parser, &exchange, err);
+}
+
 static int take_module(struct wire_view *view, void *ctx)
 {
 	return module_take(view, ctx);
@@ -552,15 +569,8 @@ static int take_module(struct wire_view *view, void *ctx)
 int parser_read_module(void *ctx, struct module *module, struct error *err)
 {
 	const struct request request = {.path = module->path};
-	struct exchange exchange = {
-		.kind = FRAME_MODULE,
-		.module = module,
-		.request = &request,
-		.take = take_module,
-		.ctx = module,
-	};
 
-	return ask(ctx, &exchange, err);
+	return ask(ctx, FRAME_MODULE, module, &request, take_module, module, err);
 }
 
 static int take_dynamic(struct wire_view *view, void *ctx)
@@ -572,15 +582,8 @@ int parser_read_dynamic(void *ctx, int fd, const char *path, struct elf_dynamic 
 {
 	const struct request request = {.path = path};
 	const struct module module = {.fd = fd, .path = (char *)path};
-	struct exchange exchange = {
-		.kind = FRAME_DYNAMIC,
-		.module = &module,
-		.request = &request,
-		.take = take_dynamic,
-		.ctx = ret_dynamic,
-	};
 
-	return ask(ctx, &exchange, NULL);
+	return ask(ctx, FRAME_DYNAMIC, &module, &request, take_dynamic, ret_dynamic, NULL);
 }
 
 static int take_plan(struct wire_view *view, void *ctx)
@@ -595,14 +598,8 @@ int parser_plan(struct parser *parser, struct module *module, const struct probe
 		struct error *err)
 {
 	const struct request request = {.path = module->path, .prefix = module->prefix};
-	struct exchange exchange = {
-		.kind = FRAME_PLAN,
-		.module = module,
-		.request = &request,
-		.take = take_plan,
-		.ctx = module,
-	};
-	int code = module->plan ? 0 : ask(parser, &exchange, err);
+	int code = module->plan ? 0
+				: ask(parser, FRAME_PLAN, module, &request, take_plan, module, err);
 
 	if (!code)
 		*ret_plan = module->plan;
@@ -618,15 +615,46 @@ int parser_table(struct parser *parser, const struct module *module, bool full,
 		 struct cfi_table *ret_table, struct error *err)
 {
 	const struct request request = {.path = module->path, .full = full};
-	struct exchange exchange = {
-		.kind = FRAME_TABLE,
-		.module = module,
-		.request = &request,
-		.take = take_table,
-		.ctx = ret_table,
+
+	return ask(parser, FRAME_TABLE, module, &request, take_table, ret_table, err);
+}
+
+static int take_frame_liveness(struct wire_view *view, void *ctx)
+{
+	return frame_liveness_take(view, ctx);
+}
+
+int parser_frame_liveness(struct parser *parser, const struct module *module, uint64_t offset,
+			  bool interrupted, struct frame_liveness *ret_frame)
+{
+	const struct request request = {
+		.path = module->path,
+		.interrupted = interrupted,
+		.module = module->id,
+		.count = 1,
+		.offsets = {offset},
 	};
 
-	return ask(parser, &exchange, err);
+	return ask(parser, FRAME_LIVENESS, module, &request, take_frame_liveness, ret_frame, NULL);
+}
+
+static int take_liveness(struct wire_view *view, void *ctx)
+{
+	return liveness_take(view, ctx);
+}
+
+int parser_slot_liveness(struct parser *parser, const struct module *module, uint64_t offset,
+			 bool interrupted, int32_t cfa_offset, enum liveness *ret_liveness)
+{
+	const struct request request = {
+		.path = module->path,
+		.interrupted = interrupted,
+		.module = module->id,
+		.count = 2,
+		.offsets = {offset, (uint64_t)(int64_t)cfa_offset},
+	};
+
+	return ask(parser, FRAME_SLOT, module, &request, take_liveness, ret_liveness, NULL);
 }
 
 struct names_answer {
@@ -658,13 +686,6 @@ size_t parser_names(struct parser *parser, const struct module *module, const ui
 {
 	struct request request = {.path = module->path, .module = module->id};
 	struct names_answer answer = {.take = take, .ctx = ctx};
-	struct exchange exchange = {
-		.kind = FRAME_NAMES,
-		.module = module,
-		.request = &request,
-		.take = take_names,
-		.ctx = &answer,
-	};
 	struct error err;
 
 	if (!count)
@@ -672,7 +693,7 @@ size_t parser_names(struct parser *parser, const struct module *module, const ui
 	request.count = count < PROTOCOL_NAMES_MAX ? (uint32_t)count : PROTOCOL_NAMES_MAX;
 	memcpy(request.offsets, offsets, request.count * sizeof(*offsets));
 	answer.count = request.count;
-	if (!ask(parser, &exchange, &err))
+	if (!ask(parser, FRAME_NAMES, module, &request, take_names, &answer, &err))
 		return answer.done;
 	log_info("%s", err.text);
 	return 0;

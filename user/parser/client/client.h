@@ -23,6 +23,7 @@
 #include "parser/wire/limits.h"
 #include "symbol/cfi_table.h"
 #include "symbol/elf/module.h"
+#include "symbol/liveness/liveness.h"
 #include "symbol/names/symbolizer.h"
 #include "symbol/probe_site/plan.h"
 
@@ -60,6 +61,12 @@ int parser_plan(struct parser *parser, struct module *module, const struct probe
 /* As cfi_table_build. */
 int parser_table(struct parser *parser, const struct module *module, bool full,
 		 struct cfi_table *ret_table, struct error *err);
+
+/* As liveness_frame and liveness_slot. Return 0 or -errno. */
+int parser_frame_liveness(struct parser *parser, const struct module *module, uint64_t offset,
+			  bool interrupted, struct frame_liveness *ret_frame);
+int parser_slot_liveness(struct parser *parser, const struct module *module, uint64_t offset,
+			 bool interrupted, int32_t cfa_offset, enum liveness *ret_liveness);
 
 /*
  * Reads a file before it is asked for, while the tracer does something else. Nothing is answered; a

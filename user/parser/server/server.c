@@ -36,7 +36,8 @@ struct parser_server {
 	struct symbolizer *symbolizer;
 	VEC(struct module *) kept; /* by id; NULL: not kept */
 	size_t kept_count;
-	uint64_t kept_bytes; /* size of their files */
+	uint64_t kept_bytes;             /* size of their files */
+	VEC(struct liveness *) liveness; /* by id; NULL: not analysed yet */
 };
 
 /* A descriptor of the frame, which shall not close it any more. */
@@ -156,12 +157,16 @@ static int find_debug_file(void *ctx, const struct module *module, const struct 
 
 static void forget_all(struct parser_server *server)
 {
+	struct liveness **liveness;
 	struct module **module;
 
 	symbolizer_free(server->symbolizer);
 	server->symbolizer = NULL;
+	vec_each (liveness, &server->liveness)
+		liveness_close(*liveness);
 	vec_each (module, &server->kept)
 		module_free(*module);
+	server->liveness.count = 0;
 	server->kept.count = server->kept_count = 0;
 	server->kept_bytes = 0;
 }
@@ -231,6 +236,60 @@ static int serve_names(struct parser_server *server, const struct request *reque
 }
 
 /*
+ * What can still be read.
+ */
+
+/* The analysis of a module: kept, since it is asked for one frame after the other. */
+static int keep_liveness(struct parser_server *server, const struct request *request,
+			 struct frame *frame, struct liveness **ret_liveness, struct error *err)
+{
+	int code = 0;
+
+	if (request->module >= KEPT_MODULES)
+		return error_set(err, -E2BIG, "%s is one file too many", request->path);
+	if (!is_kept(server, request->module))
+		code = keep_module(server, request, frame, err);
+	if (code)
+		return code;
+	while (!code && server->liveness.count <= request->module)
+		code = vec_push(&server->liveness, NULL);
+	if (code)
+		return error_set_errno(err, code, "cannot read %s", request->path);
+	if (!server->liveness.items[request->module])
+		code = liveness_open(server->kept.items[request->module]->fd,
+				     &server->liveness.items[request->module], err);
+	*ret_liveness = server->liveness.items[request->module];
+	return code;
+}
+
+static int serve_liveness(struct parser_server *server, const struct request *request,
+			  struct frame *frame, struct wire *answer, struct error *err)
+{
+	struct frame_liveness found;
+	struct liveness *liveness;
+	int code = keep_liveness(server, request, frame, &liveness, err);
+
+	if (code)
+		return code;
+	liveness_frame(liveness, request->offsets[0], request->interrupted, &found);
+	frame_liveness_put(answer, &found);
+	return 0;
+}
+
+static int serve_slot(struct parser_server *server, const struct request *request,
+		      struct frame *frame, struct wire *answer, struct error *err)
+{
+	struct liveness *liveness;
+	int code = keep_liveness(server, request, frame, &liveness, err);
+
+	if (code)
+		return code;
+	liveness_put(answer, liveness_slot(liveness, request->offsets[0], request->interrupted,
+					   (int32_t)request->offsets[1]));
+	return 0;
+}
+
+/*
  * The loop.
  */
 
@@ -238,8 +297,10 @@ typedef int server_function(struct parser_server *server, const struct request *
 			    struct frame *frame, struct wire *answer, struct error *err);
 
 static server_function *const functions[FRAME_REQUEST_END] = {
-	[FRAME_MODULE] = serve_module, [FRAME_PLAN] = serve_plan,       [FRAME_TABLE] = serve_table,
-	[FRAME_NAMES] = serve_names,   [FRAME_DYNAMIC] = serve_dynamic, [FRAME_EARLY] = serve_early,
+	[FRAME_MODULE] = serve_module,     [FRAME_PLAN] = serve_plan,
+	[FRAME_TABLE] = serve_table,       [FRAME_NAMES] = serve_names,
+	[FRAME_DYNAMIC] = serve_dynamic,   [FRAME_EARLY] = serve_early,
+	[FRAME_LIVENESS] = serve_liveness, [FRAME_SLOT] = serve_slot,
 };
 
 static int answer(struct parser_server *server, const struct request *request, struct frame *frame)
@@ -302,5 +363,6 @@ void server_run(int socket)
 	}
 	forget_all(&server);
 	vec_free(&server.kept);
+	vec_free(&server.liveness);
 	early_free(&server.early);
 }

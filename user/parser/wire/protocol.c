@@ -58,6 +58,7 @@ void request_put(struct wire *wire, const struct request *request)
 	wire_put_string(wire, request->path, PATH_MAX);
 	wire_put_string(wire, request->prefix, PREFIX_MAX);
 	wire_put_u8(wire, request->full);
+	wire_put_u8(wire, request->interrupted);
 	wire_put_u32(wire, request->module);
 	wire_put_u32(wire, request->count);
 	wire_put(wire, request->offsets, request->count * sizeof(request->offsets[0]));
@@ -71,6 +72,7 @@ int request_take(struct wire_view *view, struct request *ret_request)
 	ret_request->path = wire_take_string(view, PATH_MAX);
 	ret_request->prefix = wire_take_string(view, PREFIX_MAX);
 	ret_request->full = wire_take_bool(view);
+	ret_request->interrupted = wire_take_bool(view);
 	ret_request->module = wire_take_u32(view);
 	ret_request->count = wire_take_u32_max(view, PROTOCOL_NAMES_MAX);
 	size = ret_request->count * sizeof(ret_request->offsets[0]);
@@ -679,4 +681,48 @@ int dynamic_take(struct wire_view *view, struct elf_dynamic *ret_dynamic)
 	else
 		*ret_dynamic = dynamic;
 	return err;
+}
+
+/*
+ * What can still be read.
+ */
+
+void frame_liveness_put(struct wire *wire, const struct frame_liveness *frame)
+{
+	wire_put_u8(wire, frame->known);
+	wire_put_u8(wire, frame->cfa_by_bp);
+	wire_put_u32(wire, (uint32_t)frame->cfa_offset);
+	for (size_t i = 0; i < LIVENESS_SAVED; i++) {
+		wire_put_u32(wire, (uint32_t)frame->saved[i]);
+		wire_put_u8(wire, frame->registers[i]);
+	}
+}
+
+int frame_liveness_take(struct wire_view *view, struct frame_liveness *ret_frame)
+{
+	ret_frame->known = wire_take_bool(view);
+	ret_frame->cfa_by_bp = wire_take_bool(view);
+	ret_frame->cfa_offset = (int32_t)wire_take_u32(view);
+	for (size_t i = 0; i < LIVENESS_SAVED; i++) {
+		ret_frame->saved[i] = (int32_t)wire_take_u32(view);
+		ret_frame->registers[i] = wire_take_u8(view);
+		if (ret_frame->registers[i] > LIVENESS_UNKNOWN)
+			return -EBADMSG;
+	}
+	return wire_finish(view);
+}
+
+void liveness_put(struct wire *wire, enum liveness liveness)
+{
+	wire_put_u8(wire, (uint8_t)liveness);
+}
+
+int liveness_take(struct wire_view *view, enum liveness *ret_liveness)
+{
+	uint8_t value = wire_take_u8(view);
+
+	if (value > LIVENESS_UNKNOWN)
+		return -EBADMSG;
+	*ret_liveness = (enum liveness)value;
+	return wire_finish(view);
 }

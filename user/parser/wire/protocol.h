@@ -20,6 +20,7 @@
 #include "parser/wire/wire.h"
 #include "symbol/cfi_table.h"
 #include "symbol/elf/module.h"
+#include "symbol/liveness/liveness.h"
 #include "symbol/names/debugfile.h"
 #include "symbol/names/symbolizer.h"
 #include "symbol/probe_site/plan.h"
@@ -32,8 +33,10 @@ enum frame_kind {
 	FRAME_TABLE,
 	FRAME_NAMES,
 	FRAME_DYNAMIC,
-	FRAME_AHEAD, /* not answered: FRAME_EARLY will be asked for */
-	FRAME_EARLY, /* what was read ahead of that file, in one answer */
+	FRAME_LIVENESS, /* what a stopped function can still read: its frame as a whole … */
+	FRAME_SLOT,     /* … or one word of it */
+	FRAME_AHEAD,    /* not answered: FRAME_EARLY will be asked for */
+	FRAME_EARLY,    /* what was read ahead of that file, in one answer */
 	FRAME_REQUEST_END,
 
 	FRAME_FILE, /* the separate debug file that was wanted; without descriptor: there is none */
@@ -63,7 +66,9 @@ struct request {
 	const char *path;   /* for messages */
 	const char *prefix; /* FRAME_PLAN: module->prefix */
 	bool full;          /* FRAME_TABLE: not pruned */
-	uint32_t module;    /* FRAME_NAMES: its id; then the places */
+	bool interrupted;   /* FRAME_LIVENESS, FRAME_SLOT: see liveness_frame */
+	uint32_t module;    /* its id: FRAME_NAMES, then the places; FRAME_LIVENESS, then the */
+			    /* place; FRAME_SLOT, then the place and the offset from the CFA */
 	uint32_t count;
 	uint64_t offsets[PROTOCOL_NAMES_MAX];
 };
@@ -104,6 +109,11 @@ int names_take(struct wire_view *view, struct symbol_name ret_names[PROTOCOL_INL
 void early_put(struct wire *wire, const struct wire *part);
 int early_take(struct wire_view *view, struct wire ret_parts[EARLY_KINDS]);
 void early_drop(struct wire parts[EARLY_KINDS]); /* all that are still there */
+
+void frame_liveness_put(struct wire *wire, const struct frame_liveness *frame);
+int frame_liveness_take(struct wire_view *view, struct frame_liveness *ret_frame);
+void liveness_put(struct wire *wire, enum liveness liveness);
+int liveness_take(struct wire_view *view, enum liveness *ret_liveness);
 
 void dynamic_put(struct wire *wire, const struct elf_dynamic *dynamic);
 int dynamic_take(struct wire_view *view, struct elf_dynamic *ret_dynamic);

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "app/scan/stack_judge.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "os/ptrace/callee_saved.h"
+#include "symbol/liveness/liveness.h"
+
+#define FRAMES_MAX     256
+#define REFERENCES_MAX 65536 /* that are judged; more of them count as they are */
+
+_Static_assert(CALLEE_SAVED_MAX == LIVENESS_SAVED, "both have the same registers in one order");
+
+/* A function that has not returned yet. */
+struct frame {
+	uint64_t sp;  /* its words lie from here … */
+	uint64_t cfa; /* … to here */
+	const struct module *module;
+	uint64_t offset;  /* in the file, of the instruction at which it goes on */
+	bool interrupted; /* it is not in a call */
+	struct frame_liveness live;
+};
+
+struct thread_stack {
+	struct callee_saved registers;
+	uint32_t set; /* index of its registers among those of the scan */
+	bool unwound;
+	VEC(struct frame) frames; /* innermost first */
+};
+
+struct stack_judge {
+	struct stack_judge_config config;
+	struct mapping_index mappings;
+	const struct scan_memory *memory;
+	VEC(struct thread_stack) threads;
+};
+
+/* The scan has no sets of registers for threads without any. */
+static int take_threads(struct stack_judge *judge, const struct thread_registers *threads,
+			size_t count)
+{
+	uint32_t set = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct thread_stack stack = {.set = set};
+
+		set += threads[i].size > 0;
+		if (callee_saved_read(&threads[i], &stack.registers) &&
+		    vec_push(&judge->threads, stack))
+			return -ENOMEM;
+	}
+	return judge->threads.count ? 0 : -ENOTSUP;
+}
+
+int stack_judge_new(struct stack_judge **ret_judge, const struct stack_judge_config *config,
+		    const struct thread_registers *threads, size_t thread_count)
+{
+	struct stack_judge *judge = calloc(1, sizeof(*judge));
+	int err;
+
+	if (!judge)
+		return -ENOMEM;
+	judge->config = *config;
+	err = take_threads(judge, threads, thread_count);
+	if (!err)
+		err = mapping_index_new(&judge->mappings, &config->process->mappings);
+	if (err)
+		stack_judge_free(judge);
+	else
+		*ret_judge = judge;
+	return err;
+}
+
+void stack_judge_free(struct stack_judge *judge)
+{
+	struct thread_stack *stack;
+
+	if (!judge)
+		return;
+	vec_each (stack, &judge->threads)
+		vec_free(&stack->frames);
+	vec_free(&judge->threads);
+	mapping_index_free(&judge->mappings);
+	free(judge);
+}
+
+/* Unwinding. */
+
+static bool read_word(const struct stack_judge *judge, uint32_t word, uint64_t address,
+		      uint64_t *ret_value)
+{
+	const struct memory_piece piece = {.address = address, .size = word};
+	uint32_t narrow;
+	void *to = word == sizeof(narrow) ? (void *)&narrow : (void *)ret_value;
+
+	if (judge->memory->read(judge->memory->ctx, &piece, 1, to) != (ssize_t)word)
+		return false;
+	if (word == sizeof(narrow))
+		*ret_value = narrow;
+	return true;
+}
+
+/* A return address may be one past the end of its function, and of its mapping. */
+static bool find_code(const struct stack_judge *judge, uint64_t pc, struct frame *frame)
+{
+	uint64_t address = frame->interrupted ? pc + 1 : pc; /* it is looked up one byte before */
+	const struct mapping *mapping =
+		mapping_index_find(&judge->mappings, address, judge->mappings.mappings->clock);
+
+	if (!mapping)
+		return false;
+	frame->module = module_get(judge->config.modules, mapping->module);
+	frame->offset = pc - mapping->start + mapping->offset;
+	return frame->module && frame->module->fd >= 0;
+}
+
+/* What the registers are in its caller, once the frame's function returns. */
+static bool return_from(const struct stack_judge *judge, const struct frame *frame,
+			struct callee_saved *registers)
+{
+	int32_t saved_bp = frame->live.saved[CALLEE_SAVED_BP];
+	uint32_t word = registers->word;
+
+	if (saved_bp && !read_word(judge, word, frame->cfa + (uint64_t)(int64_t)saved_bp,
+				   &registers->values[CALLEE_SAVED_BP]))
+		return false;
+	registers->sp = frame->cfa;
+	return read_word(judge, word, frame->cfa - word, &registers->pc);
+}
+
+static bool push_frame(struct stack_judge *judge, struct thread_stack *stack,
+		       struct callee_saved *registers)
+{
+	struct frame frame = {.sp = registers->sp, .interrupted = !stack->frames.count};
+	uint64_t base;
+
+	if (!find_code(judge, registers->pc, &frame) ||
+	    parser_frame_liveness(judge->config.parser, frame.module, frame.offset,
+				  frame.interrupted, &frame.live) ||
+	    !frame.live.known)
+		return false;
+	base = frame.live.cfa_by_bp ? registers->values[CALLEE_SAVED_BP] : registers->sp;
+	frame.cfa = base + (uint64_t)(int64_t)frame.live.cfa_offset;
+	if (frame.cfa <= frame.sp || frame.cfa % registers->word ||
+	    !return_from(judge, &frame, registers))
+		return false;
+	return !vec_push(&stack->frames, frame);
+}
+
+static void unwind(struct stack_judge *judge, struct thread_stack *stack)
+{
+	struct callee_saved registers = stack->registers;
+
+	stack->unwound = true;
+	while (stack->frames.count < FRAMES_MAX && push_frame(judge, stack, &registers))
+		;
+}
+
+/* Judging. */
+
+/* Does the frame, or one of its callers, read what the register has when the frame goes on? */
+static bool register_is_dead(const struct thread_stack *stack, size_t frame, size_t index)
+{
+	for (; frame < stack->frames.count; frame++) {
+		enum liveness live = stack->frames.items[frame].live.registers[index];
+
+		if (live != LIVENESS_PASSED)
+			return live == LIVENESS_DEAD;
+	}
+	return false;
+}
+
+static bool slot_is_dead(const struct stack_judge *judge, const struct frame *frame,
+			 uint64_t address)
+{
+	int64_t offset = (int64_t)(address - frame->cfa);
+	enum liveness live;
+
+	if (offset < INT32_MIN || offset > INT32_MAX)
+		return false;
+	return !parser_slot_liveness(judge->config.parser, frame->module, frame->offset,
+				     frame->interrupted, (int32_t)offset, &live) &&
+	       live == LIVENESS_DEAD;
+}
+
+/* The index of the register of the caller that the frame saved at the address, or the number of
+ * registers. */
+static size_t saved_at(const struct thread_stack *stack, const struct frame *frame,
+		       uint64_t address)
+{
+	size_t i = 0;
+
+	while (i < stack->registers.count &&
+	       !(frame->live.saved[i] &&
+		 frame->cfa + (uint64_t)(int64_t)frame->live.saved[i] == address))
+		i++;
+	return i;
+}
+
+/* Words across two slots are rare; they count as read. */
+static bool word_is_dead(const struct stack_judge *judge, const struct thread_stack *stack,
+			 size_t index, uint64_t address)
+{
+	const struct frame *frame = &stack->frames.items[index];
+	size_t saved = saved_at(stack, frame, address);
+
+	if (address % stack->registers.word || address == frame->cfa - stack->registers.word)
+		return false;
+	if (saved < stack->registers.count)
+		return register_is_dead(stack, index + 1, saved);
+	/* It may be an argument of the function that this one has called. */
+	return slot_is_dead(judge, frame, address) &&
+	       (!index || slot_is_dead(judge, frame - 1, address));
+}
+
+static bool memory_is_dead(const struct stack_judge *judge, const struct thread_stack *stack,
+			   uint64_t address)
+{
+	for (size_t i = 0; i < stack->frames.count; i++) {
+		const struct frame *frame = &stack->frames.items[i];
+
+		if (address >= frame->sp && address < frame->cfa)
+			return word_is_dead(judge, stack, i, address);
+	}
+	return false;
+}
+
+static bool in_register_is_dead(const struct thread_stack *stack, uint64_t offset)
+{
+	for (size_t i = 0; i < stack->registers.count; i++)
+		if (stack->registers.offsets[i] == offset)
+			return register_is_dead(stack, 0, i);
+	return false;
+}
+
+/* The thread in whose frames the word lies, or whose register it is. */
+static bool is_of(const struct thread_stack *stack, const struct scan_reference *reference)
+{
+	size_t count = stack->frames.count;
+
+	if (reference->registers != SCAN_IN_MEMORY)
+		return reference->registers == stack->set;
+	return count && reference->address >= stack->frames.items[0].sp &&
+	       reference->address < stack->frames.items[count - 1].cfa;
+}
+
+static void judge_one(struct stack_judge *judge, struct scan_reference *reference)
+{
+	struct thread_stack *stack;
+
+	vec_each (stack, &judge->threads) {
+		if (!stack->unwound)
+			unwind(judge, stack);
+		if (!is_of(stack, reference))
+			continue;
+		reference->dead = reference->registers == SCAN_IN_MEMORY
+					  ? memory_is_dead(judge, stack, reference->address)
+					  : in_register_is_dead(stack, reference->address);
+		return;
+	}
+}
+
+int stack_judge_ask(void *ctx, const struct scan_memory *memory, struct scan_reference *references,
+		    size_t count)
+{
+	struct stack_judge *judge = ctx;
+
+	judge->memory = memory;
+	for (size_t i = 0; i < count && i < REFERENCES_MAX; i++)
+		judge_one(judge, &references[i]);
+	return 0;
+}
