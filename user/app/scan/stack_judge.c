@@ -15,7 +15,7 @@
 _Static_assert(CALLEE_SAVED_MAX == LIVENESS_SAVED, "both have the same registers in one order");
 
 /* A function that has not returned yet. */
-struct frame {
+struct stack_frame {
 	uint64_t sp;  /* its words lie from here … */
 	uint64_t cfa; /* … to here */
 	const struct module *module;
@@ -28,7 +28,7 @@ struct thread_stack {
 	struct callee_saved registers;
 	uint32_t set; /* index of its registers among those of the scan */
 	bool unwound;
-	VEC(struct frame) frames; /* innermost first */
+	VEC(struct stack_frame) frames; /* innermost first */
 };
 
 struct stack_judge {
@@ -104,7 +104,7 @@ static bool read_word(const struct stack_judge *judge, uint32_t word, uint64_t a
 }
 
 /* A return address may be one past the end of its function, and of its mapping. */
-static bool find_code(const struct stack_judge *judge, uint64_t pc, struct frame *frame)
+static bool find_code(const struct stack_judge *judge, uint64_t pc, struct stack_frame *frame)
 {
 	uint64_t address = frame->interrupted ? pc + 1 : pc; /* it is looked up one byte before */
 	const struct mapping *mapping =
@@ -118,7 +118,7 @@ static bool find_code(const struct stack_judge *judge, uint64_t pc, struct frame
 }
 
 /* What the registers are in its caller, once the frame's function returns. */
-static bool return_from(const struct stack_judge *judge, const struct frame *frame,
+static bool return_from(const struct stack_judge *judge, const struct stack_frame *frame,
 			struct callee_saved *registers)
 {
 	int32_t saved_bp = frame->live.saved[CALLEE_SAVED_BP];
@@ -134,7 +134,7 @@ static bool return_from(const struct stack_judge *judge, const struct frame *fra
 static bool push_frame(struct stack_judge *judge, struct thread_stack *stack,
 		       struct callee_saved *registers)
 {
-	struct frame frame = {.sp = registers->sp, .interrupted = !stack->frames.count};
+	struct stack_frame frame = {.sp = registers->sp, .interrupted = !stack->frames.count};
 	uint64_t base;
 
 	if (!find_code(judge, registers->pc, &frame) ||
@@ -173,7 +173,7 @@ static bool register_is_dead(const struct thread_stack *stack, size_t frame, siz
 	return false;
 }
 
-static bool slot_is_dead(const struct stack_judge *judge, const struct frame *frame,
+static bool slot_is_dead(const struct stack_judge *judge, const struct stack_frame *frame,
 			 uint64_t address)
 {
 	int64_t offset = (int64_t)(address - frame->cfa);
@@ -188,7 +188,7 @@ static bool slot_is_dead(const struct stack_judge *judge, const struct frame *fr
 
 /* The index of the register of the caller that the frame saved at the address, or the number of
  * registers. */
-static size_t saved_at(const struct thread_stack *stack, const struct frame *frame,
+static size_t saved_at(const struct thread_stack *stack, const struct stack_frame *frame,
 		       uint64_t address)
 {
 	size_t i = 0;
@@ -204,7 +204,7 @@ static size_t saved_at(const struct thread_stack *stack, const struct frame *fra
 static bool word_is_dead(const struct stack_judge *judge, const struct thread_stack *stack,
 			 size_t index, uint64_t address)
 {
-	const struct frame *frame = &stack->frames.items[index];
+	const struct stack_frame *frame = &stack->frames.items[index];
 	size_t saved = saved_at(stack, frame, address);
 
 	if (address % stack->registers.word || address == frame->cfa - stack->registers.word)
@@ -220,7 +220,7 @@ static bool memory_is_dead(const struct stack_judge *judge, const struct thread_
 			   uint64_t address)
 {
 	for (size_t i = 0; i < stack->frames.count; i++) {
-		const struct frame *frame = &stack->frames.items[i];
+		const struct stack_frame *frame = &stack->frames.items[i];
 
 		if (address >= frame->sp && address < frame->cfa)
 			return word_is_dead(judge, stack, i, address);

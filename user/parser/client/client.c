@@ -16,6 +16,7 @@
 #include "parser/client/keeper.h"
 #include "parser/server/server.h"
 #include "parser/wire/channel.h"
+#include "parser/wire/liveness_answer.h"
 #include "parser/wire/protocol.h"
 
 /*
@@ -266,7 +267,6 @@ static int find_file(const struct parser *parser, struct exchange *exchange,
 
 	exchange->search.folders = parser->folders;
 	fd = debug_search_find(&exchange->search, exchange->module, want);
-
 	if (fd < 0 && parser->config.debuginfod)
 		fd = debuginfod_open(want->build_id, want->build_id_size);
 	return fd;

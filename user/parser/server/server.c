@@ -18,6 +18,7 @@
 #include "parser/server/early.h"
 #include "parser/server/opened.h"
 #include "parser/wire/channel.h"
+#include "parser/wire/liveness_answer.h"
 #include "parser/wire/protocol.h"
 
 #define NS_PER_MS 1000000ULL
@@ -36,8 +37,8 @@ struct parser_server {
 	struct symbolizer *symbolizer;
 	VEC(struct module *) kept; /* by id; NULL: not kept */
 	size_t kept_count;
-	uint64_t kept_bytes;             /* size of their files */
-	VEC(struct liveness *) liveness; /* by id; NULL: not analysed yet */
+	uint64_t kept_bytes;                    /* size of their files */
+	VEC(struct module_liveness *) liveness; /* by id; NULL: not analysed yet */
 };
 
 /* A descriptor of the frame, which shall not close it any more. */
@@ -157,7 +158,7 @@ static int find_debug_file(void *ctx, const struct module *module, const struct 
 
 static void forget_all(struct parser_server *server)
 {
-	struct liveness **liveness;
+	struct module_liveness **liveness;
 	struct module **module;
 
 	symbolizer_free(server->symbolizer);
@@ -241,7 +242,8 @@ static int serve_names(struct parser_server *server, const struct request *reque
 
 /* The analysis of a module: kept, since it is asked for one frame after the other. */
 static int keep_liveness(struct parser_server *server, const struct request *request,
-			 struct frame *frame, struct liveness **ret_liveness, struct error *err)
+			 struct frame *frame, struct module_liveness **ret_liveness,
+			 struct error *err)
 {
 	int code = 0;
 
@@ -266,7 +268,7 @@ static int serve_liveness(struct parser_server *server, const struct request *re
 			  struct frame *frame, struct wire *answer, struct error *err)
 {
 	struct frame_liveness found;
-	struct liveness *liveness;
+	struct module_liveness *liveness;
 	int code = keep_liveness(server, request, frame, &liveness, err);
 
 	if (code)
@@ -279,7 +281,7 @@ static int serve_liveness(struct parser_server *server, const struct request *re
 static int serve_slot(struct parser_server *server, const struct request *request,
 		      struct frame *frame, struct wire *answer, struct error *err)
 {
-	struct liveness *liveness;
+	struct module_liveness *liveness;
 	int code = keep_liveness(server, request, frame, &liveness, err);
 
 	if (code)

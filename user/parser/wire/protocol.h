@@ -20,7 +20,6 @@
 #include "parser/wire/wire.h"
 #include "symbol/cfi_table.h"
 #include "symbol/elf/module.h"
-#include "symbol/liveness/liveness.h"
 #include "symbol/names/debugfile.h"
 #include "symbol/names/symbolizer.h"
 #include "symbol/probe_site/plan.h"
@@ -109,11 +108,6 @@ int names_take(struct wire_view *view, struct symbol_name ret_names[PROTOCOL_INL
 void early_put(struct wire *wire, const struct wire *part);
 int early_take(struct wire_view *view, struct wire ret_parts[EARLY_KINDS]);
 void early_drop(struct wire parts[EARLY_KINDS]); /* all that are still there */
-
-void frame_liveness_put(struct wire *wire, const struct frame_liveness *frame);
-int frame_liveness_take(struct wire_view *view, struct frame_liveness *ret_frame);
-void liveness_put(struct wire *wire, enum liveness liveness);
-int liveness_take(struct wire_view *view, enum liveness *ret_liveness);
 
 void dynamic_put(struct wire *wire, const struct elf_dynamic *dynamic);
 int dynamic_take(struct wire_view *view, struct elf_dynamic *ret_dynamic);
