@@ -113,7 +113,8 @@ const char *api_name(enum api api)
 	return api_row(api)->name;
 }
 
-/* Asked for each symbol of each file: most differ early, which strcmp() is slow to find out. */
+/* Called for each symbol of each file. Most names differ within the first few characters, and for
+ * those strcmp() is slow. */
 static bool is_same(const char *one, const char *other)
 {
 	while (*one && *one == *other)
@@ -137,12 +138,12 @@ static enum api api_of_standard(const char *symbol)
 	return API_NONE;
 }
 
-/* Names besides the standard ones: jemalloc's own, which are nobody else's; and mimalloc's, which
- * without their prefix might be anybody's. */
+/* Non-standard names: jemalloc's own, which no other library uses, and mimalloc's, which without
+ * the prefix could be anyone's. */
 static const struct extra_name {
 	const char *symbol;
 	enum api api;
-	bool plain; /* known without a prefix, too */
+	bool plain; /* also recognized without a prefix */
 } extra_names[] = {
 	{"mallocx", API_MALLOC, true},
 	{"rallocx", API_REALLOC, true},

@@ -8,7 +8,7 @@
 
 struct map_entry {
 	uint64_t key;
-	uint32_t value; /* + 1; 0: the entry is empty */
+	uint32_t value; /* stored as value + 1; 0 marks an empty entry */
 };
 
 static size_t piece_bytes(size_t item_size)
@@ -96,7 +96,8 @@ static const struct map_entry *entry_at(const struct cow_map *map, size_t slot)
 	return cow_read(&map->entries, slot, sizeof(struct map_entry));
 }
 
-/* The slot that holds the key, or the empty slot where it belongs. Needs one empty slot. */
+/* Returns the slot that holds the key, or the empty slot where it belongs. The map must have at
+ * least one empty slot. */
 static size_t map_slot(const struct cow_map *map, uint64_t key)
 {
 	size_t mask = map->entries.count - 1, slot = hash_u64(key) & mask;

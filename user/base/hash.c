@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "base/hash.h"
 
-#define XXH_INLINE_ALL /* no more of it than is used: the archive has all in one piece */
+#define XXH_INLINE_ALL /* link only what is used: libxxhash.a is one object */
 #include <xxhash.h>
 
 uint64_t hash_bytes(const void *bytes, size_t size)

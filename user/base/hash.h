@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Hashes of bytes, by xxHash (https://xxhash.com, doc/xxhash_spec.md there). */
+/* Hashes of byte strings, using xxHash (https://xxhash.com, see doc/xxhash_spec.md there). */
 #ifndef MTRACE_BASE_HASH_H
 #define MTRACE_BASE_HASH_H
 
@@ -9,7 +9,7 @@
 /* XXH3, 64 bits. */
 uint64_t hash_bytes(const void *bytes, size_t size);
 uint64_t hash_bytes_seeded(const void *bytes, size_t size, uint64_t seed);
-/* XXH64: quick also where words have 32 bits, and what recordings are checked by. */
+/* XXH64: also fast on 32-bit machines. Recordings use it as their checksum. */
 uint64_t hash_check(const void *bytes, size_t size, uint64_t seed);
 
 #endif

@@ -26,7 +26,8 @@ enum log_level log_get_level(void)
 	return log_current;
 }
 
-/* One write per line: lines of a traced program on the same terminal do not cut ours. */
+/* Writes each line with a single call, so that output of a traced program on the same terminal
+ * cannot split it. */
 static void log_print(const char *format, va_list args)
 {
 	char line[1024];

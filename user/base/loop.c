@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One epoll instance; a timer is a timerfd and a signal a signalfd, so that epoll_wait is the only
- * place where the program ever sleeps.
+ * One epoll instance. A timer is a timerfd and a signal is a signalfd, so epoll_wait is the only
+ * place where the program sleeps.
  *
- * Lifetime of a watch: epoll hands out pointers to watches in batches, and a callback can remove a
- * watch whose pointer waits further down in the batch (or, where callbacks run the loop, in the
- * batch of an outer call). Therefore loop_remove only marks the watch dead and moves it to a list,
- * and the dead are buried when no batch is under way.
+ * Lifetime of a watch: epoll returns pointers to watches in batches, and a callback can remove a
+ * watch whose pointer comes later in the same batch (or, if callbacks run the loop, in the batch of
+ * an outer call). Therefore loop_remove only marks the watch dead and moves it to a list. Dead
+ * watches are freed when no batch is being processed.
  */
 #include "base/loop.h"
 
@@ -29,21 +29,22 @@ struct loop_watch {
 	loop_callback *callback;
 	void *ctx;
 	struct loop_watch *next;
-	struct loop_watch **link; /* what points to us */
+	struct loop_watch **link; /* the pointer that points to this watch */
 };
 
 struct loop {
 	int epoll;
-	int depth; /* loop_once calls that are under way */
+	int depth; /* number of nested loop_once calls */
 	bool stopped;
 	sigset_t original_mask;
 	struct loop_watch *watches;
 	struct loop_watch *dead;
 };
 
-/* How the three kinds of watches differ. */
+/* What differs between the three kinds of watches. */
 struct watch_kind {
-	/* Turn epoll events into the callback's argument; 0: nothing happened after all. */
+	/* Converts epoll events to the callback's argument. Returns 0 if there is nothing to
+	 * report. */
 	uint32_t (*fetch)(const struct loop_watch *watch, uint32_t events);
 	void (*close)(const struct loop *loop, const struct loop_watch *watch);
 };
@@ -88,7 +89,7 @@ static void signal_close(const struct loop *loop, const struct loop_watch *watch
 {
 	sigset_t set;
 
-	/* What is pending would be delivered the moment it is unblocked, and could kill us. */
+	/* Discard pending signals: unblocking would deliver them at once, which could kill us. */
 	while (signal_fetch(watch, 0))
 		;
 	close(watch->fd);
@@ -261,7 +262,7 @@ void loop_free(struct loop *loop)
 	free(loop);
 }
 
-/* 1 if the callback was made. */
+/* Returns 1 if it called the callback, else 0. */
 static int watch_dispatch(struct loop_watch *watch, uint32_t events)
 {
 	uint32_t what;

@@ -12,7 +12,8 @@ static size_t map64_home(const struct map64 *map, uint64_t key)
 	return hash_u64(key) & map->mask;
 }
 
-/* The slot that holds the key, or the empty slot where it belongs. Needs one empty slot. */
+/* Returns the slot that holds the key, or the empty slot where it belongs. The map must have at
+ * least one empty slot. */
 static size_t map64_slot(const struct map64 *map, uint64_t key)
 {
 	size_t slot = map64_home(map, key);
@@ -63,7 +64,8 @@ int map64_set(struct map64 *map, uint64_t key, uint32_t value)
 	return 0;
 }
 
-/* Close the gap: move back every following entry that may stand there (Knuth 6.4, algorithm R). */
+/* Closes the gap: moves back each following entry that may be stored there (Knuth 6.4, algorithm
+ * R). */
 void map64_delete(struct map64 *map, uint64_t key)
 {
 	size_t gap, next;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A hash map from a 64-bit key to a 32-bit value (usually an index into a vector), by open
- * addressing with linear probing. Grows at a load of 3/4. Deletion shifts back, so there are no
- * tombstones and lookups never slow down with age.
+ * A hash map from a 64-bit key to a 32-bit value (usually an index into a vector). It uses open
+ * addressing with linear probing and grows at a load of 3/4. Deletion shifts entries back, so there
+ * are no tombstones and lookups do not get slower over time.
  */
 #ifndef MTRACE_BASE_MAP64_H
 #define MTRACE_BASE_MAP64_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MAP64_NONE UINT32_MAX /* no such key; not allowed as a value */
+#define MAP64_NONE UINT32_MAX /* returned if the key is not in the map; not allowed as a value */
 
 struct map64_entry {
 	uint64_t key;
@@ -23,15 +23,15 @@ struct map64 {
 	size_t count;
 };
 
-/* Zeroed memory is an empty map. */
+/* An all-zero map is empty. Returns MAP64_NONE if the key is not in the map. */
 uint32_t map64_get(const struct map64 *map, uint64_t key);
 int map64_set(struct map64 *map, uint64_t key, uint32_t value); /* 0 or -ENOMEM */
-/* The copy is the caller's, and replaces nothing: ret_copy is overwritten. 0 or -ENOMEM. */
+/* Overwrites *ret_copy, without freeing it. The caller owns the copy. Returns 0 or -ENOMEM. */
 int map64_copy(struct map64 *ret_copy, const struct map64 *map);
 void map64_delete(struct map64 *map, uint64_t key);
 void map64_free(struct map64 *map);
 
-/* A mixer of 64 bits (the finaliser of MurmurHash3, public domain). */
+/* Mixes 64 bits (the finalizer of MurmurHash3, public domain). */
 static inline uint64_t hash_u64(uint64_t key)
 {
 	key ^= key >> 33;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Threads that do work for another. */
+/* Helper threads. */
 #ifndef MTRACE_BASE_THREAD_H
 #define MTRACE_BASE_THREAD_H
 
 #include <pthread.h>
 #include <signal.h>
 
-/* With all signals blocked: they are for the threads that expect them. 0 or -errno. */
+/* Starts a thread with all signals blocked: only the threads that expect signals handle them.
+ * Returns 0 or -errno. */
 static inline int thread_start(pthread_t *ret_thread, void *(*run)(void *), void *argument)
 {
 	sigset_t all, before;

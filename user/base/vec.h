@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Growable arrays. A vector is any struct declared with VEC(type); zeroed memory is an empty one.
+ * Growable arrays. A vector is any struct declared with VEC(type). An all-zero vector is empty.
  *
  *	VEC(int) v = {0};
  *	if (vec_push(&v, 3)) return -ENOMEM;
@@ -22,17 +22,17 @@
 		size_t capacity; \
 	}
 
-/* Make room for `want` items in all; 0 or -ENOMEM. */
+/* Makes room for `want` items in total. Returns 0 or -ENOMEM. */
 int vec_reserve_bytes(void **items, size_t *capacity, size_t want, size_t item_size);
 
 #define vec_reserve(v, want) \
 	vec_reserve_bytes((void **)&(v)->items, &(v)->capacity, (want), sizeof(*(v)->items))
 
-/* Append a copy of the item; 0 or -ENOMEM. */
+/* Appends a copy of the item. Returns 0 or -ENOMEM. */
 #define vec_push(v, ...) \
 	(vec_reserve((v), (v)->count + 1) ? -ENOMEM : ((v)->items[(v)->count++] = (__VA_ARGS__), 0))
 
-/* Append copies of so many items of the same type; 0 or -ENOMEM. */
+/* Appends copies of n items of the same type. Returns 0 or -ENOMEM. */
 #define vec_append(v, from, n)                                                         \
 	(vec_reserve((v), (v)->count + (n))                                            \
 		 ? -ENOMEM                                                             \
@@ -41,7 +41,7 @@ int vec_reserve_bytes(void **items, size_t *capacity, size_t want, size_t item_s
 		    0))
 size_t vec_append_bytes(void *items, size_t count, const void *from, size_t more, size_t item_size);
 
-/* Make an empty vector a copy of another one; 0 or -ENOMEM. */
+/* Makes an empty vector a copy of another. Returns 0 or -ENOMEM. */
 #define vec_copy(v, from) vec_append((v), (from)->items, (from)->count)
 
 #define vec_free(v)                             \
@@ -51,7 +51,7 @@ size_t vec_append_bytes(void *items, size_t count, const void *from, size_t more
 		(v)->count = (v)->capacity = 0; \
 	} while (0)
 
-/* An empty vector may have no items: to NULL, C allows not even 0 to be added. */
+/* Checks the count first, because items may be NULL, and C does not allow adding even 0 to NULL. */
 #define vec_each(p, v) for ((p) = (v)->items; (v)->count && (p) < (v)->items + (v)->count; (p)++)
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a source tells the model, in the order in which it happened. An event is a decoded record
- * (bpf/abi.h), whatever backend, file or socket it came from. Times are CLOCK_MONOTONIC
- * nanoseconds. Pointers in an event are valid only during the call that delivers it.
+ * What a source reports to the model, in chronological order. An event is a decoded record
+ * (bpf/abi.h), from any backend, file or socket. Times are CLOCK_MONOTONIC nanoseconds. Pointers in
+ * an event are valid only during the call that delivers it.
  */
 #ifndef MTRACE_MODEL_EVENT_H
 #define MTRACE_MODEL_EVENT_H
@@ -15,67 +15,70 @@
 
 enum event_kind {
 	EVENT_PROCESS, /* a process is traced from here on */
-	EVENT_FORK,    /* pid is born of a traced process; tid is the thread that forked */
-	EVENT_EXEC,    /* pid runs a new image: same fields as EVENT_PROCESS */
+	EVENT_FORK,    /* pid is a new child of a traced process; tid is the thread that forked */
+	EVENT_EXEC,    /* pid executed a program: same fields as EVENT_PROCESS */
 	EVENT_EXIT,
-	EVENT_LEAVE,       /* pid runs on, but is not traced any more */
-	EVENT_LOSSES,      /* what was not seen of the process so far; replaces earlier ones */
-	EVENT_THREAD_ENDS, /* tid gives back its cache: it may free what does not live */
-	EVENT_THREAD_GONE, /* tid may be used again */
-	EVENT_MAPPING,     /* an executable mapping, as it is now; replaces what lay there */
+	EVENT_LEAVE,       /* pid is no longer traced, but still runs */
+	EVENT_LOSSES,      /* drops of the process so far; replaces earlier ones */
+	EVENT_THREAD_ENDS, /* tid is exiting and frees its cache: it may free what is not live */
+	EVENT_THREAD_GONE, /* tid has exited and may be reused */
+	EVENT_MAPPING,     /* an executable mapping in its current state; replaces what was there */
 	EVENT_WRAPPER, /* code of a function that calls an allocator for its caller (operator new)
 			*/
-	EVENT_STACK,   /* sent before the first call that names it */
-	EVENT_ALLOC,   /* a finished allocation (or failed: EVENT_FLAG_FAILED) */
+	EVENT_STACK,   /* precedes the first call that refers to it */
+	EVENT_ALLOC,   /* a finished allocation (failed with EVENT_FLAG_FAILED) */
 	EVENT_FREE,    /* a free that is about to happen */
-	EVENT_BEGIN,   /* realloc, posix_memalign, mmap, munmap, mremap begins … */
-	EVENT_END,     /* … and ends, in the same thread */
+	EVENT_BEGIN,   /* begin of realloc, posix_memalign, mmap, munmap or mremap … */
+	EVENT_END,     /* … and its end, in the same thread */
 	EVENT_KIND_COUNT,
 };
 
-#define EVENT_FLAG_FAILED     RECORD_FLAG_FAILED
-#define EVENT_FLAG_TRUNCATED  RECORD_FLAG_TRUNCATED
-#define EVENT_FLAG_GUESSED    RECORD_FLAG_GUESSED
-#define EVENT_FLAG_NESTED     0x10 /* EVENT_FREE: by another allocator that the first hands on to */
-#define EVENT_OPERATOR(flags) RECORD_OPERATOR(flags) /* of a call, with --sanity: see there */
-#define EVENT_SAMPLE(flags)   RECORD_SAMPLE(flags)   /* of a call, with --sample: see there */
+#define EVENT_FLAG_FAILED    RECORD_FLAG_FAILED
+#define EVENT_FLAG_TRUNCATED RECORD_FLAG_TRUNCATED
+#define EVENT_FLAG_GUESSED   RECORD_FLAG_GUESSED
+/* EVENT_FREE: by an allocator to which the first one delegates. */
+#define EVENT_FLAG_NESTED 0x10
+/* Of a call, with --sanity: see RECORD_OPERATOR. */
+#define EVENT_OPERATOR(flags) RECORD_OPERATOR(flags)
+/* Of a call, with --sample: see RECORD_SAMPLE. */
+#define EVENT_SAMPLE(flags) RECORD_SAMPLE(flags)
 
-/* Code of a library that holds probed allocator functions (libc, jemalloc …), and so no program's.
- */
+/* Code of a library that contains probed allocator functions (libc, jemalloc …), so it is not the
+ * program's own. */
 #define MAPPING_FLAG_ALLOCATOR 0x1
 
 #define MODULE_NONE UINT32_MAX
 
 struct event_process {
-	uint64_t start_time_ns; /* since boot, from /proc/PID/stat: with pid it is unique */
+	uint64_t start_time_ns; /* since boot, from /proc/PID/stat; unique together with pid */
 	uint32_t ppid;
-	uint32_t inner_pid; /* its number in its own pid namespace, or 0 where that is ours */
+	uint32_t inner_pid; /* its pid in its own pid namespace, or 0 if that is ours */
 	enum origin origin;
-	bool from_start; /* traced from its first instruction: every block is known */
+	bool from_start; /* traced from its first instruction, so every block is known */
 	const char *comm;
 	const char *exe;
 	const char *const *command; /* NULL-terminated */
 	const char *arch;
 	const char *cgroup;    /* path; NULL for the root */
-	const char *container; /* its id or name, or NULL */
+	const char *container; /* id or name, or NULL */
 };
 
 /*
- * A child begins with what its parent has: memory, image, and of the threads the one that forked,
- * which has the child's pid as its tid there.
+ * A child starts with the state of its parent: memory, image, and only the thread that forked,
+ * whose tid in the child is the child's pid.
  */
 struct event_fork {
 	uint32_t parent;        /* pid */
 	uint64_t start_time_ns; /* of the child, since boot: see event_process */
-	bool shares_memory;     /* vfork, posix_spawn, CLONE_VM: the parent's books serve both until
-				   the child execs or ends */
+	bool shares_memory; /* vfork, posix_spawn, CLONE_VM: the parent's model serves both until
+			       the child calls exec or exits */
 	const char *comm;
 };
 
 struct event_mapping {
 	uint64_t start;
 	uint64_t end;
-	uint64_t offset; /* of start in the file */
+	uint64_t offset; /* file offset of start */
 	uint32_t module; /* id in the module table, or MODULE_NONE for anonymous code */
 	uint32_t flags;  /* MAPPING_FLAG_* */
 };
@@ -83,7 +86,7 @@ struct event_mapping {
 struct event_wrapper {
 	uint64_t start; /* code addresses [start, end) */
 	uint64_t end;
-	enum api api; /* what a call from in there really is: API_NEW, API_NEW_ARRAY */
+	enum api api; /* api of calls from this code: API_NEW, API_NEW_ARRAY */
 };
 
 struct event_stack {
@@ -95,16 +98,16 @@ struct event_stack {
 
 struct event_call {
 	uint64_t address; /* ALLOC, END: result; FREE: block */
-	uint64_t size;    /* ALLOC, END: bytes asked for; posix_memalign: told at BEGIN only;
-			     FREE: the size that sized delete was told, or SIZE_UNTOLD … */
+	uint64_t size;    /* ALLOC, END: requested bytes (posix_memalign: only in BEGIN); FREE: the
+			     size passed to sized delete, or SIZE_UNTOLD … */
 	uint64_t slack;   /* … and by how much the block may be larger */
-	uint64_t caller;  /* return address of the direct caller; FREE: 0 where it is not needed */
+	uint64_t caller;  /* return address of the direct caller; FREE: 0 if not needed */
 	uint64_t stack;   /* id, 0 for none */
 	uint64_t args[RECORD_BEGIN_ARGS]; /* BEGIN only: see struct record_begin */
 };
 
 struct event_exit {
-	uint32_t code; /* as wait(2) gives it */
+	uint32_t code; /* as from wait(2) */
 };
 
 struct snapshot_losses; /* model/snapshot/snapshot.h */

@@ -18,7 +18,7 @@
 #include "model/process/state.h"
 #include "model/snapshot/capture.h"
 
-#define NO_THREAD                0 /* the kernel's own: no process has it */
+#define NO_THREAD                0 /* reserved by the kernel: no process has it */
 #define PAGE_SIZE_DEFAULT        4096
 #define MAX_SITES_DEFAULT        131072
 #define MAX_CLOSED_DEFAULT       1000
@@ -100,7 +100,7 @@ int model_pids(const struct model *model, uint32_t **ret_pids, size_t *ret_count
 	return 0;
 }
 
-/* Take over new books for the pid. 0 or -ENOMEM, and then they are freed. */
+/* Adds a new process with this pid. Returns 0 or -ENOMEM, and then frees it. */
 static int model_add(struct model *model, uint32_t pid, struct process *process)
 {
 	uint32_t index = (uint32_t)model->processes.count;
@@ -145,7 +145,7 @@ static int model_open(struct model *model, const struct event *event, uint32_t i
 	return model_add(model, event->pid, process);
 }
 
-/* Close the ranks, which keeps the order. Without memory for that the holes stay. */
+/* Removes the holes, keeping the order. Does nothing if out of memory. */
 static void model_compact(struct model *model)
 {
 	uint32_t *moved = calloc(model->processes.count + 1, sizeof(*moved)), kept = 0;
@@ -168,7 +168,7 @@ static void model_compact(struct model *model)
 	free(moved);
 }
 
-/* Of the books that are closed, those that matter least; of equals the oldest. */
+/* Finds the least important closed process; among equals, the oldest. */
 static size_t model_least(const struct model *model)
 {
 	struct snapshot_process least = {0}, sums;
@@ -194,7 +194,7 @@ static bool model_crowded(const struct model *model)
 	       model->closed_sites > model->config.max_closed_sites;
 }
 
-/* Sum up closed books until few enough are kept. */
+/* Merges closed processes into `others` until few enough are kept. */
 static void model_fold(struct model *model)
 {
 	struct snapshot_process sums;
@@ -232,7 +232,7 @@ static const char *end_unscanned(const struct process *process)
 	return "it ended before it was scanned";
 }
 
-/* The end of an image: calls that are pending never return, so nothing came of them. */
+/* Handles the end of an image. Pending calls never return, so they have no effect. */
 static void model_close(struct model *model, struct process *process, uint64_t now_ns)
 {
 	struct pending pending;
@@ -247,7 +247,8 @@ static void model_close(struct model *model, struct process *process, uint64_t n
 	model_fold(model);
 }
 
-/* The first user gives books their pid, and with the pid goes that it is its first image. */
+/* The first user determines the pid of the process. If it changes, this is no longer that pid's
+ * first image. */
 static void user_remove(struct process *process, struct user *user)
 {
 	struct user *end = process->users.items + process->users.count;
@@ -260,7 +261,7 @@ static void user_remove(struct process *process, struct user *user)
 		process->image = 0;
 }
 
-/* The pid does not use these books any more. True if nobody does: they are to be closed. */
+/* Removes a user. Returns true if it is the last one, so the process must be closed. */
 static bool process_release(struct process *process, uint32_t pid)
 {
 	struct pending pending;
@@ -273,14 +274,14 @@ static bool process_release(struct process *process, uint32_t pid)
 	return false;
 }
 
-/* Another process has the pid: the end of the former one was not seen. */
+/* The pid was reused: the exit of the former process was not seen. */
 static void model_forget(struct model *model, struct process *process, const struct event *event)
 {
 	if (process_release(process, event->pid))
 		model_close(model, process, event->time_ns);
 }
 
-/* The process is known already, or new, or has the recycled pid of one whose exit was not seen. */
+/* The process may be known, or new, or have the reused pid of one whose exit was not seen. */
 static int handle_process(struct model *model, struct process *process, const struct event *event)
 {
 	int err;
@@ -294,7 +295,7 @@ static int handle_process(struct model *model, struct process *process, const st
 	return err;
 }
 
-/* Of the parent's threads the child has the one that forked; calls of the others never end. */
+/* The child has only the thread that forked; pending calls of other threads never end in it. */
 static int pendings_inherit(struct process *child, const struct event *event)
 {
 	struct pending pending;
@@ -333,7 +334,7 @@ static int fork_share(struct model *model, struct process *parent, const struct 
 	return 0;
 }
 
-/* As with handle_process, the pid may be known, or a recycled one. */
+/* As in handle_process, the pid may be known or reused. */
 static int handle_fork(struct model *model, struct process *former, const struct event *event)
 {
 	struct process *parent = model_process(model, event->fork.parent);
@@ -455,8 +456,8 @@ static int abandon(struct process *process, const struct pending *pending)
 }
 
 /*
- * Take the thread's pending call of the event's api. Those that interrupted it and are pending
- * still have never returned (longjmp).
+ * Pops the thread's pending call of the event's api. Calls that interrupted it and are still
+ * pending never returned (longjmp).
  */
 static int take_pending(struct process *process, const struct event *event,
 			struct pending *ret_pending)
@@ -505,7 +506,8 @@ static int handle_end(struct model *model, struct process *process, const struct
 	if (!pendings_has(&process->pendings, event->tid, (uint8_t)event->api)) {
 		if (api_allocates(event->api))
 			return book->end(process, event, NULL);
-		/* A munmap whose begin was lost, or given up, is a loss that was counted then. */
+		/* If the begin of a munmap was dropped or abandoned, that loss was already
+		 * counted. */
 		model->dropped += !(api_row(event->api)->flags & COOKIE_FLAG_BEGIN);
 		return 0;
 	}

@@ -2,12 +2,12 @@
 #ifndef MTRACE_MODEL_ORIGIN_H
 #define MTRACE_MODEL_ORIGIN_H
 
-/* How the books of an image began. */
+/* How the model of an image started. */
 enum origin {
-	ORIGIN_ATTACHED = 0, /* it ran already */
-	ORIGIN_LAUNCHED,     /* we have started it */
-	ORIGIN_FORKED,       /* with a copy of its parent's memory, and so of the parent's books */
-	ORIGIN_EXEC,         /* before our eyes, without either */
+	ORIGIN_ATTACHED = 0, /* the process was already running */
+	ORIGIN_LAUNCHED,     /* we launched it */
+	ORIGIN_FORKED,       /* with a copy of its parent's memory, and so of the parent's state */
+	ORIGIN_EXEC,         /* by an exec that we traced, with neither */
 	ORIGIN_COUNT,
 };
 

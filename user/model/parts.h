@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The parts of a model, for the model itself and for those that load and save it. */
+/* The parts of a model, for the model itself and for code that loads and saves it. */
 #ifndef MTRACE_MODEL_PARTS_H
 #define MTRACE_MODEL_PARTS_H
 
@@ -15,15 +15,15 @@
 
 struct model {
 	struct model_config config;
-	VEC(struct process *) processes; /* in order of appearance; NULL where one was summed up */
-	size_t holes;                    /* so many NULLs */
-	struct map64 by_pid;             /* users of open books: index in processes */
-	uint32_t opened;                 /* books ever */
-	uint64_t closed;                 /* books that are kept … */
+	VEC(struct process *) processes; /* in order of appearance; NULL if merged into `others` */
+	size_t holes;                    /* number of NULLs */
+	struct map64 by_pid;             /* users of open processes → index in processes */
+	uint32_t opened;                 /* number of processes ever opened */
+	uint64_t closed;                 /* closed processes that are kept … */
 	uint64_t closed_sites;           /* … and their sites */
 	struct snapshot_others others;
 	uint64_t dropped;
-	bool paused; /* books begin so */
+	bool paused; /* new processes start paused */
 	struct series_budget series;
 };
 

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Ten million live blocks must fit in 400 MB, and an event must never wait for a table of that
- * size to be copied: meanwhile the ring buffer would overflow. Hence extendible hashing (Fagin et
- * al., ACM TODS 4/3, 1979) with shards that grow in small steps:
+ * Ten million live blocks must fit in 400 MB, and no event may wait until a table of that size is
+ * copied: the ring buffer would overflow in the meantime. Therefore this is extendible hashing
+ * (Fagin et al., ACM TODS 4/3, 1979) with shards that grow in small steps:
  *
- * - The upper bits of an address's hash choose a shard, by a directory of 2^depth pointers. A
- *   shard of depth d owns all hashes that share its d upper bits, so 2^(depth - d) neighbouring
- *   entries of the directory point to it.
+ * - The upper bits of the hash of an address select a shard, through a directory of 2^depth
+ *   pointers. A shard of depth d owns all hashes that share its d upper bits, so 2^(depth - d)
+ *   adjacent directory entries point to it.
  * - A shard is a table of block records with open addressing and linear probing. The lower 32 bits
- *   of the hash, scaled to the capacity, give the home slot; so the capacity can be any number, and
- *   copying a shard reads and writes memory in order.
- * - A shard at a load of 0.8 is copied to one at 0.64. One that has reached SHARD_SPLIT slots
- *   becomes two of the next depth instead, and the directory doubles when it must.
- * - Deletion moves followers back (Knuth 6.4, algorithm R): no tombstones, a freed slot serves the
- *   next block. A shard below a load of 8/15 is copied to a smaller one.
+ *   of the hash, scaled to the capacity, give the home slot. So the capacity can be any number, and
+ *   copying a shard accesses memory sequentially.
+ * - A shard at a load of 0.8 is copied to one at 0.64. A shard that has SHARD_SPLIT slots is split
+ *   into two of the next depth instead, and the directory doubles if needed.
+ * - Deletion moves later entries back (Knuth 6.4, algorithm R): there are no tombstones, and a
+ * freed slot is reused for the next block. A shard below a load of 8/15 is copied to a smaller one.
+ * - A copy of a heap is a copy of the directory. Shards are shared until one of their owners
+ * changes them; then they are copied one at a time. (For a child that soon calls exec, that never
+ * happens. Neither heap pays for more than what its process changes.)
  *
- * - A copy of a heap is a copy of the directory: the shards are shared until one of their owners
- *   changes them, and then copied one at a time. (A child that execs soon never does, and neither
- *   heap pays for more than what its process changed meanwhile.)
- *
- * So a block of 24 bytes costs 30 to 37.5 bytes while the heap grows and at most 45 after it has
- * shrunk, at every size; the longest pause is the copy of one shard, some 2500 records. A lookup
- * misses the cache once, at the home slot: the directory and the shards' heads stay in L2.
+ * So a block of 24 bytes costs 30 to 37.5 bytes while the heap grows, and at most 45 after it has
+ * shrunk, at every size. The longest pause is the copy of one shard, about 2500 records. A lookup
+ * has one cache miss, at the home slot: the directory and the heads of the shards stay in L2.
  */
 #include "model/block/heap.h"
 
@@ -33,14 +32,14 @@
 
 #define SHARD_FIRST 16
 #define SHARD_SPLIT 2048
-#define DEPTH_MAX   20 /* deeper only if somebody builds addresses whose hashes agree */
+#define DEPTH_MAX   20 /* reached only with addresses that are made to have equal hashes */
 
 struct shard {
 	uint32_t count;
-	uint32_t capacity; /* slots; one at least is empty */
+	uint32_t capacity; /* number of slots; at least one is empty */
 	uint32_t depth;
-	uint32_t owners;       /* heaps */
-	struct block blocks[]; /* address 0: empty */
+	uint32_t owners;       /* number of heaps that share it */
+	struct block blocks[]; /* address 0 marks an empty slot */
 };
 
 static size_t shard_bytes(uint32_t capacity)
@@ -85,13 +84,13 @@ static uint32_t shard_next(const struct shard *shard, uint32_t slot)
 	return slot + 1 < shard->capacity ? slot + 1 : 0;
 }
 
-/* Slots from one slot forward to another. */
+/* Number of slots from one slot forward to another. */
 static uint32_t shard_distance(const struct shard *shard, uint32_t from, uint32_t to)
 {
 	return to >= from ? to - from : to + shard->capacity - from;
 }
 
-/* The slot that holds the address, or the empty one where it belongs. */
+/* Returns the slot that holds the address, or the empty slot where it belongs. */
 static uint32_t shard_slot(const struct shard *shard, uint64_t address, uint64_t hash)
 {
 	uint32_t slot = shard_home(shard, hash);
@@ -107,7 +106,7 @@ static void shard_insert(struct shard *shard, const struct block *block, uint64_
 	shard->count++;
 }
 
-/* Move back every follower that may stand in the gap. */
+/* Moves back each later entry that may be stored in the gap. */
 static void shard_close_gap(struct shard *shard, uint32_t gap)
 {
 	uint32_t slot = shard_next(shard, gap);
@@ -123,7 +122,7 @@ static void shard_close_gap(struct shard *shard, uint32_t gap)
 	shard->blocks[gap].address = 0;
 }
 
-/* Capacity for a load of 0.64. */
+/* Returns the capacity for a load of 0.64. */
 static uint32_t capacity_for(uint32_t count)
 {
 	uint32_t capacity = count + count / 16 * 9 + count % 16 * 9 / 16;
@@ -141,13 +140,13 @@ static size_t directory_bytes(uint32_t depth)
 	return sizeof(struct shard *) << depth;
 }
 
-/* How many entries of the directory a shard of this depth owns. */
+/* Number of directory entries that a shard of this depth owns. */
 static size_t directory_span(const struct heap *heap, uint32_t depth)
 {
 	return (size_t)1 << (heap->depth - depth);
 }
 
-/* Let all entries that a shard of this hash and depth owns point to it. */
+/* Makes all directory entries that a shard of this hash and depth owns point to it. */
 static void directory_set(struct heap *heap, uint64_t hash, struct shard *shard)
 {
 	size_t span = directory_span(heap, shard->depth);
@@ -189,7 +188,8 @@ static int heap_open(struct heap *heap)
 	return 0;
 }
 
-/* The shard, or in its place a copy that no other heap has; NULL if out of memory. */
+/* Returns the shard if no other heap has it; otherwise replaces it by a copy. Returns NULL if out
+ * of memory. */
 static struct shard *shard_own(struct heap *heap, struct shard *shard, uint64_t hash)
 {
 	size_t bytes = shard_bytes(shard->capacity);
@@ -207,7 +207,7 @@ static struct shard *shard_own(struct heap *heap, struct shard *shard, uint64_t 
 	return own;
 }
 
-/* Copy a shard to one of the capacity that its count asks for. */
+/* Copies a shard to one with the right capacity for its count. */
 static int shard_resize(struct heap *heap, struct shard *shard, uint64_t hash)
 {
 	struct shard *copy = shard_new(heap, capacity_for(shard->count), shard->depth);
@@ -222,7 +222,7 @@ static int shard_resize(struct heap *heap, struct shard *shard, uint64_t hash)
 	return 0;
 }
 
-/* Which half of a shard of this depth does the hash belong to? */
+/* Returns true if the hash belongs to the upper half of a shard of this depth. */
 static bool in_upper_half(uint64_t hash, uint32_t depth)
 {
 	return hash >> (63 - depth) & 1;
@@ -284,7 +284,7 @@ static int shard_make_room(struct heap *heap, struct shard *shard, uint64_t hash
 	return shard_resize(heap, shard, hash);
 }
 
-/* A new block in a shard that is full. */
+/* Inserts a new block in a full shard. */
 static int heap_put_crowded(struct heap *heap, const struct block *block, uint64_t hash)
 {
 	struct shard *shard = heap->shards[directory_index(heap, hash)];
@@ -294,7 +294,7 @@ static int heap_put_crowded(struct heap *heap, const struct block *block, uint64
 			return -ENOMEM;
 		shard = heap->shards[directory_index(heap, hash)];
 	}
-	shard_insert(shard, block, hash); /* it is new, and so nobody else's */
+	shard_insert(shard, block, hash); /* the shard was just created, so it is not shared */
 	heap->count++;
 	return 0;
 }
@@ -345,8 +345,7 @@ int heap_take(struct heap *heap, uint64_t address, struct block *ret_block)
 	shard->count--;
 	heap->count--;
 	if (shard_is_sparse(shard))
-		(void)shard_resize(heap, shard,
-				   hash); /* without memory it stays as large as it is */
+		(void)shard_resize(heap, shard, hash); /* if out of memory, it keeps its size */
 	return 1;
 }
 
@@ -381,7 +380,7 @@ void heap_visit(const struct heap *heap, void (*visit)(void *, const struct bloc
 	}
 }
 
-/* Call `each` for every shard of a heap that is not empty. */
+/* Calls `each` for every shard. The heap must not be empty. */
 static void shards_each(const struct heap *heap, void (*each)(struct shard *shard))
 {
 	for (size_t i = 0; i < (size_t)1 << heap->depth;) {

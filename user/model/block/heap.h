@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The live blocks of a process by address. See heap.c for how and at what cost. */
+/* The live blocks of a process by address. heap.c explains the data structure and its cost. */
 #ifndef MTRACE_MODEL_BLOCK_HEAP_H
 #define MTRACE_MODEL_BLOCK_HEAP_H
 
@@ -10,38 +10,40 @@
 struct block {
 	uint64_t address; /* never 0 */
 	uint64_t size : 56;
-	uint64_t sample : 8; /* by which mean it was chosen: see RECORD_SAMPLE */
-	uint32_t site;       /* index in the process's sites, or SITE_NONE */
-	uint32_t time;       /* milliseconds: see process_time */
+	uint64_t sample : 8; /* mean at which it was sampled: see RECORD_SAMPLE */
+	uint32_t site;       /* index of its site in the process, or SITE_NONE */
+	uint32_t time;       /* in milliseconds: see process_time */
 };
 
 struct shard;
 
-/* Zeroed memory is an empty heap. */
+/* An all-zero heap is empty. */
 struct heap {
 	struct shard **shards; /* 2^depth entries; NULL while empty */
 	uint32_t depth;
-	size_t count; /* blocks */
-	size_t bytes; /* memory behind them; what is shared with a copy counts in both */
+	size_t count; /* number of blocks */
+	size_t bytes; /* memory use; shards that are shared with a copy count in both */
 };
 
 /*
- * Enter a block. Returns 1 if another one had its address, which is replaced and stored in
- * *ret_old; else 0 or -ENOMEM.
+ * Inserts a block. Returns 1 if it replaces another block at the same address, which is stored in
+ * *ret_old; otherwise 0 or -ENOMEM.
  */
 int heap_put(struct heap *heap, const struct block *block, struct block *ret_old);
 
-/* Remove the block at an address: 1, 0 if there is none, or -ENOMEM (of a heap with copies). */
+/* Removes the block at an address. Returns 1, 0 if there is none, or -ENOMEM (only for a heap that
+ * has copies). */
 int heap_take(struct heap *heap, uint64_t address, struct block *ret_block);
 
-/* The block at an address, valid until the heap changes; NULL if there is none. */
+/* Returns the block at an address, valid until the heap changes; NULL if there is none. */
 const struct block *heap_find(const struct heap *heap, uint64_t address);
 
-/* Call visit for every block, in no particular order. */
+/* Calls `visit` for every block, in no particular order. */
 void heap_visit(const struct heap *heap, void (*visit)(void *ctx, const struct block *block),
 		void *ctx);
 
-/* *ret_copy: as the heap is now; both go on as they like. 0 or -ENOMEM, and then it is empty. */
+/* Makes *ret_copy an independent copy of the heap. Returns 0 or -ENOMEM (then *ret_copy is
+ * empty). */
 int heap_copy(struct heap *ret_copy, const struct heap *heap);
 
 void heap_free(struct heap *heap);

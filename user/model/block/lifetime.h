@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How long a site's blocks lived until they were freed, in milliseconds, and how many of them were
- * temporary: freed by the thread that had allocated them, before it allocated anything else.
- * Of mapped regions it is not kept; nor what is temporary, where not all calls are told.
+ * How long the blocks of a site lived before they were freed, in milliseconds, and how many of them
+ * were temporary: freed by the thread that allocated them, before it allocated anything else. Not
+ * available for mapped regions. Temporary blocks are not counted if only some calls are recorded.
  */
 #ifndef MTRACE_MODEL_BLOCK_LIFETIME_H
 #define MTRACE_MODEL_BLOCK_LIFETIME_H
 
 #include <stdint.h>
 
-/* Bucket 0: less than 1 ms, bucket i: less than 4^i ms, the last: all that lived longer. */
+/* Bucket 0: less than 1 ms; bucket i: less than 4^i ms; the last one: everything longer. */
 #define LIFETIME_BUCKETS 16
 
 struct lifetimes {
 	uint64_t sum_ms;
 	uint64_t count;
 	uint64_t temporary;
-	uint32_t min_ms; /* valid if there is any */
+	uint32_t min_ms; /* valid if count > 0 */
 	uint32_t max_ms;
-	uint32_t buckets[LIFETIME_BUCKETS]; /* they stay at UINT32_MAX */
+	uint32_t buckets[LIFETIME_BUCKETS]; /* saturate at UINT32_MAX */
 };
 
-/* So many blocks: a sample stands for several. */
+/* `blocks` is the number of blocks that a sample stands for. */
 static inline void lifetimes_add(struct lifetimes *lifetimes, uint32_t ms, uint64_t blocks)
 {
 	uint32_t bits = ms ? 32 - (uint32_t)__builtin_clz(ms) : 0;

@@ -40,7 +40,7 @@ bool pendings_pop(struct pendings *pendings, uint32_t tid, struct pending *ret_p
 	item = &pendings->items.items[slot];
 	*ret_pending = *item;
 	map64_delete(&pendings->newest, tid);
-	if (item->below != MAP64_NONE) /* in the place just vacated: needs no memory */
+	if (item->below != MAP64_NONE) /* reuses the entry just deleted, so it needs no memory */
 		(void)map64_set(&pendings->newest, tid, item->below);
 	*item = (struct pending){.below = pendings->spare};
 	pendings->spare = slot + 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Calls that have begun and not ended, a pile for each thread: a signal handler may interrupt mmap
- * and call realloc. A thread has one pending call per api at most.
+ * Calls that have begun but not ended, as a stack for each thread: a signal handler may interrupt
+ * mmap and call realloc. A thread has at most one pending call per api.
  */
 #ifndef MTRACE_MODEL_BLOCK_PENDING_H
 #define MTRACE_MODEL_BLOCK_PENDING_H
@@ -16,34 +16,36 @@
 
 struct pending {
 	uint32_t tid;
-	uint32_t below; /* the one that this one interrupted, or MAP64_NONE */
+	uint32_t below; /* index of the call that this one interrupted, or MAP64_NONE */
 	uint8_t api;    /* enum api */
-	bool missed;    /* names memory that is not booked */
+	bool missed;    /* refers to memory that is not in the model */
 	uint8_t sample; /* of the new block: see RECORD_SAMPLE */
 	uint64_t caller;
-	uint64_t old;       /* the address that the call gives up; 0: none */
-	uint64_t size;      /* asked for */
-	struct block block; /* the old block, taken out of the heap; address 0: none */
-	uint32_t pieces;    /* what was taken out of the regions */
+	uint64_t old;       /* address that the call releases; 0 if none */
+	uint64_t size;      /* requested size */
+	struct block block; /* the old block, removed from the heap; address 0 if none */
+	uint32_t pieces;    /* pieces removed from the regions */
 };
 
-/* Zeroed memory is an empty set. */
+/* An all-zero set is empty. */
 struct pendings {
-	VEC(struct pending) items; /* in no order; those without api are spare */
-	uint32_t spare;            /* index + 1 of the first spare one, chained by below */
-	struct map64 newest;       /* by thread */
+	VEC(struct pending) items; /* unordered; items without api are free */
+	uint32_t spare;            /* index + 1 of the first free item; chained by `below` */
+	struct map64 newest;       /* by thread id */
 };
 
 int pendings_push(struct pendings *pendings, const struct pending *pending); /* 0 or -ENOMEM */
-/* Take the thread's newest call off its pile; false if there is none. */
+/* Pops the newest call of a thread. Returns false if there is none. */
 bool pendings_pop(struct pendings *pendings, uint32_t tid, struct pending *ret_pending);
-/* The same for the thread with the lowest id, but for `tid`; false if none has a call. */
+/* Pops the newest call of the thread with the lowest id other than `tid`. Returns false if there is
+ * none. */
 bool pendings_pop_others(struct pendings *pendings, uint32_t tid, struct pending *ret_pending);
-/* All calls left are one thread's: let it be known as `tid`. 0 or -ENOMEM. */
+/* Changes the thread id of all calls, which must belong to a single thread. Returns 0 or
+ * -ENOMEM. */
 int pendings_rename(struct pendings *pendings, uint32_t tid);
-/* *ret_copy: a set of its own. 0 or -ENOMEM. */
+/* Makes *ret_copy an independent copy. Returns 0 or -ENOMEM. */
 int pendings_copy(struct pendings *ret_copy, const struct pendings *pendings);
-/* Does the thread have a pending call of this api? */
+/* Returns true if the thread has a pending call of this api. */
 bool pendings_has(const struct pendings *pendings, uint32_t tid, uint8_t api);
 void pendings_free(struct pendings *pendings);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Pieces of mmap'd regions, ordered by address in a treap (Seidel and Aragon, Algorithmica 16,
- * 1996): a search tree by address that is a heap by random priority, and therefore balanced on
- * average whatever the target does. A sorted array would be smaller, but mmap hands out addresses
- * from the top down, so that nearly every insertion would move the whole array: 100,000 regions
- * would cost gigabytes of copying. Here every operation takes O(log n) steps, plus the pieces that
- * it cuts out.
+ * 1996): a search tree by address that is also a heap by random priority, and therefore balanced on
+ * average whatever the target does. A sorted array would be smaller, but mmap returns addresses
+ * from the top down, so nearly every insertion would move the whole array: 100,000 regions would
+ * cost gigabytes of copying. Here every operation takes O(log n) steps, plus one for each piece
+ * that it removes.
  *
- * A treap can be split at an address into two, and two neighbours merged into one. So to cut a
- * range is to divide the pieces that straddle its ends, split twice, and merge the outer trees.
- * Records of regions and pieces live in vectors and are named by number: they move when they grow.
+ * A treap can be split at an address, and two adjacent treaps can be merged. So to cut out a range,
+ * divide the pieces that straddle its ends, split twice, and merge the outer trees. Regions and
+ * pieces are in vectors and are referred to by number, because they move when the vectors grow.
  */
 #include "model/block/region.h"
 
@@ -20,7 +20,7 @@ static struct piece *piece_at(const struct regions *set, uint32_t number)
 	return &set->pieces.items[number - 1];
 }
 
-/* Make sure that the next `count` calls of piece_new succeed. */
+/* Guarantees that the next `count` calls of piece_new succeed. */
 static int pieces_reserve(struct regions *set, size_t count)
 {
 	for (uint32_t spare = set->spare_pieces; spare && count; count--)
@@ -58,7 +58,7 @@ static void piece_recycle(struct regions *set, uint32_t number)
 	set->spare_pieces = number;
 }
 
-/* Pieces that start below the address to the left, the others to the right. */
+/* Pieces that start below the address go to the left tree, the others to the right. */
 static void tree_split(struct regions *set, uint32_t tree, uint64_t address, uint32_t *ret_left,
 		       uint32_t *ret_right)
 {
@@ -78,7 +78,7 @@ static void tree_split(struct regions *set, uint32_t tree, uint64_t address, uin
 	}
 }
 
-/* One tree of two; all pieces of left lie below all of right. */
+/* Merges two trees. All pieces of `left` must be below all pieces of `right`. */
 static uint32_t tree_merge(struct regions *set, uint32_t left, uint32_t right)
 {
 	struct piece *l, *r;
@@ -103,7 +103,7 @@ static void tree_insert(struct regions *set, uint32_t number)
 	set->root = tree_merge(set, tree_merge(set, left, number), right);
 }
 
-/* Put the pieces of a tree, in order, before a list. */
+/* Prepends the pieces of a tree, in order, to a list. */
 static uint32_t tree_to_list(struct regions *set, uint32_t tree, uint32_t list)
 {
 	struct piece *root;
@@ -118,7 +118,7 @@ static uint32_t tree_to_list(struct regions *set, uint32_t tree, uint32_t list)
 	return tree_to_list(set, left, tree);
 }
 
-/* The number of the first piece that ends behind the address. */
+/* Returns the number of the first piece that ends after the address. */
 static uint32_t tree_find(const struct regions *set, uint64_t address)
 {
 	uint32_t found = PIECE_NONE;
@@ -136,7 +136,7 @@ static uint32_t tree_find(const struct regions *set, uint64_t address)
 	return found;
 }
 
-/* Make two of a piece that straddles the address. Needs one reserved piece. */
+/* Divides the piece that straddles the address, if there is one. Needs one reserved piece. */
 static void divide(struct regions *set, uint64_t address)
 {
 	uint32_t number = tree_find(set, address);
@@ -158,7 +158,7 @@ static int region_new(struct regions *set, const struct region *region, uint32_t
 		set->regions.items[*ret_index] = *region;
 		return 0;
 	}
-	/* Room to recycle it: then giving up a region cannot fail. */
+	/* Reserve space to recycle it, so that releasing a region cannot fail. */
 	if (vec_reserve(&set->spare_regions, set->regions.count + 1) ||
 	    vec_push(&set->regions, *region))
 		return -ENOMEM;
@@ -216,7 +216,7 @@ void regions_release(struct regions *set, uint32_t list, region_gone *gone, void
 	}
 }
 
-/* Put [start, end) back into the tree, or call it gone for want of memory. */
+/* Puts [start, end) back into the tree; if out of memory, reports it as gone. */
 static int piece_put(struct regions *set, const struct piece *piece, uint64_t start, uint64_t end,
 		     region_gone *gone, void *ctx)
 {
@@ -240,7 +240,7 @@ static uint64_t higher_of(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Go through the piece's range: a hole is filled, a taken stretch is gone. */
+/* Walks through the range of the piece: fills holes, and reports parts that are taken as gone. */
 static int piece_restore(struct regions *set, const struct piece *piece, region_gone *gone,
 			 void *ctx)
 {
@@ -318,7 +318,7 @@ int regions_copy(struct regions *ret_copy, const struct regions *set)
 	struct regions copy = {
 		.spare_pieces = set->spare_pieces, .root = set->root, .random = set->random};
 
-	/* Room to recycle every region: see region_new. */
+	/* Reserve space to recycle every region: see region_new. */
 	if (vec_copy(&copy.regions, &set->regions) || vec_copy(&copy.pieces, &set->pieces) ||
 	    vec_copy(&copy.spare_regions, &set->spare_regions) ||
 	    vec_reserve(&copy.spare_regions, set->regions.count)) {

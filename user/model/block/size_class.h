@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How large allocations are, by powers of two: class k is of those beyond 2^(k-1) and up to 2^k. */
+/* Histogram classes of allocation sizes, by powers of two: class k has sizes above 2^(k-1) and up
+ * to 2^k. */
 #ifndef MTRACE_MODEL_BLOCK_SIZE_CLASS_H
 #define MTRACE_MODEL_BLOCK_SIZE_CLASS_H
 

@@ -54,7 +54,7 @@ static struct last_call *last_call_of(const struct process *process, uint32_t ti
 	return &process->last_calls[tid % LAST_CALLS];
 }
 
-/* Without memory for that, no block is temporary. */
+/* If this runs out of memory, no block counts as temporary. */
 static void note_last_call(struct process *process, const struct event *event)
 {
 	if (!process->last_calls)
@@ -69,7 +69,7 @@ static bool is_thinned(const struct model_config *config)
 	return config->sample || config->min_size || config->max_size;
 }
 
-/* What a realloc gives up was not temporary: it lives on at another place. */
+/* A block that realloc releases is not temporary: it lives on at another address. */
 static bool is_temporary(const struct process *process, const struct event *event)
 {
 	const struct last_call *last;
@@ -89,7 +89,7 @@ static void count_lifetime(const struct process *process, struct site *site,
 	site->lifetimes.temporary += is_temporary(process, event);
 }
 
-/* event: what freed it; NULL if that was not seen. */
+/* event: the event that freed the block; NULL if it was not seen. */
 static int count_freed(struct process *process, const struct event *event,
 		       const struct block *block)
 {
@@ -117,7 +117,8 @@ static bool is_judged(const struct process *process)
 	return process->config->sanity && !process->config->unprobing;
 }
 
-/* A free of an address where nothing lives; of a block that was not told, that is as it should. */
+/* Handles a free of an address without a live block. With sampling or a size filter, that is
+ * normal. */
 static int count_unmatched(struct process *process, const struct event *event)
 {
 	if (process_is_thinned(process) || process->config->unprobing)
@@ -189,7 +190,8 @@ static int book_allocated(struct process *process, const struct event *event)
 	return count_allocated(process, &block);
 }
 
-/* Some allocators free the old block by the program's own free; its fate is the realloc's. */
+/* Some allocators' realloc frees the old block with the public free; the outcome of the realloc
+ * decides about it. */
 static bool is_within_realloc(const struct process *process, uint32_t tid)
 {
 	return pendings_has(&process->pendings, tid, API_REALLOC) ||
@@ -215,7 +217,7 @@ int book_free(struct process *process, const struct event *event)
 	return is_within_realloc(process, event->tid) ? 0 : count_unmatched(process, event);
 }
 
-/* Every api of the family that begins names its old block, or 0, in its first argument. */
+/* The first argument of every api of this family that has a begin is its old block, or 0. */
 static int heap_begin(struct process *process, const struct event *event, struct pending *pending)
 {
 	uint64_t old = event->call.args[0];
@@ -230,7 +232,7 @@ static int heap_begin(struct process *process, const struct event *event, struct
 	return 0;
 }
 
-/* realloc has released its old block: as a free. `told` is its end. */
+/* Converts the end of a realloc to the free of its old block. `told` is the end. */
 static struct event release_of(const struct event *told, const struct pending *pending)
 {
 	struct event event = *told;
@@ -242,8 +244,8 @@ static struct event release_of(const struct event *told, const struct pending *p
 	return event;
 }
 
-/* An address that is no block's is an error whatever came of the call; an allocator may have ended
- * the program because of it. */
+/* An address without a block is an error, whatever the result of the call: the allocator may have
+ * aborted the program because of it. */
 static int judge_missed(struct process *process, const struct pending *pending)
 {
 	struct event event = {.api = (enum api)pending->api, .time_ns = process->since_ns};
@@ -266,7 +268,7 @@ static int heap_undo(struct process *process, const struct pending *pending)
 	known = heap_put(&process->heap, &pending->block, &taker);
 	if (known < 0)
 		(void)count_freed(process, NULL,
-				  &pending->block); /* or totals and table disagree */
+				  &pending->block); /* or totals and table would disagree */
 	return known;
 }
 
@@ -280,7 +282,8 @@ static int old_block_freed(struct process *process, const struct event *told,
 	return pending->missed ? count_unmatched(process, &event) : 0;
 }
 
-/* What calls that return by a pointer (posix_memalign) told at the beginning only. */
+/* Adds what a call that returns through a pointer (posix_memalign) reports only at its
+ * beginning. */
 static struct event with_beginning(const struct event *told, const struct pending *pending)
 {
 	struct event event = *told;
@@ -292,13 +295,13 @@ static struct event with_beginning(const struct event *told, const struct pendin
 	return event;
 }
 
-/* Does the call make no block that is told? */
+/* Returns true if the call creates no block that is recorded. */
 static bool makes_none(const struct process *process, const struct event *event,
 		       const struct pending *pending)
 {
 	if (!process_is_thinned(process))
 		return false;
-	/* It was told, but how much it stands for is lost. */
+	/* It was recorded, but without its begin the weight is unknown. */
 	if (!pending && api_row(event->api)->out >= 0)
 		return true;
 	return EVENT_SAMPLE(event->flags) == SAMPLE_NOT;

@@ -7,7 +7,7 @@
 
 extern const struct book book_heap;
 
-/* Books a free. Returns 0 or -ENOMEM. */
+/* Applies a free. Returns 0 or -ENOMEM. */
 int book_free(struct process *process, const struct event *event);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * munmap, mremap and fixed mmap take their range out of the regions when they begin, because the
- * kernel may hand it to another thread before they return; it stays in all totals until they end.
+ * munmap, mremap and fixed mmap remove their range from the regions when they begin, because the
+ * kernel may give it to another thread before they return. All totals include it until they end.
  */
 #include "model/book/map.h"
 
@@ -9,13 +9,13 @@
 
 #include "model/process/process.h"
 
-/* The target's flags, which the architectures that we know share. */
+/* Flags of the target; they are the same on all supported architectures. */
 #define TARGET_MAP_FIXED           0x10
 #define TARGET_MAP_FIXED_NOREPLACE 0x100000
 #define TARGET_MREMAP_FIXED        2
 #define TARGET_MREMAP_DONTUNMAP    4
 
-/* The end of a range rounded up to whole pages; without overflow, whatever the target asked for. */
+/* Returns the end of a range, rounded up to whole pages, without overflow for any arguments. */
 static uint64_t range_end(const struct process *process, uint64_t start, uint64_t length)
 {
 	uint64_t in_page = process->config->page_size - 1, end;
@@ -104,7 +104,7 @@ static int munmap_begin(struct process *process, const uint64_t *args, struct pe
 	return err;
 }
 
-/* With an old length of 0, mremap maps shared memory a second time. */
+/* If the old length is 0, mremap maps shared memory a second time. */
 static int mremap_begin(struct process *process, const uint64_t *args, struct pending *pending)
 {
 	int err = 0;
@@ -161,8 +161,8 @@ static int count_failed(struct process *process, const struct event *event)
 }
 
 /*
- * Where not every heap call is told, an allocator's own mapping may be for one of those: not the
- * program's, and no block either.
+ * If not every heap call is recorded, a mapping made by an allocator may serve a call that is not.
+ * Then it belongs neither to the program nor to a block.
  */
 static bool is_unknown_allocators(const struct process *process, const struct event *event)
 {
@@ -178,7 +178,7 @@ static int release_range(struct process *process, uint64_t start, uint64_t end)
 	return err ? err : release(process, replaced);
 }
 
-/* Book a new region; what lay there is replaced. */
+/* Adds a new region, which replaces whatever was there. */
 static int book_mapped(struct process *process, const struct event *event)
 {
 	uint64_t start = event->call.address;

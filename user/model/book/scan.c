@@ -8,7 +8,7 @@
 #include "model/process/process.h"
 #include "model/process/state.h"
 
-/* Stamps come from a coarse clock: 10 ms at CONFIG_HZ=100. */
+/* Time stamps come from a coarse clock: 10 ms at CONFIG_HZ=100. */
 #define CLOCK_STEP_NS (20 * 1000000ULL)
 
 static bool is_of_program(const struct process *process, const struct region *region)
@@ -17,7 +17,8 @@ static bool is_of_program(const struct process *process, const struct region *re
 	       process_site_at(process, region->site)->api != API_MMAP_LIBC;
 }
 
-/* The region that the piece is all of, if it is the program's; else NULL. */
+/* Returns the region if it belongs to the program and consists only of this piece; otherwise
+ * NULL. */
 static const struct region *whole_region(const struct process *process, const struct piece *piece)
 {
 	const struct region *region = &process->regions.regions.items[piece->region];
@@ -26,7 +27,7 @@ static const struct region *whole_region(const struct process *process, const st
 											    : NULL;
 }
 
-/* Regions in which blocks lie, by index. */
+/* By region: whether it contains blocks. */
 struct arenas {
 	const struct process *process;
 	bool *is_arena;
@@ -99,7 +100,7 @@ int scan_book_blocks(const struct process *process,
 	return taker.err ? taker.err : take_regions(process, take, ctx);
 }
 
-/* The live block at an address, a region as well; false if there is none. */
+/* Finds the live block or region at an address. Returns false if there is none. */
 static bool find_block(const struct process *process, uint64_t address, struct block *ret_block)
 {
 	const struct block *block = heap_find(&process->heap, address);

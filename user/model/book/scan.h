@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a leak scan asks of a process's books, and what they keep of its result until the next one.
- * Who scans, and how, the model does not know.
+ * What a leak scan needs from the model of a process, and how its result is stored until the next
+ * scan. The model does not know who scans, or how.
  *
- * Blocks, for a scan: what the malloc family gave out; and what the program's own mmap calls did
- * if it is still one piece and no allocator that we know has cut blocks out of it. All else that
- * is mapped is memory like any other, where pointers may lie.
+ * Blocks for a scan are: blocks of the malloc family, and regions that the program itself has
+ * mapped, if they still consist of one piece and no known allocator has placed blocks in them. All
+ * other mapped memory is only searched for pointers.
  */
 #ifndef MTRACE_MODEL_BOOK_SCAN_H
 #define MTRACE_MODEL_BOOK_SCAN_H
@@ -16,42 +16,45 @@
 
 #include "model/process/state.h"
 
-/* How many blocks there are at most. */
+/* An upper bound of the number of blocks. */
 size_t scan_book_count(const struct process *process);
-/* Call `take` for each, in no particular order: 0, -ENOMEM, or what `take` returned first. */
+/* Calls `take` for each block, in no particular order. Returns 0, -ENOMEM, or the first nonzero
+ * result of `take`. */
 int scan_book_blocks(const struct process *process,
 		     int (*take)(void *ctx, uint64_t address, uint64_t size), void *ctx);
 /*
- * Tells a live block from others that had its address; 0 if none is live there. A block that was
- * allocated after `until_ns` counts as not live, and so does one in the last moments before, in
- * which the clock cannot tell it from its successor.
+ * Returns a stamp that distinguishes a live block from others at the same address; 0 if there is no
+ * live block. A block that was allocated after `until_ns` does not count as live, nor does one from
+ * the last moments before, which the coarse clock cannot distinguish from its successor.
  */
 uint64_t scan_book_stamp(const struct process *process, uint64_t address, uint64_t until_ns);
-/* Was nothing lost since the first instruction, and is no thread within realloc now? */
+/* Returns true if nothing was dropped since the first instruction, and no thread is in realloc
+ * now. */
 bool scan_book_is_complete(const struct process *process);
-/* Does the pid only share these books' memory, until it executes a program (a child of vfork)? */
+/* Returns true if the pid is a guest: a child of vfork that shares the memory until it executes a
+ * program. */
 bool scan_book_is_guest(const struct process *process, uint32_t pid);
-/* The module of the only allocator that the process maps; MODULE_NONE if there are more, or none.
- */
+/* Returns the module of the only allocator that the process maps; MODULE_NONE if there are several
+ * or none. */
 uint32_t scan_book_allocator(const struct process *process);
 
-/* A result while it is put together. Zeroed memory has nothing to free. */
+/* A result under construction. An all-zero one has nothing to free. */
 struct scan_book {
 	const struct process *process;
 	struct snapshot_leaks *leaks; /* by site */
 	size_t count;
-	struct snapshot_scan scan; /* classes are summed up here; the rest is the caller's */
+	struct snapshot_scan scan; /* classes are summed up here; the caller sets the rest */
 };
 
-/* For the sites that there are now; they must not change before the commit. 0 or -ENOMEM. */
+/* Covers the current sites, which must not change before the commit. Returns 0 or -ENOMEM. */
 int scan_book_open(struct scan_book *ret_book, const struct process *process);
-/* A block's class. Blocks that are not live any more, or not booked, are left out. */
+/* Records the class of a block. Ignores blocks that are no longer live, or have no site. */
 void scan_book_add(struct scan_book *book, uint64_t address, enum leak_class leak);
-/* Replaces what the books kept of an earlier scan. */
+/* Replaces the result of an earlier scan. */
 void scan_book_commit(struct scan_book *book, struct process *process);
 void scan_book_free(struct scan_book *book);
 
-/* There was none, and why; an earlier result is kept. 0 or -ENOMEM. */
+/* Records why there was no scan; an earlier result is kept. Returns 0 or -ENOMEM. */
 int scan_book_fail(struct process *process, const char *reason);
 
 #endif

@@ -14,7 +14,8 @@ static const uint8_t kins_of_release[API_COUNT] = {
 	[API_DELETE_ARRAY] = KIN_NEW_ARRAY,
 };
 
-/* Without a mark of its own, a delete (an allocator's own, or one without mark) is not known. */
+/* A delete without a mark is of unknown kind: an allocator may have its own delete, or the mark is
+ * missing. */
 static enum kin kin_of_release(const struct process *process, const struct event *event)
 {
 	uint32_t told = EVENT_OPERATOR(event->flags);
@@ -32,7 +33,7 @@ static int event_stack(struct process *process, const struct event *event, uint3
 	return stacks_of_call(&process->stacks, &event->call, process->mappings.clock, ret_stack);
 }
 
-/* While realloc moved the block, another thread may have been given its address. */
+/* While realloc moved the block, another thread may have been given its old address. */
 static int freed_remember(struct process *process, const struct freed *freed)
 {
 	return heap_find(&process->heap, freed->address) ? 0
@@ -41,7 +42,7 @@ static int freed_remember(struct process *process, const struct freed *freed)
 
 static bool is_size_wrong(const struct event *event, const struct block *block)
 {
-	uint64_t told = event->call.size ? event->call.size : 1; /* new(0) asks for a byte */
+	uint64_t told = event->call.size ? event->call.size : 1; /* new(0) allocates one byte */
 
 	return event->call.size != SIZE_UNTOLD &&
 	       (told > block->size || block->size - told > event->call.slack);
@@ -137,7 +138,7 @@ int sanity_bad_free(struct process *process, const struct event *event)
 	return sanity_add_error(sanity, error);
 }
 
-/* Else an address may have been handed out that the books have as free. */
+/* Otherwise an address may have been allocated again although the model considers it free. */
 static bool is_lossless(const struct snapshot_losses *losses)
 {
 	return !losses->events && !losses->missed_returns && !losses->unprobed_sites &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Judges the releases of a process (sanity.h). */
+/* Checks the releases of a process (sanity.h). */
 #ifndef MTRACE_MODEL_PROCESS_JUDGE_H
 #define MTRACE_MODEL_PROCESS_JUDGE_H
 
@@ -9,11 +9,12 @@
 #include "model/process/state.h"
 #include "model/sanity_kind.h"
 
-/* A live block was released. Returns 0 or -ENOMEM. */
+/* Called when a live block is released. Returns 0 or -ENOMEM. */
 int sanity_released(struct process *process, const struct event *event, const struct block *block);
-/* An address that is not live was released. Returns 0 or -ENOMEM. */
+/* Called when an address that is not live is released. Returns 0 or -ENOMEM. */
 int sanity_bad_free(struct process *process, const struct event *event);
-/* Is an error of this kind certain, given what was dropped or not seen? */
+/* Returns true if an error of this kind is certain, in view of dropped events and blocks that were
+ * not seen. */
 bool sanity_judges(const struct process *process, enum sanity_kind kind);
 
 #endif

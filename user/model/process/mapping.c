@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A return address belongs to the call before it, so lookups ask for the byte before: a call that
+ * A return address belongs to the call before it, so lookups use the preceding byte: a call that
  * never returns may be the last instruction of its mapping.
  */
 #include "model/process/mapping.h"
@@ -13,7 +13,7 @@ static struct mapping *present_at(const struct mappings *mappings, size_t positi
 	return &mappings->history.items[mappings->present.items[position]];
 }
 
-/* Position of the first present mapping that ends behind the address. */
+/* Returns the position of the first present mapping that ends after the address. */
 static size_t present_find(const struct mappings *mappings, uint64_t address)
 {
 	size_t low = 0, high = mappings->present.count;
@@ -47,7 +47,7 @@ static bool is_known(const struct mappings *mappings, const struct event_mapping
 	       old->flags == event->flags;
 }
 
-/* Enter [start, end) of a mapping as present at a position. Needs reserved memory. */
+/* Adds [start, end) of a mapping to the present ones at a position. Memory must be reserved. */
 static void present_insert(struct mappings *mappings, size_t position, struct mapping mapping,
 			   uint64_t start, uint64_t end)
 {
@@ -64,7 +64,8 @@ static void present_insert(struct mappings *mappings, size_t position, struct ma
 	mappings->history.items[mappings->history.count++] = mapping;
 }
 
-/* End the mapping at a position in time, but for what of it lies outside of [start, end). */
+/* Ends the mapping at a position, except its parts outside of [start, end), which become new
+ * mappings. */
 static void present_replace(struct mappings *mappings, size_t position, uint64_t start,
 			    uint64_t end)
 {
@@ -94,7 +95,7 @@ static void wrappers_drop(struct mappings *mappings, uint64_t start, uint64_t en
 	mappings->wrappers.count = kept;
 }
 
-/* At most one mapping leaves two rests, or two leave one each; and the new one. */
+/* Either one mapping leaves two parts, or two leave one each; plus the new mapping. */
 #define ENTRIES_PER_CHANGE 3
 
 int mappings_add(struct mappings *mappings, const struct event_mapping *event)
@@ -209,7 +210,7 @@ int mapping_index_new(struct mapping_index *index, const struct mappings *mappin
 	return 0;
 }
 
-/* How many mappings of the index start at or below the address. */
+/* Returns the number of mappings in the index that start at or below the address. */
 static size_t index_upper_bound(const struct mapping_index *index, uint64_t address)
 {
 	size_t low = 0, high = index->mappings->history.count;
@@ -231,7 +232,7 @@ const struct mapping *mapping_index_find(const struct mapping_index *index, uint
 	const struct mapping *later = NULL;
 	size_t i = index_upper_bound(index, --address);
 
-	/* Backwards, until nothing before reaches as far as the address. */
+	/* Searches backwards, until no earlier mapping reaches the address. */
 	while (i-- && index->reach[i] > address) {
 		const struct mapping *mapping = &index->mappings->history.items[index->by_start[i]];
 

@@ -13,7 +13,7 @@
 #define BLOCKS_AT_ONCE  2048
 #define BLOCKS_PER_CALL 16
 
-/* 0 or -ENOMEM; no text has no copy. */
+/* Copies a text; NULL stays NULL. Returns 0 or -ENOMEM. */
 static int text_copy(char **ret_copy, const char *text)
 {
 	*ret_copy = text ? strdup(text) : NULL;
@@ -199,8 +199,8 @@ static void tables_free(struct process *process)
 }
 
 /*
- * To look at all blocks takes time, which a child shall cost in proportion to what it did: one that
- * ends soon after it was born may have inherited millions.
+ * Examining all blocks takes time. For a child, it should be proportional to its activity: a child
+ * that exits soon may have inherited millions of blocks.
  */
 static bool worth_a_look(const struct process *process)
 {
@@ -218,7 +218,8 @@ void process_close(struct process *process, uint64_t now_ns)
 	process_settle_series(process);
 	if (process->config->sample)
 		process->live_sampled = weight_live(process->config, &process->heap);
-	/* Without memory for the result, the tables stay as they are: as good, only larger. */
+	/* If there is no memory for the result, the tables are kept; that works as well, but takes
+	 * more memory. */
 	if (worth_a_look(process) && process_ages(process, &process->ages))
 		return;
 	if (process->config->lists_blocks)
@@ -256,7 +257,7 @@ uint32_t process_time(const struct process *process, uint64_t time_ns)
 	return ticks < UINT32_MAX ? (uint32_t)ticks : UINT32_MAX;
 }
 
-/* Ticks are coarse: never tell of a block older than its site. */
+/* Ticks are coarse: never report a block as older than its site. */
 uint64_t process_block_ns(const struct process *process, uint32_t site, uint32_t time)
 {
 	uint64_t ns = process->origin_ns + time * NS_PER_TICK;
@@ -284,7 +285,7 @@ struct site *process_site_change(struct process *process, uint32_t index)
 	return site;
 }
 
-/* Of a call from other stacks its direct caller is known, and whether that is a wrapper. */
+/* For a call from other stacks, the direct caller is known, and whether it is a wrapper. */
 static enum api wrapper_of(const struct process *process, const struct event *event,
 			   const struct stack *stack)
 {
@@ -292,7 +293,7 @@ static enum api wrapper_of(const struct process *process, const struct event *ev
 			    : (enum api)stack->wrapper;
 }
 
-/* The operator new or new[] that is known to have made the call; it may have left no frame. */
+/* Returns the operator new or new[] that made the call, if known; it may have left no frame. */
 static enum api operator_of(const struct process *process, const struct event *event)
 {
 	uint32_t told = process->config->sanity ? EVENT_OPERATOR(event->flags) : API_NONE;
@@ -322,8 +323,8 @@ static enum kin booked_kin(const struct process *process, const struct event *ev
 	return sanity_kin(event, wrapper_of(process, event, stack) != API_NONE);
 }
 
-/* Wrappers may call each other: operator new[] (nothrow) calls operator new[], that operator new.
- */
+/* Wrappers may call each other: operator new[] (nothrow) calls operator new[], which calls operator
+ * new. */
 static int stack_find_wrappers(struct process *process, uint32_t index)
 {
 	struct stack *stack = stack_change(&process->stacks, index);
@@ -341,7 +342,7 @@ static int stack_find_wrappers(struct process *process, uint32_t index)
 	return 0;
 }
 
-/* The site of the same stack, api and kin, or SITE_NONE. */
+/* Finds the site with the same stack, api and kin. Returns SITE_NONE if there is none. */
 static uint32_t site_find(const struct process *process, const struct site *wanted)
 {
 	uint32_t index = stack_at(&process->stacks, wanted->stack)->site;
@@ -372,7 +373,8 @@ static int site_new(struct process *process, const struct site *wanted, uint32_t
 	return 0;
 }
 
-/* A site of an api at a stack; beyond the cap it is that of other stacks. */
+/* Finds or creates the site of an api at a stack. Beyond the limit, uses a site of the other
+ * stacks. */
 static int site_take(struct process *process, struct site wanted, uint32_t *ret_site)
 {
 	*ret_site = site_find(process, &wanted);
@@ -454,7 +456,7 @@ static void ages_find(const struct age_search *search)
 			ages_visit_block((void *)search, &pending->block);
 }
 
-/* No block is older than its site. */
+/* Uses the age of the site as an upper bound for its blocks. */
 static void ages_bound(const struct age_search *search)
 {
 	for (uint32_t i = 0; i < search->process->sites.count; i++) {

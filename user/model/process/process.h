@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The books of one image of one process. */
+/* Operations on the model of one image of one process. */
 #ifndef MTRACE_MODEL_PROCESS_PROCESS_H
 #define MTRACE_MODEL_PROCESS_PROCESS_H
 
@@ -10,41 +10,41 @@
 #include "model/event.h"
 #include "model/process/state.h"
 
-/* Open the books of the process that the event describes. 0 or -ENOMEM. */
+/* Creates the model of the process that the event describes. Returns 0 or -ENOMEM. */
 int process_new(struct process **ret_process, const struct event *event,
 		const struct model_config *config, uint32_t number);
-/* Open books for a child: a copy of the parent's, at the cost of what either changes later. */
+/* Creates the model of a child as a copy-on-write copy of its parent's. Returns 0 or -ENOMEM. */
 int process_fork(struct process **ret_process, const struct process *parent,
 		 const struct event *event, uint32_t number);
 
-/* The user of the pid; NULL if it uses other books. Valid until users come or go. */
+/* Returns the user with this pid, or NULL. Valid until users are added or removed. */
 struct user *process_user(const struct process *process, uint32_t pid);
-/* What the source has lost, of all users. */
+/* Losses counted by the source, of all users. */
 struct snapshot_losses process_told(const struct process *process);
-/* Was nothing lost since the first instruction? */
+/* Returns true if nothing was dropped since the first instruction. */
 bool process_is_complete(const struct process *process);
 
-/* No event will follow. Keeps the totals and gives back the memory of the tables. */
+/* Called when no more events will follow. Keeps the totals and frees the tables. */
 void process_close(struct process *process, uint64_t now_ns);
 void process_free(struct process *process);
 
-/* A time as blocks and regions hold it, and back. */
+/* Convert a time to the form in which blocks and regions store it, and back. */
 uint32_t process_time(const struct process *process, uint64_t time_ns);
 uint64_t process_block_ns(const struct process *process, uint32_t site, uint32_t time);
 
-/* A site to be changed; NULL if out of memory. */
+/* Returns a site for modification; NULL if out of memory. */
 struct site *process_site_change(struct process *process, uint32_t site);
 
 /*
- * The site under which a call is booked, made if it is new; SITE_NONE if its api is not in the
- * set. 0 or -ENOMEM.
+ * Finds or creates the site of a call; SITE_NONE if its api is not in the set, or the process is
+ * paused. Returns 0 or -ENOMEM.
  */
 int process_site(struct process *process, const struct event *event, uint32_t *ret_site);
 
 /*
- * For each site how old its live blocks are. Of a child that ended soon after it had inherited many
- * blocks, nobody looked: there they are as old as the site. The array has one entry per site and is
- * the caller's to free. 0 or -ENOMEM.
+ * Computes the ages of the live blocks of each site. For a child that exited soon after it
+ * inherited many blocks, they were not examined; then they count as old as the site. The caller
+ * frees the array, which has one entry per site. Returns 0 or -ENOMEM.
  */
 int process_ages(const struct process *process, struct ages **ret_ages);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Books that begin anew while their process runs. What lives is kept with its address alone: else
- * its frees would look like frees of what was never allocated, and a leak scan would not know
- * through which blocks pointers lead. It takes time in proportion to what lives.
+ * Restarts the counts of a running process. Live blocks are kept, but only their addresses:
+ * otherwise their frees would look like frees of unallocated memory, and a leak scan would not know
+ * the blocks that pointers lead through. Takes time in proportion to the number of live blocks.
  */
 #include "model/process/reset.h"
 

@@ -8,8 +8,8 @@
 #include "model/process/state.h"
 
 /*
- * Forgets all counts, as if the trace began now. Live blocks stay known, so that their frees match,
- * but they belong to no site any more. Losses stay. Returns 0 or -ENOMEM.
+ * Resets all counts, as if the trace started now. Live blocks stay known, so that their frees
+ * match, but they no longer belong to a site. Losses are kept. Returns 0 or -ENOMEM.
  */
 int process_reset(struct process *process, uint64_t now_ns);
 

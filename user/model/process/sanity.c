@@ -28,12 +28,9 @@ enum kin sanity_kin(const struct event *event, bool wrapped)
 	return wrapped || api_is_operator(event->api) ? KIN_UNKNOWN : KIN_MALLOC;
 }
 
-/*
- * What was freed.
- */
+/* Freed blocks. */
 
-/* The place for another one: a spare one, a new one, or that of the next in turn. -ENOMEM, or its
- * index. */
+/* Finds a free entry, a new one, or one to overwrite. Returns its index or -ENOMEM. */
 static int64_t freed_place(struct sanity *sanity)
 {
 	uint32_t index = sanity->turn;

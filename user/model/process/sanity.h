@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Releases that are errors (--sanity): of what was freed before, of what is no block, by a function
- * that does not go with the one that allocated, with a wrong size.
+ * Detects wrong releases (--sanity): of blocks that were freed before, of addresses that are not
+ * blocks, by a function that does not match the one that allocated, or with a wrong size.
  *
- * Memory is released by functions of the kin by which it was allocated: malloc's, operator new's or
- * operator new[]'s. Where the kin of one of the two is not known, nothing is said of them. A
- * block's kin is that of its site.
+ * Memory must be released by a function of the kind that allocated it: malloc's, operator new's or
+ * operator new[]'s. If one of the two kinds is unknown, nothing is reported. The kind of a block is
+ * that of its site.
  *
- * What was freed is remembered, FREED_MAX addresses that were not handed out again since: another
- * free of one of them is a double free, with both stacks. Once the address was handed out again, a
- * second free by its former owner frees the new owner's block, and what will be found is the new
- * owner's free: nobody can tell whose fault it is, but all three stacks are shown.
+ * The last FREED_MAX freed addresses that were not allocated again are remembered: another free of
+ * one of them is a double free, which is reported with both stacks. Once the address was allocated
+ * again, a second free by its former owner frees the new owner's block, and the free of the new
+ * owner is reported: it is impossible to tell whose fault it is, but all three stacks are shown.
  *
- * A free of an address that does not live is judged when a snapshot is taken, for only then it is
- * known what was not seen: it is an error only if nothing was lost, and invalid (rather than
- * double) only if every block was known from the process's first instruction on. The others stay
+ * A free of an address that is not live is judged when a snapshot is taken, because only then all
+ * losses are known. It is an error only if nothing was dropped, and invalid (rather than double)
+ * only if every block is known since the first instruction of the process. All others remain
  * unmatched frees.
  */
 #ifndef MTRACE_MODEL_PROCESS_SANITY_H
@@ -33,46 +33,48 @@ enum kin { KIN_UNKNOWN = 0, KIN_MALLOC, KIN_NEW, KIN_NEW_ARRAY };
 
 #define STACK_NONE       UINT32_MAX
 #define FREED_MAX        65536
-#define SANITY_ERROR_MAX 4096 /* different ones of a process; of more, only the number is kept */
+#define SANITY_ERROR_MAX 4096 /* different errors per process; further ones are only counted */
 
 struct freed {
-	uint64_t address; /* 0: handed out again */
+	uint64_t address; /* 0 if it was allocated again */
 	uint64_t size;
 	uint32_t site;
-	uint32_t stack; /* of a spare one: index + 1 of the next spare one */
-	uint8_t api;    /* enum api, that freed it */
+	uint32_t stack; /* in a free entry: index + 1 of the next free entry */
+	uint8_t api;    /* enum api that freed it */
 };
 
-/* The same error at the same places, however often. */
+/* One error at the same places, with its count. */
 struct sanity_error {
 	uint8_t kind;            /* enum sanity_kind */
-	uint8_t api;             /* enum api, that released; of a double free, the second */
-	uint8_t freed_by;        /* of a double free, the first; else API_NONE */
-	uint32_t site;           /* where it was allocated, or SITE_NONE */
-	uint32_t freed_at;       /* stack; of a double free, of the first */
-	uint32_t freed_again_at; /* stack; STACK_NONE but for a double free */
+	uint8_t api;             /* enum api that released; for a double free, the second one */
+	uint8_t freed_by;        /* for a double free, the first one; otherwise API_NONE */
+	uint32_t site;           /* site of the allocation, or SITE_NONE */
+	uint32_t freed_at;       /* stack; for a double free, of the first free */
+	uint32_t freed_again_at; /* stack; STACK_NONE except for a double free */
 	uint64_t count;
-	uint64_t address; /* of the first one */
+	uint64_t address; /* of the first occurrence */
 	uint64_t size;    /* of that block */
-	uint64_t told;    /* the size that delete was told, or SIZE_UNTOLD */
+	uint64_t told;    /* size that was passed to delete, or SIZE_UNTOLD */
 	uint64_t first_seen_ns;
 };
 
-/* Zeroed memory is an empty set. */
+/* An all-zero set is empty. */
 struct sanity {
 	VEC(struct freed) freed;
-	uint32_t turn;  /* which one goes next when there are FREED_MAX; about the oldest */
-	uint32_t spare; /* index + 1 of the first spare one */
-	struct map64 by_address; /* index in freed */
+	uint32_t turn;  /* the entry to overwrite next when all are used; roughly the oldest */
+	uint32_t spare; /* index + 1 of the first free entry */
+	struct map64 by_address; /* address → index in freed */
 	VEC(struct sanity_error) errors;
-	struct map64 by_place; /* hash of kind, site and stacks: index in errors */
-	uint64_t more;         /* errors that found no place in the list */
-	uint64_t bad_frees;    /* double and invalid ones, listed or not */
+	struct map64 by_place; /* hash of kind, site and stacks → index in errors */
+	uint64_t more;         /* errors that are not in the list because it is full */
+	uint64_t bad_frees;    /* double and invalid frees, listed or not */
 };
 
-/* What released a block, or tried to: the operator if it is known, else the function. */
+/* Returns the api that released a block, or tried to: the operator if known, otherwise the
+ * function. */
 enum api sanity_api(const struct event *event);
-/* By which kin the event's call allocates; `wrapped`: its caller is an operator's code. */
+/* Returns the kind that the event's call allocates. `wrapped`: its caller is the code of an
+ * operator. */
 enum kin sanity_kin(const struct event *event, bool wrapped);
 
 /* Remembers a freed block. Returns 0 or -ENOMEM. */
@@ -82,14 +84,14 @@ int sanity_add_error(struct sanity *sanity, struct sanity_error error);
 /* Forgets that the address was freed. */
 void sanity_handed_out(struct sanity *sanity, uint64_t address);
 
-/* A child's: what its parent has freed is free in it too. 0 or -ENOMEM. */
+/* Copies the freed addresses of the parent to a child. Returns 0 or -ENOMEM. */
 int sanity_inherit(struct sanity *sanity, const struct sanity *parent);
 
-/* For what is kept elsewhere, and becomes the same here. 0 or -ENOMEM. */
+/* Rebuild a saved set. Return 0 or -ENOMEM. */
 int sanity_enter_freed(struct sanity *sanity, const struct freed *freed);
 int sanity_enter_error(struct sanity *sanity, const struct sanity_error *error);
 
-/* No more frees will come. */
+/* Called when no more frees will follow. */
 void sanity_close(struct sanity *sanity);
 void sanity_free(struct sanity *sanity);
 

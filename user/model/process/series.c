@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which sites have a series: those at which something lives when a tick ends. It is made when the
- * site changes in a later tick, so what allocates and frees at once has none, and neither has what
- * allocates once and never again, which does not grow.
+ * A site has a series if it has live blocks when a tick ends. The series is created when the site
+ * changes in a later tick. So there is none for sites that allocate and free immediately, nor for
+ * those that allocate once and never again, which do not grow.
  */
 #include "model/process/series.h"
 
@@ -46,7 +46,7 @@ const struct series *process_series(const struct process *process, uint32_t inde
 	return index < process->series.count ? process->series.items[index] : NULL;
 }
 
-/* Books can do without it: if there is no memory for one, there is none. */
+/* A series is optional: without memory, there is none. */
 void process_note(struct process *process, uint32_t index, struct site *site)
 {
 	struct series *series = (struct series *)process_series(process, index);
@@ -66,7 +66,7 @@ int process_enter_series(struct process *process, uint32_t index, const struct s
 
 	if (!own && budget->refused == refused)
 		return -ENOMEM;
-	budget->refused = refused; /* as it was told */
+	budget->refused = refused; /* keep the saved count */
 	if (own)
 		*own = *series;
 	return 0;

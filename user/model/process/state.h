@@ -24,7 +24,7 @@
 #include "model/site/stack.h"
 #include "model/sums.h"
 
-/* What an image is, shared with children that run it as well. */
+/* Properties of an image; shared with children that run the same image. */
 struct process_program {
 	uint32_t owners;
 	char *exe;
@@ -34,61 +34,61 @@ struct process_program {
 	VEC(char *) command;
 };
 
-/* A process whose memory the books are of. It has several while a child of vfork shares it. */
+/* A process that uses this memory. There are several while a child of vfork shares it. */
 struct user {
 	uint32_t pid;
 	uint32_t ppid;
 	uint64_t start_time_ns;
-	struct snapshot_losses told; /* that the source counted */
+	struct snapshot_losses told; /* losses counted by the source */
 	uint32_t inner_pid;
 };
 
 struct totals {
-	struct weight_sum sampled; /* with config's sample: allocations that were told */
+	struct weight_sum sampled; /* with sampling: the recorded allocations */
 	uint64_t allocations;
 	uint64_t frees;
 	uint64_t bytes_allocated;
 	uint64_t bytes_freed;
 	uint64_t peak_live_bytes;
 	uint64_t failed_allocations;
-	uint64_t sizes[SIZE_CLASSES]; /* allocations of each */
+	uint64_t sizes[SIZE_CLASSES]; /* number of allocations of each class */
 };
 
-/* What a thread allocated last. */
+/* The latest allocation of a thread. */
 struct last_call {
 	uint32_t tid;
 	uint64_t address;
 };
 
-#define LAST_CALLS 64 /* of so many threads, told apart by the end of their tids */
+#define LAST_CALLS 64 /* number of entries; the index is the tid modulo this */
 
-/* When a site's live blocks were allocated. */
+/* Allocation times of a site's live blocks. */
 struct ages {
-	uint64_t oldest_ns; /* 0: there is none */
+	uint64_t oldest_ns; /* 0 if there are none */
 	uint64_t youngest_ns;
-	uint64_t sum_ms; /* since the books' origin, of all blocks … */
-	uint64_t count;  /* … of which there are so many */
+	uint64_t sum_ms; /* sum over all blocks of the time since origin_ns … */
+	uint64_t count;  /* … and the number of these blocks */
 };
 
 struct process {
 	const struct model_config *config;
-	uint32_t number;        /* of these books, among all of the model */
-	VEC(struct user) users; /* the first gives the books their pid; one remains when closed */
+	uint32_t number;        /* unique in the model */
+	VEC(struct user) users; /* the first one determines the pid; one remains when closed */
 	uint32_t image;
 	char *comm;
 	struct process_program *program;
 	enum origin origin;
 	bool from_start;
-	bool partial; /* the parent's books, of which these are a copy, were not complete */
+	bool partial; /* a copy of a parent's model that was not complete */
 	bool exited;
 	bool replaced;
 	bool left;
 	uint32_t exit_code;
-	uint64_t origin_ns; /* of the times of blocks */
+	uint64_t origin_ns; /* times of blocks are relative to this */
 	uint64_t since_ns;
-	uint64_t until_ns; /* valid once closed */
+	uint64_t until_ns; /* valid if closed */
 	bool closed;
-	bool settled; /* closed, and the tables are gone */
+	bool settled; /* closed, and the tables were freed */
 
 	struct heap heap;
 	struct regions regions;
@@ -100,38 +100,38 @@ struct process {
 	struct sanity sanity;
 
 	struct totals totals;          /* of the heap family */
-	struct snapshot_sum inherited; /* likewise: live when the process was born */
-	uint64_t live_blocks;          /* likewise */
+	struct snapshot_sum inherited; /* of the heap family: live when the process started */
+	uint64_t live_blocks;          /* of the heap family */
 	uint64_t live_bytes;
-	uint64_t maps; /* the program's own regions: without API_MMAP_LIBC */
+	uint64_t maps; /* the program's own regions, without API_MMAP_LIBC */
 	uint64_t map_bytes;
 	uint64_t internal_frees;
 	uint64_t internal_munmaps;
 	bool paused;                    /* new blocks and regions get no site */
-	uint64_t unbooked;              /* of which there were so many */
-	struct snapshot_losses found;   /* losses that the books themselves found … */
-	struct snapshot_losses told;    /* … and those of users that have gone */
-	struct weight_sum live_sampled; /* once settled: see weight_live */
-	struct ages *ages;              /* per site, once settled; NULL: see process_ages */
+	uint64_t unbooked;              /* number of those */
+	struct snapshot_losses found;   /* losses found by the model itself … */
+	struct snapshot_losses told;    /* … and those of former users */
+	struct weight_sum live_sampled; /* valid if settled: see weight_live */
+	struct ages *ages;              /* by site, valid if settled; NULL: see process_ages */
 
-	uint64_t now_ns;              /* of the last call */
-	uint64_t tick_end_ns;         /* when the next tick begins */
-	uint32_t tick;                /* since since_ns; see model/site/series.h */
-	VEC(struct series *) series;  /* by site, NULL for most */
-	struct last_call *last_calls; /* NULL: none was made */
+	uint64_t now_ns;              /* time of the latest call */
+	uint64_t tick_end_ns;         /* start of the next tick */
+	uint32_t tick;                /* number since since_ns; see model/site/series.h */
+	VEC(struct series *) series;  /* by site; mostly NULL */
+	struct last_call *last_calls; /* NULL until there is one */
 	struct {
-		uint32_t number; /* 0 is before all */
-		uint64_t bytes;  /* that lived then */
-		uint64_t ns;     /* when it was */
+		uint32_t number; /* 0 is before the first peak */
+		uint64_t bytes;  /* live at the peak */
+		uint64_t ns;     /* time of the peak */
 	} peak;                  /* see process_at_peak */
 
 	struct snapshot_scan scan;    /* the last leak scan; see model/book/scan.h */
 	char *scan_reason;            /* why there was none, or NULL */
-	struct snapshot_leaks *leaks; /* what it found, for the first `leak_count` sites */
+	struct snapshot_leaks *leaks; /* findings of the last scan, for `leak_count` sites */
 	size_t leak_count;
 };
 
-/* Are there heap calls that are not told? */
+/* Returns true if some heap calls are not recorded. */
 static inline bool process_is_thinned(const struct process *process)
 {
 	return process->config->sample || process->config->min_size || process->config->max_size;
@@ -142,15 +142,15 @@ static inline uint32_t process_pid(const struct process *process)
 	return process->users.items[0].pid;
 }
 
-/* What never changes of a site: api, stack, next, first_seen_ns. */
+/* Returns a site for its constant fields only: api, stack, next, first_seen_ns. */
 static inline const struct site *process_site_at(const struct process *process, uint32_t site)
 {
 	return cow_read(&process->sites, site, sizeof(struct site));
 }
 
 /*
- * A site as this process has it. A forked process shares sites with its parent until one of them
- * writes: what another process wrote last counts as inherited.
+ * Returns a site as this process sees it. A forked process shares sites with its parent until one
+ * of them writes: what another process wrote last counts as inherited.
  */
 static inline struct site process_site_view(const struct process *process, uint32_t index)
 {
@@ -161,7 +161,7 @@ static inline struct site process_site_view(const struct process *process, uint3
 	return site;
 }
 
-/* A call happens now: time goes on by ticks. */
+/* Called for each call: advances the tick. */
 static inline void process_goes_on(struct process *process, uint64_t now_ns)
 {
 	process->now_ns = now_ns;
@@ -171,17 +171,17 @@ static inline void process_goes_on(struct process *process, uint64_t now_ns)
 	process->tick_end_ns = process->since_ns + (process->tick + 1ULL) * SERIES_TICK_NS;
 }
 
-/* The tick in which a time lies. */
+/* Returns the tick that contains a time. */
 static inline uint32_t process_tick(const struct process *process, uint64_t ns)
 {
 	return ns > process->since_ns ? (uint32_t)((ns - process->since_ns) / SERIES_TICK_NS) : 0;
 }
 
 /*
- * What of a site lived at the peak of the process. A new peak begins where more lives than at the
- * last one by 1/128 of that: so what is told lived at one moment, the first one at which all came
- * within 1% of the highest. Each site notes what lived when it changes for the first time
- * thereafter, so that a peak costs nothing, and all sites add up to it.
+ * Returns the bytes of a site that were live at the peak of the process. A new peak starts when
+ * live bytes exceed those of the last one by 1/128. So the reported bytes were all live at one
+ * moment, the first one that came within 1% of the maximum. Each site saves its live bytes when it
+ * first changes after the peak, so recording a peak costs nothing, and the sites add up to it.
  */
 static inline uint64_t process_at_peak(const struct process *process, const struct site *site)
 {

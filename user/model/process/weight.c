@@ -9,11 +9,12 @@
 #include "model/site/site.h"
 #include "model/sums.h"
 
-#define DEVIATIONS 1.959964 /* of the normal distribution: 95 of 100 lie within */
-#define ONE_BITS   64       /* a chance of 1 is 2^64 */
-#define UNIT_BITS  53       /* of a double */
+#define DEVIATIONS 1.959964 /* standard deviations of the normal distribution that contain 95% */
+#define ONE_BITS   64       /* a probability of 1 is represented as 2^64 */
+#define UNIT_BITS  53       /* precision of a double */
 
-/* From 0 to 1, the same for the same block; `which` of several. */
+/* Returns a number from 0 to 1 that is always the same for the same block; `which` selects one of
+ * several. */
 static double drawn_for(const struct block *block, uint64_t which)
 {
 	uint64_t word = hash_u64(block->address ^ hash_u64((uint64_t)block->time << 8 | which));
@@ -26,7 +27,7 @@ static uint64_t rounded(double amount, double drawn)
 	return (uint64_t)floor(amount + drawn);
 }
 
-/* What is added to the variance by rounding so. */
+/* Returns the variance that this kind of rounding adds. */
 static double rounding(double amount)
 {
 	double part = amount - floor(amount);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How much a sampled block stands for: the reciprocal of the chance by which it was told
- * (bpf/sample.h), in blocks and bytes. Whole numbers, so that sums agree to the unit: what is
- * behind the point is rounded by chance, up as often as it says, so that no sum drifts. The chance
- * is drawn from what the books keep of the block, so that it is freed as it was allocated.
+ * The weight of a sampled block: the reciprocal of the probability that it was sampled
+ * (bpf/sample.h), in blocks and bytes. Weights are integers, so that sums are exact. They are
+ * rounded up or down at random, in proportion to the fraction, so that sums do not drift. The
+ * random number is derived from the data of the block, so that its free has the same weight as its
+ * allocation.
  *
- * How far a sum may be off is the sum of the samples' variances (Horvitz and Thompson, 1952): that
- * of a block with chance p and amount y is estimated by (1 - p) (y / p)^2.
+ * The error of a sum follows from the sum of the variances of its samples (Horvitz and Thompson,
+ * 1952): for a block of amount y that is sampled with probability p, it is estimated as (1 - p) (y
+ * / p)^2.
  */
 #ifndef MTRACE_MODEL_PROCESS_WEIGHT_H
 #define MTRACE_MODEL_PROCESS_WEIGHT_H
@@ -21,14 +23,14 @@ struct weight {
 	uint64_t bytes;
 	double blocks_variance;
 	double bytes_variance;
-	uint32_t sample; /* as records have it */
+	uint32_t sample; /* as in records */
 };
 
-/* Samples, and how far what is estimated from them may be off. */
+/* A number of samples, and the variance of estimates from them. */
 struct weight_sum {
 	uint64_t samples;
-	uint64_t most;        /* blocks that one stands for */
-	uint32_t first, last; /* the smallest and the largest mean, as records have it; 0: none */
+	uint64_t most;        /* largest number of blocks that a sample stands for */
+	uint32_t first, last; /* smallest and largest mean, as in records; 0: none */
 	double blocks_variance;
 	double bytes_variance;
 };
@@ -43,14 +45,16 @@ static inline void weight_add(struct weight_sum *sum, const struct weight *weigh
 	sum->bytes_variance += weight->bytes_variance;
 }
 
-/* Of a block that was told for certain, one block and its bytes. */
+/* weight_of returns one block and its bytes if the block was certain to be recorded. weight_live
+ * sums up the samples that are live. */
 struct weight weight_of(const struct model_config *config, const struct block *block);
 
 struct weight_sum weight_live(const struct model_config *config, const struct heap *heap);
 
 /*
- * Where an estimate's truth lies. `unit` is what one sample stands for at most, about: what was not
- * met has no variance, but there may be some of it (above, Wilson's interval for such samples).
+ * Returns a confidence interval for an estimate. `unit` is about the most that one sample can stand
+ * for: blocks that were never sampled have no variance, but there may be some (the upper bound is
+ * Wilson's interval for such samples).
  */
 struct snapshot_bounds weight_bounds(uint64_t estimate, double variance, double unit);
 

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK_FIRST 128 /* frames; each chunk is twice as large as the one before … */
+/* Number of frames; each chunk is twice as large as the previous one, up to …. */
+#define CHUNK_FIRST 128
 #define CHUNK_LAST  8192
 
 struct frames_chunk {
@@ -16,7 +17,7 @@ struct frames_chunk {
 };
 
 struct frame_store {
-	uint32_t owners; /* the stacks that it is of, and the stores that stand on it */
+	uint32_t owners; /* stacks that use the store, and stores based on it */
 	struct frame_store *base;
 	struct frames_chunk *newest;
 };
@@ -34,7 +35,7 @@ static struct frame_store *store_new(struct frame_store *base)
 	return store;
 }
 
-/* The newest chunk, with room for so many frames; NULL if out of memory. */
+/* Returns a chunk with room for `count` frames; NULL if out of memory. */
 static struct frames_chunk *store_chunk(struct frame_store *store, uint32_t count)
 {
 	struct frames_chunk *newest = store->newest, *chunk;
@@ -70,7 +71,7 @@ const uint64_t *frame_store_keep(struct frame_store **store, const uint64_t *fra
 
 int frame_store_branch(struct frame_store **ret_store, struct frame_store *base)
 {
-	/* Nothing of its own: what it stands on is all there is. */
+	/* Skips stores without frames of their own. */
 	while (base && !base->newest)
 		base = base->base;
 	*ret_store = base ? store_new(base) : NULL;

@@ -6,24 +6,24 @@
 #include <string.h>
 
 #define PAIRS         (GROWTH_CELLS * (GROWTH_CELLS - 1) / 2)
-#define Z_LOW         3.0  /* of low water: by chance once in 740 windows */
-#define Z_HIGH        2.33 /* of high water: once in 100 */
+#define Z_LOW         3.0  /* for low water: by chance once in 740 windows */
+#define Z_HIGH        2.33 /* for high water: once in 100 */
 #define Z_INTERVAL    1.96
 #define CERTAIN       0.9999
 #define VERY_CERTAIN  0.999999
 #define LEVELLING_OFF 4
 
-#define MUCH_BETTER  0.5 /* so much of the rest may be left by a better line */
+#define MUCH_BETTER  0.5 /* a later onset must leave at most this share of the error */
 #define LATEST_ONSET (GROWTH_CELLS * 3 / 4)
 #define TURNS        4
 
-#define AS_GOOD 0.95 /* of a window's z: as good as that of the best window */
+#define AS_GOOD 0.95 /* a window's z is as good as the best one if it reaches this share of it */
 
-/* A series for many looks. */
+/* A series prepared for many windows. */
 struct history {
 	struct series series;
-	uint64_t most[SERIES_POINTS + 1]; /* before interval i */
-	uint64_t least[SERIES_POINTS];    /* from interval i on */
+	uint64_t most[SERIES_POINTS + 1]; /* maximum before interval i */
+	uint64_t least[SERIES_POINTS];    /* minimum from interval i on */
 	uint32_t now;
 };
 
@@ -31,7 +31,7 @@ struct growth_cells {
 	uint64_t low[GROWTH_CELLS], high[GROWTH_CELLS];
 };
 
-/* The cells' ends in units of 1 / GROWTH_CELLS tick: start and length need not be divisible. */
+/* Works in units of 1 / GROWTH_CELLS tick, because start and length need not be divisible. */
 static void cells_cover(struct growth_cells *cells, uint64_t start, uint64_t length, uint64_t begin,
 			uint64_t end, uint64_t low, uint64_t high)
 {
@@ -71,7 +71,7 @@ static bool cells_may_grow(const struct growth_cells *cells)
 	return middle <= first || (last - middle) >= (middle - first) / LEVELLING_OFF;
 }
 
-/* The variance of Kendall's S; `ties` times as many values as equal others count for less. */
+/* Returns the variance of Kendall's S, with the correction for ties. */
 static double kendall_variance(const uint64_t *values)
 {
 	double n = GROWTH_CELLS, variance = n * (n - 1) * (2 * n + 5);
@@ -108,7 +108,7 @@ static int compare_doubles(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* The k-th of the sorted slopes, whatever k. */
+/* Returns the k-th of the sorted slopes; k is clamped. */
 static double slope_at(const double *slopes, double k)
 {
 	if (k < 0)
@@ -116,8 +116,8 @@ static double slope_at(const double *slopes, double k)
 	return slopes[k < PAIRS - 1 ? (int)k : PAIRS - 1];
 }
 
-/* What a line that is level until cell k, and rises from there on, leaves of low water unexplained.
- */
+/* Returns the squared error of low water against a line that is level until cell k and rises from
+ * there. */
 static double unexplained(const struct growth_cells *cells, int k)
 {
 	double n = GROWTH_CELLS, x = 0, y = 0, xx = 0, xy = 0, yy = 0, covariance, variance;
@@ -136,7 +136,7 @@ static double unexplained(const struct growth_cells *cells, int k)
 	return yy - y * y / n - covariance * covariance / variance;
 }
 
-/* The cell in which it began to grow: the first one, unless a later one explains much more. */
+/* Returns the cell where growth began: the first one, unless a later one fits much better. */
 static int onset_of(const struct growth_cells *cells)
 {
 	double least = unexplained(cells, 0) * MUCH_BETTER;
@@ -153,7 +153,8 @@ static int onset_of(const struct growth_cells *cells)
 	return onset;
 }
 
-/* A window that has said yes may have begun before the growth did. Returns what is left of it. */
+/* A window that grows may begin before the growth does. Shortens it to the growth and returns its
+ * length. */
 static uint32_t from_onset(const struct history *history, uint32_t length,
 			   struct growth_cells *cells)
 {
@@ -202,7 +203,7 @@ static void history_open(struct history *history, const struct series *series, u
 		history->least[i] = least = all->low[i] < least ? all->low[i] : least;
 }
 
-/* The first interval that ends behind the tick; there is one. */
+/* Returns the first interval that ends after the tick; there must be one. */
 static uint32_t interval_behind(const struct series *series, uint32_t tick)
 {
 	uint32_t low = 0, high = series->count - 1;
@@ -218,7 +219,7 @@ static uint32_t interval_behind(const struct series *series, uint32_t tick)
 	return low;
 }
 
-/* What costs little to see is looked at first: most sites do not grow. */
+/* A cheap test to run first: most sites do not grow. */
 static bool is_worth_a_look(const struct history *history, uint32_t length)
 {
 	uint32_t start = history->now - length;
@@ -230,7 +231,7 @@ static bool is_worth_a_look(const struct history *history, uint32_t length)
 	       low > history->series.high[first];
 }
 
-/* The z of low water in the window; 0 if it does not grow. */
+/* Returns the z of low water in the window; 0 if it does not grow. */
 static double window_z(const struct history *history, uint32_t length,
 		       struct growth_cells *ret_cells)
 {

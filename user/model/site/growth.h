@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Does what lives of a site grow, since when, and how fast?
+ * Decides if the live bytes of a site grow, since when, and how fast.
  *
- * The question is asked of windows that end now: the whole series, the last three quarters of it,
- * and so on; of those that say yes, the longest counts that says it about as clearly as any. A
- * window is cut into cells of equal length, of which each
- * has the least and the most that lived in it (low and high water). It grows if
+ * The test is applied to windows that end now: the whole series, its last three quarters, and so
+ * on. Among the windows that grow, it uses the longest one whose result is about as clear as the
+ * best. A window is divided into cells of equal length, and each cell has the minimum and maximum
+ * of live bytes (low and high water). The site grows if
  *
- * - low water rises, and so does high water: by the test of Mann (Econometrica 13, 1945) and
- *   Kendall with the correction for ties, which asks for no shape and no distribution of noise. Of
- * a cache that fills and empties, neither does;
- * - the least of the last cell is more than the most of the first one, by 4 KiB at least, and (of a
- *   window that is not the whole) more than there ever was before it: what comes back to where it
- *   was has not grown;
- * - in its second half it rose by at least a quarter of what it rose in the first one. So what was
- *   allocated at the start, or what warms up, counts no more after a while.
+ * - low water rises, and so does high water, according to the test of Mann (Econometrica 13, 1945)
+ *   and Kendall with the correction for ties, which assumes no shape and no distribution of noise.
+ *   For a cache that fills and empties, neither rises;
+ * - the minimum of the last cell exceeds the maximum of the first one by at least 4 KiB, and (if
+ *   the window is not the whole series) exceeds everything before the window: a value that returns
+ *   to where it was has not grown;
+ * - it rose in its second half by at least a quarter of what it rose in the first. So initial
+ *   allocations and warm-up no longer count after a while.
  *
- * The window that says so may begin before the growth does: of lines that are level up to some cell
- * and rise from there on, the one that fits low water best (least squares) says when that was, if
- * it leaves less than half of what a straight line does; it is looked for again in what is left. So
- * "since when, how fast" are of the time in which it grew, not of the weeks before.
+ * The window may begin before the growth does. Among the lines that are level up to some cell and
+ * rise from there, the one that fits low water best (least squares) determines the start, if its
+ * error is less than half that of a straight line. Then the search is repeated in the rest. So the
+ * start and rate describe the time in which the site grew, not the weeks before.
  *
- * The slope is the median of those of all pairs of cells (Theil 1950; Sen, J. Am. Stat. Assoc. 63,
- * 1968), which outliers do not move, with Sen's 95% interval. Low water is what it is of: what
- * lives between peaks is what stays.
+ * The slope is the median of the slopes of all pairs of cells (Theil 1950; Sen, J. Am. Stat. Assoc.
+ * 63, 1968), which is robust against outliers, with Sen's 95% interval. It is that of low water:
+ * what is live between peaks is what stays.
  *
- * All times are of events, so a replay says the same.
+ * All times are from events, so a replay gives the same result.
  */
 #ifndef MTRACE_MODEL_SITE_GROWTH_H
 #define MTRACE_MODEL_SITE_GROWTH_H
@@ -36,22 +36,22 @@
 #include "model/site/series.h"
 
 #define GROWTH_CELLS 20
-#define GROWTH_LEAST 4096 /* bytes */
+#define GROWTH_LEAST 4096 /* in bytes */
 
 struct growth {
-	bool grows;       /* the rest is valid then */
+	bool grows;       /* the other fields are valid only if true */
 	double slope;     /* bytes per second … */
 	double slope_low; /* … and its 95% interval */
 	double slope_high;
-	double certainty; /* that it rises at all: 1 - the probability of chance */
-	uint64_t ns;      /* for which it has been growing */
-	uint64_t bytes;   /* by which it has grown in them */
+	double certainty; /* 1 - the probability that it rises by chance */
+	uint64_t ns;      /* time for which it has been growing */
+	uint64_t bytes;   /* growth in that time */
 };
 
-/* now: the tick that has begun, in which so many bytes live. */
+/* `now` is the current tick, and `bytes` are live now. */
 struct growth growth_of(const struct series *series, uint32_t now, uint64_t bytes);
 
-/* Certainty in a word: "very certain", "certain", "likely". */
+/* The certainty in words: "very certain", "certain", "likely". */
 const char *growth_words(double certainty);
 
 #endif

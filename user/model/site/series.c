@@ -8,7 +8,7 @@ struct interval_share {
 	uint64_t span, age;
 };
 
-/* Of intervals i and i + 1, merged. */
+/* Of intervals i and i + 1 when merged. */
 static struct interval_share share_of(const struct series *series, uint32_t i, uint32_t now)
 {
 	uint32_t begin = i ? series->until[i - 1] : series->from;

@@ -7,10 +7,10 @@
 #include "model/site/site.h"
 #include "model/site/stop.h"
 
-/* A source that numbers samples has many ids for one stack; what would be too many is not kept. */
+/* A source that numbers samples has many ids per stack; excess ids are not kept. */
 #define IDS_PER_STACK 16
 
-/* A stack as the source sent it; the frames are still the event's. */
+/* Converts a stack from the source. The frames still belong to the event. */
 static struct stack stack_sent(const struct event *event, uint32_t clock)
 {
 	const struct event_stack *sent = &event->stack;
@@ -26,7 +26,7 @@ static struct stack stack_sent(const struct event *event, uint32_t clock)
 	};
 }
 
-/* A stack of which the caller alone is known. */
+/* Creates a stack that consists only of a known caller. */
 static struct stack stack_of_caller(uint32_t clock)
 {
 	return (struct stack){.count = 1, .clock = clock, .stop = STOP_NOT_TAKEN};
@@ -47,7 +47,7 @@ static bool stack_equals(const struct stack *stack, const struct stack *sent,
 	       !memcmp(stack->frames, frames, sent->count * sizeof(*frames));
 }
 
-/* The index of a stack with the same content, or MAP64_NONE. */
+/* Returns the index of a stack with the same contents, or MAP64_NONE. */
 static uint32_t stacks_find(const struct stacks *stacks, const struct stack *sent,
 			    const uint64_t *frames)
 {
@@ -69,7 +69,7 @@ static int stacks_push(struct stacks *stacks, struct stack stack)
 	return 0;
 }
 
-/* A new stack under a key of one of the maps. */
+/* Adds a stack under a key of one of the maps. */
 static int stacks_new(struct stacks *stacks, struct cow_map *map, uint64_t key,
 		      const uint64_t *frames, struct stack stack)
 {
@@ -87,7 +87,7 @@ static bool stacks_full(const struct stacks *stacks)
 	       stacks->by_id.count >= (uint64_t)stacks->max * IDS_PER_STACK;
 }
 
-/* Let what was sent be found by its content. Without memory for that it is not shared, only. */
+/* Makes a stack findable by its contents. If out of memory, it is just not shared. */
 static void stacks_share(struct stacks *stacks, uint32_t index, const uint64_t *frames)
 {
 	const struct stack *stack = stack_at(stacks, index);
@@ -99,8 +99,8 @@ static void stacks_share(struct stacks *stacks, uint32_t index, const uint64_t *
 }
 
 /*
- * The id is known. What was lost comes after all: its sites get the whole stack, which stays a
- * stack of its own even if there is an equal one.
+ * Handles a known id. If the stack was missing so far, its sites get the whole stack, which remains
+ * separate even if an equal one exists.
  */
 static int stacks_send_again(struct stacks *stacks, uint32_t index, struct stack sent,
 			     const uint64_t *frames)
@@ -130,7 +130,7 @@ int stacks_add(struct stacks *stacks, const struct event *event, uint32_t clock)
 	uint32_t index;
 
 	if (!id || !sent.count)
-		return 0; /* to be found missing by the first call that names it */
+		return 0; /* the first call that refers to it will find it missing */
 	index = cow_map_get(&stacks->by_id, id);
 	if (index != MAP64_NONE)
 		return stacks_send_again(stacks, index, sent, frames);
@@ -178,7 +178,7 @@ int stacks_of_call(struct stacks *stacks, const struct event_call *call, uint32_
 	*ret_index = cow_map_get(&stacks->by_id, call->stack);
 	if (*ret_index != MAP64_NONE)
 		return 0;
-	if (stacks_full(stacks)) /* so it may have come, and was not kept */
+	if (stacks_full(stacks)) /* so it may have arrived, but was not kept */
 		return stacks_other(stacks, ret_index);
 	*ret_index = (uint32_t)stacks->items.count;
 	placeholder.truncated = placeholder.placeholder = true;
@@ -196,7 +196,7 @@ bool stacks_is_shared(const struct stacks *stacks, uint32_t index)
 	       cow_map_get(&stacks->by_content, stack_hash(stack, stack->frames)) == index;
 }
 
-/* Its caller is all that is known of it, and what it is found by. */
+/* Returns true if only the caller of the stack is known; such a stack is found by that. */
 static bool is_of_caller(const struct stack *stack)
 {
 	return stack->stop == STOP_NOT_TAKEN && !stack->placeholder && !stack->other &&

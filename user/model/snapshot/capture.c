@@ -11,7 +11,7 @@
 #include "model/process/series.h"
 #include "model/process/state.h"
 
-/* 0 or -ENOMEM; no text stays NULL. */
+/* Copies a text; NULL stays NULL. Returns 0 or -ENOMEM. */
 static int capture_text(struct snapshot *snapshot, const char *text, const char **ret_text)
 {
 	*ret_text = snapshot_string(snapshot, text);
@@ -82,11 +82,9 @@ static void capture_totals(const struct process *process, struct snapshot_proces
 	section->unbooked = process->unbooked;
 }
 
-#define SMALL_BLOCK                                                                   \
-	16 /* bytes; what is smaller is rarely met, and may be missing in its numbers \
-	    */
+#define SMALL_BLOCK 16 /* bytes; smaller blocks are rarely sampled: their number may be off */
 
-/* So many blocks one more sample may stand for. */
+/* Returns how many blocks one more sample may stand for. */
 static double blocks_unit(uint64_t mean, const struct weight_sum *sum)
 {
 	double unit = (double)mean / SMALL_BLOCK, most = (double)sum->most;
@@ -111,7 +109,8 @@ static void capture_bounds(const struct process *process, struct snapshot_sampli
 	sampling->live_bytes = weight_bounds(process->live_bytes, live.bytes_variance, mean);
 }
 
-/* The mean that such calls were drawn by; 0: of none. Where all was told there are no samples. */
+/* Returns the mean for which these calls were sampled; 0 if they were not. There are no samples if
+ * every allocation was recorded. */
 static uint64_t mean_of(const struct process *process, uint32_t sample)
 {
 	if (sample)
@@ -133,7 +132,7 @@ static void capture_sampling(const struct process *process, struct snapshot_samp
 		capture_bounds(process, sampling);
 }
 
-/* Frees of what did not live that cannot be called errors. */
+/* Counts frees of addresses that were not live, but cannot be called errors. */
 static uint64_t unjudged_frees(const struct process *process)
 {
 	const struct sanity *sanity = &process->sanity;
@@ -182,7 +181,7 @@ static void capture_frame(const struct mapping_index *index, const struct stack 
 static int capture_stack(struct snapshot *snapshot, const struct mapping_index *index,
 			 const struct stack *stack, struct snapshot_stack *copy)
 {
-	/* Of wrappers that call each other, the one that the program called is shown. */
+	/* Of wrappers that call each other, shows the one that the program called. */
 	uint32_t hidden = stack->wrappers ? stack->wrappers - 1 : 0;
 
 	copy->depth = stack->count;
@@ -250,17 +249,17 @@ static void capture_site(const struct site *site, struct snapshot_site *copy)
 	copy->lifetimes = site->lifetimes;
 }
 
-/* What one capture of a process's sites and stacks needs at hand. */
+/* The state of one capture of the sites and stacks of a process. */
 struct capture {
 	struct snapshot *snapshot;
 	const struct process *process;
 	struct snapshot_process *section;
 	struct mapping_index index;
 	struct ages *ages; /* by site */
-	uint32_t *copies;  /* by stack: its index in the section + 1, or 0 */
+	uint32_t *copies;  /* by stack: index of its copy in the section + 1, or 0 */
 };
 
-/* The index of a stack's copy in the section, made when the first site asks for it. */
+/* Returns the index of a stack's copy in the section; creates the copy when it is first needed. */
 static int capture_stack_once(struct capture *capture, uint32_t stack, uint32_t *ret_copy)
 {
 	struct snapshot_process *section = capture->section;
@@ -278,7 +277,7 @@ static int capture_stack_once(struct capture *capture, uint32_t stack, uint32_t 
 	return 0;
 }
 
-/* How many stacks the errors name at most, those of sites aside. */
+/* Upper bound of the number of stacks in errors, besides those of sites. */
 static size_t error_stacks(const struct process *process)
 {
 	return 2 * process->sanity.errors.count;
@@ -320,7 +319,7 @@ static int capture_sites(struct capture *capture)
 	return 0;
 }
 
-/* Of no stack there is no copy. */
+/* STACK_NONE becomes INDEX_NONE. */
 static int capture_stack_of_error(struct capture *capture, uint32_t stack, uint32_t *ret_copy)
 {
 	*ret_copy = INDEX_NONE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a leak scan says of a block, in the words of valgrind's memcheck. How it is found out:
- * scan/scan.h.
+ * The results of a leak scan for a block, in the terms of valgrind's memcheck. scan/scan.h explains
+ * how they are found.
  */
 #ifndef MTRACE_MODEL_SNAPSHOT_LEAK_H
 #define MTRACE_MODEL_SNAPSHOT_LEAK_H
@@ -10,15 +10,15 @@
 #include <stdint.h>
 
 enum leak_class {
-	LEAK_REACHABLE, /* pointers to the starts of blocks lead there from a root */
-	LEAK_POSSIBLE,  /* pointers lead there, one of them to a block's interior */
-	LEAK_UNKNOWN,   /* none was found, but memory that mattered could not be read */
-	LEAK_INDIRECT,  /* lost, but a definite one leads there */
-	LEAK_DEFINITE,  /* lost: nothing leads there */
+	LEAK_REACHABLE, /* reached from a root through pointers to the starts of blocks */
+	LEAK_POSSIBLE,  /* reached through pointers, one of them to the interior of a block */
+	LEAK_UNKNOWN,   /* not reached, but memory that matters could not be read */
+	LEAK_INDIRECT,  /* leaked, but reached from a definite one */
+	LEAK_DEFINITE,  /* leaked: no pointer found */
 	LEAK_CLASS_COUNT,
 };
 
-/* As the JSON report calls it. */
+/* The name in the JSON report. */
 const char *leak_class_name(enum leak_class leak);
 
 /* Sets of classes. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names for the frames of a snapshot. A symbolizer is slow (it reads DWARF), so every distinct
- * place (module, offset) is asked for once, however many stacks and processes share it, and all of
- * a module together, which lets the symbolizer work through one file after the other.
+ * Finds names for the frames of a snapshot. A symbolizer is slow (it reads DWARF), so each distinct
+ * place (module, offset) is looked up only once, however many stacks and processes share it. All
+ * places of a module are looked up together, so that the symbolizer can process one file after the
+ * other.
  */
 #include "model/snapshot/resolve.h"
 
@@ -14,7 +15,7 @@
 #include "model/event.h"
 
 #define NAMES_MAX      32
-#define PROGRESS_STEPS 64 /* places between two reports of progress */
+#define PROGRESS_STEPS 64 /* number of places between progress reports */
 
 struct named_place {
 	uint32_t module; /* index in modules */
@@ -27,15 +28,15 @@ struct named_module {
 	uint32_t id;
 	const char *path;
 	const char *build_id;
-	struct map64 by_offset; /* index in places */
+	struct map64 by_offset; /* offset → index in places */
 };
 
 struct snapshot_naming {
 	struct snapshot *snapshot;
 	const struct resolver *resolver;
-	VEC(struct snapshot_stack *) stacks; /* to be named */
+	VEC(struct snapshot_stack *) stacks; /* stacks to name */
 	VEC(struct named_module) modules;
-	struct map64 by_module; /* id: index in modules */
+	struct map64 by_module; /* id → index in modules */
 	VEC(struct named_place) places;
 };
 
@@ -76,7 +77,7 @@ static int choose_stacks_of_error(struct snapshot_naming *naming,
 	return err;
 }
 
-/* The stacks of the sites that are to be named, and of all errors, each once; not those that have
+/* Collects the stacks of the sites to name, and of all errors, each once; skips those that have
  * names from an earlier call. */
 static int choose_stacks(struct snapshot_naming *naming, const struct snapshot_process *process,
 			 size_t top)
@@ -90,7 +91,7 @@ static int choose_stacks(struct snapshot_naming *naming, const struct snapshot_p
 
 		bool is_top = snapshot_is_top(ranks, site, top);
 
-		/* For people, the top is one of those that are not the parent's alone. */
+		/* The text report ranks only sites that are not entirely inherited. */
 		if (!snapshot_is_inherited(site))
 			is_top |= snapshot_is_top(own_ranks, site, top);
 		if (is_top || site_may_leak(site))
@@ -102,7 +103,7 @@ static int choose_stacks(struct snapshot_naming *naming, const struct snapshot_p
 	return err;
 }
 
-/* 0 or -ENOMEM; no text stays NULL. */
+/* Copies a text; NULL stays NULL. Returns 0 or -ENOMEM. */
 static int keep_text(struct snapshot_naming *naming, const char *text, const char **ret_text)
 {
 	*ret_text = snapshot_string(naming->snapshot, text);
@@ -122,7 +123,7 @@ static int module_add(struct snapshot_naming *naming, uint32_t id, uint32_t *ret
 	return map64_set(&naming->by_module, id, *ret_index);
 }
 
-/* Names are asked for by return address. */
+/* Names are looked up by return address. */
 static uint64_t frame_place(const struct snapshot_frame *frame)
 {
 	return frame->offset + frame->exact;
@@ -160,11 +161,11 @@ static int collect_places(struct snapshot_naming *naming)
 	return 0;
 }
 
-/* Places of one module, as the resolver is asked for them. */
+/* Places of one module that are looked up together. */
 struct name_batch {
 	struct snapshot_naming *naming;
 	const uint32_t *order; /* indices in places */
-	size_t first;          /* of the batch, in order */
+	size_t first;          /* index in `order` of the first one */
 	size_t count;
 	int err;
 };
@@ -232,7 +233,7 @@ static int name_batch(struct name_batch *batch, uint64_t *offsets)
 	return batch->err;
 }
 
-/* How many places from `first` on are of one module. */
+/* Returns the number of places from `first` on that are in one module. */
 static size_t batch_size(const struct snapshot_naming *naming, const uint32_t *order, size_t first)
 {
 	const struct named_place *places = naming->places.items;
@@ -278,7 +279,7 @@ static int name_places(struct snapshot_naming *naming)
 	return err;
 }
 
-/* The frame's place, or NULL if it lies in no module. */
+/* Returns the place of a frame, or NULL if it is in no module. */
 static const struct named_place *place_of(const struct snapshot_naming *naming,
 					  const struct snapshot_frame *frame)
 {
@@ -290,7 +291,7 @@ static const struct named_place *place_of(const struct snapshot_naming *naming,
 	return &naming->places.items[map64_get(&module->by_offset, frame_place(frame))];
 }
 
-/* Write the frame, once for each of its names; returns how many were written. */
+/* Writes the frame once for each of its names. Returns the number of frames written. */
 static uint32_t expand_frame(const struct snapshot_naming *naming, struct snapshot_frame frame,
 			     struct snapshot_frame *ret_frames)
 {
@@ -348,7 +349,7 @@ static int name_stacks(struct snapshot_naming *naming)
 	return 0;
 }
 
-/* Of any stack that is not complete, it may be told in which module it ends. */
+/* Sets the end module of every incomplete stack. */
 static int name_ends(struct snapshot_naming *naming, const struct snapshot_process *process)
 {
 	for (size_t i = 0; i < process->stack_count; i++) {

@@ -19,11 +19,11 @@ struct arena_chunk {
 	_Alignas(ALIGNMENT) unsigned char bytes[];
 };
 
-/* Memory is cut off the newest chunk; what does not fit in a chunk gets one of its own. */
+/* Memory is allocated from the newest chunk; a large piece gets a chunk of its own. */
 struct snapshot_arena {
 	struct arena_chunk *chunks;
 	VEC(const char *) strings;
-	struct map64 by_hash; /* of a text: index in strings */
+	struct map64 by_hash; /* hash of a text → index in strings */
 };
 
 struct snapshot *snapshot_new(void)
@@ -65,7 +65,8 @@ static struct arena_chunk *chunk_new(size_t capacity)
 	return chunk;
 }
 
-/* A chunk with room; a large one goes behind the newest, whose rest stays in use. */
+/* Returns a chunk with enough room. A large one is inserted after the newest, so that the newest
+ * stays in use. */
 static struct arena_chunk *arena_chunk(struct snapshot_arena *arena, size_t bytes)
 {
 	struct arena_chunk *newest = arena->chunks, *chunk;
@@ -124,7 +125,7 @@ const char *snapshot_string(struct snapshot *snapshot, const char *text)
 	if (index != MAP64_NONE && !strcmp(arena->strings.items[index], text))
 		return arena->strings.items[index];
 	copy = text_copy(snapshot, text, length);
-	/* Of two texts with one hash, only the first is shared. */
+	/* Of two texts with the same hash, only the first is shared. */
 	if (copy && index == MAP64_NONE && !vec_push(&arena->strings, copy))
 		(void)map64_set(&arena->by_hash, hash, (uint32_t)arena->strings.count - 1);
 	return copy;
@@ -135,7 +136,8 @@ static int compare_counts(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
-/* What lives beyond what was inherited: that is the parent's doing, and in its section as well. */
+/* Live bytes beyond the inherited ones, which the parent has allocated and which are also in its
+ * section. */
 static uint64_t live_of_its_own(const struct snapshot_process *process)
 {
 	uint64_t live = process->live.bytes, inherited = process->inherited.bytes;
@@ -253,7 +255,7 @@ static uint64_t weight_leaks(const struct snapshot_site *site)
 	return site->leaks.classes[LEAK_DEFINITE].blocks;
 }
 
-/* With what was lost along with them, as every list shows it. */
+/* Includes indirectly leaked bytes, as in every list. */
 static uint64_t weight_bytes_leaked(const struct snapshot_site *site)
 {
 	return snapshot_lost(site->leaks.classes).bytes;
@@ -274,7 +276,7 @@ static uint64_t weight_badfree(const struct snapshot_site *site)
 	return site->bad_frees;
 }
 
-/* Ids are given in order of first appearance, and they break ties. */
+/* Ids are in order of first appearance, and ties are broken by id. */
 static uint64_t weight_tsc(const struct snapshot_site *site)
 {
 	(void)site;
@@ -288,7 +290,8 @@ static uint64_t weight_growth(const struct snapshot_site *site)
 
 struct sort_row {
 	const char *name;
-	uint64_t (*weight)(const struct snapshot_site *site); /* the heaviest comes first */
+	/* Sites are sorted by descending weight. */
+	uint64_t (*weight)(const struct snapshot_site *site);
 };
 
 static const struct sort_row sort_rows[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A snapshot: what the books said at one moment, and all that a format may know. Owns its memory.
- * The field names are those of the JSON report.
+ * A snapshot: the state of the model at one moment, and the only data that report formats see. It
+ * owns its memory. The names of fields are those of the JSON report.
  */
 #ifndef MTRACE_MODEL_SNAPSHOT_SNAPSHOT_H
 #define MTRACE_MODEL_SNAPSHOT_SNAPSHOT_H
@@ -23,83 +23,83 @@
 struct snapshot_frame {
 	uint64_t address; /* return address */
 	uint32_t module_id;
-	uint64_t offset; /* file offset, of address */
-	/* Below: filled in by snapshot_resolve; strings belong to the snapshot; NULL if unknown. */
+	uint64_t offset; /* file offset of address */
+	/* Set by snapshot_resolve; strings belong to the snapshot; NULL if unknown. */
 	const char *module;   /* path */
-	const char *build_id; /* hex */
-	uint64_t vaddr;       /* of address, in the module's own terms (st_value) */
+	const char *build_id; /* hexadecimal */
+	uint64_t vaddr;       /* address in the module (st_value) */
 	const char *function; /* demangled */
 	const char *file;
 	uint32_t line;
 	bool inlined;
-	bool exact;   /* no call left the frame: address is that of its next instruction */
-	bool wrapper; /* an allocation function (operator new) rather than its caller */
+	bool exact;   /* address is the next instruction of the frame, not a return address */
+	bool wrapper; /* the frame is an allocation function (operator new), not its caller */
 };
 
 struct snapshot_stack {
 	uint32_t id; /* index in the process's stacks */
 	uint32_t frame_count;
-	uint32_t depth; /* return addresses that were taken, before inlined calls were expanded */
+	uint32_t depth; /* number of return addresses, before inlined calls were expanded */
 	struct snapshot_frame *frames;
-	uint8_t stop;   /* enum stack_stop, or STOP_NOT_TAKEN: why it ends where it does */
-	bool truncated; /* known to go on */
-	bool guessed;   /* a frame pointer was believed on the way */
-	/* Path of the module in which it ends; by snapshot_resolve, where it is not complete. */
+	uint8_t stop;   /* enum stack_stop, or STOP_NOT_TAKEN: why the stack ends */
+	bool truncated; /* known to be incomplete */
+	bool guessed;   /* a frame pointer was used on the way */
+	/* Path of the module in which an incomplete stack ends; set by snapshot_resolve. */
 	const char *end_module;
 };
 
 struct snapshot_site {
-	uint32_t id; /* the same in every snapshot of the image, until its books are reset */
+	uint32_t id; /* the same in every snapshot of the image, until its counts are reset */
 	enum api api;
 	uint64_t allocations;
 	uint64_t frees;
 	uint64_t bytes_allocated;
-	uint64_t inherited_blocks; /* live when the process was born: the parent allocated them */
+	uint64_t inherited_blocks; /* live when the process started: allocated by the parent */
 	uint64_t inherited_bytes;
 	uint64_t live_blocks; /* allocations + inherited_blocks - frees */
 	uint64_t live_bytes;
 	uint64_t peak_live_bytes;
 	uint64_t failed_allocations;
-	bool other;             /* stands for all that were too many to be kept; has no frames */
-	uint64_t mismatched;    /* releases by what does not go with it, or with a wrong size */
-	uint64_t bad_frees;     /* double frees of its blocks */
-	uint64_t samples;       /* with sampling: allocations that were told, of all those */
-	uint64_t first_seen_ns; /* monotonic */
-	uint64_t oldest_ns;     /* time of the oldest live block, 0 if none */
-	uint64_t youngest_ns;   /* likewise of the youngest one */
-	uint64_t mean_ns;       /* when they were allocated on average */
-	uint32_t stack;         /* index in the process's stacks */
-	uint64_t at_peak_bytes; /* that lived at the process's peak: see process_at_peak */
-	struct lifetimes lifetimes;  /* of those that were freed */
-	struct growth growth;        /* zeroed if it is not known */
-	const struct series *series; /* its ticks begin at traced_since_ns; NULL: none was kept */
-	struct snapshot_sum before; /* that lived at the last report: see snapshot's before_ns … */
-	bool told;                  /* … and the change is one of the greatest */
+	bool other;          /* stands for all sites that were too many; has no frames */
+	uint64_t mismatched; /* releases that do not match the allocation, or have a wrong size */
+	uint64_t bad_frees;  /* double frees of its blocks */
+	uint64_t samples;    /* with sampling: recorded allocations, of all those */
+	uint64_t first_seen_ns;      /* monotonic */
+	uint64_t oldest_ns;          /* time of the oldest live block, 0 if none */
+	uint64_t youngest_ns;        /* time of the youngest live block, 0 if none */
+	uint64_t mean_ns;            /* average time of their allocation */
+	uint32_t stack;              /* index in the process's stacks */
+	uint64_t at_peak_bytes;      /* live at the peak of the process: see process_at_peak */
+	struct lifetimes lifetimes;  /* of freed blocks */
+	struct growth growth;        /* zeroed if unknown */
+	const struct series *series; /* ticks start at traced_since_ns; NULL if there is none */
+	struct snapshot_sum before;  /* live at the last report: see the snapshot's before_ns … */
+	bool told;                   /* … and the change is one of the largest */
 	struct snapshot_leaks leaks;
 };
 
 #define INDEX_NONE UINT32_MAX
 
-/* A release that was an error, as often as it came from the same places; see
+/* A wrong release, with the number of times that it happened at the same places; see
  * model/process/sanity.h. */
 struct snapshot_error {
 	enum sanity_kind kind;
 	uint64_t count;
-	enum api api;          /* what released; of a double free, the second one */
-	enum api allocated_by; /* API_NONE if that is not known */
-	enum api freed_by;     /* of a double free, what freed first; else API_NONE */
-	uint32_t site;         /* id; INDEX_NONE if the block is not of any */
+	enum api api;          /* what released; for a double free, the second one */
+	enum api allocated_by; /* API_NONE if unknown */
+	enum api freed_by;     /* for a double free, the first one; otherwise API_NONE */
+	uint32_t site;         /* id; INDEX_NONE if the block has no site */
 	/* Indices in the process's stacks, or INDEX_NONE: */
 	uint32_t allocated_at;
 	uint32_t freed_at;
-	uint32_t freed_again_at; /* of a double free */
-	uint64_t address;        /* of the first one */
+	uint32_t freed_again_at; /* for a double free */
+	uint64_t address;        /* of the first occurrence */
 	uint64_t size;           /* of that block; 0 if there is none */
-	uint64_t told;           /* the size that delete was told, or SIZE_UNTOLD */
+	uint64_t told;           /* size that was passed to delete, or SIZE_UNTOLD */
 	uint64_t first_seen_ns;
 };
 
-/* A block that is live, of the heap families. */
+/* A live block of the heap family. */
 struct snapshot_block {
 	uint64_t address;
 	uint64_t size;
@@ -107,59 +107,58 @@ struct snapshot_block {
 };
 
 /*
- * Of a process whose heap calls were thinned out. With `mean`, all that is said of blocks is an
- * estimate from samples: totals, live, leaks, and the same of sites.
+ * Sampling and filters of a process. If `mean` is set, everything about blocks is an estimate from
+ * samples: totals, live, leaks, and the same of sites.
  */
 struct snapshot_sampling {
-	uint64_t mean;       /* one allocation in so many bytes was told, at most; 0: every one */
-	uint64_t least_mean; /* … and at least */
+	uint64_t mean;       /* largest mean: one allocation per this many bytes; 0: every one */
+	uint64_t least_mean; /* … and the smallest mean */
 	uint64_t min_size;   /* --min-size … */
-	uint64_t max_size;   /* … --max-size; 0: none */
-	uint64_t samples;    /* allocations that were told … */
-	uint64_t live;       /* … and that still live */
+	uint64_t max_size;   /* … and --max-size; 0: none */
+	uint64_t samples;    /* number of sampled allocations … */
+	uint64_t live;       /* … and how many of them are live */
 	struct snapshot_bounds allocations, bytes_allocated, live_blocks, live_bytes;
 };
 
 struct snapshot_process {
 	uint32_t pid;
 	uint32_t ppid;
-	uint32_t inner_pid; /* its number in its own pid namespace, or 0 where that is ours */
+	uint32_t inner_pid; /* its pid in its own pid namespace, or 0 if that is ours */
 	uint64_t start_time_ns;
-	uint32_t image; /* 0 for the first image seen of this process, +1 for each exec */
+	uint32_t image; /* 0 for the first image of this process that was seen, +1 for each exec */
 	const char *comm;
 	const char *exe;
 	const char **command; /* NULL-terminated */
 	const char *backend;
 	const char *arch;
 	const char *cgroup;    /* path; NULL for the root */
-	const char *container; /* its id or name, or NULL */
-	enum origin
-		origin;  /* FORKED: of ppid, and of the image that ppid had then; see inherited */
-	bool from_start; /* traced from its first instruction: every block is known */
+	const char *container; /* id or name, or NULL */
+	enum origin origin;    /* if FORKED: by ppid, from its image at that time; see inherited */
+	bool from_start;       /* traced from its first instruction, so every block is known */
 	bool exited;
 	bool replaced;      /* ended by exec: a later image of the same pid follows */
-	bool left;          /* runs on, and is not traced any more */
-	uint32_t exit_code; /* as wait(2) gives it; valid if exited */
+	bool left;          /* still running, but no longer traced */
+	uint32_t exit_code; /* as from wait(2); valid if exited */
 	uint64_t traced_since_ns;
 	uint64_t traced_until_ns;
 	struct {
 		uint64_t allocations, frees, bytes_allocated, bytes_freed, peak_live_bytes,
 			failed_allocations;
 	} totals;
-	uint64_t sizes[SIZE_CLASSES];  /* of totals.allocations, how many of each size_class */
-	struct snapshot_sum inherited; /* live when it was born: in live, not in totals */
+	uint64_t sizes[SIZE_CLASSES];  /* number of totals.allocations in each size_class */
+	struct snapshot_sum inherited; /* live when the process started: in live, not in totals */
 	struct snapshot_sum live;
 	struct {
 		uint64_t bytes, ns;
-	} peak; /* the moment of at_peak_bytes: within 1% of totals.peak_live_bytes */
+	} peak; /* the time of at_peak_bytes: within 1% of totals.peak_live_bytes */
 	struct {
 		uint64_t maps, bytes;
 	} mappings;
 	struct {
 		uint64_t frees, munmaps;
 	} internal;
-	bool paused;       /* what it allocates now is not booked, because the user wants so */
-	uint64_t unbooked; /* allocations that are not for that reason */
+	bool paused;       /* the user has paused recording */
+	uint64_t unbooked; /* allocations that were not recorded because of that */
 	struct snapshot_losses losses;
 	struct snapshot_sampling sampling;
 	struct snapshot_scan scan;
@@ -169,70 +168,69 @@ struct snapshot_process {
 	size_t stack_count;
 	struct {
 		bool done;         /* --sanity was given */
-		uint64_t errors;   /* sum of their counts, listed or not */
-		uint64_t unlisted; /* that found no place in the list */
-		uint64_t unjudged; /* frees of what did not live, which nothing can be said of */
+		uint64_t errors;   /* sum of the counts, listed or not */
+		uint64_t unlisted; /* not in the list because it is full */
+		uint64_t unjudged; /* frees of addresses that were not live, but may be correct */
 	} sanity;
 	struct snapshot_error *errors; /* the most serious first */
 	size_t error_count;
-	struct snapshot_block
-		*blocks; /* by address; none unless they were asked for (lists_blocks) */
+	struct snapshot_block *blocks; /* by address; only if requested (lists_blocks) */
 	size_t block_count;
-	uint64_t
-		other_calls; /* of sites that were too many to be kept: see snapshot_site's other */
+	uint64_t other_calls; /* calls of sites that were too many: see snapshot_site's other */
 };
 
-/* Sections that are left out of a snapshot, summed up: of many that ended, the least remarkable. */
+/* The sum of sections that are not in the snapshot: the least important ones of many that have
+ * ended. */
 struct snapshot_others {
 	uint64_t sections;
 	uint64_t processes;       /* sections that were not replaced by exec */
-	uint64_t scanned;         /* sections in which leaks were searched for */
-	struct snapshot_sum gone; /* of live: what was left when exec replaced it */
-	/* Of identity, sites, stacks and scan nothing is known but the sums; peaks are added, too.
-	 */
+	uint64_t scanned;         /* sections with a leak scan */
+	struct snapshot_sum gone; /* of live: what remained when exec replaced the image */
+	/* Only sums are set, not identity, sites, stacks or scan; peaks are summed up as well. */
 	struct snapshot_process sums;
 };
 
-/* What tracing cost those who are traced, of their time of processors, in millionths. */
+/* The overhead of tracing, as a share of the traced processes' CPU time, in millionths. */
 struct snapshot_overhead {
-	uint64_t measured;    /* how often; 0: the rest is not known, but for the budget */
+	uint64_t measured;    /* number of measurements; if 0, only the budget is valid */
 	uint32_t budget_ppm;  /* --max-overhead; 0: none */
-	uint32_t cost_ppm;    /* when it was measured last */
+	uint32_t cost_ppm;    /* at the last measurement */
 	uint32_t program_ppm; /* of that, in BPF programs */
-	uint32_t floor_ppm;   /* of that, what no sampling can reduce */
-	bool hopeless;        /* the floor is beyond the budget */
-	uint64_t mean;        /* since then one allocation in so many bytes is told; 0: all */
-	uint64_t changes;     /* of the mean */
+	uint32_t floor_ppm;   /* of that, what sampling cannot reduce */
+	bool hopeless;        /* the floor exceeds the budget */
+	uint64_t mean;    /* current mean: one allocation per this many bytes is sampled; 0: all */
+	uint64_t changes; /* number of changes of the mean */
 };
 
 struct snapshot {
 	uint64_t taken_ns; /* CLOCK_MONOTONIC */
-	int64_t taken_at;  /* seconds since the epoch, for people */
+	int64_t taken_at;  /* seconds since the epoch */
 	uint32_t taken_at_ms;
 	const char *version;
-	const char *incomplete; /* what they were made of is not all there, and why; else NULL */
+	const char *incomplete; /* why the input is incomplete, or NULL */
 	struct snapshot_process *processes;
 	size_t process_count;
 	struct snapshot_others others;
-	uint64_t dropped;      /* events that made no sense: see model_event */
-	uint64_t before_ns;    /* of the last report, which this one is compared with; 0 */
-	uint64_t before_bytes; /* that lived then in all */
+	uint64_t dropped;      /* invalid events: see model_event */
+	uint64_t before_ns;    /* time of the last report, which this one is compared with; or 0 */
+	uint64_t before_bytes; /* total live bytes at that time */
 	struct {
-		uint64_t books_bytes;    /* of our memory: blocks, sites, stacks, series */
-		uint64_t resident_bytes; /* all of it; 0 if it is not known */
-		uint64_t without_series; /* sites that are not watched for growth: too many */
+		uint64_t books_bytes;    /* memory of the model: blocks, sites, stacks, series */
+		uint64_t resident_bytes; /* all of our memory; 0 if unknown */
+		uint64_t without_series; /* sites that are not checked for growth because there are
+					    too many */
 	} tool;
 	struct snapshot_overhead overhead;
-	struct snapshot_arena *arena; /* owns every string and array above */
+	struct snapshot_arena *arena; /* owns all strings and arrays above */
 };
 
-/* How many of a process's stacks are complete, and how many of its calls have such a stack. */
+/* The number of stacks that are complete, and of calls that have such a stack. */
 struct stack_quality {
 	uint64_t stacks;
-	uint64_t complete;  /* reached the outermost frame */
-	uint64_t truncated; /* known to go on; of the others, neither is known */
+	uint64_t complete;  /* reach the outermost frame */
+	uint64_t truncated; /* known to be incomplete; all others are undetermined */
 	uint64_t guessed;
-	uint64_t calls; /* allocations of all sites, mapped regions included */
+	uint64_t calls; /* allocations of all sites, including mapped regions */
 	uint64_t complete_calls;
 	uint64_t by_reason[STOP_REASONS];
 };
@@ -240,23 +238,23 @@ struct stack_quality {
 void snapshot_quality(const struct snapshot_process *process, struct stack_quality *ret_quality);
 
 /*
- * Which of two sections matters more: lost bytes first, then live bytes beyond the inherited, then
- * bytes allocated. > 0 if it is `a`, < 0 if it is `b`.
+ * Compares the importance of two sections: by errors, then leaked bytes, then live bytes beyond the
+ * inherited, then allocated bytes. Returns > 0 if `a` is more important, < 0 if `b` is.
  */
 int snapshot_compare(const struct snapshot_process *a, const struct snapshot_process *b);
-/* Add a section to the sums. */
+/* Adds a section to the sums. */
 void snapshot_others_add(struct snapshot_others *others, const struct snapshot_process *section);
 
-/* An empty snapshot with its arena; NULL if out of memory. */
+/* Creates an empty snapshot. Returns NULL if out of memory. */
 struct snapshot *snapshot_new(void);
 void snapshot_free(struct snapshot *snapshot); /* NULL is fine */
 
-/* Memory that lives as long as the snapshot; zeroed; NULL if out of memory. */
+/* Allocates zeroed memory that is freed with the snapshot. Returns NULL if out of memory. */
 void *snapshot_alloc(struct snapshot *snapshot, size_t bytes);
-/* A copy of the string, shared with equal ones; NULL if out of memory or text is NULL. */
+/* Copies a string, or returns an equal one. Returns NULL if out of memory or if text is NULL. */
 const char *snapshot_string(struct snapshot *snapshot, const char *text);
 
-/* One name for a code address; inlined calls give several, innermost first. */
+/* One name of a code address. With inlined calls there are several, innermost first. */
 struct frame_name {
 	const char *function; /* demangled, NULL if unknown */
 	const char *file;
@@ -264,7 +262,7 @@ struct frame_name {
 	bool inlined;
 };
 
-/* Blocks that are lost, as their sites' own or with others. */
+/* Leaked blocks: definite and indirect. */
 static inline struct snapshot_sum snapshot_lost(const struct snapshot_sum classes[LEAK_CLASS_COUNT])
 {
 	const struct snapshot_sum *definite = &classes[LEAK_DEFINITE];
@@ -283,13 +281,13 @@ static inline bool snapshot_is_clean(const struct snapshot_sum classes[LEAK_CLAS
 	return true;
 }
 
-/* Are all its live blocks those that the parent had when it forked? */
+/* Returns true if all live blocks of the site were inherited from the parent. */
 static inline bool snapshot_is_inherited(const struct snapshot_site *site)
 {
 	return site->inherited_blocks && site->live_blocks && !site->allocations;
 }
 
-/* It has grown for so long that it should be looked at: see suspect.h. */
+/* Returns true if the site has been growing long enough to be worth attention: see suspect.h. */
 #define SUSPECT_LEAST_NS 10000000000ULL
 
 static inline bool snapshot_is_suspect(const struct snapshot_site *site)
@@ -299,10 +297,10 @@ static inline bool snapshot_is_suspect(const struct snapshot_site *site)
 }
 
 /*
- * Walking over a process's sites in order: is this one among the first `top` (0: all) of its
- * family? Heap sites and mapped regions have a list each; sites that lost blocks, whose
- * blocks were released wrongly, suspects, and those whose
- * changes are told are always among them. `ranks` is zeroed before the walk.
+ * Call this for the sites of a process in order. Returns true if the site is among the first `top`
+ * (0: all) of its family; heap sites and mapped regions are counted separately. Sites with leaked
+ * or wrongly released blocks, suspects, and sites whose changes are reported are always included.
+ * `ranks` must be zeroed before the first call.
  */
 static inline bool snapshot_is_top(uint64_t ranks[FAMILY_COUNT], const struct snapshot_site *site,
 				   uint64_t top)
@@ -312,16 +310,16 @@ static inline bool snapshot_is_top(uint64_t ranks[FAMILY_COUNT], const struct sn
 	       snapshot_is_suspect(site) || site->told;
 }
 
-/* Sort keys (--sort). Sites end up with the worst first; ties broken by id, so order is stable. */
+/* Sort keys (--sort). The worst site comes first; ties are broken by id, so the order is stable. */
 enum sort_key {
 	SORT_USAGE,       /* live bytes */
 	SORT_ALLOCATIONS, /* calls */
-	SORT_TOTAL,       /* bytes allocated in all */
+	SORT_TOTAL,       /* total bytes allocated */
 	SORT_AVERAGE,     /* bytes per allocation */
 	SORT_LEAKS,       /* definite blocks */
 	SORT_BYTES_LEAKED,
 	SORT_AGE,        /* oldest live block */
-	SORT_MISMATCHED, /* releases by what does not go with it */
+	SORT_MISMATCHED, /* releases that do not match the allocation */
 	SORT_BADFREE,    /* double frees */
 	SORT_TSC,        /* order of first appearance */
 	SORT_GROWTH,     /* bytes per second (model/site/growth.h) */
@@ -330,7 +328,8 @@ enum sort_key {
 
 const char *sort_key_name(enum sort_key key);
 int sort_key_parse(const char *name, enum sort_key *ret_key); /* 0 or -EINVAL */
-/* What the key counts of a site: the more, the worse; by appearance, ids alone tell. */
+/* The number by which the key sorts, in descending order. For SORT_TSC it is always 0, so ids
+ * determine the order. */
 uint64_t sort_key_weight(enum sort_key key, const struct snapshot_site *site);
 void snapshot_sort(struct snapshot *snapshot, enum sort_key key);
 

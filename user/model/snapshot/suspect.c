@@ -29,7 +29,7 @@ static bool is_worse(const struct snapshot_process *process, const struct snapsh
 	return left > right || (left == right && a->id < b->id);
 }
 
-/* Into its place among those that are known; the last one may fall out. */
+/* Inserts a site in sorted order; the last one may be dropped. */
 static void insert(const struct snapshot_process *process, const struct snapshot_site *site,
 		   const struct snapshot_site **sites, size_t count, size_t max)
 {

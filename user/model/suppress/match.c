@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Is a stack one that a suppression means? */
+/* Decides if a suppression matches a stack. */
 #include "model/suppress/match.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#define NAMELESS "???" /* as valgrind calls it */
+#define NAMELESS "???" /* as in valgrind */
 
 /*
- * Behind a run, the shortest text is tried first; where the rest does not match, the last run takes
- * one byte more. The runs before it never need to: whatever they could leave, it could take.
+ * After a run, the shortest text is tried first; if the rest does not match, the last run takes one
+ * byte more. Earlier runs never need to: whatever they leave, the last one can take.
  */
 bool wild_match(const char *wild, const char *text, size_t length)
 {
@@ -38,7 +38,7 @@ static bool wild_matches(const char *wild, const char *text)
 	return text && wild_match(wild, text, strlen(text));
 }
 
-/* "f(int)" is f as well; so is each part that ends before a parenthesis. */
+/* The pattern "f" also matches "f(int)": every part that ends before a parenthesis is tried. */
 static bool wild_matches_function(const char *wild, const char *function)
 {
 	const char *at;
@@ -117,7 +117,7 @@ static bool matches_anywhere(const struct suppression *suppression,
 	return false;
 }
 
-/* Frames of wrappers (operator new), which in memcheck's stacks are the allocator itself. */
+/* Counts frames of wrappers (operator new), which in memcheck's stacks are the allocator itself. */
 static uint32_t wrapper_count(const struct snapshot_stack *stack)
 {
 	uint32_t count = 0;
@@ -127,7 +127,7 @@ static uint32_t wrapper_count(const struct snapshot_stack *stack)
 	return count;
 }
 
-/* The allocator has several names, and so has its frame: one that matches will do. */
+/* The allocator and its frame have several names; one match is enough. */
 static bool allocator_matches(const struct frame_rule *rule, const struct snapshot_site *site,
 			      const struct snapshot_stack *stack)
 {
@@ -147,7 +147,7 @@ static bool allocator_matches(const struct frame_rule *rule, const struct snapsh
 	return false;
 }
 
-/* Frame 0 is the allocator's, the others are the stack's without its wrappers. */
+/* Frame 0 is the allocator; the others are those of the stack without its wrappers. */
 static bool matches_at(const struct frame_rule *rule, const struct snapshot_site *site,
 		       const struct snapshot_stack *stack, uint32_t index)
 {
@@ -156,7 +156,8 @@ static bool matches_at(const struct frame_rule *rule, const struct snapshot_site
 	return frame_matches(rule, &stack->frames[wrapper_count(stack) + index - 1]);
 }
 
-/* As wild_match, with frames for bytes and FRAME_SKIP for runs; the stack may go on. */
+/* Like wild_match, with frames instead of bytes and FRAME_SKIP for runs. The stack may have more
+ * frames. */
 static bool matches_in_order(const struct suppression *suppression,
 			     const struct snapshot_site *site, const struct snapshot_stack *stack)
 {

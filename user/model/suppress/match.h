@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which suppressions match? */
+/* Matching of suppressions. */
 #ifndef MTRACE_MODEL_SUPPRESS_MATCH_H
 #define MTRACE_MODEL_SUPPRESS_MATCH_H
 
@@ -9,9 +9,10 @@
 #include "model/snapshot/snapshot.h"
 #include "model/suppress/rule.h"
 
-/* Does the text match a pattern with WILD_RUN and WILD_ONE? */
+/* Returns true if the text matches a pattern with WILD_RUN and WILD_ONE. */
 bool wild_match(const char *wild, const char *text, size_t length);
-/* The allocation function of a site counts as its innermost frame, unless `anywhere`. */
+/* Returns true if a suppression matches the stack. The allocation function of the site counts as
+ * its innermost frame, unless `anywhere` is set. */
 bool suppression_matches(const struct suppression *suppression, const struct snapshot_site *site,
 			 const struct snapshot_stack *stack);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Suppressions as they are written: model/suppress/suppress.h. */
+/* Parses suppressions; model/suppress/suppress.h describes the format. */
 #include "model/suppress/parse.h"
 
 #include <errno.h>
@@ -10,18 +10,18 @@
 
 #define BLANKS " \t\r\v\f"
 
-/* A piece of the text; not NUL-terminated. */
+/* A part of the text; not NUL-terminated. */
 struct words {
 	const char *start;
 	size_t length;
 };
 
-/* Where the parser stands. */
+/* The state of the parser. */
 struct suppression_reader {
 	struct suppressions *suppressions;
-	const struct suppression_text *file; /* NULL: the command line */
+	const struct suppression_text *file; /* NULL for the command line */
 	struct words rest;
-	unsigned int line; /* number of the line that was read last */
+	unsigned int line; /* number of the last line that was read */
 	struct error *err;
 };
 
@@ -43,7 +43,7 @@ static bool words_are(struct words words, const char *text)
 	return words.length == strlen(text) && !memcmp(words.start, text, words.length);
 }
 
-/* Take the prefix off; false if it is not there. */
+/* Removes a prefix. Returns false if it is not there. */
 static bool words_skip(struct words *words, const char *prefix)
 {
 	size_t length = strlen(prefix);
@@ -66,7 +66,7 @@ static struct words words_trim(struct words words)
 	return words;
 }
 
-/* Cut off what stands before the first separator; the rest is what stands behind it. */
+/* Cuts off the text before the first separator; *rest becomes the text after it. */
 static struct words words_cut(struct words *rest, char separator)
 {
 	const char *at = memchr(rest->start, separator, rest->length);
@@ -78,7 +78,7 @@ static struct words words_cut(struct words *rest, char separator)
 	return words;
 }
 
-/* The next line that says something; false at the end. */
+/* Reads the next line that is neither empty nor a comment. Returns false at the end. */
 static bool next_line(struct suppression_reader *reader, struct words *ret_line)
 {
 	while (reader->rest.length) {
@@ -95,7 +95,7 @@ static bool next_line(struct suppression_reader *reader, struct words *ret_line)
 
 /* ---- patterns ---- */
 
-/* Stars, and where they mean something, question marks become what wild_match knows. */
+/* Converts stars (and question marks, if they are special) to the characters of wild_match. */
 static char *wild_of(struct words pattern, bool questions)
 {
 	char *wild = strndup(pattern.start, pattern.length);
@@ -109,7 +109,8 @@ static char *wild_of(struct words pattern, bool questions)
 	return wild;
 }
 
-/* LeakSanitizer's: a part of the name, unless ^ and $ say otherwise. Behind $ nothing counts. */
+/* A pattern of LeakSanitizer matches a part of the name, unless ^ and $ anchor it. Everything after
+ * $ is ignored. */
 static char *wild_of_part(struct words pattern)
 {
 	bool at_start = words_skip(&pattern, "^");
@@ -145,7 +146,8 @@ static bool has_wildcards(struct words pattern)
 	       memchr(pattern.start, '?', pattern.length);
 }
 
-/* memcheck's fun: lines; those of the allocators need no demangling, so no harm is done there. */
+/* For fun: lines of memcheck. The names of allocators need no demangling, so patterns for them are
+ * not counted. */
 static int rule_demangle(const struct suppression_reader *reader, struct frame_rule *rule,
 			 struct words pattern)
 {
@@ -194,7 +196,7 @@ static bool is_regex(struct words pattern)
 	       pattern.start[pattern.length - 1] == '/';
 }
 
-/* The rule that --ignore and ignore: mean. */
+/* Creates the rule for --ignore and ignore:. */
 static int rule_ignore(struct words pattern, struct frame_rule *ret_rule, char reason[128])
 {
 	struct frame_rule rule = {.kind = FRAME_FUNCTION};
@@ -214,7 +216,7 @@ static int rule_ignore(struct words pattern, struct frame_rule *ret_rule, char r
 	return code;
 }
 
-/* Of one rule for any frame. Takes the rule. */
+/* Adds a suppression with one rule for any frame. Takes ownership of the rule. */
 static int add_simple(struct suppressions *suppressions, struct words name, struct frame_rule rule)
 {
 	struct suppression suppression = {.name = strndup(name.start, name.length),
@@ -316,7 +318,7 @@ static int read_frame(struct suppression_reader *reader, struct words line,
 	return fail(reader, "no frame (fun:, obj:, src: or ...)", line);
 }
 
-/* "Memcheck,Addrcheck:Leak" */
+/* The format is "Memcheck,Addrcheck:Leak". */
 static bool is_for_leaks(struct words line)
 {
 	struct words tools = words_cut(&line, ':');
@@ -332,7 +334,7 @@ static bool is_for_leaks(struct words line)
 	return false;
 }
 
-/* Up to "}". Unless `wanted`, its lines may say anything. */
+/* Reads up to "}". Unless `wanted`, the lines are not checked. */
 static int read_frames(struct suppression_reader *reader, bool wanted,
 		       struct suppression *suppression)
 {
@@ -382,7 +384,7 @@ static int read_block(struct suppression_reader *reader, struct words line, stru
 	return code;
 }
 
-/* ---- the whole ---- */
+/* ---- all lines ---- */
 
 struct line_form {
 	const char *prefix;

@@ -9,19 +9,20 @@
 
 struct suppressions;
 
-/* Adds a pattern of --ignore. Returns 0, -EINVAL with a message, or -ENOMEM. */
+/* Adds a pattern of --ignore. Returns 0, -EINVAL with a message in *err, or -ENOMEM. */
 int suppressions_ignore(struct suppressions *suppressions, const char *pattern, struct error *err);
 
 /* The contents of a suppression file. */
 struct suppression_text {
-	const char *name; /* for errors: "NAME:3: …" */
+	const char *name; /* for messages: "NAME:3: …" */
 	const char *text;
 	size_t size;
-	/* A mangled name demangled, to be freed; NULL if out of memory. */
+	/* Demangles a name; the caller frees the result. Returns NULL if out of memory. */
 	char *(*demangle)(const char *symbol);
 };
 
-/* Returns 0, -EINVAL with a message, or -ENOMEM. After an error, some may have been added. */
+/* Returns 0, -EINVAL with a message in *err, or -ENOMEM. After an error, some may have been
+ * added. */
 int suppressions_parse(struct suppressions *suppressions, const struct suppression_text *text,
 		       struct error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A suppression as it is stored. Only the files of this folder include it. */
+/* The representation of suppressions. Only the files in this folder include it. */
 #ifndef MTRACE_MODEL_SUPPRESS_RULE_H
 #define MTRACE_MODEL_SUPPRESS_RULE_H
 
@@ -11,16 +11,16 @@
 #include "base/vec.h"
 #include "model/snapshot/leak.h"
 
-/* In a wild pattern; all other bytes stand for themselves. */
-#define WILD_RUN '\1' /* any text, also none */
-#define WILD_ONE '\2' /* any one byte */
+/* Special characters of a wild pattern; all others are literal. */
+#define WILD_RUN '\1' /* any text, possibly empty */
+#define WILD_ONE '\2' /* any single byte */
 
 enum frame_kind {
-	FRAME_FUNCTION, /* wild; the whole name, or what stands before a parameter list */
-	FRAME_REGEX,    /* of the function, anywhere in it */
+	FRAME_FUNCTION, /* wild; the whole name, or the part before a parameter list */
+	FRAME_REGEX,    /* matches anywhere in the function's name */
 	FRAME_ANY_NAME, /* wild; function, file or module */
 	FRAME_MODULE,   /* wild */
-	FRAME_SOURCE,   /* wild; path or last component of it, with or without the line */
+	FRAME_SOURCE,   /* wild; the path or its last component, with or without the line */
 	FRAME_SKIP,     /* any number of frames */
 	FRAME_KIND_COUNT,
 };
@@ -28,15 +28,14 @@ enum frame_kind {
 struct frame_rule {
 	enum frame_kind kind;
 	char *wild;
-	char *demangled; /* the same of a mangled name; NULL if it is none */
-	regex_t regex;   /* of FRAME_REGEX */
+	char *demangled; /* the demangled pattern if it is a mangled name; otherwise NULL */
+	regex_t regex;   /* for FRAME_REGEX */
 };
 
 struct suppression {
 	char *name;
-	uint32_t classes; /* bits by enum leak_class: what it may excuse */
-	bool anywhere; /* one rule, for any frame; else they follow each other from the allocator on
-			*/
+	uint32_t classes; /* bit mask of enum leak_class: classes that it can suppress */
+	bool anywhere; /* one rule for any frame; otherwise the rules match from the allocator on */
 	VEC(struct frame_rule) frames;
 };
 

@@ -39,7 +39,7 @@ static void sum_move(struct snapshot_sum *from, struct snapshot_sum *to,
 	to->bytes += sum->bytes;
 }
 
-/* Which classes of the site it excuses anything of. */
+/* Returns the classes in which the site has blocks to suppress. */
 static uint32_t excusable(const struct snapshot_site *site, uint32_t classes)
 {
 	uint32_t some = 0;
@@ -62,7 +62,7 @@ static void excuse(struct snapshot_scan *scan, struct snapshot_leaks *leaks, uin
 	}
 }
 
-/* 1 if it excuses anything of the site, 0 or -ENOMEM. */
+/* Returns 1 if it suppresses anything of the site, 0 or -ENOMEM. */
 static int apply_to_site(const struct suppression *suppression, uint32_t wanted,
 			 struct snapshot *snapshot, struct snapshot_process *process,
 			 struct snapshot_site *site)
@@ -82,7 +82,8 @@ static int apply_to_site(const struct suppression *suppression, uint32_t wanted,
 	return 1;
 }
 
-/* As apply_to_site: of all suppressions, in the order in which they were given. */
+/* Applies all suppressions in the order in which they were given. Returns the same as
+ * apply_to_site. */
 static int apply_all(const struct suppressions *suppressions, uint32_t classes,
 		     struct snapshot *snapshot, struct snapshot_process *process,
 		     struct snapshot_site *site)

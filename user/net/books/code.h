@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How a model is saved: shared by save.c and load.c only. */
+/* The format of a saved model, shared by save.c and load.c only. */
 #ifndef MTRACE_NET_BOOKS_CODE_H
 #define MTRACE_NET_BOOKS_CODE_H
 
 #include "model/parts.h"
 #include "net/stream/pack.h"
 
-/* In this order; the records of a process stand between BOOKS_PROCESS and BOOKS_PROCESS_END. */
+/* In this order. The records of a process are between BOOKS_PROCESS and BOOKS_PROCESS_END. */
 enum books_record {
 	BOOKS_MODEL = 1,
 	BOOKS_PROCESS,

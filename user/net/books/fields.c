@@ -9,7 +9,8 @@
 
 #define ITEM(type, member) (((type *)0)->member)
 
-/* A number up to a bound; of its own width; several of them; a double. */
+/* A number with a bound (UP_TO), any number of the member's width (NUMBER), an array of those
+ * (SEVERAL), and a double (REAL). */
 #define UP_TO(type, member, max)                                             \
 	{                                                                    \
 		offsetof(type, member), sizeof(ITEM(type, member)), 1, (max) \
@@ -29,7 +30,7 @@
 #define YES_NO(type, member) UP_TO(type, member, 1)
 
 #define SUM(type, member) NUMBER(type, member.blocks), NUMBER(type, member.bytes)
-/* Structs that are nothing but numbers of 64 bits. */
+/* A struct that consists only of 64-bit numbers. */
 #define WORDS(type, member)                                                           \
 	{                                                                             \
 		offsetof(type, member), 8, sizeof(ITEM(type, member)) / 8, UINT64_MAX \
@@ -176,7 +177,7 @@ static void put(void *to, size_t size, uint64_t value)
 	}
 }
 
-/* As IEEE 754 has them, the same everywhere. */
+/* Doubles are saved as IEEE 754 bits, which are the same on all machines. */
 static double unpack_real(struct unpack *view)
 {
 	uint64_t bits = unpack_fixed(view, 8);

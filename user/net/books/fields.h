@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tables of the numbers in each struct of a model, by which they are saved and loaded. */
+/* Tables of the numbers in each struct of a model. Saving and loading both use them. */
 #ifndef MTRACE_NET_BOOKS_FIELDS_H
 #define MTRACE_NET_BOOKS_FIELDS_H
 
@@ -11,8 +11,8 @@
 /* One number of a struct, or an array of them. */
 struct books_field {
 	uint16_t offset;
-	uint8_t size;  /* bytes of one number; 0: a double, not negative */
-	uint8_t count; /* numbers in the array */
+	uint8_t size;  /* bytes of one number; 0 for a double, which must not be negative */
+	uint8_t count; /* length of the array */
 	uint64_t max;
 };
 
@@ -28,7 +28,7 @@ extern const struct books_fields fields_model, fields_process, fields_user, fiel
 void pack_fields(struct pack *pack, const struct books_fields *fields, const void *from);
 void unpack_fields(struct unpack *view, const struct books_fields *fields, void *ret_to);
 
-/* A block as it is saved: without bit fields. */
+/* A block as it is saved, without bit fields. */
 struct books_block {
 	uint64_t address, size;
 	uint32_t site, time;

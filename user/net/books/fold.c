@@ -13,7 +13,7 @@
 #include "net/stream/read.h"
 #include "net/stream/write.h"
 
-/* A module, with texts and segments of its own. */
+/* A module with its own copies of strings and segments. */
 struct kept_module {
 	struct stream_module told;
 	char *path;
@@ -22,7 +22,7 @@ struct kept_module {
 };
 
 struct fold {
-	struct told_model told; /* its first member; no model: nothing was told */
+	struct told_model told; /* first member; its model is NULL until the settings are read */
 	uint64_t limit;
 	struct stream_reader *reader;
 	struct stream_settings settings;
@@ -91,7 +91,8 @@ static int on_event(void *ctx, const struct event *event)
 int fold_new(struct fold **ret_fold, uint64_t limit)
 {
 	struct fold *fold = calloc(1, sizeof(*fold));
-	/* Of what is ours, books and an end are not read. */
+	/* We wrote this stream ourselves and it is still open, so handlers for a checkpoint and for
+	 * the end are not needed. */
 	const struct stream_handler handler = {
 		.settings = on_settings,
 		.module = on_module,
@@ -148,7 +149,7 @@ uint64_t fold_position(const struct fold *fold)
 	return stream_position(fold->reader);
 }
 
-/* Books on their way from one model to another. */
+/* Passes a checkpoint from one model to another. */
 struct fold_copier {
 	struct stream_reader *reader;
 	struct books_loader *loader;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Nothing becomes an index before it is known that there is something behind it. */
+/* A number from the stream is used as an index only after it was checked that the item exists. */
 #include "net/books/load.h"
 
 #include <errno.h>
@@ -16,11 +16,11 @@
 struct books_loader {
 	struct model *model;
 	const struct map64 *modules;
-	struct process *process; /* that is being put together, or NULL */
-	VEC(uint64_t) left;      /* by region: bytes that no piece has yet */
-	uint64_t reach;          /* the end of the piece before */
-	size_t ages;             /* so many sites have theirs */
-	size_t leaks;            /* likewise */
+	struct process *process; /* the process that is being loaded, or NULL */
+	VEC(uint64_t) left;      /* by region: bytes that no piece covers yet */
+	uint64_t reach;          /* end of the previous piece */
+	size_t ages;             /* number of sites that have their ages */
+	size_t leaks;            /* number of sites that have their leaks */
 	bool begun;
 	bool ended;
 };
@@ -61,7 +61,8 @@ static int load_model(struct books_loader *loader, struct unpack *body)
 	return body->bad ? -EBADMSG : 0;
 }
 
-/* Its words, ended by NULL, which the caller frees; they are the body's. NULL: none, or bad. */
+/* Returns a NULL-terminated array of words. The caller frees the array; the words belong to the
+ * body. Returns NULL if malformed. */
 static const char **load_words(struct unpack *body)
 {
 	uint64_t count = unpack_bounded(body, unpack_left(body));
@@ -198,7 +199,7 @@ static int load_stack_id(struct books_loader *loader, struct unpack *body)
 	return stacks_enter_id(stacks, id, index);
 }
 
-/* The chain of its stack's sites is in the order in which they came. */
+/* Sites are loaded in their original order, which rebuilds the chain of sites of each stack. */
 static int load_site(struct books_loader *loader, struct unpack *body)
 {
 	struct process *process = loader->process;
@@ -242,7 +243,7 @@ static int load_region(struct books_loader *loader, struct unpack *body)
 	return regions_enter(&process->regions, &region);
 }
 
-/* It takes its bytes of those of its region. */
+/* Subtracts the bytes of the piece from those that its region has left. */
 static int enter_piece(struct books_loader *loader, struct unpack *body, struct piece *ret_piece,
 		       uint32_t *list)
 {
@@ -420,7 +421,7 @@ static int load_leaks(struct books_loader *loader, struct unpack *body)
 	return 0;
 }
 
-/* Spare places of what was freed are chained: each is in the chain, once. */
+/* Returns true if the chain of spare entries contains each spare entry exactly once. */
 static bool spares_are_chained(const struct sanity *sanity)
 {
 	size_t spares = 0, found = 0;
@@ -437,7 +438,7 @@ static bool spares_are_chained(const struct sanity *sanity)
 	return found == spares;
 }
 
-/* The sums that reports show are those of the sites. */
+/* Returns true if the totals of the process equal the sums over its sites. */
 static bool sums_agree(const struct process *process)
 {
 	uint64_t blocks = 0, bytes = 0;

@@ -9,7 +9,7 @@
 #include "net/books/fields.h"
 #include "net/stream/write.h"
 
-#define FULL (128u << 10) /* bytes of a frame */
+#define FULL (128u << 10) /* bytes after which a frame is written */
 
 struct saver {
 	struct stream_writer *writer;
@@ -18,7 +18,7 @@ struct saver {
 	const struct process *process;
 };
 
-/* Whoever comes to the end of a record calls this. */
+/* Must be called at the end of each record. Writes a frame if there is enough data. */
 static void next(struct saver *saver)
 {
 	if (saver->out.count < FULL || saver->err)
@@ -140,7 +140,7 @@ static void save_regions(struct saver *saver, const struct regions *regions)
 		save(saver, BOOKS_PIECE, &fields_piece, piece);
 }
 
-/* What it has taken out of the books comes with it. */
+/* Includes the pieces that the call has taken out of the model. */
 static void save_pending(struct saver *saver, const struct pending *pending)
 {
 	const struct regions *regions = &saver->process->regions;
@@ -158,7 +158,7 @@ static void save_pending(struct saver *saver, const struct pending *pending)
 	next(saver);
 }
 
-/* Those that were interrupted before those that interrupted them. */
+/* Saves the pending calls of a thread, interrupted calls before those that interrupted them. */
 static void save_pile(struct saver *saver, const struct pendings *pendings, uint32_t newest)
 {
 	VEC(uint32_t) pile = {0};
@@ -173,7 +173,7 @@ static void save_pile(struct saver *saver, const struct pendings *pendings, uint
 	vec_free(&pile);
 }
 
-/* Call visit for all entries of a map. */
+/* Loops over all entries of a map. */
 #define map64_each(entry, map)                                                             \
 	for ((entry) = (map)->entries; (entry) && (entry) <= (map)->entries + (map)->mask; \
 	     (entry)++)                                                                    \

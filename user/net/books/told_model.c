@@ -16,7 +16,7 @@ int told_model_scan_site(void *ctx, const struct stream_scan_site *site)
 	return vec_push(&((struct told_model *)ctx)->sites, *site);
 }
 
-/* Is it the site of these books that it was of those at that time? */
+/* Returns true if the model has the same site at this index as at the time of the scan. */
 static bool site_fits(const struct process *books, const struct stream_scan_site *told)
 {
 	const struct site *site;

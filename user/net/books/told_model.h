@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a stream tells of besides events, on its way into the model. */
+/* Applies to a model what a stream reports besides events. */
 #ifndef MTRACE_NET_BOOKS_TOLD_MODEL_H
 #define MTRACE_NET_BOOKS_TOLD_MODEL_H
 
 #include "base/vec.h"
 #include "net/stream/stream.h"
 
-/* Zeroed memory is empty. */
+/* An all-zero struct is empty. */
 struct told_model {
-	struct model *model;                /* from the settings on */
-	VEC(struct stream_scan_site) sites; /* of a scan that is being told */
+	struct model *model;                /* NULL until the settings are read */
+	VEC(struct stream_scan_site) sites; /* sites of the scan that is being read */
 };
 
-void told_model_free(struct told_model *told); /* not the model */
+void told_model_free(struct told_model *told); /* does not free the model */
 
-/* Calls of a stream's handler, whose ctx begins with a struct told_model. 0 or -ENOMEM. */
+/* Callbacks for a stream handler whose ctx starts with a struct told_model. Return 0 or -ENOMEM. */
 int told_model_scan_site(void *ctx, const struct stream_scan_site *site);
-/* Into the books, if they are those that it was of. */
+/* Enters the scan into the model if its sites match. */
 int told_model_scan(void *ctx, const struct stream_scan *scan);
 int told_model_unprobed(void *ctx);
 

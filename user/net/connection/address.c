@@ -18,7 +18,7 @@
 #define HOST_SIZE    ADDRESS_HOST_SIZE
 #define SOCKET_FLAGS (SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC)
 
-/* A peer that does not answer is gone after IDLE + COUNT * INTERVAL seconds. */
+/* A peer that does not respond is considered dead after IDLE + COUNT * INTERVAL seconds. */
 #define KEEP_IDLE     10
 #define KEEP_INTERVAL 5
 #define KEEP_COUNT    4
@@ -37,7 +37,7 @@ static int find_unix(struct addresses *ret, const char *path, struct error *err)
 	return 0;
 }
 
-/* "[v6]:port", "[v6]", "host:port", "host", ":port", "v6". */
+/* Splits "[v6]:port", "[v6]", "host:port", "host", ":port" or "v6". */
 static int split(const char *words, char host[HOST_SIZE], const char **ret_port)
 {
 	const char *end, *colon = strrchr(words, ':');
@@ -103,7 +103,7 @@ bool address_is_loopback(const struct address *address)
 	return address->where.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
 }
 
-/* Those of a link are of one interface. */
+/* A link-local address needs the interface as well. */
 static void six_text(const struct sockaddr_in6 *six, char text[ADDRESS_TEXT_SIZE])
 {
 	char host[INET6_ADDRSTRLEN] = "?", zone[16] = "";
@@ -136,7 +136,7 @@ const char *address_text(const struct address *address, char text[ADDRESS_TEXT_S
 	return text;
 }
 
-/* Is there a socket at whose other end nobody is? */
+/* Returns true if a socket file exists that nobody listens on. */
 static bool is_left_over(const struct address *address)
 {
 	const struct sockaddr_un *local = (const struct sockaddr_un *)&address->where;
@@ -155,7 +155,7 @@ static bool is_left_over(const struct address *address)
 	return refused;
 }
 
-/* Until its mode is set it listens to nobody. */
+/* The caller listens only after the mode is set, so nobody can connect earlier. */
 static int bind_unix(int fd, const struct address *address)
 {
 	const struct sockaddr_un *local = (const struct sockaddr_un *)&address->where;

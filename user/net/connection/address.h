@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where a server listens: unix:/path, host:port, [v6]:port, host, or :port. */
+/* Addresses of servers: unix:/path, host:port, [v6]:port, host, or :port. */
 #ifndef MTRACE_NET_CONNECTION_ADDRESS_H
 #define MTRACE_NET_CONNECTION_ADDRESS_H
 
@@ -11,27 +11,29 @@
 #define ADDRESS_TEXT_SIZE 128
 
 /*
- * What the words mean; names are looked up. port: where none is named. Without a host it is the
- * loopback. 0 or -errno with words.
+ * Parses an address and resolves its name. `port` is the default port. The default host is the
+ * loopback. Returns 0, or -errno with a message in *err.
  */
 int address_find(struct addresses *ret_addresses, const char *words, unsigned int port,
 		 struct error *err);
-/* Whom the words name, without brackets and port; "localhost" if nobody. Returns host. */
+/* Extracts the host, without brackets and port; "localhost" if there is none. Returns `host`. */
 #define ADDRESS_HOST_SIZE 256
 const char *address_host(const char *words, char host[ADDRESS_HOST_SIZE]);
 bool address_is_unix(const struct address *address);
 bool address_is_loopback(const struct address *address);
-/* "unix:/path", "127.0.0.1:4576", "[::1]:4576". Returns text. */
+/* Formats an address: "unix:/path", "127.0.0.1:4576", "[::1]:4576". Returns `text`. */
 const char *address_text(const struct address *address, char text[ADDRESS_TEXT_SIZE]);
 
 /*
- * A listening socket, non-blocking: of a UNIX one the file is readable by us alone, and takes the
- * place of one that nobody listens at. *address becomes what it is bound to. 0 or -errno.
+ * Opens a non-blocking listening socket and sets *address to the address that it is bound to. The
+ * file of a UNIX socket is accessible only by us; it replaces a file that nobody listens on.
+ * Returns 0 or -errno.
  */
 int address_listen(struct address *address, int *ret_fd);
-/* A non-blocking socket that connects; writable when it has. 0 or -errno. */
+/* Starts a non-blocking connect; the socket becomes writable when it is connected. Returns 0 or
+ * -errno. */
 int address_connect(const struct address *address, int *ret_fd);
-/* Notice a peer that is gone without a word, and send at once. */
+/* Enables keepalive (to detect a dead peer) and disables Nagle's algorithm. */
 void socket_tune(int fd);
 
 #endif

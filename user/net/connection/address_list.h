@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Addresses of sockets. */
+/* Socket addresses. */
 #ifndef MTRACE_NET_CONNECTION_ADDRESS_LIST_H
 #define MTRACE_NET_CONNECTION_ADDRESS_LIST_H
 
@@ -13,7 +13,7 @@ struct address {
 	socklen_t size;
 };
 
-/* The addresses of one place, best first. */
+/* The addresses of one host, best first. */
 struct addresses {
 	struct address list[ADDRESSES_MAX];
 	size_t count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One end of a connection, non-blocking: a socket as it is, or TLS on it (tls.h). */
+/* One end of a non-blocking connection: a plain socket, or TLS on top of it (tls.h). */
 #ifndef MTRACE_NET_CONNECTION_CHANNEL_H
 #define MTRACE_NET_CONNECTION_CHANNEL_H
 
@@ -10,23 +10,25 @@
 
 struct channel;
 
-/* -EAGAIN: not now; both ways are to be tried again when the socket is ready for anything. */
+/* -EAGAIN means that nothing can be done now. When the socket is ready for reading or writing,
+ * retry both reads and writes. */
 struct channel_ops {
 	int (*handshake)(struct channel *channel, struct error *err);
-	ssize_t (*read)(struct channel *channel, void *bytes, size_t size); /* 0: the end */
+	/* Returns 0 at the end. */
+	ssize_t (*read)(struct channel *channel, void *bytes, size_t size);
 	ssize_t (*write)(struct channel *channel, const void *bytes, size_t size);
-	void (*end)(struct channel *channel); /* nothing more will be written */
+	void (*end)(struct channel *channel); /* announces that nothing more will be written */
 	void (*close)(struct channel *channel);
 };
 
 struct channel {
-	const struct channel_ops *ops; /* NULL: there is none */
+	const struct channel_ops *ops; /* NULL if there is no channel */
 	int fd;
 	void *state;
 };
 
-/* The socket is the channel's from here on. */
+/* Takes ownership of the socket. */
 struct channel channel_plain(int fd);
-void channel_close(struct channel *channel); /* zeroed memory is fine */
+void channel_close(struct channel *channel); /* an all-zero channel is fine */
 
 #endif

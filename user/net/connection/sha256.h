@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * SHA-256 (FIPS 180-4) and HMAC (RFC 2104) with it: how the two ends of a connection prove that
- * they know a token without telling it. Here so that small targets need no library for it.
+ * SHA-256 (FIPS 180-4), and HMAC (RFC 2104) based on it. The two ends of a connection use it to
+ * prove that they know a token without sending it. Implemented here so that small targets need no
+ * library for it.
  */
 #ifndef MTRACE_NET_CONNECTION_SHA256_H
 #define MTRACE_NET_CONNECTION_SHA256_H
@@ -32,7 +33,7 @@ void hmac_begin(struct hmac *hmac, const void *key, size_t size);
 void hmac_add(struct hmac *hmac, const void *bytes, size_t size);
 void hmac_end(struct hmac *hmac, uint8_t ret_digest[SHA256_SIZE]);
 
-/* How long it takes does not tell where they differ. */
+/* Compares in constant time: the duration does not depend on where the bytes differ. */
 bool bytes_equal_blind(const uint8_t *a, const uint8_t *b, size_t size);
 
 #endif

@@ -17,7 +17,7 @@ struct tls {
 	bool server;
 };
 
-/* What the library says of its last failure, and no older one. */
+/* Sets *err to the library's last error, and clears older ones. */
 static int explain(struct error *err, int code, const char *what)
 {
 	unsigned long number = ERR_peek_last_error();
@@ -27,7 +27,7 @@ static int explain(struct error *err, int code, const char *what)
 	return error_set(err, code, "%s: %s", what, reason ? reason : "TLS failed");
 }
 
-/* Nobody is asked at a terminal. */
+/* Prevents OpenSSL from asking for a password on the terminal. */
 static int no_password(char *text, int size, int writing, void *ctx)
 {
 	(void)text;
@@ -44,7 +44,7 @@ static void configure(SSL_CTX *context)
 	SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
 	SSL_CTX_set_mode(context,
 			 SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-	SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF); /* streams have an end */
+	SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF); /* streams mark their own end */
 	SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_num_tickets(context, 0);
 }
@@ -93,7 +93,7 @@ void tls_free(struct tls *tls)
 	free(tls);
 }
 
-/* -EAGAIN, 0 at the end, or -errno. */
+/* Returns -EAGAIN, 0 at the end of the connection, or -errno. */
 static int result(SSL *ssl, int done)
 {
 	switch (SSL_get_error(ssl, done)) {
@@ -176,7 +176,7 @@ static const struct channel_ops tls_ops = {
 	.close = tls_close,
 };
 
-/* A name, or the text of an address. */
+/* `host` is a name or the text of an address. */
 static bool expect_host(SSL *ssl, const char *host)
 {
 	unsigned char bytes[sizeof(struct in6_addr)];

@@ -17,7 +17,7 @@ static void add(struct addresses *addresses, const void *where, size_t size)
 	address->size = (socklen_t)size;
 }
 
-/* In the order of getaddrinfo. */
+/* In the same order as getaddrinfo. */
 static void add_loopback(struct addresses *addresses, uint16_t port)
 {
 	const struct sockaddr_in6 six = {.sin6_family = AF_INET6,
@@ -41,7 +41,7 @@ static bool add_four(struct addresses *addresses, const char *host, uint16_t por
 	return true;
 }
 
-/* "fe80::1%2": the address, and the interface by number. */
+/* Parses "fe80::1%2": an address and the number of an interface. */
 static bool add_six(struct addresses *addresses, const char *host, uint16_t port)
 {
 	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(port)};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The header Accept (RFC 9110, 12.5.1), as far as two forms have to be told apart. */
+/* Parses the Accept header (RFC 9110, 12.5.1), as far as needed to choose between two formats. */
 #include "net/http/accept.h"
 
 #include <ctype.h>
@@ -9,13 +9,13 @@
 
 #define QUALITY_FULL 1000
 
-/* A part of the header, without the blanks around it. */
+/* A part of the header, without surrounding white space. */
 struct accept_span {
 	const char *at;
 	size_t length;
 };
 
-/* The next of what `separator` parts, which is then behind *rest. */
+/* Returns the text up to the next separator, and moves *rest past it. */
 static struct accept_span next_span(const char **rest, const char *end, char separator)
 {
 	const char *stop = memchr(*rest, separator, (size_t)(end - *rest));
@@ -41,7 +41,7 @@ static bool span_begins(struct accept_span span, const char *word)
 	return span.length >= strlen(word) && !strncasecmp(span.at, word, strlen(word));
 }
 
-/* "0.75" in thousandths. */
+/* Parses a quality such as "0.75" to thousandths. */
 static int quality_of(struct accept_span span)
 {
 	int quality = 0, scale = QUALITY_FULL;
@@ -64,7 +64,7 @@ static int quality_of(struct accept_span span)
 }
 
 struct wish {
-	int openmetrics; /* of each the best quality, or -1: not named */
+	int openmetrics; /* the best quality of each, or -1 if it is not mentioned */
 	int text;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libmicrohttpd without threads: it has an epoll descriptor of its own, which our loop watches, and
- * when that is ready it may work once. One clock beside it cuts off who is too slow, as its own
- * timeout is only for those who do nothing at all.
+ * Runs libmicrohttpd without threads: our loop watches its epoll descriptor and lets it work once
+ * when that is ready. A separate timer closes connections of slow clients, because libmicrohttpd's
+ * own timeout only affects idle ones.
  */
 #include "net/http/http.h"
 
@@ -28,9 +28,9 @@
 
 #define NS_PER_SECOND 1000000000ULL
 #define CLOCK_NS      (NS_PER_SECOND / 4)
-#define CROWD_NS      CLOCK_NS /* for a request, while all places are taken */
+#define CROWD_NS      CLOCK_NS /* time limit for a request while all connections are in use */
 #define IDLE_SECONDS  5
-#define WHOLE_SECONDS 15 /* for a connection, from its first byte to its last */
+#define WHOLE_SECONDS 15 /* time limit of a connection, from its first byte to its last */
 #define RUNS_AT_ONCE  4
 #define SECRET_MAX    1024
 #define PEM_MAX       (1u << 20)
@@ -38,9 +38,9 @@
 #define OPTIONS_MAX   16
 
 struct visitor {
-	int fd; /* -1: the place is free */
+	int fd; /* -1 if the slot is free */
 	uint64_t since_ns;
-	bool heard; /* the head of its request is there */
+	bool heard; /* the head of its request has arrived */
 };
 
 struct http {
@@ -48,7 +48,7 @@ struct http {
 	struct MHD_Daemon *daemon;
 	struct loop_watch *on_ready, *on_clock, *on_more;
 	struct visitor visitors[HTTP_CONNECTIONS];
-	bool secret; /* the request has to name it: */
+	bool secret; /* requests must have credentials with this digest: */
 	uint8_t digest[SHA256_SIZE];
 	char *cert, *key;
 	char text[ADDRESS_TEXT_SIZE + 16];
@@ -62,7 +62,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
 }
 
-/* Answers. */
+/* Responses. */
 
 static void body_done(void *body)
 {
@@ -125,7 +125,7 @@ static enum MHD_Result refuse(struct MHD_Connection *connection)
 	return done;
 }
 
-/* Of digests, as the time that a comparison takes then tells nothing of the secret. */
+/* Comparing digests makes the timing independent of the secret. */
 static void digest_of(const char *user, const char *password, uint8_t ret_digest[SHA256_SIZE])
 {
 	struct sha256 sum;
@@ -153,7 +153,7 @@ static bool is_welcome(const struct http *http, struct MHD_Connection *connectio
 	return welcome;
 }
 
-/* At its head a request is answered: of what may come behind it nothing is read. */
+/* Responds as soon as the head of a request is complete; a body is never read. */
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *path,
 				  const char *method, const char *version, const char *upload,
 				  size_t *upload_size, void **request)
@@ -212,12 +212,12 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 
 static void on_more(void *ctx, uint32_t what);
 
-/* What it has to do at once that waits for no descriptor. */
+/* Runs the daemon as often as it has work that waits for no descriptor. */
 static void http_run(struct http *http)
 {
 	MHD_UNSIGNED_LONG_LONG timeout = 1;
 
-	/* It takes the second run to listen again, where the first has freed a place. */
+	/* If the first run has freed a connection, only the second one resumes listening. */
 	MHD_run(http->daemon);
 	for (int i = 1; i < RUNS_AT_ONCE; i++) {
 		MHD_run(http->daemon);
@@ -265,9 +265,10 @@ static void on_clock(void *ctx, uint32_t what)
 	http_run(http);
 }
 
-/* What is needed to open it. */
+/* Opening the server. */
 
-/* A small file as text; with `secret` it has to be ours alone to read. 0 or -errno with words. */
+/* Reads a small file. With `secret`, the file must not be accessible by others. Returns 0, or
+ * -errno with a message in *err. */
 static int read_small(const char *path, size_t limit, bool secret, char **ret_text,
 		      struct error *err)
 {
@@ -345,7 +346,8 @@ static int read_tls(struct http *http, struct error *err)
 	return code ? code : read_small(comma + 1, PEM_MAX, true, &http->key, err);
 }
 
-/* PORT alone is the loopback's; without a port nobody would know where to look. */
+/* PORT alone means the loopback. A port is required, because with an arbitrary one nobody would
+ * know where to connect. */
 static int find_place(const char *where, struct addresses *ret_addresses, struct error *err)
 {
 	const char *colon = strrchr(where, ':'), *port = colon ? colon + 1 : where;

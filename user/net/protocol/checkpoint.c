@@ -15,7 +15,7 @@ static int checkpoint_output(void *ctx, const void *bytes, size_t size)
 		       : spill_add(&checkpoint->bytes, bytes, size);
 }
 
-/* The latest one serves as long as the stream behind it is kept. */
+/* Reuses the latest checkpoint as long as the stream after it is still kept. */
 struct checkpoint *checkpoint_take(struct server *server)
 {
 	struct checkpoint *checkpoint = server->latest;

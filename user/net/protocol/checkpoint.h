@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a client is sent before the stream: the model of all events that are no longer kept. */
+/* What a client gets before the stream: the model of all events that are no longer kept. */
 #ifndef MTRACE_NET_PROTOCOL_CHECKPOINT_H
 #define MTRACE_NET_PROTOCOL_CHECKPOINT_H
 
@@ -10,12 +10,12 @@
 
 struct checkpoint {
 	struct spill bytes;
-	uint64_t limit;  /* of them */
-	uint64_t resume; /* offset where the stream goes on */
+	uint64_t limit;  /* maximum size in bytes */
+	uint64_t resume; /* offset at which the stream continues */
 	unsigned int owners;
 };
 
-/* A checkpoint for one more client, or NULL if there can be none. */
+/* Returns a checkpoint for another client, or NULL if none can be made. */
 struct checkpoint *checkpoint_take(struct server *server);
 void checkpoint_drop(struct server *server, struct checkpoint *checkpoint); /* NULL is fine */
 

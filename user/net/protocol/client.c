@@ -10,22 +10,23 @@
 
 #define NS_PER_SECOND 1000000000ULL
 #define READ_SIZE     (64u << 10)
-#define READS_MAX     16 /* in a turn of the loop */
+#define READS_MAX     16 /* per turn of the loop */
 
 enum state { CLIENT_CONNECTS, CLIENT_SHAKES, CLIENT_GREETING, CLIENT_ANSWER, CLIENT_STREAM };
 
 struct client {
 	struct client_config config;
 	enum state state;
-	size_t next; /* of the addresses */
+	size_t next; /* index of the next address to try */
 	struct channel channel;
-	int connecting; /* the socket, before it is the channel's; else -1 */
+	int connecting; /* the socket until the channel owns it, else -1 */
 	struct loop_watch *watch;
 	struct loop_watch *patience;
-	struct loop_watch *again; /* there was more to read than READS_MAX */
+	struct loop_watch *again; /* a timer that is pending when READS_MAX did not read everything,
+				     or at the start */
 	uint8_t in[READ_SIZE];
 	size_t in_count;
-	uint8_t out[REQUEST_SIZE]; /* the request, which the answer is of */
+	uint8_t out[REQUEST_SIZE]; /* the request; needed to check the answer */
 	size_t out_done;
 	struct error err;
 };
@@ -46,7 +47,7 @@ static void disconnect(struct client *client)
 	}
 }
 
-/* Nothing of the client may be touched behind this. */
+/* The callback may free the client, so do not use it afterwards. */
 static void finish(struct client *client)
 {
 	struct error why = client->err;
@@ -57,7 +58,8 @@ static void finish(struct client *client)
 	client->config.over(client->config.ctx, &why);
 }
 
-/* The next address that a connection can be begun to; -errno of the last if there is none. */
+/* Starts to connect to the next address for which that works. Returns 0, or the error of the last
+ * one. */
 static int connect_next(struct client *client)
 {
 	int code = client->err.code ? client->err.code : -EADDRNOTAVAIL;
@@ -78,7 +80,7 @@ static int connect_next(struct client *client)
 	return code;
 }
 
-/* What cannot be sent now goes with the rest. */
+/* Whatever cannot be sent now is sent with the rest of the request. */
 static void speak_early(struct client *client)
 {
 	ssize_t done;
@@ -88,7 +90,7 @@ static void speak_early(struct client *client)
 	client->out_done = done > 0 ? (size_t)done : 0;
 }
 
-/* 0, -EAGAIN, or another one is tried. */
+/* Returns 0 or -errno; -EAGAIN if still connecting, possibly to the next address. */
 static int take_connection(struct client *client)
 {
 	const struct address *address = &client->config.addresses.list[client->next - 1];
@@ -140,7 +142,8 @@ static int take_greeting(struct client *client)
 	return 0;
 }
 
-/* Over TLS, or a UNIX socket, it is known by other means. */
+/* Returns true if the server has proven that it knows the token. That is not needed without a token
+ * and on a UNIX socket; and a server that rejects our proof sends none. */
 static bool is_known(const struct client *client, const struct talk_answer *answer)
 {
 	const struct address *address = &client->config.addresses.list[client->next - 1];
@@ -172,7 +175,7 @@ static int take_answer(struct client *client)
 	return 0;
 }
 
-/* Bytes that the next message takes; of the stream, as many as there are. */
+/* Number of bytes to read for the next message. The stream is read in any amount. */
 static size_t message_room(const struct client *client)
 {
 	if (client->state == CLIENT_GREETING)
@@ -221,7 +224,7 @@ static void on_again(void *ctx, uint32_t what)
 	on_ready(client, what);
 }
 
-/* -EAGAIN when there is nothing more for now. */
+/* Returns -EAGAIN when there is nothing more for now. */
 static int read_all(struct client *client)
 {
 	int code = 0;
@@ -268,9 +271,8 @@ static void on_ready(void *ctx, uint32_t what)
 	(void)what;
 	if (code == -EAGAIN)
 		return;
-	if (code == -EPROTO &&
-	    client->state <
-		    CLIENT_STREAM) /* the other side looks at ours when our own handshake is over */
+	/* In TLS 1.3, the server checks our certificate after our own handshake is complete. */
+	if (code == -EPROTO && client->state < CLIENT_STREAM)
 		code = error_set(&client->err, -EACCES, "it does not accept our certificate");
 	else if (client->err.code != code)
 		error_set(&client->err, code, "%s",

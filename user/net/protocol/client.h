@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One connection to a server, by the event loop: from connect(2) over the greeting to the stream.
- * Whoever wants to go on after it broke makes another one that asks for what is missing.
+ * One connection to a server, driven by the event loop: connect(2), handshake, stream. To continue
+ * after a lost connection, create a new client that asks for the missing part.
  */
 #ifndef MTRACE_NET_PROTOCOL_CLIENT_H
 #define MTRACE_NET_PROTOCOL_CLIENT_H
@@ -22,28 +22,30 @@ struct client;
 struct client_config {
 	struct loop *loop;
 	struct addresses addresses; /* tried one after the other */
-	struct talk_token token;    /* size 0: none. With one, the server has to know it, too */
-	struct tls *tls;            /* NULL: none; not of UNIX sockets */
-	const char *host;           /* whom its certificate must name; NULL: any */
-	uint64_t trace;             /* that is gone on with; 0: any */
-	uint64_t offset;            /* in its stream, bytes */
-	bool takes_books;           /* the answer may say that these come first */
-	/* It is there: what the server answered. */
+	struct talk_token token;    /* size 0: none; otherwise the server must know it as well */
+	struct tls *tls;            /* NULL: no TLS; not used on UNIX sockets */
+	const char *host; /* the name that the server's certificate must have; NULL: any */
+	uint64_t trace;   /* id of the trace to continue; 0: any */
+	uint64_t offset;  /* offset in the stream, in bytes */
+	bool takes_books; /* the server may send a checkpoint first */
+	/* Called when the connection is established, with the server's answer. */
 	void (*open)(void *ctx, const struct talk_answer *answer);
-	/* The next bytes of the stream. 0 or -errno, which closes the connection. */
+	/* Called with the next bytes of the stream. Returns 0; -errno closes the connection. */
 	int (*bytes)(void *ctx, const void *bytes, size_t size);
 	/*
-	 * It is over, once; nothing comes after. -ENODATA: the server has ended it. -EACCES:
-	 * trying again is of no use. The client may be freed from here.
+	 * Called once when the connection is over; no other callback follows. The error is -ENODATA
+	 * if the server ended the connection, and -EACCES if retrying is pointless. May free the
+	 * client.
 	 */
 	void (*over)(void *ctx, const struct error *why);
 	void *ctx;
 };
 
-/* Connects from the next turn of the loop on. 0 or -ENOMEM. */
+/* Starts to connect at the next turn of the loop. Returns 0 or -ENOMEM. */
 int client_new(struct client **ret_client, const struct client_config *config);
 void client_free(struct client *client); /* NULL is fine */
-/* Once it is open. What it cannot take is dropped with the connection. */
+/* Sends an order; best effort: one that the connection cannot take is dropped. Use it only after
+ * `open`. */
 void client_order(struct client *client, const struct talk_order *order);
 
 #endif

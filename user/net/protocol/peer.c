@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One connection of a server, from the accept to the end. */
+/* One connection of a server, from accept to close. */
 #include "net/protocol/peer.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "net/protocol/checkpoint.h"
 
 #define NS_PER_SECOND 1000000000ULL
-#define PUMP_MAX      (1u << 20) /* bytes for one peer in a turn of the loop */
+#define PUMP_MAX      (1u << 20) /* maximum number of bytes for one peer per turn of the loop */
 
 static uint64_t now_ns(void)
 {
@@ -66,7 +66,7 @@ unsigned int peers_clients(const struct server *server)
 	return clients;
 }
 
-/* The oldest client takes over. */
+/* Gives control to the oldest client if nobody has it. */
 static void pass_control(struct server *server)
 {
 	struct peer **peer;
@@ -120,7 +120,7 @@ void peers_bury(struct server *server)
 	server->peers.count = kept;
 }
 
-/* What it was sent last is on its way; then the end of it, and its own is awaited. */
+/* Everything is sent. Closes our side and waits for the peer to close its side. */
 static void leave(struct peer *peer)
 {
 	peer->state = PEER_LEAVING;
@@ -130,7 +130,7 @@ static void leave(struct peer *peer)
 	pass_control(peer->server);
 }
 
-/* What is wanted is not kept any more: are there books of it? */
+/* The requested data is no longer kept. Returns true if a checkpoint can replace it. */
 static bool take_books(struct peer *peer, const struct talk_request *request)
 {
 	if (!request->takes_books || !peer->server->fold)
@@ -205,7 +205,7 @@ static void answer(struct peer *peer, const struct talk_request *request)
 		peer_kill(peer);
 }
 
-/* Nothing of a stranger is looked at before all of its request is there. */
+/* A stranger's request is processed only after all of it has arrived. */
 static void take_request(struct peer *peer)
 {
 	struct talk_request request;
@@ -235,7 +235,7 @@ static size_t message_size(const struct peer *peer)
 	return peer->state == PEER_WAITING ? REQUEST_SIZE : ORDER_SIZE;
 }
 
-/* Its own end: of who leaves it is how it says that all has arrived. */
+/* The peer has closed its side. By that, a leaving peer confirms that everything has arrived. */
 static void take_end(struct peer *peer)
 {
 	if (peer->whole)
@@ -244,8 +244,8 @@ static void take_end(struct peer *peer)
 }
 
 /*
- * Until there is nothing more; not before what it was told last is sent. What comes from who leaves
- * is not looked at, and has an end, too.
+ * Reads until nothing is left, but not before the pending message is sent. Input of a leaving peer
+ * is discarded, and limited as well.
  */
 static void take_input(struct peer *peer)
 {
@@ -276,7 +276,7 @@ static void take_input(struct peer *peer)
 		refuse(peer, SERVER_NONSENSE);
 }
 
-/* The next bytes that it is to be sent; 0: there are none for now. */
+/* Finds the next bytes to send. Returns 0 if there are none for now. */
 static size_t next_bytes(const struct peer *peer, const uint8_t **ret_bytes)
 {
 	if (peer->out_done < peer->out_count) {
@@ -334,7 +334,7 @@ bool peer_pump(struct peer *peer)
 		sent(peer, (size_t)done);
 	}
 	if (peer->state == PEER_CLIENT)
-		wait_progress(peer); /* nobody can stall who has got all */
+		wait_progress(peer); /* a peer that has everything cannot be stalled */
 	if (peer->state == PEER_CLIENT && peer->server->ended) {
 		peer->whole = true;
 		leave(peer);
@@ -355,7 +355,7 @@ void peer_expire(struct peer *peer)
 		refuse(peer, SERVER_SILENT);
 }
 
-/* It does not know that it should: it is told so, and that is all that is said without TLS. */
+/* The peer does not know that it needs TLS. Tells it so; nothing else is ever sent without TLS. */
 static void refuse_plain(struct peer *peer)
 {
 	struct talk_greeting greeting = {.wants_tls = true};
@@ -368,7 +368,8 @@ static void refuse_plain(struct peer *peer)
 		peer_kill(peer);
 }
 
-/* By its first byte: 0: it speaks TLS; else -EAGAIN, or it was refused. */
+/* Checks the first byte. Returns 0 if the peer speaks TLS; otherwise -EAGAIN, or -EPROTO if it was
+ * refused. */
 static int secure(struct peer *peer)
 {
 	int fd = peer->channel.fd;
@@ -383,7 +384,7 @@ static int secure(struct peer *peer)
 		return -EPROTO;
 	}
 	peer->secures = false;
-	peer->channel = (struct channel){0}; /* the socket goes on, or is closed there */
+	peer->channel = (struct channel){0}; /* tls_channel takes over the socket, or closes it */
 	if (!tls_channel(peer->server->config.tls, fd, NULL, &peer->channel))
 		return 0;
 	peer_kill(peer);
@@ -448,7 +449,7 @@ static void on_peer(void *ctx, uint32_t what)
 	peers_bury(server);
 }
 
-/* Of our own user, or root: they could trace the program themselves. */
+/* Accepts peers of our own user and root: they could trace the program themselves. */
 static bool is_friend(int fd)
 {
 	struct ucred peer;
@@ -471,7 +472,7 @@ static int greet(struct peer *peer)
 	return 0;
 }
 
-/* Who waits longest without a word makes room. */
+/* If there are too many peers that are not clients, drops the oldest one. */
 static void make_room(struct server *server)
 {
 	struct peer **peer, *oldest = NULL;

@@ -10,7 +10,8 @@
 
 /* Accepts a connection. The server owns the socket from here on. */
 void peer_new(struct server *server, int fd, const struct address *address);
-/* Sends what the client can take. Returns true if there is more, and the client could take more. */
+/* Sends as much as the peer can take. Returns true if the peer could take more, and there is more
+ * to send. */
 bool peer_pump(struct peer *peer);
 /* Pumps each peer. */
 void peers_pump(struct server *server);
@@ -19,9 +20,9 @@ void peers_pump_soon(struct server *server);
 /* Acts on a deadline that has passed. */
 void peer_expire(struct peer *peer);
 void peer_kill(struct peer *peer);
-/* Frees dead peers; not from within a walk of the list. */
+/* Frees dead peers. Must not be called while iterating over the list. */
 void peers_bury(struct server *server);
-/* Clients that are sent the stream. */
+/* Number of clients that get the stream. */
 unsigned int peers_clients(const struct server *server);
 /* The client in control, or NULL. */
 struct peer *peer_in_control(const struct server *server);

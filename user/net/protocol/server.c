@@ -15,11 +15,11 @@
 
 #define NS_PER_SECOND 1000000000ULL
 #define TICK_NS       NS_PER_SECOND
-/* Calls are left out at the limit; where even all else is this much, the trace ends. */
+/* At the limit, calls are dropped. If even other events reach this hard limit, the trace ends. */
 #define HARD_LIMIT(limit) (2 * (limit) + (1u << 20))
 
-#define ACCEPT_MAX 16           /* in a turn of the loop */
-#define BOOKS_TURN (256u << 10) /* bytes that become books before events are looked for again */
+#define ACCEPT_MAX 16           /* per turn of the loop */
+#define BOOKS_TURN (256u << 10) /* bytes merged into the model between calls of `meanwhile` */
 
 static void stop_accepting(struct listener *listener)
 {
@@ -27,7 +27,7 @@ static void stop_accepting(struct listener *listener)
 	listener->watch = NULL;
 }
 
-/* Errors of accept are those of connections that are gone already, or of us: out of descriptors. */
+/* An error of accept means that the connection is already gone, or that we are out of resources. */
 static void on_accept(void *ctx, uint32_t what)
 {
 	struct listener *listener = ctx;
@@ -179,7 +179,7 @@ const char *server_text(const struct server *server)
 	return server->text;
 }
 
-/* Those that had not got it cannot go on. */
+/* Disconnects clients that still needed what was discarded. */
 static void cut_laggards(struct server *server)
 {
 	struct peer **peer;
@@ -192,7 +192,7 @@ static void cut_laggards(struct server *server)
 	}
 }
 
-/* Half of what is allowed stays, for a client in control that has to come back. */
+/* Keeps half of the limit, in case the client in control has to reconnect. */
 static void let_go_read(struct server *server)
 {
 	const struct peer *control = peer_in_control(server);
@@ -205,7 +205,7 @@ static void let_go_read(struct server *server)
 	spill_let_go(spill, from < control->offset ? from : control->offset);
 }
 
-/* The oldest part becomes books, but nothing of what is at or behind `until`. */
+/* Merges the oldest part into the model, but nothing at or after `until`. */
 static void fold_oldest(struct server *server, uint64_t until)
 {
 	struct spill *spill = &server->spill;
@@ -278,7 +278,7 @@ int server_books(struct server *server, const struct model_config *config,
 	return code ? code : fold_copy(server->fold, config, ret_model);
 }
 
-/* What can be folded makes room. */
+/* With a model, there is always room: the oldest part is merged into it. */
 bool server_is_full(struct server *server)
 {
 	return !server->fold && server->spill.end - server->spill.begin >= server->config.limit;

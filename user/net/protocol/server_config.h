@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The limits and settings of a server, and what it counts. */
+/* The limits, settings and counters of a server. */
 #ifndef MTRACE_NET_PROTOCOL_SERVER_CONFIG_H
 #define MTRACE_NET_PROTOCOL_SERVER_CONFIG_H
 
@@ -14,34 +14,34 @@
 #define STALL_SECONDS 60
 #define CLIENTS_MAX   8
 #define WAITING_MAX   32
-#define ORDERS_MAX    64 /* of one connection; one that sends more is cut off */
+#define ORDERS_MAX    64 /* per connection; a client that sends more is disconnected */
 
-/* Why connections ended, and how many. */
+/* Number of connections, and reasons why they ended. */
 enum server_count {
 	SERVER_ACCEPTED,
-	SERVER_STRANGERS, /* another user's, or a wrong or no proof */
-	SERVER_NONSENSE,  /* what they sent is not from mtrace-bpf, or of another version */
-	SERVER_SILENT,    /* nothing came in time, or nothing was taken */
+	SERVER_STRANGERS, /* another user, or a wrong or missing proof */
+	SERVER_NONSENSE,  /* not from mtrace-bpf, or another version */
+	SERVER_SILENT,    /* sent or took nothing in time */
 	SERVER_CROWDED,   /* too many at once */
-	SERVER_LAGGED,    /* what they had not got was let go */
-	SERVER_LATE,      /* what they asked for is not kept any more, or of another trace */
-	SERVER_DELIVERED, /* got the stream to its end */
+	SERVER_LAGGED,    /* data that they needed was discarded */
+	SERVER_LATE,      /* asked for data that is no longer kept, or for another trace */
+	SERVER_DELIVERED, /* got the whole stream */
 	SERVER_COUNTS
 };
 
 struct server_config {
 	struct loop *loop;
 	struct talk_token token; /* copied; size 0: none */
-	struct tls *tls;         /* NULL: none; not of UNIX sockets */
-	uint64_t limit;          /* bytes that are kept */
-	uint64_t books_limit;    /* bytes for books of the rest; 0: none */
+	struct tls *tls;         /* NULL: no TLS; not used on UNIX sockets */
+	uint64_t limit;          /* size of the backlog in bytes */
+	uint64_t books_limit;    /* size of the model of the rest, in bytes; 0: none */
 	uint64_t hello_ns;       /* 0: HELLO_SECONDS … */
 	uint64_t stall_ns;       /* 0: STALL_SECONDS */
-	/* A client is there, or has gone: words for people. */
+	/* A client has connected or gone. Both strings are for humans. */
 	void (*tell)(void *ctx, const char *peer, const char *what);
-	/* The client in control wants the trace to end. */
+	/* The client in control wants to end the trace. */
 	void (*end)(void *ctx);
-	/* A client, in control or not, wants a scan; NULL: there are none. */
+	/* A client, in control or not, wants a scan. NULL: scans are not supported. */
 	void (*scan)(void *ctx, const struct talk_order *order, bool control);
 	void *ctx;
 };

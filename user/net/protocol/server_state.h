@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The state of a server and of its connections, which server.c, peer.c and checkpoint.c share. */
+/* The state of a server and its connections, shared by server.c, peer.c and checkpoint.c. */
 #ifndef MTRACE_NET_PROTOCOL_SERVER_STATE_H
 #define MTRACE_NET_PROTOCOL_SERVER_STATE_H
 
@@ -17,11 +17,11 @@
 #include "net/protocol/talk.h"
 
 enum peer_state {
-	PEER_SHAKES,  /* TLS */
-	PEER_WAITING, /* for its request */
-	PEER_CLIENT,  /* is sent the stream */
-	PEER_LEAVING, /* was sent all that it gets; its end is awaited */
-	PEER_DEAD,    /* to be buried */
+	PEER_SHAKES,  /* TLS handshake */
+	PEER_WAITING, /* waiting for its request */
+	PEER_CLIENT,  /* gets the stream */
+	PEER_LEAVING, /* everything is sent; waiting for it to close its side */
+	PEER_DEAD,    /* to be freed */
 };
 
 struct checkpoint;
@@ -31,21 +31,21 @@ struct peer {
 	struct channel channel;
 	struct loop_watch *watch;
 	enum peer_state state;
-	bool proves;  /* it has to know the token */
-	bool secures; /* by TLS; it has not said a word yet */
+	bool proves;  /* must prove that it knows the token */
+	bool secures; /* must use TLS, and has not sent anything yet */
 	bool control;
-	bool whole;                    /* it was sent the stream to its end */
-	uint64_t number;               /* the how manyth that came */
-	uint64_t offset;               /* of the next byte of the stream that it is sent … */
-	struct checkpoint *checkpoint; /* … behind this; NULL: at once */
-	uint64_t checkpoint_done;      /* bytes of it that were sent */
-	uint64_t deadline_ns;          /* … for what its state awaits */
+	bool whole;                    /* got the whole stream */
+	uint64_t number;               /* sequence number of the connection */
+	uint64_t offset;               /* offset of the next byte of the stream to send … */
+	struct checkpoint *checkpoint; /* … after this checkpoint; NULL if none */
+	uint64_t checkpoint_done;      /* bytes of the checkpoint that are sent */
+	uint64_t deadline_ns;          /* for what its state waits for */
 	unsigned int orders;
 	uint8_t greeting[GREETING_SIZE];
-	uint8_t in[REQUEST_SIZE]; /* a message that is not whole yet */
+	uint8_t in[REQUEST_SIZE]; /* an incomplete message */
 	size_t in_count;
 	uint8_t out[GREETING_SIZE > ANSWER_SIZE ? GREETING_SIZE : ANSWER_SIZE];
-	size_t out_count; /* of the message that goes before the stream … */
+	size_t out_count; /* size of the message to send before the stream … */
 	size_t out_done;  /* … and how much of it is sent */
 	char name[ADDRESS_TEXT_SIZE];
 };
@@ -54,20 +54,20 @@ struct listener {
 	struct server *server;
 	struct address address;
 	int fd;
-	struct loop_watch *watch; /* NULL: no more can be accepted for now */
+	struct loop_watch *watch; /* NULL: cannot accept more for now */
 };
 
 struct server {
 	struct server_config config;
 	struct spill spill;
-	struct fold *fold;         /* the books of what was let go; NULL: none are kept */
-	struct checkpoint *latest; /* that somebody is being sent; NULL: none is */
+	struct fold *fold;         /* the model of what was discarded; NULL if none is kept */
+	struct checkpoint *latest; /* the newest one that is being sent; NULL if none */
 	uint64_t trace;
 	bool ended;
 	VEC(struct listener *) listeners;
-	VEC(struct peer *) peers; /* in the order in which they came */
+	VEC(struct peer *) peers; /* in order of arrival */
 	struct loop_watch *tick;
-	struct loop_watch *soon; /* a pump goes on at the next turn of the loop; else NULL */
+	struct loop_watch *soon; /* pumps at the next turn of the loop; or NULL */
 	uint64_t counts[SERVER_COUNTS];
 	char text[2 * ADDRESS_TEXT_SIZE];
 };

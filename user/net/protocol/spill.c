@@ -5,7 +5,7 @@
 
 #define PIECE_SIZE (64u << 10)
 
-/* The offset of the first piece's first byte. */
+/* Offset of the first byte of the first piece. */
 static uint64_t origin(const struct spill *spill)
 {
 	return spill->begin - spill->begin % PIECE_SIZE;
@@ -18,7 +18,7 @@ void spill_free(struct spill *spill)
 	vec_free(&spill->pieces);
 }
 
-/* So many pieces, or as before. */
+/* Grows to the wanted number of pieces. On failure, the number does not change. */
 static int make_room(struct spill *spill, size_t wanted)
 {
 	size_t before = spill->pieces.count;

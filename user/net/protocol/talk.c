@@ -22,7 +22,7 @@
 #define COMES_BACK  0x4
 #define TAKES_SCANS 0x8
 
-/* What is proven is told apart by these: no proof of one end is one of the other. */
+/* Separate labels: a proof of one end cannot be used as a proof of the other. */
 #define CLIENT_LABEL "mtrace-bpf connect 1"
 #define SERVER_LABEL "mtrace-bpf serve 1"
 
@@ -41,7 +41,7 @@ static int check(const uint8_t *bytes, const char *magic)
 	return fixed_get(bytes + MAGIC_SIZE, 2) == TALK_VERSION ? 0 : -EPROTONOSUPPORT;
 }
 
-/* Of a message that ends with its proof, and of the one that it answers. */
+/* Computes the proof at the end of a message from that message and the one that it answers. */
 static void prove(uint8_t ret_proof[SHA256_SIZE], const struct talk_token *token, const char *label,
 		  const uint8_t *before, size_t before_size, const uint8_t *message, size_t size)
 {
@@ -177,7 +177,7 @@ bool answer_is_proven(const uint8_t bytes[ANSWER_SIZE], const struct talk_token 
 }
 
 #define ORDER_LIVE 0x100
-#define ORDER_TAG  9  /* bits below the tag … */
+#define ORDER_TAG  9  /* number of bits below the tag … */
 #define ORDER_PID  32 /* … and below the pid */
 
 void order_pack(uint8_t ret_bytes[ORDER_SIZE], const struct talk_order *order)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Bits in a stream's frames. Both sides know them, and nobody else. */
+/* Bit fields in frames of a stream, for the reader and the writer only. */
 #ifndef MTRACE_NET_STREAM_BITS_H
 #define MTRACE_NET_STREAM_BITS_H
 

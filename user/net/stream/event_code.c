@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* docs/STREAM.md says the same in words: what is changed here is a new version there. */
+/* docs/STREAM.md describes this format. Any change needs a new version there. */
 #include "net/stream/event_code.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* The first byte of an event: its kind, and what needs no telling. */
+/* The first byte of an event: its kind, and what need not be repeated. */
 #define TAG_KIND        0x1f
-#define TAG_SAME_THREAD 0x20 /* pid and tid as before */
+#define TAG_SAME_THREAD 0x20 /* same pid and tid as in the previous event */
 #define TAG_SAME_TIME   0x40
-#define TAG_PLAIN       0x80 /* of a call: the fields that its kind has; of others: no flags */
+/* For calls: has the usual fields of its kind; for others: has no flags. */
+#define TAG_PLAIN 0x80
 
-/* Which fields of a call are told; the others are 0, but for the size of a free. */
+/* The fields that a call has. All others are 0, except the size of a free. */
 #define FIELD_FLAGS   0x01
 #define FIELD_ADDRESS 0x02
 #define FIELD_SIZE    0x04
@@ -20,22 +21,20 @@
 #define FIELD_ARGS    0x20
 #define FIELD_ALL     0x3f
 
-#define PLACE_NEW EVENT_PLACES /* told at length */
+#define PLACE_NEW EVENT_PLACES /* written in full */
 
 static uint64_t size_of_none(enum event_kind kind)
 {
 	return kind == EVENT_FREE ? SIZE_UNTOLD : 0;
 }
 
-/* Where a place is remembered: both sides agree without telling. */
+/* The index at which a place is remembered. Both sides compute it the same way. */
 static uint32_t place_slot(uint64_t stack, uint64_t caller)
 {
 	return (uint32_t)(((stack ^ caller) * 0x9e3779b97f4a7c15ULL >> 32) % EVENT_PLACES);
 }
 
-/*
- * Calls.
- */
+/* Calls. */
 
 static unsigned int fields_of(const struct event *event)
 {
@@ -163,9 +162,7 @@ static void unpack_call(struct unpack *view, struct event_context *context, stru
 		unpack_args(view, context, call->args);
 }
 
-/*
- * What is not a call.
- */
+/* Events other than calls. */
 
 static int pack_process(struct pack *out, const struct event *event)
 {
@@ -275,7 +272,7 @@ static int unpack_nothing(struct unpack *view, struct event_room *room, struct e
 	return 0;
 }
 
-/* In this order for ever; more may come behind. */
+/* The order never changes; new ones are appended. */
 static const size_t losses[] = {
 	offsetof(struct snapshot_losses, events),
 	offsetof(struct snapshot_losses, stacks),
@@ -329,7 +326,7 @@ static int pack_mapping(struct pack *out, const struct event *event)
 	return 0;
 }
 
-/* What ends before it begins lies nowhere. */
+/* Rejects a range that would wrap around. */
 static uint64_t unpack_end(struct unpack *view, uint64_t start)
 {
 	return start + unpack_bounded(view, UINT64_MAX - start);
@@ -395,16 +392,16 @@ static int unpack_stack(struct unpack *view, struct event_room *room, struct eve
 	for (uint32_t i = 0; i < stack->count; i++)
 		room->frames[i] = unpack_difference(view, &last);
 	stack->frames = room->frames;
-	if (stack->stop >= STOP_COUNT) /* a reason that a later version has found */
+	if (stack->stop >= STOP_COUNT) /* a reason from a later version */
 		stack->stop = STOP_UNKNOWN;
 	return 0;
 }
 
-/* Kinds have numbers of their own in a stream, for ever. */
+/* The numbers of kinds in a stream never change. */
 struct code {
 	uint8_t number;
-	uint8_t plain; /* of calls: the fields that are usual, FIELD_… */
-	int (*pack)(struct pack *out, const struct event *event); /* NULL: a call */
+	uint8_t plain; /* for calls: the usual fields, FIELD_… */
+	int (*pack)(struct pack *out, const struct event *event); /* NULL for a call */
 	int (*unpack)(struct unpack *view, struct event_room *room, struct event *event);
 };
 

@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define CHECKED_SIZE (HELLO_SIZE - 8) /* of a hello, what its checksum is of */
+#define CHECKED_SIZE (HELLO_SIZE - 8) /* the part of a hello that its checksum covers */
 
-/* The processor that we run on. */
+/* The processor of this program. */
 #if defined(__x86_64__)
 #define MACHINE EM_X86_64
 #elif defined(__i386__)
@@ -72,13 +72,14 @@ int hello_unpack(const uint8_t bytes[HELLO_SIZE], struct stream_hello *ret_hello
 	return 0;
 }
 
-/* First the body, because it may be long and is not always behind the head. */
+/* Starts with the body, because it may be long and does not always follow the head in memory. */
 static uint64_t checksum(const uint8_t *head, const uint8_t *body, size_t size, uint64_t number)
 {
 	return hash_check(head, FRAME_HEAD_SIZE - 8, hash_check(body, size, number));
 }
 
-/* The original size, and the compressed bytes, if they are fewer. */
+/* Appends the original size and the compressed bytes. Returns false, and appends nothing, if that
+ * is not shorter. */
 static bool pack_squeezed(struct pack *out, const struct pack *body, struct squeeze *squeeze)
 {
 	size_t room = squeeze_bound(body->count), before = out->count, size;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The outer form of a stream: a hello, and frames behind it. docs/STREAM.md has every byte.
+ * The outer format of a stream: a hello, followed by frames. docs/STREAM.md describes every byte.
  *
- * A frame's checksum holds for its place in the stream as well: one that is missing, told twice or
- * told elsewhere is seen.
+ * The checksum of a frame also covers its number, so missing, repeated and misplaced frames are
+ * detected.
  */
 #ifndef MTRACE_NET_STREAM_FRAME_H
 #define MTRACE_NET_STREAM_FRAME_H
@@ -18,47 +18,47 @@
 
 #define STREAM_MAGIC      "\x89MTB\r\n\x1a\n"
 #define STREAM_MAGIC_SIZE 8
-#define STREAM_MAJOR      1 /* of another one nothing is understood … */
-#define STREAM_MINOR      2 /* … of another of these, all that is known here */
+#define STREAM_MAJOR      1 /* streams of other major versions cannot be read … */
+#define STREAM_MINOR      2 /* … those of other minor versions can, as far as known here */
 #define HELLO_SIZE        32
 
 #define STREAM_LITTLE 1
 #define STREAM_BIG    2
 
-/* Who speaks. Little else can be believed before he is known. */
+/* The first bytes of a stream. They tell how to read the rest. */
 struct stream_hello {
 	uint16_t major;
 	uint16_t minor;
-	uint8_t order;    /* of the machine that traces: STREAM_LITTLE or STREAM_BIG */
-	uint8_t word;     /* bytes of its pointers */
-	uint32_t machine; /* e_machine of the tracer; 0: not told */
+	uint8_t order;    /* byte order of the tracing machine: STREAM_LITTLE or STREAM_BIG */
+	uint8_t word;     /* size of its pointers in bytes */
+	uint32_t machine; /* e_machine of the tracer; 0: unknown */
 };
 
 void hello_pack(uint8_t ret_bytes[HELLO_SIZE], const struct stream_hello *hello);
-/* 0, or -EBADMSG or -EPROTONOSUPPORT with words. */
+/* Returns 0, or -EBADMSG or -EPROTONOSUPPORT with a message in *err. */
 int hello_unpack(const uint8_t bytes[HELLO_SIZE], struct stream_hello *ret_hello,
 		 struct error *err);
-/* Of this program. */
+/* The hello of this program. */
 struct stream_hello hello_own(void);
 
-/* Kinds of frames. Values are for ever; what is not known is skipped, if it is not needed. */
+/* Kinds of frames. The values never change. Readers skip unknown kinds without FRAME_NEEDED. */
 enum stream_kind {
-	STREAM_SETTINGS = 1, /* what shapes the books; before all but the hello */
-	STREAM_MODULE,       /* before the first mapping of it */
+	STREAM_SETTINGS = 1, /* what shapes the model; first after the hello */
+	STREAM_MODULE,       /* before its first mapping */
 	STREAM_EVENTS,
-	STREAM_SCAN_SITES, /* of the leak scan whose … */
-	STREAM_SCAN,       /* … end this is */
-	STREAM_UNPROBED,   /* from here on probes are taken out */
-	STREAM_END,        /* the last one */
-	STREAM_BOOKS,      /* instead of all that came before … */
-	STREAM_RESUME,     /* … and from where on the stream goes on behind them */
-	STREAM_SCANNED,    /* what became of a scan that a client has ordered */
+	STREAM_SCAN_SITES, /* from a leak scan … */
+	STREAM_SCAN,       /* … that ends with this */
+	STREAM_UNPROBED,   /* probes are being removed from here on */
+	STREAM_END,        /* the last frame */
+	STREAM_BOOKS,      /* a checkpoint: replaces everything before … */
+	STREAM_RESUME,     /* … and this tells where the stream continues */
+	STREAM_SCANNED,    /* the result of a scan that a client has ordered */
 };
 
 #define FRAME_HEAD_SIZE 16
-#define FRAME_BODY_MAX  (8u << 20) /* bytes, before and after compression */
+#define FRAME_BODY_MAX  (8u << 20) /* in bytes, before and after compression */
 #define FRAME_SQUEEZED  0x1        /* flag: the body is compressed */
-#define FRAME_NEEDED    0x2        /* flag: without it, what follows would be misunderstood */
+#define FRAME_NEEDED    0x2        /* flag: readers that do not know the kind must not skip it */
 
 struct frame_head {
 	uint8_t kind;
@@ -68,19 +68,20 @@ struct frame_head {
 };
 
 /*
- * Append the frame of this number (the first is 0) to `out`, compressed if there is a squeeze and
- * it becomes smaller. 0, -ENOMEM, or -EMSGSIZE for a body beyond FRAME_BODY_MAX.
+ * Appends a frame to `out`. `number` is its position in the stream, starting at 0. Compresses it if
+ * there is a squeeze and the result is smaller. Returns 0, -ENOMEM, or -EMSGSIZE if the body
+ * exceeds FRAME_BODY_MAX.
  */
 int frame_pack(struct pack *out, unsigned int kind, uint64_t number, const struct pack *body,
 	       struct squeeze *squeeze);
 
-/* 0 or -EBADMSG: no frame is that long, or has such flags. */
+/* Returns 0, or -EBADMSG if the size is too large or the flags are unknown. */
 int frame_head_unpack(const uint8_t bytes[FRAME_HEAD_SIZE], struct frame_head *ret_head);
-/* Is it the frame that was sent? `bytes`: the head, and the body behind it. */
+/* Verifies the checksum. `bytes` is the head followed by the body. */
 bool frame_is_whole(const uint8_t *bytes, const struct frame_head *head, uint64_t number);
 /*
- * The body itself: in `stored` if that is what it is, else in *room. 0, -ENOMEM, -EBADMSG, or
- * -EOPNOTSUPP where nothing can be decompressed. *squeeze is made when it is needed first.
+ * Finds the body: in `stored`, or decompressed in *room. Creates *squeeze when it is first needed.
+ * Returns 0, -ENOMEM, -EBADMSG, or -EOPNOTSUPP if decompression is not built in.
  */
 int frame_body(const struct frame_head *head, const uint8_t *stored, struct squeeze **squeeze,
 	       struct pack *room, struct unpack *ret_body);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Numbers and words as bytes, the same on every machine: fixed numbers little-endian, others in
- * groups of seven bits, the lowest first, each but the last with bit 7 set (LEB128). Differences
- * are folded so that small ones of either sign are short: 0, -1, 1, -2 … become 0, 1, 2, 3 …
+ * Numbers and strings as bytes, the same on every machine. Fixed-width numbers are little-endian.
+ * Others consist of groups of seven bits, lowest first; bit 7 is set in all but the last (LEB128).
+ * Differences are zigzag-encoded, so that small ones of either sign are short: 0, -1, 1, -2 …
+ * become 0, 1, 2, 3 …
  *
- * Both sides remember their first failure, so that only the end has to be asked.
+ * Both sides remember their first failure, so it is enough to check for errors at the end.
  */
 #ifndef MTRACE_NET_STREAM_PACK_H
 #define MTRACE_NET_STREAM_PACK_H
@@ -13,26 +14,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PACK_NUMBER_MAX 10 /* bytes of a number */
+#define PACK_NUMBER_MAX 10 /* maximum number of bytes of a number */
 
-/* A fixed number alone, where there is room for it. */
+/* A single fixed-width number, in an existing buffer. */
 void fixed_put(uint8_t *bytes, uint64_t value, size_t width);
 uint64_t fixed_get(const uint8_t *bytes, size_t width);
 
-/* Zeroed memory is empty. */
+/* An all-zero pack is empty. */
 struct pack {
 	uint8_t *bytes;
 	size_t count;
 	size_t capacity;
-	int err; /* -ENOMEM: something is missing */
+	int err; /* -ENOMEM: data is missing */
 };
 
 void pack_free(struct pack *pack);
-/* Room for so many more bytes: 0 or -ENOMEM, which is remembered. */
+/* Makes room for `more` bytes. Returns 0 or -ENOMEM, and remembers the error. */
 int pack_grow(struct pack *pack, size_t more);
 void pack_bytes(struct pack *pack, const void *bytes, size_t size);
 void pack_fixed(struct pack *pack, uint64_t value, size_t width);
-/* The length with its NUL, and the bytes with it; NULL is a length of 0. */
+/* Packs the length including the NUL, and the bytes including the NUL. NULL has length 0. */
 void pack_text(struct pack *pack, const char *text);
 
 static inline bool pack_has_room(struct pack *pack, size_t more)
@@ -55,7 +56,7 @@ static inline void pack_number(struct pack *pack, uint64_t value)
 	pack->bytes[pack->count++] = (uint8_t)value;
 }
 
-/* From the last one, which becomes this one. */
+/* Packs the difference to *last and sets *last to the value. */
 static inline void pack_difference(struct pack *pack, uint64_t value, uint64_t *last)
 {
 	uint64_t difference = value - *last;
@@ -64,11 +65,11 @@ static inline void pack_difference(struct pack *pack, uint64_t value, uint64_t *
 	*last = value;
 }
 
-/* Bytes that somebody else has packed, and may not be what they should. */
+/* Packed bytes from someone else, which may be malformed. */
 struct unpack {
 	const uint8_t *at;
 	const uint8_t *end;
-	bool bad; /* there was less than asked for, or no sense in it: all since is 0 */
+	bool bad; /* too short or malformed: all values since then are 0 */
 };
 
 static inline size_t unpack_left(const struct unpack *view)
@@ -77,7 +78,7 @@ static inline size_t unpack_left(const struct unpack *view)
 }
 
 uint64_t unpack_fixed(struct unpack *view, size_t width);
-/* Points into the bytes; NULL if there was none. */
+/* Returns a pointer into the bytes; NULL if there is no string. */
 const char *unpack_text(struct unpack *view);
 void unpack_bytes(struct unpack *view, void *ret_bytes, size_t size);
 
@@ -104,7 +105,7 @@ static inline uint64_t unpack_number(struct unpack *view)
 	return 0;
 }
 
-/* A number that must not be larger. */
+/* Unpacks a number that must not exceed `max`. */
 uint64_t unpack_bounded(struct unpack *view, uint64_t max);
 
 static inline uint64_t unpack_difference(struct unpack *view, uint64_t *last)

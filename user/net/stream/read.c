@@ -9,24 +9,24 @@
 #include "net/stream/bits.h"
 #include "net/stream/event_code.h"
 
-/* Where events may come: at first, and behind books' resume. */
+/* Events may come at the start, or after the resume record that follows a checkpoint. */
 enum stage { STAGE_FIRST, STAGE_BOOKS, STAGE_EVENTS };
 
 struct stream_reader {
 	struct stream_handler handler;
-	struct pack held; /* bytes that are not a whole frame yet */
+	struct pack held; /* bytes of an incomplete frame */
 	struct stream_hello hello;
 	bool greeted;
-	bool settled; /* the settings have come */
+	bool settled; /* the settings were read */
 	bool ended;
 	enum stage stage;
-	bool moved;        /* by a resume: */
-	uint64_t resumed;  /* where the next byte is in the stream */
+	bool moved;        /* a resume record was read; it set: */
+	uint64_t resumed;  /* the offset in the stream of the next byte */
 	uint64_t number;   /* of the next frame */
 	uint64_t position; /* of the first byte that is held */
-	uint64_t told;     /* events */
+	uint64_t told;     /* number of events */
 	uint64_t skipped;
-	struct squeeze *squeeze; /* made when it is needed */
+	struct squeeze *squeeze; /* created on demand */
 	struct pack room;        /* a decompressed body */
 	struct event_context context;
 	struct event_room events;
@@ -91,8 +91,8 @@ uint64_t stream_skipped(const struct stream_reader *reader)
 }
 
 /*
- * Frames: each is unpacked and delivered. 0, -EBADMSG, -ENOMEM, or the handler's error. What a
- * later version has put behind the fields that are known here is left.
+ * Frames: each function unpacks one frame and delivers it. Returns 0, -EBADMSG, -ENOMEM, or the
+ * handler's error. Ignores fields at the end that a later version has added.
  */
 
 static int take_settings(struct stream_reader *reader, struct unpack *body)
@@ -321,7 +321,7 @@ static int (*const takers[])(struct stream_reader *reader, struct unpack *body) 
 };
 #define TAKERS (sizeof(takers) / sizeof(takers[0]))
 
-/* Events, and what else is told between them, do not come among books. */
+/* Events, and the records between them, are not allowed within a checkpoint. */
 static bool enter_stage(struct stream_reader *reader, unsigned int kind)
 {
 	if (kind < STREAM_EVENTS || kind > STREAM_END)
@@ -332,7 +332,7 @@ static bool enter_stage(struct stream_reader *reader, unsigned int kind)
 	return true;
 }
 
-/* A kind that a later version has brought; all that is known here needs the settings before it. */
+/* Skips kinds from later versions if that is allowed. All known kinds need the settings first. */
 static int take_frame(struct stream_reader *reader, const struct frame_head *head,
 		      const uint8_t *stored)
 {
@@ -349,9 +349,7 @@ static int take_frame(struct stream_reader *reader, const struct frame_head *hea
 	return err ? err : takers[head->kind](reader, &body);
 }
 
-/*
- * The bytes.
- */
+/* The bytes. */
 
 static int refuse(const struct stream_reader *reader, int code, struct error *err)
 {
@@ -366,7 +364,7 @@ static int refuse(const struct stream_reader *reader, int code, struct error *er
 	return error_set_errno(err, code, "at byte %llu", (unsigned long long)reader->position);
 }
 
-/* Bytes that the next thing takes; 0: it is not all there. */
+/* Takes the next item. *ret_taken is its size, or 0 if it is incomplete. */
 static int take_next(struct stream_reader *reader, const uint8_t *bytes, size_t size,
 		     size_t *ret_taken, struct error *err)
 {
@@ -416,7 +414,7 @@ int stream_read(struct stream_reader *reader, const void *bytes, size_t size, st
 	if (reader->err)
 		return error_set_errno(err, reader->err, "at byte %llu",
 				       (unsigned long long)reader->position);
-	/* What begins otherwise is not held back until it could be a hello. */
+	/* Fail on a wrong start immediately instead of waiting for a complete hello. */
 	if (!reader->greeted && reader->held.count &&
 	    !stream_may_begin((const char *)reader->held.bytes, reader->held.count))
 		reader->err = error_set(err, -EBADMSG, "it is no recording of mtrace-bpf");

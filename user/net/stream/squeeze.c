@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <zstd.h>
 
-/* Events are delivered as fast as programs allocate: what costs least. */
+/* The fastest level: events arrive as fast as programs allocate. */
 #define LEVEL 1
 
 struct squeeze {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Compression by zstd, where it is built in (WITH_ZSTD=1; otherwise without_squeeze.c reports that
- * it is missing).
- */
+/* Compression with zstd, if it is built in (WITH_ZSTD=1; otherwise without_squeeze.c reports that
+ * it is missing). */
 #ifndef MTRACE_NET_STREAM_SQUEEZE_H
 #define MTRACE_NET_STREAM_SQUEEZE_H
 
@@ -10,17 +9,17 @@
 
 struct squeeze;
 
-/* Is it there? */
+/* Returns true if zstd is built in. */
 bool squeeze_is_known(void);
-/* 0, -ENOMEM, or -EOPNOTSUPP. Serves both directions. */
+/* Returns 0, -ENOMEM or -EOPNOTSUPP. The object can compress and decompress. */
 int squeeze_new(struct squeeze **ret_squeeze);
 void squeeze_free(struct squeeze *squeeze); /* NULL is fine */
 
-/* The most that `size` bytes can become. */
+/* Maximum compressed size of `size` bytes. */
 size_t squeeze_bound(size_t size);
-/* Bytes written to `to`, or 0 if it did not work. */
+/* Compresses. Returns the number of bytes written to `to`, or 0 on failure. */
 size_t squeeze_bytes(struct squeeze *squeeze, void *to, size_t room, const void *from, size_t size);
-/* Exactly `size` bytes into `to`: 0, or -EBADMSG. */
+/* Decompresses `room` bytes to exactly `size` bytes. Returns 0 or -EBADMSG. */
 int unsqueeze_bytes(struct squeeze *squeeze, void *to, size_t size, const void *from, size_t room);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The event stream: all that a source tells, in an encoding that is the same on every machine, for
- * a file or a socket. Besides events it has what else shapes a report: the settings of the books,
- * the modules that mappings name, and the results of leak scans. docs/STREAM.md describes it byte
- * by byte.
+ * The event stream: everything that a source reports, in an encoding that is the same on every
+ * machine, for a file or a socket. Besides events it contains everything else that shapes a report:
+ * the settings of the model, the modules that mappings refer to, and the results of leak scans.
+ * docs/STREAM.md describes every byte.
  *
- * A stream begins with a hello and ends with an end; without one it is incomplete, and holds up to
- * where it breaks off. What a reader gets is somebody else's bytes: whatever they are, it says
- * -EBADMSG and why, or delivers events that the model can take.
+ * A stream starts with a hello and ends with an end record. Without the end it is incomplete, and
+ * valid up to the point where it breaks off. The bytes are untrusted: a reader either returns
+ * -EBADMSG with the reason, or delivers events that the model can take.
  */
 #ifndef MTRACE_NET_STREAM_STREAM_H
 #define MTRACE_NET_STREAM_STREAM_H
@@ -21,7 +21,7 @@
 #include "model/snapshot/snapshot.h"
 #include "net/stream/frame.h"
 
-/* What shapes the books, and who tells it. */
+/* What shapes the model, and which tracer wrote the stream. */
 struct stream_settings {
 	uint32_t apis;
 	bool wrappers;
@@ -30,16 +30,16 @@ struct stream_settings {
 	bool scans;
 	bool ends_unseen;
 	uint64_t page_size;
-	uint64_t sample;      /* the mean of level 0; 0: every call is told */
+	uint64_t sample;      /* mean at level 0, in bytes; 0: every call is recorded */
 	uint64_t min_size;    /* --min-size … */
-	uint64_t max_size;    /* … --max-size; 0: none */
+	uint64_t max_size;    /* … and --max-size; 0: none */
 	uint64_t begun_ns;    /* CLOCK_MONOTONIC … */
-	uint64_t begun_at_ms; /* … and the same moment since the epoch */
+	uint64_t begun_at_ms; /* … and the same time since the epoch */
 	const char *version;  /* of the tracer */
 	const char *backend;  /* name of its source */
 };
 
-/* The books that they shape. */
+/* The model configuration for these settings. */
 static inline struct model_config stream_books(const struct stream_settings *settings)
 {
 	return (struct model_config){
@@ -59,18 +59,18 @@ static inline struct model_config stream_books(const struct stream_settings *set
 #define STREAM_SEGMENTS_MAX 64
 
 struct stream_segment {
-	uint64_t offset; /* in the file, bytes */
+	uint64_t offset; /* in the file, in bytes */
 	uint64_t vaddr;
 	uint64_t size;
 	bool executable;
 };
 
-/* What is known of a module where it was mapped: enough to know its file again. */
+/* A module as it was when mapped: enough to recognize its file later. */
 struct stream_module {
-	uint32_t id; /* as EVENT_MAPPING has it */
+	uint32_t id; /* as in EVENT_MAPPING */
 	const char *path;
-	const char *build_id; /* hex; NULL if it has none */
-	uint64_t size;        /* of the file, bytes */
+	const char *build_id; /* hexadecimal; NULL if it has none */
+	uint64_t size;        /* of the file, in bytes */
 	uint32_t machine;     /* e_machine */
 	bool elf64;
 	bool big_endian;
@@ -79,49 +79,49 @@ struct stream_module {
 	uint32_t segment_count;
 };
 
-/* What the last leak scan of a process found, by site; of sites without a find nothing is told. */
+/* What the last leak scan of a process found at one site. Sites without findings are omitted. */
 struct stream_scan_site {
-	uint32_t books;         /* number of the books that it is of: see model_books */
-	uint32_t site;          /* index there … */
-	uint32_t api;           /* … and what tells whether it is still the same: its api … */
-	uint64_t first_seen_ns; /* … and its first call */
+	uint32_t books;         /* number of the process in the model: see model_books */
+	uint32_t site;          /* index of the site … */
+	uint32_t api;           /* … and its api and … */
+	uint64_t first_seen_ns; /* … first call, which tell whether it is still the same site */
 	struct snapshot_leaks leaks;
 };
 
 struct stream_scan {
 	uint32_t books;
-	uint32_t sites;            /* told before this, all of them of these books */
-	struct snapshot_scan scan; /* reason: why there was none; then the rest does not count */
+	uint32_t sites; /* number of sites reported before this record, all of this process */
+	struct snapshot_scan scan; /* reason: why there was no scan; then the rest is invalid */
 };
 
 struct stream_end {
-	uint64_t events;   /* told in all */
-	uint64_t taken_ns; /* when the report was, or would have been made: CLOCK_MONOTONIC … */
+	uint64_t events;      /* total number of events */
+	uint64_t taken_ns;    /* time of the report, made or not: CLOCK_MONOTONIC … */
 	uint64_t taken_at_ms; /* … and since the epoch */
 	const char *failure;  /* why the trace broke off, or NULL */
 };
 
 /*
- * Behind whole books (net/books/save.h), which stand for the beginning of a stream: from where on
- * it goes on, as who wrote it had numbered it.
+ * Follows a checkpoint (net/books/save.h), which replaces the start of a stream: tells where the
+ * stream continues, in the numbering of its writer.
  */
 struct stream_resume {
-	uint64_t offset;    /* bytes before */
-	uint64_t frames;    /* likewise */
-	uint64_t events;    /* likewise */
-	uint64_t last_ns;   /* when the last of them was */
-	uint32_t first_pid; /* of the first process that was told; 0: none was */
+	uint64_t offset;    /* number of bytes before that point */
+	uint64_t frames;    /* number of frames before it */
+	uint64_t events;    /* number of events before it */
+	uint64_t last_ns;   /* time of the last of these events */
+	uint32_t first_pid; /* of the first process reported; 0 if there was none */
 };
 
-/* A client's order (net/protocol/talk.h) was carried out, and what it found was told before; or why
- * not. */
+/* An order of a client (net/protocol/talk.h) was carried out, and the results came before this
+ * record; or it failed. */
 struct stream_scanned {
 	uint32_t tag;
-	uint32_t scans;  /* so many processes */
-	const char *why; /* what went wrong, or NULL */
+	uint32_t scans;  /* number of processes that were scanned */
+	const char *why; /* why it failed, or NULL */
 };
 
-/* Takes all the bytes, or fails with -errno. */
+/* Takes all bytes. Returns 0 or -errno. */
 typedef int stream_output(void *ctx, const void *bytes, size_t size);
 
 #endif

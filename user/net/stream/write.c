@@ -8,19 +8,19 @@
 #include "net/stream/bits.h"
 #include "net/stream/event_code.h"
 
-/* A body of events goes out when it has reached so much: large enough to be compressed well. */
+/* Size at which a frame of events is written: large enough to compress well. */
 #define EVENTS_FULL (128u << 10)
 
 struct stream_writer {
 	stream_output *output;
 	void *ctx;
-	struct squeeze *squeeze; /* NULL: frames are stored as they are */
-	struct pack events;      /* the body that is being gathered */
+	struct squeeze *squeeze; /* NULL: frames are not compressed */
+	struct pack events;      /* body of the next events frame */
 	struct event_context context;
-	struct pack body; /* of another kind */
+	struct pack body; /* body of any other frame */
 	struct pack frame;
 	uint64_t number; /* of the next frame */
-	uint64_t told;   /* events */
+	uint64_t told;   /* number of events */
 	bool greeted;
 	int err; /* the first failure */
 };
@@ -94,7 +94,7 @@ int stream_flush(struct stream_writer *writer)
 	return send_frame(writer, STREAM_EVENTS, &writer->events);
 }
 
-/* What is not an event comes behind those that were told before it. */
+/* Writes earlier events first, to keep the order. */
 static int send_body(struct stream_writer *writer, enum stream_kind kind)
 {
 	int err = stream_flush(writer);
@@ -198,7 +198,7 @@ static void pack_example(struct pack *body, const struct snapshot_example *examp
 	pack_bytes(body, example->bytes, read);
 }
 
-/* They are gathered like events: a process may have thousands. */
+/* Collects sites in one frame, like events: a process may have thousands. */
 int stream_tell_scan_site(struct stream_writer *writer, const struct stream_scan_site *site)
 {
 	struct pack *body = &writer->body;

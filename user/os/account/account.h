@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A user to become. Look it up before fork: the lookup may load modules and take locks. */
+/* Switching to another user. Look the user up before fork: the lookup may load modules and take
+ * locks. */
 #ifndef MTRACE_OS_ACCOUNT_ACCOUNT_H
 #define MTRACE_OS_ACCOUNT_ACCOUNT_H
 
 #include "os/account/ids.h"
 
-/* By name or, if there is no such name, by number: 0, -ENOENT or -errno. */
+/* Looks up a user by name or, if there is no such name, by number. Returns 0, -ENOENT or -errno.
+ * Free the result with account_free. */
 int account_find(const char *user, struct account *ret_account);
-/* Become that user for good: 0 or -errno. Safe between fork and exec. */
+/* Switches to the user permanently. Async-signal-safe, so it may be called between fork and exec.
+ * Returns 0 or -errno. */
 int account_become(const struct account *account);
 void account_free(struct account *account);
 

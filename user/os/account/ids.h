@@ -8,7 +8,7 @@
 struct account {
 	uid_t uid;
 	gid_t gid;
-	gid_t *groups; /* malloc'd; gid is among them */
+	gid_t *groups; /* malloc'd; includes gid */
 	int group_count;
 };
 

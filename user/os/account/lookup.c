@@ -10,7 +10,7 @@
 
 #define GROUPS_FIRST 16
 
-/* getpwnam and getpwuid say 0 or one of these, or nothing at all, where there is no such user. */
+/* If there is no such user, getpwnam and getpwuid leave errno alone or set it to one of these. */
 static int lookup_error(void)
 {
 	static const int unknown[] = {0, ENOENT, ESRCH, EBADF, EPERM};
@@ -34,7 +34,7 @@ int account_passwd(const char *user, const struct passwd **ret_passwd)
 	return *ret_passwd ? 0 : lookup_error();
 }
 
-/* getgrouplist says how many there are when they do not fit. */
+/* If the buffer is too small, getgrouplist reports how many groups there are. */
 int account_groups(const char *name, struct account *account)
 {
 	int capacity = GROUPS_FIRST;

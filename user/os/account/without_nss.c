@@ -14,7 +14,7 @@
 #define PASSWD_FILE "/etc/passwd"
 #define GROUP_FILE  "/etc/group"
 
-/* The first line with that name; without a name, with that number. */
+/* Returns the first entry with that name or, if name is NULL, with that uid. */
 static const struct passwd *search(FILE *file, const char *name, uid_t uid)
 {
 	const struct passwd *passwd;

@@ -18,18 +18,16 @@
 #include "os/process/proc.h"
 #include "os/process/procfs.h"
 
-#define ENVIRONMENT_MAX 4096 /* variables that are looked at */
-#define VARIABLE_MAX    8192 /* bytes of one */
+#define ENVIRONMENT_MAX 4096 /* number of variables that are examined */
+#define VARIABLE_MAX    8192 /* maximum length of one, in bytes */
 #define STRING_STEP     256
 
 static const char *const variables[EXEC_VARIABLES] = {"LD_PRELOAD=", "LD_LIBRARY_PATH="};
 
-/*
- * Memory of the process.
- */
+/* Reading memory of the process. */
 
-/* A string that ends within size: its length, or -errno. Not over the end of a page, behind which
- * there may be nothing. */
+/* Reads a string. Returns its length, or -errno if it does not end within size bytes. Never reads
+ * across a page boundary, because the next page may not be mapped. */
 static ssize_t string_read(pid_t pid, uint64_t address, char *text, size_t size)
 {
 	size_t used = 0;
@@ -76,7 +74,7 @@ static int environment_read(pid_t pid, uint64_t address, struct exec_call *call)
 
 		if (got != (ssize_t)word || !pointer)
 			break;
-		/* Most variables are not ours: their first bytes say so. */
+		/* Read only the first bytes: they rule out most variables. */
 		got = proc_memory_read(pid, pointer, text, 3);
 		if (got == 3 && !strncmp(text, "LD_", 3) &&
 		    string_read(pid, pointer, text, sizeof(text)) > 0)
@@ -85,12 +83,10 @@ static int environment_read(pid_t pid, uint64_t address, struct exec_call *call)
 	return err;
 }
 
-/*
- * Its system call.
- */
+/* Reading the arguments of the system call. */
 
 struct arguments {
-	int directory; /* of execveat */
+	int directory; /* the directory argument of execveat */
 	uint64_t path, environment;
 };
 
@@ -127,7 +123,8 @@ static bool thread_arguments(pid_t pid, pid_t tid, struct arguments *ret)
 	return arguments_parse(text, ret);
 }
 
-/* Of the first thread that executes something: others of the same process wait for each other. */
+/* Uses the first thread that is in execve: if several threads of a process call it, the others
+ * wait. */
 static int process_arguments(pid_t pid, struct arguments *ret)
 {
 	struct proc_threads threads;
@@ -151,7 +148,8 @@ int exec_call_read(pid_t pid, struct exec_call *ret_call)
 
 	if (err)
 		return err;
-	/* A path from a directory of the process's would have to be looked up from there. */
+	/* A path relative to a directory descriptor of the process would have to be resolved from
+	 * there. */
 	if (string_read(pid, arguments.path, call.path, sizeof(call.path)) <= 0 ||
 	    (arguments.directory != AT_FDCWD && call.path[0] != '/'))
 		call.path[0] = '\0';
@@ -171,8 +169,9 @@ void exec_call_free(struct exec_call *call)
 }
 
 /*
- * What it will map. Paths mean what they mean to the process: a thread may have a root, a directory
- * and a mount namespace of its own, so one goes there and looks.
+ * Finding the files that it will map. Paths are resolved as the process sees them: a thread may
+ * have a root, a current directory and a mount namespace of its own, so a helper thread switches to
+ * those of the process and searches there.
  */
 
 struct call_search {
@@ -180,8 +179,9 @@ struct call_search {
 	const struct exec_call *call;
 	const struct elf_dynamic_reader *reader;
 	struct needed found;
-	int root, directory, mounts; /* descriptors */
-	bool elsewhere;              /* root or mounts are not ours */
+	int root, directory, mounts; /* descriptors of the process's root, current directory and
+					mount namespace */
+	bool elsewhere;              /* the root or mount namespace differs from ours */
 	int err;
 };
 

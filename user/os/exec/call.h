@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a process that is in the midst of execve(2) is about to run, and with what the dynamic
- * linker will find libraries for it: read from the arguments of its system call. It may be told
- * another truth than the kernel, if another of its threads changes them meanwhile: good for placing
- * probes in time, not for deciding.
+ * Determines what a process inside execve(2) is about to execute, and the variables that tell the
+ * dynamic linker where to find libraries. Both are read from the arguments of the system call.
+ * Another thread can change them before the kernel reads them, so the result is good for placing
+ * probes early, but not for security decisions.
  */
 #ifndef MTRACE_OS_EXEC_CALL_H
 #define MTRACE_OS_EXEC_CALL_H
@@ -16,18 +16,19 @@
 #define EXEC_VARIABLES 2 /* LD_PRELOAD and LD_LIBRARY_PATH */
 
 struct exec_call {
-	char path[PATH_MAX];                   /* as it was given; "" if that cannot be told */
+	char path[PATH_MAX];                   /* as passed to execve; "" if unknown */
 	char *environment[EXEC_VARIABLES + 1]; /* NULL-terminated */
 };
 
-/* 0 or -errno: a 32-bit process, for one, whose system calls the kernel does not tell apart. */
+/* Returns 0 or -errno. Fails, for example, for a 32-bit process, because the kernel does not show
+ * whether a system call is a 32-bit one. */
 int exec_call_read(pid_t pid, struct exec_call *ret_call);
-void exec_call_free(struct exec_call *call); /* zeroed memory is fine */
+void exec_call_free(struct exec_call *call); /* an all-zero call is fine */
 
 /*
- * The files that it will map (needed_find), by paths that we can open as long as the process waits;
- * `*ret_prefix` is what has to be cut off them for what the process itself would call them: ""
- * where we see the same files as it does. 0 or -errno.
+ * Finds the files that the process will map (see needed_find), as paths that we can open while the
+ * process waits. Remove `ret_prefix` from them to get the paths that the process itself would use;
+ * it is "" if the process sees the same files as we do. Returns 0 or -errno.
  */
 #define EXEC_PREFIX_SIZE 32
 int exec_call_needed(pid_t pid, const struct exec_call *call,

@@ -21,11 +21,12 @@
 #include "os/process/proc.h"
 #include "os/process/procfs.h"
 
-#define NS_PER_MS    1000000ULL
-#define PENDING_MAX  512  /* more are let go: without a free descriptor the kernel would refuse */
-#define EVENTS_BYTES 1536 /* 64 at once */
-#define FREE_FD      16   /* above what the guard puts where it wants it */
-#define ALIVE_NS     (800 * NS_PER_MS) /* without a turn of its loop the guard is killed */
+#define NS_PER_MS 1000000ULL
+/* Further execs are allowed at once: if it ran out of descriptors, the kernel would deny them. */
+#define PENDING_MAX  512
+#define EVENTS_BYTES 1536              /* room for 64 events */
+#define FREE_FD      16                /* above the descriptors that the guard assigns */
+#define ALIVE_NS     (800 * NS_PER_MS) /* time without a turn of the loop until it is killed */
 #define TURN_MS      250
 #define PRIORITY     (-20)
 #define REAP_NS      NS_PER_MS
@@ -33,7 +34,7 @@
 
 enum guard_fd { GUARD_SOCKET, GUARD_KEPT, GUARD_FDS };
 
-/* Guard to tracer; the file goes with it. */
+/* From the guard to the tracer, together with the file. */
 struct held_message {
 	uint32_t id;
 	int32_t pid;
@@ -41,9 +42,10 @@ struct held_message {
 };
 
 /*
- * The last ones that were let go unasked, each at its number's place. A message might find the
- * socket full, and this is there before they run. It is known by its number; a later one in its
- * place says that this one, too, is gone.
+ * The latest execs that were let go without the tracer's permission; each is stored at index id %
+ * LET_GO_COUNT. A message could fail because the socket is full, but this is set before the
+ * processes run. If a slot holds a higher id, the exec that used the slot before was let go as
+ * well.
  */
 #define LET_GO_COUNT 4096
 
@@ -53,14 +55,14 @@ struct let_go {
 };
 
 struct guard_shared {
-	_Atomic uint64_t alive_ns; /* the last turn of the guard's loop */
+	_Atomic uint64_t alive_ns; /* last turn of the guard's loop */
 	struct let_go let_go[LET_GO_COUNT];
 };
 
-/* The first message: how it went. */
+/* The guard's first message: whether it started. */
 struct start_message {
-	int32_t failed; /* 0 or -errno … */
-	int32_t step;   /* … of that */
+	int32_t failed; /* 0, or the -errno … */
+	int32_t step;   /* … of this step */
 };
 
 enum start_step { START_TIMER, START_GROUP, START_MARKS };
@@ -70,9 +72,7 @@ union file_message {
 	char bytes[CMSG_SPACE(sizeof(int))];
 };
 
-/*
- * The guard.
- */
+/* The code that runs in the guard process. */
 
 struct guarded_exec {
 	uint32_t id;
@@ -83,17 +83,18 @@ struct guarded_exec {
 struct guard {
 	const struct exec_guard_config *config;
 	struct guard_shared *shared;
-	timer_t timer; /* kills the guard */
+	timer_t timer; /* kills the guard when it expires */
 	int fanotify;
-	int mounts; /* says when they change */
+	int mounts; /* signals changes of the mount table */
 	struct guarded_exec pending[PENDING_MAX];
 	size_t count;
 	uint32_t last_id;
-	uint64_t heard_ns; /* of the tracer */
-	bool deserted;     /* it let the time pass, and has not been heard of since */
+	uint64_t heard_ns; /* last message from the tracer */
+	bool deserted;     /* the tracer exceeded the patience and has not sent anything since */
 };
 
-/* Nothing that came later was let go yet, unless it was noted. */
+/* Records that the guard is alive and restarts the timer. Execs that started to wait after this
+ * time have not been let go yet, except those in `let_go`. */
 static void stay_alive(const struct guard *guard)
 {
 	static const struct itimerspec later = {.it_value = {.tv_nsec = ALIVE_NS}};
@@ -106,7 +107,7 @@ static void let_go(const struct guard *guard, int file)
 {
 	struct fanotify_response response = {.fd = file, .response = FAN_ALLOW};
 
-	/* It fails if who waited was killed: as good. */
+	/* A failure means that the waiting process was killed: nothing is left to do. */
 	while (write(guard->fanotify, &response, sizeof(response)) < 0 && errno == EINTR)
 		;
 	close(file);
@@ -127,7 +128,7 @@ static int send_held(const struct held_message *held, int file)
 	return sendmsg(GUARD_SOCKET, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* Ask the tracer: 0, or -errno if there is no use in waiting for its answer. */
+/* Asks the tracer. Returns 0, or -errno if there is no point in waiting for an answer. */
 static int ask(struct guard *guard, pid_t pid, int file)
 {
 	struct held_message held = {.id = ++guard->last_id, .pid = pid, .asked_ns = clock_now_ns()};
@@ -142,7 +143,7 @@ static int ask(struct guard *guard, pid_t pid, int file)
 static void judge(struct guard *guard, const struct fanotify_event_metadata *event)
 {
 	const struct exec_guard_config *config = guard->config;
-	pid_t pid = event->pid; /* 0: of a pid namespace that we are not above */
+	pid_t pid = event->pid; /* 0 if the process is in a pid namespace that is not below ours */
 
 	if (event->fd < 0)
 		return;
@@ -169,7 +170,8 @@ static void forget(struct guard *guard, size_t i)
 	guard->pending[i] = guard->pending[--guard->count];
 }
 
-/* Its word on one; on what was let go meanwhile it says that the tracer is back. */
+/* An answer allows one exec. If that one was let go before, the answer still shows that the tracer
+ * is back. */
 static void read_answer(struct guard *guard)
 {
 	uint32_t id;
@@ -189,7 +191,7 @@ static void read_answer(struct guard *guard)
 	}
 }
 
-/* The time first: who finds the number finds that. */
+/* Stores the time first: a reader that sees the id then also sees its time. */
 static void note_let_go(const struct guard *guard, uint32_t id, uint64_t now_ns)
 {
 	struct let_go *note = &guard->shared->let_go[id % LET_GO_COUNT];
@@ -208,7 +210,7 @@ static uint64_t oldest_ns(const struct guard *guard)
 	return oldest;
 }
 
-/* When the patience with the tracer is over. */
+/* The time at which the guard stops waiting for the tracer. */
 static uint64_t deserted_ns(const struct guard *guard, uint64_t oldest)
 {
 	return (guard->heard_ns > oldest ? guard->heard_ns : oldest) + guard->config->patience_ns;
@@ -229,7 +231,7 @@ static void let_go_late(struct guard *guard)
 	}
 }
 
-/* Milliseconds until somebody is let go, rounded up, or until the loop has to turn. */
+/* Milliseconds, rounded up, until the next exec is let go or the loop has to turn. */
 static int time_left(const struct guard *guard)
 {
 	uint64_t now_ns = clock_now_ns(), oldest = oldest_ns(guard), deserted, limit, next, left;
@@ -263,7 +265,7 @@ static _Noreturn void serve(struct guard *guard)
 	}
 }
 
-/* Nothing of the tracer's is left open but what is needed. */
+/* Closes all inherited descriptors except the two that are needed. */
 static void close_others(int socket, int kept)
 {
 	int fds[GUARD_FDS] = {fcntl(socket, F_DUPFD, FREE_FD), fcntl(kept, F_DUPFD, FREE_FD)};
@@ -283,14 +285,14 @@ static int timer_open(struct guard *guard)
 	return 0;
 }
 
-/* The timer runs before any exec can wait. */
+/* Starts the timer before the fanotify group exists, so that no exec can wait without it. */
 static struct start_message guard_open(struct guard *guard)
 {
 	int err = timer_open(guard);
 
 	if (err)
 		return (struct start_message){err, START_TIMER};
-	/* What does not fit into a limited queue is let through. */
+	/* With a limited queue, the kernel would allow execs that overflow it. */
 	guard->fanotify =
 		fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC | FAN_NONBLOCK | FAN_UNLIMITED_QUEUE,
 			      O_RDONLY | O_LARGEFILE | O_CLOEXEC);
@@ -301,7 +303,8 @@ static struct start_message guard_open(struct guard *guard)
 	return (struct start_message){err, START_MARKS};
 }
 
-/* It has a session of its own, so that no terminal stops it (^Z) or ends it before the tracer. */
+/* The guard runs in its own session, so that the terminal can neither stop it (^Z) nor kill it
+ * before the tracer. */
 static _Noreturn void guard_run(const struct exec_guard_config *config, int socket,
 				struct guard_shared *shared, pid_t tracer)
 {
@@ -323,9 +326,7 @@ static _Noreturn void guard_run(const struct exec_guard_config *config, int sock
 	serve(&guard);
 }
 
-/*
- * The tracer.
- */
+/* The code that runs in the tracer. */
 
 static const char *const step_failures[] = {
 	[START_TIMER] = "cannot create a timer",
@@ -399,8 +400,8 @@ int exec_guard_start(struct exec_guard *ret_guard, const struct exec_guard_confi
 	return code;
 }
 
-/* A guard that exits before it has read all answers resets the connection; what it sent before can
- * still be read. */
+/* If the guard exits before it has read all answers, the first recvmsg fails with ECONNRESET.
+ * Messages that it sent earlier can still be read after that. */
 static ssize_t receive(const struct exec_guard *guard, struct msghdr *message)
 {
 	static const int flags = MSG_DONTWAIT | MSG_CMSG_CLOEXEC;
@@ -430,8 +431,8 @@ int exec_guard_take(const struct exec_guard *guard, struct held_exec *ret_held)
 	return 1;
 }
 
-/* An exiting process gives up its memory, and with it this link, before it closes its files: as
- * long as the link is there, the guard has let go nobody by its exit. */
+/* An exiting process releases its memory, and this link with it, before it closes its files. So
+ * while the link exists, the guard's exit has not let any exec go. */
 static bool is_alive(const struct exec_guard *guard)
 {
 	char *program;
@@ -442,7 +443,7 @@ static bool is_alive(const struct exec_guard *guard)
 	return true;
 }
 
-/* The guard has exited some time after its last turn. */
+/* The guard exited at an unknown time after its last turn; this is the earliest possible time. */
 static uint64_t exit_let_go_ns(const struct exec_guard *guard, const struct held_exec *held)
 {
 	uint64_t alive_ns = atomic_load(&guard->shared->alive_ns);
@@ -470,7 +471,8 @@ void exec_guard_allow(const struct exec_guard *guard, struct held_exec *held)
 	held->file = -1;
 }
 
-/* Not waitpid without WNOHANG: a debugger may keep the process until it is told that it ended. */
+/* Does not block in waitpid: if a debugger traces the guard, waitpid returns only after the
+ * debugger has collected the exit status. */
 static void reap(pid_t pid)
 {
 	static const struct timespec pause = {.tv_nsec = REAP_NS};

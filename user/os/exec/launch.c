@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Two channels connect us with the child. On `hold` it waits for the byte that lets it go; end of
- * file there means that we are gone. On `status` it reports that it is ready, or the step that
- * failed and why; end of file there means that exec closed it: success. Both are close-on-exec.
+ * Two channels connect us to the child. The child waits on `hold` for the byte that releases it;
+ * end of file there means that we are gone. On `status`, it reports that it is ready, or which step
+ * failed and why; end of file there means that exec closed it, so exec succeeded. Both are
+ * close-on-exec.
  *
- * Between fork and exec the child calls nothing but async-signal-safe functions: everything that
- * allocates or looks up was done before.
+ * Between fork and exec, the child calls only async-signal-safe functions. Everything that
+ * allocates memory or looks something up is done before the fork.
  */
 #include "os/exec/launch.h"
 
@@ -22,7 +23,7 @@
 #include "os/account/account.h"
 #include "os/exec/program_path.h"
 
-#define FIRST_OWN_FD 3 /* behind standard input, output and error */
+#define FIRST_OWN_FD 3 /* after standard input, output and error */
 #define REAP_POLL_NS 100000
 
 enum child_step { CHILD_READY, CHILD_USER, CHILD_DIRECTORY, CHILD_EXEC, CHILD_STEPS };
@@ -32,11 +33,11 @@ struct child_report {
 	int error; /* errno */
 };
 
-/* All that the child needs. */
+/* Everything that the child needs. */
 struct child {
 	const struct launch_options *options;
 	const struct launch *launch;
-	char *path; /* for execve; relative to the directory if argv[0] or PATH is */
+	char *path; /* for execve; relative to the directory if argv[0] or PATH is relative */
 	struct account account;
 	sigset_t mask;
 	int hold;
@@ -50,7 +51,7 @@ static void fd_close(int *fd)
 	*fd = -1;
 }
 
-/* Where we were started with standard input closed, new descriptors would take its place. */
+/* If we were started with standard input closed, a new descriptor would take its place. */
 static int fd_raise(int *fd)
 {
 	int raised;
@@ -65,7 +66,7 @@ static int fd_raise(int *fd)
 	return 0;
 }
 
-/* A socket pair serves as a pipe: unlike one, it can be written to without risking SIGPIPE. */
+/* Uses a socket pair instead of a pipe: MSG_NOSIGNAL avoids SIGPIPE. */
 static int channel_open(int ends[2])
 {
 	int err = 0;
@@ -81,7 +82,7 @@ static int channel_open(int ends[2])
 	return err;
 }
 
-/* How many bytes came before end of file, or -errno. */
+/* Returns the number of bytes read before end of file, or -errno. */
 static ssize_t fd_read_all(int fd, void *buffer, size_t size)
 {
 	size_t done = 0;
@@ -112,7 +113,7 @@ static _Noreturn void child_fail(const struct child *child, enum child_step step
 	_exit(LAUNCH_FAILED);
 }
 
-/* exec resets handlers by itself, but leaves ignored signals ignored, and the mask as it is. */
+/* exec resets signal handlers, but keeps ignored signals and the mask. */
 static void child_reset_signals(const struct child *child)
 {
 	for (int number = 1; number < NSIG; number++)
@@ -137,13 +138,14 @@ static void child_prepare(const struct child *child)
 	const struct launch_options *options = child->options;
 	int err = 0;
 
-	/* Our own ends of the channels, else it would never see them close. */
+	/* Close the parent's ends of the channels, or the child would never see them close. */
 	close(child->launch->hold);
 	close(child->launch->status);
 	child_reset_signals(child);
 	if (options->background)
 		child_go_to_background();
-	/* Who traces it may be a process of ours that is not its ancestor (Yama). */
+	/* With Yama, a tracer must be an ancestor unless the child allows others; our ptracing
+	 * process may not be one. */
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 	if (options->user)
 		err = account_become(&child->account);
@@ -165,7 +167,7 @@ static _Noreturn void child_run(const struct child *child)
 	child_fail(child, CHILD_EXEC, errno);
 }
 
-/* Fork with all signals blocked: none of ours may be handled in the child. */
+/* Forks with all signals blocked: the child must not run the parent's handlers. */
 static int child_fork(struct child *child, struct launch *launch)
 {
 	sigset_t all, mask;
@@ -183,7 +185,7 @@ static int child_fork(struct child *child, struct launch *launch)
 	return err;
 }
 
-/* Open the channels and fork: our ends of them are in `launch`. */
+/* Opens the channels and forks. Stores the parent's ends in `launch`. */
 static int child_start(struct child *child, struct launch *launch)
 {
 	int hold[2] = {-1, -1};
@@ -232,7 +234,7 @@ static int exec_exit_status(int error)
 	return error == ENOENT ? LAUNCH_NOT_FOUND : LAUNCH_NOT_EXECUTABLE;
 }
 
-/* Put the report of a failed child into words. */
+/* Converts the report of a failed child to a message. Returns -errno. */
 static int report_explain(const struct child_report *report, const struct launch *launch,
 			  int *ret_exit, struct error *err)
 {
@@ -248,7 +250,8 @@ static int report_explain(const struct child_report *report, const struct launch
 	return error_set_errno(err, -report->error, words[report->step], launch->program);
 }
 
-/* The child says that it is ready, that it is not, or nothing at all: somebody killed it. */
+/* Waits until the child reports success or failure. End of file without a report means that it was
+ * killed. */
 static int launch_wait_ready(struct launch *launch, int *ret_exit, struct error *err)
 {
 	struct child_report report;
@@ -340,14 +343,14 @@ int launch_hold(const struct launch_options *options, struct launch *ret_launch,
 	return code;
 }
 
-/* A child that somebody killed meanwhile cannot take the byte. */
+/* MSG_NOSIGNAL: the child may have been killed in the meantime. */
 void launch_release(struct launch *launch)
 {
 	send(launch->hold, "", 1, MSG_NOSIGNAL);
 }
 
-/* Who was killed reports nothing: that is as if it had been killed right after exec, and its wait
- * status says so. */
+/* A child that was killed reports nothing. This looks like a kill right after exec, and the wait
+ * status will show it. */
 int launch_confirm(struct launch *launch, int *ret_exit, struct error *err)
 {
 	struct child_report report;
@@ -375,7 +378,7 @@ void launch_abandon(struct launch *launch)
 
 void launch_close(struct launch *launch)
 {
-	/* Also if another held child has inherited a copy. */
+	/* Takes effect even if another held child has inherited a copy of the descriptor. */
 	if (launch->hold >= 0)
 		shutdown(launch->hold, SHUT_RDWR);
 	fd_close(&launch->hold);

@@ -24,7 +24,7 @@ int exec_marks_try(void)
 	return err;
 }
 
-/* Who serves them may not answer, or may be held by us. */
+/* The server of these file systems may not answer, or may itself be held by us. */
 static bool can_block(const char *type)
 {
 	static const char *const types[] = {"autofs", "nfs", "nfs4", "cifs", "smb3", "ceph", "afs"};
@@ -43,7 +43,7 @@ static int mark(int fanotify, const char *path)
 		       : 0;
 }
 
-/* Is the way there by one of those? */
+/* Returns true if the path leads through one of the `blocking` mounts. */
 static bool is_below(const struct string_list *blocking, const char *path)
 {
 	for (size_t i = 0; i < blocking->count; i++) {
@@ -55,7 +55,8 @@ static bool is_below(const struct string_list *blocking, const char *path)
 	return false;
 }
 
-/* Of what cannot be marked (file systems of the kernel's own) nothing is executed. */
+/* Ignores file systems that cannot be marked: those are internal to the kernel, and nothing is
+ * executed from them. */
 static int mark_all(int fanotify, FILE *mounts)
 {
 	struct string_list blocking = {0};

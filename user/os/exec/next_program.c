@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The first word that execvp(3) would find is the program that the command's own will run, and the
- * words from there on are a command again. A word that happens to name a program costs a probe that
- * nobody meets.
+ * The first word that execvp(3) would find is taken as the program that the command's own program
+ * will run, and the words from there on are a command again. If a word only happens to name a
+ * program, the cost is an unused probe.
  *
- * A program that changes its root is met there, by the names and libraries of that root. A thread
- * may have a root of its own, so one goes there and looks.
+ * If a program changes its root, the search continues there, with the names and libraries of that
+ * root. A thread may have a root of its own, so a helper thread goes there and searches.
  */
 #include "os/exec/next_program.h"
 
@@ -22,7 +22,7 @@
 #include "os/exec/program_path.h"
 #include "os/process/procfs.h"
 
-#define PROGRAMS_MAX 4 /* one run by the other */
+#define PROGRAMS_MAX 4 /* maximum length of a chain of programs that run each other */
 #define WORDS_MAX    16
 
 struct program_search {
@@ -31,12 +31,12 @@ struct program_search {
 	char *const *environment;
 	const struct elf_dynamic_reader *reader;
 	struct needed found;
-	char root[PATH_MAX]; /* the thread's, as seen from the process's; "" if it is the same */
+	char root[PATH_MAX]; /* the thread's root as seen from the process's; "" if equal */
 	int err;
 };
 
-/* Programs that run others in another root, and the option that names it; NULL: their first word.
- */
+/* Programs that run others in another root, and the option that names the root; NULL if it is their
+ * first word. */
 static const struct {
 	const char *name, *option, *long_option;
 } changers[] = {
@@ -44,7 +44,8 @@ static const struct {
 	{"unshare", "-R", "--root"},
 };
 
-/* The root that an option gives; *at is moved to its last word. NULL if it is another option. */
+/* Returns the root that an option names, and moves *at to the option's last word. Returns NULL for
+ * other options. */
 static const char *root_of_option(char *const *command, size_t *at, const char *option,
 				  const char *long_option)
 {
@@ -58,7 +59,8 @@ static const char *root_of_option(char *const *command, size_t *at, const char *
 	return NULL;
 }
 
-/* The root that the command's program will go to, or NULL; *ret_next: the word behind it. */
+/* Returns the root that the command's program will change to, or NULL. Sets *ret_next to the index
+ * of the word after it. */
 static const char *root_of(char *const *command, size_t *ret_next)
 {
 	const char *slash = strrchr(command[0], '/');
@@ -99,7 +101,7 @@ static int enter(struct program_search *search, const char *directory)
 	return err;
 }
 
-/* Take over what was found, by paths from our root. */
+/* Adds the files that were found, as paths from our root. */
 static int add(struct program_search *search, const struct needed *needed)
 {
 	for (size_t i = 0; i < needed->count; i++) {
@@ -128,7 +130,7 @@ static int add_program(struct program_search *search, const char *program)
 	return err == -ENOMEM ? err : 0;
 }
 
-/* libc.so, libc.so.6: nothing that would be run, even if it can be executed. */
+/* Returns true for names such as libc.so and libc.so.6: libraries, even if they can be executed. */
 static bool is_library(const char *word)
 {
 	const char *slash = strrchr(word, '/'), *ending = strstr(slash ? slash : word, ".so");
@@ -136,7 +138,8 @@ static bool is_library(const char *word)
 	return ending && (!ending[3] || ending[3] == '.');
 }
 
-/* The program that the command's own will run, and where; NULL if none was found. */
+/* Returns the program that the command's own program will run, and its index; NULL if none was
+ * found. */
 static char *next_program(struct program_search *search, size_t *ret_at)
 {
 	size_t at = 1;

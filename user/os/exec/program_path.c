@@ -10,9 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PATH_DEFAULT "/bin:/usr/bin" /* execvp's, if PATH is not set */
+#define PATH_DEFAULT "/bin:/usr/bin" /* execvp's default if PATH is not set */
 
-/* Would execve take the file? 0 or -errno. A relative path starts at the descriptor. */
+/* Checks if execve would accept the file. A relative path starts at `directory`. Returns 0 or
+ * -errno. */
 static int check_executable(int directory, const char *path)
 {
 	struct stat stat;
@@ -24,7 +25,7 @@ static int check_executable(int directory, const char *path)
 	return faccessat(directory, path, X_OK, AT_EACCESS) ? -errno : 0;
 }
 
-/* An empty element of PATH is the current directory. */
+/* An empty element of PATH means the current directory. */
 static char *path_join(const char *element, size_t length, const char *name)
 {
 	char *path;
@@ -34,7 +35,7 @@ static char *path_join(const char *element, size_t length, const char *name)
 	return path;
 }
 
-/* Errors that let execvp try the next directory. */
+/* Errors after which execvp tries the next directory. */
 static bool error_lets_go_on(int err)
 {
 	static const int errors[] = {-EACCES, -ENOENT, -ENOTDIR, -ESTALE, -ENODEV, -ETIMEDOUT};
@@ -45,7 +46,7 @@ static bool error_lets_go_on(int err)
 	return false;
 }
 
-/* Like execvp, remember that something was found which could not be executed. */
+/* Like execvp, fails with -EACCES if it found only files that cannot be executed. */
 static int search_path(int directory, const char *name, char **ret_path)
 {
 	const char *element = getenv("PATH");

@@ -10,11 +10,11 @@
 
 #include "os/process/file.h"
 
-#define STRINGS_MAX (64u << 20) /* bytes; far more than any real object has */
+#define STRINGS_MAX (64u << 20) /* bytes; far more than any real object needs */
 
 int elf_identity_read_fd(int fd, struct elf_identity *ret_identity)
 {
-	/* e_ident, e_type and e_machine stand at the same place in both classes. */
+	/* e_ident, e_type and e_machine have the same offsets in both classes. */
 	unsigned char head[offsetof(Elf64_Ehdr, e_version)];
 	unsigned char *machine = head + offsetof(Elf64_Ehdr, e_machine);
 
@@ -45,15 +45,15 @@ bool elf_identity_equal(const struct elf_identity *a, const struct elf_identity 
 	return a->word == b->word && a->encoding == b->encoding && a->machine == b->machine;
 }
 
-/* A view of an open file: what libelf needs, and the segments that we came for. */
+/* The libelf state of an open file, and the two segments that we want. */
 struct dynamic_reader {
 	Elf *elf;
 	size_t header_count;
-	GElf_Phdr interpreter; /* p_type PT_NULL: there is none */
+	GElf_Phdr interpreter; /* p_type is PT_NULL if there is none */
 	GElf_Phdr dynamic;
 };
 
-/* A string table, or a part of the file that holds one string. */
+/* A string table, or a part of the file that contains one string. */
 struct strings {
 	const char *bytes;
 	size_t size;
@@ -86,7 +86,8 @@ static struct strings reader_strings(const struct dynamic_reader *reader, uint64
 	return data ? (struct strings){data->d_buf, data->d_size} : (struct strings){0};
 }
 
-/* A copy of the string at `offset`; NULL if it is outside, endless, longer than a path or empty. */
+/* Copies the string at `offset`. Returns NULL if it is out of bounds, unterminated, longer than a
+ * path or empty, or if out of memory. */
 static char *strings_copy(const struct strings *strings, uint64_t offset)
 {
 	const char *string;
@@ -101,7 +102,8 @@ static char *strings_copy(const struct strings *strings, uint64_t offset)
 	return strdup(string);
 }
 
-/* Where in the file the bytes of an address are, and how many follow it there. */
+/* Translates an address to a file offset, and sets *ret_size to the number of bytes of the segment
+ * from there on. */
 static bool reader_locate(const struct dynamic_reader *reader, uint64_t address,
 			  uint64_t *ret_offset, uint64_t *ret_size)
 {
@@ -119,7 +121,7 @@ static bool reader_locate(const struct dynamic_reader *reader, uint64_t address,
 	return false;
 }
 
-/* The value of the first entry with the tag, or 0. */
+/* Returns the value of the first entry with the tag, or 0. */
 static uint64_t dynamic_value(Elf_Data *entries, int64_t tag)
 {
 	GElf_Dyn entry;
@@ -215,7 +217,7 @@ static int reader_get_all(struct dynamic_reader *reader, struct elf_dynamic *dyn
 	return reader_get_dynamic(reader, dynamic);
 }
 
-/* libelf reads rather than maps the file: one that shrinks meanwhile must not mean SIGBUS. */
+/* Makes libelf read the file instead of mapping it: if a mapped file shrinks, we get SIGBUS. */
 static int dynamic_read_all(int fd, struct elf_dynamic *dynamic)
 {
 	struct dynamic_reader reader = {0};

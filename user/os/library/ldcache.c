@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The format, from glibc's sysdeps/generic/dl-cache.h: a header, an array of entries, strings. The
- * file may start with the table of libc5 times, of which we only need the length, and then the new
- * format follows, aligned. The new format's string offsets count from its own header.
+ * The format is that of glibc's sysdeps/generic/dl-cache.h: a header, an array of entries, and
+ * strings. The file may start with a table from libc5 times; we use only its length to find the new
+ * format, which follows it, aligned. String offsets of the new format are relative to its own
+ * header.
  *
- * Lookup is a linear pass: a few thousand entries, a few dozen lookups per launched program. (The
- * order is ld.so's own, descending, so a binary search would have to share its comparison with
- * digits; a pass needs to trust nothing.) Every access is checked against the file's size.
+ * Lookup is a linear search: there are a few thousand entries, and a few dozen lookups per launched
+ * program. (Entries are sorted in descending order by ld.so's own comparison. A binary search would
+ * have to imitate that comparison, which treats digits specially; a linear search relies on
+ * nothing.) Every access is checked against the size of the file.
  */
 #include "os/library/ldcache.h"
 
@@ -31,7 +33,7 @@ struct old_header {
 
 struct new_entry {
 	int32_t flags;
-	uint32_t key, value; /* offsets of soname and path */
+	uint32_t key, value; /* offsets of the soname and the path */
 	uint32_t os_version;
 	uint64_t hwcap;
 };
@@ -40,7 +42,7 @@ struct new_header {
 	char magic[20]; /* "glibc-ld.so.cache1.1" */
 	uint32_t count;
 	uint32_t string_size;
-	uint8_t flags; /* the low two bits: byte order */
+	uint8_t flags; /* the low two bits are the byte order */
 	uint8_t padding[3];
 	uint32_t extension_offset;
 	uint32_t unused[3];
@@ -71,7 +73,8 @@ static int bytes_read(int fd, size_t size, struct ldcache *cache)
 	return 0;
 }
 
-/* Where the new format starts. It is aligned as its entries are on the host that wrote it. */
+/* Returns the offset of the new format. It has the alignment that its entries have on the host that
+ * wrote it. */
 static size_t new_format_offset(const struct ldcache *cache)
 {
 	const size_t alignment = __alignof__(struct new_entry);
@@ -128,7 +131,7 @@ int ldcache_open(const char *path, struct ldcache *ret_cache)
 	return err;
 }
 
-/* The NUL behind the file ends a string that the file itself does not. */
+/* bytes_read stored a NUL after the file, which ends an unterminated string. */
 static const char *cache_string(const struct ldcache *cache, uint32_t offset)
 {
 	return offset < cache->size - cache->base ? cache->bytes + cache->base + offset : "";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* /etc/ld.so.cache: glibc's index from a soname to the files that may serve it. */
+/* /etc/ld.so.cache, glibc's index from a soname to the files that may provide it. */
 #ifndef MTRACE_OS_LIBRARY_LDCACHE_H
 #define MTRACE_OS_LIBRARY_LDCACHE_H
 
@@ -7,17 +7,17 @@
 #include <stdint.h>
 
 struct ldcache {
-	char *bytes; /* the whole file, NUL behind it; NULL: an empty cache */
-	size_t base; /* where the new format starts; strings are relative to it */
+	char *bytes; /* the whole file, followed by a NUL; NULL if the cache is empty */
+	size_t base; /* offset of the new format; string offsets are relative to it */
 	size_t size;
-	uint32_t count; /* entries */
+	uint32_t count; /* number of entries */
 };
 
-/* 0, -EINVAL for what is no cache of this host, -errno. */
+/* Returns 0, -EINVAL if the file is not a cache of this host, or -errno. */
 int ldcache_open(const char *path, struct ldcache *ret_cache);
 /*
- * The next file for the soname, of whatever class, machine and hwcaps, from entry *position (0 at
- * first) on; NULL at the end. The path is the cache's.
+ * Returns the next file for the soname, of any class, machine and hwcaps, or NULL at the end.
+ * Starts at entry *position (initially 0) and advances it. The cache owns the path.
  */
 const char *ldcache_next(const struct ldcache *cache, const char *soname, uint32_t *position);
 void ldcache_close(struct ldcache *cache);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The closure of "needs", breadth first as the linkers load: the program, what is preloaded, then
- * what each library needs in turn. Both linkers search a name only once in the life of a process,
- * whoever asks for it next gets the same library; so do we, and cycles end there.
+ * Builds the closure of "needs" breadth first, the order in which linkers load: the program,
+ * preloaded libraries, then what each library needs in turn. Both linkers search for a name only
+ * once per process and use the same library from then on. So does this code, which also ends
+ * cycles.
  *
- * Cost: one open per directory tried and one libelf pass per library; 1–3 ms for a usual program.
+ * Cost: one open per directory that is tried and one libelf pass per library; 1–3 ms for a typical
+ * program.
  */
 #include "os/library/needed.h"
 
@@ -19,16 +21,16 @@
 #include "os/process/file.h"
 
 #define SCRIPT_DEPTH_MAX 5   /* as in the kernel's exec */
-#define SCRIPT_HEAD_SIZE 256 /* BINPRM_BUF_SIZE: what the kernel looks at */
+#define SCRIPT_HEAD_SIZE 256 /* BINPRM_BUF_SIZE: the number of bytes that the kernel examines */
 #define LIBRARIES_MAX    4096
 #define PRELOAD_FILE_MAX (64 << 10)
 
 struct closure {
 	struct elf_dynamic_reader reader;
-	struct string_list paths; /* real paths: the result */
-	struct string_list names; /* searched for already */
+	struct string_list paths; /* the result: real paths */
+	struct string_list names; /* names that have been searched for */
 	struct {
-		struct library **items; /* each stays where it is: loader points to it */
+		struct library **items; /* allocated one by one, because `loader` points to them */
 		size_t count;
 		size_t capacity;
 	} libraries;
@@ -95,7 +97,7 @@ static int library_read(const struct elf_dynamic_reader *reader, const char *pat
 	return err;
 }
 
-/* 1 if the file is already there, by whatever path. */
+/* Returns 0, 1 if the file is already in the list (possibly by another path), or -errno. */
 static int closure_add_path(struct closure *closure, const char *path)
 {
 	char *real = realpath(path, NULL);
@@ -124,7 +126,7 @@ static int closure_load(struct closure *closure, const char *path, const struct 
 	return err;
 }
 
-/* A library that is missing or unsound is left out: what then happens is the linker's affair. */
+/* Skips libraries that are missing or corrupt: reporting those is up to the linker. */
 static int closure_load_all(struct closure *closure, const struct string_list *found,
 			    const struct library *loader)
 {
@@ -163,7 +165,8 @@ static int closure_need_all(struct closure *closure)
 	return err;
 }
 
-/* Names between colons and white space, as LD_PRELOAD and the preload file have them. */
+/* Loads libraries from a list that is separated by colons and white space, as in LD_PRELOAD and the
+ * preload file. */
 static int closure_preload_list(struct closure *closure, const char *list)
 {
 	static const char separators[] = ": \t\n";
@@ -180,7 +183,7 @@ static int closure_preload_list(struct closure *closure, const char *list)
 	return err;
 }
 
-/* "#" hides the rest of its line. */
+/* Blanks comments, from "#" to the end of the line. */
 static void comments_blank(char *text)
 {
 	while ((text = strchr(text, '#')))
@@ -228,7 +231,7 @@ static int closure_preload(struct closure *closure, char *const *environment)
 		   : closure_preload_file(closure, library_search_preload_file(&closure->search));
 }
 
-/* Everything behind the program itself. */
+/* Loads everything except the program itself. */
 static int closure_link(struct closure *closure, char *const *environment)
 {
 	const struct library *program = closure->libraries.items[0];
@@ -243,20 +246,21 @@ static int closure_link(struct closure *closure, char *const *environment)
 	return err ? err : closure_need_all(closure);
 }
 
-/* The path behind "#!" in `head`, which it cuts there; NULL if it is no script that execs. */
+/* Returns a copy of the path after "#!" (and cuts it in `head`), or NULL if it is not a script that
+ * the kernel would execute. */
 static char *script_parse(char *head)
 {
 	char *path = head + 2 + strspn(head + 2, " \t");
 	size_t length = strcspn(path, " \t\n");
 
-	/* Whatever does not end within what the kernel looks at is cut, and refused. */
+	/* The kernel rejects a path that does not end within the bytes that it examines. */
 	if (strncmp(head, "#!", 2) || !length || path + length == head + SCRIPT_HEAD_SIZE)
 		return NULL;
 	path[length] = '\0';
 	return strdup(path);
 }
 
-/* The script's interpreter: 0, -ENOEXEC if it is no script, -errno. */
+/* Finds the interpreter of a script. Returns 0, -ENOEXEC if it is not a script, or -errno. */
 static int script_interpreter(const char *path, char **ret_interpreter)
 {
 	char head[SCRIPT_HEAD_SIZE + 1];
@@ -274,7 +278,7 @@ static int script_interpreter(const char *path, char **ret_interpreter)
 	return *ret_interpreter ? 0 : -ENOEXEC;
 }
 
-/* Follow "#!" to the file that the kernel really loads. The caller frees *ret_image. */
+/* Follows "#!" to the file that the kernel loads. The caller frees *ret_image. */
 static int image_find(const char *program, char **ret_image)
 {
 	char *path = strdup(program);
@@ -308,7 +312,7 @@ static int closure_build(struct closure *closure, const char *image, char *const
 	const struct library *program;
 	int code;
 
-	/* The linker takes the program's $ORIGIN from /proc/self/exe, which is the real path. */
+	/* The linker gets the program's $ORIGIN from /proc/self/exe, which is the real path. */
 	code = real ? closure_load(closure, real, NULL) : -errno;
 	free(real);
 	if (code)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which ELF files will a program map at start? The answer of the dynamic linker, predicted: the
- * interpreter of a script, PT_INTERP, LD_PRELOAD, /etc/ld.so.preload and the closure of DT_NEEDED
- * by RPATH, RUNPATH ($ORIGIN), LD_LIBRARY_PATH, /etc/ld.so.cache and the default directories
- * (ld.so(8)). Used to place probes before anybody maps the files. What it misses is caught when
- * the linker reports it, with a counted gap.
+ * Predicts which ELF files the dynamic linker will map when a program starts: the interpreter of a
+ * script, PT_INTERP, LD_PRELOAD, /etc/ld.so.preload and the closure of DT_NEEDED with RPATH,
+ * RUNPATH ($ORIGIN), LD_LIBRARY_PATH, /etc/ld.so.cache and the default directories (ld.so(8)). Used
+ * to place probes before the files are mapped. Files that it misses are probed when the linker
+ * reports them, with a counted gap.
  */
 #ifndef MTRACE_OS_LIBRARY_NEEDED_H
 #define MTRACE_OS_LIBRARY_NEEDED_H
@@ -15,15 +15,16 @@
 #include "os/library/elf_dynamic.h"
 
 struct needed {
-	/* Absolute, no duplicates; first the image that runs first (a script's interpreter). */
+	/* Absolute paths without duplicates. The image that runs first (for a script, its
+	 * interpreter) is the first. */
 	char **paths;
 	size_t count;
 	size_t capacity;
 };
 
 /*
- * environment as for execve; reader NULL: this process reads the files. 0, -ENOENT, -ENOEXEC,
- * -ENOMEM … with words.
+ * `environment` is as for execve. If `reader` is NULL, this process reads the files. Returns 0, or
+ * -ENOENT, -ENOEXEC, -ENOMEM … with a message in *err.
  */
 int needed_find(const char *program, char *const *environment,
 		const struct elf_dynamic_reader *reader, struct needed *ret_needed,

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A name with a slash is a path. Any other is looked for in these places, and the first with a
- * file of the program's class and machine wins:
+ * A name that contains a slash is a path. Any other name is searched for in these places, in order;
+ * the first place that has a file of the program's class and machine wins:
  *
- *	glibc: RPATH of the object and of those that caused it to be loaded (unless it has a
- *	       RUNPATH), LD_LIBRARY_PATH, its RUNPATH, ld.so.cache, the default directories
- *	musl:  LD_LIBRARY_PATH, RPATH or RUNPATH of the object and of those that caused it to be
- *	       loaded, the directories of /etc/ld-musl-ARCH.path
+ *	glibc: RPATH of the object and of the objects that caused it to be loaded (unless it has
+ *	       a RUNPATH), LD_LIBRARY_PATH, its RUNPATH, ld.so.cache, the default directories
+ *	musl:  LD_LIBRARY_PATH, RPATH or RUNPATH of the object and of the objects that caused it
+ *	       to be loaded, the directories of /etc/ld-musl-ARCH.path
  *
- * glibc's default directories are compiled into it and differ by distribution, but its linker
- * itself is installed in the first of them; so they are derived from the interpreter's real place,
- * and what does not fit the program falls to the check of class and machine.
+ * glibc's default directories are compiled in and differ by distribution, but the linker itself is
+ * installed in the first of them. So they are derived from the real path of the interpreter. The
+ * check of class and machine rejects files that do not fit the program.
  *
- * Which glibc-hwcaps subdirectory wins depends on the processor and on the glibc version. All of
- * them are taken: a probe in a file that nobody maps costs nothing.
+ * Which glibc-hwcaps subdirectory wins depends on the processor and the glibc version. All of them
+ * are added: a probe in a file that is never mapped costs nothing.
  *
- * Not modelled: legacy hwcaps (haswell/, tls/; gone in glibc 2.37), LD_AUDIT, set-user-ID programs
- * (for which the environment does not count). Relative directories are taken from our own.
+ * Not modelled: legacy hwcaps (haswell/, tls/; removed in glibc 2.37), LD_AUDIT, set-user-ID
+ * programs (which ignore the environment). Relative directories are resolved from our own current
+ * directory.
  *
  * Sources: glibc elf/dl-load.c (_dl_map_object), musl ldso/dynlink.c (load_library), ld.so(8).
  */
@@ -43,13 +44,13 @@ struct query {
 typedef int search_step(const struct query *query);
 
 struct linker {
-	const char *separators;     /* of directory lists */
-	const char *subdirectories; /* of a directory, to be tried as well; or NULL */
-	const char *preload_file;   /* or NULL */
-	search_step *steps[6];      /* NULL at the end */
+	const char *separators;     /* that separate directories in a list */
+	const char *subdirectories; /* subdirectories of each directory to try first, or NULL */
+	const char *preload_file;   /* file that names libraries to preload, or NULL */
+	search_step *steps[6];      /* NULL-terminated */
 };
 
-/* A part of a path, without NUL. */
+/* A part of a path; not NUL-terminated. */
 struct path_span {
 	const char *start;
 	size_t length;
@@ -60,7 +61,7 @@ static struct path_span span_of(const char *text)
 	return (struct path_span){text, strlen(text)};
 }
 
-/* All up to the last slash, without it. */
+/* Everything before the last slash. */
 static struct path_span directory_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -81,7 +82,8 @@ static int query_try(const struct query *query, const char *path)
 	return string_list_add(query->found, path);
 }
 
-/* What a $TOKEN or ${TOKEN} at `text` stands for, and its length; length 0: it is none. */
+/* Returns the value of the $TOKEN or ${TOKEN} at `text`, and sets *ret_length to the length of the
+ * token, or to 0 if there is none. */
 static struct path_span token_value(const struct query *query, const struct library *owner,
 				    const char *text, size_t *ret_length)
 {
@@ -123,7 +125,7 @@ static void path_append(struct path_buffer *path, struct path_span span)
 	path->text[path->length] = '\0';
 }
 
-/* The directory, or path, with its tokens replaced; empty is the current directory. */
+/* Replaces the tokens in a directory or path. An empty one means the current directory. */
 static void path_expand(const struct query *query, const struct library *owner,
 			struct path_span from, struct path_buffer *path)
 {
@@ -190,7 +192,7 @@ static int try_directory(const struct query *query, const struct library *owner,
 	return err ? err : try_in(query, directory.text, "");
 }
 
-/* The directories of a list until one has the library. */
+/* Tries the directories of a list until one has the library. */
 static int try_list(const struct query *query, const struct library *owner, const char *list)
 {
 	const char *separators = query->search->linker->separators;
@@ -212,7 +214,7 @@ static int step_environment(const struct query *query)
 	return try_list(query, query->search->program, query->search->environment);
 }
 
-/* musl: an object has one list, RUNPATH if it has both, and inherits those of its loaders. */
+/* musl: an object has one list (RUNPATH if it has both), and inherits the lists of its loaders. */
 static int step_run_paths(const struct query *query)
 {
 	const struct library *owner;
@@ -226,7 +228,8 @@ static int step_run_paths(const struct query *query)
 	return err;
 }
 
-/* glibc: only RPATH is inherited, and an object with a RUNPATH neither inherits nor bequeaths. */
+/* glibc: only RPATH is inherited. An object with a RUNPATH neither inherits nor passes on a
+ * list. */
 static int step_inherited_rpaths(const struct query *query)
 {
 	const struct library *owner;
@@ -266,7 +269,8 @@ static int step_defaults(const struct query *query)
 	return err;
 }
 
-/* musl is one file: these names are all the interpreter itself, which is known already. */
+/* musl consists of a single file: these names all refer to the interpreter itself, which is already
+ * known. */
 static bool musl_is_itself(const char *name)
 {
 	static const char *const own[] = {"libc.",  "libpthread.", "librt.",  "libm.",
@@ -278,7 +282,7 @@ static bool musl_is_itself(const char *name)
 	return false;
 }
 
-/* Found where it is, so that no later step looks for it. */
+/* Adds the interpreter, so that no later step searches for it. */
 static int step_musl_itself(const struct query *query)
 {
 	if (!musl_is_itself(query->name))
@@ -350,8 +354,8 @@ static int glibc_set_lib(struct library_search *search, struct path_span directo
 
 static int glibc_open(struct library_search *search, const char *interpreter)
 {
-	/* Also those of Debian's multiarch: in a root made by hand the linker may be a copy, in
-	 * another directory than the libraries, and without a cache. */
+	/* Also the directories of Debian's multiarch: in a hand-made root, the linker may be a copy
+	 * in another directory than the libraries, and there may be no cache. */
 	static const char *const others[] = {
 		"/lib64",
 		"/usr/lib64",
@@ -374,13 +378,14 @@ static int glibc_open(struct library_search *search, const char *interpreter)
 	for (size_t i = 0; !err && i < sizeof(others) / sizeof(others[0]); i++)
 		err = string_list_add(&search->defaults, others[i]);
 	free(real);
-	/* Without a sound cache there remain the directories. */
+	/* If the cache is unusable, only the directories are searched. */
 	if (!err && ldcache_open("/etc/ld.so.cache", &search->cache) == -ENOMEM)
 		err = -ENOMEM;
 	return err;
 }
 
-/* PREFIX/lib/ld-musl-ARCH.so.1 → PREFIX/etc/ld-musl-ARCH.path; false if it has no such name. */
+/* PREFIX/lib/ld-musl-ARCH.so.1 → PREFIX/etc/ld-musl-ARCH.path. Returns false if the interpreter's
+ * name does not match. */
 static bool musl_path_file(const char *interpreter, char path[PATH_MAX])
 {
 	const char *base = strrchr(interpreter, '/');

@@ -13,17 +13,18 @@
 
 #include "os/process/procfs.h"
 
-/* A hierarchy of cgroups that limits memory. */
+/* A cgroup hierarchy that can limit memory. */
 static const struct hierarchy {
-	const char *controllers; /* by which it is known; of version 2 none are named */
-	const char *folder;      /* usually, below where all of them are mounted */
+	const char *controllers; /* as listed in /proc/PID/cgroup; version 2 lists none */
+	const char *folder;      /* usual name of its directory below the cgroup mount point */
 	const char *file;
 } hierarchies[] = {
 	{"", "", "memory.max"},
 	{"memory", "/memory", "memory.limit_in_bytes"},
 };
 
-/* "max" is none, and so is what version 1 has for that: more than there can be. */
+/* Returns UINT64_MAX for "max". Version 1 has no such word; it uses a number larger than any
+ * memory. */
 static uint64_t read_limit(const char *path)
 {
 	FILE *file = fopen(path, "re");
@@ -42,7 +43,7 @@ static uint64_t read_limit(const char *path)
 										  : UINT64_MAX;
 }
 
-/* Of a cgroup and all above it, the least. The path is cut on the way. */
+/* Returns the smallest limit of a cgroup and its ancestors. Truncates `path` on the way. */
 static uint64_t least_limit(const struct hierarchy *hierarchy, const char *mounted, char *path)
 {
 	uint64_t least = UINT64_MAX;
@@ -62,7 +63,7 @@ static uint64_t least_limit(const struct hierarchy *hierarchy, const char *mount
 	return least;
 }
 
-/* Is "memory" among "cpu,memory"? */
+/* Returns true if `list`, for example "cpu,memory", contains `name`. */
 static bool is_among(const char *list, const char *name)
 {
 	size_t size = strlen(name);
@@ -75,7 +76,7 @@ static bool is_among(const char *list, const char *name)
 	return false;
 }
 
-/* A line is "ID:CONTROLLERS:PATH". */
+/* The format of a line is "ID:CONTROLLERS:PATH". */
 static uint64_t limit_of_line(char *line, const char *mounted)
 {
 	char *controllers = strchr(line, ':');

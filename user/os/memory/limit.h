@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How much memory there is for us: that of the machine, or what our cgroup, or one above it, may
- * have. Who takes a share of the machine's memory in a container of 8 MiB is killed.
+ * How much memory we may use: the machine's, or the limit of our cgroup or of its ancestors if that
+ * is lower. In a container of 8 MiB, a share of the machine's memory would get us killed.
  */
 #ifndef MTRACE_OS_MEMORY_LIMIT_H
 #define MTRACE_OS_MEMORY_LIMIT_H
 
 #include <stdint.h>
 
-/* Bytes; UINT64_MAX if nobody can tell. */
+/* In bytes; UINT64_MAX if unknown. */
 uint64_t memory_limit(void);
-/* That of cgroups: the text of /proc/self/cgroup, and where they are mounted (/sys/fs/cgroup). */
+/* The limit, in bytes, that cgroups impose. `text` is the contents of /proc/self/cgroup, and
+ * `mounted` is where cgroups are mounted (/sys/fs/cgroup). */
 uint64_t memory_limit_of(const char *text, const char *mounted);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * process_vm_readv copies whole lists of ranges, at 5 to 7 GB/s if they are 64 KiB or more. Where
- * it meets a page that it cannot read it returns what it has, in units that depend on the kernel,
- * so a short result only means that a hole may be near: one page is tried alone, and the rest goes
- * on behind it. A page whose protection forbids reading (PROT_NONE) is still readable by
- * /proc/PID/mem, which costs an open file but no more.
+ * process_vm_readv copies whole lists of ranges, at 5 to 7 GB/s if they have 64 KiB or more. At a
+ * page that it cannot read, it returns what it has so far, in units that depend on the kernel. So a
+ * short result only means that an unreadable page may be near: one page is tried alone, and then
+ * reading goes on after it. /proc/PID/mem can read even a page whose protection forbids reading
+ * (PROT_NONE); it costs one open file and nothing else.
  */
 #include "os/memory/memory.h"
 
@@ -16,7 +16,7 @@
 #include "os/process/proc.h"
 #include "os/process/procfs.h"
 
-#define PAGE_SIZE 4096u /* a multiple of it on every machine */
+#define PAGE_SIZE 4096u /* the real page size is a multiple of this on every machine */
 
 int memory_open(struct memory *ret_memory, pid_t pid)
 {
@@ -36,11 +36,11 @@ void memory_close(struct memory *memory)
 		close(memory->file);
 }
 
-/* Where we are in the list of pieces. */
+/* The position in the list of pieces. */
 struct piece_cursor {
 	const struct memory_piece *pieces;
 	size_t count;
-	size_t offset; /* in the first one */
+	size_t offset; /* in the first piece */
 };
 
 static void cursor_advance(struct piece_cursor *cursor, size_t bytes)
@@ -64,7 +64,7 @@ static uint64_t cursor_address(const struct piece_cursor *cursor)
 	return cursor->pieces->address + cursor->offset;
 }
 
-/* The rest of the page, or of the piece if that is less. */
+/* The number of bytes to the end of the page or of the piece, whichever comes first. */
 static size_t cursor_page(const struct piece_cursor *cursor)
 {
 	size_t page = PAGE_SIZE - cursor_address(cursor) % PAGE_SIZE;
@@ -73,7 +73,7 @@ static size_t cursor_page(const struct piece_cursor *cursor)
 	return piece < page ? piece : page;
 }
 
-/* What is gone reads as nothing at all. */
+/* Reading memory of an exited process returns 0 bytes; that becomes -ESRCH. */
 static ssize_t read_file(const struct memory *memory, uint64_t address, size_t size, void *buffer)
 {
 	ssize_t got = pread(memory->file, buffer, size, (off_t)address);

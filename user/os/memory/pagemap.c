@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reading memory that was never touched makes the kernel allocate it, in the target. So ask first.
- * The ioctl PAGEMAP_SCAN (Linux 6.7, Documentation/admin-guide/mm/pagemap.rst) walks the page
- * tables and returns ranges: a terabyte that is only reserved costs a few microseconds. Before
- * that, /proc/PID/pagemap gives 8 bytes for each page: 4 GiB a second and core, present or not.
+ * Reading memory that was never touched makes the kernel allocate it in the target, so find out
+ * first which pages are present. The ioctl PAGEMAP_SCAN (Linux 6.7,
+ * Documentation/admin-guide/mm/pagemap.rst) walks the page tables and returns ranges: a terabyte
+ * that is only reserved takes a few microseconds. On older kernels, /proc/PID/pagemap returns 8
+ * bytes for each page, present or not: 4 GiB of address space per second and core.
  */
 #include "os/memory/pagemap.h"
 
@@ -16,7 +17,7 @@
 
 #include "os/process/procfs.h"
 
-/* linux/fs.h, which may be older than the kernel */
+/* from linux/fs.h, which may be older than the running kernel */
 #define CATEGORY_FILE    (1u << 2)
 #define CATEGORY_PRESENT (1u << 3)
 #define CATEGORY_SWAPPED (1u << 4)
@@ -33,7 +34,7 @@ struct scan_argument {
 
 #define SCAN_IOCTL _IOWR('f', 16, struct scan_argument)
 
-/* entries of /proc/PID/pagemap */
+/* bits of entries in /proc/PID/pagemap */
 #define ENTRY_ALONE   (1ULL << 56)
 #define ENTRY_FILE    (1ULL << 61)
 #define ENTRY_SWAPPED (1ULL << 62)
@@ -118,7 +119,7 @@ static int read_by_entries(struct pagemap *pagemap, enum pagemap_pages pages, ui
 	got = pread(pagemap->file, pagemap->entries, want * 8, (off_t)(start / size * 8));
 	if (got < 0)
 		return -errno;
-	if (got < 8) { /* behind the end of the address space */
+	if (got < 8) { /* beyond the end of the address space */
 		*ret_count = 0;
 		*ret_next = end;
 		return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which pages of a process hold anything: asked without touching them. */
+/* Finds out which pages of a process have contents, without touching them. */
 #ifndef MTRACE_OS_MEMORY_PAGEMAP_H
 #define MTRACE_OS_MEMORY_PAGEMAP_H
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Pages that are alike. Pages in no extent were never touched, or are gone. */
+/* A range of pages with equal properties. Pages in no extent were never touched, or are gone. */
 struct pagemap_extent {
 	uint64_t start;
 	uint64_t end;
@@ -16,26 +16,28 @@ struct pagemap_extent {
 };
 
 enum pagemap_pages {
-	PAGEMAP_OWN, /* the process's own: not those of a file, nor the shared zero page */
+	PAGEMAP_OWN, /* private pages: neither pages of a file nor the shared zero page */
 	PAGEMAP_ALL,
 };
 
 struct pagemap;
 
-/* 0 or -errno. `use_scan` false: never the ioctl of Linux 6.7, for tests. */
+/* Returns 0 or -errno. Tests set `use_scan` to false to avoid the ioctl of Linux 6.7. */
 int pagemap_open(struct pagemap **ret_pagemap, pid_t pid, bool use_scan);
-void pagemap_close(struct pagemap *pagemap); /* NULL is fine */
+void pagemap_close(struct pagemap *pagemap); /* may be NULL */
 
 /*
- * Extents in [start, end), page-aligned, in order: fills up to `max`, stores how many, and in
- * *ret_next from where to go on (`end` when done). 0 or -errno.
+ * Finds extents in [start, end), which must be page-aligned, in ascending order. Stores up to `max`
+ * extents, their number in *ret_count, and in *ret_next the address to continue from (`end` when
+ * done). Returns 0 or -errno.
  */
 int pagemap_read(struct pagemap *pagemap, enum pagemap_pages pages, uint64_t start, uint64_t end,
 		 struct pagemap_extent *extents, size_t max, size_t *ret_count, uint64_t *ret_next);
 
 /*
- * Does the process share one of the first pages of an extent with another, since a fork? Of pages
- * that are its own and not swapped: of so many bytes, where pages have 4 KiB.
+ * Returns true if the process shares one of the first pages of an extent with another process since
+ * a fork. Considers only pages that are present and not part of a file. Examines PAGEMAP_LOOK_BYTES
+ * if pages have 4 KiB (the same number of pages otherwise).
  */
 #define PAGEMAP_LOOK_BYTES 65536u
 

@@ -9,7 +9,7 @@
 
 #include "os/process/procfs.h"
 
-#define ID_DIGITS 64 /* docker, podman, containerd, CRI-O and with them Kubernetes */
+#define ID_DIGITS 64 /* used by docker, podman, containerd and CRI-O, and so by Kubernetes */
 
 /* A part of the text. */
 struct cgroup_span {
@@ -18,8 +18,8 @@ struct cgroup_span {
 };
 
 /*
- * Names that are no ids: what stands before them in a cgroup's path, and what ends them, if not a
- * slash.
+ * Container names that are not ids: the text before the name in the cgroup's path, and the text
+ * that ends it (or the end of the path).
  */
 static const struct {
 	const char *before, *end;
@@ -39,7 +39,7 @@ static size_t digits_at(const char *text, size_t length)
 	return count;
 }
 
-/* The last run of just so many digits: containers may run in containers. */
+/* Finds the last run of exactly ID_DIGITS digits: containers can be nested. */
 static struct cgroup_span find_id(struct cgroup_span path)
 {
 	struct cgroup_span found = {0};
@@ -82,7 +82,7 @@ static struct cgroup_span find_container(struct cgroup_span path)
 	return id.length ? id : find_named(path);
 }
 
-/* "ID:CONTROLLERS:PATH"; without length if it is no such line. */
+/* Parses "ID:CONTROLLERS:PATH". The result has length 0 if the line is malformed. */
 static struct cgroup_span path_of_line(struct cgroup_span line, bool *ret_unified)
 {
 	const char *colon = memchr(line.start, ':', line.length), *second = NULL;
@@ -96,7 +96,7 @@ static struct cgroup_span path_of_line(struct cgroup_span line, bool *ret_unifie
 	return (struct cgroup_span){second + 1, (size_t)(limit - second - 1)};
 }
 
-/* That of version 2 tells, if it is not the root; else the longest of the others. */
+/* Prefers the path of version 2, unless it is the root; otherwise the longest path. */
 static bool is_better(struct cgroup_span path, bool unified, struct cgroup_span best,
 		      bool best_unified)
 {

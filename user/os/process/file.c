@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* In a root without /proc: what lies there now must still be what was looked at. */
+/* Used if there is no /proc: opens the path again and checks that it is still the same file. */
 static int file_open_same(const char *path, const struct stat *seen)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -20,7 +20,7 @@ static int file_open_same(const char *path, const struct stat *seen)
 	return -ESTALE;
 }
 
-/* Turn an O_PATH descriptor into one for reading; by the link, it is the same file. */
+/* Reopens an O_PATH descriptor for reading. The link in /proc leads to the same file for sure. */
 static int file_reopen(int found, const char *path, const struct stat *seen)
 {
 	char link[64];

@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 
 /*
- * Open a regular file for reading, and nothing else: opening a FIFO would block, and opening a
- * device may act on it, so it looks before it opens. Returns a descriptor or -errno, -EACCES for
- * other kinds of files, as execve has it. ret_stat may be NULL.
+ * Opens a regular file for reading. It checks the type before it opens the file, because opening a
+ * FIFO would block, and opening a device can have side effects. Returns a descriptor or -errno;
+ * -EACCES for other types of files, like execve. ret_stat may be NULL.
  */
 int file_open_regular(const char *path, struct stat *ret_stat);
 

@@ -15,29 +15,31 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NAME         "mtrace-heir"
-#define STACK_SIZE   65536 /* it is a copy of us but for its stack */
-#define CLOSERS      16 /* each probe takes the kernel 20 to 100 ms, for which all can wait at once */
-#define LETTER_FDS   1024
-#define LIFE_MS      100 /* between two looks whether it lives: its socket is open here, too */
+#define NAME       "mtrace-heir"
+#define STACK_SIZE 65536 /* the process has a copy of our memory, except for the stack */
+#define CLOSERS    16    /* the kernel sleeps for 20 to 100 ms per probe; they all sleep at once */
+#define LETTER_FDS 1024
+/* Interval of checks that the process is alive: there is no EOF, because we have both ends open. */
+#define LIFE_MS      100
 #define STATUS_SIZE  4096
 #define TABLE_SIZE   "\nFDSize:\t"
-#define TABLE_COMMON 1024 /* descriptors, where the kernel does not tell */
+#define TABLE_COMMON 1024 /* number of descriptors to assume if the kernel does not tell */
 
 struct heir_letter {
 	size_t count;
 	bool in_order;
-	bool unanswered;     /* on our side */
-	int fds[LETTER_FDS]; /* -1: somebody has taken it, and closes it */
+	bool unanswered;     /* used by our side only */
+	int fds[LETTER_FDS]; /* -1: some process has taken it and closes it */
 };
 
-/* What one of several closes: each CLOSERS-th. */
+/* The part that one of several closers handles: every CLOSERS-th descriptor. */
 struct fd_share {
-	int *fds; /* NULL: the numbers themselves */
+	int *fds; /* NULL: close the numbers themselves */
 	size_t first, count;
 };
 
-/* Where the heir is killed, the others go on, and we as well. */
+/* Takes the descriptor atomically: if the closer process is killed, its children and we continue,
+ * and nothing is closed twice. */
 static void close_taken(int *fd)
 {
 	int taken = __atomic_exchange_n(fd, -1, __ATOMIC_RELAXED);
@@ -58,7 +60,8 @@ static int close_share(void *ctx)
 	return 0;
 }
 
-/* By processes, as this is a copy of a process that may have had threads: they share no memory. */
+/* Uses processes that share descriptors but not memory. Threads are not safe here, because this
+ * process is a copy of one that may have had threads. */
 static void close_shares(int *fds, size_t count)
 {
 	alignas(16) static char stack[STACK_SIZE];
@@ -78,7 +81,8 @@ static void close_in_order(struct heir_letter *letter)
 		close_taken(&letter->fds[i]);
 }
 
-/* No function that takes a lock, as who holds it does not exist here: memory included. */
+/* Calls no function that takes a lock, including malloc: the thread that held the lock does not
+ * exist in this process. */
 static size_t table_size(void)
 {
 	char status[STATUS_SIZE];
@@ -95,18 +99,17 @@ static size_t table_size(void)
 	return found ? strtoul(found + strlen(TABLE_SIZE), NULL, 10) : TABLE_COMMON;
 }
 
-/*
- * The process.
- */
+/* The code that runs in the closer process. */
 
-/* It does nothing but interrupt ppoll. */
+/* An empty handler: the signal only interrupts ppoll. */
 static void woken(int number)
 {
 	(void)number;
 }
 
-/* The signal that tells of our end comes in ppoll alone, so none is missed. Others may send it,
- * too. */
+/* Waits for a request. Returns false once the owner has exited. The signal of its death is
+ * unblocked only in ppoll, so it cannot be missed. Others may send the same signal, so check the
+ * parent each time. */
 static bool await_letter(pid_t owner, int socket)
 {
 	struct pollfd letter = {.fd = socket, .events = POLLIN};
@@ -142,7 +145,8 @@ static int run(void *ctx)
 	return 0;
 }
 
-/* No signal but one is for it; nor is there one at its end, as it is nobody's concern. */
+/* Starts the process with all signals blocked; it unblocks only SIGTERM. It has no exit signal,
+ * because its exit needs no handling. */
 static pid_t give_birth(struct heir *heir)
 {
 	alignas(16) static char stack[STACK_SIZE];
@@ -157,9 +161,7 @@ static pid_t give_birth(struct heir *heir)
 	return pid;
 }
 
-/*
- * Our side.
- */
+/* The code that runs in our process. */
 
 static int heir_open(struct heir *heir)
 {
@@ -193,7 +195,7 @@ int heir_start(struct heir *ret_heir)
 	return heir.pid;
 }
 
-/* Somebody may have killed it. It is not reaped here, so that its pid is nobody else's. */
+/* Returns false if the process was killed. Does not reap it, so that its pid is not reused. */
 static bool lives(const struct heir *heir)
 {
 	siginfo_t info = {0};
@@ -208,7 +210,7 @@ static void close_ourselves(struct heir_letter *letter)
 	letter->unanswered = false;
 }
 
-/* Is done what it was told to do, if not by it, by us? */
+/* Returns true if the last request is done. If the process is dead, finishes the request here. */
 static bool is_settled(const struct heir *heir, int wait_ms)
 {
 	struct pollfd answer = {.fd = heir->socket, .events = POLLIN};
@@ -230,7 +232,7 @@ static void settle(const struct heir *heir)
 		;
 }
 
-/* Returns how many it takes. */
+/* Sends a request. Returns the number of descriptors that it contains. */
 static size_t post(const struct heir *heir, const int *fds, size_t count, bool in_order)
 {
 	struct heir_letter *letter = heir->letter;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The heir: a process that shares our descriptors (CLONE_FILES), closes probes for us, and what is
- * left when we are gone.
+ * A process that shares our descriptors (CLONE_FILES). It closes probes for us, and closes
+ * everything that is open when we exit.
  *
- * Whoever is killed while it closes a uprobe cannot take out its breakpoints: where a fatal signal
- * is pending, the kernel gives up on the process that has them ("failed to unregister, leaking
- * uprobe", kernel/events/uprobes.c), and they stay there for ever. To close takes long, and people
- * get impatient: so it is done by somebody whom they do not kill.
+ * A process that is killed while it closes a uprobe cannot remove its breakpoints: if a fatal
+ * signal is pending, the kernel gives up on the process that contains them ("failed to unregister,
+ * leaking uprobe", kernel/events/uprobes.c), and they stay there forever. Closing takes long and
+ * users get impatient, so it is done by a process that users do not kill.
  *
- * It cannot help where both are killed at once (cgroup.kill), nor with a probe that is being placed
- * at the moment of the signal.
+ * It does not help if both processes are killed at the same time (cgroup.kill), nor for a probe
+ * that is being placed when the signal arrives.
  */
 #ifndef MTRACE_OS_PROCESS_HEIR_H
 #define MTRACE_OS_PROCESS_HEIR_H
@@ -26,14 +26,14 @@ struct heir {
 	struct heir_letter *letter;
 };
 
-/* To be called by the thread that lives longest. 0 or -errno. */
+/* Call this from the thread that lives longest. Returns 0 or -errno. */
 int heir_start(struct heir *ret_heir);
-/* Close them all at once, or one after the other; they are closed when it returns. */
+/* Closes all descriptors, in parallel or one after the other, and returns when they are closed. */
 void heir_close(const struct heir *heir, const int *fds, size_t count, bool in_order);
-/* Begin to close them all at once, and do not wait for the end of it; others do. How many of them
- * it takes: 0 while it has something to do. */
+/* Starts to close descriptors in parallel and does not wait; heir_close and heir_end do. Returns
+ * how many of them it accepts: 0 while it is busy. */
 size_t heir_begin_close(const struct heir *heir, const int *fds, size_t count);
-/* Zeroed memory is fine. */
+/* Finishes the last request and stops the process. An all-zero heir is fine. */
 void heir_end(struct heir *heir);
 
 #endif

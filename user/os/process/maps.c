@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* /proc/PID/maps, and the files behind it. The format: proc(5), fs/proc/task_mmu.c. */
+/* Reads /proc/PID/maps and opens the files listed there. See proc(5) and fs/proc/task_mmu.c for the
+ * format. */
 #include "os/process/maps.h"
 
 #include <dirent.h>
@@ -17,8 +18,8 @@
 #include "os/process/procfs.h"
 
 /*
- * Undo the kernel's escaping, in place: a newline, and nothing else, becomes "\012". A file that
- * really has these four characters in its name cannot be told from one with a newline.
+ * Undoes the kernel's escaping, in place: a newline becomes "\012", and nothing else is escaped. A
+ * name that really contains these four characters cannot be distinguished from one with a newline.
  */
 static void path_unescape(char *path)
 {
@@ -45,7 +46,7 @@ static int mapping_set_path(struct proc_mapping *mapping, const char *path)
 	return 0;
 }
 
-/* "start-end rwxp offset major:minor inode    path" */
+/* Parses "start-end rwxp offset major:minor inode    path". */
 static int mapping_parse(const char *line, struct proc_mapping *mapping)
 {
 	char permissions[5];
@@ -146,9 +147,9 @@ static int open_same(const char *path, const struct proc_mapping *mapping)
 }
 
 /*
- * The link is bound to the mapping, so it needs no comparison, nor could it bear one: on overlayfs
- * and btrfs stat() gives another device than maps does. Needs CAP_SYS_ADMIN or
- * CAP_CHECKPOINT_RESTORE.
+ * The link refers to the mapping itself, so there is no need to compare device and inode. A
+ * comparison could even fail: on overlayfs and btrfs, stat() returns another device than maps
+ * shows. Needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE.
  */
 static int open_by_range(pid_t pid, const struct proc_mapping *mapping)
 {
@@ -160,8 +161,8 @@ static int open_by_range(pid_t pid, const struct proc_mapping *mapping)
 }
 
 /*
- * The kernel prints paths as seen from our own root, where they reach it (a chroot of ours), else
- * as seen from the root of the target's mount namespace.
+ * The kernel prints paths relative to our own root if the file is below it (we may be in a chroot),
+ * otherwise relative to the root of the target's mount namespace.
  */
 static int open_by_path(pid_t pid, const struct proc_mapping *mapping)
 {
@@ -183,8 +184,8 @@ static int open_link(pid_t pid, const char *link, const struct proc_mapping *map
 	return open_same(path, mapping);
 }
 
-/* What has no name any more, but is its program, or open there: whoever may trace it may open that.
- */
+/* Finds a file without a name if it is the process's program, or if the process has it open. Anyone
+ * who may trace the process may open those links. */
 static int open_by_link(pid_t pid, const struct proc_mapping *mapping)
 {
 	int fd = open_link(pid, "exe", mapping);

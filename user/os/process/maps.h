@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a process maps, by /proc/PID/maps. All functions return 0 or -errno; -ESRCH if it is gone.
- */
+/* What a process maps, from /proc/PID/maps. All functions return 0 or -errno; -ESRCH if the process
+ * has exited. */
 #ifndef MTRACE_OS_PROCESS_MAPS_H
 #define MTRACE_OS_PROCESS_MAPS_H
 
@@ -18,7 +18,7 @@ struct proc_mapping {
 	uint32_t dev_minor;
 	uint64_t inode;
 	bool readable, writable, executable, shared;
-	char *path; /* without " (deleted)"; "" if anonymous; "[heap]", "[vdso]" … as they are */
+	char *path; /* without " (deleted)"; "" if anonymous; "[heap]", "[vdso]" … are kept */
 	bool deleted;
 };
 
@@ -34,9 +34,9 @@ int proc_maps_parse(FILE *text, struct proc_maps *ret_maps);
 void proc_maps_free(struct proc_maps *maps);
 
 /*
- * Opens the file that is mapped there, in any namespace or chroot, even if it was deleted: by
- * map_files, or, if device and inode agree, by /proc/PID/root + path, or as the program or a
- * descriptor of the process. Returns a descriptor or -errno.
+ * Opens the file of a mapping, in any namespace or chroot, even if it was deleted. Tries map_files
+ * and then, if device and inode match, /proc/PID/root + path, the program and the descriptors of
+ * the process. Returns a descriptor or -errno.
  */
 int proc_open_mapped(pid_t pid, const struct proc_mapping *mapping);
 

@@ -22,7 +22,7 @@ int service_notify(const char *state)
 	if (length >= sizeof(address.sun_path) || (*path != '/' && *path != '@'))
 		return -EINVAL;
 	memcpy(address.sun_path, path, length);
-	if (*path == '@') /* a name that is in no file system */
+	if (*path == '@') /* an abstract socket name */
 		address.sun_path[0] = '\0';
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a service manager wants to be told, in the protocol of systemd's sd_notify(3). */
+/* Notifies the service manager, in the protocol of systemd's sd_notify(3). */
 #ifndef MTRACE_OS_PROCESS_NOTIFY_H
 #define MTRACE_OS_PROCESS_NOTIFY_H
 
 #include <stdint.h>
 
-/* "READY=1" to the socket that $NOTIFY_SOCKET names. 0, also if there is none, or -errno. */
+/* Sends `state`, such as "READY=1", to the socket that $NOTIFY_SOCKET names. Returns 0 (also if
+ * there is none) or -errno. */
 int service_notify(const char *state);
-/* How often it wants to hear "WATCHDOG=1" from this process; 0: not at all. */
+/* The period in which the service manager expects "WATCHDOG=1" from this process, or 0. */
 uint64_t service_watchdog_ns(void);
 
 #endif

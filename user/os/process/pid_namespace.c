@@ -9,7 +9,7 @@
 #define FIRST_NAMESPACE 0xEFFFFFFC /* PROC_PID_INIT_INO of include/linux/proc_ns.h */
 #define PID_TEXT_SIZE   16
 
-/* What /proc takes us for. */
+/* Our pid according to /proc, or -errno. */
 static long pid_in_proc(void)
 {
 	char text[PID_TEXT_SIZE];
@@ -26,7 +26,7 @@ int pid_namespace_find(uint32_t *ret_inode, struct error *err)
 	struct stat status;
 	long pid = pid_in_proc();
 
-	/* A /proc of a namespace in which we have no number has no such link. */
+	/* In a /proc of a pid namespace in which we have no pid, this link does not exist. */
 	if (pid < 0 && access("/proc/version", F_OK))
 		return error_set(err, -ENOENT, "there is no /proc (mount -t proc proc /proc)");
 	if (pid != getpid())

@@ -7,9 +7,9 @@
 #include "base/error.h"
 
 /*
- * The pid namespace in which we live, by its inode; 0 for the first one, whose numbers the kernel
- * uses itself. Its numbers must be those of /proc: -ENOENT if there is none, -EXDEV if it shows
- * another namespace, with words.
+ * Finds the inode of our pid namespace; 0 for the initial one, whose pids the kernel uses itself.
+ * /proc must show the same namespace: returns -ENOENT if there is no /proc and -EXDEV if it shows
+ * another namespace, with a message in *err.
  */
 int pid_namespace_find(uint32_t *ret_inode, struct error *err);
 

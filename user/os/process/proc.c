@@ -14,10 +14,11 @@
 #include "base/vec.h"
 #include "os/process/procfs.h"
 
-#define PF_KTHREAD    0x00200000 /* include/linux/sched.h; stable, ps(1) relies on it too */
+#define PF_KTHREAD    0x00200000 /* include/linux/sched.h; stable, because ps(1) relies on it */
 #define NS_PER_SECOND 1000000000ULL
 
-/* Whole seconds apart from the rest, lest the product overflow after some years of uptime. */
+/* Converts whole seconds and the rest separately, to avoid an overflow after some years of
+ * uptime. */
 static uint64_t ns_of_ticks(uint64_t ticks)
 {
 	uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
@@ -26,9 +27,9 @@ static uint64_t ns_of_ticks(uint64_t ticks)
 }
 
 /*
- * "pid (comm) state ppid …": comm may hold spaces, parentheses and newlines, but all that follows
- * it is numbers, so that it ends at the last parenthesis. Fields as proc(5) numbers them:
- * 3 state, 4 ppid, 9 flags, 22 starttime.
+ * Parses "pid (comm) state ppid …". comm may contain spaces, parentheses and newlines, but only
+ * numbers follow it, so it ends at the last parenthesis. Fields as numbered in proc(5): 3 state, 4
+ * ppid, 9 flags, 22 starttime.
  */
 static int stat_parse(const char *text, struct proc_info *info)
 {
@@ -116,7 +117,8 @@ pid_t proc_living_thread(pid_t pid)
 	return living;
 }
 
-/* The number behind "\nName:"; the name's own line, as comm's newlines are escaped in this file. */
+/* Finds the number after "\nName:". This cannot match inside comm, because newlines in it are
+ * escaped in this file. */
 static bool status_number(const char *text, const char *name, long *ret_number)
 {
 	const char *found = strstr(text, name);
@@ -124,7 +126,7 @@ static bool status_number(const char *text, const char *name, long *ret_number)
 	return found && sscanf(found + strlen(name), "%ld", ret_number) == 1;
 }
 
-/* "NSpid: 4711 12": a number for each pid namespace from ours inwards. */
+/* Parses "NSpid: 4711 12": the pid in each namespace, from ours inwards. */
 static pid_t status_inner_pid(const char *text)
 {
 	static const char name[] = "\nNSpid:";
@@ -151,14 +153,15 @@ static int info_read_status(struct proc_info *info)
 		info->tgid = (pid_t)tgid;
 	else
 		err = -EINVAL;
-	/* Kernels without seccomp have no such line. */
+	/* Kernels without seccomp do not have this line. */
 	info->seccomp = status_number(text, "\nSeccomp:", &seccomp) && seccomp > 0;
 	info->inner_pid = status_inner_pid(text);
 	free(text);
 	return err;
 }
 
-/* Where the first thread has ended, its exe and cmdline are those of a zombie. */
+/* If the first thread has exited, its exe and cmdline are those of a zombie, so use another
+ * thread. */
 static pid_t reader_of(const struct proc_info *info)
 {
 	pid_t living = info->state == 'Z' ? proc_living_thread(info->pid) : 0;
@@ -176,7 +179,7 @@ static int info_read_exe(struct proc_info *info)
 	return 0;
 }
 
-/* The strings of "a\0b\0c", the last one's NUL being optional, as a vector in one allocation. */
+/* Splits "a\0b\0c" (a final NUL is optional) to a vector of strings in a single allocation. */
 static char **command_split(const char *text, size_t size)
 {
 	size_t count = 0;
@@ -199,7 +202,7 @@ static char **command_split(const char *text, size_t size)
 	return command;
 }
 
-/* A zombie and a program that wiped its arguments have no command line: comm stands in for it. */
+/* A zombie, or a program that erased its arguments, has no command line; use comm instead. */
 static int info_read_command(struct proc_info *info)
 {
 	char *text;
@@ -263,7 +266,7 @@ ssize_t proc_memory_read(pid_t pid, uint64_t address, void *buffer, size_t size)
 	struct iovec remote = {.iov_base = (void *)(uintptr_t)address, .iov_len = size};
 	ssize_t got;
 
-	/* An address that our own pointers cannot hold: a 64-bit target of a 32-bit tracer. */
+	/* The address does not fit in our own pointers: a 64-bit target of a 32-bit tracer. */
 	if ((uintptr_t)address != address)
 		return memory_read_file(pid, address, buffer, size);
 	got = process_vm_readv(pid, &local, 1, &remote, 1, 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a process is, by /proc/PID. All functions return 0 or -errno; -ESRCH if it is gone. */
+/* Information about a process, from /proc/PID. Functions that return int return 0 or -errno; -ESRCH
+ * if the process has exited. */
 #ifndef MTRACE_OS_PROCESS_PROC_H
 #define MTRACE_OS_PROCESS_PROC_H
 
@@ -10,23 +11,23 @@
 
 struct proc_info {
 	pid_t pid;
-	pid_t tgid; /* differs from pid if a thread id was given */
+	pid_t tgid; /* differs from pid if pid is a thread id */
 	pid_t ppid;
-	pid_t inner_pid; /* its own number for itself, in a pid namespace further inside; or 0 */
+	pid_t inner_pid;        /* its pid as it sees it, in a nested pid namespace; or 0 */
 	uint64_t start_time_ns; /* since boot */
 	char state;             /* as in /proc/PID/stat: R S D Z T … */
 	bool kernel_thread;
-	bool seccomp; /* a filter or strict mode is on */
+	bool seccomp; /* a filter or strict mode is active */
 	char comm[32];
-	char *exe;      /* link of /proc/PID/exe, without " (deleted)"; NULL if unreadable */
+	char *exe;      /* target of /proc/PID/exe, without " (deleted)"; NULL if unreadable */
 	char **command; /* NULL-terminated; at least one entry for a user process */
 };
 
-/* The thread by which /proc tells what a process maps and holds: the first one, which has the pid,
- * or another if it has ended before them. 0 if none is left. */
+/* A thread through which /proc shows the mappings and files of the process: the first one, or
+ * another if the first has exited. Returns 0 if none is left. */
 pid_t proc_living_thread(pid_t pid);
 
-/* Their ids, as /proc lists them. Zeroed memory is an empty list, to be freed by vec_free. */
+/* Thread ids, as /proc lists them. An all-zero list is empty; free it with vec_free. */
 struct proc_threads {
 	pid_t *items;
 	size_t count;
@@ -35,17 +36,17 @@ struct proc_threads {
 
 int proc_threads_read(pid_t pid, struct proc_threads *ret_threads);
 
-/* How much memory this process has; 0 if that is not known. */
+/* Resident memory of this process, in bytes; 0 if unknown. */
 uint64_t own_resident_bytes(void);
 
 int proc_info_read(pid_t pid, struct proc_info *ret_info);
 void proc_info_free(struct proc_info *info);
 
-/* Read the target's memory: bytes read (may be short) or -errno. */
+/* Reads memory of the process. Returns the number of bytes read (may be short) or -errno. */
 ssize_t proc_memory_read(pid_t pid, uint64_t address, void *buffer, size_t size);
 
-/* CLOCK_MONOTONIC now. */
+/* CLOCK_MONOTONIC, in nanoseconds. */
 uint64_t clock_now_ns(void);
-uint64_t clock_epoch_ms(void); /* CLOCK_REALTIME, since 1970 */
+uint64_t clock_epoch_ms(void); /* CLOCK_REALTIME, in milliseconds since 1970 */
 
 #endif

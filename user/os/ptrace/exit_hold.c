@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * PTRACE_SEIZE with PTRACE_O_TRACEEXIT stops each thread at the beginning of its exit, when it has
- * its registers and the process its memory. Which of these stops is the process's end?
+ * PTRACE_SEIZE with PTRACE_O_TRACEEXIT stops each thread at the start of its exit, while it still
+ * has its registers and the process its memory. The question is which of these stops is the exit of
+ * the process:
  *
- * - The thread was killed by a signal: such signals end the process.
- * - No other thread is left: each was seen to go.
- * - It is in exit_group(2), or in exit(2), which ends this thread alone.
- * - Else another thread ends the process or begins a new image, and this one has to go. It waits
- *   until the other one has come to its own stop, which tells; or is found within execve(2).
+ * - The thread was killed by a signal: such a signal ends the process.
+ * - No other thread is left: the exit of each was seen.
+ * - The thread is in exit_group(2). If it is in exit(2), only this thread exits.
+ * - Otherwise another thread ends the process or executes a program, and this thread has to exit
+ *   for it. It waits until the other thread comes to its own exit stop, which settles the question,
+ *   or is found in execve(2).
  *
- * At the end all threads are held: each comes to its stop, and its registers count.
+ * When the process exits, all threads are held: each comes to its stop, and its registers count.
  *
- * What the tracer must not change: signals are handed on as they come. A process that is stopped by
- * job control must stay so and yet wake up at SIGCONT: PTRACE_LISTEN.
+ * The tracer must not change the behavior of the process: it passes signals on as they arrive. A
+ * process that is stopped by job control must stay stopped and yet wake up at SIGCONT;
+ * PTRACE_LISTEN does that.
  */
 #include "os/ptrace/exit_hold.h"
 
@@ -89,7 +92,7 @@ static enum exit_kind exit_kind_of(const struct exit_hold *hold, const struct tr
 	return exit_by_call(hold, tracee);
 }
 
-/* The thread's state is TRACEE_GONE meanwhile, so that it does not count. */
+/* The state is TRACEE_GONE while exit_kind_of decides, so that it does not count this thread. */
 static void exit_stop(struct exit_hold *hold, struct tracee *tracee)
 {
 	enum exit_kind kind;
@@ -114,7 +117,7 @@ static void exit_stop(struct exit_hold *hold, struct tracee *tracee)
 		hold->deadline_ns = clock_now_ns() + STOP_TIMEOUT_NS;
 }
 
-/* Is one of the others about to begin a new image? */
+/* Returns true if another thread is about to execute a program. */
 static bool is_execing(const struct exit_hold *hold, const struct registers_layout *layout)
 {
 	const struct tracee *tracee;
@@ -135,7 +138,7 @@ static bool is_due(const struct exit_hold *hold)
 	return hold->deadline_ns && clock_now_ns() > hold->deadline_ns;
 }
 
-/* Exits of which it is not known whose end they are: the end of the process, or an exec. */
+/* Decides about exits that could belong to the exit of the process or to an exec. */
 static void decide_exits(struct exit_hold *hold)
 {
 	bool undecided = false;
@@ -187,7 +190,7 @@ void hold_stopped(struct exit_hold *hold, struct tracee *tracee, int status)
 		tracee_resume(tracee);
 }
 
-/* Stops that are awaited. */
+/* Waiting for stops. */
 
 static enum hold_state give_up(struct exit_hold *hold, int code)
 {
@@ -196,7 +199,7 @@ static enum hold_state give_up(struct exit_hold *hold, int code)
 	return HOLD_FAILED;
 }
 
-/* Everything that was to stop has stopped. */
+/* All threads have stopped. */
 static enum hold_state complete(struct exit_hold *hold)
 {
 	int code = tracees_read(&hold->tracees, hold->ending ? &hold->at_last : &hold->on_demand);

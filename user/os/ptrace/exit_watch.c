@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A thread of its own traces, because a tracer is a thread and stops must not wait for the rest of
- * the program. What a stop means for its process, exit_hold.c knows. The thread waits for tracees;
- * a signal without effect wakes it up for a request, and is sent again until the request is taken,
- * so none is lost. It waits for its own tracees only (__WNOTHREAD), and leaves a child's exit
- * status to whoever waits for the child (WNOWAIT, and os/exec/launch.h). When it ends, the kernel
- * lets go of all that it traces and that was not let go before.
+ * A separate thread does the tracing, because the tracer of a process is a thread, and stops must
+ * not wait for the rest of the program. exit_hold.c knows what a stop means for its process. The
+ * thread waits for its tracees. To deliver a request, a signal without any other effect wakes it
+ * up; the signal is repeated until the request is taken, so no request is missed. The thread waits
+ * only for its own tracees (__WNOTHREAD), and leaves a child's exit status to the code that waits
+ * for the child (WNOWAIT, and os/exec/launch.h). When the thread exits, the kernel detaches all its
+ * remaining tracees.
  *
- * New threads are traced from birth (PTRACE_O_TRACECLONE), and so are new processes if the family
- * is wanted (PTRACE_O_TRACEFORK, and VFORK): there is no time in which one could end unseen. Who
- * gave birth stops, and so does who was born, in no certain order; whichever comes first makes the
- * process known. Otherwise a process that was born by an odd clone(2) is let go.
+ * New threads are traced from their start (PTRACE_O_TRACECLONE), and so are new processes if
+ * `family` is set (PTRACE_O_TRACEFORK and PTRACE_O_TRACEVFORK), so none can exit unseen. Both the
+ * parent and the child stop, in no particular order; the first of the two stops makes the child
+ * known. Without `family`, a process that was created by an unusual clone(2) is detached.
  */
 #include "os/ptrace/exit_watch.h"
 
@@ -31,44 +32,44 @@
 #include "os/ptrace/exit_hold.h"
 
 #define WAKE_SIGNAL SIGRTMIN
-#define POLL_NS     1000000 /* where time counts, too */
+#define POLL_NS     1000000 /* used while a deadline is pending */
 
 enum request { REQUEST_NONE, REQUEST_STOP, REQUEST_CONTINUE, REQUEST_DROP, REQUEST_END };
 
 struct exit_watch {
-	struct holder holder; /* first */
+	struct holder holder; /* must be the first member */
 	struct exit_tracer *tracer;
 	struct exit_hold hold;
-	atomic_bool over; /* it has ended */
-	/* The tracer's: */
-	bool asked;   /* somebody waits for its stop */
-	bool dropped; /* to be let go as soon as its threads stop for one reason or other */
+	atomic_bool over; /* the process has exited */
+	/* For the tracing thread only: */
+	bool asked;   /* somebody waits for it to stop */
+	bool dropped; /* detach each thread when it next stops for any reason */
 };
 
-/* The thread, and what it traces. */
+/* The tracing thread and what it traces. */
 struct exit_tracer {
 	pthread_t thread;
 	int event;
 	bool family;
-	pid_t own_child; /* whose exit status is not for the thread, or 0 */
-	size_t handles;  /* watches that somebody has; theirs */
+	pid_t own_child; /* our child, whose exit status the thread must not take; or 0 */
+	size_t handles;  /* number of watches that callers have; used by the callers only */
 	atomic_int request;
 	struct exit_watch *first;
 	struct exit_watch *subject; /* of the request */
 	sem_t answered;
 	int code; /* the answer */
 	struct error *err;
-	atomic_bool ended;    /* the thread has */
-	pthread_mutex_t lock; /* of born */
+	atomic_bool ended;    /* the thread has exited */
+	pthread_mutex_t lock; /* protects born */
 	VEC(struct exit_watch *) born;
 
-	/* The thread's: */
-	VEC(struct exit_watch *) watches; /* of those that are over, too */
+	/* For the tracing thread only: */
+	VEC(struct exit_watch *) watches; /* includes those that are over */
 	bool closing;
-	bool shadowed; /* the own child's end hides what else happens, until it is waited for */
+	bool shadowed; /* until our child is waited for, its exit hides other events */
 };
 
-/* An eventfd cannot be so full that it would not be readable. */
+/* The write fails only if the counter is at its limit, and then the eventfd is readable. */
 static void raise_event(const struct exit_tracer *tracer)
 {
 	const uint64_t one = 1;
@@ -163,7 +164,7 @@ static struct exit_watch *find_watch(const struct exit_tracer *tracer, pid_t tid
 	return NULL;
 }
 
-/* Of a thread whose parent has not told yet. */
+/* Finds the process of a thread that its parent has not reported yet. */
 static struct exit_watch *find_owner(const struct exit_tracer *tracer, pid_t tid)
 {
 	struct exit_watch *const *watch;
@@ -174,7 +175,7 @@ static struct exit_watch *find_owner(const struct exit_tracer *tracer, pid_t tid
 	return NULL;
 }
 
-/* NULL, and it is let go, without memory for it. */
+/* Returns NULL if out of memory; then the caller detaches the process. */
 static struct exit_watch *new_process(struct exit_tracer *tracer, pid_t pid)
 {
 	struct exit_watch *watch;
@@ -194,8 +195,7 @@ static struct exit_watch *new_process(struct exit_tracer *tracer, pid_t pid)
 	return watch;
 }
 
-/* A process that we trace, not a thread; of one that was let go already its parent may tell late.
- */
+/* Returns true if `tid` is a process that we trace; its parent may report one that was detached. */
 static bool is_new_process(pid_t tid)
 {
 	struct proc_info info;
@@ -208,7 +208,7 @@ static bool is_new_process(pid_t tid)
 	return process;
 }
 
-/* Whose thread has stopped, known from now on; NULL: nobody's whom we watch. */
+/* Finds or adds the thread in the watch of its process. Returns NULL if we do not watch that. */
 static struct exit_watch *take_thread(struct exit_tracer *tracer, pid_t tid)
 {
 	struct exit_watch *watch = find_watch(tracer, tid);
@@ -273,7 +273,7 @@ static bool has_ended(const siginfo_t *info)
 	       info->si_code == CLD_DUMPED;
 }
 
-/* A first thread's status comes when all others are gone, and then goes to its parent. */
+/* A first thread's status arrives after all others have exited, and then goes to the parent. */
 static void thread_ended(struct exit_tracer *tracer, pid_t tid)
 {
 	struct exit_watch *watch = find_watch(tracer, tid);
@@ -289,7 +289,7 @@ static void thread_ended(struct exit_tracer *tracer, pid_t tid)
 		tracees_remove(&watch->hold.tracees, tid);
 }
 
-/* What has happened to whoever that is; false: nothing. */
+/* Handles one event of the given thread or threads. Returns false if there was none. */
 static bool take_event_of(struct exit_tracer *tracer, idtype_t type, pid_t tid, int options)
 {
 	siginfo_t info = {0};
@@ -313,7 +313,7 @@ static bool take_event_of(struct exit_tracer *tracer, idtype_t type, pid_t tid, 
 	return true;
 }
 
-/* A stop of any, or the end of one that is known: lists change while it is taken. */
+/* Takes one stop of any thread, or one exit of a known one: that changes the lists. */
 static bool take_event_one_by_one(struct exit_tracer *tracer)
 {
 	if (take_event_of(tracer, P_ALL, 0, WSTOPPED | WNOHANG))
@@ -347,7 +347,7 @@ static bool take_event(struct exit_tracer *tracer, bool wait)
 
 /* Requests. */
 
-/* What runs is let go when it stops, or with the thread. */
+/* Running threads are detached when they stop, or when the tracing thread exits. */
 static void drop(struct exit_tracer *tracer, struct exit_watch *watch)
 {
 	tracees_detach(&watch->hold.tracees);
@@ -357,7 +357,7 @@ static void drop(struct exit_tracer *tracer, struct exit_watch *watch)
 	tracer->closing |= all_over(tracer);
 }
 
-/* At once, or when all have stopped. */
+/* Answers immediately, or when all threads have stopped. */
 static void request_stop(struct exit_watch *watch)
 {
 	watch->asked = true;
@@ -384,7 +384,7 @@ static void take_request(struct exit_tracer *tracer)
 	answer(tracer, 0);
 }
 
-/* What stops have come about? True if any may do so by time alone. */
+/* Answers requests whose stops have completed. Returns true if a deadline is pending. */
 static bool check_stops(struct exit_tracer *tracer)
 {
 	struct exit_watch *const *watch;
@@ -429,7 +429,7 @@ static void let_all_go(struct exit_tracer *tracer)
 	}
 }
 
-/* Some stand since they were seized. */
+/* Some threads are already stopped by the seizure. */
 static int start(struct exit_tracer *tracer)
 {
 	struct seizure seizure;
@@ -458,14 +458,14 @@ static void *trace(void *argument)
 	return NULL;
 }
 
-/* Who asks. */
+/* The callers' side. */
 
 static void wake(int signal_number)
 {
 	(void)signal_number;
 }
 
-/* All signals are blocked but the one that wakes it. */
+/* Starts the thread with all signals blocked except the one that wakes it. */
 static int start_thread(struct exit_tracer *tracer)
 {
 	const struct sigaction action = {.sa_handler = wake};
@@ -492,7 +492,7 @@ static bool wait_answer(struct exit_tracer *tracer, uint64_t ns)
 	return !sem_timedwait(&tracer->answered, &until);
 }
 
-/* The tracer may be about to wait when it is woken; so it is woken again. */
+/* Repeats the signal: the tracing thread may have been just about to wait when it arrived. */
 static int ask(struct exit_watch *watch, enum request request, struct error *err)
 {
 	struct exit_tracer *tracer = watch->tracer;
@@ -642,7 +642,7 @@ void exit_watch_close(struct exit_watch *watch)
 	free_tracer(tracer);
 }
 
-/* As a holder. */
+/* The watch as a holder. */
 
 static int holder_stop(struct holder *holder, struct error *err)
 {

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * PTRACE_SEIZE attaches without stopping, PTRACE_INTERRUPT stops without a signal; so nothing is
- * left behind in the target (ptrace(2)). All threads are interrupted before the first is waited
- * for, else a thousand threads would stop one scheduling delay after the other.
+ * PTRACE_SEIZE attaches without stopping, and PTRACE_INTERRUPT stops without a signal, so no trace
+ * is left in the target (ptrace(2)). All threads are interrupted before the first is waited for;
+ * otherwise, with a thousand threads, a thousand scheduling delays would add up.
  *
- * Threads that run give birth to others. When all that we know have stopped, /proc/PID/task is
- * listed again: a list without a new name is final, because those that could add to it stand still.
+ * Running threads can create others. When all known threads have stopped, /proc/PID/task is listed
+ * again: a list without a new name is final, because the threads that could add to it are stopped.
  *
- * A thread may stop in three ways: by our interrupt; in a group stop (somebody sent SIGSTOP); or
- * because a signal was about to be delivered. Each is as good as the other, but the signal of the
- * third must be handed back when the thread is let go.
+ * A thread may stop in three ways: by our interrupt, in a group stop (somebody sent SIGSTOP), or
+ * because a signal is about to be delivered. All three serve the purpose, but in the third case the
+ * signal must be passed on when the thread is detached.
  *
- * PTRACE_DETACH needs a thread that has stopped. One that did not in time would stop later, and for
- * good, were it still ours. But when a tracing thread ends, the kernel lets go of all that it
- * traces, stopped or not. So each freeze has a thread of its own, which waits for the release.
+ * PTRACE_DETACH needs a stopped thread. A thread that did not stop in time would stop later, and
+ * forever if it were still traced. But when a tracing thread exits, the kernel detaches all its
+ * tracees, stopped or not. So each freeze has its own tracing thread, which waits for the release.
  *
- * Deaths: waitid without WEXITED sees stops only, so the exit status of a child of ours stays there
- * for whoever launched it. A dead thread of somebody else's process must be reaped by its tracer,
- * or its process would never be seen to end.
+ * Exits: waitid without WEXITED sees only stops, so the exit status of a child of ours remains for
+ * the code that launched it. A dead thread of another process must be reaped by its tracer, or the
+ * process would never be seen to exit.
  */
 #include "os/ptrace/freeze.h"
 
@@ -45,17 +45,17 @@ enum thread_state { THREAD_SEIZED, THREAD_STOPPED, THREAD_GONE };
 
 struct thread {
 	enum thread_state state;
-	int signal; /* to be delivered when it goes on, or 0 */
+	int signal; /* to deliver when the thread continues, or 0 */
 };
 
 struct freeze {
 	pid_t pid;
-	bool child; /* ours by birth: its exit status is not for us */
+	bool child; /* the process is our child: its exit status is not ours to take */
 	pthread_t tracer;
-	sem_t ready;   /* posted by the tracer: all stopped, or failed */
-	sem_t release; /* posted to it */
+	sem_t ready;   /* posted by the tracing thread: all threads have stopped, or it failed */
+	sem_t release; /* posted to the tracing thread */
 	int code;
-	struct error *err; /* valid until ready */
+	struct error *err; /* valid until `ready` is posted */
 	struct map64 known;
 	VEC(struct thread) threads;
 	VEC(struct thread_registers) registers; /* one per thread; tid is always valid */
@@ -69,7 +69,7 @@ static int add_thread(struct freeze *freeze, pid_t tid)
 	return map64_set(&freeze->known, (uint64_t)tid, (uint32_t)freeze->threads.count - 1);
 }
 
-/* 0, also for a thread that is gone already. */
+/* Returns 0 even if the thread has exited. */
 static int seize_thread(struct freeze *freeze, pid_t tid, struct error *err)
 {
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
@@ -83,7 +83,7 @@ static int seize_thread(struct freeze *freeze, pid_t tid, struct error *err)
 		ptrace(PTRACE_DETACH, tid, NULL, NULL);
 		return error_set_errno(err, -ENOMEM, "cannot stop %d", (int)freeze->pid);
 	}
-	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL); /* fails if it just died: found out below */
+	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL); /* fails if it just exited: noticed later */
 	return 0;
 }
 
@@ -95,7 +95,7 @@ static int list_threads(const struct freeze *freeze, struct proc_threads *ret_th
 	return code ? error_set_errno(err, code, "cannot stop %d", (int)freeze->pid) : 0;
 }
 
-/* Seize every thread that is not yet known; *ret_new: was there one? */
+/* Seizes all threads that are not known yet. *ret_new is true if there was one. */
 static int seize_new(struct freeze *freeze, bool *ret_new, struct error *err)
 {
 	struct proc_threads threads;
@@ -123,7 +123,7 @@ static void thread_died(struct freeze *freeze, size_t i)
 		waitid(P_PID, (id_t)tid, &info, WEXITED | WNOHANG | __WALL);
 }
 
-/* Has the thread stopped or died? */
+/* Returns true if the thread has stopped or exited. */
 static bool poll_thread(struct freeze *freeze, size_t i)
 {
 	pid_t tid = freeze->registers.items[i].tid;
@@ -187,7 +187,7 @@ static int new_freeze(struct freeze **ret_freeze, pid_t pid, struct error *err)
 	return *ret_freeze ? 0 : error_set_errno(err, -ENOMEM, "cannot stop %d", (int)pid);
 }
 
-/* Seize what is new and wait for it, until nothing new is born. */
+/* Seizes new threads and waits for them, until there are no new ones. */
 static int stop_all(struct freeze *freeze, struct error *err)
 {
 	uint64_t deadline_ns = clock_now_ns() + STOP_TIMEOUT_NS;
@@ -227,7 +227,7 @@ static int stop_and_read(struct freeze *freeze, struct error *err)
 	return 0;
 }
 
-/* Stop one thread for as long as it takes to read its registers. */
+/* Stops one thread only while its registers are read. */
 static int sample_thread(struct freeze *freeze, pid_t tid, struct error *err)
 {
 	size_t i = freeze->threads.count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who can stop a process, and hold it at its end: its tracer, of which it can have one only. That
- * is a watch of its own (exit_watch.h), or whoever traces the process anyway.
+ * The tracer of a process, which can stop it and hold it at its exit. A process can have only one
+ * tracer: that is a watch (exit_watch.h), or the code that traces the process anyway.
  */
 #ifndef MTRACE_OS_PTRACE_HOLDER_H
 #define MTRACE_OS_PTRACE_HOLDER_H
@@ -16,20 +16,20 @@
 struct holder;
 
 struct holder_ops {
-	/* As freeze_stop. */
+	/* Like freeze_stop. */
 	int (*stop)(struct holder *holder, struct error *err);
-	/* Of a process that is stopped or held. Valid until the next stop. */
+	/* The registers of a process that is stopped or held. Valid until the next stop. */
 	const struct thread_registers *(*threads)(const struct holder *holder, size_t *ret_count);
-	/* What was stopped goes on. */
+	/* Continues a stopped process. */
 	void (*go_on)(struct holder *holder);
-	/* Is it held at its end, with all threads stopped? */
+	/* Returns true if the process is held at its exit, with all threads stopped. */
 	bool (*at_end)(const struct holder *holder);
-	/* Is nothing to be expected of it any more: has it ended without being held, or after? */
+	/* Returns true if the process has exited, whether or not it was held. */
 	bool (*is_over)(const struct holder *holder);
-	/* Of a child that was born since and not asked for yet; NULL if there is none. To be closed
-	 * like the first. */
+	/* Returns the holder of a child that started since and was not returned yet, or NULL. Close
+	 * it like the first one. */
 	struct holder *(*child)(struct holder *holder, pid_t *ret_pid);
-	/* Let go, and free. */
+	/* Detaches from the process and frees the holder. */
 	void (*close)(struct holder *holder);
 };
 
@@ -38,16 +38,17 @@ struct holder {
 };
 
 enum hold_from {
-	HOLD_NEVER, /* it is only stopped */
+	HOLD_NEVER, /* only stop it on demand */
 	HOLD_NOW,
-	HOLD_EXEC, /* from the next one on: until then it is no concern of ours how it ends */
+	HOLD_EXEC, /* hold it at its exit only after its next exec */
 };
 
 struct hold_request {
 	pid_t pid;
 	enum hold_from from;
-	bool family; /* its children from their birth, too, and theirs */
-	int event;   /* eventfd of the caller's: raised when one of them is born, held, or over */
+	bool family; /* also hold its descendants, from their start */
+	int event; /* eventfd, owned by the caller; written when one of them starts, is held, or is
+		      over */
 };
 
 #endif

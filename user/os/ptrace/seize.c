@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * /proc/PID/task is listed until there is no new name. That alone would not be enough: whether a
- * new thread is traced is decided when its parent enters clone(2), and it is listed only when that
- * is almost done (kernel/fork.c: kernel_clone, copy_process). One to which a thread is just giving
- * birth when that is seized would come later, and be nobody's: it would run into breakpoints of
- * which no tracer takes care, and die of the first.
+ * /proc/PID/task is listed until it has no new name. That alone would not be enough: the kernel
+ * decides whether a new thread is traced when the parent enters clone(2), but lists the thread only
+ * when the call is almost done (kernel/fork.c: kernel_clone, copy_process). If a thread is seized
+ * while it is in clone(2), its child appears later and is not traced: it would hit breakpoints that
+ * no tracer handles, and die from the first.
  *
- * So whoever may be in such a call is waited for. A thread that sleeps shows in which call
- * (/proc/PID/task/TID/syscall), and mostly not in such a one. Who runs does not show it, and is
- * interrupted: when it stands, its call is done.
+ * So threads that may be in such a call are waited for. For a sleeping thread,
+ * /proc/PID/task/TID/syscall shows the call, and usually it is another one. For a running thread it
+ * does not, so the thread is interrupted: when it has stopped, the call is done.
  */
 #include "os/ptrace/seize.h"
 
@@ -33,7 +33,7 @@ static bool is_ours(pid_t pid, pid_t tid)
 	return tracee_tracer(pid, tid) == (pid_t)syscall(SYS_gettid);
 }
 
-/* 0, also for one that is gone already. One that a known thread gave birth to is traced already. */
+/* Returns 0 even if the thread has exited. A child of a known thread may already be traced. */
 static int seize_thread(struct seizure *seizure, pid_t tid, uintptr_t options, struct error *err)
 {
 	struct seized_thread thread = {.tid = tid};
@@ -72,7 +72,7 @@ static int seize_new(struct seizure *seizure, uintptr_t options, struct error *e
 	return code;
 }
 
-/* Does it stand now? */
+/* Returns true if the thread has stopped. */
 static bool poll_stop(struct seized_thread *thread)
 {
 	siginfo_t info = {0};
@@ -85,7 +85,8 @@ static bool poll_stop(struct seized_thread *thread)
 	return true;
 }
 
-/* It stands, or has ended, which its tracer will be told. False: not in time. */
+/* Waits until the thread has stopped or exited (its tracer will get the exit). Returns false on
+ * timeout. */
 static bool await_stop(pid_t pid, struct seized_thread *thread, uint64_t deadline_ns)
 {
 	struct timespec nap = {.tv_nsec = POLL_FIRST_NS};
@@ -101,7 +102,7 @@ static bool await_stop(pid_t pid, struct seized_thread *thread, uint64_t deadlin
 	return true;
 }
 
-/* All are interrupted before the first is waited for. */
+/* Interrupts all threads before it waits for the first. */
 static int settle(struct seizure *seizure, uint64_t deadline_ns, struct error *err)
 {
 	struct seized_thread *thread;
@@ -143,7 +144,7 @@ int seize(struct seizure *ret_seizure, pid_t pid, uintptr_t options, struct erro
 	return code;
 }
 
-/* Those that do not stop in time are let go by the end of their tracer. */
+/* Threads that do not stop in time are detached when the tracing thread exits. */
 void seize_undo(struct seizure *seizure)
 {
 	uint64_t deadline_ns = clock_now_ns() + SETTLE_NS;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Becoming the tracer of a running process: of all its threads, and of all to whom they will give
- * birth. */
+/* Attaches to a running process: traces all its threads, and all threads that they create. */
 #ifndef MTRACE_OS_PTRACE_SEIZE_H
 #define MTRACE_OS_PTRACE_SEIZE_H
 
@@ -14,9 +13,9 @@
 
 struct seized_thread {
 	pid_t tid;
-	bool settled; /* whoever it gives birth to is traced, too */
+	bool settled; /* everything that it creates is traced */
 	bool stands;
-	int status; /* of that stop, as waitid gives it: the caller's to deal with */
+	int status; /* wait status of its stop, as returned by waitid; the caller must handle it */
 };
 
 struct seizure {
@@ -26,13 +25,14 @@ struct seizure {
 };
 
 /*
- * With PTRACE_O_… options, among them PTRACE_O_TRACECLONE. Threads run on, but for those that stand
- * in the result. 0, and the seizure is to be freed; or -errno with words, and nobody is traced:
- * -ESRCH; -EPERM if somebody else traces a thread; -EALREADY if we do; -ETIMEDOUT if one sleeps in
- * the kernel, where nobody can stop it.
+ * Seizes the process with the given PTRACE_O_… options, which must include PTRACE_O_TRACECLONE.
+ * Threads continue to run, except those marked in the result (see `stands`). Returns 0 (free the
+ * seizure then), or -errno with a message in *err, and no thread is traced: -ESRCH; -EPERM if
+ * another process traces a thread; -EALREADY if we trace it already; -ETIMEDOUT if a thread is in
+ * an uninterruptible sleep.
  */
 int seize(struct seizure *ret_seizure, pid_t pid, uintptr_t options, struct error *err);
-/* Let all go as if nothing had been, and free. */
+/* Detaches from all threads, leaving no trace, and frees the seizure. */
 void seize_undo(struct seizure *seizure);
 void seize_free(struct seizure *seizure);
 

@@ -17,11 +17,12 @@
 #define NT_X86_XSTATE 0x202
 #endif
 
-#define REGISTERS_MAX (16 * 1024) /* of one set; with AMX 11 KiB */
+#define REGISTERS_MAX (16 * 1024) /* bytes of one register set; 11 KiB with AMX */
 #define SETTLE_NS     200000
 #define SETTLE_TRIES  20
 
-/* A thread that was told to stand may be about to: then there is no such thread for a moment. */
+/* A thread that was interrupted may not have stopped quite yet; then the call fails with ESRCH for
+ * a moment. */
 static int get_set(pid_t tid, uintptr_t type, struct iovec *set)
 {
 	const struct timespec nap = {.tv_nsec = SETTLE_NS};
@@ -51,7 +52,7 @@ static void read_set(struct thread_registers *registers, uintptr_t type)
 	registers->size += set.iov_len;
 }
 
-/* The general registers come first, so that their size is known. */
+/* Reads the general registers first: their size determines the layout. */
 void tracee_read_registers(struct thread_registers *registers)
 {
 	const struct registers_layout *layout;
@@ -70,7 +71,7 @@ void tracee_read_registers(struct thread_registers *registers)
 			registers->thread =
 				registers_word(registers->bytes, layout->thread, layout->word);
 	}
-	registers->size &= ~(size_t)7; /* an i386 set ends in half a word: a segment register … */
+	registers->size &= ~(size_t)7; /* an i386 set ends in half a word (a segment register) … */
 #if defined(__x86_64__) || defined(__i386__)
 	read_set(registers, NT_X86_XSTATE);
 #elif defined(__arm__)
@@ -78,7 +79,7 @@ void tracee_read_registers(struct thread_registers *registers)
 #else
 	read_set(registers, NT_PRFPREG);
 #endif
-	registers->size &= ~(size_t)7; /* … and one of ARM in the state of its unit */
+	registers->size &= ~(size_t)7; /* … and so does an ARM one (the state of the VFP) */
 }
 
 void tracee_free_registers(struct thread_registers *registers)
@@ -88,7 +89,7 @@ void tracee_free_registers(struct thread_registers *registers)
 	registers->size = 0;
 }
 
-/* A file of /proc/PID/task/TID; NULL if it cannot be read. */
+/* Reads a file of /proc/PID/task/TID. Returns NULL if that fails. */
 static char *read_task(pid_t pid, pid_t tid, const char *file)
 {
 	char name[64];
@@ -110,7 +111,7 @@ pid_t tracee_tracer(pid_t pid, pid_t tid)
 	return tracer;
 }
 
-/* "tid (comm) state …"; '\0' if it is gone. */
+/* Parses "tid (comm) state …". Returns '\0' if the thread is gone. */
 static char state_of(pid_t pid, pid_t tid)
 {
 	char *text = read_task(pid, tid, "stat");
@@ -147,8 +148,8 @@ int tracee_refuse(pid_t pid, pid_t tid, int code, struct error *err)
 	return error_set_errno(err, code, "cannot stop thread %d of %d", (int)tid, (int)pid);
 }
 
-/* "nr argument…", "-1 …" of one that sleeps outside of calls, or "running". False: it runs, or is
- * gone. */
+/* The file contains "nr argument…", or "-1 …" if the thread sleeps outside of a system call, or
+ * "running". Returns false if the thread is running or gone. */
 static bool sleeps_in(pid_t pid, pid_t tid, long *ret_call)
 {
 	char *text = read_task(pid, tid, "syscall"), *end = text;

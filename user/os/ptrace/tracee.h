@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Threads that are traced by ptrace: what freeze.c and exit_watch.c have in common. */
+/* Threads that are traced by ptrace: code shared by freeze.c and exit_watch.c. */
 #ifndef MTRACE_OS_PTRACE_TRACEE_H
 #define MTRACE_OS_PTRACE_TRACEE_H
 
@@ -10,37 +10,41 @@
 
 #include "base/error.h"
 
-/* Of a stop's status, as waitid gives it: PTRACE_EVENT_…; 0: a signal is about to be delivered. */
+/* Parts of the status of a stop, as returned by waitid. The event is PTRACE_EVENT_…, or 0 if a
+ * signal is about to be delivered. */
 #define TRACEE_EVENT(status)  ((status) >> 8)
 #define TRACEE_SIGNAL(status) ((status)&0xff)
 
 struct thread_registers {
 	pid_t tid;
-	uint32_t word;     /* bytes of a pointer: 8, 4; 0: of an unknown kind, no stack pointer */
-	uint32_t red_zone; /* bytes below the stack pointer that are in use, too */
+	uint32_t word;     /* pointer size in bytes: 8 or 4; 0 if unknown, then there is no stack
+			      pointer */
+	uint32_t red_zone; /* bytes below the stack pointer that are also in use */
 	uint32_t chunk;    /* see registers_layout */
 	uint64_t stack;    /* the stack pointer */
-	uint64_t thread;   /* the thread pointer; 0: not known */
+	uint64_t thread;   /* the thread pointer; 0 if unknown */
 	void *bytes;       /* general, floating point and vector registers, 8-byte aligned */
 	size_t size;
 };
 
-/* Of a thread that has stopped, by its tracer; what was read before is replaced. */
+/* Reads the registers of a stopped thread, replacing those read before. Call this from its
+ * tracer. */
 void tracee_read_registers(struct thread_registers *registers);
 void tracee_free_registers(struct thread_registers *registers);
 
-/* A zombie, or gone. */
+/* Returns true if the thread is a zombie or gone. */
 bool tracee_is_dead(pid_t pid, pid_t tid);
-/* Is it in a stop that its tracer knows of? Not so once it was killed. */
+/* Returns true if the thread is in a ptrace stop. It leaves the stop when it is killed. */
 bool tracee_stands(pid_t pid, pid_t tid);
-/* Who traces the thread already; 0: nobody, or it is gone. */
+/* Returns the tracer of the thread; 0 if it has none or is gone. */
 pid_t tracee_tracer(pid_t pid, pid_t tid);
-/* Why PTRACE_SEIZE failed, in words; returns the code. */
+/* Sets *err to the reason why PTRACE_SEIZE failed. Returns `code`. */
 int tracee_refuse(pid_t pid, pid_t tid, int code, struct error *err);
 
-/* The system call in which a thread is that does not run, or -1. Of its own ABI. */
+/* Returns the number of the system call (in the thread's ABI) in which the thread sleeps, or -1. */
 long tracee_call(pid_t pid, pid_t tid);
-/* May it be in a call that gives birth to a thread or process? Of one that runs we cannot know. */
+/* Returns true if the thread may be in a call that creates a thread or process. For a running
+ * thread this is unknown, so the result is true. */
 bool tracee_may_give_birth(pid_t pid, pid_t tid);
 
 #endif

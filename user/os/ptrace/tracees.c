@@ -32,7 +32,7 @@ int tracees_add(struct tracees *tracees, pid_t tid)
 	return map64_set(&tracees->index, (uint64_t)tid, (uint32_t)tracees->list.count - 1);
 }
 
-/* The last one takes its place. */
+/* Moves the last entry to the place of the removed one. */
 void tracees_remove(struct tracees *tracees, pid_t tid)
 {
 	uint32_t i = map64_get(&tracees->index, (uint64_t)tid);

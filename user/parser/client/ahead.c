@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Files are given in the order in which they will be asked for. To whom was decided before that,
- * the largest first: some library may have as much code as all others.
+ * Files are passed to the parsers in the order in which they will be asked for. Before that, files
+ * are distributed between the two parsers, largest first: a single library may contain as much code
+ * as all others.
  */
 #include "parser/client/ahead.h"
 
@@ -11,14 +12,14 @@
 
 #include "os/process/maps.h"
 
-#define FILES_MAX 128 /* as many as wait in a socket without blocking who sends them */
+#define FILES_MAX 128 /* number of messages that fit in a socket without blocking the sender */
 
-/* Code of so many bytes is read before another parser could have started. */
+/* Less code than this is read before a second parser could have started. */
 #define SECOND_BYTES (4ULL << 20)
 
 struct file {
-	const struct proc_mapping *mapping; /* the first one */
-	uint64_t bytes;                     /* of code */
+	const struct proc_mapping *mapping; /* the first mapping of the file */
+	uint64_t bytes;                     /* size of its code */
 	bool is_second;
 };
 
@@ -67,7 +68,7 @@ static int compare_bytes(const void *a, const void *b)
 	return left->bytes < right->bytes ? 1 : -(left->bytes > right->bytes);
 }
 
-/* The next one is for who has less to do. */
+/* Assigns each file to the parser that has less to do. */
 static void share(struct files *files)
 {
 	struct file *by_bytes[FILES_MAX] = {NULL};
@@ -95,7 +96,7 @@ static void give(struct parser *parser, pid_t pid, const struct file *file)
 	close(fd);
 }
 
-/* With one processor, the tracer itself needs it. */
+/* With a single processor, the tracer itself needs it. */
 static bool wants_second(const struct files *files)
 {
 	return files->bytes >= SECOND_BYTES && sysconf(_SC_NPROCESSORS_ONLN) > 1;

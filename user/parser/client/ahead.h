@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads the files of a process before they are asked for. */
+/* Prefetches the files of a process: parsers read them before they are asked for. */
 #ifndef MTRACE_PARSER_CLIENT_AHEAD_H
 #define MTRACE_PARSER_CLIENT_AHEAD_H
 
@@ -8,8 +8,8 @@
 #include "parser/client/client.h"
 
 /*
- * Reads all files whose code the process maps ahead, as parser_ahead. If that is much code and
- * there is a processor for it, a second parser shares the work.
+ * Prefetches all files whose code the process maps; see parser_ahead. If there is much code and
+ * more than one processor, a second parser shares the work.
  */
 void parser_read_ahead(struct parser *parser, pid_t pid);
 

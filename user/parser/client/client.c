@@ -20,9 +20,9 @@
 #include "parser/wire/protocol.h"
 
 /*
- * How long an answer may take: as long as it takes to get the file from a slow disk (50 MB/s), and
- * some seconds on a machine that has much else to do; but not for ever because somebody's file
- * claims to be large, since the trace waits.
+ * How long an answer may take: the time to read the file from a slow disk (50 MB/s), plus some
+ * seconds for a busy machine. It is bounded even if a file claims to be huge, because the trace
+ * waits for the answer.
  */
 #define NS_PER_SECOND        1000000000ULL
 #define PATIENCE_NS          (5 * NS_PER_SECOND)
@@ -30,37 +30,37 @@
 #define PATIENCE_BYTES_MAX   (1ULL << 30)
 #define KEEPER_PATIENCE_NS   (10 * NS_PER_SECOND)
 
-#define TRIES     2 /* of a file that crashes the parser */
-#define WANTS_MAX 8 /* separate debug files in one request */
+#define TRIES     2 /* attempts for a file that crashes the parser */
+#define WANTS_MAX 8 /* maximum number of separate debug files per request */
 
 struct parser {
 	struct parser_config config;
 	struct keeper keeper;
-	int socket; /* -1: none */
+	int socket; /* -1 if there is none */
 	pid_t pid;
-	bool asked;            /* the keeper was asked for one that was not taken yet */
-	bool lost;             /* there is none and will be none */
-	bool ahead;            /* it may be at files that nobody has asked for … */
-	uint64_t ahead_ns;     /* … for which it gets so much time */
-	struct parser *second; /* reads ahead, too; or NULL */
-	struct given given;    /* by file_key() */
-	struct map64 failed;   /* file_key() → 1: not given to a parser again */
+	bool asked;            /* a parser was requested from the keeper, but not taken yet */
+	bool lost;             /* there is no parser and there will be none */
+	bool ahead;            /* it may be reading prefetched files … */
+	uint64_t ahead_ns;     /* … and gets this much more time for them */
+	struct parser *second; /* also prefetches; or NULL */
+	struct given given;    /* prefetched files, by file_key() */
+	struct map64 failed;   /* file_key() → 1: do not give these files to a parser again */
 	char *folders;         /* see parser_search */
 };
 
-/* A request and what becomes of its answer. */
+/* A request and the handling of its answer. */
 struct exchange {
 	enum frame_kind kind;
-	const struct module *module; /* fd and path are what counts */
+	const struct module *module; /* only fd and path are used */
 	const struct request *request;
-	int (*take)(struct wire_view *view, void *ctx); /* 0, -EBADMSG or -ENOMEM */
+	int (*take)(struct wire_view *view, void *ctx); /* returns 0, -EBADMSG or -ENOMEM */
 	void *ctx;
 	uint64_t deadline_ns;
 	struct debug_search search;
 	unsigned int wants;
 };
 
-/* What a file costs that cannot be read, for people. */
+/* The consequence of an unreadable file, for humans. */
 static const char *const costs[FRAME_REQUEST_END] = {
 	[FRAME_MODULE] = "what it maps of it stays unknown",
 	[FRAME_PLAN] = "no probes in it",
@@ -71,9 +71,7 @@ static const char *const costs[FRAME_REQUEST_END] = {
 	[FRAME_SLOT] = "stale words on stacks count as references",
 };
 
-/*
- * Life and death.
- */
+/* Starting and stopping. */
 
 int parser_start(struct parser **ret_parser, const struct parser_config *config)
 {
@@ -122,7 +120,7 @@ pid_t parser_pid(const struct parser *parser)
 	return parser->pid;
 }
 
-/* Its first word. */
+/* Receives its first message. */
 static int parser_greet(struct parser *parser, uint64_t deadline_ns, struct error *err)
 {
 	struct frame frame;
@@ -156,14 +154,15 @@ static int parser_take(struct parser *parser, struct error *err)
 	return code;
 }
 
-/* What failed shall not go on with whatever it does; the next one is there when it is needed. */
+/* Discards a parser that has failed, whatever it is doing. The next one will be ready when it is
+ * needed. */
 static void parser_replace(struct parser *parser)
 {
 	parser_drop(parser);
 	parser->asked = !keeper_ask(&parser->keeper);
 }
 
-/* A parser keeps what it has read, and what it could not find; another one begins anew. */
+/* A parser remembers what it has read and what it could not find, so start with a new one. */
 int parser_search(struct parser *parser, const char *folders)
 {
 	char *copy = strdup(folders);
@@ -182,7 +181,7 @@ const char *parser_folders(const struct parser *parser)
 	return parser->folders ? parser->folders : "";
 }
 
-/* It says nothing unless asked, so whatever can be read is its end. */
+/* The parser never sends anything unprompted, so a readable socket means that it has exited. */
 static bool parser_is_idle(const struct parser *parser)
 {
 	struct pollfd polled = {.fd = parser->socket, .events = POLLIN};
@@ -210,11 +209,9 @@ int parser_check(struct parser *parser, struct error *err)
 	return code;
 }
 
-/*
- * Files that failed.
- */
+/* Files that failed. */
 
-/* A file that was written anew gets a new chance. */
+/* The key changes when the file is rewritten, so it gets a new chance. */
 static uint64_t file_key(const struct stat *status)
 {
 	uint64_t key = hash_u64(status->st_dev) ^ status->st_ino;
@@ -242,9 +239,7 @@ static int file_fails(struct parser *parser, const struct exchange *exchange,
 	return error_set(err, -ENOEXEC, "cannot read %s: %s", path, what_happened(code));
 }
 
-/*
- * Exchanges.
- */
+/* Exchanges. */
 
 static uint64_t time_to_read(const struct stat *status)
 {
@@ -272,7 +267,7 @@ static int find_file(const struct parser *parser, struct exchange *exchange,
 	return fd;
 }
 
-/* The time that we take is not the parser's, and it gets more for what it gets to read. */
+/* Extends the deadline by the time that we take ourselves, and by the time to read the file. */
 static int give_file(const struct parser *parser, struct exchange *exchange, struct frame *frame)
 {
 	struct wire_view view = wire_view(&frame->body);
@@ -294,7 +289,8 @@ static int give_file(const struct parser *parser, struct exchange *exchange, str
 	return err;
 }
 
-/* 0: taken. 1: the file was refused, with words. Else the parser has failed, or -ENOMEM. */
+/* Returns 0, 1 if the file was rejected (with a message in *err), -ENOMEM, or another -errno if the
+ * parser failed. */
 static int take_frame(struct exchange *exchange, const struct frame *frame, struct error *err)
 {
 	struct wire_view view = wire_view(&frame->body);
@@ -358,8 +354,8 @@ static int exchange_try(struct parser *parser, struct exchange *exchange, const 
 	return code;
 }
 
-/* The parser may have failed at a file that it was given ahead, which is not this one's fault:
- * another parser, to which none was given, is asked. */
+/* The parser may have failed on a prefetched file, which is not the fault of this one. Retries with
+ * a new parser, which has no prefetched files. */
 static int exchange_first(struct parser *parser, struct exchange *exchange,
 			  const struct stat *status, struct error *err)
 {
@@ -383,7 +379,7 @@ static int take_early(struct wire_view *view, void *ctx)
 	return early_take(view, file->answers);
 }
 
-/* What is not told is asked for by itself. */
+/* Fetches the answers for a prefetched file. Missing ones are requested individually later. */
 static void ask_early(struct parser *parser, struct given_file *file,
 		      const struct exchange *exchange, const struct stat *status)
 {
@@ -402,7 +398,7 @@ static void ask_early(struct parser *parser, struct given_file *file,
 		second_end(parser);
 }
 
-/* EARLY_KINDS if it is not read ahead. */
+/* Returns EARLY_KINDS if this kind of request is not prefetched. */
 static enum early_kind early_kind_of(const struct exchange *exchange)
 {
 	static const enum frame_kind frames[EARLY_KINDS] = {
@@ -431,7 +427,7 @@ static struct wire *find_early(struct parser *parser, const struct exchange *exc
 	return file->answers[kind].count ? &file->answers[kind] : NULL;
 }
 
-/* From what was read ahead: 0, or it has to be asked for. */
+/* Uses a prefetched answer. Returns 0; otherwise the parser has to be asked. */
 static int take_answer(struct parser *parser, const struct exchange *exchange,
 		       const struct stat *status)
 {
@@ -474,11 +470,9 @@ static int exchange_do(struct parser *parser, struct exchange *exchange, struct 
 	return code ? file_fails(parser, exchange, &status, code, err) : 0;
 }
 
-/*
- * Ahead.
- */
+/* Prefetching. */
 
-/* It waits for room in the socket only where that is unusually small. */
+/* Sending blocks only if the socket buffer is unusually small. */
 #define AHEAD_PATIENCE_NS NS_PER_SECOND
 
 static int give_ahead(struct parser *parser, int fd, const char *path, const struct stat *status)
@@ -505,7 +499,7 @@ static int give_ahead(struct parser *parser, int fd, const char *path, const str
 	return 0;
 }
 
-/* Once, if several processes map it. */
+/* Prefetches a file only once, even if several processes map it. */
 static bool may_give(struct parser *parser, int fd, bool is_second, struct stat *ret_status)
 {
 	return !fstat(fd, ret_status) && !given_find(&parser->given, file_key(ret_status)) &&
@@ -542,9 +536,7 @@ void parser_ahead_end(struct parser *parser)
 	parser->ahead_ns = 0;
 }
 
-/*
- * The requests.
- */
+/* The requests. */
 
 static int ask(struct parser *parser, enum frame_kind kind, const struct module *module,
 	       const struct request *request, int (*take)(struct wire_view *view, void *ctx),
@@ -660,7 +652,7 @@ int parser_slot_liveness(struct parser *parser, const struct module *module, uin
 struct names_answer {
 	parser_names_taker *take;
 	void *ctx;
-	size_t count; /* places asked for */
+	size_t count; /* number of places requested */
 	size_t done;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Loaded when it is asked for: it brings curl, and with it more code than all that we have. */
+/* The library is loaded on demand: it pulls in curl, which has more code than this program. */
 #include "parser/client/debuginfod.h"
 
 #include <dlfcn.h>
@@ -31,7 +31,7 @@ int debuginfod_open(const uint8_t *build_id, size_t size)
 
 	if (!handle)
 		return -1;
-	/* It stays loaded: curl does not like to be unloaded. */
+	/* The library stays loaded, because curl does not support unloading well. */
 	*(void **)&library.begin = dlsym(handle, "debuginfod_begin");
 	*(void **)&library.find = dlsym(handle, "debuginfod_find_debuginfo");
 	*(void **)&library.end = dlsym(handle, "debuginfod_end");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* In the tracer: which files parsers were given ahead, and what they have answered since. */
+/* In the tracer: the files that parsers prefetch, and the answers so far. */
 #ifndef MTRACE_PARSER_CLIENT_GIVEN_H
 #define MTRACE_PARSER_CLIENT_GIVEN_H
 
@@ -12,20 +12,21 @@
 #include "parser/wire/wire.h"
 
 struct given_file {
-	bool is_second;                   /* to the second parser */
-	bool asked;                       /* its answers have come, if there are any */
-	struct wire answers[EARLY_KINDS]; /* until they are wanted */
+	bool is_second;                   /* the second parser reads it */
+	bool asked;                       /* its answers have been requested */
+	struct wire answers[EARLY_KINDS]; /* until they are used */
 };
 
-/* Zeroed memory is an empty list. */
+/* An all-zero list is empty. */
 struct given {
 	VEC(struct given_file) files;
 	struct map64 index_of;
 };
 
-/* The key is what tells a file, as it is now, from others. 0 or -ENOMEM. */
+/* The key identifies a file in its current state. Returns 0 or -ENOMEM. */
 int given_add(struct given *given, uint64_t key, bool is_second);
-struct given_file *given_find(struct given *given, uint64_t key); /* NULL: it was not given */
+/* NULL if the file is not prefetched. */
+struct given_file *given_find(struct given *given, uint64_t key);
 void given_free(struct given *given);
 
 #endif

@@ -26,16 +26,16 @@
 #define KEEP_STANDARD_ERROR false
 #endif
 
-/* As the keeper itself sees it. */
+/* The keeper's own state. */
 struct nursery {
 	int control;
 	int signals; /* SIGCHLD */
 	pid_t parser;
 	keeper_work *work;
-	struct error refused; /* code 0: privileges are given up */
+	struct error refused; /* code 0 if privileges were dropped */
 };
 
-/* Nothing is inherited but one descriptor, which becomes the first behind the standard ones. */
+/* Closes all descriptors except one, which becomes the first after the standard ones. */
 static int descriptors_keep(int fd)
 {
 	const int kept = STDERR_FILENO + 1;
@@ -52,7 +52,7 @@ static int descriptors_keep(int fd)
 	return kept;
 }
 
-/* ^C, ^\, ^Z, a hangup or a polite kill of the group are the tracer's affair. */
+/* Ignores terminal signals and SIGTERM sent to the process group: the tracer handles them. */
 static void signals_prepare(void)
 {
 	static const int ignored[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGTSTP, SIGTTIN,
@@ -67,7 +67,7 @@ static void signals_prepare(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* A change of user forgets the wish, so it is made after it. */
+/* Must be called after a change of user, which resets the death signal. */
 static void end_with(pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -75,9 +75,7 @@ static void end_with(pid_t parent)
 		_exit(EXIT_FAILURE);
 }
 
-/*
- * The parser.
- */
+/* The parser process. */
 
 static _Noreturn void parser_run(const struct nursery *nursery, int socket, pid_t keeper)
 {
@@ -130,7 +128,7 @@ static void parser_end(struct nursery *nursery)
 	nursery->parser = 0;
 }
 
-/* It has ended by itself: its socket tells the tracer. */
+/* Reaps a parser that has exited. The tracer notices the exit by its socket. */
 static void parser_reap(struct nursery *nursery)
 {
 	struct signalfd_siginfo info;
@@ -141,9 +139,7 @@ static void parser_reap(struct nursery *nursery)
 		nursery->parser = 0;
 }
 
-/*
- * The keeper.
- */
+/* The keeper process. */
 
 static int refuse(const struct nursery *nursery, const struct error *err)
 {
@@ -196,7 +192,7 @@ static void keep(struct nursery *nursery)
 
 	while (!err) {
 		if (poll(polled, 2, -1) < 0)
-			continue; /* stopped and continued */
+			continue; /* interrupted by stop and continue */
 		if (polled[1].revents)
 			parser_reap(nursery);
 		if (polled[0].revents)
@@ -222,11 +218,9 @@ static _Noreturn void keeper_run(int control, keeper_work *work, pid_t tracer)
 	_exit(EXIT_SUCCESS);
 }
 
-/*
- * The tracer's side.
- */
+/* The tracer's side. */
 
-/* With all signals blocked: none of the tracer's may be handled in the child. */
+/* Forks with all signals blocked: the child must not run the tracer's handlers. */
 int keeper_start(struct keeper *ret_keeper, keeper_work *work)
 {
 	pid_t tracer = getpid(), pid;
@@ -284,8 +278,8 @@ int keeper_take(const struct keeper *keeper, uint64_t deadline_ns, int *ret_sock
 	return code;
 }
 
-/* At the end of the wishes it ends its parser and itself. If it cannot, it is ended, and the parser
- * by the kernel, since its parent dies. */
+/* After the end of the requests, the keeper kills its parser and exits. If it does not, we kill it,
+ * and the kernel kills the parser when its parent dies. */
 void keeper_stop(struct keeper *keeper)
 {
 	struct frame frame;
@@ -295,7 +289,7 @@ void keeper_stop(struct keeper *keeper)
 	shutdown(keeper->control, SHUT_WR);
 	while (!channel_receive(keeper->control, PROTOCOL_ANSWER_MAX, clock_now_ns() + PATIENCE_NS,
 				&frame))
-		frame_free(&frame); /* a parser that nobody took */
+		frame_free(&frame); /* a parser that was not taken */
 	close(keeper->control);
 	kill(keeper->pid, SIGKILL);
 	while (waitpid(keeper->pid, NULL, 0) < 0 && errno == EINTR)

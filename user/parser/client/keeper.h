@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The keeper: a child of the tracer that does nothing but start parsers, and end them. It is forked
- * once, at the start, when there is nothing yet that a parser should not have: later the tracer has
- * gigabytes of books, and BPF maps in its memory. It gives up all privileges, reads no file, and
- * gets no data but the tracer's wish for a new parser; so a parser's end is nothing special, and
- * no concern of the tracer's SIGCHLD.
+ * The keeper: a child of the tracer that only starts and kills parsers. It is forked once, at the
+ * start, while the tracer contains nothing that a parser must not have: later, the tracer has a
+ * model of gigabytes, and BPF maps, in its memory. The keeper drops all privileges, reads no file,
+ * and receives nothing from the tracer except requests for a new parser. So the exit of a parser is
+ * harmless, and does not reach the tracer's SIGCHLD.
  *
- * It ignores what a terminal sends to all of a process group, and ends with the tracer, as the
- * parser ends with it.
+ * The keeper ignores signals that a terminal sends to a whole process group. It dies with the
+ * tracer, and the parser dies with the keeper.
  */
 #ifndef MTRACE_PARSER_CLIENT_KEEPER_H
 #define MTRACE_PARSER_CLIENT_KEEPER_H
@@ -18,24 +18,25 @@
 #include "base/error.h"
 
 struct keeper {
-	pid_t pid; /* 0: none */
+	pid_t pid; /* 0 if there is none */
 	int control;
 };
 
-/* What a parser does: returns when its socket is closed. */
+/* The code of a parser; returns when its socket is closed. */
 typedef void keeper_work(int socket);
 
-/* 0 or -errno. Does not wait for the keeper. */
+/* Starts the keeper and does not wait for it. Returns 0 or -errno. */
 int keeper_start(struct keeper *ret_keeper, keeper_work *work);
-/* Ask for a parser in place of the one there is; it comes while the tracer does something else. */
+/* Requests a parser that replaces the current one. It starts while the tracer does something
+ * else. */
 int keeper_ask(const struct keeper *keeper);
 /*
- * Take it: its socket, and its pid for messages. It works once it has sent FRAME_READY there.
- * 0, -EPIPE if the keeper is gone, or -errno with words.
+ * Takes the requested parser: its socket, and its pid for messages. It is ready once it has sent
+ * FRAME_READY there. Returns 0, or -errno with a message in *err; -EPIPE if the keeper has exited.
  */
 int keeper_take(const struct keeper *keeper, uint64_t deadline_ns, int *ret_socket, pid_t *ret_pid,
 		struct error *err);
-/* End both and reap the keeper. Zeroed memory is fine. */
+/* Kills both processes and reaps the keeper. An all-zero keeper is fine. */
 void keeper_stop(struct keeper *keeper);
 
 #endif

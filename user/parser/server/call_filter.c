@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* This architecture may have it under no number of its own: -EDOM. */
+/* -EDOM: the architecture does not have this system call. */
 static int add_rule(scmp_filter_ctx context, uint32_t action, int number,
 		    const struct scmp_arg_cmp *condition)
 {

@@ -27,7 +27,7 @@ static void file_close(struct early_file *file)
 int early_give(struct early *early, int fd, const char *path)
 {
 	struct early_file file = {.fd = fd, .path = strdup(path)};
-	bool is_known = !fstat(fd, &file.status); /* else it is as if it had not been given */
+	bool is_known = !fstat(fd, &file.status); /* otherwise the file is ignored */
 	int err = file.path ? 0 : -ENOMEM;
 
 	if (!err && is_known)
@@ -62,7 +62,7 @@ static void read_table(const struct module *module, struct wire *answer)
 	cfi_table_free(&table);
 }
 
-/* What cannot be read is tried again when it is asked for, and told then. */
+/* Errors are ignored here: the read is repeated on request, and reports them then. */
 static void file_read(struct early_file *file)
 {
 	struct module *module;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * In the parser: files that it was given ahead, and the answers to what will be asked of them. One
- * is read when there is nothing else to do, or when it is asked for.
+ * In the parser: files to prefetch, and the answers for them. A file is read when the parser is
+ * idle, or when it is asked for.
  */
 #ifndef MTRACE_PARSER_SERVER_EARLY_H
 #define MTRACE_PARSER_SERVER_EARLY_H
@@ -15,23 +15,24 @@
 #include "parser/wire/wire.h"
 
 struct early_file {
-	int fd; /* -1: it was read */
+	int fd; /* -1 once it was read */
 	char *path;
-	struct stat status; /* which file it was, and when it was written */
+	struct stat status; /* identifies the file and its last change */
 	struct wire answers[EARLY_KINDS];
 };
 
-/* Zeroed memory is an empty list. */
+/* An all-zero list is empty. */
 struct early {
 	VEC(struct early_file) files;
-	size_t next; /* to be read, but for those that were asked for */
+	size_t next; /* the next one to read; may have been read on request */
 };
 
-/* Takes the descriptor over. 0 or -ENOMEM. */
+/* Takes ownership of the descriptor. Returns 0 or -ENOMEM. */
 int early_give(struct early *early, int fd, const char *path);
-bool early_waits(const struct early *early); /* is there one to be read? */
+bool early_waits(const struct early *early); /* returns true if a file remains to be read */
 void early_read_next(struct early *early);
-/* The answers for that file, and only once; none if it was not given, or was written since. */
+/* Writes the answers for a file, and drops them. There are none if the file is not in the list or
+ * has changed since. */
 void early_tell(struct early *early, int fd, struct wire *answer);
 void early_free(struct early *early);
 

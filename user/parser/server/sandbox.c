@@ -17,27 +17,30 @@
 
 #include "parser/server/call_filter.h"
 
-#define CAPABILITIES_MAX 64 /* as many as the sets have bits; of unknown ones none is there */
+/* Number of bits in a capability set; dropping unknown ones has no effect. */
+#define CAPABILITIES_MAX 64
 
-#define NOBODY 65534 /* the kernel's own number for nobody: /proc/sys/kernel/overflowuid */
+#define NOBODY 65534 /* the kernel's default in /proc/sys/kernel/overflowuid */
 #define GIB    (1ULL << 30)
 
 #ifdef __SANITIZE_ADDRESS__
-#define SANITIZED true /* its shadow takes all address space; its reports go to standard error */
+/* The shadow memory of AddressSanitizer takes all address space; its reports go to stderr. */
+#define SANITIZED true
 #else
 #define SANITIZED false
 #endif
 
 /*
- * Address space: what is mapped of files, and what is made of them. Measured, files of 110 MB
- * (libLLVM) and 33 MB (cc1) take 170 and 54 MB, and 6 MB with its debug information (libc) 47 MB;
- * browsers have debug files of 4 GB. A limit that keeps a small machine from starving would be too
- * small for those, so where memory is short the parser is the first to go (below).
+ * Address space for mapped files and for what is built from them. Measured: files of 110 MB
+ * (libLLVM) and 33 MB (cc1) take 170 and 54 MB, and 6 MB with debug information (libc) take 47 MB;
+ * browsers have debug files of 4 GB. A limit that protects a small machine would be too low for
+ * those, so instead the parser is the first to be killed when memory is short (below).
  */
 #define ADDRESS_SPACE   (8 * GIB)
 #define DESCRIPTORS_MAX 256
 
-/* Containers have roots that may not do this, or know no nobody; those keep their names. */
+/* In a container, root may lack this permission, or there may be no user "nobody"; it keeps its ids
+ * then. */
 static int give_up_names(void)
 {
 	const gid_t group = NOBODY;
@@ -57,14 +60,14 @@ static int give_up_capabilities(void)
 	return syscall(SYS_capset, &header, none) ? -errno : 0;
 }
 
-/* While we still may; whoever has no privileges may not, and needs not. */
+/* Must be called while we still have privileges. Without privileges it fails, but is not needed. */
 static void give_up_bounding_set(void)
 {
 	for (int capability = 0; capability < CAPABILITIES_MAX; capability++)
 		prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
 }
 
-/* Never raised: whoever started us may have set a lower one. */
+/* Never raises a limit: whoever started us may have set a lower one. */
 static int limit(int resource, rlim_t most)
 {
 	struct rlimit limits;
@@ -99,7 +102,7 @@ static void volunteer_for_oom_killer(void)
 	if (fd < 0)
 		return;
 	if (write(fd, most, sizeof(most) - 1) < 0)
-		errno = 0; /* then it is chosen by its size */
+		errno = 0; /* without this, its size determines when it is chosen */
 	close(fd);
 }
 
@@ -124,9 +127,7 @@ int sandbox_leave(struct error *err)
 	return code ? error_set_errno(err, code, "cannot give up privileges") : 0;
 }
 
-/*
- * System calls. Those that an architecture does not have are negative, and no rule there.
- */
+/* System calls. Those that the architecture does not have are negative, and are skipped. */
 
 static const int allowed[] = {
 	SCMP_SYS(read),         SCMP_SYS(pread64),       SCMP_SYS(write),
@@ -145,7 +146,7 @@ static const int allowed[] = {
 	SCMP_SYS(exit),         SCMP_SYS(exit_group),
 };
 
-/* Those of sockets include what goes by socketcall, where libseccomp knows how. */
+/* Socket calls include those made through socketcall, if libseccomp supports that. */
 static const int deadly[] = {
 	SCMP_SYS(execve),
 	SCMP_SYS(execveat),
@@ -202,7 +203,7 @@ static const int deadly[] = {
 	SCMP_SYS(memfd_create),
 };
 
-/* Memory that is not executed. */
+/* Allowed only without PROT_EXEC. */
 static const int not_executable[] = {SCMP_SYS(mmap), SCMP_SYS(mmap2), SCMP_SYS(mprotect)};
 
 #define LIST(numbers)                                           \
@@ -216,7 +217,7 @@ int sandbox_confine(struct error *err)
 		.allowed = LIST(allowed),
 		.deadly = LIST(deadly),
 		.not_executable = LIST(not_executable),
-		.own_signal = SCMP_SYS(tgkill), /* abort(3) ends by it */
+		.own_signal = SCMP_SYS(tgkill), /* used by abort(3) */
 	};
 	int code = limit(RLIMIT_NPROC, 0);
 

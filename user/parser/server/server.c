@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Every request brings its file, so an answer depends on nothing that went before, and a new parser
- * can go on where another one died. What is kept, because it takes long to make, is what libdw
- * knows of the modules that were asked for names. All of it is thrown away when it may have become
- * much: reports ask for one module after the other, and what comes back is read again.
+ * Every request comes with its file, so an answer does not depend on earlier requests, and a new
+ * parser can continue after another one has died. Only libdw's state of modules that were asked for
+ * names is kept, because it is expensive to build. All of it is discarded when it may have become
+ * large: reports ask for one module after the other, and a module that is needed again is read
+ * again.
  */
 #include "parser/server/server.h"
 
@@ -23,25 +24,25 @@
 
 #define NS_PER_MS 1000000ULL
 
-/* Then an answer goes out, whatever it still lacks. */
+/* An answer is sent after this time or size, even if it is incomplete. */
 #define NAMES_TIME_NS (10 * NS_PER_MS)
 #define NAMES_BYTES   (1 << 20)
 
 #define KEPT_MODULES (1 << 20)
-#define KEPT_FILES   48           /* each has up to four descriptors */
-#define KEPT_BYTES   (1ULL << 30) /* of files, debug files included */
+#define KEPT_FILES   48           /* each uses up to four descriptors */
+#define KEPT_BYTES   (1ULL << 30) /* of files, including debug files */
 
 struct parser_server {
 	int socket;
 	struct early early;
 	struct symbolizer *symbolizer;
-	VEC(struct module *) kept; /* by id; NULL: not kept */
+	VEC(struct module *) kept; /* by id; NULL if not kept */
 	size_t kept_count;
-	uint64_t kept_bytes;                    /* size of their files */
+	uint64_t kept_bytes;                    /* total size of their files */
 	VEC(struct module_liveness *) liveness; /* by id; NULL: not analysed yet */
 };
 
-/* A descriptor of the frame, which shall not close it any more. */
+/* Takes the descriptor out of the frame, so that frame_free does not close it. */
 static int frame_take_file(struct frame *frame)
 {
 	int fd = frame->fd;
@@ -50,9 +51,7 @@ static int frame_take_file(struct frame *frame)
 	return fd;
 }
 
-/*
- * The requests: each puts its answer, or fails with words.
- */
+/* The requests: each function writes its answer, or returns -errno with a message in *err. */
 
 static int serve_module(struct parser_server *server, const struct request *request,
 			struct frame *frame, struct wire *answer, struct error *err)
@@ -123,9 +122,7 @@ static int serve_early(struct parser_server *server, const struct request *reque
 	return 0;
 }
 
-/*
- * Names.
- */
+/* Names. */
 
 static void count_file(struct parser_server *server, int fd)
 {
@@ -135,7 +132,7 @@ static void count_file(struct parser_server *server, int fd)
 		server->kept_bytes += (uint64_t)status.st_size;
 }
 
-/* A debug_finder: the tracer looks. If it cannot be asked, its next frame cannot come either. */
+/* A debug_finder that asks the tracer. If that fails, no further frame can arrive either. */
 static int find_debug_file(void *ctx, const struct module *module, const struct debug_want *want)
 {
 	struct parser_server *server = ctx;
@@ -236,9 +233,7 @@ static int serve_names(struct parser_server *server, const struct request *reque
 	return code;
 }
 
-/*
- * What can still be read.
- */
+/* What can still be read. */
 
 /* The analysis of a module: kept, since it is asked for one frame after the other. */
 static int keep_liveness(struct parser_server *server, const struct request *request,
@@ -291,9 +286,7 @@ static int serve_slot(struct parser_server *server, const struct request *reques
 	return 0;
 }
 
-/*
- * The loop.
- */
+/* The loop. */
 
 typedef int server_function(struct parser_server *server, const struct request *request,
 			    struct frame *frame, struct wire *answer, struct error *err);
@@ -341,7 +334,7 @@ static bool is_asked(const struct parser_server *server)
 	return poll(&polled, 1, 0) != 0;
 }
 
-/* All that waits in the socket comes before what nobody waits for. */
+/* Pending requests have priority over prefetching. */
 static void read_ahead(struct parser_server *server)
 {
 	while (early_waits(&server->early) && !is_asked(server))

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The filter as a program of the kernel's first BPF
- * (Documentation/userspace-api/seccomp_filter.rst). Each comparison is followed by its answer, so
- * that no jump is longer than one rule.
+ * The filter as a program in classic BPF (Documentation/userspace-api/seccomp_filter.rst). Each
+ * comparison is followed by its result, so no jump is longer than one rule.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -28,9 +27,9 @@
 #define ARCHITECTURE AUDIT_ARCH_ARM
 #elif defined(__powerpc__) && !defined(__powerpc64__)
 #define ARCHITECTURE AUDIT_ARCH_PPC
-#endif /* others have to be named before this compiles for them */
+#endif /* other architectures must be added before this compiles for them */
 
-/* Of an argument the word that counts: they are all of 64 bits. */
+/* Arguments have 64 bits; this is the offset of the lower 32. */
 #define LOW_HALF         (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0)
 #define ARGUMENT(number) ((uint32_t)offsetof(struct seccomp_data, args) + 8 * (number) + LOW_HALF)
 

@@ -14,7 +14,7 @@
 
 struct channel_head {
 	uint32_t kind;
-	uint32_t size; /* of the bytes behind it */
+	uint32_t size; /* of the bytes that follow */
 };
 
 /* Room for one descriptor. */
@@ -28,7 +28,7 @@ int channel_open(int ends[2])
 	return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) ? -errno : 0;
 }
 
-/* Rounded up: no busy waiting in the last millisecond. */
+/* Rounds up, to avoid busy waiting during the last millisecond. */
 static int milliseconds_until(uint64_t deadline_ns)
 {
 	uint64_t now = clock_now_ns(), left;
@@ -57,7 +57,7 @@ static int failure(void)
 	return errno == ECONNRESET ? -EPIPE : -errno;
 }
 
-/* How many bytes went out, or -errno. */
+/* Returns the number of bytes sent, or -errno. */
 static ssize_t send_some(int socket, struct msghdr *message, uint64_t deadline_ns)
 {
 	for (;;) {
@@ -84,7 +84,7 @@ static int send_all(int socket, struct msghdr *message, uint64_t deadline_ns)
 
 		if (sent < 0)
 			return (int)sent;
-		message->msg_control = NULL; /* the file went with the first byte */
+		message->msg_control = NULL; /* the descriptor went with the first byte */
 		message->msg_controllen = 0;
 		for (; message->msg_iovlen && left >= part->iov_len; message->msg_iovlen--) {
 			left -= part->iov_len;
@@ -132,7 +132,8 @@ static void take_descriptor(struct msghdr *message, int *fd)
 		memcpy(fd, CMSG_DATA(control), sizeof(*fd));
 }
 
-/* Exactly so many bytes; a descriptor that comes with them replaces -1. */
+/* Receives exactly `size` bytes. A descriptor that comes with them is stored in *fd if that is
+ * -1. */
 static int receive_all(int socket, void *bytes, size_t size, int *fd, uint64_t deadline_ns)
 {
 	size_t done = 0;
@@ -144,7 +145,7 @@ static int receive_all(int socket, void *bytes, size_t size, int *fd, uint64_t d
 			.msg_iov = &part,
 			.msg_iovlen = 1,
 			.msg_control = *fd < 0 ? &control : NULL,
-			.msg_controllen = *fd < 0 ? CMSG_LEN(sizeof(int)) : 0, /* one, no more */
+			.msg_controllen = *fd < 0 ? CMSG_LEN(sizeof(int)) : 0, /* only one */
 		};
 		ssize_t got = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Frames over a socket pair: a kind, bytes, and perhaps an open file. */
+/* Frames over a socket pair: a kind, bytes, and optionally an open file. */
 #ifndef MTRACE_PARSER_WIRE_CHANNEL_H
 #define MTRACE_PARSER_WIRE_CHANNEL_H
 
@@ -12,21 +12,22 @@
 
 struct frame {
 	uint32_t kind;
-	int fd; /* -1: none; close-on-exec */
+	int fd; /* -1 if there is none; close-on-exec */
 	struct wire body;
 };
 
-/* 0 or -errno; close-on-exec. */
+/* Opens a socket pair, close-on-exec. Returns 0 or -errno. */
 int channel_open(int ends[2]);
 
 /*
- * Both return 0, -EPIPE if the other end is gone, -ETIMEDOUT at the deadline (CLOCK_MONOTONIC, in
- * nanoseconds), or another -errno; after a failure the channel is of no more use.
+ * Both return 0, -EPIPE if the other end is closed, -ETIMEDOUT after the deadline (CLOCK_MONOTONIC,
+ * in nanoseconds), or another -errno. After a failure the channel is unusable.
  */
 int channel_send(int socket, uint32_t kind, const struct wire *body, int fd, uint64_t deadline_ns);
 
-/* The next frame, to be freed. -EBADMSG for one longer than `max` bytes. */
+/* Receives the next frame; free it with frame_free. Returns -EBADMSG if it has more than `max`
+ * bytes. */
 int channel_receive(int socket, size_t max, uint64_t deadline_ns, struct frame *ret_frame);
-void frame_free(struct frame *frame); /* and closes its file */
+void frame_free(struct frame *frame); /* also closes its file */
 
 #endif

@@ -9,15 +9,16 @@
 
 #include "symbol/probe_site/function_code.h"
 
-#define TEXT_MAX     (1 << 15) /* of a name: longer than any that is demangled */
+#define TEXT_MAX     (1 << 15) /* of a name: longer than any name that is demangled */
 #define SEGMENTS_MAX 4096
 #define PREFIX_MAX   64
 
-#define MARK_POSITION_MAX 3 /* of an argument, from 1 */
+#define MARK_POSITION_MAX 3 /* of an argument, counting from 1 */
 
 _Static_assert(sizeof(struct request) + PATH_MAX < PROTOCOL_REQUEST_MAX, "requests fit");
 
-/* Into an array of fixed size; control characters, which a terminal might obey, become "?". */
+/* Copies to an array of fixed size. Replaces control characters, which a terminal might interpret,
+ * by "?". */
 static void take_text(struct wire_view *view, char *ret_text, size_t size)
 {
 	const char *text = wire_take_string(view, size - 1);
@@ -30,7 +31,7 @@ static void take_text(struct wire_view *view, char *ret_text, size_t size)
 	ret_text[i] = '\0';
 }
 
-/* A copy, or NULL for none. 0 or -ENOMEM. */
+/* Copies a string; NULL if there is none. Returns 0 or -ENOMEM. */
 static int take_copy(struct wire_view *view, size_t max, char **ret_text)
 {
 	const char *text = wire_take_string(view, max);
@@ -39,7 +40,8 @@ static int take_copy(struct wire_view *view, size_t max, char **ret_text)
 	return text && !*ret_text ? -ENOMEM : 0;
 }
 
-/* An array to be filled; one is never larger than its items in the view. NULL without memory. */
+/* Allocates an array. Its count cannot exceed the number of bytes in the view. Returns NULL if it
+ * does, or if out of memory. */
 static void *array_new(struct wire_view *view, uint32_t count, size_t size)
 {
 	if (view->failed || count > (size_t)(view->end - view->at)) {
@@ -49,9 +51,7 @@ static void *array_new(struct wire_view *view, uint32_t count, size_t size)
 	return calloc(count ? count : 1, size);
 }
 
-/*
- * Requests.
- */
+/* Requests. */
 
 void request_put(struct wire *wire, const struct request *request)
 {
@@ -82,9 +82,7 @@ int request_take(struct wire_view *view, struct request *ret_request)
 	return ret_request->path ? wire_finish(view) : -EBADMSG;
 }
 
-/*
- * Failures.
- */
+/* Failures. */
 
 void failure_put(struct wire *wire, const struct error *err)
 {
@@ -92,7 +90,7 @@ void failure_put(struct wire *wire, const struct error *err)
 	wire_put_string(wire, err->text, ERROR_TEXT_SIZE - 1);
 }
 
-/* Want of memory is the file's fault there, and must not look like ours. */
+/* If the parser ran out of memory, the file is to blame; it must not look as if we did. */
 static int failure_code(uint32_t number)
 {
 	static const int codes[] = {-ENOTSUP, -ENOENT, -E2BIG};
@@ -112,9 +110,7 @@ int failure_take(struct wire_view *view, struct error *ret_err)
 	return wire_finish(view);
 }
 
-/*
- * Separate debug files.
- */
+/* Separate debug files. */
 
 void want_put(struct wire *wire, const struct debug_want *want)
 {
@@ -141,9 +137,7 @@ int want_take(struct wire_view *view, struct debug_want *ret_want)
 	return wire_finish(view);
 }
 
-/*
- * Modules.
- */
+/* Modules. */
 
 void module_put(struct wire *wire, const struct module *module)
 {
@@ -212,9 +206,7 @@ int module_take(struct wire_view *view, struct module *module)
 	return err;
 }
 
-/*
- * Probe plans.
- */
+/* Probe plans. */
 
 static void site_put(struct wire *wire, const struct probe_site *site)
 {
@@ -231,7 +223,7 @@ static void site_put(struct wire *wire, const struct probe_site *site)
 	wire_put_string(wire, site->reason, sizeof(site->reason) - 1);
 }
 
-/* Positions of arguments are told from 1. */
+/* Positions of arguments are sent counting from 1. */
 static void mark_put(struct wire *wire, const struct probe_mark *mark)
 {
 	wire_put_u8(wire, (uint8_t)mark->api);
@@ -286,7 +278,7 @@ static enum api take_api(struct wire_view *view)
 	return view->failed ? API_NONE : (enum api)api;
 }
 
-/* A breakpoint elsewhere would damage what it hits. */
+/* A breakpoint outside of code would corrupt data. */
 static bool is_code(const struct module *module, uint64_t offset)
 {
 	for (size_t i = 0; i < module->segment_count; i++) {
@@ -478,9 +470,7 @@ int plan_take(struct wire_view *view, const struct module *module, struct probe_
 	return err;
 }
 
-/*
- * Unwind tables.
- */
+/* Unwind tables. */
 
 static const struct unwind_abi *const abis[] = {
 	&unwind_abi_x86_64,  &unwind_abi_i386, &unwind_abi_powerpc,
@@ -488,8 +478,8 @@ static const struct unwind_abi *const abis[] = {
 };
 #define ABI_COUNT (sizeof(abis) / sizeof(abis[0]))
 
-/* Told apart by a number that each has for itself: each file that includes arch/unwind_row.h has
- * its own objects. */
+/* Identifies the ABI by its dwarf_ip, which is unique. Addresses do not work, because each file
+ * that includes arch/unwind_row.h has its own copies. */
 static uint8_t abi_number(const struct unwind_abi *abi)
 {
 	uint8_t number = 0;
@@ -507,7 +497,7 @@ void table_put(struct wire *wire, const struct cfi_table *table)
 	wire_put(wire, table->rows.items, table->rows.count * sizeof(*table->rows.items));
 }
 
-/* Of processors with a link register, all that a row can say of saved registers has a meaning. */
+/* On processors with a link register, all encodings of saved registers are valid. */
 static bool row_is_sound(const struct unwind_abi *abi, const struct unwind_row *row)
 {
 	if (abi->link)
@@ -559,9 +549,7 @@ int table_take(struct wire_view *view, struct cfi_table *ret_table)
 	return err;
 }
 
-/*
- * Names.
- */
+/* Names. */
 
 void names_put(struct wire *wire, const struct symbol_name *names, size_t count)
 {
@@ -591,9 +579,7 @@ int names_take(struct wire_view *view, struct symbol_name ret_names[PROTOCOL_INL
 	return view->failed ? -EBADMSG : 0;
 }
 
-/*
- * What was read ahead.
- */
+/* Prefetched answers. */
 
 void early_put(struct wire *wire, const struct wire *part)
 {
@@ -630,9 +616,7 @@ int early_take(struct wire_view *view, struct wire ret_parts[EARLY_KINDS])
 	return err;
 }
 
-/*
- * Dynamic sections.
- */
+/* Dynamic sections. */
 
 void dynamic_put(struct wire *wire, const struct elf_dynamic *dynamic)
 {

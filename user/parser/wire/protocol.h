@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the tracer asks the parser process, and the answers, as bytes; nothing else knows how they
- * lie. Answers come from a process that has read hostile files: taking one checks every count,
- * string, enum and order, and says -EBADMSG for what no sound parser would send.
+ * The requests to the parser process, and its answers, as bytes. No other code knows their layout.
+ * Answers come from a process that has read untrusted files: the take functions check every count,
+ * string, enum and order, and return -EBADMSG for anything that a correct parser would not send.
  *
- * A request (with the file's descriptor) is answered by FRAME_DONE or FRAME_FAILED. Before that
- * the parser may send FRAME_WANT, any number of times, and is answered by FRAME_FILE.
+ * A request (with the descriptor of the file) is answered by FRAME_DONE or FRAME_FAILED. Before
+ * that the parser may send any number of FRAME_WANT, each of which is answered by FRAME_FILE.
  */
 #ifndef MTRACE_PARSER_WIRE_PROTOCOL_H
 #define MTRACE_PARSER_WIRE_PROTOCOL_H
@@ -25,28 +25,28 @@
 #include "symbol/probe_site/plan.h"
 
 enum frame_kind {
-	FRAME_SPAWN = 1, /* to the keeper: a new parser; it answers with FRAME_READY and a socket */
+	FRAME_SPAWN = 1, /* keeper: start a parser; answered by FRAME_READY with a socket */
 
-	FRAME_MODULE, /* requests to a parser */
+	FRAME_MODULE, /* requests to a parser: */
 	FRAME_PLAN,
 	FRAME_TABLE,
 	FRAME_NAMES,
 	FRAME_DYNAMIC,
 	FRAME_LIVENESS, /* what a stopped function can still read: its frame as a whole … */
 	FRAME_SLOT,     /* … or one word of it */
-	FRAME_AHEAD,    /* not answered: FRAME_EARLY will be asked for */
-	FRAME_EARLY,    /* what was read ahead of that file, in one answer */
+	FRAME_AHEAD,    /* prefetch a file; no answer, FRAME_EARLY will follow */
+	FRAME_EARLY,    /* get all prefetched answers for the file at once */
 	FRAME_REQUEST_END,
 
-	FRAME_FILE, /* the separate debug file that was wanted; without descriptor: there is none */
+	FRAME_FILE, /* the debug file that was wanted; without a descriptor if there is none */
 
-	FRAME_READY, /* answers */
+	FRAME_READY, /* answers: */
 	FRAME_DONE,
 	FRAME_FAILED, /* with code and text */
 	FRAME_WANT,
 };
 
-/* What is read ahead of a file. */
+/* What is prefetched of a file. */
 enum early_kind {
 	EARLY_MODULE,
 	EARLY_PLAN,
@@ -54,29 +54,30 @@ enum early_kind {
 	EARLY_KINDS,
 };
 
-#define PROTOCOL_NAMES_MAX  1024 /* places in one request */
+#define PROTOCOL_NAMES_MAX  1024 /* places per request */
 #define PROTOCOL_INLINE_MAX PARSER_INLINE_MAX
-#define PROTOCOL_PLAN_MAX   1024 /* sites, exits, wrappers, refusals each */
-/* Bytes of an answer: none is longer than the longest table. */
+#define PROTOCOL_PLAN_MAX   1024 /* maximum number each of sites, exits, wrappers and refusals */
+/* Maximum size of an answer, in bytes: the longest table is the longest answer. */
 #define PROTOCOL_ANSWER_MAX  (CFI_ROW_MAX * sizeof(struct unwind_row) + (1 << 20))
 #define PROTOCOL_REQUEST_MAX (1 << 16)
 
 struct request {
 	const char *path;   /* for messages */
 	const char *prefix; /* FRAME_PLAN: module->prefix */
-	bool full;          /* FRAME_TABLE: not pruned */
+	bool full;          /* FRAME_TABLE: do not prune the table */
 	bool interrupted;   /* FRAME_LIVENESS, FRAME_SLOT: see liveness_frame */
-	uint32_t module;    /* its id: FRAME_NAMES, then the places; FRAME_LIVENESS, then the */
-			    /* place; FRAME_SLOT, then the place and the offset from the CFA */
+	uint32_t module;    /* FRAME_NAMES: id of the module; the places follow. FRAME_LIVENESS: */
+			    /* likewise, one place; FRAME_SLOT: also its offset from the CFA */
 	uint32_t count;
 	uint64_t offsets[PROTOCOL_NAMES_MAX];
 };
 
 void request_put(struct wire *wire, const struct request *request);
-/* path lives as long as the view's bytes. 0 or -EBADMSG. */
+/* path is valid as long as the bytes of the view. Returns 0 or -EBADMSG. */
 int request_take(struct wire_view *view, struct request *ret_request);
 
-/* FRAME_FAILED. Taken, the code is one that says something of the file, and the text is plain. */
+/* FRAME_FAILED. failure_take returns only codes that say something about the file, and printable
+ * text. */
 void failure_put(struct wire *wire, const struct error *err);
 int failure_take(struct wire_view *view, struct error *ret_err);
 
@@ -84,30 +85,31 @@ int failure_take(struct wire_view *view, struct error *ret_err);
 void want_put(struct wire *wire, const struct debug_want *want);
 int want_take(struct wire_view *view, struct debug_want *ret_want);
 
-/* FRAME_DONE of each request; taking gives 0, -EBADMSG or -ENOMEM. */
+/* FRAME_DONE for each request. The take functions return 0, -EBADMSG or -ENOMEM. */
 void module_put(struct wire *wire, const struct module *module);
 int module_take(struct wire_view *view, struct module *module);
 
 void plan_put(struct wire *wire, const struct probe_plan *plan);
-/* The module's segments say where code can be. */
+/* The segments of `module` tell where code can be. */
 int plan_take(struct wire_view *view, const struct module *module, struct probe_plan **ret_plan);
 
 void table_put(struct wire *wire, const struct cfi_table *table);
 int table_take(struct wire_view *view, struct cfi_table *ret_table);
 
 /*
- * The names of one place after the other, as far as the parser came in its time; at least one
- * place. Taken strings live as long as the view's bytes. Taking a place gives 0 or -EBADMSG.
+ * The names of one place after the other, for as many places as the parser managed in time, at
+ * least one. Strings are valid as long as the bytes of the view. names_take reads one place and
+ * returns 0 or -EBADMSG.
  */
 void names_put(struct wire *wire, const struct symbol_name *names, size_t count);
 int names_take(struct wire_view *view, struct symbol_name ret_names[PROTOCOL_INLINE_MAX],
 	       size_t *ret_count);
 
-/* FRAME_DONE of FRAME_EARLY: the answer to one request behind the other; those that there are not
- * have no bytes. Taking gives 0, -EBADMSG or -ENOMEM, and then nothing is owned. */
+/* FRAME_DONE for FRAME_EARLY: the answers to all requests, one after the other; missing ones have
+ * no bytes. early_take returns 0, or -EBADMSG or -ENOMEM; then nothing needs to be freed. */
 void early_put(struct wire *wire, const struct wire *part);
 int early_take(struct wire_view *view, struct wire ret_parts[EARLY_KINDS]);
-void early_drop(struct wire parts[EARLY_KINDS]); /* all that are still there */
+void early_drop(struct wire parts[EARLY_KINDS]); /* frees all remaining parts */
 
 void dynamic_put(struct wire *wire, const struct elf_dynamic *dynamic);
 int dynamic_take(struct wire_view *view, struct elf_dynamic *ret_dynamic);

@@ -34,7 +34,7 @@ void wire_put_u64(struct wire *wire, uint64_t value)
 	wire_put(wire, &value, sizeof(value));
 }
 
-/* With its terminator, so that it can be used where it lies. */
+/* Includes the terminator, so that the string can be used in place. */
 void wire_put_string(struct wire *wire, const char *text, size_t max)
 {
 	size_t length = text ? strnlen(text, max) : 0;
