@@ -266,3 +266,23 @@ void liveness_function_free(struct liveness_function *function)
 {
 	vec_free(&function->steps);
 }
+
+static bool is_push(const struct liveness_step *step)
+{
+	return step->sp_change == LIVENESS_SP_ADD && step->amount < 0;
+}
+
+bool liveness_function_only_writes(const struct liveness_function *function,
+				   struct liveness_range range)
+{
+	const struct liveness_step *step;
+	bool is_written = false;
+
+	vec_each (step, &function->steps) {
+		if (liveness_ranges_overlap(step->read, range))
+			return false;
+		if (!is_push(step) && liveness_ranges_overlap(step->written, range))
+			is_written = true;
+	}
+	return is_written;
+}

@@ -32,4 +32,11 @@ void liveness_function_free(struct liveness_function *function);
 /* The step that starts at a virtual address, or SIZE_MAX. */
 size_t liveness_function_step(const struct liveness_function *function, uint64_t vaddr);
 
+/*
+ * Does the function write to a range of its frame, other than by a push, and never read there? The
+ * callers of this suspect that the range is read by way of an address that was taken.
+ */
+bool liveness_function_only_writes(const struct liveness_function *function,
+				   struct liveness_range range);
+
 #endif

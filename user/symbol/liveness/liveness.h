@@ -18,7 +18,8 @@
  * Assumptions, which compilers keep but hand-written code may break:
  * - CFI rows are correct, and callees follow the calling convention: they restore callee-saved
  *   registers, and read none of them as an argument (on i386, %ebx may be one).
- * - A pointer into the frame leads to nothing below the lowest address that the function takes.
+ * - A pointer into the frame leads to nothing below the lowest address that the function takes,
+ *   except for words that the function itself writes and never reads: those are UNKNOWN then.
  * - Nothing resumes a frame except by return, by an exception handler, or by a function that
  *   returns twice: setjmp, getcontext and vfork are recognised by name in relocations, and by
  *   their code (they read their own return address) in direct calls.

@@ -50,7 +50,11 @@ static void visit(struct liveness_search *search, uint32_t part, size_t step)
 		search->verdict = LIVENESS_UNKNOWN;
 }
 
-/* Is the slot part of something whose address the function takes? */
+/*
+ * Is the slot part of something whose address the function takes? That is so at and above such an
+ * address. Below one, a word that the function fills in and never reads itself may be part of a
+ * struct, of which only the address of a later member is taken (container_of).
+ */
 static bool has_escaped(const struct liveness_search *search,
 			const struct liveness_function *function)
 {
@@ -59,7 +63,11 @@ static bool has_escaped(const struct liveness_search *search,
 
 	if (search->is_register)
 		return false;
-	return escapes->all || end > (search->slot.at < 0 ? escapes->local : escapes->argument);
+	if (search->slot.at >= 0)
+		return escapes->all || end > escapes->argument;
+	return escapes->all || end > escapes->local ||
+	       (escapes->local != INT32_MAX &&
+		liveness_function_only_writes(function, search->slot));
 }
 
 /* The part of a function, which is entered if it is new. Returns PARTS_MAX if it cannot be. */
@@ -208,12 +216,6 @@ static void follow(struct liveness_search *search, struct search_place place,
 	}
 }
 
-static bool overlaps(struct liveness_range a, struct liveness_range b)
-{
-	return a.size && (int64_t)a.at < (int64_t)b.at + b.size &&
-	       (int64_t)b.at < (int64_t)a.at + a.size;
-}
-
 static bool covers(struct liveness_range a, struct liveness_range b)
 {
 	return a.at <= b.at && (int64_t)a.at + a.size >= (int64_t)b.at + b.size;
@@ -221,8 +223,9 @@ static bool covers(struct liveness_range a, struct liveness_range b)
 
 static bool reads(const struct liveness_search *search, const struct liveness_step *step)
 {
-	return search->is_register ? step->reads & search->reg
-				   : step->reads_frame || overlaps(step->read, search->slot);
+	return search->is_register
+		       ? step->reads & search->reg
+		       : step->reads_frame || liveness_ranges_overlap(step->read, search->slot);
 }
 
 static bool overwrites(const struct liveness_search *search, const struct liveness_step *step)

@@ -142,6 +142,16 @@ static void test_slot_at_or_above_taken_address_is_not_dead(void **state)
 	expect_slots(address_at, LIVENESS_DEAD, LIVENESS_UNKNOWN, LIVENESS_UNKNOWN);
 }
 
+extern const char member_at[];
+__asm__(BEGIN(member) ENTER "movq %rdi, (%rsp)\nmovq %rdi, 8(%rsp)\nleaq 16(%rsp), %rdi\n" CALL AT(
+	member) "movq $0, 8(%rsp)\nmovq 8(%rsp), %rdi\n" LEAVE END);
+
+static void test_slot_only_written_below_taken_address_is_not_dead(void **state)
+{
+	(void)state;
+	expect_slots(member_at, LIVENESS_UNKNOWN, LIVENESS_DEAD, LIVENESS_UNKNOWN);
+}
+
 static void test_frame_of_copied_stack_pointer_is_not_dead(void **state)
 {
 	(void)state;
@@ -461,6 +471,7 @@ int main(void)
 		cmocka_unit_test(test_slot_partly_written_is_read),
 		cmocka_unit_test(test_slot_written_on_one_branch_or_modified_is_read),
 		cmocka_unit_test(test_slot_at_or_above_taken_address_is_not_dead),
+		cmocka_unit_test(test_slot_only_written_below_taken_address_is_not_dead),
 		cmocka_unit_test(test_frame_of_copied_stack_pointer_is_not_dead),
 		cmocka_unit_test(test_slot_below_stack_pointer_is_dead),
 		cmocka_unit_test(test_saved_registers_are_reported),

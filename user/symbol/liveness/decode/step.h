@@ -32,6 +32,12 @@ struct liveness_range {
 	uint32_t size;
 };
 
+static inline bool liveness_ranges_overlap(struct liveness_range a, struct liveness_range b)
+{
+	return a.size && (int64_t)a.at < (int64_t)b.at + b.size &&
+	       (int64_t)b.at < (int64_t)a.at + a.size;
+}
+
 struct liveness_step {
 	uint64_t target; /* of a direct jump, branch or call; or 0 */
 	uint32_t start;  /* from the function's first byte */

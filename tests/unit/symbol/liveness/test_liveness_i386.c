@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What a stopped i386 function can still read: a file with one function, and one that it calls. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "symbol/liveness/liveness.h"
+#include "tests/unit/symbol/cfi_file.h"
+
+enum { EBX, EBP, ESI, EDI };
+
+#define CALLEE_AT (CODE_AT + 0x80)
+
+static const struct cie cie = {
+	.version = 1,
+	.augmentation = "",
+	.data_align = -4,
+	.return_column = 8,
+	.start = PROGRAM("\x0c\x04\x04\x88\x01"), /* CFA = esp + 4, eip at CFA - 4 */
+};
+
+/* A function as bytes of code and of CFI; it goes on at `at`. */
+struct function {
+	struct program code;
+	struct program cfi;
+	uint32_t at;
+};
+
+static struct module_liveness *open_file(const struct object *object)
+{
+	int fd = memfd_create("liveness", MFD_CLOEXEC);
+	struct module_liveness *liveness = NULL;
+	struct error err;
+	int code;
+
+	assert_int_equal(write(fd, object->bytes, FILE_SIZE), FILE_SIZE);
+	code = liveness_open(fd, &liveness, &err);
+	close(fd);
+	if (code == -ENOTSUP)
+		skip();
+	if (code)
+		fail_msg("%s", err.text);
+	return liveness;
+}
+
+static struct module_liveness *open_function(const struct function *function, bool stripped)
+{
+	struct object object = {.machine = EM_386, .stripped = stripped, .at = FRAME_AT};
+
+	put_cie(&object, &cie);
+	put_fde(&object, &cie, FRAME_AT, CODE_AT, function->code.size, function->cfi);
+	put_fde(&object, &cie, FRAME_AT, CALLEE_AT, 1, (struct program){"", 0});
+	put(&object, 4, 0);
+	finish(&object);
+	memcpy(object.bytes + CODE_AT, function->code.bytes, function->code.size);
+	object.bytes[CALLEE_AT] = 0xc3;
+	return open_file(&object);
+}
+
+/*
+ *	push ebp; mov ebp,esp; push ebx; sub esp,20; call; mov eax,[ebp-12]; mov esi,0
+ *	lea esp,[ebp-4]; pop ebx; pop ebp; ret
+ */
+static const struct function by_bp = {
+	PROGRAM("\x55\x89\xe5\x53\x83\xec\x14\xe8\x74\x00\x00\x00\x8b\x45\xf4\xbe\x00\x00\x00\x00"
+		"\x8d\x65\xfc\x5b\x5d\xc3"),
+	PROGRAM("\x41\x0e\x08\x85\x02\x42\x0d\x05\x41\x83\x03\x54\xc3\x41\xc5\x0c\x04\x04"),
+	12,
+};
+
+static void test_frame_by_frame_pointer(void **state)
+{
+	struct module_liveness *liveness = open_function(&by_bp, false);
+	uint64_t at = CODE_AT + by_bp.at;
+	struct frame_liveness frame;
+
+	(void)state;
+	liveness_frame(liveness, at, false, &frame);
+	assert_true(frame.known);
+	assert_true(frame.cfa_by_bp);
+	assert_int_equal(frame.cfa_offset, 8);
+	assert_int_equal(frame.saved[EBP], -8);
+	assert_int_equal(frame.saved[EBX], -12);
+	assert_int_equal(frame.saved[ESI], 0);
+	assert_int_equal(frame.registers[EBX], LIVENESS_DEAD);
+	assert_int_equal(frame.registers[ESI], LIVENESS_DEAD);
+	assert_int_equal(frame.registers[EDI], LIVENESS_PASSED);
+	assert_int_equal(liveness_slot(liveness, at, false, -4), LIVENESS_READ);
+	assert_int_equal(liveness_slot(liveness, at, false, -12), LIVENESS_READ);
+	assert_int_equal(liveness_slot(liveness, at, false, -16), LIVENESS_DEAD);
+	assert_int_equal(liveness_slot(liveness, at, false, -20), LIVENESS_READ);
+	assert_int_equal(liveness_slot(liveness, at, false, -24), LIVENESS_DEAD);
+	liveness_close(liveness);
+}
+
+static void test_file_without_sections_is_unknown(void **state)
+{
+	struct module_liveness *liveness = open_function(&by_bp, true);
+	struct frame_liveness frame;
+
+	(void)state;
+	liveness_frame(liveness, CODE_AT + by_bp.at, false, &frame);
+	assert_false(frame.known);
+	liveness_close(liveness);
+}
+
+/* sub esp,12; call; mov eax,[esp+16]; mov DWORD PTR [esp],0; mov edi,edi; call; add esp,12; ret */
+static const struct function by_sp = {
+	PROGRAM("\x83\xec\x0c\xe8\x78\x00\x00\x00\x8b\x44\x24\x10\xc7\x04\x24\x00\x00\x00\x00\x89"
+		"\xff\xe8\x66\x00\x00\x00\x83\xc4\x0c\xc3"),
+	PROGRAM("\x43\x0e\x10\x5a\x0e\x04"),
+	8,
+};
+
+static void test_frame_by_stack_pointer(void **state)
+{
+	struct module_liveness *liveness = open_function(&by_sp, false);
+	uint64_t at = CODE_AT + by_sp.at;
+	struct frame_liveness frame;
+
+	(void)state;
+	liveness_frame(liveness, at, false, &frame);
+	assert_true(frame.known);
+	assert_false(frame.cfa_by_bp);
+	assert_int_equal(frame.cfa_offset, 16);
+	assert_int_equal(frame.registers[EBX], LIVENESS_READ); /* perhaps, by the PLT */
+	assert_int_equal(frame.registers[EDI], LIVENESS_READ);
+	assert_int_equal(frame.registers[ESI], LIVENESS_PASSED);
+	assert_int_equal(liveness_slot(liveness, at, false, 0), LIVENESS_READ);
+	assert_int_equal(liveness_slot(liveness, at, false, 4), LIVENESS_DEAD);
+	assert_int_equal(liveness_slot(liveness, at, false, -16), LIVENESS_DEAD);
+	liveness_close(liveness);
+}
+
+/* Each byte of the code and of the CFI is changed: nothing hangs or reads outside the file. */
+static void test_damaged_functions_are_survived(void **state)
+{
+	char code[64];
+
+	(void)state;
+	for (size_t i = 0; i < by_bp.code.size; i++) {
+		struct function damaged = {{code, by_bp.code.size}, by_bp.cfi, by_bp.at};
+		struct module_liveness *liveness;
+		struct frame_liveness frame;
+
+		memcpy(code, by_bp.code.bytes, by_bp.code.size);
+		code[i] = (char)~code[i];
+		liveness = open_function(&damaged, false);
+		for (uint32_t at = 0; at <= by_bp.code.size; at++) {
+			liveness_frame(liveness, CODE_AT + at, at % 2, &frame);
+			liveness_slot(liveness, CODE_AT + at, at % 2, -16);
+		}
+		liveness_close(liveness);
+	}
+	for (size_t i = 0; i < by_bp.cfi.size; i++) {
+		struct function damaged = {by_bp.code, {code, by_bp.cfi.size}, by_bp.at};
+		struct module_liveness *liveness;
+		struct frame_liveness frame;
+
+		memcpy(code, by_bp.cfi.bytes, by_bp.cfi.size);
+		code[i] = (char)~code[i];
+		liveness = open_function(&damaged, false);
+		liveness_frame(liveness, CODE_AT + by_bp.at, false, &frame);
+		liveness_slot(liveness, CODE_AT + by_bp.at, false, -16);
+		liveness_close(liveness);
+	}
+}
+
+static void test_other_machine_is_not_supported(void **state)
+{
+	struct object object = {.machine = EM_ARM, .at = FRAME_AT};
+	int fd = memfd_create("liveness", MFD_CLOEXEC);
+	struct module_liveness *liveness;
+
+	(void)state;
+	finish(&object);
+	assert_int_equal(write(fd, object.bytes, FILE_SIZE), FILE_SIZE);
+	assert_int_equal(liveness_open(fd, &liveness, NULL), -ENOTSUP);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_frame_by_frame_pointer),
+		cmocka_unit_test(test_file_without_sections_is_unknown),
+		cmocka_unit_test(test_frame_by_stack_pointer),
+		cmocka_unit_test(test_damaged_functions_are_survived),
+		cmocka_unit_test(test_other_machine_is_not_supported),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
