@@ -62,10 +62,13 @@ void liveness_frame(struct module_liveness *liveness, uint64_t offset, bool inte
 		    struct frame_liveness *ret);
 
 /*
- * Can the function still read the word (of the module's size) at CFA + cfa_offset? Offsets from 0
- * up are arguments on the stack, which belong to the caller's frame: ask both. Slots of saved
- * registers (frame_liveness.saved) belong to the caller's registers: ask its frame instead, as
- * restoring them counts as a read here.
+ * Can the function still read the word (of the module's size) at CFA + cfa_offset?
+ *
+ * Two kinds of words need more questions than this. Offsets from 0 up are arguments on the stack,
+ * which belong to the caller's frame: such a word is dead if it is for both functions. The slot of
+ * a saved register (frame_liveness.saved) is restored, which counts as a read here: ask what the
+ * caller's frame does with that register (frame_liveness.registers). If it passes the register on,
+ * and has not saved it, ask the next frame.
  */
 enum liveness liveness_slot(struct module_liveness *liveness, uint64_t offset, bool interrupted,
 			    int32_t cfa_offset);
