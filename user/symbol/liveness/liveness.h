@@ -11,7 +11,7 @@
  * Jumps into other functions are followed if those continue the frame (cold parts).
  *
  * Everything that is not proven dead is READ or UNKNOWN: code without an FDE, signal frames, CFAs
- * by expression, functions with exception handlers or calls that return twice, indirect jumps,
+ * by expression, functions with calls that return twice, indirect jumps,
  * operands whose place is not known. If a function takes the address of a place in its frame, all
  * words from there on upwards are UNKNOWN; if it copies sp or indexes the frame, all words are.
  *

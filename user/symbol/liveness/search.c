@@ -159,21 +159,21 @@ static void follow_out(struct liveness_search *search, const struct liveness_ste
 		search->verdict = before;
 }
 
-static void follow_jump(struct liveness_search *search, struct search_place place,
-			const struct liveness_step *step)
+static void follow_to(struct liveness_search *search, uint32_t part,
+		      const struct liveness_step *step, uint64_t target)
 {
-	const struct liveness_function *function = search->parts[place.part].function;
+	const struct liveness_function *function = search->parts[part].function;
 	size_t index;
 
-	if (step->target - function->start >= function->end - function->start) {
-		follow_out(search, step, step->target);
+	if (target - function->start >= function->end - function->start) {
+		follow_out(search, step, target);
 		return;
 	}
-	index = liveness_function_step(function, step->target);
+	index = liveness_function_step(function, target);
 	if (index == SIZE_MAX)
 		search->verdict = LIVENESS_UNKNOWN; /* into an instruction */
 	else
-		visit(search, place.part, index);
+		visit(search, part, index);
 }
 
 static void follow_next(struct liveness_search *search, struct search_place place,
@@ -194,14 +194,16 @@ static void follow(struct liveness_search *search, struct search_place place,
 	case LIVENESS_FLOW_NEXT:
 	case LIVENESS_FLOW_CALL:
 		follow_next(search, place, step);
+		if (step->pad && !is_over(search))
+			follow_to(search, place.part, step, step->pad);
 		break;
 	case LIVENESS_FLOW_BRANCH:
 		follow_next(search, place, step);
 		if (!is_over(search))
-			follow_jump(search, place, step);
+			follow_to(search, place.part, step, step->target);
 		break;
 	case LIVENESS_FLOW_JUMP:
-		follow_jump(search, place, step);
+		follow_to(search, place.part, step, step->target);
 		break;
 	case LIVENESS_FLOW_RETURN:
 		leave(search);
@@ -234,6 +236,16 @@ static bool overwrites(const struct liveness_search *search, const struct livene
 				   : covers(step->written, search->slot);
 }
 
+/* Where the call throws an exception that ends at `from`, and that the function waits for. */
+static void start_at_handler(struct liveness_search *search,
+			     const struct liveness_function *function, size_t index)
+{
+	const struct liveness_step *step = &function->steps.items[index];
+
+	if (index && step[-1].pad)
+		follow_to(search, 0, &step[-1], step[-1].pad);
+}
+
 static enum liveness run(struct liveness_search *search, const struct liveness_function *function,
 			 uint64_t from)
 {
@@ -243,11 +255,13 @@ static enum liveness run(struct liveness_search *search, const struct liveness_f
 	if (!function->known || enter(search, function) == PARTS_MAX)
 		return LIVENESS_UNKNOWN;
 	if (from == function->end)
-		return LIVENESS_DEAD;
+		index = function->steps.count;
 	if (index == SIZE_MAX)
 		return LIVENESS_UNKNOWN;
 	search->verdict = LIVENESS_DEAD;
-	visit(search, 0, index);
+	if (index < function->steps.count)
+		visit(search, 0, index);
+	start_at_handler(search, function, index);
 	while (!is_over(search) && search->open.count) {
 		struct search_place place = search->open.items[--search->open.count];
 		const struct liveness_step *step =

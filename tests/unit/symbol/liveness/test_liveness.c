@@ -325,6 +325,32 @@ static void test_slots_of_a_stopped_cold_part_are_unknown(void **state)
 	assert_int_equal(slot(hot_cold_at, -16), LIVENESS_UNKNOWN);
 }
 
+extern const char catcher_at[], thrower_at[];
+__asm__(".section .gcc_except_table, \"a\", @progbits\n"
+	"catcher_lsda:\n.byte 0xff, 0xff, 1\n.uleb128 2f-1f\n1:\n"
+	".uleb128 catcher_call-catcher\n.uleb128 5\n.uleb128 catcher_pad-catcher\n.uleb128 0\n2:\n"
+	"thrower_lsda:\n.byte 0xff, 0xff, 1\n.uleb128 2f-1f\n1:\n"
+	".uleb128 0\n.uleb128 thrower_at-thrower\n.uleb128 thrower_pad-thrower\n.uleb128 0\n2:\n");
+__asm__(BEGIN(catcher) ".cfi_personality 0x1b, ordinary\n.cfi_lsda 0x1b, catcher_lsda\n" ENTER AT(
+	catcher) "catcher_call:\n" CALL LEAVE "catcher_pad:\n.cfi_adjust_cfa_offset 24\nmovq "
+					      "(%rsp), %rdi\nmovq %rbx, %rsi\nud2\n" END);
+__asm__(BEGIN(thrower) ".cfi_personality 0x1b, ordinary\n.cfi_lsda 0x1b, thrower_lsda\n" ENTER
+		       "jmp 1f\nthrower_pad:\nmovq 8(%rsp), %rdi\nud2\n1:\n" CALL AT(thrower) END);
+
+static void test_exception_handler_is_followed(void **state)
+{
+	(void)state;
+	expect_slots(catcher_at, LIVENESS_READ, LIVENESS_DEAD, LIVENESS_DEAD);
+	assert_int_equal(frame(catcher_at).registers[RBX], LIVENESS_READ);
+	assert_int_equal(frame(catcher_at).registers[R12], LIVENESS_PASSED);
+}
+
+static void test_pending_call_may_throw(void **state)
+{
+	(void)state;
+	expect_slots(thrower_at, LIVENESS_DEAD, LIVENESS_READ, LIVENESS_DEAD);
+}
+
 /*
  * Frames.
  */
@@ -487,6 +513,8 @@ int main(void)
 		cmocka_unit_test(test_cold_part_is_followed),
 		cmocka_unit_test(test_jump_to_another_frame_is_unknown),
 		cmocka_unit_test(test_slots_of_a_stopped_cold_part_are_unknown),
+		cmocka_unit_test(test_exception_handler_is_followed),
+		cmocka_unit_test(test_pending_call_may_throw),
 		cmocka_unit_test(test_frame_pointer_is_the_base),
 		cmocka_unit_test(test_stack_pointer_is_tracked_beside_a_frame_pointer),
 		cmocka_unit_test(test_frame_interrupted_in_its_prologue),
