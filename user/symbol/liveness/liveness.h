@@ -68,7 +68,7 @@ void liveness_frame(struct module_liveness *liveness, uint64_t offset, bool inte
  * which belong to the caller's frame: such a word is dead if it is for both functions. The slot of
  * a saved register (frame_liveness.saved) is restored, which counts as a read here: ask what the
  * caller's frame does with that register (frame_liveness.registers). If it passes the register on,
- * and has not saved it, ask the next frame.
+ * ask the next frame.
  */
 enum liveness liveness_slot(struct module_liveness *liveness, uint64_t offset, bool interrupted,
 			    int32_t cfa_offset);

@@ -24,6 +24,7 @@ struct search_place {
 struct liveness_search {
 	struct liveness_cache *cache;
 	bool is_register;
+	bool unwinds; /* an exception passes the register to the caller */
 	struct liveness_range slot;
 	uint8_t reg; /* a set of one */
 	struct search_part parts[PARTS_MAX];
@@ -92,6 +93,13 @@ static void leave(struct liveness_search *search)
 {
 	if (search->is_register)
 		search->verdict = LIVENESS_PASSED;
+}
+
+/* An exception that leaves the function takes registers along which it has not saved. */
+static void throw_from(struct liveness_search *search, const struct liveness_step *step)
+{
+	if (search->unwinds && step->flow == LIVENESS_FLOW_CALL && !is_over(search))
+		leave(search);
 }
 
 static bool has_returned_stack(const struct liveness_search *search,
@@ -194,6 +202,7 @@ static void follow(struct liveness_search *search, struct search_place place,
 	case LIVENESS_FLOW_NEXT:
 	case LIVENESS_FLOW_CALL:
 		follow_next(search, place, step);
+		throw_from(search, step);
 		if (step->pad && !is_over(search))
 			follow_to(search, place.part, step, step->pad);
 		break;
@@ -242,7 +251,10 @@ static void start_at_handler(struct liveness_search *search,
 {
 	const struct liveness_step *step = &function->steps.items[index];
 
-	if (index && step[-1].pad)
+	if (!index)
+		return;
+	throw_from(search, &step[-1]);
+	if (step[-1].pad)
 		follow_to(search, 0, &step[-1], step[-1].pad);
 }
 
@@ -294,11 +306,12 @@ enum liveness liveness_search_slot(struct liveness_cache *cache,
 
 enum liveness liveness_search_register(struct liveness_cache *cache,
 				       const struct liveness_function *function, uint64_t from,
-				       unsigned int reg)
+				       unsigned int reg, bool is_saved)
 {
 	struct liveness_search search = {
 		.cache = cache,
 		.is_register = true,
+		.unwinds = !is_saved,
 		.reg = (uint8_t)(1U << reg),
 	};
 

@@ -205,9 +205,13 @@ static void test_register_is_read_overwritten_or_passed(void **state)
 	assert_int_equal(saver.registers[R13], LIVENESS_PASSED);
 }
 
-FUNCTION(idioms, "xorl %ebx, %ebx\nmovb $0, %r12b\ntestl %eax, %eax\ncmove %rax, %r13\n"
-		 "movl %eax, %r14d\npushq %r15\n.cfi_adjust_cfa_offset 8\n"
-		 "popq %r15\n.cfi_adjust_cfa_offset -8\n");
+/* As if the caller's registers were saved: else an exception would pass them on. */
+extern const char idioms_at[];
+__asm__(BEGIN(idioms) ENTER
+	".cfi_offset %rbx, -16\n.cfi_offset %r12, -24\n.cfi_offset %r14, -32\n" CALL AT(
+		idioms) "xorl %ebx, %ebx\nmovb $0, %r12b\ntestl %eax, %eax\ncmove %rax, %r13\n"
+			"movl %eax, %r14d\npushq %r15\n.cfi_adjust_cfa_offset 8\n"
+			"popq %r15\n.cfi_adjust_cfa_offset -8\n" LEAVE END);
 
 static void test_zeroing_is_no_read_and_partial_write_is_no_kill(void **state)
 {
@@ -259,7 +263,7 @@ static void test_endless_loop_ends_the_search(void **state)
 {
 	(void)state;
 	expect_slots(loop_at, LIVENESS_DEAD, LIVENESS_READ, LIVENESS_DEAD);
-	assert_int_equal(frame(loop_at).registers[RBX], LIVENESS_DEAD);
+	assert_int_equal(frame(loop_at).registers[RBX], LIVENESS_PASSED); /* by an exception */
 }
 
 extern const char tail_at[], stub_at[], last_at[];
@@ -291,7 +295,7 @@ static void test_frame_behind_last_call_is_dead_unless_its_address_is_taken(void
 {
 	(void)state;
 	expect_slots(last_at, LIVENESS_DEAD, LIVENESS_DEAD, LIVENESS_UNKNOWN);
-	assert_int_equal(frame(last_at).registers[RBX], LIVENESS_DEAD);
+	assert_int_equal(frame(last_at).registers[RBX], LIVENESS_PASSED); /* by an exception */
 }
 
 /* In .text.unlikely, as compilers do it. */
@@ -333,7 +337,7 @@ __asm__(".section .gcc_except_table, \"a\", @progbits\n"
 	".uleb128 0\n.uleb128 thrower_at-thrower\n.uleb128 thrower_pad-thrower\n.uleb128 0\n2:\n");
 __asm__(BEGIN(catcher) ".cfi_personality 0x1b, ordinary\n.cfi_lsda 0x1b, catcher_lsda\n" ENTER AT(
 	catcher) "catcher_call:\n" CALL LEAVE "catcher_pad:\n.cfi_adjust_cfa_offset 24\nmovq "
-					      "(%rsp), %rdi\nmovq %rbx, %rsi\nud2\n" END);
+		 "(%rsp), %rdi\nmovq %rbx, %rsi\nud2\n" END);
 __asm__(BEGIN(thrower) ".cfi_personality 0x1b, ordinary\n.cfi_lsda 0x1b, thrower_lsda\n" ENTER
 		       "jmp 1f\nthrower_pad:\nmovq 8(%rsp), %rdi\nud2\n1:\n" CALL AT(thrower) END);
 
