@@ -23,6 +23,8 @@
  * - Nothing resumes a frame except by return, by an exception handler, or by a function that
  *   returns twice: setjmp, getcontext and vfork are recognised by name in relocations, and by
  *   their code (they read their own return address) in direct calls.
+ * - Exceptions come from calls only (not -fnon-call-exceptions), and their tables have the format
+ *   that gcc, clang and rustc write.
  * - Behind a call that ends a function nothing runs: the callee does not return.
  *
  * x86-64 and i386 only; for other machines everything is unknown. Not thread-safe.
