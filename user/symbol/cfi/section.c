@@ -91,8 +91,7 @@ static bool read_letter(char letter, struct cfi_reader *data, struct cfi_cie *ci
 		cie->pointer_encoding = (uint8_t)cfi_read_fixed(data, 1);
 		return true;
 	case 'L':
-		cie->handlers = true;
-		cfi_skip(data, 1);
+		cie->lsda_encoding = (uint8_t)cfi_read_fixed(data, 1);
 		return true;
 	case 'P':
 		skip_personality(data, cie);
@@ -140,7 +139,9 @@ static bool read_cie(const struct cfi_section *section, struct cfi_reader reader
 	uint64_t version = cfi_read_fixed(&reader, 1);
 	const char *letters = cfi_read_string(&reader);
 
-	*cie = (struct cfi_cie){.base = section->base, .pointer_encoding = DW_EH_PE_absptr};
+	*cie = (struct cfi_cie){.base = section->base,
+				.pointer_encoding = DW_EH_PE_absptr,
+				.lsda_encoding = DW_EH_PE_omit};
 	if (!letters || !is_version(section, version))
 		return false;
 	if (!strcmp(letters, "eh")) { /* gcc 2: the address of an exception table */
@@ -189,12 +190,26 @@ static int find_cie(const struct cfi_section *section, uint64_t offset, struct c
 	return *ret_index == MAP64_NONE ? add_cie(section, offset, entries, ret_index) : 0;
 }
 
+/* Language-specific data: the table of exception handlers. */
+static uint64_t read_lsda(const struct cfi_cie *cie, struct cfi_reader *data)
+{
+	uint64_t lsda;
+
+	if (cie->lsda_encoding == DW_EH_PE_omit)
+		return CFI_LSDA_NONE;
+	lsda = cfi_read_pointer(data, &cie->base, cie->lsda_encoding);
+	return data->failed ? CFI_LSDA_BROKEN : lsda;
+}
+
 static bool read_fde(const struct cfi_cie *cie, struct cfi_reader reader, struct cfi_fde *fde)
 {
 	fde->vaddr = cfi_read_pointer(&reader, &cie->base, cie->pointer_encoding);
 	fde->size = cfi_read_pointer(&reader, &cie->base, cie->pointer_encoding & 0xf);
-	if (cie->augmented)
-		cfi_skip(&reader, cfi_read_uleb(&reader));
+	if (cie->augmented) {
+		struct cfi_reader data = cfi_read_part(&reader, cfi_read_uleb(&reader));
+
+		fde->lsda = read_lsda(cie, &data);
+	}
 	fde->program = reader;
 	return !reader.failed;
 }

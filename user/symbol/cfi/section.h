@@ -18,6 +18,9 @@
 #define CFI_CIE_MAX (1 << 16) /* of a section; libLLVM has 3, Debian's largest some hundred */
 #define CFI_FDE_MAX (1 << 21)
 
+#define CFI_LSDA_NONE   0
+#define CFI_LSDA_BROKEN UINT64_MAX
+
 struct cfi_section {
 	struct cfi_pointer_base base;
 	size_t size;
@@ -32,7 +35,7 @@ struct cfi_cie {
 	struct cfi_pointer_base base; /* the section's, with this entry's size of addresses */
 	uint8_t pointer_encoding;
 	bool augmented;            /* FDEs carry augmentation data */
-	bool handlers;             /* FDEs may name tables of exception handlers */
+	uint8_t lsda_encoding;     /* of FDEs' pointers to exception handlers; or DW_EH_PE_omit */
 	bool signal;               /* code to which a signal handler returns */
 	struct cfi_reader program; /* the initial instructions */
 };
@@ -42,6 +45,7 @@ struct cfi_fde {
 	uint64_t size;  /* bytes of code */
 	uint32_t index; /* in the order of the section */
 	uint32_t cie;   /* index of entries.cies */
+	uint64_t lsda;  /* virtual address of its table of exception handlers, or CFI_LSDA_… */
 	struct cfi_reader program;
 };
 

@@ -13,6 +13,7 @@
 
 #include "symbol/liveness/decode/control.h"
 #include "symbol/liveness/decode/effects.h"
+#include "symbol/liveness/handlers.h"
 #include "symbol/liveness/rows.h"
 
 struct function_decoder {
@@ -22,6 +23,7 @@ struct function_decoder {
 	struct liveness_function *function;
 	struct function_code bytes;
 	struct x86_walk walk;
+	struct liveness_handlers handlers;
 	VEC(uint32_t) changed; /* steps whose stack pointer is to be propagated */
 };
 
@@ -102,6 +104,9 @@ static int decode_control(struct function_decoder *decoder)
 		status = place_step(decoder, &rows, &step);
 		if (!status)
 			status = classify_target(decoder, &step);
+		if (step.flow == LIVENESS_FLOW_CALL)
+			step.pad = liveness_handlers_find(&decoder->handlers,
+							  decoder->fde->vaddr + step.start);
 		if (!status)
 			status = vec_push(&function->steps, step);
 	}
@@ -149,6 +154,9 @@ static int propagate(struct function_decoder *decoder)
 
 		if (falls_through(step))
 			status = join(decoder, index + 1, sp);
+		if (!status && step->pad)
+			status = join(decoder, liveness_function_step(decoder->function, step->pad),
+				      sp);
 		if (!status && jumps(step))
 			status = join(decoder,
 				      liveness_function_step(decoder->function, step->target), sp);
@@ -216,14 +224,14 @@ static void decode_effects(struct function_decoder *decoder)
 
 static int decode(struct function_decoder *decoder)
 {
-	const struct cfi_cie *cie = &decoder->code->entries.cies.items[decoder->fde->cie];
 	struct liveness_function *function = decoder->function;
 	int status;
 
-	if (cie->handlers || !decoder->code->has_sections ||
-	    decoder->bytes.size != decoder->fde->size)
+	if (!decoder->code->has_sections || decoder->bytes.size != decoder->fde->size)
 		return -ENOEXEC;
-	status = x86_walk_open(&decoder->walk, &decoder->bytes);
+	status = liveness_handlers_read(&decoder->handlers, decoder->code, decoder->fde);
+	if (!status)
+		status = x86_walk_open(&decoder->walk, &decoder->bytes);
 	if (!status)
 		status = decode_control(decoder);
 	if (!status)
@@ -258,6 +266,7 @@ int liveness_function_decode(struct liveness_callees *callees, const struct cfi_
 	if (status)
 		vec_free(&ret_function->steps);
 	x86_walk_close(&decoder.walk);
+	liveness_handlers_free(&decoder.handlers);
 	vec_free(&decoder.changed);
 	return status == -ENOMEM ? -ENOMEM : 0;
 }

@@ -85,8 +85,8 @@ void liveness_frame(struct module_liveness *liveness, uint64_t offset, bool inte
 	ret->cfa_by_bp = cfa.by_bp;
 	ret->cfa_offset = cfa.offset;
 	for (unsigned int i = 0; i < LIVENESS_SAVED; i++)
-		ret->registers[i] = (uint8_t)liveness_search_register(&liveness->cache,
-								      site.function, site.from, i);
+		ret->registers[i] = (uint8_t)liveness_search_register(
+			&liveness->cache, site.function, site.from, i, ret->saved[i] != 0);
 }
 
 /* Does the slot lie where callees, and signal handlers, write? */

@@ -11,7 +11,7 @@
  * Jumps into other functions are followed if those continue the frame (cold parts).
  *
  * Everything that is not proven dead is READ or UNKNOWN: code without an FDE, signal frames, CFAs
- * by expression, functions with exception handlers or calls that return twice, indirect jumps,
+ * by expression, functions with calls that return twice, indirect jumps,
  * operands whose place is not known. If a function takes the address of a place in its frame, all
  * words from there on upwards are UNKNOWN; if it copies sp or indexes the frame, all words are.
  *
@@ -23,6 +23,8 @@
  * - Nothing resumes a frame except by return, by an exception handler, or by a function that
  *   returns twice: setjmp, getcontext and vfork are recognised by name in relocations, and by
  *   their code (they read their own return address) in direct calls.
+ * - Exceptions come from calls only (not -fnon-call-exceptions), and their tables have the format
+ *   that gcc, clang and rustc write.
  * - Behind a call that ends a function nothing runs: the callee does not return.
  *
  * x86-64 and i386 only; for other machines everything is unknown. Not thread-safe.
@@ -62,10 +64,13 @@ void liveness_frame(struct module_liveness *liveness, uint64_t offset, bool inte
 		    struct frame_liveness *ret);
 
 /*
- * Can the function still read the word (of the module's size) at CFA + cfa_offset? Offsets from 0
- * up are arguments on the stack, which belong to the caller's frame: ask both. Slots of saved
- * registers (frame_liveness.saved) belong to the caller's registers: ask its frame instead, as
- * restoring them counts as a read here.
+ * Can the function still read the word (of the module's size) at CFA + cfa_offset?
+ *
+ * Two kinds of words need more questions than this. Offsets from 0 up are arguments on the stack,
+ * which belong to the caller's frame: such a word is dead if it is for both functions. The slot of
+ * a saved register (frame_liveness.saved) is restored, which counts as a read here: ask what the
+ * caller's frame does with that register (frame_liveness.registers). If it passes the register on,
+ * ask the next frame.
  */
 enum liveness liveness_slot(struct module_liveness *liveness, uint64_t offset, bool interrupted,
 			    int32_t cfa_offset);

@@ -24,6 +24,7 @@ struct search_place {
 struct liveness_search {
 	struct liveness_cache *cache;
 	bool is_register;
+	bool unwinds; /* an exception passes the register to the caller */
 	struct liveness_range slot;
 	uint8_t reg; /* a set of one */
 	struct search_part parts[PARTS_MAX];
@@ -94,6 +95,13 @@ static void leave(struct liveness_search *search)
 		search->verdict = LIVENESS_PASSED;
 }
 
+/* An exception that leaves the function takes registers along which it has not saved. */
+static void throw_from(struct liveness_search *search, const struct liveness_step *step)
+{
+	if (search->unwinds && step->flow == LIVENESS_FLOW_CALL && !is_over(search))
+		leave(search);
+}
+
 static bool has_returned_stack(const struct liveness_search *search,
 			       const struct liveness_step *step)
 {
@@ -159,21 +167,21 @@ static void follow_out(struct liveness_search *search, const struct liveness_ste
 		search->verdict = before;
 }
 
-static void follow_jump(struct liveness_search *search, struct search_place place,
-			const struct liveness_step *step)
+static void follow_to(struct liveness_search *search, uint32_t part,
+		      const struct liveness_step *step, uint64_t target)
 {
-	const struct liveness_function *function = search->parts[place.part].function;
+	const struct liveness_function *function = search->parts[part].function;
 	size_t index;
 
-	if (step->target - function->start >= function->end - function->start) {
-		follow_out(search, step, step->target);
+	if (target - function->start >= function->end - function->start) {
+		follow_out(search, step, target);
 		return;
 	}
-	index = liveness_function_step(function, step->target);
+	index = liveness_function_step(function, target);
 	if (index == SIZE_MAX)
 		search->verdict = LIVENESS_UNKNOWN; /* into an instruction */
 	else
-		visit(search, place.part, index);
+		visit(search, part, index);
 }
 
 static void follow_next(struct liveness_search *search, struct search_place place,
@@ -194,14 +202,17 @@ static void follow(struct liveness_search *search, struct search_place place,
 	case LIVENESS_FLOW_NEXT:
 	case LIVENESS_FLOW_CALL:
 		follow_next(search, place, step);
+		throw_from(search, step);
+		if (step->pad && !is_over(search))
+			follow_to(search, place.part, step, step->pad);
 		break;
 	case LIVENESS_FLOW_BRANCH:
 		follow_next(search, place, step);
 		if (!is_over(search))
-			follow_jump(search, place, step);
+			follow_to(search, place.part, step, step->target);
 		break;
 	case LIVENESS_FLOW_JUMP:
-		follow_jump(search, place, step);
+		follow_to(search, place.part, step, step->target);
 		break;
 	case LIVENESS_FLOW_RETURN:
 		leave(search);
@@ -234,6 +245,19 @@ static bool overwrites(const struct liveness_search *search, const struct livene
 				   : covers(step->written, search->slot);
 }
 
+/* Where the call throws an exception that ends at `from`, and that the function waits for. */
+static void start_at_handler(struct liveness_search *search,
+			     const struct liveness_function *function, size_t index)
+{
+	const struct liveness_step *step = &function->steps.items[index];
+
+	if (!index)
+		return;
+	throw_from(search, &step[-1]);
+	if (step[-1].pad)
+		follow_to(search, 0, &step[-1], step[-1].pad);
+}
+
 static enum liveness run(struct liveness_search *search, const struct liveness_function *function,
 			 uint64_t from)
 {
@@ -243,11 +267,13 @@ static enum liveness run(struct liveness_search *search, const struct liveness_f
 	if (!function->known || enter(search, function) == PARTS_MAX)
 		return LIVENESS_UNKNOWN;
 	if (from == function->end)
-		return LIVENESS_DEAD;
+		index = function->steps.count;
 	if (index == SIZE_MAX)
 		return LIVENESS_UNKNOWN;
 	search->verdict = LIVENESS_DEAD;
-	visit(search, 0, index);
+	if (index < function->steps.count)
+		visit(search, 0, index);
+	start_at_handler(search, function, index);
 	while (!is_over(search) && search->open.count) {
 		struct search_place place = search->open.items[--search->open.count];
 		const struct liveness_step *step =
@@ -280,11 +306,12 @@ enum liveness liveness_search_slot(struct liveness_cache *cache,
 
 enum liveness liveness_search_register(struct liveness_cache *cache,
 				       const struct liveness_function *function, uint64_t from,
-				       unsigned int reg)
+				       unsigned int reg, bool is_saved)
 {
 	struct liveness_search search = {
 		.cache = cache,
 		.is_register = true,
+		.unwinds = !is_saved,
 		.reg = (uint8_t)(1U << reg),
 	};
 

@@ -17,9 +17,12 @@
 enum liveness liveness_search_slot(struct liveness_cache *cache,
 				   const struct liveness_function *function, uint64_t from,
 				   struct liveness_range slot);
-/* A callee-saved register, by its index in the order of LIVENESS_SAVED. */
+/*
+ * A callee-saved register, by its index in the order of LIVENESS_SAVED. If the function has not
+ * saved it, the caller may get it by an exception, too.
+ */
 enum liveness liveness_search_register(struct liveness_cache *cache,
 				       const struct liveness_function *function, uint64_t from,
-				       unsigned int reg);
+				       unsigned int reg, bool is_saved);
 
 #endif

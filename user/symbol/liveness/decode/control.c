@@ -113,7 +113,7 @@ static void change_sp(const struct x86_walk *walk, struct liveness_step *step)
 
 static bool writes(const struct x86_walk *walk, bool (*is_it)(unsigned int))
 {
-	cs_regs written;
+	cs_regs written = {0};
 	int count = x86_written(walk, written);
 
 	for (int i = 0; i < count; i++)

@@ -40,6 +40,7 @@ static inline bool liveness_ranges_overlap(struct liveness_range a, struct liven
 
 struct liveness_step {
 	uint64_t target; /* of a direct jump, branch or call; or 0 */
+	uint64_t pad;    /* where a call goes on if it throws an exception; or 0 */
 	uint32_t start;  /* from the function's first byte */
 	uint8_t size;
 	uint8_t flow;      /* enum liveness_flow */
