@@ -47,10 +47,11 @@ NOINLINE static void in_thread(void (*hold)(struct holder *holder))
 		sched_yield();
 }
 
+/* Does not return, but the compiler cannot know that: callers' variables stay alive. */
 NOINLINE static void stay(struct holder *holder)
 {
 	holder->holds = 1;
-	for (;;)
+	while (holder->holds)
 		pause();
 }
 
@@ -131,10 +132,10 @@ CASE(in_thread_specific, .reachable = {1, SIZE})
 
 static void hold_on_stack(struct holder *holder)
 {
-	void *volatile on_stack __attribute__((unused)) = SHOW(holder->hidden);
+	void *volatile on_stack = SHOW(holder->hidden);
 
 	stay(holder);
-	on_stack = NULL;
+	*(volatile char *)on_stack = 0; /* else the variable would be dead */
 }
 
 CASE(on_thread_stack, .reachable = {1, SIZE})
@@ -174,7 +175,7 @@ CASE(on_coroutine_stack, .reachable = {1, SIZE})
 
 /* In a register, or beside the stack pointer, and nowhere else; then sleep for ever. */
 #if defined(__x86_64__)
-#define HOLD_IN(name, code)                                                               \
+#define HOLD_IN(name, code, use)                                                          \
 	static void hold_in_##name(struct holder *holder)                                 \
 	{                                                                                 \
 		__asm__ volatile("mov %%rsi, %%rax\n"                                     \
@@ -183,21 +184,21 @@ CASE(on_coroutine_stack, .reachable = {1, SIZE})
 				 "xor %%r12d, %%r12d\n" code "\n"                         \
 				 "movl $1, (%%rdi)\n"                                     \
 				 "1: mov $34, %%eax\n"                                    \
-				 "syscall\n"                                              \
+				 "syscall\n" use "\n"                                     \
 				 "jmp 1b\n"                                               \
 				 :                                                        \
 				 : "S"(holder->hidden), "d"(HIDE(0)), "D"(&holder->holds) \
 				 : "rax", "rbx", "rcx", "r11", "r12", "xmm9", "memory");  \
 	}
 
-HOLD_IN(rbx, "mov %%rax, %%rbx")
-HOLD_IN(r12, "mov %%rax, %%r12")
-HOLD_IN(xmm, "movq %%rax, %%xmm9")
-HOLD_IN(high_xmm, "movq %%rax, %%xmm9\n pslldq $8, %%xmm9")
-HOLD_IN(red_zone, "mov %%rax, -64(%%rsp)")
-HOLD_IN(dead_stack, "mov %%rax, -4096(%%rsp)")
+HOLD_IN(rbx, "mov %%rax, %%rbx", "test %%rbx, %%rbx")
+HOLD_IN(r12, "mov %%rax, %%r12", "test %%r12, %%r12")
+HOLD_IN(xmm, "movq %%rax, %%xmm9", "")
+HOLD_IN(high_xmm, "movq %%rax, %%xmm9\n pslldq $8, %%xmm9", "")
+HOLD_IN(red_zone, "mov %%rax, -64(%%rsp)", "")
+HOLD_IN(dead_stack, "mov %%rax, -4096(%%rsp)", "")
 #elif defined(__i386__)
-#define HOLD_IN(name, code)                                                     \
+#define HOLD_IN(name, code, use)                                                \
 	static void hold_in_##name(struct holder *holder)                       \
 	{                                                                       \
 		__asm__ volatile("mov %%esi, %%eax\n"                           \
@@ -205,7 +206,7 @@ HOLD_IN(dead_stack, "mov %%rax, -4096(%%rsp)")
 				 "xor %%esi, %%esi\n" code "\n"                 \
 				 "movl $1, (%%edi)\n"                           \
 				 "1: mov $29, %%eax\n"                          \
-				 "int $0x80\n"                                  \
+				 "int $0x80\n" use "\n"                         \
 				 "jmp 1b\n"                                     \
 				 :                                              \
 				 : "S"(holder->hidden), "d"((uint32_t)HIDE(0)), \
@@ -213,11 +214,11 @@ HOLD_IN(dead_stack, "mov %%rax, -4096(%%rsp)")
 				 : "eax", "ebx", "ecx", "memory");              \
 	}
 
-HOLD_IN(rbx, "mov %%eax, %%ebx")
-HOLD_IN(r12, "mov %%eax, %%ecx")
-HOLD_IN(xmm, "movd %%eax, %%xmm5")
-HOLD_IN(high_xmm, "movd %%eax, %%xmm5\n pslldq $8, %%xmm5")
-HOLD_IN(dead_stack, "mov %%eax, -4096(%%esp)")
+HOLD_IN(rbx, "mov %%eax, %%ebx", "test %%ebx, %%ebx")
+HOLD_IN(r12, "mov %%eax, %%ecx", "")
+HOLD_IN(xmm, "movd %%eax, %%xmm5", "")
+HOLD_IN(high_xmm, "movd %%eax, %%xmm5\n pslldq $8, %%xmm5", "")
+HOLD_IN(dead_stack, "mov %%eax, -4096(%%esp)", "")
 #endif
 
 #if defined(__x86_64__) || defined(__i386__)
