@@ -43,7 +43,7 @@ struct probe_links {
 	size_t fd_frees; /* the first ones: probes of frees, which are closed last */
 	struct bpf_link **perf;
 	size_t perf_count, perf_capacity;
-	size_t perf_frees; /* likewise */
+	size_t perf_frees;         /* likewise */
 	struct probe_grant *grant; /* of events that are open for it, or NULL … */
 	VEC(uint32_t) wanted;      /* … and of those that shall be, in the order of opening */
 };
