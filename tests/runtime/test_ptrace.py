@@ -183,15 +183,19 @@ def test_again_and_again(tmp_path, command):
 @pytest.mark.parametrize("way", ["exit", "kill", "exec"])
 def test_children_of_whom_nobody_tells(tmp_path, way, follow):
     """Their parent ends just when they are born. They are traced, or let go, and all end: each has
-    allocated once."""
-    result = launch(tmp_path, target("orphans"), way, "20", options=(*PTRACE, *follow))
-    assert result.status == 0
-    children = int(result.stdout)
+    allocated once. On a busy machine every parent may end before it has a child."""
+    children = 0
+    for _ in range(10):
+        result = launch(tmp_path, target("orphans"), way, "20", options=(*PTRACE, *follow))
+        assert result.status == 0
+        children = int(result.stdout)
+        if follow:
+            freed = [process for process in result.processes
+                     if process["totals"]["bytes_freed"] == 100]
+            assert len(freed) >= children
+        if children:
+            break
     assert children
-    if follow:
-        freed = [process for process in result.processes
-                 if process["totals"]["bytes_freed"] == 100]
-        assert len(freed) >= children
 
 
 def steady_alone(tmp_path):
