@@ -215,7 +215,7 @@ static pid_t find_reader(const struct run *run)
 	return found ? found : run->scan->pid;
 }
 
-/* Of a process that runs on, stacks and registers are not of one moment. */
+/* The stacks and registers of a running process are not consistent, so they are not judged. */
 static int open_judge(struct run *run, struct scan_input *input)
 {
 	struct session *session = run->scan->session;
@@ -223,6 +223,8 @@ static int open_judge(struct run *run, struct scan_input *input)
 		.process = run->books,
 		.modules = session->modules,
 		.parser = session->parser,
+		.ranges = input->ranges,
+		.range_count = input->range_count,
 	};
 	int code;
 
@@ -295,7 +297,7 @@ static void job_collected(void *ctx)
 	raise_event(((const struct job *)ctx)->collected);
 }
 
-/* Waits for the other thread, which alone uses the parser. */
+/* Only the main thread may use the parser. Asks it and waits for the answer. */
 static int job_ask(void *ctx, const struct scan_memory *memory, struct scan_reference *references,
 		   size_t count)
 {

@@ -27,6 +27,7 @@ struct stack_frame {
 struct thread_stack {
 	struct callee_saved registers;
 	uint32_t set; /* index of its registers among those of the scan */
+	uint64_t end; /* of the stack on which it runs; 0 if that is not known */
 	bool unwound;
 	VEC(struct stack_frame) frames; /* innermost first */
 };
@@ -38,6 +39,18 @@ struct stack_judge {
 	VEC(struct thread_stack) threads;
 };
 
+/* A frame beyond it would be another stack's, with words that this thread says nothing about. */
+static uint64_t stack_end(const struct stack_judge_config *config, uint64_t sp)
+{
+	for (size_t i = 0; i < config->range_count; i++) {
+		const struct scan_range *range = &config->ranges[i];
+
+		if (range->stack && range->start <= sp && sp < range->end)
+			return range->end;
+	}
+	return 0;
+}
+
 /* The scan has no sets of registers for threads without any. */
 static int take_threads(struct stack_judge *judge, const struct thread_registers *threads,
 			size_t count)
@@ -48,8 +61,10 @@ static int take_threads(struct stack_judge *judge, const struct thread_registers
 		struct thread_stack stack = {.set = set};
 
 		set += threads[i].size > 0;
-		if (callee_saved_read(&threads[i], &stack.registers) &&
-		    vec_push(&judge->threads, stack))
+		if (!callee_saved_read(&threads[i], &stack.registers))
+			continue;
+		stack.end = stack_end(&judge->config, stack.registers.sp);
+		if (vec_push(&judge->threads, stack))
 			return -ENOMEM;
 	}
 	return judge->threads.count ? 0 : -ENOTSUP;
@@ -103,10 +118,10 @@ static bool read_word(const struct stack_judge *judge, uint32_t word, uint64_t a
 	return true;
 }
 
-/* A return address may be one past the end of its function, and of its mapping. */
+/* A return address may be one past the end of its mapping, so it is looked up one byte before. */
 static bool find_code(const struct stack_judge *judge, uint64_t pc, struct stack_frame *frame)
 {
-	uint64_t address = frame->interrupted ? pc + 1 : pc; /* it is looked up one byte before */
+	uint64_t address = frame->interrupted ? pc + 1 : pc;
 	const struct mapping *mapping =
 		mapping_index_find(&judge->mappings, address, judge->mappings.mappings->clock);
 
@@ -117,7 +132,7 @@ static bool find_code(const struct stack_judge *judge, uint64_t pc, struct stack
 	return frame->module && frame->module->fd >= 0;
 }
 
-/* What the registers are in its caller, once the frame's function returns. */
+/* Sets the registers to what the caller has after the frame's function returned. */
 static bool return_from(const struct stack_judge *judge, const struct stack_frame *frame,
 			struct callee_saved *registers)
 {
@@ -144,7 +159,7 @@ static bool push_frame(struct stack_judge *judge, struct thread_stack *stack,
 		return false;
 	base = frame.live.cfa_by_bp ? registers->values[CALLEE_SAVED_BP] : registers->sp;
 	frame.cfa = base + (uint64_t)(int64_t)frame.live.cfa_offset;
-	if (frame.cfa <= frame.sp || frame.cfa % registers->word ||
+	if (frame.cfa <= frame.sp || frame.cfa > stack->end || frame.cfa % registers->word ||
 	    !return_from(judge, &frame, registers))
 		return false;
 	return !vec_push(&stack->frames, frame);
@@ -161,7 +176,7 @@ static void unwind(struct stack_judge *judge, struct thread_stack *stack)
 
 /* Judging. */
 
-/* Does the frame, or one of its callers, read what the register has when the frame goes on? */
+/* Returns true if neither the frame nor its callers read the register's present value. */
 static bool register_is_dead(const struct thread_stack *stack, size_t frame, size_t index)
 {
 	for (; frame < stack->frames.count; frame++) {
@@ -186,8 +201,8 @@ static bool slot_is_dead(const struct stack_judge *judge, const struct stack_fra
 	       live == LIVENESS_DEAD;
 }
 
-/* The index of the register of the caller that the frame saved at the address, or the number of
- * registers. */
+/* Returns the index of the register that the frame saved at the address, or the number of registers
+ * if it saved none there. */
 static size_t saved_at(const struct thread_stack *stack, const struct stack_frame *frame,
 		       uint64_t address)
 {

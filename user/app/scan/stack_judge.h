@@ -7,8 +7,8 @@
  * it lies, and the code of that frame's function, from where the frame goes on, tells whether the
  * word is read before it is overwritten (symbol/liveness/liveness.h). The slot in which a function
  * saved a register of its caller is a reference if the caller reads that register, and so is the
- * register itself. Whatever cannot be told is a reference: frames that cannot be unwound and all
- * above them, words below the stack pointer, registers that functions do not preserve.
+ * register itself. Everything else counts as a reference: words of frames that cannot be unwound
+ * and of all frames above them, words below the stack pointer, and caller-saved registers.
  */
 #ifndef MTRACE_APP_SCAN_STACK_JUDGE_H
 #define MTRACE_APP_SCAN_STACK_JUDGE_H
@@ -28,6 +28,9 @@ struct stack_judge_config {
 	const struct process *process; /* whose mappings say which code is where */
 	struct module_table *modules;
 	struct parser *parser;
+	/* Those that are stacks are unwound; no frame reaches beyond its range. */
+	const struct scan_range *ranges;
+	size_t range_count;
 };
 
 /*

@@ -40,7 +40,7 @@ const struct shell_command *shell_command_find(const char *word, struct error *e
 /* Runs a line. Returns 0 or -errno with a message in err. */
 int shell_run_line(struct shell *shell, const char *line, struct error *err);
 
-/* ---- the functions of the commands, in app/shell/command ---- */
+/* Implemented in app/shell/command. */
 
 /* Each takes the words after its name, NULL-terminated. Returns 0 or -errno with a message. */
 

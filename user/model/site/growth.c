@@ -203,7 +203,7 @@ static void history_open(struct history *history, const struct series *series, u
 		history->least[i] = least = all->low[i] < least ? all->low[i] : least;
 }
 
-/* Returns the first interval that ends after the tick; there must be one. */
+/* Returns the first interval that ends after the tick. The caller makes sure that there is one. */
 static uint32_t interval_behind(const struct series *series, uint32_t tick)
 {
 	uint32_t low = 0, high = series->count - 1;

@@ -8,7 +8,7 @@
 
 #include "model/snapshot/snapshot.h"
 
-/* Receives the names of place `index`, innermost first; called once per place. */
+/* Called with the names of place `index`, innermost first; called once per place. */
 typedef void frame_names_taker(void *ctx, size_t index, const struct frame_name *names,
 			       size_t count);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The representation of suppressions. Only the files in this folder include it. */
+/* The structs behind suppressions, private to this folder. */
 #ifndef MTRACE_MODEL_SUPPRESS_RULE_H
 #define MTRACE_MODEL_SUPPRESS_RULE_H
 

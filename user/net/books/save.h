@@ -11,7 +11,7 @@
 #include "model/model.h"
 #include "net/stream/write.h"
 
-/* Returns 0 or the error of the stream. */
+/* Returns 0, or the error that writing to the stream returned. */
 int books_save(const struct model *model, struct stream_writer *writer);
 
 #endif

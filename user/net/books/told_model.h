@@ -16,7 +16,7 @@ void told_model_free(struct told_model *told); /* does not free the model */
 
 /* Callbacks for a stream handler whose ctx starts with a struct told_model. Return 0 or -ENOMEM. */
 int told_model_scan_site(void *ctx, const struct stream_scan_site *site);
-/* Enters the scan into the model if its sites match. */
+/* Stores the scan in the model if its sites match. */
 int told_model_scan(void *ctx, const struct stream_scan *scan);
 int told_model_unprobed(void *ctx);
 

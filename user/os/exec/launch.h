@@ -30,7 +30,7 @@ struct launch {
 	pid_t pid;
 	char *program; /* absolute path of the program to execute: argv[0] as found on PATH */
 	int hold;      /* internal: writing to it releases the child */
-	int status;    /* readable once exec succeeded or failed (launch_confirm) */
+	int status;    /* becomes readable when exec has succeeded or failed (launch_confirm) */
 };
 
 /* Exit statuses: 127 and 126 as in shells. */

@@ -10,8 +10,8 @@
  *
  * New threads are traced from their start (PTRACE_O_TRACECLONE), and so are new processes if
  * `family` is set (PTRACE_O_TRACEFORK and PTRACE_O_TRACEVFORK), so none can exit unseen. Both the
- * parent and the child stop, in no particular order; the first of the two stops makes the child
- * known. Without `family`, a process that was created by an unusual clone(2) is detached.
+ * parent and the child stop, in either order; whichever stop comes first adds the child. Without
+ * `family`, a process that was created by an unusual clone(2) is detached.
  */
 #include "os/ptrace/exit_watch.h"
 

@@ -354,8 +354,8 @@ static int exchange_try(struct parser *parser, struct exchange *exchange, const 
 	return code;
 }
 
-/* The parser may have failed on a prefetched file, which is not the fault of this one. Retries with
- * a new parser, which has no prefetched files. */
+/* If the parser fails while it has prefetched files, one of those may be to blame. Retries once
+ * with a new parser, which has none. */
 static int exchange_first(struct parser *parser, struct exchange *exchange,
 			  const struct stat *status, struct error *err)
 {

@@ -84,7 +84,7 @@ void parser_ahead_end(struct parser *parser);
 int parser_second_start(struct parser *parser);
 void parser_second_ahead(struct parser *parser, int fd, const char *path);
 
-/* Receives the names of place `index`. The strings are valid during the call. */
+/* Called with the names of place `index`. The strings are only valid during the call. */
 typedef void parser_names_taker(void *ctx, size_t index, const struct symbol_name *names,
 				size_t count);
 

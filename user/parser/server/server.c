@@ -178,12 +178,22 @@ static int make_room(struct parser_server *server)
 	return server->symbolizer ? 0 : symbolizer_new(&server->symbolizer, &config);
 }
 
+static bool is_kept(const struct parser_server *server, uint32_t id)
+{
+	return id < server->kept.count && server->kept.items[id];
+}
+
 static int keep_module(struct parser_server *server, const struct request *request,
 		       struct frame *frame, struct error *err)
 {
 	struct module *module;
-	int code = make_room(server);
+	int code;
 
+	if (request->module >= KEPT_MODULES)
+		return error_set(err, -E2BIG, "%s is one file too many", request->path);
+	if (is_kept(server, request->module))
+		return 0;
+	code = make_room(server);
 	while (!code && server->kept.count <= request->module)
 		code = vec_push(&server->kept, NULL);
 	if (code)
@@ -196,11 +206,6 @@ static int keep_module(struct parser_server *server, const struct request *reque
 	server->kept.items[module->id] = module;
 	server->kept_count++;
 	return 0;
-}
-
-static bool is_kept(const struct parser_server *server, uint32_t id)
-{
-	return id < server->kept.count && server->kept.items[id];
 }
 
 static void put_names(struct parser_server *server, const struct request *request,
@@ -222,12 +227,8 @@ static void put_names(struct parser_server *server, const struct request *reques
 static int serve_names(struct parser_server *server, const struct request *request,
 		       struct frame *frame, struct wire *answer, struct error *err)
 {
-	int code = 0;
+	int code = keep_module(server, request, frame, err);
 
-	if (request->module >= KEPT_MODULES)
-		return error_set(err, -E2BIG, "%s is one file too many", request->path);
-	if (!is_kept(server, request->module))
-		code = keep_module(server, request, frame, err);
 	if (!code)
 		put_names(server, request, answer);
 	return code;
@@ -235,17 +236,13 @@ static int serve_names(struct parser_server *server, const struct request *reque
 
 /* What can still be read. */
 
-/* The analysis of a module: kept, since it is asked for one frame after the other. */
+/* Keeps the analysis of the module, because one frame after the other is asked for. */
 static int keep_liveness(struct parser_server *server, const struct request *request,
 			 struct frame *frame, struct module_liveness **ret_liveness,
 			 struct error *err)
 {
-	int code = 0;
+	int code = keep_module(server, request, frame, err);
 
-	if (request->module >= KEPT_MODULES)
-		return error_set(err, -E2BIG, "%s is one file too many", request->path);
-	if (!is_kept(server, request->module))
-		code = keep_module(server, request, frame, err);
 	if (code)
 		return code;
 	while (!code && server->liveness.count <= request->module)

@@ -66,8 +66,9 @@ struct request {
 	const char *prefix; /* FRAME_PLAN: module->prefix */
 	bool full;          /* FRAME_TABLE: do not prune the table */
 	bool interrupted;   /* FRAME_LIVENESS, FRAME_SLOT: see liveness_frame */
-	uint32_t module;    /* FRAME_NAMES: id of the module; the places follow. FRAME_LIVENESS: */
-			    /* likewise, one place; FRAME_SLOT: also its offset from the CFA */
+	/* Id of the module. offsets: the places of FRAME_NAMES; one place for FRAME_LIVENESS; one
+	 * place and an offset from the CFA for FRAME_SLOT. */
+	uint32_t module;
 	uint32_t count;
 	uint64_t offsets[PROTOCOL_NAMES_MAX];
 };
@@ -105,8 +106,8 @@ void names_put(struct wire *wire, const struct symbol_name *names, size_t count)
 int names_take(struct wire_view *view, struct symbol_name ret_names[PROTOCOL_INLINE_MAX],
 	       size_t *ret_count);
 
-/* FRAME_DONE for FRAME_EARLY: the answers to all requests, one after the other; missing ones have
- * no bytes. early_take returns 0, or -EBADMSG or -ENOMEM; then nothing needs to be freed. */
+/* FRAME_DONE for FRAME_EARLY: all prefetched answers, concatenated; a missing answer is empty.
+ * early_take returns 0, -EBADMSG or -ENOMEM. On failure there is nothing to free. */
 void early_put(struct wire *wire, const struct wire *part);
 int early_take(struct wire_view *view, struct wire ret_parts[EARLY_KINDS]);
 void early_drop(struct wire parts[EARLY_KINDS]); /* frees all remaining parts */

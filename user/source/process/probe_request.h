@@ -40,10 +40,10 @@ struct probe_request {
 struct probe_links {
 	int *fds;
 	size_t fd_count, fd_capacity;
-	size_t fd_frees; /* the first ones: probes of frees, which are closed last */
+	size_t fd_frees; /* how many of the first ones probe frees; they are closed last */
 	struct bpf_link **perf;
 	size_t perf_count, perf_capacity;
-	size_t perf_frees;         /* likewise */
+	size_t perf_frees;         /* the same for perf */
 	struct probe_grant *grant; /* of events that are open for it, or NULL … */
 	VEC(uint32_t) wanted;      /* … and of those that shall be, in the order of opening */
 };

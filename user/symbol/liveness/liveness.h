@@ -39,8 +39,9 @@
 #include "symbol/liveness/verdict.h"
 
 struct frame_liveness {
-	bool known; /* false: every word of the frame and the caller's registers count as read */
-	bool cfa_by_bp;     /* the CFA is bp + cfa_offset; else sp + cfa_offset */
+	bool known;     /* if false, all words of the frame and all registers of the caller count as
+			   read */
+	bool cfa_by_bp; /* the CFA is bp + cfa_offset; else sp + cfa_offset */
 	int32_t cfa_offset; /* bytes */
 	/* Where the caller's registers are saved, relative to the CFA; 0: still in the register. */
 	int32_t saved[LIVENESS_SAVED];
