@@ -25,7 +25,7 @@
  * waits for the answer.
  */
 #define NS_PER_SECOND        1000000000ULL
-#define PATIENCE_NS          (5 * NS_PER_SECOND)
+#define PATIENCE_NS          (15 * NS_PER_SECOND)
 #define PATIENCE_NS_PER_BYTE 20
 #define PATIENCE_BYTES_MAX   (1ULL << 30)
 #define KEEPER_PATIENCE_NS   (10 * NS_PER_SECOND)
