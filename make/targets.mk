@@ -9,7 +9,7 @@ PARTS   := plugin.c bare.c chain.c leak_library.c interposer.c counter.c prefixe
 TARGETS := $(patsubst tests/targets/%,$(BUILD)/targets/%,$(basename \
 	$(filter-out $(addprefix tests/targets/,$(PARTS)),$(wildcard tests/targets/*.c tests/targets/*.cc)))) \
 	$(addprefix $(BUILD)/targets/,libplugin.so libother.so redis_leak.so postgres_leak.so basic-static \
-	basic-musl steady-static)
+	basic-musl steady-static tails-static)
 
 # Source $<, with more options $(1), and libraries $(2).
 define c_target
@@ -53,7 +53,7 @@ MULTILIB := $(wildcard /usr/lib32/crt1.o)
 # gcc-multilib would give the headers their path, but conflicts with the compilers for other machines.
 M32_FLAGS := -m32 -I/usr/include/x86_64-linux-gnu
 M32      := $(addprefix $(BUILD)/targets/m32/,basic maps short threads longjmp altstack ends exec \
-	forker steady dlopener callbacks ownmalloc seccomp leak remapped)
+	forker steady dlopener callbacks ownmalloc seccomp leak remapped tails)
 M32_CXX  := $(addprefix $(BUILD)/targets/m32/,cxx stacks)
 TARGETS  += $(if $(MULTILIB),$(M32) $(M32_CXX) $(BUILD)/targets/m32/basic-static \
 	$(addprefix $(BUILD)/targets/m32/,libplugin.so libother.so x32))

@@ -11,7 +11,7 @@ import pytest
 
 import harness
 from harness import Running, Steady, status, target
-from machine import need
+from machine import library, need
 from report import assert_sites
 
 LEAKS = {"blocks": 10, "bytes": 480}
@@ -419,3 +419,38 @@ def test_stale_stack_word_keeps_no_block_alive(launch, how, leaked):
     """A word on the stack is a reference only if the program can still read it."""
     process = launch(target("stale"), how, options=SCAN).process
     assert process["scan"]["definite"]["blocks"] == leaked
+
+
+TAILS = {"blocks": 408, "bytes": 41338}
+
+
+def assert_tails_are_leaked(process):
+    assert leaks_of(process) == TAILS
+    assert not [site for site in process["sites"]
+                if process.function(site) == "t_leak" and site["possible_blocks"]]
+
+
+@pytest.mark.parametrize("built", ["tails", "tails-static", "m32/tails"])
+def test_pointers_of_malloc_keep_no_block_alive(launch, built):
+    """Addresses of free chunks lie in the last word of the block before."""
+    if built.startswith("m32"):
+        need("multilib")
+    assert_tails_are_leaked(launch(target(built), options=SCAN).process)
+
+
+def test_pointers_of_malloc_after_attaching(attach):
+    """What lies between blocks may be older blocks, but links of free chunks are none."""
+    with Running([target("tails"), "wait"], stdin=subprocess.PIPE) as tails:
+        assert tails.process.stdout.readline() == "ready\n"
+        with attach(tails.pid, options=SCAN) as tracer:
+            tails.process.stdin.write("\n")
+            tails.process.stdin.flush()
+            assert tails.process.stdout.readline() == "done\n"
+            assert_tails_are_leaked(tracer.stop().process)
+
+
+def test_metadata_of_jemalloc_keeps_no_block_alive(launch):
+    need("jemalloc")
+    environment = {**os.environ, "LD_PRELOAD": library("libjemalloc.so.2")}
+    process = launch(target("large"), options=SCAN, env=environment).process
+    assert leaks_of(process) == {"blocks": 20, "bytes": 20000000}

@@ -82,6 +82,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scan/allocator/own_memory.h"
 #include "scan/mark/mark.h"
 #include "scan/mark/pass.h"
 #include "scan/mark/spread.h"
@@ -212,7 +213,7 @@ static int set_up(struct scan *scan)
 	scan->deferred_max = left / DEFERRED_SHARE / sizeof(struct deferred);
 	filter_init(&scan->filter, scan->input->word, scan->blocks->low, scan->blocks->high,
 		    FILTER_FASTEST);
-	scan->gap.input = scan->input;
+	scan->chunk_words.input = scan->input;
 	left = (left - scan->deferred_max * sizeof(struct deferred)) / sizeof(*scan->edges.words);
 	least = slots < EDGES_LEAST ? slots : EDGES_LEAST;
 	return edges_init(&scan->edges, slots, left > least ? (uint32_t)left : least);
@@ -295,6 +296,7 @@ static int scan_sealed(const struct blocks *blocks, const struct scan_input *inp
 int scan_run(struct blocks *blocks, const struct scan_input *input, struct scan_result *ret_result)
 {
 	struct scan_input own = *input;
+	struct scan_range *ranges = NULL;
 	struct scan_result result;
 	int status = is_sound(input) ? 0 : -EINVAL;
 
@@ -305,9 +307,12 @@ int scan_run(struct blocks *blocks, const struct scan_input *input, struct scan_
 	else
 		own.copy = NULL;
 	if (status >= 0)
+		status = own_memory_exclude(&own, &ranges);
+	if (!status)
 		status = blocks_seal(blocks);
 	if (!status)
 		status = scan_sealed(blocks, &own, &result);
+	free(ranges);
 	let_go(&own);
 	if (status)
 		return status;

@@ -88,7 +88,7 @@ struct scan {
 	uint32_t last;                  /* and the one where it ends */
 	struct block_cursor at;         /* the block of the word */
 	uint64_t content_end;           /* of that block; 0: there is none */
-	struct gap_reader gap;
+	struct word_reader chunk_words;
 	struct gap_walk gap_walk;
 	struct scan_range judged; /* the gap that was judged last */
 	bool gap_free;

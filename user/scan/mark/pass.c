@@ -6,9 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scan/allocator/free_list.h"
 #include "scan/pattern/idiom.h"
 
 #define IN_VAIN_SHARE 4 /* of the blocks: so many look-ups may be in vain */
+
+#define NO_SOURCE 0x80000000u /* instead of a slot: the other bits are a position in the unit */
+_Static_assert(SLOT_LIMIT <= NO_SOURCE && sizeof(uint64_t) * UNIT < NO_SOURCE, "two kinds of tags");
 
 /* What the block looks like, from its first words. */
 static void see(struct scan *scan, uint32_t slot, uint64_t size, const void *bytes)
@@ -320,7 +324,7 @@ static bool in_free_gap(struct scan *scan, uint64_t address)
 	scan->judged.start = address;
 	scan->judged.end = at->next < limit ? at->next : limit;
 	scan->gap_free = scan_range_end(scan, at->address) == limit &&
-			 gap_is_free(&scan->gap, at->address, at->size, at->next, limit);
+			 gap_is_free(&scan->chunk_words, at->address, at->size, at->next, limit);
 	return scan->gap_free;
 }
 
@@ -355,7 +359,10 @@ static bool is_put_off(struct scan *scan, uint32_t source)
 	return scan->states[source] & INCOMPLETE;
 }
 
-/* Put the source of each word in place of its position, and leave out those that do not count. */
+/*
+ * Put the source of each word in place of its position, and leave out those that do not count. A
+ * word that lies in no block keeps its position, marked by NO_SOURCE.
+ */
 static size_t find_sources(struct scan *scan, uint64_t address, size_t count)
 {
 	uint32_t source = SLOT_NONE;
@@ -371,7 +378,8 @@ static size_t find_sources(struct scan *scan, uint64_t address, size_t count)
 				 !is_put_off(scan, source);
 		if (counts) {
 			scan->words[kept] = scan->words[i];
-			scan->positions[kept++] = source;
+			scan->positions[kept++] =
+				source == SLOT_NONE ? NO_SOURCE | scan->positions[i] : source;
 			continue;
 		}
 		while (i + 1 < count && address + scan->positions[i + 1] < until)
@@ -404,7 +412,23 @@ static void note_references(struct scan *scan, uint64_t address, size_t count)
 	}
 }
 
-static void scan_hits(struct scan *scan, size_t count)
+/*
+ * Is the word at `place`, in no block, malloc's link to a free chunk? A chunk begins a word before
+ * the content of the block in front of it ends, so a link to it looks like an interior pointer.
+ */
+static bool is_free_list_link(struct scan *scan, uint64_t place, const struct edge *edge)
+{
+	uint64_t block = blocks_address(scan->blocks, edge->target);
+	uint64_t chunk = block + edge->offset, word = scan->input->word;
+	uint64_t end = gap_content_end(scan->input, block, blocks_size(scan->blocks, edge->target),
+				       UINT64_MAX);
+
+	return chunk + word == end && blocks_at(scan->blocks, end + word) == SLOT_NONE &&
+	       free_list_links(&scan->chunk_words, place, chunk);
+}
+
+/* The unit begins at the address. */
+static void scan_hits(struct scan *scan, uint64_t address, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		__builtin_prefetch(&scan->states[scan->hits[i].slot]);
@@ -414,8 +438,12 @@ static void scan_hits(struct scan *scan, size_t count)
 
 		if (scan_level(scan, hit->slot) >= scan->settled_level)
 			scan->in_vain++;
-		else if (hit->tag != hit->slot)
+		else if (hit->tag < NO_SOURCE && hit->tag != hit->slot)
 			scan->on_pointer(scan, hit->tag, &edge);
+		else if (hit->tag >= NO_SOURCE &&
+			 !(edge.offset &&
+			   is_free_list_link(scan, address + (hit->tag & ~NO_SOURCE), &edge)))
+			scan->on_pointer(scan, SLOT_NONE, &edge);
 	}
 }
 
@@ -475,7 +503,7 @@ static void scan_unit(struct scan *scan, uint64_t address, const unsigned char *
 	if (scan->refers)
 		note_references(scan, address + from, count);
 	else
-		scan_hits(scan, count);
+		scan_hits(scan, address + from, count);
 }
 
 /* What is settled so far; from now on scan_set_level sees to it. */

@@ -18,53 +18,26 @@
  * everything between blocks stays a root, and what only stale pointers there lead to is not
  * reported.
  *
- * What remains a root in any case: what lies before the first block of a mapping. Of glibc's own
- * data, the bins in main_arena (libc's .data) hold pointers to chunks, 16 bytes before where blocks
- * begin, which may be the last word of the block before: it then counts as possible, not definite.
+ * What lies before the first block of a mapping remains a root in any case. Links between free
+ * chunks there are left out nevertheless (scan/allocator/free_list.h).
  */
 #include "scan/pattern/gap.h"
-
-#include <string.h>
 
 #define FLAGS   7u
 #define MMAPPED 2u
 
-static bool read_word(struct gap_reader *reader, uint64_t address, uint64_t *ret_word)
-{
-	unsigned int word = reader->input->word;
-	const struct scan_memory *memory = reader->input->memory;
-	uint32_t narrow;
-
-	if (address < reader->start || address + word > reader->start + reader->size) {
-		struct memory_piece piece = {.address = address, .size = GAP_PAGE};
-		ssize_t got = memory->read(memory->ctx, &piece, 1, reader->bytes);
-
-		reader->start = address;
-		reader->size = got > 0 ? (size_t)got : 0;
-		if (reader->size < word)
-			return false;
-	}
-	if (word == sizeof(*ret_word)) {
-		memcpy(ret_word, reader->bytes + (address - reader->start), word);
-		return true;
-	}
-	memcpy(&narrow, reader->bytes + (address - reader->start), word);
-	*ret_word = narrow;
-	return true;
-}
-
 /* The size of the chunk, or 0 for what cannot be one. */
-static uint64_t chunk_size(struct gap_reader *reader, uint64_t chunk)
+static uint64_t chunk_size(struct word_reader *reader, uint64_t chunk)
 {
 	unsigned int word = reader->input->word;
 	uint64_t header;
 
-	if (!read_word(reader, chunk + word, &header) || header & MMAPPED)
+	if (!word_read(reader, chunk + word, &header) || header & MMAPPED)
 		return 0;
 	return (header & ~(uint64_t)FLAGS) % (2 * word) ? 0 : header & ~(uint64_t)FLAGS;
 }
 
-bool gap_is_free(struct gap_reader *reader, uint64_t block, uint64_t size, uint64_t next,
+bool gap_is_free(struct word_reader *reader, uint64_t block, uint64_t size, uint64_t next,
 		 uint64_t limit)
 {
 	unsigned int word = reader->input->word;

@@ -7,23 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "scan/allocator/word_reader.h"
 #include "scan/scan_types.h"
 
 #define GAP_PAGE 4096
-
-/* Zeroed but for input. */
-struct gap_reader {
-	const struct scan_input *input;
-	uint64_t start; /* of the memory in bytes */
-	size_t size;
-	unsigned char bytes[GAP_PAGE];
-};
 
 /*
  * Is all memory behind the block free, or the allocator's own? Until the block at `next`, or up to
  * `limit`, the end of the heap, if next lies behind it.
  */
-bool gap_is_free(struct gap_reader *reader, uint64_t block, uint64_t size, uint64_t next,
+bool gap_is_free(struct word_reader *reader, uint64_t block, uint64_t size, uint64_t next,
 		 uint64_t limit);
 
 /* Where the content of a block ends: its size, rounded as malloc does, but not beyond `next`. */

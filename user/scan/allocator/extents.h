@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Stretches of memory that belong to an allocator. */
+#ifndef MTRACE_SCAN_ALLOCATOR_EXTENTS_H
+#define MTRACE_SCAN_ALLOCATOR_EXTENTS_H
+
+#include <stdint.h>
+
+#include "base/vec.h"
+
+struct owned_extent {
+	uint64_t start;
+	uint64_t end;
+};
+
+struct owned_extents {
+	VEC(struct owned_extent) list; /* in any order; they may overlap */
+};
+
+#endif

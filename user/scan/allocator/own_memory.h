@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Allocators keep pointers to the memory that they manage: to free chunks, to the next place to
+ * allocate from, to the start of each slab. As roots, these would make leaked blocks look
+ * referenced. So what is certain to be an allocator's own structure is left out of the roots:
+ *
+ *   glibc     arenas (scan/allocator/arena.c)
+ *   jemalloc  metadata blocks (scan/allocator/metadata_block.c)
+ *
+ * Each is recognised by what it contains, never by symbols or offsets, so that stripped and
+ * statically linked programs are covered. What is in doubt stays a root.
+ */
+#ifndef MTRACE_SCAN_ALLOCATOR_OWN_MEMORY_H
+#define MTRACE_SCAN_ALLOCATOR_OWN_MEMORY_H
+
+#include "scan/scan_types.h"
+
+/*
+ * Cuts the allocators' structures out of input->ranges. *ret_ranges is what input->ranges then
+ * points to; free it after the scan. Returns 0 or -errno, which leaves the input as it was.
+ */
+int own_memory_exclude(struct scan_input *input, struct scan_range **ret_ranges);
+
+#endif
