@@ -414,7 +414,8 @@ def test_the_launched_program_outlives_a_killed_tracer(tmp_path, uprobes):
         assert tracer.stdout.read() == "LEAKED\nsignals 0 0\n"
 
 
-@pytest.mark.parametrize("how, leaked", [("returned", 1), ("array", 1), ("live", 0)])
+@pytest.mark.parametrize("how, leaked", [("returned", 1), ("array", 1), ("thread", 1),
+                                         ("live", 0), ("waiting", 0)])
 def test_stale_stack_word_keeps_no_block_alive(launch, how, leaked):
     """A word on the stack is a reference only if the program can still read it."""
     process = launch(target("stale"), how, options=SCAN).process
@@ -449,8 +450,10 @@ def test_pointers_of_malloc_after_attaching(attach):
             assert_tails_are_leaked(tracer.stop().process)
 
 
-def test_metadata_of_jemalloc_keeps_no_block_alive(launch):
+@pytest.mark.parametrize("name, leaked", [("large", {"blocks": 20, "bytes": 20000000}),
+                                          ("tails", TAILS)])
+def test_jemalloc_keeps_no_block_alive(launch, name, leaked):
+    """Its metadata hold the addresses of large blocks, its thread caches those of small ones."""
     need("jemalloc")
     environment = {**os.environ, "LD_PRELOAD": library("libjemalloc.so.2")}
-    process = launch(target("large"), options=SCAN, env=environment).process
-    assert leaks_of(process) == {"blocks": 20, "bytes": 20000000}
+    assert leaks_of(launch(target(name), options=SCAN, env=environment).process) == leaked

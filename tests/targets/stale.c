@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Ends with a pointer to a block left on the stack, where nothing reads it: "returned" in the
- * frame of a function that has returned, "array" in an array that was never written. "live": the
- * block is still used after the pointer was last written. Compiled without optimisation.
+ * frame of a function that has returned, "array" in an array that was never written, "thread" on
+ * the stack of a thread that has exited. The block is still used after the pointer was last
+ * written: "live", "waiting" by a thread that waits. Compiled without optimisation.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +51,40 @@ static void live(void)
 	block[0] = 'a';
 }
 
+static void *fill_stack(void *unused)
+{
+	fill();
+	return unused;
+}
+
+static void thread(void)
+{
+	pthread_t id;
+
+	if (!pthread_create(&id, NULL, fill_stack, NULL))
+		pthread_join(id, NULL);
+}
+
+static void *wait_with_block(void *barrier)
+{
+	char *block = malloc(BYTES);
+
+	pthread_barrier_wait(barrier);
+	pause();
+	block[0] = 'a';
+	return block;
+}
+
+static void waiting(void)
+{
+	static pthread_barrier_t barrier;
+	pthread_t id;
+
+	pthread_barrier_init(&barrier, NULL, 2);
+	if (!pthread_create(&id, NULL, wait_with_block, &barrier))
+		pthread_barrier_wait(&barrier);
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "returned";
@@ -59,7 +95,11 @@ int main(int argc, char **argv)
 		fill();
 		end_over_array();
 	}
+	if (!strcmp(how, "thread"))
+		thread();
 	if (!strcmp(how, "live"))
 		live();
+	if (!strcmp(how, "waiting"))
+		waiting();
 	return 0;
 }

@@ -28,6 +28,7 @@ static void t_leak(size_t size)
 	if (leaked)
 		memset(leaked, 1, size);
 	free(next);
+	leaked = next = NULL;
 }
 
 static void *leak_many(void *unused)

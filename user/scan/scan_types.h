@@ -34,6 +34,7 @@ struct scan_range {
 	uint64_t start;
 	uint64_t end;
 	bool stack; /* of a thread: scan_input.judge is asked about its words */
+	bool idle;  /* no thread runs on it; it may be the stack of a thread that has exited */
 };
 
 #define SCAN_IN_MEMORY UINT32_MAX
@@ -79,6 +80,8 @@ struct scan_input {
 	 * prove to be free or the allocator's own is not a root.
 	 */
 	bool heap_is_known;
+	/* Of a thread that still exists, for recognising stacks of exited ones; 0 if unknown. */
+	uint64_t thread_pointer;
 	/*
 	 * Finds out which references the program cannot read any more, and sets `dead`; these are
 	 * not roots. Called at most once, for words on stacks and in registers that lead to blocks

@@ -37,6 +37,7 @@ struct scan_target {
 	VEC(int) files; /* of each range: to read shared memory by, or -1 */
 	VEC(struct scan_bytes) registers;
 	unsigned int word, chunk; /* see scan_input */
+	uint64_t thread_pointer;
 	/* What the page map said about [known_from, known_to) of private memory. */
 	struct pagemap_extent extents[EXTENTS];
 	size_t extent_count;
@@ -305,6 +306,7 @@ static int take_registers(struct scan_target *target, const struct thread_regist
 		if (threads[i].word) {
 			target->word = threads[i].word;
 			target->chunk = threads[i].chunk;
+			target->thread_pointer = threads[i].thread;
 		}
 		if (threads[i].size &&
 		    vec_push(&target->registers, (struct scan_bytes){.bytes = threads[i].bytes,
@@ -328,7 +330,8 @@ static int open_all(struct scan_target *target, const struct thread_registers *t
 	if (!err)
 		err = proc_maps_read(pid, &target->maps);
 	if (!err)
-		err = roots_find(&target->maps, threads, count, &target->roots);
+		err = roots_find(&target->maps, threads, count, target->options.stopped,
+				 &target->roots);
 	if (!err)
 		err = open_files(target);
 	return err ? err : take_registers(target, threads, count);
@@ -396,5 +399,6 @@ void target_describe(const struct scan_target *target, struct scan_input *ret_in
 		.word = target->word,
 		.step = target->word,
 		.chunk = target->chunk,
+		.thread_pointer = target->thread_pointer,
 	};
 }

@@ -14,6 +14,7 @@ struct scan_target;
 struct target_options {
 	pid_t pid;         /* or a thread's id: a first thread that has ended has no memory */
 	bool read_swapped; /* fetch swapped pages back into memory, rather than not know them */
+	bool stopped;      /* all threads are, for as long as the memory is read */
 };
 
 /*

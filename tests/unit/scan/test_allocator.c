@@ -207,26 +207,100 @@ static void test_links_to_a_block_are_references(void **state)
 	world_free(&world);
 }
 
+#define UNUSED (METADATA + 0x5000)
+
 /* Jemalloc's metadata block: its size, the next one, flags, and what is unused of it. */
+static void put_metadata(struct world *world)
+{
+	world_put(world, METADATA, TWO_MIB);
+	world_put(world, METADATA + 24, UNUSED);
+	world_put(world, METADATA + 32, METADATA + TWO_MIB - UNUSED);
+}
+
+static void furnish_metadata(struct world *world)
+{
+	furnish(world, 0);
+	world_area(world, METADATA, TWO_MIB + 0x8000);
+	world_block(world, HEAP + 0x10, 40);
+}
+
 static void test_jemalloc_metadata_is_no_root(void **state)
 {
-	const uint64_t unused = METADATA + 0x5000;
 	struct world world;
 
 	(void)state;
-	furnish(&world, 0);
-	world_area(&world, METADATA, TWO_MIB + 0x1000);
-	world_block(&world, HEAP + 0x10, 40);
+	furnish_metadata(&world);
 	world_put(&world, METADATA + 0x1000, HEAP + 0x10);
 	expect_class(&world, LEAK_REACHABLE);
-	world_put(&world, METADATA, TWO_MIB);
-	world_put(&world, METADATA + 24, unused);
-	world_put(&world, METADATA + 32, METADATA + TWO_MIB - unused);
+	put_metadata(&world);
 	expect_class(&world, LEAK_DEFINITE);
 	world_put(&world, METADATA + TWO_MIB + 0x10, HEAP + 0x10); /* behind it */
 	expect_class(&world, LEAK_REACHABLE);
 	world_put(&world, METADATA + TWO_MIB + 0x10, 0);
-	world_put(&world, METADATA + 32, METADATA + TWO_MIB - unused + 1);
+	world_put(&world, METADATA + 32, METADATA + TWO_MIB - UNUSED + 1);
+	expect_class(&world, LEAK_REACHABLE);
+	world_free(&world);
+}
+
+/* A description leads to the cache; its first and last words show that it is one. */
+static void test_jemalloc_thread_cache_is_no_root(void **state)
+{
+	const uint64_t description = METADATA + 0x1000, cache = METADATA + TWO_MIB + 0x1000;
+	struct world world;
+
+	(void)state;
+	furnish_metadata(&world);
+	put_metadata(&world);
+	world_put(&world, cache, 0x7a7a7a7a7a7a7a7a);
+	world_put(&world, cache + 0x800, HEAP + 0x10);
+	world_put(&world, cache + 0x3008, 0xa7a7a7a7a7a7a7a7);
+	world_put(&world, description + 8, cache);
+	expect_class(&world, LEAK_REACHABLE); /* too small */
+	world_put(&world, description + 16, 0x4000);
+	expect_class(&world, LEAK_DEFINITE);
+	world_put(&world, description, 0x1000); /* a slab */
+	expect_class(&world, LEAK_REACHABLE);
+	world_put(&world, description, 0);
+	world_put(&world, cache + 0x3008, 0);
+	expect_class(&world, LEAK_REACHABLE);
+	world_put(&world, cache + 0x3008, 0xa7a7a7a7a7a7a7a7);
+	world_put(&world, cache + 0x3010, HEAP + 0x10); /* behind it */
+	expect_class(&world, LEAK_REACHABLE);
+	world_free(&world);
+}
+
+#define STACK_END (METADATA + 0x8000)
+#define TCB       (STACK_END - 0x900)
+
+static void put_tcb(struct world *world, uint64_t address)
+{
+	world_put(world, address, address);
+	world_put(world, address + 16, address);
+}
+
+/* As glibc leaves it, with words of the thread that has exited below its TCB. */
+static void test_stack_of_an_exited_thread_is_no_root(void **state)
+{
+	struct world world;
+
+	(void)state;
+	furnish(&world, 0);
+	world_area(&world, METADATA, STACK_END - METADATA);
+	world_block(&world, HEAP + 0x10, 40);
+	world_put(&world, METADATA + 0x100, HEAP + 0x10);
+	put_tcb(&world, TCB);
+	put_tcb(&world, ROOT + 0x1000);
+	world.input.thread_pointer = ROOT + 0x1000;
+	expect_class(&world, LEAK_REACHABLE); /* a thread may use it */
+	world.ranges[2].idle = true;
+	expect_class(&world, LEAK_DEFINITE);
+	world_put(&world, ROOT + 0x1010, 0); /* the threads that exist have other TCBs */
+	expect_class(&world, LEAK_REACHABLE);
+	put_tcb(&world, ROOT + 0x1000);
+	world_put(&world, TCB + 16, 0);
+	expect_class(&world, LEAK_REACHABLE);
+	put_tcb(&world, TCB);
+	world_put(&world, TCB + 8, HEAP + 0x10); /* in the TCB */
 	expect_class(&world, LEAK_REACHABLE);
 	world_free(&world);
 }
@@ -241,6 +315,8 @@ int main(void)
 		cmocka_unit_test(test_links_of_free_chunks),
 		cmocka_unit_test(test_links_to_a_block_are_references),
 		cmocka_unit_test(test_jemalloc_metadata_is_no_root),
+		cmocka_unit_test(test_jemalloc_thread_cache_is_no_root),
+		cmocka_unit_test(test_stack_of_an_exited_thread_is_no_root),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -241,7 +241,8 @@ static int open_judge(struct run *run, struct scan_input *input)
 static int open_target(struct run *run, struct scan_input *ret_input)
 {
 	struct target_options options = {.pid = run->reader = find_reader(run),
-					 .read_swapped = run->scan->read_swapped};
+					 .read_swapped = run->scan->read_swapped,
+					 .stopped = run->stopped};
 	unsigned int step = run->scan->step;
 	int code;
 

@@ -4,13 +4,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "scan/allocator/arena.h"
+#include "scan/allocator/glibc_arena.h"
+#include "scan/allocator/glibc_stack.h"
 #include "scan/allocator/extents.h"
-#include "scan/allocator/metadata_block.h"
+#include "scan/allocator/jemalloc.h"
 
 static int (*const finders[])(const struct scan_input *input, struct owned_extents *extents) = {
-	arenas_find,
-	metadata_blocks_find,
+	glibc_arenas_find,
+	glibc_stacks_find,
+	jemalloc_find,
 };
 
 static int find_all(const struct scan_input *input, struct owned_extents *extents)

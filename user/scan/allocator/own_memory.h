@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Allocators keep pointers to the memory that they manage: to free chunks, to the next place to
- * allocate from, to the start of each slab. As roots, these would make leaked blocks look
- * referenced. So what is certain to be an allocator's own structure is left out of the roots:
+ * allocate from, to the start of each slab. The C library keeps the stacks of threads that have
+ * exited. As roots, all these would make leaked blocks look referenced. So what is certain to be
+ * memory of this kind is left out of the roots:
  *
- *   glibc     arenas (scan/allocator/arena.c)
- *   jemalloc  metadata blocks (scan/allocator/metadata_block.c)
+ *   glibc     arenas (scan/allocator/glibc_arena.c), and stacks (scan/allocator/glibc_stack.c)
+ *   jemalloc  metadata blocks and thread caches (scan/allocator/jemalloc.c)
  *
  * Each is recognised by what it contains, never by symbols or offsets, so that stripped and
  * statically linked programs are covered. What is in doubt stays a root.
@@ -16,7 +17,7 @@
 #include "scan/scan_types.h"
 
 /*
- * Cuts the allocators' structures out of input->ranges. *ret_ranges is what input->ranges then
+ * Cuts that memory out of input->ranges. *ret_ranges is what input->ranges then
  * points to; free it after the scan. Returns 0 or -errno, which leaves the input as it was.
  */
 int own_memory_exclude(struct scan_input *input, struct scan_range **ret_ranges);

@@ -9,7 +9,7 @@
 
 #include "scan/scan_types.h"
 
-#define WORD_READER_BYTES 4096
+#define WORD_READER_BYTES 4096 /* a page */
 
 /* All zero except for input. Keeps what it has read: use a new one once memory may have changed. */
 struct word_reader {
@@ -19,7 +19,14 @@ struct word_reader {
 	unsigned char bytes[WORD_READER_BYTES];
 };
 
-/* Reads input->word bytes. Returns false if they cannot be read. */
+/*
+ * Returns true if there may be a word other than 0 at the address. To read memory that was never
+ * touched makes the process larger, so ask before. Only before the scan begins, because
+ * scan_memory.next serves one thread.
+ */
+bool word_may_be_at(const struct scan_input *input, uint64_t address);
+
+/* Reads input->word bytes. Returns false if they cannot be read, or lie in two pages. */
 bool word_read(struct word_reader *reader, uint64_t address, uint64_t *ret_word);
 
 #endif

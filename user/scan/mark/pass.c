@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scan/allocator/free_list.h"
+#include "scan/allocator/glibc_free_list.h"
 #include "scan/pattern/idiom.h"
 
 #define IN_VAIN_SHARE 4 /* of the blocks: so many look-ups may be in vain */
@@ -424,7 +424,7 @@ static bool is_free_list_link(struct scan *scan, uint64_t place, const struct ed
 				       UINT64_MAX);
 
 	return chunk + word == end && blocks_at(scan->blocks, end + word) == SLOT_NONE &&
-	       free_list_links(&scan->chunk_words, place, chunk);
+	       glibc_free_list_links(&scan->chunk_words, place, chunk);
 }
 
 /* The unit begins at the address. */

@@ -19,7 +19,7 @@
  * reported.
  *
  * What lies before the first block of a mapping remains a root in any case. Links between free
- * chunks there are left out nevertheless (scan/allocator/free_list.h).
+ * chunks there are left out nevertheless (scan/allocator/glibc_free_list.h).
  */
 #include "scan/pattern/gap.h"
 

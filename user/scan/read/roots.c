@@ -91,6 +91,15 @@ static const struct thread_registers *only_thread(const struct proc_mapping *map
 	return found;
 }
 
+/* As the C library maps the stack of a thread. */
+static bool is_above_guard(const struct proc_maps *maps, size_t i)
+{
+	const struct proc_mapping *mapping = &maps->items[i];
+
+	return i && !mapping->path[0] && !mapping->inode && !mapping->shared &&
+	       maps->items[i - 1].end == mapping->start && is_guard(&maps->items[i - 1]);
+}
+
 static bool is_thread_stack(const struct proc_maps *maps, size_t i,
 			    const struct thread_registers *thread)
 {
@@ -98,9 +107,19 @@ static bool is_thread_stack(const struct proc_maps *maps, size_t i,
 
 	if (!strcmp(mapping->path, "[stack]"))
 		return true;
-	return i && !mapping->path[0] && !mapping->inode && !mapping->shared &&
-	       maps->items[i - 1].end == mapping->start && is_guard(&maps->items[i - 1]) &&
-	       thread->thread > thread->stack && holds(mapping, thread->thread);
+	return is_above_guard(maps, i) && thread->thread > thread->stack &&
+	       holds(mapping, thread->thread);
+}
+
+/* Neither the stack of a thread nor its own storage. False if a thread is not known. */
+static bool is_used_by_no_thread(const struct proc_mapping *mapping,
+				 const struct thread_registers *threads, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!threads[i].word || holds(mapping, threads[i].stack) ||
+		    holds(mapping, threads[i].thread))
+			return false;
+	return count;
 }
 
 /* The mapping's live part. */
@@ -134,7 +153,7 @@ static int add_range(struct roots *roots, const struct proc_maps *maps, size_t i
 }
 
 static int add_mapping(struct roots *roots, const struct proc_maps *maps, size_t i,
-		       const struct thread_registers *threads, size_t count)
+		       const struct thread_registers *threads, size_t count, bool stopped)
 {
 	const struct proc_mapping *mapping = &maps->items[i];
 	struct scan_range range;
@@ -153,16 +172,18 @@ static int add_mapping(struct roots *roots, const struct proc_maps *maps, size_t
 	if (!mapping->writable && (mapping->shared || is_file_code(mapping)))
 		return 0;
 	range = live_range(maps, i, threads, count);
+	range.idle =
+		stopped && is_above_guard(maps, i) && is_used_by_no_thread(mapping, threads, count);
 	return add_range(roots, maps, i, &range);
 }
 
 int roots_find(const struct proc_maps *maps, const struct thread_registers *threads,
-	       size_t thread_count, struct roots *ret_roots)
+	       size_t thread_count, bool stopped, struct roots *ret_roots)
 {
 	struct roots roots = {0};
 
 	for (size_t i = 0; i < maps->count; i++) {
-		if (!add_mapping(&roots, maps, i, threads, thread_count))
+		if (!add_mapping(&roots, maps, i, threads, thread_count, stopped))
 			continue;
 		roots_free(&roots);
 		return -ENOMEM;

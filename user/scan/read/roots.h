@@ -25,9 +25,12 @@ struct roots {
 	uint64_t device_bytes;     /* mapped from devices: never read */
 };
 
-/* Zeroed memory is an empty set. 0 or -ENOMEM. */
+/*
+ * Zeroed memory is an empty set. `stopped`: the threads are all that there are, and none of them
+ * runs. 0 or -ENOMEM.
+ */
 int roots_find(const struct proc_maps *maps, const struct thread_registers *threads,
-	       size_t thread_count, struct roots *ret_roots);
+	       size_t thread_count, bool stopped, struct roots *ret_roots);
 void roots_free(struct roots *roots);
 
 #endif

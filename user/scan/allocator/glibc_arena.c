@@ -15,7 +15,7 @@
  * A thread that was stopped within malloc may have linked a chunk in one direction only. So one
  * direction is enough.
  */
-#include "scan/allocator/arena.h"
+#include "scan/allocator/glibc_arena.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@
 #define ARENAS_MAX        65536
 #define BATCH_BYTES       (64 * 1024)
 
-struct search {
+struct arena_search {
 	const struct scan_input *input;
 	struct owned_extents *extents;
 	struct word_reader reader;
@@ -38,7 +38,7 @@ struct search {
 
 /* Chunks, as malloc sees them. */
 
-static bool link_leads_back(struct search *search, uint64_t chunk, unsigned int back_word,
+static bool link_leads_back(struct arena_search *search, uint64_t chunk, unsigned int back_word,
 			    uint64_t head)
 {
 	uint64_t back;
@@ -47,7 +47,7 @@ static bool link_leads_back(struct search *search, uint64_t chunk, unsigned int 
 	       back == head;
 }
 
-static bool is_bin(struct search *search, uint64_t bin)
+static bool is_bin(struct arena_search *search, uint64_t bin)
 {
 	unsigned int word = search->input->word;
 	uint64_t head = bin - 2 * word, forward, backward;
@@ -64,7 +64,7 @@ static bool is_bin(struct search *search, uint64_t bin)
 /* Arenas. */
 
 /* Returns the first of exactly 127 bins in a row, of which one is known; 0 if they are not. */
-static uint64_t first_bin(struct search *search, uint64_t bin)
+static uint64_t first_bin(struct arena_search *search, uint64_t bin)
 {
 	uint64_t step = 2 * search->input->word, first = bin, end = bin + step;
 
@@ -75,7 +75,7 @@ static uint64_t first_bin(struct search *search, uint64_t bin)
 	return end - first == BINS * step ? first : 0;
 }
 
-static bool is_known(const struct search *search, uint64_t address)
+static bool is_known(const struct arena_search *search, uint64_t address)
 {
 	const struct owned_extent *extent;
 
@@ -85,7 +85,7 @@ static bool is_known(const struct search *search, uint64_t address)
 	return false;
 }
 
-static int add_arena(struct search *search, uint64_t first)
+static int add_arena(struct arena_search *search, uint64_t first)
 {
 	unsigned int word = search->input->word;
 	const struct owned_extent extent = {
@@ -97,7 +97,7 @@ static int add_arena(struct search *search, uint64_t first)
 }
 
 /* The bins of an arena that begins at the address. The words before them differ by version. */
-static uint64_t bins_of(struct search *search, uint64_t arena)
+static uint64_t bins_of(struct arena_search *search, uint64_t arena)
 {
 	unsigned int word = search->input->word;
 
@@ -111,7 +111,7 @@ static uint64_t bins_of(struct search *search, uint64_t arena)
 }
 
 /* Adds the arena of these bins, and all that follow in the ring. */
-static int add_ring(struct search *search, uint64_t first)
+static int add_ring(struct arena_search *search, uint64_t first)
 {
 	uint64_t next;
 
@@ -130,7 +130,7 @@ static int add_ring(struct search *search, uint64_t first)
 
 /* Searching images. */
 
-static uint64_t word_at(const struct search *search, size_t offset)
+static uint64_t word_at(const struct arena_search *search, size_t offset)
 {
 	uint64_t word = 0;
 	uint32_t half;
@@ -143,7 +143,7 @@ static uint64_t word_at(const struct search *search, size_t offset)
 	return half;
 }
 
-static bool is_empty_bin(const struct search *search, uint64_t address, size_t offset)
+static bool is_empty_bin(const struct arena_search *search, uint64_t address, size_t offset)
 {
 	unsigned int word = search->input->word;
 	uint64_t head = address + offset - 2 * word;
@@ -151,7 +151,7 @@ static bool is_empty_bin(const struct search *search, uint64_t address, size_t o
 	return word_at(search, offset) == head && word_at(search, offset + word) == head;
 }
 
-static int search_batch(struct search *search, uint64_t address, size_t size)
+static int search_batch(struct arena_search *search, uint64_t address, size_t size)
 {
 	unsigned int word = search->input->word;
 	int err = 0;
@@ -163,7 +163,7 @@ static int search_batch(struct search *search, uint64_t address, size_t size)
 }
 
 /* Batches overlap by a word: a bin has two. */
-static int search_extent(struct search *search, const struct scan_extent *extent)
+static int search_extent(struct arena_search *search, const struct scan_extent *extent)
 {
 	const struct scan_memory *memory = search->input->memory;
 	unsigned int word = search->input->word;
@@ -188,7 +188,7 @@ static int search_extent(struct search *search, const struct scan_extent *extent
 	return 0;
 }
 
-static int search_image(struct search *search, uint64_t start, uint64_t end)
+static int search_image(struct arena_search *search, uint64_t start, uint64_t end)
 {
 	const struct scan_memory *memory = search->input->memory;
 	struct scan_extent extent;
@@ -205,7 +205,7 @@ static int search_image(struct search *search, uint64_t start, uint64_t end)
 }
 
 /* What of the range lies in images that are not executable, where data is. */
-static int search_range(struct search *search, const struct scan_range *range)
+static int search_range(struct arena_search *search, const struct scan_range *range)
 {
 	const struct scan_input *input = search->input;
 	int err = 0;
@@ -221,9 +221,9 @@ static int search_range(struct search *search, const struct scan_range *range)
 	return err;
 }
 
-int arenas_find(const struct scan_input *input, struct owned_extents *extents)
+int glibc_arenas_find(const struct scan_input *input, struct owned_extents *extents)
 {
-	struct search *search = calloc(1, sizeof(*search));
+	struct arena_search *search = calloc(1, sizeof(*search));
 	int err = 0;
 
 	if (!search)

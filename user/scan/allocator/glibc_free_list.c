@@ -6,11 +6,11 @@
  * word is such a link if the chunk that it points to links back to the word's own chunk. malloc
  * itself checks the same before it unlinks a chunk.
  */
-#include "scan/allocator/free_list.h"
+#include "scan/allocator/glibc_free_list.h"
 
 #define LINKS 4
 
-bool free_list_links(struct word_reader *reader, uint64_t place, uint64_t chunk)
+bool glibc_free_list_links(struct word_reader *reader, uint64_t place, uint64_t chunk)
 {
 	static const unsigned int partner[LINKS] = {1, 0, 3, 2};
 	const unsigned int word = reader->input->word, first = 2;
