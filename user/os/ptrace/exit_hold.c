@@ -172,6 +172,7 @@ void hold_exec(struct exit_hold *hold)
 		tracees_remove(&hold->tracees,
 			       hold->tracees.list.items[hold->tracees.list.count - 1].tid);
 	(void)tracees_add(&hold->tracees, hold->pid);
+	hold->tracees.unseen = false;
 	hold->armed = true;
 }
 

@@ -286,7 +286,7 @@ static void thread_ended(struct exit_tracer *tracer, pid_t tid)
 	if (watch && tid == watch->hold.pid)
 		end_watch(tracer, watch);
 	else if (watch)
-		tracees_remove(&watch->hold.tracees, tid);
+		tracees_exited(&watch->hold.tracees, tid);
 }
 
 /* Handles one event of the given thread or threads. Returns false if there was none. */

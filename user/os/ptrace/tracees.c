@@ -47,6 +47,15 @@ void tracees_remove(struct tracees *tracees, pid_t tid)
 	map64_delete(&tracees->index, (uint64_t)tid);
 }
 
+void tracees_exited(struct tracees *tracees, pid_t tid)
+{
+	const struct tracee *tracee = tracees_find(tracees, tid);
+
+	if (tracee && tracee->state == TRACEE_RUNS)
+		tracees->unseen = true;
+	tracees_remove(tracees, tid);
+}
+
 bool tracees_any(const struct tracees *tracees, enum tracee_state state)
 {
 	const struct tracee *tracee;
@@ -149,5 +158,7 @@ int tracees_read(const struct tracees *tracees, struct tracee_set *set)
 		tracee_read_registers(&registers);
 		set->registers.items[set->registers.count++] = registers;
 	}
+	if (tracees->unseen)
+		return vec_push(&set->registers, (struct thread_registers){0}) ? -ENOMEM : 0;
 	return 0;
 }

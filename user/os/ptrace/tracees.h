@@ -36,6 +36,7 @@ struct tracee {
 struct tracees {
 	pid_t pid;
 	bool family; /* also trace its children from their start */
+	bool unseen; /* a thread has exited without an exit stop */
 	VEC(struct tracee) list;
 	struct map64 index; /* by tid */
 };
@@ -56,6 +57,12 @@ struct tracee *tracees_find(const struct tracees *tracees, pid_t tid); /* NULL i
 /* Adds a thread as running, or resets a known one. Returns 0 or -ENOMEM. */
 int tracees_add(struct tracees *tracees, pid_t tid);
 void tracees_remove(struct tracees *tracees, pid_t tid);
+/*
+ * Removes a thread that has exited. If two threads call exit_group(2) at once, one of them is
+ * killed before its exit stop, and the kernel then leaves that out (ptrace_stop in
+ * kernel/signal.c).
+ */
+void tracees_exited(struct tracees *tracees, pid_t tid);
 bool tracees_any(const struct tracees *tracees, enum tracee_state state);
 /* Returns true if the process has a thread with that id. */
 bool tracees_owns(const struct tracees *tracees, pid_t tid);
@@ -64,8 +71,8 @@ bool tracees_owns(const struct tracees *tracees, pid_t tid);
 void tracee_resume(struct tracee *tracee);
 void tracees_resume(struct tracees *tracees);
 
-/* Reads the registers of all stopped threads, replacing the contents of `set`. Returns 0 or
- * -ENOMEM. */
+/* Reads the registers of all stopped threads, replacing the contents of `set`. An all-zero entry
+ * stands for threads that have exited unseen. Returns 0 or -ENOMEM. */
 int tracees_read(const struct tracees *tracees, struct tracee_set *set);
 void tracee_set_free(struct tracee_set *set);
 

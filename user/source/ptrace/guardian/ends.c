@@ -175,15 +175,31 @@ static bool put_registers(const struct tracer *tracer, const struct task *task, 
 	return fits;
 }
 
+/* Stands for threads that could not be asked for their registers. */
+static bool put_unknown(const struct tracer *tracer, size_t used)
+{
+	const struct shared_registers none = {0};
+
+	if (used + sizeof(none) > SHARED_REGISTERS)
+		return false;
+	memcpy(tracer->shared->registers + used, &none, sizeof(none));
+	return true;
+}
+
 uint32_t registers_tell(const struct tracer *tracer, const struct owner *owner)
 {
 	struct task *const *task;
+	bool all = !owner->unseen;
 	uint32_t count = 0;
 	size_t used = 0;
 
 	vec_each (task, &tracer->tasks)
 		if ((*task)->owner == owner && (*task)->state != TASK_RUNS &&
-		    (*task)->state != TASK_LEFT)
-			count += put_registers(tracer, *task, &used);
-	return count;
+		    (*task)->state != TASK_LEFT) {
+			bool fits = put_registers(tracer, *task, &used);
+
+			count += fits;
+			all = all && fits;
+		}
+	return all ? count : count + put_unknown(tracer, used);
 }

@@ -254,6 +254,8 @@ static void task_ended(struct tracer *tracer, struct task *task, int status)
 
 	if (owner && !owner->bystander && owner->tasks > 1 && task->tid != owner->pid)
 		thread_gone(tracer, task);
+	if (owner && task->state == TASK_RUNS)
+		owner->unseen = true;
 	task_remove(tracer, task);
 	if (!owner)
 		return;

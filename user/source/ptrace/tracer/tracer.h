@@ -26,6 +26,7 @@ struct owner {
 	bool watched;   /* it is to be held at its end */
 	bool watched_from_exec;
 	bool ending;   /* it is known to */
+	bool unseen;   /* a thread has exited without an exit stop (os/ptrace/tracees.h) */
 	bool told_end; /* all threads stand there */
 	bool frozen;   /* its threads are being stopped, or stand */
 	uint32_t tasks;
