@@ -93,8 +93,8 @@ check-external:
 	@test -d '$(SUITE)' || { echo "check-external: no folder '$(SUITE)' (SUITE=/path/to/suite)" >&2; exit 2; }
 	tools/install-deps check
 	@$(MAKE) --no-print-directory -j$(JOBS) all
-	@MTRACE=$(PROGRAM) tests/external/run $(if $(CASES),--cases '$(CASES)') $(if $(LIMIT),--limit $(LIMIT)) \
-		$(EXTERNAL) '$(SUITE)'
+	@MTRACE=$(PROGRAM) tests/external/run --jobs $(JOBS) $(if $(CASES),--cases '$(CASES)') \
+		$(if $(LIMIT),--limit $(LIMIT)) $(EXTERNAL) '$(SUITE)'
 
 .PHONY: $(TIDIED) check check-all check-programs check-timings check-stress static tidy cppcheck format-check \
 	shellcheck layers format small-program runtime soak check-external
