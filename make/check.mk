@@ -82,5 +82,19 @@ soak:
 	$(Q)env SOAK_SECONDS=$(SOAK_SECONDS) MTRACE=$(PROGRAM) TARGETS=$(BUILD)/targets \
 		/usr/bin/python3 -m pytest -q -s -rs -p no:cacheprovider tests/runtime/test_soak.py
 
+# Leak suites that are not part of this project. CASES=GLOB and LIMIT=N choose cases. EXTERNAL="--levels O0
+# --backends bpf --json FILE" is passed on (tests/external/run --help).
+SUITE    ?=
+CASES    ?=
+LIMIT    ?=
+EXTERNAL ?=
+
+check-external:
+	@test -d '$(SUITE)' || { echo "check-external: no folder '$(SUITE)' (SUITE=/path/to/suite)" >&2; exit 2; }
+	tools/install-deps check
+	@$(MAKE) --no-print-directory -j$(JOBS) all
+	@MTRACE=$(PROGRAM) tests/external/run --jobs $(JOBS) $(if $(CASES),--cases '$(CASES)') \
+		$(if $(LIMIT),--limit $(LIMIT)) $(EXTERNAL) '$(SUITE)'
+
 .PHONY: $(TIDIED) check check-all check-programs check-timings check-stress static tidy cppcheck format-check \
-	shellcheck layers format small-program runtime soak
+	shellcheck layers format small-program runtime soak check-external
