@@ -415,9 +415,9 @@ def test_the_launched_program_outlives_a_killed_tracer(tmp_path, uprobes):
 
 
 @pytest.mark.parametrize("how, leaked", [("returned", 1), ("array", 1), ("thread", 1),
-                                         ("live", 0), ("waiting", 0)])
-def test_stale_stack_word_keeps_no_block_alive(launch, how, leaked):
-    """A word on the stack is a reference only if the program can still read it."""
+                                         ("freed", 64), ("live", 0), ("waiting", 0)])
+def test_stale_word_keeps_no_block_alive(launch, how, leaked):
+    """A word is a reference only if the program can still read it."""
     process = launch(target("stale"), how, options=SCAN).process
     assert process["scan"]["definite"]["blocks"] == leaked
 

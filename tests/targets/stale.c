@@ -2,8 +2,9 @@
 /*
  * Ends with a pointer to a block left on the stack, where nothing reads it: "returned" in the
  * frame of a function that has returned, "array" in an array that was never written, "thread" on
- * the stack of a thread that has exited. The block is still used after the pointer was last
- * written: "live", "waiting" by a thread that waits. Compiled without optimisation.
+ * the stack of a thread that has exited, "freed" in a freed block at the start of the heap. The
+ * block is still used after the pointer was last written: "live", "waiting" by a thread that waits.
+ * Compiled without optimisation.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -40,6 +41,16 @@ static void end_over_array(void)
 		puts(array[0]);
 	}
 	exit(0);
+}
+
+/* The first block of a heap, so only what malloc keeps for itself lies before it. */
+static void freed(void)
+{
+	char **array = malloc(WORDS * sizeof(*array));
+
+	for (int i = 0; array && i < WORDS; i++)
+		array[i] = malloc(BYTES);
+	free(array);
 }
 
 static void live(void)
@@ -97,6 +108,8 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(how, "thread"))
 		thread();
+	if (!strcmp(how, "freed"))
+		freed();
 	if (!strcmp(how, "live"))
 		live();
 	if (!strcmp(how, "waiting"))

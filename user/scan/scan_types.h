@@ -34,6 +34,7 @@ struct scan_range {
 	uint64_t start;
 	uint64_t end;
 	bool stack; /* of a thread: scan_input.judge is asked about its words */
+	bool heap;  /* it begins with glibc's first chunk, or a little before */
 	bool idle;  /* no thread runs on it; it may be the stack of a thread that has exited */
 };
 

@@ -71,6 +71,35 @@ static void test_free_chunks(void **state)
 	world_free(&world);
 }
 
+/* The chunks before a heap's first block, too, if it is known that a heap begins there. */
+static void test_free_chunks_at_the_start_of_a_heap(void **state)
+{
+	struct world world;
+
+	(void)state;
+	for (uint64_t arena = 0; arena <= 0x40; arena += 0x40) { /* what is left of it */
+		furnish(&world);
+		world.input.heap_is_known = true;
+		world.ranges[1].heap = true;
+		put_chunk(&world, HEAP + arena + 0x10, 0x40); /* free */
+		put_chunk(&world, HEAP + arena + 0x50, 0x80 - arena);
+		world_put(&world, HEAP + arena + 0x28, HEAP + 0xd0); /* stale */
+		world_block(&world, HEAP + 0xd0, 40);
+		put_chunk(&world, HEAP + 0xd0, 0x30);
+		put_chunk(&world, HEAP + 0x100, SIZE - 0xf0);
+		assert_int_equal(world_scan(&world), 0);
+		assert_int_equal(world_class(&world, HEAP + 0xd0), LEAK_DEFINITE);
+		put_chunk(&world, HEAP + arena + 0x50, 0x90 - arena);
+		assert_int_equal(world_scan(&world), 0);
+		assert_int_equal(world_class(&world, HEAP + 0xd0), LEAK_REACHABLE);
+		put_chunk(&world, HEAP + arena + 0x50, 0x80 - arena);
+		world.ranges[1].heap = false;
+		assert_int_equal(world_scan(&world), 0);
+		assert_int_equal(world_class(&world, HEAP + 0xd0), LEAK_REACHABLE);
+		world_free(&world);
+	}
+}
+
 /* The end of the heap is the end of its mapping: what is mapped behind it is a root. */
 static void test_free_chunks_end_with_mapping(void **state)
 {
@@ -173,6 +202,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_free_chunks),
+		cmocka_unit_test(test_free_chunks_at_the_start_of_a_heap),
 		cmocka_unit_test(test_free_chunks_end_with_mapping),
 		cmocka_unit_test(test_free_chunks_are_counted),
 		cmocka_unit_test(test_free_chunks_before_the_first_block),

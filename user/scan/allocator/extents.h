@@ -3,6 +3,7 @@
 #ifndef MTRACE_SCAN_ALLOCATOR_EXTENTS_H
 #define MTRACE_SCAN_ALLOCATOR_EXTENTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/vec.h"
@@ -10,6 +11,7 @@
 struct owned_extent {
 	uint64_t start;
 	uint64_t end;
+	bool arena; /* a heap begins behind it */
 };
 
 struct owned_extents {

@@ -91,6 +91,7 @@ static int add_arena(struct arena_search *search, uint64_t first)
 	const struct owned_extent extent = {
 		.start = first - WORDS_BEFORE_BINS * word,
 		.end = first + 2 * BINS * word,
+		.arena = true,
 	};
 
 	return vec_push(&search->extents->list, extent) ? -ENOMEM : 0;

@@ -56,7 +56,7 @@ static int add_stacks(struct word_reader *reader, struct owned_extents *extents)
 
 	for (size_t i = 0; i < input->range_count; i++) {
 		const struct scan_range *range = &input->ranges[i];
-		struct owned_extent stack = {range->start, 0};
+		struct owned_extent stack = {.start = range->start};
 
 		if (range->idle)
 			stack.end = find_tcb(reader, range);

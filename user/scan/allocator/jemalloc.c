@@ -57,7 +57,9 @@ static bool next_content(const struct jemalloc_search *search, uint64_t address,
 
 static int add(struct jemalloc_search *search, uint64_t start, uint64_t end)
 {
-	return vec_push(&search->extents->list, ((struct owned_extent){start, end})) ? -ENOMEM : 0;
+	return vec_push(&search->extents->list, ((struct owned_extent){.start = start, .end = end}))
+		       ? -ENOMEM
+		       : 0;
 }
 
 /* Caches of threads. */

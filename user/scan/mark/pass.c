@@ -310,21 +310,30 @@ static inline void walk_to(struct scan *scan, uint64_t address)
 
 /* Words. */
 
-/* Is the memory behind the present block, where the address lies, known to be unused? */
-static bool in_free_gap(struct scan *scan, uint64_t address)
+/* Is the memory before the next block of the range known to be unused? */
+static bool is_gap_free(struct scan *scan, const struct scan_range *range)
 {
 	const struct block_cursor *at = &scan->at;
-	uint64_t limit;
 
-	if (!scan->input->heap_is_known || at->slot == SLOT_NONE)
+	if (at->slot != SLOT_NONE && at->address >= range->start)
+		return gap_is_free(&scan->chunk_words, at->address, at->size, at->next, range->end);
+	return range->heap &&
+	       gap_before_is_free(&scan->chunk_words, range->start, at->next, range->end);
+}
+
+/* The address lies behind the present block. */
+static bool in_free_gap(struct scan *scan, uint64_t address)
+{
+	const struct scan_range *range;
+
+	if (!scan->input->heap_is_known)
 		return false;
 	if (scan->judged.start <= address && address < scan->judged.end)
 		return scan->gap_free;
-	limit = scan_range_end(scan, address);
+	range = scan_range_at(scan, address);
 	scan->judged.start = address;
-	scan->judged.end = at->next < limit ? at->next : limit;
-	scan->gap_free = scan_range_end(scan, at->address) == limit &&
-			 gap_is_free(&scan->chunk_words, at->address, at->size, at->next, limit);
+	scan->judged.end = scan->at.next < range->end ? scan->at.next : range->end;
+	scan->gap_free = is_gap_free(scan, range);
 	return scan->gap_free;
 }
 

@@ -18,13 +18,17 @@
  * everything between blocks stays a root, and what only stale pointers there lead to is not
  * reported.
  *
- * What lies before the first block of a mapping remains a root in any case. Links between free
- * chunks there are left out nevertheless (scan/allocator/glibc_free_list.h).
+ * Where a heap begins, the chain may begin with its first chunk instead of a block. That is at the
+ * start of "[heap]" and behind a thread's arena. What lies before the first block of any other
+ * mapping remains a root.
  */
 #include "scan/pattern/gap.h"
 
 #define FLAGS   7u
 #define MMAPPED 2u
+
+/* A heap of a thread begins with the end of its arena, which takes up to so many chunk headers. */
+#define FIRST_CHUNK 8
 
 /* The size of the chunk, or 0 for what cannot be one. */
 static uint64_t chunk_size(struct word_reader *reader, uint64_t chunk)
@@ -37,21 +41,43 @@ static uint64_t chunk_size(struct word_reader *reader, uint64_t chunk)
 	return (header & ~(uint64_t)FLAGS) % (2 * word) ? 0 : header & ~(uint64_t)FLAGS;
 }
 
+/* Returns true if chunk after chunk leads exactly to the goal. */
+static bool leads_to(struct word_reader *reader, uint64_t chunk, uint64_t goal)
+{
+	while (chunk < goal) {
+		uint64_t size = chunk_size(reader, chunk);
+
+		if (!size || size > goal - chunk)
+			return false;
+		chunk += size;
+	}
+	return chunk == goal;
+}
+
+/* Where the chunk of the block at `next` begins, or the heap ends. */
+static uint64_t gap_goal(const struct word_reader *reader, uint64_t next, uint64_t limit)
+{
+	return next < limit ? next - 2 * reader->input->word : limit;
+}
+
 bool gap_is_free(struct word_reader *reader, uint64_t block, uint64_t size, uint64_t next,
 		 uint64_t limit)
 {
 	unsigned int word = reader->input->word;
 	uint64_t chunk = block - 2 * word;
-	uint64_t goal = next < limit ? next - 2 * word : limit;
-	uint64_t chunk_bytes = chunk_size(reader, chunk);
 
-	if (chunk_bytes < size + word)
-		return false;
-	while (chunk_bytes && chunk_bytes <= goal - chunk) {
-		chunk += chunk_bytes;
-		if (chunk == goal)
+	return chunk_size(reader, chunk) >= size + word &&
+	       leads_to(reader, chunk, gap_goal(reader, next, limit));
+}
+
+bool gap_before_is_free(struct word_reader *reader, uint64_t start, uint64_t next, uint64_t limit)
+{
+	unsigned int step = 2 * reader->input->word;
+	uint64_t first = (start + step - 1) & ~(uint64_t)(step - 1);
+	uint64_t goal = gap_goal(reader, next, limit);
+
+	for (uint64_t chunk = first; chunk < first + FIRST_CHUNK * step; chunk += step)
+		if (chunk < goal && leads_to(reader, chunk, goal))
 			return true;
-		chunk_bytes = chunk_size(reader, chunk);
-	}
 	return false;
 }

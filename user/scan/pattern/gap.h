@@ -19,6 +19,9 @@
 bool gap_is_free(struct word_reader *reader, uint64_t block, uint64_t size, uint64_t next,
 		 uint64_t limit);
 
+/* The same for the memory before the first block of a heap, which begins at `start`. */
+bool gap_before_is_free(struct word_reader *reader, uint64_t start, uint64_t next, uint64_t limit);
+
 /* Where the content of a block ends: its size, rounded as malloc does, but not beyond `next`. */
 static inline uint64_t gap_content_end(const struct scan_input *input, uint64_t block,
 				       uint64_t size, uint64_t next)

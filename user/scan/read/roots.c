@@ -172,6 +172,7 @@ static int add_mapping(struct roots *roots, const struct proc_maps *maps, size_t
 	if (!mapping->writable && (mapping->shared || is_file_code(mapping)))
 		return 0;
 	range = live_range(maps, i, threads, count);
+	range.heap = !strcmp(mapping->path, "[heap]");
 	range.idle =
 		stopped && is_above_guard(maps, i) && is_used_by_no_thread(mapping, threads, count);
 	return add_range(roots, maps, i, &range);
