@@ -2,7 +2,8 @@
 /*
  * Ends with a pointer to a block left on the stack, where nothing reads it: "returned" in the
  * frame of a function that has returned, "array" in an array that was never written. "live": the
- * block is still used after the pointer was last written. Compiled without optimisation.
+ * block is still used after the pointer was last written. "wait": as "array", but it waits for a
+ * line before that, and then for the end of its input. Compiled without optimisation.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,28 @@ static void end_over_array(void)
 	exit(0);
 }
 
+/* Likewise. */
+static void wait_over_array(void)
+{
+	static char byte; /* an address in the frame would make all above it live */
+	char *volatile array[WORDS];
+
+	if (write(1, "LEAKED\n", 7) != 7)
+		puts(array[0]);
+	while (read(0, &byte, 1) > 0)
+		;
+}
+
+static void wait_for_line(void)
+{
+	char byte;
+
+	if (write(1, "READY\n", 6) != 6)
+		abort();
+	while (read(0, &byte, 1) > 0 && byte != '\n')
+		;
+}
+
 static void live(void)
 {
 	char *block = malloc(BYTES);
@@ -58,6 +81,11 @@ int main(int argc, char **argv)
 	if (!strcmp(how, "array")) {
 		fill();
 		end_over_array();
+	}
+	if (!strcmp(how, "wait")) {
+		wait_for_line();
+		fill();
+		wait_over_array();
 	}
 	if (!strcmp(how, "live"))
 		live();
