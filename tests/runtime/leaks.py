@@ -17,7 +17,7 @@ import harness
 import report
 from report import MAP_APIS, plain
 
-CLASSES = ("definite", "indirect", "possible", "reachable", "unknown")
+CLASSES = ("definite", "indirect", "possible", "stack_only", "reachable", "unknown")
 PROGRAMS = ("leak_cases", "leak_places", "leak_cases_cxx", "leak_cases_cxx_old")
 SCAN_PROCESS = os.path.join(harness.TARGETS, "..", "tests", "scan", "scan_process")
 

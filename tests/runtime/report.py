@@ -16,7 +16,7 @@ with open(os.path.join(ROOT, "docs/report.schema.json"), encoding="utf-8") as sc
 COUNTS = ("allocations", "frees", "bytes_allocated", "live_blocks", "live_bytes",
           "failed_allocations")
 MAP_APIS = ("mmap", "mremap", "mmap (libc)")
-LEAK_CLASSES = ("definite", "indirect", "possible", "reachable", "unknown")
+LEAK_CLASSES = ("definite", "indirect", "possible", "stack_only", "reachable", "unknown")
 LOST = ("events", "stacks", "missed_returns", "unprobed_sites", "gap_ns")
 
 

@@ -249,7 +249,7 @@ def test_file_at_the_end(tmp_path):
     found, process = parse(text), result.document["processes"][0]
     assert_equal(found, process)
     assert one(found, "process_running") == one(found, "traced_processes") == 0
-    for name in ("definite", "indirect", "possible", "reachable", "unknown"):
+    for name in ("definite", "indirect", "possible", "stack_only", "reachable", "unknown"):
         for unit in ("blocks", "bytes"):
             assert one(found, f"leaked_{unit}", **{"class": name}) == process["scan"][name][unit]
     assert one(found, "leaked_blocks", **{"class": "definite"}) > 0

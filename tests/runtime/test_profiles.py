@@ -15,7 +15,7 @@ from machine import need
 
 SAMPLE_TYPES = {"alloc_objects": "allocations", "alloc_space": "bytes_allocated",
                 "inuse_objects": "live_blocks", "inuse_space": "live_bytes"}
-CLASSES = ("definite", "indirect", "possible", "reachable", "unknown")
+CLASSES = ("definite", "indirect", "possible", "stack_only", "reachable", "unknown")
 
 
 @pytest.fixture(scope="module")

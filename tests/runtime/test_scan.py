@@ -263,7 +263,8 @@ def test_unknown_leak_kind_is_refused():
     result = harness.mtrace("--error-exitcode", "9", "--leak-kinds", "definite,possibel", "true")
     assert result.status == 2 and result.stdout == ""
     assert harness.one_line(result.stderr)
-    assert ("\"possibel\" is not one of definite, indirect, possible, reachable, unknown, all, none"
+    assert ("\"possibel\" is not one of definite, indirect, possible, stack-only, reachable, "
+            "unknown, all, none"
             in result.stderr)
 
 
@@ -457,3 +458,24 @@ def test_jemalloc_keeps_no_block_alive(launch, name, leaked):
     need("jemalloc")
     environment = {**os.environ, "LD_PRELOAD": library("libjemalloc.so.2")}
     assert leaks_of(launch(target(name), options=SCAN, env=environment).process) == leaked
+
+
+@pytest.mark.parametrize("mode, kinds, blocks, status", [
+    ("--scan-stop", "stack-only", 0, 0), ("--scan-live", "stack-only", 1, 99),
+    ("--scan-live", "definite", 1, 0)])
+def test_block_behind_a_leftover_is_stack_only_where_nothing_is_analysed(attach, mode, kinds, blocks,
+                                                                         status):
+    """The code of a running process does not tell whether the word on the stack is read again."""
+    options = (*SCAN, mode, "--error-exitcode", "99", "--leak-kinds", kinds)
+    with Running([target("stale"), "wait"], seconds=120, stdin=subprocess.PIPE) as running:
+        assert running.process.stdout.readline() == "READY\n"
+        with attach(running.pid, options=options) as tracer:
+            running.process.stdin.write("l\n")
+            running.process.stdin.flush()
+            assert running.process.stdout.readline() == "LEAKED\n"
+            result = tracer.stop()
+        [site] = [site for site in result.process["sites"]
+                  if result.process.function(site) == "fill"]
+        assert site["stack_only_blocks"] == blocks
+        assert site["live_blocks"] == 1
+        assert result.status == status

@@ -2,9 +2,10 @@
 /*
  * Ends with a pointer to a block left on the stack, where nothing reads it: "returned" in the
  * frame of a function that has returned, "array" in an array that was never written, "thread" on
- * the stack of a thread that has exited, "freed" in a freed block at the start of the heap. The
- * block is still used after the pointer was last written: "live", "waiting" by a thread that waits.
- * Compiled without optimisation.
+ * the stack of a thread that has exited, "freed" in a freed block at the start of the heap. "wait":
+ * as "array", but it waits for a line before that, and then for the end of its input. The block is
+ * still used after the pointer was last written: "live", "waiting" by a thread that waits. Compiled
+ * without optimisation.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -51,6 +52,28 @@ static void freed(void)
 	for (int i = 0; array && i < WORDS; i++)
 		array[i] = malloc(BYTES);
 	free(array);
+}
+
+/* Likewise. */
+static void wait_over_array(void)
+{
+	static char byte; /* an address in the frame would make all above it live */
+	char *volatile array[WORDS];
+
+	if (write(1, "LEAKED\n", 7) != 7)
+		puts(array[0]);
+	while (read(0, &byte, 1) > 0)
+		;
+}
+
+static void wait_for_line(void)
+{
+	char byte;
+
+	if (write(1, "READY\n", 6) != 6)
+		abort();
+	while (read(0, &byte, 1) > 0 && byte != '\n')
+		;
 }
 
 static void live(void)
@@ -110,6 +133,11 @@ int main(int argc, char **argv)
 		thread();
 	if (!strcmp(how, "freed"))
 		freed();
+	if (!strcmp(how, "wait")) {
+		wait_for_line();
+		fill();
+		wait_over_array();
+	}
 	if (!strcmp(how, "live"))
 		live();
 	if (!strcmp(how, "waiting"))

@@ -33,11 +33,12 @@
  * that the pass comes by, five bits say what it looks like, and pointers to blocks that it has not
  * come by are put off (`deferred`). If there is no room, the block is looked at out of turn.
  *
- * Stacks hold leftovers: words of calls that have returned, of arrays that were never written. If
- * the caller can tell which words the program may still read (scan_input.judge), stacks and
- * registers are read after the other roots, and only what is left of their words is a root. The
- * judge is asked before the heap is read, and not about single blocks later: where everything hangs
- * below a local variable of main, nothing would be known to be reachable while the heap is read.
+ * Stacks hold leftovers: words of calls that have returned, of arrays that were never written. So
+ * stacks and registers are read after the other roots. The caller may tell which of their words the
+ * program can still read (scan_input.judge); only these are roots. Of blocks to which a word leads
+ * that the caller can tell nothing about, see scan/mark/stack_only.h. The judge is asked before the
+ * heap is read, and not about single blocks later: where everything hangs below a local variable of
+ * main, nothing would be known to be reachable while the heap is read.
  *
  * The process waits for none of this if there is memory for a copy of its own (scan/read/copy.c).
  *
@@ -113,6 +114,24 @@ static enum leak_class class_of_state(uint8_t state, bool all_read)
 	return state & LOST_INDIRECT ? LEAK_INDIRECT : LEAK_DEFINITE;
 }
 
+/* To a class of their own, whatever their class was. */
+static void conclude_stack_only(struct scan *scan)
+{
+	struct scan_sum *classes = scan->result->classes;
+	const uint32_t *slot;
+
+	vec_each (slot, &scan->candidates) {
+		uint64_t size = blocks_size(scan->blocks, *slot);
+		uint8_t *class = &scan->states[*slot];
+
+		classes[*class].blocks--;
+		classes[*class].bytes -= size;
+		*class = LEAK_STACK;
+		classes[LEAK_STACK].blocks++;
+		classes[LEAK_STACK].bytes += size;
+	}
+}
+
 /* From states to classes, in place. Most blocks are reachable; they are passed by in eights. */
 static void conclude(struct scan *scan)
 {
@@ -139,6 +158,7 @@ static void conclude(struct scan *scan)
 		result->classes[class].blocks++;
 		result->classes[class].bytes += size;
 	}
+	conclude_stack_only(scan);
 	result->class_of = scan->states;
 	scan->states = NULL;
 }
@@ -160,7 +180,7 @@ static enum part part_of(const struct scan *scan, const struct scan_range *range
 {
 	if (holds_block(scan->blocks, range))
 		return PART_BLOCKS;
-	return range->stack && scan->input->judge ? PART_STACKS : PART_ROOTS;
+	return range->stack ? PART_STACKS : PART_ROOTS;
 }
 
 static int part_ranges(struct scan *scan)
@@ -221,7 +241,7 @@ static int set_up(struct scan *scan)
 
 static void tear_down(struct scan *scan)
 {
-	scan->result->memory = bytes_taken(scan) + scan->edges.bytes +
+	scan->result->memory = bytes_taken(scan) + scan->edges.bytes + scan->origin_bytes +
 			       scan->deferred_max * sizeof(struct deferred) +
 			       scan->holes.capacity * sizeof(struct hole);
 	feed_close(scan->again_feed);
@@ -233,6 +253,8 @@ static void tear_down(struct scan *scan)
 	bitset_free(&scan->again);
 	vec_free(&scan->deferred);
 	vec_free(&scan->references);
+	vec_free(&scan->candidates);
+	free(scan->origins);
 	vec_free(&scan->holes);
 	free(scan);
 }

@@ -36,15 +36,23 @@ struct scan_range {
 	bool stack; /* of a thread: scan_input.judge is asked about its words */
 	bool heap;  /* it begins with glibc's first chunk, or a little before */
 	bool idle;  /* no thread runs on it; it may be the stack of a thread that has exited */
+	/* In a stack: what lies from here on is no stack, but thread-local. 0: nothing is known. */
+	uint64_t thread_data;
 };
 
 #define SCAN_IN_MEMORY UINT32_MAX
+
+enum reference_answer {
+	REFERENCE_UNKNOWN, /* not analysed: a root, but its block may be of class LEAK_STACK */
+	REFERENCE_LIVE,    /* the program can read it, or must be assumed to: a root */
+	REFERENCE_DEAD,    /* the program cannot read it any more: no root */
+};
 
 /* A word on a stack or in a register that points into a block. */
 struct scan_reference {
 	uint64_t address;   /* of the word; in a register, its offset in bytes in registers[set] */
 	uint32_t registers; /* index of the set in scan_input.registers, or SCAN_IN_MEMORY */
-	bool dead;          /* the answer: the program cannot read it any more */
+	enum reference_answer answer;
 };
 
 /* A mapping of a file, for telling vtables. */
@@ -69,7 +77,7 @@ struct scan_input {
 	size_t range_count;
 	const struct scan_image *images; /* sorted, disjoint */
 	size_t image_count;
-	const struct scan_bytes *registers; /* roots, too */
+	const struct scan_bytes *registers; /* of threads; references like the words of stacks */
 	size_t register_count;
 	unsigned int word; /* bytes of a pointer, 4 or 8 */
 	unsigned int step; /* 1, 2, 4, 8; at most `word` */
@@ -84,10 +92,10 @@ struct scan_input {
 	/* Of a thread that still exists, for recognising stacks of exited ones; 0 if unknown. */
 	uint64_t thread_pointer;
 	/*
-	 * Finds out which references the program cannot read any more, and sets `dead`; these are
-	 * not roots. Called at most once, for words on stacks and in registers that lead to blocks
+	 * Finds out which references the program can still read, and sets `answer` where that is
+	 * known. Called at most once, for words on stacks and in registers that lead to blocks
 	 * to which no other root leads. `memory` is what the scan reads. Returns 0 or -errno, which
-	 * ends the scan. NULL: every word counts.
+	 * ends the scan. NULL: nothing is known about any of them.
 	 */
 	int (*judge)(void *ctx, const struct scan_memory *memory, struct scan_reference *references,
 		     size_t count);

@@ -196,6 +196,8 @@ static void test_leak_kinds(void **state)
 		{"--leak-kinds definite,indirect,possible prog", LEAK_SET_LOST, true},
 		{"--leak-kinds=reachable,unknown prog",
 		 LEAK_BIT(LEAK_REACHABLE) | LEAK_BIT(LEAK_UNKNOWN), true},
+		{"--leak-kinds definite,stack-only prog",
+		 LEAK_BIT(LEAK_DEFINITE) | LEAK_BIT(LEAK_STACK), true},
 		{"--leak-kinds all prog", LEAK_SET_ALL, true},
 		{"--leak-kinds all --leak-kinds possible prog", LEAK_BIT(LEAK_POSSIBLE), true},
 		{"--leak-kinds none prog", 0, false},
@@ -321,7 +323,7 @@ static const struct wrong wrongs[] = {
 	{"--align 3 x", "not one of 1|2|4|8"},
 	{"--error-exitcode 0 x", "from 1 to 255"},
 	{"--leak-kinds possibel x", "--leak-kinds: \"possibel\" is not one of definite, indirect, "
-				    "possible, reachable, unknown, "
+				    "possible, stack-only, reachable, unknown, "
 				    "all, none (did you mean possible?)"},
 	{"--leak-kinds definite,lost x", "\"lost\" is not one of definite, "},
 	{"--leak-kinds definite,,all x", "\"\" is not one of definite, "},

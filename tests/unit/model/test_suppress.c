@@ -266,6 +266,37 @@ static void test_suppresses_reachable_on_request(void **state)
 	books_close(&books);
 }
 
+/* A suppression for reachable blocks covers those that only a stack refers to; others only if they
+ * name them, or all. */
+static void test_kinds_of_stack_only_blocks(void **state)
+{
+	static const struct {
+		const char *kinds;
+		bool covers;
+	} lines[] = {{"reachable", true},
+		     {"stack-only", true},
+		     {"all", true},
+		     {"definite,indirect,possible,unknown", false}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		struct books books;
+		char text[128];
+		int sites;
+
+		snprintf(text, sizeof(text), "{\nx\nMemcheck:Leak\nmatch-leak-kinds: %s\n...\n}\n",
+			 lines[i].kinds);
+		books_open(&books, text);
+		books.sites[0].leaks.classes[LEAK_STACK] = (struct snapshot_sum){2, 64};
+		books.process.scan.classes[LEAK_STACK] = (struct snapshot_sum){2, 64};
+		sites = suppressions_apply(books.suppressions, LEAK_BIT(LEAK_STACK),
+					   books.snapshot);
+		assert_int_equal(sites > 0, lines[i].covers);
+		assert_int_equal(books.process.scan.suppressed.blocks, lines[i].covers ? 2 : 0);
+		books_close(&books);
+	}
+}
+
 /* The rest of a site's kinds may be excused by the next one; the first has its name there. */
 static void test_kinds(void **state)
 {
@@ -383,6 +414,7 @@ int main(void)
 		cmocka_unit_test(test_sums),
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_suppresses_reachable_on_request),
+		cmocka_unit_test(test_kinds_of_stack_only_blocks),
 		cmocka_unit_test(test_without_scan),
 		cmocka_unit_test(test_wrong_files),
 		cmocka_unit_test(test_binary_file),

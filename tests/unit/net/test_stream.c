@@ -163,6 +163,16 @@ static const struct stream_scan scan = {
 		 .bytes_free = 14,
 		 .classes = {[LEAK_DEFINITE] = {1, 100}, [LEAK_INDIRECT] = {2, 50}}},
 };
+/* With blocks of the sixth class. */
+static const struct stream_scan_site stack_site = {
+	.books = 1,
+	.site = 4,
+	.api = API_MALLOC,
+	.leaks = {.classes[LEAK_STACK] = {3, 96},
+		  .examples[LEAK_STACK] = {.address = 0x2000, .size = 32}},
+};
+static const struct stream_scan stack_scan = {
+	.books = 1, .sites = 1, .scan = {.passes = 1, .classes[LEAK_STACK] = {3, 96}}};
 static const struct stream_scan no_scan = {.books = 2, .scan = {.reason = "it ended"}};
 
 static int gather(void *ctx, const void *bytes, size_t size)
@@ -180,6 +190,8 @@ static void tell_all(struct stream_writer *writer)
 	assert_true(stream_is_held(writer));
 	assert_int_equal(stream_tell_scan_site(writer, &site), 0);
 	assert_int_equal(stream_tell_scan(writer, &scan), 0);
+	assert_int_equal(stream_tell_scan_site(writer, &stack_site), 0);
+	assert_int_equal(stream_tell_scan(writer, &stack_scan), 0);
 	assert_int_equal(stream_tell_scan(writer, &no_scan), 0);
 	assert_int_equal(stream_tell_unprobed(writer), 0);
 	for (size_t i = 0; i < COUNT(events); i++)
@@ -207,6 +219,8 @@ static struct pack told_stream(bool squeeze, struct log *log)
 		handler.event(log, &events[i]);
 	handler.scan_site(log, &site);
 	handler.scan(log, &scan);
+	handler.scan_site(log, &stack_site);
+	handler.scan(log, &stack_scan);
 	handler.scan(log, &no_scan);
 	handler.unprobed(log);
 	for (size_t i = 0; i < COUNT(events); i++)

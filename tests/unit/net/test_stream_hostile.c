@@ -179,7 +179,8 @@ static void test_senseless_bodies(void **state)
 		{STREAM_EVENTS, "\xeb\0\0\0\0\0\0\0\0\0\x81\x02", 12}, /* 257 frames */
 		{STREAM_EVENTS, "\xec\x01", 2},                        /* a call that is cut */
 		{STREAM_EVENTS, "\x6c\x01\x40", 3},                    /* with unknown fields */
-		{STREAM_SCAN_SITES, "\0\0\0\0\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 25},
+		{STREAM_SCAN_SITES, "\0\0\0\0\x07\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+		 28},
 		{STREAM_SCAN, "\0\0\0", 3},
 		{STREAM_END, "\x01\0\0\0", 4}, /* another number of events */
 	};

@@ -16,6 +16,7 @@ struct judged {
 	size_t count;
 	size_t calls;
 	uint64_t dead;
+	bool silent; /* gives no answers */
 	int error;
 };
 
@@ -29,8 +30,13 @@ static int judge(void *ctx, const struct scan_memory *memory, struct scan_refere
 	for (size_t i = 0; i < count; i++) {
 		bool in_register = references[i].registers != SCAN_IN_MEMORY;
 
-		references[i].dead = references[i].address == judged->dead && !in_register;
-		judged->asked[judged->count++] = references[i].address;
+		if (!judged->silent)
+			references[i].answer = !in_register && references[i].address == judged->dead
+						       ? REFERENCE_DEAD
+						       : REFERENCE_LIVE;
+		if (judged->count < sizeof(judged->asked) / sizeof(judged->asked[0]))
+			judged->asked[judged->count] = references[i].address;
+		judged->count++;
 	}
 	return judged->error;
 }
@@ -142,6 +148,184 @@ static void test_stack_that_holds_blocks_is_not_judged(void **state)
 	world_free(&world);
 }
 
+/* A block that something else refers to is reachable. */
+static void test_other_references_win_over_unknown_ones(void **state)
+{
+	struct judged judged = {.silent = true};
+	struct world world;
+
+	(void)state;
+	world_init(&world);
+	world_area(&world, ROOT, 0x1000);
+	world_area(&world, ROOT + 0x2000, 0x1000);
+	world_area(&world, HEAP, SIZE);
+	for (size_t i = 0; i < 8; i++)
+		world_block(&world, block(i), 48);
+	world.ranges[0].stack = true;
+	world.input.judge = judge;
+	world.input.judge_ctx = &judged;
+	for (size_t i = 0; i < 6; i++)
+		world_put(&world, ROOT + i * 8, block(i));
+	world_put(&world, ROOT + 0x2000, block(1));    /* a global */
+	world_put(&world, ROOT + 0x2008, block(7));    /* a global leads there … */
+	world_put(&world, block(7), block(2));         /* … behind it … */
+	world_put(&world, block(2), block(4));         /* … and further */
+	world_put(&world, block(7) + 8, block(3) + 8); /* its interior */
+	world_put(&world, block(6), block(5));         /* a leaked block */
+	expect(&world, "srrrrsdr");
+	assert_int_equal(world.result.classes[LEAK_STACK].blocks, 2);
+	assert_int_equal(world.result.classes[LEAK_STACK].bytes, 96);
+	assert_int_equal(world.result.classes[LEAK_REACHABLE].blocks, 5);
+	world_free(&world);
+}
+
+/* Memory of the heap that belongs to no block is a root. */
+static void test_unknown_reference_beside_memory_between_blocks(void **state)
+{
+	struct judged judged = {.silent = true};
+	struct world world;
+
+	(void)state;
+	furnish_stack(&world, &judged);
+	world_put(&world, ROOT, block(0));
+	world_put(&world, HEAP + 0x10000, block(0));
+	expect(&world, "rddddd");
+	world_free(&world);
+}
+
+/* Only the blocks to which stack words point are shown, whatever hangs below them. */
+static void test_blocks_below_a_stack_only_block_are_reachable(void **state)
+{
+	struct judged judged = {.silent = true};
+	struct world world;
+
+	(void)state;
+	furnish_stack(&world, &judged);
+	world_put(&world, ROOT, block(3));
+	world_put(&world, block(3), block(0));
+	world_put(&world, block(0), block(5));
+	world_put(&world, block(5), block(1) + 8);
+	world_put(&world, block(5) + 8, block(5));
+	world_put(&world, block(1), block(2));
+	expect(&world, "rppsdr");
+	world_free(&world);
+}
+
+static void test_interior_pointer_on_the_stack(void **state)
+{
+	struct judged judged = {.silent = true};
+	struct world world;
+
+	(void)state;
+	furnish_stack(&world, &judged);
+	world_put(&world, ROOT, block(1) + 8);
+	world_put(&world, block(1), block(0));
+	world_put(&world, ROOT + 8, block(2) + 8);
+	world_put(&world, ROOT + 16, block(2));
+	expect(&world, "pssddd");
+	assert_int_equal(world.result.classes[LEAK_STACK].blocks, 2);
+	assert_int_equal(world.result.classes[LEAK_POSSIBLE].blocks, 1);
+	world_free(&world);
+}
+
+/* A tree whose nodes point to their parents, and a list that is closed. */
+static void test_cycle_back_to_a_stack_only_block(void **state)
+{
+	struct judged judged = {.silent = true};
+	struct world world;
+
+	(void)state;
+	furnish_stack(&world, &judged);
+	world_put(&world, ROOT, block(1));
+	world_put(&world, block(1), block(0));
+	world_put(&world, block(0), block(1));
+	world_put(&world, block(1) + 8, block(2));
+	world_put(&world, block(2), block(1));
+	world_put(&world, ROOT + 8, block(4));
+	world_put(&world, block(4), block(3));
+	world_put(&world, block(3), block(5));
+	world_put(&world, block(5), block(4));
+	expect(&world, "rsrrsr");
+	world_free(&world);
+}
+
+/* What the word of an outer frame leads to hangs below its block, even with a word of its own. */
+static void test_stack_only_block_below_another(void **state)
+{
+	struct judged judged = {.silent = true};
+	struct world world;
+
+	(void)state;
+	furnish_stack(&world, &judged);
+	world_put(&world, ROOT, block(2)); /* the inner frame */
+	world_put(&world, ROOT + 8, block(4));
+	world_put(&world, ROOT + 64, block(0)); /* the outer one */
+	world_put(&world, block(0), block(1));
+	world_put(&world, block(1), block(2));
+	world_put(&world, block(2), block(3));
+	world_put(&world, block(3), block(0)); /* and back */
+	world_put(&world, block(4), block(5));
+	expect(&world, "srrrsr");
+	world_free(&world);
+}
+
+/* Without a judge, nothing is known about any word of a stack or register. */
+static void test_stacks_without_a_judge(void **state)
+{
+	uint64_t registers[] = {0, block(0)};
+	struct judged judged = {0};
+	struct world world;
+
+	(void)state;
+	furnish_stack(&world, &judged);
+	world.input.judge = NULL;
+	world.registers[0] = (struct scan_bytes){registers, sizeof(registers)};
+	world.input.register_count = 1;
+	world_put(&world, ROOT, block(1));
+	world_put(&world, block(1), block(2));
+	expect(&world, "ssrddd");
+	assert_int_equal(world.result.references_dead, 0);
+	world_free(&world);
+}
+
+static void test_thread_local_memory_is_no_stack(void **state)
+{
+	struct judged judged = {0};
+	struct world world;
+
+	(void)state;
+	furnish_stack(&world, &judged);
+	world.input.judge = NULL;
+	world.ranges[0].thread_data = ROOT + 0x1000;
+	world_put(&world, ROOT + 0xff8, block(0));
+	world_put(&world, ROOT + 0x1000, block(1));
+	expect(&world, "srdddd");
+	world_free(&world);
+}
+
+/* More candidates than there are ranks, in a heap of which most is reached early. */
+static void test_many_stack_only_blocks(void **state)
+{
+	struct judged judged = {.silent = true};
+	struct world world;
+	enum { COUNT = 0x3000, HEADS = 400 };
+
+	(void)state;
+	furnish_stack(&world, &judged);
+	for (size_t i = 6; i < COUNT; i++)
+		world_block(&world, block(i), 48);
+	for (size_t i = 0; i < HEADS; i++)
+		world_put(&world, ROOT + 0x100 + i * 8, block(i * 16));
+	for (size_t i = 0; i < COUNT; i++)
+		for (size_t word = 0; word < 48; word += 8)
+			world_put(&world, block(i) + word,
+				  block(i / 16 * 16 + (i + word / 8 + 1) % 16));
+	assert_int_equal(world_scan(&world), 0);
+	assert_int_equal(world.result.classes[LEAK_STACK].blocks, HEADS);
+	assert_int_equal(world.result.classes[LEAK_REACHABLE].blocks, HEADS * 15);
+	world_free(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -151,6 +335,15 @@ int main(void)
 		cmocka_unit_test(test_judge_is_asked_about_registers),
 		cmocka_unit_test(test_failed_judge_fails_the_scan),
 		cmocka_unit_test(test_stack_that_holds_blocks_is_not_judged),
+		cmocka_unit_test(test_other_references_win_over_unknown_ones),
+		cmocka_unit_test(test_unknown_reference_beside_memory_between_blocks),
+		cmocka_unit_test(test_blocks_below_a_stack_only_block_are_reachable),
+		cmocka_unit_test(test_interior_pointer_on_the_stack),
+		cmocka_unit_test(test_cycle_back_to_a_stack_only_block),
+		cmocka_unit_test(test_stack_only_block_below_another),
+		cmocka_unit_test(test_stacks_without_a_judge),
+		cmocka_unit_test(test_thread_local_memory_is_no_stack),
+		cmocka_unit_test(test_many_stack_only_blocks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

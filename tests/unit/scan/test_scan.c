@@ -122,7 +122,7 @@ static void test_registers(void **state)
 	furnish(&world, 3);
 	world.registers[0] = (struct scan_bytes){registers, sizeof(registers)};
 	world.input.register_count = 1;
-	expect(&world, "rpd");
+	expect(&world, "ssd");
 	world_free(&world);
 }
 
@@ -279,7 +279,7 @@ static void test_copy(void **state)
 	world_put(&world, ROOT + 0x3ff8, block(0));
 	world_put(&world, block(0) + 40, block(1));
 	world_put(&world, block(2), block(3));
-	expect(&world, "rruuru");
+	expect(&world, "rruusu");
 	assert_int_equal(world.collected, 1);
 	assert_int_equal(world.result.copied, 0x4000 + SIZE - 2 * WORLD_PAGE);
 	assert_int_equal(world.result.bytes_unreadable, WORLD_PAGE);

@@ -296,9 +296,10 @@ static void check_places(bool copied)
 	for (int i = 0; i < PLACES; i++) {
 		enum leak_class found =
 			scan_class_of(&result, blocks_at(&blocks, address_of(&child, i)));
-		enum leak_class expected = i == LOST || i == STALE_STACK ? LEAK_DEFINITE
-					   : i == LOST_BELOW             ? LEAK_INDIRECT
-									 : LEAK_REACHABLE;
+		enum leak_class expected = i == LOST || i == STALE_STACK        ? LEAK_DEFINITE
+					   : i == LOST_BELOW                    ? LEAK_INDIRECT
+					   : i == IN_REGISTER || i == IN_THREAD ? LEAK_STACK
+										: LEAK_REACHABLE;
 
 		if (i == STALE_HEAP)
 			continue;

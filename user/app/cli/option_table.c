@@ -70,8 +70,8 @@ static const struct option_row option_rows[] = {
 	 "exit status if there are leaks (--leak-kinds)\nor --sanity found an error, 1 to 255",
 	 set_error_exitcode},
 	{'\0', GROUP_SCAN, "leak-kinds", "LIST",
-	 "what --error-exitcode counts: definite,\nindirect, possible, reachable, unknown, all\n"
-	 "or none (definite)",
+	 "what --error-exitcode counts: definite,\nindirect, possible, stack-only, reachable,\n"
+	 "unknown, all or none (definite)",
 	 set_leak_kinds},
 
 	{'s', GROUP_REPORT, "sort", "KEY",

@@ -197,6 +197,8 @@ static void read_site(json_object *object, const struct map64 *stacks, struct sn
 		number(object, "indirect_blocks"), number(object, "indirect_bytes")};
 	site->leaks.classes[LEAK_REACHABLE] = (struct snapshot_sum){
 		number(object, "reachable_blocks"), number(object, "reachable_bytes")};
+	site->leaks.classes[LEAK_STACK] = (struct snapshot_sum){number(object, "stack_only_blocks"),
+								number(object, "stack_only_bytes")};
 	site->leaks.suppressed = (struct snapshot_sum){number(object, "suppressed_blocks"),
 						       number(object, "suppressed_bytes")};
 }

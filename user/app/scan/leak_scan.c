@@ -79,7 +79,7 @@ struct run {
 	pid_t reader; /* whose memory is read: all have the same */
 	struct blocks blocks;
 	struct scan_target *target;
-	struct stack_judge *judge; /* NULL: every word on a stack counts */
+	struct stack_judge *judge; /* NULL: nothing is known about words on stacks */
 	struct scan_result result;
 	struct confirm confirm;
 	struct snapshot_scan summary;
@@ -552,13 +552,14 @@ static void tell(const struct run *run, const struct snapshot_scan *scan)
 	char pause[UNITS_TEXT_SIZE], bytes[UNITS_TEXT_SIZE];
 
 	log_info("scanned %s of %d, paused %s: definite %llu blocks %llu bytes, indirect %llu, "
-		 "possible %llu, reachable %llu, unknown %llu",
+		 "possible %llu, stack only %llu, reachable %llu, unknown %llu",
 		 bytes_format(scan->bytes_scanned, bytes), (int)run->scan->pid,
 		 duration_format(scan->pause_ns, pause),
 		 (unsigned long long)scan->classes[LEAK_DEFINITE].blocks,
 		 (unsigned long long)scan->classes[LEAK_DEFINITE].bytes,
 		 (unsigned long long)scan->classes[LEAK_INDIRECT].blocks,
 		 (unsigned long long)scan->classes[LEAK_POSSIBLE].blocks,
+		 (unsigned long long)scan->classes[LEAK_STACK].blocks,
 		 (unsigned long long)scan->classes[LEAK_REACHABLE].blocks,
 		 (unsigned long long)scan->classes[LEAK_UNKNOWN].blocks);
 }

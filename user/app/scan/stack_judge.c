@@ -10,7 +10,8 @@
 #include "symbol/liveness/liveness.h"
 
 #define FRAMES_MAX     256
-#define REFERENCES_MAX 65536 /* that are judged; more of them count as they are */
+#define REFERENCES_MAX 65536 /* that are judged; nothing is known about more of them */
+#define RED_ZONE       128   /* bytes below the stack pointer that a function may use */
 
 _Static_assert(CALLEE_SAVED_MAX == LIVENESS_SAVED, "both have the same registers in one order");
 
@@ -176,29 +177,36 @@ static void unwind(struct stack_judge *judge, struct thread_stack *stack)
 
 /* Judging. */
 
-/* Returns true if neither the frame nor its callers read the register's present value. */
-static bool register_is_dead(const struct thread_stack *stack, size_t frame, size_t index)
+static enum reference_answer answer_of(enum liveness live)
+{
+	return live == LIVENESS_DEAD ? REFERENCE_DEAD : REFERENCE_LIVE;
+}
+
+/* Do the frame or its callers read the register's present value? */
+static enum reference_answer ask_register(const struct thread_stack *stack, size_t frame,
+					  size_t index)
 {
 	for (; frame < stack->frames.count; frame++) {
 		enum liveness live = stack->frames.items[frame].live.registers[index];
 
 		if (live != LIVENESS_PASSED)
-			return live == LIVENESS_DEAD;
+			return answer_of(live);
 	}
-	return false;
+	return REFERENCE_UNKNOWN;
 }
 
-static bool slot_is_dead(const struct stack_judge *judge, const struct stack_frame *frame,
-			 uint64_t address)
+static enum reference_answer ask_slot(const struct stack_judge *judge,
+				      const struct stack_frame *frame, uint64_t address)
 {
 	int64_t offset = (int64_t)(address - frame->cfa);
 	enum liveness live;
 
 	if (offset < INT32_MIN || offset > INT32_MAX)
-		return false;
-	return !parser_slot_liveness(judge->config.parser, frame->module, frame->offset,
-				     frame->interrupted, (int32_t)offset, &live) &&
-	       live == LIVENESS_DEAD;
+		return REFERENCE_LIVE;
+	if (parser_slot_liveness(judge->config.parser, frame->module, frame->offset,
+				 frame->interrupted, (int32_t)offset, &live))
+		return REFERENCE_UNKNOWN;
+	return answer_of(live);
 }
 
 /* Returns the index of the register that the frame saved at the address, or the number of registers
@@ -216,39 +224,44 @@ static size_t saved_at(const struct thread_stack *stack, const struct stack_fram
 }
 
 /* Words across two slots are rare; they count as read. */
-static bool word_is_dead(const struct stack_judge *judge, const struct thread_stack *stack,
-			 size_t index, uint64_t address)
+static enum reference_answer ask_word(const struct stack_judge *judge,
+				      const struct thread_stack *stack, size_t index,
+				      uint64_t address)
 {
 	const struct stack_frame *frame = &stack->frames.items[index];
 	size_t saved = saved_at(stack, frame, address);
+	enum reference_answer answer;
 
 	if (address % stack->registers.word || address == frame->cfa - stack->registers.word)
-		return false;
+		return REFERENCE_LIVE;
 	if (saved < stack->registers.count)
-		return register_is_dead(stack, index + 1, saved);
+		return ask_register(stack, index + 1, saved);
+	answer = ask_slot(judge, frame, address);
 	/* It may be an argument of the function that this one has called. */
-	return slot_is_dead(judge, frame, address) &&
-	       (!index || slot_is_dead(judge, frame - 1, address));
+	return answer == REFERENCE_DEAD && index ? ask_slot(judge, frame - 1, address) : answer;
 }
 
-static bool memory_is_dead(const struct stack_judge *judge, const struct thread_stack *stack,
-			   uint64_t address)
+static enum reference_answer ask_memory(const struct stack_judge *judge,
+					const struct thread_stack *stack, uint64_t address)
 {
 	for (size_t i = 0; i < stack->frames.count; i++) {
 		const struct stack_frame *frame = &stack->frames.items[i];
 
 		if (address >= frame->sp && address < frame->cfa)
-			return word_is_dead(judge, stack, i, address);
+			return ask_word(judge, stack, i, address);
 	}
-	return false;
+	return REFERENCE_UNKNOWN;
 }
 
-static bool in_register_is_dead(const struct thread_stack *stack, uint64_t offset)
+/* Of registers that functions need not preserve, the innermost frame may still read each. */
+static enum reference_answer ask_in_register(const struct thread_stack *stack, uint64_t offset)
 {
+	if (!stack->frames.count)
+		return REFERENCE_UNKNOWN;
 	for (size_t i = 0; i < stack->registers.count; i++)
 		if (stack->registers.offsets[i] == offset)
-			return register_is_dead(stack, 0, i);
-	return false;
+			return ask_register(stack, 0, i);
+	return REFERENCE_LIVE;
 }
 
 /* The thread in whose frames the word lies, or whose register it is. */
@@ -262,18 +275,35 @@ static bool is_of(const struct thread_stack *stack, const struct scan_reference 
 	       reference->address < stack->frames.items[count - 1].cfa;
 }
 
+/* Does the word lie in the red zone of a function that is analysed? */
+static bool is_in_red_zone(const struct thread_stack *stack, const struct scan_reference *reference)
+{
+	uint64_t sp = stack->registers.sp;
+
+	return stack->frames.count && reference->registers == SCAN_IN_MEMORY &&
+	       reference->address < sp && sp - reference->address <= RED_ZONE;
+}
+
 static void judge_one(struct stack_judge *judge, struct scan_reference *reference)
 {
 	struct thread_stack *stack;
 
 	vec_each (stack, &judge->threads) {
+		enum reference_answer answer;
+
 		if (!stack->unwound)
 			unwind(judge, stack);
+		if (is_in_red_zone(stack, reference)) {
+			reference->answer = REFERENCE_LIVE;
+			return;
+		}
 		if (!is_of(stack, reference))
 			continue;
-		reference->dead = reference->registers == SCAN_IN_MEMORY
-					  ? memory_is_dead(judge, stack, reference->address)
-					  : in_register_is_dead(stack, reference->address);
+		answer = reference->registers == SCAN_IN_MEMORY
+				 ? ask_memory(judge, stack, reference->address)
+				 : ask_in_register(stack, reference->address);
+		if (answer != REFERENCE_UNKNOWN)
+			reference->answer = answer;
 		return;
 	}
 }

@@ -7,8 +7,9 @@
  * it lies, and the code of that frame's function, from where the frame goes on, tells whether the
  * word is read before it is overwritten (symbol/liveness/liveness.h). The slot in which a function
  * saved a register of its caller is a reference if the caller reads that register, and so is the
- * register itself. Everything else counts as a reference: words of frames that cannot be unwound
- * and of all frames above them, words below the stack pointer, and caller-saved registers.
+ * register itself. Words and registers of analysed functions count as references if they are not
+ * proven dead. About all others nothing is known (REFERENCE_UNKNOWN): words of frames that cannot
+ * be unwound, of all frames above them, and registers that all known frames pass on to these.
  */
 #ifndef MTRACE_APP_SCAN_STACK_JUDGE_H
 #define MTRACE_APP_SCAN_STACK_JUDGE_H

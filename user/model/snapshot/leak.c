@@ -6,7 +6,7 @@
 
 static const char *const leak_class_names[] = {
 	[LEAK_REACHABLE] = "reachable", [LEAK_POSSIBLE] = "possible", [LEAK_UNKNOWN] = "unknown",
-	[LEAK_INDIRECT] = "indirect",   [LEAK_DEFINITE] = "definite",
+	[LEAK_INDIRECT] = "indirect",   [LEAK_DEFINITE] = "definite", [LEAK_STACK] = "stack_only",
 };
 
 _Static_assert(sizeof(leak_class_names) / sizeof(leak_class_names[0]) == LEAK_CLASS_COUNT,
@@ -15,6 +15,11 @@ _Static_assert(sizeof(leak_class_names) / sizeof(leak_class_names[0]) == LEAK_CL
 const char *leak_class_name(enum leak_class leak)
 {
 	return leak_class_names[leak];
+}
+
+const char *leak_class_words(enum leak_class leak)
+{
+	return leak == LEAK_STACK ? "stack only" : leak_class_names[leak];
 }
 
 struct leak_kind_row {
@@ -26,6 +31,7 @@ static const struct leak_kind_row leak_kinds[] = {
 	{"definite", LEAK_BIT(LEAK_DEFINITE)},
 	{"indirect", LEAK_BIT(LEAK_INDIRECT)},
 	{"possible", LEAK_BIT(LEAK_POSSIBLE)},
+	{"stack-only", LEAK_BIT(LEAK_STACK)},
 	{"reachable", LEAK_BIT(LEAK_REACHABLE)},
 	{"unknown", LEAK_BIT(LEAK_UNKNOWN)},
 	{"all", LEAK_SET_ALL},

@@ -9,17 +9,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Stored traces contain these values: add new ones at the end. */
 enum leak_class {
 	LEAK_REACHABLE, /* reached from a root through pointers to the starts of blocks */
 	LEAK_POSSIBLE,  /* reached through pointers, one of them to the interior of a block */
 	LEAK_UNKNOWN,   /* not reached, but memory that matters could not be read */
 	LEAK_INDIRECT,  /* leaked, but reached from a definite one */
 	LEAK_DEFINITE,  /* leaked: no pointer found */
+	LEAK_STACK,     /* referenced only by stack words or registers that may be leftovers */
 	LEAK_CLASS_COUNT,
 };
 
 /* The name in the JSON report. */
 const char *leak_class_name(enum leak_class leak);
+/* The name in text. */
+const char *leak_class_words(enum leak_class leak);
 
 /* Sets of classes. */
 #define LEAK_BIT(leak) (1u << (leak))

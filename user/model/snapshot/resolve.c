@@ -51,7 +51,7 @@ static bool stack_is_named(const struct snapshot_stack *stack)
 static bool site_may_leak(const struct snapshot_site *site)
 {
 	return snapshot_lost(site->leaks.classes).blocks ||
-	       site->leaks.classes[LEAK_POSSIBLE].blocks;
+	       site->leaks.classes[LEAK_POSSIBLE].blocks || site->leaks.classes[LEAK_STACK].blocks;
 }
 
 static int choose_stack(struct snapshot_naming *naming, const struct snapshot_process *process,

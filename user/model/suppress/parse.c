@@ -292,6 +292,9 @@ static int read_kinds(const struct suppression_reader *reader, struct words line
 			return fail(reader, "no kind of leak", word);
 		ret->classes |= classes;
 	}
+	/* memcheck knows no such class: to it, these blocks are reachable. */
+	if (ret->classes & LEAK_BIT(LEAK_REACHABLE))
+		ret->classes |= LEAK_BIT(LEAK_STACK);
 	return 0;
 }
 

@@ -6,6 +6,9 @@
 #include "model/parts.h"
 #include "net/stream/pack.h"
 
+#define BOOKS_CLASSES 5          /* that other records tell of: those before LEAK_STACK */
+#define BOOKS_NO_SITE UINT32_MAX /* a stack-only record is for all sites together */
+
 /* In this order. The records of a process are between BOOKS_PROCESS and BOOKS_PROCESS_END. */
 enum books_record {
 	BOOKS_MODEL = 1,
@@ -29,6 +32,7 @@ enum books_record {
 	BOOKS_LEAKS,
 	BOOKS_PROCESS_END,
 	BOOKS_END,
+	BOOKS_STACK_ONLY, /* since minor version 3: in a process, or before the first one */
 	BOOKS_RECORDS
 };
 

@@ -6,6 +6,7 @@
 
 #include "bpf/sample.h"
 #include "model/parts.h"
+#include "net/books/code.h"
 
 #define ITEM(type, member) (((type *)0)->member)
 
@@ -35,6 +36,11 @@
 	{                                                                             \
 		offsetof(type, member), 8, sizeof(ITEM(type, member)) / 8, UINT64_MAX \
 	}
+/* Of the sums of all classes, those of the first BOOKS_CLASSES. */
+#define CLASSES(type, member)                                            \
+	{                                                                \
+		offsetof(type, member), 8, BOOKS_CLASSES * 2, UINT64_MAX \
+	}
 #define SAMPLED(type, member)                                                                      \
 	NUMBER(type, member.samples), NUMBER(type, member.most),                                   \
 		UP_TO(type, member.first, SAMPLE_LEVELS), UP_TO(type, member.last, SAMPLE_LEVELS), \
@@ -47,6 +53,7 @@
 
 _Static_assert(sizeof(struct snapshot_losses) == 11 * 8, "nothing but numbers");
 _Static_assert(sizeof(((struct snapshot_scan *)0)->classes) == LEAK_CLASS_COUNT * 16, "likewise");
+_Static_assert(BOOKS_CLASSES == LEAK_STACK, "the first class with records of its own");
 
 #define OTHERS(member) NUMBER(struct model, others.member)
 
@@ -57,7 +64,7 @@ FIELDS(model, NUMBER(struct model, opened), NUMBER(struct model, dropped),
        SEVERAL(struct model, others.sums.sizes), SUM(struct model, others.sums.inherited),
        SUM(struct model, others.sums.live), WORDS(struct model, others.sums.mappings),
        WORDS(struct model, others.sums.internal), WORDS(struct model, others.sums.losses),
-       WORDS(struct model, others.sums.scan.classes), OTHERS(sums.sanity.errors),
+       CLASSES(struct model, others.sums.scan.classes), OTHERS(sums.sanity.errors),
        OTHERS(sums.sanity.unjudged), OTHERS(sums.other_calls));
 
 #define P struct process
@@ -76,7 +83,7 @@ FIELDS(process, NUMBER(P, number), NUMBER(P, image), UP_TO(P, origin, ORIGIN_COU
        NUMBER(P, peak.bytes), NUMBER(P, peak.ns), YES_NO(P, scan.done), YES_NO(P, scan.live),
        NUMBER(P, scan.passes), NUMBER(P, scan.taken_ns), NUMBER(P, scan.pause_ns),
        NUMBER(P, scan.duration_ns), NUMBER(P, scan.bytes_scanned), NUMBER(P, scan.bytes_unreadable),
-       NUMBER(P, scan.bytes_between), NUMBER(P, scan.bytes_free), WORDS(P, scan.classes),
+       NUMBER(P, scan.bytes_between), NUMBER(P, scan.bytes_free), CLASSES(P, scan.classes),
        NUMBER(P, mappings.clock), NUMBER(P, stacks.lost), NUMBER(P, stacks.truncated),
        NUMBER(P, regions.random), UP_TO(P, sanity.turn, FREED_MAX - 1),
        UP_TO(P, sanity.spare, FREED_MAX), NUMBER(P, sanity.more), NUMBER(P, sanity.bad_frees));

@@ -404,7 +404,7 @@ static int load_leaks(struct books_loader *loader, struct unpack *body)
 	struct process *process = loader->process;
 	struct snapshot_leaks leaks = {.oldest_ns = 0};
 
-	for (int i = 0; i < LEAK_CLASS_COUNT; i++) {
+	for (int i = 0; i < BOOKS_CLASSES; i++) {
 		unpack_fields(body, &fields_sum, &leaks.classes[i]);
 		unpack_fields(body, &fields_example, &leaks.examples[i]);
 	}
@@ -419,6 +419,26 @@ static int load_leaks(struct books_loader *loader, struct unpack *body)
 	process->leaks[loader->leaks++] = leaks;
 	process->leak_count = loader->leaks;
 	return 0;
+}
+
+static int load_stack_only(struct books_loader *loader, struct unpack *body)
+{
+	struct process *process = loader->process;
+	struct snapshot_sum *all = process ? &process->scan.classes[LEAK_STACK]
+					   : &loader->model->others.sums.scan.classes[LEAK_STACK];
+	uint32_t site = (uint32_t)unpack_bounded(body, UINT32_MAX);
+	struct snapshot_leaks *leaks;
+
+	if (site == BOOKS_NO_SITE) {
+		unpack_fields(body, &fields_sum, all);
+		return body->bad ? -EBADMSG : 0;
+	}
+	if (!process || site >= loader->leaks)
+		return -EBADMSG;
+	leaks = &process->leaks[site];
+	unpack_fields(body, &fields_sum, &leaks->classes[LEAK_STACK]);
+	unpack_fields(body, &fields_example, &leaks->examples[LEAK_STACK]);
+	return body->bad ? -EBADMSG : 0;
 }
 
 /* Returns true if the chain of spare entries contains each spare entry exactly once. */
@@ -517,12 +537,15 @@ static int (*const records[BOOKS_RECORDS])(struct books_loader *loader, struct u
 	[BOOKS_ERROR] = load_error,       [BOOKS_LAST_CALL] = load_last_call,
 	[BOOKS_SERIES] = load_series,     [BOOKS_AGES] = load_ages,
 	[BOOKS_LEAKS] = load_leaks,       [BOOKS_PROCESS_END] = load_process_end,
-	[BOOKS_END] = load_end,
+	[BOOKS_END] = load_end,           [BOOKS_STACK_ONLY] = load_stack_only,
 };
 
-static bool is_of_process(unsigned int record)
+/* Returns true for a record of a process within one, and for others outside. */
+static bool is_in_place(const struct books_loader *loader, unsigned int record)
 {
-	return record > BOOKS_PROCESS && record < BOOKS_END;
+	if (record == BOOKS_STACK_ONLY || record == BOOKS_PROCESS)
+		return true;
+	return (record > BOOKS_PROCESS && record < BOOKS_END) == !!loader->process;
 }
 
 static int load_record(struct books_loader *loader, struct unpack *body)
@@ -530,8 +553,7 @@ static int load_record(struct books_loader *loader, struct unpack *body)
 	unsigned int record = unpack_byte(body);
 
 	if (!record || record >= BOOKS_RECORDS || loader->ended ||
-	    (!loader->begun && record != BOOKS_MODEL) ||
-	    (is_of_process(record) ? !loader->process : loader->process && record != BOOKS_PROCESS))
+	    (!loader->begun && record != BOOKS_MODEL) || !is_in_place(loader, record))
 		return -EBADMSG;
 	return records[record](loader, body);
 }

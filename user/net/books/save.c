@@ -227,12 +227,25 @@ static void save_series(struct saver *saver, uint32_t site, const struct series 
 static void save_leaks(struct saver *saver, const struct snapshot_leaks *leaks)
 {
 	pack_byte(&saver->out, BOOKS_LEAKS);
-	for (int i = 0; i < LEAK_CLASS_COUNT; i++) {
+	for (int i = 0; i < BOOKS_CLASSES; i++) {
 		pack_fields(&saver->out, &fields_sum, &leaks->classes[i]);
 		pack_fields(&saver->out, &fields_example, &leaks->examples[i]);
 	}
 	pack_number(&saver->out, leaks->oldest_ns);
 	pack_number(&saver->out, leaks->youngest_ns);
+	next(saver);
+}
+
+static void save_stack_only(struct saver *saver, uint32_t site, const struct snapshot_sum *sum,
+			    const struct snapshot_example *example)
+{
+	if (!sum->blocks)
+		return;
+	pack_byte(&saver->out, BOOKS_STACK_ONLY);
+	pack_number(&saver->out, site);
+	pack_fields(&saver->out, &fields_sum, sum);
+	if (example)
+		pack_fields(&saver->out, &fields_example, example);
 	next(saver);
 }
 
@@ -249,6 +262,10 @@ static void save_findings(struct saver *saver, const struct process *process)
 		save(saver, BOOKS_AGES, &fields_ages, &process->ages[i]);
 	for (size_t i = 0; i < process->leak_count; i++)
 		save_leaks(saver, &process->leaks[i]);
+	save_stack_only(saver, BOOKS_NO_SITE, &process->scan.classes[LEAK_STACK], NULL);
+	for (size_t i = 0; i < process->leak_count; i++)
+		save_stack_only(saver, (uint32_t)i, &process->leaks[i].classes[LEAK_STACK],
+				&process->leaks[i].examples[LEAK_STACK]);
 }
 
 static void save_books(struct saver *saver, const struct process *process)
@@ -271,6 +288,7 @@ int books_save(const struct model *model, struct stream_writer *writer)
 	int err;
 
 	save(&saver, BOOKS_MODEL, &fields_model, model);
+	save_stack_only(&saver, BOOKS_NO_SITE, &model->others.sums.scan.classes[LEAK_STACK], NULL);
 	vec_each (process, &model->processes)
 		if (*process && !saver.err)
 			save_books(&saver, *process);

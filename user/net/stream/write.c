@@ -198,17 +198,25 @@ static void pack_example(struct pack *body, const struct snapshot_example *examp
 	pack_bytes(body, example->bytes, read);
 }
 
+/* Readers of minor versions before 3 know the first five classes, so others only follow if there
+ * are blocks of them. */
+static int classes_told(const struct snapshot_sum classes[LEAK_CLASS_COUNT])
+{
+	return classes[LEAK_STACK].blocks ? LEAK_CLASS_COUNT : LEAK_STACK;
+}
+
 /* Collects sites in one frame, like events: a process may have thousands. */
 int stream_tell_scan_site(struct stream_writer *writer, const struct stream_scan_site *site)
 {
 	struct pack *body = &writer->body;
+	int classes = classes_told(site->leaks.classes);
 
 	pack_number(body, site->books);
 	pack_number(body, site->site);
 	pack_byte(body, site->api);
 	pack_number(body, site->first_seen_ns);
-	pack_byte(body, LEAK_CLASS_COUNT);
-	for (int leak = 0; leak < LEAK_CLASS_COUNT; leak++) {
+	pack_byte(body, (uint8_t)classes);
+	for (int leak = 0; leak < classes; leak++) {
 		pack_sum(body, &site->leaks.classes[leak]);
 		pack_example(body, &site->leaks.examples[leak]);
 	}
@@ -223,6 +231,7 @@ int stream_tell_scan(struct stream_writer *writer, const struct stream_scan *tol
 	const struct snapshot_scan *scan = &told->scan;
 	struct pack *body = &writer->body;
 	int err = body->count ? send_body(writer, STREAM_SCAN_SITES) : 0;
+	int classes = classes_told(scan->classes);
 
 	if (err)
 		return err;
@@ -238,8 +247,8 @@ int stream_tell_scan(struct stream_writer *writer, const struct stream_scan *tol
 	pack_number(body, scan->bytes_unreadable);
 	pack_number(body, scan->bytes_between);
 	pack_number(body, scan->bytes_free);
-	pack_byte(body, LEAK_CLASS_COUNT);
-	for (int leak = 0; leak < LEAK_CLASS_COUNT; leak++)
+	pack_byte(body, (uint8_t)classes);
+	for (int leak = 0; leak < classes; leak++)
 		pack_sum(body, &scan->classes[leak]);
 	return send_body(writer, STREAM_SCAN);
 }

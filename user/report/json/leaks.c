@@ -6,9 +6,8 @@
 
 #define NS_PER_MS 1000000
 
-/* Worst first. */
-static const enum leak_class order[] = {LEAK_DEFINITE, LEAK_INDIRECT, LEAK_POSSIBLE, LEAK_REACHABLE,
-					LEAK_UNKNOWN};
+static const enum leak_class order[] = {LEAK_DEFINITE,  LEAK_INDIRECT, LEAK_POSSIBLE,
+					LEAK_REACHABLE, LEAK_UNKNOWN,  LEAK_STACK};
 
 _Static_assert(sizeof(order) / sizeof(order[0]) == LEAK_CLASS_COUNT, "every class is written");
 

@@ -348,7 +348,8 @@ static void put_site_leaks(struct metrics_writer *writer)
 	static const struct metric metric = {
 		"site_leaked_bytes", false,
 		"Bytes of a call site's blocks that may be lost, by the last scan.", UNIT_ONE, 0};
-	static const enum leak_class classes[] = {LEAK_DEFINITE, LEAK_INDIRECT, LEAK_POSSIBLE};
+	static const enum leak_class classes[] = {LEAK_DEFINITE, LEAK_INDIRECT, LEAK_POSSIBLE,
+						  LEAK_STACK};
 	const struct site_line *line;
 	const struct process_line *row;
 

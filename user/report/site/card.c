@@ -96,6 +96,12 @@ static void put_times(struct page *page, const struct snapshot_process *process,
 	page_end(page);
 }
 
+/* Worst first. */
+static const enum leak_class scan_order[] = {LEAK_DEFINITE, LEAK_INDIRECT, LEAK_UNKNOWN,
+					     LEAK_POSSIBLE, LEAK_STACK,    LEAK_REACHABLE};
+
+_Static_assert(sizeof(scan_order) / sizeof(scan_order[0]) == LEAK_CLASS_COUNT, "every class");
+
 static void put_scan(struct page *page, const struct snapshot_process *process,
 		     const struct snapshot_site *site, uint64_t now_ns)
 {
@@ -104,13 +110,14 @@ static void put_scan(struct page *page, const struct snapshot_process *process,
 	if (!process->scan.done)
 		return;
 	put_label(page, "scan");
-	for (int leak = LEAK_CLASS_COUNT - 1; leak >= 0; leak--) {
+	for (size_t i = 0; i < LEAK_CLASS_COUNT; i++) {
+		enum leak_class leak = scan_order[i];
 		const struct snapshot_sum *sum = &site->leaks.classes[leak];
 		bool lost = leak == LEAK_DEFINITE || leak == LEAK_INDIRECT;
 
 		if (!sum->blocks)
 			continue;
-		snprintf(item, sizeof(item), "%s %s in %s", leak_class_name((enum leak_class)leak),
+		snprintf(item, sizeof(item), "%s %s in %s", leak_class_words(leak),
 			 bytes_format(sum->bytes, bytes), amount_of(sum->blocks, "block", text));
 		put_item(page, lost ? STYLE_WARNING : STYLE_PLAIN, item);
 	}

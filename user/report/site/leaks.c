@@ -30,6 +30,15 @@ static struct snapshot_sum sum_possible(const struct snapshot_leaks *leaks)
 	return sum_lost(leaks).blocks ? none : leaks->classes[LEAK_POSSIBLE];
 }
 
+/* Sites that are in one of the other lists are not in this one. */
+static struct snapshot_sum sum_stack(const struct snapshot_leaks *leaks)
+{
+	struct snapshot_sum none = {0};
+
+	return sum_lost(leaks).blocks || sum_possible(leaks).blocks ? none
+								    : leaks->classes[LEAK_STACK];
+}
+
 /* A list of sites: all those of whose blocks it counts any. */
 struct leak_kind {
 	const char *title;
@@ -42,6 +51,13 @@ static const struct leak_kind kind_lost = {
 	"Leaks", sum_lost, {"most lost bytes first", "most lost bytes last"}, false};
 static const struct leak_kind kind_possible = {
 	"Possible leaks", sum_possible, {"most bytes first", "most bytes last"}, true};
+static const struct leak_kind kind_stack = {
+	"Referenced only from a stack", sum_stack, {"most bytes first", "most bytes last"}, true};
+
+/* The worst first. */
+static const struct leak_kind *const kinds[] = {&kind_lost, &kind_possible, &kind_stack};
+
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 struct leak_list {
 	const struct leak_kind *kind;
@@ -145,7 +161,7 @@ static void write_title(const struct view *view, const struct leak_list *list)
 
 /* The parts of what was lost, unless it is all of one kind. */
 static const enum leak_class part_classes[] = {LEAK_DEFINITE, LEAK_INDIRECT, LEAK_POSSIBLE,
-					       LEAK_UNKNOWN};
+					       LEAK_STACK, LEAK_UNKNOWN};
 
 #define PARTS (sizeof(part_classes) / sizeof(part_classes[0]))
 
@@ -170,7 +186,7 @@ static void write_parts(const struct view *view, const struct snapshot_leaks *le
 		parts += leaks->classes[part_classes[i]].blocks != 0;
 	for (size_t i = 0; i < PARTS; i++) {
 		const struct snapshot_sum *sum = &leaks->classes[part_classes[i]];
-		const char *name = leak_class_name(part_classes[i]);
+		const char *name = leak_class_words(part_classes[i]);
 
 		if (!sum->blocks)
 			continue;
@@ -257,7 +273,7 @@ static void write_example(const struct view *view, enum leak_class leak,
 	snprintf(item, sizeof(item), "for example %s at 0x%" PRIx64,
 		 bytes_format(example->size, bytes), example->address);
 	page_item(page, STYLE_QUIET, STACK_INDENT, separator, item);
-	page_item(page, STYLE_QUIET, STACK_INDENT, separator, leak_class_name(leak));
+	page_item(page, STYLE_QUIET, STACK_INDENT, separator, leak_class_words(leak));
 	if (example->size)
 		page_item(page, STYLE_QUIET, STACK_INDENT, separator, residence_of(example, item));
 	page_end(page);
@@ -344,8 +360,8 @@ void text_leaks(const struct view *view)
 {
 	bool worst_last = view->options->worst_last;
 
-	write_kind(view, worst_last ? &kind_possible : &kind_lost);
-	write_kind(view, worst_last ? &kind_lost : &kind_possible);
+	for (size_t i = 0; i < KINDS; i++)
+		write_kind(view, kinds[worst_last ? KINDS - 1 - i : i]);
 }
 
 /* ---- suppressions ---- */

@@ -189,6 +189,8 @@ static const struct class_row class_rows[] = {
 	{LEAK_INDIRECT, false, "lost with those that lead there", NULL},
 	{LEAK_POSSIBLE, false, "by interior pointers only; -v lists them",
 	 "by interior pointers only"},
+	{LEAK_STACK, false, "referenced only from a stack: may be a leftover; -v lists them",
+	 "referenced only from a stack: may be a leftover"},
 	{LEAK_UNKNOWN, false, "lost, unless what was not read leads there", NULL},
 	{LEAK_REACHABLE, false, "in use, as far as pointers tell", NULL},
 };
@@ -210,7 +212,7 @@ static void totals_add_classes(struct total_rows *totals, const struct snapshot_
 		const char *note = verbose && row->note_verbose ? row->note_verbose : row->note;
 
 		if (row->always || sum->blocks)
-			totals_add_sum(totals, leak_class_name(row->leak), sum, note);
+			totals_add_sum(totals, leak_class_words(row->leak), sum, note);
 	}
 	if (scan->done && scan->suppressed.blocks)
 		totals_add_sum(totals, "suppressed", &scan->suppressed,

@@ -117,12 +117,14 @@ static uint64_t leak_sites(const struct snapshot_process *process)
 struct adverb {
 	enum leak_class leak;
 	const char *word;
+	bool lost; /* needs a verb */
 };
 
 static const struct adverb adverbs[] = {
-	{LEAK_INDIRECT, "indirectly"},
-	{LEAK_POSSIBLE, "possibly"},
-	{LEAK_UNKNOWN, "perhaps"},
+	{LEAK_INDIRECT, "indirectly", true},
+	{LEAK_POSSIBLE, "possibly", true},
+	{LEAK_UNKNOWN, "perhaps", true},
+	{LEAK_STACK, "referenced only from a stack", false},
 };
 
 void text_leaks_definite(struct page *page, const struct snapshot_sum classes[LEAK_CLASS_COUNT])
@@ -149,7 +151,7 @@ void text_leaks_others(struct page *page, const struct snapshot_sum classes[LEAK
 
 		if (sum->blocks)
 			page_format(page, STYLE_PLAIN, ", %s %s%s", bytes_format(sum->bytes, bytes),
-				    adverbs[i].word, verb);
+				    adverbs[i].word, adverbs[i].lost ? verb : "");
 	}
 }
 

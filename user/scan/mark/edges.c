@@ -44,6 +44,21 @@ void edges_free(struct edges *edges)
 	*edges = (struct edges){0};
 }
 
+void edges_shrink(struct edges *edges, size_t bytes)
+{
+	size_t words = bytes / sizeof(*edges->words);
+	uint32_t *less;
+
+	if (words > edges->capacity / 2)
+		return;
+	less = realloc(edges->words, (edges->capacity - words + 1) * sizeof(*less));
+	if (!less)
+		return;
+	edges->words = less;
+	edges->capacity -= (uint32_t)words;
+	edges->bytes -= words * sizeof(*less);
+}
+
 void edges_clear(struct edges *edges)
 {
 	edges->used = edges->groups = 0;

@@ -38,6 +38,8 @@ int edges_init(struct edges *edges, uint32_t slots, uint32_t capacity);
 void edges_free(struct edges *edges);
 /* Bytes that it takes beside its capacity. */
 size_t edges_memory(uint32_t slots);
+/* Gives memory back, unless that would be more than half of it. Only while there are no edges. */
+void edges_shrink(struct edges *edges, size_t bytes);
 /* As if none had been added. */
 void edges_clear(struct edges *edges);
 /* Sources come in ascending order. False: no room, or out of order. */

@@ -28,6 +28,10 @@
 #define LOST_HEAD      0x10
 #define LOST_INDIRECT  0x20
 
+/* Where a block was first reached from (scan/mark/stack_only.h); 0: the roots. */
+#define ORIGIN_RANK      0x7f /* of a candidate; all from this one on share it */
+#define ORIGIN_CANDIDATE 0x80
+
 struct hole {
 	uint32_t slot;
 	uint64_t bytes;
@@ -68,6 +72,10 @@ struct scan {
 	VEC(struct reference) references;
 	uint32_t registers; /* index of the set that is scanned, or SCAN_IN_MEMORY */
 	bool refers;        /* words are noted as references, to be judged */
+	uint8_t *origins;   /* by slot; NULL: there are no candidates */
+	size_t origin_bytes;
+	uint64_t led[ORIGIN_RANK + 1][2]; /* by rank: later ranks that lead there, as bits */
+	VEC(uint32_t) candidates; /* that only a stack refers to, as far as we know: by rank */
 
 	struct filter filter;
 	struct settled settled;
@@ -102,6 +110,18 @@ static inline unsigned int scan_level(const struct scan *scan, uint32_t slot)
 	return scan->states[slot] & LEVEL_MASK;
 }
 
+/* Must pointers to the block be looked up to the end? */
+static inline bool scan_is_candidate(const struct scan *scan, uint32_t slot)
+{
+	return scan->origins && scan->origins[slot] & ORIGIN_CANDIDATE;
+}
+
+/* Is it known already what a pointer to the block says? */
+static inline bool scan_is_settled(const struct scan *scan, uint32_t slot)
+{
+	return scan_level(scan, slot) >= scan->settled_level && !scan_is_candidate(scan, slot);
+}
+
 static inline uint8_t scan_looks(const struct scan *scan, uint32_t slot)
 {
 	return scan->states[slot] >> IDIOM_SHIFT;
@@ -123,7 +143,7 @@ static inline bool scan_eight_are(const struct scan *scan, uint32_t slot, unsign
 static inline void scan_set_level(struct scan *scan, uint32_t slot, unsigned int level)
 {
 	if (scan->settling && level >= scan->settled_level &&
-	    scan_level(scan, slot) < scan->settled_level)
+	    scan_level(scan, slot) < scan->settled_level && !scan_is_candidate(scan, slot))
 		settled_mark(&scan->settled, scan->blocks, slot);
 	scan->states[slot] = (uint8_t)((scan->states[slot] & ~LEVEL_MASK) | level);
 }

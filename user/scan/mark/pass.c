@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "scan/allocator/glibc_free_list.h"
+#include "scan/mark/stack_only.h"
 #include "scan/pattern/idiom.h"
 
 #define IN_VAIN_SHARE 4 /* of the blocks: so many look-ups may be in vain */
@@ -142,13 +143,22 @@ static void put_off(struct scan *scan, uint32_t source)
 	scan->incomplete = true;
 }
 
+static void reach(struct scan *scan, const struct edge *edge)
+{
+	if (scan_level(scan, edge->target) == LEVEL_START)
+		return;
+	if (edge->offset)
+		reach_interior(scan, edge);
+	else
+		scan_set_level(scan, edge->target, LEVEL_START);
+}
+
 static void pass_pointer(struct scan *scan, uint32_t source, const struct edge *edge)
 {
 	if (source == SLOT_NONE || scan_level(scan, source) == LEVEL_START) {
-		if (edge->offset)
-			reach_interior(scan, edge);
-		else
-			scan_set_level(scan, edge->target, LEVEL_START);
+		if (scan->origins)
+			stack_only_inherit(scan, source, edge->target);
+		reach(scan, edge);
 		return;
 	}
 	if (!edges_add(&scan->edges, source, edge))
@@ -445,7 +455,7 @@ static void scan_hits(struct scan *scan, uint64_t address, size_t count)
 		const struct hit *hit = &scan->hits[i];
 		struct edge edge = {.target = hit->slot, .offset = hit->offset};
 
-		if (scan_level(scan, hit->slot) >= scan->settled_level)
+		if (scan_is_settled(scan, hit->slot))
 			scan->in_vain++;
 		else if (hit->tag < NO_SOURCE && hit->tag != hit->slot)
 			scan->on_pointer(scan, hit->tag, &edge);
@@ -520,7 +530,7 @@ static void keep_settled(struct scan *scan)
 {
 	scan->settling = true;
 	for (uint32_t slot = 0; slot < scan->blocks->slots; slot++)
-		if (scan_level(scan, slot) >= scan->settled_level)
+		if (scan_is_settled(scan, slot))
 			settled_mark(&scan->settled, scan->blocks, slot);
 }
 
@@ -597,24 +607,72 @@ static int scan_ranges(struct scan *scan, const struct scan_range *ranges, size_
 	return err;
 }
 
-/* Asks the judge about all references, and takes those that are left for roots. */
-static int judge_references(struct scan *scan)
+static void take_answer(struct scan *scan, const struct reference *reference)
+{
+	switch (reference->word.answer) {
+	case REFERENCE_DEAD:
+		scan->result->references_dead++;
+		break;
+	case REFERENCE_LIVE:
+		pass_pointer(scan, SLOT_NONE, &reference->edge);
+		break;
+	case REFERENCE_UNKNOWN:
+		break;
+	}
+}
+
+/* What a thread's library keeps above its stack is not left behind by calls. */
+static void answer_thread_data(struct scan *scan, struct scan_reference *words, size_t count)
+{
+	const struct scan_range *range = scan->ranges + scan->input->range_count, *end = range;
+	size_t i = 0;
+
+	for (range -= scan->stack_ranges; range < end; range++)
+		for (; i < count; i++) {
+			if (words[i].registers != SCAN_IN_MEMORY)
+				continue;
+			if (words[i].address >= range->end)
+				break;
+			if (range->thread_data && words[i].address >= range->thread_data)
+				words[i].answer = REFERENCE_LIVE;
+		}
+}
+
+static int ask_judge(struct scan *scan, struct scan_reference *words, size_t count)
 {
 	const struct scan_input *input = scan->input;
+
+	answer_thread_data(scan, words, count);
+	return count && input->judge ? input->judge(input->judge_ctx, input->memory, words, count)
+				     : 0;
+}
+
+/*
+ * Asks the judge about all references, and takes those that are left for roots: first those that
+ * are known to be, then the others, whose blocks are candidates. These backwards, because the
+ * stack of the first thread, and in each stack the outer frames, have the higher addresses.
+ */
+static int judge_references(struct scan *scan)
+{
 	size_t count = scan->references.count;
+	struct reference *items = scan->references.items;
 	struct scan_reference *words = calloc(count + 1, sizeof(*words));
 	int err;
 
 	if (!words)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
-		words[i] = scan->references.items[i].word;
-	err = count ? input->judge(input->judge_ctx, input->memory, words, count) : 0;
+		words[i] = items[i].word;
+	err = ask_judge(scan, words, count);
 	for (size_t i = 0; !err && i < count; i++) {
-		if (words[i].dead)
-			scan->result->references_dead++;
-		else
-			pass_pointer(scan, SLOT_NONE, &scan->references.items[i].edge);
+		items[i].word = words[i];
+		take_answer(scan, &items[i]);
+	}
+	for (size_t i = count; !err && i-- > 0;) {
+		if (items[i].word.answer != REFERENCE_UNKNOWN)
+			continue;
+		stack_only_add(scan, items[i].edge.target);
+		reach(scan, &items[i].edge);
 	}
 	free(words);
 	vec_free(&scan->references);
@@ -624,12 +682,14 @@ static int judge_references(struct scan *scan)
 /* After the other roots: most of what they lead to need not be judged. */
 static int scan_stacks(struct scan *scan)
 {
-	int err;
+	int err = 0;
 
 	scan->refers = true;
 	scan_registers(scan);
-	err = scan_ranges(scan, scan->ranges + scan->input->range_count - scan->stack_ranges,
-			  scan->stack_ranges);
+	if (scan->stack_ranges)
+		err = scan_ranges(scan,
+				  scan->ranges + scan->input->range_count - scan->stack_ranges,
+				  scan->stack_ranges);
 	scan->refers = false;
 	return err ? err : judge_references(scan);
 }
@@ -639,10 +699,8 @@ static int scan_roots(struct scan *scan)
 	int err;
 
 	scan->in_blocks = false;
-	if (!scan->input->judge)
-		scan_registers(scan);
 	err = scan_ranges(scan, scan->ranges, scan->root_ranges);
-	return err || !scan->input->judge ? err : scan_stacks(scan);
+	return err ? err : scan_stacks(scan);
 }
 
 int scan_pass(struct scan *scan)

@@ -3,6 +3,7 @@
 #include "scan/mark/again.h"
 #include "scan/mark/spread.h"
 #include "scan/mark/pass.h"
+#include "scan/mark/stack_only.h"
 
 #define AHEAD 8 /* blocks whose edges are fetched before it is their turn */
 
@@ -10,7 +11,10 @@
 
 static void spread_start(struct scan *scan, uint32_t source, const struct edge *edge)
 {
-	(void)source;
+	if (scan->origins)
+		stack_only_inherit(scan, source, edge->target);
+	if (scan_level(scan, edge->target) == LEVEL_START)
+		return; /* a candidate, whose edges are being followed already */
 	if (scan_counts_as_start(scan, edge)) {
 		scan_set_level(scan, edge->target, LEVEL_START);
 		scan_push(scan, edge->target);
@@ -21,7 +25,8 @@ static void spread_start(struct scan *scan, uint32_t source, const struct edge *
 
 static void spread_interior(struct scan *scan, uint32_t source, const struct edge *edge)
 {
-	(void)source;
+	if (scan->origins)
+		stack_only_inherit(scan, source, edge->target);
 	if (scan_level(scan, edge->target))
 		return;
 	scan_set_level(scan, edge->target, LEVEL_INTERIOR);
@@ -58,7 +63,7 @@ static void follow_edges(struct scan *scan, uint32_t slot)
 
 	edges_walk_begin(&walk, &scan->edges, slot);
 	while (edges_walk_next(&walk, &edge))
-		if (scan_level(scan, edge.target) < scan->settled_level)
+		if (!scan_is_settled(scan, edge.target))
 			scan->on_pointer(scan, slot, &edge);
 }
 
@@ -125,11 +130,17 @@ static int follow_all(struct scan *scan)
 	return status;
 }
 
+/* Whether the block belongs to a spread: that from the roots comes first. */
+static bool is_from(const struct scan *scan, uint32_t slot, bool roots)
+{
+	return !scan->origins || roots == !scan->origins[slot];
+}
+
 /*
  * Those with a level have to be followed if they were passed by before they were reached. Only they
  * have edges, or could have.
  */
-static void push_level(struct scan *scan, unsigned int level)
+static void push_level(struct scan *scan, unsigned int level, bool roots)
 {
 	uint32_t slot = 0;
 
@@ -137,13 +148,25 @@ static void push_level(struct scan *scan, unsigned int level)
 		slot = bitset_next(&scan->edges.sources, slot);
 		if (slot == BITSET_NONE)
 			return;
-		if (scan_level(scan, slot) == level)
+		if (scan_level(scan, slot) == level && is_from(scan, slot, roots))
 			scan_push(scan, slot);
 		slot++;
 	}
 	for (; slot < scan->blocks->slots; slot++)
-		if (scan_level(scan, slot) == level)
+		if (scan_level(scan, slot) == level && is_from(scan, slot, roots))
 			scan_push(scan, slot);
+}
+
+static int spread_level(struct scan *scan, unsigned int level)
+{
+	int err;
+
+	push_level(scan, level, true);
+	err = follow_all(scan);
+	if (err || !scan->origins)
+		return err;
+	push_level(scan, level, false);
+	return follow_all(scan);
 }
 
 static void settle_deferred(struct scan *scan)
@@ -164,7 +187,7 @@ static void settle_interior(struct scan *scan)
 {
 	scan->settled_level = LEVEL_INTERIOR;
 	for (uint32_t slot = 0; scan->settling && slot < scan->blocks->slots; slot++)
-		if (scan_level(scan, slot) == LEVEL_INTERIOR)
+		if (scan_level(scan, slot) == LEVEL_INTERIOR && !scan_is_candidate(scan, slot))
 			settled_mark(&scan->settled, scan->blocks, slot);
 }
 
@@ -174,14 +197,15 @@ int scan_spread(struct scan *scan)
 
 	settle_deferred(scan);
 	scan->on_pointer = spread_start;
-	push_level(scan, LEVEL_START);
-	err = follow_all(scan);
+	err = spread_level(scan, LEVEL_START);
 	if (err)
 		return err;
 	settle_interior(scan);
 	scan->on_pointer = spread_interior;
-	push_level(scan, LEVEL_INTERIOR);
-	return follow_all(scan);
+	err = spread_level(scan, LEVEL_INTERIOR);
+	if (!err)
+		stack_only_finish(scan);
+	return err;
 }
 
 /* Each lost block that none before it leads to is a head, for now. */

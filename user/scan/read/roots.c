@@ -20,6 +20,12 @@
  * with what is below its guard.) Coroutine stacks, alternate signal stacks and stacks that the
  * program provided lack the one or the other, and count as a whole.
  *
+ * A stack that the C library allocated has thread-local variables and the thread's descriptor
+ * above it, around the thread pointer. Where the stack ends is known to that library only; it keeps
+ * at least 1.6 KiB of room for variables of libraries that are loaded later (glibc, x86), or the
+ * descriptor of about that size (elsewhere), below the thread pointer. So from THREAD_DATA bytes
+ * below it on memory counts as thread-local (scan_range.thread_data).
+ *
  * One case cannot be told from outside: a stack within a stack. If an alternate signal stack or a
  * coroutine's is a local array, and the thread runs on it, live frames of functions that were
  * called later than the array's lie below the stack pointer, and what only they point to looks
@@ -29,6 +35,8 @@
 
 #include <errno.h>
 #include <string.h>
+
+#define THREAD_DATA 2048
 
 static bool begins_with(const char *path, const char *prefix)
 {
@@ -137,6 +145,10 @@ static struct scan_range live_range(const struct proc_maps *maps, size_t i,
 	if (start > mapping->start && start <= thread->stack)
 		range.start = start;
 	range.stack = true;
+	if (holds(mapping, thread->thread))
+		range.thread_data = thread->thread - thread->stack > THREAD_DATA
+					    ? thread->thread - THREAD_DATA
+					    : thread->stack;
 	return range;
 }
 

@@ -126,6 +126,10 @@ static void write_sum(struct page *page, const struct snapshot_process *process)
 		 bytes_format(scan->classes[LEAK_UNKNOWN].bytes, bytes));
 	if (scan->classes[LEAK_UNKNOWN].blocks)
 		page_item(page, STYLE_PLAIN, 0, separator, item);
+	snprintf(item, sizeof(item), "%s only from a stack",
+		 bytes_format(scan->classes[LEAK_STACK].bytes, bytes));
+	if (scan->classes[LEAK_STACK].blocks)
+		page_item(page, STYLE_PLAIN, 0, separator, item);
 	snprintf(item, sizeof(item), "searched %s in %s", bytes_format(scan->bytes_scanned, bytes),
 		 amount_duration(scan->duration_ns, page->utf8, text));
 	page_item(page, STYLE_QUIET, 0, separator, item);
