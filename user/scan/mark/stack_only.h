@@ -21,7 +21,8 @@
  * they remain. The error is to the safe side: such a block is shown, and
  * counted as reachable before.
  *
- * Cost: a byte per block, taken from the room for edges, and only if there are candidates.
+ * Cost: a byte per block, taken from the room for edges, and only if there are candidates. If a
+ * whole heap full of pointers hangs below one, a scan takes a fifth longer.
  */
 #ifndef MTRACE_SCAN_MARK_STACK_ONLY_H
 #define MTRACE_SCAN_MARK_STACK_ONLY_H
