@@ -17,6 +17,7 @@ struct format_options {
 	bool long_frames;   /* -L: module of each frame */
 	bool ids;           /* of sites, for who can ask for one */
 	bool verbose;       /* -v: an example of each leak, and what was suppressed */
+	uint32_t listed;    /* leak classes whose sites are listed even without -v; bits */
 	uint32_t width;     /* columns, at least 60 */
 	bool allocated;     /* of a profile, what a reader shows first: all, not what is in use */
 	enum sort_key sort; /* how the snapshot was sorted: named in the heading */

@@ -104,6 +104,7 @@ struct format_options report_look(const struct report *report, const struct form
 		.utf8 = terminal_utf8(),
 		.long_frames = options->long_frames,
 		.verbose = options->verbose,
+		.listed = options->leak_kinds_given ? options->leak_kinds : 0,
 		.width = terminal_width(fd),
 		.sort = options->sort,
 	};

@@ -43,16 +43,20 @@ static struct snapshot_sum sum_stack(const struct snapshot_leaks *leaks)
 struct leak_kind {
 	const char *title;
 	struct snapshot_sum (*sum)(const struct snapshot_leaks *leaks);
-	const char *order[2]; /* worst first, worst last */
-	bool verbose;         /* with -v only */
+	const char *order[2];    /* worst first, worst last */
+	uint32_t only_if_listed; /* leak classes; 0: always. -v lists every kind */
 };
 
 static const struct leak_kind kind_lost = {
-	"Leaks", sum_lost, {"most lost bytes first", "most lost bytes last"}, false};
-static const struct leak_kind kind_possible = {
-	"Possible leaks", sum_possible, {"most bytes first", "most bytes last"}, true};
-static const struct leak_kind kind_stack = {
-	"Referenced only from a stack", sum_stack, {"most bytes first", "most bytes last"}, true};
+	"Leaks", sum_lost, {"most lost bytes first", "most lost bytes last"}, 0};
+static const struct leak_kind kind_possible = {"Possible leaks",
+					       sum_possible,
+					       {"most bytes first", "most bytes last"},
+					       LEAK_BIT(LEAK_POSSIBLE)};
+static const struct leak_kind kind_stack = {"Referenced only from a stack",
+					    sum_stack,
+					    {"most bytes first", "most bytes last"},
+					    LEAK_BIT(LEAK_STACK)};
 
 /* The worst first. */
 static const struct leak_kind *const kinds[] = {&kind_lost, &kind_possible, &kind_stack};
@@ -338,11 +342,16 @@ static void list_write(const struct view *view, const struct leak_list *list)
 		write_omission(view, list);
 }
 
+static bool is_listed(const struct format_options *options, const struct leak_kind *kind)
+{
+	return options->verbose || !kind->only_if_listed || options->listed & kind->only_if_listed;
+}
+
 static void write_kind(const struct view *view, const struct leak_kind *kind)
 {
 	struct leak_list list = {.kind = kind};
 
-	if (!view->process->scan.done || (kind->verbose && !view->options->verbose))
+	if (!view->process->scan.done || !is_listed(view->options, kind))
 		return;
 	list.sites = calloc(view->process->site_count + 1, sizeof(list.sites[0]));
 	if (!list.sites) {

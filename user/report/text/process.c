@@ -181,57 +181,59 @@ struct class_row {
 	enum leak_class leak;
 	bool always;
 	const char *note;
-	const char *note_verbose; /* with -v */
+	bool listed_by_v; /* its sites are only listed with -v, or on demand */
 };
 
+#define LISTED_BY_V "; -v lists them"
+
 static const struct class_row class_rows[] = {
-	{LEAK_DEFINITE, true, "lost: nothing leads there", NULL},
-	{LEAK_INDIRECT, false, "lost with those that lead there", NULL},
-	{LEAK_POSSIBLE, false, "by interior pointers only; -v lists them",
-	 "by interior pointers only"},
-	{LEAK_STACK, false, "referenced only from a stack: may be a leftover; -v lists them",
-	 "referenced only from a stack: may be a leftover"},
-	{LEAK_UNKNOWN, false, "lost, unless what was not read leads there", NULL},
-	{LEAK_REACHABLE, false, "in use, as far as pointers tell", NULL},
+	{LEAK_DEFINITE, true, "lost: nothing leads there", false},
+	{LEAK_INDIRECT, false, "lost with those that lead there", false},
+	{LEAK_POSSIBLE, false, "by interior pointers only", true},
+	{LEAK_STACK, false, "referenced only from a stack: may be a leftover", true},
+	{LEAK_UNKNOWN, false, "lost, unless what was not read leads there", false},
+	{LEAK_REACHABLE, false, "in use, as far as pointers tell", false},
 };
 
 static void totals_add_sum(struct total_rows *totals, const char *label,
-			   const struct snapshot_sum *sum, const char *note)
+			   const struct snapshot_sum *sum, const char *note, const char *hint)
 {
 	totals_add_bytes(totals, label, sum->blocks, "block", sum->bytes);
-	snprintf(totals->rows[totals->count - 1].note, AMOUNT_SIZE, "%s", note);
+	snprintf(totals->rows[totals->count - 1].note, AMOUNT_SIZE, "%s%s", note, hint);
 }
 
 /* What the scan says of the live ones. */
 static void totals_add_classes(struct total_rows *totals, const struct snapshot_scan *scan,
-			       bool verbose)
+			       const struct format_options *options)
 {
+	const char *hint = options->verbose ? "" : LISTED_BY_V;
+
 	for (size_t i = 0; scan->done && i < sizeof(class_rows) / sizeof(class_rows[0]); i++) {
 		const struct class_row *row = &class_rows[i];
 		const struct snapshot_sum *sum = &scan->classes[row->leak];
-		const char *note = verbose && row->note_verbose ? row->note_verbose : row->note;
+		bool hidden = row->listed_by_v && !(options->listed & LEAK_BIT(row->leak));
 
 		if (row->always || sum->blocks)
-			totals_add_sum(totals, leak_class_words(row->leak), sum, note);
+			totals_add_sum(totals, leak_class_words(row->leak), sum, row->note,
+				       hidden ? hint : "");
 	}
 	if (scan->done && scan->suppressed.blocks)
-		totals_add_sum(totals, "suppressed", &scan->suppressed,
-			       verbose ? "lost, but excused"
-				       : "lost, but excused; -v says by what");
+		totals_add_sum(totals, "suppressed", &scan->suppressed, "hidden by suppressions",
+			       hint);
 }
 
 static void totals_collect(struct total_rows *totals, const struct snapshot_process *process,
-			   bool verbose)
+			   const struct format_options *options)
 {
 	char peak[UNITS_TEXT_SIZE];
 
 	totals_add_bytes(totals, "still live", process->live.blocks, "block", process->live.bytes);
 	snprintf(totals->rows[0].note, AMOUNT_SIZE, "peak %s",
 		 bytes_format(process->totals.peak_live_bytes, peak));
-	totals_add_classes(totals, &process->scan, verbose);
+	totals_add_classes(totals, &process->scan, options);
 	if (process->inherited.blocks)
 		totals_add_sum(totals, "inherited", &process->inherited,
-			       "live in the parent when it forked");
+			       "live in the parent when it forked", "");
 	totals_add_bytes(totals, "allocated", process->totals.allocations, "block",
 			 process->totals.bytes_allocated);
 	totals_add_bytes(totals, "freed", process->totals.frees, "block",
@@ -299,7 +301,7 @@ void text_totals(const struct view *view)
 	struct total_rows totals = {.count = 0};
 	struct total_columns columns;
 
-	totals_collect(&totals, view->process, view->options->verbose);
+	totals_collect(&totals, view->process, view->options);
 	columns = totals_columns(&totals, view->page);
 	for (size_t i = 0; i < totals.count; i++)
 		total_row_write(view->page, &totals.rows[i], &columns,
