@@ -7,82 +7,14 @@
 #include <string.h>
 
 #include "scan/allocator/glibc_free_list.h"
-#include "scan/mark/stack_only.h"
+#include "scan/mark/reach.h"
+#include "scan/mark/references.h"
 #include "scan/pattern/idiom.h"
 
 #define IN_VAIN_SHARE 4 /* of the blocks: so many look-ups may be in vain */
 
 #define NO_SOURCE 0x80000000u /* instead of a slot: the other bits are a position in the unit */
 _Static_assert(SLOT_LIMIT <= NO_SOURCE && sizeof(uint64_t) * UNIT < NO_SOURCE, "two kinds of tags");
-
-/* What the block looks like, from its first words. */
-static void see(struct scan *scan, uint32_t slot, uint64_t size, const void *bytes)
-{
-	uint8_t looks = idiom_looks(scan->input, bytes, size);
-	uint8_t rest = scan->states[slot] & ((1u << IDIOM_SHIFT) - 1);
-
-	scan->states[slot] = (uint8_t)(looks << IDIOM_SHIFT | rest);
-}
-
-static void look_at(struct scan *scan, uint32_t slot)
-{
-	unsigned char bytes[IDIOM_BYTES] = {0};
-	struct memory_piece piece = {.address = blocks_address(scan->blocks, slot),
-				     .size = idiom_bytes(scan->input)};
-	uint64_t size = blocks_size(scan->blocks, slot);
-
-	if (size < piece.size)
-		piece.size = size;
-	if (piece.size)
-		scan->input->memory->read(scan->input->memory->ctx, &piece, 1, bytes);
-	see(scan, slot, size, bytes);
-}
-
-/* As good as a pointer to the start? The block was seen. */
-bool scan_counts_as_start(const struct scan *scan, const struct edge *edge)
-{
-	uint8_t looks = scan_looks(scan, edge->target);
-	uint64_t start;
-
-	if (!edge->offset)
-		return true;
-	if (looks <= IDIOM_NONE)
-		return false;
-	start = blocks_address(scan->blocks, edge->target);
-	return idiom_accepts(scan->input, looks, start, start + edge->offset);
-}
-
-/* If its first words are in the piece. */
-static void see_block(struct scan *scan, const struct block_cursor *at)
-{
-	const struct feed_piece *piece = scan->piece;
-	const unsigned char *content = piece->data + (at->address - piece->address);
-	uint64_t end = piece->address + piece->size;
-	unsigned char bytes[IDIOM_BYTES] = {0};
-
-	if (at->address < piece->address || at->address >= end)
-		return;
-	if (scan_content_end(scan, at) < end)
-		end = scan_content_end(scan, at);
-	if (end - at->address >= idiom_bytes(scan->input)) {
-		see(scan, at->slot, at->size, content);
-	} else if (at->size <= end - at->address) {
-		memcpy(bytes, content, at->size);
-		see(scan, at->slot, at->size, bytes);
-	}
-}
-
-/* Before it is its turn, but the piece that is scanned has it. */
-static bool see_here(struct scan *scan, uint32_t slot)
-{
-	struct block_cursor at;
-
-	if (!scan->piece)
-		return false;
-	block_cursor_seek(&at, scan->blocks, blocks_address(scan->blocks, slot));
-	see_block(scan, &at);
-	return scan_looks(scan, slot) != IDIOM_UNSEEN;
-}
 
 /* Have all blocks of the piece been reached? */
 static bool is_all_reached(const struct scan *scan)
@@ -103,67 +35,14 @@ static void see_blocks(struct scan *scan)
 	if (is_all_reached(scan))
 		return;
 	if (at.slot != SLOT_NONE && scan_level(scan, at.slot) != LEVEL_START)
-		see_block(scan, &at);
+		scan_see_block(scan, &at);
 	while (at.next < end) {
 		block_cursor_step(&at);
 		if (scan_level(scan, at.slot) != LEVEL_START)
-			see_block(scan, &at);
+			scan_see_block(scan, &at);
 	}
 }
 
-/* While memory is read for the first time. */
-
-static bool defer(struct scan *scan, const struct edge *edge)
-{
-	return scan->deferred.count < scan->deferred_max &&
-	       !vec_push(&scan->deferred,
-			 (struct deferred){.slot = edge->target,
-					   .offset = edge->offset < UINT32_MAX
-							     ? (uint32_t)edge->offset
-							     : UINT32_MAX});
-}
-
-static void reach_interior(struct scan *scan, const struct edge *edge)
-{
-	if (!scan_level(scan, edge->target))
-		scan_set_level(scan, edge->target, LEVEL_INTERIOR);
-	if (scan_looks(scan, edge->target) == IDIOM_UNSEEN && !see_here(scan, edge->target)) {
-		if (defer(scan, edge))
-			return;
-		look_at(scan, edge->target);
-	}
-	if (scan_counts_as_start(scan, edge))
-		scan_set_level(scan, edge->target, LEVEL_START);
-}
-
-/* There is no room for its pointers: it will be read again if it is reached. */
-static void put_off(struct scan *scan, uint32_t source)
-{
-	scan->states[source] |= INCOMPLETE;
-	scan->incomplete = true;
-}
-
-static void reach(struct scan *scan, const struct edge *edge)
-{
-	if (scan_level(scan, edge->target) == LEVEL_START)
-		return;
-	if (edge->offset)
-		reach_interior(scan, edge);
-	else
-		scan_set_level(scan, edge->target, LEVEL_START);
-}
-
-static void pass_pointer(struct scan *scan, uint32_t source, const struct edge *edge)
-{
-	if (source == SLOT_NONE || scan_level(scan, source) == LEVEL_START) {
-		if (scan->origins)
-			stack_only_inherit(scan, source, edge->target);
-		reach(scan, edge);
-		return;
-	}
-	if (!edges_add(&scan->edges, source, edge))
-		put_off(scan, source);
-}
 /* Blocks, as the pass comes by them. */
 
 const struct scan_range *scan_range_at(const struct scan *scan, uint64_t address)
@@ -374,7 +253,7 @@ static bool is_put_off(struct scan *scan, uint32_t source)
 	if (!scan->remembering || source == SLOT_NONE || scan_level(scan, source) == LEVEL_START)
 		return false;
 	if (edges_full(&scan->edges))
-		put_off(scan, source);
+		scan_put_off(scan, source);
 	return scan->states[source] & INCOMPLETE;
 }
 
@@ -405,30 +284,6 @@ static size_t find_sources(struct scan *scan, uint64_t address, size_t count)
 			i++;
 	}
 	return kept;
-}
-
-/* Without memory to note it, a reference counts at once. */
-static void note_reference(struct scan *scan, uint64_t address, const struct edge *edge)
-{
-	const struct reference reference = {
-		.word = {.address = address, .registers = scan->registers},
-		.edge = *edge,
-	};
-
-	if (vec_push(&scan->references, reference))
-		pass_pointer(scan, SLOT_NONE, edge);
-}
-
-/* Hits on stacks and in registers. Their tags are positions. */
-static void note_references(struct scan *scan, uint64_t address, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		const struct hit *hit = &scan->hits[i];
-		struct edge edge = {.target = hit->slot, .offset = hit->offset};
-
-		if (scan_level(scan, hit->slot) < LEVEL_START)
-			note_reference(scan, address + hit->tag, &edge);
-	}
 }
 
 /*
@@ -520,7 +375,7 @@ static void scan_unit(struct scan *scan, uint64_t address, const unsigned char *
 		count = find_sources(scan, address + from, count);
 	count = blocks_find(scan->blocks, scan->words, scan->positions, count, scan->hits);
 	if (scan->refers)
-		note_references(scan, address + from, count);
+		references_note(scan, address + from, count);
 	else
 		scan_hits(scan, address + from, count);
 }
@@ -607,78 +462,6 @@ static int scan_ranges(struct scan *scan, const struct scan_range *ranges, size_
 	return err;
 }
 
-static void take_answer(struct scan *scan, const struct reference *reference)
-{
-	switch (reference->word.answer) {
-	case REFERENCE_DEAD:
-		scan->result->references_dead++;
-		break;
-	case REFERENCE_LIVE:
-		pass_pointer(scan, SLOT_NONE, &reference->edge);
-		break;
-	case REFERENCE_UNKNOWN:
-		break;
-	}
-}
-
-/* What a thread's library keeps above its stack is not left behind by calls. */
-static void answer_thread_data(struct scan *scan, struct scan_reference *words, size_t count)
-{
-	const struct scan_range *range = scan->ranges + scan->input->range_count, *end = range;
-	size_t i = 0;
-
-	for (range -= scan->stack_ranges; range < end; range++)
-		for (; i < count; i++) {
-			if (words[i].registers != SCAN_IN_MEMORY)
-				continue;
-			if (words[i].address >= range->end)
-				break;
-			if (range->thread_data && words[i].address >= range->thread_data)
-				words[i].answer = REFERENCE_LIVE;
-		}
-}
-
-static int ask_judge(struct scan *scan, struct scan_reference *words, size_t count)
-{
-	const struct scan_input *input = scan->input;
-
-	answer_thread_data(scan, words, count);
-	return count && input->judge ? input->judge(input->judge_ctx, input->memory, words, count)
-				     : 0;
-}
-
-/*
- * Asks the judge about all references, and takes those that are left for roots: first those that
- * are known to be, then the others, whose blocks are candidates. These backwards, because the
- * stack of the first thread, and in each stack the outer frames, have the higher addresses.
- */
-static int judge_references(struct scan *scan)
-{
-	size_t count = scan->references.count;
-	struct reference *items = scan->references.items;
-	struct scan_reference *words = calloc(count + 1, sizeof(*words));
-	int err;
-
-	if (!words)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		words[i] = items[i].word;
-	err = ask_judge(scan, words, count);
-	for (size_t i = 0; !err && i < count; i++) {
-		items[i].word = words[i];
-		take_answer(scan, &items[i]);
-	}
-	for (size_t i = count; !err && i-- > 0;) {
-		if (items[i].word.answer != REFERENCE_UNKNOWN)
-			continue;
-		stack_only_add(scan, items[i].edge.target);
-		reach(scan, &items[i].edge);
-	}
-	free(words);
-	vec_free(&scan->references);
-	return err;
-}
-
 /* After the other roots: most of what they lead to need not be judged. */
 static int scan_stacks(struct scan *scan)
 {
@@ -691,7 +474,7 @@ static int scan_stacks(struct scan *scan)
 				  scan->ranges + scan->input->range_count - scan->stack_ranges,
 				  scan->stack_ranges);
 	scan->refers = false;
-	return err ? err : judge_references(scan);
+	return err ? err : references_judge(scan);
 }
 
 static int scan_roots(struct scan *scan)
@@ -707,7 +490,7 @@ int scan_pass(struct scan *scan)
 {
 	int err;
 
-	scan->on_pointer = pass_pointer;
+	scan->on_pointer = scan_pass_pointer;
 	scan->settled_level = LEVEL_START;
 	err = scan_roots(scan);
 	if (err)

@@ -8,8 +8,6 @@
 
 #include "scan/mark/mark.h"
 
-/* Does the pointer count as one to the start of its block? The block must have been read. */
-bool scan_counts_as_start(const struct scan *scan, const struct edge *edge);
 /* The range with blocks that holds the address, and where it ends. */
 const struct scan_range *scan_range_at(const struct scan *scan, uint64_t address);
 uint64_t scan_range_end(const struct scan *scan, uint64_t address);

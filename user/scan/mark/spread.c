@@ -3,6 +3,7 @@
 #include "scan/mark/again.h"
 #include "scan/mark/spread.h"
 #include "scan/mark/pass.h"
+#include "scan/mark/reach.h"
 #include "scan/mark/stack_only.h"
 
 #define AHEAD 8 /* blocks whose edges are fetched before it is their turn */
