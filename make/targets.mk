@@ -44,7 +44,7 @@ $(BUILD)/targets/lib%.so: tests/targets/plugin.c
 # Stacks are unwound through code as distributions compile it.
 $(BUILD)/targets/unsteppable: TARGET_FLAGS += -rdynamic
 # Stale words are left as the compiler leaves them.
-$(BUILD)/targets/stale: TARGET_FLAGS += -O0
+$(BUILD)/targets/stale $(BUILD)/targets/coroutine: TARGET_FLAGS += -O0
 $(foreach directory,targets targets/m32,$(BUILD)/$(directory)/stacks $(BUILD)/$(directory)/callbacks): \
 	TARGET_FLAGS += -O2 -fomit-frame-pointer -foptimize-sibling-calls -fbuiltin
 

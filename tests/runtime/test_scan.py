@@ -423,6 +423,18 @@ def test_stale_word_keeps_no_block_alive(launch, how, leaked):
     assert process["scan"]["definite"]["blocks"] == leaked
 
 
+@pytest.mark.parametrize("where", ["malloc", "mmap", "thread", "local"])
+@pytest.mark.parametrize("how", ["switch", "context"])
+def test_blocks_of_coroutines_are_not_leaked(launch, how, where):
+    """The coroutine that runs and the function that waits for it read their blocks again."""
+    process = launch(target("coroutine"), how, where, options=SCAN).process
+    live = {process.function(site): site["live_blocks"] for site in process["sites"]}
+    assert live["run"] == 1
+    assert live["wait_above_stack" if where == "local" else "wait_with_block"] == 1
+    assert process["scan"]["definite"]["blocks"] == 0
+    assert process["scan"]["possible"]["blocks"] == 0
+
+
 TAILS = {"blocks": 408, "bytes": 41338}
 
 

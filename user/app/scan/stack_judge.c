@@ -6,12 +6,19 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "os/process/proc.h"
 #include "os/ptrace/callee_saved.h"
 #include "symbol/liveness/liveness.h"
 
 #define FRAMES_MAX     256
 #define REFERENCES_MAX 65536 /* that are judged; nothing is known about more of them */
 #define RED_ZONE       128   /* bytes below the stack pointer that a function may use */
+
+/*
+ * How long all words of a scan may take: the process is paused meanwhile. Code that is made to be
+ * slow to analyse may take a second for each word. Nothing is known about the rest.
+ */
+#define PATIENCE_NS 20000000000ULL
 
 _Static_assert(CALLEE_SAVED_MAX == LIVENESS_SAVED, "both have the same registers in one order");
 
@@ -37,6 +44,7 @@ struct stack_judge {
 	struct stack_judge_config config;
 	struct mapping_index mappings;
 	const struct scan_memory *memory;
+	uint64_t deadline_ns;
 	VEC(struct thread_stack) threads;
 };
 
@@ -101,6 +109,11 @@ void stack_judge_free(struct stack_judge *judge)
 	vec_free(&judge->threads);
 	mapping_index_free(&judge->mappings);
 	free(judge);
+}
+
+static bool is_late(const struct stack_judge *judge)
+{
+	return clock_now_ns() >= judge->deadline_ns;
 }
 
 /* Unwinding. */
@@ -171,7 +184,8 @@ static void unwind(struct stack_judge *judge, struct thread_stack *stack)
 	struct callee_saved registers = stack->registers;
 
 	stack->unwound = true;
-	while (stack->frames.count < FRAMES_MAX && push_frame(judge, stack, &registers))
+	while (stack->frames.count < FRAMES_MAX && !is_late(judge) &&
+	       push_frame(judge, stack, &registers))
 		;
 }
 
@@ -314,7 +328,8 @@ int stack_judge_ask(void *ctx, const struct scan_memory *memory, struct scan_ref
 	struct stack_judge *judge = ctx;
 
 	judge->memory = memory;
-	for (size_t i = 0; i < count && i < REFERENCES_MAX; i++)
+	judge->deadline_ns = clock_now_ns() + PATIENCE_NS;
+	for (size_t i = 0; i < count && i < REFERENCES_MAX && !is_late(judge); i++)
 		judge_one(judge, &references[i]);
 	return 0;
 }

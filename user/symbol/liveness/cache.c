@@ -6,6 +6,7 @@
 
 #define CACHE_STEPS_MAX     (1 << 19) /* some 40 MiB */
 #define CACHE_FUNCTIONS_MAX (1 << 15)
+#define QUESTION_COST_MAX   (1 << 20) /* about a second */
 
 int liveness_cache_open(struct liveness_cache *cache, int fd, struct error *err)
 {
@@ -52,8 +53,11 @@ static int add(struct liveness_cache *cache, struct liveness_function *function)
 
 static struct liveness_function *decode(struct liveness_cache *cache, const struct cfi_fde *fde)
 {
-	struct liveness_function *function = malloc(sizeof(*function));
+	struct liveness_function *function;
 
+	if (cache->callees.cost > cache->cost_max)
+		return NULL;
+	function = malloc(sizeof(*function));
 	if (!function)
 		return NULL;
 	if (!liveness_function_decode(&cache->callees, fde, function) && !add(cache, function))
@@ -75,8 +79,9 @@ const struct liveness_function *liveness_cache_function(struct liveness_cache *c
 	return index != MAP64_NONE ? cache->functions.items[index] : decode(cache, fde);
 }
 
-void liveness_cache_trim(struct liveness_cache *cache)
+void liveness_cache_start(struct liveness_cache *cache)
 {
+	cache->cost_max = cache->callees.cost + QUESTION_COST_MAX;
 	if (cache->steps > CACHE_STEPS_MAX || cache->functions.count > CACHE_FUNCTIONS_MAX)
 		clear(cache);
 }

@@ -19,19 +19,21 @@ struct liveness_cache {
 	VEC(struct liveness_function *) functions;
 	struct map64 index; /* start → index of functions */
 	size_t steps;       /* of all functions */
+	uint64_t cost_max;  /* of callees, beyond which no more functions are decoded */
 };
 
 int liveness_cache_open(struct liveness_cache *cache, int fd, struct error *err);
 void liveness_cache_close(struct liveness_cache *cache);
 
 /*
- * The function that covers a virtual address; NULL if there is none, or no memory. It stays until
- * the next call of liveness_cache_trim.
+ * The function that covers a virtual address; NULL if there is none, no memory, or if too many
+ * functions have been decoded for one question. It stays until the next call of
+ * liveness_cache_start.
  */
 const struct liveness_function *liveness_cache_function(struct liveness_cache *cache,
 							uint64_t vaddr);
 
-/* Drops all functions if they have become too many. */
-void liveness_cache_trim(struct liveness_cache *cache);
+/* Before each question: drops all functions if they have become too many. */
+void liveness_cache_start(struct liveness_cache *cache);
 
 #endif

@@ -9,6 +9,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <gelf.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "symbol/liveness/decode/control.h"
@@ -21,6 +22,9 @@
 #define KNOWN_MAX   (1 << 16)
 #define THUNK_STEPS 2
 #define STUB_STEPS  2 /* endbr and the jump */
+
+/* Bytes of sections that are read, for each byte of the file: they may overlap. */
+#define SECTIONS_MAX 8
 
 static bool returns_twice(const char *name)
 {
@@ -51,8 +55,24 @@ static bool get_relocation(Elf_Data *data, uint32_t type, int index, GElf_Rela *
 	return true;
 }
 
+static bool spend(uint64_t *left, const Elf_Data *data)
+{
+	if (data->d_size > *left)
+		return false;
+	*left -= data->d_size;
+	return true;
+}
+
+/* Without a 0 at the end, each name would be looked for up to there. */
+static bool has_names(Elf *elf, size_t section)
+{
+	Elf_Data *names = elf_getdata(elf_getscn(elf, section), NULL);
+
+	return names && names->d_size && !((const char *)names->d_buf)[names->d_size - 1];
+}
+
 static int read_relocations(struct liveness_callees *callees, Elf_Scn *section,
-			    const GElf_Shdr *header)
+			    const GElf_Shdr *header, uint64_t *left)
 {
 	Elf *elf = callees->code->object.elf;
 	Elf_Scn *symbol_section = elf_getscn(elf, header->sh_link);
@@ -62,8 +82,11 @@ static int read_relocations(struct liveness_callees *callees, Elf_Scn *section,
 	GElf_Rela reloc;
 	int code = 0;
 
-	if (!data || !symbols || !gelf_getshdr(symbol_section, &symbol_header))
+	if (!data || !symbols || !gelf_getshdr(symbol_section, &symbol_header) ||
+	    !has_names(elf, symbol_header.sh_link))
 		return 0;
+	if (!spend(left, data) || !spend(left, symbols))
+		return -ENOEXEC;
 	for (int i = 0; !code && get_relocation(data, header->sh_type, i, &reloc); i++) {
 		size_t index = GELF_R_SYM(reloc.r_info);
 		const char *name = NULL;
@@ -77,18 +100,24 @@ static int read_relocations(struct liveness_callees *callees, Elf_Scn *section,
 	return code;
 }
 
-static void read_got(struct liveness_callees *callees, Elf_Scn *section)
+static int read_got(struct liveness_callees *callees, Elf_Scn *section, uint64_t *left)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 	GElf_Dyn entry;
 
-	for (int i = 0; data && gelf_getdyn(data, i, &entry) && entry.d_tag != DT_NULL; i++)
+	if (!data)
+		return 0;
+	if (!spend(left, data))
+		return -ENOEXEC;
+	for (int i = 0; gelf_getdyn(data, i, &entry) && entry.d_tag != DT_NULL; i++)
 		if (entry.d_tag == DT_PLTGOT)
 			callees->got = entry.d_un.d_ptr;
+	return 0;
 }
 
 static int read_sections(struct liveness_callees *callees)
 {
+	uint64_t left = (uint64_t)callees->code->object.size * SECTIONS_MAX;
 	Elf_Scn *section = NULL;
 	GElf_Shdr header;
 	int code = 0;
@@ -97,11 +126,18 @@ static int read_sections(struct liveness_callees *callees)
 		if (!gelf_getshdr(section, &header))
 			continue;
 		if (header.sh_type == SHT_DYNAMIC)
-			read_got(callees, section);
-		if (header.sh_type == SHT_RELA || header.sh_type == SHT_REL)
-			code = read_relocations(callees, section, &header);
+			code = read_got(callees, section, &left);
+		else if (header.sh_type == SHT_RELA || header.sh_type == SHT_REL)
+			code = read_relocations(callees, section, &header, &left);
 	}
 	return code;
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+
+	return (one > other) - (one < other);
 }
 
 int liveness_callees_open(struct liveness_callees *callees, const struct liveness_code *code)
@@ -110,7 +146,12 @@ int liveness_callees_open(struct liveness_callees *callees, const struct livenes
 
 	*callees = (struct liveness_callees){.code = code, .bytes.machine = code->machine};
 	status = x86_walk_open(&callees->walk, &callees->bytes);
-	return status ? status : read_sections(callees);
+	if (!status)
+		status = read_sections(callees);
+	if (!status && callees->twice.count)
+		qsort(callees->twice.items, callees->twice.count, sizeof(*callees->twice.items),
+		      compare_addresses);
+	return status;
 }
 
 void liveness_callees_close(struct liveness_callees *callees)
@@ -122,12 +163,8 @@ void liveness_callees_close(struct liveness_callees *callees)
 
 static bool is_twice_pointer(const struct liveness_callees *callees, uint64_t address)
 {
-	const uint64_t *pointer;
-
-	vec_each (pointer, &callees->twice)
-		if (*pointer == address)
-			return true;
-	return false;
+	return callees->twice.count && bsearch(&address, callees->twice.items, callees->twice.count,
+					       sizeof(address), compare_addresses);
 }
 
 bool liveness_callee_is_twice_by_pointer(const struct liveness_callees *callees,
@@ -204,6 +241,7 @@ static enum liveness_callee look(struct liveness_callees *callees, uint64_t targ
 	for (; flow == LIVENESS_FLOW_JUMP && jumps < LOOK_JUMPS && look_at(callees, target);
 	     jumps++)
 		flow = look_on(callees, &look, &target);
+	callees->cost += (uint64_t)look.steps;
 	if (look.read_at)
 		return look.read_at == 1 && flow == LIVENESS_FLOW_RETURN &&
 				       look.steps == THUNK_STEPS

@@ -21,12 +21,16 @@ struct liveness_callees {
 	const struct liveness_code *code;
 	struct x86_walk walk;
 	struct function_code bytes; /* that are walked */
-	VEC(uint64_t) twice;        /* addresses of pointers to functions that return twice */
-	uint64_t got;               /* what %ebx holds in position-independent i386 code */
-	struct map64 known;         /* target → enum liveness_callee */
+	VEC(uint64_t) twice; /* addresses of pointers to functions that return twice, sorted */
+	uint64_t got;        /* what %ebx holds in position-independent i386 code */
+	struct map64 known;  /* target → enum liveness_callee */
+	uint64_t cost;       /* of all that was decoded: instructions, and about as long */
 };
 
-/* Returns 0 or -ENOMEM. The code must outlive it. liveness_callees_close also after failure. */
+/*
+ * Returns 0, -ENOMEM, or -ENOEXEC for relocations that make no sense. The code must outlive it.
+ * liveness_callees_close also after failure.
+ */
 int liveness_callees_open(struct liveness_callees *callees, const struct liveness_code *code);
 void liveness_callees_close(struct liveness_callees *callees);
 

@@ -52,7 +52,7 @@ static int open_code(struct liveness_code *code, int fd, struct error *err)
 	if (status)
 		return status;
 	code->machine = (int)code->object.machine->machine;
-	if (code->machine != EM_X86_64 && code->machine != EM_386)
+	if ((code->machine != EM_X86_64 && code->machine != EM_386) || code->object.big_endian)
 		return error_set(err, -ENOTSUP, "cannot analyse the code of machine %d",
 				 code->machine);
 	code->abi = *code->object.machine->abi;

@@ -16,6 +16,8 @@
 #include "symbol/liveness/handlers.h"
 #include "symbol/liveness/rows.h"
 
+#define FUNCTION_COST 64 /* besides its instructions */
+
 struct function_decoder {
 	struct liveness_callees *callees;
 	const struct liveness_code *code;
@@ -90,6 +92,7 @@ static int classify_target(struct function_decoder *decoder, struct liveness_ste
 static int decode_control(struct function_decoder *decoder)
 {
 	struct liveness_function *function = decoder->function;
+	uint64_t cost_max = decoder->callees->cost + LIVENESS_COST_MAX;
 	struct liveness_rows rows;
 	int status = 0;
 
@@ -98,7 +101,8 @@ static int decode_control(struct function_decoder *decoder)
 	while (!status && x86_walk_next(&decoder->walk)) {
 		struct liveness_step step = {0};
 
-		if (function->steps.count == LIVENESS_STEPS_MAX)
+		if (function->steps.count == LIVENESS_STEPS_MAX ||
+		    decoder->callees->cost++ > cost_max)
 			return -ENOEXEC;
 		liveness_control(&decoder->walk, &step);
 		status = place_step(decoder, &rows, &step);
@@ -227,9 +231,11 @@ static int decode(struct function_decoder *decoder)
 	struct liveness_function *function = decoder->function;
 	int status;
 
+	decoder->callees->cost += FUNCTION_COST;
 	if (!decoder->code->has_sections || decoder->bytes.size != decoder->fde->size)
 		return -ENOEXEC;
 	status = liveness_handlers_read(&decoder->handlers, decoder->code, decoder->fde);
+	decoder->callees->cost += decoder->handlers.sites;
 	if (!status)
 		status = x86_walk_open(&decoder->walk, &decoder->bytes);
 	if (!status)

@@ -12,7 +12,9 @@
 #include "symbol/liveness/code.h"
 #include "symbol/liveness/decode/step.h"
 
-#define LIVENESS_STEPS_MAX 65536 /* instructions; longer functions are not analysed */
+/* Longer functions are not analysed. */
+#define LIVENESS_STEPS_MAX 65536     /* instructions */
+#define LIVENESS_COST_MAX  (1 << 20) /* of these and of those of the functions that they call */
 
 struct liveness_function {
 	uint64_t start; /* virtual addresses */

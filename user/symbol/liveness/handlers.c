@@ -12,7 +12,7 @@ static int add(struct liveness_handlers *handlers, struct liveness_handler handl
 {
 	size_t count = handlers->list.count;
 
-	if (handler.end < handler.start || count == LIVENESS_HANDLERS_MAX ||
+	if (handler.end < handler.start ||
 	    (count && handlers->list.items[count - 1].end > handler.start))
 		return -ENOEXEC;
 	return vec_push(&handlers->list, handler);
@@ -33,7 +33,7 @@ static int read_sites(struct liveness_handlers *handlers, struct cfi_reader site
 		pad = cfi_read_pointer(&sites, base, encoding);
 		handler.pad = pads + pad;
 		cfi_read_uleb(&sites); /* what is caught */
-		if (sites.failed)
+		if (sites.failed || ++handlers->sites > LIVENESS_HANDLERS_MAX)
 			return -ENOEXEC;
 		if (pad)
 			code = add(handlers, handler);

@@ -9,7 +9,7 @@
 #include "base/vec.h"
 #include "symbol/liveness/code.h"
 
-#define LIVENESS_HANDLERS_MAX 65536
+#define LIVENESS_HANDLERS_MAX 65536 /* sites of calls, with handlers or without */
 
 /* Calls in [start, end) go on at `pad` if they throw. Virtual addresses. */
 struct liveness_handler {
@@ -20,6 +20,7 @@ struct liveness_handler {
 
 struct liveness_handlers {
 	VEC(struct liveness_handler) list; /* by start, without overlap */
+	uint32_t sites;                    /* that were read */
 };
 
 /*

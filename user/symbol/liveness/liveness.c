@@ -51,7 +51,7 @@ void liveness_close(struct module_liveness *liveness)
 static bool find_site(struct module_liveness *liveness, uint64_t offset, bool interrupted,
 		      struct frame_site *ret_site)
 {
-	liveness_cache_trim(&liveness->cache);
+	liveness_cache_start(&liveness->cache);
 	if (!liveness_code_address(&liveness->cache.code, offset, &ret_site->from))
 		return false;
 	ret_site->row_at = ret_site->from - !interrupted;

@@ -9,6 +9,8 @@
 
 #include "symbol/liveness/decode/step.h"
 
+#define PROGRAM_MAX (1 << 18) /* bytes of a function's CFI, which is run for each question */
+
 /* DWARF numbers in the order of LIVENESS_SAVED. */
 static const uint8_t saved_x86_64[LIVENESS_SAVED] = {3, 6, 12, 13, 14, 15};
 static const uint8_t saved_i386[] = {3, 5, 6, 7};
@@ -21,7 +23,8 @@ bool liveness_rows_start(struct liveness_rows *rows, const struct liveness_code 
 	rows->abi = code->abi;
 	rows->abi.dwarf_second = also;
 	rows->span = (struct cfi_span){0};
-	if (cie->signal || cie->return_column != rows->abi.dwarf_ip ||
+	if (cie->signal || fde->program.end - fde->program.at > PROGRAM_MAX ||
+	    cie->return_column != rows->abi.dwarf_ip ||
 	    !cfi_program_initial(cie, &rows->abi, &rows->initial))
 		return false;
 	cfi_program_start(&rows->program, cie, &rows->initial, &rows->abi, fde);

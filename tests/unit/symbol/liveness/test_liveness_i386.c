@@ -185,6 +185,50 @@ static void test_other_machine_is_not_supported(void **state)
 	close(fd);
 }
 
+static int open_object(const struct object *object)
+{
+	int fd = memfd_create("liveness", MFD_CLOEXEC);
+	struct module_liveness *liveness = NULL;
+	int code;
+
+	assert_int_equal(write(fd, object->bytes, FILE_SIZE), FILE_SIZE);
+	code = liveness_open(fd, &liveness, NULL);
+	liveness_close(liveness);
+	close(fd);
+	return code;
+}
+
+/* Reading each of them would take time that grows with the square of the file's size. */
+static void test_file_with_overlapping_relocations_is_refused(void **state)
+{
+	enum { NAMES = 4, SECTIONS = 8 };
+	struct object object = {.machine = EM_386, .at = FRAME_AT};
+	uint8_t *link;
+
+	(void)state;
+	put(&object, 4, 0);
+	finish(&object);
+	for (size_t i = 0; i < SECTIONS; i++)
+		put_section_header(&object, 0, SHT_REL, 0, 0, FILE_SIZE);
+	link = object.bytes + SECTION_AT + offsetof(Elf32_Shdr, sh_link);
+	for (size_t i = NAMES; i <= NAMES + SECTIONS; i++)
+		link[i * sizeof(Elf32_Shdr)] = NAMES;
+	object.bytes[offsetof(Elf32_Ehdr, e_shnum)] = NAMES + SECTIONS;
+	assert_int_equal(open_object(&object), 0);
+	object.bytes[offsetof(Elf32_Ehdr, e_shnum)]++;
+	assert_int_equal(open_object(&object), -ENOEXEC);
+}
+
+static void test_big_endian_file_is_not_supported(void **state)
+{
+	struct object object = {.machine = EM_386, .at = FRAME_AT, .big_endian = true};
+
+	(void)state;
+	put(&object, 4, 0);
+	finish(&object);
+	assert_int_equal(open_object(&object), -ENOTSUP);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,6 +237,8 @@ int main(void)
 		cmocka_unit_test(test_frame_by_stack_pointer),
 		cmocka_unit_test(test_damaged_functions_are_survived),
 		cmocka_unit_test(test_other_machine_is_not_supported),
+		cmocka_unit_test(test_file_with_overlapping_relocations_is_refused),
+		cmocka_unit_test(test_big_endian_file_is_not_supported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
