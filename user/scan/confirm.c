@@ -1,40 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A program that runs moves pointers while it is scanned. Say the only pointer to a block is copied
- * from B to A, and B is overwritten, after A was read and before B is: then the scan sees it in
- * neither, and the block, though live all the time, looks lost. The opposite error does no harm: a
- * stale copy that was read hides a leak until the next pass.
+ * A running program moves pointers while it is scanned. Suppose that the only pointer to a block is
+ * copied from B to A, and then B is overwritten, after the scan has read A and before it reads B.
+ * The scan then sees the pointer in neither place, and the block looks leaked although it is live.
+ * The opposite error does no harm: a stale copy hides a leak until the next pass.
  *
- * What holds for certain: a block that is lost stays lost. To make a pointer to it the program must
- * copy one, and there is none that it could reach; neither can it free the block. So a real leak is
- * found by every pass that begins after it happened, and intersecting passes loses nothing but the
- * blocks that were leaked in between. (A pointer that the scan cannot see, mangled or held by the
- * kernel, breaks both statements: scan.h lists these.)
+ * A leaked block stays leaked. To make a pointer to it, the program would have to copy one, and it
+ * cannot reach any; nor can it free the block. So each pass that begins after the leak finds it,
+ * and intersecting the passes only loses blocks that were leaked in between. (A pointer that the
+ * scan cannot see, because it is mangled or only the kernel has it, breaks both statements; scan.h
+ * lists these cases.)
  *
- * What several passes prove: for a live block to be missed by one pass, all of its pointers must
- * have moved, during that pass, from memory that was not yet read to memory that was. So a block
- * that N passes agree on is lost, unless it was moved in that direction at least once within each
- * of them. A block that is moved fewer than N times while the passes last is never called a leak.
- * That is a proof for memory that rests, and most memory does.
+ * For one pass to miss a live block, all pointers to it must have moved during that pass, from
+ * memory that was not read yet to memory that was. So a block that N passes call leaked is leaked,
+ * unless its pointers moved in that direction during each of them. A block whose pointers move less
+ * than N times during the passes is never called leaked. This is a proof for memory at rest, and
+ * most memory is at rest.
  *
- * It is none for a pointer that moves all the time, such as an element in flight between queues.
- * If it is found in one of k places at random whenever one of them is read, independently of the
- * reading, it is missed by a pass with probability (1 - 1/k)^k: 1/4 for two places, and for however
- * many, however unevenly it visits them, less than 1/e (by the inequality of the means). N passes
- * all miss it with less than e^-N: 14% for two, 5% for three, 0.7% for five. In practice it is far
- * less, because a pointer on the move mostly passes through a register or a stack, which are read,
- * too. But no number of passes makes it zero. Who needs certainty stops the process: --scan-stop.
+ * It is no proof for a pointer that moves all the time, such as an element in flight between
+ * queues. If the pointer is in one of k places at random whenever one of them is read, a pass
+ * misses it with probability (1 - 1/k)^k: 1/4 for two places, and less than 1/e for any number of
+ * places, however unevenly it visits them (by the inequality of arithmetic and geometric means). N
+ * passes all miss it with a probability below e^-N: 14% for two, 5% for three, 0.7% for five. In
+ * practice it is far less, because a moving pointer mostly passes through a register or a stack,
+ * which are also read. But no number of passes makes it zero. For certainty, stop the process:
+ * --scan-stop.
  *
- * That is for one block, and a program that keeps freed objects in lists of its own has hundreds on
- * the move. Measured with three threads of Python that make dictionaries: five passes left 1 to 8
- * of some 300 blocks, in 7 of about 30 scans. But each pass leaves less than 1/e of them. So the
- * passes that count are those since the last one that cleared a suspect: when N in a row clear
- * none, it is for each block that still moves, however many there were, as unlikely as above.
- * Hundreds of them take some six passes more. There is a bound, for a program whose suspects never
- * come to rest.
+ * That is for a single block. A program that keeps freed objects in lists of its own has hundreds
+ * in motion. Measured with three Python threads that make dictionaries: five passes left 1 to 8 of
+ * about 300 blocks, in 7 of about 30 scans. But each pass leaves less than 1/e of them. So only the
+ * passes since the last one that cleared a suspect count: once N in a row clear none, a false leak
+ * is as unlikely as above for each block in motion, however many there were. Hundreds of them take
+ * about six more passes. The number of passes is bounded, for programs whose suspects never come to
+ * rest.
  *
- * A block must be the same one in all passes: addresses are reused, so suspects carry the time of
- * their allocation. One that was freed in between is no suspect any more.
+ * A block must be the same one in all passes. Addresses are reused, so a suspect carries the time
+ * of its allocation. A block that was freed in between is no longer a suspect.
  */
 #include "scan/confirm.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Several scans of a process that runs: what do they agree on? See confirm.c. */
+/* What several scans of a running process agree on. confirm.c explains why that is needed. */
 #ifndef MTRACE_SCAN_CONFIRM_H
 #define MTRACE_SCAN_CONFIRM_H
 
@@ -9,34 +9,35 @@
 #include "base/vec.h"
 #include "scan/scan.h"
 
-#define CONFIRM_PASSES   5 /* in a row that agree, unless the caller knows better; 2 at least */
-#define CONFIRM_PATIENCE 4 /* times as many are made at most */
+#define CONFIRM_PASSES   5 /* that agree in a row; at least 2 */
+#define CONFIRM_PATIENCE 4 /* at most this many times as many passes are made */
 
-/* A block that no pass has reached so far. */
+/* A block that no pass has reached yet. */
 struct suspect {
 	uint64_t address;
-	uint64_t stamp; /* tells it from others that had its address */
+	uint64_t stamp; /* distinguishes it from other blocks at its address */
 };
 
-/* Zeroed memory is ready for the first pass. */
+/* All zero: ready for the first pass. */
 struct confirm {
 	VEC(struct suspect) suspects; /* by address */
 	unsigned int passes;
-	unsigned int agreed; /* passes in a row that left the suspects as they were */
+	unsigned int agreed; /* passes in a row that cleared no suspect */
 };
 
 /*
- * Enter the result of a pass over blocks that were live when it began. `stamp` says of a live block
- * when it was allocated, as the books have it; it is called for lost blocks only. 0 or -ENOMEM.
+ * Adds the result of a pass over the blocks that were live when it began. `stamp` returns when a
+ * live block was allocated according to the model; it is called for leaked blocks only. Returns 0
+ * or -ENOMEM.
  */
 int confirm_pass(struct confirm *confirm, const struct blocks *blocks,
 		 const struct scan_result *result, uint64_t (*stamp)(void *ctx, uint64_t address),
 		 void *ctx);
-/* So many passes in a row agree, and further ones would change nothing. */
+/* Returns true if that many passes in a row agree, or no more passes should be made. */
 bool confirm_done(const struct confirm *confirm, unsigned int passes);
 /*
- * Bring the last pass's result in line: what it calls lost but not all passes did is unknown.
- * Classes are summed up again.
+ * Corrects the result of the last pass: what it calls leaked, but not all passes did, becomes
+ * unknown. Sums up the classes again.
  */
 void confirm_apply(const struct confirm *confirm, const struct blocks *blocks,
 		   struct scan_result *result);

@@ -79,7 +79,7 @@ void bitset_remove(struct bitset *set, uint32_t number)
 	}
 }
 
-/* Down again to the first member below a bit of a level. */
+/* Descends from a bit of a level to the first member below it. */
 static uint32_t descend(const struct bitset *set, unsigned int level, uint32_t bit)
 {
 	while (level-- > 0)
@@ -95,7 +95,7 @@ uint32_t bitset_next(const struct bitset *set, uint32_t from)
 
 		if (rest)
 			return descend(set, i, word * WORD_BITS + (uint32_t)__builtin_ctzll(rest));
-		from = word + 1; /* a bit of the next level: words_for leaves room for it */
+		from = word + 1; /* a bit of the next level; words_for() leaves room for it */
 	}
 	return BITSET_NONE;
 }

@@ -4,21 +4,22 @@
  * a heap full of pointers, a hundred million times per GiB, against a million blocks. A binary
  * search would take twenty dependent steps, most of them cache misses.
  *
- * - Blocks are grouped into spans wherever a large part of the address space is empty, so that a
- *   block's place in its span fits 32 bits. Starts are kept apart from sizes, which a pointer to a
- *   start does not need.
- * - A span is cut into equal buckets, a power of two wide, three for four blocks at most and half
- *   as many at least. A bucket knows the first block in or behind it. From there on four starts are
- *   compared at once; only where more blocks crowd a bucket the rest is searched by halves. Each
- *   span ends in four starts greater than any, so that no comparison needs a bound.
- * - Words are looked up in groups: first the buckets of all are fetched, then the starts, then they
- *   are compared; so the cache misses of a group overlap.
+ * - Blocks are grouped into spans, which end where a large part of the address space is empty. So a
+ *   block's place in its span fits 32 bits. Starts and sizes are kept apart, because a pointer to a
+ *   start does not need the size.
+ * - A span is cut into equal buckets, whose width is a power of two. There are at most three
+ * buckets for four blocks, and at least half as many. A bucket knows the first block in it or
+ * behind it. Four starts are compared at once from there on. If a bucket has more blocks, a binary
+ * search covers the rest. Each span ends with four starts greater than any other, so no comparison
+ * needs a bound.
+ * - Words are looked up in groups: first all their buckets are fetched, then the starts, and then
+ *   these are compared. So the cache misses of a group overlap.
  *
- * Memory: while it is filled 16 bytes per block, then 6, and 1.5 to 3 for the buckets. Most blocks
- * are small, so there are 16 bits for a size, and a list of what is larger; 32 where that list
- * would be long. Where gaps cut the heap into very many spans the gap is chosen wider, so that
- * spans and their padding stay few. Sorting is done in place, by radix (McIlroy, Bostic, McIlroy:
- * Engineering Radix Sort, 1993), linear in blocks.
+ * Memory: 16 bytes per block while blocks are added, then 6 bytes, and 1.5 to 3 for the buckets.
+ * Most blocks are small, so a size has 16 bits, and a list holds the larger ones; if that list
+ * would be long, a size has 32 bits. If gaps would cut the heap into very many spans, a wider gap
+ * is chosen, so that spans and their padding stay few. Blocks are sorted in place by radix
+ * (McIlroy, Bostic, McIlroy: Engineering Radix Sort, 1993), in linear time.
  */
 #include "scan/block/blocks.h"
 
@@ -32,11 +33,11 @@
 #include "scan/block/table.h"
 
 #define PAD       4             /* slots behind a span */
-#define FIRST_GAP (1ULL << 20)  /* bytes of nothing that end a span */
+#define FIRST_GAP (1ULL << 20)  /* bytes without a block that end a span */
 #define SPAN_MAX  0xfffffff0ULL /* bytes from its base to the start of its last block */
 #define GROUP     64
 
-#define LARGE_SHARE 128 /* of the blocks: one in so many may be in the list of large ones */
+#define LARGE_SHARE 128 /* one block in this many may be in the list of large ones */
 
 int blocks_reserve(struct blocks *blocks, size_t count)
 {
@@ -67,7 +68,7 @@ static uint64_t block_end(const struct sized_block *block)
 	return block->address + (block->size ? block->size : 1);
 }
 
-/* Addresses become unique, blocks disjoint, and none reaches over the end of the world. */
+/* Makes addresses unique and blocks disjoint, and cuts blocks at the end of the address space. */
 static void make_disjoint(struct blocks *blocks)
 {
 	struct sized_block *items = blocks->raw.items;
@@ -141,7 +142,7 @@ static int make_spans(struct blocks *blocks)
 	return add_span(blocks, first, blocks->raw.count);
 }
 
-/* How much of a size do most blocks need? */
+/* How many bytes does a size need for most blocks? */
 static void choose_sizes(struct blocks *blocks)
 {
 	const struct sized_block *block;
@@ -152,7 +153,7 @@ static void choose_sizes(struct blocks *blocks)
 	blocks->size_is_large = large > blocks->raw.count / LARGE_SHARE ? UINT32_MAX : UINT16_MAX;
 }
 
-/* In place: offset << 32 | size is half as long as what it is made of. Then give back the rest. */
+/* In place: offset << 32 | size takes half of what it is made of. The other half is given back. */
 static int pack_raw(struct blocks *blocks, uint64_t **ret_packed)
 {
 	const uint32_t large = blocks->size_is_large;
@@ -201,7 +202,7 @@ static void set_slot(struct blocks *blocks, uint32_t slot, uint32_t start, uint3
 		blocks->sizes_upper[slot] = (uint16_t)(size >> 16);
 }
 
-/* Starts and sizes apart, and the spans, too. */
+/* Separates starts and sizes, and makes the spans. */
 static int unpack(struct blocks *blocks, const uint64_t *packed)
 {
 	uint32_t slot = 0;
@@ -334,7 +335,7 @@ uint64_t blocks_address(const struct blocks *blocks, uint32_t slot)
 	return blocks->spans.items[blocks_span(blocks, slot)].base + blocks->starts[slot];
 }
 
-/* Of a block that is in the list. */
+/* The block must be in the list. */
 static uint64_t large_size(const struct blocks *blocks, uint64_t address)
 {
 	size_t low = 0, high = blocks->large.count;
@@ -380,7 +381,7 @@ size_t blocks_span_below(const struct blocks *blocks, uint64_t address)
 	return low;
 }
 
-/* Where four comparisons were not enough: the last in the bucket that starts at or below. */
+/* If four comparisons were not enough: the last block of the bucket that starts at or below. */
 static uint32_t search_bucket(const struct blocks *blocks, uint32_t low, uint32_t high,
 			      uint32_t start)
 {
@@ -395,7 +396,7 @@ static uint32_t search_bucket(const struct blocks *blocks, uint32_t low, uint32_
 	return low;
 }
 
-/* How many of four ascending starts are at or below the given one. */
+/* Returns how many of four ascending starts are at or below the given one. */
 static inline uint32_t count_below(const uint32_t *starts, uint32_t start)
 {
 #if defined(__SSE2__)
@@ -417,11 +418,11 @@ static inline uint32_t bucket_of(const struct span *span, uint64_t offset)
 	return span->table + (uint32_t)(bucket < span->bucket_count ? bucket : span->bucket_count);
 }
 
-/* The last block that starts at or below the offset; `slot` is what its bucket says. */
+/* Returns the last block that starts at or below the offset. `slot` is the first of its bucket. */
 static inline uint32_t slot_from(const struct blocks *blocks, const struct span *span,
 				 uint64_t offset, uint32_t bucket, uint32_t slot)
 {
-	/* Behind SPAN_MAX there is only the interior of the last block. */
+	/* Above SPAN_MAX there is only the interior of the last block. */
 	uint32_t start = offset < SPAN_MAX ? (uint32_t)offset : (uint32_t)SPAN_MAX;
 	uint32_t below = count_below(blocks->starts + slot, start);
 
@@ -430,7 +431,7 @@ static inline uint32_t slot_from(const struct blocks *blocks, const struct span 
 	return slot + below - 1;
 }
 
-/* Likewise; the offset is in the span. */
+/* The same for an offset within the span. */
 static uint32_t slot_below(const struct blocks *blocks, const struct span *span, uint64_t offset)
 {
 	uint32_t bucket = bucket_of(span, offset);
@@ -452,7 +453,7 @@ uint32_t blocks_at(const struct blocks *blocks, uint64_t address)
 	return blocks->starts[slot] == address - span->base ? slot : SLOT_NONE;
 }
 
-/* Words that point into one span. */
+/* Words that point into the same span. */
 struct span_words {
 	const struct span *span;
 	size_t count;
@@ -463,8 +464,8 @@ struct span_words {
 };
 
 /*
- * Take words as long as they lie in the group's span or in none, and begin to fetch their buckets.
- * Returns how many were taken, or left out.
+ * Takes words while they point into the group's span or into none, and prefetches their buckets.
+ * Returns how many words were consumed.
  */
 static size_t take_words(const struct blocks *blocks, struct span_words *group,
 			 const uint64_t *words, const uint32_t *tags, size_t count)
@@ -494,8 +495,8 @@ static size_t take_words(const struct blocks *blocks, struct span_words *group,
 }
 
 /*
- * The slots are stored because they are needed, but also because gcc takes a function that only
- * prefetches for one that does nothing.
+ * The slots are stored because they are needed, and because gcc removes a function that only
+ * prefetches.
  */
 static void fetch_starts(const struct blocks *blocks, struct span_words *group)
 {
@@ -511,7 +512,7 @@ static bool is_inside(const struct blocks *blocks, const struct span *span, uint
 	return offset < size_at(blocks, slot, span->base + blocks->starts[slot]);
 }
 
-/* Pointers to the interior also need the sizes: begin to fetch them, too. */
+/* Interior pointers also need the sizes, so prefetch these. */
 static void resolve_starts(const struct blocks *blocks, const struct span *span,
 			   const struct span_words *group, struct hit *hits)
 {
@@ -543,7 +544,8 @@ static size_t keep_inside(const struct blocks *blocks, const struct span *span, 
 size_t blocks_find(const struct blocks *blocks, const uint64_t *words, const uint32_t *tags,
 		   size_t count, struct hit *hits)
 {
-	struct span_words group; /* not zeroed: that would cost as much as a few words */
+	struct span_words
+		group; /* not zeroed, which would cost as much as looking up a few words */
 	size_t found = 0;
 
 	group.span = blocks->spans.items;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The blocks of a process by address, packed for a scan: built once, then only searched. A block is
- * known by its slot, which grows with its address. See blocks.c for how and at what cost.
+ * The blocks of a process by address, packed for a scan: built once, then only searched. A block's
+ * slot identifies it; slots ascend with addresses. blocks.c explains the layout and its cost.
  */
 #ifndef MTRACE_SCAN_BLOCK_BLOCKS_H
 #define MTRACE_SCAN_BLOCK_BLOCKS_H
@@ -14,67 +14,69 @@
 #include "scan/block/sort.h"
 
 #define SLOT_NONE  UINT32_MAX
-#define SLOT_LIMIT (1u << 30) /* slots there can be */
+#define SLOT_LIMIT (1u << 30) /* maximum number of slots */
 
-/* Blocks near each other. */
+/* Blocks that lie near each other. */
 struct span {
 	uint64_t base; /* address of the first block */
-	uint64_t end;  /* where the last one ends; behind its start even if its size is 0 */
+	uint64_t end;  /* of the last block; above its start even if its size is 0 */
 	uint32_t first;
 	uint32_t count;
-	uint32_t table; /* its first bucket */
+	uint32_t table; /* index of its first bucket */
 	uint32_t bucket_count;
-	uint32_t shift; /* of an offset, for its bucket */
+	uint32_t shift; /* an offset shifted right by this is the number of its bucket */
 };
 
-/* Zeroed memory is an empty set. */
+/* All zero: an empty set. */
 struct blocks {
-	VEC(struct sized_block) raw; /* until it is sealed */
-	uint32_t *starts;            /* by slot: offset from the span's base */
-	uint16_t *sizes;             /* by slot: the lower half */
-	uint16_t *sizes_upper;       /* likewise; NULL where next to no block needs it */
-	uint32_t size_is_large;      /* what stands in sizes, then: see large */
-	uint32_t slots;              /* some of them belong to no block */
+	VEC(struct sized_block) raw; /* until blocks_seal() */
+	uint32_t *starts;            /* by slot: offset from the base of the span */
+	uint16_t *sizes;             /* by slot: the lower 16 bits */
+	uint16_t *sizes_upper; /* by slot: the upper 16 bits; NULL if hardly any block needs them */
+	uint32_t size_is_large; /* the size that stands for "see large" */
+	uint32_t slots;         /* including padding, which belongs to no block */
 	uint32_t count;
 	VEC(struct span) spans;
-	uint32_t *buckets;             /* the first slot that lies there or behind */
-	VEC(struct sized_block) large; /* what sizes cannot say, by address */
+	uint32_t *buckets;             /* the first slot in the bucket or behind it */
+	VEC(struct sized_block) large; /* blocks whose size does not fit `sizes`, by address */
 	uint64_t low;                  /* every block lies in [low, high) */
 	uint64_t high;
 	uint64_t total; /* bytes of all blocks */
-	size_t bytes;   /* of memory that it takes */
+	size_t bytes;   /* of memory used by this structure */
 };
 
 /* A word that points into a block. */
 struct hit {
 	uint32_t slot;
-	uint32_t tag;    /* what the caller said of the word */
-	uint64_t offset; /* in the block: 0 is its start */
+	uint32_t tag;    /* the caller's, of the word */
+	uint64_t offset; /* from the start of the block */
 };
 
-/* Make room for exactly so many: 0 or -ENOMEM. */
+/* Makes room for exactly `count` blocks. Returns 0 or -ENOMEM. */
 int blocks_reserve(struct blocks *blocks, size_t count);
-/* In any order. 0 or -ENOMEM. */
+/* Adds a block, in any order. Returns 0 or -ENOMEM. */
 int blocks_add(struct blocks *blocks, uint64_t address, uint64_t size);
 /*
- * No more blocks. Of two at one address the larger stays, and a block ends where the next begins.
- * 0, -ENOMEM, or -EFBIG for more than SLOT_LIMIT.
+ * Call this after the last block was added. Of two blocks at one address the larger one stays, and
+ * a block ends where the next one begins. Returns 0, -ENOMEM, or -EFBIG for more than SLOT_LIMIT
+ * slots.
  */
 int blocks_seal(struct blocks *blocks);
 void blocks_free(struct blocks *blocks);
 
 uint64_t blocks_address(const struct blocks *blocks, uint32_t slot);
 uint64_t blocks_size(const struct blocks *blocks, uint32_t slot);
-/* The index of the slot's span. */
+/* Returns the index of the slot's span. */
 size_t blocks_span(const struct blocks *blocks, uint32_t slot);
-/* The index of the last span that begins at or below the address; 0 if none does. */
+/* Returns the index of the last span that begins at or below the address; 0 if none does. */
 size_t blocks_span_below(const struct blocks *blocks, uint64_t address);
-/* The block that begins at the address, or SLOT_NONE. */
+/* Returns the block that begins at the address, or SLOT_NONE. */
 uint32_t blocks_at(const struct blocks *blocks, uint64_t address);
 
 /*
- * Of `count` words those that point into [start, start + size) of a block, or to the start of an
- * empty one, in the order of the words. `hits` has room for all; returns how many there are.
+ * Finds the words that point into [start, start + size) of a block, or to the start of an empty
+ * one. `hits` has room for `count` of them and gets them in the order of the words. Returns how
+ * many there are.
  */
 size_t blocks_find(const struct blocks *blocks, const uint64_t *words, const uint32_t *tags,
 		   size_t count, struct hit *hits);
@@ -83,28 +85,29 @@ size_t blocks_find(const struct blocks *blocks, const uint64_t *words, const uin
 struct block_cursor {
 	const struct blocks *blocks;
 	size_t span;
-	uint64_t base;    /* of the span */
-	uint32_t near;    /* slots below have their successor in the span */
-	uint32_t slot;    /* the last block that starts at or below; SLOT_NONE: there is none */
+	uint64_t base; /* of the span */
+	uint32_t near; /* slots below this one have their successor in the same span */
+	uint32_t slot; /* the last block that starts at or below the address; SLOT_NONE if there is
+			  none */
 	uint64_t address; /* of that block */
 	uint64_t size;
-	uint64_t next; /* where the block behind it starts; UINT64_MAX: there is none */
+	uint64_t next; /* where the next block starts; UINT64_MAX if there is none */
 };
 
-/* Begin at an address. */
+/* Moves the cursor to an address. */
 void block_cursor_seek(struct block_cursor *cursor, const struct blocks *blocks, uint64_t address);
-/* For block_cursor_step, in the general case. */
+/* The general case of block_cursor_step(). */
 void block_cursor_leap(struct block_cursor *cursor);
 
-#define BLOCKS_NO_START UINT32_MAX /* in starts, behind a span */
+#define BLOCKS_NO_START UINT32_MAX /* in `starts`, behind a span */
 
-/* False for slots that pad the table. */
+/* Returns false for slots that are padding. */
 static inline bool blocks_is_block(const struct blocks *blocks, uint32_t slot)
 {
 	return blocks->starts[slot] != BLOCKS_NO_START;
 }
 
-/* size_is_large: it says no more than that. */
+/* Returns the size, or size_is_large. */
 static inline uint32_t blocks_packed_size(const struct blocks *blocks, uint32_t slot)
 {
 	uint32_t size = blocks->sizes[slot];
@@ -112,7 +115,7 @@ static inline uint32_t blocks_packed_size(const struct blocks *blocks, uint32_t 
 	return blocks->sizes_upper ? size | (uint32_t)blocks->sizes_upper[slot] << 16 : size;
 }
 
-/* To the next block, which there is. */
+/* Moves the cursor to the next block, which must exist. */
 static inline void block_cursor_step(struct block_cursor *cursor)
 {
 	const struct blocks *blocks = cursor->blocks;

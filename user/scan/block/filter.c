@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * low <= w < high is one unsigned comparison: w - low < high - low. Processors compare signed
- * numbers, so both sides are moved by half the range: flip the upper bit. Sixteen words (of 64
- * bits) go by for one branch as long as none of them may pass, by their upper halves; then one bit
- * per word says which did. With AVX-512 it is thirty-two words.
+ * low <= w < high is one unsigned comparison: w - low < high - low. AVX2 only compares signed
+ * numbers, so the upper bit of both sides is flipped, which moves them by half the range. One
+ * branch skips sixteen words of 64 bits if their upper halves show that none of them passes;
+ * otherwise a mask says which ones do. With AVX-512, one branch skips thirty-two words.
  */
 #include "scan/block/filter.h"
 
@@ -58,9 +58,9 @@ static size_t portable32(const struct filter *filter, const void *data, size_t c
 #if defined(__x86_64__)
 
 #define CACHE_LINE 64
-#define AHEAD      1024 /* bytes: what the kernel has just copied lies in the second-level cache */
+#define AHEAD      1024 /* bytes; what the kernel has just copied is in the second-level cache */
 
-/* Beyond the end, too: to fetch ahead never fails. */
+/* May prefetch beyond the end of the data, which does no harm. */
 static inline void fetch_ahead(const void *data, size_t byte, unsigned int lines)
 {
 	for (unsigned int i = 0; i < lines; i++)
@@ -70,7 +70,7 @@ static inline void fetch_ahead(const void *data, size_t byte, unsigned int lines
 
 #define AVX2 __attribute__((target("avx2,bmi,popcnt")))
 
-/* What did not fill a whole round of the fast loop. */
+/* The words that did not fill a whole round of the fast loop. */
 static size_t add_rest(const struct filter *filter, const void *data, size_t done, size_t count,
 		       unsigned int word, filter_words *portable, uint64_t *words,
 		       uint32_t *positions)
@@ -95,7 +95,8 @@ static AVX2 inline uint32_t mask64(__m256i passed)
 	return (uint32_t)_mm256_movemask_pd(_mm256_castsi256_pd(passed));
 }
 
-/* For each choice of four words: their halves, moved to the front; their offsets, likewise. */
+/* For each subset of four words: the order of halves, and of offsets, that moves it to the front.
+ */
 static const uint32_t chosen_halves[16][8] = {
 	{0},
 	{0, 1},
@@ -119,7 +120,7 @@ static const uint32_t chosen_offsets[16][4] = {
 	{24}, {0, 24}, {8, 24}, {0, 8, 24}, {16, 24}, {0, 16, 24}, {8, 16, 24}, {0, 8, 16, 24},
 };
 
-/* Without a branch, for which of four words pass cannot be foretold. */
+/* Without a branch, because it is unpredictable which of four words pass. */
 static AVX2 inline size_t keep64(const void *data, size_t i, __m256i passed, uint64_t *words,
 				 uint32_t *positions)
 {
@@ -133,7 +134,7 @@ static AVX2 inline size_t keep64(const void *data, size_t i, __m256i passed, uin
 	return (size_t)__builtin_popcount(mask);
 }
 
-/* The upper halves of eight words. */
+/* Returns the upper halves of eight words. */
 static AVX2 inline __m256i upper_halves(const void *data, size_t i)
 {
 	__m256 four = _mm256_loadu_ps((const void *)((const char *)data + i * 8));
@@ -142,7 +143,7 @@ static AVX2 inline __m256i upper_halves(const void *data, size_t i)
 	return _mm256_castps_si256(_mm256_shuffle_ps(four, next, 0xdd));
 }
 
-/* May one of sixteen words pass, as far as their upper halves tell? Half as much to compare. */
+/* Returns false if the upper halves of sixteen words show that none passes. */
 static AVX2 inline bool may_pass64(const void *data, size_t i, __m256i low, __m256i most)
 {
 	__m256i one = _mm256_sub_epi32(upper_halves(data, i), low);
@@ -231,8 +232,8 @@ static AVX2 size_t avx2_32(const struct filter *filter, const void *data, size_t
 }
 
 /*
- * Words before the first line of the cache that begins in the data. Loads of a whole line that lie
- * across two cost twice as much.
+ * Returns the number of words before the first cache line that begins in the data. A load that
+ * spans two cache lines costs twice as much.
  */
 static size_t words_to_line(const void *data, size_t count, unsigned int word)
 {
@@ -241,7 +242,7 @@ static size_t words_to_line(const void *data, size_t count, unsigned int word)
 	return words < count ? words : count;
 }
 
-/* AVX-512 compares unsigned numbers, and moves those that passed to the front by itself. */
+/* AVX-512 compares unsigned numbers, and can move those that passed to the front. */
 #define AVX512 __attribute__((target("avx512f,avx512vl,bmi,popcnt")))
 
 static AVX512 inline __m512i load512(const void *data, size_t byte)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * American flag sort: count how many items there are of each digit, then put each item where its
- * digit's share begins, following the chain of those that are displaced; then each share by the
- * next digit. Digits that all items have in common are skipped.
+ * American flag sort: counts the items of each digit, then moves each item to its digit's part of
+ * the array, following the chain of displaced items; then sorts each part by the next digit. Digits
+ * that all items have in common are skipped.
  */
 #include "scan/block/sort.h"
 
 #define DIGIT_BITS 8
 #define DIGITS     (1u << DIGIT_BITS)
-#define FEW        24 /* items that are sorted by insertion */
+#define FEW        24 /* no more items than this are sorted by insertion */
 
 static void sort_few(struct sized_block *items, size_t count)
 {
@@ -47,7 +47,7 @@ static void permute(struct sized_block *items, unsigned int shift, size_t next[D
 	}
 }
 
-/* How far up the highest digit lies in which the items differ. */
+/* Returns the position of the highest digit in which the items differ. */
 static unsigned int highest_difference(const struct sized_block *items, size_t count)
 {
 	uint64_t differs = 0;

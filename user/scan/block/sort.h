@@ -11,7 +11,7 @@ struct sized_block {
 	uint64_t size;
 };
 
-/* By address, in place, in linear time. */
+/* Sorts by address, in place, in linear time. */
 void sort_blocks(struct sized_block *items, size_t count);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Memory for large tables that are read at random: in huge pages where the kernel has them, because
- * otherwise every look also misses the processor's cache of page translations. Freed by free().
+ * Memory for large tables that are read at random. It uses huge pages if the kernel has them,
+ * because otherwise each lookup also misses the TLB. Release it with free().
  */
 #ifndef MTRACE_SCAN_BLOCK_TABLE_H
 #define MTRACE_SCAN_BLOCK_TABLE_H
@@ -20,7 +20,7 @@ static inline void *table_alloc(size_t bytes)
 		return malloc(bytes ? bytes : 1);
 	if (posix_memalign(&table, TABLE_HUGE, bytes))
 		return NULL;
-	madvise(table, bytes, MADV_HUGEPAGE); /* where there are none, small pages do */
+	madvise(table, bytes, MADV_HUGEPAGE); /* without huge pages, small ones do */
 	return table;
 }
 

@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A freed chunk still holds what the program wrote there. Were it a root, stale pointers would hide
- * leaks. Were memory that is not malloc's taken for a freed chunk, pointers in it would be ignored,
- * and their blocks falsely called leaked. So nothing is believed but a proof:
+ * A freed chunk still holds what the program wrote there. If it were a root, stale pointers would
+ * hide leaks. If other memory were taken for a freed chunk, pointers in it would be ignored and
+ * their blocks falsely called leaked. So only proof counts:
  *
- * - In glibc (malloc/malloc.c, "struct malloc_chunk") the word before a block holds the size of its
- *   chunk, the lowest three bits being flags, and the next chunk begins where this one ends.
- * - From a block that is known to be live, its size leads to the next chunk, whose size leads on.
- * If this chain ends exactly where the next known block's chunk begins, or exactly at the end of
- * the heap where the top chunk ends, then every byte in between belongs to some chunk of malloc's.
- * - All blocks that were given out are known (the caller says so), so these chunks are free, or the
- *   allocator's own bookkeeping.
+ * - In glibc (malloc/malloc.c, "struct malloc_chunk"), the word before a block holds the size of
+ * its chunk, with three flags in its lowest bits, and the next chunk begins where this one ends.
+ * - So each size leads to the next chunk, starting from a live block. If this chain ends exactly
+ *   where the chunk of the next known block begins, or exactly at the end of the heap, where the
+ * top chunk ends, then every byte in between belongs to a chunk of malloc.
+ * - The caller knows all blocks that were allocated, so these chunks are free, or malloc's own.
  *
- * Memory that the program took by sbrk between two of malloc's calls breaks the chain: malloc ends
- * its part with chunks of the least size, and behind them are the program's own words, which would
- * have to be sizes that add up to the very place. Other allocators have no such chain; then
- * everything between blocks stays a root, and what only stale pointers there lead to is not
- * reported.
+ * Memory that the program allocated by sbrk(2) between two calls of malloc breaks the chain: malloc
+ * ends its part with chunks of minimal size, and the program's own words behind them would have to
+ * be sizes that add up exactly. Other allocators have no such chain. Then everything between blocks
+ * remains a root, and leaks to which only stale pointers there lead are not found.
  *
  * Where a heap begins, the chain may begin with its first chunk instead of a block. That is at the
  * start of "[heap]" and behind a thread's arena. What lies before the first block of any other
@@ -27,10 +25,11 @@
 #define FLAGS   7u
 #define MMAPPED 2u
 
-/* A heap of a thread begins with the end of its arena, which takes up to so many chunk headers. */
+/* A thread's heap begins with the end of its arena, which is no longer than this many chunk
+ * headers. */
 #define FIRST_CHUNK 8
 
-/* The size of the chunk, or 0 for what cannot be one. */
+/* Returns the size of the chunk, or 0 if it cannot be one. */
 static uint64_t chunk_size(struct word_reader *reader, uint64_t chunk)
 {
 	unsigned int word = reader->input->word;
@@ -54,7 +53,7 @@ static bool leads_to(struct word_reader *reader, uint64_t chunk, uint64_t goal)
 	return chunk == goal;
 }
 
-/* Where the chunk of the block at `next` begins, or the heap ends. */
+/* Returns where the chunk of the block at `next` begins, or where the heap ends. */
 static uint64_t gap_goal(const struct word_reader *reader, uint64_t next, uint64_t limit)
 {
 	return next < limit ? next - 2 * reader->input->word : limit;

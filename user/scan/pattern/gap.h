@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What lies between two blocks of glibc's malloc? See gap.c. */
+/* What lies between two blocks of glibc's malloc. gap.c explains how that is known. */
 #ifndef MTRACE_SCAN_PATTERN_GAP_H
 #define MTRACE_SCAN_PATTERN_GAP_H
 
@@ -13,8 +13,8 @@
 #define GAP_PAGE 4096
 
 /*
- * Is all memory behind the block free, or the allocator's own? Until the block at `next`, or up to
- * `limit`, the end of the heap, if next lies behind it.
+ * Returns true if all memory behind the block is free, or malloc's own, up to the block at `next`,
+ * or up to `limit`, the end of the heap, if that comes first.
  */
 bool gap_is_free(struct word_reader *reader, uint64_t block, uint64_t size, uint64_t next,
 		 uint64_t limit);
@@ -22,7 +22,8 @@ bool gap_is_free(struct word_reader *reader, uint64_t block, uint64_t size, uint
 /* The same for the memory before the first block of a heap, which begins at `start`. */
 bool gap_before_is_free(struct word_reader *reader, uint64_t start, uint64_t next, uint64_t limit);
 
-/* Where the content of a block ends: its size, rounded as malloc does, but not beyond `next`. */
+/* Returns where the content of a block ends: its size rounded as malloc does, but not above `next`.
+ */
 static inline uint64_t gap_content_end(const struct scan_input *input, uint64_t block,
 				       uint64_t size, uint64_t next)
 {
@@ -31,9 +32,9 @@ static inline uint64_t gap_content_end(const struct scan_input *input, uint64_t 
 	uint64_t end;
 
 	if (rounded < 3 * word)
-		rounded = 3 * word; /* the least that malloc gives */
+		rounded = 3 * word; /* malloc's minimum */
 	if (rounded < size || (block % GAP_PAGE == 0 && size % GAP_PAGE == 0 && size))
-		rounded = size; /* pages, from mmap */
+		rounded = size; /* pages from mmap(2) */
 	end = rounded > UINT64_MAX - block ? UINT64_MAX : block + rounded;
 	return end < next ? end : next;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where older blocks are unknown, what lies between known blocks may be theirs, or free. In glibc's
- * malloc each chunk says how large it is, which leads to the next one (gap.c), and whether the one
- * before it is free; of a free one it also repeats the size. So from a known block on, chunk by
- * chunk, as the pass comes by; believed only if the chain ends exactly at the next known block, or
- * at the end of the heap, where what is left is free. Chunks that are kept for their thread or for
- * a quick reuse (tcache, fast bins) look as if they were in use, so this is a lower bound.
+ * If older blocks are unknown, memory between known blocks may belong to them, or be free. In
+ * glibc's malloc each chunk holds its size, which leads to the next chunk (gap.c), and a flag that
+ * says whether the chunk before it is free; if it is, its size is repeated. So the pass follows the
+ * chunks from each known block on. The result counts only if the chain ends exactly at the next
+ * known block, or at the end of the heap, where the rest is free. Chunks in tcache and fast bins
+ * look as if they were in use, so this is a lower bound.
  *
- * It is only counted: all of it is searched for pointers. Costs one look at each chunk of a gap.
+ * Free memory is only counted here; all of it is still searched for pointers. The cost is one look
+ * at each chunk of a gap.
  */
 #include "scan/pattern/gap_walk.h"
 
@@ -36,7 +37,7 @@ static bool is_in_view(const struct gap_walk *walk, const struct gap_view *view)
 	return walk->chunk >= view->address && walk->chunk + 2 * walk->word <= view->end;
 }
 
-/* Look at the chunk, and go to the next. False, and the chain ends, if that is none. */
+/* Looks at the chunk and goes to the next. If it is no chunk, ends the chain and returns false. */
 static bool step(struct gap_walk *walk, const struct gap_view *view)
 {
 	const unsigned char *data = view->data + (walk->chunk - view->address);
@@ -79,7 +80,7 @@ void gap_walk_end(struct gap_walk *walk, const struct gap_view *view, uint64_t b
 	uint64_t goal = block - 2 * walk->word;
 
 	walk_to(walk, view, goal);
-	/* Whether the last one before it is free, the block's chunk says. */
+	/* The block's chunk says whether the last one before it is free. */
 	if (walk->chunk == goal && is_in_view(walk, view) && step(walk, view))
 		walk->free += walk->found;
 	walk->chunk = 0;
@@ -89,7 +90,7 @@ void gap_walk_leave(struct gap_walk *walk, const struct gap_view *view, uint64_t
 {
 	walk_to(walk, view, next - 2 * walk->word);
 	walk->before += view->end - view->address;
-	/* A header that lies in two views, or in none, is not read. */
+	/* A header that lies in two views or in none is not read. */
 	if (walk->chunk && walk->chunk < view->end)
 		walk->chunk = 0;
 }

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#define VTABLE_WORDS     20 /* looked at for function pointers, as memcheck does */
-#define VTABLE_FUNCTIONS 2  /* that are enough */
+#define VTABLE_WORDS     20 /* searched for function pointers, as memcheck does */
+#define VTABLE_FUNCTIONS 2  /* this many are enough */
 #define PAGE_SIZE        4096u
 
 static uint64_t word_at(const struct scan_input *input, const void *bytes, size_t index)
@@ -42,7 +42,7 @@ static bool may_be_vtable(const struct scan_input *input, uint64_t word)
 	return word % input->word == 0 && word >= PAGE_SIZE && idiom_image_at(input, word);
 }
 
-/* Numbers lie as on this machine, whose processes these are. */
+/* Numbers have the byte order of this machine, because its processes are scanned. */
 static uint64_t number_at(const unsigned char *bytes, size_t count)
 {
 	uint64_t number = 0;
@@ -57,24 +57,24 @@ static uint64_t number_at(const unsigned char *bytes, size_t count)
 }
 
 /*
- * sds (redis: src/sds.h): the pointer is to the characters. In front of them are the length, the
- * room, each as wide as it must be, and a byte for the type; in the smallest, the length is in the
- * five upper bits of that byte. It uses what the allocator gave in excess.
+ * sds (redis: src/sds.h): the pointer is to the characters. Before them are the length and the
+ * capacity, each as wide as necessary, and a byte with the type. In the smallest type the length is
+ * in the upper five bits of that byte. The capacity includes what the allocator rounded up.
  */
 struct sds {
 	unsigned int header;
-	unsigned int width; /* of the length, and of the room */
+	unsigned int width; /* of the length and of the capacity */
 };
 
 static const struct sds sds_types[] = {{1, 0}, {3, 1}, {5, 2}, {9, 4}, {17, 8}};
 
 #define SDS_TYPES     (sizeof(sds_types) / sizeof(sds_types[0]))
-#define SDS_LEAST_MAX 33 /* bytes of a block for the smallest type: up to 31 characters */
-#define SDS_SLACK     16 /* and a quarter: that an allocator may give more than was asked for */
+#define SDS_LEAST_MAX 33 /* bytes of a block of the smallest type: up to 31 characters */
+#define SDS_SLACK     16 /* bytes; an allocator may round up by this and a quarter */
 
 /*
- * Does what header, room and the terminating 0 take come to the block's size, or to what an
- * allocator makes of it?
+ * Returns true if header, capacity and the terminating 0 add up to the block's size, or to what an
+ * allocator makes of it.
  */
 static bool sds_fits(const struct sds *type, const unsigned char *bytes, uint64_t size)
 {
@@ -89,7 +89,7 @@ static bool sds_fits(const struct sds *type, const unsigned char *bytes, uint64_
 	return all >= size && all - size <= size / 4 + SDS_SLACK;
 }
 
-/* The type's byte, if it is among those that were read: nothing but the number of the type. */
+/* The byte with the type, if it was read, holds nothing but the number of the type. */
 static bool has_sds_type(const struct scan_input *input, size_t type, const unsigned char *bytes,
 			 uint64_t size)
 {
@@ -100,7 +100,7 @@ static bool has_sds_type(const struct scan_input *input, size_t type, const unsi
 	return place < idiom_bytes(input) ? bytes[place] == type : size > UINT32_MAX;
 }
 
-/* Asked of every block, so most fail at the first look. */
+/* This is asked for every block, so the first test rules out most. */
 static inline bool may_be_sds(const unsigned char *bytes, uint64_t size)
 {
 	return (bytes[2] == 1) | (bytes[4] == 2) | (bytes[8] == 3) | (size <= SDS_LEAST_MAX) |
@@ -123,7 +123,7 @@ static bool is_dtv(const struct scan_input *input, const uint64_t first[2], uint
 	return first[0] && !first[1] && size % entry == 0 && first[0] == size / entry - 2;
 }
 
-/* C++ ABI for the Arm Architecture, 3.2.2: of 32 bits alone. */
+/* C++ ABI for the Arm Architecture, 3.2.2: 32 bits only. */
 static bool is_sized(const struct scan_input *input, const uint64_t first[2], uint64_t size)
 {
 	return input->word == 4 && first[0] && size > 8 && first[0] * first[1] == size - 8;
@@ -136,7 +136,7 @@ static uint8_t kind_of(const struct scan_input *input, const void *bytes, const 
 
 	if (size > header && first[1] == size - header - 1 && first[0] <= first[1])
 		return IDIOM_STRING;
-	if (size > 8 && number_at(bytes, 8) == size - 8) /* 64 bits, whatever the word is */
+	if (size > 8 && number_at(bytes, 8) == size - 8) /* 64 bits even if words have 32 */
 		return IDIOM_LENGTH;
 	if (size > word && may_be_vtable(input, first[0]))
 		return IDIOM_OBJECT;
@@ -165,7 +165,7 @@ static bool read_words(const struct scan_input *input, uint64_t address, void *b
 	return input->memory->read(input->memory->ctx, &piece, 1, bytes) == (ssize_t)piece.size;
 }
 
-/* Only null pointers and pointers to code, two of the latter. */
+/* Null pointers and pointers to code only, at least two of the latter. */
 static bool is_vtable(const struct scan_input *input, uint64_t address)
 {
 	const struct scan_image *image = idiom_image_at(input, address);
@@ -192,7 +192,7 @@ static bool is_vtable(const struct scan_input *input, uint64_t address)
 	return false;
 }
 
-/* Both the block and what is pointed to begin with a pointer to a vtable. */
+/* Both the block and the object that is pointed to begin with a pointer to a vtable. */
 static bool is_base_class(const struct scan_input *input, uint64_t start, uint64_t address)
 {
 	unsigned char first[8], inner[8];
@@ -203,7 +203,7 @@ static bool is_base_class(const struct scan_input *input, uint64_t start, uint64
 	       is_vtable(input, word_at(input, first, 0));
 }
 
-/* The header, now all of it, and the 0 behind the characters. */
+/* The whole header, and the 0 behind the characters. */
 static bool is_sds_at(const struct scan_input *input, uint64_t start, uint64_t offset)
 {
 	const struct sds *type = sds_types;

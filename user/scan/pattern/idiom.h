@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Pointers into the interior of a block that programs use in place of the one to its start: the
- * rules of memcheck's --leak-check-heuristics (valgrind, memcheck/mc_leakcheck.c), and two more. An
- * interior pointer that follows one of them counts as a pointer to the start. So an idiom never
- * makes of a block that nothing points to one that something does; at worst "possible" becomes
- * "reachable". What each asks for as evidence is in idiom.c.
+ * Interior pointers that programs use instead of a pointer to the start of a block: those of
+ * memcheck's --leak-check-heuristics (valgrind, memcheck/mc_leakcheck.c), and more. They count as
+ * pointers to the start. So an idiom never hides a block to which nothing points; at worst
+ * "possible" becomes "reachable". idiom.c says which evidence each of them needs.
  */
 #ifndef MTRACE_SCAN_PATTERN_IDIOM_H
 #define MTRACE_SCAN_PATTERN_IDIOM_H
@@ -15,8 +14,8 @@
 #include "scan/scan_types.h"
 
 /*
- * What a block looks like, from its size and first bytes. Of the first ones only one can be: they
- * ask for different first words. The others may come on top.
+ * What a block looks like, judged by its size and first bytes. At most one of the first kinds
+ * applies, because they need different first words. The others may apply in addition.
  */
 enum idiom {
 	IDIOM_STRING = 1, /* std::string before C++11: length, capacity, references, characters */
@@ -31,28 +30,29 @@ enum idiom {
 };
 
 /*
- * All of that fits five bits, in which a block that was not looked at is 0: one more than the sum
- * of a kind (or 0) and of what comes on top.
+ * All of this fits five bits: one more than the sum of a kind (or 0) and the additional ones. 0 is
+ * a block that was not looked at.
  */
 #define IDIOM_UNSEEN 0
 #define IDIOM_NONE   1
 
-#define IDIOM_BYTES 16 /* at most; there are as many, zero behind the end of the block */
+#define IDIOM_BYTES 16 /* at most; zero behind the end of the block */
 
 static inline size_t idiom_bytes(const struct scan_input *input)
 {
-	return input->word == 8 ? IDIOM_BYTES : 12; /* glibc's malloc gives no less */
+	return input->word == 8 ? IDIOM_BYTES : 12; /* glibc's minimum */
 }
 
 uint8_t idiom_looks(const struct scan_input *input, const void *bytes, uint64_t size);
 
 /*
- * Does the pointer to `address`, in a block at `start` that looks so, stand for the block? Reads
- * memory only if it may point to a second base class (multiple inheritance), or to an sds string.
+ * Returns true if the pointer to `address` counts as one to the start of the block, which begins at
+ * `start` and looks like that. Reads memory only if the pointer may be one to a second base class
+ * (multiple inheritance) or to an sds string.
  */
 bool idiom_accepts(const struct scan_input *input, uint8_t looks, uint64_t start, uint64_t address);
 
-/* The image that holds the address, or NULL. */
+/* Returns the image that holds the address, or NULL. */
 const struct scan_image *idiom_image_at(const struct scan_input *input, uint64_t address);
 
 #endif
