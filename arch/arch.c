@@ -6,8 +6,21 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static const struct arch *const known[] = {&arch_x86_64, &arch_i386, &arch_arm, &arch_arm64,
-					   &arch_powerpc};
+/* A program for small boards only knows the processors whose code can run on its own. */
+static const struct arch *const known[] = {
+#if !NATIVE_ONLY || defined(__x86_64__) || defined(__i386__)
+	&arch_x86_64, &arch_i386,
+#endif
+#if !NATIVE_ONLY || defined(__arm__) || defined(__aarch64__)
+	&arch_arm,
+#endif
+#if !NATIVE_ONLY || defined(__aarch64__)
+	&arch_arm64,
+#endif
+#if !NATIVE_ONLY || defined(__powerpc__)
+	&arch_powerpc,
+#endif
+};
 
 static int read_zeros(void *ctx, uint64_t address, void *bytes, size_t size)
 {

@@ -4,7 +4,7 @@
 # Sanitized code compiles in half the time with -O1; -g1 has the lines that a sanitizer prints.
 CFLAGS   ?= $(if $(SANITIZE),-O1 -g1,-O2 -g)
 LANGUAGE := $(CROSS_FLAGS) -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DMTRACE_VERSION='"$(VERSION)"' \
-	-iquote user -iquote . -iquote $(BUILD)/gen
+	-iquote user -iquote . -iquote $(BUILD)/gen $(if $(filter 1,$(SMALL)),-DNATIVE_ONLY=1)
 ALL_CFLAGS := $(LANGUAGE) -MMD -MP \
 	-Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer) $(CFLAGS)
