@@ -9,7 +9,7 @@
 /* A program for small boards only knows the processors whose code can run on its own. */
 static const struct arch *const known[] = {
 #if !NATIVE_ONLY || defined(__x86_64__) || defined(__i386__)
-	&arch_x86_64, &arch_i386,
+	&arch_x86_64,  &arch_i386,
 #endif
 #if !NATIVE_ONLY || defined(__arm__) || defined(__aarch64__)
 	&arch_arm,

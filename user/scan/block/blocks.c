@@ -544,8 +544,7 @@ static size_t keep_inside(const struct blocks *blocks, const struct span *span, 
 size_t blocks_find(const struct blocks *blocks, const uint64_t *words, const uint32_t *tags,
 		   size_t count, struct hit *hits)
 {
-	struct span_words
-		group; /* not zeroed, which would cost as much as looking up a few words */
+	struct span_words group; /* not zeroed, which would cost as much as a few words */
 	size_t found = 0;
 
 	group.span = blocks->spans.items;
