@@ -15,8 +15,9 @@
 #define RED_ZONE       128   /* bytes below the stack pointer that a function may use */
 
 /*
- * How long all words of a scan may take: the process is paused meanwhile. Code that is made to be
- * slow to analyse may take a second for each word. Nothing is known about the rest.
+ * How long all words of a scan may take: without memory for a copy, the process is paused
+ * meanwhile. Code that is made to be slow to analyse may take a second for each word. Nothing is
+ * known about the rest.
  */
 #define PATIENCE_NS 20000000000ULL
 
