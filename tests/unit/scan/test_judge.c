@@ -304,6 +304,27 @@ static void test_thread_local_memory_is_no_stack(void **state)
 }
 
 /* More candidates than there are ranks, in a heap of which most is reached early. */
+/* A root leads to the block through a pointer that is only followed after the pass. */
+static void test_stack_only_block_that_a_root_reaches_late(void **state)
+{
+	uint64_t registers[] = {block(0) + 8};
+	struct judged judged = {.silent = true};
+	struct world world;
+
+	(void)state;
+	furnish_stack(&world, &judged);
+	world.ranges[0].stack = false;
+	world.registers[0] = (struct scan_bytes){registers, sizeof(registers)};
+	world.input.register_count = 1;
+	world_put(&world, block(0), block(1));
+	world_put(&world, ROOT, block(2) + 8);
+	world_put(&world, block(2), block(0));
+	expect(&world, "ppp");
+	world_put(&world, ROOT, 0); /* nor does the block hang below anything else then */
+	expect(&world, "spd");
+	world_free(&world);
+}
+
 static void test_many_stack_only_blocks(void **state)
 {
 	struct judged judged = {.silent = true};
@@ -343,6 +364,7 @@ int main(void)
 		cmocka_unit_test(test_stack_only_block_below_another),
 		cmocka_unit_test(test_stacks_without_a_judge),
 		cmocka_unit_test(test_thread_local_memory_is_no_stack),
+		cmocka_unit_test(test_stack_only_block_that_a_root_reaches_late),
 		cmocka_unit_test(test_many_stack_only_blocks),
 	};
 

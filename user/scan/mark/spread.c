@@ -15,7 +15,7 @@ static void spread_start(struct scan *scan, uint32_t source, const struct edge *
 	if (scan->origins)
 		stack_only_inherit(scan, source, edge->target);
 	if (scan_level(scan, edge->target) == LEVEL_START)
-		return; /* a candidate, whose edges are being followed already */
+		return; /* a candidate, whose edges spread_level() sees to */
 	if (scan_counts_as_start(scan, edge)) {
 		scan_set_level(scan, edge->target, LEVEL_START);
 		scan_push(scan, edge->target);
@@ -158,6 +158,16 @@ static void push_level(struct scan *scan, unsigned int level, bool roots)
 			scan_push(scan, slot);
 }
 
+/* What has turned out to be reached from the roots meanwhile has not been followed yet. */
+static void push_candidates(struct scan *scan, unsigned int level)
+{
+	const uint32_t *slot;
+
+	vec_each (slot, &scan->candidates)
+		if (scan_level(scan, *slot) == level)
+			scan_push(scan, *slot);
+}
+
 static int spread_level(struct scan *scan, unsigned int level)
 {
 	int err;
@@ -167,6 +177,7 @@ static int spread_level(struct scan *scan, unsigned int level)
 	if (err || !scan->origins)
 		return err;
 	push_level(scan, level, false);
+	push_candidates(scan, level);
 	return follow_all(scan);
 }
 
