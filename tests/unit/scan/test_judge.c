@@ -325,6 +325,78 @@ static void test_stack_only_block_that_a_root_reaches_late(void **state)
 	world_free(&world);
 }
 
+#define NODES  24
+#define LINKS  3
+#define GRAPHS 3000
+
+/* Blocks that point to each other at random, to the start or to the interior. */
+struct graph {
+	int links[NODES][LINKS]; /* block, or -1 */
+	bool reached[NODES];
+};
+
+static uint64_t pointer_to(int node)
+{
+	return block((size_t)node) + (rand() % 2 ? 8 : 0);
+}
+
+static void mark(struct graph *graph, int node)
+{
+	if (graph->reached[node])
+		return;
+	graph->reached[node] = true;
+	for (int i = 0; i < LINKS; i++)
+		if (graph->links[node][i] >= 0)
+			mark(graph, graph->links[node][i]);
+}
+
+static void put_graph(struct world *world, struct graph *graph)
+{
+	*graph = (struct graph){0};
+	for (int node = 0; node < NODES; node++)
+		for (int i = 0; i < LINKS; i++) {
+			int to = rand() % (3 * NODES);
+
+			graph->links[node][i] = to < NODES ? to : -1;
+			world_put(world, block((size_t)node) + 8 * (uint64_t)i,
+				  to < NODES ? pointer_to(to) : 0);
+		}
+}
+
+/* Whatever is known about stack words: a block is lost if and only if no pointer leads to it. */
+static void test_random_graphs(void **state)
+{
+	struct judged judged = {.silent = true};
+	struct world world;
+	struct graph graph;
+
+	(void)state;
+	srand(1);
+	furnish(&world, NODES);
+	world.input.judge = judge;
+	world.input.judge_ctx = &judged;
+	world.input.register_count = 1;
+	for (int i = 0; i < GRAPHS; i++) {
+		int root = rand() % NODES, one = rand() % NODES, other = rand() % NODES;
+		uint64_t registers[] = {pointer_to(one), pointer_to(other)};
+
+		put_graph(&world, &graph);
+		world_put(&world, ROOT, pointer_to(root));
+		world.registers[0] = (struct scan_bytes){registers, sizeof(registers)};
+		mark(&graph, root);
+		mark(&graph, one);
+		mark(&graph, other);
+		assert_int_equal(world_scan(&world), 0);
+		for (int node = 0; node < NODES; node++) {
+			enum leak_class class = world_class(&world, block((size_t)node));
+
+			assert_int_equal(class == LEAK_DEFINITE || class == LEAK_INDIRECT,
+					 !graph.reached[node]);
+		}
+	}
+	world_free(&world);
+}
+
 static void test_many_stack_only_blocks(void **state)
 {
 	struct judged judged = {.silent = true};
@@ -365,6 +437,7 @@ int main(void)
 		cmocka_unit_test(test_stacks_without_a_judge),
 		cmocka_unit_test(test_thread_local_memory_is_no_stack),
 		cmocka_unit_test(test_stack_only_block_that_a_root_reaches_late),
+		cmocka_unit_test(test_random_graphs),
 		cmocka_unit_test(test_many_stack_only_blocks),
 	};
 
