@@ -2,9 +2,9 @@
 /*
  * Ends on the stack of a coroutine: on one from malloc ("malloc"), mapped ("mmap"), mapped while
  * it is run by a second thread ("thread"), or within the stack of the thread ("local"). The switch
- * is swapcontext ("context"), or our own, of which a debugger sees an ordinary call ("switch").
- * The coroutine has a block, and so has the function that waits for it: both are still used.
- * Compiled without optimisation.
+ * is swapcontext ("context"), or our own, which looks like an ordinary call to a debugger
+ * ("switch"). The coroutine has a block, and so has the function that waits for it: both are still
+ * used. Compiled without optimisation.
  */
 #include <pthread.h>
 #include <stdio.h>

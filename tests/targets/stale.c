@@ -54,7 +54,7 @@ static void freed(void)
 	free(array);
 }
 
-/* Likewise. */
+/* The same, until its input ends. */
 static void wait_over_array(void)
 {
 	static char byte; /* an address in the frame would make all above it live */
@@ -119,28 +119,33 @@ static void waiting(void)
 		pthread_barrier_wait(&barrier);
 }
 
+static void array(void)
+{
+	fill();
+	end_over_array();
+}
+
+static void wait(void)
+{
+	wait_for_line();
+	fill();
+	wait_over_array();
+}
+
+static const struct mode {
+	const char *name;
+	void (*run)(void);
+} modes[] = {
+	{"returned", returned}, {"array", array}, {"thread", thread},   {"freed", freed},
+	{"wait", wait},         {"live", live},   {"waiting", waiting},
+};
+
 int main(int argc, char **argv)
 {
-	const char *how = argc > 1 ? argv[1] : "returned";
+	const char *name = argc > 1 ? argv[1] : "returned";
 
-	if (!strcmp(how, "returned"))
-		returned();
-	if (!strcmp(how, "array")) {
-		fill();
-		end_over_array();
-	}
-	if (!strcmp(how, "thread"))
-		thread();
-	if (!strcmp(how, "freed"))
-		freed();
-	if (!strcmp(how, "wait")) {
-		wait_for_line();
-		fill();
-		wait_over_array();
-	}
-	if (!strcmp(how, "live"))
-		live();
-	if (!strcmp(how, "waiting"))
-		waiting();
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+		if (!strcmp(name, modes[i].name))
+			modes[i].run();
 	return 0;
 }

@@ -9,9 +9,9 @@
  *   definite   no chain does, nor one from another lost block
  *   indirect   lost too, but some definite block leads there. Of a cycle that nothing else leads
  *              to, the block with the lowest address is the definite one
- *   stack-only a word on a stack or in a register points to it, of which is not known whether the
- *              program can still read it, and nothing else leads there (scan/mark/stack_only.h).
- *              What hangs below it is reachable or possible
+ *   stack-only only a word on a stack or in a register points to it, and it is not known whether
+ *              the program can still read that word (scan/mark/stack_only.h). What hangs below
+ *              the block is reachable or possible
  *   unknown    no chain was found, but memory that could begin or continue one was not readable
  *
  * A pointer is a word at a multiple of `step` that holds an address in [start, start + size) of a

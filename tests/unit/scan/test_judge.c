@@ -303,7 +303,7 @@ static void test_thread_local_memory_is_no_stack(void **state)
 	world_free(&world);
 }
 
-/* More candidates than there are ranks, in a heap of which most is reached early. */
+/* More candidates than there are ranks, in a heap that is mostly reached early. */
 /* A root leads to the block through a pointer that is only followed after the pass. */
 static void test_stack_only_block_that_a_root_reaches_late(void **state)
 {

@@ -200,7 +200,7 @@ static void pack_example(struct pack *body, const struct snapshot_example *examp
 
 /* Readers of minor versions before 3 know the first five classes, so others only follow if there
  * are blocks of them. */
-static int classes_told(const struct snapshot_sum classes[LEAK_CLASS_COUNT])
+static int classes_written(const struct snapshot_sum classes[LEAK_CLASS_COUNT])
 {
 	return classes[LEAK_STACK].blocks ? LEAK_CLASS_COUNT : LEAK_STACK;
 }
@@ -209,7 +209,7 @@ static int classes_told(const struct snapshot_sum classes[LEAK_CLASS_COUNT])
 int stream_tell_scan_site(struct stream_writer *writer, const struct stream_scan_site *site)
 {
 	struct pack *body = &writer->body;
-	int classes = classes_told(site->leaks.classes);
+	int classes = classes_written(site->leaks.classes);
 
 	pack_number(body, site->books);
 	pack_number(body, site->site);
@@ -231,7 +231,7 @@ int stream_tell_scan(struct stream_writer *writer, const struct stream_scan *tol
 	const struct snapshot_scan *scan = &told->scan;
 	struct pack *body = &writer->body;
 	int err = body->count ? send_body(writer, STREAM_SCAN_SITES) : 0;
-	int classes = classes_told(scan->classes);
+	int classes = classes_written(scan->classes);
 
 	if (err)
 		return err;

@@ -63,7 +63,7 @@ static bool is_bin(struct arena_search *search, uint64_t bin)
 
 /* Arenas. */
 
-/* Returns the first of exactly 127 bins in a row, of which one is known; 0 if they are not. */
+/* Returns the first of the bins around a known one; 0 if they are not exactly 127 in a row. */
 static uint64_t first_bin(struct arena_search *search, uint64_t bin)
 {
 	uint64_t step = 2 * search->input->word, first = bin, end = bin + step;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads single words of the scanned memory, most of which lie near the one before. */
+/* Reads single words of the scanned memory. Most of them should lie near the one before. */
 #ifndef MTRACE_SCAN_ALLOCATOR_WORD_READER_H
 #define MTRACE_SCAN_ALLOCATOR_WORD_READER_H
 

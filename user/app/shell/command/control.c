@@ -91,6 +91,17 @@ static int compare_lost(const void *a, const void *b)
 	return (left->site->id > right->site->id) - (left->site->id < right->site->id);
 }
 
+/* What a scan found besides definite leaks. */
+static const struct {
+	enum leak_class leak;
+	const char *words;
+} others[] = {
+	{LEAK_INDIRECT, "indirectly"},
+	{LEAK_POSSIBLE, "possibly"},
+	{LEAK_UNKNOWN, "perhaps"},
+	{LEAK_STACK, "only from a stack"},
+};
+
 static void write_sum(struct page *page, const struct snapshot_process *process)
 {
 	const struct snapshot_scan *scan = &process->scan;
@@ -114,22 +125,14 @@ static void write_sum(struct page *page, const struct snapshot_process *process)
 		snprintf(item, sizeof(item), "%s",
 			 snapshot_is_clean(scan->classes) ? "no leaks" : "no definite leaks");
 	page_item(page, definite->blocks ? STYLE_WARNING : STYLE_PLAIN, 0, separator, item);
-	snprintf(item, sizeof(item), "%s indirectly",
-		 bytes_format(scan->classes[LEAK_INDIRECT].bytes, bytes));
-	if (scan->classes[LEAK_INDIRECT].blocks)
-		page_item(page, STYLE_PLAIN, 0, separator, item);
-	snprintf(item, sizeof(item), "%s possibly",
-		 bytes_format(scan->classes[LEAK_POSSIBLE].bytes, bytes));
-	if (scan->classes[LEAK_POSSIBLE].blocks)
-		page_item(page, STYLE_PLAIN, 0, separator, item);
-	snprintf(item, sizeof(item), "%s perhaps",
-		 bytes_format(scan->classes[LEAK_UNKNOWN].bytes, bytes));
-	if (scan->classes[LEAK_UNKNOWN].blocks)
-		page_item(page, STYLE_PLAIN, 0, separator, item);
-	snprintf(item, sizeof(item), "%s only from a stack",
-		 bytes_format(scan->classes[LEAK_STACK].bytes, bytes));
-	if (scan->classes[LEAK_STACK].blocks)
-		page_item(page, STYLE_PLAIN, 0, separator, item);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		const struct snapshot_sum *sum = &scan->classes[others[i].leak];
+
+		snprintf(item, sizeof(item), "%s %s", bytes_format(sum->bytes, bytes),
+			 others[i].words);
+		if (sum->blocks)
+			page_item(page, STYLE_PLAIN, 0, separator, item);
+	}
 	snprintf(item, sizeof(item), "searched %s in %s", bytes_format(scan->bytes_scanned, bytes),
 		 amount_duration(scan->duration_ns, page->utf8, text));
 	page_item(page, STYLE_QUIET, 0, separator, item);
