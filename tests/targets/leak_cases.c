@@ -326,6 +326,37 @@ CASE(interior_tagged, .possible = {1, SIZE})
 	root = (void **)((char *)block(SIZE) + 1);
 }
 
+#if UINTPTR_MAX > UINT32_MAX
+
+#define TAGGED(pointer) ((void **)((uintptr_t)(pointer) | (uintptr_t)0x1234 << 48))
+
+/* A number in the upper 16 bits, as lock-free lists and interpreters have it. */
+CASE(tagged, .possible = {1, SIZE})
+{
+	ROOT(root);
+
+	root = TAGGED(block(SIZE));
+}
+
+CASE(tagged_chain, .possible = {3, 3 * SIZE})
+{
+	ROOT(root);
+
+	for (int i = 0; i < 3; i++) {
+		void **next = root;
+
+		root = TAGGED(block(SIZE));
+		((void **)((uintptr_t)root << 16 >> 16))[0] = next;
+	}
+}
+
+CASE(tagged_in_lost_chain, .definite = {1, SIZE}, .indirect = {1, SIZE})
+{
+	block(SIZE)[0] = TAGGED(block(SIZE));
+}
+
+#endif
+
 CASE(interior_of_huge, .possible = {1, 1 << 20})
 {
 	ROOT(root);

@@ -53,6 +53,7 @@ struct snapshot_scan {
 	uint64_t bytes_free;    /* … and, in glibc's malloc, certainly free */
 	struct snapshot_sum classes[LEAK_CLASS_COUNT];
 	struct snapshot_sum suppressed; /* matched by suppressions; no longer in any class */
+	uint64_t tagged; /* LEAK_POSSIBLE blocks, suppressed ones too, found by a tagged pointer */
 };
 
 struct snapshot_losses {

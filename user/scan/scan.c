@@ -33,6 +33,10 @@
  * that the pass comes by, five bits say what it looks like, and pointers to blocks that it has not
  * come by are put off (`deferred`). If there is no room, the block is looked at out of turn.
  *
+ * Tags. Lock-free structures keep a counter in the upper 16 bits of a pointer, and interpreters a
+ * type. A word that equals the start of a block once these bits are cleared counts like an interior
+ * pointer: its block is not lost for certain, and not reachable for certain either.
+ *
  * Stacks hold leftovers: words of calls that have returned, of arrays that were never written. So
  * stacks and registers are read after the other roots. The caller may tell which of their words the
  * program can still read (scan_input.judge); only these are roots. Of blocks to which a word leads
@@ -80,6 +84,7 @@
 #include "scan/scan.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,6 +137,13 @@ static void conclude_stack_only(struct scan *scan)
 	}
 }
 
+static void count_tagged(struct scan *scan)
+{
+	for (uint32_t slot = 0; scan->tagged && slot < scan->blocks->slots; slot++)
+		scan->result->blocks_tagged += scan->states[slot] == LEAK_POSSIBLE &&
+					       scan->tagged[slot / CHAR_BIT] >> slot % CHAR_BIT & 1;
+}
+
 /* From states to classes, in place. Most blocks are reachable; they are passed by in eights. */
 static void conclude(struct scan *scan)
 {
@@ -159,6 +171,7 @@ static void conclude(struct scan *scan)
 		result->classes[class].bytes += size;
 	}
 	conclude_stack_only(scan);
+	count_tagged(scan);
 	result->class_of = scan->states;
 	scan->states = NULL;
 }
@@ -255,6 +268,7 @@ static void tear_down(struct scan *scan)
 	vec_free(&scan->references);
 	vec_free(&scan->candidates);
 	free(scan->origins);
+	free(scan->tagged);
 	vec_free(&scan->holes);
 	free(scan);
 }

@@ -126,6 +126,7 @@ struct scan_result {
 	uint64_t bytes_unreadable; /* of roots and of blocks that something leads to */
 	uint64_t bytes_between;    /* in ranges that hold blocks, but in none of them … */
 	uint64_t bytes_free;       /* … and free for certain; 0 if the heap is known */
+	uint64_t blocks_tagged;    /* of LEAK_POSSIBLE: first reached by a tagged pointer */
 	uint64_t references_dead;  /* words that the judge ruled out */
 	uint64_t bytes_read_again; /* because there was no room to remember their pointers */
 	size_t memory; /* bytes that the scan itself took, blocks and buffers included */

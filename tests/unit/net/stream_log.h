@@ -167,7 +167,7 @@ static inline int on_scan(void *ctx, const struct stream_scan *told)
 	     ULL(scan->pause_ns), ULL(scan->duration_ns), ULL(scan->bytes_scanned),
 	     ULL(scan->bytes_unreadable), ULL(scan->bytes_between), ULL(scan->bytes_free));
 	note_sums(ctx, scan->classes);
-	note(ctx, "\n");
+	note(ctx, " tagged %llu\n", ULL(scan->tagged));
 	return 0;
 }
 

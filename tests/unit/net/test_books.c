@@ -276,8 +276,8 @@ static void tell_scan(struct teller *teller)
 {
 	struct stream_scan_site site = {.books = 0, .site = 0, .api = 1};
 	const struct stream_scan failed = {.scan = {.reason = "it was not the time"}};
-	const struct stream_scan done = {.sites = 1,
-					 .scan = {.passes = 1, .classes[LEAK_STACK] = {2, 64}}};
+	const struct stream_scan done = {
+		.sites = 1, .scan = {.passes = 1, .tagged = 3, .classes[LEAK_STACK] = {2, 64}}};
 
 	site.leaks.classes[LEAK_DEFINITE] = (struct snapshot_sum){3, 300};
 	site.leaks.examples[LEAK_DEFINITE] = (struct snapshot_example){.address = 7, .read = 2};

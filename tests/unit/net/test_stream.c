@@ -161,7 +161,8 @@ static const struct stream_scan scan = {
 		 .bytes_unreadable = 12,
 		 .bytes_between = 13,
 		 .bytes_free = 14,
-		 .classes = {[LEAK_DEFINITE] = {1, 100}, [LEAK_INDIRECT] = {2, 50}}},
+		 .classes = {[LEAK_DEFINITE] = {1, 100}, [LEAK_INDIRECT] = {2, 50}},
+		 .tagged = 15},
 };
 /* With blocks of the sixth class. */
 static const struct stream_scan_site stack_site = {

@@ -181,6 +181,81 @@ static void test_narrow_words(void **state)
 	world_free(&world);
 }
 
+/* Pointers with a number in their upper 16 bits. */
+
+static uint64_t tagged(uint64_t address)
+{
+	return address | 0xabcdULL << 48;
+}
+
+static void test_block_behind_tagged_pointer_is_possible(void **state)
+{
+	struct world world;
+
+	(void)state;
+	furnish(&world, 8);
+	world_put(&world, ROOT, tagged(block(0)));
+	world_put(&world, block(0) + 8, tagged(block(1)));
+	world_put(&world, block(1), block(2));
+	world_put(&world, ROOT + 8, tagged(block(3) + 8)); /* not to the start: no pointer */
+	world_put(&world, block(4), tagged(block(5)));
+	world_put(&world, ROOT + 16, tagged(block(6)));
+	world_put(&world, ROOT + 24, block(6));
+	world_put(&world, ROOT + 32, block(7) + 8);
+	expect(&world, "pppddirp");
+	assert_int_equal(world.result.blocks_tagged, 2);
+	world_free(&world);
+}
+
+static void test_tagged_words_at_any_step(void **state)
+{
+	struct world world;
+
+	(void)state;
+	furnish(&world, 3);
+	world.input.step = 1;
+	world_put(&world, ROOT + 0x1001, tagged(block(0)));
+	world_put(&world, ROOT + 0x100a, block(1));
+	world_put(&world, block(1) + 3, tagged(block(2)));
+	expect(&world, "prp");
+	world_free(&world);
+}
+
+static void test_tagged_words_on_stacks_and_in_registers(void **state)
+{
+	struct world world;
+	uint64_t registers[] = {0, tagged(block(0)), tagged(block(1) + 16)};
+
+	(void)state;
+	furnish(&world, 3);
+	world.registers[0] = (struct scan_bytes){registers, sizeof(registers)};
+	world.input.register_count = 1;
+	world.ranges[0].stack = true;
+	world_put(&world, ROOT + 8, tagged(block(2)));
+	expect(&world, "sds");
+	world_free(&world);
+}
+
+/* Addresses above 2^48 leave no room for tags. */
+static void test_high_addresses_have_no_tags(void **state)
+{
+	const uint64_t high = 1ULL << 52;
+	struct world world;
+
+	(void)state;
+	world_init(&world);
+	world_area(&world, ROOT, 0x4000);
+	world_area(&world, high, 0x4000);
+	world_block(&world, high + 0x40, 48);
+	world_block(&world, high + 0x80, 48);
+	world_put(&world, ROOT, high + 0x40);
+	world_put(&world, ROOT + 8, (high + 0x80) | 1ULL << 60);
+	assert_int_equal(world_scan(&world), 0);
+	assert_int_equal(world_class(&world, high + 0x40), LEAK_REACHABLE);
+	assert_int_equal(world_class(&world, high + 0x80), LEAK_DEFINITE);
+	world_free(&world);
+}
+
 static void test_sizes(void **state)
 {
 	struct world world;
@@ -480,6 +555,14 @@ static enum leak_class reference_class(const struct graph *graph, int node)
 	return LEAK_DEFINITE;
 }
 
+/* A pointer that makes its block possible. */
+static uint64_t interior(int node, uint64_t *seed)
+{
+	uint64_t start = block((size_t)node);
+
+	return random_next(seed) % 2 ? start + 48 : tagged(start);
+}
+
 static void draw_graph(struct world *world, struct graph *graph, uint64_t seed)
 {
 	for (int i = 0; i < NODES; i++) {
@@ -491,7 +574,7 @@ static void draw_graph(struct world *world, struct graph *graph, uint64_t seed)
 			if (kind > 2 || to == i)
 				continue;
 			world_put(world, block((size_t)i) + at * 8,
-				  block((size_t)to) + (kind ? 0 : 48));
+				  kind ? block((size_t)to) : interior(to, &seed));
 			graph->edge[i][to] |= kind;
 			graph->interior[i][to] |= !kind;
 		}
@@ -502,7 +585,7 @@ static void draw_graph(struct world *world, struct graph *graph, uint64_t seed)
 
 		if (kind > 1)
 			continue;
-		world_put(world, ROOT + at * 8, block((size_t)to) + (kind ? 0 : 48));
+		world_put(world, ROOT + at * 8, kind ? block((size_t)to) : interior(to, &seed));
 		graph->edge[NODES][to] |= kind;
 		graph->interior[NODES][to] |= !kind;
 	}
@@ -547,6 +630,10 @@ int main(void)
 		cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_steps_across_bites),
 		cmocka_unit_test(test_narrow_words),
+		cmocka_unit_test(test_block_behind_tagged_pointer_is_possible),
+		cmocka_unit_test(test_tagged_words_at_any_step),
+		cmocka_unit_test(test_tagged_words_on_stacks_and_in_registers),
+		cmocka_unit_test(test_high_addresses_have_no_tags),
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_idiom_kinds),
 		cmocka_unit_test(test_copy),

@@ -576,6 +576,7 @@ static int book(const struct run *run, uint64_t started_ns, struct error *err)
 	book.scan.bytes_unreadable = run->result.bytes_unreadable;
 	book.scan.bytes_between = run->result.bytes_between;
 	book.scan.bytes_free = run->result.bytes_free;
+	book.scan.tagged = run->result.blocks_tagged;
 	book_blocks(run, &book);
 	read_examples(run, &book);
 	book.scan.duration_ns = clock_now_ns() - started_ns;

@@ -33,6 +33,7 @@ enum books_record {
 	BOOKS_PROCESS_END,
 	BOOKS_END,
 	BOOKS_STACK_ONLY, /* since minor version 3: in a process, or before the first one */
+	BOOKS_TAGGED,     /* since minor version 4: in a process */
 	BOOKS_RECORDS
 };
 

@@ -441,6 +441,12 @@ static int load_stack_only(struct books_loader *loader, struct unpack *body)
 	return body->bad ? -EBADMSG : 0;
 }
 
+static int load_tagged(struct books_loader *loader, struct unpack *body)
+{
+	loader->process->scan.tagged = unpack_number(body);
+	return body->bad ? -EBADMSG : 0;
+}
+
 /* Returns true if the chain of spare entries contains each spare entry exactly once. */
 static bool spares_are_chained(const struct sanity *sanity)
 {
@@ -538,6 +544,7 @@ static int (*const records[BOOKS_RECORDS])(struct books_loader *loader, struct u
 	[BOOKS_SERIES] = load_series,     [BOOKS_AGES] = load_ages,
 	[BOOKS_LEAKS] = load_leaks,       [BOOKS_PROCESS_END] = load_process_end,
 	[BOOKS_END] = load_end,           [BOOKS_STACK_ONLY] = load_stack_only,
+	[BOOKS_TAGGED] = load_tagged,
 };
 
 /* Returns true for a record of a process within one, and for others outside. */
@@ -545,6 +552,8 @@ static bool is_in_place(const struct books_loader *loader, unsigned int record)
 {
 	if (record == BOOKS_STACK_ONLY || record == BOOKS_PROCESS)
 		return true;
+	if (record == BOOKS_TAGGED)
+		return loader->process;
 	return (record > BOOKS_PROCESS && record < BOOKS_END) == !!loader->process;
 }
 

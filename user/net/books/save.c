@@ -266,6 +266,11 @@ static void save_findings(struct saver *saver, const struct process *process)
 	for (size_t i = 0; i < process->leak_count; i++)
 		save_stack_only(saver, (uint32_t)i, &process->leaks[i].classes[LEAK_STACK],
 				&process->leaks[i].examples[LEAK_STACK]);
+	if (!process->scan.tagged)
+		return;
+	pack_byte(&saver->out, BOOKS_TAGGED);
+	pack_number(&saver->out, process->scan.tagged);
+	next(saver);
 }
 
 static void save_books(struct saver *saver, const struct process *process)

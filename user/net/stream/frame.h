@@ -19,7 +19,7 @@
 #define STREAM_MAGIC      "\x89MTB\r\n\x1a\n"
 #define STREAM_MAGIC_SIZE 8
 #define STREAM_MAJOR      1 /* streams of other major versions cannot be read … */
-#define STREAM_MINOR      3 /* … those of other minor versions can, as far as known here */
+#define STREAM_MINOR      4 /* … those of other minor versions can, as far as known here */
 #define HELLO_SIZE        32
 
 #define STREAM_LITTLE 1

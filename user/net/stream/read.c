@@ -249,6 +249,8 @@ static int take_scan(struct stream_reader *reader, struct unpack *body)
 		return -EBADMSG;
 	for (unsigned int i = 0; i < classes; i++)
 		scan->classes[i] = unpack_sum(body);
+	if (unpack_left(body))
+		scan->tagged = unpack_number(body);
 	if (body->bad || !reader->handler.scan)
 		return -EBADMSG;
 	return reader->handler.scan(reader->handler.ctx, &told);

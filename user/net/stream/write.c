@@ -250,6 +250,7 @@ int stream_tell_scan(struct stream_writer *writer, const struct stream_scan *tol
 	pack_byte(body, (uint8_t)classes);
 	for (int leak = 0; leak < classes; leak++)
 		pack_sum(body, &scan->classes[leak]);
+	pack_number(body, scan->tagged);
 	return send_body(writer, STREAM_SCAN);
 }
 

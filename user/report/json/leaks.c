@@ -59,6 +59,7 @@ void json_put_scan(struct json_writer *writer, const struct snapshot_scan *scan)
 	json_put_number(writer, "bytes_between", scan->bytes_between);
 	json_put_number(writer, "bytes_free", scan->bytes_free);
 	json_put_classes(writer, scan);
+	json_put_number(writer, "possible_tagged_blocks", scan->tagged);
 	json_close(writer);
 }
 

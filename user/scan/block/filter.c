@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * low <= w < high is one unsigned comparison: w - low < high - low. AVX2 only compares signed
- * numbers, so the upper bit of both sides is flipped, which moves them by half the range. One
- * branch skips sixteen words of 64 bits if their upper halves show that none of them passes;
- * otherwise a mask says which ones do. With AVX-512, one branch skips thirty-two words.
+ * low <= w < high is one unsigned comparison: w - low < high - low. A tag in the upper bits of w
+ * only changes the upper bits of the difference, which are cleared. AVX2 only compares signed
+ * numbers: differences of 48 bits are never negative, and for 32-bit words the upper bit of both
+ * sides is flipped, which moves them by half the range. One branch skips sixteen words of 64 bits
+ * if their upper halves show that none of them passes; otherwise a mask says which ones do. With
+ * AVX-512, one branch skips thirty-two words.
  */
 #include "scan/block/filter.h"
 
 #include <string.h>
+
+#define TAGGED_WORD_ADDRESS ((1ULL << 48) - 1)
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -37,7 +41,7 @@ static size_t portable64(const struct filter *filter, const void *data, size_t c
 	for (size_t i = 0; i < count; i++) {
 		words[kept] = load64(data, i);
 		positions[kept] = (uint32_t)(i * sizeof(uint64_t));
-		kept += words[kept] - filter->low < filter->width;
+		kept += ((words[kept] - filter->low) & filter->address_bits) < filter->width;
 	}
 	return kept;
 }
@@ -86,8 +90,10 @@ static size_t add_rest(const struct filter *filter, const void *data, size_t don
 static AVX2 inline __m256i passes64(const void *data, size_t i, __m256i low, __m256i width)
 {
 	__m256i word = _mm256_loadu_si256((const void *)((const char *)data + i * 8));
+	__m256i address_bits = _mm256_set1_epi64x((int64_t)TAGGED_WORD_ADDRESS);
+	__m256i offset = _mm256_and_si256(_mm256_sub_epi64(word, low), address_bits);
 
-	return _mm256_cmpgt_epi64(width, _mm256_sub_epi64(word, low));
+	return _mm256_cmpgt_epi64(width, offset);
 }
 
 static AVX2 inline uint32_t mask64(__m256i passed)
@@ -146,8 +152,10 @@ static AVX2 inline __m256i upper_halves(const void *data, size_t i)
 /* Returns false if the upper halves of sixteen words show that none passes. */
 static AVX2 inline bool may_pass64(const void *data, size_t i, __m256i low, __m256i most)
 {
-	__m256i one = _mm256_sub_epi32(upper_halves(data, i), low);
-	__m256i other = _mm256_sub_epi32(upper_halves(data, i + 8), low);
+	__m256i address_bits = _mm256_set1_epi32((int32_t)(TAGGED_WORD_ADDRESS >> 32));
+	__m256i one = _mm256_and_si256(_mm256_sub_epi32(upper_halves(data, i), low), address_bits);
+	__m256i other =
+		_mm256_and_si256(_mm256_sub_epi32(upper_halves(data, i + 8), low), address_bits);
 	__m256i none =
 		_mm256_and_si256(_mm256_cmpgt_epi32(one, most), _mm256_cmpgt_epi32(other, most));
 
@@ -168,15 +176,12 @@ static AVX2 inline size_t keep_sixteen(const void *data, size_t i, __m256i low, 
 static AVX2 size_t avx2_64(const struct filter *filter, const void *data, size_t count,
 			   uint64_t *words, uint32_t *positions)
 {
-	const uint64_t flip = 1ULL << 63;
-	const uint32_t half_flip = 1u << 31;
 	uint64_t last = filter->low + filter->width - 1;
 	uint32_t upper = (uint32_t)(filter->low >> 32);
-	__m256i low = _mm256_set1_epi64x((int64_t)(filter->low + flip));
-	__m256i width = _mm256_set1_epi64x((int64_t)(filter->width ^ flip));
-	__m256i upper_low = _mm256_set1_epi32((int32_t)(upper + half_flip));
-	__m256i upper_most =
-		_mm256_set1_epi32((int32_t)(((uint32_t)(last >> 32) - upper) ^ half_flip));
+	__m256i low = _mm256_set1_epi64x((int64_t)filter->low);
+	__m256i width = _mm256_set1_epi64x((int64_t)filter->width);
+	__m256i upper_low = _mm256_set1_epi32((int32_t)upper);
+	__m256i upper_most = _mm256_set1_epi32((int32_t)((uint32_t)(last >> 32) - upper));
 	size_t kept = 0, i = 0;
 
 	for (; i + 16 <= count; i += 16) {
@@ -252,7 +257,10 @@ static AVX512 inline __m512i load512(const void *data, size_t byte)
 
 static AVX512 inline __mmask8 passed64(__m512i eight, __m512i low, __m512i width)
 {
-	return _mm512_cmplt_epu64_mask(_mm512_sub_epi64(eight, low), width);
+	__m512i address_bits = _mm512_set1_epi64((int64_t)TAGGED_WORD_ADDRESS);
+	__m512i offset = _mm512_and_si512(_mm512_sub_epi64(eight, low), address_bits);
+
+	return _mm512_cmplt_epu64_mask(offset, width);
 }
 
 static AVX512 inline size_t compress64(__m512i eight, __mmask8 passed, size_t byte, uint64_t *words,
@@ -380,8 +388,13 @@ void filter_init(struct filter *filter, unsigned int word, uint64_t low, uint64_
 
 	filter->most = high < limit ? high : limit;
 	filter->least = low < filter->most ? low : filter->most;
+	filter->address_bits = TAGGED_WORD_ADDRESS;
+	if (word == 4 || filter->most > TAGGED_WORD_ADDRESS)
+		filter->address_bits = UINT64_MAX;
 	filter_limit(filter, filter->least, filter->most);
-	filter->run = fastest(word, speed);
+	filter->run = filter->address_bits == TAGGED_WORD_ADDRESS || word == 4
+			      ? fastest(word, speed)
+			      : NULL;
 	if (!filter->run)
 		filter->run = word == 8 ? portable64 : portable32;
 }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finds the words of a piece of memory that could point into the heap. */
+/*
+ * Finds the words of a piece of memory that could point into the heap, with or without a tag. Some
+ * programs keep a number in the upper 16 bits of a pointer, which addresses of 48 bits leave
+ * unused.
+ */
 #ifndef MTRACE_SCAN_BLOCK_FILTER_H
 #define MTRACE_SCAN_BLOCK_FILTER_H
 
@@ -9,7 +13,7 @@
 
 struct filter;
 
-/* Finds the words w with low <= w < high. */
+/* Finds the words w with low <= (w & address bits) < high. */
 typedef size_t filter_words(const struct filter *filter, const void *data, size_t count,
 			    uint64_t *words, uint32_t *positions);
 
@@ -18,13 +22,14 @@ struct filter {
 	uint64_t width; /* high - low */
 	uint64_t least; /* the initial low and high */
 	uint64_t most;
+	uint64_t address_bits; /* of a word; the others may be a tag */
 	filter_words *run;
 };
 
 /* The fastest instructions to use, if the processor has them. */
 enum filter_speed { FILTER_FASTEST, FILTER_AVX2, FILTER_PORTABLE };
 
-/* word: 4 or 8 bytes; low <= high. */
+/* word: 4 or 8 bytes; low <= high. Words of 4 bytes, and addresses above 2^48, have no tags. */
 void filter_init(struct filter *filter, unsigned int word, uint64_t low, uint64_t high,
 		 enum filter_speed speed);
 

@@ -4,8 +4,8 @@
  * order of their sources. So nothing needs to say where a run begins: its group of 16 slots knows
  * where the group's first run is, one bit per slot tells which slots have a run, and the runs in
  * between are stepped over; at once where each is a single word, as those of lists are. An edge
- * takes 4 bytes, and 8 if it points to the interior; offsets of 4 GiB and more are all the same to
- * those who ask.
+ * takes 4 bytes, and 8 if it points to the interior or has a tag; it makes no difference how large
+ * offsets of 4 GiB and more are.
  */
 #include "scan/mark/edges.h"
 
@@ -15,6 +15,7 @@
 #define LAST       (1u << 31) /* of its run */
 #define INTERIOR   (1u << 30) /* the offset follows */
 #define TARGET     (INTERIOR - 1)
+#define TAGGED     UINT32_MAX /* as an offset */
 #define GROUP_MASK ((1u << EDGES_GROUP) - 1)
 
 int edges_init(struct edges *edges, uint32_t slots, uint32_t capacity)
@@ -81,6 +82,13 @@ static void begin_run(struct edges *edges, uint32_t source)
 	bitset_add(&edges->sources, source);
 }
 
+static uint32_t pack_offset(uint64_t offset)
+{
+	if (offset == EDGE_TAGGED)
+		return TAGGED;
+	return offset < TAGGED ? (uint32_t)offset : TAGGED - 1;
+}
+
 bool edges_add(struct edges *edges, uint32_t source, const struct edge *edge)
 {
 	uint32_t need = edge->offset ? 2 : 1;
@@ -94,8 +102,7 @@ bool edges_add(struct edges *edges, uint32_t source, const struct edge *edge)
 	edges->last = edges->used;
 	edges->words[edges->used++] = edge->target | (edge->offset ? INTERIOR : 0);
 	if (edge->offset)
-		edges->words[edges->used++] =
-			edge->offset < UINT32_MAX ? (uint32_t)edge->offset : UINT32_MAX;
+		edges->words[edges->used++] = pack_offset(edge->offset);
 	return true;
 }
 
@@ -152,6 +159,8 @@ bool edges_walk_next(struct edges_walk *walk, struct edge *ret_edge)
 		return false;
 	ret_edge->target = *words & TARGET;
 	ret_edge->offset = *words & INTERIOR ? words[1] : 0;
+	if (ret_edge->offset == TAGGED)
+		ret_edge->offset = EDGE_TAGGED;
 	walk->more = !(*words & LAST);
 	walk->at += edge_words(walk->edges, walk->at);
 	return true;

@@ -15,8 +15,10 @@
 
 struct edge {
 	uint32_t target;
-	uint64_t offset; /* where in the target it points */
+	uint64_t offset; /* where in the target it points, or EDGE_TAGGED */
 };
+
+#define EDGE_TAGGED UINT64_MAX /* to the start, but with a tag in the upper bits of the word */
 
 #define EDGES_GROUP 16 /* slots */
 

@@ -17,6 +17,10 @@
 #define UNIT_SORTED 256        /* likewise, where the words have to be brought in order first */
 #define UNIT        (8 * 1024) /* bytes that are filtered and looked up at a time */
 
+/* A flag in positions, and in the tags of hits: the word had a tag in its upper bits. */
+#define WORD_TAGGED 0x40000000u
+_Static_assert(SLOT_LIMIT <= WORD_TAGGED && UNIT <= WORD_TAGGED, "the flag is a bit of its own");
+
 /* The state of a block, while the scan runs. */
 #define LEVEL_MASK     0x03
 #define LEVEL_NONE     0
@@ -74,6 +78,7 @@ struct scan {
 	bool refers;        /* words are noted as references, to be judged */
 	uint8_t *origins;   /* by slot; NULL: there are no candidates */
 	size_t origin_bytes;
+	uint8_t *tagged; /* bits by slot: a tagged pointer was the first to reach it; or NULL */
 	uint64_t led[ORIGIN_RANK + 1][2]; /* by rank: later ranks that lead there, as bits */
 	VEC(uint32_t) candidates; /* that only a stack refers to, as far as we know: by rank */
 
@@ -146,6 +151,15 @@ static inline void scan_set_level(struct scan *scan, uint32_t slot, unsigned int
 	    scan_level(scan, slot) < scan->settled_level && !scan_is_candidate(scan, slot))
 		settled_mark(&scan->settled, scan->blocks, slot);
 	scan->states[slot] = (uint8_t)((scan->states[slot] & ~LEVEL_MASK) | level);
+}
+
+/* The edge of a word that points into a block. False: a tagged word that misses the start. */
+static inline bool scan_edge_of(const struct hit *hit, struct edge *ret_edge)
+{
+	bool tagged = hit->tag & WORD_TAGGED;
+
+	*ret_edge = (struct edge){hit->slot, tagged ? EDGE_TAGGED : hit->offset};
+	return !tagged || !hit->offset;
 }
 
 /* Its pointers are to be followed, if it has any. */

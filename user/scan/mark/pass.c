@@ -14,7 +14,6 @@
 #define IN_VAIN_SHARE 4 /* of the blocks: so many look-ups may be in vain */
 
 #define NO_SOURCE 0x80000000u /* instead of a slot: the other bits are a position in the unit */
-_Static_assert(SLOT_LIMIT <= NO_SOURCE && sizeof(uint64_t) * UNIT < NO_SOURCE, "two kinds of tags");
 
 /* Have all blocks of the piece been reached? */
 static bool is_all_reached(const struct scan *scan)
@@ -257,6 +256,11 @@ static bool is_put_off(struct scan *scan, uint32_t source)
 	return scan->states[source] & INCOMPLETE;
 }
 
+static uint32_t position_of(const struct scan *scan, size_t i)
+{
+	return scan->positions[i] & ~WORD_TAGGED;
+}
+
 /*
  * Put the source of each word in place of its position, and leave out those that do not count. A
  * word that lies in no block keeps its position, marked by NO_SOURCE.
@@ -269,7 +273,7 @@ static size_t find_sources(struct scan *scan, uint64_t address, size_t count)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		uint64_t place = address + scan->positions[i];
+		uint64_t place = address + position_of(scan, i);
 
 		if (place >= until)
 			counts = find_source(scan, place, &source, &until) &&
@@ -277,10 +281,11 @@ static size_t find_sources(struct scan *scan, uint64_t address, size_t count)
 		if (counts) {
 			scan->words[kept] = scan->words[i];
 			scan->positions[kept++] =
-				source == SLOT_NONE ? NO_SOURCE | scan->positions[i] : source;
+				source == SLOT_NONE ? NO_SOURCE | scan->positions[i]
+						    : source | (scan->positions[i] & WORD_TAGGED);
 			continue;
 		}
-		while (i + 1 < count && address + scan->positions[i + 1] < until)
+		while (i + 1 < count && address + position_of(scan, i + 1) < until)
 			i++;
 	}
 	return kept;
@@ -308,16 +313,36 @@ static void scan_hits(struct scan *scan, uint64_t address, size_t count)
 		__builtin_prefetch(&scan->states[scan->hits[i].slot]);
 	for (size_t i = 0; i < count; i++) {
 		const struct hit *hit = &scan->hits[i];
-		struct edge edge = {.target = hit->slot, .offset = hit->offset};
+		uint32_t source = hit->tag & ~(NO_SOURCE | WORD_TAGGED);
+		struct edge edge;
 
 		if (scan_is_settled(scan, hit->slot))
 			scan->in_vain++;
-		else if (hit->tag < NO_SOURCE && hit->tag != hit->slot)
-			scan->on_pointer(scan, hit->tag, &edge);
+		else if (!scan_edge_of(hit, &edge))
+			continue;
+		else if (hit->tag < NO_SOURCE && source != hit->slot)
+			scan->on_pointer(scan, source, &edge);
 		else if (hit->tag >= NO_SOURCE &&
-			 !(edge.offset &&
-			   is_free_list_link(scan, address + (hit->tag & ~NO_SOURCE), &edge)))
+			 (!hit->offset || !is_free_list_link(scan, address + source, &edge)))
 			scan->on_pointer(scan, SLOT_NONE, &edge);
+	}
+}
+
+/* Turns words into addresses, and flags the positions of those that had a tag: hardly any. */
+static void strip_tags(struct scan *scan, size_t from, size_t count)
+{
+	uint64_t address_bits = scan->filter.address_bits, bits = 0;
+	uint64_t *words = scan->words + from;
+
+	for (size_t i = 0; i < count; i++)
+		bits |= words[i];
+	if (!(bits & ~address_bits))
+		return;
+	for (size_t i = 0; i < count; i++) {
+		if (!(words[i] & ~address_bits))
+			continue;
+		words[i] &= address_bits;
+		scan->positions[from + i] |= WORD_TAGGED;
 	}
 }
 
@@ -336,6 +361,8 @@ static size_t find_phase(struct scan *scan, uint64_t address, const unsigned cha
 		return 0;
 	found = filter_run(&scan->filter, data + first, (last - first) / word + 1, words,
 			   positions);
+	if (scan->filter.address_bits != UINT64_MAX)
+		strip_tags(scan, count, found);
 	if (scan->settling)
 		found = settled_filter(&scan->settled, scan->blocks, words, positions, found);
 	for (size_t i = 0; i < found; i++)
@@ -351,7 +378,7 @@ static void sort_words(struct scan *scan, size_t count)
 		uint32_t position = scan->positions[i];
 		size_t at = i;
 
-		for (; at && scan->positions[at - 1] > position; at--) {
+		for (; at && position_of(scan, at - 1) > (position & ~WORD_TAGGED); at--) {
 			scan->words[at] = scan->words[at - 1];
 			scan->positions[at] = scan->positions[at - 1];
 		}

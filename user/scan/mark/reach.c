@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "scan/mark/reach.h"
 
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "scan/mark/stack_only.h"
@@ -37,6 +39,8 @@ bool scan_counts_as_start(const struct scan *scan, const struct edge *edge)
 
 	if (!edge->offset)
 		return true;
+	if (edge->offset == EDGE_TAGGED)
+		return false;
 	if (looks <= IDIOM_NONE)
 		return false;
 	start = blocks_address(scan->blocks, edge->target);
@@ -84,10 +88,28 @@ static bool defer(struct scan *scan, const struct edge *edge)
 							     : UINT32_MAX});
 }
 
+/* Without memory to note it, the tag is not mentioned. */
+static void note_tagged(struct scan *scan, uint32_t slot)
+{
+	if (!scan->tagged)
+		scan->tagged = calloc(scan->blocks->slots / CHAR_BIT + 1, 1);
+	if (scan->tagged)
+		scan->tagged[slot / CHAR_BIT] |= (uint8_t)(1u << slot % CHAR_BIT);
+}
+
+void scan_set_interior(struct scan *scan, const struct edge *edge)
+{
+	scan_set_level(scan, edge->target, LEVEL_INTERIOR);
+	if (edge->offset == EDGE_TAGGED)
+		note_tagged(scan, edge->target);
+}
+
 static void reach_interior(struct scan *scan, const struct edge *edge)
 {
 	if (!scan_level(scan, edge->target))
-		scan_set_level(scan, edge->target, LEVEL_INTERIOR);
+		scan_set_interior(scan, edge);
+	if (edge->offset == EDGE_TAGGED)
+		return;
 	if (scan_looks(scan, edge->target) == IDIOM_UNSEEN && !see_here(scan, edge->target)) {
 		if (defer(scan, edge))
 			return;

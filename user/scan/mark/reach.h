@@ -12,6 +12,8 @@
 void scan_pass_pointer(struct scan *scan, uint32_t source, const struct edge *edge);
 /* The target is reachable. */
 void scan_reach(struct scan *scan, const struct edge *edge);
+/* The target, which nothing has reached before, is reached by an interior or tagged pointer. */
+void scan_set_interior(struct scan *scan, const struct edge *edge);
 /* There is no room for the block's pointers: it will be read again if it is reached. */
 void scan_put_off(struct scan *scan, uint32_t source);
 /* Looks for idioms in the block's first words, if these are in the piece that is scanned. */

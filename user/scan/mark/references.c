@@ -24,10 +24,10 @@ void references_note(struct scan *scan, uint64_t address, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct hit *hit = &scan->hits[i];
-		struct edge edge = {.target = hit->slot, .offset = hit->offset};
+		struct edge edge;
 
-		if (scan_level(scan, hit->slot) < LEVEL_START)
-			note_reference(scan, address + hit->tag, &edge);
+		if (scan_level(scan, hit->slot) < LEVEL_START && scan_edge_of(hit, &edge))
+			note_reference(scan, address + (hit->tag & ~WORD_TAGGED), &edge);
 	}
 }
 

@@ -20,7 +20,7 @@ static void spread_start(struct scan *scan, uint32_t source, const struct edge *
 		scan_set_level(scan, edge->target, LEVEL_START);
 		scan_push(scan, edge->target);
 	} else if (!scan_level(scan, edge->target)) {
-		scan_set_level(scan, edge->target, LEVEL_INTERIOR);
+		scan_set_interior(scan, edge);
 	}
 }
 
@@ -30,7 +30,7 @@ static void spread_interior(struct scan *scan, uint32_t source, const struct edg
 		stack_only_inherit(scan, source, edge->target);
 	if (scan_level(scan, edge->target))
 		return;
-	scan_set_level(scan, edge->target, LEVEL_INTERIOR);
+	scan_set_interior(scan, edge);
 	scan_push(scan, edge->target);
 }
 
