@@ -19,8 +19,8 @@
  * - CFI rows are correct, and callees follow the calling convention: they restore callee-saved
  *   registers, and take no arguments in them (except %ebx on i386).
  * - A pointer into the frame is not used to access anything below the lowest address that the
- *   function takes. The exception are words that the function itself writes but never reads, which
- *   are UNKNOWN.
+ *   function takes. As a safeguard, words that the function itself writes but never reads are
+ *   UNKNOWN.
  * - A frame is only resumed by a return, by an exception handler, or by a function that returns
  *   twice: setjmp, getcontext and vfork are recognised by name in relocations, and by their code
  *   (they read their own return address) in direct calls.
