@@ -15,10 +15,8 @@
 #define REGS_LINK  30
 #define REGS_SP    31
 #define REGS_PC    32
-/*
- * The bits of a user space address. Only programs that ask for higher addresses get them. A kernel
- * with larger addresses has the signatures above those, in fewer bits.
- */
+/* The bits of a user space address. Only programs that ask for higher addresses get them. A kernel
+ * with larger addresses has the signatures above those, in fewer bits. */
 #define REGS_ADDRESS 0xffffffffffffULL
 
 #define REGS_WIDTH 64 /* bits of a register */

@@ -223,9 +223,8 @@ static void word_to(uint8_t *bytes, uint64_t word, size_t size)
 		bytes[i] = (uint8_t)(word >> 8 * i);
 }
 
-/*
- * Transfers one or two registers, the first at the lowest address. The base becomes `base_after`.
- */
+/* Transfers one or two registers, the first at the lowest address. The base becomes
+ * `base_after`. */
 struct transfer {
 	unsigned int registers[2];
 	size_t count, size; /* number of registers; bytes of each */
@@ -349,9 +348,7 @@ static enum arch_step do_literal(struct arm64_instruction *in)
 	return go_on(in);
 }
 
-/*
- * Branches.
- */
+/* Branches. */
 
 /* b, bl */
 static enum arch_step do_branch(struct arm64_instruction *in)

@@ -342,10 +342,8 @@ static enum arch_step do_address_wide(struct arm_instruction *in)
 		       arm_aligned_pc(in) + (arm_bits(in, 23, 1) ? 0 - distance : distance));
 }
 
-/*
- * The target of a 24-bit branch. The two bits below the sign are stored inverted if the sign is
- * clear.
- */
+/* The target of a 24-bit branch. The two bits below the sign are stored inverted if the sign is
+ * clear. */
 static uint32_t far_target(const struct arm_instruction *in, uint32_t base)
 {
 	uint32_t sign = arm_bits(in, 26, 1);

@@ -83,9 +83,7 @@ static enum arch_step set(struct powerpc_instruction *in, unsigned int number, u
 	return go_on(in);
 }
 
-/*
- * Numbers.
- */
+/* Numbers. */
 
 /* addi, and li */
 static enum arch_step do_add(struct powerpc_instruction *in)
@@ -286,9 +284,8 @@ static enum arch_step do_refuse(struct powerpc_instruction *in)
 	return ARCH_REFUSED;
 }
 
-/*
- * The first match applies. Other instructions run as a copy: only branches depend on their address.
- */
+/* The first match applies. Other instructions run as a copy: only branches depend on their
+ * address. */
 static const struct {
 	uint32_t mask, bits;
 	handler *handle;

@@ -65,10 +65,8 @@ enum unwind_result {
 	UNWIND_NO_PROGRESS,  /* the CFA is not above sp */
 };
 
-/*
- * Provided by the including file: reads a word (of abi->word bytes, in the target's byte order) at
- * an address of the target. Returns 0, or nonzero on failure.
- */
+/* Provided by the including file: reads a word (of abi->word bytes, in the target's byte order) at
+ * an address of the target. Returns 0, or nonzero on failure. */
 static int unwind_read(void *ctx, const struct unwind_abi *abi, abi_u64 address, abi_u64 *ret_word);
 
 static __always_inline abi_u64 unwind_words(const struct unwind_abi *abi, int words)

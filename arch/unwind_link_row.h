@@ -24,10 +24,8 @@ enum unwind_saved {
 
 #define UNWIND_LINK_KINDS(cfa, bp) ((abi_u8)((cfa) | (bp) << 4))
 
-/*
- * PUSHED: 12 bits, the upper four of which are in `kinds`. Each field is the number of words below
- * the CFA; 0: still in its register.
- */
+/* PUSHED: 12 bits, the upper four of which are in `kinds`. Each field is the number of words below
+ * the CFA; 0: still in its register. */
 #define UNWIND_PUSHED_LINK_BITS    3
 #define UNWIND_PUSHED_BP_SHIFT     3
 #define UNWIND_PUSHED_SECOND_SHIFT 7

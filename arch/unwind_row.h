@@ -125,10 +125,8 @@ UNWIND_ABI(unwind_abi_i386) = {
 	.dwarf_bp = 5,
 };
 
-/*
- * r30, r29; struct sigcontext: regs[31], sp, pc. Return addresses may be signed, in the bits above
- * those of a user space address, which has 48 bits by default.
- */
+/* r30, r29; struct sigcontext: regs[31], sp, pc. Return addresses may be signed, in the bits above
+ * those of a user space address, which has 48 bits by default. */
 UNWIND_ABI(unwind_abi_aarch64) = {
 	.word = 8,
 	.signal_ip = 8,
@@ -157,11 +155,9 @@ UNWIND_ABI(unwind_abi_arm) = {
 	.ip_mask = 0xfffffffeULL,
 };
 
-/*
- * The link register's slot in the caller's frame, r31 and r0. Signal frames have struct pt_regs,
+/* The link register's slot in the caller's frame, r31 and r0. Signal frames have struct pt_regs,
  * which the kernel's call frame information finds through a pointer, with a separate column for the
- * interrupted ip.
- */
+ * interrupted ip. */
 UNWIND_ABI(unwind_abi_powerpc) = {
 	.word = 4,
 	.return_offset = 4,

@@ -10,11 +10,9 @@
 #ifndef MTRACE_ARCH_X86_BPF_H
 #define MTRACE_ARCH_X86_BPF_H
 
-/*
- * One load at a constant offset: the verifier rejects computed pointers into the context, and the
+/* One load at a constant offset: the verifier rejects computed pointers into the context, and the
  * compiler would compute one for the switch below. The layout is user ABI (ptrace), so it needs no
- * CO-RE relocation.
- */
+ * CO-RE relocation. */
 #define REGS_LOAD(regs, field)                                                             \
 	({                                                                                 \
 		__u64 loaded;                                                              \

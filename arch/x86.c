@@ -117,10 +117,8 @@ static bool is_known_operation(enum operation operation)
 	return operation != OP_ADC && operation != OP_SBB;
 }
 
-/*
- * The processor's condition codes: overflow, carry, zero, carry or zero, sign, parity, less, less
- * or equal; odd numbers negate them.
- */
+/* The processor's condition codes: overflow, carry, zero, carry or zero, sign, parity, less, less
+ * or equal; odd numbers negate them. */
 static bool condition_holds(uint64_t flags, uint8_t opcode)
 {
 	bool sign = flags & FLAG_SIGN, overflow = flags & FLAG_OVERFLOW;
@@ -138,9 +136,7 @@ static bool condition_holds(uint64_t flags, uint8_t opcode)
 	return conditions[opcode >> 1 & 7] != (opcode & 1);
 }
 
-/*
- * One-byte opcodes.
- */
+/* One-byte opcodes. */
 
 /* op r/m, r and op r, r/m */
 static enum arch_step do_operation(struct x86_instruction *in)
@@ -506,10 +502,8 @@ static const struct opcodes *find_opcode(const struct opcodes *table, size_t cou
 	return NULL;
 }
 
-/*
- * Jumps are handled with any prefix (branch hints, `bnd`, `notrack`). For other instructions,
- * prefixes change the meaning.
- */
+/* Jumps are handled with any prefix (branch hints, `bnd`, `notrack`). For other instructions,
+ * prefixes change the meaning. */
 static bool is_plain(const struct x86_instruction *in, const struct opcodes *opcodes)
 {
 	bool plain = !in->half && !in->repeat && !in->other;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Runs a copy of an x86 instruction at another address, out of line (struct arch_line in arch.h).
- */
+/* Runs a copy of an x86 instruction at another address, out of line (struct arch_line in
+ * arch.h). */
 #ifndef MTRACE_ARCH_X86_LINE_H
 #define MTRACE_ARCH_X86_LINE_H
 

@@ -55,14 +55,10 @@ struct compiler {
 	uint32_t trampoline_count;
 };
 
-/*
- * Rows.
- */
+/* Rows. */
 
-/*
- * The end of the next byte, from the current position on, whose row can be looked up. The result
- * stays valid until the position reaches it, so each byte of code is searched once.
- */
+/* The end of the next byte, from the current position on, whose row can be looked up. The result
+ * stays valid until the position reaches it, so each byte of code is searched once. */
 static size_t next_wanted(struct compiler *compiler)
 {
 	uint32_t position = compiler->position;
@@ -225,9 +221,7 @@ static int put_gap_before(struct compiler *compiler, const struct cfi_extent *ex
 	return code ? code : put(compiler, end_row, start);
 }
 
-/*
- * Functions.
- */
+/* Functions. */
 
 /* The function being compiled. */
 struct function {
@@ -263,10 +257,8 @@ static int put_span(struct compiler *compiler, const struct function *function,
 	return put(compiler, row, row_end);
 }
 
-/*
- * Returns true if the stack may end in this function. May be a false positive: the byte may be an
- * operand of another instruction.
- */
+/* Returns true if the stack may end in this function. May be a false positive: the byte may be an
+ * operand of another instruction. */
 static bool may_end(const struct function *function)
 {
 	const struct cfi_reader *program = &function->fde->program;
@@ -364,9 +356,7 @@ static int put_rows(struct compiler *compiler)
 	return code ? code : append(compiler, last);
 }
 
-/*
- * Preparation.
- */
+/* Preparation. */
 
 /* Finds the file offset of an FDE's code. Clips fde->size to the segment. */
 static bool find_code(const struct compiler *compiler, struct cfi_fde *fde, uint32_t *ret_start)
@@ -409,10 +399,8 @@ static void add_extent(struct compiler *compiler, struct cfi_fde *fde)
 	compiler->extents.items[compiler->extents.count++] = extent;
 }
 
-/*
- * Of several FDEs with the same start, keeps the first. Drops FDEs of .debug_frame whose start is
- * covered by .eh_frame.
- */
+/* Of several FDEs with the same start, keeps the first. Drops FDEs of .debug_frame whose start is
+ * covered by .eh_frame. */
 static void drop_doubled(struct compiler *compiler)
 {
 	struct cfi_extent *items = compiler->extents.items;

@@ -8,10 +8,8 @@
 #include "arch/unwind_row.h"
 #include "symbol/cfi/reader.h"
 
-/*
- * The forms of locations that occur in practice. OTHER stands for everything that no row can
- * express.
- */
+/* The forms of locations that occur in practice. OTHER stands for everything that no row can
+ * express. */
 enum cfi_form {
 	CFI_FORM_OTHER = 0,
 	CFI_FORM_PLAIN,    /* register + offset */

@@ -41,15 +41,12 @@ const struct cfi_machine *cfi_machine(unsigned int machine);
 /* The ABI of a processor (EM_…), or NULL if its stacks cannot be unwound. */
 const struct unwind_abi *cfi_abi(unsigned int machine);
 
-/*
- * Length in bytes of the longest call sequence: 7 on x86, 8 in old Arm code (MOV lr, pc and the
- * branch).
- */
+/* Length in bytes of the longest call sequence: 7 on x86, 8 in old Arm code (MOV lr, pc and the
+ * branch). */
 #define CFI_CALL_MAX 8
 
-/*
- * Returns true if these bytes can end with a call of the processor (EM_…), or if that is not known.
- */
+/* Returns true if these bytes can end with a call of the processor (EM_…), or if that is not
+ * known. */
 bool cfi_can_return_behind(unsigned int machine, const uint8_t code[CFI_CALL_MAX]);
 
 /*

@@ -124,10 +124,8 @@ bool cfi_object_is_outermost(const struct cfi_object *object, uint32_t offset, u
 	return false;
 }
 
-/*
- * Compares with the name at an offset of the section name table. Bounded, as names may lack their
- * terminating NUL.
- */
+/* Compares with the name at an offset of the section name table. Bounded, as names may lack their
+ * terminating NUL. */
 static bool is_named(const struct cfi_object *object, const GElf_Shdr *names, uint64_t at,
 		     const char *name)
 {
@@ -176,10 +174,8 @@ static struct cfi_section make_section(const struct cfi_object *object, const ui
 	};
 }
 
-/*
- * The rest of the PT_LOAD that contains a virtual address. Without section headers, its end is the
- * only bound of .eh_frame.
- */
+/* The rest of the PT_LOAD that contains a virtual address. Without section headers, its end is the
+ * only bound of .eh_frame. */
 static bool rest_of_segment(const struct cfi_object *object, uint64_t vaddr, uint64_t *ret_offset,
 			    uint64_t *ret_size)
 {
@@ -275,10 +271,8 @@ static bool inflate_section(const struct cfi_object *object, Elf_Scn *section,
 	return true;
 }
 
-/*
- * Go functions switch stacks, which their .debug_frame does not describe: unwinding with it goes
- * astray (runtime/asm_amd64.s: asmcgocall).
- */
+/* Go functions switch stacks, which their .debug_frame does not describe: unwinding with it goes
+ * astray (runtime/asm_amd64.s: asmcgocall). */
 static bool is_made_by_go(const struct cfi_object *object)
 {
 	GElf_Shdr header;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The parts of an ELF file that the CFI compiler needs: its bytes, its code segments and its frame
- * sections.
- */
+/* The parts of an ELF file that the CFI compiler needs: its bytes, its code segments and its frame
+ * sections. */
 #ifndef MTRACE_SYMBOL_CFI_OBJECT_H
 #define MTRACE_SYMBOL_CFI_OBJECT_H
 
@@ -61,9 +59,8 @@ bool cfi_object_is_outermost(const struct cfi_object *object, uint32_t offset, u
 bool cfi_object_eh_frame(struct cfi_object *object, struct cfi_section *ret_section);
 bool cfi_object_debug_frame(struct cfi_object *object, struct cfi_section *ret_section);
 
-/*
- * The bytes from a virtual address to the end of its segment. The size is 0 if the file has none.
- */
+/* The bytes from a virtual address to the end of its segment. The size is 0 if the file has
+ * none. */
 const uint8_t *cfi_object_bytes(const struct cfi_object *object, uint64_t vaddr,
 				uint64_t *ret_size);
 

@@ -325,10 +325,8 @@ static void run_args_size(struct cfi_program *program)
 	read_uleb(program);
 }
 
-/*
- * Toggles whether the return address is signed. Ignored, as the unwinder always strips signature
- * bits. On other processors this opcode has another meaning.
- */
+/* Toggles whether the return address is signed. Ignored, as the unwinder always strips signature
+ * bits. On other processors this opcode has another meaning. */
 static void run_negate_ra_state(struct cfi_program *program)
 {
 	if (program->abi->link != UNWIND_LINK_RECORD)

@@ -32,10 +32,8 @@ struct cfi_rule {
 	struct cfi_location place;
 };
 
-/*
- * IP is the return address column. SECOND is the second frame pointer of processors with two, or
- * the scratch register that may hold the return address (PowerPC).
- */
+/* IP is the return address column. SECOND is the second frame pointer of processors with two, or
+ * the scratch register that may hold the return address (PowerPC). */
 enum cfi_register { CFI_SP, CFI_BP, CFI_IP, CFI_SECOND, CFI_REGISTER_COUNT };
 
 struct cfi_rules {

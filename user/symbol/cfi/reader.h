@@ -35,10 +35,8 @@ uint64_t cfi_read_fixed(struct cfi_reader *reader, unsigned int width); /* 1, 2,
 uint64_t cfi_read_long_uleb(struct cfi_reader *reader);
 int64_t cfi_read_sleb(struct cfi_reader *reader);
 void cfi_skip(struct cfi_reader *reader, uint64_t size);
-/*
- * Returns a string inside the file; NULL (and `failed`) if it has no terminating NUL or is too
- * long.
- */
+/* Returns a string inside the file; NULL (and `failed`) if it has no terminating NUL or is too
+ * long. */
 const char *cfi_read_string(struct cfi_reader *reader);
 /* Returns a reader for the next `size` bytes, and skips them. */
 struct cfi_reader cfi_read_part(struct cfi_reader *reader, uint64_t size);

@@ -27,10 +27,8 @@ static struct cfi_reader section_reader(const struct cfi_section *section, uint6
 	};
 }
 
-/*
- * .eh_frame: a CIE has the id 0; the id of an FDE is the distance from the id field back to its
- * CIE.
- */
+/* .eh_frame: a CIE has the id 0; the id of an FDE is the distance from the id field back to its
+ * CIE. */
 static void read_eh_id(const struct cfi_section *section, bool wide, struct section_entry *entry)
 {
 	uint64_t here = (uint64_t)(entry->body.at - section->base.bytes);

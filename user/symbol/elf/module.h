@@ -42,9 +42,8 @@ void module_free(struct module *module);
 /* Returns true for the x32 ABI: 64-bit code with 32-bit pointers. */
 bool module_is_x32(const struct module *module);
 
-/*
- * Converts a file offset to a virtual address of the file (as in st_value). Returns 0 or -ENOENT.
- */
+/* Converts a file offset to a virtual address of the file (as in st_value). Returns 0 or
+ * -ENOENT. */
 int module_offset_to_vaddr(const struct module *module, uint64_t offset, uint64_t *ret_vaddr);
 
 #endif

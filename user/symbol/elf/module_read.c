@@ -109,9 +109,8 @@ static bool flags_say_pie(Elf_Data *dynamic)
 	return false;
 }
 
-/*
- * Unlike PT_INTERP, DF_1_PIE is also set in static programs, and not set in a libc that can be run.
- */
+/* Unlike PT_INTERP, DF_1_PIE is also set in static programs, and not set in a libc that can be
+ * run. */
 static bool has_pie_flag(Elf *elf)
 {
 	Elf_Scn *section = NULL;

@@ -69,11 +69,9 @@ void module_table_free(struct module_table *table)
 
 #define NS_PER_SECOND 1000000000ULL
 
-/*
- * Every change of a file updates its ctime, which users cannot set. The ctime is coarse, so a
+/* Every change of a file updates its ctime, which users cannot set. The ctime is coarse, so a
  * second change soon after the first may not be visible in it. Returns 0 for a file that was
- * changed a moment ago.
- */
+ * changed a moment ago. */
 static uint64_t changed_ns(const struct stat *status)
 {
 	struct timespec now;

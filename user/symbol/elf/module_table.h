@@ -60,10 +60,8 @@ int module_adopt(struct module_table *table, const struct module *known,
 
 struct module *module_get(struct module_table *table, uint32_t id); /* NULL if there is none */
 
-/*
- * Looks up a module by device and inode, or NULL. The table keeps the files open, so their inodes
- * cannot be reused.
- */
+/* Looks up a module by device and inode, or NULL. The table keeps the files open, so their inodes
+ * cannot be reused. */
 struct module *module_find(struct module_table *table, uint64_t device, uint64_t inode);
 
 #endif

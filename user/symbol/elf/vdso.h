@@ -12,16 +12,12 @@
 
 #define VDSO_NAME "[vdso]" /* as in /proc/PID/maps */
 
-/*
- * Returns the module, which is created on first use. Returns 0, -ENOENT if the kernel does not
- * provide it, or -errno.
- */
+/* Returns the module, which is created on first use. Returns 0, -ENOENT if the kernel does not
+ * provide it, or -errno. */
 int vdso_module(struct module_table *table, bool is_64bit, struct module **ret_module);
 
-/*
- * Returns true if a process that maps the vdso at this address is a 64-bit one: 32-bit processes
- * have it below 4 GiB, 64-bit processes above.
- */
+/* Returns true if a process that maps the vdso at this address is a 64-bit one: 32-bit processes
+ * have it below 4 GiB, 64-bit processes above. */
 static inline bool vdso_is_64bit(uint64_t address)
 {
 	return address > UINT32_MAX;

@@ -222,9 +222,7 @@ static int read_symbols(struct index_reading *reading)
 	return code;
 }
 
-/*
- * Programs.
- */
+/* Programs. */
 
 /* The bytes are stored in words, the first byte in the highest bits. */
 static size_t take_bytes(uint32_t word, unsigned int count, uint8_t *bytes)
@@ -280,9 +278,7 @@ static bool read_program(const struct cfi_object *object, const struct index_ent
 	return (entry->word >> 24 & 0x7f) == 0;
 }
 
-/*
- * Rows.
- */
+/* Rows. */
 
 /* Replaces an earlier row at the same offset. */
 static int push_row(struct index_reading *reading, struct unwind_row row, uint32_t start)

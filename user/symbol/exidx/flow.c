@@ -234,10 +234,8 @@ static void note_call(struct follower *follower, const struct exidx_step *step)
 		follower->err = -ENOMEM;
 }
 
-/*
- * Returns true if the path ends here: it was followed before, or it enters another function or
- * data.
- */
+/* Returns true if the path ends here: it was followed before, or it enters another function or
+ * data. */
 static bool is_known_way(struct follower *follower, const struct open_path *way)
 {
 	const struct flow_place *place = place_at(follower, way->at);
@@ -325,10 +323,8 @@ static void join(struct follower *follower, const struct branches *branches, uin
 		}
 }
 
-/*
- * Thumb's IT block: the mask says for each instruction after the first whether its condition is
- * inverted.
- */
+/* Thumb's IT block: the mask says for each instruction after the first whether its condition is
+ * inverted. */
 static void take_block(struct follower *follower, const struct open_path *way,
 		       const struct exidx_step *block)
 {
@@ -524,10 +520,8 @@ static bool is_pattern(const struct follower *follower, const struct code_patter
 	return true;
 }
 
-/*
- * Recognises the call in a new thread, shortly after MOV r7, #120 (clone). Returns the size of the
- * call in bytes, or 0.
- */
+/* Recognises the call in a new thread, shortly after MOV r7, #120 (clone). Returns the size of the
+ * call in bytes, or 0. */
 static uint32_t thread_call(const struct follower *follower, uint32_t at)
 {
 	static const uint8_t clones[][4] = {{0x4f, 0xf0, 0x78, 0x07}, {0x78, 0x70, 0xa0, 0xe3}};

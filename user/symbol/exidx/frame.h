@@ -29,11 +29,9 @@ bool exidx_frame_step(struct exidx_frame *frame, const struct exidx_step *step);
 bool exidx_frame_is_undone(const struct exidx_frame *frame);
 /* Ignores the base: the register may have other uses. */
 bool exidx_frame_is_equal(const struct exidx_frame *a, const struct exidx_frame *b);
-/*
- * Encodes the frame as a row: relative to its base if `is_by_base` (and it has one), otherwise to
+/* Encodes the frame as a row: relative to its base if `is_by_base` (and it has one), otherwise to
  * sp. Returns false if there is no row: the return address is not on the stack, the CFA is unknown,
- * or the frame is being undone.
- */
+ * or the frame is being undone. */
 bool exidx_frame_row(const struct exidx_frame *frame, bool is_by_base, struct unwind_row *ret_row);
 
 #endif

@@ -394,9 +394,7 @@ struct exidx_step exidx_step_thumb(const uint8_t *code, uint32_t at, uint32_t si
 	return decoding.step;
 }
 
-/*
- * ARM.
- */
+/* ARM. */
 
 /* ARMExpandImm() */
 static uint32_t arm_immediate(uint32_t code)

@@ -49,10 +49,8 @@ struct exidx_step {
 		literal_size; /* data that it loads: offset in the code, and bytes; size 0: none */
 };
 
-/*
- * Decode the instruction at offset `at` of code [0, size), with at least 2 bytes left. Targets may
- * lie outside the code.
- */
+/* Decode the instruction at offset `at` of code [0, size), with at least 2 bytes left. Targets may
+ * lie outside the code. */
 struct exidx_step exidx_step_thumb(const uint8_t *code, uint32_t at, uint32_t size);
 struct exidx_step exidx_step_arm(const uint8_t *code, uint32_t at, uint32_t size);
 

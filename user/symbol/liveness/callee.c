@@ -63,10 +63,8 @@ static bool spend(uint64_t *left, const Elf_Data *data)
 	return true;
 }
 
-/*
- * Requires a NUL at the end of the string table. Without it, looking up a name may scan the whole
- * table.
- */
+/* Requires a NUL at the end of the string table. Without it, looking up a name may scan the whole
+ * table. */
 static bool has_names(Elf *elf, size_t section)
 {
 	Elf_Data *names = elf_getdata(elf_getscn(elf, section), NULL);
@@ -189,9 +187,8 @@ static bool look_at(struct liveness_callees *callees, uint64_t address)
 	return callees->bytes.size != 0;
 }
 
-/*
- * Returns true if the current instruction reads the return address as data, with sp at CFA + `sp`.
- */
+/* Returns true if the current instruction reads the return address as data, with sp at CFA +
+ * `sp`. */
 static bool reads_return_address(const struct x86_walk *walk, int32_t sp, int32_t word)
 {
 	const cs_x86 *x86 = &walk->insn->detail->x86;

@@ -36,10 +36,8 @@ void liveness_callees_close(struct liveness_callees *callees);
 
 enum liveness_callee liveness_callee(struct liveness_callees *callees, uint64_t target);
 
-/*
- * Returns true if the current instruction of a walk calls, through a pointer, a function that
- * returns twice.
- */
+/* Returns true if the current instruction of a walk calls, through a pointer, a function that
+ * returns twice. */
 bool liveness_callee_is_twice_by_pointer(const struct liveness_callees *callees,
 					 const struct x86_walk *walk);
 

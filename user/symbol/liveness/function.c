@@ -189,9 +189,7 @@ static int find_sp(struct function_decoder *decoder)
 	return status;
 }
 
-/*
- * Second pass.
- */
+/* Second pass. */
 
 /* Returns true if bp stops being the frame pointer but still has its value. */
 static bool keeps_bp(const struct liveness_step *from, const struct liveness_step *to)

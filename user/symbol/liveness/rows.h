@@ -33,9 +33,8 @@ bool liveness_rows_start(struct liveness_rows *rows, const struct liveness_code 
 /* Moves to the row of a virtual address, which must not descend. Returns false if there is none. */
 bool liveness_rows_seek(struct liveness_rows *rows, uint64_t vaddr);
 
-/*
- * The CFA of the current row. Returns false unless it is a call frame with a CFA of the usual form.
- */
+/* The CFA of the current row. Returns false unless it is a call frame with a CFA of the usual
+ * form. */
 bool liveness_rows_cfa(const struct liveness_rows *rows, struct liveness_cfa *ret_cfa);
 
 /*

@@ -11,10 +11,8 @@
 #define DEMANGLED_MAX 16384
 #define OPTIONS       (DMGL_PARAMS | DMGL_ANSI)
 
-/*
- * The demanglers pass their output to a callback piece by piece and cannot be stopped by its return
- * value, so longjmp() out of them. Their state is on the stack: nothing leaks.
- */
+/* The demanglers pass their output to a callback piece by piece and cannot be stopped by its return
+ * value, so longjmp() out of them. Their state is on the stack: nothing leaks. */
 struct collector {
 	jmp_buf enough;
 	size_t used;

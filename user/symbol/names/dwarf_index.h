@@ -14,9 +14,8 @@
 
 struct dwarf_index;
 
-/*
- * The scopes around an address. scopes[0] is the function, the last one the innermost inlined call.
- */
+/* The scopes around an address. scopes[0] is the function, the last one the innermost inlined
+ * call. */
 struct dwarf_place {
 	Dwarf_Die unit;
 	Dwarf_Die scopes[INLINE_DEPTH_MAX];

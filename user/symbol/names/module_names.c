@@ -136,10 +136,8 @@ struct module_names *module_names_open(const struct module *module,
 	return names;
 }
 
-/*
- * Returns the demangled name, or NULL if it is empty without its @VERSION. Valid until the next
- * lookup.
- */
+/* Returns the demangled name, or NULL if it is empty without its @VERSION. Valid until the next
+ * lookup. */
 static const char *keep_name(struct module_names *names, const char *symbol)
 {
 	char *text = symbol ? demangle(symbol) : NULL;
@@ -229,10 +227,8 @@ static void name_call_line(struct symbol_name *name, struct dwarf_place *place, 
 	set_line(name, dwarf_filesrc(files, number, NULL, NULL), (int)line);
 }
 
-/*
- * The innermost frame is the last scope. The line of every other frame is that of the call inlined
- * into it.
- */
+/* The innermost frame is the last scope. The line of every other frame is that of the call inlined
+ * into it. */
 static size_t name_scopes(struct module_names *names, struct dwarf_place *place, Dwarf_Addr address,
 			  struct symbol_name *ret_names, size_t max)
 {
@@ -252,10 +248,8 @@ static size_t name_scopes(struct module_names *names, struct dwarf_place *place,
 	return count;
 }
 
-/*
- * Takes the name from the symbol table. Also used if debug information has the line but not the
- * function; `place` is then not NULL.
- */
+/* Takes the name from the symbol table. Also used if debug information has the line but not the
+ * function; `place` is then not NULL. */
 static size_t name_symbol(struct module_names *names, struct dwarf_place *place, GElf_Addr address,
 			  struct symbol_name *ret_name)
 {

@@ -37,10 +37,8 @@ static bool is_code(const GElf_Sym *symbol)
 	       symbol->st_shndx != SHN_UNDEF && symbol->st_shndx != SHN_ABS;
 }
 
-/*
- * Mapping symbols of Arm and AArch64 ($a, $d, $t, $x), which separate code from data, even inside a
- * function.
- */
+/* Mapping symbols of Arm and AArch64 ($a, $d, $t, $x), which separate code from data, even inside a
+ * function. */
 static bool is_mapping_mark(const char *name, const GElf_Sym *symbol)
 {
 	return symbol->st_info == GELF_ST_INFO(STB_LOCAL, STT_NOTYPE) && name[0] == '$' &&

@@ -157,10 +157,8 @@ static void take_hook(struct api_functions *functions, const struct elf_image *i
 	}
 }
 
-/*
- * In static position-independent programs malloc is local, because glibc declares it hidden for its
- * own dynamic linker. Names with a known prefix are accepted with any binding.
- */
+/* In static position-independent programs malloc is local, because glibc declares it hidden for its
+ * own dynamic linker. Names with a known prefix are accepted with any binding. */
 static bool is_candidate(const struct api_functions *functions, const struct elf_symbol *symbol)
 {
 	return functions->whole_program || functions->prefix

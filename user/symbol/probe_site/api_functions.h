@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The allocation functions that a module defines, as listed in the allocator table. One for each
- * address.
- */
+/* The allocation functions that a module defines, as listed in the allocator table. One for each
+ * address. */
 #ifndef MTRACE_SYMBOL_PROBE_SITE_API_FUNCTIONS_H
 #define MTRACE_SYMBOL_PROBE_SITE_API_FUNCTIONS_H
 
@@ -49,9 +47,8 @@ struct api_functions {
 	enum sanitizer sanitizer;   /* the runtime that the module contains */
 };
 
-/*
- * Returns 0, -ENOMEM, or -E2BIG if there are more functions than any real allocator has; sets *err.
- */
+/* Returns 0, -ENOMEM, or -E2BIG if there are more functions than any real allocator has; sets
+ * *err. */
 int api_functions_collect(struct api_functions *functions, const struct elf_image *image,
 			  struct error *err);
 void api_functions_free(struct api_functions *functions);

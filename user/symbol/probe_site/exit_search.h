@@ -38,10 +38,8 @@ struct function_exits {
 	const char *objection; /* why the list may be incomplete; NULL if it is complete */
 };
 
-/*
- * Returns 0 or -ENOMEM. Call exit_search_close() also after a failure. The image and `wrappers`
- * must outlive the search.
- */
+/* Returns 0 or -ENOMEM. Call exit_search_close() also after a failure. The image and `wrappers`
+ * must outlive the search. */
 int exit_search_open(struct exit_search *search, struct wrapper_search *wrappers,
 		     const struct map64 *candidates);
 void exit_search_close(struct exit_search *search);

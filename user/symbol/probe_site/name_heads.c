@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * One bit per hash of the first three characters. Two would not do: nearly all C++ names start with
- * the same two.
- */
+/* One bit per hash of the first three characters. Two would not do: nearly all C++ names start with
+ * the same two. */
 #include "symbol/probe_site/name_heads.h"
 
 #include <assert.h>

@@ -142,10 +142,8 @@ static const char *why_not_probed(const struct api_function *function)
 	return NULL;
 }
 
-/*
- * Skips aliases of free that call another free function: the block would be freed twice, as nested
- * frees are not tracked.
- */
+/* Skips aliases of free that call another free function: the block would be freed twice, as nested
+ * frees are not tracked. */
 static bool frees_by_another(struct planner *planner, const struct api_function *function)
 {
 	return !api_needs_return(function->api) && function->rank &&
@@ -313,10 +311,8 @@ static int plan_wrappers(struct planner *planner)
 	return 0;
 }
 
-/*
- * Returns true if the blocks that this operator delete frees are observed. Aligned delete belongs
- * to aligned new.
- */
+/* Returns true if the blocks that this operator delete frees are observed. Aligned delete belongs
+ * to aligned new. */
 static bool is_new_observed(const struct planner *planner, const struct api_function *deleter)
 {
 	const struct api_function *function;

@@ -115,10 +115,8 @@ static bool is_tail_jump(const struct x86_walk *walk, uint64_t *ret_target)
 	       *ret_target - walk->code->address >= walk->code->size;
 }
 
-/*
- * The end of the helper is unknown, so stop at its first jump or return. The jump may be a tail
- * jump to another helper.
- */
+/* The end of the helper is unknown, so stop at its first jump or return. The jump may be a tail
+ * jump to another helper. */
 static bool helper_calls_observed(struct wrapper_search *search, uint64_t vaddr, int depth)
 {
 	struct function_code code;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Walks x86 machine code with capstone. Builds for machines that run no x86 programs use
- * without_x86_code.c instead.
- */
+/* Walks x86 machine code with capstone. Builds for machines that run no x86 programs use
+ * without_x86_code.c instead. */
 #ifndef MTRACE_SYMBOL_PROBE_SITE_X86_CODE_H
 #define MTRACE_SYMBOL_PROBE_SITE_X86_CODE_H
 
@@ -21,9 +19,8 @@ struct x86_walk {
 	uint64_t address_mask;
 };
 
-/*
- * Returns 0, -ENOTSUP for other machines, or -ENOMEM. Call x86_walk_close() also after a failure.
- */
+/* Returns 0, -ENOTSUP for other machines, or -ENOMEM. Call x86_walk_close() also after a
+ * failure. */
 int x86_walk_open(struct x86_walk *walk, const struct function_code *code);
 void x86_walk_close(struct x86_walk *walk);
 /* Goes back to the first byte. */
@@ -37,9 +34,8 @@ bool x86_walk_is_complete(const struct x86_walk *walk);
 void x86_walk_name(struct x86_walk *walk, char *text, size_t size);
 
 bool x86_is_group(const struct x86_walk *walk, cs_group_type group);
-/*
- * The target of the current instruction. Returns false unless it is a direct jump, branch or call.
- */
+/* The target of the current instruction. Returns false unless it is a direct jump, branch or
+ * call. */
 bool x86_direct_target(const struct x86_walk *walk, uint64_t *ret_target);
 /*
  * The address of the pointer through which the current instruction jumps or calls. Returns false

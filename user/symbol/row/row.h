@@ -9,10 +9,8 @@
 #include "symbol/cfi/program.h"
 #include "symbol/row/stop.h"
 
-/*
- * Encodes the rules of a span as a row; row.offset is 0. `rules` may be NULL. Returns the reason if
- * the result is a STOP row.
- */
+/* Encodes the rules of a span as a row; row.offset is 0. `rules` may be NULL. Returns the reason if
+ * the result is a STOP row. */
 enum cfi_stop cfi_row_encode(const struct unwind_abi *abi, const struct cfi_rules *rules,
 			     bool signal, struct unwind_row *ret_row);
 

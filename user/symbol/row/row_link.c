@@ -9,10 +9,8 @@
 #include "symbol/row/row_cfa.h"
 #include "symbol/row/stop.h"
 
-/*
- * Where the caller's value of a register is: still in the register, at an offset from the CFA, or
- * somewhere that no row can express.
- */
+/* Where the caller's value of a register is: still in the register, at an offset from the CFA, or
+ * somewhere that no row can express. */
 struct saved {
 	enum unwind_saved how;
 	int64_t offset; /* bytes */
@@ -70,10 +68,8 @@ static enum cfi_stop encode_fixed(const struct unwind_abi *abi, const struct cfi
 	return CFI_STOP_NONE;
 }
 
-/*
- * Encodes the offset from the CFA or, if that does not fit, from the register that the CFA is
- * computed from.
- */
+/* Encodes the offset from the CFA or, if that does not fit, from the register that the CFA is
+ * computed from. */
 static bool put_pair(const struct unwind_abi *abi, int64_t offset, struct unwind_row *row)
 {
 	if (put_place(abi, offset, row))
@@ -105,9 +101,7 @@ static enum cfi_stop encode_record(const struct unwind_abi *abi, const struct sa
 	return CFI_STOP_NONE;
 }
 
-/*
- * PUSHED.
- */
+/* PUSHED. */
 
 /* How many words below the CFA the register is saved; `lost` if that does not fit. */
 static unsigned int pushed_words(const struct unwind_abi *abi, const struct saved *saved,

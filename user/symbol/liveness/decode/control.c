@@ -7,10 +7,8 @@
 
 #define OPERAND_SIZE_PREFIX 0x66
 
-/*
- * A pointer at a fixed address leads to a function. One at an address in a register may lead
- * anywhere.
- */
+/* A pointer at a fixed address leads to a function. One at an address in a register may lead
+ * anywhere. */
 static bool is_fixed_pointer(const struct x86_walk *walk)
 {
 	uint64_t slot;

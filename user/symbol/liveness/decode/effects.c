@@ -33,10 +33,8 @@ static bool is_listed(unsigned int id, const uint16_t *list, size_t count)
 	return false;
 }
 
-/*
- * Returns true for an instruction that, if its first operand is memory, writes all of it and does
- * not read it.
- */
+/* Returns true for an instruction that, if its first operand is memory, writes all of it and does
+ * not read it. */
 static bool is_store(const struct effects *effects)
 {
 	static const uint16_t stores[] = {
@@ -237,10 +235,8 @@ static bool is_frame_move(const struct effects *effects)
 	return liveness_is_bp(to->reg) && liveness_is_sp(from->reg) && effects->next_by_bp;
 }
 
-/*
- * Returns true if the frame's address escapes through this operand, which is sp or the frame
- * pointer.
- */
+/* Returns true if the frame's address escapes through this operand, which is sp or the frame
+ * pointer. */
 static bool is_taken(const struct effects *effects, const cs_x86_op *operand)
 {
 	bool is_first = operand == &effects->x86->operands[0];
