@@ -129,7 +129,8 @@ int system_attach(struct source *source, struct error *err)
 	if (code)
 		return error_set_errno(err, code, "no probes");
 	code = attach_rounds(bpf, &own, err);
-	/* Programs wait only now, when that goes quickly; then once more for those that did not. */
+	/* Programs are only paused from now on, when that is quick. Then look again for those that
+	 * were not. */
 	if (!code && bpf->config.hold_exec)
 		code = hold_open(bpf, err);
 	if (!code && bpf->config.hold_exec)

@@ -10,8 +10,8 @@
 
 #if defined(__x86_64__)
 
-/* Of threads of either kind those of 64 bits: nothing of a thread that changes between them is
- * lost. */
+/* Always the 64-bit registers, so that a thread that switches between 32-bit and 64-bit code loses
+ * nothing. */
 int task_registers_get(pid_t tid, struct arch_registers *ret_registers)
 {
 	*ret_registers = (struct arch_registers){.arch = &arch_x86_64};

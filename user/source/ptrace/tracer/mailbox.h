@@ -29,7 +29,7 @@ enum request {
 	REQUEST_LET_END, /* let it exit */
 	REQUEST_STOP,    /* stop all its threads; the reply has `count` registers */
 	REQUEST_RELEASE, /* resume them */
-	REQUEST_DETACH,  /* from everything; the tracer process then exits */
+	REQUEST_DETACH,  /* detach everything; the tracer process then exits */
 	REQUEST_COUNT,
 };
 
