@@ -50,7 +50,7 @@ struct compiler {
 	bool full;
 	cfi_call_search *call_end; /* NULL: all rows are kept */
 	uint32_t position;         /* file offset up to which rows are written */
-	uint32_t code_end;         /* behind the last byte of code */
+	uint32_t code_end;         /* past the last byte of code */
 	size_t wanted;             /* cached result of next_wanted() */
 	uint32_t trampoline_count;
 };

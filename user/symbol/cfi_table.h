@@ -14,8 +14,8 @@
  * a false negative would cost a stack. Two kinds of code are returned to without a call, and their
  * rows are kept as well: signal trampolines, and the outermost functions of coroutines. Equal
  * neighbours are merged. A pruned table has a tenth of the rows. Only interrupted frames need the
- * full table: the first frame of a thread that was stopped at an arbitrary instruction, and the
- * frame below a signal frame.
+ * full table: the first frame of a thread that was stopped at an arbitrary instruction, and a frame
+ * that a signal interrupted.
  */
 #ifndef MTRACE_SYMBOL_CFI_TABLE_H
 #define MTRACE_SYMBOL_CFI_TABLE_H

@@ -22,8 +22,8 @@ struct prober_ops {
 	void (*close)(const struct prober *prober, struct probe_links *links);
 	void (*leave)(struct prober *prober, struct probe_links *links);
 	void (*inherit)(struct probe_links *child, const struct probe_links *parent);
-	/* The leader has exited: from now on the BPF programs recognise the process by its pid.
-	 * Returns 0 or -errno. */
+	/* The leader has exited: from now on, probes in all processes serve this process. Returns 0
+	 * or -errno. */
 	int (*leader_lost)(const struct prober *prober, pid_t pid);
 	/* Ends that. */
 	void (*leader_found)(const struct prober *prober, pid_t pid);

@@ -10,7 +10,7 @@
 
 #define TAIL_MAX    12
 #define ANY_LITERAL 0x100 /* DW_OP_lit0 … lit31; its value becomes the location's `extra` */
-#define ANY_ULEB    0x101 /* a ULEB128 number, used likewise */
+#define ANY_ULEB    0x101 /* a ULEB128 number, which also becomes `extra` */
 #define RETURN_BREG 0x102 /* DW_OP_breg of the return address column, … */
 #define WORD_SHIFT  0x103 /* DW_OP_lit of log2 of the word */
 #define NO_OFFSET   0x00  /* … whose operand is 0 */

@@ -17,7 +17,7 @@
 enum exidx_does {
 	EXIDX_DOES_NOTHING = 0,
 	EXIDX_DOES_PUSH,  /* pushes `registers`, the lowest at the lowest address; sp -= `bytes` */
-	EXIDX_DOES_POP,   /* pops them likewise; sp += `bytes` */
+	EXIDX_DOES_POP,   /* pops `registers`; sp += `bytes` */
 	EXIDX_DOES_MOVE,  /* sp += `bytes` */
 	EXIDX_DOES_FRAME, /* `base` = sp + `bytes` */
 	EXIDX_DOES_BASE,  /* `base` += `bytes` */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Classifies called code: does it return twice, is it a PLT stub? */
+/* Classifies called code: functions that return twice, PLT stubs, and ordinary functions. */
 #ifndef MTRACE_SYMBOL_LIVENESS_CALLEE_H
 #define MTRACE_SYMBOL_LIVENESS_CALLEE_H
 

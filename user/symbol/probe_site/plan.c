@@ -360,9 +360,9 @@ static int watch_exits(struct planner *planner, struct api_function *function,
 }
 
 /*
- * Probes one operator new that contains its own allocator at its exits. Those that do not jump into
- * another candidate come first (`crossing` is false): once the other one is probed, they may turn
- * out to be its wrappers. Sets *ret_any if there was one.
+ * Probes one operator new that contains its own allocator at its exits. Called with `crossing`
+ * false first, for those that do not jump into another candidate: once one of them is probed, those
+ * that jump into it are its wrappers. Sets *ret_any if there was one.
  */
 static int plan_exits(struct planner *planner, bool crossing, bool *ret_any)
 {

@@ -43,8 +43,8 @@ struct program_config {
 	const struct selection *selection; /* SCOPE_SYSTEM; NULL: everything */
 	uint32_t pid_namespace;            /* set by program_load(); see pid_namespace_find() */
 	bool sanity;                       /* as in struct source_config */
-	struct thinning thinning;          /* likewise */
-	bool measures;                     /* likewise */
+	struct thinning thinning;          /* as in struct source_config */
+	bool measures;                     /* as in struct source_config */
 };
 
 struct loaded_programs {

@@ -51,7 +51,7 @@ int task_registers_set(pid_t tid, const struct arch_registers *registers)
 
 #endif
 
-/* A 64-bit tracer on AArch64 has no such request, not for 32-bit threads either. */
+/* AArch64 has no PTRACE_POKEUSER for a 64-bit tracer, not even for 32-bit threads. */
 #if defined(__aarch64__)
 #define HAS_POKEUSER 0
 #else

@@ -31,7 +31,7 @@ void task_remove(struct tracer *tracer, struct task *task);
 void task_continue(struct task *task, int signal);
 /* Ends the tracing of a stopped thread, and removes it; with the last one also its process. */
 void task_let_go(struct tracer *tracer, struct task *task, int signal);
-/* Leaves a thread stopped until the command says that it may go on. */
+/* Leaves a thread stopped until the command resumes it. */
 void task_hold(struct tracer *tracer, struct task *task);
 
 #endif

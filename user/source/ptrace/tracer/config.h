@@ -12,7 +12,7 @@ struct guardian_config {
 	uint32_t depth;           /* frames, 0 for none */
 	bool by_tables;           /* otherwise by frame pointers */
 	bool sanity;              /* as in struct source_config */
-	struct thinning thinning; /* likewise */
+	struct thinning thinning; /* as in struct source_config */
 	bool follows;             /* children are traced */
 	bool holds_ends;          /* as in struct source_config */
 };
