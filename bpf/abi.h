@@ -57,9 +57,10 @@ enum api_family {
 
 /*
  * The attach cookie of a probe: everything that the generic programs need to know about the call,
- * so that they need no map lookup. Bits: 0..7 api 8..11 size argument 12..15 count argument 16..19
- * old-pointer argument 20..23 out-pointer argument 24..31 COOKIE_ flags 32..39 which allocator
- * (frees) Argument positions start at 0; COOKIE_NO_ARG: the call has none.
+ * so that they need no map lookup. Bits:
+ *   0..7 api   8..11 size argument   12..15 count argument   16..19 old-pointer argument
+ *   20..23 out-pointer argument   24..31 COOKIE_ flags   32..39 which allocator (frees)
+ * Argument positions start at 0; COOKIE_NO_ARG: the call has none.
  */
 #define COOKIE_NO_ARG       0xfu
 #define COOKIE_API(c)       ((abi_u8)((c)&0xff))

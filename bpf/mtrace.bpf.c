@@ -37,7 +37,7 @@ const volatile __u64 config_sample = 0;        /* the mean of level 0; 0: never 
 const volatile __u32 config_pid_namespace = 0; /* inode of user space's; 0: the initial one */
 
 /*
- * This call is never executed, and user space removes it when loading. But a program with such a
+ * This call is never executed, and is gone once the program is loaded. But a program with such a
  * call gets its stack from the thread's kernel stack. Since Linux 6.13, other programs use a
  * per-CPU stack (kernel/bpf/verifier.c: bpf_enable_priv_stack), which is wrong for uprobes: they
  * can be preempted, and then two threads write to the same stack.
