@@ -6,7 +6,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* A program for small boards only knows the processors whose code can run on its own. */
+/* A build for small boards only knows the processors whose code can run there. */
 static const struct arch *const known[] = {
 #if !NATIVE_ONLY || defined(__x86_64__) || defined(__i386__)
 	&arch_x86_64,  &arch_i386,
@@ -94,7 +94,7 @@ const char *arch_native_name(bool narrow)
 #elif defined(__aarch64__)
 	return narrow ? "arm" : "aarch64";
 #else
-	(void)narrow; /* all are */
+	(void)narrow; /* only 32-bit */
 	return arch_native(true) ? arch_native(true)->name : "unknown";
 #endif
 }
@@ -102,7 +102,7 @@ const char *arch_native_name(bool narrow)
 const struct arch *arch_native(bool narrow)
 {
 #if defined(__x86_64__)
-	(void)narrow; /* registers of either kind come as those of 64 bits */
+	(void)narrow; /* all threads have 64-bit register sets */
 	return &arch_x86_64;
 #elif defined(__i386__)
 	return narrow ? &arch_i386 : NULL;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Processors, for a tracer: what it asks of one is a row of operations (struct arch). All are
- * built on every machine, so that they are tested on every machine: the layouts of registers are
- * our own, and code is read byte by byte.
+ * Processors, for a tracer: each one is a table of operations (struct arch). All of them are built
+ * on every machine, so that they are tested on every machine: the register layouts are our own, and
+ * code is read byte by byte.
  *
- * A breakpoint that is lifted for its instruction to run lets other threads slip past. So the
- * tracer does the instruction itself, where it is one of those that functions begin with and that
- * calls return to (`emulate`). All others run out of line: a copy in a place of the process that
- * nobody else executes, single-stepped, or, where the kernel cannot do that, with a breakpoint
- * behind it; registers are set right before and after it (`line_begin`, `line_end`). An instruction
- * whose meaning depends on where it stands beyond what can be set right, or on being stepped, is
- * for neither (ARCH_REFUSED).
+ * Removing a breakpoint to run the instruction below it would let other threads pass unnoticed. So
+ * the tracer emulates the instructions that functions start with and that calls return to
+ * (`emulate`). All other instructions run out of line: a copy, at a place in the process that no
+ * other thread executes, is single-stepped or, if the kernel cannot do that, run up to a breakpoint
+ * placed after it. Registers are fixed up right before and after (`line_begin`, `line_end`). An
+ * instruction that depends on its address in a way that cannot be fixed up, or on not being
+ * stepped, is refused (ARCH_REFUSED).
  *
- * One processor may have several kinds of code: of 32 bits and of 64, Thumb. A mode tells which, a
- * small number that only the processor's own file understands, but for 0, which is the usual one.
- * Where pointers to code show it, as Thumb's are odd, `mode_bits` are those bits.
+ * A processor may have several kinds of code: 32-bit and 64-bit, Thumb. They are distinguished by a
+ * mode, a small number that only the processor's own file understands, except 0, which is the usual
+ * mode. If pointers to code include the mode, as Thumb's odd pointers do, `mode_bits` are those
+ * bits.
  */
 #ifndef MTRACE_ARCH_ARCH_H
 #define MTRACE_ARCH_ARCH_H
@@ -23,11 +24,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ARCH_CODE_MAX       15 /* bytes that are looked at of an instruction, or of two */
+#define ARCH_CODE_MAX       15 /* bytes to look at for one or two instructions */
 #define ARCH_BREAKPOINT_MAX 4
-#define ARCH_SET_MAX        512 /* bytes of the general registers, as ptrace gives them */
+#define ARCH_SET_MAX        512 /* bytes of the general registers in ptrace's layout */
 
-/* As PTRACE_GETREGS gives them to a tracer of 64 bits, of threads of either kind (sys/user.h). */
+/* PTRACE_GETREGS of a 64-bit tracer, for 64-bit and 32-bit threads (sys/user.h). */
 struct x86_registers {
 	uint64_t r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
 	uint64_t orig_ax, ip, cs, flags, sp, ss, fs_base, gs_base, ds, es, fs, gs;
@@ -46,7 +47,7 @@ struct arm64_registers {
 	uint64_t sp, pc, pstate;
 };
 
-/* The first of struct pt_regs of arch/powerpc/include/uapi/asm/ptrace.h, of 32 bits. */
+/* The start of the 32-bit struct pt_regs of arch/powerpc/include/uapi/asm/ptrace.h. */
 struct powerpc_registers {
 	uint32_t r[32];
 	uint32_t nip, msr, orig_r3, ctr, lr, xer, cr, mq, trap, dar, dsisr, call_result;
@@ -63,46 +64,46 @@ struct arch_registers {
 	};
 };
 
-/* What registers are asked for. */
+/* The values that can be read from the registers. */
 enum arch_value {
 	ARCH_IP,
 	ARCH_SP,
 	ARCH_BP,         /* the frame pointer, by convention */
-	ARCH_BP_SECOND,  /* where there are two conventions; else 0 */
-	ARCH_RESULT,     /* of a function */
-	ARCH_LINK,       /* where a function returns to that has just been entered; see `links` */
-	ARCH_CALL,       /* the number of the system call in which the thread is */
-	ARCH_CALL_FIRST, /* that call's first argument */
+	ARCH_BP_SECOND,  /* the other one, if there are two conventions; otherwise 0 */
+	ARCH_RESULT,     /* the result of a function */
+	ARCH_LINK,       /* return address of a function that was just entered; see `links` */
+	ARCH_CALL,       /* the number of the system call that the thread is in */
+	ARCH_CALL_FIRST, /* its first argument */
 };
 
-/* The memory of the process: 0, or not if it is not accessible. */
+/* The memory of the process. Both return 0, or nonzero if it is not accessible. */
 struct arch_memory {
 	int (*read)(void *ctx, uint64_t address, void *bytes, size_t size);
 	int (*write)(void *ctx, uint64_t address, const void *bytes, size_t size);
 	void *ctx;
 };
 
-/* For asking only: everything is there, zeros are read, and what is written is lost. */
+/* For queries: all addresses are accessible, reads return zeros, writes are ignored. */
 extern const struct arch_memory arch_memory_of_zeros;
 
 enum arch_step {
-	ARCH_DONE = 0,    /* the registers are those after the instruction */
-	ARCH_OUT_OF_LINE, /* registers as before: run a copy of it */
-	ARCH_FAULT,       /* likewise; it would fault, and may do so out of line */
+	ARCH_DONE = 0,    /* the registers are now those after the instruction */
+	ARCH_OUT_OF_LINE, /* the registers are unchanged: run a copy of it */
+	ARCH_FAULT,       /* the same; it would fault, which the copy may do */
 	ARCH_REFUSED,     /* neither is possible */
 };
 
-/* A copy that runs elsewhere. */
+/* A copy of an instruction that runs at another address. */
 struct arch_line {
 	uint8_t code[ARCH_CODE_MAX];
-	uint64_t ip;     /* of the original */
-	uint64_t slot;   /* of the copy */
-	size_t size;     /* of it, where a breakpoint is behind it; else 0 */
-	int lent;        /* the register that stands for the instruction pointer, or -1 … */
-	uint64_t lender; /* … and what it really has */
+	uint64_t ip;     /* address of the original */
+	uint64_t slot;   /* address of the copy */
+	size_t size;     /* of the copy, if a breakpoint follows it; otherwise 0 */
+	int lent;        /* the register that replaces the instruction pointer, or -1 … */
+	uint64_t lender; /* … and its saved value */
 };
 
-/* Numbers of system calls that begin processes and threads; 0 where there is none. */
+/* Numbers of the system calls that create processes and threads; 0: does not exist. */
 struct arch_births {
 	uint16_t clone, vfork, clone3;
 };
@@ -111,86 +112,89 @@ struct unwind_abi;
 
 struct arch {
 	const char *name;
-	uint16_t machine;  /* e_machine of programs */
-	uint16_t set_size; /* of NT_PRSTATUS: distinguishes the kinds of threads that one meets */
-	uint8_t mode_bits; /* of a pointer to code */
-	uint8_t trap_distance; /* from a breakpoint to where the thread stands that has met it */
-	uint8_t trap_code;     /* si_code of the SIGTRAP that it then gets */
+	uint16_t machine;      /* e_machine of programs */
+	uint16_t set_size;     /* of NT_PRSTATUS: identifies the kind of thread */
+	uint8_t mode_bits;     /* of a pointer to code */
+	uint8_t trap_distance; /* from a breakpoint to the ip of a thread that has hit it */
+	uint8_t trap_code;     /* si_code of its SIGTRAP */
 	bool links;            /* calls leave the return address in a register, not on the stack */
 	bool steps;            /* the kernel can single-step */
-	bool guesses;          /* code without tables is walked by frame pointers, see bpf/walk.h */
-	bool chains; /* each frame pointer leads to the next, the return address behind it */
-	/* The register that is the instruction pointer in struct user (PTRACE_POKEUSER); -1. */
+	bool guesses;          /* without tables, walk frame pointers; see bpf/walk.h */
+	bool chains;           /* frame pointers form a chain, each followed by a return address */
+	/* Offset of the instruction pointer in struct user (PTRACE_POKEUSER); -1: none. */
 	int ip_place;
 
-	/* From and to a set of set_size bytes. */
+	/* Convert from and to ptrace's layout, of set_size bytes. */
 	void (*load)(struct arch_registers *registers, const void *set);
 	void (*store)(const struct arch_registers *registers, void *set);
 
-	bool (*is_narrow)(const struct arch_registers *registers); /* are words of 32 bits? */
+	bool (*is_narrow)(const struct arch_registers *registers); /* true for a 32-bit thread */
 	int (*mode_of)(const struct arch_registers *registers);
 	uint64_t (*get)(const struct arch_registers *registers, enum arch_value value);
 	void (*set_ip)(struct arch_registers *registers, uint64_t ip);
-	/* Of a function that has just been entered. 0 for one that cannot be read. */
+	/* The argument of a function that was just entered; 0 if it cannot be read. */
 	uint64_t (*argument)(const struct arch_registers *registers,
 			     const struct arch_memory *memory, unsigned int position);
 	struct arch_births (*births)(const struct arch_registers *registers);
 	const struct unwind_abi *(*abi)(bool narrow); /* NULL: none */
 
-	/* The breakpoint for an instruction: its bytes, and how many. */
+	/* Stores the bytes of the breakpoint instruction. Returns their number. */
 	size_t (*breakpoint)(int mode, uint8_t ret_bytes[ARCH_BREAKPOINT_MAX]);
-	/* Is that an instruction that traps as a breakpoint does, ours or the program's own? */
+	/* Returns true for an instruction that traps like a breakpoint, whether ours or the
+	 * program's own. */
 	bool (*traps)(const uint8_t code[ARCH_CODE_MAX], int mode);
-	/* Could a thread stand trap_distance behind the instruction without having met a
-	 * breakpoint there? Then it matters who has sent SIGTRAP. */
+	/* Returns true if a thread could be trap_distance past the instruction without having hit a
+	 * breakpoint there. Then the origin of its SIGTRAP must be checked. */
 	bool (*may_be_behind)(const uint8_t code[ARCH_CODE_MAX]);
 
-	/* The instruction at ip, whose bytes are given, zeros where there is no more memory. */
+	/* Emulates the instruction at ip. `code` has its bytes, padded with zeros where there is no
+	 * memory. */
 	enum arch_step (*emulate)(struct arch_registers *registers,
 				  const uint8_t code[ARCH_CODE_MAX],
 				  const struct arch_memory *memory);
 	/*
-	 * Of code that does not run, at an address: how long the instruction is, and where it jumps
-	 * to or calls, as a pointer to code; 0 if it does neither, or does not say where. NULL
-	 * where instructions are read by other means.
+	 * For static code at an address: returns the length of the instruction, and the target of a
+	 * jump or call as a pointer to code; 0 if it has none or it is not fixed. NULL if
+	 * instructions are decoded by other means.
 	 */
 	size_t (*look)(const uint8_t code[ARCH_CODE_MAX], int mode, uint64_t address,
 		       uint64_t *ret_target);
-	/* Could `emulate` or a copy out of line do it? Asked before a breakpoint is placed. */
+	/* Returns true if `emulate` or an out-of-line copy can run it. Called before placing a
+	 * breakpoint. */
 	bool (*can_step)(const uint8_t code[ARCH_CODE_MAX], int mode);
 
-	/* Where a copy may be in code that nobody executes: at `pointer`, or right before it. */
+	/* The address for a copy, in unused code at `pointer` or right before it. */
 	uint64_t (*slot_at)(uint64_t pointer);
-	/* Before the step: the copy's bytes, and the registers to run it with at `slot`. */
+	/* Before the step: makes the copy, and sets the registers to run it at `slot`. */
 	void (*line_begin)(struct arch_line *line, struct arch_registers *registers,
 			   const uint8_t code[ARCH_CODE_MAX], uint64_t slot);
-	/* After it: what the registers would be at the instruction's own place. */
+	/* After the step: converts the registers to those at the original address. */
 	void (*line_end)(const struct arch_line *line, struct arch_registers *registers);
 };
 
 extern const struct arch arch_x86_64, arch_i386, arch_arm, arch_arm64, arch_powerpc;
 
 /*
- * For processors of which all instructions can be emulated or refused. What has been done with one
- * tells where it leads, as a pointer to code; of both ways of a branch that which zeros take. 0:
- * behind it, or to where a register says.
+ * For processors on which every instruction can be emulated or refused: emulates one to find its
+ * target, as a pointer to code. For conditional branches, this is the side that zeroed registers
+ * take. Returns 0 if it is the next instruction, or unknown because it comes from a register.
  */
 uint64_t arch_target_of(const struct arch *arch, const uint8_t code[ARCH_CODE_MAX], size_t size,
 			uint64_t address);
 bool arch_can_emulate(const struct arch *arch, const uint8_t code[ARCH_CODE_MAX]);
 
-/* By the size of a set of general registers. NULL for none that we know. */
+/* Looks up a processor by the size of its general register set. NULL if unknown. */
 const struct arch *arch_of_set(size_t size);
-/* Of programs that have operations for code that does not run (`look`); else NULL. */
+/* Looks up a processor by e_machine. NULL if it is unknown or has no `look`. */
 const struct arch *arch_of_machine(int machine);
-/* Of threads that a tracer on this machine meets, by the width of their code. */
+/* The processor of threads on this machine: 32-bit ones if `narrow`. NULL if there are none. */
 const struct arch *arch_native(bool narrow);
-/* What such programs are called in reports. */
+/* The name of that processor in reports. */
 const char *arch_native_name(bool narrow);
-/* Does a kernel of this machine place uprobes in programs of that one? */
+/* Returns true if this machine's kernel can place uprobes in programs for `machine`. */
 bool arch_has_uprobes(int machine);
 
-/* What the registers of a thread say; of mode and address what a pointer to code says. */
+/* Access to registers, and to the address and mode in a pointer to code. */
 static inline uint64_t arch_get(const struct arch_registers *registers, enum arch_value value)
 {
 	return registers->arch->get(registers, value);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ARM of 32 bits, both instruction sets: a mode is 1 for Thumb, as in the low bit of a pointer.
+ * 32-bit ARM, both instruction sets. The mode is 1 for Thumb, as in the low bit of a code pointer.
  *
- * The kernel cannot single-step (PTRACE_SINGLESTEP is EIO): a breakpoint behind the copy ends its
- * run. Only what does not read or write the program counter runs as a copy.
+ * The kernel cannot single-step (PTRACE_SINGLESTEP returns EIO), so a breakpoint after the copy
+ * ends its run. Only instructions that neither read nor write the program counter run as a copy.
  *
- * Within an IT block a breakpoint of ours is conditional, as every instruction there is. None of
- * ours is there: no function begins in one, and a call is the last in it. But the instruction that
- * begins one may be under a breakpoint; so may, then, in a program of odd code, be those within. A
- * copy of such a one runs as the last of its block, so that the breakpoint behind it is none of it.
+ * Inside an IT block a breakpoint is conditional, as is every instruction there. Normally there are
+ * none: no function starts inside a block, and a call is the last instruction of its block. But the
+ * IT instruction itself may have a breakpoint and, in unusual programs, so may the instructions of
+ * its block. A copy of one of these runs as the last instruction of its block, so that the
+ * breakpoint after it is outside the block.
  *
  * Sources: Procedure Call Standard for the Arm Architecture, 6.1 and 6.5; arch/arm/kernel/ptrace.c
- * for what is a breakpoint.
+ * for the breakpoint instructions.
  */
 #include <elf.h>
 #include <string.h>
@@ -26,7 +27,7 @@
 #define FRAME       11
 #define FRAME_THUMB 7
 #define TRAP_KERNEL 1      /* TRAP_BRKPT */
-#define WIDE_HALF   0xe800 /* halves from here on are the first of two */
+#define WIDE_HALF   0xe800 /* halfwords from here on start a 32-bit instruction */
 #define LAST_OF_IT  8
 
 static const uint8_t trap_code[] = {0xf0, 0x01, 0xf0, 0xe7};
@@ -126,7 +127,7 @@ static size_t breakpoint(int mode, uint8_t ret_bytes[ARCH_BREAKPOINT_MAX])
 	return size;
 }
 
-/* Of ARM code with any condition; of Thumb code also that of 32 bits. */
+/* In ARM code, with any condition; in Thumb code, also the 32-bit form. */
 static bool traps(const uint8_t code[ARCH_CODE_MAX], int mode)
 {
 	static const uint8_t trap_wide[] = {0xf0, 0xf7, 0x00, 0xa0};
@@ -137,7 +138,7 @@ static bool traps(const uint8_t code[ARCH_CODE_MAX], int mode)
 	return !memcmp(code, trap_code, 3) && (code[3] & 0xf) == (trap_code[3] & 0xf);
 }
 
-/* It stands where the breakpoint is. */
+/* trap_distance is 0: any thread may be there. */
 static bool may_be_behind(const uint8_t code[ARCH_CODE_MAX])
 {
 	(void)code;
@@ -170,7 +171,7 @@ static bool can_step(const uint8_t code[ARCH_CODE_MAX], int mode)
 	return step(&registers, code, &arch_memory_of_zeros, true) != ARCH_REFUSED;
 }
 
-/* What has been done with it tells where it leads. */
+/* Emulates the instruction to find its target. */
 static size_t look(const uint8_t code[ARCH_CODE_MAX], int mode, uint64_t address,
 		   uint64_t *ret_target)
 {
@@ -185,11 +186,11 @@ static size_t look(const uint8_t code[ARCH_CODE_MAX], int mode, uint64_t address
 	    registers.arm.r[ARM_PC] != address + size)
 		*ret_target = registers.arm.r[ARM_PC] | (uint32_t)mode_of(&registers);
 	if (*ret_target <= 1)
-		*ret_target = 0; /* by a register */
+		*ret_target = 0; /* target from a register */
 	return size;
 }
 
-/* Whatever of a word begins there. */
+/* The start of the word: fits both instruction sets. */
 static uint64_t slot_at(uint64_t pointer)
 {
 	return pointer & ~(uint64_t)3;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ARM of 64 bits.
+ * 64-bit ARM.
  *
- * Return addresses may be signed (paciasp): an instruction that signs or authenticates runs as a
- * copy, for the keys are the processor's. Where code is guarded, an indirect jump leaves a mark in
- * the status (BTYPE) that the next instruction must accept; a breakpoint does, and what follows it
- * need not: so the mark is taken away.
+ * Return addresses may be signed (paciasp). Instructions that sign or authenticate run as a copy,
+ * because only the processor knows the keys. In guarded code, an indirect jump sets BTYPE in
+ * pstate, which the next instruction must accept. A breakpoint accepts it, but the instruction that
+ * runs in its place may not, so BTYPE is cleared.
  *
  * Sources: Arm Architecture Reference Manual for A-profile, C4.1 (encodings) and C6 (instructions);
  * Procedure Call Standard for the Arm 64-bit Architecture, 6.1 and 6.8.
@@ -18,7 +18,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-#define REGISTER_NONE 31 /* in encodings: zero, or the stack pointer */
+#define REGISTER_NONE 31 /* in encodings: the zero register or the stack pointer */
 #define LINK          30
 #define FRAME         29
 #define CALL_NUMBER   8
@@ -34,7 +34,7 @@
 
 static const uint8_t trap[] = {0x00, 0x00, 0x20, 0xd4}; /* brk #0 */
 
-/* An instruction that is emulated, and what it works on. */
+/* An instruction to emulate, and its context. */
 struct arm64_instruction {
 	struct arm64_registers *registers;
 	const struct arch_memory *memory;
@@ -142,7 +142,7 @@ static enum arch_step do_add_immediate(struct arm64_instruction *in)
 	return go_on(in);
 }
 
-/* Of registers, where nothing is shifted. */
+/* add and sub of registers, without a shift. */
 static enum arch_step do_add(struct arm64_instruction *in)
 {
 	bool subtracts = bits(in, 30, 1);
@@ -156,7 +156,7 @@ static enum arch_step do_add(struct arm64_instruction *in)
 	return go_on(in);
 }
 
-/* mov: the sum of nothing and a register */
+/* orr, and mov, which is orr with the zero register */
 static enum arch_step do_or(struct arm64_instruction *in)
 {
 	uint64_t value = get_or_zero(in, RN(in)) | get_or_zero(in, RM(in));
@@ -223,15 +223,16 @@ static void word_to(uint8_t *bytes, uint64_t word, size_t size)
 		bytes[i] = (uint8_t)(word >> 8 * i);
 }
 
-/* One or two registers, of which the first lies lowest; the base becomes `base_after`. */
+/* Transfers one or two registers, the first at the lowest address. The base becomes
+ * `base_after`. */
 struct transfer {
 	unsigned int registers[2];
-	size_t count, size; /* of registers; bytes of one */
+	size_t count, size; /* number of registers; bytes of each */
 	uint64_t address, base_after;
 	bool loads, writes_back;
 };
 
-/* What the manual calls unpredictable. */
+/* Returns true for what the manual calls unpredictable. */
 static bool is_odd(const struct arm64_instruction *in, const struct transfer *transfer)
 {
 	unsigned int first = transfer->registers[0], second = transfer->registers[1];
@@ -294,7 +295,7 @@ static size_t single_size(const struct arm64_instruction *in)
 	return (size_t)1 << bits(in, 30, 2);
 }
 
-/* ldr, str of any size with an offset that counts in it */
+/* ldr and str of any size, with an offset in units of that size */
 static enum arch_step do_single(struct arm64_instruction *in)
 {
 	const struct transfer transfer = {
@@ -347,9 +348,7 @@ static enum arch_step do_literal(struct arm64_instruction *in)
 	return go_on(in);
 }
 
-/*
- * Branches.
- */
+/* Branches. */
 
 /* b, bl */
 static enum arch_step do_branch(struct arm64_instruction *in)
@@ -417,7 +416,7 @@ static enum arch_step do_line(struct arm64_instruction *in)
 	return ARCH_OUT_OF_LINE;
 }
 
-/* The first row that fits. The last ones are the classes of C4.1. */
+/* The first match applies. The last rows are the classes of C4.1. */
 static const struct {
 	uint32_t mask, bits;
 	handler *handle;
@@ -438,16 +437,16 @@ static const struct {
 	{0xffffff3f, 0xd503241f, do_nothing}, /* landing pads: bti */
 	{0xff000000, 0xd5000000, do_line},    /* hints, barriers, system registers */
 	{0x1c000000, 0x14000000, do_refuse},  /* other branches, exceptions */
-	{0x3f800000, 0x08000000, do_refuse},  /* exclusive: not to be interrupted */
+	{0x3f800000, 0x08000000, do_refuse},  /* exclusive accesses: must not be interrupted */
 	{0x3f000000, 0x18000000, do_literal},
-	{0x3f000000, 0x1c000000, do_refuse}, /* of vectors */
+	{0x3f000000, 0x1c000000, do_refuse}, /* vector literals */
 	{0x7e000000, 0x28000000, do_pair},
 	{0x3f800000, 0x39000000, do_single},
 	{0x3fa00000, 0x38000000, do_single_around},
 	{0x0a000000, 0x08000000, do_line}, /* memory */
 	{0x0e000000, 0x0a000000, do_line}, /* registers */
 	{0x0e000000, 0x0e000000, do_line}, /* vectors */
-	{0x1c000000, 0x10000000, do_line}, /* immediate numbers */
+	{0x1c000000, 0x10000000, do_line}, /* immediates */
 	{0x1e000000, 0x04000000, do_line}, /* scalable vectors */
 };
 
@@ -571,14 +570,14 @@ static size_t breakpoint(int mode, uint8_t ret_bytes[ARCH_BREAKPOINT_MAX])
 	return sizeof(trap);
 }
 
-/* Whatever its number. */
+/* brk with any immediate. */
 static bool traps(const uint8_t code[ARCH_CODE_MAX], int mode)
 {
 	(void)mode;
 	return (word_of(code, 4) & 0xffe0001f) == 0xd4200000;
 }
 
-/* It stands where the breakpoint is. */
+/* trap_distance is 0: any thread may be there. */
 static bool may_be_behind(const uint8_t code[ARCH_CODE_MAX])
 {
 	(void)code;

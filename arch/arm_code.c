@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ARM code: instructions of 32 bits, each with a condition. */
+/* ARM code: 32-bit instructions, each with a condition. */
 #include "arch/arm_code.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -9,7 +9,7 @@
 #define RS(in) arm_bits(in, 8, 4)
 #define RM(in) arm_bits(in, 0, 4)
 
-#define CONDITION_NONE 15 /* other instructions, unconditional */
+#define CONDITION_NONE 15 /* a separate set of unconditional instructions */
 
 /*
  * Operands.
@@ -17,7 +17,7 @@
 
 struct operand {
 	uint32_t value;
-	bool carry; /* of the shift */
+	bool carry; /* carry out of the shift */
 };
 
 static struct operand rotated_immediate(const struct arm_instruction *in)
@@ -34,7 +34,7 @@ static struct operand rotated_immediate(const struct arm_instruction *in)
 
 enum shift { SHIFT_LEFT, SHIFT_RIGHT, SHIFT_SIGNED, SHIFT_ROTATE };
 
-/* By 1 to 32, or as the encoding of 0 says. */
+/* Shifts by 1 to 32; the encoding of 0 has a special meaning. */
 static struct operand shifted_register(const struct arm_instruction *in)
 {
 	uint32_t value = arm_get(in, RM(in)), by = arm_bits(in, 7, 5);
@@ -103,7 +103,7 @@ static uint32_t combine(enum operation operation, uint32_t left, uint32_t right)
 	}
 }
 
-/* The sums: each is one addition. */
+/* The arithmetic operations, each as one addition. */
 static const struct sum {
 	bool known, inverts_left, inverts_right, carry, takes_carry;
 } sums[16] = {
@@ -142,7 +142,7 @@ static enum arch_step process(struct arm_instruction *in, struct operand operand
 	uint32_t result;
 
 	if (sets_flags && RD(in) == ARM_PC)
-		return ARCH_REFUSED; /* the return from an exception, or of old */
+		return ARCH_REFUSED; /* an exception return, or obsolete */
 	result = operate(in, operation, operand, sets_flags);
 	return only_flags ? arm_go_on(in) : arm_set(in, RD(in), result);
 }
@@ -157,7 +157,7 @@ static enum arch_step do_process(struct arm_instruction *in)
 	return process(in, shifted_register(in));
 }
 
-/* Shifted by a register. */
+/* The shift amount is in a register. */
 static enum arch_step do_process_shifted(struct arm_instruction *in)
 {
 	bool reads_pc =
@@ -206,7 +206,7 @@ static enum arch_step do_transfer(struct arm_instruction *in)
 	return RM(in) == ARM_PC ? ARCH_REFUSED : transfer(in, shifted_register(in).value);
 }
 
-/* Halves, pairs, and bytes with their sign. */
+/* Halfwords, pairs, and signed bytes. */
 static enum arch_step do_transfer_other(struct arm_instruction *in)
 {
 	bool immediate = arm_bits(in, 22, 1);
@@ -230,7 +230,7 @@ static enum arch_step do_block(struct arm_instruction *in)
 	};
 
 	if (arm_bits(in, 22, 1))
-		return ARCH_REFUSED; /* of another mode */
+		return ARCH_REFUSED; /* registers of another processor mode */
 	return arm_transfer_block(in, &block);
 }
 
@@ -255,7 +255,7 @@ static enum arch_step do_branch_exchange(struct arm_instruction *in)
 	return arm_interwork(in, pointer);
 }
 
-/* A call of Thumb code, without a condition. */
+/* Calls Thumb code; unconditional. */
 static enum arch_step do_call_exchange(struct arm_instruction *in)
 {
 	int32_t distance = arm_signed(arm_bits(in, 0, 24), 24) * 4;
@@ -275,13 +275,13 @@ static const struct arm_row rows[] = {
 	{0x0ffffff0, 0x012fff10, do_branch_exchange},
 	{0x0ffffff0, 0x012fff30, do_branch_exchange},
 	{0x0ffffff0, 0x012fff20, arm_refuse}, /* to Java bytecode */
-	{0x0f9000f0, 0x01000070, arm_refuse}, /* breakpoints, and calls of the monitor */
+	{0x0f9000f0, 0x01000070, arm_refuse}, /* breakpoints, hypervisor and monitor calls */
 	{0x0f9000f0, 0x01000060, arm_refuse},
 	{0x0f900090, 0x01000000, arm_line}, /* status registers, clz, saturated sums */
 	{0x0f900090, 0x01000010, arm_line},
-	{0x0f900090, 0x01000080, arm_line},   /* products of halves */
+	{0x0f900090, 0x01000080, arm_line},   /* halfword products */
 	{0x0f0000f0, 0x00000090, arm_line},   /* products */
-	{0x0f0000f0, 0x01000090, arm_refuse}, /* exclusive: not to be interrupted */
+	{0x0f0000f0, 0x01000090, arm_refuse}, /* exclusive accesses: must not be interrupted */
 	{0x0e000090, 0x00000090, do_transfer_other},
 	{0x0e000010, 0x00000000, do_process},
 	{0x0e000090, 0x00000010, do_process_shifted},
@@ -292,7 +292,7 @@ static const struct arm_row rows[] = {
 	{0x0e000000, 0x02000000, do_process_immediate},
 	{0x0e000000, 0x04000000, do_transfer_immediate},
 	{0x0e000010, 0x06000000, do_transfer},
-	{0x0ff000f0, 0x07f000f0, arm_refuse}, /* undefined for ever */
+	{0x0ff000f0, 0x07f000f0, arm_refuse}, /* permanently undefined */
 	{0x0e000010, 0x06000010, arm_line},   /* media */
 	{0x0e000000, 0x08000000, do_block},
 	{0x0e000000, 0x0a000000, do_branch},
@@ -302,7 +302,7 @@ static const struct arm_row rows[] = {
 
 static const struct arm_row unconditional_rows[] = {
 	{0xfe000000, 0xfa000000, do_call_exchange},
-	{0xff30f000, 0xf510f000, arm_nothing}, /* prefetching */
+	{0xff30f000, 0xf510f000, arm_nothing}, /* prefetch */
 	{0xff30f010, 0xf710f000, arm_nothing},
 	{0xfff00000, 0xf5700000, arm_line}, /* barriers */
 	{0xfe000000, 0xf2000000, arm_line}, /* vectors */

@@ -72,7 +72,7 @@ void arm_link(struct arm_instruction *in)
 	in->registers->r[ARM_LR] = (in->registers->r[ARM_PC] + in->size) | in->thumb;
 }
 
-/* As the processor numbers them; the odd ones are the opposite. */
+/* The processor's condition codes; odd numbers negate them. */
 bool arm_condition_holds(uint32_t cpsr, unsigned int condition)
 {
 	bool negative = cpsr & ARM_NEGATIVE, zero = cpsr & ARM_ZERO;
@@ -161,7 +161,7 @@ static int store_byte(const struct arm_instruction *in, uint32_t address, uint32
 	return in->memory->write(in->memory->ctx, address, &byte, 1);
 }
 
-/* What the manual calls unpredictable is refused. */
+/* Refuses what the manual calls unpredictable. */
 static bool is_odd(const struct arm_transfer *transfer, bool writes_back)
 {
 	if (transfer->rt == ARM_PC && (!transfer->loads || transfer->bytes))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What instructions of ARM and of Thumb code have in common; for arm_code.c and arm_thumb.c.
+ * The common parts of ARM and Thumb instructions; for arm_code.c and arm_thumb.c.
  *
  * Source: ARM Architecture Reference Manual, ARMv7-A and ARMv7-R edition: A2.3 (registers), A2.5.2
  * (ITSTATE), A5 and A6 (encodings), A8 (instructions).
@@ -25,29 +25,29 @@
 struct arm_instruction {
 	struct arm_registers *registers;
 	const struct arch_memory *memory;
-	uint32_t word; /* of two halves, the first above the second */
+	uint32_t word; /* 32-bit Thumb: the first halfword is the upper one */
 	uint32_t size; /* bytes */
 	bool thumb;
-	bool conditional; /* in an IT block: short instructions set no flags */
+	bool conditional; /* in an IT block: 16-bit instructions set no flags */
 };
 
 typedef enum arch_step arm_handler(struct arm_instruction *in);
 
-/* The first row whose bits the instruction has says what is done with it. */
+/* A decoding table: the first row that matches handles the instruction. */
 struct arm_row {
 	uint32_t mask, bits;
 	arm_handler *handle;
 };
 
-/* ARCH_REFUSED if there is none. */
+/* Returns ARCH_REFUSED if no row matches. */
 enum arch_step arm_dispatch(struct arm_instruction *in, const struct arm_row *rows, size_t count);
 
-/* The rows' answers for what is not emulated. */
+/* Handlers for instructions that are not emulated. */
 enum arch_step arm_refuse(struct arm_instruction *in);
 enum arch_step arm_line(struct arm_instruction *in);
 enum arch_step arm_nothing(struct arm_instruction *in);
 
-/* Bits `low` up to `low + count - 1`; and with their sign. */
+/* Bits `low` to `low + count - 1`, and sign extension. */
 static inline uint32_t arm_bits(const struct arm_instruction *in, unsigned int low,
 				unsigned int count)
 {
@@ -59,33 +59,33 @@ static inline int32_t arm_signed(uint32_t value, unsigned int bits)
 	return (int32_t)(value << (32 - bits)) >> (32 - bits);
 }
 
-/* As the instruction reads it: ahead by two instructions if it is that of the next one. */
+/* The value that the instruction reads: the program counter is two instructions ahead. */
 uint32_t arm_get(const struct arm_instruction *in, unsigned int number);
-/* For addresses that are relative to it. */
+/* The base of addresses relative to the program counter. */
 uint32_t arm_aligned_pc(const struct arm_instruction *in);
 
 enum arch_step arm_go_on(struct arm_instruction *in);
-/* In the same instruction set. */
+/* Stays in the same instruction set. */
 enum arch_step arm_branch(struct arm_instruction *in, uint32_t target);
-/* In that which bit 0 tells. */
+/* Bit 0 selects the instruction set. */
 enum arch_step arm_interwork(struct arm_instruction *in, uint32_t pointer);
-/* To a register, and then on; to the program counter: a branch that may change the set. */
+/* Sets a register and continues. Setting the program counter is an interworking branch. */
 enum arch_step arm_set(struct arm_instruction *in, unsigned int number, uint32_t value);
-/* The return address of a call is behind it. */
+/* Sets the link register to the address of the next instruction. */
 void arm_link(struct arm_instruction *in);
 
 bool arm_condition_holds(uint32_t cpsr, unsigned int condition);
 
-/* left + right + carry, and the flags of it. */
+/* Returns left + right + carry, and optionally sets the flags. */
 uint32_t arm_add(struct arm_registers *registers, uint32_t left, uint32_t right, bool carry,
 		 bool sets_flags);
-/* Of a result whose carry is known, and whose overflow stays. */
+/* Sets negative, zero and carry, but keeps overflow. */
 void arm_set_flags(struct arm_registers *registers, uint32_t result, bool carry);
 
 int arm_load(const struct arm_instruction *in, uint32_t address, uint32_t *ret_word);
 int arm_store(const struct arm_instruction *in, uint32_t address, uint32_t word);
 
-/* One word or byte. The base becomes `base_after`. */
+/* Transfers a word or byte. The base register becomes `base_after`. */
 struct arm_transfer {
 	unsigned int rt, rn;
 	uint32_t address, base_after;
@@ -93,17 +93,17 @@ struct arm_transfer {
 };
 enum arch_step arm_transfer(struct arm_instruction *in, const struct arm_transfer *transfer);
 
-/* Several, a bit each; the lowest at `start`. */
+/* Transfers several registers, one bit each; the lowest at `start`. */
 struct arm_block {
 	unsigned int rn;
 	uint32_t list, start, base_after;
 	bool loads, writes_back;
 };
 enum arch_step arm_transfer_block(struct arm_instruction *in, const struct arm_block *block);
-/* Bytes of it. */
+/* Size of the registers in bytes. */
 uint32_t arm_block_size(uint32_t list);
 
-/* The state of an IT block, and after one instruction of it. */
+/* ITSTATE in cpsr, and its value after one more instruction. */
 uint32_t arm_it_get(uint32_t cpsr);
 uint32_t arm_it_set(uint32_t cpsr, uint32_t it);
 uint32_t arm_it_next(uint32_t it);

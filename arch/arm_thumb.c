@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Thumb code: instructions of 16 bits, and of 32 bits in two halves. Conditions come from IT blocks
- * (arm.c has what that means for a copy).
+ * Thumb code: 16-bit instructions, and 32-bit ones in two halfwords. Conditions come from IT blocks
+ * (arm.c says what that means for a copy).
  */
 #include "arch/arm_thumb.h"
 
@@ -13,7 +13,7 @@ static bool sets_flags(const struct arm_instruction *in)
 }
 
 /*
- * Of 16 bits.
+ * 16-bit instructions.
  */
 
 static enum arch_step do_move_immediate(struct arm_instruction *in)
@@ -42,7 +42,7 @@ static enum arch_step do_add_immediate(struct arm_instruction *in)
 			       subtracts, sets_flags(in)));
 }
 
-/* Three registers, or two and a small number. */
+/* Three registers, or two and a 3-bit immediate. */
 static enum arch_step do_add_three(struct arm_instruction *in)
 {
 	bool subtracts = arm_bits(in, 9, 1), immediate = arm_bits(in, 10, 1);
@@ -70,13 +70,13 @@ static enum arch_step do_test(struct arm_instruction *in)
 	return arm_go_on(in);
 }
 
-/* Any of all registers: add, cmp, mov. */
+/* add, cmp and mov with any register. */
 static unsigned int high_destination(const struct arm_instruction *in)
 {
 	return arm_bits(in, 0, 3) | arm_bits(in, 7, 1) << 3;
 }
 
-/* A jump by them stays in Thumb code. */
+/* Writing the program counter stays in Thumb code. */
 static enum arch_step high_set(struct arm_instruction *in, uint32_t value)
 {
 	unsigned int rd = high_destination(in);
@@ -209,7 +209,7 @@ static enum arch_step do_compare_branch(struct arm_instruction *in)
 	return arm_branch(in, arm_get(in, ARM_PC) + distance);
 }
 
-/* The beginning of an IT block, or a hint. */
+/* Starts an IT block, or is a hint. */
 static enum arch_step do_if_then(struct arm_instruction *in)
 {
 	if (arm_bits(in, 0, 4))
@@ -250,28 +250,28 @@ static const struct arm_row short_rows[] = {
 	{0xff00, 0x4600, do_move_high},
 	{0xff07, 0x4700, do_branch_exchange},
 	{0xf800, 0x4800, do_load_literal},
-	{0xf000, 0x5000, arm_line}, /* with a register as offset */
+	{0xf000, 0x5000, arm_line}, /* register offset */
 	{0xf000, 0x6000, do_transfer_word},
 	{0xf000, 0x7000, do_transfer_byte},
-	{0xf000, 0x8000, arm_line}, /* halves */
+	{0xf000, 0x8000, arm_line}, /* halfwords */
 	{0xf000, 0x9000, do_transfer_stack},
 	{0xf000, 0xa000, do_address},
 	{0xff00, 0xb000, do_move_stack},
 	{0xf500, 0xb100, do_compare_branch},
-	{0xff00, 0xb200, arm_line}, /* to words, with or without sign */
+	{0xff00, 0xb200, arm_line}, /* sign and zero extension */
 	{0xfe00, 0xb400, do_push},
 	{0xffc0, 0xba80, arm_refuse}, /* breakpoints: hlt */
-	{0xff00, 0xba00, arm_line},   /* bytes in other orders */
+	{0xff00, 0xba00, arm_line},   /* byte reversal */
 	{0xfe00, 0xbc00, do_pop},
 	{0xff00, 0xbf00, do_if_then},
 	{0xf000, 0xc000, arm_line},   /* several words */
-	{0xfe00, 0xde00, arm_refuse}, /* undefined for ever; calls of the system */
+	{0xfe00, 0xde00, arm_refuse}, /* permanently undefined; system calls */
 	{0xf000, 0xd000, do_branch_if},
 	{0xf800, 0xe000, do_branch},
 };
 
 /*
- * Of 32 bits: the first half above the second.
+ * 32-bit instructions: the first halfword is the upper one.
  */
 
 #define RN(in) arm_bits(in, 16, 4)
@@ -308,7 +308,7 @@ static enum arch_step do_block_up(struct arm_instruction *in)
 	return arm_transfer_block(in, &block);
 }
 
-/* Pairs, and vectors. */
+/* Pairs and vectors; refused if relative to the program counter. */
 static enum arch_step do_unless_relative(struct arm_instruction *in)
 {
 	return RN(in) == ARM_PC ? ARCH_REFUSED : ARCH_OUT_OF_LINE;
@@ -342,7 +342,8 @@ static enum arch_step do_address_wide(struct arm_instruction *in)
 		       arm_aligned_pc(in) + (arm_bits(in, 23, 1) ? 0 - distance : distance));
 }
 
-/* Where a branch of 24 bits leads, in two instructions; its two topmost bits are inverted. */
+/* The target of a 24-bit branch. The two bits below the sign are stored inverted if the sign is
+ * clear. */
 static uint32_t far_target(const struct arm_instruction *in, uint32_t base)
 {
 	uint32_t sign = arm_bits(in, 26, 1);
@@ -366,7 +367,7 @@ static enum arch_step do_call(struct arm_instruction *in)
 	return arm_branch(in, target);
 }
 
-/* Of ARM code. */
+/* Calls ARM code. */
 static enum arch_step do_call_exchange(struct arm_instruction *in)
 {
 	uint32_t target = far_target(in, arm_aligned_pc(in));
@@ -422,7 +423,7 @@ static enum arch_step do_transfer_around(struct arm_instruction *in)
 			     arm_bits(in, 9, 1) ? offset : 0 - offset);
 }
 
-/* With a register as offset. */
+/* The offset is in a register. */
 static enum arch_step do_transfer_indexed(struct arm_instruction *in)
 {
 	return RN(in) == ARM_PC || RT(in) == ARM_PC ? ARCH_REFUSED : ARCH_OUT_OF_LINE;
@@ -433,10 +434,10 @@ static const struct arm_row long_rows[] = {
 	{0xffd00000, 0xe9100000, do_block_down},
 	{0xffd00000, 0xe8800000, do_block_up},
 	{0xffd00000, 0xe8900000, do_block_up},
-	{0xffe00000, 0xe8400000, arm_refuse}, /* exclusive: not to be interrupted; */
-	{0xffe00000, 0xe8c00000, arm_refuse}, /* and jumps by a table */
+	{0xffe00000, 0xe8400000, arm_refuse}, /* exclusive accesses: must not be interrupted; */
+	{0xffe00000, 0xe8c00000, arm_refuse}, /* and table jumps */
 	{0xfe400000, 0xe8400000, do_unless_relative},
-	{0xfe400000, 0xe8000000, arm_refuse}, /* states of other modes */
+	{0xfe400000, 0xe8000000, arm_refuse}, /* exception state */
 	{0xfe000000, 0xea000000, arm_line},
 	{0xee000000, 0xec000000, do_unless_relative},
 	{0xef000000, 0xee000000, arm_line},
@@ -451,8 +452,8 @@ static const struct arm_row long_rows[] = {
 	{0xffffff00, 0xf3af8000, arm_nothing}, /* hints */
 	{0xfffff800, 0xf3af8000, arm_refuse},
 	{0xfff0ff00, 0xf3b08f00, arm_line}, /* barriers */
-	{0xffe0f0ff, 0xf3e08000, arm_line}, /* reading the status */
-	{0xffe0d000, 0xf3808000, arm_line}, /* and writing it */
+	{0xffe0f0ff, 0xf3e08000, arm_line}, /* reads the status */
+	{0xffe0d000, 0xf3808000, arm_line}, /* writes it */
 	{0xfb80d000, 0xf3808000, arm_refuse},
 	{0xf800d000, 0xf0008000, do_branch_wide_if},
 	{0xff7f0000, 0xf85f0000, do_load_literal_wide},
@@ -464,7 +465,7 @@ static const struct arm_row long_rows[] = {
 	{0xfe000000, 0xfa000000, arm_line},
 };
 
-/* Conditional, and its place in the block is counted, wherever it leads. */
+/* Executes conditionally, and advances ITSTATE in any case. */
 static enum arch_step emulate_in_block(struct arm_instruction *in, uint32_t it, bool asks)
 {
 	enum arch_step step = ARCH_DONE;

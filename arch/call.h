@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A call as its registers show it: what arch/x86.bpf.h is for BPF programs, for a tracer. Included
- * before bpf/alloc.bpf.h, whose struct pt_regs these registers are; memory_now() is the memory of
- * the process whose registers they are.
+ * Access to a call's registers for a tracer, as arch/x86.bpf.h does for BPF programs. Include it
+ * before bpf/alloc.bpf.h, whose struct pt_regs is struct arch_registers here. memory_now() is the
+ * memory of the process that the registers belong to.
  */
 #ifndef MTRACE_ARCH_CALL_H
 #define MTRACE_ARCH_CALL_H
@@ -49,7 +49,7 @@ static inline abi_u64 regs_bp(const struct pt_regs *regs)
 	return arch_get(regs, ARCH_BP);
 }
 
-/* How far a return moves the stack: over its address, where that is there. */
+/* How many bytes a return pops: the return address, if it is on the stack. */
 static inline abi_u64 regs_return_pops(const struct pt_regs *regs)
 {
 	return regs->arch->links ? 0 : regs_word(regs);

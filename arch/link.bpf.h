@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Registers as BPF programs see them, of processors whose calls leave the return address in a
- * register, and which have all registers in one array. Who includes this says their numbers:
- * REGS_FIRST, REGS_SP, REGS_PC, REGS_FRAME, REGS_LINK; their REGS_WIDTH; and which bits an address
- * of code has, REGS_ADDRESS.
+ * Register access for BPF programs, on processors whose calls leave the return address in a
+ * register and which have all registers in one array. The including file defines their numbers
+ * (REGS_FIRST, REGS_SP, REGS_PC, REGS_FRAME, REGS_LINK), their width in bits (REGS_WIDTH), and the
+ * bits of a code address (REGS_ADDRESS).
  */
 #ifndef MTRACE_ARCH_LINK_BPF_H
 #define MTRACE_ARCH_LINK_BPF_H
@@ -13,7 +13,7 @@
 #define REGS_TYPE_OF(width)  abi_u##width
 #define REGS_TYPE(width)     REGS_TYPE_OF(width)
 
-/* One load at a constant offset, see arch/x86.bpf.h. Not CO-RE's: the layout is user ABI. */
+/* One load at a constant offset; see arch/x86.bpf.h. No CO-RE: the layout is user ABI. */
 #ifdef __bpf__
 #define REGS_LOAD(regs, number)                                              \
 	({                                                                   \
@@ -79,7 +79,7 @@ static __always_inline abi_u64 regs_bp(const struct pt_regs *regs)
 	return REGS_LOAD(regs, REGS_FRAME);
 }
 
-/* Calls leave the return address in a register, not on the stack; and there it is. */
+/* Calls leave the return address in the link register, not on the stack. */
 #define REGS_LINKS 1
 
 static __always_inline abi_u64 regs_link(const struct pt_regs *regs)
@@ -87,7 +87,7 @@ static __always_inline abi_u64 regs_link(const struct pt_regs *regs)
 	return REGS_LOAD(regs, REGS_LINK) & REGS_ADDRESS;
 }
 
-/* How far a return moves the stack. */
+/* How many bytes a return pops: none. */
 static __always_inline abi_u64 regs_return_pops(const struct pt_regs *regs)
 {
 	(void)regs;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * PowerPC registers as BPF programs see them, of a kernel of 32 bits: arguments, result, stack
- * pointer, instruction pointer, frame pointer and link register (Power Architecture 32-bit ABI
- * Supplement 1.0, 3.2; struct pt_regs of arch/powerpc/include/uapi/asm/ptrace.h, with which the
- * kernel's own begins). The registers are words of the kernel's: of 32 bits, where BPF's have 64.
+ * PowerPC register access for BPF programs, on 32-bit kernels: arguments, result, stack pointer,
+ * instruction pointer, frame pointer and link register (Power Architecture 32-bit ABI Supplement
+ * 1.0, 3.2; struct pt_regs of arch/powerpc/include/uapi/asm/ptrace.h, which is the start of the
+ * kernel's struct pt_regs). The registers are 32-bit words of the kernel, while BPF registers have
+ * 64 bits.
  */
 #ifndef MTRACE_ARCH_POWERPC_BPF_H
 #define MTRACE_ARCH_POWERPC_BPF_H
@@ -13,7 +14,7 @@
 #define REGS_FRAME   31
 #define REGS_PC      32
 #define REGS_LINK    36
-#define REGS_ADDRESS 0xfffffffcULL /* the bits of an address of code */
+#define REGS_ADDRESS 0xfffffffcULL /* the bits of a code address */
 
 #define REGS_WIDTH 32 /* bits of a register */
 
@@ -22,6 +23,6 @@
 #define REGS_USER_END          (1ULL << 32)
 #define REGS_UNWIND_ABI        unwind_abi_powerpc
 #define REGS_UNWIND_ABI_NARROW unwind_abi_powerpc
-#define REGS_GUESSES           0 /* is code without tables walked by frame pointers? */
+#define REGS_GUESSES           0 /* do not walk code without tables by frame pointers */
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * PowerPC of 32 bits, big-endian: code and memory are read so on every machine.
+ * 32-bit PowerPC, big-endian: code and memory are read as such on every machine.
  *
  * Sources: Power ISA, book I, 2 (branches) and 3 (integers); System V ABI, PowerPC processor
- * supplement, 3 (registers, stack frames); arch/powerpc/kernel/traps.c for what is a breakpoint.
+ * supplement, 3 (registers, stack frames); arch/powerpc/kernel/traps.c for the breakpoint
+ * instructions.
  */
 #include <elf.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 
 #define STACK       1
 #define RESULT      3
-#define ARGUMENTS   8 /* in registers from RESULT on; others lie behind the frame's two words */
+#define ARGUMENTS   8 /* in registers from RESULT on; others are above the frame's two words */
 #define FRAME       31
 #define CALL_NUMBER 0
 #define TRAP_KERNEL 1 /* TRAP_BRKPT */
@@ -28,7 +29,7 @@
 
 static const uint8_t trap[] = {0x7f, 0xe0, 0x00, 0x08};
 
-/* An instruction that is emulated, and what it works on. */
+/* An instruction to emulate, and its context. */
 struct powerpc_instruction {
 	struct powerpc_registers *registers;
 	const struct arch_memory *memory;
@@ -37,7 +38,7 @@ struct powerpc_instruction {
 
 typedef enum arch_step handler(struct powerpc_instruction *in);
 
-/* As the manual numbers them: from the highest bit, which is 0. */
+/* Bits are numbered as in the manual: bit 0 is the highest. */
 static uint32_t bits(const struct powerpc_instruction *in, unsigned int first, unsigned int last)
 {
 	return in->word >> (31 - last) & ((1u << (last - first + 1)) - 1);
@@ -64,7 +65,7 @@ static void word_to(uint8_t *bytes, uint32_t word)
 		bytes[i] = (uint8_t)(word >> (24 - 8 * i));
 }
 
-/* As a base or a summand register 0 is nothing. */
+/* As a base or addend, register 0 reads as zero. */
 static uint32_t base(const struct powerpc_instruction *in)
 {
 	return RA(in) ? in->registers->r[RA(in)] : 0;
@@ -82,9 +83,7 @@ static enum arch_step set(struct powerpc_instruction *in, unsigned int number, u
 	return go_on(in);
 }
 
-/*
- * Numbers.
- */
+/* Numbers. */
 
 /* addi, and li */
 static enum arch_step do_add(struct powerpc_instruction *in)
@@ -110,7 +109,7 @@ static enum arch_step do_or(struct powerpc_instruction *in)
 	return set(in, RA(in), in->registers->r[RT(in)] | in->registers->r[RB(in)]);
 }
 
-/* Less, greater, equal, and the overflow of before. */
+/* Sets less, greater, equal, and copies the summary overflow bit. */
 static enum arch_step compare(struct powerpc_instruction *in, bool less, bool equal)
 {
 	struct powerpc_registers *registers = in->registers;
@@ -205,7 +204,7 @@ static enum arch_step do_move_to(struct powerpc_instruction *in)
 	return go_on(in);
 }
 
-/* mfcr; another form has one field of it alone */
+/* mfcr; another form reads a single field */
 static enum arch_step do_move_condition(struct powerpc_instruction *in)
 {
 	return bits(in, 11, 11) ? ARCH_OUT_OF_LINE : set(in, RT(in), in->registers->cr);
@@ -226,12 +225,12 @@ static enum arch_step branch(struct powerpc_instruction *in, bool taken, uint32_
 	return ARCH_DONE;
 }
 
-#define ANY_CONDITION 0x10 /* of the five bits that say what a branch depends on */
+#define ANY_CONDITION 0x10 /* bits of BO, the condition operand of branches */
 #define IF_SET        0x08
 #define ANY_COUNT     0x04
 #define IF_COUNTED    0x02
 
-/* The counter goes down first. */
+/* Decrements the counter first, if the branch uses it. */
 static bool is_taken(struct powerpc_instruction *in)
 {
 	uint32_t option = RT(in), condition = RA(in);
@@ -285,7 +284,8 @@ static enum arch_step do_refuse(struct powerpc_instruction *in)
 	return ARCH_REFUSED;
 }
 
-/* The first row that fits. All else runs as a copy: nothing but branches knows its place. */
+/* The first match applies. Other instructions run as a copy: only branches depend on their
+ * address. */
 static const struct {
 	uint32_t mask, bits;
 	handler *handle;
@@ -307,13 +307,13 @@ static const struct {
 	{0xfc0007fe, 0x4c000420, do_branch_counter},
 	{0xfc000000, 0x0c000000, do_refuse}, /* traps */
 	{0xfc0007fe, 0x7c000008, do_refuse},
-	{0xfc000000, 0x44000000, do_refuse}, /* calls of the system */
+	{0xfc000000, 0x44000000, do_refuse}, /* system calls */
 	{0xfc0007fe, 0x4c000064, do_refuse}, /* returns from exceptions */
-	{0xfc0007fe, 0x7c000028, do_refuse}, /* exclusive: not to be interrupted; of words, … */
+	{0xfc0007fe, 0x7c000028, do_refuse}, /* exclusive: must not be interrupted; words, … */
 	{0xfc0007fe, 0x7c00012c, do_refuse},
 	{0xfc0007fe, 0x7c000068, do_refuse}, /* … bytes … */
 	{0xfc0007fe, 0x7c00056c, do_refuse},
-	{0xfc0007fe, 0x7c0000e8, do_refuse}, /* … and halves */
+	{0xfc0007fe, 0x7c0000e8, do_refuse}, /* … and halfwords */
 	{0xfc0007fe, 0x7c0005ac, do_refuse},
 	{0xfc000000, 0x00000000, do_refuse}, /* illegal */
 };
@@ -435,14 +435,14 @@ static size_t breakpoint(int mode, uint8_t ret_bytes[ARCH_BREAKPOINT_MAX])
 	return sizeof(trap);
 }
 
-/* Whatever its condition. */
+/* Traps with any condition. */
 static bool traps(const uint8_t code[ARCH_CODE_MAX], int mode)
 {
 	(void)mode;
 	return (word_of(code) & 0xfc0007fe) == 0x7c000008 || word_of(code) >> 26 == 3;
 }
 
-/* It stands where the breakpoint is. */
+/* trap_distance is 0: any thread may be there. */
 static bool may_be_behind(const uint8_t code[ARCH_CODE_MAX])
 {
 	(void)code;

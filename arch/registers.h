@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where the stack and thread pointers lie in the registers that ptrace gives (NT_PRSTATUS), and
- * what else differs between the kinds of threads that a tracer meets.
+ * The offsets of the stack and thread pointers in ptrace's registers (NT_PRSTATUS), and other
+ * differences between the kinds of threads that a tracer meets.
  */
 #ifndef MTRACE_ARCH_REGISTERS_H
 #define MTRACE_ARCH_REGISTERS_H
@@ -13,17 +13,17 @@
 
 #define REGISTERS_NO_THREAD 0xffff
 
-/* A tracer of 64 bits meets threads of two kinds; the size of the set tells which. */
+/* A 64-bit tracer meets two kinds of threads, which differ in the size of the register set. */
 struct registers_layout {
-	uint16_t size;   /* bytes of the set */
+	uint16_t size;   /* bytes of the register set */
 	uint16_t word;   /* bytes of a pointer */
 	uint16_t stack;  /* offset of the stack pointer */
-	uint16_t thread; /* of the thread pointer; REGISTERS_NO_THREAD */
+	uint16_t thread; /* offset of the thread pointer, or REGISTERS_NO_THREAD */
 	uint16_t red_zone;
-	uint16_t chunk; /* glibc's malloc gives multiples of so many bytes, headers included */
-	/* Numbers of the system calls that end a thread, end a process, and begin a new image. */
+	uint16_t chunk; /* glibc's malloc rounds sizes, including headers, to multiples of this */
+	/* Numbers of the system calls that end a thread, end a process, and execute a program. */
 	uint16_t exit, exit_group, execve, execveat;
-	uint16_t births[4]; /* of those that give birth to a thread or a process */
+	uint16_t births[4]; /* of those that create a thread or a process */
 };
 
 static const struct registers_layout registers_layouts[] = {
@@ -60,7 +60,7 @@ static inline const struct registers_layout *registers_layout_of_word(uint32_t w
 	return NULL;
 }
 
-/* In one kind of threads at least. */
+/* Returns true if the call creates threads or processes in any kind of thread. */
 static inline bool registers_call_gives_birth(long call)
 {
 	const struct registers_layout *layout = registers_layouts;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Registers as BPF programs see them, of the processor that they are compiled for. */
+/* Register access for BPF programs, for the processor that they are compiled for. */
 #ifndef MTRACE_ARCH_REGS_BPF_H
 #define MTRACE_ARCH_REGS_BPF_H
 

@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The unwinder: one step from a stack frame to its caller's, driven by rows that were compiled from
- * a module's call frame information (user/symbol/cfi_table.h). Compiled into the BPF programs and
- * into user space, so that what runs in the kernel is what the tests compare with libdw.
+ * a module's call frame information (user/symbol/cfi_table.h). It is compiled into the BPF programs
+ * and into user space, so that the tests compare the same code with libdw that runs in the kernel.
  *
- * The idea. Optimised code keeps no frame pointer, but for every address the compiler left a rule
- * in .eh_frame: where the canonical frame address (CFA) is, the value that the stack pointer had
- * before the call, and where the caller's registers lie relative to it. Of all that a call chain
- * needs three registers: the return address, the stack pointer, which is the CFA itself, and the
- * frame pointer, because some functions define their CFA by it. On every machine in the table below
- * the return address of a function that has called another lies at a fixed distance from the CFA.
- * So a rule fits into 8 bytes, and a step is one addition and one read from the stack.
+ * The idea. Optimised code keeps no frame pointer, but for every address the compiler leaves a rule
+ * in .eh_frame. It says where the canonical frame address (CFA) is, the value of the stack pointer
+ * before the call, and where the caller's registers are relative to it. A call chain only needs
+ * three registers: the return address, the stack pointer, which is the CFA itself, and the frame
+ * pointer, because some functions define their CFA by it. On every machine in the table below, the
+ * return address of a function that has called another is at a fixed distance from the CFA. So a
+ * rule fits into 8 bytes, and a step is one addition and one read from the stack.
  *
- * A row describes the code from its file offset up to the next row's. Offsets in the file, as
- * against addresses, are the same in every process. A return address points behind its call, which
- * may be the last instruction of the function: look up return address - 1, except for the
- * instruction pointer of an interrupted frame (the first one, and after UNWIND_INTERRUPTED).
+ * A row describes the code from its file offset up to the next row. File offsets, unlike addresses,
+ * are the same in every process. A return address points past its call, which may be the last
+ * instruction of the function: look up return address - 1, except for the instruction pointer of an
+ * interrupted frame (the first one, and after UNWIND_INTERRUPTED).
  *
- * The caller's frame pointer is not read when it is passed but when a row asks for it (bp_place):
- * most stacks of optimised code never do.
+ * The caller's frame pointer is only read when a row needs it (bp_place): most stacks of optimised
+ * code never do.
  *
  * Invariants
- * - What a row cannot say exactly it does not say: UNWIND_CFA_STOP ends the stack.
+ * - If a row cannot describe a rule exactly, it is UNWIND_CFA_STOP, which ends the stack.
  * - Each step raises the stack pointer, so a walk ends. Only a signal frame may lead elsewhere (to
  *   the stack from which an alternate one was entered); the walker's frame limit bounds those.
- * - After any result but CONTINUE and INTERRUPTED the frame is as it was, except that a saved frame
- *   pointer may have been read.
+ * - After any result except CONTINUE and INTERRUPTED, the frame is unchanged, except that a saved
+ *   frame pointer may have been read.
  *
- * Cost: one read, two where a frame pointer or a dereferenced CFA is needed; no loops.
+ * Cost: one read, or two if a frame pointer or a dereferenced CFA is needed; no loops.
  *
  * Sources: DWARF 5, 6.4 (call frame information); Linux Standard Base Core 5.0, 10.6 (.eh_frame);
  * System V ABI, AMD64, 3.2.2, 3.4.1, 6.2, and i386, 2.3; struct sigcontext of
  * arch/x86/include/uapi/asm/sigcontext.h.
  *
- * The including file may be a BPF program: no library, no loop without constant bound. It provides
- * unwind_read().
+ * The including file may be a BPF program: no library, no loop without a constant bound. It
+ * provides unwind_read().
  */
 #ifndef MTRACE_ARCH_UNWIND_H
 #define MTRACE_ARCH_UNWIND_H
@@ -56,17 +56,17 @@ struct unwind_frame {
 
 enum unwind_result {
 	UNWIND_CONTINUE = 0, /* the frame is the caller's */
-	UNWIND_INTERRUPTED, /* the frame is that which a signal interrupted: look up ip, unpruned */
-	UNWIND_END,         /* there is no caller: the stack is complete */
-	UNWIND_NO_RULE,     /* UNWIND_CFA_STOP */
-	UNWIND_NO_TABLE,    /* UNWIND_CFA_GAP */
-	UNWIND_NO_BP,       /* the row needs a frame pointer that is lost */
-	UNWIND_UNREADABLE,  /* memory could not be read */
-	UNWIND_NO_PROGRESS, /* the CFA is not above sp: not a stack */
+	UNWIND_INTERRUPTED,  /* a frame that a signal interrupted: look up ip, unpruned */
+	UNWIND_END,          /* there is no caller: the stack is complete */
+	UNWIND_NO_RULE,      /* UNWIND_CFA_STOP */
+	UNWIND_NO_TABLE,     /* UNWIND_CFA_GAP */
+	UNWIND_NO_BP,        /* the row needs the frame pointer, which is lost */
+	UNWIND_UNREADABLE,   /* memory could not be read */
+	UNWIND_NO_PROGRESS,  /* the CFA is not above sp */
 };
 
-/* Provided by the including file: the word (of abi->word bytes, in the target's byte order) at an
- * address of the target, or not 0. */
+/* Provided by the including file: reads a word (of abi->word bytes, in the target's byte order) at
+ * an address of the target. Returns 0, or nonzero on failure. */
 static int unwind_read(void *ctx, const struct unwind_abi *abi, abi_u64 address, abi_u64 *ret_word);
 
 static __always_inline abi_u64 unwind_words(const struct unwind_abi *abi, int words)
@@ -74,7 +74,7 @@ static __always_inline abi_u64 unwind_words(const struct unwind_abi *abi, int wo
 	return (abi_u64)(long long)(words * abi->word);
 }
 
-/* Makes frame->bp the frame pointer. */
+/* Reads the frame pointer into frame->bp if it is still in memory. */
 static __always_inline enum unwind_result unwind_load_bp(void *ctx, const struct unwind_abi *abi,
 							 struct unwind_frame *frame)
 {
@@ -96,7 +96,7 @@ static __always_inline int unwind_needs_bp(const struct unwind_row *row)
 	return (row->kinds & UNWIND_CFA_BASE_BP) || unwind_row_bp(row) == UNWIND_BP_AT_BP;
 }
 
-/* The frame's bp is held if the row needs it. */
+/* Computes the CFA. The caller has loaded frame->bp if the row needs it. */
 static __always_inline enum unwind_result unwind_cfa(void *ctx, const struct unwind_abi *abi,
 						     const struct unwind_row *row,
 						     const struct unwind_frame *frame,
@@ -171,8 +171,8 @@ static __always_inline enum unwind_result unwind_special(void *ctx, const struct
 }
 
 /*
- * From a frame to its caller's, by the row of the frame's code. A return address of 0 is how
- * runtimes without call frame information mark the end (System V ABI, AMD64, 3.4.1).
+ * Steps from a frame to its caller's, by the row of the frame's code. A return address of 0 marks
+ * the end in runtimes without call frame information (System V ABI, AMD64, 3.4.1).
  */
 static __always_inline enum unwind_result unwind_step(void *ctx, const struct unwind_abi *abi,
 						      const struct unwind_row *row,

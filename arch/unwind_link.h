@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The unwinder's step on processors whose calls leave the return address in a register, the link
- * register: AArch64, Arm, PowerPC. Only a function that calls saves it, and where it does differs.
+ * The unwinder's step on processors whose calls leave the return address in the link register:
+ * AArch64, Arm, PowerPC. Only functions that call others save it, at different places.
  *
- * So a row says more than on x86, in the same 8 bytes: beside the CFA whether the return address is
- * still in the link register, or where it was saved. Each processor saves in its own way, and the
- * last 12 bits of a row are read accordingly (enum unwind_link of the ABI):
+ * So a row has to say more than on x86, in the same 8 bytes: the CFA, and whether the return
+ * address is still in the link register or where it was saved. Each processor has its own
+ * convention, so the last 12 bits of a row are interpreted according to the ABI (enum unwind_link):
  *
- * FIXED (PowerPC). The caller's frame has a slot for it, at return_offset from the CFA. bp_offset
- * says where the frame pointer is saved. On its way to the slot it is in a scratch register for a
- * while, which is known where the link register is.
+ * FIXED (PowerPC). The caller's frame has a slot for the return address, at return_offset from the
+ * CFA. bp_offset says where the frame pointer is saved. Until it reaches the slot, the return
+ * address is in a scratch register for a while, which is known if the link register is.
  *
- * RECORD (AArch64). The return address and the frame pointer are saved as a pair, anywhere in the
- * frame, which may be large: so bp_offset counts from the CFA, or, by a flag, from the register
- * that the CFA is computed from. Where one of the two is saved alone, bp_offset is of the pair.
+ * RECORD (AArch64). The return address and the frame pointer are saved as a pair anywhere in the
+ * frame, which may be large. So bp_offset counts from the CFA or, if a flag is set, from the
+ * register that the CFA is based on. If only one of the two is saved, bp_offset is still that of
+ * the pair.
  *
- * PUSHED (Arm). Code in two instruction sets, with a frame pointer each, meets on one stack: both
- * are followed. A function's first instruction pushes them, right below the CFA, so 3 + 4 + 4 bits
- * hold how far below.
+ * PUSHED (Arm). Code of two instruction sets, with a frame pointer each, shares a stack: both frame
+ * pointers are tracked. A function's first instruction pushes the registers right below the CFA, so
+ * 3 + 4 + 4 bits suffice for their distances.
  *
- * A link register is known where registers are: in the first frame, and in one that a signal
- * interrupted. A caller's is not, for the call has overwritten it; a row that asks for it there
- * describes another place than that of a call, and ends the stack.
+ * The link register is known in the first frame and in frames interrupted by a signal. A caller's
+ * link register is unknown, because the call has overwritten it. If a row needs it there, the row
+ * does not describe the place of a call, and the stack ends.
  *
- * Return addresses are reduced to addresses: Arm's lowest bit is the instruction set that is
- * returned to, which the frame keeps as `mode`; AArch64's highest may be a signature.
+ * Return addresses are reduced to addresses. Arm's lowest bit is the instruction set to return to,
+ * which the frame keeps as `mode`; AArch64's highest bits may be a signature.
  *
- * Invariants and including files: as of arch/unwind.h. The sp may stay as it is in one step, that
- * by the link register, as a function need not have a frame.
+ * The invariants and the requirements for including files are those of arch/unwind.h. The sp may
+ * stay the same in one step, by the link register, as a function need not have a frame.
  *
  * Sources: Procedure Call Standard for the Arm 64-bit Architecture (AAPCS64), 6.2.3; DWARF for the
  * Arm 64-bit Architecture, 4.1 and 4.4; Procedure Call Standard for the Arm Architecture (AAPCS32),
@@ -40,7 +41,7 @@
 #include "arch/unwind.h"
 #include "arch/unwind_link_row.h"
 
-/* A register of the frame, or the address at which it is saved. */
+/* The value of a register, or the address where it is saved. */
 struct unwind_register {
 	abi_u64 value;
 	abi_u64 place; /* enum unwind_bp_place */
@@ -49,8 +50,8 @@ struct unwind_register {
 struct unwind_linked {
 	struct unwind_frame frame;
 	struct unwind_register link;
-	struct unwind_register second; /* the other frame pointer; of FIXED, the scratch register */
-	abi_u64 mode; /* of the code at ip: 1 for Thumb; unknown behind a signal frame */
+	struct unwind_register second; /* the second frame pointer; FIXED: the scratch register */
+	abi_u64 mode; /* of the code at ip: 1 for Thumb; unknown after a signal frame */
 };
 
 static __always_inline enum unwind_result unwind_load(void *ctx, const struct unwind_abi *abi,
@@ -70,7 +71,7 @@ static __always_inline void unwind_save_at(struct unwind_register *held, abi_u64
 	held->place = UNWIND_BP_IN_MEMORY;
 }
 
-/* The register from which the row computes the CFA. */
+/* The register that the row's CFA is based on. */
 static __always_inline enum unwind_result unwind_link_base(void *ctx, const struct unwind_abi *abi,
 							   const struct unwind_row *row,
 							   struct unwind_linked *linked,
@@ -107,7 +108,7 @@ static __always_inline enum unwind_result unwind_link_cfa(void *ctx, const struc
 	return *ret_cfa ? UNWIND_CONTINUE : UNWIND_END;
 }
 
-/* The return address, or an error. */
+/* Finds the return address. */
 static __always_inline enum unwind_result unwind_link_ip(void *ctx, const struct unwind_abi *abi,
 							 const struct unwind_saves *saves,
 							 struct unwind_linked *linked,
@@ -195,8 +196,7 @@ static __always_inline void unwind_link_pass(const struct unwind_saves *saves,
 	linked->link.place = UNWIND_BP_UNKNOWN;
 }
 
-/* From a frame to its caller's, by the row of the frame's code, where the ABI has a link register.
- */
+/* Like unwind_step(), for ABIs with a link register. */
 static __always_inline enum unwind_result unwind_link_step(void *ctx, const struct unwind_abi *abi,
 							   const struct unwind_row *row,
 							   struct unwind_linked *linked)
@@ -228,8 +228,9 @@ static __always_inline enum unwind_result unwind_link_step(void *ctx, const stru
 }
 
 /*
- * Make a frame from what is known of a caller right after its call has returned: ip, sp and bp, and
- * the second frame pointer where there is one. Its link register is not known; see above.
+ * Completes a frame from what is known about a caller right after its call has returned: ip, sp and
+ * bp are set; `second` is the second frame pointer, if there is one. The link register is unknown;
+ * see above.
  */
 static __always_inline void unwind_linked_start(const struct unwind_abi *abi, abi_u64 second,
 						struct unwind_linked *linked)
@@ -242,7 +243,7 @@ static __always_inline void unwind_linked_start(const struct unwind_abi *abi, ab
 	unwind_link_set_ip(abi, linked->frame.ip, linked);
 }
 
-/* The step on any processor. Where its ABI is a constant, one branch remains. */
+/* The step on any processor. If the ABI is a constant, only one of the branches is compiled. */
 static __always_inline enum unwind_result unwind_any_step(void *ctx, const struct unwind_abi *abi,
 							  const struct unwind_row *row,
 							  struct unwind_linked *linked)
@@ -252,17 +253,17 @@ static __always_inline enum unwind_result unwind_any_step(void *ctx, const struc
 }
 
 /*
- * PowerPC: the word at sp is the caller's sp, in every function that has called (Power Architecture
- * 32-bit ABI Supplement, 3.3.3). The step to try where there is no row, or where the frame pointer
- * that it needs is lost. The chain ends with 0.
+ * PowerPC: the word at sp is the caller's sp in every function that has called another one (Power
+ * Architecture 32-bit ABI Supplement, 3.3.3). The step to try if there is no row, or if the row
+ * needs a frame pointer that is lost. The chain ends with 0.
  */
 static const struct unwind_row unwind_row_back_chain __attribute__((unused)) = {
 	.kinds = UNWIND_LINK_KINDS(UNWIND_CFA_SP_LOAD, UNWIND_LOST) | UNWIND_ROW_LINK_SAVED,
 };
 
 /*
- * The step from a frame that stands at a call, whose row may be of no use: what PowerPC's ABI
- * promises for such frames holds all the same.
+ * The step from a frame that is at a call. If its row is unusable, falls back to what PowerPC's ABI
+ * guarantees for these frames.
  */
 static __always_inline enum unwind_result unwind_call_step(void *ctx, const struct unwind_abi *abi,
 							   const struct unwind_row *row,

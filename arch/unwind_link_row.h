@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What rows say of saved registers where there is a link register: read by arch/unwind_link.h,
- * where the essay is, and written by user/symbol/row/row_link.c.
+ * How rows describe saved registers on processors with a link register. Read by arch/unwind_link.h,
+ * which explains them, and written by user/symbol/row/row_link.c.
  */
 #ifndef MTRACE_ARCH_UNWIND_LINK_ROW_H
 #define MTRACE_ARCH_UNWIND_LINK_ROW_H
@@ -9,35 +9,35 @@
 #include "arch/unwind_row.h"
 
 enum unwind_saved {
-	UNWIND_KEPT = 0, /* in its register */
+	UNWIND_KEPT = 0, /* still in its register */
 	UNWIND_SAVED,
-	UNWIND_LOST, /* overwritten, or where no row can say; never of the link register */
+	UNWIND_LOST, /* overwritten, or saved where no row can express; never the link register */
 };
 
-/* FIXED and RECORD: in `kinds`, beside the CFA's kind, how the frame pointer is saved, and: */
+/* FIXED and RECORD: `kinds` has the kind of the CFA, how the frame pointer is saved, and flags. */
 #define UNWIND_ROW_BP_MASK    0x30
 #define UNWIND_ROW_LINK_SAVED 0x40
-#define UNWIND_ROW_IN_SCRATCH 0x80 /* of FIXED: the return address is in the scratch register */
+#define UNWIND_ROW_IN_SCRATCH 0x80 /* FIXED: the return address is in the scratch register */
 #define UNWIND_ROW_FROM_BASE                                                \
 	0x80 /* of RECORD: bp_offset is not from the CFA, but from its base \
 	      */
 
 #define UNWIND_LINK_KINDS(cfa, bp) ((abi_u8)((cfa) | (bp) << 4))
 
-/* PUSHED: 12 bits, of which the upper four lie in `kinds`. Each field is how many words below the
- * CFA; 0 if it is kept in its register. */
+/* PUSHED: 12 bits, the upper four of which are in `kinds`. Each field is the number of words below
+ * the CFA; 0: still in its register. */
 #define UNWIND_PUSHED_LINK_BITS    3
 #define UNWIND_PUSHED_BP_SHIFT     3
 #define UNWIND_PUSHED_SECOND_SHIFT 7
 #define UNWIND_PUSHED_LINK_MAX     7
 #define UNWIND_PUSHED_MAX          14
-#define UNWIND_PUSHED_LOST         15 /* of the frame pointers */
+#define UNWIND_PUSHED_LOST         15 /* only for the frame pointers */
 
 struct unwind_saves {
 	enum unwind_saved link;
 	enum unwind_saved bp;
 	enum unwind_saved second;
-	int is_in_scratch; /* the return address: the `second` register */
+	int is_in_scratch; /* the return address is in the `second` register */
 	abi_u64 link_at;   /* addresses */
 	abi_u64 bp_at;
 	abi_u64 second_at;

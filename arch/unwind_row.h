@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Rows of unwind tables: what the CFI compiler (user/symbol/cfi_table.h) writes and the unwinder
- * (arch/unwind.h) steps by. The essay is there.
+ * Rows of unwind tables, written by the CFI compiler (user/symbol/cfi_table.h) and used by the
+ * unwinder (arch/unwind.h), which explains them.
  */
 #ifndef MTRACE_ARCH_UNWIND_ROW_H
 #define MTRACE_ARCH_UNWIND_ROW_H
@@ -12,50 +12,51 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
-/* Offsets are counted in words, except where bytes are named. */
+/* Offsets are in words unless noted otherwise. */
 struct unwind_row {
-	abi_u32 offset;        /* in the file: of the first byte that the row describes */
+	abi_u32 offset;        /* file offset of the first byte that the row describes */
 	short cfa_offset;      /* in words */
 	abi_u8 kinds;          /* enum unwind_cfa | enum unwind_bp << 4 */
-	signed char bp_offset; /* in words; of UNWIND_CFA_PLT: see there */
+	signed char bp_offset; /* in words; for UNWIND_CFA_PLT see there */
 };
 
 _Static_assert(sizeof(struct unwind_row) == 8, "rows are searched in the kernel by the million");
 
-/* How the CFA is computed. Below UNWIND_CFA_END the values are sums of three steps. */
-#define UNWIND_CFA_BASE_BP  0x1 /* from the frame pointer; else from the stack pointer */
-#define UNWIND_CFA_LOAD     0x2 /* then read the word that lies there */
+/* How to compute the CFA. Values below UNWIND_CFA_END are combinations of three steps. */
+#define UNWIND_CFA_BASE_BP  0x1 /* start from bp; otherwise from sp */
+#define UNWIND_CFA_LOAD     0x2 /* then read the word there */
 #define UNWIND_CFA_ADD_WORD 0x4 /* then add a word */
 
 enum unwind_cfa {
 	UNWIND_CFA_SP = 0, /* sp + offset */
 	UNWIND_CFA_BP = UNWIND_CFA_BASE_BP,
-	UNWIND_CFA_SP_LOAD = UNWIND_CFA_LOAD, /* *(sp + offset): stacks that were realigned */
+	UNWIND_CFA_SP_LOAD = UNWIND_CFA_LOAD, /* *(sp + offset): realigned stacks */
 	UNWIND_CFA_BP_LOAD = UNWIND_CFA_BASE_BP | UNWIND_CFA_LOAD,
-	/* *(sp + offset) + word: hand-written cryptography that keeps the old sp in its frame */
+	/* *(sp + offset) + word: hand-written cryptography code that keeps the old sp in its
+	 * frame */
 	UNWIND_CFA_SP_LOAD_WORD = UNWIND_CFA_LOAD | UNWIND_CFA_ADD_WORD,
 	UNWIND_CFA_BP_LOAD_WORD = UNWIND_CFA_BASE_BP | UNWIND_CFA_LOAD | UNWIND_CFA_ADD_WORD,
-	/* sp + offset, + word from byte bp_offset of each 16-byte entry on: the procedure linkage
-	 * table, whose entries push between two jumps. The frame pointer is the caller's. */
+	/* The procedure linkage table, whose entries push between two jumps: sp + offset, plus a
+	 * word from byte bp_offset of each 16-byte entry on. The frame pointer is the caller's. */
 	UNWIND_CFA_PLT = UNWIND_CFA_ADD_WORD,
 
 	UNWIND_CFA_END = 8, /* the outermost frame: its return address is undefined */
-	UNWIND_CFA_STOP,    /* there is a rule, but no row can express it */
-	UNWIND_CFA_SIGNAL,  /* a signal's return trampoline: sp is saved at sp + offset */
+	UNWIND_CFA_STOP,    /* there is a rule that no row can express */
+	UNWIND_CFA_SIGNAL,  /* a signal trampoline: sp is saved at sp + offset */
 	UNWIND_CFA_GAP,     /* no call frame information */
-	/* Of processors with a link register: */
+	/* Only on processors with a link register: */
 	UNWIND_CFA_SECOND,    /* the second frame pointer + offset */
-	UNWIND_CFA_SIGNAL_AT, /* as SIGNAL; the registers' address is saved at sp + offset */
+	UNWIND_CFA_SIGNAL_AT, /* like SIGNAL, but the address of the registers is at sp + offset */
 };
 
 #define UNWIND_CFA_LAST UNWIND_CFA_SIGNAL_AT
 
-/* Where the caller's frame pointer is. */
+/* Where to find the caller's frame pointer. */
 enum unwind_bp {
 	UNWIND_BP_SAME = 0, /* untouched */
 	UNWIND_BP_AT_CFA,   /* saved at CFA + offset */
 	UNWIND_BP_AT_BP,    /* saved at bp + offset */
-	UNWIND_BP_LOST,     /* overwritten, or where no row can say */
+	UNWIND_BP_LOST,     /* overwritten, or saved where no row can express */
 };
 
 #define UNWIND_KINDS(cfa, bp) ((abi_u8)((cfa) | (bp) << 4))
@@ -71,35 +72,35 @@ static __always_inline enum unwind_bp unwind_row_bp(const struct unwind_row *row
 }
 
 /*
- * Where a call leaves the return address, and what a row's last 12 bits say of it. The essay on
- * processors with a link register is in arch/unwind_link.h.
+ * Where a call leaves the return address, which determines the meaning of a row's last 12 bits. For
+ * processors with a link register, see arch/unwind_link.h.
  */
 enum unwind_link {
-	UNWIND_LINK_NONE = 0, /* on the stack: at return_offset from the CFA, always */
-	UNWIND_LINK_FIXED,    /* in a register; saved there, too */
+	UNWIND_LINK_NONE = 0, /* always on the stack, at return_offset from the CFA */
+	UNWIND_LINK_FIXED,    /* in a register; saved at return_offset from the CFA */
 	UNWIND_LINK_RECORD,   /* in a register; saved in the word above the frame pointer */
-	UNWIND_LINK_PUSHED, /* in a register; saved with two frame pointers, right below the CFA */
+	UNWIND_LINK_PUSHED,   /* in a register; saved right below the CFA with two frame pointers */
 };
 
-/* What distinguishes one processor from another here. Offsets are in bytes. */
+/* The properties of a processor that unwinding depends on. Offsets are in bytes. */
 struct unwind_abi {
 	abi_u8 word;               /* bytes of a stack slot */
 	signed char return_offset; /* of the return address from the CFA */
 	short signal_ip;           /* in a signal frame, from the saved sp */
 	short signal_bp;
-	abi_u8 dwarf_ip; /* register numbers: the return address column */
+	abi_u8 dwarf_ip; /* DWARF register numbers; ip is the return address column */
 	abi_u8 dwarf_sp;
 	abi_u8 dwarf_bp;
 
-	/* Of processors with a link register: */
+	/* Only on processors with a link register: */
 	abi_u8 link;            /* enum unwind_link */
-	abi_u8 dwarf_second;    /* the second frame pointer; of FIXED, the scratch register */
-	abi_u8 dwarf_signal_ip; /* the return address column of signal frames, if it is another */
-	abi_u8 mode_bit;        /* of a return address: what instruction set it returns to */
-	short signal_sp;        /* from the address that UNWIND_CFA_SIGNAL_AT names */
+	abi_u8 dwarf_second;    /* the second frame pointer; FIXED: the scratch register */
+	abi_u8 dwarf_signal_ip; /* the return address column of signal frames, if different */
+	abi_u8 mode_bit;        /* bit of a return address: the instruction set to return to */
+	short signal_sp;        /* from the address that UNWIND_CFA_SIGNAL_AT reads */
 	short signal_link;      /* from the saved sp */
 	short signal_second;
-	abi_u64 ip_mask; /* the bits of a return address that are an address; 0: all */
+	abi_u64 ip_mask; /* the address bits of a return address; 0: all */
 };
 
 #define UNWIND_ABI(name) static const struct unwind_abi name __attribute__((unused))
@@ -124,8 +125,8 @@ UNWIND_ABI(unwind_abi_i386) = {
 	.dwarf_bp = 5,
 };
 
-/* r30, r29; struct sigcontext: regs[31], sp, pc. Return addresses may be signed: in the bits above
- * those of a user's address, of which there are 48 unless the kernel says otherwise. */
+/* r30, r29; struct sigcontext: regs[31], sp, pc. Return addresses may be signed, in the bits above
+ * those of a user space address, which has 48 bits by default. */
 UNWIND_ABI(unwind_abi_aarch64) = {
 	.word = 8,
 	.signal_ip = 8,
@@ -138,7 +139,7 @@ UNWIND_ABI(unwind_abi_aarch64) = {
 	.ip_mask = 0xffffffffffffULL,
 };
 
-/* r14, and the frame pointers of ARM code, r11, and of Thumb code, r7; struct sigcontext. */
+/* r14, and the frame pointers of ARM code (r11) and Thumb code (r7); struct sigcontext. */
 UNWIND_ABI(unwind_abi_arm) = {
 	.word = 4,
 	.signal_ip = 8,
@@ -154,9 +155,9 @@ UNWIND_ABI(unwind_abi_arm) = {
 	.ip_mask = 0xfffffffeULL,
 };
 
-/* The link register's slot in the caller's frame, r31, and r0; struct pt_regs, to which the
- * kernel's call frame information leads by a pointer, with a column of its own for the interrupted
- * ip. */
+/* The link register's slot in the caller's frame, r31 and r0. Signal frames have struct pt_regs,
+ * which the kernel's call frame information finds through a pointer, with a separate column for the
+ * interrupted ip. */
 UNWIND_ABI(unwind_abi_powerpc) = {
 	.word = 4,
 	.return_offset = 4,
@@ -174,8 +175,9 @@ UNWIND_ABI(unwind_abi_powerpc) = {
 };
 
 /*
- * A function that keeps a frame pointer, past its prologue: the step to try on x86 where there is
- * no table. Nothing says that the frame pointer is one; see whether the result is plausible.
+ * The row of a function with a frame pointer, after its prologue: the step to try on x86 if there
+ * is no table. Whether the register really is a frame pointer is unknown, so check if the result is
+ * plausible.
  */
 static const struct unwind_row unwind_row_frame_pointer __attribute__((unused)) = {
 	.cfa_offset = 2,
@@ -186,7 +188,7 @@ static const struct unwind_row unwind_row_frame_pointer __attribute__((unused)) 
 #ifndef __bpf__
 #include <stddef.h>
 
-/* Of rows sorted by offset the last at or below it, or NULL. */
+/* Returns the last row at or below an offset, or NULL. The rows are sorted by offset. */
 static inline const struct unwind_row *unwind_find(const struct unwind_row *rows, size_t count,
 						   abi_u32 offset)
 {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * x86 registers as BPF programs see them: arguments, result, stack pointer, instruction pointer
+ * x86 register access for BPF programs: arguments, result, stack pointer, instruction pointer
  * (System V ABI, AMD64, 3.2.3, and i386, 2.2; struct pt_regs of arch/x86/include/asm/ptrace.h).
  *
- * A 64-bit kernel runs programs of both kinds, and a program may change between them. The code
- * segment tells which kind of code a call is made by. For a 64-bit call that is one comparison;
- * what a 32-bit one needs is out of line.
+ * A 64-bit kernel runs 64-bit and 32-bit programs, and a program may switch. The code segment tells
+ * which kind of code makes a call. For a 64-bit call that is one comparison; the code for 32-bit
+ * calls is out of line.
  */
 #ifndef MTRACE_ARCH_X86_BPF_H
 #define MTRACE_ARCH_X86_BPF_H
 
-/* One load at a constant offset: the verifier refuses a computed pointer into the context, and the
- * compiler would compute one for the switch below. The layout is user ABI (ptrace), not CO-RE's. */
+/* One load at a constant offset: the verifier rejects computed pointers into the context, and the
+ * compiler would compute one for the switch below. The layout is user ABI (ptrace), so it needs no
+ * CO-RE relocation. */
 #define REGS_LOAD(regs, field)                                                             \
 	({                                                                                 \
 		__u64 loaded;                                                              \
@@ -24,7 +25,7 @@
 #define CODE_64     0x33   /* __USER_CS (asm/segment.h) */
 #define CODE_64_XEN 0xe033 /* FLAT_USER_CS64 (xen/interface/xen-x86_64.h) */
 
-/* As the kernel's user_64bit_mode() decides. */
+/* Like the kernel's user_64bit_mode(). */
 static __always_inline int regs_is_narrow(const struct pt_regs *regs)
 {
 	__u16 segment = REGS_LOAD(regs, cs);
@@ -37,7 +38,7 @@ static __always_inline __u32 regs_word(const struct pt_regs *regs)
 	return regs_is_narrow(regs) ? 4 : 8;
 }
 
-/* Above the return address. */
+/* Arguments start above the return address. */
 static __noinline __u64 stack_argument(__u64 sp, __u32 position)
 {
 	__u32 word = 0;
@@ -91,11 +92,11 @@ static __always_inline __u64 regs_bp(const struct pt_regs *regs)
 	return regs_is_narrow(regs) ? (__u32)bp : bp;
 }
 
-#define REGS_ADDRESS           (~0ULL) /* the bits of an address of user space's */
+#define REGS_ADDRESS           (~0ULL) /* the bits of a user space address */
 #define REGS_USER_END          (1ULL << 47)
 #define REGS_UNWIND_ABI        unwind_abi_x86_64
 #define REGS_UNWIND_ABI_NARROW unwind_abi_i386
-#define REGS_GUESSES           1 /* is code without tables walked by frame pointers? */
+#define REGS_GUESSES           1 /* walk code without tables by frame pointers */
 
 /* Calls leave the return address on the stack, not in a register. */
 #define REGS_LINKS 0
@@ -106,7 +107,7 @@ static __always_inline __u64 regs_link(const struct pt_regs *regs)
 	return 0;
 }
 
-/* How far a return moves the stack: over its address. */
+/* How many bytes a return pops: the return address. */
 static __always_inline __u64 regs_return_pops(const struct pt_regs *regs)
 {
 	return regs_word(regs);

@@ -68,7 +68,7 @@ static void flags_set(const struct x86_instruction *in, uint64_t flags)
 	in->registers->flags = (in->registers->flags & ~FLAGS_RESULT) | flags;
 }
 
-/* The eight operations that one group of opcodes stands for. */
+/* The eight operations that share one encoding. */
 enum operation { OP_ADD, OP_OR, OP_ADC, OP_SBB, OP_AND, OP_SUB, OP_XOR, OP_CMP };
 
 static uint64_t carry_flags(uint64_t left, uint64_t right, uint64_t result, size_t size,
@@ -117,8 +117,8 @@ static bool is_known_operation(enum operation operation)
 	return operation != OP_ADC && operation != OP_SBB;
 }
 
-/* As the processor numbers them: overflow, carry, zero, carry or zero, sign, parity, less, less or
- * equal; the odd ones are the opposite. */
+/* The processor's condition codes: overflow, carry, zero, carry or zero, sign, parity, less, less
+ * or equal; odd numbers negate them. */
 static bool condition_holds(uint64_t flags, uint8_t opcode)
 {
 	bool sign = flags & FLAG_SIGN, overflow = flags & FLAG_OVERFLOW;
@@ -136,9 +136,7 @@ static bool condition_holds(uint64_t flags, uint8_t opcode)
 	return conditions[opcode >> 1 & 7] != (opcode & 1);
 }
 
-/*
- * Instructions of one byte.
- */
+/* One-byte opcodes. */
 
 /* op r/m, r and op r, r/m */
 static enum arch_step do_operation(struct x86_instruction *in)
@@ -153,7 +151,7 @@ static enum arch_step do_operation(struct x86_instruction *in)
 	if (x86_operand_get(in, &other))
 		return ARCH_FAULT;
 	if (in->mod != 3 && !to_register && operation != OP_CMP)
-		return ARCH_OUT_OF_LINE; /* whether it can be written is not known before */
+		return ARCH_OUT_OF_LINE; /* not known in advance whether it is writable */
 	if (to_register) {
 		result = operate(in, operation, x86_register_get(in, in->reg), other);
 		if (operation != OP_CMP)
@@ -274,7 +272,7 @@ static enum arch_step do_address(struct x86_instruction *in)
 static enum arch_step do_nothing(struct x86_instruction *in)
 {
 	if (in->rex & X86_REX_B)
-		return ARCH_OUT_OF_LINE; /* an exchange with r8 */
+		return ARCH_OUT_OF_LINE; /* exchanges with r8 */
 	return go_on(in);
 }
 
@@ -303,7 +301,7 @@ static enum arch_step do_store_immediate(struct x86_instruction *in)
 
 	x86_read_operands(in);
 	if (in->reg & 7)
-		return ARCH_REFUSED; /* the beginning of a transaction */
+		return ARCH_REFUSED; /* starts a transaction (xbegin) */
 	value = x86_next_signed(in, 4);
 	return x86_operand_set(in, (uint64_t)value) ? ARCH_FAULT : go_on(in);
 }
@@ -358,7 +356,7 @@ static enum arch_step do_indirect(struct x86_instruction *in)
 	if ((in->reg & 7) < INDIRECT_CALL)
 		return ARCH_OUT_OF_LINE; /* inc, dec */
 	if ((in->reg & 7) & 1)
-		return ARCH_REFUSED; /* far */
+		return ARCH_REFUSED; /* far calls and jumps */
 	if (x86_operand_get(in, &value))
 		return ARCH_FAULT;
 	next = in->registers->ip + in->at;
@@ -376,7 +374,7 @@ static enum arch_step do_refuse(struct x86_instruction *in)
 }
 
 /*
- * Instructions of two bytes, behind 0f.
+ * Two-byte opcodes, after 0f.
  */
 
 static enum arch_step do_long_branch(struct x86_instruction *in)
@@ -395,7 +393,7 @@ static enum arch_step do_long_nothing(struct x86_instruction *in)
 	return go_on(in);
 }
 
-/* endbr64, endbr32 are among what else is a nop without shadow stacks. */
+/* endbr64 and endbr32. Other opcodes of this group access shadow stacks. */
 static enum arch_step do_mark(struct x86_instruction *in)
 {
 	uint8_t operands = in->code[in->at < ARCH_CODE_MAX ? in->at : 0];
@@ -419,7 +417,7 @@ static enum arch_step do_move_if(struct x86_instruction *in)
 	return go_on(in);
 }
 
-/* Bytes and words from memory; those from registers may be of registers' upper halves. */
+/* Bytes and words from memory only: byte registers may be upper halves (ah). */
 static enum arch_step do_move_widened(struct x86_instruction *in)
 {
 	size_t size = in->opcode & 1 ? 2 : 1;
@@ -438,7 +436,7 @@ static enum arch_step do_move_widened(struct x86_instruction *in)
 
 struct opcodes {
 	uint8_t first, last;
-	bool any_prefix; /* known with 16-bit operands and repetition, which mean nothing then */
+	bool any_prefix; /* also handled with prefixes 66, F2 and F3, which do not matter */
 	handler *handle;
 };
 
@@ -504,8 +502,8 @@ static const struct opcodes *find_opcode(const struct opcodes *table, size_t cou
 	return NULL;
 }
 
-/* Jumps are taken with any prefix: branch hints, `bnd`, `notrack`. Others would be other
- * instructions. */
+/* Jumps are handled with any prefix (branch hints, `bnd`, `notrack`). For other instructions,
+ * prefixes change the meaning. */
 static bool is_plain(const struct x86_instruction *in, const struct opcodes *opcodes)
 {
 	bool plain = !in->half && !in->repeat && !in->other;

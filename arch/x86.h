@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * x86: the parts of arch_x86_64 and arch_i386 (arch.h). Registers are those of 64-bit code; a mode
- * is whether code is of 32 bits.
+ * x86: the parts of arch_x86_64 and arch_i386 (arch.h). All registers have the layout of 64-bit
+ * code; the mode is 1 for 32-bit code.
  *
  * Sources: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapters 2 to 5
- * and appendix A; what the kernel does for uprobes, arch/x86/kernel/uprobes.c.
+ * and appendix A; the kernel's uprobes, arch/x86/kernel/uprobes.c.
  */
 #ifndef MTRACE_ARCH_X86_H
 #define MTRACE_ARCH_X86_H
@@ -13,7 +13,7 @@
 
 #define X86_BREAKPOINT 0xcc
 
-/* As the kernel's user_64bit_mode() decides: by the code segment. */
+/* Like the kernel's user_64bit_mode(): decides by the code segment. */
 static inline bool x86_is_narrow(const struct x86_registers *registers)
 {
 	return registers->cs != 0x33 && registers->cs != 0xe033;

@@ -6,7 +6,6 @@ uint8_t x86_next_byte(struct x86_instruction *in)
 	return in->at < ARCH_CODE_MAX ? in->code[in->at++] : 0;
 }
 
-/* Of so many bytes, with its sign. */
 int64_t x86_next_signed(struct x86_instruction *in, size_t size)
 {
 	uint64_t value = 0;
@@ -44,7 +43,7 @@ void x86_read_prefixes(struct x86_instruction *in)
 		case 0x26:
 		case 0x2e:
 		case 0x36:
-		case 0x3e: /* without meaning for 64-bit code; flat in 32-bit code */
+		case 0x3e: /* ignored in 64-bit code; flat segments in 32-bit code */
 			continue;
 		case 0x67:
 		case 0xf0:
@@ -78,7 +77,6 @@ uint64_t x86_register_get(const struct x86_instruction *in, unsigned int number)
 	return *x86_register_at(in->registers, number);
 }
 
-/* An operand of 32 bits clears the upper half. */
 void x86_register_set(const struct x86_instruction *in, unsigned int number, uint64_t value)
 {
 	*x86_register_at(in->registers, number) = in->size == 4 ? (uint32_t)value : value;
@@ -137,7 +135,6 @@ void x86_read_operands(struct x86_instruction *in)
 		read_address(in);
 }
 
-/* Once the whole instruction was read. */
 uint64_t x86_operand_address(const struct x86_instruction *in)
 {
 	uint64_t address = in->address;

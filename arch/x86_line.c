@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Running a copy of an instruction elsewhere. What matters is whether it has an operand that is
- * relative to its place: such a one is made relative to a register that the instruction does not
- * use, which is lent for the step. For that the instruction's length must be known: the address
- * counts from its end.
+ * Runs a copy of an instruction at another address. Operands relative to the instruction pointer
+ * must be fixed up: they are rewritten to be relative to a register that the instruction does not
+ * use, which holds the original instruction pointer for the step. That requires the length of the
+ * instruction, because the distance counts from its end.
  */
 #include "arch/x86_line.h"
 
@@ -13,24 +13,24 @@
 
 enum opcode_map { MAP_ONE, MAP_0F, MAP_0F38, MAP_0F3A };
 
-/* Where the parts of an instruction are. */
+/* The layout of an instruction. */
 struct x86_layout {
 	enum opcode_map map;
 	uint8_t opcode;
 	bool half;       /* 66 */
-	int rex;         /* where the prefix with the bit for the base is, or -1 … */
-	uint8_t inverse; /* … and that bit, if it is to be set for the lower registers */
+	int rex;         /* index of the prefix with the bit for the base, or -1 */
+	uint8_t inverse; /* that bit, if it must be set for the lower registers */
 	int used;        /* the register of a VEX or EVEX prefix, or -1 */
-	size_t operands; /* where ModRM is */
+	size_t operands; /* index of ModRM */
 };
 
-/* One-byte opcodes with ModRM: a bit each. */
+/* One-byte opcodes with ModRM, one bit each. */
 static const uint16_t has_operands[16] = {
 	0x0f0f, 0x0f0f, 0x0f0f, 0x0f0f, 0x0000, 0x0000, 0x0a08, 0x0000,
 	0xffff, 0x0000, 0x0000, 0x0000, 0x00c3, 0xff0f, 0x0000, 0xc0c0,
 };
 
-/* Likewise behind 0f. */
+/* The same for opcodes after 0f. */
 static const uint16_t has_operands_0f[16] = {
 	0x200f, 0xffff, 0xff0f, 0x0000, 0xffff, 0xffff, 0xffff, 0xff7f,
 	0x0000, 0xffff, 0xf838, 0xffff, 0x00ff, 0xffff, 0xffff, 0xffff,
@@ -44,7 +44,7 @@ static bool is_prefix(uint8_t byte)
 	return memchr(prefixes, byte, sizeof(prefixes)) != NULL;
 }
 
-/* VEX and EVEX: maps are numbered as here. */
+/* VEX and EVEX number the opcode maps like enum opcode_map. */
 static size_t read_vector_prefix(struct x86_layout *layout, const uint8_t *code, size_t at)
 {
 	size_t length = code[at] == 0xc5 ? 2 : code[at] == 0xc4 ? 3 : 4;
@@ -66,7 +66,7 @@ static bool has_modrm(const struct x86_layout *layout)
 	return layout->map > MAP_0F || (bits[layout->opcode >> 4] >> (layout->opcode & 15) & 1);
 }
 
-/* Of 64-bit code. False if the instruction has no ModRM. */
+/* For 64-bit code. Returns false if the instruction has no ModRM. */
 static bool read_layout(const uint8_t *code, struct x86_layout *layout)
 {
 	size_t at = 0;
@@ -92,8 +92,8 @@ static bool read_layout(const uint8_t *code, struct x86_layout *layout)
 struct immediate {
 	enum opcode_map map;
 	uint8_t first, last;
-	uint8_t size;   /* bytes; 4 is 2 with 16-bit operands */
-	uint8_t groups; /* of the ModRM extensions that have it, a bit each; 0: all */
+	uint8_t size;   /* bytes; 4 means 2 with 16-bit operands */
+	uint8_t groups; /* ModRM extensions that have it, one bit each; 0: all */
 };
 
 static const struct immediate immediates[] = {
@@ -120,7 +120,7 @@ static size_t immediate_size(const struct x86_layout *layout, uint8_t operands)
 	return 0;
 }
 
-/* None of these is used by an instruction with ModRM unless it names it: rsi, rdi, rbx. */
+/* Instructions with ModRM use none of these (rsi, rdi, rbx) implicitly. */
 static int free_register(const struct x86_layout *layout, uint8_t operands)
 {
 	static const int candidates[] = {6, 7, 3};
@@ -138,7 +138,7 @@ static uint64_t *lent_register(struct x86_registers *registers, int number)
 
 #define OPERANDS_RELATIVE(byte) (((byte)&0xc7) == 0x05) /* mod 0, rm 5 */
 #define OPERANDS_BASED(byte, base) \
-	((uint8_t)(((byte)&0x38) | 0x80 | (base))) /* the base and 32 bits */
+	((uint8_t)(((byte)&0x38) | 0x80 | (base))) /* base register, 32-bit displacement */
 #define DISTANCE_SIZE 4
 
 static void make_absolute(struct arch_line *line, struct x86_registers *registers)

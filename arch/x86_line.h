@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Running a copy of an x86 instruction at another place, out of line (arch.h: struct arch_line). */
+/* Runs a copy of an x86 instruction at another address, out of line (struct arch_line in
+ * arch.h). */
 #ifndef MTRACE_ARCH_X86_LINE_H
 #define MTRACE_ARCH_X86_LINE_H
 
@@ -8,7 +9,7 @@
 /* Before the step: makes the copy, and sets the registers to run it at `slot`. */
 void x86_line_begin(struct arch_line *line, struct x86_registers *registers,
 		    const uint8_t code[ARCH_CODE_MAX], uint64_t slot);
-/* After the step: sets the registers to what they would be at the instruction's own place. */
+/* After the step: converts the registers to those at the original address. */
 void x86_line_end(const struct arch_line *line, struct x86_registers *registers);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Registers and calls of x86 (System V ABI, AMD64, 3.2.3, and i386, 2.2), and the rows of both
- * kinds. A tracer of 32 bits gets fewer registers; they are widened.
+ * Registers and calls of x86 (System V ABI, AMD64, 3.2.3, and i386, 2.2), and the tables of
+ * operations. A 32-bit tracer gets fewer registers, which are widened.
  */
 #include <elf.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static void store_wide(const struct arch_registers *registers, void *set)
 	memcpy(set, &registers->x86, sizeof(registers->x86));
 }
 
-/* struct user_regs_struct of 32 bits (sys/user.h). */
+/* The 32-bit struct user_regs_struct (sys/user.h). */
 #define NARROW_COUNT 17
 #define NARROW_IP    12
 
@@ -105,7 +105,7 @@ static void set_ip(struct arch_registers *registers, uint64_t ip)
 	registers->x86.ip = ip;
 }
 
-/* Above the return address. */
+/* Arguments start above the return address. */
 static uint64_t stack_argument(const struct x86_registers *x86, const struct arch_memory *memory,
 			       unsigned int position)
 {
@@ -154,7 +154,7 @@ static bool traps(const uint8_t code[ARCH_CODE_MAX], int mode)
 	return code[0] == X86_BREAKPOINT;
 }
 
-/* Only if it has no more than one byte. */
+/* Only after a one-byte instruction: ip is then its next instruction. */
 static bool may_be_behind(const uint8_t code[ARCH_CODE_MAX])
 {
 	uint8_t opcode = code[0];

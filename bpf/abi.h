@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the BPF programs and user space say to each other: records in the ring buffer, the attach
- * cookie, configuration and loss counters. Included by both sides; every width is fixed, and every
- * layout asserted, so that a 32-bit and a 64-bit build agree.
+ * The interface between the BPF programs and user space: records in the ring buffer, the attach
+ * cookie, configuration and loss counters. Included by both sides. Every width is fixed and every
+ * layout asserted, so that 32-bit and 64-bit builds agree.
  *
  * Times are CLOCK_MONOTONIC nanoseconds. pid is the process (the kernel's tgid), tid the thread.
  */
@@ -23,8 +23,8 @@ typedef uint64_t abi_u64;
 #endif
 
 /*
- * Canonical allocation functions. The row of each (symbols, argument positions, family) is in
- * user/api/api.c. Values travel in records and files: only ever append.
+ * Canonical allocation functions. user/api/api.c has a row for each (symbols, argument positions,
+ * family). The values are stored in records and files: only append.
  */
 enum api {
 	API_NONE = 0,
@@ -44,11 +44,11 @@ enum api {
 	API_MMAP,
 	API_MUNMAP,
 	API_MREMAP,
-	API_MMAP_LIBC, /* derived: an mmap whose direct caller is the C library itself */
+	API_MMAP_LIBC, /* derived: an mmap called directly by the C library */
 	API_COUNT,
 };
 
-/* What kind of memory a call deals with; decides which calls nest in which. */
+/* The kind of memory that a call handles. Determines which calls nest in which. */
 enum api_family {
 	FAMILY_HEAP = 0, /* malloc and new families: sites, totals, live */
 	FAMILY_MAP = 1,  /* mmap family: mappings */
@@ -56,11 +56,11 @@ enum api_family {
 };
 
 /*
- * The attach cookie of a probe: all that the generic programs must know about the call, so that
- * they need no map lookup. Bits:
+ * The attach cookie of a probe: everything that the generic programs need to know about the call,
+ * so that they need no map lookup. Bits:
  *   0..7 api   8..11 size argument   12..15 count argument   16..19 old-pointer argument
  *   20..23 out-pointer argument   24..31 COOKIE_ flags   32..39 which allocator (frees)
- * An argument position is 0-based; COOKIE_NO_ARG where the call has none.
+ * Argument positions start at 0; COOKIE_NO_ARG: the call has none.
  */
 #define COOKIE_NO_ARG       0xfu
 #define COOKIE_API(c)       ((abi_u8)((c)&0xff))
@@ -72,78 +72,77 @@ enum api_family {
 #define COOKIE_OBJECT(c)    (((c) >> COOKIE_OBJECT_SHIFT) & 0xff)
 #define COOKIE_OBJECT_SHIFT 32
 
-#define COOKIE_FLAG_MAP     0x1  /* FAMILY_MAP: a failed result is a negative errno or MAP_FAILED */
+#define COOKIE_FLAG_MAP     0x1  /* FAMILY_MAP: a negative errno or MAP_FAILED is a failure */
 #define COOKIE_FLAG_BEGIN   0x2  /* emit RECORD_BEGIN at entry, RECORD_END at return */
 #define COOKIE_FLAG_FREE    0x4  /* emit RECORD_FREE at entry; no return probe */
 #define COOKIE_FLAG_UNMAP   0x8  /* the result is a status (0 is success), not an address */
-#define COOKIE_FLAG_CALLER  0x10 /* free: read the direct caller too */
-#define COOKIE_FLAG_ANYBODY 0x20 /* in every process, for those without first thread */
-#define COOKIE_FLAG_LEAF    0x40 /* calls no heap function that is probed: see bpf/thin.bpf.h */
+#define COOKIE_FLAG_CALLER  0x10 /* free: also read the direct caller */
+#define COOKIE_FLAG_ANYBODY 0x20 /* in every process, for those whose leader has exited */
+#define COOKIE_FLAG_LEAF    0x40 /* calls no probed heap function: see bpf/thin.bpf.h */
 
-/* Instead of a cookie: each place of the probe has one of its own
+/* Used instead of a cookie if each place of the probe has its own
  * (user/source/bpf/events/events.h). */
 #define COOKIE_OF_PLACE (~(abi_u64)0)
 
 /*
- * The cookie of an operator's mark (bpf/sanity.bpf.h) has the function's place besides:
- *   32..39 how far behind its first byte the probe is   40..63 its bytes
- * and in the place of the count the position of the alignment.
+ * The cookie of an operator's mark (bpf/sanity.bpf.h) also describes the code of the function:
+ *   32..39 distance of the probe from its first byte   40..63 its size in bytes
+ * The count field has the position of the alignment.
  */
 #define COOKIE_MARK_OFFSET(c) (((c) >> 32) & 0xff)
 #define COOKIE_MARK_SIZE(c)   ((c) >> 40)
 
-/* free(pointer), nothing else asked for: has a BPF program of its own. */
+/* A plain free(pointer), which has a BPF program of its own. */
 #define COOKIE_PLAIN_FREE ((abi_u64)API_FREE | 0xf0ff00 | (abi_u64)COOKIE_FLAG_FREE << 24)
 
 /*
- * Where a return probe would be wrong, a call is watched at its exits: the instructions by which
- * the function can be left (user/symbol/probe_site/exit_search.c). The attach cookie of such a
+ * Functions that must not have a return probe are probed at their exits: the instructions by which
+ * the function can end (user/symbol/probe_site/exit_search.c). This is the attach cookie of such a
  * probe.
  */
 enum exit_kind {
-	EXIT_RETURN = 0, /* a `ret`: the result is there, the stack as at the entry */
-	EXIT_HANDS_OVER, /* a jump to another function that is probed, and tells the rest */
+	EXIT_RETURN = 0, /* a `ret`: the result is set, the stack is as at the entry */
+	EXIT_HANDS_OVER, /* a jump to another probed function, which reports the rest */
 	EXIT_COUNT,
 };
 
 enum record_kind {
-	RECORD_ALLOC = 1,   /* struct record_call; address = result, size = asked for */
+	RECORD_ALLOC = 1,   /* struct record_call; address = result, size = requested */
 	RECORD_FREE,        /* struct record_free */
 	RECORD_BEGIN,       /* struct record_begin */
-	RECORD_END,         /* struct record_call; address = result, size = asked for */
+	RECORD_END,         /* struct record_call; address = result, size = requested */
 	RECORD_STACK,       /* struct record_stack, sent before the first record that names it */
-	RECORD_MAPPING,     /* struct record_mapping: one executable mapping, as it is now */
+	RECORD_MAPPING,     /* struct record_mapping: one current executable mapping */
 	RECORD_EXEC,        /* struct record_exec: a new image; its mappings follow */
-	RECORD_EXIT,        /* struct record_exit: the last thread is gone */
-	RECORD_THREAD_ENDS, /* struct record_head: the C library begins to clean up a thread */
-	RECORD_THREAD_GONE, /* struct record_head: a thread is gone, others run on */
-	RECORD_SLICE,       /* struct record_slice: a stack to be finished in user space */
-	RECORD_FORK,        /* struct record_fork: a child that is traced from here on */
-	RECORD_LEAVE,       /* struct record_exit: it runs on, but nobody asked for its new image */
-	RECORD_LEADER_GONE, /* struct record_head: the first thread is gone, others run on */
-	RECORD_RELEASE,     /* struct record_release: RECORD_FREE, told at length */
-	RECORD_HELD,        /* struct record_head: it stands until its new mappings were seen */
-	RECORD_AT_END, /* struct record_head: all threads stand at the beginning of their exits */
+	RECORD_EXIT,        /* struct record_exit: the last thread has exited */
+	RECORD_THREAD_ENDS, /* struct record_head: the C library starts to clean up a thread */
+	RECORD_THREAD_GONE, /* struct record_head: a thread has exited, others continue */
+	RECORD_SLICE,       /* struct record_slice: a stack to finish in user space */
+	RECORD_FORK,        /* struct record_fork: a child, traced from here on */
+	RECORD_LEAVE,       /* struct record_exit: runs on, but its new image is not selected */
+	RECORD_LEADER_GONE, /* struct record_head: the leader has exited, others continue */
+	RECORD_RELEASE,     /* struct record_release: RECORD_FREE with more details */
+	RECORD_HELD,        /* struct record_head: stopped until its new mappings are seen */
+	RECORD_AT_END, /* struct record_head: all threads are stopped at the start of their exits */
 };
 
-#define RECORD_FLAG_FAILED    0x1 /* the call failed; for heap calls with size 0: it returned NULL */
-#define RECORD_FLAG_TRUNCATED 0x2  /* RECORD_STACK: the stack is known to go on */
-#define RECORD_FLAG_GUESSED   0x8  /* RECORD_STACK: a frame pointer was believed on the way */
-#define RECORD_FLAG_NARROW    0x40 /* RECORD_SLICE, RECORD_EXEC: of 32-bit code, a 32-bit program */
+#define RECORD_FLAG_FAILED    0x1  /* the call failed; heap calls with size 0: returned NULL */
+#define RECORD_FLAG_TRUNCATED 0x2  /* RECORD_STACK: the stack is known to continue */
+#define RECORD_FLAG_GUESSED   0x8  /* RECORD_STACK: relies on a guessed frame pointer */
+#define RECORD_FLAG_NARROW    0x40 /* RECORD_SLICE, RECORD_EXEC: 32-bit code */
 
-/* RECORD_FREE: which of the process's allocators frees, in the upper half of the flags. */
+/* RECORD_FREE: the upper half of the flags is the allocator that frees. */
 #define RECORD_OBJECT_SHIFT 8
 
-/* With --sanity, of RECORD_ALLOC, RECORD_END and RECORD_RELEASE: the operator that made the call.
- */
+/* RECORD_ALLOC, RECORD_END and RECORD_RELEASE with --sanity: the operator that made the call. */
 #define RECORD_FLAG_OPERATOR(api) ((abi_u16)((api) << 8))
 #define RECORD_OPERATOR(flags)    ((flags) >> 8) /* enum api, OPERATOR_UNKNOWN, or 0 for none */
 #define OPERATOR_UNKNOWN          0xff
 
 /*
- * With --sample, of RECORD_ALLOC, RECORD_BEGIN and RECORD_END, in the place of the operator: by
- * which mean the call was chosen, its level + 1 (a level is twice the mean of the one below), or
- * that its new block is not told. 0: every call was. What is told of frees: see bpf/thin.bpf.h.
+ * RECORD_ALLOC, RECORD_BEGIN and RECORD_END with --sample use the same bits for the mean by which
+ * the call was sampled: its level + 1 (each level doubles the mean), or SAMPLE_NOT if the new block
+ * is not reported. 0: no sampling. For frees see bpf/thin.bpf.h.
  */
 #define RECORD_FLAG_SAMPLE(sample) ((abi_u16)((sample) << 8))
 #define RECORD_SAMPLE(flags)       ((flags) >> 8)
@@ -152,10 +151,10 @@ enum record_kind {
 #define TOLD_BITS                  22
 #define TOLD_BYTES                 (1u << TOLD_BITS)
 
-/* What there is to know of a mean (bpf/sample.h). */
+/* A precomputed mean (bpf/sample.h). */
 struct sample_rate {
 	abi_u64 inverse; /* 2^SAMPLE_POINT / mean */
-	abi_u64 limit;   /* from that many bytes on all are told */
+	abi_u64 limit;   /* larger calls are always reported */
 };
 
 struct record_head {
@@ -164,7 +163,7 @@ struct record_head {
 	abi_u16 flags;
 	abi_u32 pid;
 	abi_u32 tid;
-	abi_u32 length; /* bytes of the whole record */
+	abi_u32 length; /* bytes, including this head */
 	abi_u64 time_ns;
 };
 
@@ -173,26 +172,25 @@ struct record_call {
 	abi_u64 address;
 	abi_u64 size;
 	abi_u64 caller; /* the direct caller's return address */
-	abi_u64 stack;  /* id of a RECORD_STACK; 0 where stacks are off or lost */
+	abi_u64 stack;  /* id of a RECORD_STACK; 0 if stacks are off or it was dropped */
 };
 
 struct record_free {
 	struct record_head head;
 	abi_u64 address;
-	abi_u64 caller; /* 0 unless COOKIE_FLAG_CALLER asked for it: reading costs more than all
-			   else */
+	abi_u64 caller; /* 0 unless COOKIE_FLAG_CALLER is set: reading it is expensive */
 };
 
-/* With --sanity, instead of struct record_free. */
+/* Replaces struct record_free with --sanity. */
 #define SIZE_UNTOLD (~(abi_u64)0)
 struct record_release {
 	struct record_head head;
 	abi_u64 address;
 	abi_u64 caller;
 	abi_u64 stack;
-	abi_u64 size;   /* that sized delete was told, or SIZE_UNTOLD … */
-	abi_u64 slack;  /* … and by how much the block may be larger, its alignment less 1 */
-	abi_u32 object; /* which of the process's allocators frees */
+	abi_u64 size;   /* passed to sized delete, or SIZE_UNTOLD */
+	abi_u64 slack;  /* how much larger the block may be: alignment - 1 */
+	abi_u32 object; /* the process's allocator that frees */
 	abi_u32 pad;
 };
 
@@ -213,21 +211,21 @@ struct record_begin {
 enum stack_stop {
 	STOP_END = 0,  /* the outermost frame was reached */
 	STOP_DEPTH,    /* --depth frames taken */
-	STOP_UNKNOWN,  /* the walk could not tell (frame pointers cannot) */
+	STOP_UNKNOWN,  /* unknown (frame pointers cannot tell) */
 	STOP_NO_TABLE, /* code without call frame information, and no plausible frame pointer */
-	STOP_NO_ROW,   /* a rule that no row can express, or that needs a register that is lost */
-	STOP_NO_CODE,  /* the return address does not lie in executable memory: not a stack */
+	STOP_NO_ROW,   /* the rule has no row, or needs a lost register */
+	STOP_NO_CODE,  /* the return address is not in executable memory */
 	STOP_READ,     /* the stack could not be read */
-	STOP_PROBE,    /* another tool's return probe has replaced the return address */
-	STOP_SIGNAL,   /* a frame that a signal interrupted: tables know call sites alone */
+	STOP_PROBE,    /* a return probe of another tool replaced the return address */
+	STOP_SIGNAL,   /* a frame that a signal interrupted: tables only cover call sites */
 	STOP_BUSY,     /* the process was changing its mappings */
-	STOP_LATE,     /* the code's table was not there yet */
-	STOP_SLICE,    /* the piece of stack that user space was given ends there */
+	STOP_LATE,     /* the table of the code was not ready */
+	STOP_SLICE,    /* the end of the stack copy that user space got */
 	STOP_COUNT,
 };
 
-/* Marks a frame that no call left: one that a signal interrupted, and the trampoline by which its
- * handler returns. The address is that of the next instruction, not of one behind a call. */
+/* Marks a frame that was not left by a call: one that a signal interrupted, or the trampoline to
+ * which its handler returns. The address is that of the next instruction, not a return address. */
 #define STACK_EXACT (1ULL << 63)
 
 #define STACK_MAX_FRAMES 127
@@ -239,69 +237,69 @@ struct record_stack {
 };
 
 /*
- * A walk that had to stop where user space can go on: the frames so far, the registers of the
- * next one, and the stack above it. With STOP_SIGNAL that next frame was interrupted, and is not
- * among the frames; else it is the last of them.
+ * A walk that stopped in the kernel but can continue in user space: the frames so far, the
+ * registers of the next frame, and the stack above it. With STOP_SIGNAL the next frame was
+ * interrupted and is not among the frames; otherwise it is the last of them.
  */
 #define SLICE_PAGES 3
 #define SLICE_BYTES (SLICE_PAGES * 4096)
 struct record_slice {
 	struct record_head head;
-	abi_u64 id; /* of this one sample */
+	abi_u64 id; /* unique id of this stack */
 	abi_u32 count;
 	abi_u32 stop;
 	abi_u64 ip;
-	abi_u64 sp; /* where the bytes were read */
+	abi_u64 sp; /* also the address of the copied bytes */
 	abi_u64 bp;
 	abi_u64 bp_place; /* enum unwind_bp_place (arch/unwind.h) */
 	abi_u64 size;     /* bytes of the stack that follow the frames */
-	/* The place that no frame can have is for the link register, where there is one; 0: it is
-	 * not known. */
+	/* The last element, which no frame can use, is the link register, if there is one; 0:
+	 * unknown. */
 	abi_u64 frames[STACK_MAX_FRAMES + 1];
 };
 
 #define SLICE_LINK STACK_MAX_FRAMES /* in `frames` */
 
 /*
- * A path as the kernel keeps it: the names of its components, the last first, each ended by NUL,
- * an empty one at the end. Up to the root of the mount namespace; cut short if it is too long.
+ * A path in the kernel's order: the names of its components, the last one first, each terminated by
+ * NUL, with an empty one at the end. Relative to the root of the mount namespace; truncated if too
+ * long.
  */
 #define PATH_NAMES_SIZE 256
-#define NAME_SIZE_MAX   64 /* of one, with its NUL; longer ones are cut */
+#define NAME_SIZE_MAX   64 /* per name, with its NUL; longer ones are truncated */
 #define PATH_DEPTH_MAX  32 /* components */
 struct record_mapping {
 	struct record_head head;
 	abi_u64 start; /* addresses, bytes */
 	abi_u64 end;
-	abi_u64 offset; /* in the file, bytes */
+	abi_u64 offset; /* file offset, bytes */
 	abi_u64 inode;  /* 0: anonymous */
 	abi_u32 dev_major;
 	abi_u32 dev_minor;
 	char names[PATH_NAMES_SIZE];
 };
 
-#define RECORD_FLAG_BY_THREAD 0x4 /* RECORD_EXEC: not by the first thread */
+#define RECORD_FLAG_BY_THREAD 0x4 /* RECORD_EXEC: not called by the leader */
 #define COMM_SIZE             16
 #define EXEC_PATH_SIZE        256
 #define EXEC_COMMAND_SIZE     512
 struct record_exec {
 	struct record_head head;
-	abi_u64 start_time_ns; /* of the process, since boot; 0: it stands still, ask /proc */
-	abi_u64 filtered;      /* LOSS_FILTERED of the image before, which begins anew */
+	abi_u64 start_time_ns; /* of the process, since boot; 0: it is stopped, see /proc */
+	abi_u64 filtered;      /* LOSS_FILTERED of the previous image; reset to 0 */
 	abi_u32 parent;
-	abi_u32 inner; /* its own number, in a pid namespace further inside than ours; or 0 */
+	abi_u32 inner; /* its pid in a pid namespace nested in ours, or 0 */
 	char comm[COMM_SIZE];
-	char path[EXEC_PATH_SIZE]; /* of the image, or of a script's interpreter; as it was given …
-				    */
-	char names[PATH_NAMES_SIZE]; /* … and as the kernel keeps it */
-	abi_u64 command_size;        /* bytes of the command line, also those that had no room: */
-	char command[EXEC_COMMAND_SIZE]; /* its words, each ended by NUL */
+	char path[EXEC_PATH_SIZE];       /* of the image, or a script's interpreter; as passed */
+	char names[PATH_NAMES_SIZE];     /* the same, in the kernel's order */
+	abi_u64 command_size;            /* full size of the command line in bytes */
+	char command[EXEC_COMMAND_SIZE]; /* its arguments, each terminated by NUL */
 };
 
 #define RECORD_FLAG_NEWBORN 0x10 /* RECORD_EXEC: traced from this image on */
-#define RECORD_FLAG_SHARED  0x20 /* RECORD_FORK: the child runs in its parent's memory */
+#define RECORD_FLAG_SHARED  0x20 /* RECORD_FORK: the child shares its parent's memory */
 
-/* The head's pid is the child's, its tid that of the thread that forked. */
+/* head.pid is the child, head.tid the thread that forked. */
 struct record_fork {
 	struct record_head head;
 	abi_u64 start_time_ns; /* since boot */
@@ -310,42 +308,42 @@ struct record_fork {
 	char comm[COMM_SIZE];
 };
 
-/* What BPF failed to see or to say; a counter each, for each process. */
+/* What the BPF programs missed or could not report. One counter each, per process. */
 enum loss {
 	LOSS_EVENTS = 0, /* the ring buffer was full */
-	LOSS_STACKS,     /* a stack could not be read or stored: the event came without one */
-	LOSS_NO_RETURN,  /* a call whose return could not be watched: its event is missing */
+	LOSS_STACKS,     /* a stack could not be read or stored: the event has none */
+	LOSS_NO_RETURN,  /* the return of a call could not be probed: its event is missing */
 	LOSS_NO_STATE,   /* no memory for the thread's pending calls */
 	LOSS_READ,       /* memory of the target could not be read */
-	LOSS_CHILDREN,   /* a child could not be followed: too many processes */
-	LOSS_GAP_NS,     /* time in which somebody else had taken our probes */
-	LOSS_FILTERED,   /* no loss: allocations that --min-size and --max-size leave out */
+	LOSS_CHILDREN,   /* a child could not be traced: too many processes */
+	LOSS_GAP_NS,     /* time during which other tools had removed our probes */
+	LOSS_FILTERED,   /* not a loss: filtered by --min-size and --max-size */
 	LOSS_COUNT,
 };
 
 struct record_exit {
 	struct record_head head;
-	abi_u32 code; /* as wait(2) gives it */
+	abi_u32 code; /* as returned by wait(2) */
 	abi_u32 pad;
-	abi_u64 losses[LOSS_COUNT]; /* all there were */
+	abi_u64 losses[LOSS_COUNT]; /* totals of the process */
 };
 
-/* Of a process that has ended (bpf/ended.bpf.h). */
+/* A process that has exited (bpf/ended.bpf.h). */
 #define ENDED_MAX 16384
 struct ended_key {
-	abi_u64 task;          /* where the first thread lay; another one may by now */
+	abi_u64 task;          /* address of the leader's task_struct; may be reused */
 	abi_u64 start_time_ns; /* of the process, since boot */
 };
 struct ended_process {
-	abi_u64 cpu_ns; /* that all its threads had of processors; 0: not yet known */
+	abi_u64 cpu_ns; /* CPU time of all its threads; 0: not yet known */
 	abi_u32 pid;
 	abi_u32 pad;
 };
 
 /*
- * Unwind tables (bpf/unwind.bpf.h, user/source/unwind/tables.h): rows of all files one behind the
- * other, and for each UNWIND_PAGE_SIZE bytes of a file's code the rows to search. Files are known
- * by device (as the kernel encodes it: major << 20 | minor) and inode.
+ * Unwind tables (bpf/unwind.bpf.h, user/source/unwind/tables.h): the rows of all files, one file
+ * after the other, and for each UNWIND_PAGE_SIZE bytes of a file's code the range of rows to
+ * search. Files are identified by device (in the kernel's encoding: major << 20 | minor) and inode.
  */
 #define UNWIND_PAGE_SHIFT 10
 #define UNWIND_PAGE_SIZE  (1u << UNWIND_PAGE_SHIFT)
@@ -353,39 +351,39 @@ struct ended_process {
 #define UNWIND_EXACT_MAX  16384
 
 struct unwind_page {
-	abi_u32 first; /* index of the row that holds at the page's first byte */
-	abi_u32 last;  /* of the last row that starts in the page, else the first */
+	abi_u32 first; /* index of the row that covers the first byte of the page */
+	abi_u32 last;  /* index of the last row that starts in the page; at least `first` */
 };
 
-/* The vdso has no file; but it has a table, and stands for itself. */
+/* The vdso has no file, but it has a table: it uses this inode. */
 #define VDSO_INODE ~0ULL
 
 struct unwind_file_key {
 	abi_u64 inode;
-	abi_u32 device; /* of VDSO_INODE: its word, in bytes */
+	abi_u32 device; /* VDSO_INODE: its word size in bytes */
 	abi_u32 pad;
 };
 
 struct unwind_file {
-	abi_u32 pages;      /* index of the first one's entry, what tells files apart; 0: none */
+	abi_u32 pages;      /* index of its first page entry; unique per file; 0: no table */
 	abi_u32 first_page; /* file offset >> UNWIND_PAGE_SHIFT */
 	abi_u32 page_count;
-	abi_u32 known; /* 1; where nobody has looked for a table yet, 0 */
+	abi_u32 known; /* 0: no table has been looked for yet */
 };
 
-/* Rows of single instructions, which the tables of call sites do not have. */
+/* Rows of single instructions that are not in the tables of call sites. */
 struct unwind_exact_key {
-	abi_u32 pages;  /* of the file */
-	abi_u32 offset; /* in it */
+	abi_u32 pages;  /* unwind_file.pages of the file */
+	abi_u32 offset; /* file offset */
 };
 
 /*
- * What is known of a process's code, by 64 KiB of address space: executable memory, and the table
- * of the file that is mapped there. It holds as long as the generation is the process's present
- * one; without a table, as long as no table was published since.
+ * What is known about a process's code, per 64 KiB of address space: the executable mapping, and
+ * the table of its file. Valid as long as the generation is the current one of the process; without
+ * a table, only until the next table is published.
  */
 #define CODE_REGION_SHIFT 16
-#define CODE_REGION_FILL  64 /* regions of a mapping that are told in advance */
+#define CODE_REGION_FILL  64 /* regions of a mapping that are filled in advance */
 #define CODE_GENERATIONS  4096
 
 struct code_region {
@@ -397,34 +395,34 @@ struct code_region {
 struct code_mapping {
 	abi_u64 start;
 	abi_u64 size;
-	abi_u64 to_offset;       /* what to add to an address for the offset in the file */
+	abi_u64 to_offset;       /* address + to_offset = file offset */
 	struct unwind_file file; /* pages: 0 if there is no table */
 	abi_u32 generation;
 	abi_u32 published;
 };
 
-/* What BPF knows of a traced process. */
+/* The state of a traced process. */
 struct process_state {
 	abi_u64 losses[LOSS_COUNT];
 };
 
-#define PROCESSES_NAMED 1024  /* traced at once: those that were named … */
-#define PROCESSES_FOUND 32768 /* … and those that are found */
-#define BIRTHS_UNTOLD   1024  /* that had no room in the ring buffer, and were not found yet … */
-#define EXECS_UNTOLD    256   /* … likewise; … */
-#define MAPPINGS_UNTOLD 1024  /* … processes with such mappings */
+#define PROCESSES_NAMED 1024  /* limit of traced processes: named ones … */
+#define PROCESSES_FOUND 32768 /* … and found ones */
+#define BIRTHS_UNTOLD   1024  /* deferred forks, which did not fit into the ring buffer … */
+#define EXECS_UNTOLD    256   /* … deferred execs … */
+#define MAPPINGS_UNTOLD 1024  /* … and processes with deferred mappings */
 
 /* Which processes are traced. */
 enum scope {
-	SCOPE_NAMED = 0, /* those that user space enters */
-	SCOPE_FAMILY,    /* and their children */
-	SCOPE_SYSTEM,    /* all that a selection lets through */
+	SCOPE_NAMED = 0, /* only those that user space adds */
+	SCOPE_FAMILY,    /* also their children */
+	SCOPE_SYSTEM,    /* all that match a selection */
 };
 
 /*
- * Of SCOPE_SYSTEM: what a program must be to be traced; asked when it is executed. All that are
- * wanted must hold. Programs are known by device and inode (the map `selected_files`), or by a glob
- * for the last part of their path.
+ * SCOPE_SYSTEM: the conditions for tracing a program, checked at exec. All wanted conditions must
+ * hold. Programs are identified by device and inode (the map `selected_files`), or by a glob for
+ * the last component of their path.
  */
 #define SELECT_COMM   0x1
 #define SELECT_NAME   0x2
@@ -439,14 +437,14 @@ struct selection {
 	char name[GLOB_MAX]; /* SELECT_NAME: glob */
 };
 
-/* How the kernel side comes by all mappings of a process. */
+/* How the BPF programs get all mappings of a process. */
 enum mappings_by {
-	MAPPINGS_ITERATED = 0, /* by the kernel's iterator (Linux 6.7) */
-	MAPPINGS_WALKED,       /* by their tree (6.1) */
-	MAPPINGS_ASKED,        /* not at all: user space is asked to read /proc */
+	MAPPINGS_ITERATED = 0, /* with the kernel's iterator (Linux 6.7) */
+	MAPPINGS_WALKED,       /* from the kernel's maple tree (6.1) */
+	MAPPINGS_ASKED,        /* user space is asked to read /proc */
 };
 
-/* How the entry of a call hands its arguments to the return: probed at start, best first. */
+/* How the entry of a call passes its arguments to the return. Probed at startup, best first. */
 enum pairing {
 	PAIRING_SESSION = 0, /* uprobe session cookie (Linux 6.13) */
 	PAIRING_TASK,        /* task local storage (5.11) */
@@ -454,13 +452,13 @@ enum pairing {
 	PAIRING_COUNT,
 };
 
-/* No helper has these numbers. User space replaces them (user/source/bpf/load/calls.h). */
+/* Placeholders, not helper numbers: user space replaces them (user/source/bpf/load/calls.h). */
 #define CALL_SESSION_WORD 0x5e551000
 #define CALL_OWN_STACK    0x5e551001
 
 #define SESSION_MARK_MAX 63 /* see bpf/session.bpf.h */
 
-#define PENDING_MAX 8 /* nested probed calls remembered per thread */
+#define PENDING_MAX 8 /* pending probed calls per thread */
 
 #define ABI_ASSERT(what) _Static_assert(what, #what)
 ABI_ASSERT(sizeof(struct record_head) == 24);

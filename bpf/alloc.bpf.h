@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which calls of allocation functions are the program's own, and what they did.
+ * Decides which calls of allocation functions are the program's own, and what they did.
  *
  * One event per call of the program: malloc may call mmap, realloc may call malloc; only the
  * outermost call counts. A call is nested if an earlier one is pending in the same thread, on the
- * same stack, at a higher stack pointer. A pending call whose stack pointer lies below the new
- * call's was left by an exception or longjmp: it never returns, and counts no more. A tail call
- * shares the stack pointer with the call that it ends, and finds the trampoline of the pending
- * return probe in place of its return address.
+ * same stack, at a higher stack pointer. A pending call whose stack pointer is below that of the
+ * new call was left by an exception or longjmp: it never returns and is dropped. A tail call has
+ * the same stack pointer as the call that it ends, and its return address is the trampoline of the
+ * pending return probe.
  *
- * Two rules are about signal handlers. A heap call while only a map call is pending on the same
- * stack is a handler's (mmap never calls malloc): it is the program's own. A pending call on
- * another stack belongs to the code that was interrupted; the kernel, however, throws away return
- * probes that lie below the present stack pointer, whatever stack they are on, and the thread dies
- * when it gets there (kernel/events/uprobes.c: cleanup_return_instances). So when that would
- * happen no return probe is asked for, and the call is a counted loss.
+ * Two rules concern signal handlers. A heap call while only a map call is pending on the same stack
+ * comes from a handler (mmap never calls malloc): it is the program's own. A pending call on
+ * another stack belongs to the interrupted code. The kernel, however, discards return probes below
+ * the current stack pointer, on whatever stack they are, and the thread dies when it gets there
+ * (kernel/events/uprobes.c: cleanup_return_instances). So if that would happen, no return probe is
+ * requested, and the call is counted as a loss.
  *
- * Functions that may throw have no return probe: the C++ unwinder would stumble over its
- * trampoline. Such calls are watched at their exits (enum exit_kind), and are always in struct
- * thread_calls. Where one is left by an exception, no exit is passed: the C++ runtime tells that it
- * throws; and a pending call is believed only while its return address is still where it was.
- * Its return address being as the program made it, a call at the same stack pointer is by a tail
- * jump if it has the same return address but another api, else it is a new one.
+ * Functions that may throw have no return probe: the C++ unwinder would fail at its trampoline.
+ * They are probed at their exits instead (enum exit_kind), and are always kept in struct
+ * thread_calls. An exception leaves such a call without passing an exit, but the C++ runtime
+ * signals that it throws; and a pending call is only valid while its return address is still in
+ * place. As the return address is the original one, a call at the same stack pointer is a tail jump
+ * if it has the same return address but another api; otherwise it is a new call.
  *
- * Arguments travel from entry to return by one of two carriers. With uprobe sessions the kernel's
- * own list of pending return probes is the stack of pending calls, and each carries 64 bits of
- * ours. Otherwise struct thread_calls is that stack, one per thread.
+ * Arguments are passed from entry to return by one of two carriers. With uprobe sessions, the
+ * kernel's own list of pending return probes is the stack of pending calls, and each entry carries
+ * 64 bits of ours. Otherwise struct thread_calls is that stack, one per thread.
  *
- * This file knows no BPF helper and no map. The including file provides what the prototypes below
- * name; tests/bpf compiles it for the host.
+ * This file uses no BPF helper and no map. The including file provides the functions that the
+ * prototypes below declare; tests/bpf compiles it for the host.
  */
 #ifndef MTRACE_BPF_ALLOC_BPF_H
 #define MTRACE_BPF_ALLOC_BPF_H
@@ -37,16 +37,16 @@
 #include "bpf/caller.h"
 
 struct pending_call {
-	abi_u64 sp;      /* at entry: where the return address lies */
-	abi_u64 cookie;  /* of the attachment */
-	abi_u64 payload; /* size; for calls with an out-pointer: that pointer */
-	abi_u64 caller;  /* the return address, if it is watched at its exits; else 0 */
-	abi_u64 bp;      /* then also the caller's */
-	abi_u64 fate;    /* then also: FATE_… */
+	abi_u64 sp;      /* stack pointer at entry: address of the return address */
+	abi_u64 cookie;  /* attach cookie */
+	abi_u64 payload; /* size; for calls with an out-pointer, that pointer */
+	abi_u64 caller;  /* return address if probed at its exits; otherwise 0 */
+	abi_u64 bp;      /* only then: the caller's */
+	abi_u64 fate;    /* only then: FATE_… */
 };
 
-#define FATE_THROWN 1 /* an exception was thrown in it, and its failure told */
-#define FATE_MUTE   2 /* nothing is told of it: see bpf/thin.bpf.h */
+#define FATE_THROWN 1 /* it threw an exception, and its failure was reported */
+#define FATE_MUTE   2 /* not reported: see bpf/thin.bpf.h */
 
 struct thread_calls {
 	abi_u32 count;
@@ -54,10 +54,10 @@ struct thread_calls {
 };
 
 /* Provided by the including file. */
-/* A word of the size that the registers' code has. */
+/* read_word() reads a word of the size of the registers' code. */
 static int read_user(abi_u64 address, abi_u64 *ret_word);
 static int read_word(const struct pt_regs *regs, abi_u64 address, abi_u64 *ret_word);
-/* Where a function returns to that has just been entered, with that stack pointer. */
+/* The return address of a function that was just entered with this stack pointer. */
 static int read_return_at(const struct pt_regs *regs, abi_u64 sp, abi_u64 *ret_address);
 static int is_same_stack(abi_u64 sp, abi_u64 other);
 static int is_return_trampoline(abi_u64 address);
@@ -94,7 +94,7 @@ static __always_inline int is_map_call(abi_u64 cookie)
 	return (COOKIE_FLAGS(cookie) & COOKIE_FLAG_MAP) != 0;
 }
 
-/* Where a call that begins stands, seen from one pending call. */
+/* The place of a new call relative to one pending call. */
 static __always_inline enum call_place place_of_call(const struct pt_regs *regs, abi_u64 cookie,
 						     abi_u64 pending_sp, abi_u64 pending_cookie)
 {
@@ -111,8 +111,8 @@ static __always_inline enum call_place place_of_call(const struct pt_regs *regs,
 	return is_same_stack(sp, pending_sp) ? PLACE_NESTED : PLACE_OUTERMOST;
 }
 
-/* A size argument, multiplied by the count where there is one; saturating, as no call can succeed
- * with more. */
+/* The size argument, multiplied by the count if there is one. Saturates: no call can succeed with
+ * more. */
 static __always_inline abi_u64 requested_bytes(const struct pt_regs *regs, abi_u64 cookie)
 {
 	abi_u64 size = regs_argument(regs, COOKIE_SIZE(cookie));
@@ -137,8 +137,8 @@ static __always_inline abi_u64 call_payload(const struct pt_regs *regs, abi_u64 
 }
 
 /*
- * What is told of a call goes with its size: by which mean it was chosen. Sizes of 4 TiB and more
- * then count as that. Where only a pointer travels the record of the beginning tells.
+ * The sample of a call is passed along with its size, so sizes of 4 TiB and more are capped. If
+ * only a pointer is passed, the RECORD_BEGIN has the sample.
  */
 #define SAMPLE_SHIFT 42
 #define SIZE_BESIDE  ((1ULL << SAMPLE_SHIFT) - 1)
@@ -167,10 +167,10 @@ static __always_inline abi_u64 payload_alone(abi_u64 cookie, abi_u64 payload)
 	return has_sample(cookie) ? payload & SIZE_BESIDE : payload;
 }
 
-/* What is told of a call that is the program's own. */
+/* What to report about a call of the program. */
 struct telling {
-	abi_u32 sample; /* as records have it */
-	int any;        /* 0: nothing */
+	abi_u32 sample; /* encoded as in records */
+	int any;        /* 0: report nothing */
 };
 
 static __always_inline struct telling telling_of(const struct pt_regs *regs, abi_u64 cookie)
@@ -193,7 +193,7 @@ static __always_inline int is_leaf(abi_u64 cookie)
 	return (COOKIE_FLAGS(cookie) & COOKIE_FLAG_LEAF) != 0;
 }
 
-/* Of a call of which nothing is told: of no function, with nothing to be done. */
+/* The cookie of a call that is not reported: no function, nothing to do. */
 #define COOKIE_MUTE ((abi_u64)COOKIE_NO_ARG << 20)
 
 static __always_inline int is_mute(abi_u64 cookie)
@@ -239,13 +239,13 @@ static __always_inline void emit_begin(const struct pt_regs *regs, abi_u64 cooki
 	emit(&record, sizeof(record));
 }
 
-/* -errno or MAP_FAILED, in either word size: no mapping begins within the last page of 4 GiB. */
+/* -errno or MAP_FAILED, in either word size: no mapping starts within the last page of 4 GiB. */
 static __always_inline int is_error_number(abi_u64 result)
 {
 	return result >= (abi_u64)-4095LL || result - (abi_u32)-4095 < 4095;
 }
 
-/* A finished call's result in the terms of struct record_call: address and FAILED flag. */
+/* Stores the result of a finished call in a record: address and RECORD_FLAG_FAILED. */
 static __always_inline void call_outcome(const struct pt_regs *regs, abi_u64 cookie,
 					 abi_u64 payload, struct record_call *record)
 {
@@ -272,8 +272,8 @@ static __always_inline void call_outcome(const struct pt_regs *regs, abi_u64 coo
 }
 
 /*
- * A size that is only behind a pointer is not compared, so no operator is believed. The return
- * address lay right below what is the caller's.
+ * Adds the operator that made the call. Calls with an out-pointer have no size to compare, so no
+ * operator is accepted for them. The return address was right below the caller's stack pointer.
  */
 static __always_inline void add_operator(abi_u64 cookie, abi_u64 payload,
 					 const struct caller_frame *caller,
@@ -298,7 +298,7 @@ static __always_inline void emit_outcome_to(struct pt_regs *regs, abi_u64 cookie
 	record.caller = caller->ip;
 	add_operator(cookie, payload, caller, &record.head);
 	record.head.flags |= RECORD_FLAG_SAMPLE(sample);
-	/* Before the program can free it. */
+	/* Must precede the return, after which the program can free it. */
 	if (is_thinned() && !is_map_call(cookie) && sample != SAMPLE_NOT)
 		told_note(record.address);
 	if (!(COOKIE_FLAGS(cookie) & COOKIE_FLAG_UNMAP) && sample != SAMPLE_NOT)
@@ -306,8 +306,8 @@ static __always_inline void emit_outcome_to(struct pt_regs *regs, abi_u64 cookie
 	emit(&record, sizeof(record));
 }
 
-/* At return the instruction pointer is the return address already, and the frame is the caller's.
- */
+/* At the return, the instruction pointer is already the return address, and the frame is the
+ * caller's. */
 static __always_inline void emit_outcome(struct pt_regs *regs, abi_u64 cookie, abi_u64 payload)
 {
 	struct caller_frame caller = {
@@ -336,7 +336,7 @@ static __always_inline void emit_free(const struct pt_regs *regs, abi_u64 cookie
 }
 
 /*
- * Calls that are watched at their exits: of 64-bit code alone (symbol/probe_site/exit_search.h).
+ * Calls that are probed at their exits: only in 64-bit code (symbol/probe_site/exit_search.h).
  */
 
 static __always_inline struct caller_frame caller_of(const struct pending_call *call)
@@ -349,8 +349,8 @@ static __always_inline struct caller_frame caller_of(const struct pending_call *
 	};
 }
 
-/* Is it still there? Other return probes may have replaced its return address: those of functions
- * that it ended with. */
+/* Returns true if the call's return address is still in place. It may have been replaced by the
+ * return probe of a function that the call jumped to. */
 static __always_inline int is_in_place(const struct pending_call *call)
 {
 	abi_u64 word = 0;
@@ -373,18 +373,16 @@ static __always_inline enum call_place place_in_exit_call(abi_u64 sp, abi_u64 co
 	return is_same_stack(sp, pending->sp) ? PLACE_NESTED : PLACE_OUTERMOST;
 }
 
-/*
- * Carrier: struct thread_calls.
- */
+/* Carrier: struct thread_calls. */
 
-/* A call that was watched at its exits, and passed none that we know. */
+/* Counts a call that ended without passing a known exit. */
 static __always_inline void count_left(const struct pending_call *call)
 {
 	if (!call->fate)
 		count_loss(LOSS_NO_RETURN);
 }
 
-/* Where a call stands among the thread's pending ones; forgets those that were left. */
+/* The place of a new call among the thread's pending calls. Drops those that were left. */
 static __always_inline enum call_place thread_place(struct thread_calls *thread,
 						    const struct pt_regs *regs, abi_u64 cookie)
 {
@@ -407,8 +405,8 @@ static __always_inline enum call_place thread_place(struct thread_calls *thread,
 	return PLACE_OUTERMOST;
 }
 
-/* These return probes are armed by the kernel whatever we say: nothing is ever unsafe or safe by
- * our doing, and a call on another stack is simply another pending one. */
+/* The kernel arms these return probes unconditionally: whether that is safe is not our decision,
+ * and a call on another stack is simply another pending call. */
 static __always_inline void thread_enter(struct thread_calls *thread, const struct pt_regs *regs,
 					 abi_u64 cookie)
 {
@@ -441,10 +439,9 @@ static __always_inline void thread_enter(struct thread_calls *thread, const stru
 }
 
 /*
- * The pending call that returns here: the newest with this stack pointer. Those above it never
- * returned. Which function it is that returns does not matter: one that was reached by a tail jump
- * returns for the call that jumped, with its result. Returns 0 if there is none: the return of a
- * nested call.
+ * Removes the pending call that returns here: the newest one with this stack pointer. Those above
+ * it never returned. Which function returns does not matter: one reached by a tail jump returns for
+ * the call that jumped, with its result. Returns 0 if there is none: a nested call returned.
  */
 static __always_inline int thread_leave(struct thread_calls *thread, abi_u64 sp,
 					abi_u64 *ret_cookie, abi_u64 *ret_payload)
@@ -488,8 +485,8 @@ static __always_inline void exit_call_enter(struct thread_calls *thread, const s
 	thread->count = count + 1;
 }
 
-/* At an exit that other calls pass too: is it one of these that is left here? Those above it never
- * returned. */
+/* At an exit, which other calls pass, too: finds the pending call that ends here, if any. Those
+ * above it never returned. */
 static __always_inline void exit_call_leave(struct thread_calls *thread, struct pt_regs *regs,
 					    abi_u64 exit)
 {
@@ -528,8 +525,9 @@ static __always_inline void emit_thrown(struct pt_regs *regs, const struct pendi
 	emit(&record, sizeof(record));
 }
 
-/* An exception is about to be thrown, and leaves the newest pending call if it is thrown in it. If
- * the call catches it itself, and returns all the same, that is told too. */
+/* An exception is about to be thrown. If it is thrown inside the newest pending call, report
+ * that as failed. If the call catches the exception itself and returns after all, that is also
+ * reported. */
 static __always_inline void exit_call_throw(struct thread_calls *thread, struct pt_regs *regs)
 {
 	abi_u64 sp = regs_sp(regs);

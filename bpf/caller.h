@@ -4,12 +4,13 @@
 
 #include "bpf/abi.h"
 
-/* Who called, as a stack's walk needs it: the registers right after the return of the call. */
+/* The caller's frame, where a stack walk starts: the registers right after the call has
+ * returned. */
 struct caller_frame {
 	abi_u64 ip;
 	abi_u64 sp;
 	abi_u64 bp;
-	abi_u32 word; /* of its addresses, bytes */
+	abi_u32 word; /* bytes of an address */
 	abi_u32 pad;
 };
 

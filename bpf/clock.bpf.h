@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Time stamps. Reading the clock costs as much as the rest of a record; the kernel's tick counter
- * costs nothing, and a tick (1 to 10 ms) is fine enough for the age of a block. The counter is
- * turned into CLOCK_MONOTONIC by a base that is taken anew every second, since the two drift.
- * Stamps may step back by a tick; the reader of the ring buffer levels that. The beginning and the
- * end of an image are stamped exactly.
+ * Time stamps. Reading the clock costs as much as the rest of a record. The kernel's tick counter
+ * costs nothing, and a tick (1 to 10 ms) is precise enough for the age of a block. Ticks are
+ * converted to CLOCK_MONOTONIC with a base that is updated every second, since the two drift. Time
+ * stamps may go back by a tick; the reader of the ring buffer corrects that. The start and end of
+ * an image have exact times.
  */
 #ifndef MTRACE_BPF_CLOCK_BPF_H
 #define MTRACE_BPF_CLOCK_BPF_H
@@ -12,7 +12,7 @@
 #define TICKS_MAX_AGE_NS 1000000000ULL
 
 static __u64 clock_base;  /* CLOCK_MONOTONIC at tick 0 */
-static __u64 clock_taken; /* the tick at which the base was taken */
+static __u64 clock_taken; /* the tick at which the base was updated */
 
 static __always_inline __u64 clock_now(void)
 {

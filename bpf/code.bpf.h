@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which mapping does an address of code lie in, so which file and where in it?
+ * Finds the mapping that contains a code address, and so the file and the offset in it.
  *
- * Consecutive frames mostly lie in one mapping, so the one found last is tried first. Then comes a
- * table of the thread's own, by 64 KiB of address space, then one of the process, told in advance
- * at exec, by the dynamic linker's hook, or by user space when it attaches; and when all of them
- * fail the kernel is asked (bpf_find_vma), which is ten times dearer, and refuses while another
- * thread changes mappings. What was remembered is void as soon as the generation of the process
- * differs: it counts new images, the dynamic linker's changes and unmapped code. Generations are
- * kept by the low bits of the pid: who shares one forgets more often than necessary, and nothing
- * has to be looked up.
+ * Consecutive frames are mostly in the same mapping, so the one found last is tried first. Then
+ * comes a table per thread, by 64 KiB of address space, then one per process, which is filled in
+ * advance at exec, by the dynamic linker's hook, or by user space when it attaches. If all of them
+ * fail, the kernel is asked (bpf_find_vma), which is ten times as expensive, and fails while
+ * another thread changes mappings. Cached mappings become invalid when the generation of the
+ * process changes: it counts new images, changes by the dynamic linker, and unmapped code.
+ * Generations are indexed by the low bits of the pid: processes that share one invalidate more
+ * often than necessary, but no lookup is needed.
  */
 #ifndef MTRACE_BPF_CODE_BPF_H
 #define MTRACE_BPF_CODE_BPF_H
 
 #define BUSY_TRIES      64
-#define EBUSY_NUMBER    16  /* somebody is changing mappings */
+#define EBUSY_NUMBER    16  /* another thread is changing mappings */
 #define CODE_EXECUTABLE 0x4 /* VM_EXEC */
 #define CODE_MAPPINGS   16384
 
@@ -26,8 +26,8 @@ struct {
 	__type(value, struct code_mapping);
 } code_mappings SEC(".maps");
 
-/* Shared with user space: how often it has added a table; generations by the low bits of the pid.
- */
+/* Shared with user space: how many tables it has published, and generations by the low bits of the
+ * pid. */
 __u32 unwind_published;
 __u32 code_generations[CODE_GENERATIONS];
 
@@ -36,7 +36,7 @@ static __always_inline __u32 *code_generation(void)
 	return &code_generations[(thread_id() >> 32) & (CODE_GENERATIONS - 1)];
 }
 
-/* What is known of the process's mappings holds no longer. */
+/* Invalidates what is known about the process's mappings. */
 static __always_inline void forget_mappings(void)
 {
 	__sync_fetch_and_add(code_generation(), 1);
@@ -57,7 +57,7 @@ static long note_code(struct task_struct *task, struct vm_area_struct *trusted,
 {
 	struct vm_area_struct *vma = PLAIN(struct vm_area_struct, trusted);
 	struct file *file = vma->vm_file;
-	struct mm_struct *mm = vma->vm_mm; /* which newer kernels want to be asked for NULL */
+	struct mm_struct *mm = vma->vm_mm; /* newer kernels require a check for NULL */
 
 	found->start = vma->vm_start;
 	found->end = vma->vm_end;
@@ -74,7 +74,7 @@ static long note_code(struct task_struct *task, struct vm_area_struct *trusted,
 	return 0;
 }
 
-/* All but its names, to be submitted; NULL if there is no room. */
+/* Reserves and fills a record except its names. The caller submits it. NULL if there is no room. */
 static __always_inline struct record_mapping *mapping_record(const struct found_code *found)
 {
 	struct record_mapping *record =
@@ -86,7 +86,7 @@ static __always_inline struct record_mapping *mapping_record(const struct found_
 	}
 	__builtin_memset(record, 0, sizeof(*record));
 	fill_head(&record->head, RECORD_MAPPING, 0, sizeof(*record));
-	record->head.time_ns = bpf_ktime_get_ns(); /* gaps begin there */
+	record->head.time_ns = bpf_ktime_get_ns(); /* exact, as gaps start there */
 	record->start = found->start;
 	record->end = found->end;
 	if (!found->key.inode || found->key.inode == VDSO_INODE)
@@ -98,7 +98,7 @@ static __always_inline struct record_mapping *mapping_record(const struct found_
 	return record;
 }
 
-/* The callback's context must lie on the program's own stack. */
+/* The context of the callback must be on the program's own stack. */
 __noinline int code_try(__u64 address, struct found_code *ret_found)
 {
 	struct found_code found = {};
@@ -111,7 +111,7 @@ __noinline int code_try(__u64 address, struct found_code *ret_found)
 	return err;
 }
 
-/* The mapping of an address, from the kernel. Returns 0 or enum stack_stop. */
+/* Gets the mapping of an address from the kernel. Returns 0 or enum stack_stop. */
 __noinline int code_find(__u64 address, struct found_code *found)
 {
 	int err = -EBUSY_NUMBER;
@@ -128,7 +128,7 @@ __noinline int code_find(__u64 address, struct found_code *found)
 static __always_inline void mapping_fill(struct code_mapping *mapping,
 					 const struct found_code *found, __u32 generation)
 {
-	struct unwind_file_key key = found->key; /* which older kernels take from the stack only */
+	struct unwind_file_key key = found->key; /* older kernels only accept keys on the stack */
 	struct unwind_file *file;
 
 	mapping->start = found->start;
@@ -150,8 +150,8 @@ static __always_inline int mapping_holds(const struct code_mapping *mapping, __u
 }
 
 /*
- * Remember the thread's slot for the process. A function of its own, because a chain of calls has
- * 512 bytes of stack in all, and a map takes a value from nowhere else in older kernels.
+ * Stores the thread's current slot for the process. This is a separate function because a chain of
+ * calls has 512 bytes of stack in total, and older kernels only accept map values on the stack.
  */
 __noinline int mapping_keep(struct stack_buffer *buffer, __u64 region)
 {
@@ -168,9 +168,9 @@ __noinline int mapping_keep(struct stack_buffer *buffer, __u64 region)
 }
 
 /*
- * What no walk has met before may have been mapped without the dynamic linker's knowledge. If the
- * file's table is known from elsewhere nothing stops the walk, so user space is told here, and
- * finds the file by its numbers.
+ * Code that no walk has met before may not have been mapped by the dynamic linker. If the file's
+ * table is known from elsewhere, nothing stops the walk. So report the mapping here; user space
+ * finds the file by its device and inode.
  */
 static __noinline int mapping_announce(const struct found_code *found)
 {
@@ -184,7 +184,7 @@ static __noinline int mapping_announce(const struct found_code *found)
 	return 0;
 }
 
-/* Bring the mapping of an address into the thread's slot. Returns 0 or enum stack_stop. */
+/* Loads the mapping of an address into the thread's current slot. Returns 0 or enum stack_stop. */
 __noinline int mapping_load(struct stack_buffer *buffer, __u64 address)
 {
 	struct code_region key = {.region = address >> CODE_REGION_SHIFT};
@@ -226,7 +226,7 @@ static long fill_region(__u32 i, struct region_fill *fill)
 	return 0;
 }
 
-/* Known in advance, by regions, before anybody asks. */
+/* Fills the regions of a mapping in advance. */
 __noinline int mapping_tell(struct found_code *found)
 {
 	struct region_fill fill = {};
@@ -242,7 +242,7 @@ __noinline int mapping_tell(struct found_code *found)
 	return 0;
 }
 
-/* Make the buffer's slot that of the address. Returns 0 or enum stack_stop. */
+/* Sets the buffer's slot to the mapping of an address. Returns 0 or enum stack_stop. */
 static __always_inline int mapping_seek(struct stack_buffer *buffer, __u64 address)
 {
 	if (mapping_holds(&buffer->mappings[buffer->slot & (MAPPING_SLOTS - 1)], address,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What processes that have ended had of processors. That is known only when they are gone: address
- * space and probes are taken down behind the tracepoint of exit, which may take longer than the
- * program did, and the first thread's time is added to the others' when its parent has waited for
- * it (kernel/exit.c: __exit_signal). So an end is noted, and its time when the kernel frees the
- * first thread. Until then it is 0.
+ * The CPU time of processes that have exited. It is only known when they are gone: address space
+ * and probes are torn down after the exit tracepoint, which may take longer than the program ran,
+ * and the leader's time is added to the others' when its parent has waited for it (kernel/exit.c:
+ * __exit_signal). So the exit is recorded with a time of 0, and the time is filled in when the
+ * kernel frees the leader.
  */
 #ifndef MTRACE_BPF_ENDED_BPF_H
 #define MTRACE_BPF_ENDED_BPF_H
@@ -16,7 +16,7 @@ struct {
 	__type(value, struct ended_process);
 } ended SEC(".maps");
 
-__u32 ends_wanted; /* user space measures */
+__u32 ends_wanted; /* user space measures the cost */
 
 static __always_inline struct ended_key ended_key(struct task_struct *leader)
 {

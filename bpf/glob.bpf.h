@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Globs for the kernel side: * for any run of characters, ? for any one, all else for itself. The
- * newest star takes one character more whenever what follows it does not match: enough for globs,
- * and without recursion.
+ * Globs for the BPF programs: * matches any run of characters, ? any single one, all others
+ * themselves. On a mismatch, the last star takes one more character: sufficient for globs, and
+ * without recursion.
  *
- * A step is a global function of scalars, so that the verifier looks at it once and not in all the
- * ways that lead there. Knows no BPF helper; tests/bpf compiles it for the host.
+ * A step is a global function of scalars, so that the verifier checks it once rather than on each
+ * path that leads there. Uses no BPF helper; tests/bpf compiles it for the host.
  */
 #ifndef MTRACE_BPF_GLOB_BPF_H
 #define MTRACE_BPF_GLOB_BPF_H
 
 #include "bpf/abi.h"
 
-#define GLOB_STEPS 512 /* a search that takes more is no match */
+#define GLOB_STEPS 512 /* a longer search counts as no match */
 
-/* Both end with a NUL within GLOB_MAX bytes. */
+/* Both are terminated by NUL within GLOB_MAX bytes. */
 struct glob_words {
 	char pattern[GLOB_MAX];
 	char text[GLOB_MAX];
 };
 
-/* Where a walk is: four places of a byte each, and whether it is over. */
+/* The state of a match: four positions of a byte each, and a flag for the end. */
 #define GLOB_PATTERN(walk)    ((walk)&0xff)
 #define GLOB_TEXT(walk)       ((walk) >> 8 & 0xff)
-#define GLOB_STAR(walk)       ((walk) >> 16 & 0xff) /* behind the newest, 0: none */
-#define GLOB_TAKEN(walk)      ((walk) >> 24 & 0xff) /* where the text goes on behind what it took */
+#define GLOB_STAR(walk)       ((walk) >> 16 & 0xff) /* after the last star; 0: none */
+#define GLOB_TAKEN(walk)      ((walk) >> 24 & 0xff) /* text position after what it has taken */
 #define GLOB_WALK(p, t, s, k) ((p) | (t) << 8 | (s) << 16 | (k) << 24)
 #define GLOB_OVER             (1ULL << 32)
 
@@ -33,7 +33,7 @@ static __always_inline char glob_char(const char *text, abi_u64 place)
 	return text[place & (GLOB_MAX - 1)];
 }
 
-/* With GLOB_OVER it stands where it ended: at the end of both, or not. */
+/* Performs one step. With GLOB_OVER, it matches if both positions are at the end. */
 abi_u64 glob_step(const struct glob_words *words, abi_u64 walk);
 __attribute__((noinline)) abi_u64 glob_step(const struct glob_words *words, abi_u64 walk)
 {

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * All mappings of the current process where the kernel has no iterator for them, but keeps them in
- * a maple tree: Linux 6.1 to 6.6 (include/linux/maple_tree.h, lib/maple_tree.c: mas_next_entry).
+ * Finds all mappings of the current process on kernels that have no iterator for them but keep them
+ * in a maple tree: Linux 6.1 to 6.6 (include/linux/maple_tree.h, lib/maple_tree.c: mas_next_entry).
  *
- * The tree is read without its lock, so what lies in it is taken for a guess: an address, of which
- * the kernel is then asked (bpf_find_vma). Another thread that changes mappings meanwhile may hide
- * one; it is announced when code in it is met, as those are that the dynamic linker does not know.
+ * The tree is read without its lock, so its contents are only a hint: an address, for which the
+ * kernel is then asked (bpf_find_vma). A mapping may be missed if another thread changes mappings
+ * at the same time. It is reported when a walk meets code in it, like code that the dynamic linker
+ * did not map.
  */
 #ifndef MTRACE_BPF_MAPLE_BPF_H
 #define MTRACE_BPF_MAPLE_BPF_H
 
 #define MAPLE_LEVELS_MAX  8
 #define MAPLE_ENTRIES_MAX 65536
-#define MAPLE_NODE_BITS   0xff /* of a pointer to a node: what it is, for nodes are aligned */
+#define MAPLE_NODE_BITS   0xff /* type bits of a node pointer: nodes are aligned */
 #define MAPLE_TYPE_SHIFT  3
 #define MAPLE_TYPE_MASK   0xf
-#define MAPLE_SPECIAL     0x3 /* no pointer to what is kept in the tree (include/linux/xarray.h) */
+#define MAPLE_SPECIAL     0x3 /* not a pointer to an entry (include/linux/xarray.h) */
 
 #define MAPLE_PIVOTS(type) (sizeof(((struct type *)0)->pivot) / sizeof(__u64))
 
 struct maple_place {
 	__u64 node;
 	__u64 index;
-	__u64 last; /* of those that the node or entry is for */
+	__u64 last; /* the last index that the node or entry covers */
 };
 
 struct maple_layout {
@@ -54,7 +55,8 @@ static __always_inline __u64 maple_word(__u64 address)
 	return word;
 }
 
-/* One level down. Returns 1 if `node` is what a leaf's slot has then; below 0 for no such tree. */
+/* Descends one level. Returns 1 if `node` is now the entry of a leaf, 0 if it is a node, or a
+ * negative number for an unknown kind of node. */
 static __noinline int maple_descend(struct maple_place *place)
 {
 	struct maple_layout layout;
@@ -72,7 +74,7 @@ static __noinline int maple_descend(struct maple_place *place)
 	for (slot = 0; slot < MAPLE_PIVOTS(maple_range_64) && slot < layout.pivots; slot++) {
 		pivot = maple_word(node + layout.pivot_offset + slot * sizeof(pivot));
 		if ((slot && !pivot) || pivot >= place->last)
-			break; /* the last in use */
+			break; /* the last pivot in use */
 		if (pivot >= place->index) {
 			place->last = pivot;
 			break;
@@ -82,7 +84,8 @@ static __noinline int maple_descend(struct maple_place *place)
 	return is_leaf;
 }
 
-/* What is at an index: `node` is the entry or 0, up to the index `last`. Below 0 for no tree. */
+/* Looks up an index: `node` becomes the entry or 0, which applies up to the index `last`. Returns
+ * 0, or a negative number on failure. */
 static __noinline int maple_find(struct maple_place *place, __u64 root, __u64 index)
 {
 	int at_leaf = 0;

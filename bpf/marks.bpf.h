@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What sanity.bpf.h asks for: the operators that are at work in a thread, and whether they are. */
+/* The functions that sanity.bpf.h requires: a thread's active operators, and whether they still
+ * are. */
 #ifndef MTRACE_BPF_MARKS_BPF_H
 #define MTRACE_BPF_MARKS_BPF_H
 
 #if REGS_LINKS
-#define FRAMES_MAX 8192 /* bytes of stack that are looked through for a return address */
-#define SAVE_WORDS 2    /* above a call's own: where it may be saved */
+#define FRAMES_MAX 8192 /* bytes of stack to search for a return address */
+#define SAVE_WORDS 2    /* words above a call's stack pointer where it may be saved */
 
-/* As by ptrace (user/source/ptrace/breakpoint/calls.c): a function saves its return address before
- * it calls others, but where is its own affair. Where it went over into another one whose return is
- * watched, that one saves the trampoline instead. */
+/* Like user/source/ptrace/breakpoint/calls.c: a function saves its return address before it calls
+ * others, but the place is up to it. If it jumped to a function with a return probe, that one saves
+ * the trampoline instead. */
 __noinline int is_saved(__u64 sp, __u64 top, __u64 address)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -18,7 +19,7 @@ __noinline int is_saved(__u64 sp, __u64 top, __u64 address)
 	__u64 word = 0;
 
 	if (top - sp > FRAMES_MAX)
-		return 1; /* as it mostly is */
+		return 1; /* as it usually is */
 	for (__u64 i = 0; i < FRAMES_MAX / sizeof(word) + SAVE_WORDS; i++) {
 		if (sp >= top + SAVE_WORDS * sizeof(word) || read_user(sp, &word))
 			return 0;
@@ -30,7 +31,7 @@ __noinline int is_saved(__u64 sp, __u64 top, __u64 address)
 	return 0;
 }
 
-/* One at the same place is another call. */
+/* A mark at the same stack pointer belongs to another call. */
 static __always_inline int is_mark_intact(const struct operator_mark *mark, __u64 sp)
 {
 	return sp > mark->sp || (sp < mark->sp && is_saved(sp, mark->sp, mark->return_address));

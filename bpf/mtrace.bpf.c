@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Maps and entry points. What is done with a call is in alloc.bpf.h, with stacks in stack.bpf.h,
- * with processes in task.bpf.h.
+ * Maps and entry points. Calls are handled in alloc.bpf.h, stacks in stack.bpf.h, processes in
+ * task.bpf.h.
  */
 #include "vmlinux.h"
 
@@ -15,32 +15,32 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* Set by user space before loading; the verifier prunes what is off. */
+/* Set by user space before loading. The verifier removes the code of disabled features. */
 const volatile __u32 config_depth = 32; /* frames per stack, 0 for none */
-const volatile __u32 config_unwind = 1; /* stacks by tables, else by frame pointers */
+const volatile __u32 config_unwind = 1; /* stacks by tables; otherwise by frame pointers */
 const volatile __u32 config_pairing = PAIRING_SESSION;
 const volatile __u32 config_scope = SCOPE_NAMED;
 const volatile __u32 config_everybody = 0; /* probes are in all processes that map the file */
 const volatile struct selection config_selection = {};
 const volatile __u64 config_session_mark = 1;
-const volatile __u64 config_wake_bytes = 1 << 20; /* wake the reader when that much waits */
-const volatile __u64 config_slice_room = 8 << 20; /* no slices when more waits */
+const volatile __u64 config_wake_bytes = 1 << 20; /* wake the reader when this much is pending */
+const volatile __u64 config_slice_room = 8 << 20; /* send no slices when more is pending */
 const volatile __u32 config_mappings = MAPPINGS_ITERATED;
-const volatile __u32 config_casts = 0;   /* the kernel can say of a pointer what it is */
+const volatile __u32 config_casts = 0;   /* the kernel has bpf_rdonly_cast() */
 const volatile __u32 config_places = 0;  /* probes may have COOKIE_OF_PLACE */
-const volatile __u32 config_sanity = 0;  /* frees have stacks, and operators marks */
-const volatile __u64 config_tick_ns = 0; /* of the tick counter; 0: read the clock each time */
-const volatile __u32 config_thinned = 0; /* not all heap calls are told: */
+const volatile __u32 config_sanity = 0;  /* frees have stacks, operators have marks */
+const volatile __u64 config_tick_ns = 0; /* nanoseconds per tick; 0: always read the clock */
+const volatile __u32 config_thinned = 0; /* filter or sample heap calls: */
 const volatile __u64 config_min_size = 0;
 const volatile __u64 config_max_size = 0;
-const volatile __u64 config_sample = 0;        /* the mean of level 0; 0: no sampling ever */
-const volatile __u32 config_pid_namespace = 0; /* inode of user space's, unless it is the first */
+const volatile __u64 config_sample = 0;        /* the mean of level 0; 0: never sample */
+const volatile __u32 config_pid_namespace = 0; /* inode of user space's; 0: the initial one */
 
 /*
- * Never made, and gone from the program when it is loaded; but what contains such a call gets its
- * stack from the thread's own. From Linux 6.13 on others have theirs from the processor
- * (kernel/bpf/verifier.c: bpf_enable_priv_stack), which is wrong for uprobes: they are preempted
- * where the kernel's own code is, and two threads then write on one stack.
+ * This call is never executed, and is gone once the program is loaded. But a program with such a
+ * call gets its stack from the thread's kernel stack. Since Linux 6.13, other programs use a
+ * per-CPU stack (kernel/bpf/verifier.c: bpf_enable_priv_stack), which is wrong for uprobes: they
+ * can be preempted, and then two threads write to the same stack.
  */
 #define OWN_STACK()                                             \
 	asm volatile("r0 = 0; if r0 == 0 goto +1; call %[call]" \
@@ -51,10 +51,10 @@ const volatile __u32 config_pid_namespace = 0; /* inode of user space's, unless 
 extern void *bpf_rdonly_cast(const void *object, __u32 type) __weak __ksym;
 
 /*
- * What an object of the kernel's is, to follow its pointers. Whether one that was reached from a
- * trusted one can be trusted the verifier looks up by name among all the kernel's types, up to four
- * times for each load on each path: that was a quarter of the time that loading took. Ours need not
- * be trusted.
+ * Casts a kernel object in order to follow its pointers. For each pointer reached from a trusted
+ * one, the verifier checks whether it can be trusted by looking up names among all kernel types, up
+ * to four times per load on each path. That took a quarter of the loading time. Our pointers need
+ * not be trusted.
  */
 #define PLAIN(type, object) \
 	(config_casts ? (type *)bpf_rdonly_cast(object, bpf_core_type_id_kernel(type)) : (object))
@@ -69,7 +69,7 @@ static __always_inline struct task_struct *this_task(void)
 #define READ_FAILED ~0ULL
 
 #define WAKE_CHECK  16
-#define WAKE_WINDOW 4096 /* more than WAKE_CHECK records, so that none steps over the mark */
+#define WAKE_WINDOW 4096 /* larger than WAKE_CHECK records, so that the mark is not skipped */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -77,8 +77,8 @@ struct {
 } events SEC(".maps");
 
 /*
- * Traced processes by pid. User space enters those that it was told to trace; with a wider scope
- * children and selected programs enter themselves (task.bpf.h).
+ * Traced processes by pid. User space adds the processes that it was asked to trace. With a wider
+ * scope, children and selected programs add themselves (task.bpf.h).
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -87,8 +87,7 @@ struct {
 	__type(value, struct process_state);
 } processes SEC(".maps");
 
-__u32 self_testing; /* user space sees what we do with a child of its own
-		       (user/source/bpf/load/child.h) */
+__u32 self_testing; /* the self-test uses a child (user/source/bpf/load/child.h) */
 
 #include "bpf/thread.bpf.h"
 
@@ -99,15 +98,15 @@ static __always_inline struct process_state *process_state(void)
 	return bpf_map_lookup_elem(&processes, &pid);
 }
 
-/* Probes on a file are in every process that maps it; only then there are any who are not meant. */
+/* File probes hit every process that maps the file, so some calls are not from traced processes. */
 static __always_inline int is_bystander(void)
 {
 	return config_everybody && !process_state();
 }
 
 /*
- * Traced processes without first thread, and how many there are; kept by user space. Probes that
- * are for everybody serve those, and all others are served by their own.
+ * Traced processes whose leader has exited, and their number; maintained by user space. They are
+ * served by the probes in all processes, all others by their own probes.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -118,7 +117,7 @@ struct {
 
 __u32 leaderless_count;
 
-/* Is it another probe's business to tell of this call? */
+/* Returns true if another probe reports this call. */
 static __always_inline int is_of_another(__u64 cookie)
 {
 	int for_anybody = (COOKIE_FLAGS(cookie) & COOKIE_FLAG_ANYBODY) != 0;
@@ -131,9 +130,9 @@ static __always_inline int is_of_another(__u64 cookie)
 }
 
 /*
- * Of several places of one trace event each carries its cookie as an argument, an immediate value.
- * Which place it is the kernel notes down for the time of our program, as it needs that itself for
- * bpf_get_func_ip (kernel/trace/trace_uprobe.c: uprobe_dispatcher).
+ * If a trace event has several places, each one carries its cookie as an immediate argument. The
+ * kernel records the current place while our program runs, as it needs it for bpf_get_func_ip
+ * (kernel/trace/trace_uprobe.c: uprobe_dispatcher).
  */
 static __noinline __u64 cookie_of_place(void)
 {
@@ -162,10 +161,10 @@ static __always_inline void count_loss(enum loss loss)
 #include "bpf/untold.bpf.h"
 
 /*
- * The reader sleeps until enough has gathered, or its timer says so. Waking it costs the traced
- * program more than everything else here, so only the records that cross the mark do it; and as
- * even asking how much has gathered costs a call, only one record in WAKE_CHECK asks. The counter
- * is shared without care: that some records are not counted harms nothing.
+ * The reader sleeps until enough data is pending, or its timer expires. Waking it costs the traced
+ * program more than everything else here, so only records that cross the mark do it. As even
+ * querying the pending size costs a call, only one record in WAKE_CHECK does that. The counter is
+ * not atomic: missing a few records is harmless.
  */
 static __u32 wake_counter;
 
@@ -178,7 +177,7 @@ static __always_inline __u64 wake_flags(void)
 		       : BPF_RB_NO_WAKEUP;
 }
 
-/* For what nobody should wait for: send the head of nothing, with a wake-up. */
+/* Wakes the reader for urgent records, by sending an empty record. */
 static __always_inline void wake_now(void)
 {
 	struct record_head record = {};
@@ -188,9 +187,9 @@ static __always_inline void wake_now(void)
 }
 
 /*
- * A record of constant length. It is complete before its place is reserved: a program that is
- * preempted in between makes the reader wait, so there is nothing between but the copy (which
- * bpf_ringbuf_output would make by a call, at twice the price).
+ * Sends a record of constant length. It is complete before space is reserved: a program that is
+ * preempted after the reservation blocks the reader, so only the copy is in between.
+ * (bpf_ringbuf_output would copy with a call, at twice the cost.)
  */
 static __always_inline int try_to_emit(void *record, __u32 length)
 {
@@ -225,8 +224,8 @@ static __always_inline void fill_head(struct record_head *head, __u8 kind, __u64
 	head->time_ns = clock_now();
 }
 
-/* Read by a 32-bit program's call. Functions that are not static the verifier looks at once, and
- * not once for each call of them on each path. */
+/* Reads a word of a 32-bit program. The verifier checks global functions once, rather than for each
+ * call on each path. */
 __noinline __u64 read_narrow(__u64 address)
 {
 	__u32 word;
@@ -277,8 +276,9 @@ static long note_vma(struct task_struct *task, struct vm_area_struct *vma, struc
 }
 
 /*
- * Are both addresses on one stack? Not if only one lies on the thread's alternate signal stack, nor
- * if they lie in different mappings. Only asked when a call is pending, so it may cost.
+ * Returns true if both addresses are on the same stack: not if only one is on the thread's
+ * alternate signal stack, or if they are in different mappings. Only called when a call is pending,
+ * so it may be slow.
  */
 __noinline int compare_stacks(__u64 sp, __u64 other)
 {
@@ -298,9 +298,9 @@ static __always_inline int is_same_stack(__u64 sp, __u64 other)
 	return compare_stacks(sp, other);
 }
 
-/* Returns of probed functions go through one page of the kernel's, the same for the whole process
- * (kernel/events/uprobes.c: uprobe_get_trampoline_vaddr). It lies as high as possible: on AArch64
- * that may be where no program is, and return addresses are told without those bits. */
+/* Probed functions return to a page of the kernel's, one per process (kernel/events/uprobes.c:
+ * uprobe_get_trampoline_vaddr). It is mapped as high as possible. On AArch64 that may be above all
+ * programs, and return addresses are reported without those bits. */
 __noinline int compare_trampoline(__u64 address)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -314,8 +314,8 @@ static __always_inline int is_return_trampoline(__u64 address)
 	return compare_trampoline(address);
 }
 
-/* The kernel watches no more than that many returns per thread (MAX_URETPROBE_DEPTH); other tools'
- * probes on recursive functions can use them up. */
+/* The kernel's limit of pending return probes per thread (MAX_URETPROBE_DEPTH). Other tools' probes
+ * on recursive functions can use them up. */
 #define RETURN_DEPTH_MAX 64
 
 static __always_inline int is_return_list_full(void)
@@ -325,8 +325,8 @@ static __always_inline int is_return_list_full(void)
 	return task->utask && task->utask->depth >= RETURN_DEPTH_MAX;
 }
 
-/* A call is about to unmap: if it is code, forget it. Asked for every munmap, for which the kernel
- * does far more than this. */
+/* A call is about to unmap memory: if it is code, forget the mappings. This runs for every munmap,
+ * but the kernel itself does far more work for that. */
 static __noinline int forget_code(__u64 address)
 {
 	struct found_code found = {};
@@ -361,7 +361,7 @@ struct {
 	__type(value, struct thread_calls);
 } calls_by_tid SEC(".maps");
 
-/* Not on the stack: a chain of calls has 512 bytes of it. */
+/* Not on the stack: a chain of calls has only 512 bytes of stack. */
 static struct thread_calls no_calls;
 
 static __always_inline struct thread_calls *thread_by_tid(void)
@@ -383,7 +383,7 @@ static __always_inline struct thread_calls *thread_calls(void)
 				    BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
-/* Set by user space with the first probe of that kind: sessions need no other state. */
+/* Set by user space with the first exit probe. Otherwise sessions need no state per thread. */
 __u32 exits_watched;
 
 static __always_inline struct thread_calls *exit_calls(void)
@@ -402,8 +402,8 @@ struct session_pending;
 
 #define SHARERS_MAX 8
 
-/* What our entry left in a pending return. Others who watch the same function, if only for another
- * process, may have left something before us. */
+/* The word that our entry program stored in a pending return probe. Other tools that probe the same
+ * function, even for another process, may have stored theirs before it. */
 static __noinline __u64 word_of(struct return_instance *instance)
 {
 	struct return_consumer other;
@@ -457,7 +457,7 @@ int call_session(struct pt_regs *regs)
 
 	OWN_STACK();
 	word = session_word_kfunc(regs);
-	/* The kernel hands an entry a word of 0 (kernel/events/uprobes.c: handler_chain). */
+	/* At entry the word is 0 (kernel/events/uprobes.c: handler_chain). */
 	if (!*word)
 		return begin_session(regs, word);
 	session_leave(regs, *word);
@@ -483,10 +483,9 @@ int call_entry(struct pt_regs *regs)
 	return 0;
 }
 
-/* What it is the return of, the entry has noted: one event serves those of all functions
- * (user/source/bpf/events/events.h). Probes that are for anybody may be met by those who are not
- * traced.
- */
+/* The entry has noted which function returns: one event serves the returns of all functions
+ * (user/source/bpf/events/events.h). Probes in all processes may also hit processes that are not
+ * traced. */
 SEC("uprobe/return")
 int call_return(struct pt_regs *regs)
 {
@@ -494,7 +493,7 @@ int call_return(struct pt_regs *regs)
 	__u64 cookie, payload;
 
 	OWN_STACK();
-	/* Whichever probe has seen the entry: the first of the two returns ends the call. */
+	/* Whichever probe has seen the entry, the first of the two returns ends the call. */
 	if (is_bystander() ||
 	    (config_scope == SCOPE_NAMED &&
 	     COOKIE_FLAGS(bpf_get_attach_cookie(regs)) & COOKIE_FLAG_ANYBODY && !process_state()))
@@ -507,7 +506,7 @@ int call_return(struct pt_regs *regs)
 	return 0;
 }
 
-/* Calls that are watched at their exits: the same for all carriers. */
+/* Calls that are probed at their exits; the same for all carriers. */
 
 SEC("uprobe/exit_entry")
 int call_exit_entry(struct pt_regs *regs)
@@ -546,8 +545,8 @@ int call_throw(struct pt_regs *regs)
 }
 
 /*
- * free, delete: the entry tells all. Whether it is nested does not matter: that of a realloc is
- * known to the model by what is pending in the thread.
+ * free and delete: the entry has all information. Nested frees are reported as well: the model
+ * recognises those of a realloc by the thread's pending calls.
  */
 SEC("uprobe/free")
 int call_free(struct pt_regs *regs)
@@ -567,7 +566,8 @@ int call_free(struct pt_regs *regs)
 	return 0;
 }
 
-/* operator new, new[], delete, delete[] as such; what they do is seen at malloc and free. */
+/* The operators new, new[], delete and delete[] themselves. Their allocations are seen at malloc
+ * and free. */
 SEC("uprobe/operator")
 int call_operator(struct pt_regs *regs)
 {
@@ -583,7 +583,7 @@ int call_operator(struct pt_regs *regs)
 	return 0;
 }
 
-/* The most frequent call of all, free(pointer) without caller, needs not even its cookie. */
+/* The most frequent call, free(pointer) without a caller, does not even need its cookie. */
 SEC("uprobe/free_plain")
 int call_free_plain(struct pt_regs *regs)
 {
@@ -595,7 +595,7 @@ int call_free_plain(struct pt_regs *regs)
 
 #include "bpf/task.bpf.h"
 
-/* The dynamic linker calls an empty function of its own whenever its list of objects changes. */
+/* The dynamic linker calls this empty function whenever its list of objects changes. */
 SEC("uprobe/link_map")
 int link_map_changed(struct pt_regs *regs)
 {
@@ -609,8 +609,8 @@ int link_map_changed(struct pt_regs *regs)
 }
 
 /*
- * glibc calls this first when a thread ends. What the thread frees from then on without having
- * allocated it is its cache, given back by calling free again for each block.
+ * glibc calls this first when a thread exits. Blocks that the thread frees afterwards, but did not
+ * allocate, are its cache, which is released by calling free again for each block.
  */
 SEC("uprobe/thread_ends")
 int thread_ends(struct pt_regs *regs)
@@ -620,7 +620,7 @@ int thread_ends(struct pt_regs *regs)
 	return 0;
 }
 
-/* Kept out where no child is followed. */
+/* Not loaded if children are not traced. */
 SEC("raw_tp/sched_process_fork")
 int task_fork(struct bpf_raw_tracepoint_args *context)
 {
@@ -628,8 +628,8 @@ int task_fork(struct bpf_raw_tracepoint_args *context)
 	return 0;
 }
 
-/* What the kernel calls a file, for user space, which has mapped it at an address of its own and
- * runs this (BPF_PROG_TEST_RUN). */
+/* Identifies a file the way the kernel does, for user space, which has mapped it at an address and
+ * runs this program (BPF_PROG_TEST_RUN). */
 struct unwind_file_key identified;
 
 SEC("raw_tp")
@@ -642,8 +642,8 @@ int identify(struct bpf_raw_tracepoint_args *context)
 	return err;
 }
 
-/* Likewise of a file that user space has open: on overlayfs another one than that which is mapped,
- * and the one that exec knows. */
+/* The same for a file that user space has open. On overlayfs this differs from the mapped file, but
+ * is the one that exec sees. */
 SEC("raw_tp")
 int identify_open(struct bpf_raw_tracepoint_args *context)
 {
@@ -657,8 +657,8 @@ int identify_open(struct bpf_raw_tracepoint_args *context)
 	return 0;
 }
 
-/* How many have that event open of which a descriptor of user space's is, itself among them; for
- * user space, which runs this. */
+/* Counts how many users have a perf event open, including user space itself, which passes its
+ * descriptor and runs this program. */
 __u32 event_users;
 
 SEC("raw_tp")
@@ -690,7 +690,7 @@ int task_exit(void *context)
 	return 0;
 }
 
-/* Kept out where nobody measures. */
+/* Not loaded unless cost is measured. */
 SEC("raw_tp/sched_process_free")
 int task_free(struct bpf_raw_tracepoint_args *context)
 {

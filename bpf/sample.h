@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sampling: which allocations are told, and for how many each of them stands.
+ * Sampling: which allocations are reported, and how many each of them represents.
  *
- * Every byte that is allocated is hit with a small probability, once in `mean` bytes, and a call is
- * told if one of its bytes is: so a call of s bytes is told with p = 1 - exp(-s / mean), each call
- * by itself. (A countdown of bytes, drawn anew from the exponential distribution at each hit, gives
- * the same, as that has no memory; but it is a state that threads share or must have each.) The
- * calls that are told then stand for 1 / p calls and s / p bytes, which is right on average
- * (Horvitz and Thompson, 1952), whatever the sizes are.
+ * Every allocated byte is hit with a small probability, once in `mean` bytes on average, and a call
+ * is reported if one of its bytes is hit. So a call of s bytes is reported with p = 1 - exp(-s /
+ * mean), independently of other calls. (A countdown of bytes that is redrawn from the exponential
+ * distribution at each hit is equivalent, as that has no memory; but it is state that threads must
+ * share or have one each.) A reported call then represents 1 / p calls and s / p bytes, which is
+ * unbiased (Horvitz and Thompson, 1952) whatever the sizes are.
  *
- * There are no fractions in BPF. p is computed in units of 2^-64, the same way by who decides and
- * by who weighs: what the computation rounds off changes how often a call is told, and its weight
- * as much. Knows no BPF helper.
+ * BPF has no floating point. p is computed in units of 2^-64, by the same code for the decision and
+ * for the weight: a rounding error changes the probability of a report and its weight alike. Uses
+ * no BPF helper.
  */
 #ifndef MTRACE_BPF_SAMPLE_H
 #define MTRACE_BPF_SAMPLE_H
@@ -22,10 +22,10 @@
 #define __always_inline inline __attribute__((__always_inline__))
 #endif
 
-/* s / mean is a number of 5 bits before and 59 behind the point. */
+/* s / mean is a fixed-point number with 5 integer and 59 fractional bits. */
 #define SAMPLE_POINT    59
-#define SAMPLE_CERTAIN  32 /* so many times the mean is told for certain: exp(-32) is 1e-14 */
-#define SAMPLE_STEP     6  /* bits of it that each table takes */
+#define SAMPLE_CERTAIN  32 /* from this many means on, always report: exp(-32) is 1e-14 */
+#define SAMPLE_STEP     6  /* bits of s / mean per table */
 #define SAMPLE_TABLE    (1u << SAMPLE_STEP)
 #define SAMPLE_ALWAYS   (~(abi_u64)0) /* p is 1 */
 #define SAMPLE_MEAN_MAX ((abi_u64)1 << 40)
@@ -73,7 +73,7 @@ static __always_inline abi_u64 sample_mean_at(abi_u64 mean, abi_u32 level)
 	return level > 40 || mean > SAMPLE_MEAN_MAX >> level ? SAMPLE_MEAN_MAX : mean << level;
 }
 
-/* mean: 1 to SAMPLE_MEAN_MAX */
+/* `mean` is 1 to SAMPLE_MEAN_MAX bytes. */
 static __always_inline struct sample_rate sample_rate_of(abi_u64 mean)
 {
 	return (struct sample_rate){((abi_u64)1 << SAMPLE_POINT) / mean, mean * SAMPLE_CERTAIN};
@@ -89,14 +89,15 @@ static __always_inline abi_u64 sample_multiply(abi_u64 a, abi_u64 b)
 	return a_high * b_high + (middle >> 32) + (other >> 32);
 }
 
-/* s / mean; of less than limit bytes. Nothing is as much as a byte: it is told now and then, too.
- */
+/* s / mean, for less than rate->limit bytes. 0 bytes count as one, so that those are sampled,
+ * too. */
 static __always_inline abi_u64 sample_share(const struct sample_rate *rate, abi_u64 bytes)
 {
 	return (bytes ? bytes : 1) * rate->inverse;
 }
 
-/* 1 - exp(-share) = 1 - coarse * fine * exp(-rest), the last by its series: rest < 1 / 128. */
+/* 1 - exp(-share) = 1 - coarse * fine * exp(-rest), with a power series for exp(-rest) as rest < 1
+ * / 128. */
 static __always_inline abi_u64 sample_threshold(abi_u64 share)
 {
 	abi_u64 coarse = share >> (64 - SAMPLE_STEP);
@@ -114,13 +115,13 @@ static __always_inline abi_u64 sample_threshold(abi_u64 share)
 	return ~left + 1 + sample_multiply(left, gone);
 }
 
-/* p of a call, in units of 2^-64. */
+/* The probability p of a call, in units of 2^-64. */
 static __always_inline abi_u64 sample_chance(const struct sample_rate *rate, abi_u64 bytes)
 {
 	return bytes >= rate->limit ? SAMPLE_ALWAYS : sample_threshold(sample_share(rate, bytes));
 }
 
-/* No chance is larger than this: enough to say no to nearly all. */
+/* An upper bound of p, cheap to compute: enough to reject nearly all calls. */
 static __always_inline abi_u64 sample_chance_most(abi_u64 share)
 {
 	return share >> SAMPLE_POINT ? SAMPLE_ALWAYS : share << (64 - SAMPLE_POINT);

@@ -1,64 +1,66 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which operator a call of malloc or free was made by (--sanity only).
+ * Finds the operator that made a call of malloc or free (--sanity only).
  *
  * operator new calls malloc, operator new[] jumps to operator new, delete jumps to free, sized
- * delete to delete: at malloc and free most of them have left no frame. So each operator has a mark
- * of its own at its entry: a note, in the thread, of which operator was called, with what, and
- * where its return address lies. What then arrives at malloc or free is compared with it.
+ * delete to delete: at malloc and free most of them have left no frame. So each operator has a
+ * probe at its entry that leaves a mark in the thread: which operator was called, its arguments,
+ * and where its return address is. Calls of malloc and free are compared with it.
  *
- * A note must never be taken by a call that is not the operator's. Operators throw, call handlers
- * that allocate, are replaced by ones with pools or headers, and are interrupted by signals. So:
+ * A mark must never be used for a call that was not made by the operator. Operators throw, call
+ * handlers that allocate, are replaced by versions with pools or headers, and are interrupted by
+ * signals. So:
  *
- * - An operator is at work as long as its return address lies where it lay, and no call of the
- *   same stack has begun above it. Else it has returned, or was unwound, and its note is dropped.
- * - Operators that go on into each other are one: by a jump (same place, same return address), or
- *   by a call out of the other's code, with the same argument. The first one counts.
- * - A call is the operator's own if it comes out of the operator's code, or by a jump from it.
- *   Others while it is at work (a new-handler's, a signal handler's, a helper's) belong to an
- *   operator that is not known: OPERATOR_UNKNOWN, of which nobody may say that it did not match.
- * - It is believed only if it does what the library's does: asks for as much as it was asked for,
- *   releases the block that it was given. Else it is a pool's or puts a header before the block,
- *   and is not known either.
+ * - An operator is active as long as its return address is in place and no call on the same stack
+ *   has started above it. Otherwise it has returned or was unwound, and its mark is dropped.
+ * - Operators that call each other are one: by a jump (same stack pointer, same return address), or
+ *   by a call from the other's code with the same argument. The first one counts.
+ * - A call is made by the operator if it comes from the operator's code, or by a jump from it.
+ *   Other calls while it is active (by a new-handler, a signal handler, a helper) belong to an
+ *   unknown operator: OPERATOR_UNKNOWN, which is never reported as a mismatch.
+ * - It is only accepted if it does what the library's operator does: it allocates as much as was
+ *   requested, or frees the block that was passed. Otherwise the operator uses a pool or puts a
+ *   header before the block, and is unknown as well.
  *
- * Then a new is done when its malloc succeeded, a delete when it has called free.
+ * A new is complete when its malloc has succeeded, a delete when it has called free.
  *
- * In BPF programs there are marks in 64-bit code alone.
+ * In BPF programs, only 64-bit code has marks.
  *
- * Like alloc.bpf.h this knows no helper and no map, and is compiled for the host by tests/bpf.
+ * Like alloc.bpf.h, this file uses no helper and no map, and tests/bpf compiles it for the host.
  */
 #ifndef MTRACE_BPF_SANITY_BPF_H
 #define MTRACE_BPF_SANITY_BPF_H
 
 #include "bpf/abi.h"
 
-/* Operators at work in one thread: new, its handler's, a signal handler's … */
+/* Active operators in one thread: new, one in its handler, one in a signal handler … */
 #define MARKS_MAX 4
 
 struct operator_mark {
-	abi_u64 sp; /* at entry: where the return address lies, if it is on the stack */
+	abi_u64 sp; /* at entry: address of the return address, if it is on the stack */
 	abi_u64 return_address;
-	abi_u64 code; /* of the function: its first byte, and how many */
+	abi_u64 code; /* of the function: address and size */
 	abi_u64 code_size;
-	abi_u64 argument; /* new: bytes asked for; delete: the block */
-	abi_u64 size;     /* delete: that it was told, or SIZE_UNTOLD */
-	abi_u64 slack;    /* bytes by which an aligned operator may round up */
+	abi_u64 argument; /* new: requested bytes; delete: the block */
+	abi_u64 size;     /* delete: the size argument, or SIZE_UNTOLD */
+	abi_u64 slack;    /* bytes that an aligned operator may round up by */
 	abi_u32 api;
-	abi_u32 tried; /* it has called malloc, in vain: it goes on into no other operator */
+	abi_u32 tried; /* its malloc has failed: it will not call another operator */
 };
 
 struct thread_marks {
 	abi_u32 count;
 	abi_u32 pad;
 	struct operator_mark marks[MARKS_MAX];
-	struct record_release release; /* that is being made */
+	struct record_release release; /* the record being built */
 };
 
-/* Provided by the including file, besides what alloc.bpf.h asks for: the thread's, or NULL. */
+/* Provided by the including file, in addition to those of alloc.bpf.h: the thread's marks, or
+ * NULL. */
 static struct thread_marks *thread_marks(void);
-/* Is the operator at work still, where a call begins or ends at sp? As far as that can be told. */
+/* Returns true if the operator is still active when a call starts or ends at sp. Best effort. */
 static int is_mark_intact(const struct operator_mark *mark, abi_u64 sp);
-/* The stack pointer with which a function was entered that has returned. */
+/* The stack pointer at the entry of a function that has returned. */
 static abi_u64 entry_sp(const struct caller_frame *caller);
 
 static __always_inline struct operator_mark *mark_newest(struct thread_marks *thread)
@@ -70,8 +72,8 @@ static __always_inline struct operator_mark *mark_newest(struct thread_marks *th
 	return &thread->marks[(count - 1) & (MARKS_MAX - 1)];
 }
 
-/* Where calls leave it on the stack. A return probe of malloc's may have replaced the address,
- * where operator new jumped to malloc. */
+/* For return addresses on the stack. If operator new jumped to malloc, malloc's return probe may
+ * have replaced the address. */
 static __always_inline int is_return_intact(const struct operator_mark *mark)
 {
 	abi_u64 word = 0;
@@ -88,9 +90,9 @@ static __always_inline int is_jump_from(const struct operator_mark *mark, abi_u6
 }
 
 /*
- * The newest operator that is at work below which sp lies. Those on another stack wait. One that
- * jumped to the function that returns now is known by its return address alone: the kernel's own
- * code has used its place on the stack.
+ * The newest active operator above sp. Operators on another stack are kept. One that jumped to the
+ * function that now returns is recognised by its return address only: the kernel has reused its
+ * place on the stack.
  */
 static __attribute__((noinline)) struct operator_mark *mark_at_work(struct thread_marks *thread,
 								    abi_u64 sp,
@@ -155,7 +157,7 @@ static __always_inline void mark_fill(struct operator_mark *mark, const struct p
 		mark->argument = regs_argument(regs, COOKIE_OLD(cookie));
 }
 
-/* An operator begins. */
+/* An operator is entered. */
 static __always_inline void mark_enter(struct thread_marks *thread, const struct pt_regs *regs,
 				       abi_u64 cookie)
 {
@@ -174,7 +176,7 @@ static __always_inline void mark_enter(struct thread_marks *thread, const struct
 		return;
 	}
 	if (mark && is_jump_from(mark, next.sp, next.return_address)) {
-		*mark = next; /* of a former call from the same place, that came to nothing */
+		*mark = next; /* left over from an earlier call from the same place */
 		return;
 	}
 	count = thread->count;
@@ -184,7 +186,7 @@ static __always_inline void mark_enter(struct thread_marks *thread, const struct
 	thread->count = count + 1;
 }
 
-/* malloc(0) is what new(0) must not ask for. */
+/* new(0) must request at least one byte. */
 static __always_inline int is_as_asked(const struct operator_mark *mark, abi_u64 bytes)
 {
 	abi_u64 asked = mark->argument ? mark->argument : 1;
@@ -192,7 +194,7 @@ static __always_inline int is_as_asked(const struct operator_mark *mark, abi_u64
 	return !is_delete_api(mark->api) && bytes >= asked && bytes - asked <= mark->slack;
 }
 
-/* An allocation function has returned: by which operator was it called? Flags for the record. */
+/* An allocation function has returned: returns the operator that called it, as record flags. */
 static __attribute__((noinline)) abi_u16 mark_of_allocation(struct thread_marks *thread, abi_u64 sp,
 							    abi_u64 return_address, abi_u64 bytes,
 							    int failed)
@@ -212,7 +214,8 @@ static __attribute__((noinline)) abi_u16 mark_of_allocation(struct thread_marks 
 	return RECORD_FLAG_OPERATOR(mark->api);
 }
 
-/* free begins: by which operator was it called, and what was that told of the block's size? */
+/* free is entered: returns the operator that called it, as record flags, and stores the size
+ * argument of that operator. */
 static __attribute__((noinline)) abi_u16 mark_of_free(struct thread_marks *thread, abi_u64 sp,
 						      struct record_release *record)
 {
@@ -232,8 +235,10 @@ static __attribute__((noinline)) abi_u16 mark_of_free(struct thread_marks *threa
 	return RECORD_FLAG_OPERATOR(mark->api);
 }
 
-/* A chain of calls has 512 bytes of stack, of which before Linux 6.4 each takes a multiple of 32:
- * so the record is made in the thread's own memory. */
+/*
+ * A chain of calls has 512 bytes of stack, and before Linux 6.4 each call rounds its share up to
+ * 32. So the record is built in per-thread memory.
+ */
 static __always_inline void emit_release(struct pt_regs *regs, abi_u64 cookie)
 {
 	abi_u64 address = regs_argument(regs, COOKIE_OLD(cookie));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * SCOPE_SYSTEM: is the program that is being executed one that shall be traced? What is asked for
- * all must hold; see struct selection.
+ * SCOPE_SYSTEM: decides whether to trace the program being executed. All conditions must hold; see
+ * struct selection.
  */
 #ifndef MTRACE_BPF_SELECT_BPF_H
 #define MTRACE_BPF_SELECT_BPF_H
@@ -25,8 +25,8 @@ struct {
 	__type(value, __u32);
 } selected_cgroup SEC(".maps");
 
-/* Not by memcpy: the compiler would take the words that it sees here for those of the program that
- * is loaded. */
+/* No memcpy(): the compiler would copy the initial values that it sees here instead of those set
+ * when loading. */
 static __always_inline void take_pattern(struct glob_words *words, const volatile char *pattern)
 {
 	for (int i = 0; i < GLOB_MAX; i++)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Carrier: uprobe sessions. The kernel keeps a list of pending return probes per thread
- * (struct return_instance, newest first), each with the stack pointer at entry and the 64 bits
- * that the entry program left. That list is the stack of pending calls: nothing of ours has to be
- * looked up, and in the common case, where it is empty, the call is known to be the outermost.
+ * Carrier: uprobe sessions. The kernel keeps a list of pending return probes per thread (struct
+ * return_instance, newest first), each with the stack pointer at entry and the 64 bits that the
+ * entry program stored. That list is the stack of pending calls: no lookup of our own is needed,
+ * and in the common case that it is empty, the call is the outermost one.
  *
- * The word that we leave: a mark (other sessions are not ours, also not those of another of us),
- * what of the attachment's cookie the return needs, and the payload. Every call of a helper costs
- * as much as all else that the program does, so the return does not ask for the cookie again.
+ * The word that we store has a mark (to tell our sessions from those of other tools and other
+ * tracer instances), the parts of the attach cookie that the return needs, and the payload. Each
+ * helper call costs as much as the rest of the program, so the return does not ask for the cookie
+ * again.
  *
  *   0..47 payload   48..52 api   53..56 COOKIE_ flags   57 has an out-pointer   58..63 mark
  */
@@ -34,7 +35,7 @@ static __always_inline int session_is_ours(abi_u64 word)
 	return word >> SESSION_MARK_SHIFT == config_session_mark;
 }
 
-/* The pending call's cookie, but for argument positions. */
+/* The pending call's cookie, without argument positions. */
 static __always_inline abi_u64 session_cookie_of(abi_u64 word)
 {
 	return (word >> 48 & 0x1f) | (word >> 53 & 0xf) << 24 |
@@ -44,10 +45,11 @@ static __always_inline abi_u64 session_cookie_of(abi_u64 word)
 struct session_pending;
 /* Provided by the including file: the newest pending return probe of this thread, or NULL. */
 static struct session_pending *session_newest(void);
-/* What it has, its word being 0 if it is not a session. Returns the next older one, or NULL. */
+/* Reads a pending return probe; its word is 0 if it is not a session. Returns the next older one,
+ * or NULL. */
 static struct session_pending *session_read(struct session_pending *pending, abi_u64 *ret_sp,
 					    abi_u64 *ret_word);
-/* Also: this thread's calls that are watched at their exits, or NULL. */
+/* The thread's calls that are probed at their exits, or NULL. */
 static struct thread_calls *exit_calls(void);
 
 static __always_inline enum call_place session_place(const struct pt_regs *regs, abi_u64 cookie)
@@ -77,7 +79,7 @@ static __always_inline int is_in_exit_call(const struct pt_regs *regs, abi_u64 c
 	return thread && thread_place(thread, regs, cookie) == PLACE_NESTED;
 }
 
-/* Returns 0 if the return shall be watched, else 1: what the entry program must return. */
+/* Returns the entry program's result: 0 to probe the return, otherwise 1. */
 static __always_inline int session_enter(const struct pt_regs *regs, abi_u64 cookie,
 					 abi_u64 *ret_word)
 {

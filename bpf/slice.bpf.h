@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Slices: where a walk cannot go on in the kernel, but user space can, it gets what is needed for
- * it: the frames so far, the registers, and a piece of the stack. That is so for a frame that a
- * signal interrupted, for code whose table is not there yet, and while another thread changes the
- * mappings.
+ * Slices: if a walk cannot continue in the kernel, but user space can continue it, user space gets
+ * what it needs: the frames so far, the registers, and a copy of part of the stack. This happens
+ * for frames interrupted by a signal, for code whose table is not ready, and while another thread
+ * changes the mappings.
  *
- * A slice is a hundred times as large as other records, and nothing tells that two of them are of
- * the same stack before they were unwound. So there is a limit to how many are sent in a second,
- * and none is when the ring buffer has filled up by half: it is there for events. A stack
- * without its slice ends where the walk did, and says so.
+ * A slice is a hundred times larger than other records, and before unwinding it is unknown whether
+ * two of them are the same stack. So the number of slices per second is limited, and none are sent
+ * when the ring buffer is half full: it is there for events. A stack without its slice ends where
+ * the walk did, with the reason.
  */
 #ifndef MTRACE_BPF_SLICE_BPF_H
 #define MTRACE_BPF_SLICE_BPF_H
@@ -17,7 +17,7 @@
 #define SLICES_IN_SECOND 4000
 #define SECOND_NS        1000000000ULL
 
-#define SLICE_BUFFERS 16 /* threads that make one at the same time */
+#define SLICE_BUFFERS 16 /* number of threads that can build one at the same time */
 
 struct slice_buffer {
 	struct record_slice record;
@@ -26,7 +26,7 @@ struct slice_buffer {
 	__u32 pad;
 };
 
-/* Not the threads' own: Linux 7 gives a thread no more than two pages at once. */
+/* Not in task storage: Linux 7 limits its values to two pages. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, SLICE_BUFFERS);
@@ -34,7 +34,7 @@ struct {
 	__type(value, struct slice_buffer);
 } slice_buffers SEC(".maps");
 
-/* One that nobody else uses; NULL if there is none. */
+/* Returns an unused buffer, or NULL if there is none. */
 static __always_inline struct slice_buffer *slice_take(void)
 {
 	for (__u32 i = 0; i < SLICE_BUFFERS; i++) {
@@ -52,7 +52,7 @@ static __always_inline void slice_give_back(struct slice_buffer *slice)
 	__sync_lock_test_and_set(&slice->taken, 0);
 }
 
-/* Counted without care: some more or less do not matter. */
+/* Not atomic: the limit need not be exact. */
 static __u64 slice_second;
 static __u32 slice_count;
 
@@ -73,10 +73,11 @@ static __always_inline int is_for_user_space(__u32 stop)
 	return stop == STOP_SIGNAL || stop == STOP_LATE || stop == STOP_BUSY;
 }
 
-/* Provided by the including file: tell user space the mapping that an address lies in. */
+/* Provided by the including file: reports the mapping that contains an address. */
 static int send_mapping_at(__u64 address);
 
-/* Up to the end of the page, and the pages behind it, as far as they can be read. */
+/* Copies the stack from sp to the end of its page, and the following pages as far as they are
+ * readable. */
 static __noinline __u64 read_slice(struct slice_buffer *slice, __u64 sp)
 {
 	__u64 size = 0, piece = SLICE_PAGE - (sp & (SLICE_PAGE - 1));
@@ -97,7 +98,7 @@ static __always_inline __u64 slice_send(struct slice_buffer *slice, struct stack
 {
 	__u64 size, id;
 
-	load_bp(buffer, &buffer->frame); /* which was saved below what is sent */
+	load_bp(buffer, &buffer->frame); /* it is saved below the copied part */
 	size = read_slice(slice, buffer->frame.sp);
 	if (!size || size > SLICE_BYTES)
 		return 0;
@@ -124,7 +125,7 @@ static __always_inline __u64 slice_send(struct slice_buffer *slice, struct stack
 	return id;
 }
 
-/* Send what user space needs to finish the buffer's stack. Returns its id, or 0. */
+/* Sends what user space needs to finish the buffer's stack. Returns its id, or 0. */
 __noinline __u64 send_slice(struct stack_buffer *buffer)
 {
 	struct slice_buffer *slice;

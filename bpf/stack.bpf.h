@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Stacks. A stack is known by a 64-bit hash of its frames, of the process and of its image; the
- * frames are sent once, before the first event that names them. `seen` forgets the least recently
- * used: a stack may be sent again, which harms nothing. It is told of a stack only after the ring
- * buffer has taken it, so that whoever finds it there comes later in the order.
+ * Stacks. A stack is identified by a 64-bit hash of its frames, the process and its image. The
+ * frames are sent once, before the first event that refers to them. `stacks_seen` evicts the least
+ * recently used ids: a stack may be sent again, which is harmless. An id is only added after the
+ * ring buffer has accepted the frames, so whoever finds it there comes later in the order.
  *
  * Stacks start at the direct caller of an allocation function, with the registers that it has once
- * the call has returned: exact whatever the compiler did. The frames behind it are found by tables
- * (unwind.bpf.h), or are what frame pointers give (bpf_get_stack).
+ * the call has returned: exact, whatever the compiler did. The other frames are found by tables
+ * (unwind.bpf.h) or by frame pointers (bpf_get_stack).
  *
- * Uprobe programs can be preempted (Linux 6.0), so the frames are gathered in memory of the
- * thread's own.
+ * Uprobe programs can be preempted (Linux 6.0), so the frames are collected in per-thread memory.
  */
 #ifndef MTRACE_BPF_STACK_BPF_H
 #define MTRACE_BPF_STACK_BPF_H
@@ -37,7 +36,7 @@ static __always_inline __u64 hash_start(const struct task_struct *task)
 {
 	__u64 image = hash_step(task->tgid, task->self_exec_id);
 
-	return hash_step(image, this_task()->group_leader->start_time); /* pids are used again */
+	return hash_step(image, this_task()->group_leader->start_time); /* pids are reused */
 }
 
 static __always_inline __u64 hash_end(__u64 hash, __u32 count)
@@ -57,7 +56,7 @@ static __always_inline __u64 hash_frames(const struct stack_buffer *buffer, __u6
 
 #include "bpf/slice.bpf.h"
 
-/* Send the frames, unless that was done. Returns 0, or -1 if they could not be sent. */
+/* Sends the frames unless they have been sent. Returns 0, or -1 if they could not be sent. */
 static __noinline int send_stack(struct stack_buffer *buffer, __u64 id, __u32 count)
 {
 	__u64 length = sizeof(struct record_stack) + count * sizeof(__u64);
@@ -78,14 +77,14 @@ static __noinline int send_stack(struct stack_buffer *buffer, __u64 id, __u32 co
 	return 0;
 }
 
-/* The benchmark sets it to 0, to see what the walk alone costs. */
+/* The benchmark sets it to 0 to measure the walk only. */
 #ifndef HAND_OVER
 #define HAND_OVER 1
 #endif
 
 /*
- * Of frames found by frame pointers, those before the first that is no address at all: where a
- * function uses that register for something else, what follows is not a stack.
+ * The number of frames, found by frame pointers, before the first one that is not an address: if a
+ * function uses the register for something else, what follows is not a stack.
  */
 static __always_inline __u32 plausible_frames(const struct stack_buffer *buffer, __u32 count)
 {
@@ -98,8 +97,8 @@ static __always_inline __u32 plausible_frames(const struct stack_buffer *buffer,
 	return count;
 }
 
-/* By frame pointers. Returns how many frames, 0 if there is no stack. At an exit of a function that
- * was called the kernel names that instruction rather than the caller's. */
+/* Walks by frame pointers. Returns the number of frames, 0 if there is no stack. At an exit probe,
+ * the kernel's first frame is the probed instruction rather than the caller. */
 static __always_inline __u32 stack_by_pointers(void *context, const struct caller_frame *from,
 					       const struct task_struct *task,
 					       struct stack_buffer *buffer, __u64 *ret_id)
@@ -132,7 +131,8 @@ static __always_inline __u32 stack_by_tables(const struct caller_frame *from,
 	return count;
 }
 
-/* The id of the stack that begins there, or 0 if stacks are off or it was lost (counted). */
+/* Returns the id of the stack that starts at a frame, or 0 if stacks are off or it was dropped (and
+ * counted). */
 static __always_inline __u64 take_stack(void *context, const struct caller_frame *from)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -160,7 +160,7 @@ lost:
 	return 0;
 }
 
-/* The same at a function's entry, where its return address is on top of the stack. */
+/* The same at the entry of a function; `caller` is its return address. */
 static __always_inline __u64 take_entry_stack(struct pt_regs *regs, __u64 caller)
 {
 	struct caller_frame from = {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The step from a frame to its caller's as the processor needs it: with a link register or without.
- */
+/* The step from a frame to its caller's, for processors with a link register and without. */
 #ifndef MTRACE_BPF_STEP_BPF_H
 #define MTRACE_BPF_STEP_BPF_H
 
@@ -10,11 +9,11 @@
 
 #include "arch/unwind_link.h"
 
-/* Of struct unwind_linked what a walk has to keep, in little room. The link register is known only
- * where a signal has interrupted the code, and then it is saved. */
+/* The parts of struct unwind_linked that a walk must keep. The link register is only known where a
+ * signal interrupted the code, and then it is in memory. */
 struct walk_frame {
 	struct unwind_frame frame;
-	__u64 link_at; /* where it is saved; 0: it is not known */
+	__u64 link_at; /* address where it is saved; 0: unknown */
 };
 
 static __always_inline enum unwind_result walk_step(void *ctx, const struct unwind_abi *abi,
@@ -33,8 +32,8 @@ static __always_inline enum unwind_result walk_step(void *ctx, const struct unwi
 	return result;
 }
 
-/* A word that the window has not. Here steps read more, and a chain of calls has 512 bytes of
- * stack: so the word is no variable of the caller's. */
+/* Reads a word outside the window. Steps read more here, and a chain of calls has 512 bytes of
+ * stack, so the word is not a variable of the caller. */
 static __noinline __u64 read_aside(__u64 address)
 {
 	__u64 word;
@@ -48,14 +47,14 @@ static __always_inline int read_far(__u64 address, __u64 *ret_word)
 	return *ret_word == READ_FAILED ? -1 : 0;
 }
 
-/* All but ip, sp and bp. */
+/* Initializes everything except ip, sp and bp. */
 static __always_inline void walk_begin(struct walk_frame *frame)
 {
 	frame->frame.bp_place = UNWIND_BP_HELD;
 	frame->link_at = 0;
 }
 
-/* What is in the link register; 0 if that is not known. */
+/* The value of the link register; 0 if unknown. */
 static __always_inline void walk_tell_link(void *ctx, const struct walk_frame *frame,
 					   __u64 *ret_link)
 {
@@ -76,7 +75,7 @@ static __always_inline enum unwind_result walk_step(void *ctx, const struct unwi
 	return unwind_step(ctx, abi, row, &frame->frame);
 }
 
-/* A word that the window has not. */
+/* Reads a word outside the window. */
 static __always_inline int read_far(__u64 address, __u64 *ret_word)
 {
 	return read_user(address, ret_word);

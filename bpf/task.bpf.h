@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The life of traced processes, in the same ring buffer and so in the same order as their calls:
- * a new image, a change of the dynamic linker's list of objects, the end of a thread and of the
- * whole. With the first two go
- * the executable mappings as they are at that moment, told by the kernel itself, so that a process
- * that is gone before user space looks still has its libraries known.
+ * The life of traced processes, in the same ring buffer and so in the same order as their calls: a
+ * new image, a change of the dynamic linker's list of objects, the exit of a thread and of the
+ * process. The first two come with the executable mappings at that moment, read in the kernel, so
+ * that the libraries of a process are known even if it is gone before user space looks.
  *
- * Where the kernel cannot iterate over mappings (before Linux 6.7) their tree is read instead
- * (from 6.1 on). Before that, or if they are locked just then, a mapping record without name and
- * range asks user space to read /proc/PID/maps.
+ * If the kernel cannot iterate over mappings (before Linux 6.7), their maple tree is read instead
+ * (since 6.1). On older kernels, or if the mappings are locked at that moment, a mapping record
+ * without a name and range asks user space to read /proc/PID/maps.
  */
 #ifndef MTRACE_BPF_TASK_BPF_H
 #define MTRACE_BPF_TASK_BPF_H
@@ -29,8 +28,8 @@ extern void bpf_iter_task_vma_destroy(struct bpf_iter_task_vma *it) __weak __ksy
 #define VDSO_NAME "[vdso]"
 
 /*
- * The names of a file's path, the last first: from dentry to parent, and over mount points. A step
- * is a function of memory alone, so that to the verifier all steps are the same.
+ * The names of a file's path, the last one first: from each dentry to its parent, and across mount
+ * points. A step only depends on memory, so that all steps are the same to the verifier.
  */
 struct path_walk {
 	struct dentry *dentry;
@@ -76,7 +75,7 @@ __noinline int path_step(struct path_walk *walk, struct path_names *path)
 	return 0;
 }
 
-/* The file comes as a number, as such functions take no other objects of the kernel's. */
+/* The file is passed as a number, because global functions cannot take kernel objects. */
 __noinline int path_names(__u64 address, struct path_names *path)
 {
 	struct file *file = (struct file *)address;
@@ -130,7 +129,7 @@ static __noinline int ask_for_mappings(void)
 	return 0;
 }
 
-/* Whether it is one of code. */
+/* Returns 1 if the mapping is executable. */
 static __always_inline int send_code(struct vm_area_struct *vma)
 {
 	if (!(vma->vm_flags & VM_EXEC))
@@ -187,8 +186,8 @@ static long tree_step(__u32 i, struct tree_walk *walk)
 }
 
 /*
- * Verifiers before Linux 6.7 take a loop's body for run once, and remove what cannot happen then:
- * no step may begin with a constant that they know. What is copied they do not know.
+ * Verifiers before Linux 6.7 check the body of a loop once, and remove what cannot happen in that
+ * iteration: it must not start with constants that they know. They do not know copied values.
  */
 static __always_inline int walk_mappings(void)
 {
@@ -214,7 +213,7 @@ static __always_inline void send_mappings(void)
 		ask_for_mappings();
 }
 
-/* Code that was mapped without the dynamic linker's knowledge. */
+/* Reports code that was not mapped by the dynamic linker. */
 static __noinline int send_mapping_at(__u64 address)
 {
 	struct bpf_iter_task_vma it;
@@ -233,7 +232,7 @@ static __noinline int send_mapping_at(__u64 address)
 	return 0;
 }
 
-/* The child is complete, and does not run yet (kernel/fork.c: kernel_clone). */
+/* The child is complete but does not run yet (kernel/fork.c: kernel_clone). */
 static __always_inline void process_fork(struct task_struct *child)
 {
 	static const struct process_state no_losses;
@@ -261,7 +260,7 @@ static __always_inline void process_fork(struct task_struct *child)
 #define ELF_CLASS   4 /* offset in the image: EI_CLASS */
 #define ELF_CLASS32 1
 
-/* The first bytes of what was loaded in the end, of a script's interpreter. */
+/* Checks the first bytes of the loaded image; for a script, of its interpreter. */
 static __always_inline int is_narrow_image(struct linux_binprm *program)
 {
 	char class = 0;
@@ -270,7 +269,7 @@ static __always_inline int is_narrow_image(struct linux_binprm *program)
 	return class == ELF_CLASS32;
 }
 
-/* Its words lie on the new stack, and have just been written there. */
+/* The arguments are on the new stack and were just written there, so they can be read. */
 static __always_inline void take_command(struct record_exec *record)
 {
 	struct mm_struct *mm = BPF_CORE_READ(bpf_get_current_task_btf(), mm);
@@ -279,13 +278,13 @@ static __always_inline void take_command(struct record_exec *record)
 	record->command_size = size;
 	if (size > sizeof(record->command))
 		size = sizeof(record->command);
-	asm volatile("" : "+r"(size)); /* else the compiler loses the verifier */
+	asm volatile("" : "+r"(size)); /* otherwise the verifier loses the bound */
 	if (size <= sizeof(record->command) &&
 	    bpf_probe_read_user(record->command, size, (void *)start))
 		record->command_size = 0;
 }
 
-/* Of an image that ends: a new one shall not answer for what was left out of its forerunner. */
+/* Takes the count of the old image: what was filtered there must not count for the new one. */
 static __always_inline __u64 take_filtered(void)
 {
 	struct process_state *state = process_state();
@@ -298,7 +297,8 @@ static __always_inline __u64 take_filtered(void)
 	return filtered;
 }
 
-/* Of one that was not traced before it is a birth; user space asks /proc who it is. */
+/* The exec of a process that was not traced before is deferred as a fork; user space gets its
+ * details from /proc. */
 static __noinline int keep_newborn(void)
 {
 	struct record_fork record = {};
@@ -356,7 +356,7 @@ static __noinline int send_exec(struct linux_binprm *program, __u16 flags)
 	return 0;
 }
 
-/* It waits where execs do. Nobody cares for what the process does from now on. */
+/* Deferred like an exec. The process is no longer traced. */
 static __noinline int lose_leave(const struct record_exit *leave)
 {
 	struct record_exec *record = exec_keep();
@@ -373,9 +373,9 @@ static __noinline int lose_leave(const struct record_exit *leave)
 }
 
 /*
- * The last word about a process, with all that was lost of it. Where there is no room for that, the
- * process stays entered, and user space sees for itself that it is gone; or, if it runs on, finds
- * that kept.
+ * The last record about a process, with its losses. If there is no room for it, the process stays
+ * in the map. User space then notices its exit by itself or, for RECORD_LEAVE, finds the deferred
+ * record.
  */
 static __always_inline void process_end(__u8 kind, __u32 code)
 {
@@ -398,7 +398,7 @@ static __always_inline void process_end(__u8 kind, __u32 code)
 		lose_leave(&record);
 }
 
-/* Enter a process whose new program is wanted. */
+/* Adds a process whose new program is selected. */
 static __always_inline int enter_newborn(void)
 {
 	static const struct process_state no_losses;
@@ -407,7 +407,8 @@ static __always_inline int enter_newborn(void)
 	return bpf_map_update_elem(&processes, &pid, &no_losses, BPF_ANY);
 }
 
-/* How many translators were executed while there were probes for everybody, deadly for them. */
+/* Number of translators executed while there were probes in all processes, which would kill
+ * them. */
 __u32 translators_begun;
 
 __noinline int watch_translator(__u64 address)
@@ -427,7 +428,7 @@ __noinline int watch_translator(__u64 address)
 	return 0;
 }
 
-/* old_pid is what the thread had before it took over the pid of the first one (fs/exec.c). */
+/* old_pid is the thread's tid before it took over the leader's (fs/exec.c). */
 static __always_inline void process_exec(__u32 old_pid, struct linux_binprm *program)
 {
 	__u16 flags = old_pid != (__u32)bpf_get_current_pid_tgid() ? RECORD_FLAG_BY_THREAD : 0;
@@ -451,7 +452,7 @@ static __always_inline void process_exec(__u32 old_pid, struct linux_binprm *pro
 	wake_now();
 }
 
-/* As wait(2) will tell the parent (kernel/exit.c: wait_task_zombie). */
+/* The status that wait(2) will return to the parent (kernel/exit.c: wait_task_zombie). */
 static __always_inline __u32 exit_code(struct task_struct *task)
 {
 	if (BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT)
@@ -459,7 +460,7 @@ static __always_inline __u32 exit_code(struct task_struct *task)
 	return BPF_CORE_READ(task, group_leader, exit_code);
 }
 
-/* A thread other than the first: its end has two events, and calls between them. */
+/* For threads other than the leader. Their exit has two events, with calls in between. */
 static __always_inline void process_thread(__u8 kind)
 {
 	__u64 thread = thread_id();
@@ -483,9 +484,9 @@ static __always_inline void leader_gone(void)
 	wake_now();
 }
 
-/* Threads that end at the same moment may each find that no other is left, as the kernel counts
- * them down before its tracepoint: the process ends with the first, and is not entered any more
- * when the others get here. */
+/* Threads that exit at the same time may each find that no other is left, because the kernel
+ * decrements the count before its tracepoint. The process exits with the first of them and is no
+ * longer in the map when the others get here. */
 static __always_inline void process_exit(void)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();

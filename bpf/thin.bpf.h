@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Thinning: of the heap calls that are the program's own, some are not told, by their size or by
- * chance (bpf/sample.h). That is decided at the entry, so that for the others nothing is done at
- * the return, no stack taken, and nothing sent.
+ * Filtering and sampling: some of the program's heap calls are not reported, because of their size
+ * or by chance (bpf/sample.h). This is decided at the entry, so that nothing is done for them at
+ * the return: no stack is taken and no record sent.
  *
- * A call that is not told must still hide the calls that it makes. Where it is known to make none
- * (COOKIE_FLAG_LEAF) its return is not watched; else it is pending like any other, but mute.
+ * A call that is not reported must still hide the calls that it makes. If it makes none
+ * (COOKIE_FLAG_LEAF), its return is not probed. Otherwise it is pending like any other call, but
+ * silent.
  *
- * What is freed was told or not; only the former is sent on. A table says so, of bytes by the
- * address's hash: set when a block is told, never reset, shared by all processes. So what was told
- * is never missed, also of a child that has it from its parent; what only shares a byte is sent in
- * vain, and whoever keeps the books finds no such block. A realloc of what was told is told, even
- * if its new block is not.
+ * Frees are only reported if the block was. A table decides that: one byte per hash of the address,
+ * set when a block is reported, never reset, and shared by all processes. So the free of a reported
+ * block is never missed, not even in a child that inherits it. Frees of other blocks whose address
+ * shares a byte are sent needlessly, and the model finds no such block. The realloc of a reported
+ * block is reported even if the new block is not.
  *
- * Which mean a call was chosen by goes with it to its record, in the upper byte of the flags: means
- * may change, and a block has the weight of its own.
+ * Records carry the mean by which the call was sampled, in the upper byte of the flags: means may
+ * change, and each block keeps its own weight.
  */
 #ifndef MTRACE_BPF_THIN_BPF_H
 #define MTRACE_BPF_THIN_BPF_H
@@ -23,15 +24,15 @@
 #include "bpf/sample.h"
 
 /* Provided by the including file. */
-static int is_thinned(void);              /* else all is told */
+static int is_thinned(void);              /* false: report everything */
 static int is_size_wanted(abi_u64 bytes); /* --min-size, --max-size */
-static abi_u32 sample_now(void);          /* a record's sample: 0 or a level + 1 */
+static abi_u32 sample_now(void);          /* current sample as in records: 0 or a level + 1 */
 static struct sample_rate sample_rate_at(abi_u32 level);
 static abi_u32 random_word(void);
-static abi_u8 *told_byte(abi_u32 number); /* number: below TOLD_BYTES; NULL never happens */
+static abi_u8 *told_byte(abi_u32 number); /* `number` is below TOLD_BYTES; never NULL */
 static void count_loss(enum loss loss);
 
-#define TOLD_HASH 0x9e3779b97f4a7c15ULL /* 2^64 by the golden ratio (Knuth 6.4) */
+#define TOLD_HASH 0x9e3779b97f4a7c15ULL /* 2^64 / golden ratio (Knuth 6.4) */
 
 static __always_inline abi_u8 *told_place(abi_u64 address)
 {
@@ -53,7 +54,7 @@ static __always_inline int told_maybe(abi_u64 address)
 	return !place || *place;
 }
 
-/* Nearly all calls are answered by the first word. */
+/* The first random word decides nearly all calls. */
 static __always_inline abi_u32 sample_draw(abi_u32 sample, abi_u64 bytes)
 {
 	struct sample_rate rate = sample_rate_at(sample - 1);
@@ -68,7 +69,7 @@ static __always_inline abi_u32 sample_draw(abi_u32 sample, abi_u64 bytes)
 	return (drawn | random_word()) < sample_threshold(share) ? sample : SAMPLE_NOT;
 }
 
-/* What is to be in the flags of a heap call of that size. */
+/* Returns the sample for the flags of a heap call of `bytes` bytes. */
 static __always_inline abi_u32 sample_choose(abi_u64 bytes)
 {
 	abi_u32 sample;

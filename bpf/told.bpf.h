@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What thin.bpf.h asks for: which calls user space wants to be told, and the table of what was. */
+/* The functions that thin.bpf.h requires: which calls to report, and the table of reported
+ * blocks. */
 #ifndef MTRACE_BPF_TOLD_BPF_H
 #define MTRACE_BPF_TOLD_BPF_H
 
-/* The rates by level. */
+/* The sampling rates, by level. */
 const volatile struct sample_rate config_rates[SAMPLE_LEVELS] = {};
-__u32 sample_drawn; /* at this moment, as records have it: 0: all are told; else a level + 1 */
+__u32 sample_drawn; /* current sample as in records: 0 or a level + 1 */
 
 #define TOLD_PAGE 4096
 
@@ -13,7 +14,7 @@ struct told_page {
 	__u8 bytes[TOLD_PAGE];
 };
 
-/* As large as that only where it is wanted: set by user space. */
+/* User space reduces its size if it is not needed. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, TOLD_BYTES / TOLD_PAGE);

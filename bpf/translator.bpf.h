@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Programs that execute a translation of another program's code, with the breakpoints that they
- * find in it: valgrind, whose tools are processes' executables in a directory of its own, and
- * qemu's emulation of our own processor. (Its others read code in which nothing is probed.)
+ * Recognises programs that execute a translation of another program's code, including any
+ * breakpoints in it: valgrind, whose tools run as executables from a directory of its own, and qemu
+ * user emulation of our own processor. (Its other emulators read code in which nothing is probed.)
  *
- * Asked at exec, and by user space of what runs. Knows no BPF helper.
+ * Checked at exec, and by user space for running processes. Uses no BPF helper.
  */
 #ifndef MTRACE_BPF_TRANSLATOR_BPF_H
 #define MTRACE_BPF_TRANSLATOR_BPF_H
@@ -14,7 +14,7 @@
 #define TOOL_DIRECTORY "valgrind"
 #define TOOL_SUFFIX    "-linux" /* memcheck-amd64-linux */
 
-/* Both end with a NUL. */
+/* Both are terminated by NUL. */
 struct translator_names {
 	char name[NAME_SIZE_MAX];
 	char directory[NAME_SIZE_MAX];
@@ -28,12 +28,12 @@ static __always_inline int has_word(const char *name, abi_u64 place, const char 
 	return 1;
 }
 
-/* With its end: the whole name or the end of it. */
+/* HAS_END and IS_NAME compare the terminating NUL, too. */
 #define HAS_PREFIX(name, word)      has_word(name, 0, word, sizeof(word) - 1)
 #define HAS_END(name, word, length) has_word(name, (length) - sizeof(word), word, sizeof(word))
 #define IS_NAME(name, word)         has_word(name, 0, word, sizeof(word))
 
-/* Of our own processor, and what it runs besides. */
+/* qemu for our own processor and the others that it can run natively. */
 static __always_inline int is_own_qemu(const char *name)
 {
 #if defined(__TARGET_ARCH_arm64) || defined(__aarch64__)
@@ -43,7 +43,7 @@ static __always_inline int is_own_qemu(const char *name)
 #endif
 }
 
-/* length: of the name, with its NUL */
+/* `length` is that of the name, including its NUL. */
 static __always_inline int is_translator(const struct translator_names *names, abi_u64 length)
 {
 	if (is_own_qemu(names->name) || IS_NAME(names->name, "valgrind") ||

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What had no room in the ring buffer, and must not be lost: it waits in a map until user space
- * comes to read.
+ * Deferred records: what did not fit into the ring buffer but must not be dropped waits in a map
+ * until user space reads it.
  *
- * - Births: a process whose birth is lost would be lost with all its calls. User space finds it
- *   when it meets a record of somebody that it does not know.
- * - Execs, and leaving the selection: the old image's blocks would live on in the books. Whoever
- *   has such a one waiting is told nothing more of, as if there were no room, so nothing that the
- *   new image does comes before it. What is lost meanwhile is counted.
- * - Mappings: that there were some. User space reads them from /proc.
+ * - Forks: without its fork, a process and all its calls would be lost. User space looks for the
+ *   fork when it receives a record of an unknown process.
+ * - Execs, and leaving the selection: otherwise the blocks of the old image would stay in the
+ *   model. While a process has one of these deferred, its further records are dropped, as if there
+ *   were no room, so that nothing of the new image comes before it. They are counted as losses.
+ * - Mappings: only the fact that there were some. User space reads them from /proc.
  */
 #ifndef MTRACE_BPF_UNTOLD_BPF_H
 #define MTRACE_BPF_UNTOLD_BPF_H
@@ -22,9 +22,9 @@ struct {
 	__type(value, struct record_fork);
 } untold_births SEC(".maps");
 
-__u32 untold_birth_count; /* ever */
+__u32 untold_birth_count; /* total */
 
-/* Where there is no room for it either, nobody shall wait for what it does. */
+/* If there is no room for it either, do not trace the process. */
 static __always_inline void keep_birth(const struct record_fork *record)
 {
 	__u32 pid = record->head.pid;
@@ -37,7 +37,7 @@ static __always_inline void keep_birth(const struct record_fork *record)
 	__sync_fetch_and_add(&untold_birth_count, 1);
 }
 
-/* Also struct record_exit, of RECORD_LEAVE. Complete when the length is not 0. */
+/* For RECORD_LEAVE this is a struct record_exit. Complete when the length is not 0. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, EXECS_UNTOLD);
@@ -45,7 +45,7 @@ struct {
 	__type(value, struct record_exec);
 } untold_execs SEC(".maps");
 
-__u32 execs_waiting; /* user space counts down */
+__u32 execs_waiting; /* user space decrements it */
 
 static __always_inline int exec_waits(void)
 {
@@ -54,14 +54,14 @@ static __always_inline int exec_waits(void)
 	return bpf_map_lookup_elem(&untold_execs, &pid) != NULL;
 }
 
-/* What comes later than its exec must not be told before it. */
+/* Returns true if records must be dropped because they would precede their deferred exec. */
 static __always_inline int must_wait(void)
 {
 	return execs_waiting && exec_waits();
 }
 
-/* To be filled, and then told by exec_kept; NULL: it is lost. One that waits already is of an image
- * of which nothing was told: that one is lost. */
+/* Returns a record to fill and pass to exec_kept(), or NULL if it is dropped. One that is already
+ * deferred belongs to an image without any records, and is dropped instead. */
 static __noinline struct record_exec *exec_keep(void)
 {
 	static const struct record_exec nothing;
@@ -86,10 +86,10 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MAPPINGS_UNTOLD);
 	__type(key, __u32);
-	__type(value, __u64); /* since when */
+	__type(value, __u64); /* time of the first one */
 } untold_mappings SEC(".maps");
 
-__u32 untold_mapping_count; /* ever */
+__u32 untold_mapping_count; /* total */
 
 static __always_inline int keep_mappings(void)
 {

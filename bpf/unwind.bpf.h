@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The walk up a stack by unwind tables (arch/unwind.h), from the caller of an allocation function
- * to the outermost frame.
+ * Walks a stack by unwind tables (arch/unwind.h), from the caller of an allocation function to the
+ * outermost frame.
  *
- * For each frame: was its return address looked up lately? Mostly it was, and the row is known
- * (the threads' own cache). Else: which mapping does its code lie in, so which file and where in
- * it; by the page of the file, which few rows; among them, the row; one step. User space has laid
- * out rows and pages before it names the file in `unwind_files`, and never moves them
+ * For each frame: look up its return address in the thread's cache, which usually has its row.
+ * Otherwise find the mapping that contains its code, and so the file and the offset in it; then, by
+ * the page of the file, a few candidate rows; among them, the row. Then take one step. User space
+ * stores the rows and pages before it adds the file to `unwind_files`, and never moves them
  * (user/source/unwind/tables.h).
  *
- * What the walk reads from the stack it finds in a window of 2 KiB, that moves up with it: reading
- * that much at once costs no more than reading a word.
+ * The walk reads the stack through a window of 2 KiB that moves up with it: reading that much at
+ * once costs no more than reading a word.
  *
- * Where there is no table one frame pointer is believed, if it points a short way up the stack and
- * the return address that lies there leads into code; the record says so.
+ * Without a table, one frame pointer is accepted if it points a short way up the stack and the
+ * return address there points into code; the record says so.
  *
- * A few steps at a time are a global function, which the verifier checks once and not for each of
- * 127 frames. It gets the thread's buffer as argument: that is memory of a known size.
+ * A few steps at a time are a global function, which the verifier checks once, rather than for each
+ * of 127 frames. It gets the thread's buffer as an argument: memory of a known size.
  *
  * Cost: half to two thirds of bpf_get_stackid (make bench).
  */
@@ -25,16 +25,16 @@
 
 #include "bpf/step.bpf.h"
 
-#define WINDOW_REACH     (1 << 20) /* who asks for more is on another stack */
+#define WINDOW_REACH     (1 << 20) /* larger distances are to another stack */
 #define WINDOW_WORDS     256       /* a power of two */
 #define STACK_PAGE       4096
-#define ROW_SLOTS        128 /* of a thread; a power of two */
-#define MAPPING_SLOTS    16  /* likewise */
-#define ROW_SEARCH_STEPS 11  /* more than log2 of the rows that fit into a page */
+#define ROW_SLOTS        128 /* per thread; a power of two */
+#define MAPPING_SLOTS    16  /* the same */
+#define ROW_SEARCH_STEPS 11  /* more than log2 of the rows per page */
 #define WALK_FRAMES      8
 #define RETURN_LIST_MAX  64 /* MAX_URETPROBE_DEPTH of kernel/events/uprobes.c */
 
-/* The row of a return address that was looked up before, in code with a table. */
+/* The cached row of a return address, in code with a table. */
 struct known_row {
 	__u64 ip;
 	__u64 row;  /* struct unwind_row, as one word */
@@ -48,23 +48,23 @@ struct stack_buffer {
 	/* Not sent: */
 	union {
 		struct unwind_frame frame;
-		struct walk_frame whole; /* what this processor's step needs */
+		struct walk_frame whole; /* what the step of this processor needs */
 	};
 	__u64 hash;
 	__u64 window_start; /* address */
 	__u64 window_size;  /* bytes; 0 if there is no window */
-	__u64 wall;         /* address where a window failed: the end of a stack */
+	__u64 wall;         /* address at which a window failed: the end of a stack */
 	__u64 window[WINDOW_WORDS];
 	__u32 count;
 	__u32 generation;
-	__u32 slot; /* of the mapping that was found last */
-	__u32 word; /* bytes of a stack slot: what code the stack is of */
+	__u32 slot; /* of the mapping found last */
+	__u32 word; /* bytes of a stack slot: 4 for 32-bit code */
 	struct code_mapping mappings[MAPPING_SLOTS];
 	struct known_row rows[ROW_SLOTS];
 };
 
-/* With what the kernel puts in front of it, two pages: of larger pieces it often has none at hand,
- * and then the stack would be lost. */
+/* Two pages, including the kernel's header. Larger allocations often fail, and then the stack would
+ * be lost. */
 _Static_assert(sizeof(struct stack_buffer) <= 8192 - 128, "too large for a thread");
 
 struct {
@@ -113,7 +113,7 @@ static __always_inline __u64 hash_step(__u64 hash, __u64 word)
 
 #define ROW_GAP ((__u64)UNWIND_CFA_GAP << 48) /* struct unwind_row of a gap, as one word */
 
-/* The row of a page that holds at an offset, as one word. */
+/* The row that covers an offset in a page, as one word. */
 __noinline __u64 row_search(__u32 page, __u32 offset)
 {
 	struct unwind_page *range = bpf_map_lookup_elem(&unwind_pages, &page);
@@ -152,9 +152,9 @@ static __always_inline __u64 row_of(const struct code_mapping *mapping, __u64 of
  */
 
 /*
- * Move the window up to an address. Reading it costs the same whatever its size, but where it would
- * reach over the end of the stack it costs a fault: so the place of one is remembered, and the next
- * windows end there. Behind a wall the next may stand, on another stack.
+ * Moves the window up to an address. Reading costs the same for any size but, if it reaches past
+ * the end of the stack, it costs a fault. So that place is remembered as the wall, and the next
+ * windows end there. Another stack may start right after a wall.
  */
 __noinline int window_move(struct stack_buffer *buffer, __u64 address)
 {
@@ -165,7 +165,7 @@ __noinline int window_move(struct stack_buffer *buffer, __u64 address)
 	size = ((buffer->wall - address) & -8LL) - 8;
 	if (size > sizeof(buffer->window) - 8)
 		size = sizeof(buffer->window) - 8;
-	asm volatile("" : "+r"(size)); /* else the compiler loses the verifier */
+	asm volatile("" : "+r"(size)); /* otherwise the verifier loses the bound */
 	size += 8;
 	buffer->window_start = address;
 	buffer->window_size = size;
@@ -176,8 +176,8 @@ __noinline int window_move(struct stack_buffer *buffer, __u64 address)
 	return -1;
 }
 
-/* What lies above the window moves it: the walk goes up. What lies below is a register that was
- * saved a while ago. */
+/* Addresses above the window move it, as the walk goes up. Addresses below it are registers that
+ * were saved earlier. */
 static __always_inline int read_wide(struct stack_buffer *buffer, __u64 address, __u64 *ret_word)
 {
 	__u64 distance = address - buffer->window_start, index = distance >> 3;
@@ -189,12 +189,12 @@ static __always_inline int read_wide(struct stack_buffer *buffer, __u64 address,
 			return read_far(address, ret_word);
 		index = 0;
 	}
-	asm volatile("" : "+r"(index)); /* else the mask, which the verifier needs, goes */
+	asm volatile("" : "+r"(index)); /* keep the mask that the verifier needs */
 	*ret_word = buffer->window[index & (WINDOW_WORDS - 1)];
 	return 0;
 }
 
-/* Half a word of the window, which such a stack has begun at an even one. */
+/* Half a word of the window, which starts at a multiple of 8 for these stacks. */
 static __always_inline int read_half(struct stack_buffer *buffer, __u64 address, __u64 *ret_word)
 {
 	__u64 word = 0;
@@ -209,7 +209,7 @@ static __always_inline int read_half(struct stack_buffer *buffer, __u64 address,
 	return 0;
 }
 
-/* Inlined, so that its abi is a constant. */
+/* Inlined, so that `abi` is a constant. */
 static __always_inline int unwind_read(void *ctx, const struct unwind_abi *abi, abi_u64 address,
 				       abi_u64 *ret_word)
 {
@@ -229,7 +229,7 @@ static __always_inline enum unwind_result step_by(struct stack_buffer *buffer,
 				 : walk_step(buffer, &REGS_UNWIND_ABI, row, &buffer->whole);
 }
 
-/* For what is rare; the walk has a function for each kind of code. */
+/* For rare cases; the walk itself has one function per kind of code. */
 __noinline int step_by_word(struct stack_buffer *buffer, __u64 word)
 {
 	struct unwind_row row;
@@ -245,8 +245,8 @@ static __always_inline enum unwind_result load_bp(struct stack_buffer *buffer,
 				 : unwind_load_bp(buffer, &REGS_UNWIND_ABI, frame);
 }
 
-/* Where the function returns to whose return address, at `place`, a return probe has replaced; 0 if
- * that is not known. Of several probes at one place the oldest has the program's own address. */
+/* The original return address at `place`, which a return probe has replaced; 0 if unknown. If there
+ * are several probes at one place, the oldest one has the original address. */
 __noinline __u64 return_behind_probe(__u64 place)
 {
 	struct task_struct *task = this_task();
@@ -266,9 +266,9 @@ static int is_return_trampoline(__u64 address);
 #if REGS_GUESSES
 
 /*
- * Can a return address that a frame pointer led to be that of code without a table? Where its call
- * names the callee, that must be such code too: else the frame pointer is one that a caller further
- * out has left in its register. Calls by pointer tell nothing.
+ * Returns true if a return address found by a frame pointer is plausible for code without a table.
+ * If its call names the callee, that must also be code without a table: otherwise the frame pointer
+ * was left in its register by an outer caller. Indirect calls are always plausible.
  */
 __noinline int is_plausible_return(struct stack_buffer *buffer, __u64 ip)
 {
@@ -290,7 +290,7 @@ __noinline int is_plausible_return(struct stack_buffer *buffer, __u64 ip)
 	return unwind_row_cfa(&row) == UNWIND_CFA_GAP;
 }
 
-/* Is it a frame of the code that the kernel starts? */
+/* Returns true for a frame of the code that the kernel starts. */
 static __always_inline int is_outermost(__u64 sp)
 {
 	struct mm_struct *mm = this_task()->mm;
@@ -321,8 +321,9 @@ static __always_inline int try_frame_pointer(struct stack_buffer *buffer)
 		       : 0;
 }
 
-/* The frame of code without a table: by its frame pointer, if that is plausible. The outermost one
- * has 0 there (System V ABI, AMD64, 3.4.1), as in the dynamic linker's start code. */
+/* Steps from a frame of code without a table, by its frame pointer if that is plausible. The frame
+ * pointer of the outermost frame is 0 (System V ABI, AMD64, 3.4.1), as in the dynamic linker's
+ * start code. */
 __noinline int step_guess(struct stack_buffer *buffer)
 {
 	struct walk_frame before;
@@ -347,7 +348,7 @@ static __always_inline int step_guess(struct stack_buffer *buffer)
 
 #endif
 
-/* Look up the frame's row. That of code without a table is not for the next time: one may be
+/* Looks up the frame's row. Rows of code without a table are not cached, as a table may be
  * published. Returns 0 or enum stack_stop. */
 __noinline int row_load(struct stack_buffer *buffer, __u32 slot)
 {
@@ -359,7 +360,7 @@ __noinline int row_load(struct stack_buffer *buffer, __u32 slot)
 	if (!buffer)
 		return STOP_NO_CODE;
 	ip = buffer->frame.ip;
-	stop = mapping_seek(buffer, ip - 1); /* one before the trampoline is nothing */
+	stop = mapping_seek(buffer, ip - 1); /* nothing is mapped before the trampoline */
 	if (stop && is_return_trampoline(ip))
 		return STOP_PROBE;
 	if (stop) {
@@ -380,7 +381,8 @@ __noinline int row_load(struct stack_buffer *buffer, __u32 slot)
 	return 0;
 }
 
-/* A return address that a return probe has replaced is not lost: the kernel keeps it. */
+/* Continues with the original return address, which the kernel keeps when a return probe replaces
+ * it. */
 __noinline int resolve_probe(struct stack_buffer *buffer, __u32 slot)
 {
 	__u64 address;
@@ -396,9 +398,9 @@ __noinline int resolve_probe(struct stack_buffer *buffer, __u32 slot)
 }
 
 /*
- * From a frame that a signal interrupted to its caller's. The rows of a table are those of call
- * sites, and this frame stands anywhere; but user space, which has the others too, tells each row
- * that it had to look up for a slice. Returns 0, -1 at the end, or enum stack_stop.
+ * Steps from a frame that a signal interrupted to its caller's. The tables only have rows of call
+ * sites, but this frame is at an arbitrary instruction. User space, which has the other rows, too,
+ * adds each row that it had to look up for a slice. Returns 0, -1 at the end, or enum stack_stop.
  */
 __noinline int step_interrupted(struct stack_buffer *buffer)
 {
@@ -428,7 +430,7 @@ __noinline int step_interrupted(struct stack_buffer *buffer)
 	return result == UNWIND_END ? -1 : stop_of(result);
 }
 
-/* From the buffer's frame to its caller's. Returns 0, -1 at the end, or enum stack_stop. */
+/* Steps from the buffer's frame to its caller's. Returns 0, -1 at the end, or enum stack_stop. */
 static __always_inline int step_up(struct stack_buffer *buffer, const struct unwind_abi *abi)
 {
 	union {
@@ -469,7 +471,7 @@ static __always_inline int walk_by(struct stack_buffer *buffer, const struct unw
 	return step_up(buffer, abi);
 }
 
-/* The next few frames: a call for each would cost as much as the step. */
+/* Walks a few frames: one call per frame would cost as much as the step. */
 __noinline int walk_on(struct stack_buffer *buffer)
 {
 	int stop = 0;
@@ -481,7 +483,7 @@ __noinline int walk_on(struct stack_buffer *buffer)
 	return stop;
 }
 
-/* Of 32-bit code, which is rare: it pays with its calls, and not everybody while loading. */
+/* 32-bit code is rare: one call per frame is acceptable, a longer loading time is not. */
 __noinline int walk_on_narrow(struct stack_buffer *buffer)
 {
 	return buffer ? walk_by(buffer, &REGS_UNWIND_ABI_NARROW) : STOP_NO_CODE;
@@ -502,7 +504,7 @@ static __always_inline void walk_start(struct stack_buffer *buffer, const struct
 	window_move(buffer, is_narrow(buffer) ? from->sp & ~7ULL : from->sp);
 }
 
-/* Fill the frames. Returns enum stack_stop. */
+/* Fills the frames. Returns enum stack_stop. */
 static __always_inline __u32 walk(struct stack_buffer *buffer)
 {
 	int stop = 0;

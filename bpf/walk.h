@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What every walk up a stack has in common: in BPF, by ptrace, and on from a slice. */
+/* The common parts of all stack walks: in BPF, by ptrace, and from a slice. */
 #ifndef MTRACE_BPF_WALK_H
 #define MTRACE_BPF_WALK_H
 
 #include "arch/unwind.h"
 #include "bpf/abi.h"
 
-#define CALL_OPCODE     0xe8 /* of x86's call with a distance, 4 bytes */
+#define CALL_OPCODE     0xe8 /* x86: call rel32 */
 #define GUESS_FRAME_MAX (1 << 16)
 #define START_FRAME_MAX 512
 #define LOWEST_CODE     0x10000ULL
 
-/* Of a step that did not lead on. */
+/* Why a walk stops after a step that did not continue. */
 static __always_inline enum stack_stop stop_of(enum unwind_result result)
 {
 	switch (result) {

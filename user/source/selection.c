@@ -19,7 +19,7 @@
 
 #define PROC_PATH_SIZE 32
 
-/* What was asked for. */
+/* The conditions. */
 
 static int glob_take(char place[GLOB_MAX], const char *glob, struct error *err)
 {
@@ -65,7 +65,7 @@ static int file_take(struct selected *selected, const char *path)
 	return 0;
 }
 
-/* A path is the files that it names now. */
+/* A path selects the files that it names now. */
 static int files_take(struct selected *selected, const char *pattern, struct error *err)
 {
 	glob_t found = {0};
@@ -95,7 +95,7 @@ static int exe_take(struct selected *selected, const char *pattern, struct error
 	return code;
 }
 
-/* Where cgroup2 is mounted; the caller's to free, NULL if it is not. */
+/* The mount point of cgroup2, which the caller frees; NULL if it is not mounted. */
 static char *cgroup_mount(void)
 {
 	FILE *mounts = setmntent("/proc/self/mounts", "r");
@@ -174,7 +174,7 @@ void selection_free(struct selected *selected)
 	*selected = (struct selected){0};
 }
 
-/* As the kernel side will see it; where that cannot be told, as stat() has it. */
+/* The key that the BPF programs see or, if that cannot be determined, that of stat(). */
 static bool file_key(const struct selected *selected, int fd, struct unwind_file_key *ret_key)
 {
 	const struct module_identifier *identifier = &selected->identifier;
@@ -198,7 +198,7 @@ void selection_identify(struct selected *selected, struct module_identifier iden
 		(void)file_key(selected, selected->files[i].fd, &selected->files[i].key);
 }
 
-/* What runs already. */
+/* Running processes. */
 
 static const char *proc_path(pid_t pid, const char *name, char path[PROC_PATH_SIZE])
 {
@@ -206,7 +206,7 @@ static const char *proc_path(pid_t pid, const char *name, char path[PROC_PATH_SI
 	return path;
 }
 
-/* The first line that begins so, without that; false if there is none. */
+/* Reads the first line with a prefix, without the prefix. Returns false if there is none. */
 static bool proc_line(pid_t pid, const char *name, const char *prefix, char *line, size_t size)
 {
 	char path[PROC_PATH_SIZE];
@@ -246,7 +246,7 @@ static bool cgroup_holds(const struct selected *selected, pid_t pid)
 		(!line[length] || line[length] == '/'));
 }
 
-/* The kernel cuts names. */
+/* `length` is limited because the kernel truncates names. */
 static bool glob_holds(const char *glob, const char *text, size_t length)
 {
 	struct glob_words words = {.text = ""};
@@ -317,7 +317,7 @@ bool selection_may_hold(const struct selected *selected, pid_t pid, int file)
 	uint32_t wants = selected->rules.wants;
 	char link[PROC_PATH_SIZE], exe[1], name[NAME_MAX + 1];
 
-	/* The kernel's own helpers have no program yet. */
+	/* The kernel's user mode helpers have no program yet. */
 	if (readlink(proc_path(pid, "exe", link), exe, sizeof(exe)) <= 0)
 		return false;
 	fd_name(file, name);

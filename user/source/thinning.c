@@ -8,7 +8,7 @@
 #include "symbol/elf/module.h"
 #include "symbol/probe_site/plan.h"
 
-/* Allocators whose functions are known to make no such call but by another function's name. */
+/* Allocators whose functions are known to call other heap functions only by internal names. */
 static bool is_leaf_object(const struct module *module, const struct probe_plan *plan)
 {
 	static const char *const names[] = {"libjemalloc.", "libtcmalloc", "libmimalloc"};
@@ -22,7 +22,8 @@ static bool is_leaf_object(const struct module *module, const struct probe_plan 
 	return plan->hooks[HOOK_THREAD_ENDS] != 0; /* glibc */
 }
 
-/* The others lead to these: reallocarray to realloc, that and memalign, now and then, to malloc. */
+/* Other functions are no leaves: reallocarray calls realloc, and realloc and memalign may call
+ * malloc. */
 uint64_t thinning_leaf_flag(const struct module *module, const struct probe_plan *plan,
 			    enum api api)
 {

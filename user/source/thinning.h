@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which heap calls are told (bpf/thin.bpf.h), as the user wants it. */
+/* Which heap calls to report (bpf/thin.bpf.h): the user's settings. */
 #ifndef MTRACE_SOURCE_THINNING_H
 #define MTRACE_SOURCE_THINNING_H
 
@@ -9,11 +9,11 @@
 #include "api/api.h"
 #include "bpf/sample.h"
 
-/* Zeroed: all of them. */
+/* Zeroed: report all of them. */
 struct thinning {
-	uint64_t sample;   /* one in so many bytes; 0: every one */
-	bool all_at_first; /* until the source is told to draw by that */
-	uint64_t min_size; /* bytes asked for */
+	uint64_t sample;   /* mean bytes per sample; 0: no sampling */
+	bool all_at_first; /* report all until source_ops.draw() starts sampling */
+	uint64_t min_size; /* requested bytes */
 	uint64_t max_size; /* 0: no limit */
 };
 
@@ -22,13 +22,13 @@ static inline bool is_thinning(const struct thinning *thinning)
 	return thinning->sample || thinning->min_size || thinning->max_size;
 }
 
-/* Which mean calls are drawn by when a trace begins, as records have it. */
+/* The sample at the start of a trace, as in records. */
 static inline uint32_t thinning_at_first(const struct thinning *thinning)
 {
 	return thinning->sample && !thinning->all_at_first;
 }
 
-/* COOKIE_FLAG_LEAF in its place in the cookie, if the function is one. */
+/* Returns COOKIE_FLAG_LEAF at its place in the cookie if the function is a leaf, otherwise 0. */
 struct module;
 struct probe_plan;
 uint64_t thinning_leaf_flag(const struct module *module, const struct probe_plan *plan,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The compiler's main line: read the entries, order them by their place in the file, run each
- * one's program, and write rows.
+ * The main part of the compiler: read the entries, sort them by file offset, run the program of
+ * each one and write rows.
  *
- * Spans of code arrive in the order of the file and without overlap, with gaps filled by gap rows,
- * so a row is final when it is appended: nothing is sorted twice, and each byte of code is looked
- * at for calls once. For a pruned table programs are run from call to call, and what lies between
- * is not encoded; behind a function's last call its program is left. Where two FDEs overlap the
- * later start wins from there on, as it does for the C++ runtime's search in .eh_frame_hdr; of two
- * with one start the first is taken. One of .debug_frame that starts in code which .eh_frame
- * describes is dropped.
+ * Spans of code arrive in file order and do not overlap, and gap rows fill the space between them.
+ * So a row is final when it is appended, nothing is sorted twice, and each byte of code is searched
+ * for calls once. For a pruned table, programs run from call to call; the spans in between are not
+ * encoded, and a program is abandoned after its function's last call. Where two FDEs overlap, the
+ * one that starts later wins from its start on, as in the C++ runtime's search of .eh_frame_hdr. Of
+ * two FDEs with the same start, the first one is used. An FDE of .debug_frame that starts in code
+ * covered by .eh_frame is dropped.
  */
 #include "symbol/cfi_table.h"
 
@@ -30,7 +30,7 @@
 #include "symbol/row/stop.h"
 #include "symbol/exidx/exidx.h"
 
-#define TRAMPOLINE_MAX 16 /* of a file; the search for each looks at a whole gap */
+#define TRAMPOLINE_MAX 16 /* per file; each search may scan a whole gap */
 
 struct initial_rules {
 	struct cfi_rules rules;
@@ -41,8 +41,8 @@ struct compiler {
 	struct cfi_object object;
 	struct cfi_object debug; /* the separate debug file, if it has an Elf */
 	struct cfi_entries entries;
-	struct exidx exidx;                /* what else Arm has */
-	uint32_t debug_fdes;               /* index of the first FDE that is not of .eh_frame */
+	struct exidx exidx;                /* Arm's own unwind tables */
+	uint32_t debug_fdes;               /* index of the first FDE from .debug_frame */
 	VEC(struct initial_rules) initial; /* by CIE */
 	VEC(struct cfi_extent) extents;
 	struct cfi_program program;
@@ -50,17 +50,15 @@ struct compiler {
 	bool full;
 	cfi_call_search *call_end; /* NULL: all rows are kept */
 	uint32_t position;         /* file offset up to which rows are written */
-	uint32_t code_end;         /* behind the last byte of code */
-	size_t wanted;             /* as next_wanted() found it */
+	uint32_t code_end;         /* past the last byte of code */
+	size_t wanted;             /* cached result of next_wanted() */
 	uint32_t trampoline_count;
 };
 
-/*
- * Rows.
- */
+/* Rows. */
 
-/* Where the first byte ends, from the position on, whose row is looked up. What was found stays
- * true until the position is there, so that each byte of code is searched once. */
+/* The end of the next byte, from the current position on, whose row can be looked up. The result
+ * stays valid until the position reaches it, so each byte of code is searched once. */
 static size_t next_wanted(struct compiler *compiler)
 {
 	uint32_t position = compiler->position;
@@ -73,7 +71,7 @@ static size_t next_wanted(struct compiler *compiler)
 	return compiler->wanted;
 }
 
-/* Is the row from the position to `end` ever looked up? */
+/* Returns true if the row from the current position to `end` can ever be looked up. */
 static bool is_kept(struct compiler *compiler, const struct unwind_row *row, uint32_t end)
 {
 	enum unwind_cfa kind = unwind_row_cfa(row);
@@ -88,7 +86,7 @@ static bool is_equal(const struct unwind_row *a, const struct unwind_row *b)
 	       a->bp_offset == b->bp_offset;
 }
 
-/* Does the row say what holds already? */
+/* Returns true if the row repeats the last one. */
 static bool goes_on(const struct cfi_table *table, const struct unwind_row *row)
 {
 	return table->rows.count && is_equal(&table->rows.items[table->rows.count - 1], row);
@@ -105,7 +103,7 @@ static int append(struct compiler *compiler, struct unwind_row row)
 	return vec_push(&table->rows, row);
 }
 
-/* Write what holds from the present position up to `end`. */
+/* Writes the row for the code from the current position to `end`. */
 static int put(struct compiler *compiler, struct unwind_row row, uint32_t end)
 {
 	bool kept;
@@ -119,14 +117,15 @@ static int put(struct compiler *compiler, struct unwind_row row, uint32_t end)
 }
 
 /*
- * Gaps: what other tables say of them, and signal trampolines in the rest.
+ * Gaps: filled from .ARM.exidx, then searched for signal trampolines.
  */
 
 static const struct unwind_row gap_row = {.kinds = UNWIND_CFA_GAP};
 
 /*
- * Like memmem(), which prepares a table for each search: nearly all gaps are the few bytes that
- * align the next function, and a library has thousands of them. NULL if they are not there.
+ * Like memmem(), but without its per-search setup: nearly all gaps are the few bytes of padding
+ * before the next function, and a library has thousands of them. Returns NULL if the bytes are not
+ * found.
  */
 static const uint8_t *find_bytes(const uint8_t *at, size_t size,
 				 const struct cfi_trampoline *trampoline)
@@ -167,7 +166,7 @@ static const struct cfi_trampoline *find_trampoline(const struct compiler *compi
 	return first;
 }
 
-/* The handler returns to the trampoline's first byte: looked up one before. */
+/* The handler returns to the trampoline's first byte, so the lookup is one byte before it. */
 static int put_trampoline(struct compiler *compiler, const struct cfi_trampoline *trampoline,
 			  uint32_t offset)
 {
@@ -206,8 +205,8 @@ static int put_gap(struct compiler *compiler, uint32_t end)
 }
 
 /*
- * The gap before a function. A return address is looked up at the byte before, which of a function
- * that is only returned to is not its own: there the stack ends.
+ * Writes the gap before a function. Return addresses are looked up one byte early. For a function
+ * that is only returned to, that byte lies before its start: end the stack there.
  */
 static int put_gap_before(struct compiler *compiler, const struct cfi_extent *extent)
 {
@@ -222,11 +221,9 @@ static int put_gap_before(struct compiler *compiler, const struct cfi_extent *ex
 	return code ? code : put(compiler, end_row, start);
 }
 
-/*
- * Functions.
- */
+/* Functions. */
 
-/* A function that is compiled. */
+/* The function being compiled. */
 struct function {
 	uint32_t start; /* file offsets */
 	uint32_t end;
@@ -260,7 +257,8 @@ static int put_span(struct compiler *compiler, const struct function *function,
 	return put(compiler, row, row_end);
 }
 
-/* Can the stack end in this function? What says so may be another instruction's operand, too. */
+/* Returns true if the stack may end in this function. May be a false positive: the byte may be an
+ * operand of another instruction. */
 static bool may_end(const struct function *function)
 {
 	const struct cfi_reader *program = &function->fde->program;
@@ -269,7 +267,7 @@ static bool may_end(const struct function *function)
 	       memchr(program->at, DW_CFA_undefined, (size_t)(program->end - program->at));
 }
 
-/* The next byte of the function whose row may be kept, whatever kind of row that is. */
+/* Finds the next byte of the function whose row may be kept. */
 static bool find_wanted(struct compiler *compiler, const struct function *function,
 			uint32_t *ret_offset)
 {
@@ -327,7 +325,7 @@ static int put_functions(struct compiler *compiler)
 	return 0;
 }
 
-/* Where the file's code starts and ends, as far as rows can name it. */
+/* The file offsets between which rows can describe code. */
 static void code_bounds(const struct cfi_object *object, uint32_t *ret_start, uint32_t *ret_end)
 {
 	*ret_start = UINT32_MAX;
@@ -358,11 +356,9 @@ static int put_rows(struct compiler *compiler)
 	return code ? code : append(compiler, last);
 }
 
-/*
- * Preparation.
- */
+/* Preparation. */
 
-/* Where the code of an FDE lies in the file; cut at the end of its segment. */
+/* Finds the file offset of an FDE's code. Clips fde->size to the segment. */
 static bool find_code(const struct compiler *compiler, struct cfi_fde *fde, uint32_t *ret_start)
 {
 	const struct cfi_segment *segment = cfi_object_segment(&compiler->object, fde->vaddr);
@@ -374,10 +370,10 @@ static bool find_code(const struct compiler *compiler, struct cfi_fde *fde, uint
 	if (fde->size > segment->size - skip)
 		fde->size = segment->size - skip;
 	*ret_start = (uint32_t)(segment->offset + skip);
-	return *ret_start; /* there is the ELF header: what a discarded section's code became */
+	return *ret_start; /* offset 0 is the ELF header: the section was discarded */
 }
 
-/* glibc's return trampolines for signals on Arm: only .ARM.exidx says that they are. */
+/* Returns true for glibc's signal trampolines on Arm. Only .ARM.exidx marks them as such. */
 static bool is_exidx_signal(const struct compiler *compiler, uint32_t offset)
 {
 	uint32_t end;
@@ -386,7 +382,7 @@ static bool is_exidx_signal(const struct compiler *compiler, uint32_t offset)
 	return unwind_row_cfa(&row) == UNWIND_CFA_SIGNAL;
 }
 
-/* There is room. */
+/* The caller has reserved room for the extent. */
 static void add_extent(struct compiler *compiler, struct cfi_fde *fde)
 {
 	struct cfi_extent extent = {.fde = fde->index};
@@ -403,11 +399,12 @@ static void add_extent(struct compiler *compiler, struct cfi_fde *fde)
 	compiler->extents.items[compiler->extents.count++] = extent;
 }
 
-/* Of several with one start the first stays, and of .debug_frame what .eh_frame leaves out. */
+/* Of several FDEs with the same start, keeps the first. Drops FDEs of .debug_frame whose start is
+ * covered by .eh_frame. */
 static void drop_doubled(struct compiler *compiler)
 {
 	struct cfi_extent *items = compiler->extents.items;
-	uint32_t described = 0; /* by .eh_frame, up to here */
+	uint32_t described = 0; /* file offset up to which .eh_frame describes the code */
 	size_t kept = 0;
 
 	for (size_t i = 0; i < compiler->extents.count; i++) {
@@ -539,7 +536,7 @@ static int open_input(struct compiler *compiler, const struct input *input, stru
 	return 0;
 }
 
-/* Takes over both Elfs. */
+/* Takes ownership of both Elf handles. */
 static int build(const struct input *input, struct cfi_table *ret_table, struct error *err)
 {
 	struct compiler *compiler = calloc(1, sizeof(*compiler));

@@ -11,7 +11,6 @@
 #include "mtrace.skel.h"
 #include "source/bpf/load/loaded_programs.h"
 
-/* Zero if it is not entered any more. */
 void processes_losses(const struct trace_source *bpf, pid_t pid, uint64_t ret_count[LOSS_COUNT])
 {
 	struct process_state state = {0};

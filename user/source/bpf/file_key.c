@@ -13,7 +13,7 @@
 
 #define MINOR_BITS 20 /* of a device, inside the kernel */
 
-/* Run it on a place in our memory, or an open file: what it found. */
+/* Runs a program on an address in our memory or on an open file, and returns what it found. */
 static int key_by(const struct loaded_programs *program, const struct bpf_program *identifier,
 		  uint64_t place, uint64_t *ret_device, uint64_t *ret_inode)
 {

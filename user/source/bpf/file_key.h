@@ -7,14 +7,15 @@
 #include "symbol/elf/module_table.h"
 
 /*
- * Tells by which device and inode the kernel knows a file. On overlayfs and btrfs stat() gives
- * others, and nothing else in user space tells: so the file is mapped for a moment, and one of our
- * BPF programs looks at the mapping. The program must outlive the identifier.
+ * Determines the device and inode by which the kernel identifies a file. On overlayfs and btrfs,
+ * stat() returns others, and there is no other way to get them from user space. So the file is
+ * mapped briefly, and one of our BPF programs looks at the mapping. The program must outlive the
+ * identifier.
  */
 struct module_identifier file_key_identifier(struct loaded_programs *program);
 
-/* The same as exec sees it. On overlayfs that is the merged file; what is mapped is one of a layer.
- */
+/* The same as seen by exec. On overlayfs that is the merged file, while the mapped file is that of
+ * a layer. */
 struct module_identifier file_key_exec_identifier(struct loaded_programs *program);
 
 #endif

@@ -35,9 +35,9 @@
 #define LIMIT_NS      (30000 * NS_PER_MS)
 #define BELIEVED_NS   (1000 * NS_PER_MS)
 #define PROGRAMS_MAX  4096
-#define RESTART_NS    (60000 * NS_PER_MS) /* between two restarts of the guard, at least */
+#define RESTART_NS    (60000 * NS_PER_MS) /* minimum time between two restarts of the guard */
 
-/* In the guard's process: is it somebody whom we trace, or may come to? */
+/* Runs in the guard's process. Returns true if the process is traced, or may become so. */
 static bool is_wanted(void *ctx, int processes, pid_t pid, int file)
 {
 	const struct trace_source *bpf = ctx;
@@ -110,7 +110,7 @@ void hold_close(struct trace_source *bpf)
 	programs_forget(bpf->hold);
 }
 
-/* One that exits again and again is not worth the time for which programs wait for it. */
+/* Gives up on a guard that keeps exiting, because programs wait for it each time. */
 static void guard_restart(struct trace_source *bpf)
 {
 	static const char exited[] = "the exec guard was killed or stopped responding";
@@ -158,8 +158,8 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 	return hash_u64(hash);
 }
 
-/* The file as it is now, how it is called, where that is looked up and what is asked of the linker.
- */
+/* A hash of the file in its current state, its path, where the path is looked up, and the
+ * environment for the dynamic linker. */
 static uint64_t program_key(const struct held_exec *held, const struct exec_call *call)
 {
 	static const char *const places[] = {"root", "cwd", "ns/mnt"};
@@ -182,8 +182,7 @@ static uint64_t program_key(const struct held_exec *held, const struct exec_call
 	return hash;
 }
 
-/* Its place among those that are known, empty if it is new or was not asked for of late; NULL: no
- * memory. */
+/* Finds or adds a program, without modules if it is new or expired. NULL: out of memory. */
 static struct known_program *program_find(struct hold *hold, uint64_t key)
 {
 	uint32_t index = map64_get(&hold->index_of_program, key);
@@ -203,7 +202,7 @@ static struct known_program *program_find(struct hold *hold, uint64_t key)
 	return program;
 }
 
-/* A file that will be mapped: whatever it is, it becomes a module if it can. */
+/* Adds a file that will be mapped, if it can be a module. */
 static int program_add(struct known_program *program, struct traced_process *process, int fd,
 		       const char *path)
 {
@@ -235,7 +234,7 @@ static int add_needed(struct known_program *program, struct traced_process *proc
 	return err;
 }
 
-/* Whatever its arguments say, the file itself is known. It may be a script. */
+/* Adds the executed file itself, which is known regardless of the arguments. It may be a script. */
 static int add_held(struct known_program *program, struct traced_process *process,
 		    const struct held_exec *held)
 {
@@ -285,7 +284,7 @@ static int attach_held(struct hold *hold, struct traced_process *process,
 	return err ? err : attach_program(process, program);
 }
 
-/* One that was let go before its probes were there: what it called until now is missing. */
+/* Counts the gap of a program that was released before its probes were in place. */
 static void count_late(struct hold *hold, struct traced_process *process,
 		       const struct held_exec *held)
 {
@@ -320,7 +319,8 @@ static int hold_process(struct trace_source *bpf, struct traced_process *process
 	return err;
 }
 
-/* It is about to become a translator: its own probes, or everybody's, must be out by then. */
+/* The process is about to become a translator: removes its own probes, or those in all
+ * processes. */
 static int hold_translator(struct trace_source *bpf, struct traced_process *process)
 {
 	if (bpf->prober->everybody)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The BPF source: records from the ring buffer become events. Which probes a process has is the
- * business of source/trace/process.c; how programs are loaded and attached, of
- * source/bpf/load/program.c.
+ * The BPF source: converts records from the ring buffer to events. For the probes of a process see
+ * source/trace/process.c, for loading and attaching the programs source/bpf/load/program.c.
  */
 #include "source/bpf/source.h"
 
@@ -43,12 +42,12 @@
 #include "symbol/elf/module_table.h"
 
 #define HELD_AT_ONCE 64
-#define AHEAD        8          /* times the buffer, for what it would lose while we are busy */
+#define AHEAD        8          /* times the ring buffer, for records while we are busy */
 #define UNWIND_ROWS  (1u << 21) /* 16 MiB, and 8 for pages: a thousand modules fit */
 
-/* The source, with what only BPF has: its pointers lead there. */
+/* The source and its BPF parts, to which `common` points. */
 struct bpf_source {
-	struct trace_source common; /* first: what the session holds */
+	struct trace_source common; /* first member: the session's handle */
 	struct loaded_programs program;
 	struct hold hold;
 };
@@ -64,8 +63,9 @@ static bool is_gone(pid_t pid)
 }
 
 /*
- * Where the record of its end was lost, a process would be waited for in vain. Once it is gone, all
- * that it has left is in the ring buffer: only what is still not known then was lost.
+ * If the exit record of a process was dropped, we would wait for it forever. Once the process is
+ * gone, all its records are in the ring buffer: what is still unknown after reading that was
+ * dropped.
  */
 static int look_after_one(struct trace_source *bpf)
 {
@@ -90,7 +90,7 @@ static int look_after_one(struct trace_source *bpf)
 	return record_of_end(bpf, &end, &event);
 }
 
-/* Who waits was born before that, of which the ring buffer tells. */
+/* Reads the ring buffer first: it has the records of the fork that created a paused process. */
 static int serve_held(struct trace_source *bpf)
 {
 	struct held_exec held;
@@ -106,7 +106,7 @@ static int serve_held(struct trace_source *bpf)
 	return err;
 }
 
-/* Whose births, execs and mappings wait. */
+/* Processes with deferred forks, execs and mappings. */
 struct untold {
 	uint32_t execs[EXECS_UNTOLD], births[BIRTHS_UNTOLD], mappings[MAPPINGS_UNTOLD];
 	size_t exec_count, birth_count, mapping_count;
@@ -119,7 +119,7 @@ static void look_for_untold(const struct trace_source *bpf, struct untold *untol
 	untold->mapping_count = mappings_untold(bpf, untold->mappings);
 }
 
-/* What came before them was told by the ring, which was read since. */
+/* Handles deferred records. The ring buffer, which has been read since, had all earlier ones. */
 static int find_untold(struct trace_source *bpf, const struct untold *untold)
 {
 	int err = 0;
@@ -299,7 +299,7 @@ static void bpf_close(struct source *source)
 	free(bpf);
 }
 
-/* Stacks by tables, unless something else was asked for or nothing else works. */
+/* Stacks by tables, unless something else was requested or they do not work. */
 static int load_programs(struct trace_source *bpf, struct error *err)
 {
 	enum stack_mode stack = bpf->config.stack;
@@ -323,7 +323,7 @@ static int load_programs(struct trace_source *bpf, struct error *err)
 	return code;
 }
 
-/* Who only wants to know does without, where that cannot be known. */
+/* If the cost cannot be measured, continues without it unless must_measure is set. */
 static int start_measuring(struct trace_source *bpf, struct error *err)
 {
 	int code;
@@ -378,7 +378,8 @@ static int bpf_start(struct trace_source *bpf, struct error *err)
 	if (code)
 		return error_set_errno(err, code, "cannot select programs");
 	code = program_attach_tasks(bpf->program, err);
-	/* With everything that runs still to be found, programs would wait long. */
+	/* With SCOPE_SYSTEM, running processes must be attached first: programs would be held for
+	 * long. */
 	return code || bpf->config.scope == SCOPE_SYSTEM ? code : hold_open(bpf, err);
 }
 

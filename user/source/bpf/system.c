@@ -23,8 +23,8 @@
 #define ATTACH_ROUNDS 20
 
 /*
- * All that runs now. Until every program that is selected has been entered, children of those that
- * are not yet are not seen: so look until nothing new is found.
+ * Attaches to running processes. Children of selected processes that have not been added yet are
+ * missed, so repeat until nothing new is found.
  */
 
 static bool is_ours(pid_t pid, const struct stat *own)
@@ -52,7 +52,7 @@ static int attach_found(struct trace_source *bpf, pid_t pid, struct error *err)
 	return code == -ENOMEM ? error_set_errno(err, code, "cannot trace %d", (int)pid) : 0;
 }
 
-/* Probes that are for everybody would be deadly for some. */
+/* Probes in all processes would kill translators. */
 static int refuse_translated(struct error *err)
 {
 	pid_t pid = translator_find();
@@ -64,7 +64,7 @@ static int refuse_translated(struct error *err)
 		   : 0;
 }
 
-/* One look at /proc. */
+/* One pass over /proc. */
 static int attach_round(struct trace_source *bpf, const struct stat *own, size_t *ret_new,
 			struct error *err)
 {
@@ -87,7 +87,7 @@ static int attach_round(struct trace_source *bpf, const struct stat *own, size_t
 	return code;
 }
 
-/* For everybody, on nobody's account. */
+/* Probes known libraries in all processes. */
 static int attach_known(struct trace_source *bpf)
 {
 	struct traced_process nobody = processes_nobody(bpf);
@@ -97,8 +97,8 @@ static int attach_known(struct trace_source *bpf)
 	return err;
 }
 
-/* Until nothing new is found. Who begins meanwhile enters by itself: then it is known, and not
- * entered again. */
+/* Repeats until nothing new is found. Programs that start meanwhile add themselves, so they are
+ * known and not added again. */
 static int attach_rounds(struct trace_source *bpf, const struct stat *own, struct error *err)
 {
 	struct source *source = &bpf->source;
@@ -129,7 +129,8 @@ int system_attach(struct source *source, struct error *err)
 	if (code)
 		return error_set_errno(err, code, "no probes");
 	code = attach_rounds(bpf, &own, err);
-	/* Programs wait only now, when that goes quickly; then once more for those that did not. */
+	/* Programs are only paused from now on, when that is quick. Then look again for those that
+	 * were not. */
 	if (!code && bpf->config.hold_exec)
 		code = hold_open(bpf, err);
 	if (!code && bpf->config.hold_exec)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What waits in the BPF programs' maps, as it had no room in the ring buffer. */
+/* Deferred records in the maps of the BPF programs. */
 #include "source/bpf/untold.h"
 
 #include <bpf/bpf.h>
@@ -24,7 +24,7 @@ static uint32_t count_now(const uint32_t *count)
 }
 
 /*
- * Births.
+ * Forks.
  */
 
 static bool births_any(const struct trace_source *bpf)
@@ -81,8 +81,8 @@ size_t execs_untold(const struct trace_source *bpf, uint32_t ret_pids[EXECS_UNTO
 		       : 0;
 }
 
-/* Between the look and the taking it may have been replaced by the next one, that is just being
- * written down: then /proc is asked for all that is not known. */
+/* Between the check and taking it, the record may have been replaced by the next one, which is
+ * still being written. Then /proc supplies what is missing. */
 static bool take_exec(struct trace_source *bpf, pid_t pid, uint64_t before_ns,
 		      struct record_exec *ret_exec)
 {

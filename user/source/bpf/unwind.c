@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "mtrace.skel.h"
 
-/* A map in our memory. */
+/* A map that is mapped into our memory. */
 struct area {
 	void *items;
 	size_t bytes;

@@ -6,7 +6,8 @@
 #include "source/bpf/load/loaded_programs.h"
 #include "source/unwind/tables.h"
 
-/* Of a loaded program, compiled by the parser; both must outlive it. 0 or -errno. */
+/* Creates the tables of a loaded program. The parser compiles them. Both must outlive the tables.
+ * Returns 0 or -errno. */
 int unwind_tables_new(const struct loaded_programs *program, struct parser *parser,
 		      struct unwind_tables **ret_tables);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The BPF source where it is not built in (make WITH_BPF=0): it says so. */
+/* Replaces the BPF source in builds without it (make WITH_BPF=0): reports that. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -31,7 +31,7 @@ size_t source_bpf_capabilities(struct capability ret[CAPABILITY_MAX])
 	return 1;
 }
 
-/* What is selected from is the whole system, which BPF alone can trace. */
+/* Selections apply to the whole system, which only BPF can trace. */
 int selection_make(const struct selection_words *words, struct selected *ret_selected,
 		   struct error *err)
 {

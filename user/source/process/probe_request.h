@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which sites of a file shall be probed for whom, and what holds the probes in place. */
+/* Requests to probe sites of a file, and the links that hold probes in place. */
 #ifndef MTRACE_SOURCE_PROCESS_PROBE_REQUEST_H
 #define MTRACE_SOURCE_PROCESS_PROBE_REQUEST_H
 
@@ -12,8 +12,8 @@
 struct bpf_link;
 struct probe_grant;
 
-/* What a probe is for: decides the BPF program, and whether the return is watched too. In the order
- * in which they are placed, so that no call is seen to begin whose end is not. */
+/* The purpose of a probe: determines the BPF program, and whether the return is probed. In the
+ * order of placement, so that the end of every call seen is also seen. */
 enum probe_kind {
 	PROBE_EXIT,       /* an exit of calls … */
 	PROBE_OPERATOR,   /* (before the calls that it marks) */
@@ -29,9 +29,9 @@ enum probe_kind {
 
 struct probe_request {
 	enum probe_kind kind;
-	pid_t pid; /* 0: for everybody */
+	pid_t pid; /* 0: all processes */
 	const char *path;
-	const uint64_t *offsets; /* in the file */
+	const uint64_t *offsets; /* file offsets */
 	const uint64_t *cookies;
 	size_t count;
 };
@@ -44,8 +44,8 @@ struct probe_links {
 	struct bpf_link **perf;
 	size_t perf_count, perf_capacity;
 	size_t perf_frees;         /* the same for perf */
-	struct probe_grant *grant; /* of events that are open for it, or NULL … */
-	VEC(uint32_t) wanted;      /* … and of those that shall be, in the order of opening */
+	struct probe_grant *grant; /* the events that are open for it, or NULL */
+	VEC(uint32_t) wanted;      /* events to open for it, in this order */
 };
 
 #endif

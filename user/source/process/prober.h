@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How the probes of traced processes are placed and removed, for code that does not know by what
- * means. The BPF programs have operations for this. The ptrace tracer places breakpoints by other
- * means and has none: then each function here does nothing.
+ * Places and removes the probes of traced processes, for code that does not depend on the backend.
+ * The BPF source implements the operations. The ptrace tracer has none, as it places breakpoints in
+ * another way: with it, the functions here do nothing.
  */
 #ifndef MTRACE_SOURCE_PROCESS_PROBER_H
 #define MTRACE_SOURCE_PROCESS_PROBER_H
@@ -22,8 +22,8 @@ struct prober_ops {
 	void (*close)(const struct prober *prober, struct probe_links *links);
 	void (*leave)(struct prober *prober, struct probe_links *links);
 	void (*inherit)(struct probe_links *child, const struct probe_links *parent);
-	/* From then on the kernel side looks up a process that has lost its first thread by other
-	 * means. 0 or -errno. */
+	/* The leader has exited: from now on, probes in all processes serve this process. Returns 0
+	 * or -errno. */
 	int (*leader_lost)(const struct prober *prober, pid_t pid);
 	/* Ends that. */
 	void (*leader_found)(const struct prober *prober, pid_t pid);
@@ -35,9 +35,8 @@ struct prober {
 	bool everybody;               /* probes are in all processes that map a file */
 };
 
-/* Places the probes. By means that children inherit they are in place only after prober_commit()
- * has been called for the probes of all files. The request's path must stay valid until then. 0 or
- * -errno. */
+/* Places probes. Inherited probes are only in place after prober_commit(), which is called once for
+ * all files. The request's path must stay valid until then. Returns 0 or -errno. */
 static inline int prober_attach(struct prober *prober, const struct probe_request *request,
 				struct probe_links *links)
 {
@@ -55,8 +54,8 @@ static inline void prober_close(const struct prober *prober, struct probe_links 
 		prober->ops->close(prober, links);
 }
 
-/* Closes links whose records nobody reads any more. The probes may stay in place until the source
- * is closed. */
+/* Closes links whose records are no longer needed. The probes may stay in place until the source is
+ * closed. */
 static inline void prober_leave(struct prober *prober, struct probe_links *links)
 {
 	if (prober->ops)

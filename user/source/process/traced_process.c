@@ -12,7 +12,7 @@ int traced_process_deliver(const struct traced_process *process, struct event *e
 	return process->config->deliver(process->config->ctx, event);
 }
 
-/* What was told last holds: nothing tells of mappings that are gone. */
+/* The newest mapping wins: unmapping is not reported. */
 const struct module *mapping_find(const struct traced_process *process, uint64_t address,
 				  uint64_t *ret_offset)
 {

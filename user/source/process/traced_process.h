@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One traced process: its probes, its modules, and which of its mappings have been delivered. What
- * happens to it is in source/trace/process.h.
+ * One traced process: its probes, its modules, and the mappings that have been delivered. For its
+ * life see source/trace/process.h.
  */
 #ifndef MTRACE_SOURCE_PROCESS_TRACED_PROCESS_H
 #define MTRACE_SOURCE_PROCESS_TRACED_PROCESS_H
@@ -21,36 +21,37 @@ struct told_mapping {
 	uint32_t module;
 };
 
-/* Probes of all processes together: those that are placed for everybody. */
+/* Probes that are in all processes. */
 struct shared_probes {
 	struct probe_links links;
 	struct map64 attached;   /* module id → index into placed_ns */
-	VEC(uint64_t) placed_ns; /* when its probes were in place */
-	size_t leaderless;       /* processes for whom they are, in SCOPE_NAMED */
-	/* Of translated.h: */
-	bool paused;                /* there is a translator: no links */
-	uint64_t paused_ns;         /* since when */
-	uint64_t seen_ns;           /* when the newest one began, and … */
-	uint64_t checked_ns;        /* … when it was last looked for */
-	pid_t translator;           /* one that runs; 0: not known */
-	uint32_t translators_begun; /* as far as the kernel's count was heeded */
+	VEC(uint64_t) placed_ns; /* time at which its probes were in place */
+	size_t leaderless;       /* number of processes that need them in SCOPE_NAMED */
+	/* See translated.h: */
+	bool paused;                /* a translator is running: no links */
+	uint64_t paused_ns;         /* time of the pause */
+	uint64_t seen_ns;           /* start of the newest translator */
+	uint64_t checked_ns;        /* last check */
+	pid_t translator;           /* pid of a running one; 0: unknown */
+	uint32_t translators_begun; /* the last count of the BPF programs that was handled */
 };
 
 struct traced_process;
 
-/* How probes get into a process: the kernel places them for BPF, the guardian for ptrace. */
+/* How probes are placed in a process: by the kernel for BPF, by the tracer process for ptrace. */
 struct probe_ops {
-	/* Those of a module, mapped or not. 0 or -errno. */
+	/* Places those of a module, mapped or not. Returns 0 or -errno. */
 	int (*place)(struct traced_process *process, const struct module *module,
 		     const struct probe_plan *plan);
-	/* Of all modules since the last time; NULL: they were there at once. 0 or -errno. */
+	/* Activates those placed since the last call; NULL: they are active at once. Returns 0 or
+	 * -errno. */
 	int (*commit)(struct traced_process *process);
-	/* Are they there, in a mapping that was just told? */
+	/* Checks that they are in place, in a mapping that was just delivered. */
 	void (*verify)(struct traced_process *process, const struct module *module,
 		       const struct told_mapping *mapping);
 };
 
-/* Where a thread last began to free, and by which of several allocators. */
+/* The last free of a thread, and its allocator. */
 struct last_free {
 	uint64_t address;
 	uint8_t object;
@@ -62,31 +63,31 @@ struct traced_process {
 	struct prober *prober;
 	struct unwind_tables *tables; /* NULL if stacks are not by tables */
 	pid_t pid;
-	bool awaits_exec; /* launched and held: what runs until exec is ours, not the program's */
-	bool from_start;  /* every block of its present image is known, but for losses */
-	const char *const *launched_command; /* of a launched one, else NULL */
-	struct cgroup cgroup;                /* as it was last read, or its parent's */
-	struct shared_probes *shared;        /* probes are for everybody; else NULL */
-	bool leaderless;                     /* its first thread has ended: see leader.h */
-	uint64_t shared_ns; /* since when by shared probes; what was mapped before it is a gap */
+	bool awaits_exec; /* launched and paused: until exec it runs our code, not the program */
+	bool from_start;  /* every block of its current image is known, except for losses */
+	const char *const *launched_command; /* of a launched process, otherwise NULL */
+	struct cgroup cgroup;                /* as last read, or its parent's */
+	struct shared_probes *shared;        /* uses probes in all processes; otherwise NULL */
+	bool leaderless;                     /* its leader has exited: see leader.h */
+	uint64_t shared_ns; /* start of shared probes; earlier mappings have a gap */
 	struct probe_links links;
 	struct map64 attached; /* module id → 1 */
-	uint64_t attached_ns;  /* when the newest probe was in place */
+	uint64_t attached_ns;  /* time at which the newest probe was in place */
 	uint64_t entered_ns;
-	uint64_t placed_ns; /* the newest of those that are counted since it was set to 0 */
-	bool uncommitted;   /* there are sites for probes_commit to probe */
+	uint64_t placed_ns; /* the newest one since this was set to 0 */
+	bool uncommitted;   /* probes_commit() has sites to probe */
 	struct map64 told;  /* start address → index into mappings */
 	struct told_mapping *mappings;
 	size_t mapping_count, mapping_capacity;
-	uint64_t mappings_told; /* ever */
+	uint64_t mappings_told; /* total */
 	struct map64 calls; /* return address → enum verdict (source/unwind/stack_check.c) … */
-	uint64_t calls_of;  /* … as of that many mappings */
-	bool translated;    /* by valgrind, which would run our breakpoints: no probes */
+	uint64_t calls_of;  /* … valid for this value of mappings_told */
+	bool translated;    /* run by valgrind or qemu: no probes */
 	bool sanitizer_told;
-	uint32_t allocator_objects; /* modules with probes of allocation functions so far */
+	uint32_t allocator_objects; /* modules with probed allocation functions so far */
 	struct map64 last_freed;    /* tid → index into frees */
 	VEC(struct last_free) frees;
-	bool watches_exits; /* of calls that may throw: then throwing is watched too */
+	bool watches_exits; /* has exit probes, so throwing is probed, too */
 	size_t site_count;  /* probes in place or waiting for their module to be mapped */
 	uint64_t unprobed_sites;
 	uint64_t gap_ns;
@@ -96,12 +97,12 @@ struct traced_process {
  * `deliver` returns. */
 int traced_process_deliver(const struct traced_process *process, struct event *event);
 
-/* The module whose code is at an address, and the offset in its file; NULL if there is none. */
+/* The module that contains a code address, and the offset in its file; NULL if there is none. */
 const struct module *mapping_find(const struct traced_process *process, uint64_t address,
 				  uint64_t *ret_offset);
 
-/* The thread to read in /proc in place of the process: its first thread may have ended. 0 if none
- * is left. */
+/* The thread to use in /proc instead of the process, whose leader may have exited. 0 if none is
+ * left. */
 pid_t traced_process_reader(const struct traced_process *process);
 
 #endif

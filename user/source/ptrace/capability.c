@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the ptrace source needs, tried on a child of our own. */
+/* Checks what the ptrace source needs, on a child of our own. */
 #include "source/ptrace/capability.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ static pid_t child_new(void)
 	_exit(0);
 }
 
-/* Code of ours, which the child has, too: written back as it is. */
+/* Rewrites a byte of our own code in the child, which has the same code. */
 static int try_memory(pid_t pid)
 {
 	off_t address = (off_t)(uintptr_t)&try_memory;
@@ -51,7 +51,7 @@ static int try_memory(pid_t pid)
 	return err;
 }
 
-/* Whether a child of ours can be traced: 0 or -errno for each step. */
+/* The result of tracing a child: 0 or -errno for each step. */
 struct ptrace_trial {
 	int seize, write;
 };

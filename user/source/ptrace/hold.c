@@ -6,17 +6,17 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A process that is held. */
+/* A held process. */
 struct ptrace_hold {
 	struct holder holder; /* first */
 	struct holds *holds;
 	struct guardian *guardian;
 	pid_t pid;
-	int event; /* the caller's */
+	int event; /* the caller's eventfd */
 	bool at_end;
 	bool over;
-	bool unasked;                         /* a child that the caller has not heard of */
-	VEC(struct thread_registers) threads; /* bytes: in the shared memory */
+	bool unasked;                         /* a child that has not been reported to the caller */
+	VEC(struct thread_registers) threads; /* their bytes are in the shared memory */
 };
 
 static int take_registers(struct ptrace_hold *hold)
@@ -85,7 +85,7 @@ static bool hold_is_over(const struct holder *holder)
 	return ((const struct ptrace_hold *)holder)->over;
 }
 
-/* Of whoever in the family it is. */
+/* Returns an unreported child of any process in the family. */
 static struct holder *hold_child(struct holder *holder, pid_t *ret_pid)
 {
 	struct ptrace_hold *const *hold;
@@ -108,7 +108,7 @@ static void hold_close(struct holder *holder)
 		if (hold->holds->list.items[i] == hold)
 			hold->holds->list.items[i] =
 				hold->holds->list.items[--hold->holds->list.count];
-	if (!hold->over) /* or its number may be another's */
+	if (!hold->over) /* otherwise its pid may have been reused */
 		guardian_ask(hold->guardian, REQUEST_LET_END, hold->pid);
 	vec_free(&hold->threads);
 	free(hold);
@@ -159,7 +159,7 @@ int hold_new(struct holds *holds, struct guardian *guardian, const struct hold_r
 	return 0;
 }
 
-/* Of whom nothing was heard of its end. */
+/* The holder of a process that has not exited. */
 static struct ptrace_hold *hold_of(const struct holds *holds, pid_t pid)
 {
 	struct ptrace_hold *const *hold;
@@ -186,7 +186,7 @@ void holds_born(struct holds *holds, pid_t parent, pid_t child)
 		return;
 	hold = hold_make(holds, of_parent->guardian, child, of_parent->event);
 	if (!hold)
-		return; /* nobody waits for it: it is let go at its end */
+		return; /* nobody waits for it: it will be released at its exit */
 	hold->unasked = true;
 	hold_raise(hold);
 }
@@ -211,7 +211,7 @@ void holds_over(const struct holds *holds, pid_t pid)
 	hold_raise(hold);
 }
 
-/* The caller has closed all that it has asked for. */
+/* The remaining ones were never requested by the caller. */
 void holds_free(struct holds *holds)
 {
 	while (holds->list.count)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Holders (os/ptrace/holder.h) of processes that the guardian traces. */
+/* Holders (os/ptrace/holder.h) of processes that the tracer process traces. */
 #ifndef MTRACE_SOURCE_PTRACE_HOLD_H
 #define MTRACE_SOURCE_PTRACE_HOLD_H
 
@@ -7,19 +7,20 @@
 #include "os/ptrace/holder.h"
 #include "source/ptrace/guardian/guardian.h"
 
-/* Those that there are. Zeroed memory has none. */
+/* All current holders. Zeroed memory is an empty list. */
 struct holds {
 	VEC(struct ptrace_hold *) list;
 };
 
-/* 0 or -errno with words. Closed by its own close, which must come before the guardian's end. */
+/* Creates a holder. Returns 0 or -errno; sets *err. Close the holder before ending the tracer
+ * process. */
 int hold_new(struct holds *holds, struct guardian *guardian, const struct hold_request *request,
 	     struct holder **ret_holder, struct error *err);
-/* A child of one that is held, or can be stopped, is so too; and theirs. */
+/* Extends the holders of a process to its child. */
 void holds_born(struct holds *holds, pid_t parent, pid_t child);
-/* A process stands at its end: whoever holds it gets to know. False if nobody does. */
+/* A process is stopped at its exit: notifies its holder. Returns false if it has none. */
 bool holds_at_end(const struct holds *holds, pid_t pid);
-/* It has ended. */
+/* The process has exited. */
 void holds_over(const struct holds *holds, pid_t pid);
 void holds_free(struct holds *holds);
 

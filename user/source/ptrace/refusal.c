@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The kernel says EPERM, and has many reasons for it (ptrace(2), "Ptrace access mode checking"). */
+/* The kernel returns EPERM for many reasons (ptrace(2), "Ptrace access mode checking"). */
 #include "source/ptrace/refusal.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ int yama_scope(void)
 	return scope;
 }
 
-/* A process's real user, or -1. */
+/* The real user id of a process, or -1. */
 static long user_of(pid_t pid)
 {
 	static const char key[] = "\nUid:";
@@ -48,7 +48,7 @@ static long user_of(pid_t pid)
 	return user;
 }
 
-/* Its files in /proc are root's then. */
+/* Its files in /proc then belong to root. */
 static bool is_protected(pid_t pid)
 {
 	char path[PROCFS_PATH_SIZE];

@@ -6,10 +6,10 @@
 
 #include "base/error.h"
 
-/* /proc/sys/kernel/yama/ptrace_scope; 0 where there is no Yama. */
+/* /proc/sys/kernel/yama/ptrace_scope; 0 without Yama. */
 int yama_scope(void);
 
-/* Why a process cannot be traced, in words; returns the code that the kernel gave. */
+/* Explains in *err why a process cannot be traced. Returns `code`. */
 int ptrace_refuse(pid_t pid, int code, struct error *err);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The ptrace source. The guardian (source/ptrace/guardian/guardian.h) is its kernel: records come
- * from there through a ring and become events as those of BPF programs do (source/bpf/source.c).
- * What is different is how breakpoints get into a process: by address, in each mapping that is
- * there, and the thread that has mapped something waits for it.
+ * The ptrace source. The tracer process (source/ptrace/guardian/guardian.h) takes the role of the
+ * kernel: its records come through a ring and become events, like those of the BPF programs
+ * (source/bpf/source.c). What differs is how breakpoints are placed: by address, in each existing
+ * mapping. A thread that has mapped something waits until that is done.
  */
 #include "source/ptrace/source.h"
 
@@ -33,7 +33,7 @@
 #define SEIZE_NAP_NS  1000000
 
 struct ptrace_source {
-	struct trace_source common; /* first: what the session holds */
+	struct trace_source common; /* first member: the session's handle */
 	struct prober prober;       /* without operations */
 	struct guardian guardian;
 	struct holds holds;
@@ -48,7 +48,7 @@ static struct ptrace_source *ptrace_of(struct source *source)
  * Breakpoints.
  */
 
-/* Where code is, nothing is placed: that is done by mapping. */
+/* Nothing is placed per file: breakpoints are placed per mapping. */
 static int place_nothing(struct traced_process *process, const struct module *module,
 			 const struct probe_plan *plan)
 {
@@ -71,7 +71,7 @@ static const struct probe_ops ptrace_probe_ops = {
 	.verify = verify_nothing,
 };
 
-/* A letter that is being written. */
+/* A request that is being written. */
 struct placing {
 	struct ptrace_source *ptrace;
 	struct traced_process *process;
@@ -166,7 +166,7 @@ static struct code_mapping code_of(const struct ptrace_source *ptrace,
 	return code;
 }
 
-/* In order of addresses, as /proc has them. */
+/* Sends the executable mappings, in order of address as in /proc. */
 static int tell_code(struct ptrace_source *ptrace, const struct traced_process *process,
 		     const struct proc_maps *maps)
 {
@@ -180,7 +180,8 @@ static int tell_code(struct ptrace_source *ptrace, const struct traced_process *
 	return guardian_ask(&ptrace->guardian, REQUEST_CODE, process->pid);
 }
 
-/* What is mapped now was told: the guardian gets to know it, and breakpoints. */
+/* The current mappings have been delivered: passes them to the tracer process, and places
+ * breakpoints. */
 static int look(struct ptrace_source *ptrace, struct traced_process *process)
 {
 	struct proc_maps maps;
@@ -195,7 +196,7 @@ static int look(struct ptrace_source *ptrace, struct traced_process *process)
 	return err;
 }
 
-/* A process that was killed meanwhile is no error: its end is in the ring. */
+/* A process that was killed meanwhile is not an error: its exit is in the ring. */
 static int look_again(struct ptrace_source *ptrace, struct traced_process *process,
 		      uint64_t time_ns)
 {
@@ -239,7 +240,7 @@ static int ptrace_held(struct trace_source *common, const struct record_head *he
  * The source.
  */
 
-/* A tracer that was killed just now has left a guardian, which needs a moment to go. */
+/* A command that was just killed leaves its tracer process, which needs a moment to exit. */
 static bool is_guardian(pid_t pid)
 {
 	struct proc_info info;
@@ -252,7 +253,7 @@ static bool is_guardian(pid_t pid)
 	return is;
 }
 
-/* May the one that was in our way be gone the next time? It may be gone already. */
+/* Returns true if the process that was in our way may be gone at the next try, or already is. */
 static bool is_leaving(pid_t pid, int code, int *tries)
 {
 	pid_t tracer = tracee_tracer(pid, pid);
@@ -341,7 +342,7 @@ static int ptrace_fd(const struct source *source)
 	return ((const struct ptrace_source *)source)->guardian.shared.bell;
 }
 
-/* Without its guardian the trace is over. */
+/* Without its tracer process, the trace is over. */
 static int check_guardian(const struct ptrace_source *ptrace)
 {
 	char byte;
@@ -351,7 +352,7 @@ static int check_guardian(const struct ptrace_source *ptrace)
 	return recv(ptrace->guardian.socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) ? 0 : -EPIPE;
 }
 
-/* Children are held, too: those of whom the record is delivered. */
+/* Also holds children, once their fork record is delivered. */
 static int family_arrived(void *ctx, const void *data, size_t size)
 {
 	struct ptrace_source *ptrace = ctx;

@@ -5,7 +5,7 @@
 
 #include "source/source.h"
 
-/* Its operations. They live as long as the program. */
+/* Its operations: a static table. */
 const struct source_ops *source_ptrace(void);
 
 #endif

@@ -30,8 +30,8 @@ int ring_open(struct ring *ret_ring, int map_fd, uint64_t size)
 	return 0;
 }
 
-/* Memory in the kernel's layout: the reader's page, the writer's, the data; and the data again. It
- * is not a file, whose size may be limited (ulimit -f). */
+/* Maps memory in the kernel's layout: the reader's page, the writer's page, the data, and the data
+ * again. It is not a file, because file sizes may be limited (ulimit -f). */
 static int map_twice(struct ring *ring)
 {
 	size_t once = 2 * ring->page + ring->size;
@@ -83,7 +83,7 @@ uint64_t ring_size(uint64_t bytes)
 	return power;
 }
 
-/* Bytes that a record takes in the ring, from its header. */
+/* The bytes that a record occupies in the ring, from its header. */
 static uint32_t record_span(uint32_t header)
 {
 	uint32_t size = header & ~(uint32_t)(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
@@ -103,7 +103,7 @@ int ring_read(struct ring *ring, int (*record)(void *ctx, const void *data, size
 			__atomic_load_n((const uint32_t *)(const void *)place, __ATOMIC_ACQUIRE);
 
 		if (header & BPF_RINGBUF_BUSY_BIT)
-			break; /* being written; all behind it comes later */
+			break; /* still being written: stop here */
 		position += record_span(header);
 		if (!(header & BPF_RINGBUF_DISCARD_BIT))
 			err = record(ctx, place + BPF_RINGBUF_HDR_SZ, header);

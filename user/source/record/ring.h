@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reading a BPF ring buffer (kernel/bpf/ringbuf.c; struct bpf_ringbuf). libbpf's reader publishes
- * its position after each record, and every traced call on another CPU then misses its cache on
- * it; this one does so once per RING_BATCH bytes. It also reads no further than what was there when
- * it began, so that a busy target cannot keep it forever.
+ * Reads a BPF ring buffer (kernel/bpf/ringbuf.c; struct bpf_ringbuf). libbpf's reader publishes its
+ * position after each record, which causes a cache miss for every traced call on another CPU. This
+ * one publishes it once per RING_BATCH bytes. It also stops at the position where the buffer ended
+ * when it started, so that a busy target cannot keep it forever.
  */
 #ifndef MTRACE_SOURCE_RECORD_RING_H
 #define MTRACE_SOURCE_RECORD_RING_H
@@ -16,44 +16,46 @@
 #define RING_HEADER 8 /* bytes before each record */
 
 struct ring {
-	/* Positions, words of the machine: they begin again where their numbers end. */
-	unsigned long *consumer;       /* ours to write */
-	const unsigned long *producer; /* the kernel's */
-	const uint8_t *data;           /* mapped twice in a row, so that no record is broken */
+	/* Positions in bytes. They are machine words and wrap around. */
+	unsigned long *consumer;       /* written by the reader */
+	const unsigned long *producer; /* written by the kernel */
+	const uint8_t *data;           /* mapped twice in a row, so that records are contiguous */
 	uint64_t size;                 /* bytes, a power of two */
 	size_t page;
 };
 
-/* The next size that a ring can have: a power of two. */
+/* Rounds up to a valid size of a ring: a power of two. */
 uint64_t ring_size(uint64_t bytes);
 
-/* size: max_entries of the map. 0 or -errno. */
+/* Maps a ring buffer; `size` is max_entries of the map. Returns 0 or -errno. */
 int ring_open(struct ring *ret_ring, int map_fd, uint64_t size);
-/* One that is like the kernel's, for a writer in another process that is born later. */
+/* Creates a ring in the kernel's format, for a writer in a process forked later. Returns 0 or
+ * -errno. */
 int ring_new(struct ring *ret_ring, uint64_t size);
-void ring_close(struct ring *ring); /* zeroed memory is fine */
+void ring_close(struct ring *ring); /* accepts zeroed memory */
 
 /*
- * Every record that is there now, in order. A negative return of the callback ends the reading,
- * with that record consumed. 0 or what the callback returned.
+ * Passes every record that is present now to the callback, in order. A negative return value ends
+ * the reading, and that record counts as consumed. Returns 0 or the callback's error.
  */
 int ring_read(struct ring *ring, int (*record)(void *ctx, const void *data, size_t size),
 	      void *ctx);
 
-/* Take whole records out, as they lie there, each at a multiple of 8 bytes. `room` is that of the
- * largest record at least: RING_BATCH is more. Returns bytes. */
+/* Moves whole records to a buffer in their ring format, each at a multiple of 8 bytes. `room` must
+ * fit the largest record; RING_BATCH does. Returns the number of bytes. */
 size_t ring_take(struct ring *ring, void *bytes, size_t room);
-/* The bytes that a record so taken spans, with its header; *ret_size: its own, 0: it was discarded.
- */
+/* Returns the bytes that such a record occupies, with its header. *ret_size is its own size; 0: it
+ * was discarded. */
 size_t ring_record(const void *place, size_t *ret_size);
 
-/* Of ring_new, by its only writer. A record of several pieces; false if there is no room. */
+/* Writes a record, in several pieces, to a ring of ring_new(). Single writer only. Returns false if
+ * there is no room. */
 struct ring_piece {
 	const void *bytes;
 	size_t size;
 };
 bool ring_write(const struct ring *ring, const struct ring_piece *pieces, size_t count);
-/* Bytes that wait for the reader. */
+/* The number of bytes pending for the reader. */
 uint64_t ring_waiting(const struct ring *ring);
 
 #endif

@@ -12,26 +12,26 @@
 
 #include "base/thread.h"
 
-#define PIECE_BYTES (1u << 20) /* of what is moved */
-#define NORMAL_PART 8          /* of the ring: the reader is about to come */
-#define FULL_PART   4          /* … and it does not */
+#define PIECE_BYTES (1u << 20) /* size of a moved piece */
+#define NORMAL_PART 8          /* normal fill level (1/8): the reader will come */
+#define FULL_PART   4          /* fill level (1/4) at which it is late */
 
 static const struct timespec watch_pause = {.tv_nsec = 5000000};
 
-/* Whole records, as they lay in the ring. */
+/* Whole records in ring format. */
 struct ring_batch {
 	struct ring_batch *next;
-	size_t at, size; /* read, of so many bytes */
+	size_t at, size; /* bytes read, and total bytes */
 	_Alignas(8) uint8_t bytes[];
 };
 
 struct ring_reader {
 	struct ring *ring;
 	uint64_t limit;
-	struct ring_batch *piece; /* the reader's; what follows is behind it */
-	struct ring_batch *batch; /* its own, for what comes from the ring itself */
+	struct ring_batch *piece; /* being read; what follows comes after it */
+	struct ring_batch *batch; /* for records that come from the ring directly */
 
-	pthread_mutex_t lock; /* the ring's reading end, and what was moved */
+	pthread_mutex_t lock; /* protects the ring's consumer side and the moved pieces */
 	struct ring_batch *first, **last;
 	uint64_t moved; /* bytes */
 
@@ -48,7 +48,8 @@ static struct ring_batch *piece_new(size_t room)
  * The thread.
  */
 
-/* False if there was nothing, or no room. Once the lock is given back the piece is the reader's. */
+/* Returns false if there was nothing to move, or no room. After unlocking, the piece belongs to the
+ * reader. */
 static bool move_some(struct ring_reader *reader)
 {
 	struct ring_batch *piece = piece_new(PIECE_BYTES);
@@ -102,7 +103,7 @@ static void *thread_main(void *ctx)
 	return NULL;
 }
 
-/* Of the ring only news: it is readable as long as there is something in it. */
+/* Edge-triggered for the ring, which is readable as long as it is not empty. */
 static int watch_fds(const struct ring_reader *reader, int fd)
 {
 	struct epoll_event news = {.events = EPOLLIN | EPOLLET}, end = {.events = EPOLLIN};
@@ -183,7 +184,7 @@ void ring_reader_close(struct ring_reader *reader)
 	free(reader);
 }
 
-/* What was moved is older than what is in the ring. */
+/* Moved pieces first: they are older than the contents of the ring. */
 static struct ring_batch *take_piece(struct ring_reader *reader)
 {
 	struct ring_batch *piece = reader->first;
@@ -201,7 +202,7 @@ static struct ring_batch *take_piece(struct ring_reader *reader)
 	return piece;
 }
 
-/* The piece with the next record, or NULL: there is none. */
+/* The piece with the next record, or NULL if there is none. */
 static struct ring_batch *next_piece(struct ring_reader *reader)
 {
 	struct ring_batch *piece = reader->piece;

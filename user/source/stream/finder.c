@@ -18,11 +18,11 @@ struct file_search {
 	const struct finder *finder;
 	const struct module *known;
 	const struct wanted_file *wanted;
-	struct module any; /* where any will do: what the file says of itself */
-	char *other;       /* the first file of the right name that is not the right one */
+	struct module any; /* if any file is accepted: its properties */
+	char *other;       /* the first file with the right name but other contents */
 };
 
-/* Is the open file the one that was traced? */
+/* Returns true if the open file is the one that was traced. */
 static bool is_right(struct file_search *search, int fd, const char *path)
 {
 	struct module seen = {.fd = fd, .path = (char *)path};
@@ -48,7 +48,7 @@ static bool is_right(struct file_search *search, int fd, const char *path)
 	return right;
 }
 
-/* A descriptor, or -1. */
+/* Returns a descriptor, or -1. */
 static int try_path(struct file_search *search, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -106,7 +106,7 @@ static int find_file(struct file_search *search)
 	return fd;
 }
 
-/* It has no file; but ours may be the same. */
+/* The vdso has no file, but ours may be the same. */
 static int find_vdso(const struct finder *finder, const struct module *known,
 		     struct module **ret_module)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Finds the files of modules that were traced earlier, or on another machine. What lies there now
- * need not be what ran then, so its build id has to be the same, or where there is none its size.
+ * Finds the files of modules that were traced earlier or on another machine. The file at that path
+ * may have changed since, so its build id must match or, if it has none, its size.
  */
 #ifndef MTRACE_SOURCE_STREAM_FINDER_H
 #define MTRACE_SOURCE_STREAM_FINDER_H
@@ -13,20 +13,20 @@
 #include "symbol/elf/module.h"
 
 struct finder {
-	struct module_table *modules; /* what is found goes there … */
-	struct parser *parser;        /* … read by this */
-	const char *sysroot;          /* --sysroot: instead of the root; NULL: the root */
-	const char *const *binpaths;  /* --binpath: looked at first; NULL-terminated */
+	struct module_table *modules; /* receives the found modules */
+	struct parser *parser;        /* reads the files */
+	const char *sysroot;          /* --sysroot: replaces the root directory; NULL: the root */
+	const char *const *binpaths;  /* --binpath: searched first; NULL-terminated */
 };
 
-/* What is known of a module's file besides what a module says of itself. */
+/* What else is known about a module's file. */
 struct wanted_file {
-	uint64_t size; /* bytes; 0: nothing is known, any file of the name is the module */
+	uint64_t size; /* bytes; 0: nothing is known, accept any file of that name */
 };
 
 /*
- * A module like `known` (path, build id, machine, word, segments) in the table, with its file if
- * that was found: else without, so its code has places, but no names. 0 or -ENOMEM.
+ * Adds a module like `known` (path, build id, machine, word size, segments) to the table, with its
+ * file if found. Without it, code has offsets but no names. Returns 0 or -ENOMEM.
  */
 int finder_module(const struct finder *finder, const struct module *known,
 		  const struct wanted_file *wanted, struct module **ret_module);

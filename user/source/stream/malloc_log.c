@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* What is not read yet of a line. */
+/* The unread rest of a line. */
 struct log_text {
 	const char *at;
 	const char *end;
@@ -29,7 +29,7 @@ static int digit_of(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* 0x1f, (nil), and a plain 0, which printf makes of 0 in "%#lx". */
+/* 0x1f, (nil), or a plain 0, which is how printf formats 0 with "%#lx". */
 static bool take_number(struct log_text *text, uint64_t *ret_number)
 {
 	uint64_t number = 0;
@@ -51,7 +51,7 @@ static const char *last_of(const char *from, const char *end, char wanted)
 	return from < end ? memrchr(from, wanted, (size_t)(end - from)) : NULL;
 }
 
-/* ./prog:(main+1c) → ./prog; a path may have all of these characters, so from behind. */
+/* ./prog:(main+1c) → ./prog. Starts at the end: a path may contain all of these characters. */
 static void strip_symbol(const char *from, const char **end)
 {
 	const char *open;

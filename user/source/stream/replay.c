@@ -72,7 +72,7 @@ static int file_open(const char *path, int *ret_fd)
 	return 0;
 }
 
-/* As many bytes as there is room for, but for the end: how many, or -errno. */
+/* Reads until the buffer is full or the file ends. Returns the number of bytes, or -errno. */
 static ssize_t fill(int fd, char *piece, size_t room)
 {
 	size_t got = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The model of a recorded trace: from a recording (replay_stream.c), or from a log of glibc's
- * MALLOC_TRACE (replay_log.c). The first bytes tell which of the two a file is.
+ * Builds the model of a recorded trace: from a recording (replay_stream.c), or from a log of
+ * glibc's MALLOC_TRACE (replay_log.c). The first bytes of a file show which of the two it is.
  */
 #ifndef MTRACE_SOURCE_STREAM_REPLAY_H
 #define MTRACE_SOURCE_STREAM_REPLAY_H
@@ -16,7 +16,7 @@
 
 /* Borrows everything; it must outlive the replay. */
 struct replay_config {
-	const char *name;            /* of the file, or where the stream comes from, for messages */
+	const char *name;            /* of the file or the origin of the stream, for messages */
 	bool debuginfod;             /* the parser may ask debuginfod servers */
 	const char *sysroot;         /* see struct finder */
 	const char *const *binpaths; /* see struct finder */
@@ -30,19 +30,19 @@ struct replay {
 	struct module_table *modules;
 	struct finder finder;
 	struct model_config books;
-	struct model *model; /* NULL until it is known what shapes them */
-	/* Clients only: what became of scans that were ordered. NULL is fine. */
+	struct model *model; /* NULL until its configuration is known */
+	/* Clients only: the results of requested scans. May be NULL. */
 	void (*scanned)(void *ctx, const struct stream_scanned *scanned);
 	void *ctx;
-	uint32_t first_pid; /* 0: none yet */
-	bool loading;       /* the model is not whole yet: books are being told */
-	uint64_t wanted;    /* the byte that is read next */
-	uint64_t events;    /* read so far … */
-	uint64_t last_ns;   /* … and when the last of them was */
-	bool ended;         /* its end was read */
-	bool damaged;       /* what follows is not read any more */
-	uint64_t taken_ns;  /* when the report was, or would have been made: CLOCK_MONOTONIC … */
-	uint64_t taken_at_ms;                 /* … and since the epoch; 0: now */
+	uint32_t first_pid;   /* 0: none yet */
+	bool loading;         /* the model is being transferred and not complete yet */
+	uint64_t wanted;      /* offset of the next byte to read */
+	uint64_t events;      /* read so far … */
+	uint64_t last_ns;     /* … and the time of the last one */
+	bool ended;           /* the end was read */
+	bool damaged;         /* the rest is not read */
+	uint64_t taken_ns;    /* time of the report: CLOCK_MONOTONIC … */
+	uint64_t taken_at_ms; /* … and since the epoch; 0: now */
 	char incomplete[2 * ERROR_TEXT_SIZE]; /* what is missing, or "" */
 };
 
@@ -61,8 +61,8 @@ int replay_books(struct replay *replay, const struct model_config *config);
 int replay_event(struct replay *replay, const struct event *event);
 
 /*
- * Two readers of the same form: each is given the bytes one piece after the other, then the end. 0
- * or -errno with words: nothing to report from.
+ * A reader of one file format. It gets the bytes piece by piece, then the end. Returns 0, or -errno
+ * if there is nothing to report; sets *err.
  */
 struct replay_reader {
 	const char *what; /* "a recording" */
@@ -70,7 +70,7 @@ struct replay_reader {
 	int (*open)(void **ret_reader, struct replay *replay);
 	int (*read)(void *reader, const char *bytes, size_t size, struct error *err);
 	int (*finish)(void *reader, struct error *err);
-	void (*close)(void *reader); /* NULL is fine */
+	void (*close)(void *reader); /* accepts NULL */
 };
 
 extern const struct replay_reader replay_stream;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Books from a log of glibc's mtrace() (source/stream/malloc_log.h). It knows one process, whose
- * number it does not tell, of a stack the direct caller alone, and no times: everything happens at
- * once, in order.
+ * Builds a model from a log of glibc's mtrace() (source/stream/malloc_log.h). The log has one
+ * process without a pid, the direct caller instead of a stack, and no times: everything happens at
+ * the same time, in order.
  *
- * Nor does it tell where objects were loaded, so they get addresses here: a program that cannot be
- * moved its own, and every other object a range of its own.
+ * It does not have the load addresses of objects either, so they are assigned here: a
+ * non-relocatable program gets its own, every other object a separate range.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,26 +20,26 @@
 #define OBJECTS_MAX   4096
 #define THREAD        1
 #define NOW_NS        1
-#define RANGE_SHIFT   40 /* of an object */
+#define RANGE_SHIFT   40 /* size of an object's range, as a shift */
 
 struct object {
 	char *path;
 	uint64_t base;
-	uint64_t lowest; /* virtual address of its first byte, by the file */
+	uint64_t lowest; /* virtual address of its first byte in the file */
 	struct module *module;
 };
 
 struct logged {
 	struct replay *replay;
 	VEC(struct object) objects;
-	VEC(char) held; /* a line that is not all there yet */
-	bool too_long;  /* it is, and goes on */
+	VEC(char) held; /* an incomplete line */
+	bool too_long;  /* the line is too long, and continues */
 	bool begun;
-	struct malloc_log_line old; /* of a realloc whose other half is to come … */
+	struct malloc_log_line old; /* first half of a realloc … */
 	bool has_old;
 	uint64_t lines;
 	uint64_t bad;
-	uint64_t first_bad; /* number of its line */
+	uint64_t first_bad; /* line number of the first one */
 };
 
 static int deliver(struct logged *log, struct event event)
@@ -58,7 +58,7 @@ static int tell_code(struct logged *log, const struct object *object)
 	const struct module *module = object->module;
 	int code = 0;
 
-	if (!module->segment_count) /* no file: the numbers of the log are shown as they are */
+	if (!module->segment_count) /* no file: show the numbers of the log as they are */
 		return deliver(
 			log, (struct event){.kind = EVENT_MAPPING,
 					    .mapping = {.start = object->base,
@@ -103,7 +103,7 @@ static int object_new(struct logged *log, const char *path, struct object **ret_
 	return 0;
 }
 
-/* *ret_object: NULL if there are too many. Nearly always it is the one that was asked for last. */
+/* *ret_object is NULL if there are too many. It is nearly always a recent one. */
 static int object_of(struct logged *log, const struct malloc_log_line *line,
 		     struct object **ret_object)
 {
@@ -137,7 +137,7 @@ static bool is_code(const struct module *module, uint64_t vaddr)
 	return false;
 }
 
-/* Relative to the object's first byte, or as older glibcs have it. */
+/* Relative to the object's first byte, or absolute with older glibc. */
 static uint64_t place_in(const struct object *object, uint64_t caller)
 {
 	bool relative = is_code(object->module, object->lowest + caller) ||
@@ -193,7 +193,7 @@ static void note_bad(struct logged *log)
 		log->first_bad = log->lines;
 }
 
-/* The two halves of a realloc stand one behind the other. */
+/* The two halves of a realloc are consecutive lines. */
 static int tell_line(struct logged *log, const struct malloc_log_line *line)
 {
 	uint64_t caller;
@@ -225,7 +225,7 @@ static bool is_library(const char *path, size_t length)
 	return memmem(path, length, ".so", 3) || memmem(path, length, "ld-linux", 8);
 }
 
-/* The program is the first object that is no library; if there is none, the log stands for it. */
+/* The program is the first object that is not a library; otherwise use the name of the log. */
 static char *program_of(const struct logged *log, const char *bytes, size_t size)
 {
 	const char *end = bytes + size, *line = bytes, *next;
@@ -357,7 +357,7 @@ static int log_read(void *reader, const char *bytes, size_t size, struct error *
 	return code ? error_set(err, code, "%s", strerror(-code)) : 0;
 }
 
-/* What has no end may lack more than that: of a number, digits. */
+/* An incomplete last line may also lack digits of a number, so it is not used. */
 static int log_finish(void *reader, struct error *err)
 {
 	struct logged *log = reader;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What --record has written becomes books again, the same ones. */
+/* Restores the model from a recording by --record. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,12 +21,12 @@ struct stream_reading {
 	struct told_model told; /* its first member */
 	struct replay *replay;
 	struct stream_reader *stream;
-	struct map64 ids;            /* a module's id in the recording → here */
-	struct books_loader *loader; /* while books are told whole */
+	struct map64 ids;            /* module id in the recording → id here */
+	struct books_loader *loader; /* while a whole model is transferred */
 	uint64_t begun_ns;
 	uint64_t begun_at_ms;
-	struct error failure;             /* what is wrong with the bytes; they held up to there */
-	char broken[ERROR_TEXT_SIZE / 2]; /* why the trace itself broke off, or "" */
+	struct error failure;             /* what is wrong with the data; it is valid up to there */
+	char broken[ERROR_TEXT_SIZE / 2]; /* why the trace itself ended early, or "" */
 };
 
 static int on_settings(void *ctx, const struct stream_settings *settings)
@@ -44,7 +44,8 @@ static int on_settings(void *ctx, const struct stream_settings *settings)
 	return code;
 }
 
-/* Books that are told once more name the same modules. Without a build id, who knows. */
+/* A model that is transferred again refers to the same modules. Without a build id, that cannot be
+ * known. */
 static struct module *module_known(const struct replay *replay, const struct stream_module *told)
 {
 	struct module *module;
@@ -189,7 +190,7 @@ static int reading_open(void **ret_reader, struct replay *replay)
 	return 0;
 }
 
-/* What is damaged holds up to there; of other versions nothing does. */
+/* Damaged data is valid up to the damage; data of other versions is not used at all. */
 static int reading_read(void *ctx, const char *bytes, size_t size, struct error *err)
 {
 	struct stream_reading *reading = ctx;
@@ -208,7 +209,7 @@ static int reading_read(void *ctx, const char *bytes, size_t size, struct error 
 	return error_set(err, reading->failure.code, "%s", reading->failure.text);
 }
 
-/* When the last event was, by the clock on the wall. */
+/* The wall clock time of the last event. */
 static uint64_t last_at_ms(const struct stream_reading *reading)
 {
 	return reading->begun_at_ms + (reading->replay->last_ns - reading->begun_ns) / NS_PER_MS;

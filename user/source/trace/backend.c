@@ -15,7 +15,7 @@ struct traced_process *processes_find(const struct trace_source *trace, pid_t pi
 	return index == MAP64_NONE ? NULL : trace->processes[index];
 }
 
-/* Only the books remember it. */
+/* The model keeps its data. */
 void processes_remove(struct trace_source *trace, struct traced_process *process)
 {
 	uint32_t index = map64_get(&trace->index_of_pid, (uint64_t)process->pid);
@@ -25,7 +25,7 @@ void processes_remove(struct trace_source *trace, struct traced_process *process
 	if (last != process) {
 		trace->processes[index] = last;
 		(void)map64_set(&trace->index_of_pid, (uint64_t)last->pid,
-				index); /* it has a place */
+				index); /* cannot fail: the key exists */
 	}
 	traced_process_free(process);
 	free(process);

@@ -34,7 +34,7 @@ void leader_forget(const struct traced_process *process, struct shared_probes *s
 	process->prober->ops->leader_found(process->prober, process->pid);
 	if (--shared->leaderless)
 		return;
-	prober_close(process->prober, &shared->links); /* nobody else shall pay any longer */
+	prober_close(process->prober, &shared->links); /* costs other processes no longer */
 	map64_free(&shared->attached);
 	vec_free(&shared->placed_ns);
 	shared->paused = false;

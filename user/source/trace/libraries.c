@@ -30,8 +30,8 @@ int library_open(struct traced_process *process, int fd, const char *path,
 	*ret_module = module;
 	if (process->tables)
 		err = unwind_tables_add(process->tables, module, unwind_module_key(module));
-	/* A signal's frame on an alternate stack leads to another stack, of which a slice has
-	 * nothing: the kernel must know the way from the first one on. */
+	/* A signal frame on an alternate stack leads to another stack, which a slice does not
+	 * contain. So the kernel needs the vdso's table from the first stack on. */
 	if (!err && process->tables)
 		err = vdso_open(process, module->elf64, &vdso);
 	return err;
@@ -49,7 +49,7 @@ int library_attach(struct traced_process *process, const char *path,
 	return err || !module ? err : attach(process, module);
 }
 
-/* All files that ld.so.cache has under the names. */
+/* Probes all files that ld.so.cache lists under the names. */
 static int attach_names(struct traced_process *process, const struct ldcache *cache,
 			const char *const *names, size_t count)
 {
@@ -69,7 +69,7 @@ static int attach_cached(struct traced_process *process)
 {
 	static const char *const c_libraries[] = {"libc.so.6", "ld-linux-x86-64.so.2",
 						  "ld-linux.so.2", "ld-linux-aarch64.so.1"};
-	/* The last one for the exceptions that the others' operator new may throw. */
+	/* The last one throws the exceptions of the others' operator new. */
 	static const char *const allocators[] = {"libjemalloc.so.2", "libtcmalloc.so.4",
 						 "libtcmalloc_minimal.so.4", "libmimalloc.so.2",
 						 "libstdc++.so.6"};
@@ -77,7 +77,7 @@ static int attach_cached(struct traced_process *process)
 	int err = ldcache_open("/etc/ld.so.cache", &cache);
 
 	if (err)
-		return err == -ENOMEM ? err : 0; /* no such libraries that we would know */
+		return err == -ENOMEM ? err : 0; /* no known libraries then */
 	err = attach_names(process, &cache, c_libraries, COUNT_OF(c_libraries));
 	if (!err && process->config->scope != SCOPE_NAMED)
 		err = attach_names(process, &cache, allocators, COUNT_OF(allocators));
@@ -85,7 +85,7 @@ static int attach_cached(struct traced_process *process)
 	return err;
 }
 
-/* Libc and linker in one, and in no cache. */
+/* musl: libc and dynamic linker are one file, which is in no cache. */
 static int attach_musl(struct traced_process *process)
 {
 	static const char *const paths[] = {"/lib/ld-musl-x86_64.so.1", "/lib/ld-musl-i386.so.1",

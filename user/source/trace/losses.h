@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What was not seen of a process, as an event. */
+/* Reports what was missed of a process as an event. */
 #ifndef MTRACE_SOURCE_TRACE_LOSSES_H
 #define MTRACE_SOURCE_TRACE_LOSSES_H
 
 #include "source/process/traced_process.h"
 
-/* Delivers EVENT_LOSSES: what the kernel side (or the ptrace tracer) has counted, and what we know.
+/* Delivers EVENT_LOSSES: the counters of the BPF programs (or the ptrace tracer), and our own.
  * Returns what `deliver` returns. */
 int processes_tell_losses(const struct traced_process *process, const uint64_t count[LOSS_COUNT]);
 

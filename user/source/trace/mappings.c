@@ -41,7 +41,8 @@ static int tell_wrappers(struct traced_process *process, const struct probe_plan
 	return err;
 }
 
-/* Was the very same mapping told before? Else remember it. Returns 1, 0 or -ENOMEM. */
+/* Returns 1 if the same mapping was reported before. Otherwise stores it and returns 0 or
+ * -ENOMEM. */
 static int mapping_known(struct traced_process *process, const struct told_mapping *mapping)
 {
 	uint32_t known = map64_get(&process->told, mapping->start);
@@ -110,7 +111,7 @@ static int file_refused(struct traced_process *process, const struct proc_mappin
 	return code == -ENOMEM ? code : 0;
 }
 
-/* The kernel knows a file by one name, /proc/PID/maps on overlayfs by another. */
+/* On overlayfs, the kernel and /proc/PID/maps identify a file differently. */
 static int publish_module(struct traced_process *process, const struct module *module,
 			  struct unwind_file_key key)
 {
@@ -123,7 +124,7 @@ static int publish_module(struct traced_process *process, const struct module *m
 	return err;
 }
 
-/* The module of a mapping, opened, its unwind table published; NULL for code without a file. */
+/* Opens the module of a mapping and publishes its unwind table; NULL for code without a file. */
 static int mapping_open(struct traced_process *process, const struct proc_mapping *mapping,
 			struct module **ret_module)
 {
@@ -147,7 +148,8 @@ static int mapping_open(struct traced_process *process, const struct proc_mappin
 	return publish_module(process, *ret_module, unwind_mapping_key(mapping));
 }
 
-/* Stacks lead through all modules: their tables must be there before the first probe is. */
+/* Stacks go through all modules, so their tables must be published before the first probe is
+ * placed. */
 static int publish_tables(struct traced_process *process, const struct proc_maps *maps,
 			  uint32_t generation)
 {
@@ -172,7 +174,7 @@ static bool is_of_module(const struct proc_mapping *mapping)
 	       strcmp(mapping->path, "[vsyscall]");
 }
 
-/* Probe what they map. modules[i] is that of mapping i, or NULL. */
+/* Probes the modules of the mappings. modules[i] is that of mapping i, or NULL. */
 static int attach_entries(struct traced_process *process, const struct proc_maps *maps,
 			  struct module **modules)
 {
@@ -208,7 +210,8 @@ static int tell_entries(struct traced_process *process, const struct proc_maps *
 	return err;
 }
 
-/* What the process maps now, with room for as many modules. -ESRCH if it is gone. */
+/* Reads the mappings of the process, and allocates room for as many modules. -ESRCH if it is
+ * gone. */
 static int read_maps(struct traced_process *process, struct proc_maps *maps,
 		     struct module ***modules)
 {
@@ -224,7 +227,8 @@ static int read_maps(struct traced_process *process, struct proc_maps *maps,
 	return err;
 }
 
-/* Everything that the process maps now: its tables, its probes, and if `tell` its events. */
+/* Handles everything that the process maps now: its tables, its probes and, if `tell`, its
+ * events. */
 static int read_and_attach(struct traced_process *process, bool tell, uint64_t time_ns)
 {
 	uint32_t generation =
@@ -258,16 +262,16 @@ int mappings_read(struct traced_process *process, uint64_t time_ns)
 	return read_and_attach(process, true, time_ns);
 }
 
-/* Probes that came to be the process's since placed_ns was set to 0, and were placed later than
- * what they are for. */
+/* Counts the gap of probes that were placed, since placed_ns was set to 0, later than their code
+ * was mapped. */
 static void count_gap(struct traced_process *process, uint64_t since_ns)
 {
 	if (process->placed_ns > since_ns)
 		process->gap_ns += process->placed_ns - since_ns;
 }
 
-/* A module that user space does not know yet: read it from /proc, which also gives its path. What
- * was called in it since the kernel told of it is a gap. */
+/* Reads modules that user space does not know yet from /proc, which also gives their paths. The
+ * time since the kernel reported them is a gap. */
 int mappings_read_late(struct traced_process *process, uint64_t since_ns)
 {
 	int err;
@@ -284,9 +288,9 @@ int mappings_read_late(struct traced_process *process, uint64_t since_ns)
 }
 
 /*
- * A module known, or found by its path without asking the process, which may be gone. The path is
- * the kernel's: a process in another mount namespace means another file by it, and the file may
- * have been replaced since.
+ * Returns a known module, or finds it by its path without using the process, which may be gone. The
+ * path is the kernel's: in another mount namespace it may name another file, and the file may have
+ * been replaced since.
  */
 static struct module *module_of_record(struct traced_process *process,
 				       const struct record_mapping *record)
@@ -299,7 +303,7 @@ static struct module *module_of_record(struct traced_process *process,
 
 	if (module)
 		return module;
-	(void)path_of_names(record->names, path); /* a wrong file is found out */
+	(void)path_of_names(record->names, path); /* a wrong file is detected below */
 	fd = path[0] ? file_open_regular(path, NULL) : -ENOENT;
 	if (fd < 0)
 		return NULL;
@@ -310,7 +314,7 @@ static struct module *module_of_record(struct traced_process *process,
 	return module->device == device && module->inode == record->inode ? module : NULL;
 }
 
-/* Probe a module that was mapped unannounced; what it was called for until now is a gap. */
+/* Probes a module that was not mapped by the dynamic linker. The time until now is a gap. */
 static int attach_late(struct traced_process *process, struct module *module, uint64_t since_ns)
 {
 	int err;

@@ -15,10 +15,10 @@
 #include "symbol/elf/module_table.h"
 #include "symbol/probe_site/plan.h"
 
-#define BREAKPOINT_NONE 0 /* never an original byte that we probe: it would be `add` */
+#define BREAKPOINT_NONE 0 /* never a probed byte: it would be `add` */
 
-/* --only names apis; their whole family is probed, since a block's allocation and its free, or
- * operator new and the malloc below it, may be different apis. The model picks. */
+/* --only selects apis, but the whole family is probed: a block's allocation and its free, or
+ * operator new and its malloc, may be different apis. The model filters. */
 static bool site_wanted(const struct source_config *config, const struct probe_site *site)
 {
 	for (int api = 1; api < API_COUNT; api++)
@@ -28,7 +28,7 @@ static bool site_wanted(const struct source_config *config, const struct probe_s
 	return false;
 }
 
-/* Exits are those of calls that are wanted or not, all together: they are of one family. */
+/* The exits are wanted if any function with exits is: they all belong to one family. */
 static bool exits_wanted(const struct source_config *config, const struct probe_plan *plan)
 {
 	for (size_t i = 0; i < plan->site_count; i++)
@@ -48,8 +48,8 @@ static bool module_omitted(const struct source_config *config, const struct modu
 	return false;
 }
 
-/* Is it what --allocator names: by its path, by the file that lies there, or by its last component?
- */
+/* Returns true if --allocator names this module: by its path, by the file at that path, or by its
+ * last component. */
 static bool is_object(const struct module *module, const char *object)
 {
 	const char *base = strrchr(module->path, '/');
@@ -61,7 +61,7 @@ static bool is_object(const struct module *module, const char *object)
 	       named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
 }
 
-/* The prefix that was given for a module; "" without one; NULL if it was not named. */
+/* The prefix given for a module; "" if it was named without one; NULL if it was not named. */
 static const char *given_prefix(const struct source_config *config, const struct module *module)
 {
 	for (const char *const *given = config->allocators; given && *given; given++) {
@@ -78,14 +78,15 @@ static const char *given_prefix(const struct source_config *config, const struct
 	return NULL;
 }
 
-/* Which allocator of all that are traced; the first is 0. */
+/* The number of this allocator among all traced ones, from 0. */
 static uint8_t object_number(struct prober *prober, const struct module *module)
 {
 	uint32_t number = map64_get(&prober->allocators, module->id);
 
 	if (number == MAP64_NONE) {
 		number = (uint32_t)prober->allocators.count;
-		/* Without memory it looks like the next one: a free may count as unmatched. */
+		/* Out of memory, the next one gets the same number: a free may count as
+		 * unmatched. */
 		map64_set(&prober->allocators, module->id, number);
 	}
 	return (uint8_t)number;
@@ -103,13 +104,13 @@ static uint64_t site_cookie(const struct traced_process *process, const struct m
 {
 	uint64_t cookie = api_cookie(site->api);
 
-	/* Which of several allocators frees: one may do it by another's. */
+	/* Identifies the allocator that frees: one may call the free of another. */
 	if (!api_needs_return(site->api))
 		cookie |= (uint64_t)object_number(process->prober, module) << COOKIE_OBJECT_SHIFT;
 	cookie |= anybody_flag(process) | thinning_leaf_flag(module, plan, site->api);
 
-	/* Who calls free tells the program's frees from a thread's cleaning up, if nothing else
-	 * does. */
+	/* Without that hook, only the caller of free tells the program's frees from the cleanup of
+	 * an exiting thread. */
 	if (!api_needs_return(site->api) && !plan->hooks[HOOK_THREAD_ENDS])
 		cookie |= (uint64_t)COOKIE_FLAG_CALLER << 24;
 	return cookie;
@@ -133,7 +134,7 @@ static struct probe_links *links_of(struct traced_process *process)
 	return process->shared ? &process->shared->links : &process->links;
 }
 
-/* The kernel may accept a probe in Thumb code, and the program dies of it. */
+/* The kernel may accept a probe in Thumb code, but it kills the program. */
 static bool refuse_thumb(struct traced_process *process, const struct module *module,
 			 const struct probe_site *site)
 {
@@ -160,7 +161,7 @@ static int attach(struct traced_process *process, const struct module *module, e
 	return prober_attach(process->prober, &request, links_of(process));
 }
 
-/* All sites of one kind in one request. */
+/* Attaches all sites of one kind with one request. */
 static int attach_kind(struct traced_process *process, const struct module *module,
 		       const struct probe_plan *plan, enum probe_kind kind)
 {
@@ -203,7 +204,7 @@ static uint64_t mark_cookie(const struct traced_process *process, const struct p
 	       (mark->offset - mark->entry) << 32 | (uint64_t)mark->size << 40;
 }
 
-/* The BPF programs' marks are of 64-bit code alone (bpf/sanity.bpf.h). */
+/* The BPF programs only handle marks of 64-bit code (bpf/sanity.bpf.h). */
 static bool reads_marks(const struct module *module)
 {
 	return module->elf64;
@@ -229,7 +230,7 @@ out:
 	return err;
 }
 
-/* Exits that are not probed would leave calls without end: all of them, and first. */
+/* Probes all exits, before the entries: calls through an unprobed exit would never end. */
 static int attach_exits(struct traced_process *process, const struct module *module,
 			const struct probe_plan *plan)
 {
@@ -275,7 +276,7 @@ static int attach_hooks(struct traced_process *process, const struct module *mod
 	return err;
 }
 
-/* From now on exceptions matter, also those that are thrown by what was probed before. */
+/* From now on, exceptions matter. Also probes throwing in modules that were probed before. */
 static int watch_throws(struct traced_process *process, const struct module *late)
 {
 	struct module *module;
@@ -292,8 +293,8 @@ static int watch_throws(struct traced_process *process, const struct module *lat
 }
 
 /*
- * In the order of attaching. Frees come first: a block whose allocation is seen while its free is
- * not would stay live for ever.
+ * In the order of attaching. Frees come first: a block whose free is missed would stay live
+ * forever.
  */
 static const enum probe_kind site_kinds[] = {PROBE_FREE, PROBE_FREE_PLAIN, PROBE_EXIT_ENTRY,
 					     PROBE_CALL};
@@ -306,7 +307,7 @@ static int attach_sites(struct traced_process *process, const struct module *mod
 
 	if (!err && exits)
 		err = attach_exits(process, module, plan);
-	/* First, or a call might come without its operator's mark. */
+	/* Marks first: otherwise a call may come without its operator's mark. */
 	if (!err && process->config->sanity && plan->mark_count && reads_marks(module))
 		err = attach_marks(process, module, plan);
 	for (size_t i = 0;
@@ -315,7 +316,7 @@ static int attach_sites(struct traced_process *process, const struct module *mod
 	return err ? err : attach_hooks(process, module, plan);
 }
 
-/* Probes that are for everybody are placed once; now or later, if there is a translator. */
+/* Probes in all processes are placed once: now, or later if a translator is running. */
 static int attach_shared(struct traced_process *process, const struct module *module,
 			 const struct probe_plan *plan, uint64_t *ret_placed_ns)
 {
@@ -371,7 +372,7 @@ int probes_commit(struct traced_process *process)
 	if (process->uncommitted)
 		process->attached_ns = process->placed_ns = clock_now_ns();
 	process->uncommitted = false;
-	if (err && err != -ENOMEM && err != -ESRCH) /* its death is no news */
+	if (err && err != -ENOMEM && err != -ESRCH) /* its exit is reported elsewhere */
 		log_warn("process %d: cannot place probes: %s", (int)process->pid, strerror(-err));
 	return err == -ENOMEM ? err : 0;
 }
@@ -391,7 +392,7 @@ static void count_refusals(struct traced_process *process, const struct module *
 	process->unprobed_sites += plan->refusal_count;
 }
 
-/* What takes an allocator's place changes what the figures mean. */
+/* A sanitizer's allocator changes the meaning of the figures. */
 static void tell_sanitizer(struct traced_process *process, const struct probe_plan *plan)
 {
 	static const char *const words[SANITIZER_COUNT] = {
@@ -407,9 +408,9 @@ static void tell_sanitizer(struct traced_process *process, const struct probe_pl
 	log_warn("process %d is built with %s", (int)process->pid, words[plan->sanitizer]);
 }
 
-/* What becomes of a module's probes, as traced_process.attached has it. */
+/* The state of a module's probes: the values of traced_process.attached. */
 enum attached {
-	ATTACHED_AHEAD = 1, /* placed, but not mapped yet, and so no loss of the process's */
+	ATTACHED_AHEAD = 1, /* placed but not mapped yet, so not counted as a loss */
 	ATTACHED_COUNTED,
 };
 
@@ -423,7 +424,7 @@ bool probes_reach(const struct traced_process *process, int machine)
 	return process->ops != &attached_probe_ops || arch_has_uprobes(machine);
 }
 
-/* Its plan, or NULL if it shall not be or cannot be probed. */
+/* The plan of a module, or NULL if it must not or cannot be probed. */
 static const struct probe_plan *plan_of(struct traced_process *process, struct module *module)
 {
 	const struct probe_plan *plan;
@@ -453,7 +454,7 @@ static const struct probe_plan *plan_of(struct traced_process *process, struct m
 static void refuse_module(struct traced_process *process, const struct module *module,
 			  const struct probe_plan *plan, int code)
 {
-	if (code != -ESRCH) /* its death is no news */
+	if (code != -ESRCH) /* its exit is reported elsewhere */
 		log_warn("%s: cannot place probes: %s", module->path, strerror(-code));
 	process->unprobed_sites += plan->site_count;
 }
@@ -528,8 +529,8 @@ int probes_share(struct traced_process *process, struct module *module)
 }
 
 /*
- * Verification: a probe that the kernel accepted may still not be there (text that was remapped to
- * anonymous memory, for one), and would miss every call in silence.
+ * Verification: a probe that the kernel accepted may still be missing (if the text was remapped to
+ * anonymous memory, for example), and would silently miss every call.
  */
 
 static void verify_byte(struct traced_process *process, const struct module *module,
@@ -539,7 +540,7 @@ static void verify_byte(struct traced_process *process, const struct module *mod
 	uint8_t code[ARCH_CODE_MAX] = {BREAKPOINT_NONE};
 	size_t size = arch ? ARCH_BREAKPOINT_MAX : 1;
 
-	/* Where instructions are larger than a byte, a breakpoint's may begin with the same one. */
+	/* With multi-byte instructions, a breakpoint may start with the original byte. */
 	if (proc_memory_read(traced_process_reader(process), address, code, size) !=
 		    (ssize_t)size ||
 	    code[0] != original || (arch && arch->traps(code, 0)))
@@ -548,7 +549,7 @@ static void verify_byte(struct traced_process *process, const struct module *mod
 	log_info("%s: no breakpoint on %s in process %d", module->path, what, process->pid);
 }
 
-/* The address of a place in the file, 0 if it is not in the mapping. */
+/* The address of a file offset; 0 if it is not in the mapping. */
 static uint64_t address_in(const struct told_mapping *mapping, uint64_t offset)
 {
 	if (offset < mapping->offset || offset - mapping->offset >= mapping->end - mapping->start)
@@ -585,7 +586,7 @@ const struct probe_ops attached_probe_ops = {
 	.place = attach_module, .commit = commit_events, .verify = probes_verify};
 
 /*
- * Probes one by one.
+ * Enumeration of probes.
  */
 
 static int each_hook(struct probe_taker *taker, const struct probe_plan *plan)
@@ -667,8 +668,8 @@ bool probes_found(const struct traced_process *process)
 	return !process->mapping_count;
 }
 
-/* Code that a program has moved to anonymous memory cannot have a breakpoint: nothing is there to
- * be verified, and what it would have told is lost. */
+/* Code that a program has moved to anonymous memory has no breakpoints: there is nothing to verify,
+ * and its calls are missed. */
 void probes_count_unmapped(struct traced_process *process)
 {
 	struct module *module;

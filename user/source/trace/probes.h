@@ -1,38 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The probes of one process: placed by the plan of each module, then verified in the process's
- * memory. What could not be probed is counted in process->unprobed_sites.
+ * The probes of one process: placed according to the plan of each module, then verified in the
+ * process's memory. Sites that could not be probed are counted in process->unprobed_sites.
  */
 #ifndef MTRACE_SOURCE_TRACE_PROBES_H
 #define MTRACE_SOURCE_TRACE_PROBES_H
 
 #include "source/process/traced_process.h"
 
-/* Probes for everybody in a module that is probed for the process alone. 0 or -ENOMEM. */
+/* Places probes for all processes in a module that is probed for this process only. Returns 0 or
+ * -ENOMEM. */
 int probes_share(struct traced_process *process, struct module *module);
 
-/* All probes that are for everybody, once more: their links were closed. 0 or -ENOMEM. */
+/* Places all probes for all processes again after their links were closed. Returns 0 or -ENOMEM. */
 int probes_share_again(struct traced_process *nobody);
 
-/* Probe a module that is mapped, once per process. What cannot be probed is a told loss. 0 or
- * -ENOMEM. */
+/* Probes a mapped module, once per process. What cannot be probed is reported as a loss. Returns 0
+ * or -ENOMEM. */
 int probes_attach(struct traced_process *process, struct module *module);
 
-/* Probe a module that may be mapped one day. 0 or -ENOMEM. */
+/* Probes a module that may be mapped later. Returns 0 or -ENOMEM. */
 int probes_attach_ahead(struct traced_process *process, struct module *module);
 
-/* By means that children inherit, probes are there once this returns: after modules that belong
- * together. 0 or -ENOMEM. */
+/* Inherited probes are only in place after this returns. Call it after modules that belong
+ * together. Returns 0 or -ENOMEM. */
 int probes_commit(struct traced_process *process);
 
 extern const struct probe_ops attached_probe_ops;
 
-/* Can there be probes of ours in programs of that machine (e_machine)? */
+/* Returns true if programs for that machine (e_machine) can be probed. */
 bool probes_reach(const struct traced_process *process, int machine);
 
 #define BREAKPOINT_UNKNOWN (-1)
 
-/* Who wants to know each probe of a module. A return that is not 0 ends it, and is returned. */
+/* A callback for each probe of a module. A nonzero return value ends the iteration and is
+ * returned. */
 struct probe_taker {
 	int (*take)(void *ctx, enum probe_kind kind, uint64_t offset, uint64_t cookie,
 		    int original);
@@ -41,11 +43,10 @@ struct probe_taker {
 int probes_each(const struct traced_process *process, const struct module *module,
 		struct probe_taker *taker);
 
-/* Is there an allocation function in what the present image maps? Also if nothing is known of it.
- */
+/* Returns true if the current image maps an allocation function, or if its mappings are unknown. */
 bool probes_found(const struct traced_process *process);
 
-/* Count sites that no mapping of their file covers, once all mappings are known. */
+/* Counts sites that no mapping of their file covers. Call it when all mappings are known. */
 void probes_count_unmapped(struct traced_process *process);
 
 #endif

@@ -43,13 +43,13 @@ static const char *refusal_of(const struct traced_process *process, const char *
 	return probes_reach(process, identity.machine) ? NULL : NARROW_REFUSED;
 }
 
-/* The link leads to the file itself, wherever that is. */
+/* The link opens the file itself, even if it was moved or is in another namespace. */
 static void exe_link(pid_t pid, char path[EXE_LINK_SIZE])
 {
 	snprintf(path, EXE_LINK_SIZE, "/proc/%d/exe", (int)pid);
 }
 
-/* As the kernel told at exec; of a process that ran before, as its file says. */
+/* From the exec record; for a process that was already running, from its file. */
 static const char *arch_of(const struct traced_process *process, const struct record_exec *exec)
 {
 	struct elf_identity identity = {.word = ELFCLASS64};
@@ -64,7 +64,7 @@ static const char *arch_of(const struct traced_process *process, const struct re
 
 #define COMMAND_WORDS_MAX (EXEC_COMMAND_SIZE + 1)
 
-/* The words as they were at exec, but for those that had no room. */
+/* The arguments as they were at exec, without those that did not fit. */
 static void words_of_exec(const struct record_exec *exec, const char *words[COMMAND_WORDS_MAX])
 {
 	size_t size = exec ? exec->command_size : 0, count = 0;
@@ -79,7 +79,7 @@ static void words_of_exec(const struct record_exec *exec, const char *words[COMM
 	words[count] = NULL;
 }
 
-/* What /proc tells may be a later image by now. */
+/* Prefers the record: /proc may already show a later image. */
 static const char *exe_of(const struct record_exec *exec, const struct proc_info *info,
 			  char path[PATH_NAMES_SIZE + 1])
 {
@@ -90,7 +90,8 @@ static const char *exe_of(const struct record_exec *exec, const struct proc_info
 	return exec ? exec->path : "";
 }
 
-/* A program may have changed its words since, so /proc is asked second; of the same image. */
+/* Prefers the record, as a program may have changed its arguments; otherwise /proc, if it is the
+ * same image. */
 static const char *const *command_of(const struct record_exec *exec, const struct proc_info *info,
 				     const char *exe, const char *words[COMMAND_WORDS_MAX])
 {
@@ -107,7 +108,7 @@ static const char *const *command_of(const struct record_exec *exec, const struc
 	return words;
 }
 
-/* As /proc/PID/stat tells it: in clock ticks. */
+/* Rounds to clock ticks, like /proc/PID/stat. */
 static uint64_t in_ticks(uint64_t time_ns)
 {
 	uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
@@ -115,7 +116,7 @@ static uint64_t in_ticks(uint64_t time_ns)
 	return time_ns / tick_ns * tick_ns;
 }
 
-/* It may be gone by now. */
+/* Keeps the old one if the process is gone. */
 static void read_cgroup(struct traced_process *process)
 {
 	struct cgroup cgroup;
@@ -127,8 +128,8 @@ static void read_cgroup(struct traced_process *process)
 }
 
 /*
- * Who it is, from /proc; where the process is gone already (a zombie has neither command line nor
- * executable), from what the kernel told at exec, what we launched and where its parent was.
+ * Describes the process from /proc. If it is already gone (a zombie has neither command line nor
+ * executable), from the exec record, the launched command and the parent's cgroup.
  */
 static int tell_process(struct traced_process *process, enum event_kind kind,
 			const struct record_exec *exec)
@@ -177,7 +178,7 @@ bool traced_process_is_nested_free(struct traced_process *process, uint32_t tid,
 		return false;
 	index = map64_get(&process->last_freed, tid);
 	if (index == MAP64_NONE) {
-		/* Without memory it counts as what it looks like: an unmatched free. */
+		/* If out of memory, it counts as an unmatched free. */
 		if (!vec_push(&process->frees, freed))
 			map64_set(&process->last_freed, tid, (uint32_t)process->frees.count - 1);
 		return false;
@@ -197,11 +198,11 @@ static int attach_own(struct traced_process *process)
 		err = libraries_attach_known(process);
 	if (!err)
 		err = probes_commit(process);
-	/* Once more: what was mapped meanwhile was not yet told by the linker's hook. */
+	/* Once more: the dynamic linker's hook has not reported what was mapped meanwhile. */
 	return err ? err : mappings_read(process, 0);
 }
 
-/* Of the whole system: probes are there by now, but for files that nobody has mapped before. */
+/* For SCOPE_SYSTEM: probes are already in place, except in files that were not mapped before. */
 static int attach_to_shared(struct traced_process *process)
 {
 	size_t before = process->shared->placed_ns.count;
@@ -259,7 +260,8 @@ int traced_process_attach_launch(struct traced_process *process, const char *pro
 		log_warn("%s: its program is not traced: %s", program, translator_words);
 	code = needed_find(program, environment, &reader, &needed, err);
 
-	/* What cannot be read or executed is for exec to say, in its own words and status. */
+	/* If the file cannot be read or executed, exec reports that with its own message and
+	 * status. */
 	if (code && code != -ENOMEM) {
 		log_info("%s", err->text);
 		code = 0;
@@ -284,7 +286,7 @@ int traced_process_attach_launch(struct traced_process *process, const char *pro
 	return code ? error_set_errno(err, code, "no probes") : 0;
 }
 
-/* Place the probes once more in all files that had them. */
+/* Places the probes again in all files that had them. */
 static int replace_probes(struct traced_process *process, const struct map64 *attached)
 {
 	struct module *module;
@@ -302,11 +304,11 @@ static int replace_probes(struct traced_process *process, const struct map64 *at
 }
 
 /*
- * The kernel ties probes to the task that was the first thread when they were placed. If another
- * one execs, it takes that thread's place, and the new image has no probes: place them again in
- * all files that had them. The old ones first go: once there are breakpoints again they would see
- * each call too. What was mapped until then is read from /proc. The end of the first thread that
- * comes with it may have been noticed before (leader.h).
+ * The kernel ties probes to the task that was the leader when they were placed. If another thread
+ * calls exec, it becomes the leader, and the new image has no probes: place them again in all files
+ * that had them. Remove the old ones first: once the breakpoints are back, they would see each call
+ * as well. What was mapped until then is read from /proc. The exit of the old leader may have been
+ * noticed before (leader.h).
  */
 int traced_process_attach_again(struct traced_process *process, uint64_t since_ns)
 {
@@ -326,7 +328,8 @@ int traced_process_attach_again(struct traced_process *process, uint64_t since_n
 	return err ? err : mappings_read_late(process, since_ns);
 }
 
-/* A child has what its parent had when it forked: what was placed just then may be missing. */
+/* A child has the probes that its parent had when it forked. Probes placed at that very time may be
+ * missing. */
 static int inherit_probes(struct traced_process *process, const struct traced_process *parent,
 			  uint64_t forked_ns)
 {

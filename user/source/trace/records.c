@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Records, whoever has written them, become events. */
+/* Converts records of any backend to events. */
 #include "source/trace/records.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ static int decode_call(struct trace_source *trace, const struct record_head *hea
 	return trace->config.deliver(trace->config.ctx, event);
 }
 
-/* `object`: which of the process's allocators frees. */
+/* `object` is the process's allocator that frees. */
 static int deliver_free(struct trace_source *trace, const struct record_head *head,
 			struct event *event, uint8_t object)
 {
@@ -84,8 +84,8 @@ static int decode_begin(struct trace_source *trace, const struct record_head *he
 	return trace->config.deliver(trace->config.ctx, event);
 }
 
-/* A stack that cannot be right to its end is cut. The outermost frame of all may be one that nobody
- * has called: where a coroutine begins. */
+/* Truncates a stack that is implausible from some frame on. The outermost frame need not have been
+ * called: a coroutine may start there. */
 static struct event_stack checked_stack(const struct trace_source *trace, uint32_t pid,
 					struct event_stack stack)
 {
@@ -153,7 +153,8 @@ static int decode_mapping(struct trace_source *trace, const struct record_head *
 	return traced_process_mapping(processes_find(trace, (pid_t)head->pid), (const void *)head);
 }
 
-/* A child. One whose parent was not known (it came while we began) is looked at like any other. */
+/* A new child. If its parent is unknown (it was forked while we attached), it is attached like any
+ * other process. */
 static int decode_fork(struct trace_source *trace, const struct record_head *head,
 		       struct event *event)
 {
@@ -177,7 +178,7 @@ static int decode_fork(struct trace_source *trace, const struct record_head *hea
 	return code == -ENOMEM ? code : 0;
 }
 
-/* What was left out of the image that ends. */
+/* Reports what was filtered in the old image. */
 static int tell_filtered(struct trace_source *trace, struct traced_process *process,
 			 const struct record_exec *exec)
 {
@@ -246,7 +247,7 @@ static int decode_held(struct trace_source *trace, const struct record_head *hea
 }
 
 struct decoder {
-	size_t size; /* at least */
+	size_t size; /* minimum size */
 	int (*decode)(struct trace_source *trace, const struct record_head *head,
 		      struct event *event);
 };
@@ -271,7 +272,7 @@ static const struct decoder decoders[] = {
 	[RECORD_AT_END] = {sizeof(struct record_head), decode_held},
 };
 
-/* What a held child does before its exec is our own code's doing. */
+/* Records of the ptrace tracer itself. */
 static bool is_of_tracer(const struct record_head *head)
 {
 	return head->kind == RECORD_HELD || head->kind == RECORD_AT_END;
@@ -289,7 +290,7 @@ static bool is_of_program(const struct trace_source *trace, const struct record_
 	return !process->awaits_exec || head->kind == RECORD_EXEC;
 }
 
-/* Stamps come from a coarse clock (bpf/clock.bpf.h); order is the ring buffer's. */
+/* Time stamps come from a coarse clock (bpf/clock.bpf.h); the order is that of the ring buffer. */
 static uint64_t level_time(struct trace_source *trace, uint64_t time_ns)
 {
 	if (time_ns > trace->newest_ns)
@@ -312,7 +313,7 @@ static int deliver_exec(struct trace_source *trace, struct record_exec *exec)
 	return processes_find(trace, (pid_t)head->pid) ? decode_end(trace, head, &event) : 0;
 }
 
-/* Children born before it have the old image's books. */
+/* Children forked before the exec inherit the old image's model, so deliver them first. */
 static int births_before(struct trace_source *trace, pid_t parent, uint64_t before_ns)
 {
 	uint32_t pids[BIRTHS_UNTOLD];
@@ -348,7 +349,7 @@ int record_of_birth(struct trace_source *trace, pid_t pid)
 
 	if (!trace->untold || !trace->untold->birth(trace, pid, &birth))
 		return 0;
-	err = exec_before(trace, pid, birth.head.time_ns); /* it has left, and is traced again */
+	err = exec_before(trace, pid, birth.head.time_ns); /* it had left, and is traced again */
 	if (!err && !processes_find(trace, (pid_t)birth.parent))
 		err = record_of_birth(trace, (pid_t)birth.parent);
 	if (!err)

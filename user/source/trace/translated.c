@@ -10,11 +10,11 @@
 
 #define NS_PER_MS 1000000ULL
 #define CHECK_NS  (100 * NS_PER_MS)
-/* From the exec of a launcher to that of the tool, which is what stays. */
+/* Time from the exec of the launcher to that of the tool itself. */
 #define BEGIN_NS (1000 * NS_PER_MS)
 
 /*
- * Probes that are inherited.
+ * Inherited probes.
  */
 
 static bool is_inherited(const struct trace_source *trace)
@@ -23,8 +23,8 @@ static bool is_inherited(const struct trace_source *trace)
 }
 
 /*
- * Take them from the whole family. That may take as long as the translator needs to begin, so it
- * stands still meanwhile; unless somebody else traces it, and then it is as fast as we are.
+ * Removes them from the whole family. That may take as long as the translator's startup, so the
+ * translator is stopped meanwhile, unless another tracer has it; then we may be too late.
  */
 static void withdraw(struct trace_source *trace, pid_t translator, bool waits)
 {
@@ -40,7 +40,7 @@ static void withdraw(struct trace_source *trace, pid_t translator, bool waits)
 	freeze_release(freeze);
 }
 
-/* Place them again for the others. */
+/* Places them again for the others. */
 static int replace(struct trace_source *trace, uint64_t since_ns)
 {
 	int err = 0;
@@ -62,7 +62,7 @@ int translated_leave(struct trace_source *trace, struct traced_process *process,
 	if (process->translated)
 		return 0;
 	process->translated = true;
-	if (!process->shared) /* or it is told for all */
+	if (!process->shared) /* otherwise reported for all processes */
 		log_warn("process %d is not traced any more: %s", (int)process->pid,
 			 translator_words);
 	if (!is_inherited(trace)) {
@@ -74,7 +74,7 @@ int translated_leave(struct trace_source *trace, struct traced_process *process,
 }
 
 /*
- * Probes that are for everybody.
+ * Probes in all processes.
  */
 
 void translated_pause(struct trace_source *trace)

@@ -17,7 +17,7 @@ const char translator_words[] =
 	"it runs under valgrind or qemu, which execute a translation of it in which probes would "
 	"be deadly";
 
-/* The last component of a path, cut off it. */
+/* Removes the last component from a path and returns it. */
 static void take_name(char *path, char name[NAME_SIZE_MAX])
 {
 	char *slash = strrchr(path, '/');

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Programs that would take our breakpoints for a part of what they translate: see
- * bpf/translator.bpf.h. */
+/* Programs that would translate our breakpoints as part of the code: see bpf/translator.bpf.h. */
 #ifndef MTRACE_SOURCE_TRACE_TRANSLATOR_H
 #define MTRACE_SOURCE_TRACE_TRANSLATOR_H
 
@@ -8,14 +7,14 @@
 #include <sys/types.h>
 
 bool translator_is_path(const char *path);
-/* An open ELF file; scripts that start one are no translators. */
+/* Checks an open ELF file. Scripts that start a translator do not count. */
 bool translator_is_file(int fd);
-/* Is that what the process runs? Not if it is gone. */
+/* Returns true if the process runs one; false if it is gone. */
 bool translator_runs(pid_t pid);
-/* A process that runs one, or 0. */
+/* The pid of a process that runs one, or 0. */
 pid_t translator_find(void);
 
-/* What to say of them. */
+/* The explanation for messages. */
 extern const char translator_words[];
 
 #endif

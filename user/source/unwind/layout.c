@@ -21,9 +21,8 @@ void unwind_layout_free(struct unwind_layout *layout)
 	vec_free(&layout->files);
 }
 
-/* For each page the row that holds at its first byte, and the last that starts in it. Before the
- * first row nothing holds: there the first page's search finds that row, and sees that it lies
- * behind. */
+/* Stores, for each page, the row that covers its first byte and the last row that starts in it. For
+ * offsets before the first row, the search finds that row, and sees that it starts later. */
 static void fill_pages(struct unwind_layout *layout, const struct cfi_table *table,
 		       const struct unwind_file *file)
 {

@@ -10,7 +10,7 @@
 #include "bpf/walk.h"
 #include "source/unwind/tables.h"
 
-/* The walk of a stack over the part of it that was sent. */
+/* A walk over the part of the stack that was sent. */
 struct slice_walk {
 	struct traced_process *process;
 	int (*read_mappings)(struct traced_process *process, uint64_t since_ns);
@@ -21,7 +21,7 @@ struct slice_walk {
 		struct unwind_frame frame; /* its first member */
 	};
 	uint32_t depth;
-	bool has_looked; /* for mappings */
+	bool has_looked; /* has reread the mappings */
 	struct finished_stack stack;
 };
 
@@ -45,8 +45,8 @@ static bool walk_push(struct slice_walk *walk, uint64_t frame)
 	return true;
 }
 
-/* The module of an address. Code that was mapped without the dynamic linker's knowledge is not
- * known yet: once, look. */
+/* The module that contains an address. Rereads the mappings once, for code that was not mapped by
+ * the dynamic linker. */
 static const struct module *find_module(struct slice_walk *walk, uint64_t address,
 					uint64_t *ret_offset)
 {
@@ -67,8 +67,8 @@ static bool table_row(struct slice_walk *walk, const struct module *module, uint
 	return unwind_tables_row(walk->process->tables, module, offset, ret_row);
 }
 
-/* The row of the frame's code, at its next instruction or at the call that it returns from. 0 or
- * enum stack_stop. */
+/* Finds the row of the frame, at its next instruction or at the call that it returns from. Returns
+ * 0 or enum stack_stop. */
 static enum stack_stop find_row(struct slice_walk *walk, bool interrupted,
 				struct unwind_row *ret_row)
 {
@@ -80,8 +80,8 @@ static enum stack_stop find_row(struct slice_walk *walk, bool interrupted,
 	return table_row(walk, module, offset, interrupted, ret_row) ? 0 : STOP_NO_TABLE;
 }
 
-/* To the end, or to where the stack cannot be followed. The frame is the last one pushed, but for
- * one that was interrupted. */
+/* Walks to the end, or as far as possible. The frame is the last one pushed, unless it was
+ * interrupted. */
 static enum stack_stop walk_on(struct slice_walk *walk, bool interrupted)
 {
 	for (;;) {
@@ -118,7 +118,7 @@ static uint64_t stack_id(const struct traced_process *process, const struct fini
 	       1; /* 0 means none */
 }
 
-/* NULL: there is none. */
+/* NULL if there is none. */
 static const struct unwind_abi *abi_of(const struct record_slice *record)
 {
 	bool narrow = record->head.flags & RECORD_FLAG_NARROW;

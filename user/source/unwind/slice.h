@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Stacks whose walk could not go on in the kernel are finished here, by the same step function,
- * with the registers and the piece of stack that the BPF program sent (bpf/slice.bpf.h).
+ * Finishes stacks whose walk could not continue in the kernel, with the same step function, and
+ * with the registers and the part of the stack that the BPF program sent (bpf/slice.bpf.h).
  *
- * What the kernel lacked is at hand: the row of any instruction, for a frame that a signal
- * interrupted, and tables that came too late for the first calls of their code. The row of an
- * interrupted frame is told to the BPF programs, so that the next stack through that very place
- * needs no slice.
+ * User space has what the kernel lacked: the row of any instruction, for frames interrupted by a
+ * signal, and tables that came too late for the first calls of their code. The row of an
+ * interrupted frame is passed to the BPF programs, so that the next stack through the same
+ * instruction needs no slice.
  */
 #ifndef MTRACE_SOURCE_UNWIND_SLICE_H
 #define MTRACE_SOURCE_UNWIND_SLICE_H
 
 #include "source/process/traced_process.h"
 
-/* A stack that was walked. */
+/* A finished stack. */
 struct finished_stack {
 	uint64_t frames[STACK_MAX_FRAMES + 1];
 	uint32_t count;
 	uint32_t stop; /* enum stack_stop */
-	uint64_t id;   /* the same for equal ones, as long as the process's mappings are */
+	uint64_t id;   /* equal for equal stacks while the process's mappings are the same */
 };
 
 /*
- * Walks on from where the kernel stopped. `read_mappings` reads the process's mappings anew; it is
- * called at most once, for code that the process has mapped unannounced. Of the record's size only
- * that of its head was checked. 0, or -EINVAL for a record that makes no sense.
+ * Continues the walk where the kernel stopped. `read_mappings` rereads the mappings of the process;
+ * it is called at most once, for code that was not mapped by the dynamic linker. Only the size of
+ * the record's head has been checked. Returns 0, or -EINVAL for an invalid record.
  */
 int slice_finish(struct traced_process *process, const struct record_slice *record, uint32_t depth,
 		 int (*read_mappings)(struct traced_process *process, uint64_t since_ns),
 		 struct finished_stack *ret_stack);
 
 /*
- * Each slice comes under an id of its own, as nobody knows yet what stack it is; exactly one call
- * will name it. Until then it is remembered that the stack is known by another id.
+ * Each slice has a unique id, because its stack is not known yet, and exactly one call will refer
+ * to it. Until then, remember the id of the finished stack.
  */
 #define SLICES_PENDING 1024 /* a power of two */
 
@@ -43,7 +43,7 @@ struct slice_ids {
 };
 
 void slice_remember(struct slice_ids *ids, uint64_t slice, uint64_t stack);
-/* What a call's stack is known by. */
+/* Returns the id of a call's stack. */
 uint64_t slice_stack(const struct slice_ids *ids, uint64_t id);
 
 #endif

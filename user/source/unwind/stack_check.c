@@ -13,7 +13,7 @@ static enum verdict look(const struct traced_process *process, uint64_t address)
 	uint64_t offset;
 	const struct module *module = mapping_find(process, address - 1, &offset);
 
-	/* What cannot be read cannot be doubted. */
+	/* Accept what cannot be read. */
 	if (!module || offset + 1 < sizeof(code) ||
 	    pread(module->fd, code, sizeof(code), (off_t)(offset + 1 - sizeof(code))) !=
 		    sizeof(code))
@@ -29,7 +29,7 @@ static enum verdict verdict_of(struct traced_process *process, uint64_t address)
 	if (known != MAP64_NONE)
 		return (enum verdict)known;
 	verdict = look(process, address);
-	(void)map64_set(&process->calls, address, verdict); /* without memory: look again */
+	(void)map64_set(&process->calls, address, verdict); /* if out of memory, look again */
 	return verdict;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Rows and pages are laid out (layout.h) in maps that are mapped into our memory. The file's
- * key is published last; then the count of published tables is raised, which makes the programs
- * forget what they knew of mappings.
+ * Rows and pages are written (layout.h) to maps that are mapped into our memory. The file's key is
+ * published last; then the count of published tables is incremented, which invalidates the
+ * programs' cached mappings.
  */
 #include "source/unwind/tables.h"
 
@@ -27,11 +27,11 @@ struct published {
 /* The rows of all instructions of a module. */
 struct full_table {
 	uint32_t module; /* id */
-	uint64_t used;   /* when, in turns */
+	uint64_t used;   /* turn of the last use */
 	struct cfi_table table;
 };
 
-#define FULL_TABLES_MAX 8 /* of some MB */
+#define FULL_TABLES_MAX 8 /* of a few MB each */
 
 struct unwind_tables {
 	const struct unwind_publisher *publisher; /* NULL: nobody to publish to */
@@ -95,7 +95,7 @@ static void log_layout(const struct module *module, const struct cfi_table *tabl
 		log_warn("%s: no room for its unwind table: stacks end there", module->path);
 }
 
-/* Not those of which a machine's pointers are only half as wide as its registers. */
+/* False for x32 and the like, whose pointers are half as wide as the registers. */
 static bool is_walked(const struct module *module)
 {
 	const struct unwind_abi *abi = cfi_abi(module->machine);
@@ -103,7 +103,7 @@ static bool is_walked(const struct module *module)
 	return abi && (abi->word == 8) == module->elf64;
 }
 
-/* Compile and lay out. What has no table gets a file without pages. */
+/* Compiles and stores the table. Modules without a table get a file without pages. */
 static int compile(struct unwind_tables *tables, const struct module *module,
 		   struct unwind_file *ret_file)
 {
@@ -124,7 +124,7 @@ static int compile(struct unwind_tables *tables, const struct module *module,
 	return code;
 }
 
-/* The module's table, laid out once. */
+/* The module's table, compiled on first use. */
 static int file_of_module(struct unwind_tables *tables, const struct module *module,
 			  struct unwind_file *ret_file)
 {
@@ -134,7 +134,7 @@ static int file_of_module(struct unwind_tables *tables, const struct module *mod
 }
 
 /*
- * Names.
+ * Keys.
  */
 
 struct unwind_file_key unwind_file_key(uint32_t major, uint32_t minor, uint64_t inode)
@@ -269,7 +269,7 @@ bool unwind_tables_row(const struct unwind_tables *tables, const struct module *
 	return unwind_layout_row(&tables->layout, module->id, offset, ret_row);
 }
 
-/* The module's, or the one that was not used for longest, to be made the module's. */
+/* The module's slot, or the least recently used one for reuse. */
 static struct full_table *full_slot(struct unwind_tables *tables, uint32_t module)
 {
 	struct full_table *oldest = tables->full;
@@ -300,7 +300,7 @@ static const struct cfi_table *full_table(struct unwind_tables *tables, const st
 	return &full->table;
 }
 
-/* Where the programs look it up. That they do not get it costs the next slice. */
+/* Passes the row to the BPF programs. A failure only costs another slice. */
 static void publish_exact(const struct unwind_tables *tables, const struct module *module,
 			  uint64_t offset, const struct unwind_row *row)
 {

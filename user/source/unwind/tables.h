@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The unwind tables that the BPF programs search (bpf/unwind.bpf.h): compiled from each module's
- * call frame information, written into maps that are mapped into our memory, and published by the
- * name under which the kernel knows the file.
+ * call frame information, written to maps that are mapped into our memory, and published under the
+ * kernel's key of the file.
  */
 #ifndef MTRACE_SOURCE_UNWIND_TABLES_H
 #define MTRACE_SOURCE_UNWIND_TABLES_H
@@ -18,7 +18,7 @@
 
 struct unwind_tables;
 
-/* Who searches the arrays and cannot ask where a module's rows are: is told. */
+/* Receives the places of tables, for a searcher that cannot look them up itself. */
 struct unwind_publisher {
 	void (*file)(void *ctx, struct unwind_file_key key, struct unwind_file file);
 	void (*exact)(void *ctx, const struct unwind_exact_key *key, const struct unwind_row *row);
@@ -29,9 +29,9 @@ struct unwind_publisher {
 };
 
 /*
- * In two arrays (layout.h), which must outlive it, compiled by the parser. Without a
- * publisher whoever wants to know a module's place asks for it. 0 or -errno; then nothing is
- * closed.
+ * Creates tables in two arrays (layout.h), which must outlive them. The parser compiles the tables.
+ * Without a publisher, the searcher looks up a module's place itself. Returns 0 or -errno; on
+ * failure the publisher is not closed.
  */
 int unwind_tables_new_at(struct unwind_row *rows, uint32_t row_capacity, struct unwind_page *pages,
 			 uint32_t page_capacity, struct parser *parser,
@@ -41,50 +41,50 @@ struct unwind_file unwind_tables_file(const struct unwind_tables *tables,
 				      const struct module *module);
 void unwind_tables_free(struct unwind_tables *tables);
 
-/* The key of a file by the numbers that the kernel gives in mapping records and /proc/PID/maps.
- * (Those of stat() differ from them on overlayfs and btrfs.) */
+/* The key of a file, from the numbers in mapping records and /proc/PID/maps. (Those of stat()
+ * differ on overlayfs and btrfs.) */
 struct unwind_file_key unwind_file_key(uint32_t major, uint32_t minor, uint64_t inode);
 
 struct unwind_file_key unwind_vdso_key(bool is_64bit);
 
-/* Is something published for that file? */
+/* Returns true if something is published for that file. */
 bool unwind_tables_has(const struct unwind_tables *tables, struct unwind_file_key key);
 
 /*
- * Publish the module's table under that key; it is compiled when the module is first seen. When
- * this returns, stacks that lead through it are complete. A module without a table, or one for
- * which there is no room, is logged, and stacks end there. 0 or -ENOMEM.
+ * Publishes the module's table under that key. It is compiled when the module is first seen. When
+ * this returns, stacks through the module are complete. If it has no table, or there is no room for
+ * one, that is logged, and stacks end there. Returns 0 or -ENOMEM.
  */
 int unwind_tables_add(struct unwind_tables *tables, const struct module *module,
 		      struct unwind_file_key key);
 
-/* There will be none for that file: do not wait for one. */
+/* Publishes that there will be no table for that file, so that nobody waits for one. */
 void unwind_tables_none(const struct unwind_tables *tables, struct unwind_file_key key);
 
 /*
- * Tell the programs an executable mapping of a process, so that they need not ask the kernel. The
- * generation was taken before the mappings were read: if they have changed since, it is void.
+ * Passes an executable mapping of a process to the BPF programs, so that they need not ask the
+ * kernel. The generation must be read before the mappings: if they have changed since, it is
+ * ignored.
  */
 uint32_t unwind_tables_generation(const struct unwind_tables *tables, pid_t pid);
 void unwind_tables_tell(const struct unwind_tables *tables, pid_t pid, uint32_t generation,
 			const struct proc_mapping *mapping);
 
 /*
- * The row of a call that lies at that offset of the module (return address - 1), as the BPF
- * programs find it. False if the module has no table.
+ * The row of a call at an offset of the module (return address - 1), as the BPF programs find it.
+ * Returns false if the module has no table.
  */
 bool unwind_tables_row(const struct unwind_tables *tables, const struct module *module,
 		       uint64_t offset, struct unwind_row *ret_row);
 
 /*
- * The row of any instruction, for a frame that was interrupted there; from now on the BPF programs
- * know it, too. The module's full table is compiled for it, and kept for a while. False if there is
- * none.
+ * The row of any instruction, for an interrupted frame. It is also passed to the BPF programs.
+ * Compiles the module's full table, which is cached for a while. Returns false if there is none.
  */
 bool unwind_tables_exact(struct unwind_tables *tables, const struct module *module, uint64_t offset,
 			 struct unwind_row *ret_row);
 
-/* The key of a module's file, as the kernel's records have it. */
+/* The key of a module's file, as in the kernel's records. */
 struct unwind_file_key unwind_module_key(const struct module *module);
 
 /* The key of a mapping's file. */

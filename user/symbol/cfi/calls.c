@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which bytes can be a call, by processor. What looks like one and is none costs a row.
+ * Which bytes can be a call, for each processor. A false positive costs one row.
  */
 #include "symbol/cfi/calls.h"
 
@@ -9,12 +9,12 @@
 #include <string.h>
 
 /*
- * x86: 5 bytes E8, or FF with an operand.
+ * x86: E8 with a 4-byte displacement, or FF with a ModRM operand.
  */
 
-#define CALL_LENGTH_MAX 7 /* FF, ModRM, SIB, displacement; prefixes do not matter for the end */
+#define CALL_LENGTH_MAX 7 /* FF, ModRM, SIB, displacement; prefixes do not change where it ends */
 
-/* Bytes of an instruction FF with this ModRM byte and, where there is one, SIB byte. */
+/* Length in bytes of an FF instruction with this ModRM byte and, if it has one, this SIB byte. */
 static size_t indirect_length(uint8_t modrm, uint8_t sib)
 {
 	uint8_t mod = modrm >> 6, base = modrm & 7;
@@ -31,7 +31,7 @@ static size_t indirect_length(uint8_t modrm, uint8_t sib)
 	return mod == 2 || base == 5 ? length + 4 : length;
 }
 
-/* Bytes of the call that these may be, 0 if they are none. */
+/* Length in bytes of the call that may start here, or 0. */
 static size_t call_length(const uint8_t *code, size_t available)
 {
 	size_t length = 0;
@@ -43,13 +43,13 @@ static size_t call_length(const uint8_t *code, size_t available)
 	return length <= available ? length : 0;
 }
 
-/* Where the processor has no vectors the compiler does it by words. */
+/* On processors without vector instructions the compiler uses word operations. */
 typedef uint8_t byte_vector __attribute__((vector_size(16)));
 typedef uint64_t word_vector __attribute__((vector_size(16)));
 
 #define VECTOR_BYTES sizeof(byte_vector)
 
-/* How many of the bytes come before the first that a call can start with; of FF by the next. */
+/* Number of bytes before the first possible opcode; for FF, the next byte decides. */
 static size_t bytes_before_opcode(const uint8_t *at)
 {
 	byte_vector first, second;
@@ -63,7 +63,7 @@ static size_t bytes_before_opcode(const uint8_t *at)
 	return found[1] ? 8 + (size_t)__builtin_ctzll(le64toh(found[1])) / 8 : VECTOR_BYTES;
 }
 
-/* The first byte from `at` on that a call may start with, or `end`. */
+/* The first position from `at` on at which a call may start, or `end`. */
 static size_t next_opcode(const uint8_t *file, size_t at, size_t end)
 {
 	while (end - at > VECTOR_BYTES) {
@@ -89,13 +89,13 @@ size_t cfi_x86_call_end(const uint8_t *file, size_t start, size_t end)
 		if (!length || at + length <= start)
 			continue;
 		found = at + length;
-		end = found - 1; /* what starts later may still end before */
+		end = found - 1; /* a call that starts later may end earlier */
 	}
 	return found;
 }
 
 /*
- * Of processors with instructions of 4 bytes.
+ * Processors with 4-byte instructions.
  */
 
 static uint32_t code_little(const uint8_t *at)
@@ -108,7 +108,7 @@ static uint32_t code_big(const uint8_t *at)
 	return at[3] | (uint32_t)at[2] << 8 | (uint32_t)at[1] << 16 | (uint32_t)at[0] << 24;
 }
 
-/* Of the places in (start, end] that are multiples of the step the first where a call can end. */
+/* The first multiple of `step` in (start, end] at which a call can end. */
 static size_t first_end(const uint8_t *file, size_t start, size_t end, size_t step,
 			bool (*is_call_end)(const uint8_t *file, size_t at))
 {
@@ -118,7 +118,7 @@ static size_t first_end(const uint8_t *file, size_t start, size_t end, size_t st
 	return CFI_NO_CALL;
 }
 
-/* BL; BLR, BLRAA and their like. */
+/* BL; BLR and its authenticating variants (BLRAA, …). */
 static bool is_aarch64_call_end(const uint8_t *file, size_t at)
 {
 	uint32_t code = code_little(file + at - 4);
@@ -131,7 +131,7 @@ size_t cfi_aarch64_call_end(const uint8_t *file, size_t start, size_t end)
 	return first_end(file, start, end, 4, is_aarch64_call_end);
 }
 
-/* Of opcodes 16, 18 and 19 those that set the link register. */
+/* Branches (opcodes 16, 18 and 19) that set the link register. */
 static bool is_powerpc_call_end(const uint8_t *file, size_t at)
 {
 	uint32_t code = code_big(file + at - 4), opcode = code >> 26;
@@ -145,8 +145,9 @@ size_t cfi_powerpc_call_end(const uint8_t *file, size_t start, size_t end)
 }
 
 /*
- * Arm. ARM: BL, BLX; and what reads the address behind the next instruction (MOV lr, pc). Thumb: BL
- * and BLX of two halves; BLX register, of one. Nothing tells which set the code is of.
+ * Arm. In ARM code: BL, BLX, and MOV lr, pc, which reads the address past the next instruction. In
+ * Thumb code: BL and BLX of two halfwords, and BLX register of one. The instruction set of a piece
+ * of code is not known here.
  */
 
 #define MOV_LR_PC 0xe1a0e00f
@@ -165,7 +166,7 @@ static bool is_thumb_call(const uint8_t *at)
 	return (at[1] == 0x47) && (at[0] & 0x80);
 }
 
-/* The call is the instruction behind MOV, so the address is 8 bytes on. */
+/* The instruction after the MOV is the call, so the return address is 8 bytes after the MOV. */
 static bool is_old_call(const uint8_t *at)
 {
 	return code_little(at) == MOV_LR_PC;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finds the bytes that can be a call. */
+/* Finds the byte sequences that can be calls. */
 #ifndef MTRACE_SYMBOL_CFI_CALLS_H
 #define MTRACE_SYMBOL_CFI_CALLS_H
 
@@ -9,8 +9,8 @@
 #define CFI_NO_CALL SIZE_MAX
 
 /*
- * The first place in (start, end] of the file at which a call can end: the offset behind its last
- * byte. CFI_NO_CALL if there is none.
+ * Returns the first file offset in (start, end] at which a call can end (the offset just past its
+ * last byte), or CFI_NO_CALL.
  */
 typedef size_t cfi_call_search(const uint8_t *file, size_t start, size_t end);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * DWARF expressions are programs for a stack machine, but compilers and assembler authors write
- * the same few. They are recognised as wholes: "register + offset", then one of the tails below.
+ * DWARF expressions are programs for a stack machine, but compilers and assembler authors use only
+ * a few. These are matched as a whole: "register + offset", followed by one of the tails below.
  */
 #include "symbol/cfi/expression.h"
 
@@ -9,8 +9,8 @@
 #include <stddef.h>
 
 #define TAIL_MAX    12
-#define ANY_LITERAL 0x100 /* DW_OP_lit0 … lit31; its value is the location's extra */
-#define ANY_ULEB    0x101 /* a number; the same */
+#define ANY_LITERAL 0x100 /* DW_OP_lit0 … lit31; its value becomes the location's `extra` */
+#define ANY_ULEB    0x101 /* a ULEB128 number, which also becomes `extra` */
 #define RETURN_BREG 0x102 /* DW_OP_breg of the return address column, … */
 #define WORD_SHIFT  0x103 /* DW_OP_lit of log2 of the word */
 #define NO_OFFSET   0x00  /* … whose operand is 0 */

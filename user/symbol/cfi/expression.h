@@ -8,7 +8,8 @@
 #include "arch/unwind_row.h"
 #include "symbol/cfi/reader.h"
 
-/* A location, of a form that occurs; `OTHER` stands for all that do not fit into a row. */
+/* The forms of locations that occur in practice. OTHER stands for everything that no row can
+ * express. */
 enum cfi_form {
 	CFI_FORM_OTHER = 0,
 	CFI_FORM_PLAIN,    /* register + offset */
@@ -25,7 +26,7 @@ struct cfi_location {
 	uint64_t extra;
 };
 
-/* What a DWARF expression computes. */
+/* Returns the location that a DWARF expression computes. */
 struct cfi_location cfi_expression_classify(struct cfi_reader expression,
 					    const struct unwind_abi *abi);
 

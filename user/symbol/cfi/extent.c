@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Linkers write FDEs in the order of the object files, whose functions they may have put elsewhere:
- * hot ones together, say. What is not in order is sorted by one digit after the other, from the
- * least one on.
+ * Linkers write FDEs in the order of the object files, but may move functions elsewhere, such as
+ * hot functions next to each other. Extents that are not in order are sorted with an LSD radix
+ * sort.
  */
 #include "symbol/cfi/extent.h"
 
@@ -21,7 +21,7 @@ static unsigned int digit_of(const struct cfi_extent *extent, unsigned int shift
 static void sort_by_digit(const struct cfi_extent *items, size_t count, unsigned int shift,
 			  struct cfi_extent *ret_items)
 {
-	size_t next[DIGITS + 1] = {0}; /* where the next one of a digit goes */
+	size_t next[DIGITS + 1] = {0}; /* where the next item with a digit goes */
 
 	for (size_t i = 0; i < count; i++)
 		next[digit_of(&items[i], shift) + 1]++;

@@ -5,14 +5,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The code of an FDE in the file. */
+/* The part of the file that an FDE describes. */
 struct cfi_extent {
 	uint32_t start; /* file offsets */
 	uint32_t end;
 	uint32_t fde; /* index */
 };
 
-/* By start; those with one start stay as they are. In linear time; 0 or -ENOMEM. */
+/* Sorts by start. Stable, in linear time. Returns 0 or -ENOMEM. */
 int cfi_extents_sort(struct cfi_extent *items, size_t count);
 
 #endif

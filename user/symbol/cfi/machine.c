@@ -12,26 +12,27 @@
 	}
 #define TRAMPOLINE(code, offset) TRAMPOLINE_OF(code, UNWIND_CFA_SIGNAL, offset)
 
-/* mov $SYS_rt_sigreturn; syscall: in musl, and in Go's runtime. sp is at the ucontext. */
+/* mov $SYS_rt_sigreturn; syscall: in musl and in Go's runtime. sp points to the ucontext. */
 static const struct cfi_trampoline x86_64_trampolines[] = {
 	TRAMPOLINE("\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 20),
 	TRAMPOLINE("\xb8\x0f\x00\x00\x00\x0f\x05", 20),
 };
 
-/* mov $SYS_rt_sigreturn; int $0x80, and pop; mov $SYS_sigreturn; int $0x80. sp is at the signal's
- * number, behind which are three words, siginfo and ucontext, or the sigcontext itself. */
+/* mov $SYS_rt_sigreturn; int $0x80, and pop; mov $SYS_sigreturn; int $0x80. sp points to the signal
+ * number, which is followed by three words, siginfo and ucontext, or by the sigcontext itself. */
 static const struct cfi_trampoline i386_trampolines[] = {
 	TRAMPOLINE("\xb8\xad\x00\x00\x00\xcd\x80", 47),
 	TRAMPOLINE("\x58\xb8\x77\x00\x00\x00\xcd\x80", 8),
 };
 
-/* mov x8, #SYS_rt_sigreturn; svc #0. sp is at siginfo. */
+/* mov x8, #SYS_rt_sigreturn; svc #0. sp points to the siginfo. */
 static const struct cfi_trampoline aarch64_trampolines[] = {
 	TRAMPOLINE("\x68\x11\x80\xd2\x01\x00\x00\xd4", 70),
 };
 
-/* mov r7, #SYS_sigreturn; svc 0, and the same for rt_sigreturn: in ARM, and in Thumb, where the C
- * library uses a wide and the kernel a narrow mov. sp is at the ucontext, or at the siginfo. */
+/* mov r7, #SYS_sigreturn; svc 0, and the same for rt_sigreturn: in ARM code and in Thumb code,
+ * where the C library uses a wide mov and the kernel a narrow one. sp points to the ucontext, or to
+ * the siginfo. */
 static const struct cfi_trampoline arm_trampolines[] = {
 	TRAMPOLINE("\x77\x70\xa0\xe3\x00\x00\x00\xef", 21),
 	TRAMPOLINE("\xad\x70\xa0\xe3\x00\x00\x00\xef", 53),
@@ -39,13 +40,13 @@ static const struct cfi_trampoline arm_trampolines[] = {
 	TRAMPOLINE("\x4f\xf0\xad\x07\x00\xdf", 53),
 	TRAMPOLINE("\x77\x27\x00\xdf", 21),
 	TRAMPOLINE("\xad\x27\x00\xdf", 53),
-	/* Of the kernel, for programs of the old ABI, too. */
+	/* The kernel's, which also serve programs of the old ABI. */
 	TRAMPOLINE("\x77\x70\xa0\xe3\x77\x00\x90\xef", 21),
 	TRAMPOLINE("\xad\x70\xa0\xe3\xad\x00\x90\xef", 53),
 };
 
-/* li r0, SYS_sigreturn or SYS_rt_sigreturn; sc. Above sp a frame of 64 bytes; then sigcontext, or
- * 16 bytes, siginfo and ucontext. Either has a pointer to the registers. */
+/* li r0, SYS_sigreturn or SYS_rt_sigreturn; sc. sp points to a frame of 64 bytes, followed by the
+ * sigcontext, or by 16 bytes, siginfo and ucontext. Both contain a pointer to the registers. */
 static const struct cfi_trampoline powerpc_trampolines[] = {
 	TRAMPOLINE_OF("\x38\x00\x00\x77\x44\x00\x00\x02", UNWIND_CFA_SIGNAL_AT, 23),
 	TRAMPOLINE_OF("\x38\x00\x00\xac\x44\x00\x00\x02", UNWIND_CFA_SIGNAL_AT, 64),
@@ -56,8 +57,8 @@ static const struct cfi_trampoline powerpc_trampolines[] = {
 		.bytes = (code), .size = sizeof(code) - 1 \
 	}
 
-/* glibc's __start_context, to which makecontext() lets functions return, takes its stack pointer
- * from %rbx: mov %rbx, %rsp, after endbr64 where there is one. No function that is called could. */
+/* glibc's __start_context, to which functions started by makecontext() return. It starts with mov
+ * %rbx, %rsp, possibly after endbr64, which no function that is called can do. */
 static const struct cfi_outermost x86_64_outermost[] = {
 	OUTERMOST("\x48\x89\xdc"),
 	OUTERMOST("\xf3\x0f\x1e\xfa\x48\x89\xdc"),

@@ -8,7 +8,7 @@
 
 #include "symbol/cfi/machine.h"
 
-/* The part of a stretch of the file that exists. */
+/* Returns how many of the `size` bytes at an offset exist in the file. */
 static uint64_t clip(const struct cfi_object *object, uint64_t offset, uint64_t size)
 {
 	if (offset >= object->size)
@@ -124,7 +124,8 @@ bool cfi_object_is_outermost(const struct cfi_object *object, uint32_t offset, u
 	return false;
 }
 
-/* Is it the name at an offset of the section of names? Bounded: those may lack their ends. */
+/* Compares with the name at an offset of the section name table. Bounded, as names may lack their
+ * terminating NUL. */
 static bool is_named(const struct cfi_object *object, const GElf_Shdr *names, uint64_t at,
 		     const char *name)
 {
@@ -173,7 +174,8 @@ static struct cfi_section make_section(const struct cfi_object *object, const ui
 	};
 }
 
-/* The rest of the PT_LOAD that holds a virtual address: its end is all that bounds the entries. */
+/* The rest of the PT_LOAD that contains a virtual address. Without section headers, its end is the
+ * only bound of .eh_frame. */
 static bool rest_of_segment(const struct cfi_object *object, uint64_t vaddr, uint64_t *ret_offset,
 			    uint64_t *ret_size)
 {
@@ -210,7 +212,7 @@ static bool find_program_header(const struct cfi_object *object, uint32_t type,
 	return false;
 }
 
-/* .eh_frame_hdr: version, three encodings, and the address of .eh_frame. */
+/* Finds .eh_frame by .eh_frame_hdr: version, three encodings, then the address of .eh_frame. */
 static bool eh_frame_by_header(const struct cfi_object *object, struct cfi_section *ret_section)
 {
 	uint64_t offset, size, vaddr;
@@ -269,8 +271,8 @@ static bool inflate_section(const struct cfi_object *object, Elf_Scn *section,
 	return true;
 }
 
-/* Go's functions change stacks, and their .debug_frame does not tell: what leads on from there is
- * no stack (runtime/asm_amd64.s: asmcgocall). */
+/* Go functions switch stacks, which their .debug_frame does not describe: unwinding with it goes
+ * astray (runtime/asm_amd64.s: asmcgocall). */
 static bool is_made_by_go(const struct cfi_object *object)
 {
 	GElf_Shdr header;

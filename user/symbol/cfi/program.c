@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One handler per instruction, in a table by opcode. Rules for registers other than those few are
- * read over. An instruction that makes no sense fails the program: the code from there to the end
- * of the function then has no rules.
+ * One handler per instruction, in a table by opcode. Rules for other registers are parsed and
+ * ignored. An invalid instruction fails the program: the code from there to the end of the function
+ * has no rules.
  */
 #include "symbol/cfi/program.h"
 
@@ -11,10 +11,10 @@
 
 #include "symbol/cfi/expression.h"
 
-/* Some instructions have an operand in six bits of their opcode. */
+/* Some instructions have an operand in the low six bits of their opcode. */
 #define OPERAND_MAX 0x3f
 
-/* Nothing of it is read any more. */
+/* Also skips the remaining instructions. */
 void cfi_program_fail(struct cfi_program *program)
 {
 	program->failed = true;
@@ -42,7 +42,7 @@ static uint64_t known_registers(const struct unwind_abi *abi, const struct cfi_c
 	       register_bit(abi->dwarf_bp) | register_bit(abi->dwarf_second);
 }
 
-/* CFI_REGISTER_COUNT for those of no interest, as most are. */
+/* Returns CFI_REGISTER_COUNT for registers without a use here, which most are. */
 static enum cfi_register find_register(const struct cfi_program *program, uint64_t dwarf_register)
 {
 	if (dwarf_register < 64 && !(program->known >> dwarf_register & 1))
@@ -71,7 +71,7 @@ static void set_kind(struct cfi_program *program, uint64_t dwarf_register, enum 
 	set_rule(program, dwarf_register, (struct cfi_rule){.kind = kind});
 }
 
-/* Factored offsets wrap, as hostile ones must not overflow. */
+/* Unsigned, so that offsets of a hostile file wrap instead of overflowing. */
 static int64_t data_offset(const struct cfi_program *program, uint64_t factored)
 {
 	return (int64_t)(factored * (uint64_t)program->cie->data_align);
@@ -90,7 +90,7 @@ static void restore(struct cfi_program *program, uint64_t dwarf_register)
 {
 	enum cfi_register which = find_register(program, dwarf_register);
 
-	if (!program->initial) /* a CIE has nothing to go back to */
+	if (!program->initial) /* a CIE has no initial rules to restore */
 		cfi_program_fail(program);
 	else if (which != CFI_REGISTER_COUNT)
 		program->rules.registers[which] = program->initial->registers[which];
@@ -191,7 +191,7 @@ static void run_def_cfa_sf(struct cfi_program *program)
 		data_offset(program, (uint64_t)cfi_read_sleb(&program->reader)));
 }
 
-/* Half of a CFA can be changed only where it has halves. */
+/* Changing only the register or only the offset requires a CFA of the form register + offset. */
 static struct cfi_location *plain_cfa(struct cfi_program *program)
 {
 	if (program->rules.cfa.form != CFI_FORM_PLAIN)
@@ -268,7 +268,7 @@ static void run_register(struct cfi_program *program)
 	set_rule(program, dwarf_register, rule);
 }
 
-/* val_offset: a register and a number that we have no use for. */
+/* val_offset: its operands are a register and an offset that no row can express. */
 static void run_other_rule(struct cfi_program *program)
 {
 	uint64_t dwarf_register = read_uleb(program);
@@ -319,14 +319,14 @@ static void run_nop(struct cfi_program *program)
 	(void)program;
 }
 
-/* The size of pushed arguments: for landing pads of exceptions. */
+/* The size of pushed arguments, which only landing pads of exceptions need. */
 static void run_args_size(struct cfi_program *program)
 {
 	read_uleb(program);
 }
 
-/* From here on return addresses are signed, or are not any more: the unwinder takes off what may be
- * a signature. Other processors mean something else by this number. */
+/* Toggles whether the return address is signed. Ignored, as the unwinder always strips signature
+ * bits. On other processors this opcode has another meaning. */
 static void run_negate_ra_state(struct cfi_program *program)
 {
 	if (program->abi->link != UNWIND_LINK_RECORD)
@@ -415,7 +415,7 @@ void cfi_program_start(struct cfi_program *program, const struct cfi_cie *cie,
 	program->remembered_count = 0;
 }
 
-/* Can the span from `location` to `next` be left out? */
+/* Returns true if the span from `location` to `next` can be skipped. */
 static bool passes(const struct cfi_program *program, uint64_t vaddr)
 {
 	return program->next == program->location ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Call frame instructions (DWARF 5, 6.4.2), run for the few registers that a stack walk needs.
- * A program is a sequence of spans of code, each with the rules that hold in it.
+ * Runs call frame instructions (DWARF 5, 6.4.2) for the few registers that unwinding needs. A
+ * program yields a sequence of spans of code, each with the rules that apply to it.
  */
 #ifndef MTRACE_SYMBOL_CFI_PROGRAM_H
 #define MTRACE_SYMBOL_CFI_PROGRAM_H
@@ -14,8 +14,8 @@
 #include "symbol/cfi/reader.h"
 #include "symbol/cfi/section.h"
 
-#define CFI_REMEMBER_MAX        16   /* DW_CFA_remember_state, nested; compilers use 1 */
-#define CFI_INITIAL_PROGRAM_MAX 1024 /* bytes of a CIE's instructions */
+#define CFI_REMEMBER_MAX        16   /* nesting of DW_CFA_remember_state; compilers use 1 */
+#define CFI_INITIAL_PROGRAM_MAX 1024 /* size of a CIE's instructions, in bytes */
 
 enum cfi_rule_kind {
 	CFI_RULE_NONE = 0, /* the CFI says nothing */
@@ -32,7 +32,8 @@ struct cfi_rule {
 	struct cfi_location place;
 };
 
-/* IP is the return address column; SECOND the other frame pointer of a processor that has two. */
+/* IP is the return address column. SECOND is the second frame pointer of processors with two, or
+ * the scratch register that may hold the return address (PowerPC). */
 enum cfi_register { CFI_SP, CFI_BP, CFI_IP, CFI_SECOND, CFI_REGISTER_COUNT };
 
 struct cfi_rules {
@@ -44,14 +45,14 @@ struct cfi_program {
 	const struct unwind_abi *abi;
 	const struct cfi_cie *cie;
 	const struct cfi_rules *initial;
-	uint64_t known; /* set of registers below 64: all that have rules here are among them */
+	uint64_t known; /* bit mask of the registers below 64 that may have rules here */
 	struct cfi_reader reader;
 	struct cfi_rules rules;
-	uint64_t location; /* virtual address from which the rules hold */
-	uint64_t next;     /* where the rules will change */
+	uint64_t location; /* virtual address at which the current rules start to apply */
+	uint64_t next;     /* where they stop to apply */
 	uint64_t end;
-	uint8_t opcode; /* of the instruction that is run */
-	bool failed;    /* an instruction makes no sense */
+	uint8_t opcode; /* of the current instruction */
+	bool failed;    /* an instruction was invalid */
 	unsigned int remembered_count;
 	struct cfi_rules remembered[CFI_REMEMBER_MAX];
 };
@@ -59,10 +60,10 @@ struct cfi_program {
 struct cfi_span {
 	uint64_t start; /* virtual addresses */
 	uint64_t end;
-	const struct cfi_rules *rules; /* NULL if they cannot be known; until the next call */
+	const struct cfi_rules *rules; /* valid until the next call; NULL if unknown */
 };
 
-/* The rules at the start of a CIE's functions; false if its instructions make no sense. */
+/* Runs the initial instructions of a CIE. Returns false if they are invalid or too long. */
 bool cfi_program_initial(const struct cfi_cie *cie, const struct unwind_abi *abi,
 			 struct cfi_rules *ret_rules);
 
@@ -70,12 +71,13 @@ void cfi_program_start(struct cfi_program *program, const struct cfi_cie *cie,
 		       const struct cfi_rules *initial, const struct unwind_abi *abi,
 		       const struct cfi_fde *fde);
 
-/* From here on the rules are not known. */
+/* Marks the rules as unknown from the current location on. */
 void cfi_program_fail(struct cfi_program *program);
 
 /*
- * The span that has the code at a virtual address, of at least one byte; or one before it in which
- * the stack ends. Addresses rise, and none is within a span that was given. False behind the end.
+ * Finds the span that contains a virtual address, or an earlier span in which the stack ends. Spans
+ * have at least one byte. Addresses must ascend, and must lie beyond all spans returned so far.
+ * Returns false past the end of the function.
  */
 bool cfi_program_seek(struct cfi_program *program, uint64_t vaddr, struct cfi_span *ret_span);
 

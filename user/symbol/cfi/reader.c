@@ -8,7 +8,7 @@
 #define ENCODING_FORMAT(encoding)   ((encoding)&0x0f)
 #define ENCODING_RELATION(encoding) ((encoding)&0x70)
 
-/* Longer ones serve to make parsers slow. */
+/* Real files have nothing longer; the limits bound the time that a hostile file can cost. */
 #define LEB_BYTES_MAX    16
 #define STRING_BYTES_MAX 32
 
@@ -127,7 +127,7 @@ struct cfi_reader cfi_read_part(struct cfi_reader *reader, uint64_t size)
 	return part;
 }
 
-/* How the values of each format are stored; LEB128 and undefined ones have no width. */
+/* Storage of each pointer format. LEB128 and undefined formats have no width. */
 static const struct pointer_format {
 	uint8_t width;
 	bool is_signed;
@@ -152,7 +152,7 @@ static uint64_t read_format(struct cfi_reader *reader, const struct cfi_pointer_
 
 	switch (ENCODING_FORMAT(encoding)) {
 	case DW_EH_PE_absptr:
-	case DW_EH_PE_signed: /* of the machine's own width: no bits to extend */
+	case DW_EH_PE_signed: /* of address size: nothing to sign-extend */
 		return cfi_read_fixed(reader, base->address_size);
 	case DW_EH_PE_uleb128:
 		return cfi_read_uleb(reader);
@@ -172,7 +172,7 @@ static uint64_t address_here(const struct cfi_reader *reader, const struct cfi_p
 	return base->vaddr + (uint64_t)(reader->at - base->bytes);
 }
 
-/* What to add to the value that is read next. */
+/* The base to add to the value that is read next. */
 static uint64_t relation(struct cfi_reader *reader, const struct cfi_pointer_base *base,
 			 uint8_t encoding)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A cursor over the bytes of a file. Reading past the end gives 0 and sets `failed`, which stays
- * set, so that a parser checks once, behind a group of fields.
+ * A cursor over the bytes of a file. Reading past the end returns 0 and sets `failed`, which stays
+ * set, so a parser can read a group of fields and check once.
  */
 #ifndef MTRACE_SYMBOL_CFI_READER_H
 #define MTRACE_SYMBOL_CFI_READER_H
@@ -35,12 +35,13 @@ uint64_t cfi_read_fixed(struct cfi_reader *reader, unsigned int width); /* 1, 2,
 uint64_t cfi_read_long_uleb(struct cfi_reader *reader);
 int64_t cfi_read_sleb(struct cfi_reader *reader);
 void cfi_skip(struct cfi_reader *reader, uint64_t size);
-/* A string of the file; NULL (and failed) if it has no end. */
+/* Returns a string inside the file; NULL (and `failed`) if it has no terminating NUL or is too
+ * long. */
 const char *cfi_read_string(struct cfi_reader *reader);
-/* The next `size` bytes as a reader of their own. */
+/* Returns a reader for the next `size` bytes, and skips them. */
 struct cfi_reader cfi_read_part(struct cfi_reader *reader, uint64_t size);
 
-/* Most numbers are of one byte. */
+/* Fast path: most numbers have one byte. */
 static inline uint64_t cfi_read_uleb(struct cfi_reader *reader)
 {
 	if (reader->at != reader->end && *reader->at < 0x80)
@@ -48,9 +49,9 @@ static inline uint64_t cfi_read_uleb(struct cfi_reader *reader)
 	return cfi_read_long_uleb(reader);
 }
 
-/* What encoded pointers (DW_EH_PE_…; Linux Standard Base Core 5.0, 10.5.1) are relative to. */
+/* The bases of encoded pointers (DW_EH_PE_…; Linux Standard Base Core 5.0, 10.5.1). */
 struct cfi_pointer_base {
-	const uint8_t *bytes; /* of the section, and the address of its first one */
+	const uint8_t *bytes; /* of the section */
 	uint64_t vaddr;
 	uint64_t text;
 	uint64_t data;
@@ -58,8 +59,8 @@ struct cfi_pointer_base {
 };
 
 /*
- * The value of a pointer. Fails for what is relative to something that is not known here, and for
- * pointers to pointers: a function's address is never one.
+ * Reads an encoded pointer. Fails if its base is not known here, and for indirect pointers, which
+ * function addresses never are.
  */
 uint64_t cfi_read_pointer(struct cfi_reader *reader, const struct cfi_pointer_base *base,
 			  uint8_t encoding);

@@ -8,12 +8,12 @@
 #define LENGTH_64      0xffffffffu /* an 8-byte length follows (DWARF 5, 7.4) */
 #define LENGTH_ILLEGAL 0xfffffff0u /* and above */
 
-/* One entry of the section, its first fields read. */
+/* An entry of the section whose length and id have been read. */
 struct section_entry {
-	struct cfi_reader body; /* behind the id */
-	uint64_t cie_offset;    /* of an FDE: where its CIE starts */
+	struct cfi_reader body; /* what follows the id */
+	uint64_t cie_offset;    /* of an FDE: section offset of its CIE */
 	bool is_cie;
-	bool is_known; /* in a format that we read */
+	bool is_known; /* in a supported format */
 };
 
 static struct cfi_reader section_reader(const struct cfi_section *section, uint64_t offset)
@@ -27,7 +27,8 @@ static struct cfi_reader section_reader(const struct cfi_section *section, uint6
 	};
 }
 
-/* .eh_frame: the id of a CIE is 0; of an FDE, the distance back from the id to its CIE. */
+/* .eh_frame: a CIE has the id 0; the id of an FDE is the distance from the id field back to its
+ * CIE. */
 static void read_eh_id(const struct cfi_section *section, bool wide, struct section_entry *entry)
 {
 	uint64_t here = (uint64_t)(entry->body.at - section->base.bytes);
@@ -35,11 +36,12 @@ static void read_eh_id(const struct cfi_section *section, bool wide, struct sect
 
 	entry->is_cie = id == 0;
 	entry->cie_offset = here - id;
-	/* Of 64-bit entries there, the standard says one thing and readers do another. */
+	/* Readers treat 64-bit entries of .eh_frame differently from the standard: not
+	 * supported. */
 	entry->is_known = !wide && id <= here;
 }
 
-/* .debug_frame: the id of a CIE is all ones; of an FDE, the offset of its CIE. */
+/* .debug_frame: the id of a CIE is all ones; the id of an FDE is the offset of its CIE. */
 static void read_debug_id(bool wide, struct section_entry *entry)
 {
 	uint64_t id = cfi_read_fixed(&entry->body, wide ? 8 : 4);
@@ -49,7 +51,7 @@ static void read_debug_id(bool wide, struct section_entry *entry)
 	entry->is_known = true;
 }
 
-/* The next entry of a reader over the section; false at the end, and at a length beyond it. */
+/* Reads the next entry. Returns false at the end, and for a length that exceeds the section. */
 static bool next_entry(const struct cfi_section *section, struct cfi_reader *reader,
 		       struct section_entry *ret_entry)
 {
@@ -70,7 +72,7 @@ static bool next_entry(const struct cfi_section *section, struct cfi_reader *rea
 	return !reader->failed;
 }
 
-/* The personality routine: of no interest, but in the way. */
+/* Skips the personality routine to get to the fields after it. */
 static void skip_personality(struct cfi_reader *data, const struct cfi_cie *cie)
 {
 	uint8_t encoding = (uint8_t)cfi_read_fixed(data, 1);
@@ -83,7 +85,7 @@ static void skip_personality(struct cfi_reader *data, const struct cfi_cie *cie)
 	cfi_read_pointer(data, &cie->base, encoding);
 }
 
-/* False for a letter of unknown meaning. */
+/* Returns false for an unknown letter. */
 static bool read_letter(char letter, struct cfi_reader *data, struct cfi_cie *cie)
 {
 	switch (letter) {
@@ -99,7 +101,7 @@ static bool read_letter(char letter, struct cfi_reader *data, struct cfi_cie *ci
 	case 'S':
 		cie->signal = true;
 		return true;
-	case 'B': /* AArch64: return addresses are signed with the other key */
+	case 'B': /* AArch64: return addresses are signed with the B key */
 		return true;
 	default:
 		return false;
@@ -125,7 +127,7 @@ static bool is_version(const struct cfi_section *section, uint64_t version)
 	return version == 1 || version == 3 || (version == 4 && section->debug_frame);
 }
 
-/* Sizes of addresses and segment selectors: since DWARF 4, of which .eh_frame knows nothing. */
+/* The sizes of addresses and segment selectors: new in DWARF 4, and only in .debug_frame. */
 static bool read_address_size(struct cfi_reader *reader, struct cfi_cie *cie)
 {
 	cie->base.address_size = (uint8_t)cfi_read_fixed(reader, 1);
@@ -179,7 +181,7 @@ static int add_cie(const struct cfi_section *section, uint64_t offset, struct cf
 	return map64_set(&entries->cie_index, offset, index);
 }
 
-/* CIEs are read when an FDE asks for them. */
+/* Reads a CIE when the first FDE refers to it. */
 static int find_cie(const struct cfi_section *section, uint64_t offset, struct cfi_entries *entries,
 		    uint32_t *ret_index)
 {
@@ -190,7 +192,7 @@ static int find_cie(const struct cfi_section *section, uint64_t offset, struct c
 	return *ret_index == MAP64_NONE ? add_cie(section, offset, entries, ret_index) : 0;
 }
 
-/* Language-specific data: the table of exception handlers. */
+/* The pointer to the language-specific data area (LSDA): the exception table. */
 static uint64_t read_lsda(const struct cfi_cie *cie, struct cfi_reader *data)
 {
 	uint64_t lsda;

@@ -13,8 +13,8 @@ static bool is_table(const GElf_Shdr *header)
 	       header->sh_type == SHT_DYNAMIC;
 }
 
-/* Are all tables together as large as they can be? More than the file they are only where many
- * sections are the same bytes, of which libelf makes a copy for each. */
+/* Returns false if the tables together are more than twice as large as the file. That takes many
+ * sections that share the same bytes, and libelf would copy those once per section. */
 static bool is_bounded(const struct elf_image *image)
 {
 	Elf_Scn *section = NULL;

@@ -10,9 +10,9 @@
 
 #include "base/vec.h"
 
-#define BUILD_ID_BYTES 20 /* SHA-1; longer ones are cut */
+#define BUILD_ID_BYTES 20 /* SHA-1; longer ones are truncated */
 
-/* libelf keeps a copy of each note segment: together they shall not be larger than the file. */
+/* libelf keeps a copy of each note segment. Limit their total size to that of the file. */
 static bool has_bounded_notes(Elf *elf, int fd)
 {
 	struct stat status;
@@ -32,7 +32,7 @@ static bool has_bounded_notes(Elf *elf, int fd)
 	return true;
 }
 
-/* True if that was a note with a build id (ld's --build-id). */
+/* Returns true if the note contains a build id (ld's --build-id), which is stored. */
 static bool read_note(const Elf_Data *notes, const GElf_Nhdr *note, size_t name, size_t bytes,
 		      struct module *module)
 {
@@ -109,7 +109,8 @@ static bool flags_say_pie(Elf_Data *dynamic)
 	return false;
 }
 
-/* DF_1_PIE: unlike PT_INTERP it is in static programs too, and not in a libc that can be run. */
+/* Unlike PT_INTERP, DF_1_PIE is also set in static programs, and not set in a libc that can be
+ * run. */
 static bool has_pie_flag(Elf *elf)
 {
 	Elf_Scn *section = NULL;

@@ -69,8 +69,9 @@ void module_table_free(struct module_table *table)
 
 #define NS_PER_SECOND 1000000000ULL
 
-/* Who changes a file changes this time, which nobody can set; but it ticks, so one that was changed
- * less than a second ago may be changed again without a trace. 0: such a one. */
+/* Every change of a file updates its ctime, which users cannot set. The ctime is coarse, so a
+ * second change soon after the first may not be visible in it. Returns 0 for a file that was
+ * changed a moment ago. */
 static uint64_t changed_ns(const struct stat *status)
 {
 	struct timespec now;
@@ -81,7 +82,7 @@ static uint64_t changed_ns(const struct stat *status)
 	return (uint64_t)status->st_ctim.tv_sec * NS_PER_SECOND + (uint64_t)status->st_ctim.tv_nsec;
 }
 
-/* The path itself if it leads to the very file that is open, else the descriptor's name. */
+/* Returns the path if it still names the open file, otherwise the descriptor's /proc path. */
 static char *choose_open_path(const struct module *module, const struct stat *opened)
 {
 	struct stat status;
@@ -135,7 +136,7 @@ static struct module *find_unchanged(struct module_table *table, const struct mo
 	return known && known->changed_ns == module->changed_ns ? known : NULL;
 }
 
-/* Fills in the rest, or finds the one that is there already. */
+/* Fills in the module, or sets *ret_same to an existing module of the same file. */
 static int module_fill(struct module_table *table, struct module *module, struct module **ret_same,
 		       struct error *err)
 {
@@ -169,7 +170,7 @@ static int table_add(struct module_table *table, struct module *module)
 	return 0;
 }
 
-/* The descriptor stays the caller's on failure. */
+/* Frees the module but leaves its descriptor to the caller. */
 static void module_abandon(struct module *module)
 {
 	if (module)
@@ -218,7 +219,7 @@ static int segments_copy(struct module *module, const struct module *known)
 	return 0;
 }
 
-/* Not entered by file: whatever lies there now, nobody maps it. */
+/* Not added to by_file: no local process maps this file. */
 int module_adopt(struct module_table *table, const struct module *known, struct module **ret_module)
 {
 	struct module *module = calloc(1, sizeof(*module));
@@ -259,7 +260,7 @@ struct module *module_find(struct module_table *table, uint64_t device, uint64_t
 
 	if (!module || is_file(module, device, inode))
 		return module;
-	for (size_t i = table->modules.count; i-- > 0;) /* two files with one key */
+	for (size_t i = table->modules.count; i-- > 0;) /* hash collision */
 		if (is_file(table->modules.items[i], device, inode))
 			return table->modules.items[i];
 	return NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Modules: the ELF files that processes map, opened when they are first seen, so that names
- * outlive a deleted file or an exited process. There is one table per session; ids are its indices.
+ * Modules: the ELF files that processes map. They are opened when first seen, so that names remain
+ * available after a file is deleted or a process exits. There is one table per session; ids are its
+ * indices.
  */
 #ifndef MTRACE_SYMBOL_ELF_MODULE_TABLE_H
 #define MTRACE_SYMBOL_ELF_MODULE_TABLE_H
@@ -14,8 +15,8 @@
 struct module_table;
 
 /*
- * Fills in what a module's file says of itself (build_id to segment_count), for `fd` and `path`.
- * 0, -ENOMEM, or -ENOEXEC with words; on failure nothing is owned.
+ * Fills in the properties of a module's file (build_id to segment_count), given `fd` and `path`.
+ * Returns 0, -ENOMEM, or -ENOEXEC and sets *err. On failure nothing is allocated.
  */
 struct module_reader {
 	int (*read)(void *ctx, struct module *module, struct error *err);
@@ -23,8 +24,9 @@ struct module_reader {
 };
 
 /*
- * Tells the device and inode by which the kernel knows an open file, where probes and mappings are
- * concerned. On overlayfs and btrfs stat() gives others. 0, or -errno where it cannot be told.
+ * Returns the device and inode by which the kernel identifies an open file for probes and mappings.
+ * On overlayfs and btrfs they differ from those of stat(). Returns 0, or -errno if they cannot be
+ * determined.
  */
 struct module_identifier {
 	int (*identify)(void *ctx, int fd, uint64_t *ret_device, uint64_t *ret_inode);
@@ -33,31 +35,33 @@ struct module_identifier {
 
 int module_table_new(struct module_table **ret_table);
 void module_table_free(struct module_table *table);
-/* Who reads the files; without one the table does it itself. */
+/* Sets who reads the files. By default the table reads them in this process. */
 void module_table_set_reader(struct module_table *table, struct module_reader reader);
-/* Without one (NULL), or where it cannot tell, files are known as stat() has them. */
+/* Without an identifier (NULL), or where it fails, the table uses st_dev and st_ino. */
 void module_table_set_identifier(struct module_table *table, struct module_identifier identifier);
 
 /*
- * The module of an open file (taken over on success, closed by the table). The same device, inode
- * and build id give the same module, and fd is then closed; a file that has not been changed since
- * it was read is not read again. `path` is what people see.
- * 0, -ENOMEM, or -ENOEXEC with words for what is not an ELF file.
+ * Returns the module of an open file. Takes ownership of the descriptor on success. Files with the
+ * same device, inode and build id share a module; the duplicate descriptor is then closed. A file
+ * that has not changed since it was read is not read again. `path` is shown to the user.
+ *
+ * Returns 0, -ENOMEM, or -ENOEXEC and sets *err if it is not an ELF file.
  */
 int module_intern(struct module_table *table, int fd, const char *path, struct module **ret_module,
 		  struct error *err);
 
 /*
- * A module that was known elsewhere: what `known` says of it (path, build id, machine, word,
- * segments) is copied, and its descriptor taken over on success; -1 if there is no file. 0 or
- * -ENOMEM.
+ * Adds a module that is described by `known` (path, build id, machine, word size, segments), such
+ * as one from another machine. The description is copied. Takes ownership of known->fd on success;
+ * -1 if there is no file. Returns 0 or -ENOMEM.
  */
 int module_adopt(struct module_table *table, const struct module *known,
 		 struct module **ret_module);
 
 struct module *module_get(struct module_table *table, uint32_t id); /* NULL if there is none */
 
-/* By device and inode, or NULL. As long as the table lives, nothing else can have them. */
+/* Looks up a module by device and inode, or NULL. The table keeps the files open, so their inodes
+ * cannot be reused. */
 struct module *module_find(struct module_table *table, uint64_t device, uint64_t inode);
 
 #endif

@@ -25,7 +25,7 @@ static struct module *find(struct module_table *table, bool is_64bit)
 	return NULL;
 }
 
-/* The section headers are its last part (as the kernel's own linker script lays it out). */
+/* The section headers come last (see the kernel's vdso linker script). */
 static size_t image_size(const ElfW(Ehdr) * image)
 {
 	return image->e_shoff + (size_t)image->e_shnum * image->e_shentsize;
@@ -63,7 +63,7 @@ static int write_mapped(int fd)
 	return err;
 }
 
-/* The kernel gives no second one: ours, and what it reads, must go. */
+/* The kernel refuses to map a second vdso: unmap ours, and its [vvar] data. */
 static int unmap_own(void)
 {
 	struct proc_maps maps;
@@ -100,7 +100,7 @@ static int ask_kernel(int fd)
 	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -ENOENT;
 }
 
-/* A kernel that has none gets none. */
+/* Asks only once if the kernel does not have it. */
 static int write_other(int fd)
 {
 	static bool has_none;
@@ -117,7 +117,7 @@ static int write_other(int fd)
 }
 #endif
 
-/* A file with the same contents. Returns its descriptor or -errno. */
+/* Copies the image to a memory file. Returns its descriptor or -errno. */
 static int image_file(bool is_64bit)
 {
 	int fd = memfd_create(VDSO_NAME, MFD_CLOEXEC), err;

@@ -8,8 +8,8 @@
 #include "symbol/row/row.h"
 
 enum knowledge {
-	KNOW_PROLOGUE, /* the frame is what was decoded since the function's start */
-	KNOW_BODY,     /* it is what holds at calls */
+	KNOW_PROLOGUE, /* the frame is what the prologue has made so far */
+	KNOW_BODY,     /* the frame is the one at calls */
 	KNOW_NOTHING,
 };
 
@@ -21,12 +21,12 @@ struct code_scan {
 	const struct unwind_row *body;
 	enum knowledge knowledge;
 	struct cfi_rules rules; /* of the prologue */
-	uint32_t depth;         /* bytes from sp up to the CFA, in it */
-	bool is_changed;        /* has the prologue done anything yet? */
-	bool has_arrived;       /* once, at the target */
-	uint32_t block;         /* where this block starts, and how many rows were there then */
+	uint32_t depth;         /* bytes from sp up to the CFA, in the prologue */
+	bool is_changed;        /* the prologue has changed the frame */
+	bool has_arrived;       /* some prologue has reached the target */
+	uint32_t block;         /* start of this block, and the number of rows at that time */
 	size_t block_rows;
-	uint32_t prologue; /* likewise */
+	uint32_t prologue; /* the same for the prologue */
 	size_t prologue_rows;
 	struct exidx_rows rows;
 	int err;
@@ -54,7 +54,7 @@ static void put(struct code_scan *scan, struct unwind_row row, uint32_t offset)
 		scan->err = vec_push(&scan->rows.list, row);
 }
 
-/* Nothing is known from a place on, after all. */
+/* Discards the rows from an offset on: nothing is known there after all. */
 static void take_back(struct code_scan *scan, uint32_t offset, size_t rows)
 {
 	scan->rows.list.count = rows;
@@ -87,7 +87,7 @@ static void save(struct code_scan *scan, enum cfi_register which, int64_t offset
 {
 	struct cfi_rule *rule = &scan->rules.registers[which];
 
-	if (rule->kind == CFI_RULE_NONE) /* else it is pushed as an argument, or to be aligned */
+	if (rule->kind == CFI_RULE_NONE) /* otherwise pushed as an argument or for alignment */
 		*rule = (struct cfi_rule){.kind = CFI_RULE_AT_CFA, .place.offset = offset};
 }
 
@@ -123,7 +123,7 @@ static bool is_target(const struct code_scan *scan)
 	       scan->rules.cfa.offset == scan->target->cfa.offset;
 }
 
-/* The frame behind an instruction of the prologue. */
+/* Writes the row after an instruction of the prologue. */
 static void put_prologue(struct code_scan *scan, uint32_t offset)
 {
 	struct unwind_row row;
@@ -185,7 +185,7 @@ static void contradict(struct code_scan *scan)
 	scan->knowledge = KNOW_NOTHING;
 }
 
-/* Does it start a frame, in code that should have one? */
+/* Returns true if the instruction starts a new frame in code that should already have one. */
 static bool is_first_of_frame(const struct code_scan *scan,
 			      const struct exidx_instruction *instruction)
 {
@@ -209,7 +209,7 @@ static void in_prologue(struct code_scan *scan, const struct exidx_instruction *
 		fail_prologue(scan);
 		break;
 	case EXIDX_END:
-	case EXIDX_LINK_RETURN: /* early, before there is a frame */
+	case EXIDX_LINK_RETURN: /* an early return, before the frame is made */
 		if (scan->is_changed)
 			fail_prologue(scan);
 		break;
@@ -235,7 +235,7 @@ static void in_body(struct code_scan *scan, const struct exidx_instruction *inst
 	}
 }
 
-/* Of code of which nothing is known, only another function's start tells more. */
+/* In unknown code, only the start of another function provides new information. */
 static void in_unknown(struct code_scan *scan, const struct exidx_instruction *instruction)
 {
 	if (instruction->effect != EXIDX_PUSH || !is_first_of_frame(scan, instruction))
@@ -266,7 +266,7 @@ static void scan_code(struct code_scan *scan)
 		fail_prologue(scan);
 }
 
-/* What nobody can tell: nothing but that there is code. */
+/* The whole code cannot be unwound: one STOP row. */
 static int stop_all(uint32_t start, struct exidx_rows *rows)
 {
 	struct unwind_row row = stop_row;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Rows for code of which only is known what holds at its calls, from its instructions.
+ * Derives rows for code whose frame is only known at its calls, from its instructions.
  *
- * Decoded are those by which compilers make and undo a frame, in ARM and in Thumb. A prologue is
- * believed if it arrives at just the frame that is known of the calls; that also tells the
- * instruction set. Behind a prologue the frame stands until an instruction undoes it; from there
- * to the next jump that is always taken nothing is said, and behind such a jump the frame stands
- * again. Blocks that contradict that (another prologue, a return by the link register) are of
- * another function, or of one that makes its frame late: nothing is said of them either.
+ * Only the ARM and Thumb instructions by which compilers make and undo frames are decoded. A
+ * prologue is accepted if it arrives at exactly the frame that is known at the calls; this also
+ * tells the instruction set. After a prologue, the frame is taken to exist until an instruction
+ * undoes it. From there to the next unconditional jump nothing is known, and after that jump the
+ * frame is taken to exist again. Blocks that contradict this (another prologue, a return by the
+ * link register) belong to another function, or to one that makes its frame late: nothing is known
+ * about them either.
  */
 #ifndef MTRACE_SYMBOL_EXIDX_CODE_H
 #define MTRACE_SYMBOL_EXIDX_CODE_H
@@ -25,8 +26,9 @@ struct exidx_rows {
 };
 
 /*
- * Of code [start, end) of the file, whose first byte is a function's first: the rows, to be freed
- * by the caller. `rules` and `row` say the same of its calls. 0 or -ENOMEM.
+ * Returns the rows of the code [start, end) of a file, which starts with the first byte of a
+ * function. The caller frees the rows. `rules` and `row` both describe the frame at its calls.
+ * Returns 0 or -ENOMEM.
  */
 int exidx_code_rows(const uint8_t *file, uint32_t start, uint32_t end,
 		    const struct cfi_rules *rules, const struct unwind_row *row,

@@ -16,16 +16,16 @@
 
 #define ENTRY_SIZE  8
 #define CANT_UNWIND 1
-#define OUTERMOST   2           /* ours: no entry has it */
-#define START_SIZE  64          /* bytes of a program's start code, at most */
-#define INLINE      0x80000000u /* or compact; else an address */
+#define OUTERMOST   2           /* our own value: never in a file */
+#define START_SIZE  64          /* limit for the size of a program's start code, in bytes */
+#define INLINE      0x80000000u /* inline or compact; otherwise an address */
 #define SYMBOL_MAX  (1 << 20)
 
-/* An entry's code in the file, and where its program is. */
+/* The code that an index entry covers, and its program. */
 struct index_entry {
 	uint32_t start, end; /* file offsets */
-	uint32_t word;       /* the second of the entry */
-	uint64_t place;      /* the virtual address of that */
+	uint32_t word;       /* the second word of the entry */
+	uint64_t place;      /* virtual address of that word */
 };
 
 struct index_reading {
@@ -34,8 +34,8 @@ struct index_reading {
 	bool full;
 	VEC(struct index_entry) entries;
 	struct exidx exidx;
-	VEC(struct exidx_start) starts; /* functions that symbols name, by file offset */
-	bool is_thumb;                  /* most of them */
+	VEC(struct exidx_start) starts; /* functions that have symbols, sorted by file offset */
+	bool is_thumb;                  /* most of them are Thumb */
 };
 
 static const struct unwind_row gap_row = {.kinds = UNWIND_CFA_GAP};
@@ -48,7 +48,7 @@ static uint32_t word_at(const struct cfi_object *object, const uint8_t *at)
 	return (uint32_t)cfi_read_fixed(&reader, 4);
 }
 
-/* A relative address of 31 bits. */
+/* Decodes a 31-bit place-relative address. */
 static uint64_t relative(uint64_t place, uint32_t word)
 {
 	int32_t distance = (int32_t)(word << 1) >> 1;
@@ -103,8 +103,9 @@ static void cut_entries(struct index_reading *reading)
 }
 
 /*
- * The code at which a program starts calls what runs it, and, should that return, what ends it. Its
- * entry says no more than that of code without a description.
+ * The entry point of a program calls the function that runs the program and, should that return,
+ * one that ends it. Its index entry, if any, says the same as that of code without unwind
+ * information.
  */
 static bool find_start(const struct cfi_object *object, struct index_entry *entry)
 {
@@ -129,7 +130,7 @@ static bool find_start(const struct cfi_object *object, struct index_entry *entr
 
 static int add_start(struct index_reading *reading)
 {
-	struct index_entry start = {.place = UINT64_MAX}; /* behind another of the same address */
+	struct index_entry start = {.place = UINT64_MAX}; /* sorts after an equal start */
 	const struct index_entry *entry;
 
 	if (!cfi_object_segment(reading->object, reading->object->entry & ~1ULL) ||
@@ -221,11 +222,9 @@ static int read_symbols(struct index_reading *reading)
 	return code;
 }
 
-/*
- * Programs.
- */
+/* Programs. */
 
-/* Bytes are stored in words, the first one highest. */
+/* The bytes are stored in words, the first byte in the highest bits. */
 static size_t take_bytes(uint32_t word, unsigned int count, uint8_t *bytes)
 {
 	for (unsigned int i = 0; i < count; i++)
@@ -234,8 +233,9 @@ static size_t take_bytes(uint32_t word, unsigned int count, uint8_t *bytes)
 }
 
 /*
- * In .ARM.extab: compact, of three bytes (model 0) or two and so many words (1 and 2); or generic,
- * where behind the personality routine's address GNU's routines have the latter, with three bytes.
+ * Reads an entry of .ARM.extab. It is compact, with three bytes (model 0) or a word count and two
+ * bytes (models 1 and 2); or generic, where GNU's personality routines store a word count and three
+ * bytes after the routine's address. The counted words follow.
  */
 static bool read_extab(const struct cfi_object *object, uint64_t address, uint8_t *program,
 		       size_t *ret_size)
@@ -278,11 +278,9 @@ static bool read_program(const struct cfi_object *object, const struct index_ent
 	return (entry->word >> 24 & 0x7f) == 0;
 }
 
-/*
- * Rows.
- */
+/* Rows. */
 
-/* Of two at one place the later one holds. */
+/* Replaces an earlier row at the same offset. */
 static int push_row(struct index_reading *reading, struct unwind_row row, uint32_t start)
 {
 	size_t count = reading->exidx.rows.count;
@@ -295,7 +293,7 @@ static int push_row(struct index_reading *reading, struct unwind_row row, uint32
 	return vec_push(&reading->exidx.rows, row);
 }
 
-/* Of a function that has no frame the row holds everywhere. */
+/* Returns true if the row applies everywhere: the function has no frame. */
 static bool is_constant(const struct unwind_row *row)
 {
 	return row->kinds == 0 && row->cfa_offset == 0 && row->bp_offset == 0;
@@ -317,7 +315,7 @@ static int put_code(struct index_reading *reading, const struct index_entry *ent
 	return code;
 }
 
-/* Symbols of code [start, end), which are counted from there. */
+/* Copies the symbols in [start, end), with offsets relative to `start`. */
 static int starts_within(const struct index_reading *reading, uint32_t start, uint32_t end,
 			 struct exidx_flow_code *code, struct exidx_start **ret_copy)
 {
@@ -346,7 +344,7 @@ static int starts_within(const struct index_reading *reading, uint32_t start, ui
 	return 0;
 }
 
-/* Code without a description: what its instructions tell. */
+/* Derives rows for code without unwind information from its instructions. */
 static int put_flow(struct index_reading *reading, uint32_t start, uint32_t end)
 {
 	const uint8_t *bytes = reading->object->bytes + start;
@@ -371,7 +369,7 @@ static int put_flow(struct index_reading *reading, uint32_t start, uint32_t end)
 	return code;
 }
 
-/* By pieces, and of what is code alone: between segments is none. */
+/* Works piece by piece, and only on segments: there is no code between them. */
 static int put_gap(struct index_reading *reading, uint32_t start, uint32_t end)
 {
 	int code = push_row(reading, gap_row, start);

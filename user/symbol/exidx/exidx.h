@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Arm's own tables for unwinding, .ARM.exidx and .ARM.extab, compiled into rows.
+ * Compiles Arm's own unwind tables, .ARM.exidx and .ARM.extab, into rows.
  *
- * An index entry describes the code from its address up to the next entry's: not at all ("cannot
- * unwind", which linkers also write for code that came without a description), or by a short
- * program that restores what the function has saved. That program is right at the function's calls,
- * not within its prologue or epilogue. So:
+ * An index entry covers the code from its address up to the next entry. It either says that the
+ * code cannot be unwound (linkers also write this for code that came without unwind information),
+ * or has a short program that restores what the function has saved. The program is valid at the
+ * function's calls, but not in its prologue or epilogue. So:
  *
- * - A pruned table, which is only asked about calls, has a row for an entry.
- * - A full table has that row where the function's instructions show that it holds, and rows for
- * the prologue if its instructions do just what the program undoes (code.h). What remains
- * stops.
+ * - A pruned table, which is only used for calls, has one row per entry.
+ * - A full table has that row where the function's instructions show that it applies, and has rows
+ *   for the prologue if its instructions do exactly what the program undoes (code.h). All other
+ *   code gets STOP rows.
  *
- * Linkers merge neighbours that have equal programs: an entry may describe many functions.
+ * Linkers merge neighbouring entries with equal programs, so an entry may cover many functions.
  *
  * Source: Exception Handling ABI for the Arm Architecture, 5 and 10.
  */
@@ -29,18 +29,18 @@
 #include "symbol/row/stop.h"
 
 #define EXIDX_ENTRY_MAX   (1 << 20)
-#define EXIDX_PROGRAM_MAX 1024 /* bytes; the format ends before */
+#define EXIDX_PROGRAM_MAX 1024 /* bytes; more than the format allows */
 
 struct exidx {
-	VEC(struct unwind_row) rows; /* by offset, rising; a gap is in front and behind */
+	VEC(struct unwind_row) rows; /* ascending offsets; gaps at both ends */
 };
 
-/* Of a file without them no rows. 0 or -ENOMEM; counts grow. */
+/* A file without these tables gives no rows. Adds to *counts. Returns 0 or -ENOMEM. */
 int exidx_compile(const struct cfi_object *object, bool full, struct cfi_counts *counts,
 		  struct exidx *ret_exidx);
 void exidx_free(struct exidx *exidx);
 
-/* The row at a file offset, and up to where (at most `end`) it holds. */
+/* Returns the row at a file offset, and the offset (at most `end`) up to which it applies. */
 struct unwind_row exidx_row(const struct exidx *exidx, uint32_t offset, uint32_t end,
 			    uint32_t *ret_end);
 

@@ -12,27 +12,27 @@
 
 #define HALF        2
 #define BLOCK_MAX   4  /* instructions in an IT block */
-#define CLONE_MAX   64 /* bytes of clone(), from its system call to the call in the new thread */
-#define PRETEND_MAX 16 /* bytes of arguments in registers, which may be pushed first */
+#define CLONE_MAX   64 /* bytes from clone()'s system call to the call in the new thread */
+#define PRETEND_MAX 16 /* bytes of register arguments, which may be pushed first */
 
 enum mark {
-	MARK_ARM = 1,         /* code of that set */
-	MARK_DATA = 2,        /* constants among the code */
-	MARK_ENTRY = 4,       /* a function begins, surely … */
-	MARK_CANDIDATE = 8,   /* … or perhaps … */
-	MARK_BEHIND_END = 16, /* … behind code that goes elsewhere */
-	MARK_WANTED = 32,     /* to be followed, as it was called */
+	MARK_ARM = 1,         /* ARM code */
+	MARK_DATA = 2,        /* constants within the code */
+	MARK_ENTRY = 4,       /* a function starts here, certainly … */
+	MARK_CANDIDATE = 8,   /* … or possibly … */
+	MARK_BEHIND_END = 16, /* … after code that never falls through */
+	MARK_WANTED = 32,     /* called: must be followed */
 };
 
-/* What is known of an instruction, by the halfword of its start. */
+/* What is known about an instruction; one for each halfword. */
 struct flow_place {
-	uint32_t frame; /* its number and 1; 0: none */
-	uint32_t owner; /* the function's number, from 1 */
+	uint32_t frame; /* index + 1; 0: none */
+	uint32_t owner; /* number of the function, from 1 */
 	uint8_t marks;
 	uint8_t size;
 };
 
-/* A way that is still to be followed. */
+/* A path that must still be followed. */
 struct open_path {
 	uint32_t at;
 	struct exidx_frame frame;
@@ -43,15 +43,15 @@ struct follower {
 	struct flow_place *places;
 	VEC(struct exidx_frame) frames;
 	VEC(struct open_path) ways;
-	VEC(uint32_t) visited; /* by this function */
-	VEC(uint32_t) called;  /* entries that were found on the way */
-	uint32_t owner;        /* this function */
+	VEC(uint32_t) visited; /* places of this function */
+	VEC(uint32_t) called;  /* entries of functions that it calls */
+	uint32_t owner;        /* number of this function */
 	uint32_t entry;
 	bool has_returned;
-	bool has_base; /* sp was restored from it, and the way was right */
+	bool has_base; /* sp was restored from the base */
 	bool is_base_wrong;
 	bool is_wrong;
-	VEC(bool) by_base; /* by function */
+	VEC(bool) by_base; /* by function: rows are relative to the base */
 	struct exidx_flow flow;
 	int err;
 };
@@ -97,7 +97,7 @@ static bool goes_elsewhere(const struct exidx_step *step)
 }
 
 /*
- * The first look: which set, where data lies, where functions may begin.
+ * First pass: the instruction set, data, and where functions may start.
  */
 
 static void mark(struct follower *follower, uint32_t at, uint32_t size, uint8_t marks)
@@ -108,7 +108,7 @@ static void mark(struct follower *follower, uint32_t at, uint32_t size, uint8_t 
 		place_at(follower, at + i)->marks |= marks;
 }
 
-/* How far it goes; where its symbol does not say, up to the next one. */
+/* The size of a function. If its symbol has none, it ends at the next symbol. */
 static uint32_t size_of(const struct exidx_flow_code *code, size_t index)
 {
 	uint32_t at = code->starts[index].at, end = code->size;
@@ -141,7 +141,7 @@ static void mark_starts(struct follower *follower)
 	}
 }
 
-/* Of a function with a variable number of arguments those in registers are pushed before. */
+/* A variadic function first pushes the arguments that are in registers. */
 static bool is_pretended(const struct exidx_step *step)
 {
 	return step->condition == EXIDX_ALWAYS &&
@@ -149,17 +149,17 @@ static bool is_pretended(const struct exidx_step *step)
 		(step->does == EXIDX_DOES_MOVE && step->bytes < 0 && step->bytes >= -PRETEND_MAX));
 }
 
-/* What a compiler may move in front of a function's first push: it goes on, on the same stack. */
+/* Instructions that a compiler may schedule before a function's first push. */
 static bool is_plain(const struct exidx_step *step)
 {
 	return step->condition == EXIDX_ALWAYS && !step->block && step->goes == EXIDX_GOES_ON &&
 	       (step->does == EXIDX_DOES_NOTHING || step->does == EXIDX_DOES_LOSE_BASE);
 }
 
-/* What was seen up to here. */
+/* The state of the first pass. */
 struct look {
 	bool is_behind_end;
-	uint32_t first; /* of instructions that may belong to a function's first … */
+	uint32_t first; /* offset of the first instruction that may start a function */
 	bool is_first_behind_end;
 	bool has_first;
 };
@@ -219,7 +219,7 @@ static void add_way(struct follower *follower, uint32_t at, const struct exidx_f
 		follower->err = -ENOMEM;
 }
 
-/* A function that is called is followed, too. */
+/* Queues a called function to be followed, too. */
 static void note_call(struct follower *follower, const struct exidx_step *step)
 {
 	struct flow_place *place;
@@ -234,13 +234,14 @@ static void note_call(struct follower *follower, const struct exidx_step *step)
 		follower->err = -ENOMEM;
 }
 
-/* Has this way ended, as it was gone before, or leads into another function? */
+/* Returns true if the path ends here: it was followed before, or it enters another function or
+ * data. */
 static bool is_known_way(struct follower *follower, const struct open_path *way)
 {
 	const struct flow_place *place = place_at(follower, way->at);
 	const struct exidx_frame *frame;
 
-	if (place->marks & MARK_DATA) /* behind a call that does not return */
+	if (place->marks & MARK_DATA) /* after a call that does not return */
 		return true;
 	if (way->at != follower->entry && place->marks & (MARK_ENTRY | MARK_WANTED))
 		return true;
@@ -267,7 +268,7 @@ static void remember(struct follower *follower, const struct open_path *way, uin
 	place->size = size;
 }
 
-/* Takes the instruction's step; false if the way ends there, or the function is none. */
+/* Applies an instruction. Returns false if the path ends there, or if this is not a function. */
 static bool take(struct follower *follower, const struct exidx_step *step,
 		 struct exidx_frame *frame)
 {
@@ -289,7 +290,7 @@ static bool take(struct follower *follower, const struct exidx_step *step,
 	return step->goes != EXIDX_GOES_TO && step->goes != EXIDX_GOES_AWAY;
 }
 
-/* Instructions that have one condition, and what is executed if it holds, and if it does not. */
+/* A run of instructions with one condition: frames if it is false [0] and if it is true [1]. */
 struct branches {
 	struct exidx_frame frames[2];
 	bool have_ended[2];
@@ -305,7 +306,7 @@ static void take_one(struct follower *follower, struct branches *branches, unsig
 		branches->have_ended[which] = !take(follower, &own, &branches->frames[which]);
 }
 
-/* Behind them both must be the same, unless one went elsewhere. */
+/* Joins the two sides. Their frames must be equal, unless one side has ended. */
 static void join(struct follower *follower, const struct branches *branches, uint32_t at)
 {
 	const struct exidx_frame *frames = branches->frames;
@@ -322,7 +323,8 @@ static void join(struct follower *follower, const struct branches *branches, uin
 		}
 }
 
-/* Thumb's IT: the bits behind the highest tell of each further one whether it is the opposite. */
+/* Thumb's IT block: the mask says for each instruction after the first whether its condition is
+ * inverted. */
 static void take_block(struct follower *follower, const struct open_path *way,
 		       const struct exidx_step *block)
 {
@@ -337,7 +339,7 @@ static void take_block(struct follower *follower, const struct open_path *way,
 		struct open_path inner = {at, branches.frames[which]};
 
 		if (place_at(follower, at)->frame) {
-			follower->is_wrong = true; /* nobody jumps into a block */
+			follower->is_wrong = true; /* a jump into an IT block */
 			return;
 		}
 		remember(follower, &inner, step.size);
@@ -347,7 +349,7 @@ static void take_block(struct follower *follower, const struct open_path *way,
 	join(follower, &branches, at);
 }
 
-/* ARM: as long as the condition is the same. */
+/* ARM: follows the run of instructions with the same condition. */
 static void take_conditional(struct follower *follower, const struct open_path *way,
 			     struct exidx_step step)
 {
@@ -362,19 +364,19 @@ static void take_conditional(struct follower *follower, const struct open_path *
 			break;
 		step = step_at(follower, at);
 		if (exidx_frame_is_equal(&branches.frames[0], &branches.frames[1]))
-			break; /* it did nothing of interest */
+			break; /* the frame has not changed */
 	}
 	join(follower, &branches, at);
 }
 
-/* One way to its end, or to where it divides. */
+/* Follows a path to its end, or to where it splits. */
 static void follow_way(struct follower *follower, struct open_path way)
 {
 	while (is_inside(follower, way.at) && !is_known_way(follower, &way)) {
 		struct exidx_step step = step_at(follower, way.at);
 
 		if (saves_link(&step) && way.frame.saved[EXIDX_SAVED_LINK])
-			return; /* another function: the call before does not return */
+			return; /* another function: the call before it does not return */
 		remember(follower, &way, step.size);
 		if (follower->err || follower->is_wrong)
 			return;
@@ -402,7 +404,7 @@ static void forget(struct follower *follower)
 	}
 }
 
-/* Is a function believed that only what it does tells of? */
+/* Returns true if the function is certain: it returns, or its start was found by other means. */
 static bool is_sure(const struct follower *follower)
 {
 	const struct flow_place *place = place_at(follower, follower->entry);
@@ -484,13 +486,13 @@ static struct unwind_row row_of(const struct follower *follower, const struct fl
 	return row;
 }
 
-/* Code that is recognised: words, as they are executed, under masks. */
+/* Code to recognise: instructions in order, compared under masks. */
 struct code_pattern {
 	uint32_t words[3], masks[3];
-	uint32_t size; /* of the first */
+	uint32_t size; /* bytes of the first one */
 };
 
-/* A call, and the thread's exit if that returns: MOV r7, #1; SVC 0. */
+/* A call, followed by the exit of the thread: MOV r7, #1; SVC 0. */
 static const struct code_pattern thread_calls[] = {
 	{{0x4780, 0x0701f04f, 0xdf00}, {0xff87, 0xffffffff, 0xffff}, HALF},
 	{{0xe12fff30, 0xe3a07001, 0xef000000}, {0xfffffff0, 0xffffffff, 0xffffffff}, 4},
@@ -518,7 +520,8 @@ static bool is_pattern(const struct follower *follower, const struct code_patter
 	return true;
 }
 
-/* Before it clone() is called: MOV r7, #120. Returns the call's bytes, 0 if it is none. */
+/* Recognises the call in a new thread, shortly after MOV r7, #120 (clone). Returns the size of the
+ * call in bytes, or 0. */
 static uint32_t thread_call(const struct follower *follower, uint32_t at)
 {
 	static const uint8_t clones[][4] = {{0x4f, 0xf0, 0x78, 0x07}, {0x78, 0x70, 0xa0, 0xe3}};
@@ -532,7 +535,7 @@ static uint32_t thread_call(const struct follower *follower, uint32_t at)
 	return 0;
 }
 
-/* Where two ways overlap, who knows which is executed? */
+/* Where the instructions of two paths overlap, it is unknown which one runs: a gap. */
 static struct unwind_row row_at(const struct follower *follower, uint32_t at, uint32_t *end)
 {
 	const struct flow_place *place = place_at(follower, at);
@@ -546,7 +549,7 @@ static struct unwind_row row_at(const struct follower *follower, uint32_t at, ui
 	return place->frame ? row_of(follower, place) : gap_row;
 }
 
-/* A coroutine's end is only returned to, and looked up at the byte before. */
+/* The end of a coroutine is only returned to, so it is looked up one byte before its start. */
 static void put_rows(struct follower *follower)
 {
 	uint32_t end = 0;
@@ -591,7 +594,7 @@ void exidx_flow_free(struct exidx_flow *flow)
 	vec_free(&flow->rows);
 }
 
-/* What saves the link register looks like nothing else of the other set. */
+/* Counts the instructions that save the link register: they are distinctive in each set. */
 bool exidx_flow_is_thumb(const uint8_t *code, size_t size)
 {
 	size_t arm = 0, thumb = 0;

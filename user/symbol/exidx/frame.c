@@ -7,9 +7,9 @@
 #include "symbol/exidx/instruction.h"
 
 #define WORD      4
-#define DEPTH_MAX (1 << 24) /* bytes: no frame is larger */
+#define DEPTH_MAX (1 << 24) /* bytes; no frame is larger */
 
-/* By its number; EXIDX_SAVED_COUNT for others. */
+/* EXIDX_SAVED_COUNT for registers that are not tracked. */
 static enum exidx_saved place_of(unsigned int number)
 {
 	if (number == EXIDX_LR)
@@ -27,7 +27,7 @@ static bool set_depth(struct exidx_frame *frame, int64_t depth)
 	return true;
 }
 
-/* The first of several pushes saves; the others are of arguments, or to be aligned. */
+/* Only the first push of a register saves it; later ones push arguments or align the stack. */
 static bool push(struct exidx_frame *frame, const struct exidx_step *step)
 {
 	int32_t at = frame->depth + step->bytes;
@@ -48,7 +48,7 @@ static bool push(struct exidx_frame *frame, const struct exidx_step *step)
 	return set_depth(frame, (int64_t)frame->depth + step->bytes);
 }
 
-/* What is restored must be what was saved; into pc comes what was in lr. */
+/* A register must be restored from where it was saved; pc is loaded with the saved lr. */
 static bool pop_one(struct exidx_frame *frame, unsigned int number, int32_t at)
 {
 	enum exidx_saved place = place_of(number == EXIDX_PC ? EXIDX_LR : number);
@@ -71,7 +71,7 @@ static bool pop(struct exidx_frame *frame, const struct exidx_step *step)
 {
 	int32_t at = frame->depth;
 
-	if (at == EXIDX_UNKNOWN) /* where from, nobody knows */
+	if (at == EXIDX_UNKNOWN) /* the source is unknown */
 		return false;
 	for (unsigned int i = 0; i <= EXIDX_PC; i++) {
 		if (!(step->registers & 1U << i))
@@ -117,7 +117,7 @@ static bool restore(struct exidx_frame *frame, const struct exidx_step *step)
 {
 	if (!frame->base_register || frame->base_register != step->base)
 		return false;
-	frame->base_register = 0; /* from here on sp tells */
+	frame->base_register = 0; /* from here on the frame is relative to sp */
 	frame->is_ending = true;
 	return set_depth(frame, (int64_t)frame->base - step->bytes);
 }

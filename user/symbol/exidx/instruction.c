@@ -6,11 +6,11 @@
 /* How operands are encoded. */
 enum operand {
 	NONE = 0,
-	LOW_MASK,   /* Thumb: registers in 8 bits, and one for lr */
+	LOW_MASK,   /* Thumb: registers in 8 bits, and a bit for lr */
 	MASK,       /* registers in 16 bits */
-	WORDS_7,    /* Thumb: words in the upper half's low bits */
-	WORDS_8_R7, /* the same, added to sp for r7 */
-	IS_R7,      /* sp as it is */
+	WORDS_7,    /* Thumb: words in the low bits of the upper half */
+	WORDS_8_R7, /* the same; r7 = sp + words */
+	IS_R7,      /* sp itself */
 	IS_FP,
 	STORE_8, /* one register, bytes */
 	STORE_12,
@@ -32,7 +32,7 @@ struct instruction_pattern {
 	enum operand operand;
 };
 
-/* The first halfword is the upper one; behind a narrow instruction the lower one is anything. */
+/* The first halfword is the upper one. For 16-bit instructions the lower one is undefined. */
 static const struct instruction_pattern thumb[] = {
 	{0xfe000000, 0xb4000000, EXIDX_PUSH, LOW_MASK},
 	{0xff800000, 0xb0800000, EXIDX_FALL, WORDS_7},
@@ -162,11 +162,11 @@ static void push_two(struct exidx_instruction *ret, unsigned int first, unsigned
 {
 	ret->registers = (uint16_t)(1U << first | 1U << second);
 	ret->bytes = bytes;
-	if (first >= second || second > EXIDX_LR) /* not in the order of a push */
+	if (first >= second || second > EXIDX_LR) /* not in push order */
 		ret->effect = EXIDX_MOVE_SP;
 }
 
-/* sp + bytes, to a register: a frame pointer's start, or a frame's end. */
+/* register = sp + bytes: sets a frame pointer, or releases stack. */
 static void set_frame(struct exidx_instruction *ret, unsigned int into, uint32_t bytes)
 {
 	ret->frame_register = (uint8_t)into;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The instructions of Arm that make and undo frames, and those that leave a function.
+ * Decodes the Arm instructions that make and undo frames, and those that leave a function.
  *
  * Source: Arm Architecture Reference Manual, ARMv7-A and ARMv7-R edition (DDI 0406C), A5, A6, A8.
  */
@@ -18,27 +18,27 @@
 #define EXIDX_PC 15
 
 enum exidx_effect {
-	EXIDX_NOTHING = 0, /* on frames */
-	EXIDX_PUSH,    /* of `registers`, the lowest at the lowest address; sp falls by `bytes` */
-	EXIDX_FALL,    /* sp falls by `bytes` */
-	EXIDX_FRAME,   /* `frame_register` is sp + `bytes` */
-	EXIDX_MOVE_SP, /* sp changes otherwise */
-	EXIDX_UNDO,    /* registers are restored */
-	EXIDX_CALL,    /* of an address that it tells */
-	EXIDX_END,     /* goes elsewhere, always */
-	EXIDX_LINK_RETURN,  /* returns by the link register, always */
-	EXIDX_MAYBE_RETURN, /* the same by a condition */
+	EXIDX_NOTHING = 0, /* no effect on frames */
+	EXIDX_PUSH,        /* pushes `registers`, the lowest at the lowest address; sp -= `bytes` */
+	EXIDX_FALL,        /* sp -= `bytes` */
+	EXIDX_FRAME,       /* `frame_register` = sp + `bytes` */
+	EXIDX_MOVE_SP,     /* sp changes in another way */
+	EXIDX_UNDO,        /* restores registers */
+	EXIDX_CALL,        /* calls a fixed address */
+	EXIDX_END,         /* always goes elsewhere */
+	EXIDX_LINK_RETURN, /* always returns by the link register */
+	EXIDX_MAYBE_RETURN, /* the same, conditionally */
 };
 
 struct exidx_instruction {
 	enum exidx_effect effect;
 	uint8_t size;
 	uint8_t frame_register;
-	uint16_t registers; /* by bit */
+	uint16_t registers; /* bit mask */
 	uint32_t bytes;
 };
 
-/* The instruction of so many bytes that are left, at least 2. */
+/* Decodes one instruction. `left` is the number of available bytes, at least 2. */
 struct exidx_instruction exidx_decode(const uint8_t *code, size_t left, bool is_thumb);
 
 #endif

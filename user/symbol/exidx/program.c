@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The programs of .ARM.exidx and .ARM.extab (Exception Handling ABI for the Arm
- * Architecture, 10.3).
+ * Runs the programs of .ARM.exidx and .ARM.extab (Exception Handling ABI for the Arm Architecture,
+ * 10.3).
  *
- * A program moves a virtual stack pointer (vsp) up the frame and pops registers. Run symbolically
- * it tells, for each register of interest, where on the way the vsp was: in words from the register
- * that it started from. Where it ends is the CFA.
+ * A program moves a virtual stack pointer (vsp) up the frame and pops registers. Running it
+ * symbolically gives the vsp at which each register of interest was popped, in words relative to
+ * the register that vsp started from. The final vsp is the CFA.
  */
 #include "symbol/row/stop.h"
 #include "symbol/exidx/program.h"
@@ -18,14 +18,14 @@
 #define PC  15
 #define ALL 16 /* registers */
 
-#define VSP_MAX (1 << 24) /* words: no program leads further */
+#define VSP_MAX (1 << 24) /* words; no real program goes further */
 
 struct state {
 	const uint8_t *at, *end;
 	unsigned int base; /* the register that vsp started from */
-	int32_t vsp;       /* words from there */
+	int32_t vsp;       /* words from the base */
 	int32_t places[ALL];
-	uint16_t popped; /* registers that have a place */
+	uint16_t popped; /* bit mask of registers that have a place */
 	bool finished;
 	enum cfi_stop stop;
 };
@@ -60,7 +60,7 @@ static void pop(struct state *state, unsigned int mask)
 }
 
 /*
- * Handlers, by the first byte.
+ * Handlers, selected by the first byte.
  */
 
 static void run_add(struct state *state, uint8_t code)
@@ -73,7 +73,7 @@ static void run_subtract(struct state *state, uint8_t code)
 	move(state, -((code & 0x3f) + 1));
 }
 
-/* No registers at all: "refuse to unwind". */
+/* An empty mask means "refuse to unwind". */
 static void run_pop_mask(struct state *state, uint8_t code)
 {
 	unsigned int mask = (unsigned int)(code & 0xf) << 8 | next_byte(state);
@@ -83,7 +83,7 @@ static void run_pop_mask(struct state *state, uint8_t code)
 	pop(state, mask << 4);
 }
 
-/* What was popped before lay on a stack that this leaves. */
+/* Registers popped earlier were relative to the old base, so there must be none. */
 static void run_set_vsp(struct state *state, uint8_t code)
 {
 	state->base = code & 0xf;
@@ -130,7 +130,7 @@ static void run_add_far(struct state *state, uint8_t code)
 	move(state, (int64_t)value + 0x204 / 4);
 }
 
-/* Floating point registers, of two words: so many, and the word that FSTMX adds. */
+/* Double registers of two words each, and one word that FSTMX adds. */
 static void run_pop_fstmx(struct state *state, uint8_t code)
 {
 	(void)code;
@@ -163,7 +163,7 @@ static void run_pop_wcgr(struct state *state, uint8_t code)
 	move(state, __builtin_popcount(mask));
 }
 
-/* The code that authenticates the return address lies on the stack as well. */
+/* The authentication code of the return address is also on the stack. */
 static void run_pop_authentication(struct state *state, uint8_t code)
 {
 	(void)code;
@@ -176,7 +176,7 @@ static void run_nothing(struct state *state, uint8_t code)
 	(void)code;
 }
 
-/* The first that matches; spare codes have none. */
+/* The first match applies. Spare codes have no entry. */
 static const struct program_instruction {
 	uint8_t mask, value;
 	void (*run)(struct state *state, uint8_t code);
@@ -186,7 +186,7 @@ static const struct program_instruction {
 	{0xf0, 0xa0, run_pop_range},   {0xff, 0xb0, run_finish},
 	{0xff, 0xb1, run_pop_low},     {0xff, 0xb2, run_add_far},
 	{0xff, 0xb3, run_pop_fstmx},   {0xff, 0xb4, run_pop_authentication},
-	{0xff, 0xb5, run_nothing}, /* vsp is the authentication's modifier */
+	{0xff, 0xb5, run_nothing}, /* vsp is the modifier for the authentication */
 	{0xf8, 0xb8, run_pop_fstmx_8}, {0xff, 0xc6, run_pop_doubles},   /* of iWMMXt */
 	{0xff, 0xc7, run_pop_wcgr},    {0xf8, 0xc0, run_pop_doubles_8}, /* of iWMMXt */
 	{0xfe, 0xc8, run_pop_doubles}, {0xf8, 0xd0, run_pop_doubles_8},
@@ -205,7 +205,7 @@ static void run(struct state *state)
 }
 
 /*
- * From where it ended to a row.
+ * Rows.
  */
 
 static bool has(const struct state *state, unsigned int reg)
@@ -213,7 +213,7 @@ static bool has(const struct state *state, unsigned int reg)
 	return state->popped & 1U << reg;
 }
 
-/* All registers were saved, as a kernel does it: sp, lr and pc at the end. */
+/* All registers were saved, as the kernel does in a signal frame: sp, lr and pc come last. */
 static enum cfi_stop signal_row(const struct state *state, struct unwind_row *row)
 {
 	int32_t at = state->places[SP];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The programs of .ARM.exidx. */
+/* Runs the programs of .ARM.exidx. */
 #ifndef MTRACE_SYMBOL_EXIDX_PROGRAM_H
 #define MTRACE_SYMBOL_EXIDX_PROGRAM_H
 
@@ -11,8 +11,9 @@
 #include "symbol/row/stop.h"
 
 /*
- * Encodes a program as a row, and returns the rules that the row was made of, unless it is that of
- * a signal frame or a STOP. Returns the reason of a STOP, else CFI_STOP_NONE.
+ * Encodes a program as a row. Returns the reason if that is a STOP row, otherwise CFI_STOP_NONE.
+ * *ret_rules are the rules that the row was made from; they are empty for signal frames, and
+ * usually for STOP rows.
  */
 enum cfi_stop exidx_program_row(const uint8_t *program, size_t size, struct cfi_rules *ret_rules,
 				struct unwind_row *ret_row);

@@ -6,9 +6,9 @@
 #define WORD         4
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The instruction that is being decoded. */
+/* The instruction being decoded. */
 struct decoding {
-	uint32_t code; /* of Thumb the first halfword is the upper one */
+	uint32_t code; /* Thumb: the first halfword is the upper one */
 	uint32_t at;
 	struct exidx_step step;
 };
@@ -77,7 +77,7 @@ static void pop_mask(struct decoding *decoding, uint32_t mask)
 		lose_sp(decoding);
 }
 
-/* Two neighbours, or in Thumb any two, which lie in the order in which they are named. */
+/* Two neighbouring registers, or in Thumb any two, stored in the order of their operands. */
 static void pop_two(struct decoding *decoding, uint32_t first, uint32_t second, uint32_t bytes)
 {
 	pop(decoding, 1U << first | 1U << second, bytes);
@@ -91,7 +91,7 @@ static void load(struct decoding *decoding, uint32_t place, uint32_t size)
 	decoding->step.literal_size = size;
 }
 
-/* What exidx_decode() knows of frames that begin. */
+/* Converts the result of exidx_decode(), which knows how frames start. */
 static void begin(struct exidx_step *step, const struct exidx_instruction *instruction)
 {
 	if (instruction->bytes > INT32_MAX / 2) {
@@ -111,7 +111,7 @@ static void begin(struct exidx_step *step, const struct exidx_instruction *instr
 	} else if (instruction->effect == EXIDX_MOVE_SP) {
 		step->does = EXIDX_DOES_LOSE_SP;
 	} else if (instruction->effect == EXIDX_END || instruction->effect == EXIDX_UNDO) {
-		step->goes = EXIDX_GOES_AWAY; /* in a way that is not known here */
+		step->goes = EXIDX_GOES_AWAY; /* its effect on the frame is not decoded here */
 	}
 }
 
@@ -134,7 +134,7 @@ static uint32_t thumb_12(uint32_t code)
 	return (code >> 26 & 1) << 11 | (code >> 12 & 7) << 8 | (code & 0xff);
 }
 
-/* ThumbExpandImm(), as far as compilers use it on sp: of others the distance is not known. */
+/* ThumbExpandImm(), for the forms that compilers use with sp; other forms lose sp. */
 static bool thumb_immediate(struct decoding *decoding, uint32_t *ret_value)
 {
 	uint32_t imm12 = thumb_12(decoding->code), value = (imm12 & 0x7f) | 0x80;
@@ -259,7 +259,7 @@ static void thumb_branch(struct decoding *decoding)
 	      2 * extend(decoding->code >> 16 & 0x7ff, 11));
 }
 
-/* CBZ, CBNZ: whatever the condition is called */
+/* CBZ, CBNZ: any condition other than EXIDX_ALWAYS will do */
 static void thumb_branch_zero(struct decoding *decoding)
 {
 	uint32_t code = decoding->code >> 16;
@@ -300,7 +300,7 @@ static void thumb_branch_wide(struct decoding *decoding)
 	go_to(decoding, EXIDX_GOES_TO, decoding->at + 4, thumb_distance(decoding->code));
 }
 
-/* BLX goes to ARM code. */
+/* BLX calls ARM code, whose entry is not recorded. */
 static void thumb_call(struct decoding *decoding)
 {
 	if (!(decoding->code & 1U << 12))
@@ -394,9 +394,7 @@ struct exidx_step exidx_step_thumb(const uint8_t *code, uint32_t at, uint32_t si
 	return decoding.step;
 }
 
-/*
- * ARM.
- */
+/* ARM. */
 
 /* ARMExpandImm() */
 static uint32_t arm_immediate(uint32_t code)
@@ -453,7 +451,7 @@ static void arm_call(struct decoding *decoding)
 	      4 * extend(decoding->code & 0xffffff, 24));
 }
 
-/* The call itself is the next instruction. */
+/* MOV lr, pc: the call itself is the next instruction. */
 static void arm_old_call(struct decoding *decoding)
 {
 	decoding->step.size = 2 * WORD;
@@ -474,7 +472,7 @@ static void arm_literal_double(struct decoding *decoding)
 	load(decoding, decoding->at + 8 + (decoding->code & 0xff) * WORD, 2 * WORD);
 }
 
-/* The condition is taken for what always holds. */
+/* The condition field has been replaced by "always". */
 static const struct step_pattern arm[] = {
 	{0xffff0000, 0xe8bd0000, arm_pop},           {0xfffff000, 0xe49dd000, lose_sp},
 	{0xffff0000, 0xe49d0000, arm_pop_one},       {0xffff10f0, 0xe0cd00d0, arm_pop_two},
@@ -516,7 +514,7 @@ struct exidx_step exidx_step_arm(const uint8_t *code, uint32_t at, uint32_t size
 		return decoding.step;
 	}
 	decoding.code = half(code + at) | half(code + at + 2) << 16;
-	if (decoding.code >> 25 == 0x7d) { /* blx of an address: to Thumb */
+	if (decoding.code >> 25 == 0x7d) { /* blx of an address: calls Thumb code */
 		call_register(&decoding);
 	} else if (decoding.code >> 28 != 0xf) {
 		decoding.step.condition = (uint8_t)(decoding.code >> 28);

@@ -19,21 +19,21 @@ struct liveness_cache {
 	VEC(struct liveness_function *) functions;
 	struct map64 index; /* start → index of functions */
 	size_t steps;       /* of all functions */
-	uint64_t cost_max;  /* of callees, beyond which no more functions are decoded */
+	uint64_t cost_max;  /* limit of callees.cost, beyond which no more functions are decoded */
 };
 
 int liveness_cache_open(struct liveness_cache *cache, int fd, struct error *err);
 void liveness_cache_close(struct liveness_cache *cache);
 
 /*
- * The function that covers a virtual address; NULL if there is none, no memory, or if too many
- * functions have been decoded for one question. It stays until the next call of
- * liveness_cache_start.
+ * Returns the function that covers a virtual address, or NULL: there is none, memory is out, or too
+ * many functions have been decoded for one question. Valid until the next call of
+ * liveness_cache_start().
  */
 const struct liveness_function *liveness_cache_function(struct liveness_cache *cache,
 							uint64_t vaddr);
 
-/* Before each question: drops all functions if they have become too many. */
+/* Call before each question. Drops all functions if there are too many. */
 void liveness_cache_start(struct liveness_cache *cache);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A function that returns twice keeps its return address in a buffer, so it reads the word at its
- * CFA - word as data. Few others do: __builtin_return_address, whose callers are then not analysed,
- * and i386's __x86.get_pc_thunk, which does nothing else.
+ * A function that returns twice stores its return address in a buffer, so it reads the word at CFA
+ * - word as data. Few other functions do that: those with __builtin_return_address, whose callers
+ * are then not analysed, and i386's __x86.get_pc_thunk, which does nothing else.
  */
 #include "symbol/liveness/callee.h"
 
@@ -23,7 +23,7 @@
 #define THUNK_STEPS 2
 #define STUB_STEPS  2 /* endbr and the jump */
 
-/* Bytes of sections that are read, for each byte of the file: they may overlap. */
+/* Total size of the sections to read, as a multiple of the file size: sections may overlap. */
 #define SECTIONS_MAX 8
 
 static bool returns_twice(const char *name)
@@ -40,7 +40,7 @@ static bool returns_twice(const char *name)
 }
 
 /*
- * Pointers, by the relocations that fill them.
+ * Pointers to functions that return twice, found by their relocations.
  */
 
 static bool get_relocation(Elf_Data *data, uint32_t type, int index, GElf_Rela *ret_reloc)
@@ -63,7 +63,8 @@ static bool spend(uint64_t *left, const Elf_Data *data)
 	return true;
 }
 
-/* Without a 0 at the end, each name would be looked for up to there. */
+/* Requires a NUL at the end of the string table. Without it, looking up a name may scan the whole
+ * table. */
 static bool has_names(Elf *elf, size_t section)
 {
 	Elf_Data *names = elf_getdata(elf_getscn(elf, section), NULL);
@@ -186,7 +187,8 @@ static bool look_at(struct liveness_callees *callees, uint64_t address)
 	return callees->bytes.size != 0;
 }
 
-/* Does the present instruction read the return address as data, with sp at CFA + sp? */
+/* Returns true if the current instruction reads the return address as data, with sp at CFA +
+ * `sp`. */
 static bool reads_return_address(const struct x86_walk *walk, int32_t sp, int32_t word)
 {
 	const cs_x86 *x86 = &walk->insn->detail->x86;
@@ -210,7 +212,7 @@ struct callee_look {
 	int read_at; /* the step that reads the return address; 0: none */
 };
 
-/* Walks on to the next jump or the end. Returns its flow. */
+/* Walks to the next instruction that leaves the sequence. Returns its flow. */
 static enum liveness_flow look_on(struct liveness_callees *callees, struct callee_look *look,
 				  uint64_t *ret_target)
 {
@@ -264,6 +266,6 @@ enum liveness_callee liveness_callee(struct liveness_callees *callees, uint64_t 
 	known = look(callees, target);
 	if (callees->known.count >= KNOWN_MAX)
 		map64_free(&callees->known);
-	map64_set(&callees->known, target, known); /* or look again */
+	map64_set(&callees->known, target, known); /* on failure, look again next time */
 	return (enum liveness_callee)known;
 }

@@ -14,7 +14,7 @@ static int compare_fdes(const void *a, const void *b)
 	return (one->index > other->index) - (one->index < other->index);
 }
 
-/* Of several FDEs with one start the first stays: .debug_frame repeats .eh_frame. */
+/* Keeps the first of several FDEs with the same start: .debug_frame repeats .eh_frame. */
 static void drop_doubled(struct cfi_entries *entries)
 {
 	struct cfi_fde *fdes = entries->fdes.items;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two passes over the code. The first one finds the control flow, the CFA of each instruction, and
- * by these the stack pointer: the row says it where the CFA is by sp; elsewhere it is propagated
- * along the edges (values only change from unseen to a value to lost, so this ends). The second
- * pass has what it needs to translate operands. bp points into the frame where the CFA is by bp,
- * and is any other value elsewhere; code that breaks this lets everything escape.
+ * Decodes in two passes. The first one finds the control flow, the CFA of each instruction and,
+ * from these, the stack pointer. If the CFA is based on sp, the row gives sp directly; otherwise sp
+ * is propagated along the control flow edges. Values only change from unseen to a value to lost, so
+ * this terminates. The second pass uses them to translate operands. bp points into the frame where
+ * the CFA is based on bp, and is an ordinary value elsewhere. In code that breaks this rule,
+ * everything escapes.
  */
 #include "symbol/liveness/function.h"
 
@@ -16,7 +17,7 @@
 #include "symbol/liveness/handlers.h"
 #include "symbol/liveness/rows.h"
 
-#define FUNCTION_COST 64 /* besides its instructions */
+#define FUNCTION_COST 64 /* fixed cost, in addition to its instructions */
 
 struct function_decoder {
 	struct liveness_callees *callees;
@@ -26,7 +27,7 @@ struct function_decoder {
 	struct function_code bytes;
 	struct x86_walk walk;
 	struct liveness_handlers handlers;
-	VEC(uint32_t) changed; /* steps whose stack pointer is to be propagated */
+	VEC(uint32_t) changed; /* steps whose stack pointer must be propagated */
 };
 
 size_t liveness_function_step(const struct liveness_function *function, uint64_t vaddr)
@@ -64,7 +65,7 @@ static int place_step(struct function_decoder *decoder, struct liveness_rows *ro
 	return 0;
 }
 
-/* Stubs leave the module: a jump to one is a tail call. */
+/* A jump to a PLT stub leaves the module: it is a tail call. */
 static int classify_target(struct function_decoder *decoder, struct liveness_step *step)
 {
 	uint64_t skip = step->target - decoder->fde->vaddr;
@@ -168,7 +169,7 @@ static int propagate(struct function_decoder *decoder)
 	return status;
 }
 
-/* From where it is known; then from where no known path leads. */
+/* Propagates from the steps where it is known, then from steps that no known path reaches. */
 static int find_sp(struct function_decoder *decoder)
 {
 	struct liveness_function *function = decoder->function;
@@ -188,11 +189,9 @@ static int find_sp(struct function_decoder *decoder)
 	return status;
 }
 
-/*
- * Second pass.
- */
+/* Second pass. */
 
-/* Where bp is no longer the frame pointer, it must hold something else by then. */
+/* Returns true if bp stops being the frame pointer but still has its value. */
 static bool keeps_bp(const struct liveness_step *from, const struct liveness_step *to)
 {
 	return from->cfa_by_bp && !to->cfa_by_bp && !from->writes_bp;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A function, decoded: the code of one FDE. */
+/* A decoded function: the code of one FDE. */
 #ifndef MTRACE_SYMBOL_LIVENESS_FUNCTION_H
 #define MTRACE_SYMBOL_LIVENESS_FUNCTION_H
 
@@ -14,15 +14,15 @@
 
 /* Longer functions are not analysed. */
 #define LIVENESS_STEPS_MAX 65536     /* instructions */
-#define LIVENESS_COST_MAX  (1 << 20) /* of these and of those of the functions that they call */
+#define LIVENESS_COST_MAX  (1 << 20) /* instructions, including those of called functions */
 
 struct liveness_function {
 	uint64_t start; /* virtual addresses */
 	uint64_t end;
 	bool known; /* false: it cannot be analysed, and has no steps */
-	bool fresh; /* at its start, the frame is that of a call: it is no part of another function
+	bool fresh; /* it starts with the frame of a call, so it is not a part of another function
 		     */
-	VEC(struct liveness_step) steps; /* by address, without gaps */
+	VEC(struct liveness_step) steps; /* sorted by address, without gaps */
 	struct liveness_escapes escapes;
 };
 
@@ -35,8 +35,8 @@ void liveness_function_free(struct liveness_function *function);
 size_t liveness_function_step(const struct liveness_function *function, uint64_t vaddr);
 
 /*
- * Does the function write to a range of its frame, other than by a push, and never read there? The
- * callers of this suspect that the range is read by way of an address that was taken.
+ * Returns true if the function writes to a range of its frame, other than by a push, and never
+ * reads it. Such a range may be read through an address that was taken.
  */
 bool liveness_function_only_writes(const struct liveness_function *function,
 				   struct liveness_range range);

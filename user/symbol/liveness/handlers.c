@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The table of call sites in the language-specific data area, as gcc, clang and rustc write it for
- * the personality routines of C++, Rust and C (Itanium C++ ABI, exception handling tables).
+ * Reads the call site table of the language-specific data area, in the format that gcc, clang and
+ * rustc write for the personality routines of C++, Rust and C (Itanium C++ ABI, exception handling
+ * tables).
  */
 #include "symbol/liveness/handlers.h"
 
@@ -32,7 +33,7 @@ static int read_sites(struct liveness_handlers *handlers, struct cfi_reader site
 		handler.end = handler.start + cfi_read_pointer(&sites, base, encoding);
 		pad = cfi_read_pointer(&sites, base, encoding);
 		handler.pad = pads + pad;
-		cfi_read_uleb(&sites); /* what is caught */
+		cfi_read_uleb(&sites); /* action: the types to catch */
 		if (sites.failed || ++handlers->sites > LIVENESS_HANDLERS_MAX)
 			return -ENOEXEC;
 		if (pad)
@@ -58,7 +59,7 @@ int liveness_handlers_read(struct liveness_handlers *handlers, const struct live
 		pads = cfi_read_pointer(&reader, &base, encoding);
 	encoding = cfi_read_byte(&reader);
 	if (encoding != DW_EH_PE_omit)
-		cfi_read_uleb(&reader); /* where the table of types is */
+		cfi_read_uleb(&reader); /* offset of the type table */
 	encoding = cfi_read_byte(&reader);
 	sites = cfi_read_part(&reader, cfi_read_uleb(&reader));
 	if (reader.failed || encoding > DW_EH_PE_sdata8)

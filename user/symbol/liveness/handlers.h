@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where a function goes on if a call throws an exception: its landing pads. */
+/* Landing pads: where a function continues if a call throws an exception. */
 #ifndef MTRACE_SYMBOL_LIVENESS_HANDLERS_H
 #define MTRACE_SYMBOL_LIVENESS_HANDLERS_H
 
@@ -9,9 +9,9 @@
 #include "base/vec.h"
 #include "symbol/liveness/code.h"
 
-#define LIVENESS_HANDLERS_MAX 65536 /* sites of calls, with handlers or without */
+#define LIVENESS_HANDLERS_MAX 65536 /* call sites, with or without a handler */
 
-/* Calls in [start, end) go on at `pad` if they throw. Virtual addresses. */
+/* Calls in [start, end) continue at `pad` if they throw. Virtual addresses. */
 struct liveness_handler {
 	uint64_t start;
 	uint64_t end;
@@ -19,12 +19,12 @@ struct liveness_handler {
 };
 
 struct liveness_handlers {
-	VEC(struct liveness_handler) list; /* by start, without overlap */
-	uint32_t sites;                    /* that were read */
+	VEC(struct liveness_handler) list; /* sorted by start, without overlap */
+	uint32_t sites;                    /* number of call sites read */
 };
 
 /*
- * Appends the handlers of an FDE. Returns 0, -ENOMEM, or -ENOEXEC for a table that makes no sense.
+ * Appends the handlers of an FDE. Returns 0, -ENOMEM, or -ENOEXEC for an invalid table.
  */
 int liveness_handlers_read(struct liveness_handlers *handlers, const struct liveness_code *code,
 			   const struct cfi_fde *fde);

@@ -16,12 +16,12 @@ struct module_liveness {
 	struct liveness_cache cache;
 };
 
-/* Where a frame goes on. */
+/* Where a frame resumes. */
 struct frame_site {
 	const struct liveness_function *function;
 	const struct cfi_fde *fde;
-	uint64_t from;   /* virtual address of the instruction */
-	uint64_t row_at; /* … whose row describes the frame */
+	uint64_t from;   /* virtual address of the instruction to resume at */
+	uint64_t row_at; /* address whose row describes the frame */
 };
 
 int liveness_open(int fd, struct module_liveness **ret, struct error *err)
@@ -89,7 +89,7 @@ void liveness_frame(struct module_liveness *liveness, uint64_t offset, bool inte
 			&liveness->cache, site.function, site.from, i, ret->saved[i] != 0);
 }
 
-/* Does the slot lie where callees, and signal handlers, write? */
+/* Returns true if callees and signal handlers may overwrite the slot. */
 static bool is_below_stack(const struct frame_site *site, struct liveness_range slot)
 {
 	size_t index = liveness_function_step(site->function, site->from);
@@ -114,7 +114,7 @@ enum liveness liveness_slot(struct module_liveness *liveness, uint64_t offset, b
 		return LIVENESS_UNKNOWN;
 	if (end > -(int64_t)slot.size && slot.at < 0)
 		return LIVENESS_READ; /* the return address */
-	/* Of a cold part, the rest of the function may have taken addresses. */
+	/* This is a cold part: the rest of the function may have taken addresses. */
 	if (!site.function->fresh)
 		return LIVENESS_UNKNOWN;
 	if (is_below_stack(&site, slot))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The CFI interpreter keeps rules of few registers. On x86 the second frame pointer of an ABI is
- * free, so a program is run once for each callee-saved register, which stands in that place.
+ * The CFI interpreter only tracks a few registers. x86 does not use the second frame pointer of
+ * struct unwind_abi, so run the program once for each callee-saved register and put it in that
+ * place.
  */
 #include "symbol/liveness/rows.h"
 
@@ -9,9 +10,9 @@
 
 #include "symbol/liveness/decode/step.h"
 
-#define PROGRAM_MAX (1 << 18) /* bytes of a function's CFI, which is run for each question */
+#define PROGRAM_MAX (1 << 18) /* bytes of CFI per function; each question runs it */
 
-/* DWARF numbers in the order of LIVENESS_SAVED. */
+/* DWARF register numbers, in the order of LIVENESS_SAVED. */
 static const uint8_t saved_x86_64[LIVENESS_SAVED] = {3, 6, 12, 13, 14, 15};
 static const uint8_t saved_i386[] = {3, 5, 6, 7};
 

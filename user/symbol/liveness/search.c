@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A depth-first search. Each function that it enters is a part, with a set of the steps that were
- * visited, so no step is visited twice and the search ends. It goes on into another function if
- * that continues the same frame: its CFA at the target is where the jump's is.
+ * A depth-first search. Each function that it enters is a part with a bitmap of visited steps, so
+ * no step is visited twice and the search terminates. The search enters another function only if
+ * that continues the same frame: the CFA at the target equals the CFA at the jump.
  */
 #include "symbol/liveness/search.h"
 
@@ -13,7 +13,7 @@
 
 struct search_part {
 	const struct liveness_function *function;
-	uint8_t *visited; /* a bit for each step */
+	uint8_t *visited; /* one bit per step */
 };
 
 struct search_place {
@@ -26,11 +26,11 @@ struct liveness_search {
 	bool is_register;
 	bool unwinds; /* an exception passes the register to the caller */
 	struct liveness_range slot;
-	uint8_t reg; /* a set of one */
+	uint8_t reg; /* a single bit */
 	struct search_part parts[PARTS_MAX];
 	uint32_t part_count;
 	VEC(struct search_place) open;
-	enum liveness verdict; /* so far: DEAD or PASSED while the search goes on */
+	enum liveness verdict; /* so far; DEAD or PASSED while the search continues */
 };
 
 static bool is_over(const struct liveness_search *search)
@@ -52,9 +52,9 @@ static void visit(struct liveness_search *search, uint32_t part, size_t step)
 }
 
 /*
- * Is the slot part of something whose address the function takes? That is so at and above such an
- * address. Below one, a word that the function fills in and never reads itself may be part of a
- * struct, of which only the address of a later member is taken (container_of).
+ * Returns true if the slot may be part of an object whose address the function takes. That holds at
+ * and above such an address. Below it, a word that the function writes but never reads may belong
+ * to a struct of which only the address of a later member is taken (container_of).
  */
 static bool has_escaped(const struct liveness_search *search,
 			const struct liveness_function *function)
@@ -71,7 +71,7 @@ static bool has_escaped(const struct liveness_search *search,
 		liveness_function_only_writes(function, search->slot));
 }
 
-/* The part of a function, which is entered if it is new. Returns PARTS_MAX if it cannot be. */
+/* Returns the part of a function, added if it is new, or PARTS_MAX if it cannot be entered. */
 static uint32_t enter(struct liveness_search *search, const struct liveness_function *function)
 {
 	struct search_part *part = &search->parts[search->part_count];
@@ -88,14 +88,14 @@ static uint32_t enter(struct liveness_search *search, const struct liveness_func
 	return part->visited ? search->part_count++ : PARTS_MAX;
 }
 
-/* A path that returns to the caller. */
+/* Ends a path that returns to the caller. */
 static void leave(struct liveness_search *search)
 {
 	if (search->is_register)
 		search->verdict = LIVENESS_PASSED;
 }
 
-/* An exception that leaves the function takes registers along which it has not saved. */
+/* An exception that leaves the function passes on the registers that it has not saved. */
 static void throw_from(struct liveness_search *search, const struct liveness_step *step)
 {
 	if (search->unwinds && step->flow == LIVENESS_FLOW_CALL && !is_over(search))
@@ -108,7 +108,7 @@ static bool has_returned_stack(const struct liveness_search *search,
 	return step->sp == -(int32_t)search->cache->code.abi.word;
 }
 
-/* A call in place of a return. The callee gets this function's arguments on the stack. */
+/* The callee of a tail call gets this function's arguments on the stack. */
 static void tail_call(struct liveness_search *search, const struct liveness_step *step)
 {
 	if (!has_returned_stack(search, step) || (!search->is_register && search->slot.at >= 0))
@@ -122,7 +122,7 @@ static bool is_known(int32_t place)
 	return place != LIVENESS_NOWHERE && place != LIVENESS_LOST;
 }
 
-/* Is the CFA at the target that of the jump? */
+/* Returns true if the CFA at the target is that of the jump. */
 static bool is_same_frame(const struct liveness_step *from, const struct liveness_step *to)
 {
 	if (to->cfa_by_bp)
@@ -156,7 +156,7 @@ static void jump_out(struct liveness_search *search, const struct liveness_step 
 	visit(search, part, index);
 }
 
-/* Keeps what other paths have found. */
+/* Keeps the verdict of the other paths if this one ends dead. */
 static void follow_out(struct liveness_search *search, const struct liveness_step *step,
 		       uint64_t target)
 {
@@ -179,7 +179,7 @@ static void follow_to(struct liveness_search *search, uint32_t part,
 	}
 	index = liveness_function_step(function, target);
 	if (index == SIZE_MAX)
-		search->verdict = LIVENESS_UNKNOWN; /* into an instruction */
+		search->verdict = LIVENESS_UNKNOWN; /* into the middle of an instruction */
 	else
 		visit(search, part, index);
 }
@@ -245,7 +245,7 @@ static bool overwrites(const struct liveness_search *search, const struct livene
 				   : covers(step->written, search->slot);
 }
 
-/* Where the call throws an exception that ends at `from`, and that the function waits for. */
+/* The call that ends at `from` may throw: also starts at its landing pad. */
 static void start_at_handler(struct liveness_search *search,
 			     const struct liveness_function *function, size_t index)
 {

@@ -8,7 +8,8 @@
 enum liveness {
 	LIVENESS_DEAD,    /* overwritten first, or never read */
 	LIVENESS_READ,    /* some path reads it first */
-	LIVENESS_PASSED,  /* a register: returned unchanged to the caller; ask the caller's frame */
+	LIVENESS_PASSED,  /* a register that the caller gets back unchanged: ask the caller's frame
+			   */
 	LIVENESS_UNKNOWN, /* the code cannot be analysed: counts as read */
 };
 

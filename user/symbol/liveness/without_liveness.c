@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* For machines on which no x86 program runs: in place of liveness.c and its parts. */
+/* For machines that run no x86 programs. Replaces liveness.c and its parts. */
 #include <errno.h>
 #include <stddef.h>
 

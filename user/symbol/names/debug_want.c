@@ -13,7 +13,7 @@ static void want_build_id(struct debug_want *want, const void *bytes, ssize_t si
 	want->build_id_size = (size_t)size;
 }
 
-/* libdwfl has the DWARF with the link by then, and hands it out. */
+/* At this point libdwfl has already opened the debug file that contains the link. */
 static void want_alternate(struct debug_want *want, Dwfl_Module *dwfl_module)
 {
 	const void *bytes = NULL;
@@ -58,7 +58,7 @@ int debug_want_find(Dwfl_Module *dwfl_module, void **userdata, const char *modul
 	(void)module_name, (void)base, (void)file_name, (void)ret_name;
 	if (!source || !source->find)
 		return -1;
-	if (link && !crc) /* only alternates come without checksum */
+	if (link && !crc) /* only alternate files have no checksum */
 		want_alternate(&want, dwfl_module);
 	else
 		want_debug(&want, dwfl_module);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* libdwfl's requests for separate debug information, handed to a debug_finder. */
+/* Passes libdwfl's requests for separate debug files to a debug_finder. */
 #ifndef MTRACE_SYMBOL_NAMES_DEBUG_WANT_H
 #define MTRACE_SYMBOL_NAMES_DEBUG_WANT_H
 
@@ -7,16 +7,16 @@
 
 #include "symbol/names/debugfile.h"
 
-/* Whom to ask for the files of a module. */
+/* Where to find the debug files of a module. */
 struct debug_source {
 	const struct module *module;
-	debug_finder *find; /* NULL: there are none */
+	debug_finder *find; /* NULL: there are no debug files */
 	void *ctx;
 };
 
 /*
- * libdwfl's find_debuginfo callback, for modules whose userdata points to a struct debug_source, or
- * is NULL. A file whose build id is another than the one wanted is refused.
+ * The find_debuginfo callback for libdwfl. The module's userdata points to a struct debug_source or
+ * is NULL. Rejects a file whose build id differs from the wanted one.
  */
 int debug_want_find(Dwfl_Module *dwfl_module, void **userdata, const char *module_name,
 		    Dwarf_Addr base, const char *file_name, const char *link, GElf_Word crc,

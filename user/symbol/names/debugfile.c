@@ -9,11 +9,11 @@
 
 #include "os/process/file.h"
 
-#define CRC_POLYNOMIAL 0xedb88320u /* of IEEE 802.3, reflected: gdb's documentation, 18.3 */
+#define CRC_POLYNOMIAL 0xedb88320u /* IEEE 802.3, reflected; see GDB's manual, 18.3 */
 #define CHUNK          65536
 #define USUAL_FOLDER   "/usr/lib/debug"
 
-/* Formats with the file's directory and the link. */
+/* Format strings; the arguments are the file's directory and the link. */
 static const char *const places[] = {"%s/%s", "%s/.debug/%s", "/usr/lib/debug%s/%s"};
 
 static void crc_prepare(uint32_t table[256])
@@ -44,7 +44,7 @@ static bool is_crc(int fd, uint32_t wanted)
 	return !got && ~crc == wanted;
 }
 
-/* A link may name any file of this machine: what is no ELF file is nobody's debug information. */
+/* A link may name any file on this machine: accept only ELF files. */
 static bool is_elf(int fd)
 {
 	char magic[SELFMAG];
@@ -52,7 +52,7 @@ static bool is_elf(int fd)
 	return pread(fd, magic, SELFMAG, 0) == SELFMAG && !memcmp(magic, ELFMAG, SELFMAG);
 }
 
-/* Takes the path over. */
+/* Takes ownership of the path. */
 static int try_path(struct debug_search *search, char *path, uint32_t crc)
 {
 	int fd = path ? file_open_regular(path, NULL) : -1;
@@ -105,7 +105,7 @@ static int find_by_link(struct debug_search *search, const char *file,
 	return fd;
 }
 
-/* Of a link's name alone: where it lay is not where it was built. */
+/* Uses only the last component of the link: its directory is that of the build machine. */
 static int find_in_folder(struct debug_search *search, const char *folder, size_t length,
 			  const struct debug_want *want)
 {

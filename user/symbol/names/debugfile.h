@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Separate debug information: what a file says of it, and where such files lie on this machine.
- * Naming them and opening them are apart, because who reads a hostile file may open nothing.
+ * Separate debug files: the references to them in ELF files, and where they are on this machine.
+ * Naming a file and opening it are separate steps, because a process that reads hostile files must
+ * not open others.
  */
 #ifndef MTRACE_SYMBOL_NAMES_DEBUGFILE_H
 #define MTRACE_SYMBOL_NAMES_DEBUGFILE_H
@@ -15,27 +16,29 @@
 #define DEBUG_BUILD_ID_MAX 64 /* bytes; 20 are usual */
 
 struct debug_want {
-	bool alternate; /* of .gnu_debugaltlink: what dwz(1) moved out of several debug files */
-	uint8_t build_id[DEBUG_BUILD_ID_MAX]; /* of the file wanted */
+	bool alternate; /* from .gnu_debugaltlink: the part that dwz(1) shares between debug files
+			 */
+	uint8_t build_id[DEBUG_BUILD_ID_MAX]; /* of the wanted file */
 	size_t build_id_size;                 /* 0: unknown */
-	const char *link;                     /* a name or a path, or NULL */
-	uint32_t crc; /* of the file behind the link; alternates have none */
+	const char *link;                     /* file name or path, or NULL */
+	uint32_t crc;                         /* of the linked file; alternate files have none */
 };
 
-/* The file that a module wants, open for reading, or -1. */
+/* Returns the wanted file, open for reading, or -1. The caller closes it. */
 typedef int debug_finder(void *ctx, const struct module *module, const struct debug_want *want);
 
-/* A search on this machine; zeroed memory is a new one. */
+/* A search on this machine. Zero-initialize it. */
 struct debug_search {
-	char *found;         /* the last file found: links to alternates are relative to it */
-	const char *folders; /* more places to look in, between colons; NULL: none */
+	char *found; /* path of the last file found: links to alternate files are relative to it */
+	const char *folders; /* more folders to search, separated by colons; NULL: none */
 };
 
 /*
- * A debug_finder, whose ctx is a struct debug_search: by build id below /usr/lib/debug/.build-id,
- * by link beside the file, in .debug and below /usr/lib/debug; alternates beside the file that has
- * the link; then in the folders, by build id as below /usr/lib/debug, and by the link's name. Only
- * regular ELF files are handed out, whatever a link names. No server is asked.
+ * A debug_finder; ctx is a struct debug_search. Searches by build id below
+ * /usr/lib/debug/.build-id; by link in the folder of the file, in its .debug and below
+ * /usr/lib/debug; for alternate files, in the folder of the file that has the link. Then searches
+ * `folders` by build id, as below /usr/lib/debug, and by the file name of the link. Returns only
+ * regular ELF files. Never asks a server.
  */
 int debug_search_find(void *ctx, const struct module *module, const struct debug_want *want);
 void debug_search_end(struct debug_search *search);

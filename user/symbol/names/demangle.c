@@ -11,8 +11,8 @@
 #define DEMANGLED_MAX 16384
 #define OPTIONS       (DMGL_PARAMS | DMGL_ANSI)
 
-/* The demanglers hand out their text in pieces and have no way to be told "enough" but this one;
- * they keep their state on the stack, so nothing is left behind. */
+/* The demanglers pass their output to a callback piece by piece and cannot be stopped by its return
+ * value, so longjmp() out of them. Their state is on the stack: nothing leaks. */
 struct collector {
 	jmp_buf enough;
 	size_t used;
@@ -41,7 +41,7 @@ static bool collect_from(demangler run, const char *mangled, struct collector *c
 	return true;
 }
 
-/* Rust's older mangling looks like C++'s, so Rust is asked first. */
+/* Rust's legacy mangling is also valid for C++, so try Rust first. */
 static char *demangle_text(const char *mangled)
 {
 	struct collector *collector = malloc(sizeof(*collector));

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names of C++ and Rust functions as their sources spell them. */
+/* Demangles names of C++ and Rust functions. */
 #ifndef MTRACE_SYMBOL_NAMES_DEMANGLE_H
 #define MTRACE_SYMBOL_NAMES_DEMANGLE_H
 
 #include <stdbool.h>
 
-/* Does it look like a mangled name? */
+/* Returns true if the symbol looks mangled. */
 bool is_mangled(const char *symbol);
 
 /*
- * A symbol without its @VERSION, demangled if it is mangled. To be freed; NULL without memory.
- * Names from hostile files may expand without end: they stay mangled.
+ * Returns a symbol without its @VERSION, demangled if it is mangled. The caller frees it; NULL if
+ * out of memory. Names that are too long, or expand too much, stay mangled.
  */
 char *demangle(const char *symbol);
 

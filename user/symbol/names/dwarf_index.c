@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Idea: two levels of sorted address ranges. The first holds the ranges of all units and is made
- * at once, from one entry of each unit. The second holds the ranges of one unit's functions and is
- * made when an address of that unit is asked for first: one pass over the unit's outer entries,
- * where DW_AT_sibling skips what is inside the functions. Below the function, inlined calls are
- * found by walking down. A lookup costs two binary searches and the walk down; libdw's own
- * dwarf_getscopes passes the whole unit each time, and its address index needs .debug_aranges,
+ * Idea: two levels of sorted address ranges. The first level has the ranges of all units and is
+ * built at once, from one entry of each unit. The second level has the ranges of one unit's
+ * functions and is built on the first lookup in that unit: one pass over the unit's outer entries,
+ * where DW_AT_sibling skips the contents of functions. Inlined calls are found by walking down from
+ * the function. A lookup costs two binary searches and the walk down. In contrast, libdw's
+ * dwarf_getscopes visits the whole unit each time, and its address index needs .debug_aranges,
  * which clang does not write.
  *
- * Invariant: a walk visits entries in the order of their offsets, as a well-formed tree has them.
- * What leads back is ignored, so a file that lies cannot make a walk endless, and a walk's cost is
- * bounded by the size of the unit.
+ * Invariant: a walk visits entries in ascending order of offset, which is their order in a
+ * well-formed tree. Entries that lead back are ignored, so a malformed file cannot cause an endless
+ * walk, and the cost of a walk is bounded by the size of the unit.
  */
 #include "symbol/names/dwarf_index.h"
 
@@ -21,13 +21,13 @@
 
 #include "base/vec.h"
 
-#define NESTING_MAX   32 /* of namespaces and types around a function, of blocks within */
-#define OVERLAPS_MAX  64 /* ranges looked at before the one that begins last */
+#define NESTING_MAX   32 /* of namespaces and types around a function */
+#define OVERLAPS_MAX  64 /* ranges to check, starting from the one that begins last */
 #define BLOCK_NESTING 256
 
 struct dwarf_range {
 	Dwarf_Addr low;
-	Dwarf_Addr high; /* behind the last byte */
+	Dwarf_Addr high; /* past the last byte */
 	Dwarf_Off die;   /* of the function */
 	uint32_t unit;
 };
@@ -48,7 +48,7 @@ struct dwarf_index {
 	struct code_ranges unit_ranges;
 };
 
-/* A walk through entries with ever greater offsets. */
+/* A walk through entries in ascending order of offset. */
 struct die_walk {
 	Dwarf_Off last;
 	struct code_ranges *ranges;
@@ -61,7 +61,7 @@ static int add_ranges(struct code_ranges *ranges, Dwarf_Die *die, uint32_t unit)
 	ptrdiff_t offset = 0;
 
 	while ((offset = dwarf_ranges(die, offset, &base, &low, &high)) > 0) {
-		if (!low || low >= high) /* code that the linker dropped */
+		if (!low || low >= high) /* code that the linker discarded */
 			continue;
 		if (vec_push(&ranges->list, (struct dwarf_range){low, high, die_offset, unit}))
 			return -ENOMEM;
@@ -83,7 +83,7 @@ static void sort_ranges(struct code_ranges *ranges)
 		      compare_ranges);
 }
 
-/* How many ranges begin at or before the address. */
+/* Number of ranges that begin at or before the address. */
 static size_t count_up_to(const struct code_ranges *ranges, Dwarf_Addr address)
 {
 	size_t low = 0, high = ranges->list.count;
@@ -109,8 +109,7 @@ static const struct dwarf_range *find_range(const struct code_ranges *ranges, Dw
 	return NULL;
 }
 
-/* The next entry of a walk: the child of `parent` or, without one, the sibling of `die` in place.
- */
+/* Steps to the first child of `parent` or, if that is NULL, from `die` to its sibling. */
 static bool walk_step(struct die_walk *walk, Dwarf_Die *parent, Dwarf_Die *die)
 {
 	Dwarf_Off offset;
@@ -207,7 +206,7 @@ static const struct code_ranges *unit_functions(struct dwarf_unit *unit, Dwarf_D
 	return &unit->functions;
 }
 
-/* The child that holds the address and may hold inlined calls. */
+/* Finds the inlined call or lexical block of `parent` that contains the address. */
 static bool find_inner(struct die_walk *walk, Dwarf_Die *parent, Dwarf_Addr address,
 		       Dwarf_Die *ret_inner)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which compilation unit and which function of a DWARF file an address belongs to, and which
- * inlined calls it lies in. Addresses are the DWARF's own.
+ * Finds the compilation unit, the function and the inlined calls that an address belongs to.
+ * Addresses are those of the DWARF file.
  */
 #ifndef MTRACE_SYMBOL_NAMES_DWARF_INDEX_H
 #define MTRACE_SYMBOL_NAMES_DWARF_INDEX_H
@@ -14,18 +14,19 @@
 
 struct dwarf_index;
 
-/* What is around an address: scopes[0] is the function, the last one the innermost inlined call. */
+/* The scopes around an address. scopes[0] is the function, the last one the innermost inlined
+ * call. */
 struct dwarf_place {
 	Dwarf_Die unit;
 	Dwarf_Die scopes[INLINE_DEPTH_MAX];
-	size_t scope_count; /* 0 where the unit does not describe the function */
+	size_t scope_count; /* 0 if the unit does not describe the function */
 };
 
-/* The Dwarf must outlive the index. 0 or -ENOMEM. */
+/* The Dwarf must outlive the index. Returns 0 or -ENOMEM. */
 int dwarf_index_new(Dwarf *dwarf, struct dwarf_index **ret_index);
 void dwarf_index_free(struct dwarf_index *index);
 
-/* false if no unit covers the address. */
+/* Returns false if no unit covers the address. */
 bool dwarf_index_find(struct dwarf_index *index, Dwarf_Addr address, struct dwarf_place *ret_place);
 
 #endif

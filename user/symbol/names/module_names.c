@@ -17,11 +17,11 @@
 struct module_names {
 	Dwfl *dwfl;
 	Dwfl_Module *dwfl_module;
-	GElf_Addr symbol_bias; /* libdwfl's addresses less the file's */
-	Dwarf_Addr dwarf_bias; /* libdwfl's addresses less the DWARF's */
+	GElf_Addr symbol_bias; /* libdwfl's addresses minus the file's */
+	Dwarf_Addr dwarf_bias; /* libdwfl's addresses minus those of the DWARF */
 	struct symbol_index *symbols;
 	struct dwarf_index *index; /* NULL if there is no debug information */
-	VEC(char *) strings;       /* that the last answer uses */
+	VEC(char *) strings;       /* used by the last result */
 };
 
 static const Dwfl_Callbacks callbacks = {
@@ -51,7 +51,7 @@ void module_names_close(struct module_names *names)
 	free(names);
 }
 
-/* libdwfl owns the descriptor that it is given. */
+/* libdwfl takes ownership of its descriptor, so pass a duplicate. */
 static int report_module(struct module_names *names, const struct module *module,
 			 struct debug_source *source)
 {
@@ -72,7 +72,7 @@ static int report_module(struct module_names *names, const struct module *module
 	return 0;
 }
 
-/* A module without debug information, or with a broken one, still has its symbols. */
+/* A failure is ignored: modules without usable debug information still have symbols. */
 static void open_dwarf(struct module_names *names)
 {
 	Dwarf *dwarf = dwfl_module_getdwarf(names->dwfl_module, &names->dwarf_bias);
@@ -81,7 +81,7 @@ static void open_dwarf(struct module_names *names)
 		names->index = NULL;
 }
 
-/* From here on no file is asked for. */
+/* Makes debug_want_find() refuse later requests: `source` goes out of scope. */
 static void source_forget(struct module_names *names)
 {
 	void **userdata;
@@ -90,7 +90,7 @@ static void source_forget(struct module_names *names)
 	*userdata = NULL;
 }
 
-/* From all tables that libdwfl finds. */
+/* Indexes the symbols of all tables that libdwfl finds. */
 static int open_symbols(struct module_names *names)
 {
 	int count = dwfl_module_getsymtab(names->dwfl_module);
@@ -136,7 +136,8 @@ struct module_names *module_names_open(const struct module *module,
 	return names;
 }
 
-/* The name for people, or NULL if nothing is left of it ("@VERSION"); lives until the next call. */
+/* Returns the demangled name, or NULL if it is empty without its @VERSION. Valid until the next
+ * lookup. */
 static const char *keep_name(struct module_names *names, const char *symbol)
 {
 	char *text = symbol ? demangle(symbol) : NULL;
@@ -172,8 +173,8 @@ static bool is_written_in_c(Dwarf_Die *unit)
 }
 
 /*
- * The name that says most: gcc gives none but the plain one to functions that only their unit can
- * call, and lambdas are all "operator()" then. The symbol table knows better.
+ * Returns the most descriptive name. For functions with internal linkage, gcc writes no linkage
+ * name, so every lambda would be called "operator()". Use the symbol table for those.
  */
 static const char *scope_symbol(const struct module_names *names, struct dwarf_place *place,
 				size_t scope, Dwarf_Addr address)
@@ -193,7 +194,7 @@ static void set_line(struct symbol_name *name, const char *file, int line)
 	name->line = file && line > 0 ? (uint32_t)line : 0;
 }
 
-/* Of the instruction itself. */
+/* Sets the line of the instruction. */
 static void name_line(struct symbol_name *name, struct dwarf_place *place, Dwarf_Addr address)
 {
 	Dwarf_Line *line = dwarf_getsrc_die(&place->unit, address);
@@ -213,7 +214,7 @@ static Dwarf_Word scope_number(Dwarf_Die *scope, unsigned int attribute_name)
 	return number;
 }
 
-/* Of the call that was inlined: where the function around it stands. */
+/* Sets the line of an inlined call, in the function that contains it. */
 static void name_call_line(struct symbol_name *name, struct dwarf_place *place, Dwarf_Die *inlined)
 {
 	Dwarf_Word number = scope_number(inlined, DW_AT_call_file);
@@ -226,7 +227,8 @@ static void name_call_line(struct symbol_name *name, struct dwarf_place *place, 
 	set_line(name, dwarf_filesrc(files, number, NULL, NULL), (int)line);
 }
 
-/* The innermost frame is the last scope; each other one stands where the scope in it was called. */
+/* The innermost frame is the last scope. The line of every other frame is that of the call inlined
+ * into it. */
 static size_t name_scopes(struct module_names *names, struct dwarf_place *place, Dwarf_Addr address,
 			  struct symbol_name *ret_names, size_t max)
 {
@@ -246,7 +248,8 @@ static size_t name_scopes(struct module_names *names, struct dwarf_place *place,
 	return count;
 }
 
-/* From the symbol table: also where debug information knows the line but not the function. */
+/* Takes the name from the symbol table. Also used if debug information has the line but not the
+ * function; `place` is then not NULL. */
 static size_t name_symbol(struct module_names *names, struct dwarf_place *place, GElf_Addr address,
 			  struct symbol_name *ret_name)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A sorted array, made in one pass, where dwfl_module_addrinfo looks at every symbol for every
- * address. Of several names at one address the one that people call it by is last and wins: with a
- * size before without, fewer leading underscores before more (puts, not _IO_puts), global before
- * weak before local.
+ * A sorted array, built once; dwfl_module_addrinfo() looks at every symbol on each lookup. Of
+ * several names at one address, the last one in sort order wins. That is the most common name:
+ * symbols with a size are preferred to those without, fewer leading underscores to more (puts, not
+ * _IO_puts), global to weak to local binding.
  */
 #include "symbol/names/symbol_index.h"
 
@@ -14,15 +14,15 @@
 
 #include "base/vec.h"
 
-#define OVERLAPS_MAX 64 /* symbols looked at before the one that begins last */
+#define OVERLAPS_MAX 64 /* symbols to check, starting from the one that begins last */
 
 struct code_symbol {
 	GElf_Addr low;
-	GElf_Addr high; /* behind the last byte */
+	GElf_Addr high; /* past the last byte */
 	const char *name;
 	bool sized;
 	uint8_t underscores;
-	uint8_t binding; /* STB_…, as rank */
+	uint8_t binding; /* binding_rank() */
 };
 
 struct symbol_index {
@@ -37,7 +37,8 @@ static bool is_code(const GElf_Sym *symbol)
 	       symbol->st_shndx != SHN_UNDEF && symbol->st_shndx != SHN_ABS;
 }
 
-/* On ARM, of 32 and 64 bits, these tell code of either kind from data, also amid a function. */
+/* Mapping symbols of Arm and AArch64 ($a, $d, $t, $x), which separate code from data, even inside a
+ * function. */
 static bool is_mapping_mark(const char *name, const GElf_Sym *symbol)
 {
 	return symbol->st_info == GELF_ST_INFO(STB_LOCAL, STT_NOTYPE) && name[0] == '$' &&
@@ -58,7 +59,7 @@ static uint8_t count_underscores(const char *name)
 	return count < UINT8_MAX ? (uint8_t)count : UINT8_MAX;
 }
 
-/* Where a symbol without size ends at the latest: with its section. */
+/* The end of its section: the upper bound for a symbol without size. */
 static GElf_Addr section_end(const struct symbol_entry *entry)
 {
 	GElf_Shdr header;
@@ -100,7 +101,7 @@ static int compare_symbols(const void *a, const void *b)
 	return strcmp(other->name, one->name);
 }
 
-/* A symbol without size also ends where the next one begins. */
+/* Ends symbols without size where the next one begins. */
 static void close_gaps(struct symbol_index *index)
 {
 	GElf_Addr next = UINT64_MAX;
@@ -136,7 +137,7 @@ void symbol_index_free(struct symbol_index *index)
 	free(index);
 }
 
-/* How many symbols begin at or before the address. */
+/* Number of symbols that begin at or before the address. */
 static size_t count_up_to(const struct symbol_index *index, GElf_Addr address)
 {
 	size_t low = 0, high = index->list.count;

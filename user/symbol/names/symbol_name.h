@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The name of a place in code, and the settings of the search for it. */
+/* The name of a code address, and the configuration of the symbolizer. */
 #ifndef MTRACE_SYMBOL_NAMES_SYMBOL_NAME_H
 #define MTRACE_SYMBOL_NAMES_SYMBOL_NAME_H
 
@@ -9,7 +9,7 @@
 #include "symbol/names/debugfile.h"
 
 struct symbolizer_config {
-	debug_finder *find; /* of separate debug files; NULL: there are none */
+	debug_finder *find; /* finds separate debug files; NULL: use none */
 	void *ctx;
 };
 
@@ -17,7 +17,7 @@ struct symbol_name {
 	const char *function; /* demangled; NULL if unknown */
 	const char *file;     /* NULL if unknown */
 	uint32_t line;
-	bool inlined; /* the frame is an inlined call of the next one */
+	bool inlined; /* the frame is inlined into the next one */
 };
 
 #endif

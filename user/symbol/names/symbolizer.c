@@ -40,7 +40,7 @@ void symbolizer_free(struct symbolizer *symbolizer)
 	free(symbolizer);
 }
 
-/* NULL if nothing can be known of the module. */
+/* Returns NULL if nothing is known about the module. */
 static struct module_names *names_of(struct symbolizer *symbolizer, const struct module *module)
 {
 	struct symbolized *symbolized;

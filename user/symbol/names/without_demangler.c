@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Where the program is built without libiberty (WITH_DWARF=0): names stay as the linker has them.
- */
+/* For builds without libiberty (WITH_DWARF=0): names stay mangled. */
 #include "symbol/names/demangle.h"
 
 #include <string.h>

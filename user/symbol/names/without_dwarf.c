@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where the program is built without libdw (WITH_DWARF=0), for machines with little room: names of
- * functions as the module's own symbol tables have them, mangled, and no lines.
+ * For builds without libdw (WITH_DWARF=0), for small machines: function names come from the
+ * module's own symbol tables, stay mangled, and have no lines.
  */
 #include <errno.h>
 #include <libelf.h>

@@ -9,13 +9,13 @@
 #define FUNCTIONS_MAX 256
 
 /*
- * glibc's ld.so has an allocator for its own first steps, and some versions export it. Its
- * blocks never meet the program, so they are not events. musl's ld.so is its libc.
+ * glibc's ld.so has an allocator for its own startup, and some versions export it. Its blocks are
+ * never passed to the program, so ignore it. musl's ld.so is its libc.
  */
 static const char glibc_linker_symbol[] = "_rtld_global";
 #define HOOK_NAMES 2
 
-/* A later name is the better one: it is there in static programs, or where symbols are kept. */
+/* Later names are preferred: they exist in static programs, or where symbols are not stripped. */
 static const char *const hook_symbols[HOOK_COUNT][HOOK_NAMES] = {
 	[HOOK_LINK_MAP] = {"_dl_debug_state"},
 	[HOOK_THREAD_ENDS] = {"__call_tls_dtors", "__libc_thread_freeres"},
@@ -27,7 +27,7 @@ static const char *const sanitizer_symbols[SANITIZER_COUNT] = {
 	[SANITIZER_ADDRESS] = "__asan_init",
 };
 
-/* Without its version. False for a name that is longer than any that is looked for. */
+/* Strips the version. Returns false for names longer than any name to look for. */
 static bool plain_symbol(const char *symbol, char ret_plain[API_SYMBOL_SIZE])
 {
 	size_t length = 0;
@@ -73,7 +73,7 @@ static struct api_function *find_at(struct api_functions *functions, uint64_t va
 	return NULL;
 }
 
-/* Of two claims the more modest one; 0 is none. */
+/* The smaller of two sizes; 0 means unknown. */
 static uint64_t smaller_size(uint64_t one, uint64_t other)
 {
 	return !other || (one && one < other) ? one : other;
@@ -139,7 +139,7 @@ static bool is_plain_name(const char *symbol, const char *name)
 	return !strncmp(symbol, name, length) && (!symbol[length] || symbol[length] == '@');
 }
 
-/* Of any binding: in a static program the linker has made hidden symbols local. */
+/* Accepts any binding: in static programs the linker has made hidden symbols local. */
 static void take_hook(struct api_functions *functions, const struct elf_image *image,
 		      const struct elf_symbol *symbol)
 {
@@ -157,8 +157,8 @@ static void take_hook(struct api_functions *functions, const struct elf_image *i
 	}
 }
 
-/* glibc declares malloc hidden for its own dynamic linker: in a static position-independent program
- * that makes it local. A prefix is a name well known, whoever can call it. */
+/* In static position-independent programs malloc is local, because glibc declares it hidden for its
+ * own dynamic linker. Names with a known prefix are accepted with any binding. */
 static bool is_candidate(const struct api_functions *functions, const struct elf_symbol *symbol)
 {
 	return functions->whole_program || functions->prefix
@@ -173,7 +173,7 @@ static void take_sanitizer(struct api_functions *functions, const struct elf_sym
 			functions->sanitizer = (enum sanitizer)i;
 }
 
-/* Which of the prefixes that allocators are known by are there at all. */
+/* Records which of the known allocator prefixes occur. */
 static void note_prefix(struct api_functions *functions, const char *symbol)
 {
 	for (unsigned int i = 0; api_prefixes[i]; i++)
@@ -188,7 +188,7 @@ static void add_head(void *ctx, const char *name)
 		name_heads_add(ctx, name);
 }
 
-/* Of all that take_symbol() looks for. */
+/* Adds all names that take_symbol() looks for. */
 static void add_heads(struct name_heads *heads)
 {
 	api_each_symbol(add_head, heads);
@@ -233,7 +233,7 @@ static int take_table(struct api_functions *functions, const struct elf_image *i
 	return code;
 }
 
-/* Last, and once for each: a look at all symbols where the size is not given. */
+/* Done last, once per function: a function without a size costs a scan of all symbols. */
 static void set_sizes(struct api_functions *functions, const struct elf_image *image)
 {
 	struct api_function *function;
@@ -247,7 +247,7 @@ static void set_sizes(struct api_functions *functions, const struct elf_image *i
 	}
 }
 
-/* All symbols with this prefix, or the standard ones. */
+/* Collects all functions with this prefix, or the standard ones if it is NULL. */
 static int take_tables(struct api_functions *functions, const struct elf_image *image,
 		       const char *prefix)
 {
@@ -265,7 +265,7 @@ static int take_tables(struct api_functions *functions, const struct elf_image *
 	return code;
 }
 
-/* A prefix is an allocator's if both ends of a block's life have it. */
+/* A prefix belongs to an allocator if both a malloc and a free have it. */
 static int take_prefix(struct api_functions *functions, const struct elf_image *image,
 		       const char *prefix)
 {

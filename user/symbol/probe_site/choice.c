@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The choice of the probed instruction within an x86 function.
+ * Chooses the instruction to probe within an x86 function.
  *
- * Idea: walk straight on from the entry to the first instruction that the kernel emulates, through
- * instructions that cannot be told apart from outside: they change neither the stack pointer nor
- * an argument register nor memory. At that instruction a probe sees what it would see at the entry,
- * the return address on top of the stack included, so a return probe may sit there too.
+ * Idea: walk from the entry to the first instruction that the kernel emulates, across instructions
+ * that do not change the stack pointer, an argument register or memory. At that instruction a probe
+ * sees the same state as at the entry, including the return address on top of the stack, so a
+ * return probe can be placed there, too.
  *
- * Invariants: every call passes the site, because nothing between entry and site branches; once,
- * because no branch of the function leads behind its entry up to the site. For that the whole
- * function is decoded. Whatever cannot be decided (bytes that are no instructions, a computed jump)
- * decides for the entry, which is always right and only dearer.
+ * Invariants: every call reaches the site, because nothing between the entry and the site branches.
+ * It reaches it once, because no branch of the function leads to the code between its entry and the
+ * site. To check this, the whole function is decoded. If anything is uncertain (bytes that do not
+ * decode, a computed jump), the entry is used, which is always correct but may be slower.
  *
- * What is passed is a list of plain instructions, not "all but the dangerous": capstone's account
- * of what an instruction writes is consulted as well, but it has gaps.
+ * The walk only passes instructions of an allow list. Capstone's list of written registers is
+ * checked as well, but it has gaps.
  *
- * What the kernel emulates: arch/x86/kernel/uprobes.c, push_setup_xol_ops and branch_setup_xol_ops,
- * without the prefixed forms that some versions emulate, some step and some refuse. nop5 becomes a
- * call in place where the kernel optimises it, which clobbers the red zone of a leaf function:
- * right only where nothing can be in it yet, at the entry.
+ * For the instructions that the kernel emulates, see push_setup_xol_ops and branch_setup_xol_ops in
+ * arch/x86/kernel/uprobes.c. Prefixed forms are not used: depending on the version, the kernel
+ * emulates, single-steps or refuses them. Where the kernel optimises nop5, it becomes a call in
+ * place that clobbers the red zone of a leaf function. That is only safe at the entry, where the
+ * red zone is still unused.
  */
 #include "symbol/probe_site/choice.h"
 
@@ -53,7 +54,7 @@ static const struct emulated_form {
 	{6, 0x0f, 0x0f, 0x80, 0x8f, false}, /* jcc rel32 */
 };
 
-/* Instructions that do nothing but compute their first operand, or nothing but set flags. */
+/* Instructions that only compute their first operand, or only set flags. */
 static const struct plain_instruction {
 	uint16_t id;
 	bool only_reads;
@@ -106,7 +107,7 @@ static bool is_nop5(const struct x86_walk *walk)
 	return walk->insn->size == sizeof(nop5) && !memcmp(walk->insn->bytes, nop5, sizeof(nop5));
 }
 
-/* Behind nothing, or behind nothing but the landing pad. */
+/* Returns true for the first instruction, or the first one after endbr64. */
 static bool is_at_entry(const struct x86_walk *walk)
 {
 	static const uint8_t endbr64[ENDBR_SIZE] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -157,7 +158,7 @@ static const char *objection_to_register(const struct x86_walk *walk, uint16_t r
 	return NULL;
 }
 
-/* Why the walk must not pass the present instruction; NULL if it may. */
+/* Returns why the walk must not pass the current instruction, or NULL. */
 static const char *objection(const struct x86_walk *walk, uint32_t arguments)
 {
 	const struct plain_instruction *plain = find_plain(walk->insn->id);
@@ -193,7 +194,7 @@ choice_explain(struct site_choice *choice, const char *format, ...)
 	va_end(args);
 }
 
-/* A jump through a register or an indexed table may go anywhere in the function. */
+/* Jumps through a register or an indexed table may lead anywhere in the function. */
 static bool is_computed_jump(const struct x86_walk *walk)
 {
 	uint64_t target;
@@ -202,7 +203,7 @@ static bool is_computed_jump(const struct x86_walk *walk)
 	       !x86_indirect_slot(walk, 0, &target);
 }
 
-/* May the site be reached twice in one call? Then says why. */
+/* Returns true, and explains why, if a call might reach the site twice. */
 static bool is_reached_again(struct x86_walk *walk, size_t site, struct site_choice *choice)
 {
 	uint64_t target;
@@ -246,7 +247,7 @@ static void choice_take(struct x86_walk *walk, size_t site, struct site_choice *
 	name_instruction(walk, choice);
 }
 
-/* Walk to the first emulated instruction; false, and why, if there is none. */
+/* Walks to the first emulated instruction. Returns false, and explains why, if there is none. */
 static bool find_emulated(struct x86_walk *walk, uint32_t arguments, size_t *ret_site,
 			  struct site_choice *choice)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The choice of the instruction within one function; see plan.h for the rule. */
+/* Chooses the instruction to probe within one function; see plan.h for the rule. */
 #ifndef MTRACE_SYMBOL_PROBE_SITE_CHOICE_H
 #define MTRACE_SYMBOL_PROBE_SITE_CHOICE_H
 
@@ -17,8 +17,8 @@ struct site_choice {
 };
 
 /*
- * `arguments` is a set of argument positions (1 << n) that must still be in place.
- * Never fails: the entry is always a right answer, only a dearer one.
+ * `arguments` is a bit mask of the argument positions that must still be in place. Never fails: the
+ * entry always works, but may be slower.
  */
 void site_choose(const struct function_code *code, uint32_t arguments, struct site_choice *ret);
 

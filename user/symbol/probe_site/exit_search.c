@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The exits of a function: every instruction by which a call of it can end, in its own code and in
- * all code that it jumps to. At a `ret` the stack pointer is again where it was at the entry, and
- * the result is in its register: a probe there sees what a return probe would see, and leaves the
- * stack as the C++ unwinder expects it.
+ * Finds the exits of a function: every instruction at which a call of it can end, in its own code
+ * and in all code that it jumps to. At a `ret` the stack pointer is back where it was at the entry
+ * and the result is in its register. So a probe there sees what a return probe would see, but
+ * leaves the stack as the C++ unwinder expects it.
  *
- * Idea: follow the flow of control from the entry, over both ways of a conditional jump, through
- * direct jumps wherever they lead and jumps through the object's own global offset table, and past
- * calls. What cannot be followed (a jump through a register, one into another object) leaves a call
- * without end: one that is counted as not seen.
+ * Idea: follow the control flow from the entry, along both sides of conditional jumps, through
+ * direct jumps wherever they lead, through jumps via the object's own global offset table, and past
+ * calls. If control leaves through something that cannot be followed (a jump through a register or
+ * into another object), the end of the call is not seen, and it is counted as missed.
  *
- * A call that does not return (__cxa_throw) is passed like any other, and what follows may be
- * another function: its call frame information says where a function ends, and the path with it.
+ * Calls that do not return (__cxa_throw) are passed like any other, although the next function may
+ * follow them. Call frame information says where a function ends, and a path ends there, too.
  *
  * Each address is visited at most twice: before and after the path has called an observed function.
- * If no path ends before that, every call of the function is one of an observed function, and it
+ * If no path ends before that, every call of the function also calls an observed function, so it
  * needs no probe of its own.
  *
- * Cost: linear in the code reached, which is bounded (wrapper_search_open_code).
+ * Cost: linear in the size of the reached code, which is bounded (wrapper_search_open_code).
  */
 #include "symbol/probe_site/exit_search.h"
 
@@ -29,7 +29,7 @@
 #include "symbol/probe_site/x86_code.h"
 
 #define EXITS_MAX 64
-#define CALLED    1u /* on this path an observed function was called */
+#define CALLED    1u /* this path has called an observed function */
 
 struct exit_place {
 	uint64_t vaddr;
@@ -40,9 +40,9 @@ struct explorer {
 	struct exit_search *search;
 	struct function_exits *exits;
 	uint64_t entry;
-	struct map64 seen; /* address → set of 1 << state */
+	struct map64 seen; /* address → bit mask of 1 << state */
 	VEC(struct exit_place) todo;
-	struct function_code code; /* of the range that is being walked */
+	struct function_code code; /* of the current range */
 	struct x86_walk walk;
 	struct exit_place at;
 	bool ended;
@@ -50,7 +50,7 @@ struct explorer {
 };
 
 /*
- * Where functions lie.
+ * The ranges of functions.
  */
 
 static int compare_ranges(const void *a, const void *b)
@@ -130,7 +130,7 @@ static const struct code_range *find_range(const struct exit_search *search, uin
 }
 
 /*
- * Following the flow of control.
+ * Control flow.
  */
 
 static void object_to(struct explorer *explorer, const char *why)
@@ -139,7 +139,7 @@ static void object_to(struct explorer *explorer, const char *why)
 	explorer->ended = true;
 }
 
-/* The path ends here, in the function's own code or in what cannot be followed. */
+/* Ends the path, in the function's own code or where it cannot be followed further. */
 static void end_own_path(struct explorer *explorer)
 {
 	explorer->ended = true;
@@ -169,7 +169,7 @@ static void push_place(struct explorer *explorer, uint64_t vaddr)
 		explorer->err = -ENOMEM;
 }
 
-/* A jump, perhaps by way of a stub of the procedure linkage table. */
+/* Follows a jump, possibly through a stub of the procedure linkage table. */
 static void jump_to(struct explorer *explorer, uint64_t target)
 {
 	struct wrapper_search *wrappers = explorer->search->wrappers;
@@ -247,7 +247,7 @@ static void step(struct explorer *explorer)
 		step_branch(explorer);
 }
 
-/* False if a path was here before in the same state. */
+/* Marks the address as seen. Returns false if it was seen in this state before. */
 static bool see(struct explorer *explorer)
 {
 	uint64_t vaddr = explorer->walk.insn->address;
@@ -279,7 +279,7 @@ static void follow_path(struct explorer *explorer)
 	}
 }
 
-/* Paths that lead to the same function come one behind the other: its code is read once. */
+/* Reuses the open code if the path continues in the same function. */
 static void enter_place(struct explorer *explorer)
 {
 	const struct code_range *range = find_range(explorer->search, explorer->at.vaddr);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where a function is left: for functions whose return must not be watched by a return probe.
+ * Finds the exits of functions that must not have a return probe.
  */
 #ifndef MTRACE_SYMBOL_PROBE_SITE_EXIT_SEARCH_H
 #define MTRACE_SYMBOL_PROBE_SITE_EXIT_SEARCH_H
@@ -19,9 +19,9 @@ struct code_range {
 };
 
 struct exit_search {
-	struct wrapper_search *wrappers; /* knows the image, and which functions are observed */
+	struct wrapper_search *wrappers; /* has the image and the observed functions */
 	const struct map64 *candidates;  /* entries of functions that may be observed later */
-	VEC(struct code_range) ranges;   /* functions, by their call frame information; sorted */
+	VEC(struct code_range) ranges; /* of functions, from their call frame information; sorted */
 };
 
 struct function_exit {
@@ -29,21 +29,22 @@ struct function_exit {
 	enum exit_kind kind;
 };
 
-/* What was found of one function; zeroed before, freed after. */
+/* The result for one function. Zero it before the search, free it afterwards. */
 struct function_exits {
 	VEC(struct function_exit) list;
 	bool calls_observed;
-	bool has_own_path;     /* can be left without a call of an observed function */
-	bool enters_candidate; /* goes over into one */
-	const char *objection; /* why the list may not be complete; NULL if it is */
+	bool has_own_path;     /* some path ends without calling an observed function */
+	bool enters_candidate; /* jumps into a candidate */
+	const char *objection; /* why the list may be incomplete; NULL if it is complete */
 };
 
-/* 0 or -ENOMEM; exit_search_close also after failure. The image and the search outlive this. */
+/* Returns 0 or -ENOMEM. Call exit_search_close() also after a failure. The image and `wrappers`
+ * must outlive the search. */
 int exit_search_open(struct exit_search *search, struct wrapper_search *wrappers,
 		     const struct map64 *candidates);
 void exit_search_close(struct exit_search *search);
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int exit_search_run(struct exit_search *search, uint64_t vaddr, struct function_exits *exits);
 void function_exits_free(struct function_exits *exits);
 

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /*
- * Code of this size or more is taken for a function whose end is far or unknown: it is not decoded
- * for branches, and the probe stays at the entry unless that is cheap.
+ * Code of at least this size belongs to a function whose end is far away or unknown. It is not
+ * searched for branches, so the probe stays at the entry unless the entry itself is cheap.
  */
 #define FUNCTION_CODE_MAX 65536
 
@@ -19,8 +19,7 @@ struct function_code {
 	uint64_t address; /* virtual address of bytes[0], for branch targets */
 	int machine;      /* e_machine */
 	bool elf64;
-	bool nop5_is_free; /* the kernel rewrites nop5 at an entry to a call (Linux 6.18): no trap
-			    */
+	bool nop5_is_free; /* Linux 6.18 and later turn a nop5 into a call: no trap */
 };
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#define SLOTS_MAX (1 << 16) /* no allocator has so many; a file that lies might */
+#define SLOTS_MAX (1 << 16) /* bounds hostile files; no allocator has this many */
 
 static int take_relocation(struct got_slots *slots, const struct elf_image *image,
 			   const GElf_Shdr *symbols, Elf_Data *symbol_data, const GElf_Rela *reloc)

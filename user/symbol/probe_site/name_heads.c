@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A bit for each first three characters, by their hash: C++ gives nearly all names the same two. */
+/* One bit per hash of the first three characters. Two would not do: nearly all C++ names start with
+ * the same two. */
 #include "symbol/probe_site/name_heads.h"
 
 #include <assert.h>
@@ -12,7 +13,7 @@ static uint32_t hash(uint8_t first, uint8_t second, uint8_t third)
 {
 	uint32_t head = first | (uint32_t)second << 8 | (uint32_t)third << 16;
 
-	return head * 0x9e3779b1u >> (32 - HASH_BITS); /* Knuth 6.4: 2^32 by the golden ratio */
+	return head * 0x9e3779b1u >> (32 - HASH_BITS); /* 2^32 / golden ratio: Knuth 6.4 */
 }
 
 static void set(struct name_heads *heads, uint32_t bit)

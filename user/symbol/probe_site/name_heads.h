@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A set of names by how they start, to pass quickly over the many of a symbol table that start like
- * none of it. Zeroed memory is an empty set.
+ * A set of name prefixes, used to skip most names of a symbol table quickly. May have false
+ * positives. Zeroed memory is an empty set.
  */
 #ifndef MTRACE_SYMBOL_PROBE_SITE_NAME_HEADS_H
 #define MTRACE_SYMBOL_PROBE_SITE_NAME_HEADS_H
@@ -15,10 +15,10 @@ struct name_heads {
 	uint64_t words[NAME_HEADS_BITS / 64];
 };
 
-/* A name, or the start of names; of at least two characters. */
+/* Adds a name or a prefix of names. At least two characters. */
 void name_heads_add(struct name_heads *heads, const char *name);
 
-/* False only if it starts with none of what was added. */
+/* Returns false only if `name` starts with nothing that was added. */
 bool name_heads_may_have(const struct name_heads *heads, const char *name);
 
 #endif

@@ -15,11 +15,11 @@
 #include "symbol/probe_site/exit_search.h"
 #include "symbol/probe_site/wrapper.h"
 
-#define ARGUMENTS_OF_MAP_CALLS 0x1f /* their records hold up to five */
+#define ARGUMENTS_OF_MAP_CALLS 0x1f /* their records have up to five */
 #define REASON_SIZE            96
 #define ALIGNED_OPERATOR       "St11align_val_t"
-#define MARK_ARGUMENTS         0x7  /* block or bytes, size, alignment */
-#define MARK_DISTANCE_MAX      0xff /* of a mark's probe from the entry, as its cookie holds it */
+#define MARK_ARGUMENTS         0x7  /* block or size, size, alignment */
+#define MARK_DISTANCE_MAX      0xff /* of a mark's probe from the entry: limited by its cookie */
 
 struct planner {
 	struct module *module;
@@ -27,7 +27,7 @@ struct planner {
 	struct api_functions functions;
 	struct wrapper_search search;
 	struct exit_search exit_search;
-	struct map64 candidates; /* addresses of operators new without probe so far */
+	struct map64 candidates; /* addresses of operators new that have no probe yet */
 	bool nop5_is_free;
 	bool allocator;
 	VEC(struct probe_site) sites;
@@ -37,7 +37,7 @@ struct planner {
 	VEC(struct probe_refusal) refusals;
 };
 
-/* uprobes are optimised from Linux 6.18 on. */
+/* Linux 6.18 and later optimise uprobes on nop5. */
 static bool kernel_optimises_nop5(void)
 {
 	struct utsname names;
@@ -82,7 +82,7 @@ static int refuse(struct planner *planner, const struct api_function *function, 
 	return vec_push(&planner->refusals, refusal);
 }
 
-/* A function that runs into another one: which of them was called cannot be told there. */
+/* If one function falls through into another, a shared site cannot tell which one was called. */
 static bool is_taken(const struct planner *planner, uint64_t offset)
 {
 	const struct probe_site *site;
@@ -142,14 +142,15 @@ static const char *why_not_probed(const struct api_function *function)
 	return NULL;
 }
 
-/* Frees of frees would count twice: their nesting is not looked at. */
+/* Skips aliases of free that call another free function: the block would be freed twice, as nested
+ * frees are not tracked. */
 static bool frees_by_another(struct planner *planner, const struct api_function *function)
 {
 	return !api_needs_return(function->api) && function->rank &&
 	       wrapper_detect(&planner->search, function->vaddr | function->thumb, function->size);
 }
 
-/* reallocarray where there is no realloc (libbsd) cannot but call that of another object. */
+/* A reallocarray in a module without realloc (libbsd) must call the realloc of another module. */
 static bool hands_on(const struct planner *planner, const struct api_function *function)
 {
 	const struct api_function *other;
@@ -162,7 +163,7 @@ static bool hands_on(const struct planner *planner, const struct api_function *f
 	return true;
 }
 
-/* Functions other than operators; those that go by the api's first name, or the others. */
+/* Plans functions other than operators: those with the first name of their api, or all others. */
 static int plan_plain(struct planner *planner, bool first_names)
 {
 	const struct api_function *function;
@@ -191,7 +192,7 @@ static bool is_marked(const struct planner *planner, uint64_t offset)
 	return false;
 }
 
-/* Sized delete has "Pvm" or, on 32 bits, "Pvj" in its name; what it is told comes second. */
+/* Sized delete has "Pvm" (32-bit: "Pvj") in its name. The size is its second argument. */
 static int8_t told_position(const struct api_function *function)
 {
 	if (is_new(function->api))
@@ -252,7 +253,7 @@ static int add_wrapper(struct planner *planner, struct api_function *function)
 					    });
 }
 
-/* Is every call of this operator new a call of an observed function? */
+/* Determines whether every call of this operator new calls an observed function. */
 static int is_new_wrapper(struct planner *planner, const struct api_function *function,
 			  bool *ret_wrapper)
 {
@@ -267,7 +268,7 @@ static int is_new_wrapper(struct planner *planner, const struct api_function *fu
 	return code;
 }
 
-/* An object without malloc cannot but call another's, and that is probed. */
+/* In a module without malloc, operators must call the malloc of another module, which is probed. */
 static int is_wrapper(struct planner *planner, const struct api_function *function,
 		      bool *ret_wrapper)
 {
@@ -287,7 +288,7 @@ static bool is_unplanned_operator(const struct api_function *function)
 	       !why_not_probed(function);
 }
 
-/* Wrappers of wrappers too: until a round finds no more. */
+/* Repeats until no more wrappers are found: wrappers may call wrappers. */
 static int plan_wrappers(struct planner *planner)
 {
 	struct api_function *function;
@@ -310,7 +311,8 @@ static int plan_wrappers(struct planner *planner)
 	return 0;
 }
 
-/* Are blocks seen that this operator delete frees? Aligned new goes with aligned delete. */
+/* Returns true if the blocks that this operator delete frees are observed. Aligned delete belongs
+ * to aligned new. */
 static bool is_new_observed(const struct planner *planner, const struct api_function *deleter)
 {
 	const struct api_function *function;
@@ -322,7 +324,7 @@ static bool is_new_observed(const struct planner *planner, const struct api_func
 	return false;
 }
 
-/* Operators share exits where they jump to the same code. */
+/* Operators that jump to the same code share exits. */
 static int add_exit(struct planner *planner, const struct function_exit *found)
 {
 	struct probe_exit added = {.kind = found->kind}, *known;
@@ -358,9 +360,9 @@ static int watch_exits(struct planner *planner, struct api_function *function,
 }
 
 /*
- * Watch an operator new that has an allocator of its own inside; first those that do not go over
- * into another such: once that one is watched, they are its wrappers. Sets *ret_any if there was
- * one.
+ * Probes one operator new that contains its own allocator at its exits. Called with `crossing`
+ * false first, for those that do not jump into another candidate: once one of them is probed, those
+ * that jump into it are its wrappers. Sets *ret_any if there was one.
  */
 static int plan_exits(struct planner *planner, bool crossing, bool *ret_any)
 {
@@ -396,7 +398,7 @@ static const char *why_no_new(struct planner *planner, const struct api_function
 	return reason;
 }
 
-/* What is left: operators delete, and what cannot be probed. */
+/* Plans the remaining operators: delete, and those that cannot be probed. */
 static int plan_operator(struct planner *planner, const struct api_function *function)
 {
 	const char *reason = why_not_probed(function);
@@ -470,7 +472,7 @@ static int planner_finish(struct planner *planner)
 
 	if (!plan)
 		return -ENOMEM;
-	/* Where one address is both, what is called as the one cannot be told from the other. */
+	/* If an operator shares its address with another api, callers cannot be told apart. */
 	if (planner->functions.shared_operators)
 		planner->marks.count = 0;
 	if (planner->sites.count)

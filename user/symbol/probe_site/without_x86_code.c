@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* For machines on which no x86 program runs: in place of x86_code.c, and of capstone, which is
- * larger than all else together. */
+/* For machines that run no x86 programs. Replaces x86_code.c and avoids capstone, which is larger
+ * than the rest of the program. */
 #include <errno.h>
 
 #include "symbol/probe_site/x86_code.h"

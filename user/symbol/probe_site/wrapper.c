@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A function is a wrapper if a direct jump or call of its code, or one through the global offset
- * table, leads to an observed function. Two detours are followed: a stub of the procedure linkage
- * table, and tail jumps to helpers (operator new[] → a common function → malloc). Conditions
- * are not looked at: a function with a fast path of its own beside a call of malloc would be
- * mistaken. The allocators that have one call internal functions on the slow path.
+ * A function is a wrapper if a direct jump or call in its code, or one through the global offset
+ * table, leads to an observed function. Two detours are followed: stubs of the procedure linkage
+ * table, and tail jumps to helpers (operator new[] → a common function → malloc). Conditions are
+ * ignored: a function that has its own fast path and otherwise calls malloc would be mistaken for a
+ * wrapper. Allocators with a fast path call internal functions on their slow path instead.
  *
- * Of processors other than x86 only direct jumps and calls are known (arch/arch.h), which is what
- * static programs have.
+ * On processors other than x86, only direct jumps and calls are recognised (arch/arch.h), which is
+ * all that static programs use.
  */
 #include "symbol/probe_site/wrapper.h"
 
@@ -18,11 +18,11 @@
 #include "symbol/probe_site/x86_code.h"
 
 #define STUB_SIZE         16
-#define STUB_INSTRUCTIONS 3 /* endbr64, perhaps a push, the jump */
+#define STUB_INSTRUCTIONS 3 /* endbr64, possibly a push, the jump */
 #define HELPER_SIZE       512
 #define HELPER_DEPTH      3
-#define WALK_COST         512       /* of a walk besides its bytes */
-#define COST_MAX          (4 << 20) /* of a module, which may be made of nothing but jumps */
+#define WALK_COST         512       /* fixed cost of a walk, in addition to its bytes */
+#define COST_MAX          (4 << 20) /* per module: a hostile one may consist of jumps only */
 
 int wrapper_search_open(struct wrapper_search *search, const struct elf_image *image)
 {
@@ -108,15 +108,15 @@ bool wrapper_search_leads_to_observed(struct wrapper_search *search, const struc
 	       wrapper_search_is_observed(search, wrapper_search_target(search, target));
 }
 
-/* Where an unconditional direct jump leaves the function to. */
+/* Returns true, and the target, for an unconditional direct jump out of the function. */
 static bool is_tail_jump(const struct x86_walk *walk, uint64_t *ret_target)
 {
 	return walk->insn->id == X86_INS_JMP && x86_direct_target(walk, ret_target) &&
 	       *ret_target - walk->code->address >= walk->code->size;
 }
 
-/* The end of the helper is unknown: its first jump or return will do. The jump may be a tail jump
- * to another helper. */
+/* The end of the helper is unknown, so stop at its first jump or return. The jump may be a tail
+ * jump to another helper. */
 static bool helper_calls_observed(struct wrapper_search *search, uint64_t vaddr, int depth)
 {
 	struct function_code code;
@@ -140,7 +140,7 @@ static bool helper_calls_observed(struct wrapper_search *search, uint64_t vaddr,
 		helper_calls_observed(search, wrapper_search_target(search, target), depth + 1));
 }
 
-/* Code of which only direct jumps and calls are known. */
+/* Like wrapper_detect(), for processors on which only direct jumps and calls are recognised. */
 static bool detect_direct(struct wrapper_search *search, const struct arch *arch, uint64_t pointer,
 			  uint64_t size)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Wrappers: operator new and delete whose body calls an allocation function that is probed. The
- * probe sees their calls already, so they need none.
+ * Wrappers: operators new and delete that call an allocation function that is probed. Their calls
+ * are already seen, so they need no probe.
  */
 #ifndef MTRACE_SYMBOL_PROBE_SITE_WRAPPER_H
 #define MTRACE_SYMBOL_PROBE_SITE_WRAPPER_H
@@ -18,31 +18,32 @@
 struct wrapper_search {
 	const struct elf_image *image;
 	struct got_slots slots;
-	struct map64 observed; /* virtual addresses of functions whose calls are seen */
-	size_t cost;           /* of the code looked at so far, in bytes */
+	struct map64 observed; /* virtual addresses of functions whose calls are probed */
+	size_t cost;           /* of the code examined so far, in bytes */
 };
 
-/* 0 or -ENOMEM; wrapper_search_close also after failure. */
+/* Returns 0 or -ENOMEM. Call wrapper_search_close() also after a failure. */
 int wrapper_search_open(struct wrapper_search *search, const struct elf_image *image);
 void wrapper_search_close(struct wrapper_search *search);
 int wrapper_search_observe(struct wrapper_search *search, uint64_t vaddr);
 
 bool wrapper_search_is_observed(const struct wrapper_search *search, uint64_t vaddr);
 
-/* Where a jump or call leads to: through a stub of the procedure linkage table to a function of the
- * module; 0 if that leads out of it. */
+/* Resolves the target of a jump or call: follows a stub of the procedure linkage table to a
+ * function of the module. Returns 0 if the stub leads to another module. */
 uint64_t wrapper_search_target(struct wrapper_search *search, uint64_t vaddr);
 
-/* Does the present instruction jump to an observed function, or call one? */
+/* Returns true if the current instruction jumps to or calls an observed function. */
 bool wrapper_search_leads_to_observed(struct wrapper_search *search, const struct x86_walk *walk);
 
-/* A walk over code of the image, until it is closed. False once too much code was looked at. */
+/* Opens a walk over code of the image; close it with wrapper_search_close_code(). Returns false on
+ * failure, and once too much code has been examined. */
 bool wrapper_search_open_code(struct wrapper_search *search, uint64_t vaddr, uint64_t size,
 			      struct function_code *code, struct x86_walk *walk);
 void wrapper_search_close_code(struct function_code *code, struct x86_walk *walk);
 
-/* Does the function call one that is observed? No, once too much code was looked at. `vaddr` is as
- * in a symbol: it says the mode of ARM's code (arch/arch.h). */
+/* Returns true if the function calls an observed one; false once too much code has been examined.
+ * `vaddr` is a symbol's value: on Arm, it includes the Thumb bit (arch/arch.h). */
 bool wrapper_detect(struct wrapper_search *search, uint64_t vaddr, uint64_t size);
 
 #endif

@@ -46,7 +46,8 @@ bool x86_walk_next(struct x86_walk *walk)
 	return true;
 }
 
-/* Detail follows the syntax's operand order, so the change lasts for this one instruction. */
+/* The syntax also changes the operand order in the details, so switch it for this instruction
+ * only. */
 void x86_walk_name(struct x86_walk *walk, char *text, size_t size)
 {
 	cs_option(walk->handle, CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);

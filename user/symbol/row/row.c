@@ -44,7 +44,8 @@ static bool is_saved_at(const struct cfi_rule *rule, uint64_t dwarf_register, in
 	       rule->place.dwarf_register == dwarf_register && rule->place.offset == offset;
 }
 
-/* The kernel's frame: sp saved at sp + offset, ip and bp at fixed distances from there. */
+/* The kernel's signal frame: sp is saved at sp + offset, ip and bp at fixed distances from
+ * there. */
 static enum cfi_stop encode_signal(const struct unwind_abi *abi, const struct cfi_rules *rules,
 				   struct unwind_row *row)
 {

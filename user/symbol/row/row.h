@@ -9,7 +9,8 @@
 #include "symbol/cfi/program.h"
 #include "symbol/row/stop.h"
 
-/* The row of a span (without its offset); rules may be NULL. Returns why it is a STOP, if it is. */
+/* Encodes the rules of a span as a row; row.offset is 0. `rules` may be NULL. Returns the reason if
+ * the result is a STOP row. */
 enum cfi_stop cfi_row_encode(const struct unwind_abi *abi, const struct cfi_rules *rules,
 			     bool signal, struct unwind_row *ret_row);
 

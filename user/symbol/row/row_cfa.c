@@ -10,7 +10,7 @@ bool cfi_row_words(const struct unwind_abi *abi, int64_t bytes, int64_t max, int
 	return bytes % abi->word == 0 && *ret_words >= -max - 1 && *ret_words <= max;
 }
 
-/* The row's kinds by form: from sp, and from bp. UNWIND_CFA_STOP where there is none. */
+/* The CFA kinds for each form, based on sp and on bp. UNWIND_CFA_STOP: no row can express it. */
 static const struct {
 	enum unwind_cfa from_sp;
 	enum unwind_cfa from_bp;
@@ -30,7 +30,7 @@ static enum unwind_cfa cfa_kind(const struct unwind_abi *abi, const struct cfi_l
 
 	if (cfa->form == CFI_FORM_LOAD_ADD && cfa->extra != abi->word)
 		return UNWIND_CFA_STOP;
-	/* Of which no such code is known. */
+	/* No code on processors with a link register is known to need these. */
 	return abi->link && kind & UNWIND_CFA_ADD_WORD && kind < UNWIND_CFA_END ? UNWIND_CFA_STOP
 										: kind;
 }

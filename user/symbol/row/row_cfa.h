@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The part of a row that tells the CFA. */
+/* Encodes the CFA part of a row. */
 #ifndef MTRACE_SYMBOL_ROW_ROW_CFA_H
 #define MTRACE_SYMBOL_ROW_ROW_CFA_H
 
@@ -10,7 +10,7 @@
 #include "symbol/cfi/expression.h"
 #include "symbol/row/stop.h"
 
-/* Sets the rest of the row to 0. */
+/* Zeroes the rest of the row. On failure the row is unchanged. */
 enum cfi_stop cfi_row_encode_cfa(const struct unwind_abi *abi, const struct cfi_location *cfa,
 				 struct unwind_row *row);
 

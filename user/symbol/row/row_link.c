@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * From rules to a row, where calls leave the return address in a register (arch/unwind_link.h).
+ * Encodes rules as rows on processors with a link register (arch/unwind_link.h).
  */
 #include "symbol/row/row_link.h"
 
@@ -9,7 +9,8 @@
 #include "symbol/row/row_cfa.h"
 #include "symbol/row/stop.h"
 
-/* How a register is saved: in its own, at an offset from the CFA, or as no row can say. */
+/* Where the caller's value of a register is: still in the register, at an offset from the CFA, or
+ * somewhere that no row can express. */
 struct saved {
 	enum unwind_saved how;
 	int64_t offset; /* bytes */
@@ -67,7 +68,8 @@ static enum cfi_stop encode_fixed(const struct unwind_abi *abi, const struct cfi
 	return CFI_STOP_NONE;
 }
 
-/* From the CFA, or from the register that it is computed from. */
+/* Encodes the offset from the CFA or, if that does not fit, from the register that the CFA is
+ * computed from. */
 static bool put_pair(const struct unwind_abi *abi, int64_t offset, struct unwind_row *row)
 {
 	if (put_place(abi, offset, row))
@@ -99,11 +101,9 @@ static enum cfi_stop encode_record(const struct unwind_abi *abi, const struct sa
 	return CFI_STOP_NONE;
 }
 
-/*
- * PUSHED.
- */
+/* PUSHED. */
 
-/* Words below the CFA; `lost` if that is more than fits. */
+/* How many words below the CFA the register is saved; `lost` if that does not fit. */
 static unsigned int pushed_words(const struct unwind_abi *abi, const struct saved *saved,
 				 int64_t max, unsigned int lost)
 {
@@ -134,7 +134,7 @@ static enum cfi_stop encode_pushed(const struct unwind_abi *abi, const struct sa
 }
 
 /*
- * Signal frames, of which only PowerPC's kernel tells: it saves a pointer to the registers.
+ * Signal frames. Only PowerPC's kernel has CFI for them: it saves a pointer to the registers.
  */
 
 static bool is_saved_at(const struct unwind_abi *abi, const struct cfi_rule *rule, int64_t pointer,

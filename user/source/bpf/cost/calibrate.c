@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A child calls a function of ours so many times when it is told to, and says how much time of a
- * processor that took: first bare, then with a probe at the entry, then with one that sees the
- * return as well. What the BPF programs themselves took is subtracted. The median of some batches
- * counts, as any of them may have been disturbed.
+ * A child calls a function of ours many times on request, and returns the CPU time that this took:
+ * first without a probe, then with a probe at the entry, then with one that also sees the return.
+ * The time of the BPF programs is subtracted. The result is the median of several batches, as any
+ * of them may have been disturbed.
  */
 #include "source/bpf/cost/calibrate.h"
 
@@ -33,7 +33,7 @@ __attribute__((noinline, noclone)) static void called(void)
 
 static void (*volatile const callee)(void) = called;
 
-/* As allocators do, they begin by saving registers. */
+/* Like allocators, these functions start by saving registers. */
 __attribute__((noinline, noclone)) static void *entered(void *block)
 {
 	callee();
@@ -54,7 +54,7 @@ static uint64_t own_ns(void)
 	return (uint64_t)time.tv_sec * 1000000000ULL + (uint64_t)time.tv_nsec;
 }
 
-/* For each byte that is read, a batch. */
+/* Runs a batch for each byte that it reads. */
 static void child_main(int orders, int answers)
 {
 	void *(*volatile function)(void *);
@@ -73,10 +73,10 @@ static void child_main(int orders, int answers)
 	_exit(0);
 }
 
-/* What a batch of calls cost. */
+/* The cost of a batch of calls. */
 struct probe_batch {
-	double call_ns; /* of a processor, for each call, the programs left out … */
-	double run_ns;  /* … and of a program, each time it ran */
+	double call_ns; /* CPU time per call, without the programs … */
+	double run_ns;  /* … and per run of a program */
 };
 
 static int compare_calls(const void *a, const void *b)
@@ -93,7 +93,7 @@ static int compare_runs(const void *a, const void *b)
 	return (left->run_ns > right->run_ns) - (left->run_ns < right->run_ns);
 }
 
-/* Which programs may run for it: NULL-terminated. */
+/* `programs` are those that may run for it: NULL-terminated. */
 static int batch_once(const struct bpf_child *child, char which,
 		      const struct bpf_program *const *programs, struct probe_batch *ret_batch)
 {
@@ -133,7 +133,7 @@ static int batches_run(const struct bpf_child *child, char which,
 	return 0;
 }
 
-/* Probed where the kernel needs not step over the instruction, as in probe plans. */
+/* Probes an instruction that the kernel emulates, as probe plans do. */
 static int probe(const struct bpf_child *child, enum probe_kind kind, const void *function,
 		 enum api api)
 {

@@ -18,7 +18,7 @@
 #include "source/record/ring_reader.h"
 #include "source/trace/backend.h"
 
-#define TOLD_TIMES 8 /* what a call takes, and its free, with a stack much deeper than ours */
+#define TOLD_TIMES 8 /* bounds the cost of a call and its free, with a deeper stack */
 
 struct counted {
 	const struct bpf_program *program;
@@ -31,14 +31,14 @@ struct bpf_cost {
 	struct cost_rates rates;
 	struct counted programs[COST_PROGRAMS];
 	size_t count;
-	const struct mtrace_bpf *exits; /* whose programs are counted, too */
-	int stats;      /* while this is open, runs are counted; -1: no window is open */
-	uint64_t calls; /* that had returned when it was opened */
+	const struct mtrace_bpf *exits; /* its programs are counted, too */
+	int stats;                      /* runs are counted while this is open; -1: no window */
+	uint64_t calls;                 /* calls that had returned when the window was opened */
 	struct spent spent;
-	struct source_cost sum; /* of a window that is over, but for the time */
+	struct source_cost sum; /* of a finished window, without the CPU time */
 };
 
-/* Those that are not named have a breakpoint at an entry. */
+/* Programs that are not listed have a breakpoint at an entry. */
 static const struct {
 	const char *name;
 	enum cost_hit hit;
@@ -87,7 +87,7 @@ static void stats_close(struct bpf_cost *cost)
 	cost->stats = -1;
 }
 
-/* Of calls that are nobody's. */
+/* Ignores the records of the calibration. */
 static int ignore_record(void *ctx, const void *data, size_t size)
 {
 	(void)ctx, (void)data, (void)size;
@@ -155,7 +155,7 @@ int bpf_cost_begin(struct source *source)
 	return 0;
 }
 
-/* What a program's runs cost, and would cost if nothing were told. */
+/* Adds the cost of a program's runs, and what they would cost if nothing were recorded. */
 static void cost_add(const struct bpf_cost *cost, const struct counted *counted,
 		     const struct cost_reading *passed, uint64_t told, struct source_cost *sum)
 {
@@ -178,8 +178,8 @@ static void cost_add(const struct bpf_cost *cost, const struct counted *counted,
 }
 
 /*
- * Rates are not exact, and so is not what they leave above the floor. But no more than so much for
- * each call that was told: without any, all of it is the floor.
+ * The rates are not exact, so the cost above the floor is not either. Limit it to a maximum per
+ * recorded call: if there are none, all of the cost is the floor.
  */
 static void floor_correct(const struct bpf_cost *cost, uint64_t told, struct source_cost *sum)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What tracing costs the traced programs, measured while it does.
+ * Measures the cost of tracing for the traced programs.
  *
- * The kernel counts how often each of our BPF programs runs, and for how long, while somebody has
- * asked for that (BPF_ENABLE_STATS, Linux 5.8): for all BPF programs of the system, so it is asked
- * for in short windows only. What a hit of a breakpoint costs besides, a child of ours is charged
- * with, once, at the start (calibrate.h). The rest is arithmetic: runs times that, and the time
- * in the programs, of the time that the traced processes had processors for; of all processes,
- * where all have our probes (--system-wide).
+ * The kernel counts how often and how long each of our BPF programs runs while BPF_ENABLE_STATS
+ * (Linux 5.8) is on. That applies to all BPF programs of the system, so it is only enabled in short
+ * windows. The additional cost of a breakpoint hit is measured once at startup, with a child
+ * (calibrate.h). The rest is arithmetic: the runs times that cost, plus the time in the programs,
+ * as a share of the CPU time of the traced processes; of all processes, if all have our probes
+ * (--system-wide).
  *
- * What is not known, and so counts too much rather than too little: that a program which was
- * preempted did not run meanwhile.
+ * The time during which a program was preempted is unknown, so the cost is rather overestimated
+ * than underestimated.
  */
 #ifndef MTRACE_SOURCE_BPF_COST_COST_H
 #define MTRACE_SOURCE_BPF_COST_COST_H
@@ -21,15 +21,15 @@
 struct trace_source;
 struct mtrace_bpf;
 
-/* How often a breakpoint was hit for a program: as often as it ran, or never. */
+/* The breakpoint hits of a program: one per run, or none. */
 enum cost_hit {
-	COST_NO_HIT, /* of a tracepoint */
+	COST_NO_HIT, /* a tracepoint */
 	COST_ENTRY,
 	COST_RETURN,
-	COST_BOTH, /* a session: what was told has returned */
+	COST_BOTH, /* a session: recorded calls have also returned */
 };
 
-/* Whatever can be measured: 0 or -errno with words. */
+/* Starts measuring. Returns 0 or -errno; sets *err. */
 int bpf_cost_open(struct trace_source *bpf, struct error *err);
 void bpf_cost_close(struct trace_source *bpf);
 int bpf_cost_begin(struct source *source);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How often a BPF program has run, and for how long, as the kernel counts it. */
+/* The number of runs of a BPF program and their total time, as counted by the kernel. */
 #ifndef MTRACE_SOURCE_BPF_COST_READING_H
 #define MTRACE_SOURCE_BPF_COST_READING_H
 
@@ -12,7 +12,7 @@ struct cost_reading {
 	uint64_t ns;
 };
 
-/* Adds to *ret_reading what the kernel has counted so far. 0 or -errno. */
+/* Adds the kernel's counts so far to *ret_reading. Returns 0 or -errno. */
 int cost_read(const struct bpf_program *program, struct cost_reading *ret_reading);
 
 #endif

@@ -11,7 +11,7 @@
 #include "source/trace/backend.h"
 #include "mtrace.skel.h"
 
-#define ASK_MOST 5 /* times, then what is not known is left out */
+#define ASK_MOST 5 /* calls; after that, ignore what is unknown */
 
 static uint64_t counted_of(const struct spent *spent, uint32_t pid)
 {
@@ -20,7 +20,7 @@ static uint64_t counted_of(const struct spent *spent, uint32_t pid)
 	return index == MAP64_NONE ? 0 : spent->counted.items[index];
 }
 
-/* Without memory it counts too much of it. */
+/* If out of memory, too much of its time is counted. */
 static void count(struct spent *spent, uint32_t pid, uint64_t ns)
 {
 	uint32_t index = map64_get(&spent->index_of_pid, pid);
@@ -76,13 +76,13 @@ void spent_end(struct trace_source *bpf, struct spent *spent)
 		uint64_t now = cpu_time_of((pid_t)pid);
 
 		if (!now)
-			continue; /* it has ended */
+			continue; /* it has exited */
 		add(spent, pid, now);
 		count(spent, pid, now);
 	}
 }
 
-/* Who waits for his parent has a clock, too, and it stands still. 0: it is not known. */
+/* A zombie still has a CPU clock, which no longer advances. 0: unknown. */
 static uint64_t time_of_ended(const struct ended_process *process)
 {
 	return process->cpu_ns ? process->cpu_ns : cpu_time_of((pid_t)process->pid);

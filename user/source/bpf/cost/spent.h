@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the traced processes had of processors in a window of time, those that ended within it with
- * all they had: in a family that is most of them. Who lives is asked by his clock, who has ended is
- * told by the kernel side (bpf/ended.bpf.h), a moment later.
+ * The CPU time of the traced processes in a window of time. Processes that exited within the window
+ * count with their whole time since the last reading: in a family, these are most of them. Living
+ * processes are read from their CPU clocks; exited ones are reported by the BPF programs
+ * (bpf/ended.bpf.h), a moment later.
  */
 #ifndef MTRACE_SOURCE_BPF_COST_SPENT_H
 #define MTRACE_SOURCE_BPF_COST_SPENT_H
@@ -16,18 +17,19 @@
 struct trace_source;
 
 struct spent {
-	struct map64 index_of_pid; /* into counted */
-	VEC(uint64_t) counted;     /* what each process had before, or is in `ns` already */
+	struct map64 index_of_pid; /* index into `counted` */
+	VEC(uint64_t) counted;     /* what each process had before, or is already in `ns` */
 	uint64_t ns;
-	uint64_t all_ns; /* of all processes, where all have our probes */
-	uint32_t asked;  /* for the sum, since the window's end */
+	uint64_t all_ns; /* of all processes, if all have our probes */
+	uint32_t asked;  /* calls of spent_sum() since the end of the window */
 };
 
 void spent_begin(struct trace_source *bpf, struct spent *spent);
-/* The window is over. */
+/* Ends the window. */
 void spent_end(struct trace_source *bpf, struct spent *spent);
-/* Nanoseconds: 0, or -EAGAIN while it is not yet known of all, but not for ever. */
+/* Returns 0 and the sum in nanoseconds, or -EAGAIN while some are not known yet; gives up at some
+ * point. */
 int spent_sum(struct trace_source *bpf, struct spent *spent, uint64_t *ret_ns);
-void spent_free(struct spent *spent); /* zeroed memory is fine */
+void spent_free(struct spent *spent); /* accepts zeroed memory */
 
 #endif

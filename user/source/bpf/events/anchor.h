@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A process that does nothing but have events open. It maps what others map, and so gets
- * breakpoints; but it calls nothing. */
+/* A process that only holds events open. It maps the same files as others, and so gets breakpoints,
+ * but it calls nothing. */
 #ifndef MTRACE_SOURCE_BPF_EVENTS_ANCHOR_H
 #define MTRACE_SOURCE_BPF_EVENTS_ANCHOR_H
 
@@ -8,7 +8,7 @@
 
 struct probe_anchor {
 	pid_t pid;
-	int lifeline; /* it lives until the last copy is closed */
+	int lifeline; /* the process exits when the last copy is closed */
 };
 
 /* 0 or -errno. */

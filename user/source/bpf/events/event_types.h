@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The probe events of one tracer, and the places where they are. How they work is in events.h. */
+/* The probe events of one tracer, and their places. events.h explains how they work. */
 #ifndef MTRACE_SOURCE_BPF_EVENTS_EVENT_TYPES_H
 #define MTRACE_SOURCE_BPF_EVENTS_EVENT_TYPES_H
 
@@ -17,24 +17,24 @@ struct probe_event {
 	int program;
 	uint64_t cookie; /* or COOKIE_OF_PLACE */
 	bool at_return;
-	unsigned int rank; /* in what order events are opened: an entry comes after its return */
+	unsigned int rank; /* order of opening: an entry comes after its return */
 	uint32_t place_count;
-	bool full; /* it gets no more places */
+	bool full; /* takes no more places */
 	int id;    /* for perf_event_open */
-	int perf;  /* for the anchor, or -1 */
-	int link;  /* the program's, or -1 */
+	int perf;  /* opened for the anchor, or -1 */
+	int link;  /* link of the program, or -1 */
 };
 
 struct probe_place {
 	uint64_t device, inode, offset;
 	uint64_t cookie;
-	const char *path; /* the request's */
+	const char *path; /* owned by the request */
 	int program;
 	uint32_t event;
 };
 
-/* Counts how often an event is open: a BPF program that is run with our descriptor of the
- * event as its argument, and where it writes the number. */
+/* Counts how many users have an event open: a BPF program that is run with our descriptor of the
+ * event, and its result. */
 struct event_counter {
 	int program;
 	const volatile uint32_t *users;
@@ -43,8 +43,8 @@ struct event_counter {
 struct probe_events {
 	bool open;
 	int directory; /* tracefs */
-	int placing;   /* the lock, from the first place to the grant; else -1 */
-	int following; /* the lock, as long as it is open; or -errno */
+	int placing;   /* the lock, held from the first place to the grant; otherwise -1 */
+	int following; /* the lock, held while open; or -errno */
 	struct event_counter counter;
 	struct probe_anchor anchor;
 	VEC(struct probe_event) items;

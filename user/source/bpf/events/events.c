@@ -38,7 +38,7 @@ int probe_events_open(struct probe_events *events, struct event_counter counter)
  * Places.
  */
 
-/* Unlike all that anybody with the same number may have left. */
+/* A name that differs from those left by an earlier process with the same pid. */
 static void event_name(const struct probe_events *events, char name[EVENT_NAME_SIZE])
 {
 	static uint64_t began;
@@ -67,7 +67,7 @@ static int event_new(struct probe_events *events, const struct probe_event *like
 	return 0;
 }
 
-/* An event like that one that may get more places. */
+/* Returns an event like that one that can take more places. */
 static int event_get(struct probe_events *events, const struct probe_event *like,
 		     uint32_t *ret_index)
 {
@@ -83,7 +83,7 @@ static int event_get(struct probe_events *events, const struct probe_event *like
 	return event_new(events, like, ret_index);
 }
 
-/* -EEXIST: the kernel knows the file by another name too. */
+/* -EEXIST: the place exists under another name of the file. */
 static int place_define(struct probe_events *events, struct probe_place *place)
 {
 	struct probe_event *event = &events->items.items[place->event];
@@ -139,7 +139,7 @@ static bool is_granted(const struct probe_grant *grant, uint32_t event)
 	return false;
 }
 
-/* Once, in its place by rank. */
+/* Adds the event once, ordered by rank. */
 static int want(const struct probe_events *events, struct probe_links *links, uint32_t event)
 {
 	unsigned int rank = events->items.items[event].rank;
@@ -158,14 +158,14 @@ static int want(const struct probe_events *events, struct probe_links *links, ui
 	return 0;
 }
 
-/* A cookie that comes with the event costs less to be had. */
+/* For frequent functions: the cookie of an event is cheaper to read. */
 static bool is_frequent(enum api api)
 {
 	return api == API_MALLOC || api == API_CALLOC || api == API_REALLOC;
 }
 
-/* What the program of a request is told at each place: nothing; or its cookie, which for what is
- * called often comes with the event; or that the place has one. */
+/* The cookie of an event: 0 if the program needs none, the cookie itself for frequent functions,
+ * otherwise COOKIE_OF_PLACE. */
 static uint64_t event_cookie(const struct probe_request *request, bool at_return, uint64_t cookie)
 {
 	if (!request->cookies || at_return)
@@ -184,7 +184,7 @@ static int add_site(struct probe_events *events, struct probe_place *place,
 	return err ? err : want(events, links, event);
 }
 
-/* Without the lock it works, too, but slower. */
+/* Also works without the lock, but slower. */
 static void placing_begin(struct probe_events *events)
 {
 	if (events->placing < 0)
@@ -230,7 +230,7 @@ int probe_events_add(struct probe_events *events, int program, const struct prob
  * Grants.
  */
 
-/* Open it for the anchor, and attach the program to it. */
+/* Opens the event for the anchor, and attaches the program to it. */
 static int event_start(const struct probe_events *events, struct probe_event *event)
 {
 	DECLARE_LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event.bpf_cookie = event->cookie);
@@ -251,8 +251,8 @@ static int event_start(const struct probe_events *events, struct probe_event *ev
 	return 0;
 }
 
-/* Does the kernel refuse a breakpoint at that instruction (524 is its ENOTSUPP), rather than all of
- * them to us? */
+/* Returns true if the kernel refuses a breakpoint at a particular instruction (524 is its
+ * ENOTSUPP), rather than all of them. */
 static bool is_of_place(int err)
 {
 	return err == -EINVAL || err == -EIO || err == -ENOEXEC || err == -EOPNOTSUPP ||
@@ -260,8 +260,8 @@ static bool is_of_place(int err)
 }
 
 /*
- * The kernel refuses one of its places and does not say which: each gets an event of its own. One
- * that cannot be had alone either is left out; who looks for its breakpoint will miss it
+ * The kernel refuses one of the event's places but does not say which, so each place gets its own
+ * event. A place that is still refused is left out; the check for its breakpoint counts it
  * (probes_verify).
  */
 static int divide(struct probe_events *events, struct probe_links *links, uint32_t event)
@@ -284,7 +284,7 @@ static int divide(struct probe_events *events, struct probe_links *links, uint32
 	return err;
 }
 
-/* All that the links want and the grant has not yet, for one thread. */
+/* Opens the events that the links want, for one thread. */
 static int grant_thread(struct probe_events *events, pid_t tid, struct probe_links *links,
 			struct probe_grant *grant)
 {
@@ -316,7 +316,7 @@ static int grant_thread(struct probe_events *events, pid_t tid, struct probe_lin
 	return 0;
 }
 
-/* One look at the list of threads. Returns how many were new, or -errno. */
+/* One pass over the threads. Returns the number of new ones, or -errno. */
 static int grant_new_threads(struct probe_events *events, pid_t pid, struct probe_links *links,
 			     struct probe_grant *grant, struct map64 *done)
 {
@@ -335,7 +335,7 @@ static int grant_new_threads(struct probe_events *events, pid_t pid, struct prob
 		if (!tid || map64_get(done, (uint64_t)tid) != MAP64_NONE)
 			continue;
 		err = grant_thread(events, tid, links, grant);
-		if (err == -ESRCH) /* this thread has ended */
+		if (err == -ESRCH) /* the thread has exited */
 			err = 0;
 		if (!err)
 			err = map64_set(done, (uint64_t)tid, 1);
@@ -345,7 +345,7 @@ static int grant_new_threads(struct probe_events *events, pid_t pid, struct prob
 	return err ? err : added;
 }
 
-/* Threads that begin meanwhile inherit, but for those of threads that were not yet reached: look
+/* Threads created meanwhile inherit the events, except from threads that have none yet: repeat
  * until there are no new ones. */
 int probe_events_grant(struct probe_events *events, pid_t pid, struct probe_links *links)
 {
@@ -376,7 +376,7 @@ void probe_grant_inherit(struct probe_links *child, const struct probe_links *pa
 		child->grant->users++;
 }
 
-/* Returns last, as they came first. */
+/* Closes returns last, because they were opened first. */
 static void reverse(int *fds, size_t count)
 {
 	for (size_t i = 0; i < count / 2; i++) {

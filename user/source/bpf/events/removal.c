@@ -14,15 +14,15 @@
 
 #include "os/process/proc.h"
 
-#define REMOVE_TRIES 1000 /* while tasks are still ending */
+#define REMOVE_TRIES 1000 /* while tasks are still exiting */
 #define QUIET_TRIES  600  /* while others place probes */
-#define GIVE_WAY     20   /* times as long as an event took nothing is done, while others follow */
-#define MOST_TRACERS 3    /* whose events are there; beyond, there is no time to give */
+#define GIVE_WAY     20   /* pause for this many removal times while others follow children */
+#define MOST_TRACERS 3    /* with the events of more tracers, do not pause */
 
 static const struct timespec remove_pause = {.tv_nsec = 10000000};
 static const struct timespec quiet_pause = {.tv_sec = 1};
 
-/* How many have the event open, a descriptor of ours among them; 0 if that cannot be told. */
+/* The number of users of an event, including our descriptor; 0 if unknown. */
 static uint32_t event_users(const struct probe_events *events, int perf)
 {
 	uint64_t arguments[] = {(uint64_t)perf};
@@ -34,7 +34,7 @@ static uint32_t event_users(const struct probe_events *events, int perf)
 	return *events->counter.users;
 }
 
-/* Whoever places probes is in a hurry; we are not. */
+/* Tracers that place probes have priority. */
 static int lock_when_quiet(const struct probe_events *events)
 {
 	int lock = tracefs_lock(events->directory, TRACEFS_PLACES, TRACEFS_ALONE);
@@ -60,7 +60,7 @@ struct tracers {
 	unsigned int count;
 };
 
-/* A tracer's events have a group, and are listed one behind the other. */
+/* The events of a tracer have their own group, and are consecutive in the list. */
 static void count_tracer(void *ctx, const char *name)
 {
 	struct tracers *tracers = ctx;
@@ -81,7 +81,7 @@ static bool are_many(const struct probe_events *events)
 	return tracers.count > MOST_TRACERS;
 }
 
-/* For a moment at least, as whoever waits shall have the lock. */
+/* Pauses for at least a moment, so that a waiting tracer gets the lock. */
 static void give_way(const struct probe_events *events, uint64_t took_ns)
 {
 	uint64_t until = clock_now_ns() + (are_many(events) ? 0 : GIVE_WAY * took_ns);
@@ -91,7 +91,7 @@ static void give_way(const struct probe_events *events, uint64_t took_ns)
 	} while (clock_now_ns() < until && somebody_follows(events));
 }
 
-/* If the descriptor is the only one: it is closed then. */
+/* Removes an event, and closes our descriptor, if that is its only user. */
 static bool event_remove(const struct probe_events *events, const char *name, int perf)
 {
 	int lock = lock_when_quiet(events);
@@ -108,7 +108,8 @@ static bool event_remove(const struct probe_events *events, const char *name, in
 	return alone;
 }
 
-/* True in a process that nobody waits for; -1 if there is none. */
+/* Forks a background process without a parent. Returns true in it, false in the caller, -1 on
+ * failure. */
 static int fork_behind(void)
 {
 	pid_t pid = fork();
@@ -126,10 +127,11 @@ static int fork_behind(void)
 }
 
 /*
- * What others have left.
+ * Events left by others.
  */
 
-/* Has a tracer that is gone left it? Its number may be another process's by now, or ours. */
+/* Returns true if the event was left by a tracer that is gone. Its pid may have been reused, even
+ * by us. */
 static bool is_stale(const struct probe_events *events, const char *name)
 {
 	long owner;
@@ -163,7 +165,7 @@ static void find_stale(void *ctx, const char *name)
 	search->found |= is_stale(search->events, name);
 }
 
-/* By an anchor of its own: the tracer may wait for its own. */
+/* Uses its own anchor: the tracer may wait for the other one. */
 static _Noreturn void remove_stale(const struct probe_events *events)
 {
 	struct probe_events own = *events;
@@ -185,10 +187,10 @@ void removal_of_stale(const struct probe_events *events)
 }
 
 /*
- * What is ours.
+ * Our events.
  */
 
-/* Of those that were never opened the kernel takes care. Returns how many are left. */
+/* Skips events that were never opened. Returns how many are left. */
 static size_t remove_round(struct probe_events *events)
 {
 	struct probe_event *event;
@@ -205,8 +207,8 @@ static size_t remove_round(struct probe_events *events)
 	return left;
 }
 
-/* Slow. What is inherited goes with the tasks that have it. What is left after all is for the next
- * tracer. */
+/* Slow: inherited copies only go away with their tasks. The next tracer removes what is left in the
+ * end. */
 static void remove_all(struct probe_events *events)
 {
 	struct probe_event *event;
@@ -231,7 +233,7 @@ static void release_all(const struct probe_events *events)
 	}
 }
 
-/* Not before the tracer has closed them. */
+/* Waits until the tracer has closed the events. */
 static _Noreturn void remove_behind(struct probe_events *events, const int gate[2])
 {
 	char byte;

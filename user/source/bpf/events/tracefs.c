@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A mount of our own that nobody else sees: tracefs may not be mounted where we are. */
+/* Creates a private mount: tracefs may not be mounted here. */
 static int mount_privately(void)
 {
 	int context = (int)syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC), directory = -1;
@@ -91,11 +91,11 @@ int tracefs_event_id(int directory, const char *event)
 }
 
 /*
- * Where two tasks have events of the same origin, the kernel may hand each the other's when it
- * switches between them, and with the end of one the events of the other are gone: its breakpoints
- * too, since those go by the task that an event was opened for. Events that are read with each
- * sample are kept apart (kernel/events/core.c: nr_no_switch_fast; Linux 6.12, before which there is
- * EINVAL for them).
+ * If two tasks have events of the same origin, the kernel may swap them when it switches between
+ * the tasks. When one task exits, the other's events are gone, including its breakpoints, which
+ * depend on the task that an event was opened for. Events that are read with each sample are not
+ * swapped (kernel/events/core.c: nr_no_switch_fast; Linux 6.12, older kernels return EINVAL for
+ * them).
  */
 static int event_open_once(int id, pid_t tid)
 {
@@ -112,7 +112,7 @@ static int event_open_once(int id, pid_t tid)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Not before it is needed: what we launch would have it too. */
+/* Only raised when needed, because launched programs would inherit the limit. */
 static bool more_descriptors(void)
 {
 	struct rlimit limit;
@@ -130,7 +130,7 @@ int tracefs_event_open(int id, pid_t tid)
 	return fd == -EMFILE && more_descriptors() ? event_open_once(id, tid) : fd;
 }
 
-/* A line is "p:group/event /usr/lib/…:0x…". */
+/* Lines look like "p:group/event /usr/lib/…:0x…". */
 void tracefs_each(int directory, void (*tell)(void *ctx, const char *event), void *ctx)
 {
 	int fd = openat(directory, "uprobe_events", O_RDONLY | O_CLOEXEC);

@@ -12,11 +12,11 @@
 
 #define JIT_SETTING "/proc/sys/net/core/bpf_jit_enable"
 
-/* Where a number is found: what is to be called instead. */
+/* What to call instead of a placeholder. */
 struct filling {
 	int32_t number;
-	int32_t function; /* 0: leave it */
-	uint8_t kind;     /* of the function: 0 for a helper, or BPF_PSEUDO_KFUNC_CALL */
+	int32_t function; /* 0: leave the call unchanged */
+	uint8_t kind;     /* kind of the function: 0 for a helper, or BPF_PSEUDO_KFUNC_CALL */
 };
 
 bool calls_are_compiled(void)

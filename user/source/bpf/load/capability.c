@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the BPF source needs of kernel, privileges and limits, found by looking and by trying. */
+/* Checks what the BPF source needs from the kernel, privileges and limits, by inspection and by
+ * trying. */
 #include "source/bpf/load/capability.h"
 
 #include <errno.h>
@@ -31,7 +32,7 @@ static void detail_set(struct capability *ret, bool ok, const char *detail, cons
 	snprintf(ret->advice, sizeof(ret->advice), "%s", ok ? "" : advice);
 }
 
-/* First line of a small file, without its end; false if it cannot be read. */
+/* Reads the first line of a small file, without its newline. Returns false if it cannot be read. */
 static bool line_read(const char *path, char *line, int size)
 {
 	FILE *file = fopen(path, "re");
@@ -125,7 +126,7 @@ static void check_lockdown(struct capability *ret)
 		   "boot without lockdown=confidentiality: it forbids reading a program's memory");
 }
 
-/* A traced process takes a descriptor for each of its modules and for each library's probes. */
+/* A traced process needs a descriptor for each of its modules and for each library's probes. */
 static void check_files(struct capability *ret)
 {
 	struct rlimit limit = {0};
@@ -137,7 +138,7 @@ static void check_files(struct capability *ret)
 		   "ulimit -n 65536, to trace programs with many libraries");
 }
 
-/* What --hold-exec needs. */
+/* Checks what --hold-exec needs. */
 static void check_hold_exec(struct capability *ret)
 {
 	int err = exec_marks_try();
@@ -147,7 +148,7 @@ static void check_hold_exec(struct capability *ret)
 				 : "Linux 5.0 or newer with CONFIG_FANOTIFY_ACCESS_PERMISSIONS");
 }
 
-/* Without it no trace starts: files of traced programs are not for root to read. */
+/* No trace starts without the parser: root must not parse the files of traced programs. */
 static void check_parser(struct capability *ret)
 {
 	const struct parser_config config = {0};
@@ -162,15 +163,15 @@ static void check_parser(struct capability *ret)
 		   "a kernel with CONFIG_SECCOMP_FILTER");
 }
 
-/* What came of loading the programs and running them on a child of our own. */
+/* The result of loading the programs and running them on a child of our own. */
 struct program_trial {
 	bool works;
-	bool unwinds; /* the kernel takes the unwinder too */
+	bool unwinds; /* the kernel also accepts the unwinder */
 	bool seccomp_safe;
-	const char *words; /* of the means that was chosen */
+	const char *words; /* describes the chosen way */
 	bool follows;
-	bool inherits;            /* children inherit probes: nobody else has them */
-	const char *family_words; /* of the means to follow children */
+	bool inherits;            /* children inherit probes, and no other process has them */
+	const char *family_words; /* describes the way to follow children */
 };
 
 static bool try_load(struct program_trial *trial, const struct program_config *config)

@@ -5,7 +5,7 @@
 
 #include "source/source.h"
 
-/* Returns how many were stored. */
+/* Returns the number of capabilities stored. */
 size_t source_bpf_capabilities(struct capability ret[CAPABILITY_MAX]);
 
 #endif

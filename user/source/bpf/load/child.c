@@ -70,7 +70,7 @@ int bpf_child_start(struct loaded_programs *program, void (*main)(int orders, in
 	return err;
 }
 
-/* Where a function of our own image lies in its file. */
+/* The file offset of a function of our own image. */
 static int own_offset(const void *place, uint64_t *ret_offset)
 {
 	uint64_t address = (uintptr_t)place;

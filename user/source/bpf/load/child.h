@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A child of our own that is traced, to see what the programs do on this kernel. It is among the
- * processes of the BPF programs from its start to its end, and meanwhile these tell every size, and
- * of stacks only what is found in the kernel: the room in the ring buffer is for others.
+ * A traced child of our own, to see what the programs do on this kernel. It is in the BPF programs'
+ * map of processes from its start to its exit. Meanwhile the programs report all sizes, and send no
+ * slices: the room in the ring buffer is for other processes.
  */
 #ifndef MTRACE_SOURCE_BPF_LOAD_CHILD_H
 #define MTRACE_SOURCE_BPF_LOAD_CHILD_H
@@ -18,18 +18,20 @@ struct loaded_programs;
 struct bpf_child {
 	struct loaded_programs *program;
 	pid_t pid;
-	int orders;  /* the child reads what is written here, … */
-	int answers; /* … and this is where it writes */
+	int orders;  /* the child reads what is written here … */
+	int answers; /* … and writes its replies here */
 };
 
-/* `main` runs in the child, and does not return. 0 or -errno; after 0 it has to be finished. */
+/* `main` runs in the child and does not return. Returns 0 or -errno; after 0, call
+ * bpf_child_finish(). */
 int bpf_child_start(struct loaded_programs *program, void (*main)(int orders, int answers),
 		    struct bpf_child *ret_child);
-/* Probe a function of ours there, at that byte: counts once it is committed. 0 or -errno. */
+/* Probes a function of ours in the child, at `place`. Takes effect with bpf_child_commit(). Returns
+ * 0 or -errno. */
 int bpf_child_probe(const struct bpf_child *child, enum probe_kind kind, const void *place,
 		    enum api api);
 int bpf_child_commit(const struct bpf_child *child);
-/* Wait for its end, which comes when it has read all. Returns its status, as waitpid() has it. */
+/* Waits for the child, which exits when it has read everything. Returns its waitpid() status. */
 int bpf_child_finish(const struct bpf_child *child);
 
 #endif

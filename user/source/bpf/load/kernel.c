@@ -14,7 +14,7 @@
 
 static const struct {
 	const char *name;
-	const char *member; /* only if the structure has that; or NULL */
+	const char *member; /* required member of the structure, or NULL */
 	uint32_t kind;
 } wanted[KERNEL_TYPE_COUNT] = {
 	[KERNEL_SESSION_WORD] = {"bpf_session_cookie", NULL, BTF_KIND_FUNC},
@@ -26,7 +26,7 @@ static const struct {
 	[KERNEL_BORROWED_STACKS] = {"bpf_prog_aux", "jits_use_priv_stack", BTF_KIND_STRUCT},
 };
 
-/* What follows a type: once, and for each of its members. */
+/* The bytes that follow a type: once, and for each of its members. */
 static const struct {
 	uint8_t once;
 	uint8_t each;
@@ -46,12 +46,12 @@ static const struct {
 
 #define KIND_COUNT (sizeof(kinds) / sizeof(kinds[0]))
 
-/* The parts of a description, within its bounds. */
+/* The parts of the BTF, within its bounds. */
 struct btf_view {
 	const uint8_t *at;
 	const uint8_t *end;
 	const char *strings;
-	size_t string_bytes; /* the last of them is a NUL */
+	size_t string_bytes; /* the last one is NUL */
 };
 
 static bool is_within(uint64_t start, uint64_t length, size_t size)
@@ -79,7 +79,7 @@ static bool view_open(struct btf_view *view, const void *btf, size_t size)
 	return !view->strings[view->string_bytes - 1];
 }
 
-/* The next type, or NULL; its members are whole. */
+/* Returns the next type, which has all its members, or NULL. */
 static const struct btf_type *view_next(struct btf_view *view)
 {
 	const struct btf_type *type = (const void *)view->at;
@@ -141,7 +141,7 @@ void kernel_types_find(const void *btf, size_t size, struct kernel_types *ret_ty
 		note(&view, type, id, ret_types);
 }
 
-/* Linux 6.16 and later let it be mapped. */
+/* Linux 6.16 and later can map it. */
 static bool read_mapped(struct kernel_types *types)
 {
 	int fd = open(KERNEL_BTF, O_RDONLY | O_CLOEXEC);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which of the types and functions that we ask for the running kernel has, by its own description
- * (BTF: Documentation/bpf/btf.rst). One pass over that, where it lies: libbpf's reader copies and
- * indexes all of it, which takes as long as loading half of the BPF programs does.
+ * Determines which of the types and functions that we need exist in the running kernel, from its
+ * BTF (Documentation/bpf/btf.rst). One pass over it in place: libbpf's reader copies and indexes
+ * all of it, which takes half as long as loading the BPF programs.
  */
 #ifndef MTRACE_SOURCE_BPF_LOAD_KERNEL_H
 #define MTRACE_SOURCE_BPF_LOAD_KERNEL_H
@@ -12,23 +12,23 @@
 
 enum kernel_type {
 	KERNEL_SESSION_WORD, /* the function bpf_session_cookie */
-	KERNEL_SESSIONS,     /* uprobe sessions have a word there */
+	KERNEL_SESSIONS,     /* uprobe sessions can store a word */
 	KERNEL_MULTI_UPROBES,
 	KERNEL_CASTS,            /* bpf_rdonly_cast */
 	KERNEL_MAPPING_ITERATOR, /* bpf_iter_task_vma_new */
 	KERNEL_MAPLE_TREE,
-	KERNEL_BORROWED_STACKS, /* BPF programs' stacks can be the processor's */
+	KERNEL_BORROWED_STACKS, /* BPF programs may use per-CPU stacks */
 	KERNEL_TYPE_COUNT,
 };
 
 struct kernel_types {
-	uint32_t ids[KERNEL_TYPE_COUNT]; /* BTF's numbers; 0: it does not have that */
+	uint32_t ids[KERNEL_TYPE_COUNT]; /* BTF ids; 0: does not exist */
 };
 
-/* Of the running kernel; where it does not describe itself, none. */
+/* Reads those of the running kernel; all 0 if it has no BTF. */
 void kernel_types_read(struct kernel_types *ret_types);
 
-/* Of a description in memory. Where it is cut off or makes no sense the rest is not there. */
+/* Finds them in BTF in memory. If it is truncated or malformed, the rest counts as missing. */
 void kernel_types_find(const void *btf, size_t size, struct kernel_types *ret_types);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The BPF programs once they are loaded, and by what means. What is done with them is in program.h.
- */
+/* The loaded BPF programs and how they are attached. See program.h for the operations. */
 #ifndef MTRACE_SOURCE_BPF_LOAD_LOADED_PROGRAMS_H
 #define MTRACE_SOURCE_BPF_LOAD_LOADED_PROGRAMS_H
 
@@ -23,29 +22,29 @@ struct mtrace_bpf;
 enum attach {
 	ATTACH_MULTI,     /* one link for many sites (Linux 6.6) */
 	ATTACH_PERF,      /* one perf event per site */
-	ATTACH_INHERITED, /* trace events that children have too: source/bpf/events/events.h */
+	ATTACH_INHERITED, /* trace events that children inherit: source/bpf/events/events.h */
 };
 
-/* One row per way to attach and to carry a call's arguments from entry to return. */
+/* One row per way to attach, and to pass a call's arguments from entry to return. */
 struct means {
-	const char *name; /* as --pairing names it */
+	const char *name; /* as in --pairing */
 	enum pairing pairing;
 	enum attach attach;
-	uint32_t scopes; /* set of (1 << enum scope) that it serves */
+	uint32_t scopes; /* bit mask of (1 << enum scope) that it supports */
 	const char *words;
 };
 
 struct program_config {
-	const char *pairing;   /* name of the only means to try, or NULL */
+	const char *pairing;   /* name of the only one to try, or NULL */
 	uint32_t depth;        /* frames per stack, 0 for none */
-	uint32_t unwind_rows;  /* room for unwind tables; 0: stacks are by frame pointers */
+	uint32_t unwind_rows;  /* room for unwind tables; 0: stacks by frame pointers */
 	uint64_t buffer_bytes; /* a power of two */
 	enum scope scope;
-	const struct selection *selection; /* of SCOPE_SYSTEM; NULL: everything */
-	uint32_t pid_namespace;            /* by pid_namespace_find; filled in by program_load */
+	const struct selection *selection; /* SCOPE_SYSTEM; NULL: everything */
+	uint32_t pid_namespace;            /* set by program_load(); see pid_namespace_find() */
 	bool sanity;                       /* as in struct source_config */
-	struct thinning thinning;          /* likewise */
-	bool measures;                     /* likewise */
+	struct thinning thinning;          /* as in struct source_config */
+	bool measures;                     /* as in struct source_config */
 };
 
 struct loaded_programs {
@@ -55,12 +54,12 @@ struct loaded_programs {
 	struct program_config config;
 	const struct means *means;
 	struct kernel_types kernel;
-	struct probe_events events;   /* of ATTACH_INHERITED */
-	struct probe_links self_test; /* closed at the end only: closing waits for the kernel */
-	struct heir heir;             /* takes the probes out, also when we are killed */
-	VEC(int) left;                /* that are still to be closed by it */
+	struct probe_events events;   /* ATTACH_INHERITED */
+	struct probe_links self_test; /* only closed at the end: closing waits for the kernel */
+	struct heir heir;             /* removes the probes, even if we are killed */
+	VEC(int) left;                /* descriptors that it must still close */
 	bool unwinds;                 /* stacks are by tables */
-	bool seccomp_safe; /* a return probe leaves a process in strict seccomp mode alive */
+	bool seccomp_safe;            /* a process in strict seccomp mode survives return probes */
 };
 
 #endif

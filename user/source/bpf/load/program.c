@@ -20,12 +20,12 @@
 
 static const struct prober_ops bpf_prober_ops;
 
-#define ROWS_PER_PAGE 2 /* about; of a page of code (UNWIND_PAGE_SIZE) */
+#define ROWS_PER_PAGE 2 /* estimate, per page of code (UNWIND_PAGE_SIZE) */
 
 #define SCOPES_ALL  (1u << SCOPE_NAMED | 1u << SCOPE_FAMILY | 1u << SCOPE_SYSTEM)
 #define FAMILY_ONLY (1u << SCOPE_FAMILY)
 
-/* Best first. Where children do not inherit probes, those of a family are for everybody. */
+/* Best first. If children cannot inherit probes, SCOPE_FAMILY needs probes in all processes. */
 static const struct means means_table[] = {
 	{"task", PAIRING_TASK, ATTACH_INHERITED, FAMILY_ONLY,
 	 "perf events that children inherit and task storage"},
@@ -42,7 +42,7 @@ static const struct means means_table[] = {
 
 #define MEANS_COUNT (sizeof(means_table) / sizeof(means_table[0]))
 
-/* libbpf's own words, and through it the verifier's, are for -vv. */
+/* Messages of libbpf and the verifier are only shown with -vv. */
 static int libbpf_log(enum libbpf_print_level level, const char *format, va_list args)
 {
 	char *text, *rest, *line;
@@ -59,8 +59,8 @@ static int libbpf_log(enum libbpf_print_level level, const char *format, va_list
 }
 
 /*
- * Nanoseconds of the kernel's tick: what its coarse clocks advance by. CONFIG_HZ would tell too,
- * but is not to be had where neither /proc/config.gz nor /boot is, as in a container.
+ * The kernel's tick in nanoseconds: the step of its coarse clocks. CONFIG_HZ has it, too, but is
+ * not available without /proc/config.gz or /boot, as in a container.
  */
 static uint64_t kernel_tick_ns(void)
 {
@@ -110,7 +110,7 @@ static void constants_configure(struct mtrace_bpf *skeleton, const struct means 
 	skeleton->rodata->config_wake_bytes = config->buffer_bytes / 8;
 	skeleton->rodata->config_slice_room = config->buffer_bytes / 2;
 	skeleton->rodata->config_mappings = mappings_by(kernel);
-#ifdef __x86_64__ /* elsewhere not every kernel can call functions of its own */
+#ifdef __x86_64__ /* on others, not every kernel can call kernel functions */
 	skeleton->rodata->config_casts = kernel->ids[KERNEL_CASTS] != 0;
 #endif
 	skeleton->rodata->config_tick_ns = kernel_tick_ns();
@@ -119,7 +119,7 @@ static void constants_configure(struct mtrace_bpf *skeleton, const struct means 
 	thinning_configure(skeleton, &config->thinning);
 }
 
-/* What nobody asks for is of one entry: of some maps the kernel would fill megabytes with zeros. */
+/* Unneeded maps get a single entry: for some, the kernel would clear megabytes. */
 static void maps_configure(struct mtrace_bpf *skeleton, const struct means *means,
 			   const struct program_config *config)
 {
@@ -193,8 +193,8 @@ static int events_open(struct loaded_programs *program)
 				 });
 }
 
-/* The verifier and the kernel would only say it at length. Where a session's word is kept came with
- * sessions, while its function is older. */
+/* Skips ways that cannot work, to avoid long verifier messages. Checks the type for a session's
+ * word, which came with sessions; its function is older. */
 static bool means_may_work(const struct means *means, const struct kernel_types *kernel)
 {
 	if (means->pairing == PAIRING_SESSION)
@@ -231,7 +231,7 @@ static int means_load(struct loaded_programs *program, const struct means *means
 	if (!err)
 		err = mtrace_bpf__load(program->skeleton);
 	if (err == -EACCES)
-		err = -EINVAL; /* the verifier's no; who lacks privileges gets EPERM */
+		err = -EINVAL; /* from the verifier; missing privileges give EPERM */
 	if (!err && means->attach == ATTACH_INHERITED)
 		err = events_open(program);
 	if (!err)
@@ -241,7 +241,7 @@ static int means_load(struct loaded_programs *program, const struct means *means
 	return err;
 }
 
-/* Nothing but these programs, with the maps of the others. */
+/* Loads only these programs, with the maps of the others. */
 static int exits_prepare(const struct loaded_programs *program, struct mtrace_bpf *exits)
 {
 	struct bpf_program *bpf;
@@ -304,7 +304,7 @@ static int load_failed(int code, const struct program_config *config, struct err
 			       "(see mtrace-bpf doctor)");
 }
 
-/* The first of the means that works, or the one asked for. */
+/* Loads the first one that works, or the requested one. */
 static int means_choose(struct loaded_programs *program, const struct program_config *config)
 {
 	int code = -EINVAL;
@@ -378,7 +378,7 @@ static bool is_of_frees(enum probe_kind kind)
 	return kind == PROBE_FREE || kind == PROBE_FREE_PLAIN;
 }
 
-/* There is room for it. */
+/* The caller has reserved room. */
 static void add_fd(struct probe_links *links, int fd, bool frees)
 {
 	size_t at = links->fd_count++;
@@ -458,7 +458,7 @@ static int attach_one(struct loaded_programs *program, const struct bpf_program 
 	return probe_events_add(&program->events, bpf_program__fd(bpf), request, at_return, links);
 }
 
-/* The return first: an entry without return would wait for nothing. */
+/* The return first: an entry without its return would stay pending. */
 static int attach_call(struct loaded_programs *program, const struct probe_request *request,
 		       struct probe_links *links)
 {
@@ -512,7 +512,7 @@ static int commit(struct prober *prober, pid_t pid, struct probe_links *links)
 	return links->wanted.count ? probe_events_grant(&program->events, pid, links) : 0;
 }
 
-/* One more descriptor keeps what the library closes: it is the heir's to close it last. */
+/* Duplicates the descriptors that libbpf closes, so that the heir process closes them last. */
 static void perf_take(struct probe_links *links)
 {
 	for (size_t i = 0; i < links->perf_count; i++) {
@@ -526,7 +526,7 @@ static void perf_take(struct probe_links *links)
 	links->perf_count = links->perf_frees = 0;
 }
 
-/* Without memory they stay where they are, and are closed a little later. */
+/* If out of memory, they stay where they are, and are closed a little later. */
 void program_gather(struct loaded_programs *program, struct probe_links *links)
 {
 	struct probe_links *all = &program->self_test;
@@ -547,7 +547,7 @@ static void close_links(const struct prober *prober, struct probe_links *links)
 	size_t frees;
 
 	perf_take(links);
-	/* A free must not be missed of a block whose allocation was seen. */
+	/* Frees last: the free of a block whose allocation was seen must not be missed. */
 	frees = links->fd_frees;
 	heir_close(&program->heir, links->fds + frees, links->fd_count - frees, false);
 	heir_close(&program->heir, links->fds, frees, false);
@@ -567,7 +567,7 @@ static void begin_closing(struct loaded_programs *program)
 		program->left.count * sizeof(*program->left.items));
 }
 
-/* Perf's events are closed one after the other, which takes seconds: no report shall wait. */
+/* Closing perf events one after the other takes seconds: reports must not wait for that. */
 static void leave_links(struct prober *prober, struct probe_links *links)
 {
 	struct loaded_programs *program = (struct loaded_programs *)prober;
@@ -581,7 +581,7 @@ static void leave_links(struct prober *prober, struct probe_links *links)
 	close_links(prober, links);
 }
 
-/* In that order: the programs do not look at the map until there is something to be found. */
+/* In this order: the programs only look at the map if the count is not 0. */
 static int leader_lost(const struct prober *prober, pid_t pid)
 {
 	const struct loaded_programs *program = (const struct loaded_programs *)prober;

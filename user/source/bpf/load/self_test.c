@@ -22,7 +22,7 @@
 #define CALL_SIZE   0x1234u
 #define CALL_RESULT ((void *)0x5678)
 
-/* What the child calls; the probe lies on its first byte. */
+/* What the child calls; its first byte is probed. */
 __attribute__((noinline, noclone)) static void *probed_call(size_t size)
 {
 	asm volatile("" : : "r"(size) : "memory");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Calls are told apart, and told, by the code of the BPF programs (bpf/alloc.bpf.h). What differs
- * is how a return is watched: nothing on the stack is replaced. A breakpoint stands where the call
- * returns to, for good, and a return is the pending call's whose stack pointer and return address
- * are there. So exceptions and longjmp pass unharmed, and whether a pending call is still at work
- * is seen by its return address: it lies where it lay, or, where calls leave it in a register,
- * somewhere in what the call has on the stack.
+ * Calls are classified and recorded by the code of the BPF programs (bpf/alloc.bpf.h). What differs
+ * is how a return is detected: nothing on the stack is replaced. A permanent breakpoint is placed
+ * where the call returns to, and a return belongs to the pending call with the same stack pointer
+ * and return address. So exceptions and longjmp cause no harm. Whether a pending call is still
+ * active is decided by its return address: it must be in place or, on processors that pass it in a
+ * register, somewhere in the stack frames of the call.
  */
 #include "source/ptrace/breakpoint/calls.h"
 
@@ -19,8 +19,8 @@
 #include "source/ptrace/breakpoint/walk.h"
 #include "source/ptrace/tracer/records.h"
 
-/* What that code takes from its surroundings: who is at the breakpoint. In the kernel that is the
- * current task; so it is here, for as long as one hit is looked at. */
+/* The implicit context of that code: the thread at the breakpoint. In the kernel that is the
+ * current task; here it is set while a hit is handled. */
 static struct breakpoint_hit {
 	struct tracer *tracer;
 	struct task *task;
@@ -60,7 +60,7 @@ void task_calls_reset(struct task_calls *calls)
 }
 
 /*
- * What alloc.bpf.h asks for.
+ * The functions that alloc.bpf.h requires.
  */
 
 static struct owner *owner(void)
@@ -83,8 +83,8 @@ static int read_word(const struct pt_regs *regs, abi_u64 address, abi_u64 *ret_w
 	return err;
 }
 
-/* Where a function returns to that has just been entered, as a pointer to code: it says its mode.
- */
+/* The return address of a function that was just entered, as a code pointer that includes the
+ * mode. */
 static int read_return_pointer(const struct pt_regs *regs, abi_u64 sp, abi_u64 *ret_pointer)
 {
 	if (!regs->arch->links)
@@ -141,7 +141,7 @@ static int wants_sanity(void)
 	return now.tracer->config.sanity;
 }
 
-/* The mappings of code are told anew when the dynamic linker has changed its list. */
+/* Nothing to do: the command sends new mappings when the dynamic linker has changed its list. */
 static int forget_code(abi_u64 address)
 {
 	(void)address;
@@ -173,7 +173,7 @@ static void count_loss(enum loss loss)
 }
 
 /*
- * Which of them are told (bpf/thin.bpf.h).
+ * Which calls are reported (bpf/thin.bpf.h).
  */
 
 static abi_u8 told_bytes[TOLD_BYTES];
@@ -208,7 +208,7 @@ static abi_u8 *told_byte(abi_u32 number)
 	return &told_bytes[number];
 }
 
-/* SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), from a seed of the kernel's. */
+/* SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), seeded by the kernel. */
 static abi_u32 random_word(void)
 {
 	static abi_u64 state;
@@ -229,23 +229,23 @@ static struct thread_marks *thread_marks(void)
 }
 
 /*
- * Calls whose return is watched.
+ * Calls with a return breakpoint.
  */
 
-#define FRAMES_MAX   8192 /* bytes of stack that are looked through for a return address */
-#define SAVE_WORDS   2    /* above a call's own: where some machines save it */
-#define SIGNED_BITS  48   /* of a return address of 64 bits; above may be its signature */
+#define FRAMES_MAX   8192 /* bytes of stack to search for a return address */
+#define SAVE_WORDS   2    /* words above a call's stack pointer, where some machines save it */
+#define SIGNED_BITS  48   /* address bits of a 64-bit return address, which may be signed above */
 #define ADDRESS_MASK ((1ULL << SIGNED_BITS) - 1)
 
-/* Is the return address of a call that was entered at `top` in what it, and those that it called,
- * have on the stack? A function saves it before it calls others, but where is its own affair. */
+/* Returns true if the return address of a call that was entered at `top` is in its stack frames or
+ * those of its callees. A function saves it before it calls others, but the place is up to it. */
 static bool is_saved(const struct pt_regs *regs, abi_u64 sp, abi_u64 top, abi_u64 address)
 {
 	abi_u64 word = regs_word(regs), size = top - sp + SAVE_WORDS * word;
 	char frames[FRAMES_MAX];
 
 	if (size > sizeof(frames))
-		return true; /* as it mostly is */
+		return true; /* as it usually is */
 	size = space_read_some(owner()->memory, sp, frames, size);
 	for (abi_u64 at = 0; at + word <= size; at += word) {
 		abi_u64 saved = arch_code_address(regs->arch, registers_word(frames, at, word));
@@ -256,7 +256,7 @@ static bool is_saved(const struct pt_regs *regs, abi_u64 sp, abi_u64 top, abi_u6
 	return false;
 }
 
-/* Can a pending call be at work still, where another begins at sp or below it? */
+/* Returns true if a pending call may still be active when another one starts at sp or below it. */
 static bool may_be_at_work(const struct pt_regs *regs, const struct pending_call *pending)
 {
 	abi_u64 address = 0;
@@ -270,7 +270,7 @@ static bool may_be_at_work(const struct pt_regs *regs, const struct pending_call
 	return address == pending->caller;
 }
 
-/* Where calls leave the return address in a register, one at the same place is another call. */
+/* With return addresses in a register, a mark at the same stack pointer belongs to another call. */
 static int is_mark_intact(const struct operator_mark *mark, abi_u64 sp)
 {
 	abi_u64 address = 0;
@@ -287,9 +287,9 @@ static abi_u64 entry_sp(const struct caller_frame *caller)
 }
 
 /*
- * Where a call that begins stands, seen from one that is pending. At the same place there is a tail
- * call if it is of another function, maybe another allocator's, else a new call. A heap call in a
- * map call is a signal handler's.
+ * The place of a new call relative to a pending one. At the same stack pointer, it is a tail call
+ * if it is another function, possibly of another allocator, otherwise a new call. A heap call in a
+ * map call comes from a signal handler.
  */
 static enum call_place place_in_call(const struct pt_regs *regs, abi_u64 cookie,
 				     const struct pending_call *pending)
@@ -327,7 +327,7 @@ static void call_enter(struct thread_calls *thread, const struct pt_regs *regs, 
 		.sp = regs_sp(regs),
 		.cookie = cookie,
 		.payload = call_payload(regs, cookie),
-		.bp = regs_ip(regs), /* where it began: the caller's is not asked for */
+		.bp = regs_ip(regs), /* address of its entry: the caller's bp is not needed */
 	};
 	struct telling telling;
 	abi_u64 pointer = 0;
@@ -354,7 +354,8 @@ static void call_enter(struct thread_calls *thread, const struct pt_regs *regs, 
 		emit_begin(regs, cookie, telling.sample);
 }
 
-/* Whoever comes to a return address: is it a call that returns? Those above it never did. */
+/* Handles a hit of a return breakpoint, if a pending call returns there. Calls above it never
+ * returned. */
 static void call_leave(struct thread_calls *thread, struct pt_regs *regs)
 {
 	abi_u64 sp = regs_sp(regs) - regs_return_pops(regs);
@@ -371,7 +372,7 @@ static void call_leave(struct thread_calls *thread, struct pt_regs *regs)
 }
 
 /*
- * What there is to do at a breakpoint, by its kinds.
+ * Handlers by kind of breakpoint.
  */
 
 static bool hit_exit(struct task_calls *calls, struct pt_regs *regs, abi_u64 cookie)
@@ -410,7 +411,7 @@ static bool hit_link_map(struct task_calls *calls, struct pt_regs *regs, abi_u64
 	return true;
 }
 
-/* A thread other than the first. */
+/* Only for threads other than the leader. */
 static bool hit_thread_ends(struct task_calls *calls, struct pt_regs *regs, abi_u64 cookie)
 {
 	struct record_head record;
@@ -437,7 +438,7 @@ static bool hit_operator(struct task_calls *calls, struct pt_regs *regs, abi_u64
 	return false;
 }
 
-/* A mark before the call that it is for, exits before what begins there. */
+/* Marks come before their calls, exits before calls that start at the same address. */
 static const struct {
 	enum probe_kind kind;
 	bool (*hit)(struct task_calls *calls, struct pt_regs *regs, abi_u64 cookie);
@@ -459,7 +460,7 @@ bool calls_hit(struct tracer *tracer, struct task *task, const struct breakpoint
 	       const struct arch_registers *registers)
 {
 	struct arch_registers regs = *registers;
-	/* Placing another one may move it. */
+	/* A copy: placing another breakpoint may move it. */
 	const struct breakpoint place = *breakpoint;
 	bool held = false;
 

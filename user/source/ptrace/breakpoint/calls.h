@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A thread at a breakpoint: what its call was, as records. */
+/* Handles a thread at a breakpoint: records its call. */
 #ifndef MTRACE_SOURCE_PTRACE_BREAKPOINT_CALLS_H
 #define MTRACE_SOURCE_PTRACE_BREAKPOINT_CALLS_H
 
@@ -7,15 +7,15 @@
 #include "source/ptrace/breakpoint/space.h"
 #include "source/ptrace/tracer/tracer.h"
 
-/* Of a new thread; the calls that its creator has pending are in a forked child, too. NULL: no
- * memory. */
+/* Creates the state of a new thread. A forked child has the pending calls of its creator, too.
+ * NULL: out of memory. */
 struct task_calls *task_calls_new(const struct task_calls *parent);
 void task_calls_copy(struct task_calls *calls, const struct task_calls *from);
-/* A new image: nothing is pending. */
+/* For a new image: no calls are pending. */
 void task_calls_reset(struct task_calls *calls);
 
-/* The registers are those before the breakpoint's instruction. True if the thread shall be held
- * until the command has seen its mappings. */
+/* Handles a hit. The registers are those before the breakpoint's instruction. Returns true if the
+ * thread must be held until the command has seen its mappings. */
 bool calls_hit(struct tracer *tracer, struct task *task, const struct breakpoint *breakpoint,
 	       const struct arch_registers *registers);
 

@@ -10,8 +10,8 @@
 
 #if defined(__x86_64__)
 
-/* Of threads of either kind those of 64 bits: nothing of a thread that changes between them is
- * lost. */
+/* Always the 64-bit registers, so that a thread that switches between 32-bit and 64-bit code loses
+ * nothing. */
 int task_registers_get(pid_t tid, struct arch_registers *ret_registers)
 {
 	*ret_registers = (struct arch_registers){.arch = &arch_x86_64};
@@ -51,7 +51,7 @@ int task_registers_set(pid_t tid, const struct arch_registers *registers)
 
 #endif
 
-/* A 64-bit tracer on AArch64 has no such request, not for 32-bit threads either. */
+/* AArch64 has no PTRACE_POKEUSER for a 64-bit tracer, not even for 32-bit threads. */
 #if defined(__aarch64__)
 #define HAS_POKEUSER 0
 #else

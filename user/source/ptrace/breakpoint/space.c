@@ -102,13 +102,13 @@ struct breakpoint *breakpoint_find(const struct space *memory, uint64_t address)
 	return index == MAP64_NONE ? NULL : &memory->breakpoints.items[index];
 }
 
-/* What a breakpoint is here: its size. */
+/* Stores the breakpoint instruction, and returns its size. */
 static size_t trap_of(const struct space *memory, int mode, uint8_t ret_trap[ARCH_BREAKPOINT_MAX])
 {
 	return memory->arch->breakpoint(mode, ret_trap);
 }
 
-/* One that reaches into the code that begins at `address`. */
+/* Undoes a breakpoint that overlaps the code at `address`. */
 static void uncover(const struct space *memory, uint64_t address, uint8_t code[ARCH_CODE_MAX],
 		    size_t size, const struct breakpoint *other)
 {
@@ -120,7 +120,7 @@ static void uncover(const struct space *memory, uint64_t address, uint8_t code[A
 			code[other->address + i - address] = other->code[i];
 }
 
-/* The code as it would be without breakpoints. What lies behind the last mapped page is zeros. */
+/* The code without breakpoints, padded with zeros after the last mapped page. */
 static int read_code(const struct space *memory, uint64_t address, uint8_t code[ARCH_CODE_MAX])
 {
 	size_t size;
@@ -137,7 +137,7 @@ static int read_code(const struct space *memory, uint64_t address, uint8_t code[
 	return size ? 0 : -EFAULT;
 }
 
-/* But for those that lie behind it. */
+/* Reads the code with its own breakpoint, but without those after it. */
 static int read_code_as_it_is(const struct space *memory, const struct breakpoint *breakpoint,
 			      uint8_t code[ARCH_CODE_MAX])
 {
@@ -206,7 +206,7 @@ bool breakpoint_stands(const struct space *memory, const struct breakpoint *brea
 	return !space_read(memory, breakpoint->address, code, size) && !memcmp(code, trap, size);
 }
 
-/* The last one takes its place. */
+/* Moves the last one to its place. */
 static void breakpoint_forget(struct space *memory, size_t i)
 {
 	struct breakpoint *last = &memory->breakpoints.items[--memory->breakpoints.count];
@@ -215,10 +215,11 @@ static void breakpoint_forget(struct space *memory, size_t i)
 	if (last == &memory->breakpoints.items[i])
 		return;
 	memory->breakpoints.items[i] = *last;
-	(void)map64_set(&memory->index, last->address, (uint32_t)i); /* it has a place */
+	(void)map64_set(&memory->index, last->address, (uint32_t)i); /* cannot fail */
 }
 
-/* Known, and still in its place: code that was unmapped and mapped again has none. */
+/* Returns a known breakpoint if it is still in place: remapped code has none. Otherwise places a
+ * new one. */
 static int breakpoint_get(struct space *memory, uint64_t address, int mode, int original,
 			  struct breakpoint **ret_breakpoint)
 {
@@ -313,7 +314,7 @@ static const struct stack_range *range_of(const struct space *memory, uint64_t s
 
 #define STACKS_MAX 4096
 
-/* Stacks grow, and mappings come and go: what is remembered is only where they were. */
+/* Only a cache: stacks grow, and mappings change. */
 static const struct stack_range *range_read(struct space *memory, pid_t pid, uint64_t sp)
 {
 	const struct stack_range *found = NULL;

@@ -8,7 +8,7 @@
 #include "source/ptrace/breakpoint/space.h"
 
 #define LOOK_NS 500000000ULL
-#define UPROBES "[uprobes]" /* what the kernel maps where it has return probes */
+#define UPROBES "[uprobes]" /* the kernel's mapping for uprobes */
 
 static bool has_uprobes(pid_t pid)
 {
@@ -23,7 +23,7 @@ static bool has_uprobes(pid_t pid)
 	return has;
 }
 
-/* Since when has the one that was met last been missing? 0: all stand. */
+/* Restores missing breakpoints. Returns the last hit of any of them; 0: none was missing. */
 static uint64_t restore_all(struct space *memory, uint64_t now_ns)
 {
 	struct breakpoint *breakpoint;
@@ -56,7 +56,7 @@ static uint64_t later(uint64_t one_ns, uint64_t other_ns)
 	return one_ns > other_ns ? one_ns : other_ns;
 }
 
-/* Until a breakpoint is met, nobody knows that hits come through. */
+/* Until a breakpoint is hit, it is unknown whether hits reach us. */
 static void doubt(struct owner *owner, uint64_t now_ns)
 {
 	owner->doubted = true;
@@ -79,7 +79,7 @@ static void look_at(const struct tracer *tracer, struct owner *owner, uint64_t n
 	}
 }
 
-/* The kernel may keep uprobes whose tracer is gone, and take hits for them. */
+/* The kernel may keep uprobes whose tracer is gone, and take their hits. */
 void stands_begin(struct owner *owner)
 {
 	owner->has_uprobes = has_uprobes(owner->pid);
@@ -112,7 +112,7 @@ void stands_look_once(const struct tracer *tracer, struct owner *owner)
 	look_at(tracer, owner, clock_now_ns());
 }
 
-/* Had only some been taken, what is missing shows in the books. */
+/* No gap while other breakpoints are hit: partial losses show up in the model. */
 uint64_t stands_gap_ns(const struct owner *owner)
 {
 	if (!owner->uprobes_ns ||

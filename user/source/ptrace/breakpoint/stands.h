@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Do our breakpoints still stand? A uprobe that somebody places where one of them is takes its
- * hits: the kernel asks its own first, and the byte looks the same. When the uprobe goes, the
- * original code comes back, and ours is gone. Nothing tells of either; so it is looked for, and the
- * time for which calls may be missing is a gap.
+ * Checks that our breakpoints are still in place. A uprobe that another tool places at one of them
+ * takes its hits: the kernel checks its own first, and the byte looks the same. When the uprobe is
+ * removed, the original code comes back, and our breakpoint is gone. Nothing reports either event,
+ * so check for them, and count the time during which calls may be missed as a gap.
  */
 #ifndef MTRACE_SOURCE_PTRACE_BREAKPOINT_STANDS_H
 #define MTRACE_SOURCE_PTRACE_BREAKPOINT_STANDS_H
 
 #include "source/ptrace/tracer/tracer.h"
 
-/* Of a process that is traced from now on. */
+/* Starts the checks of a process. */
 void stands_begin(struct owner *owner);
-/* One of its breakpoints was met. */
+/* One of its breakpoints was hit. */
 void stands_met(struct owner *owner);
-/* Now and then: put back what was taken out, and count the gap. */
+/* Call regularly: restores removed breakpoints, and counts the gap. */
 void stands_look(struct tracer *tracer);
-/* Now, since somebody asks what is missing: it may be for the last time. */
+/* Checks now, because the losses are requested, possibly for the last time. */
 void stands_look_once(const struct tracer *tracer, struct owner *owner);
-/* The gap of a process up to now, in which the uprobes still are. */
+/* The current gap of a process while foreign uprobes are present. */
 uint64_t stands_gap_ns(const struct owner *owner);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is not emulated runs as a copy, in code that nobody executes any more: where the dynamic
- * linker begins, or, in a static program, the program. It is there for one step only: the guardian
- * waits for it, and then the place is as it was.
+ * Instructions that are not emulated run as a copy, in code that is no longer executed: at the
+ * entry point of the dynamic linker or, in a static program, of the program. The copy is only there
+ * for one step: the tracer process waits for it, then restores the code.
  */
 #include "source/ptrace/breakpoint/step.h"
 
@@ -19,18 +19,18 @@ static void wait_for(pid_t tid, int *ret_status)
 {
 	while (waitpid(tid, ret_status, __WALL) < 0)
 		if (errno != EINTR) {
-			*ret_status = SIGKILL; /* as of one that was killed */
+			*ret_status = SIGKILL; /* as if it was killed */
 			return;
 		}
 }
 
-/* Runs the copy, and nothing else: by a step, or as far as the breakpoint behind it. */
+/* Runs only the copy: by a single step, or up to the breakpoint after it. */
 static int go(const struct task *task, const struct arch *arch)
 {
 	return (int)ptrace(arch->steps ? PTRACE_SINGLESTEP : PTRACE_CONT, task->tid, NULL, NULL);
 }
 
-/* Has the copy run, or has a SIGTRAP of somebody else come before? */
+/* Returns true if the copy has run, rather than another SIGTRAP having come first. */
 static bool has_run(const struct arch_line *line, const struct arch_registers *registers)
 {
 	return !line->size || arch_get(registers, ARCH_IP) != line->slot;
@@ -54,7 +54,7 @@ static int step_line(struct task *task, const struct arch_line *line,
 	return *ret_status >> 8 == SIGTRAP && ran ? 0 : -1;
 }
 
-/* A string instruction makes one of its steps at a time. */
+/* Repeats for string instructions, which single-step one iteration at a time. */
 static int run_line(struct task *task, struct arch_registers *registers,
 		    const uint8_t code[ARCH_CODE_MAX], int *ret_status)
 {

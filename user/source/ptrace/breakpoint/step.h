@@ -6,10 +6,10 @@
 #include "source/ptrace/tracer/tracer.h"
 
 /*
- * The instruction under the breakpoint at the registers' ip, where the thread stands. 0: the
- * thread's registers are those after it. -1: something came in between (a signal, its death), which
- * *ret_status tells as waitpid does; if the instruction has not run, the task remembers that all
- * else of this breakpoint is done.
+ * Runs the instruction under the breakpoint at the registers' ip, where the thread is stopped.
+ * Returns 0, and the thread's registers are those after it. Returns -1 if something happened first
+ * (a signal, its death), with *ret_status as from waitpid. If the instruction has not run then, the
+ * task remembers that this hit has been handled.
  */
 int step_over(struct task *task, struct arch_registers *registers, int *ret_status);
 

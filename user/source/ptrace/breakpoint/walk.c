@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The stack is read by the window: most stacks are walked by one reading.
+ * The stack is read through a window, so that most stacks need a single read.
  */
 #include "source/ptrace/breakpoint/walk.h"
 
@@ -18,20 +18,20 @@
 
 #define WINDOW       4096
 #define CALL_SIZE    5
-#define FILES_FACTOR 0xff51afd7ed558ccdULL /* odd, with many bits */
+#define FILES_FACTOR 0xff51afd7ed558ccdULL /* odd, with many bits set */
 
 /* The walk of a stack from a breakpoint. */
 struct breakpoint_walk {
 	const struct space *memory;
 	const struct arch *arch;
-	const struct unwind_abi *abi; /* NULL: there is none */
+	const struct unwind_abi *abi; /* NULL if there is none */
 	const struct shared *shared;
 	union {
 		struct unwind_linked linked;
 		struct unwind_frame frame; /* its first member */
 	};
-	uint64_t start_stack; /* of the process: where the kernel has put its arguments */
-	uint64_t files;       /* which ones the frames are in: an address can mean another later */
+	uint64_t start_stack; /* where the kernel has put the process's arguments */
+	uint64_t files;       /* hash of the files that the frames are in */
 	uint32_t word;
 	uint32_t depth, count;
 	uint16_t flags;
@@ -109,8 +109,8 @@ static bool is_plausible_return(const struct breakpoint_walk *walk, uint64_t ip)
 	return code && (!row_find(walk, code, ip, &row) || unwind_row_cfa(&row) == UNWIND_CFA_GAP);
 }
 
-/* The frame of code without a table: by its frame pointer, if that is plausible. 0: the next frame
- * is there. */
+/* Steps from a frame of code without a table, by its frame pointer if that is plausible. Returns 0
+ * if walk->frame is the next frame. */
 static int step_guess(struct breakpoint_walk *walk, enum stack_stop *ret_stop)
 {
 	struct unwind_row row = unwind_row_frame_pointer;
@@ -124,7 +124,7 @@ static int step_guess(struct breakpoint_walk *walk, enum stack_stop *ret_stop)
 		return -1;
 	walk->flags |= RECORD_FLAG_GUESSED;
 	if (!frame.bp && walk->start_stack - frame.sp < START_FRAME_MAX)
-		*ret_stop = STOP_END; /* of the code that the kernel starts */
+		*ret_stop = STOP_END; /* a frame of the code that the kernel starts */
 	if (!frame.bp || frame.bp % walk->abi->word || frame.bp - frame.sp >= GUESS_FRAME_MAX)
 		return -1;
 	result = unwind_step(walk, walk->abi, &row, &frame);
@@ -137,7 +137,7 @@ static int step_guess(struct breakpoint_walk *walk, enum stack_stop *ret_stop)
 	return 0;
 }
 
-/* From the frame to its caller's; not 0 if the stack ends there. */
+/* Steps from the frame to its caller's. Returns nonzero if the stack ends there. */
 static int step_up(struct breakpoint_walk *walk, enum stack_stop *ret_stop)
 {
 	const struct code_mapping *code = code_find(walk->memory, walk->frame.ip - 1);
@@ -172,7 +172,7 @@ static enum stack_stop walk_by_tables(struct breakpoint_walk *walk)
 	return walk->abi ? stop : STOP_NO_TABLE;
 }
 
-/* As the kernel does it for bpf_get_stack: each frame pointer leads to the next. */
+/* Like the kernel's bpf_get_stack: each frame pointer leads to the next one. */
 static enum stack_stop walk_by_pointers(struct breakpoint_walk *walk)
 {
 	uint64_t ip = walk->frame.ip, bp = walk->frame.bp, word = walk->word;
@@ -187,7 +187,7 @@ static enum stack_stop walk_by_pointers(struct breakpoint_walk *walk)
 	return STOP_DEPTH;
 }
 
-/* Stacks that were sent lately, by id. Sent twice, one harms nothing. */
+/* Recently sent stacks, by id. Sending a stack twice is harmless. */
 static bool is_seen(struct tracer *tracer, uint64_t id)
 {
 	uint64_t *place = &tracer->seen[id & (SEEN_STACKS - 1)];
@@ -233,13 +233,13 @@ static uint64_t send_stack(struct tracer *tracer, struct task *task,
 	return record.id;
 }
 
-/* Has a slice what a walk needs to go on? Not where registers besides bp lead on. */
+/* Returns true if a slice has what a walk needs: not if it needs other registers than bp. */
 static bool has_slices(const struct unwind_abi *abi)
 {
 	return abi->link == UNWIND_LINK_NONE;
 }
 
-/* The command finishes it: it has the rows of all instructions. */
+/* Sends a slice. The command finishes the stack, as it has the rows of all instructions. */
 static uint64_t send_slice(struct tracer *tracer, struct task *task, struct breakpoint_walk *walk,
 			   enum stack_stop stop)
 {
@@ -264,7 +264,7 @@ static uint64_t send_slice(struct tracer *tracer, struct task *task, struct brea
 	return record.id;
 }
 
-/* Of an address that is in no mapping we were told: is there code all the same? */
+/* Returns true if an address outside of all known mappings is in executable memory. */
 static bool is_code(pid_t pid, uint64_t address)
 {
 	struct proc_maps maps;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A child has the breakpoints of its parent. If it is not to be traced they are taken out before
- * it runs; but from one in its parent's memory (vfork) they cannot be: it is a bystander, and
- * steps over them until it executes a program.
+ * A child has the breakpoints of its parent. If it is not to be traced, they are removed before it
+ * runs. If it shares its parent's memory (vfork), that is impossible: the child is a bystander, and
+ * steps over them until it calls exec.
  */
 #include "source/ptrace/guardian/births.h"
 
@@ -46,10 +46,10 @@ static void read_comm(pid_t pid, char comm[COMM_SIZE])
 }
 
 /*
- * Births.
+ * New threads and processes.
  */
 
-/* Somebody is in the tables now, with an owner. If it has come before, it goes on. */
+/* Adds a thread with its owner to the tables. If it was already waiting there, it is resumed. */
 static void adopt(struct tracer *tracer, pid_t tid, struct owner *owner,
 		  const struct task_calls *inherited, bool leaves)
 {
@@ -72,7 +72,7 @@ static void adopt(struct tracer *tracer, pid_t tid, struct owner *owner,
 		task_continue(task, 0);
 }
 
-/* What clone(2) calls flags, of the call in which a parent stands. */
+/* The flags, as of clone(2), of the call that a parent is stopped in. */
 static uint64_t birth_flags(const struct task *task)
 {
 	struct arch_registers registers;
@@ -116,7 +116,7 @@ static void tell_fork(struct tracer *tracer, const struct task *parent, struct o
 	tracer_ring(tracer);
 }
 
-/* Nobody has asked for it. */
+/* Handles a child that is not to be traced. */
 static void leave_child(struct tracer *tracer, pid_t pid, struct space *memory, bool shares)
 {
 	struct owner *owner;
@@ -190,7 +190,7 @@ static void born(struct tracer *tracer, struct task *task)
 		return;
 	known = task_find(tracer, (pid_t)number);
 	if (known && known->owner)
-		return; /* taken for an orphan */
+		return; /* already handled as an orphan */
 	if (flags & CLONE_THREAD)
 		adopt(tracer, (pid_t)number, task->owner, NULL, tracer->ends);
 	else
@@ -225,7 +225,7 @@ static void tell_exec(struct tracer *tracer, const struct task *task)
 	tracer_tell(tracer, task->owner, &record.head);
 }
 
-/* Other threads are gone, and the one that called has the number of the first. */
+/* The other threads are gone, and the calling thread now has the leader's tid. */
 static void executed(struct tracer *tracer, struct task *task)
 {
 	struct owner *owner = task->owner;

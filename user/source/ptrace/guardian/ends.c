@@ -12,7 +12,7 @@
 #include "source/ptrace/tracer/mailbox.h"
 #include "source/ptrace/tracer/records.h"
 
-/* Of a thread of either kind of code. */
+/* For threads of both word sizes. */
 static bool is_call(const struct owner *owner, long call, bool ends_thread, bool ends_process)
 {
 	const struct registers_layout *layout = registers_layout_of_word(owner->narrow ? 4 : 8);
@@ -105,7 +105,7 @@ void ends_thread_gone(struct tracer *tracer, struct owner *owner)
 	tell_end(tracer, owner);
 }
 
-/* Another thread begins a new image, and waits for these to go. */
+/* Returns true if another thread is in exec and waits for these to exit. */
 static bool is_executing(const struct tracer *tracer, const struct owner *owner)
 {
 	struct task *const *task;
@@ -175,7 +175,7 @@ static bool put_registers(const struct tracer *tracer, const struct task *task, 
 	return fits;
 }
 
-/* Stands for threads that could not be asked for their registers. */
+/* An empty entry stands for threads whose registers could not be read. */
 static bool put_unknown(const struct tracer *tracer, size_t used)
 {
 	const struct shared_registers none = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Holding a process at its end, and stopping it before: what os/ptrace/exit_watch.c does for
- * processes that nobody traces, with its rules. Each thread stops at the beginning of its exit; the
- * end of the process is when all stand there.
+ * Pauses a process at its exit, and stops it earlier: does what os/ptrace/exit_watch.c does for
+ * processes without a tracer, by the same rules. Each thread stops at the start of its exit; the
+ * process exits when all threads are there.
  */
 #ifndef MTRACE_SOURCE_PTRACE_GUARDIAN_ENDS_H
 #define MTRACE_SOURCE_PTRACE_GUARDIAN_ENDS_H
@@ -10,20 +10,20 @@
 #include "os/ptrace/holder.h"
 #include "source/ptrace/tracer/tracer.h"
 
-/* A thread stands at PTRACE_EVENT_EXIT. It goes on, unless its process is watched. */
+/* A thread is stopped at PTRACE_EVENT_EXIT. Resumes it unless its process is watched. */
 void ends_thread(struct tracer *tracer, struct task *task);
-/* Another has ended. Not each stands before: one that exits while its process is made to does not
- * (kernel/signal.c: ptrace_stop, of who has a fatal signal pending). */
+/* A thread has exited. It may not have stopped before: a thread that is exiting while its process
+ * is killed does not (kernel/signal.c: ptrace_stop, with a fatal signal pending). */
 void ends_thread_gone(struct tracer *tracer, struct owner *owner);
-/* Threads that wait until it is known whether they exit with their process or because of an exec:
- * look again. Are there any? */
+/* Rechecks threads for which it is not known whether they exit with their process or because of an
+ * exec. Returns true if there are any left. */
 bool ends_look(struct tracer *tracer);
 
 void ends_watch(struct owner *owner, enum hold_from from);
-/* It may end. */
+/* Lets the process exit. */
 void ends_release(struct tracer *tracer, struct owner *owner);
 
-/* The registers of all its threads that stand, into the shared memory: how many. */
+/* Stores the registers of all its stopped threads in shared memory. Returns their number. */
 uint32_t registers_tell(const struct tracer *tracer, const struct owner *owner);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * It waits for one thing only, in waitpid: that a thread stops. Whatever else there is (a request,
- * the end of the command, a deadline) interrupts it by a signal. One that comes when we do not wait
- * yet would be lost; so who asks sends it again until there is an answer (mailbox.c), and a
- * timer repeats what nobody else does.
+ * The process only waits in waitpid, for a thread to stop. Everything else (a request, the end of
+ * the command, a deadline) interrupts it by a signal. A signal that arrives before it waits would
+ * be lost, so the requester resends it until there is a reply (mailbox.c), and a timer repeats the
+ * others.
  */
 #include "source/ptrace/guardian/guardian.h"
 
@@ -30,15 +30,15 @@
 #include "source/ptrace/guardian/tasks.h"
 #include "source/ptrace/tracer/tracer.h"
 
-#define LOOK_TURNS   64 /* where one stop follows the other, nothing interrupts */
+#define LOOK_TURNS   64 /* stops in a row, after which to look for other events */
 #define STOP_WAIT_NS 2000000000ULL
-#define TICK_US      1000 /* where something has to be looked at again */
+#define TICK_US      1000 /* while something must be rechecked */
 #define IDLE_TICK_US 200000
 #define END_WAIT_NS  1000000000ULL
 #define END_NAP_NS   200000
 
 /*
- * What the command asks for.
+ * Requests of the command.
  */
 
 static int do_seize(struct tracer *tracer, struct mailbox *mailbox)
@@ -124,7 +124,7 @@ static int do_let_end(struct tracer *tracer, struct mailbox *mailbox)
 	return owner ? 0 : -ESRCH;
 }
 
-/* Not now. */
+/* The reply comes later. */
 #define LATER 1
 
 static int do_stop(struct tracer *tracer, struct mailbox *mailbox)
@@ -176,7 +176,7 @@ static void answer(struct tracer *tracer)
 		mailbox_answer(mailbox, tracer->socket, code);
 }
 
-/* Who waits for a process to stand. */
+/* Replies to the request to stop a process. */
 static void answer_stop(struct tracer *tracer)
 {
 	struct mailbox *mailbox = tracer->shared->mailbox;
@@ -200,7 +200,7 @@ static void answer_stop(struct tracer *tracer)
  * The process.
  */
 
-/* The command has ended: nobody is at the other end of the socket. */
+/* Returns true if the command has exited: the socket has no peer. */
 static bool is_alone(const struct tracer *tracer)
 {
 	char byte;
@@ -208,13 +208,13 @@ static bool is_alone(const struct tracer *tracer)
 	return !recv(tracer->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 }
 
-/* It does nothing but interrupt waitpid. What it stands for is looked for then. */
+/* Only interrupts waitpid. The reason is looked for afterwards. */
 static void woken(int number)
 {
 	(void)number;
 }
 
-/* Interrupt waitpid now and then, and often where something has to be looked at. */
+/* Sets the timer that interrupts waitpid: often while something must be rechecked. */
 static void tick(struct tracer *tracer, bool often)
 {
 	const struct timeval interval = {.tv_usec = often ? TICK_US : IDLE_TICK_US};
@@ -225,7 +225,7 @@ static void tick(struct tracer *tracer, bool often)
 	tracer->ticks_often = often;
 }
 
-/* Nothing has stopped: what has woken us? */
+/* Looks for events other than stops. */
 static void look_around(struct tracer *tracer)
 {
 	struct mailbox *mailbox = tracer->shared->mailbox;
@@ -244,7 +244,7 @@ static void look_around(struct tracer *tracer)
 	tick(tracer, tracer->stopping || ends_look(tracer) || orphans);
 }
 
-/* There is nobody to wait for yet. */
+/* There are no threads to wait for yet. */
 static void wait_for_command(const struct tracer *tracer)
 {
 	struct pollfd command = {.fd = tracer->socket, .events = POLLIN};
@@ -275,7 +275,7 @@ static void watch(struct tracer *tracer)
 	}
 }
 
-/* Two signals are of use: the one that interrupts us, and the timer's. */
+/* Only two signals are used: the wake-up signal and the timer's. */
 static void signals_prepare(void)
 {
 	const struct sigaction action = {.sa_handler = woken};
@@ -291,7 +291,7 @@ static void signals_prepare(void)
 	prctl(PR_SET_PDEATHSIG, WAKE_SIGNAL, 0, 0, 0);
 }
 
-/* Nothing is inherited but the socket and the bell, behind the standard descriptors. */
+/* Keeps only the socket and the bell, after the standard descriptors. */
 static void descriptors_keep(int *socket, int *bell)
 {
 	int null = open("/dev/null", O_RDWR), kept[2];
@@ -343,7 +343,7 @@ int guardian_start(struct guardian *guardian, const struct guardian_config *conf
 	return err;
 }
 
-/* It is waited for, but not for long: a thread that sleeps in the kernel may keep it. */
+/* Waits for it, but not for long: a thread that sleeps in the kernel may delay it. */
 static void reap(pid_t pid)
 {
 	const struct timespec nap = {.tv_nsec = END_NAP_NS};

@@ -25,7 +25,8 @@ static uint64_t auxiliary(const char *vector, size_t size, uint64_t type, size_t
 #define ENTRY_PLACE offsetof(Elf64_Ehdr, e_entry)
 _Static_assert(ENTRY_PLACE == offsetof(Elf32_Ehdr, e_entry), "in files of either kind");
 
-/* Where the dynamic linker begins, or a program without one. */
+/* The entry point of the dynamic linker, or of a program without one: code that is no longer
+ * executed. */
 static uint64_t find_slot(const struct space *memory, const char *vector, size_t size, size_t word)
 {
 	uint64_t base = auxiliary(vector, size, AT_BASE, word), slot;
@@ -38,7 +39,7 @@ static uint64_t find_slot(const struct space *memory, const char *vector, size_t
 	return memory->arch ? memory->arch->slot_at(slot) : slot;
 }
 
-/* A field of /proc/PID/stat, as proc(5) numbers them, behind the name; NULL if it is not there. */
+/* A field of /proc/PID/stat after the name, numbered as in proc(5); NULL if missing. */
 #define FIELD_OF_NAME 2
 static const char *stat_field(const char *stat, int field)
 {

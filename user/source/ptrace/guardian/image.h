@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What /proc tells of a process's image and of its threads. */
+/* Reads information about a process's image and its threads from /proc. */
 #ifndef MTRACE_SOURCE_PTRACE_GUARDIAN_IMAGE_H
 #define MTRACE_SOURCE_PTRACE_GUARDIAN_IMAGE_H
 
 #include "source/ptrace/tracer/tracer.h"
 
-/* Reads what has to be known of a process's image. What cannot be read stays as it is. */
+/* Reads the properties of a process's image. Unreadable ones keep their value. */
 void owner_look(struct owner *owner);
-/* The processor on which a thread ran last; -1 if that cannot be told. */
+/* The CPU that a thread last ran on; -1 if unknown. */
 int task_processor(pid_t pid, pid_t tid);
 
 #endif

@@ -14,9 +14,10 @@
 #include "source/ptrace/guardian/table.h"
 #include "source/ptrace/guardian/tasks.h"
 
-#define PARENT_WAIT_NS 2000000000ULL /* for a parent that lives to tell of its child */
+#define PARENT_WAIT_NS 2000000000ULL /* for a living parent to report its child */
 
-/* How many breakpoints of another memory does this one have? What code it has is the other's. */
+/* Counts the breakpoints of another memory that this one has. Sets its kind of code from the other
+ * one. */
 static uint32_t breakpoints_shared(struct space *memory, const struct space *other)
 {
 	const struct breakpoint *breakpoint;
@@ -30,8 +31,9 @@ static uint32_t breakpoints_shared(struct space *memory, const struct space *oth
 }
 
 /*
- * Whose breakpoints a memory has most of, of those who have ended; of one pid, or 0 for all. The
- * parent had all of them. If somebody else had them, too, as its other children may, that will do.
+ * Finds, among exited processes (of one pid, or 0: all), the one that shares the most breakpoints
+ * with a memory. The parent had all of them. Another process that had them, too, such as another
+ * child, will also do.
  */
 static struct owner *find_former(struct tracer *tracer, struct space *memory, pid_t pid,
 				 uint32_t more_than)
@@ -53,7 +55,7 @@ static struct owner *find_former(struct tracer *tracer, struct space *memory, pi
 	return best;
 }
 
-/* The same of those who live: who has told of no birth yet, though it is long ago. */
+/* The same among living processes, after the parent has not reported the child for a long time. */
 static struct owner *find_living(struct tracer *tracer, struct space *memory, uint32_t more_than)
 {
 	struct owner *const *owner, *best = NULL;
@@ -75,7 +77,7 @@ static bool shares_memory(pid_t one, pid_t other)
 	return !syscall(SYS_kcmp, one, other, KCMP_VM, 0, 0);
 }
 
-/* Who has a breakpoint must not be let go: it would die of it. */
+/* A process with breakpoints must not be detached: it would die of them. */
 static void orphan_adopt(struct tracer *tracer, struct task *task, struct space *memory)
 {
 	struct task parent = {.owner = find_former(tracer, memory, 0, 0)};
@@ -94,7 +96,7 @@ static void orphan_adopt(struct tracer *tracer, struct task *task, struct space 
 		orphan_born(tracer, &parent, task->tid);
 }
 
-/* Is it of the image that the parent had before? */
+/* Returns true if the memory belongs to the parent's previous image. */
 static bool is_of_former_image(struct tracer *tracer, struct space *memory,
 			       const struct owner *parent)
 {
@@ -103,8 +105,8 @@ static bool is_of_former_image(struct tracer *tracer, struct space *memory,
 }
 
 /*
- * Where there is much to do for young threads, the kernel tells of old ones last: what waits there
- * is asked for by name.
+ * If new threads cause many stops, waitpid reports old ones last. So ask for this process's threads
+ * by tid.
  */
 static void hear(struct tracer *tracer, const struct owner *owner)
 {
@@ -122,7 +124,7 @@ static void hear(struct tracer *tracer, const struct owner *owner)
 	vec_free(&tids);
 }
 
-/* A thread's fate is that of its process. */
+/* Only processes are orphans: threads belong to theirs. */
 static bool is_orphan(struct tracer *tracer, pid_t tid, uint64_t early_ns, struct space *memory)
 {
 	const struct owner *parent;
@@ -167,7 +169,7 @@ bool orphans_look(struct tracer *tracer)
 		if (!task || task->state != TASK_EARLY)
 			continue;
 		any = true;
-		look_at(tracer, task->tid, task->early_ns); /* others may come and go */
+		look_at(tracer, task->tid, task->early_ns); /* may add and remove other tasks */
 	}
 	tracer->early = any;
 	return any;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Children of whom nobody will tell. A new child stops, and its parent's thread is to tell what it
- * is; but another thread may end the process before that, or execute another program. The child
- * then stands for ever, with the breakpoints of a memory that is gone. So what breakpoints those
- * had who ended lately is remembered.
+ * Children that will never be reported. A new child stops, and its parent's thread reports what it
+ * is. But another thread may end the process first, or call exec. The child then stays stopped
+ * forever, with the breakpoints of a memory that is gone. So the breakpoints of recently exited
+ * processes are remembered.
  */
 #ifndef MTRACE_SOURCE_PTRACE_GUARDIAN_ORPHANS_H
 #define MTRACE_SOURCE_PTRACE_GUARDIAN_ORPHANS_H
 
 #include "source/ptrace/tracer/tracer.h"
 
-/* Look at who came early. Is there anybody to look at again? */
+/* Checks the threads that are not reported yet. Returns true if some must be rechecked. */
 bool orphans_look(struct tracer *tracer);
 
 #endif

@@ -61,12 +61,12 @@ void owner_bury(struct tracer *tracer, const struct owner *owner)
 	struct space *memory = owner->memory;
 
 	if (!memory || memory->users > 1) {
-		space_unref(memory); /* others have it, who will do */
+		space_unref(memory); /* other processes share it */
 		return;
 	}
 	space_unref(grave->memory);
 	*grave = *owner;
-	close(memory->fd); /* what is in it nobody needs to know any more */
+	close(memory->fd); /* its contents are no longer needed */
 	memory->fd = -1;
 }
 
@@ -111,7 +111,7 @@ void task_remove(struct tracer *tracer, struct task *task)
 	map64_delete(&tracer->index, (uint64_t)task->tid);
 	if (last != task) {
 		tracer->tasks.items[index] = last;
-		(void)map64_set(&tracer->index, (uint64_t)last->tid, index); /* it has a place */
+		(void)map64_set(&tracer->index, (uint64_t)last->tid, index); /* cannot fail */
 	}
 	if (task->owner)
 		task->owner->tasks--;
@@ -125,7 +125,7 @@ void task_continue(struct task *task, int signal)
 	ptrace(PTRACE_CONT, task->tid, NULL, (void *)(intptr_t)signal);
 }
 
-/* It stands, and is not to be traced any more. */
+/* The thread is stopped, and no longer to be traced. */
 void task_let_go(struct tracer *tracer, struct task *task, int signal)
 {
 	struct owner *owner = task->owner;
@@ -143,7 +143,7 @@ void task_hold(struct tracer *tracer, struct task *task)
 	record.tid = (uint32_t)task->tid;
 	task->state = TASK_HELD;
 	if (!tracer_tell(tracer, task->owner, &record))
-		task_continue(task, 0); /* rather than for ever */
+		task_continue(task, 0); /* rather than hold it forever */
 	tracer_ring(tracer);
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The guardian's table of processes (owners) and threads (tasks): who is in it, comes into it, and
- * leaves it. */
+/* The tracer process's table of processes (owners) and threads (tasks). */
 #ifndef MTRACE_SOURCE_PTRACE_GUARDIAN_TABLE_H
 #define MTRACE_SOURCE_PTRACE_GUARDIAN_TABLE_H
 
@@ -9,7 +8,7 @@
 /* NULL if there is none. */
 struct task *task_find(const struct tracer *tracer, pid_t tid);
 struct owner *owner_find(const struct tracer *tracer, pid_t pid);
-/* Is any of its threads in that state? */
+/* Returns true if any of its threads is in that state. */
 bool owner_has(const struct tracer *tracer, const struct owner *owner, enum task_state state);
 
 /* Adds a process. Takes the reference of the memory. 0 or -ENOMEM. */
@@ -32,7 +31,7 @@ void task_remove(struct tracer *tracer, struct task *task);
 void task_continue(struct task *task, int signal);
 /* Ends the tracing of a stopped thread, and removes it; with the last one also its process. */
 void task_let_go(struct tracer *tracer, struct task *task, int signal);
-/* Leaves a thread stopped until the command says that it may go on. */
+/* Leaves a thread stopped until the command resumes it. */
 void task_hold(struct tracer *tracer, struct task *task);
 
 #endif

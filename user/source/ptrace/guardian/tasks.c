@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Threads are seized, so nothing is sent to them and job control works: a group stop is left as it
- * is (PTRACE_LISTEN), every other signal is handed on (ptrace(2)).
+ * Threads are seized, so no signal is sent to them and job control works: a group stop is kept
+ * (PTRACE_LISTEN), every other signal is delivered (ptrace(2)).
  *
- * A new thread or child may stop before its creator tells of it, or after: whoever comes second
+ * A new thread or child may stop before or after its creator reports it: whichever comes second
  * finds the first in the table.
  *
- * Letting go. First the original code is put back. After that a thread can still be on its way
- * into the trap of a breakpoint that it has just met; if it were let go then, the trap would kill
- * it. A thread that sleeps in a system call is not on that way. So only those that do not are
- * interrupted, and waited for; the others notice nothing, and are let go by our end.
+ * Detaching. First the original code is restored. A thread may still be on its way into the trap of
+ * a breakpoint that it has just hit; detached now, it would be killed by the trap. A thread that
+ * sleeps in a system call cannot be. So only the others are interrupted and waited for; sleeping
+ * threads notice nothing, and are detached when this process exits.
  */
 #include "source/ptrace/guardian/tasks.h"
 
@@ -39,13 +39,14 @@
 #define OPTIONS \
 	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
 #define EVENT_OF(status) ((status) >> 16)
-#define FOLLOW_STOPS     64 /* it is looked where the thread runs once in so many */
+#define FOLLOW_STOPS     64 /* check the thread's CPU once in this many stops */
 
 /*
  * Stops.
  */
 
-/* A breakpoint that was taken out while the thread was on its way into it: again, please. */
+/* Returns true for a breakpoint that was removed while the thread was on its way into it: runs the
+ * instruction again. */
 static bool is_late(struct task *task, struct arch_registers *registers)
 {
 	const struct arch *arch = registers->arch;
@@ -57,7 +58,7 @@ static bool is_late(struct task *task, struct arch_registers *registers)
 	return !arch->trap_distance || !task_registers_set(task->tid, registers);
 }
 
-/* Was that SIGTRAP the kernel's, of code that traps? */
+/* Returns true if the kernel sent that SIGTRAP for a breakpoint instruction. */
 static bool is_of_breakpoint(const struct task *task, const siginfo_t *info)
 {
 	const struct arch *arch = task->owner ? task->owner->memory->arch : NULL;
@@ -72,7 +73,7 @@ static bool is_trap_of_breakpoint(const struct task *task)
 	return !ptrace(PTRACE_GETSIGINFO, task->tid, NULL, &info) && is_of_breakpoint(task, &info);
 }
 
-/* Of one whose instruction was interrupted. */
+/* Returns true if this hit was handled before, but its instruction was interrupted. */
 static bool is_done(const struct task *task, const struct arch_registers *registers)
 {
 	return task->done_ip == arch_get(registers, ARCH_IP) &&
@@ -80,8 +81,8 @@ static bool is_done(const struct task *task, const struct arch_registers *regist
 }
 
 /*
- * To be woken on another processor takes longer than all else that is done for a stop. The thread
- * stands while we work: so be where it is.
+ * Waking up on another CPU takes longer than everything else that is done for a stop. The thread is
+ * stopped while we work, so run on its CPU.
  */
 static void tracer_follow(struct tracer *tracer, const struct task *task)
 {
@@ -99,7 +100,7 @@ static void tracer_follow(struct tracer *tracer, const struct task *task)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* SIGTRAP: ours, or the program's own affair. */
+/* Handles SIGTRAP, from our breakpoint or the program's own. */
 static void trapped(struct tracer *tracer, struct task *task)
 {
 	struct breakpoint *breakpoint;
@@ -149,7 +150,7 @@ static void go_on(struct task *task, int signal, bool listens)
 		task_continue(task, signal);
 }
 
-/* It was stopped by job control, by us, or it has just been born. */
+/* The thread was stopped by job control or by us, or is new. */
 static void stopped(struct tracer *tracer, struct task *task, int signal)
 {
 	bool listens = is_stop_signal(signal);
@@ -178,8 +179,8 @@ static void signalled(struct tracer *tracer, struct task *task, int signal)
 }
 
 /*
- * Has it met a breakpoint, and will tell only after this stop? The kernel tells of interrupts
- * before it tells of signals.
+ * Returns true if the thread has hit a breakpoint but will report it after this stop. The kernel
+ * reports interrupts before signals.
  */
 static bool is_trap_pending(const struct task *task)
 {
@@ -194,8 +195,8 @@ static bool is_trap_pending(const struct task *task)
 	return false;
 }
 
-/* Whoever stops when all shall be let go. A breakpoint that it has just met is not there any more:
- * back to its instruction. */
+/* Detaches from a thread that stops. If it has just hit a breakpoint, which is already removed, it
+ * is set back to the instruction. */
 static void leave(struct tracer *tracer, struct task *task, int status)
 {
 	struct arch_registers registers;
@@ -237,7 +238,7 @@ static void task_stopped(struct tracer *tracer, struct task *task, int status)
 }
 
 /*
- * Ends.
+ * Exits.
  */
 
 static void thread_gone(struct tracer *tracer, struct task *task)
@@ -294,7 +295,7 @@ static void forget_tasks(struct tracer *tracer, const struct owner *owner)
 			task_remove(tracer, tracer->tasks.items[i]);
 }
 
-/* A process whose threads are all traced now. */
+/* Adds a process whose threads have been seized. */
 static int take_seized(struct tracer *tracer, const struct seizure *seizure)
 {
 	const struct seized_thread *thread;
@@ -341,7 +342,7 @@ int tasks_seize(struct tracer *tracer, pid_t pid)
 	return 0;
 }
 
-/* Is it where it cannot be on its way into a breakpoint? */
+/* Returns true if it cannot be on its way into a breakpoint. */
 static bool sleeps(const struct task *task)
 {
 	return tracee_call(task->owner->pid, task->tid) >= 0;
@@ -353,7 +354,7 @@ static void task_leave(struct tracer *tracer, struct task *task)
 	if (task->state == TASK_RUNS)
 		ptrace(PTRACE_INTERRUPT, task->tid, NULL, NULL);
 	else if (task->listens)
-		task->leaves = false; /* job control has it: by our end */
+		task->leaves = false; /* stopped by job control: detached when we exit */
 	else
 		task_let_go(tracer, task, task->signal);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the guardian does when a thread stops, and how it begins and ends to trace a process. */
+/* Handles stops of threads, and starts and ends the tracing of processes. */
 #ifndef MTRACE_SOURCE_PTRACE_GUARDIAN_TASKS_H
 #define MTRACE_SOURCE_PTRACE_GUARDIAN_TASKS_H
 
@@ -8,19 +8,20 @@
 
 #include "source/ptrace/tracer/tracer.h"
 
-/* Trace all threads of a running process. 0 or -errno. */
+/* Traces all threads of a running process. Returns 0 or -errno. */
 int tasks_seize(struct tracer *tracer, pid_t pid);
-/* Put the original code back, and let go of all threads of a process. */
+/* Restores the original code, and detaches from all threads of a process. */
 void owner_leave(struct tracer *tracer, struct owner *owner);
-/* The same for all; then only threads that may be at a breakpoint still are waited for. */
+/* The same for all processes. Afterwards, only threads that may still be at a breakpoint are waited
+ * for. */
 void tasks_leave(struct tracer *tracer);
-/* Is there a thread that has to be waited for before we may end? */
+/* Returns true if a thread must be waited for before exiting. */
 bool tasks_remain(const struct tracer *tracer);
 
-/* What waitpid told. */
+/* Handles a status from waitpid. */
 void task_changed(struct tracer *tracer, pid_t tid, int status);
 
-/* All threads of a process stop (call task_changed until owner_stands), and go on. */
+/* Stop all threads of a process (call task_changed() until owner_stands()), and resume them. */
 void owner_freeze(struct tracer *tracer, struct owner *owner);
 bool owner_stands(const struct tracer *tracer, const struct owner *owner);
 void owner_thaw(struct tracer *tracer, struct owner *owner);

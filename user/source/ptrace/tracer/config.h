@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the guardian traces, and how: does not change after its start. */
+/* The configuration of the tracer process: does not change after its start. */
 #ifndef MTRACE_SOURCE_PTRACE_TRACER_CONFIG_H
 #define MTRACE_SOURCE_PTRACE_TRACER_CONFIG_H
 
@@ -10,9 +10,9 @@
 
 struct guardian_config {
 	uint32_t depth;           /* frames, 0 for none */
-	bool by_tables;           /* else by frame pointers */
+	bool by_tables;           /* otherwise by frame pointers */
 	bool sanity;              /* as in struct source_config */
-	struct thinning thinning; /* likewise */
+	struct thinning thinning; /* as in struct source_config */
 	bool follows;             /* children are traced */
 	bool holds_ends;          /* as in struct source_config */
 };

@@ -50,7 +50,7 @@ void shared_close(struct shared *shared)
 	*shared = (struct shared){.bell = -1};
 }
 
-/* It may be about to wait when it is woken; so it is woken again. */
+/* Wakes the tracer process until it replies: a signal just before it waits would be lost. */
 static void wake(int socket, pid_t guardian)
 {
 	struct pollfd answer = {.fd = socket, .events = POLLIN};

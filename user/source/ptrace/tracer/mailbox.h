@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the command and its guardian (guardian.h) have in common: memory that both map. The
- * guardian writes records into a ring like the kernel's; the command asks for one thing at a time,
- * by a mailbox, and waits for the answer. A socket between them rings, and its end tells each that
- * the other one is gone.
+ * The memory that the command and its tracer process (guardian.h) share. The tracer process writes
+ * records to a ring like the kernel's. The command sends one request at a time through a mailbox,
+ * and waits for the reply. A socket between them wakes the peer, and its end shows that the peer is
+ * gone.
  */
 #ifndef MTRACE_SOURCE_PTRACE_TRACER_MAILBOX_H
 #define MTRACE_SOURCE_PTRACE_TRACER_MAILBOX_H
@@ -20,16 +20,16 @@
 
 enum request {
 	REQUEST_SEIZE,   /* trace all threads of a process */
-	REQUEST_FORGET,  /* and not any more */
+	REQUEST_FORGET,  /* stop tracing it */
 	REQUEST_PLACE,   /* breakpoints: struct place */
 	REQUEST_CODE,    /* its executable mappings: struct code_mapping, sorted */
-	REQUEST_GO_ON,   /* the thread `pid` that stands at a RECORD_HELD */
-	REQUEST_LOSSES,  /* answered by LOSS_COUNT counters */
-	REQUEST_WATCH,   /* hold a process at its end: enum hold_from as `count` */
-	REQUEST_LET_END, /* and not any more */
-	REQUEST_STOP,    /* all its threads; answered when they stand, with `count` registers */
-	REQUEST_RELEASE, /* they go on */
-	REQUEST_DETACH,  /* everything; the guardian ends once its last thread is let go */
+	REQUEST_GO_ON,   /* resume the thread `pid` that is stopped at a RECORD_HELD */
+	REQUEST_LOSSES,  /* the reply has LOSS_COUNT counters */
+	REQUEST_WATCH,   /* pause a process at its exit: enum hold_from as `count` */
+	REQUEST_LET_END, /* let it exit */
+	REQUEST_STOP,    /* stop all its threads; the reply has `count` registers */
+	REQUEST_RELEASE, /* resume them */
+	REQUEST_DETACH,  /* detach everything; the tracer process then exits */
 	REQUEST_COUNT,
 };
 
@@ -38,16 +38,16 @@ struct place {
 	uint64_t cookie;
 	int32_t result;   /* 0 or -errno */
 	uint16_t kind;    /* enum probe_kind */
-	int16_t original; /* byte; -1 if it is not known */
+	int16_t original; /* byte; -1: unknown */
 };
 
 #define MAILBOX_BYTES (1u << 20)
 
 struct mailbox {
-	uint32_t ringing; /* something is asked; set by the command, cleared with the answer */
+	uint32_t ringing; /* a request is pending; set by the command, cleared with the reply */
 	uint32_t request; /* enum request */
 	int32_t pid;
-	uint32_t count; /* of what is in the letter */
+	uint32_t count; /* number of items in the letter */
 	int32_t answer; /* 0 or -errno */
 	uint32_t pad;
 	union {
@@ -60,7 +60,7 @@ struct mailbox {
 #define PLACES_MAX (MAILBOX_BYTES / sizeof(struct place))
 #define CODE_MAX   (MAILBOX_BYTES / sizeof(struct code_mapping))
 
-/* Of a thread that stands; its registers follow. */
+/* Header of a stopped thread; its registers follow. */
 struct shared_registers {
 	int32_t tid;
 	uint32_t word;
@@ -72,11 +72,11 @@ struct shared_registers {
 	uint64_t thread;
 };
 
-#define SHARED_REGISTERS (256u << 20) /* bytes; touched as far as they are needed */
+#define SHARED_REGISTERS (256u << 20) /* bytes; only touched as needed */
 #define SHARED_ROWS      (1u << 21)
 #define SHARED_PAGES     (1u << 20)
 
-/* Made before the guardian is born. */
+/* Created before the tracer process is forked. */
 struct shared {
 	struct mailbox *mailbox;
 	struct unwind_row *rows; /* SHARED_ROWS of them; only the command writes */
@@ -86,17 +86,18 @@ struct shared {
 	int bell; /* an eventfd that rings when records should be read */
 };
 
-/* 0 or -errno; close in any case. */
+/* Returns 0 or -errno; call shared_close() in any case. */
 int shared_open(struct shared *shared, uint64_t ring_bytes);
 void shared_close(struct shared *shared);
 
-#define WAKE_SIGNAL SIGUSR1 /* interrupts the guardian's wait */
+#define WAKE_SIGNAL SIGUSR1 /* interrupts the tracer process's wait */
 
-/* The command's side. 0 or -errno; -EPIPE if the guardian is gone. */
+/* The command's side: sends a request and waits. Returns the reply, or -EPIPE if the tracer process
+ * is gone. */
 int mailbox_ask(struct mailbox *mailbox, int socket, pid_t guardian, enum request request,
 		pid_t pid);
 
-/* The guardian's. */
+/* The tracer process's side. */
 static inline bool mailbox_is_ringing(const struct mailbox *mailbox)
 {
 	return __atomic_load_n(&mailbox->ringing, __ATOMIC_ACQUIRE);

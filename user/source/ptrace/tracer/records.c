@@ -8,9 +8,9 @@
 #include "source/ptrace/tracer/mailbox.h"
 
 #define NS_PER_SECOND 1000000000ULL
-#define FULL_WAIT_NS  1000000000ULL /* for the reader of a ring that is full */
+#define FULL_WAIT_NS  1000000000ULL /* for the reader if the ring is full */
 #define FULL_NAP_NS   200000
-#define WAKE_PART     8 /* of the ring: when that much waits, the reader is woken */
+#define WAKE_PART     8 /* fraction of the ring at which the reader is woken */
 
 uint64_t record_time(void)
 {
@@ -28,8 +28,8 @@ void tracer_ring(const struct tracer *tracer)
 		return; /* it is ringing already */
 }
 
-/* A thread that stands can wait: better that than a loss. Not while the command asks for
- * something, for then it does not read. */
+/* Rather keeps the stopped thread waiting than drop a record. But not while a request of the
+ * command is pending, because it does not read then. */
 static bool wait_for_room(const struct tracer *tracer, uint64_t since_ns)
 {
 	const struct timespec nap = {.tv_nsec = FULL_NAP_NS};

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where a processor is idle, the kernel wakes a thread that we continue there, not where we are
- * about to sleep (kernel/sched/fair.c: select_idle_sibling); so each stop wakes two processors, and
- * a virtual machine pays for that with two exits, more than for all else that a stop takes. Who
- * waits awake saves one of them, and keeps the other short.
+ * The kernel wakes a thread that we continue on an idle CPU, not on ours, where we are about to
+ * sleep (kernel/sched/fair.c: select_idle_sibling). So each stop wakes two CPUs, and in a virtual
+ * machine that costs two exits, more than everything else in a stop. Polling instead of sleeping
+ * avoids one of them, and keeps the other short.
  *
- * To wait awake for as long as it takes to be woken costs twice the least at most (Karlin, Li,
- * Manasse and Owicki, "Empirical studies of competitive spinning", SOSP 1991). Where it has not
- * paid, it is left for more and more stops: those of a program that seldom allocates, and of one
- * that could run only where we wait.
+ * Polling for as long as a wake-up takes costs at most twice the optimum (Karlin, Li, Manasse and
+ * Owicki, "Empirical studies of competitive spinning", SOSP 1991). When it has not paid off, it is
+ * skipped for more and more stops: for programs that seldom allocate, and for those that could only
+ * run on our CPU.
  */
 #include "source/ptrace/tracer/wait.h"
 
@@ -19,7 +19,7 @@
 #include "os/process/proc.h"
 
 #define AWAKE_NS     50000
-#define LOOKS        16 /* between two looks at the clock */
+#define LOOKS        16 /* polls between two reads of the clock */
 #define TRUST_MAX    8
 #define LOOKS_JUDGED 64
 #define PAUSE_FIRST  64
@@ -53,7 +53,7 @@ static void distrust(struct stop_wait *wait, uint32_t trust)
 		wait->pause *= 2;
 }
 
-/* Was it mostly the thread itself that took our place? Then it would do so if we slept, too. */
+/* Returns true if mostly the traced thread itself displaced us, as it would if we slept. */
 static bool is_in_its_way(struct stop_wait *wait)
 {
 	struct rusage usage = {0};

@@ -6,20 +6,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* How stops are waited for: does it pay to look for the next one before we sleep? */
+/* Adaptive waiting for stops: whether polling for the next one before sleeping pays off. */
 struct stop_wait {
-	bool alone;      /* on the only processor there is for us: it does not */
-	uint32_t trust;  /* how often it has paid lately; 0: not */
-	uint32_t pause;  /* so many stops without, once it does not … */
-	uint32_t paused; /* … of which there were so many */
-	uint32_t looks;  /* that have paid */
-	long displaced;  /* how often somebody else took our processor before it was judged last */
+	bool alone;      /* there is only one CPU for us: never poll */
+	uint32_t trust;  /* how often polling has recently paid off */
+	uint32_t pause;  /* stops without polling after it did not pay off … */
+	uint32_t paused; /* … and how many of these have passed */
+	uint32_t looks;  /* successful polls */
+	long displaced;  /* involuntary context switches at the last evaluation */
 };
 
-/* Of a process that may still run where it was started. */
+/* For a process that may still run on the CPU where it was started. */
 void stop_wait_begin(struct stop_wait *wait);
 
-/* waitpid for whatever thread, until a signal interrupts it: its result, with its errno. */
+/* waitpid for any thread, until a signal interrupts it. Returns its result, with errno set. */
 pid_t stop_await(struct stop_wait *wait, int *ret_status);
 
 #endif

@@ -7,7 +7,8 @@
 
 #define OPERAND_SIZE_PREFIX 0x66
 
-/* A pointer at a fixed address leads to a function; one at an address in a register, anywhere. */
+/* A pointer at a fixed address leads to a function. One at an address in a register may lead
+ * anywhere. */
 static bool is_fixed_pointer(const struct x86_walk *walk)
 {
 	uint64_t slot;
@@ -24,7 +25,7 @@ static enum liveness_flow jump_flow(const struct x86_walk *walk, uint64_t *ret_t
 								       : LIVENESS_FLOW_ANYWHERE;
 }
 
-/* i386 code reads its own address by a call of the next instruction, which pops it. */
+/* i386 code reads its own address by calling the next instruction, which pops it. */
 static bool is_call_of_next(const struct x86_walk *walk, uint64_t target)
 {
 	return target == walk->insn->address + walk->insn->size;
@@ -77,7 +78,7 @@ static void load_address(const cs_x86_op *source, struct liveness_step *step)
 		step->sp_change = LIVENESS_SP_FROM_BP;
 }
 
-/* An instruction whose first operand is sp. */
+/* Handles an instruction whose first operand is sp. */
 static void change_sp(const struct x86_walk *walk, struct liveness_step *step)
 {
 	const cs_x86 *x86 = &walk->insn->detail->x86;

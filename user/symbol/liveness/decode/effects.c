@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The disassembler's idea of what an instruction accesses is trusted in one direction only: what it
- * calls a read is one. That memory or a register is overwritten, completely and always, counts only
- * for instructions in the lists below; any other access to memory counts as a read.
+ * The disassembler's access information is only trusted in one direction: what it calls a read is a
+ * read. Only instructions in the lists below count as overwriting memory or a register, completely
+ * and always. Any other memory access counts as a read.
  */
 #include "symbol/liveness/decode/effects.h"
 
@@ -11,8 +11,8 @@
 #include "symbol/liveness/decode/registers.h"
 
 #define ALL_SAVED   UINT8_MAX
-#define ACCESS_MAX  64   /* bytes; what claims to access more is not described well */
-#define EVEX_PREFIX 0x62 /* may mask what is stored */
+#define ACCESS_MAX  64   /* bytes; larger accesses are not described reliably */
+#define EVEX_PREFIX 0x62 /* the store may be masked */
 
 struct effects {
 	const struct x86_walk *walk;
@@ -33,7 +33,8 @@ static bool is_listed(unsigned int id, const uint16_t *list, size_t count)
 	return false;
 }
 
-/* With two operands, the first of which is memory: writes all of it and does not read it. */
+/* Returns true for an instruction that, if its first operand is memory, writes all of it and does
+ * not read it. */
 static bool is_store(const struct effects *effects)
 {
 	static const uint16_t stores[] = {
@@ -55,7 +56,7 @@ static bool is_store(const struct effects *effects)
 	       is_listed(effects->id, stores, sizeof(stores) / sizeof(stores[0]));
 }
 
-/* Writes all of its first operand, if that is a register of 32 bits or more. */
+/* Returns true if it overwrites its first operand, if that is a register of at least 32 bits. */
 static bool is_load(unsigned int id)
 {
 	static const uint16_t loads[] = {
@@ -122,7 +123,7 @@ static void find_registers_written(struct effects *effects)
 		effects->step->writes |= liveness_saved_set(effects->is_32bit, first->reg);
 }
 
-/* Registers that are read by convention, of which the instruction says nothing. */
+/* Registers that are read by convention, which the instruction does not show. */
 static void find_hidden_reads(struct effects *effects)
 {
 	const cs_x86_op *first = &effects->x86->operands[0];
@@ -175,8 +176,8 @@ static bool is_nothing(unsigned int index)
 }
 
 /*
- * The place that a memory operand on sp or bp names: LIVENESS_LOST if that is not known. Returns
- * false if the operand is not on the frame.
+ * Finds the frame offset that a memory operand based on sp or bp names; LIVENESS_LOST if unknown.
+ * Returns false if the operand is not in the frame.
  */
 static bool find_place(const struct effects *effects, const x86_op_mem *mem, int32_t *ret_at)
 {
@@ -222,7 +223,7 @@ static void find_address_taken(struct effects *effects)
 		escape(effects, at);
 }
 
-/* mov sp, X or mov X, sp or bp: does the frame's address remain where it belongs? */
+/* For mov sp, X and mov X, sp or bp: returns true if the frame's address stays in sp or bp. */
 static bool is_frame_move(const struct effects *effects)
 {
 	const cs_x86_op *to = &effects->x86->operands[0], *from = &effects->x86->operands[1];
@@ -234,7 +235,8 @@ static bool is_frame_move(const struct effects *effects)
 	return liveness_is_bp(to->reg) && liveness_is_sp(from->reg) && effects->next_by_bp;
 }
 
-/* Does an operand that is sp or the frame pointer itself let the address out? */
+/* Returns true if the frame's address escapes through this operand, which is sp or the frame
+ * pointer. */
 static bool is_taken(const struct effects *effects, const cs_x86_op *operand)
 {
 	bool is_first = operand == &effects->x86->operands[0];
@@ -272,7 +274,8 @@ static void find_escapes(struct effects *effects)
 		    !is_taken(effects, &operands[i]))
 			continue;
 		effects->escapes->all = true;
-		/* A stack pointer in memory may be a jump buffer's, for __builtin_longjmp. */
+		/* A stack pointer stored to memory may be in a jump buffer, for
+		 * __builtin_longjmp. */
 		if (effects->id == X86_INS_MOV && operands[0].type == X86_OP_MEM &&
 		    liveness_is_sp(operands[i].reg))
 			effects->escapes->opaque = true;
@@ -299,7 +302,7 @@ static void write_frame(struct effects *effects, int32_t at, uint32_t size)
 		effects->step->written = (struct liveness_range){at, size};
 }
 
-/* Access sizes of some instructions are too small: at least that of the other operand. */
+/* The access size of some instructions is too small: use at least that of the other operand. */
 static uint32_t largest_size(const struct effects *effects)
 {
 	uint32_t size = 0;
@@ -338,7 +341,7 @@ static void access_memory(struct effects *effects, const cs_x86_op *operand)
 		read_frame(effects, at, operand->size ? largest_size(effects) : 0);
 }
 
-/* The stack and the frame pointer as operands that are not named. */
+/* Accesses through sp and bp as implicit operands. */
 static void access_stack(struct effects *effects)
 {
 	struct liveness_step *step = effects->step;
@@ -367,7 +370,7 @@ static void access_stack(struct effects *effects)
 	}
 }
 
-/* Instructions that save or restore more than their operand's size says. */
+/* Instructions that access more bytes than their operand size says. */
 static bool has_large_operand(unsigned int id)
 {
 	static const uint16_t ids[] = {

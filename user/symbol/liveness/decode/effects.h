@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What an instruction reads, writes, and lets escape. */
+/* What an instruction reads and writes, and which addresses it lets escape. */
 #ifndef MTRACE_SYMBOL_LIVENESS_EFFECTS_H
 #define MTRACE_SYMBOL_LIVENESS_EFFECTS_H
 
@@ -9,8 +9,8 @@
 #include "symbol/probe_site/x86_code.h"
 
 /*
- * Of the walk's present instruction, whose step has its sp and bp. `next_by_bp`: the CFA of the
- * next instruction is by bp. Adds to the escapes.
+ * Decodes the current instruction of the walk, whose step has its sp and bp. `next_by_bp`: the CFA
+ * of the next instruction is based on bp. Adds to the escapes.
  */
 void liveness_effects(const struct x86_walk *walk, bool next_by_bp, struct liveness_step *step,
 		      struct liveness_escapes *escapes);

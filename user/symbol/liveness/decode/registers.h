@@ -7,12 +7,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The callee-saved register that a register is part of, as a set of one; or 0. */
+/* The bit of the callee-saved register that a register is part of, or 0. */
 uint8_t liveness_saved_set(bool is_32bit, unsigned int reg);
 
 bool liveness_is_sp(unsigned int reg);
 bool liveness_is_bp(unsigned int reg);
-/* Is it all of sp or bp? */
+/* Returns true for the full sp or bp, rather than a part of it. */
 bool liveness_is_whole_frame_register(bool is_32bit, unsigned int reg);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What an instruction does to the frame, the callee-saved registers and the stack pointer. */
+/* The effect of an instruction on the frame, the callee-saved registers and the stack pointer. */
 #ifndef MTRACE_SYMBOL_LIVENESS_STEP_H
 #define MTRACE_SYMBOL_LIVENESS_STEP_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Offsets from the CFA lie below this; larger ones are hostile, or no offsets. */
+/* Limit for offsets from the CFA, in bytes; larger ones are hostile, or no offsets. */
 #define LIVENESS_OFFSET_MAX (1 << 28)
 
-/* Instead of an offset from the CFA. */
+/* Special values in place of an offset from the CFA. */
 #define LIVENESS_NOWHERE INT32_MIN /* bp: does not point into the frame; sp: not seen yet */
 #define LIVENESS_LOST    (INT32_MIN + 1)
 
@@ -17,14 +17,14 @@ enum liveness_flow {
 	LIVENESS_FLOW_NEXT,
 	LIVENESS_FLOW_CALL,
 	LIVENESS_FLOW_RETURN,
-	LIVENESS_FLOW_STOP, /* never goes on */
+	LIVENESS_FLOW_STOP, /* never continues */
 	LIVENESS_FLOW_JUMP,
 	LIVENESS_FLOW_BRANCH,
 	LIVENESS_FLOW_TAIL,     /* a jump through a pointer at a fixed address */
 	LIVENESS_FLOW_ANYWHERE, /* any other indirect jump */
 };
 
-/* What becomes of the stack pointer. */
+/* How the stack pointer changes. */
 enum liveness_sp_change { LIVENESS_SP_ADD, LIVENESS_SP_FROM_BP, LIVENESS_SP_LOSE };
 
 struct liveness_range {
@@ -39,28 +39,28 @@ static inline bool liveness_ranges_overlap(struct liveness_range a, struct liven
 }
 
 struct liveness_step {
-	uint64_t target; /* of a direct jump, branch or call; or 0 */
-	uint64_t pad;    /* where a call goes on if it throws an exception; or 0 */
+	uint64_t target; /* of a direct jump, branch or call; otherwise 0 */
+	uint64_t pad;    /* where a call continues if it throws an exception; otherwise 0 */
 	uint32_t start;  /* from the function's first byte */
 	uint8_t size;
 	uint8_t flow;      /* enum liveness_flow */
 	uint8_t sp_change; /* enum liveness_sp_change */
-	uint8_t reads;     /* sets of callee-saved registers, 1 << index */
-	uint8_t writes;    /* completely, and always */
+	uint8_t reads;     /* bit masks of callee-saved registers, 1 << index */
+	uint8_t writes;    /* only if completely and always */
 	bool cfa_by_bp;
 	bool writes_bp;
-	bool reads_frame; /* somewhere */
+	bool reads_frame; /* reads it at an unknown offset */
 	int32_t amount;   /* of sp_change */
 	int32_t sp, bp;   /* before the instruction, relative to the CFA */
 	struct liveness_range read, written;
 };
 
-/* The addresses of the frame that a function takes. */
+/* The addresses in its frame that a function takes. */
 struct liveness_escapes {
-	bool opaque;      /* it contains an instruction whose effects are not known */
-	bool all;         /* any address */
-	int32_t local;    /* the lowest one of its own; INT32_MAX if there is none */
-	int32_t argument; /* the lowest one at or above the return address; likewise */
+	bool opaque;      /* an instruction has unknown effects */
+	bool all;         /* any address may escape */
+	int32_t local;    /* the lowest one below the return address; INT32_MAX: none */
+	int32_t argument; /* the lowest one at or above it; INT32_MAX: none */
 };
 
 #endif
