@@ -546,9 +546,9 @@ def test_scan(terminal):
         shell = terminal("-p", steady.pid)
         steady.tell("w")
         text = shell.run("scan")
-        assert f"steady ({steady.pid})" in text and "searched" in text
+        assert f"steady ({steady.pid})" in text and "scanned" in text
         text = shell.run("scan new")
-        assert "lost" not in text.replace("definitely lost", "")
+        assert "leaked" not in text.replace("definitely leaked", "")
         assert "unknown kind of scan" in shell.run("scan bogus")
         shell.run("set scan stop")
         assert "paused" in shell.run(f"scan all {steady.pid}")

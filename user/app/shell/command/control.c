@@ -96,10 +96,10 @@ static const struct {
 	enum leak_class leak;
 	const char *words;
 } others[] = {
-	{LEAK_INDIRECT, "indirectly"},
-	{LEAK_POSSIBLE, "possibly"},
-	{LEAK_UNKNOWN, "perhaps"},
-	{LEAK_STACK, "only from a stack"},
+	{LEAK_INDIRECT, "indirectly leaked"},
+	{LEAK_POSSIBLE, "possibly leaked"},
+	{LEAK_UNKNOWN, "perhaps leaked"},
+	{LEAK_STACK, "referenced only from a stack"},
 };
 
 static void write_sum(struct page *page, const struct snapshot_process *process)
@@ -118,7 +118,7 @@ static void write_sum(struct page *page, const struct snapshot_process *process)
 		return;
 	}
 	if (definite->blocks)
-		snprintf(item, sizeof(item), "%s, %s definitely lost",
+		snprintf(item, sizeof(item), "%s, %s definitely leaked",
 			 amount_of(definite->blocks, "leak", text),
 			 bytes_format(definite->bytes, bytes));
 	else
@@ -133,10 +133,10 @@ static void write_sum(struct page *page, const struct snapshot_process *process)
 		if (sum->blocks)
 			page_item(page, STYLE_PLAIN, 0, separator, item);
 	}
-	snprintf(item, sizeof(item), "searched %s in %s", bytes_format(scan->bytes_scanned, bytes),
+	snprintf(item, sizeof(item), "scanned %s in %s", bytes_format(scan->bytes_scanned, bytes),
 		 amount_duration(scan->duration_ns, page->utf8, text));
 	page_item(page, STYLE_QUIET, 0, separator, item);
-	snprintf(item, sizeof(item), "paused %s",
+	snprintf(item, sizeof(item), "paused for %s",
 		 amount_duration(scan->pause_ns, page->utf8, text));
 	page_item(page, STYLE_QUIET, 0, separator, item);
 	page_end(page);
