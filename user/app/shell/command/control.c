@@ -212,9 +212,10 @@ static int scan(struct shell *shell, pid_t pid, struct error *err)
 	code = session->elsewhere ? session->elsewhere->scan(session, &order, &scans, err)
 				  : scanner_scan(shell->config.scanner, &order, &scans, err);
 	if (code == -ECANCELED)
-		return error_set(err, code, "the scan was given up; an earlier result stays");
+		return error_set(err, code,
+				 "the scan was interrupted; the previous result is kept");
 	if (!code && !scans)
-		return error_set(err, -ESRCH, "there is no process left to scan");
+		return error_set(err, -ESRCH, "no process left to scan");
 	return scans ? 0 : code;
 }
 
@@ -265,7 +266,7 @@ static int for_each(struct shell *shell, pid_t pid, int (*act)(struct shell *she
 	}
 	free(pids);
 	if (code)
-		return error_set_errno(err, code, "cannot do it for all");
+		return error_set_errno(err, code, "cannot change all processes");
 	if (pid && !done)
 		return error_set(err, -ESRCH, "process %d is not traced", (int)pid);
 	if (shell->terminal)
@@ -306,17 +307,17 @@ static int control(struct shell *shell, char *const *words,
 
 int shell_do_stop(struct shell *shell, char *const *words, struct error *err)
 {
-	return control(shell, words, stop_one, "allocations are not booked from here on", err);
+	return control(shell, words, stop_one, "new allocations are no longer counted", err);
 }
 
 int shell_do_start(struct shell *shell, char *const *words, struct error *err)
 {
-	return control(shell, words, start_one, "allocations are booked", err);
+	return control(shell, words, start_one, "new allocations are counted", err);
 }
 
 int shell_do_reset(struct shell *shell, char *const *words, struct error *err)
 {
-	int code = control(shell, words, reset_one, "the books begin anew", err);
+	int code = control(shell, words, reset_one, "totals set to zero", err);
 
 	if (!code)
 		shell_marks_forget(shell);
