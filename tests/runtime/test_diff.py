@@ -113,7 +113,7 @@ def test_options(two, tmp_path):
 
 @pytest.mark.parametrize("arguments,words", [
     ((), "needs two JSON reports"), (("a",), "needs two JSON reports"), (("a", "b", "c"), "takes two"),
-    (("-i", "a", "b"), "nothing else"), (("--format", "json", "a", "b"), "writes text"),
+    (("-i", "a", "b"), "neither --record"), (("--format", "json", "a", "b"), "writes only"),
     (("-a", "a", "b"), "--scan is not valid"), (("--listen", "x", "a", "b"), "--listen is only"),
 ])
 def test_misuse(arguments, words):

@@ -101,7 +101,7 @@ class Service(Lines):
     def report(self):
         """Ask for one, and wait until it is there."""
         self.signal(signal.SIGUSR1)
-        self.read_until("report: mtrace-bpf has ")
+        self.read_until("report: mtrace-bpf uses ")
 
     def stop(self):
         self.signal(signal.SIGINT)
@@ -147,8 +147,8 @@ def test_a_reader_sees_whole_reports(steady, tmp_path):
     path = tmp_path / "report.json"
     with Service("-v", "-p", str(steady.pid), "--format", "json", "-o", str(path),
                  "--interval", "100ms") as service:
-        service.read_until("report: mtrace-bpf has ")
-        service.read_until("report: mtrace-bpf has ")
+        service.read_until("report: mtrace-bpf uses ")
+        service.read_until("report: mtrace-bpf uses ")
         seen = set()
         while len(seen) < 5:
             steady.tell("w")

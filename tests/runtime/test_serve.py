@@ -251,7 +251,7 @@ def test_server_is_killed(directory):
         with Served("-p", str(steady.pid), listen=unix(directory)) as again:
             again.wait_for("tracing")  # the socket that was left is no obstacle
     assert result.status == 1
-    assert "the connection broke behind" in result.document["incomplete"]
+    assert "the connection broke after" in result.document["incomplete"]
     assert result.process["pid"] == steady.pid
 
 
@@ -804,7 +804,7 @@ def test_returns_too_late(directory):
             for _ in range(60):
                 steady.tell("w")
             cable.open()
-            client.wait_for("which sends its books")
+            client.wait_for("which sends its model")
             steady.tell("f")
             server.signal(signal.SIGINT)
             results = [client.finish(), witness.finish()]
@@ -826,7 +826,7 @@ def test_too_slow(directory):
         for _ in range(250):
             steady.tell("w")
         client.signal(signal.SIGCONT)
-        client.wait_for("which sends its books")
+        client.wait_for("which sends its model")
         steady.tell("f")
         with Client(directory, server.address, name="late") as late:
             late.wait_for("connected")
