@@ -18,7 +18,7 @@ import test_stacks as stack_tests
 from kernels import in_guest
 from report import assert_sites, difference, expected as truth_of
 
-FALLBACK = "tracing by ptrace, as BPF cannot be used: "
+FALLBACK = "tracing by ptrace because BPF cannot be used: "
 
 
 def assert_source(ran, expected):

@@ -39,7 +39,7 @@ def target(name):
 def without_reason(text):
     """What it says but for why it has taken ptrace."""
     lines = (text or "").splitlines(keepends=True)
-    return "".join(line for line in lines if "tracing by ptrace, as BPF cannot be used" not in line)
+    return "".join(line for line in lines if "tracing by ptrace because BPF cannot be used" not in line)
 
 
 class Result:

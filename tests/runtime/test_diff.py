@@ -67,7 +67,7 @@ def test_what_grew(two):
 
 
 def test_nothing(two):
-    assert "At no site lives more or less" in diff(two[0], two[0])
+    assert "No site has more or less live" in diff(two[0], two[0])
 
 
 def test_what_came_and_went(two, tmp_path):
@@ -112,9 +112,9 @@ def test_options(two, tmp_path):
 
 
 @pytest.mark.parametrize("arguments,words", [
-    ((), "needs two reports"), (("a",), "needs two reports"), (("a", "b", "c"), "takes two"),
-    (("-i", "a", "b"), "nothing else"), (("--format", "json", "a", "b"), "writes text"),
-    (("-a", "a", "b"), "--scan is for tracing"), (("--listen", "x", "a", "b"), "--listen is for"),
+    ((), "needs two JSON reports"), (("a",), "needs two JSON reports"), (("a", "b", "c"), "takes two"),
+    (("-i", "a", "b"), "neither --record"), (("--format", "json", "a", "b"), "writes only"),
+    (("-a", "a", "b"), "--scan is not valid"), (("--listen", "x", "a", "b"), "--listen is only"),
 ])
 def test_misuse(arguments, words):
     done = mtrace("diff", *arguments)
@@ -124,7 +124,7 @@ def test_misuse(arguments, words):
 def test_no_report(tmp_path):
     path = tmp_path / "text"
     path.write_text("nothing\n", encoding="utf-8")
-    for wrong, word in ((path, "is no report in JSON"), (tmp_path / "none", "No such file"),
-                        (target("basic"), "is no report in JSON")):
+    for wrong, word in ((path, "is not a JSON report"), (tmp_path / "none", "No such file"),
+                        (target("basic"), "is not a JSON report")):
         done = mtrace("diff", str(wrong), str(path))
         assert done.status == 1 and one_line(done.stderr) and word in done.stderr

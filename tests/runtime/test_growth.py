@@ -101,7 +101,7 @@ class Service(Lines):
     def report(self):
         """Ask for one, and wait until it is there."""
         self.signal(signal.SIGUSR1)
-        self.read_until("report: mtrace-bpf has ")
+        self.read_until("report: mtrace-bpf uses ")
 
     def stop(self):
         self.signal(signal.SIGINT)
@@ -147,8 +147,8 @@ def test_a_reader_sees_whole_reports(steady, tmp_path):
     path = tmp_path / "report.json"
     with Service("-v", "-p", str(steady.pid), "--format", "json", "-o", str(path),
                  "--interval", "100ms") as service:
-        service.read_until("report: mtrace-bpf has ")
-        service.read_until("report: mtrace-bpf has ")
+        service.read_until("report: mtrace-bpf uses ")
+        service.read_until("report: mtrace-bpf uses ")
         seen = set()
         while len(seen) < 5:
             steady.tell("w")
@@ -182,18 +182,18 @@ def test_hangup_reads_the_configuration_again(steady, tmp_path):
         steady.tell("w")
         config.write_text(f"format text\noutput {out}/%n.txt\nsort allocations\ndepth 7\nverbose\n")
         service.signal(signal.SIGHUP)
-        lines = service.read_until("the configuration was read again")
+        lines = service.read_until("configuration reloaded")
         assert any("needs a new start for: depth" in line for line in lines), lines
         service.report()
         config.write_text("nonsense\n")
         service.signal(signal.SIGHUP)
-        service.read_until("stays as it was", "nonsense")
+        service.read_until("keeping the old one", "nonsense")
         service.report()
         rest, status = service.stop()
         assert status == 0, rest
     assert names(out) == ["1.txt", "2.txt", "3.txt"]
     for name in names(out):
-        assert "most calls first" in (out / name).read_text()
+        assert "sorted by calls" in (out / name).read_text()
 
 
 def wait_for(manager, told, text):

@@ -57,7 +57,7 @@ def test_a_hot_program_is_sampled(tmp_path):
     metrics, text, recording = (str(tmp_path / name) for name in ("m.prom", "r.txt", "t.rec"))
     with Hot(str(tmp_path), "-v", "--max-overhead", "2", f"--format=text={text}",
              "--prometheus-file", metrics, "--record", recording) as hot:
-        hot.wait_for("from now on one allocation in", "from now on one allocation in")
+        hot.wait_for("now sampling one allocation per", "now sampling one allocation per")
         result = hot.end()
     data = data_of(result)
     assert_sound(data)
@@ -67,13 +67,13 @@ def test_a_hot_program_is_sampled(tmp_path):
     assert overhead["mean_bytes"] >= data["sampling"]["least_mean_bytes"] >= 64
     assert overhead["floor_ppm"] <= overhead["ppm"]
     # A breakpoint at each call of a program that does nothing else: that is said, once.
-    assert result.stderr.count("--max-overhead cannot be kept") == 1
+    assert result.stderr.count("--max-overhead cannot be met") == 1
     with open(text, encoding="utf-8") as file:
         words = " ".join(file.read().split())
     assert "of 2.0% that it may" in words
     # By the last measurement, which may be of the program's end.
     assert overhead["budget_kept"] == (overhead["floor_ppm"] <= overhead["budget_ppm"])
-    assert ("--max-overhead is not kept" in words) == (not overhead["budget_kept"])
+    assert ("--max-overhead cannot be met" in words) == (not overhead["budget_kept"])
     assert "estimated from" in words
     with open(metrics, encoding="utf-8") as file:
         page = file.read()

@@ -379,9 +379,9 @@ def test_selected_by_cgroup(uprobes, tmp_path):
 @pytest.mark.parametrize("options, words", [
     (("--comm", "[ab]"), "only * and ? are"),
     (("--exe", "/no/such/program"), "there is no such file"),
-    (("--uid", "nobody-at-all"), "there is no user"),
+    (("--uid", "nobody-at-all"), "no user"),
     (("--cgroup", "/no/such/group"), "no such control group"),
-    (("--comm", "x", "-p", "1"), "name none with --pid"),
+    (("--comm", "x", "-p", "1"), "cannot be combined with --pid"),
 ])
 def test_refused(options, words):
     result = harness.mtrace(*options)

@@ -49,7 +49,7 @@ def test_where_bpf_is_refused(tmp_path, number):
     assert result.process["backend"] == "ptrace"
     assert_sites(result.process, result.truth)
     lines = [line for line in result.stderr.splitlines() if "ptrace" in line]
-    assert len(lines) == 1 and lines[0].startswith("mtrace-bpf: tracing by ptrace, as BPF ")
+    assert len(lines) == 1 and lines[0].startswith("mtrace-bpf: tracing by ptrace because BPF ")
 
 
 def test_doctor_says_which_and_why():

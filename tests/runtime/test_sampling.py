@@ -209,7 +209,7 @@ def test_text_says_so(directory):
     with open(path, encoding="utf-8") as file:
         text = " ".join(file.read().split())
     assert "estimated from" in text and "one in 4.0 KiB" in text and "with 95% confidence" in text
-    assert "above 48.8 KiB" in text and "not looked at" in text
+    assert "above 48.8 KiB" in text and "not traced" in text
 
 
 def test_leaks_are_scaled(launch):

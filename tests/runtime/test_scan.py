@@ -170,7 +170,7 @@ def test_of_the_whole_system_what_runs_is_scanned(attach):
         assert_scanned(running)
         (ended,) = by_pid.values()
         assert not ended["scan"]["done"]
-        assert "ended before the trace did" in ended["scan"]["reason"]
+        assert "exited before the trace ended" in ended["scan"]["reason"]
         assert waiting.end() == (0, "signals 0 0\n")
 
 
@@ -256,7 +256,7 @@ def test_summary_mentions_possible_leaks(uprobes):
     del uprobes
     result = harness.mtrace(*harness.BACKEND_OPTIONS, *SCAN, "-o", "-", target("kinds"), "possible")
     (summary,) = [line for line in result.stdout.splitlines() if line.startswith("SUMMARY")]
-    assert "no definite leaks, 48 B possibly lost; " in summary
+    assert "no definite leaks, 48 B possibly leaked; " in summary
 
 
 def test_unknown_leak_kind_is_refused():

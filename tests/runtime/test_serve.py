@@ -114,7 +114,7 @@ def test_truth(directory):
     """Late: the program has ended before anybody came. Its status is the server's."""
     need("uprobes")
     with Served(target("basic"), listen=unix(directory)) as server:
-        server.wait_for("waits for a client")
+        server.wait_for("waiting for a client to read it")
         result = connect(directory, server.address)
         served = server.finish()
     assert (result.status, served.status) == (0, 0)
@@ -196,7 +196,7 @@ def test_nobody_comes(directory):
         before = server.finish()
     assert before.status != 0 and before.stdout == ""
     with Served(target("basic"), listen=unix(directory)) as server:
-        server.wait_for("waits for a client")
+        server.wait_for("waiting for a client to read it")
         server.signal(signal.SIGINT)
         behind = server.finish()
     assert behind.status == 0 and behind.truth
@@ -251,7 +251,7 @@ def test_server_is_killed(directory):
         with Served("-p", str(steady.pid), listen=unix(directory)) as again:
             again.wait_for("tracing")  # the socket that was left is no obstacle
     assert result.status == 1
-    assert "the connection broke behind" in result.document["incomplete"]
+    assert "the connection broke after" in result.document["incomplete"]
     assert result.process["pid"] == steady.pid
 
 
@@ -330,7 +330,7 @@ def test_reconnect(directory):
                 cable.cut()
                 client.wait_for("broke")
                 steady.tell("f")
-                client.wait_for("connected again")
+                client.wait_for("reconnected")
             server.signal(signal.SIGINT)
             result = client.finish()
         assert server.finish().status == 0
@@ -420,7 +420,7 @@ def test_pulled_cable(directory):
         for _ in range(60):
             steady.tell("w")
         network.plug()
-        far.wait_for("connected again")
+        far.wait_for("reconnected")
         steady.tell("f")
         with Client(directory, server.address, *token, name="near") as near:
             near.wait_for("connected")
@@ -478,7 +478,7 @@ def test_tokens(directory):
     need("uprobes")
     right, wrong = secret(directory), secret(directory, "wrong", "f" * 32)
     with Served("--token-file", right, target("basic"), listen="127.0.0.1:0") as server:
-        server.wait_for("waits for a client")
+        server.wait_for("waiting for a client to read it")
         none = connect(directory, server.address)
         assert none.status == 1 and "wants a token" in none.stderr and one_line(none.stderr)
         other = connect(directory, server.address, "--token-file", wrong)
@@ -507,7 +507,7 @@ def test_impostor(directory):
 
 
 @pytest.mark.parametrize("arguments,reason", [
-    (("serve", "--listen", "127.0.0.1:0", "true"), "anybody could read the trace"),
+    (("serve", "--listen", "127.0.0.1:0", "true"), "anyone could read the trace"),
     (("serve", "--listen", "unix:", "true"), "is no path of a socket"),
     (("serve", "--listen", "unix:/none/such/place", "true"), "No such file or directory"),
     (("serve", "--listen", "127.0.0.1:99999", "--token-file", "TOKEN", "true"), "its port"),
@@ -529,13 +529,13 @@ def test_cannot(directory, arguments, reason):
 
 @pytest.mark.parametrize("arguments,reason", [
     (("connect",), "needs the address"), (("connect", "a", "b"), "takes one address"),
-    (("connect", "--scan-every", "10s", "x"), "--scan-every is for tracing"),
-    (("connect", "--listen", "x", "y"), "--listen is for tracing"),
+    (("connect", "--scan-every", "10s", "x"), "--scan-every is not valid with connect"),
+    (("connect", "--listen", "x", "y"), "--listen is not valid with connect"),
     (("serve", "-o", "x", "true"), "--output is not for serve"),
     (("serve", "--end", "true"), "--end is not for serve"),
     (("serve", "-i", "true"), "--interactive is not for serve"),
-    (("--listen", "x", "true"), "--listen is for serve or connect"),
-    (("report", "--token-file", "x", "y"), "--token-file is for serve or connect"),
+    (("--listen", "x", "true"), "--listen is only valid with serve or connect"),
+    (("report", "--token-file", "x", "y"), "--token-file is only valid with serve or connect"),
 ])
 def test_misuse(arguments, reason):
     run = mtrace(*arguments)
@@ -550,7 +550,7 @@ def test_binaries_are_found(directory):
     os.makedirs(there)
     program = shutil.copy(target("basic"), here)
     with Served(program, listen=unix(directory)) as server:
-        server.wait_for("waits for a client")
+        server.wait_for("waiting for a client to read it")
         shutil.move(program, there)
         shutil.copy(target("cxx"), program)
         result = connect(directory, server.address, "--binpath", os.path.dirname(there))
@@ -683,7 +683,7 @@ def test_tls(directory):
     certificate(directory, "stranger", "theirs", "IP:127.0.0.1")
     with Served(*tls(directory, "server", "ours"), target("basic"),
                 listen="127.0.0.1:0") as server:
-        server.wait_for("waits for a client")
+        server.wait_for("waiting for a client to read it")
         for options, reason in ((tls(directory, "stranger", "ours"), "accept our certificate"),
                                 (tls(directory, "client", "theirs"), "its certificate:")):
             result = connect(directory, server.address, *options)
@@ -707,10 +707,10 @@ def test_full_backlog(directory):
     need("uprobes")
     with Served("--backlog", "64k", "--checkpoint", "0", "--buffer", "256m", target("threads"),
                 "8", "20000", listen=unix(directory)) as server:
-        server.wait_for("waits for a client")
+        server.wait_for("waiting for a client to read it")
         result = connect(directory, server.address)
         served = server.finish()
-    lost = re.search(r"([\d,]+) calls were lost", served.stderr)
+    lost = re.search(r"([\d,]+) events dropped", served.stderr)
     assert result.status == 0 and served.status == 0 and served.truth
     assert result.process["losses"]["events"] >= int(lost[1].replace(",", "")) > 0
 
@@ -733,11 +733,11 @@ def test_books_of_what_was_let_go(directory):
     need("uprobes")
     with Served("--backlog", "64k", "--buffer", "256m", target("threads"), "8", "20000",
                 listen=unix(directory)) as server:
-        server.wait_for("waits for a client")
+        server.wait_for("waiting for a client to read it")
         result = connect(directory, server.address)
         served = server.finish()
     assert "is there, and sent books" in served.stderr
-    assert "were lost" not in served.stderr
+    assert "events dropped" not in served.stderr
     assert result.status == 0 and result.document["incomplete"] is None
     assert_sites(result.process, served.truth)
 
@@ -804,7 +804,7 @@ def test_returns_too_late(directory):
             for _ in range(60):
                 steady.tell("w")
             cable.open()
-            client.wait_for("which sends its books")
+            client.wait_for("which sends its model")
             steady.tell("f")
             server.signal(signal.SIGINT)
             results = [client.finish(), witness.finish()]
@@ -826,7 +826,7 @@ def test_too_slow(directory):
         for _ in range(250):
             steady.tell("w")
         client.signal(signal.SIGCONT)
-        client.wait_for("which sends its books")
+        client.wait_for("which sends its model")
         steady.tell("f")
         with Client(directory, server.address, name="late") as late:
             late.wait_for("connected")
@@ -842,11 +842,11 @@ def test_books_too_large(directory):
     need("uprobes")
     with Served("--backlog", "64k", "--checkpoint", "1k", "--buffer", "256m", target("threads"),
                 "8", "20000", listen=unix(directory)) as server:
-        server.wait_for("waits for a client")
+        server.wait_for("waiting for a client to read it")
         late = connect(directory, server.address)
         assert late.status == 1 and "--backlog" in late.stderr
         server.signal(signal.SIGINT)
-        assert "were lost" in server.finish().stderr
+        assert "events dropped" in server.finish().stderr
 
 
 def test_shell(directory):
@@ -932,4 +932,4 @@ def test_no_books_no_scan(directory):
             result = client.finish()
         assert server.finish().status == 0 and steady.tell()
     assert result.status == 0 and not result.process["scan"]["done"]
-    assert "keeps no books for it: --checkpoint" in result.stderr
+    assert "keeps no model: use --checkpoint" in result.stderr

@@ -323,7 +323,7 @@ def test_a_launched_program_has_no_terminal(terminal):
     shell.expect(PROMPT)
     assert str(pid) in shell.run("proclist")
     shell.send("quit\n")
-    shell.expect(f"({pid}) runs on, untraced")
+    shell.expect(f"({pid}) keeps running, untraced")
     assert shell.wait() == 0
     assert status(pid)
     os.kill(pid, signal.SIGKILL)
@@ -378,9 +378,9 @@ def test_errors_of_a_script(script):
 
 @pytest.mark.parametrize("lines, reason", [
     (b"proclist\n" + b"a" * 200000 + b"\nproclist\n", b"line 2: the line is too long"),
-    (b"proclist\na\0b\nproclist\n", b"line 2: that is no text"),
+    (b"proclist\na\0b\nproclist\n", b"line 2: the line is not text"),
     (b"proclist\n\x1b[2J\xff\xfe\x80\nproclist\n", b"line 2: unknown command \"\\x1b[2J"),
-    (b"proclist\n" + b"'" * 60001 + b"\nproclist", b"line 2: a ' is not closed"),
+    (b"proclist\n" + b"'" * 60001 + b"\nproclist", b"line 2: missing closing '"),
 ], ids=["long", "zero", "escape", "open"])
 def test_hostile_lines(script, lines, reason):
     with Steady() as steady:
@@ -453,7 +453,7 @@ def test_sites(terminal):
         assert f"Site {rows[0]}" in card and "steady.c:" in card
         assert re.search(r"^ +(→|->) +\d+ +BOOKED\(malloc", card, re.MULTILINE), card
         assert f"site {rows[0]}" in shell.run("dump | cat")
-        assert "there is no site 4000000" in shell.run("site 4000000")
+        assert "no site 4000000" in shell.run("site 4000000")
         assert "not a regular expression" in shell.run("grep [")
 
 
@@ -546,9 +546,9 @@ def test_scan(terminal):
         shell = terminal("-p", steady.pid)
         steady.tell("w")
         text = shell.run("scan")
-        assert f"steady ({steady.pid})" in text and "searched" in text
+        assert f"steady ({steady.pid})" in text and "scanned" in text
         text = shell.run("scan new")
-        assert "lost" not in text.replace("definitely lost", "")
+        assert "leaked" not in text.replace("definitely leaked", "")
         assert "unknown kind of scan" in shell.run("scan bogus")
         shell.run("set scan stop")
         assert "paused" in shell.run(f"scan all {steady.pid}")
@@ -603,8 +603,8 @@ def test_settings(terminal):
         assert "t_kept" in shell.run("grep t_kept")
         shell.run("set min 1g")
         text = shell.run("grep t_kept")
-        assert "t_kept" not in text and "left out" in text
-        assert "left out" in shell.run("dump | cat")
+        assert "t_kept" not in text and "hidden by" in text
+        assert "hidden by" in shell.run("dump | cat")
         shell.run("set min 0")
         shell.run("set sort alloc")
         assert "allocations" in shell.run("show sort")

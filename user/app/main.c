@@ -52,7 +52,8 @@ static int command_run(const struct command *command, const struct options *opti
 	if (options->help)
 		return command_help(options);
 	if (!command->traces && (options->program || options->pids.count || options->system)) {
-		log_error("%s takes nothing to trace; see mtrace-bpf --help", command->name);
+		log_error("%s takes no program or process to trace; see mtrace-bpf --help",
+			  command->name);
 		return EXIT_USAGE;
 	}
 	return command->run(options);

@@ -222,14 +222,15 @@ static const struct book *book_of(enum api api)
 static const char *end_unscanned(const struct process *process)
 {
 	if (process->left)
-		return "it was not traced any more";
+		return "it was no longer traced";
 	if (process->replaced)
-		return "it was replaced by another program (exec), and its memory with it";
+		return "exec replaced the program and its memory";
 	if (WIFSIGNALED(process->exit_code) && WTERMSIG(process->exit_code) == SIGKILL)
-		return "it was killed by SIGKILL, which nobody can hold";
+		return "it was killed by SIGKILL, which cannot be intercepted";
 	if (process->config->ends_unseen)
-		return "it ended before the trace did: of the whole system only what runs then is";
-	return "it ended before it was scanned";
+		return "it exited before the trace ended: --system-wide scans only running "
+		       "processes";
+	return "it exited before it was scanned";
 }
 
 /* Handles the end of an image. Pending calls never return, so they have no effect. */

@@ -103,7 +103,7 @@ static int mtrace_write(const struct snapshot *snapshot, const struct format_opt
 	(void)options;
 	out_text(&out, "= Start\n");
 	if (process && snapshot->process_count + snapshot->others.sections > 1)
-		put_format(&out, "# process %" PRIu32 "; others are left out\n", process->pid);
+		put_format(&out, "# only process %" PRIu32 "; others are omitted\n", process->pid);
 	if (snapshot->incomplete)
 		out_text(&out, "# incomplete\n");
 	if (process) {

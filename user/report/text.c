@@ -38,9 +38,9 @@ static void write_silence(const struct view *view)
 
 	page_to(page, TEXT_INDENT);
 	page_sentence(page, STYLE_PLAIN, TEXT_INDENT,
-		      "No allocation or free was seen. The process may have been idle meanwhile, "
-		      "or it brings an allocator of its own under names that are not known here; "
-		      "mtrace-bpf -v tells which functions are probed.");
+		      "No allocation or free was seen. Either the process was idle, or it uses an "
+		      "allocator whose function names mtrace-bpf does not know. mtrace-bpf -v "
+		      "lists the probed functions; --allocator adds an allocator.");
 }
 
 static void write_books(const struct view *view)
@@ -55,8 +55,11 @@ static void write_books(const struct view *view)
 	text_losses(view);
 	if (view->process->live.blocks && !view->process->scan.done) {
 		page_to(view->page, TEXT_INDENT);
-		page_sentence(view->page, STYLE_QUIET, TEXT_INDENT,
-			      "still live is what was not freed so far, which need not be wrong");
+		page_sentence(
+			view->page, STYLE_QUIET, TEXT_INDENT,
+			view->process->scan.reason
+				? "Live memory is not necessarily leaked."
+				: "Live memory is not necessarily leaked. Use -a to find leaks.");
 	}
 	page_end(view->page);
 }
@@ -236,9 +239,8 @@ static void write_dropped(struct page *page, const struct snapshot *snapshot)
 
 	if (!snapshot->dropped)
 		return;
-	snprintf(sentence, sizeof(sentence), "%s made no sense in the books and %s left out",
-		 amount_of(snapshot->dropped, "record", amount),
-		 snapshot->dropped == 1 ? "was" : "were");
+	snprintf(sentence, sizeof(sentence), "%s dropped",
+		 amount_of(snapshot->dropped, "invalid record", amount));
 	text_loss(page, sentence);
 }
 

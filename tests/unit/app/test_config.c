@@ -80,7 +80,7 @@ static void test_wrong_files(void **state)
 
 	scratch_write(scratch, "binary", "scan\n\0depth 5\n", 14, 0600);
 	assert_int_equal(config_read(&options, scratch_path(scratch, "binary"), &err), -EINVAL);
-	assert_non_null(strstr(err.text, "no text"));
+	assert_non_null(strstr(err.text, "not a text file"));
 	assert_int_equal(config_read(&options, scratch_path(scratch, "none"), &err), -ENOENT);
 	assert_int_equal(config_read(&options, scratch->root, &err), -EISDIR);
 	options_free(&options);

@@ -98,13 +98,13 @@ static void test_wrong_lines(void **state)
 	char many[256] = "";
 
 	(void)state;
-	assert_wrong("grep 'a", "' is not closed");
-	assert_wrong("grep \"a\\\"", "\" is not closed");
+	assert_wrong("grep 'a", "missing closing '");
+	assert_wrong("grep \"a\\\"", "missing closing \"");
 	assert_wrong("dump >", "no file");
-	assert_wrong("dump > 'a", "not closed");
-	assert_wrong("dump > a b", "something behind");
-	assert_wrong("dump > a > b", "something behind");
-	assert_wrong("dump |  ", "no command behind");
+	assert_wrong("dump > 'a", "missing closing");
+	assert_wrong("dump > a b", "unexpected text after");
+	assert_wrong("dump > a > b", "unexpected text after");
+	assert_wrong("dump |  ", "no command after");
 	assert_wrong("> file", "no command before");
 	assert_wrong("| wc", "no command before");
 	for (int i = 0; i <= SHELL_WORDS_MAX; i++)

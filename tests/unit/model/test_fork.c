@@ -399,7 +399,7 @@ static void test_leave(void **state)
 	assert_false(section->exited);
 	assert_false(section->replaced);
 	assert_int_equal(section->live.bytes, 10);
-	assert_non_null(strstr(section->scan.reason, "not traced any more"));
+	assert_non_null(strstr(section->scan.reason, "no longer traced"));
 	assert_int_equal(books.snapshot->dropped, 2);
 	books_close(&books);
 }

@@ -330,7 +330,7 @@ static void test_a_missing_scan_has_a_reason(void **state)
 	struct books books = books_launched();
 
 	(void)state;
-	assert_non_null(strstr(reason_after((struct event){.kind = EVENT_EXIT}), "ended before"));
+	assert_non_null(strstr(reason_after((struct event){.kind = EVENT_EXIT}), "exited before"));
 	assert_non_null(strstr(
 		reason_after((struct event){.kind = EVENT_EXIT, .exit = {.code = 9}}), "SIGKILL"));
 	assert_non_null(strstr(

@@ -333,20 +333,20 @@ static const struct {
 	const char *text;
 	const char *words;
 } wrongs[] = {
-	{"leak:a\nmain\n", "f.supp:2: neither leak:PATTERN nor ignore:PATTERN nor {: \"main\""},
+	{"leak:a\nmain\n", "f.supp:2: expected leak:PATTERN, ignore:PATTERN or {: \"main\""},
 	{"\n\nleak:\n", "f.supp:3: no pattern: \"leak:\""},
 	{"ignore: \n", "f.supp:1: no pattern"},
 	{"ignore:/(/", "f.supp:1: "},
-	{"{ x\n", "f.supp:1: something behind {: \"x\""},
-	{"{\n", "f.supp:1: a block without a name"},
-	{"{\n}\n", "f.supp:2: a block without a name"},
-	{"{\nx\n}\n", "f.supp:3: a block without a kind"},
-	{"{\nx\nMemcheck:Leak\nfun:a\n", "f.supp:3: a block without an end: \"x\""},
-	{"{\nx\nMemcheck:Leak\n}\n", "f.supp:4: a block without frames: \"x\""},
+	{"{ x\n", "f.supp:1: unexpected text after {: \"x\""},
+	{"{\n", "f.supp:1: block without a name"},
+	{"{\n}\n", "f.supp:2: block without a name"},
+	{"{\nx\n}\n", "f.supp:3: block without a kind"},
+	{"{\nx\nMemcheck:Leak\nfun:a\n", "f.supp:3: block without a closing }: \"x\""},
+	{"{\nx\nMemcheck:Leak\n}\n", "f.supp:4: block without frames: \"x\""},
 	{"{\nx\nMemcheck:Leak\nmain\n}\n",
-	 "f.supp:4: no frame (fun:, obj:, src: or ...): \"main\""},
+	 "f.supp:4: not a frame (fun:, obj:, src: or ...): \"main\""},
 	{"{\nx\nMemcheck:Leak\nmatch-leak-kinds: all,some\n...\n}\n",
-	 "f.supp:4: no kind of leak: \"some\""},
+	 "f.supp:4: unknown kind of leak: \"some\""},
 };
 
 static void test_wrong_files(void **state)
@@ -371,7 +371,7 @@ static void test_binary_file(void **state)
 
 	(void)state;
 	assert_int_equal(suppressions_parse(suppressions, &file, &err), -EINVAL);
-	assert_string_equal(err.text, "f.supp: is no text");
+	assert_string_equal(err.text, "f.supp: not a text file");
 	suppressions_free(suppressions);
 }
 
@@ -400,7 +400,7 @@ static void test_ignore(void **state)
 	assert_int_equal(suppressions_ignore(suppressions, "/a|b/", &err), 0);
 	assert_int_equal(suppressions_ignore(suppressions, "", &err), -EINVAL);
 	assert_int_equal(suppressions_ignore(suppressions, "/(/", &err), -EINVAL);
-	assert_non_null(strstr(err.text, "\"/(/\" is no regular expression: "));
+	assert_non_null(strstr(err.text, "\"/(/\" is not a regular expression: "));
 	suppressions_free(suppressions);
 	suppressions_free(NULL);
 }

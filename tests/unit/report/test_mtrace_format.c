@@ -90,7 +90,7 @@ static void test_several(void **state)
 	tell_process(&books, EVENT_PROCESS, START_TIME);
 	tell_calls(&books);
 	text = log_of(&books);
-	assert_non_null(strstr(text, "# process 101; others are left out\n"));
+	assert_non_null(strstr(text, "# only process 101; others are omitted\n"));
 	assert_non_null(strstr(text, " + 0x1000 0xa\n"));
 	free(text);
 	books_close(&books);

@@ -135,7 +135,7 @@ static int line_apply(struct options *options, char *line, const struct file_pla
 	if (!row)
 		return name_unknown(place, name);
 	if (is_for_command_line(row->name))
-		return fail(place, -EINVAL, "this belongs on the command line");
+		return fail(place, -EINVAL, "this option belongs on the command line");
 	return row_set(options, row, value, place);
 }
 
@@ -146,7 +146,7 @@ static int text_apply(struct options *options, char *text, size_t size, struct f
 
 	place->line = 1;
 	if (memchr(text, '\0', size))
-		return fail(place, -EINVAL, "this is no text");
+		return fail(place, -EINVAL, "not a text file");
 	for (place->line = 0; !code && (line = strsep(&rest, "\n"));) {
 		place->line++;
 		code = line_apply(options, line, place);
@@ -197,8 +197,8 @@ static bool is_trusted(const char *path, const struct stat *status)
 
 	if (ours && !(status->st_mode & S_IWOTH))
 		return true;
-	log_warn("%s is not read: somebody else may have written it; --config %s reads it", path,
-		 path);
+	log_warn("ignoring %s: other users can write to it (use --config %s to read it anyway)",
+		 path, path);
 	return false;
 }
 

@@ -81,7 +81,7 @@ static void capability_print(const struct capability *capability, int width, int
 
 static void heading_print(bool color)
 {
-	printf("%smtrace-bpf " MTRACE_VERSION "%s: what this machine allows\n\n",
+	printf("%smtrace-bpf " MTRACE_VERSION "%s: what works on this machine\n\n",
 	       style_begin(TERMINAL_BOLD, color), style_end(TERMINAL_BOLD, color));
 }
 
@@ -145,8 +145,8 @@ static bool summary_print(const struct trace_way *bpf, const struct trace_way *p
 		return false;
 	}
 	words_print(VERDICT_LIMITED, "Tracing will work here", color);
-	printf(", by ptrace%s: %zu of what BPF needs %s missing.\n", within(ptrace), missing,
-	       missing > 1 ? "are" : "is");
+	printf(", by ptrace%s: %zu of the requirements of BPF %s missing.\n", within(ptrace),
+	       missing, missing > 1 ? "are" : "is");
 	return true;
 }
 

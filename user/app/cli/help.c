@@ -15,18 +15,18 @@
 static const char usage_text[] =
 	"mtrace-bpf [OPTIONS] -p PID[,PID...]    attach to running processes\n"
 	"mtrace-bpf [OPTIONS] [--] CMD [ARG...]  launch CMD and trace it\n"
-	"mtrace-bpf [OPTIONS] --system-wide      every process, and each one born later\n"
-	"mtrace-bpf report [OPTIONS] FILE        from a recording or a MALLOC_TRACE log\n"
+	"mtrace-bpf [OPTIONS] --system-wide      all processes, current and future\n"
+	"mtrace-bpf report [OPTIONS] FILE        report a recording or MALLOC_TRACE log\n"
 	"mtrace-bpf diff [OPTIONS] OLD NEW       what grew between two JSON reports\n"
-	"mtrace-bpf serve [OPTIONS] ...          trace for another machine: -p, CMD ...\n"
-	"mtrace-bpf connect [OPTIONS] ADDR       books and reports of what is served\n"
-	"mtrace-bpf doctor                       what this machine allows\n";
+	"mtrace-bpf serve [OPTIONS] ...          trace for remote clients: -p, CMD ...\n"
+	"mtrace-bpf connect [OPTIONS] ADDR       report the trace of a server\n"
+	"mtrace-bpf doctor                       check what works on this machine\n";
 
 static const char example_text[] =
 	"mtrace-bpf -p \"$(pidof redis-server)\"   ^C ends the trace and reports\n"
 	"mtrace-bpf --format json -o out.json ls -l /usr\n"
-	"mtrace-bpf -f make -j4                  its children, too\n"
-	"mtrace-bpf --comm nginx                 all of this name, also those to come\n";
+	"mtrace-bpf -f make -j4                  also trace its children\n"
+	"mtrace-bpf --comm nginx                 all processes with this name\n";
 
 static void heading_print(FILE *out, const char *text, bool color)
 {
@@ -80,7 +80,7 @@ void usage_print(FILE *out)
 
 void help_print(FILE *out, bool color)
 {
-	fputs("Where does a program's memory go? Who allocated what it never gave back?\n\n", out);
+	fputs("Trace the memory allocations of running programs and find their leaks.\n\n", out);
 	heading_print(out, "Usage", color);
 	lines_print(out, usage_text, 0, 2);
 	fputc('\n', out);
@@ -88,7 +88,7 @@ void help_print(FILE *out, bool color)
 		group_print(out, (enum option_group)group, color);
 	heading_print(out, "Examples", color);
 	lines_print(out, example_text, 0, 2);
-	fputs("\nSignals, exit status, files and limits: man mtrace-bpf\n", out);
+	fputs("\nFor signals, exit status, files and limits, see man mtrace-bpf.\n", out);
 }
 
 void version_print(FILE *out)

@@ -220,39 +220,39 @@ static bool has_numbered_file(const struct options *options)
 static int contradictions_check(const struct options *options, struct error *err)
 {
 	if (options->pids.count && options->program)
-		return error_set(err, -EINVAL, "either --pid or a program to launch (%s), not both",
+		return error_set(err, -EINVAL, "cannot combine --pid with a program to launch (%s)",
 				 options->program[0]);
 	if (options->system && (options->pids.count || options->program))
 		return error_set(
 			err, -EINVAL,
 			"--system-wide, --comm, --exe, --cgroup and --uid choose among all "
-			"processes: name none with --pid or as a program");
+			"processes: they cannot be combined with --pid or a program");
 	if (options->pids.count && (options->user || options->directory))
-		return error_set(err, -EINVAL, "%s is for a program to launch, not for --pid",
+		return error_set(err, -EINVAL,
+				 "%s needs a program to launch, and does not work with --pid",
 				 options->user ? "--user" : "--cwd");
 	if (options->program && !options->program[0][0])
 		return error_set(err, -EINVAL, "the program to launch has an empty name");
 	if (!options->apis)
-		return error_set(err, -EINVAL, "--nocpp leaves nothing of --only to trace");
+		return error_set(err, -EINVAL, "--nocpp excludes everything in --only");
 	if (options->count && !options->interval_ns)
-		return error_set(err, -EINVAL, "--count counts the reports of --interval");
+		return error_set(err, -EINVAL, "--count needs --interval");
 	if ((options->prometheus_auth || options->prometheus_tls) && !options->prometheus)
-		return error_set(err, -EINVAL, "--prometheus-%s is for --prometheus",
+		return error_set(err, -EINVAL, "--prometheus-%s needs --prometheus",
 				 options->prometheus_auth ? "auth" : "tls");
 	if (options->keep && !has_numbered_file(options))
-		return error_set(err, -EINVAL,
-				 "--keep is for reports with %%n in the names of their files");
+		return error_set(err, -EINVAL, "--keep needs a report file with %%n in its name");
 	if (options->sanity && is_thinning(&options->thinning))
 		return error_set(
 			err, -EINVAL,
-			"--sanity judges every release, and needs every allocation: not with "
+			"--sanity checks every free and needs every allocation: not valid with "
 			"--sample, --max-overhead, --min-size or --max-size");
 	if (options->max_overhead_ppm && options->backend == BACKEND_PTRACE)
 		return error_set(err, -EINVAL,
-				 "--max-overhead is for BPF: by ptrace each call is a stop, "
-				 "whether it is told or not");
+				 "--max-overhead needs BPF: with ptrace each call stops the "
+				 "thread, sampled or not");
 	if (options->thinning.max_size && options->thinning.max_size < options->thinning.min_size)
-		return error_set(err, -EINVAL, "--max-size is below --min-size: nothing is left");
+		return error_set(err, -EINVAL, "--max-size is below --min-size: nothing to trace");
 	if (formats_share_a_file(options))
 		return error_set(err, -EINVAL, "two reports cannot go to the same file");
 	if (record_shares_a_file(options))

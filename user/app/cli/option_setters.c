@@ -85,7 +85,7 @@ SETTER(set_uid)
 	struct account account;
 
 	if (account_find(argument, &account))
-		return error_set(err, -EINVAL, "there is no user \"%s\"", argument);
+		return error_set(err, -EINVAL, "no user \"%s\"", argument);
 	options->select.by_user = true;
 	options->select.user = account.uid;
 	account_free(&account);

@@ -40,7 +40,7 @@ static void warn_of_mangled(const char *path, size_t count)
 {
 	if (count)
 		log_warn("%s: %zu suppression%s a mangled C++ name with wildcards, which matches "
-			 "nothing here: write the name as reports show it",
+			 "nothing: write the name as reports show it",
 			 path, count, count == 1 ? " has" : "s have");
 }
 

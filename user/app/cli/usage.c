@@ -16,6 +16,6 @@ int command_takes_no_net(const struct options *options)
 
 	if (!foreign)
 		return EXIT_DONE;
-	log_error("--%s is for serve or connect; see mtrace-bpf --help", foreign);
+	log_error("--%s is only valid with serve or connect; see mtrace-bpf --help", foreign);
 	return EXIT_USAGE;
 }

@@ -21,7 +21,8 @@ static void connected_drained(struct trace *trace)
 	if (!remote_is_over(&trace->session))
 		return;
 	if (trace->shell && !trace->reaped)
-		log_warn("the server has ended it, or is gone: what the books have, they keep");
+		log_warn("the server ended the trace or is gone; what was received remains "
+			 "available");
 	trace->reaped = true;
 	trace_outlived(trace);
 }
@@ -40,7 +41,7 @@ static int connect_start(struct trace *trace, const struct options *options, str
 		code = metrics_open(&trace->metrics, &trace->session, trace->loop, err);
 	if (!code)
 		log_warn("connected to %s, %s", options->program[0],
-			 options->interactive ? "help lists the commands" : "^C for the report");
+			 options->interactive ? "type help for commands" : "^C for the report");
 	return code;
 }
 
@@ -52,7 +53,7 @@ static int connect_report(struct trace *trace)
 
 	remote_finish(session);
 	if (!session->model) {
-		log_error("the server told nothing");
+		log_error("the server sent no trace");
 		return EXIT_CANNOT;
 	}
 	if (trace_wants_report(trace->options) ? session_report(session, &err)
@@ -121,7 +122,7 @@ int command_connect(const struct options *options)
 		if (wrong)
 			log_error("connect %s; see mtrace-bpf --help", wrong);
 		else
-			log_error("--%s is for tracing, not for connect; see mtrace-bpf --help",
+			log_error("--%s is not valid with connect; see mtrace-bpf --help",
 				  foreign(options));
 		return EXIT_USAGE;
 	}

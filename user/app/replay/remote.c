@@ -55,7 +55,7 @@ static void wake(struct remote *remote)
 	const uint64_t one = 1;
 
 	if (write(remote->ready, &one, sizeof(one)) < 0)
-		log_debug("nobody is woken: %s", strerror(errno));
+		log_debug("cannot wake the loop: %s", strerror(errno));
 }
 
 static void be_over(struct remote *remote, const struct error *why)
@@ -122,7 +122,7 @@ static int on_bytes(void *ctx, const void *bytes, size_t size)
 		remote->session->report.pid = (pid_t)remote->replay.first_pid;
 	keep_time(remote);
 	if (code) {
-		log_error("cannot read what the server tells: %s", err.text);
+		log_error("cannot read the stream from the server: %s", err.text);
 		remote->failure = code;
 		return code;
 	}
@@ -178,7 +178,7 @@ int remote_scan(struct session *session, const struct scan_order *order, size_t 
 		struct error *err)
 {
 	struct remote *remote = remote_of(session);
-	const char *absent = absence(remote, "the server is not there");
+	const char *absent = absence(remote, "not connected to the server");
 
 	*ret_scans = 0;
 	if (absent)
@@ -188,12 +188,12 @@ int remote_scan(struct session *session, const struct scan_order *order, size_t 
 	order_scan(remote, order);
 	while (!remote->answered) {
 		if (order->given_up && order->given_up(order->ctx))
-			return error_set(err, -ECANCELED, "it was given up");
-		absent = absence(remote, "the server was lost meanwhile");
+			return error_set(err, -ECANCELED, "the scan was interrupted");
+		absent = absence(remote, "the connection to the server broke");
 		if (absent)
 			return error_set(err, -ENOTCONN, "%s", absent);
 		if (loop_once(remote->loop, TURN_MS) < 0)
-			return error_set(err, -EIO, "cannot wait for it");
+			return error_set(err, -EIO, "cannot wait for the server");
 	}
 	*ret_scans = remote->scanned;
 	*err = remote->unscanned;
@@ -210,8 +210,8 @@ static void on_open(void *ctx, const struct talk_answer *answer)
 		return;
 	}
 	if (remote->lost_ns)
-		log_warn("connected again to %s%s", remote->replay.name,
-			 answer->books ? ", which sends its books" : "");
+		log_warn("reconnected to %s%s", remote->replay.name,
+			 answer->books ? ", which sends its model" : "");
 	if ((answer->books || !answer->offset) && remote->replay.wanted)
 		remote->failure = read_anew(remote);
 	remote->comes_back = answer->comes_back;
@@ -222,7 +222,7 @@ static void on_open(void *ctx, const struct talk_answer *answer)
 	if (options->end_trace && answer->control)
 		order_end(remote);
 	else if (options->end_trace)
-		log_warn("another client is in control: the trace is not ended");
+		log_warn("cannot end the trace: another client is in control");
 }
 
 static int start(struct remote *remote)
@@ -276,7 +276,7 @@ static void on_over(void *ctx, const struct error *why)
 		return;
 	}
 	if (was_there && remote->session->report.options->reconnect_ns)
-		log_warn("the connection to %s broke: %s; trying again", remote->replay.name,
+		log_warn("the connection to %s broke: %s; retrying", remote->replay.name,
 			 why->text);
 	if (loop_add_timer(remote->loop, RETRY_NS, 0, on_retry, remote, &remote->retry))
 		be_over(remote, why);
@@ -451,7 +451,7 @@ void remote_finish(struct session *session)
 		replay_stream.finish(remote->reading, &err);
 	if (!replay->ended && !replay->damaged && remote->over)
 		snprintf(replay->incomplete, sizeof(replay->incomplete),
-			 "the connection broke behind %s events: %s",
+			 "the connection broke after %s events: %s",
 			 count_format(replay->events, count), remote->why.text);
 	else if (!replay->ended && !replay->damaged)
 		replay->incomplete[0] = '\0'; /* we have left */

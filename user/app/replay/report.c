@@ -114,7 +114,7 @@ int command_report(const struct options *options)
 		if (wrong)
 			log_error("report %s; see mtrace-bpf --help", wrong);
 		else
-			log_error("--%s is for tracing, not for report; see mtrace-bpf --help",
+			log_error("--%s is not valid with report; see mtrace-bpf --help",
 				  options_of_live(options));
 		return EXIT_USAGE;
 	}

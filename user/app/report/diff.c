@@ -303,7 +303,8 @@ static int write_page(const struct report_diff *diff, const struct options *opti
 	write_incomplete(&page, options->program[1], diff->new);
 	write_suspects(diff, &page);
 	if (!has_changed(diff))
-		page_sentence(&page, STYLE_PLAIN, 0, "At no site lives more or less than before.");
+		page_sentence(&page, STYLE_PLAIN, 0,
+			      "No site has more or less live memory than before.");
 	for (size_t i = 0; i < SITE_CHANGES && !err; i++)
 		err = write_change(diff, &site_changes[i], &page, options->top);
 	return err ? err : page_finish(&page);
@@ -338,7 +339,7 @@ static int run(const struct options *options, struct error *err)
 	if (!code) {
 		code = compare(&diff);
 		if (code)
-			error_set_errno(err, code, "cannot compare");
+			error_set_errno(err, code, "cannot compare the reports");
 	}
 	if (!code)
 		code = write_diff(&diff, options, err);
@@ -355,13 +356,13 @@ static int run(const struct options *options, struct error *err)
 static const char *misuse(const struct options *options)
 {
 	if (!options->program || !options->program[1])
-		return "needs two reports in JSON, the older one first";
+		return "needs two JSON reports, the older one first";
 	if (options->program[2])
 		return "takes two reports";
 	if (options->record || options->interactive)
-		return "writes what has changed, and nothing else";
+		return "takes neither --record nor --interactive";
 	return options->formats.count > 1 || options->formats.items[0].format != &format_text
-		       ? "writes text"
+		       ? "writes only text"
 		       : NULL;
 }
 
@@ -375,7 +376,7 @@ int command_diff(const struct options *options)
 		return EXIT_USAGE;
 	}
 	if (options_of_live(options)) {
-		log_error("--%s is for tracing, not for diff; see mtrace-bpf --help",
+		log_error("--%s is not valid with diff; see mtrace-bpf --help",
 			  options_of_live(options));
 		return EXIT_USAGE;
 	}

@@ -296,8 +296,7 @@ static int parse(json_object **ret_document, const char *path, struct error *err
 	if (*ret_document && is_report(*ret_document))
 		return 0;
 	json_object_put(*ret_document);
-	return error_set(err, -EINVAL,
-			 "%s is no report in JSON (--format json, also of report FILE)", path);
+	return error_set(err, -EINVAL, "%s is not a JSON report (--format json writes one)", path);
 }
 
 int report_file_read(struct snapshot **ret_snapshot, const char *path, struct error *err)

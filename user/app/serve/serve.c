@@ -106,11 +106,10 @@ static int check_arms(const struct address *address, const struct server_config 
 
 	if (address_is_unix(address) || config->token.size || config->tls)
 		return 0;
-	return error_set(
-		err, -EPERM,
-		"anybody could read the trace at %s: it needs --token-file, or --tls-cert, "
-		"--tls-key and --tls-ca, or --listen unix:/path",
-		address_text(address, text));
+	return error_set(err, -EPERM,
+			 "anyone could read the trace at %s: use --token-file, or --tls-cert, "
+			 "--tls-key and --tls-ca, or --listen unix:/path",
+			 address_text(address, text));
 }
 
 /* So much, if this machine has the memory. */
@@ -215,8 +214,8 @@ int serve_books(struct serve *serve, const struct model_config *config,
 	int code = server_books(serve->server, config, meanwhile, ctx, ret_model);
 
 	if (code == -ENODATA)
-		return error_set(err, code, "the server keeps no books for it: --checkpoint");
-	return code ? error_set_errno(err, code, "the server has no books for it") : 0;
+		return error_set(err, code, "the server keeps no model: use --checkpoint");
+	return code ? error_set_errno(err, code, "the server has no model") : 0;
 }
 
 static uint32_t lost_of(const struct serve *serve, uint32_t pid)
@@ -238,7 +237,7 @@ static int lose(struct serve *serve, const struct event *event)
 
 	serve->all_lost++;
 	if (!serve->told_full)
-		log_warn("the backlog is full: calls are lost until a client reads it");
+		log_warn("the backlog is full: events are dropped until a client reads it");
 	serve->told_full = true;
 	return lost < MAP64_NONE - 1 ? map64_set(&serve->lost, event->pid, lost + 1) : 0;
 }
@@ -289,7 +288,7 @@ int serve_await(struct serve *serve, int interrupts, struct error *err)
 	if (code)
 		return error_set_errno(err, code, "cannot wait for a client");
 	loop_remove(serve->loop, watch);
-	return serve->stopped ? error_set(err, -EINTR, "ended before a client was there") : 0;
+	return serve->stopped ? error_set(err, -EINTR, "stopped before a client connected") : 0;
 }
 
 static bool is_wanted(const struct serve *serve, bool patient)
@@ -310,7 +309,7 @@ static void linger(struct serve *serve, bool patient)
 	if (!patient)
 		loop_add_timer(serve->loop, LEAVE_NS, 0, on_stop, serve, &watches[3]);
 	if (is_wanted(serve, patient) && !server_clients(serve->server))
-		log_warn("the trace has ended and waits for a client, ^C throws it away");
+		log_warn("the trace has ended, waiting for a client to read it (^C discards it)");
 	while (is_wanted(serve, patient) && loop_once(serve->loop, -1) >= 0)
 		;
 	for (size_t i = 0; i < 4; i++)
@@ -328,7 +327,7 @@ void serve_linger(struct serve *serve, bool patient)
 	server_end(serve->server);
 	linger(serve, patient);
 	if (serve->all_lost)
-		log_warn("%s calls were lost, as the backlog was full",
+		log_warn("%s events dropped: the backlog was full",
 			 count_format(serve->all_lost, lost));
 	log_info("%s", server_summary(serve->server, text));
 }

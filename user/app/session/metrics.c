@@ -222,8 +222,7 @@ static void answer_kind(struct metrics *metrics, enum kind kind, struct http_ans
 
 	renew(metrics, kind);
 	if (!made->versions[0]) {
-		answer_text(answer, STATUS_NOT_NOW, "text/plain; charset=utf-8",
-			    "there are no books yet\n");
+		answer_text(answer, STATUS_NOT_NOW, "text/plain; charset=utf-8", "no data yet\n");
 		return;
 	}
 	*answer = (struct http_answer){STATUS_OK, types[kind], http_body_use(made->versions[0])};
@@ -252,7 +251,7 @@ static void answer_health(struct metrics *metrics, const char *accept, struct ht
 
 	(void)accept;
 	answer_text(answer, failed ? STATUS_NOT_NOW : STATUS_OK, "text/plain; charset=utf-8",
-		    failed ? "the trace broke off\n" : "ok\n");
+		    failed ? "the trace failed\n" : "ok\n");
 }
 
 static void answer_index(struct metrics *metrics, const char *accept, struct http_answer *answer)
@@ -262,10 +261,10 @@ static void answer_index(struct metrics *metrics, const char *accept, struct htt
 	answer_text(answer, STATUS_OK, "text/html; charset=utf-8",
 		    "<!DOCTYPE html>\n<title>mtrace-bpf</title>\n<h1>mtrace-bpf</h1>\n<ul>\n"
 		    "<li><a href=\"/metrics\">/metrics</a>: for Prometheus\n"
-		    "<li><a href=\"/debug/pprof/heap\">/debug/pprof/heap</a>: a profile of what is "
-		    "in use\n"
-		    "<li><a href=\"/debug/pprof/allocs\">/debug/pprof/allocs</a>: the same, of all "
-		    "that was allocated\n"
+		    "<li><a href=\"/debug/pprof/heap\">/debug/pprof/heap</a>: a profile of live "
+		    "memory\n"
+		    "<li><a href=\"/debug/pprof/allocs\">/debug/pprof/allocs</a>: a profile of all "
+		    "allocations\n"
 		    "<li><a href=\"/healthz\">/healthz</a>\n</ul>\n");
 }
 
@@ -288,7 +287,7 @@ static void on_request(void *ctx, const char *path, const char *accept, struct h
 			return;
 		}
 	}
-	answer_text(answer, STATUS_UNKNOWN, "text/plain; charset=utf-8", "there is no such page\n");
+	answer_text(answer, STATUS_UNKNOWN, "text/plain; charset=utf-8", "no such page\n");
 }
 
 /* The file. */

@@ -52,8 +52,9 @@ static void tell_hopeless(struct overhead *overhead, const struct budget_cost *c
 	    !budget_is_hopeless(&overhead->budget, cost))
 		return;
 	overhead->hopeless = true;
-	log_warn("--max-overhead cannot be kept: the breakpoints alone take %.1f%% of the time of "
-		 "what is traced, however few calls are told (--only has fewer of them)",
+	log_warn("--max-overhead cannot be met: the probes alone take %.1f%% of the traced "
+		 "processes' CPU time, however few calls are sampled (trace fewer functions with "
+		 "--only)",
 		 100 * cost->floor);
 }
 
@@ -86,10 +87,10 @@ static void tell_change(const struct overhead *overhead, const struct budget_cos
 	char mean[UNITS_TEXT_SIZE];
 
 	if (overhead->budget.drawn)
-		log_info("tracing took %.1f%%: from now on one allocation in %s is told",
-			 100 * cost->all, bytes_format(mean_of(overhead), mean));
+		log_info("tracing took %.1f%%: now sampling one allocation per %s", 100 * cost->all,
+			 bytes_format(mean_of(overhead), mean));
 	else
-		log_info("tracing took %.1f%%: from now on all is told", 100 * cost->all);
+		log_info("tracing took %.1f%%: now tracing all allocations", 100 * cost->all);
 }
 
 static void note(struct overhead *overhead, const struct source_cost *cost,
@@ -132,7 +133,7 @@ static void fail(struct overhead *overhead, int code)
 		loop_remove(overhead->loop, overhead->on_tick);
 		overhead->on_tick = NULL;
 	} else if (!overhead->failed) {
-		log_warn("what tracing costs cannot be measured any more: %s", strerror(-code));
+		log_warn("can no longer measure the overhead of tracing: %s", strerror(-code));
 		overhead->failed = true;
 	}
 }
@@ -168,7 +169,7 @@ static int overhead_start(struct overhead *overhead, struct error *err)
 	int code =
 		loop_add_timer(overhead->loop, 0, TICK_NS, on_tick, overhead, &overhead->on_tick);
 
-	return code ? error_set_errno(err, code, "cannot measure what tracing costs") : 0;
+	return code ? error_set_errno(err, code, "cannot measure the overhead of tracing") : 0;
 }
 
 int overhead_open(struct overhead **ret_overhead, struct session *session, struct loop *loop,

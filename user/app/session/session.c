@@ -118,7 +118,7 @@ static int tell_fallback(struct session *session, int code)
 {
 	if (code || !session->fallback.code)
 		return code;
-	log_warn("tracing by ptrace, as BPF cannot be used: %s", session->fallback.text);
+	log_warn("tracing by ptrace because BPF cannot be used: %s", session->fallback.text);
 	session->fallback.code = 0;
 	return 0;
 }
@@ -215,7 +215,7 @@ int session_open(struct session *session, struct error *err)
 	const pid_t *pid;
 
 	if (code)
-		return error_set_errno(err, code, "no books");
+		return error_set_errno(err, code, "cannot create the model");
 	vec_each (pid, &options->pids) /* while the verifier looks at our programs */
 		parser_read_ahead(session->parser, *pid);
 	code = selection_make(&options->select, &session->selected, err);
@@ -356,10 +356,11 @@ static void tell_memory(const struct snapshot *snapshot)
 {
 	char resident[UNITS_TEXT_SIZE], books[UNITS_TEXT_SIZE];
 
-	log_info("report: mtrace-bpf has %s of memory, %s of it for the books%s",
+	log_info("report: mtrace-bpf uses %s of memory, %s of it for the model%s",
 		 bytes_format(snapshot->tool.resident_bytes, resident),
 		 bytes_format(snapshot->tool.books_bytes, books),
-		 snapshot->tool.without_series ? "; too many sites to watch all for growth" : "");
+		 snapshot->tool.without_series ? "; too many sites to watch them all for growth"
+					       : "");
 }
 
 static void tell_overhead(const struct snapshot *snapshot)
@@ -367,9 +368,10 @@ static void tell_overhead(const struct snapshot *snapshot)
 	const struct snapshot_overhead *overhead = &snapshot->overhead;
 
 	if (overhead->measured)
-		log_info("report: tracing took %.1f%% of the time of what is traced when that was "
-			 "measured last, %.1f%% in BPF programs",
-			 (double)overhead->cost_ppm / 1e4, (double)overhead->program_ppm / 1e4);
+		log_info(
+			"report: tracing took %.1f%% of the traced processes' CPU time in the last "
+			"measurement, %.1f%% in BPF programs",
+			(double)overhead->cost_ppm / 1e4, (double)overhead->program_ppm / 1e4);
 }
 
 static int write_report(struct session *session, struct snapshot *snapshot, struct error *err)
@@ -426,7 +428,7 @@ int session_need_books(struct session *session, struct error *err)
 	if (session->model)
 		return 0;
 	if (!session->serve)
-		return error_set(err, -ENODATA, "there are no books");
+		return error_set(err, -ENODATA, "no model: tracing is only recorded");
 	record_meanwhile(session);
 	return serve_books(session->serve, &session->books, record_meanwhile, session,
 			   &session->model, err);
@@ -497,10 +499,10 @@ int session_end_recording(struct session *session)
 	code = recorder_finish(session->recorder, session->taken_ns, session->taken_at_ms,
 			       session->failure ? strerror(-session->failure) : NULL, &err);
 	if (!code)
-		log_warn("%s %s", session->serve ? "told" : "recorded",
+		log_warn("%s %s", session->serve ? "served" : "recorded",
 			 recorder_text(session->recorder, text));
 	else if (!session->record_failed)
-		log_error("%s; the recording is not complete", err.text);
+		log_error("%s; the recording is incomplete", err.text);
 	session->record_failed |= code != 0;
 	session->record_ended = true;
 	return code;

@@ -38,7 +38,7 @@ int shell_pid_parse(const char *word, pid_t *ret_pid, struct error *err)
 		return 0;
 	}
 	if (number_parse(word, INT_MAX, &pid) || !pid)
-		return error_set(err, -EINVAL, "\"%.40s\" is not a process id, or all", word);
+		return error_set(err, -EINVAL, "\"%.40s\" is neither a process id nor all", word);
 	*ret_pid = (pid_t)pid;
 	return 0;
 }
@@ -61,7 +61,7 @@ static int choose_word(const char *word, unsigned int takes, struct shell_choice
 		choice->sort_given = true;
 		return shell_sort_parse(word, &choice->sort, err);
 	}
-	return error_set(err, -EINVAL, "\"%.40s\" is not a process id, or all", word);
+	return error_set(err, -EINVAL, "\"%.40s\" is neither a process id nor all", word);
 }
 
 int shell_choose(const struct shell *shell, char *const *words, unsigned int takes,
@@ -81,7 +81,7 @@ int shell_one_word(char *const *words, const char *what, const char **ret_word, 
 {
 	*ret_word = words[0];
 	if (words[0] && words[1])
-		return error_set(err, -EINVAL, "one %s, not more", what);
+		return error_set(err, -EINVAL, "expected one %s", what);
 	return 0;
 }
 

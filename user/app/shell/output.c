@@ -65,7 +65,7 @@ int shell_output_begin(struct shell *shell, const struct shell_words *words, boo
 		output.stream = stdout;
 	}
 	if (code)
-		return error_set_errno(err, code, "no memory for the output");
+		return error_set_errno(err, code, "cannot buffer the output");
 	shell->output = output;
 	return 0;
 }

@@ -65,7 +65,8 @@ static void on_line(void *ctx, enum shell_line kind, const char *line)
 		run_text(shell, line);
 	} else {
 		error_set(&err, -EINVAL, "%s",
-			  kind == SHELL_LINE_LONG ? "the line is too long" : "that is no text");
+			  kind == SHELL_LINE_LONG ? "the line is too long"
+						  : "the line is not text");
 		shell->input->ops->pause(shell->input);
 		fail(shell, &err);
 	}
@@ -179,8 +180,8 @@ void shell_drained(struct shell *shell)
 	if ((live < shell->live || !shell->processes.count) && !shell->options->system)
 		tell_ends(shell);
 	if (!live && !shell->all_told && !shell->options->system) {
-		notice(shell, "no process is left to trace; the books stay: dump shows "
-			      "them, quit ends this");
+		notice(shell, "no process is left to trace: dump shows the report, "
+			      "quit exits");
 		shell->all_told = true;
 	}
 	shell->live = live;
@@ -266,7 +267,7 @@ int shell_open(struct shell **ret_shell, const struct shell_config *config, stru
 	code = input_open(shell);
 	if (code) {
 		shell_close(shell);
-		return error_set_errno(err, code, "no shell");
+		return error_set_errno(err, code, "cannot start the shell");
 	}
 	/* Who stops us stops the reading of events, and they are lost. */
 	signal(SIGTSTP, SIG_IGN);

@@ -52,7 +52,8 @@ int shell_view_open(struct shell *shell, pid_t pid, struct shell_view *ret_view,
 	keep_wanted(snapshot, pid);
 	if (pid && !snapshot->process_count) {
 		snapshot_free(snapshot);
-		return error_set(err, -ESRCH, "process %d is not traced; proclist shows which are",
+		return error_set(err, -ESRCH,
+				 "process %d is not traced; proclist lists those that are",
 				 (int)pid);
 	}
 	*ret_view =
@@ -267,7 +268,7 @@ void shell_rows_note(struct shell *shell, struct page *page, const struct shell_
 		page_sentence(page, STYLE_QUIET, 2, note);
 	}
 	if (rows->hidden) {
-		snprintf(note, sizeof(note), "%s left out by \"set min\" or \"set older\"",
+		snprintf(note, sizeof(note), "%s hidden by \"set min\" or \"set older\"",
 			 amount_of(rows->hidden, "site", text));
 		page_to(page, 2);
 		page_sentence(page, STYLE_QUIET, 2, note);

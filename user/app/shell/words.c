@@ -41,7 +41,7 @@ static int take_quoted(struct word_cursor *cursor)
 		*cursor->out++ = *cursor->in;
 	}
 	if (!*cursor->in)
-		return error_set(cursor->err, -EINVAL, "a %c is not closed", quote);
+		return error_set(cursor->err, -EINVAL, "missing closing %c", quote);
 	cursor->in++;
 	return 0;
 }
@@ -69,7 +69,7 @@ static int take_pipe(struct shell_words *words, struct word_cursor *cursor)
 	cursor->in++;
 	skip_blanks(cursor);
 	if (!*cursor->in)
-		return error_set(cursor->err, -EINVAL, "no command behind |");
+		return error_set(cursor->err, -EINVAL, "no command after |");
 	words->redirect = REDIRECT_PIPE;
 	words->target = cursor->out;
 	cursor->out = stpcpy(cursor->out, cursor->in);
@@ -92,11 +92,11 @@ static int take_file(struct shell_words *words, struct word_cursor *cursor)
 	if (code)
 		return code;
 	if (file == cursor->out)
-		return error_set(cursor->err, -EINVAL, "no file behind >");
+		return error_set(cursor->err, -EINVAL, "no file after >");
 	words->target = file;
 	skip_blanks(cursor);
 	if (*cursor->in && *cursor->in != '#')
-		return error_set(cursor->err, -EINVAL, "there is something behind > FILE");
+		return error_set(cursor->err, -EINVAL, "unexpected text after > FILE");
 	*cursor->out = '\0';
 	cursor->in += strlen(cursor->in);
 	return 0;

@@ -78,8 +78,8 @@ static int targets_attach(struct trace *trace, const struct targets *targets, st
 static const char *announced_end(const struct options *options)
 {
 	if (options->interactive)
-		return "help lists the commands";
-	return options->serve ? "^C ends that" : "^C for the report";
+		return "type help for commands";
+	return options->serve ? "^C stops serving" : "^C for the report";
 }
 
 /* Scripts wait for this line: from here on every call is seen. */

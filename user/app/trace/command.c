@@ -35,7 +35,7 @@ int command_trace(const struct options *options)
 	const char *foreign = only_of_report(options);
 
 	if (foreign) {
-		log_error("--%s is for report; see mtrace-bpf --help", foreign);
+		log_error("--%s is only valid with report; see mtrace-bpf --help", foreign);
 		return EXIT_USAGE;
 	}
 	if (command_takes_no_net(options))
@@ -52,7 +52,8 @@ int command_serve(const struct options *options)
 	if (options->interactive)
 		foreign = "interactive";
 	if (foreign) {
-		log_error("--%s is not for serve, but for connect; see mtrace-bpf --help", foreign);
+		log_error("--%s is only valid with connect, not with serve; see mtrace-bpf --help",
+			  foreign);
 		return EXIT_USAGE;
 	}
 	own.serve = true;

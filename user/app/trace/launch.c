@@ -27,7 +27,7 @@ static void on_notice(void *ctx, uint32_t what)
 	struct trace *trace = ctx;
 
 	(void)what;
-	log_warn("tracing until %s ends, ^C again for the report now", trace->name);
+	log_warn("tracing until %s exits, ^C again for the report now", trace->name);
 }
 
 static void launched_asked(struct trace *trace, const struct interrupt *interrupt)
@@ -161,7 +161,7 @@ static int launch_signal(const struct trace *trace)
 static void launch_announce(const struct trace *trace)
 {
 	if (trace->options->interactive)
-		log_warn("tracing %s (%d), which reads /dev/null; help lists the commands",
+		log_warn("tracing %s (%d) with /dev/null as its input; type help for commands",
 			 trace->name, (int)trace->launch.pid);
 }
 
@@ -183,7 +183,7 @@ static int launch_follow(struct trace *trace, int *ret_signal)
 	if (trace->end != END_SIGNAL && trace->end != END_QUIT)
 		launch_wait(trace);
 	if (trace->end == END_QUIT && !trace->reaped)
-		log_warn("%s (%d) runs on, untraced", trace->name, (int)trace->launch.pid);
+		log_warn("%s (%d) keeps running, untraced", trace->name, (int)trace->launch.pid);
 	if (failed)
 		return EXIT_CANNOT;
 	if (status)

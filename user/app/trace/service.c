@@ -17,7 +17,7 @@ static void tell(const char *state)
 	int code = service_notify(state);
 
 	if (code)
-		log_info("service: cannot tell $NOTIFY_SOCKET: %s", strerror(-code));
+		log_info("service: cannot notify $NOTIFY_SOCKET: %s", strerror(-code));
 }
 
 static void on_watchdog(void *ctx, uint32_t what)
@@ -142,7 +142,7 @@ static void tell_restart(const struct options *now, const struct options *wanted
 	if (formats_differ(now, wanted))
 		note(names, "format");
 	if (*names)
-		log_warn("the new configuration needs a new start for: %s", names);
+		log_warn("restart mtrace-bpf to apply changes of: %s", names);
 }
 
 /* What was in use is freed with what was read; the rest of that is not referred to. */
@@ -174,14 +174,14 @@ void trace_reload(struct trace *trace)
 		 (unsigned long long)clock_now_ns() / 1000);
 	tell(state);
 	if (options_load(&wanted, now->arguments, &err)) {
-		log_error("the configuration stays as it was: %s", err.text);
+		log_error("cannot reload the configuration, keeping the old one: %s", err.text);
 	} else {
 		tell_restart(now, &wanted);
 		options_change(now, &wanted);
-		log_warn("the configuration was read again");
+		log_warn("configuration reloaded");
 	}
 	options_free(&wanted);
 	if (now->interval_ns != interval_ns && trace_watch_interval(trace))
-		log_error("no reports by --interval any more: out of memory");
+		log_error("cannot set the timer for --interval, no more reports: out of memory");
 	tell("READY=1");
 }

@@ -36,7 +36,7 @@ static int info_check(const struct proc_info *info, pid_t pid, struct error *err
 	if (info->kernel_thread)
 		return error_set(err, -EINVAL, "it is a kernel thread");
 	if ((info->state == 'Z' || info->state == 'X') && !proc_living_thread(pid))
-		return error_set(err, -ESRCH, "it has ended already (a zombie)");
+		return error_set(err, -ESRCH, "it has already exited (zombie)");
 	return 0;
 }
 
@@ -50,9 +50,9 @@ int target_check(pid_t pid, struct target *ret_target, struct error *err)
 		return code;
 	code = proc_info_read(pid, &info);
 	if (code == -ESRCH || code == -ENOENT)
-		return error_set(err, code, "there is no such process");
+		return error_set(err, code, "no such process");
 	if (code)
-		return error_set_errno(err, code, "/proc/%d cannot be read", (int)pid);
+		return error_set_errno(err, code, "cannot read /proc/%d", (int)pid);
 	code = info_check(&info, pid, err);
 	if (!code) {
 		ret_target->pid = pid;

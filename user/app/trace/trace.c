@@ -86,7 +86,7 @@ static int scan_for(struct trace *trace, const struct talk_order *order, bool co
 	if (!code)
 		code = scanner_scan(&trace->scanner, &wanted, ret_scans, err);
 	if (!code && !*ret_scans)
-		code = error_set(err, -ESRCH, "there is no process left to scan");
+		code = error_set(err, -ESRCH, "no process left to scan");
 	return code;
 }
 
@@ -306,7 +306,7 @@ int trace_finish(struct trace *trace)
 	session_detach(&trace->session);
 	interrupts_release(&trace->interrupts);
 	if (trace->session.failure && !trace->session.record_failed)
-		log_error("the trace broke off: %s; the report tells what came before",
+		log_error("the trace failed: %s; the report covers what came before",
 			  strerror(-trace->session.failure));
 	code = trace_wants_report(trace->options) ? session_report(&trace->session, &err)
 						  : session_judge(&trace->session, &err);

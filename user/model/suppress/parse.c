@@ -243,7 +243,8 @@ int suppressions_ignore(struct suppressions *suppressions, const char *pattern, 
 		return error_set(err, -EINVAL, "is empty");
 	code = rule_ignore(WORDS(pattern), &rule, reason);
 	if (code == -EINVAL)
-		return error_set(err, code, "\"%s\" is no regular expression: %s", pattern, reason);
+		return error_set(err, code, "\"%s\" is not a regular expression: %s", pattern,
+				 reason);
 	return code ? code : add_simple(suppressions, WORDS(pattern), rule);
 }
 
@@ -289,7 +290,7 @@ static int read_kinds(const struct suppression_reader *reader, struct words line
 		uint32_t classes;
 
 		if (leak_kind_parse(word.start, word.length, &classes))
-			return fail(reader, "no kind of leak", word);
+			return fail(reader, "unknown kind of leak", word);
 		ret->classes |= classes;
 	}
 	/* memcheck knows no such class: to it, these blocks are reachable. */
@@ -318,7 +319,7 @@ static int read_frame(struct suppression_reader *reader, struct words line,
 		free(rule.wild);
 		return code;
 	}
-	return fail(reader, "no frame (fun:, obj:, src: or ...)", line);
+	return fail(reader, "not a frame (fun:, obj:, src: or ...)", line);
 }
 
 /* The format is "Memcheck,Addrcheck:Leak". */
@@ -350,7 +351,7 @@ static int read_frames(struct suppression_reader *reader, bool wanted,
 
 		if (words_are(line, "}"))
 			return wanted && !suppression->frames.count
-				       ? fail(reader, "a block without frames",
+				       ? fail(reader, "block without frames",
 					      WORDS(suppression->name))
 				       : 0;
 		if (wanted && words_skip(&kinds, "match-leak-kinds:"))
@@ -361,7 +362,7 @@ static int read_frames(struct suppression_reader *reader, bool wanted,
 			return code;
 	}
 	reader->line = line_number;
-	return fail(reader, "a block without an end", WORDS(suppression->name));
+	return fail(reader, "block without a closing }", WORDS(suppression->name));
 }
 
 static int read_block(struct suppression_reader *reader, struct words line, struct words after)
@@ -371,14 +372,14 @@ static int read_block(struct suppression_reader *reader, struct words line, stru
 	int code;
 
 	if (after.length)
-		return fail(reader, "something behind {", after);
+		return fail(reader, "unexpected text after {", after);
 	if (!next_line(reader, &line) || words_are(line, "}"))
-		return fail(reader, "a block without a name", WORDS("{"));
+		return fail(reader, "block without a name", WORDS("{"));
 	suppression.name = strndup(line.start, line.length);
 	if (!suppression.name)
 		return -ENOMEM;
 	wanted = next_line(reader, &line) && is_for_leaks(line);
-	code = words_are(line, "}") ? fail(reader, "a block without a kind", line)
+	code = words_are(line, "}") ? fail(reader, "block without a kind", line)
 				    : read_frames(reader, wanted, &suppression);
 	if (!code && wanted)
 		code = vec_push(&reader->suppressions->items, suppression);
@@ -414,7 +415,7 @@ static int read_line(struct suppression_reader *reader, struct words line)
 			return fail(reader, "no pattern", line);
 		return form->read(reader, line, after);
 	}
-	return fail(reader, "neither leak:PATTERN nor ignore:PATTERN nor {", line);
+	return fail(reader, "expected leak:PATTERN, ignore:PATTERN or {", line);
 }
 
 int suppressions_parse(struct suppressions *suppressions, const struct suppression_text *text,
@@ -430,7 +431,7 @@ int suppressions_parse(struct suppressions *suppressions, const struct suppressi
 	int code = 0;
 
 	if (memchr(text->text, '\0', text->size))
-		return error_set(err, -EINVAL, "%s: is no text", text->name);
+		return error_set(err, -EINVAL, "%s: not a text file", text->name);
 	while (!code && next_line(&reader, &line))
 		code = read_line(&reader, line);
 	return code;

@@ -22,7 +22,7 @@ const char *fate_of(const struct snapshot_process *process, char text[AMOUNT_SIZ
 	if (process->replaced)
 		return "replaced by exec";
 	if (process->left)
-		return "not traced any more";
+		return "no longer traced";
 	if (!process->exited)
 		return "running";
 	if (!WIFSIGNALED(status)) {

@@ -5,26 +5,25 @@
 
 static const struct stop_words stop_words[] = {
 	[STOP_END] = {"", NULL, NULL, false},
-	[STOP_DEPTH] = {"deeper than --depth", "after as many frames as --depth lets through", NULL,
-			false},
+	[STOP_DEPTH] = {"deeper than --depth", "at the --depth limit", NULL, false},
 	/* Where frame pointers are all there is, that is said of the stacks as a whole. */
-	[STOP_UNKNOWN] = {"the walk could not tell", NULL, NULL, false},
+	[STOP_UNKNOWN] = {"may be incomplete", NULL, NULL, false},
 	[STOP_NO_TABLE] = {"no call frame information", "in code without call frame information",
 			   NULL, true},
-	[STOP_NO_ROW] = {"no simple call frame information",
-			 "where call frame information is not simple enough", NULL, true},
-	[STOP_NO_CODE] = {"no code there", "at an address that nothing can return to",
-			  "such stacks are damaged, or made by hand", false},
-	[STOP_READ] = {"not readable", "where the stack could not be read", NULL, false},
+	[STOP_NO_ROW] = {"unsupported call frame information",
+			 "in code whose call frame information is not supported", NULL, true},
+	[STOP_NO_CODE] = {"invalid return address", "at an invalid return address",
+			  "such stacks are corrupt or built by hand", false},
+	[STOP_READ] = {"unreadable", "where the stack could not be read", NULL, false},
 	[STOP_PROBE] = {"another tool's return probe", "at another tool's return probe",
 			"trace again without that tool", false},
 	[STOP_SIGNAL] = {"interrupted by a signal", "at a function that a signal interrupted",
-			 "who called it is not recorded", false},
+			 "its caller is not recorded", false},
 	[STOP_BUSY] = {"mappings were changing", "where the process was changing its mappings",
 		       NULL, false},
-	[STOP_LATE] = {"table came late", "in code that was new", NULL, true},
-	[STOP_SLICE] = {"too far up", "too far up the stack behind an interrupted function", NULL,
-			false},
+	[STOP_LATE] = {"unwind table not ready", "in code whose unwind table was not ready yet",
+		       NULL, true},
+	[STOP_SLICE] = {"stack copy too short", "where the copy of the stack ends", NULL, false},
 };
 
 _Static_assert(sizeof(stop_words) / sizeof(stop_words[0]) == STOP_COUNT, "words for every stop");
@@ -32,7 +31,7 @@ _Static_assert(sizeof(stop_words) / sizeof(stop_words[0]) == STOP_COUNT, "words 
 const struct stop_words *stop_words_of(unsigned int stop)
 {
 	/* That stacks are off, or that some were lost, is said elsewhere. */
-	static const struct stop_words not_taken = {"the rest was lost", NULL, NULL, false};
+	static const struct stop_words not_taken = {"the rest was not recorded", NULL, NULL, false};
 
 	return stop < STOP_COUNT ? &stop_words[stop] : &not_taken;
 }

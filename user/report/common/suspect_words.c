@@ -74,10 +74,10 @@ static void add_scan(const struct snapshot_site *site, char text[SUSPECT_SIZE])
 			 count_format(definite, number), definite == 1 ? "is a" : "are",
 			 definite == 1 ? "" : "s");
 	else if (lost)
-		snprintf(reason, sizeof(reason), "%s %s lost with others",
+		snprintf(reason, sizeof(reason), "%s %s leaked indirectly",
 			 count_format(lost, number), lost == 1 ? "is" : "are");
 	else if (classes[LEAK_REACHABLE].blocks >= site->live_blocks)
-		snprintf(reason, sizeof(reason), "pointers still lead to all that live");
+		snprintf(reason, sizeof(reason), "all live blocks are still referenced");
 	else
 		return;
 	add(text, reason);

@@ -165,11 +165,11 @@ static void put_comments(struct profile *profile, const struct snapshot *snapsho
 	for (size_t i = 0; i < snapshot->process_count; i++)
 		lossy |= is_lossy(&snapshot->processes[i]);
 	if (lossy)
-		put_comment(profile, "not everything was seen: see the text or JSON report");
+		put_comment(profile, "some events were dropped: see the text or JSON report");
 	if (snapshot->incomplete)
 		put_comment(profile, snapshot->incomplete);
 	if (snapshot->others.sections)
-		put_comment(profile, "some processes that have ended are left out");
+		put_comment(profile, "some processes that exited are omitted");
 }
 
 static uint64_t longest_trace(const struct snapshot *snapshot)

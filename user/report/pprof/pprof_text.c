@@ -134,7 +134,7 @@ static void put_head(struct pprof_text_writer *writer, const struct snapshot *sn
 	out_text(&writer->out, " heapprofile\n");
 	if (snapshot->process_count + snapshot->others.sections <= 1)
 		return;
-	snprintf(line, sizeof(line), "# of process %" PRIu32 " alone: there were others\n",
+	snprintf(line, sizeof(line), "# only process %" PRIu32 "; others are omitted\n",
 		 process ? process->pid : 0);
 	out_text(&writer->out, line);
 }

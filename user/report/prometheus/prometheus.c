@@ -108,24 +108,22 @@ static uint64_t number_at(const void *base, size_t offset)
 #define OF(field) offsetof(struct snapshot_process, field)
 
 static const struct metric process_metrics[] = {
-	{"live_bytes", false, "Bytes of the live heap blocks.", UNIT_ONE, OF(live.bytes)},
+	{"live_bytes", false, "Bytes in live heap blocks.", UNIT_ONE, OF(live.bytes)},
 	{"live_blocks", false, "Live heap blocks.", UNIT_ONE, OF(live.blocks)},
-	{"peak_live_bytes", false, "The most bytes that were live at one time.", UNIT_ONE,
-	 OF(totals.peak_live_bytes)},
-	{"mapped_bytes", false, "Bytes of the regions that the program mapped.", UNIT_ONE,
-	 OF(mappings.bytes)},
-	{"mapped_regions", false, "Regions that the program mapped.", UNIT_ONE, OF(mappings.maps)},
-	{"allocations", true, "Heap blocks that were allocated.", UNIT_ONE, OF(totals.allocations)},
-	{"frees", true, "Heap blocks that were freed.", UNIT_ONE, OF(totals.frees)},
-	{"allocated_bytes", true, "Bytes of the heap blocks that were allocated.", UNIT_ONE,
+	{"peak_live_bytes", false, "Peak of live bytes.", UNIT_ONE, OF(totals.peak_live_bytes)},
+	{"mapped_bytes", false, "Bytes in mapped regions.", UNIT_ONE, OF(mappings.bytes)},
+	{"mapped_regions", false, "Mapped regions.", UNIT_ONE, OF(mappings.maps)},
+	{"allocations", true, "Heap blocks allocated.", UNIT_ONE, OF(totals.allocations)},
+	{"frees", true, "Heap blocks freed.", UNIT_ONE, OF(totals.frees)},
+	{"allocated_bytes", true, "Bytes allocated in heap blocks.", UNIT_ONE,
 	 OF(totals.bytes_allocated)},
-	{"freed_bytes", true, "Bytes of the heap blocks that were freed.", UNIT_ONE,
-	 OF(totals.bytes_freed)},
-	{"failed_allocations", true, "Allocations that gave no memory.", UNIT_ONE,
+	{"freed_bytes", true, "Bytes freed in heap blocks.", UNIT_ONE, OF(totals.bytes_freed)},
+	{"failed_allocations", true, "Failed allocations.", UNIT_ONE,
 	 OF(totals.failed_allocations)},
-	{"lost_events", true, "Calls that were not seen, as a buffer was full.", UNIT_ONE,
+	{"lost_events", true, "Events dropped because a buffer was full.", UNIT_ONE,
 	 OF(losses.events)},
-	{"gap_seconds", true, "Time that passed untraced.", UNIT_NS, OF(losses.gap_ns)},
+	{"gap_seconds", true, "Time in which the process was not traced.", UNIT_NS,
+	 OF(losses.gap_ns)},
 };
 
 static void put_processes(struct metrics_writer *writer)
@@ -141,7 +139,7 @@ static void put_processes(struct metrics_writer *writer)
 static void put_running(struct metrics_writer *writer)
 {
 	static const struct metric metric = {
-		"process_running", false, "Whether the process runs and is traced.", UNIT_ONE, 0};
+		"process_running", false, "1 if the process is running and traced.", UNIT_ONE, 0};
 	const struct process_line *row;
 
 	vec_each (row, &writer->rows.list)
@@ -166,7 +164,8 @@ static const struct {
 static void put_losses(struct metrics_writer *writer)
 {
 	static const struct metric metric = {
-		"losses", true, "What was not seen, by kind; as in the JSON report.", UNIT_ONE, 0};
+		"losses", true, "What the trace missed, by kind, as in the JSON report.", UNIT_ONE,
+		0};
 	const struct process_line *row;
 
 	vec_each (row, &writer->rows.list)
@@ -188,7 +187,7 @@ static uint64_t errors_of(const struct snapshot_process *process, enum sanity_ki
 static void put_errors(struct metrics_writer *writer)
 {
 	static const struct metric metric = {"release_errors", true,
-					     "Releases of memory that were errors.", UNIT_ONE, 0};
+					     "Erroneous frees found by --sanity.", UNIT_ONE, 0};
 	const struct process_line *row;
 
 	vec_each (row, &writer->rows.list) {
@@ -237,8 +236,7 @@ static void put_histogram(struct metrics_writer *writer, const struct metric *me
 static void put_histograms(struct metrics_writer *writer)
 {
 	static const struct metric metric = {"allocation_size_bytes", false,
-					     "Sizes of the heap blocks that were allocated.",
-					     UNIT_ONE, 0};
+					     "Sizes of allocated heap blocks.", UNIT_ONE, 0};
 	const struct process_line *row;
 
 	vec_each (row, &writer->rows.list)
@@ -247,12 +245,12 @@ static void put_histograms(struct metrics_writer *writer)
 
 /* Leak scans. */
 
-static const struct metric leaked_bytes = {
-	"leaked_bytes", false, "Bytes of the blocks of each leak class, by the last scan.",
-	UNIT_ONE, offsetof(struct snapshot_sum, bytes)};
+static const struct metric leaked_bytes = {"leaked_bytes", false,
+					   "Bytes in blocks of each leak class in the last scan.",
+					   UNIT_ONE, offsetof(struct snapshot_sum, bytes)};
 static const struct metric leaked_blocks = {"leaked_blocks", false,
-					    "Blocks of each leak class, by the last scan.",
-					    UNIT_ONE, offsetof(struct snapshot_sum, blocks)};
+					    "Blocks of each leak class in the last scan.", UNIT_ONE,
+					    offsetof(struct snapshot_sum, blocks)};
 
 static void put_classes(struct metrics_writer *writer, const struct metric *metric)
 {
@@ -273,11 +271,11 @@ static void put_classes(struct metrics_writer *writer, const struct metric *metr
 }
 
 static const struct metric scan_metrics[] = {
-	{"scan_duration_seconds", false, "How long the last leak scan took.", UNIT_NS,
+	{"scan_duration_seconds", false, "Duration of the last leak scan.", UNIT_NS,
 	 OF(scan.duration_ns)},
-	{"scan_pause_seconds", false, "How long the process stood still for it.", UNIT_NS,
-	 OF(scan.pause_ns)},
-	{"scan_unreadable_bytes", false, "Memory that it could not read.", UNIT_ONE,
+	{"scan_pause_seconds", false, "Time for which the last leak scan paused the process.",
+	 UNIT_NS, OF(scan.pause_ns)},
+	{"scan_unreadable_bytes", false, "Memory that the last leak scan could not read.", UNIT_ONE,
 	 OF(scan.bytes_unreadable)},
 };
 
@@ -295,7 +293,7 @@ static uint64_t scan_time_ns(const struct snapshot *snapshot, const struct snaps
 static void put_scans(struct metrics_writer *writer)
 {
 	static const struct metric when = {"scan_last_timestamp_seconds", false,
-					   "When the last leak scan was.", UNIT_NS, 0};
+					   "Time of the last leak scan.", UNIT_NS, 0};
 	const struct process_line *row;
 
 	put_classes(writer, &leaked_bytes);
@@ -316,18 +314,19 @@ static void put_scans(struct metrics_writer *writer)
 #define OF_SITE(field) offsetof(struct site_sums, field)
 
 static const struct metric site_metrics[] = {
-	{"site_live_bytes", false, "Bytes of a call site's live heap blocks.", UNIT_ONE,
+	{"site_live_bytes", false, "Bytes in live heap blocks of a call site.", UNIT_ONE,
 	 OF_SITE(live_bytes)},
-	{"site_live_blocks", false, "A call site's live heap blocks.", UNIT_ONE,
+	{"site_live_blocks", false, "Live heap blocks of a call site.", UNIT_ONE,
 	 OF_SITE(live_blocks)},
-	{"site_allocations", true, "Heap blocks that a call site allocated.", UNIT_ONE,
+	{"site_allocations", true, "Heap blocks allocated by a call site.", UNIT_ONE,
 	 OF_SITE(allocations)},
-	{"site_frees", true, "Frees of a call site's heap blocks.", UNIT_ONE, OF_SITE(frees)},
-	{"site_allocated_bytes", true, "Bytes that a call site allocated.", UNIT_ONE,
+	{"site_frees", true, "Heap blocks of a call site that were freed.", UNIT_ONE,
+	 OF_SITE(frees)},
+	{"site_allocated_bytes", true, "Bytes allocated by a call site.", UNIT_ONE,
 	 OF_SITE(bytes_allocated)},
 };
 static const struct metric site_mapped = {"site_mapped_bytes", false,
-					  "Bytes of the regions that a call site mapped.", UNIT_ONE,
+					  "Bytes in regions mapped by a call site.", UNIT_ONE,
 					  OF_SITE(live_bytes)};
 
 static void put_site_metric(struct metrics_writer *writer, const struct metric *metric,
@@ -347,7 +346,7 @@ static void put_site_leaks(struct metrics_writer *writer)
 {
 	static const struct metric metric = {
 		"site_leaked_bytes", false,
-		"Bytes of a call site's blocks that may be lost, by the last scan.", UNIT_ONE, 0};
+		"Bytes of a call site in each leak class in the last scan.", UNIT_ONE, 0};
 	static const enum leak_class classes[] = {LEAK_DEFINITE, LEAK_INDIRECT, LEAK_POSSIBLE,
 						  LEAK_STACK};
 	const struct site_line *line;
@@ -391,27 +390,27 @@ static void put_plain(struct metrics_writer *writer, const char *name, bool coun
 
 static void put_self(struct metrics_writer *writer, const struct prometheus_self *self)
 {
-	static const struct metric build = {"build_info", false, "Which mtrace-bpf this is.",
-					    UNIT_ONE, 0};
+	static const struct metric build = {"build_info", false, "Version of mtrace-bpf.", UNIT_ONE,
+					    0};
 	const struct snapshot *snapshot = writer->snapshot;
 
 	put(writer, &build, NULL, "version", snapshot->version ? snapshot->version : "", 1);
-	put_plain(writer, "traced_processes", false, "Processes that run and are traced.", UNIT_ONE,
-		  count_running(snapshot));
-	put_plain(writer, "snapshot_timestamp_seconds", false, "When the books were read.", UNIT_NS,
+	put_plain(writer, "traced_processes", false, "Processes that are running and traced.",
+		  UNIT_ONE, count_running(snapshot));
+	put_plain(writer, "snapshot_timestamp_seconds", false, "Time of the snapshot.", UNIT_NS,
 		  (uint64_t)snapshot->taken_at * NS_PER_SECOND +
 			  (uint64_t)snapshot->taken_at_ms * 1000000u);
-	put_plain(writer, "incomplete", false, "Whether a part of the trace is missing.", UNIT_ONE,
+	put_plain(writer, "incomplete", false, "1 if part of the trace is missing.", UNIT_ONE,
 		  snapshot->incomplete != NULL);
-	put_plain(writer, "dropped_records", true, "Records that made no sense.", UNIT_ONE,
+	put_plain(writer, "dropped_records", true, "Invalid records dropped.", UNIT_ONE,
 		  snapshot->dropped);
 	if (self->has_ring)
 		put_plain(writer, "ringbuf_used_ratio", false,
-			  "How full the ring buffer was at most since the last time.", UNIT_PPM,
+			  "Peak fill level of the ring buffer since the last export.", UNIT_PPM,
 			  self->ring_used_ppm);
-	put_plain(writer, "resident_memory_bytes", false, "Memory of mtrace-bpf itself.", UNIT_ONE,
-		  self->resident_bytes);
-	put_plain(writer, "cpu_seconds", true, "CPU time of mtrace-bpf itself.", UNIT_NS,
+	put_plain(writer, "resident_memory_bytes", false, "Resident memory of mtrace-bpf.",
+		  UNIT_ONE, self->resident_bytes);
+	put_plain(writer, "cpu_seconds", true, "CPU time used by mtrace-bpf.", UNIT_NS,
 		  self->cpu_ns);
 }
 
@@ -421,18 +420,21 @@ static void put_overhead(struct metrics_writer *writer)
 
 	if (overhead->measured) {
 		put_plain(writer, "overhead_ratio", false,
-			  "What tracing took of the time of what is traced, measured last.",
+			  "Share of the traced processes' CPU time that tracing took, last "
+			  "measurement.",
 			  UNIT_PPM, overhead->cost_ppm);
 		put_plain(writer, "overhead_floor_ratio", false,
-			  "Of that, what no sampling can reduce.", UNIT_PPM, overhead->floor_ppm);
+			  "Part of overhead_ratio that sampling cannot reduce.", UNIT_PPM,
+			  overhead->floor_ppm);
 	}
 	if (!overhead->budget_ppm)
 		return;
-	put_plain(writer, "overhead_budget_ratio", false, "What it may take (--max-overhead).",
-		  UNIT_PPM, overhead->budget_ppm);
+	put_plain(writer, "overhead_budget_ratio", false,
+		  "Limit for overhead_ratio (--max-overhead).", UNIT_PPM, overhead->budget_ppm);
 	put_plain(writer, "sampling_mean_bytes", false,
-		  "One allocation in so many bytes is told; 0: all.", UNIT_ONE, overhead->mean);
-	put_plain(writer, "sampling_changes", true, "How often that was changed.", UNIT_ONE,
+		  "Mean bytes per sampled allocation; 0 if all are traced.", UNIT_ONE,
+		  overhead->mean);
+	put_plain(writer, "sampling_changes", true, "Changes of sampling_mean_bytes.", UNIT_ONE,
 		  overhead->changes);
 }
 

@@ -63,7 +63,7 @@ static void put_calls(struct page *page, const struct snapshot_site *site)
 	put_label(page, "calls");
 	put_item(page, STYLE_PLAIN, amount_of(calls, "allocation", text));
 	put_item(page, STYLE_PLAIN, amount_of(site->frees, "free", text));
-	snprintf(item, sizeof(item), "%s in all", bytes_format(site->bytes_allocated, bytes));
+	snprintf(item, sizeof(item), "%s in total", bytes_format(site->bytes_allocated, bytes));
 	put_item(page, STYLE_PLAIN, item);
 	snprintf(item, sizeof(item), "%s on average",
 		 bytes_format(calls ? site->bytes_allocated / calls : 0, bytes));
@@ -204,7 +204,7 @@ void site_card_write(struct page *page, const struct snapshot_process *process,
 	put_troubles(page, site);
 	page_end(page);
 	if (site->other)
-		put_label(page, "(all places beyond those that are kept)");
+		put_label(page, "(all sites beyond the limit)");
 	else
 		stack_write(page, site_stack(process, site), TEXT_INDENT, long_frames);
 	if (site->other)

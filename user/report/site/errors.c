@@ -76,10 +76,10 @@ static void write_block(const struct view *view, const struct snapshot_error *er
 	struct page *page = view->page;
 
 	if (error->kind == SANITY_INVALID_FREE)
-		snprintf(text, sizeof(text), "no block was at 0x%" PRIx64, error->address);
+		snprintf(text, sizeof(text), "no block at 0x%" PRIx64, error->address);
 	else
 		snprintf(text, sizeof(text), "%s of %s at 0x%" PRIx64,
-			 error->count > 1 ? "first a block" : "a block",
+			 error->count > 1 ? "first: a block" : "a block",
 			 bytes_format(error->size, bytes), error->address);
 	page_item(page, STYLE_QUIET, STACK_INDENT, "", text);
 	if (error->kind == SANITY_SIZE_MISMATCH) {
@@ -155,11 +155,9 @@ static void write_unjudged(const struct view *view)
 
 	if (!unjudged)
 		return;
-	snprintf(
-		sentence, sizeof(sentence),
-		"%s of what is not known as a block may be errors or not: not every allocation was "
-		"seen",
-		amount_of(unjudged, "free", frees));
+	snprintf(sentence, sizeof(sentence),
+		 "%s of unknown addresses may or may not be errors: not every allocation was seen",
+		 amount_of(unjudged, "free", frees));
 	page_to(view->page, TEXT_INDENT);
 	page_sentence(view->page, STYLE_QUIET, TEXT_INDENT, sentence);
 }
@@ -170,8 +168,9 @@ static void write_unlisted(const struct view *view)
 
 	if (!view->process->sanity.unlisted)
 		return;
-	snprintf(sentence, sizeof(sentence), "%s at further places are counted, but not listed",
-		 amount_of(view->process->sanity.unlisted, "error", errors));
+	snprintf(sentence, sizeof(sentence), "%s at other places %s counted but not listed",
+		 amount_of(view->process->sanity.unlisted, "error", errors),
+		 view->process->sanity.unlisted == 1 ? "was" : "were");
 	text_loss(view->page, sentence);
 }
 

@@ -48,14 +48,14 @@ struct leak_kind {
 };
 
 static const struct leak_kind kind_lost = {
-	"Leaks", sum_lost, {"most lost bytes first", "most lost bytes last"}, 0};
+	"Leaks", sum_lost, {"sorted by leaked bytes", "sorted by leaked bytes, worst last"}, 0};
 static const struct leak_kind kind_possible = {"Possible leaks",
 					       sum_possible,
-					       {"most bytes first", "most bytes last"},
+					       {"sorted by bytes", "sorted by bytes, worst last"},
 					       LEAK_BIT(LEAK_POSSIBLE)};
 static const struct leak_kind kind_stack = {"Referenced only from a stack",
 					    sum_stack,
-					    {"most bytes first", "most bytes last"},
+					    {"sorted by bytes", "sorted by bytes, worst last"},
 					    LEAK_BIT(LEAK_STACK)};
 
 /* The worst first. */

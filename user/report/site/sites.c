@@ -22,17 +22,18 @@ static const struct family_words family_words[] = {
 
 /* How the sites follow each other, worst first, and the other way round. */
 static const char *const order_words[SORT_COUNT][2] = {
-	[SORT_USAGE] = {"most live bytes first", "most live bytes last"},
-	[SORT_ALLOCATIONS] = {"most calls first", "most calls last"},
-	[SORT_TOTAL] = {"most bytes allocated first", "most bytes allocated last"},
-	[SORT_AVERAGE] = {"largest average first", "largest average last"},
-	[SORT_LEAKS] = {"most lost blocks first", "most lost blocks last"},
-	[SORT_BYTES_LEAKED] = {"most lost bytes first", "most lost bytes last"},
-	[SORT_AGE] = {"oldest live block first", "oldest live block last"},
-	[SORT_MISMATCHED] = {"most mismatched frees first", "most mismatched frees last"},
-	[SORT_BADFREE] = {"most double frees first", "most double frees last"},
+	[SORT_USAGE] = {"sorted by live bytes", "sorted by live bytes, worst last"},
+	[SORT_ALLOCATIONS] = {"sorted by calls", "sorted by calls, worst last"},
+	[SORT_TOTAL] = {"sorted by allocated bytes", "sorted by allocated bytes, worst last"},
+	[SORT_AVERAGE] = {"sorted by average size", "sorted by average size, worst last"},
+	[SORT_LEAKS] = {"sorted by leaked blocks", "sorted by leaked blocks, worst last"},
+	[SORT_BYTES_LEAKED] = {"sorted by leaked bytes", "sorted by leaked bytes, worst last"},
+	[SORT_AGE] = {"sorted by age", "sorted by age, oldest last"},
+	[SORT_MISMATCHED] = {"sorted by mismatched frees",
+			     "sorted by mismatched frees, worst last"},
+	[SORT_BADFREE] = {"sorted by double frees", "sorted by double frees, worst last"},
 	[SORT_TSC] = {"in order of appearance", "in reverse order of appearance"},
-	[SORT_GROWTH] = {"fastest growth first", "fastest growth last"},
+	[SORT_GROWTH] = {"sorted by growth", "sorted by growth, fastest last"},
 };
 
 static bool site_in(const struct snapshot_site *site, enum api_family family)
@@ -172,7 +173,7 @@ static void write_history(const struct view *view, const struct snapshot_site *s
 		page_item(page, STYLE_PLAIN, STACK_INDENT, separator, item);
 	}
 	page_item(page, STYLE_QUIET, STACK_INDENT, separator, amount_of(calls, "call", text));
-	snprintf(item, sizeof(item), "%s in all", bytes_format(site->bytes_allocated, text));
+	snprintf(item, sizeof(item), "%s in total", bytes_format(site->bytes_allocated, text));
 	page_item(page, STYLE_QUIET, STACK_INDENT, separator, item);
 	snprintf(item, sizeof(item), "%s on average",
 		 bytes_format(calls ? site->bytes_allocated / calls : 0, text));
@@ -184,7 +185,7 @@ static void write_history(const struct view *view, const struct snapshot_site *s
 	}
 	lost = snapshot_lost(site->leaks.classes).blocks;
 	if (lost) {
-		snprintf(item, sizeof(item), "%s lost", count_format(lost, text));
+		snprintf(item, sizeof(item), "%s leaked", count_format(lost, text));
 		page_item(page, STYLE_WARNING, STACK_INDENT, separator, item);
 	}
 	if (site->failed_allocations) {
@@ -199,7 +200,7 @@ static void write_history(const struct view *view, const struct snapshot_site *s
 static void write_other(struct page *page)
 {
 	page_to(page, STACK_INDENT + 2);
-	page_text(page, STYLE_QUIET, "(all places beyond those that are kept)");
+	page_text(page, STYLE_QUIET, "(all sites beyond the limit)");
 	page_end(page);
 }
 
@@ -256,14 +257,14 @@ static void write_omissions(const struct view *view, const struct listing *listi
 	if (listing->noise[NOISE_IDLE]) {
 		amount_of(listing->noise[NOISE_IDLE], "site", sites);
 		snprintf(note, sizeof(note),
-			 "%s with no live %s not shown: see --sort allocations, --format json",
+			 "%s without live %ss hidden: see --sort allocations or --format json",
 			 sites, listing->words->noun);
 		row_note(view->page, note);
 	}
 	if (listing->noise[NOISE_INHERITED]) {
 		amount_of(listing->noise[NOISE_INHERITED], "site", sites);
-		snprintf(note, sizeof(note), "%s with inherited %ss alone not shown: see %u", sites,
-			 listing->words->noun, view->process->ppid);
+		snprintf(note, sizeof(note), "%s with only inherited %ss hidden: see process %u",
+			 sites, listing->words->noun, view->process->ppid);
 		row_note(view->page, note);
 	}
 	if (has_omissions(listing))

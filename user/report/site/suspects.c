@@ -38,7 +38,7 @@ static void write_head(struct page *page, const struct snapshot_process *process
 		write_place(page, culprit, STYLE_CULPRIT);
 	else
 		page_text(page, STYLE_CULPRIT,
-			  site->other ? "(all places beyond those that are kept)" : "(no stack)");
+			  site->other ? "(all sites beyond the limit)" : "(no stack)");
 	snprintf(item, sizeof(item), "%s live from %s", bytes_format(site->live_bytes, bytes),
 		 api_name(site->api));
 	page_item(page, STYLE_PLAIN, STACK_INDENT, separator, item);

@@ -111,7 +111,7 @@ static const struct {
 	const char *(*value)(const struct snapshot_site *site, char text[UNITS_TEXT_SIZE]);
 } keys[SORT_COUNT] = {
 	[SORT_ALLOCATIONS] = {"calls", key_calls},
-	[SORT_TOTAL] = {"in all", key_total},
+	[SORT_TOTAL] = {"total", key_total},
 	[SORT_AVERAGE] = {"average", key_average},
 	[SORT_LEAKS] = {"leaks", key_leaks},
 	[SORT_BYTES_LEAKED] = {"lost", key_leaked},
@@ -219,8 +219,7 @@ static void put_where(struct table *table, const struct site_row *row)
 	const char *source;
 
 	if (!culprit) {
-		table_text(table, STYLE_QUIET,
-			   row->site->other ? "all other places" : "(no stack)");
+		table_text(table, STYLE_QUIET, row->site->other ? "all other sites" : "(no stack)");
 		table_empty(table);
 		table_empty(table);
 		return;

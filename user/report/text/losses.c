@@ -22,27 +22,26 @@ struct loss_row {
 
 /* Losses that are a plain count. */
 static const struct loss_row loss_rows[] = {
-	{LOSS(events), "1 event was lost: the ring buffer was full; use a larger --buffer",
-	 "%s events were lost: the ring buffer was full; use a larger --buffer"},
+	{LOSS(events), "1 event was dropped: the ring buffer was full; use a larger --buffer",
+	 "%s events were dropped: the ring buffer was full; use a larger --buffer"},
 	{LOSS(stacks), "1 call has no stack: it could not be read or stored",
 	 "%s calls have no stack: it could not be read or stored"},
 	{LOSS(missed_returns),
-	 "1 call was not booked: its return was not seen, so its result is unknown",
-	 "%s calls were not booked: their returns were not seen, so their results are unknown"},
+	 "1 call was not counted: its return was missed, so its result is unknown",
+	 "%s calls were not counted: their returns were missed, so their results are unknown"},
 	{LOSS(unprobed_sites),
 	 "1 allocation function has no probe (-v names it): its calls are missing",
 	 "%s allocation functions have no probe (-v names them): their calls are missing"},
 	{LOSS(children), "1 child is not traced: there were too many processes at once",
 	 "%s children are not traced: there were too many processes at once"},
 	{LOSS(no_allocator),
-	 "no allocation function found: nothing of what it allocates was traced (--allocator names "
-	 "one)",
-	 "%s programs have no allocation function that is known: nothing of what they allocate was "
-	 "traced"},
+	 "no allocation function found: its allocations were not traced (name its allocator with "
+	 "--allocator)",
+	 "no allocation functions found in %s programs: their allocations were not traced"},
 	{LOSS(collisions),
-	 "1 block was booked as freed when its address was handed out again: its free was not seen",
-	 "%s blocks were booked as freed when their addresses were handed out again: their frees "
-	 "were not seen"},
+	 "1 block was counted as freed when its address was reused: its free was not seen",
+	 "%s blocks were counted as freed when their addresses were reused: their frees were not "
+	 "seen"},
 };
 
 static bool loss_write_row(struct page *page, const struct loss_row *row,
@@ -67,8 +66,7 @@ static bool loss_write_gap(struct page *page, const struct snapshot_process *pro
 
 	if (!process->losses.gap_ns)
 		return false;
-	snprintf(sentence, sizeof(sentence),
-		 "for %s it ran untraced: calls of that time are missing",
+	snprintf(sentence, sizeof(sentence), "not traced for %s: calls from that time are missing",
 		 amount_duration(process->losses.gap_ns, utf8, duration));
 	text_loss(page, sentence);
 	return true;
@@ -90,7 +88,8 @@ static bool loss_write_unmatched(struct page *page, const struct snapshot_proces
 		text_loss(page, sentence);
 		return true;
 	}
-	snprintf(sentence, sizeof(sentence), "%s of blocks from before the trace", amount);
+	snprintf(sentence, sizeof(sentence), "%s of blocks allocated before tracing started",
+		 amount);
 	page_to(page, TEXT_INDENT);
 	page_sentence(page, STYLE_QUIET, TEXT_INDENT, sentence);
 	return false;
@@ -103,7 +102,7 @@ static bool loss_write_others(struct page *page, const struct snapshot_process *
 	if (!process->other_calls)
 		return false;
 	snprintf(sentence, sizeof(sentence),
-		 "%s came from more places than are kept: counted together, without a stack",
+		 "%s came from sites beyond the limit: counted together, without stacks",
 		 amount_of(process->other_calls, "call", amount));
 	text_loss(page, sentence);
 	return true;
@@ -115,7 +114,7 @@ static void write_left(struct page *page, const struct snapshot_process *process
 		return;
 	page_to(page, TEXT_INDENT);
 	page_sentence(page, STYLE_PLAIN, TEXT_INDENT,
-		      "from here on it is not traced: it runs a program that was not asked for");
+		      "no longer traced: it now runs a program that was not selected");
 }
 
 /* What the user did not want to be booked is no loss. */
@@ -125,9 +124,9 @@ static void write_unbooked(struct page *page, const struct snapshot_process *pro
 
 	if (!process->paused && !process->unbooked)
 		return;
-	snprintf(sentence, sizeof(sentence), "%s while tracing %s stopped %s not booked",
+	snprintf(sentence, sizeof(sentence), "%s while tracing %s stopped %s not counted",
 		 amount_of(process->unbooked, "allocation", amount), process->paused ? "is" : "was",
-		 process->unbooked == 1 ? "is" : "are");
+		 process->unbooked == 1 ? "was" : "were");
 	page_to(page, TEXT_INDENT);
 	page_sentence(page, process->paused ? STYLE_WARNING : STYLE_QUIET, TEXT_INDENT, sentence);
 }
@@ -148,8 +147,6 @@ void text_losses(const struct view *view)
 	if (lost)
 		return;
 	page_to(view->page, TEXT_INDENT);
-	/* Where blocks may be lost, events are missed. */
-	page_format(view->page, STYLE_QUIET, "nothing was %s",
-		    process->scan.done ? "missed" : "lost");
+	page_text(view->page, STYLE_QUIET, "no events dropped");
 	page_end(view->page);
 }

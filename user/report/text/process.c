@@ -173,7 +173,7 @@ static void totals_add_stacks(struct total_rows *totals, const struct snapshot_p
 		return;
 	snapshot_quality(process, &quality);
 	noun = quality.by_reason[STOP_NOT_TAKEN] == quality.stacks ? "place" : "stack";
-	totals_add_rare(totals, "called from", quality.stacks, noun,
+	totals_add_rare(totals, "distinct", quality.stacks, noun,
 			stacks_verdict(process, &quality, verdict));
 }
 
@@ -187,12 +187,12 @@ struct class_row {
 #define LISTED_BY_V "; -v lists them"
 
 static const struct class_row class_rows[] = {
-	{LEAK_DEFINITE, true, "lost: nothing leads there", false},
-	{LEAK_INDIRECT, false, "lost with those that lead there", false},
-	{LEAK_POSSIBLE, false, "by interior pointers only", true},
-	{LEAK_STACK, false, "referenced only from a stack: may be a leftover", true},
-	{LEAK_UNKNOWN, false, "lost, unless what was not read leads there", false},
-	{LEAK_REACHABLE, false, "in use, as far as pointers tell", false},
+	{LEAK_DEFINITE, true, "leaked: no pointer found", false},
+	{LEAK_INDIRECT, false, "leaked: referenced only by leaked blocks", false},
+	{LEAK_POSSIBLE, false, "only interior pointers found", true},
+	{LEAK_STACK, false, "referenced only from a stack: may be a stale pointer", true},
+	{LEAK_UNKNOWN, false, "leaked, unless unread memory points to it", false},
+	{LEAK_REACHABLE, false, "still referenced", false},
 };
 
 static void totals_add_sum(struct total_rows *totals, const char *label,

@@ -35,7 +35,7 @@ static const char *bounds_blocks(const struct snapshot_bounds *bounds, struct bo
 	return ret->text;
 }
 
-/* "≈ estimated from 812 samples, one in 512.0 KiB: …" */
+/* "≈ estimated from 812 samples, one per 512.0 KiB: …" */
 static void write_estimate(struct page *page, const struct snapshot_sampling *sampling)
 {
 	struct bounds_text live = {""}, live_blocks = {""}, bytes = {""}, blocks = {""};
@@ -44,9 +44,8 @@ static void write_estimate(struct page *page, const struct snapshot_sampling *sa
 	bool varies = sampling->least_mean < sampling->mean;
 
 	snprintf(sentence, sizeof(sentence),
-		 "%s estimated from %s, one in %s%s%s; with 95%% confidence %s are live in %s "
-		 "blocks, "
-		 "and %s were allocated in %s",
+		 "%s estimated from %s, one per %s%s%s; with 95%% confidence, %s are live in %s "
+		 "blocks, and %s were allocated in %s",
 		 page->utf8 ? "≈" : "~", amount_of(sampling->samples, "sample", samples),
 		 varies ? bytes_format(sampling->least_mean, least) : "", varies ? " to " : "",
 		 bytes_format(sampling->mean, mean), bounds_bytes(&sampling->live_bytes, &live),
@@ -57,14 +56,14 @@ static void write_estimate(struct page *page, const struct snapshot_sampling *sa
 	page_sentence(page, STYLE_STRONG, TEXT_INDENT, sentence);
 }
 
-/* "1,234 allocations below 64 B or above 1.0 MiB were not looked at" */
+/* "1,234 allocations below 64 B or above 1.0 MiB were not traced" */
 static void write_filtered(struct page *page, const struct snapshot_process *process)
 {
 	const struct snapshot_sampling *sampling = &process->sampling;
 	char sentence[SENTENCE_SIZE], count[AMOUNT_SIZE], low[UNITS_TEXT_SIZE],
 		high[UNITS_TEXT_SIZE];
 
-	snprintf(sentence, sizeof(sentence), "%s %s%s%s%s%s %s not looked at",
+	snprintf(sentence, sizeof(sentence), "%s %s%s%s%s%s %s not traced",
 		 amount_of(process->losses.filtered, "allocation", count),
 		 sampling->min_size ? "below " : "",
 		 sampling->min_size ? bytes_format(sampling->min_size, low) : "",
@@ -83,17 +82,17 @@ static void write_cost(struct page *page, const struct snapshot_overhead *overhe
 	if (overhead->measured)
 		snprintf(
 			sentence, sizeof(sentence),
-			"tracing took %.1f%% of the time of what is traced, of %.1f%% that it may; "
-			"now %s%s is told, after %s",
+			"tracing took %.1f%% of the traced processes' CPU time (limit %.1f%%); now "
+			"tracing %s%s, after %s",
 			(double)overhead->cost_ppm / PPM_PER_PERCENT,
 			(double)overhead->budget_ppm / PPM_PER_PERCENT,
-			overhead->mean ? "one allocation in " : "all",
+			overhead->mean ? "one allocation per " : "all allocations",
 			overhead->mean ? bytes_format(overhead->mean, mean) : "",
 			amount_of(overhead->changes, "change", changes));
 	else
 		snprintf(sentence, sizeof(sentence),
-			 "what tracing took, of %.1f%% that it may, was not measured: too little "
-			 "happened",
+			 "the overhead of tracing (limit %.1f%%) was not measured: too little "
+			 "activity",
 			 (double)overhead->budget_ppm / PPM_PER_PERCENT);
 	page_sentence(page, STYLE_QUIET, 0, sentence);
 }
@@ -110,8 +109,8 @@ void text_overhead(struct page *page, const struct snapshot *snapshot)
 	if (!overhead->hopeless)
 		return;
 	snprintf(sentence, sizeof(sentence),
-		 "--max-overhead is not kept: the breakpoints alone take %.1f%%, however few calls "
-		 "are told",
+		 "--max-overhead cannot be met: the probes alone take %.1f%%, however few calls "
+		 "are sampled",
 		 (double)overhead->floor_ppm / PPM_PER_PERCENT);
 	text_loss(page, sentence);
 }

@@ -19,7 +19,7 @@ static void write_quiet(struct page *page, const char *sentence)
 	page_sentence(page, STYLE_QUIET, TEXT_INDENT, sentence);
 }
 
-/* " while it ran, in 3 passes that agree"; nothing if it stood still */
+/* " while it ran, in 3 passes that agree"; nothing if the process was paused */
 static const char *manner_of(const struct snapshot_scan *scan, char text[AMOUNT_SIZE])
 {
 	char passes[UNITS_TEXT_SIZE];
@@ -42,13 +42,13 @@ static void write_manner(const struct view *view)
 	bool utf8 = view->page->utf8;
 	int used;
 
-	used = snprintf(sentence, sizeof(sentence), "scanned %s in %s%s; it stood still for %s",
+	used = snprintf(sentence, sizeof(sentence), "scanned %s in %s%s (process paused for %s)",
 			bytes_format(scan->bytes_scanned, bytes),
 			amount_duration(scan->duration_ns, utf8, whole), manner_of(scan, manner),
 			amount_duration(scan->pause_ns, utf8, pause));
 	if (scan->taken_ns && age > STALE_NS)
 		snprintf(sentence + used, sizeof(sentence) - (size_t)used,
-			 "; that was %s before this report", amount_duration(age, utf8, ago));
+			 ", %s before this report", amount_duration(age, utf8, ago));
 	write_quiet(view->page, sentence);
 }
 
@@ -66,14 +66,16 @@ static void write_between(const struct view *view)
 	if (!scan->bytes_between || view->process->from_start)
 		return;
 	used = snprintf(sentence, sizeof(sentence),
-			"%s of the heap lie in no block that the trace has seen: ",
+			"%s of the heap was allocated before tracing started",
 			bytes_format(scan->bytes_between, bytes));
 	if (scan->bytes_free)
 		used += snprintf(sentence + used, sizeof(sentence) - (size_t)used,
-				 "%s are free, the rest is ",
+				 " (at least %s of it is free)",
 				 bytes_format(scan->bytes_free, unused));
+	else
+		used += snprintf(sentence + used, sizeof(sentence) - (size_t)used, " or is free");
 	snprintf(sentence + used, sizeof(sentence) - (size_t)used,
-		 "older blocks, or free memory. Whatever they point to counts as in use");
+		 "; blocks that it points to count as reachable");
 	write_quiet(view->page, sentence);
 }
 
@@ -84,7 +86,7 @@ static void write_unreadable(const struct view *view)
 	if (!view->process->scan.bytes_unreadable)
 		return;
 	snprintf(sentence, sizeof(sentence),
-		 "%s could not be read: blocks that only pointers there keep are called unknown",
+		 "%s could not be read: blocks that only this memory may point to are unknown",
 		 bytes_format(view->process->scan.bytes_unreadable, bytes));
 	text_loss(view->page, sentence);
 }
@@ -133,7 +135,7 @@ void text_leaks_definite(struct page *page, const struct snapshot_sum classes[LE
 	char leaks[AMOUNT_SIZE], bytes[UNITS_TEXT_SIZE];
 
 	if (definite->blocks)
-		page_format(page, STYLE_PLAIN, "%s, %s definitely lost",
+		page_format(page, STYLE_PLAIN, "%s, %s definitely leaked",
 			    amount_of(definite->blocks, "leak", leaks),
 			    bytes_format(definite->bytes, bytes));
 	else
@@ -143,7 +145,7 @@ void text_leaks_definite(struct page *page, const struct snapshot_sum classes[LE
 
 void text_leaks_others(struct page *page, const struct snapshot_sum classes[LEAK_CLASS_COUNT])
 {
-	const char *verb = classes[LEAK_DEFINITE].blocks ? "" : " lost";
+	const char *verb = classes[LEAK_DEFINITE].blocks ? "" : " leaked";
 	char bytes[UNITS_TEXT_SIZE];
 
 	for (size_t i = 0; i < sizeof(adverbs) / sizeof(adverbs[0]); i++) {

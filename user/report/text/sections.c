@@ -56,7 +56,7 @@ enum column {
 };
 
 static const char *const titles[COLUMN_COUNT] = {
-	[COLUMN_PID] = "pid",       [COLUMN_LOST] = "lost",
+	[COLUMN_PID] = "pid",       [COLUMN_LOST] = "leaked",
 	[COLUMN_LIVE] = "live",     [COLUMN_INHERITED] = "inherited",
 	[COLUMN_BLOCKS] = "blocks", [COLUMN_CALLS] = "allocations",
 };
@@ -209,9 +209,8 @@ static void write_omissions(struct page *page, const struct sections *sections,
 		page_sentence(page, STYLE_QUIET, TEXT_INDENT, note);
 	}
 	if (gone) {
-		snprintf(note, sizeof(note),
-			 "%s that mattered least ended and %s kept as a sum alone",
-			 amount_of(gone, "process", amount), gone == 1 ? "was" : "were");
+		snprintf(note, sizeof(note), "%s %s kept only as a sum",
+			 amount_of(gone, "exited process", amount), gone == 1 ? "was" : "were");
 		page_to(page, TEXT_INDENT);
 		page_sentence(page, STYLE_QUIET, TEXT_INDENT, note);
 	}
@@ -220,11 +219,11 @@ static void write_omissions(struct page *page, const struct sections *sections,
 static const char *order_of(const struct section_table *table, bool worst_last)
 {
 	if (table->scanned)
-		return worst_last ? "most lost bytes last" : "most lost bytes first";
+		return worst_last ? "sorted by leaked bytes, worst last" : "sorted by leaked bytes";
 	if (table->inherited)
-		return worst_last ? "most live bytes of their own last"
-				  : "most live bytes of their own first";
-	return worst_last ? "most live bytes last" : "most live bytes first";
+		return worst_last ? "sorted by non-inherited live bytes, worst last"
+				  : "sorted by non-inherited live bytes";
+	return worst_last ? "sorted by live bytes, worst last" : "sorted by live bytes";
 }
 
 static void write_title(const struct section_table *table, const struct sections *sections,

@@ -26,7 +26,7 @@ const char *stacks_verdict(const struct snapshot_process *process,
 	if (quality->complete == quality->stacks)
 		return quality->stacks == 1 ? "complete" : "all complete";
 	if (!quality->complete && quality->by_reason[STOP_UNKNOWN])
-		return "complete or not: frame pointers cannot tell";
+		return "unknown if complete: frame pointers cannot tell";
 	snprintf(text, AMOUNT_SIZE, "%s complete, for %s of calls",
 		 amount_share(quality->complete, quality->stacks, share),
 		 amount_share(quality->complete_calls, quality->calls, of_calls));

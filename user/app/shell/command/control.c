@@ -96,10 +96,10 @@ static const struct {
 	enum leak_class leak;
 	const char *words;
 } others[] = {
-	{LEAK_INDIRECT, "indirectly"},
-	{LEAK_POSSIBLE, "possibly"},
-	{LEAK_UNKNOWN, "perhaps"},
-	{LEAK_STACK, "only from a stack"},
+	{LEAK_INDIRECT, "indirectly leaked"},
+	{LEAK_POSSIBLE, "possibly leaked"},
+	{LEAK_UNKNOWN, "perhaps leaked"},
+	{LEAK_STACK, "referenced only from a stack"},
 };
 
 static void write_sum(struct page *page, const struct snapshot_process *process)
@@ -118,7 +118,7 @@ static void write_sum(struct page *page, const struct snapshot_process *process)
 		return;
 	}
 	if (definite->blocks)
-		snprintf(item, sizeof(item), "%s, %s definitely lost",
+		snprintf(item, sizeof(item), "%s, %s definitely leaked",
 			 amount_of(definite->blocks, "leak", text),
 			 bytes_format(definite->bytes, bytes));
 	else
@@ -133,10 +133,10 @@ static void write_sum(struct page *page, const struct snapshot_process *process)
 		if (sum->blocks)
 			page_item(page, STYLE_PLAIN, 0, separator, item);
 	}
-	snprintf(item, sizeof(item), "searched %s in %s", bytes_format(scan->bytes_scanned, bytes),
+	snprintf(item, sizeof(item), "scanned %s in %s", bytes_format(scan->bytes_scanned, bytes),
 		 amount_duration(scan->duration_ns, page->utf8, text));
 	page_item(page, STYLE_QUIET, 0, separator, item);
-	snprintf(item, sizeof(item), "paused %s",
+	snprintf(item, sizeof(item), "paused for %s",
 		 amount_duration(scan->pause_ns, page->utf8, text));
 	page_item(page, STYLE_QUIET, 0, separator, item);
 	page_end(page);
@@ -212,9 +212,10 @@ static int scan(struct shell *shell, pid_t pid, struct error *err)
 	code = session->elsewhere ? session->elsewhere->scan(session, &order, &scans, err)
 				  : scanner_scan(shell->config.scanner, &order, &scans, err);
 	if (code == -ECANCELED)
-		return error_set(err, code, "the scan was given up; an earlier result stays");
+		return error_set(err, code,
+				 "the scan was interrupted; the previous result is kept");
 	if (!code && !scans)
-		return error_set(err, -ESRCH, "there is no process left to scan");
+		return error_set(err, -ESRCH, "no process left to scan");
 	return scans ? 0 : code;
 }
 
@@ -265,7 +266,7 @@ static int for_each(struct shell *shell, pid_t pid, int (*act)(struct shell *she
 	}
 	free(pids);
 	if (code)
-		return error_set_errno(err, code, "cannot do it for all");
+		return error_set_errno(err, code, "cannot change all processes");
 	if (pid && !done)
 		return error_set(err, -ESRCH, "process %d is not traced", (int)pid);
 	if (shell->terminal)
@@ -306,17 +307,17 @@ static int control(struct shell *shell, char *const *words,
 
 int shell_do_stop(struct shell *shell, char *const *words, struct error *err)
 {
-	return control(shell, words, stop_one, "allocations are not booked from here on", err);
+	return control(shell, words, stop_one, "new allocations are no longer counted", err);
 }
 
 int shell_do_start(struct shell *shell, char *const *words, struct error *err)
 {
-	return control(shell, words, start_one, "allocations are booked", err);
+	return control(shell, words, start_one, "new allocations are counted", err);
 }
 
 int shell_do_reset(struct shell *shell, char *const *words, struct error *err)
 {
-	int code = control(shell, words, reset_one, "the books begin anew", err);
+	int code = control(shell, words, reset_one, "totals set to zero", err);
 
 	if (!code)
 		shell_marks_forget(shell);

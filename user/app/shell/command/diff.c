@@ -65,7 +65,7 @@ int shell_do_mark(struct shell *shell, char *const *words, struct error *err)
 	name = name ? name : DEFAULT_NAME;
 	mark_drop(shell, name);
 	if (shell->marks.count >= MARKS_MAX)
-		return error_set(err, -ENOSPC, "no more than %d marks", MARKS_MAX);
+		return error_set(err, -ENOSPC, "too many marks (at most %d)", MARKS_MAX);
 	code = shell_view_open(shell, 0, &view, err);
 	if (code)
 		return code;
@@ -76,7 +76,7 @@ int shell_do_mark(struct shell *shell, char *const *words, struct error *err)
 		return error_set(err, -ENOMEM, "out of memory");
 	}
 	if (shell->terminal)
-		shell_say(shell, "%s marked; diff shows what changes from here on",
+		shell_say(shell, "%s marked; diff shows what changes from now on",
 			  amount_of(view.snapshot->process_count, "process", text));
 	return 0;
 }
@@ -210,11 +210,11 @@ int shell_do_diff(struct shell *shell, char *const *words, struct error *err)
 		words++;
 	code = shell_choose(shell, words, SHELL_TAKES_PID, &choice, err);
 	if (code && words[0])
-		return error_set(err, code, "there is no mark \"%.40s\"", words[0]);
+		return error_set(err, code, "no mark \"%.40s\"", words[0]);
 	if (!diff.mark)
 		diff.mark = mark_find(shell, NULL);
 	if (!diff.mark)
-		return error_set(err, -ENOENT, "there is no mark yet: \"mark\" makes one");
+		return error_set(err, -ENOENT, "no mark yet: set one with \"mark\"");
 	code = shell_view_open(shell, choice.pid, &diff.view, err);
 	if (code)
 		return code;

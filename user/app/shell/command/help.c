@@ -31,9 +31,9 @@ static void help_all(struct page *page)
 	page_end(page);
 	page_sentence(
 		page, STYLE_QUIET, 0,
-		"Commands may be shortened as long as they are unique. PID is one of "
-		"proclist's, or all; without it, a command is about all processes. > FILE and "
-		"| COMMAND take the output of any command elsewhere. ^C ends a command.");
+		"Commands may be abbreviated if unambiguous. PID is a process id from proclist, "
+		"or all (the default). > FILE and | COMMAND redirect the output of any command. "
+		"^C interrupts a command.");
 }
 
 static void help_one(struct page *page, const struct shell_command *command)

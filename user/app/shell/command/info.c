@@ -113,13 +113,13 @@ static void put_notes(struct page *page, const struct snapshot *snapshot)
 	}
 	if (unbooked) {
 		page_to(page, TEXT_INDENT);
-		page_format(page, STYLE_QUIET, "%s while stopped: not booked",
+		page_format(page, STYLE_QUIET, "%s while stopped: not counted",
 			    amount_of(unbooked, "allocation", text));
 		page_end(page);
 	}
 	if (unseen) {
 		page_to(page, TEXT_INDENT);
-		page_text(page, STYLE_WARNING, "something was not seen: dump says what");
+		page_text(page, STYLE_WARNING, "events were dropped: dump has the details");
 		page_end(page);
 	}
 }

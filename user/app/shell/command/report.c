@@ -84,7 +84,7 @@ static int show_dump(struct shell *shell, const struct snapshot *snapshot,
 		code = write_dump(shell, snapshot, choice, false);
 	}
 	if (hidden)
-		shell_say(shell, "%zu sites are left out by \"set min\" or \"set older\"", hidden);
+		shell_say(shell, "%zu sites are hidden by \"set min\" or \"set older\"", hidden);
 	return code ? error_set_errno(err, code, "cannot write") : 0;
 }
 

@@ -183,18 +183,18 @@ static void show_searchpath(const struct shell *shell, char text[VALUE_SIZE])
 }
 
 static const struct setting rows[] = {
-	{"sort", "KEY", "the order of lists, as --sort", set_sort, show_sort},
+	{"sort", "KEY", "order of lists, as --sort", set_sort, show_sort},
 	{"top", "N", "sites shown of each process, 0 for all", set_top, show_top},
-	{"min", "BYTES", "hide sites with less that lives", set_min, show_min},
-	{"older", "DURATION", "hide sites without a live block that old, 0 for none", set_older,
+	{"min", "BYTES", "hide sites with fewer live bytes", set_min, show_min},
+	{"older", "DURATION", "hide sites whose live blocks are younger, 0 for off", set_older,
 	 show_older},
-	{"pid", "PID|all", "whom commands are about that name none", set_pid, show_pid},
+	{"pid", "PID|all", "process for commands without PID", set_pid, show_pid},
 	{"depth", "N", "frames shown of a stack, 0 for all", set_depth, show_depth},
 	{"long", "on|off", "the module of each frame, as --long", set_long, show_long},
-	{"interval", "DURATION", "how often top and watch look", set_interval, show_interval},
-	{"scan", "live|stop", "let the process run while it is scanned, or stop it", set_scan,
+	{"interval", "DURATION", "how often top and watch refresh", set_interval, show_interval},
+	{"scan", "live|stop", "whether the process runs or is paused during a scan", set_scan,
 	 show_scan},
-	{"searchpath", "DIR:DIR", "where else debug information may lie", set_searchpath,
+	{"searchpath", "DIR:DIR", "more directories with debug information", set_searchpath,
 	 show_searchpath},
 };
 
@@ -267,15 +267,14 @@ static void show_info(const struct shell *shell)
 	table_text(&table, STYLE_PLAIN, session->report.backend);
 	table_text(&table, STYLE_QUIET, "processes");
 	table_cell(&table, STYLE_PLAIN, "%u traced now%s", session_live(session),
-		   options->system   ? ", and all that begin and match"
+		   options->system   ? ", and all new ones that match"
 		   : options->follow ? ", and their children"
 				     : "");
 	table_text(&table, STYLE_QUIET, "shell for");
 	table_text(&table, STYLE_PLAIN,
 		   amount_duration(clock_now_ns() - shell->started_ns, page.utf8, text));
 	table_text(&table, STYLE_QUIET, "frames");
-	table_cell(&table, STYLE_PLAIN, "%u recorded of each stack at most (--depth)",
-		   options->depth);
+	table_cell(&table, STYLE_PLAIN, "at most %u recorded per stack (--depth)", options->depth);
 	table_text(&table, STYLE_QUIET, "marks");
 	table_cell(&table, STYLE_PLAIN, "%zu", shell->marks.count);
 	table_close(&table);

@@ -69,7 +69,7 @@ static int find_site(const struct shell_view *view, uint32_t id, struct site_row
 	if (found == 1)
 		return 0;
 	if (!found)
-		return error_set(err, -ENOENT, "there is no site %u", id);
+		return error_set(err, -ENOENT, "no site %u", id);
 	return error_set(err, -EINVAL, "%zu processes have a site %u: name one as %u:%u", found, id,
 			 ret_row->process->pid, id);
 }
@@ -235,7 +235,7 @@ static int grep(struct shell *shell, const regex_t *regex, pid_t pid, struct err
 		write_matches(shell, &view, &rows);
 	}
 	if (!code && shell->interrupted)
-		code = error_set(err, -EINTR, "interrupted: not all sites were looked at");
+		code = error_set(err, -EINTR, "interrupted: not all sites were searched");
 	vec_free(&rows.list);
 	shell_view_close(&view);
 	return code;

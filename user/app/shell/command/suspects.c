@@ -39,7 +39,7 @@ int shell_do_suspects(struct shell *shell, char *const *words, struct error *err
 	snapshot_sort(view.snapshot, SORT_GROWTH);
 	code = report_name(&report, view.snapshot, SUSPECTS_SHOWN);
 	if (code)
-		error_set_errno(err, code, "no names");
+		error_set_errno(err, code, "cannot find the names");
 	for (size_t i = 0; i < view.snapshot->process_count && !code; i++) {
 		if (!suspects_find(&view.snapshot->processes[i], &worst, 1))
 			continue;
@@ -47,7 +47,7 @@ int shell_do_suspects(struct shell *shell, char *const *words, struct error *err
 		count++;
 	}
 	if (!count && !code)
-		shell_say(shell, "nothing has been growing for ten seconds or more");
+		shell_say(shell, "no site has grown for ten seconds or more");
 	shell_view_close(&view);
 	return code;
 }

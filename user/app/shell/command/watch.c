@@ -147,7 +147,7 @@ static int watch_find(struct watch *watch, char *const *words, struct error *err
 	if (!watch->command)
 		return err->code;
 	if (watch->command->streams || watch->command->run == shell_do_quit)
-		return error_set(err, -EINVAL, "%s cannot be watched", watch->command->name);
+		return error_set(err, -EINVAL, "cannot watch %s", watch->command->name);
 	return 0;
 }
 
