@@ -202,6 +202,13 @@ static void totals_add_sum(struct total_rows *totals, const char *label,
 	snprintf(totals->rows[totals->count - 1].note, AMOUNT_SIZE, "%s%s", note, hint);
 }
 
+static const char *class_note(const struct class_row *row, const struct snapshot_scan *scan)
+{
+	if (row->leak == LEAK_POSSIBLE && scan->tagged)
+		return "interior or tagged pointers";
+	return row->note;
+}
+
 /* What the scan says of the live ones. */
 static void totals_add_classes(struct total_rows *totals, const struct snapshot_scan *scan,
 			       const struct format_options *options)
@@ -214,8 +221,8 @@ static void totals_add_classes(struct total_rows *totals, const struct snapshot_
 		bool hidden = row->listed_by_v && !(options->listed & LEAK_BIT(row->leak));
 
 		if (row->always || sum->blocks)
-			totals_add_sum(totals, leak_class_words(row->leak), sum, row->note,
-				       hidden ? hint : "");
+			totals_add_sum(totals, leak_class_words(row->leak), sum,
+				       class_note(row, scan), hidden ? hint : "");
 	}
 	if (scan->done && scan->suppressed.blocks)
 		totals_add_sum(totals, "suppressed", &scan->suppressed, "hidden by suppressions",
