@@ -4,8 +4,8 @@
  * a module's call frame information (user/symbol/cfi_table.h). It is compiled into the BPF programs
  * and into user space, so that the tests compare the same code with libdw that runs in the kernel.
  *
- * The idea. Optimised code keeps no frame pointer, but for every address the compiler leaves a rule
- * in .eh_frame. It says where the canonical frame address (CFA) is, the value of the stack pointer
+ * The idea. Optimised code keeps no frame pointer. For every address the compiler leaves a rule in
+ * .eh_frame. It says where the canonical frame address (CFA) is, the value of the stack pointer
  * before the call, and where the caller's registers are relative to it. A call chain only needs
  * three registers: the return address, the stack pointer, which is the CFA itself, and the frame
  * pointer, because some functions define their CFA by it. On every machine in the table below, the

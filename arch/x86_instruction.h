@@ -20,7 +20,7 @@ struct x86_instruction {
 	bool half;    /* 16-bit operands (66) */
 	bool other;   /* a prefix that only some instructions are handled with: F2, F3, 67, F0 */
 	bool repeat;  /* F3, which may be part of the opcode */
-	bool thread;  /* FS, the base of which is the thread pointer */
+	bool thread;  /* FS, whose base is the thread pointer */
 	bool segment; /* any other segment prefix */
 	uint8_t rex;
 	uint8_t opcode;

@@ -5,7 +5,7 @@
  * without recursion.
  *
  * A step is a global function of scalars, so that the verifier checks it once rather than on each
- * path that leads there. Uses no BPF helper; tests/bpf compiles it for the host.
+ * path to it. Uses no BPF helper; tests/bpf compiles it for the host.
  */
 #ifndef MTRACE_BPF_GLOB_BPF_H
 #define MTRACE_BPF_GLOB_BPF_H

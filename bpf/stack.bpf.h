@@ -3,7 +3,7 @@
  * Stacks. A stack is identified by a 64-bit hash of its frames, the process and its image. The
  * frames are sent once, before the first event that refers to them. `stacks_seen` evicts the least
  * recently used ids: a stack may be sent again, which is harmless. An id is only added after the
- * ring buffer has accepted the frames, so whoever finds it there comes later in the order.
+ * ring buffer has accepted the frames, so a stack that finds it comes later in the order.
  *
  * Stacks start at the direct caller of an allocation function, with the registers that it has once
  * the call has returned: exact, whatever the compiler did. The other frames are found by tables

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Which files a build has: all, but for what the table leaves out. A new file needs no row.
+# Which files a build has: all except those that the table leaves out. A new file needs no row.
 #
 # WITH_name=1 leaves out the files of WITHOUT.name, WITH_name=0 those of WITH.name. A % stands for
 # anything.

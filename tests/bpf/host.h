@@ -62,7 +62,7 @@ static const uint64_t config_session_mark = 41;
 #include "bpf/alloc.bpf.h"
 #include "bpf/session.bpf.h"
 
-/* Which calls are told: all of them, unless a script says otherwise. */
+/* Which calls are sampled: all of them, unless a script says otherwise. */
 static struct host_thinning {
 	bool on;
 	uint64_t min_size, max_size;
@@ -70,7 +70,7 @@ static struct host_thinning {
 	uint32_t level;
 	uint32_t (*random)(void);
 	uint8_t told[TOLD_BYTES];
-	bool all; /* for now: all is told */
+	bool all; /* for now, all calls are sampled */
 } thinning;
 
 static int is_thinned(void)

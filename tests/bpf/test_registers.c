@@ -53,7 +53,7 @@ static void test_known_contents(void **state)
 	assert_int_equal(regs_return_pops(context), 0);
 }
 
-/* A return address that is signed is told without its signature; words are told whole. */
+/* A signed return address is recorded without its signature; other words are recorded whole. */
 static void test_signature(void **state)
 {
 	struct arm64_registers registers = known();

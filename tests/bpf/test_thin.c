@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Thinning: the arithmetic of chances against libm, how calls that are not told hide those that
- * they make, and that what the books make of the samples is right within its bounds.
+ * Sampling: the arithmetic of probabilities against libm, how calls that are not sampled hide the
+ * calls that they make, and that the model's estimates are right within their bounds.
  */
 #include "tests/bpf/host.h"
 #include "tests/unit/books.h"
@@ -339,7 +339,7 @@ static void frees_of_what_was_told_alone(void **unused)
 	assert_int_equal(machine.record_count, 1);
 }
 
-/* The old block goes, the new one is not told. */
+/* The old block is freed, the new one is not sampled. */
 static void realloc_of_what_was_told_is_told(void **unused)
 {
 	struct pt_regs regs = {.sp = SP, .di = BLOCK, .si = 8};
@@ -380,7 +380,7 @@ static void sizes_are_filtered_and_counted(void **unused)
 	assert_int_equal(RECORD_SAMPLE(machine.records[0].head.flags), 0);
 }
 
-/* Maps are told, all of them. */
+/* All mappings are recorded. */
 static void mappings_are_not_thinned(void **unused)
 {
 	(void)unused;
@@ -389,7 +389,7 @@ static void mappings_are_not_thinned(void **unused)
 	assert_int_equal(machine.records[0].head.kind, RECORD_BEGIN);
 }
 
-/* The books. */
+/* The model. */
 
 static struct books books_of_samples(uint64_t mean)
 {
@@ -397,7 +397,7 @@ static struct books books_of_samples(uint64_t mean)
 		(struct model_config){.apis = API_SET_ALL, .wrappers = true, .sample = mean});
 }
 
-/* Tell a call as the BPF programs would. Returns whether it was told. */
+/* Reports a call as the BPF programs would. Returns true if it was sampled. */
 static bool tell_sampled(struct books *books, uint64_t address, uint64_t size)
 {
 	uint32_t sample = sample_choose(size);
@@ -514,7 +514,7 @@ static void nothing_is_left_when_all_is_freed(void **unused)
 	books_close(&books);
 }
 
-/* A trace that adapts: exact as long as all is told, and then from so fine to so coarse. */
+/* An adaptive trace: exact while all calls are sampled, then coarser and coarser. */
 static void all_at_first(void **unused)
 {
 	struct books books = books_of_samples(64);
@@ -570,7 +570,7 @@ static void weights_are_reciprocals(void **unused)
 	assert_int_equal(weight_of(&config, &(struct block){.size = 32000, .sample = 1}).blocks, 1);
 }
 
-/* From no sample: some may have been missed, so much at most. */
+/* Without a sample: the upper bound of what may have been missed. */
 static void bounds_of_nothing(void **unused)
 {
 	struct snapshot_bounds bounds = weight_bounds(0, 0, 1000);
@@ -583,7 +583,7 @@ static void bounds_of_nothing(void **unused)
 	assert_int_equal(bounds.high, 6960);
 }
 
-/* A realloc whose new block is not told frees the old one; one that fails does not. */
+/* A realloc whose new block is not sampled frees the old one; one that fails does not. */
 static void a_realloc_that_is_not_told(void **unused)
 {
 	struct books books = books_of_samples(100);

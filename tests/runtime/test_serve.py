@@ -531,9 +531,9 @@ def test_cannot(directory, arguments, reason):
     (("connect",), "needs the address"), (("connect", "a", "b"), "takes one address"),
     (("connect", "--scan-every", "10s", "x"), "--scan-every is not valid with connect"),
     (("connect", "--listen", "x", "y"), "--listen is not valid with connect"),
-    (("serve", "-o", "x", "true"), "--output is not for serve"),
-    (("serve", "--end", "true"), "--end is not for serve"),
-    (("serve", "-i", "true"), "--interactive is not for serve"),
+    (("serve", "-o", "x", "true"), "--output is only valid with connect, not with serve"),
+    (("serve", "--end", "true"), "--end is only valid with connect, not with serve"),
+    (("serve", "-i", "true"), "--interactive is only valid with connect, not with serve"),
     (("--listen", "x", "true"), "--listen is only valid with serve or connect"),
     (("report", "--token-file", "x", "y"), "--token-file is only valid with serve or connect"),
 ])
@@ -892,7 +892,7 @@ def test_scan_by_order(directory, backlog):
         served = server.finish()
         assert steady.tell()
     assert served.status == 0 and served.stdout == ""
-    assert "searched" in shell.stdout and "line 4:" in shell.stderr, shell.stderr
+    assert "scanned" in shell.stdout and "line 4:" in shell.stderr, shell.stderr
     process, = json.loads(read(path))["processes"]
     assert result.status == 0 and process["scan"]["done"] and result.process["scan"]["done"]
     assert leaks_of(process) == leaks_of(result.process)

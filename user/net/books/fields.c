@@ -52,7 +52,8 @@
 						   sizeof(name##_items) / sizeof(name##_items[0])}
 
 _Static_assert(sizeof(struct snapshot_losses) == 11 * 8, "nothing but numbers");
-_Static_assert(sizeof(((struct snapshot_scan *)0)->classes) == LEAK_CLASS_COUNT * 16, "likewise");
+_Static_assert(sizeof(((struct snapshot_scan *)0)->classes) == LEAK_CLASS_COUNT * 16,
+	       "nothing but sums");
 _Static_assert(BOOKS_CLASSES == LEAK_STACK, "the first class with records of its own");
 
 #define OTHERS(member) NUMBER(struct model, others.member)

@@ -383,7 +383,7 @@ static int take_next(struct stream_reader *reader, const uint8_t *bytes, size_t 
 		return code;
 	}
 	if (reader->ended)
-		return error_set(err, -EBADMSG, "it goes on behind its end");
+		return error_set(err, -EBADMSG, "there is data behind its end");
 	if (size < FRAME_HEAD_SIZE)
 		return 0;
 	code = frame_head_unpack(bytes, &head);

@@ -67,7 +67,7 @@ static void give_up_bounding_set(void)
 		prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
 }
 
-/* Never raises a limit: whoever started us may have set a lower one. */
+/* Never raises a limit: the user may have set a lower one. */
 static int limit(int resource, rlim_t most)
 {
 	struct rlimit limits;

@@ -54,7 +54,7 @@ static void visit(struct liveness_search *search, uint32_t part, size_t step)
 /*
  * Returns true if the slot may be part of an object whose address the function takes. That holds at
  * and above such an address. Below it, a word that the function writes but never reads may belong
- * to a struct of which only the address of a later member is taken (container_of).
+ * to a struct, and the program may only take the address of a later member (container_of).
  */
 static bool has_escaped(const struct liveness_search *search,
 			const struct liveness_function *function)

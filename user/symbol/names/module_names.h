@@ -19,8 +19,8 @@ struct module_names *module_names_open(const struct module *module,
 				       const struct symbolizer_config *config);
 void module_names_close(struct module_names *names);
 
-/* Like symbolizer_names(), but for a virtual address of the file. Strings are valid until the next
- * call for this module. */
+/* The same as symbolizer_names(), for a virtual address of the file. Strings are valid until the
+ * next call for this module. */
 size_t module_names_at(struct module_names *names, uint64_t vaddr, struct symbol_name *ret_names,
 		       size_t max);
 
