@@ -38,7 +38,7 @@ static void *live_shortly(void *unused)
 	return unused;
 }
 
-static void *give_birth(void *unused)
+static void *start_threads(void *unused)
 {
 	pthread_t children[CHILDREN];
 
@@ -110,7 +110,7 @@ static void test_nobody_is_born_untraced(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < PROCESSES; i += sweep_step(5)) {
-		pid_t pid = start(give_birth);
+		pid_t pid = start(start_threads);
 		struct seizure seizure;
 		struct error err;
 
@@ -189,7 +189,7 @@ static void test_who_does_not_stand_in_time(void **state)
 
 static void test_undone_while_it_runs(void **state)
 {
-	pid_t pid = start(give_birth);
+	pid_t pid = start(start_threads);
 	struct seizure seizure;
 	struct error err;
 

@@ -387,13 +387,13 @@ static void reverse(int *fds, size_t count)
 	}
 }
 
-void probe_grant_drop(struct probe_grant *grant, const struct heir *heir)
+void probe_grant_drop(struct probe_grant *grant, const struct probe_closer *probe_closer)
 {
 	while (grant && !--grant->users) {
 		struct probe_grant *below = grant->below;
 
 		reverse(grant->fds.items, grant->fds.count);
-		heir_close(heir, grant->fds.items, grant->fds.count, true);
+		probe_closer_close(probe_closer, grant->fds.items, grant->fds.count, true);
 		vec_free(&grant->fds);
 		vec_free(&grant->events);
 		free(grant);

@@ -34,7 +34,7 @@
 #include <sys/types.h>
 
 #include "base/vec.h"
-#include "os/process/heir.h"
+#include "os/process/probe_closer.h"
 #include "source/bpf/events/event_types.h"
 #include "source/process/probe_request.h"
 
@@ -65,7 +65,7 @@ int probe_events_grant(struct probe_events *events, pid_t pid, struct probe_link
 /* Gives a child the links that its parent had open when it forked. */
 void probe_grant_inherit(struct probe_links *child, const struct probe_links *parent);
 /* Drops a reference. Accepts NULL. */
-void probe_grant_drop(struct probe_grant *grant, const struct heir *heir);
+void probe_grant_drop(struct probe_grant *grant, const struct probe_closer *probe_closer);
 
 /* Drop all grants first. Accepts zeroed memory. */
 void probe_events_close(struct probe_events *events);

@@ -10,7 +10,7 @@
 
 #include "base/vec.h"
 #include "bpf/abi.h"
-#include "os/process/heir.h"
+#include "os/process/probe_closer.h"
 #include "source/bpf/events/events.h"
 #include "source/bpf/load/kernel.h"
 #include "source/thinning.h"
@@ -54,12 +54,12 @@ struct loaded_programs {
 	struct program_config config;
 	const struct means *means;
 	struct kernel_types kernel;
-	struct probe_events events;   /* ATTACH_INHERITED */
-	struct probe_links self_test; /* only closed at the end: closing waits for the kernel */
-	struct heir heir;             /* removes the probes, even if we are killed */
-	VEC(int) left;                /* descriptors that it must still close */
-	bool unwinds;                 /* stacks are by tables */
-	bool seccomp_safe;            /* a process in strict seccomp mode survives return probes */
+	struct probe_events events;       /* ATTACH_INHERITED */
+	struct probe_links self_test;     /* only closed at the end: closing waits for the kernel */
+	struct probe_closer probe_closer; /* removes the probes, even if we are killed */
+	VEC(int) left;                    /* descriptors that it must still close */
+	bool unwinds;                     /* stacks are by tables */
+	bool seccomp_safe; /* a process in strict seccomp mode survives return probes */
 };
 
 #endif

@@ -323,11 +323,11 @@ static int means_choose(struct loaded_programs *program, const struct program_co
 	return code;
 }
 
-static void heir_dismiss(struct loaded_programs *program)
+static void probe_closer_dismiss(struct loaded_programs *program)
 {
-	heir_close(&program->heir, program->left.items, program->left.count, false);
+	probe_closer_close(&program->probe_closer, program->left.items, program->left.count, false);
 	vec_free(&program->left);
-	heir_end(&program->heir);
+	probe_closer_end(&program->probe_closer);
 }
 
 int program_load(struct loaded_programs *ret_program, const struct program_config *asked,
@@ -344,12 +344,12 @@ int program_load(struct loaded_programs *ret_program, const struct program_confi
 				 "the kernel does not compile BPF programs "
 				 "(sysctl net.core.bpf_jit_enable=1)");
 	libbpf_set_print(libbpf_log);
-	code = heir_start(&program.heir);
+	code = probe_closer_start(&program.probe_closer);
 	if (code)
 		return error_set_errno(err, code, "cannot start a process of our own");
 	code = means_choose(&program, &config);
 	if (code) {
-		heir_dismiss(&program);
+		probe_closer_dismiss(&program);
 		return load_failed(code, &config, err);
 	}
 	program.skeleton->bss->sample_drawn = thinning_at_first(&config.thinning);
@@ -364,7 +364,7 @@ int program_load(struct loaded_programs *ret_program, const struct program_confi
 void program_unload(struct loaded_programs *program)
 {
 	means_unload(program);
-	heir_dismiss(program);
+	probe_closer_dismiss(program);
 }
 
 static int fds_reserve(struct probe_links *links)
@@ -512,7 +512,8 @@ static int commit(struct prober *prober, pid_t pid, struct probe_links *links)
 	return links->wanted.count ? probe_events_grant(&program->events, pid, links) : 0;
 }
 
-/* Duplicates the descriptors that libbpf closes, so that the heir process closes them last. */
+/* Duplicates the descriptors that libbpf closes, so that the probe closer process closes them last.
+ */
 static void perf_take(struct probe_links *links)
 {
 	for (size_t i = 0; i < links->perf_count; i++) {
@@ -549,18 +550,20 @@ static void close_links(const struct prober *prober, struct probe_links *links)
 	perf_take(links);
 	/* Frees last: the free of a block whose allocation was seen must not be missed. */
 	frees = links->fd_frees;
-	heir_close(&program->heir, links->fds + frees, links->fd_count - frees, false);
-	heir_close(&program->heir, links->fds, frees, false);
+	probe_closer_close(&program->probe_closer, links->fds + frees, links->fd_count - frees,
+			   false);
+	probe_closer_close(&program->probe_closer, links->fds, frees, false);
 	free(links->fds);
 	free(links->perf);
 	vec_free(&links->wanted);
-	probe_grant_drop(links->grant, &program->heir);
+	probe_grant_drop(links->grant, &program->probe_closer);
 	*links = (struct probe_links){0};
 }
 
 static void begin_closing(struct loaded_programs *program)
 {
-	size_t taken = heir_begin_close(&program->heir, program->left.items, program->left.count);
+	size_t taken = probe_closer_begin_close(&program->probe_closer, program->left.items,
+						program->left.count);
 
 	program->left.count -= taken;
 	memmove(program->left.items, program->left.items + taken,

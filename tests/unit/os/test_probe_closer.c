@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the heir is given is closed when it says so, whoever is killed. That something is closed is
- * seen from the other end of a pipe. */
+/* What the probe closer is given is closed when it says so, whoever is killed. That something is
+ * closed is seen from the other end of a pipe. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "os/process/heir.h"
+#include "os/process/probe_closer.h"
 
-#define MANY 3000 /* more than one letter */
+#define MANY 3000 /* more than one request */
 
 /* A descriptor number is not enough: somebody may have opened it again. */
 static void assert_closed(int reader)
@@ -37,13 +37,13 @@ static void assert_open(int reader)
 	assert_int_equal(errno, EAGAIN);
 }
 
-static void close_one_and_keep_one(const struct heir *heir, bool in_order)
+static void close_one_and_keep_one(const struct probe_closer *probe_closer, bool in_order)
 {
 	int one[2], other[2];
 
 	assert_int_equal(pipe(one), 0);
 	assert_int_equal(pipe(other), 0);
-	heir_close(heir, &one[1], 1, in_order);
+	probe_closer_close(probe_closer, &one[1], 1, in_order);
 	assert_closed(one[0]);
 	assert_open(other[0]);
 	close(other[0]);
@@ -52,103 +52,103 @@ static void close_one_and_keep_one(const struct heir *heir, bool in_order)
 
 static void closes(void **state)
 {
-	struct heir heir;
+	struct probe_closer probe_closer;
 
 	(void)state;
-	assert_int_equal(heir_start(&heir), 0);
-	close_one_and_keep_one(&heir, false);
-	close_one_and_keep_one(&heir, true);
-	heir_close(&heir, NULL, 0, true);
-	heir_end(&heir);
+	assert_int_equal(probe_closer_start(&probe_closer), 0);
+	close_one_and_keep_one(&probe_closer, false);
+	close_one_and_keep_one(&probe_closer, true);
+	probe_closer_close(&probe_closer, NULL, 0, true);
+	probe_closer_end(&probe_closer);
 	assert_int_equal(waitpid(-1, NULL, __WALL), -1);
 }
 
-static void closes_more_than_a_letter_holds(void **state)
+static void closes_more_than_a_request_holds(void **state)
 {
 	const struct rlimit limit = {.rlim_cur = 2 * MANY, .rlim_max = 2 * MANY};
 	int ends[2], *fds = calloc(MANY, sizeof(*fds));
-	struct heir heir;
+	struct probe_closer probe_closer;
 
 	(void)state;
 	if (setrlimit(RLIMIT_NOFILE, &limit))
 		skip();
-	assert_int_equal(heir_start(&heir), 0);
+	assert_int_equal(probe_closer_start(&probe_closer), 0);
 	assert_int_equal(pipe(ends), 0);
 	for (size_t i = 0; i < MANY; i++)
 		assert_true((fds[i] = dup(ends[1])) >= 0);
 	close(ends[1]);
 	assert_open(ends[0]);
 	fcntl(ends[0], F_SETFL, 0);
-	heir_close(&heir, fds, MANY, false);
+	probe_closer_close(&probe_closer, fds, MANY, false);
 	assert_closed(ends[0]);
-	heir_end(&heir);
+	probe_closer_end(&probe_closer);
 	free(fds);
 }
 
 static void killed_heirs_are_replaced_by_us(void **state)
 {
-	struct heir heir;
+	struct probe_closer probe_closer;
 
 	(void)state;
-	assert_int_equal(heir_start(&heir), 0);
-	kill(heir.pid, SIGKILL);
-	close_one_and_keep_one(&heir, false);
-	heir_end(&heir);
+	assert_int_equal(probe_closer_start(&probe_closer), 0);
+	kill(probe_closer.pid, SIGKILL);
+	close_one_and_keep_one(&probe_closer, false);
+	probe_closer_end(&probe_closer);
 }
 
 static void polite_signals_are_not_for_it(void **state)
 {
-	struct heir heir;
+	struct probe_closer probe_closer;
 
 	(void)state;
-	assert_int_equal(heir_start(&heir), 0);
-	kill(heir.pid, SIGTERM);
-	kill(heir.pid, SIGINT);
-	close_one_and_keep_one(&heir, false);
-	assert_int_equal(kill(heir.pid, 0), 0);
-	heir_end(&heir);
+	assert_int_equal(probe_closer_start(&probe_closer), 0);
+	kill(probe_closer.pid, SIGTERM);
+	kill(probe_closer.pid, SIGINT);
+	close_one_and_keep_one(&probe_closer, false);
+	assert_int_equal(kill(probe_closer.pid, 0), 0);
+	probe_closer_end(&probe_closer);
 }
 
-static void stop(const struct heir *heir)
+static void stop(const struct probe_closer *probe_closer)
 {
 	siginfo_t info;
 
-	kill(heir->pid, SIGSTOP);
-	assert_int_equal(waitid(P_PID, (id_t)heir->pid, &info, WSTOPPED | __WALL), 0);
+	kill(probe_closer->pid, SIGSTOP);
+	assert_int_equal(waitid(P_PID, (id_t)probe_closer->pid, &info, WSTOPPED | __WALL), 0);
 }
 
 static void need_not_be_waited_for(void **state)
 {
 	int one[2], other[2];
-	struct heir heir;
+	struct probe_closer probe_closer;
 
 	(void)state;
 	assert_int_equal(pipe(one) | pipe(other), 0);
-	assert_int_equal(heir_start(&heir), 0);
-	stop(&heir);
-	assert_int_equal(heir_begin_close(&heir, &one[1], 1), 1);
+	assert_int_equal(probe_closer_start(&probe_closer), 0);
+	stop(&probe_closer);
+	assert_int_equal(probe_closer_begin_close(&probe_closer, &one[1], 1), 1);
 	assert_open(one[0]);
-	assert_int_equal(heir_begin_close(&heir, &other[1], 1), 0);
-	heir_close(&heir, NULL, 0, false);
-	kill(heir.pid, SIGCONT);
-	heir_close(&heir, &other[1], 1, false);
+	assert_int_equal(probe_closer_begin_close(&probe_closer, &other[1], 1), 0);
+	probe_closer_close(&probe_closer, NULL, 0, false);
+	kill(probe_closer.pid, SIGCONT);
+	probe_closer_close(&probe_closer, &other[1], 1, false);
 	assert_closed(one[0]);
 	assert_closed(other[0]);
-	heir_end(&heir);
+	probe_closer_end(&probe_closer);
 }
 
 /* Who has begun and was killed is replaced by us, too. */
 static void ends_when_all_is_closed(bool killed)
 {
-	struct heir heir;
+	struct probe_closer probe_closer;
 	int ends[2];
 
 	assert_int_equal(pipe(ends), 0);
-	assert_int_equal(heir_start(&heir), 0);
-	stop(&heir);
-	assert_int_equal(heir_begin_close(&heir, &ends[1], 1), 1);
-	kill(heir.pid, killed ? SIGKILL : SIGCONT);
-	heir_end(&heir);
+	assert_int_equal(probe_closer_start(&probe_closer), 0);
+	stop(&probe_closer);
+	assert_int_equal(probe_closer_begin_close(&probe_closer, &ends[1], 1), 1);
+	kill(probe_closer.pid, killed ? SIGKILL : SIGCONT);
+	probe_closer_end(&probe_closer);
 	assert_closed(ends[0]);
 }
 
@@ -159,7 +159,7 @@ static void is_waited_for_at_the_end(void **state)
 	ends_when_all_is_closed(true);
 }
 
-/* Its own end of the pipe is nobody's but the child's and the heir's. */
+/* Its own end of the pipe is nobody's but the child's and the probe closer's. */
 static void closes_what_is_left(void **state)
 {
 	int ends[2];
@@ -169,10 +169,10 @@ static void closes_what_is_left(void **state)
 	assert_int_equal(pipe(ends), 0);
 	child = fork();
 	if (!child) {
-		struct heir heir;
+		struct probe_closer probe_closer;
 
 		close(ends[0]);
-		if (!heir_start(&heir))
+		if (!probe_closer_start(&probe_closer))
 			kill(getpid(), SIGKILL);
 		_exit(EXIT_FAILURE);
 	}
@@ -185,7 +185,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(closes),
-		cmocka_unit_test(closes_more_than_a_letter_holds),
+		cmocka_unit_test(closes_more_than_a_request_holds),
 		cmocka_unit_test(killed_heirs_are_replaced_by_us),
 		cmocka_unit_test(polite_signals_are_not_for_it),
 		cmocka_unit_test(need_not_be_waited_for),

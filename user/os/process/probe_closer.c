@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "os/process/heir.h"
+#include "os/process/probe_closer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,21 +15,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NAME       "mtrace-heir"
-#define STACK_SIZE 65536 /* the process has a copy of our memory, except for the stack */
-#define CLOSERS    16    /* the kernel sleeps for 20 to 100 ms per probe; they all sleep at once */
-#define LETTER_FDS 1024
+#define NAME        "mtrace-closer"
+#define STACK_SIZE  65536 /* the process has a copy of our memory, except for the stack */
+#define CLOSERS     16    /* the kernel sleeps for 20 to 100 ms per probe; they all sleep at once */
+#define REQUEST_FDS 1024
 /* Interval of checks that the process is alive: there is no EOF, because we have both ends open. */
 #define LIFE_MS      100
 #define STATUS_SIZE  4096
 #define TABLE_SIZE   "\nFDSize:\t"
 #define TABLE_COMMON 1024 /* number of descriptors to assume if the kernel does not tell */
 
-struct heir_letter {
+struct close_request {
 	size_t count;
 	bool in_order;
-	bool unanswered;     /* used by our side only */
-	int fds[LETTER_FDS]; /* -1: some process has taken it and closes it */
+	bool unanswered;      /* used by our side only */
+	int fds[REQUEST_FDS]; /* -1: some process has taken it and closes it */
 };
 
 /* The part that one of several closers handles: every CLOSERS-th descriptor. */
@@ -75,10 +75,10 @@ static void close_shares(int *fds, size_t count)
 		;
 }
 
-static void close_in_order(struct heir_letter *letter)
+static void close_in_order(struct close_request *request)
 {
-	for (size_t i = 0; i < letter->count; i++)
-		close_taken(&letter->fds[i]);
+	for (size_t i = 0; i < request->count; i++)
+		close_taken(&request->fds[i]);
 }
 
 /* Calls no function that takes a lock, including malloc: the thread that held the lock does not
@@ -110,36 +110,36 @@ static void woken(int number)
 /* Waits for a request. Returns false once the owner has exited. The signal of its death is
  * unblocked only in ppoll, so it cannot be missed. Others may send the same signal, so check the
  * parent each time. */
-static bool await_letter(pid_t owner, int socket)
+static bool await_request(pid_t owner, int socket)
 {
-	struct pollfd letter = {.fd = socket, .events = POLLIN};
+	struct pollfd request = {.fd = socket, .events = POLLIN};
 	sigset_t others;
 	char byte;
 
 	sigfillset(&others);
 	sigdelset(&others, SIGTERM);
 	while (getppid() == owner)
-		if (ppoll(&letter, 1, NULL, &others) > 0)
+		if (ppoll(&request, 1, NULL, &others) > 0)
 			return recv(socket, &byte, 1, 0) == 1;
 	return false;
 }
 
 static int run(void *ctx)
 {
-	const struct heir *heir = ctx;
-	struct heir_letter *letter = heir->letter;
+	const struct probe_closer *probe_closer = ctx;
+	struct close_request *request = probe_closer->request;
 	const struct sigaction action = {.sa_handler = woken};
 
 	setsid();
 	prctl(PR_SET_NAME, NAME, 0, 0, 0);
 	sigaction(SIGTERM, &action, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
-	while (await_letter(heir->owner, heir->its_socket)) {
-		if (letter->in_order)
-			close_in_order(letter);
+	while (await_request(probe_closer->owner, probe_closer->its_socket)) {
+		if (request->in_order)
+			close_in_order(request);
 		else
-			close_shares(letter->fds, letter->count);
-		send(heir->its_socket, "", 1, MSG_NOSIGNAL);
+			close_shares(request->fds, request->count);
+		send(probe_closer->its_socket, "", 1, MSG_NOSIGNAL);
 	}
 	close_shares(NULL, table_size());
 	return 0;
@@ -147,7 +147,7 @@ static int run(void *ctx)
 
 /* Starts the process with all signals blocked; it unblocks only SIGTERM. It has no exit signal,
  * because its exit needs no handling. */
-static pid_t give_birth(struct heir *heir)
+static pid_t spawn(struct probe_closer *probe_closer)
 {
 	alignas(16) static char stack[STACK_SIZE];
 	sigset_t all, before;
@@ -155,7 +155,7 @@ static pid_t give_birth(struct heir *heir)
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
-	pid = clone(run, stack + STACK_SIZE, CLONE_FILES, heir);
+	pid = clone(run, stack + STACK_SIZE, CLONE_FILES, probe_closer);
 	pid = pid < 0 ? -errno : pid;
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return pid;
@@ -163,116 +163,121 @@ static pid_t give_birth(struct heir *heir)
 
 /* The code that runs in our process. */
 
-static int heir_open(struct heir *heir)
+static int probe_closer_open(struct probe_closer *probe_closer)
 {
 	int ends[2];
 
-	heir->letter = mmap(NULL, sizeof(*heir->letter), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (heir->letter == MAP_FAILED)
+	probe_closer->request = mmap(NULL, sizeof(*probe_closer->request), PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (probe_closer->request == MAP_FAILED)
 		return -ENOMEM;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
-		munmap(heir->letter, sizeof(*heir->letter));
+		munmap(probe_closer->request, sizeof(*probe_closer->request));
 		return -errno;
 	}
-	heir->socket = ends[0];
-	heir->its_socket = ends[1];
+	probe_closer->socket = ends[0];
+	probe_closer->its_socket = ends[1];
 	return 0;
 }
 
-int heir_start(struct heir *ret_heir)
+int probe_closer_start(struct probe_closer *ret_probe_closer)
 {
-	struct heir heir = {.owner = getpid()};
-	int err = heir_open(&heir);
+	struct probe_closer probe_closer = {.owner = getpid()};
+	int err = probe_closer_open(&probe_closer);
 
 	if (err)
 		return err;
-	heir.pid = give_birth(&heir);
-	*ret_heir = heir;
-	if (heir.pid > 0)
+	probe_closer.pid = spawn(&probe_closer);
+	*ret_probe_closer = probe_closer;
+	if (probe_closer.pid > 0)
 		return 0;
-	heir_end(ret_heir);
-	return heir.pid;
+	probe_closer_end(ret_probe_closer);
+	return probe_closer.pid;
 }
 
 /* Returns false if the process was killed. Does not reap it, so that its pid is not reused. */
-static bool lives(const struct heir *heir)
+static bool lives(const struct probe_closer *probe_closer)
 {
 	siginfo_t info = {0};
 
-	return !waitid(P_PID, (id_t)heir->pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) &&
+	return !waitid(P_PID, (id_t)probe_closer->pid, &info,
+		       WEXITED | WNOHANG | WNOWAIT | __WALL) &&
 	       !info.si_pid;
 }
 
-static void close_ourselves(struct heir_letter *letter)
+static void close_ourselves(struct close_request *request)
 {
-	close_in_order(letter);
-	letter->unanswered = false;
+	close_in_order(request);
+	request->unanswered = false;
 }
 
 /* Returns true if the last request is done. If the process is dead, finishes the request here. */
-static bool is_settled(const struct heir *heir, int wait_ms)
+static bool is_settled(const struct probe_closer *probe_closer, int wait_ms)
 {
-	struct pollfd answer = {.fd = heir->socket, .events = POLLIN};
-	struct heir_letter *letter = heir->letter;
+	struct pollfd answer = {.fd = probe_closer->socket, .events = POLLIN};
+	struct close_request *request = probe_closer->request;
 	char byte;
 
-	if (!letter->unanswered)
+	if (!request->unanswered)
 		return true;
-	if (poll(&answer, 1, wait_ms) > 0 && recv(heir->socket, &byte, 1, 0) == 1)
-		letter->unanswered = false;
-	else if (!lives(heir))
-		close_ourselves(letter);
-	return !letter->unanswered;
+	if (poll(&answer, 1, wait_ms) > 0 && recv(probe_closer->socket, &byte, 1, 0) == 1)
+		request->unanswered = false;
+	else if (!lives(probe_closer))
+		close_ourselves(request);
+	return !request->unanswered;
 }
 
-static void settle(const struct heir *heir)
+static void settle(const struct probe_closer *probe_closer)
 {
-	while (!is_settled(heir, LIFE_MS))
+	while (!is_settled(probe_closer, LIFE_MS))
 		;
 }
 
 /* Sends a request. Returns the number of descriptors that it contains. */
-static size_t post(const struct heir *heir, const int *fds, size_t count, bool in_order)
+static size_t post(const struct probe_closer *probe_closer, const int *fds, size_t count,
+		   bool in_order)
 {
-	struct heir_letter *letter = heir->letter;
+	struct close_request *request = probe_closer->request;
 
-	letter->count = count < LETTER_FDS ? count : LETTER_FDS;
-	letter->in_order = in_order;
-	memcpy(letter->fds, fds, letter->count * sizeof(*fds));
-	letter->unanswered = true;
-	if (!lives(heir) || send(heir->socket, "", 1, MSG_NOSIGNAL) != 1)
-		close_ourselves(letter);
-	return letter->count;
+	request->count = count < REQUEST_FDS ? count : REQUEST_FDS;
+	request->in_order = in_order;
+	memcpy(request->fds, fds, request->count * sizeof(*fds));
+	request->unanswered = true;
+	if (!lives(probe_closer) || send(probe_closer->socket, "", 1, MSG_NOSIGNAL) != 1)
+		close_ourselves(request);
+	return request->count;
 }
 
-void heir_close(const struct heir *heir, const int *fds, size_t count, bool in_order)
+void probe_closer_close(const struct probe_closer *probe_closer, const int *fds, size_t count,
+			bool in_order)
 {
 	size_t taken;
 
 	for (; count; fds += taken, count -= taken) {
-		settle(heir);
-		taken = post(heir, fds, count, in_order);
-		settle(heir);
+		settle(probe_closer);
+		taken = post(probe_closer, fds, count, in_order);
+		settle(probe_closer);
 	}
 }
 
-size_t heir_begin_close(const struct heir *heir, const int *fds, size_t count)
+size_t probe_closer_begin_close(const struct probe_closer *probe_closer, const int *fds,
+				size_t count)
 {
-	return is_settled(heir, 0) ? post(heir, fds, count, false) : 0;
+	return is_settled(probe_closer, 0) ? post(probe_closer, fds, count, false) : 0;
 }
 
-void heir_end(struct heir *heir)
+void probe_closer_end(struct probe_closer *probe_closer)
 {
-	if (!heir->letter)
+	if (!probe_closer->request)
 		return;
-	settle(heir);
-	if (heir->pid > 0)
-		kill(heir->pid, SIGKILL);
-	while (heir->pid > 0 && waitpid(heir->pid, NULL, __WALL) < 0 && errno == EINTR)
+	settle(probe_closer);
+	if (probe_closer->pid > 0)
+		kill(probe_closer->pid, SIGKILL);
+	while (probe_closer->pid > 0 && waitpid(probe_closer->pid, NULL, __WALL) < 0 &&
+	       errno == EINTR)
 		;
-	close(heir->socket);
-	close(heir->its_socket);
-	munmap(heir->letter, sizeof(*heir->letter));
-	*heir = (struct heir){0};
+	close(probe_closer->socket);
+	close(probe_closer->its_socket);
+	munmap(probe_closer->request, sizeof(*probe_closer->request));
+	*probe_closer = (struct probe_closer){0};
 }

@@ -11,29 +11,31 @@
  * It does not help if both processes are killed at the same time (cgroup.kill), nor for a probe
  * that is being placed when the signal arrives.
  */
-#ifndef MTRACE_OS_PROCESS_HEIR_H
-#define MTRACE_OS_PROCESS_HEIR_H
+#ifndef MTRACE_OS_PROCESS_PROBE_CLOSER_H
+#define MTRACE_OS_PROCESS_PROBE_CLOSER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
-struct heir_letter;
+struct close_request;
 
-struct heir {
+struct probe_closer {
 	pid_t pid, owner;
 	int socket, its_socket;
-	struct heir_letter *letter;
+	struct close_request *request;
 };
 
 /* Call this from the thread that lives longest. Returns 0 or -errno. */
-int heir_start(struct heir *ret_heir);
+int probe_closer_start(struct probe_closer *ret_probe_closer);
 /* Closes all descriptors, in parallel or one after the other, and returns when they are closed. */
-void heir_close(const struct heir *heir, const int *fds, size_t count, bool in_order);
-/* Starts to close descriptors in parallel and does not wait; heir_close and heir_end do. Returns
- * how many of them it accepts: 0 while it is busy. */
-size_t heir_begin_close(const struct heir *heir, const int *fds, size_t count);
-/* Finishes the last request and stops the process. An all-zero heir is fine. */
-void heir_end(struct heir *heir);
+void probe_closer_close(const struct probe_closer *probe_closer, const int *fds, size_t count,
+			bool in_order);
+/* Starts to close descriptors in parallel and does not wait; probe_closer_close and
+ * probe_closer_end do. Returns how many of them it accepts: 0 while it is busy. */
+size_t probe_closer_begin_close(const struct probe_closer *probe_closer, const int *fds,
+				size_t count);
+/* Finishes the last request and stops the process. An all-zero probe closer is fine. */
+void probe_closer_end(struct probe_closer *probe_closer);
 
 #endif
