@@ -161,9 +161,9 @@ def test_code_is_put_back(tmp_path, end):
         with harness.Tracer(str(tmp_path), steady.pid, options=PTRACE) as tracer:
             steady.tell("w")
             assert harness.libc_code(steady.pid) != original
-            guardian = tracer_of(steady.pid)
+            tracer_process = tracer_of(steady.pid)
             getattr(tracer, end)()
-        harness.wait_for_end(guardian)
+        harness.wait_for_end(tracer_process)
         assert_original(steady.pid, original)
         assert tracer_of(steady.pid) == 0
         assert steady.tell("w")["rounds"] == 2

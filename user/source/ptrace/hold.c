@@ -10,7 +10,7 @@
 struct ptrace_hold {
 	struct holder holder; /* first */
 	struct holds *holds;
-	struct guardian *guardian;
+	struct tracer_process *tracer_process;
 	pid_t pid;
 	int event; /* the caller's eventfd */
 	bool at_end;
@@ -21,7 +21,7 @@ struct ptrace_hold {
 
 static int take_registers(struct ptrace_hold *hold)
 {
-	const struct shared *shared = &hold->guardian->shared;
+	const struct shared *shared = &hold->tracer_process->shared;
 	uint32_t count = shared->mailbox->count;
 	size_t at = 0;
 
@@ -50,7 +50,7 @@ static int take_registers(struct ptrace_hold *hold)
 static int hold_stop(struct holder *holder, struct error *err)
 {
 	struct ptrace_hold *hold = (struct ptrace_hold *)holder;
-	int code = guardian_ask(hold->guardian, REQUEST_STOP, hold->pid);
+	int code = tracer_process_ask(hold->tracer_process, REQUEST_STOP, hold->pid);
 
 	if (!code)
 		code = take_registers(hold);
@@ -72,7 +72,7 @@ static void hold_go_on(struct holder *holder)
 {
 	const struct ptrace_hold *hold = (const struct ptrace_hold *)holder;
 
-	guardian_ask(hold->guardian, REQUEST_RELEASE, hold->pid);
+	tracer_process_ask(hold->tracer_process, REQUEST_RELEASE, hold->pid);
 }
 
 static bool hold_at_end(const struct holder *holder)
@@ -109,7 +109,7 @@ static void hold_close(struct holder *holder)
 			hold->holds->list.items[i] =
 				hold->holds->list.items[--hold->holds->list.count];
 	if (!hold->over) /* otherwise its pid may have been reused */
-		guardian_ask(hold->guardian, REQUEST_LET_END, hold->pid);
+		tracer_process_ask(hold->tracer_process, REQUEST_LET_END, hold->pid);
 	vec_free(&hold->threads);
 	free(hold);
 }
@@ -124,8 +124,8 @@ static const struct holder_ops hold_ops = {
 	.close = hold_close,
 };
 
-static struct ptrace_hold *hold_make(struct holds *holds, struct guardian *guardian, pid_t pid,
-				     int event)
+static struct ptrace_hold *hold_make(struct holds *holds, struct tracer_process *tracer_process,
+				     pid_t pid, int event)
 {
 	struct ptrace_hold *hold = calloc(1, sizeof(*hold));
 
@@ -135,22 +135,22 @@ static struct ptrace_hold *hold_make(struct holds *holds, struct guardian *guard
 	}
 	*hold = (struct ptrace_hold){.holder.ops = &hold_ops,
 				     .holds = holds,
-				     .guardian = guardian,
+				     .tracer_process = tracer_process,
 				     .pid = pid,
 				     .event = event};
 	return hold;
 }
 
-int hold_new(struct holds *holds, struct guardian *guardian, const struct hold_request *request,
-	     struct holder **ret_holder, struct error *err)
+int hold_new(struct holds *holds, struct tracer_process *tracer_process,
+	     const struct hold_request *request, struct holder **ret_holder, struct error *err)
 {
-	struct ptrace_hold *hold = hold_make(holds, guardian, request->pid, request->event);
+	struct ptrace_hold *hold = hold_make(holds, tracer_process, request->pid, request->event);
 	int code;
 
 	if (!hold)
 		return error_set_errno(err, -ENOMEM, "cannot watch %d", (int)request->pid);
-	guardian->shared.mailbox->count = request->from;
-	code = guardian_ask(guardian, REQUEST_WATCH, request->pid);
+	tracer_process->shared.mailbox->count = request->from;
+	code = tracer_process_ask(tracer_process, REQUEST_WATCH, request->pid);
 	if (code) {
 		hold_close(&hold->holder);
 		return error_set_errno(err, code, "cannot watch %d", (int)request->pid);
@@ -184,7 +184,7 @@ void holds_born(struct holds *holds, pid_t parent, pid_t child)
 
 	if (!of_parent)
 		return;
-	hold = hold_make(holds, of_parent->guardian, child, of_parent->event);
+	hold = hold_make(holds, of_parent->tracer_process, child, of_parent->event);
 	if (!hold)
 		return; /* nobody waits for it: it will be released at its exit */
 	hold->unasked = true;

@@ -5,7 +5,7 @@
 
 #include "base/vec.h"
 #include "os/ptrace/holder.h"
-#include "source/ptrace/guardian/guardian.h"
+#include "source/ptrace/tracer_process/tracer_process.h"
 
 /* All current holders. Zeroed memory is an empty list. */
 struct holds {
@@ -14,8 +14,8 @@ struct holds {
 
 /* Creates a holder. Returns 0 or -errno; sets *err. Close the holder before ending the tracer
  * process. */
-int hold_new(struct holds *holds, struct guardian *guardian, const struct hold_request *request,
-	     struct holder **ret_holder, struct error *err);
+int hold_new(struct holds *holds, struct tracer_process *tracer_process,
+	     const struct hold_request *request, struct holder **ret_holder, struct error *err);
 /* Extends the holders of a process to its child. */
 void holds_born(struct holds *holds, pid_t parent, pid_t child);
 /* A process is stopped at its exit: notifies its holder. Returns false if it has none. */

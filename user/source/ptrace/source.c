@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The ptrace source. The tracer process (source/ptrace/guardian/guardian.h) takes the role of the
- * kernel: its records come through a ring and become events, like those of the BPF programs
- * (source/bpf/source.c). What differs is how breakpoints are placed: by address, in each existing
- * mapping. A thread that has mapped something waits until that is done.
+ * The ptrace source. The tracer process (source/ptrace/tracer_process/tracer_process.h) takes the
+ * role of the kernel: its records come through a ring and become events, like those of the BPF
+ * programs (source/bpf/source.c). What differs is how breakpoints are placed: by address, in each
+ * existing mapping. A thread that has mapped something waits until that is done.
  */
 #include "source/ptrace/source.h"
 
@@ -16,7 +16,7 @@
 #include "os/process/maps.h"
 #include "os/process/proc.h"
 #include "os/ptrace/tracee.h"
-#include "source/ptrace/guardian/guardian.h"
+#include "source/ptrace/tracer_process/tracer_process.h"
 #include "source/ptrace/hold.h"
 #include "source/ptrace/refusal.h"
 #include "source/trace/backend.h"
@@ -35,7 +35,7 @@
 struct ptrace_source {
 	struct trace_source common; /* first member: the session's handle */
 	struct prober prober;       /* without operations */
-	struct guardian guardian;
+	struct tracer_process tracer_process;
 	struct holds holds;
 };
 
@@ -100,15 +100,16 @@ static void count_refused(struct traced_process *process, const struct place *pl
 
 static int send_places(struct placing *placing)
 {
-	struct mailbox *mailbox = placing->ptrace->guardian.shared.mailbox;
+	struct mailbox *mailbox = placing->ptrace->tracer_process.shared.mailbox;
 	uint32_t count = mailbox->count;
 	int err;
 
 	if (!count)
 		return 0;
-	err = guardian_ask(&placing->ptrace->guardian, REQUEST_PLACE, placing->process->pid);
+	err = tracer_process_ask(&placing->ptrace->tracer_process, REQUEST_PLACE,
+				 placing->process->pid);
 	for (uint32_t i = 0; !err && i < count; i++)
-		count_refused(placing->process, &mailbox->letter.places[i]);
+		count_refused(placing->process, &mailbox->items.places[i]);
 	mailbox->count = 0;
 	return err;
 }
@@ -118,11 +119,11 @@ static int take_probe(void *ctx, enum probe_kind kind, uint64_t offset, uint64_t
 {
 	struct placing *placing = ctx;
 	const struct proc_mapping *mapping = placing->mapping;
-	struct mailbox *mailbox = placing->ptrace->guardian.shared.mailbox;
+	struct mailbox *mailbox = placing->ptrace->tracer_process.shared.mailbox;
 
 	if (offset < mapping->offset || offset - mapping->offset >= mapping->end - mapping->start)
 		return 0;
-	mailbox->letter.places[mailbox->count++] = (struct place){
+	mailbox->items.places[mailbox->count++] = (struct place){
 		.address = mapping->start + offset - mapping->offset,
 		.cookie = cookie,
 		.kind = (uint16_t)kind,
@@ -138,7 +139,7 @@ static int place_all(struct ptrace_source *ptrace, struct traced_process *proces
 	struct probe_taker taker = {take_probe, &placing};
 	int err = 0;
 
-	ptrace->guardian.shared.mailbox->count = 0;
+	ptrace->tracer_process.shared.mailbox->count = 0;
 	for (size_t i = 0; !err && i < maps->count; i++) {
 		const struct module *module = module_at(process, maps->items[i].start);
 
@@ -170,14 +171,14 @@ static struct code_mapping code_of(const struct ptrace_source *ptrace,
 static int tell_code(struct ptrace_source *ptrace, const struct traced_process *process,
 		     const struct proc_maps *maps)
 {
-	struct mailbox *mailbox = ptrace->guardian.shared.mailbox;
+	struct mailbox *mailbox = ptrace->tracer_process.shared.mailbox;
 
 	mailbox->count = 0;
 	for (size_t i = 0; i < maps->count && mailbox->count < CODE_MAX; i++)
 		if (maps->items[i].executable)
-			mailbox->letter.code[mailbox->count++] =
+			mailbox->items.code[mailbox->count++] =
 				code_of(ptrace, process, &maps->items[i]);
-	return guardian_ask(&ptrace->guardian, REQUEST_CODE, process->pid);
+	return tracer_process_ask(&ptrace->tracer_process, REQUEST_CODE, process->pid);
 }
 
 /* The current mappings have been delivered: passes them to the tracer process, and places
@@ -210,7 +211,7 @@ static int look_again(struct ptrace_source *ptrace, struct traced_process *proce
 static int ptrace_at_end(struct ptrace_source *ptrace, pid_t pid)
 {
 	if (!holds_at_end(&ptrace->holds, pid))
-		guardian_ask(&ptrace->guardian, REQUEST_LET_END, pid);
+		tracer_process_ask(&ptrace->tracer_process, REQUEST_LET_END, pid);
 	return 0;
 }
 
@@ -219,7 +220,7 @@ static int ptrace_hold(struct source *source, const struct hold_request *request
 {
 	struct ptrace_source *ptrace = ptrace_of(source);
 
-	return hold_new(&ptrace->holds, &ptrace->guardian, request, ret_holder, err);
+	return hold_new(&ptrace->holds, &ptrace->tracer_process, request, ret_holder, err);
 }
 
 static int ptrace_held(struct trace_source *common, const struct record_head *head)
@@ -232,7 +233,7 @@ static int ptrace_held(struct trace_source *common, const struct record_head *he
 		return ptrace_at_end(ptrace, (pid_t)head->pid);
 	err = process ? look_again(ptrace, process, head->time_ns) : 0;
 	if (!err)
-		err = guardian_ask(&ptrace->guardian, REQUEST_GO_ON, (pid_t)head->tid);
+		err = tracer_process_ask(&ptrace->tracer_process, REQUEST_GO_ON, (pid_t)head->tid);
 	return err == -ESRCH ? 0 : err;
 }
 
@@ -241,14 +242,14 @@ static int ptrace_held(struct trace_source *common, const struct record_head *he
  */
 
 /* A command that was just killed leaves its tracer process, which needs a moment to exit. */
-static bool is_guardian(pid_t pid)
+static bool is_tracer_process(pid_t pid)
 {
 	struct proc_info info;
 	bool is;
 
 	if (!pid || proc_info_read(pid, &info))
 		return false;
-	is = !strcmp(info.comm, GUARDIAN_NAME);
+	is = !strcmp(info.comm, TRACER_PROCESS_NAME);
 	proc_info_free(&info);
 	return is;
 }
@@ -260,18 +261,18 @@ static bool is_leaving(pid_t pid, int code, int *tries)
 
 	if (code != -EPERM)
 		return false;
-	return tracer ? is_guardian(tracer) : ++*tries < SEIZE_TRIES;
+	return tracer ? is_tracer_process(tracer) : ++*tries < SEIZE_TRIES;
 }
 
 static int seize(struct ptrace_source *ptrace, pid_t pid)
 {
 	const struct timespec nap = {.tv_nsec = SEIZE_NAP_NS};
 	uint64_t until_ns = clock_now_ns() + SEIZE_WAIT_NS;
-	int tries = 0, code = guardian_ask(&ptrace->guardian, REQUEST_SEIZE, pid);
+	int tries = 0, code = tracer_process_ask(&ptrace->tracer_process, REQUEST_SEIZE, pid);
 
 	while (is_leaving(pid, code, &tries) && clock_now_ns() < until_ns) {
 		nanosleep(&nap, NULL);
-		code = guardian_ask(&ptrace->guardian, REQUEST_SEIZE, pid);
+		code = tracer_process_ask(&ptrace->tracer_process, REQUEST_SEIZE, pid);
 	}
 	return code;
 }
@@ -285,13 +286,13 @@ static int enter(struct ptrace_source *ptrace, pid_t pid, struct traced_process 
 		return ptrace_refuse(pid, code, err);
 	if (!processes_new(&ptrace->common, pid, ret_process))
 		return 0;
-	guardian_ask(&ptrace->guardian, REQUEST_FORGET, pid);
+	tracer_process_ask(&ptrace->tracer_process, REQUEST_FORGET, pid);
 	return error_set(err, -ENOMEM, "out of memory");
 }
 
 static void forget(struct ptrace_source *ptrace, struct traced_process *process)
 {
-	guardian_ask(&ptrace->guardian, REQUEST_FORGET, process->pid);
+	tracer_process_ask(&ptrace->tracer_process, REQUEST_FORGET, process->pid);
 	processes_remove(&ptrace->common, process);
 }
 
@@ -339,17 +340,17 @@ static int ptrace_attach_all(struct source *source, struct error *err)
 
 static int ptrace_fd(const struct source *source)
 {
-	return ((const struct ptrace_source *)source)->guardian.shared.bell;
+	return ((const struct ptrace_source *)source)->tracer_process.shared.bell;
 }
 
 /* Without its tracer process, the trace is over. */
-static int check_guardian(const struct ptrace_source *ptrace)
+static int check_tracer_process(const struct ptrace_source *ptrace)
 {
 	char byte;
 
-	if (ptrace->guardian.detached)
+	if (ptrace->tracer_process.detached)
 		return 0;
-	return recv(ptrace->guardian.socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) ? 0 : -EPIPE;
+	return recv(ptrace->tracer_process.socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) ? 0 : -EPIPE;
 }
 
 /* Also holds children, once their fork record is delivered. */
@@ -370,8 +371,8 @@ static int family_arrived(void *ctx, const void *data, size_t size)
 static int ptrace_drain(struct source *source)
 {
 	struct ptrace_source *ptrace = ptrace_of(source);
-	int gone = check_guardian(ptrace);
-	int err = ring_read(&ptrace->guardian.shared.ring, family_arrived, ptrace);
+	int gone = check_tracer_process(ptrace);
+	int err = ring_read(&ptrace->tracer_process.shared.ring, family_arrived, ptrace);
 
 	return err ? err : gone;
 }
@@ -379,15 +380,15 @@ static int ptrace_drain(struct source *source)
 static int ptrace_tell_losses(struct source *source)
 {
 	struct ptrace_source *ptrace = ptrace_of(source);
-	const uint64_t *losses = ptrace->guardian.shared.mailbox->letter.losses;
+	const uint64_t *losses = ptrace->tracer_process.shared.mailbox->items.losses;
 	int err = 0;
 
-	for (size_t i = 0; !err && !ptrace->guardian.detached && i < ptrace->common.process_count;
-	     i++) {
+	for (size_t i = 0;
+	     !err && !ptrace->tracer_process.detached && i < ptrace->common.process_count; i++) {
 		struct traced_process *process = ptrace->common.processes[i];
 		uint64_t counted[LOSS_COUNT] = {0};
 
-		if (!guardian_ask(&ptrace->guardian, REQUEST_LOSSES, process->pid))
+		if (!tracer_process_ask(&ptrace->tracer_process, REQUEST_LOSSES, process->pid))
 			memcpy(counted, losses, sizeof(counted));
 		err = processes_tell_losses(process, counted);
 	}
@@ -404,7 +405,7 @@ static void ptrace_detach(struct source *source)
 	struct ptrace_source *ptrace = ptrace_of(source);
 
 	ptrace_tell_losses(source);
-	guardian_ask(&ptrace->guardian, REQUEST_DETACH, 0);
+	tracer_process_ask(&ptrace->tracer_process, REQUEST_DETACH, 0);
 }
 
 static void ptrace_close(struct source *source)
@@ -421,14 +422,14 @@ static void ptrace_close(struct source *source)
 	map64_free(&ptrace->prober.allocators);
 	unwind_tables_free(ptrace->common.tables);
 	holds_free(&ptrace->holds);
-	guardian_end(&ptrace->guardian);
+	tracer_process_end(&ptrace->tracer_process);
 	free(ptrace);
 }
 
 static int start(struct ptrace_source *ptrace, struct error *err)
 {
 	const struct source_config *config = &ptrace->common.config;
-	const struct guardian_config guardian = {
+	const struct tracer_process_config tracer_process = {
 		.depth = config->stack == STACK_NONE ? 0 : config->depth,
 		.by_tables = config->stack == STACK_AUTO || config->stack == STACK_CFI,
 		.sanity = config->sanity,
@@ -436,13 +437,14 @@ static int start(struct ptrace_source *ptrace, struct error *err)
 		.follows = config->scope == SCOPE_FAMILY,
 		.holds_ends = config->holds_ends,
 	};
-	const struct shared *shared = &ptrace->guardian.shared;
-	int code = guardian_start(&ptrace->guardian, &guardian, ring_size(config->buffer_bytes));
+	const struct shared *shared = &ptrace->tracer_process.shared;
+	int code = tracer_process_start(&ptrace->tracer_process, &tracer_process,
+					ring_size(config->buffer_bytes));
 
-	if (!code && guardian.depth && guardian.by_tables)
+	if (!code && tracer_process.depth && tracer_process.by_tables)
 		code = unwind_tables_new_at(shared->rows, SHARED_ROWS, shared->pages, SHARED_PAGES,
 					    config->parser, NULL, &ptrace->common.tables);
-	return code ? error_set_errno(err, code, "cannot start the guardian") : 0;
+	return code ? error_set_errno(err, code, "cannot start the tracer_process") : 0;
 }
 
 static int ptrace_open(struct source **ret_source, const struct source_config *config,

@@ -8,7 +8,7 @@
 
 #include "source/thinning.h"
 
-struct guardian_config {
+struct tracer_process_config {
 	uint32_t depth;           /* frames, 0 for none */
 	bool by_tables;           /* otherwise by frame pointers */
 	bool sanity;              /* as in struct source_config */

@@ -51,16 +51,16 @@ void shared_close(struct shared *shared)
 }
 
 /* Wakes the tracer process until it replies: a signal just before it waits would be lost. */
-static void wake(int socket, pid_t guardian)
+static void wake(int socket, pid_t tracer_process)
 {
 	struct pollfd answer = {.fd = socket, .events = POLLIN};
 
 	do {
-		kill(guardian, WAKE_SIGNAL);
+		kill(tracer_process, WAKE_SIGNAL);
 	} while (!poll(&answer, 1, WAKE_AGAIN_MS));
 }
 
-int mailbox_ask(struct mailbox *mailbox, int socket, pid_t guardian, enum request request,
+int mailbox_ask(struct mailbox *mailbox, int socket, pid_t tracer_process, enum request request,
 		pid_t pid)
 {
 	char byte = 0;
@@ -71,7 +71,7 @@ int mailbox_ask(struct mailbox *mailbox, int socket, pid_t guardian, enum reques
 	__atomic_store_n(&mailbox->ringing, 1, __ATOMIC_RELEASE);
 	if (send(socket, &byte, 1, MSG_NOSIGNAL) != 1)
 		return -EPIPE;
-	wake(socket, guardian);
+	wake(socket, tracer_process);
 	do {
 		got = recv(socket, &byte, 1, 0);
 	} while (got < 0 && errno == EINTR);

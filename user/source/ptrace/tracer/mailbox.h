@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The memory that the command and its tracer process (guardian.h) share. The tracer process writes
- * records to a ring like the kernel's. The command sends one request at a time through a mailbox,
- * and waits for the reply. A socket between them wakes the peer, and its end shows that the peer is
- * gone.
+ * The memory that the command and its tracer process (tracer_process.h) share. The tracer process
+ * writes records to a ring like the kernel's. The command sends one request at a time through a
+ * mailbox, and waits for the reply. A socket between them wakes the peer, and its end shows that
+ * the peer is gone.
  */
 #ifndef MTRACE_SOURCE_PTRACE_TRACER_MAILBOX_H
 #define MTRACE_SOURCE_PTRACE_TRACER_MAILBOX_H
@@ -47,14 +47,14 @@ struct mailbox {
 	uint32_t ringing; /* a request is pending; set by the command, cleared with the reply */
 	uint32_t request; /* enum request */
 	int32_t pid;
-	uint32_t count; /* number of items in the letter */
+	uint32_t count; /* number of items */
 	int32_t answer; /* 0 or -errno */
 	uint32_t pad;
 	union {
 		struct place places[MAILBOX_BYTES / sizeof(struct place)];
 		struct code_mapping code[MAILBOX_BYTES / sizeof(struct code_mapping)];
 		uint64_t losses[LOSS_COUNT];
-	} letter;
+	} items;
 };
 
 #define PLACES_MAX (MAILBOX_BYTES / sizeof(struct place))
@@ -94,7 +94,7 @@ void shared_close(struct shared *shared);
 
 /* The command's side: sends a request and waits. Returns the reply, or -EPIPE if the tracer process
  * is gone. */
-int mailbox_ask(struct mailbox *mailbox, int socket, pid_t guardian, enum request request,
+int mailbox_ask(struct mailbox *mailbox, int socket, pid_t tracer_process, enum request request,
 		pid_t pid);
 
 /* The tracer process's side. */

@@ -65,7 +65,7 @@ struct task {
 };
 
 struct tracer {
-	struct guardian_config config;
+	struct tracer_process_config config;
 	struct shared *shared;
 	int socket;
 	bool ends;          /* breakpoints are removed: detach from threads that stop */

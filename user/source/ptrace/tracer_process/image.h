@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reads information about a process's image and its threads from /proc. */
-#ifndef MTRACE_SOURCE_PTRACE_GUARDIAN_IMAGE_H
-#define MTRACE_SOURCE_PTRACE_GUARDIAN_IMAGE_H
+#ifndef MTRACE_SOURCE_PTRACE_TRACER_PROCESS_IMAGE_H
+#define MTRACE_SOURCE_PTRACE_TRACER_PROCESS_IMAGE_H
 
 #include "source/ptrace/tracer/tracer.h"
 

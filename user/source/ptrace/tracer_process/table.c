@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "source/ptrace/guardian/table.h"
+#include "source/ptrace/tracer_process/table.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The tracer process's table of processes (owners) and threads (tasks). */
-#ifndef MTRACE_SOURCE_PTRACE_GUARDIAN_TABLE_H
-#define MTRACE_SOURCE_PTRACE_GUARDIAN_TABLE_H
+#ifndef MTRACE_SOURCE_PTRACE_TRACER_PROCESS_TABLE_H
+#define MTRACE_SOURCE_PTRACE_TRACER_PROCESS_TABLE_H
 
 #include "source/ptrace/tracer/tracer.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Handles stops of threads, and starts and ends the tracing of processes. */
-#ifndef MTRACE_SOURCE_PTRACE_GUARDIAN_TASKS_H
-#define MTRACE_SOURCE_PTRACE_GUARDIAN_TASKS_H
+#ifndef MTRACE_SOURCE_PTRACE_TRACER_PROCESS_TASKS_H
+#define MTRACE_SOURCE_PTRACE_TRACER_PROCESS_TASKS_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "source/ptrace/guardian/ends.h"
+#include "source/ptrace/tracer_process/ends.h"
 
 #include <string.h>
 #include <sys/ptrace.h>
@@ -8,7 +8,7 @@
 #include "arch/registers.h"
 #include "os/ptrace/tracee.h"
 #include "source/ptrace/breakpoint/registers.h"
-#include "source/ptrace/guardian/table.h"
+#include "source/ptrace/tracer_process/table.h"
 #include "source/ptrace/tracer/mailbox.h"
 #include "source/ptrace/tracer/records.h"
 

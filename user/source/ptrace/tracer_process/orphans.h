@@ -5,8 +5,8 @@
  * forever, with the breakpoints of a memory that is gone. So the breakpoints of recently exited
  * processes are remembered.
  */
-#ifndef MTRACE_SOURCE_PTRACE_GUARDIAN_ORPHANS_H
-#define MTRACE_SOURCE_PTRACE_GUARDIAN_ORPHANS_H
+#ifndef MTRACE_SOURCE_PTRACE_TRACER_PROCESS_ORPHANS_H
+#define MTRACE_SOURCE_PTRACE_TRACER_PROCESS_ORPHANS_H
 
 #include "source/ptrace/tracer/tracer.h"
 

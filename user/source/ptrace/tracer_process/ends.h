@@ -4,8 +4,8 @@
  * processes without a tracer, by the same rules. Each thread stops at the start of its exit; the
  * process exits when all threads are there.
  */
-#ifndef MTRACE_SOURCE_PTRACE_GUARDIAN_ENDS_H
-#define MTRACE_SOURCE_PTRACE_GUARDIAN_ENDS_H
+#ifndef MTRACE_SOURCE_PTRACE_TRACER_PROCESS_ENDS_H
+#define MTRACE_SOURCE_PTRACE_TRACER_PROCESS_ENDS_H
 
 #include "os/ptrace/holder.h"
 #include "source/ptrace/tracer/tracer.h"

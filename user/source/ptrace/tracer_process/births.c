@@ -4,7 +4,7 @@
  * runs. If it shares its parent's memory (vfork), that is impossible: the child is a bystander, and
  * steps over them until it calls exec.
  */
-#include "source/ptrace/guardian/births.h"
+#include "source/ptrace/tracer_process/births.h"
 
 #include <sched.h>
 #include <stddef.h>
@@ -20,8 +20,8 @@
 #include "source/ptrace/breakpoint/calls.h"
 #include "source/ptrace/breakpoint/registers.h"
 #include "source/ptrace/breakpoint/space.h"
-#include "source/ptrace/guardian/image.h"
-#include "source/ptrace/guardian/table.h"
+#include "source/ptrace/tracer_process/image.h"
+#include "source/ptrace/tracer_process/table.h"
 #include "source/ptrace/tracer/records.h"
 
 static void read_link(pid_t pid, const char *name, char *text, size_t size)

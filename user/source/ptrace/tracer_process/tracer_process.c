@@ -5,7 +5,7 @@
  * be lost, so the requester resends it until there is a reply (mailbox.c), and a timer repeats the
  * others.
  */
-#include "source/ptrace/guardian/guardian.h"
+#include "source/ptrace/tracer_process/tracer_process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,11 +23,11 @@
 #include "os/process/proc.h"
 #include "source/ptrace/breakpoint/space.h"
 #include "source/ptrace/breakpoint/stands.h"
-#include "source/ptrace/guardian/births.h"
-#include "source/ptrace/guardian/ends.h"
-#include "source/ptrace/guardian/orphans.h"
-#include "source/ptrace/guardian/table.h"
-#include "source/ptrace/guardian/tasks.h"
+#include "source/ptrace/tracer_process/births.h"
+#include "source/ptrace/tracer_process/ends.h"
+#include "source/ptrace/tracer_process/orphans.h"
+#include "source/ptrace/tracer_process/table.h"
+#include "source/ptrace/tracer_process/tasks.h"
 #include "source/ptrace/tracer/tracer.h"
 
 #define LOOK_TURNS   64 /* stops in a row, after which to look for other events */
@@ -62,7 +62,7 @@ static int do_place(struct tracer *tracer, struct mailbox *mailbox)
 	if (!owner)
 		return -ESRCH;
 	for (uint32_t i = 0; i < mailbox->count; i++) {
-		struct place *place = &mailbox->letter.places[i];
+		struct place *place = &mailbox->items.places[i];
 
 		place->result = breakpoint_place(owner->memory, place->address,
 						 (enum probe_kind)place->kind, place->cookie,
@@ -81,7 +81,7 @@ static int do_code(struct tracer *tracer, struct mailbox *mailbox)
 	memory = owner->memory;
 	memory->code.count = 0;
 	breakpoints_forget_unmapped(memory);
-	return vec_append(&memory->code, mailbox->letter.code, mailbox->count);
+	return vec_append(&memory->code, mailbox->items.code, mailbox->count);
 }
 
 static int do_go_on(struct tracer *tracer, struct mailbox *mailbox)
@@ -101,8 +101,8 @@ static int do_losses(struct tracer *tracer, struct mailbox *mailbox)
 	if (!owner)
 		return -ESRCH;
 	stands_look_once(tracer, owner);
-	memcpy(mailbox->letter.losses, owner->losses, sizeof(owner->losses));
-	mailbox->letter.losses[LOSS_GAP_NS] += stands_gap_ns(owner);
+	memcpy(mailbox->items.losses, owner->losses, sizeof(owner->losses));
+	mailbox->items.losses[LOSS_GAP_NS] += stands_gap_ns(owner);
 	return 0;
 }
 
@@ -305,14 +305,15 @@ static void descriptors_keep(int *socket, int *bell)
 	closefrom(STDERR_FILENO + 3);
 }
 
-static _Noreturn void guardian_run(struct guardian *guardian, const struct guardian_config *config,
-				   int socket)
+static _Noreturn void tracer_process_run(struct tracer_process *tracer_process,
+					 const struct tracer_process_config *config, int socket)
 {
-	struct tracer tracer = {.config = *config, .shared = &guardian->shared, .socket = socket};
+	struct tracer tracer = {
+		.config = *config, .shared = &tracer_process->shared, .socket = socket};
 
 	setsid();
-	prctl(PR_SET_NAME, GUARDIAN_NAME);
-	descriptors_keep(&tracer.socket, &guardian->shared.bell);
+	prctl(PR_SET_NAME, TRACER_PROCESS_NAME);
+	descriptors_keep(&tracer.socket, &tracer_process->shared.bell);
 	if (chdir("/"))
 		_exit(EXIT_FAILURE);
 	signals_prepare();
@@ -323,23 +324,23 @@ static _Noreturn void guardian_run(struct guardian *guardian, const struct guard
 	_exit(EXIT_SUCCESS);
 }
 
-int guardian_start(struct guardian *guardian, const struct guardian_config *config,
-		   uint64_t ring_bytes)
+int tracer_process_start(struct tracer_process *tracer_process,
+			 const struct tracer_process_config *config, uint64_t ring_bytes)
 {
 	int ends[2], err;
 
-	*guardian = (struct guardian){.socket = -1, .shared.bell = -1};
-	err = shared_open(&guardian->shared, ring_bytes);
+	*tracer_process = (struct tracer_process){.socket = -1, .shared.bell = -1};
+	err = shared_open(&tracer_process->shared, ring_bytes);
 	if (err)
 		return err;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
 		return -errno;
-	guardian->pid = fork();
-	if (!guardian->pid)
-		guardian_run(guardian, config, ends[1]);
-	err = guardian->pid < 0 ? -errno : 0;
+	tracer_process->pid = fork();
+	if (!tracer_process->pid)
+		tracer_process_run(tracer_process, config, ends[1]);
+	err = tracer_process->pid < 0 ? -errno : 0;
 	close(ends[1]);
-	guardian->socket = ends[0];
+	tracer_process->socket = ends[0];
 	return err;
 }
 
@@ -353,24 +354,24 @@ static void reap(pid_t pid)
 		nanosleep(&nap, NULL);
 }
 
-void guardian_end(struct guardian *guardian)
+void tracer_process_end(struct tracer_process *tracer_process)
 {
-	if (guardian->socket >= 0)
-		close(guardian->socket);
-	if (guardian->pid > 0)
-		reap(guardian->pid);
-	shared_close(&guardian->shared);
-	*guardian = (struct guardian){.socket = -1, .shared.bell = -1};
+	if (tracer_process->socket >= 0)
+		close(tracer_process->socket);
+	if (tracer_process->pid > 0)
+		reap(tracer_process->pid);
+	shared_close(&tracer_process->shared);
+	*tracer_process = (struct tracer_process){.socket = -1, .shared.bell = -1};
 }
 
-int guardian_ask(struct guardian *guardian, enum request request, pid_t pid)
+int tracer_process_ask(struct tracer_process *tracer_process, enum request request, pid_t pid)
 {
 	int answer;
 
-	if (guardian->detached)
+	if (tracer_process->detached)
 		return -ESRCH;
-	answer = mailbox_ask(guardian->shared.mailbox, guardian->socket, guardian->pid, request,
-			     pid);
-	guardian->detached = request == REQUEST_DETACH;
+	answer = mailbox_ask(tracer_process->shared.mailbox, tracer_process->socket,
+			     tracer_process->pid, request, pid);
+	tracer_process->detached = request == REQUEST_DETACH;
 	return answer;
 }

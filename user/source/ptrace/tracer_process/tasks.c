@@ -11,7 +11,7 @@
  * sleeps in a system call cannot be. So only the others are interrupted and waited for; sleeping
  * threads notice nothing, and are detached when this process exits.
  */
-#include "source/ptrace/guardian/tasks.h"
+#include "source/ptrace/tracer_process/tasks.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -30,10 +30,10 @@
 #include "source/ptrace/breakpoint/space.h"
 #include "source/ptrace/breakpoint/stands.h"
 #include "source/ptrace/breakpoint/step.h"
-#include "source/ptrace/guardian/births.h"
-#include "source/ptrace/guardian/ends.h"
-#include "source/ptrace/guardian/image.h"
-#include "source/ptrace/guardian/table.h"
+#include "source/ptrace/tracer_process/births.h"
+#include "source/ptrace/tracer_process/ends.h"
+#include "source/ptrace/tracer_process/image.h"
+#include "source/ptrace/tracer_process/table.h"
 #include "source/ptrace/tracer/records.h"
 
 #define OPTIONS \

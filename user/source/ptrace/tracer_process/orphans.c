@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "source/ptrace/guardian/orphans.h"
+#include "source/ptrace/tracer_process/orphans.h"
 
 #include <linux/kcmp.h>
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 
 #include "os/process/proc.h"
 #include "source/ptrace/breakpoint/space.h"
-#include "source/ptrace/guardian/births.h"
-#include "source/ptrace/guardian/table.h"
-#include "source/ptrace/guardian/tasks.h"
+#include "source/ptrace/tracer_process/births.h"
+#include "source/ptrace/tracer_process/table.h"
+#include "source/ptrace/tracer_process/tasks.h"
 
 #define PARENT_WAIT_NS 2000000000ULL /* for a living parent to report its child */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "source/ptrace/guardian/image.h"
+#include "source/ptrace/tracer_process/image.h"
 
 #include <elf.h>
 #include <stddef.h>

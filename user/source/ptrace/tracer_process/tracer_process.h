@@ -16,30 +16,30 @@
  * mappings and asked for breakpoints in them (RECORD_HELD); and if the ring is full, it waits a
  * moment for the reader.
  */
-#ifndef MTRACE_SOURCE_PTRACE_GUARDIAN_GUARDIAN_H
-#define MTRACE_SOURCE_PTRACE_GUARDIAN_GUARDIAN_H
+#ifndef MTRACE_SOURCE_PTRACE_TRACER_PROCESS_TRACER_PROCESS_H
+#define MTRACE_SOURCE_PTRACE_TRACER_PROCESS_TRACER_PROCESS_H
 
 #include "base/error.h"
 #include "source/ptrace/tracer/config.h"
 #include "source/ptrace/tracer/mailbox.h"
 
-#define GUARDIAN_NAME "mtrace-guardian" /* as shown by ps */
+#define TRACER_PROCESS_NAME "mtrace-tracer" /* as shown by ps */
 
 /* The command's handle. */
-struct guardian {
+struct tracer_process {
 	struct shared shared;
 	int socket;
 	pid_t pid;
 	bool detached; /* everything has been detached: requests return -ESRCH */
 };
 
-/* Forks it. Call this before the process has threads. Returns 0 or -errno; call guardian_end() in
- * any case. */
-int guardian_start(struct guardian *guardian, const struct guardian_config *config,
-		   uint64_t ring_bytes);
+/* Forks it. Call this before the process has threads. Returns 0 or -errno; call
+ * tracer_process_end() in any case. */
+int tracer_process_start(struct tracer_process *tracer_process,
+			 const struct tracer_process_config *config, uint64_t ring_bytes);
 /* Makes it detach from everything. It exits as soon as the last traced thread allows. */
-void guardian_end(struct guardian *guardian);
+void tracer_process_end(struct tracer_process *tracer_process);
 
-int guardian_ask(struct guardian *guardian, enum request request, pid_t pid);
+int tracer_process_ask(struct tracer_process *tracer_process, enum request request, pid_t pid);
 
 #endif
