@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The process that reads the files of traced programs: what it may do, and what its end costs.
 
-The tracer's only child besides what it launches is the keeper; the keeper's child is the parser.
+The tracer's only child besides what it launches is the zygote; the zygote's child is the parser.
 """
 
 import http.server
@@ -24,12 +24,12 @@ NO_CAPABILITY = "0000000000000000"
 BUILD_ID = "00112233445566778899aabbccddeeff00112233"
 
 
-def keeper_of(tracer):
+def zygote_of(tracer):
     return next(pid for pid in harness.children(tracer) if harness.command(pid) == "mtrace-bpf")
 
 
 def parser_of(tracer):
-    return harness.children(keeper_of(tracer))[0]
+    return harness.children(zygote_of(tracer))[0]
 
 
 def wait_for_end(descriptor):
@@ -57,8 +57,8 @@ def functions(process):
 def test_confinement(attach):
     with Steady() as steady, attach(steady.pid) as tracer:
         parser = harness.status(parser_of(tracer.process.pid))
-        keeper = harness.status(keeper_of(tracer.process.pid))
-        for status in keeper, parser:
+        zygote = harness.status(zygote_of(tracer.process.pid))
+        for status in zygote, parser:
             assert set(status["Uid"].split() + status["Gid"].split()) == {"65534"}
             assert status["Groups"] == ""
             assert {status[f"Cap{kind}"] for kind in ("Inh", "Prm", "Eff", "Bnd", "Amb")} == {
@@ -74,9 +74,9 @@ def test_second(attach):
         try:
             python.stdout.readline()
             with attach(python.pid, options=["-vv"]) as tracer:
-                keeper = keeper_of(tracer.process.pid)
+                zygote = zygote_of(tracer.process.pid)
                 for other in harness.children(tracer.process.pid):
-                    if other != keeper and harness.command(other) == "mtrace-bpf":
+                    if other != zygote and harness.command(other) == "mtrace-bpf":
                         harness.wait_for_end(other)
                 result = tracer.stop()
         finally:
@@ -89,7 +89,7 @@ def test_second(attach):
 def test_descriptors(attach):
     """Of all that the tracer has open the parser has one socket."""
     with Steady() as steady, attach(steady.pid) as tracer:
-        for pid in keeper_of(tracer.process.pid), parser_of(tracer.process.pid):
+        for pid in zygote_of(tracer.process.pid), parser_of(tracer.process.pid):
             directory = f"/proc/{pid}/fd"
             links = [os.readlink(os.path.join(directory, fd)) for fd in os.listdir(directory)]
             kinds = {link.split(":")[0] for link in links}
@@ -121,13 +121,13 @@ def test_killed_in_the_trace(attach):
         assert not warnings(result)
 
 
-def test_killed_keeper(attach):
+def test_killed_zygote(attach):
     """Nobody can start a parser any more: no names, but everything else."""
     with Steady() as steady:
         before = steady.tell()
         with attach(steady.pid) as tracer:
             parser = os.pidfd_open(parser_of(tracer.process.pid))
-            kill(keeper_of(tracer.process.pid))
+            kill(zygote_of(tracer.process.pid))
             wait_for_end(parser)
             after = steady.tell("w")
             result = tracer.stop()
@@ -154,7 +154,7 @@ def test_hang(attach):
 
 def test_nothing_is_left(attach):
     with Steady() as steady, attach(steady.pid) as tracer:
-        pids = keeper_of(tracer.process.pid), parser_of(tracer.process.pid)
+        pids = zygote_of(tracer.process.pid), parser_of(tracer.process.pid)
         descriptors = [os.pidfd_open(pid) for pid in pids]
         assert tracer.stop().status == 0
         for descriptor in descriptors:
@@ -166,22 +166,22 @@ def test_nothing_is_left(attach):
 
 def test_death_of_the_tracer(attach):
     with Steady() as steady, attach(steady.pid) as tracer:
-        pids = keeper_of(tracer.process.pid), parser_of(tracer.process.pid)
+        pids = zygote_of(tracer.process.pid), parser_of(tracer.process.pid)
         descriptors = [os.pidfd_open(pid) for pid in pids]
         tracer.kill()
         for descriptor in descriptors:
             wait_for_end(descriptor)
 
 
-@pytest.mark.parametrize("kill_keeper", [False, True])
-def test_exit_status(uprobes, kill_keeper):
+@pytest.mark.parametrize("kill_zygote", [False, True])
+def test_exit_status(uprobes, kill_zygote):
     """What ends is not taken for the program that was launched."""
     run = subprocess.Popen([harness.MTRACE, "-o", "/dev/null", "--", "sh", "-c",
                             "echo READY; read line; exit 7"], stdin=subprocess.PIPE,
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = harness.Deadline(run)
     assert run.stdout.readline() == "READY\n"
-    kill(keeper_of(run.pid) if kill_keeper else parser_of(run.pid))
+    kill(zygote_of(run.pid) if kill_zygote else parser_of(run.pid))
     assert run.poll() is None
     run.communicate("go\n", timeout=harness.TIMEOUT)
     deadline.cancel()

@@ -640,7 +640,7 @@ static void test_signals(void **state)
 	stop(&subject);
 }
 
-/* With the tracer go the keeper and the parser. */
+/* With the tracer go the zygote and the parser. */
 static void test_orphans(void **state)
 {
 	const struct parser_config config = {0};

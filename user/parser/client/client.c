@@ -13,7 +13,7 @@
 #include "os/process/proc.h"
 #include "parser/client/debuginfod.h"
 #include "parser/client/given.h"
-#include "parser/client/keeper.h"
+#include "parser/client/zygote.h"
 #include "parser/server/server.h"
 #include "parser/wire/channel.h"
 #include "parser/wire/liveness_answer.h"
@@ -28,17 +28,17 @@
 #define PATIENCE_NS          (15 * NS_PER_SECOND)
 #define PATIENCE_NS_PER_BYTE 20
 #define PATIENCE_BYTES_MAX   (1ULL << 30)
-#define KEEPER_PATIENCE_NS   (10 * NS_PER_SECOND)
+#define ZYGOTE_PATIENCE_NS   (10 * NS_PER_SECOND)
 
 #define TRIES     2 /* attempts for a file that crashes the parser */
 #define WANTS_MAX 8 /* maximum number of separate debug files per request */
 
 struct parser {
 	struct parser_config config;
-	struct keeper keeper;
+	struct zygote zygote;
 	int socket; /* -1 if there is none */
 	pid_t pid;
-	bool asked;            /* a parser was requested from the keeper, but not taken yet */
+	bool asked;            /* a parser was requested from the zygote, but not taken yet */
 	bool lost;             /* there is no parser and there will be none */
 	bool ahead;            /* it may be reading prefetched files … */
 	uint64_t ahead_ns;     /* … and gets this much more time for them */
@@ -82,9 +82,9 @@ int parser_start(struct parser **ret_parser, const struct parser_config *config)
 		return -ENOMEM;
 	parser->config = *config;
 	parser->socket = -1;
-	err = keeper_start(&parser->keeper, config->work ? config->work : server_run);
+	err = zygote_start(&parser->zygote, config->work ? config->work : server_run);
 	if (!err)
-		err = keeper_ask(&parser->keeper);
+		err = zygote_ask(&parser->zygote);
 	if (err) {
 		parser_stop(parser);
 		return err;
@@ -109,7 +109,7 @@ void parser_stop(struct parser *parser)
 		return;
 	parser_ahead_end(parser);
 	parser_drop(parser);
-	keeper_stop(&parser->keeper);
+	zygote_stop(&parser->zygote);
 	map64_free(&parser->failed);
 	free(parser->folders);
 	free(parser);
@@ -140,13 +140,13 @@ static int parser_greet(struct parser *parser, uint64_t deadline_ns, struct erro
 
 static int parser_take(struct parser *parser, struct error *err)
 {
-	uint64_t deadline_ns = clock_now_ns() + KEEPER_PATIENCE_NS;
-	int code = parser->asked ? 0 : keeper_ask(&parser->keeper);
+	uint64_t deadline_ns = clock_now_ns() + ZYGOTE_PATIENCE_NS;
+	int code = parser->asked ? 0 : zygote_ask(&parser->zygote);
 
 	parser->asked = false;
 	if (code)
 		return error_set_errno(err, code, "no parser");
-	code = keeper_take(&parser->keeper, deadline_ns, &parser->socket, &parser->pid, err);
+	code = zygote_take(&parser->zygote, deadline_ns, &parser->socket, &parser->pid, err);
 	if (!code)
 		code = parser_greet(parser, deadline_ns, err);
 	if (!code)
@@ -159,7 +159,7 @@ static int parser_take(struct parser *parser, struct error *err)
 static void parser_replace(struct parser *parser)
 {
 	parser_drop(parser);
-	parser->asked = !keeper_ask(&parser->keeper);
+	parser->asked = !zygote_ask(&parser->zygote);
 }
 
 /* A parser remembers what it has read and what it could not find, so start with a new one. */

@@ -25,7 +25,7 @@
 #include "symbol/probe_site/plan.h"
 
 enum frame_kind {
-	FRAME_SPAWN = 1, /* keeper: start a parser; answered by FRAME_READY with a socket */
+	FRAME_SPAWN = 1, /* zygote: start a parser; answered by FRAME_READY with a socket */
 
 	FRAME_MODULE, /* requests to a parser: */
 	FRAME_PLAN,

@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "source/bpf/events/anchor.h"
+#include "source/bpf/events/event_holder.h"
 #include "source/bpf/events/tracefs.h"
 
-#define EVENT_GROUP_PREFIX "mtrace_bpf_" /* before the anchor's pid */
+#define EVENT_GROUP_PREFIX "mtrace_bpf_" /* before the event holder's pid */
 
 struct probe_event {
 	char name[EVENT_NAME_SIZE];
@@ -21,7 +21,7 @@ struct probe_event {
 	uint32_t place_count;
 	bool full; /* takes no more places */
 	int id;    /* for perf_event_open */
-	int perf;  /* opened for the anchor, or -1 */
+	int perf;  /* opened for the event holder, or -1 */
 	int link;  /* link of the program, or -1 */
 };
 
@@ -46,7 +46,7 @@ struct probe_events {
 	int placing;   /* the lock, held from the first place to the grant; otherwise -1 */
 	int following; /* the lock, held while open; or -errno */
 	struct event_counter counter;
-	struct probe_anchor anchor;
+	struct probe_event_holder event_holder;
 	VEC(struct probe_event) items;
 	VEC(struct probe_place) places;
 };

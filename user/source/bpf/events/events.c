@@ -23,7 +23,7 @@ int probe_events_open(struct probe_events *events, struct event_counter counter)
 	events->directory = tracefs_open();
 	if (events->directory < 0)
 		return events->directory;
-	err = probe_anchor_start(&events->anchor);
+	err = probe_event_holder_start(&events->event_holder);
 	if (err) {
 		close(events->directory);
 		return err;
@@ -48,8 +48,8 @@ static void event_name(const struct probe_events *events, char name[EVENT_NAME_S
 		clock_gettime(CLOCK_REALTIME, &now);
 		began = (uint64_t)now.tv_sec;
 	}
-	snprintf(name, EVENT_NAME_SIZE, EVENT_GROUP_PREFIX "%d_%llx/e%zu", (int)events->anchor.pid,
-		 (unsigned long long)began, events->items.count);
+	snprintf(name, EVENT_NAME_SIZE, EVENT_GROUP_PREFIX "%d_%llx/e%zu",
+		 (int)events->event_holder.pid, (unsigned long long)began, events->items.count);
 }
 
 static int event_new(struct probe_events *events, const struct probe_event *like,
@@ -230,7 +230,7 @@ int probe_events_add(struct probe_events *events, int program, const struct prob
  * Grants.
  */
 
-/* Opens the event for the anchor, and attaches the program to it. */
+/* Opens the event for the event holder, and attaches the program to it. */
 static int event_start(const struct probe_events *events, struct probe_event *event)
 {
 	DECLARE_LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event.bpf_cookie = event->cookie);
@@ -239,7 +239,7 @@ static int event_start(const struct probe_events *events, struct probe_event *ev
 	if (event->perf >= 0)
 		return 0;
 	event->full = true;
-	perf = tracefs_event_open(event->id, events->anchor.pid);
+	perf = tracefs_event_open(event->id, events->event_holder.pid);
 	if (perf < 0)
 		return perf;
 	event->link = bpf_link_create(event->program, perf, BPF_PERF_EVENT, &options);

@@ -22,8 +22,8 @@
  *   keeps others from opening it in between.
  *
  * Closing an event that has no other users takes the kernel long. So a helper process of ours (the
- * anchor) keeps each event open: closing a thread's descriptors removes its breakpoints at once,
- * and the slow part is left to removal.h.
+ * event holder) keeps each event open: closing a thread's descriptors removes its breakpoints at
+ * once, and the slow part is left to removal.h.
  */
 #ifndef MTRACE_SOURCE_BPF_EVENTS_EVENTS_H
 #define MTRACE_SOURCE_BPF_EVENTS_EVENTS_H

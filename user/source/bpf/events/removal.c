@@ -140,14 +140,14 @@ static bool is_stale(const struct probe_events *events, const char *name)
 		return false;
 	owner = strtol(name + strlen(EVENT_GROUP_PREFIX), NULL, 10);
 	return owner > 0 &&
-	       (owner == events->anchor.pid || (kill((pid_t)owner, 0) && errno == ESRCH));
+	       (owner == events->event_holder.pid || (kill((pid_t)owner, 0) && errno == ESRCH));
 }
 
 static void remove_if_stale(void *ctx, const char *name)
 {
 	const struct probe_events *events = ctx;
 	int id = is_stale(events, name) ? tracefs_event_id(events->directory, name) : -ENOENT;
-	int perf = id < 0 ? id : tracefs_event_open(id, events->anchor.pid);
+	int perf = id < 0 ? id : tracefs_event_open(id, events->event_holder.pid);
 
 	if (perf >= 0 && !event_remove(events, name, perf))
 		close(perf);
@@ -165,13 +165,13 @@ static void find_stale(void *ctx, const char *name)
 	search->found |= is_stale(search->events, name);
 }
 
-/* Uses its own anchor: the tracer may wait for the other one. */
+/* Uses its own event holder: the tracer may wait for the other one. */
 static _Noreturn void remove_stale(const struct probe_events *events)
 {
 	struct probe_events own = *events;
 
-	close(events->anchor.lifeline);
-	if (probe_anchor_start(&own.anchor))
+	close(events->event_holder.lifeline);
+	if (probe_event_holder_start(&own.event_holder))
 		_exit(1);
 	tracefs_each(own.directory, remove_if_stale, &own);
 	_exit(0);
@@ -282,7 +282,7 @@ void removal_of_all(struct probe_events *events)
 		release_behind(events);
 	else
 		remove_all(events);
-	close(events->anchor.lifeline);
+	close(events->event_holder.lifeline);
 	if (!behind)
-		waitpid(events->anchor.pid, NULL, 0);
+		waitpid(events->event_holder.pid, NULL, 0);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "parser/client/keeper.h"
+#include "parser/client/zygote.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,12 +26,12 @@
 #define KEEP_STANDARD_ERROR false
 #endif
 
-/* The keeper's own state. */
+/* The zygote's own state. */
 struct nursery {
 	int control;
 	int signals; /* SIGCHLD */
 	pid_t parser;
-	keeper_work *work;
+	zygote_work *work;
 	struct error refused; /* code 0 if privileges were dropped */
 };
 
@@ -77,13 +77,13 @@ static void end_with(pid_t parent)
 
 /* The parser process. */
 
-static _Noreturn void parser_run(const struct nursery *nursery, int socket, pid_t keeper)
+static _Noreturn void parser_run(const struct nursery *nursery, int socket, pid_t zygote)
 {
 	struct wire words = {0};
 	struct error err;
 	sigset_t none;
 
-	end_with(keeper);
+	end_with(zygote);
 	socket = descriptors_keep(socket);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -99,14 +99,14 @@ static _Noreturn void parser_run(const struct nursery *nursery, int socket, pid_
 
 static int parser_fork(struct nursery *nursery, int *ret_socket)
 {
-	pid_t keeper = getpid();
+	pid_t zygote = getpid();
 	int ends[2], err = channel_open(ends);
 
 	if (err)
 		return err;
 	nursery->parser = fork();
 	if (!nursery->parser)
-		parser_run(nursery, ends[1], keeper);
+		parser_run(nursery, ends[1], zygote);
 	close(ends[1]);
 	if (nursery->parser > 0) {
 		*ret_socket = ends[0];
@@ -139,7 +139,7 @@ static void parser_reap(struct nursery *nursery)
 		nursery->parser = 0;
 }
 
-/* The keeper process. */
+/* The zygote process. */
 
 static int refuse(const struct nursery *nursery, const struct error *err)
 {
@@ -200,7 +200,7 @@ static void keep(struct nursery *nursery)
 	}
 }
 
-static _Noreturn void keeper_run(int control, keeper_work *work, pid_t tracer)
+static _Noreturn void zygote_run(int control, zygote_work *work, pid_t tracer)
 {
 	struct nursery nursery = {.work = work};
 	sigset_t child;
@@ -221,7 +221,7 @@ static _Noreturn void keeper_run(int control, keeper_work *work, pid_t tracer)
 /* The tracer's side. */
 
 /* Forks with all signals blocked: the child must not run the tracer's handlers. */
-int keeper_start(struct keeper *ret_keeper, keeper_work *work)
+int zygote_start(struct zygote *ret_zygote, zygote_work *work)
 {
 	pid_t tracer = getpid(), pid;
 	sigset_t all, mask;
@@ -233,20 +233,20 @@ int keeper_start(struct keeper *ret_keeper, keeper_work *work)
 	pthread_sigmask(SIG_BLOCK, &all, &mask);
 	pid = fork();
 	if (!pid)
-		keeper_run(ends[1], work, tracer);
+		zygote_run(ends[1], work, tracer);
 	err = pid < 0 ? -errno : 0;
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	close(ends[1]);
 	if (err)
 		close(ends[0]);
 	else
-		*ret_keeper = (struct keeper){.pid = pid, .control = ends[0]};
+		*ret_zygote = (struct zygote){.pid = pid, .control = ends[0]};
 	return err;
 }
 
-int keeper_ask(const struct keeper *keeper)
+int zygote_ask(const struct zygote *zygote)
 {
-	return channel_send(keeper->control, FRAME_SPAWN, NULL, -1, CHANNEL_FOREVER);
+	return channel_send(zygote->control, FRAME_SPAWN, NULL, -1, CHANNEL_FOREVER);
 }
 
 static int take_answer(struct frame *frame, int *ret_socket, pid_t *ret_pid, struct error *err)
@@ -265,11 +265,11 @@ static int take_answer(struct frame *frame, int *ret_socket, pid_t *ret_pid, str
 	return 0;
 }
 
-int keeper_take(const struct keeper *keeper, uint64_t deadline_ns, int *ret_socket, pid_t *ret_pid,
+int zygote_take(const struct zygote *zygote, uint64_t deadline_ns, int *ret_socket, pid_t *ret_pid,
 		struct error *err)
 {
 	struct frame frame;
-	int code = channel_receive(keeper->control, ERROR_TEXT_SIZE * 2, deadline_ns, &frame);
+	int code = channel_receive(zygote->control, ERROR_TEXT_SIZE * 2, deadline_ns, &frame);
 
 	if (code)
 		return error_set_errno(err, code, "no parser");
@@ -278,21 +278,21 @@ int keeper_take(const struct keeper *keeper, uint64_t deadline_ns, int *ret_sock
 	return code;
 }
 
-/* After the end of the requests, the keeper kills its parser and exits. If it does not, we kill it,
+/* After the end of the requests, the zygote kills its parser and exits. If it does not, we kill it,
  * and the kernel kills the parser when its parent dies. */
-void keeper_stop(struct keeper *keeper)
+void zygote_stop(struct zygote *zygote)
 {
 	struct frame frame;
 
-	if (!keeper->pid)
+	if (!zygote->pid)
 		return;
-	shutdown(keeper->control, SHUT_WR);
-	while (!channel_receive(keeper->control, PROTOCOL_ANSWER_MAX, clock_now_ns() + PATIENCE_NS,
+	shutdown(zygote->control, SHUT_WR);
+	while (!channel_receive(zygote->control, PROTOCOL_ANSWER_MAX, clock_now_ns() + PATIENCE_NS,
 				&frame))
 		frame_free(&frame); /* a parser that was not taken */
-	close(keeper->control);
-	kill(keeper->pid, SIGKILL);
-	while (waitpid(keeper->pid, NULL, 0) < 0 && errno == EINTR)
+	close(zygote->control);
+	kill(zygote->pid, SIGKILL);
+	while (waitpid(zygote->pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	*keeper = (struct keeper){0};
+	*zygote = (struct zygote){0};
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "source/bpf/events/anchor.h"
+#include "source/bpf/events/event_holder.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-static _Noreturn void anchor_main(int lifeline)
+static _Noreturn void event_holder_main(int lifeline)
 {
 	char byte;
 
@@ -18,7 +18,7 @@ static _Noreturn void anchor_main(int lifeline)
 	_exit(0);
 }
 
-int probe_anchor_start(struct probe_anchor *ret_anchor)
+int probe_event_holder_start(struct probe_event_holder *ret_event_holder)
 {
 	int ends[2];
 	pid_t pid;
@@ -28,10 +28,10 @@ int probe_anchor_start(struct probe_anchor *ret_anchor)
 	pid = fork();
 	if (!pid) {
 		close(ends[1]);
-		anchor_main(ends[0]);
+		event_holder_main(ends[0]);
 	}
 	close(ends[0]);
-	*ret_anchor = (struct probe_anchor){pid, ends[1]};
+	*ret_event_holder = (struct probe_event_holder){pid, ends[1]};
 	if (pid > 0)
 		return 0;
 	close(ends[1]);
