@@ -104,7 +104,7 @@ struct arch_line {
 };
 
 /* Numbers of the system calls that create processes and threads; 0: does not exist. */
-struct arch_births {
+struct arch_forks {
 	uint16_t clone, vfork, clone3;
 };
 
@@ -135,7 +135,7 @@ struct arch {
 	/* The argument of a function that was just entered; 0 if it cannot be read. */
 	uint64_t (*argument)(const struct arch_registers *registers,
 			     const struct arch_memory *memory, unsigned int position);
-	struct arch_births (*births)(const struct arch_registers *registers);
+	struct arch_forks (*forks)(const struct arch_registers *registers);
 	const struct unwind_abi *(*abi)(bool narrow); /* NULL: none */
 
 	/* Stores the bytes of the breakpoint instruction. Returns their number. */

@@ -552,10 +552,10 @@ static uint64_t argument(const struct arch_registers *registers, const struct ar
 	return position < ARGUMENTS ? registers->arm64.x[position] : 0;
 }
 
-static struct arch_births births(const struct arch_registers *registers)
+static struct arch_forks forks(const struct arch_registers *registers)
 {
 	(void)registers;
-	return (struct arch_births){.clone = 220, .clone3 = 435};
+	return (struct arch_forks){.clone = 220, .clone3 = 435};
 }
 
 static const struct unwind_abi *abi(bool narrow)
@@ -620,7 +620,7 @@ const struct arch arch_arm64 = {
 	.get = get,
 	.set_ip = set_ip,
 	.argument = argument,
-	.births = births,
+	.forks = forks,
 	.abi = abi,
 	.breakpoint = breakpoint,
 	.traps = traps,

@@ -416,10 +416,10 @@ static uint64_t argument(const struct arch_registers *registers, const struct ar
 	return memory->read(memory->ctx, at, bytes, sizeof(bytes)) ? 0 : word_of(bytes);
 }
 
-static struct arch_births births(const struct arch_registers *registers)
+static struct arch_forks forks(const struct arch_registers *registers)
 {
 	(void)registers;
-	return (struct arch_births){.clone = 120, .vfork = 189, .clone3 = 435};
+	return (struct arch_forks){.clone = 120, .vfork = 189, .clone3 = 435};
 }
 
 static const struct unwind_abi *abi(bool narrow)
@@ -483,7 +483,7 @@ const struct arch arch_powerpc = {
 	.get = get,
 	.set_ip = set_ip,
 	.argument = argument,
-	.births = births,
+	.forks = forks,
 	.abi = abi,
 	.breakpoint = breakpoint,
 	.traps = traps,

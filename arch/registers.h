@@ -23,7 +23,7 @@ struct registers_layout {
 	uint16_t chunk; /* glibc's malloc rounds sizes, including headers, to multiples of this */
 	/* Numbers of the system calls that end a thread, end a process, and execute a program. */
 	uint16_t exit, exit_group, execve, execveat;
-	uint16_t births[4]; /* of those that create a thread or a process */
+	uint16_t forks[4]; /* of those that create a thread or a process */
 };
 
 static const struct registers_layout registers_layouts[] = {
@@ -61,13 +61,13 @@ static inline const struct registers_layout *registers_layout_of_word(uint32_t w
 }
 
 /* Returns true if the call creates threads or processes in any kind of thread. */
-static inline bool registers_call_gives_birth(long call)
+static inline bool registers_call_forks(long call)
 {
 	const struct registers_layout *layout = registers_layouts;
 	const size_t kinds = sizeof(registers_layouts) / sizeof(*layout);
 
 	for (size_t i = 0; i < kinds * 4; i++)
-		if (call == layout[i / 4].births[i % 4])
+		if (call == layout[i / 4].forks[i % 4])
 			return true;
 	return false;
 }

@@ -129,11 +129,10 @@ static uint64_t argument(const struct arch_registers *registers, const struct ar
 	return position < sizeof(words) / sizeof(words[0]) ? words[position] : 0;
 }
 
-static struct arch_births births(const struct arch_registers *registers)
+static struct arch_forks forks(const struct arch_registers *registers)
 {
-	return is_narrow(registers)
-		       ? (struct arch_births){.clone = 120, .vfork = 190, .clone3 = 435}
-		       : (struct arch_births){.clone = 56, .vfork = 58, .clone3 = 435};
+	return is_narrow(registers) ? (struct arch_forks){.clone = 120, .vfork = 190, .clone3 = 435}
+				    : (struct arch_forks){.clone = 56, .vfork = 58, .clone3 = 435};
 }
 
 static const struct unwind_abi *abi(bool narrow)
@@ -190,11 +189,11 @@ static void line_end(const struct arch_line *line, struct arch_registers *regist
 	x86_line_end(line, &registers->x86);
 }
 
-#define X86_ROW                                                                           \
-	.trap_distance = 1, .trap_code = KERNEL_SIGNAL, .steps = true, .chains = true,    \
-	.guesses = true, .is_narrow = is_narrow, .mode_of = mode_of, .slot_at = slot_at,  \
-	.get = get, .set_ip = set_ip, .argument = argument, .births = births, .abi = abi, \
-	.breakpoint = breakpoint, .traps = traps, .may_be_behind = may_be_behind,         \
+#define X86_ROW                                                                          \
+	.trap_distance = 1, .trap_code = KERNEL_SIGNAL, .steps = true, .chains = true,   \
+	.guesses = true, .is_narrow = is_narrow, .mode_of = mode_of, .slot_at = slot_at, \
+	.get = get, .set_ip = set_ip, .argument = argument, .forks = forks, .abi = abi,  \
+	.breakpoint = breakpoint, .traps = traps, .may_be_behind = may_be_behind,        \
 	.emulate = emulate, .can_step = can_step, .line_begin = line_begin, .line_end = line_end
 
 const struct arch arch_x86_64 = {

@@ -182,13 +182,13 @@ struct record_free {
 };
 
 /* Replaces struct record_free with --sanity. */
-#define SIZE_UNTOLD (~(abi_u64)0)
+#define SIZE_UNKNOWN (~(abi_u64)0)
 struct record_release {
 	struct record_head head;
 	abi_u64 address;
 	abi_u64 caller;
 	abi_u64 stack;
-	abi_u64 size;   /* passed to sized delete, or SIZE_UNTOLD */
+	abi_u64 size;   /* passed to sized delete, or SIZE_UNKNOWN */
 	abi_u64 slack;  /* how much larger the block may be: alignment - 1 */
 	abi_u32 object; /* the process's allocator that frees */
 	abi_u32 pad;
@@ -406,11 +406,11 @@ struct process_state {
 	abi_u64 losses[LOSS_COUNT];
 };
 
-#define PROCESSES_NAMED 1024  /* limit of traced processes: named ones … */
-#define PROCESSES_FOUND 32768 /* … and found ones */
-#define BIRTHS_UNTOLD   1024  /* deferred forks, which did not fit into the ring buffer … */
-#define EXECS_UNTOLD    256   /* … deferred execs … */
-#define MAPPINGS_UNTOLD 1024  /* … and processes with deferred mappings */
+#define PROCESSES_NAMED   1024  /* limit of traced processes: named ones … */
+#define PROCESSES_FOUND   32768 /* … and found ones */
+#define FORKS_DEFERRED    1024  /* deferred forks, which did not fit into the ring buffer … */
+#define EXECS_DEFERRED    256   /* … deferred execs … */
+#define MAPPINGS_DEFERRED 1024  /* … and processes with deferred mappings */
 
 /* Which processes are traced. */
 enum scope {
@@ -471,7 +471,7 @@ ABI_ASSERT(sizeof(struct record_slice) == 80 + 8 * (STACK_MAX_FRAMES + 1));
 ABI_ASSERT(sizeof(struct record_mapping) == 320);
 ABI_ASSERT(sizeof(struct record_exec) == 584 + EXEC_COMMAND_SIZE);
 ABI_ASSERT(sizeof(struct record_exit) == 32 + 8 * LOSS_COUNT);
-ABI_ASSERT(sizeof(struct record_exit) <= sizeof(struct record_exec)); /* bpf/untold.bpf.h */
+ABI_ASSERT(sizeof(struct record_exit) <= sizeof(struct record_exec)); /* bpf/deferred.bpf.h */
 ABI_ASSERT(sizeof(struct record_fork) == 56);
 ABI_ASSERT(sizeof(struct ended_key) == 16);
 ABI_ASSERT(sizeof(struct ended_process) == 16);

@@ -158,7 +158,7 @@ static __always_inline void count_loss(enum loss loss)
 		__sync_fetch_and_add(&state->losses[loss], 1);
 }
 
-#include "bpf/untold.bpf.h"
+#include "bpf/deferred.bpf.h"
 
 /*
  * The reader sleeps until enough data is pending, or its timer expires. Waking it costs the traced

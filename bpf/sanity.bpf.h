@@ -42,7 +42,7 @@ struct operator_mark {
 	abi_u64 code; /* of the function: address and size */
 	abi_u64 code_size;
 	abi_u64 argument; /* new: requested bytes; delete: the block */
-	abi_u64 size;     /* delete: the size argument, or SIZE_UNTOLD */
+	abi_u64 size;     /* delete: the size argument, or SIZE_UNKNOWN */
 	abi_u64 slack;    /* bytes that an aligned operator may round up by */
 	abi_u32 api;
 	abi_u32 tried; /* its malloc has failed: it will not call another operator */
@@ -149,7 +149,7 @@ static __always_inline void mark_fill(struct operator_mark *mark, const struct p
 	mark->code_size = COOKIE_MARK_SIZE(cookie);
 	mark->api = COOKIE_API(cookie);
 	mark->slack = alignment - 1;
-	mark->size = SIZE_UNTOLD;
+	mark->size = SIZE_UNKNOWN;
 	if (COOKIE_SIZE(cookie) != COOKIE_NO_ARG)
 		mark->size = regs_argument(regs, COOKIE_SIZE(cookie));
 	mark->argument = mark->size;
@@ -256,7 +256,7 @@ static __always_inline void emit_release(struct pt_regs *regs, abi_u64 cookie)
 	fill_head(&record->head, RECORD_RELEASE, cookie, sizeof(*record));
 	record->address = address;
 	record->caller = 0;
-	record->size = SIZE_UNTOLD;
+	record->size = SIZE_UNKNOWN;
 	record->slack = 0;
 	record->object = COOKIE_OBJECT(cookie);
 	record->pad = 0;

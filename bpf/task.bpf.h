@@ -254,7 +254,7 @@ static __always_inline void process_fork(struct task_struct *child)
 	record.start_time_ns = BPF_CORE_READ(child, start_boottime);
 	BPF_CORE_READ_STR_INTO(&record.comm, child, comm);
 	if (!try_to_emit(&record, sizeof(record)))
-		keep_birth(&record);
+		keep_fork(&record);
 }
 
 #define ELF_CLASS   4 /* offset in the image: EI_CLASS */
@@ -305,7 +305,7 @@ static __noinline int keep_newborn(void)
 
 	fill_head(&record.head, RECORD_FORK, 0, sizeof(record));
 	record.head.time_ns = bpf_ktime_get_ns();
-	keep_birth(&record);
+	keep_fork(&record);
 	return 0;
 }
 

@@ -216,7 +216,7 @@ static void test_release(void **state)
 	enter(&op_del_all, 0xa0, 0, 0);
 	enter(&op_del, 0xa0, 0, 0);
 	assert_int_equal(free_begins(0xa0), API_DELETE_ARRAY);
-	assert_true(machine.release.size == SIZE_UNTOLD);
+	assert_true(machine.release.size == SIZE_UNKNOWN);
 	call_from(MAIN);
 	enter(&op_del_size, 0xa0, 24, 1);
 	enter(&op_del, 0xa0, 0, 0);

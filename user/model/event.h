@@ -99,7 +99,7 @@ struct event_stack {
 struct event_call {
 	uint64_t address; /* ALLOC, END: result; FREE: block */
 	uint64_t size;    /* ALLOC, END: requested bytes (posix_memalign: only in BEGIN); FREE: the
-			     size passed to sized delete, or SIZE_UNTOLD … */
+			     size passed to sized delete, or SIZE_UNKNOWN … */
 	uint64_t slack;   /* … and by how much the block may be larger */
 	uint64_t caller;  /* return address of the direct caller; FREE: 0 if not needed */
 	uint64_t stack;   /* id, 0 for none */

@@ -46,7 +46,7 @@ static void tell_sized(struct books *books, unsigned int operator, uint64_t addr
 
 static void tell_release(struct books *books, unsigned int operator, uint64_t address)
 {
-	tell_sized(books, operator, address, SIZE_UNTOLD, 0);
+	tell_sized(books, operator, address, SIZE_UNKNOWN, 0);
 }
 
 static const struct snapshot_error *only_error(struct books *books, enum sanity_kind kind)
@@ -124,7 +124,7 @@ static void test_unmarked_operators(void **state)
 	books.caller = PROGRAM + 0x10;
 	tell_release(&books, API_DELETE_ARRAY, A);
 	tell_malloc(&books, A, 8);
-	tell_call(&books, EVENT_FREE, API_DELETE, 0, A, SIZE_UNTOLD);
+	tell_call(&books, EVENT_FREE, API_DELETE, 0, A, SIZE_UNKNOWN);
 	tell_malloc(&books, A, 8);
 	books.caller = OPERATOR_NEW + 0x10; /* a delete's, to the books a wrapper like another */
 	tell_release(&books, 0, A);

@@ -163,7 +163,7 @@ static void tell_free(struct teller *teller)
 {
 	struct event event = {.kind = EVENT_FREE,
 			      .api = API_FREE,
-			      .call = call_at(teller, some_address(teller), SIZE_UNTOLD)};
+			      .call = call_at(teller, some_address(teller), SIZE_UNKNOWN)};
 
 	if (draw(&teller->chance, 2))
 		event.call.address = teller->last[teller->tid];

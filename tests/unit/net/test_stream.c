@@ -75,7 +75,7 @@ static const struct event events[] = {
 	 .api = API_FREE,
 	 .pid = 7,
 	 .tid = 8,
-	 .call = {.address = 0x1000, .size = SIZE_UNTOLD}},
+	 .call = {.address = 0x1000, .size = SIZE_UNKNOWN}},
 	{.kind = EVENT_FREE,
 	 .api = API_DELETE,
 	 .pid = 7,
@@ -391,7 +391,7 @@ static void test_bytes(void **state)
 			      .pid = 7,
 			      .tid = 8,
 			      .time_ns = 5,
-			      .call = {.address = 0x1000, .size = SIZE_UNTOLD}};
+			      .call = {.address = 0x1000, .size = SIZE_UNKNOWN}};
 	static struct event_context context;
 	struct pack out = {0};
 

@@ -133,7 +133,7 @@ static void add_children(struct scanner *scanner, struct holder *holder)
 			child->ops->close(child);
 }
 
-/* Those that it gave birth to are known before it is forgotten. */
+/* Its children are known before it is forgotten. */
 static void unwatch(struct scanner *scanner, struct scanned *scanned)
 {
 	if (!scanned->holder)

@@ -2,7 +2,7 @@
 /*
  * When the processes of a trace are scanned for leaks: now and then, and at the end. The end is
  * their own (os/ptrace/exit_watch.h) or the trace's, whatever comes first. Children that are
- * followed are watched from their birth. Of the whole system nobody's end is watched.
+ * followed are watched from their start. Of the whole system nobody's end is watched.
  */
 #ifndef MTRACE_APP_SCAN_SCANNER_H
 #define MTRACE_APP_SCAN_SCANNER_H

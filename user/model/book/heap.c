@@ -240,7 +240,7 @@ static struct event release_of(const struct event *told, const struct pending *p
 	event.tid = pending->tid;
 	event.call.address = pending->old;
 	event.call.caller = pending->caller;
-	event.call.size = SIZE_UNTOLD;
+	event.call.size = SIZE_UNKNOWN;
 	return event;
 }
 

@@ -44,7 +44,7 @@ static bool is_size_wrong(const struct event *event, const struct block *block)
 {
 	uint64_t told = event->call.size ? event->call.size : 1; /* new(0) allocates one byte */
 
-	return event->call.size != SIZE_UNTOLD &&
+	return event->call.size != SIZE_UNKNOWN &&
 	       (told > block->size || block->size - told > event->call.slack);
 }
 
@@ -130,7 +130,7 @@ int sanity_bad_free(struct process *process, const struct event *event)
 		error = double_free_of(&sanity->freed.items[known], stack);
 	error.api = (uint8_t)sanity_api(event);
 	error.address = event->call.address;
-	error.told = SIZE_UNTOLD;
+	error.told = SIZE_UNKNOWN;
 	error.first_seen_ns = event->time_ns;
 	sanity->bad_frees++;
 	if (count_bad_free(process, error.site))

@@ -54,7 +54,7 @@ struct sanity_error {
 	uint64_t count;
 	uint64_t address; /* of the first occurrence */
 	uint64_t size;    /* of that block */
-	uint64_t told;    /* size that was passed to delete, or SIZE_UNTOLD */
+	uint64_t told;    /* size that was passed to delete, or SIZE_UNKNOWN */
 	uint64_t first_seen_ns;
 };
 

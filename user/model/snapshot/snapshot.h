@@ -95,7 +95,7 @@ struct snapshot_error {
 	uint32_t freed_again_at; /* for a double free */
 	uint64_t address;        /* of the first occurrence */
 	uint64_t size;           /* of that block; 0 if there is none */
-	uint64_t told;           /* size that was passed to delete, or SIZE_UNTOLD */
+	uint64_t told;           /* size that was passed to delete, or SIZE_UNKNOWN */
 	uint64_t first_seen_ns;
 };
 

@@ -25,7 +25,7 @@
 
 static uint64_t size_of_none(enum event_kind kind)
 {
-	return kind == EVENT_FREE ? SIZE_UNTOLD : 0;
+	return kind == EVENT_FREE ? SIZE_UNKNOWN : 0;
 }
 
 /* The index at which a place is remembered. Both sides compute it the same way. */

@@ -232,7 +232,7 @@ static void new_thread(struct exit_tracer *tracer, pid_t parent)
 		(void)take_thread(tracer, (pid_t)tid);
 }
 
-static bool is_birth(int event)
+static bool is_fork(int event)
 {
 	return event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK ||
 	       event == PTRACE_EVENT_VFORK;
@@ -255,7 +255,7 @@ static void thread_stopped(struct exit_tracer *tracer, pid_t tid, int status)
 	int event = TRACEE_EVENT(status);
 	struct exit_watch *watch;
 
-	if (is_birth(event))
+	if (is_fork(event))
 		new_thread(tracer, tid);
 	watch = take_thread(tracer, tid);
 	if (!watch || watch->dropped) {

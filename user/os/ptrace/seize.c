@@ -110,7 +110,7 @@ static int settle(struct seizure *seizure, uint64_t deadline_ns, struct error *e
 	vec_each (thread, &seizure->threads) {
 		if (thread->settled)
 			continue;
-		thread->settled = !tracee_may_give_birth(seizure->pid, thread->tid);
+		thread->settled = !tracee_may_fork(seizure->pid, thread->tid);
 		if (!thread->settled)
 			ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
 	}

@@ -166,9 +166,9 @@ long tracee_call(pid_t pid, pid_t tid)
 	return sleeps_in(pid, tid, &call) ? call : -1;
 }
 
-bool tracee_may_give_birth(pid_t pid, pid_t tid)
+bool tracee_may_fork(pid_t pid, pid_t tid)
 {
 	long call;
 
-	return !sleeps_in(pid, tid, &call) || registers_call_gives_birth(call);
+	return !sleeps_in(pid, tid, &call) || registers_call_forks(call);
 }

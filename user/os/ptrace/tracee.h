@@ -45,6 +45,6 @@ int tracee_refuse(pid_t pid, pid_t tid, int code, struct error *err);
 long tracee_call(pid_t pid, pid_t tid);
 /* Returns true if the thread may be in a call that creates a thread or process. For a running
  * thread this is unknown, so the result is true. */
-bool tracee_may_give_birth(pid_t pid, pid_t tid);
+bool tracee_may_fork(pid_t pid, pid_t tid);
 
 #endif

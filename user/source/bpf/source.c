@@ -23,7 +23,7 @@
 #include "source/bpf/hold.h"
 #include "source/bpf/load/program.h"
 #include "source/bpf/system.h"
-#include "source/bpf/untold.h"
+#include "source/bpf/deferred.h"
 #include "source/bpf/unwind.h"
 #include "source/record/ring.h"
 #include "source/record/ring_reader.h"
@@ -107,37 +107,37 @@ static int serve_held(struct trace_source *bpf)
 }
 
 /* Processes with deferred forks, execs and mappings. */
-struct untold {
-	uint32_t execs[EXECS_UNTOLD], births[BIRTHS_UNTOLD], mappings[MAPPINGS_UNTOLD];
-	size_t exec_count, birth_count, mapping_count;
+struct deferred_records {
+	uint32_t execs[EXECS_DEFERRED], forks[FORKS_DEFERRED], mappings[MAPPINGS_DEFERRED];
+	size_t exec_count, fork_count, mapping_count;
 };
 
-static void look_for_untold(const struct trace_source *bpf, struct untold *untold)
+static void look_for_deferred(const struct trace_source *bpf, struct deferred_records *deferred)
 {
-	untold->exec_count = execs_untold(bpf, untold->execs);
-	untold->birth_count = births_untold(bpf, untold->births);
-	untold->mapping_count = mappings_untold(bpf, untold->mappings);
+	deferred->exec_count = execs_deferred(bpf, deferred->execs);
+	deferred->fork_count = forks_deferred(bpf, deferred->forks);
+	deferred->mapping_count = mappings_deferred(bpf, deferred->mappings);
 }
 
 /* Handles deferred records. The ring buffer, which has been read since, had all earlier ones. */
-static int find_untold(struct trace_source *bpf, const struct untold *untold)
+static int find_deferred(struct trace_source *bpf, const struct deferred_records *deferred)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < untold->birth_count; i++)
-		err = record_of_birth(bpf, (pid_t)untold->births[i]);
-	for (size_t i = 0; !err && i < untold->exec_count; i++)
-		err = record_of_exec(bpf, (pid_t)untold->execs[i]);
+	for (size_t i = 0; !err && i < deferred->fork_count; i++)
+		err = record_of_fork(bpf, (pid_t)deferred->forks[i]);
+	for (size_t i = 0; !err && i < deferred->exec_count; i++)
+		err = record_of_exec(bpf, (pid_t)deferred->execs[i]);
 	return err;
 }
 
-static int find_mappings(struct trace_source *bpf, const struct untold *untold)
+static int find_mappings(struct trace_source *bpf, const struct deferred_records *deferred)
 {
 	struct record_mapping unknown = {.head = {.kind = RECORD_MAPPING}};
 	int err = 0;
 
-	for (size_t i = 0; !err && i < untold->mapping_count; i++) {
-		unknown.head.pid = untold->mappings[i];
+	for (size_t i = 0; !err && i < deferred->mapping_count; i++) {
+		unknown.head.pid = deferred->mappings[i];
 		if (mappings_take(bpf, (pid_t)unknown.head.pid, &unknown.head.time_ns))
 			err = record_arrived(bpf, &unknown, sizeof(unknown));
 	}
@@ -147,18 +147,18 @@ static int find_mappings(struct trace_source *bpf, const struct untold *untold)
 static int bpf_drain(struct source *source)
 {
 	struct trace_source *bpf = bpf_of(source);
-	struct untold untold;
+	struct deferred_records deferred;
 	int err = translated_look_after(bpf, bpf->program->skeleton->bss->translators_begun);
 	uint64_t waiting = ring_waiting(&bpf->ring);
 
-	look_for_untold(bpf, &untold);
+	look_for_deferred(bpf, &deferred);
 	bpf->ring_peak = waiting > bpf->ring_peak ? waiting : bpf->ring_peak;
 	if (!err)
 		err = ring_reader_read(bpf->reader, record_arrived, bpf);
 	if (!err)
-		err = find_untold(bpf, &untold);
+		err = find_deferred(bpf, &deferred);
 	if (!err)
-		err = find_mappings(bpf, &untold);
+		err = find_mappings(bpf, &deferred);
 	if (!err)
 		err = serve_held(bpf);
 	return err ? err : look_after_one(bpf);
@@ -398,7 +398,7 @@ static int bpf_open(struct source **ret_source, const struct source_config *conf
 	bpf->source.ops = source_bpf();
 	bpf->config = *config;
 	bpf->probe_ops = &attached_probe_ops;
-	bpf->untold = &untold_ops;
+	bpf->deferred = &deferred_ops;
 	bpf->losses = processes_losses;
 	code = bpf_start(bpf, err);
 	if (code) {

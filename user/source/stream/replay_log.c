@@ -166,7 +166,7 @@ static int tell_call(struct logged *log, enum event_kind kind, enum api api,
 	struct event event = {.kind = kind,
 			      .api = api,
 			      .call = {.address = line->address,
-				       .size = kind == EVENT_FREE ? SIZE_UNTOLD : line->size,
+				       .size = kind == EVENT_FREE ? SIZE_UNKNOWN : line->size,
 				       .caller = caller}};
 
 	if (kind != EVENT_FREE && (!line->address || line->kind == MALLOC_LOG_FAILED)) {

@@ -15,18 +15,18 @@ struct loaded_programs;
 struct ring_reader;
 
 /*
- * Deferred records, which did not fit into the ring buffer (bpf/untold.bpf.h). A caller takes each
- * of them once. To get everything that was reported earlier, look for one first, then read the
+ * Deferred records, which did not fit into the ring buffer (bpf/deferred.bpf.h). A caller takes
+ * each of them once. To get everything that was reported earlier, look for one first, then read the
  * ring, then take it.
  */
-struct untold_ops {
-	bool (*birth)(struct trace_source *trace, pid_t pid, struct record_fork *ret_birth);
+struct deferred_ops {
+	bool (*fork)(struct trace_source *trace, pid_t pid, struct record_fork *ret_fork);
 	/* An exec or a leave before that time. */
 	bool (*exec)(struct trace_source *trace, pid_t pid, uint64_t before_ns,
 		     struct record_exec *ret_exec);
 	/* The pids of that parent's children forked before that time. */
-	size_t (*births_of)(const struct trace_source *trace, pid_t parent, uint64_t before_ns,
-			    uint32_t ret_pids[BIRTHS_UNTOLD]);
+	size_t (*forks_of)(const struct trace_source *trace, pid_t parent, uint64_t before_ns,
+			   uint32_t ret_pids[FORKS_DEFERRED]);
 	/* Makes the BPF programs forget a process whose exit was not reported. */
 	void (*forget)(struct trace_source *trace, pid_t pid);
 };
@@ -37,11 +37,11 @@ struct trace_source {
 	const struct probe_ops *probe_ops;
 	/* Handles RECORD_HELD and RECORD_AT_END of the ptrace tracer. NULL with BPF. */
 	int (*held)(struct trace_source *trace, const struct record_head *head);
-	const struct untold_ops *untold; /* NULL: nothing is deferred */
+	const struct deferred_ops *deferred; /* NULL: nothing is deferred */
 	/* The counters of the BPF programs; zeros for an unknown process. NULL: the backend counts
 	 * by itself. */
 	void (*losses)(const struct trace_source *trace, pid_t pid, uint64_t ret_count[LOSS_COUNT]);
-	uint32_t births_found;   /* deferred forks found */
+	uint32_t forks_found;    /* deferred forks found */
 	uint32_t mappings_found; /* processes with deferred mappings found */
 	struct prober *prober;
 	struct unwind_tables *tables; /* NULL if stacks are not by tables */

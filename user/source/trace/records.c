@@ -53,7 +53,7 @@ static int decode_free(struct trace_source *trace, const struct record_head *hea
 	event->kind = EVENT_FREE;
 	event->flags = 0;
 	event->call = (struct event_call){
-		.address = record->address, .caller = record->caller, .size = SIZE_UNTOLD};
+		.address = record->address, .caller = record->caller, .size = SIZE_UNKNOWN};
 	return deliver_free(trace, head, event, (uint8_t)(head->flags >> RECORD_OBJECT_SHIFT));
 }
 
@@ -314,14 +314,14 @@ static int deliver_exec(struct trace_source *trace, struct record_exec *exec)
 }
 
 /* Children forked before the exec inherit the old image's model, so deliver them first. */
-static int births_before(struct trace_source *trace, pid_t parent, uint64_t before_ns)
+static int forks_before(struct trace_source *trace, pid_t parent, uint64_t before_ns)
 {
-	uint32_t pids[BIRTHS_UNTOLD];
-	size_t count = trace->untold->births_of(trace, parent, before_ns, pids);
+	uint32_t pids[FORKS_DEFERRED];
+	size_t count = trace->deferred->forks_of(trace, parent, before_ns, pids);
 	int err = 0;
 
 	for (size_t i = 0; !err && i < count; i++)
-		err = record_of_birth(trace, (pid_t)pids[i]);
+		err = record_of_fork(trace, (pid_t)pids[i]);
 	return err;
 }
 
@@ -330,9 +330,9 @@ static int exec_before(struct trace_source *trace, pid_t pid, uint64_t before_ns
 	struct record_exec exec;
 	int err;
 
-	if (!trace->untold || !trace->untold->exec(trace, pid, before_ns, &exec))
+	if (!trace->deferred || !trace->deferred->exec(trace, pid, before_ns, &exec))
 		return 0;
-	err = births_before(trace, pid, exec.head.time_ns);
+	err = forks_before(trace, pid, exec.head.time_ns);
 	return err ? err : deliver_exec(trace, &exec);
 }
 
@@ -341,21 +341,21 @@ int record_of_exec(struct trace_source *trace, pid_t pid)
 	return exec_before(trace, pid, UINT64_MAX);
 }
 
-int record_of_birth(struct trace_source *trace, pid_t pid)
+int record_of_fork(struct trace_source *trace, pid_t pid)
 {
-	struct record_fork birth;
+	struct record_fork fork;
 	struct event event;
 	int err = 0;
 
-	if (!trace->untold || !trace->untold->birth(trace, pid, &birth))
+	if (!trace->deferred || !trace->deferred->fork(trace, pid, &fork))
 		return 0;
-	err = exec_before(trace, pid, birth.head.time_ns); /* it had left, and is traced again */
-	if (!err && !processes_find(trace, (pid_t)birth.parent))
-		err = record_of_birth(trace, (pid_t)birth.parent);
+	err = exec_before(trace, pid, fork.head.time_ns); /* it had left, and is traced again */
+	if (!err && !processes_find(trace, (pid_t)fork.parent))
+		err = record_of_fork(trace, (pid_t)fork.parent);
 	if (!err)
-		err = exec_before(trace, (pid_t)birth.parent, birth.head.time_ns);
-	birth.head.time_ns = level_time(trace, birth.head.time_ns);
-	return err ? err : decode_fork(trace, &birth.head, &event);
+		err = exec_before(trace, (pid_t)fork.parent, fork.head.time_ns);
+	fork.head.time_ns = level_time(trace, fork.head.time_ns);
+	return err ? err : decode_fork(trace, &fork.head, &event);
 }
 
 int record_arrived(void *ctx, const void *data, size_t size)
@@ -372,7 +372,7 @@ int record_arrived(void *ctx, const void *data, size_t size)
 	if (!decoder->decode || size < decoder->size)
 		return 0;
 	if (!processes_find(trace, (pid_t)head->pid))
-		err = record_of_birth(trace, (pid_t)head->pid);
+		err = record_of_fork(trace, (pid_t)head->pid);
 	if (err || !is_of_program(trace, head))
 		return err;
 	trace->calls_told += head->kind == RECORD_ALLOC || head->kind == RECORD_END;
@@ -388,7 +388,7 @@ int record_arrived(void *ctx, const void *data, size_t size)
 
 int record_of_end(struct trace_source *trace, const struct record_exit *end, struct event *event)
 {
-	if (trace->untold)
-		trace->untold->forget(trace, (pid_t)end->head.pid);
+	if (trace->deferred)
+		trace->deferred->forget(trace, (pid_t)end->head.pid);
 	return decode_end(trace, &end->head, event);
 }

@@ -11,7 +11,7 @@ int record_arrived(void *ctx, const void *data, size_t size);
 /* Delivers the end of a process whose record was dropped. */
 int record_of_end(struct trace_source *trace, const struct record_exit *end, struct event *event);
 /* If the fork record of an unknown process is deferred, delivers it now. */
-int record_of_birth(struct trace_source *trace, pid_t pid);
+int record_of_fork(struct trace_source *trace, pid_t pid);
 /* If an exec record of the process is deferred, delivers it now. */
 int record_of_exec(struct trace_source *trace, pid_t pid);
 

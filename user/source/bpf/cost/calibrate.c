@@ -181,7 +181,7 @@ static int measure(const struct bpf_child *child, struct cost_rates *ret)
 		return err;
 	ret->entry = positive(entry.call_ns - bare.call_ns);
 	ret->return_ = positive(both.call_ns - entry.call_ns);
-	ret->untold = entry.run_ns;
+	ret->unsampled = entry.run_ns;
 	ret->told = both.run_ns;
 	return 0;
 }

@@ -117,7 +117,7 @@ int bpf_cost_open(struct trace_source *bpf, struct error *err)
 		return error_set_errno(err, code, "what a probe costs cannot be measured");
 	log_info("a hit of a probe costs %.0f ns at an entry, %.0f ns at a return, and the "
 		 "programs; %.0f ns in one of a call that is not told",
-		 cost->rates.entry, cost->rates.return_, cost->rates.untold);
+		 cost->rates.entry, cost->rates.return_, cost->rates.unsampled);
 	return 0;
 }
 
@@ -167,8 +167,8 @@ static void cost_add(const struct bpf_cost *cost, const struct counted *counted,
 	uint64_t entries = counted->hit == COST_NO_HIT ? 0 : passed->runs - returns;
 	uint64_t always = counted->hit == COST_RETURN ? returns : 0;
 	double traps = (double)entries * rates->entry + (double)returns * rates->return_;
-	double floor = (double)entries * (rates->entry + rates->untold) +
-		       (double)always * (rates->return_ + rates->untold);
+	double floor = (double)entries * (rates->entry + rates->unsampled) +
+		       (double)always * (rates->return_ + rates->unsampled);
 	double all = traps + (double)passed->ns;
 
 	sum->hits += entries + returns;

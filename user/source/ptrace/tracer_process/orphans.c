@@ -10,7 +10,7 @@
 
 #include "os/process/proc.h"
 #include "source/ptrace/breakpoint/space.h"
-#include "source/ptrace/tracer_process/births.h"
+#include "source/ptrace/tracer_process/forks.h"
 #include "source/ptrace/tracer_process/table.h"
 #include "source/ptrace/tracer_process/tasks.h"
 

@@ -30,7 +30,7 @@
 #include "source/ptrace/breakpoint/space.h"
 #include "source/ptrace/breakpoint/stands.h"
 #include "source/ptrace/breakpoint/step.h"
-#include "source/ptrace/tracer_process/births.h"
+#include "source/ptrace/tracer_process/forks.h"
 #include "source/ptrace/tracer_process/ends.h"
 #include "source/ptrace/tracer_process/image.h"
 #include "source/ptrace/tracer_process/table.h"

@@ -23,7 +23,7 @@
 #include "os/process/proc.h"
 #include "source/ptrace/breakpoint/space.h"
 #include "source/ptrace/breakpoint/stands.h"
-#include "source/ptrace/tracer_process/births.h"
+#include "source/ptrace/tracer_process/forks.h"
 #include "source/ptrace/tracer_process/ends.h"
 #include "source/ptrace/tracer_process/orphans.h"
 #include "source/ptrace/tracer_process/table.h"

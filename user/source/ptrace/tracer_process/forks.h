@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How threads and processes get into the tracer process's tables: clone, fork, vfork, exec. */
-#ifndef MTRACE_SOURCE_PTRACE_TRACER_PROCESS_BIRTHS_H
-#define MTRACE_SOURCE_PTRACE_TRACER_PROCESS_BIRTHS_H
+#ifndef MTRACE_SOURCE_PTRACE_TRACER_PROCESS_FORKS_H
+#define MTRACE_SOURCE_PTRACE_TRACER_PROCESS_FORKS_H
 
 #include "source/ptrace/tracer/tracer.h"
 

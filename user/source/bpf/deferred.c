@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Deferred records in the maps of the BPF programs. */
-#include "source/bpf/untold.h"
+#include "source/bpf/deferred.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -27,40 +27,40 @@ static uint32_t count_now(const uint32_t *count)
  * Forks.
  */
 
-static bool births_any(const struct trace_source *bpf)
+static bool forks_any(const struct trace_source *bpf)
 {
-	return count_now(&bpf->program->skeleton->bss->untold_birth_count) != bpf->births_found;
+	return count_now(&bpf->program->skeleton->bss->deferred_fork_count) != bpf->forks_found;
 }
 
-size_t births_untold(const struct trace_source *bpf, uint32_t ret_pids[BIRTHS_UNTOLD])
+size_t forks_deferred(const struct trace_source *bpf, uint32_t ret_pids[FORKS_DEFERRED])
 {
-	return births_any(bpf) ? keys_of(bpf->program->skeleton->maps.untold_births, BIRTHS_UNTOLD,
-					 ret_pids)
-			       : 0;
+	return forks_any(bpf) ? keys_of(bpf->program->skeleton->maps.deferred_forks, FORKS_DEFERRED,
+					ret_pids)
+			      : 0;
 }
 
-static bool take_birth(struct trace_source *bpf, pid_t pid, struct record_fork *ret_birth)
+static bool take_fork(struct trace_source *bpf, pid_t pid, struct record_fork *ret_fork)
 {
-	int map = bpf_map__fd(bpf->program->skeleton->maps.untold_births);
+	int map = bpf_map__fd(bpf->program->skeleton->maps.deferred_forks);
 	uint32_t key = (uint32_t)pid;
 
-	if (!births_any(bpf) || bpf_map_lookup_elem(map, &key, ret_birth))
+	if (!forks_any(bpf) || bpf_map_lookup_elem(map, &key, ret_fork))
 		return false;
 	(void)bpf_map_delete_elem(map, &key);
-	bpf->births_found++;
+	bpf->forks_found++;
 	return true;
 }
 
-static size_t births_of(const struct trace_source *bpf, pid_t parent, uint64_t before_ns,
-			uint32_t ret_pids[BIRTHS_UNTOLD])
+static size_t forks_of(const struct trace_source *bpf, pid_t parent, uint64_t before_ns,
+		       uint32_t ret_pids[FORKS_DEFERRED])
 {
-	int map = bpf_map__fd(bpf->program->skeleton->maps.untold_births);
-	size_t all = births_untold(bpf, ret_pids), count = 0;
-	struct record_fork birth;
+	int map = bpf_map__fd(bpf->program->skeleton->maps.deferred_forks);
+	size_t all = forks_deferred(bpf, ret_pids), count = 0;
+	struct record_fork fork;
 
 	for (size_t i = 0; i < all; i++)
-		if (!bpf_map_lookup_elem(map, &ret_pids[i], &birth) &&
-		    birth.parent == (uint32_t)parent && birth.head.time_ns < before_ns)
+		if (!bpf_map_lookup_elem(map, &ret_pids[i], &fork) &&
+		    fork.parent == (uint32_t)parent && fork.head.time_ns < before_ns)
 			ret_pids[count++] = ret_pids[i];
 	return count;
 }
@@ -74,11 +74,11 @@ static bool execs_any(const struct trace_source *bpf)
 	return count_now(&bpf->program->skeleton->bss->execs_waiting) != 0;
 }
 
-size_t execs_untold(const struct trace_source *bpf, uint32_t ret_pids[EXECS_UNTOLD])
+size_t execs_deferred(const struct trace_source *bpf, uint32_t ret_pids[EXECS_DEFERRED])
 {
-	return execs_any(bpf)
-		       ? keys_of(bpf->program->skeleton->maps.untold_execs, EXECS_UNTOLD, ret_pids)
-		       : 0;
+	return execs_any(bpf) ? keys_of(bpf->program->skeleton->maps.deferred_execs, EXECS_DEFERRED,
+					ret_pids)
+			      : 0;
 }
 
 /* Between the check and taking it, the record may have been replaced by the next one, which is
@@ -87,7 +87,7 @@ static bool take_exec(struct trace_source *bpf, pid_t pid, uint64_t before_ns,
 		      struct record_exec *ret_exec)
 {
 	struct mtrace_bpf *skeleton = bpf->program->skeleton;
-	int map = bpf_map__fd(skeleton->maps.untold_execs);
+	int map = bpf_map__fd(skeleton->maps.deferred_execs);
 	uint32_t key = (uint32_t)pid;
 
 	if (!execs_any(bpf) || bpf_map_lookup_elem(map, &key, ret_exec) || !ret_exec->head.length ||
@@ -107,19 +107,20 @@ static bool take_exec(struct trace_source *bpf, pid_t pid, uint64_t before_ns,
 
 static bool mappings_any(const struct trace_source *bpf)
 {
-	return count_now(&bpf->program->skeleton->bss->untold_mapping_count) != bpf->mappings_found;
+	return count_now(&bpf->program->skeleton->bss->deferred_mapping_count) !=
+	       bpf->mappings_found;
 }
 
-size_t mappings_untold(const struct trace_source *bpf, uint32_t ret_pids[MAPPINGS_UNTOLD])
+size_t mappings_deferred(const struct trace_source *bpf, uint32_t ret_pids[MAPPINGS_DEFERRED])
 {
-	return mappings_any(bpf) ? keys_of(bpf->program->skeleton->maps.untold_mappings,
-					   MAPPINGS_UNTOLD, ret_pids)
+	return mappings_any(bpf) ? keys_of(bpf->program->skeleton->maps.deferred_mappings,
+					   MAPPINGS_DEFERRED, ret_pids)
 				 : 0;
 }
 
 bool mappings_take(struct trace_source *bpf, pid_t pid, uint64_t *ret_since_ns)
 {
-	int map = bpf_map__fd(bpf->program->skeleton->maps.untold_mappings);
+	int map = bpf_map__fd(bpf->program->skeleton->maps.deferred_mappings);
 	uint32_t key = (uint32_t)pid;
 
 	if (bpf_map_lookup_and_delete_elem(map, &key, ret_since_ns))
@@ -135,9 +136,9 @@ static void forget(struct trace_source *bpf, pid_t pid)
 	(void)bpf_map_delete_elem(bpf_map__fd(bpf->program->skeleton->maps.processes), &key);
 }
 
-const struct untold_ops untold_ops = {
-	.birth = take_birth,
+const struct deferred_ops deferred_ops = {
+	.fork = take_fork,
 	.exec = take_exec,
-	.births_of = births_of,
+	.forks_of = forks_of,
 	.forget = forget,
 };

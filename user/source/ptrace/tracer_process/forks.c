@@ -4,7 +4,7 @@
  * runs. If it shares its parent's memory (vfork), that is impossible: the child is a bystander, and
  * steps over them until it calls exec.
  */
-#include "source/ptrace/tracer_process/births.h"
+#include "source/ptrace/tracer_process/forks.h"
 
 #include <sched.h>
 #include <stddef.h>
@@ -73,23 +73,23 @@ static void adopt(struct tracer *tracer, pid_t tid, struct owner *owner,
 }
 
 /* The flags, as of clone(2), of the call that a parent is stopped in. */
-static uint64_t birth_flags(const struct task *task)
+static uint64_t fork_flags(const struct task *task)
 {
 	struct arch_registers registers;
-	struct arch_births births;
+	struct arch_forks forks;
 	uint64_t call, first;
 	char flags[sizeof(uint64_t)] = {0};
 
 	if (task_registers_get(task->tid, &registers))
 		return 0;
-	births = registers.arch->births(&registers);
+	forks = registers.arch->forks(&registers);
 	call = arch_get(&registers, ARCH_CALL);
 	first = arch_get(&registers, ARCH_CALL_FIRST);
-	if (births.vfork && call == births.vfork)
+	if (forks.vfork && call == forks.vfork)
 		return CLONE_VM | CLONE_VFORK;
-	if (call == births.clone)
+	if (call == forks.clone)
 		return first;
-	if (call == births.clone3)
+	if (call == forks.clone3)
 		(void)space_read(task->owner->memory, first, flags, sizeof(flags));
 	return registers_word(flags, 0, sizeof(flags));
 }
@@ -182,7 +182,7 @@ void child_born(struct tracer *tracer, const struct task *parent, pid_t child, b
 
 static void born(struct tracer *tracer, struct task *task)
 {
-	uint64_t flags = birth_flags(task);
+	uint64_t flags = fork_flags(task);
 	unsigned long number;
 	const struct task *known;
 
