@@ -35,7 +35,7 @@ def test_nothing_grows(steady):
     shell = shell_of("suspects\nquit\n", "-p", str(steady.pid))
     shown, errors = shell.communicate(timeout=TIMEOUT)
     assert shell.returncode == 0, errors
-    assert shown == "nothing has been growing for ten seconds or more\n"
+    assert shown == "no site has grown for ten seconds or more\n"
 
 
 def test_the_leak_is_the_suspect(tmp_path):
@@ -183,7 +183,7 @@ def test_hangup_reads_the_configuration_again(steady, tmp_path):
         config.write_text(f"format text\noutput {out}/%n.txt\nsort allocations\ndepth 7\nverbose\n")
         service.signal(signal.SIGHUP)
         lines = service.read_until("configuration reloaded")
-        assert any("needs a new start for: depth" in line for line in lines), lines
+        assert any("restart mtrace-bpf to apply changes of: depth" in line for line in lines), lines
         service.report()
         config.write_text("nonsense\n")
         service.signal(signal.SIGHUP)

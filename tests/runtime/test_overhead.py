@@ -70,7 +70,7 @@ def test_a_hot_program_is_sampled(tmp_path):
     assert result.stderr.count("--max-overhead cannot be met") == 1
     with open(text, encoding="utf-8") as file:
         words = " ".join(file.read().split())
-    assert "of 2.0% that it may" in words
+    assert "(limit 2.0%)" in words
     # By the last measurement, which may be of the program's end.
     assert overhead["budget_kept"] == (overhead["floor_ppm"] <= overhead["budget_ppm"])
     assert ("--max-overhead cannot be met" in words) == (not overhead["budget_kept"])

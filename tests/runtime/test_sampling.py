@@ -208,7 +208,7 @@ def test_text_says_so(directory):
     assert result.status == 0, result.stderr
     with open(path, encoding="utf-8") as file:
         text = " ".join(file.read().split())
-    assert "estimated from" in text and "one in 4.0 KiB" in text and "with 95% confidence" in text
+    assert "estimated from" in text and "one per 4.0 KiB" in text and "with 95% confidence" in text
     assert "above 48.8 KiB" in text and "not traced" in text
 
 
