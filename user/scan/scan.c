@@ -1,85 +1,86 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The mark phase of a garbage collector, from outside. Three things make it differ from one:
- * memory must be fetched through a system call, so it has to be read in large bites and in order,
- * not pointer by pointer; the process may be standing still meanwhile, so it should be read once
- * only; and our own memory is bounded at 16 bytes per block.
+ * The mark phase of a garbage collector, from outside the process. Three things differ from one:
+ * memory is fetched by system calls, so it is read in large pieces and in order, not pointer by
+ * pointer; the process may be paused meanwhile, so memory is read only once; and our own memory is
+ * limited to 16 bytes per block.
  *
- * One pass. Roots are read first, then all memory that holds blocks, in the order of addresses.
- * Each word that passes the filter is looked up (scan/block/blocks.c).
- * - From a root, or from a block that is known to be reachable, the block it points to is reachable
- *   at once.
- * - From a block of which that is not known (yet), the pointer is remembered as an edge
- *   (scan/mark/edges.c). Most are never stored: what they point to is reachable already, or stored
- *   in a run.
- * When all has been read, reachability spreads along the edges, in our own memory; the target is
- * not needed any more. This is what keeps a linked list of a million nodes in random order from
- * costing a million reads.
+ * One pass. Roots are read first, then all memory that holds blocks, by ascending address. Each
+ * word that passes the filter is looked up (scan/block/blocks.c).
+ * - If it is in a root, or in a block that is known to be reachable, the block that it points to is
+ *   reachable at once.
+ * - If it is in any other block, the pointer is remembered as an edge (scan/mark/edges.c). Most
+ *   pointers are never stored: their target is already reachable, or is stored in a run.
+ * After the pass, reachability spreads along the edges in our own memory, without the target. So a
+ * linked list of a million nodes in random order does not cost a million reads.
  *
- * In a heap full of pointers most lead to where everything is reachable already; these are sorted
- * out by region (scan/mark/settled.h) before they are looked up, and those that lead to before the
- * first or behind the last block that is not reachable yet do not even pass the filter.
+ * In a heap full of pointers, most targets are already reachable. Their words are dropped by region
+ * (scan/mark/settled.h) before they are looked up. Words that point in front of the first or behind
+ * the last block that is not reachable yet do not even pass the filter.
  *
- * No room. Edges take what is left of 16 bytes per block: on average one for each block. A block
- * whose edges did not fit is flagged, and read again if it turns out to be reachable: all such
- * blocks that are known at that time together (scan/mark/again.c). Once there is no room, words of
- * blocks that are not reachable are not looked up at all. In the worst case, a random graph of
- * blocks that are all unreachable until the last one was read, most memory is read twice.
+ * No room. Edges take what is left of the 16 bytes per block: on average, one edge per block. A
+ * block whose edges did not fit is flagged, and is read again if it turns out to be reachable,
+ * together with all others that are known at that time (scan/mark/again.c). Once there is no room,
+ * words of blocks that are not reachable are not looked up at all. In the worst case, a random
+ * graph in which no block is reachable until the last one was read, most memory is read twice.
  *
- * Levels. A block is reached by start pointers only (START), or some interior pointer was on the
- * way (INTERIOR). START spreads first and to the end; then INTERIOR, over what is left, and from
- * then on whatever has a level is settled. So every block's edges are followed at most once.
- * Whether an interior pointer follows an idiom depends on the block it points to; of each block
- * that the pass comes by, five bits say what it looks like, and pointers to blocks that it has not
- * come by are put off (`deferred`). If there is no room, the block is looked at out of turn.
+ * Levels. A block is reached by start pointers only (START), or one of the pointers on the way was
+ * an interior pointer (INTERIOR). START spreads first, to the end. Then INTERIOR spreads over the
+ * rest; by then, every block that has a level keeps it. So each block's edges are followed at most
+ * once. Whether an interior pointer is an idiom depends on its target. While the pass reads a
+ * block, it stores in five bits what the block looks like; pointers to blocks that it has not read
+ * yet are deferred. If there is no room for that, the target is read out of turn.
  *
  * Tags. Lock-free structures keep a counter in the upper 16 bits of a pointer, and interpreters a
  * type. A word that equals the start of a block once these bits are cleared counts like an interior
- * pointer: its block is not lost for certain, and not reachable for certain either.
+ * pointer: it may be a tagged pointer or a number.
  *
  * Stacks hold leftovers: words of calls that have returned, of arrays that were never written. So
- * stacks and registers are read after the other roots. The caller may tell which of their words the
- * program can still read (scan_input.judge); only these are roots. Of blocks to which a word leads
- * that the caller can tell nothing about, see scan/mark/stack_only.h. The judge is asked before the
- * heap is read, and not about single blocks later: where everything hangs below a local variable of
- * main, nothing would be known to be reachable while the heap is read.
+ * stacks and registers are read after the other roots. The caller may say which of their words the
+ * program can still read (scan_input.judge); only these are roots. For blocks referenced by a word
+ * that the caller knows nothing about, see scan/mark/stack_only.h. The judge is asked before the
+ * heap is read, rather than about single blocks later: in a program that keeps everything below a
+ * local variable of main, nothing would be known to be reachable while the heap is read.
  *
- * The process waits for none of this if there is memory for a copy of its own (scan/read/copy.c).
+ * The process need not be paused for any of this if there is memory for a copy of its memory
+ * (scan/read/copy.c).
  *
- * What is lost. As few blocks as possible shall be definite, so that all others hang below them:
- * one of each cycle that nothing leads to, and each block outside of cycles that nothing leads to.
- * Two rounds do it. First, by ascending address, each block that has not been visited becomes a
- * head, and all that it leads to is visited. A later head may lead to an earlier one, but never the
- * other way round. So the last head is led to by nothing but its own cycle, in which it has the
- * lowest address. Then, by descending address, all that a head leads to is indirect, other heads
- * included. memcheck (mc_leakcheck.c, "cliques") has the first round only: what leads into a lost
- * cycle is definite there, but so is a block of the cycle. As there, interior pointers are as good
- * as others.
+ * Leaked blocks. As few of them as possible are definite, and all others are indirect, below them:
+ * one block of each cycle that no other block points to, and each block outside of cycles that no
+ * block points to. This takes two rounds. First, by ascending address, each block that has not been
+ * visited becomes a head, and everything reachable from it is visited. A later head may point to an
+ * earlier one, but never the other way round. So only the last head's own cycle points to it, and
+ * the head has the lowest address in it. Then, by descending address, everything reachable from a
+ * head is indirect, other heads included. memcheck (mc_leakcheck.c, "cliques") has only the first
+ * round: there, a block that points into a leaked cycle is definite, but so is a block of the
+ * cycle. As in memcheck, interior pointers count as much as others here.
  *
- * Nothing is called lost if a page of a root could not be read, or one of a block that is reached:
- * such a page might hold the pointer that is missing. A page of a lost block does no harm.
+ * Nothing is called leaked if a page of a root, or of a reachable block, could not be read, because
+ * that page might hold the missing pointer. A page of a leaked block does no harm.
  *
- * Speed is bounded by the memory behind the tables: a look-up misses the cache twice, and only so
- * many misses can be under way. Measured by tests/bench/scan_bench N 1: a million blocks, one core
- * with AVX-512, a dozen other processes at work on two cores, medians of seven rounds; what reading
- * alone reaches in the same round is 100%, and what it reaches with the filter in brackets:
+ * Speed is limited by the memory behind the tables: a look-up misses the cache twice, and the
+ * processor can only have a limited number of misses in flight. Measured by tests/bench/scan_bench
+ * N 1: a million blocks, one core with AVX-512, a dozen other processes at work on two cores,
+ * medians of seven rounds; 100% is the speed of reading alone in the same round, and the figure in
+ * brackets is that of reading and filtering:
  *
  *   text and numbers                       78 to 82% (93%)  a third of the rest is the filter
  *   one word in sixteen a pointer          42 to 48% (82%)  looking up what is reached just then
  *   every word a pointer                   43 to 46% (84%)
- *   likewise, each hundredth block lost    24 to 27% (90%)  its neighbours are asked for to the end
+ *   each hundredth block leaked, the same  24 to 27% (90%)  its neighbours are asked for to the end
  *   each tenth word, a random graph        22%              two thirds are read twice
  *   every word an interior pointer         23%              everything is read twice
  *   64-byte blocks, a list at random       6 to 10% (88%)   misses that depend on each other
  *   64-byte blocks, a random graph         4 to 5% (90%)    half are read again
  *
- * A list has one pointer to follow at a time, and what is fetched ahead (scan/mark/spread.c) is for
- * those that wait beside it: there each block costs the misses for its edges, one after the other.
+ * A list offers one pointer to follow at a time, and prefetching (scan/mark/spread.c) only helps
+ * blocks that wait beside it: each block of a list costs the misses for its edges, one after the
+ * other.
  *
- * Cost: linear in memory and in edges. Per block 6 bytes for address and size, 1.5 to 3 for the
- * buckets, 1 for the state, 1 for sets of bits, and the rest for edges; buffers come out of that
- * rest, too, as long as there is any: half a megabyte, and three times as much with a second core.
- * A copy takes what the process has, on top of that.
+ * Cost: linear in memory and in edges. Per block, 6 bytes for address and size, 1.5 to 3 for the
+ * buckets, 1 for the state, 1 for bit sets, and the rest for edges. Buffers also come out of that
+ * rest, as long as there is any: half a megabyte, or three times that with a second core. A copy
+ * takes as much as the process has, in addition.
  */
 #include "scan/scan.h"
 
@@ -95,10 +96,10 @@
 #include "scan/read/copy.h"
 
 #define BYTES_PER_BLOCK 16
-#define DEFERRED_SHARE  32           /* of the room for edges: one part in so many */
+#define DEFERRED_SHARE  32           /* deferred pointers get this fraction of the room for edges */
 #define EDGES_LEAST     (128 * 1024) /* or one per block: for heaps too small for our buffers */
 
-/* What of the unreadable content of blocks matters: that of those that are reached. */
+/* The unreadable content of a block only matters if the block is reached. */
 static void count_holes(struct scan *scan)
 {
 	const struct hole *hole;
@@ -119,7 +120,7 @@ static enum leak_class class_of_state(uint8_t state, bool all_read)
 	return state & LOST_INDIRECT ? LEAK_INDIRECT : LEAK_DEFINITE;
 }
 
-/* To a class of their own, whatever their class was. */
+/* Moves candidates from their class to LEAK_STACK. */
 static void conclude_stack_only(struct scan *scan)
 {
 	struct scan_sum *classes = scan->result->classes;
@@ -144,7 +145,8 @@ static void count_tagged(struct scan *scan)
 					       scan->tagged[slot / CHAR_BIT] >> slot % CHAR_BIT & 1;
 }
 
-/* From states to classes, in place. Most blocks are reachable; they are passed by in eights. */
+/* Turns states into classes, in place. Most blocks are reachable; eight of them are skipped at
+ * once. */
 static void conclude(struct scan *scan)
 {
 	struct scan_result *result = scan->result;
@@ -215,7 +217,8 @@ static int part_ranges(struct scan *scan)
 	return 0;
 }
 
-/* What does not depend on how many pointers there are. One feed is closed before the next opens. */
+/* Memory use that is independent of the number of pointers. One feed is closed before the next
+ * opens. */
 static size_t bytes_taken(const struct scan *scan)
 {
 	return sizeof(*scan) + feed_memory(scan->input->read_ahead) + scan->blocks->bytes +
@@ -223,7 +226,7 @@ static size_t bytes_taken(const struct scan *scan)
 	       (scan->input->range_count + 1) * sizeof(*scan->ranges);
 }
 
-/* What is left for edges and deferred pointers. */
+/* Room for edges and deferred pointers. */
 static size_t bytes_left(const struct scan *scan)
 {
 	size_t taken = bytes_taken(scan) + edges_memory(scan->blocks->slots);
@@ -298,7 +301,7 @@ static bool is_sound(const struct scan_input *input)
 	return input->step && input->step <= input->word && input->word % input->step == 0;
 }
 
-/* The target is not needed from here on, or not needed to stand still. */
+/* From here on, the target is not needed, or need not be paused. */
 static void let_go(struct scan_input *input)
 {
 	void (*collected)(void *ctx) = input->collected;

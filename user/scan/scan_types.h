@@ -81,7 +81,7 @@ struct scan_input {
 	size_t register_count;
 	unsigned int word; /* bytes of a pointer, 4 or 8 */
 	unsigned int step; /* 1, 2, 4, 8; at most `word` */
-	/* glibc's malloc gives multiples of so many bytes, headers included; 0: of 16. */
+	/* Sizes of glibc's chunks, headers included, are multiples of this; 0: of 16. */
 	unsigned int chunk;
 	/*
 	 * Every block that glibc's malloc gave out is known: traced from the start, no event lost,
@@ -102,9 +102,9 @@ struct scan_input {
 	void *judge_ctx;
 	bool read_ahead; /* read in a thread of its own */
 	/*
-	 * Where to copy all memory to before anything else is done (scan/read/copy.h), so that it
-	 * need not stand still meanwhile. NULL, or not enough room: it must stand still for the
-	 * whole scan, or may run, if the caller knows what to make of the result (scan/confirm.h).
+	 * Where to copy all memory to before anything else is done (scan/read/copy.h), so that the
+	 * process need not be paused meanwhile. NULL, or not enough room: it must be paused during
+	 * the whole scan, or may run if the caller can handle the result (scan/confirm.h).
 	 */
 	struct copy *copy;
 	/*

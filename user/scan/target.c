@@ -21,11 +21,12 @@
 #include "os/process/maps.h"
 #include "scan/read/roots.h"
 
-#define EXTENTS      256
-#define PAGE_SIZE    4096u
-#define WINDOW       (64u << 20)  /* of addresses that are asked for at a time, at most */
-#define LOOK_STEP    (512u << 10) /* at some pages of each so many bytes, for shared ones … */
-#define LOOKED_WHOLE (16u << 20)  /* … and at every page of the first so many */
+#define EXTENTS   256
+#define PAGE_SIZE 4096u
+#define WINDOW    (64u << 20)  /* of addresses that are asked for at a time, at most */
+#define LOOK_STEP (512u << 10) /* looks at some pages of each LOOK_STEP bytes of shared memory … \
+				*/
+#define LOOKED_WHOLE (16u << 20) /* … and at every page of the first LOOKED_WHOLE bytes */
 
 struct scan_target {
 	struct target_options options;

@@ -27,7 +27,7 @@ struct edges {
 	uint32_t capacity;
 	uint32_t used;
 	uint32_t *firsts; /* per group of slots: where their runs begin in words */
-	uint32_t groups;  /* of which are begun */
+	uint32_t groups;  /* number of groups with an entry in firsts */
 	uint32_t group_count;
 	struct bitset sources; /* slots that have a run */
 	uint32_t source;       /* whose run is being written, or SLOT_NONE */
@@ -35,21 +35,22 @@ struct edges {
 	size_t bytes;
 };
 
-/* 0 or -ENOMEM. Capacity in words: an edge takes one, or two if it points to the interior. */
+/* Capacity in words: an edge takes one, or two if it is interior or tagged. Returns 0 or -ENOMEM.
+ */
 int edges_init(struct edges *edges, uint32_t slots, uint32_t capacity);
 void edges_free(struct edges *edges);
-/* Bytes that it takes beside its capacity. */
+/* Returns the bytes used in addition to the capacity. */
 size_t edges_memory(uint32_t slots);
 /* Gives memory back, unless that would be more than half of it. Only while there are no edges. */
 void edges_shrink(struct edges *edges, size_t bytes);
-/* As if none had been added. */
+/* Removes all edges. */
 void edges_clear(struct edges *edges);
-/* Sources come in ascending order. False: no room, or out of order. */
+/* Sources must come in ascending order. Returns false if there is no room, or if they do not. */
 bool edges_add(struct edges *edges, uint32_t source, const struct edge *edge);
-/* No more to come. */
+/* Call this after the last edge was added. */
 void edges_finish(struct edges *edges);
 
-/* Nothing fits any more, for sure. */
+/* Returns true if not even a small edge fits. */
 static inline bool edges_full(const struct edges *edges)
 {
 	return edges->capacity - edges->used < 2;
@@ -60,7 +61,7 @@ static inline bool edges_has(const struct edges *edges, uint32_t source)
 	return edges->sources.levels[0][source / 64] >> source % 64 & 1;
 }
 
-/* Begin to fetch what edges_walk_begin will need. */
+/* Prefetches what edges_walk_begin() will read. */
 static inline void edges_fetch(const struct edges *edges, uint32_t source)
 {
 	__builtin_prefetch(&edges->words[edges->firsts[source / EDGES_GROUP]]);

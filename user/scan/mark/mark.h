@@ -13,8 +13,8 @@
 #include "scan/read/feed.h"
 #include "scan/scan_types.h"
 
-#define STACK       1024       /* blocks that wait to be followed; more of them do so in a set */
-#define UNIT_SORTED 256        /* likewise, where the words have to be brought in order first */
+#define STACK       1024 /* blocks whose edges are to be followed; more of them wait in a set */
+#define UNIT_SORTED 256  /* the same if words must be sorted first */
 #define UNIT        (8 * 1024) /* bytes that are filtered and looked up at a time */
 
 /* A flag in positions, and in the tags of hits: the word had a tag in its upper bits. */
@@ -26,9 +26,9 @@ _Static_assert(SLOT_LIMIT <= WORD_TAGGED && UNIT <= WORD_TAGGED, "the flag is a 
 #define LEVEL_NONE     0
 #define LEVEL_INTERIOR 1
 #define LEVEL_START    2
-#define INCOMPLETE     0x04 /* not all of its edges are remembered */
-#define IDIOM_SHIFT    3    /* what it looks like (scan/pattern/idiom.h), in the other bits */
-#define LOST_VISITED   0x08 /* in the last phase, in place of that */
+#define INCOMPLETE     0x04 /* some of its edges did not fit */
+#define IDIOM_SHIFT    3    /* the other bits: what it looks like (scan/pattern/idiom.h) */
+#define LOST_VISITED   0x08 /* in the last phase, these replace what it looks like */
 #define LOST_HEAD      0x10
 #define LOST_INDIRECT  0x20
 
@@ -43,7 +43,7 @@ struct hole {
 
 struct deferred {
 	uint32_t slot;
-	uint32_t offset; /* UINT32_MAX: no less */
+	uint32_t offset; /* UINT32_MAX: that or more */
 };
 
 /* A word on a stack or in a register, and where it points. */
@@ -63,12 +63,12 @@ struct scan {
 	uint32_t stack[STACK]; /* reached; their edges are to be followed next */
 	unsigned int depth;
 	struct bitset pending; /* reached; their edges are still to be followed */
-	struct bitset again;   /* likewise, but to be read for them */
-	uint32_t again_from;   /* where the last ones were that were read again */
+	struct bitset again;   /* reached, and to be read again for their edges */
+	uint32_t again_from;   /* behind the last block that was read again */
 	struct feed *again_feed;
-	const uint32_t *wanted; /* slots that are read again now; of others nothing counts */
+	const uint32_t *wanted; /* slots that are being read again; all other words are ignored */
 	size_t wanted_count;
-	size_t wanted_at; /* those before are behind us */
+	size_t wanted_at; /* those before it have been read */
 	VEC(struct hole) holes;
 	struct scan_range *ranges; /* roots, then those with blocks, then stacks that are judged */
 	size_t root_ranges;
@@ -79,23 +79,23 @@ struct scan {
 	uint8_t *origins;   /* by slot; NULL: there are no candidates */
 	size_t origin_bytes;
 	uint8_t *tagged; /* bits by slot: a tagged pointer was the first to reach it; or NULL */
-	uint64_t led[ORIGIN_RANK + 1][2]; /* by rank: later ranks that lead there, as bits */
-	VEC(uint32_t) candidates; /* that only a stack refers to, as far as we know: by rank */
+	uint64_t led[ORIGIN_RANK + 1][2]; /* by rank: bits of later ranks that point to it */
+	VEC(uint32_t) candidates;         /* referenced only by a stack, as far as known; by rank */
 
 	struct filter filter;
 	struct settled settled;
-	unsigned int settled_level; /* levels that cannot change any more, now */
-	size_t in_vain;             /* look-ups that found what is settled */
-	bool settling;              /* there were so many that `settled` is kept */
+	unsigned int settled_level; /* blocks of this level or a higher one no longer change */
+	size_t in_vain;             /* look-ups that found a settled block */
+	bool settling;              /* `settled` is maintained: there were many of these look-ups */
 	uint64_t words[UNIT];       /* a word may begin at every byte */
-	uint32_t positions[UNIT];   /* in the unit; then the slots of their blocks */
+	uint32_t positions[UNIT];   /* in the unit; later the slots of their blocks */
 	struct hit hits[UNIT];
 
 	bool in_blocks;   /* words may lie in blocks */
-	bool incomplete;  /* there are blocks that are */
-	bool remembering; /* what is known to be reachable later has its pointers as edges */
-	bool counts_free; /* in what lies between blocks */
-	bool only_wanted; /* nothing else counts */
+	bool incomplete;  /* some blocks are INCOMPLETE */
+	bool remembering; /* pointers of blocks that are not yet reachable are stored as edges */
+	bool counts_free; /* free bytes between blocks are counted */
+	bool only_wanted; /* words outside of `wanted` are ignored */
 	const struct feed_piece *piece; /* that is scanned, if in_blocks */
 	struct block_cursor first;      /* the block where it begins */
 	uint32_t last;                  /* and the one where it ends */
@@ -106,7 +106,7 @@ struct scan {
 	struct scan_range judged; /* the gap that was judged last */
 	bool gap_free;
 	uint32_t head; /* the lost block that is followed */
-	/* What to do about a pointer from a block (SLOT_NONE: a root) to another. */
+	/* Handles a pointer from a block (SLOT_NONE: a root) to another block. */
 	void (*on_pointer)(struct scan *scan, uint32_t source, const struct edge *edge);
 };
 
@@ -115,13 +115,13 @@ static inline unsigned int scan_level(const struct scan *scan, uint32_t slot)
 	return scan->states[slot] & LEVEL_MASK;
 }
 
-/* Must pointers to the block be looked up to the end? */
+/* Returns true if all pointers to the block must be looked up. */
 static inline bool scan_is_candidate(const struct scan *scan, uint32_t slot)
 {
 	return scan->origins && scan->origins[slot] & ORIGIN_CANDIDATE;
 }
 
-/* Is it known already what a pointer to the block says? */
+/* Returns true if another pointer to the block changes nothing. */
 static inline bool scan_is_settled(const struct scan *scan, uint32_t slot)
 {
 	return scan_level(scan, slot) >= scan->settled_level && !scan_is_candidate(scan, slot);
@@ -132,7 +132,7 @@ static inline uint8_t scan_looks(const struct scan *scan, uint32_t slot)
 	return scan->states[slot] >> IDIOM_SHIFT;
 }
 
-/* Do eight blocks from the slot on all have that level? False, too, where there are no eight. */
+/* Returns true if there are eight blocks from the slot on, and all of them have the level. */
 static inline bool scan_eight_are(const struct scan *scan, uint32_t slot, unsigned int level)
 {
 	const uint64_t ones = UINT64_MAX / UINT8_MAX;
@@ -162,7 +162,7 @@ static inline bool scan_edge_of(const struct hit *hit, struct edge *ret_edge)
 	return !tagged || !hit->offset;
 }
 
-/* Its pointers are to be followed, if it has any. */
+/* Queues the block, so that its pointers are followed, if it has any. */
 static inline void scan_push(struct scan *scan, uint32_t slot)
 {
 	if (scan->states[slot] & INCOMPLETE)
@@ -175,7 +175,7 @@ static inline void scan_push(struct scan *scan, uint32_t slot)
 		bitset_add(&scan->pending, slot);
 }
 
-/* Where the content of the cursor's block ends. */
+/* Returns the end of the content of the cursor's block. */
 static inline uint64_t scan_content_end(const struct scan *scan, const struct block_cursor *at)
 {
 	return gap_content_end(scan->input, at->address, at->size, at->next);

@@ -11,7 +11,7 @@
 #include "scan/mark/references.h"
 #include "scan/pattern/idiom.h"
 
-#define IN_VAIN_SHARE 4 /* of the blocks: so many look-ups may be in vain */
+#define IN_VAIN_SHARE 4 /* blocks per useless look-up, before `settled` is maintained */
 
 #define NO_SOURCE 0x80000000u /* instead of a slot: the other bits are a position in the unit */
 
@@ -25,7 +25,7 @@ static bool is_all_reached(const struct scan *scan)
 	return slot == scan->last + 1;
 }
 
-/* What the blocks look like that begin in the piece. Whoever is settled needs no idiom. */
+/* Notes what the blocks that begin in the piece look like, unless they are reachable. */
 static void see_blocks(struct scan *scan)
 {
 	uint64_t end = scan->piece->address + scan->piece->size;
@@ -75,7 +75,7 @@ static inline uint64_t content_here(const struct scan *scan, const struct block_
 	return from < to ? to - from : 0;
 }
 
-/* They are asked for in the order of addresses, but for what could not be read. */
+/* Asked about ascending addresses, except for unreadable blocks. */
 static bool is_wanted(struct scan *scan, uint32_t slot)
 {
 	if (scan->wanted_at && slot <= scan->wanted[scan->wanted_at - 1])
@@ -85,14 +85,14 @@ static bool is_wanted(struct scan *scan, uint32_t slot)
 	return scan->wanted_at < scan->wanted_count && scan->wanted[scan->wanted_at] == slot;
 }
 
-/* What of the block's content could not be read: returns how much. */
+/* Notes that the block's content in the piece could not be read. Returns its size. */
 static uint64_t note_hole(struct scan *scan, const struct block_cursor *at)
 {
 	uint64_t bytes = content_here(scan, at);
 
 	if (!bytes || (scan->only_wanted && !is_wanted(scan, at->slot)))
 		return 0;
-	/* Without memory to note it, it counts for a hole in a root. */
+	/* Without memory to note it, it counts as a hole in a root. */
 	if (vec_push(&scan->holes, (struct hole){.slot = at->slot, .bytes = bytes}))
 		scan->result->bytes_unreadable += bytes;
 	return bytes;
@@ -113,7 +113,7 @@ static void note_holes(struct scan *scan)
 		scan->result->bytes_unreadable += scan->piece->size - content;
 }
 
-/* Of what can be read, what is no block's? */
+/* Counts the readable bytes that are in no block. */
 static void count_between(struct scan *scan)
 {
 	uint64_t end = scan->piece->address + scan->piece->size, content = 0;
@@ -131,7 +131,7 @@ static void count_between(struct scan *scan)
 	scan->result->bytes_between += scan->piece->size - content;
 }
 
-/* How much of what lies behind the cursor's block, or before the first one of a range, is free? */
+/* Counts the free bytes behind the cursor's block, or in front of the first block of a range. */
 static void walk_gap(struct scan *scan, const struct gap_view *view, const struct block_cursor *at)
 {
 	if (scan->gap_walk.chunk)
@@ -141,7 +141,7 @@ static void walk_gap(struct scan *scan, const struct gap_view *view, const struc
 			       scan_range_end(scan, at->address));
 }
 
-/* In front of the first known block of a heap, too, there are chunks. */
+/* There are also chunks in front of the first known block of a heap. */
 static void enter_range(struct scan *scan, const struct gap_view *view)
 {
 	const struct scan_range *range = scan_range_at(scan, view->address);
@@ -171,7 +171,7 @@ static void walk_gaps(struct scan *scan)
 	gap_walk_leave(&scan->gap_walk, &view, at.next);
 }
 
-/* To the blocks of a piece. */
+/* Moves the cursor to the piece. */
 static void enter_piece(struct scan *scan, const struct feed_piece *piece)
 {
 	scan->piece = piece;
@@ -226,8 +226,8 @@ static bool in_free_gap(struct scan *scan, uint64_t address)
 }
 
 /*
- * Whose word lies at the address? False: nobody's. The answer holds for all that lies in front of
- * *ret_until.
+ * Finds the block that holds the address, or SLOT_NONE for a root. Returns false if words there do
+ * not count. The answer holds for all addresses below *ret_until.
  */
 static bool find_source(struct scan *scan, uint64_t address, uint32_t *ret_source,
 			uint64_t *ret_until)
@@ -246,7 +246,7 @@ static bool find_source(struct scan *scan, uint64_t address, uint32_t *ret_sourc
 	return !scan->only_wanted && !in_free_gap(scan, address);
 }
 
-/* Need nobody ask where the words of this block point, because it will be read again anyway? */
+/* Returns true if the words of the block can be skipped, because it will be read again anyway. */
 static bool is_put_off(struct scan *scan, uint32_t source)
 {
 	if (!scan->remembering || source == SLOT_NONE || scan_level(scan, source) == LEVEL_START)
@@ -370,7 +370,7 @@ static size_t find_phase(struct scan *scan, uint64_t address, const unsigned cha
 	return found;
 }
 
-/* By position: each phase is, so few are out of place by much. */
+/* Sorts by position. Each phase is sorted already, so few words move far. */
 static void sort_words(struct scan *scan, size_t count)
 {
 	for (size_t i = 1; i < count; i++) {
@@ -407,7 +407,7 @@ static void scan_unit(struct scan *scan, uint64_t address, const unsigned char *
 		scan_hits(scan, address + from, count);
 }
 
-/* What is settled so far; from now on scan_set_level sees to it. */
+/* Fills `settled`; from now on, scan_set_level() maintains it. */
 static void keep_settled(struct scan *scan)
 {
 	scan->settling = true;
@@ -416,7 +416,7 @@ static void keep_settled(struct scan *scan)
 			settled_mark(&scan->settled, scan->blocks, slot);
 }
 
-/* Words only matter that point where something is not settled. */
+/* Only words that point to where something is not settled matter. */
 static void narrow_filter(struct scan *scan)
 {
 	uint64_t low, high;
@@ -441,7 +441,7 @@ static void scan_data(struct scan *scan, uint64_t address, const unsigned char *
 		scan_unit(scan, address, data, size, from, size - from < unit ? size : from + unit);
 }
 
-/* Registers, and whatever else is no memory of the target. */
+/* Registers are no memory of the target. */
 static void scan_registers(struct scan *scan)
 {
 	for (size_t i = 0; i < scan->input->register_count; i++) {
@@ -489,7 +489,7 @@ static int scan_ranges(struct scan *scan, const struct scan_range *ranges, size_
 	return err;
 }
 
-/* After the other roots: most of what they lead to need not be judged. */
+/* After the other roots, so that most of the blocks need no judge. */
 static int scan_stacks(struct scan *scan)
 {
 	int err = 0;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where all blocks are known to be reachable, so that it does not matter who else points there. A
- * heap full of pointers is looked up in tables of many megabytes only until most of it is reached;
- * from then on a bit for each region of the heap answers, and those fit the nearest caches.
+ * Regions of the heap in which all blocks are known to be reachable, so that further pointers there
+ * do not matter. Words of a heap full of pointers are looked up in tables of many megabytes until
+ * most blocks are reached. From then on, one bit per region gives the answer, and these bits fit
+ * the nearest caches.
  *
- * Regions are small, a few blocks each: one block that nothing leads to keeps its region open for
- * good. So nothing is counted: whenever a block is settled, its few neighbours are asked.
+ * Regions are small, a few blocks each, because one unreferenced block keeps its region open. There
+ * are no counters: whenever a block is settled, its few neighbours in the region are looked at.
  */
 #ifndef MTRACE_SCAN_MARK_SETTLED_H
 #define MTRACE_SCAN_MARK_SETTLED_H
@@ -39,12 +40,12 @@ struct settled {
 /* 0 or -ENOMEM. */
 int settled_init(struct settled *settled, const struct blocks *blocks);
 void settled_free(struct settled *settled);
-/* Who points to the block does not matter any more. */
+/* Further pointers to the block do not matter any more. */
 void settled_mark(struct settled *settled, const struct blocks *blocks, uint32_t slot);
 /* All blocks that are not settled lie in [low, high). */
 void settled_range(struct settled *settled, const struct blocks *blocks, uint64_t *ret_low,
 		   uint64_t *ret_high);
-/* As long as next to nothing is settled, asking costs more than it saves. */
+/* Returns false while hardly anything is settled: asking would cost more than it saves. */
 static inline bool settled_is_worth_it(const struct settled *settled)
 {
 	return settled->closed > settled->region_count / 16;

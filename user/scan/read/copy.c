@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A process that stands still shall do so for no longer than it takes to read its memory. To tell
- * which blocks it leaks takes longer: up to five times as long if every word is a pointer, and
- * fifty times if all is one list of small blocks, whose end is as many cache misses away. So its
- * memory is read, nothing else, and it goes on; all that has to be thought about is thought about
- * the copy. Reading into the copy is no slower than reading into a small buffer again and again
+ * A process is paused only for as long as it takes to read its memory. Finding its leaks takes
+ * longer: up to five times as long if every word is a pointer, and fifty times if everything is one
+ * list of small blocks, because each block is a cache miss. So its memory is only read, the process
+ * continues, and the scan works on the copy. Reading into the copy is no slower than reading into a
+ * small buffer again and again
  * (measured, 1 GiB: 0.16 s and 0.19 s), if its pages are there already.
  *
  * The price is memory, as much as the process has. Where that is too much the process is scanned as
@@ -30,7 +30,7 @@
 #include "scan/read/feed.h"
 
 #define PAGE_SIZE   4096u
-#define SPARE_SHARE 16 /* of the room: one part in so many */
+#define SPARE_SHARE 16 /* the spare room is this fraction of the room … */
 #define SPARE_BYTES (16u << 20)
 
 struct copied {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* All memory of a scan, read in one go, so that what it was read from need not stand still. */
+/* A copy of all memory of a scan, read at once, so that the process is paused only briefly. */
 #ifndef MTRACE_SCAN_READ_COPY_H
 #define MTRACE_SCAN_READ_COPY_H
 
@@ -10,8 +10,9 @@
 struct copy;
 
 /*
- * Room for so many bytes, touched now, while the process still runs: to be given its pages by the
- * kernel takes as long as to fill them. 0 or -ENOMEM. May be used for several scans.
+ * Allocates room for `bytes`, and touches it now, while the process still runs: getting the pages
+ * from the kernel takes as long as filling them. Can be used for several scans. Returns 0 or
+ * -ENOMEM.
  */
 int copy_open(struct copy **ret_copy, size_t room);
 void copy_close(struct copy *copy); /* NULL is fine */

@@ -36,7 +36,7 @@ struct feed {
 	struct feed_batch *batches;
 	size_t batch_count;
 	size_t filled; /* batches ever */
-	size_t asked;  /* likewise; the last one asked for is in use */
+	size_t asked;  /* batches ever asked for; the last one is in use */
 	bool ahead;
 	bool closing;
 	pthread_t reader;
@@ -124,7 +124,8 @@ int feed_plan(struct feed *feed, struct feed_batch *batch, struct feed_plan *pla
 	return found < 0 ? found : plan->count + holes > 0;
 }
 
-/* Book `got` bytes of the pieces from *at on, the first of which may be begun. */
+/* Adds `got` bytes of the pieces from *at on. A part of the first one may have been added before.
+ */
 static unsigned char *book(struct feed_batch *batch, struct memory_piece *wanted, size_t count,
 			   size_t *at, size_t got, unsigned char *data)
 {

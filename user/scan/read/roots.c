@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * In doubt memory is a root: a root too many hides a leak, a root too few invents one.
+ * In doubt, memory is a root: a root too many hides a leak, a root too few invents one.
  *
  * - Private mappings count, writable or not: what is read-only now may have been written before.
  *   The reader skips pages that were never written (they are the file's, or not there).
- * - A file's code does not count, as long as it cannot be written: its pages are the file's but for
- *   those into which somebody has put breakpoints (as the tracer does), and of 32-bit code many
- *   words look like addresses of the heap.
+ * - The code of a file does not count unless it is writable. Its pages are the file's, except those
+ *   with breakpoints (such as the tracer's), and in 32-bit code many words look like addresses of
+ *   the heap.
  * - Shared mappings count if they are writable.
- * - Devices (below /dev, but for memory) are not read: that may act on them. Nor are the kernel's
- *   own pages ([vdso] and the like) and ring buffers (anon_inode:): pointers that only the kernel
- *   holds are not found, as scan/scan.h says.
+ * - Devices (below /dev, except memory) are not read, because reading may act on them. Neither are
+ *   the kernel's own pages ([vdso] and others) and ring buffers (anon_inode:): pointers that only
+ *   the kernel holds are not found, as scan/scan.h says.
  *
- * What lies below a stack pointer is dead: words of calls that have returned, which would hide
- * leaks. It is left out where it is certain that nothing else lies there: in the first thread's
- * [stack]; and in a private anonymous mapping that begins at a guard, that holds the stack pointer
- * of one thread only, and this thread's thread pointer above it, as stacks that the C library
- * allocates do. (Guards: an adjacent mapping without permissions. The kernel never merges a stack
- * with what is below its guard.) Coroutine stacks, alternate signal stacks and stacks that the
- * program provided lack the one or the other, and count as a whole.
+ * Memory below a stack pointer is dead: it holds words of calls that have returned, which would
+ * hide leaks. It is left out where nothing else can be there: in the first thread's [stack]; and in
+ * a private anonymous mapping above a guard that holds the stack pointer of exactly one thread, and
+ * that thread's thread pointer above it, like the stacks that the C library allocates. (A guard is
+ * an adjacent mapping without permissions. The kernel never merges a stack with what is below its
+ * guard.) Stacks of coroutines, alternate signal stacks and stacks that the program provided do not
+ * meet these conditions, and count as a whole.
  *
  * A stack that the C library allocated has thread-local variables and the thread's descriptor
  * above it, around the thread pointer. Where the stack ends is known to that library only; it keeps
@@ -26,10 +26,10 @@
  * descriptor of about that size (elsewhere), below the thread pointer. So from THREAD_DATA bytes
  * below it on memory counts as thread-local (scan_range.thread_data).
  *
- * One case cannot be told from outside: a stack within a stack. If an alternate signal stack or a
- * coroutine's is a local array, and the thread runs on it, live frames of functions that were
- * called later than the array's lie below the stack pointer, and what only they point to looks
- * lost.
+ * One case cannot be recognised from outside: a stack within a stack. If an alternate signal stack
+ * or a coroutine's stack is a local array, and the thread runs on it, then live frames of functions
+ * that were called after the array's function are below the stack pointer, and blocks that only
+ * they point to look leaked.
  */
 #include "scan/read/roots.h"
 
