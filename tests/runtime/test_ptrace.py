@@ -62,7 +62,7 @@ def test_doctor_says_which_and_why():
 def test_the_whole_system_is_refused():
     result = mtrace("--system-wide", *PTRACE)
     assert result.status == 1 and harness.one_line(result.stderr)
-    assert "BPF alone" in result.stderr
+    assert "needs BPF" in result.stderr
 
 
 # By whom.
