@@ -118,7 +118,7 @@ def test_refusals_are_told_apart(tmp_path, how):
                 assert "attached" in strace.stderr.readline()
                 result = mtrace(*PTRACE, "-p", str(steady.pid))
                 strace.send_signal(signal.SIGINT)
-            words = f"process {strace.pid} traces it"
+            words = f"process {strace.pid} already traces it"
         else:
             run = subprocess.run([*NOBODY, harness.MTRACE, *PTRACE, "-p", str(steady.pid)],
                                  capture_output=True, text=True, check=False)
