@@ -50,7 +50,7 @@ EXPECTED = {
     "6.12": Kernel(means="multi-uprobes and task storage", family=INHERITED),
     "newest": Kernel(means=SESSIONS, family=INHERITED),
     # Neither uprobes nor BPF.
-    "no-uprobes": Kernel(source="ptrace", why="this kernel has no uprobes or no BPF"),
+    "no-uprobes": Kernel(source="ptrace", why="this kernel lacks uprobes or BPF"),
     # Stacks of 32-bit coroutines end where these begin (docs/DESIGN.md).
     "686": without_bpf("i386", "686", innermost=("coroutine()",), stops=("end", "no_code")),
     # The unwinder's tables call _start, and where threads and coroutines begin, code that cannot be

@@ -139,7 +139,7 @@ def test_leaks_when_a_signal_ends_it(uprobes, tmp_path, program):
 
 # The third kind of program, with pointers of 32 bits in 64-bit code.
 
-REFUSED = "it is a program of the x32 ABI; those of x86-64 and i386 can be traced"
+REFUSED = "it uses the x32 ABI; only x86-64 and i386 programs can be traced"
 
 
 def test_x32_is_refused():

@@ -111,7 +111,7 @@ def test_births_are_not_lost(attach):
     assert sorted(child["losses"]["events"] for child in children)[1:] == 3 * [2 * PAIRS]
 
 
-TOLD_LATE = "is told late"
+TOLD_LATE = "is reported late"
 
 
 def calls(*truths):

@@ -397,8 +397,9 @@ def test_password(watch, tmp_path):
 
 
 @pytest.mark.parametrize("text, mode, words", [
-    ("ann:x\n", 0o644, "may be read by others"), ("ann\n", 0o600, "no line user:password"),
-    ("", 0o600, "no line user:password"), (None, 0, "No such file")])
+    ("ann:x\n", 0o644, "other users can read"),
+    ("ann\n", 0o600, "no line of the form user:password"),
+    ("", 0o600, "no line of the form user:password"), (None, 0, "No such file")])
 def test_bad_password_file(tmp_path, text, mode, words):
     need("uprobes")
     path = tmp_path / "secret"
@@ -430,7 +431,7 @@ def test_addresses(watch):
     assert watch(where="[::1]:0")[2].startswith("http://[::1]:")
     assert watch(where="localhost:0")[2].startswith(("http://[::1]:", "http://127."))
     _, tracer, _ = watch(where="0.0.0.0:0")
-    assert any("anybody who can connect may read" in line for line in tracer.log)
+    assert any("anyone who can connect can read" in line for line in tracer.log)
     for where in ("127.0.0.1", "unix:/tmp/x", "localhost:http", "127.0.0.1:99999"):
         run = harness.mtrace("--prometheus", where, "--", "true")
         assert run.status in (1, 125) and harness.one_line(run.stderr), run.stderr

@@ -434,7 +434,7 @@ def end_leader(steady, tracer):
     """The first thread ends, and the tracer (with -v) says that it is prepared for that; by ptrace
     there is nothing to prepare."""
     steady.tell("l\n")
-    while harness.BACKEND == "bpf" and "has lost its first thread" not in (line := tracer.process.stderr.readline()):
+    while harness.BACKEND == "bpf" and "its first thread has exited" not in (line := tracer.process.stderr.readline()):
         assert line
 
 

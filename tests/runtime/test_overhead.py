@@ -124,7 +124,7 @@ def test_no_less_than_was_wanted(tmp_path):
 
 def test_verbose_tells_what_we_cost(tmp_path):
     with Hot(str(tmp_path), "-v") as hot:
-        hot.wait_for("a hit of a probe costs", "cost: ")
+        hot.wait_for("a probe hit costs", "cost: ")
         result = hot.end()
     line, = [line for line in hot.log if ": cost: " in line]
     assert "call_free" in line and " ns each" in line

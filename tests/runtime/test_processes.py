@@ -377,10 +377,10 @@ def test_selected_by_cgroup(uprobes, tmp_path):
 
 
 @pytest.mark.parametrize("options, words", [
-    (("--comm", "[ab]"), "only * and ? are"),
-    (("--exe", "/no/such/program"), "there is no such file"),
+    (("--comm", "[ab]"), "use only * and ?"),
+    (("--exe", "/no/such/program"), "no such file"),
     (("--uid", "nobody-at-all"), "no user"),
-    (("--cgroup", "/no/such/group"), "no such control group"),
+    (("--cgroup", "/no/such/group"), "no such cgroup"),
     (("--comm", "x", "-p", "1"), "cannot be combined with --pid"),
 ])
 def test_refused(options, words):

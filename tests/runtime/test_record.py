@@ -150,7 +150,7 @@ def test_cut(directory):
             assert allocations >= before
             before = allocations
     text = mtrace("report", cut)
-    assert "! incomplete: the recording breaks off" in text.stdout and text.status == 1
+    assert "! incomplete: the recording is cut off" in text.stdout and text.status == 1
 
 
 def test_damaged(directory):
@@ -330,10 +330,10 @@ def test_broken_log(directory):
     with open(path, "w", encoding="ascii") as file:
         file.write("= Start\n@ ./x:[0x1] + 0x10 0x20\nnonsense\n@ ./x:[0x1] + 0x30 0x2")
     result = report_of(path, directory, status=1)
-    assert "breaks off behind line 3" in result.document["incomplete"]
+    assert "cut off after line 3" in result.document["incomplete"]
     assert result.process["live"] == {"blocks": 1, "bytes": 32}
     with open(path, "a", encoding="ascii") as file:
         file.write("0\n")
     result = report_of(path, directory, status=1)
-    assert "1 of the log's lines made no sense" in result.document["incomplete"]
+    assert "1 invalid line of the log" in result.document["incomplete"]
     assert result.process["live"] == {"blocks": 2, "bytes": 64}

@@ -119,7 +119,7 @@ def test_truth(directory):
         served = server.finish()
     assert (result.status, served.status) == (0, 0)
     assert_sites(result.process, served.truth)
-    assert "1 that got all" in served.stderr
+    assert "1 received everything" in served.stderr
     assert not os.path.exists(os.path.join(directory, "socket"))
 
 
@@ -211,7 +211,7 @@ def test_client_leaves_and_comes_back(directory):
         server.wait_for("tracing")
         with Client(directory, server.address) as client:
             client.wait_for("connected")
-            server.wait_for("is there")
+            server.wait_for(" connected")
             client.signal(signal.SIGINT)
             left = client.finish()
         assert left.status in (0, 1)
@@ -219,7 +219,7 @@ def test_client_leaves_and_comes_back(directory):
             client.wait_for("connected")
             steady.tell("w")
             client.kill()
-        server.wait_for("has gone")
+        server.wait_for("disconnected")
         steady.tell("f")
         with Client(directory, server.address, "--end") as client:
             result = client.finish()
@@ -480,11 +480,11 @@ def test_tokens(directory):
     with Served("--token-file", right, target("basic"), listen="127.0.0.1:0") as server:
         server.wait_for("waiting for a client to read it")
         none = connect(directory, server.address)
-        assert none.status == 1 and "wants a token" in none.stderr and one_line(none.stderr)
+        assert none.status == 1 and "requires a token" in none.stderr and one_line(none.stderr)
         other = connect(directory, server.address, "--token-file", wrong)
-        assert other.status == 1 and "its token is another one" in other.stderr
+        assert other.status == 1 and "the tokens differ" in other.stderr
         assert connect(directory, server.address, "--token-file", right).status == 0
-        assert "1 strangers" in server.finish().stderr
+        assert "1 unauthorized" in server.finish().stderr
 
 
 def test_impostor(directory):
@@ -508,12 +508,12 @@ def test_impostor(directory):
 
 @pytest.mark.parametrize("arguments,reason", [
     (("serve", "--listen", "127.0.0.1:0", "true"), "anyone could read the trace"),
-    (("serve", "--listen", "unix:", "true"), "is no path of a socket"),
+    (("serve", "--listen", "unix:", "true"), "is not a socket path"),
     (("serve", "--listen", "unix:/none/such/place", "true"), "No such file or directory"),
-    (("serve", "--listen", "127.0.0.1:99999", "--token-file", "TOKEN", "true"), "its port"),
-    (("serve", "--listen", "[::1", "--token-file", "TOKEN", "true"), "is not like unix:/path"),
+    (("serve", "--listen", "127.0.0.1:99999", "--token-file", "TOKEN", "true"), "the port"),
+    (("serve", "--listen", "[::1", "--token-file", "TOKEN", "true"), "is not of the form unix:"),
     (("serve", "--token-file", "/none", "true"), "cannot read /none"),
-    (("serve", "--token-file", "OPEN", "true"), "others can read the token"),
+    (("serve", "--token-file", "OPEN", "true"), "other users can read the token"),
     (("serve", "--token-file", "SHORT", "true"), "is too short"),
     (("serve", "--tls-cert", "/none", "true"), "TLS needs all of"),
     (("connect", "unix:/none"), "cannot connect to unix:/none: No such file"),
@@ -612,7 +612,7 @@ def test_hostile_peers(directory):
         served = server.finish()
         assert steady.tell()
     assert result.status == 0 and result.document["incomplete"] is None
-    assert "sent nonsense" in served.stderr and "too many at once" in served.stderr
+    assert "sent invalid data" in served.stderr and "too many clients" in served.stderr
 
 
 def size_of(pid):
@@ -689,7 +689,7 @@ def test_tls(directory):
             result = connect(directory, server.address, *options)
             assert result.status == 1 and reason in result.stderr and one_line(result.stderr)
         plain = connect(directory, server.address)
-        assert plain.status == 1 and "it wants TLS: --tls-cert" in plain.stderr
+        assert plain.status == 1 and "it requires TLS (use --tls-cert" in plain.stderr
         result = connect(directory, server.address, *tls(directory, "client", "ours"))
         served = server.finish()
     assert result.status == 0
@@ -736,7 +736,7 @@ def test_books_of_what_was_let_go(directory):
         server.wait_for("waiting for a client to read it")
         result = connect(directory, server.address)
         served = server.finish()
-    assert "is there, and sent books" in served.stderr
+    assert "connected and receives the model" in served.stderr
     assert "events dropped" not in served.stderr
     assert result.status == 0 and result.document["incomplete"] is None
     assert_sites(result.process, served.truth)
@@ -776,7 +776,7 @@ def test_late_as_early(directory):
             steady.tell("w")
         with Client(directory, server.address, name="late") as late:
             late.wait_for("connected")
-            server.wait_for("is there, and sent books")
+            server.wait_for("connected and receives the model")
             steady.tell("w")
             steady.tell("f")
             server.signal(signal.SIGINT)
@@ -809,7 +809,7 @@ def test_returns_too_late(directory):
             server.signal(signal.SIGINT)
             results = [client.finish(), witness.finish()]
         served = server.finish()
-    assert served.status == 0 and "is back, and sent books" in served.stderr
+    assert served.status == 0 and "reconnected and receives the model" in served.stderr
     assert_same_books(*results)
 
 
@@ -833,7 +833,7 @@ def test_too_slow(directory):
             server.signal(signal.SIGINT)
             results = [client.finish(), late.finish()]
         served = server.finish()
-    assert served.status == 0 and "that lagged behind" in served.stderr
+    assert served.status == 0 and "disconnected (too slow)" in served.stderr
     assert_same_books(*results)
 
 

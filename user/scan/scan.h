@@ -15,14 +15,14 @@
  *   unknown    there is no chain, but memory that could begin or continue one was not readable
  *
  * A pointer is a word at a multiple of `step` that holds an address in [start, start + size) of a
- * block, or the start of an empty one; one past the end is not a pointer. Interior pointers of known
- * idioms (scan/pattern/idiom.h) count as pointers to the start. A tagged pointer is a word of 8
- * bytes that equals the start of a block once its upper 16 bits are cleared. Bytes behind a block's
- * size that malloc's rounding adds are read as its content, for programs that use them.
+ * block, or the start of an empty one; one past the end is not a pointer. Interior pointers of
+ * known idioms (scan/pattern/idiom.h) count as pointers to the start. A tagged pointer is a word of
+ * 8 bytes that equals the start of a block once its upper 16 bits are cleared. Bytes behind a
+ * block's size that malloc's rounding adds are read as its content, for programs that use them.
  *
  * Not found: pointers that only the kernel holds (epoll, io_uring, timers), mangled pointers
- * (setjmp, atexit), compressed pointers, and pointers at addresses that are not a multiple of `step`
- * (packed structures: use step 4, or 1).
+ * (setjmp, atexit), compressed pointers, and pointers at addresses that are not a multiple of
+ * `step` (packed structures: use step 4, or 1).
  */
 #ifndef MTRACE_SCAN_SCAN_H
 #define MTRACE_SCAN_SCAN_H

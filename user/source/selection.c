@@ -27,7 +27,7 @@ static int glob_take(char place[GLOB_MAX], const char *glob, struct error *err)
 		return error_set(err, -EINVAL, "\"%s\" is too long: a glob has at most %d bytes",
 				 glob, GLOB_MAX - 1);
 	if (strpbrk(glob, "[]{}\\"))
-		return error_set(err, -EINVAL, "\"%s\" is no glob for programs: only * and ? are",
+		return error_set(err, -EINVAL, "\"%s\" is not a valid glob here: use only * and ?",
 				 glob);
 	strcpy(place, glob);
 	return 0;
@@ -78,7 +78,7 @@ static int files_take(struct selected *selected, const char *pattern, struct err
 	if (code)
 		return error_set_errno(err, code, "--exe %s", pattern);
 	if (!selected->file_count)
-		return error_set(err, -ENOENT, "--exe %s: there is no such file", pattern);
+		return error_set(err, -ENOENT, "--exe %s: no such file", pattern);
 	selected->rules.wants |= SELECT_FILE;
 	return 0;
 }
@@ -120,8 +120,7 @@ static int cgroup_open(struct selected *selected, const char *mount, const char 
 		 *cgroup == '/' && !strncmp(cgroup, mount, length) ? "" : mount,
 		 *cgroup == '/' ? "" : "/", cgroup);
 	if (!realpath(path, real) || strncmp(real, mount, length))
-		return error_set(err, -ENOENT,
-				 "--cgroup %s: there is no such control group below %s", cgroup,
+		return error_set(err, -ENOENT, "--cgroup %s: no such cgroup below %s", cgroup,
 				 mount);
 	selected->cgroup_place = strdup(real[length] ? real + length : "/");
 	selected->cgroup = open(real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -134,9 +133,9 @@ static int cgroup_open(struct selected *selected, const char *mount, const char 
 static int cgroup_take(struct selected *selected, const char *cgroup, struct error *err)
 {
 	char *mount = cgroup_mount();
-	int code = mount ? cgroup_open(selected, mount, cgroup, err)
-			 : error_set(err, -EOPNOTSUPP,
-				     "--cgroup needs cgroup2, which is not mounted here");
+	int code =
+		mount ? cgroup_open(selected, mount, cgroup, err)
+		      : error_set(err, -EOPNOTSUPP, "--cgroup needs cgroup2, which is not mounted");
 
 	free(mount);
 	return code;

@@ -59,7 +59,7 @@ static void test_other_files_and_versions(void **state)
 	for (size_t i = 0; i < COUNT(others); i++) {
 		read_stream((const uint8_t *)others[i], strlen(others[i]), 1, &read, &err);
 		assert_int_equal(err.code, -EBADMSG);
-		assert_non_null(strstr(err.text, "no recording"));
+		assert_non_null(strstr(err.text, "not an mtrace-bpf recording"));
 	}
 	hello.major++;
 	hello_pack(bytes, &hello);

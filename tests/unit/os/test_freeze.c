@@ -409,7 +409,7 @@ static void test_traced_already(void **state)
 	wait_for_change(&child.board->count);
 	assert_int_equal(ptrace(PTRACE_SEIZE, child.pid, NULL, NULL), 0);
 	assert_int_equal(freeze_stop(&freeze, child.pid, &err), -EPERM);
-	snprintf(tracer, sizeof(tracer), "process %d traces it", (int)getpid());
+	snprintf(tracer, sizeof(tracer), "process %d already traces it", (int)getpid());
 	assert_non_null(strstr(err.text, tracer));
 	assert_int_equal(ptrace(PTRACE_INTERRUPT, child.pid, NULL, NULL), 0);
 	assert_int_equal(waitpid(child.pid, NULL, __WALL), child.pid);
@@ -443,7 +443,7 @@ static void test_vfork(void **state)
 	while (!child.board->count)
 		usleep(100);
 	assert_int_equal(freeze_stop(&freeze, child.pid, &err), -ETIMEDOUT);
-	assert_non_null(strstr(err.text, "sleeps in the kernel"));
+	assert_non_null(strstr(err.text, "is in uninterruptible sleep"));
 	child.board->go = 1;
 	while (child.board->count < 1000)
 		usleep(1000);

@@ -183,7 +183,7 @@ static void test_who_does_not_stand_in_time(void **state)
 	while (tracee_call(pid, pid) != SYS_vfork)
 		;
 	assert_int_equal(seize(&seizure, pid, THREADED, &err), -ETIMEDOUT);
-	assert_non_null(strstr(err.text, "sleeps in the kernel"));
+	assert_non_null(strstr(err.text, "is in uninterruptible sleep"));
 	end(pid);
 }
 

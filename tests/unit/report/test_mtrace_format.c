@@ -136,12 +136,12 @@ static void test_incomplete_is_told(void **state)
 	(void)state;
 	books_look(&books);
 	books.snapshot->version = "";
-	books.snapshot->incomplete = "the recording breaks off";
+	books.snapshot->incomplete = "the recording is cut off";
 	text = render(&format_text, books.snapshot, &look_like);
-	assert_int_equal(strncmp(text, "  ! incomplete: the recording breaks off\n", 41), 0);
+	assert_int_equal(strncmp(text, "  ! incomplete: the recording is cut off\n", 41), 0);
 	free(text);
 	text = render(&format_json, books.snapshot, &look_like);
-	assert_non_null(strstr(text, "\"incomplete\": \"the recording breaks off\""));
+	assert_non_null(strstr(text, "\"incomplete\": \"the recording is cut off\""));
 	free(text);
 	books_close(&books);
 }

@@ -618,7 +618,7 @@ static void test_refusals(void **state)
 	make_object(&object, &x86_64_cie, PROGRAM(""));
 	assert_int_equal(cfi_table_build_image(object.bytes, FILE_SIZE, true, &table, &error),
 			 -ENOTSUP);
-	assert_string_equal(error.text, "cannot unwind the stacks of machine 2");
+	assert_string_equal(error.text, "cannot unwind stacks of ELF machine 2");
 	assert_int_equal(cfi_table_build_image("no ELF", 6, true, &table, &error), -ENOEXEC);
 	assert_int_equal(cfi_table_build(-1, true, &table, &error), -ENOEXEC);
 }

@@ -47,7 +47,7 @@ static int book_scan(const struct told_model *told, struct process *books,
 	if (scan->scan.reason)
 		return scan_book_fail(books, scan->scan.reason);
 	if (!sites_fit(told, books, scan))
-		return scan_book_fail(books, "its result does not fit the recording");
+		return scan_book_fail(books, "its result does not match the recording");
 	if (scan_book_open(&book, books))
 		return -ENOMEM;
 	vec_each (site, &told->sites)

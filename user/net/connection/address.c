@@ -28,7 +28,7 @@ static int find_unix(struct addresses *ret, const char *path, struct error *err)
 	struct sockaddr_un where = {.sun_family = AF_UNIX};
 
 	if (!*path || strlen(path) >= sizeof(where.sun_path))
-		return error_set(err, -EINVAL, "\"%s\" is no path of a socket, of 1 to %zu bytes",
+		return error_set(err, -EINVAL, "\"%s\" is not a socket path of 1 to %zu bytes",
 				 path, sizeof(where.sun_path) - 1);
 	memcpy(where.sun_path, path, strlen(path));
 	ret->count = 1;
@@ -72,9 +72,10 @@ int address_find(struct addresses *ret, const char *words, unsigned int port, st
 		return find_unix(ret, words + strlen(UNIX_PREFIX), err);
 	if (split(words, host, &named))
 		return error_set(err, -EINVAL,
-				 "\"%s\" is not like unix:/path, host:port or [v6]:port", words);
+				 "\"%s\" is not of the form unix:/path, host:port or [v6]:port",
+				 words);
 	if (named && number_parse(named, UINT16_MAX, &known))
-		return error_set(err, -EINVAL, "\"%s\": its port is no number from 0 to 65535",
+		return error_set(err, -EINVAL, "\"%s\": the port is not a number from 0 to 65535",
 				 words);
 	return resolve(ret, words, host, (uint16_t)known, err);
 }

@@ -128,7 +128,7 @@ static int tls_handshake(struct channel *channel, struct error *err)
 		return error_set(err, -EACCES, "its certificate: %s",
 				 X509_verify_cert_error_string(verdict));
 	}
-	return explain(err, -EACCES, "no TLS");
+	return explain(err, -EACCES, "TLS handshake failed");
 }
 
 static ssize_t tls_read(struct channel *channel, void *bytes, size_t size)
@@ -158,7 +158,7 @@ static void tls_end(struct channel *channel)
 {
 	ERR_clear_error();
 	if (SSL_shutdown(channel->state) < 0)
-		log_debug("the end of a connection could not be told");
+		log_debug("cannot shut down a TLS connection cleanly");
 	shutdown(channel->fd, SHUT_WR);
 }
 

@@ -71,6 +71,8 @@ int resolve(struct addresses *ret, const char *words, const char *host, uint16_t
 	}
 	if (add_four(ret, host, port) || add_six(ret, host, port))
 		return 0;
-	return error_set(err, -EADDRNOTAVAIL,
-			 "\"%s\": this mtrace-bpf was built to know hosts by number only", words);
+	return error_set(
+		err, -EADDRNOTAVAIL,
+		"\"%s\": this mtrace-bpf was built without name resolution (use a numeric address)",
+		words);
 }

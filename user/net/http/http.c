@@ -114,7 +114,7 @@ static enum MHD_Result send_answer(struct MHD_Connection *connection,
 static enum MHD_Result refuse(struct MHD_Connection *connection)
 {
 	const struct http_answer answer =
-		answer_words(MHD_HTTP_UNAUTHORIZED, "user and password are wanted\n");
+		answer_words(MHD_HTTP_UNAUTHORIZED, "user name and password required\n");
 	struct MHD_Response *response = response_of(&answer);
 	enum MHD_Result done = MHD_NO;
 
@@ -173,7 +173,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 	if (strcmp(path, HEALTH_PATH) && !is_welcome(http, connection))
 		return refuse(connection);
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD)) {
-		answer = answer_words(MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD are known here\n");
+		answer = answer_words(MHD_HTTP_METHOD_NOT_ALLOWED,
+				      "only GET and HEAD are supported\n");
 		return send_answer(connection, &answer);
 	}
 	accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
@@ -298,7 +299,7 @@ static int read_small(const char *path, size_t limit, bool secret, char **ret_te
 	}
 	free(text);
 	if (code == -EPERM)
-		return error_set(err, code, "%s may be read by others (chmod 600 %s)", path, path);
+		return error_set(err, code, "other users can read %s (chmod 600 %s)", path, path);
 	return error_set_errno(err, code, "cannot read %s", path);
 }
 
@@ -315,7 +316,7 @@ static int read_secret(struct http *http, struct error *err)
 	text[strcspn(text, "\r\n")] = '\0';
 	colon = strchr(text, ':');
 	if (!colon || colon == text || !colon[1]) {
-		code = error_set(err, -EINVAL, "%s has no line user:password",
+		code = error_set(err, -EINVAL, "%s has no line of the form user:password",
 				 http->config.auth_file);
 	} else {
 		*colon = '\0';
@@ -337,7 +338,7 @@ static int read_tls(struct http *http, struct error *err)
 		return 0;
 	comma = strchr(http->config.tls_files, ',');
 	if (!comma)
-		return error_set(err, -EINVAL, "TLS needs two files: CERT,KEY");
+		return error_set(err, -EINVAL, "--prometheus-tls needs two files: CERT,KEY");
 	path = strndup(http->config.tls_files, (size_t)(comma - http->config.tls_files));
 	if (!path)
 		return error_set(err, -ENOMEM, "out of memory");
@@ -354,7 +355,7 @@ static int find_place(const char *where, struct addresses *ret_addresses, struct
 	char words[ADDRESS_HOST_SIZE + 8];
 
 	if (!*port || port[strspn(port, "0123456789")])
-		return error_set(err, -EINVAL, "\"%s\" names no port: ADDR:PORT, or PORT", where);
+		return error_set(err, -EINVAL, "\"%s\" has no port: use ADDR:PORT or PORT", where);
 	snprintf(words, sizeof(words), "%s%s",
 		 !colon           ? "127.0.0.1:"
 		 : colon == where ? "127.0.0.1"
@@ -377,13 +378,13 @@ static int listen_at(struct http *http, int *ret_fd, struct error *err)
 		places.list[0] = code ? places.list[0] : places.list[i];
 	}
 	if (code)
-		return error_set_errno(err, code, "cannot listen at %s", http->config.where);
+		return error_set_errno(err, code, "cannot listen on %s", http->config.where);
 	address_text(&places.list[0], text);
 	snprintf(http->text, sizeof(http->text), "%s://%s", http->cert ? "https" : "http", text);
 	if (!address_is_loopback(&places.list[0]) && !(http->secret && http->cert))
-		log_warn("%s at %s; --prometheus-auth and --prometheus-tls change that",
-			 http->secret ? "passwords and metrics can be overheard"
-				      : "anybody who can connect may read the metrics",
+		log_warn("%s at %s (use --prometheus-auth and --prometheus-tls)",
+			 http->secret ? "passwords and metrics are sent unencrypted"
+				      : "anyone who can connect can read the metrics",
 			 text);
 	return 0;
 }
@@ -425,7 +426,7 @@ static int daemon_start(struct http *http, int fd, struct error *err)
 	close(fd);
 	return error_set(err, -EIO,
 			 http->cert ? "cannot serve with certificate and key %s"
-				    : "cannot serve at %s",
+				    : "cannot serve on %s",
 			 http->cert ? http->config.tls_files : http->config.where);
 }
 
@@ -440,7 +441,7 @@ static int watch(struct http *http, struct error *err)
 
 	if (!code)
 		code = loop_add_timer(loop, CLOCK_NS, CLOCK_NS, on_clock, http, &http->on_clock);
-	return code ? error_set_errno(err, code, "cannot serve at %s", http->config.where) : 0;
+	return code ? error_set_errno(err, code, "cannot serve on %s", http->config.where) : 0;
 }
 
 int http_open(struct http **ret_http, const struct http_config *config, struct error *err)

@@ -9,7 +9,7 @@ int http_open(struct http **ret_http, const struct http_config *config, struct e
 	(void)config;
 	return error_set(err, -EOPNOTSUPP,
 			 "this mtrace-bpf was built without libmicrohttpd, which --prometheus "
-			 "needs; --prometheus-file does without");
+			 "needs (use --prometheus-file)");
 }
 
 void http_close(struct http *http)

@@ -128,15 +128,15 @@ static int take_greeting(struct client *client)
 
 	if (code)
 		return error_set(&client->err, -EACCES, "%s",
-				 code == -EPROTONOSUPPORT ? "it is of another version"
-							  : "it is no mtrace-bpf that serves");
+				 code == -EPROTONOSUPPORT ? "it speaks another protocol version"
+							  : "it is not an mtrace-bpf server");
 	if (greeting.wants_tls)
 		return error_set(&client->err, -EACCES,
-				 "it wants TLS: --tls-cert, --tls-key and --tls-ca");
+				 "it requires TLS (use --tls-cert, --tls-key and --tls-ca)");
 	if (greeting.wants_proof && !client->config.token.size)
-		return error_set(&client->err, -EACCES, "it wants a token: --token-file");
+		return error_set(&client->err, -EACCES, "it requires a token (use --token-file)");
 	if (getrandom(request.nonce, sizeof(request.nonce), 0) != sizeof(request.nonce))
-		return error_set(&client->err, -EIO, "no random numbers");
+		return error_set(&client->err, -EIO, "no random numbers available");
 	request_pack(client->out, &request, &client->config.token, client->in);
 	client->state = CLIENT_ANSWER;
 	return 0;
@@ -160,14 +160,14 @@ static int take_answer(struct client *client)
 	int code = answer_unpack(client->in, &answer);
 
 	if (code)
-		return error_set(&client->err, -EACCES, "its answer makes no sense");
+		return error_set(&client->err, -EACCES, "its reply is invalid");
 	if (!is_known(client, &answer))
 		return error_set(&client->err, -EACCES, "it does not know the token");
 	if (answer.status != TALK_WELCOME)
 		return error_set(&client->err, -EACCES, "%s", talk_status_text(answer.status));
 	if ((answer.books ? !client->config.takes_books : answer.offset != client->config.offset) ||
 	    !answer.trace || (client->config.trace && answer.trace != client->config.trace))
-		return error_set(&client->err, -EACCES, "its answer makes no sense");
+		return error_set(&client->err, -EACCES, "its reply is invalid");
 	client->state = CLIENT_STREAM;
 	loop_remove(client->config.loop, client->patience);
 	client->patience = NULL;
@@ -276,7 +276,7 @@ static void on_ready(void *ctx, uint32_t what)
 		code = error_set(&client->err, -EACCES, "it does not accept our certificate");
 	else if (client->err.code != code)
 		error_set(&client->err, code, "%s",
-			  code == -ENODATA ? "the server has closed it" : strerror(-code));
+			  code == -ENODATA ? "the server closed the connection" : strerror(-code));
 	finish(client);
 }
 
@@ -285,7 +285,7 @@ static void on_patience_over(void *ctx, uint32_t what)
 	struct client *client = ctx;
 
 	(void)what;
-	error_set(&client->err, -ETIMEDOUT, "no answer");
+	error_set(&client->err, -ETIMEDOUT, "no reply");
 	finish(client);
 }
 

@@ -95,7 +95,7 @@ void peer_kill(struct peer *peer)
 	peer->state = PEER_DEAD;
 	peer->control = false;
 	if (was_client)
-		tell(peer, "has gone");
+		tell(peer, "disconnected");
 	pass_control(peer->server);
 }
 
@@ -169,9 +169,10 @@ static void welcome(struct peer *peer, uint64_t offset, uint64_t wanted)
 	pass_control(peer->server);
 	wait_progress(peer);
 	if (peer->checkpoint)
-		tell(peer, wanted ? "is back, and sent books" : "is there, and sent books");
+		tell(peer, wanted ? "reconnected and receives the model"
+				  : "connected and receives the model");
 	else
-		tell(peer, wanted ? "is back" : "is there");
+		tell(peer, wanted ? "reconnected" : "connected");
 }
 
 static void answer(struct peer *peer, const struct talk_request *request)

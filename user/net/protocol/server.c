@@ -160,7 +160,7 @@ int server_listen(struct server *server, const struct address *address, struct e
 	code = address_listen(&listener->address, &listener->fd);
 	if (code) {
 		free(listener);
-		return error_set_errno(err, code, "cannot listen at %s",
+		return error_set_errno(err, code, "cannot listen on %s",
 				       address_text(address, text));
 	}
 	code = start_accepting(listener);
@@ -303,10 +303,14 @@ uint64_t server_count(const struct server *server, enum server_count count)
 const char *server_summary(const struct server *server, char text[SERVER_TEXT_SIZE])
 {
 	static const char *const names[SERVER_COUNTS] = {
-		[SERVER_ACCEPTED] = "connections",        [SERVER_STRANGERS] = "strangers",
-		[SERVER_NONSENSE] = "that sent nonsense", [SERVER_SILENT] = "silent or stalled",
-		[SERVER_CROWDED] = "too many at once",    [SERVER_LAGGED] = "that lagged behind",
-		[SERVER_LATE] = "that came too late",     [SERVER_DELIVERED] = "that got all",
+		[SERVER_ACCEPTED] = "connections",
+		[SERVER_STRANGERS] = "unauthorized",
+		[SERVER_NONSENSE] = "sent invalid data",
+		[SERVER_SILENT] = "timed out",
+		[SERVER_CROWDED] = "rejected (too many clients)",
+		[SERVER_LAGGED] = "disconnected (too slow)",
+		[SERVER_LATE] = "too late",
+		[SERVER_DELIVERED] = "received everything",
 	};
 	size_t used = 0;
 

@@ -213,9 +213,9 @@ const char *talk_status_text(enum talk_status status)
 {
 	static const char *const texts[] = {
 		[TALK_WELCOME] = "welcome",
-		[TALK_WRONG_PROOF] = "its token is another one",
-		[TALK_OTHER_TRACE] = "it serves another trace by now",
-		[TALK_GONE] = "what is wanted of the trace is not kept any more (--backlog)",
+		[TALK_WRONG_PROOF] = "the tokens differ",
+		[TALK_OTHER_TRACE] = "it now serves another trace",
+		[TALK_GONE] = "it no longer keeps the requested part of the trace (see --backlog)",
 		[TALK_FULL] = "it has too many clients",
 	};
 	_Static_assert(sizeof(texts) / sizeof(texts[0]) == TALK_STATUS_COUNT, "all have words");
@@ -246,8 +246,8 @@ int token_read(struct talk_token *ret_token, const char *path, struct error *err
 	if (code)
 		return error_set_errno(err, code, "cannot read %s", path);
 	if (S_ISREG(status.st_mode) && status.st_mode & 077)
-		return error_set(err, -EPERM, "others can read the token in %s: chmod 600 it",
-				 path);
+		return error_set(err, -EPERM, "other users can read the token in %s (chmod 600 %s)",
+				 path, path);
 	if (ret_token->size < TOKEN_MIN)
 		return error_set(err, -EINVAL, "the token in %s is too short: at least %d bytes",
 				 path, TOKEN_MIN);

@@ -61,12 +61,12 @@ int hello_unpack(const uint8_t bytes[HELLO_SIZE], struct stream_hello *ret_hello
 	};
 
 	if (memcmp(bytes, STREAM_MAGIC, STREAM_MAGIC_SIZE))
-		return error_set(err, -EBADMSG, "it is no recording of mtrace-bpf");
+		return error_set(err, -EBADMSG, "it is not an mtrace-bpf recording");
 	if (fixed_get(bytes + CHECKED_SIZE, 8) != hash_check(bytes, CHECKED_SIZE, 0))
-		return error_set(err, -EBADMSG, "its first bytes are damaged");
+		return error_set(err, -EBADMSG, "its header is damaged");
 	if (hello.major != STREAM_MAJOR)
 		return error_set(err, -EPROTONOSUPPORT,
-				 "it is of version %u, and this mtrace-bpf reads version %u",
+				 "it has format version %u, and this mtrace-bpf reads version %u",
 				 hello.major, STREAM_MAJOR);
 	*ret_hello = hello;
 	return 0;

@@ -359,7 +359,7 @@ static int refuse(const struct stream_reader *reader, int code, struct error *er
 		return error_set(err, code,
 				 "it is compressed, and this mtrace-bpf was built without zstd");
 	if (code == -EPROTONOSUPPORT)
-		return error_set(err, code, "it is of a later version of mtrace-bpf");
+		return error_set(err, code, "it was written by a newer mtrace-bpf");
 	if (code == -EBADMSG)
 		return error_set(err, code, "it is damaged at byte %llu",
 				 (unsigned long long)reader->position);
@@ -383,7 +383,7 @@ static int take_next(struct stream_reader *reader, const uint8_t *bytes, size_t 
 		return code;
 	}
 	if (reader->ended)
-		return error_set(err, -EBADMSG, "there is data behind its end");
+		return error_set(err, -EBADMSG, "there is data after its end");
 	if (size < FRAME_HEAD_SIZE)
 		return 0;
 	code = frame_head_unpack(bytes, &head);
@@ -410,7 +410,7 @@ int stream_read(struct stream_reader *reader, const void *bytes, size_t size, st
 	size_t done = 0, taken;
 
 	if (reader->err)
-		return error_set(err, reader->err, "it was given up");
+		return error_set(err, reader->err, "reading failed before");
 	pack_bytes(&reader->held, bytes, size);
 	reader->err = reader->held.err;
 	if (reader->err)
@@ -419,7 +419,7 @@ int stream_read(struct stream_reader *reader, const void *bytes, size_t size, st
 	/* Fail on a wrong start immediately instead of waiting for a complete hello. */
 	if (!reader->greeted && reader->held.count &&
 	    !stream_may_begin((const char *)reader->held.bytes, reader->held.count))
-		reader->err = error_set(err, -EBADMSG, "it is no recording of mtrace-bpf");
+		reader->err = error_set(err, -EBADMSG, "it is not an mtrace-bpf recording");
 	while (!reader->err && done < reader->held.count) {
 		reader->err = take_next(reader, reader->held.bytes + done,
 					reader->held.count - done, &taken, err);

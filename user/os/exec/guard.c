@@ -330,8 +330,8 @@ static _Noreturn void guard_run(const struct exec_guard_config *config, int sock
 
 static const char *const step_failures[] = {
 	[START_TIMER] = "cannot create a timer",
-	[START_GROUP] = "no fanotify group",
-	[START_MARKS] = "file systems cannot be watched",
+	[START_GROUP] = "cannot create a fanotify group",
+	[START_MARKS] = "cannot watch the file systems",
 };
 
 static int start_explain(const struct start_message *start, struct error *err)
@@ -339,12 +339,12 @@ static int start_explain(const struct start_message *start, struct error *err)
 	if (start->failed == -EPERM)
 		return error_set(err, start->failed,
 				 "--hold-exec: Operation not permitted (needs root, or "
-				 "CAP_SYS_ADMIN in the first user namespace)");
+				 "CAP_SYS_ADMIN in the initial user namespace)");
 	if ((start->failed == -ENOSYS && start->step == START_GROUP) ||
 	    (start->failed == -EINVAL && start->step == START_MARKS))
 		return error_set(err, start->failed,
-				 "--hold-exec: this kernel cannot ask before it executes a program "
-				 "(Linux 5.0 with CONFIG_FANOTIFY_ACCESS_PERMISSIONS can)");
+				 "--hold-exec: this kernel cannot hold programs at exec (needs "
+				 "Linux 5.0 with CONFIG_FANOTIFY_ACCESS_PERMISSIONS)");
 	return error_set_errno(err, start->failed, "--hold-exec: %s", step_failures[start->step]);
 }
 
@@ -357,7 +357,7 @@ static int wait_started(struct exec_guard *guard, struct error *err)
 		got = recv(guard->socket, &start, sizeof(start), 0);
 	} while (got < 0 && errno == EINTR);
 	if (got != sizeof(start))
-		return error_set(err, -ECHILD, "--hold-exec: its process was killed");
+		return error_set(err, -ECHILD, "--hold-exec: the exec guard was killed");
 	return start.failed ? start_explain(&start, err) : 0;
 }
 
@@ -390,7 +390,7 @@ int exec_guard_start(struct exec_guard *ret_guard, const struct exec_guard_confi
 	if (guard.pid < 0) {
 		close(sockets[0]);
 		shared_free(&guard);
-		return error_set_errno(err, -errno, "--hold-exec: no process");
+		return error_set_errno(err, -errno, "--hold-exec: cannot fork");
 	}
 	code = wait_started(&guard, err);
 	if (code)

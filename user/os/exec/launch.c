@@ -241,7 +241,7 @@ static int report_explain(const struct child_report *report, const struct launch
 	static const char *const words[] = {
 		[CHILD_READY] = "started: %s",
 		[CHILD_USER] = "cannot change the user for %s",
-		[CHILD_DIRECTORY] = "cannot change the directory for %s",
+		[CHILD_DIRECTORY] = "cannot change to the working directory for %s",
 		[CHILD_EXEC] = "cannot execute %s",
 	};
 
@@ -274,7 +274,7 @@ static int find_account(const struct launch_options *options, struct child *chil
 		return 0;
 	*ret_exit = LAUNCH_FAILED;
 	if (code == -ENOENT)
-		return error_set(err, code, "there is no user %s", options->user);
+		return error_set(err, code, "no such user: %s", options->user);
 	return error_set_errno(err, code, "cannot look up user %s", options->user);
 }
 
@@ -287,7 +287,7 @@ static int check_directory(const struct launch_options *options, int *ret_exit, 
 	fd = open(options->directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0) {
 		*ret_exit = LAUNCH_FAILED;
-		return error_set_errno(err, -errno, "cannot change the directory to %s",
+		return error_set_errno(err, -errno, "cannot change to directory %s",
 				       options->directory);
 	}
 	close(fd);

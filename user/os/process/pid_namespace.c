@@ -28,13 +28,13 @@ int pid_namespace_find(uint32_t *ret_inode, struct error *err)
 
 	/* In a /proc of a pid namespace in which we have no pid, this link does not exist. */
 	if (pid < 0 && access("/proc/version", F_OK))
-		return error_set(err, -ENOENT, "there is no /proc (mount -t proc proc /proc)");
+		return error_set(err, -ENOENT, "/proc is not mounted (mount -t proc proc /proc)");
 	if (pid != getpid())
 		return error_set(err, -EXDEV,
-				 "/proc shows another pid namespace than the one that this program "
-				 "runs in (use unshare --mount-proc, or mount -t proc proc /proc)");
+				 "/proc belongs to another pid namespace than mtrace-bpf (use "
+				 "unshare --mount-proc, or mount -t proc proc /proc)");
 	if (stat("/proc/self/ns/pid", &status))
-		return error_set_errno(err, -errno, "/proc/self/ns/pid cannot be read");
+		return error_set_errno(err, -errno, "cannot read /proc/self/ns/pid");
 	*ret_inode = status.st_ino == FIRST_NAMESPACE ? 0 : (uint32_t)status.st_ino;
 	return 0;
 }

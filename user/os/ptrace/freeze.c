@@ -147,9 +147,10 @@ static int wait_thread(struct freeze *freeze, size_t i, uint64_t deadline_ns, st
 
 	while (!poll_thread(freeze, i)) {
 		if (clock_now_ns() > deadline_ns)
-			return error_set(err, -ETIMEDOUT,
-					 "cannot stop thread %d of %d: it sleeps in the kernel",
-					 (int)freeze->registers.items[i].tid, (int)freeze->pid);
+			return error_set(
+				err, -ETIMEDOUT,
+				"cannot stop thread %d of %d: it is in uninterruptible sleep",
+				(int)freeze->registers.items[i].tid, (int)freeze->pid);
 		nanosleep(&pause, NULL);
 		if (pause.tv_nsec < POLL_LAST_NS)
 			pause.tv_nsec *= 2;

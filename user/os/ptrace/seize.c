@@ -45,7 +45,7 @@ static int seize_thread(struct seizure *seizure, pid_t tid, uintptr_t options, s
 
 		thread.settled = is_ours(seizure->pid, tid);
 		if (thread.settled && !seizure->threads.count)
-			return error_set(err, -EALREADY, "%d is traced already", (int)seizure->pid);
+			return error_set(err, -EALREADY, "%d is already traced", (int)seizure->pid);
 		if (!thread.settled && (code == -ESRCH || tracee_is_dead(seizure->pid, tid)))
 			return 0;
 		if (!thread.settled)
@@ -116,9 +116,10 @@ static int settle(struct seizure *seizure, uint64_t deadline_ns, struct error *e
 	}
 	vec_each (thread, &seizure->threads)
 		if (!thread->settled && !await_stop(seizure->pid, thread, deadline_ns))
-			return error_set(err, -ETIMEDOUT,
-					 "cannot trace thread %d of %d: it sleeps in the kernel",
-					 (int)thread->tid, (int)seizure->pid);
+			return error_set(
+				err, -ETIMEDOUT,
+				"cannot trace thread %d of %d: it is in uninterruptible sleep",
+				(int)thread->tid, (int)seizure->pid);
 	return 0;
 }
 

@@ -142,8 +142,7 @@ int tracee_refuse(pid_t pid, pid_t tid, int code, struct error *err)
 
 	if (tracer > 0)
 		return error_set(err, code,
-				 "cannot stop %d: process %d traces it (gdb, strace?), and only "
-				 "one can",
+				 "cannot stop %d: process %d already traces it (gdb, strace?)",
 				 (int)pid, (int)tracer);
 	return error_set_errno(err, code, "cannot stop thread %d of %d", (int)tid, (int)pid);
 }

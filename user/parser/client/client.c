@@ -62,13 +62,13 @@ struct exchange {
 
 /* The consequence of an unreadable file, for humans. */
 static const char *const costs[FRAME_REQUEST_END] = {
-	[FRAME_MODULE] = "what it maps of it stays unknown",
-	[FRAME_PLAN] = "no probes in it",
-	[FRAME_TABLE] = "no unwind table, stacks end there",
+	[FRAME_MODULE] = "its mappings are ignored",
+	[FRAME_PLAN] = "it is not probed",
+	[FRAME_TABLE] = "no unwind table; stacks end in this file",
 	[FRAME_NAMES] = "no names",
-	[FRAME_DYNAMIC] = "its libraries are probed when they are mapped",
-	[FRAME_LIVENESS] = "stale words on stacks count as references",
-	[FRAME_SLOT] = "stale words on stacks count as references",
+	[FRAME_DYNAMIC] = "its libraries are probed only when they are mapped",
+	[FRAME_LIVENESS] = "stale words on the stack count as references",
+	[FRAME_SLOT] = "stale words on the stack count as references",
 };
 
 /* Starting and stopping. */
@@ -128,12 +128,12 @@ static int parser_greet(struct parser *parser, uint64_t deadline_ns, struct erro
 	int code = channel_receive(parser->socket, 2 * ERROR_TEXT_SIZE, deadline_ns, &frame);
 
 	if (code)
-		return error_set_errno(err, code, "the parser of program files does not start");
+		return error_set_errno(err, code, "cannot start the file parser");
 	view = wire_view(&frame.body);
 	if (frame.kind == FRAME_FAILED && !failure_take(&view, err))
 		code = err->code;
 	else if (frame.kind != FRAME_READY)
-		code = error_set_errno(err, -EBADMSG, "the parser of program files");
+		code = error_set_errno(err, -EBADMSG, "cannot start the file parser");
 	frame_free(&frame);
 	return code;
 }
@@ -145,12 +145,12 @@ static int parser_take(struct parser *parser, struct error *err)
 
 	parser->asked = false;
 	if (code)
-		return error_set_errno(err, code, "no parser");
+		return error_set_errno(err, code, "cannot start the file parser");
 	code = zygote_take(&parser->zygote, deadline_ns, &parser->socket, &parser->pid, err);
 	if (!code)
 		code = parser_greet(parser, deadline_ns, err);
 	if (!code)
-		log_debug("program files are parsed by process %d", (int)parser->pid);
+		log_debug("process %d parses program files", (int)parser->pid);
 	return code;
 }
 
@@ -197,7 +197,7 @@ int parser_check(struct parser *parser, struct error *err)
 	if (!err)
 		err = &words;
 	if (parser->lost)
-		return error_set(err, -EIO, "there is no parser of program files any more");
+		return error_set(err, -EIO, "the file parser is no longer running");
 	if (parser_is_idle(parser))
 		return 0;
 	parser_drop(parser);
@@ -224,8 +224,9 @@ static uint64_t file_key(const struct stat *status)
 static const char *what_happened(int code)
 {
 	if (code == -ETIMEDOUT)
-		return "reading it takes too long";
-	return code == -EBADMSG ? "its parser gave a senseless answer" : "its parser crashed";
+		return "parsing timed out";
+	return code == -EBADMSG ? "the file parser sent an invalid reply"
+				: "the file parser crashed";
 }
 
 static int file_fails(struct parser *parser, const struct exchange *exchange,
@@ -343,7 +344,7 @@ static int exchange_try(struct parser *parser, struct exchange *exchange, const 
 	int code = parser_check(parser, err);
 
 	if (code) {
-		log_warn("%s; what is not known yet of programs stays unknown", err->text);
+		log_warn("%s; new program files are not probed or named", err->text);
 		return 1;
 	}
 	exchange->deadline_ns = clock_now_ns() + patience(parser, status) + parser->ahead_ns;
@@ -453,11 +454,13 @@ static int exchange_do(struct parser *parser, struct exchange *exchange, struct 
 	if (!err)
 		err = &words;
 	if (parser->lost)
-		return error_set(err, -EIO, "cannot read %s: there is no parser", path);
+		return error_set(err, -EIO, "cannot read %s: the file parser is no longer running",
+				 path);
 	if (fstat(exchange->module->fd, &status))
 		return error_set_errno(err, -errno, "cannot read %s", path);
 	if (map64_get(&parser->failed, file_key(&status)) != MAP64_NONE)
-		return error_set(err, -ENOEXEC, "cannot read %s: its parser failed before", path);
+		return error_set(err, -ENOEXEC,
+				 "cannot read %s: the file parser failed on it before", path);
 	if (!take_answer(parser, exchange, &status))
 		return 0;
 	code = exchange_first(parser, exchange, &status, err);

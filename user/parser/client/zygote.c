@@ -258,7 +258,7 @@ static int take_answer(struct frame *frame, int *ret_socket, pid_t *ret_pid, str
 		return err->code;
 	pid = (pid_t)wire_take_u32_max(&view, INT32_MAX);
 	if (frame->kind != FRAME_READY || wire_finish(&view) || frame->fd < 0)
-		return error_set_errno(err, -EBADMSG, "no parser");
+		return error_set_errno(err, -EBADMSG, "cannot start the file parser");
 	*ret_pid = pid;
 	*ret_socket = frame->fd;
 	frame->fd = -1;
@@ -272,7 +272,7 @@ int zygote_take(const struct zygote *zygote, uint64_t deadline_ns, int *ret_sock
 	int code = channel_receive(zygote->control, ERROR_TEXT_SIZE * 2, deadline_ns, &frame);
 
 	if (code)
-		return error_set_errno(err, code, "no parser");
+		return error_set_errno(err, code, "cannot start the file parser");
 	code = take_answer(&frame, ret_socket, ret_pid, err);
 	frame_free(&frame);
 	return code;

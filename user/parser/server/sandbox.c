@@ -124,7 +124,7 @@ int sandbox_leave(struct error *err)
 		code = -errno;
 	if (!code)
 		code = give_up_resources();
-	return code ? error_set_errno(err, code, "cannot give up privileges") : 0;
+	return code ? error_set_errno(err, code, "cannot drop privileges") : 0;
 }
 
 /* System calls. Those that the architecture does not have are negative, and are skipped. */

@@ -190,7 +190,7 @@ static int keep_module(struct parser_server *server, const struct request *reque
 	int code;
 
 	if (request->module >= KEPT_MODULES)
-		return error_set(err, -E2BIG, "%s is one file too many", request->path);
+		return error_set(err, -E2BIG, "cannot read %s: too many files", request->path);
 	if (is_kept(server, request->module))
 		return 0;
 	code = make_room(server);

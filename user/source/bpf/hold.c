@@ -294,7 +294,7 @@ static void count_late(struct hold *hold, struct traced_process *process,
 		return;
 	process->gap_ns += process->placed_ns - let_go_ns;
 	if (!hold->late++)
-		log_warn("a program was let go before its probes were in place: it was held for "
+		log_warn("a program was released before its probes were in place; it was held for "
 			 "%.0f s",
 			 (double)(let_go_ns - held->asked_ns) / NS_PER_SECOND);
 }

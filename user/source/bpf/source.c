@@ -191,8 +191,8 @@ static int check_seccomp(const struct trace_source *bpf, pid_t pid, struct error
 	confined = info.seccomp;
 	proc_info_free(&info);
 	return confined ? error_set(err, -EOPNOTSUPP,
-				    "it is confined by seccomp, and this kernel kills such "
-				    "processes at a return probe (Linux 6.14 does not)")
+				    "it is confined by seccomp, and this kernel kills confined "
+				    "processes at a return probe (fixed in Linux 6.14)")
 			: 0;
 }
 
@@ -210,7 +210,7 @@ static int bpf_attach(struct source *source, pid_t pid, struct error *err)
 	if (proc_living_thread(pid) != pid)
 		code = leader_lost(process, &bpf->shared);
 	if (code)
-		error_set_errno(err, code, "it has lost its first thread");
+		error_set_errno(err, code, "its first thread has exited");
 	else
 		code = traced_process_attach(process, err);
 	if (code)
@@ -361,13 +361,13 @@ static int bpf_start(struct trace_source *bpf, struct error *err)
 	module_table_set_identifier(bpf->config.modules, file_key_identifier(bpf->program));
 	if (bpf->prober->everybody && !bpf->program->seccomp_safe)
 		return error_set(err, -EOPNOTSUPP,
-				 "this kernel kills programs that seccomp confines at a return "
-				 "probe (Linux 6.14 does not), and would have probes in all of "
+				 "this kernel kills programs confined by seccomp at a return probe "
+				 "(fixed in Linux 6.14), and this trace would put probes in all of "
 				 "them: name the processes with --pid");
 	if (bpf->program->unwinds)
 		code = unwind_tables_new(bpf->program, bpf->config.parser, &bpf->tables);
 	if (code)
-		return error_set_errno(err, code, "cannot reach the unwind tables");
+		return error_set_errno(err, code, "cannot map the unwind tables");
 	code = open_ring(bpf);
 	if (code)
 		return error_set_errno(err, code, "cannot read the ring buffer");

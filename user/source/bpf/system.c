@@ -58,8 +58,8 @@ static int refuse_translated(struct error *err)
 	pid_t pid = translator_find();
 
 	return pid ? error_set(err, -EBUSY,
-			       "process %d runs under valgrind or qemu, and would die of probes "
-			       "that are in every process: name processes with --pid",
+			       "process %d runs under valgrind or qemu, and system-wide probes "
+			       "would kill it: name the processes with --pid",
 			       (int)pid)
 		   : 0;
 }

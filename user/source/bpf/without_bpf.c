@@ -27,7 +27,7 @@ size_t source_bpf_capabilities(struct capability ret[CAPABILITY_MAX])
 {
 	ret[0] = (struct capability){.name = "BPF", .needed = true};
 	snprintf(ret[0].detail, sizeof(ret[0].detail), "%s", WORDS);
-	snprintf(ret[0].advice, sizeof(ret[0].advice), "build it with WITH_BPF=1, and libbpf");
+	snprintf(ret[0].advice, sizeof(ret[0].advice), "build it with libbpf and WITH_BPF=1");
 	return 1;
 }
 

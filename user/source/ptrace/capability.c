@@ -74,13 +74,13 @@ static struct ptrace_trial try_child(void)
 
 static void judge_yama(struct capability *ret)
 {
-	static const char *const words[] = {"off", "1: launched programs alone", "2: root alone",
+	static const char *const words[] = {"off", "1: only launched programs", "2: only root",
 					    "3: nobody, until the next boot"};
 	int scope = yama_scope();
 
 	scope = scope < 0 || scope > 3 ? 3 : scope;
 	detail_set(ret, !scope || (!geteuid() && scope < 3), words[scope],
-		   "sysctl kernel.yama.ptrace_scope=0, to attach without being root");
+		   "sysctl kernel.yama.ptrace_scope=0 lets you attach without root");
 }
 
 size_t source_ptrace_capabilities(struct capability ret[CAPABILITY_MAX])
@@ -89,11 +89,12 @@ size_t source_ptrace_capabilities(struct capability ret[CAPABILITY_MAX])
 
 	ret[0] = (struct capability){.name = "ptrace", .needed = true};
 	detail_set(&ret[0], !trial.seize,
-		   trial.seize ? strerror(-trial.seize) : "tried on a child of our own",
-		   "a container or a seccomp filter may forbid it: allow ptrace there");
+		   trial.seize ? strerror(-trial.seize) : "tested on a child process",
+		   "a container or a seccomp filter may forbid ptrace: allow it there");
 	ret[1] = (struct capability){.name = "breakpoints", .needed = true};
 	detail_set(&ret[1], !trial.write,
-		   trial.write ? strerror(-trial.write) : "code can be written by /proc/PID/mem",
+		   trial.write ? strerror(-trial.write)
+			       : "code can be written through /proc/PID/mem",
 		   "a kernel with CONFIG_PROC_MEM_ALWAYS_FORCE or CONFIG_PROC_MEM_FORCE_PTRACE");
 	ret[2] = (struct capability){.name = "Yama"};
 	judge_yama(&ret[2]);

@@ -55,7 +55,7 @@ static int hold_stop(struct holder *holder, struct error *err)
 	if (!code)
 		code = take_registers(hold);
 	if (code == -ETIMEDOUT)
-		return error_set(err, code, "cannot stop %d: a thread sleeps in the kernel",
+		return error_set(err, code, "cannot stop %d: a thread is in uninterruptible sleep",
 				 (int)hold->pid);
 	return code ? error_set_errno(err, code, "cannot stop %d", (int)hold->pid) : 0;
 }

@@ -63,10 +63,10 @@ static const char *reason_of(pid_t pid)
 	int scope = yama_scope();
 
 	if (geteuid() && user_of(pid) != (long)geteuid())
-		return "it is another user's (needs root, or CAP_SYS_PTRACE)";
+		return "it belongs to another user (needs root, or CAP_SYS_PTRACE)";
 	if (is_protected(pid) && geteuid())
-		return "it protects itself (it has changed its user, or made itself undumpable); "
-		       "needs root, or CAP_SYS_PTRACE";
+		return "it is not dumpable: it changed its user or called prctl (needs root, or "
+		       "CAP_SYS_PTRACE)";
 	if (scope == YAMA_NOBODY)
 		return "kernel.yama.ptrace_scope is 3: nobody may trace until the next boot";
 	if (scope == YAMA_ADMIN && geteuid())
@@ -75,8 +75,8 @@ static const char *reason_of(pid_t pid)
 		return "kernel.yama.ptrace_scope is 1: only programs that mtrace-bpf launches may "
 		       "be traced (needs root, or CAP_SYS_PTRACE, or sysctl "
 		       "kernel.yama.ptrace_scope=0)";
-	return "the kernel forbids it (needs CAP_SYS_PTRACE in its user namespace, and a security "
-	       "module or a seccomp filter that lets us)";
+	return "the kernel forbids it (needs CAP_SYS_PTRACE in its user namespace, and no security "
+	       "module or seccomp filter may forbid ptrace)";
 }
 
 int ptrace_refuse(pid_t pid, int code, struct error *err)
@@ -84,13 +84,13 @@ int ptrace_refuse(pid_t pid, int code, struct error *err)
 	pid_t tracer = tracee_tracer(pid, pid);
 
 	if (code == -ETIMEDOUT)
-		return error_set(err, code, "one of its threads sleeps in the kernel");
+		return error_set(err, code, "one of its threads is in uninterruptible sleep");
 	if (code == -EALREADY)
-		return error_set(err, code, "it is traced already, as its parent is");
+		return error_set(err, code, "it is already traced, as a child of a traced process");
 	if (code != -EPERM && code != -EACCES)
 		return error_set(err, code, "%s", strerror(-code));
 	if (tracer > 0)
-		return error_set(err, code, "process %d traces it (gdb, strace?), and only one can",
+		return error_set(err, code, "process %d already traces it (gdb, strace?)",
 				 (int)tracer);
 	return error_set(err, code, "%s", reason_of(pid));
 }

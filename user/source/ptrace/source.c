@@ -94,7 +94,7 @@ static void count_refused(struct traced_process *process, const struct place *pl
 	process->unprobed_sites++;
 	log_info("no breakpoint at %#llx in process %d: %s", (unsigned long long)place->address,
 		 (int)process->pid,
-		 place->result == -EEXIST ? "another tracer's probe is there, or other code"
+		 place->result == -EEXIST ? "another tracer's probe or other code is in its place"
 					  : strerror(-place->result));
 }
 
@@ -335,7 +335,7 @@ static int ptrace_attach_all(struct source *source, struct error *err)
 {
 	(void)source;
 	return error_set(err, -EOPNOTSUPP,
-			 "the whole system can be traced by BPF alone, not by ptrace");
+			 "tracing the whole system needs BPF; ptrace cannot do it");
 }
 
 static int ptrace_fd(const struct source *source)

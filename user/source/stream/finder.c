@@ -56,7 +56,7 @@ static int try_path(struct file_search *search, const char *path)
 	if (fd < 0)
 		return -1;
 	if (is_right(search, fd, path)) {
-		log_debug("%s is read from %s", search->known->path, path);
+		log_debug("reading %s from %s", search->known->path, path);
 		return fd;
 	}
 	close(fd);
@@ -123,9 +123,10 @@ static int find_vdso(const struct finder *finder, const struct module *known,
 static void tell_other(const struct file_search *search)
 {
 	if (search->other)
-		log_warn("%s is not the file that was traced: no names from it", search->other);
+		log_warn("%s is not the file that was traced; its functions have no names",
+			 search->other);
 	else
-		log_info("%s is not to be found: no names from it", search->known->path);
+		log_info("%s was not found; its functions have no names", search->known->path);
 }
 
 int finder_module(const struct finder *finder, const struct module *known,

@@ -129,9 +129,9 @@ static int read_file(struct replay *replay, int fd, char *piece, struct error *e
 		return error_set(err, -ENODATA, "it is empty");
 	reader = reader_of(piece, (size_t)got);
 	if (!reader)
-		return error_set(err, -EBADMSG,
-				 "it is neither a recording of mtrace-bpf nor a log of glibc's "
-				 "MALLOC_TRACE");
+		return error_set(
+			err, -EBADMSG,
+			"it is neither an mtrace-bpf recording nor a glibc MALLOC_TRACE log");
 	code = reader->open(&state, replay);
 	if (code)
 		return error_set(err, code, "%s", strerror(-code));

@@ -366,18 +366,18 @@ static int log_finish(void *reader, struct error *err)
 
 	(void)err;
 	if (log->held.count || log->too_long || log->has_old)
-		snprintf(replay->incomplete, room, "the log breaks off behind line %llu",
+		snprintf(replay->incomplete, room, "the log is cut off after line %llu",
 			 (unsigned long long)log->lines);
 	else if (log->bad)
 		snprintf(replay->incomplete, room,
-			 "%llu of the log's lines made no sense and were left out; the first is "
-			 "line %llu",
-			 (unsigned long long)log->bad, (unsigned long long)log->first_bad);
+			 "%llu invalid line%s of the log skipped; the first is line %llu",
+			 (unsigned long long)log->bad, log->bad == 1 ? "" : "s",
+			 (unsigned long long)log->first_bad);
 	return 0;
 }
 
 const struct replay_reader replay_log = {
-	.what = "a log of MALLOC_TRACE",
+	.what = "a MALLOC_TRACE log",
 	.is_one = log_is_one,
 	.open = log_open,
 	.read = log_read,

@@ -223,17 +223,20 @@ static int reading_finish(void *ctx, struct error *err)
 	size_t room = sizeof(replay->incomplete);
 
 	if (!replay->model || replay->loading)
-		return error_set(err, -EBADMSG, "it breaks off before anything was recorded");
+		return error_set(err, -EBADMSG, "it is cut off before the first event");
 	count_format(reading->replay->events, count);
 	if (reading->failure.code)
-		snprintf(replay->incomplete, room, "%s: what follows its first %s events is lost",
+		snprintf(replay->incomplete, room,
+			 "%s: everything after its first %s events is missing",
 			 reading->failure.text, count);
 	else if (!stream_is_complete(reading->stream))
 		snprintf(replay->incomplete, room,
-			 "the recording breaks off behind %s events: it was not ended, or is cut",
+			 "the recording is cut off after %s events: it was not finished, or was "
+			 "truncated",
 			 count);
 	else if (reading->broken[0])
-		snprintf(replay->incomplete, room, "the trace broke off: %s", reading->broken);
+		snprintf(replay->incomplete, room, "the trace was interrupted: %s",
+			 reading->broken);
 	if (replay->incomplete[0] && !reading->broken[0]) {
 		replay->taken_ns = reading->replay->last_ns;
 		replay->taken_at_ms = last_at_ms(reading);

@@ -24,7 +24,7 @@ int leader_lost(struct traced_process *process, struct shared_probes *shared)
 	process->leaderless = true;
 	process->shared_ns = clock_now_ns();
 	shared->leaderless++;
-	log_info("process %d has lost its first thread: its probes are now in every process",
+	log_info("process %d: its first thread has exited; its probes are now in every process",
 		 (int)process->pid);
 	return 0;
 }

@@ -279,7 +279,7 @@ int mappings_read_late(struct traced_process *process, uint64_t since_ns)
 	process->placed_ns = 0;
 	err = mappings_read(process, since_ns);
 	if (err == -ESRCH || err == -ENOENT || err == -EACCES) {
-		log_info("process %d was gone before its new mappings could be read", process->pid);
+		log_info("process %d exited before its new mappings could be read", process->pid);
 		process->gap_ns += clock_now_ns() - since_ns;
 		return 0;
 	}

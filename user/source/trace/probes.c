@@ -140,7 +140,7 @@ static bool refuse_thumb(struct traced_process *process, const struct module *mo
 {
 	if (!site->thumb)
 		return false;
-	log_info("%s: %s is not probed: uprobes cannot be in Thumb code", module->path,
+	log_info("%s: %s is not probed: uprobes do not work in Thumb code", module->path,
 		 site->symbol);
 	process->unprobed_sites++;
 	return true;
@@ -396,10 +396,10 @@ static void count_refusals(struct traced_process *process, const struct module *
 static void tell_sanitizer(struct traced_process *process, const struct probe_plan *plan)
 {
 	static const char *const words[SANITIZER_COUNT] = {
-		[SANITIZER_LEAK] = "LeakSanitizer: its own allocator is traced",
-		[SANITIZER_ADDRESS] = "AddressSanitizer: its own allocator is traced; blocks have "
-				      "the sizes asked "
-				      "for, without its red zones and its quarantine of freed ones",
+		[SANITIZER_LEAK] = "LeakSanitizer: tracing the sanitizer's allocator",
+		[SANITIZER_ADDRESS] =
+			"AddressSanitizer: tracing the sanitizer's allocator; sizes are the "
+			"requested ones, without red zones and quarantined blocks",
 	};
 
 	if (plan->sanitizer == SANITIZER_NONE || process->sanitizer_told)
@@ -438,7 +438,7 @@ static const struct probe_plan *plan_of(struct traced_process *process, struct m
 		return NULL;
 	}
 	if (!probes_reach(process, module->machine)) {
-		log_warn("%s: 32-bit code is not traced: this kernel places no uprobes in it",
+		log_warn("%s: 32-bit code is not traced: this kernel has no uprobes for it",
 			 module->path);
 		process->unprobed_sites++;
 		return NULL;
@@ -546,7 +546,8 @@ static void verify_byte(struct traced_process *process, const struct module *mod
 	    code[0] != original || (arch && arch->traps(code, 0)))
 		return;
 	process->unprobed_sites++;
-	log_info("%s: no breakpoint on %s in process %d", module->path, what, process->pid);
+	log_info("%s: the breakpoint on %s is missing in process %d", module->path, what,
+		 process->pid);
 }
 
 /* The address of a file offset; 0 if it is not in the mapping. */

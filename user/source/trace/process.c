@@ -26,10 +26,8 @@
 #define NS_PER_SECOND 1000000000ULL
 #define EXE_LINK_SIZE 32
 
-#define X32_REFUSED "it is a program of the x32 ABI; those of x86-64 and i386 can be traced"
-#define NARROW_REFUSED                                                                          \
-	"it is a 32-bit program, in which this kernel places no uprobes; --backend ptrace can " \
-	"trace it"
+#define X32_REFUSED    "it uses the x32 ABI; only x86-64 and i386 programs can be traced"
+#define NARROW_REFUSED "this kernel has no uprobes for 32-bit programs; use --backend ptrace"
 
 /* Why a program cannot be traced; NULL if it can. */
 static const char *refusal_of(const struct traced_process *process, const char *path)
@@ -232,7 +230,8 @@ int traced_process_attach(struct traced_process *process, struct error *err)
 	if (code)
 		return error_set(err, code, "%s", strerror(-code));
 	if (!process->site_count && process->config->scope != SCOPE_SYSTEM)
-		return error_set(err, -ENOENT, "no allocation function found in what it maps");
+		return error_set(err, -ENOENT,
+				 "no allocation function found in its program or libraries");
 	probes_count_unmapped(process);
 	return 0;
 }
@@ -257,7 +256,8 @@ int traced_process_attach_launch(struct traced_process *process, const char *pro
 
 	process->translated = translator_is_path(program);
 	if (process->translated)
-		log_warn("%s: its program is not traced: %s", program, translator_words);
+		log_warn("%s: the program that it runs is not traced: %s", program,
+			 translator_words);
 	code = needed_find(program, environment, &reader, &needed, err);
 
 	/* If the file cannot be read or executed, exec reports that with its own message and

@@ -304,8 +304,8 @@ static int deliver_exec(struct trace_source *trace, struct record_exec *exec)
 	bool leaves = head->kind == RECORD_LEAVE;
 	struct event event;
 
-	log_info("process %u: that it executes %s is told late", head->pid,
-		 leaves ? "what nobody asked for" : exec->path);
+	log_info("process %u: its exec of %s is reported late", head->pid,
+		 leaves ? "a program that is not selected" : exec->path);
 	head->time_ns = level_time(trace, head->time_ns);
 	event = (struct event){.pid = head->pid, .tid = head->tid, .time_ns = head->time_ns};
 	if (!leaves)

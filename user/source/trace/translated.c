@@ -63,8 +63,7 @@ int translated_leave(struct trace_source *trace, struct traced_process *process,
 		return 0;
 	process->translated = true;
 	if (!process->shared) /* otherwise reported for all processes */
-		log_warn("process %d is not traced any more: %s", (int)process->pid,
-			 translator_words);
+		log_warn("process %d is no longer traced: %s", (int)process->pid, translator_words);
 	if (!is_inherited(trace)) {
 		traced_process_detach(process);
 		return 0;
@@ -88,7 +87,7 @@ void translated_pause(struct trace_source *trace)
 	shared->paused_ns = shared->seen_ns;
 	prober_close(trace->prober, &shared->links);
 	shared->translator = translator_find();
-	log_warn("nothing is traced by probes in every process until %s %d ends: %s",
+	log_warn("system-wide probes are removed until %s %d exits: %s",
 		 shared->translator ? "process" : "a translator,", (int)shared->translator,
 		 translator_words);
 }

@@ -14,8 +14,7 @@
 #define LINK_SIZE 32
 
 const char translator_words[] =
-	"it runs under valgrind or qemu, which execute a translation of it in which probes would "
-	"be deadly";
+	"it runs under valgrind or qemu, and probes would kill the code that they translate";
 
 /* Removes the last component from a path and returns it. */
 static void take_name(char *path, char name[NAME_SIZE_MAX])

@@ -92,7 +92,7 @@ static void log_layout(const struct module *module, const struct cfi_table *tabl
 	if (file->pages)
 		log_debug("%s: %zu unwind rows", module->path, table->rows.count);
 	else if (table->rows.count)
-		log_warn("%s: no room for its unwind table: stacks end there", module->path);
+		log_warn("%s: no room for its unwind table; stacks end in this file", module->path);
 }
 
 /* False for x32 and the like, whose pointers are half as wide as the registers. */

@@ -67,10 +67,11 @@ static int open_elf(struct cfi_object *object, struct error *err)
 
 	if (!object->elf || elf_kind(object->elf) != ELF_K_ELF ||
 	    !gelf_getehdr(object->elf, &header))
-		return error_set(err, -ENOEXEC, "cannot read call frame information: no ELF file");
+		return error_set(err, -ENOEXEC,
+				 "cannot read call frame information: not an ELF file");
 	object->machine = cfi_machine(header.e_machine);
 	if (!object->machine)
-		return error_set(err, -ENOTSUP, "cannot unwind the stacks of machine %u",
+		return error_set(err, -ENOTSUP, "cannot unwind stacks of ELF machine %u",
 				 header.e_machine);
 	object->bytes = (const uint8_t *)elf_rawfile(object->elf, &object->size);
 	if (!object->bytes)

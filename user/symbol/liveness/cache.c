@@ -18,7 +18,7 @@ int liveness_cache_open(struct liveness_cache *cache, int fd, struct error *err)
 	if (!status)
 		return 0;
 	liveness_cache_close(cache);
-	return error_set_errno(err, status, "cannot analyse code");
+	return error_set_errno(err, status, "cannot analyze code");
 }
 
 static void clear(struct liveness_cache *cache)

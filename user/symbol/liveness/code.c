@@ -53,7 +53,7 @@ static int open_code(struct liveness_code *code, int fd, struct error *err)
 		return status;
 	code->machine = (int)code->object.machine->machine;
 	if ((code->machine != EM_X86_64 && code->machine != EM_386) || code->object.big_endian)
-		return error_set(err, -ENOTSUP, "cannot analyse the code of machine %d",
+		return error_set(err, -ENOTSUP, "cannot analyze code of ELF machine %d",
 				 code->machine);
 	code->abi = *code->object.machine->abi;
 	code->has_sections = !elf_getshdrnum(code->object.elf, &sections) && sections;

@@ -30,7 +30,7 @@ int liveness_open(int fd, struct module_liveness **ret, struct error *err)
 	int status;
 
 	if (!liveness)
-		return error_set_errno(err, -ENOMEM, "cannot analyse code");
+		return error_set_errno(err, -ENOMEM, "cannot analyze code");
 	status = liveness_cache_open(&liveness->cache, fd, err);
 	if (status)
 		free(liveness);

@@ -297,7 +297,7 @@ void site_choose(const struct function_code *code, uint32_t arguments, struct si
 
 	*ret = (struct site_choice){0};
 	if (x86_walk_open(&walk, code))
-		choice_explain(ret, "at the entry; this machine's code is not examined");
+		choice_explain(ret, "at the entry; code of this architecture is not analyzed");
 	else
 		choose(&walk, arguments, ret);
 	x86_walk_close(&walk);

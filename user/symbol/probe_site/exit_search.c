@@ -212,7 +212,7 @@ static void step_branch(struct explorer *explorer)
 	if (!x86_direct_target(&explorer->walk, &target) || !find_range(explorer->search, target) ||
 	    target == explorer->entry ||
 	    wrapper_search_is_observed(explorer->search->wrappers, target))
-		object_to(explorer, "a conditional jump leads out of it");
+		object_to(explorer, "a conditional jump leaves it");
 	else
 		push_place(explorer, target);
 }
@@ -306,7 +306,7 @@ int exit_search_run(struct exit_search *search, uint64_t vaddr, struct function_
 	struct explorer explorer = {.search = search, .exits = exits, .entry = vaddr};
 
 	if (!find_range(search, vaddr))
-		exits->objection = "nothing says where its code ends";
+		exits->objection = "the end of its code is unknown";
 	else
 		push_place(&explorer, vaddr);
 	while (!explorer.err && !exits->objection && explorer.todo.count) {

@@ -109,7 +109,7 @@ static int add_chosen(struct planner *planner, const struct api_function *functi
 	site.emulated = choice.emulated;
 	site.offset = function->offset + choice.offset;
 	if (is_taken(planner, site.offset))
-		return refuse(planner, function, "it runs into another one, which is probed there");
+		return refuse(planner, function, "it shares its probe site with another function");
 	site.original = code->bytes[choice.offset];
 	memcpy(site.symbol, function->symbol, sizeof(site.symbol));
 	memcpy(site.instruction, choice.instruction, sizeof(site.instruction));
@@ -392,7 +392,7 @@ static const char *why_no_new(struct planner *planner, const struct api_function
 
 	if (exit_search_run(&planner->exit_search, function->vaddr, &exits) || !exits.objection)
 		exits.objection = "its exits are not known";
-	snprintf(reason, REASON_SIZE, "a return probe would end a program that it throws in; %s",
+	snprintf(reason, REASON_SIZE, "a return probe would kill a program when it throws; %s",
 		 exits.objection);
 	function_exits_free(&exits);
 	return reason;

@@ -105,18 +105,17 @@ int bpf_cost_open(struct trace_source *bpf, struct error *err)
 	programs_find(cost, bpf->program->skeleton);
 	code = stats_open(cost);
 	if (code == -EPERM)
-		return error_set(err, code,
-				 "what tracing costs cannot be measured without CAP_SYS_ADMIN");
+		return error_set(err, code, "measuring the cost of tracing needs CAP_SYS_ADMIN");
 	if (code)
 		return error_set_errno(err, code,
-				       "this kernel does not count the runs of BPF programs");
+				       "this kernel does not provide BPF run statistics");
 	code = calibrate(bpf->program, &cost->rates);
 	stats_close(cost);
 	(void)ring_reader_read(bpf->reader, ignore_record, NULL);
 	if (code)
-		return error_set_errno(err, code, "what a probe costs cannot be measured");
-	log_info("a hit of a probe costs %.0f ns at an entry, %.0f ns at a return, and the "
-		 "programs; %.0f ns in one of a call that is not told",
+		return error_set_errno(err, code, "cannot measure the cost of a probe");
+	log_info("a probe hit costs %.0f ns at an entry and %.0f ns at a return, plus its BPF "
+		 "program: %.0f ns for a call that is not recorded",
 		 cost->rates.entry, cost->rates.return_, cost->rates.unsampled);
 	return 0;
 }

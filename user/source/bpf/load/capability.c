@@ -55,7 +55,7 @@ static void check_kernel(struct capability *ret)
 	sscanf(name.release, "%d.%d", &major, &minor);
 	snprintf(text, sizeof(text), "Linux %.80s, %.20s", name.release, name.machine);
 	detail_set(ret, major > 5 || (major == 5 && minor >= 17), text,
-		   "Linux 5.17 or newer is needed; 6.13 is the first with uprobe sessions");
+		   "Linux 5.17 or newer; 6.13 adds uprobe sessions");
 }
 
 static void check_btf(struct capability *ret)
@@ -79,7 +79,7 @@ static void check_uprobes(struct capability *ret)
 	char type[32];
 	bool ok = line_read("/sys/bus/event_source/devices/uprobe/type", type, sizeof(type));
 
-	detail_set(ret, ok, ok ? "the kernel has them" : "the kernel has none",
+	detail_set(ret, ok, ok ? "supported" : "not supported",
 		   "a kernel built with CONFIG_UPROBE_EVENTS");
 }
 
@@ -99,7 +99,7 @@ static void check_capability(struct capability *ret, unsigned int number)
 	bool ok = have & (1ULL << number | 1ULL << CAP_SYS_ADMIN);
 
 	detail_set(ret, ok, ok ? "granted" : "not granted",
-		   "run as root, or grant it: setcap, systemd's AmbientCapabilities=");
+		   "run as root, or grant it (setcap, or systemd's AmbientCapabilities=)");
 }
 
 static void check_cap_bpf(struct capability *ret)
@@ -123,7 +123,8 @@ static void check_lockdown(struct capability *ret)
 	bool readable = line_read("/sys/kernel/security/lockdown", text, sizeof(text));
 
 	detail_set(ret, !readable || !strstr(text, "[confidentiality]"), text,
-		   "boot without lockdown=confidentiality: it forbids reading a program's memory");
+		   "boot without lockdown=confidentiality, which forbids BPF to read a program's "
+		   "memory");
 }
 
 /* A traced process needs a descriptor for each of its modules and for each library's probes. */
@@ -135,7 +136,7 @@ static void check_files(struct capability *ret)
 	getrlimit(RLIMIT_NOFILE, &limit);
 	snprintf(text, sizeof(text), "%llu descriptors", (unsigned long long)limit.rlim_cur);
 	detail_set(ret, limit.rlim_cur >= FILES_WANTED, text,
-		   "ulimit -n 65536, to trace programs with many libraries");
+		   "ulimit -n 65536 for programs with many libraries");
 }
 
 /* Checks what --hold-exec needs. */
@@ -143,7 +144,7 @@ static void check_hold_exec(struct capability *ret)
 {
 	int err = exec_marks_try();
 
-	detail_set(ret, !err, err ? strerror(-err) : "programs can be held before they begin",
+	detail_set(ret, !err, err ? strerror(-err) : "programs can be held before they start",
 		   err == -EPERM ? "run as root, or grant CAP_SYS_ADMIN"
 				 : "Linux 5.0 or newer with CONFIG_FANOTIFY_ACCESS_PERMISSIONS");
 }
@@ -159,7 +160,7 @@ static void check_parser(struct capability *ret)
 		ok = !parser_check(parser, NULL);
 		parser_stop(parser);
 	}
-	detail_set(ret, ok, ok ? "a process without privileges" : "it cannot be confined",
+	detail_set(ret, ok, ok ? "runs without privileges" : "cannot be confined",
 		   "a kernel with CONFIG_SECCOMP_FILTER");
 }
 
@@ -222,30 +223,30 @@ static struct program_trial try_programs(void)
 
 static void judge_programs(const struct program_trial *trial, struct capability *ret)
 {
-	char text[160] = "a traced call of our own was not seen";
+	char text[160] = "a test call was not traced";
 
 	if (trial->works)
-		snprintf(text, sizeof(text), "tried on a child of our own: %s", trial->words);
+		snprintf(text, sizeof(text), "tested on a child process: %s", trial->words);
 	detail_set(ret, trial->works, text,
-		   "see the lines above; mtrace-bpf -vv says what the kernel answers");
+		   "see the lines above; mtrace-bpf -vv shows the kernel's messages");
 }
 
 static void judge_stacks(const struct program_trial *trial, struct capability *ret)
 {
 	detail_set(ret, trial->unwinds,
-		   trial->unwinds ? "by unwind tables" : "the kernel refuses the unwinder",
-		   "a newer kernel; until then stacks are by frame pointers");
+		   trial->unwinds ? "unwind tables" : "the kernel rejects the unwinder",
+		   "a newer kernel; until then, stacks use frame pointers");
 }
 
 static void judge_seccomp(const struct program_trial *trial, struct capability *ret)
 {
 	if (!trial->works)
-		detail_set(ret, false, "not known", "the programs have to work first");
+		detail_set(ret, false, "not known", "the BPF programs must work first");
 	else
 		detail_set(ret, trial->seccomp_safe,
-			   trial->seccomp_safe ? "return probes leave them alive"
-					       : "a return probe kills them",
-			   "Linux 6.14 or newer; until then such processes are refused");
+			   trial->seccomp_safe ? "return probes are safe"
+					       : "return probes kill them",
+			   "Linux 6.14 or newer; until then, these processes are refused");
 }
 
 static void judge_children(const struct program_trial *trial, struct capability *ret)
@@ -258,9 +259,9 @@ static void judge_children(const struct program_trial *trial, struct capability 
 					 : "probes are in every process that maps a file",
 			 trial->family_words);
 	detail_set(ret, trial->inherits, text,
-		   trial->follows ? "Linux 6.12 or newer; until then processes that are not "
-				    "followed pay for --follow-fork"
-				  : "the programs have to work first");
+		   trial->follows ? "Linux 6.12 or newer; until then, --follow-fork also slows "
+				    "down other processes"
+				  : "the BPF programs must work first");
 }
 
 static const struct {

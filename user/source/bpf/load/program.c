@@ -298,7 +298,7 @@ static int load_failed(int code, const struct program_config *config, struct err
 				       config->pairing);
 	if (code == -ENOSYS || code == -EOPNOTSUPP)
 		return error_set(err, code,
-				 "this kernel has no uprobes or no BPF (see mtrace-bpf doctor)");
+				 "this kernel lacks uprobes or BPF (see mtrace-bpf doctor)");
 	return error_set_errno(err, code,
 			       "the BPF programs do not work on this kernel "
 			       "(see mtrace-bpf doctor)");
@@ -341,19 +341,18 @@ int program_load(struct loaded_programs *ret_program, const struct program_confi
 		return code;
 	if (!calls_are_compiled())
 		return error_set(err, -EOPNOTSUPP,
-				 "the kernel does not compile BPF programs "
-				 "(sysctl net.core.bpf_jit_enable=1)");
+				 "the BPF JIT compiler is off (sysctl net.core.bpf_jit_enable=1)");
 	libbpf_set_print(libbpf_log);
 	code = probe_closer_start(&program.probe_closer);
 	if (code)
-		return error_set_errno(err, code, "cannot start a process of our own");
+		return error_set_errno(err, code, "cannot start a helper process");
 	code = means_choose(&program, &config);
 	if (code) {
 		probe_closer_dismiss(&program);
 		return load_failed(code, &config, err);
 	}
 	program.skeleton->bss->sample_drawn = thinning_at_first(&config.thinning);
-	log_info("calls are followed by %s", program.means->words);
+	log_info("calls are traced with %s", program.means->words);
 	program.unwinds = config.unwind_rows != 0;
 	program.prober.everybody = program.skeleton->rodata->config_everybody;
 	program.config = config;

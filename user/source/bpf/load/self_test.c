@@ -117,7 +117,7 @@ int self_test_run(struct loaded_programs *program)
 	if (err)
 		return err;
 	program->seccomp_safe = !WIFSIGNALED(status);
-	log_debug("self test: %u calls of the main thread, %u of another, seccomp %s",
+	log_debug("self test: %u calls in the main thread, %u in another, seccomp %s",
 		  tally.main_calls, tally.thread_calls, program->seccomp_safe ? "safe" : "deadly");
 	return tally.main_calls && tally.thread_calls ? 0 : -EOPNOTSUPP;
 }
