@@ -38,7 +38,7 @@ check-stress:
 
 static:
 	tools/install-deps check
-	@$(MAKE) --no-print-directory -k tidy cppcheck format-check shellcheck layers
+	@$(MAKE) --no-print-directory -k tidy cppcheck format-check shellcheck layers words
 
 tidy: $(TIDIED)
 
@@ -57,6 +57,9 @@ shellcheck:
 
 layers:
 	$(Q)tools/check-layers
+
+words:
+	$(Q)tools/check-words
 
 format:
 	tools/install-deps check
@@ -97,4 +100,4 @@ check-external:
 		$(if $(LIMIT),--limit $(LIMIT)) $(EXTERNAL) '$(SUITE)'
 
 .PHONY: $(TIDIED) check check-all check-programs check-timings check-stress static tidy cppcheck format-check \
-	shellcheck layers format small-program runtime soak check-external
+	shellcheck layers words format small-program runtime soak check-external
