@@ -21,12 +21,11 @@
 #include "os/process/maps.h"
 #include "scan/read/roots.h"
 
-#define EXTENTS   256
-#define PAGE_SIZE 4096u
-#define WINDOW    (64u << 20)  /* of addresses that are asked for at a time, at most */
-#define LOOK_STEP (512u << 10) /* looks at some pages of each LOOK_STEP bytes of shared memory … \
-				*/
-#define LOOKED_WHOLE (16u << 20) /* … and at every page of the first LOOKED_WHOLE bytes */
+#define EXTENTS      256
+#define PAGE_SIZE    4096u
+#define WINDOW       (64u << 20) /* of addresses that are asked for at a time, at most */
+#define LOOK_STEP    (512u << 10) /* some pages of each such step of shared memory are looked at … */
+#define LOOKED_WHOLE (16u << 20) /* … and every page at its start */
 
 struct scan_target {
 	struct target_options options;
