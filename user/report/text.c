@@ -7,8 +7,8 @@
  * called "still live", which is what is known; whether anything still points at them is another
  * question, which a leak scan answers.
  *
- * No line is wider than the page, but for those that begin with SUMMARY and TOTAL: they are for
- * grep, so each holds all that it has to say.
+ * No line is wider than the page, except those that begin with SUMMARY and TOTAL: they are for
+ * grep, so each is complete.
  */
 #include "base/units.h"
 #include "report/common/amount.h"

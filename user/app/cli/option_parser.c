@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Parsing by the table. Not getopt_long: what is wrong shall be said in one line of ours, with the
- * word that may have been meant; and options end at the first word that is not one, because what
- * follows belongs to the launched program.
+ * Parses options by the table. getopt_long() is not used because errors are one line of ours, with
+ * a suggestion for a misspelt word, and because options end at the first word that is not an
+ * option: the rest belongs to the launched program.
  */
 #include "app/cli/option_parser.h"
 
@@ -22,7 +22,7 @@ struct argument_cursor {
 	bool early; /* takes only the options that come first */
 };
 
-/* Whether the command can do with it, it will say. */
+/* Notes options that only some commands accept; the command checks them. */
 static void note_use(struct options *options, const struct option_row *row)
 {
 	const char **const uses[GROUP_COUNT] = {
@@ -279,12 +279,11 @@ static void system_apply(struct options *options)
 	options->system |= select->comm || select->exe || select->cgroup || select->by_user;
 }
 
-/* Where sampling begins when all is too much: an allocation of that size is told two times of
- * three.
- */
+/* The first mean when tracing everything costs too much: of allocations of this size, two of three
+ * are sampled. */
 #define FIRST_MEAN 64
 
-/* A budget begins with all that there is, or with the sample that was wanted. */
+/* With a budget, tracing starts with all calls, or with the --sample that was given. */
 static void budget_apply(struct options *options)
 {
 	if (!options->max_overhead_ppm || options->thinning.sample)

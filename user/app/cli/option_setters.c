@@ -323,7 +323,7 @@ SETTER(set_ignore)
 	return code ? code : suppressions_ignore(options->suppressions, argument, err);
 }
 
-/* Read at once: what is wrong with it shall be known before the trace and not after it. */
+/* Read at once, so that errors in it are reported before the trace, not after it. */
 SETTER(set_suppressions)
 {
 	int code = suppressions_want(options);

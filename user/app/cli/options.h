@@ -19,7 +19,7 @@
 #define DEPTH_DEFAULT            32
 #define TOP_DEFAULT              20
 #define BUFFER_DEFAULT           (16u << 20)
-#define BUFFER_SHARE             16 /* of the memory that we may have, at most one part of so many */
+#define BUFFER_SHARE             16 /* the default is at most this fraction of available memory */
 #define BUFFER_MIN               (64u << 10)
 #define BUFFER_MAX               (1u << 30)
 #define PORT_DEFAULT             4576
@@ -44,8 +44,8 @@ struct format_request {
 struct options {
 	VEC(pid_t) pids;              /* no duplicates */
 	VEC(const char *) omit;       /* NULL-terminated by options_parse */
-	VEC(const char *) allocators; /* likewise */
-	VEC(const char *) binpaths;   /* likewise */
+	VEC(const char *) allocators; /* NULL-terminated by options_parse */
+	VEC(const char *) binpaths;   /* NULL-terminated by options_parse */
 	VEC(const char *) configs;    /* files named by --config */
 	VEC(char *) texts;            /* what options from files point into */
 	VEC(struct format_request)
@@ -65,13 +65,14 @@ struct options {
 	enum backend backend;
 	const char *pairing;       /* NULL: the best that works */
 	uint64_t buffer_bytes;     /* 0: as usual */
-	struct thinning thinning;  /* which heap calls are told */
-	uint32_t max_overhead_ppm; /* of the time of what is traced, in millionths; 0: any */
+	struct thinning thinning;  /* which heap calls are recorded */
+	uint32_t max_overhead_ppm; /* of the traced processes' CPU time, in millionths; 0: no limit
+				    */
 
 	bool scan;              /* at the end */
 	uint64_t scan_every_ns; /* 0: not meanwhile */
 	uint64_t interval_ns;   /* between reports; 0: only the last one … */
-	uint32_t count;         /* … after so many; 0: no end by that */
+	uint32_t count;         /* … after this many; 0: no limit */
 	uint32_t keep;          /* files of reports that have numbers; 0: all */
 	enum scan_mode scan_mode;
 	bool scan_swapped;     /* else what is swapped out is not known */
@@ -89,27 +90,28 @@ struct options {
 	bool debuginfod;
 	struct suppressions *suppressions; /* NULL: none were given */
 	const char *output;                /* NULL if not given */
-	const char *record;                /* likewise */
-	const char *sysroot;               /* likewise */
-	bool books; /* kept while tracing: for a report, for a scan; else there is a recording */
+	const char *record;                /* NULL if not given */
+	const char *sysroot;               /* NULL if not given */
+	bool books; /* a model is kept while tracing, for reports and scans; false: only a recording
+		     */
 
 	bool serve;                    /* send the stream to clients; no reports */
 	const char *listen;            /* NULL if not given */
 	unsigned int port;             /* where no other is named */
 	bool wait;                     /* for a client, before the trace begins */
 	uint64_t backlog_bytes;        /* kept for clients; 0: what fits this machine */
-	uint64_t checkpoint_bytes;     /* for the books of what was before that; 0: none … */
-	bool checkpoint_given;         /* … or, if this is false, what fits this machine */
+	uint64_t checkpoint_bytes;     /* for a model of earlier events; 0: none … */
+	bool checkpoint_given;         /* … or, if false, as much as this machine allows */
 	const char *token_file;        /* NULL if not given … */
-	const char *tls_cert;          /* … likewise … */
+	const char *tls_cert;          /* … */
 	const char *tls_key;           /* … */
 	const char *tls_ca;            /* … */
 	const char *prometheus;        /* where metrics are served; NULL: nowhere */
 	const char *prometheus_file;   /* NULL if not given … */
-	const char *prometheus_auth;   /* … likewise … */
+	const char *prometheus_auth;   /* … */
 	const char *prometheus_tls;    /* … */
 	uint32_t prometheus_processes; /* with series of their own … */
-	uint32_t prometheus_sites;     /* … and so many sites of each */
+	uint32_t prometheus_sites;     /* … and sites of each with series of their own */
 
 	uint64_t reconnect_ns; /* how long a lost server is tried; 0: not at all */
 	bool end_trace;        /* of the server that is connected to */

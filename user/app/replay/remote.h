@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A trace that another machine makes, as a source of a session here (connect): what its server
- * tells becomes the session's books. If the connection breaks, it goes on where it was, for as long
- * as --reconnect says; the books have no gap then.
+ * A trace on another machine, as the source of a session here (connect): the session builds its
+ * model from the server's stream. A broken connection is retried for the duration of --reconnect
+ * and resumes where it was, without a gap.
  */
 #ifndef MTRACE_APP_REPLAY_REMOTE_H
 #define MTRACE_APP_REPLAY_REMOTE_H
@@ -14,22 +14,21 @@
 #include "base/loop.h"
 
 /*
- * Connects, and fills in what the session needs of a source, which its close frees. 0 or -errno
- * with words: no server was there, or it would not have us.
+ * Connects and sets up the session's source, which its close frees. Returns 0 or -errno; sets *err:
+ * no server answered, or it refused us.
  */
 int remote_open(struct session *session, const struct options *options, struct loop *loop,
 		struct error *err);
 /*
- * Search for leaks where the program runs, with the books that are there: nothing of them is sent.
- * What is found comes with the stream. As scanner_scan; runs the loop meanwhile.
+ * Scans for leaks on the server, with its own model, which is not sent. The results arrive in the
+ * stream. The same as scanner_scan(), but runs the loop while it waits.
  */
 int remote_scan(struct session *session, const struct scan_order *order, size_t *ret_scans,
 		struct error *err);
-/* Has the trace ended, or is the server lost for good? */
+/* Returns true if the trace has ended, or the server is gone and will not be retried. */
 bool remote_is_over(const struct session *session);
 /*
- * The trace is not followed any more. Whatever is missing from then on is not ours to tell, but
- * what was missing before is: session->elsewhere has it.
+ * Stops following the trace. Later losses are not reported; earlier ones are in session->elsewhere.
  */
 void remote_finish(struct session *session);
 

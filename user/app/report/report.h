@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From the books to the files: snapshot, names, order, one format for each report asked for. */
+/* From the model to files: snapshot, names, order, and one format for each requested report. */
 #ifndef MTRACE_APP_REPORT_REPORT_H
 #define MTRACE_APP_REPORT_REPORT_H
 

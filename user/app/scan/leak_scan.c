@@ -87,7 +87,7 @@ struct run {
 	bool shown;
 };
 
-/* Stopping and letting go, by whoever can. */
+/* Stopping and resuming. */
 
 static void get_threads(struct run *run)
 {
@@ -188,7 +188,8 @@ static int take_blocks(struct run *run)
 	return code ? code : scan_book_blocks(run->books, add_block, &run->blocks);
 }
 
-/* Is all that glibc's malloc gave out in the books, and does it have the heap to itself? */
+/* Returns true if the model has every block of glibc's malloc, and no other allocator uses the
+ * heap. */
 static bool heap_is_known(const struct run *run)
 {
 	const struct session *session = run->scan->session;
@@ -427,7 +428,7 @@ static int pass(struct run *run)
 	return code ? code : job_run(run, &input);
 }
 
-/* Before it stops: to be given so much memory takes time. */
+/* Called before the process is stopped, because getting this much memory takes time. */
 static void make_room(struct run *run)
 {
 	size_t room = copy_room(run->scan->pid, COPY_PERCENT);
@@ -503,7 +504,7 @@ static int scan_live(struct run *run, struct error *err)
 	return 0;
 }
 
-/* Into the books. */
+/* Storing the result in the model. */
 
 /* Its first bytes, unless that would bring pages into memory that are not there. */
 static void read_example(const struct run *run, struct pagemap *pagemap,
@@ -615,7 +616,7 @@ int leak_scan_run(const struct leak_scan *scan, struct error *err)
 	code = scan->live ? scan_live(&run, err) : scan_stopped(&run, err);
 	if (!code)
 		code = book(&run, started_ns, err);
-	/* of one that has ended the books know how */
+	/* the model knows how a process that has exited ended */
 	if (code && code != -ESRCH && code != -ECANCELED) {
 		(void)scan_book_fail(run.books, err->text);
 		session_record_scan(scan->session, run.books);

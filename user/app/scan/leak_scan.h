@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One leak scan of one process: from its books and its memory to the result in the books. When
- * scans are made, scanner.h knows.
+ * One leak scan of one process: from its model and its memory to the result in the model.
+ * scanner.h decides when to scan.
  */
 #ifndef MTRACE_APP_SCAN_LEAK_SCAN_H
 #define MTRACE_APP_SCAN_LEAK_SCAN_H

@@ -28,7 +28,7 @@ static struct process *books_of(const struct scanner *scanner, pid_t pid)
 	return model ? model_process(model, (uint32_t)pid) : NULL;
 }
 
-/* A scan that cannot be made is told, and the trace goes on. */
+/* A failed scan is reported, and the trace continues. */
 static void scan_one(const struct scanner *scanner, const struct scanned *scanned, bool live)
 {
 	struct leak_scan scan = {.session = scanner->session,

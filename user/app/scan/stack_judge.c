@@ -28,7 +28,7 @@ struct stack_frame {
 	uint64_t sp;  /* its words lie from here … */
 	uint64_t cfa; /* … to here */
 	const struct module *module;
-	uint64_t offset;  /* in the file, of the instruction at which it goes on */
+	uint64_t offset;  /* in the file, of the instruction at which it continues */
 	bool interrupted; /* it is not in a call */
 	struct frame_liveness live;
 };

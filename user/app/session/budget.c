@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#define LEAST_PART 8 /* of the budget, for what is told */
+#define LEAST_PART 8 /* at least this fraction of the budget is for samples */
 #define PATIENCE   2 /* measurements */
 
 static double most_of(const struct budget *budget)
@@ -26,7 +26,7 @@ static bool draw_by(struct budget *budget, uint32_t drawn)
 	return changed;
 }
 
-/* How many times too much it is: 1 is as much as there may be. */
+/* The cost relative to the budget: 1 is exactly the budget. */
 static double used_of(const struct budget *budget, const struct budget_cost *cost)
 {
 	double least = most_of(budget) / LEAST_PART, left = most_of(budget) - cost->floor;

@@ -141,7 +141,7 @@ static int make_to(struct metrics *metrics, enum kind kind, FILE *out, struct er
 	return code ? error_set_errno(err, code, "cannot write metrics") : 0;
 }
 
-/* NULL if there is none, which is told. */
+/* Returns NULL if it cannot be made, which is reported. */
 static struct http_body *make(struct metrics *metrics, enum kind kind)
 {
 	struct error err = {0};
@@ -306,7 +306,7 @@ static int write_file(struct metrics *metrics, struct error *err)
 	return code;
 }
 
-/* What fails is told once, until it works again. */
+/* A failure is reported once, until writing works again. */
 static void renew_file(struct metrics *metrics)
 {
 	struct error err;

@@ -25,7 +25,7 @@ struct overhead {
 	struct budget budget;
 	uint64_t ticks;
 	bool open;     /* a window is */
-	bool hopeless; /* it was told */
+	bool hopeless; /* reported already */
 	bool failed;   /* likewise */
 };
 

@@ -30,7 +30,7 @@ static int compare_changes(const void *a, const void *b)
 	return (left->id > right->id) - (left->id < right->id);
 }
 
-/* Those that changed most are told. */
+/* Chooses the sites that changed most. */
 static int choose(struct snapshot_process *process)
 {
 	struct snapshot_site **changed = calloc(process->site_count + 1, sizeof(*changed));

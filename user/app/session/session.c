@@ -51,7 +51,7 @@ static int session_deliver(void *ctx, const struct event *event)
 	return model_event(session->model, event);
 }
 
-/* A report takes its time; the ring buffer shall not run over meanwhile. */
+/* Writing a report can take a while: keep draining so that the ring buffer does not overflow. */
 static void session_keep_up(void *ctx)
 {
 	session_drain(ctx);

@@ -11,7 +11,7 @@
 /* The kernel does not wake us for every event: that would cost the traced program time. */
 #define POLL_NS (50 * 1000000ULL)
 
-/* An interim report that fails is told, and the trace goes on. */
+/* A failed interim report is reported, and the trace continues. */
 static void on_report(void *ctx, uint32_t what)
 {
 	struct trace *trace = ctx;

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A trace: a session in an event loop, from the first probe to the final report. What processes
- * attached to (attach.c) and a launched program (launch.c) have in common.
+ * A trace: a session in an event loop, from the first probe to the final report. The common part of
+ * attaching to processes (attach.c) and launching a program (launch.c).
  *
- * Who ends it, and how (the man page says the same, for users):
+ * What ends a trace (the man page says the same, for users):
  *
- * - The whole system: at the first signal.
- * - Attached: when the last process has exited, or at the first SIGINT, SIGTERM or SIGHUP.
- * - Launched: when CMD has ended. A first signal is CMD's affair: what the terminal sends, CMD has
- *   got too; what is sent to mtrace-bpf alone is passed on, since whoever ends a wrapper means what
- *   it wraps. Tracing goes on so that CMD's last acts are in the books; after ^C as long as it
- *   takes (an interactive CMD lives on), after other signals for PATIENCE_NS, because a supervisor
- *   that sends SIGTERM sends SIGKILL soon. The second signal ends the trace.
+ * - The whole system: the first signal.
+ * - Attached: the exit of the last process, or the first SIGINT, SIGTERM or SIGHUP.
+ * - Launched: the exit of CMD. The first signal is for CMD: CMD also receives what the terminal
+ *   sends, and a signal to mtrace-bpf alone is passed on, because ending a wrapper means ending the
+ *   program. Tracing continues, so that the last calls of CMD are recorded: after ^C without limit
+ *   (an interactive CMD continues), after other signals for PATIENCE_NS, because a supervisor that
+ *   sends SIGTERM soon sends SIGKILL. The second signal ends the trace.
  *
- * With a shell (--interactive) it is quit or the end of its input that ends a trace, or a signal
- * that is not ^C. A launched program is in the background then, and gets every signal from us; if
- * it still runs in the end, it runs on.
+ * With a shell (--interactive), a trace ends by quit, at the end of the shell's input, or by a
+ * signal other than ^C. A launched program is then in the background and receives all signals from
+ * us; if it is still running at the end, it keeps running.
  *
- * Then comes the last leak scan if one was wanted, the probes go out, and the report is made while
- * the program already runs at full speed. From there on a signal ends mtrace-bpf at once.
+ * Then the last leak scan follows, if requested, the probes are removed, and the report is made
+ * while the program already runs at full speed. From there on, a signal ends mtrace-bpf at once.
  */
 #ifndef MTRACE_APP_TRACE_TRACE_H
 #define MTRACE_APP_TRACE_TRACE_H
@@ -34,13 +34,13 @@
 
 enum trace_end {
 	END_NONE,
-	END_EXIT,     /* the processes are gone */
-	END_SIGNAL,   /* we were asked to; of a launched program's trace: twice */
-	END_PATIENCE, /* asked once, but the launched program did not end in time */
-	END_QUIT,     /* the user of the shell wants no more of it */
-	END_COUNT,    /* as many reports as were wanted: the last one is to come */
+	END_EXIT,     /* all processes have exited */
+	END_SIGNAL,   /* a signal to us; for a launched program, the second one */
+	END_PATIENCE, /* one signal, but the launched program did not exit in time */
+	END_QUIT,     /* quit in the shell, or the end of its input */
+	END_COUNT,    /* --count reports were made, except the last one */
 	END_ASKED,    /* a client asked for it */
-	END_FAILURE,  /* the source or the books failed */
+	END_FAILURE,  /* the source or the model failed */
 };
 
 struct trace {

@@ -51,7 +51,7 @@ static bool frame_in_runtime(const struct snapshot_frame *frame)
 	return false;
 }
 
-/* Headers of libstdc++ and libc++: inlined containers, which did what they were told. */
+/* Headers of libstdc++ and libc++: inlined containers are not to blame. */
 static bool file_in_cxx_library(const char *file)
 {
 	return strstr(file, "/include/c++/") || strstr(file, "/c++/v1/");

@@ -6,7 +6,7 @@
 #include "model/snapshot/snapshot.h"
 #include "report/common/page.h"
 
-/* The stack of a site; NULL if the books have none for it. */
+/* The stack of a site; NULL if none was recorded. */
 const struct snapshot_stack *site_stack(const struct snapshot_process *process,
 					const struct snapshot_site *site);
 

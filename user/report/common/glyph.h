@@ -34,8 +34,8 @@ bool utf8_hidden(uint32_t code);
 size_t glyph_next(const char *text, bool utf8, struct glyph *ret_glyph);
 
 /*
- * Bytes at the start that are their own printable form, of a column each: ASCII but for controls.
- * Most names are nothing else, so whoever goes through a text passes over them at once.
+ * The number of bytes at the start that are printed as they are, one column each: printable ASCII.
+ * Most names consist of these only, so callers skip them at once.
  */
 size_t text_plain(const char *text);
 

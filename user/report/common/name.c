@@ -12,8 +12,8 @@
  *
  * The steps work in place on the printable form. An ellipsis is three bytes in either alphabet,
  * and only what is longer is replaced by one, so steps 1 to 3 never need more room; step 4 may need
- * one byte (TEXT_SLACK). Brackets that do not match are left alone. Every step is linear: whoever
- * made the binary chose the name.
+ * one byte (TEXT_SLACK). Brackets that do not match are left alone. Every step is linear,
+ * because names come from the traced program.
  */
 #include "report/common/name.h"
 

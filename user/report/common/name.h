@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 /*
- * The name in its printable form and at most so many columns (at least 8), in memory of its own;
- * NULL if out of memory.
+ * Returns the printable form of a name, at most `columns` wide (at least 8), or NULL if out of
+ * memory. The caller frees it.
  */
 char *name_fit(const char *name, size_t columns, bool utf8);
 

@@ -34,7 +34,7 @@ enum symbol {
 struct page {
 	struct out out;
 	size_t width;
-	size_t limit;     /* no text beyond: the width, but for lines that page_unlimited began */
+	size_t limit;     /* no text beyond: the width, except in lines begun by page_unlimited() */
 	size_t column;    /* 0-based, where the next text goes */
 	size_t blanks;    /* before it, not written yet: a line has none at its end */
 	enum style style; /* that the terminal is in */
@@ -52,7 +52,7 @@ void page_format(struct page *page, enum style style, const char *format, ...)
 void page_name(struct page *page, enum style style, const char *name, size_t columns);
 
 void page_to(struct page *page, size_t column); /* blanks up to there */
-/* The text right-aligned in so many columns from here. */
+/* Writes the text right-aligned in the next `columns` columns. */
 void page_right(struct page *page, enum style style, size_t columns, const char *text);
 /*
  * The text, behind the separator unless the line is empty up to `indent`; on a new line, indented,

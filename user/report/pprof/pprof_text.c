@@ -5,9 +5,9 @@
  * reader finds these in the files. It says "heapprofile", not "heap_v2/1": of the latter readers
  * scale small blocks, as if they were samples.
  *
- * There is one address space in it: that of the process that matters most. What has no stack, or is
- * beyond --top, is at address 0. Readers take one off each address but the first, as those are
- * return addresses; ours all are, but for those that are exact.
+ * It has one address space: that of the most important process. Sites without a stack, or beyond
+ * --top, are at address 0. Readers subtract one from each address except the first, because these
+ * are return addresses; all of ours are, except exact ones.
  */
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is known is found by a hash, and compared: of two things with one hash the second is told
- * each time that it comes, under an id of its own. Equal texts are one string
+ * Items that were written before are found by a hash, then compared. Of two items with the same
+ * hash, the second is written each time it occurs, with a new id. Equal texts are one string
  * (model/snapshot/snapshot.h), so they are compared by their addresses.
  */
 #include "report/pprof/profile.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A profile as pprof reads it, written piece by piece: profile.proto of github.com/google/pprof.
- * Strings, functions, mappings and locations are told once each, in any order.
+ * Each string, function, mapping and location is written once, in any order.
  */
 #ifndef MTRACE_REPORT_PPROF_PROFILE_H
 #define MTRACE_REPORT_PPROF_PROFILE_H

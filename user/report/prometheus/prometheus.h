@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A snapshot as metrics for Prometheus: text format 0.0.4, or OpenMetrics 1.0.0. So many processes
- * and of each so many sites have series of their own; what is beyond is summed up, so that sums
- * over any label are those of the report.
+ * A snapshot as metrics for Prometheus: text format 0.0.4, or OpenMetrics 1.0.0. A limited number
+ * of processes, and of sites of each process, have series of their own. All others are summed up,
+ * so that sums over any label equal those of the report.
  */
 #ifndef MTRACE_REPORT_PROMETHEUS_PROMETHEUS_H
 #define MTRACE_REPORT_PROMETHEUS_PROMETHEUS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A process is told by pid and comm. Where several sections have the same (a program that executes
- * itself, a pid that came again) the one that runs has them, else the latest; the others count as
- * ended.
+ * A process is identified by pid and comm. If several sections have the same pair (a program that
+ * executes itself, a reused pid), it belongs to the one that is running, or else to the latest; the
+ * others count as exited.
  */
 #include "report/prometheus/rows.h"
 

@@ -16,7 +16,7 @@ struct row_columns {
 struct row {
 	size_t rank;
 	struct snapshot_sum sum;
-	uint64_t whole; /* bytes of which the site's are a share */
+	uint64_t whole; /* total bytes, for the site's percentage */
 	const char *noun;
 	enum api api;
 };

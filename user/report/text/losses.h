@@ -5,7 +5,7 @@
 
 #include "report/text/view.h"
 
-/* Writes a sentence for each kind of loss, or that nothing was missed. */
+/* Writes a sentence for each kind of loss, or that there were none. */
 void text_losses(const struct view *view);
 
 #endif

@@ -162,7 +162,7 @@ static void totals_add_rare(struct total_rows *totals, const char *label, uint64
 		snprintf(totals_add(totals, label, count, noun)->note, AMOUNT_SIZE, "%s", note);
 }
 
-/* Without stacks, sites are told apart by their callers. */
+/* Without stacks, sites are distinguished by their callers. */
 static void totals_add_stacks(struct total_rows *totals, const struct snapshot_process *process)
 {
 	struct stack_quality quality;
