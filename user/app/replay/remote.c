@@ -29,9 +29,9 @@ struct remote {
 	char host[ADDRESS_HOST_SIZE];
 	struct client *client;
 	struct loop_watch *retry;
-	uint64_t lost_ns; /* when the connection was lost; 0: connected */
-	bool opened;      /* a connection succeeded before */
-	bool comes_back;  /* the server drops slow clients and sends its model when they return */
+	uint64_t lost_ns;     /* when the connection was lost; 0: connected */
+	bool opened;          /* a connection succeeded before */
+	bool comes_back;      /* the server drops slow clients; it sends its model on return */
 	struct model *former; /* the model shown while a new one is being received; or NULL */
 	bool over;
 	struct error broke;     /* why the last connection broke */
