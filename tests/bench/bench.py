@@ -25,13 +25,13 @@ from measure import Failed
 
 @dataclasses.dataclass
 class Scale:
-    """How much is measured."""
+    """How much to measure."""
     rounds: int
     quick: bool
 
     @property
     def size(self):
-        """Of what takes long."""
+        """Factor for the size of long measurements."""
         return 0.1 if self.quick else 1.0
 
     @property
@@ -39,12 +39,12 @@ class Scale:
         return 60 if self.quick else 600
 
     def note(self, text):
-        """On a terminal, what it is doing."""
+        """Shows progress on a terminal."""
         if sys.stderr.isatty():
             print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
     def attempt(self, measure, *arguments):
-        """A figure, or None with a word."""
+        """A figure, or None after printing the reason."""
         try:
             return measure(*arguments)
         except (Failed, OSError, ValueError, subprocess.SubprocessError) as failure:

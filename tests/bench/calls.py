@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What one traced call costs: a malloc+free pair, its stack, a thread or child that is born, and a
-whole trace of next to nothing."""
+"""What a traced call costs: a malloc+free pair, its stack, a new thread or child, and a whole
+trace of a minimal program."""
 import functools
 import statistics
 import subprocess
@@ -23,7 +23,7 @@ def cfi_row(depth):
 
 
 def sample(tool, program, kinds=("",), samples=SAMPLES, scale=1):
-    """The best of a few; {kind: nanoseconds}."""
+    """The best of several runs: {kind: nanoseconds}."""
     count = max(int(tool.pairs * scale), 1000)
     result = {}
     for kind in kinds:
@@ -45,8 +45,8 @@ def bare_stops():
 
 
 def pairs_part(scale):
-    """One malloc+free pair, one thread; the stack has 16 frames, and all are recorded where any
-    are."""
+    """One malloc+free pair in one thread. The stack has 16 frames, which are all recorded if
+    stacks are."""
     tools, missing = peers.present(TOOLS)
     rows = {name: (functools.partial(pair, tool), tool.rounds) for name, tool in tools.items()}
     exact = Tool("", 60_000, peers.ours("--stack", "cfi"))
@@ -60,7 +60,8 @@ def pairs_part(scale):
 
 
 def bytes_changed_beside():
-    """Of the C library's code in a process that is not traced, while another one is."""
+    """Changed bytes of the C library's code in an untraced process, while another process is
+    traced."""
     library = peers.LIBRARY
     with workload([PAIRS], peers.library_of(library)) as other:
         other.ask(1000)
@@ -79,7 +80,7 @@ def code_of(pid, library):
         return memory.read(end - start)
 
 
-# What comes on top of what.
+# Each step: its name, the row before it, and the row that adds it.
 STEPS = [
     ("the traps at malloc and at free", NATIVE, peers.ENTRIES),
     ("the trap at malloc's return", peers.ENTRIES, FLOOR_ROW),
@@ -91,7 +92,7 @@ STEPS = [
 
 
 def steps(rounds):
-    """(what, nanoseconds that it adds to a pair): medians of differences within rounds."""
+    """(what, nanoseconds that it adds to a pair): medians of the differences within each round."""
     told = []
     for what, below, above in STEPS:
         figures = zip(rounds.figures.get(below, {}).get("", []),
@@ -130,16 +131,17 @@ def stack_tools():
 
 
 def stacks_part(scale):
-    """What a stack adds to a pair: our walk along tables (walk), and with all that follows (cfi:
-    compared with those seen, new ones sent), beside the kernel's along frame pointers, for a stack
-    map (stackid) and in our records (fp). On a program with frame pointers."""
+    """What a stack adds to a pair: our unwinding by tables (walk), the same with the following
+    steps (cfi: compare with known stacks, send new ones), and the kernel's unwinding by frame
+    pointers, into a stack map (stackid) and into our records (fp). The program has frame
+    pointers."""
     rows = {name: (functools.partial(pair, tool, CALLS), 99)
             for name, tool in stack_tools().items()}
     return interleave(rows, scale.rounds, scale.note).as_dict()
 
 
 def stack_cost(figures, kind, depth):
-    """What it adds, round by round."""
+    """The added cost in each round."""
     pairs = zip(figures[f"{kind} {depth}"].get("", []), figures[STACK_BASES[kind]].get("", []))
     return [None if a is None or b is None else a - b for a, b in pairs]
 
@@ -160,11 +162,11 @@ def print_stacks(result):
     print_absent({}, result["failed"])
 
 
-# Being born, and whole traces --------------------------------------------------------------------
+# Threads, children, and whole traces -------------------------------------------------------------
 
 BIRTHS = {"thread": 500, "fork": 200}
 TRACES = {"mtrace-bpf": (), "mtrace-bpf -f": ("-f",)}
-SETTLE = 10  # seconds, until what was left in the background is done
+SETTLE = 10  # seconds until background work is done
 
 
 def births(attach, size):
@@ -178,8 +180,8 @@ def births(attach, size):
 
 
 def births_part(scale):
-    """A thread or a child that comes and goes, µs; with -f each is born with its parent's
-    probes."""
+    """The cost of a thread or child that starts and exits, in µs. With -f, each starts with its
+    parent's probes."""
     rows = {NATIVE: peers.native, "mtrace-bpf": peers.ours(), "mtrace-bpf -f": peers.ours("-f")}
     rows = {name: (functools.partial(births, attach, scale.size), 99)
             for name, attach in rows.items()}
@@ -187,8 +189,8 @@ def births_part(scale):
 
 
 def whole_traces(options):
-    """One right behind the other: what is left to a process in the background is waited for by
-    whoever comes next."""
+    """Two traces in direct succession: the second one waits for what the first left to the
+    background."""
     result = {}
     for turn in ("first", "next"):
         command = [peers.PROGRAM, *options, "-o", "/dev/null", "--", "/bin/true"]
@@ -198,14 +200,14 @@ def whole_traces(options):
 
 
 def traces_part(scale):
-    """A whole trace of a program that does nothing, ms, and the next one right behind it."""
+    """A whole trace of a program that does nothing, in ms, and the next one right after it."""
     rows = {name: (functools.partial(whole_traces, options), 3)
             for name, options in TRACES.items()}
     return interleave(rows, min(scale.rounds, 3), scale.note).as_dict()
 
 
 def print_rounds(result):
-    """Any table of rounds: a column for each of its own."""
+    """Prints any table of rounds with its own columns."""
     rounds = Rounds(result["figures"])
     columns = rounds.columns()
     rows = [(name, [rounds.median(name, c) for c in columns]) for name in rounds.figures]
@@ -214,7 +216,7 @@ def print_rounds(result):
 
 
 def output_of(*command):
-    """The C programs that measure by themselves."""
+    """The output of a C program that measures itself."""
     def part(scale):
         done = subprocess.run([f"{BENCH}/{command[0]}", *command[1:]], stdout=subprocess.PIPE,
                               text=True, timeout=scale.limit, check=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How cost grows: with stack depth, threads, processes, live blocks, sites, memory. Each part gives
-curves: {title, file, x, y, series: {name: [[x, y], ...]}}, which svg.py draws."""
+"""How costs grow with stack depth, threads, processes, live blocks, sites and memory. Each part
+returns curves: {title, file, x, y, series: {name: [[x, y], ...]}}, which svg.py draws."""
 import statistics
 
 import peers
@@ -13,7 +13,7 @@ from workloads import LOAD
 
 
 class Points:
-    """What was measured at each x of each series; the median is told."""
+    """The measurements at each x of each series; the median is reported."""
 
     def __init__(self):
         self.values = {}
@@ -23,7 +23,7 @@ class Points:
         self.values.setdefault(series, {}).setdefault(x, []).append(y)
 
     def measure(self, series, note, function):
-        """A series that failed once is measured no more."""
+        """After its first failure, a series is not measured again."""
         if series in self.failed:
             return
         note(series)
@@ -56,7 +56,7 @@ def print_curve(result):
 
 
 def depth_part(scale):
-    """A pair by the frames of its stack, all of them recorded."""
+    """The cost of a pair by stack depth, with all frames recorded."""
     tools = {FLOOR_ROW: TOOLS[FLOOR_ROW], peers.NO_STACK: TOOLS[peers.NO_STACK],
              peers.FP: Tool("", 60_000, peers.ours("--stack", "fp", "-d", "127")),
              peers.CFI: Tool("", 60_000, peers.ours("--stack", "cfi", "-d", "127"))}
@@ -72,7 +72,7 @@ def depth_part(scale):
 
 
 def by_width(points, name, tool, kind, widths, samples=2):
-    """One session of `load`, all widths."""
+    """Measures all widths in one session of `load`."""
     with tool.session([LOAD]) as program:
         for width in widths:
             points.add(name, width, sample(tool, program, [f"{kind} {width}"], samples)
@@ -90,7 +90,7 @@ def width_curve(scale, title, kind, names, widths):
 
 
 def threads_part(scale):
-    """Pairs of many threads together, by the clock on the wall."""
+    """Pairs made by several threads in total, in wall clock time."""
     return width_curve(scale, "A traced pair by threads", "threads",
                        (NATIVE, FLOOR_ROW, peers.NO_STACK, peers.CFI, peers.HEAPTRACK),
                        (1, 4) if scale.quick else (1, 2, 4, 8, 16, 32))
@@ -103,7 +103,7 @@ FAMILIES = {NATIVE: TOOLS[NATIVE],
 
 
 def processes_part(scale):
-    """Pairs of many children together, which are born for them, by the clock on the wall."""
+    """Pairs made by several children in total, which are forked for it, in wall clock time."""
     points = Points()
     widths = (1, 4) if scale.quick else (1, 4, 16, 64, 256)
     for _ in range(min(scale.rounds, 3)):
@@ -114,7 +114,7 @@ def processes_part(scale):
                              "ns per pair, wall clock", points)]}
 
 
-# Live blocks and sites: what the books take ------------------------------------------------------
+# Live blocks and sites: memory of the model ------------------------------------------------------
 
 TRACERS = {peers.NO_STACK: ("--stack", "none"), peers.CFI: ("--stack", "cfi")}
 PAIRS_EACH = 60_000
@@ -142,7 +142,7 @@ def grow_books(points, name, options, counts):
 
 
 def blocks_part(scale):
-    """16 to 64 byte blocks: one at random is freed for each new one."""
+    """Blocks of 16 to 64 bytes: each new one replaces a random one."""
     counts = [10**n for n in range(3, 6 if scale.quick else 8)]
     cost, memory, cpu = points = Points(), Points(), Points()
     for name in (NATIVE, peers.HEAPTRACK):
@@ -169,8 +169,8 @@ def report_sites(points, name, sites):
 
 
 def sites_part(scale):
-    """Pairs from so many places, each with a stack of 27 frames; the report has all of them that
-    the books keep (131,072 of one process)."""
+    """Pairs from several sites, each with a stack of 27 frames. The report has all sites that
+    the model keeps (131,072 per process)."""
     cost, memory, seconds = points = Points(), Points(), Points()
     name = "mtrace-bpf"
     for exponent in range(2, 5 if scale.quick else 7):
@@ -191,7 +191,7 @@ def native_sites(cost, sites):
 
 
 def scan(points, x, blocks, size):
-    """The scan after ^C, of blocks each of which leads to the next."""
+    """The scan after ^C, of blocks that each point to the next."""
     with traced([LOAD], "-a", "--stack", "none", "--top", "1") as trace:
         trace.program.ask("chain", blocks, size, limit=600)
         trace.settle()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A parser of JSON, as programs in C++ use one: `json ROUNDS` reads a document of some 2 MiB so
- * many times into nodes of its own and throws them away again.
+ * Parses JSON like a typical C++ program: `json ROUNDS` parses a document of about 2 MiB that many
+ * times into a tree of nodes and frees it again.
  */
 #include <cstdio>
 #include <cstdlib>

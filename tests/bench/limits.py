@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How far it goes: whether anything is lost when real programs keep all processors busy, how many
-events a second there may be, what the tracer itself takes for them, how long attaching, letting go
-and reporting take."""
+"""Limits: whether events are dropped when real programs keep all processors busy, how many
+events per second are possible, what the tracer itself needs for them, and how long attaching,
+detaching and reporting take."""
 import contextlib
 import functools
 import glob
@@ -21,7 +21,7 @@ from peers import BENCH, PROGRAM
 
 
 def cpu_seconds(pid):
-    """Processor time of a process, all its threads, to the nanosecond."""
+    """CPU time of all threads of a process, with nanosecond resolution."""
     spent = 0
     for path in glob.glob(f"/proc/{pid}/task/*/schedstat"):
         with contextlib.suppress(OSError), open(path, encoding="utf-8") as file:
@@ -30,13 +30,13 @@ def cpu_seconds(pid):
 
 
 def resident(pid):
-    """Bytes of memory that a process has."""
+    """Resident memory of a process in bytes."""
     with open(f"/proc/{pid}/statm", encoding="utf-8") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 class Traced:
-    """A program beside a mtrace-bpf whose processor time, memory and report are looked at."""
+    """A traced program, and an mtrace-bpf whose CPU time, memory and report are checked."""
 
     def __init__(self, program, tracer, path):
         self.program = program
@@ -52,7 +52,7 @@ class Traced:
         return resident(self.tracer.pid) - self.resident_at_first
 
     def settle(self, seconds=20):
-        """Until it has booked what there is."""
+        """Waits until it has processed all events."""
         last, deadline = -1, time.monotonic() + seconds
         while self.cpu() - max(last, 0) > 0.002 or last < 0:
             if time.monotonic() > deadline:
@@ -61,7 +61,7 @@ class Traced:
             time.sleep(0.3)
 
     def report(self):
-        """(the report, seconds from ^C to its end)"""
+        """Returns (the report, seconds from ^C to its end)."""
         start = time.monotonic()
         stop(self.tracer, signal.SIGINT, seconds=LIMIT)
         spent = time.monotonic() - start
@@ -73,7 +73,7 @@ class Traced:
 def traced(command, *options):
     path = f"{peers.scratch()}/report.json"
     with workload(command, peers.library_of(peers.LIBRARY)) as program:
-        program.ask("threads", 1, 1)  # what the C library allocates for a beginning is behind it
+        program.ask("threads", 1, 1)  # after the C library's initial allocations
         tracer = subprocess.Popen([PROGRAM, "-p", str(program.pid), "--format", "json", "-o", path,
                                    *options], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                   stderr=subprocess.PIPE)
@@ -86,7 +86,7 @@ def traced(command, *options):
 
 
 def losses_of(report):
-    """Summed over all processes; dropped_records are those of nobody."""
+    """Losses summed over all processes; dropped_records belong to no process."""
     total = {"dropped_records": report["dropped_records"]}
     for process in [*report["processes"], report["other_processes"]]:
         for kind, count in process["losses"].items():
@@ -103,7 +103,7 @@ def calls_of(report):
 
 
 def saturating_script(seconds):
-    """Each processor has two shells that run real programs one after the other."""
+    """Two shells per processor run real programs one after the other."""
     lines = [f"end=$(($(date +%s) + {seconds}))", "work() {",
              "\twhile [ $(date +%s) -lt $end ]; do"]
     lines += [f"\t\t{shlex.join(command)} >/dev/null 2>&1" for command in workloads.available()]
@@ -115,7 +115,8 @@ def saturating_script(seconds):
 
 
 def losses_part(scale):
-    """Real programs keep all processors busy, all of them traced (-f), with the default buffer."""
+    """Real programs keep all processors busy. All of them are traced (-f) with the default
+    buffer."""
     seconds = 5 if scale.quick else 60
     path = f"{peers.scratch()}/losses.json"
     command = [PROGRAM, "-q", "-f", "--top", "1", "--format", "json", "-o", path, "--", "/bin/sh",
@@ -153,26 +154,26 @@ STORM_STACKS = ("none", "cfi")
 TOO_SMALL = ("--stack", "none", "--buffer", "64k")
 
 
-FIRST = 64  # pairs, for what tables take at first
+FIRST = 64  # pairs to fill tables with
 
 
 def events_of(kind, pairs):
-    """That the program makes in all, and nobody else; with "mixed", blocks that live are allocated
-    before, and a table of them."""
+    """The number of events that the program itself makes; with "mixed", this includes the blocks
+    allocated at first, and their table."""
     name, width = kind.split()
     return 2 * (pairs + FIRST) + (int(width) + 1 if name == "mixed" else 0)
 
 
 def events_told(report):
-    """Events of which the report tells, each once. A free whose allocation was lost is in no total.
-    Where a free was lost, the block ends with the next allocation at its address: that free is among
-    the totals, and among the lost."""
+    """Events in the report, each counted once. A free whose allocation was dropped is in no
+    total. If a free was dropped, the next allocation at the same address ends the block: that
+    free is counted both in the totals and as a loss."""
     losses = losses_of(report)
     return (calls_of(report) + losses["events"] + losses["unmatched_frees"] - losses["collisions"])
 
 
 def storm(options, kind, pairs):
-    """N pairs as fast as they go. Each call that the program made has to be booked or lost."""
+    """Makes N pairs at full speed. Each call must be recorded or counted as dropped."""
     with traced([workloads.LOAD, "8"], *options, "--top", "1") as trace:
         trace.program.ask(*kind.split(), FIRST)
         nanoseconds = trace.program.ask(*kind.split(), pairs)
@@ -188,10 +189,10 @@ def storm(options, kind, pairs):
 
 
 def capacity_part(scale):
-    """Storms of N threads that do nothing but malloc and free: million events a second that were
-    made and booked, the share that was lost, how many were told beyond what the program made (none
-    may be, nor fewer), and the tracer's own processor time per event. Last with a buffer that is
-    far too small, to see that what is lost is counted."""
+    """Storms of N threads that only call malloc and free: millions of events per second made and
+    recorded, the share that was dropped, how many more or fewer were reported than the program
+    made (there must be none), and the tracer's own CPU time per event. The last run uses a far
+    too small buffer, to check that drops are counted."""
     pairs = int(3_000_000 * scale.size)
     storms = [(kind, ("--stack", stack)) for stack in STORM_STACKS for kind in STORM_KINDS]
     storms.append(("threads 8", TOO_SMALL))
@@ -203,7 +204,7 @@ def capacity_part(scale):
 
 
 def capacity(rounds):
-    """Million events a second: the most that were booked without a loss, and in all."""
+    """Millions of events per second: the most without drops, and the most recorded in total."""
     rates = {row: (rounds.median(row, "booked"), rounds.median(row, "lost %"))
              for row in rounds.figures if rounds.values(row, "booked") and "--buffer" not in row}
     whole = [booked for booked, lost in rates.values() if not lost]
@@ -219,13 +220,14 @@ def print_capacity(result):
                                           ": more than these processors can make"))
 
 
-# Attaching and letting go ------------------------------------------------------------------------
+# Attaching and detaching -------------------------------------------------------------------------
 
 LIBRARIES = 100
 
 
 def some_libraries(count):
-    """Of the system's, those of some size, by name; sanitizers' are for no other program."""
+    """Large enough libraries of the system, by name, without sanitizers, which only work in
+    programs built with them."""
     paths = {os.path.realpath(path) for path in glob.glob("/usr/lib/*-linux-gnu/lib*.so.*")}
     fit = [path for path in sorted(paths) if os.path.getsize(path) > 65536 and
            not os.path.basename(path).split(".")[0].endswith("san")]
@@ -233,7 +235,7 @@ def some_libraries(count):
 
 
 def read_all(paths):
-    """As what runs has its files in memory."""
+    """Reads the files into memory, as for running programs."""
     for path in paths:
         with open(path, "rb") as file:
             while file.read(1 << 20):
@@ -276,8 +278,8 @@ def whole_tool(paths):
 
 
 def attach_part(scale):
-    """A process with the C library alone and with 100 libraries more: the links themselves, and the
-    whole of mtrace-bpf from its start until it traces and from ^C until it has ended."""
+    """A process with only the C library, and one with 100 more libraries: the cost of the links
+    alone, and of mtrace-bpf from its start until it traces and from ^C until it exits."""
     rows = {}
     for count in (0, LIBRARIES):
         paths = some_libraries(count)
@@ -290,7 +292,7 @@ def attach_part(scale):
 
 
 def compiled(scale):
-    """A compiler whose code is in a library of 100 MB: many places, deep stacks, many names."""
+    """A compiler with its code in a 100 MB library: many sites, deep stacks, many names."""
     if scale.quick or not os.path.exists(f"{BENCH}/json"):
         return ["clang", "-O2", "-c", "-o", "/dev/null", workloads.big_source(60)]
     return ["clang++", "-O1", "-c", "-o", "/dev/null", f"{peers.HERE}/json.cc"]
@@ -337,8 +339,8 @@ REPORTS = {
 
 
 def report_part(scale):
-    """Seconds from recorded data to a report with names, of clang compiling: all places (those of
-    perf are lines of its tree, of samples; its data is comparable in kind only)."""
+    """Seconds from recorded data to a report with names, for clang compiling a file: all sites.
+    (For perf, the sites are lines of its tree of samples, which is only roughly comparable.)"""
     missing = {name: absent() for name, (_, absent) in REPORTS.items() if absent()}
     command = compiled(scale) if shutil.which("clang") else []
     rows = {name: (functools.partial(measure, command, scale.limit), 1)

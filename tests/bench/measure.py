@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How things are measured: programs that are asked by line, tools beside them, rounds, medians.
+"""How to measure: programs controlled line by line, tools that trace them, rounds, medians.
 
-Each round takes every row in turn, and a ratio is taken within a round; what is told is the median
-over the rounds, so that a machine whose speed drifts favours nobody. Whatever does not answer in
-time, or breaks, costs its own row and nothing else.
+Each round runs every row in turn, ratios are taken within a round, and the median over the rounds
+is reported, so that a machine whose speed drifts favours no row. A row that times out or fails
+affects only itself.
 """
 import contextlib
 import os
@@ -14,16 +14,16 @@ import statistics
 import subprocess
 import time
 
-LIMIT = 120  # seconds that anything may take to answer
+LIMIT = 120  # seconds to wait for any answer
 NUMBER = re.compile(rb"^\d+(\.\d+)?$")
 
 
 class Failed(Exception):
-    """A row that cannot be measured, and why."""
+    """A row that cannot be measured, and the reason."""
 
 
 class Lines:
-    """Lines of a pipe, each within a time."""
+    """Lines from a pipe, each with a timeout."""
 
     def __init__(self, stream):
         self.stream = stream.fileno()
@@ -44,7 +44,7 @@ class Lines:
         return line
 
     def until(self, pattern, seconds):
-        """The first line in which that is found; what came before tells why there is none."""
+        """The first line that matches; if there is none, earlier output explains why."""
         seen, deadline = [], time.monotonic() + seconds
         try:
             while not seen or not re.search(pattern, seen[-1]):
@@ -56,8 +56,8 @@ class Lines:
 
 
 class Workload:
-    """A program under test: asked by line, answers with a number for each. What a tool that
-    launched it says between is passed over."""
+    """A program under test: it answers each line with a number. Output of the tool that launched
+    it is skipped."""
 
     def __init__(self, command, env=None):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -76,7 +76,7 @@ class Workload:
 
 
 def stop(process, number=None, end_of_input=False, seconds=LIMIT):
-    """Let it end: by a signal, or by the end of its input; if it does not, it is killed."""
+    """Ends it by a signal or by the end of its input, and kills it if it does not exit."""
     if process.stdin and end_of_input:
         with contextlib.suppress(OSError):
             process.stdin.close()
@@ -93,8 +93,8 @@ def stop(process, number=None, end_of_input=False, seconds=LIMIT):
 
 
 def drain(process, seconds):
-    """Read what it says until it has ended; not until nobody says anything any more, as others may
-    have its output."""
+    """Reads its output until it has exited, but not until end of file, because other processes
+    may share the output."""
     pipes = [pipe for pipe in (process.stdout, process.stderr) if pipe]
     deadline = time.monotonic() + seconds
     while process.poll() is None and time.monotonic() < deadline:
@@ -114,7 +114,8 @@ def workload(command, env=None):
 
 @contextlib.contextmanager
 def tool(command, ready, stream="stdout", env=None, seconds=LIMIT):
-    """Run a tool, wait for its word that it is attached; ^C, or the end of its input, ends it."""
+    """Runs a tool and waits until it says that it is attached. ^C or the end of its input ends
+    it."""
     pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: subprocess.PIPE}
     if stream == "both":
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
@@ -130,7 +131,7 @@ def tool(command, ready, stream="stdout", env=None, seconds=LIMIT):
 
 @contextlib.contextmanager
 def silent_tool(command, attached):
-    """Likewise one that does not say when it is ready: `attached` looks."""
+    """The same for a tool that does not say when it is ready: polls `attached`."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + LIMIT
     try:
@@ -144,7 +145,7 @@ def silent_tool(command, attached):
 
 
 def run(command, limit=LIMIT, **keywords):
-    """(seconds, what it printed) of a command that has to succeed."""
+    """Returns (seconds, output) of a command that must succeed."""
     start = time.monotonic()
     try:
         done = subprocess.run(command, capture_output=True, timeout=limit, check=False, **keywords)
@@ -159,8 +160,8 @@ def run(command, limit=LIMIT, **keywords):
 
 
 class Rounds:
-    """What was measured: figures[row][column] is a list with one entry for each round (None where
-    there is none), failed[row] says why a row has no more."""
+    """The results: figures[row][column] is a list with one entry per round (None if missing),
+    failed[row] says why a row has no more."""
 
     def __init__(self, figures=None, failed=None):
         self.figures = figures or {}
@@ -174,7 +175,7 @@ class Rounds:
         return [v for v in self.figures.get(row, {}).get(column, []) if v is not None]
 
     def ratio(self, row, base, column=""):
-        """Median of the ratios within each round."""
+        """The median of the ratios within each round."""
         pairs = zip(self.figures.get(row, {}).get(column, []),
                     self.figures.get(base, {}).get(column, []))
         ratios = [a / b for a, b in pairs if a is not None and b]
@@ -197,7 +198,7 @@ class Rounds:
 
 
 def interleave(rows, rounds, note=lambda text: None):
-    """rows: {name: (function that returns {column: figure}, rounds that it takes at most)}."""
+    """rows: {name: (function that returns {column: figure}, maximum number of rounds)}."""
     result = Rounds({name: {} for name in rows})
     for number in range(rounds):
         for name, (measure, most) in rows.items():

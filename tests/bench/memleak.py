@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs BCC's memleak, whose Python binding (0.26, as Debian 12 has it) calls bpf_attach_uprobe()
-without its last argument, so that a reference counter somewhere is asked for: usually it cannot
-attach. usage: memleak.py SCRIPT [ARG...]"""
+"""Runs BCC's memleak. Its Python binding (0.26, in Debian 12) calls bpf_attach_uprobe() without
+the last argument, so the call asks for a reference counter at an undefined offset and usually
+fails. usage: memleak.py SCRIPT [ARG...]"""
 import ctypes
 import runpy
 import sys

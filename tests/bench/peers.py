@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Who is measured: one table of tools, ours and others; whether each is here, and how it is run.
+"""The measured tools, ours and others: a table with the availability of each tool and how to run
+it.
 
-A tool either attaches to a process, or launches a command. It is a row of TOOLS; which rows a part
-of the benchmark takes is said there, by name.
+A tool either attaches to a process or launches a command. It is a row of TOOLS. Each part of the
+benchmark lists the names of its rows.
 """
 import atexit
 import contextlib
@@ -34,7 +35,7 @@ PTRACE = ("--backend", "ptrace")
 
 @functools.cache
 def scratch():
-    """A directory for what nobody reads."""
+    """A directory for files that nobody reads."""
     directory = tempfile.mkdtemp(prefix="mtrace-bench-")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     return directory
@@ -50,13 +51,13 @@ def system_library():
 
 
 def our_sites(library):
-    """malloc's and free's probe sites: [("malloc", 0), ("free", 3)], with their functions."""
+    """The probe sites of malloc and free, with their functions: [("malloc", 0), ("free", 3)]."""
     out = subprocess.run([FLOOR, "0", library], capture_output=True, text=True, check=True).stdout
     return [(name, int(offset)) for name, offset in re.findall(r"(\w+)\+(\d+)", out)]
 
 
 def section(library, name):
-    """(address, file offset, size) of a section."""
+    """Returns (address, file offset, size) of a section."""
     listing = subprocess.run(["readelf", "-SW", library], capture_output=True, text=True,
                              check=True).stdout
     match = re.search(rf"\s{re.escape(name)}\s+\w+\s+(\w+) (\w+) (\w+)", listing)
@@ -64,7 +65,7 @@ def section(library, name):
 
 
 def give_sizes(library):
-    """objcopy adds symbols of size 0, in which bpftrace places no probe."""
+    """objcopy adds symbols with size 0, on which bpftrace does not place probes."""
     _, start, size = section(library, ".symtab")
     with open(library, "r+b") as file:
         for entry in range(start, start + size, 24):
@@ -73,7 +74,8 @@ def give_sizes(library):
 
 
 def make_library():
-    """bpftrace here probes symbols only: a copy of the C library with names for our sites."""
+    """This bpftrace only probes symbols: makes a copy of the C library with symbols at our
+    sites."""
     library = system_library()
     names = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True).stdout
     command = ["objcopy"]
@@ -106,14 +108,14 @@ def recording(pid, _):
 
 
 def system_wide(name, *options):
-    """Trace what is called so; the library is probed as soon as one such process maps it."""
+    """Traces processes by name. The library is probed as soon as one of these processes maps it."""
     return lambda *_: tool([PROGRAM, "--comm", name, "-o", "/dev/null", *options], "tracing",
                            "stderr")
 
 
 @contextlib.contextmanager
 def beside(attach, library):
-    """Another process on the same library is traced, and the one that is measured is not."""
+    """Traces another process that uses the same library, but not the measured one."""
     selected = f"{scratch()}/selected"
     shutil.copy(PAIRS, selected)
     with workload([selected], library_of(library)) as other:
@@ -135,7 +137,7 @@ def bpftrace(*symbols):
 
 
 def traced_by(command):
-    """Tracers by ptrace that do not say when they are ready."""
+    """For ptrace tracers that do not say when they are ready."""
     return lambda pid, _: silent_tool([*command, "-p", str(pid)], lambda: tracer_of(pid))
 
 
@@ -146,7 +148,7 @@ def tracer_of(pid):
 
 @contextlib.contextmanager
 def heaptrack_attached(pid, _):
-    """Ended by ^C its script leaves its pipe behind."""
+    """After ^C, its script leaves its pipe behind."""
     command = ["heaptrack", "--raw", "-o", f"{scratch()}/heaptrack", "-p", str(pid)]
     with tool(command, "injection finished", "both") as process:
         try:
@@ -168,8 +170,8 @@ def memleak(*options):
 
 @functools.cache
 def kernel_headers():
-    """Of the running kernel they are found by BCC itself. Else those of another one, for the few
-    types that it needs; Debian has them in two trees, which are laid one over the other."""
+    """BCC itself finds the headers of the running kernel. Otherwise those of another kernel
+    provide the few types that it needs; Debian has them in two trees, which are overlaid."""
     if os.path.isdir(f"/lib/modules/{platform.release()}/build"):
         return None
     trees = sorted(glob.glob("/usr/src/linux-headers-*-common"))
@@ -198,14 +200,14 @@ def valgrind(command):
 
 
 def leak_sanitized(command):
-    """Programs of ours are there a second time, built with it."""
+    """Our programs also exist in a version built with it."""
     path = f"{command[0]}-lsan"
     if not os.path.exists(path):
         raise Failed("needs a build of its own")
     return [path, *command[1:]]
 
 
-# Whether they are here ---------------------------------------------------------------------------
+# Whether they are available ----------------------------------------------------------------------
 
 
 def executable(*names):
@@ -233,8 +235,8 @@ def here():
 
 @dataclasses.dataclass(frozen=True)
 class Tool:
-    """One row. `pairs`: how many malloc+free pairs it can be asked for in a tenth of a second or
-    so; `rounds`: how many of these it is worth."""
+    """A row. `pairs`: how many malloc+free pairs it makes in about a tenth of a second;
+    `rounds`: how many rounds it gets."""
     name: str
     pairs: int
     attach: typing.Callable = None
@@ -244,7 +246,7 @@ class Tool:
 
     @contextlib.contextmanager
     def session(self, command, library=LIBRARY):
-        """The program beside or below the tool, to be asked."""
+        """The program that the tool traces, ready for requests."""
         if self.launch:
             with workload(self.launch(command), library_of(library)) as program:
                 yield program
@@ -257,7 +259,7 @@ class Tool:
 
 
 def library_of(library):
-    """What makes programs use it."""
+    """The environment that makes programs use it."""
     return {"LD_LIBRARY_PATH": os.path.dirname(library)} if library == LIBRARY else {}
 
 
@@ -312,7 +314,7 @@ TOOLS = {row.name: row for row in [
 
 
 def present(names, tools=None):
-    """({name: Tool} of those that are here, {name: why not} of the others)."""
+    """Returns ({name: Tool} for available tools, {name: reason} for the others)."""
     table = tools or TOOLS
     reasons = {name: table[name].missing() for name in names}
     return ({name: table[name] for name in names if not reasons[name]},

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Draws the benchmark's curves: svg.py FILE.json DIRECTORY writes one SVG for each.
 
-Plain lines on logarithmic axes, names at their ends. Colours do on light and on dark paper alike;
-what is text or axis takes its colour from the reader's preference.
+Plain lines on logarithmic axes, with names at their ends. The line colours work on light and dark
+backgrounds; text and axes follow the reader's colour scheme.
 """
 import argparse
 import json
@@ -29,7 +29,7 @@ def short(value):
 
 
 def decades(low, high):
-    """Round figures that lie between, enough for an axis."""
+    """Round figures within the range, enough for an axis."""
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for steps in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8)):
         marks = [step * 10.0**e for e in exponents for step in steps]
@@ -40,7 +40,7 @@ def decades(low, high):
 
 
 class Axis:
-    """From values to places, by their logarithm."""
+    """Maps values to positions on a logarithmic scale."""
 
     def __init__(self, values, start, end):
         low, high = min(values), max(values)
@@ -57,7 +57,7 @@ class Axis:
 
 
 def apart(places):
-    """The same places in order, moved so that lines of text do not cover each other."""
+    """Moves positions, in order, so that lines of text do not overlap."""
     moved = {}
     last = -math.inf
     for name, place in sorted(places.items(), key=lambda item: item[1]):
@@ -68,7 +68,7 @@ def apart(places):
 
 
 def grid(x, y, names):
-    """Lines, their figures, and what these are."""
+    """Grid lines with their figures, and the axis titles."""
     out = []
     for mark in x.marks():
         at = x.place(mark)
@@ -95,7 +95,7 @@ def line(points, colour):
 
 
 def draw(curve):
-    """The SVG of one curve, as text; None if there is nothing to be drawn."""
+    """Returns the SVG of a curve as text, or None if there is nothing to draw."""
     series = {name: [(x, y) for x, y in points if x > 0 and y > 0]
               for name, points in curve["series"].items()}
     series = {name: points for name, points in series.items() if points}

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tables as text."""
+"""Text tables."""
 
 NOTHING = "-"
 
 
 def number(value):
-    """As many digits as mean something."""
+    """About three significant digits."""
     if value is None:
         return NOTHING
     if value and abs(value) < 10:
@@ -14,7 +14,7 @@ def number(value):
 
 
 def print_table(head, rows):
-    """rows: (name, [cells]); numbers to the right."""
+    """rows: (name, [cells]); numbers are right-aligned."""
     cells = [(name, [c if isinstance(c, str) else number(c) for c in row]) for name, row in rows]
     first = max([len(name) for name, _ in cells] + [0])
     widths = [max([len(title)] + [len(row[i]) for _, row in cells if i < len(row)]) + 2

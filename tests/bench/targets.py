@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is to be reached, and whether it is: each by figures of this run alone."""
+"""The targets, and whether they are met. Each is checked with figures of this run only."""
 import dataclasses
 import typing
 
@@ -27,14 +27,14 @@ def lost(parts):
 
 
 def worst_beyond_truth(parts):
-    """Events that are neither booked nor lost, or more than the program's own."""
+    """Events neither recorded nor counted as dropped, or more than the program made."""
     values = [value for row in parts["capacity"]["figures"].values()
               for value in row.get("beyond truth", []) if value is not None]
     return max(map(abs, values), default=None)
 
 
 def dearest_event(parts):
-    """Of storms that lost nothing, percent of a processor at a million events a second."""
+    """For storms without drops: percent of a processor at a million events per second."""
     rounds = Rounds(parts["capacity"]["figures"])
     costs = [rounds.median(row, "tracer ns") for row in rounds.figures
              if rounds.values(row, "lost %") and not rounds.median(row, "lost %")]
@@ -55,7 +55,7 @@ def many_libraries(parts):
 
 
 def report_ratio(other, per_site):
-    """Seconds, or seconds for each of what is listed, of the whole report."""
+    """Ratio of the seconds for the whole report, or of the seconds per listed site."""
     def value(parts):
         rounds = Rounds(parts["report"]["figures"])
         ours, theirs = [rounds.median(row, "seconds") / (rounds.median(row, "sites") if per_site

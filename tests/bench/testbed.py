@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""On what was measured: the machine, its kernel, and the versions of all that took part."""
+"""What was measured on: the machine, its kernel, and the versions of all tools."""
 import os
 import platform
 import re
 import shutil
 import subprocess
 
-# Executable: how it tells its version.
+# Executable: options that print its version.
 VERSIONS = {
     "bpftrace": ["--version"],
     "heaptrack": ["--version"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What tracing costs other patterns of allocation than plain pairs, and real programs."""
+"""What tracing costs real programs, and allocation patterns other than plain pairs."""
 import contextlib
 import dataclasses
 import functools
@@ -18,7 +18,7 @@ from table import print_absent, print_table
 
 LOAD = f"{BENCH}/load"
 
-# Of load.c: kind and width.
+# Workloads of load.c: kind and width.
 PATTERNS = ("mixed 100000", "handover 1024", "threads 1", "threads 2", "threads 4", "threads 8")
 PATTERN_TOOLS = (NATIVE, FLOOR_ROW, peers.NO_STACK, peers.CFI, "mtrace-bpf --record",
                  "mtrace-bpf --sample 512k", peers.BPFTRACE_SITES, peers.MEMLEAK_ROW,
@@ -31,8 +31,8 @@ def patterns(tool, kinds, samples, scale=0.5):
 
 
 def workloads_part(scale):
-    """ns per malloc+free pair, by the clock on the wall: mixed sizes with 100,000 live blocks, what
-    one thread allocates another one frees, and 1 to 8 threads together."""
+    """ns of wall clock time per malloc+free pair: mixed sizes with 100,000 live blocks, blocks
+    that another thread frees, and 1 to 8 threads at once."""
     tools, missing = peers.present(PATTERN_TOOLS)
     rows = {name: (functools.partial(patterns, tool, PATTERNS, 2), tool.rounds)
             for name, tool in tools.items()}
@@ -71,7 +71,7 @@ def json_parser(scale):
 
 @functools.cache
 def big_source(functions):
-    """As a generator of code writes it: many functions that are much alike."""
+    """Like generated code: many similar functions."""
     path = f"{peers.scratch()}/big-{functions}.c"
     with open(path, "w", encoding="utf-8") as out:
         out.write("struct s { int a[16]; struct s *next; };\n")
@@ -96,7 +96,7 @@ def cc1(scale):
 @dataclasses.dataclass(frozen=True)
 class Program:
     name: str
-    command: typing.Callable  # of the scale
+    command: typing.Callable  # function of the scale
     missing: typing.Callable
 
 
@@ -120,7 +120,7 @@ PROGRAM_TOOLS = {
     peers.VALGRIND: dataclasses.replace(TOOLS[peers.VALGRIND], rounds=1),
 }
 QUICK_TOOLS = (NATIVE, FLOOR_ROW, "mtrace-bpf", peers.HEAPTRACK)
-# Waits for a line, and becomes the program.
+# Waits for a line, then executes the program.
 GATE = ["/bin/sh", "-c", 'read -r _; exec "$@"', "gate"]
 
 
@@ -144,8 +144,8 @@ def started(command):
 
 
 def time_program(tool, command):
-    """Seconds of a program that is traced from its first instruction on; of one that a tool
-    launches, with what the tool itself does before and after."""
+    """Seconds of a program that is traced from its first instruction. If a tool launches it,
+    this includes the tool's own work before and after."""
     if tool.launch:
         start = time.monotonic()
         with started(tool.launch(command)) as process:
@@ -176,7 +176,7 @@ def redis_server(wrap, socket):
 
 
 def time_redis(tool, scale):
-    """Seconds of redis-benchmark, with values larger than a free list keeps at hand."""
+    """Seconds of redis-benchmark, with values larger than what a free list caches."""
     socket = f"{peers.scratch()}/redis"
     load = ["redis-benchmark", "-s", socket, "-q", "-n", str(max(int(20_000 * scale), 1000)), "-r",
             "10000", "-d", "200", "-P", "16", "-t", "set,get,lpush,lpop,sadd,hset"]
@@ -196,8 +196,8 @@ def program_row(tool, programs, scale):
 
 
 def programs_part(scale):
-    """Seconds that real programs take, traced from their first instruction on. (redis has jemalloc,
-    of which the floor, bpftrace and memleak see nothing: they are told of the C library.)"""
+    """Seconds of real programs, traced from their first instruction. (redis uses jemalloc, which
+    the floor, bpftrace and memleak do not see, because they trace the C library.)"""
     names = QUICK_TOOLS if scale.quick else PROGRAM_TOOLS
     tools, missing = peers.present(names, PROGRAM_TOOLS)
     absent = {program.name: program.missing() for program in PROGRAMS}
@@ -211,7 +211,7 @@ def programs_part(scale):
 
 
 def print_ratios(result):
-    """The figure, and how many times that of the program alone, for each column."""
+    """Prints each figure and its ratio to that of the program alone."""
     rounds = Rounds(result["figures"])
     columns = rounds.columns()
     print_table(columns, [(name, [rounds.median(name, c) for c in columns])
@@ -223,7 +223,7 @@ def print_ratios(result):
 
 
 def available():
-    """Commands of real programs that are here, for a load."""
+    """Commands of the installed real programs, for a load."""
     names = [program for program in PROGRAMS if not program.missing()]
     commands = [program.command(1) for program in names]
     if shutil.which("git") and os.path.isdir(".git"):

@@ -15,7 +15,7 @@
  * linked list of a million nodes in random order does not cost a million reads.
  *
  * In a heap full of pointers, most targets are already reachable. Their words are dropped by region
- * (scan/mark/settled.h) before they are looked up. Words that point in front of the first or behind
+ * (scan/mark/settled.h) before they are looked up. Words that point before the first or after
  * the last block that is not reachable yet do not even pass the filter.
  *
  * No room. Edges take what is left of the 16 bytes per block: on average, one edge per block. A

@@ -17,8 +17,8 @@
  * A pointer is a word at a multiple of `step` that holds an address in [start, start + size) of a
  * block, or the start of an empty one; one past the end is not a pointer. Interior pointers of
  * known idioms (scan/pattern/idiom.h) count as pointers to the start. A tagged pointer is a word of
- * 8 bytes that equals the start of a block once its upper 16 bits are cleared. Bytes behind a
- * block's size that malloc's rounding adds are read as its content, for programs that use them.
+ * 8 bytes that equals the start of a block once its upper 16 bits are cleared. Bytes that
+ * malloc's rounding adds after a block's size are read as its content, for programs that use them.
  *
  * Not found: pointers that only the kernel holds (epoll, io_uring, timers), mangled pointers
  * (setjmp, atexit), compressed pointers, and pointers at addresses that are not a multiple of

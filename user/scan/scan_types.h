@@ -89,7 +89,10 @@ struct scan_input {
 	 * headers prove that it is free or the allocator's own.
 	 */
 	bool heap_is_known;
-	/* Of a running thread, used to recognise stacks of exited threads; 0 if unknown. */
+	/*
+	 * The thread pointer of a running thread, used to recognise stacks of exited ones; 0 if
+	 * unknown.
+	 */
 	uint64_t thread_pointer;
 	/*
 	 * Finds out which references the program can still read, and sets `answer` where that is

@@ -317,7 +317,7 @@ static const struct options options_default = {
 	.prometheus_sites = SERIES_SITES_DEFAULT,
 };
 
-/* Where files are asked for. */
+/* Reads the requested files. */
 static int options_read_files(struct options *options, struct error *err)
 {
 	const char **path;

@@ -94,7 +94,7 @@ static int connect_follow(struct trace *trace)
 	return connect_report(trace);
 }
 
-/* What is wrong with the command line, or NULL. */
+/* Returns what is wrong with the command line, or NULL. */
 static const char *misuse(const struct options *options)
 {
 	if (!options->program)

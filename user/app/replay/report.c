@@ -92,7 +92,7 @@ static int replay_run(struct replay *replay, const struct options *options)
 	return replay_report(replay, &report);
 }
 
-/* What is wrong with the command line, or NULL. */
+/* Returns what is wrong with the command line, or NULL. */
 static const char *misuse(const struct options *options)
 {
 	if (!options->program)

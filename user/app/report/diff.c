@@ -352,7 +352,7 @@ static int run(const struct options *options, struct error *err)
 	return code;
 }
 
-/* What is wrong with the command line, or NULL. */
+/* Returns what is wrong with the command line, or NULL. */
 static const char *misuse(const struct options *options)
 {
 	if (!options->program || !options->program[1])

@@ -197,7 +197,7 @@ static enum reference_answer answer_of(enum liveness live)
 	return live == LIVENESS_DEAD ? REFERENCE_DEAD : REFERENCE_LIVE;
 }
 
-/* Do the frame or its callers read the current value of the register? */
+/* Says whether the frame or its callers read the current value of the register. */
 static enum reference_answer ask_register(const struct thread_stack *stack, size_t frame,
 					  size_t index)
 {

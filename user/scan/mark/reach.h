@@ -18,7 +18,10 @@ void scan_set_interior(struct scan *scan, const struct edge *edge);
 void scan_put_off(struct scan *scan, uint32_t source);
 /* Looks for idioms in the block's first words, if they are in the current piece. */
 void scan_see_block(struct scan *scan, const struct block_cursor *at);
-/* Does the pointer count as one to the start of its block? The block must have been read. */
+/*
+ * Returns true if the pointer counts as one to the start of its block. The block must have been
+ * read.
+ */
 bool scan_counts_as_start(const struct scan *scan, const struct edge *edge);
 
 #endif

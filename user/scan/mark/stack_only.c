@@ -63,7 +63,7 @@ static uint8_t origin_of_rank(const struct scan *scan, uint8_t rank)
 	return rank;
 }
 
-/* Does a candidate of a higher rank that leads here belong below a lower rank by now? */
+/* Returns true if a candidate of a higher rank that leads here now belongs below a lower rank. */
 static bool settle_rank(struct scan *scan, uint8_t rank)
 {
 	uint8_t *origin = &scan->origins[scan->candidates.items[rank - 1]];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What lies between two blocks of glibc's malloc. gap.c explains how that is known. */
+/* The memory between two blocks of glibc's malloc. gap.c explains how its state is known. */
 #ifndef MTRACE_SCAN_PATTERN_GAP_H
 #define MTRACE_SCAN_PATTERN_GAP_H
 

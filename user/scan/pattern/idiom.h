@@ -36,7 +36,7 @@ enum idiom {
 #define IDIOM_UNSEEN 0
 #define IDIOM_NONE   1
 
-#define IDIOM_BYTES 16 /* at most; zero behind the end of the block */
+#define IDIOM_BYTES 16 /* at most; zero after the end of the block */
 
 static inline size_t idiom_bytes(const struct scan_input *input)
 {

@@ -210,7 +210,7 @@ static void *read_batches(void *argument)
 	return NULL;
 }
 
-/* What one thread fails to read is in no batch of the other, so either error counts. */
+/* Memory that one thread fails to read is in no batch of the other, so either error counts. */
 static int read_together(struct copy *copy, struct feed *feed)
 {
 	struct copy_reader readers[2];
