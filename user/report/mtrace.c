@@ -36,7 +36,7 @@ static void put_path(struct out *out, const char *path)
 	}
 }
 
-/* The innermost frame that is no wrapper: operator new and the like belong to the allocator. */
+/* The innermost frame that is not a wrapper: operator new and the like belong to the allocator. */
 static const struct snapshot_frame *caller_of(const struct snapshot_stack *stack)
 {
 	for (uint32_t i = 0; i < stack->frame_count; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What several scans of a running process agree on. confirm.c explains why that is needed. */
+/* What several scans of a running process agree on. confirm.c explains why several are needed. */
 #ifndef MTRACE_SCAN_CONFIRM_H
 #define MTRACE_SCAN_CONFIRM_H
 
@@ -10,7 +10,7 @@
 #include "scan/scan.h"
 
 #define CONFIRM_PASSES   5 /* that agree in a row; at least 2 */
-#define CONFIRM_PATIENCE 4 /* at most this many times as many passes are made */
+#define CONFIRM_PATIENCE 4 /* makes at most this many times as many passes */
 
 /* A block that no pass has reached yet. */
 struct suspect {

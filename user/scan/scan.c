@@ -145,8 +145,10 @@ static void count_tagged(struct scan *scan)
 					       scan->tagged[slot / CHAR_BIT] >> slot % CHAR_BIT & 1;
 }
 
-/* Turns states into classes, in place. Most blocks are reachable; eight of them are skipped at
- * once. */
+/*
+ * Turns states into classes, in place. Most blocks are reachable; eight of them are skipped at
+ * once.
+ */
 static void conclude(struct scan *scan)
 {
 	struct scan_result *result = scan->result;
@@ -217,8 +219,10 @@ static int part_ranges(struct scan *scan)
 	return 0;
 }
 
-/* Memory use that is independent of the number of pointers. One feed is closed before the next
- * opens. */
+/*
+ * Memory use that is independent of the number of pointers. One feed is closed before the next
+ * opens.
+ */
 static size_t bytes_taken(const struct scan *scan)
 {
 	return sizeof(*scan) + feed_memory(scan->input->read_ahead) + scan->blocks->bytes +

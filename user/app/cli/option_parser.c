@@ -317,7 +317,7 @@ static const struct options options_default = {
 	.prometheus_sites = SERIES_SITES_DEFAULT,
 };
 
-/* Reads the requested files. */
+/* Reads the files of --config, or the default files. */
 static int options_read_files(struct options *options, struct error *err)
 {
 	const char **path;

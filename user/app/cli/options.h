@@ -66,8 +66,7 @@ struct options {
 	const char *pairing;       /* NULL: the best that works */
 	uint64_t buffer_bytes;     /* 0: default */
 	struct thinning thinning;  /* which heap calls are recorded */
-	uint32_t max_overhead_ppm; /* of the traced processes' CPU time, in millionths; 0: no limit
-				    */
+	uint32_t max_overhead_ppm; /* of the traced processes' CPU time, per million; 0: no limit */
 
 	bool scan;              /* scan at the end */
 	uint64_t scan_every_ns; /* 0: no scans before the end */

@@ -9,7 +9,8 @@
 #define EXIT_CANNOT 1
 #define EXIT_USAGE  2
 
-/* Returns EXIT_DONE, or prints which option is only for serve and connect and returns EXIT_USAGE.
+/*
+ * Returns EXIT_DONE, or prints which option is only for serve and connect and returns EXIT_USAGE.
  */
 int command_takes_no_net(const struct options *options);
 

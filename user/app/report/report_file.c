@@ -71,7 +71,7 @@ static struct snapshot_sum sum(json_object *object, const char *key)
 		     : (struct snapshot_sum){0};
 }
 
-/* The number of elements of an array. Callers ignore elements that are not objects. */
+/* The number of elements in an array. Callers ignore elements that are not objects. */
 static size_t count_of(json_object *array)
 {
 	return array ? json_object_array_length(array) : 0;

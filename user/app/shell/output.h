@@ -9,10 +9,11 @@
 #include "app/shell/state.h"
 #include "base/error.h"
 
-/* `streams`: the output must be visible while the command runs. 0 or -errno with a message. */
+/* `streams`: the output must be visible while the command runs. Returns 0 or -errno with a message.
+ */
 int shell_output_begin(struct shell *shell, const struct shell_words *words, bool streams,
 		       struct error *err);
-/* Shows the output; if the command failed, leaves no file. 0 or -errno with a message. */
+/* Shows the output; if the command failed, leaves no file. Returns 0 or -errno with a message. */
 int shell_output_end(struct shell *shell, bool failed, struct error *err);
 /* A page that writes to the output of the running command. */
 struct page shell_page(const struct shell *shell);

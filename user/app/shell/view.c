@@ -95,7 +95,7 @@ static bool is_filtered(const struct shell *shell, const struct snapshot_process
 		amount_between(site->oldest_ns, until_ns) < settings->older_ns);
 }
 
-/* Sort weight. Lists rank the first site to appear highest. */
+/* The sort weight. With SORT_TSC, the first site to appear ranks highest. */
 static uint64_t worth(enum sort_key sort, const struct snapshot_site *site)
 {
 	if (sort == SORT_TSC)

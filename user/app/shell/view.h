@@ -20,12 +20,12 @@ struct shell_rows {
 	size_t hidden; /* by filters */
 };
 
-/* Takes a snapshot of a process, or of all with pid 0. 0 or -errno with a message. */
+/* Takes a snapshot of a process, or of all with pid 0. Returns 0 or -errno with a message. */
 int shell_view_open(struct shell *shell, pid_t pid, struct shell_view *ret_view, struct error *err);
 void shell_view_close(struct shell_view *view);
 /*
  * Collects the sites that pass the filters, sorted. With `before`, rows hold the changes since that
- * snapshot; NULL: none. 0 or -ENOMEM with a message. Free with vec_free(&rows->list).
+ * snapshot; NULL: none. Returns 0 or -ENOMEM with a message. Free with vec_free(&rows->list).
  */
 int shell_rows_collect(const struct shell *shell, const struct shell_view *view,
 		       const struct snapshot *before, enum sort_key sort,
@@ -33,7 +33,7 @@ int shell_rows_collect(const struct shell *shell, const struct shell_view *view,
 /* The session's report, with ^C as a way to stop the lookup of names. */
 struct report shell_report(struct shell *shell);
 void shell_rows_sort(struct shell_rows *rows, enum sort_key sort);
-/* Looks up the names for the first `count` rows. 0 or -ENOMEM with a message. */
+/* Looks up the names for the first `count` rows. Returns 0 or -ENOMEM with a message. */
 int shell_rows_name(struct shell *shell, const struct shell_view *view,
 		    const struct shell_rows *rows, size_t count, struct error *err);
 /* The same process image in another snapshot, or NULL. */

@@ -46,8 +46,7 @@ bool utf8_hidden(uint32_t code)
 }
 
 /*
- * Returns the length that the lead byte announces and its bits of the code, or 0 if it is no lead
- * byte.
+ * Returns the length of the character and the code bits of its first byte, or 0 if that is invalid.
  */
 static size_t utf8_lead(unsigned char lead, uint32_t *ret_code)
 {

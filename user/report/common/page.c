@@ -57,7 +57,7 @@ static void put_visible(struct page *page, enum style style, const char *bytes, 
 	out_bytes(&page->out, bytes, count);
 }
 
-/* Text that is its own printable form. Trailing blanks are held back. */
+/* Writes text that is its own printable form. Trailing blanks are held back. */
 static void put_plain(struct page *page, enum style style, const char *text, size_t length)
 {
 	size_t first = 0, end = length;

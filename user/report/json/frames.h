@@ -11,7 +11,7 @@
 #include "model/snapshot/snapshot.h"
 #include "report/json/writer.h"
 
-/* Where a frame's text is in json_frames.text. */
+/* The position of a frame's text in json_frames.text. */
 struct json_frame {
 	struct snapshot_frame frame;
 	size_t start;

@@ -6,8 +6,8 @@
 #include "report/text/view.h"
 
 /*
- * Writes the sites with leaks and their stacks, most leaked bytes first; with -v also sites with
- * possible leaks. Nothing if there are none.
+ * Writes the sites with leaks and their stacks, sorted by leaked bytes; with -v also sites with
+ * possible leaks. Writes nothing if there are none.
  */
 void text_leaks(const struct view *view);
 /* With -v: says how much each suppression excused. */

@@ -10,7 +10,7 @@
 /* Returns true if the model has any event of the process. */
 bool process_has_events(const struct snapshot_process *process);
 
-/* Writes name, fate and command of the process. */
+/* Writes the process's name, how it ended, and its command. */
 void text_heading(const struct view *view);
 /* Writes the totals. */
 void text_totals(const struct view *view);

@@ -7,7 +7,8 @@
 
 /* Says how the process was scanned and what the scan could not see, or why there was no scan. */
 void text_scan(const struct view *view);
-/* Writes "3 leaks, 96 B definitely lost", "no leaks", or "no definite leaks" if there are others.
+/*
+ * Writes "3 leaks, 96 B definitely lost", "no leaks", or "no definite leaks" if there are others.
  */
 void text_leaks_definite(struct page *page, const struct snapshot_sum classes[LEAK_CLASS_COUNT]);
 /* Writes ", 40 B indirectly, 748 B possibly" for the classes that have blocks. */

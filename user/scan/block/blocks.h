@@ -33,13 +33,13 @@ struct blocks {
 	uint32_t *starts;            /* by slot: offset from the base of the span */
 	uint16_t *sizes;             /* by slot: the lower 16 bits */
 	uint16_t *sizes_upper; /* by slot: the upper 16 bits; NULL if hardly any block needs them */
-	uint32_t size_is_large; /* the size that stands for "see large" */
+	uint32_t size_is_large; /* this value means that the size is in `large` */
 	uint32_t slots;         /* including padding, which belongs to no block */
 	uint32_t count;
 	VEC(struct span) spans;
 	uint32_t *buckets;             /* the first slot in the bucket or after it */
 	VEC(struct sized_block) large; /* blocks whose size does not fit `sizes`, by address */
-	uint64_t low;                  /* every block lies in [low, high) */
+	uint64_t low;                  /* every block is in [low, high) */
 	uint64_t high;
 	uint64_t total; /* bytes of all blocks */
 	size_t bytes;   /* of memory used by this structure */
@@ -66,7 +66,7 @@ void blocks_free(struct blocks *blocks);
 
 uint64_t blocks_address(const struct blocks *blocks, uint32_t slot);
 uint64_t blocks_size(const struct blocks *blocks, uint32_t slot);
-/* Returns the index of the slot's span. */
+/* Returns the index of the span that contains the slot. */
 size_t blocks_span(const struct blocks *blocks, uint32_t slot);
 /* Returns the index of the last span that begins at or below the address, or 0 if there is none. */
 size_t blocks_span_below(const struct blocks *blocks, uint64_t address);
@@ -85,10 +85,9 @@ size_t blocks_find(const struct blocks *blocks, const uint64_t *words, const uin
 struct block_cursor {
 	const struct blocks *blocks;
 	size_t span;
-	uint64_t base; /* of the span */
-	uint32_t near; /* slots below this one have their successor in the same span */
-	uint32_t slot; /* the last block that starts at or below the address; SLOT_NONE if there is
-			  none */
+	uint64_t base;    /* of the span */
+	uint32_t near;    /* slots below this one have their successor in the same span */
+	uint32_t slot;    /* the last block that starts at or below the address, or SLOT_NONE */
 	uint64_t address; /* of that block */
 	uint64_t size;
 	uint64_t next; /* where the next block starts; UINT64_MAX if there is none */

@@ -74,7 +74,7 @@ static inline void fetch_ahead(const void *data, size_t byte, unsigned int lines
 
 #define AVX2 __attribute__((target("avx2,bmi,popcnt")))
 
-/* The words that did not fill a whole round of the fast loop. */
+/* Handles the words that do not fill a whole round of the fast loop. */
 static size_t add_rest(const struct filter *filter, const void *data, size_t done, size_t count,
 		       unsigned int word, filter_words *portable, uint64_t *words,
 		       uint32_t *positions)
@@ -101,8 +101,7 @@ static AVX2 inline uint32_t mask64(__m256i passed)
 	return (uint32_t)_mm256_movemask_pd(_mm256_castsi256_pd(passed));
 }
 
-/* For each subset of four words: the order of halves, and of offsets, that moves it to the front.
- */
+/* For each subset of four words: the order of halves and of offsets that moves it to the front. */
 static const uint32_t chosen_halves[16][8] = {
 	{0},
 	{0, 1},
@@ -247,7 +246,7 @@ static size_t words_to_line(const void *data, size_t count, unsigned int word)
 	return words < count ? words : count;
 }
 
-/* AVX-512 compares unsigned numbers, and can move those that passed to the front. */
+/* AVX-512 compares unsigned numbers and can move the words that passed to the front. */
 #define AVX512 __attribute__((target("avx512f,avx512vl,bmi,popcnt")))
 
 static AVX512 inline __m512i load512(const void *data, size_t byte)

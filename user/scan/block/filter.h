@@ -29,7 +29,7 @@ struct filter {
 /* The fastest instructions to use, if the processor has them. */
 enum filter_speed { FILTER_FASTEST, FILTER_AVX2, FILTER_PORTABLE };
 
-/* word: 4 or 8 bytes; low <= high. Words of 4 bytes, and addresses above 2^48, have no tags. */
+/* `word` is 4 or 8 bytes; low <= high. Words of 4 bytes and addresses above 2^48 have no tags. */
 void filter_init(struct filter *filter, unsigned int word, uint64_t low, uint64_t high,
 		 enum filter_speed speed);
 
@@ -39,11 +39,11 @@ static inline bool filter_is_closed(const struct filter *filter)
 	return !filter->width;
 }
 
-/* Narrows the range, at most to what it was at first. */
+/* Narrows the range, within the initial one. */
 void filter_limit(struct filter *filter, uint64_t low, uint64_t high);
 
 /*
- * Stores the values and byte offsets of those of `count` words that pass. The data need not be
+ * Stores the values and byte offsets of those of the `count` words that pass. The data need not be
  * aligned. Both arrays have room for `count`. Returns how many passed.
  */
 static inline size_t filter_run(const struct filter *filter, const void *data, size_t count,

@@ -91,7 +91,7 @@ struct scan {
 	uint32_t positions[UNIT];   /* in the unit; later the slots of their blocks */
 	struct hit hits[UNIT];
 
-	bool in_blocks;   /* words may lie in blocks */
+	bool in_blocks;   /* words may be in blocks */
 	bool incomplete;  /* some blocks are INCOMPLETE */
 	bool remembering; /* pointers of blocks that are not yet reachable are stored as edges */
 	bool counts_free; /* free bytes between blocks are counted */

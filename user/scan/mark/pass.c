@@ -14,7 +14,7 @@
 #include "scan/mark/references.h"
 #include "scan/pattern/idiom.h"
 
-#define IN_VAIN_SHARE 4 /* maintain `settled` from one useless lookup in this many blocks on */
+#define IN_VAIN_SHARE 4 /* maintain `settled` after one useless lookup per this many blocks */
 
 #define NO_SOURCE 0x80000000u /* instead of a slot: the other bits are the position in the unit */
 

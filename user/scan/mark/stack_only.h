@@ -6,14 +6,14 @@
  *
  * Such a block, a candidate, and everything below it are reached at once, as from a root: many
  * programs keep their whole heap below a local variable of main, and none of it may be looked up,
- * stored or read more often than before. But pointers to the candidate itself are looked up to the
- * end. For this, each block has an origin: the roots, or the rank of the candidate that it was
- * first reached from. A candidate becomes an ordinary reachable block when a pointer to it is found
- * in memory, or in a block, of a lower origin: the roots, or a candidate with a lower rank. The
- * order of ranks guarantees that of several candidates in a cycle one remains. A pointer from below
- * a candidate back to it does not count, as in trees whose nodes point to their parents. Outer
- * frames have lower ranks, because the data of an outer function is more likely to lead to the data
- * of an inner one.
+ * stored or read more often than below a root. But pointers to the candidate itself are looked up
+ * to the end. For this, each block has an origin: the roots, or the rank of the candidate that it
+ * was first reached from. A candidate becomes an ordinary reachable block when a pointer to it is
+ * found in memory, or in a block, of a lower origin: the roots, or a candidate with a lower rank.
+ * The order of ranks guarantees that of several candidates in a cycle one remains. A pointer from
+ * below a candidate back to it does not count, as in trees whose nodes point to their parents.
+ * Outer frames have lower ranks, because the data of an outer function is more likely to lead to
+ * the data of an inner one.
  *
  * The origin of a block does not change once the block has been passed. So a candidate remains if
  * the roots lead to it only through blocks that are below it and were first reached from there.

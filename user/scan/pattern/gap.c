@@ -25,8 +25,9 @@
 #define FLAGS   7u
 #define MMAPPED 2u
 
-/* A thread's heap begins with the end of its arena, which is no longer than this many chunk
- * headers. */
+/*
+ * A thread's heap begins with the end of its arena, which is at most this many chunk headers long.
+ */
 #define FIRST_CHUNK 8
 
 /* Returns the size of the chunk, or 0 if it cannot be one. */

@@ -22,7 +22,8 @@ bool gap_is_free(struct word_reader *reader, uint64_t block, uint64_t size, uint
 /* The same for the memory before the first block of a heap, which begins at `start`. */
 bool gap_before_is_free(struct word_reader *reader, uint64_t start, uint64_t next, uint64_t limit);
 
-/* Returns where the content of a block ends: its size rounded as malloc does, but not above `next`.
+/*
+ * Returns where the content of a block ends: its size rounded as malloc does, but at most `next`.
  */
 static inline uint64_t gap_content_end(const struct scan_input *input, uint64_t block,
 				       uint64_t size, uint64_t next)

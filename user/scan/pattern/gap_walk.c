@@ -37,7 +37,9 @@ static bool is_in_view(const struct gap_walk *walk, const struct gap_view *view)
 	return walk->chunk >= view->address && walk->chunk + 2 * walk->word <= view->end;
 }
 
-/* Looks at the chunk and goes to the next. If it is no chunk, ends the chain and returns false. */
+/*
+ * Looks at the chunk and moves to the next. If it is not a chunk, ends the chain and returns false.
+ */
 static bool step(struct gap_walk *walk, const struct gap_view *view)
 {
 	const unsigned char *data = view->data + (walk->chunk - view->address);
@@ -90,7 +92,7 @@ void gap_walk_leave(struct gap_walk *walk, const struct gap_view *view, uint64_t
 {
 	walk_to(walk, view, next - 2 * walk->word);
 	walk->before += view->end - view->address;
-	/* A header that lies in two views or in none is not read. */
+	/* a header that is not completely within one view is not read */
 	if (walk->chunk && walk->chunk < view->end)
 		walk->chunk = 0;
 }

@@ -73,8 +73,8 @@ static const struct sds sds_types[] = {{1, 0}, {3, 1}, {5, 2}, {9, 4}, {17, 8}};
 #define SDS_SLACK     16 /* bytes; an allocator may round up by this and a quarter */
 
 /*
- * Returns true if header, capacity and the terminating 0 add up to the block's size, or to what an
- * allocator makes of it.
+ * Returns true if header, capacity and the terminating 0 add up to the block's size, or to the size
+ * that an allocator makes of it.
  */
 static bool sds_fits(const struct sds *type, const unsigned char *bytes, uint64_t size)
 {
@@ -165,7 +165,9 @@ static bool read_words(const struct scan_input *input, uint64_t address, void *b
 	return input->memory->read(input->memory->ctx, &piece, 1, bytes) == (ssize_t)piece.size;
 }
 
-/* Null pointers and pointers to code only, at least two of the latter. */
+/*
+ * Returns true if only null pointers and code pointers come first, with at least two of the latter.
+ */
 static bool is_vtable(const struct scan_input *input, uint64_t address)
 {
 	const struct scan_image *image = idiom_image_at(input, address);

@@ -30,8 +30,8 @@ enum idiom {
 };
 
 /*
- * All of this fits five bits: one more than the sum of a kind (or 0) and the additional ones. 0 is
- * a block that was not looked at.
+ * All of this fits into five bits: one more than the sum of a kind (or 0) and the additional ones.
+ * 0 is a block that was not looked at.
  */
 #define IDIOM_UNSEEN 0
 #define IDIOM_NONE   1
@@ -46,9 +46,9 @@ static inline size_t idiom_bytes(const struct scan_input *input)
 uint8_t idiom_looks(const struct scan_input *input, const void *bytes, uint64_t size);
 
 /*
- * Returns true if the pointer to `address` counts as one to the start of the block, which begins at
- * `start` and looks like that. Reads memory only if the pointer may be one to a second base class
- * (multiple inheritance) or to an sds string.
+ * Returns true if the pointer to `address` counts as a pointer to the start of the block, which is
+ * at `start` and has these looks. Reads memory only if the pointer may be one to a second base
+ * class (multiple inheritance) or to an sds string.
  */
 bool idiom_accepts(const struct scan_input *input, uint8_t looks, uint64_t start, uint64_t address);
 
