@@ -44,8 +44,8 @@ void edges_free(struct edges *edges);
 /* Returns the bytes used in addition to the capacity. */
 size_t edges_memory(uint32_t slots);
 /*
- * Returns up to `bytes` of memory, unless that is more than half of it. Only allowed while there
- * are no edges.
+ * Frees `bytes` of the memory, unless that is more than half of it. Only allowed while there are no
+ * edges.
  */
 void edges_shrink(struct edges *edges, size_t bytes);
 /* Removes all edges. */
