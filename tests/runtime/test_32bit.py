@@ -30,10 +30,10 @@ from test_stacks import test_exact, test_exact_attached
 from test_stacks_oracle import NO_RANDOM_ADDRESSES
 from test_traps import (test_coroutines, test_trap_allocation_on_another_stack_during_a_pending_call,
                         test_trap_longjmp_and_nesting, test_trap_longjmp_out_of_mmap,
-                        test_trap_mappings_of_libc_are_an_api_of_their_own,
+                        test_trap_mappings_of_libc_are_a_separate_api,
                         test_trap_other_tools_return_probes, test_trap_seccomp,
                         test_trap_signal_handler_on_an_alternate_stack,
-                        test_trap_text_that_was_moved_to_anonymous_memory,
+                        test_trap_code_moved_to_anonymous_memory,
                         test_trap_thread_exit_frees_again, test_trap_throwing_new)
 
 WIDE = harness.TARGETS
