@@ -451,7 +451,7 @@ def assert_tails_are_leaked(process):
 
 @pytest.mark.parametrize("built", ["tails", "tails-static", "m32/tails"])
 def test_chunk_links_keep_no_block_alive(launch, built):
-    """The addresses of free chunks are in the last word of the previous block."""
+    """The address of a free chunk points to the last word of the previous block."""
     if built.startswith("m32"):
         need("multilib")
     assert_tails_are_leaked(launch(target(built), options=SCAN).process)
