@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How sampling follows a budget: by decisions alone, and with a program whose costs are known. */
+/* Sampling follows a budget: single decisions, and simulated programs with known costs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -107,7 +107,8 @@ static void a_floor_that_is_too_high_is_known(void **state)
 	assert_false(budget_is_hopeless(&budget, &(struct budget_cost){0.5, 0.09}));
 }
 
-/* A call for each microsecond of work: what it costs when one of 2^(drawn - 1) means is hit. */
+/* The cost of a program that makes a call per microsecond of work, if one of 2^(drawn - 1) calls is
+ * sampled. */
 static struct budget_cost cost_of(const struct budget *budget, double entry_us, double told_us)
 {
 	double chance = budget->drawn ? 1.0 / (double)(1ULL << (budget->drawn - 1)) : 1;
@@ -116,7 +117,7 @@ static struct budget_cost cost_of(const struct budget *budget, double entry_us, 
 	return (struct budget_cost){cost / all, entry_us / all};
 }
 
-/* It comes to rest, soon, within the budget or near to the floor, and stays there. */
+/* The rate soon stabilises within the budget or near the floor, and stays there. */
 static void it_comes_to_rest(void **state)
 {
 	static const double budgets[] = {0.01, 0.05, 0.2, 0.5}, entries[] = {0.001, 0.05, 0.8},

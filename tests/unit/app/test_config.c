@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Defaults from files: the same options, and errors with file and line. */
+/* Defaults from configuration files: the same options as on the command line, and errors with file
+ * and line. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -86,7 +87,7 @@ static void test_wrong_files(void **state)
 	options_free(&options);
 }
 
-/* The command line prevails, and --config may stand anywhere on it. */
+/* The command line overrides the file, and --config may be anywhere on it. */
 static void test_command_line(void **state)
 {
 	struct scratch *scratch = *state;

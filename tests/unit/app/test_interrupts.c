@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Echoes of the signal that asks for an end, which may come while something else is done. */
+/* Repeated SIGINT and SIGTERM after the first one was handled. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #include "app/trace/interrupts.h"
 
-/* One has come and was taken; its echoes may come until then. */
+/* A first signal was handled. Further ones count as its echoes until then. */
 static void await_echoes(struct interrupts *interrupts, uint64_t until_ns)
 {
 	struct interrupt interrupt;
@@ -26,7 +26,7 @@ static void await_echoes(struct interrupts *interrupts, uint64_t until_ns)
 	interrupts->echo_until_ns = until_ns;
 }
 
-/* It came in time, and was looked at when the time had passed. */
+/* A second signal arrives in time, but is only read after the time has passed. */
 static void test_postponed(void **state)
 {
 	struct interrupts interrupts;
@@ -73,7 +73,7 @@ static void after_release(struct interrupts *interrupts)
 	raise(SIGTERM);
 }
 
-/* What is no echo ends the program. */
+/* Any other signal kills the program. */
 static void test_others(void **state)
 {
 	int status = end_of(late);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reports in JSON, read back: those of tests/golden, and what is none. Run from the root of the
- * tree. */
+/* Reading JSON reports: those of tests/golden, and invalid files. Run from the root of the tree. */
 #include <errno.h>
 
 #include "app/report/report_file.h"
@@ -73,7 +72,7 @@ static int read_text(struct scratch *scratch, const char *text, size_t size)
 	return code;
 }
 
-/* Cut wherever it may be. */
+/* A truncated file is refused wherever it is cut. */
 static void test_cut(void **state)
 {
 	char *text = read_whole("tests/golden/leaky.json");
@@ -87,7 +86,7 @@ static void test_cut(void **state)
 	free(text);
 }
 
-/* A string for each number, and so on: there is less to be read, and nothing else. */
+/* With values of the wrong type, less is read, but nothing breaks. */
 static void test_other_types(void **state)
 {
 	static const char kinds[] = "\"[{0123456789tfn";

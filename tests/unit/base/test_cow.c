@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Arrays and maps that share pieces with their copies: nobody sees what others write. */
+/* Arrays and maps that share pieces with their copies: writes by one owner are not visible to
+ * others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,7 +72,7 @@ static void test_array(void **state)
 	cow_free(&child);
 }
 
-/* What only one owner has is not copied. */
+/* A piece with a single owner is not copied. */
 static void test_writes_in_place(void **state)
 {
 	struct cow_array parent = {.count = 0}, child;
@@ -112,7 +113,7 @@ static void test_map(void **state)
 	cow_map_free(&child);
 }
 
-/* A child's frames stand where they stood in the parent, which may be gone. */
+/* Frames that a child inherited stay valid at the same address when the parent is freed. */
 static void test_frames(void **state)
 {
 	struct frame_store *parent = NULL, *child, *grandchild;

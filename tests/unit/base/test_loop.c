@@ -16,11 +16,11 @@
 
 #define MS 1000000ULL
 
-/* What a callback saw, and what it shall do. */
+/* What a callback saw, and what it should do. */
 struct seen {
 	struct loop *loop;
 	int calls;
-	uint64_t sum; /* of all it was called with */
+	uint64_t sum; /* of all arguments */
 	struct loop_watch *remove[2];
 	int stop_after;
 };
@@ -103,7 +103,7 @@ static void test_what_cannot_be_watched(void **state)
 	close(file);
 }
 
-/* Two watches are ready at once, and whichever is first removes both. */
+/* Two watches are ready at once, and whichever runs first removes both. */
 static void test_remove_within_callback(void **state)
 {
 	struct seen seen = {.loop = *state};
@@ -129,7 +129,8 @@ static void run_inner(void *ctx, uint32_t what)
 		assert_int_equal(loop_once(seen->loop, -1) >= 1, 1);
 }
 
-/* A callback runs the loop, in which another removes both: the outer batch must not call them. */
+/* A callback runs the loop, in which another callback removes both: the outer batch must not call
+ * them. */
 static void test_loop_within_callback(void **state)
 {
 	struct seen seen = {.loop = *state};
@@ -173,7 +174,7 @@ static void test_periodic_timer(void **state)
 	assert_int_equal(loop_add_timer(*state, MS, MS, see, &seen, NULL), 0);
 	assert_int_equal(loop_run(*state), 0);
 	assert_int_equal(seen.calls, 5);
-	assert_true(seen.sum >= 5); /* expirations that were missed are in the argument */
+	assert_true(seen.sum >= 5); /* the argument counts missed expirations */
 }
 
 static void test_stop_before_run(void **state)
@@ -182,7 +183,7 @@ static void test_stop_before_run(void **state)
 
 	loop_stop(*state);
 	assert_int_equal(loop_run(*state), 0);
-	/* It counts once: the next run runs. */
+	/* The stop counts once: the next run is not affected. */
 	assert_int_equal(loop_add_timer(*state, 0, 0, see, &seen, NULL), 0);
 	assert_int_equal(loop_run(*state), 0);
 	assert_int_equal(seen.calls, 1);
@@ -208,7 +209,7 @@ static void test_signal(void **state)
 	assert_int_equal(loop_once(*state, -1), 1);
 	assert_int_equal(seen.sum, SIGUSR1);
 	assert_int_equal(loop_once(*state, 0), 0);
-	/* Pending when the watch goes: discarded, or it would kill this test. */
+	/* A pending signal is discarded with its watch. Otherwise it would kill this test. */
 	assert_int_equal(raise(SIGUSR1), 0);
 	loop_remove(*state, watch);
 	assert_false(is_blocked(SIGUSR1));
@@ -251,7 +252,7 @@ static void ignore_signal(int signal_number)
 	(void)signal_number;
 }
 
-/* A handler of somebody's own interrupts the wait: no error, and nothing happened. */
+/* A signal handler interrupts the wait: that is not an error, and nothing is called. */
 static void test_interrupted(void **state)
 {
 	struct sigaction action = {.sa_handler = ignore_signal};
@@ -263,7 +264,7 @@ static void test_interrupted(void **state)
 	sigaction(SIGALRM, &old, NULL);
 }
 
-/* More than one batch is ready, and every watch is called. */
+/* More watches are ready than fit into a batch, and all are called. */
 static void test_many_watches(void **state)
 {
 	enum { MANY = 100 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Children: books that begin as a copy or are shared, pids that leave or are used again, one by
- * one. Trees of processes at random: test_tree.c.
+ * Children: models that start as a copy or are shared, pids that leave or are reused, case by case.
+ * Random process trees are in test_tree.c.
  */
 #include "model/book/scan.h"
 
@@ -107,8 +107,8 @@ static void test_inherits_what_it_needs(void **state)
 	books_close(&books);
 }
 
-/* Only the thread that forked is there: its realloc ends in both, another thread's in the parent.
- */
+/* Only the thread that forked exists in the child: its realloc returns in both processes, that of
+ * another thread only in the parent. */
 static void test_pending_calls(void **state)
 {
 	struct books books = books_default();
@@ -174,7 +174,7 @@ static void test_losses_stay_with_the_parent(void **state)
 	books_close(&books);
 }
 
-/* A leak scan may believe the books of a child only if those of its parent were complete. */
+/* A leak scan may trust the model of a child only if that of its parent was complete. */
 static void test_complete_books(void **state)
 {
 	struct books books = books_default();
@@ -203,7 +203,8 @@ static void test_unknown_parent(void **state)
 	tell_fork(&books, CHILD, START_TIME, true);
 	tell_fork(&books, OTHER, START_TIME, true);
 	books_turn(&books, PID);
-	tell_fork(&books, PID, START_TIME + 1, false); /* of itself: closes what was there */
+	tell_fork(&books, PID, START_TIME + 1, false); /* a fork to its own pid: closes the old
+							* process */
 	books_turn(&books, CHILD);
 	tell_malloc(&books, A, 1);
 	books_look(&books);
@@ -221,7 +222,7 @@ static void test_recycled_pid(void **state)
 	books_turn(&books, CHILD);
 	tell_malloc(&books, A, 10);
 	books_turn(&books, PID);
-	tell_fork(&books, CHILD, START_TIME, false); /* known already */
+	tell_fork(&books, CHILD, START_TIME, false); /* already known */
 	assert_int_equal(look_at(&books, CHILD)->live.bytes, 10);
 	tell_fork(&books, CHILD, START_TIME + 1, false);
 	assert_int_equal(look_at(&books, CHILD)->live.bytes, 0);
@@ -358,7 +359,7 @@ static void test_chains(void **state)
 	books_close(&books);
 }
 
-/* The child's pid is used again, and its end was not seen: the books stay the parent's. */
+/* The child's pid is reused, and its exit was not seen: the shared model stays with the parent. */
 static void test_recycled_sharer(void **state)
 {
 	struct books books = books_default();
@@ -366,11 +367,11 @@ static void test_recycled_sharer(void **state)
 	(void)state;
 	tell_malloc(&books, A, 10);
 	tell_fork(&books, CHILD, START_TIME + 1, true);
-	tell_fork(&books, CHILD, START_TIME + 1, true); /* known already */
+	tell_fork(&books, CHILD, START_TIME + 1, true); /* already known */
 	tell_fork(&books, CHILD, START_TIME + 2, false);
 	books_turn(&books, CHILD);
 	tell_free(&books, A);
-	tell_process(&books, EVENT_PROCESS, START_TIME + 2); /* known already */
+	tell_process(&books, EVENT_PROCESS, START_TIME + 2); /* already known */
 	assert_int_equal(look_at(&books, CHILD)->live.bytes, 0);
 	books_turn(&books, PID);
 	tell_fork(&books, OTHER, START_TIME + 1, true);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the books keep of a site beside its counts: how long its blocks live, what lived at the
- * peak, and its series; and that all of it is bounded. */
+/* What the model keeps of a site in addition to its counts: the lifetimes of its blocks, its live
+ * bytes at the peak, and its series. All of it is bounded. */
 #include "tests/unit/books.h"
 
 #include "app/session/period.h"
@@ -59,8 +59,8 @@ static void test_buckets(void **state)
 	}
 }
 
-/* Each thread by itself; who frees what another one allocated last does not count, and neither does
- * realloc. */
+/* A block is temporary if it is freed before the same thread allocates another one. Frees by other
+ * threads and by realloc do not count. */
 static void test_temporary(void **state)
 {
 	struct books books = books_default();
@@ -126,7 +126,7 @@ static void test_stacks_at_the_peak(void **state)
 	books_close(&books);
 }
 
-/* A child's books begin with the moment of its birth. */
+/* The child's peak and lifetimes start at the fork. */
 static void test_a_child_has_its_own(void **state)
 {
 	struct books books = books_default();
@@ -146,7 +146,7 @@ static void test_a_child_has_its_own(void **state)
 	books_close(&books);
 }
 
-/* 20 KiB a second at one site; at another one, as much comes as goes. */
+/* One site grows by 20 KiB a second; another one frees as much as it allocates. */
 static void grow(struct books *books, uint32_t seconds)
 {
 	uint64_t end = books->now_ns + seconds * SECOND, address = 0x100000;
@@ -181,7 +181,7 @@ static void test_growth_in_the_books(void **state)
 	books_close(&books);
 }
 
-/* What has grown is known of books that are closed; of others there is no series any more. */
+/* A closed process keeps the series of sites that have grown, and drops all others. */
 static void test_series_of_closed_books(void **state)
 {
 	struct books books = books_default();
@@ -216,7 +216,7 @@ static void test_series_have_a_bound(void **state)
 	books_close(&books);
 }
 
-/* A million places, and a million blocks that come and go. */
+/* A million stacks, and a million blocks that are allocated and freed. */
 static void test_a_million_of_each(void **state)
 {
 	struct books books = books_default();
@@ -241,7 +241,7 @@ static void test_a_million_of_each(void **state)
 	books_close(&books);
 }
 
-/* ---- from one report to the next ---- */
+/* ---- between two reports ---- */
 
 static void test_period(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which releases the books call errors, and of which they say nothing. */
+/* Which frees are errors, and which are not judged. */
 #include "tests/unit/books.h"
 
 #include "model/process/process.h"
@@ -7,7 +7,7 @@
 #define A 0x10000ULL
 #define B 0x20000ULL
 
-/* A process whose every block is known. */
+/* A process of which every block is known. */
 static struct books launched(void)
 {
 	static const struct model_config config = {
@@ -112,8 +112,8 @@ static void test_kins(void **state)
 	}
 }
 
-/* Known by its caller alone, operator new may be new[] as well; a delete that is an allocator's own
- * function has no mark. */
+/* A block that is known only by the caller of malloc, operator new, may be one of new[] as well. A
+ * delete that is the allocator's own function has no mark. */
 static void test_unmarked_operators(void **state)
 {
 	struct books books = launched();
@@ -126,7 +126,8 @@ static void test_unmarked_operators(void **state)
 	tell_malloc(&books, A, 8);
 	tell_call(&books, EVENT_FREE, API_DELETE, 0, A, SIZE_UNKNOWN);
 	tell_malloc(&books, A, 8);
-	books.caller = OPERATOR_NEW + 0x10; /* a delete's, to the books a wrapper like another */
+	books.caller = OPERATOR_NEW + 0x10; /* a delete's: for the model, a wrapper like any
+					     * other */
 	tell_release(&books, 0, A);
 	no_error(&books);
 	assert_int_equal(site_of(look(&books), API_NEW)->allocations, 1);
@@ -223,7 +224,7 @@ static void test_invalid_free(void **state)
 	books_close(&books);
 }
 
-/* What its parent has freed is free in a child's memory as well. */
+/* A block that the parent freed is free in the child as well. */
 static void test_child_frees_again(void **state)
 {
 	struct books books = launched();
@@ -243,7 +244,7 @@ static void test_child_frees_again(void **state)
 	books_close(&books);
 }
 
-/* A new image has forgotten all, and is known from its first call. */
+/* A new image starts without blocks, and is traced from its first call. */
 static void test_invalid_free_after_exec(void **state)
 {
 	struct books books = launched();
@@ -276,7 +277,7 @@ static void test_realloc_releases(void **state)
 	books_close(&books);
 }
 
-/* The allocator ends the program: realloc never returns. */
+/* realloc never returns, because the allocator aborts the program. */
 static void test_realloc_of_freed(void **state)
 {
 	struct books books = launched();
@@ -290,7 +291,7 @@ static void test_realloc_of_freed(void **state)
 	books_close(&books);
 }
 
-/* While realloc moves a block, its old address is handed to another thread, which keeps it. */
+/* While realloc moves a block, another thread gets its old address and keeps it. */
 static void test_realloc_races(void **state)
 {
 	struct books books = launched();
@@ -353,7 +354,7 @@ static void test_losses_forbid_to_judge(void **state)
 	}
 }
 
-/* Blocks from before are not known; what was freed twice since then is. */
+/* Blocks from before the attach are unknown, but double frees since then are found. */
 static void test_attached(void **state)
 {
 	struct books books = books_open(
@@ -372,7 +373,7 @@ static void test_attached(void **state)
 	books_close(&books);
 }
 
-/* Probes of allocations are removed first: the block may have been allocated unseen. */
+/* Probes of allocations are removed first, so the block may be a new one. */
 static void test_probes_are_taken_out(void **state)
 {
 	struct books books = launched();
@@ -387,7 +388,7 @@ static void test_probes_are_taken_out(void **state)
 	books_close(&books);
 }
 
-/* No more are remembered than there is room for; and the latest are. */
+/* The number of remembered frees is limited, and the latest are kept. */
 static void test_memory_is_bounded(void **state)
 {
 	struct books books = launched();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a leak scan asks of the books, and what they keep of it. */
+/* The model's interface for leak scans: blocks, stamps and results. */
 #include "tests/unit/books.h"
 
 #include <errno.h>
@@ -12,13 +12,13 @@
 #define REGION 0x9000000ULL
 #define PAGE   4096ULL
 
-/* Blocks as the walk gives them, by address. */
+/* The blocks that a walk visits, by address. */
 struct walk {
 	struct {
 		uint64_t address, size;
 	} blocks[16];
 	size_t count;
-	size_t stop_at; /* fails there; 0: never */
+	size_t stop_at; /* fails at this block; 0: never */
 };
 
 static int note(void *ctx, uint64_t address, uint64_t size)
@@ -99,7 +99,7 @@ static void test_a_region_of_the_program_is_a_block(void **state)
 	books_close(&books);
 }
 
-/* Cut at an end it is still one; with a hole in it, it is none. */
+/* A region that is cut at an end still counts as a block; one with a hole does not. */
 static void test_a_region_in_pieces_is_memory_like_any_other(void **state)
 {
 	struct books books = books_default();
@@ -261,7 +261,7 @@ static void test_a_result_is_summed_up_by_site_and_kept(void **state)
 	tell_mmap(&books, REGION, PAGE);
 	assert_false(look(&books)->scan.done);
 	book_all(&books, LEAK_DEFINITE);
-	tell_malloc(&books, HEAP + 0x300, 16); /* later: it belongs to no class */
+	tell_malloc(&books, HEAP + 0x300, 16); /* after the scan: belongs to no class */
 	section = look(&books);
 	assert_true(section->scan.done);
 	assert_null(section->scan.reason);
@@ -291,7 +291,7 @@ static void test_the_next_scan_replaces_the_last(void **state)
 	assert_int_equal(section->scan.classes[LEAK_DEFINITE].blocks, 0);
 	assert_int_equal(section->scan.classes[LEAK_REACHABLE].blocks, 1);
 	assert_int_equal(site_of(section, API_MALLOC)->leaks.examples[LEAK_DEFINITE].address, 0);
-	/* One that cannot be made does not. */
+	/* A scan that fails does not replace it. */
 	assert_int_equal(scan_book_fail(process_of(&books), "no luck"), 0);
 	section = look(&books);
 	assert_true(section->scan.done);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which sites are suspects, in which order, and with which words. */
+/* Which sites are suspects, in which order, and with which reasons. */
 #include "tests/golden/leaks.h"
 #include "tests/unit/golden.h"
 
@@ -31,7 +31,7 @@ static const struct series fast_series = {.count = 3,
 					  .low = {0, 4000000, 9000000},
 					  .high = {5000000, 10000000, 15099494}};
 
-/* The leaky one among them all: two sites grow. */
+/* The leaky process is among them: two sites grow. */
 static struct snapshot_site sites[4];
 static struct snapshot_process process;
 static struct snapshot snapshot;
@@ -99,8 +99,7 @@ static void test_who_is_none(void **state)
 	assert_false(snapshot_is_suspect(&site));
 }
 
-/* Of the same rate: a leak before what is never freed, that before what is freed, that before what
- * is all reachable. */
+/* With the same rate, sites are ordered: leaked, never freed, freed, all reachable. */
 static void test_order(void **state)
 {
 	struct snapshot_site list[] = {
