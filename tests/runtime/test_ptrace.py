@@ -121,7 +121,7 @@ def test_attach_error_gives_the_reason(tmp_path, how):
         else:
             run = subprocess.run([*NOBODY, harness.MTRACE, *PTRACE, "-p", str(steady.pid)],
                                  capture_output=True, text=True, check=False)
-            result, words = harness.Result(run, None), "another user's"
+            result, words = harness.Result(run, None), "it belongs to another user"
         assert result.status == 1
         assert words in result.stderr and harness.one_line(result.stderr), result.stderr
         assert steady.tell("w")["rounds"] == 1

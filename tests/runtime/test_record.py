@@ -145,7 +145,7 @@ def test_cut(directory):
         assert run.status == 1 and one_line(run.stderr)
         if run.stdout:
             document = json.loads(run.stdout)
-            assert "breaks off" in document["incomplete"]
+            assert "is cut off after" in document["incomplete"]
             allocations = sum(process["totals"]["allocations"]
                               for process in document["processes"])
             assert allocations >= before
