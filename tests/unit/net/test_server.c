@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A server and its clients, those that it has and those that it turns away; all in one loop. */
+/* A server with accepted and refused clients, all in one event loop. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,17 +27,17 @@ struct world {
 	struct loop *loop;
 	struct server *server;
 	struct addresses place;
-	unsigned int ends; /* asked for by a client */
+	unsigned int ends; /* requested by a client */
 	uint64_t written;
 };
 
-/* What a client has got. */
+/* What a client has received. */
 struct got {
 	struct world *world;
 	struct client *client;
 	uint64_t trace;
 	uint64_t offset;
-	uint64_t stop_at; /* bytes after which it breaks the connection; 0: none */
+	uint64_t stop_at; /* the client breaks the connection after this many bytes; 0: never */
 	bool control;
 	bool open;
 	bool over;
@@ -144,7 +144,7 @@ static void on_over(void *ctx, const struct error *why)
 	got->why = *why;
 }
 
-/* It goes on where it was. */
+/* Resumes where the client was. */
 static void begin(struct got *got)
 {
 	const struct client_config config = {
@@ -205,7 +205,7 @@ static void test_whole(void **state)
 	client_free(late.client);
 }
 
-/* Broken at every place: what comes is what is missing. */
+/* However often the connection breaks, the client receives exactly what it missed. */
 static void test_goes_on(void **state)
 {
 	struct world *world = *state;
@@ -225,7 +225,7 @@ static void test_goes_on(void **state)
 	client_free(got.client);
 }
 
-/* Who does not heed that it is full is not given memory without end. */
+/* A caller that ignores the limit does not get unlimited memory. */
 static void test_hard_bound(void **state)
 {
 	static const uint8_t bytes[64 << 10];
@@ -238,7 +238,8 @@ static void test_hard_bound(void **state)
 	assert_true(pieces * sizeof(bytes) < 4 * LIMIT + (1u << 20));
 }
 
-/* What nobody has got stays; what the one in control has got goes, but for what it may need. */
+/* Data that no client has received are kept. Data that the controlling client has received are
+ * dropped, except for what it may need to resume. */
 static void test_bounds(void **state)
 {
 	struct world *world = *state;
@@ -259,7 +260,7 @@ static void test_bounds(void **state)
 	assert_int_equal(late.why.code, -EACCES);
 	assert_non_null(strstr(late.why.text, "--backlog"));
 	until_offset(&got, world->written);
-	got.stop_at = 1; /* it breaks, and can still come back */
+	got.stop_at = 1; /* it disconnects, but can still resume */
 	write_some(world, 1);
 	until(world, &got.over);
 	got.stop_at = 0;
@@ -291,7 +292,7 @@ static void test_control(void **state)
 	while (server_clients(world->server) > 1)
 		loop_once(world->loop, 10000);
 	assert_int_equal(world->ends, 1);
-	client_order(second.client, &order_end); /* it has been there longest now */
+	client_order(second.client, &order_end); /* now it is the oldest client */
 	while (world->ends < 2)
 		loop_once(world->loop, 10000);
 	client_free(second.client);
@@ -332,7 +333,7 @@ static void test_nonsense(void **state)
 	client_free(got.client);
 }
 
-/* Too many silent ones: the oldest give way, and those that are left lose patience. */
+/* With too many silent clients, the oldest are dropped, and the others time out. */
 static void test_silence(void **state)
 {
 	struct world *world = *state;
@@ -360,7 +361,8 @@ static void test_silence(void **state)
 	client_free(got.client);
 }
 
-/* Who takes nothing is cut off; who has got all may be silent for ever. */
+/* A client that reads nothing is dropped. A client that has received everything may be silent
+ * forever. */
 static void test_stalled(void **state)
 {
 	const struct talk_token none = {.size = 0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Holding real children at their ends, and what they and their parent notice of it. */
+/* Pausing real children at their exit, and what they and their parents notice. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@
 #define THREADS    4
 #define TIMEOUT_MS 20000
 
-/* What parent and child tell each other, in memory that they share. */
+/* Shared memory of parent and child. */
 struct board {
 	volatile uint64_t mark;
 	volatile int go;
@@ -57,7 +57,7 @@ static void await(volatile int *word, int value)
 		pause_ms(1);
 }
 
-/* A child that waits for `go`, and then runs. */
+/* A child that waits for `go`, and then calls `run`. */
 static struct child child_start(void (*run)(struct board *))
 {
 	struct child child = {0};
@@ -111,21 +111,21 @@ static void child_hold(const struct child *child)
 	assert_true(exit_watch_at_end(child->watch));
 }
 
-/* Let go; the wait status. */
+/* Releases the child, and returns its wait status. */
 static int child_end(struct child *child)
 {
 	int status;
 
 	exit_watch_close(child->watch);
 	close(child->event);
-	do /* the thread that traced it may not be quite gone: then its last stop is told to us */
+	do /* the thread that traced it may not be gone yet: then we see its last stop first */
 		assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
 	while (WIFSTOPPED(status));
 	munmap(child->board, sizeof(*child->board));
 	return status;
 }
 
-/* In how many threads' registers is the mark? */
+/* The number of threads whose registers contain the mark. */
 static int marks_of(const struct child *child)
 {
 	const struct thread_registers *threads;
@@ -163,7 +163,7 @@ static void test_an_exit_is_held(void **state)
 	assert_int_equal(count, 1);
 	assert_int_equal(threads[0].tid, child.pid);
 	assert_true(threads[0].stack != 0);
-	/* Its memory is there, and it stays held. */
+	/* Its memory is still mapped, and it stays paused. */
 	assert_int_equal(proc_memory_read(child.pid, threads[0].stack, &status, sizeof(status)),
 			 sizeof(status));
 	assert_true(tracee_stands(child.pid, child.pid));
@@ -208,7 +208,7 @@ static void test_sigkill_is_not_held(void **state)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-/* What is dying already cannot be killed: it waits for us. */
+/* A process that is already exiting cannot be killed. It waits for us. */
 static void test_what_is_held_stays_so(void **state)
 {
 	struct child child = child_start(run_exit);
@@ -234,7 +234,8 @@ static void *hold_mark(void *argument)
 	volatile uint64_t mark = MARK;
 #endif
 
-	/* It counts once the mark is there, which is certain within the assembler's lines only. */
+	/* Count the thread while the mark is in its register. That is certain only within the
+	 * assembler code. */
 #if defined(__x86_64__)
 	__asm__ volatile("lock incl %0\n1: pause; cmpl $2, %1; jne 1b"
 			 : "+m"(board->threads)
@@ -271,7 +272,7 @@ static void test_all_threads_are_held(void **state)
 	int status;
 
 	(void)state;
-	child_watch(&child); /* some are born before, some later */
+	child_watch(&child); /* some threads start before, some after */
 	await(&child.board->threads, THREADS);
 	child.board->go = 1;
 	child_hold(&child);
@@ -376,7 +377,7 @@ static void test_an_exec_is_no_end(void **state)
 	(void)state;
 	child_watch(&child);
 	child.board->go = 1;
-	child_hold(&child); /* of sh */
+	child_hold(&child); /* sh's exit */
 	(void)exit_watch_threads(child.watch, &count);
 	assert_int_equal(count, 1);
 	status = child_end(&child);
@@ -421,7 +422,7 @@ static void test_a_stop_on_demand(void **state)
 	assert_false(exit_watch_at_end(child.watch));
 	child.board->go = 1;
 	child_hold(&child);
-	/* Held is stopped: nothing to do, and to continue means nothing. */
+	/* Stopping or continuing a paused process has no effect. */
 	assert_int_equal(exit_watch_stop(child.watch, &err), 0);
 	exit_watch_continue(child.watch);
 	assert_true(tracee_stands(child.pid, child.pid));
@@ -486,7 +487,7 @@ static void await_state(pid_t pid, char state)
 		pause_ms(1);
 }
 
-/* A listening thread shows as traced; let go of, it is stopped as it was. */
+/* A listening thread shows as traced. After its release, it is stopped as before. */
 static void test_job_control_is_left_alone(void **state)
 {
 	struct child child = child_start(run_count);
@@ -531,7 +532,7 @@ static void test_who_is_gone_or_traced_is_refused(void **state)
 
 #define FAMILY 20
 
-/* Each child gives birth to one of its own; all of them end, at about once. */
+/* Each child has a child of its own. All exit at about the same time. */
 static void run_family(struct board *board)
 {
 	char *const shell[] = {"sh", "-c", "(exit 7); exit $?", NULL};
@@ -556,7 +557,7 @@ static void run_family(struct board *board)
 	_exit(wrong);
 }
 
-/* Hold each in turn: how many were. */
+/* Pauses each process in turn, and returns their number. */
 static int hold_family(struct exit_watch **watches, size_t *count)
 {
 	int held = 0;
@@ -599,7 +600,7 @@ static void test_a_family_is_held_one_by_one(void **state)
 		assert_int_equal(read(child.event, &raised, sizeof(raised)), sizeof(raised));
 		held += hold_family(watches, &count);
 	}
-	/* Every one of them, and each once; the shells' own children as well. */
+	/* Each of them once, including the shells' own children. */
 	assert_true(held >= 2 * FAMILY + 1);
 	child.watch = NULL;
 	status = child_end(&child);
@@ -617,7 +618,7 @@ static void run_orphans(struct board *board)
 	kill(getpid(), SIGKILL);
 }
 
-/* The launched one is waited for late; its children are held meanwhile. */
+/* The launched process is reaped late; its children are paused in the meantime. */
 static void test_children_outlive_the_first(void **state)
 {
 	struct child child = child_start(run_orphans);
@@ -642,7 +643,7 @@ static void test_children_outlive_the_first(void **state)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-/* At any moment: nobody hangs, no status is lost. */
+/* Released at any time, no process hangs, and no status is lost. */
 static void test_let_go_at_any_moment(void **state)
 {
 	(void)state;

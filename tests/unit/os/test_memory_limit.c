@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What cgroups let us have, of either version, theirs and those above them. */
+/* The memory limit of cgroups, of either version and including their parents. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ static void test_the_least_on_the_way_up(void **state)
 	put(state, "a/memory.max", "8388608\n");
 	assert_true(LIMIT("0::/a/b\n") == 8388608);
 	assert_true(LIMIT("0::/b\n") == UINT64_MAX);
-	put(state, "memory.max", "4096\n"); /* a container sees its own as the root */
+	put(state, "memory.max", "4096\n"); /* a container sees its own cgroup as the root */
 	assert_true(LIMIT("0::/a/b\n") == 4096);
 	assert_true(LIMIT("0::/\n") == 4096);
 }

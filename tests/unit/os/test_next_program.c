@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which program a command's own one will run. Other roots take privileges: tests/runtime. */
+/* Finds the programs that a command executes. Other roots need privileges: see tests/runtime. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ static void test_none(void **state)
 		{"make", "-j2", "no-such-program", NULL},
 		{"make", "/etc/passwd", "/", "", NULL},
 		{"make", "--shell=/bin/sh", "-sh", NULL},
-		/* Not looked for so far behind. */
+		/* too many words before it */
 		{"make", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-",
 		 "sh", NULL},
 	};
@@ -68,11 +68,11 @@ static void test_one_by_the_other(void **state)
 	(void)state;
 	assert_true(has(&needed, "/usr/bin/env"));
 	assert_true(has(&needed, "/bin/sh"));
-	assert_false(has(&needed, "/usr/bin/nice")); /* which is known already */
+	assert_false(has(&needed, "/usr/bin/nice")); /* already known */
 	needed_free(&needed);
 }
 
-/* A root that cannot be gone to has no programs: not those of ours of the same names. */
+/* If the root does not exist, no programs are found, not even ours of the same names. */
 static void test_no_such_root(void **state)
 {
 	static const char *const commands[][WORDS] = {

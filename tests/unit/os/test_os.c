@@ -161,7 +161,7 @@ static void test_info_of_self(void **state)
 	assert_int_equal(info.ppid, getppid());
 	assert_int_equal(info.state, 'R');
 	assert_false(info.kernel_thread);
-	/* Monotonic time stands still in suspend, and boot time does not. */
+	/* Monotonic time stops during suspend, boot time does not. */
 	assert_true(info.start_time_ns > 0);
 	assert_true(info.start_time_ns < now + 3600 * NS_PER_SECOND);
 	assert_non_null(strstr(info.exe, "test_os"));
@@ -196,7 +196,7 @@ static void test_info_nasty_names(void **state)
 	prctl(PR_SET_NAME, old);
 }
 
-/* A child that waits on a pipe, until the test closes it. */
+/* A child that waits on a pipe until the test closes it. */
 struct child {
 	pid_t pid;
 	int hold;
@@ -357,13 +357,13 @@ static void test_info_seccomp(void **state)
 	assert_true(info.seccomp);
 	proc_info_free(&info);
 	child_end(filtered);
-	/* A container may have put a filter on ourselves. */
+	/* We may have a filter ourselves, for example in a container. */
 	assert_int_equal(proc_info_read(getpid(), &info), 0);
 	assert_int_equal(info.seccomp, prctl(PR_GET_SECCOMP) > 0);
 	proc_info_free(&info);
 }
 
-/* A page that starts with `bytes`, mapped from the file in the scratch directory. */
+/* A page that starts with `bytes`, mapped from a file in the scratch directory. */
 static void *map_file(struct scratch *scratch, const char *name, const char *bytes)
 {
 	void *address;
@@ -416,7 +416,7 @@ static void test_open_mapped_nasty_name(void **state)
 	munmap(address, 4096);
 }
 
-/* Also where another file has taken the name. Needs the right to follow map_files. */
+/* Also if another file has taken its name. Needs the privilege to follow map_files. */
 static void test_open_mapped_deleted(void **state)
 {
 	struct scratch *scratch = *state;
@@ -433,7 +433,7 @@ static void test_open_mapped_deleted(void **state)
 	munmap(address, 4096);
 }
 
-/* What map_files does not give must be the same file by device and inode. */
+/* Without map_files, a file must have the right device and inode. */
 static void test_open_mapped_is_not_fooled(void **state)
 {
 	struct scratch *scratch = *state;
@@ -451,14 +451,14 @@ static void test_open_mapped_is_not_fooled(void **state)
 	assert_int_equal(proc_open_mapped(getpid(), &mapping), -ESTALE);
 	mapping.path = (char[]){"[heap]"};
 	assert_int_equal(proc_open_mapped(getpid(), &mapping), -ENOENT);
-	/* Would block, if it were opened. */
+	/* Opening it would block. */
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0644), 0);
 	mapping.path = path;
 	assert_int_equal(proc_open_mapped(getpid(), &mapping), -EACCES);
 }
 
-/* As who may not look into map_files. */
+/* As a user who may not read map_files. */
 static void test_open_mapped_by_what_is_open(void **state)
 {
 	struct scratch *scratch = *state;
@@ -501,7 +501,7 @@ static void test_memory_read(void **state)
 	assert_int_equal(proc_memory_read(getpid(), (uintptr_t)pages, buffer, page), page);
 	assert_int_equal(buffer[0], 'm');
 	assert_int_equal(buffer[page - 1], 'm');
-	/* Over the edge: as far as it goes; beyond it: an error. */
+	/* Across the edge, the read is short. Beyond it, it is an error. */
 	assert_int_equal(proc_memory_read(getpid(), (uintptr_t)pages + page - 8, buffer, 16), 8);
 	assert_int_equal(proc_memory_read(getpid(), (uintptr_t)pages + page, buffer, 1), -EFAULT);
 	assert_int_equal(proc_memory_read(getpid(), UINT64_MAX - 7, buffer, 8), -EFAULT);

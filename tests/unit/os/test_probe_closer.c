@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the probe closer is given is closed when it says so, whoever is killed. That something is
- * closed is seen from the other end of a pipe. */
+/* Descriptors that are passed to the probe closer are closed when it says so, even if it is killed.
+ * The other end of a pipe shows when a descriptor is closed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,9 +17,9 @@
 
 #include "os/process/probe_closer.h"
 
-#define MANY 3000 /* more than one request */
+#define MANY 3000 /* more than fit into one request */
 
-/* A descriptor number is not enough: somebody may have opened it again. */
+/* A closed descriptor number is no proof, because it may have been reused. End of file is one. */
 static void assert_closed(int reader)
 {
 	char byte;
@@ -137,7 +137,7 @@ static void need_not_be_waited_for(void **state)
 	probe_closer_end(&probe_closer);
 }
 
-/* Who has begun and was killed is replaced by us, too. */
+/* If the probe closer is killed, we close the rest ourselves. */
 static void ends_when_all_is_closed(bool killed)
 {
 	struct probe_closer probe_closer;
@@ -159,7 +159,7 @@ static void is_waited_for_at_the_end(void **state)
 	ends_when_all_is_closed(true);
 }
 
-/* Its own end of the pipe is nobody's but the child's and the probe closer's. */
+/* Only the child and the probe closer have this end of the pipe. */
 static void closes_what_is_left(void **state)
 {
 	int ends[2];

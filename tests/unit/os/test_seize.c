@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Whoever is traced, all its threads are: also those to whom it gives birth at that very moment.
+ * After seizing a process, all its threads are traced, including those that it creates at the same
+ * time.
  *
  * Sanitizers make fork() expensive: under them the test starts a fifth as many processes.
  * EXHAUSTIVE=1 starts all of them (see sweep.h).
@@ -28,7 +29,7 @@
 
 #define PROCESSES 150
 #define PARENTS   2
-#define CHILDREN  16 /* of each, at once: memory has an end */
+#define CHILDREN  16 /* of each, at once, to limit memory */
 #define LOOKS     20
 #define THREADED  ((uintptr_t)PTRACE_O_TRACECLONE)
 
@@ -80,7 +81,7 @@ static pid_t start(void *(*run)(void *))
 	_exit(1);
 }
 
-/* A process ends when its tracer knows of the ends of all its threads. */
+/* Kills the process. It is gone once its tracer has seen the exits of all its threads. */
 static int end(pid_t pid)
 {
 	int status;
@@ -91,7 +92,7 @@ static int end(pid_t pid)
 	return status;
 }
 
-/* How many threads does nobody trace? */
+/* The number of threads that are not traced. */
 static int strangers(pid_t pid)
 {
 	struct proc_threads threads;
@@ -142,7 +143,7 @@ static void await_sleep(pid_t pid)
 		;
 }
 
-/* Nobody sleeps in a call that matters: nobody is disturbed. */
+/* Threads that sleep in other system calls are not interrupted. */
 static void test_who_sleeps_does_not_notice(void **state)
 {
 	pid_t pid = start(wait_for_ever);
@@ -163,7 +164,8 @@ static void test_who_sleeps_does_not_notice(void **state)
 	assert_int_equal(WTERMSIG(end(pid)), SIGKILL);
 }
 
-/* It waits for its child, which executes nothing: nobody knows to whom else it gives birth. */
+/* A process in vfork waits for its child, which does not exec. Its threads cannot be stopped, so
+ * the seizure is not known to be complete. */
 static void test_who_does_not_stand_in_time(void **state)
 {
 	pid_t parent = getpid(), pid = fork();

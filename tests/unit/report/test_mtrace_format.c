@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is live as a log of glibc's mtrace(); and that a report says when it is not of all. */
+/* Live blocks as a log of glibc's mtrace(). Reports say when they are incomplete. */
 #include "tests/unit/books.h"
 #include "tests/unit/render.h"
 
@@ -45,7 +45,7 @@ static void test_live_blocks(void **state)
 	books_close(&books);
 }
 
-/* Books that end keep their blocks, and their sums. */
+/* A process that exits keeps its blocks and sums. */
 static void test_of_one_that_has_ended(void **state)
 {
 	struct books books = books_listed();
@@ -65,7 +65,7 @@ static void test_of_one_that_has_ended(void **state)
 	books_close(&books);
 }
 
-/* Nobody else pays for it. */
+/* Without this format, the list of blocks is not kept. */
 static void test_only_if_asked_for(void **state)
 {
 	struct books books = books_default();
@@ -79,7 +79,7 @@ static void test_only_if_asked_for(void **state)
 	books_close(&books);
 }
 
-/* A log is of one process: of the one that matters most. */
+/* A log has only one process, the most important one. */
 static void test_several(void **state)
 {
 	struct books books = books_listed();
@@ -146,7 +146,7 @@ static void test_incomplete_is_told(void **state)
 	books_close(&books);
 }
 
-/* Books are known by their number, whatever becomes of them, until they are summed up. */
+/* Models are found by number until they are summed up. */
 static void test_books_by_number(void **state)
 {
 	struct books books =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is found in a kernel's description of its types, beside what libbpf finds there. */
+/* Finds types in a kernel's BTF. libbpf is the reference. */
 #include "source/bpf/load/kernel.h"
 
 #include <bpf/btf.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* One of each kind, so that each is stepped over; then what is looked for. */
+/* One type of each kind, so that all are skipped, and then the ones to be found. */
 static struct btf *make(bool has_member)
 {
 	struct btf *btf = btf__new_empty();
@@ -89,7 +89,7 @@ static void a_structure_without_the_member_is_not_it(void **state)
 	btf__free(btf);
 }
 
-/* In memory of just that size, so that sanitizers see who reads further. */
+/* In memory of exactly this size, so that sanitizers detect reads beyond it. */
 static void find_in_copy(const uint8_t *bytes, uint32_t size, struct kernel_types *ret_types)
 {
 	uint8_t *copy = malloc(size ? size : 1);

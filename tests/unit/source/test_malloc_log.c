@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Lines of glibc's MALLOC_TRACE, as all its versions write them, and lines that are none. */
+/* Lines of glibc's MALLOC_TRACE in the format of all versions, and invalid lines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,7 +98,7 @@ static void test_no_lines(void **state)
 	}
 }
 
-/* Each is looked at in memory of its own length, so that sanitizers see more. */
+/* Each line is in memory of its own length, so that sanitizers detect more. */
 static void test_cut_and_changed(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which programs would take our breakpoints for the code of what they run. */
+/* Which programs would translate our breakpoints as part of the code that they run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ static void test_translators(void **state)
 			fail_msg("%s", paths[i]);
 }
 
-/* Most of what is called qemu or valgrind is harmless. */
+/* Most programs whose names contain qemu or valgrind are harmless. */
 static void test_others(void **state)
 {
 	static const char *const paths[] = {
