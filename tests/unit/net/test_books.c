@@ -484,14 +484,14 @@ static void cut_everywhere(const struct stream_settings *told, uint64_t seed)
 	pack_free(&bytes);
 }
 
-static void test_cut_anywhere(void **state)
+static void test_model_sent_at_any_point(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed < 12; seed += sweep_step(5))
 		cut_everywhere(&settings, seed * 0x9e3779b97f4a7c15ULL);
 }
 
-static void test_with_all_settings(void **state)
+static void test_model_sent_with_all_settings(void **state)
 {
 	struct stream_settings all = settings;
 
@@ -504,7 +504,7 @@ static void test_with_all_settings(void **state)
 	cut_everywhere(&all, 77);
 }
 
-static void test_bound(void **state)
+static void test_model_too_large(void **state)
 {
 	struct pack bytes = trace(&settings, 5);
 	struct fold *fold;
@@ -572,7 +572,7 @@ static bool load_damaged(const struct stream_settings *told, const struct pack *
 	return loaded;
 }
 
-static void test_damaged(void **state)
+static void test_damaged_model(void **state)
 {
 	struct stream_settings all = settings;
 	struct pack bytes, records, damaged = {0};
@@ -604,10 +604,10 @@ static void test_damaged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cut_anywhere),
-		cmocka_unit_test(test_with_all_settings),
-		cmocka_unit_test(test_bound),
-		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_model_sent_at_any_point),
+		cmocka_unit_test(test_model_sent_with_all_settings),
+		cmocka_unit_test(test_model_too_large),
+		cmocka_unit_test(test_damaged_model),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -181,7 +181,7 @@ static void until_count(struct world *world, enum server_count count, uint64_t v
 		assert_true(loop_once(world->loop, 10000) >= 0);
 }
 
-static void test_whole(void **state)
+static void test_clients_receive_the_whole_stream(void **state)
 {
 	struct world *world = *state;
 	struct got early = {.world = world}, late = {.world = world};
@@ -206,7 +206,7 @@ static void test_whole(void **state)
 }
 
 /* However often the connection breaks, the client receives exactly what it missed. */
-static void test_goes_on(void **state)
+static void test_client_resumes(void **state)
 {
 	struct world *world = *state;
 	struct got got = {.world = world};
@@ -240,7 +240,7 @@ static void test_hard_bound(void **state)
 
 /* Data that no client has received are kept. Data that the controlling client has received are
  * dropped, except for what it may need to resume. */
-static void test_bounds(void **state)
+static void test_backlog_is_limited(void **state)
 {
 	struct world *world = *state;
 	struct got got = {.world = world}, late = {.world = world};
@@ -275,7 +275,7 @@ static void test_bounds(void **state)
 	client_free(late.client);
 }
 
-static void test_control(void **state)
+static void test_oldest_client_is_in_control(void **state)
 {
 	struct world *world = *state;
 	struct got first = {.world = world}, second = {.world = world};
@@ -314,7 +314,7 @@ static void push(int fd, const void *bytes, size_t size)
 		assert_true(errno == EPIPE || errno == ECONNRESET || errno == EAGAIN);
 }
 
-static void test_nonsense(void **state)
+static void test_invalid_requests(void **state)
 {
 	static const uint8_t zeros[4096];
 	struct world *world = *state;
@@ -334,7 +334,7 @@ static void test_nonsense(void **state)
 }
 
 /* With too many silent clients, the oldest are dropped, and the others time out. */
-static void test_silence(void **state)
+static void test_silent_clients_are_dropped(void **state)
 {
 	struct world *world = *state;
 	struct got got = {.world = world};
@@ -363,7 +363,7 @@ static void test_silence(void **state)
 
 /* A client that reads nothing is dropped. A client that has received everything may be silent
  * forever. */
-static void test_stalled(void **state)
+static void test_stalled_client_is_dropped(void **state)
 {
 	const struct talk_token none = {.size = 0};
 	const struct talk_request request = {.trace = 0};
@@ -395,14 +395,17 @@ static void test_stalled(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_whole, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_goes_on, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_clients_receive_the_whole_stream, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_client_resumes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_backlog_is_limited, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hard_bound, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_control, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_nonsense, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_silence, setup_hasty, teardown),
-		cmocka_unit_test_setup_teardown(test_stalled, setup_hasty, teardown),
+		cmocka_unit_test_setup_teardown(test_oldest_client_is_in_control, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_invalid_requests, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_silent_clients_are_dropped, setup_hasty,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_stalled_client_is_dropped, setup_hasty,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

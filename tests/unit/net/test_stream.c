@@ -244,7 +244,7 @@ static void check_round(bool squeeze, size_t piece)
 	pack_free(&bytes);
 }
 
-static void test_all_that_is_told_is_read(void **state)
+static void test_everything_sent_is_read(void **state)
 {
 	(void)state;
 	check_round(false, SIZE_MAX / 2);
@@ -254,7 +254,7 @@ static void test_all_that_is_told_is_read(void **state)
 }
 
 /* A truncated stream is read up to the last whole frame, and is not complete. */
-static void test_cut(void **state)
+static void test_truncated_stream(void **state)
 {
 	static struct log told, read;
 	struct error err;
@@ -297,14 +297,14 @@ static void check_flipped(bool squeeze)
 	pack_free(&bytes);
 }
 
-static void test_flipped(void **state)
+static void test_changed_byte_is_detected(void **state)
 {
 	(void)state;
 	check_flipped(false);
 	check_flipped(true);
 }
 
-static void test_more_behind_the_end(void **state)
+static void test_bytes_after_the_end(void **state)
 {
 	static struct log told, read;
 	struct error err;
@@ -461,10 +461,10 @@ static void test_many_events(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_that_is_told_is_read),
-		cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_flipped),
-		cmocka_unit_test(test_more_behind_the_end),
+		cmocka_unit_test(test_everything_sent_is_read),
+		cmocka_unit_test(test_truncated_stream),
+		cmocka_unit_test(test_changed_byte_is_detected),
+		cmocka_unit_test(test_bytes_after_the_end),
 		cmocka_unit_test(test_output_fails),
 		cmocka_unit_test(test_handler_fails),
 		cmocka_unit_test(test_bytes),

@@ -149,7 +149,7 @@ static void test_frames_have_a_place(void **state)
 }
 
 /* Bodies with a valid checksum, but invalid contents. */
-static void test_senseless_bodies(void **state)
+static void test_invalid_bodies(void **state)
 {
 	static const struct {
 		unsigned int kind;
@@ -217,7 +217,7 @@ static void test_settings_come_first(void **state)
 
 /* If the reader has no handler for a frame, it is skipped or refused, as net/stream/stream.h
  * says. */
-static void test_missing_calls(void **state)
+static void test_missing_handlers(void **state)
 {
 	static const uint8_t module_body[9] = {1, 2, 'a'}, zeros[13];
 	static const struct {
@@ -251,7 +251,7 @@ static void test_missing_calls(void **state)
 }
 
 /* The same for frames after a model. */
-static void test_books_without_resume(void **state)
+static void test_model_without_resume(void **state)
 {
 	static const uint8_t zeros[5];
 	struct pack out = greeting();
@@ -272,7 +272,7 @@ static void test_books_without_resume(void **state)
 }
 
 /* Data that decompress to more than a frame may have, or to less than announced. */
-static void test_bombs(void **state)
+static void test_decompression_bombs(void **state)
 {
 	static const struct {
 		uint32_t size;
@@ -318,11 +318,11 @@ int main(void)
 		cmocka_unit_test(test_other_files_and_versions),
 		cmocka_unit_test(test_unknown_frames_are_skipped),
 		cmocka_unit_test(test_frames_have_a_place),
-		cmocka_unit_test(test_senseless_bodies),
+		cmocka_unit_test(test_invalid_bodies),
 		cmocka_unit_test(test_settings_come_first),
-		cmocka_unit_test(test_missing_calls),
-		cmocka_unit_test(test_books_without_resume),
-		cmocka_unit_test(test_bombs),
+		cmocka_unit_test(test_missing_handlers),
+		cmocka_unit_test(test_model_without_resume),
+		cmocka_unit_test(test_decompression_bombs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,7 +101,7 @@ static void test_messages(void **state)
 }
 
 /* Invalid messages are refused, whichever byte differs. */
-static void test_no_messages(void **state)
+static void test_invalid_messages(void **state)
 {
 	struct talk_greeting greeting = {0};
 	struct talk_request request;
@@ -189,7 +189,7 @@ static void assert_kept(const struct spill *spill)
 	assert_true(offset == spill->end);
 }
 
-static void test_spill(void **state)
+static void test_overflow_buffer(void **state)
 {
 	static const size_t sizes[] = {1, 0, 65535, 65536, 7, 200000, 65529, 1, 131072};
 	struct spill spill = {0};
@@ -252,9 +252,9 @@ int main(void)
 		cmocka_unit_test(test_sha256),
 		cmocka_unit_test(test_hmac),
 		cmocka_unit_test(test_messages),
-		cmocka_unit_test(test_no_messages),
+		cmocka_unit_test(test_invalid_messages),
 		cmocka_unit_test_setup_teardown(test_token_file, scratch_setup, scratch_teardown),
-		cmocka_unit_test(test_spill),
+		cmocka_unit_test(test_overflow_buffer),
 		cmocka_unit_test(test_addresses),
 	};
 

@@ -93,7 +93,7 @@ static bool has_ending(const char *text, const char *ending)
 }
 
 /* Paths are resolved relative to the process, not to us. */
-static void test_what_it_needs(void **state)
+static void test_needed_files(void **state)
 {
 	pid_t pid = child_in_exec(execute_relative);
 	char prefix[EXEC_PREFIX_SIZE];
@@ -166,7 +166,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_path_and_variables),
-		cmocka_unit_test(test_what_it_needs),
+		cmocka_unit_test(test_needed_files),
 		cmocka_unit_test(test_descriptor_has_no_path),
 		cmocka_unit_test(test_nonsense),
 		cmocka_unit_test(test_others),

@@ -147,7 +147,7 @@ static void run_exit(struct board *board)
 	_exit(3);
 }
 
-static void test_an_exit_is_held(void **state)
+static void test_exit_is_held(void **state)
 {
 	struct child child = child_start(run_exit);
 	const struct thread_registers *threads;
@@ -209,7 +209,7 @@ static void test_sigkill_is_not_held(void **state)
 }
 
 /* A process that is already exiting cannot be killed. It waits for us. */
-static void test_what_is_held_stays_so(void **state)
+static void test_sigkill_does_not_release_a_held_process(void **state)
 {
 	struct child child = child_start(run_exit);
 	int status;
@@ -297,7 +297,7 @@ static void run_threads_end_first(struct board *board)
 	await(&board->go, 3);
 }
 
-static void test_the_end_of_a_thread_is_none_of_the_process(void **state)
+static void test_exit_of_a_thread_is_not_held(void **state)
 {
 	struct child child = child_start(run_threads_end_first);
 
@@ -329,7 +329,7 @@ static void run_leader_ends_first(struct board *board)
 	syscall(SYS_exit, 0);
 }
 
-static void test_the_last_thread_counts(void **state)
+static void test_exit_of_the_last_thread_is_held(void **state)
 {
 	struct child child = child_start(run_leader_ends_first);
 	const struct thread_registers *threads;
@@ -368,7 +368,7 @@ static void run_exec_by_thread(struct board *board)
 		pause();
 }
 
-static void test_an_exec_is_no_end(void **state)
+static void test_exec_is_not_an_exit(void **state)
 {
 	struct child child = child_start(run_exec_by_thread);
 	size_t count;
@@ -384,7 +384,7 @@ static void test_an_exec_is_no_end(void **state)
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 5);
 }
 
-static void test_before_the_exec_nothing_is_held(void **state)
+static void test_exit_before_the_exec_is_not_held(void **state)
 {
 	struct child child = child_start(run_exit);
 	siginfo_t info;
@@ -400,7 +400,7 @@ static void test_before_the_exec_nothing_is_held(void **state)
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 3);
 }
 
-static void test_a_stop_on_demand(void **state)
+static void test_stop_on_demand(void **state)
 {
 	struct child child = child_start(run_exit_with_threads);
 	struct error err;
@@ -446,7 +446,7 @@ static void run_count(struct board *board)
 	_exit(board->signals == 100 ? 0 : 1);
 }
 
-static void test_signals_are_handed_on(void **state)
+static void test_signals_are_delivered(void **state)
 {
 	struct child child = child_start(run_count);
 	struct error err;
@@ -514,7 +514,7 @@ static void test_job_control_is_left_alone(void **state)
 	assert_int_equal(WEXITSTATUS(child_end(&child)), 1);
 }
 
-static void test_who_is_gone_or_traced_is_refused(void **state)
+static void test_gone_or_traced_process_is_refused(void **state)
 {
 	struct child child = child_start(run_exit);
 	struct exit_watch *second;
@@ -581,7 +581,7 @@ static int hold_family(struct exit_watch **watches, size_t *count)
 	return held;
 }
 
-static void test_a_family_is_held_one_by_one(void **state)
+static void test_children_are_held_one_by_one(void **state)
 {
 	struct child child = child_start(run_family);
 	struct exit_watch *watches[4 * FAMILY + 1];
@@ -644,7 +644,7 @@ static void test_children_outlive_the_first(void **state)
 }
 
 /* Released at any time, no process hangs, and no status is lost. */
-static void test_let_go_at_any_moment(void **state)
+static void test_release_at_any_time(void **state)
 {
 	(void)state;
 	for (int round = 0; round < 50; round++) {
@@ -662,22 +662,22 @@ static void test_let_go_at_any_moment(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_an_exit_is_held),
+		cmocka_unit_test(test_exit_is_held),
 		cmocka_unit_test(test_death_by_signal_is_held),
 		cmocka_unit_test(test_sigkill_is_not_held),
-		cmocka_unit_test(test_what_is_held_stays_so),
+		cmocka_unit_test(test_sigkill_does_not_release_a_held_process),
 		cmocka_unit_test(test_all_threads_are_held),
-		cmocka_unit_test(test_the_end_of_a_thread_is_none_of_the_process),
-		cmocka_unit_test(test_the_last_thread_counts),
-		cmocka_unit_test(test_an_exec_is_no_end),
-		cmocka_unit_test(test_before_the_exec_nothing_is_held),
-		cmocka_unit_test(test_a_stop_on_demand),
-		cmocka_unit_test(test_signals_are_handed_on),
+		cmocka_unit_test(test_exit_of_a_thread_is_not_held),
+		cmocka_unit_test(test_exit_of_the_last_thread_is_held),
+		cmocka_unit_test(test_exec_is_not_an_exit),
+		cmocka_unit_test(test_exit_before_the_exec_is_not_held),
+		cmocka_unit_test(test_stop_on_demand),
+		cmocka_unit_test(test_signals_are_delivered),
 		cmocka_unit_test(test_job_control_is_left_alone),
-		cmocka_unit_test(test_who_is_gone_or_traced_is_refused),
-		cmocka_unit_test(test_a_family_is_held_one_by_one),
+		cmocka_unit_test(test_gone_or_traced_process_is_refused),
+		cmocka_unit_test(test_children_are_held_one_by_one),
 		cmocka_unit_test(test_children_outlive_the_first),
-		cmocka_unit_test(test_let_go_at_any_moment),
+		cmocka_unit_test(test_release_at_any_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

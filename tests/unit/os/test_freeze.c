@@ -195,7 +195,7 @@ static void breed(struct board *board)
 }
 
 /* Thousands of threads are created and exit while the process is stopped and continued. */
-static void test_births_and_deaths(void **state)
+static void test_threads_created_and_exiting(void **state)
 {
 	struct child child = child_start(breed);
 	struct freeze *freeze;
@@ -471,7 +471,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stop_and_go),
 		cmocka_unit_test(test_registers),
-		cmocka_unit_test(test_births_and_deaths),
+		cmocka_unit_test(test_threads_created_and_exiting),
 		cmocka_unit_test(test_a_thousand_threads),
 		cmocka_unit_test(test_signals),
 		cmocka_unit_test(test_stopped_before),

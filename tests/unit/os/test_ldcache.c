@@ -100,7 +100,7 @@ static void check_no_cache(struct scratch *scratch, const void *bytes, size_t si
 	assert_int_equal(ldcache_open(scratch_path(scratch, "cache"), &cache), -EINVAL);
 }
 
-static void test_what_is_no_cache(void **state)
+static void test_invalid_caches(void **state)
 {
 	struct cache_file file = cache_file_make();
 	unsigned char old[16] = "ld.so-1.7.0";
@@ -124,7 +124,7 @@ static void test_what_is_no_cache(void **state)
 }
 
 /* Strings outside of the file, and one that is unterminated at its end. */
-static void test_cache_with_silly_offsets(void **state)
+static void test_cache_with_invalid_offsets(void **state)
 {
 	struct cache_file file = cache_file_make();
 	struct ldcache cache;
@@ -154,8 +154,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_SCRATCH(test_cache),
 		WITH_SCRATCH(test_cache_behind_old_format),
-		WITH_SCRATCH(test_what_is_no_cache),
-		WITH_SCRATCH(test_cache_with_silly_offsets),
+		WITH_SCRATCH(test_invalid_caches),
+		WITH_SCRATCH(test_cache_with_invalid_offsets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,7 +35,7 @@ static void test_none(void **state)
 	assert_true(LIMIT("0::/a/b\n") == UINT64_MAX);
 }
 
-static void test_the_least_on_the_way_up(void **state)
+static void test_lowest_limit_of_the_ancestors(void **state)
 {
 	put(state, "a/b/memory.max", "9000000\n");
 	assert_true(LIMIT("0::/a/b\n") == 9000000);
@@ -60,7 +60,7 @@ static void test_version_1(void **state)
 	assert_true(LIMIT("9:memory2,xmemory:/a\n9:name=memory:/a\n") == UINT64_MAX);
 }
 
-static void test_nonsense(void **state)
+static void test_invalid_limits(void **state)
 {
 	put(state, "a/memory.max", "-1\n");
 	assert_true(LIMIT("0::/a\n") == UINT64_MAX);
@@ -83,8 +83,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, scratch_setup, scratch_teardown)
-		TEST(test_none),         TEST(test_the_least_on_the_way_up),
-		TEST(test_version_1),    TEST(test_nonsense),
+		TEST(test_none),         TEST(test_lowest_limit_of_the_ancestors),
+		TEST(test_version_1),    TEST(test_invalid_limits),
 		TEST(test_this_machine),
 	};
 

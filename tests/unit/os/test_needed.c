@@ -133,7 +133,7 @@ static void test_ls(void **state)
 
 /* The dynamic linker is the reference: ldd's list for this test program, which has many
  * libraries. */
-static void test_as_the_linker_does(void **state)
+static void test_same_libraries_as_ldd(void **state)
 {
 	struct needed needed = find("/proc/self/exe", no_environment);
 	char command[64], line[PATH_MAX + 64];
@@ -217,7 +217,7 @@ static void test_script_of_scripts(void **state)
 	free(shell);
 }
 
-static void test_what_is_no_program(void **state)
+static void test_files_that_are_not_programs(void **state)
 {
 	struct scratch *scratch = *state;
 	char text[600] = "#!/";
@@ -546,7 +546,7 @@ static void test_flipped_bytes(void **state)
 }
 
 /* Each word of the dynamic section in turn gets values that may overflow. */
-static void test_silly_dynamic_values(void **state)
+static void test_invalid_dynamic_values(void **state)
 {
 	static const uint64_t silly[] = {
 		0, 1, UINT32_MAX, INT64_MAX, 1ULL << 63, UINT64_MAX - 1, UINT64_MAX};
@@ -578,10 +578,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ls),
-		cmocka_unit_test(test_as_the_linker_does),
+		cmocka_unit_test(test_same_libraries_as_ldd),
 		WITH_SCRATCH(test_script),
 		WITH_SCRATCH(test_script_of_scripts),
-		WITH_SCRATCH(test_what_is_no_program),
+		WITH_SCRATCH(test_files_that_are_not_programs),
 		WITH_SCRATCH(test_static),
 		WITH_SCRATCH(test_static_pie),
 		WITH_SCRATCH(test_musl),
@@ -596,7 +596,7 @@ int main(void)
 		WITH_SCRATCH(test_missing_linker),
 		WITH_SCRATCH(test_truncated),
 		WITH_SCRATCH(test_flipped_bytes),
-		WITH_SCRATCH(test_silly_dynamic_values),
+		WITH_SCRATCH(test_invalid_dynamic_values),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

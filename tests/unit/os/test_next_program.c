@@ -38,7 +38,7 @@ static struct needed find(const char *const *command)
 	return needed;
 }
 
-static void test_none(void **state)
+static void test_commands_without_programs(void **state)
 {
 	static const char *const commands[][WORDS] = {
 		{"make", NULL},
@@ -59,7 +59,7 @@ static void test_none(void **state)
 	}
 }
 
-static void test_one_by_the_other(void **state)
+static void test_nested_commands(void **state)
 {
 	static const char *const command[] = {"nice", "-n", "5", "env", "A=1",
 					      "sh",   "-c", "x", NULL};
@@ -91,7 +91,7 @@ static void test_no_such_root(void **state)
 	}
 }
 
-static void test_ours_is_where_it_was(void **state)
+static void test_own_root_and_directory_are_unchanged(void **state)
 {
 	static const char *const command[] = {"chroot", "/usr", "sh", NULL};
 	char before[4096], after[4096];
@@ -109,10 +109,10 @@ static void test_ours_is_where_it_was(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_none),
-		cmocka_unit_test(test_one_by_the_other),
+		cmocka_unit_test(test_commands_without_programs),
+		cmocka_unit_test(test_nested_commands),
 		cmocka_unit_test(test_no_such_root),
-		cmocka_unit_test(test_ours_is_where_it_was),
+		cmocka_unit_test(test_own_root_and_directory_are_unchanged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -258,7 +258,7 @@ static void test_info_of_a_zombie(void **state)
 	waitpid(child.pid, NULL, 0);
 }
 
-static void test_what_is_gone(void **state)
+static void test_info_of_a_gone_process(void **state)
 {
 	struct child child = child_start(NULL);
 	struct proc_mapping mapping = {.start = 0x1000, .end = 0x2000, .path = (char[]){"/bin/sh"}};
@@ -434,7 +434,7 @@ static void test_open_mapped_deleted(void **state)
 }
 
 /* Without map_files, a file must have the right device and inode. */
-static void test_open_mapped_is_not_fooled(void **state)
+static void test_open_mapped_refuses_another_file(void **state)
 {
 	struct scratch *scratch = *state;
 	struct proc_mapping mapping = {.start = 0x1000, .end = 0x2000};
@@ -459,7 +459,7 @@ static void test_open_mapped_is_not_fooled(void **state)
 }
 
 /* As a user who may not read map_files. */
-static void test_open_mapped_by_what_is_open(void **state)
+static void test_open_mapped_without_map_files(void **state)
 {
 	struct scratch *scratch = *state;
 	struct proc_mapping mapping = {.start = 0x1000, .end = 0x2000, .path = (char[]){"/gone"}};
@@ -521,7 +521,7 @@ static void test_resident(void **state)
 	assert_int_equal(resident_bytes(-1, &bytes), -ESRCH);
 }
 
-static void test_clock_goes_on(void **state)
+static void test_clock_advances(void **state)
 {
 	uint64_t before = clock_now_ns();
 	uint64_t after = clock_now_ns();
@@ -543,18 +543,18 @@ int main(void)
 		cmocka_unit_test(test_info_of_self),
 		cmocka_unit_test(test_info_nasty_names),
 		cmocka_unit_test(test_info_of_a_zombie),
-		cmocka_unit_test(test_what_is_gone),
+		cmocka_unit_test(test_info_of_a_gone_process),
 		cmocka_unit_test(test_info_of_a_kernel_thread),
 		cmocka_unit_test(test_info_of_a_thread),
 		cmocka_unit_test(test_info_seccomp),
 		WITH_SCRATCH(test_open_mapped),
 		WITH_SCRATCH(test_open_mapped_nasty_name),
 		WITH_SCRATCH(test_open_mapped_deleted),
-		WITH_SCRATCH(test_open_mapped_is_not_fooled),
-		WITH_SCRATCH(test_open_mapped_by_what_is_open),
+		WITH_SCRATCH(test_open_mapped_refuses_another_file),
+		WITH_SCRATCH(test_open_mapped_without_map_files),
 		cmocka_unit_test(test_memory_read),
 		cmocka_unit_test(test_resident),
-		cmocka_unit_test(test_clock_goes_on),
+		cmocka_unit_test(test_clock_advances),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,7 +85,7 @@ static void closes_more_than_a_request_holds(void **state)
 	free(fds);
 }
 
-static void killed_heirs_are_replaced_by_us(void **state)
+static void killed_closer_is_replaced_by_us(void **state)
 {
 	struct probe_closer probe_closer;
 
@@ -96,7 +96,7 @@ static void killed_heirs_are_replaced_by_us(void **state)
 	probe_closer_end(&probe_closer);
 }
 
-static void polite_signals_are_not_for_it(void **state)
+static void terminal_signals_are_ignored(void **state)
 {
 	struct probe_closer probe_closer;
 
@@ -117,7 +117,7 @@ static void stop(const struct probe_closer *probe_closer)
 	assert_int_equal(waitid(P_PID, (id_t)probe_closer->pid, &info, WSTOPPED | __WALL), 0);
 }
 
-static void need_not_be_waited_for(void **state)
+static void closing_is_asynchronous(void **state)
 {
 	int one[2], other[2];
 	struct probe_closer probe_closer;
@@ -152,7 +152,7 @@ static void ends_when_all_is_closed(bool killed)
 	assert_closed(ends[0]);
 }
 
-static void is_waited_for_at_the_end(void **state)
+static void end_waits_for_the_closer(void **state)
 {
 	(void)state;
 	ends_when_all_is_closed(false);
@@ -160,7 +160,7 @@ static void is_waited_for_at_the_end(void **state)
 }
 
 /* Only the child and the probe closer have this end of the pipe. */
-static void closes_what_is_left(void **state)
+static void closes_the_rest_if_the_parent_dies(void **state)
 {
 	int ends[2];
 	pid_t child;
@@ -186,11 +186,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(closes),
 		cmocka_unit_test(closes_more_than_a_request_holds),
-		cmocka_unit_test(killed_heirs_are_replaced_by_us),
-		cmocka_unit_test(polite_signals_are_not_for_it),
-		cmocka_unit_test(need_not_be_waited_for),
-		cmocka_unit_test(is_waited_for_at_the_end),
-		cmocka_unit_test(closes_what_is_left),
+		cmocka_unit_test(killed_closer_is_replaced_by_us),
+		cmocka_unit_test(terminal_signals_are_ignored),
+		cmocka_unit_test(closing_is_asynchronous),
+		cmocka_unit_test(end_waits_for_the_closer),
+		cmocka_unit_test(closes_the_rest_if_the_parent_dies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,7 +107,7 @@ static int strangers(pid_t pid)
 	return count;
 }
 
-static void test_nobody_is_born_untraced(void **state)
+static void test_new_threads_are_traced(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < PROCESSES; i += sweep_step(5)) {
@@ -144,7 +144,7 @@ static void await_sleep(pid_t pid)
 }
 
 /* Threads that sleep in other system calls are not interrupted. */
-static void test_who_sleeps_does_not_notice(void **state)
+static void test_sleeping_threads_are_not_interrupted(void **state)
 {
 	pid_t pid = start(wait_for_ever);
 	const struct seized_thread *thread;
@@ -166,7 +166,7 @@ static void test_who_sleeps_does_not_notice(void **state)
 
 /* A process in vfork waits for its child, which does not exec. Its threads cannot be stopped, so
  * the seizure is not known to be complete. */
-static void test_who_does_not_stand_in_time(void **state)
+static void test_parent_in_vfork_times_out(void **state)
 {
 	pid_t parent = getpid(), pid = fork();
 	struct seizure seizure;
@@ -189,7 +189,7 @@ static void test_who_does_not_stand_in_time(void **state)
 	end(pid);
 }
 
-static void test_undone_while_it_runs(void **state)
+static void test_undo_while_running(void **state)
 {
 	pid_t pid = start(start_threads);
 	struct seizure seizure;
@@ -202,7 +202,7 @@ static void test_undone_while_it_runs(void **state)
 	assert_int_equal(WTERMSIG(end(pid)), SIGKILL);
 }
 
-static void test_who_is_gone(void **state)
+static void test_gone_process_is_refused(void **state)
 {
 	pid_t pid = start(wait_for_ever);
 	struct seizure seizure;
@@ -216,11 +216,11 @@ static void test_who_is_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nobody_is_born_untraced),
-		cmocka_unit_test(test_who_sleeps_does_not_notice),
-		cmocka_unit_test(test_who_does_not_stand_in_time),
-		cmocka_unit_test(test_undone_while_it_runs),
-		cmocka_unit_test(test_who_is_gone),
+		cmocka_unit_test(test_new_threads_are_traced),
+		cmocka_unit_test(test_sleeping_threads_are_not_interrupted),
+		cmocka_unit_test(test_parent_in_vfork_times_out),
+		cmocka_unit_test(test_undo_while_running),
+		cmocka_unit_test(test_gone_process_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

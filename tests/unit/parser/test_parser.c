@@ -214,7 +214,7 @@ static void check_answers(struct subject *subject, const char *path)
 }
 
 /* A prefetched answer equals that of a request, and is used only once. */
-static void test_ahead(void **state)
+static void test_prefetch(void **state)
 {
 	const struct parser_config config = {0};
 	struct subject subject;
@@ -231,7 +231,7 @@ static void test_ahead(void **state)
 }
 
 /* A file that was written in the meantime is read again. */
-static void test_ahead_changed(void **state)
+static void test_prefetched_file_changes(void **state)
 {
 	const struct parser_config config = {0};
 	struct subject subject;
@@ -471,7 +471,7 @@ static void check_not_blamed(struct scratch *scratch, void (*work)(int socket))
 	stop(&subject);
 }
 
-static void test_ahead_failures(void **state)
+static void test_prefetch_failures(void **state)
 {
 	build(*state);
 	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++)
@@ -489,7 +489,7 @@ static void second_ahead(const struct subject *subject, const char *path)
 
 /* The second parser answers for files that it has prefetched. All other requests go to the first
  * one. */
-static void test_second(void **state)
+static void test_second_parser(void **state)
 {
 	const struct parser_config config = {0};
 	struct subject subject;
@@ -533,7 +533,7 @@ static void check_first_answers(struct scratch *scratch, void (*work)(int socket
 	stop(&subject);
 }
 
-static void test_second_failures(void **state)
+static void test_second_parser_failures(void **state)
 {
 	build(*state);
 	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++)
@@ -566,7 +566,7 @@ static int read_directly(void *ctx, struct module *module, struct error *err)
 	return module_read(module, err);
 }
 
-static void test_stolen_file(void **state)
+static void test_other_files_are_not_passed(void **state)
 {
 	const struct parser_config config = {.patience_ns = PATIENCE_NS, .work = work_steal};
 	const uint64_t offset = 0x1000;
@@ -584,7 +584,7 @@ static void test_stolen_file(void **state)
 }
 
 /* A parser that is killed while idle is replaced silently. */
-static void test_killed(void **state)
+static void test_killed_parser_is_replaced(void **state)
 {
 	const struct parser_config config = {0};
 	struct subject subject;
@@ -604,7 +604,7 @@ static void test_killed(void **state)
 }
 
 /* A stopped parser looks as if it hung: the file is given up. */
-static void test_stopped(void **state)
+static void test_stopped_parser_times_out(void **state)
 {
 	const struct parser_config config = {.patience_ns = PATIENCE_NS};
 	struct cfi_table table;
@@ -625,7 +625,7 @@ static void test_stopped(void **state)
 }
 
 /* ^C reaches the whole process group of the terminal. Only the tracer reacts to it. */
-static void test_signals(void **state)
+static void test_terminal_signals_are_ignored(void **state)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGUSR1, SIGPIPE};
 	const struct parser_config config = {0};
@@ -643,7 +643,7 @@ static void test_signals(void **state)
 }
 
 /* The zygote and the parser exit with the tracer. */
-static void test_orphans(void **state)
+static void test_helpers_exit_with_the_tracer(void **state)
 {
 	const struct parser_config config = {0};
 	struct subject subject;
@@ -680,16 +680,16 @@ int main(void)
 		TEST(test_separate_debug_file),
 		TEST(test_alternate_debug_file),
 		TEST(test_failures),
-		TEST(test_ahead),
-		TEST(test_ahead_changed),
-		TEST(test_ahead_failures),
-		TEST(test_second),
-		TEST(test_second_failures),
-		TEST(test_stolen_file),
-		TEST(test_killed),
-		TEST(test_stopped),
-		TEST(test_signals),
-		TEST(test_orphans),
+		TEST(test_prefetch),
+		TEST(test_prefetched_file_changes),
+		TEST(test_prefetch_failures),
+		TEST(test_second_parser),
+		TEST(test_second_parser_failures),
+		TEST(test_other_files_are_not_passed),
+		TEST(test_killed_parser_is_replaced),
+		TEST(test_stopped_parser_times_out),
+		TEST(test_terminal_signals_are_ignored),
+		TEST(test_helpers_exit_with_the_tracer),
 	};
 
 	log_set_level(LOG_QUIET);

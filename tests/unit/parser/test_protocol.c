@@ -271,7 +271,7 @@ static int take_bytes(const struct answer *answer, const void *bytes, size_t siz
 	return err;
 }
 
-static void test_sound(void **state)
+static void test_valid_answers(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < COUNT_OF(answers); i++) {
@@ -566,11 +566,11 @@ static void test_channel(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sound),   cmocka_unit_test(test_truncated),
-		cmocka_unit_test(test_damaged), cmocka_unit_test(test_module),
-		cmocka_unit_test(test_plan),    cmocka_unit_test(test_marks),
-		cmocka_unit_test(test_table),   cmocka_unit_test(test_failure),
-		cmocka_unit_test(test_strings), cmocka_unit_test(test_channel),
+		cmocka_unit_test(test_valid_answers), cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_damaged),       cmocka_unit_test(test_module),
+		cmocka_unit_test(test_plan),          cmocka_unit_test(test_marks),
+		cmocka_unit_test(test_table),         cmocka_unit_test(test_failure),
+		cmocka_unit_test(test_strings),       cmocka_unit_test(test_channel),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -145,7 +145,7 @@ static void test_refused(void **state)
 		assert_int_equal(confined(refused[i], -1), W_EXITCODE(REFUSED, 0));
 }
 
-static void test_deadly(void **state)
+static void test_forbidden_calls_kill(void **state)
 {
 	int (*const deadly[])(int) = {try_socket, try_fork, try_exec, try_kill, try_ptrace};
 
@@ -222,8 +222,10 @@ static void test_lower_limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_data),         cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_deadly),       cmocka_unit_test(test_status),
+		cmocka_unit_test(test_data),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_forbidden_calls_kill),
+		cmocka_unit_test(test_status),
 		cmocka_unit_test(test_lower_limits),
 	};
 

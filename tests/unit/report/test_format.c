@@ -188,7 +188,7 @@ static void check_culprit(const struct snapshot_frame *frames, uint32_t count, u
 	assert_ptr_equal(stack_culprit(&stack), &frames[expected]);
 }
 
-static void test_culprit(void **state)
+static void test_highlighted_line(void **state)
 {
 	static const struct snapshot_frame own_line[] = {
 		{.function = "operator new", .file = "new_op.cc", .wrapper = true},
@@ -504,7 +504,7 @@ int main(void)
 		cmocka_unit_test(test_summary_line),
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_site_without_stack),
-		cmocka_unit_test(test_culprit),
+		cmocka_unit_test(test_highlighted_line),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_dropped),
 		cmocka_unit_test(test_names),

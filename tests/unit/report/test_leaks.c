@@ -154,7 +154,7 @@ static void test_not_scanned(void **state)
 	assert_text(&world, "\n  ! not scanned for leaks: no memory\n");
 }
 
-static void test_manner(void **state)
+static void test_scan_mode_is_described(void **state)
 {
 	struct world world;
 	struct snapshot_scan *scan = &world.process.scan;
@@ -398,11 +398,16 @@ static void test_json_suppressed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_golden),          cmocka_unit_test(test_text_properties),
-		cmocka_unit_test(test_summary),         cmocka_unit_test(test_not_scanned),
-		cmocka_unit_test(test_manner),          cmocka_unit_test(test_example),
-		cmocka_unit_test(test_order),           cmocka_unit_test(test_top),
-		cmocka_unit_test(test_resolve),         cmocka_unit_test(test_json_sums),
+		cmocka_unit_test(test_golden),
+		cmocka_unit_test(test_text_properties),
+		cmocka_unit_test(test_summary),
+		cmocka_unit_test(test_not_scanned),
+		cmocka_unit_test(test_scan_mode_is_described),
+		cmocka_unit_test(test_example),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_top),
+		cmocka_unit_test(test_resolve),
+		cmocka_unit_test(test_json_sums),
 		cmocka_unit_test(test_json_suppressed),
 	};
 

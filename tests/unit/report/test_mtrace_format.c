@@ -46,7 +46,7 @@ static void test_live_blocks(void **state)
 }
 
 /* A process that exits keeps its blocks and sums. */
-static void test_of_one_that_has_ended(void **state)
+static void test_blocks_of_exited_process(void **state)
 {
 	struct books books = books_listed();
 	char *before, *after;
@@ -66,7 +66,7 @@ static void test_of_one_that_has_ended(void **state)
 }
 
 /* Without this format, the list of blocks is not kept. */
-static void test_only_if_asked_for(void **state)
+static void test_blocks_only_on_request(void **state)
 {
 	struct books books = books_default();
 	char *text;
@@ -80,7 +80,7 @@ static void test_only_if_asked_for(void **state)
 }
 
 /* A log has only one process, the most important one. */
-static void test_several(void **state)
+static void test_most_important_of_several_processes(void **state)
 {
 	struct books books = books_listed();
 	char *text;
@@ -127,7 +127,7 @@ static void test_names_cannot_make_lines(void **state)
 	free(text);
 }
 
-static void test_incomplete_is_told(void **state)
+static void test_incompleteness_is_reported(void **state)
 {
 	struct books books = books_default();
 	const struct format_options look_like = {.width = 80};
@@ -147,7 +147,7 @@ static void test_incomplete_is_told(void **state)
 }
 
 /* Models are found by number until they are summed up. */
-static void test_books_by_number(void **state)
+static void test_models_by_number(void **state)
 {
 	struct books books =
 		books_open((struct model_config){.apis = API_SET_ALL, .max_closed = 1});
@@ -168,12 +168,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_live_blocks),
-		cmocka_unit_test(test_of_one_that_has_ended),
-		cmocka_unit_test(test_only_if_asked_for),
-		cmocka_unit_test(test_several),
+		cmocka_unit_test(test_blocks_of_exited_process),
+		cmocka_unit_test(test_blocks_only_on_request),
+		cmocka_unit_test(test_most_important_of_several_processes),
 		cmocka_unit_test(test_names_cannot_make_lines),
-		cmocka_unit_test(test_incomplete_is_told),
-		cmocka_unit_test(test_books_by_number),
+		cmocka_unit_test(test_incompleteness_is_reported),
+		cmocka_unit_test(test_models_by_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

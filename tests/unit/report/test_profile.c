@@ -182,7 +182,7 @@ static void sum_sites(const struct snapshot *snapshot, uint32_t top, uint64_t su
 	}
 }
 
-static void test_all_is_there(void **state)
+static void test_references_and_sums(void **state)
 {
 	unsigned char *out = malloc(UNPACK_MAX);
 
@@ -270,7 +270,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_messages),
-		cmocka_unit_test(test_all_is_there),
+		cmocka_unit_test(test_references_and_sums),
 		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_full_disk),
 	};

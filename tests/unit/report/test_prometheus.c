@@ -110,7 +110,7 @@ static void sums_do_not_depend_on_bounds(void **state)
 }
 
 /* If a pid is reused with the same name, the running process has the series. */
-static void namesakes(void **state)
+static void reused_pid_with_the_same_name(void **state)
 {
 	struct snapshot_process twice[] = {
 		{.pid = 7, .comm = "a", .exited = true, .live = {1, 10}, .traced_until_ns = 5},
@@ -246,7 +246,7 @@ int main(void)
 		cmocka_unit_test(golden_texts),
 		cmocka_unit_test(series_are_bounded),
 		cmocka_unit_test(sums_do_not_depend_on_bounds),
-		cmocka_unit_test(namesakes),
+		cmocka_unit_test(reused_pid_with_the_same_name),
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(labels),
 		cmocka_unit_test(long_label),

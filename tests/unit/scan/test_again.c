@@ -191,7 +191,7 @@ static void fill_graph(struct world *world, struct graph *graph, uint64_t *seed,
 	}
 }
 
-static void test_any_graph(void **state)
+static void test_random_graphs(void **state)
 {
 	static struct graph graph;
 	uint64_t seed = 42, again = 0;
@@ -220,7 +220,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_many_interleaved),
-		cmocka_unit_test(test_any_graph),
+		cmocka_unit_test(test_random_graphs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

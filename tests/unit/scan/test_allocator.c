@@ -118,7 +118,7 @@ static void test_arena_while_a_chunk_is_linked(void **state)
 }
 
 /* A word in the middle is not a bin's, or there is one bin too few or too many. */
-static void test_what_is_not_quite_an_arena_is_a_root(void **state)
+static void test_imperfect_arena_is_a_root(void **state)
 {
 	struct world world;
 	struct layout layout = furnish_arena(&world, 8);
@@ -311,7 +311,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_arena_is_no_root),
 		cmocka_unit_test(test_arena_while_a_chunk_is_linked),
-		cmocka_unit_test(test_what_is_not_quite_an_arena_is_a_root),
+		cmocka_unit_test(test_imperfect_arena_is_a_root),
 		cmocka_unit_test(test_arenas_of_threads),
 		cmocka_unit_test(test_links_of_free_chunks),
 		cmocka_unit_test(test_links_to_a_block_are_references),

@@ -349,7 +349,7 @@ static void check_settled(bool wide)
 	blocks_free(&blocks);
 }
 
-static void test_settled(void **state)
+static void test_settled_blocks_are_filtered(void **state)
 {
 	(void)state;
 	check_settled(false);
@@ -428,11 +428,16 @@ static void test_confirm(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_find),         cmocka_unit_test(test_large_blocks),
-		cmocka_unit_test(test_overlaps),     cmocka_unit_test(test_budget),
-		cmocka_unit_test(test_filter),       cmocka_unit_test(test_bitset),
-		cmocka_unit_test(test_edges),        cmocka_unit_test(test_edges_are_refused),
-		cmocka_unit_test(test_settled),      cmocka_unit_test(test_confirm),
+		cmocka_unit_test(test_find),
+		cmocka_unit_test(test_large_blocks),
+		cmocka_unit_test(test_overlaps),
+		cmocka_unit_test(test_budget),
+		cmocka_unit_test(test_filter),
+		cmocka_unit_test(test_bitset),
+		cmocka_unit_test(test_edges),
+		cmocka_unit_test(test_edges_are_refused),
+		cmocka_unit_test(test_settled_blocks_are_filtered),
+		cmocka_unit_test(test_confirm),
 		cmocka_unit_test(test_confirm_ends),
 	};
 

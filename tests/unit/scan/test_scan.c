@@ -148,7 +148,7 @@ static void test_steps(void **state)
 }
 
 /* Unaligned words across the boundary of two reads. */
-static void test_steps_across_bites(void **state)
+static void test_unaligned_words_across_reads(void **state)
 {
 	struct world world;
 
@@ -166,7 +166,7 @@ static void test_steps_across_bites(void **state)
 	world_free(&world);
 }
 
-static void test_narrow_words(void **state)
+static void test_32_bit_words(void **state)
 {
 	struct world world;
 
@@ -628,8 +628,8 @@ int main(void)
 		cmocka_unit_test(test_cycles),
 		cmocka_unit_test(test_registers),
 		cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_steps_across_bites),
-		cmocka_unit_test(test_narrow_words),
+		cmocka_unit_test(test_unaligned_words_across_reads),
+		cmocka_unit_test(test_32_bit_words),
 		cmocka_unit_test(test_block_behind_tagged_pointer_is_possible),
 		cmocka_unit_test(test_tagged_words_at_any_step),
 		cmocka_unit_test(test_tagged_words_on_stacks_and_in_registers),

@@ -334,7 +334,7 @@ static uint64_t resident_pages(pid_t pid)
 }
 
 /* Much more memory than the machine has, reserved but untouched, private and shared. */
-static void test_grows_by_nothing(void **state)
+static void test_scan_does_not_grow_the_process(void **state)
 {
 	void *private = mmap(NULL, HUGE, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -373,7 +373,7 @@ static unsigned long own_kib(pid_t pid)
 }
 
 /* Memory that the child inherited and did not write stays shared. */
-static void test_copies_nothing(void **state)
+static void test_scan_does_not_copy_shared_pages(void **state)
 {
 	void *inherited =
 		mmap(NULL, INHERITED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -402,8 +402,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_places),
-		cmocka_unit_test(test_grows_by_nothing),
-		cmocka_unit_test(test_copies_nothing),
+		cmocka_unit_test(test_scan_does_not_grow_the_process),
+		cmocka_unit_test(test_scan_does_not_copy_shared_pages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

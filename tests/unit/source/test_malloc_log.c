@@ -63,7 +63,7 @@ static void test_lines(void **state)
 	}
 }
 
-static void test_no_lines(void **state)
+static void test_invalid_lines(void **state)
 {
 	static const char *const others[] = {
 		"",
@@ -99,7 +99,7 @@ static void test_no_lines(void **state)
 }
 
 /* Each line is in memory of its own length, so that sanitizers detect more. */
-static void test_cut_and_changed(void **state)
+static void test_truncated_and_changed_lines(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < COUNT(lines); i++) {
@@ -126,8 +126,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_no_lines),
-		cmocka_unit_test(test_cut_and_changed),
+		cmocka_unit_test(test_invalid_lines),
+		cmocka_unit_test(test_truncated_and_changed_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,7 +54,7 @@ static void expect_all(struct stop_wait *wait, int stops, useconds_t nap_us)
 	assert_int_equal(errno, ECHILD);
 }
 
-static void test_all_come(void **state)
+static void test_all_stops_are_reported(void **state)
 {
 	struct stop_wait wait;
 
@@ -116,7 +116,7 @@ static void test_interrupts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_come),
+		cmocka_unit_test(test_all_stops_are_reported),
 		cmocka_unit_test(test_one_processor),
 		cmocka_unit_test(test_interrupts),
 	};

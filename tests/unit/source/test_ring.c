@@ -153,7 +153,7 @@ static void test_limit(void **state)
 	read_all(world);
 }
 
-static void test_no_memory_besides(void **state)
+static void test_no_extra_memory(void **state)
 {
 	struct world *world = *state;
 
@@ -162,7 +162,7 @@ static void test_no_memory_besides(void **state)
 }
 
 /* Records after one that stops the reading are delivered the next time. */
-static void test_reading_that_ends(void **state)
+static void test_reading_can_stop(void **state)
 {
 	struct world *world = *state;
 
@@ -182,8 +182,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_busy_reader, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_limit, setup_little, teardown),
-		cmocka_unit_test_setup_teardown(test_no_memory_besides, setup_nothing, teardown),
-		cmocka_unit_test_setup_teardown(test_reading_that_ends, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_extra_memory, setup_nothing, teardown),
+		cmocka_unit_test_setup_teardown(test_reading_can_stop, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,7 @@ static void test_translators(void **state)
 }
 
 /* Most programs whose names contain qemu or valgrind are harmless. */
-static void test_others(void **state)
+static void test_programs_that_are_no_translators(void **state)
 {
 	static const char *const paths[] = {
 		"",
@@ -55,7 +55,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_translators),
-		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_programs_that_are_no_translators),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

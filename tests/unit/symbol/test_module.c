@@ -51,7 +51,7 @@ static struct module *intern(struct module_table *table, struct scratch *scratch
 	return module;
 }
 
-static void test_what_it_is(void **state)
+static void test_module_properties(void **state)
 {
 	struct module_table *table = new_table();
 	struct module *module;
@@ -263,7 +263,7 @@ static void check_refused(struct scratch *scratch, const char *name)
 	module_table_free(table);
 }
 
-static void test_no_module(void **state)
+static void test_files_that_are_no_modules(void **state)
 {
 	build(*state, BUILD "-c -o object.o && printf '#!/bin/sh\\n' > script && : > empty && "
 			    "mkdir directory && mkfifo fifo && head -c 40 object.o > cut");
@@ -280,10 +280,11 @@ static void test_no_module(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_what_it_is),     TEST(test_no_build_id),    TEST(test_identity),
-		TEST(test_find),           TEST(test_kernel_names),   TEST(test_open_path),
-		TEST(test_rewritten_file), TEST(test_unchanged_file), TEST(test_offset_to_vaddr),
-		TEST(test_no_module),
+		TEST(test_module_properties), TEST(test_no_build_id),
+		TEST(test_identity),          TEST(test_find),
+		TEST(test_kernel_names),      TEST(test_open_path),
+		TEST(test_rewritten_file),    TEST(test_unchanged_file),
+		TEST(test_offset_to_vaddr),   TEST(test_files_that_are_no_modules),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -203,7 +203,7 @@ static void test_allocator(void **state)
 }
 
 /* Operators new as implemented by allocators: each is probed once, and none twice. */
-static void test_ways_of_new(void **state)
+static void test_kinds_of_operator_new(void **state)
 {
 	static const char source[] =
 		"typedef __SIZE_TYPE__ size_t;\n"
@@ -245,7 +245,7 @@ static void test_ways_of_new(void **state)
 }
 
 /* A function that frees by calling another one is not a second free. */
-static void test_free_of_free(void **state)
+static void test_free_that_calls_free(void **state)
 {
 	static const char source[] = "void free(void *p) { asm volatile(\"\" : : \"r\"(p)); }\n"
 				     "void cfree(void *p) { free(p); }\n"
@@ -279,7 +279,7 @@ static void test_allocator_i386(void **state)
 	module_table_free(planned.table);
 }
 
-static void test_operators_alone(void **state)
+static void test_library_with_operators_only(void **state)
 {
 	struct planned planned =
 		plan_source(*state, operators_source, "gcc " FLAGS "-fPIC -o a.so a.c");
@@ -292,7 +292,7 @@ static void test_operators_alone(void **state)
 }
 
 /* As in libbsd: realloc is in another library, and is seen there. */
-static void test_reallocarray_alone(void **state)
+static void test_library_with_reallocarray_only(void **state)
 {
 	static const char source[] = "void *realloc(void *, unsigned long);\n"
 				     "void *reallocarray(void *p, unsigned long n, unsigned long s)"
@@ -537,12 +537,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_allocator),
-		TEST(test_ways_of_new),
-		TEST(test_free_of_free),
+		TEST(test_kinds_of_operator_new),
+		TEST(test_free_that_calls_free),
 		TEST(test_allocator_i386),
-		TEST(test_operators_alone),
+		TEST(test_library_with_operators_only),
 		TEST(test_marks_of_other_machines),
-		TEST(test_reallocarray_alone),
+		TEST(test_library_with_reallocarray_only),
 		TEST(test_static_program),
 		TEST(test_glibc_linker),
 		TEST(test_no_size),

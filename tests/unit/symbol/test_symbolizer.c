@@ -231,7 +231,7 @@ static size_t compare_with_addr2line(struct scratch *scratch, bool only_lines)
 /* Without padding, whose line is ambiguous. */
 #define LAID_OUT "-falign-functions=1 -fno-reorder-blocks-and-partition -o p $PWD/p.cc"
 
-static void test_like_addr2line(void **state)
+static void test_names_equal_addr2line(void **state)
 {
 	/* addr2line 2.40 takes the wrong file for the first row of a DWARF 5 line sequence. */
 	static const struct {
@@ -331,7 +331,7 @@ static void test_folders(void **state)
 	folders = NULL;
 }
 
-static void test_symbols_alone(void **state)
+static void test_names_from_symbols_only(void **state)
 {
 	build_plain(*state, "gcc -O0 -o full p.c && cp full p");
 	check_answer(*state, "answer", NULL, 0);
@@ -516,10 +516,10 @@ static void test_demangle_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_like_addr2line),
+		TEST(test_names_equal_addr2line),
 		TEST(test_separate_debug_file),
 		TEST(test_folders),
-		TEST(test_symbols_alone),
+		TEST(test_names_from_symbols_only),
 		TEST(test_limits),
 		TEST(test_mapping_symbols),
 		TEST(test_return_address),
