@@ -27,7 +27,7 @@ static void await_echoes(struct interrupts *interrupts, uint64_t until_ns)
 }
 
 /* A second signal arrives in time, but is only read after the time has passed. */
-static void test_postponed(void **state)
+static void test_echo_of_an_interrupt_is_ignored(void **state)
 {
 	struct interrupts interrupts;
 
@@ -74,7 +74,7 @@ static void after_release(struct interrupts *interrupts)
 }
 
 /* Any other signal kills the program. */
-static void test_others(void **state)
+static void test_later_signal_kills(void **state)
 {
 	int status = end_of(late);
 
@@ -87,8 +87,8 @@ static void test_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_postponed),
-		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_echo_of_an_interrupt_is_ignored),
+		cmocka_unit_test(test_later_signal_kills),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -349,7 +349,7 @@ static void test_suppressions(void **state)
 	options_free(&line.options);
 }
 
-static void test_what_is_wrong_is_explained(void **state)
+static void test_errors_are_explained(void **state)
 {
 	struct line line;
 
@@ -405,7 +405,7 @@ static void test_edit_distance(void **state)
 	}
 }
 
-static void test_far_words_are_not_suggested(void **state)
+static void test_distant_words_are_not_suggested(void **state)
 {
 	struct suggestion suggestion = {.word = "frobnicate"};
 
@@ -532,10 +532,10 @@ int main(void)
 		cmocka_unit_test(test_families),
 		cmocka_unit_test(test_formats),
 		cmocka_unit_test(test_suppressions),
-		cmocka_unit_test(test_what_is_wrong_is_explained),
+		cmocka_unit_test(test_errors_are_explained),
 		cmocka_unit_test(test_long_nonsense_is_survived),
 		cmocka_unit_test(test_edit_distance),
-		cmocka_unit_test(test_far_words_are_not_suggested),
+		cmocka_unit_test(test_distant_words_are_not_suggested),
 		cmocka_unit_test(test_names_and_letters_are_unique),
 		cmocka_unit_test(test_help_fits_and_is_complete),
 		cmocka_unit_test(test_man_page_and_table_agree),

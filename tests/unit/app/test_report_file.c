@@ -41,7 +41,7 @@ static void compare_process(const struct snapshot_process *found,
 		assert_int_equal(found->stacks[i].frame_count, expected->stacks[i].frame_count);
 }
 
-static void test_what_was_written(void **state)
+static void test_written_reports_are_read_back(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < COUNT(files); i++) {
@@ -73,7 +73,7 @@ static int read_text(struct scratch *scratch, const char *text, size_t size)
 }
 
 /* A truncated file is refused wherever it is cut. */
-static void test_cut(void **state)
+static void test_truncated_report_is_refused(void **state)
 {
 	char *text = read_whole("tests/golden/leaky.json");
 	size_t size = strlen(text);
@@ -87,7 +87,7 @@ static void test_cut(void **state)
 }
 
 /* With values of the wrong type, less is read, but nothing breaks. */
-static void test_other_types(void **state)
+static void test_values_of_wrong_type(void **state)
 {
 	static const char kinds[] = "\"[{0123456789tfn";
 	char *text = read_whole("tests/golden/leaky.json");
@@ -105,7 +105,7 @@ static void test_other_types(void **state)
 	free(text);
 }
 
-static void test_none(void **state)
+static void test_files_that_are_not_reports(void **state)
 {
 	static const char *const texts[] = {
 		"",
@@ -133,10 +133,10 @@ static void test_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_was_written),
-		WITH_SCRATCH(test_cut),
-		WITH_SCRATCH(test_other_types),
-		WITH_SCRATCH(test_none),
+		cmocka_unit_test(test_written_reports_are_read_back),
+		WITH_SCRATCH(test_truncated_report_is_refused),
+		WITH_SCRATCH(test_values_of_wrong_type),
+		WITH_SCRATCH(test_files_that_are_not_reports),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,7 +93,7 @@ static void assert_wrong(const char *line, const char *reason)
 	shell_words_free(&words);
 }
 
-static void test_wrong_lines(void **state)
+static void test_invalid_lines(void **state)
 {
 	char many[256] = "";
 
@@ -246,10 +246,10 @@ static void test_arguments(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_words),        cmocka_unit_test(test_redirects),
-		cmocka_unit_test(test_wrong_lines),  cmocka_unit_test(test_long_lines),
-		cmocka_unit_test(test_random_lines), cmocka_unit_test(test_prefixes),
-		cmocka_unit_test(test_commands),     cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_words),         cmocka_unit_test(test_redirects),
+		cmocka_unit_test(test_invalid_lines), cmocka_unit_test(test_long_lines),
+		cmocka_unit_test(test_random_lines),  cmocka_unit_test(test_prefixes),
+		cmocka_unit_test(test_commands),      cmocka_unit_test(test_arguments),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,7 +191,7 @@ static struct arch_registers registers_of(const struct arch *arch, int mode)
 	return registers;
 }
 
-static void test_what_is_done(void **state)
+static void test_how_instructions_are_stepped(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -213,7 +213,7 @@ static void test_what_is_done(void **state)
 
 /* An instruction that accesses unmapped memory faults at its own address, with all registers
  * unchanged. */
-static void test_fault(void **state)
+static void test_fault_leaves_registers_unchanged(void **state)
 {
 	static const struct row pushes[] = {
 		ARM(0xe92d4010, "push {r4, lr}", ARCH_FAULT),
@@ -266,7 +266,7 @@ static void test_breakpoints(void **state)
 }
 
 /* A register set is unchanged by load and store, and its size identifies the architecture. */
-static void test_sets(void **state)
+static void test_register_sets(void **state)
 {
 	static const struct {
 		const struct arch *arch;
@@ -324,7 +324,7 @@ static void test_it_block(void **state)
 
 /* A Thumb copy is followed by a breakpoint and is the last of its IT block. Afterwards the block
  * continues. */
-static void test_thumb_line(void **state)
+static void test_thumb_copy(void **state)
 {
 	static const uint8_t strd[ARCH_CODE_MAX] = {0x6d, 0xe9, 0x04, 0x45, 0xff};
 	struct arch_registers registers = registers_of(&arch_arm, 1);
@@ -348,7 +348,7 @@ static void test_thumb_line(void **state)
 }
 
 /* If the copy was not executed, the registers are as before. */
-static void test_line_interrupted(void **state)
+static void test_copy_not_executed(void **state)
 {
 	static const struct row mul[] = {
 		ARM(0xe0000291, "mul r0, r1, r2", ARCH_OUT_OF_LINE),
@@ -381,7 +381,7 @@ static void test_line_interrupted(void **state)
 
 /* After an emulated or copied instruction, the branch type is cleared, so the next one need not be
  * a landing pad. */
-static void test_branch_type(void **state)
+static void test_branch_type_is_cleared(void **state)
 {
 	static const struct row mov = ARM64(0x910003fd, "mov x29, sp", ARCH_DONE);
 	struct arch_registers registers = registers_of(&arch_arm64, 0);
@@ -399,7 +399,7 @@ static void test_branch_type(void **state)
 }
 
 /* A call in Thumb code sets the Thumb bit in the link register. */
-static void test_links(void **state)
+static void test_thumb_call_links_to_thumb(void **state)
 {
 	struct arch_registers registers = registers_of(&arch_arm, 1);
 
@@ -440,7 +440,7 @@ static void test_arguments(void **state)
 }
 
 /* The target of a call that is not executed, with its mode. */
-static void test_look(void **state)
+static void test_call_targets(void **state)
 {
 	static const struct {
 		struct row row;
@@ -479,16 +479,16 @@ static void test_look(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_done),
-		cmocka_unit_test(test_fault),
+		cmocka_unit_test(test_how_instructions_are_stepped),
+		cmocka_unit_test(test_fault_leaves_registers_unchanged),
 		cmocka_unit_test(test_breakpoints),
-		cmocka_unit_test(test_sets),
+		cmocka_unit_test(test_register_sets),
 		cmocka_unit_test(test_it_block),
-		cmocka_unit_test(test_thumb_line),
-		cmocka_unit_test(test_line_interrupted),
-		cmocka_unit_test(test_branch_type),
-		cmocka_unit_test(test_look),
-		cmocka_unit_test(test_links),
+		cmocka_unit_test(test_thumb_copy),
+		cmocka_unit_test(test_copy_not_executed),
+		cmocka_unit_test(test_branch_type_is_cleared),
+		cmocka_unit_test(test_call_targets),
+		cmocka_unit_test(test_thumb_call_links_to_thumb),
 		cmocka_unit_test(test_arguments),
 	};
 

@@ -353,7 +353,7 @@ static void test_no_trampoline(void **state)
 }
 
 /* x86 uses the plain step. */
-static void test_any(void **state)
+static void test_x86_uses_the_plain_step(void **state)
 {
 	struct unwind_linked linked = first_frame(7, 8);
 	struct unwind_row row = {.cfa_offset = 3};
@@ -381,7 +381,7 @@ int main(void)
 		cmocka_unit_test(test_signals),
 		cmocka_unit_test(test_signal_powerpc),
 		cmocka_unit_test(test_no_trampoline),
-		cmocka_unit_test(test_any),
+		cmocka_unit_test(test_x86_uses_the_plain_step),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

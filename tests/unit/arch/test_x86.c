@@ -351,7 +351,7 @@ static void run_row(const struct bench *bench, const struct row *row)
 	assert_same(row, "copied", got, want, ours, native);
 }
 
-static void test_as_the_processor(void **state)
+static void test_emulation_equals_the_processor(void **state)
 {
 	srandom(1);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -407,7 +407,7 @@ static void test_refused(void **state)
 }
 
 /* 32-bit code: smaller words, and 40 to 4f are not prefixes. */
-static void test_narrow(void **state)
+static void test_compat32(void **state)
 {
 	uint8_t data[PAGE] = {0};
 	const struct arch_memory memory = {data_read, data_write, data};
@@ -427,10 +427,10 @@ static void test_narrow(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_as_the_processor),
+		cmocka_unit_test(test_emulation_equals_the_processor),
 		cmocka_unit_test(test_copies),
 		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_narrow),
+		cmocka_unit_test(test_compat32),
 	};
 
 	return cmocka_run_group_tests(tests, bench_setup, bench_teardown);

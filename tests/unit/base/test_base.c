@@ -337,7 +337,7 @@ static void test_error_text(void **state)
 	assert_string_equal(err.text, "cannot open x: No such file or directory");
 }
 
-static void test_error_without_taker(void **state)
+static void test_error_without_output(void **state)
 {
 	(void)state;
 	assert_int_equal(error_set(NULL, -EPERM, "nobody reads %s", "this"), -EPERM);
@@ -373,7 +373,7 @@ int main(void)
 		cmocka_unit_test(test_count_format),
 		cmocka_unit_test(test_duration_format),
 		cmocka_unit_test(test_error_text),
-		cmocka_unit_test(test_error_without_taker),
+		cmocka_unit_test(test_error_without_output),
 		cmocka_unit_test(test_error_too_long),
 	};
 

@@ -114,7 +114,7 @@ static void test_map(void **state)
 }
 
 /* Frames that a child inherited stay valid at the same address when the parent is freed. */
-static void test_frames(void **state)
+static void test_frames_outlive_the_parent(void **state)
 {
 	struct frame_store *parent = NULL, *child, *grandchild;
 	const uint64_t *kept[ITEMS];
@@ -144,9 +144,11 @@ static void test_frames(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty),           cmocka_unit_test(test_array),
-		cmocka_unit_test(test_writes_in_place), cmocka_unit_test(test_map),
-		cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_array),
+		cmocka_unit_test(test_writes_in_place),
+		cmocka_unit_test(test_map),
+		cmocka_unit_test(test_frames_outlive_the_parent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

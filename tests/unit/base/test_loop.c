@@ -92,7 +92,7 @@ static void test_descriptor(void **state)
 	close(ends[0]);
 }
 
-static void test_what_cannot_be_watched(void **state)
+static void test_invalid_descriptors_and_signals(void **state)
 {
 	int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
@@ -216,7 +216,7 @@ static void test_signal(void **state)
 	assert_int_equal(seen.calls, 1);
 }
 
-static void test_signals_are_told_apart(void **state)
+static void test_signals_are_distinguished(void **state)
 {
 	struct seen seen[2] = {{.loop = *state}, {.loop = *state}};
 
@@ -230,7 +230,7 @@ static void test_signals_are_told_apart(void **state)
 	assert_int_equal(seen[1].sum, SIGUSR2);
 }
 
-static void test_a_signal_blocked_before_stays_so(void **state)
+static void test_blocked_signal_stays_blocked(void **state)
 {
 	struct loop *loop;
 	sigset_t set, old;
@@ -293,7 +293,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_nothing_to_do, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_descriptor, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_what_cannot_be_watched, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_invalid_descriptors_and_signals, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_remove_within_callback, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_loop_within_callback, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_one_shot_timer, setup, teardown),
@@ -301,8 +302,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_periodic_timer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stop_before_run, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_signal, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_signals_are_told_apart, setup, teardown),
-		cmocka_unit_test(test_a_signal_blocked_before_stays_so),
+		cmocka_unit_test_setup_teardown(test_signals_are_distinguished, setup, teardown),
+		cmocka_unit_test(test_blocked_signal_stays_blocked),
 		cmocka_unit_test_setup_teardown(test_interrupted, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_watches, setup, teardown),
 	};

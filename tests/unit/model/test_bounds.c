@@ -83,7 +83,7 @@ static struct snapshot_process sum_of(const struct snapshot *snapshot)
 
 /* Each of many children allocates, frees, makes an unmatched free and exits. The sums include all
  * of them. */
-static void test_storm(void **state)
+static void test_closed_processes_are_limited(void **state)
 {
 	enum { CHILDREN = 5000, KEPT = 20 };
 	struct books books =
@@ -128,7 +128,7 @@ static void test_storm(void **state)
 	books_close(&books);
 }
 
-static void test_storm_of_sites(void **state)
+static void test_sites_of_closed_processes_are_limited(void **state)
 {
 	struct books books =
 		books_open((struct model_config){.apis = API_SET_ALL, .max_closed_sites = 25});
@@ -162,7 +162,7 @@ static size_t memory_used(void)
 }
 
 /* A hundred children of a parent with 100,000 blocks at 2,000 sites; each child changes some. */
-static void test_memory(void **state)
+static void test_memory_of_forks(void **state)
 {
 	enum { BLOCKS = 100000, SITES = 2000, CHILDREN = 100 };
 	struct books books = books_default();
@@ -195,7 +195,7 @@ static void test_memory(void **state)
 }
 
 /* If a child did little, closing it does not search its inherited blocks for the oldest one. */
-static void test_oldest_of_short_lives(void **state)
+static void test_closing_a_short_child_is_cheap(void **state)
 {
 	struct books books = books_default();
 	uint64_t first = books.now_ns + MS;
@@ -222,9 +222,12 @@ static void test_oldest_of_short_lives(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_site_cap), cmocka_unit_test(test_site_cap_by_api),
-		cmocka_unit_test(test_storm),    cmocka_unit_test(test_storm_of_sites),
-		cmocka_unit_test(test_memory),   cmocka_unit_test(test_oldest_of_short_lives),
+		cmocka_unit_test(test_site_cap),
+		cmocka_unit_test(test_site_cap_by_api),
+		cmocka_unit_test(test_closed_processes_are_limited),
+		cmocka_unit_test(test_sites_of_closed_processes_are_limited),
+		cmocka_unit_test(test_memory_of_forks),
+		cmocka_unit_test(test_closing_a_short_child_is_cheap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

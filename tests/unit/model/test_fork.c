@@ -15,7 +15,7 @@
 
 /* ---- fork ---- */
 
-static void test_inherits(void **state)
+static void test_child_inherits(void **state)
 {
 	struct books books = books_default();
 	const struct snapshot_process *child;
@@ -49,7 +49,7 @@ static void test_inherits(void **state)
 	books_close(&books);
 }
 
-static void test_goes_its_own_way(void **state)
+static void test_child_and_parent_are_independent(void **state)
 {
 	struct books books = books_default();
 	const struct snapshot_process *section;
@@ -79,7 +79,7 @@ static void test_goes_its_own_way(void **state)
 	books_close(&books);
 }
 
-static void test_inherits_what_it_needs(void **state)
+static void test_child_inherits_stacks_and_wrappers(void **state)
 {
 	static const uint64_t frame = PROGRAM + 0x40, in_new = OPERATOR_NEW + 4;
 	struct books books = books_default();
@@ -175,7 +175,7 @@ static void test_losses_stay_with_the_parent(void **state)
 }
 
 /* A leak scan may trust the model of a child only if that of its parent was complete. */
-static void test_complete_books(void **state)
+static void test_child_is_complete_if_its_parent_is(void **state)
 {
 	struct books books = books_default();
 
@@ -233,7 +233,7 @@ static void test_recycled_pid(void **state)
 
 /* ---- vfork ---- */
 
-static void test_shared_books(void **state)
+static void test_vfork_child_shares_the_model(void **state)
 {
 	struct books books = books_default();
 	const struct snapshot_process *section;
@@ -266,7 +266,7 @@ static void test_shared_books(void **state)
 	books_close(&books);
 }
 
-static void test_shared_books_outlive_the_child(void **state)
+static void test_shared_model_outlives_the_child(void **state)
 {
 	struct books books = books_default();
 
@@ -330,7 +330,7 @@ static void test_parent_execs_first(void **state)
 	books_close(&books);
 }
 
-static void test_chains(void **state)
+static void test_vfork_child_that_forks(void **state)
 {
 	struct books books = books_default();
 
@@ -360,7 +360,7 @@ static void test_chains(void **state)
 }
 
 /* The child's pid is reused, and its exit was not seen: the shared model stays with the parent. */
-static void test_recycled_sharer(void **state)
+static void test_recycled_pid_of_vfork_child(void **state)
 {
 	struct books books = books_default();
 
@@ -385,7 +385,7 @@ static void test_recycled_sharer(void **state)
 
 /* ---- leaving ---- */
 
-static void test_leave(void **state)
+static void test_process_leaves(void **state)
 {
 	struct books books = books_open((struct model_config){.apis = API_SET_ALL, .scans = true});
 	const struct snapshot_process *section;
@@ -405,7 +405,7 @@ static void test_leave(void **state)
 	books_close(&books);
 }
 
-static void test_sharer_leaves(void **state)
+static void test_vfork_child_leaves(void **state)
 {
 	struct books books = books_default();
 
@@ -425,23 +425,23 @@ static void test_sharer_leaves(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_inherits),
-		cmocka_unit_test(test_goes_its_own_way),
-		cmocka_unit_test(test_inherits_what_it_needs),
+		cmocka_unit_test(test_child_inherits),
+		cmocka_unit_test(test_child_and_parent_are_independent),
+		cmocka_unit_test(test_child_inherits_stacks_and_wrappers),
 		cmocka_unit_test(test_pending_calls),
 		cmocka_unit_test(test_ending_thread_forks),
 		cmocka_unit_test(test_losses_stay_with_the_parent),
-		cmocka_unit_test(test_complete_books),
+		cmocka_unit_test(test_child_is_complete_if_its_parent_is),
 		cmocka_unit_test(test_unknown_parent),
 		cmocka_unit_test(test_recycled_pid),
-		cmocka_unit_test(test_shared_books),
-		cmocka_unit_test(test_shared_books_outlive_the_child),
+		cmocka_unit_test(test_vfork_child_shares_the_model),
+		cmocka_unit_test(test_shared_model_outlives_the_child),
 		cmocka_unit_test(test_parent_ends_first),
 		cmocka_unit_test(test_parent_execs_first),
-		cmocka_unit_test(test_chains),
-		cmocka_unit_test(test_recycled_sharer),
-		cmocka_unit_test(test_leave),
-		cmocka_unit_test(test_sharer_leaves),
+		cmocka_unit_test(test_vfork_child_that_forks),
+		cmocka_unit_test(test_recycled_pid_of_vfork_child),
+		cmocka_unit_test(test_process_leaves),
+		cmocka_unit_test(test_vfork_child_leaves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

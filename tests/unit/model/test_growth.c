@@ -256,7 +256,7 @@ static double toothed(uint32_t tick)
 }
 
 /* Whenever the leak starts, rate and duration are those since its start. */
-static void test_onset(void **state)
+static void test_start_of_a_leak_is_detected(void **state)
 {
 	static double (*const bases[])(uint32_t tick) = {level, restless, toothed};
 	static const double shares[] = {0.9, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02};
@@ -311,7 +311,7 @@ static void test_series_is_bounded(void **state)
 	assert_int_equal(series.high[SERIES_POINTS - 1], DAY);
 }
 
-static void test_words(void **state)
+static void test_growth_is_described(void **state)
 {
 	(void)state;
 	assert_string_equal(growth_words(0.9999999), "very certain");
@@ -322,10 +322,13 @@ static void test_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_growing),  cmocka_unit_test(test_not_growing),
-		cmocka_unit_test(test_sawtooth), cmocka_unit_test(test_late_leak),
-		cmocka_unit_test(test_onset),    cmocka_unit_test(test_series_is_bounded),
-		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_growing),
+		cmocka_unit_test(test_not_growing),
+		cmocka_unit_test(test_sawtooth),
+		cmocka_unit_test(test_late_leak),
+		cmocka_unit_test(test_start_of_a_leak_is_detected),
+		cmocka_unit_test(test_series_is_bounded),
+		cmocka_unit_test(test_growth_is_described),
 	};
 
 	return cmocka_run_group_tests_name("growth", tests, NULL, NULL);

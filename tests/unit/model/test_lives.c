@@ -127,7 +127,7 @@ static void test_stacks_at_the_peak(void **state)
 }
 
 /* The child's peak and lifetimes start at the fork. */
-static void test_a_child_has_its_own(void **state)
+static void test_child_starts_its_own_lifetimes(void **state)
 {
 	struct books books = books_default();
 	const struct snapshot_process *child;
@@ -162,7 +162,7 @@ static void grow(struct books *books, uint32_t seconds)
 	}
 }
 
-static void test_growth_in_the_books(void **state)
+static void test_growth_of_a_site(void **state)
 {
 	struct books books = books_default();
 	const struct snapshot_site *site;
@@ -182,7 +182,7 @@ static void test_growth_in_the_books(void **state)
 }
 
 /* A closed process keeps the series of sites that have grown, and drops all others. */
-static void test_series_of_closed_books(void **state)
+static void test_series_of_closed_process(void **state)
 {
 	struct books books = books_default();
 
@@ -195,7 +195,7 @@ static void test_series_of_closed_books(void **state)
 	books_close(&books);
 }
 
-static void test_series_have_a_bound(void **state)
+static void test_series_are_limited(void **state)
 {
 	struct books books =
 		books_open((struct model_config){.apis = API_SET_ALL, .max_series = 3});
@@ -217,7 +217,7 @@ static void test_series_have_a_bound(void **state)
 }
 
 /* A million stacks, and a million blocks that are allocated and freed. */
-static void test_a_million_of_each(void **state)
+static void test_memory_of_a_million_stacks_and_blocks(void **state)
 {
 	struct books books = books_default();
 	uint64_t frames[2];
@@ -276,11 +276,11 @@ int main(void)
 		cmocka_unit_test(test_temporary),
 		cmocka_unit_test(test_ages),
 		cmocka_unit_test(test_stacks_at_the_peak),
-		cmocka_unit_test(test_a_child_has_its_own),
-		cmocka_unit_test(test_growth_in_the_books),
-		cmocka_unit_test(test_series_of_closed_books),
-		cmocka_unit_test(test_series_have_a_bound),
-		cmocka_unit_test(test_a_million_of_each),
+		cmocka_unit_test(test_child_starts_its_own_lifetimes),
+		cmocka_unit_test(test_growth_of_a_site),
+		cmocka_unit_test(test_series_of_closed_process),
+		cmocka_unit_test(test_series_are_limited),
+		cmocka_unit_test(test_memory_of_a_million_stacks_and_blocks),
 		cmocka_unit_test(test_period),
 	};
 

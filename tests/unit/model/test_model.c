@@ -462,7 +462,7 @@ static void test_two_processes(void **state)
 	books_close(&books);
 }
 
-static void test_nonsense(void **state)
+static void test_invalid_events(void **state)
 {
 	struct books books = books_default();
 	uint64_t dropped = 0;
@@ -490,7 +490,7 @@ static void test_nonsense(void **state)
 	books_close(&books);
 }
 
-static void test_told_losses(void **state)
+static void test_losses_are_reported(void **state)
 {
 	struct snapshot_losses told = {.events = 3, .unmatched_frees = 4, .gap_ns = 5};
 	struct books books = books_default();
@@ -548,8 +548,8 @@ int main(void)
 		cmocka_unit_test(test_exit),
 		cmocka_unit_test(test_recycled_pid),
 		cmocka_unit_test(test_two_processes),
-		cmocka_unit_test(test_nonsense),
-		cmocka_unit_test(test_told_losses),
+		cmocka_unit_test(test_invalid_events),
+		cmocka_unit_test(test_losses_are_reported),
 		cmocka_unit_test(test_random),
 	};
 

@@ -191,7 +191,7 @@ static int count_block(void *ctx, uint64_t address, uint64_t size)
 }
 
 /* A scan also includes blocks without a site, because pointers lead through them. */
-static void test_scan_knows_them(void **state)
+static void test_scan_includes_uncounted_blocks(void **state)
 {
 	struct books books = books_default();
 	struct scan_book book = {0};
@@ -235,7 +235,7 @@ static void test_sanity(void **state)
 }
 
 /* Sites have the same ID in every look, even if others are not in use yet. */
-static void test_ids_stay(void **state)
+static void test_site_ids_are_stable(void **state)
 {
 	struct books books = books_default();
 	static const uint64_t frames[] = {PROGRAM + 0x20, PROGRAM + 0x30};
@@ -262,7 +262,7 @@ static void test_ids_stay(void **state)
 #define SLOTS 64
 
 /* Correct behaviour of the program is never reported as an error. */
-static void test_random(void **state)
+static void test_random_pauses_and_resets(void **state)
 {
 	struct books books = books_default();
 	bool live[SLOTS] = {false}, paused = false;
@@ -299,10 +299,10 @@ int main(void)
 		cmocka_unit_test(test_pause_all),
 		cmocka_unit_test(test_reset),
 		cmocka_unit_test(test_reset_of_a_parent),
-		cmocka_unit_test(test_scan_knows_them),
+		cmocka_unit_test(test_scan_includes_uncounted_blocks),
 		cmocka_unit_test(test_sanity),
-		cmocka_unit_test(test_ids_stay),
-		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_site_ids_are_stable),
+		cmocka_unit_test(test_random_pauses_and_resets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -336,7 +336,7 @@ static void test_missed_return(void **state)
 }
 
 /* Ranges that no kernel accepts do no harm. */
-static void test_silly_ranges(void **state)
+static void test_invalid_ranges(void **state)
 {
 	struct books books = books_default();
 
@@ -464,7 +464,7 @@ int main(void)
 		cmocka_unit_test(test_page_size),
 		cmocka_unit_test(test_ends_without_begin),
 		cmocka_unit_test(test_missed_return),
-		cmocka_unit_test(test_silly_ranges),
+		cmocka_unit_test(test_invalid_ranges),
 		cmocka_unit_test(test_random_pages),
 		cmocka_unit_test(test_many_regions),
 	};

@@ -87,7 +87,7 @@ static const struct {
 	{API_NEW, OPERATOR_UNKNOWN, false},
 };
 
-static void test_kins(void **state)
+static void test_allocator_kinds(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(kins) / sizeof(kins[0]); i++) {
@@ -195,7 +195,7 @@ static void test_double_free(void **state)
 	books_close(&books);
 }
 
-static void test_address_handed_out_again(void **state)
+static void test_reused_address(void **state)
 {
 	struct books books = launched();
 
@@ -309,7 +309,7 @@ static void test_realloc_races(void **state)
 	books_close(&books);
 }
 
-static void test_libraries_business(void **state)
+static void test_frees_within_libraries(void **state)
 {
 	struct books books = launched();
 
@@ -334,7 +334,7 @@ static void expect_unjudged(struct books *books, uint64_t frees)
 	assert_int_equal(books->snapshot->processes[0].sites[0].bad_frees, 0);
 }
 
-static void test_losses_forbid_to_judge(void **state)
+static void test_losses_prevent_judgement(void **state)
 {
 	static const struct snapshot_losses losses[] = {
 		{.events = 1}, {.missed_returns = 1}, {.unprobed_sites = 1}, {.gap_ns = 1}};
@@ -374,7 +374,7 @@ static void test_attached(void **state)
 }
 
 /* Probes of allocations are removed first, so the block may be a new one. */
-static void test_probes_are_taken_out(void **state)
+static void test_frees_during_probe_removal(void **state)
 {
 	struct books books = launched();
 
@@ -409,7 +409,7 @@ static void test_memory_is_bounded(void **state)
 	books_close(&books);
 }
 
-static void test_places_are_bounded(void **state)
+static void test_errors_are_limited(void **state)
 {
 	struct books books = launched();
 	const struct snapshot_process *section;
@@ -448,23 +448,23 @@ static void test_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kins),
+		cmocka_unit_test(test_allocator_kinds),
 		cmocka_unit_test(test_unmarked_operators),
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_double_free),
-		cmocka_unit_test(test_address_handed_out_again),
+		cmocka_unit_test(test_reused_address),
 		cmocka_unit_test(test_invalid_free),
 		cmocka_unit_test(test_child_frees_again),
 		cmocka_unit_test(test_invalid_free_after_exec),
 		cmocka_unit_test(test_realloc_releases),
 		cmocka_unit_test(test_realloc_of_freed),
 		cmocka_unit_test(test_realloc_races),
-		cmocka_unit_test(test_libraries_business),
-		cmocka_unit_test(test_losses_forbid_to_judge),
+		cmocka_unit_test(test_frees_within_libraries),
+		cmocka_unit_test(test_losses_prevent_judgement),
 		cmocka_unit_test(test_attached),
-		cmocka_unit_test(test_probes_are_taken_out),
+		cmocka_unit_test(test_frees_during_probe_removal),
 		cmocka_unit_test(test_memory_is_bounded),
-		cmocka_unit_test(test_places_are_bounded),
+		cmocka_unit_test(test_errors_are_limited),
 		cmocka_unit_test(test_order),
 	};
 

@@ -66,7 +66,7 @@ static void tell_munmap(struct books *books, uint64_t address, uint64_t size)
 	tell_end(books, API_MUNMAP, 0, 0);
 }
 
-static void test_blocks_are_what_is_live(void **state)
+static void test_blocks_are_live_blocks(void **state)
 {
 	struct books books = books_default();
 	struct walk walk;
@@ -83,7 +83,7 @@ static void test_blocks_are_what_is_live(void **state)
 	books_close(&books);
 }
 
-static void test_a_region_of_the_program_is_a_block(void **state)
+static void test_region_of_the_program_is_a_block(void **state)
 {
 	struct books books = books_default();
 	struct walk walk;
@@ -100,7 +100,7 @@ static void test_a_region_of_the_program_is_a_block(void **state)
 }
 
 /* A region that is cut at an end still counts as a block; one with a hole does not. */
-static void test_a_region_in_pieces_is_memory_like_any_other(void **state)
+static void test_region_with_a_hole_is_no_block(void **state)
 {
 	struct books books = books_default();
 	struct walk walk;
@@ -116,7 +116,7 @@ static void test_a_region_in_pieces_is_memory_like_any_other(void **state)
 	books_close(&books);
 }
 
-static void test_an_allocators_region_is_no_block(void **state)
+static void test_region_of_an_allocator_is_no_block(void **state)
 {
 	struct books books = books_default();
 	struct walk walk;
@@ -132,7 +132,7 @@ static void test_an_allocators_region_is_no_block(void **state)
 	books_close(&books);
 }
 
-static void test_a_walk_ends_with_its_first_error(void **state)
+static void test_walk_stops_at_its_first_error(void **state)
 {
 	struct books books = books_default();
 	struct walk walk = {.stop_at = 2};
@@ -146,7 +146,7 @@ static void test_a_walk_ends_with_its_first_error(void **state)
 	books_close(&books);
 }
 
-static void test_stamps_tell_blocks_from_their_successors(void **state)
+static void test_stamps_distinguish_blocks_from_their_successors(void **state)
 {
 	struct books books = books_default();
 	const struct process *process = process_of(&books);
@@ -196,7 +196,7 @@ static struct books books_launched(void)
 	return books;
 }
 
-static void test_complete_means_from_the_start_and_nothing_lost(void **state)
+static void test_complete_means_from_the_start_without_losses(void **state)
 {
 	struct books attached = books_default(), books = books_launched();
 
@@ -245,7 +245,7 @@ static void book_all(struct books *books, enum leak_class leak)
 	scan_book_free(&book);
 }
 
-static void test_a_result_is_summed_up_by_site_and_kept(void **state)
+static void test_result_is_summed_by_site_and_kept(void **state)
 {
 	struct books books = books_default();
 	const struct snapshot_process *section;
@@ -278,7 +278,7 @@ static void test_a_result_is_summed_up_by_site_and_kept(void **state)
 	books_close(&books);
 }
 
-static void test_the_next_scan_replaces_the_last(void **state)
+static void test_next_scan_replaces_the_last(void **state)
 {
 	struct books books = books_default();
 	const struct snapshot_process *section;
@@ -299,7 +299,7 @@ static void test_the_next_scan_replaces_the_last(void **state)
 	books_close(&books);
 }
 
-static void test_it_is_kept_when_the_process_has_ended(void **state)
+static void test_result_is_kept_after_exit(void **state)
 {
 	struct books books = books_launched();
 
@@ -325,7 +325,7 @@ static const char *reason_after(struct event event)
 	return reason;
 }
 
-static void test_a_missing_scan_has_a_reason(void **state)
+static void test_missing_scan_has_a_reason(void **state)
 {
 	struct books books = books_launched();
 
@@ -345,19 +345,19 @@ static void test_a_missing_scan_has_a_reason(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_blocks_are_what_is_live),
-		cmocka_unit_test(test_a_region_of_the_program_is_a_block),
-		cmocka_unit_test(test_a_region_in_pieces_is_memory_like_any_other),
-		cmocka_unit_test(test_an_allocators_region_is_no_block),
-		cmocka_unit_test(test_a_walk_ends_with_its_first_error),
-		cmocka_unit_test(test_stamps_tell_blocks_from_their_successors),
+		cmocka_unit_test(test_blocks_are_live_blocks),
+		cmocka_unit_test(test_region_of_the_program_is_a_block),
+		cmocka_unit_test(test_region_with_a_hole_is_no_block),
+		cmocka_unit_test(test_region_of_an_allocator_is_no_block),
+		cmocka_unit_test(test_walk_stops_at_its_first_error),
+		cmocka_unit_test(test_stamps_distinguish_blocks_from_their_successors),
 		cmocka_unit_test(test_young_blocks_have_no_stamp),
-		cmocka_unit_test(test_complete_means_from_the_start_and_nothing_lost),
+		cmocka_unit_test(test_complete_means_from_the_start_without_losses),
 		cmocka_unit_test(test_the_only_allocator),
-		cmocka_unit_test(test_a_result_is_summed_up_by_site_and_kept),
-		cmocka_unit_test(test_the_next_scan_replaces_the_last),
-		cmocka_unit_test(test_it_is_kept_when_the_process_has_ended),
-		cmocka_unit_test(test_a_missing_scan_has_a_reason),
+		cmocka_unit_test(test_result_is_summed_by_site_and_kept),
+		cmocka_unit_test(test_next_scan_replaces_the_last),
+		cmocka_unit_test(test_result_is_kept_after_exit),
+		cmocka_unit_test(test_missing_scan_has_a_reason),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

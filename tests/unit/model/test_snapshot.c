@@ -84,7 +84,7 @@ static void test_without_stack(void **state)
 	books_close(&books);
 }
 
-static void test_lost_stack(void **state)
+static void test_unannounced_stack(void **state)
 {
 	static const uint64_t frames[] = {PROGRAM + 0x10, PROGRAM + 0x20};
 	struct books books = books_default();
@@ -111,7 +111,7 @@ static void test_lost_stack(void **state)
 	books_close(&books);
 }
 
-static void test_silly_stacks(void **state)
+static void test_invalid_stacks(void **state)
 {
 	static const uint64_t frames[STACK_MAX_FRAMES + 10] = {PROGRAM + 1};
 	struct books books = books_default();
@@ -232,7 +232,7 @@ static void test_quality(void **state)
 	books_close(&books);
 }
 
-static void test_stop_words(void **state)
+static void test_stop_names(void **state)
 {
 	(void)state;
 	for (unsigned int a = 0; a < STOP_REASONS; a++)
@@ -671,13 +671,13 @@ int main(void)
 		cmocka_unit_test(test_identity),
 		cmocka_unit_test(test_stacks),
 		cmocka_unit_test(test_without_stack),
-		cmocka_unit_test(test_lost_stack),
-		cmocka_unit_test(test_silly_stacks),
+		cmocka_unit_test(test_unannounced_stack),
+		cmocka_unit_test(test_invalid_stacks),
 		cmocka_unit_test(test_equal_stacks),
 		cmocka_unit_test(test_unequal_stacks),
 		cmocka_unit_test(test_equal_to_late_stack),
 		cmocka_unit_test(test_quality),
-		cmocka_unit_test(test_stop_words),
+		cmocka_unit_test(test_stop_names),
 		cmocka_unit_test(test_replaced_mapping),
 		cmocka_unit_test(test_late_mapping),
 		cmocka_unit_test(test_edges_of_mapping),

@@ -42,7 +42,7 @@ static bool wild(const char *pattern, const char *text)
 	return wild_match(copy, text, strlen(text));
 }
 
-static void test_wild(void **state)
+static void test_patterns(void **state)
 {
 	(void)state;
 	assert_true(wild("", ""));
@@ -61,7 +61,7 @@ static void test_wild(void **state)
 }
 
 /* A matcher with exponential cost would never return. */
-static void test_wild_takes_no_time(void **state)
+static void test_patterns_do_not_backtrack_exponentially(void **state)
 {
 	char pattern[64] = "", text[4096];
 
@@ -160,7 +160,7 @@ static int leaks_excused(const char *text)
 	return excused;
 }
 
-static void test_meanings(void **state)
+static void test_matching(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < COUNT(meanings); i++)
@@ -349,7 +349,7 @@ static const struct {
 	 "f.supp:4: unknown kind of leak: \"some\""},
 };
 
-static void test_wrong_files(void **state)
+static void test_invalid_files(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < COUNT(wrongs); i++) {
@@ -408,15 +408,15 @@ static void test_ignore(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_wild),
-		cmocka_unit_test(test_wild_takes_no_time),
-		cmocka_unit_test(test_meanings),
+		cmocka_unit_test(test_patterns),
+		cmocka_unit_test(test_patterns_do_not_backtrack_exponentially),
+		cmocka_unit_test(test_matching),
 		cmocka_unit_test(test_sums),
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_suppresses_reachable_on_request),
 		cmocka_unit_test(test_kinds_of_stack_only_blocks),
 		cmocka_unit_test(test_without_scan),
-		cmocka_unit_test(test_wrong_files),
+		cmocka_unit_test(test_invalid_files),
 		cmocka_unit_test(test_binary_file),
 		cmocka_unit_test(test_mangled),
 		cmocka_unit_test(test_ignore),

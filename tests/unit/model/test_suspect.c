@@ -81,7 +81,7 @@ static void test_golden(void **state)
 	}
 }
 
-static void test_who_is_none(void **state)
+static void test_sites_that_are_no_suspects(void **state)
 {
 	struct snapshot_site site = {.growth = fast, .live_blocks = 1};
 
@@ -126,7 +126,7 @@ static void test_order(void **state)
 	assert_int_equal(suspects_find(&books, found, 0), 4);
 }
 
-static void test_words(void **state)
+static void test_reasons(void **state)
 {
 	static const struct {
 		double slope;
@@ -151,9 +151,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_golden),
-		cmocka_unit_test(test_who_is_none),
+		cmocka_unit_test(test_sites_that_are_no_suspects),
 		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_reasons),
 	};
 
 	setlocale(LC_ALL, "C.UTF-8");

@@ -291,7 +291,7 @@ static void test_tail_callee_reads_stack_arguments(void **state)
 	assert_int_equal(slot(stub_at, 8), LIVENESS_UNKNOWN);
 }
 
-static void test_frame_behind_last_call_is_dead_unless_its_address_is_taken(void **state)
+static void test_frame_after_last_call_is_dead_unless_its_address_is_taken(void **state)
 {
 	(void)state;
 	expect_slots(last_at, LIVENESS_DEAD, LIVENESS_DEAD, LIVENESS_UNKNOWN);
@@ -513,7 +513,7 @@ int main(void)
 		cmocka_unit_test(test_endless_loop_ends_the_search),
 		cmocka_unit_test(test_tail_jump_leaves_the_frame),
 		cmocka_unit_test(test_tail_callee_reads_stack_arguments),
-		cmocka_unit_test(test_frame_behind_last_call_is_dead_unless_its_address_is_taken),
+		cmocka_unit_test(test_frame_after_last_call_is_dead_unless_its_address_is_taken),
 		cmocka_unit_test(test_cold_part_is_followed),
 		cmocka_unit_test(test_jump_to_another_frame_is_unknown),
 		cmocka_unit_test(test_slots_of_a_stopped_cold_part_are_unknown),

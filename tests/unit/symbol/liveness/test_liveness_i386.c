@@ -139,7 +139,7 @@ static void test_frame_by_stack_pointer(void **state)
 }
 
 /* Each byte of the code and of the CFI is changed: nothing hangs or reads outside the file. */
-static void test_damaged_functions_are_survived(void **state)
+static void test_damaged_functions_do_not_crash(void **state)
 {
 	char code[64];
 
@@ -235,7 +235,7 @@ int main(void)
 		cmocka_unit_test(test_frame_by_frame_pointer),
 		cmocka_unit_test(test_file_without_sections_is_unknown),
 		cmocka_unit_test(test_frame_by_stack_pointer),
-		cmocka_unit_test(test_damaged_functions_are_survived),
+		cmocka_unit_test(test_damaged_functions_do_not_crash),
 		cmocka_unit_test(test_other_machine_is_not_supported),
 		cmocka_unit_test(test_file_with_overlapping_relocations_is_refused),
 		cmocka_unit_test(test_big_endian_file_is_not_supported),
