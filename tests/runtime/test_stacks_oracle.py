@@ -87,7 +87,7 @@ def beginnings(ours, lengths):
 
 
 def assert_begun(broken, ours):
-    """Our stacks begin with each stack of which libdwfl found only the beginning."""
+    """If libdwfl found only the beginning of a stack, one of our stacks begins with it."""
     assert set(broken) <= beginnings(ours, {len(places) for places in broken})
 
 

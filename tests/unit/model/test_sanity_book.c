@@ -7,7 +7,7 @@
 #define A 0x10000ULL
 #define B 0x20000ULL
 
-/* A process of which every block is known. */
+/* A process with every block known. */
 static struct books launched(void)
 {
 	static const struct model_config config = {
