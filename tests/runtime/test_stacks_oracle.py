@@ -199,7 +199,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_same(uprobes, tmp_path, name):
+def test_stacks_equal_libdwfl(uprobes, tmp_path, name):
     """In glibc 2.36, the dynamic linker's _start has no call frame information. libdwfl ends there
     without knowing that it is the outermost frame."""
     del uprobes
