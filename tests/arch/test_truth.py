@@ -170,7 +170,7 @@ def last_places(process, names, count):
 
 
 def cut(told, innermost):
-    """The stacks that were told, cut off after these places."""
+    """The stacks that the target printed, cut off after these places."""
     sums = collections.Counter()
     for stack, size in told.items():
         ends = [i for i, place in enumerate(stack) if place in innermost]
@@ -180,7 +180,7 @@ def cut(told, innermost):
 
 def within(told, seen, outermost):
     """The stacks that were seen. Trailing frames that the target's unwinder does not have are cut
-    off if the rest of the stack was told."""
+    off if the target printed the rest of the stack."""
     sums = collections.Counter()
     for stack, size in seen.items():
         shorter = [stack[:-count] for count in range(1, OUTERMOST + 1)

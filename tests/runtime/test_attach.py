@@ -61,7 +61,7 @@ def test_no_block_is_invented_by_attaching_under_load(attach):
             assert result.process["losses"]["collisions"] == 0
 
 
-PAIRS = 5000  # leave room for calls only, not for stacks
+PAIRS = 5000  # per child of steady
 CRAMPED = ("--buffer", "64k", "--stack", "none")  # room for calls only, not for stacks
 
 

@@ -21,7 +21,7 @@ from test_scan_programs import started
 
 pytestmark = pytest.mark.whole_machine
 
-# The counter forwards its calls to the C library, where they are counted.
+# Omit the counter: it forwards its calls to the C library, where they are traced.
 BRIEF = ("--stack", "none", "--buffer", "256m", "--omit", "libcounter.so")
 WAYS = [("-f", *BRIEF), ("--system-wide", *BRIEF)]
 

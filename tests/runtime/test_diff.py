@@ -66,7 +66,7 @@ def test_grown_sites_are_listed(two):
     assert "t_kept" in "".join(sections(diff(*reversed(two)))["Shrank"])
 
 
-def test_nothing(two):
+def test_no_differences(two):
     assert "No site has more or less live" in diff(two[0], two[0])
 
 

@@ -364,7 +364,7 @@ def answer_to(connection):
     return answer
 
 
-def test_nonsense(watch):
+def test_invalid_requests_are_refused(watch):
     _, tracer, address = watch()
     with contextlib.ExitStack() as stack:
         connections = [stack.enter_context(connect(address)) for _ in NONSENSE]

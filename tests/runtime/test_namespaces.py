@@ -153,7 +153,7 @@ def test_selected_by_path_on_overlayfs(attach, merged):
 
 def test_attach_to_copied_up_files(attach, merged):
     """When a file of a lower layer is changed, it is copied to the upper one. stat() still reports
-    the old inode number, but for the kernel it is another file."""
+    the old inode number, although the kernel treats it as another file."""
     for path in (target("steady"), "/lib/x86_64-linux-gnu/libc.so.6"):
         os.chmod(merged + path, 0o711)
     with Steady(command=["chroot", merged, target("steady")]) as steady:

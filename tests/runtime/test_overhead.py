@@ -16,7 +16,7 @@ from test_sampling import assert_estimates, assert_sound, data_of, sums
 
 
 class Hot:
-    """A program that does nothing but allocate until it is told to exit."""
+    """A program that only allocates, until its standard input ends."""
 
     def __init__(self, directory, *options, command=("mixed", "0")):
         need("bpf")

@@ -146,7 +146,7 @@ def environment_under_valgrind():
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
-def test_totals_equal_valgrind(launch, tmp_path, program):
+def test_same_totals_as_valgrind(launch, tmp_path, program):
     need("valgrind", "programs")
     command = program(tmp_path)
     command[0] = shutil.which(command[0])

@@ -86,7 +86,7 @@ def test_recording_without_live_report_has_the_scan(directory):
     assert result.process["scan"]["definite"]["blocks"] == 356
 
 
-def test_exit_status_is_the_programs(directory):
+def test_exit_status_is_that_of_the_program(directory):
     need("uprobes")
     run, path = record(directory, "/bin/sh", "-c", "exit 7", options=("-q",))
     assert (run.status, run.stderr) == (7, "")
@@ -129,7 +129,7 @@ def test_report_options(directory):
     assert "SUMMARY: leak" in piped.stdout
 
 
-def test_cut(directory):
+def test_truncated_recording(directory):
     """Wherever a recording is cut off, the report has everything before that, and says that it is
     incomplete."""
     need("uprobes")
@@ -154,7 +154,7 @@ def test_cut(directory):
     assert "! incomplete: the recording is cut off" in text.stdout and text.status == 1
 
 
-def test_damaged(directory):
+def test_damaged_recording(directory):
     need("uprobes")
     _, path = record(directory, target("basic"))
     with open(path, "r+b") as file:
@@ -225,7 +225,7 @@ def test_failed_start_keeps_the_old_recording(directory):
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF", b"hello\n", b"\x89MTB\r\n\x1a\n",
                                      b"\x89MTB\r\n\x1a\n" + bytes(24), bytes(1000)])
-def test_other_files(directory, content):
+def test_files_that_are_not_recordings(directory, content):
     path = os.path.join(directory, "file")
     with open(path, "wb") as file:
         file.write(content)

@@ -232,7 +232,7 @@ def test_sampling_excludes_sanity(option):
 
 @pytest.mark.parametrize("options", [("--sample", "0"), ("--sample", "2048g"), ("--min-size", "x"),
                                      ("--min-size", "20", "--max-size", "10")])
-def test_what_makes_no_sense(options):
+def test_invalid_options(options):
     result = mtrace(*options, "true")
     assert result.status == 2
     assert one_line(result.stderr)

@@ -124,7 +124,7 @@ def test_truth(directory):
     assert not os.path.exists(os.path.join(directory, "socket"))
 
 
-def test_exit_status_is_the_programs(directory):
+def test_exit_status_is_that_of_the_program(directory):
     need("uprobes")
     with Served("-w", "/bin/sh", "-c", "exit 7", listen=unix(directory)) as server:
         result = connect(directory, server.address)
@@ -446,7 +446,7 @@ def test_cut_without_reconnect(directory):
     assert result.status == 1 and "the connection broke" in result.document["incomplete"]
 
 
-def test_unix_socket_is_ours(directory):
+def test_unix_socket_refuses_other_users(directory):
     need("uprobes")
     path = os.path.join(directory, "socket")
     with Served("-w", target("basic"), listen="unix:" + path):
@@ -488,7 +488,7 @@ def test_tokens(directory):
         assert "1 unauthorized" in server.finish().stderr
 
 
-def test_server_without_the_token_is_rejected(directory):
+def test_impostor_without_the_token_is_rejected(directory):
     """The client rejects a server that does not know the token."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         def pretend():

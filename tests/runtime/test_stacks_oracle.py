@@ -87,7 +87,7 @@ def beginnings(ours, lengths):
 
 
 def assert_begun(broken, ours):
-    """Our stacks begin with each stack of which libdwfl found only the beginning."""
+    """If libdwfl found only the beginning of a stack, one of our stacks begins with it."""
     assert set(broken) <= beginnings(ours, {len(places) for places in broken})
 
 
@@ -199,7 +199,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_same(uprobes, tmp_path, name):
+def test_stacks_equal_libdwfl(uprobes, tmp_path, name):
     """In glibc 2.36, the dynamic linker's _start has no call frame information. libdwfl ends there
     without knowing that it is the outermost frame."""
     del uprobes

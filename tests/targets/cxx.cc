@@ -7,7 +7,7 @@
 
 #include <new>
 
-/* 2^60, or half of a 32-bit address space, of which a smaller part might be available. */
+/* 2^60, or half of a 32-bit address space: a smaller size might be available there. */
 static const size_t huge = sizeof(size_t) == 8 ? SIZE_MAX / 16 + 1 : SIZE_MAX / 2 + 1;
 static const std::align_val_t aligned = std::align_val_t(64);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* leak_cases: what hangs on what. Every shape of lost and held blocks; see leak_truth.h. */
+/* leak_cases: every shape of leaked and referenced blocks; see leak_truth.h. */
 #include "leak_truth.h"
 
 #include <malloc.h>

@@ -140,7 +140,7 @@ NOINLINE static void t_munmap(char *address, size_t size)
 		region_cut((uintptr_t)address, page_up((uintptr_t)address + size));
 }
 
-/* The part of the old region that is unmapped: all of it, unless the kernel was told to keep it. */
+/* The part of the old region that is unmapped: all of it, unless the call keeps it mapped. */
 static char *remapped(struct site *site, char *old, size_t gone, void *address, size_t size)
 {
 	if (address != MAP_FAILED)

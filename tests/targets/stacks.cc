@@ -37,7 +37,7 @@ static const int FRAMES_MAX = 127;
 
 struct place {
 	uintptr_t address;
-	const char *module; /* its name, of which `length` bytes exclude the version */
+	const char *module; /* its name; `length` excludes the version */
 	uintptr_t offset;
 	int length;
 };

@@ -177,8 +177,7 @@ static void test_scans(void **state)
 	assert_true(line.options.scan);
 	options_free(&line.options);
 
-	assert_right(&line, "--scan-every 1s --scan-stop prog"); /* … except if scans are
-								  * periodic */
+	assert_right(&line, "--scan-every 1s --scan-stop prog"); /* … except a periodic scan */
 	assert_false(line.options.scan);
 	options_free(&line.options);
 }

@@ -338,8 +338,7 @@ static void test_thumb_copy(void **state)
 	assert_memory_equal(line.code + 4, "\x01\xde", 2);
 	assert_int_equal(registers.arm.r[15], SLOT);
 	assert_int_equal(registers.arm.cpsr >> 25 & 3, 0);
-	assert_int_equal(registers.arm.cpsr >> 10 & 0x3f, 0x18 >> 2); /* condition ne, last
-								       * instruction */
+	assert_int_equal(registers.arm.cpsr >> 10 & 0x3f, 0x18 >> 2); /* ne, the last */
 	registers.arm.r[15] += 4;
 	registers.arm.cpsr &= ~(0x3fu << 10);
 	arch_arm.line_end(&line, &registers);

@@ -203,8 +203,7 @@ static void test_unknown_parent(void **state)
 	tell_fork(&books, CHILD, START_TIME, true);
 	tell_fork(&books, OTHER, START_TIME, true);
 	books_turn(&books, PID);
-	tell_fork(&books, PID, START_TIME + 1, false); /* a fork to its own pid: closes the old
-							* process */
+	tell_fork(&books, PID, START_TIME + 1, false); /* its own pid: closes it */
 	books_turn(&books, CHILD);
 	tell_malloc(&books, A, 1);
 	books_look(&books);

@@ -7,7 +7,7 @@
 #define A 0x10000ULL
 #define B 0x20000ULL
 
-/* A process of which every block is known. */
+/* A process with every block known. */
 static struct books launched(void)
 {
 	static const struct model_config config = {
@@ -126,8 +126,7 @@ static void test_unmarked_operators(void **state)
 	tell_malloc(&books, A, 8);
 	tell_call(&books, EVENT_FREE, API_DELETE, 0, A, SIZE_UNKNOWN);
 	tell_malloc(&books, A, 8);
-	books.caller = OPERATOR_NEW + 0x10; /* a delete's: for the model, a wrapper like any
-					     * other */
+	books.caller = OPERATOR_NEW + 0x10; /* a delete, a wrapper to the model */
 	tell_release(&books, 0, A);
 	no_error(&books);
 	assert_int_equal(site_of(look(&books), API_NEW)->allocations, 1);

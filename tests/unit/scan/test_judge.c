@@ -167,8 +167,8 @@ static void test_other_references_win_over_unknown_ones(void **state)
 	for (size_t i = 0; i < 6; i++)
 		world_put(&world, ROOT + i * 8, block(i));
 	world_put(&world, ROOT + 0x2000, block(1));    /* a global */
-	world_put(&world, ROOT + 0x2008, block(7));    /* a global leads there … */
-	world_put(&world, block(7), block(2));         /* … behind it … */
+	world_put(&world, ROOT + 0x2008, block(7));    /* a global points to it … */
+	world_put(&world, block(7), block(2));         /* … beyond it … */
 	world_put(&world, block(2), block(4));         /* … and further */
 	world_put(&world, block(7) + 8, block(3) + 8); /* interior */
 	world_put(&world, block(6), block(5));         /* a leaked block */

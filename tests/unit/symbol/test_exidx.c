@@ -207,8 +207,8 @@ static bool is_call(const cs_insn *insn)
 }
 
 /*
- * Mapping symbols mark where code starts, of which instruction set, and where data starts (ELF for
- * the Arm Architecture, 5.5.5).
+ * Mapping symbols mark the start of ARM code, Thumb code and data (ELF for the Arm Architecture,
+ * 5.5.5).
  */
 struct region {
 	uint64_t address;

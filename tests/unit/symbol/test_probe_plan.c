@@ -210,15 +210,15 @@ static void test_kinds_of_operator_new(void **state)
 		"char pool[4096], *free_list; size_t used;\n"
 		"void *(*handler)(size_t);\n"
 		"void *malloc(size_t n) { char *p = pool + used; used += n; return p; }\n"
-		/* a fast path of its own, malloc behind it */
+		/* its own fast path, then malloc */
 		"void *_Znwm(size_t n) { char *p = free_list;\n"
 		"	if (p) { free_list = *(char **)p; return p; } return malloc(n); }\n"
-		/* always over into that one */
+		/* always jumps to that one */
 		"void *_Znam(size_t n) { used++; return _Znwm(n); }\n"
-		/* gone to where nobody can follow it, or back */
+		/* jumps to an unknown target, or returns */
 		"void *_ZnwmRKSt9nothrow_t(size_t n, void *t) {\n"
 		"	if (n > 99) return handler(n); used -= n; return pool + used; }\n"
-		/* one that calls it, but not always */
+		/* calls malloc, but not always */
 		"void *_ZnamRKSt9nothrow_t(size_t n, void *t) {\n"
 		"	if (!n) return pool; n = 1 + (size_t)malloc(n); return (void *)n; }\n"
 		/* its code jumps to its entry */

@@ -57,7 +57,7 @@ static const char program[] =
 	"	return outer(argc) + (int)b.total();\n"
 	"}\n";
 
-/* A function with two names, one of which is internal. */
+/* A function with a public and an internal name. */
 static const char plain_program[] = "int answer(int n)\n"
 				    "{\n"
 				    "	return n * 42;\n"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a stopped function can still read. The functions are assembly with CFI, in this program;
- * `name_at` is the place where a frame of `name` goes on. In most of them the CFA is rsp + 32
- * there, so that the frame has three words at CFA - 32, - 24 and - 16.
+ * What a stopped function can still read. The functions are assembly with CFI, in this program; a
+ * frame of `name` continues at `name_at`. In most of them the CFA is rsp + 32 there, so that the
+ * frame has three words at CFA - 32, - 24 and - 16.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ enum { RBX, RBP, R12, R13, R14, R15 };
 #define ENTER    "subq $24, %rsp\n.cfi_adjust_cfa_offset 24\n"
 #define CALL     "call ordinary\n"
 #define LEAVE    "addq $24, %rsp\n.cfi_adjust_cfa_offset -24\nret\n"
-/* A function whose frame goes on behind a call with `body`. */
+/* A function whose frame continues after a call with `body`. */
 #define FUNCTION(name, body)           \
 	extern const char name##_at[]; \
 	__asm__(BEGIN(name) ENTER CALL AT(name) body LEAVE END)
@@ -205,7 +205,7 @@ static void test_register_is_read_overwritten_or_passed(void **state)
 	assert_int_equal(saver.registers[R13], LIVENESS_PASSED);
 }
 
-/* As if the caller's registers were saved: else an exception would pass them on. */
+/* As if the caller's registers were saved. Otherwise an exception would pass them on. */
 extern const char idioms_at[];
 __asm__(BEGIN(idioms) ENTER
 	".cfi_offset %rbx, -16\n.cfi_offset %r12, -24\n.cfi_offset %r14, -32\n" CALL AT(
@@ -298,7 +298,7 @@ static void test_frame_after_last_call_is_dead_unless_its_address_is_taken(void 
 	assert_int_equal(frame(last_at).registers[RBX], LIVENESS_PASSED); /* by an exception */
 }
 
-/* In .text.unlikely, as compilers do it. */
+/* In .text.unlikely, like compilers. */
 FUNCTION(hot, "testl %eax, %eax\njne hot_cold\n");
 __asm__(".section .text.unlikely, \"ax\", @progbits\nhot_cold:\n.cfi_startproc\n"
 	".cfi_def_cfa_offset 32\nmovq (%rsp), %rdi\nmovq %rbx, %rsi\ncall ordinary\n"
