@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What it costs to be born: for each line "thread N" or "fork N" on standard input, N threads or
- * children come and go, one after the other and without a call of an allocator of their own; the
- * answer is nanoseconds for each.
+ * The cost of new threads and processes. For each line "thread N" or "fork N" on standard input, it
+ * creates N threads or children one after the other, none of which calls an allocator itself, and
+ * answers with nanoseconds per thread or child.
  */
 #include <pthread.h>
 #include <stdio.h>

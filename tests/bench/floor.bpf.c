@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Programs that do nothing: what remains is the price of the probes themselves. And one that takes
- * a stack as other tools do. */
+/*
+ * Empty programs, which leave only the cost of the probes themselves. One more takes a stack, as
+ * other tools do.
+ */
 #include "vmlinux.h"
 
 #include <bpf/bpf_helpers.h>
@@ -13,7 +15,7 @@ int nothing(struct pt_regs *regs)
 	return 0;
 }
 
-/* What others use: user space sets how many frames it holds. */
+/* The map that other tools use. User space sets its number of frames. */
 struct {
 	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
 	__uint(max_entries, 16384);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The floor of the benchmark: empty probes in a process at the very sites that mtrace-bpf chooses,
- * the return of malloc watched too. usage: floor PID LIBRARY [FRAMES|entries|symbols]. Says
- * "ready", and lives until its standard input ends. With FRAMES the return of malloc takes a stack
- * of that many by bpf_get_stackid; with "entries" it is not watched; with "symbols" probes are at
- * the functions' first instructions instead. With PID 0 it only prints malloc's and free's sites.
+ * The floor of the benchmark: empty probes in a process, at the same sites that mtrace-bpf chooses,
+ * including the return of malloc. usage: floor PID LIBRARY [FRAMES|entries|symbols]. Prints "ready"
+ * and runs until its standard input ends. With FRAMES, the return of malloc takes a stack of that
+ * many frames by bpf_get_stackid; with "entries" it has no probe; with "symbols" the probes are at
+ * the first instructions of the functions. With PID 0 it only prints the sites of malloc and free.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

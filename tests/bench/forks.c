@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * forks [BLOCKS [SITES [CALLS]]]: what the books pay for a child that execs at once, by the number
- * of calls (CALLS and below) that parent and child each make before; and for a call without forks.
+ * forks [BLOCKS [SITES [CALLS]]]: what the model spends on a child that execs at once, by the
+ * number of calls (up to CALLS) that parent and child each make before; and on a call without
+ * forks.
  */
 #include <err.h>
 #include <stdio.h>
@@ -33,7 +34,7 @@ static void tell_image(struct model *model, uint32_t pid, enum event_kind kind)
 	tell(model, (struct event){.kind = kind, .pid = pid, .process = {.comm = "bench"}});
 }
 
-/* A call of one of the sites: a block is freed, and allocated again. */
+/* A call at one of the sites: frees a block and allocates it again. */
 static void tell_pair(struct model *model, uint32_t pid, unsigned long block, unsigned long sites)
 {
 	struct event event = {.kind = EVENT_FREE,

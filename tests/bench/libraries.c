@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libraries FILE...: a process with those mapped, as if they had been loaded, but without running
- * anything of theirs. Says "ready" and how many, and lives until its standard input ends.
+ * libraries FILE...: a process with these files mapped as if they had been loaded, without running
+ * any of their code. Prints "ready" and their number, and runs until its standard input ends.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MOST 64 /* program headers that are looked at */
+#define MOST 64 /* program headers read */
 
 static int map_segment(int fd, const Elf64_Phdr *segment)
 {

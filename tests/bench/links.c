@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * links PID FILE...: what the bare links cost, of empty programs at all sites that mtrace-bpf would
- * choose in those files of that process: one for the entries of each file, one for its returns.
- * Where the sites are is found out before and not counted. Prints milliseconds of loading the
- * programs, of linking, and of letting go; files with sites, and sites.
+ * links PID FILE...: the cost of the links alone, for empty programs at all sites that mtrace-bpf
+ * would choose in those files of the process: one link for the entries of each file, one for its
+ * returns. The search for the sites is not counted. Prints the milliseconds for loading the
+ * programs, for linking and for detaching, the number of files with sites, and the number of sites.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -14,7 +14,7 @@
 #include "probes.h"
 #include "symbol/elf/module_table.h"
 
-#define MOST 4096 /* links, and sites of a file */
+#define MOST 4096 /* links, and sites per file */
 
 struct file {
 	const char *path;

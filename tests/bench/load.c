@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Workloads of the benchmark beside plain pairs (pairs.c): for each line "KIND WIDTH COUNT" on
- * standard input it makes COUNT malloc+free pairs in that way, and answers with nanoseconds per
- * pair, by the clock on the wall. `load WORKERS` has so many threads from its start to its end, as
- * the C library allocates where one begins and frees where it ends: after its first answer each
- * traced call is one that it was asked for.
+ * Workloads of the benchmark other than plain pairs (pairs.c). For each line "KIND WIDTH COUNT" on
+ * standard input, it makes COUNT malloc+free pairs of that kind and answers with nanoseconds per
+ * pair of wall clock time. `load WORKERS` keeps that many threads from start to end, because the C
+ * library allocates when a thread starts and frees when it ends. So after its first answer, each
+ * traced call is a requested one.
  *
- *   mixed LIVE N       blocks of all sizes, LIVE of them alive: one at random goes for each new one
- *   small LIVE N       likewise, of 16 to 64 bytes
- *   handover SLOTS N   one thread allocates, another one frees
- *   threads T N        T threads make N pairs together: workers, if there are so many
- *   processes P N      P children make N pairs together
- *   sites S N          from S places in turn, each with a stack of its own, all of one depth
- *   pause LIVE N       N pairs of LIVE bytes, with a wait of 100 us after each 10
- *   chain N SIZE       N blocks of SIZE bytes, each leading to the next, that stay
+ *    mixed LIVE N       blocks of all sizes, LIVE of them live: each new one replaces a random one
+ *    small LIVE N       the same with 16 to 64 bytes
+ *    handover SLOTS N   one thread allocates, another one frees
+ *    threads T N        T threads make N pairs in total: workers, if there are enough
+ *    processes P N      P children make N pairs in total
+ *    sites S N          from S places in turn, with distinct stacks of the same depth
+ *    pause LIVE N       N pairs of LIVE bytes, with a wait of 100 us after each 10
+ *    chain N SIZE       N blocks of SIZE bytes, each pointing to the next, which stay live
  */
 #include <pthread.h>
 #include <sched.h>
@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SITE_BITS 20 /* calls below which each pair of "sites" is made: a million of ways */
+#define SITE_BITS 20 /* call depth of each pair of "sites": a million paths */
 
 static double seconds(void)
 {
@@ -54,7 +54,7 @@ static void make_pairs(unsigned long count, size_t size)
 	}
 }
 
-/* What lives of "mixed" and "small". */
+/* The live blocks of "mixed" and "small". */
 static struct {
 	void **blocks;
 	unsigned long count;
@@ -62,7 +62,9 @@ static struct {
 	uint64_t seed;
 } live = {.seed = 88172645463325252ULL};
 
-/* Most are small, as programs have it: one in 16 has up to 4 KiB, one in 256 up to 64 KiB. */
+/*
+ * Most blocks are small, as in real programs: one in 16 has up to 4 KiB, one in 256 up to 64 KiB.
+ */
 static size_t any_size(uint64_t random)
 {
 	return random % 256 == 0  ? random >> 8 & 0xffff
@@ -75,7 +77,7 @@ static size_t small_size(uint64_t random)
 	return 16 + (random >> 8) % 49;
 }
 
-/* One malloc, and a free of what was there before: a realloc would be told by two records. */
+/* One malloc, and a free of the old array: realloc would report two records. */
 static void make_room(unsigned long count)
 {
 	void **blocks = malloc(count * sizeof(*blocks));
@@ -132,7 +134,7 @@ static void run_small(unsigned long width, unsigned long count)
 	replace(count, small_size);
 }
 
-/* One writer, one reader: blocks on their way lie between the two positions. */
+/* One writer, one reader: the blocks between the two positions are in flight. */
 struct belt {
 	void **slots;
 	unsigned long size;
@@ -189,10 +191,10 @@ static void run_new_threads(unsigned long width, unsigned long count)
 		pthread_join(threads[i], NULL);
 }
 
-/* Threads that are asked for pairs again and again. */
+/* Threads that make pairs on request. */
 static struct {
 	unsigned long count;
-	unsigned long pairs; /* that each is to make */
+	unsigned long pairs; /* pairs that each must make */
 	sem_t asked, done;
 } workers;
 
@@ -252,7 +254,7 @@ static void run_processes(unsigned long width, unsigned long count)
 		;
 }
 
-/* Each way down is another stack. The remarks keep the compiler from merging the calls. */
+/* Each path has a different stack. The asm comments keep the compiler from merging the calls. */
 __attribute__((noinline, noclone)) static int descend(unsigned long way, int bits)
 {
 	int depth;

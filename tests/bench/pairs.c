@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The workload of the benchmark: malloc+free pairs. For each line "N" on standard input it makes N
- * pairs of 64 to 127 bytes and answers with nanoseconds per pair. With an argument the pairs lie
- * below that many calls, for the cost of stacks: it is built with frame pointers, so that both ways
- * to unwind see the same.
+ * The workload of the benchmark: malloc+free pairs. For each line "N" on standard input, it makes N
+ * pairs of 64 to 127 bytes and answers with nanoseconds per pair. With an argument, the pairs are
+ * made below that many calls, to measure the cost of stacks. It is built with frame pointers, so
+ * that both unwinders see the same stack.
  */
 #include <stdio.h>
 #include <stdlib.h>

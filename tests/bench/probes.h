@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the benchmark's own probes share: plans of files, and links of the kernel's plainest kind.
- */
+/* Shared by the benchmark's own probes: plans for files, and links of the simplest kind. */
 #ifndef MTRACE_BENCH_PROBES_H
 #define MTRACE_BENCH_PROBES_H
 
@@ -18,7 +17,7 @@ static inline void die(const char *what)
 	exit(1);
 }
 
-/* NULL if it is no file that could have one. */
+/* Returns NULL if the file cannot have one. */
 static inline const struct probe_plan *plan_of(struct module_table *table, const char *path)
 {
 	const struct probe_plan *plan;
@@ -32,7 +31,7 @@ static inline const struct probe_plan *plan_of(struct module_table *table, const
 	return plan;
 }
 
-/* The link's descriptor. */
+/* Returns the link's descriptor. */
 static inline int attach(int program, const char *path, const uint64_t *offsets, size_t count,
 			 int pid, uint32_t flags)
 {

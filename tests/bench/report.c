@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * report [FORMAT [STACKS [FRAMES]]]: how long a report takes to write, of a snapshot as a compiler
- * leaves it: many deep stacks of few distinct frames. Writes to /dev/null; prints what it cost.
- * report scrape [STACKS [FRAMES]]: what a scrape costs of what the JSON report does.
+ * report [FORMAT [STACKS [FRAMES]]]: how long it takes to write a report about a snapshot like a
+ * compiler's: many deep stacks of few distinct frames. Writes to /dev/null and prints the cost.
+ * report scrape [STACKS [FRAMES]]: the cost of a scrape relative to the JSON report.
  */
 #include <err.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static uint64_t random_next(uint64_t *state)
 	return *state >> 33;
 }
 
-/* Names as long as those of a compiler are. */
+/* Names as long as those of a compiler. */
 static struct snapshot_frame *distinct_frames(struct snapshot *snapshot)
 {
 	struct snapshot_frame *frames = snapshot_alloc(snapshot, DISTINCT * sizeof(*frames));
@@ -46,7 +46,7 @@ static struct snapshot_frame *distinct_frames(struct snapshot *snapshot)
 	return frames;
 }
 
-/* The further out a frame, the more stacks share it. */
+/* The further out a frame is, the more stacks share it. */
 static uint32_t choices_at(uint32_t position)
 {
 	uint32_t choices = position < 32 ? DISTINCT >> position / 2 : 0;
@@ -93,7 +93,7 @@ static double write_once(const struct snapshot *snapshot, const struct report_fo
 	return seconds_now() - start;
 }
 
-/* The least of some, as whatever disturbs adds to it. */
+/* The fastest of several runs, because every disturbance adds time. */
 static double best(const struct snapshot *snapshot, const struct report_format *format,
 		   uint32_t sites, FILE *out)
 {

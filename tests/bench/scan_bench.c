@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The leak scan's throughput, beside the bare reading of the same memory of the same child. Prints
- * the ratio, for each kind of content, on one core and with reading ahead; and how long the child
- * would have had to stand still for a copy. Each round reads and scans once, one after the other,
- * and has a ratio of its own; what is printed is the median, and the lowest and the highest.
+ * The throughput of the leak scan, compared with only reading the same memory of the same child.
+ * Prints the ratio for each kind of content, on one core and with reading ahead, and how long the
+ * child would have been stopped for a copy. Each round reads and scans once, one after the other,
+ * and has its own ratio. The median, the lowest and the highest ratio are printed.
  *
- * scan_bench [WORKLOAD [1]]: all of them, or one by its number, or that on one core only.
+ * scan_bench [WORKLOAD [1]]: all workloads, or one by its number; with 1, on one core only.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -45,8 +45,8 @@ static uint64_t random_next(uint64_t *seed)
 }
 
 /*
- * As programs have it: one word in sixteen is a pointer, mostly to a block nearby; the rest is
- * text, small numbers and zeros.
+ * Like real programs: one word in sixteen is a pointer, mostly to a nearby block; the rest is text,
+ * small numbers and zeros.
  */
 static void fill_ordinary(const struct workload *workload, uint64_t *words, size_t count)
 {
@@ -64,7 +64,7 @@ static void fill_ordinary(const struct workload *workload, uint64_t *words, size
 	}
 }
 
-/* Text and numbers only, but for a chain that reaches every block. */
+/* Only text and numbers, except for a chain that reaches every block. */
 static void fill_plain(const struct workload *workload, uint64_t *words, size_t count)
 {
 	uint64_t seed = 88172645463325252ULL;
@@ -93,7 +93,7 @@ static void fill_pointers(const struct workload *workload, uint64_t *words, size
 		words[i] = base + random_next(&seed) % workload->blocks * workload->block_size;
 }
 
-/* Likewise, but nothing points to one block in a hundred: there is no end to looking for it. */
+/* The same, but nothing points to one block in a hundred, so the search for them never ends. */
 static void fill_leaky(const struct workload *workload, uint64_t *words, size_t count)
 {
 	uint64_t seed = 88172645463325252ULL, base = (uint64_t)(uintptr_t)words;
@@ -114,7 +114,7 @@ static void fill_interior(const struct workload *workload, uint64_t *words, size
 		words[i] = base + random_next(&seed) % (count * 8);
 }
 
-/* One list of all blocks in random order, and nothing else. */
+/* A single list of all blocks in random order. */
 static void fill_list(const struct workload *workload, uint64_t *words, size_t count)
 {
 	uint64_t seed = 88172645463325252ULL;
@@ -135,7 +135,7 @@ static void fill_list(const struct workload *workload, uint64_t *words, size_t c
 	free(order);
 }
 
-/* Each block points to two others, as objects of a graph do. */
+/* Each block points to two others, as in a graph of objects. */
 static void fill_graph(const struct workload *workload, uint64_t *words, size_t count)
 {
 	uint64_t seed = 88172645463325252ULL, base = (uint64_t)(uintptr_t)words;
@@ -147,7 +147,7 @@ static void fill_graph(const struct workload *workload, uint64_t *words, size_t 
 				base + random_next(&seed) % workload->blocks * workload->block_size;
 }
 
-/* As malloc has it: the word before a block is the size of its chunk. */
+/* Like malloc: the word before a block is the size of its chunk. */
 static void put_headers(const struct workload *workload, uint64_t *words, size_t count)
 {
 	size_t stride = workload->block_size / 8;
@@ -186,7 +186,7 @@ static ssize_t read_pieces(void *ctx, const struct memory_piece *pieces, size_t 
 	return memory_read(&((struct target *)ctx)->memory, pieces, count, buffer);
 }
 
-/* On one core the processor's time: what others on the machine do does not count. */
+/* On one core, measures CPU time, which excludes other processes on the machine. */
 static double seconds_now(bool processor)
 {
 	struct timespec now;
@@ -195,7 +195,8 @@ static double seconds_now(bool processor)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* How all is read; with a filter, each word goes through that, as it would if there were no blocks.
+/*
+ * How all memory is read. With a filter, each word passes through it, as if there were no blocks.
  */
 struct reading {
 	size_t chunk;
@@ -230,8 +231,8 @@ static double read_raw(struct target *target, const struct reading *reading, boo
 }
 
 /*
- * To be fair, the chunk that is read fastest, into pages of our own. The first time is for nothing:
- * reading makes the pages that the child shares with us its own.
+ * For a fair comparison, uses the fastest chunk size and our own pages. The first run is discarded:
+ * reading gives us private copies of the pages that the child shares with us.
  */
 static struct reading fastest_reading(struct target *target, bool ahead)
 {
@@ -256,7 +257,7 @@ static void note_time(void *ctx)
 	*(double *)ctx = seconds_now(false);
 }
 
-/* The root is in a register, which the program reads again. */
+/* The root is in a register, which the program still reads. */
 static int judge_live(void *ctx, const struct scan_memory *memory,
 		      struct scan_reference *references, size_t count)
 {
@@ -267,7 +268,7 @@ static int judge_live(void *ctx, const struct scan_memory *memory,
 	return 0;
 }
 
-/* Seconds until the end; *ret_collected: until the child might go on. */
+/* Returns the seconds until the end. *ret_collected: until the child could continue. */
 static double read_and_scan(struct blocks *blocks, struct target *target, bool ahead,
 			    struct copy *copy, struct scan_result *result, double *ret_collected)
 {
@@ -294,7 +295,7 @@ static double read_and_scan(struct blocks *blocks, struct target *target, bool a
 	return seconds_now(!ahead) - start;
 }
 
-/* What the rounds of one measurement took: reading, and what is held against it. */
+/* The times of one measurement's rounds: reading, and what is compared with it. */
 struct rounds {
 	double raw[ROUNDS];
 	double filtered[ROUNDS];
@@ -323,7 +324,7 @@ static double median(const double values[ROUNDS])
 	return sorted(values, copy)[ROUNDS / 2];
 }
 
-/* Of each round the part that `over` is of `under`. */
+/* Prints the median, lowest and highest ratio of `over` to `under`. */
 static void print_ratios(const char *format, const double *over, const double *under, double unit)
 {
 	double ratios[ROUNDS], copy[ROUNDS];
@@ -367,7 +368,7 @@ static void measure(const struct workload *workload, struct target *target, stru
 	free(raw.buffer);
 }
 
-/* Both by the clock on the wall, for that is what a process notices. */
+/* Both in wall clock time, which is what the process notices. */
 static void measure_pause(const struct workload *workload, struct target *target,
 			  struct blocks *blocks, int cores)
 {
@@ -399,7 +400,7 @@ static double make_blocks(const struct workload *workload, uint64_t base, struct
 
 	if (blocks_reserve(blocks, workload->blocks))
 		exit(1);
-	for (size_t i = 0; i < workload->blocks; i++) /* in no order that would help */
+	for (size_t i = 0; i < workload->blocks; i++) /* in an order that gives no advantage */
 		blocks_add(blocks, base + i * 7919 % workload->blocks * workload->block_size,
 			   workload->block_size - 8);
 	if (blocks_seal(blocks))

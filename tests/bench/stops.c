@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The floor of tracing by ptrace: for each line "N" on standard input a child is stopped 3 N times
- * by breakpoints of its own, and goes on; answers with nanoseconds for three stops, which is what a
- * malloc+free pair takes (entry, return, entry).
+ * The floor of tracing by ptrace. For each line "N" on standard input, a child is stopped 3 N times
+ * by its own breakpoints and continued. Answers with nanoseconds for three stops, the number that a
+ * malloc+free pair needs (entry, return, entry).
  */
 #include <signal.h>
 #include <stdint.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the fuzz targets share. Each defines LLVMFuzzerTestOneInput(): any bytes, which must give
- * an answer or an error, and no answer that breaks what its users rely on.
+ * Shared by the fuzz targets. Each defines LLVMFuzzerTestOneInput(), which takes any bytes. They
+ * must give a result or an error, and no result may break what its users rely on.
  *
- *	clang -fsanitize=fuzzer,address,undefined …	a libFuzzer program
- *	any compiler, -DFUZZ_MAIN			runs each file of its command line once
+ * 	clang -fsanitize=fuzzer,address,undefined …	a libFuzzer program
+ * 	any compiler, -DFUZZ_MAIN			runs each file of its command line once
  */
 #ifndef MTRACE_TESTS_FUZZ_H
 #define MTRACE_TESTS_FUZZ_H
@@ -27,7 +27,7 @@ static inline void require(bool truth, const char *what)
 	abort();
 }
 
-/* An open file of these bytes. */
+/* An open file with these bytes. */
 static inline int fuzz_file(const uint8_t *data, size_t size)
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);

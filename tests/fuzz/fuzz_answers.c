@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Any bytes, as an answer of a parser that a hostile file has taken over: refused, or something
- *that keeps what the tracer relies on. The first byte says which answer it shall be.
+ * Any bytes as an answer of a parser that a hostile file has taken over. The answer must be
+ * refused, or keep what the tracer relies on. The first byte selects the kind of answer.
  *
- *	clang -fsanitize=fuzzer,address,undefined …	a libFuzzer program
+ * 	clang -fsanitize=fuzzer,address,undefined …	a libFuzzer program
  */
 #include <stdio.h>
 #include <stdlib.h>

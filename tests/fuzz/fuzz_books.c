@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Books that are told whole, and the events behind them: so many records as the first two bytes
- * say, then a body of events. What is loaded makes a report, before the events and after.
+ * A model that is received as a whole, and the events after it: as many records as the first two
+ * bytes say, then a body of events. The loaded model makes a report before and after the events.
  */
 #include "fuzz.h"
 
@@ -38,7 +38,7 @@ static void feed_events(struct model *model, struct unpack *body)
 	vec_free(&room.words);
 }
 
-/* What was loaded is told again, and loads. */
+/* A loaded model is written again, and the result loads. */
 static int keep(void *ctx, const void *bytes, size_t size)
 {
 	pack_bytes(ctx, bytes, size);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * An ELF file to the CFI compiler: from memory, and as a file that is its own debug file, of which
- * compressed sections are read as well.
+ * An ELF file as input of the CFI compiler: from memory, and as a file that is its own debug file,
+ * whose compressed sections are read as well.
  */
 #include "fuzz.h"
 
@@ -36,8 +36,10 @@ static bool is_same(const struct unwind_row *one, const struct unwind_row *other
 	       one->bp_offset == other->bp_offset;
 }
 
-/* Every row that is kept says what the full table says there; on Arm that may say less, or speak of
- * instructions that are no calls. */
+/*
+ * Each row that was kept equals that of the full table. On Arm they may differ (say less, or cover
+ * instructions that are not calls), so this is not checked there.
+ */
 static void check_pruned(const struct cfi_table *pruned, const struct cfi_table *full)
 {
 	const struct unwind_row *row;
@@ -59,7 +61,7 @@ static unsigned int machine_of(const uint8_t *data)
 	return data[EI_DATA] == ELFDATA2MSB ? be16toh(number) : le16toh(number);
 }
 
-/* Behind each call the pruned table says what the full one does. */
+/* After each call, the pruned table equals the full one. */
 static void check_calls(const struct cfi_table *pruned, const struct cfi_table *full,
 			const uint8_t *data, size_t size)
 {
@@ -88,7 +90,7 @@ static void check_full(const struct cfi_table *full, const uint8_t *data, size_t
 	cfi_table_free(&pruned);
 }
 
-/* The file describes at least what its bytes do. */
+/* The file describes at least as much as its bytes. */
 static void check_file(const struct cfi_table *full, const uint8_t *data, size_t size)
 {
 	int fd = fuzz_file(data, size);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Machine code to the choice of a probe's site. The first byte of the input says which machine, the
- * second which arguments must be in place; the rest is the function.
+ * Machine code as input of the choice of a probe's site. The first byte selects the machine, the
+ * second one the arguments that must be in place. The rest is the function.
  */
 #include "fuzz.h"
 

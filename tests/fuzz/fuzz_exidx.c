@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A program of .ARM.exidx, and code that may be its function's. The first byte of the input is the
- * length of the program; what follows it is the code. (Whole files are for fuzz_cfi.)
+ * A program of .ARM.exidx, and code that may belong to its function. The first byte of the input is
+ * the length of the program, which is followed by the code. (fuzz_cfi tests whole files.)
  */
 #include "fuzz.h"
 
@@ -12,7 +12,7 @@
 #include "symbol/exidx/code.h"
 #include "symbol/exidx/program.h"
 
-#define CODE_START 8 /* the file has something in front */
+#define CODE_START 8 /* other data comes first in the file */
 
 static void check_row(const struct unwind_row *row)
 {

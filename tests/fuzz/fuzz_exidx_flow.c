@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Code of Arm without a description. The first byte says of which set it is, and where a symbol is.
+/*
+ * Arm code without unwind tables. The first byte selects the instruction set and the place of a
+ * symbol.
  */
 #include "fuzz.h"
 

@@ -19,11 +19,11 @@
 #include "tests/unit/symbol/cfi_file.h"
 
 #define LSDA_AT   CODE_AT
-#define CODE_FROM 0xc40 /* behind the section headers */
+#define CODE_FROM 0xc40 /* after the section headers */
 #define CODE_MAX  (FILE_SIZE - CODE_FROM)
-#define SLOTS     20  /* words of the frame, and arguments, that are asked for */
+#define SLOTS     20  /* words of the frame, and arguments, to ask about */
 #define FDES_MAX  16  /* functions of an ELF file … */
-#define BYTES_MAX 128 /* … and bytes of each at which frames go on */
+#define BYTES_MAX 128 /* … and bytes of each at which frames continue */
 
 enum { FLAGS, FROM, SLOT, CFI_SIZE = SLOT + 2, LSDA_SIZE, SPLIT, SECOND_CFA, HEADER_SIZE };
 enum { IS_I386 = 1, IS_INTERRUPTED = 2 };
@@ -36,7 +36,7 @@ struct function {
 };
 
 /*
- * Answers.
+ * Results.
  */
 
 static void check_frame(struct module_liveness *liveness, uint64_t offset, bool interrupted)

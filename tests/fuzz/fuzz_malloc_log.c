@@ -9,7 +9,7 @@
 static void try_line(const char *line, size_t length)
 {
 	struct malloc_log_line parsed;
-	char *copy = malloc(length + 1); /* of its own size: what is read behind it is seen */
+	char *copy = malloc(length + 1); /* exact size: a read past the end is detected */
 
 	require(copy, "there is memory");
 	memcpy(copy, line, length);

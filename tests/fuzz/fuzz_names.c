@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* An ELF file with debug information to the symbolizer, asked for places all over its code. */
+/*
+ * An ELF file with debug information as input of the symbolizer, asked for many places in its code.
+ */
 #include "fuzz.h"
 
 #include <string.h>
@@ -9,7 +11,7 @@
 #include "symbol/names/symbolizer.h"
 
 #define NAMES  16
-#define PLACES 64 /* of a segment */
+#define PLACES 64 /* per segment */
 
 static void ask(struct symbolizer *symbolizer, const struct module *module, uint64_t offset)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * An ELF file to all that decides about probes: its facts as a module, its allocation functions,
- * the plan of probes, and what it asks of the dynamic linker.
+ * An ELF file as input of everything that decides about probes: its module data, its allocation
+ * functions, the probe plan, and its requirements of the dynamic linker.
  */
 #include "fuzz.h"
 
@@ -56,7 +56,7 @@ static void check_plan(const struct probe_plan *plan, size_t file_size)
 			"a reason ends");
 }
 
-/* The original byte is what the breakpoint will have to replace. */
+/* The original byte is the one that the breakpoint will replace. */
 static void check_originals(const struct probe_plan *plan, const uint8_t *data)
 {
 	for (size_t i = 0; i < plan->site_count; i++)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A recording, and the books that are made of it. The first byte says what the others are: a stream
- * as it comes, or the bodies of its frames, each behind its kind and length, to which hello and
- * checksums are added: no fuzzer would guess those.
+ * A recording, and the model made from it. The first byte selects the form of the rest: a raw
+ * stream, or frame bodies, each preceded by its kind and length, to which the hello and the
+ * checksums are added, because no fuzzer would guess those.
  */
 #include "fuzz.h"
 
@@ -17,7 +17,7 @@
 #define FRAMES_MAX 64
 
 struct heard {
-	struct told_model told; /* its first member */
+	struct told_model told; /* must be the first member */
 	struct books_loader *loader;
 	uint64_t events;
 	bool settled;
@@ -92,7 +92,7 @@ static int on_end(void *ctx, const struct stream_end *end)
 	return 0;
 }
 
-/* Sums of sections agree with those of their sites, whatever was told. */
+/* The sums of sections equal those of their sites, whatever the input. */
 static void look(const struct heard *heard)
 {
 	struct snapshot *snapshot;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A file of suppressions, and the stack that they are held against: whatever it says, no block
- * appears or vanishes. Regular expressions are the C library's affair, and left out.
+ * A suppression file, and a stack to match against it: whatever the file says, no block appears or
+ * disappears. Regular expressions are left out, because the C library handles them.
  */
 #include "fuzz.h"
 

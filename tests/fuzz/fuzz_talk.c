@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a peer says to a server, and a server to a client. The first byte says what the others are:
- * messages by themselves, or all that a peer sends over a socket, with a valid request before it or
- * without.
+ * Messages from a peer to a server, and from a server to a client. The first byte selects the form
+ * of the rest: single messages, or everything that a peer sends over a socket, with or without a
+ * valid request before it.
  */
 #include "fuzz.h"
 

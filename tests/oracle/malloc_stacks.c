@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * malloc_stacks [-k N] -o FILE COMMAND [ARG…]: a second opinion on stacks, of which nothing is
- *ours.
+ * malloc_stacks [-k N] -o FILE COMMAND [ARG…]: a second opinion on stacks that uses none of our
+ * code.
  *
- * Runs COMMAND under ptrace and stops each thread where malloc, calloc or realloc begin. At every
- * Nth such call libdwfl unwinds the thread. FILE gets one line for each distinct stack,
+ * Runs COMMAND under ptrace and stops each thread at the start of malloc, calloc and realloc. At
+ * every Nth of these calls, libdwfl unwinds the thread. FILE gets one line for each distinct stack,
  *
- *	CALLS BYTES MODULE+OFFSET MODULE+OFFSET … [?]
+ * 	CALLS BYTES MODULE+OFFSET MODULE+OFFSET … [?]
  *
- * of return addresses, from the allocator's caller outwards; offsets are in the file. A "?" at the
- * end: libdwfl could not go on, though it had not reached the outermost frame.
+ * with return addresses, from the allocator's caller outwards; offsets are file offsets. A "?" at
+ * the end means that libdwfl could not continue, although it had not reached the outermost frame.
  *
- * The breakpoints are the processor's (debug registers): code stays as it is, so nothing has to be
- * stepped over, threads do not wait for each other, and forked children run free. Each thread has
- * its own registers, so a new one is stopped at its birth (PTRACE_O_TRACECLONE) and gets them.
+ * The breakpoints are hardware breakpoints (debug registers): code stays unchanged, so nothing has
+ * to be stepped over, threads do not wait for each other, and forked children run free. Each thread
+ * has its own debug registers, so a new thread is stopped at its start (PTRACE_O_TRACECLONE) to set
+ * them.
  *
- * The allocator is the first module mapped, in the order of addresses, that defines the three.
- * Until it is there the program runs from system call to system call, so that also calls by
- * constructors are seen. An allocator's calls to itself are not calls of the program: realloc(NULL)
- * jumps to malloc, a growing realloc calls it.
+ * The allocator is the first mapped module, by address, that defines the three functions. Until it
+ * is mapped, the program runs from system call to system call, so that calls by constructors are
+ * seen as well. An allocator's calls to itself are not calls of the program: realloc(NULL) jumps to
+ * malloc, and a growing realloc calls it.
  *
- * x86-64 only. Children and programs that COMMAND executes are not followed.
+ * x86-64 only. Children, and programs that COMMAND executes, are not followed.
  */
 #include <elfutils/libdwfl.h>
 #include <err.h>
@@ -44,10 +45,10 @@
 #define MAPPINGS_MAX    1024
 #define TEXT_SIZE       (1 << 16)
 
-/* Executable and of a file. */
+/* An executable mapping of a file. */
 struct mapping {
 	uint64_t start, end, offset;
-	char module[64]; /* the file's name without directory */
+	char module[64]; /* the file's name without its directory */
 };
 
 struct function {
@@ -75,14 +76,14 @@ struct stack {
 struct oracle {
 	pid_t pid;
 	unsigned long every, calls;
-	Dwfl *dwfl; /* as of `mappings`; or NULL */
+	Dwfl *dwfl; /* for the current `mappings`; or NULL */
 	struct mapping mappings[MAPPINGS_MAX];
 	size_t mapping_count;
 	struct thread threads[THREADS_MAX];
 	size_t thread_count;
 	void *stacks; /* tsearch(3), by text */
 	FILE *out;
-	/* The stack in hand: */
+	/* The current stack: */
 	char text[TEXT_SIZE];
 	size_t length;
 	bool inner; /* the allocator's own frame comes next */
@@ -168,7 +169,7 @@ static Dwfl *open_dwfl(pid_t pid)
 	return dwfl;
 }
 
-/* The modules as they are now mapped. True if they have changed. */
+/* Reads the current modules. Returns true if they have changed. */
 static bool refresh(struct oracle *oracle)
 {
 	static struct mapping now[MAPPINGS_MAX];
@@ -225,7 +226,9 @@ static int look_for_allocator(Dwfl_Module *module, void **userdata, const char *
 	return has_allocator() ? DWARF_CB_ABORT : DWARF_CB_OK;
 }
 
-/* Mapped executably? The dynamic linker maps a file piece by piece. */
+/*
+ * Returns true if the address is mapped executable. The dynamic linker maps a file piece by piece.
+ */
 static bool is_mapped(const struct oracle *oracle, uint64_t address)
 {
 	for (size_t i = 0; i < oracle->mapping_count; i++)
@@ -257,7 +260,7 @@ __attribute__((format(printf, 2, 3))) static void write_text(struct oracle *orac
 		errx(1, "a stack of more than %d bytes of text", TEXT_SIZE);
 }
 
-/* A return address may lie behind the last byte of its code. */
+/* A return address may be one past the last byte of its code. */
 static void write_place(struct oracle *oracle, uint64_t address)
 {
 	for (size_t i = 0; i < oracle->mapping_count; i++) {
@@ -345,7 +348,7 @@ static void set_breakpoints(pid_t thread)
 	set_register(thread, 7, enabled);
 }
 
-/* NULL if it was not known; then it is from now on. */
+/* Returns NULL if the thread was not known; it is known from then on. */
 static struct thread *find_thread(struct oracle *oracle, pid_t id)
 {
 	for (size_t i = 0; i < oracle->thread_count; i++)
@@ -390,7 +393,10 @@ static struct call read_call(pid_t thread)
 	return call;
 }
 
-/* By the allocator itself: called, or jumped to with the arguments of the call before. */
+/*
+ * Returns true for calls by the allocator itself: called, or jumped to with the arguments of the
+ * previous call.
+ */
 static bool is_inner(const struct call *call, const struct call *before)
 {
 	for (size_t i = 0; i < FUNCTIONS_COUNT; i++)
@@ -406,7 +412,7 @@ static void on_call(struct oracle *oracle, struct thread *thread)
 	bool counts = !is_inner(&call, &thread->last);
 
 	thread->last = call;
-	if (call.block && !call.size) /* realloc that frees */
+	if (call.block && !call.size) /* a realloc that frees */
 		return;
 	if (counts && oracle->calls++ % oracle->every == 0)
 		take_stack(oracle, thread->id, call.size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * recorder.so, preloaded: notes every block that malloc gives out and the case that it belongs to,
- * on the board whose descriptor is $RECORDER_FD. So the leak scan is tested without the tracer.
+ * recorder.so, preloaded: notes every block that malloc returns and the case that it belongs to, on
+ * the board whose descriptor is $RECORDER_FD. This allows testing the leak scan without the tracer.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ static struct board *board_open(void)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* Locked; NULL before libc can read the environment, or without a board. */
+/* Returns the locked board; NULL before libc can read the environment, or if there is no board. */
 static struct board *board_take(void)
 {
 	static struct board *board;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * scan_process [--step N] [--live PASSES] RECORDER PROGRAM [ARG…]: run a program of the truth table
- * (tests/targets/leak_truth.h) under recorder.so, pass on what it says, and when it is READY scan
- * it for leaks, standing still or running. Prints one line of JSON: {"scan": {"0": {"definite":
- * [blocks, bytes], …}, …}}, by the numbers of its cases; "-1" is for what belongs to none.
+ * scan_process [--step N] [--live PASSES] RECORDER PROGRAM [ARG…]: runs a program of the truth
+ * table (tests/targets/leak_truth.h) under recorder.so, forwards its output, and when it is READY
+ * scans it for leaks, stopped or running. Prints one line of JSON: {"scan": {"0": {"definite":
+ * [blocks, bytes], …}, …}}, keyed by the case numbers of the program; "-1" is for blocks outside of
+ * all cases.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,8 +27,8 @@
 #define CASES 256
 
 struct run {
-	unsigned int step;   /* 0: the word */
-	unsigned int passes; /* 0: standing still */
+	unsigned int step;   /* 0: word size */
+	unsigned int passes; /* 0: stopped */
 	const char *recorder;
 	char **command;
 	struct board *board;
@@ -165,7 +166,7 @@ static void scan_stopped(const struct run *run, struct blocks *blocks,
 	freeze_release(freeze);
 }
 
-/* The program does nothing meanwhile, so no block takes the place of another. */
+/* The program does nothing meanwhile, so no block replaces another. */
 static uint64_t stamp(void *ctx, uint64_t address)
 {
 	(void)ctx;

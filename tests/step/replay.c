@@ -2,11 +2,11 @@
 /*
  * Compares our emulation (arch/) with qemu's, instruction by instruction, over the run of a static
  * program: replay PROGRAM <LOG, where the log has the registers before each instruction (qemu-…
- * -singlestep -d nochain,cpu). Those after it are those before the next.
+ * -singlestep -d nochain,cpu). The registers after an instruction are those before the next one.
  *
- * The log has no memory. What an instruction of ours has stored is remembered, and what it loads
- * must have been stored so, or lie in what the program cannot change; else it is not compared. Who
- * stores what we do not emulate makes us forget everything.
+ * The log has no memory. Values stored by emulated instructions are remembered. A loaded value is
+ * compared only if it was stored this way or is in memory that the program cannot change. After a
+ * store by an instruction that is not emulated, everything is forgotten.
  */
 #include <fcntl.h>
 #include <gelf.h>
@@ -19,7 +19,7 @@
 #include "base/map64.h"
 
 #define SEGMENTS 16
-#define SHOWN    20 /* differences */
+#define SHOWN    20 /* differences printed */
 
 struct segment {
 	uint64_t start, size;
@@ -29,7 +29,7 @@ struct segment {
 
 static struct segment segments[SEGMENTS];
 static size_t segment_count;
-static struct map64 stored; /* address → word; as bytes lie in memory */
+static struct map64 stored; /* address → word, in memory byte order */
 
 /*
  * The program.
@@ -51,7 +51,7 @@ static void read_segment(int fd, const GElf_Phdr *header)
 		exit(2);
 }
 
-/* Its e_machine. */
+/* Returns its e_machine. */
 static int read_program(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), machine;
@@ -121,7 +121,7 @@ static int memory_write(void *ctx, uint64_t address, const void *bytes, size_t s
 }
 
 /*
- * Logs. Each begins a thread's registers with one line, and ends it with another.
+ * Log formats. In each, one line begins the registers of a thread, and another one ends them.
  */
 
 struct log {

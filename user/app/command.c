@@ -11,7 +11,7 @@
 #include "app/trace/command.h"
 
 static const struct command commands[] = {
-	{"trace", true, command_trace}, /* first: the default */
+	{"trace", true, command_trace}, /* the default */
 	{"report", true, command_report},  {"diff", true, command_diff},
 	{"serve", true, command_serve},    {"connect", true, command_connect},
 	{"doctor", false, command_doctor}, {"help", false, command_help},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The commands: what the first word can be. */
+/* The commands, which are named by the first word of the command line. */
 #ifndef MTRACE_APP_COMMAND_H
 #define MTRACE_APP_COMMAND_H
 
@@ -9,12 +9,12 @@
 
 struct command {
 	const char *name;
-	bool traces; /* takes all options and words after them; otherwise only general options */
+	bool traces; /* takes all options, and words after them; otherwise only general options */
 	/* Returns the exit status. */
 	int (*run)(const struct options *options);
 };
 
-/* The command with the name, or NULL. */
+/* The command with this name, or NULL. */
 const struct command *command_find(const char *name);
 /* The command that runs if none is named: trace. */
 const struct command *command_default(void);

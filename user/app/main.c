@@ -13,7 +13,7 @@
 #include "app/command.h"
 #include "base/log.h"
 
-/* Where we were started with one of these closed, a file of ours would take its place. */
+/* If one of these is closed, the next file we open would take its place. */
 static void standard_descriptors_guard(void)
 {
 	int fd;
@@ -34,7 +34,7 @@ static void log_configure(const struct options *options)
 	log_set_level(level > LOG_DEBUG ? LOG_DEBUG : (enum log_level)level);
 }
 
-/* What was printed has to arrive: a full disk is a failure also for --help. */
+/* Reports output that could not be written, such as --help to a full disk, as a failure. */
 static int stdout_finish(int status)
 {
 	if (!fflush(stdout) && !ferror(stdout))

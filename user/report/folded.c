@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One line for each site, as flame graphs are made of: the process, its frames from the outermost
- * inwards, what was called there, and what is live of it in bytes. The lines of a process sum up to
- * its live bytes and its mappings'. Inlined calls end in _[i], as flamegraph.pl colours them.
+ * One line per site, the input format of flame graphs: the process, its frames from the outermost
+ * to the innermost, the allocator function, and the live bytes. The lines of a process sum up to
+ * its live bytes, including mappings. Inlined calls end in _[i], which flamegraph.pl colours.
  */
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "report/common/out.h"
 #include "report/format.h"
 
-/* Frames are parted by semicolons, and a line's number by its last blank. */
+/* Semicolons separate frames, and the last blank separates the number. */
 static void put_word(struct out *out, const char *word)
 {
 	for (; *word; word++) {
@@ -95,7 +95,7 @@ static void put_others(struct out *out, const struct snapshot_others *others)
 	put_bytes(out, bytes);
 }
 
-/* Those that are shown are the first. */
+/* Shows the first `top` sites and sums up the others. */
 static void put_sites(struct out *out, const struct snapshot_process *process, uint32_t top,
 		      bool alone)
 {

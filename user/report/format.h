@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The formats of reports. Each writes a snapshot, and knows nothing else. */
+/* The report formats. Each writes a snapshot and knows nothing else. */
 #ifndef MTRACE_REPORT_FORMAT_H
 #define MTRACE_REPORT_FORMAT_H
 
@@ -11,22 +11,22 @@
 
 struct format_options {
 	uint32_t top;    /* sites shown; 0: all */
-	bool worst_last; /* on a terminal the worst stands at the end, where the eye is */
+	bool worst_last; /* on a terminal, the worst sites come last, next to the prompt */
 	bool color;
-	bool utf8;          /* the locale can show it */
-	bool long_frames;   /* -L: module of each frame */
-	bool ids;           /* of sites, for who can ask for one */
-	bool verbose;       /* -v: an example of each leak, and what was suppressed */
+	bool utf8;          /* the locale supports it */
+	bool long_frames;   /* -L: show the module of each frame */
+	bool ids;           /* show site ids, if the user can ask for a site */
+	bool verbose;       /* -v: show an example of each leak, and what was suppressed */
 	uint32_t listed;    /* leak classes whose sites are listed even without -v; bits */
 	uint32_t width;     /* columns, at least 60 */
-	bool allocated;     /* of a profile, what a reader shows first: all, not what is in use */
-	enum sort_key sort; /* how the snapshot was sorted: named in the heading */
+	bool allocated;     /* profiles open with all allocations instead of what is in use */
+	enum sort_key sort; /* how the snapshot was sorted, for the heading */
 };
 
 struct report_format {
-	const char *name;  /* as --format knows it */
-	bool wants_blocks; /* each live block: see model_config's lists_blocks */
-	/* 0 or -errno (disk full, closed pipe). */
+	const char *name;  /* as in --format */
+	bool wants_blocks; /* needs each live block: see model_config's lists_blocks */
+	/* Returns 0 or -errno (disk full, closed pipe). */
 	int (*write)(const struct snapshot *snapshot, const struct format_options *options,
 		     FILE *out);
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A log as glibc's mtrace() would have left it, of what is still live: one allocation for each
- * block, and for each release of what does not live that release. glibc's mtrace script reads it.
+ * A log of the live blocks as glibc's mtrace() would have written it: one allocation per block, and
+ * one release per release of something that is not live. glibc's mtrace script reads it.
  *
- * Such a log is of one process. Of several the one that matters most is written, and lines that the
- * script reads over say so.
+ * A log covers one process. With several processes, the most important one is written, and lines
+ * that the script ignores say so.
  */
 
 #include <inttypes.h>
@@ -26,7 +26,7 @@ static void put_format(struct out *out, const char *format, ...)
 	out_text(out, text);
 }
 
-/* The script ends words at blanks, and lines must not come from a file's name. */
+/* The script splits words at blanks, and a file name must not start new lines. */
 static void put_path(struct out *out, const char *path)
 {
 	for (; *path; path++) {
@@ -36,7 +36,7 @@ static void put_path(struct out *out, const char *path)
 	}
 }
 
-/* Who called: operator new and its like are the allocator. */
+/* The innermost frame that is no wrapper: operator new and the like belong to the allocator. */
 static const struct snapshot_frame *caller_of(const struct snapshot_stack *stack)
 {
 	for (uint32_t i = 0; i < stack->frame_count; i++)

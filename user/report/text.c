@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The report for people. Of several processes a table comes first, and then the sections of those
- * that matter most. A process's section is a heading, the totals, what was not seen, the leaks
- * if they were searched for, and the sites with their stacks. What matters most stands where the
- * eye is: at the beginning of a file, and on a terminal (worst_last) at the end. Live blocks are
- * called "still live", which is what is known; whether anything still points at them is another
- * question, which a leak scan answers.
+ * The report for people. With several processes, a table comes first, and then the sections of the
+ * most important ones. The section of a process has a heading, totals, losses, leaks (if scanned
+ * for) and the sites with their stacks. The most important part is where the reader looks first: at
+ * the start of a file, or at the end on a terminal (worst_last). Live blocks are called "still
+ * live", because that is all that is known; only a leak scan can tell whether anything still points
+ * to them.
  *
- * No line is wider than the page, except those that begin with SUMMARY and TOTAL: they are for
- * grep, so each is complete.
+ * No line is wider than the page, except SUMMARY and TOTAL lines, which are complete for grep.
  */
 #include "base/units.h"
 #include "report/common/amount.h"
@@ -83,7 +82,7 @@ static void write_sites(const struct view *view)
 
 struct live_sites {
 	size_t count;
-	const struct snapshot_site *worst; /* by live bytes, whatever the order of the report */
+	const struct snapshot_site *worst; /* by live bytes, in every report order */
 };
 
 static struct live_sites live_sites_of(const struct snapshot_process *process)
@@ -185,8 +184,8 @@ static void grand_total_add_scan(struct grand_total *total, const struct snapsho
 }
 
 /*
- * A process that ran several images has a section for each; what the former ones left is gone, and
- * what they leaked was leaked.
+ * A process that ran several images has a section for each. Blocks of the earlier images are gone,
+ * but their leaks still count.
  */
 static struct grand_total grand_total_of(const struct snapshot *snapshot)
 {
@@ -244,7 +243,7 @@ static void write_dropped(struct page *page, const struct snapshot *snapshot)
 	text_loss(page, sentence);
 }
 
-/* Where the eye is, before all numbers that it concerns. */
+/* Placed before all numbers that it affects. */
 static void write_incomplete(struct page *page, const struct snapshot *snapshot)
 {
 	char sentence[2048];

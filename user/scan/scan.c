@@ -65,9 +65,9 @@
  * brackets is that of reading and filtering:
  *
  *   text and numbers                       78 to 82% (93%)  a third of the rest is the filter
- *   one word in sixteen a pointer          42 to 48% (82%)  looking up what is reached just then
+ *   one word in sixteen a pointer          42 to 48% (82%)  lookups of blocks being reached
  *   every word a pointer                   43 to 46% (84%)
- *   each hundredth block leaked, the same  24 to 27% (90%)  its neighbours are asked for to the end
+ *   each hundredth block leaked, the same  24 to 27% (90%)  its neighbours are looked up to the end
  *   each tenth word, a random graph        22%              two thirds are read twice
  *   every word an interior pointer         23%              everything is read twice
  *   64-byte blocks, a list at random       6 to 10% (88%)   misses that depend on each other
@@ -301,7 +301,7 @@ static bool is_sound(const struct scan_input *input)
 	return input->step && input->step <= input->word && input->word % input->step == 0;
 }
 
-/* From here on, the target is not needed, or need not be paused. */
+/* From here on, the target is no longer needed, or no longer needs to be paused. */
 static void let_go(struct scan_input *input)
 {
 	void (*collected)(void *ctx) = input->collected;

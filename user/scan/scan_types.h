@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a scan gets and what it returns (scan/scan.h). */
+/* The input and the result of a scan (scan/scan.h). */
 #ifndef MTRACE_SCAN_SCAN_TYPES_H
 #define MTRACE_SCAN_SCAN_TYPES_H
 
@@ -21,11 +21,11 @@ struct scan_extent {
 
 struct scan_memory {
 	/*
-	 * The first extent in [address, end) that may hold anything but zeros, clipped to it. 1, 0
-	 * if there is none, or -errno. Called from one thread at a time.
+	 * The first extent in [address, end) that may hold anything but zeros, clipped to that
+	 * range. Returns 1, 0 if there is none, or -errno. Called from one thread at a time.
 	 */
 	int (*next)(void *ctx, uint64_t address, uint64_t end, struct scan_extent *ret_extent);
-	/* As memory_read (os/memory/memory.h), from several threads. */
+	/* Like memory_read (os/memory/memory.h). Called from several threads. */
 	ssize_t (*read)(void *ctx, const struct memory_piece *pieces, size_t count, void *buffer);
 	void *ctx;
 };
@@ -33,10 +33,10 @@ struct scan_memory {
 struct scan_range {
 	uint64_t start;
 	uint64_t end;
-	bool stack; /* of a thread: scan_input.judge is asked about its words */
+	bool stack; /* a thread's stack: scan_input.judge is asked about its words */
 	bool heap;  /* it begins with glibc's first chunk, or a little before */
 	bool idle;  /* no thread runs on it; it may be the stack of a thread that has exited */
-	/* In a stack: what lies from here on is no stack, but thread-local. 0: nothing is known. */
+	/* In a stack: memory from here on is thread-local data, not stack. 0: unknown. */
 	uint64_t thread_data;
 };
 
@@ -44,8 +44,8 @@ struct scan_range {
 
 enum reference_answer {
 	REFERENCE_UNKNOWN, /* not analysed: a root, but its block may be of class LEAK_STACK */
-	REFERENCE_LIVE,    /* the program can read it, or must be assumed to: a root */
-	REFERENCE_DEAD,    /* the program cannot read it any more: no root */
+	REFERENCE_LIVE,    /* the program can read it, or is assumed to: a root */
+	REFERENCE_DEAD,    /* the program can no longer read it: not a root */
 };
 
 /* A word on a stack or in a register that points into a block. */
@@ -55,7 +55,7 @@ struct scan_reference {
 	enum reference_answer answer;
 };
 
-/* A mapping of a file, for telling vtables. */
+/* A mapping of a file, used to recognise vtables. */
 struct scan_image {
 	uint64_t start;
 	uint64_t end;
@@ -70,26 +70,26 @@ struct scan_bytes {
 struct scan_input {
 	const struct scan_memory *memory;
 	/*
-	 * All memory that counts, sorted and disjoint. What lies in no block is a root. Content of
-	 * blocks outside of the ranges is taken for empty.
+	 * All memory that counts, sorted and disjoint. Memory outside of blocks is a root. The
+	 * content of blocks outside of the ranges is assumed to be empty.
 	 */
 	const struct scan_range *ranges;
 	size_t range_count;
 	const struct scan_image *images; /* sorted, disjoint */
 	size_t image_count;
-	const struct scan_bytes *registers; /* of threads; references like the words of stacks */
+	const struct scan_bytes *registers; /* of threads; treated like words on stacks */
 	size_t register_count;
 	unsigned int word; /* bytes of a pointer, 4 or 8 */
 	unsigned int step; /* 1, 2, 4, 8; at most `word` */
-	/* Sizes of glibc's chunks, headers included, are multiples of this; 0: of 16. */
+	/* Sizes of glibc's chunks, including headers, are multiples of this; 0: 16. */
 	unsigned int chunk;
 	/*
-	 * Every block that glibc's malloc gave out is known: traced from the start, no event lost,
-	 * and no thread is within realloc. Then memory between two blocks that its chunk headers
-	 * prove to be free or the allocator's own is not a root.
+	 * Every block of glibc's malloc is known: traced from the start, no events dropped, and no
+	 * thread is within realloc. Then memory between two blocks is not a root if its chunk
+	 * headers prove that it is free or the allocator's own.
 	 */
 	bool heap_is_known;
-	/* Of a thread that still exists, for recognising stacks of exited ones; 0 if unknown. */
+	/* Of a running thread, used to recognise stacks of exited threads; 0 if unknown. */
 	uint64_t thread_pointer;
 	/*
 	 * Finds out which references the program can still read, and sets `answer` where that is
@@ -100,16 +100,16 @@ struct scan_input {
 	int (*judge)(void *ctx, const struct scan_memory *memory, struct scan_reference *references,
 		     size_t count);
 	void *judge_ctx;
-	bool read_ahead; /* read in a thread of its own */
+	bool read_ahead; /* use a separate thread for reading */
 	/*
-	 * Where to copy all memory to before anything else is done (scan/read/copy.h), so that the
-	 * process need not be paused meanwhile. NULL, or not enough room: it must be paused during
-	 * the whole scan, or may run if the caller can handle the result (scan/confirm.h).
+	 * Where to copy all memory first (scan/read/copy.h), so that the process need not stay
+	 * paused. If NULL or without enough room, the process must be paused during the whole scan,
+	 * or may run if the caller can handle the result (scan/confirm.h).
 	 */
 	struct copy *copy;
 	/*
-	 * Called when memory and registers may change again; once, also if the scan fails. Memory
-	 * itself must stay accessible until scan_run returns. NULL: nobody waits for it.
+	 * Called once when memory and registers may change again, even if the scan fails. The
+	 * memory must stay accessible until scan_run returns. May be NULL.
 	 */
 	void (*collected)(void *ctx);
 	void *collected_ctx;
@@ -123,15 +123,15 @@ struct scan_sum {
 struct scan_result {
 	struct scan_sum classes[LEAK_CLASS_COUNT];
 	uint64_t bytes_scanned;
-	uint64_t bytes_unreadable; /* of roots and of blocks that something leads to */
-	uint64_t bytes_between;    /* in ranges that hold blocks, but in none of them … */
-	uint64_t bytes_free;       /* … and free for certain; 0 if the heap is known */
+	uint64_t bytes_unreadable; /* of roots and of reached blocks */
+	uint64_t bytes_between;    /* outside of blocks, in ranges with blocks … */
+	uint64_t bytes_free;       /* … certainly free; 0 if the heap is known */
 	uint64_t blocks_tagged;    /* of LEAK_POSSIBLE: first reached by a tagged pointer */
 	uint64_t references_dead;  /* words that the judge ruled out */
 	uint64_t bytes_read_again; /* because there was no room to remember their pointers */
-	size_t memory; /* bytes that the scan itself took, blocks and buffers included */
-	size_t copied; /* bytes in input.copy, in addition; 0: the memory was scanned in place */
-	uint8_t *class_of; /* by slot; read it by scan_class_of */
+	size_t memory;             /* bytes used by the scan, including blocks and buffers */
+	size_t copied;             /* bytes in input.copy; 0: scanned in place */
+	uint8_t *class_of;         /* by slot; use scan_class_of to read it */
 };
 
 #endif

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Private memory: the page map tells which pages are the process's own. Others hold no pointer of
- * its: the file's are as the file is, and those that are not there were never touched. A page that
- * is swapped out is not read unless wanted, for that would bring it back: it is unknown.
+ * Private memory: the page map says which pages are the process's own. Other pages hold no pointer
+ * of the process: file pages are unmodified, and absent pages were never touched. Reading a swapped
+ * page would bring it back into memory, so it is not read unless requested; its content is then
+ * unknown.
  *
- * Shared memory: that a page is not mapped does not mean that it was never written (fork does not
- * copy the page tables of shared mappings). So it is read through the mapped file, which
- * /proc/PID/map_files opens; SEEK_DATA leaves out what the file does not have. To read a file does
- * not make the process larger. Of what cannot be opened (by who is not privileged), the pages are
- * read that the process has mapped; the others are unknown.
+ * Shared memory: a page that is not mapped may still have been written (fork does not copy the page
+ * tables of shared mappings). So it is read through the mapped file, which /proc/PID/map_files
+ * opens; SEEK_DATA skips holes in the file. Reading a file does not make the process larger. If the
+ * file cannot be opened (without privileges), the pages that the process has mapped are read, and
+ * the others are unknown.
  */
 #include "scan/target.h"
 
@@ -23,9 +24,9 @@
 
 #define EXTENTS      256
 #define PAGE_SIZE    4096u
-#define WINDOW       (64u << 20) /* of addresses that are asked for at a time, at most */
-#define LOOK_STEP    (512u << 10) /* some pages of each such step of shared memory are looked at … */
-#define LOOKED_WHOLE (16u << 20) /* … and every page at its start */
+#define WINDOW       (64u << 20)  /* largest address range of one query */
+#define LOOK_STEP    (512u << 10) /* a few pages in each step of shared memory are looked at … */
+#define LOOKED_WHOLE (16u << 20)  /* … and every page before this many bytes */
 
 struct scan_target {
 	struct target_options options;
@@ -34,7 +35,7 @@ struct scan_target {
 	struct memory memory;
 	struct pagemap *pagemap;
 	struct scan_memory access;
-	VEC(int) files; /* of each range: to read shared memory by, or -1 */
+	VEC(int) files; /* for each range: a file to read shared memory from, or -1 */
 	VEC(struct scan_bytes) registers;
 	unsigned int word, chunk; /* see scan_input */
 	uint64_t thread_pointer;
@@ -42,10 +43,10 @@ struct scan_target {
 	struct pagemap_extent extents[EXTENTS];
 	size_t extent_count;
 	uint64_t known_from, known_to;
-	uint64_t looked; /* bytes of pages that were looked at one by one */
+	uint64_t looked; /* bytes of pages looked at one by one */
 };
 
-/* The index of the range that holds the address, which one does. */
+/* The index of the range that contains the address; there must be one. */
 static size_t range_at(const struct scan_target *target, uint64_t address)
 {
 	size_t low = 0, high = target->roots.ranges.count;
@@ -66,8 +67,10 @@ static uint64_t page_floor(uint64_t address)
 	return address & ~(uint64_t)(PAGE_SIZE - 1);
 }
 
-/* Looking at every page would take a third of the time of the scan, so that is done for some MiB
- * only. What fork has shared are long stretches, until they are written to. */
+/*
+ * Looking at every page would take a third of the time of the scan, so that is only done for a few
+ * MiB. Pages shared by fork form long runs until they are written to.
+ */
 static uint64_t look_step(struct scan_target *target)
 {
 	if (target->looked >= LOOKED_WHOLE)
@@ -121,7 +124,7 @@ static bool give(uint64_t address, uint64_t end, const struct scan_extent *exten
 	return ret_extent->start < ret_extent->end;
 }
 
-/* The first of the known extents that reaches into [address, end). */
+/* The first known extent that overlaps [address, end). */
 static bool find_known(const struct scan_target *target, uint64_t address, uint64_t end,
 		       struct scan_extent *ret_extent)
 {
@@ -163,7 +166,7 @@ static uint64_t file_offset(const struct scan_target *target, size_t range, uint
 	return address - mapping->start + mapping->offset;
 }
 
-/* What is mapped, and what is between. */
+/* Alternates between mapped extents and the unknown gaps between them. */
 static int next_unopened(struct scan_target *target, uint64_t address, uint64_t end,
 			 struct scan_extent *ret_extent)
 {
@@ -185,7 +188,7 @@ static int next_unopened(struct scan_target *target, uint64_t address, uint64_t 
 	return give(address, end, &extent, ret_extent);
 }
 
-/* By what the file holds: tmpfs and most others know their holes. */
+/* Uses the holes of the file, which tmpfs and most other file systems report. */
 static int next_shared(struct scan_target *target, size_t range, uint64_t address, uint64_t end,
 		       struct scan_extent *ret_extent)
 {
@@ -224,7 +227,7 @@ static bool is_shared(const struct scan_target *target, uint64_t address)
 	       address < target->roots.ranges.items[range].end && target->files.items[range] >= 0;
 }
 
-/* Bytes behind the end of the file cannot hold anything. */
+/* Bytes after the end of the file cannot hold anything. */
 static ssize_t read_shared(const struct scan_target *target, const struct memory_piece *piece,
 			   unsigned char *out)
 {
@@ -238,7 +241,7 @@ static ssize_t read_shared(const struct scan_target *target, const struct memory
 	return (ssize_t)piece->size;
 }
 
-/* How many pieces from the first on are of the same kind. */
+/* The number of leading pieces of the same kind. */
 static size_t count_alike(const struct scan_target *target, const struct memory_piece *pieces,
 			  size_t count, bool shared)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The memory of a process, as a scan reads it: only what is there, and none of it is changed. */
+/* The memory of a process for a scan. Reads only existing pages and changes none. */
 #ifndef MTRACE_SCAN_TARGET_H
 #define MTRACE_SCAN_TARGET_H
 
@@ -12,28 +12,28 @@
 struct scan_target;
 
 struct target_options {
-	pid_t pid;         /* or a thread's id: a first thread that has ended has no memory */
-	bool read_swapped; /* fetch swapped pages back into memory, rather than not know them */
-	bool stopped;      /* all threads are, for as long as the memory is read */
+	pid_t pid;         /* or a thread's id, if the first thread has exited */
+	bool read_swapped; /* fetch swapped pages; otherwise their contents are unknown */
+	bool stopped;      /* all threads are stopped while the memory is read */
 };
 
 /*
- * Look at the mappings and threads as they are now. The registers stay the caller's and must
- * outlive the target. 0 or -errno (-ESRCH, -EACCES).
+ * Reads the current mappings and threads. The registers belong to the caller and must outlive the
+ * target. Returns 0 or -errno (-ESRCH, -EACCES).
  */
 int target_open(struct scan_target **ret_target, const struct target_options *options,
 		const struct thread_registers *threads, size_t thread_count);
 void target_close(struct scan_target *target); /* NULL is fine */
 
 /*
- * Is the memory still there that was opened? Once it is gone (exit, exec) it never comes back: so
- * if it is there after a scan, it was there all the time.
+ * Returns true if the memory that was opened is still there. Once it is gone (exit, exec) it never
+ * comes back, so if it is there after a scan, it was there all the time.
  */
 bool target_is_there(const struct scan_target *target);
 
 /*
- * What scan_run needs: memory, ranges, images, registers and the word. The rest is left to the
- * caller. Valid until target_close.
+ * Sets the input of scan_run: memory, ranges, images, registers and the word size. The caller sets
+ * the rest. Valid until target_close.
  */
 void target_describe(const struct scan_target *target, struct scan_input *ret_input);
 

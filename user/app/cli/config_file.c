@@ -15,9 +15,9 @@
 #define FILE_MAX    (1u << 20)
 #define SYSTEM_FILE "/etc/mtrace-bpf.conf"
 #define BLANKS      " \t\r"
-#define WORD_SIZE   48 /* of a name, in messages */
+#define WORD_SIZE   48 /* bytes of a name shown in messages */
 
-/* What is being read, for errors. */
+/* What is being read, for messages. */
 struct file_place {
 	const char *path;
 	unsigned int line;
@@ -29,7 +29,7 @@ static int fail(const struct file_place *place, int code, const char *reason)
 	return error_set(place->err, code, "%s:%u: %s", place->path, place->line, reason);
 }
 
-/* Options that say what to do now, and not how. */
+/* Options that belong to a single run, so they are allowed only on the command line. */
 static bool is_for_command_line(const char *name)
 {
 	static const char *const names[] = {"pid",         "user",   "cwd",  "system-wide",
@@ -56,7 +56,7 @@ static int name_unknown(const struct file_place *place, const char *name)
 	return fail(place, -EINVAL, reason);
 }
 
-/* A copy that lives as long as the options, which keep what they are given. */
+/* A copy that lives as long as the options, because setters keep their argument. */
 static char *keep(struct options *options, const char *format, const char *text)
 {
 	char *copy;
@@ -189,7 +189,7 @@ int config_read(struct options *options, const char *path, struct error *err)
 	return code;
 }
 
-/* ---- files that nobody named ---- */
+/* ---- default files ---- */
 
 static bool is_trusted(const char *path, const struct stat *status)
 {
@@ -202,7 +202,7 @@ static bool is_trusted(const char *path, const struct stat *status)
 	return false;
 }
 
-/* 1 if it was there. Takes the path over. */
+/* Returns 1 if the file was read, 0 if there is none. Takes ownership of `path`. */
 static int read_if_there(struct options *options, char *path, struct error *err)
 {
 	struct stat status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What this kernel, these privileges and this machine allow, and how to get more. */
+/* Checks what the kernel, the privileges and the machine allow, and says how to get more. */
 
 #include "app/cli/doctor.h"
 
@@ -11,7 +11,7 @@
 #include "app/terminal/terminal.h"
 #include "source/backends.h"
 
-/* How a capability stands. */
+/* The state of a capability. */
 enum verdict { VERDICT_OK, VERDICT_LIMITED, VERDICT_MISSING, VERDICT_COUNT };
 
 static const struct {
@@ -43,7 +43,7 @@ static int name_width(const struct capability *capabilities, size_t count)
 	return (int)widest;
 }
 
-/* Words of a long text, continued below its beginning. */
+/* Wraps a long text at words and indents the following lines to `column`. */
 static void wrapped_print(const char *text, int column, int width)
 {
 	int used = 0;
@@ -129,7 +129,7 @@ static const char *within(const struct trace_way *way)
 	return count_verdict(way, VERDICT_LIMITED) ? ", within the limits above" : "";
 }
 
-/* The last line: which way it will be, and why. */
+/* The last line: which backend will be used, and why. */
 static bool summary_print(const struct trace_way *bpf, const struct trace_way *ptrace, bool color)
 {
 	size_t missing = count_verdict(bpf, VERDICT_MISSING);

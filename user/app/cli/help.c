@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The help text, from the option table: 80 columns, option left, meaning right. */
+/* Prints the help text from the option table: 80 columns, options left, descriptions right. */
 #include "app/cli/help.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ static void heading_print(FILE *out, const char *text, bool color)
 		style_end(TERMINAL_BOLD, color));
 }
 
-/* Each line of the text behind `indent` blanks; the first one has `column` columns already. */
+/* Prints each line indented by `indent` blanks; the first line already has `column` columns. */
 static void lines_print(FILE *out, const char *text, int column, int indent)
 {
 	while (*text) {

@@ -9,10 +9,10 @@
 
 #define HELP_WIDTH 80
 
-/* The three lines that say how it is called. */
+/* Prints the three usage lines. */
 void usage_print(FILE *out);
 void help_print(FILE *out, bool color);
-/* Name, version and licence. */
+/* Prints name, version and licence. */
 void version_print(FILE *out);
 /* Prints the help on standard output. Returns the exit status. */
 int command_help(const struct options *options);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Parses options by the table. getopt_long() is not used because errors are one line of ours, with
- * a suggestion for a misspelt word, and because options end at the first word that is not an
+ * Parses options with the option table. It does not use getopt_long(), because errors are one line
+ * with a suggestion for a misspelt word, and because options end at the first word that is not an
  * option: the rest belongs to the launched program.
  */
 #include "app/cli/option_parser.h"
@@ -14,15 +14,15 @@
 #include "app/cli/option_table.h"
 #include "app/cli/suggest.h"
 
-/* Where the parser stands. */
+/* The position of the parser. */
 struct argument_cursor {
-	char *const *next; /* the argument not yet looked at */
+	char *const *next; /* the next argument to parse */
 	struct options *options;
 	struct error *err;
-	bool early; /* takes only the options that come first */
+	bool early; /* take only options that must be read first (--config) */
 };
 
-/* Notes options that only some commands accept; the command checks them. */
+/* Notes options that only some commands accept; the commands check for them. */
 static void note_use(struct options *options, const struct option_row *row)
 {
 	const char **const uses[GROUP_COUNT] = {
@@ -57,7 +57,7 @@ static int row_apply(struct argument_cursor *cursor, const struct option_row *ro
 	return error_set(cursor->err, code, "%s: %s", name, reason.text);
 }
 
-/* The option's argument is what stands behind it in the same word, or else the next word. */
+/* The argument is the rest of the same word, or else the next word. */
 static int row_apply_with_argument(struct argument_cursor *cursor, const struct option_row *row,
 				   const char *name, const char *attached)
 {
@@ -148,8 +148,8 @@ static void nocpp_apply(struct options *options)
 }
 
 /*
- * A plain report, unless only reports to files of their own were asked for, or only a recording.
- * Nobody has to keep books then, unless a scan needs to know what is live.
+ * Adds a plain text report, unless all requested reports have their own file, or only a recording
+ * was requested. With a recording only, a model is kept only if a scan or another option needs it.
  */
 static int formats_complete(struct options *options)
 {
@@ -216,7 +216,7 @@ static bool has_numbered_file(const struct options *options)
 	return false;
 }
 
-/* Each option may be right by itself, and the whole still make no sense. */
+/* Rejects options that are valid alone but not together. */
 static int contradictions_check(const struct options *options, struct error *err)
 {
 	if (options->pids.count && options->program)
@@ -260,7 +260,7 @@ static int contradictions_check(const struct options *options, struct error *err
 	return 0;
 }
 
-/* Who says how to scan wants to, and at the end unless another time was named. */
+/* Options about how to scan imply --scan, unless another time was requested. */
 static void scan_apply(struct options *options)
 {
 	bool said_how = options->scan_mode != SCAN_MODE_AUTO || options->scan_swapped ||
@@ -271,7 +271,7 @@ static void scan_apply(struct options *options)
 		options->scan = true;
 }
 
-/* Who says which of all wants all that are so. */
+/* Options that filter all processes imply --system-wide. */
 static void system_apply(struct options *options)
 {
 	const struct selection_words *select = &options->select;
@@ -279,11 +279,13 @@ static void system_apply(struct options *options)
 	options->system |= select->comm || select->exe || select->cgroup || select->by_user;
 }
 
-/* The first mean when tracing everything costs too much: of allocations of this size, two of three
- * are sampled. */
+/*
+ * The initial mean when tracing everything costs too much: allocations of this size are sampled
+ * with a probability of about two thirds.
+ */
 #define FIRST_MEAN 64
 
-/* With a budget, tracing starts with all calls, or with the --sample that was given. */
+/* With a budget, tracing starts with all calls, or with the given --sample. */
 static void budget_apply(struct options *options)
 {
 	if (!options->max_overhead_ppm || options->thinning.sample)

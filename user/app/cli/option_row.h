@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A row of the table of options. */
+/* A row of the option table. */
 #ifndef MTRACE_APP_CLI_OPTION_ROW_H
 #define MTRACE_APP_CLI_OPTION_ROW_H
 
@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-#define OPTION_HEADING_SIZE 64 /* bytes of "-p, --pid LIST" with the zero */
+#define OPTION_HEADING_SIZE 64 /* bytes of "-p, --pid LIST" with the terminating zero */
 
 struct options;
 
@@ -25,12 +25,14 @@ enum option_group {
 };
 
 struct option_row {
-	char letter; /* '\0': long form only */
+	char letter; /* '\0': no short form */
 	enum option_group group;
 	const char *name;
-	const char *argument; /* as help shows it; "a|b|c" is also the list of what is allowed */
-	const char *help;     /* '\n' begins another line */
-	/* argument: NULL if the option takes none. 0 or -errno with the reason in err. */
+	const char *argument; /* as in the help; "a|b|c" also lists the allowed words */
+	const char *help;     /* '\n' starts a new line */
+	/*
+	 * `argument` is NULL if the option takes none. Returns 0 or -errno with the reason in err.
+	 */
 	int (*set)(struct options *options, const struct option_row *row, const char *argument,
 		   struct error *err);
 };

@@ -19,7 +19,7 @@
 
 #define UNUSED __attribute__((unused))
 
-/* All setters look alike; hardly one needs everything. */
+/* All setters have the same signature; hardly any of them uses all parameters. */
 #define SETTER(name)                                                                  \
 	int name(struct options *options UNUSED, const struct option_row *row UNUSED, \
 		 const char *argument UNUSED, struct error *err UNUSED)
@@ -32,7 +32,7 @@
 		return 0;              \
 	}
 
-/* A string, kept as it is; an empty one is always a slip (an unset shell variable). */
+/* A string, stored as is. An empty one is always a mistake (an unset shell variable). */
 #define TEXT_SETTER(name, field)                                    \
 	SETTER(name)                                                \
 	{                                                           \
@@ -92,7 +92,7 @@ SETTER(set_uid)
 	return 0;
 }
 
-/* New images are always followed; mtrace-ng had to be asked. */
+/* New images are always followed. mtrace-ng needed an option for it. */
 SETTER(set_follow_exec)
 {
 	return 0;
@@ -111,7 +111,7 @@ static int range_parse(const char *text, uint64_t min, uint64_t max, uint64_t *r
 	return 0;
 }
 
-/* Which of the row's "a|b|c" is it? */
+/* The index of the word in the row's "a|b|c". */
 static int choice_parse(const struct option_row *row, const char *text, int *ret_index,
 			struct error *err)
 {
@@ -154,7 +154,7 @@ static int pid_add(struct options *options, const char *word, size_t length, str
 	return vec_push(&options->pids, (pid_t)pid);
 }
 
-/* Process ids between commas or blanks: -p "$(pidof x)" gives blanks. */
+/* Process ids separated by commas or blanks: -p "$(pidof x)" has blanks. */
 SETTER(set_pid)
 {
 	for (;;) {
@@ -263,7 +263,7 @@ SETTER(set_binpath)
 	return vec_push(&options->binpaths, argument);
 }
 
-/* OBJECT[:PREFIX]; a path may have colons of its own, a prefix has no slash. */
+/* OBJECT[:PREFIX]. A path may contain colons, but a prefix has no slash. */
 SETTER(set_allocator)
 {
 	const char *colon = strrchr(argument, ':');
@@ -308,7 +308,7 @@ SETTER(set_top)
 	return 0;
 }
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 static int suppressions_want(struct options *options)
 {
 	if (!options->suppressions)
@@ -323,7 +323,7 @@ SETTER(set_ignore)
 	return code ? code : suppressions_ignore(options->suppressions, argument, err);
 }
 
-/* Read at once, so that errors in it are reported before the trace, not after it. */
+/* Reads the file now, so that errors in it are reported before the trace. */
 SETTER(set_suppressions)
 {
 	int code = suppressions_want(options);
@@ -354,7 +354,7 @@ static int format_unknown(const char *argument, size_t length, struct error *err
 			 suggestion_text(&suggestion, "", suggested));
 }
 
-/* Of several formats without a file the last one counts, as with any option. */
+/* Of several formats without a file, the last one counts, as with other options. */
 SETTER(set_format)
 {
 	size_t length = strcspn(argument, "=");

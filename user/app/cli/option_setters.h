@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What each option does with its argument: 0, or -errno with words. */
+/* What each option does with its argument. Each returns 0 or -errno with a message. */
 #ifndef MTRACE_APP_CLI_OPTION_SETTERS_H
 #define MTRACE_APP_CLI_OPTION_SETTERS_H
 

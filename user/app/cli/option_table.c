@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Every option: its names, its argument, what help says, and the function that stores it. */
+/* The option table: for each option, its names, argument, help text and setter. */
 #include "app/cli/option_table.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The options of a run, as the command line and files set them. */
+/* The options of a run, set by the command line and by files. */
 #ifndef MTRACE_APP_CLI_OPTIONS_H
 #define MTRACE_APP_CLI_OPTIONS_H
 
@@ -24,64 +24,64 @@
 #define BUFFER_MAX               (1u << 30)
 #define PORT_DEFAULT             4576
 #define BACKLOG_MIN              (64u << 10)
-#define SERIES_MAX               10000 /* processes, and sites of each, that have their own */
+#define SERIES_MAX               10000 /* processes, or sites of each, with their own series */
 #define SERIES_PROCESSES_DEFAULT 50
 #define SERIES_SITES_DEFAULT     20
 
 enum scan_mode {
-	SCAN_MODE_AUTO, /* stopped at the end, live meanwhile */
+	SCAN_MODE_AUTO, /* stopped at the end, live before */
 	SCAN_MODE_STOP,
 	SCAN_MODE_LIVE,
 };
 
-/* One report to be written: --format NAME, or --format NAME=FILE. */
+/* A requested report: --format NAME or --format NAME=FILE. */
 struct format_request {
 	const struct report_format *format;
-	const char *path; /* NULL: where --output says */
+	const char *path; /* NULL: written to --output */
 };
 
-/* Strings point into argv, which has to outlive the options, or into texts. */
+/* Strings point into argv, which must outlive the options, or into `texts`. */
 struct options {
 	VEC(pid_t) pids;              /* no duplicates */
 	VEC(const char *) omit;       /* NULL-terminated by options_parse */
 	VEC(const char *) allocators; /* NULL-terminated by options_parse */
 	VEC(const char *) binpaths;   /* NULL-terminated by options_parse */
 	VEC(const char *) configs;    /* files named by --config */
-	VEC(char *) texts;            /* what options from files point into */
+	VEC(char *) texts;            /* strings from files; options point into them */
 	VEC(struct format_request)
-	formats;              /* at most one without a path; none with --record alone */
+	formats;              /* at most one without a path; none with only --record */
 	char *const *program; /* CMD [ARG…], NULL-terminated; NULL if there is none */
 	const char *user;
 	const char *directory;
 
-	uint32_t apis; /* --only; -n takes operator new and delete out of it */
+	uint32_t apis; /* --only; -n excludes operator new and delete */
 	bool no_cpp;
-	bool follow; /* children too */
+	bool follow; /* also trace children */
 	bool hold_exec;
-	bool system; /* everything that is selected: */
+	bool system; /* trace all processes that match: */
 	struct selection_words select;
 	uint32_t depth;
 	enum stack_mode stack;
 	enum backend backend;
 	const char *pairing;       /* NULL: the best that works */
-	uint64_t buffer_bytes;     /* 0: as usual */
+	uint64_t buffer_bytes;     /* 0: default */
 	struct thinning thinning;  /* which heap calls are recorded */
 	uint32_t max_overhead_ppm; /* of the traced processes' CPU time, in millionths; 0: no limit
 				    */
 
-	bool scan;              /* at the end */
-	uint64_t scan_every_ns; /* 0: not meanwhile */
-	uint64_t interval_ns;   /* between reports; 0: only the last one … */
-	uint32_t count;         /* … after this many; 0: no limit */
-	uint32_t keep;          /* files of reports that have numbers; 0: all */
+	bool scan;              /* scan at the end */
+	uint64_t scan_every_ns; /* 0: no scans before the end */
+	uint64_t interval_ns;   /* between reports; 0: only a final one … */
+	uint32_t count;         /* … stop after this many; 0: no limit */
+	uint32_t keep;          /* number of numbered report files to keep; 0: all */
 	enum scan_mode scan_mode;
-	bool scan_swapped;     /* else what is swapped out is not known */
-	unsigned int align;    /* from one pointer to the next; 0: a pointer's size */
-	bool interactive;      /* a shell on the trace */
-	bool sanity;           /* judge releases */
-	int error_exitcode;    /* if there are leaks or errors; 0: as if there were none */
-	uint32_t leak_kinds;   /* which of them error_exitcode counts; bits by enum leak_class */
-	bool leak_kinds_given; /* else only definite ones */
+	bool scan_swapped;     /* otherwise the contents of swapped pages are unknown */
+	unsigned int align;    /* bytes from one pointer to the next; 0: pointer size */
+	bool interactive;      /* run a shell */
+	bool sanity;           /* check frees */
+	int error_exitcode;    /* if there are leaks or errors; 0: the usual status */
+	uint32_t leak_kinds;   /* leaks that error_exitcode counts; bits by enum leak_class */
+	bool leak_kinds_given; /* otherwise only definite ones */
 
 	enum sort_key sort;
 	uint32_t top;
@@ -92,47 +92,46 @@ struct options {
 	const char *output;                /* NULL if not given */
 	const char *record;                /* NULL if not given */
 	const char *sysroot;               /* NULL if not given */
-	bool books; /* a model is kept while tracing, for reports and scans; false: only a recording
-		     */
+	bool books; /* keep a model while tracing, for reports and scans; false: only record */
 
 	bool serve;                    /* send the stream to clients; no reports */
 	const char *listen;            /* NULL if not given */
-	unsigned int port;             /* where no other is named */
-	bool wait;                     /* for a client, before the trace begins */
-	uint64_t backlog_bytes;        /* kept for clients; 0: what fits this machine */
-	uint64_t checkpoint_bytes;     /* for a model of earlier events; 0: none … */
-	bool checkpoint_given;         /* … or, if false, as much as this machine allows */
+	unsigned int port;             /* default port of addresses */
+	bool wait;                     /* for a client before the trace starts */
+	uint64_t backlog_bytes;        /* kept for clients; 0: depends on this machine's memory */
+	uint64_t checkpoint_bytes;     /* size of the model of earlier events; 0: none … */
+	bool checkpoint_given;         /* … if false, it depends on this machine's memory */
 	const char *token_file;        /* NULL if not given … */
 	const char *tls_cert;          /* … */
 	const char *tls_key;           /* … */
 	const char *tls_ca;            /* … */
-	const char *prometheus;        /* where metrics are served; NULL: nowhere */
+	const char *prometheus;        /* address that serves metrics; NULL: none */
 	const char *prometheus_file;   /* NULL if not given … */
 	const char *prometheus_auth;   /* … */
 	const char *prometheus_tls;    /* … */
-	uint32_t prometheus_processes; /* with series of their own … */
-	uint32_t prometheus_sites;     /* … and sites of each with series of their own */
+	uint32_t prometheus_processes; /* with their own series … */
+	uint32_t prometheus_sites;     /* … and sites of each with their own series */
 
-	uint64_t reconnect_ns; /* how long a lost server is tried; 0: not at all */
-	bool end_trace;        /* of the server that is connected to */
+	uint64_t reconnect_ns; /* how long to retry a lost server; 0: not at all */
+	bool end_trace;        /* end the trace of the server */
 
 	enum color_mode color;
-	/* The last option given that is for this alone, or NULL: */
+	/* The last given option that only applies to this, or NULL: */
 	const char *of_trace;
-	const char *of_scan; /* for what runs, or is connected to */
+	const char *of_scan; /* running processes and servers */
 	const char *of_report;
 	const char *of_serve;
 	const char *of_connect;
-	const char *of_net; /* for both of these */
+	const char *of_net; /* serve and connect */
 	const char *of_metrics;
-	char *const *arguments; /* what they were made from, for another time */
+	char *const *arguments; /* the command line, for reloading */
 	bool quiet;
 	unsigned int verbose;
 	bool help;
 	bool version;
 };
 
-/* The last option that is for what runs, and for no file; or NULL. */
+/* The last option that applies only to running processes, not to files; NULL if there is none. */
 static inline const char *options_of_live(const struct options *options)
 {
 	if (options->of_trace)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* No word of ours is longer; what is cannot be near one of them. */
+/* No valid word is longer, and a longer word cannot be close to one. */
 #define WORD_MAX 32
 
 static size_t min_of(size_t a, size_t b)
@@ -13,8 +13,9 @@ static size_t min_of(size_t a, size_t b)
 }
 
 /*
- * Optimal string alignment: the dynamic programme of Wagner and Fischer, where a swap of two
- * neighbours counts once. distance[i][j] is that of the first i letters of a and j of b.
+ * Optimal string alignment distance: the dynamic programming of Wagner and Fischer, with a swap of
+ * two neighbours as one edit. distance[i][j] compares the first i letters of a with the first j of
+ * b.
  */
 size_t edit_distance(const char *a, const char *b)
 {
@@ -51,7 +52,7 @@ void suggestion_offer(struct suggestion *suggestion, const char *candidate)
 	suggestion->distance = distance;
 }
 
-/* Near enough: one slip in a short word, one more for every three letters. */
+/* Accepts one edit in a short word, and one more for every three letters. */
 const char *suggestion_best(const struct suggestion *suggestion)
 {
 	size_t length = strlen(suggestion->word);

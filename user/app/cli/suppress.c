@@ -11,7 +11,7 @@
 
 #define FILE_MAX (16u << 20)
 
-/* All of it, or -errno. Pipes will do: --suppressions <(…). */
+/* Reads all of it. Returns 0 or -errno. Works with pipes: --suppressions <(…). */
 static int stream_read(FILE *stream, char *text, size_t *ret_size)
 {
 	size_t size = fread(text, 1, FILE_MAX, stream);

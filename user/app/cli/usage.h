@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Exit statuses, and checks that several commands make. */
+/* Exit statuses, and checks that several commands share. */
 #ifndef MTRACE_APP_CLI_USAGE_H
 #define MTRACE_APP_CLI_USAGE_H
 

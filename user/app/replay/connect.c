@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Following a trace that a server makes: a trace whose source is a socket. */
+/* Follows a server's trace: a trace whose source is a socket. */
 #include "app/replay/connect.h"
 
 #include <string.h>
@@ -45,7 +45,7 @@ static int connect_start(struct trace *trace, const struct options *options, str
 	return code;
 }
 
-/* Everything that is known of it; what is missing, and 1, if the server was lost. */
+/* Reports what is known. If the server was lost, also says what is missing and returns 1. */
 static int connect_report(struct trace *trace)
 {
 	struct session *session = &trace->session;
@@ -68,7 +68,7 @@ static int connect_report(struct trace *trace)
 	return EXIT_CANNOT;
 }
 
-/* Of what still runs there, as a trace of our own would at its end. */
+/* Scans the processes that are still running there, like a local trace does at its end. */
 static void connect_scan(struct trace *trace)
 {
 	const struct scan_order order = {.live = trace->options->scan_mode == SCAN_MODE_LIVE};

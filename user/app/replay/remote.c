@@ -29,20 +29,20 @@ struct remote {
 	char host[ADDRESS_HOST_SIZE];
 	struct client *client;
 	struct loop_watch *retry;
-	uint64_t lost_ns; /* since when the server is lost; 0: it is there */
-	bool opened;      /* the first time */
-	bool comes_back;  /* who cannot follow is cut off by it, and begins again with its books */
-	struct model *former; /* books that are shown while others are being told; or NULL */
+	uint64_t lost_ns;     /* when the connection was lost; 0: connected */
+	bool opened;          /* a connection succeeded before */
+	bool comes_back;      /* the server drops slow clients; it sends its model on return */
+	struct model *former; /* the model shown while a new one is being received; or NULL */
 	bool over;
-	struct error broke;     /* why the connection did that was there last */
-	struct error why;       /* it is over */
-	bool scans;             /* scans can be ordered */
-	uint32_t tag;           /* of the scan that was ordered last … */
-	bool answered;          /* … of which this is known: */
-	uint32_t scanned;       /* so many processes */
-	struct error unscanned; /* why not; code 0: none of that */
-	int ready;              /* an eventfd: something has changed */
-	int failure;            /* of the books */
+	struct error broke;     /* why the last connection broke */
+	struct error why;       /* why it is over */
+	bool scans;             /* the server accepts scan requests */
+	uint32_t tag;           /* of the last requested scan … */
+	bool answered;          /* … its reply has arrived: */
+	uint32_t scanned;       /* number of processes scanned */
+	struct error unscanned; /* why the scan failed; code 0: it did not */
+	int ready;              /* eventfd: something has changed */
+	int failure;            /* first error of the model */
 };
 
 static struct remote *remote_of(const struct session *session)
@@ -65,18 +65,21 @@ static void be_over(struct remote *remote, const struct error *why)
 	wake(remote);
 }
 
-/* What it told last is what is known of the time there. */
+/* The last event received gives the current time there. */
 static void keep_time(struct remote *remote)
 {
 	const struct replay *replay = &remote->replay;
 
 	if (replay->model != remote->session->model)
-		return; /* they are of what came before */
+		return; /* this model is from before the reconnect */
 	remote->elsewhere.now_ns = replay->ended ? replay->taken_ns : replay->last_ns;
 	remote->elsewhere.taken_at_ms = replay->ended ? replay->taken_at_ms : 0;
 }
 
-/* Books that are told whole are shown when they are; until then the connection begins anew. */
+/*
+ * A model that is received as a whole is shown when it is complete. If the connection breaks
+ * before, receiving starts over.
+ */
 static void show_books(struct remote *remote)
 {
 	const struct replay *replay = &remote->replay;
@@ -89,7 +92,9 @@ static void show_books(struct remote *remote)
 	remote->former = NULL;
 }
 
-/* All that was read gives way to what comes. */
+/*
+ * Discards what was read and starts over. A model that is being shown stays until it is replaced.
+ */
 static int read_anew(struct remote *remote)
 {
 	struct replay *replay = &remote->replay;
@@ -140,7 +145,7 @@ static void order_scan(struct remote *remote, const struct scan_order *order)
 	client_order(remote->client, &told);
 }
 
-/* Scans that the options want come before. */
+/* Requests the scan that the options want before the end. */
 static void order_end(struct remote *remote)
 {
 	const struct options *options = remote->session->report.options;
@@ -166,7 +171,7 @@ static void on_scanned(void *ctx, const struct stream_scanned *scanned)
 		log_warn("no leak scan: %s", scanned->why);
 }
 
-/* Why the server will not answer; NULL: it may. */
+/* Why the server cannot reply, or NULL if it can. */
 static const char *absence(const struct remote *remote, const char *lost)
 {
 	if (remote->replay.ended)
@@ -206,7 +211,7 @@ static void on_open(void *ctx, const struct talk_answer *answer)
 	const struct options *options = remote->session->report.options;
 
 	if (remote->lost_ns && !options->reconnect_ns && !answer->books) {
-		be_over(remote, &remote->broke); /* not because we could not follow */
+		be_over(remote, &remote->broke); /* we were not disconnected for being slow */
 		return;
 	}
 	if (remote->lost_ns)
@@ -247,8 +252,8 @@ static void on_retry(void *ctx, uint32_t what)
 }
 
 /*
- * Once it has been there, and with time left; or once, in case that it has cut us off because we
- * could not follow. What is damaged is so the next time, too.
+ * Retries only after a first successful connection, and within --reconnect; or once if the server
+ * may have disconnected us for being slow. A damaged stream would be damaged again.
  */
 static bool may_retry(const struct remote *remote, const struct error *why, bool was_there)
 {
@@ -282,7 +287,7 @@ static void on_over(void *ctx, const struct error *why)
 		be_over(remote, why);
 }
 
-/* As a source. */
+/* The source operations. */
 
 static int remote_fd(const struct source *source)
 {
@@ -321,10 +326,10 @@ static uint32_t remote_live(const struct source *source)
 
 static void remote_detach(struct source *source)
 {
-	(void)source; /* the trace goes on, without us */
+	(void)source; /* the server's trace goes on without us */
 }
 
-/* Books, modules and parser are the session's. */
+/* The session owns the model, the modules and the parser. */
 static void remote_close(struct source *source)
 {
 	struct remote *remote = (struct remote *)source;
@@ -396,7 +401,7 @@ static int configure(struct remote *remote, const struct options *options, struc
 	return code ? code : serve_arms(options, false, &config->token, &config->tls, err);
 }
 
-/* Until it is there, or is not. */
+/* Waits until the connection succeeds or fails. */
 static int await(struct remote *remote, struct error *err)
 {
 	int code = start(remote);
@@ -454,7 +459,7 @@ void remote_finish(struct session *session)
 			 "the connection broke after %s events: %s",
 			 count_format(replay->events, count), remote->why.text);
 	else if (!replay->ended && !replay->damaged)
-		replay->incomplete[0] = '\0'; /* we have left */
+		replay->incomplete[0] = '\0'; /* we disconnected */
 	if (replay->incomplete[0])
 		remote->elsewhere.incomplete = replay->incomplete;
 	keep_time(remote);

@@ -14,8 +14,8 @@
 #include "base/loop.h"
 
 /*
- * Connects and sets up the session's source, which its close frees. Returns 0 or -errno; sets *err:
- * no server answered, or it refused us.
+ * Connects and sets the session's source, whose close function frees it. Returns 0, or -errno with
+ * the reason in err: no server answered, or it refused us.
  */
 int remote_open(struct session *session, const struct options *options, struct loop *loop,
 		struct error *err);

@@ -21,7 +21,7 @@ static void snapshot_date(const struct replay *replay, struct snapshot *snapshot
 		snapshot->incomplete = replay->incomplete;
 }
 
-/* The exit status: what is not all there comes before what was found in it. */
+/* The exit status: an incomplete recording takes precedence over what was found in it. */
 static int replay_status(const struct replay *replay, const struct options *options,
 			 const struct snapshot *snapshot)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The command report. */
+/* The report command. */
 #ifndef MTRACE_APP_REPLAY_REPORT_H
 #define MTRACE_APP_REPLAY_REPORT_H
 

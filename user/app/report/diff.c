@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What has changed between two reports, of the same processes or of other runs of the same program.
+ * Compares two reports, of the same processes or of different runs of a program.
  *
- * A site is the same if the program, the function that was called, and the stack are. Frames in a
- * file of one build id are compared by their places in it; where the two have other builds, by the
- * names of their functions, since lines move. Sites of several processes of a program are summed
- * up. They are found by a hash of 64 bits, which is not checked.
+ * Two sites are the same if the program, the function called and the stack are. Frames in a file
+ * with the same build id in both reports are compared by their offsets in it. If the builds differ,
+ * frames are compared by function name, because lines move. Sites of several processes of a program
+ * are summed up. Sites are identified by a 64-bit hash; collisions are not checked.
  */
 #include "app/report/diff.h"
 
@@ -33,18 +33,18 @@
 
 #define NS_PER_MS 1000000ULL
 
-/* A site, summed up over the processes of one side or both. */
+/* A site, summed up over the processes of one or both reports. */
 struct diff_entry {
-	const struct snapshot_process *process; /* one that has it, the newer if it can be had */
-	struct snapshot_site site;              /* its sums in the newer one */
+	const struct snapshot_process *process; /* one with this site, preferably newer */
+	struct snapshot_site site;              /* sums in the newer report */
 	struct snapshot_sum before;
 };
 
 struct report_diff {
 	struct snapshot *old, *new;
-	bool several;        /* programs */
-	struct map64 builds; /* hashes of build ids that both have */
-	struct map64 index;  /* of entries, by hash */
+	bool several;        /* several programs */
+	struct map64 builds; /* hashes of the build ids that both reports have */
+	struct map64 index;  /* entries by hash */
 	VEC(struct diff_entry) entries;
 	VEC(struct site_row) rows;
 };
@@ -56,7 +56,7 @@ static uint64_t hash_text(const char *text)
 	return text ? hash_bytes(text, strlen(text)) : 0;
 }
 
-/* Note each build id of the snapshot that is in `among`, or each if that is NULL. */
+/* Notes the snapshot's build ids that are also in `among`, or all of them if that is NULL. */
 static int note_builds(const struct snapshot *snapshot, const struct map64 *among,
 		       struct map64 *builds)
 {
@@ -192,7 +192,7 @@ static int make_rows(struct report_diff *diff)
 	return 0;
 }
 
-/* The newer one first: its processes stand for a site that both have. */
+/* Reads the newer report first, so that its processes represent sites that both have. */
 static int compare(struct report_diff *diff)
 {
 	int err = find_builds(diff);
@@ -204,7 +204,7 @@ static int compare(struct report_diff *diff)
 	return err ? err : make_rows(diff);
 }
 
-/* ---- what is shown ---- */
+/* ---- output ---- */
 
 static uint64_t live_of(const struct snapshot *snapshot)
 {
@@ -265,7 +265,7 @@ static bool has_changed(const struct report_diff *diff)
 	return false;
 }
 
-/* Of the newer one: it knows for how long. */
+/* The newer report knows how long sites have been growing. */
 static void write_suspects(const struct report_diff *diff, struct page *page)
 {
 	const struct snapshot_site *worst;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The command diff. */
+/* The diff command. */
 #ifndef MTRACE_APP_REPORT_DIFF_H
 #define MTRACE_APP_REPORT_DIFF_H
 

@@ -26,7 +26,7 @@ static void forget(struct kept *kept, size_t i)
 		(kept->files.count - i) * sizeof(*kept->files.items));
 }
 
-/* The oldest file of the request, and how many it has. */
+/* The oldest file of the request, and the number of its files. */
 static size_t oldest_of(const struct kept *kept, const void *of, uint32_t *ret_count)
 {
 	size_t oldest = 0;
@@ -41,7 +41,7 @@ static size_t oldest_of(const struct kept *kept, const void *of, uint32_t *ret_c
 	return oldest;
 }
 
-/* Written again: what it was is gone. */
+/* The file was overwritten, so its earlier entry is obsolete. */
 static void forget_path(struct kept *kept, const char *path)
 {
 	for (size_t i = 0; i < kept->files.count; i++)

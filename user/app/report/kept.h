@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * --keep N: of the files that reports are written to, each under a name with its number, the latest
- * N stay. Only files that this run has written are ever removed, and only if they still are what it
- * wrote: a file that somebody has put in the place of one stays.
+ * --keep N: of the numbered files that reports are written to, the latest N are kept. Only files
+ * written by this run are ever removed, and only if they are still the same: a file that somebody
+ * else has put in its place is left alone.
  */
 #ifndef MTRACE_APP_REPORT_KEPT_H
 #define MTRACE_APP_REPORT_KEPT_H
@@ -16,15 +16,17 @@ struct kept_file {
 	char *path;
 	dev_t device;
 	ino_t inode;
-	const void *of; /* the request that it answers: each has N */
+	const void *of; /* the request it belongs to: each request keeps N files */
 };
 
-/* Zeroed memory is none; the oldest comes first. */
+/* All-zero memory is an empty list. The oldest file is first. */
 struct kept {
 	VEC(struct kept_file) files;
 };
 
-/* A file has been written: at most `count` of the request stay. 0 or -errno: one was not removed.
+/*
+ * Adds a written file and removes the oldest ones beyond `count` of the same request. Returns 0, or
+ * -errno if a file could not be removed.
  */
 int kept_add(struct kept *kept, const char *path, const void *of, uint32_t count);
 void kept_free(struct kept *kept);

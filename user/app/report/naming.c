@@ -18,7 +18,7 @@ struct naming_run {
 	const struct naming *naming;
 	uint64_t started_ns;
 	uint64_t kept_up_ns;
-	uint64_t shown_ns; /* 0: no progress was shown */
+	uint64_t shown_ns; /* 0: no progress is shown */
 };
 
 static void run_keep_up(struct naming_run *run)
@@ -31,7 +31,7 @@ static void run_keep_up(struct naming_run *run)
 	run->kept_up_ns = clock_now_ns();
 }
 
-/* The parser's places are those from `first` on. */
+/* The places passed to the parser start at `first`. */
 struct naming_batch {
 	frame_names_taker *take;
 	void *ctx;
@@ -76,7 +76,7 @@ static void run_module(void *ctx, uint32_t module_id, const char **ret_path,
 	*ret_build_id = module && module->build_id[0] ? module->build_id : NULL;
 }
 
-/* A return address may be that of the byte behind all code. */
+/* A return address may be one past the end of the code, so look up the byte before. */
 static uint64_t run_vaddr(void *ctx, uint32_t module_id, uint64_t offset)
 {
 	const struct naming_run *run = ctx;

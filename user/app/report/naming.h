@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The names in a snapshot: the symbolizer, as the model's resolver. */
+/* Adds names to a snapshot: the symbolizer as the model's resolver. */
 #ifndef MTRACE_APP_REPORT_NAMING_H
 #define MTRACE_APP_REPORT_NAMING_H
 
@@ -10,13 +10,13 @@
 struct naming {
 	struct module_table *modules;
 	struct parser *parser;
-	bool progress; /* tell on stderr how far it is, if it takes long and stderr is a terminal */
+	bool progress; /* show progress on stderr if it takes long and stderr is a terminal */
 	void (*keep_up)(void *ctx); /* called every few milliseconds; may be NULL */
-	bool (*enough)(void *ctx);  /* leave the rest without names; may be NULL */
+	bool (*enough)(void *ctx);  /* stop looking up names; may be NULL */
 	void *ctx;
 };
 
-/* Names for the frames of the first `top` sites of each process (0: all). 0 or -ENOMEM. */
+/* Names the frames of the first `top` sites of each process (0: all). Returns 0 or -ENOMEM. */
 int naming_apply(const struct naming *naming, struct snapshot *snapshot, size_t top);
 
 #endif

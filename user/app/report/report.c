@@ -10,7 +10,7 @@
 #include "app/terminal/output.h"
 #include "base/log.h"
 
-/* The file of one report, or NULL for standard output or error. */
+/* The file of a report, or NULL for standard output or error. */
 static const char *request_file(const struct report *report, const struct format_request *request)
 {
 	const char *path = request->path ? request->path : report->options->output;
@@ -18,13 +18,13 @@ static const char *request_file(const struct report *report, const struct format
 	return path && strcmp(path, "-") ? path : NULL;
 }
 
-/* "-" means standard output, also where a launched program makes standard error the default. */
+/* "-" means standard output, even if a launched program makes standard error the default. */
 static int request_fd(const struct report *report, const struct format_request *request)
 {
 	return request->path || report->options->output ? STDOUT_FILENO : report->standard_fd;
 }
 
-/* People read the top of a list, programs want all of it. */
+/* People read the top of a list; programs want all of it. */
 static uint32_t request_top(const struct report *report, const struct format_request *request)
 {
 	if (report->options->top_given || request->format == &format_text)
@@ -32,7 +32,7 @@ static uint32_t request_top(const struct report *report, const struct format_req
 	return 0;
 }
 
-/* How many sites of each process any report will show; 0: all. */
+/* The most sites of each process that any report shows; 0: all. */
 static uint32_t report_top(const struct report *report)
 {
 	const struct format_request *request;
@@ -110,7 +110,7 @@ struct format_options report_look(const struct report *report, const struct form
 	};
 }
 
-/* That a file of the past cannot be removed is no reason to lose those that come. */
+/* A failure to remove an old file is no reason to fail the next reports. */
 static void keep_latest(const struct report *report, const struct format_request *request)
 {
 	const char *pattern = request_file(report, request);
@@ -148,15 +148,15 @@ static int request_write(const struct report *report, const struct format_reques
 	return code;
 }
 
-/* What --leak-kinds counts can be suppressed, even if it is no leak by default. */
+/* Leaks of the classes in --leak-kinds can be suppressed, even if they are no leaks by default. */
 static uint32_t suppressible(const struct options *options)
 {
 	return LEAK_SET_LOST | options->leak_kinds;
 }
 
 /*
- * Suppressions match names. Sites with definite leaks always get theirs; if blocks of other classes
- * count, each site needs its names.
+ * Suppressions match names. Sites with definite leaks are always named; if other classes count, all
+ * sites must be named.
  */
 static size_t suppression_top(const struct options *options, size_t top)
 {
@@ -165,7 +165,7 @@ static size_t suppression_top(const struct options *options, size_t top)
 	return options->suppressions && others ? 0 : top;
 }
 
-/* Without the leaks that are excused, other sites may be the first in order. */
+/* Without the suppressed leaks, other sites may come first. */
 static int snapshot_suppress(const struct report *report, const struct naming *naming,
 			     struct snapshot *snapshot, enum sort_key sort, size_t top)
 {
@@ -215,7 +215,7 @@ int report_order(const struct report *report, struct snapshot *snapshot, enum so
 int report_prepare(const struct report *report, struct snapshot *snapshot)
 {
 	if (!report->options->formats.count && !report->options->suppressions)
-		return 0; /* nobody will read any names */
+		return 0; /* nothing uses the names */
 	return report_order(report, snapshot, report->options->sort, report_top(report));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From the model to files: snapshot, names, order, and one format for each requested report. */
+/* Turns the model into files: snapshot, names, order, and one format per requested report. */
 #ifndef MTRACE_APP_REPORT_REPORT_H
 #define MTRACE_APP_REPORT_REPORT_H
 
@@ -19,41 +19,46 @@ struct report {
 	struct parser *parser;
 	const char *backend; /* name of the source */
 	int standard_fd;     /* where a report goes without --output */
-	bool silent;         /* no progress of names is shown */
-	pid_t pid;           /* %p in a file name */
-	uint32_t number;     /* %n: of the report that was written last; the first one is 1 */
-	/* Called again and again while names are looked up, so that no event is lost meanwhile. */
+	bool silent;         /* show no progress */
+	pid_t pid;           /* %p in file names */
+	uint32_t number;     /* %n in file names: number of the last report, starting at 1 */
+	/* Called repeatedly while names are looked up, so that no event is dropped meanwhile. */
 	void (*keep_up)(void *ctx);
-	/* Is that done long enough? What has no names then gets none. May be NULL. */
+	/* Returns true to leave the remaining frames without names. May be NULL. */
 	bool (*enough)(void *ctx);
 	void *ctx;
-	struct kept *kept; /* files of former reports; NULL: --keep does not count here */
+	struct kept *kept; /* earlier report files; NULL: --keep does not apply */
 };
 
-/* Can every file be written? 0 or -errno with words. Needs options and pid only. */
+/*
+ * Checks that every file can be written; needs only options and pid. Returns 0 or -errno with a
+ * message.
+ */
 int report_check(const struct report *report, struct error *err);
 
-/* Does a report of these formats need each live block? */
+/* Returns true if a report in one of these formats needs each live block. */
 bool report_wants_blocks(const struct options *options);
 
-/* Of all sections: blocks of these classes (bits by enum leak_class), and invalid releases. */
+/* Sums over all sections: blocks of these classes (bits by enum leak_class), and invalid frees. */
 uint64_t report_leaks(const struct snapshot *snapshot, uint32_t classes);
 uint64_t report_errors(const struct snapshot *snapshot);
-/* The same in parts. Sorted, given its names, and rid of what suppressions excuse. 0 or -ENOMEM. */
+/*
+ * The steps of a report: sorts the snapshot, adds names and applies suppressions. Returns 0 or
+ * -ENOMEM.
+ */
 int report_prepare(const struct report *report, struct snapshot *snapshot);
-/* The same for another order, and names for the first `top` sites of each process (0: all). */
+/* The same in another order, with names for the first `top` sites of each process (0: all). */
 int report_order(const struct report *report, struct snapshot *snapshot, enum sort_key sort,
 		 size_t top);
-/* Names for the first `top` sites of each process (0: all). 0 or -ENOMEM. */
+/* Adds names to the first `top` sites of each process (0: all). Returns 0 or -ENOMEM. */
 int report_name(const struct report *report, struct snapshot *snapshot, size_t top);
-/* How the options want a report to look where fd leads. */
+/* How the options want a report to look on fd. */
 struct format_options report_look(const struct report *report, const struct format_request *request,
 				  int fd);
 
 /*
- * Write all reports from the snapshot, which is sorted, given its names, and rid of the leaks that
- * suppressions excuse. Every one is tried, whatever becomes of the others. 0, or the first -errno
- * with words.
+ * Writes all reports from a prepared snapshot: sorted, named, and without suppressed leaks. Tries
+ * every report even if another one fails. Returns 0 or the first -errno with a message.
  */
 int report_write(const struct report *report, struct snapshot *snapshot, struct error *err);
 

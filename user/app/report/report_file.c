@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is missing, or of another type than it should be, is 0 or unknown: the form is known to grow
+ * Missing members and members of the wrong type count as 0 or unknown: the format may grow
  * (docs/report.schema.json), and a file may come from anywhere.
  */
 #include "app/report/report_file.h"
@@ -19,7 +19,7 @@
 
 #define SCHEMA "mtrace-bpf.report/1"
 
-/* NULL: there is none of that type. */
+/* Returns NULL if there is no member of this type. */
 static json_object *member(json_object *object, const char *key, json_type type)
 {
 	json_object *found = NULL;
@@ -43,7 +43,7 @@ static const char *plain_text(json_object *object, const char *key)
 	return found ? json_object_get_string(found) : "";
 }
 
-/* NULL if it is not known. */
+/* Returns NULL if it is unknown. */
 static const char *text(struct snapshot *snapshot, json_object *object, const char *key)
 {
 	const char *found = plain_text(object, key);
@@ -118,7 +118,7 @@ static int read_stack(struct snapshot *snapshot, json_object *object, struct sna
 	return 0;
 }
 
-/* *index: their places by their ids. */
+/* Sets *index to the stacks' positions by id. */
 static int read_stacks(struct snapshot *snapshot, json_object *object,
 		       struct snapshot_process *process, struct map64 *index)
 {
@@ -171,7 +171,7 @@ static struct growth read_growth(json_object *object)
 	read.certainty = decimal(growth, "certainty");
 	read.ns = number(growth, "for_ns");
 	read.bytes = number(growth, "bytes");
-	/* A file may come from anywhere: what cannot be is not believed. */
+	/* A file may come from anywhere: ignore impossible values. */
 	read.grows = read.slope > 0 && read.slope < 1e15;
 	return read;
 }
@@ -223,7 +223,7 @@ static int read_sites(struct snapshot *snapshot, json_object *object,
 	return err;
 }
 
-/* All. */
+/* Whole reports. */
 
 static int read_process(struct snapshot *snapshot, json_object *object,
 			struct snapshot_process *process)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A report that was written as JSON, read back. */
+/* Reads back a JSON report. */
 #ifndef MTRACE_APP_REPORT_REPORT_FILE_H
 #define MTRACE_APP_REPORT_REPORT_FILE_H
 
@@ -7,9 +7,9 @@
 #include "model/snapshot/snapshot.h"
 
 /*
- * Processes with their sums, sites and stacks; of a site what it allocated, what lives of it and
- * what was definitely lost. The caller frees it. 0, or -errno with words: it cannot be read, or is
- * no report.
+ * Reads the processes with their sums, sites and stacks. For each site it reads the allocated, live
+ * and definitely leaked amounts. The caller frees the snapshot. Returns 0, or -errno with a
+ * message: the file cannot be read or is no report.
  */
 int report_file_read(struct snapshot **ret_snapshot, const char *path, struct error *err);
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Stopped: stop, book what has happened so that books and memory are of one moment, copy the
- * memory, let go, scan. Where there is no room for a copy, the process stands until the scan is
- * over. All that can wait is done afterwards: what is definitely lost does not change any more, so
- * its first bytes can be read from the running process.
+ * Stopped: stop the process, drain its events so that model and memory match, copy the memory,
+ * resume the process, scan. Without room for a copy, the process stays stopped until the scan is
+ * over. Everything that can wait is done afterwards: a definitely leaked block no longer changes,
+ * so its first bytes can be read from the running process.
  *
- * Live: several passes, each with registers, books and mappings of its own (scan/confirm.h). Blocks
- * that were freed since, or that are too young to be told from their predecessors, are left out.
+ * Live: several passes, each with its own registers, model state and mappings (scan/confirm.h).
+ * Blocks that were freed in between, or that are too young to be told from their predecessors, are
+ * left out.
  *
- * The scan itself runs in a thread of its own. Meanwhile the ring buffer is emptied here: a process
- * that is scanned live goes on allocating, and so do others that are traced.
+ * The scan itself runs in its own thread. Meanwhile this thread drains the ring buffer, because a
+ * process that is scanned live and all other traced processes continue to allocate.
  */
 #include "app/scan/leak_scan.h"
 
@@ -39,9 +40,9 @@
 #define NS_PER_MS         1000000ULL
 #define KEEP_UP_MS        20
 #define PROGRESS_AFTER_NS (500 * NS_PER_MS)
-#define COPY_PERCENT      25 /* of the memory that is available, at most */
+#define COPY_PERCENT      25 /* of the available memory, at most */
 
-/* Which of these references are dead? */
+/* A question about references: which of them are dead? */
 struct question {
 	const struct scan_memory *memory;
 	struct scan_reference *references;
@@ -49,41 +50,41 @@ struct question {
 	int code; /* the answer: 0 or -errno */
 };
 
-/* What the scanning thread is given, and gives back. */
+/* Input and output of the scanning thread. */
 struct job {
 	struct blocks *blocks;
 	struct scan_input input;
-	struct scan_memory memory; /* counts what `inner` reads */
+	struct scan_memory memory; /* counts the bytes that `inner` reads */
 	const struct scan_memory *inner;
 	atomic_size_t bytes;
 	atomic_bool given_up;
 	struct scan_result result;
 	int code;
-	int collected; /* eventfd: the process's memory is not needed any more */
+	int collected; /* eventfd: the process's memory is no longer needed */
 	int done;      /* eventfd */
-	int asks;      /* eventfd: it waits for an answer from the thread that uses the parser */
+	int asks;      /* eventfd: waits for an answer from the thread that uses the parser */
 	int answered;  /* eventfd */
 	struct question question;
 };
 
 struct run {
 	const struct leak_scan *scan;
-	struct process *books; /* of the image that is scanned */
+	struct process *books; /* of the scanned image */
 	struct freeze *freeze;
 	struct copy *copy; /* NULL: no room for one */
 	bool stopped;
-	bool vanished; /* while it was stopped */
+	bool vanished; /* disappeared while stopped */
 	uint64_t stopped_ns;
 	const struct thread_registers *threads;
 	size_t thread_count;
-	pid_t reader; /* whose memory is read: all have the same */
+	pid_t reader; /* the thread to read memory from; all threads share it */
 	struct blocks blocks;
 	struct scan_target *target;
 	struct stack_judge *judge; /* NULL: nothing is known about words on stacks */
 	struct scan_result result;
 	struct confirm confirm;
 	struct snapshot_scan summary;
-	uint64_t bytes_done; /* in passes before this one */
+	uint64_t bytes_done; /* in earlier passes */
 	bool shown;
 };
 
@@ -112,7 +113,7 @@ static int stop(struct run *run, struct error *err)
 	return 0;
 }
 
-/* Are all threads where they were when they stopped? A kill would have moved them. */
+/* Returns true if all threads are still stopped in the same place. A kill would have moved them. */
 static bool stands(const struct run *run)
 {
 	for (size_t i = 0; i < run->thread_count; i++)
@@ -133,7 +134,7 @@ static void let_go(struct run *run)
 	run->summary.pause_ns += clock_now_ns() - run->stopped_ns;
 }
 
-/* Its memory is not needed any more, if that was its memory to the end. */
+/* Resumes the process when its memory is no longer needed, and checks that it lived until then. */
 static void release(struct run *run)
 {
 	if (!run->stopped)
@@ -142,7 +143,7 @@ static void release(struct run *run)
 	let_go(run);
 }
 
-/* The registers of a process that goes on. A holder stops it for as long as that takes. */
+/* Reads the registers of a live process. A holder stops it briefly for that. */
 static int sample(struct run *run, struct error *err)
 {
 	uint64_t started_ns = clock_now_ns();
@@ -158,14 +159,14 @@ static int sample(struct run *run, struct error *err)
 	return 0;
 }
 
-/* What the scan works on. */
+/* The input of the scan. */
 
 static int add_block(void *ctx, uint64_t address, uint64_t size)
 {
 	return blocks_add(ctx, address, size);
 }
 
-/* Book what has happened. -ESRCH if the image that was there at first has ended. */
+/* Drains events into the model. Returns -ESRCH if the scanned image no longer exists. */
 static int catch_up(const struct run *run)
 {
 	struct session *session = run->scan->session;
@@ -188,8 +189,9 @@ static int take_blocks(struct run *run)
 	return code ? code : scan_book_blocks(run->books, add_block, &run->blocks);
 }
 
-/* Returns true if the model has every block of glibc's malloc, and no other allocator uses the
- * heap. */
+/*
+ * Returns true if the model has every block of glibc's malloc and no other allocator uses the heap.
+ */
 static bool heap_is_known(const struct run *run)
 {
 	const struct session *session = run->scan->session;
@@ -205,7 +207,7 @@ static bool heap_is_known(const struct run *run)
 	return name && !strcmp(name, "/libc.so.6");
 }
 
-/* A thread that has memory: not the first one if it has ended before the others. */
+/* A thread that still has memory: not the first one if it has exited before the others. */
 static pid_t find_reader(const struct run *run)
 {
 	pid_t found = 0;
@@ -261,7 +263,7 @@ static int open_target(struct run *run, struct scan_input *ret_input)
 	return open_judge(run, ret_input);
 }
 
-/* The scan, while we keep up with the ring buffer and say how far it is. */
+/* The scan itself, while this thread drains the ring buffer and shows progress. */
 
 static int job_next(void *ctx, uint64_t address, uint64_t end, struct scan_extent *ret_extent)
 {
@@ -361,7 +363,7 @@ static void job_wait(struct run *run, struct job *job)
 	while (!events[0].revents) {
 		if (poll(events, 3, KEEP_UP_MS) > 0 && events[1].revents) {
 			release(run);
-			events[1].fd = -1; /* which poll leaves out */
+			events[1].fd = -1; /* poll() ignores it */
 		}
 		if (events[2].revents)
 			job_answer(job, run->judge);
@@ -419,7 +421,7 @@ static int job_run(struct run *run, const struct scan_input *input)
 	return code;
 }
 
-/* One reading of all memory: run->result. */
+/* Reads all memory once; the result is in run->result. */
 static int pass(struct run *run)
 {
 	struct scan_input input;
@@ -428,7 +430,7 @@ static int pass(struct run *run)
 	return code ? code : job_run(run, &input);
 }
 
-/* Called before the process is stopped, because getting this much memory takes time. */
+/* Called before the process is stopped, because allocating this much memory takes time. */
 static void make_room(struct run *run)
 {
 	size_t room = copy_room(run->scan->pid, COPY_PERCENT);
@@ -464,7 +466,7 @@ static uint64_t stamp(void *ctx, uint64_t address)
 	uint64_t until_ns = first ? run->summary.taken_ns : UINT64_MAX;
 	uint64_t known = scan_book_stamp(run->books, address, until_ns);
 
-	return known ? known : UINT64_MAX - run->confirm.passes; /* never the same again */
+	return known ? known : UINT64_MAX - run->confirm.passes; /* never equal to another pass */
 }
 
 static int pass_live(struct run *run, struct error *err)
@@ -506,7 +508,7 @@ static int scan_live(struct run *run, struct error *err)
 
 /* Storing the result in the model. */
 
-/* Its first bytes, unless that would bring pages into memory that are not there. */
+/* Reads the first bytes, unless that would fault in absent pages. */
 static void read_example(const struct run *run, struct pagemap *pagemap,
 			 struct snapshot_example *example)
 {
@@ -612,11 +614,11 @@ int leak_scan_run(const struct leak_scan *scan, struct error *err)
 	if (!run.books)
 		return error_set_errno(err, -ESRCH, "cannot scan %d", (int)scan->pid);
 	if (scan_book_is_guest(run.books, (uint32_t)scan->pid))
-		return 0; /* the memory's owner is scanned for itself */
+		return 0; /* the owner of the memory is scanned separately */
 	code = scan->live ? scan_live(&run, err) : scan_stopped(&run, err);
 	if (!code)
 		code = book(&run, started_ns, err);
-	/* the model knows how a process that has exited ended */
+	/* if the process has exited, the model already knows how */
 	if (code && code != -ESRCH && code != -ECANCELED) {
 		(void)scan_book_fail(run.books, err->text);
 		session_record_scan(scan->session, run.books);

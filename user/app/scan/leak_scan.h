@@ -9,21 +9,22 @@
 #include "app/session/session.h"
 #include "os/ptrace/holder.h"
 
-/* What is wanted. */
+/* The parameters of a scan. */
 struct leak_scan {
 	struct session *session;
 	pid_t pid;
-	struct holder *holder;       /* its tracer, if it has one; NULL: nobody */
-	bool live;                   /* while it runs; not of one that is held at its end */
-	bool read_swapped;           /* fetch swapped pages; else what they hold is not known */
-	bool (*given_up)(void *ctx); /* asked now and then: -ECANCELED if so; may be NULL */
+	struct holder *holder;       /* its tracer; NULL: none */
+	bool live;                   /* scan while it runs; must be false if it is held at exit */
+	bool read_swapped;           /* fetch swapped pages; otherwise their contents are unknown */
+	bool (*given_up)(void *ctx); /* returns true to give up with -ECANCELED; may be NULL */
 	void *ctx;
-	unsigned int step; /* bytes from one pointer to the next; 0: a pointer's size */
+	unsigned int step; /* bytes from one pointer to the next; 0: pointer size */
 };
 
 /*
- * Scan, and book the result, or why there is none. A process that was stopped runs again, unless it
- * is held at its end. 0 or -errno with words; that is no reason to end the trace.
+ * Scans and stores the result in the model, or the reason why there is none. A stopped process runs
+ * again afterwards, unless it is held at exit. Returns 0 or -errno with a message; the trace can go
+ * on in either case.
  */
 int leak_scan_run(const struct leak_scan *scan, struct error *err);
 

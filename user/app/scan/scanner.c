@@ -12,8 +12,8 @@
 
 struct scanned {
 	pid_t pid;
-	struct holder *holder; /* NULL: its end is not watched, or has come */
-	bool done;             /* by the last scan */
+	struct holder *holder; /* NULL: its exit is not watched, or has happened */
+	bool done;             /* the last scan is done */
 };
 
 static const struct options *options_of(const struct scanner *scanner)
@@ -71,7 +71,7 @@ static int scan_ordered(const struct scanner *scanner, const struct scan_order *
 	return leak_scan_run(&scan, err);
 }
 
-/* One that has just ended is no reason to leave out the others. */
+/* A process that has just exited does not keep the others from being scanned. */
 static int scan_all(const struct scanner *scanner, const struct scan_order *order,
 		    size_t *ret_scans, struct error *err)
 {
@@ -133,7 +133,7 @@ static void add_children(struct scanner *scanner, struct holder *holder)
 			child->ops->close(child);
 }
 
-/* Its children are known before it is forgotten. */
+/* Adds its children before it is forgotten. */
 static void unwatch(struct scanner *scanner, struct scanned *scanned)
 {
 	if (!scanned->holder)
@@ -148,7 +148,9 @@ static bool is_at_end(const struct scanned *scanned)
 	return scanned->holder && scanned->holder->ops->at_end(scanned->holder);
 }
 
-/* Has it ended, or is it held? Then the last scan, and it may go. */
+/*
+ * If the process is held at exit, runs the last scan and lets it go. Also handles one that is gone.
+ */
 static void end_one(struct scanner *scanner, struct scanned *scanned)
 {
 	bool held = is_at_end(scanned);
@@ -207,7 +209,7 @@ static bool is_listed(const struct scanner *scanner, pid_t pid)
 	return false;
 }
 
-/* Those that live now, and whose end is not watched: all of the system, children. */
+/* Scans the running processes whose exit is not watched: with --system-wide, and children. */
 static void scan_others(const struct scanner *scanner, bool live)
 {
 	uint32_t *pids;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * When the processes of a trace are scanned for leaks: now and then, and at the end. The end is
- * their own (os/ptrace/exit_watch.h) or the trace's, whatever comes first. Children that are
- * followed are watched from their start. Of the whole system nobody's end is watched.
+ * Decides when the processes of a trace are scanned for leaks: periodically and at the end. The end
+ * is the exit of the process (os/ptrace/exit_watch.h) or the end of the trace, whichever comes
+ * first. Followed children are watched from their start. With --system-wide, exits are not watched.
  */
 #ifndef MTRACE_APP_SCAN_SCANNER_H
 #define MTRACE_APP_SCAN_SCANNER_H
@@ -13,26 +13,28 @@
 
 struct scanned;
 
-/* Zeroed memory scans nothing. */
+/* An all-zero scanner scans nothing. */
 struct scanner {
 	struct session *session;
 	struct loop *loop;
-	int event; /* something has happened to a process whose end is watched */
+	int event; /* eventfd: a process whose exit is watched needs attention */
 	struct loop_watch *on_event;
 	VEC(struct scanned *) processes;
 };
 
-/* What the session's options want. 0 or -errno with words; close in any case. */
+/*
+ * Sets up the scans that the options want. Returns 0 or -errno with a message; close in any case.
+ */
 int scanner_open(struct scanner *scanner, struct session *session, struct loop *loop,
 		 struct error *err);
 /*
- * A process of the session; `from` which moment on it is to be held at its end. If it cannot be
- * watched, that is said, booked as the reason of a missing scan, and all.
+ * Adds a process of the session. `from` says from when on it is to be held at exit. If it cannot be
+ * watched, says so and stores that as the reason for the missing scan.
  */
 void scanner_add(struct scanner *scanner, pid_t pid, enum hold_from from);
 /*
- * Now, because somebody asks: a process (0: all that run). *ret_scans: how many were scanned. 0, or
- * the first -errno with words; -ECANCELED if it was given up on the way.
+ * Scans a process now, on request (pid 0: all that run). *ret_scans is the number of processes
+ * scanned. Returns 0 or the first -errno with a message, or -ECANCELED if given_up() ended it.
  */
 struct scan_order {
 	pid_t pid;
@@ -42,7 +44,7 @@ struct scan_order {
 };
 int scanner_scan(struct scanner *scanner, const struct scan_order *order, size_t *ret_scans,
 		 struct error *err);
-/* The trace ends: scan what is still there, let everything go. */
+/* At the end of the trace: scans the remaining processes and releases them all. */
 void scanner_finish(struct scanner *scanner);
 void scanner_close(struct scanner *scanner);
 

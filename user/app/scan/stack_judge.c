@@ -11,13 +11,13 @@
 #include "symbol/liveness/liveness.h"
 
 #define FRAMES_MAX     256
-#define REFERENCES_MAX 65536 /* that are judged; nothing is known about more of them */
+#define REFERENCES_MAX 65536 /* to judge; nothing is known about any more of them */
 #define RED_ZONE       128   /* bytes below the stack pointer that a function may use */
 
 /*
- * How long all words of a scan may take: without memory for a copy, the process is paused
- * meanwhile. Code that is made to be slow to analyse may take a second for each word. Nothing is
- * known about the rest.
+ * Time limit for all words of a scan: without memory for a copy, the process is stopped meanwhile.
+ * Code that is designed to be slow to analyse may take a second per word. Nothing is known about
+ * the words that are left.
  */
 #define PATIENCE_NS 20000000000ULL
 
@@ -25,18 +25,18 @@ _Static_assert(CALLEE_SAVED_MAX == LIVENESS_SAVED, "both have the same registers
 
 /* A function that has not returned yet. */
 struct stack_frame {
-	uint64_t sp;  /* its words lie from here … */
-	uint64_t cfa; /* … to here */
+	uint64_t sp;  /* its words start here … */
+	uint64_t cfa; /* … and end here */
 	const struct module *module;
-	uint64_t offset;  /* in the file, of the instruction at which it continues */
-	bool interrupted; /* it is not in a call */
+	uint64_t offset;  /* file offset of the instruction at which it continues */
+	bool interrupted; /* interrupted, not in a call */
 	struct frame_liveness live;
 };
 
 struct thread_stack {
 	struct callee_saved registers;
-	uint32_t set; /* index of its registers among those of the scan */
-	uint64_t end; /* of the stack on which it runs; 0 if that is not known */
+	uint32_t set; /* index of its registers in the scan's list */
+	uint64_t end; /* of its stack; 0 if not known */
 	bool unwound;
 	VEC(struct stack_frame) frames; /* innermost first */
 };
@@ -49,7 +49,7 @@ struct stack_judge {
 	VEC(struct thread_stack) threads;
 };
 
-/* A frame beyond it would be another stack's, with words that this thread says nothing about. */
+/* Any frame beyond it belongs to another stack, so this thread says nothing about its words. */
 static uint64_t stack_end(const struct stack_judge_config *config, uint64_t sp)
 {
 	for (size_t i = 0; i < config->range_count; i++) {
@@ -61,7 +61,7 @@ static uint64_t stack_end(const struct stack_judge_config *config, uint64_t sp)
 	return 0;
 }
 
-/* The scan has no sets of registers for threads without any. */
+/* The scan has no register sets for threads without registers. */
 static int take_threads(struct stack_judge *judge, const struct thread_registers *threads,
 			size_t count)
 {
@@ -147,7 +147,7 @@ static bool find_code(const struct stack_judge *judge, uint64_t pc, struct stack
 	return frame->module && frame->module->fd >= 0;
 }
 
-/* Sets the registers to what the caller has after the frame's function returned. */
+/* Sets the registers to the values that the caller has after the frame's function returns. */
 static bool return_from(const struct stack_judge *judge, const struct stack_frame *frame,
 			struct callee_saved *registers)
 {
@@ -197,7 +197,7 @@ static enum reference_answer answer_of(enum liveness live)
 	return live == LIVENESS_DEAD ? REFERENCE_DEAD : REFERENCE_LIVE;
 }
 
-/* Do the frame or its callers read the register's present value? */
+/* Do the frame or its callers read the current value of the register? */
 static enum reference_answer ask_register(const struct thread_stack *stack, size_t frame,
 					  size_t index)
 {
@@ -224,8 +224,10 @@ static enum reference_answer ask_slot(const struct stack_judge *judge,
 	return answer_of(live);
 }
 
-/* Returns the index of the register that the frame saved at the address, or the number of registers
- * if it saved none there. */
+/*
+ * Returns the index of the register that the frame saved at the address, or the number of registers
+ * if it saved none there.
+ */
 static size_t saved_at(const struct thread_stack *stack, const struct stack_frame *frame,
 		       uint64_t address)
 {
@@ -238,7 +240,7 @@ static size_t saved_at(const struct thread_stack *stack, const struct stack_fram
 	return i;
 }
 
-/* Words across two slots are rare; they count as read. */
+/* Words that span two slots are rare; they count as read. */
 static enum reference_answer ask_word(const struct stack_judge *judge,
 				      const struct thread_stack *stack, size_t index,
 				      uint64_t address)
@@ -252,7 +254,7 @@ static enum reference_answer ask_word(const struct stack_judge *judge,
 	if (saved < stack->registers.count)
 		return ask_register(stack, index + 1, saved);
 	answer = ask_slot(judge, frame, address);
-	/* It may be an argument of the function that this one has called. */
+	/* it may be an argument of the function called from this frame */
 	return answer == REFERENCE_DEAD && index ? ask_slot(judge, frame - 1, address) : answer;
 }
 
@@ -268,7 +270,7 @@ static enum reference_answer ask_memory(const struct stack_judge *judge,
 	return REFERENCE_UNKNOWN;
 }
 
-/* Of registers that functions need not preserve, the innermost frame may still read each. */
+/* The innermost frame may still read any register that functions need not preserve. */
 static enum reference_answer ask_in_register(const struct thread_stack *stack, uint64_t offset)
 {
 	if (!stack->frames.count)
@@ -279,7 +281,7 @@ static enum reference_answer ask_in_register(const struct thread_stack *stack, u
 	return REFERENCE_LIVE;
 }
 
-/* The thread in whose frames the word lies, or whose register it is. */
+/* Returns true if the word is in a frame of this thread, or is one of its registers. */
 static bool is_of(const struct thread_stack *stack, const struct scan_reference *reference)
 {
 	size_t count = stack->frames.count;
@@ -290,7 +292,7 @@ static bool is_of(const struct thread_stack *stack, const struct scan_reference 
 	       reference->address < stack->frames.items[count - 1].cfa;
 }
 
-/* Does the word lie in the red zone of a function that is analysed? */
+/* Returns true if the word is in the red zone of an analysed function. */
 static bool is_in_red_zone(const struct thread_stack *stack, const struct scan_reference *reference)
 {
 	uint64_t sp = stack->registers.sp;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Without the analysis of code, nothing is known about words on stacks. */
+/* For builds without code analysis: nothing is known about words on stacks. */
 #include "app/scan/stack_judge.h"
 
 #include <errno.h>

@@ -17,20 +17,20 @@
 #include "os/process/proc.h"
 
 #define NS_PER_MS    1000000ULL
-#define PATIENCE_NS  (1000 * NS_PER_MS) /* so long events may wait for more … */
-#define IMPATIENT_NS (100 * NS_PER_MS)  /* … where somebody may be waiting for them */
-#define MODE_NEW     0666               /* less the umask */
+#define PATIENCE_NS  (1000 * NS_PER_MS) /* how long events may be held back … */
+#define IMPATIENT_NS (100 * NS_PER_MS)  /* … if a client may be waiting for them */
+#define MODE_NEW     0666               /* before the umask */
 
 struct recorder {
 	char *path;
 	int fd;
-	stream_output *output; /* instead of a file; NULL: there is one */
+	stream_output *output; /* instead of a file; NULL: write to the file */
 	void *ctx;
-	bool created; /* by us, and without a byte so far */
-	bool begun;   /* the settings were told */
+	bool created; /* by us, and still empty */
+	bool begun;   /* the settings were written */
 	struct recorder_config config;
 	struct stream_writer *writer;
-	struct map64 told; /* modules, by id */
+	struct map64 told; /* recorded modules, by id */
 	uint64_t bytes;
 	uint64_t flushed_ns;
 	struct error failure;
@@ -43,7 +43,7 @@ static int fail(struct recorder *recorder, int code)
 	return recorder->failure.code;
 }
 
-/* A pipe that somebody made non-blocking is waited for. */
+/* Somebody may have made the pipe non-blocking: wait until it is writable. */
 static int wait_writable(int fd)
 {
 	struct pollfd polled = {.fd = fd, .events = POLLOUT};
@@ -51,7 +51,7 @@ static int wait_writable(int fd)
 	return poll(&polled, 1, -1) < 0 && errno != EINTR ? -errno : 0;
 }
 
-/* What an older recording of that name holds gives way to the first byte. */
+/* Truncates an older recording when the first byte is written. */
 static int begin_file(struct recorder *recorder)
 {
 	struct stat status;
@@ -300,7 +300,7 @@ int recorder_flush(struct recorder *recorder, bool all)
 	return fail(recorder, stream_flush(recorder->writer));
 }
 
-/* On disk, where it goes to one. Pipes and devices know nothing of that. */
+/* Syncs to disk and closes. Pipes and devices do not support fsync(). */
 static int settle(struct recorder *recorder)
 {
 	int code = 0;

@@ -16,7 +16,7 @@
 
 #define BACKLOG_DEFAULT (64u << 20)
 #define BOOKS_DEFAULT   (256u << 20)
-#define MEMORY_SHARE    8 /* of the memory that we may have, at most one part of so many */
+#define MEMORY_SHARE    8 /* use at most this fraction of the available memory */
 #define LEAVE_NS        (10 * 1000000000ULL)
 
 struct given_order {
@@ -29,12 +29,12 @@ struct serve {
 	struct loop *loop;
 	struct server *server;
 	struct tls *tls;
-	struct map64 lost; /* calls, by pid */
+	struct map64 lost; /* dropped calls, by pid */
 	uint64_t all_lost;
-	bool stopped; /* a wait is over */
+	bool stopped; /* the wait is over */
 	bool told_full;
-	VEC(struct given_order) orders; /* that are not carried out yet … */
-	struct loop_watch *soon;        /* … and will be at the next turn of the loop */
+	VEC(struct given_order) orders; /* requests not handled yet … */
+	struct loop_watch *soon;        /* … they will be in the next turn of the loop */
 	serve_order *carry_out;
 	void *ctx;
 };
@@ -61,7 +61,7 @@ static void on_soon(void *ctx, uint32_t what)
 	}
 }
 
-/* What takes long, or ends the loop, is not done while a peer is looked at. */
+/* Requests that take long or end the loop are not handled while a client's data is read. */
 static void give(struct serve *serve, const struct talk_order *order, bool control)
 {
 	if (vec_push(&serve->orders, (struct given_order){*order, control}))
@@ -98,7 +98,7 @@ int serve_arms(const struct options *options, bool server, struct talk_token *re
 	return tls_new(ret_tls, &files, server, err);
 }
 
-/* Any user of this machine can connect to the loopback, and anybody elsewhere. */
+/* Any local user can connect to the loopback address, and anybody to other addresses. */
 static int check_arms(const struct address *address, const struct server_config *config,
 		      struct error *err)
 {
@@ -112,7 +112,7 @@ static int check_arms(const struct address *address, const struct server_config 
 			 address_text(address, text));
 }
 
-/* So much, if this machine has the memory. */
+/* Limits the size to what this machine's memory allows. */
 static uint64_t fitting(uint64_t bytes)
 {
 	uint64_t share = memory_limit() / MEMORY_SHARE;
@@ -120,7 +120,7 @@ static uint64_t fitting(uint64_t bytes)
 	return share < bytes ? share : bytes;
 }
 
-/* Where a name means several places, those that this machine has. */
+/* A name may have several addresses; listens on those that this machine has. */
 static int listen_all(struct serve *serve, const struct server_config *config, struct error *err)
 {
 	const char *words = serve->options->listen ? serve->options->listen : "localhost";
@@ -242,7 +242,7 @@ static int lose(struct serve *serve, const struct event *event)
 	return lost < MAP64_NONE - 1 ? map64_set(&serve->lost, event->pid, lost + 1) : 0;
 }
 
-/* What the source has lost, and what is lost here. */
+/* Records the source's losses plus those of a full backlog. */
 static int tell_losses(struct serve *serve, struct recorder *recorder, const struct event *event)
 {
 	struct snapshot_losses losses = *event->losses;
@@ -323,7 +323,7 @@ void serve_linger(struct serve *serve, bool patient)
 	if (!serve)
 		return;
 	serve->stopped = false;
-	serve->carry_out = NULL; /* there is nothing left to be done */
+	serve->carry_out = NULL; /* no more requests */
 	server_end(serve->server);
 	linger(serve, patient);
 	if (serve->all_lost)

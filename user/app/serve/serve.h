@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The target side of a trace whose books are kept elsewhere (serve): what would be recorded into a
- * file goes to clients (net/protocol/server.h). When the backlog is full, there are no books of
- * what is before it, and nobody has got it, calls are left out and counted as losses of their
- * processes; what tells of processes, mappings and stacks still goes in, so that the books are
- * right again when somebody has read it.
+ * The target side of a trace whose model is kept elsewhere (serve): what would be recorded to a
+ * file is sent to clients (net/protocol/server.h). When the backlog is full, no model covers its
+ * older part and no client has received it, calls are dropped and counted as losses of their
+ * processes. Events about processes, mappings and stacks still go in, so that the model is right
+ * again once a client catches up.
  */
 #ifndef MTRACE_APP_SERVE_SERVE_H
 #define MTRACE_APP_SERVE_SERVE_H
@@ -20,34 +20,42 @@
 
 struct serve;
 
-/* Listens; what the recorder is given, clients get. 0 or -errno with words. */
+/* Listens. Clients receive what the recorder is given. Returns 0 or -errno with a message. */
 int serve_open(struct serve **ret_serve, const struct options *options, struct loop *loop,
 	       struct recorder **ret_recorder, struct error *err);
-void serve_close(struct serve *serve); /* NULL is fine; after the recorder */
-/* Who carries out clients' orders, one after the other; not from within what has told them. Those
- * of a client that is not in control are scans, which want an answer. NULL is fine. */
+void serve_close(struct serve *serve); /* NULL is fine; call it after recorder_close */
+/*
+ * Sets the function that handles clients' requests: one at a time, and not from within the code
+ * that receives them. Clients without control can only request scans, which need an answer. NULL is
+ * fine.
+ */
 typedef void serve_order(void *ctx, const struct talk_order *order, bool control);
 void serve_on_order(struct serve *serve, serve_order *carry_out, void *ctx);
-/* Books of all that was recorded, if there are any: see server_books. 0 or -errno with words. */
+/*
+ * A model of everything recorded so far, if there can be one: see server_books. Returns 0 or -errno
+ * with a message.
+ */
 int serve_books(struct serve *serve, const struct model_config *config,
 		void (*meanwhile)(void *ctx), void *ctx, struct model **ret_model,
 		struct error *err);
 
-/* 0 or what the recorder says. */
+/* Returns 0 or the recorder's -errno. */
 int serve_event(struct serve *serve, struct recorder *recorder, const struct event *event);
 /*
- * If that is wanted: until the first client is there. -EINTR, with words, if `interrupts` becomes
+ * With --wait: waits for the first client. Returns -EINTR with a message if `interrupts` becomes
  * readable before.
  */
 int serve_await(struct serve *serve, int interrupts, struct error *err);
 /*
- * The recording has its end. Until all clients have it, too, for a while; and if `patient`, for
- * ever until one has. Signals end that. NULL is fine.
+ * After the end of the recording: waits a while until all clients have received it. If `patient`,
+ * waits without limit until one has. Signals end the wait. NULL is fine.
  */
 void serve_linger(struct serve *serve, bool patient);
 
-/* How a side of a connection is armed: the token and TLS that the options name. 0 or -errno with
- * words. tls: NULL if there is to be none. */
+/*
+ * The token and TLS settings that the options name for one side of a connection. *ret_tls is NULL
+ * without TLS. Returns 0 or -errno with a message.
+ */
 int serve_arms(const struct options *options, bool server, struct talk_token *ret_token,
 	       struct tls **ret_tls, struct error *err);
 

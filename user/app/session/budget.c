@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#define LEAST_PART 8 /* at least this fraction of the budget is for samples */
-#define PATIENCE   2 /* measurements */
+#define LEAST_PART 8 /* samples get at least this fraction of the budget */
+#define PATIENCE   2 /* measurements below half of the budget before sampling more */
 
 static double most_of(const struct budget *budget)
 {

@@ -22,10 +22,10 @@
 
 struct budget {
 	uint32_t most_ppm; /* of the traced processes' CPU time; PPM_ALL: no limit */
-	/* How calls are sampled, as in records: 0: all of them; otherwise a level + 1. */
-	uint32_t least; /* what the user asked for: never more samples than that */
+	/* Sampling as in records: 0: all calls; otherwise a level + 1. */
+	uint32_t least; /* the user's setting: never sample more than this */
 	uint32_t most;
-	uint32_t drawn; /* now */
+	uint32_t drawn; /* current value */
 	uint32_t low;   /* successive measurements below half of the budget */
 	uint64_t changes;
 };

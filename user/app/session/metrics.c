@@ -19,9 +19,9 @@
 
 #define NS_PER_SECOND  1000000000ULL
 #define FRESH_NS       NS_PER_SECOND
-#define SHARE          20 /* at most one part in so many of all time is spent on one kind */
+#define SHARE          20 /* each kind takes at most this fraction of the time */
 #define FILE_NS        (15 * NS_PER_SECOND)
-#define VERSIONS_MAX   4 /* of a kind, in memory for slow readers */
+#define VERSIONS_MAX   4 /* of each kind, in memory for slow readers */
 #define PROFILE_TYPE   "application/octet-stream"
 #define STATUS_OK      200
 #define STATUS_UNKNOWN 404
@@ -36,9 +36,9 @@ static const char *const types[KIND_COUNT] = {
 	[KIND_ALLOCS] = PROFILE_TYPE,
 };
 
-/* What was made last of a kind, and what of it some reader still holds. */
+/* The latest version of a kind, and older ones that a reader still uses. */
 struct made {
-	struct http_body *versions[VERSIONS_MAX]; /* the latest first; free places are NULL */
+	struct http_body *versions[VERSIONS_MAX]; /* the latest first; NULL: unused */
 	uint64_t at_ns;
 	uint64_t cost_ns;
 };
@@ -51,7 +51,7 @@ struct metrics {
 	struct loop_watch *on_file;
 	struct made made[KIND_COUNT];
 	bool busy;        /* one is being made */
-	bool file_failed; /* it was told */
+	bool file_failed; /* already reported */
 };
 
 bool metrics_wanted(const struct options *options)
@@ -59,7 +59,7 @@ bool metrics_wanted(const struct options *options)
 	return options->prometheus || options->prometheus_file;
 }
 
-/* Making them. */
+/* Making metrics and profiles. */
 
 static uint64_t resident_bytes(void)
 {
@@ -106,7 +106,7 @@ static int write_kind(struct metrics *metrics, enum kind kind, const struct snap
 				: prometheus_write(snapshot, &look, &self, out);
 }
 
-/* The snapshot needs names for as many sites as are shown, or for all. */
+/* The snapshot needs names for the sites shown, or for all sites in a profile. */
 static int take(struct metrics *metrics, enum kind kind, struct snapshot **ret_snapshot,
 		struct error *err)
 {
@@ -115,7 +115,7 @@ static int take(struct metrics *metrics, enum kind kind, struct snapshot **ret_s
 	int code;
 
 	report.silent = true;
-	session_drain(metrics->session); /* if that fails, what came before is still there */
+	session_drain(metrics->session); /* on failure, the earlier events are still there */
 	code = session_snapshot(metrics->session, &snapshot, err);
 	if (code)
 		return code;
@@ -141,7 +141,7 @@ static int make_to(struct metrics *metrics, enum kind kind, FILE *out, struct er
 	return code ? error_set_errno(err, code, "cannot write metrics") : 0;
 }
 
-/* Returns NULL if it cannot be made, which is reported. */
+/* Returns NULL on failure, after reporting it. */
 static struct http_body *make(struct metrics *metrics, enum kind kind)
 {
 	struct error err = {0};
@@ -161,7 +161,7 @@ static struct http_body *make(struct metrics *metrics, enum kind kind)
 	return http_body_new(text, size);
 }
 
-/* Those that nobody holds any more are gone; is there a place for one more? */
+/* Frees versions that no reader uses. Returns true if there is room for another one. */
 static bool made_has_room(struct made *made)
 {
 	size_t kept = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Metrics of a trace while it runs: for Prometheus over HTTP (--prometheus) and in a file
- * (--prometheus-file), and profiles over HTTP for who collects those.
+ * Metrics of a running trace: for Prometheus over HTTP (--prometheus) and in a file
+ * (--prometheus-file), and profiles over HTTP for tools that collect those.
  *
- * All of it is made in the trace's own loop, which books events meanwhile, and made anew only when
- * somebody asks and what there is has aged: a second, or many times as long as it took to make. So
- * however many ask, the trace spends a bounded part of its time on them.
+ * All of them are made in the loop of the trace, which drains events meanwhile. They are made only
+ * on request, and only if the last version is older than a second and than a multiple of the time
+ * it took to make. So the time spent on them is bounded, no matter how many readers there are.
  */
 #ifndef MTRACE_APP_SESSION_METRICS_H
 #define MTRACE_APP_SESSION_METRICS_H
@@ -18,13 +18,15 @@
 
 struct metrics;
 
-/* Are any wanted? */
+/* Returns true if the options want any metrics. */
 bool metrics_wanted(const struct options *options);
-/* What the session's options want; *ret_metrics is NULL if that is nothing. 0 or -errno with words.
+/*
+ * Opens what the session's options want; *ret_metrics is NULL if they want none. Returns 0 or
+ * -errno with a message.
  */
 int metrics_open(struct metrics **ret_metrics, struct session *session, struct loop *loop,
 		 struct error *err);
-/* The trace has ended: write the file once more. Says what goes wrong. NULL is fine. */
+/* After the end of the trace: writes the file once more and reports errors. NULL is fine. */
 void metrics_finish(struct metrics *metrics);
 void metrics_close(struct metrics *metrics); /* NULL is fine */
 

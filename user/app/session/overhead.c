@@ -12,11 +12,11 @@
 #include "base/units.h"
 #include "source/thinning.h"
 
-#define TICK_NS   (100 * 1000000ULL) /* how long a window is */
+#define TICK_NS   (100 * 1000000ULL) /* length of a window */
 #define PERIOD    10                 /* ticks from one window to the next … */
-#define LEISURE   100                /* … where there is no budget to be kept */
+#define LEISURE   100                /* … without a budget */
 #define LINE_SIZE 1024
-#define LEAST_NS  (1 * 1000000ULL) /* who worked less is no measure */
+#define LEAST_NS  (1 * 1000000ULL) /* windows with less CPU time are not used */
 
 struct overhead {
 	struct session *session;
@@ -24,9 +24,9 @@ struct overhead {
 	struct loop_watch *on_tick;
 	struct budget budget;
 	uint64_t ticks;
-	bool open;     /* a window is */
+	bool open;     /* a window is open */
 	bool hopeless; /* reported already */
-	bool failed;   /* likewise */
+	bool failed;   /* same */
 };
 
 static bool has_budget(const struct overhead *overhead)
@@ -58,7 +58,9 @@ static void tell_hopeless(struct overhead *overhead, const struct budget_cost *c
 		 100 * cost->floor);
 }
 
-/* "cost: 3.4% of 98.2 ms; call_session ran 1,213 times, 310 ns each": of a budget there are many.
+/*
+ * "cost: 3.4% of 98.2 ms; call_session ran 1,213 times, 310 ns each". Logged as debug with a
+ * budget, because there are many.
  */
 static void tell_programs(const struct overhead *overhead, const struct source_cost *cost)
 {
@@ -125,8 +127,10 @@ static void judge(struct overhead *overhead, const struct source_cost *cost)
 	note(overhead, cost, &share);
 }
 
-/* Without measurement the budget is not kept, which is told. Where it never was possible the source
- * has said why. */
+/*
+ * Without measurements the budget cannot be kept, so this is reported. If the source never
+ * supported them, it has already said why.
+ */
 static void fail(struct overhead *overhead, int code)
 {
 	if (code == -EOPNOTSUPP) {
@@ -147,7 +151,7 @@ static void on_tick(void *ctx, uint32_t what)
 	int code;
 
 	(void)what;
-	session_drain(overhead->session); /* whoever counts calls has them all */
+	session_drain(overhead->session); /* call counters are up to date */
 	if (overhead->open) {
 		code = source->ops->cost_end(source, &cost);
 		overhead->open = code == -EAGAIN;

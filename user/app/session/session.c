@@ -16,7 +16,7 @@
 #include "source/backends.h"
 #include "symbol/elf/module_table.h"
 
-/* Where there are books, they can go on without the recording. */
+/* With a live model, a failed recording is not fatal. */
 static int record_result(struct session *session, int code)
 {
 	if (!code || session->record_failed)
@@ -45,7 +45,10 @@ static int session_deliver(void *ctx, const struct event *event)
 
 	if (code || !session->model)
 		return code;
-	/* Of a program that is launched the source knows before it has any books. */
+	/*
+	 * The source may report losses for a launched program before the model knows it; ignore
+	 * those.
+	 */
 	if (event->kind == EVENT_LOSSES && !model_process(session->model, event->pid))
 		return 0;
 	return model_event(session->model, event);
@@ -87,8 +90,10 @@ static int books_open(struct session *session, const struct options *options)
 	return code;
 }
 
-/* Is it BPF that cannot be had, rather than anything that ptrace lacks as well? By ptrace programs
- * always wait at exec. */
+/*
+ * Returns true if only BPF is unavailable, rather than something that ptrace lacks as well. With
+ * ptrace, programs always wait at exec.
+ */
 static bool may_use_ptrace(const struct source_config *config, int code)
 {
 	static const int codes[] = {EPERM, EACCES, ENOSYS, EOPNOTSUPP, EINVAL, E2BIG};
@@ -99,7 +104,7 @@ static bool may_use_ptrace(const struct source_config *config, int code)
 	return false;
 }
 
-/* ptrace does the same, but a call costs more: remember why it has to be. */
+/* Falls back to ptrace, which does the same at a higher cost per call. Remembers why. */
 static int backend_open(struct session *session, const struct source_config *config,
 			enum backend backend, struct error *err)
 {
@@ -113,7 +118,7 @@ static int backend_open(struct session *session, const struct source_config *con
 	return source_backend(BACKEND_PTRACE)->open(&session->source, config, err);
 }
 
-/* Once it works, and not before: what does not work says so itself. */
+/* Warn only after the attach succeeded; a failed attach prints its own error. */
 static int tell_fallback(struct session *session, int code)
 {
 	if (code || !session->fallback.code)
@@ -123,7 +128,7 @@ static int tell_fallback(struct session *session, int code)
 	return 0;
 }
 
-/* What was asked for, or what is usual, where there is memory for that. */
+/* The requested size, or the default if there is enough memory for it. */
 static uint64_t buffer_bytes(const struct options *options)
 {
 	uint64_t bytes = BUFFER_DEFAULT, limit = memory_limit();
@@ -216,7 +221,7 @@ int session_open(struct session *session, struct error *err)
 
 	if (code)
 		return error_set_errno(err, code, "cannot create the model");
-	vec_each (pid, &options->pids) /* while the verifier looks at our programs */
+	vec_each (pid, &options->pids) /* while the verifier checks our programs */
 		parser_read_ahead(session->parser, *pid);
 	code = selection_make(&options->select, &session->selected, err);
 	if (!code)
@@ -414,7 +419,7 @@ void session_record_scan(struct session *session, const struct process *books)
 		record_result(session, recorder_scan(session->recorder, books));
 }
 
-/* All that has happened goes to the server, and so into the books that it makes. */
+/* Sends all events to the server, so that its model includes them. */
 static void record_meanwhile(void *ctx)
 {
 	struct session *session = ctx;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What stands behind a command, and what could. */
+/* Parses and completes the arguments of commands. */
 #include "app/shell/arguments.h"
 
 #include <errno.h>
@@ -90,7 +90,7 @@ int shell_no_words(char *const *words, struct error *err)
 	return words[0] ? error_set(err, -EINVAL, "usage") : 0;
 }
 
-/* Completion: all words that could stand there, from several lists, one after the other. */
+/* Completion: collects all words that are possible here, from several lists. */
 
 static void offer(struct shell_candidates *candidates, const char *name)
 {
@@ -158,7 +158,7 @@ static void offer_pids(struct shell *shell, struct shell_candidates *candidates)
 	free(pids);
 }
 
-/* The sites of what lives: others are asked for rarely. */
+/* Only sites with live blocks; others are rarely needed. */
 static void offer_sites(struct shell *shell, struct shell_candidates *candidates)
 {
 	char text[SITE_NAME_SIZE];
@@ -238,7 +238,7 @@ static void find_candidates(struct shell *shell, const char *line,
 	candidates->files = command->takes & SHELL_TAKES_FILE;
 }
 
-/* All are found when the first is asked for: it takes a look at the books. */
+/* Collects all candidates on the first call, which takes a snapshot of the model. */
 char *shell_complete(struct shell *shell, const char *line, const char *word, size_t index,
 		     bool *ret_files)
 {

@@ -18,8 +18,8 @@ struct shell_choice {
 };
 
 /*
- * Reads words in any order: what `takes` (enum shell_takes) allows of a pid or "all", a sort key,
- * and -l. Returns 0 or -errno with a message in err.
+ * Reads words in any order: a pid or "all", a sort key, and -l, as far as `takes` (enum
+ * shell_takes) allows them. Returns 0 or -errno with a message in err.
  */
 int shell_choose(const struct shell *shell, char *const *words, unsigned int takes,
 		 struct shell_choice *ret_choice, struct error *err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Every command: its name, arguments and help, and what can be completed behind it. */
+/* The command table: name, arguments, help and completion of each command. */
 #include "app/shell/commands.h"
 
 #include <errno.h>

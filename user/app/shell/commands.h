@@ -23,13 +23,13 @@ enum shell_takes {
 
 struct shell_command {
 	const char *name;
-	const char *arguments; /* as help shows them; "" if there are none */
-	const char *help;      /* in one line */
-	const char *more;      /* sentences */
+	const char *arguments; /* as in the help; "" if there are none */
+	const char *help;      /* one line */
+	const char *more;      /* more sentences */
 	unsigned int takes;    /* what can be completed */
-	const char *words;     /* "all|new|leak", likewise; NULL if none */
-	bool streams;          /* its output is to be seen while it runs */
-	/* words: behind the name, NULL-terminated. 0 or -errno with words. */
+	const char *words;     /* more words to complete: "all|new|leak"; NULL: none */
+	bool streams;          /* its output must be visible while it runs */
+	/* Takes the words after the name, NULL-terminated. Returns 0 or -errno with a message. */
 	int (*run)(struct shell *shell, char *const *words, struct error *err);
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a shell needs of the trace that it belongs to. */
+/* The interface between a shell and its trace. */
 #ifndef MTRACE_APP_SHELL_CONFIG_H
 #define MTRACE_APP_SHELL_CONFIG_H
 
@@ -14,7 +14,7 @@ struct shell_config {
 	struct session *session;
 	struct scanner *scanner;
 	struct loop *loop;
-	/* The user asked for the end of the trace. */
+	/* The user asked to end the trace. */
 	void (*quit)(void *ctx);
 	/* Returns true if the trace is about to end, for any reason. */
 	bool (*over)(void *ctx);

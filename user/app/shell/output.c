@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A command's output. On a terminal it is collected first: what has more lines than the screen goes
- * through a pager. A file appears as a whole or not at all (app/terminal/output.h).
+ * The output of a command. On a terminal it is collected first; if it has more lines than the
+ * screen, it goes through a pager. A file appears completely or not at all (app/terminal/output.h).
  */
 #include "app/shell/output.h"
 
@@ -116,7 +116,7 @@ void shell_say(struct shell *shell, const char *format, ...)
 
 /* ---- the end ---- */
 
-/* Lines on the screen: those that are wider than it count as often as they are broken. */
+/* Counts lines on the screen. A line wider than the screen counts once for each row it takes. */
 static size_t count_lines(FILE *stream, size_t width)
 {
 	size_t lines = 0, column = 0;
@@ -175,7 +175,7 @@ static const char *pager(void)
 {
 	const char *wanted = getenv("PAGER");
 
-	/* As git has it: leave at once what fits, colours as they are, the screen as it was. */
+	/* like git: quit if it fits on the screen, keep colours, do not clear the screen */
 	setenv("LESS", "FRX", 0);
 	return wanted ? wanted : PAGER;
 }

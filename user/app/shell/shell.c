@@ -88,9 +88,9 @@ static void on_end(void *ctx)
 	finish(shell);
 }
 
-/* ---- what happens meanwhile ---- */
+/* ---- events between commands ---- */
 
-/* Prints a line about something that happened meanwhile. */
+/* Prints a line about an event between commands. */
 __attribute__((format(printf, 2, 3))) static void notice(struct shell *shell, const char *format,
 							 ...)
 {
@@ -118,7 +118,9 @@ static bool is_noted(const struct shell *shell, uint32_t pid)
 	return false;
 }
 
-/* Those that were there at first; children are too many to tell of. */
+/*
+ * Notes the processes present at the start. Children are not announced, because there may be many.
+ */
 static int note_processes(struct shell *shell, const struct snapshot *snapshot)
 {
 	int code = 0;
@@ -162,7 +164,7 @@ static void tell_ends(struct shell *shell)
 
 	if (session_snapshot(shell->config.session, &snapshot, &err))
 		return;
-	/* A program that was launched has no books before it is executed. */
+	/* a launched program is not in the model before it is executed */
 	if (!shell->processes.count && note_processes(shell, snapshot))
 		log_debug("out of memory");
 	vec_each (process, &shell->processes)
@@ -198,7 +200,7 @@ void shell_interrupt(struct shell *shell)
 		on_end(shell);
 }
 
-/* Messages do not break the line that is typed. */
+/* Keeps log messages from breaking the line being typed. */
 static void around_log(void *ctx, bool before)
 {
 	struct shell *shell = ctx;
@@ -216,7 +218,7 @@ unsigned int shell_failures(const struct shell *shell)
 	return shell->failures;
 }
 
-/* ---- its life ---- */
+/* ---- start and end ---- */
 
 static void settings_begin(struct shell *shell)
 {
@@ -269,7 +271,7 @@ int shell_open(struct shell **ret_shell, const struct shell_config *config, stru
 		shell_close(shell);
 		return error_set_errno(err, code, "cannot start the shell");
 	}
-	/* Who stops us stops the reading of events, and they are lost. */
+	/* stopping us would stop draining events, and they would be dropped */
 	signal(SIGTSTP, SIG_IGN);
 	shell->live = UINT32_MAX;
 	log_set_around(around_log, shell);

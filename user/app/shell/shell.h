@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The shell on a trace (--interactive): lines from standard input, commands on the session. The
- * trace goes on while it waits, and while a command runs: commands that take time run the event
- * loop themselves. It knows nothing of where the events come from.
+ * The shell of a trace (--interactive): reads lines from standard input and runs commands on the
+ * session. The trace continues while the shell waits and while a command runs, because long
+ * commands run the event loop themselves. The shell does not know where events come from.
  */
 #ifndef MTRACE_APP_SHELL_SHELL_H
 #define MTRACE_APP_SHELL_SHELL_H
@@ -14,15 +14,15 @@
 
 struct shell;
 
-/* 0 or -errno with words. */
+/* Returns 0 or -errno with a message. */
 int shell_open(struct shell **ret_shell, const struct shell_config *config, struct error *err);
-void shell_close(struct shell *shell); /* NULL is fine; not from within a command */
+void shell_close(struct shell *shell); /* NULL is fine; do not call it from a command */
 
-/* Events were booked: has any process that was there at first ended? */
+/* Called after a drain: reports processes present at the start that have exited. */
 void shell_drained(struct shell *shell);
-/* ^C: ends the command that runs, or throws away the line that is typed; a script ends. */
+/* ^C: interrupts the running command, or discards the typed line; ends a script. */
 void shell_interrupt(struct shell *shell);
-/* How many commands of a script failed; 0 where a terminal gave them. */
+/* The number of failed commands in a script; 0 on a terminal. */
 unsigned int shell_failures(const struct shell *shell);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The state of a shell, which the files of this folder and the commands share. */
+/* The state of a shell, shared by the files of this folder and the commands. */
 #ifndef MTRACE_APP_SHELL_STATE_H
 #define MTRACE_APP_SHELL_STATE_H
 
@@ -16,17 +16,17 @@
 #define SHELL_INTERVAL_NS 2000000000ULL
 #define SHELL_TOP         20
 
-/* What `set` changes. */
+/* Changed by `set`. */
 struct shell_settings {
 	enum sort_key sort;
-	uint32_t top;         /* sites listed, of each process; 0: all */
-	uint64_t min_bytes;   /* sites with less that lives are left out */
-	uint64_t older_ns;    /* sites whose oldest block is younger, too */
-	pid_t pid;            /* whom commands are about; 0: all */
-	uint32_t depth;       /* frames shown; 0: all that were recorded */
-	bool long_frames;     /* with their modules */
+	uint32_t top;         /* number of sites listed for each process; 0: all */
+	uint64_t min_bytes;   /* hides sites with less live memory */
+	uint64_t older_ns;    /* hides sites whose oldest block is younger */
+	pid_t pid;            /* default process of commands; 0: all */
+	uint32_t depth;       /* number of frames shown; 0: all that were recorded */
+	bool long_frames;     /* show modules */
 	uint64_t interval_ns; /* of top and watch */
-	bool scan_stop;       /* stop the process meanwhile */
+	bool scan_stop;       /* stop the process during a scan */
 };
 
 struct shell_mark {
@@ -34,37 +34,37 @@ struct shell_mark {
 	struct snapshot *snapshot;
 };
 
-/* Where a command's output goes. */
+/* Where the output of a command goes. */
 struct shell_output {
-	FILE *stream; /* NULL: no command runs */
+	FILE *stream; /* NULL: no command is running */
 	enum redirect redirect;
 	const char *target;
-	struct output file; /* of REDIRECT_FILE */
-	bool direct;        /* to where it is seen at once, and not through a pager */
-	int fd;             /* what it will be shown on */
+	struct output file; /* for REDIRECT_FILE */
+	bool direct;        /* visible at once, not through a pager */
+	int fd;             /* where it will be shown */
 };
 
-/* What completion found. */
+/* Results of completion. */
 struct shell_candidates {
-	const char *word; /* that they begin with, while they are looked for */
+	const char *word; /* the prefix, during the search */
 	VEC(char *) list;
-	bool files; /* file names as well */
+	bool files; /* also file names */
 };
 
-/* A process that was there when the shell began. */
+/* A process that was present when the shell started. */
 struct shell_process {
 	uint32_t pid;
-	bool told; /* that it has ended */
+	bool told; /* its exit was reported */
 };
 
 struct shell {
 	struct shell_config config;
 	const struct options *options;
 	struct shell_input *input;
-	bool terminal;    /* somebody types and looks */
-	bool busy;        /* a command runs */
-	bool interrupted; /* ^C since it began */
-	bool ended;       /* no line will come any more */
+	bool terminal;    /* a user types and reads */
+	bool busy;        /* a command is running */
+	bool interrupted; /* ^C was pressed since it started */
+	bool ended;       /* no more lines will come */
 	unsigned int line;
 	unsigned int failures;
 	struct shell_output output;
@@ -72,8 +72,8 @@ struct shell {
 	struct shell_candidates candidates;
 	VEC(struct shell_mark) marks;
 	VEC(struct shell_process) processes;
-	uint32_t live; /* processes when that was last looked at */
-	bool all_told; /* that none is left */
+	uint32_t live; /* number of running processes when last checked */
+	bool all_told; /* the end of the last one was reported */
 	uint64_t started_ns;
 };
 

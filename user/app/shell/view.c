@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Snapshots as commands look at them: of whom, which sites, in which order, with which names. */
+/* Snapshots for commands: selects the processes, sites, order and names. */
 #include "app/shell/view.h"
 
 #include <errno.h>
@@ -12,13 +12,13 @@
 
 /* ---- processes ---- */
 
-/* Of a process that executed other programs, the last one is what it is now. */
+/* If a process executed other programs, only its last image is wanted. */
 static bool is_wanted(const struct snapshot_process *process, pid_t pid)
 {
 	return !process->replaced && (!pid || process->pid == (uint32_t)pid);
 }
 
-/* Of several that had the same pid, the last. */
+/* Returns true for the last of several processes with the same pid. */
 static bool is_last(const struct snapshot *snapshot, size_t index)
 {
 	for (size_t i = index + 1; i < snapshot->process_count; i++)
@@ -95,7 +95,7 @@ static bool is_filtered(const struct shell *shell, const struct snapshot_process
 		amount_between(site->oldest_ns, until_ns) < settings->older_ns);
 }
 
-/* Lists rank the first to appear as the worst. */
+/* Sort weight. Lists rank the first site to appear highest. */
 static uint64_t worth(enum sort_key sort, const struct snapshot_site *site)
 {
 	if (sort == SORT_TSC)
@@ -150,7 +150,7 @@ static int collect_process(const struct shell *shell, const struct shell_view *v
 
 		if (before)
 			row_compare(&row, old, &by_id);
-		/* What counts nothing in this order is not worth a line, unless it changed. */
+		/* hide sites with weight 0, unless they changed */
 		if (!worth(sort, row.site) && !row.blocks && !row.bytes)
 			continue;
 		if (is_filtered(shell, process, row.site, view->snapshot->taken_ns))
@@ -190,7 +190,7 @@ int shell_rows_collect(const struct shell *shell, const struct shell_view *view,
 
 /* ---- names ---- */
 
-/* The sites of this process among the rows, for a picture that has no others. */
+/* Copies the sites of this process that are among the rows, for a partial snapshot. */
 static int pick_sites(struct snapshot_process *process, const struct snapshot_process *whole,
 		      const struct shell_rows *rows, size_t count)
 {
@@ -224,7 +224,7 @@ struct report shell_report(struct shell *shell)
 	return report;
 }
 
-/* Names are written into the stacks, which the picture shares with the whole. */
+/* Names are stored in the stacks, which the partial snapshot shares with the whole one. */
 int shell_rows_name(struct shell *shell, const struct shell_view *view,
 		    const struct shell_rows *rows, size_t count, struct error *err)
 {

@@ -11,7 +11,7 @@
 #include "base/error.h"
 
 struct shell_view {
-	struct snapshot *snapshot; /* of the processes in question, each with its last image */
+	struct snapshot *snapshot; /* of the selected processes, each with its last image only */
 	bool several;              /* more than one process: sites are PID:ID */
 };
 
@@ -30,7 +30,7 @@ void shell_view_close(struct shell_view *view);
 int shell_rows_collect(const struct shell *shell, const struct shell_view *view,
 		       const struct snapshot *before, enum sort_key sort,
 		       struct shell_rows *ret_rows, struct error *err);
-/* The session's report, but ^C stops the lookup of names. */
+/* The session's report, with ^C as a way to stop the lookup of names. */
 struct report shell_report(struct shell *shell);
 void shell_rows_sort(struct shell_rows *rows, enum sort_key sort);
 /* Looks up the names for the first `count` rows. 0 or -ENOMEM with a message. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Commands that take time let the event loop run: the trace goes on, and ^C arrives. */
+/* Long commands run the event loop: the trace continues, and ^C arrives. */
 #include "app/shell/wait.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ static void on_key(void *ctx, uint32_t what)
 	struct shell_keys *keys = ctx;
 	char bytes[64];
 
-	/* All that a key sends; what is left when it has hung up is told to whom reads next. */
+	/* consume all bytes of the key; leave a hangup to the next reader */
 	if (!(what & EPOLLIN) || read(STDIN_FILENO, bytes, sizeof(bytes)) <= 0) {
 		loop_remove(keys->shell->config.loop, keys->watch);
 		keys->watch = NULL;
@@ -94,9 +94,9 @@ enum shell_wake shell_wait(struct shell *shell, const struct shell_keys *keys, u
 	}
 }
 
-/* ---- commands of the system ---- */
+/* ---- shell commands ---- */
 
-/* It gets signals as whoever started us would have given them. */
+/* The command gets our parent's signal mask, and default handling of the signals that we ignore. */
 static int spawn(struct shell *shell, const char *command, int input, pid_t *ret_pid)
 {
 	char *const words[] = {"sh", "-c", (char *)command, NULL};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Waiting in a command while the trace goes on. */
+/* Lets the trace continue while a command waits. */
 #ifndef MTRACE_APP_SHELL_WAIT_H
 #define MTRACE_APP_SHELL_WAIT_H
 
@@ -17,8 +17,8 @@ void shell_keys_end(struct shell_keys *keys);
 /* Waits `ns` nanoseconds or until something happens; keys may be NULL. Runs the event loop. */
 enum shell_wake shell_wait(struct shell *shell, const struct shell_keys *keys, uint64_t ns);
 /*
- * Runs a shell command with `input` as its standard input, and the event loop meanwhile. Stores its
- * wait status. Returns 0 or -errno.
+ * Runs a shell command with `input` as its standard input, and runs the event loop meanwhile. Sets
+ * *ret_status to its wait status. Returns 0 or -errno.
  */
 int shell_spawn(struct shell *shell, const char *command, int input, int *ret_status);
 /* Returns true if the running command should give up. Reads signals. ctx is the shell. */

@@ -10,9 +10,9 @@
 #include "report/common/glyph.h"
 
 #define NAMES_SIZE 256
-#define SHOWN_SIZE 48 /* of a word, in messages */
+#define SHOWN_SIZE 48 /* bytes of a word shown in messages */
 
-/* Where the parser stands, and where the next word goes. */
+/* The position of the parser in the input and in the output. */
 struct word_cursor {
 	const char *in;
 	char *out;
@@ -30,7 +30,7 @@ static void skip_blanks(struct word_cursor *cursor)
 		cursor->in++;
 }
 
-/* Up to the closing quote. In double quotes \ works, in single ones it does not. */
+/* Parses up to the closing quote. A backslash escapes in double quotes, but not in single ones. */
 static int take_quoted(struct word_cursor *cursor)
 {
 	char quote = *cursor->in++;
@@ -46,7 +46,7 @@ static int take_quoted(struct word_cursor *cursor)
 	return 0;
 }
 
-/* One word, which begins here. */
+/* Parses the word that starts here. */
 static int take_word(struct word_cursor *cursor, char **ret_word)
 {
 	int code = 0;
@@ -124,7 +124,7 @@ int shell_words_parse(struct shell_words *ret_words, const char *line, struct er
 	int code = 0;
 
 	*ret_words = (struct shell_words){0};
-	/* Twice: a word that ends at > or | needs room for its end, which nothing was read for. */
+	/* twice the length: a word that ends at > or | needs a terminator that has no input byte */
 	ret_words->text = malloc(2 * strlen(line) + 2);
 	if (!ret_words->text)
 		return error_set(err, -ENOMEM, "out of memory");
@@ -145,7 +145,7 @@ void shell_words_free(struct shell_words *words)
 	*words = (struct shell_words){0};
 }
 
-/* What somebody typed, short and safe to show. */
+/* A typed word, shortened and made safe to print. */
 static void show_word(const char *word, char shown[SHOWN_SIZE])
 {
 	struct glyph glyph;

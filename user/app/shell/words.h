@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A line of the shell, taken apart: words between blanks, 'quoted', "quoted" or with \ before a
- * character that shall stand for itself; > FILE and >> FILE; | COMMAND, which goes to the user's
- * own shell as it is; # begins a comment, at the beginning of a word.
+ * Splits a line of the shell: words separated by blanks, 'quoted', "quoted" or with \ before a
+ * literal character; > FILE and >> FILE; | COMMAND, which is passed unchanged to the user's own
+ * shell. # at the start of a word begins a comment.
  */
 #ifndef MTRACE_APP_SHELL_WORDS_H
 #define MTRACE_APP_SHELL_WORDS_H
@@ -21,18 +21,18 @@ struct shell_words {
 	size_t count;
 	enum redirect redirect;
 	const char *target; /* the file, or the command */
-	char *text;         /* what all of them point into */
+	char *text;         /* storage for all of them */
 };
 
-/* 0, -EINVAL with words, or -ENOMEM. Free it in any case. */
+/* Returns 0, -ENOMEM, or -EINVAL with a message. Free it in any case. */
 int shell_words_parse(struct shell_words *ret_words, const char *line, struct error *err);
 void shell_words_free(struct shell_words *words);
 
 /*
- * Which of the names is meant: the one that `word` is, or else the only one that begins with it.
- * Its index, or -EINVAL with words ("unknown WHAT …", "… is ambiguous: start, status"). Names are
- * given by index, NULL behind the last; those that begin with a blank are aliases, without it, and
- * are found only as a whole.
+ * Finds the name that `word` means: an exact match, or else the only name that begins with it.
+ * Returns its index, or -EINVAL with a message ("unknown WHAT …", "… is ambiguous: start, status").
+ * name() returns the names by index, and NULL after the last. A leading blank marks an alias, which
+ * is matched without the blank and only exactly.
  */
 int shell_name_find(const char *what, const char *word, const char *(*name)(size_t index),
 		    struct error *err);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Lines as they come: from a pipe, a file, a socket, or a terminal in its own line mode. A regular
- * file is always ready, so nothing can be watched there; a timer reads on instead, so that the
- * trace has its turn between lines.
+ * Lines from a pipe, a file, a socket, or a terminal in its own line mode. A regular file is always
+ * ready and cannot be watched, so a timer reads on, which lets the trace run between lines.
  */
 #include "app/terminal/input.h"
 
@@ -26,7 +25,7 @@ struct plain {
 	bool overlong;
 	bool binary;
 	bool paused;
-	char chunk[CHUNK]; /* read, and taken up to `at` */
+	char chunk[CHUNK]; /* bytes read; those before `at` are consumed */
 	size_t at, size;
 	bool ended;
 };
@@ -56,7 +55,7 @@ static void hand_over(struct plain *plain)
 			   kind == SHELL_LINE_TEXT ? plain->line.items : "");
 }
 
-/* Take bytes up to the end of a line; true if that was found. */
+/* Takes bytes up to the end of a line. Returns true if it was found. */
 static bool take_bytes(struct plain *plain)
 {
 	while (plain->at < plain->size) {
@@ -77,7 +76,7 @@ static void begin_line(struct plain *plain)
 	plain->overlong = plain->binary = false;
 }
 
-/* All lines that were read, unless somebody pauses it. */
+/* Hands over all complete lines, until paused. */
 static void run_lines(struct plain *plain)
 {
 	while (!plain->paused && take_bytes(plain)) {
@@ -86,7 +85,7 @@ static void run_lines(struct plain *plain)
 	}
 	if (plain->paused || !plain->ended || plain->at < plain->size)
 		return;
-	if (plain->line.count) { /* the last line has no end */
+	if (plain->line.count) { /* the last line has no newline */
 		hand_over(plain);
 		begin_line(plain);
 	}

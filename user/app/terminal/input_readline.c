@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Lines from a terminal, by readline's callbacks: it is asked to read a character when there is
- * one, and hands over a line when that is complete. Its signal handlers are off: signals are events
- * here (^C comes by the trace, a new size of the window by the loop).
+ * Lines from a terminal, through readline's callback interface: readline reads a character when one
+ * is available and hands over each complete line. Its signal handlers are off, because signals are
+ * events here (the trace handles ^C, the loop handles changes of the window size).
  *
- * readline keeps its state in globals, and its callbacks have no context, so there can be only one
- * of these.
+ * readline keeps its state in globals and its callbacks have no context, so there can be only one
+ * instance.
  */
 #include "app/terminal/input_readline.h"
 
@@ -32,11 +32,11 @@ struct terminal {
 	struct shell_input_config config;
 	struct loop_watch *watch;
 	struct loop_watch *resized;
-	char *history; /* file, or NULL */
-	char *line;    /* complete, not handed over yet */
+	char *history; /* history file, or NULL */
+	char *line;    /* complete, but not handed over yet */
 	bool complete; /* a line, or the end */
 	bool paused;
-	char *saved; /* what was typed, while hidden */
+	char *saved; /* the typed line while it is hidden */
 	int saved_point;
 	bool hidden;
 };
@@ -50,7 +50,9 @@ static struct terminal *terminal_of(struct shell_input *input)
 
 /* ---- history ---- */
 
-/* Every directory of the path but the last name: 0700, as the XDG base directories ask for. */
+/*
+ * Creates the parent directories with mode 0700, as the XDG Base Directory Specification requires.
+ */
 static void make_directories(const char *path)
 {
 	char *copy = strdup(path);
@@ -64,7 +66,7 @@ static void make_directories(const char *path)
 	free(copy);
 }
 
-/* $MTRACE_BPF_HISTORY, where empty means none; else in the state directory. */
+/* $MTRACE_BPF_HISTORY (empty: none); otherwise a file in the state directory. */
 static char *history_path(void)
 {
 	const char *path = getenv("MTRACE_BPF_HISTORY");
@@ -114,7 +116,7 @@ static void history_save(const struct terminal *terminal)
 		log_info("cannot keep the history in %s: %s", terminal->history, strerror(code));
 }
 
-/* Neither blank lines nor the same one again. */
+/* Skips blank lines and repetitions of the last one. */
 static void history_note(const char *line)
 {
 	const HIST_ENTRY *last =
@@ -127,7 +129,7 @@ static void history_note(const char *line)
 /* ---- completion ---- */
 
 struct completion {
-	char *before; /* the line up to the word */
+	char *before; /* the line before the word */
 	size_t index;
 	bool files;
 };
@@ -163,7 +165,7 @@ static void take_line(char *line)
 {
 	only->line = line;
 	only->complete = true;
-	/* Gives the terminal back, for the command. */
+	/* give the terminal back to the command */
 	rl_callback_handler_remove();
 }
 
@@ -179,7 +181,7 @@ static void hand_over(struct terminal *terminal)
 		return;
 	}
 	history_note(line);
-	/* What was pasted may be several. */
+	/* pasted text may have several lines */
 	while ((part = strsep(&rest, "\n")))
 		terminal->config.line(
 			terminal->config.ctx,

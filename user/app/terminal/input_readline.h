@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Lines from a terminal, with readline or without. */
+/* Lines from a terminal, with or without readline. */
 #ifndef MTRACE_APP_TERMINAL_INPUT_READLINE_H
 #define MTRACE_APP_TERMINAL_INPUT_READLINE_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Where the program is built without readline (WITH_READLINE=0). */
+/* For builds without readline (WITH_READLINE=0). */
 #include "app/terminal/input_readline.h"
 
 const struct shell_input_ops *input_terminal(void)

@@ -8,11 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MODE_NEW 0666 /* less the umask */
+#define MODE_NEW 0666 /* before the umask */
 
-/* What is there now. */
+/* The current state of the path. */
 struct output_place {
-	char *path; /* symbolic links followed, if it exists */
+	char *path; /* with symbolic links resolved if it exists */
 	char *directory;
 	struct stat stat;
 	bool exists;
@@ -63,7 +63,7 @@ static bool place_is_special(const struct output_place *place)
 	return place->exists && !S_ISREG(place->stat.st_mode);
 }
 
-/* The name through which a report passes on its way: ours alone, as the pid is. */
+/* The temporary name of a report. The pid makes it unique. */
 static char *temporary_name(const struct output_place *place)
 {
 	char *name;
@@ -72,7 +72,7 @@ static char *temporary_name(const struct output_place *place)
 											     : name;
 }
 
-/* The new file keeps owner and mode of the one that it replaces, as far as we may. */
+/* The new file gets the owner and mode of the old one, if permitted. */
 static void place_inherit(const struct output_place *place, int fd)
 {
 	if (place->exists && !fchown(fd, place->stat.st_uid, place->stat.st_gid))
@@ -86,7 +86,7 @@ static int file_open(const char *path, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A file without a name, or where the file system has no such thing, with the temporary one. */
+/* Creates a nameless file, or one with a temporary name if the file system cannot do that. */
 static int temporary_create(const struct output_place *place, struct output *output)
 {
 	int fd = file_open(place->directory, O_TMPFILE);
@@ -102,8 +102,8 @@ static int temporary_create(const struct output_place *place, struct output *out
 }
 
 /*
- * A descriptor to write to, or -errno. Directly if it has to be: to what is no regular file, or is
- * one in a directory where no other can be made.
+ * Returns a descriptor to write to, or -errno. It writes directly to special files, and to a
+ * regular file in a directory where no other file can be created.
  */
 static int place_open(const struct output_place *place, struct output *output)
 {
@@ -130,7 +130,7 @@ static int stream_open(struct output *output, int fd)
 	if (output->stream)
 		return 0;
 	close(fd);
-	return -ENOMEM; /* the only way in which it can fail */
+	return -ENOMEM; /* the only possible failure */
 }
 
 static void output_close(struct output *output)
@@ -169,7 +169,7 @@ int output_open(struct output *ret_output, const char *path, struct error *err)
 	return 0;
 }
 
-/* A special file or an old report that may be written is enough: opening it could do harm. */
+/* It is enough that a special file or an old report exists: opening it could have side effects. */
 int output_check(const char *path, struct error *err)
 {
 	struct output output;
@@ -189,7 +189,7 @@ int output_check(const char *path, struct error *err)
 	return code;
 }
 
-/* What was closed when we were started is /dev/null now, for reading only. */
+/* Descriptors that were closed at the start are /dev/null now, opened for reading only. */
 int output_check_fd(int fd, struct error *err)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -212,7 +212,7 @@ int output_open_fd(struct output *ret_output, int fd, struct error *err)
 	return 0;
 }
 
-/* Give the nameless file its temporary name: link(2) cannot replace, rename(2) can. */
+/* Gives the nameless file its temporary name: link(2) cannot replace a file, rename(2) can. */
 static int temporary_link(const struct output *output)
 {
 	char self[64];
@@ -222,7 +222,7 @@ static int temporary_link(const struct output *output)
 	return linkat(AT_FDCWD, self, AT_FDCWD, output->temporary, AT_SYMLINK_FOLLOW) ? -errno : 0;
 }
 
-/* All of it on disk, and under its name. */
+/* Syncs the file to disk and gives it its final name. */
 static int output_publish(struct output *output)
 {
 	int code;

@@ -17,9 +17,12 @@ enum terminal_style {
 	TERMINAL_STYLES
 };
 
-/* Colour there? AUTO: on a terminal that is not dumb, unless NO_COLOR is set (no-color.org). */
+/*
+ * Returns true to use colour. COLOR_AUTO: on a capable terminal, unless NO_COLOR is set
+ * (no-color.org).
+ */
 bool terminal_color(enum color_mode mode, int fd);
-/* Does the locale show UTF-8? Needs setlocale(LC_CTYPE, ""). */
+/* Returns true if the locale uses UTF-8. Needs setlocale(LC_CTYPE, ""). */
 bool terminal_utf8(void);
 /* Columns, 60 to 160; 80 if fd is not a terminal. */
 uint32_t terminal_width(int fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tracing processes that run already. They are never signalled, and outlive us. */
+/* Traces running processes. They are never signalled, and they outlive us. */
 #include "app/trace/attach.h"
 
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void attached_interrupted(struct trace *trace, const struct interrupt *in
 		trace_stop(trace, END_SIGNAL);
 		return;
 	}
-	/* No wish for an end, of which another signal could be the echo. */
+	/* this SIGHUP asks for no end, so a following signal cannot be its echo */
 	trace->interrupts.echo_until_ns = 0;
 	trace_reload(trace);
 }
@@ -42,7 +42,7 @@ static void attached_drained(struct trace *trace)
 		trace_outlived(trace);
 }
 
-/* All of them, before anything is done to one. */
+/* Checks all of them before attaching to any. */
 static int targets_check(struct targets *targets, const struct options *options, struct error *err)
 {
 	char text[PID_TEXT_SIZE];
@@ -82,7 +82,7 @@ static const char *announced_end(const struct options *options)
 	return options->serve ? "^C stops serving" : "^C for the report";
 }
 
-/* Scripts wait for this line: from here on every call is seen. */
+/* Scripts wait for this line: every call after it is traced. */
 static void targets_announce(const struct targets *targets, const struct options *options)
 {
 	const char *then = announced_end(options);
@@ -106,7 +106,7 @@ static void targets_announce(const struct targets *targets, const struct options
 		log_warn("tracing %s, %s", names, then);
 }
 
-/* The whole system never ends by itself. */
+/* Tracing the whole system never ends on its own. */
 static void system_drained(struct trace *trace)
 {
 	(void)trace;
@@ -163,7 +163,7 @@ static int attach_start(struct trace *trace, struct targets *targets, const stru
 	return code ? code : targets_attach(trace, targets, err);
 }
 
-/* From the first probe to the report: the exit status. */
+/* From the first probe to the report. Returns the exit status. */
 static int attach_follow(struct trace *trace)
 {
 	struct error err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tracing processes that already run. */
+/* Traces running processes. */
 #ifndef MTRACE_APP_TRACE_ATTACH_H
 #define MTRACE_APP_TRACE_ATTACH_H
 

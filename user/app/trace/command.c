@@ -10,7 +10,7 @@
 #include "app/trace/launch.h"
 #include "base/log.h"
 
-/* What runs now is known by itself. */
+/* Running processes need no hint where their files are. */
 static const char *only_of_report(const struct options *options)
 {
 	if (options->sysroot)
@@ -43,7 +43,7 @@ int command_trace(const struct options *options)
 	return trace(options);
 }
 
-/* Nobody keeps books here, but for leak scans and metrics. */
+/* serve keeps no model, except for leak scans and metrics. */
 int command_serve(const struct options *options)
 {
 	const char *foreign = options->of_report ? options->of_report : options->of_connect;

@@ -17,8 +17,8 @@ static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
 #define ENDING_COUNT (sizeof(ending_signals) / sizeof(ending_signals[0]))
 
 /*
- * nohup(1) asks that a hangup be ignored. That a script's shell has SIGINT ignored for what it runs
- * in the background says nothing: such scripts end a trace by kill -INT.
+ * nohup(1) asks that SIGHUP be ignored. An ignored SIGINT means nothing: shells set it for
+ * background commands of scripts, and such scripts end a trace with kill -INT.
  */
 static bool signal_ignored_on_purpose(int signal_number)
 {
@@ -86,7 +86,7 @@ bool interrupts_postpone(struct interrupts *interrupts)
 	return interrupts->postponed;
 }
 
-/* When they came is not known any more. */
+/* Their times are no longer known, so all signals from processes count as echoes. */
 static void take_postponed(struct interrupts *interrupts)
 {
 	uint64_t until_ns = interrupts->echo_until_ns;
@@ -99,7 +99,7 @@ static void take_postponed(struct interrupts *interrupts)
 	interrupts->postponed = false;
 }
 
-/* Take up the echoes; what is none would have ended us if it had come a little later. */
+/* Discards the echoes. Any other signal would have ended us if it had come a little later. */
 static void interrupts_settle(struct interrupts *interrupts)
 {
 	struct pollfd wait = {.fd = interrupts->fd, .events = POLLIN};

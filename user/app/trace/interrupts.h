@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The signals that ask for an end: SIGINT, SIGTERM, SIGHUP, read from a descriptor. Unlike the
- * loop's own signals they tell who sent them: what the terminal sends, a launched program in the
- * same process group has got as well; what another process sends, it has not.
+ * The signals that ask to end the trace: SIGINT, SIGTERM, SIGHUP, read from a signalfd. Unlike the
+ * loop's own signals they carry their origin: a launched program in the same process group has also
+ * received a signal from the terminal, but not a signal from another process.
  *
- * One request may come as several signals: timeout(1) signals its child and then the whole process
- * group, systemd follows a SIGTERM with a SIGHUP. What processes send within ECHO_NS counts once.
+ * One request may arrive as several signals: timeout(1) signals its child and then the whole
+ * process group, systemd follows a SIGTERM with a SIGHUP. Signals that processes send within
+ * ECHO_NS count once.
  */
 #ifndef MTRACE_APP_TRACE_INTERRUPTS_H
 #define MTRACE_APP_TRACE_INTERRUPTS_H
@@ -19,7 +20,7 @@
 struct interrupts {
 	int fd;
 	sigset_t set;
-	uint64_t echo_until_ns; /* what processes send until then is an echo */
+	uint64_t echo_until_ns; /* until then, signals from processes are echoes */
 	bool postponed;
 };
 
@@ -28,32 +29,33 @@ struct interrupt {
 	bool from_terminal;
 };
 
-/* The signals that are ignored now: at the start of main, those that our parent wants ignored. */
+/* The signals that are ignored now; at the start of main, those that our parent ignores. */
 void signals_ignored(sigset_t *ret_ignored);
 
 /*
- * Returns true if there is a controlling terminal, whose loss a SIGHUP would report. Call it before
+ * Returns true if there is a controlling terminal, whose loss SIGHUP would report. Call it before
  * SIGHUP is blocked: later the terminal may be gone.
  */
 bool trace_has_terminal(void);
 
-/* From now on they wait in the descriptor. 0 or -errno. */
+/* Opens the descriptor; from now on the signals are blocked and wait there. Returns 0 or -errno. */
 int interrupts_open(struct interrupts *ret_interrupts);
-/* The next one: 0, or -EAGAIN if there is none. */
+/* Reads the next one. Returns 0, or -EAGAIN if there is none. */
 int interrupts_read(struct interrupts *interrupts, struct interrupt *ret_interrupt);
 /*
- * If echoes of the last one may still come: they are looked at when the others are released, so
- * that nothing waits for them meanwhile. Until then no process ends us; false: there is no need.
+ * Returns true if echoes of the last signal may still arrive. They are then examined in
+ * interrupts_release, so that nothing waits for them now; until then, no signal ends the program.
+ * Returns false if there is nothing to wait for.
  */
 bool interrupts_postpone(struct interrupts *interrupts);
 
 /*
- * From now on each of them, also one that is waiting, ends the program at once; echoes of the last
- * one are awaited first. Does nothing if fd is -1: not open, or released before.
+ * From now on any of these signals, even a pending one, ends the program at once. Waits for echoes
+ * of the last one first. Does nothing if fd is -1: not open, or already released.
  */
 void interrupts_release(struct interrupts *interrupts);
 
-/* End by this signal, so that whoever waits for us sees it; without a core file. */
+/* Dies by this signal, so that the parent sees it; without a core file. */
 _Noreturn void die_by_signal(int signal_number);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Launching a program and tracing it from its first instruction; trace.h says how that ends. */
+/* Launches a program and traces it from its first instruction; trace.h says how the trace ends. */
 #include "app/trace/launch.h"
 
 #include <errno.h>
@@ -45,22 +45,24 @@ static void launched_asked(struct trace *trace, const struct interrupt *interrup
 static void launched_interrupted(struct trace *trace, const struct interrupt *interrupt)
 {
 	if (trace->reaped && !trace->options->follow && !trace->shell)
-		return; /* its pid may be another's by now */
+		return; /* its pid may have been reused */
 	if (trace->asked || trace->reaped)
 		trace_stop(trace, END_SIGNAL);
 	else
 		launched_asked(trace, interrupt);
 }
 
-/* Its end is what SIGCHLD says: the source cannot know more. Children that are followed may outlive
- * it. */
+/*
+ * SIGCHLD reports the exit of the program, because the source cannot know more. Followed children
+ * may outlive it.
+ */
 static void launched_drained(struct trace *trace)
 {
 	if (trace->reaped && !session_live(&trace->session))
 		trace_outlived(trace);
 }
 
-/* Book its last events before it is reaped: until then its pid can mean no other process. */
+/* Drains its last events before it is reaped: until then no other process can have its pid. */
 static void on_child(void *ctx, uint32_t what)
 {
 	struct trace *trace = ctx;
@@ -76,7 +78,7 @@ static void on_child(void *ctx, uint32_t what)
 		launched_drained(trace);
 }
 
-/* With --hold-exec it waits for us, like any other. */
+/* With --hold-exec, the program waits for us at exec like any other. */
 static void serve_own_exec(struct trace *trace)
 {
 	struct pollfd fds[] = {{.fd = trace->launch.status, .events = POLLIN},
@@ -90,7 +92,7 @@ static void serve_own_exec(struct trace *trace)
 	}
 }
 
-/* Hold the child, put the probes in place, let it go. *ret_exit is the status for a failure. */
+/* Holds the child, attaches, and lets it run. *ret_exit is the exit status after a failure. */
 static int launch_start(struct trace *trace, int *ret_exit, struct error *err)
 {
 	struct launch_options launch = {
@@ -128,7 +130,7 @@ static int launch_open(struct trace *trace, const struct options *options, struc
 
 	target_name(options->program[0], trace->name);
 	signals_ignored(&trace->ignored);
-	signal(SIGCHLD, SIG_DFL); /* where it is ignored, no status is kept for us */
+	signal(SIGCHLD, SIG_DFL); /* if it is ignored, the kernel keeps no exit status */
 	code = trace_open(trace, options, err);
 	if (code)
 		return code;
@@ -137,8 +139,9 @@ static int launch_open(struct trace *trace, const struct options *options, struc
 }
 
 /*
- * Once more than the trace needs it: we end when CMD does, and as it does. A thread of ours that
- * traced it may be joined, and not quite gone for the kernel: then its last stop is told to us.
+ * Waits for CMD even after the trace is over, because we exit when CMD does and with its status.
+ * After our tracing thread was joined, the kernel may not have cleaned it up yet; waitpid() then
+ * reports its last stop to us.
  */
 static void launch_wait(struct trace *trace)
 {
@@ -149,7 +152,7 @@ static void launch_wait(struct trace *trace)
 	}
 }
 
-/* The signal that ends us, or 0: the one that we were sent, or CMD's. */
+/* The signal to die by, or 0: the one we received, or the one that killed CMD. */
 static int launch_signal(const struct trace *trace)
 {
 	if (!trace->reaped)
@@ -157,7 +160,7 @@ static int launch_signal(const struct trace *trace)
 	return WIFSIGNALED(trace->wait_status) ? WTERMSIG(trace->wait_status) : 0;
 }
 
-/* Who is to type commands is told so, and that the program cannot ask for input. */
+/* Tells the user of the shell that commands can be typed, and that the program has no input. */
 static void launch_announce(const struct trace *trace)
 {
 	if (trace->options->interactive)
@@ -165,7 +168,7 @@ static void launch_announce(const struct trace *trace)
 			 trace->name, (int)trace->launch.pid);
 }
 
-/* From the first instruction to the end: the exit status, or the signal to die by. */
+/* From the first instruction to the end. Returns the exit status, or sets the signal to die by. */
 static int launch_follow(struct trace *trace, int *ret_signal)
 {
 	struct error err;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tracing a program from its first instruction. */
+/* Traces a program from its first instruction. */
 #ifndef MTRACE_APP_TRACE_LAUNCH_H
 #define MTRACE_APP_TRACE_LAUNCH_H
 
 #include "app/cli/options.h"
 
-/* Returns the exit status, or ends by the signal that ended the program. */
+/* Returns the exit status, or dies by the signal that killed the program. */
 int trace_launch(const struct options *options);
 
 #endif

@@ -10,7 +10,7 @@
 #include "os/process/notify.h"
 #include "os/process/proc.h"
 
-/* ---- what a service manager is told ---- */
+/* ---- notifications to a service manager ---- */
 
 static void tell(const char *state)
 {
@@ -49,7 +49,7 @@ bool trace_hangup_reloads(const struct trace *trace)
 struct option_field {
 	const char *name; /* of the option */
 	size_t offset, size;
-	bool changes; /* while the trace runs */
+	bool changes; /* can change while the trace runs */
 };
 
 #define FIELD(name, member, changes)                                                           \
@@ -127,7 +127,7 @@ static void note(char names[256], const char *name)
 	snprintf(names + used, 256 - used, "%s%s", used ? ", " : "", name);
 }
 
-/* Those that only a new start can change, and that have changed. */
+/* Lists changed options that need a restart. */
 static void tell_restart(const struct options *now, const struct options *wanted)
 {
 	char names[256] = "";
@@ -145,7 +145,7 @@ static void tell_restart(const struct options *now, const struct options *wanted
 		log_warn("restart mtrace-bpf to apply changes of: %s", names);
 }
 
-/* What was in use is freed with what was read; the rest of that is not referred to. */
+/* Swaps the suppressions, so that the old ones are freed with `wanted`. */
 static void options_change(struct options *now, struct options *wanted)
 {
 	struct suppressions *suppressions = now->suppressions;
@@ -163,7 +163,7 @@ static void options_change(struct options *now, struct options *wanted)
 
 void trace_reload(struct trace *trace)
 {
-	/* Whoever made the options has them where they can be changed: see app/main.c. */
+	/* Casting away const is safe: main.c's options are not const. */
 	struct options *now = (struct options *)trace->options;
 	uint64_t interval_ns = now->interval_ns;
 	struct options wanted;

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A trace that runs for days: what a service manager wants, and options that change meanwhile. */
+/* For traces that run for days: notifies a service manager, and reloads options. */
 #ifndef MTRACE_APP_TRACE_SERVICE_H
 #define MTRACE_APP_TRACE_SERVICE_H
 
 #include "app/trace/trace.h"
 
-/* Every call is seen from here on: tell the service manager, now and as often as it wants. */
+/*
+ * Tells the service manager, now and as often as it wants, that every call is traced from here on.
+ */
 int trace_ready(struct trace *trace);
-/* The trace ends: tell it. */
+/* Tells it that the trace is ending. */
 void trace_stopping(void);
-/* Is a SIGHUP a wish to read the configuration again? On a terminal it means that that is gone. */
+/* Returns true if SIGHUP asks to reload. On a terminal it means that the terminal is gone. */
 bool trace_hangup_reloads(const struct trace *trace);
-/* Read it again. Tells what becomes of it. */
+/* Reloads the configuration and reports the result. */
 void trace_reload(struct trace *trace);
 
 #endif

@@ -10,7 +10,7 @@
 #include "os/process/pid_namespace.h"
 #include "os/process/proc.h"
 
-/* comm is whatever the process chose to call itself. */
+/* A process can set its comm to anything. */
 static void name_sanitize(char *name)
 {
 	for (; *name; name++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A process that the user named, looked at before anything is done to it. */
+/* Checks a process that the user named before anything is done to it. */
 #ifndef MTRACE_APP_TRACE_TARGET_H
 #define MTRACE_APP_TRACE_TARGET_H
 
@@ -13,12 +13,12 @@ struct target {
 };
 
 /*
- * 0, or -errno with the reason why it cannot be traced: there is no such process, or it is a
- * thread of another, a kernel thread, a zombie, or ourselves.
+ * Returns 0, or -errno with the reason why the process cannot be traced: it does not exist, or it
+ * is a thread of another process, a kernel thread, a zombie, or ourselves.
  */
 int target_check(pid_t pid, struct target *ret_target, struct error *err);
 
-/* The last component of the path; what could steer a terminal is replaced. */
+/* The last component of the path, with control characters replaced. */
 void target_name(const char *path, char ret_name[32]);
 
 #endif

@@ -8,7 +8,7 @@
 #include "app/cli/usage.h"
 #include "base/log.h"
 
-/* The kernel does not wake us for every event: that would cost the traced program time. */
+/* The kernel does not wake us for every event, which would slow down the traced program. */
 #define POLL_NS (50 * 1000000ULL)
 
 /* A failed interim report is reported, and the trace continues. */
@@ -23,7 +23,7 @@ static void on_report(void *ctx, uint32_t what)
 		log_error("%s", err.text);
 }
 
-/* The last of the reports that were wanted is that of the end. */
+/* The last report that --count asks for is the final one. */
 static void on_interval(void *ctx, uint32_t what)
 {
 	struct trace *trace = ctx;
@@ -46,8 +46,8 @@ int trace_open(struct trace *trace, const struct options *options, struct error 
 		code = interrupts_open(&trace->interrupts);
 	if (!code)
 		code = loop_add_signal(trace->loop, SIGUSR1, on_report, trace, NULL);
-	signal(SIGPIPE, SIG_IGN); /* a report into a closed pipe is an error, not our death … */
-	signal(SIGXFSZ, SIG_IGN); /* … and so is a recording beyond ulimit -f */
+	signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error, not our death … */
+	signal(SIGXFSZ, SIG_IGN); /* … and so is a recording that exceeds ulimit -f */
 	return code ? error_set_errno(err, code, "cannot watch signals") : 0;
 }
 
@@ -90,7 +90,7 @@ static int scan_for(struct trace *trace, const struct talk_order *order, bool co
 	return code;
 }
 
-/* A client wants a scan, or one that is in control the end. */
+/* A client requests a scan, or one in control requests the end. */
 static void on_order(void *ctx, const struct talk_order *order, bool control)
 {
 	struct stream_scanned scanned = {.tag = order->tag};
@@ -177,7 +177,7 @@ static void poll_interrupts(void *ctx)
 	on_interrupt(ctx, 0);
 }
 
-/* As soon as there are books: those of a trace elsewhere come with its first bytes. */
+/* Called as soon as there is a model; a remote one arrives with the first bytes of the stream. */
 static int trace_open_shell(struct trace *trace, struct error *err)
 {
 	const struct shell_config config = {.session = &trace->session,
@@ -238,7 +238,7 @@ static int trace_watch(struct trace *trace)
 	return code ? code : trace_watch_interval(trace);
 }
 
-/* From here on ^C is the trace's again. */
+/* From here on, the trace handles ^C. */
 static void trace_close_shell(struct trace *trace)
 {
 	if (trace->shell)
@@ -262,8 +262,8 @@ int trace_run(struct trace *trace, struct error *err)
 }
 
 /*
- * ^C ends a launched program too, and its death may be read first: the request that is still unread
- * is granted by ending, and must not end us without a report.
+ * ^C also ends a launched program, whose exit may be read first. Then the unread request is already
+ * fulfilled, and it must not end us before the report.
  */
 static void grant_requests(struct trace *trace)
 {

@@ -49,57 +49,62 @@ struct trace {
 	struct scanner scanner;
 	struct loop *loop;
 	struct interrupts interrupts;
-	struct overhead *overhead;   /* NULL: it is not measured */
-	struct metrics *metrics;     /* NULL: none are wanted */
-	struct loop_watch *interval; /* of --interval; NULL: there is none */
-	struct shell *shell;         /* with --interactive, while it runs; ^C is for it */
-	unsigned int failures;       /* commands of its script that failed */
-	bool on_terminal;            /* when it began: see trace_hangup_reloads */
+	struct overhead *overhead;   /* NULL: not measured */
+	struct metrics *metrics;     /* NULL: not wanted */
+	struct loop_watch *interval; /* for --interval; NULL: none */
+	struct shell *shell;         /* with --interactive, while it runs; handles ^C */
+	unsigned int failures;       /* failed commands of its script */
+	bool on_terminal;            /* at the start: see trace_hangup_reloads */
 	enum trace_end end;
-	uint32_t intervals; /* that have passed, of those between reports */
-	int end_signal;     /* the latest that asked for an end */
+	uint32_t intervals; /* number of intervals between reports so far */
+	int end_signal;     /* the last signal that asked for an end */
 
-	/* What differs between attached and launched: */
+	/* Different for attaching and launching: */
 	void (*interrupted)(struct trace *trace, const struct interrupt *interrupt);
-	void (*drained)(struct trace *trace); /* has it ended by itself? */
+	void (*drained)(struct trace *trace); /* checks whether the trace is over */
 
-	/* Of a launched program: */
+	/* For a launched program: */
 	struct launch launch;
-	sigset_t ignored; /* signals that whoever started us wants ignored */
+	sigset_t ignored; /* signals that our parent ignores */
 	char name[32];
-	bool asked;      /* an end was asked for already */
-	bool reaped;     /* it has ended: */
+	bool asked;      /* an end was requested before */
+	bool reaped;     /* the program has exited: */
 	int wait_status; /* as wait(2) gives it */
 };
 
-/* Loop and signals, on zeroed memory. 0 or -errno with words; close in any case. */
+/*
+ * Opens loop and signals; `trace` is all zero. Returns 0 or -errno with a message; close in any
+ * case.
+ */
 int trace_open(struct trace *trace, const struct options *options, struct error *err);
 /*
- * The session: everything up to the first probe. `what` is what shall be traced, for messages;
- * reports go to standard_fd unless a file is named. 0 or -errno with words.
+ * Sets up the session up to the first probe. `what` names the target in messages; reports go to
+ * standard_fd unless a file is named. Returns 0 or -errno with a message.
  */
 int trace_prepare(struct trace *trace, pid_t pid, const char *what, int standard_fd,
 		  struct error *err);
-/* Of a server, if so wanted: until the first client is there. 0 or -errno with words. */
+/* With serve --wait: waits for the first client. Returns 0 or -errno with a message. */
 int trace_await(struct trace *trace, struct error *err);
 /* "cannot trace WHAT: REASON"; returns the reason's code. */
 int trace_refuse(struct error *err, const char *what, const struct error *reason);
 void trace_close(struct trace *trace);
 
-/* Is a report to be made at the end? Who had a shell has seen what there was to see, unless a file
- * was asked for. */
+/*
+ * Returns true if a final report is wanted. After a shell there is none, unless a file was
+ * requested.
+ */
 bool trace_wants_report(const struct options *options);
-/* Book what happens until trace->end says why it stopped. 0 or -errno with words. */
+/* Handles events until trace->end is set. Returns 0 or -errno with a message. */
 int trace_run(struct trace *trace, struct error *err);
-/* Reports as often as the options say now. 0 or -errno. */
+/* Sets the report interval from the current options. Returns 0 or -errno. */
 int trace_watch_interval(struct trace *trace);
-/* The exit status of a trace whose own work was done: --error-exitcode, or the `status`. */
+/* The exit status of a trace that succeeded: that of --error-exitcode, or `status`. */
 int trace_status(const struct trace *trace, int status);
-/* The processes are gone: the end, unless somebody is at the shell and may want to look. */
+/* All processes have exited: ends the trace, unless a user at the shell may want to look at it. */
 void trace_outlived(struct trace *trace);
-/* The first reason counts. */
+/* Ends the trace. Only the first reason counts. */
 void trace_stop(struct trace *trace, enum trace_end end);
-/* Detach and write the final report. Says what goes wrong: 0 or -errno. */
+/* Detaches and writes the final report. Prints errors. Returns 0 or -errno. */
 int trace_finish(struct trace *trace);
 
 #endif

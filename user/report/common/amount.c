@@ -6,7 +6,7 @@
 
 #include "base/units.h"
 
-/* "process" is the only noun that is not simply given an s. */
+/* "process" is the only noun whose plural is not formed with a plain s. */
 static const char *plural_of(const char *noun, uint64_t count)
 {
 	size_t length = strlen(noun);

@@ -32,7 +32,7 @@ bool frame_named(const struct snapshot_frame *frame)
 	return known(frame->function) || known(frame->module);
 }
 
-/* Code that runs before main and under every thread's first function. */
+/* Code that runs before main, or before the first function of a thread. */
 static bool frame_in_runtime(const struct snapshot_frame *frame)
 {
 	static const char *const starts[] = {"_start",
@@ -51,7 +51,7 @@ static bool frame_in_runtime(const struct snapshot_frame *frame)
 	return false;
 }
 
-/* Headers of libstdc++ and libc++: inlined containers are not to blame. */
+/* Headers of libstdc++ and libc++: the culprit is the code that uses an inlined container. */
 static bool file_in_cxx_library(const char *file)
 {
 	return strstr(file, "/include/c++/") || strstr(file, "/c++/v1/");
@@ -119,11 +119,11 @@ void frame_brief(struct page *page, const struct snapshot_frame *frame)
 	page_text(page, STYLE_PLAIN, ")");
 }
 
-/* Columns of a stack's lines: what each part would like, then what it gets. */
+/* Widths of the columns of a stack: first what each part needs, then what it gets. */
 struct columns {
 	size_t indent;
 	size_t function;
-	size_t place; /* with the mark of inlined calls */
+	size_t place; /* including INLINED_MARK */
 	size_t module;
 };
 
@@ -154,8 +154,8 @@ static size_t least(size_t a, size_t b)
 }
 
 /*
- * Functions may take what the others leave, and the others take at most two fifths and a quarter
- * of the line, unless functions are short.
+ * The module column gets at most a quarter of the line and the source column at most two fifths,
+ * unless the function names are short. The function column gets the rest.
  */
 static void columns_share(struct columns *columns, size_t width)
 {
@@ -169,7 +169,7 @@ static void columns_share(struct columns *columns, size_t width)
 	columns->place = least(columns->place, room - columns->module - columns->function);
 }
 
-/* Names that were shortened may need less than they got: places may have what is over. */
+/* Shortened names may need less than their column: give the rest to the source column. */
 static void columns_tighten(struct columns *columns, struct page *page,
 			    const struct snapshot_stack *stack, size_t place)
 {

@@ -12,7 +12,7 @@ struct range {
 
 #define RANGE_COUNT(ranges) (sizeof(ranges) / sizeof((ranges)[0]))
 
-/* Controls, direction overrides, zero-width characters and tags: never sent as they are. */
+/* Control, direction-override, zero-width and tag characters: never printed as they are. */
 static const struct range hidden[] = {
 	{0x0, 0x1f},      {0x7f, 0x9f},     {0xad, 0xad},     {0x61c, 0x61c},     {0x115f, 0x1160},
 	{0x180b, 0x180f}, {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},   {0x3164, 0x3164},
@@ -20,8 +20,9 @@ static const struct range hidden[] = {
 };
 
 /*
- * East Asian wide characters and emoji (Unicode, EastAsianWidth.txt), in blocks: a narrow one
- * among them is counted too wide, which costs a blank; the other error would break the line.
+ * East Asian wide characters and emoji (Unicode, EastAsianWidth.txt), by blocks. A narrow character
+ * in such a block is counted as wide, which costs one blank; the opposite error would break the
+ * line.
  */
 static const struct range wide[] = {
 	{0x1100, 0x11ff},   {0x231a, 0x232a},   {0x23e9, 0x23f3},   {0x25fd, 0x27bf},
@@ -44,7 +45,10 @@ bool utf8_hidden(uint32_t code)
 	return in_ranges(code, hidden, RANGE_COUNT(hidden));
 }
 
-/* Length that the first byte announces, and its share of the code; 0 for none. */
+/*
+ * Returns the length that the lead byte announces and its bits of the code, or 0 if it is no lead
+ * byte.
+ */
 static size_t utf8_lead(unsigned char lead, uint32_t *ret_code)
 {
 	if (lead < 0x80) {
@@ -140,7 +144,9 @@ size_t text_columns(const char *text, bool utf8)
 	return columns;
 }
 
-/* A byte becomes at most the four of \xNN; a hidden character of two bytes or more, \u{…}. */
+/*
+ * A byte becomes at most the four of \xNN; a hidden character of two or more bytes becomes \u{…}.
+ */
 #define CLEAN_GROWTH 4
 
 char *text_clean(const char *text, bool utf8)

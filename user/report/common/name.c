@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A demangled C++ name can be thousands of characters long, and what tells it from its neighbours
- * is rarely at its end. So it is shortened in steps, from the least informative part on, and no
- * further than it takes to fit:
+ * A demangled C++ name can be thousands of characters long, and what distinguishes it from similar
+ * names is rarely at its end. So it is shortened in steps, the least informative parts first, until
+ * it fits:
  *
- *	1. spellings that nobody uses:    std::__cxx11::basic_string<char, …> is std::string
- *	2. arguments:                     f(int, char const*)  is  f(…)
- *	3. template arguments:            A<B<int>, C>::f(…)   is  A<…>::f(…)
- *	4. what is left, in the middle:   the beginning (namespaces) and more of the end (the
- *function)
+ *  1. verbose spellings:      std::__cxx11::basic_string<char, …> becomes std::string
+ *  2. arguments:              f(int, char const*) becomes f(…)
+ *  3. template arguments:     A<B<int>, C>::f(…) becomes A<…>::f(…)
+ *  4. the middle of the rest: the beginning (namespaces) and more of the end (the function) stay
  *
- * The steps work in place on the printable form. An ellipsis is three bytes in either alphabet,
- * and only what is longer is replaced by one, so steps 1 to 3 never need more room; step 4 may need
- * one byte (TEXT_SLACK). Brackets that do not match are left alone. Every step is linear,
- * because names come from the traced program.
+ * The steps work in place on the printable form. An ellipsis takes three bytes with and without
+ * UTF-8 and only replaces longer text, so steps 1 to 3 never need more room; step 4 may need one
+ * more byte (TEXT_SLACK). Unbalanced brackets are left alone. Every step takes linear time, because
+ * names come from the traced program.
  */
 #include "report/common/name.h"
 
@@ -58,9 +57,9 @@ static void spell_usually(char *text, const struct spelling *spelling)
 	}
 }
 
-#define OPERATOR_FIRST 'o' /* it is the only letter to stop at */
+#define OPERATOR_FIRST 'o' /* the only letter at which to stop */
 
-/* Bytes of an operator's name at text (its brackets are none), 0 if there is none. */
+/* Length of an operator name at `text`, whose brackets are not counted as brackets; 0 if none. */
 static size_t operator_length(const char *text)
 {
 	size_t length = strlen("operator");
@@ -80,7 +79,7 @@ struct brackets {
 static const struct brackets round_brackets = {'(', ')'};
 static const struct brackets angle_brackets = {'<', '>'};
 
-/* The bracket that closes the one at text, or NULL. */
+/* The bracket that closes the one at `text`, or NULL. */
 static const char *bracket_end(const char *text, const struct brackets *brackets)
 {
 	size_t depth = 0;
@@ -104,7 +103,7 @@ static bool worth_collapsing(const char *open, const char *close)
 	return close && close - open - 1 > ELLIPSIS_BYTES && strncmp(open, "(anon)", 6);
 }
 
-/* Bytes to keep as they are before the next place to look at; 0 if a pair may start here. */
+/* Number of bytes to copy before the next place to look at; 0 if a pair may start here. */
 static size_t plain_length(const char *text, const struct brackets *brackets)
 {
 	size_t length = operator_length(text);
@@ -141,7 +140,10 @@ static void collapse(char *text, const struct brackets *brackets, bool utf8)
 	*out = '\0';
 }
 
-/* Where the column is reached, or would be passed. */
+/*
+ * Where the column is reached. A wide character across it is skipped with `pass`, and kept
+ * otherwise.
+ */
 static char *text_at_column(char *text, size_t column, bool utf8, bool pass)
 {
 	struct glyph glyph;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Long names made to fit. */
+/* Shortens long names. */
 #ifndef MTRACE_REPORT_COMMON_NAME_H
 #define MTRACE_REPORT_COMMON_NAME_H
 
@@ -12,7 +12,7 @@
  */
 char *name_fit(const char *name, size_t columns, bool utf8);
 
-/* What stands behind the last slash. */
+/* The part after the last slash. */
 const char *name_base(const char *path);
 
 #endif

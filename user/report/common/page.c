@@ -10,7 +10,7 @@
 #include "report/common/glyph.h"
 #include "report/common/name.h"
 
-#define READABLE_COLUMNS 100 /* longer rules and sentences tire the eye */
+#define READABLE_COLUMNS 100 /* longer rules and sentences are hard to read */
 #define FORMAT_SIZE      512
 
 static const char *const style_codes[STYLE_COUNT] = {
@@ -36,7 +36,7 @@ size_t page_columns(const struct page *page, const char *text)
 	return text_columns(text, page->utf8);
 }
 
-/* Sequences are written where the style changes and something is to be seen, and nowhere else. */
+/* Writes escape sequences only where the style changes before visible text. */
 static void set_style(struct page *page, enum style style)
 {
 	if (!page->color || page->style == style)
@@ -48,7 +48,7 @@ static void set_style(struct page *page, enum style style)
 	page->style = style;
 }
 
-/* Something to be seen, so the blanks before it are not the line's last. */
+/* Writes visible text, and first the blanks before it, which are then not trailing. */
 static void put_visible(struct page *page, enum style style, const char *bytes, size_t count)
 {
 	out_blanks(&page->out, page->blanks);
@@ -57,7 +57,7 @@ static void put_visible(struct page *page, enum style style, const char *bytes, 
 	out_bytes(&page->out, bytes, count);
 }
 
-/* What is its own printable form; blanks at its end wait. */
+/* Text that is its own printable form. Trailing blanks are held back. */
 static void put_plain(struct page *page, enum style style, const char *text, size_t length)
 {
 	size_t first = 0, end = length;

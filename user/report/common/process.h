@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The name and the fate of a process, in words. */
+/* The name of a process, and how it ended, in words. */
 #ifndef MTRACE_REPORT_COMMON_PROCESS_H
 #define MTRACE_REPORT_COMMON_PROCESS_H
 
@@ -8,13 +8,13 @@
 #include "model/snapshot/snapshot.h"
 #include "report/common/amount.h"
 
-#define NAME_COLUMNS 40 /* the room that reports give to a process name */
+#define NAME_COLUMNS 40 /* columns that reports give to a process name */
 
 /* The process's comm, the base name of its executable, or "?". Valid as long as the snapshot. */
 const char *process_name(const struct snapshot_process *process);
 
 /*
- * What became of the process: "running", "exited with status 1". Returns a constant, or text after
+ * The state of the process: "running", "exited with status 1". Returns a constant, or `text` after
  * writing to it.
  */
 const char *fate_of(const struct snapshot_process *process, char text[AMOUNT_SIZE]);

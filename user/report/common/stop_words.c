@@ -6,7 +6,7 @@
 static const struct stop_words stop_words[] = {
 	[STOP_END] = {"", NULL, NULL, false},
 	[STOP_DEPTH] = {"deeper than --depth", "at the --depth limit", NULL, false},
-	/* Where frame pointers are all there is, that is said of the stacks as a whole. */
+	/* With frame pointers only, the report says so once for all stacks. */
 	[STOP_UNKNOWN] = {"may be incomplete", NULL, NULL, false},
 	[STOP_NO_TABLE] = {"no call frame information", "in code without call frame information",
 			   NULL, true},
@@ -30,7 +30,7 @@ _Static_assert(sizeof(stop_words) / sizeof(stop_words[0]) == STOP_COUNT, "words 
 
 const struct stop_words *stop_words_of(unsigned int stop)
 {
-	/* That stacks are off, or that some were lost, is said elsewhere. */
+	/* Disabled and dropped stacks are reported elsewhere. */
 	static const struct stop_words not_taken = {"the rest was not recorded", NULL, NULL, false};
 
 	return stop < STOP_COUNT ? &stop_words[stop] : &not_taken;

@@ -10,7 +10,7 @@
 
 #define RATE_LEAST 10240.0
 
-/* In the smallest unit of time in which it is a number that one can imagine. */
+/* Uses the smallest unit of time that gives a readable number. */
 const char *growth_rate(double bytes_per_second, char text[RATE_SIZE])
 {
 	static const struct {
@@ -20,7 +20,7 @@ const char *growth_rate(double bytes_per_second, char text[RATE_SIZE])
 	char bytes[UNITS_TEXT_SIZE];
 	size_t i = 0;
 
-	/* Seconds are for what is fast. */
+	/* Per second only for fast growth. */
 	if (bytes_per_second < 100 * RATE_LEAST)
 		i = 1;
 	while (i < 3 && bytes_per_second * units[i].seconds < RATE_LEAST)

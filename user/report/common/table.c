@@ -10,12 +10,12 @@
 #define GAP            2
 #define CELL_SIZE      1024
 #define FLEXIBLE_LEAST 8
-#define FLEXIBLE_FAIR  24 /* before it gets less than that, other columns go */
+#define FLEXIBLE_FAIR  24 /* drop other columns before it gets less than this */
 
-/* How wide each column is; 0: left out. */
+/* The width of each column; 0: left out. */
 struct table_layout {
 	size_t width[TABLE_COLUMNS_MAX];
-	size_t flexible; /* index, or count of the columns */
+	size_t flexible; /* index of the flexible column, or the column count if there is none */
 };
 
 void table_open(struct table *table, struct page *page, const struct table_column *columns,
@@ -87,7 +87,7 @@ static size_t layout_total(const struct table *table, const struct table_layout 
 	return total + (shown ? (shown - 1) * GAP : 0);
 }
 
-/* What the flexible column could do without. */
+/* How much the flexible column can shrink. */
 static size_t layout_spare(const struct table *table, const struct table_layout *layout,
 			   size_t least)
 {
@@ -96,7 +96,7 @@ static size_t layout_spare(const struct table *table, const struct table_layout 
 	return width > least ? width - least : 0;
 }
 
-/* The column that matters least; count if all that are left have to stay. */
+/* The least important column, or the column count if all remaining ones must stay. */
 static size_t layout_least(const struct table *table, const struct table_layout *layout)
 {
 	size_t least = table->count;

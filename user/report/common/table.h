@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A table on a page. It is as wide as its cells, and no wider than the page: columns whose cells
- * are all empty are left out, then those that matter least, until the rest fits; one column may be
+ * A table on a page. It is as wide as its cells, but no wider than the page: columns without any
+ * text are left out, then the least important ones until the rest fits. One column may be
  * shortened.
  */
 #ifndef MTRACE_REPORT_COMMON_TABLE_H
@@ -11,13 +11,13 @@
 #include "report/common/page.h"
 
 #define TABLE_COLUMNS_MAX 16
-#define TABLE_KEEP        0 /* a column of this rank stays */
+#define TABLE_KEEP        0 /* rank of a column that is never left out */
 
 struct table_column {
-	const char *title; /* NULL in all columns: no line of titles */
-	bool right;        /* aligned */
-	bool flexible;     /* holds names that may be shortened; one column at most */
-	unsigned int rank; /* the highest goes first where there is no room */
+	const char *title; /* NULL in all columns: no title row */
+	bool right;        /* right-aligned */
+	bool flexible;     /* holds names that may be shortened; at most one column */
+	unsigned int rank; /* columns with the highest rank are left out first */
 };
 
 struct table_cell {
@@ -32,15 +32,15 @@ struct table {
 	VEC(struct table_cell) cells; /* row by row */
 };
 
-/* The columns outlive the table. */
+/* The columns must outlive the table. */
 void table_open(struct table *table, struct page *page, const struct table_column *columns,
 		size_t count);
-/* The next cell. */
+/* Adds the next cell. */
 void table_cell(struct table *table, enum style style, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void table_text(struct table *table, enum style style, const char *text);
 void table_empty(struct table *table);
-/* Write it, and free it. Only whole rows. */
+/* Writes and frees the table. Ignores an incomplete last row. */
 void table_close(struct table *table);
 
 #endif

@@ -9,7 +9,7 @@ static void put_api(struct json_writer *writer, const char *key, enum api api)
 		json_put_string(writer, key, api_name(api));
 }
 
-/* A number, or null for what there is none of. */
+/* A number, or null if it equals `none`. */
 static void put_unless(struct json_writer *writer, const char *key, uint64_t value, uint64_t none)
 {
 	if (value == none)

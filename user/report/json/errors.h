@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What --sanity found, as the JSON report has it. */
+/* The errors found by --sanity, as JSON. */
 #ifndef MTRACE_REPORT_JSON_ERRORS_H
 #define MTRACE_REPORT_JSON_ERRORS_H
 
 #include "model/snapshot/snapshot.h"
 #include "report/json/writer.h"
 
-/* "sanity" and "errors" of a process. */
+/* Writes "sanity" and "errors" of a process. */
 void json_put_errors(struct json_writer *writer, const struct snapshot_process *process);
 
 #endif

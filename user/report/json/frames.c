@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Equal frames share their strings (model/snapshot/snapshot.h), so frames are compared by the
- * strings' addresses: where two equal strings are not shared, a frame is written twice, which is
- * right too. Of two frames with one hash, only the first is kept. The texts stand one behind the
- * other in a stream in memory, which costs some 300 bytes a distinct frame.
+ * addresses of their strings. If equal strings are not shared, a frame is rendered twice, which is
+ * also correct. Of two frames with the same hash, only the first is kept. The rendered texts follow
+ * each other in a memory stream, which costs about 300 bytes per distinct frame.
  */
 #include "report/json/frames.h"
 #include "base/hash.h"
@@ -61,7 +61,7 @@ static bool frames_equal(const struct snapshot_frame *a, const struct snapshot_f
 	       a->line == b->line && a->inlined == b->inlined;
 }
 
-/* Write the frame's text behind the others; NULL if it could not be kept. */
+/* Renders the frame into the stream. Returns NULL if it could not be kept. */
 static const struct json_frame *frame_add(struct json_frames *frames, uint64_t hash,
 					  const struct snapshot_frame *frame)
 {

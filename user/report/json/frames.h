@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Frames as JSON, each distinct one rendered once and then copied: a report of a compiler has
- * millions of frames, and some ten thousand distinct ones.
+ * Frames as JSON. Each distinct frame is rendered once and then copied: a report about a compiler
+ * has millions of frames, but only about ten thousand distinct ones.
  */
 #ifndef MTRACE_REPORT_JSON_FRAMES_H
 #define MTRACE_REPORT_JSON_FRAMES_H
@@ -11,7 +11,7 @@
 #include "model/snapshot/snapshot.h"
 #include "report/json/writer.h"
 
-/* A frame's text in the stream's. */
+/* Where a frame's text is in json_frames.text. */
 struct json_frame {
 	struct snapshot_frame frame;
 	size_t start;
@@ -19,14 +19,14 @@ struct json_frame {
 };
 
 struct json_frames {
-	struct out out; /* into text; no file: nothing is kept */
+	struct out out; /* writes into text; without a file nothing is kept */
 	char *text;
 	size_t size;
 	VEC(struct json_frame) known;
 	struct map64 by_hash;
 };
 
-/* Without memory, frames are written all the same, only slower. */
+/* If out of memory, frames are still written, only slower. */
 void json_frames_open(struct json_frames *frames);
 void json_frames_put(struct json_frames *frames, struct json_writer *writer,
 		     const struct snapshot_frame *frame);

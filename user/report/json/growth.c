@@ -16,7 +16,10 @@ static void put_decimal(struct json_writer *writer, const char *key, double valu
 	json_put_literal(writer, key, text);
 }
 
-/* [until_ns, least, most]: from where the last one ended. Of what does not grow nobody asks. */
+/*
+ * Items are [until_ns, low, high]; each starts where the previous one ends. Only sites that grow
+ * get this list.
+ */
 static void put_series(struct json_writer *writer, const struct snapshot_process *process,
 		       const struct series *series)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The report for programs: docs/report.schema.json describes it. Scripts depend on it, so keys are
- * only ever added. It is written as it goes, one site and one stack at a time.
+ * The report for programs, described by docs/report.schema.json. Scripts depend on it, so keys are
+ * only ever added. It is written as it is produced, one site and one stack at a time.
  *
- * Strings are bytes that other programs chose; where they are not UTF-8, each bad byte is U+FFFD.
+ * Strings may contain any bytes; each byte that is not valid UTF-8 becomes U+FFFD.
  */
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 #define REPORT_SCHEMA "mtrace-bpf.report/1"
 
-/* A counter in a struct of the snapshot. */
+/* A counter in a snapshot struct. */
 struct json_field {
 	const char *key;
 	size_t offset;
@@ -135,7 +135,7 @@ static void write_groups(struct json_writer *writer, const struct snapshot_proce
 	}
 }
 
-/* Of all stacks, whether --top lets them through or not. */
+/* Counts all stacks, even those that --top hides. */
 static void write_quality(struct json_writer *writer, const struct snapshot_process *process)
 {
 	struct stack_quality quality;
@@ -175,7 +175,7 @@ static const char *const origin_names[ORIGIN_COUNT] = {
 	[ORIGIN_EXEC] = "exec",
 };
 
-/* exit_code is what a shell would say: 128 + signal for a process that was killed. */
+/* exit_code is what a shell would report: 128 + signal for a process that was killed. */
 static void write_fate(struct json_writer *writer, const struct snapshot_process *process)
 {
 	int status = (int)process->exit_code;
@@ -248,7 +248,7 @@ static void name_stack(const struct snapshot_process *process, uint32_t stack, b
 		named[stack] = true;
 }
 
-/* Only stacks that a written site or an error names: an array of flags, NULL if out of memory. */
+/* Flags the stacks that a written site or an error refers to. Returns NULL if out of memory. */
 static bool *stacks_named(const struct snapshot_process *process, uint32_t top)
 {
 	uint64_t ranks[FAMILY_COUNT] = {0};
@@ -303,7 +303,7 @@ static void write_bounds(struct json_writer *writer, const char *key,
 	json_close(writer);
 }
 
-/* What was asked of the kernel side to leave out. */
+/* What the kernel side was asked to leave out. */
 static void write_sampling(struct json_writer *writer, const struct snapshot_process *process)
 {
 	const struct snapshot_sampling *sampling = &process->sampling;

@@ -11,7 +11,7 @@ static const enum leak_class order[] = {LEAK_DEFINITE,  LEAK_INDIRECT, LEAK_POSS
 
 _Static_assert(sizeof(order) / sizeof(order[0]) == LEAK_CLASS_COUNT, "every class is written");
 
-/* To the microsecond, and a point whatever the locale. */
+/* Milliseconds with microsecond digits, and a point in every locale. */
 static void put_ms(struct json_writer *writer, const char *key, uint64_t ns)
 {
 	char text[32];
@@ -75,7 +75,7 @@ static void put_sum_flat(struct json_writer *writer, const char *name,
 	json_put_number(writer, key, sum->bytes);
 }
 
-/* null: the process could not be asked any more. */
+/* null if the process could no longer be asked. */
 static void put_number_if(struct json_writer *writer, const char *key, bool known, uint64_t number)
 {
 	if (known)

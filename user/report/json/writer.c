@@ -56,7 +56,10 @@ static void write_code(struct json_writer *writer, uint32_t code)
 	out_text(&writer->out, text);
 }
 
-/* json-c lets pass what is not UTF-8, and controls beyond ASCII's: both may end on a terminal. */
+/*
+ * json-c does not escape invalid UTF-8 or non-ASCII control characters. Escape both here, because
+ * the output may be shown on a terminal.
+ */
 static void write_safely(struct json_writer *writer, const char *escaped)
 {
 	uint32_t code;

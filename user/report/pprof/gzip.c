@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #define LEVEL  6
-#define WINDOW (16 + 15) /* gzip's head and end rather than zlib's */
+#define WINDOW (16 + 15) /* gzip's header and trailer instead of zlib's */
 #define MEMORY 8         /* zlib's default */
 
 void gzip_open(struct gzip *gzip, struct out *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Compressed output, by zlib. */
+/* Output compressed with zlib. */
 #ifndef MTRACE_REPORT_PPROF_GZIP_H
 #define MTRACE_REPORT_PPROF_GZIP_H
 
@@ -8,7 +8,7 @@
 
 #include "report/common/out.h"
 
-/* Errors are those of `out`, which outlives it. */
+/* Errors are recorded in `out`, which must outlive this. */
 struct gzip {
 	struct out *out;
 	z_stream stream;
@@ -16,7 +16,7 @@ struct gzip {
 
 void gzip_open(struct gzip *gzip, struct out *out);
 void gzip_put(struct gzip *gzip, const void *bytes, size_t size);
-/* Write the end, and free. */
+/* Writes the trailer and frees the stream. */
 void gzip_close(struct gzip *gzip);
 
 #endif

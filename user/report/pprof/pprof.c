@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A heap profile for pprof, Parca, Pyroscope and their like, with the four values of Go's: all
- * allocations, and what is in use. After a leak scan what is in use of a site is parted by class,
- * in samples with the label "leak". The sums over all samples are those of the report.
+ * A heap profile for pprof, Parca, Pyroscope and similar tools, with the four values that Go
+ * writes: objects and bytes, allocated and in use. After a leak scan, the memory in use of a site
+ * is split by leak class into samples with the label "leak". The samples sum up to the totals of
+ * the report.
  */
 
 #include <errno.h>
@@ -74,7 +75,7 @@ static void put_sample(struct pprof_writer *writer, const uint64_t values[VALUES
 	profile_put(&writer->profile, PROFILE_SAMPLE, sample);
 }
 
-/* What of it the last scan has judged; the rest is younger, or excused. */
+/* Writes the blocks that the last scan classified. The rest is newer or suppressed. */
 static struct snapshot_sum put_leaks(struct pprof_writer *writer)
 {
 	struct snapshot_sum judged = {0};
@@ -127,7 +128,7 @@ static void put_site(struct pprof_writer *writer, const struct snapshot_site *si
 		   NULL);
 }
 
-/* Those that are shown are the first. */
+/* Shows the first `top` sites and sums up the others. */
 static void put_process(struct pprof_writer *writer, const struct snapshot_process *process,
 			uint32_t top)
 {
@@ -157,7 +158,7 @@ static bool is_lossy(const struct snapshot_process *process)
 	       losses->collisions;
 }
 
-/* A reader of the profile alone should know that it is not all. */
+/* Somebody who reads only the profile must see that it is incomplete. */
 static void put_comments(struct profile *profile, const struct snapshot *snapshot)
 {
 	bool lossy = is_lossy(&snapshot->others.sums);

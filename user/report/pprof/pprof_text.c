@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A heap profile as gperftools writes it, for those who read no other: google-pprof (Debian's
- * google-perftools), and `go tool pprof` too. It has addresses and where files lie, no names: the
- * reader finds these in the files. It says "heapprofile", not "heap_v2/1": of the latter readers
- * scale small blocks, as if they were samples.
+ * A heap profile as gperftools writes it, for tools that read only this format: google-pprof
+ * (Debian's google-perftools). `go tool pprof` reads it too. It has addresses and file mappings but
+ * no names, which readers look up in the files. It says "heapprofile" and not "heap_v2/1", because
+ * readers scale up small blocks in the latter as if they were samples.
  *
- * It has one address space: that of the most important process. Sites without a stack, or beyond
- * --top, are at address 0. Readers subtract one from each address except the first, because these
- * are return addresses; all of ours are, except exact ones.
+ * The format has one address space, that of the most important process. Sites without a stack or
+ * beyond --top are at address 0. Readers subtract one from each address except the first, because
+ * these are return addresses. All of ours are return addresses, except exact ones.
  */
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 #define PAGE      4096
 #define LINE_SIZE 160
 
-/* A file, at one distance between addresses and offsets, as far as it is seen. */
+/* The mapped part of a file that was seen, with one difference between addresses and offsets. */
 struct mapped {
 	uint64_t bias, first, last;
 	const char *path;
@@ -82,7 +82,7 @@ static void note_mapped(struct pprof_text_writer *writer, const struct snapshot_
 		out_fail(&writer->out, -ENOMEM);
 }
 
-/* Inlined calls have the address of their caller, who comes behind them. */
+/* Inlined calls have the same address as their caller, which is the next frame. */
 static void put_stack(struct pprof_text_writer *writer, const struct snapshot_stack *stack)
 {
 	uint32_t put = 0;
@@ -139,14 +139,14 @@ static void put_head(struct pprof_text_writer *writer, const struct snapshot *sn
 	out_text(&writer->out, line);
 }
 
-/* A name of a traced program's choice ends no line. */
+/* The traced program chooses its names, which must not end the line. */
 static void put_path(struct out *out, const char *path)
 {
 	for (; *path; path++)
 		out_bytes(out, (unsigned char)*path < ' ' || *path == 0x7f ? "?" : path, 1);
 }
 
-/* As in /proc/PID/maps. Device and inode are not known, and not asked for. */
+/* The format of /proc/PID/maps. Device and inode are not known, and readers do not need them. */
 static void put_mapped(struct pprof_text_writer *writer)
 {
 	const struct mapped *mapped;

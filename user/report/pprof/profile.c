@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Items that were written before are found by a hash, then compared. Of two items with the same
- * hash, the second is written each time it occurs, with a new id. Equal texts are one string
- * (model/snapshot/snapshot.h), so they are compared by their addresses.
+ * Items that were already written are found by a hash and then compared. Of two items with the same
+ * hash, the second is written again each time it occurs, with a new id. Equal texts are one string
+ * (model/snapshot/snapshot.h), so they are compared by address.
  */
 #include "report/pprof/profile.h"
 #include "base/hash.h"
@@ -48,7 +48,7 @@ void profile_open(struct profile *profile, struct out *out, const char *program)
 {
 	*profile = (struct profile){.program = program};
 	gzip_open(&profile->gzip, out);
-	(void)profile_string(profile, NULL); /* the first one has to be "" */
+	(void)profile_string(profile, NULL); /* the first string must be "" */
 }
 
 static void put_field(struct profile *profile, struct proto *whole)
@@ -174,7 +174,7 @@ static uint64_t mapping_id(struct profile *profile, const struct snapshot_frame 
 	return new_mapping(profile, frame, hash, known != NULL);
 }
 
-/* What of it is there, and what is known of it. */
+/* Extends the known range of the mapping, and records what is known about its frames. */
 static void see_mapping(struct profile *profile, uint64_t id, const struct snapshot_frame *frames,
 			uint32_t count)
 {
@@ -194,7 +194,7 @@ static void see_mapping(struct profile *profile, uint64_t id, const struct snaps
 	}
 }
 
-/* By whole pages, as mappings are. */
+/* Rounded to whole pages, like real mappings. */
 static void put_mapping(struct profile *profile, size_t i)
 {
 	const struct profile_mapping *mapping = &profile->known_mappings.items[i];
@@ -217,7 +217,7 @@ static void put_mapping(struct profile *profile, size_t i)
 
 /* Locations. */
 
-/* Innermost first: those that are inlined, and into what. */
+/* Counts the innermost inlined frames and the frame that they are inlined into. */
 static uint32_t frames_of_one(const struct snapshot_frame *frames, uint32_t count)
 {
 	uint32_t i = 0;
@@ -297,7 +297,7 @@ static bool is_program(const struct profile *profile, size_t i)
 	return text && profile->program && !strcmp(text, profile->program);
 }
 
-/* The first one is taken for the program. */
+/* Readers take the first mapping for the program. */
 static void put_mappings(struct profile *profile)
 {
 	for (int others = 0; others < 2; others++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A profile as pprof reads it, written piece by piece: profile.proto of github.com/google/pprof.
- * Each string, function, mapping and location is written once, in any order.
+ * Writes a profile for pprof piece by piece: profile.proto of github.com/google/pprof. Each string,
+ * function, mapping and location is written once, in any order.
  */
 #ifndef MTRACE_REPORT_PPROF_PROFILE_H
 #define MTRACE_REPORT_PPROF_PROFILE_H
@@ -30,23 +30,23 @@ enum {
 	PROFILE_DEFAULT_TYPE = 14,
 };
 
-/* Of an address that no file lies at. */
+/* The mapping id of an address outside of all files. */
 #define PROFILE_NO_MAPPING 0
 
 struct profile_function {
-	uint64_t name, file; /* strings */
+	uint64_t name, file; /* string indices */
 };
 
-/* A file, at one distance between addresses and offsets, as far as it is seen. */
+/* The mapped part of a file that was seen, with one difference between addresses and offsets. */
 struct profile_mapping {
 	uint32_t module;
 	uint64_t bias; /* address - offset in the file */
 	uint64_t start, end;
-	uint64_t path, build_id; /* strings */
+	uint64_t path, build_id; /* string indices */
 	bool named, filed, lined;
 };
 
-/* An address with the calls that were inlined there, by the frames that told of it. */
+/* An address with the calls inlined there, and the frames that describe them. */
 struct profile_location {
 	const struct snapshot_frame *frames;
 	uint32_t count;
@@ -55,30 +55,30 @@ struct profile_location {
 
 struct profile {
 	struct gzip gzip;
-	struct map64 strings, functions, mappings, locations; /* by a hash */
+	struct map64 strings, functions, mappings, locations; /* by hash */
 	VEC(const char *) known_strings;
 	VEC(struct profile_function) known_functions;
 	VEC(struct profile_mapping) known_mappings;
 	VEC(struct profile_location) known_locations;
 	struct proto message, inner;
-	const char *program; /* path of what is profiled, or NULL */
+	const char *program; /* path of the profiled program, or NULL */
 };
 
 void profile_open(struct profile *profile, struct out *out, const char *program);
-/* Write what was only collected, and free all. Errors are out's. */
+/* Writes what was only collected, and frees everything. Errors are recorded in `out`. */
 void profile_close(struct profile *profile);
 
-/* The index of a string, which has to live until the profile is closed. NULL is "". */
+/* The index of a string, which must live until the profile is closed. NULL is "". */
 uint64_t profile_string(struct profile *profile, const char *text);
-/* A field of the profile's own. */
+/* Writes a top-level field of the profile. */
 void profile_put(struct profile *profile, uint32_t field, const struct proto *message);
 void profile_put_number(struct profile *profile, uint32_t field, uint64_t number);
-/* {type, unit} */
+/* Writes {type, unit}. */
 void profile_put_type(struct profile *profile, uint32_t field, const char *type, const char *unit);
 
 /*
- * The id of the location of the first frame: *ret_count says how many frames that is, 1 and the
- * calls that are inlined there.
+ * The id of the location of the first frame. Sets *ret_count to the number of frames it covers: 1
+ * plus the calls that are inlined there.
  */
 uint64_t profile_location(struct profile *profile, const struct snapshot_frame *frames,
 			  uint32_t count, uint32_t *ret_count);

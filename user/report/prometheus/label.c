@@ -23,7 +23,7 @@ static const char *escape_of(char byte)
 	return NULL;
 }
 
-/* The bytes that it took. */
+/* Returns the number of bytes consumed. */
 static size_t put_character(FILE *out, const char *text)
 {
 	const char *escape = escape_of(*text);

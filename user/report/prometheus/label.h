@@ -4,12 +4,12 @@
 
 #include <stdio.h>
 
-/* Bytes of a value at most, before what has to be escaped in it is. */
+/* Maximum bytes of a value, before escaping. */
 #define PROMETHEUS_LABEL_MAX 200
 
 /*
- * NAME="VALUE", behind a comma unless it is the first: escaped, in UTF-8 whatever the value is, and
- * cut if it is long.
+ * Writes NAME="VALUE" after `comma`. The value is escaped, converted to valid UTF-8, and cut if it
+ * is too long.
  */
 void prometheus_label(FILE *out, const char *comma, const char *name, const char *value);
 

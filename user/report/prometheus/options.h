@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What metrics to write. */
+/* Which metrics to write. */
 #ifndef MTRACE_REPORT_PROMETHEUS_OPTIONS_H
 #define MTRACE_REPORT_PROMETHEUS_OPTIONS_H
 
@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 struct prometheus_options {
-	bool openmetrics;   /* OpenMetrics 1.0.0; else the text format 0.0.4 */
-	uint32_t processes; /* the number with their own series */
-	uint32_t sites;     /* of each process; as many again for mapped regions */
+	bool openmetrics;   /* OpenMetrics 1.0.0; otherwise the text format 0.0.4 */
+	uint32_t processes; /* the number of processes with their own series */
+	uint32_t sites;     /* of each process; the same number again for mapped regions */
 };
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A metric's series have to stand together, so the processes are gone through once for each. The
- * rest is tables of metrics.
+ * All series of a metric must be adjacent, so the processes are traversed once per metric. The rest
+ * is tables of metrics.
  */
 #include "report/prometheus/prometheus.h"
 
@@ -20,7 +20,7 @@
 enum unit { UNIT_ONE, UNIT_NS, UNIT_PPM };
 
 struct metric {
-	const char *name; /* without prefix, and without _total */
+	const char *name; /* without the prefix and without _total */
 	bool counter;
 	const char *help;
 	enum unit unit;
@@ -31,11 +31,11 @@ struct metrics_writer {
 	struct out out;
 	const struct snapshot *snapshot;
 	const struct prometheus_options *options;
-	const char *headed; /* the metric that has its head */
+	const char *headed; /* the metric whose header was written last */
 	struct rows rows;
 };
 
-/* One line. */
+/* The header of a metric. */
 
 static void put_head(struct metrics_writer *writer, const struct metric *metric, const char *type)
 {
@@ -66,7 +66,7 @@ static void put_value(struct metrics_writer *writer, enum unit unit, uint64_t va
 	out_text(&writer->out, text);
 }
 
-/* labels, then one more: both may be NULL. */
+/* `labels`, then one more label name="value"; either may be NULL. */
 static void put_sample(struct metrics_writer *writer, const struct metric *metric,
 		       const char *suffix, const char *labels, const char *name, const char *value,
 		       uint64_t number)
@@ -183,7 +183,7 @@ static uint64_t errors_of(const struct snapshot_process *process, enum sanity_ki
 	return count;
 }
 
-/* With --sanity; "other": that found no place in the list. */
+/* With --sanity. "other" counts errors that did not fit into the list. */
 static void put_errors(struct metrics_writer *writer)
 {
 	static const struct metric metric = {"release_errors", true,
@@ -206,7 +206,7 @@ static void put_errors(struct metrics_writer *writer)
 	}
 }
 
-/* The histogram: every second class, from 16 bytes to 1 GiB. */
+/* The histogram: every second size class, from 16 bytes to 1 GiB. */
 
 #define FIRST_CLASS 4
 #define LAST_CLASS  30
@@ -279,7 +279,7 @@ static const struct metric scan_metrics[] = {
 	 OF(scan.bytes_unreadable)},
 };
 
-/* When, by the clock that people have. */
+/* Time of the scan by the wall clock. */
 static uint64_t scan_time_ns(const struct snapshot *snapshot, const struct snapshot_scan *scan)
 {
 	uint64_t taken = (uint64_t)snapshot->taken_at * NS_PER_SECOND +
@@ -369,7 +369,7 @@ static void put_sites(struct metrics_writer *writer)
 	put_site_metric(writer, &site_mapped, FAMILY_MAP);
 }
 
-/* Ourselves. */
+/* The tracer itself. */
 
 static uint64_t count_running(const struct snapshot *snapshot)
 {

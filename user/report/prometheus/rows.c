@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A process is identified by pid and comm. If several sections have the same pair (a program that
- * executes itself, a reused pid), it belongs to the one that is running, or else to the latest; the
- * others count as exited.
+ * executes itself, a reused pid), it belongs to the running one, or else to the latest. The others
+ * count as exited.
  */
 #include "report/prometheus/rows.h"
 
@@ -16,14 +16,14 @@
 #include "report/common/name.h"
 #include "report/prometheus/label.h"
 
-/* Who has series of their own. */
+/* Which processes and sites have their own series. */
 
 bool process_is_running(const struct snapshot_process *process)
 {
 	return !process->exited && !process->replaced && !process->left;
 }
 
-/* Those that run first, then those that matter more, then the latest. */
+/* Running processes first, then the more important ones, then the latest. */
 static int compare_processes(const void *a, const void *b)
 {
 	const struct snapshot_process *left = *(const struct snapshot_process *const *)a;
@@ -56,7 +56,7 @@ static bool has_namesake(const struct rows *rows, const struct snapshot_process 
 	return false;
 }
 
-/* NULL if out of memory. */
+/* Returns NULL if out of memory. */
 static char *process_labels(const char *pid, const char *comm)
 {
 	char *text = NULL;
@@ -163,7 +163,7 @@ static void put_site_labels(FILE *out, const struct process_line *row,
 	prometheus_label(out, ",", "source", frame ? frame_source(frame, text) : "");
 }
 
-/* site NULL: the others. */
+/* `site` is NULL for the sum of the other sites. */
 static int site_add(struct process_line *row, const struct snapshot_site *site,
 		    enum api_family family, const struct site_sums *sums)
 {
@@ -183,13 +183,13 @@ static int site_add(struct process_line *row, const struct snapshot_site *site,
 	return -ENOMEM;
 }
 
-/* What libc maps for its own heap is no region of the program. */
+/* Memory that libc maps for its own heap is not a region of the program. */
 static bool site_counts(const struct snapshot_site *site)
 {
 	return site->api != API_MMAP_LIBC;
 }
 
-/* Of the sums of many processes there are no sites: they are all "other". */
+/* The sums of several processes have no sites, so everything counts as "other". */
 static void sums_of_many(const struct process_line *row, struct site_sums others[FAMILY_COUNT])
 {
 	const struct snapshot_process *sums = row->process;

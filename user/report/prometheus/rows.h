@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who has series of their own, processes and sites, with their labels as text; and what the others
- * sum up to.
+ * The processes and sites that have their own series, with their labels as text, and the sums of
+ * the others.
  */
 #ifndef MTRACE_REPORT_PROMETHEUS_ROWS_H
 #define MTRACE_REPORT_PROMETHEUS_ROWS_H
@@ -13,19 +13,19 @@
 #include "model/snapshot/snapshot.h"
 #include "report/prometheus/options.h"
 
-/* What is shown of a site, or of many. */
+/* The values of one site or of several. */
 struct site_sums {
 	uint64_t live_bytes, live_blocks, allocations, frees, bytes_allocated;
 	struct snapshot_sum classes[LEAK_CLASS_COUNT];
 };
 
 struct site_line {
-	char *labels; /* with those of the process */
+	char *labels; /* including those of the process */
 	enum api_family family;
 	struct site_sums sums;
 };
 
-/* A process, or many. */
+/* One process, or the sum of several. */
 struct process_line {
 	const struct snapshot_process *process;
 	char *labels;
@@ -40,7 +40,10 @@ struct rows {
 };
 
 bool process_is_running(const struct snapshot_process *process);
-/* 0 or -ENOMEM; free them in any case. They borrow from the snapshot, and are not to be moved. */
+/*
+ * Returns 0 or -ENOMEM; call rows_free in any case. The rows borrow from the snapshot and point
+ * into *rows, so do not move it.
+ */
 int rows_make(struct rows *rows, const struct snapshot *snapshot,
 	      const struct prometheus_options *options);
 void rows_free(struct rows *rows);

@@ -96,7 +96,7 @@ static void put_times(struct page *page, const struct snapshot_process *process,
 	page_end(page);
 }
 
-/* Worst first. */
+/* The worst class first. */
 static const enum leak_class scan_order[] = {LEAK_DEFINITE, LEAK_INDIRECT, LEAK_UNKNOWN,
 					     LEAK_POSSIBLE, LEAK_STACK,    LEAK_REACHABLE};
 
@@ -127,7 +127,7 @@ static void put_scan(struct page *page, const struct snapshot_process *process,
 	page_end(page);
 }
 
-/* How long its blocks lived that were freed, and what becomes of the others. */
+/* Lifetimes of the freed blocks, and the share of temporary ones. */
 static void put_lives(struct page *page, const struct snapshot_site *site)
 {
 	const struct lifetimes *lifetimes = &site->lifetimes;

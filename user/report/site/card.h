@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One site in full. */
+/* All details of a single site. */
 #ifndef MTRACE_REPORT_SITE_CARD_H
 #define MTRACE_REPORT_SITE_CARD_H
 

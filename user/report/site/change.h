@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What became of sites from one snapshot to a later one: what grew, came, shrank and went. */
+/* How sites changed between two snapshots: grew, new, shrank, gone. */
 #ifndef MTRACE_REPORT_SITE_CHANGE_H
 #define MTRACE_REPORT_SITE_CHANGE_H
 
 #include "report/site/table.h"
 
-/* A list of rows: which, under which title. */
+/* One list: its title, and which rows belong in it. */
 struct site_change {
 	const char *title;
 	bool (*has)(const struct site_row *row);
@@ -14,7 +14,7 @@ struct site_change {
 #define SITE_CHANGES 4
 extern const struct site_change site_changes[SITE_CHANGES];
 
-/* For qsort, of rows: by how many bytes live more or less, whatever it is. */
+/* For qsort of rows: by the absolute change in live bytes. */
 int site_change_compare(const void *a, const void *b);
 
 /* "Grew · 2 sites" */

@@ -14,7 +14,7 @@
 struct changes {
 	struct site_row rows[ROWS_MAX];
 	size_t count;
-	int64_t bytes; /* of all sites of the heap */
+	int64_t bytes; /* of all heap sites */
 };
 
 static struct changes changes_of(const struct snapshot_process *process)

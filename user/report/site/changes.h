@@ -5,7 +5,7 @@
 
 #include "report/text/view.h"
 
-/* Says which sites grew, came, shrank and went; nothing in the first report. */
+/* Lists sites that grew, appeared, shrank or disappeared; writes nothing in the first report. */
 void text_changes(const struct view *view);
 
 #endif

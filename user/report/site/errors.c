@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Wrong releases (--sanity), the most serious first, with up to three stacks each. */
+/* Invalid frees (--sanity), the most serious first, with up to three stacks each. */
 #include "report/site/errors.h"
 
 #include <inttypes.h>
@@ -146,7 +146,7 @@ void text_errors(const struct view *view)
 		write_omission(view);
 }
 
-/* ---- in a sentence ---- */
+/* ---- summary ---- */
 
 static void write_unjudged(const struct view *view)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The sites that lost blocks, in an order of their own: what to look at first. */
+/* The sites with leaked blocks, in their own order: the most important first. */
 #include "report/site/leaks.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static struct snapshot_sum sum_lost(const struct snapshot_leaks *leaks)
 	return snapshot_lost(leaks->classes);
 }
 
-/* Sites that lost blocks besides are in the list of those. */
+/* Sites with leaked blocks are in the list of leaks instead. */
 static struct snapshot_sum sum_possible(const struct snapshot_leaks *leaks)
 {
 	struct snapshot_sum none = {0};
@@ -30,7 +30,7 @@ static struct snapshot_sum sum_possible(const struct snapshot_leaks *leaks)
 	return sum_lost(leaks).blocks ? none : leaks->classes[LEAK_POSSIBLE];
 }
 
-/* Sites that are in one of the other lists are not in this one. */
+/* Sites in one of the other lists are not repeated here. */
 static struct snapshot_sum sum_stack(const struct snapshot_leaks *leaks)
 {
 	struct snapshot_sum none = {0};
@@ -39,7 +39,7 @@ static struct snapshot_sum sum_stack(const struct snapshot_leaks *leaks)
 								    : leaks->classes[LEAK_STACK];
 }
 
-/* A list of sites: all those of whose blocks it counts any. */
+/* A list: all sites for which `sum` counts any blocks. */
 struct leak_kind {
 	const char *title;
 	struct snapshot_sum (*sum)(const struct snapshot_leaks *leaks);
@@ -58,21 +58,21 @@ static const struct leak_kind kind_stack = {"Referenced only from a stack",
 					    {"sorted by bytes", "sorted by bytes, worst last"},
 					    LEAK_BIT(LEAK_STACK)};
 
-/* The worst first. */
+/* The most serious list first. */
 static const struct leak_kind *const kinds[] = {&kind_lost, &kind_possible, &kind_stack};
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 struct leak_list {
 	const struct leak_kind *kind;
-	const struct snapshot_site **sites; /* the worst first */
+	const struct snapshot_site **sites; /* sorted, worst first */
 	size_t count;
 	size_t shown;
-	uint64_t bytes; /* of all of them */
+	uint64_t bytes; /* sum over all sites */
 	struct row_columns columns;
 };
 
-/* Those with leaks of their own before those that others drew along. */
+/* Sites with definite leaks come before sites with only indirect ones. */
 static int compare_leaks(const void *a, const void *b, void *ctx)
 {
 	const struct leak_kind *kind = ctx;
@@ -163,7 +163,7 @@ static void write_title(const struct view *view, const struct leak_list *list)
 
 /* ---- one site ---- */
 
-/* The parts of what was lost, unless it is all of one kind. */
+/* The classes to list if the blocks of a site are not all of one class. */
 static const enum leak_class part_classes[] = {LEAK_DEFINITE, LEAK_INDIRECT, LEAK_POSSIBLE,
 					       LEAK_STACK, LEAK_UNKNOWN};
 
@@ -215,7 +215,7 @@ static void write_age(const struct view *view, const char *label, uint64_t since
 		  item);
 }
 
-/* Of the definite ones. */
+/* Ages of the definite leaks. */
 static void write_ages(const struct view *view, const struct snapshot_leaks *leaks)
 {
 	if (!leaks->classes[LEAK_DEFINITE].blocks || !leaks->oldest_ns)
@@ -288,7 +288,7 @@ static void write_example(const struct view *view, enum leak_class leak,
 	page_end(page);
 }
 
-/* One of each class that the site has blocks of. */
+/* One example for each class of the site's blocks. */
 static void write_examples(const struct view *view, const struct snapshot_leaks *leaks)
 {
 	for (size_t i = 0; view->options->verbose && i < PARTS; i++) {
@@ -381,7 +381,7 @@ struct use {
 	size_t sites;
 };
 
-/* Of each suppression that excused something, how much; returns how many there are. */
+/* Sums up what each suppression excused. Returns the number of suppressions used. */
 static size_t uses_collect(const struct snapshot_process *process, struct use *uses)
 {
 	size_t count = 0, i;

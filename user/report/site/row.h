@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* "  1.  40.4 KiB   86.5%  in 203 blocks from calloc": a site's line, aligned with its neighbours.
+/*
+ * A site's line, aligned with its neighbours: "  1.  40.4 KiB   86.5%  in 203 blocks from calloc".
  */
 #ifndef MTRACE_REPORT_SITE_ROW_H
 #define MTRACE_REPORT_SITE_ROW_H
@@ -7,7 +8,7 @@
 #include "model/snapshot/snapshot.h"
 #include "report/common/page.h"
 
-#define STACK_INDENT 8 /* of what stands below such a line */
+#define STACK_INDENT 8 /* of the lines below it */
 
 struct row_columns {
 	size_t rank, bytes, blocks, noun;
@@ -21,11 +22,11 @@ struct row {
 	enum api api;
 };
 
-/* Make the columns wide enough for the row. */
+/* Widens the columns so that the row fits. */
 void row_measure(struct row_columns *columns, const struct page *page, const struct row *row);
 void row_write(struct page *page, const struct row_columns *columns, const struct row *row);
 
-/* A remark on the list, as a sentence. */
+/* A sentence about the list. */
 void row_note(struct page *page, const char *note);
 
 #endif

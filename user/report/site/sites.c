@@ -20,7 +20,7 @@ static const struct family_words family_words[] = {
 	[FAMILY_MAP] = {"Mapped regions", "region"},
 };
 
-/* How the sites follow each other, worst first, and the other way round. */
+/* Words for the order of the sites: worst first, and worst last. */
 static const char *const order_words[SORT_COUNT][2] = {
 	[SORT_USAGE] = {"sorted by live bytes", "sorted by live bytes, worst last"},
 	[SORT_ALLOCATIONS] = {"sorted by calls", "sorted by calls, worst last"},
@@ -41,11 +41,11 @@ static bool site_in(const struct snapshot_site *site, enum api_family family)
 	return api_row(site->api)->family == family;
 }
 
-/* Where the order is by what is live or lost, some sites are noise. */
+/* If the order is by live or leaked memory, some sites are noise. */
 enum noise {
 	NOISE_NONE,
-	NOISE_IDLE,      /* nothing is live */
-	NOISE_INHERITED, /* what is live is the parent's, whose report shows it */
+	NOISE_IDLE,      /* no live blocks */
+	NOISE_INHERITED, /* the live blocks are inherited: the parent's report shows them */
 	NOISE_COUNT,
 };
 
@@ -62,18 +62,18 @@ static enum noise site_noise(const struct view *view, const struct snapshot_site
 		       : NOISE_NONE;
 }
 
-/* rank: among the sites of its family that are not noise. */
+/* `rank` counts the sites of its family that are not noise. */
 static bool site_below_top(const struct view *view, size_t rank)
 {
 	return view->options->top && rank >= view->options->top;
 }
 
-/* What a family's part will hold, and how wide its columns are. */
+/* Which sites of a family are listed, and the column widths. */
 struct listing {
 	const struct family_words *words;
 	enum api_family family;
 	size_t sites, shown, below_top;
-	size_t noise[NOISE_COUNT]; /* sites that are not shown for that */
+	size_t noise[NOISE_COUNT]; /* hidden sites, by reason */
 	uint64_t live_bytes;       /* of all sites of the family */
 	struct row_columns columns;
 };

@@ -12,7 +12,7 @@
 #include "report/common/suspect_words.h"
 #include "report/site/row.h"
 
-#define CALLERS 4 /* behind the culprit */
+#define CALLERS 4 /* after the culprit */
 
 static void write_place(struct page *page, const struct snapshot_frame *frame, enum style style)
 {

@@ -33,7 +33,7 @@ enum column {
 	COLUMN_CHANGE,
 	COLUMN_BLOCKS,
 	COLUMN_BLOCK_CHANGE,
-	COLUMN_KEY, /* what it is sorted by */
+	COLUMN_KEY, /* the value of the sort key */
 	COLUMN_CALLS,
 	COLUMN_OLDEST,
 	COLUMN_API,
@@ -58,7 +58,7 @@ static const struct table_column plain_columns[COLUMN_COUNT] = {
 	[COLUMN_CALLER] = {.title = "called by", .rank = 8},
 };
 
-/* ---- what a sort key is of a site, where no other column tells ---- */
+/* ---- sort key values that no other column shows ---- */
 
 static const char *key_calls(const struct snapshot_site *site, char text[UNITS_TEXT_SIZE])
 {
@@ -120,7 +120,7 @@ static const struct {
 	[SORT_GROWTH] = {"growth", key_growth},
 };
 
-/* Calls have a column of their own, unless that tells how many there are in a second. */
+/* Calls have their own column, unless that column shows the rate. */
 static bool has_key(const struct site_look *look, uint64_t interval_ns)
 {
 	return keys[look->sort].value && !look->leaks &&
@@ -186,7 +186,7 @@ static void put_oldest(struct table *table, const struct site_row *row,
 				   table->page->utf8, text));
 }
 
-/* The next frame outwards that has a name and is another function. */
+/* The next outer frame that has a name and is a different function. */
 static const struct snapshot_frame *caller_of(const struct snapshot_stack *stack,
 					      const struct snapshot_frame *culprit)
 {

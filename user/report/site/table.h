@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sites as a list, one per line. */
+/* Sites as a table, one per line. */
 #ifndef MTRACE_REPORT_SITE_TABLE_H
 #define MTRACE_REPORT_SITE_TABLE_H
 
@@ -9,20 +9,20 @@
 struct site_row {
 	const struct snapshot_process *process;
 	const struct snapshot_site *site;
-	/* Since an earlier snapshot; see struct site_look. */
+	/* Change since an earlier snapshot; see struct site_look. */
 	int64_t bytes;
 	int64_t blocks;
 	uint64_t calls;
-	uint64_t interval_ns; /* in which the calls were made; 0: show the calls of all time */
+	uint64_t interval_ns; /* during which the calls were made; 0: show all calls */
 };
 
 struct site_look {
 	uint64_t now_ns;    /* for ages */
-	enum sort_key sort; /* its value gets a column, if no other shows it */
-	bool several;       /* processes: sites are PID:ID */
-	bool changes;       /* since the earlier snapshot */
-	bool leaks;         /* what was lost, rather than what lives */
-	bool programs;      /* sites are of programs, if there are several: they have no ids */
+	enum sort_key sort; /* gets its own column if no other column shows it */
+	bool several;       /* several processes: sites are shown as PID:ID */
+	bool changes;       /* show changes since an earlier snapshot */
+	bool leaks;         /* show leaked instead of live memory */
+	bool programs;      /* rows show the program instead of the pid, and no ids */
 };
 
 /* "12" or "4711:12" */

@@ -15,12 +15,12 @@
 struct loss_row {
 	size_t offset; /* in struct snapshot_losses */
 	const char *one;
-	const char *many; /* with %s for the number */
+	const char *many; /* %s is the number */
 };
 
 #define LOSS(field) offsetof(struct snapshot_losses, field)
 
-/* Losses that are a plain count. */
+/* Losses that are plain counts. */
 static const struct loss_row loss_rows[] = {
 	{LOSS(events), "1 event was dropped: the ring buffer was full; use a larger --buffer",
 	 "%s events were dropped: the ring buffer was full; use a larger --buffer"},
@@ -72,7 +72,7 @@ static bool loss_write_gap(struct page *page, const struct snapshot_process *pro
 	return true;
 }
 
-/* Of a process that was attached to, frees of older blocks are no loss: they are to be expected. */
+/* For an attached process, frees of older blocks are expected and not a loss. */
 static bool loss_write_unmatched(struct page *page, const struct snapshot_process *process)
 {
 	uint64_t frees = process->losses.unmatched_frees;
@@ -117,7 +117,7 @@ static void write_left(struct page *page, const struct snapshot_process *process
 		      "no longer traced: it now runs a program that was not selected");
 }
 
-/* What the user did not want to be booked is no loss. */
+/* Allocations that the user chose not to count are no loss. */
 static void write_unbooked(struct page *page, const struct snapshot_process *process)
 {
 	char amount[AMOUNT_SIZE], sentence[SENTENCE_SIZE];

@@ -5,7 +5,7 @@
 
 #include "report/common/page.h"
 
-/* Writes one thing that was not seen, as a sentence with a warning sign. */
+/* Writes a loss as a sentence with a warning sign. */
 void text_loss(struct page *page, const char *sentence);
 
 #endif

@@ -24,7 +24,7 @@ bool process_has_events(const struct snapshot_process *process)
 
 static void write_origin(struct page *page, const struct snapshot_process *process)
 {
-	/* With the parent's pid in between, if anything is to follow it. */
+	/* behind_pid follows the parent's pid; NULL: no pid. */
 	static const struct {
 		const char *words, *behind_pid;
 	} origins[ORIGIN_COUNT] = {
@@ -40,7 +40,7 @@ static void write_origin(struct page *page, const struct snapshot_process *proce
 		page_format(page, STYLE_QUIET, "%u%s", process->ppid, behind);
 }
 
-/* "launched as ./prog -v": the words of the command, or else the file. */
+/* "launched as ./prog -v": the command line, or else the executable. */
 static void write_command(const struct view *view)
 {
 	const struct snapshot_process *process = view->process;
@@ -65,7 +65,7 @@ static void write_command(const struct view *view)
 #define ID_DIGITS       64
 #define ID_DIGITS_SHORT 12 /* as container runtimes show it */
 
-/* An id is shown by its beginning, a name as it is. */
+/* An id is shortened; a name is shown in full. */
 static void write_container(struct page *page, const char *separator, const char *container)
 {
 	bool is_id = strlen(container) == ID_DIGITS;
@@ -76,7 +76,9 @@ static void write_container(struct page *page, const char *separator, const char
 	page_name(page, STYLE_QUIET, text, NAME_COLUMNS);
 }
 
-/* "pid 12 inside its namespace · container 3f9ab2c4d5e6": nothing for what runs beside us. */
+/*
+ * "pid 12 inside its namespace · container 3f9ab2c4d5e6". Nothing for a process in our namespace.
+ */
 static void write_place(const struct view *view)
 {
 	const struct snapshot_process *process = view->process;
@@ -181,7 +183,7 @@ struct class_row {
 	enum leak_class leak;
 	bool always;
 	const char *note;
-	bool listed_by_v; /* its sites are only listed with -v, or on demand */
+	bool listed_by_v; /* its sites are listed only with -v or on demand */
 };
 
 #define LISTED_BY_V "; -v lists them"
@@ -209,7 +211,7 @@ static const char *class_note(const struct class_row *row, const struct snapshot
 	return row->note;
 }
 
-/* What the scan says of the live ones. */
+/* How the scan classified the live blocks. */
 static void totals_add_classes(struct total_rows *totals, const struct snapshot_scan *scan,
 			       const struct format_options *options)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What was left out by --sample, --min-size and --max-size, and how good the estimates are. */
+/* What --sample, --min-size and --max-size left out, and the accuracy of the estimates. */
 #include "report/text/sampling.h"
 
 #include <stdio.h>

@@ -5,10 +5,12 @@
 
 #include "report/text/view.h"
 
-/* With --sample: says that numbers are estimates, how good they are, and what was left out by size.
+/*
+ * With --sample: says that numbers are estimates and how accurate they are. With a size filter:
+ * says what was left out.
  */
 void text_sampling(const struct view *view);
-/* With --max-overhead: says how much time tracing took, and what was done about it. */
+/* With --max-overhead: reports the time spent on tracing, and how sampling was adjusted. */
 void text_overhead(struct page *page, const struct snapshot *snapshot);
 
 #endif

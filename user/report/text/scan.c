@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How a process was scanned for leaks, and what came of it, in a line each. */
+/* How a process was scanned for leaks, and the results, one line each. */
 #include "report/text/scan.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "report/text/view.h"
 
 #define SENTENCE_SIZE 320
-#define STALE_NS      1000000000ULL /* a scan that is older than this was not for this report */
+#define STALE_NS      1000000000ULL /* an older scan was not made for this report */
 
 static void write_quiet(struct page *page, const char *sentence)
 {
@@ -53,9 +53,9 @@ static void write_manner(const struct view *view)
 }
 
 /*
- * Of a program that was traced from its start every block is known: the rest is the allocator's.
- * Else some of it is known to be free; the rest nobody can tell, as glibc marks what lies in its
- * thread caches and fast bins as in use, too.
+ * If the program was traced from its start, every block is known and the rest belongs to the
+ * allocator. Otherwise some of the rest is known to be free. The remainder is unknown, because
+ * glibc also marks chunks in its thread caches and fast bins as in use.
  */
 static void write_between(const struct view *view)
 {
@@ -119,7 +119,7 @@ static uint64_t leak_sites(const struct snapshot_process *process)
 struct adverb {
 	enum leak_class leak;
 	const char *word;
-	bool lost; /* needs a verb */
+	bool lost; /* followed by the verb */
 };
 
 static const struct adverb adverbs[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How the process was scanned for leaks. */
+/* Leak scans in the text report. */
 #ifndef MTRACE_REPORT_TEXT_SCAN_H
 #define MTRACE_REPORT_TEXT_SCAN_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The table of processes: those that have a section, in the order of the sections, and what all
- * others come to. With hundreds of them, most have little to say.
+ * The table of processes: those with a section, in the order of the sections, and a sum of all
+ * others. With hundreds of processes, most have little to report.
  */
 #include "report/text/sections.h"
 
@@ -65,7 +65,7 @@ struct section_cells {
 	char text[COLUMN_COUNT][AMOUNT_SIZE];
 };
 
-/* The columns of what is lost and what was inherited are there if there is any to tell of. */
+/* The columns for leaked and inherited memory appear only if there is any. */
 struct section_table {
 	struct page *page;
 	bool scanned, inherited;
@@ -161,7 +161,7 @@ static void write_titles(const struct section_table *table)
 	page_end(table->page);
 }
 
-/* What became of it stands there if there is room; that it runs goes without saying. */
+/* Says how the process ended, if there is room. "running" is not shown. */
 static void write_row(const struct section_table *table, const struct snapshot_process *process)
 {
 	struct section_cells cells = cells_of(process, process->scan.done);
@@ -194,7 +194,7 @@ static void write_rest(const struct section_table *table, const struct snapshot_
 	page_end(table->page);
 }
 
-/* Which of the rest another --top would show, and which are gone. */
+/* How many of the rest a larger --top would show, and how many are gone. */
 static void write_omissions(struct page *page, const struct sections *sections,
 			    const struct snapshot *snapshot)
 {

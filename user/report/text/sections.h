@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The sections of a text report with several processes, and the table of them. */
+/* The sections of a text report about several processes, and their table. */
 #ifndef MTRACE_REPORT_TEXT_SECTIONS_H
 #define MTRACE_REPORT_TEXT_SECTIONS_H
 

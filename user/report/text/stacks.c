@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How complete the stacks of a process are, and why those are not that are not. */
+/* How complete the stacks of a process are, and why some are not. */
 #include "report/text/stacks.h"
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ const char *stacks_verdict(const struct snapshot_process *process,
 	return text;
 }
 
-/* The module in which a stack ends for this reason; false if it does not. */
+/* Returns true if the stack ends for this reason, and the module where it ends. */
 static bool ends_in(const struct snapshot_stack *stack, unsigned int stop, uint32_t *ret_module)
 {
 	if (stack->stop != stop || !stack->frame_count)
@@ -43,9 +43,9 @@ static bool ends_in(const struct snapshot_stack *stack, unsigned int stop, uint3
 }
 
 /*
- * Of the stacks that end for this reason, one that ends in the module where more than half of them
- * do; NULL if there is none. By the majority vote of Boyer and Moore: the only module that can have
- * a majority is found in one pass, and its votes are counted in a second.
+ * Finds a stack that ends for this reason in the module where more than half of these stacks end,
+ * or NULL if there is none. Uses the majority vote of Boyer and Moore: one pass finds the only
+ * module that can have a majority, and a second pass counts its votes.
  */
 static const struct snapshot_stack *find_majority(const struct snapshot_process *process,
 						  unsigned int stop, uint64_t *ret_votes)
@@ -75,7 +75,7 @@ struct blame {
 	const char *advice;
 };
 
-/* ", most of them in libfoo.so", and what would cure it; nothing if it is not known. */
+/* ", most of them in libfoo.so" and a remedy; empty if not known. */
 static struct blame blame_module(const struct snapshot_process *process, unsigned int stop,
 				 uint64_t stacks)
 {
@@ -101,7 +101,7 @@ static struct blame blame_module(const struct snapshot_process *process, unsigne
 	return blame;
 }
 
-/* How deep the deepest stack is that ended at the depth: that is what --depth was. */
+/* The deepest stack cut at the depth limit shows what --depth was. */
 static uint32_t depth_of(const struct snapshot_process *process)
 {
 	uint32_t depth = 0;
@@ -112,7 +112,7 @@ static uint32_t depth_of(const struct snapshot_process *process)
 	return depth;
 }
 
-/* The reason may say more than its words: a number, a name. */
+/* Adds a number or a name to the reason. */
 static const char *reason_detail(const struct snapshot_process *process, unsigned int stop,
 				 uint64_t stacks, char where[WHERE_SIZE])
 {

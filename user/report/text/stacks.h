@@ -8,7 +8,7 @@
 #include "report/common/amount.h"
 #include "report/text/view.h"
 
-/* Says why stacks end early and what helps. Returns true if any does. */
+/* Says why stacks end early and what helps. Returns true if any stack does. */
 bool text_cut_stacks(const struct view *view);
 /* How complete the stacks are: "all complete". Returns a constant, or text after writing to it. */
 const char *stacks_verdict(const struct snapshot_process *process,

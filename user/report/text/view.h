@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the parts of a text report work on. */
+/* The input of each part of a text report. */
 #ifndef MTRACE_REPORT_TEXT_VIEW_H
 #define MTRACE_REPORT_TEXT_VIEW_H
 

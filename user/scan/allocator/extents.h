@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Stretches of memory that belong to an allocator. */
+/* Memory extents that belong to an allocator. */
 #ifndef MTRACE_SCAN_ALLOCATOR_EXTENTS_H
 #define MTRACE_SCAN_ALLOCATOR_EXTENTS_H
 
@@ -11,7 +11,7 @@
 struct owned_extent {
 	uint64_t start;
 	uint64_t end;
-	bool arena; /* a heap begins behind it */
+	bool arena; /* a heap follows it */
 };
 
 struct owned_extents {

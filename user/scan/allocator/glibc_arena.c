@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * An arena ("struct malloc_state", glibc's malloc/malloc.c) contains, one behind the other: the
- * heads of up to 11 lists of fast chunks, the top chunk, the last remainder, 127 bins of two words
- * each, a bitmap of 16 bytes, and the address of the next arena. All these point to chunks, which
- * begin two words before their block, and so in the last word of the block before if the program
+ * An arena ("struct malloc_state", glibc's malloc/malloc.c) contains, in this order: the heads of
+ * up to 11 lists of fast chunks, the top chunk, the last remainder, 127 bins of two words each, a
+ * bitmap of 16 bytes, and the address of the next arena. All of these point to chunks. A chunk
+ * begins two words before its block, which is in the last word of the previous block if the program
  * asked for all of it.
  *
- * A bin is the head of a list of free chunks, linked in both directions. Its two words are taken
- * for those of a chunk that begins two words earlier, so an empty bin holds the address two words
- * before itself, twice. That is how the first arena (main_arena) is found in the data of libc or of
- * a static program: one empty bin, and 127 bins in a row. The others follow by their addresses:
- * the arenas form a ring.
+ * A bin is the head of a doubly linked list of free chunks. Its two words serve as those of a chunk
+ * that begins two words earlier, so an empty bin holds the address two words before itself, twice.
+ * That is how the first arena (main_arena) is found in the data of libc or of a static program: one
+ * empty bin, and 127 bins in a row. The other arenas follow by address, because arenas form a ring.
  *
- * A thread that was stopped within malloc may have linked a chunk in one direction only. So one
+ * A thread that was stopped within malloc may have linked a chunk in one direction only, so one
  * direction is enough.
  */
 #include "scan/allocator/glibc_arena.h"
@@ -36,7 +35,7 @@ struct arena_search {
 	unsigned char batch[BATCH_BYTES];
 };
 
-/* Chunks, as malloc sees them. */
+/* Chunks as malloc sees them. */
 
 static bool link_leads_back(struct arena_search *search, uint64_t chunk, unsigned int back_word,
 			    uint64_t head)
@@ -63,7 +62,7 @@ static bool is_bin(struct arena_search *search, uint64_t bin)
 
 /* Arenas. */
 
-/* Returns the first of the bins around a known one; 0 if they are not exactly 127 in a row. */
+/* Returns the first of the bins around a known one, or 0 if there are not exactly 127 in a row. */
 static uint64_t first_bin(struct arena_search *search, uint64_t bin)
 {
 	uint64_t step = 2 * search->input->word, first = bin, end = bin + step;
@@ -111,7 +110,7 @@ static uint64_t bins_of(struct arena_search *search, uint64_t arena)
 	return 0;
 }
 
-/* Adds the arena of these bins, and all that follow in the ring. */
+/* Adds the arena with these bins, and all other arenas in the ring. */
 static int add_ring(struct arena_search *search, uint64_t first)
 {
 	uint64_t next;
@@ -163,7 +162,7 @@ static int search_batch(struct arena_search *search, uint64_t address, size_t si
 	return err;
 }
 
-/* Batches overlap by a word: a bin has two. */
+/* Batches overlap by a word, because a bin has two. */
 static int search_extent(struct arena_search *search, const struct scan_extent *extent)
 {
 	const struct scan_memory *memory = search->input->memory;
@@ -205,7 +204,7 @@ static int search_image(struct arena_search *search, uint64_t start, uint64_t en
 	return status;
 }
 
-/* What of the range lies in images that are not executable, where data is. */
+/* Searches the part of the range in non-executable images, where data is. */
 static int search_range(struct arena_search *search, const struct scan_range *range)
 {
 	const struct scan_input *input = search->input;

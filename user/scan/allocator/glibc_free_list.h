@@ -8,7 +8,7 @@
 
 #include "scan/allocator/word_reader.h"
 
-/* Returns true if the word at `place`, which holds `chunk`, is the link to it in a list. */
+/* Returns true if the word at `place`, which holds `chunk`, is a list link to that chunk. */
 bool glibc_free_list_links(struct word_reader *reader, uint64_t place, uint64_t chunk);
 
 #endif

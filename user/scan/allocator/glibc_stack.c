@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * When a thread has exited, its stack stays mapped for the next thread (glibc's
- * nptl/nptl-stack.c). It still holds the locals of functions that have returned, and below the
- * thread's own block (the TCB, "struct pthread") the values of its thread-local variables. All of
- * that is dead.
+ * When a thread has exited, its stack stays mapped for the next thread (glibc's nptl/nptl-stack.c).
+ * It still holds the locals of functions that have returned and, below the thread control block
+ * (TCB, "struct pthread"), the values of its thread-local variables. All of that is dead.
  *
  * On x86 the first and the third word of a TCB hold its address ("tcbhead_t", sysdeps/x86_64 and
- * i386/nptl/tls.h), and a thread's thread pointer is that address. The caller has found out that no
- * thread uses the mapping. A TCB at its end tells that it was a thread's stack, if the threads that
- * exist have one like it. What lies in the TCB and above still counts: it leads to thread-local
+ * i386/nptl/tls.h), and a thread's thread pointer is that address. The caller has checked that no
+ * thread uses the mapping. A TCB at its end shows that it was a thread's stack, if the running
+ * threads have one like it. The TCB and the memory above it still count: they lead to thread-local
  * variables of libraries, which are freed later.
  */
 #include "scan/allocator/glibc_stack.h"
@@ -18,8 +17,8 @@
 
 #include "scan/allocator/word_reader.h"
 
-#define TCB_STEP  16 /* bytes: each begins at a multiple of it */
-#define TCB_PAGES 4  /* at the end of the mapping, in which it begins */
+#define TCB_STEP  16 /* bytes: a TCB begins at a multiple of it */
+#define TCB_PAGES 4  /* at the end of the mapping, where a TCB can begin */
 
 static bool is_tcb(struct word_reader *reader, uint64_t address)
 {
@@ -37,7 +36,7 @@ static uint64_t find_tcb_in_page(struct word_reader *reader, uint64_t page)
 	return 0;
 }
 
-/* Returns where the TCB begins; 0 if there is none. */
+/* Returns the start of the TCB, or 0 if there is none. */
 static uint64_t find_tcb(struct word_reader *reader, const struct scan_range *range)
 {
 	uint64_t page = range->end, tcb = 0;

@@ -6,7 +6,7 @@
 #include "scan/allocator/extents.h"
 #include "scan/scan_types.h"
 
-/* Adds the stacks among the ranges that are idle. Returns 0 or -errno. */
+/* Adds the idle ranges that are such stacks. Returns 0 or -errno. */
 int glibc_stacks_find(const struct scan_input *input, struct owned_extents *extents);
 
 #endif

@@ -2,17 +2,17 @@
 /*
  * Metadata blocks ("struct base_block_s", jemalloc's include/jemalloc/internal/base.h) are mapped
  * in multiples of 2 MiB. A description in them ("struct edata_s", edata.h) holds 8 bytes of flags,
- * an address, and a size. There is one for each extent, which is a large allocation or a slab of
- * small ones; so the address is that of the first block in it.
+ * an address and a size. There is one for each extent, which is a large allocation or a slab of
+ * small ones, so the address is that of the first block in it.
  *
- * A metadata block lies at a multiple of 2 MiB. It begins with its size, the address of the next
- * block, and a description of what is unused of it, which always reaches to its end. So its address
- * and size add up to the block's end, which nothing else is likely to say of itself at such a
- * place.
+ * A metadata block starts at a multiple of 2 MiB. It begins with its size, the address of the next
+ * block, and a description of its unused part, which always extends to the end. So the address and
+ * size of that part add up to the end of the block. It is unlikely that other data at such an
+ * address does the same.
  *
- * The cache of a thread (tcache.h, cache_bin.h) is a large allocation of the first arena. It holds
- * addresses of free blocks, and still those of the blocks that it handed out last. Since 5.3 a word
- * of bytes 0x7a stands at its beginning, and one of bytes 0xa7 at its end.
+ * A thread's cache (tcache.h, cache_bin.h) is a large allocation in the first arena. It holds
+ * addresses of free blocks, and still those of the blocks that it handed out last. Since 5.3 it
+ * begins with a word of bytes 0x7a and ends with a word of bytes 0xa7.
  */
 #include "scan/allocator/jemalloc.h"
 
@@ -24,8 +24,8 @@
 #define ALIGNMENT   (2ULL << 20)
 #define FLAGS_BYTES 8
 
-#define DESCRIPTION_STEP 64   /* bytes: each begins at a multiple of it */
-#define ARENA_MASK       4095 /* of its flags: the number of the arena … */
+#define DESCRIPTION_STEP 64   /* bytes: a description begins at a multiple of it */
+#define ARENA_MASK       4095 /* in the flags: the number of the arena … */
 #define SLAB             4096 /* … and whether it is a slab */
 #define SIZE_MASK        (~(uint64_t)4095)
 
@@ -41,7 +41,10 @@ struct jemalloc_search {
 	struct word_reader caches;
 };
 
-/* Finds the first memory from the address on that may hold anything. Returns false if none does. */
+/*
+ * Finds the first memory at or above the address that may hold anything. Returns false if there is
+ * none.
+ */
 static bool next_content(const struct jemalloc_search *search, uint64_t address, uint64_t end,
 			 struct scan_extent *ret_extent)
 {
@@ -62,7 +65,7 @@ static int add(struct jemalloc_search *search, uint64_t start, uint64_t end)
 		       : 0;
 }
 
-/* Caches of threads. */
+/* Thread caches. */
 
 static uint64_t marker(const struct jemalloc_search *search, uint64_t bytes)
 {
@@ -79,7 +82,7 @@ static int add_cache(struct jemalloc_search *search, uint64_t start, uint64_t si
 		return 0;
 	for (uint64_t at = start + word; at < start + size; at += word) {
 		if (!word_may_be_at(search->input, at))
-			at |= WORD_READER_BYTES - word; /* to the last word of its page */
+			at |= WORD_READER_BYTES - word; /* continue at the last word of its page */
 		else if (word_read(&search->caches, at, &value) &&
 			 value == marker(search, CACHE_ENDS))
 			return add(search, start, at);
@@ -87,7 +90,7 @@ static int add_cache(struct jemalloc_search *search, uint64_t start, uint64_t si
 	return 0;
 }
 
-/* If the description is that of a large allocation of the first arena. */
+/* Adds the extent if its description is that of a large allocation in the first arena. */
 static int add_described_cache(struct jemalloc_search *search, uint64_t description)
 {
 	unsigned int word = search->input->word;
@@ -119,7 +122,7 @@ static int add_caches(struct jemalloc_search *search, uint64_t block, uint64_t e
 
 /* Metadata blocks. */
 
-/* Returns where the block ends that begins at the address; 0 if none does. */
+/* Returns the end of the block that begins at the address, or 0 if there is none. */
 static uint64_t block_end(struct jemalloc_search *search, uint64_t block)
 {
 	unsigned int word = search->input->word;

@@ -35,7 +35,7 @@ struct ranges {
 	VEC(struct scan_range) list;
 };
 
-/* Adds what the extents leave of a range. */
+/* Adds the parts of a range that are outside of the extents. */
 static int cut_range(struct ranges *ranges, const struct scan_range *range,
 		     const struct owned_extents *extents)
 {

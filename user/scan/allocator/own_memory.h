@@ -2,14 +2,14 @@
 /*
  * Allocators keep pointers to the memory that they manage: to free chunks, to the next place to
  * allocate from, to the start of each slab. The C library keeps the stacks of threads that have
- * exited. As roots, all these would make leaked blocks look referenced. So what is certain to be
- * memory of this kind is left out of the roots:
+ * exited. As roots, all these would make leaked blocks look referenced. So memory that is certain
+ * to be of this kind is excluded from the roots:
  *
- *   glibc     arenas (scan/allocator/glibc_arena.c), and stacks (scan/allocator/glibc_stack.c)
- *   jemalloc  metadata blocks and thread caches (scan/allocator/jemalloc.c)
+ *    glibc     arenas (scan/allocator/glibc_arena.c) and stacks (scan/allocator/glibc_stack.c)
+ *    jemalloc  metadata blocks and thread caches (scan/allocator/jemalloc.c)
  *
- * Each is recognised by what it contains, never by symbols or offsets, so that stripped and
- * statically linked programs are covered. What is in doubt stays a root.
+ * It is recognised by its contents, never by symbols or offsets, so stripped and statically linked
+ * programs are covered. Doubtful memory remains a root.
  */
 #ifndef MTRACE_SCAN_ALLOCATOR_OWN_MEMORY_H
 #define MTRACE_SCAN_ALLOCATOR_OWN_MEMORY_H
@@ -17,8 +17,8 @@
 #include "scan/scan_types.h"
 
 /*
- * Cuts that memory out of input->ranges. *ret_ranges is what input->ranges then
- * points to; free it after the scan. Returns 0 or -errno, which leaves the input as it was.
+ * Cuts that memory out of input->ranges, which then points to *ret_ranges; free that after the
+ * scan. Returns 0 or -errno, which leaves the input unchanged.
  */
 int own_memory_exclude(struct scan_input *input, struct scan_range **ret_ranges);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Only on x86 the words of a TCB show that it is one. */
+/* Only on x86 does a TCB hold its own address. */
 #include "scan/allocator/glibc_stack.h"
 
 int glibc_stacks_find(const struct scan_input *input, struct owned_extents *extents)

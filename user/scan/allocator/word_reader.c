@@ -35,7 +35,7 @@ static bool is_read(const struct word_reader *reader, uint64_t address)
 	       reader->size - (address - reader->start) >= reader->input->word;
 }
 
-/* No more than the word's page, because to read an untouched page makes the process larger. */
+/* Reads only the word's page, because reading untouched pages makes the process larger. */
 static bool read_page(struct word_reader *reader, uint64_t address)
 {
 	const struct scan_memory *memory = reader->input->memory;

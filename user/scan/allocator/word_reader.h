@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads single words of the scanned memory. Most of them should lie near the one before. */
+/* Reads single words of the scanned memory. Most of them should be close to the previous one. */
 #ifndef MTRACE_SCAN_ALLOCATOR_WORD_READER_H
 #define MTRACE_SCAN_ALLOCATOR_WORD_READER_H
 
@@ -11,22 +11,25 @@
 
 #define WORD_READER_BYTES 4096 /* a page */
 
-/* All zero except for input. Keeps what it has read: use a new one once memory may have changed. */
+/*
+ * All zero except for input. Caches what it has read, so use a new one after memory may have
+ * changed.
+ */
 struct word_reader {
 	const struct scan_input *input;
-	uint64_t start; /* of the memory in bytes */
+	uint64_t start; /* address of the memory in `bytes` */
 	size_t size;
 	unsigned char bytes[WORD_READER_BYTES];
 };
 
 /*
- * Returns true if there may be a word other than 0 at the address. To read memory that was never
- * touched makes the process larger, so ask before. Only before the scan begins, because
- * scan_memory.next serves one thread.
+ * Returns true if there may be a word other than 0 at the address. Ask before reading, because
+ * reading memory that was never touched makes the process larger. Only allowed before the scan
+ * begins, because scan_memory.next serves one thread.
  */
 bool word_may_be_at(const struct scan_input *input, uint64_t address);
 
-/* Reads input->word bytes. Returns false if they cannot be read, or lie in two pages. */
+/* Reads input->word bytes. Returns false if they cannot be read or span two pages. */
 bool word_read(struct word_reader *reader, uint64_t address, uint64_t *ret_word);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A set of small numbers as bits. Above each 64 bits there is one that is set if any of them is,
- * and so on, so the next member is found in one step per level, however far away it is. It serves
- * as a work list that takes one bit per block and cannot overflow.
+ * A set of small numbers as bits. Each 64 bits have one bit above them, which is set if any of them
+ * is, and so on for each level. So the next member is found in one step per level, however far away
+ * it is. It serves as a work list that takes one bit per block and cannot overflow.
  */
 #ifndef MTRACE_SCAN_BLOCK_BITSET_H
 #define MTRACE_SCAN_BLOCK_BITSET_H

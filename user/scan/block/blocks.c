@@ -9,7 +9,7 @@
  *   start does not need the size.
  * - A span is cut into equal buckets, whose width is a power of two. There are at most three
  * buckets for four blocks, and at least half as many. A bucket knows the first block in it or
- * behind it. Four starts are compared at once from there on. If a bucket has more blocks, a binary
+ * after it. Four starts are compared at once from there on. If a bucket has more blocks, a binary
  * search covers the rest. Each span ends with four starts greater than any other, so no comparison
  * needs a bound.
  * - Words are looked up in groups: first all their buckets are fetched, then the starts, and then
@@ -32,7 +32,7 @@
 
 #include "scan/block/table.h"
 
-#define PAD       4             /* slots behind a span */
+#define PAD       4             /* slots after a span */
 #define FIRST_GAP (1ULL << 20)  /* bytes without a block that end a span */
 #define SPAN_MAX  0xfffffff0ULL /* bytes from its base to the start of its last block */
 #define GROUP     64
@@ -142,7 +142,7 @@ static int make_spans(struct blocks *blocks)
 	return add_span(blocks, first, blocks->raw.count);
 }
 
-/* How many bytes does a size need for most blocks? */
+/* Chooses between sizes of 16 and 32 bits. */
 static void choose_sizes(struct blocks *blocks)
 {
 	const struct sized_block *block;
@@ -153,7 +153,10 @@ static void choose_sizes(struct blocks *blocks)
 	blocks->size_is_large = large > blocks->raw.count / LARGE_SHARE ? UINT32_MAX : UINT16_MAX;
 }
 
-/* In place: offset << 32 | size takes half of what it is made of. The other half is given back. */
+/*
+ * Packs in place: offset << 32 | size takes half of the original memory. The other half is
+ * returned.
+ */
 static int pack_raw(struct blocks *blocks, uint64_t **ret_packed)
 {
 	const uint32_t large = blocks->size_is_large;
@@ -381,7 +384,9 @@ size_t blocks_span_below(const struct blocks *blocks, uint64_t address)
 	return low;
 }
 
-/* If four comparisons were not enough: the last block of the bucket that starts at or below. */
+/*
+ * If four comparisons were not enough: finds the last block of the bucket that starts at or below.
+ */
 static uint32_t search_bucket(const struct blocks *blocks, uint32_t low, uint32_t high,
 			      uint32_t start)
 {

@@ -16,7 +16,7 @@
 #define SLOT_NONE  UINT32_MAX
 #define SLOT_LIMIT (1u << 30) /* maximum number of slots */
 
-/* Blocks that lie near each other. */
+/* A group of blocks that are close to each other. */
 struct span {
 	uint64_t base; /* address of the first block */
 	uint64_t end;  /* of the last block; above its start even if its size is 0 */
@@ -37,7 +37,7 @@ struct blocks {
 	uint32_t slots;         /* including padding, which belongs to no block */
 	uint32_t count;
 	VEC(struct span) spans;
-	uint32_t *buckets;             /* the first slot in the bucket or behind it */
+	uint32_t *buckets;             /* the first slot in the bucket or after it */
 	VEC(struct sized_block) large; /* blocks whose size does not fit `sizes`, by address */
 	uint64_t low;                  /* every block lies in [low, high) */
 	uint64_t high;
@@ -68,7 +68,7 @@ uint64_t blocks_address(const struct blocks *blocks, uint32_t slot);
 uint64_t blocks_size(const struct blocks *blocks, uint32_t slot);
 /* Returns the index of the slot's span. */
 size_t blocks_span(const struct blocks *blocks, uint32_t slot);
-/* Returns the index of the last span that begins at or below the address; 0 if none does. */
+/* Returns the index of the last span that begins at or below the address, or 0 if there is none. */
 size_t blocks_span_below(const struct blocks *blocks, uint64_t address);
 /* Returns the block that begins at the address, or SLOT_NONE. */
 uint32_t blocks_at(const struct blocks *blocks, uint64_t address);
@@ -99,7 +99,7 @@ void block_cursor_seek(struct block_cursor *cursor, const struct blocks *blocks,
 /* The general case of block_cursor_step(). */
 void block_cursor_leap(struct block_cursor *cursor);
 
-#define BLOCKS_NO_START UINT32_MAX /* in `starts`, behind a span */
+#define BLOCKS_NO_START UINT32_MAX /* in `starts`, after a span */
 
 /* Returns false for slots that are padding. */
 static inline bool blocks_is_block(const struct blocks *blocks, uint32_t slot)

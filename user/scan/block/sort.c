@@ -8,7 +8,7 @@
 
 #define DIGIT_BITS 8
 #define DIGITS     (1u << DIGIT_BITS)
-#define FEW        24 /* no more items than this are sorted by insertion */
+#define FEW        24 /* up to this many items are sorted by insertion */
 
 static void sort_few(struct sized_block *items, size_t count)
 {

@@ -20,7 +20,7 @@ static inline void *table_alloc(size_t bytes)
 		return malloc(bytes ? bytes : 1);
 	if (posix_memalign(&table, TABLE_HUGE, bytes))
 		return NULL;
-	madvise(table, bytes, MADV_HUGEPAGE); /* without huge pages, small ones do */
+	madvise(table, bytes, MADV_HUGEPAGE); /* best effort: small pages also work */
 	return table;
 }
 

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Blocks whose pointers there was no room to remember are read again when they turn out to be
- * reached. To ask for one block costs as much as to read a few kilobytes, so
- * - all that are known to be wanted are asked for together, in the order of addresses, and what is
- *   found to be wanted meanwhile joins in if it lies ahead, as with a lift that goes up only;
- * - what lies between two that are near each other is read as well, and ignored.
+ * Blocks whose pointers did not fit into memory are read again when they turn out to be reachable.
+ * A request for one block costs as much as reading a few kilobytes, so
+ *  - all blocks known to be wanted are requested together, by ascending address; a block that
+ * becomes wanted meanwhile joins the same sweep if it is ahead, as in an elevator that only goes
+ * up;
+ *  - a short gap between two wanted blocks is read as well, and ignored.
  *
- * The order among lost blocks (scan/scan.c) has to follow them one by one. By then most edges are
- * of no use any more, those of blocks that are reached. So lost blocks are read again once, all of
- * them, and only what leads from one to another is remembered.
+ * Sorting the leaked blocks (scan/scan.c) follows them one by one. By then most edges are useless:
+ * those of reachable blocks. So all leaked blocks are read once more, and only pointers from one
+ * leaked block to another are remembered.
  */
 #include "scan/mark/again.h"
 #include "scan/mark/pass.h"
 
 #define BLOCKS 1024 /* at a time */
-#define GAP    1024 /* bytes: a range of its own costs more than these */
+#define GAP    1024 /* bytes: a separate range costs more than reading these */
 
 /* Blocks to read, and the ranges that hold them. */
 struct reread_batch {
@@ -84,7 +85,7 @@ int scan_read_again(struct scan *scan)
 	return err ? err : 1;
 }
 
-/* What is lost. */
+/* Leaked blocks. */
 
 uint32_t scan_next_lost(const struct scan *scan, uint32_t slot)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads blocks again whose pointers did not fit into memory. */
+/* Reads blocks again if their pointers did not fit into memory. */
 #ifndef MTRACE_SCAN_MARK_AGAIN_H
 #define MTRACE_SCAN_MARK_AGAIN_H
 
@@ -7,7 +7,10 @@
 
 #include "scan/mark/mark.h"
 
-/* Reads some of those that are still to be followed. Returns 1, 0 if there are none, or -errno. */
+/*
+ * Reads some of the blocks that are still to be followed. Returns 1, 0 if there are none, or
+ * -errno.
+ */
 int scan_read_again(struct scan *scan);
 /* Reads all unreachable blocks, to find pointers from one to another. Returns 0 or -errno. */
 int scan_read_lost(struct scan *scan);

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The edges of a source are a run of 32-bit words, the last one flagged, and runs stand in the
- * order of their sources. So nothing needs to say where a run begins: its group of 16 slots knows
- * where the group's first run is, one bit per slot tells which slots have a run, and the runs in
- * between are stepped over; at once where each is a single word, as those of lists are. An edge
- * takes 4 bytes, and 8 if it points to the interior or has a tag; it makes no difference how large
- * offsets of 4 GiB and more are.
+ * The edges of a source are a run of 32-bit words, the last one flagged, and runs are in the order
+ * of their sources. So the start of a run need not be stored: each group of 16 slots knows where
+ * its first run is, one bit per slot says which slots have a run, and the runs in between are
+ * skipped. Runs of a single word each, as in lists, are skipped at once. An edge takes 4 bytes, or
+ * 8 if it points to the interior or has a tag; offsets of 4 GiB and more are possible.
  */
 #include "scan/mark/edges.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define LAST       (1u << 31) /* of its run */
+#define LAST       (1u << 31) /* last word of its run */
 #define INTERIOR   (1u << 30) /* the offset follows */
 #define TARGET     (INTERIOR - 1)
-#define TAGGED     UINT32_MAX /* as an offset */
+#define TAGGED     UINT32_MAX /* as an offset: a tagged pointer */
 #define GROUP_MASK ((1u << EDGES_GROUP) - 1)
 
 int edges_init(struct edges *edges, uint32_t slots, uint32_t capacity)
@@ -124,7 +123,7 @@ static uint32_t skip_run(const struct edges *edges, uint32_t at)
 	return at + edge_words(edges, at);
 }
 
-/* Where the words of the group's runs end. */
+/* The end of the group's runs in words. */
 static uint32_t group_end(const struct edges *edges, uint32_t group)
 {
 	return group + 1 < edges->groups ? edges->firsts[group + 1] : edges->used;
@@ -143,7 +142,7 @@ void edges_walk_begin(struct edges_walk *walk, const struct edges *edges, uint32
 	if (!walk->more)
 		return;
 	walk->at = edges->firsts[group];
-	/* As many words as runs: each is of one word. */
+	/* as many words as runs: each run is a single word */
 	if (group_end(edges, group) - walk->at == (uint32_t)__builtin_popcountll(members))
 		walk->at += before;
 	else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Pointers out of blocks that are not (yet) known to be reachable, remembered so that the blocks
- * need not be read again. In a fixed amount of memory; what does not fit is refused.
+ * Pointers out of blocks that are not (yet) known to be reachable, stored so that the blocks need
+ * not be read again. The memory is fixed; edges that do not fit are refused.
  */
 #ifndef MTRACE_SCAN_MARK_EDGES_H
 #define MTRACE_SCAN_MARK_EDGES_H
@@ -15,10 +15,10 @@
 
 struct edge {
 	uint32_t target;
-	uint64_t offset; /* where in the target it points, or EDGE_TAGGED */
+	uint64_t offset; /* into the target, or EDGE_TAGGED */
 };
 
-#define EDGE_TAGGED UINT64_MAX /* to the start, but with a tag in the upper bits of the word */
+#define EDGE_TAGGED UINT64_MAX /* to the start, with a tag in the upper bits of the word */
 
 #define EDGES_GROUP 16 /* slots */
 
@@ -30,22 +30,27 @@ struct edges {
 	uint32_t groups;  /* number of groups with an entry in firsts */
 	uint32_t group_count;
 	struct bitset sources; /* slots that have a run */
-	uint32_t source;       /* whose run is being written, or SLOT_NONE */
-	uint32_t last;         /* where that run's last edge is in words */
+	uint32_t source;       /* the source of the run being written, or SLOT_NONE */
+	uint32_t last;         /* position of that run's last edge in words */
 	size_t bytes;
 };
 
-/* Capacity in words: an edge takes one, or two if it is interior or tagged. Returns 0 or -ENOMEM.
+/*
+ * The capacity is in words: an edge takes one word, or two if it is interior or tagged. Returns 0
+ * or -ENOMEM.
  */
 int edges_init(struct edges *edges, uint32_t slots, uint32_t capacity);
 void edges_free(struct edges *edges);
 /* Returns the bytes used in addition to the capacity. */
 size_t edges_memory(uint32_t slots);
-/* Gives memory back, unless that would be more than half of it. Only while there are no edges. */
+/*
+ * Returns up to `bytes` of memory, unless that is more than half of it. Only allowed while there
+ * are no edges.
+ */
 void edges_shrink(struct edges *edges, size_t bytes);
 /* Removes all edges. */
 void edges_clear(struct edges *edges);
-/* Sources must come in ascending order. Returns false if there is no room, or if they do not. */
+/* Sources must ascend. Returns false if there is no room, or if they do not ascend. */
 bool edges_add(struct edges *edges, uint32_t source, const struct edge *edge);
 /* Call this after the last edge was added. */
 void edges_finish(struct edges *edges);

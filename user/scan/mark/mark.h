@@ -13,8 +13,8 @@
 #include "scan/read/feed.h"
 #include "scan/scan_types.h"
 
-#define STACK       1024 /* blocks whose edges are to be followed; more of them wait in a set */
-#define UNIT_SORTED 256  /* the same if words must be sorted first */
+#define STACK       1024       /* blocks whose edges are followed next; the others wait in a set */
+#define UNIT_SORTED 256        /* a smaller unit if words must be sorted first */
 #define UNIT        (8 * 1024) /* bytes that are filtered and looked up at a time */
 
 /* A flag in positions, and in the tags of hits: the word had a tag in its upper bits. */
@@ -27,13 +27,13 @@ _Static_assert(SLOT_LIMIT <= WORD_TAGGED && UNIT <= WORD_TAGGED, "the flag is a 
 #define LEVEL_INTERIOR 1
 #define LEVEL_START    2
 #define INCOMPLETE     0x04 /* some of its edges did not fit */
-#define IDIOM_SHIFT    3    /* the other bits: what it looks like (scan/pattern/idiom.h) */
+#define IDIOM_SHIFT    3    /* the remaining bits: what it looks like (scan/pattern/idiom.h) */
 #define LOST_VISITED   0x08 /* in the last phase, these replace what it looks like */
 #define LOST_HEAD      0x10
 #define LOST_INDIRECT  0x20
 
 /* Where a block was first reached from (scan/mark/stack_only.h); 0: the roots. */
-#define ORIGIN_RANK      0x7f /* of a candidate; all from this one on share it */
+#define ORIGIN_RANK      0x7f /* of a candidate; later candidates share the last rank */
 #define ORIGIN_CANDIDATE 0x80
 
 struct hole {
@@ -43,7 +43,7 @@ struct hole {
 
 struct deferred {
 	uint32_t slot;
-	uint32_t offset; /* UINT32_MAX: that or more */
+	uint32_t offset; /* UINT32_MAX: at least that */
 };
 
 /* A word on a stack or in a register, and where it points. */
@@ -60,33 +60,33 @@ struct scan {
 	struct edges edges;
 	VEC(struct deferred) deferred;
 	size_t deferred_max;
-	uint32_t stack[STACK]; /* reached; their edges are to be followed next */
+	uint32_t stack[STACK]; /* reached; their edges are followed next */
 	unsigned int depth;
-	struct bitset pending; /* reached; their edges are still to be followed */
-	struct bitset again;   /* reached, and to be read again for their edges */
-	uint32_t again_from;   /* behind the last block that was read again */
+	struct bitset pending; /* reached; their edges are followed later */
+	struct bitset again;   /* reached; must be read again for their edges */
+	uint32_t again_from;   /* after the last block that was read again */
 	struct feed *again_feed;
-	const uint32_t *wanted; /* slots that are being read again; all other words are ignored */
+	const uint32_t *wanted; /* slots being read again; words of other blocks are ignored */
 	size_t wanted_count;
 	size_t wanted_at; /* those before it have been read */
 	VEC(struct hole) holes;
-	struct scan_range *ranges; /* roots, then those with blocks, then stacks that are judged */
+	struct scan_range *ranges; /* roots, then ranges with blocks, then stacks to be judged */
 	size_t root_ranges;
 	size_t stack_ranges;
 	VEC(struct reference) references;
-	uint32_t registers; /* index of the set that is scanned, or SCAN_IN_MEMORY */
-	bool refers;        /* words are noted as references, to be judged */
+	uint32_t registers; /* index of the set being scanned, or SCAN_IN_MEMORY */
+	bool refers;        /* words are noted as references to be judged */
 	uint8_t *origins;   /* by slot; NULL: there are no candidates */
 	size_t origin_bytes;
 	uint8_t *tagged; /* bits by slot: a tagged pointer was the first to reach it; or NULL */
 	uint64_t led[ORIGIN_RANK + 1][2]; /* by rank: bits of later ranks that point to it */
-	VEC(uint32_t) candidates;         /* referenced only by a stack, as far as known; by rank */
+	VEC(uint32_t) candidates;         /* only a stack points there, as far as known; by rank */
 
 	struct filter filter;
 	struct settled settled;
 	unsigned int settled_level; /* blocks of this level or a higher one no longer change */
-	size_t in_vain;             /* look-ups that found a settled block */
-	bool settling;              /* `settled` is maintained: there were many of these look-ups */
+	size_t in_vain;             /* lookups that found a settled block */
+	bool settling;              /* `settled` is maintained after many such lookups */
 	uint64_t words[UNIT];       /* a word may begin at every byte */
 	uint32_t positions[UNIT];   /* in the unit; later the slots of their blocks */
 	struct hit hits[UNIT];
@@ -96,16 +96,16 @@ struct scan {
 	bool remembering; /* pointers of blocks that are not yet reachable are stored as edges */
 	bool counts_free; /* free bytes between blocks are counted */
 	bool only_wanted; /* words outside of `wanted` are ignored */
-	const struct feed_piece *piece; /* that is scanned, if in_blocks */
-	struct block_cursor first;      /* the block where it begins */
-	uint32_t last;                  /* and the one where it ends */
-	struct block_cursor at;         /* the block of the word */
-	uint64_t content_end;           /* of that block; 0: there is none */
+	const struct feed_piece *piece; /* being scanned, if in_blocks */
+	struct block_cursor first;      /* the block at its start */
+	uint32_t last;                  /* the block at its end */
+	struct block_cursor at;         /* the block of the current word */
+	uint64_t content_end;           /* end of that block's content; 0: no block */
 	struct word_reader chunk_words;
 	struct gap_walk gap_walk;
 	struct scan_range judged; /* the gap that was judged last */
 	bool gap_free;
-	uint32_t head; /* the lost block that is followed */
+	uint32_t head; /* the leaked block being followed */
 	/* Handles a pointer from a block (SLOT_NONE: a root) to another block. */
 	void (*on_pointer)(struct scan *scan, uint32_t source, const struct edge *edge);
 };
@@ -115,7 +115,7 @@ static inline unsigned int scan_level(const struct scan *scan, uint32_t slot)
 	return scan->states[slot] & LEVEL_MASK;
 }
 
-/* Returns true if all pointers to the block must be looked up. */
+/* Returns true if all pointers to the block must still be looked up. */
 static inline bool scan_is_candidate(const struct scan *scan, uint32_t slot)
 {
 	return scan->origins && scan->origins[slot] & ORIGIN_CANDIDATE;
@@ -132,7 +132,7 @@ static inline uint8_t scan_looks(const struct scan *scan, uint32_t slot)
 	return scan->states[slot] >> IDIOM_SHIFT;
 }
 
-/* Returns true if there are eight blocks from the slot on, and all of them have the level. */
+/* Returns true if the eight blocks from the slot on all have the level. */
 static inline bool scan_eight_are(const struct scan *scan, uint32_t slot, unsigned int level)
 {
 	const uint64_t ones = UINT64_MAX / UINT8_MAX;
@@ -153,7 +153,7 @@ static inline void scan_set_level(struct scan *scan, uint32_t slot, unsigned int
 	scan->states[slot] = (uint8_t)((scan->states[slot] & ~LEVEL_MASK) | level);
 }
 
-/* The edge of a word that points into a block. False: a tagged word that misses the start. */
+/* The edge of a word that points into a block. Returns false for a tagged word not to the start. */
 static inline bool scan_edge_of(const struct hit *hit, struct edge *ret_edge)
 {
 	bool tagged = hit->tag & WORD_TAGGED;
@@ -162,7 +162,7 @@ static inline bool scan_edge_of(const struct hit *hit, struct edge *ret_edge)
 	return !tagged || !hit->offset;
 }
 
-/* Queues the block, so that its pointers are followed, if it has any. */
+/* Queues the block so that its pointers are followed, if it has any. */
 static inline void scan_push(struct scan *scan, uint32_t slot)
 {
 	if (scan->states[slot] & INCOMPLETE)

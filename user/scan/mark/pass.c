@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The pass: all words of all memory, each looked up and handed on. The idea is in scan/scan.c. */
+/*
+ * The pass over memory: looks up each word and handles those that are pointers. scan/scan.c
+ * explains the idea.
+ */
 #include "scan/mark/pass.h"
 
 #include <errno.h>
@@ -11,11 +14,11 @@
 #include "scan/mark/references.h"
 #include "scan/pattern/idiom.h"
 
-#define IN_VAIN_SHARE 4 /* blocks per useless look-up, before `settled` is maintained */
+#define IN_VAIN_SHARE 4 /* maintain `settled` from one useless lookup in this many blocks on */
 
-#define NO_SOURCE 0x80000000u /* instead of a slot: the other bits are a position in the unit */
+#define NO_SOURCE 0x80000000u /* instead of a slot: the other bits are the position in the unit */
 
-/* Have all blocks of the piece been reached? */
+/* Returns true if all blocks in the piece have been reached. */
 static bool is_all_reached(const struct scan *scan)
 {
 	uint32_t slot = scan->first.slot == SLOT_NONE ? 0 : scan->first.slot;
@@ -25,7 +28,7 @@ static bool is_all_reached(const struct scan *scan)
 	return slot == scan->last + 1;
 }
 
-/* Notes what the blocks that begin in the piece look like, unless they are reachable. */
+/* Notes what the blocks that begin in the piece look like, except for reachable ones. */
 static void see_blocks(struct scan *scan)
 {
 	uint64_t end = scan->piece->address + scan->piece->size;
@@ -42,7 +45,7 @@ static void see_blocks(struct scan *scan)
 	}
 }
 
-/* Blocks, as the pass comes by them. */
+/* The blocks in the order of the pass. */
 
 const struct scan_range *scan_range_at(const struct scan *scan, uint64_t address)
 {
@@ -64,7 +67,7 @@ uint64_t scan_range_end(const struct scan *scan, uint64_t address)
 	return scan_range_at(scan, address)->end;
 }
 
-/* How much of the block's content lies in the piece? */
+/* The number of content bytes of the block that are in the piece. */
 static inline uint64_t content_here(const struct scan *scan, const struct block_cursor *at)
 {
 	const struct feed_piece *piece = scan->piece;
@@ -75,7 +78,7 @@ static inline uint64_t content_here(const struct scan *scan, const struct block_
 	return from < to ? to - from : 0;
 }
 
-/* Asked about ascending addresses, except for unreadable blocks. */
+/* Must be called with ascending addresses, except for unreadable blocks. */
 static bool is_wanted(struct scan *scan, uint32_t slot)
 {
 	if (scan->wanted_at && slot <= scan->wanted[scan->wanted_at - 1])
@@ -92,7 +95,7 @@ static uint64_t note_hole(struct scan *scan, const struct block_cursor *at)
 
 	if (!bytes || (scan->only_wanted && !is_wanted(scan, at->slot)))
 		return 0;
-	/* Without memory to note it, it counts as a hole in a root. */
+	/* if it cannot be noted, it counts as a hole in a root */
 	if (vec_push(&scan->holes, (struct hole){.slot = at->slot, .bytes = bytes}))
 		scan->result->bytes_unreadable += bytes;
 	return bytes;
@@ -113,7 +116,7 @@ static void note_holes(struct scan *scan)
 		scan->result->bytes_unreadable += scan->piece->size - content;
 }
 
-/* Counts the readable bytes that are in no block. */
+/* Counts the readable bytes outside of blocks. */
 static void count_between(struct scan *scan)
 {
 	uint64_t end = scan->piece->address + scan->piece->size, content = 0;
@@ -131,7 +134,7 @@ static void count_between(struct scan *scan)
 	scan->result->bytes_between += scan->piece->size - content;
 }
 
-/* Counts the free bytes behind the cursor's block, or in front of the first block of a range. */
+/* Counts the free bytes after the cursor's block, or before the first block of a range. */
 static void walk_gap(struct scan *scan, const struct gap_view *view, const struct block_cursor *at)
 {
 	if (scan->gap_walk.chunk)
@@ -141,7 +144,7 @@ static void walk_gap(struct scan *scan, const struct gap_view *view, const struc
 			       scan_range_end(scan, at->address));
 }
 
-/* There are also chunks in front of the first known block of a heap. */
+/* A heap also has chunks before its first known block. */
 static void enter_range(struct scan *scan, const struct gap_view *view)
 {
 	const struct scan_range *range = scan_range_at(scan, view->address);
@@ -198,7 +201,7 @@ static inline void walk_to(struct scan *scan, uint64_t address)
 
 /* Words. */
 
-/* Is the memory before the next block of the range known to be unused? */
+/* Returns true if the memory before the next block of the range is known to be unused. */
 static bool is_gap_free(struct scan *scan, const struct scan_range *range)
 {
 	const struct block_cursor *at = &scan->at;
@@ -209,7 +212,7 @@ static bool is_gap_free(struct scan *scan, const struct scan_range *range)
 	       gap_before_is_free(&scan->chunk_words, range->start, at->next, range->end);
 }
 
-/* The address lies behind the present block. */
+/* The address is after the current block. */
 static bool in_free_gap(struct scan *scan, uint64_t address)
 {
 	const struct scan_range *range;
@@ -246,7 +249,7 @@ static bool find_source(struct scan *scan, uint64_t address, uint32_t *ret_sourc
 	return !scan->only_wanted && !in_free_gap(scan, address);
 }
 
-/* Returns true if the words of the block can be skipped, because it will be read again anyway. */
+/* Returns true if the words of the block can be skipped because it will be read again anyway. */
 static bool is_put_off(struct scan *scan, uint32_t source)
 {
 	if (!scan->remembering || source == SLOT_NONE || scan_level(scan, source) == LEVEL_START)
@@ -262,8 +265,8 @@ static uint32_t position_of(const struct scan *scan, size_t i)
 }
 
 /*
- * Put the source of each word in place of its position, and leave out those that do not count. A
- * word that lies in no block keeps its position, marked by NO_SOURCE.
+ * Replaces the position of each word with its source, and drops words that do not count. A word
+ * outside of all blocks keeps its position, marked by NO_SOURCE.
  */
 static size_t find_sources(struct scan *scan, uint64_t address, size_t count)
 {
@@ -292,8 +295,9 @@ static size_t find_sources(struct scan *scan, uint64_t address, size_t count)
 }
 
 /*
- * Is the word at `place`, in no block, malloc's link to a free chunk? A chunk begins a word before
- * the content of the block in front of it ends, so a link to it looks like an interior pointer.
+ * Returns true if the word at `place`, outside of all blocks, is malloc's link to a free chunk. A
+ * chunk begins one word before the end of the previous block's content, so a link to it looks like
+ * an interior pointer.
  */
 static bool is_free_list_link(struct scan *scan, uint64_t place, const struct edge *edge)
 {
@@ -306,7 +310,7 @@ static bool is_free_list_link(struct scan *scan, uint64_t place, const struct ed
 	       glibc_free_list_links(&scan->chunk_words, place, chunk);
 }
 
-/* The unit begins at the address. */
+/* `address` is the start of the unit. */
 static void scan_hits(struct scan *scan, uint64_t address, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -328,7 +332,7 @@ static void scan_hits(struct scan *scan, uint64_t address, size_t count)
 	}
 }
 
-/* Turns words into addresses, and flags the positions of those that had a tag: hardly any. */
+/* Clears the tags of words, and flags the positions of tagged words, which are rare. */
 static void strip_tags(struct scan *scan, size_t from, size_t count)
 {
 	uint64_t address_bits = scan->filter.address_bits, bits = 0;
@@ -346,7 +350,7 @@ static void strip_tags(struct scan *scan, size_t from, size_t count)
 	}
 }
 
-/* The words at multiples of the word, plus phase, that begin in [from, to): behind the others. */
+/* Appends the words that begin in [from, to), at multiples of the word size plus `phase`. */
 static size_t find_phase(struct scan *scan, uint64_t address, const unsigned char *data,
 			 size_t size, size_t from, size_t to, unsigned int phase, size_t count)
 {
@@ -387,7 +391,7 @@ static void sort_words(struct scan *scan, size_t count)
 	}
 }
 
-/* The words that begin in [from, to) of the data, whose first byte has the address. */
+/* Scans the words that begin in [from, to) of the data, which starts at `address`. */
 static void scan_unit(struct scan *scan, uint64_t address, const unsigned char *data, size_t size,
 		      size_t from, size_t to)
 {
@@ -416,7 +420,7 @@ static void keep_settled(struct scan *scan)
 			settled_mark(&scan->settled, scan->blocks, slot);
 }
 
-/* Only words that point to where something is not settled matter. */
+/* Only words that point to blocks that are not settled matter. */
 static void narrow_filter(struct scan *scan)
 {
 	uint64_t low, high;
@@ -441,7 +445,7 @@ static void scan_data(struct scan *scan, uint64_t address, const unsigned char *
 		scan_unit(scan, address, data, size, from, size - from < unit ? size : from + unit);
 }
 
-/* Registers are no memory of the target. */
+/* Registers are not memory of the target. */
 static void scan_registers(struct scan *scan)
 {
 	for (size_t i = 0; i < scan->input->register_count; i++) {
@@ -489,7 +493,7 @@ static int scan_ranges(struct scan *scan, const struct scan_range *ranges, size_
 	return err;
 }
 
-/* After the other roots, so that most of the blocks need no judge. */
+/* Runs after the other roots, so that most blocks need no judge. */
 static int scan_stacks(struct scan *scan)
 {
 	int err = 0;
@@ -531,7 +535,7 @@ int scan_pass(struct scan *scan)
 	gap_walk_top(&scan->gap_walk);
 	scan->result->bytes_free = scan->gap_walk.free;
 	scan->remembering = scan->counts_free = false;
-	scan->settling = scan->settling && scan->incomplete; /* else nothing is read any more */
+	scan->settling = scan->settling && scan->incomplete; /* otherwise nothing more is read */
 	scan->only_wanted = true;
 	return err;
 }

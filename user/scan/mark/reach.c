@@ -8,7 +8,7 @@
 #include "scan/mark/stack_only.h"
 #include "scan/pattern/idiom.h"
 
-/* What the block looks like, from its first words. */
+/* Notes what the block looks like, from its first words. */
 static void see(struct scan *scan, uint32_t slot, uint64_t size, const void *bytes)
 {
 	uint8_t looks = idiom_looks(scan->input, bytes, size);
@@ -31,7 +31,7 @@ static void look_at(struct scan *scan, uint32_t slot)
 	see(scan, slot, size, bytes);
 }
 
-/* As good as a pointer to the start? The block was seen. */
+/* Returns true if the pointer is as good as one to the start. The block must have been seen. */
 bool scan_counts_as_start(const struct scan *scan, const struct edge *edge)
 {
 	uint8_t looks = scan_looks(scan, edge->target);
@@ -66,7 +66,7 @@ void scan_see_block(struct scan *scan, const struct block_cursor *at)
 	}
 }
 
-/* Before it is its turn, but the piece that is scanned has it. */
+/* Looks at a block before the pass gets to it, if it is in the current piece. */
 static bool see_here(struct scan *scan, uint32_t slot)
 {
 	struct block_cursor at;
@@ -88,7 +88,7 @@ static bool defer(struct scan *scan, const struct edge *edge)
 							     : UINT32_MAX});
 }
 
-/* Without memory to note it, the tag is not mentioned. */
+/* If it cannot be noted, the tag is not reported. */
 static void note_tagged(struct scan *scan, uint32_t slot)
 {
 	if (!scan->tagged)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a pointer says of its block, while memory is read for the first time. */
+/* Handles pointers while memory is read for the first time. */
 #ifndef MTRACE_SCAN_MARK_REACH_H
 #define MTRACE_SCAN_MARK_REACH_H
 
@@ -8,15 +8,15 @@
 
 #include "scan/mark/mark.h"
 
-/* Takes a pointer from a block, or from a root (SLOT_NONE). */
+/* Handles a pointer from a block, or from a root (SLOT_NONE). */
 void scan_pass_pointer(struct scan *scan, uint32_t source, const struct edge *edge);
-/* The target is reachable. */
+/* Marks the target as reachable. */
 void scan_reach(struct scan *scan, const struct edge *edge);
-/* The target, which nothing has reached before, is reached by an interior or tagged pointer. */
+/* Marks a target that was not reached before as reached by an interior or tagged pointer. */
 void scan_set_interior(struct scan *scan, const struct edge *edge);
-/* There is no room for the block's pointers: it will be read again if it is reached. */
+/* The block's pointers do not fit: it must be read again if it is reached. */
 void scan_put_off(struct scan *scan, uint32_t source);
-/* Looks for idioms in the block's first words, if these are in the piece that is scanned. */
+/* Looks for idioms in the block's first words, if they are in the current piece. */
 void scan_see_block(struct scan *scan, const struct block_cursor *at);
 /* Does the pointer count as one to the start of its block? The block must have been read. */
 bool scan_counts_as_start(const struct scan *scan, const struct edge *edge);

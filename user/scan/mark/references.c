@@ -7,7 +7,7 @@
 #include "scan/mark/reach.h"
 #include "scan/mark/stack_only.h"
 
-/* Without memory to note it, a reference counts at once. */
+/* If it cannot be noted, a reference counts at once. */
 static void note_reference(struct scan *scan, uint64_t address, const struct edge *edge)
 {
 	const struct reference reference = {
@@ -45,7 +45,7 @@ static void take_answer(struct scan *scan, const struct reference *reference)
 	}
 }
 
-/* What a thread's library keeps above its stack is not left behind by calls. */
+/* Data that the thread library keeps above a stack is not a leftover of calls. */
 static void answer_thread_data(struct scan *scan, struct scan_reference *words, size_t count)
 {
 	const struct scan_range *range = scan->ranges + scan->input->range_count, *end = range;

@@ -87,13 +87,15 @@ static bool is_done(const struct settled *settled, uint32_t slot)
 	return settled->done[slot / BITS] >> slot % BITS & 1;
 }
 
-/* Are all that lie in [from, to] of the span? The given one is; each counts up to the next. */
+/*
+ * Returns true if all blocks that start in [from, to] of the span are done, given that `slot` is.
+ */
 static bool all_done(const struct settled *settled, const struct blocks *blocks,
 		     const struct span *span, uint32_t slot, uint64_t from, uint64_t to)
 {
 	uint32_t behind = span->first + span->count;
 
-	/* Blocks are passed by in this order, so the next one is likely not done. */
+	/* blocks are visited in this order, so the next one is probably not done yet */
 	for (uint32_t i = slot + 1; i < behind && blocks->starts[i] <= to; i++)
 		if (!is_done(settled, i))
 			return false;
@@ -129,7 +131,7 @@ static bool is_open(const struct settled *settled, size_t region)
 	return settled->open[region / BITS] >> region % BITS & 1;
 }
 
-/* The span that holds the region. */
+/* The span that contains the region. */
 static const struct settled_span *span_of(const struct settled *settled,
 					  const struct blocks *blocks, size_t region)
 {
@@ -146,7 +148,7 @@ static const struct settled_span *span_of(const struct settled *settled,
 	return &settled->spans[low];
 }
 
-/* Regions never open again, so that all calls together go over them once. */
+/* Regions never reopen, so all calls together pass over them only once. */
 void settled_range(struct settled *settled, const struct blocks *blocks, uint64_t *ret_low,
 		   uint64_t *ret_high)
 {
@@ -183,7 +185,7 @@ struct sieve {
 	size_t kept;
 };
 
-/* As long as they lie in the same span, and at most up to `stop`. */
+/* Filters words up to `stop`, as long as they are in the same span. */
 static void filter_span(const struct settled *settled, struct sieve *sieve, size_t stop)
 {
 	const struct settled_span span = *sieve->span;
@@ -202,7 +204,7 @@ static void filter_span(const struct settled *settled, struct sieve *sieve, size
 	sieve->kept = kept;
 }
 
-/* Go to the span of the next word; leave the word out if it lies in none. */
+/* Moves on to the span of the next word, and drops the word if it is in none. */
 static void change_span(const struct settled *settled, const struct blocks *blocks,
 			struct sieve *sieve)
 {
@@ -214,7 +216,7 @@ static void change_span(const struct settled *settled, const struct blocks *bloc
 
 #if defined(__x86_64__)
 
-/* Eight words at a time, as long as they lie in the same span. */
+/* Filters eight words at a time, as long as they are in the same span. */
 __attribute__((target("avx512f,avx512vl,popcnt"))) static void filter_wide(
 	const struct settled *settled, struct sieve *sieve, size_t count)
 {

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Following the pointers that the pass remembered. The idea is in scan/scan.c. */
+/* Follows the pointers that the pass stored. scan/scan.c explains the idea. */
 #include "scan/mark/again.h"
 #include "scan/mark/spread.h"
 #include "scan/mark/pass.h"
 #include "scan/mark/reach.h"
 #include "scan/mark/stack_only.h"
 
-#define AHEAD 8 /* blocks whose edges are fetched before it is their turn */
+#define AHEAD 8 /* number of blocks whose edges are prefetched */
 
-/* While reachability spreads. */
+/* The pointer handler while START spreads. */
 
 static void spread_start(struct scan *scan, uint32_t source, const struct edge *edge)
 {
 	if (scan->origins)
 		stack_only_inherit(scan, source, edge->target);
 	if (scan_level(scan, edge->target) == LEVEL_START)
-		return; /* a candidate, whose edges spread_level() sees to */
+		return; /* a candidate: spread_level() follows its edges */
 	if (scan_counts_as_start(scan, edge)) {
 		scan_set_level(scan, edge->target, LEVEL_START);
 		scan_push(scan, edge->target);
@@ -68,7 +68,7 @@ static void follow_edges(struct scan *scan, uint32_t slot)
 			scan->on_pointer(scan, slot, &edge);
 }
 
-/* What a block needs is fetched while those before it in the queue are followed. */
+/* Prefetches the edges of a block while earlier blocks in the queue are followed. */
 static void follow_stack(struct scan *scan)
 {
 	uint32_t queue[AHEAD];
@@ -87,7 +87,7 @@ static void follow_stack(struct scan *scan)
 	}
 }
 
-/* Upwards from where we are as long as there is something: neighbours are near. */
+/* Searches upwards from the current position, because neighbours are close in memory. */
 static uint32_t next_pending(const struct scan *scan, uint32_t from)
 {
 	uint32_t slot = bitset_next(&scan->pending, from);
@@ -95,7 +95,7 @@ static uint32_t next_pending(const struct scan *scan, uint32_t from)
 	return slot == BITSET_NONE ? bitset_next(&scan->pending, 0) : slot;
 }
 
-/* A few of them; false if there are none. */
+/* Takes a few pending blocks. Returns false if there are none. */
 static bool take_pending(struct scan *scan, uint32_t *from)
 {
 	uint32_t slot;
@@ -119,7 +119,7 @@ static void follow_pending(struct scan *scan)
 	while (take_pending(scan, &slot));
 }
 
-/* Until there is nothing left to follow. */
+/* Follows pointers until none are left. */
 static int follow_all(struct scan *scan)
 {
 	int status;
@@ -131,15 +131,15 @@ static int follow_all(struct scan *scan)
 	return status;
 }
 
-/* Whether the block belongs to a spread: that from the roots comes first. */
+/* Blocks reached from roots are followed before those reached from candidates. */
 static bool is_from(const struct scan *scan, uint32_t slot, bool roots)
 {
 	return !scan->origins || roots == !scan->origins[slot];
 }
 
 /*
- * Those with a level have to be followed if they were passed by before they were reached. Only they
- * have edges, or could have.
+ * Blocks that the pass read before they were reached must still be followed. Only these have edges,
+ * or may have.
  */
 static void push_level(struct scan *scan, unsigned int level, bool roots)
 {
@@ -158,7 +158,7 @@ static void push_level(struct scan *scan, unsigned int level, bool roots)
 			scan_push(scan, slot);
 }
 
-/* What has turned out to be reached from the roots meanwhile has not been followed yet. */
+/* Candidates that turned out to be reached from the roots have not been followed yet. */
 static void push_candidates(struct scan *scan, unsigned int level)
 {
 	const uint32_t *slot;
@@ -194,7 +194,7 @@ static void settle_deferred(struct scan *scan)
 	vec_free(&scan->deferred);
 }
 
-/* START has spread to the end. From now on a pointer matters to those without a level only. */
+/* START is complete. From now on, only pointers to blocks without a level matter. */
 static void settle_interior(struct scan *scan)
 {
 	scan->settled_level = LEVEL_INTERIOR;
@@ -220,7 +220,7 @@ int scan_spread(struct scan *scan)
 	return err;
 }
 
-/* Each lost block that none before it leads to is a head, for now. */
+/* Each leaked block that no earlier head leads to becomes a head, for now. */
 static int find_heads(struct scan *scan)
 {
 	uint32_t slot = 0;

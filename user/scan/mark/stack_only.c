@@ -47,8 +47,10 @@ void stack_only_inherit(struct scan *scan, uint32_t source, uint32_t target)
 		settled_mark(&scan->settled, scan->blocks, target);
 }
 
-/* The block of the rank remains a candidate, or hangs below what is returned: the roots or another
- * candidate. Each step leads to a lower rank. */
+/*
+ * Returns the rank itself if its block is still a candidate, or the one that the block is now
+ * below: the roots (0) or another candidate. Each step leads to a lower rank.
+ */
 static uint8_t origin_of_rank(const struct scan *scan, uint8_t rank)
 {
 	while (rank) {
@@ -61,7 +63,7 @@ static uint8_t origin_of_rank(const struct scan *scan, uint8_t rank)
 	return rank;
 }
 
-/* Does a candidate of a higher rank, which leads here, hang below something of a lower one? */
+/* Does a candidate of a higher rank that leads here belong below a lower rank by now? */
 static bool settle_rank(struct scan *scan, uint8_t rank)
 {
 	uint8_t *origin = &scan->origins[scan->candidates.items[rank - 1]];

@@ -12,13 +12,13 @@
  * - The caller knows all blocks that were allocated, so these chunks are free, or malloc's own.
  *
  * Memory that the program allocated by sbrk(2) between two calls of malloc breaks the chain: malloc
- * ends its part with chunks of minimal size, and the program's own words behind them would have to
+ * ends its part with chunks of minimal size, and the program's own words after them would have to
  * be sizes that add up exactly. Other allocators have no such chain. Then everything between blocks
- * remains a root, and leaks to which only stale pointers there lead are not found.
+ * remains a root, and leaked blocks to which stale pointers there lead are not found.
  *
  * Where a heap begins, the chain may begin with its first chunk instead of a block. That is at the
- * start of "[heap]" and behind a thread's arena. What lies before the first block of any other
- * mapping remains a root.
+ * start of "[heap]" and after a thread's arena. Memory before the first block of any other mapping
+ * remains a root.
  */
 #include "scan/pattern/gap.h"
 

@@ -13,8 +13,8 @@
 #define GAP_PAGE 4096
 
 /*
- * Returns true if all memory behind the block is free, or malloc's own, up to the block at `next`,
- * or up to `limit`, the end of the heap, if that comes first.
+ * Returns true if all memory after the block is free or malloc's own, up to the block at `next` or
+ * to `limit`, the end of the heap, whichever comes first.
  */
 bool gap_is_free(struct word_reader *reader, uint64_t block, uint64_t size, uint64_t next,
 		 uint64_t limit);

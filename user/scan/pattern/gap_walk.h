@@ -25,7 +25,7 @@ struct gap_walk {
 	uint64_t free;   /* bytes that are certainly free */
 };
 
-/* Begins behind a known block, in a heap that ends at the limit. */
+/* Starts after a known block, in a heap that ends at the limit. */
 void gap_walk_begin(struct gap_walk *walk, const struct gap_view *view, uint64_t block,
 		    uint64_t limit);
 /* Continues to the next known block. */

@@ -89,7 +89,7 @@ static bool sds_fits(const struct sds *type, const unsigned char *bytes, uint64_
 	return all >= size && all - size <= size / 4 + SDS_SLACK;
 }
 
-/* The byte with the type, if it was read, holds nothing but the number of the type. */
+/* The type byte, if it was read, holds only the number of the type. */
 static bool has_sds_type(const struct scan_input *input, size_t type, const unsigned char *bytes,
 			 uint64_t size)
 {
@@ -203,7 +203,7 @@ static bool is_base_class(const struct scan_input *input, uint64_t start, uint64
 	       is_vtable(input, word_at(input, first, 0));
 }
 
-/* The whole header, and the 0 behind the characters. */
+/* Reads the whole header and the 0 after the characters. */
 static bool is_sds_at(const struct scan_input *input, uint64_t start, uint64_t offset)
 {
 	const struct sds *type = sds_types;

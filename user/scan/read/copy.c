@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A process is paused only for as long as it takes to read its memory. Finding its leaks takes
- * longer: up to five times as long if every word is a pointer, and fifty times if everything is one
- * list of small blocks, because each block is a cache miss. So its memory is only read, the process
- * continues, and the scan works on the copy. Reading into the copy is no slower than reading into a
- * small buffer again and again
- * (measured, 1 GiB: 0.16 s and 0.19 s), if its pages are there already.
+ * A process is paused only while its memory is read. Finding its leaks takes longer: up to five
+ * times as long if every word is a pointer, and fifty times if everything is one list of small
+ * blocks, because each block is a cache miss. So the memory is copied, the process continues, and
+ * the scan works on the copy. Reading into the copy is no slower than reading into a small buffer
+ * again and again (measured, 1 GiB: 0.16 s and 0.19 s), if its pages are already present.
  *
- * The price is memory, as much as the process has. Where that is too much the process is scanned as
- * it stands. To keep only words that may be pointers would take less for most programs; but what a
- * block looks like (scan/pattern/idiom.h), and whether memory between blocks is free
- * (scan/pattern/gap.h), shows in words that are none, and where these lie is not known before the
- * blocks are sorted, which takes time, too.
+ * The price is memory, as much as the process has. If that is too much, the process is scanned in
+ * place. Keeping only words that may be pointers would take less memory for most programs. But what
+ * a block looks like (scan/pattern/idiom.h), and whether memory between blocks is free
+ * (scan/pattern/gap.h), depends on other words, and which words these are is not known before the
+ * blocks are sorted, which also takes time.
  *
- * The data of all extents stand one behind the other. Extents are in the order of addresses.
+ * The data of all extents is contiguous. Extents are sorted by address.
  */
 #include "scan/read/copy.h"
 
@@ -42,8 +41,8 @@ struct copied {
 struct copy {
 	unsigned char *bytes;
 	size_t room;
-	pthread_mutex_t turn; /* of all that follows and the feed, while several read */
-	size_t used;          /* a place that could not be filled stays empty */
+	pthread_mutex_t turn; /* protects the fields below and the feed */
+	size_t used;          /* space that could not be filled stays unused */
 	size_t copied;
 	VEC(struct copied) extents;
 	VEC(struct scan_bytes) registers;
@@ -62,9 +61,9 @@ static void forget(struct copy *copy)
 	copy->used = copy->copied = 0;
 }
 
-/* Looking at it. */
+/* Reading from the copy. */
 
-/* The first extent that ends behind the address, or NULL. */
+/* The first extent that ends after the address, or NULL. */
 static const struct copied *extent_at(const struct copy *copy, uint64_t address)
 {
 	size_t low = 0, high = copy->extents.count;
@@ -92,7 +91,7 @@ static int next_extent(void *ctx, uint64_t address, uint64_t end, struct scan_ex
 	return 1;
 }
 
-/* What is constant was not copied. */
+/* Constant data was not copied, so it is read from the process. */
 static size_t read_image(const struct copy *copy, uint64_t address, size_t size, void *out)
 {
 	const struct scan_memory *memory = copy->source.memory;
@@ -106,7 +105,7 @@ static size_t read_image(const struct copy *copy, uint64_t address, size_t size,
 	return got > 0 ? (size_t)got : 0;
 }
 
-/* Some of the piece, from the address on; 0 if there is nothing there. */
+/* Reads a part of the piece, from the address on. Returns 0 if there is nothing. */
 static size_t read_some(const struct copy *copy, uint64_t address, size_t size, void *out)
 {
 	const struct copied *extent = extent_at(copy, address);
@@ -139,9 +138,9 @@ static ssize_t read_pieces(void *ctx, const struct memory_piece *pieces, size_t 
 	}
 	return out - (unsigned char *)buffer;
 }
-/* Making it. */
+/* Making the copy. */
 
-/* One of those who read. */
+/* A thread that reads. */
 struct copy_reader {
 	struct copy *copy;
 	struct feed *feed;
@@ -164,7 +163,7 @@ static int add_batch(struct copy *copy, const struct feed_batch *batch)
 	return 0;
 }
 
-/* The next batch goes behind the last: 1, 0 at the end, -errno, -ENOSPC. */
+/* Plans the next batch after the last. Returns 1, 0 at the end, -ENOSPC or another -errno. */
 static int plan_batch(struct copy_reader *reader, unsigned char **ret_place)
 {
 	struct copy *copy = reader->copy;
@@ -178,7 +177,7 @@ static int plan_batch(struct copy_reader *reader, unsigned char **ret_place)
 	return status;
 }
 
-/* Hand in what was read, and get what is to be read next. */
+/* Stores the extents that were read, and plans the next batch. */
 static int take_turn(struct copy_reader *reader, unsigned char **ret_place)
 {
 	struct copy *copy = reader->copy;
@@ -211,7 +210,7 @@ static void *read_batches(void *argument)
 	return NULL;
 }
 
-/* What one of them cannot read is in no other's batch. */
+/* What one thread fails to read is in no batch of the other, so either error counts. */
 static int read_together(struct copy *copy, struct feed *feed)
 {
 	struct copy_reader readers[2];
@@ -244,7 +243,7 @@ static bool continues(const struct copied *last, const struct copied *extent)
 	return !last->data || last->data + (last->end - last->start) == extent->data;
 }
 
-/* A batch tells first what could not be read, and batches come as they are done. */
+/* A batch lists unreadable memory first, and batches arrive in any order. */
 static void sort_extents(struct copy *copy)
 {
 	struct copied *items = copy->extents.items;

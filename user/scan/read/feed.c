@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A batch is filled in two steps: take extents until there are enough bytes or pieces, then read
- * them all with one call. Where the reading stops short, the page at which it stopped becomes a
- * piece without data, and reading goes on behind it.
+ * them all with one call. If a read stops short, the page at which it stopped becomes a piece
+ * without data, and reading continues after it.
  *
- * With a thread the batches are a ring. Each belongs to one side at a time: the reader fills the
- * next empty one, and the other side gives its batch back when it asks for another. Reading takes
- * most of the time of a scan, so a second core hides all that is done with the words, unless every
- * other word is a pointer.
+ * With a thread, the batches form a ring. Each belongs to one side at a time: the reader fills the
+ * next empty one, and the other side returns its batch when it asks for another. Reading takes most
+ * of the time of a scan, so a second core hides all work on the words, unless every other word is a
+ * pointer.
  */
 #include "scan/read/feed.h"
 
@@ -26,21 +26,21 @@ struct feed {
 	const struct scan_range *ranges;
 	size_t count;
 	size_t overlap;
-	/* where the reader is */
+	/* the position of the reader */
 	size_t range;
 	uint64_t address; /* valid if started */
-	bool started;     /* the range */
+	bool started;     /* the range was started */
 	struct scan_extent extent;
 	uint64_t last_end; /* of the last piece, in the same range */
 
 	struct feed_batch *batches;
 	size_t batch_count;
-	size_t filled; /* batches ever */
-	size_t asked;  /* batches ever asked for; the last one is in use */
+	size_t filled; /* number of batches filled so far */
+	size_t asked;  /* number of batches requested so far; the last one is in use */
 	bool ahead;
 	bool closing;
 	pthread_t reader;
-	pthread_mutex_t lock; /* of filled, asked, closing */
+	pthread_mutex_t lock; /* protects filled, asked and closing */
 	pthread_cond_t changed;
 };
 
@@ -56,7 +56,10 @@ static void add_piece(struct feed_batch *batch, uint64_t address, size_t size,
 			(struct feed_piece){.address = address, .size = size, .data = data};
 }
 
-/* Let feed->extent hold the next bytes to deliver: 1, 0 at the end of the ranges, -errno. */
+/*
+ * Makes feed->extent hold the next bytes to deliver. Returns 1, 0 at the end of the ranges, or
+ * -errno.
+ */
 static int find_extent(struct feed *feed)
 {
 	while (feed->range < feed->count) {
@@ -87,7 +90,7 @@ static int find_extent(struct feed *feed)
 	return 0;
 }
 
-/* Take up to `room` bytes, to begin with the end of the last piece if it is adjacent. */
+/* Takes up to `room` bytes. They start with the end of the last piece if that is adjacent. */
 static struct memory_piece take(struct feed *feed, size_t room)
 {
 	uint64_t start = feed->address, end = feed->extent.end;
@@ -100,7 +103,7 @@ static struct memory_piece take(struct feed *feed, size_t room)
 	return (struct memory_piece){.address = start, .size = end - start};
 }
 
-/* What cannot be read goes straight to the batch. */
+/* Unreadable memory goes directly into the batch. */
 int feed_plan(struct feed *feed, struct feed_batch *batch, struct feed_plan *plan)
 {
 	size_t holes = 0;
@@ -124,7 +127,8 @@ int feed_plan(struct feed *feed, struct feed_batch *batch, struct feed_plan *pla
 	return found < 0 ? found : plan->count + holes > 0;
 }
 
-/* Adds `got` bytes of the pieces from *at on. A part of the first one may have been added before.
+/*
+ * Adds `got` bytes of the pieces from *at on. A part of the first piece may have been added before.
  */
 static unsigned char *book(struct feed_batch *batch, struct memory_piece *wanted, size_t count,
 			   size_t *at, size_t got, unsigned char *data)
@@ -183,7 +187,7 @@ static int fill(struct feed *feed, struct feed_batch *batch)
 	return status > 0 ? feed_fill(feed, batch, &plan, batch->buffer) : status;
 }
 
-/* Wait until there is a batch to fill: NULL if there will be none. */
+/* Waits for a batch to fill. Returns NULL if there will be none. */
 static struct feed_batch *next_empty(struct feed *feed)
 {
 	struct feed_batch *batch;
@@ -218,7 +222,7 @@ static int add_buffers(struct feed *feed)
 	if (!feed->batches)
 		return -ENOMEM;
 	for (size_t i = 0; i < feed->batch_count; i++) {
-		feed->batches[i].buffer = aligned_alloc(PAGE, FEED_BYTES); /* copied to faster */
+		feed->batches[i].buffer = aligned_alloc(PAGE, FEED_BYTES); /* faster to copy to */
 		if (!feed->batches[i].buffer)
 			return -ENOMEM;
 	}

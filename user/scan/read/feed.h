@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Memory in order, in large bites, read in advance by a thread of its own if so desired. */
+/* Delivers memory in order and in large pieces; a separate thread can read ahead. */
 #ifndef MTRACE_SCAN_READ_FEED_H
 #define MTRACE_SCAN_READ_FEED_H
 
@@ -15,7 +15,7 @@ struct feed_piece {
 	const unsigned char *data; /* NULL: could not be read */
 };
 
-#define FEED_BYTES  (256 * 1024) /* of a batch: fits the second-level cache, and costs few calls */
+#define FEED_BYTES  (256 * 1024) /* of a batch: fits the second-level cache and needs few calls */
 #define FEED_WANTED 256
 #define FEED_PIECES (FEED_WANTED + 2 * (FEED_BYTES / 4096 + FEED_WANTED))
 
@@ -26,7 +26,7 @@ struct feed_batch {
 	int status; /* 1, 0 at the end, -errno */
 };
 
-/* What is to be read for a batch. */
+/* The memory to read for a batch. */
 struct feed_plan {
 	struct memory_piece wanted[FEED_WANTED];
 	size_t count;
@@ -36,24 +36,25 @@ struct feed_plan {
 struct feed;
 
 /*
- * Feed the ranges, which are sorted and stay the caller's. A piece that continues another begins
- * `overlap` bytes before its end, so that no word is cut. 0 or -ENOMEM.
+ * Feeds the ranges, which are sorted and owned by the caller. A piece that continues another one
+ * starts `overlap` bytes before its end, so that no word is cut. Returns 0 or -ENOMEM.
  */
 int feed_open(struct feed **ret_feed, const struct scan_memory *memory,
 	      const struct scan_range *ranges, size_t count, size_t overlap, bool ahead);
-/* The next batch, valid until the next call: 1, 0 at the end, -errno. */
+/* The next batch, valid until the next call. Returns 1, 0 at the end, or -errno. */
 int feed_next(struct feed *feed, const struct feed_batch **ret_batch);
-/* Begin again with other ranges; not for a feed that reads ahead. */
+/* Starts over with other ranges. Not allowed for a feed that reads ahead. */
 void feed_restart(struct feed *feed, const struct scan_range *ranges, size_t count);
 /*
- * The same in two steps, for those who share a feed, each with batches of his own: what comes next,
- * and what cannot be read of it, one at a time; then to read it into a buffer, several at a time.
- * Both return 1, -errno, and the first 0 at the end.
+ * The same in two steps, for threads that share a feed, each with its own batch. feed_plan finds
+ * the next memory and its unreadable parts; only one thread at a time may call it. feed_fill reads
+ * the memory into a buffer, and threads may do so in parallel. Both return 1 or -errno; feed_plan
+ * also returns 0 at the end.
  */
 int feed_plan(struct feed *feed, struct feed_batch *batch, struct feed_plan *plan);
 int feed_fill(const struct feed *feed, struct feed_batch *batch, struct feed_plan *plan,
 	      unsigned char *buffer);
-/* Bytes that a feed takes. */
+/* The memory that a feed uses, in bytes. */
 size_t feed_memory(bool ahead);
 void feed_close(struct feed *feed); /* NULL is fine */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * In doubt, memory is a root: a root too many hides a leak, a root too few invents one.
+ * In doubt, memory is a root: an extra root hides a leak, a missing root reports a false one.
  *
  * - Private mappings count, writable or not: what is read-only now may have been written before.
  *   The reader skips pages that were never written (they are the file's, or not there).
@@ -8,9 +8,9 @@
  *   with breakpoints (such as the tracer's), and in 32-bit code many words look like addresses of
  *   the heap.
  * - Shared mappings count if they are writable.
- * - Devices (below /dev, except memory) are not read, because reading may act on them. Neither are
- *   the kernel's own pages ([vdso] and others) and ring buffers (anon_inode:): pointers that only
- *   the kernel holds are not found, as scan/scan.h says.
+ * - Devices (below /dev, except memory) are not read, because reading may act on them. The kernel's
+ *   own pages ([vdso] and others) and ring buffers (anon_inode:) are not read either: pointers that
+ *   only the kernel holds are not found, as scan/scan.h says.
  *
  * Memory below a stack pointer is dead: it holds words of calls that have returned, which would
  * hide leaks. It is left out where nothing else can be there: in the first thread's [stack]; and in
@@ -21,10 +21,10 @@
  * meet these conditions, and count as a whole.
  *
  * A stack that the C library allocated has thread-local variables and the thread's descriptor
- * above it, around the thread pointer. Where the stack ends is known to that library only; it keeps
+ * above it, around the thread pointer. Only that library knows where the stack ends; it keeps
  * at least 1.6 KiB of room for variables of libraries that are loaded later (glibc, x86), or the
- * descriptor of about that size (elsewhere), below the thread pointer. So from THREAD_DATA bytes
- * below it on memory counts as thread-local (scan_range.thread_data).
+ * descriptor of about that size (elsewhere), below the thread pointer. So memory
+ * from THREAD_DATA bytes below it upwards counts as thread-local (scan_range.thread_data).
  *
  * One case cannot be recognised from outside: a stack within a stack. If an alternate signal stack
  * or a coroutine's stack is a local array, and the thread runs on it, then live frames of functions
@@ -50,7 +50,7 @@ static bool is_device(const struct proc_mapping *mapping)
 	       !begins_with(mapping->path, "/dev/hugepages/");
 }
 
-/* Pages that the kernel shows, not memory. */
+/* Pages that the kernel provides, which are not memory of the program. */
 static bool is_kernels(const struct proc_mapping *mapping)
 {
 	static const char *const names[] = {"[vdso]",    "[vvar",     "[vsyscall]", "[vectors]",
@@ -82,7 +82,7 @@ static bool holds(const struct proc_mapping *mapping, uint64_t address)
 	return mapping->start <= address && address < mapping->end;
 }
 
-/* The thread whose stack pointer lies in the mapping; NULL if it is none, or more than one. */
+/* The only thread whose stack pointer is in the mapping; NULL if there is none or more than one. */
 static const struct thread_registers *only_thread(const struct proc_mapping *mapping,
 						  const struct thread_registers *threads,
 						  size_t count)
@@ -99,7 +99,7 @@ static const struct thread_registers *only_thread(const struct proc_mapping *map
 	return found;
 }
 
-/* As the C library maps the stack of a thread. */
+/* Returns true for a mapping like the C library's thread stacks. */
 static bool is_above_guard(const struct proc_maps *maps, size_t i)
 {
 	const struct proc_mapping *mapping = &maps->items[i];
@@ -119,7 +119,10 @@ static bool is_thread_stack(const struct proc_maps *maps, size_t i,
 	       holds(mapping, thread->thread);
 }
 
-/* Neither the stack of a thread nor its own storage. False if a thread is not known. */
+/*
+ * Returns true if the mapping is neither the stack of a thread nor its thread-local storage.
+ * Returns false if the registers of a thread are not known.
+ */
 static bool is_used_by_no_thread(const struct proc_mapping *mapping,
 				 const struct thread_registers *threads, size_t count)
 {
@@ -130,7 +133,7 @@ static bool is_used_by_no_thread(const struct proc_mapping *mapping,
 	return count;
 }
 
-/* The mapping's live part. */
+/* The live part of the mapping. */
 static struct scan_range live_range(const struct proc_maps *maps, size_t i,
 				    const struct thread_registers *threads, size_t count)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which memory of a process counts in a scan? See roots.c. */
+/* Selects the memory of a process that a scan searches for pointers. See roots.c. */
 #ifndef MTRACE_SCAN_READ_ROOTS_H
 #define MTRACE_SCAN_READ_ROOTS_H
 
@@ -12,22 +12,22 @@
 #include "scan/scan_types.h"
 
 enum range_kind {
-	RANGE_PRIVATE, /* only pages of the process's own can hold a pointer */
-	RANGE_SHARED,  /* others write there, too, and pages may be there that are not mapped */
+	RANGE_PRIVATE, /* only the process's own pages can hold a pointer */
+	RANGE_SHARED,  /* others may write to it, and pages may exist that are not mapped */
 };
 
 struct roots {
 	VEC(struct scan_range) ranges;
-	VEC(uint8_t) kinds;     /* enum range_kind, of each range */
-	VEC(uint32_t) mappings; /* index in the maps, of each range */
+	VEC(uint8_t) kinds;     /* enum range_kind for each range */
+	VEC(uint32_t) mappings; /* index in the maps for each range */
 	VEC(struct scan_image) images;
-	uint64_t dead_stack_bytes; /* below the stack pointers */
-	uint64_t device_bytes;     /* mapped from devices: never read */
+	uint64_t dead_stack_bytes; /* below stack pointers */
+	uint64_t device_bytes;     /* mapped from devices; never read */
 };
 
 /*
- * Zeroed memory is an empty set. `stopped`: the threads are all that there are, and none of them
- * runs. 0 or -ENOMEM.
+ * All-zero memory is an empty set. `stopped`: `threads` has all threads of the process, and all of
+ * them are stopped. Returns 0 or -ENOMEM.
  */
 int roots_find(const struct proc_maps *maps, const struct thread_registers *threads,
 	       size_t thread_count, bool stopped, struct roots *ret_roots);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Commands that do something to the trace: scan, stop, start, reset, quit. */
+/* Commands that act on the trace: scan, stop, start, reset, quit. */
 #include "app/shell/commands.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ static const struct snapshot_site *site_in(const struct snapshot *snapshot,
 	return NULL;
 }
 
-/* Changes of what is lost since the scan before. */
+/* Changes in leaked memory since the previous scan. */
 static void compare_scans(struct site_row *row, const struct snapshot *before)
 {
 	const struct snapshot_site *old = site_in(before, row);
@@ -91,7 +91,7 @@ static int compare_lost(const void *a, const void *b)
 	return (left->site->id > right->site->id) - (left->site->id < right->site->id);
 }
 
-/* What a scan found besides definite leaks. */
+/* Classes to list besides definite leaks. */
 static const struct {
 	enum leak_class leak;
 	const char *words;
@@ -160,7 +160,7 @@ static int write_rows(struct shell *shell, const struct shell_view *view,
 	return 0;
 }
 
-/* Leaks that suppressions excuse are none here, either. */
+/* Suppressed leaks do not count here either. */
 static int apply_suppressions(const struct shell *shell, const struct shell_view *view,
 			      struct error *err)
 {
@@ -247,7 +247,7 @@ int shell_do_scan(struct shell *shell, char *const *words, struct error *err)
 
 /* ---- stop, start, reset ---- */
 
-/* Of one process, or of all; says how many. */
+/* Applies to one process or all of them, and says how many. */
 static int for_each(struct shell *shell, pid_t pid, int (*act)(struct shell *shell, uint32_t pid),
 		    const char *what, struct error *err)
 {
@@ -298,7 +298,7 @@ static int control(struct shell *shell, char *const *words,
 
 	if (code)
 		return code;
-	/* What happened before the command is booked as before it. */
+	/* earlier events must not be affected by the command */
 	session_drain(shell->config.session);
 	if (!choice.pid && act != reset_one)
 		model_pause_all(shell->config.session->model, act == stop_one);

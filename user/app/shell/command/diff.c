@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Marks, and what has changed since. A mark is a snapshot; sites are the same in both by their ids,
- * as long as the process runs the same program and its books are not reset.
+ * Marks, and what changed since. A mark is a snapshot. Site ids identify the same site in both
+ * snapshots as long as the process runs the same program and its model is not reset.
  */
 #include "app/shell/commands.h"
 
@@ -91,7 +91,7 @@ struct shell_diff {
 	struct page page;
 };
 
-/* *ret_part is the caller's to free. */
+/* The caller frees *ret_part. */
 static int part_collect(const struct shell_diff *diff, const struct site_change *part,
 			struct shell_rows *ret_part)
 {
@@ -149,7 +149,7 @@ static void write_title(struct shell_diff *diff)
 		live_change(diff));
 }
 
-/* Processes that came or went since the mark. */
+/* Processes that appeared or disappeared since the mark. */
 static void write_processes(struct shell_diff *diff, const struct snapshot *from,
 			    const struct snapshot *in, const char *what)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The processes of the trace, and how it goes. */
+/* The processes and the state of the trace. */
 #include "app/shell/commands.h"
 
 #include <stdlib.h>
@@ -101,7 +101,7 @@ static void put_status(struct table *table, const struct snapshot_process *proce
 		table_empty(table);
 }
 
-/* What the columns do not say. */
+/* Notes on what the columns do not show. */
 static void put_notes(struct page *page, const struct snapshot *snapshot)
 {
 	uint64_t unseen = 0, unbooked = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Reports: on the screen, and into files. */
+/* Reports on the screen and in files. */
 #include "app/shell/commands.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static bool is_hidden(const struct shell *shell, const struct snapshot *snapshot
 		(!site->live_blocks || site->oldest_ns + settings->older_ns > until_ns));
 }
 
-/* Sites that the filters hide are taken out of the picture; its totals stay. */
+/* Removes the sites that the filters hide; the totals stay. */
 static size_t apply_filters(const struct shell *shell, struct snapshot *snapshot)
 {
 	size_t hidden = 0;
@@ -72,7 +72,7 @@ static int write_dump(struct shell *shell, const struct snapshot *snapshot,
 	return format_text.write(snapshot, &look, shell->output.stream);
 }
 
-/* In a pager the beginning is what is seen first, on the screen the end. */
+/* A pager shows the beginning first, the screen shows the end. */
 static int show_dump(struct shell *shell, const struct snapshot *snapshot,
 		     const struct shell_choice *choice, size_t hidden, struct error *err)
 {
@@ -88,7 +88,7 @@ static int show_dump(struct shell *shell, const struct snapshot *snapshot,
 	return code ? error_set_errno(err, code, "cannot write") : 0;
 }
 
-/* What programs left that were replaced by others is a part of the report. */
+/* A report includes what replaced images leaked. */
 static int all_sections(struct shell *shell, struct shell_view *ret_view, struct error *err)
 {
 	session_drain(shell->config.session);
@@ -133,7 +133,7 @@ int shell_do_dump(struct shell *shell, char *const *words, struct error *err)
 
 /* ---- files ---- */
 
-/* As --format FORMAT=FILE would write it at the end. */
+/* Like --format FORMAT=FILE at the end of a trace. */
 static int write_file(struct shell *shell, const struct report_format *format, const char *path,
 		      struct error *err)
 {

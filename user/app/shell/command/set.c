@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Settings: one row each gives set, show, completion and the list. */
+/* Settings: one table row each for set, show, completion and the list. */
 #include "app/shell/commands.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 struct setting {
 	const char *name;
-	const char *value; /* what it can be, for help */
+	const char *value; /* allowed values, for the help */
 	const char *help;
 	int (*set)(struct shell *shell, const char *value, struct error *err);
 	void (*show)(const struct shell *shell, char text[VALUE_SIZE]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Single sites: by their id, or by what is in their stacks. */
+/* Single sites, found by id or by a pattern in their stacks. */
 #include "app/shell/command/site.h"
 
 #include <ctype.h>
@@ -51,7 +51,7 @@ static const struct snapshot_site *site_of(const struct snapshot_process *proces
 	return NULL;
 }
 
-/* The only process that has such a site. */
+/* Finds the only process that has a site with this id. */
 static int find_site(const struct shell_view *view, uint32_t id, struct site_row *ret_row,
 		     struct error *err)
 {
@@ -225,7 +225,7 @@ static int grep(struct shell *shell, const regex_t *regex, pid_t pid, struct err
 
 	if (code)
 		return code;
-	/* Sites of which nothing lives, too: somebody looks for a place. */
+	/* also sites without live blocks: the user searches for a place in the code */
 	code = shell_rows_collect(shell, &view, NULL, SORT_ALLOCATIONS, &rows, err);
 	if (!code)
 		code = shell_rows_name(shell, &view, &rows, rows.list.count, err);

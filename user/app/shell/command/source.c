@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The text of the source line that a site's stack leads to, where the file is at hand. */
+/* Prints the source line of a site, if the file is available. */
 #include "app/shell/command/source.h"
 
 #include <stdio.h>
@@ -12,14 +12,14 @@
 #include "report/common/frame.h"
 #include "report/common/name.h"
 
-#define AROUND     2 /* lines before and behind it */
+#define AROUND     2 /* lines before and after it */
 #define INDENT     4
 #define NUMBER_MAX 6 /* digits */
 #define TAB        8
 #define TEXT_MAX   1024
 #define FILE_MAX   (16 << 20)
 
-/* Tabs as blanks, and no more than can be shown. */
+/* Expands tabs, and cuts the line to what can be shown. */
 static void expand(const char *line, char text[TEXT_MAX])
 {
 	size_t used = 0;
@@ -63,7 +63,7 @@ static void write_lines(struct page *page, FILE *file, unsigned int wanted)
 	free(line);
 }
 
-/* A file that was changed later may have something else there. */
+/* The file may have changed since the program was built. */
 static bool is_newer(const struct stat *source, const char *module)
 {
 	struct stat program;
@@ -71,8 +71,10 @@ static bool is_newer(const struct stat *source, const char *module)
 	return module && !stat(module, &program) && source->st_mtime > program.st_mtime;
 }
 
-/* The program names it, and may name what it likes: what is in /proc has no size, or a monstrous
- * one. NULL: it is not at hand. */
+/*
+ * The traced program chooses this name, and files in /proc have size 0 or a huge size. Returns NULL
+ * if the file is not available.
+ */
 static FILE *source_open(const char *path, struct stat *ret_status)
 {
 	int fd = file_open_regular(path, ret_status);

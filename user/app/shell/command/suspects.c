@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What grows. */
+/* Sites that grow. */
 #include "app/shell/commands.h"
 
 #include "app/shell/arguments.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The worst sites, again and again. */
+/* The worst sites, updated repeatedly. */
 #include "app/shell/commands.h"
 
 #include <errno.h>
@@ -24,8 +24,8 @@ struct top {
 	struct shell *shell;
 	struct shell_choice choice;
 	bool by_growth;
-	struct shell_view first;  /* changes are since then */
-	struct shell_view before; /* rates are since then; no snapshot: as first */
+	struct shell_view first;  /* baseline for changes */
+	struct shell_view before; /* baseline for rates; no snapshot: `first` */
 };
 
 static int compare_growth(const void *a, const void *b)
@@ -98,7 +98,7 @@ static void put_header(const struct top *top, struct page *page, const struct sh
 	page_end(page);
 }
 
-/* Of all that is collected, the worst that fit on the screen. */
+/* Shows the worst rows that fit on the screen. */
 static int draw_rows(struct top *top, struct page *page, const struct shell_view *view,
 		     const struct shell_view *before, size_t room, struct error *err)
 {
@@ -134,7 +134,7 @@ static int draw_rows(struct top *top, struct page *page, const struct shell_view
 	return code;
 }
 
-/* Over the last picture, line by line, so that nothing flickers. */
+/* Overwrites the last picture line by line to avoid flicker. */
 static void put_screen(FILE *out, char *text, bool over)
 {
 	char *rest = text, *line;
@@ -173,7 +173,7 @@ static int draw(struct top *top, const struct shell_view *view, struct error *er
 	put_header(top, &page, view, before);
 	page_end(&page);
 	fflush(page.out.file);
-	used = count_lines(text) + 2; /* the titles, and where the cursor stands */
+	used = count_lines(text) + 2; /* the titles, and the line of the cursor */
 	room = screen > used ? screen - used : screen ? 1 : 0;
 	code = draw_rows(top, &page, view, before, room, err);
 	if (fclose(page.out.file) && !code)
@@ -186,7 +186,7 @@ static int draw(struct top *top, const struct shell_view *view, struct error *er
 	return code;
 }
 
-/* Where nobody looks, once is enough. */
+/* Without a terminal, runs once. */
 static int top_run(struct top *top, struct shell_keys *keys, struct error *err)
 {
 	struct shell *shell = top->shell;
@@ -214,7 +214,7 @@ static int top_run(struct top *top, struct shell_keys *keys, struct error *err)
 	return code;
 }
 
-/* "growth" is no key of reports: they know no earlier time. */
+/* "growth" is not a report sort key: reports have no earlier snapshot. */
 static int top_choose(struct top *top, char *const *words, struct error *err)
 {
 	char *others[SHELL_WORDS_MAX + 1] = {NULL};

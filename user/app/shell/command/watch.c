@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Commands that let the trace go on: watch, which tells what changes meanwhile, and wait. */
+/* Commands that let the trace continue: watch, which prints changes, and wait. */
 #include "app/shell/commands.h"
 
 #include <errno.h>
@@ -22,10 +22,10 @@
 
 struct watch {
 	struct shell *shell;
-	const struct shell_command *command; /* NULL: a site */
+	const struct shell_command *command; /* NULL: watches a site */
 	char *const *words;
-	char *last;                /* what the command said */
-	struct snapshot_site site; /* as it was */
+	char *last;                /* last output of the command */
+	struct snapshot_site site; /* last state */
 	bool seen;
 };
 
@@ -39,7 +39,7 @@ static const char *time_text(char text[LINE_SIZE])
 	return text;
 }
 
-/* What the command says now; NULL with words if it fails. */
+/* Runs the command and returns its output; NULL with a message if it fails. */
 static char *watch_look(struct watch *watch, struct error *err)
 {
 	struct shell *shell = watch->shell;
@@ -116,7 +116,7 @@ static bool site_is_same(const struct snapshot_site *one, const struct snapshot_
 	       one->live_bytes == other->live_bytes;
 }
 
-/* Of a site all that can change fits on a line. */
+/* Everything that can change about a site fits on one line. */
 static int watch_site(struct watch *watch, struct error *err)
 {
 	struct shell_view view;
@@ -151,7 +151,7 @@ static int watch_find(struct watch *watch, char *const *words, struct error *err
 	return 0;
 }
 
-/* Until a key is pressed; where there are none, until all that is traced has ended. */
+/* Until a key is pressed; without a terminal, until all traced processes have exited. */
 static bool goes_on(struct shell *shell, enum shell_wake wake)
 {
 	return wake == SHELL_WAKE_TIME && (shell->terminal || session_live(shell->config.session));
