@@ -56,7 +56,7 @@ void page_to(struct page *page, size_t column); /* pads with blanks up to the co
 void page_right(struct page *page, enum style style, size_t columns, const char *text);
 /*
  * Writes the text, after the separator unless the line is empty up to `indent`. If it does not fit,
- * it continues a new indented line. Items are never broken.
+ * it is written on a new indented line. Items are never broken.
  */
 void page_item(struct page *page, enum style style, size_t indent, const char *separator,
 	       const char *text);
