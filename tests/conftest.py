@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Writes what came of each test to the file $TEST_RECORDS, as one line of JSON for each of setup, call
-and teardown. tools/check reads it."""
+"""Writes the outcome of each test to the file $TEST_RECORDS, as one line of JSON for each of setup,
+call and teardown. tools/check reads it."""
 
 import json
 import os
 
 
 def reason(report):
-    """Why a test failed, or was skipped."""
+    """Why a test failed or was skipped."""
     if report.skipped and isinstance(report.longrepr, tuple):
         return report.longrepr[2]
     captured = [content for _, content in report.sections if content.strip()]

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Tests on other kernels and processors (see tools/kernels, tools/guest).
 
-A test is what the guest runs and what is asserted of it here:
+A test consists of a script that runs in the guest, and of assertions that run here:
 
     @in_guest("trace -- basic", targets=("basic",))
     def test_basic(ran, expected):
         assert_sites(ran.process, ran.truth)
 
-A kernel is booted once, with what all its tests run; `ran` is a harness.Result of the test's own
-part. $KERNELS says which kernels; none is left out silently, nor is a test of them: what a kernel
-cannot do is written down in kernels.py, with the reason, and asserted.
+Each kernel is booted once and runs the scripts of all its tests. `ran` is a harness.Result of the
+test's own script. $KERNELS lists the kernels. No kernel and no test is skipped silently: kernels.py
+lists what a kernel cannot do, with the reason, and the tests assert it.
 """
 
 import importlib.machinery
@@ -32,7 +32,7 @@ import kernels
 
 KERNELS = os.environ.get("KERNELS", " ".join(kernels.DEFAULT)).replace(",", " ").split()
 
-# What every command of a test may use. Targets and the tracer are in the PATH.
+# Available to the scripts of all tests. Targets and the tracer are in $PATH.
 PRELUDE = """
 JIT=/proc/sys/net/core/bpf_jit_enable
 PATH=/targets:$PATH
@@ -44,7 +44,7 @@ trace() { mtrace-bpf --format json -o report.json "$@"; }
 
 
 def load_guest():
-    """tools/guest, which is a program."""
+    """tools/guest, which is a program without a .py suffix."""
     loader = importlib.machinery.SourceFileLoader("guest", os.path.join(ROOT, "tools/guest"))
     spec = importlib.util.spec_from_loader("guest", loader)
     module = importlib.util.module_from_spec(spec)
@@ -74,7 +74,7 @@ def pytest_generate_tests(metafunc):
 
 
 def pytest_collection_modifyitems(items):
-    """A test of one kernel is none where another kernel is asked for."""
+    """Drop tests for one kernel if that kernel is not requested."""
     def is_wanted(item):
         mark = item.get_closest_marker("guest")
         return not mark or mark.kwargs["only"] in (None, *KERNELS)
@@ -82,7 +82,7 @@ def pytest_collection_modifyitems(items):
 
 
 class Ran(harness.Result):
-    """What came of a test's part, and what the kernel said meanwhile."""
+    """The result of a test's script, and the kernel's messages during it."""
 
     def __init__(self, outcome, folder):
         for name, data in outcome.files.items():
@@ -98,7 +98,8 @@ class Ran(harness.Result):
 
 
 class Guests:
-    """Each kernel with the outcomes of its tests, once it was booted."""
+    """The outcomes of the tests by kernel. Each kernel is booted when its first outcome is
+    needed."""
 
     def __init__(self, session):
         self.session = session
@@ -168,5 +169,5 @@ def ran(request, guests, tmp_path):  # pylint: disable=redefined-outer-name
 
 @pytest.fixture
 def expected(kernel):
-    """What is expected of this kernel; every test that has it runs on each."""
+    """What is expected of this kernel. Every test with this fixture runs on each kernel."""
     return kernels.EXPECTED[kernel]

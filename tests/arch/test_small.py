@@ -6,15 +6,16 @@ import os
 from kernels import in_guest
 from report import assert_sites
 
-# About 1,000 calls take 2 s here. SMALL_CALLS=100000 shows that more calls take no more memory.
+# About 1,000 calls take 2 s here. Run with SMALL_CALLS=100000 to check that more calls need no more
+# memory.
 CALLS = int(os.environ.get("SMALL_CALLS", 8000))
-LIVE = 30000  # blocks, at most
+LIVE = 30000  # maximum number of live blocks
 
 MEMORY = 8 << 20
 
-# The tracer is alone in its cgroup, with the pages of its own file (/tmp is memory, and whoever
-# writes a page there pays for it). What it launches leaves the cgroup before it executes the
-# target; the client is outside.
+# The tracer is alone in its cgroup, together with the pages of its own executable: /tmp is in
+# memory, and pages are charged to the process that writes them. The launched shell leaves the
+# cgroup before it executes the target, and the client runs outside of it.
 SERVE = """
 mount -t cgroup2 none /sys/fs/cgroup
 echo +memory >/sys/fs/cgroup/cgroup.subtree_control

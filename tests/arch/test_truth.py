@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""On each kernel the report equals what the program says of itself, by the source that is expected
-there."""
+"""On each kernel, the report equals the program's truth, and the expected backend is used."""
 
 import collections
 import json
@@ -22,7 +21,7 @@ FALLBACK = "tracing by ptrace because BPF cannot be used: "
 
 
 def assert_source(ran, expected):
-    """All was traced by the source that is expected; if that is ptrace, one line says so, and
+    """All processes were traced by the expected backend. If that is ptrace, one line says so, and
     why."""
     assert {process["backend"] for process in ran.processes} == {expected.source}, ran.stderr
     lines = [line for line in ran.stderr.splitlines() if FALLBACK in line]
@@ -30,7 +29,7 @@ def assert_source(ran, expected):
     assert all(expected.why in line for line in lines), ran.stderr
 
 
-# What it is.
+# Backend.
 
 @in_guest("mtrace-bpf doctor")
 def test_doctor(ran, expected):
@@ -45,8 +44,8 @@ def test_doctor(ran, expected):
 
 
 @in_guest("trace -v -- basic", targets=("basic",))
-def test_means(ran, expected):
-    """By what calls are followed, as the tracer says it."""
+def test_pairing_is_reported(ran, expected):
+    """The tracer reports how calls are followed."""
     assert_source(ran, expected)
     followed = [line for line in ran.stderr.splitlines() if "calls are traced with" in line]
     assert [line.split("traced with ")[1] for line in followed] == \
@@ -67,7 +66,7 @@ def test_counts(ran, expected, name):
 
 @in_guest("trace --backend ptrace -- basic", targets=("basic",))
 def test_counts_by_ptrace(ran, expected):
-    """Which works everywhere."""
+    """ptrace works everywhere."""
     del expected
     assert ran.process["backend"] == "ptrace"
     assert_sites(ran.process, ran.truth)
@@ -75,7 +74,8 @@ def test_counts_by_ptrace(ran, expected):
 
 @in_guest("trace -- basic", targets=("basic",), setting="test ! -w $JIT || echo 0 >$JIT")
 def test_counts_interpreted(ran, expected):
-    """Without the kernel's compiler: interpreted programs have no callbacks, and ours do."""
+    """Without the JIT compiler, BPF programs cannot have callbacks. Ours have some, so ptrace is
+    used."""
     assert_sites(ran.process, ran.truth)
     assert ran.process["backend"] == "ptrace"
     [line] = [line for line in ran.stderr.splitlines() if FALLBACK in line]
@@ -94,7 +94,7 @@ def test_threads(ran, expected, mode):
 
 @in_guest("trace -- cxx 100", targets=("cxx",))
 def test_new_and_delete(ran, expected):
-    """And what throws is not killed."""
+    """A program that throws is not killed."""
     assert_source(ran, expected)
     assert ran.status == 0, ran.stderr
     seen = ran.process.sums(lambda site: "new", lambda site: site["api"].startswith("operator"))
@@ -105,10 +105,10 @@ def test_new_and_delete(ran, expected):
     assert seen == truth
 
 
-# Elsewhere: what happens there is reported here, whatever byte order and word size there are.
+# Recordings and connections are read here, regardless of the guest's byte order and word size.
 
 def reported(*arguments):
-    """By the program of this machine, with the files of that one."""
+    """The report of this machine's program for a recording of the guest, with the guest's files."""
     path = arguments[-1] + ".json"
     done = harness.mtrace("report", "--format", "json", "-o", path, *arguments)
     assert done.status == 0, done.stderr
@@ -135,7 +135,7 @@ trace unix:/tmp/socket
 wait
 """, targets=("basic",))
 def test_served(ran, expected):
-    """And what is traced on a small machine, by another process there."""
+    """A small machine serves a trace to another process in the guest."""
     del expected
     assert ran.status == 0, ran.stderr
     assert ran.process["backend"] == "remote"
@@ -146,8 +146,9 @@ def test_served(ran, expected):
 
 @in_guest("trace --depth 127 --top 0 -- stacks tree threads coroutines", targets=("stacks",))
 def test_stacks(ran, expected):
-    """Every frame is that of the C++ runtime's unwinder, and the last the outermost. (What that is
-    called tells the C library's separate debug information only, which is not there.)"""
+    """Every frame equals that of the C++ runtime's unwinder, and the last one is the outermost.
+    (The names of outermost functions are only in the C library's separate debug information, which
+    is not installed.)"""
     assert_source(ran, expected)
     told, seen = stack_tests.told_stacks(ran.stdout), stack_tests.seen_stacks(ran.process)
     assert len(told) > 1000
@@ -159,17 +160,17 @@ def test_stacks(ran, expected):
     assert expected.incomplete in (None, sum(stops.values()) - stops["end"])
 
 
-OUTERMOST = 2  # frames: what began the thread, and what called its function
+OUTERMOST = 2  # frames: the start code of the thread, and the caller of its function
 
 
 def last_places(process, names, count):
-    """Where stacks end, with at most so many frames of these functions."""
+    """The places at which stacks end, with at most `count` frames of these functions."""
     last = [frame for stack in process.stacks.values() for frame in stack["frames"][-count:]]
     return {stack_tests.place(frame) for frame in last if frame["function"] in names}
 
 
 def cut(told, innermost):
-    """What was told, without what it goes on with behind these places."""
+    """The stacks that the target printed, cut off after these places."""
     sums = collections.Counter()
     for stack, size in told.items():
         ends = [i for i, place in enumerate(stack) if place in innermost]
@@ -178,8 +179,8 @@ def cut(told, innermost):
 
 
 def within(told, seen, outermost):
-    """What was seen without the frames that whoever told does not have, each at the end of a stack
-    that is told but for it."""
+    """The stacks that were seen. Trailing frames that the target's unwinder does not have are cut
+    off if the target printed the rest of the stack."""
     sums = collections.Counter()
     for stack, size in seen.items():
         shorter = [stack[:-count] for count in range(1, OUTERMOST + 1)
@@ -190,13 +191,14 @@ def within(told, seen, outermost):
 
 @in_guest("trace --depth 127 --top 0 -- stacks signals", targets=("stacks",))
 def test_stacks_through_signals(ran, expected):
-    """By BPF to the end, as far as stacks of that kernel go; by ptrace not on all processors."""
+    """With BPF, the stack is as complete as other stacks on that kernel. With ptrace, it ends at
+    the signal frame on some processors."""
     assert_source(ran, expected)
     stops = {stack["stop"] for stack in ran.process.stacks.values()}
     assert stops <= set(expected.stops) | ({"signal"} if expected.source == "ptrace" else set())
     told, seen = stack_tests.told_stacks(ran.stdout), stack_tests.seen_stacks(ran.process)
     assert len(seen) == len(told) == 1
-    if expected.source == "bpf":  # places in the vdso have other names for the C library
+    if expected.source == "bpf":  # places in the vdso have other names in the C library
         assert [len(stack) for stack in seen] == [len(stack) for stack in told]
 
 
@@ -237,7 +239,7 @@ def test_exec(ran, expected):
     assert_sites(after, ran.truths[1], losses=("gap_ns",))
 
 
-# Each line goes through a pipe, so nobody sleeps.
+# Each line passes through a pipe, so nothing needs to sleep.
 ATTACH = """
 mkfifo in out err
 steady %(threads)s <in >out & target=$!
@@ -261,8 +263,9 @@ if test -e /targets/narrow; then
 	trace --backend ptrace -- narrow
 fi
 """)
-def test_narrow_programs(ran, expected):
-    """A kernel that places no uprobes in 32-bit programs: these are refused, or traced by ptrace."""
+def test_32_bit_programs(ran, expected):
+    """If a kernel has no uprobes for 32-bit programs, these are refused, or traced by ptrace on
+    request."""
     assert ("refused" in ran.files) == bool(expected.narrow)
     if expected.narrow:
         assert ran.files["refused"] == b"1\n"
@@ -277,7 +280,7 @@ def test_narrow_programs(ran, expected):
 @in_guest(ATTACH, targets=("steady",))
 @pytest.mark.parametrize("threads", [1, 4])
 def test_attach(ran, expected, threads):
-    """Since the attach; and the target goes on."""
+    """The counts since the attach are right, and the target continues."""
     del threads
     assert ran.status == 0, ran.stderr
     first, *_, last, after = ran.truths
@@ -287,7 +290,7 @@ def test_attach(ran, expected, threads):
     assert after["corrupt"] == 0
 
 
-# What kills a target, or corrupts the books.
+# What could kill a target or corrupt the model.
 
 @in_guest("trace -- seccomp %(mode)s", targets=("seccomp",))
 @pytest.mark.parametrize("mode", ["strict", "filter"])
@@ -308,7 +311,7 @@ def test_coroutines(ran, expected):
 @in_guest("trace -- ownmalloc %(trick)s", targets=("ownmalloc",))
 @pytest.mark.parametrize("trick", ["longjmp", "nested"])
 def test_longjmp_and_nesting(ran, expected, trick):
-    """A call that never returns, or calls itself a hundred deep, hides no later call."""
+    """A call that never returns, or recurses a hundred levels deep, does not hide later calls."""
     assert_source(ran, expected)
     assert ran.status == 0, ran.stderr
     seen = ran.process.sums(ran.process.function)

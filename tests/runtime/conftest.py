@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Fixtures of the runtime tests. Programs are built by make (see the target "runtime")."""
+"""Fixtures of the runtime tests. make builds the programs (see the target "runtime")."""
 
 import os
 import signal
@@ -12,9 +12,10 @@ pytest.register_assert_rewrite("harness", "report")
 import harness
 from machine import need
 
-# Ways to match a call's return with its entry, and what each needs besides uprobes. They differ in who
-# keeps the call (session cookie, task storage, hash map) and in how probes are placed (one link for
-# all, one perf event each). The kernel takes seconds to remove perf events.
+# Ways to match a call's return with its entry, and what each needs besides uprobes. They differ in
+# where the pending call is stored (session cookie, task storage, hash map) and in how probes are
+# attached (one link for all probes, or one perf event each). The kernel takes seconds to remove
+# perf events.
 PAIRINGS = {"session": ("session",), "task": ("multi",), "hash": ("multi",), "perf-hash": ()}
 USUAL_PAIRINGS = ("session", "task")
 PERF_TASK = ("--pairing", "perf-task")
@@ -24,7 +25,8 @@ def pytest_configure(config):
     del config
     if not os.path.exists(harness.MTRACE) or not os.path.isdir(harness.TARGETS):
         pytest.exit(f"{harness.MTRACE} is not built: run `make all targets`", returncode=2)
-    # Shells start background jobs with ^C ignored; programs that end by it would run on.
+    # Shells start background jobs with SIGINT ignored. Programs inherit that and would not die of
+    # ^C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -35,7 +37,7 @@ def what_is_traced(request):
 
 @pytest.fixture
 def uprobes():
-    """For tests that trace."""
+    """Required by every test that traces."""
     need("uprobes")
 
 
@@ -51,19 +53,19 @@ def options_of_pairing(name):
 
 @pytest.fixture(params=USUAL_PAIRINGS)
 def pairing(request):
-    """Options for the two ways to match calls that attached and followed processes use today."""
+    """Options for the two pairings that are the default for attached and followed processes."""
     return options_of_pairing(request.param)
 
 
 @pytest.fixture(params=PAIRINGS)
 def every_pairing(request):
-    """Options for each way to match calls, for tests of the matching itself."""
+    """Options for each pairing, for tests of the pairing itself."""
     return options_of_pairing(request.param)
 
 
 @pytest.fixture
 def launch(uprobes, tmp_path):
-    """launch(COMMAND, ARG…, options=…): trace a command to its end."""
+    """launch(COMMAND, ARG…, options=…): trace a command until it exits."""
     del uprobes
 
     def run(*command, **more):
@@ -73,7 +75,7 @@ def launch(uprobes, tmp_path):
 
 @pytest.fixture
 def attach(uprobes, tmp_path):
-    """attach(PID…, options=…): a Tracer, for a with statement."""
+    """attach(PID…, options=…): returns a Tracer, for use in a with statement."""
     del uprobes
     count = 0
 

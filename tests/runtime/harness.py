@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Starting and stopping the tracer and its targets. Nothing here sleeps: everything waits for a
-line, an end of file or an exit."""
+"""Starts and stops the tracer and its targets. Nothing here sleeps: everything waits for a line, an
+end of file or an exit."""
 
 import json
 import os
@@ -23,12 +23,12 @@ def path_of(variable, default):
 
 MTRACE = path_of("MTRACE", "build/mtrace-bpf")
 
-# The suite's tests run by whatever $BACKEND says: as they are, or as `--backend ptrace`.
+# The backend that the suite tests: the default one, or `--backend ptrace`.
 BACKEND = os.environ.get("BACKEND", "bpf")
 BACKEND_OPTIONS = () if BACKEND == "bpf" else ("--backend", BACKEND)
 TARGETS = path_of("TARGETS", "build/targets")
 
-# Whether the test that runs is marked whole_machine: nothing else runs beside it.
+# Whether the running test is marked whole_machine: no other test runs at the same time.
 whole_machine = False  # pylint: disable=invalid-name
 
 
@@ -37,13 +37,13 @@ def target(name):
 
 
 def without_reason(text):
-    """What it says but for why it has taken ptrace."""
+    """The output without the message that explains the fallback to ptrace."""
     lines = (text or "").splitlines(keepends=True)
     return "".join(line for line in lines if "tracing by ptrace because BPF cannot be used" not in line)
 
 
 class Result:
-    """A finished run: status, what it wrote, and its report if it made one."""
+    """A finished run: status, output, and its report if there is one."""
 
     def __init__(self, run, path):
         self.status = run.returncode
@@ -76,14 +76,14 @@ class Result:
 
 
 def mtrace(*arguments, **more):
-    """Run the tracer with these arguments, whatever they are."""
+    """Run the tracer with these arguments only."""
     more = {"stdin": subprocess.DEVNULL, "timeout": TIMEOUT, **more}
     return Result(subprocess.run([MTRACE, *arguments], capture_output=True, text=True, check=False,
                                  **more), None)
 
 
 def launch(directory, *command, options=(), **more):
-    """Trace a command to its end; its JSON report is part of the result."""
+    """Trace a command until it exits; its JSON report is part of the result."""
     path = os.path.join(directory, "report.json")
     more = {"stdin": subprocess.DEVNULL, "timeout": TIMEOUT, **more}
     run = subprocess.run([MTRACE, "--format", "json", "-o", path, *BACKEND_OPTIONS, *options, "--",
@@ -93,7 +93,7 @@ def launch(directory, *command, options=(), **more):
 
 
 class Deadline:
-    """Kills a process that does not come to its end in time, so that a test fails, not hangs."""
+    """Kills a process that does not exit in time, so that a test fails instead of hanging."""
 
     def __init__(self, process, seconds=TIMEOUT):
         self.timer = threading.Timer(seconds, process.kill)
@@ -105,7 +105,7 @@ class Deadline:
 
 
 class Running:
-    """A process that ends with the block that it is used in."""
+    """A process that is killed at the end of its with block."""
 
     def __init__(self, command, seconds=3 * TIMEOUT, **more):
         self.process = subprocess.Popen(command, text=True, **{"stdout": subprocess.PIPE, **more})
@@ -131,7 +131,7 @@ class Running:
 
 
 class Steady(Running):
-    """The target "steady": works when told to, and answers with its truth."""
+    """The target "steady": works on command, and answers with its truth."""
 
     def __init__(self, threads=1, command=None, environment=None):
         super().__init__(command or [target("steady"), str(threads)], stdin=subprocess.PIPE,
@@ -142,7 +142,7 @@ class Steady(Running):
         assert self.process.stdout.readline() == "READY\n"
 
     def tell(self, command="t"):
-        """Give a command (w, p, b, f, c; t does nothing) and return the truth that it answers."""
+        """Send a command (w, p, b, f, c; t does nothing) and return the truth that it answers."""
         self.process.stdin.write(command)
         self.process.stdin.flush()
         answer = self.process.stdout.readline()
@@ -150,7 +150,7 @@ class Steady(Running):
         return json.loads(answer)
 
     def begin_anew(self):
-        """It executes itself."""
+        """Make the target execute itself."""
         self.process.stdin.write("e")
         self.process.stdin.flush()
         self.await_ready()
@@ -162,7 +162,7 @@ class Steady(Running):
 
 
 class Lines(Running):
-    """A running mtrace-bpf, and what it says on standard error."""
+    """A running mtrace-bpf and its standard error, read line by line."""
 
     path = None  # of its report
 
@@ -178,21 +178,21 @@ class Lines(Running):
         return line
 
     def wait_for(self, *words):
-        """The next line that has them all."""
+        """Return the next line that contains all words."""
         while not self.log or not all(word in self.log[-1] for word in words):
             self.read_line(words)
         return self.log[-1]
 
     def finish(self):
-        """Wait for its own end."""
+        """Wait until it exits."""
         stdout, stderr = self.process.communicate(timeout=TIMEOUT)
         return Result(subprocess.CompletedProcess([], self.process.returncode, stdout,
                                                   "".join(self.log) + stderr), self.path)
 
 
 class Tracer(Lines):
-    """mtrace-bpf attached to running processes, or to what the options select; ready when it says
-    so."""
+    """mtrace-bpf attached to running processes, or to what the options select. Ready when it
+    reports that it is tracing."""
 
     def __init__(self, directory, *pids, options=(), name="attached"):
         if not pids:
@@ -205,18 +205,18 @@ class Tracer(Lines):
             self.wait_for_trace(text)
 
     def wait_for_trace(self, text):
-        """Of several processes, in whatever order."""
+        """With several processes, the lines come in any order."""
         while not any("tracing" in line and text in line for line in self.log):
             self.read_line(text)
 
     def stop(self):
-        """^C, and its report."""
+        """Interrupt it, and return its result."""
         self.signal(signal.SIGINT)
         return self.finish()
 
 
 def run_system(directory, options, command, **more):
-    """Trace what matches while a command runs."""
+    """Trace the matching processes while a command runs."""
     need("bpf")
     more = {"timeout": TIMEOUT, **more}
     with Tracer(directory, options=options) as tracer:
@@ -228,7 +228,7 @@ def run_system(directory, options, command, **more):
 
 
 def wait_for_end(pid):
-    """Of a process that need not be a child of ours."""
+    """Wait for a process that need not be our child."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -238,7 +238,7 @@ def wait_for_end(pid):
 
 
 def children(pid):
-    """The processes that it has started; none if it is gone."""
+    """The child processes of a process; none if it is gone."""
     try:
         with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
             return [int(child) for child in file.read().split()]
@@ -247,7 +247,7 @@ def children(pid):
 
 
 def libc_code(pid):
-    """What a process has mapped of libc's code; None without libc."""
+    """The code of libc that a process has mapped; None without libc."""
     with open(f"/proc/{pid}/maps", encoding="utf-8") as maps, \
             open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
         for line in maps:
@@ -260,21 +260,22 @@ def libc_code(pid):
 
 
 def await_libc_code(pid, before):
-    """Its breakpoints are taken out by somebody for whom nobody waits."""
+    """The breakpoints are removed asynchronously: poll until the code is unchanged again."""
     deadline = time.monotonic() + TIMEOUT
     while libc_code(pid) != before:
         assert time.monotonic() < deadline, "breakpoints are left"
 
 
 def await_no_tracer(pid):
-    """By ptrace, a process outlives a killed tracer until it has removed the breakpoints."""
+    """With ptrace, a process stays traced after its tracer is killed, until the breakpoints are
+    removed."""
     deadline = time.monotonic() + TIMEOUT
     while status(pid).get("TracerPid", "0") != "0":
         assert time.monotonic() < deadline, f"{pid} is still traced"
 
 
 def status(pid):
-    """What the kernel says of a process: {"Seccomp": "2", …}; {} if it is gone."""
+    """The fields of /proc/PID/status: {"Seccomp": "2", …}; {} if the process is gone."""
     try:
         with open(f"/proc/{pid}/status", encoding="utf-8") as file:
             return {key: value.strip() for key, value in (line.split(":", 1) for line in file)}
@@ -287,6 +288,6 @@ def command(pid):
 
 
 def one_line(text):
-    """An error message: one line, by us."""
+    """Whether the text is an error message of ours, on one line."""
     lines = text.splitlines()
     return len(lines) == 1 and lines[0].startswith("mtrace-bpf: ")

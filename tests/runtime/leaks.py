@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The programs of the leak scan's truth table (tests/targets/leak_truth.h): what they say, what
-each way to look for leaks finds in them, and both side by side."""
+"""The programs of the leak scan's truth table (tests/targets/leak_truth.h): what they expect, what
+each leak checker finds in them, and the comparison."""
 
 import collections
 import contextlib
@@ -33,7 +33,7 @@ def case_of(functions):
 
 
 class Tally:
-    """Blocks and bytes by class; in a truth, None stands for any number."""
+    """Blocks and bytes by class. In a truth, None matches any number."""
 
     def __init__(self, classes=None):
         self.classes = {name: [0, 0] for name in CLASSES}
@@ -56,7 +56,7 @@ class Tally:
 
 
 class Truth:
-    """What a program says of its cases, in its order."""
+    """What a program expects of its cases, in its order."""
 
     def __init__(self, text):
         rows = [json.loads(line) for line in text.splitlines() if line.startswith('{"number"')]
@@ -65,8 +65,8 @@ class Truth:
 
 
 def compare(truth, found, exceptions=None, classes=CLASSES):
-    """All cases side by side; returns the lines of those that differ. An exception is what is to be
-    found in place of the truth: {case: (classes, why)}; one that does not occur is wrong, too."""
+    """Compare all cases, and return the lines of those that differ. An exception replaces the truth
+    of a case: {case: (classes, why)}. An exception that is not needed is an error."""
     exceptions = exceptions or {}
     wrong = [f"{case}: an exception for a case that there is not"
              for case in exceptions if case not in truth.cases]
@@ -92,7 +92,7 @@ def run(command, **more):
 
 
 def by_engine(program, directory=harness.TARGETS, options=(), **more):
-    """The scan alone, told of all blocks by a library that is preloaded."""
+    """Run the scan by itself. A preloaded library records all blocks."""
     out = run([SCAN_PROCESS, *options, os.path.join(directory, "recorder.so"),
                os.path.join(directory, program)], **more).stdout
     truth = Truth(out)
@@ -102,8 +102,8 @@ def by_engine(program, directory=harness.TARGETS, options=(), **more):
                    for number, case in truth.numbers.items()}
 
 
-# The dynamic linker keeps how many cycles it took to relocate, some 80 million under valgrind. That
-# is an address in its heap, if that begins where it does by itself.
+# The dynamic linker stores how many cycles relocation took: some 80 million under valgrind. At
+# valgrind's default address, that number would be an address in its heap.
 VALGRIND = ["valgrind", "-q", "--aspace-minaddr=0x40000000", "--leak-check=no",
             "--show-leak-kinds=all", "--num-callers=40", "--leak-resolution=high", "--xml=yes"]
 VALGRIND_KINDS = {"Leak_DefinitelyLost": "definite", "Leak_IndirectlyLost": "indirect",
@@ -111,8 +111,8 @@ VALGRIND_KINDS = {"Leak_DefinitelyLost": "definite", "Leak_IndirectlyLost": "ind
 
 
 def first_check(root):
-    """The program asks for a check itself, when all threads are there. Valgrind makes another one
-    behind its end."""
+    """The program requests a check itself, once all threads are running. Valgrind makes another one
+    at exit; ignore it."""
     for element in root:
         if element.tag == "status" and element.findtext("state") == "FINISHED":
             return
@@ -121,7 +121,7 @@ def first_check(root):
 
 
 def by_valgrind(program):
-    """Built with short chains; see leak_cases.c."""
+    """Built with short chains: see leak_cases.c."""
     found = collections.defaultdict(Tally)
     with tempfile.NamedTemporaryFile(suffix=".xml") as file:
         out = run([*VALGRIND, f"--xml-file={file.name}",
@@ -143,7 +143,7 @@ LSAN_RECORD = re.compile(r"^(Direct|Indirect) leak of (\d+) byte\(s\) in (\d+) o
 
 
 def by_lsan(program):
-    """LeakSanitizer tells definite and indirect leaks, and of the rest nothing."""
+    """LeakSanitizer reports definite and indirect leaks only."""
     options = "fast_unwind_on_malloc=0:malloc_context_size=40"
     done = run([harness.target(f"lsan/{program}")], env={**ENVIRONMENT, "LSAN_OPTIONS": options})
     found = collections.defaultdict(Tally)
@@ -156,13 +156,14 @@ def by_lsan(program):
 
 @contextlib.contextmanager
 def launched(directory, program, *options):
-    """Trace a program from its start; (the tracer, its report's path, the truth) when it waits."""
+    """Trace a program from its start; yields (tracer, path of the report, truth) once it is
+    ready."""
     path = os.path.join(directory, "report.json")
     command = [harness.MTRACE, "--format", "json", "-o", path, "--depth", "64", "--top", "0",
                *options, "--", harness.target(program)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, text=True, env=ENVIRONMENT) as process:
-        deadline = harness.Deadline(process, 5 * harness.TIMEOUT)  # by ptrace it takes long
+        deadline = harness.Deadline(process, 5 * harness.TIMEOUT)  # slow with ptrace
         said = []
         while "READY\n" not in said:
             said.append(process.stdout.readline())
@@ -176,7 +177,7 @@ def launched(directory, program, *options):
 
 
 def read_report(path):
-    """The one process of it; None: there is no report yet."""
+    """The only process of a report, or None if there is no report yet."""
     try:
         with open(path, encoding="utf-8") as file:
             document = json.load(file)
@@ -188,13 +189,13 @@ def read_report(path):
 
 
 def scanned_twice(process, path):
-    """The report after two scans that were made from now on: the second one began from now on."""
+    """The report of the second scan from now on. The first one may have begun earlier."""
     times = set()
     begin = time.monotonic_ns()
     while True:
         assert process.poll() is None, "out of time"
         process.send_signal(signal.SIGUSR1)
-        time.sleep(0.3)  # a report takes longer to write and to read than a scan takes
+        time.sleep(0.3)  # writing and reading a report takes longer than a scan
         reported = read_report(path)
         if reported and reported["scan"]["done"] and reported["scan"]["taken_ns"] > begin:
             times.add(reported["scan"]["taken_ns"])
@@ -203,7 +204,7 @@ def scanned_twice(process, path):
 
 
 def by_report(process):
-    """The sites of a report that belong to the heap, by the case that their stacks name."""
+    """The heap sites of a report, by the case that their stacks name."""
     found = collections.defaultdict(Tally)
     for site in process["sites"]:
         case = case_of(process.functions(site))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What this machine has, and what a test needs of it.
+"""What this machine provides, and what a test requires.
 
-A test says need("valgrind"). Where that is missing, the test is skipped with the reason, unless
-skipping for its want is forbidden: by name in $REQUIRE ("uprobes valgrind", or "all"), or, where
-$CI is set, for everything that tools/install-deps can put on any machine.
+A test says need("valgrind"). If that is missing, the test is skipped with the reason. $REQUIRE
+("uprobes valgrind", or "all") turns the skip into a failure, as does $CI for everything that
+tools/install-deps can install on any machine.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ def kernel(*version):
 
 
 def uprobes():
-    """What the backend in use needs; see harness.py."""
+    """What the backend in use needs: see harness.py."""
     return os.environ.get("BACKEND", "bpf") != "bpf" or (
         os.geteuid() == 0 and os.path.exists("/sys/kernel/btf/vmlinux")
         and os.path.exists("/sys/bus/event_source/devices/uprobe"))
@@ -54,7 +54,7 @@ def library(name):
 
 @contextlib.contextmanager
 def swap_file(size=4 << 20):
-    """Room to swap to, in a file on a disk (tmpfs cannot hold one)."""
+    """A swap file on a disk (tmpfs cannot hold one)."""
     with tempfile.NamedTemporaryFile(dir="/var/tmp", prefix="swap") as file:
         os.posix_fallocate(file.fileno(), 0, size)
         subprocess.run(["mkswap", file.name], check=True, capture_output=True)
@@ -73,7 +73,7 @@ def swap():
         return False
 
 
-# facility: (is it here?, can tools/install-deps provide it?, what to say)
+# facility: (is it available?, can tools/install-deps install it?, the reason for a skip)
 FACILITIES = {
     "root": (lambda: os.geteuid() == 0, False, "needs root"),
     "uprobes": (uprobes, False, "needs root and a kernel with uprobes and BTF"),

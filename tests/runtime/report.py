@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The JSON report as the tests see it, and its comparison with what a target says of itself."""
+"""Reads and checks a JSON report, and compares it with the truth that a target prints."""
 
 import collections
 import json
@@ -43,14 +43,14 @@ class Process:
         return [plain(frame["function"]) for frame in self.frames(site)]
 
     def function(self, site):
-        """Who called the allocator; operator new and its like are the allocator."""
+        """The caller of the allocator. operator new and its variants count as the allocator."""
         for name in self.functions(site):
             if not name.startswith("operator new"):
                 return name
         return ""
 
     def sums(self, key, wanted=lambda site: True):
-        """Counts of all wanted sites, added up by key(site)."""
+        """The counts of all wanted sites, summed by key(site)."""
         sums = collections.defaultdict(lambda: dict.fromkeys(COUNTS, 0))
         for site in self["sites"]:
             if wanted(site):
@@ -59,14 +59,15 @@ class Process:
         return dict(sums)
 
     def heap(self):
-        """Counts of the malloc and new families."""
+        """The counts of the malloc and new families."""
         sums = self.sums(lambda site: "heap", lambda site: site["api"] not in MAP_APIS)
         return sums.get("heap", dict.fromkeys(COUNTS, 0))
 
     def calls_told(self):
-        """Allocations and frees of which the report tells, booked or lost, each once. A free whose
-        allocation was lost is in no total. Where a free was lost, the block ends with the next
-        allocation at its address: that free is among the totals, and among the lost."""
+        """The number of allocations and frees that the report accounts for, counted or dropped,
+        each once. A free whose allocation was dropped is in no total. If a free was dropped, the
+        block ends with the next allocation at its address: that free is both in the totals and
+        among the dropped events."""
         losses, totals = self["losses"], self["totals"]
         return (totals["allocations"] + totals["frees"] + losses["events"] +
                 losses["unmatched_frees"] - losses["collisions"])
@@ -76,7 +77,7 @@ class Process:
 
 
 def check_quality(process):
-    """What is said of all stacks is what each of them says, and what its sites counted."""
+    """The summary of stack quality agrees with the stacks and with the counts of the sites."""
     quality = process["stack_quality"]
     stops = collections.Counter(stack["stop"] for stack in process.stacks.values())
     complete = stops.pop("end", 0)
@@ -95,8 +96,8 @@ def leak_sum(site, names, unit):
 
 
 def check_scan(process):
-    """What the scan says is what its sites say, and of no more blocks than live, if nothing was
-    freed since: a program that is not at its end goes on before it is let go."""
+    """The scan's summary agrees with its sites. A site has no more scanned blocks than live ones,
+    unless the process is still running: it may have freed some since the scan."""
     scan, sites = process["scan"], process["sites"]
     for name in (*LEAK_CLASSES, "suppressed"):
         for unit in ("blocks", "bytes"):
@@ -115,7 +116,7 @@ def check_scan(process):
 
 
 def check_sites(process):
-    """In each site, and in their sums, what was not freed is live."""
+    """For each site, and for their sums: live = allocated + inherited - freed."""
     inherited = dict.fromkeys(("blocks", "bytes"), 0)
     for site in process["sites"]:
         assert (site["allocations"] + site["inherited_blocks"]
@@ -131,7 +132,7 @@ def check_sites(process):
 
 
 def check_sums(data):
-    """What was not freed is live; of a process, or of others together."""
+    """live = allocated + inherited - freed, for one process or for several together."""
     totals, live, inherited = data["totals"], data["live"], data["inherited"]
     assert live["blocks"] - inherited["blocks"] == totals["allocations"] - totals["frees"]
     assert live["bytes"] - inherited["bytes"] == totals["bytes_allocated"] - totals["bytes_freed"]
@@ -140,7 +141,7 @@ def check_sums(data):
 
 
 def check(document):
-    """What holds for every report whatever was traced: its form, and that its sums agree."""
+    """What holds for every report: it matches the schema, and its sums agree."""
     conforms(document)
     assert document["dropped_records"] == 0
     check_sums(document["other_processes"])
@@ -172,7 +173,7 @@ def counts_of(entry):
 
 
 def expected(truth, *, key=site_name):
-    """A target's truth, by site."""
+    """A target's truth by site."""
     sums = collections.defaultdict(lambda: dict.fromkeys(COUNTS, 0))
     for entry in truth["sites"]:
         for name in COUNTS:
@@ -181,7 +182,7 @@ def expected(truth, *, key=site_name):
 
 
 def assert_sites(process, truth, losses=()):
-    """Every site of the target as the target says, to the unit; nothing lost but `losses`."""
+    """The report has exactly the target's counts for every site, and no losses except `losses`."""
     assert {name: n for name, n in process.lost().items() if name not in losses} == {}
     seen = process.sums(lambda site: f"{process.function(site)}: {site['api']}",
                         lambda site: process.function(site).startswith("t_"))
@@ -189,7 +190,7 @@ def assert_sites(process, truth, losses=()):
 
 
 def difference(after, before):
-    """The truth of a stretch of time: counts at its end less those at its beginning."""
+    """The truth of an interval: the counts at its end minus those at its beginning."""
     old = {site_name(entry): entry for entry in before["sites"]}
     sites = []
     for entry in after["sites"]:

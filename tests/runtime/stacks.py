@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the tests of stacks have in common."""
+"""Shared code of the tests of stacks."""
 
 import json
 import os
@@ -8,13 +8,13 @@ import harness
 import test_programs
 from report import Process
 
-DEPTH = 127  # the deepest that we record
+DEPTH = 127  # the deepest stack that is recorded
 OPTIONS = ("--depth", str(DEPTH), "--top", "0")
 
 
 def trace(directory, command, **more):
-    """A command's process as reported, whose report may be large: without the check by its schema,
-    that would take longer than all else. Returns what it wrote, and the process."""
+    """Trace a command, and return its output and its process. Skips the schema check, which takes
+    too long for large reports."""
     path = os.path.join(directory, "report.json")
     run = harness.mtrace("--format", "json", "-o", path, *OPTIONS, "--", *command,
                          env=test_programs.ENVIRONMENT, **more)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A program on a pseudo-terminal, and what a person would see there.
+"""A program on a pseudo-terminal, and what a user would see there.
 
-Understands the sequences that readline and the shell send; anything else is an error, so that none
-passes unnoticed. Nothing here sleeps: it waits for text, or for the end.
+Understands the sequences that readline and the shell send; any other sequence is an error. Nothing
+here sleeps: it waits for text, or for the program to exit.
 """
 
 import fcntl
@@ -23,7 +23,7 @@ SEQUENCE = re.compile(rb"\x1b\[([?0-9;]*)([A-Za-z])|\x1b[=>]|\x1b\][^\x07]*\x07"
 
 
 class Screen:
-    """Rows of characters, and a cursor."""
+    """Rows of characters and a cursor."""
 
     def __init__(self, columns, rows):
         self.columns, self.rows = columns, rows
@@ -90,7 +90,7 @@ class Screen:
 
 
 class Terminal:
-    """A program, its terminal, and all that it wrote there."""
+    """A program, its terminal, and everything that it wrote there."""
 
     def __init__(self, command, columns=100, rows=40, environment=None):
         self.screen = Screen(columns, rows)
@@ -102,7 +102,7 @@ class Terminal:
 
         def take_terminal():
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whatever the tests are run by
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the test runner may ignore it
 
         self.process = subprocess.Popen(
             command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
@@ -162,19 +162,20 @@ class Terminal:
                 at += 1
 
     def read(self, seconds):
-        """Take up what has been written; False at its end."""
+        """Read the available output. Returns False at end of file."""
         ready, _, _ = select.select([self.master], [], [], seconds)
         if not ready:
             return True
         try:
             data = os.read(self.master, 65536)
-        except OSError:  # nobody has the terminal any more
+        except OSError:  # no process has the terminal open any more
             return False
         self.show(data)
         return bool(data)
 
     def expect(self, text):
-        """Wait until this has been written behind what was expected before; what stands between."""
+        """Wait until this text is written. Returns the output between the previously expected text
+        and this one."""
         deadline = time.monotonic() + TIMEOUT
         while text not in self.written[self.seen:]:
             left = deadline - time.monotonic()
@@ -184,7 +185,7 @@ class Terminal:
         return self.written[start:self.seen - len(text)]
 
     def run(self, line):
-        """A command of the shell, which waits for one: what it wrote."""
+        """Run a command at the shell's prompt, and return its output."""
         self.send(line + "\n")
         return self.expect(PROMPT).replace("\r", "").split("\n", 1)[-1]
 
@@ -192,7 +193,7 @@ class Terminal:
         self.send("\x03")
 
     def wait(self):
-        """Its end: the exit status."""
+        """Wait for the program to exit, and return its status."""
         deadline = time.monotonic() + TIMEOUT
         while self.process.poll() is None:
             assert time.monotonic() < deadline, self.screen.text()
@@ -203,7 +204,7 @@ class Terminal:
         return self.process.returncode
 
     def modes(self):
-        """The terminal's own."""
+        """The terminal's ICANON and ECHO flags."""
         return termios.tcgetattr(self.master)[3] & (termios.ICANON | termios.ECHO)
 
     def signal(self, number=signal.SIGTERM):

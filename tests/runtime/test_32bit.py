@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""32-bit programs on a 64-bit kernel. Most of what is tested is what other files test with programs
-of the machine's own word size: those tests are run again, with the same programs built for i386."""
+"""32-bit programs on a 64-bit kernel. Most of these tests are imported from other files, and run
+again with the same programs built for i386."""
 # pylint: disable=unused-import,redefined-outer-name
 
 import ctypes
@@ -16,11 +16,11 @@ from harness import Steady
 from machine import need
 from report import assert_sites, difference
 from test_attach import (test_attached_process_is_never_signalled,
-                         test_blocks_from_before_the_attach, test_process_that_ends,
+                         test_blocks_from_before_the_attach, test_process_exits_while_attached,
                          test_several_processes, test_truth_since_the_attach,
                          test_two_tracers_of_one_process)
-from test_launch import (test_deep_stack_is_cut_and_said_so, test_every_new_and_delete, test_exec,
-                         test_exec_by_a_thread, test_frames_have_names_files_and_lines,
+from test_launch import (test_deep_stack_is_marked_as_truncated, test_every_new_and_delete,
+                         test_exec, test_exec_by_a_thread, test_frames_have_names_files_and_lines,
                          test_script, test_threads, test_totals_do_not_depend_on_stacks,
                          test_truth, test_truth_static, test_truth_under_each_stack_mode,
                          test_unloaded_library_keeps_its_names)
@@ -30,10 +30,10 @@ from test_stacks import test_exact, test_exact_attached
 from test_stacks_oracle import NO_RANDOM_ADDRESSES
 from test_traps import (test_coroutines, test_trap_allocation_on_another_stack_during_a_pending_call,
                         test_trap_longjmp_and_nesting, test_trap_longjmp_out_of_mmap,
-                        test_trap_mappings_of_libc_are_an_api_of_their_own,
+                        test_trap_mappings_of_libc_are_a_separate_api,
                         test_trap_other_tools_return_probes, test_trap_seccomp,
                         test_trap_signal_handler_on_an_alternate_stack,
-                        test_trap_text_that_was_moved_to_anonymous_memory,
+                        test_trap_code_moved_to_anonymous_memory,
                         test_trap_thread_exit_frees_again, test_trap_throwing_new)
 
 WIDE = harness.TARGETS
@@ -41,14 +41,14 @@ NARROW = os.path.join(harness.TARGETS, "m32")
 
 
 def is_complete(stack):
-    """No names tell: Debian has no debug information of these libraries."""
+    """Names cannot be checked: Debian has no debug information for these libraries."""
     return stack["stop"] == "end"
 
 
 @pytest.fixture(autouse=True)
 def narrow(monkeypatch):
-    """All targets are the 32-bit ones. Numbers and text easily look like addresses of 32 bits; so
-    memory is where none does."""
+    """Use the 32-bit targets. Numbers and text easily look like 32-bit addresses, so turn off
+    address randomization to place memory where none does."""
     need("multilib")
     monkeypatch.setattr(harness, "TARGETS", NARROW)
     monkeypatch.setattr(test_stacks, "KINDS", ("tree", "threads"))
@@ -62,21 +62,21 @@ def narrow(monkeypatch):
 
 @pytest.fixture
 def every_pairing(pairing):
-    """The usual ones are enough: matching calls does not depend on the word size."""
+    """The usual pairings are enough: pairing does not depend on the word size."""
     return pairing
 
 
-def test_word_size_is_told(launch):
+def test_word_size_is_reported(launch):
     assert launch(harness.target("short")).process["arch"] == "i386"
 
 
-def test_word_size_is_told_of_a_running_process(attach):
+def test_word_size_of_running_process_is_reported(attach):
     with Steady() as steady, attach(steady.pid) as tracer:
         assert tracer.stop().process["arch"] == "i386"
 
 
-def test_both_kinds_at_once(attach):
-    """One call after the other, by turns."""
+def test_trace_32_and_64_bit_processes_together(attach):
+    """A 32-bit and a 64-bit process allocate in turns."""
     with Steady(2) as one, Steady(command=[f"{WIDE}/steady", "2"]) as two:
         before = one.tell(), two.tell()
         with attach(one.pid, two.pid) as tracer:
@@ -93,8 +93,8 @@ CHAINS = [("wide", "narrow", "wide", "narrow"), ("narrow", "wide", "narrow", "wi
 
 
 @pytest.mark.parametrize("kinds", CHAINS, ids="-".join)
-def test_exec_of_the_other_kind(launch, pairing, kinds):
-    """Again and again; each image from its first call, though none of them lives long."""
+def test_exec_of_the_other_word_size(launch, pairing, kinds):
+    """Each image is traced from its first call, even across several quick execs."""
     directories = {"wide": WIDE, "narrow": NARROW}
     programs = [os.path.join(directories[kind], "exec") for kind in kinds[:-1]]
     result = launch(*programs, os.path.join(directories[kinds[-1]], "basic"), options=pairing)
@@ -105,8 +105,8 @@ def test_exec_of_the_other_kind(launch, pairing, kinds):
         assert process["stack_quality"]["truncated"] == 0
 
 
-def test_exec_of_the_other_kind_while_attached(attach):
-    """By a shell that was running before."""
+def test_exec_of_the_other_word_size_while_attached(attach):
+    """A shell that was running before the attach executes a 32-bit program."""
     command = ["/bin/sh", "-c", f"echo READY; read x; exec {NARROW}/basic"]
     with Steady(command=command) as shell:
         with attach(shell.pid) as tracer:
@@ -116,9 +116,9 @@ def test_exec_of_the_other_kind_while_attached(attach):
     assert_sites(result.processes[1], truth)
 
 
-def test_coroutines_are_flagged_where_they_begin(launch):
-    """The C library's code to which they return is in the midst of one of its functions: it cannot
-    be told that nothing is behind it."""
+def test_coroutine_stacks_are_flagged_as_truncated(launch):
+    """The return address of a coroutine is in the middle of a C library function, so the unwinder
+    cannot know that the stack ends there."""
     result = launch(harness.target("stacks"), "coroutines", options=test_stacks.DEPTH)
     told = test_stacks.told_stacks(result.stdout)
     assert len(told) == 2
@@ -128,8 +128,8 @@ def test_coroutines_are_flagged_where_they_begin(launch):
     assert quality["by_reason"] == {"no_code": quality["truncated"]}
 
 
-def test_leaks_when_a_signal_ends_it(uprobes, tmp_path, program):
-    """^C is passed on and ends it."""
+def test_leaks_are_reported_after_death_by_signal(uprobes, tmp_path, program):
+    """The tracer passes ^C on to the program, which dies of it."""
     del uprobes
     with leaks.launched(tmp_path, program, "--scan") as (tracer, path, truth):
         tracer.send_signal(signal.SIGINT)
@@ -137,7 +137,7 @@ def test_leaks_when_a_signal_ends_it(uprobes, tmp_path, program):
     check_report(truth, leaks.read_report(path))
 
 
-# The third kind of program, with pointers of 32 bits in 64-bit code.
+# x32: 32-bit pointers in 64-bit code.
 
 REFUSED = "it uses the x32 ABI; only x86-64 and i386 programs can be traced"
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Allocators: found by themselves, whatever they are and however they came into the program, and
-one event for each call of the program. What other tools get wrong here has a test by name."""
+"""Allocators are found automatically, whatever they are and however they are linked, and each call
+of the program gives exactly one event. Known faults of other tools have a test by name."""
 
 import json
 import os
@@ -37,13 +37,13 @@ def built(name, facility):
 
 
 def caller(process, site):
-    """Who called the allocator; mimalloc's operator new goes by two names."""
+    """The caller of the allocator. mimalloc's operator new has two names."""
     return next((name for name in process.functions(site)
                  if not name.startswith(("operator new", "mi_new"))), "")
 
 
 def assert_functions(process, truth, losses=()):
-    """As assert_sites, whatever API: where new and new[] are one address, they are one."""
+    """Like assert_sites, but ignores the API: new and new[] may share one address."""
     seen = process.sums(lambda site: caller(process, site),
                         lambda site: caller(process, site).startswith("t_"))
     assert {name: n for name, n in process.lost().items() if name not in losses} == {}
@@ -52,16 +52,16 @@ def assert_functions(process, truth, losses=()):
 
 
 def failures_of(name):
-    """How many new shall throw: mimalloc, being C, aborts there."""
+    """How many times new throws. mimalloc is written in C and aborts instead."""
     return "0" if name == "mimalloc" else "100"
 
 
-# Preloaded.
+# Preloaded allocators.
 
 @pytest.mark.parametrize("name", PRELOADED)
 def test_preloaded_new_and_delete(launch, name):
-    """Their operator new has an allocator inside, which no probe of malloc sees; and it throws,
-    which no return probe survives."""
+    """Their operator new has an allocator inlined, which a probe of malloc does not see, and it
+    throws, which a return probe does not survive."""
     result = launch(target("cxx"), failures_of(name), env=preloading(name))
     assert result.status == 0
     assert_functions(result.process, result.truth)
@@ -82,16 +82,16 @@ def test_preloaded_threads(launch, name, mode):
 
 
 @pytest.mark.parametrize("stack", ["fp", "none"])
-def test_preloaded_new_without_tables(launch, stack):
-    """The totals do not depend on how stacks are taken."""
+def test_totals_of_preloaded_new_do_not_depend_on_stack_mode(launch, stack):
+    """The totals do not depend on the stack mode."""
     by_tables = launch(target("cxx"), "100", env=preloading("jemalloc")).process
     other = launch(target("cxx"), "100", env=preloading("jemalloc"), options=("--stack", stack))
     assert other.process["totals"] == by_tables["totals"]
 
 
 @pytest.mark.parametrize("name", ["basic", "threads"])
-def test_preloaded_interposer_that_hands_on(launch, pairing, name):
-    """Each call reaches two allocators, and counts once; the second free is internal."""
+def test_preloaded_interposer_that_forwards_calls(launch, pairing, name):
+    """Each call passes through two allocators and counts once. The second free is internal."""
     arguments = ("4", "500") if name == "threads" else ()
     result = launch(target(name), *arguments, env=preload(target("libinterposer.so")),
                     options=pairing)
@@ -100,12 +100,12 @@ def test_preloaded_interposer_that_hands_on(launch, pairing, name):
     assert result.process["internal"]["frees"] > 0
 
 
-# In the program itself.
+# Allocators that are linked into the program.
 
 @pytest.mark.parametrize("name, facility", [
     ("basic-static", None), ("basic-static-pie", None), ("basic-musl", "musl"),
     ("basic-musl-static", "musl"), ("prefixed-je_", None), ("prefixed-_rjem_", None)])
-def test_built_in(launch, name, facility):
+def test_linked_allocator(launch, name, facility):
     need(*filter(None, [facility]))
     result = launch(target(name))
     assert_sites(result.process, result.truth)
@@ -114,13 +114,13 @@ def test_built_in(launch, name, facility):
 
 @pytest.mark.parametrize("name, facility", [
     ("cxx-jemalloc", "static-jemalloc"), ("cxx-tcmalloc", "static-tcmalloc")])
-def test_built_in_with_new_and_delete(launch, name, facility):
+def test_linked_allocator_with_new_and_delete(launch, name, facility):
     result = launch(built(name, facility), "100")
     assert result.status == 0
     assert_functions(result.process, result.truth)
 
 
-def test_built_in_glibc_with_new_and_delete(launch):
+def test_static_glibc_with_new_and_delete(launch):
     result = launch(target("cxx-static"), "100")
     heap = result.process.sums(lambda site: "new", lambda site: site["api"].startswith("operator"))
     truth = expected(result.truth, key=lambda entry: "new")
@@ -136,15 +136,15 @@ def test_own_malloc(launch, pairing):
 
 @pytest.mark.parametrize("given", ["{path}:own_", "{name}:own_"])
 def test_allocator_by_option(launch, given):
-    """A prefix that nobody knows, in an object given by path or by name."""
+    """An unknown prefix, in an object given by path or by name."""
     path = target("prefixed-own_")
     option = given.format(path=path, name=os.path.basename(path))
     result = launch(path, options=("--allocator", option))
     assert_sites(result.process, result.truth)
 
 
-def test_allocator_that_is_not_known(launch):
-    """Without the option its blocks are not seen, and libc's are, exactly."""
+def test_unknown_allocator_is_not_traced(launch):
+    """Without the option, its blocks are not seen; libc's are exact."""
     result = launch(target("prefixed-own_"))
     seen = result.process.sums(result.process.function)
     truth = expected(result.truth, key=lambda entry: entry["function"])
@@ -165,8 +165,9 @@ def test_allocator_option_refuses(value):
     assert harness.one_line(result.stderr)
 
 
-def test_nothing_found_is_said(launch, tmp_path):
-    """A stripped static program: no allocator, so not "no events dropped"."""
+def test_missing_allocator_is_reported(launch, tmp_path):
+    """A stripped static program has no known allocator, so the report must not say "no events
+    dropped"."""
     result = launch(target("prefixed-stripped"))
     assert result.status == 0
     assert result.process["losses"]["no_allocator"] == 1
@@ -180,7 +181,7 @@ def test_nothing_found_is_said(launch, tmp_path):
 # Other languages.
 
 def block_counts(process, size):
-    """Counts of the sites whose blocks all have that size."""
+    """The counts of the sites whose blocks all have that size."""
     sites = [site for site in process["sites"]
              if site["allocations"] and site["bytes_allocated"] == size * site["allocations"]]
     return {name: sum(site[name] for site in sites) for name in COUNTS}
@@ -188,7 +189,7 @@ def block_counts(process, size):
 
 @pytest.mark.parametrize("name", ["rust-libc", "rust-rjem"])
 def test_rust(launch, name):
-    """On libc's allocator, and on jemalloc's by the names of its crate."""
+    """With libc's allocator, and with jemalloc under the names of its Rust crate."""
     result = launch(built(name, "rust"))
     allocated, kept = map(int, result.stdout.split())
     seen = block_counts(result.process, 50000)
@@ -203,10 +204,10 @@ def test_go_that_calls_c(launch):
     assert (seen["allocations"], seen["frees"]) == (int(result.stdout), int(result.stdout))
 
 
-# In containers: a mount namespace with files that are nowhere else.
+# Containers: a mount namespace with files that exist only there.
 
 def copy_with_libraries(program, directory, *more):
-    """The program and all that it maps, by their names."""
+    """Copy the program and the libraries that it maps."""
     shown = subprocess.run(["ldd", program, *more], capture_output=True, text=True, check=False)
     paths = {program, *more, *re.findall(r"(/[^ :]+) \(0x", shown.stdout)}
     for path in paths:
@@ -215,7 +216,8 @@ def copy_with_libraries(program, directory, *more):
 
 @pytest.fixture(params=["glibc", "musl", *PRELOADED])
 def contained(request, tmp_path):
-    """A command that runs the target "steady" from a file system of its namespace alone."""
+    """A command that runs the target "steady" from a file system that only its mount namespace
+    has."""
     need("root")
     name, program = request.param, target("steady")
     more = []
@@ -237,8 +239,8 @@ def contained(request, tmp_path):
 
 
 def test_container(attach, contained):
-    """Its libraries are found through the process, not by a path of ours; no stack is lost (BCC's
-    memleak has none of another namespace)."""
+    """Its libraries are found through the process, not by a path of ours, and no stack is lost.
+    (BCC's memleak has no stacks from another namespace.)"""
     with Steady(command=contained) as steady:
         before = steady.tell("w")
         with attach(steady.pid) as tracer:
@@ -268,7 +270,8 @@ def test_sanitizer(launch, name, words):
 @pytest.mark.parametrize("command", [
     ("valgrind", "-q"), ("/bin/sh", "-c", 'exec valgrind -q "$0"')], ids=["itself", "by exec"])
 def test_launched_valgrind_lives(launch, command):
-    """It would translate our breakpoints, and its program die of them: none are there."""
+    """Valgrind would translate our breakpoints, and its program would die of them. So no probes are
+    placed."""
     need("valgrind")
     result = launch(*command, target("short"))
     assert result.status == 7
@@ -287,14 +290,14 @@ def test_running_valgrind_is_refused():
         assert steady.quit() == 0
 
 
-# What others get wrong.
+# Faults of other tools.
 
 def site_counts(process, function):
     return process.sums(process.function)[function]
 
 
 def test_fault_of_memleak_mmap_within_malloc(launch):
-    """BCC memleak: an mmap inside malloc takes the size and the stack of large blocks."""
+    """BCC memleak: an mmap within malloc replaces the size and stack of a large block."""
     result = launch(target("basic"))
     process = result.process
     large = [site for site in process["sites"] if site["peak_live_bytes"] >= 4 << 20]
@@ -303,14 +306,14 @@ def test_fault_of_memleak_mmap_within_malloc(launch):
 
 
 def test_fault_of_memleak_static_musl(launch):
-    """BCC memleak refuses it; heaptrack hangs on static programs; mtrace-ng aborts."""
+    """BCC memleak refuses it, heaptrack hangs on static programs, and mtrace-ng aborts."""
     need("musl")
     result = launch(target("basic-musl-static"))
     assert_sites(result.process, result.truth)
 
 
 def test_fault_of_memleak_failed_realloc(launch):
-    """BCC memleak drops the old block of a realloc that fails."""
+    """BCC memleak drops the old block when realloc fails."""
     result = launch(target("basic"))
     truth = expected(result.truth, key=lambda entry: entry["function"])
     assert truth["t_realloc"]["failed_allocations"] > 0
@@ -318,7 +321,7 @@ def test_fault_of_memleak_failed_realloc(launch):
 
 
 def test_fault_of_memleak_long_path(launch, tmp_path):
-    """BCC memleak cuts the path of an object at 31 characters."""
+    """BCC memleak truncates the path of an object to 31 characters."""
     directory = tmp_path / ("long" * 20)
     directory.mkdir()
     path = shutil.copy(target("prefixed-own_"), directory / ("name" * 20))
@@ -327,15 +330,15 @@ def test_fault_of_memleak_long_path(launch, tmp_path):
 
 
 def test_fault_of_memleak_caller_of_new(launch):
-    """BCC memleak: the caller of operator new is missing."""
+    """BCC memleak misses the caller of operator new."""
     result = launch(target("cxx"), "0", env=preloading("jemalloc"))
     truth = expected(result.truth, key=lambda entry: entry["function"])
     assert site_counts(result.process, "t_new") == truth["t_new"]
 
 
 def test_fault_of_memleak_fast_path_of_new(launch):
-    """jemalloc 5.3 has malloc's fast path inlined in operator new: a probe of malloc sees nothing.
-    Here every one is seen, by size."""
+    """jemalloc 5.3 inlines malloc's fast path into operator new, where a probe of malloc sees
+    nothing. Here every call is seen."""
     result = launch(target("cxx"), "0", env=preloading("jemalloc"))
     news = [site for site in result.process["sites"]
             if result.process.function(site) in ("t_new", "t_new_array")]
@@ -344,16 +347,16 @@ def test_fault_of_memleak_fast_path_of_new(launch):
 
 @pytest.mark.parametrize("name", [None, "jemalloc", "tcmalloc"])
 def test_fault_of_mtrace_ng_blind_after_a_throw(launch, name):
-    """mtrace-ng: once operator new has thrown, that thread is never traced again."""
+    """mtrace-ng: after operator new throws, the thread is never traced again."""
     env = preloading(name) if name else None
     process = launch(target("cxx"), "3", env=env).process
     counts = site_counts(process, "t_new")
-    assert counts["allocations"] == 24  # the half of them after the throws
+    assert counts["allocations"] == 24  # the half that comes after the throws
     assert site_counts(process, "t_new_throws")["failed_allocations"] == 3
 
 
 def test_fault_of_mtrace_ng_realloc_to_nothing(launch):
-    """mtrace-ng: realloc(p, 0) leaves the block open."""
+    """mtrace-ng: realloc(p, 0) leaves the block live."""
     result = launch(target("basic"))
     truth = expected(result.truth, key=lambda entry: entry["function"])
     assert site_counts(result.process, "t_realloc")["live_blocks"] == \
@@ -362,6 +365,6 @@ def test_fault_of_mtrace_ng_realloc_to_nothing(launch):
 
 
 def test_fault_of_mtrace_ng_static_function(launch):
-    """mtrace-ng: a static function that is called like an allocator's is taken for one."""
+    """mtrace-ng takes a static function for an allocator if it has an allocator's name."""
     result = launch(target("prefixed-je_"))
     assert not [site for site in result.process["sites"] if site["api"] == "pvalloc"]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""mtrace-bpf -p PID: nothing happens to the process, and the report equals its truth since then."""
+"""mtrace-bpf -p PID does not disturb the process, and the report equals its truth since the
+attach."""
 
 import contextlib
 import json
@@ -50,7 +51,7 @@ def test_blocks_from_before_the_attach(attach):
 
 
 def test_no_block_is_invented_by_attaching_under_load(attach):
-    """Probes are placed and removed one after the other while the program allocates."""
+    """Probes are placed and removed one by one while the program allocates."""
     with harness.Running(harness.target("churn")) as churn:
         assert churn.process.stdout.readline() == "ready\n"
         for _ in range(ROUNDS):
@@ -60,13 +61,13 @@ def test_no_block_is_invented_by_attaching_under_load(attach):
             assert result.process["losses"]["collisions"] == 0
 
 
-PAIRS = 5000  # of steady's children
-CRAMPED = ("--buffer", "64k", "--stack", "none")  # and of calls alone: stacks have records, too
+PAIRS = 5000  # per child of steady
+CRAMPED = ("--buffer", "64k", "--stack", "none")  # room for calls only, not for stacks
 
 
 @contextlib.contextmanager
 def unread(tracer):
-    """The reader is away."""
+    """The tracer is stopped: nobody reads the ring buffer."""
     tracer.process.send_signal(signal.SIGSTOP)
     os.waitpid(tracer.pid, os.WUNTRACED)
     yield
@@ -80,8 +81,8 @@ def tell_unread(steady, tracer, commands):
 
 
 def test_losses_are_exact(attach):
-    """A ring buffer far too small, and a reader that is away for a while: of each call the report
-    tells once, be it booked or lost. By ptrace nothing is lost."""
+    """With a tiny ring buffer and a reader that is stopped for a while, the report accounts for
+    each call once, as counted or as dropped. ptrace drops nothing."""
     need("bpf")
     with Steady(8) as steady:
         before = steady.tell("p")
@@ -95,9 +96,9 @@ def test_losses_are_exact(attach):
         site["allocations"] + site["frees"] for site in difference(after, before)["sites"])
 
 
-def test_births_are_not_lost(attach):
-    """Of children that came while there was no room to tell it as of all others: each has a section,
-    with all its calls, booked or lost."""
+def test_forks_are_reported_when_the_buffer_is_full(attach):
+    """Children that are forked while the ring buffer is full are reported like all others: each has
+    a section that accounts for all its calls, as counted or as dropped."""
     need("bpf")
     with Steady(8) as steady:
         steady.tell("t")
@@ -119,14 +120,14 @@ def calls(*truths):
 
 
 def functions(process):
-    """That its sites name."""
+    """All functions that the stacks of its sites name."""
     return {frame["function"] for site in process["sites"] for frame in process.frames(site)}
 
 
-def test_execs_are_not_lost(attach):
-    """An image that begins while there is no room to tell it has a section of its own, and nothing
-    of the old one lives in it; of each call the report tells, but for the C library's own. What the
-    new image maps is known, though there was no room for that either."""
+def test_execs_are_reported_when_the_buffer_is_full(attach):
+    """An image that begins while the ring buffer is full has a section of its own, without blocks
+    of the old image. The report accounts for every call of the program; the C library adds a few of
+    its own. The mappings of the new image are known, although their events were dropped as well."""
     need("bpf")
     with Steady() as steady:
         before = steady.tell("w")
@@ -143,14 +144,15 @@ def test_execs_are_not_lost(attach):
     assert [first["image"], second["image"]] == [0, 1]
     assert second["origin"] == "exec" and second["exe"] == first["exe"]
     assert "t_work" in functions(second)
-    assert second["live"]["blocks"] < 100  # of which 50 are t_old's
+    assert second["live"]["blocks"] < 100  # 50 of them are t_old's
     more = first.calls_told() + second.calls_told() - calls(difference(old, before), new)
     assert 0 <= more < 50
 
 
 @pytest.mark.whole_machine
-def test_leaving_is_not_lost(attach, tmp_path):
-    """Nobody asked for the program that it executes while there is no room to tell it."""
+def test_exec_of_unselected_program_is_reported_when_the_buffer_is_full(attach, tmp_path):
+    """While the ring buffer is full, the process executes a program that the options do not
+    select."""
     need("bpf")
     shutil.copy(harness.target("steady"), tmp_path / "other")
     with Steady(command=[harness.target("steady"), "1", str(tmp_path / "other")]) as steady:
@@ -167,9 +169,9 @@ def test_leaving_is_not_lost(attach, tmp_path):
     assert 0 <= process.calls_told() - calls(difference(after, before)) < 50
 
 
-def test_children_born_around_a_lost_exec(attach):
-    """None of these births and the exec between them had room: a child's books begin with those of
-    the image that its parent had then."""
+def test_children_forked_around_a_dropped_exec(attach):
+    """Two forks and the exec between them are dropped. Each child still inherits the blocks of the
+    image that its parent had at the time of the fork."""
     need("bpf")
     with Steady() as steady:
         with attach(steady.pid, options=("-f", "-v", *CRAMPED)) as tracer:
@@ -201,9 +203,9 @@ def test_several_processes(attach):
         assert_sites(processes[two.pid], difference(after[1], before[1]))
 
 
-def test_another_tracer(attach):
-    """Of two tracers of one library each has its own process, and what they leave in the kernel is
-    not mixed up, whoever came first."""
+def test_two_tracers_of_different_processes(attach):
+    """Two tracers of the same library each trace their own process. What they leave in the kernel
+    is not mixed up, whichever came first."""
     with Steady() as one, Steady() as two:
         before = one.tell(), two.tell()
         with attach(one.pid) as first, attach(two.pid) as second:
@@ -226,7 +228,7 @@ def test_two_tracers_of_one_process(attach):
             assert_sites(result.process, difference(after, before))
 
 
-def test_process_that_ends(attach):
+def test_process_exits_while_attached(attach):
     with Steady() as steady:
         before = steady.tell()
         with attach(steady.pid) as tracer:
@@ -250,7 +252,7 @@ def test_attached_process_is_never_signalled(attach):
         assert steady.tell("w")["rounds"] == 2
 
 
-def test_two_tracers_at_once(attach):
+def test_second_tracer_attaches_and_detaches(attach):
     need("bpf")
     with Steady(2) as steady:
         start = steady.tell()
@@ -267,7 +269,7 @@ def test_two_tracers_at_once(attach):
 
 
 class Worker(threading.Thread):
-    """Keeps a target at work until told to stop."""
+    """Keeps a target working until stopped."""
 
     def __init__(self, steady):
         super().__init__()
@@ -289,8 +291,8 @@ class Worker(threading.Thread):
         self.join()
 
 
-def test_killed_tracer_harms_nobody(attach):
-    """Twenty-five times in a row, while the target works in two threads. No breakpoint is left."""
+def test_killed_tracer_does_not_disturb_the_process(attach):
+    """Kill the tracer 25 times while two threads of the target work. No breakpoint is left."""
     with Steady(2) as steady:
         code = harness.libc_code(steady.pid)
         with Worker(steady) as worker:
@@ -310,7 +312,7 @@ def test_killed_tracer_harms_nobody(attach):
 
 
 def test_tracer_killed_while_it_attaches(uprobes):
-    """At twenty moments of its start, 20 ms apart. That the target still answers is the test."""
+    """Kill it at twenty moments of its startup, 20 ms apart. The target must still answer."""
     with Steady(2) as steady:
         with Worker(steady):
             kill_at_twenty_moments(steady.pid)
@@ -332,7 +334,7 @@ def kill_at_twenty_moments(pid):
 
 
 def test_tracer_killed_while_it_detaches(attach):
-    """At twenty moments, 6 ms apart: where the kernel is told to take the breakpoints out."""
+    """Kill it at twenty moments, 6 ms apart, while the kernel removes the breakpoints."""
     with Steady() as steady:
         code = harness.libc_code(steady.pid)
         for moment in range(20):
@@ -347,7 +349,7 @@ def test_tracer_killed_while_it_detaches(attach):
         assert steady.tell("c")["corrupt"] == 0
 
 
-def test_report_on_sigusr1_and_carry_on(attach):
+def test_sigusr1_writes_a_report_and_tracing_continues(attach):
     with Steady() as steady:
         before = steady.tell()
         with attach(steady.pid) as tracer:
@@ -360,7 +362,7 @@ def test_report_on_sigusr1_and_carry_on(attach):
 
 
 def read_numbered(folder):
-    """The numbers of the reports there, each of which is whole."""
+    """The numbers of the reports in a folder. Each report must be complete."""
     numbers = []
     for path in folder.glob("report-*"):
         report.check(json.loads(path.read_text(encoding="utf-8")))
@@ -368,8 +370,8 @@ def read_numbered(folder):
     return sorted(numbers)
 
 
-def test_reports_now_and_then(uprobes, tmp_path):
-    """As many as were asked for; nobody ends the trace."""
+def test_count_limits_the_interval_reports(uprobes, tmp_path):
+    """--count ends the trace after that many reports."""
     del uprobes
     with Steady() as steady:
         done = harness.mtrace("--interval", "100ms", "--count", "3", "--format", "json", "-o",
@@ -380,8 +382,8 @@ def test_reports_now_and_then(uprobes, tmp_path):
         assert steady.tell("w")["rounds"] == 1
 
 
-def test_reports_until_it_ends(uprobes, tmp_path):
-    """One takes the place of the other."""
+def test_interval_reports_replace_each_other(uprobes, tmp_path):
+    """Each report replaces the previous one."""
     del uprobes
     path = tmp_path / "report.json"
     with subprocess.Popen([harness.MTRACE, *harness.BACKEND_OPTIONS, "--interval", "100ms",
@@ -404,7 +406,7 @@ def test_reports_until_it_ends(uprobes, tmp_path):
 
 
 def test_launched_program_outlives_the_count(uprobes, tmp_path):
-    """And its status is ours."""
+    """The tracer waits for the program, and exits with its status."""
     del uprobes
     last = tmp_path / "report-2"
     done = harness.mtrace("--interval", "100ms", "--count", "2", "--format", "json", "-o",
@@ -425,7 +427,7 @@ def test_interrupt_by_sigterm(attach):
 
 
 def test_deleted_executable(attach, tmp_path):
-    """Names come from the file that the process runs, even where its path is gone."""
+    """Names come from the file that the process runs, even if its path is gone."""
     path = str(tmp_path / "steady")
     shutil.copy(harness.target("steady"), path)
     with Steady(command=[path]) as steady:

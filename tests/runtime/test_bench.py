@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The benchmark's own arithmetic, its drawings and its judgement; nothing is timed here."""
+"""The benchmark's arithmetic, drawings and verdicts. Nothing is timed here."""
 
 import argparse
 import os
@@ -33,7 +33,7 @@ def test_ratios_are_taken_within_rounds():
     assert rounds.ratio("ours", "floor") == 2.0
 
 
-def test_rounds_without_a_figure_count_in_no_median():
+def test_missing_figures_are_left_out_of_the_median():
     rounds = rounds_of(ours=[2.0, None, 6.0], floor=[1.0, 1.0, None])
     assert rounds.median("ours") == 4.0
     assert rounds.ratio("ours", "floor") == 2.0
@@ -41,7 +41,7 @@ def test_rounds_without_a_figure_count_in_no_median():
     assert rounds.ratio("ours", "nobody") is None
 
 
-def test_a_row_that_fails_costs_no_other():
+def test_failing_row_does_not_affect_others():
     turns = []
 
     def breaks():
@@ -59,19 +59,19 @@ def test_a_row_that_fails_costs_no_other():
     assert turns == ["breaks", "breaks"]
 
 
-def test_columns_that_come_late_stay_in_step():
+def test_late_columns_keep_their_round():
     answers = iter([{"a": 1.0}, {"a": 2.0, "b": 3.0}])
     result = interleave({"row": (lambda: next(answers), 99)}, 2)
     assert result.figures["row"] == {"a": [1.0, 2.0], "b": [None, 3.0]}
 
 
-def test_answers_are_numbers_whatever_is_said_between():
+def test_other_output_between_answers_is_ignored():
     with workload(["sh", "-c", SHELL_DOUBLES]) as program:
         assert program.ask("twice", 21) == 42.0
         assert program.ask("twice", 4) == 8.0
 
 
-def test_who_ends_or_fails_is_named():
+def test_failures_of_programs_are_explained():
     with workload(["true"]) as program, pytest.raises((Failed, OSError)):
         program.ask("anything")
     with pytest.raises(Failed, match="status 3: words"):
@@ -85,7 +85,7 @@ def a_curve(**series):
 
 
 def drawn(curve):
-    """Points of each line of the drawing."""
+    """The points of each line of the drawing."""
     tree = ElementTree.fromstring(svg.draw(curve))
     return tree, [[tuple(map(float, point.split(","))) for point in line.get("points").split()]
                   for line in tree.iter(f"{SVG}polyline")]
@@ -102,20 +102,20 @@ def test_curves_are_drawn():
     assert "prefers-color-scheme:dark" in tree.find(f"{SVG}style").text
 
 
-def test_names_of_lines_do_not_cover_each_other():
+def test_line_labels_do_not_overlap():
     places = svg.apart({"a": 351.0, "b": 352.0, "c": 351.5})
     ordered = sorted(places.values())
     assert all(b - a >= svg.LINE_HEIGHT for a, b in zip(ordered, ordered[1:]))
     assert ordered[-1] <= svg.HEIGHT - svg.BOTTOM
 
 
-def test_what_no_logarithm_has_is_not_drawn():
+def test_zero_is_not_drawn_on_a_log_scale():
     _, lines = drawn(a_curve(ours=[[1, 0.0], [10, 5.0]]))
     assert [len(line) for line in lines] == [1]
     assert svg.draw(a_curve(ours=[[1, 0.0]])) is None
 
 
-def test_a_series_that_fails_is_measured_no_more():
+def test_failed_series_is_not_measured_again():
     points = curves.Points()
 
     def breaks():
@@ -129,7 +129,7 @@ def test_a_series_that_fails_is_measured_no_more():
     assert points.failed == {"bad": "for a reason"}
 
 
-def test_targets_need_their_parts():
+def test_targets_without_figures_have_no_verdict():
     told = targets.judge({})
     assert len(told) == len(targets.TARGETS)
     assert {target["reached"] for target in told} == {None}
@@ -152,11 +152,11 @@ def test_parts_are_chosen_by_name():
         bench.part_list("pairs,nonsense")
 
 
-def test_numbers_have_the_digits_that_mean_something():
+def test_numbers_are_rounded_to_significant_digits():
     assert [number(n) for n in (None, 0.123, 12.34, 1234.5)] == ["-", "0.12", "12.3", "1,234"]
 
 
-def test_the_machine_is_named():
+def test_machine_is_described():
     told = testbed.describe("/nowhere/at-all")
     assert told["kernel"].startswith("Linux ") and told["processors"] >= 1
     assert told["memory_bytes"] > 0 and told["versions"]["mtrace-bpf"] is None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The runner of all checks: what it makes of a test that fails once, always, or not at all."""
+"""tools/check: how it handles tests that fail once, fail always, or are skipped."""
 
 import importlib.machinery
 import importlib.util
@@ -36,7 +36,7 @@ def test_that_is_skipped():
 
 @pytest.fixture(name="runner", scope="module")
 def load_runner():
-    """tools/check, which is a program."""
+    """tools/check, which is a program without a .py suffix."""
     loader = importlib.machinery.SourceFileLoader("check", os.path.join(ROOT, "tools/check"))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("check", loader))
     sys.modules["check"] = module
@@ -54,7 +54,7 @@ def session_of(runner, *tasks):
 
 @pytest.fixture(name="folder")
 def make_folder():
-    """In the project's folder, as all tests are: pytest names them by their path there."""
+    """In the project's folder, like all tests: pytest names tests by their path there."""
     with tempfile.TemporaryDirectory(dir=os.path.dirname(harness.MTRACE)) as folder:
         yield pathlib.Path(folder)
 
@@ -86,7 +86,7 @@ def test_that_fails_twice_fails_the_run(runner, folder, capsys):
     assert len(failed) == 1 and failed[0].endswith("::test_that_fails_always")
 
 
-def test_what_chance_does_not_touch_is_not_repeated(runner, tmp_path, capsys):
+def test_deterministic_failure_is_not_retried(runner, tmp_path, capsys):
     mark = tmp_path / "mark"
     command = ("sh", "-c", f"test -e {mark} || {{ touch {mark}; exit 3; }}")
     session = session_of(runner, runner.Task("once", command, runner.read_command, by_chance=False))
@@ -95,7 +95,7 @@ def test_what_chance_does_not_touch_is_not_repeated(runner, tmp_path, capsys):
 
 
 def test_crash_of_a_unit_test_is_a_failure(runner, capsys):
-    """Though it printed nothing but tests that passed."""
+    """Even though all tests that it printed passed."""
     text = "[       OK ] test_one\n[       OK ] test_two\n"
     command = ("sh", "-c", f"printf '{text}'; kill -SEGV $$")
     session = session_of(runner, runner.Task("unit", command, runner.read_cmocka))
@@ -103,6 +103,6 @@ def test_crash_of_a_unit_test_is_a_failure(runner, capsys):
     assert capsys.readouterr().out.splitlines()[-1] == "2 passed, 1 failed, 0 skipped"
 
 
-def test_nothing_that_ran_is_no_success(runner, capsys):
+def test_empty_run_fails(runner, capsys):
     assert session_of(runner).sum_up() == 1
     assert capsys.readouterr().out.splitlines()[-1] == "0 passed, 0 failed, 0 skipped"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What contrib/ holds for other programs: that they take it, and that what it speaks of is there."""
+"""The files in contrib/ are valid for the programs that read them, and everything that they refer
+to exists."""
 
 import glob
 import json
@@ -27,7 +28,7 @@ def text_of(name):
 
 
 def known_metrics():
-    """The names in the texts that unit tests compare, and the labels that each has."""
+    """The metrics in the golden files of the unit tests, and the labels of each."""
     known = {}
     for path in glob.glob(os.path.join(ROOT, "tests/golden/*.prom")):
         with open(path, encoding="utf-8") as file:
@@ -72,7 +73,7 @@ def test_dashboard():
         assert name in names | {"__rate_interval"}
 
 
-def test_prometheus_takes_it():
+def test_prometheus_accepts_the_configuration():
     need("prometheus")
     done = subprocess.run(["promtool", "check", "config", os.path.join(CONTRIB, "prometheus.yml")],
                           capture_output=True, text=True, check=False)
@@ -86,7 +87,7 @@ def test_prometheus_takes_it():
             assert set(re.findall(r"\$labels\.(\w+)", summary)) <= labels
 
 
-def test_collectors_of_profiles():
+def test_profile_collectors_scrape_known_paths():
     job, = yaml.safe_load(text_of("parca.yaml"))["scrape_configs"]
     kinds = job["profiling_config"]["pprof_config"]
     assert [kind["path"] for kind in kinds.values() if kind["enabled"]] == ["/debug/pprof/heap"]
@@ -128,8 +129,8 @@ def test_unit_is_valid(tmp_path):
 
 
 def has(steady, names, path):
-    """Can a process of another user, whose program others cannot read, be traced and scanned with
-    these capabilities alone?"""
+    """Whether these capabilities are enough to trace and scan a process of another user whose
+    executable is unreadable for others."""
     bounds = ",".join(["-all", *("+" + name for name in names)])
     with subprocess.Popen(["setpriv", "--bounding-set", bounds, "--no-new-privs", harness.MTRACE,
                            "--backend", "bpf", "--scan", "--format", "json", "-o", path, "-p",
@@ -150,8 +151,8 @@ def has(steady, names, path):
     return process["scan"]["done"] and "t_kept" in functions
 
 
-def test_capabilities_of_the_unit(tmp_path):
-    """Those are enough, and none of them is too many."""
+def test_capabilities_of_the_unit_are_sufficient_and_necessary(tmp_path):
+    """The capabilities are sufficient, and each of them is necessary."""
     need("bpf", "uprobes", "setpriv")
     place = tmp_path / "place"
     place.mkdir()

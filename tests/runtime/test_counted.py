@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Real programs of many processes: of each image of each process the trace says, to the unit, what
-a counter says that was preloaded into it (tests/targets/counter.c)."""
+"""Real programs with many processes. For each image of each process, the trace equals the counts of
+a preloaded counter (tests/targets/counter.c)."""
 
 import collections
 import contextlib
@@ -21,13 +21,13 @@ from test_scan_programs import started
 
 pytestmark = pytest.mark.whole_machine
 
-# The C library sees what the counter hands on.
+# Omit the counter: it forwards its calls to the C library, where they are traced.
 BRIEF = ("--stack", "none", "--buffer", "256m", "--omit", "libcounter.so")
 WAYS = [("-f", *BRIEF), ("--system-wide", *BRIEF)]
 
 
 class Counter:
-    """Where the counts are, and the command that has a program counted."""
+    """The counter's directory, and the command that runs a program with the counter."""
 
     def __init__(self, directory):
         self.library = os.path.join(directory, "libcounter.so")
@@ -52,7 +52,7 @@ class Counter:
 
 @pytest.fixture
 def counter(uprobes):
-    """Where any user can go."""
+    """In a directory that every user can read."""
     del uprobes
     with tempfile.TemporaryDirectory(prefix="counter") as directory:
         yield Counter(directory)
@@ -66,7 +66,7 @@ def run(way, directory, command, **more):
 
 @contextlib.contextmanager
 def traced(way, directory, command, ready, **more):
-    """A server that is up, and ends by itself afterwards; then `result` is there."""
+    """A server that is ready, and exits after the with block. Its result is then in `result`."""
     trace = types.SimpleNamespace()
     if "-f" not in way:
         with harness.Tracer(directory, options=way) as tracer:
@@ -83,7 +83,8 @@ def traced(way, directory, command, ready, **more):
 
 
 def assert_counted(result, counter, least):
-    """Of each process the last images were counted; before them may be one that sets that up."""
+    """The last images of each process were counted. One image before them may have set up the
+    counter."""
     assert result.status == 0, result.stderr
     sections = collections.defaultdict(list)
     for process in result.processes:
@@ -125,7 +126,7 @@ def test_build(counter, tmp_path, way):
 
 
 def browse(directory, server):
-    """Clients, while the workers are replaced."""
+    """Send requests while the workers are replaced."""
     for _ in range(3):
         for _ in range(50):
             test_scan_programs.http(os.path.join(directory, "socket"), "/file")
@@ -180,8 +181,8 @@ for number in range(25):
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way[0])
-def test_threads_come_and_go(counter, tmp_path, way):
-    """100 of them."""
+def test_threads_are_created_and_exit(counter, tmp_path, way):
+    """100 threads."""
     command = counter.command("/usr/bin/python3", "-S", "-c", THREADS)
     environment = {**test_programs.ENVIRONMENT, "PYTHONMALLOC": "malloc"}
     assert_counted(run(way, str(tmp_path), command, env=environment), counter, 1)

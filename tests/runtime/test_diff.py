@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""mtrace-bpf diff: what has changed between two reports, whoever made them."""
+"""mtrace-bpf diff: what changed between two reports, from the same trace or not."""
 
 import copy
 import json
@@ -12,7 +12,7 @@ from harness import Steady, mtrace, one_line, target
 
 @pytest.fixture
 def two(attach, tmp_path):
-    """Reports of one process, in between it has worked."""
+    """Two reports of one process, which works between them."""
     paths = []
     with Steady() as steady:
         with attach(steady.pid, options=("--format", "json")) as tracer:
@@ -57,7 +57,7 @@ def diff(*arguments):
     return done.stdout
 
 
-def test_what_grew(two):
+def test_grown_sites_are_listed(two):
     old, new = map(load, two)
     assert live_of(new, "t_kept") == 3 * live_of(old, "t_kept") > 0
     text = diff(*two)
@@ -66,11 +66,11 @@ def test_what_grew(two):
     assert "t_kept" in "".join(sections(diff(*reversed(two)))["Shrank"])
 
 
-def test_nothing(two):
+def test_no_differences(two):
     assert "No site has more or less live" in diff(two[0], two[0])
 
 
-def test_what_came_and_went(two, tmp_path):
+def test_new_and_gone_sites_are_listed(two, tmp_path):
     document = load(two[0])
     process, = document["processes"]
     process["sites"] = [site for site in process["sites"]
@@ -80,8 +80,8 @@ def test_what_came_and_went(two, tmp_path):
     assert "t_kept" in "".join(sections(diff(two[0], without))["Gone"])
 
 
-def test_another_build_of_the_program(two, tmp_path):
-    """Lines and places move; functions keep their names."""
+def test_sites_match_across_builds(two, tmp_path):
+    """Lines and offsets move, functions keep their names."""
     document = load(two[1])
     for process in document["processes"]:
         for stack in process["stacks"]:
@@ -93,8 +93,8 @@ def test_another_build_of_the_program(two, tmp_path):
     assert "New" not in found and "Gone" not in found
 
 
-def test_several_processes_of_a_program(two, tmp_path):
-    """They are summed up; programs are told apart."""
+def test_processes_of_one_program_are_summed(two, tmp_path):
+    """Processes of one program are added up; different programs are kept apart."""
     document = load(two[0])
     twin, other = (copy.deepcopy(document["processes"][0]) for _ in range(2))
     twin["pid"] += 1

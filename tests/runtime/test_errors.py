@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Bad input: one line that says what and why, the right status, and nothing left behind."""
+"""Bad input gives one line that says what failed and why, the right status, and leaves nothing
+behind."""
 
 import os
 import subprocess
@@ -21,7 +22,7 @@ def assert_refused(result, status, *words):
     assert result.stdout == ""
 
 
-# Usage: status 2, whoever asks.
+# Usage errors: status 2, with or without privileges.
 
 @pytest.mark.parametrize("arguments, words", [
     (("--formt", "json", "true"), ("--formt", "--format")),
@@ -86,7 +87,7 @@ def test_vanished_process(uprobes):
 
 def test_zombie(uprobes):
     zombie = subprocess.Popen(["/bin/true"], stdout=subprocess.PIPE)
-    assert zombie.stdout.read() == b""  # end of file: it has ended, and nobody has waited for it
+    assert zombie.stdout.read() == b""  # end of file: it has exited, and is not reaped yet
     os.waitid(os.P_PID, zombie.pid, os.WEXITED | os.WNOWAIT)
     assert_refused(mtrace("-p", str(zombie.pid)), 1, str(zombie.pid))
     zombie.wait()
@@ -111,7 +112,7 @@ def test_program_that_cannot_run(uprobes, command, status):
     assert_refused(mtrace("--", command), status, command)
 
 
-def test_file_that_is_no_program(uprobes, tmp_path):
+def test_file_that_is_not_executable(uprobes, tmp_path):
     path = tmp_path / "noise"
     path.write_bytes(bytes(range(1, 256)))
     path.chmod(0o755)
@@ -132,7 +133,7 @@ def test_broken_program(uprobes, tmp_path, content):
 
 
 def test_truncated_program(uprobes, tmp_path):
-    """Every cut of a real ELF file: an error of ours or of the kernel, never a crash."""
+    """A truncated ELF file gives an error from us or from the kernel, and never a crash."""
     with open(target("short"), "rb") as file:
         whole = file.read()
     path = tmp_path / "cut"
@@ -144,7 +145,7 @@ def test_truncated_program(uprobes, tmp_path):
 
 
 @pytest.mark.parametrize("option, value", [("-c", "/no/such/directory"), ("-u", "no-such-user")])
-def test_bad_place_to_run(uprobes, option, value):
+def test_bad_directory_or_user(uprobes, option, value):
     assert_refused(mtrace(option, value, "/bin/true"), 125, value)
 
 
@@ -162,12 +163,12 @@ def test_full_disk(uprobes, format_name):
     ("/proc/report", "/proc/report"),
 ])
 def test_bad_output(uprobes, path, word):
-    """Said before anything is started: not after an hour of tracing."""
+    """A bad output path is reported before the program starts, not after an hour of tracing."""
     result = mtrace("-o", path, "/bin/echo", "started")
     assert_refused(result, 1, path, word)
 
 
-def test_failed_run_leaves_nothing(uprobes, tmp_path):
+def test_failed_run_leaves_no_file(uprobes, tmp_path):
     mtrace("-o", str(tmp_path / "report"), "-p", NO_SUCH_PID)
     mtrace("-o", str(tmp_path / "report"), "--", "/no/such/program")
     assert os.listdir(tmp_path) == []

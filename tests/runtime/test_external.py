@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The runner of leak suites (tests/external/run), on a small suite with the layout of ITC."""
+"""The runner of the external leak suites (tests/external/run), on a small suite with ITC's
+layout."""
 
 import json
 import os
@@ -13,7 +14,8 @@ from report import ROOT
 
 RUN = os.path.join(ROOT, "tests/external/run")
 
-# The twins differ in LEAK. The block is overwritten, so that no copy of its address is left.
+# The two variants differ in LEAK. The pointer is overwritten, so that no copy of the address is
+# left.
 SOURCE = """
 #include <stdlib.h>
 extern volatile int vflag;
@@ -38,7 +40,7 @@ void memory_leak_main(void)
 }}
 """
 
-# A tracer that reports this number of definite leaks in each program.
+# A tracer that reports this number of definite leaks for each program.
 FAKE = """#!/bin/sh
 while [ "$1" != --output ]; do shift; done
 cat >"$2" <<-END
@@ -110,7 +112,7 @@ def test_tracer_without_report_fails(suite):
     assert done.returncode == 1 and "no report" in done.stdout
 
 
-def test_what_cannot_be_compared_is_said_in_one_line(suite, tmp_path):
+def test_usage_error_is_one_line(suite, tmp_path):
     need("valgrind")
     for arguments, environment, message in (
             ((suite / "none",), {}, f"no folder {suite}/none"),

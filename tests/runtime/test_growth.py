@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What grows is a suspect, and nothing else is; reports that are kept; days of running."""
+"""Growing sites are suspects, others are not; --keep; long-running services."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def first_suspect(process):
 
 
 def shell_of(script, *command):
-    """A shell that runs a script, while something else happens."""
+    """Start a shell that runs a script, without waiting for it."""
     shell = subprocess.Popen([MTRACE, *BACKEND_OPTIONS, "-i", *command], stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     shell.stdin.write(script)
@@ -38,8 +38,8 @@ def test_nothing_grows(steady):
     assert shown == "no site has grown for ten seconds or more\n"
 
 
-def test_the_leak_is_the_suspect(tmp_path):
-    """And the recording says the same, to the digit; and so does a comparison."""
+def test_leaking_site_is_a_suspect(tmp_path):
+    """The recording gives exactly the same result, and diff shows the same suspect."""
     need("uprobes")
     text, path = str(tmp_path / "report.txt"), str(tmp_path / "trace.rec")
     shell = shell_of("wait\nsuspects\nsite 0\n", target("slow_leak"), "13")
@@ -54,7 +54,7 @@ def test_the_leak_is_the_suspect(tmp_path):
     assert "definite leaks" in reasons
     growth = site["growth"]
     assert growth["at_least"] <= growth["bytes_per_second"] <= growth["at_most"]
-    # What came in the last quarter of a second is no interval yet.
+    # The last quarter of a second is not in the series: its interval is not complete.
     assert 0 <= site["live_bytes"] - growth["series"][-1][2] < 16384
     with open(text, encoding="utf-8") as file:
         lines = [line for line in file.read().splitlines() if line]
@@ -91,7 +91,7 @@ class Service(Lines):
             env={**os.environ, **(environment or {})})
 
     def read_until(self, *words):
-        """What it says from now on."""
+        """The lines up to the one that contains all words."""
         begin = len(self.log)
         line = self.read_line(words)
         while not all(word in line for word in words):
@@ -99,7 +99,7 @@ class Service(Lines):
         return self.log[begin:]
 
     def report(self):
-        """Ask for one, and wait until it is there."""
+        """Request a report, and wait until it is written."""
         self.signal(signal.SIGUSR1)
         self.read_until("report: mtrace-bpf uses ")
 
@@ -124,13 +124,13 @@ def load(path):
         return json.load(file)
 
 
-def test_the_latest_reports_are_kept(steady, tmp_path):
+def test_latest_reports_are_kept(steady, tmp_path):
     with Service("-v", "-p", str(steady.pid), "--format", "json", "-o", str(tmp_path / "r%n.json"),
                  "--keep", "3") as service:
         service.read_until("tracing", f"({steady.pid})")
         for _ in range(4):
             service.report()
-        # Reports are written after their number is told; that of the next one is written now.
+        # Reports are written after their number is printed, so the next one may be in progress.
         (tmp_path / "mine.json").write_text("mine")
         os.replace(tmp_path / "mine.json", tmp_path / "r3.json")
         for _ in range(2):
@@ -143,7 +143,7 @@ def test_the_latest_reports_are_kept(steady, tmp_path):
         assert load(tmp_path / f"r{number}.json")["schema"]
 
 
-def test_a_reader_sees_whole_reports(steady, tmp_path):
+def test_reader_sees_complete_reports(steady, tmp_path):
     path = tmp_path / "report.json"
     with Service("-v", "-p", str(steady.pid), "--format", "json", "-o", str(path),
                  "--interval", "100ms") as service:
@@ -158,7 +158,7 @@ def test_a_reader_sees_whole_reports(steady, tmp_path):
     assert names(tmp_path) == ["report.json"]
 
 
-def test_what_changed_since_the_last_report(steady, tmp_path):
+def test_report_lists_changes_since_the_last_report(steady, tmp_path):
     with Service("-v", "-p", str(steady.pid), "-o", str(tmp_path / "%n.txt")) as service:
         service.read_until("tracing", f"({steady.pid})")
         steady.tell("w")
@@ -173,7 +173,7 @@ def test_what_changed_since_the_last_report(steady, tmp_path):
     assert "t_kept" in second[second.index("\nGrew "):]
 
 
-def test_hangup_reads_the_configuration_again(steady, tmp_path):
+def test_sighup_reloads_the_configuration(steady, tmp_path):
     config, out = tmp_path / "config", tmp_path / "out"
     out.mkdir()
     config.write_text(f"format text\noutput {out}/%n.txt\n")
@@ -197,7 +197,7 @@ def test_hangup_reads_the_configuration_again(steady, tmp_path):
 
 
 def wait_for(manager, told, text):
-    """The watchdog goes on for ever: count what comes."""
+    """Watchdog messages arrive forever, so limit their number."""
     for _ in range(10 * TIMEOUT):
         told.append(manager.recv(200).decode())
         if told[-1].startswith(text):
@@ -206,7 +206,7 @@ def wait_for(manager, told, text):
 
 
 @pytest.mark.parametrize("abstract", [False, True])
-def test_a_service_manager_is_told(steady, tmp_path, abstract):
+def test_service_manager_is_notified(steady, tmp_path, abstract):
     name = str(tmp_path / "notify")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind("\0" + name if abstract else name)

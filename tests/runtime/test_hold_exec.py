@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""--hold-exec: programs that nobody has seen before are traced from their first call, and nobody
-waits for a tracer or a guard that does not answer."""
+"""--hold-exec: programs that were never seen before are traced from their first call, and no
+program waits forever for a tracer or guard that does not answer."""
 
 import contextlib
 import json
@@ -20,10 +20,10 @@ from report import ROOT, assert_sites
 pytestmark = pytest.mark.whole_machine
 
 HOLD = ("-f", "--hold-exec")
-PATIENCE = 5  # seconds for which a program waits at most
+PATIENCE = 5  # the longest time, in seconds, that a program waits
 EXECVE = "59 "
 FANOTIFY = "anon_inode:[fanotify]"
-LIMIT = 3 * harness.TIMEOUT  # seconds for a test
+LIMIT = 3 * harness.TIMEOUT  # seconds per test
 
 
 def descriptors(pid):
@@ -53,9 +53,9 @@ def kill_guards_after_limit(runner):
 
 @pytest.fixture(autouse=True)
 def watchdog():
-    """Unblocks a test whose programs wait for a guard that does not answer. This is a process:
-    while subprocess waits for an exec, no thread of ours runs, and no timeout of its own has begun.
-    It executes nothing."""
+    """Unblocks a test whose programs wait for a guard that does not answer. This is a process,
+    because no thread of ours runs while subprocess waits for an exec, and its timeout has not
+    started yet. It does not exec."""
     runner = os.getpid()
     pid = os.fork()
     if not pid:
@@ -67,7 +67,7 @@ def watchdog():
 
 @pytest.fixture
 def never(tmp_path):
-    """Makes a program of a file that nobody has ever seen, its name not to be guessed."""
+    """Create a program from a file that was never executed before."""
     def make(name="basic-static", called="never"):
         path = tmp_path / called
         shutil.copy(target(name), path)
@@ -81,11 +81,12 @@ def by_name(result):
 
 
 def guessed(path):
-    """What a shell makes of it no tracer can read off the command."""
+    """A shell pattern for the path: the tracer cannot tell from the command line which file it
+    matches."""
     return path[:-2] + "?" + path[-1]
 
 
-# Following.
+# -f.
 
 @pytest.mark.parametrize("name", ["basic", "basic-static", "basic-static-pie"])
 def test_program_never_seen(launch, never, name):
@@ -93,8 +94,8 @@ def test_program_never_seen(launch, never, name):
     assert_sites(by_name(result)["never"], result.truth)
 
 
-def test_program_that_takes_the_place_of_the_launched_one(launch, never):
-    """Also where children are not followed."""
+def test_launched_program_executes_another(launch, never):
+    """Works without -f as well."""
     result = launch("sh", "-c", f"exec {guessed(never())}", options=("--hold-exec",))
     assert_sites(result.processes[-1], result.truth)
 
@@ -128,7 +129,7 @@ def test_script_with_an_interpreter_never_seen(launch, never, tmp_path):
 
 
 def test_preloaded_allocator_never_seen(launch, never, tmp_path):
-    """The linker's variables are those of the call, not of the process that makes it."""
+    """The dynamic linker's variables are taken from the exec call, not from the calling process."""
     need("jemalloc")
     shutil.copy(library("libjemalloc.so.2"), tmp_path / "own.so")
     script = f"set -- {tmp_path}/ow?.so; LD_PRELOAD=$1 {guessed(never('threads'))} 4 500; true"
@@ -138,7 +139,7 @@ def test_preloaded_allocator_never_seen(launch, never, tmp_path):
     assert process["losses"]["unmatched_frees"] == 0
 
 
-def test_library_that_a_program_brings(launch, tmp_path):
+def test_library_from_the_programs_directory(launch, tmp_path):
     need("jemalloc", "binutils")
     shutil.copy(library("libjemalloc.so.2"), tmp_path)
     subprocess.run(["gcc", "-std=gnu11", "-O1", "-g", "-D_GNU_SOURCE", "-pthread", "-fno-builtin",
@@ -151,7 +152,7 @@ def test_library_that_a_program_brings(launch, tmp_path):
 
 
 def test_program_in_another_root(launch, tmp_path):
-    """Its files have other names there than here."""
+    """The paths of its files differ inside and outside of the root."""
     need("root")
     inside = tmp_path / "root" / "inside"
     inside.mkdir(parents=True)
@@ -162,7 +163,7 @@ def test_program_in_another_root(launch, tmp_path):
 
 
 def test_storm_of_programs(launch, never, tmp_path):
-    """Many at once, each file new: each waits, none for long, and nothing is lost."""
+    """Many new files are executed at once. Each exec waits only briefly, and nothing is dropped."""
     never()
     script = f"""
         cd {tmp_path}
@@ -179,7 +180,7 @@ def test_storm_of_programs(launch, never, tmp_path):
         assert_sites(process, truths[0])
 
 
-def test_program_never_seen_by_a_process_attached_to(attach, never):
+def test_program_executed_by_an_attached_process(attach, never):
     path = never()
     with subprocess.Popen(["sh", "-c", f"read go; {guessed(path)}; true"], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as shell:
@@ -189,10 +190,10 @@ def test_program_never_seen_by_a_process_attached_to(attach, never):
     assert_sites(by_name(result)["never"], json.loads(said))
 
 
-# The whole system.
+# Processes selected system-wide.
 
 def run_beside(*command):
-    """A program's truth."""
+    """Run a program, and return its truth."""
     run = subprocess.run(command, capture_output=True, text=True, check=True,
                          timeout=harness.TIMEOUT)
     return json.loads(run.stdout)
@@ -209,7 +210,8 @@ def test_selected_program_never_seen(attach, never, options):
 
 
 def test_selected_script(attach, never, tmp_path):
-    """By the script's name, which is the process's; what is new is its interpreter."""
+    """Selected by the script's name, which is the name of the process. The new file is the
+    interpreter."""
     script = tmp_path / "script"
     script.write_text(f"#!{never()}\n")
     script.chmod(0o755)
@@ -220,7 +222,7 @@ def test_selected_script(attach, never, tmp_path):
 
 
 def test_selected_program_in_a_file_system_mounted_later(attach, tmp_path):
-    """As a container has it: in a mount namespace of its own, an overlay over what we have."""
+    """Like a container: an overlay mounted in its own mount namespace."""
     need("overlayfs")
     for name in ("lower", "upper", "work", "merged"):
         (tmp_path / name).mkdir()
@@ -233,10 +235,10 @@ def test_selected_program_in_a_file_system_mounted_later(attach, tmp_path):
     assert_sites(process, truth)
 
 
-# When nobody answers.
+# Tracers and guards that do not answer.
 
 def is_held(pid):
-    """Does it wait in execve?"""
+    """Whether the process waits in execve."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         with open(f"/proc/{pid}/syscall", encoding="ascii") as file:
             return file.read().startswith(EXECVE)
@@ -252,7 +254,7 @@ def wait_held(pid):
 
 @contextlib.contextmanager
 def deaf_tracer(attach, path):
-    """One that is stopped."""
+    """A tracer that is stopped."""
     with attach(options=("--exe", path, "--hold-exec")) as tracer:
         tracer.process.send_signal(signal.SIGSTOP)
         try:
@@ -263,7 +265,7 @@ def deaf_tracer(attach, path):
 
 @contextlib.contextmanager
 def executing(path):
-    """A shell that executes it; the shell itself does not have to wait."""
+    """A shell that executes the path. The shell itself is not held."""
     with subprocess.Popen(["sh", "-c", f"exec {path}"], stdout=subprocess.PIPE, text=True) as run:
         deadline = harness.Deadline(run)
         yield run
@@ -286,13 +288,13 @@ def test_tracer_killed_while_a_program_waits(attach, never):
         assert seconds < PATIENCE / 2
 
 
-def test_guard_killed(attach, never):
-    """Whoever waits goes on; what comes later is told as a gap."""
+def test_killed_guard_does_not_hold_programs(attach, never):
+    """Programs run without the guard. Calls that are missed are reported as a gap."""
     path = never()
     with attach(options=("--exe", path, "--hold-exec")) as tracer:
         guard, = guards_of(tracer.process.pid)
         os.kill(guard, signal.SIGKILL)
-        harness.wait_for_end(guard)  # letting go of what it holds may take the kernel a while
+        harness.wait_for_end(guard)  # the kernel may take a while to release the held programs
         truth = run_beside(path)
         result = tracer.stop()
     assert "the exec guard was killed" in result.stderr
@@ -342,8 +344,8 @@ def test_only_the_guard_can_hold(attach, never):
         tracer.stop()
 
 
-def test_stopped_tracer_costs_one_wait(attach, never):
-    """Then everything passes at once, and when it goes on, what passed is told as a gap."""
+def test_stopped_tracer_delays_only_one_program(attach, never):
+    """Later programs are not held. When the tracer continues, it reports a gap for each of them."""
     path = never()
     with deaf_tracer(attach, path) as tracer:
         with executing(path) as run:
@@ -385,7 +387,7 @@ def test_without_privilege():
 
 
 def test_without_privilege_by_ptrace():
-    """Which needs none for it."""
+    """ptrace does not need the privilege."""
     need("bpf")
     done = without_privilege()
     assert done.returncode == 0

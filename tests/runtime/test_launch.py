@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""mtrace-bpf -- CMD: the report equals what the program says of itself, and the program does not
-notice."""
+"""mtrace-bpf -- CMD: the report equals the program's own truth, and tracing does not disturb the
+program."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ def test_truth(launch, every_pairing, name):
 
 
 @pytest.mark.parametrize("name", ["basic", "maps"])
-def test_truth_by_the_least_common_means(launch, name):
+def test_truth_with_perf_event_probes(launch, name):
     need("bpf")
     test_truth(launch, PERF_TASK, name)
 
@@ -67,9 +67,9 @@ def test_threads(launch, pairing, threads, mode):
     assert result.process["losses"]["unmatched_frees"] == 0
 
 
-def test_what_was_lost_is_told(launch):
-    """A ring buffer far too small: what is missing is counted, and the report stays in order. By
-    ptrace nothing is: threads wait."""
+def test_dropped_events_are_counted(launch):
+    """With a tiny ring buffer, drops are counted and the report stays consistent. ptrace drops
+    nothing, because threads wait."""
     need("bpf")
     result = launch(target("threads"), "8", "20000", options=("--buffer", "64k"))
     seen = result.process.sums(lambda site: result.process.function(site).startswith("t_"))
@@ -80,7 +80,7 @@ def test_what_was_lost_is_told(launch):
 
 
 def test_every_new_and_delete(launch, pairing):
-    """Compared by API: a stack by frame pointers cannot name operator new's caller."""
+    """Compared by API, because a frame-pointer stack cannot name the caller of operator new."""
     result = launch(target("cxx"), options=pairing)
     seen = result.process.sums(lambda site: "new", lambda site: site["api"].startswith("operator"))
     truth = expected(result.truth, key=lambda entry: "new")
@@ -90,7 +90,7 @@ def test_every_new_and_delete(launch, pairing):
     assert seen == truth
 
 
-def test_deep_stack_is_cut_and_said_so(launch):
+def test_deep_stack_is_marked_as_truncated(launch):
     process = launch(target("altstack"), "deep", options=("--depth", "20")).process
     site = next(site for site in process["sites"] if process.function(site) == "t_deep")
     assert (site["allocations"], site["live_bytes"]) == (1, 1234)
@@ -109,7 +109,7 @@ def test_frames_have_names_files_and_lines(launch):
     assert frame["module"] == target("short")
 
 
-# Following new images and libraries.
+# Follow new images and libraries.
 
 def test_exec(launch):
     result = launch(target("exec"), target("basic"))
@@ -120,7 +120,8 @@ def test_exec(launch):
 
 
 def test_exec_by_a_thread(launch):
-    """The kernel drops the probes; they are placed again, and the time without them is told."""
+    """The kernel removes the probes. They are placed again, and the time without them is
+    reported."""
     result = launch(target("exec"), "-t", target("basic"))
     before, after = result.processes
     assert before["pid"] == after["pid"]
@@ -128,9 +129,10 @@ def test_exec_by_a_thread(launch):
     if harness.BACKEND != "bpf":
         assert_sites(after, result.truths[1])
         return
-    lost = set(after.lost()) - {"unmatched_frees"}  # of blocks from the time without probes
+    lost = set(after.lost()) - {"unmatched_frees"}  # of blocks allocated while there were no probes
     assert lost == {"gap_ns"}
-    # By function: of a call that had begun when the probes came, what it calls is seen.
+    # Compare by function: if a call is in progress when the probes are placed, its inner calls are
+    # seen.
     truth = expected(result.truths[1], key=lambda entry: entry["function"])
     seen = after.sums(after.function, lambda site: after.function(site).startswith("t_"))
     for name, numbers in seen.items():
@@ -167,13 +169,13 @@ def test_unloaded_library_keeps_its_names(launch):
     assert modules == {libraries[0]: 10, libraries[1]: 5}
 
 
-def test_forked_children_are_not_the_parent(launch, pairing):
+def test_forked_children_are_not_counted_as_the_parent(launch, pairing):
     result = launch(target("forker"), options=pairing)
     assert result.status == 0
     assert_sites(result.process, result.truth)
 
 
-# The program's own business: status, signals, standard streams, user, directory.
+# What a program can notice: status, signals, standard streams, user, directory.
 
 @pytest.mark.parametrize("status", [0, 1, 3, 125, 255])
 def test_exit_status(launch, status):
@@ -189,21 +191,22 @@ def test_death_by_signal(launch, number):
     assert result.process["exited"] is True
 
 
-def test_short_life_is_in_the_report(launch):
+def test_short_program_is_in_the_report(launch):
     result = launch(target("short"))
     assert result.status == 7
     assert result.process.heap()["allocations"] >= 3
 
 
 def on_one_cpu():
-    """Tracer and program take turns, so that a short life is over before the tracer looks."""
+    """Run the tracer and the program on one CPU, so that a short program exits before the tracer
+    looks."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
 @pytest.mark.parametrize("command", [
     ("short",), ("exec", "short"), ("dlopener", "libplugin.so", "libother.so")],
     ids=lambda command: command[0])
-def test_names_outlive_a_short_life(launch, command):
+def test_names_of_an_exited_program_are_known(launch, command):
     need("mappings")
     result = launch(*map(target, command), preexec_fn=on_one_cpu)
     assert_sites(result.processes[-1], result.truths[-1], losses=("gap_ns",))
@@ -254,7 +257,7 @@ def test_command_is_found_on_the_path(launch, tmp_path):
 
 
 def test_interrupt_ends_with_a_report(uprobes, tmp_path):
-    """^C reaches program and tracer alike, as from a terminal; the program dies of it."""
+    """^C reaches both the program and the tracer, as from a terminal. The program dies of it."""
     path = tmp_path / "report.json"
     run = subprocess.Popen([harness.MTRACE, "--format", "json", "-o", str(path), "--",
                             target("steady")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -269,14 +272,15 @@ def test_interrupt_ends_with_a_report(uprobes, tmp_path):
     assert result.process.heap()["allocations"] >= 50
 
 
-def test_threads_that_end_at_the_same_moment(launch):
-    """Each may find itself the last one: the process ends once all the same."""
+def test_threads_exit_at_the_same_time(launch):
+    """Each of them may see itself as the last one. The exit is reported once."""
     for _ in range(6):
         assert launch(target("ends"), "busy", "1").status == -signal.SIGTERM
 
 
-def test_interrupt_that_comes_behind_the_end(uprobes, tmp_path):
-    """The program's death is read before the ^C that came with it: there is a report all the same."""
+def test_interrupt_after_the_program_was_killed(uprobes, tmp_path):
+    """The tracer sees the program's death before the ^C that was sent with it, and still writes a
+    report."""
     path = tmp_path / "report.json"
     run = subprocess.Popen([harness.MTRACE, "--format", "json", "-o", str(path), "--",
                             target("steady")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -298,7 +302,7 @@ def test_interrupt_that_comes_behind_the_end(uprobes, tmp_path):
     assert result.process.heap()["allocations"] >= 50
 
 
-# What is recorded.
+# Options that select what is recorded.
 
 def test_only_malloc(launch):
     result = launch(target("maps"), options=("--only", "malloc"))
@@ -314,7 +318,7 @@ def test_only_mmap(launch):
 
 
 def test_without_cpp(launch):
-    """-n: operator new is nothing of its own; its malloc is a malloc."""
+    """With -n, operator new is not an API of its own: its call of malloc counts as malloc."""
     full = launch(target("cxx")).process
     plain = launch(target("cxx"), options=("-n",)).process
     assert not [site for site in plain["sites"] if site["api"].startswith("operator")]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The leak scan's truth table: what is expected of each case and what is found, by the scan alone
-and by the whole program, stopped and running; and by valgrind and LeakSanitizer, where each
-disagreement is a row that says why. `pytest -s` shows all tables."""
+"""The truth table of the leak scan: the expected and the actual result of each case, for the scan
+by itself and for the whole program, with the target stopped and running. Valgrind and LeakSanitizer
+run the same cases; each disagreement has a row that says why. `pytest -s` shows all tables."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ ON_STACK = {"stack_only": (1, 48)}
 UNJUDGED = rows("nobody tells whether the program can still read a word on the stack or in a register",
                 on_thread_stack=ON_STACK, on_main_stack=ON_STACK, in_rbx=ON_STACK, in_r12=ON_STACK,
                 in_xmm=ON_STACK, in_high_xmm=ON_STACK, in_red_zone=ON_STACK)
-# Without the thread pointer, a thread's stack is a mapping like any other.
+# Without the thread pointer, a thread's stack looks like any other mapping.
 UNJUDGED_32_BIT = {case: row for case, row in UNJUDGED.items() if case != "on_thread_stack"}
 
 LIVE = rows("freed memory of a running program may be in use again before it is read: it counts",
@@ -117,9 +117,10 @@ def test_engine_steps(program, step):
 
 @pytest.mark.parametrize("options", [(), ("--live", "2")], ids=["stop", "live2"])
 def test_engine_32_bit(program, options):
-    """Numbers and text easily look like addresses of 32 bits; so the heap is where none does. Other
-    words are random (the stack's canary, mangled pointers, clocks), and in one of some thousand
-    runs one of them leads to a lost block. Not so twice, as what is really wrong does."""
+    """Numbers and text easily look like 32-bit addresses, so turn off address randomization to
+    place the heap where none does. Other words are random (the stack canary, mangled pointers,
+    clocks), and in one of some thousand runs one of them points to a leaked block. A real error
+    shows up in both of two runs."""
     need("root", "multilib")
 
     def wrong():
@@ -134,7 +135,7 @@ UNREAD = "shared memory without a name is opened by who is privileged"
 
 
 def unless_what_is_not_read(truth, exceptions):
-    """All that is lost is lost only if what was not read does not lead there."""
+    """Whether a block is leaked is unknown if a pointer to it may be in unreadable memory."""
     def all_of(classes, at):
         numbers = [classes.get(name, (0, 0))[at] for name in ("definite", "indirect")]
         return None if None in numbers else sum(numbers)
@@ -156,10 +157,10 @@ ANY = (None, None)
 
 
 def allow_random_words(truth):
-    """Some words of a process are random: the stack's canary, AT_RANDOM, mangled pointers, clocks. In an
-    address space of 32 bits one of them points into a lost block of 256 KiB in one run of some two
-    thousand, which makes it possible and not definite. test_engine_32_bit looks twice, and so can
-    demand definite."""
+    """Some words of a process are random: the stack canary, AT_RANDOM, mangled pointers, clocks. In
+    a 32-bit address space, one of them points into a leaked block of 256 KiB in one of some two
+    thousand runs, so that the block is possible instead of definite. test_engine_32_bit runs the
+    program twice, so it can require definite."""
     if "lost_huge" in truth.cases:
         truth.cases["lost_huge"] = leaks.Tally({"definite": ANY, "indirect": ANY, "possible": ANY})
 
@@ -168,7 +169,7 @@ def check_report(truth, process, exceptions=None):
     exceptions = {**TRACED, **(exceptions or {})}
     if process["arch"] in NARROW:
         allow_random_words(truth)
-        # No stack can be unwound: on i386 all calls into the kernel go through [vdso].
+        # No stack can be unwound: on i386, all system calls go through [vdso].
         exceptions.pop("on_thread_stack", None)
         exceptions.update(UNJUDGED_32_BIT)
     exceptions = of_program(exceptions, truth)
@@ -185,7 +186,7 @@ def check_report(truth, process, exceptions=None):
 
 @pytest.mark.parametrize("mode", ["stop", "live"])
 def test_traced(uprobes, tmp_path, program, mode):
-    """While it waits."""
+    """Scan while the program waits."""
     del uprobes
     options = ("--scan-every", "100ms", f"--scan-{mode}")
     with leaks.launched(tmp_path, program, *options) as (tracer, path, truth):
@@ -195,8 +196,8 @@ def test_traced(uprobes, tmp_path, program, mode):
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_traced_to_a_signal(uprobes, tmp_path, program, step):
-    """^C is passed on and ends it. With other steps."""
+def test_traced_until_killed_by_signal(uprobes, tmp_path, program, step):
+    """The program dies of ^C, which the tracer passes on. Uses other alignments."""
     del uprobes
     options = ("--scan", "--align", str(step))
     with leaks.launched(tmp_path, program, *options) as (tracer, path, truth):
@@ -207,13 +208,14 @@ def test_traced_to_a_signal(uprobes, tmp_path, program, step):
 
 def test_traced_to_its_end(launch, program):
     result = launch(harness.target(program), options=("--scan", "--depth", "64", "--top", "0"),
-                    env=leaks.ENVIRONMENT, timeout=5 * harness.TIMEOUT)  # by ptrace it takes long
+                    env=leaks.ENVIRONMENT, timeout=5 * harness.TIMEOUT)  # slow with ptrace
     assert result.status == 0
     check_report(leaks.Truth(result.stdout), result.process)
 
 
 def test_mappings(launch):
-    """Mappings are blocks: a lost one is told from those that the program knows."""
+    """Mappings are blocks. The leaked one is distinguished from those that the program still
+    references."""
     process = launch(harness.target("leak_places"), options=("--scan", "--top", "0"),
                      env=leaks.ENVIRONMENT).process
     key = "unknown" if os.geteuid() else "definite"

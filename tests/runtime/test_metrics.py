@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Metrics say what the JSON report says; Prometheus, promtool and pprof read them; and whoever asks
-for them in a bad manner hinders neither the trace nor those who ask in a good one."""
+"""Metrics equal the JSON report. Prometheus, promtool and pprof can read them. Misbehaving clients
+disturb neither the trace nor other clients."""
 
 import contextlib
 import http.client
@@ -37,7 +37,7 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 
 
 def until(condition):
-    """What it returns, as soon as that is true."""
+    """Return the condition's value as soon as it is true."""
     end = time.monotonic() + harness.TIMEOUT
     while time.monotonic() < end:
         found = condition()
@@ -83,9 +83,9 @@ def metrics(address, **more):
 
 
 def worked(address, pid, truth):
-    """The metrics, once they have all that the target has done."""
+    """The metrics, once they include everything that the target did."""
     now = time.time()
-    # What was allocated before the tracer came is not in them.
+    # Allocations from before the attach are not counted.
     sites = [site for site in truth["sites"] if site["api"] != "mmap"
              and site["function"] != "t_old"]
 
@@ -97,7 +97,7 @@ def worked(address, pid, truth):
 
 
 def assert_equal(samples, process):
-    """To the JSON report's section of the process."""
+    """The metrics equal the process's section of the JSON report."""
     mine = {"pid": str(process["pid"]), "comm": process["comm"]}
     for name, (group, key) in TOTALS.items():
         assert one(samples, name, **mine) == process[group][key], name
@@ -122,7 +122,7 @@ def assert_equal(samples, process):
 
 @pytest.fixture(name="watch")
 def fixture_watch(tmp_path):
-    """watch(option…): a steady target, its tracer, and where the metrics are."""
+    """watch(option…): a steady target, its tracer, and the address of the metrics."""
     with contextlib.ExitStack() as stack:
         def watch(*options, where="0"):
             need("uprobes")
@@ -139,7 +139,7 @@ def promtool(text):
                           check=False)
 
 
-def test_metrics_are_the_report(watch):
+def test_metrics_equal_the_report(watch):
     steady, tracer, address = watch("--prometheus-sites", "2")
     found = worked(address, steady.pid, steady.tell("w"))
     assert one(found, "process_running") == one(found, "traced_processes") == 1
@@ -151,7 +151,7 @@ def test_metrics_are_the_report(watch):
     assert_equal(found, tracer.stop().document["processes"][0])
 
 
-def test_promtool_has_no_complaint(watch):
+def test_promtool_accepts_the_metrics(watch):
     _, _, address = watch("--sanity")
     done = promtool(get(address)[0])
     assert done.returncode == 0 and done.stdout == done.stderr == b""
@@ -186,7 +186,7 @@ def test_pages(watch):
 
 @contextlib.contextmanager
 def prometheus(directory, address):
-    """A server of the test's own, which scrapes us; where it answers."""
+    """A Prometheus server that scrapes our metrics. Yields its address."""
     need("prometheus")
     config = os.path.join(directory, "prometheus.yml")
     with open(config, "w", encoding="utf-8") as file:
@@ -208,7 +208,7 @@ def prometheus(directory, address):
 
 
 def query(server, words):
-    """The server's answer: [(labels, value), …]; None if it has none yet."""
+    """The server's answer: [(labels, value), …], or None if it does not answer yet."""
     try:
         text, _ = get(server, "/api/v1/query?" + urllib.parse.urlencode({"query": words}))
     except (urllib.error.URLError, ConnectionError):
@@ -236,8 +236,9 @@ def test_prometheus_server(watch, tmp_path):
     assert 16 <= half[1] <= 1024
 
 
-def test_file_at_the_end(tmp_path):
-    """Of a program that has ended: with its leaks, as the report has them."""
+def test_metrics_file_of_exited_program(tmp_path):
+    """The file has the final metrics of an exited program, with the leaks that are in the
+    report."""
     need("uprobes")
     path = tmp_path / "leak.prom"
     result = harness.launch(str(tmp_path), target("leak"),
@@ -261,7 +262,7 @@ def test_file_at_the_end(tmp_path):
         or os.listdir(tmp_path) == ["leak.prom", "report.json"]
 
 
-def test_file_meanwhile(tmp_path):
+def test_metrics_file_is_updated_while_running(tmp_path):
     need("uprobes")
     path = tmp_path / "steady.prom"
     with Steady() as steady, \
@@ -279,7 +280,7 @@ def pprof(*words):
                           text=True, check=True, env=environment).stdout
 
 
-def test_pprof_pulls(watch, tmp_path, monkeypatch):
+def test_pprof_reads_profiles(watch, tmp_path, monkeypatch):
     monkeypatch.setenv("PPROF_TMPDIR", str(tmp_path))
     steady, tracer, address = watch()
     worked(address, steady.pid, steady.tell("w"))
@@ -292,7 +293,7 @@ def test_pprof_pulls(watch, tmp_path, monkeypatch):
         assert f" of {sum(site[key] for site in process['sites'])}B total" in text
 
 
-# Those who ask in a bad manner.
+# Misbehaving clients.
 
 def connect(address):
     where = urllib.parse.urlsplit(address)
@@ -304,8 +305,8 @@ def resident(pid):
     return int(harness.status(pid)["VmRSS"].split()[0]) * 1024
 
 
-def test_a_thousand_slow_ones(watch):
-    """Half a request each; they cost little memory, and the trace goes on as if they were not."""
+def test_thousand_slow_clients_cost_little(watch):
+    """Each sends half a request. They cost little memory, and the trace is not disturbed."""
     limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit < 2000:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(4000, most), most))
@@ -322,8 +323,8 @@ def test_a_thousand_slow_ones(watch):
     assert one(found, "lost_events_total") == 0
 
 
-def test_slow_ones_are_cut_off(watch):
-    """An honest one comes in though all places are taken."""
+def test_slow_clients_are_disconnected(watch):
+    """A well-behaved client gets an answer although all connections are in use."""
     _, _, address = watch()
     with contextlib.ExitStack() as stack:
         for _ in range(128):
@@ -331,7 +332,7 @@ def test_slow_ones_are_cut_off(watch):
         assert b"mtrace_bpf_live_bytes" in get(address)[0]
 
 
-def test_who_never_reads(watch):
+def test_clients_that_never_read_cost_little(watch):
     _, tracer, address = watch()
     size = len(get(address)[0])
     before = resident(tracer.process.pid)
@@ -363,7 +364,7 @@ def answer_to(connection):
     return answer
 
 
-def test_nonsense(watch):
+def test_invalid_requests_are_refused(watch):
     _, tracer, address = watch()
     with contextlib.ExitStack() as stack:
         connections = [stack.enter_context(connect(address)) for _ in NONSENSE]
@@ -377,7 +378,7 @@ def test_nonsense(watch):
     assert tracer.stop().status == 0
 
 
-# Who may ask.
+# Access control.
 
 def test_password(watch, tmp_path):
     path = tmp_path / "secret"
@@ -437,15 +438,15 @@ def test_addresses(watch):
         assert run.status in (1, 125) and harness.one_line(run.stderr), run.stderr
 
 
-def test_only_for_what_runs(tmp_path):
+def test_metrics_options_need_a_running_trace(tmp_path):
     for words in (("report", "--prometheus", "0", "x"), ("diff", "--prometheus-file", "x", "a", "b"),
                   ("--prometheus-tls", "a,b", "--", "true")):
         run = harness.mtrace(*words, cwd=tmp_path)
         assert run.status == 2 and "prometheus" in run.stderr
 
 
-def test_from_another_machine(tmp_path):
-    """By who connects, and by the server itself: they agree."""
+def test_metrics_of_serve_and_connect_agree(tmp_path):
+    """Both the server and the connected client offer metrics, and they agree."""
     need("uprobes")
     where = f"unix:{tmp_path}/socket"
     with Steady() as steady, contextlib.ExitStack() as stack:
@@ -470,7 +471,7 @@ def test_from_another_machine(tmp_path):
 
 
 def one_if(address, name):
-    """Before a client has books there are no metrics."""
+    """The value, or 0 while the client has no data yet (503)."""
     try:
         return one(metrics(address), name)
     except urllib.error.HTTPError as error:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Processes that see other files and other pids than the tracer: chroot, mount and pid namespaces,
-overlayfs; libraries that are not any more what their paths say; a tracer inside of all that."""
+"""Processes that see other files and pids than the tracer: chroot, mount and pid namespaces,
+overlayfs; libraries that were replaced under their paths; a tracer inside a namespace."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ def run(*command):
 
 
 def make_root(root, *programs):
-    """A directory to chroot to: the programs and what they are linked with, at the same paths."""
+    """A directory for chroot with the programs and their libraries, at the same paths."""
     for program in programs:
         linked = subprocess.run(["ldd", program], capture_output=True, text=True, check=True)
         for path in [program, *re.findall(r"(/\S+) \(0x", linked.stdout)]:
@@ -59,8 +59,8 @@ def overlay(tmp_path, lower):
 
 @pytest.fixture(params=["disk", "memory"])
 def merged(request, root, tmp_path):
-    """An overlay whose lower layer is on the disk, as is the upper one, or in another file system:
-    then its inodes have no numbers in common with the kernel's."""
+    """An overlay whose lower layer is either on the same disk as the upper one, or on another file
+    system. In the second case the inode numbers of stat() differ from the kernel's."""
     need("overlayfs")
     if request.param == "disk":
         with overlay(tmp_path, root) as path:
@@ -74,7 +74,8 @@ def merged(request, root, tmp_path):
 
 
 def assert_complete(process):
-    """Every stack to its end, with names of files of the test's own programs."""
+    """Every stack is complete, and the frames of the target's own functions have files and
+    lines."""
     assert process["stack_quality"]["complete"] == process["stack_quality"]["stacks"] > 0
     own = [frame for site in process["sites"] for frame in process.frames(site)
            if (frame["function"] or "").startswith("t_")]
@@ -83,7 +84,8 @@ def assert_complete(process):
 
 
 def assert_traced(attach, steady, **more):
-    """Attach to a steady, let it work: the truth, with complete stacks."""
+    """Attach to a steady target while it works: the report equals its truth, with complete
+    stacks."""
     before = steady.tell("w")
     with attach(steady.pid, **more) as tracer:
         after = steady.tell("w")
@@ -94,14 +96,14 @@ def assert_traced(attach, steady, **more):
 
 
 def assert_launched(result):
-    """The last image of all is the test's program."""
+    """The last image is the test's program."""
     process = result.processes[-1]
     assert_sites(process, result.truths[-1])
     assert_complete(process)
     return process
 
 
-# Other roots, other mounts.
+# chroot and mount namespaces.
 
 def test_attach_in_a_chroot(attach, root):
     with Steady(command=["chroot", root, target("steady")]) as steady:
@@ -118,7 +120,7 @@ def test_launch_in_a_chroot_by_a_relative_path(launch, root):
     assert_launched(launch("nice", "-n", "1", "chroot", name, target("basic"), cwd=directory))
 
 
-def test_launch_in_the_root_of_an_option(launch, root):
+def test_launch_in_the_root_of_unshare(launch, root):
     assert_launched(launch("unshare", "-m", f"--root={root}", target("basic")))
     assert_launched(launch("unshare", "-m", "-R", root, target("basic")))
 
@@ -135,8 +137,8 @@ def test_launch_on_overlayfs(launch, merged):
 
 @pytest.mark.whole_machine
 def test_selected_by_path_on_overlayfs(attach, merged):
-    """By the kernel's numbers, which there are others than those of stat(): what runs already, and
-    what is executed later, but not what merely has the same name."""
+    """Selection uses the kernel's inode numbers, which differ from those of stat(). It matches
+    running and later processes, but not another file of the same name."""
     path = merged + target("steady")
     with Steady(command=[path]) as early, Steady() as other:
         early.tell("w")
@@ -149,17 +151,17 @@ def test_selected_by_path_on_overlayfs(attach, merged):
     assert_sites(processes[late.pid], truth)
 
 
-def test_attach_to_what_was_copied_up(attach, merged):
-    """A file of a lower layer that was changed in the upper one keeps its number for stat(), but is
-    another file for the kernel."""
+def test_attach_to_copied_up_files(attach, merged):
+    """When a file of a lower layer is changed, it is copied to the upper one. stat() still reports
+    the old inode number, although the kernel treats it as another file."""
     for path in (target("steady"), "/lib/x86_64-linux-gnu/libc.so.6"):
         os.chmod(merged + path, 0o711)
     with Steady(command=["chroot", merged, target("steady")]) as steady:
         assert_traced(attach, steady)
 
 
-def test_two_roots_with_the_same_numbers(attach, tmp_path):
-    """Files of two file systems may share inode and name; these are not even the same program."""
+def test_two_roots_with_the_same_inode_numbers(attach, tmp_path):
+    """Files on two file systems may have the same inode number and name, but different contents."""
     need("root")
     with contextlib.ExitStack() as stack:
         steadies = []
@@ -181,7 +183,7 @@ def test_two_roots_with_the_same_numbers(attach, tmp_path):
 
 
 def test_attach_in_another_mount_namespace(attach, root, tmp_path):
-    """Where the process has its program, we have nothing, or something else."""
+    """At the path of the process's program, the tracer sees another file."""
     place = tmp_path / "place"
     place.mkdir()
     (place / "steady").write_text("not this")
@@ -197,8 +199,8 @@ def test_launch_in_another_mount_namespace(launch):
     assert_launched(launch("unshare", "-m", target("basic")))
 
 
-def test_what_was_replaced(attach, root):
-    """Another file under the path of each that is mapped, and one that is gone."""
+def test_replaced_and_deleted_files(attach, root):
+    """One mapped file is replaced by another program, and the others are deleted."""
     with Steady(command=["chroot", root, target("steady")]) as steady:
         with open(f"/proc/{steady.pid}/maps", encoding="utf-8") as maps:
             paths = {line.split(maxsplit=5)[5].strip() for line in maps if root in line}
@@ -213,7 +215,8 @@ def test_what_was_replaced(attach, root):
 
 @contextlib.contextmanager
 def steady_inside(*options):
-    """A steady that is the first process of a pid namespace; its pid is ours for it."""
+    """A steady target that is the first process of a pid namespace. Its pid attribute is the outer
+    pid."""
     need("root")
     with Steady(command=["unshare", "-p", "-f", "--kill-child", *options,
                          target("steady")]) as steady:
@@ -239,7 +242,7 @@ def test_inner_pid_in_the_text(uprobes):
     assert "pid 1 inside its namespace" in text
 
 
-def test_our_own_pid_is_no_inner_one(launch):
+def test_no_inner_pid_in_our_own_namespace(launch):
     assert launch(target("short")).process["inner_pid"] is None
 
 
@@ -247,7 +250,7 @@ INSIDE = ("unshare", "-p", "-f", "--kill-child", "-m", "--mount-proc")
 
 
 def launch_inside(tmp_path, *command, options=(), prepare=":"):
-    """The tracer in a pid namespace of its own."""
+    """Run the tracer in a pid namespace of its own."""
     path = tmp_path / "report.json"
     script = prepare + '; "$@"; exit $?'
     done = subprocess.run([*INSIDE, "sh", "-c", script, "sh", harness.MTRACE, "--format", "json",
@@ -258,7 +261,7 @@ def launch_inside(tmp_path, *command, options=(), prepare=":"):
 
 
 @pytest.mark.parametrize("name", ["basic", "threads"])
-def test_tracer_inside(pairing, tmp_path, name):
+def test_tracer_in_pid_namespace(pairing, tmp_path, name):
     need("root")
     arguments = ("4", "500") if name == "threads" else ()
     result = launch_inside(tmp_path, target(name), *arguments, options=pairing)
@@ -267,15 +270,15 @@ def test_tracer_inside(pairing, tmp_path, name):
     assert result.process["inner_pid"] is None
 
 
-def test_tracer_inside_launches_in_another_mount_namespace(uprobes, tmp_path):
+def test_tracer_in_pid_namespace_launches_in_another_mount_namespace(uprobes, tmp_path):
     del uprobes
     need("root")
     result = launch_inside(tmp_path, "unshare", "-m", target("basic"))
     assert_sites(result.processes[-1], result.truth)
 
 
-def test_tracer_inside_attaches(uprobes, tmp_path):
-    """One that attaches, to a process of a namespace further inside."""
+def test_tracer_in_pid_namespace_attaches(uprobes, tmp_path):
+    """The tracer attaches to a process in a nested pid namespace."""
     del uprobes
     need("root")
     fifo, path = tmp_path / "fifo", tmp_path / "report.json"
@@ -300,7 +303,7 @@ def test_tracer_inside_attaches(uprobes, tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [("-p", "1"), ("--", "true")])
-def test_tracer_with_the_proc_of_others(arguments):
+def test_tracer_needs_proc_of_its_own_pid_namespace(arguments):
     need("root")
     done = subprocess.run(["unshare", "-p", "-f", harness.MTRACE, *arguments], capture_output=True,
                           text=True, check=False, stdin=subprocess.DEVNULL)
@@ -323,7 +326,7 @@ def test_pids_above_16_bits(uprobes, tmp_path):
 
 @pytest.fixture
 def container():
-    """A cgroup as a container runtime makes it."""
+    """A cgroup with the name that a container runtime uses."""
     need("cgroup2")
     with open("/proc/mounts", encoding="utf-8") as mounts:
         [hierarchy, *_] = [line.split()[1] for line in mounts if line.split()[2] == "cgroup2"]
@@ -349,7 +352,7 @@ def test_container(attach, container):
 
 
 def test_container_of_short_programs(launch, container):
-    """Most of them are gone before anybody could ask where they were."""
+    """Most of them exit before the tracer can look at their cgroup."""
     need("bpf")
     script = f"echo $$ >{container}/cgroup.procs; for i in $(seq 20); do {target('short')}; done"
     result = launch("sh", "-c", script, options=("-f",))
@@ -358,11 +361,11 @@ def test_container_of_short_programs(launch, container):
     assert {process["container"] for process in programs} == {ID}
 
 
-# Libraries that come and go.
+# Libraries that are loaded and unloaded.
 
 @pytest.fixture
 def plugins(tmp_path):
-    """Copies of the plugin, each with an inode of its own."""
+    """Copies of the plugin, each with its own inode."""
     return [shutil.copy(target("libplugin.so"), tmp_path / f"{name}.so") for name in "abc"]
 
 
@@ -394,8 +397,8 @@ def test_another_library_at_the_same_address(attach, plugins):
         assert modules_of(process, "t_plugin") == {one, two}
 
 
-def test_library_of_the_same_path(attach, plugins):
-    """Replaced between two times that it is loaded, and deleted while it is."""
+def test_library_replaced_under_the_same_path(attach, plugins):
+    """The library is replaced between two loads, and deleted while it is loaded."""
     one, two, _ = map(str, plugins)
     with loader() as steady:
         old = steady.tell("w\n")
@@ -412,15 +415,15 @@ def test_library_of_the_same_path(attach, plugins):
 
 
 @pytest.mark.parametrize("before", [False, True])
-def test_namespaces_of_the_linker(attach, plugins, before):
-    """dlmopen: each namespace has a C library of its own, of one inode."""
+def test_linker_namespaces(attach, plugins, before):
+    """dlmopen: each namespace loads its own copy of the C library from the same inode."""
     one, two, three = map(str, plugins)
     earlier = ("w", f"n {one}") if before else ("w",)
     with loader() as steady:
         assert_loaded(attach, steady, [f"n {one}", f"n {two}", f"o {three}", "w"], earlier)
 
 
-def test_launched_program_with_namespaces_of_the_linker(launch, plugins):
+def test_launched_program_with_linker_namespaces(launch, plugins):
     one, two, _ = map(str, plugins)
     commands = f"w\nn {one}\nn {two}\nw\nq\n"
     result = launch(target("loader"), stdin=None, input=commands)
@@ -428,18 +431,18 @@ def test_launched_program_with_namespaces_of_the_linker(launch, plugins):
     assert_sites(result.process, result.truth)
 
 
-# The first thread ends before the others.
+# Processes whose first thread exits before the others.
 
 def end_leader(steady, tracer):
-    """The first thread ends, and the tracer (with -v) says that it is prepared for that; by ptrace
-    there is nothing to prepare."""
+    """Make the first thread exit, and wait until the tracer (with -v) has noticed. With ptrace
+    there is nothing to wait for."""
     steady.tell("l\n")
     while harness.BACKEND == "bpf" and "its first thread has exited" not in (line := tracer.process.stderr.readline()):
         assert line
 
 
-def test_first_thread_ends(attach, plugins, pairing):
-    """From then on the kernel places no probe of the process's own."""
+def test_first_thread_exits(attach, plugins, pairing):
+    """From then on, the kernel no longer places probes for this process only."""
     one, two, three = map(str, plugins)
     with loader() as steady:
         old = steady.tell("w\n")
@@ -454,8 +457,8 @@ def test_first_thread_ends(attach, plugins, pairing):
         assert_complete(process)
 
 
-def test_library_that_is_loaded_just_when_the_first_thread_ends(attach, plugins):
-    """What was missed before the tracer knew of it is told as a gap."""
+def test_library_loaded_when_the_first_thread_exits(attach, plugins):
+    """Calls that are missed before the tracer notices the exit are reported as a gap."""
     with loader() as steady:
         old = steady.tell("w\n")
         with attach(steady.pid) as tracer:
@@ -470,7 +473,7 @@ def test_library_that_is_loaded_just_when_the_first_thread_ends(attach, plugins)
         assert process.lost().get("gap_ns") or not missing
 
 
-def test_first_thread_has_ended(attach, plugins, pairing):
+def test_first_thread_exited_before_the_attach(attach, plugins, pairing):
     one, two, three = map(str, plugins)
     with loader("leaderless") as steady:
         assert status(steady.pid)["State"].startswith("Z")
@@ -480,8 +483,8 @@ def test_first_thread_has_ended(attach, plugins, pairing):
         assert process["command"] == [target("loader"), "leaderless"]
 
 
-def test_first_thread_ends_and_a_bystander_works(attach, plugins):
-    """Its probes are in every process then, and heeded for it alone."""
+def test_bystander_is_not_traced_after_the_first_thread_exits(attach, plugins):
+    """The tracer then uses probes that fire in every process, and ignores other processes."""
     with loader() as steady, Steady() as bystander, Steady() as other:
         old = steady.tell("w\n"), other.tell("w")
         with attach(steady.pid, other.pid, options=("-v",)) as tracer:
@@ -497,7 +500,7 @@ def test_first_thread_ends_and_a_bystander_works(attach, plugins):
         assert bystander.tell("c")["corrupt"] == 0
 
 
-def test_first_thread_has_ended_and_so_does_the_process(attach):
+def test_process_exits_after_its_first_thread(attach):
     with loader("leaderless") as steady:
         old = steady.tell("w\n")
         with attach(steady.pid) as tracer:
@@ -510,7 +513,7 @@ def test_first_thread_has_ended_and_so_does_the_process(attach):
         assert_sites(process, difference(new, old))
 
 
-# Children in namespaces of their own.
+# Children in other namespaces.
 
 def test_follow_into_other_namespaces(launch):
     need("root")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""--max-overhead, and what -v says of our own cost. What is waited for is a decision, never a time."""
+"""--max-overhead, and the tracer's own cost as reported by -v. Tests wait for decisions, never for
+a fixed time."""
 
 import json
 import os
@@ -15,7 +16,7 @@ from test_sampling import assert_estimates, assert_sound, data_of, sums
 
 
 class Hot:
-    """A program that does nothing but allocate, until it is told to end."""
+    """A program that only allocates, until its standard input ends."""
 
     def __init__(self, directory, *options, command=("mixed", "0")):
         need("bpf")
@@ -36,7 +37,7 @@ class Hot:
         self.process.communicate()
 
     def wait_for(self, *texts):
-        """Lines in that order, as the tracer says them."""
+        """Wait for these texts, in this order."""
         for text in texts:
             line = ""
             while text not in line:
@@ -53,7 +54,7 @@ class Hot:
         return result
 
 
-def test_a_hot_program_is_sampled(tmp_path):
+def test_hot_program_is_sampled(tmp_path):
     metrics, text, recording = (str(tmp_path / name) for name in ("m.prom", "r.txt", "t.rec"))
     with Hot(str(tmp_path), "-v", "--max-overhead", "2", f"--format=text={text}",
              "--prometheus-file", metrics, "--record", recording) as hot:
@@ -66,12 +67,13 @@ def test_a_hot_program_is_sampled(tmp_path):
     assert overhead["budget_ppm"] == 20000 and overhead["changes"] >= 2
     assert overhead["mean_bytes"] >= data["sampling"]["least_mean_bytes"] >= 64
     assert overhead["floor_ppm"] <= overhead["ppm"]
-    # A breakpoint at each call of a program that does nothing else: that is said, once.
+    # Every call hits a breakpoint and the program does nothing else, so the limit cannot be met.
+    # That is reported once.
     assert result.stderr.count("--max-overhead cannot be met") == 1
     with open(text, encoding="utf-8") as file:
         words = " ".join(file.read().split())
     assert "(limit 2.0%)" in words
-    # By the last measurement, which may be of the program's end.
+    # According to the last measurement, which may be from the end of the program.
     assert overhead["budget_kept"] == (overhead["floor_ppm"] <= overhead["budget_ppm"])
     assert ("--max-overhead cannot be met" in words) == (not overhead["budget_kept"])
     assert "estimated from" in words
@@ -81,7 +83,7 @@ def test_a_hot_program_is_sampled(tmp_path):
                  "mtrace_bpf_overhead_floor_ratio ", "mtrace_bpf_sampling_changes_total ",
                  f"mtrace_bpf_sampling_mean_bytes {overhead['mean_bytes']}\n"):
         assert "\n" + line in page, line
-    # Each call has its mean with it, also in a recording.
+    # Each call carries its sampling mean, in recordings as well.
     output = str(tmp_path / "replayed.json")
     subprocess.run([MTRACE, "report", "--format", "json", "-o", output, recording],
                    capture_output=True, check=True, timeout=TIMEOUT)
@@ -91,7 +93,7 @@ def test_a_hot_program_is_sampled(tmp_path):
         assert replayed[key] == data[key], key
 
 
-def test_a_budget_of_all_is_exact(tmp_path):
+def test_budget_of_100_percent_is_exact(tmp_path):
     with Hot(str(tmp_path), "-vv", "--max-overhead", "100%") as hot:
         hot.wait_for("cost: ", "cost: ")
         result = hot.end()
@@ -102,8 +104,8 @@ def test_a_budget_of_all_is_exact(tmp_path):
     assert_sites(result.process, result.truth)
 
 
-def test_exact_until_it_is_too_much(tmp_path):
-    """What is short costs nothing that could be measured: to the unit, as without a budget."""
+def test_short_program_is_exact_with_a_budget(tmp_path):
+    """A short program has no measurable cost, so the result is exact, as without a limit."""
     need("bpf")
     result = launch(str(tmp_path), target("basic"), options=("--max-overhead", "100"))
     plain = launch(str(tmp_path), target("basic"))
@@ -111,7 +113,7 @@ def test_exact_until_it_is_too_much(tmp_path):
         assert data_of(result)[key] == data_of(plain)[key]
 
 
-def test_no_less_than_was_wanted(tmp_path):
+def test_budget_keeps_the_requested_sampling_rate(tmp_path):
     with Hot(str(tmp_path), "-vv", "--max-overhead", "100", "--sample", "16k") as hot:
         hot.wait_for("cost: ", "cost: ", "cost: ")
         result = hot.end()
@@ -122,7 +124,7 @@ def test_no_less_than_was_wanted(tmp_path):
     assert data["sampling"]["mean_bytes"] == data["sampling"]["least_mean_bytes"] == 16384
 
 
-def test_verbose_tells_what_we_cost(tmp_path):
+def test_verbose_reports_the_overhead(tmp_path):
     with Hot(str(tmp_path), "-v") as hot:
         hot.wait_for("a probe hit costs", "cost: ")
         result = hot.end()
@@ -135,16 +137,18 @@ def test_verbose_tells_what_we_cost(tmp_path):
 
 
 def windows(lines):
-    """Of each window: milliseconds that the traced processes had, and calls of free that they made."""
+    """For each window: the milliseconds of CPU time of the traced processes, and their calls of
+    free."""
     found = [re.search(r": cost: .* of ([0-9.]+) ms.*call_free_plain ran ([0-9,]+) times", line)
              for line in lines]
     return [(float(match[1]), int(match[2].replace(",", ""))) for match in found if match]
 
 
 @pytest.mark.parametrize("way", ["waited", "ignored"])
-def test_children_that_have_ended_count(way, tmp_path):
-    """Of a family that lives for milliseconds each, whoever buries them: what a pair takes by the
-    windows is what it takes by the program's own clocks, which do not see how each child ends."""
+def test_overhead_includes_exited_children(way, tmp_path):
+    """Children live for milliseconds each, and are either reaped or ignored by their parent. The
+    cost of a pair as measured in the windows matches the program's own clocks, which do not see the
+    exit of each child."""
     with Hot(str(tmp_path), "-f", "-vv", "--max-overhead", "100",
              command=("brood", way)) as hot:
         hot.wait_for(*["call_free_plain ran "] * 4)
@@ -156,8 +160,9 @@ def test_children_that_have_ended_count(way, tmp_path):
 
 
 @pytest.mark.parametrize("option", ["--max-overhead=5", "-v"])
-def test_without_the_right(option, tmp_path):
-    """Who may not measure is told so, and traces without, if that was not what was wanted."""
+def test_overhead_needs_the_privilege_to_measure(option, tmp_path):
+    """Without the privilege to measure, -v prints a warning and tracing continues; --max-overhead
+    fails."""
     need("bpf", "root", "setpriv", "uprobes")
     result = subprocess.run(["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin",
                              MTRACE, "-o", str(tmp_path / "report.txt"), option, "true"],
@@ -171,7 +176,7 @@ def test_without_the_right(option, tmp_path):
                                      ("--max-overhead", "x"), ("--max-overhead", "nan"),
                                      ("--max-overhead", "5", "-S"),
                                      ("--max-overhead", "5", "--backend", "ptrace")])
-def test_what_makes_no_sense(options):
+def test_invalid_budget(options):
     result = mtrace(*options, "true")
     assert result.status == 2
     assert one_line(result.stderr)

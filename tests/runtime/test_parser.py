@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The process that reads the files of traced programs: what it may do, and what its end costs.
+"""The process that parses the files of traced programs: its privileges, and what happens when it
+dies.
 
-The tracer's only child besides what it launches is the zygote; the zygote's child is the parser.
+The tracer's only child besides launched programs is the zygote. The zygote's child is the parser.
 """
 
 import http.server
@@ -33,7 +34,7 @@ def parser_of(tracer):
 
 
 def wait_for_end(descriptor):
-    """Of a process that is not our child: not even a zombie is left when its parent has seen it."""
+    """Wait for a process that is not our child. Its parent has reaped it when this returns."""
     ready, _, _ = select.select([descriptor], [], [], harness.TIMEOUT)
     os.close(descriptor)
     assert ready, "it does not end"
@@ -67,8 +68,8 @@ def test_confinement(attach):
         assert parser["Seccomp"] == "2"
 
 
-def test_second(attach):
-    """Where there is much code to read a second parser helps to begin, and no longer."""
+def test_second_parser_helps_at_startup(attach):
+    """If there is much code to read, a second parser helps at startup only."""
     script = "import ctypes, ssl, sqlite3, time; print(flush=True); time.sleep(1000)"
     with subprocess.Popen(["/usr/bin/python3", "-c", script], stdout=subprocess.PIPE) as python:
         try:
@@ -87,7 +88,7 @@ def test_second(attach):
 
 
 def test_descriptors(attach):
-    """Of all that the tracer has open the parser has one socket."""
+    """The parser inherits only one socket from the tracer."""
     with Steady() as steady, attach(steady.pid) as tracer:
         for pid in zygote_of(tracer.process.pid), parser_of(tracer.process.pid):
             directory = f"/proc/{pid}/fd"
@@ -107,8 +108,8 @@ def test_namespace(attach):
             assert os.readlink(f"/proc/{parser_of(tracer.process.pid)}/ns/{kind}") != own
 
 
-def test_killed_in_the_trace(attach):
-    """Another one takes its place: nothing is missing."""
+def test_killed_parser_is_replaced(attach):
+    """A new parser replaces it, and nothing is missing."""
     with Steady() as steady:
         before = steady.tell()
         with attach(steady.pid) as tracer:
@@ -121,8 +122,8 @@ def test_killed_in_the_trace(attach):
         assert not warnings(result)
 
 
-def test_killed_zygote(attach):
-    """Nobody can start a parser any more: no names, but everything else."""
+def test_killed_zygote_costs_only_names(attach):
+    """No parser can be started any more: names are missing, and nothing else is."""
     with Steady() as steady:
         before = steady.tell()
         with attach(steady.pid) as tracer:
@@ -138,7 +139,7 @@ def test_killed_zygote(attach):
         assert len(warnings(result)) == 1
 
 
-def test_hang(attach):
+def test_hung_parser_costs_only_names(attach):
     """A parser that does not answer costs the names of one file."""
     with Steady() as steady:
         steady.tell()
@@ -152,7 +153,7 @@ def test_hang(attach):
         assert result.process["totals"]["allocations"]
 
 
-def test_nothing_is_left(attach):
+def test_helpers_exit_with_the_trace(attach):
     with Steady() as steady, attach(steady.pid) as tracer:
         pids = zygote_of(tracer.process.pid), parser_of(tracer.process.pid)
         descriptors = [os.pidfd_open(pid) for pid in pids]
@@ -164,7 +165,7 @@ def test_nothing_is_left(attach):
         assert not [pid for pid in pids if harness.command(pid) == "mtrace-bpf"]
 
 
-def test_death_of_the_tracer(attach):
+def test_helpers_exit_when_the_tracer_dies(attach):
     with Steady() as steady, attach(steady.pid) as tracer:
         pids = zygote_of(tracer.process.pid), parser_of(tracer.process.pid)
         descriptors = [os.pidfd_open(pid) for pid in pids]
@@ -175,7 +176,7 @@ def test_death_of_the_tracer(attach):
 
 @pytest.mark.parametrize("kill_zygote", [False, True])
 def test_exit_status(uprobes, kill_zygote):
-    """What ends is not taken for the program that was launched."""
+    """The exit of a parser or zygote is not mistaken for that of the launched program."""
     run = subprocess.Popen([harness.MTRACE, "-o", "/dev/null", "--", "sh", "-c",
                             "echo READY; read line; exit 7"], stdin=subprocess.PIPE,
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -189,7 +190,7 @@ def test_exit_status(uprobes, kill_zygote):
 
 
 def test_interrupt_of_the_process_group(uprobes):
-    """^C goes to the parser as well, and means nothing to it."""
+    """The parser gets ^C as well, and ignores it."""
     run = subprocess.Popen([harness.MTRACE, "--format", "json", "--", target("steady")],
                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                            text=True, start_new_session=True)
@@ -202,8 +203,8 @@ def test_interrupt_of_the_process_group(uprobes):
     assert '"t_old"' in stderr
 
 
-# A file that cannot be read where it is mapped: on a full tmpfs, a hole in it has no page to be
-# read from. That is SIGBUS, as for a file that is truncated while it is mapped.
+# A mapped file that cannot be read: on a full tmpfs, no page can be allocated for a hole. The
+# access raises SIGBUS, as with a file that is truncated while it is mapped.
 
 def section(path, name):
     """File offset and size."""
@@ -233,7 +234,7 @@ def full_file_system(tmp_path):
     subprocess.run(["umount", "-l", directory], check=True)
 
 
-def test_sigbus(launch, full_file_system):
+def test_sigbus_costs_the_names_of_the_file(launch, full_file_system):
     path = os.path.join(full_file_system, "cxx")
     shutil.copy(target("cxx"), path)
     offset, size = section(path, ".debug_info")
@@ -253,10 +254,11 @@ def test_sigbus(launch, full_file_system):
     assert "__libc_start_main_impl" in functions(result.process)
 
 
-# Debug information from a server: the parser names the build id, the tracer asks and hands it over.
+# Debug information from a server: the parser requests a build ID; the tracer downloads the file and
+# passes it on.
 
 class Debuginfod(http.server.BaseHTTPRequestHandler):
-    """Has one file; server.asked are the paths that were asked for."""
+    """Serves one file. server.asked lists the requested paths."""
 
     def do_GET(self):
         self.server.asked.append(self.path)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""-f, --system-wide and its filters: every process has books of its own, which equal what it says
-of itself."""
+"""-f, --system-wide and its filters: each process is accounted for separately, and its section
+equals the truth that it prints."""
 
 import collections
 import os
@@ -19,7 +19,7 @@ FOLLOW = ("-f",)
 
 
 def sections(result):
-    """The sections of a report by pid, the images of each in order."""
+    """The sections of a report by pid. The images of each process are in order."""
     by_pid = collections.defaultdict(list)
     for process in result.processes:
         by_pid[process["pid"]].append(process)
@@ -27,7 +27,8 @@ def sections(result):
 
 
 def assert_truths(result):
-    """Every process that told its truth has a last image that says the same; returns them."""
+    """For every process that printed its truth, the last image equals it. Returns these images by
+    role."""
     assert result.status == 0, result.stderr
     by_pid = sections(result)
     told = {}
@@ -70,7 +71,7 @@ def test_nested_forks(launch):
         assert child["ppid"] == parent["pid"]
 
 
-def test_vforked_child_shares_then_has_its_own(launch):
+def test_vforked_child_is_separate_after_exec(launch):
     result = launch(target("family"), "vfork", options=FOLLOW)
     assert_truths(result)
     assert {truth["pid"] for truth in result.truths} == set(sections(result))
@@ -80,7 +81,7 @@ def test_vforked_child_shares_then_has_its_own(launch):
     assert child["from_start"]
 
 
-def test_child_in_its_parents_memory(launch):
+def test_child_sharing_memory_is_part_of_its_parent(launch):
     result = launch(target("family"), "share", options=FOLLOW)
     assert_truths(result)
     assert len(result.processes) == 1
@@ -88,7 +89,7 @@ def test_child_in_its_parents_memory(launch):
 
 @pytest.mark.parametrize("program", ["basic", "basic-static"])
 def test_spawned_program(launch, program):
-    """Also one that carries its own allocator: the command names it."""
+    """The program may contain its own allocator: the command names its file."""
     result = launch(target("family"), "spawn", target(program), options=FOLLOW)
     assert result.status == 0, result.stderr
     own, parent = result.truths
@@ -98,8 +99,9 @@ def test_spawned_program(launch, program):
     assert_sites(by_name[program], own)
 
 
-def test_commands_of_the_short_lived(launch):
-    """A process that is gone before anyone looks into /proc still has its words and its parent."""
+def test_commands_of_short_processes_are_known(launch):
+    """The command and parent of a process are known even if it exits before anyone reads its /proc
+    entry."""
     script = "for word in $(seq 40); do /bin/true $word; done; /bin/true"
     result = launch("dash", "-c", script, options=FOLLOW)
     shell, *others = [process for process in result.processes if process["origin"] != "forked"]
@@ -111,7 +113,8 @@ def test_commands_of_the_short_lived(launch):
 
 
 def test_long_command(launch):
-    """What the kernel has no room to tell is read from /proc; of what is gone, the beginning."""
+    """Arguments that do not fit into the kernel's record are read from /proc. If the process has
+    exited, only the beginning is known."""
     words = [str(number) * 20 for number in range(100)]
     script = '"$0" fork "$@"; exec sh -c "sleep 0.5; true" "$@"'
     result = launch("sh", "-c", script, target("family"), *words, options=FOLLOW)
@@ -122,8 +125,9 @@ def test_long_command(launch):
     assert len(first) > 10 and first == [target("family"), "fork", *words][:len(first)]
 
 
-def test_program_that_nobody_could_expect(launch):
-    """A static image whose name does not stand in the command: what is missing is told."""
+def test_unexpected_static_program(launch):
+    """The command does not name the static program, so calls may be missed, and the report must say
+    so."""
     script = f"name=basic; exec {target('family')} spawn {harness.TARGETS}/$name-static"
     result = launch("sh", "-c", script, options=FOLLOW)
     own, _ = result.truths
@@ -133,16 +137,16 @@ def test_program_that_nobody_could_expect(launch):
 
 
 def test_grandchild_outlives_the_command(launch):
-    """The trace goes on until the last one has ended; the status is the command's."""
+    """The trace continues until the last process exits; the status is the command's."""
     result = launch(target("family"), "daemon", options=FOLLOW)
     told = assert_truths(result)
     assert set(told) == {"parent", "middle", "daemon"}
     assert told["daemon"]["exited"]
 
 
-def test_child_that_outlives_its_parent_for_long(launch):
-    """It has inherited its parent's probes, and keeps them when the books of the parent are closed
-    and what was opened for it would be, too."""
+def test_child_keeps_probes_after_its_parent_exits(launch):
+    """It inherited its parent's probes, and keeps them after the parent is removed from the
+    model."""
     script = f"(sleep 1; {target('family')} fork; {target('basic')}) &"
     result = launch("sh", "-c", script, options=FOLLOW)
     *family, own = result.truths
@@ -153,7 +157,7 @@ def test_child_that_outlives_its_parent_for_long(launch):
     assert_sites(next(p for p in result.processes if p["exe"].endswith("/basic")), own)
 
 
-# What brings an allocator that no process of the family had: a library to preload, a program.
+# Allocators that no traced process has used before: a library to preload and a program.
 BRINGERS = {
     "jemalloc": ("libjemalloc.so.2", "threads"),
     "tcmalloc": ("libtcmalloc_minimal.so.4", "threads"),
@@ -164,9 +168,9 @@ BRINGERS = {
 
 
 @pytest.mark.parametrize("facility", BRINGERS)
-def test_child_that_first_brings_an_allocator(attach, facility):
-    """A running shell, whom nobody can ask what it will run: the child's first call is traced, and
-    there was no time in which one could be missed."""
+def test_child_with_a_new_allocator_is_traced_from_the_start(attach, facility):
+    """The tracer cannot know what a running shell will execute. The child is still traced from its
+    first call, without a gap."""
     need(facility)
     preloaded, program = BRINGERS[facility]
     setting = f"LD_PRELOAD={library(preloaded)} " if preloaded else ""
@@ -181,8 +185,8 @@ def test_child_that_first_brings_an_allocator(attach, facility):
     assert child["losses"]["gap_ns"] == child["losses"]["unprobed_sites"] == 0
 
 
-def test_function_in_which_the_kernel_takes_no_breakpoint(attach):
-    """It shares an event with others, of which none is lost with it."""
+def test_function_that_cannot_be_probed(attach):
+    """The function shares an event with others. The other probes of the event still work."""
     need("bpf")
     with Steady(command=[target("unsteppable")]) as program:
         with attach(program.pid, options=FOLLOW) as tracer:
@@ -225,7 +229,8 @@ def test_exec_of_a_child_by_a_thread(launch):
 
 
 def test_child_under_valgrind(launch):
-    """It would run our breakpoints: it is left alone, and what it costs the others is told."""
+    """valgrind would translate our breakpoints, so the process is not probed. The gap that this
+    causes in other processes is reported."""
     need("valgrind")
     script = f"{target('family')} fork >/dev/null; valgrind -q {target('family')} leaf >/dev/null; echo $?"
     result = launch("sh", "-c", script, options=FOLLOW)
@@ -237,7 +242,7 @@ def test_child_under_valgrind(launch):
 
 
 def test_whole_system_beside_valgrind(tmp_path):
-    """Probes in every process would kill what runs there."""
+    """System-wide probes would kill programs that run under valgrind."""
     need("bpf", "valgrind")
     with subprocess.Popen(["valgrind", "-q", target("steady")], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as victim:
@@ -253,9 +258,9 @@ def sum_of(entries):
     return {name: sum(entry[name] for entry in entries) for name in COUNTS}
 
 
-def test_storm(launch):
-    """500 processes, forks 6 deep, 16 threads each: the sum is what they say, nothing is lost. By
-    ptrace, which takes longer, there are 100."""
+def test_storm_of_processes(launch):
+    """500 processes, up to 6 levels of forks, 16 threads each: the sums equal the truth, and
+    nothing is dropped. With ptrace, which is slower, there are 100."""
     count = 100 if harness.BACKEND == "ptrace" else 500
     result = launch(target("family"), "storm", str(count), "16", options=(*FOLLOW, "--buffer", "256m"),
                     timeout=300)
@@ -272,7 +277,7 @@ def test_storm(launch):
 
 @pytest.mark.parametrize("way", ["fork", "nested 3", "share", "daemon", "early"])
 def test_attached_family(attach, way):
-    """-p with -f: what is born later is followed, whichever thread forks."""
+    """-p with -f: later children are followed, whichever thread forks them."""
     with subprocess.Popen([target("family"), "wait", *way.split()], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as family:
         assert family.stdout.readline() == "READY\n"
@@ -284,7 +289,7 @@ def test_attached_family(attach, way):
 
 
 def test_program_of_an_attached_family(attach):
-    """What a process executes begins anew: all its blocks are known, also if the first were not."""
+    """A program that is executed later is traced from its start, unlike the attached one."""
     with subprocess.Popen(["bash", "-c", f"read; {target('family')} fork; exec {target('basic')}"],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as shell:
         with attach(shell.pid, options=FOLLOW) as tracer:
@@ -324,8 +329,8 @@ def test_selected_by_program(uprobes, tmp_path, options):
 
 
 @pytest.mark.whole_machine
-def test_leaving_by_another_program(uprobes, tmp_path):
-    """exec of a program that does not match: the section says that it is not traced any more."""
+def test_exec_of_unselected_program_ends_the_trace(uprobes, tmp_path):
+    """After the exec of a program that does not match, the process is no longer traced."""
     result = harness.run_system(tmp_path, ("--comm", "exec"), [target("exec"), target("basic")])
     assert_sites(result.process, result.truths[0])
     assert result.process["exe"].endswith("/exec")

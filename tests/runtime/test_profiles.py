@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Reports for other programs' eyes: pprof's profiles and folded stacks say what the JSON report of
-the same trace says."""
+"""Exports for other programs: pprof profiles and folded stacks equal the JSON report of the same
+trace."""
 
 import json
 import os
@@ -20,7 +20,8 @@ CLASSES = ("definite", "indirect", "possible", "stack_only", "reachable", "unkno
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory):
-    """One trace in all forms: the JSON report's process, and two paths; a third beside them."""
+    """One trace in all formats: the process of the JSON report, and the paths of the pprof and
+    folded files. The pprof-text file is next to them."""
     folder = tmp_path_factory.mktemp("profiles")
     paths = {form: str(folder / form) for form in ("json", "pprof", "folded", "pprof-text")}
     forms = [word for form, path in paths.items() for word in ("--format", f"{form}={path}")]
@@ -41,7 +42,7 @@ def pprof(path, *options):
 
 
 def raw_samples(path):
-    """(values, location ids, labels) of each sample, as pprof shows them."""
+    """(values, location IDs, labels) of each sample, as pprof prints them."""
     text = pprof(path, "-raw").split("Samples:\n")[1].split("Locations\n")[0]
     samples = []
     for line in text.splitlines()[1:]:
@@ -53,7 +54,7 @@ def raw_samples(path):
     return samples
 
 
-def test_sums_of_the_profile(reports):
+def test_profile_sums_equal_the_report(reports):
     process, path, _ = reports
     samples = raw_samples(path)
     for i, key in enumerate(SAMPLE_TYPES.values()):
@@ -73,7 +74,7 @@ def test_leak_classes_are_labels(reports):
     assert sums["definite"][0] > 0
 
 
-def test_names_of_the_profile(reports):
+def test_profile_has_names_and_lines(reports):
     process, path, _ = reports
     top = pprof(path, "-top", "-lines")
     assert "File: leak\n" in top and "Type: inuse_space\n" in top
@@ -85,8 +86,8 @@ def test_names_of_the_profile(reports):
     assert process["stacks"][0]["frames"][-1]["build_id"] in pprof(path, "-raw")
 
 
-def test_one_class_alone(reports):
-    """What a person would do next."""
+def test_one_leak_class_is_selected(reports):
+    """A user would look at the definite leaks next."""
     process, path, _ = reports
     top = pprof(path, "-top", "-tagfocus=leak=definite")
     assert re.search(rf"^Showing .* of {process['scan']['definite']['bytes']}B total|"
@@ -94,7 +95,8 @@ def test_one_class_alone(reports):
 
 
 def google_pprof(path, *options):
-    """gperftools' own reader, which reads no other form: (amount, function) of each place."""
+    """The totals of gperftools' pprof, which reads only the text format: the sum, and the amount by
+    function."""
     need("google-pprof")
     text = subprocess.run(["google-pprof", "--text", *options, target("leak"), path],
                           capture_output=True, text=True, check=True,
@@ -125,7 +127,7 @@ def test_google_pprof(reports, option, key):
         assert told.get(name, 0) == number, (name, places)
 
 
-def test_go_reads_the_old_form_too(reports):
+def test_go_reads_the_text_profile(reports):
     process, path, _ = reports
     assert sum(values[3] for values, _, _ in raw_samples(path + "-text")) \
         == sum(site["live_bytes"] for site in process["sites"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Real programs: the same numbers as valgrind's, to the unit; and a server under load."""
+"""Real programs give exactly the same numbers as valgrind. A server works under load."""
 
 import os
 import re
@@ -85,7 +85,7 @@ def threads(directory):
     return [harness.target("threads"), "4", "1000"]
 
 
-# Where the numbers differ, and why: allocations and bytes that our report may have in addition.
+# Allowed differences from valgrind: allocations and bytes that our report may have in addition.
 
 def no_more(allocations, size, result):
     del result
@@ -93,22 +93,22 @@ def no_more(allocations, size, result):
 
 
 def python_more(allocations, size, result):
-    """Import locks make an int of the thread's address. Under valgrind that lies below 2**30 and
-    the object has 28 bytes; where the kernel puts threads, it has 32."""
+    """Import locks create an int from the thread's address. Under valgrind that address is below
+    2**30, and the object has 28 bytes; otherwise it has 32."""
     del result
     return allocations == 0 and 0 <= size < 1000 and size % 4 == 0
 
 
 def cc1_more(allocations, size, result):
-    """GCC's collector has a table of 32 KiB for each 16 MiB of addresses that it uses (ggc-page.c);
-    how many those are depends on where the kernel puts them, traced or not."""
+    """GCC's collector has a table of 32 KiB for each 16 MiB of address space that it uses
+    (ggc-page.c). The number of tables depends on where the kernel places the mappings."""
     del result
     return allocations in (-1, 0, 1) and size == allocations * 32768
 
 
 def cxx_more(allocations, size, result):
-    """libstdc++'s aligned new asks for whole multiples of the alignment; valgrind's own one, which
-    replaces it, does not."""
+    """libstdc++'s aligned new rounds the size up to the alignment; valgrind's replacement does
+    not."""
     return allocations == 0 and size == result.truth["rounding"]
 
 
@@ -135,8 +135,8 @@ def totals_by_valgrind(command):
 
 
 def environment_under_valgrind():
-    """Programs copy their environment and valgrind adds to it. So ours gets the same one, with a
-    library preloaded that does nothing, under a name of the same length."""
+    """Programs copy their environment, and valgrind adds variables to it. Use the same environment
+    here, but preload a library that does nothing, with a path of the same length."""
     lines = run_by_valgrind(["/usr/bin/env"]).stdout.splitlines()
     environment = dict(line.split("=", 1) for line in lines)
     preloaded = environment["LD_PRELOAD"]
@@ -146,7 +146,7 @@ def environment_under_valgrind():
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
-def test_the_same_as_valgrind(launch, tmp_path, program):
+def test_same_totals_as_valgrind(launch, tmp_path, program):
     need("valgrind", "programs")
     command = program(tmp_path)
     command[0] = shutil.which(command[0])
@@ -160,7 +160,7 @@ def test_the_same_as_valgrind(launch, tmp_path, program):
 
 
 class Redis:
-    """A server on a socket of its own, ready when it answers."""
+    """A server on its own socket, ready when the constructor returns."""
 
     def __init__(self, directory):
         self.path = os.path.join(directory, "redis.socket")
@@ -215,10 +215,10 @@ def test_redis_under_load(attach, tmp_path, stack):
             result = tracer.stop()
         assert redis.ask("PING") == "+PONG"
     process = result.process
-    # jemalloc's throwing operators new stay without a probe; redis, being C, calls none.
+    # jemalloc's throwing operators new have no probe. redis is written in C and does not call them.
     assert set(process.lost()) <= {"unprobed_sites"}
     assert process.heap()["allocations"] > 100000
-    # Redis counts usable sizes, with the allocator's rounding; blocks from before the attach that
-    # were freed or grown since are in its balance and not in ours.
+    # Redis counts usable sizes, which include rounding. Its balance also includes blocks from
+    # before the attach that were freed or resized since.
     assert grown > 1 << 20
     assert 0.75 * grown < process["live"]["bytes"] < 1.25 * grown

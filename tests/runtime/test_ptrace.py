@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is the ptrace source's own: when it is taken, by whom it can be used, what a target may
-notice of it, and what is left behind. All else of it is shown by the other tests, which run with
-BACKEND=ptrace too."""
+"""What is specific to the ptrace backend: when it is chosen, who can use it, what a target may
+notice, and what is left behind. All other tests also run with BACKEND=ptrace."""
 
 import errno
 import os
@@ -22,7 +21,7 @@ NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
 
 
 def launch(tmp_path, *command, options=PTRACE, before=()):
-    """Trace by ptrace, with words before the tracer's own name."""
+    """Trace with ptrace. `before` is put in front of the tracer's command line."""
     path = str(tmp_path / "report.json")
     run = subprocess.run([*before, harness.MTRACE, "--format", "json", "-o", path, *options, "--",
                           *command], capture_output=True, text=True, check=False,
@@ -35,15 +34,15 @@ def tracer_of(pid):
 
 
 def assert_original(pid, before):
-    """The code of its C library is as it was."""
+    """The code of its C library is unchanged."""
     assert harness.libc_code(pid) == before
 
 
-# When it is taken.
+# When ptrace is chosen.
 
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.EPERM, errno.EACCES])
-def test_where_bpf_is_refused(tmp_path, number):
-    """One line says that it is ptrace, and why."""
+def test_ptrace_is_used_if_bpf_is_refused(tmp_path, number):
+    """One line says that ptrace is used, and why."""
     result = launch(tmp_path, target("basic"), options=(), before=(target("refuse"), str(number)))
     assert result.status == 0
     assert result.process["backend"] == "ptrace"
@@ -52,23 +51,23 @@ def test_where_bpf_is_refused(tmp_path, number):
     assert len(lines) == 1 and lines[0].startswith("mtrace-bpf: tracing by ptrace because BPF ")
 
 
-def test_doctor_says_which_and_why():
+def test_doctor_reports_the_backend():
     result = subprocess.run([target("refuse"), str(errno.EPERM), harness.MTRACE, "doctor"],
                             capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout
     assert "by ptrace" in result.stdout.splitlines()[-1]
 
 
-def test_the_whole_system_is_refused():
+def test_system_wide_tracing_is_refused():
     result = mtrace("--system-wide", *PTRACE)
     assert result.status == 1 and harness.one_line(result.stderr)
     assert "needs BPF" in result.stderr
 
 
-# By whom.
+# Who can use it.
 
-def test_unprivileged(tmp_path):
-    """Launch, stacks and leak scan of a program of one's own."""
+def test_unprivileged_launch(tmp_path):
+    """An unprivileged user can launch a program, with stacks and a leak scan."""
     need("root", "setpriv")
     tmp_path.chmod(0o777)
     for directory in tmp_path.parents:
@@ -108,7 +107,7 @@ def test_unprivileged_attach(tmp_path):
 
 
 @pytest.mark.parametrize("how", ["traced", "another's"])
-def test_refusals_are_told_apart(tmp_path, how):
+def test_attach_error_gives_the_reason(tmp_path, how):
     need("root", "setpriv", "strace")
     del tmp_path
     with Steady() as steady:
@@ -122,7 +121,7 @@ def test_refusals_are_told_apart(tmp_path, how):
         else:
             run = subprocess.run([*NOBODY, harness.MTRACE, *PTRACE, "-p", str(steady.pid)],
                                  capture_output=True, text=True, check=False)
-            result, words = harness.Result(run, None), "another user's"
+            result, words = harness.Result(run, None), "it belongs to another user"
         assert result.status == 1
         assert words in result.stderr and harness.one_line(result.stderr), result.stderr
         assert steady.tell("w")["rounds"] == 1
@@ -130,15 +129,16 @@ def test_refusals_are_told_apart(tmp_path, how):
 
 # What a target may notice.
 
-def test_signals_arrive(tmp_path):
-    """As often as they were sent, also SIGTRAP, and nothing is lost by them."""
+def test_signals_are_delivered(tmp_path):
+    """Signals are delivered as often as they were sent, including SIGTRAP, and no events are
+    dropped."""
     result = launch(tmp_path, target("signals"))
     assert result.status == 0
     assert_sites(result.process, result.truth)
 
 
 def test_job_control(tmp_path):
-    """A process that was stopped stays so, and goes on."""
+    """A process that is stopped stays stopped until it is continued."""
     with Steady(2) as steady:
         before = steady.tell()
         with harness.Tracer(str(tmp_path), steady.pid, options=PTRACE) as tracer:
@@ -155,7 +155,7 @@ def test_job_control(tmp_path):
 # What is left behind.
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
-def test_code_is_put_back(tmp_path, end):
+def test_code_is_restored(tmp_path, end):
     with Steady(2) as steady:
         original = harness.libc_code(steady.pid)
         with harness.Tracer(str(tmp_path), steady.pid, options=PTRACE) as tracer:
@@ -171,8 +171,8 @@ def test_code_is_put_back(tmp_path, end):
 
 
 @pytest.mark.parametrize("command", [("threads", "4", "200"), ("forker",), ("exec", "-t", "basic")])
-def test_again_and_again(tmp_path, command):
-    """No deadlock, nobody left standing."""
+def test_repeated_runs_do_not_hang(tmp_path, command):
+    """No deadlock, and no process stays stopped."""
     words = [target(word) if os.path.exists(target(word)) else word for word in command]
     for _ in range(10):
         result = launch(tmp_path, *words)
@@ -181,9 +181,9 @@ def test_again_and_again(tmp_path, command):
 
 @pytest.mark.parametrize("follow", [(), ("-f",), ("-f", "--scan")])
 @pytest.mark.parametrize("way", ["exit", "kill", "exec"])
-def test_children_of_whom_nobody_tells(tmp_path, way, follow):
-    """Their parent ends just when they are born. They are traced, or let go, and all end: each has
-    allocated once. On a busy machine every parent may end before it has a child."""
+def test_children_of_exiting_parents(tmp_path, way, follow):
+    """The parent exits just after the fork. The children are traced or released, and all exit. Each
+    of them allocates once. On a busy machine, all parents may exit before they have a child."""
     children = 0
     for _ in range(10):
         result = launch(tmp_path, target("orphans"), way, "20", options=(*PTRACE, *follow))
@@ -199,16 +199,16 @@ def test_children_of_whom_nobody_tells(tmp_path, way, follow):
 
 
 def steady_alone(tmp_path):
-    """With an allocator of its own, on which nobody else has probes: of some whose tracers are gone
-    the kernel may still take the hits."""
+    """A target with its own copy of the allocator's file, on which nobody else has probes. The
+    kernel may still handle hits of probes whose tracers have exited."""
     path = str(tmp_path / "steady")
     shutil.copy(target("steady-static"), path)
     return Steady(command=[path])
 
 
-def test_uprobes_that_come_and_go(tmp_path, uprobes):
-    """They take what our breakpoints would meet, and these with them when they go: told as a gap,
-    and mended."""
+def test_uprobes_added_and_removed_while_tracing(tmp_path, uprobes):
+    """uprobes hide our breakpoints, and remove them together with their own. The gap is reported,
+    and the breakpoints are placed again."""
     del uprobes
     need("bpf")
 
@@ -218,7 +218,7 @@ def test_uprobes_that_come_and_go(tmp_path, uprobes):
             with harness.Tracer(str(tmp_path), steady.pid, name="bpf") as other:
                 steady.tell("w")
                 once = other.stop().process["totals"]["allocations"]
-            for _ in range(20):  # the kernel takes its time
+            for _ in range(20):  # the kernel removes uprobes with a delay
                 time.sleep(0.5)
                 steady.tell("w")
             process = tracer.stop().process
@@ -227,8 +227,8 @@ def test_uprobes_that_come_and_go(tmp_path, uprobes):
         assert steady.tell("c")["corrupt"] == 0
 
 
-def test_uprobes_that_went_just_now(tmp_path, uprobes):
-    """They have taken our breakpoints with them, and the trace ends before anybody has looked."""
+def test_uprobes_removed_just_before_the_end(tmp_path, uprobes):
+    """The uprobes have removed our breakpoints, and the trace ends before the tracer notices."""
     del uprobes
     need("bpf")
     with steady_alone(tmp_path) as steady:
@@ -242,8 +242,8 @@ def test_uprobes_that_went_just_now(tmp_path, uprobes):
         assert process["totals"]["allocations"] >= 2 * made or process.lost()["gap_ns"] > 0
 
 
-def test_uprobes_from_before(tmp_path, uprobes):
-    """Who comes later cannot know whether they are gone, until a breakpoint is met."""
+def test_uprobes_removed_before_the_attach(tmp_path, uprobes):
+    """A later tracer cannot know whether the old uprobes are gone until a breakpoint is hit."""
     del uprobes
     need("bpf")
     with steady_alone(tmp_path) as steady:
@@ -258,8 +258,8 @@ def test_uprobes_from_before(tmp_path, uprobes):
     assert process["totals"]["allocations"] > 0 and process.lost() == {}
 
 
-def test_uprobes_that_stay(tmp_path, uprobes):
-    """Nobody has taken anything back yet when the trace ends."""
+def test_uprobes_present_at_the_end(tmp_path, uprobes):
+    """The uprobes are still there when the trace ends."""
     del uprobes
     need("bpf")
     with Steady() as steady:

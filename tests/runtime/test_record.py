@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A recording says what the trace knew: its report is the live one, but for who made it."""
+"""The report of a recording equals the live report, except for the tool and the backend."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def without_source(document):
 
 
 def report_of(path, directory, *options, status=0):
-    """The report of a recording, checked like any other."""
+    """The report of a recording, checked like any other report."""
     output = os.path.join(directory, "replayed.json")
     run = subprocess.run([MTRACE, "report", "--format", "json", "-o", output, *options, path],
                          capture_output=True, text=True, check=False, timeout=60)
@@ -42,7 +42,7 @@ def text_of(path):
 
 
 def record(directory, *command, options=(), **more):
-    """Record alone, without books: the run, and the file."""
+    """Record without a live report. Returns the run and the path of the recording."""
     path = os.path.join(directory, "trace.rec")
     run = mtrace(*BACKEND_OPTIONS, "--record", path, *options, "--", *command, **more)
     return run, path
@@ -53,7 +53,7 @@ def record(directory, *command, options=(), **more):
     ("leak", ("-a",)), ("forker", ("-f",)), ("sanity", ("-S",)), ("basic", ("--stack", "none")),
     ("valgrind/leak_cases", ("-a",)), ("forker", ("-f", "-a")), ("short", ("--only", "new")),
 ])
-def test_report_is_the_live_one(directory, name, options):
+def test_replayed_report_equals_the_live_one(directory, name, options):
     need("uprobes")
     path, live = os.path.join(directory, "trace.rec"), os.path.join(directory, "live.txt")
     name, *arguments = name.split()
@@ -67,8 +67,8 @@ def test_report_is_the_live_one(directory, name, options):
     assert [line for line in result.stderr.splitlines() if "recorded" in line]
 
 
-def test_recorded_alone(directory):
-    """Without a report meanwhile: the program's own truth."""
+def test_recording_without_live_report(directory):
+    """A recording made without a live report equals the program's truth."""
     need("uprobes")
     run, path = record(directory, target("basic"))
     assert run.status == 0 and "SUMMARY" not in run.stderr + run.stdout
@@ -78,7 +78,7 @@ def test_recorded_alone(directory):
     assert result.process["backend"] == "replay" and result.process["exited"]
 
 
-def test_recorded_alone_with_a_scan(directory):
+def test_recording_without_live_report_has_the_scan(directory):
     need("uprobes")
     run, path = record(directory, target("leak"), options=("-a",))
     result = report_of(path, directory, "--error-exitcode", "9", status=9)
@@ -86,7 +86,7 @@ def test_recorded_alone_with_a_scan(directory):
     assert result.process["scan"]["definite"]["blocks"] == 356
 
 
-def test_exit_status_is_the_programs(directory):
+def test_exit_status_is_that_of_the_program(directory):
     need("uprobes")
     run, path = record(directory, "/bin/sh", "-c", "exit 7", options=("-q",))
     assert (run.status, run.stderr) == (7, "")
@@ -129,8 +129,9 @@ def test_report_options(directory):
     assert "SUMMARY: leak" in piped.stdout
 
 
-def test_cut(directory):
-    """Wherever it is cut: what is whole before that, and that it is not all."""
+def test_truncated_recording(directory):
+    """Wherever a recording is cut off, the report has everything before that, and says that it is
+    incomplete."""
     need("uprobes")
     _, path = record(directory, target("basic"))
     with open(path, "rb") as file:
@@ -144,7 +145,7 @@ def test_cut(directory):
         assert run.status == 1 and one_line(run.stderr)
         if run.stdout:
             document = json.loads(run.stdout)
-            assert "breaks off" in document["incomplete"]
+            assert "is cut off after" in document["incomplete"]
             allocations = sum(process["totals"]["allocations"]
                               for process in document["processes"])
             assert allocations >= before
@@ -153,7 +154,7 @@ def test_cut(directory):
     assert "! incomplete: the recording is cut off" in text.stdout and text.status == 1
 
 
-def test_damaged(directory):
+def test_damaged_recording(directory):
     need("uprobes")
     _, path = record(directory, target("basic"))
     with open(path, "r+b") as file:
@@ -178,7 +179,7 @@ def test_killed_tracer(directory):
 
 
 def test_disk_full(directory):
-    """The trace ends, the program does not."""
+    """The trace ends with an error, and the program continues."""
     need("uprobes")
     run = mtrace(*BACKEND_OPTIONS, "--record", "/dev/full", target("basic"))
     assert run.status == 1 and run.truth
@@ -188,8 +189,8 @@ def test_disk_full(directory):
     assert_sites(both.process, both.truth)
 
 
-def test_limited_size(directory):
-    """ulimit -f is an error like a full disk, and not the tracer's death."""
+def test_file_size_limit(directory):
+    """A file size limit (ulimit -f) is reported like a full disk, and does not kill the tracer."""
     need("uprobes")
     path = os.path.join(directory, "trace.rec")
     run = subprocess.run(["bash", "-c", 'ulimit -f 1; exec "$@"', "-", MTRACE, *BACKEND_OPTIONS,
@@ -202,15 +203,15 @@ def test_limited_size(directory):
 
 
 def test_unwritable(directory):
-    """That is known before anything runs."""
+    """The error is reported before the program starts."""
     for path in (os.path.join(directory, "none", "x"), directory):
         run = mtrace("--record", path, target("basic"))
         assert (run.status, run.stdout) == (1, "") and one_line(run.stderr)
         assert f"cannot write {path}" in run.stderr
 
 
-def test_older_recording_stays(directory):
-    """A trace that does not begin leaves it as it was, and no empty file where there was none."""
+def test_failed_start_keeps_the_old_recording(directory):
+    """If the trace cannot start, an existing file is unchanged and no new file is created."""
     old, new = (os.path.join(directory, name) for name in ("old", "new"))
     with open(old, "w", encoding="ascii") as file:
         file.write("mine")
@@ -224,7 +225,7 @@ def test_older_recording_stays(directory):
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF", b"hello\n", b"\x89MTB\r\n\x1a\n",
                                      b"\x89MTB\r\n\x1a\n" + bytes(24), bytes(1000)])
-def test_other_files(directory, content):
+def test_files_that_are_not_recordings(directory, content):
     path = os.path.join(directory, "file")
     with open(path, "wb") as file:
         file.write(content)
@@ -251,8 +252,9 @@ def names(process):
             if "basic" in (frame["module"] or "")}
 
 
-def test_files_are_found_again(directory):
-    """By build id: where they were, or where the user says; and never another file."""
+def test_program_files_are_found_by_build_id(directory):
+    """Files are found by build ID, at their old path or where the user points to. Another file is
+    never used."""
     need("uprobes")
     here, there = (os.path.join(directory, name) for name in ("here/bin", "there/bin"))
     os.makedirs(here)
@@ -277,7 +279,7 @@ def test_files_are_found_again(directory):
 
 
 def logged(directory):
-    """A log that glibc has made."""
+    """A log written by glibc's mtrace()."""
     need("mtrace")
     path = os.path.join(directory, "malloc.log")
     subprocess.run([target("mtraced")], check=True,
@@ -286,7 +288,7 @@ def logged(directory):
 
 
 def script(path):
-    """What Debian's mtrace says of a log."""
+    """The output of Debian's mtrace script for a log."""
     run = subprocess.run(["mtrace", target("mtraced"), path], capture_output=True, text=True,
                          check=False)
     assert not run.stderr
@@ -303,8 +305,8 @@ def test_malloc_trace(directory):
     assert process["comm"] == "mtraced"
 
 
-def test_malloc_trace_as_the_script_says(directory):
-    """Ours is read like glibc's own, and says the same."""
+def test_mtrace_export_equals_glibc(directory):
+    """Our own log reads like glibc's: the script prints the same for both."""
     path = logged(directory)
     ours = os.path.join(directory, "ours.log")
     report_of(path, directory, f"--format=mtrace={ours}")
@@ -313,7 +315,7 @@ def test_malloc_trace_as_the_script_says(directory):
 
 
 def test_mtrace_of_a_trace(directory):
-    """Of a program that knows nothing of mtrace(), with the lines of its own code."""
+    """An mtrace log of a program that does not call mtrace(), with lines of its source."""
     need("uprobes", "mtrace")
     ours = os.path.join(directory, "ours.log")
     run = mtrace(*BACKEND_OPTIONS, "--format", "mtrace", "-o", ours, target("mtraced"))

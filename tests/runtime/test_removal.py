@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Probes that children inherit are taken away behind the tracer's end: for that the kernel holds up
-each fork and exit of whoever is traced likewise, so whoever removes them gives way."""
+"""Inherited probes are removed after the tracer has exited. Each removal makes the kernel delay
+forks and exits in all traced processes, so the removal slows down while another tracer follows
+children."""
 
 import contextlib
 import ctypes
@@ -16,7 +17,7 @@ from machine import need
 
 pytestmark = pytest.mark.whole_machine
 
-FSOPEN, FSCONFIG, FSMOUNT = 430, 431, 432  # of every architecture
+FSOPEN, FSCONFIG, FSMOUNT = 430, 431, 432  # the same on every architecture
 FSCONFIG_CMD_CREATE = 6
 
 
@@ -29,7 +30,7 @@ def system(number, *arguments):
 
 @pytest.fixture
 def probes():
-    """The kernel's list of probes: a path, wherever tracefs is mounted."""
+    """The path of the kernel's list of probes, whether or not tracefs is mounted."""
     need("uprobes", "bpf", "inherit")
     context = system(FSOPEN, b"tracefs", 0)
     system(FSCONFIG, context, FSCONFIG_CMD_CREATE, None, None, 0)
@@ -40,21 +41,22 @@ def probes():
 
 
 def events(probes):
-    """Names of events of whatever tracers; of one with several places once."""
+    """The names of the events of all tracers. An event with several probes counts once."""
     with open(probes, encoding="utf-8") as lines:
         return {line.split()[0] for line in lines if ":mtrace_bpf_" in line}
 
 
 @contextlib.contextmanager
 def followed(probes):
-    """As a tracer does while it follows children."""
+    """Hold the lock that a tracer holds while it follows children."""
     with open(probes, encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_SH)
         yield
 
 
 def followers(probes):
-    """Processes that say so, as the kernel lists locks: FLOCK ADVISORY READ PID MAJOR:MINOR:INODE."""
+    """Processes that hold the lock. /proc/locks has the format: FLOCK ADVISORY READ PID
+    MAJOR:MINOR:INODE."""
     inode = str(os.stat(probes).st_ino)
     with open("/proc/locks", encoding="ascii") as file:
         rows = [line.split() for line in file]
@@ -63,7 +65,7 @@ def followers(probes):
 
 
 def await_less(probes, others, count):
-    """When so many are left of those that are not others'."""
+    """Wait until at most `count` events are left, except `others`. Returns the time."""
     deadline = time.monotonic() + TIMEOUT
     while len(events(probes) - others) > count:
         assert time.monotonic() < deadline, f"left: {events(probes) - others}"
@@ -79,7 +81,7 @@ def await_none_of(probes, left, seconds=TIMEOUT):
 
 
 def gap(probes, others):
-    """How long it takes from one to the next."""
+    """The median time between two removals."""
     count = len(events(probes) - others)
     assert count > 5
     times = [await_less(probes, others, count - i) for i in range(1, 5)]
@@ -87,14 +89,15 @@ def gap(probes, others):
 
 
 def gap_of_next(launch, probes):
-    """Of a trace's events, when it is over; and what is left then."""
+    """Run a trace. Returns the time between removals of its events, and the events that are left
+    then."""
     others = events(probes)
     launch(target("family"), "fork", options=("-f",))
     return gap(probes, others), events(probes) - others
 
 
 def gap_alone(launch, probes):
-    """If need be again, until nobody else on this machine traces."""
+    """Like gap_of_next, but repeat until no other process traces at the same time."""
     deadline = time.monotonic() + 2 * TIMEOUT
     while time.monotonic() < deadline:
         before = followers(probes)
@@ -104,10 +107,10 @@ def gap_alone(launch, probes):
     return pytest.fail("somebody else traces")
 
 
-def test_who_follows_is_given_way(launch, probes):
-    """Three gaps of each kind: with somebody who follows they are some twenty times as long, so that
-    four times is no matter of chance. Where many tracers' probes are left nobody gives way, so those
-    of tests before this one have to go first."""
+def test_removal_slows_down_for_followers(launch, probes):
+    """While another tracer follows children, gaps are some twenty times as long, so a factor of
+    four is not a matter of chance. If many tracers' probes are left, removal does not slow down, so
+    wait until those of earlier tests are gone."""
     await_none_of(probes, events(probes), 10 * TIMEOUT)
     alone = gap_alone(launch, probes)
     with followed(probes):
@@ -116,8 +119,8 @@ def test_who_follows_is_given_way(launch, probes):
     await_none_of(probes, left)
 
 
-def test_who_follows_says_so(probes, attach):
-    """As long as it traces."""
+def test_follower_holds_the_lock(probes, attach):
+    """The lock is held exactly as long as the trace runs."""
     with Steady() as steady, attach(steady.pid, options=("-f",)) as tracer:
         assert tracer.process.pid in followers(probes)
         assert events(probes)

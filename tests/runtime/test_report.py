@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where reports go and what people see of them. (Every JSON report in these tests is checked
-against the schema and its own sums.)"""
+"""Where reports are written, and what users see in them. Every JSON report in these tests is also
+checked against the schema and its own sums."""
 
 import json
 import os
@@ -14,7 +14,7 @@ LEAKS = {"describe_error": 20, "parse_agent": 133, "remember_session": 203}
 
 
 def leaking(process):
-    """Live blocks by the function of the program that allocated them."""
+    """Live blocks by the function that allocated them."""
     return {name: sums["live_blocks"] for name, sums in process.sums(process.function).items()
             if sums["live_blocks"] and name in {*LEAKS, "read_request", "render_page"}}
 
@@ -42,7 +42,7 @@ COMPLETENESS = {
 
 
 @pytest.mark.parametrize("options", COMPLETENESS, ids=" ".join)
-def test_text_says_how_complete_stacks_are(uprobes, tmp_path, options):
+def test_text_reports_stack_completeness(uprobes, tmp_path, options):
     path = tmp_path / "report"
     mtrace(*options, "-o", str(path), target("leak"))
     text = path.read_text()
@@ -79,7 +79,7 @@ def test_pid_in_the_name(uprobes, tmp_path):
         assert names[0] == f"{json.load(file)['processes'][0]['pid']}.json"
 
 
-def test_report_replaces_the_old_one_whole(uprobes, tmp_path):
+def test_report_replaces_the_old_one_completely(uprobes, tmp_path):
     path = tmp_path / "report"
     path.write_text("x" * 10_000_000)
     path.chmod(0o640)
@@ -103,8 +103,8 @@ def test_odd_names_do_not_break_the_json(launch, tmp_path):
     assert result.process["command"][0] == name
 
 
-def test_machine_report(uprobes):
-    """doctor says yes where tracing works."""
+def test_doctor_succeeds(uprobes):
+    """doctor succeeds where tracing works."""
     result = mtrace("doctor")
     assert result.status == 0, result.stdout + result.stderr
     assert "uprobes" in result.stdout

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""--sample, --min-size and --max-size: estimates within their bounds, filters to the unit.
+"""--sample, --min-size and --max-size: estimates are within their bounds, filters are exact.
 
-A bound that a run exceeds by chance once in 10^6 would be a test that fails now and then in years:
-estimates are compared at eight standard deviations of what they say, which is not met by chance.
+Tests compare estimates at eight times the standard deviation that the report states, so that no run
+fails by chance.
 """
 
 import json
@@ -16,7 +16,7 @@ from harness import BACKEND, MTRACE, launch, mtrace, one_line, target
 from machine import need
 from test_serve import Client, Served, unix
 
-# A stop by ptrace takes some hundred times as long as a probe.
+# A ptrace stop takes some hundred times as long as a probe.
 CALLS = 60000 if BACKEND == "bpf" else 4000
 MANY = 1000000 if BACKEND == "bpf" else 4000
 WIDE = 8 / 1.96
@@ -37,12 +37,12 @@ def data_of(result):
 
 
 def sums(truth, of=lambda site: True):
-    """Of all sites, or of those that are meant."""
+    """Sums over all sites, or over the selected ones."""
     return {key: sum(site[key] for site in truth["sites"] if of(site)) for key in TOTALS}
 
 
 def assert_estimates(data, truth):
-    """Each total of the report is right, as far as it says."""
+    """The truth is within (widened) bounds of each total of the report."""
     assert data["estimate"] is True
     for key, (group, name) in TOTALS.items():
         estimate, bounds = data[group][name], data["sampling"][key]
@@ -53,7 +53,7 @@ def assert_estimates(data, truth):
 
 
 def assert_sound(data):
-    """Nothing that was not told has left a trace, and sums agree to the unit."""
+    """Calls that were not sampled leave no trace, and the sums agree exactly."""
     sites = [site for site in data["sites"] if not site["api"].startswith("mmap")]
     losses = data["losses"]
     assert losses["unmatched_frees"] == losses["collisions"] == losses["missed_returns"] == 0
@@ -73,15 +73,16 @@ def test_estimates(launch, pairing):
     assert data["sampling"]["mean_bytes"] == 4096
 
 
-def test_a_million(launch):
+def test_estimates_of_many_calls(launch):
     result = launch(target("mixed"), str(MANY), options=("--sample", "64k"))
     data = data_of(result)
     assert_sound(data)
     assert_estimates(data, sums(result.truth))
 
 
-def test_each_function(launch):
-    """Those that others are called by, too: a second chance would count them twice."""
+def test_estimates_of_each_function(launch):
+    """Functions that are called by other allocation functions are sampled once: a second chance
+    would count them twice."""
     result = launch(target("mixed"), str(CALLS), options=("--sample", "2k"))
     data = data_of(result)
     for api in {site["api"] for site in result.truth["sites"]}:
@@ -93,8 +94,8 @@ def test_each_function(launch):
 
 
 @pytest.mark.parametrize("sample", ["1", "512"])
-def test_near_to_all(launch, sample):
-    """With one in a byte nearly all is told."""
+def test_small_mean_is_nearly_exact(launch, sample):
+    """With a mean of one byte, nearly every allocation is sampled."""
     result = launch(target("basic"), options=("--sample", sample))
     data = data_of(result)
     assert_sound(data)
@@ -112,7 +113,7 @@ def test_sizes(launch):
     assert data["estimate"] is False
     for key, (group, name) in TOTALS.items():
         assert data[group][name] == wanted[key], key
-    # The program's start is among those that were left out.
+    # The filtered calls include those of the program's startup.
     filtered = data["sampling"]["filtered_allocations"]
     assert wanted["others"] <= filtered <= wanted["others"] + 20
 
@@ -126,8 +127,8 @@ def test_sizes_and_sample(launch):
     assert data["sampling"]["filtered_allocations"] >= wanted["others"]
 
 
-def test_a_child_frees_what_its_parent_had(launch):
-    """The table of what was told is nobody's own."""
+def test_child_frees_sampled_blocks_of_its_parent(launch):
+    """The table of sampled blocks is shared between processes."""
     result = launch(target("forker"), options=("--sample", "1", "-f"))
     assert result.status == 0
     for data in result.document["processes"]:
@@ -136,7 +137,7 @@ def test_a_child_frees_what_its_parent_had(launch):
 
 
 def test_allocators_that_call_each_other(launch):
-    """Their inner calls have no chance of their own: the sum is that of the outer ones."""
+    """Inner calls are not sampled on their own: the sum is that of the outer calls."""
     result = launch(target("ownmalloc"), options=("--sample", "1"))
     data = data_of(result)
     truth = sums(result.truth)
@@ -144,7 +145,7 @@ def test_allocators_that_call_each_other(launch):
         truth["bytes_allocated"] / 10 + 100
 
 
-def test_recording_has_the_weights(directory):
+def test_recording_keeps_sampling_weights(directory):
     need("uprobes")
     path, output = (os.path.join(directory, name) for name in ("trace.rec", "replayed.json"))
     live = data_of(launch(directory, target("mixed"), "5000",
@@ -158,7 +159,8 @@ def test_recording_has_the_weights(directory):
 
 
 def served(directory, *command, options=()):
-    """The reports of two clients of one server: the first lets the program begin."""
+    """The reports of two clients of one server, and the truth. The first client lets the program
+    start."""
     need("uprobes")
     with Served("--wait", *options, "--", *command, listen=unix(directory)) as server:
         with Client(directory, server.address) as first:
@@ -169,11 +171,12 @@ def served(directory, *command, options=()):
     return [data_of(report) for report in reports], truth
 
 
-def test_weights_travel(directory):
-    """One in so few that each is told: what a client says is what a trace here says, and is true."""
+def test_clients_receive_sampling_weights(directory):
+    """With a mean of one byte, every allocation is sampled, so the clients' reports equal a local
+    trace and the truth."""
     (client, other), truth = served(directory, target("mixed"), "5000", options=("--sample", "1"))
     native = data_of(launch(directory, target("mixed"), "5000", options=("--sample", "1")))
-    # The program's start is among those that were told.
+    # The sampled calls include those of the program's startup.
     assert 0 <= client["totals"]["allocations"] - sums(truth)["allocations"] <= 20
     for key in ("totals", "live", "estimate"):
         assert client[key] == other[key] == native[key], key
@@ -200,7 +203,7 @@ def test_estimates_of_a_client(directory):
         assert low <= whole[key] <= high + small[key], (key, whole[key], estimate, bounds)
 
 
-def test_text_says_so(directory):
+def test_text_states_sampling(directory):
     need("uprobes")
     path = os.path.join(directory, "report.txt")
     result = launch(directory, target("mixed"), "3000",
@@ -221,7 +224,7 @@ def test_leaks_are_scaled(launch):
 
 
 @pytest.mark.parametrize("option", ["--sample=4k", "--min-size=16", "--max-size=16"])
-def test_not_with_sanity(option):
+def test_sampling_excludes_sanity(option):
     result = mtrace("-S", option, "true")
     assert result.status == 2
     assert "--sanity" in result.stderr and one_line(result.stderr)
@@ -229,7 +232,7 @@ def test_not_with_sanity(option):
 
 @pytest.mark.parametrize("options", [("--sample", "0"), ("--sample", "2048g"), ("--min-size", "x"),
                                      ("--min-size", "20", "--max-size", "10")])
-def test_what_makes_no_sense(options):
+def test_invalid_options(options):
     result = mtrace(*options, "true")
     assert result.status == 2
     assert one_line(result.stderr)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""--sanity: a truth table of releases, each found and nothing else, and memcheck's opinion of the
-same programs; and no error in real programs, which is harder."""
+"""--sanity: finds exactly the errors of a truth table of frees, compared with memcheck on the same
+programs, and finds no error in real programs."""
 
 import contextlib
 import json
@@ -26,7 +26,7 @@ def functions(process, stack):
 
 
 def case_of(names, prefix):
-    """The target's function that the stack leads through, or what there is instead."""
+    """The case that the stack belongs to, or the function names if there is none."""
     found = [name[len(prefix):] for name in names if name.startswith(prefix)]
     return found[0] if found else str(names)
 
@@ -42,7 +42,7 @@ def assert_nothing(process):
 
 
 def memcheck(*command, check=True):
-    """[(kind, functions of its first stack)] of memcheck's errors."""
+    """[(kind, functions of the first stack)] of memcheck's errors."""
     need("valgrind")
     run = subprocess.run(["valgrind", "-q", "--xml=yes", "--xml-fd=2", *command],
                          capture_output=True, text=True, check=check, timeout=harness.TIMEOUT)
@@ -88,7 +88,8 @@ def name_of(word):
 
 
 def test_pairs_are_named(pairs):
-    """The functions are named as the program called them, though new[] and delete only jump."""
+    """Functions are reported under the name that the program called, although new[] and delete only
+    jump to others."""
     process, checked = pairs.process, 0
     sites = {site["id"]: site for site in process["sites"]}
     for error in process["errors"]:
@@ -108,7 +109,7 @@ def test_pairs_are_named(pairs):
 
 
 def test_pairs_memcheck(pairs):
-    """memcheck (3.19) does not look at the sizes that sized delete is told."""
+    """memcheck 3.19 ignores the size argument of sized delete."""
     found = {name: None for name in truth_of_pairs(pairs.truths)}
     for kind, names in memcheck(harness.target("sanity")):
         assert kind == "MismatchedFree"
@@ -124,7 +125,7 @@ def test_sites_count_mismatches(pairs):
     assert not any(site["bad_frees"] for site in process["sites"])
 
 
-# Frees of what does not live: each a program of its own, as it may not survive.
+# Frees of invalid pointers. Each is a separate program, because it may crash.
 
 CASES = ("none", "twice", "between", "delete", "realloc", "thread", "stale", "stack", "inside",
          "static")
@@ -163,7 +164,7 @@ def test_bad_free(uprobes, tmp_path, case):
 
 @pytest.mark.parametrize("case", ["inside", "twice"])
 def test_bad_free_after_exec(uprobes, tmp_path, case):
-    """All blocks of a new image are known, too."""
+    """All blocks of a new image are known as well."""
     del uprobes
     result = harness.launch(str(tmp_path), "sh", "-c", 'exec "$0" "$1"',
                             harness.target("sanity_bad"), case, options=SANITY)
@@ -175,16 +176,16 @@ def test_bad_free_after_exec(uprobes, tmp_path, case):
 
 @pytest.mark.parametrize("case", [case for case in CASES if case not in ("realloc", "delete")])
 def test_bad_free_memcheck(tmp_path, case):
-    """memcheck does not tell the kinds apart by name; and it never hands out an address soon, so
-    that in "stale" it finds the former owner's free."""
+    """memcheck reports the same kind for all of them. It does not reuse addresses soon, so in
+    "stale" it finds the free by the former owner."""
     errors = [kind for kind, names in memcheck(harness.target("sanity_bad"), case, check=False)
               if kind in ("InvalidFree", "MismatchedFree") and case_of(names, "bad_") == case]
     assert errors == ([] if case in ("none", "stale") else ["InvalidFree"])
     del tmp_path
 
 
-def test_survivor_is_counted(uprobes, tmp_path):
-    """Where the allocator bears it, the program goes on and so does the trace."""
+def test_tolerated_double_free_is_reported(uprobes, tmp_path):
+    """If the allocator tolerates the error, the program and the trace continue."""
     del uprobes
     environment = {**os.environ, "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
     result = bad(tmp_path, "between", env=environment)
@@ -193,7 +194,7 @@ def test_survivor_is_counted(uprobes, tmp_path):
     assert error["kind"] == "double_free"
 
 
-# What is easily taken for an error.
+# Valid calls that are easily mistaken for errors.
 
 @pytest.mark.parametrize("name", ["sanity_handlers", "sanity_replaced"])
 @pytest.mark.parametrize("options", [(), ("--pairing", "task"), ("--stack", "none"),
@@ -207,8 +208,8 @@ def test_no_error(uprobes, tmp_path, name, options):
 
 @pytest.mark.parametrize("options", [("--pairing", "task"), ("--stack", "fp"), ("--follow-fork",)],
                          ids=" ".join)
-def test_pairs_by_other_means(uprobes, tmp_path, pairs, options):
-    """The same errors, whatever carries arguments and takes stacks."""
+def test_pairs_with_other_options(uprobes, tmp_path, pairs, options):
+    """The same errors are found with every pairing and stack mode."""
     del uprobes
     result = harness.launch(str(tmp_path), harness.target("sanity"), options=(*SANITY, *options))
     [process] = result.processes
@@ -218,7 +219,7 @@ def test_pairs_by_other_means(uprobes, tmp_path, pairs, options):
 
 
 def test_thread_caches(uprobes, tmp_path):
-    """Threads that end free their caches again; that is the library's business."""
+    """Exiting threads free their caches again. These frees are internal to the library."""
     del uprobes
     result = harness.launch(str(tmp_path), harness.target("threads"), "10", "1", "tcache",
                             options=SANITY)
@@ -240,8 +241,8 @@ sys.stdin.readline()
 """
 
 
-def test_attached_knows_not_every_block(attach):
-    """What was allocated before is not known, and its free no error."""
+def test_blocks_from_before_the_attach_are_not_judged(attach):
+    """Blocks from before the attach are unknown, so their free is not an error."""
     with subprocess.Popen(["/usr/bin/python3", "-c", ATTACHED], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as target:
         try:
@@ -258,7 +259,7 @@ def test_attached_knows_not_every_block(attach):
 
 
 def test_omitted_object(uprobes, tmp_path):
-    """With -O not every block is known, either; a double free is one still."""
+    """With -O, not every block is known either, but a double free is still detected."""
     del uprobes
     options = (*SANITY, "--omit", "libnone.so")
     assert not bad(tmp_path, "stack", options).process["errors"]
@@ -307,7 +308,7 @@ def test_sort(uprobes, tmp_path, key, case):
     assert counts[0] and counts == sorted(counts, reverse=True)
 
 
-# Real programs: nothing is wrong with them.
+# Real programs, without errors.
 
 def cc1plus(directory):
     need("programs")
@@ -367,7 +368,7 @@ SERVERS = [test_scan_programs.redis, test_scan_programs.python, test_scan_progra
 
 @pytest.mark.parametrize("program", SERVERS, ids=lambda program: program.__name__)
 def test_server_attached(attach, tmp_path, program):
-    """Under load, from the middle of its life."""
+    """A server under load, traced from the middle of its life."""
     with program(str(tmp_path)) as (process, load):
         load.more(2)
         with attach(process.pid, options=(*SANITY, "--buffer", "256m")) as tracer:
@@ -381,7 +382,7 @@ def test_server_attached(attach, tmp_path, program):
 @pytest.mark.parametrize("program", [test_scan_programs.python, test_scan_programs.sqlite3,
                                      test_scan_programs.nginx], ids=lambda program: program.__name__)
 def test_server_launched(uprobes, tmp_path, program):
-    """Every block is known: no free is of anything else."""
+    """Every block is known, so every free must be of a known block."""
     del uprobes
     path = str(tmp_path / "report.json")
     tracer = [harness.MTRACE, "--format", "json", "-o", path, *SANITY, "--buffer", "256m", "--"]

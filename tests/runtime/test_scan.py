@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The leak scan's driver: when a process is held, what it notices, and what is said where it could
-not be held. What is a leak, and what is none, is the business of other tests."""
+"""When the leak scan pauses a process, what the process notices, and what is reported if it cannot
+be paused. What counts as a leak is tested elsewhere."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ SCAN = ("-a",)
 
 
 def leaks_of(process):
-    """Definite leaks of the target's own, summed over its sites."""
+    """The target's own definite leaks, summed over its sites."""
     wanted = [site for site in process["sites"] if process.function(site) == "t_leak"]
     return {"blocks": sum(site["definite_blocks"] for site in wanted),
             "bytes": sum(site["definite_bytes"] for site in wanted)}
@@ -37,11 +37,10 @@ def assert_scanned(process):
 
 
 class Waiting(Running):
-    """The target "ends wait", attached to: leaks when told to, ends when its input does."""
+    """The target "ends wait": leaks on command, exits at the end of its input."""
 
     def __init__(self, threads=2):
-        # Where nobody does job control, as in a background job, ^Z would stop nothing; in a
-        # group of its own below us it always does.
+        # Background jobs without job control ignore ^Z. A process group of its own always stops.
         super().__init__([target("ends"), "wait", str(threads)], seconds=120,
                          stdin=subprocess.PIPE, preexec_fn=os.setpgrp)
         assert self.process.stdout.readline() == "READY\n"
@@ -52,14 +51,14 @@ class Waiting(Running):
         assert self.process.stdout.readline() == "LEAKED\n"
 
     def end(self):
-        """Its exit status and what it said of signals."""
+        """Returns its exit status and its count of signals."""
         self.process.stdin.close()
         said = self.process.stdout.readline()
         return self.process.wait(60), said
 
 
 def until(condition, seconds=20):
-    """Wait for what no descriptor tells."""
+    """Poll a condition for which there is no file descriptor."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it never came to that"
@@ -70,7 +69,7 @@ def until(condition, seconds=20):
     ("return", 0, 0), ("return", 3, 0), ("worker", 2, 3), ("leader", 3, 0), ("last", 0, 0),
     ("abort", 0, -signal.SIGABRT), ("abort", 2, -signal.SIGABRT), ("crash", 2, -signal.SIGSEGV),
     ("term", 2, -signal.SIGTERM)])
-def test_every_end_is_held(launch, how, threads, ended):
+def test_every_exit_is_scanned(launch, how, threads, ended):
     result = launch(target("ends"), how, str(threads), options=SCAN)
     assert result.status == ended
     assert result.stdout == "READY\n"
@@ -79,7 +78,7 @@ def test_every_end_is_held(launch, how, threads, ended):
     assert result.process["scan"]["pause_ms"] > 0
 
 
-def test_sigkill_is_not_held(launch):
+def test_sigkill_is_not_scanned(launch):
     result = launch(target("ends"), "kill", "2", options=SCAN)
     assert result.status == -signal.SIGKILL
     assert not result.process["scan"]["done"]
@@ -87,19 +86,20 @@ def test_sigkill_is_not_held(launch):
 
 
 @pytest.mark.parametrize("by", [(), ("-t",)])
-def test_exec_is_not_held_and_the_new_image_is(launch, by):
+def test_exec_is_not_scanned_but_the_new_image_is(launch, by):
     result = launch(target("exec"), *by, target("ends"), "return", "2", options=SCAN)
     assert result.status == 0
     old, new = result.processes
     assert not old["scan"]["done"]
     assert "exec" in old["scan"]["reason"]
     assert new["scan"]["done"], new["scan"]["reason"]
-    if not new["losses"]["gap_ns"]:  # there is one where a thread makes the exec
+    if not new["losses"]["gap_ns"]:  # there is a gap if a thread makes the exec
         assert_scanned(new)
 
 
 def test_threads_do_not_delay_an_exec(launch):
-    """All but one are killed by it: their exits are not the process's."""
+    """The exec kills all other threads. Their exits are not mistaken for the exit of the
+    process."""
     start = time.monotonic()
     launch(target("exec"), "-t", "true")
     without = time.monotonic() - start
@@ -109,7 +109,7 @@ def test_threads_do_not_delay_an_exec(launch):
 
 
 def assert_children_scanned(processes):
-    """Each inherited its parent's leaks, and has as many of its own."""
+    """Each child inherits its parent's leaks, and adds as many of its own."""
     assert len(processes) == 3
     for child in processes:
         assert child["scan"]["done"], child["scan"]["reason"]
@@ -117,7 +117,7 @@ def assert_children_scanned(processes):
 
 
 @pytest.mark.parametrize("options", [("--scan-stop",), ("--scan-live",)])
-def test_children_that_are_followed(launch, options):
+def test_followed_children_are_scanned(launch, options):
     result = launch(target("ends"), "children", options=(*SCAN, "-f", *options))
     assert result.status == 0
     first, *children = result.processes
@@ -125,8 +125,9 @@ def test_children_that_are_followed(launch, options):
     assert_children_scanned(children)
 
 
-def test_programs_that_children_execute(launch):
-    """The shell forks or vforks as it likes; what it executes is held, however short it lives."""
+def test_programs_executed_by_children_are_scanned(launch):
+    """Whether the shell forks or vforks, programs are paused when they exit, however short they
+    live."""
     script = f"{target('ends')} return; {target('ends')} abort & {target('ends')} term 2; wait; true"
     result = launch("sh", "-c", script, options=(*SCAN, "-f"))
     ended = [process for process in result.processes if process["exe"].endswith("/ends")]
@@ -136,8 +137,9 @@ def test_programs_that_children_execute(launch):
 
 
 @pytest.mark.parametrize("way", ["fork", "vfork", "share", "daemon", "thread", "early", "killed"])
-def test_a_family_is_traced_as_without(launch, way):
-    """Every end is held, nothing else changes: the books equal what the family says of itself."""
+def test_scan_does_not_change_the_trace(launch, way):
+    """Every exit is paused, and nothing else changes: the report equals the truth of all
+    processes."""
     result = launch(target("family"), way, options=(*SCAN, "-f"))
     by_pid = {}
     for process in result.processes:
@@ -158,8 +160,9 @@ def test_many_children_at_once(launch):
 
 
 @pytest.mark.whole_machine
-def test_of_the_whole_system_what_runs_is_scanned(attach):
-    """Live, and of a process that ended before it is said that it was not."""
+def test_system_wide_scan_of_running_processes(attach):
+    """Running processes are scanned live. For those that exited earlier, the report says that there
+    was no scan."""
     with attach(options=("--comm", "ends", *SCAN)) as tracer, Waiting(0) as waiting:
         subprocess.run([target("ends"), "return"], check=True, stdout=subprocess.DEVNULL)
         waiting.leak()
@@ -174,7 +177,7 @@ def test_of_the_whole_system_what_runs_is_scanned(attach):
         assert waiting.end() == (0, "signals 0 0\n")
 
 
-def test_an_attached_process_is_scanned_and_goes_on(attach):
+def test_attached_process_continues_after_the_scan(attach):
     with Waiting() as waiting, attach(waiting.pid, options=SCAN) as tracer:
         waiting.leak()
         result = tracer.stop()
@@ -184,7 +187,7 @@ def test_an_attached_process_is_scanned_and_goes_on(attach):
         assert waiting.end() == (0, "signals 0 0\n")
 
 
-def test_the_end_of_an_attached_process_is_held(attach):
+def test_exit_of_attached_process_is_scanned(attach):
     with Waiting() as waiting, attach(waiting.pid, options=SCAN) as tracer:
         waiting.leak()
         assert waiting.end() == (0, "signals 0 0\n")
@@ -288,7 +291,7 @@ def test_signals_reach_a_watched_process(attach):
         assert tracer.finish().status == 0
 
 
-def test_job_control_is_as_ever(attach):
+def test_job_control_still_works(attach):
     with Waiting() as waiting, attach(waiting.pid, options=SCAN) as tracer:
         for stop in (signal.SIGSTOP, signal.SIGTSTP):
             os.kill(waiting.pid, stop)
@@ -308,7 +311,7 @@ def test_job_control_is_as_ever(attach):
 
 
 @pytest.mark.parametrize("debugger", ["strace", "gdb"])
-def test_somebody_else_traces_it(attach, debugger):
+def test_scan_of_a_process_traced_by_a_debugger(attach, debugger):
     need("bpf")
     need(debugger)
     commands = {"strace": ["strace", "-f", "-o", "/dev/null", "-p"],
@@ -336,7 +339,7 @@ def memory_of(pid):
 
 
 @pytest.mark.parametrize("mode", ["--scan-stop", "--scan-live"])
-def test_a_scan_does_not_grow_the_process(attach, mode):
+def test_scan_does_not_grow_the_process(attach, mode):
     with Waiting(0) as waiting:
         with attach(waiting.pid, options=(*SCAN, mode)) as tracer:
             waiting.leak()
@@ -349,7 +352,7 @@ def test_a_scan_does_not_grow_the_process(attach, mode):
         assert after == before
 
 
-def test_scans_now_and_then(attach):
+def test_periodic_scans(attach):
     need("bpf")
     options = ("--scan-every", "200ms")
     with Waiting() as waiting, attach(waiting.pid, options=options) as tracer:
@@ -361,8 +364,8 @@ def test_scans_now_and_then(attach):
         assert_scanned(result.process)
 
 
-def test_live_finds_nothing_that_stopping_does_not(attach):
-    """A program that allocates all the time, in four threads."""
+def test_live_scan_has_no_false_positives(attach):
+    """Four threads allocate all the time."""
     with Steady(4) as steady:
         with attach(steady.pid, options=("--scan-every", "100ms", *SCAN)) as tracer:
             for _ in range(100):
@@ -376,8 +379,9 @@ def test_live_finds_nothing_that_stopping_does_not(attach):
 
 @pytest.mark.parametrize("options", [SCAN, ("--scan-every", "100ms", "--scan-stop"),
                                      (*SCAN, "--scan-every", "100ms", "--scan-stop")])
-def test_killed_at_any_moment(attach, options):
-    """kill -9 of the tracer, watching, stopping, scanning: the program lives on, and ends well."""
+def test_tracer_killed_at_any_moment(attach, options):
+    """The tracer is killed while it watches, stops or scans. The program continues and exits
+    normally."""
     for round_ in range(17):
         with Waiting(4) as waiting, attach(waiting.pid, options=options) as tracer:
             waiting.leak()
@@ -392,8 +396,8 @@ def test_killed_at_any_moment(attach, options):
             assert waiting.end() == (0, "signals 1 0\n")
 
 
-def test_killed_while_it_holds(attach):
-    """The same at the end of the program, which then ends as it would."""
+def test_tracer_killed_while_the_program_exits(attach):
+    """The tracer is killed while the program exits. The program still exits normally."""
     for round_ in range(17):
         with Waiting(4) as waiting, attach(waiting.pid, options=SCAN) as tracer:
             waiting.leak()
@@ -403,7 +407,7 @@ def test_killed_while_it_holds(attach):
             assert waiting.process.wait(60) == 0
 
 
-def test_the_launched_program_outlives_a_killed_tracer(tmp_path, uprobes):
+def test_launched_program_outlives_a_killed_tracer(tmp_path, uprobes):
     del uprobes
     with subprocess.Popen([harness.MTRACE, "-q", *SCAN, "-o", str(tmp_path / "r"), target("ends"),
                            "wait", "2"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -418,7 +422,7 @@ def test_the_launched_program_outlives_a_killed_tracer(tmp_path, uprobes):
 @pytest.mark.parametrize("how, leaked", [("returned", 1), ("array", 1), ("thread", 1),
                                          ("freed", 64), ("live", 0), ("waiting", 0)])
 def test_stale_word_keeps_no_block_alive(launch, how, leaked):
-    """A word is a reference only if the program can still read it."""
+    """A word counts as a reference only if the program can still read it."""
     process = launch(target("stale"), how, options=SCAN).process
     assert process["scan"]["definite"]["blocks"] == leaked
 
@@ -426,7 +430,8 @@ def test_stale_word_keeps_no_block_alive(launch, how, leaked):
 @pytest.mark.parametrize("where", ["malloc", "mmap", "thread", "local"])
 @pytest.mark.parametrize("how", ["switch", "context"])
 def test_blocks_of_coroutines_are_not_leaked(launch, how, where):
-    """The coroutine that runs and the function that waits for it read their blocks again."""
+    """Both the running coroutine and the function that waits for it will read their blocks
+    again."""
     process = launch(target("coroutine"), how, where, options=SCAN).process
     live = {process.function(site): site["live_blocks"] for site in process["sites"]}
     assert live["run"] == 1
@@ -445,15 +450,16 @@ def assert_tails_are_leaked(process):
 
 
 @pytest.mark.parametrize("built", ["tails", "tails-static", "m32/tails"])
-def test_pointers_of_malloc_keep_no_block_alive(launch, built):
-    """Addresses of free chunks lie in the last word of the block before."""
+def test_chunk_links_keep_no_block_alive(launch, built):
+    """The address of a free chunk points to the last word of the previous block."""
     if built.startswith("m32"):
         need("multilib")
     assert_tails_are_leaked(launch(target(built), options=SCAN).process)
 
 
-def test_pointers_of_malloc_after_attaching(attach):
-    """What lies between blocks may be older blocks, but links of free chunks are none."""
+def test_chunk_links_keep_no_block_alive_after_attaching(attach):
+    """Memory between blocks may contain older blocks, but the links of free chunks are not
+    references."""
     with Running([target("tails"), "wait"], stdin=subprocess.PIPE) as tails:
         assert tails.process.stdout.readline() == "ready\n"
         with attach(tails.pid, options=SCAN) as tracer:
@@ -466,7 +472,8 @@ def test_pointers_of_malloc_after_attaching(attach):
 @pytest.mark.parametrize("name, leaked", [("large", {"blocks": 20, "bytes": 20000000}),
                                           ("tails", TAILS)])
 def test_jemalloc_keeps_no_block_alive(launch, name, leaked):
-    """Its metadata hold the addresses of large blocks, its thread caches those of small ones."""
+    """jemalloc's metadata contain the addresses of large blocks, and its thread caches those of
+    small ones."""
     need("jemalloc")
     environment = {**os.environ, "LD_PRELOAD": library("libjemalloc.so.2")}
     assert leaks_of(launch(target(name), options=SCAN, env=environment).process) == leaked
@@ -475,9 +482,9 @@ def test_jemalloc_keeps_no_block_alive(launch, name, leaked):
 @pytest.mark.parametrize("mode, kinds, blocks, status", [
     ("--scan-stop", "stack-only", 0, 0), ("--scan-live", "stack-only", 1, 99),
     ("--scan-live", "definite", 1, 0)])
-def test_block_behind_a_leftover_is_stack_only_where_nothing_is_analysed(attach, mode, kinds, blocks,
-                                                                         status):
-    """The code of a running process does not tell whether the word on the stack is read again."""
+def test_block_held_by_a_dead_stack_slot_is_stack_only_in_live_scan(attach, mode, kinds, blocks,
+                                                                    status):
+    """In a running process, it is unknown whether the word on the stack will be read again."""
     options = (*SCAN, mode, "--error-exitcode", "99", "--leak-kinds", kinds)
     with Running([target("stale"), "wait"], seconds=120, stdin=subprocess.PIPE) as running:
         assert running.process.stdout.readline() == "READY\n"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Real programs under load: what a scan of the running program calls lost, a scan of the stopped
-program, a little later, calls lost, too. A leak stays one, so no site may have fewer of them."""
+"""Real programs under load: blocks that are leaked according to a live scan are still leaked in a
+later scan of the stopped program. A leak never goes away, so no site may have fewer."""
 
 import collections
 import contextlib
@@ -25,7 +25,7 @@ OPTIONS = ("--scan", "--scan-every", "300ms", "--depth", "16", "--top", "0")
 
 
 class Load:
-    """Does something over and over in threads; waits for it to be done so many times."""
+    """Repeats an action in threads. more() waits until it was repeated often enough."""
 
     def __init__(self, once, threads=2):
         self.once = once
@@ -56,7 +56,7 @@ class Load:
                 self.change.notify_all()
 
     def more(self, times):
-        """Wait for so many more."""
+        """Wait until the action was repeated `times` more times."""
         with self.change:
             goal = self.done + times
             assert self.change.wait_for(lambda: self.done >= goal or self.failure, harness.TIMEOUT)
@@ -65,7 +65,7 @@ class Load:
 
 @contextlib.contextmanager
 def started(command, ready, end=signal.SIGKILL, **more):
-    """A program whose output says when it is ready, and which ends by a signal, or by itself."""
+    """Start a program that prints when it is ready. It is ended by a signal, or exits by itself."""
     more = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT,
             **more}
     with subprocess.Popen(command, text=True, **more) as process:
@@ -167,7 +167,7 @@ http {{
 
 
 def http(path, where):
-    """One answer, closed by the server."""
+    """One request. The server closes the connection."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(harness.TIMEOUT)
         connection.connect(path)
@@ -198,7 +198,7 @@ def nginx(directory, prefix=()):
 
 
 class Postgres:
-    """A cluster of its own, for a user who is not root."""
+    """A cluster of its own, run by a user who is not root."""
 
     BIN = "/usr/lib/postgresql/15/bin"
 
@@ -233,7 +233,7 @@ select json_agg(t) from t; delete from t; select 'round';
 
 @contextlib.contextmanager
 def postgres(directory):
-    """One server process, which serves one connection."""
+    """The server process of one connection."""
     need("postgres", "setpriv")
     del directory
     cluster = Postgres()
@@ -263,7 +263,7 @@ def postgres(directory):
 
 
 def lost_by_site(process):
-    """{api and stack: lost blocks}"""
+    """{(API, stack): leaked blocks}"""
     lost = collections.Counter()
     for site in process["sites"]:
         frames = tuple((frame["module"], frame["offset"]) for frame in process.frames(site)
@@ -273,7 +273,7 @@ def lost_by_site(process):
 
 
 def live_process(process, path, load):
-    """As a tracer reports on request, when there was a scan; after some load, scanned anew."""
+    """The process in a report on request, after a scan that followed some more load."""
     since = load.done + 10
     while True:
         process.send_signal(signal.SIGUSR1)
@@ -282,7 +282,7 @@ def live_process(process, path, load):
             with open(path, encoding="utf-8") as file:
                 [reported] = json.load(file)["processes"]
         except (FileNotFoundError, ValueError):
-            continue  # none so far
+            continue  # no report yet
         if reported["scan"]["done"] and load.done > since:
             return Process(reported)
 
@@ -301,7 +301,7 @@ PROGRAMS = [redis, python, sqlite3, nginx, postgres]
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_attached(attach, tmp_path, program):
-    """Scanned now and then as it runs, and stopped at the end."""
+    """Scan repeatedly while the program runs, and with the program stopped at the end."""
     with program(str(tmp_path)) as (process, load):
         load.more(2)
         with attach(process.pid, options=OPTIONS) as tracer:
@@ -313,7 +313,7 @@ def test_attached(attach, tmp_path, program):
 
 
 def program_of(tracer):
-    """The pid of the program that it has launched; other children run its own executable."""
+    """The pid of the launched program. The tracer's other children run its own executable."""
     [pid] = [child for child in harness.children(tracer.pid)
              if os.path.realpath(f"/proc/{child}/exe") != os.path.realpath(harness.MTRACE)]
     return pid
@@ -321,7 +321,7 @@ def program_of(tracer):
 
 @pytest.mark.parametrize("program", [python, sqlite3, nginx], ids=lambda program: program.__name__)
 def test_launched(uprobes, tmp_path, program):
-    """All blocks are known. ^C ends the program, too."""
+    """All blocks are known. ^C ends the program as well."""
     del uprobes
     path = str(tmp_path / "report.json")
     tracer = [harness.MTRACE, "--format", "json", "-o", path, *OPTIONS, "--"]

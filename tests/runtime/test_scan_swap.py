@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Pages that are not in memory: what a leak scan makes of them, and that it leaves them there."""
+"""What a leak scan does with pages that are not in memory, and that it does not bring them in."""
 
 import contextlib
 import subprocess
@@ -14,7 +14,7 @@ PAGE = 4096
 
 @pytest.fixture
 def swap():
-    """A little room to swap to."""
+    """A small swap file."""
     need("swap")
     with swap_file():
         yield
@@ -22,7 +22,7 @@ def swap():
 
 @contextlib.contextmanager
 def waiting(how):
-    """The target "swapped", which has not begun."""
+    """The target "swapped", before it starts to work."""
     with subprocess.Popen([target("swapped"), how], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as process:
         deadline = Deadline(process, 60)
@@ -48,8 +48,8 @@ def site_of(report, function):
     return site
 
 
-def test_a_pointer_that_is_swapped_out(attach, swap):
-    """It is left there, and then nobody can say of the block whether it is lost."""
+def test_swapped_out_pointer_is_not_read(attach, swap):
+    """The page is not read, so it is unknown whether the block is leaked."""
     del swap
     report, present = scan(attach, "pointer")
     assert site_of(report, "t_kept")["unknown_blocks"] == 1
@@ -58,7 +58,7 @@ def test_a_pointer_that_is_swapped_out(attach, swap):
     assert present == 0
 
 
-def test_a_pointer_that_is_fetched(attach, swap):
+def test_swapped_out_pointer_is_read_on_request(attach, swap):
     del swap
     report, present = scan(attach, "pointer", "--scan-swapped")
     assert site_of(report, "t_kept")["reachable_blocks"] == 1
@@ -66,8 +66,8 @@ def test_a_pointer_that_is_fetched(attach, swap):
     assert present == 1
 
 
-def test_a_lost_block_that_is_swapped_out(attach, swap):
-    """What cannot be read of it does no harm, and it is not read for an example either."""
+def test_leaked_block_that_is_swapped_out(attach, swap):
+    """Unreadable contents of a leaked block do not matter, and are not read for the example."""
     del swap
     report, present = scan(attach, "block")
     site = site_of(report, "t_pages")
@@ -78,7 +78,7 @@ def test_a_lost_block_that_is_swapped_out(attach, swap):
     assert present == 8
 
 
-def test_a_lost_block_that_was_never_written(attach):
+def test_leaked_block_that_was_never_written(attach):
     report, present = scan(attach, "untouched")
     example = site_of(report, "t_pages")["examples"]["definite"]
     assert (example["resident_bytes"], example["swapped_bytes"]) == (0, 0)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A trace that is served: whoever connects has the books of the trace itself, whatever becomes of
-connections, and whoever else connects."""
+"""serve and connect: every client gets the same model as the server, even if connections break and
+other clients connect."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def fixture_directory(tmp_path):
 
 
 class Served(Lines):
-    """A server, which says where it is."""
+    """A server, and the address that it prints."""
 
     def __init__(self, *arguments, listen, **more):
         super().__init__("serve", "-v", *BACKEND_OPTIONS, "--listen", listen, *arguments, **more)
@@ -63,7 +63,7 @@ def secret(directory, name="token", text="0123456789abcdef0123456789abcdef\n"):
 
 
 def comparable(document):
-    """Without what differs from run to run."""
+    """The document without what differs from run to run."""
     for process in document["processes"]:
         for key in ("backend", "pid", "ppid", "start_time_ns", "cgroup", "traced_ns", "command"):
             process.pop(key, None)
@@ -88,7 +88,7 @@ def comparable(document):
 @pytest.mark.parametrize("name,options", [("basic", ()), ("cxx", ()), ("leak", ("-a",)),
                                           ("threads 4", ()), ("exec", ()),
                                           ("forker", ("-f",)), ("sanity", ("-S",))])
-def test_report_is_the_native_one(directory, name, options):
+def test_report_equals_a_local_one(directory, name, options):
     need("uprobes")
     name, *arguments = name.split()
     native = launch(directory, target(name), *arguments, options=options)
@@ -111,7 +111,8 @@ def read(path):
 
 
 def test_truth(directory):
-    """Late: the program has ended before anybody came. Its status is the server's."""
+    """A client that connects after the program has exited still gets everything. The server exits
+    with the program's status."""
     need("uprobes")
     with Served(target("basic"), listen=unix(directory)) as server:
         server.wait_for("waiting for a client to read it")
@@ -123,7 +124,7 @@ def test_truth(directory):
     assert not os.path.exists(os.path.join(directory, "socket"))
 
 
-def test_exit_status_is_the_programs(directory):
+def test_exit_status_is_that_of_the_program(directory):
     need("uprobes")
     with Served("-w", "/bin/sh", "-c", "exit 7", listen=unix(directory)) as server:
         result = connect(directory, server.address)
@@ -150,7 +151,7 @@ def test_leak_kinds_of_the_server(directory, kinds, expected):
 
 
 def test_attached(directory):
-    """^C at the server ends the trace for all; each client has the whole of it."""
+    """^C at the server ends the trace for all clients. Each of them gets all of it."""
     need("uprobes")
     with Steady() as steady, \
             Served("-p", str(steady.pid), listen=unix(directory)) as server, \
@@ -188,8 +189,8 @@ def test_system_wide(directory):
     assert_sites(result.process, result.truth)
 
 
-def test_nobody_comes(directory):
-    """^C ends the wait, before the trace and behind it, and leaves no socket."""
+def test_interrupt_ends_the_wait_for_a_client(directory):
+    """^C ends the wait for a client, both before and after the trace, and removes the socket."""
     need("uprobes")
     with Served("-w", target("basic"), listen=unix(directory)) as server:
         server.signal(signal.SIGINT)
@@ -204,7 +205,7 @@ def test_nobody_comes(directory):
 
 
 def test_client_leaves_and_comes_back(directory):
-    """A ^C at the client ends its own report only; a kill nothing but itself."""
+    """^C at a client ends only its own report. Killing a client does not disturb the server."""
     need("uprobes")
     with Steady() as steady, \
             Served("-p", str(steady.pid), listen=unix(directory)) as server:
@@ -230,15 +231,15 @@ def test_client_leaves_and_comes_back(directory):
 
 
 def report_meanwhile(client, steady):
-    """By SIGUSR1, until there is something in it."""
+    """Request reports with SIGUSR1 until one has contents."""
     client.wait_for("connected")
     while not os.path.exists(client.path) or '"totals"' not in read(client.path):
         steady.tell("w")
         client.signal(signal.SIGUSR1)
 
 
-def test_server_is_killed(directory):
-    """Books up to there, told as incomplete; the program runs on."""
+def test_client_reports_after_the_server_is_killed(directory):
+    """The client reports what it has, marked as incomplete. The program continues."""
     need("uprobes")
     with Steady() as steady, \
             Served("-p", str(steady.pid), listen=unix(directory)) as server, \
@@ -249,7 +250,7 @@ def test_server_is_killed(directory):
         result = client.finish()
         assert steady.tell()
         with Served("-p", str(steady.pid), listen=unix(directory)) as again:
-            again.wait_for("tracing")  # the socket that was left is no obstacle
+            again.wait_for("tracing")  # the old socket file does not prevent a new server
     assert result.status == 1
     assert "the connection broke after" in result.document["incomplete"]
     assert result.process["pid"] == steady.pid
@@ -295,7 +296,7 @@ class Cable:
             pass
 
     def close(self):
-        """Nobody gets through from here on."""
+        """Refuse new connections and cut the existing ones."""
         self.whole = False
         self.cut()
 
@@ -303,7 +304,7 @@ class Cable:
         self.whole = True
 
     def cut(self):
-        """Without a farewell: both ends are reset."""
+        """Reset both ends of every connection."""
         for pair in self.pairs:
             for end in pair:
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -316,7 +317,7 @@ class Cable:
 
 
 def test_reconnect(directory):
-    """What a cut connection missed comes with the next one: the books have no gap."""
+    """A client that reconnects receives what it missed, so its report has no gap."""
     need("uprobes")
     token = ("--token-file", secret(directory))
     with Steady() as steady, \
@@ -390,7 +391,7 @@ class Network:
 
 
 def allocations(path):
-    """In a report that may be being written."""
+    """The number of allocations in a report that may be incomplete on disk; None if so."""
     try:
         process, = json.loads(read(path))["processes"]
         return process["totals"]["allocations"]
@@ -398,9 +399,9 @@ def allocations(path):
         return None
 
 
-def test_pulled_cable(directory):
-    """No farewell, no answer: books up to the cut, complete ones by a new connection after it; and
-    the program never notices."""
+def test_client_reconnects_after_a_network_outage(directory):
+    """No packets get through. The client reports what it received so far, has everything after it
+    reconnects, and the program is not disturbed."""
     need("uprobes", "netns")
     token = ("--token-file", secret(directory))
     with Network() as network, Steady(2) as steady, \
@@ -445,7 +446,7 @@ def test_cut_without_reconnect(directory):
     assert result.status == 1 and "the connection broke" in result.document["incomplete"]
 
 
-def test_unix_socket_is_ours(directory):
+def test_unix_socket_refuses_other_users(directory):
     need("uprobes")
     path = os.path.join(directory, "socket")
     with Served("-w", target("basic"), listen="unix:" + path):
@@ -468,7 +469,7 @@ def test_unix_socket_is_ours(directory):
 
 
 def open_way(directory):
-    """Others may pass through pytest's directories."""
+    """Let other users pass through pytest's directories."""
     while directory.startswith("/tmp/") and directory != "/tmp/":
         os.chmod(directory, 0o755)
         directory = os.path.dirname(directory)
@@ -487,8 +488,8 @@ def test_tokens(directory):
         assert "1 unauthorized" in server.finish().stderr
 
 
-def test_impostor(directory):
-    """A server that does not know the token gets no trust: it could not have told the trace."""
+def test_impostor_without_the_token_is_rejected(directory):
+    """The client rejects a server that does not know the token."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         def pretend():
             peer, _ = listener.accept()
@@ -519,7 +520,7 @@ def test_impostor(directory):
     (("connect", "unix:/none"), "cannot connect to unix:/none: No such file"),
     (("connect", "127.0.0.1:1"), "Connection refused"),
 ])
-def test_cannot(directory, arguments, reason):
+def test_failure_is_one_line(directory, arguments, reason):
     files = {"TOKEN": secret(directory), "OPEN": secret(directory, "open"),
              "SHORT": secret(directory, "short", "abc\n")}
     os.chmod(files["OPEN"], 0o644)
@@ -543,7 +544,7 @@ def test_misuse(arguments, reason):
 
 
 def test_binaries_are_found(directory):
-    """By build id, where the client has them."""
+    """The client finds the binaries by build ID."""
     need("uprobes")
     here, there = (os.path.join(directory, name) for name in ("here/bin", "there/bin"))
     os.makedirs(here)
@@ -559,7 +560,7 @@ def test_binaries_are_found(directory):
 
 
 def peers(address):
-    """Connected, one after the other, for ever."""
+    """Connects to the address again and again."""
     host, port = address.rsplit(":", 1)
     while True:
         peer = socket.create_connection((host, int(port)))
@@ -568,7 +569,7 @@ def peers(address):
 
 
 def drained(peer):
-    """Until the other side ends it."""
+    """Read until the other side closes the connection."""
     try:
         while peer.recv(4096):
             pass
@@ -578,7 +579,8 @@ def drained(peer):
 
 
 def test_hostile_peers(directory):
-    """Random, cut, over-long, replayed, half-closed, thousands: the trace is not touched."""
+    """Random, truncated, oversized and half-closed connections, and thousands of them, do not
+    disturb the trace."""
     need("uprobes")
     token = ("--token-file", secret(directory))
     with Steady() as steady, \
@@ -598,7 +600,7 @@ def test_hostile_peers(directory):
                 drained(peer)
         for i in range(3000):
             next(stream).close()
-        idle = [next(stream) for _ in range(100)]  # more than may wait: the oldest give way
+        idle = [next(stream) for _ in range(100)]  # too many: the oldest are dropped
         drained(idle[0])
         steady.tell("w")
         with Client(directory, server.address, *token) as client:
@@ -616,15 +618,15 @@ def test_hostile_peers(directory):
 
 
 def size_of(pid):
-    """Resident memory, KiB; 0 if it is gone."""
+    """Resident memory in KiB; 0 if the process is gone."""
     try:
         return int(re.search(r"VmRSS:\s*(\d+)", read(f"/proc/{pid}/status"))[1])
     except (FileNotFoundError, TypeError, ProcessLookupError):
         return 0
 
 
-def test_overheard(directory):
-    """What one client has sent opens no other connection."""
+def test_replayed_handshake_is_rejected(directory):
+    """A recorded handshake does not open another connection."""
     need("uprobes")
     token = ("--token-file", secret(directory))
     with Served(*token, "-w", target("basic"), listen="127.0.0.1:0") as server:
@@ -702,8 +704,9 @@ def test_tls(directory):
     assert broken.status == 1 and one_line(broken.stderr) and "none.crt" in broken.stderr
 
 
-def test_full_backlog(directory):
-    """Nobody reads it, and no books are wanted: calls are lost, counted, the program runs on."""
+def test_full_backlog_drops_events(directory):
+    """If nobody reads the backlog and checkpoints are off, calls are dropped and counted, and the
+    program continues."""
     need("uprobes")
     with Served("--backlog", "64k", "--checkpoint", "0", "--buffer", "256m", target("threads"),
                 "8", "20000", listen=unix(directory)) as server:
@@ -715,8 +718,9 @@ def test_full_backlog(directory):
     assert result.process["losses"]["events"] >= int(lost[1].replace(",", "")) > 0
 
 
-def test_backlog_goes_on(directory):
-    """Who reads it loses nothing, however long it is."""
+def test_reading_client_loses_nothing(directory):
+    """A client that keeps reading loses nothing, even if the trace is much larger than the
+    backlog."""
     need("uprobes")
     with Served("-w", "--backlog", "128k", "--buffer", "256m", target("threads"), "8",
                 "20000", listen=unix(directory)) as server, \
@@ -728,8 +732,9 @@ def test_backlog_goes_on(directory):
     assert_sites(result.process, served.truth)
 
 
-def test_books_of_what_was_let_go(directory):
-    """Nobody was there while the backlog ran over: who comes has complete books all the same."""
+def test_late_client_receives_the_model(directory):
+    """A client that connects after the backlog overflowed receives the server's model, which is
+    complete."""
     need("uprobes")
     with Served("--backlog", "64k", "--buffer", "256m", target("threads"), "8", "20000",
                 listen=unix(directory)) as server:
@@ -743,7 +748,7 @@ def test_books_of_what_was_let_go(directory):
 
 
 def differences(one, other, path=""):
-    """Where two documents differ."""
+    """The paths at which two documents differ."""
     if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
         pairs = [(key, one[key], other[key]) for key in one]
     elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
@@ -755,7 +760,7 @@ def differences(one, other, path=""):
 
 
 def assert_same_books(one, other):
-    """Both have reported, and the same but for the tool's own memory."""
+    """Both reports are complete and equal, except for the tool's own memory."""
     for result in (one, other):
         assert result.status == 0
         result.document.pop("tool", None)
@@ -763,8 +768,9 @@ def assert_same_books(one, other):
     assert not found, "\n".join(found[:20])
 
 
-def test_late_as_early(directory):
-    """Two clients, one from the beginning, one that is sent books: the same report."""
+def test_late_and_early_clients_report_the_same(directory):
+    """A client that connects late and receives the server's model has the same report as one that
+    was connected from the start."""
     need("uprobes")
     with Steady(4) as steady, \
             Served("-S", "-p", str(steady.pid), "--backlog", "64k",
@@ -785,8 +791,9 @@ def test_late_as_early(directory):
     assert_same_books(*results)
 
 
-def test_returns_too_late(directory):
-    """A client whose place in the stream is gone begins anew, with books that miss nothing."""
+def test_client_reconnects_after_the_backlog_overflowed(directory):
+    """A client that reconnects when the backlog no longer has its position receives the server's
+    model. Nothing is missing."""
     need("uprobes")
     token = ("--token-file", secret(directory))
     with Steady(4) as steady, \
@@ -813,8 +820,9 @@ def test_returns_too_late(directory):
     assert_same_books(*results)
 
 
-def test_too_slow(directory):
-    """A client that cannot follow is cut off, and comes back for books by itself."""
+def test_slow_client_is_disconnected(directory):
+    """A client that is too slow is disconnected. It reconnects on its own and receives the server's
+    model."""
     need("uprobes")
     with Steady(4) as steady, \
             Served("-p", str(steady.pid), "--backlog", "64k",
@@ -837,8 +845,8 @@ def test_too_slow(directory):
     assert_same_books(*results)
 
 
-def test_books_too_large(directory):
-    """Then there are none: as with a backlog alone."""
+def test_model_too_large_for_a_checkpoint(directory):
+    """If the model is too large for a checkpoint, late clients are refused as without one."""
     need("uprobes")
     with Served("--backlog", "64k", "--checkpoint", "1k", "--buffer", "256m", target("threads"),
                 "8", "20000", listen=unix(directory)) as server:
@@ -850,7 +858,8 @@ def test_books_too_large(directory):
 
 
 def test_shell(directory):
-    """On books that come over the connection, and stay when it ends."""
+    """The shell works on a model that is received over a connection, and keeps it when the
+    connection ends."""
     address = unix(directory)
     path = os.path.join(directory, "report.json")
     with Served("--wait", "--scan", target("leak"), listen=address) as served:
@@ -858,7 +867,7 @@ def test_shell(directory):
                                input=f"wait\nstatus\nscan\nsave {path}\nquit\n", text=True,
                                capture_output=True, check=False, timeout=TIMEOUT)
         served.finish()
-    assert shell.returncode == 1, shell.stderr  # for the scan
+    assert shell.returncode == 1, shell.stderr  # the scan failed
     assert "line 3: the server has ended its trace" in shell.stderr
     assert "exited with status 0" in shell.stdout
     with open(path, encoding="utf-8") as file:
@@ -867,15 +876,15 @@ def test_shell(directory):
 
 
 def leaks_of(process):
-    """What the last scan said, by site."""
+    """The result of the last scan, by site."""
     return ({key: value for key, value in process["scan"].items()
              if key in ("done", "reachable", "definite", "indirect", "possible")},
             [(site["id"], site.get("leaks")) for site in process["sites"]])
 
 
 @pytest.mark.parametrize("backlog", ["64m", "64k"])
-def test_scan_by_order(directory, backlog):
-    """From the shell of a client: what it finds there is what the server's own scan finds."""
+def test_scan_requested_by_a_client(directory, backlog):
+    """A scan that is requested by a client's shell has the same result as the server's own scan."""
     need("uprobes")
     address, path = unix(directory), os.path.join(directory, "report.json")
     with Steady(2) as steady, \
@@ -898,9 +907,9 @@ def test_scan_by_order(directory, backlog):
     assert leaks_of(process) == leaks_of(result.process)
 
 
-def test_scan_at_the_end(directory):
-    """connect -a, and ^C: the trace goes on, and so does the program; and no other client is
-    obeyed."""
+def test_scan_when_a_client_ends(directory):
+    """connect -a requests a scan when ^C ends the client. The trace and the program continue.
+    Requests of a second client are refused."""
     need("uprobes")
     with Steady() as steady, \
             Served("-p", str(steady.pid), listen=unix(directory)) as server, \
@@ -922,7 +931,7 @@ def test_scan_at_the_end(directory):
         assert server.finish().status == 0
 
 
-def test_no_books_no_scan(directory):
+def test_scan_needs_checkpoints(directory):
     need("uprobes")
     with Steady() as steady, \
             Served("-p", str(steady.pid), "--checkpoint", "0", listen=unix(directory)) as server:

@@ -22,7 +22,7 @@ GOLDEN = os.path.join(report.ROOT, "tests", "golden")
 
 @pytest.fixture
 def home(tmp_path):
-    """A home directory of the test's own."""
+    """An empty home directory."""
     path = tmp_path / "home"
     path.mkdir()
     return path
@@ -47,7 +47,7 @@ def terminal(uprobes, home):
 
 @pytest.fixture
 def script(uprobes, home):
-    """script(LINES, ARGUMENT…): a run with the lines on standard input."""
+    """script(LINES, ARGUMENT…): run the shell with the lines on standard input."""
     del uprobes
 
     def run(lines, *arguments, **more):
@@ -66,7 +66,7 @@ def read_report(path):
 
 
 def exported(shell, path):
-    """The books as they are."""
+    """Export the current state, and read it."""
     shell.run(f"export json {path}")
     return read_report(path)
 
@@ -79,7 +79,7 @@ def rows_of(output):
 # ---- on a terminal ----
 
 def test_help_screen(terminal):
-    """As a person sees it who types help."""
+    """The output of help equals the golden file, and fits into 80 columns."""
     with Steady() as steady:
         shell = terminal("-p", steady.pid, columns=80, rows=40)
         text = shell.run("help")
@@ -94,8 +94,8 @@ def test_help_screen(terminal):
         assert shell.wait() == 0
 
 
-def test_the_trace_goes_on(terminal, tmp_path):
-    """Counts are those of the program, whatever the shell did meanwhile."""
+def test_trace_continues_while_the_shell_is_busy(terminal, tmp_path):
+    """The counts are right whatever the shell did in the meantime."""
     with Steady(2) as steady:
         before = steady.tell("w")
         shell = terminal("-p", steady.pid)
@@ -114,7 +114,7 @@ def test_the_trace_goes_on(terminal, tmp_path):
         assert steady.quit() == 0
 
 
-def test_there_is_no_report_unless_asked_for(terminal, tmp_path):
+def test_no_report_unless_requested(terminal, tmp_path):
     with Steady() as steady:
         shell = terminal("-p", steady.pid)
         shell.send("quit\n")
@@ -130,7 +130,7 @@ def test_there_is_no_report_unless_asked_for(terminal, tmp_path):
 
 
 def test_interrupt_at_the_prompt(terminal):
-    """It throws the line away, and does not end the trace."""
+    """^C discards the line, and does not end the trace."""
     with Steady() as steady:
         shell = terminal("-p", steady.pid)
         shell.send("bogus command")
@@ -145,8 +145,8 @@ def test_interrupt_at_the_prompt(terminal):
 
 @pytest.mark.parametrize("command, sign", [("top", "live in"), ("watch status", "traced"),
                                            ("wait", "wait"), ("wait 1h", "wait 1h")])
-def test_what_ends_a_command(terminal, command, sign):
-    """^C, or any key; and the terminal is as it was."""
+def test_keys_end_a_command(terminal, command, sign):
+    """^C and any other key end the command, and the terminal mode is restored."""
     with Steady() as steady:
         shell = terminal("-p", steady.pid)
         modes = shell.modes()
@@ -181,7 +181,7 @@ def test_completion(terminal, home):
 
 
 def test_history(terminal, home):
-    """Kept from one shell to the next, for its user alone."""
+    """The history is kept from one shell to the next, and only its user can read it."""
     path = home / ".local" / "state" / "mtrace-bpf" / "history"
     with Steady() as steady:
         for _ in range(2):
@@ -203,8 +203,8 @@ def test_history(terminal, home):
         assert other.read_text().splitlines() == ["show info", "quit"]
 
 
-def test_a_pager_shows_what_is_long(terminal, tmp_path):
-    """It gets all of it, and the trace goes on."""
+def test_long_output_goes_to_the_pager(terminal, tmp_path):
+    """The pager gets the whole output, and the trace continues."""
     seen = tmp_path / "seen"
     done = tmp_path / "done"
     os.mkfifo(done)
@@ -214,7 +214,7 @@ def test_a_pager_shows_what_is_long(terminal, tmp_path):
                          environment={"PAGER": f"cat >{seen}; read x <{done}; #"})
         after = steady.tell("w")
         shell.send("dump\n")
-        with open(done, "w", encoding="ascii"):  # the pager has read it
+        with open(done, "w", encoding="ascii"):  # the pager has read everything
             after = steady.tell("w")
         shell.expect(PROMPT)
         assert "SUMMARY" in seen.read_text() and "SUMMARY" not in shell.written
@@ -225,7 +225,7 @@ def test_a_pager_shows_what_is_long(terminal, tmp_path):
         assert shell.wait() == 0
 
 
-def test_a_pager_that_is_not_there(terminal):
+def test_missing_pager(terminal):
     with Steady() as steady:
         shell = terminal("-p", steady.pid, rows=10, environment={"PAGER": "/no/such/pager"})
         steady.tell("w")
@@ -234,7 +234,7 @@ def test_a_pager_that_is_not_there(terminal):
         assert shell.wait() == 0
 
 
-def test_colours_and_none(terminal):
+def test_colours(terminal):
     with Steady() as steady:
         shell = terminal("-p", steady.pid)
         steady.tell("w")
@@ -267,8 +267,8 @@ def test_narrow_terminals(terminal, columns):
         assert shell.wait() == 0
 
 
-def test_the_terminal_vanishes(terminal):
-    """The trace ends, and what was attached to goes on."""
+def test_hangup_ends_the_shell(terminal):
+    """The trace ends, and the attached process continues."""
     with Steady() as steady:
         for command in ("", "top\n", "watch status\n", "wait\n"):
             shell = terminal("-p", steady.pid)
@@ -281,8 +281,8 @@ def test_the_terminal_vanishes(terminal):
         assert steady.quit() == 0
 
 
-def test_processes_end(terminal):
-    """The shell says so, and stays."""
+def test_exits_are_reported(terminal):
+    """The shell reports the exits, and stays."""
     with Steady() as one, Steady() as two:
         shell = terminal("-p", f"{one.pid},{two.pid}")
         one.tell("w")
@@ -298,8 +298,9 @@ def test_processes_end(terminal):
         assert shell.wait() == 0
 
 
-def test_the_terminal_of_a_trace_vanishes(uprobes):
-    """Without a shell it ends as well. (Without a terminal a hangup means something else.)"""
+def test_hangup_ends_a_trace(uprobes):
+    """Without the shell, a trace on a terminal ends as well. (Without a terminal, SIGHUP has
+    another meaning.)"""
     del uprobes
     with Steady() as steady, Terminal([MTRACE, *BACKEND_OPTIONS, "-o", "/dev/null",
                                        "-p", str(steady.pid)]) as trace:
@@ -311,8 +312,8 @@ def test_the_terminal_of_a_trace_vanishes(uprobes):
 
 # ---- launched programs ----
 
-def test_a_launched_program_has_no_terminal(terminal):
-    """It is in the background, and ^C is not for it."""
+def test_launched_program_runs_in_the_background(terminal):
+    """The program runs in the background and is not affected by ^C."""
     shell = terminal("sh", "-c", "cat; echo at the end; exec sleep 1000")
     shell.expect("at the end")
     pid = next(child for child in children(shell.process.pid)
@@ -329,10 +330,10 @@ def test_a_launched_program_has_no_terminal(terminal):
     os.kill(pid, signal.SIGKILL)
 
 
-def test_a_launched_program_ends(terminal):
-    """Its books are complete, and its status is ours in the end."""
+def test_shell_exits_with_the_status_of_the_program(terminal):
+    """The section of the program is complete. The shell exits with its status."""
     shell = terminal("sh", "-c", "exit 7")
-    shell.seen = 0  # it may have been told before the first prompt
+    shell.seen = 0  # it may be printed before the first prompt
     shell.expect("exited with status 7")
     shell.expect("no process is left")
     shell.expect(PROMPT)
@@ -352,7 +353,7 @@ def test_truth_of_a_launched_program(script, tmp_path):
 
 # ---- scripts ----
 
-def test_a_script(script):
+def test_script_runs_commands(script):
     with Steady() as steady:
         run = script("# what is traced\nproclist\n\n  status all\nquit\nnever reached\n",
                      "-p", steady.pid)
@@ -362,8 +363,8 @@ def test_a_script(script):
         assert one_line(run.stderr.decode())
 
 
-def test_errors_of_a_script(script):
-    """Each with its line; the script goes on, and the status tells."""
+def test_errors_in_a_script(script):
+    """Each error is reported with its line. The script continues, and the exit status is 1."""
     with Steady() as steady:
         run = script("proclist\nst\nbogus\n\nsite 99999\nexport json\nset sort bogus\nstatus",
                      "-p", steady.pid)
@@ -392,7 +393,7 @@ def test_hostile_lines(script, lines, reason):
 
 
 def test_random_bytes(script):
-    """For the shell they are lines that mean nothing."""
+    """Random bytes are just unknown commands."""
     noise = os.urandom(100000).replace(b"|", b" ").replace(b">", b" ")
     with Steady() as steady:
         run = script(noise + b"\nstatus\n", "-p", steady.pid)
@@ -401,7 +402,7 @@ def test_random_bytes(script):
         assert steady.tell("c")["corrupt"] == 0
 
 
-def test_a_file_as_a_script(uprobes, tmp_path):
+def test_script_from_a_file(uprobes, tmp_path):
     del uprobes
     path = tmp_path / "commands"
     path.write_text("status\nproclist")
@@ -413,7 +414,7 @@ def test_a_file_as_a_script(uprobes, tmp_path):
 
 
 def test_closed_standard_input(uprobes):
-    """As a script without a line."""
+    """Same as an empty script."""
     del uprobes
     with Steady() as steady:
         run = subprocess.run(f"{MTRACE} -i {' '.join(BACKEND_OPTIONS)} -p {steady.pid} <&-",
@@ -443,7 +444,7 @@ def test_interrupt_ends_a_script(uprobes):
 # ---- commands ----
 
 def test_sites(terminal):
-    """Lists name sites, and the names lead to their stacks."""
+    """Lists show site numbers, which the command "site" accepts."""
     with Steady() as steady:
         shell = terminal("-p", steady.pid, columns=120)
         steady.tell("w")
@@ -492,7 +493,7 @@ def test_mark_and_diff(terminal):
 
 
 def test_stop_and_start(terminal, tmp_path):
-    """What is allocated meanwhile is in no total, and what is booked as live does live."""
+    """Calls while tracing is stopped are in no total, and no block is wrongly reported as live."""
     with Steady() as steady:
         before = steady.tell("w")
         shell = terminal("-p", steady.pid)
@@ -536,7 +537,7 @@ def test_reset(terminal, tmp_path):
 
 
 def test_scan(terminal):
-    """Leaks as they come, and those that are new."""
+    """"scan new" shows only leaks that an earlier scan did not find."""
     shell = terminal(target("leak"), columns=120)
     shell.seen = 0
     shell.expect("no process is left")
@@ -572,8 +573,8 @@ def test_save_and_redirect(terminal, tmp_path):
         assert "cannot write /no/such/file" in shell.run("status > /no/such/file")
 
 
-def test_a_full_disk(terminal, tmp_path):
-    """It is said, an older file stays, and the shell goes on."""
+def test_shell_reports_a_full_disk(terminal, tmp_path):
+    """The error is reported, the old file stays, and the shell continues."""
     need("uprobes")
     if os.geteuid() != 0:
         pytest.skip("only root can mount a small disk")
@@ -614,7 +615,7 @@ def test_settings(terminal):
 
 
 def test_searchpath(terminal, tmp_path):
-    """Debug information that is somewhere else, from then on."""
+    """Debug information in another folder is used as soon as the search path is set."""
     source = tmp_path / "keeps.c"
     source.write_text("#include <stdlib.h>\n#include <unistd.h>\n\nstatic void keep(void)\n{\n"
                       "\tmalloc(4711);\n}\n\nint main(void)\n{\n\tkeep();\n\tpause();\n}\n")
@@ -641,7 +642,7 @@ def test_searchpath(terminal, tmp_path):
         os.kill(pid, signal.SIGKILL)
 
 
-# ---- all of the system ----
+# ---- system-wide ----
 
 @pytest.mark.whole_machine
 def test_system_wide(terminal):
@@ -658,7 +659,7 @@ def test_system_wide(terminal):
 
 
 def test_config_file(uprobes, home, tmp_path):
-    """The user's own file, and errors in it."""
+    """The user's configuration file, and errors in it."""
     del uprobes
     (home / ".mtrace-bpf").write_text("format json\n")
     environment = {**os.environ, "HOME": str(home), "XDG_CONFIG_HOME": ""}

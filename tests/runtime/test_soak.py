@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A server under load leaks slowly: that is the first suspect, and the tracer stays as it is.
+"""A server under load leaks slowly: the leak is the first suspect, and the tracer's memory does not
+grow.
 
-SOAK_SECONDS says how long at least (make soak)."""
+SOAK_SECONDS is the minimum duration (make soak)."""
 
 import itertools
 import os
@@ -37,11 +38,11 @@ def resident(pid):
 
 
 class LeakyRedis:
-    """redis-server with the module that leaks."""
+    """redis-server with a module that leaks."""
 
     NEEDS = ("redis",)
     SOURCE, FUNCTION = "redis_leak.c", "leak_session"
-    EARLY = KEYS * 3  # turns until it has what it keeps
+    EARLY = KEYS * 3  # turns until everything that it keeps is allocated
     AT_ONCE = 20
 
     def __init__(self, directory):
@@ -72,7 +73,7 @@ class LeakyRedis:
         self.process.stdout.close()
 
     def ask(self, *commands):
-        """Each answers with one line, or with a string."""
+        """Each command replies with one line or with a string."""
         self.socket.sendall(b"".join(command.encode() + b"\r\n" for command in commands))
         for command in commands:
             line = self.replies.readline()
@@ -81,8 +82,8 @@ class LeakyRedis:
                 self.replies.read(int(line[1:]) + 2)
 
     def work(self, turn):
-        """Strings of changing sizes, a list that is kept short, a set that comes and goes, and
-        the module."""
+        """Strings of changing sizes, a list of limited length, sets that are created and deleted,
+        and the leaking command."""
         key = turn * 2654435761 % KEYS
         self.ask(f"SET key:{key} {'x' * (50 + turn * 7919 % 900)}", f"GET key:{key}",
                  f"APPEND tail:{key % 50} y", f"DEL tail:{(key + 25) % 50}",
@@ -91,7 +92,7 @@ class LeakyRedis:
 
 
 class LeakyPostgres:
-    """One connection's process of PostgreSQL, with the function that leaks."""
+    """The process of one PostgreSQL connection, with a function that leaks."""
 
     NEEDS = ("postgres", "setpriv")
     SOURCE, FUNCTION = "postgres_leak.c", "leak_query"
@@ -103,7 +104,7 @@ class LeakyPostgres:
     def __init__(self, directory):
         del directory
         self.cluster = cluster = Postgres()
-        # Where the server's user can read it.
+        # The server's user must be able to read it.
         module = shutil.copy(target("postgres_leak.so"), cluster.directory)
         os.chmod(module, 0o644)
         self.process = subprocess.Popen(
@@ -137,8 +138,9 @@ class LeakyPostgres:
         return line
 
     def work(self, turn):
-        """Sorts, exceptions, statements that are made up, rows that come and go; the function.
-        Without vacuum the table would grow, and with it the memory that holds it."""
+        """Sorts, exceptions, dynamic statements, rows that are inserted and deleted, and the
+        leaking function. Without vacuum, the table would grow, and so would the memory that holds
+        it."""
         line = self.ask("select count(leak_work()) from generate_series(1, 10);\nvacuum t;\n"
                         f"select repeat('x', {turn * 7919 % 900});\n" + WORK)
         while line != "round\n":
@@ -147,7 +149,7 @@ class LeakyPostgres:
 
 
 def is_suspected(path, function):
-    """By the latest of the reports that come now and then."""
+    """Whether the latest periodic report lists the function as a suspect."""
     if not path.exists():
         return False
     suspects = path.read_text(encoding="utf-8").partition("\nSuspects ")[2]
@@ -155,7 +157,7 @@ def is_suspected(path, function):
 
 
 @pytest.mark.parametrize("kind", [LeakyRedis, LeakyPostgres])
-def test_a_leak_under_load(tmp_path, kind):
+def test_leak_under_load_is_the_first_suspect(tmp_path, kind):
     need("uprobes", *kind.NEEDS)
     turns = itertools.count()
     report = tmp_path / "report.txt"
@@ -189,7 +191,7 @@ def test_a_leak_under_load(tmp_path, kind):
     rate = site["growth"]["bytes_per_second"]
     mean = site["live_bytes"] / (process["traced_ns"] / 1e9)
     assert 0.5 < rate / mean < 2, (rate, mean)
-    # Of a trace that goes on, what is known of more blocks takes more; of the rest nothing.
+    # The tracer needs more memory only for additional live blocks.
     assert end < warm * 1.15 + site["live_blocks"] * 64 + (16 << 20), (warm, end)
     text = report.read_text(encoding="utf-8")
     assert text.index("\nSuspects ") < text.index("\nHeap ")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Stacks by unwind tables: complete on programs as distributions compile them, and frame by frame
-those of another unwinder."""
+"""Stacks by unwind tables are complete for programs as distributions compile them, and equal those
+of another unwinder frame by frame."""
 
 import collections
 import os
@@ -23,8 +23,8 @@ def last_function(stack):
 
 
 def before_last(stack):
-    """In a stripped program _start has no name: who called main tells. Where a coroutine begins, the
-    byte before the return address belongs to another function, or none."""
+    """In a stripped program _start has no name, so look at the caller of main. At the start of a
+    coroutine, the byte before the return address belongs to another function, or to none."""
     return {frame["function"] for frame in stack["frames"][-3:]}
 
 
@@ -65,7 +65,8 @@ def place(frame):
 
 
 def told_stacks(text):
-    """What the target says: the places of a stack, and the bytes that were allocated there."""
+    """The stacks that the target prints: the places of each, and the bytes that were allocated
+    there."""
     sums = collections.Counter()
     for line in text.splitlines():
         size, *places = line.split()
@@ -74,7 +75,8 @@ def told_stacks(text):
 
 
 def seen_stacks(process):
-    """The same of the report: sites of the function that allocates, their frames but the first."""
+    """The stacks in the report, like told_stacks: the sites of the allocating function, without
+    their first frame."""
     sums = collections.Counter()
     for site in process["sites"]:
         frames = [frame for frame in process.frames(site) if not frame["inlined"]]
@@ -85,7 +87,7 @@ def seen_stacks(process):
 
 @pytest.mark.parametrize("options", [(), ("--pairing", "task"), ("--stack", "cfi")], ids=str)
 def test_exact(launch, options):
-    """Every frame is that of the C++ runtime's unwinder, through frames of all shapes, threads,
+    """Every frame equals that of the C++ runtime's unwinder, for frames of all shapes, threads,
     exceptions, callbacks of the C library and coroutines."""
     result = launch(harness.target("stacks"), *KINDS, options=(*DEPTH, *options))
     told, seen = told_stacks(result.stdout), seen_stacks(result.process)
@@ -95,7 +97,7 @@ def test_exact(launch, options):
 
 
 def test_exact_attached(attach, tmp_path):
-    """The same of a process that was running before."""
+    """The same for a process that was running before the trace."""
     del tmp_path
     with subprocess.Popen([harness.target("stacks"), "wait", *KINDS], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as target:
@@ -109,7 +111,7 @@ def test_exact_attached(attach, tmp_path):
 
 @pytest.fixture
 def overlay(tmp_path):
-    """A directory on which files have other device numbers for stat() than for the kernel."""
+    """A directory in which stat() reports other device numbers than the kernel uses."""
     need("overlayfs")
     layers, merged = tmp_path / "layers", tmp_path / "merged"
     for directory in (layers, merged):
@@ -144,12 +146,12 @@ def test_overlay(attach, overlay):
 
 
 def test_regex(launch):
-    """std::regex, exceptions and threads of the standard library: all complete."""
+    """Stacks through std::regex, exceptions and threads of the standard library are complete."""
     assert_complete(launch(harness.target("stacks"), "regex", "threads", options=DEPTH).process)
 
 
 def test_signal(launch):
-    """A stack that leads through a signal frame is finished in user space."""
+    """A stack that leads through a signal frame is completed in user space."""
     result = launch(harness.target("stacks"), "signals", options=DEPTH)
     assert seen_stacks(result.process) == told_stacks(result.stdout)
     [stack] = [stack for stack in result.process.stacks.values()
@@ -158,8 +160,8 @@ def test_signal(launch):
     assert stack["frames"][1]["function"] in ("", "__restore_rt")
 
 
-def test_raw_code(launch):
-    """Code that was mapped behind the dynamic linker's back: its table is not there when it first
+def test_code_mapped_without_the_linker(launch):
+    """Code that is mapped without the dynamic linker. Its unwind table is not loaded when it first
     allocates."""
     process = launch(harness.target("rawcode"), harness.target("libplugin.so"), "t_call", "5",
                      options=DEPTH).process
@@ -169,9 +171,9 @@ def test_raw_code(launch):
     assert_complete(process)
 
 
-def test_raw_code_of_a_known_file(launch):
-    """The second process finds the table there, so that nothing stops its walk: its frames have
-    their names all the same."""
+def test_code_mapped_from_a_known_file(launch):
+    """The second process finds the table of the file already loaded, so its stack walk does not
+    stop there. Its frames still get their names."""
     command = [harness.target("rawcode"), harness.target("libplugin.so"), "t_call", "5"]
     result = launch("sh", "-c", '"$@"; "$@"; true', "sh", *command, options=("-f", *DEPTH))
     loaders = [process for process in result.processes if process["exe"].endswith("/rawcode")]
@@ -182,8 +184,9 @@ def test_raw_code_of_a_known_file(launch):
         assert process.functions(site)[:3] == ["take", "t_call", "main"]
 
 
-def test_pushed_by_hand(launch):
-    """A return address that no call is before is not believed: the stack ends, and says so."""
+def test_return_address_without_a_call_is_not_trusted(launch):
+    """A return address that does not follow a call is not trusted: the stack ends there, and is
+    marked."""
     process = launch(harness.target("pushed"), options=DEPTH).process
     [site] = process["sites"]
     assert process.functions(site) == ["take", "inner"]
@@ -191,7 +194,7 @@ def test_pushed_by_hand(launch):
 
 
 def test_depth(launch):
-    """Stacks of more frames than asked for are the first ones of the whole, and marked."""
+    """If a stack has more frames than --depth, its first frames are recorded, and it is marked."""
     result = launch(harness.target("stacks"), "tree", options=("--depth", "5"))
     seen = seen_stacks(result.process)
     assert set(seen) == {places[:4] for places in told_stacks(result.stdout)}
@@ -199,8 +202,8 @@ def test_depth(launch):
     assert set(result.process["stack_quality"]["by_reason"]) == {"depth"}
 
 
-def test_true_caller(launch):
-    """Behind operator new stands its caller, whatever operator new was compiled with."""
+def test_caller_of_operator_new(launch):
+    """The caller of operator new is correct however operator new was compiled."""
     process = launch(harness.target("cxx"), "0").process
     callers = {functions[1] for functions in map(process.functions, process["sites"])
                if functions and functions[0].startswith("operator new") and len(functions) > 1}
@@ -208,8 +211,9 @@ def test_true_caller(launch):
 
 
 @pytest.mark.parametrize("stack, stops", [("none", {"none"}), ("fp", {"unknown", "depth"})])
-def test_stop_of_other_stacks(launch, stack, stops):
-    """Only tables find the outermost frame; nobody else says that a stack is complete."""
+def test_other_stack_modes_are_never_complete(launch, stack, stops):
+    """Only unwind tables can find the outermost frame, so no other mode claims that a stack is
+    complete."""
     process = launch(harness.target("stacks"), "tree", options=("--stack", stack)).process
     assert {stack["stop"] for stack in process.stacks.values()} <= stops
     assert process["stack_quality"]["complete_calls"] == 0
@@ -219,9 +223,9 @@ NEWS = {"t_new_nothrow", "t_new_aligned_nothrow"}
 NEW_ARRAYS = {"t_new_array_nothrow", "t_new_array_aligned_nothrow"}
 
 
-def test_new_of_new_array(launch):
-    """Where operator new[] calls operator new, the program's call is the former, and the stack
-    begins with it."""
+def test_new_array_that_calls_new(launch):
+    """If operator new[] calls operator new, the call counts as operator new[], and the stack begins
+    there."""
     process = launch(harness.target("cxx"), "0", options=DEPTH).process
     seen = {}
     for site in process["sites"]:
@@ -233,7 +237,7 @@ def test_new_of_new_array(launch):
 
 
 def test_other_probes(launch, tmp_path):
-    """Return addresses that another tool's return probes have replaced are found again."""
+    """Return addresses that another tool's return probes have replaced are restored."""
     need("bpf", "bpftrace")
     del tmp_path
     program = harness.target("stacks")
@@ -278,7 +282,8 @@ def shared_maps(pid):
 
 
 def test_many_modules(attach):
-    """The tables of a thousand modules have room, and so has the tracer."""
+    """The unwind tables of a thousand modules fit into the maps, and the tracer's memory is
+    limited."""
     with subprocess.Popen([harness.target("mapper")], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as target:
         target.stdin.write("\n".join(elf_files(MODULES)) + "\n\n")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Stacks through code made by all sorts of compilers, and through what has no tables: where the
-program knows its stacks they are exactly those, and nowhere is a stack wrong without saying so."""
+"""Stacks through code from many compilers, and through code without unwind tables. If the program
+knows its stacks, the report has exactly those. A wrong stack is never reported as complete."""
 
 import collections
 import functools
@@ -18,18 +18,18 @@ CHAINS = sorted(os.listdir(harness.target("chain")))
 KINDS = ("tree", "thread", "sort", "jump", "signals")
 SIGNALS = {"sleep", "spin", "sleep-alternate", "spin-alternate"}
 
-# Neither call frame information nor frame pointers: a frame pointer that belongs to a caller
-# further out may be believed, so these stacks lack frames, and are flagged.
+# Neither call frame information nor frame pointers. The unwinder may follow the frame pointer of a
+# caller further out, so these stacks lack frames, and are marked.
 WITHOUT_TABLES = {"no-table", "no-table-clang"}
 
-# Debian's musl has no call frame information: stacks that lead into it are flagged.
+# Debian's musl has no call frame information: stacks through it are marked.
 MUSL = {name for name in CHAINS if name.startswith("musl")}
 
-# Nor can the function that a signal interrupted be passed where it has none.
+# A function without call frame information also ends a stack if it was interrupted by a signal.
 UNTABLED = {*MUSL, "no-table-O0", "no-table-pointers"}
 SIZES = range(50000, 51000)  # of the blocks of chain
 
-# Behind main: the C library's two functions and _start; of glibc's threads, clone3.
+# Frames beyond main: two functions of the C library and _start. For glibc's threads: clone3.
 BEHIND_MAX = 3
 
 Told = collections.namedtuple("Told", "kind places")
@@ -37,7 +37,7 @@ Seen = collections.namedtuple("Seen", "places whole")
 
 
 def told_stacks(text):
-    """What chain says: bytes by stack."""
+    """The stacks that chain prints: bytes by stack."""
     sums = collections.Counter()
     for line in text.splitlines():
         kind, size, *places = line.split()
@@ -46,7 +46,8 @@ def told_stacks(text):
 
 
 def seen_stacks(process, program):
-    """What we say of chain's own blocks. The first frame is in the function that allocates."""
+    """The reported stacks of chain's own blocks. The first frame, in the allocating function, is
+    left out."""
     def place(frame):
         return ("main" if frame["module"] == program else "lib") + f"+{frame['offset']}"
 
@@ -60,7 +61,7 @@ def seen_stacks(process, program):
 
 
 def agrees(told, seen, whole):
-    """Is it that stack ("*" stands for any frames), or the beginning of it if it is not whole?"""
+    """Whether `seen` equals `told` ("*" matches any frames), or begins it if it is not whole."""
     if not seen:
         return not whole or not told
     if not told:
@@ -75,7 +76,8 @@ def describe(seen):
 
 
 def trace_chain(tmp_path_factory, name, *kinds):
-    """Run it traced: what it says, what we say, and our report."""
+    """Run it traced. Returns the stacks that it prints, the stacks that are reported, and the
+    process."""
     need("uprobes", "musl")
     program = harness.target(f"chain/{name}")
     result = harness.launch(str(tmp_path_factory.mktemp(name)), program, *kinds,
@@ -87,12 +89,12 @@ def trace_chain(tmp_path_factory, name, *kinds):
 
 @pytest.fixture(scope="module")
 def chain(tmp_path_factory):
-    """chain(NAME): the program chain/NAME traced, once."""
+    """chain(NAME): trace the program chain/NAME, once."""
     return functools.cache(lambda name: trace_chain(tmp_path_factory, name, *KINDS))
 
 
 def is_part(told, seen):
-    """Is it what remains of that stack when some frames are left out?"""
+    """Whether `seen` is `told` with some frames left out."""
     rest = iter(told)
     return all(place in rest for place in seen)
 
@@ -116,7 +118,8 @@ def assert_true(name, told, seen):
 
 @pytest.mark.parametrize("name", CHAINS)
 def test_never_wrong(chain, name):
-    """Each stack that we have is one that the program had: all of it, or flagged. No call lost."""
+    """Each reported stack is one of the program's stacks, and is either whole or marked. No call is
+    lost."""
     told, seen, process = chain(name)
     assert process.lost() == {}
     assert sum(told.values()) == sum(seen.values())
@@ -125,8 +128,8 @@ def test_never_wrong(chain, name):
 
 @pytest.mark.parametrize("name", [name for name in CHAINS if name not in WITHOUT_TABLES])
 def test_complete(chain, name):
-    """Every stack of the program is there, whole, with its bytes; also through signal handlers,
-    where the interrupted code has tables."""
+    """Every stack of the program is reported, whole and with its bytes. That includes stacks
+    through signal handlers if the interrupted code has unwind tables."""
     told, seen, _ = chain(name)
     missing = []
     for stack, size in told.items():
@@ -139,15 +142,15 @@ def test_complete(chain, name):
 
 
 @pytest.mark.parametrize("name", ["gcc-O2", "clang-O2", "static"])
-def test_untabled(tmp_path_factory, name):
-    """Hand-written code in the midst of a program, without call frame information: who believes the
-    frame pointer that some caller further out has left there misses those between."""
+def test_code_without_tables(tmp_path_factory, name):
+    """Hand-written code without call frame information in the middle of a stack. An unwinder that
+    trusts the frame pointer of a caller further out would skip the frames in between."""
     told, seen, _ = trace_chain(tmp_path_factory, name, "bare")
     assert_true(name, told, seen)
 
 
-# Code of other compilers, some made while the program runs. No program tells what its stacks are,
-# but a stack that is wrong does not end where threads begin.
+# Code of other compilers, including JIT compilers. These programs do not know their stacks, but a
+# wrong stack would not end where threads begin.
 
 
 def assert_flagged_or_complete(process):
@@ -158,13 +161,14 @@ def assert_flagged_or_complete(process):
 
 
 def blocks(process):
-    """How many blocks of 50000 bytes there were."""
+    """The number of blocks of 50000 bytes."""
     return sum(site["allocations"] for site in process["sites"]
                if site["allocations"] * 50000 == site["bytes_allocated"])
 
 
 def test_go(uprobes, tmp_path):
-    """C called by goroutines runs on another stack, from which nothing leads back."""
+    """C code that is called by goroutines runs on another stack, from which the unwinder cannot
+    continue."""
     del uprobes
     output, process = stacks.trace(tmp_path, [harness.target("cgo")])
     assert_flagged_or_complete(process)
@@ -181,7 +185,7 @@ def test_luajit(uprobes, tmp_path):
 
 
 def test_node(uprobes, tmp_path):
-    """Compiled JavaScript keeps frame pointers: most stacks are complete."""
+    """Compiled JavaScript keeps frame pointers, so most stacks are complete."""
     del uprobes
     need("node")
     script = os.path.join(harness.ROOT, "tests/targets/jit.js")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Our stacks are those of libdwfl, which unwinds the same programs under ptrace
-(tests/oracle/malloc_stacks.c): every stack that it finds, frame by frame to the outermost one, and
-where a program does the same each time, as often."""
+"""Our stacks equal those of libdwfl, which unwinds the same programs under ptrace
+(tests/oracle/malloc_stacks.c). We find every stack that it finds, frame by frame, up to the
+outermost one. If a program always does the same, the numbers of calls are also equal."""
 
 import collections
 import ctypes
@@ -24,12 +24,12 @@ Stack = collections.namedtuple("Stack", "places whole")
 
 
 def without_random_addresses():
-    """Compilers and hash tables work by addresses; both runs shall see the same ones."""
+    """Compilers and hash tables depend on addresses, so use the same ones in both runs."""
     ctypes.CDLL(None).personality(NO_RANDOM_ADDRESSES)
 
 
 def oracle_stacks(directory, command, every):
-    """Calls by stack; and the same of stacks of which libdwfl did not reach the end."""
+    """Calls by stack, and calls by incomplete stack, where libdwfl did not reach the end."""
     path = os.path.join(directory, "oracle.txt")
     subprocess.run([ORACLE, "-k", str(every), "-o", path, *command], stdin=subprocess.DEVNULL,
                    capture_output=True, check=True, timeout=harness.TIMEOUT,
@@ -61,12 +61,12 @@ def our_stacks(process):
 
 
 def common(one, other):
-    """How many outermost frames are the same."""
+    """The number of outermost frames that are equal."""
     return len(os.path.commonprefix([one.places[::-1], other.places[::-1]]))
 
 
 def side_by_side(missing, ours):
-    """A stack that we lack, and beside it the most similar one that we have, outermost first."""
+    """A stack that we did not find, next to our most similar one, outermost frame first."""
     nearest = max(ours, key=lambda stack: common(missing, stack), default=Stack((), True))
     left, right = missing.places[::-1], nearest.places[::-1]
     lines = [f"{'libdwfl':45}   mtrace-bpf" + ("" if nearest.whole else " (truncated)")]
@@ -87,7 +87,7 @@ def beginnings(ours, lengths):
 
 
 def assert_begun(broken, ours):
-    """Of stacks of which libdwfl had only the beginning we have that."""
+    """If libdwfl found only the beginning of a stack, one of our stacks begins with it."""
     assert set(broken) <= beginnings(ours, {len(places) for places in broken})
 
 
@@ -168,7 +168,7 @@ def compiler(name, suffix, text, *options):
 
 
 def ripgrep(directory):
-    """Rust."""
+    """A Rust program."""
     del directory
     need("ripgrep")
     folder = os.path.join(harness.ROOT, "tests/unit")
@@ -182,7 +182,7 @@ def target(*words):
     return command
 
 
-# name: (command, of how many calls the oracle looks at one, how many distinct stacks at least)
+# name: (command, the oracle looks at one of this many calls, the minimum number of distinct stacks)
 PROGRAMS = {
     "git": (repository, 1, 300),
     "python3": (python(PYTHON_CODE), 1, 4000),
@@ -199,9 +199,9 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_same(uprobes, tmp_path, name):
-    """The dynamic linker's _start of glibc 2.36 has no call frame information: libdwfl ends there
-    without having been told that it is the end."""
+def test_stacks_equal_libdwfl(uprobes, tmp_path, name):
+    """In glibc 2.36, the dynamic linker's _start has no call frame information. libdwfl ends there
+    without knowing that it is the outermost frame."""
     del uprobes
     need("programs")
     make, every, least = PROGRAMS[name]
@@ -219,9 +219,9 @@ def test_same(uprobes, tmp_path, name):
                 if ours[stack] != calls} == {}
 
 
-def test_late(uprobes, tmp_path):
-    """A module that a program loads while it runs: its first stacks may end there, truncated,
-    because its table is made meanwhile; none is wrong."""
+def test_module_loaded_at_run_time(uprobes, tmp_path):
+    """A module that is loaded at run time. Its first stacks may be truncated there, because its
+    unwind table is still being built. No stack is wrong."""
     del uprobes
     command = python("import _json; _json.scanstring('\"text\"', 1)")(tmp_path)
     theirs, _ = oracle_stacks(tmp_path, command, 1)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""valgrind that begins while probes are in processes which nobody named: it lives, and what others
-miss meanwhile is told."""
+"""valgrind starts while probes are in processes that the user did not select. It must survive, and
+what other processes miss in the meantime is reported."""
 
 import json
 import subprocess
@@ -19,8 +19,9 @@ HOLD = ("-f", "--hold-exec")
 
 
 @pytest.mark.parametrize("options", [(), ("--hold-exec",)])
-def test_valgrind_beside_the_whole_system(attach, options):
-    """It begins later than the trace: everybody's probes go out, and come back when it ends."""
+def test_valgrind_during_system_wide_tracing(attach, options):
+    """valgrind starts after the trace. All system-wide probes are removed, and placed again when it
+    exits."""
     need("valgrind")
     with harness.Steady() as steady:
         before = steady.tell("w")
@@ -42,8 +43,8 @@ def test_valgrind_beside_the_whole_system(attach, options):
 
 
 @pytest.mark.parametrize("options", [FOLLOW, HOLD])
-def test_valgrind_among_those_that_are_followed(launch, options):
-    """As a makefile has it: what comes before and after it is traced."""
+def test_valgrind_among_followed_children(launch, options):
+    """For example, a makefile runs valgrind. Programs before and after it are traced."""
     need("valgrind")
     own = f"{target('threads')} 2 100"
     script = f"{own}; valgrind -q {own}; {own}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The ways in which tracing kills a program or corrupts the books: one test for each."""
+"""Ways in which tracing could kill a program or corrupt the model, with one test each."""
 
 import os
 import shutil
@@ -22,22 +22,23 @@ ALLOCATORS = {
 
 @pytest.fixture(params=ALLOCATORS)
 def preloaded(request):
-    """The environment that preloads each allocator."""
+    """An environment that preloads the allocator."""
     need(request.param)
     return {**os.environ, "LD_PRELOAD": library(ALLOCATORS[request.param])}
 
 
-# What kills or corrupts the target.
+# What could kill or corrupt the target.
 
 def test_trap_throwing_new(launch, pairing):
-    """A return probe on a function that throws would end the program."""
+    """A return probe on a function that throws would kill the program."""
     result = launch(target("cxx"), "100", options=pairing)
     assert result.status == 0
     assert result.process["totals"]["failed_allocations"] == 102
 
 
 def test_trap_throwing_new_of_a_preloaded_allocator(launch, preloaded):
-    """It ends as it does without us. (mimalloc, being C, cannot throw: it aborts.)"""
+    """The program exits in the same way as without tracing. (mimalloc is written in C and cannot
+    throw: it aborts.)"""
     alone = subprocess.run([target("cxx"), "100"], env=preloaded, capture_output=True, text=True,
                            check=False)
     result = launch(target("cxx"), "100", env=preloaded)
@@ -62,8 +63,8 @@ def test_preloaded_allocator_attached(attach, preloaded):
 
 
 def test_trap_signal_handler_on_an_alternate_stack(launch):
-    """Its handler may come while a return-probed call is pending: with sessions, no event of the
-    handler may be armed then; what is left out is counted."""
+    """A signal handler may run while a return-probed call is pending. With sessions, no event of
+    the handler can be armed then; missed returns are counted."""
     need("session")
     result = launch(target("altstack"), "signal", options=("--pairing", "session"))
     assert result.status == 0
@@ -78,7 +79,7 @@ def test_trap_signal_handler_on_an_alternate_stack(launch):
 
 @pytest.mark.parametrize("trick", ["signal", "switch"])
 def test_trap_allocation_on_another_stack_during_a_pending_call(launch, trick):
-    """The program's own malloc is interrupted, each time: deterministic."""
+    """The program's own malloc is interrupted every time, so the test is deterministic."""
     need("session")
     result = launch(target("ownmalloc"), trick, options=("--pairing", "session"))
     assert result.status == 0
@@ -102,8 +103,8 @@ def test_trap_seccomp(launch, pairing, mode):
     assert_sites(result.process, result.truth)
 
 
-def test_trap_fork_under_trace(attach):
-    """Children of an attached process are born, work and end as ever."""
+def test_trap_fork_while_attached(attach):
+    """Children of an attached process are not disturbed."""
     command = ["/bin/sh", "-c", "echo READY; while read x; do /bin/true || exit 9; "
                "(exit 0) || exit 9; echo '{}'; done"]
     with Steady(command=command) as shell:
@@ -115,11 +116,11 @@ def test_trap_fork_under_trace(attach):
         assert shell.tell("x\n") == {}
 
 
-# The books.
+# What could corrupt the model.
 
 @pytest.mark.parametrize("threads", [1, 10, 100])
 def test_trap_thread_exit_frees_again(launch, threads):
-    """glibc's thread cache gives back its seven blocks and itself through free."""
+    """At thread exit, glibc's thread cache frees its seven blocks and itself."""
     result = launch(target("threads"), str(threads), "1", "tcache")
     assert_sites(result.process, result.truth)
     assert result.process["internal"]["frees"] == 8 * threads
@@ -127,16 +128,16 @@ def test_trap_thread_exit_frees_again(launch, threads):
 
 
 def test_trap_munmap_of_the_allocators_own_chunks(launch):
-    """free of a big block calls the same munmap as the program does: once, for then glibc raises
-    its threshold. Two more hit what nobody booked: a hole, and a mapping made by a bare system
-    call."""
+    """free of a large block calls the same munmap as the program does. It does so once, because
+    glibc then raises its threshold. Two more calls unmap something that is not in the model: a
+    hole, and a mapping that was made by a direct system call."""
     result = launch(target("maps"))
     assert result.process["mappings"] == result.truth["mappings"]
     assert result.process["internal"]["munmaps"] == 3
 
 
-def test_trap_mappings_of_libc_are_an_api_of_their_own(launch):
-    """Thread stacks and the like are not the program's mappings."""
+def test_trap_mappings_of_libc_are_a_separate_api(launch):
+    """Thread stacks and other mappings of libc do not count as the program's mappings."""
     result = launch(target("threads"), "8", "10")
     apis = {site["api"] for site in result.process["sites"]}
     assert "mmap (libc)" in apis
@@ -145,7 +146,7 @@ def test_trap_mappings_of_libc_are_an_api_of_their_own(launch):
 
 @pytest.mark.parametrize("trick", ["longjmp", "nested"])
 def test_trap_longjmp_and_nesting(launch, every_pairing, trick):
-    """A call that never returns, or calls itself a hundred deep, hides no later call."""
+    """A call that never returns, or recurses a hundred levels deep, does not hide later calls."""
     result = launch(target("ownmalloc"), trick, options=every_pairing)
     assert result.status == 0
     seen = result.process.sums(result.process.function)
@@ -156,7 +157,7 @@ def test_trap_longjmp_and_nesting(launch, every_pairing, trick):
 
 
 @pytest.mark.parametrize("trick", ["longjmp", "nested"])
-def test_trap_by_the_least_common_means(launch, trick):
+def test_trap_longjmp_and_nesting_with_perf_event_probes(launch, trick):
     need("bpf")
     test_trap_longjmp_and_nesting(launch, PERF_TASK, trick)
 
@@ -186,7 +187,7 @@ def test_trap_static_function_named_like_an_allocator(launch, tmp_path):
     assert "valloc" not in {site["api"] for site in result.process["sites"]}
 
 
-def test_trap_realloc_to_nothing_is_a_free(launch):
+def test_trap_realloc_to_zero_is_a_free(launch):
     result = launch(target("basic"))
     realloc = result.process.sums(result.process.function)["t_realloc"]
     assert (realloc["live_blocks"], realloc["failed_allocations"]) == (1, 2)
@@ -203,7 +204,7 @@ def kernel_setting(name, value=None):
 
 @pytest.fixture
 def big_pids():
-    """The next process gets a pid of more than 65535."""
+    """The next process gets a pid above 65535."""
     need("root", "ns_last_pid")
     pid_max = kernel_setting("pid_max")
     if int(pid_max) < 100000:
@@ -226,7 +227,7 @@ def test_trap_big_pid(attach, big_pids):
 
 
 def test_trap_other_tools_return_probes(attach):
-    """bpftrace's return probes put their trampoline on the stack; the books do not mind."""
+    """bpftrace's return probes put their trampoline on the stack. The counts are still right."""
     need("bpf", "bpftrace")
     libc = next(line.split()[2] for line in subprocess.run(
         ["ldd", target("steady")], capture_output=True, text=True, check=True).stdout.splitlines()
@@ -257,7 +258,7 @@ def test_trap_other_tools_return_probes(attach):
 
 
 def test_probes_are_gone_afterwards(attach):
-    """The code of libc in the target is what it was: no breakpoint is left."""
+    """The code of libc in the target is unchanged: no breakpoint is left."""
     with Steady() as steady:
         before = harness.libc_code(steady.pid)
         with attach(steady.pid) as tracer:
@@ -269,8 +270,8 @@ def test_probes_are_gone_afterwards(attach):
         harness.await_libc_code(steady.pid, before)
 
 
-def test_trap_text_that_was_moved_to_anonymous_memory(attach):
-    """The kernel places no breakpoint there, in silence; the report says what it could not see."""
+def test_trap_code_moved_to_anonymous_memory(attach):
+    """The kernel silently places no breakpoints there. The report says what could not be probed."""
     with Steady(command=[target("remapped")]) as process:
         with attach(process.pid) as tracer:
             result = tracer.stop()

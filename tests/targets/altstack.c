@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * altstack signal     a handler on an alternate stack allocates and maps, while the program maps
- *                     and unmaps in a loop: signals arrive inside probed calls. (The program calls
- *                     nothing but mmap and munmap while signals may come, so this is sound.)
- * altstack coroutine  coroutines that allocate on stacks of their own, above and below main's
- * altstack deep       an allocation under a recursion of 1000 calls
+ * altstack signal     a signal handler on an alternate stack allocates and maps, while the program
+ *                     maps and unmaps in a loop: signals interrupt probed calls. (The program only
+ *                     calls mmap and munmap while signals may arrive, so the handler is safe.)
+ * altstack coroutine  coroutines that allocate on their own stacks, above and below main's
+ * altstack deep       an allocation below a recursion of 1000 calls
  */
 #include "truth.h"
 

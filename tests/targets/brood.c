@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * brood waited|ignored: one child after the other makes PAIRS pairs of malloc and free, and ends;
- * until standard input does. The truth is how many pairs there were, and what time of processors
- * those had who made them, each up to the moment before its end. Ignored: the kernel buries them,
- * and adds their time to nobody's.
+ * brood waited|ignored: starts one child after the other until the end of standard input. Each
+ * makes PAIRS pairs of malloc and free, and exits. The truth is the number of pairs and the CPU
+ * time of the children, each up to the moment before it exits. "ignored": SIGCHLD is ignored, so
+ * the kernel reaps the children, and adds their time to no other process.
  */
 #include <poll.h>
 #include <signal.h>

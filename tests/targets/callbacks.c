@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * callbacks [DEPTH]: allocates in functions that the C library calls, each of which goes DEPTH
- * times through all of them again: stacks that alternate between the program and libc. Compiled as
- * distributions do (see the Makefile). Says nothing: another unwinder knows the stacks.
+ * callbacks [DEPTH]: allocates in callbacks of the C library. Each callback calls all of them
+ * again, down to DEPTH levels, so stacks alternate between the program and libc. Compiled as
+ * distributions do (see the Makefile). Prints nothing: another unwinder is the reference.
  */
 #include <ftw.h>
 #include <link.h>
@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NUMBERS 400 /* of 4 bytes: qsort of glibc before 2.37 allocates for more than 1 KiB */
+#define NUMBERS 400 /* 4 bytes each: before glibc 2.37, qsort allocates for more than 1 KiB */
 
 static void all_ways(int depth);
 
-/* How deep the callbacks are that get no argument of ours. */
+/* The depth for callbacks that get no argument from us. */
 static __thread int depth_now;
 
 static void callback(int depth)
@@ -99,7 +99,7 @@ static void by_tree(int depth)
 	tdestroy(tree, on_free);
 }
 
-/* A lock is held: threads that came from here and wanted it would wait for ever. */
+/* A lock is held: another thread that is created here would deadlock on it. */
 static int on_module(struct dl_phdr_info *info, size_t size, void *data)
 {
 	(void)info;

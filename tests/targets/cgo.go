@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 // cgo: goroutines that allocate in C, at many depths of Go, and of Go called by C called by Go.
-// Says how many blocks it took; each has 50000 bytes.
+// Prints the number of blocks; each has 50000 bytes.
 package main
 
 /*

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * chain [KIND…]: allocates at the end of chains of calls, and says what they were without any
- *unwinder: each function writes its return address down when it begins (a shadow stack). So the
- *truth does not depend on how this was compiled, which is in all the ways of the Makefile's table.
- *One line for each allocation:
+ * chain [KIND…]: allocates at the end of chains of calls, and prints these without an unwinder:
+ * each function records its return address on entry (a shadow stack). So the truth does not depend
+ * on how the program is compiled; the Makefile has a table of all its builds. One line for each
+ * allocation:
  *
  *	KIND BYTES PLACE PLACE …
  *
- * of return addresses, from that of the function that allocates to that of main or of the thread's
- * function: "main+0xOFFSET" in the program's file, "lib+0xOFFSET" in another one, "*" for any
- * number of frames that the program cannot know, of the C library or of interrupted code.
+ * The places are return addresses, from that of the allocating function to that of main or of the
+ * thread's function: "main+0xOFFSET" in the program's file, "lib+0xOFFSET" in another one, "*" for
+ * any number of frames that the program cannot know, of the C library or of interrupted code.
  */
 #include <alloca.h>
 #include <link.h>
@@ -26,12 +26,12 @@
 #define NOINLINE   __attribute__((noinline))
 #define DEPTH_MAX  100
 #define TAKEN_MAX  1000
-#define SIZE_FIRST 50000 /* nobody else's blocks are so large */
+#define SIZE_FIRST 50000 /* no other block is this large */
 
 struct shadow {
 	const char *kind;
 	int depth;
-	const void *places[DEPTH_MAX]; /* outermost first; NULL for what is not known */
+	const void *places[DEPTH_MAX]; /* outermost first; NULL: unknown */
 };
 
 struct taken {
@@ -50,7 +50,7 @@ static inline void enter(const void *place)
 	shadow.places[shadow.depth++] = place;
 }
 
-/* Also: what was called before this was no tail call. */
+/* Also prevents that the previous call becomes a tail call. */
 static inline void leave(void)
 {
 	shadow.depth--;
@@ -59,7 +59,7 @@ static inline void leave(void)
 
 #define ENTER() enter(__builtin_return_address(0))
 
-/* Something unknown happens to it. */
+/* Hides from the compiler what happens to the memory. */
 static inline void keep(void *memory)
 {
 	__asm__ volatile("" : : "r"(memory) : "memory");
@@ -229,8 +229,9 @@ NOINLINE static void sort(void)
 }
 
 /*
- * Through a function that has no call frame information, nor a frame pointer, in whatever is
- * compiled with it: bare(depth, call) calls call(depth). The frame pointer is that of some caller.
+ * Calls through a function that has neither call frame information nor a frame pointer, however the
+ * program is compiled: bare(depth, call) calls call(depth). The frame pointer is that of some
+ * caller.
  */
 
 void bare(int depth, void (*call)(int depth));
@@ -265,13 +266,13 @@ NOINLINE static void called_bare(int depth)
 NOINLINE static void call_bare(int depth)
 {
 	ENTER();
-	enter(NULL); /* into here */
+	enter(NULL); /* the call of bare */
 	bare(depth, called_bare);
 	leave();
 	leave();
 }
 
-/* Its frame has a frame pointer, and leaves it to what it calls. */
+/* Has a frame pointer, which its callees inherit. */
 NOINLINE static void call_bare_far(int depth)
 {
 	char *room = alloca(16 + choose(700));
@@ -293,7 +294,7 @@ NOINLINE static void untabled(void)
 	leave();
 }
 
-/* Frames that are left and their memory used again. */
+/* Frames that are left by longjmp, and whose memory is reused. */
 
 static jmp_buf jump_target;
 
@@ -328,8 +329,8 @@ NOINLINE static void jump(void)
 }
 
 /*
- * Signals: a timer's, so that they come again until the code to be interrupted has been. The
- * handler's return address is the trampoline's; behind it lies the interrupted function's frame.
+ * Signals from a timer, repeated until they have interrupted the intended code. The handler's
+ * return address is that of the trampoline; next to it is the frame of the interrupted function.
  */
 
 static volatile sig_atomic_t is_ready, is_done;
@@ -396,11 +397,11 @@ NOINLINE static void signals(void)
 	leave();
 }
 
-/* The truth */
+/* The truth. */
 
 struct place {
 	uintptr_t address, offset;
-	int modules; /* before it; the program is the first */
+	int modules; /* that come before it; the first module is the program */
 };
 
 static int find_place(struct dl_phdr_info *info, size_t size, void *data)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Ends on the stack of a coroutine: on one from malloc ("malloc"), mapped ("mmap"), mapped while
- * it is run by a second thread ("thread"), or within the stack of the thread ("local"). The switch
- * is swapcontext ("context"), or our own, which looks like an ordinary call to a debugger
- * ("switch"). The coroutine has a block, and so has the function that waits for it: both are still
- * used. Compiled without optimisation.
+ * Exits on the stack of a coroutine: allocated ("malloc"), mapped ("mmap"), mapped and run by a
+ * second thread ("thread"), or within the stack of the thread ("local"). The switch is swapcontext
+ * ("context"), or our own, which looks like an ordinary call to a debugger ("switch"). Both the
+ * coroutine and the function that waits for it have a block that is still used. Compiled without
+ * optimisation.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static void switch_by_context(void)
 
 static void *waiting_sp;
 
-/* Saves the stack pointer, and goes on at another one. */
+/* Saves the stack pointer, and continues on another stack. */
 void switch_stack(void **from, void *to);
 __asm__(".text\n"
 	".type switch_stack, @function\n"
@@ -72,7 +72,7 @@ static void switch_by_hand(void)
 
 	sp[0] = sp[1] = NULL; /* %rbx, %rbp */
 	sp[2] = run;
-	sp[3] = NULL; /* its return address */
+	sp[3] = NULL; /* the return address */
 	switch_stack(&waiting_sp, sp);
 }
 
@@ -91,7 +91,7 @@ static void wait_with_block(void)
 	block[0] = 'a';
 }
 
-/* The function that waits has a frame of its own above the coroutine's stack. */
+/* The waiting function has its frame above the coroutine's stack. */
 static void switch_on_local_stack(void)
 {
 	char local[STACK_SIZE] __attribute__((aligned(16)));

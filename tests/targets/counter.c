@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libcounter.so, to be preloaded into any program: counts the calls that succeed, and hands them on
- * to the C library. What it has counted is at every moment in a file of its own for each image of a
- * process, COUNTS/PID.IMAGE, so that it is known of processes that are killed as well: two words,
- * allocations and frees. A realloc that succeeds is a free and an allocation. A forked child begins
- * with none; a child in its parent's memory counts in its parent's file, as that is whose heap it
- * uses.
+ * libcounter.so, to be preloaded into any program: counts the calls that succeed, and forwards them
+ * to the C library. The counts of each image of a process are in the file COUNTS/PID.IMAGE, as two
+ * words: allocations and frees. The file is always current, even if the process is killed. A
+ * realloc that succeeds is a free and an allocation. A forked child starts at zero. A child that
+ * shares its parent's memory counts in its parent's file, because it uses its parent's heap.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +28,7 @@ struct counts {
 	uint64_t allocations, frees;
 };
 
-static struct counts early; /* of constructors that ran before ours */
+static struct counts early; /* for constructors that run before ours */
 static struct counts *counts = &early;
 static char directory[PATH_SIZE];
 
@@ -38,7 +37,7 @@ static void count(uint64_t *counter)
 	__atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
 }
 
-/* By system calls, for what mmap maps shall not count. */
+/* Uses system calls, so that its mmap is not counted. */
 static struct counts *counts_new(void)
 {
 	char path[PATH_SIZE * 2];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * cxx [FAILURES]: every form of operator new and delete; then FAILURES times a new that throws and
- * is caught, and ordinary ones after that. "Ends well" means that the line of truth is written.
+ * is caught, and ordinary ones after that. If the program survives, it prints its line of truth.
  */
 #include "truth.h"
 
 #include <new>
 
-/* 2^60, or half of a 32-bit address space, of which less could be had. */
+/* 2^60, or half of a 32-bit address space: a smaller size might be available there. */
 static const size_t huge = sizeof(size_t) == 8 ? SIZE_MAX / 16 + 1 : SIZE_MAX / 2 + 1;
 static const std::align_val_t aligned = std::align_val_t(64);
 
@@ -63,7 +63,7 @@ NOINLINE static bool t_new_throws(size_t size)
 	}
 }
 
-/* Each delete in its turn, by the allocating function it belongs to. */
+/* Each form of delete, with the allocating function that it belongs to. */
 
 static void delete_plain(struct block block)
 {
@@ -144,8 +144,8 @@ static const struct {
 };
 
 /*
- * libstdc++ rounds the size of an aligned new up to a multiple of the alignment and asks the
- * allocator for that: what a tracer of the allocator sees in addition.
+ * libstdc++ rounds the size of an aligned new up to a multiple of the alignment, and requests that
+ * size from the allocator. These are the bytes that a tracer of the allocator sees in addition.
  */
 static size_t rounding, live_rounding;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * dlopener LIBRARY OTHER: load LIBRARY, let it allocate, unload it; then OTHER, which the linker
- * may put in the same place. Both are copies of the plugin. Names must be those of their time.
+ * dlopener LIBRARY OTHER: load LIBRARY, let it allocate, unload it; then the same with OTHER, which
+ * the linker may map at the same address. Both are copies of the plugin. Names must be those of the
+ * library that was mapped at the time of the call.
  */
 #include "truth.h"
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ends HOW [THREADS]: leak 10 blocks of 48 bytes, say READY, and come to an end. What keeps 5 more
- * blocks of 32 bytes alive is in a local variable of each thread.
+ * ends HOW [THREADS]: leak 10 blocks of 48 bytes, print READY, and exit. A local variable of each
+ * thread references 5 more blocks of 32 bytes.
  *
  *	return	main returns
  *	worker	a thread calls exit(3), which returns 3
- *	leader	the first thread ends first, the others after it
+ *	leader	the first thread exits first, the others after it
  *	last	every thread calls pthread_exit(3)
  *	abort	abort(3)
- *	crash	a null pointer is written to
- *	term	by SIGTERM, sent by itself
- *	busy	by SIGTERM as well, while the other threads run rather than sleep
- *	kill	by SIGKILL, sent by itself
- *	children	three children, one after the other, leak as many more, and come to their
- *		ends by return, abort and term; then main returns
- *	wait	main returns when standard input ends; signals 10 and 12 (USR1, USR2) are counted,
- *		and the counts said then
+ *	crash	writes to a null pointer
+ *	term	sends itself SIGTERM
+ *	busy	the same, while the other threads run instead of sleeping
+ *	kill	sends itself SIGKILL
+ *	children	three children, one after the other, leak as many more blocks, and exit by
+ *		return, abort and term; then main returns
+ *	wait	main returns at the end of standard input, and prints how many signals 10 and 12
+ *		(USR1, USR2) it received
  */
 #include <pthread.h>
 #include <signal.h>
@@ -53,7 +53,7 @@ NOINLINE static void leak(void)
 		memset(t_leak(), 1, LEAK_SIZE);
 }
 
-/* Words of calls that have returned would keep the blocks. */
+/* Overwrites stale pointers to the blocks that earlier calls left on the stack. */
 NOINLINE static void forget(void)
 {
 	char stack[8192];
@@ -158,7 +158,7 @@ int main(int argc, char **argv)
 	forget();
 	if (write(STDOUT_FILENO, "READY\n", 6) != 6)
 		return 2;
-	if (!strcmp(how, "wait")) { /* a tracer that comes meanwhile sees these */
+	if (!strcmp(how, "wait")) { /* a tracer that attaches in the meantime sees the leaks */
 		char byte;
 
 		if (read(STDIN_FILENO, &byte, 1) != 1)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * exec [-t] PROGRAM [ARG...]: allocate, tell the truth, and become another program; with -t the
- * exec is made by a thread that is not the leader.
+ * exec [-t] PROGRAM [ARG...]: allocate, print the truth, and execute another program; with -t, a
+ * thread other than the first one makes the exec.
  */
 #include "truth.h"
 

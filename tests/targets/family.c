@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * family WAY [ARG...]: a process that has children in the way named. Every process tells its own
- * truth in a line of its own, with its pid: what it inherited, and what it did itself.
+ * family WAY [ARG...]: a process that creates children in the given way. Each process prints its
+ * truth on one line, with its pid: what it inherited, and what it did itself.
  *
  *	fork		a child that frees some of what it inherited and allocates
- *	nested DEPTH	a child that has a child that …
- *	vfork		a child in the parent's memory: what it does there is the parent's doing;
- *			then it becomes `family leaf`
+ *	nested DEPTH	DEPTH levels of children
+ *	vfork		a child in the parent's memory, where its calls count as the parent's;
+ *			then it executes `family leaf`
  *	spawn PROGRAM	posix_spawn of another program
- *	share		a child by clone(CLONE_VM) that never execs: the parent's doing, all of it
- *	daemon		forks twice and ends before the grandchild does
- *	thread		a thread forks, while others allocate
- *	early		the first thread ends before another forks
- *	killed		a child that dies by SIGKILL
- *	quiet		a child that ends without a call
+ *	share		a child by clone(CLONE_VM) that never execs; its calls count as the parent's
+ *	daemon		forks twice, and exits before the grandchild
+ *	thread		a thread forks while others allocate
+ *	early		the first thread exits before another one forks
+ *	killed		a child that is killed by SIGKILL
+ *	quiet		a child that exits without a call
  *	storm COUNT THREADS	COUNT processes, each with up to three children and THREADS threads
- *	leaf		none: allocates and ends
+ *	leaf		no children: allocates and exits
  *
- * `family wait WAY …` says READY first, and goes on when a byte comes, in a thread that was there
- * before.
+ * `family wait WAY …` prints READY first, and continues after it reads a byte, in a thread that it
+ * created before.
  */
 #include "truth.h"
 
@@ -84,7 +84,7 @@ static void begin(void)
 	mapped = t_map(8192);
 }
 
-/* What a child does with what it has inherited. */
+/* What a child does with its inherited blocks. */
 static void use_inheritance(void)
 {
 	t_free(given);
@@ -201,7 +201,7 @@ static void way_daemon(char **argv)
 		child_end("middle");
 	setsid();
 	close(gate[1]);
-	if (read(gate[0], gate, 1)) /* until the middle one has ended */
+	if (read(gate[0], gate, 1)) /* until the middle process has exited */
 		abort();
 	use_inheritance();
 	child_end("daemon");
@@ -295,7 +295,7 @@ static void way_quiet(char **argv)
 	wait_for(pid);
 }
 
-/* Processes are numbered like the places of a heap: i has the children FORKS * i + 1 and so on. */
+/* Processes are numbered like the nodes of a heap: i has the children FORKS * i + 1 and so on. */
 static void storm(int index, int count, int threads)
 {
 	pid_t children[FORKS];

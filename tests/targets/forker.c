@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * forker: children by fork, vfork and posix_spawn, which allocate, free their parent's blocks and
- * end. None of that is the parent's: the truth is the parent's alone.
+ * forker: creates children by fork, vfork and posix_spawn, which allocate, free their parent's
+ * blocks and exit. The truth is that of the parent only, and these calls do not count in it.
  */
 #include "truth.h"
 

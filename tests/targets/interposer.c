@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libinterposer.so, to be preloaded: an allocator that hands every call on to the next one, as
- * profilers and fault injectors do. It is compiled so that some calls become tail jumps.
+ * libinterposer.so, to be preloaded: an allocator that forwards every call to the next one, like
+ * profilers and fault injectors. It is compiled so that some calls become tail jumps.
  */
 #include <dlfcn.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: GPL-2.0-or-later
--- Allocates by libc's malloc from interpreted code, from code compiled while it runs, and from
--- callbacks of qsort. Says how many blocks it took; each has 50000 bytes.
+-- Calls libc's malloc from interpreted code, from JIT-compiled code, and from callbacks of qsort.
+-- Prints the number of blocks; each has 50000 bytes.
 local ffi = require("ffi")
 
 ffi.cdef [[

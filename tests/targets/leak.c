@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A small web server's bookkeeping, with three leaks of the kind that reviews miss. It serves a few
- * hundred made-up requests and ends; `make quickstart` traces it.
+ * hundred made-up requests and exits; `make quickstart` traces it.
  *
- *	remember_session	a session that comes again replaces the old one, which is forgotten
+ *	remember_session	a new session replaces the one in its slot, which is not freed
  *	parse_agent		the copy is freed, but not on the early return
  *	describe_error		the caller thinks the text is static
  *

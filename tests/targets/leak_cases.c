@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* leak_cases: what hangs on what. Every shape of lost and held blocks; see leak_truth.h. */
+/* leak_cases: every shape of leaked and referenced blocks; see leak_truth.h. */
 #include "leak_truth.h"
 
 #include <malloc.h>
 
 /*
- * Long enough for a stack to overflow. Less where much of the heap is pointed to by chance: by
- * numbers and text, if addresses have 32 bits or are as low as valgrind has them.
+ * Long enough that a recursive scan would overflow its stack. Shorter if numbers and text often
+ * look like heap addresses: with 32-bit addresses, or with valgrind's low ones.
  */
 #ifndef CHAIN
 #define CHAIN 100000L
 #endif
 
-/* Nothing leads there. */
+/* Nothing points to the block. */
 
 CASE(lost, .definite = {1, SIZE})
 {
@@ -38,7 +38,8 @@ CASE(lost_empty, .definite = {1, 0})
 	checked(malloc(truth_opaque(0)));
 }
 
-/* malloc maps pages for it. No larger than that takes: with 32 bits, random words lead to it. */
+/* malloc maps pages for it. It is no larger than needed for that, because random words point into
+ * it in a 32-bit address space. */
 CASE(lost_huge, .definite = {1, 1 << 18}, .indirect = {1, SIZE})
 {
 	void **huge = block(1 << 18);
@@ -65,7 +66,7 @@ CASE(lost_aligned, .definite = {3, 3 * 4096})
 	memset(memory, 0, 4096);
 }
 
-/* Only what is lost leads there. */
+/* Only leaked blocks point to the block. */
 
 static void **chain_of(size_t length)
 {
@@ -90,7 +91,7 @@ CASE(lost_long_chain, .definite = {1, SIZE}, .indirect = {CHAIN - 1, (CHAIN - 1)
 	chain_of(CHAIN);
 }
 
-/* Nodes lie in another order than they are linked. */
+/* The order of the nodes in memory differs from that of the links. */
 CASE(lost_shuffled_chain, .definite = {1, SIZE}, .indirect = {CHAIN - 1, (CHAIN - 1) * SIZE})
 {
 	static uintptr_t hidden[CHAIN];
@@ -146,7 +147,7 @@ CASE(lost_points_to_held, .definite = {1, SIZE}, .reachable = {1, SIZE})
 	block(SIZE)[0] = root;
 }
 
-/* Cycles: one block stands for each. */
+/* Cycles: one block represents each. */
 
 CASE(lost_to_itself, .definite = {1, SIZE})
 {
@@ -175,7 +176,7 @@ CASE(lost_long_cycle, .definite = {1, SIZE}, .indirect = {CHAIN - 1, (CHAIN - 1)
 	cycle_of(CHAIN);
 }
 
-/* The cycle first, so that it lies below. */
+/* The cycle is allocated first, so that it has the lower address. */
 CASE(lost_to_cycle, .definite = {1, SIZE}, .indirect = {2, 2 * SIZE})
 {
 	void **cycle = cycle_of(2);
@@ -203,7 +204,7 @@ CASE(lost_two_cycles, .definite = {2, 2 * SIZE}, .indirect = {2, 2 * SIZE})
 	cycle_of(2);
 }
 
-/* As in a kernel's list: next and previous lead into nodes. */
+/* Like a kernel list: next and previous point into the nodes. */
 static void **ring_of(size_t length)
 {
 	void **head = block(SIZE), **last = head;
@@ -225,7 +226,7 @@ CASE(lost_ring, .definite = {1, SIZE}, .indirect = {9, 9 * SIZE})
 	ring_of(10);
 }
 
-/* Held. */
+/* Referenced. */
 
 CASE(held, .reachable = {1, SIZE})
 {
@@ -288,7 +289,7 @@ CASE(held_aligned, .reachable = {1, 4096})
 	memset(root, 0, 4096);
 }
 
-/* The words that malloc adds to fill the chunk belong to the program that asks for their number. */
+/* The bytes that malloc adds to fill the chunk belong to a program that asks for their number. */
 CASE(held_by_rounding, .reachable = {2, SIZE + 33})
 {
 	ROOT(root);
@@ -302,7 +303,7 @@ CASE(held_by_rounding, .reachable = {2, SIZE + 33})
 		root[0] = block(SIZE);
 }
 
-/* Held by a pointer into the block. */
+/* Referenced by a pointer into the block. */
 
 CASE(interior, .possible = {1, SIZE})
 {
@@ -318,7 +319,7 @@ CASE(interior_last_byte, .possible = {1, SIZE})
 	root = (void **)((char *)block(SIZE) + SIZE - 1);
 }
 
-/* A flag in the lowest bit, as some trees and strings have it. */
+/* A flag in the lowest bit, as in some trees and strings. */
 CASE(interior_tagged, .possible = {1, SIZE})
 {
 	ROOT(root);
@@ -330,7 +331,7 @@ CASE(interior_tagged, .possible = {1, SIZE})
 
 #define TAGGED(pointer) ((void **)((uintptr_t)(pointer) | (uintptr_t)0x1234 << 48))
 
-/* A number in the upper 16 bits, as lock-free lists and interpreters have it. */
+/* A number in the upper 16 bits, as in lock-free lists and interpreters. */
 CASE(tagged, .possible = {1, SIZE})
 {
 	ROOT(root);
@@ -396,7 +397,7 @@ CASE(interior_ring, .possible = {9, 9 * SIZE}, .reachable = {1, SIZE})
 	root = ring_of(10);
 }
 
-/* Where an allocator puts blocks side by side, this is the start of the next one. */
+/* If an allocator places blocks side by side, this is the start of the next one. */
 CASE(one_past_the_end, .definite = {1, SIZE}, .reachable = {1, SIZE})
 {
 	ROOT(root);
@@ -406,7 +407,7 @@ CASE(one_past_the_end, .definite = {1, SIZE}, .reachable = {1, SIZE})
 	next = block(SIZE);
 }
 
-/* The size of the rest, and then the rest: sqlite's blocks. */
+/* The length, followed by that many bytes: sqlite's blocks. */
 CASE(interior_length, .reachable = {1, 8 + SIZE})
 {
 	ROOT(root);
@@ -416,7 +417,7 @@ CASE(interior_length, .reachable = {1, 8 + SIZE})
 	root = (void **)(memory + 1);
 }
 
-/* Length, room and type in three bytes, then characters and a 0: redis' strings. */
+/* Length, capacity and type in three bytes, then characters and a 0: redis' strings. */
 static char *characters_of(size_t length)
 {
 	unsigned char *memory = (unsigned char *)block(3 + length + 1);
@@ -434,13 +435,13 @@ CASE(interior_characters, .reachable = {1, 44})
 	root = (void **)characters_of(40);
 }
 
-/* Nothing points there: what it looks like is no excuse. */
+/* Nothing points there, so it is leaked although it looks like a string. */
 CASE(lost_characters, .definite = {1, 44})
 {
 	characters_of(40);
 }
 
-/* As before, but the length is not that of the block. */
+/* Like before, but with a length that is not that of the block. */
 CASE(interior_no_characters, .possible = {1, 44})
 {
 	ROOT(root);
@@ -450,7 +451,7 @@ CASE(interior_no_characters, .possible = {1, 44})
 	root = (void **)characters;
 }
 
-/* Not aligned. */
+/* Unaligned pointers. */
 
 struct __attribute__((packed)) packed {
 	char before[4];
@@ -487,11 +488,12 @@ CASE(unaligned_in_block, .definite = {1, SIZE}, .reachable = {1, SIZE})
 	memcpy((char *)root + 21, &memory, sizeof(memory));
 }
 
-/* Freed blocks do not hold. */
+/* Freed blocks hold nothing. */
 
 /*
- * Malloc writes into the first two words, and nobody into the fifth. Between known blocks, for what
- * lies before the first one is a root in any case (scan/pattern/gap.c).
+ * malloc writes into the first two words of a freed block, and nothing writes into the fifth. The
+ * block is between known ones, because memory before the first block is a root anyway
+ * (scan/pattern/gap.c).
  */
 CASE(stale_in_freed, .definite = {1, SIZE}, .reachable = {2, 2 * SIZE})
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * leak_cases_cxx: how C++ holds what it allocates; see leak_truth.h. Compiled a second time, as
- * leak_cases_cxx_old, with the std::string from before C++11: one pointer, to behind a header of
- * length, capacity and references.
+ * leak_cases_cxx: the ways in which C++ references its blocks; see leak_truth.h. Compiled a second
+ * time, as leak_cases_cxx_old, with the std::string from before C++11: a single pointer past a
+ * header of length, capacity and references.
  */
 #include "leak_truth.h"
 
@@ -17,7 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
-#define TEXT 100 /* characters of a string: more than fit into the object */
+#define TEXT 100 /* the length of a string that does not fit into the object */
 
 #if _GLIBCXX_USE_CXX11_ABI
 #define TEXT_BYTES (TEXT + 1)
@@ -27,7 +27,7 @@
 
 #define BYTES(...) ((long)sizeof(__VA_ARGS__))
 
-/* Never destroyed, for statics would be; and the compiler is to think that it is read. */
+/* Static storage without a destructor call. The compiler must assume that it is read. */
 template <class T> struct eternal {
 	alignas(T) unsigned char bytes[sizeof(T)];
 
@@ -75,7 +75,8 @@ struct destroyed {
 	}
 };
 
-/* The number of elements comes first, on ARM behind their size, and the pointer is to behind it. */
+/* The number of elements is stored first (on ARM, after their size). The pointer is to the element
+ * after it. */
 #ifdef __arm__
 #define COOKIE (2 * (long)sizeof(size_t))
 #else
@@ -139,7 +140,7 @@ CASE(vector_lost, .definite = {1, BYTES(strings)},
 		lost->push_back(text());
 }
 
-/* The vector is kept, its memory is swapped for less, and what pointed to more is not kept. */
+/* The vector grows. Only its last buffer is live. */
 CASE(vector_grown, .reachable = {1, 128 * (long)sizeof(long)})
 {
 	static eternal<std::vector<long>> root;
@@ -161,7 +162,7 @@ CASE(map_held, .reachable = {40, 20 * (BYTES(map_node) + TEXT_BYTES)})
 		held.emplace(i, text());
 }
 
-/* The nodes lead back to the head, which is within the lost object. */
+/* The nodes point back to the head, which is in the leaked object. */
 CASE(map_lost, .definite = {1, BYTES(map)}, .indirect = {40, 20 * (BYTES(map_node) + TEXT_BYTES)})
 {
 	map *lost = new map;
@@ -221,7 +222,7 @@ struct node {
 	long numbers[4] = {};
 };
 
-/* One block: the counters, and the node behind them. */
+/* One block: the counters, followed by the node. */
 using shared_node =
 	std::_Sp_counted_ptr_inplace<node, std::allocator<void>, std::__default_lock_policy>;
 
@@ -265,7 +266,7 @@ CASE(shared_and_weak, .reachable = {2, 2 * BYTES(shared_node)})
 	held->next->back = held;
 }
 
-/* The node is destroyed; its memory waits for the last weak pointer. */
+/* The node is destroyed; its memory stays until the last weak pointer is gone. */
 CASE(weak_only, .reachable = {1, BYTES(shared_node)})
 {
 	static eternal<std::weak_ptr<node>> root;
@@ -273,7 +274,7 @@ CASE(weak_only, .reachable = {1, BYTES(shared_node)})
 	root.make(std::make_shared<node>());
 }
 
-/* Without the counters: a pointer into their block. */
+/* A pointer into the block, past the counters. */
 CASE(shared_by_its_node, .possible = {1, BYTES(shared_node)})
 {
 	static node *volatile root __attribute__((unused));
@@ -374,7 +375,7 @@ struct plain {
 struct with_plain : first_base, plain {
 };
 
-/* Nothing tells this one from any other pointer into the object. */
+/* Nothing distinguishes this from any other pointer into the object. */
 CASE(plain_base_held, .possible = {1, BYTES(with_plain)})
 {
 	static plain *volatile root __attribute__((unused));
@@ -382,7 +383,7 @@ CASE(plain_base_held, .possible = {1, BYTES(with_plain)})
 	root = new with_plain;
 }
 
-/* The object lies behind a header of the runtime's. */
+/* The object follows a header of the runtime. */
 CASE(exception_held, .possible = {1, ANY})
 {
 	static eternal<std::exception_ptr> root;

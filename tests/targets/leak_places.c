@@ -13,7 +13,7 @@
 #define HOLDERS 16
 #define MAPPED  16384
 
-/* Threads that wait until a case gives them a block to hold, in whatever way. */
+/* Threads that wait until a case gives them a block, and a way to hold it. */
 
 struct holder {
 	pthread_t thread;
@@ -47,7 +47,7 @@ NOINLINE static void in_thread(void (*hold)(struct holder *holder))
 		sched_yield();
 }
 
-/* Does not return, but the compiler cannot know that: callers' variables stay alive. */
+/* Does not return, but the compiler cannot know that, so the callers' variables stay alive. */
 NOINLINE static void stay(struct holder *holder)
 {
 	holder->holds = 1;
@@ -89,7 +89,7 @@ CASE(in_library_data, .reachable = {1, SIZE})
 	*in_library("leak_library_data") = block(SIZE);
 }
 
-/* Of threads. */
+/* Memory of threads. */
 
 static __thread void **volatile in_tls __attribute__((unused));
 
@@ -109,7 +109,7 @@ CASE(in_thread_tls, .reachable = {1, SIZE})
 	in_thread(hold_in_tls);
 }
 
-/* Made when it is first used; the dynamic linker allocates it. */
+/* Created on first use; the dynamic linker allocates it. */
 CASE(in_library_tls, .reachable = {2, ANY})
 {
 	*in_library("leak_library_tls") = block(SIZE);
@@ -135,7 +135,7 @@ static void hold_on_stack(struct holder *holder)
 	void *volatile on_stack = SHOW(holder->hidden);
 
 	stay(holder);
-	*(volatile char *)on_stack = 0; /* else the variable would be dead */
+	*(volatile char *)on_stack = 0; /* otherwise the variable would be dead */
 }
 
 CASE(on_thread_stack, .reachable = {1, SIZE})
@@ -173,7 +173,7 @@ CASE(on_coroutine_stack, .reachable = {1, SIZE})
 	swapcontext(&caller, &coroutine);
 }
 
-/* In a register, or beside the stack pointer, and nowhere else; then sleep for ever. */
+/* Only in a register or next to the stack pointer. Then sleeps forever. */
 #if defined(__x86_64__)
 #define HOLD_IN(name, code, use)                                                          \
 	static void hold_in_##name(struct holder *holder)                                 \
@@ -242,7 +242,7 @@ CASE(in_high_xmm, .reachable = {1, SIZE})
 	in_thread(hold_in_high_xmm);
 }
 
-/* Of 32-bit threads the thread pointer is not known, so the whole mapping counts
+/* The thread pointer of 32-bit threads is unknown, so the whole mapping counts
  * (scan/read/roots.c). */
 #if defined(__x86_64__)
 CASE(in_dead_stack, .definite = {1, SIZE})
@@ -261,7 +261,7 @@ CASE(in_red_zone, .reachable = {1, SIZE})
 }
 #endif
 
-/* In memory that the program has mapped, and knows where. */
+/* In mappings that the program still references. */
 
 static void **map(int flags, int file)
 {
@@ -272,7 +272,7 @@ static void **map(int flags, int file)
 	return memory;
 }
 
-/* Without a name, of MAPPED bytes. */
+/* An unnamed file of MAPPED bytes. */
 static int file_make(void)
 {
 	int file = memfd_create("leak_places", MFD_CLOEXEC);
@@ -290,7 +290,8 @@ CASE(in_mapping, .reachable = {1, SIZE})
 	root[7] = block(SIZE);
 }
 
-/* The program has forgotten where. To who knows mappings as blocks, both are lost. */
+/* The program has dropped the address of the mapping. If mappings count as blocks, both are
+ * leaked. */
 CASE(in_lost_mapping, .reachable = {1, SIZE})
 {
 	map(MAP_PRIVATE | MAP_ANONYMOUS, -1)[7] = block(SIZE);
@@ -304,7 +305,7 @@ CASE(in_shared_mapping, .reachable = {1, SIZE})
 	root[7] = block(SIZE);
 }
 
-/* Still there, but not in the page table. */
+/* The page exists, but is not in the page table. */
 CASE(in_shared_unmapped_page, .reachable = {1, SIZE})
 {
 	ROOT(root);
@@ -357,7 +358,7 @@ CASE(in_page_given_back, .definite = {1, SIZE})
 	madvise(root, MAPPED, MADV_DONTNEED);
 }
 
-/* Held where no scan looks, or in a form that it does not know: scan.h says so. */
+/* Referenced from a place that no scan reads, or in a form that it does not know: see scan.h. */
 
 CASE(in_unmapped_file, .definite = {1, SIZE})
 {
@@ -386,7 +387,7 @@ CASE(in_epoll, .definite = {1, SIZE})
 		abort();
 }
 
-/* The structure is packed where pointers have 64 bits: they lie at multiples of 4. */
+/* The structure is packed on 64-bit machines, so pointers are at multiples of 4. */
 #if defined(__x86_64__)
 CASE(in_epoll_event, .definite = {1, SIZE})
 #else
@@ -400,7 +401,7 @@ CASE(in_epoll_event, .reachable = {1, SIZE})
 }
 
 #if defined(__x86_64__)
-/* setjmp saves the frame pointer mangled. */
+/* setjmp mangles the frame pointer that it saves. */
 CASE(in_jmp_buf, .definite = {1, SIZE})
 {
 	static jmp_buf buffer;
@@ -424,8 +425,7 @@ CASE(in_xored_pointer, .definite = {1, SIZE})
 	root = HIDE(block(SIZE));
 }
 
-/* A tag is known in the 16 bits that addresses of 48 bits leave unused; words of 32 bits have none.
- */
+/* Tags are recognised in the 16 bits that 48-bit addresses leave unused. 32-bit words have none. */
 #if UINTPTR_MAX > UINT32_MAX
 #define IF_TAGGED .possible
 #else
@@ -447,7 +447,7 @@ CASE(in_compressed_pointer, .definite = {1, SIZE})
 	root[0] = (uint32_t)((uintptr_t)block(SIZE) >> 4);
 }
 
-/* What libc holds. */
+/* Blocks that libc holds. */
 
 static void on_end(int status, void *argument)
 {
@@ -471,13 +471,13 @@ CASE(directory_lost, .definite = {1, ANY})
 	checked(opendir("/"));
 }
 
-/* What it made to find objects by address (dl-find_object.c) is held by an aligned-up pointer. */
+/* The table that finds objects by address (dl-find_object.c) is held by an aligned-up pointer. */
 CASE(by_dlopen, .possible = {ANY, ANY}, .reachable = {ANY, ANY})
 {
 	checked(dlopen("libutil.so.1", RTLD_NOW));
 }
 
-/* Its thread-local storage's index, to whose second entry the thread descriptor points. */
+/* The index of the thread's local storage. The thread descriptor points to its second entry. */
 CASE(by_pthread_create, .reachable = {1, ANY})
 {
 	static struct holder holder = {.hold = stay};

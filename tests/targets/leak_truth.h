@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the programs of the leak scan's truth table have in common.
+ * Shared code of the programs of the leak scan's truth table.
  *
  *	CASE(lost_chain, .definite = {1, 48}, .indirect = {2, 96})
  *	{
  *		…
  *	}
  *
- * is one case: a function, case_lost_chain, so that the stack of whatever it allocates names it,
- *and what a leak scan is to find of these blocks, {blocks, bytes} by class. The program runs all
- *its cases, says the truth, one line of JSON for each, and then
- * - under valgrind or LeakSanitizer has itself checked, which they report in their way, and ends;
- * - else says READY, waits for the end of its input, and ends.
+ * is one case. It defines the function case_lost_chain, so that the stacks of its allocations name
+ * the case, and what a leak scan must find among these blocks: {blocks, bytes} by class. The
+ * program runs all cases, prints the truth as one line of JSON for each, and then
+ * - under valgrind or LeakSanitizer requests a leak check, which they report in their own format,
+ *   and exits;
+ * - otherwise prints READY, waits for the end of its input, and exits.
  *
- * That the truth is one. A pointer that a case has dropped must not survive by accident. So each
- *case runs deep down in the stack, and then the dead stack and all registers that calls may change
- *are overwritten. Pointers that must be known but not held are hidden (HIDE). Sizes are such that
- *no block ends behind its chunk's last whole 16 bytes, or main_arena's pointer to the chunk behind
- *it would point into the block (scan/pattern/gap.c). Threads are made beforehand, for to make one
- *allocates.
+ * How the truth is kept exact. A pointer that a case has dropped must not survive by accident. So
+ * each case runs deep in the stack, and then the dead stack and all registers that calls may change
+ * are overwritten. Pointers that must be known but must not hold a block are hidden (HIDE). Sizes
+ * are chosen so that no block extends past the last whole 16 bytes of its chunk; otherwise
+ * main_arena's pointer to the next chunk would point into the block (scan/pattern/gap.c). Threads
+ * are created beforehand, because creating one allocates.
  */
 #ifndef MTRACE_TESTS_LEAK_TRUTH_H
 #define MTRACE_TESTS_LEAK_TRUTH_H
@@ -42,7 +43,7 @@
 extern "C" {
 #endif
 int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
-/* The number of the case that runs; -1: none. Read by tests/scan/recorder.c. */
+/* The number of the running case; -1: none. Read by tests/scan/recorder.c. */
 extern volatile int leak_case_now;
 #ifdef __cplusplus
 }
@@ -54,7 +55,7 @@ volatile int leak_case_now = -1;
 #define ROOT(name) static void **volatile name __attribute__((unused))
 
 struct tally {
-	long blocks, bytes; /* ANY: whatever libc thinks best */
+	long blocks, bytes; /* ANY: depends on libc */
 };
 
 struct leak_case {
@@ -82,7 +83,7 @@ NOINLINE static void *checked(void *memory)
 	return memory;
 }
 
-/* A block of so many bytes, all zero. */
+/* A zeroed block of that size. */
 NOINLINE static void **block(size_t size)
 {
 	return (void **)checked(calloc(1, truth_opaque(size)));
@@ -112,7 +113,7 @@ NOINLINE static void leak_scrub(void)
 	leak_scrub_registers();
 }
 
-/* Its frames are deeper than any that are live later, and within what is overwritten. */
+/* Its frames are deeper than any that are live later, and are overwritten afterwards. */
 NOINLINE static void leak_run_deep(const struct leak_case *leak)
 {
 	volatile char depth[16 * 1024];

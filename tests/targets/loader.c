@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * loader [leaderless]: loads and unloads libraries while it runs, in a thread other than the first.
- * Says READY, then does what each line of its standard input says, and answers each with the truth
- * so far. The libraries are copies of the plugin, which allocates for us.
+ * Prints READY, then executes the commands on standard input, one per line, and answers each with
+ * the truth so far. The libraries are copies of the plugin, which allocates for the program.
  *
  *	w	allocate
  *	o PATH	load the library and have it allocate
- *	n PATH	the same, in a namespace of its own: with a C library of its own
- *	c	unload what was loaded last
- *	l	the first thread ends; with "leaderless" it did so before READY
- *	q	end, as does end of file
+ *	n PATH	the same in a new linker namespace, with its own C library
+ *	c	unload the library that was loaded last
+ *	l	the first thread exits; with "leaderless" it exits before READY
+ *	q	exit, as at end of file
  */
 #include "truth.h"
 
@@ -56,7 +56,7 @@ static void use(void *opened)
 		truth_allocated(&site, SIZE, allocate(SIZE));
 }
 
-/* Until the kernel shows the first thread as a zombie. */
+/* Returns when the kernel shows the first thread as a zombie. */
 static void end_leader(void)
 {
 	char text[256] = "", *end;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A signal handler that jumps out of mmap and munmap, on the same stack and (with an argument) from
- * an alternate one, until it has done so JUMPS times. Which calls were completed nobody can know;
- * but all of them were about one range of addresses, and what is there at the end is known.
+ * A signal handler that jumps out of mmap and munmap JUMPS times, on the same stack or (with an
+ * argument) from an alternate one. It is unknown which calls were completed; but all of them use
+ * the same range of addresses, and its final state is known.
  *
- * The next signal is asked for when the last one's handler has been left: a machine on which a
- * signal takes longer than the time between two would handle one in the other, until the stack
- * ends.
+ * The next signal is requested after the handler of the previous one has returned. With a periodic
+ * timer, a slow machine would nest handlers until the stack overflows.
  */
 #include "truth.h"
 
@@ -28,7 +27,7 @@ static void handle(int signal)
 	siglongjmp(back, 1);
 }
 
-/* At another moment of the loop each time. */
+/* Arrives at a different point of the loop each time. */
 static void ask_for_signal(void)
 {
 	struct itimerval once = {.it_value = {0, 300 + jumps}};

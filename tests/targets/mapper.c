@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * mapper: maps every file that standard input names as code, the end of input being an empty line,
- * says how many that were, and allocates once for each line that follows.
+ * mapper: maps the files that standard input names, up to an empty line, as code. Prints their
+ * number, and then allocates once for each further line.
  */
 #include <fcntl.h>
 #include <stdio.h>

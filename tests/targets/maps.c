@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * mmap, munmap and mremap in every way that they can succeed and fail. The program keeps its own
- * list of the regions that it has, so that it knows what is left to the byte.
+ * mmap, munmap and mremap in every way that they can succeed and fail. The program keeps a list of
+ * its regions, so that it knows exactly what is left of them.
  */
 #include "truth.h"
 
 #include <fcntl.h>
 #include <sys/syscall.h>
 
-#ifndef SYS_mmap /* ARM; it differs by the unit of the offset, which is 0 here */
+#ifndef SYS_mmap /* ARM; the unit of the offset differs, but the offset is 0 here */
 #define SYS_mmap SYS_mmap2
 #endif
 
@@ -17,7 +17,8 @@
 #define RW          (PROT_READ | PROT_WRITE)
 #define ANON        (MAP_PRIVATE | MAP_ANONYMOUS)
 
-/* What one call mapped, and how much of it is left; it counts as one as long as any is. */
+/* What one call mapped, and how much of it is left. It counts as one mapping until nothing is
+ * left. */
 struct region {
 	struct site *site;
 	size_t bytes;
@@ -49,7 +50,7 @@ static void region_add(uintptr_t start, uintptr_t end, struct site *site)
 	piece_add(start, end, &regions[region_count++]);
 }
 
-/* [start, end) is no longer mapped, or mapped anew: cut it out of every piece. */
+/* [start, end) is unmapped or replaced: cut it out of every piece. */
 static void region_cut(uintptr_t start, uintptr_t end)
 {
 	struct piece old[REGIONS_MAX];
@@ -78,7 +79,7 @@ static uintptr_t page_up(uintptr_t address)
 	return (address + PAGE - 1) & ~(PAGE - 1);
 }
 
-/* The kernel maps whole pages. A call that asks for nothing and fails is no failed allocation. */
+/* The kernel maps whole pages. A failed call with size 0 does not count as a failed allocation. */
 static char *mapped(struct site *site, void *address, size_t size)
 {
 	uintptr_t start = (uintptr_t)address, end = page_up(start + size);
@@ -139,7 +140,7 @@ NOINLINE static void t_munmap(char *address, size_t size)
 		region_cut((uintptr_t)address, page_up((uintptr_t)address + size));
 }
 
-/* What of the old region goes: all, unless the kernel was told to keep it. */
+/* The part of the old region that is unmapped: all of it, unless the call keeps it mapped. */
 static char *remapped(struct site *site, char *old, size_t gone, void *address, size_t size)
 {
 	if (address != MAP_FAILED)
@@ -187,7 +188,7 @@ static void whole_and_parts(void)
 	t_munmap(p, 4 * PAGE);
 	t_munmap(p + 12 * PAGE, 4 * PAGE);
 	t_munmap(p + 6 * PAGE, 2 * PAGE);
-	t_munmap(p + 6 * PAGE, 2 * PAGE); /* again: succeeds, and nothing is there */
+	t_munmap(p + 6 * PAGE, 2 * PAGE); /* again: succeeds, although nothing is there */
 	p = t_mmap(5000);
 	t_munmap(p, 5000);
 	p = t_mmap(2 * PAGE);
@@ -238,10 +239,10 @@ static void remaps(void)
 	p = t_mremap_fixed(p, 4 * PAGE, 2 * PAGE, area + 40 * PAGE);
 	t_mremap_keep(t_mmap(8 * PAGE), 8 * PAGE);
 	p = t_mmap_shared(4 * PAGE);
-	t_mremap(p, 0, 4 * PAGE, MREMAP_MAYMOVE); /* a second view of shared memory */
+	t_mremap(p, 0, 4 * PAGE, MREMAP_MAYMOVE); /* a second mapping of shared memory */
 }
 
-/* Memory that the allocator maps and unmaps for itself is an allocation and no mapping. */
+/* Memory that the allocator maps for itself counts as an allocation, not as a mapping. */
 static void allocator(void)
 {
 	int i;
@@ -251,7 +252,7 @@ static void allocator(void)
 	t_malloc((size_t)8 << 20);
 }
 
-/* A mapping that no function of libc made: it is in nobody's books, nor is its end. */
+/* A mapping that was made by a direct system call. Neither the call nor its munmap is counted. */
 static void unbooked(void)
 {
 	long address = syscall(SYS_mmap, NULL, 4 * PAGE, RW, ANON, -1, 0L);

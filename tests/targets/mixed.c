@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * mixed COUNT [MIN MAX [SLOTS]]: so many allocations of all sizes by several functions, most of
- * them freed again, so that addresses come back. COUNT 0: until its standard input ends. Besides
- * the truth it tells that of what was asked for with MIN to MAX bytes, and how many allocations
- * were not.
+ * mixed COUNT [MIN MAX [SLOTS]]: COUNT allocations of all sizes by several functions. Most are
+ * freed again, so that addresses are reused. COUNT 0: until the end of standard input. In addition
+ * to the whole truth, it prints the truth of requests of MIN to MAX bytes, and the number of other
+ * allocations.
  */
 #include <poll.h>
 
@@ -64,7 +64,7 @@ static uint64_t draw(void)
 	return random_state >> 8;
 }
 
-/* From 16 bytes to a few hundred, and now and then up to 60,000. */
+/* From 16 bytes to a few hundred, and occasionally up to 60,000. */
 static size_t any_size(void)
 {
 	return draw() % 64 ? 16 + draw() % 400 : 16 + draw() % 60000;

@@ -16,7 +16,7 @@ __attribute__((noinline)) static void t_realloc(void)
 {
 	kept[4] = realloc(malloc(5), 2000);
 	kept[5] = realloc(NULL, 30);
-	kept[6] = realloc(malloc(7), SIZE_MAX / 4); /* fails, and leaves the block */
+	kept[6] = realloc(malloc(7), SIZE_MAX / 4); /* fails, and keeps the block */
 }
 
 int main(void)

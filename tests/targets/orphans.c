@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * orphans WAY TIMES: TIMES processes, of each of which a thread forks over and over while another
- * ends the process: so that some die between the birth of a child and what a tracer would hear of
- * it. All children allocate, and end. Prints how many there were, once all have ended: those that
- * do not are waited for in vain.
+ * orphans WAY TIMES: runs TIMES processes. In each, a thread forks repeatedly while another one
+ * ends the process, so that some exit between a fork and the tracer's notification of it. All
+ * children allocate and exit. Prints the number of children once all have exited; it hangs if one
+ * does not.
  *
- *	exit	by exit_group
- *	kill	by SIGKILL
- *	exec	nothing ends but the thread: another program takes the process
+ *	exit	the process ends by exit_group
+ *	kill	the process ends by SIGKILL
+ *	exec	only the threads end: the process executes another program
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int children; /* a pipe: open as long as there are any, which write a byte each */
+static int children; /* a pipe that stays open as long as there are children; each writes a byte */
 
 static void end_by_exit(void)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ownmalloc MODE: a program with an allocator of its own, which does what glibc's never does while
- * a call to malloc is pending.
+ * ownmalloc MODE: a program with its own allocator, which does things during a call of malloc that
+ * glibc's allocator never does.
  *
  *	longjmp	malloc leaves by longjmp (an out-of-memory handler does that), a hundred times
  *	nested	malloc calls itself, a hundred calls deep: one allocation for the program
  *	signal	a signal arrives inside malloc, and its handler, on an alternate stack, allocates
  *	switch	malloc switches to another coroutine, which allocates, and back
  *
- * Ordinary allocations before and after must be in the books all the same.
+ * Ordinary allocations before and after must still be counted.
  */
 #include "truth.h"
 

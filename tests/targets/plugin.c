@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A library that dlopener loads, uses and unloads. Its caller keeps the books. rawcode maps it
- * without linking it: t_call needs nothing but its argument.
+ * A library that dlopener loads, uses and unloads. Its caller counts the calls. rawcode maps it
+ * without linking it: t_call needs only its argument.
  */
 #include <stdlib.h>
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A function for PostgreSQL 15: leak_work() does some work, and leaks at one line. What it needs of
- * the server's interface is declared here: that it was built for this version, and how functions
- * are called.
+ * A function for PostgreSQL 15: leak_work() does some work, and leaks at one line. The parts of the
+ * server's interface that it needs are declared here: the version magic and the calling convention.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,7 +20,7 @@ struct convention {
 
 NOINLINE static void leak_query(void)
 {
-	/* Nothing keeps it. */
+	/* Nothing references it. */
 	void *volatile query = malloc(LEAK);
 
 	memset(query, 1, LEAK);

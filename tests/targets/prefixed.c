@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * prefixed: a program that has an allocator built into it, under names with a PREFIX, and uses
- * libc's besides. Its static functions with allocators' names are nobody's allocator.
+ * prefixed: a program that contains an allocator whose names have a PREFIX, and also uses libc's.
+ * It has static functions with the names of allocation functions, which must not be traced.
  */
 #include "truth.h"
 

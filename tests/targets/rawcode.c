@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * rawcode LIBRARY SYMBOL COUNT: maps the library's code by a plain mmap, as loaders of their own
- * do, behind the dynamic linker's back; and lets a function in it, which calls what it is given,
- * call malloc COUNT times.
+ * rawcode LIBRARY SYMBOL COUNT: maps the library's code with mmap, without the dynamic linker, as
+ * custom loaders do. Then has a function in it, which calls its argument, call malloc COUNT times.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -35,7 +34,7 @@ static const Elf64_Shdr *section(const char *image, uint32_t type)
 	abort();
 }
 
-/* Of a library that is mapped as it is in its file: addresses are offsets. */
+/* For a library that is mapped as it is in its file: addresses are offsets. */
 static uint64_t find_symbol(const char *image, const char *name)
 {
 	const Elf64_Ehdr *header = (const void *)image;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A module for redis-server: "leak.work" does some work, and leaks at one line. What it needs of
- * the interface of modules is declared here: a function that finds the others by their names.
+ * A module for redis-server: "leak.work" does some work, and leaks at one line. The part of the
+ * module interface that it needs is declared here: a function that finds the others by name.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static int (*reply_number)(struct context *context, long long number);
 
 NOINLINE static void leak_session(void)
 {
-	/* Nothing keeps it. */
+	/* Nothing references it. */
 	void *volatile session = malloc(LEAK);
 
 	memset(session, 1, LEAK);
@@ -38,7 +38,7 @@ EXPORTED int RedisModule_OnLoad(struct context *context, struct string **words, 
 
 int RedisModule_OnLoad(struct context *context, struct string **words, int count)
 {
-	/* The context begins with it. */
+	/* The context starts with a pointer to this function. */
 	int (*find)(const char *name, void *ret_function) = *(void **)context;
 	void (*set_attributes)(struct context * context, const char *name, int version, int api);
 

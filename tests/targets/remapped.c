@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Moves the page of libc that malloc lies on to anonymous memory, as programs do that want their
- * code on huge pages. No breakpoint can be there: the kernel places them in files. Says READY and
- * mallocs for each byte that it reads; ends at a q.
+ * Moves the page of libc that contains malloc to anonymous memory, like programs that want their
+ * code on huge pages. The kernel places breakpoints in files, so none can be there. Prints READY,
+ * and calls malloc for each byte that it reads; exits at a q.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Rust with jemalloc's names: what tikv-jemallocator calls, in a program's own C library. Says how
-//! many blocks of 50000 bytes it took and gave back, and how many it kept.
+//! Rust with the function names that tikv-jemallocator calls, from a C library in the program.
+//! Prints how many blocks of 50000 bytes it allocated and freed, and how many it kept.
 
 use std::alloc::{GlobalAlloc, Layout};
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A truth table of releases: every allocation function with every release function, and what of it
- * is an error. Each pair is a function of its own, pair_ALLOCATION_RELEASE, so that the stacks of
- * what is reported name it.
+ * A truth table of releases: every allocation function with every release function, and which pairs
+ * are errors. Each pair is a function, pair_ALLOCATION_RELEASE, so that reported stacks name it.
  *
- * Says for each pair one line of JSON: its name and the error's kind, or null. What aborts the
- * program (a second free, a free of what is no block) is done by an allocator that bears it: see
- * tests/targets/sanity_tolerant.c.
+ * Prints one line of JSON for each pair: its name and the kind of error, or null. Errors that would
+ * abort the program (a double free, a free of an invalid pointer) use an allocator that tolerates
+ * them: see tests/targets/sanity_tolerant.c.
  */
 #include "truth.h"
 
@@ -27,7 +26,7 @@ struct pair {
 
 static const std::align_val_t alignment{64};
 
-/* How to get a block of SIZE bytes, and which kin it is of. */
+/* Ways to get a block of SIZE bytes, and the kind of allocator of each. */
 static void *by_posix_memalign(void)
 {
 	void *memory;
@@ -106,7 +105,7 @@ RELEASES(PAIRS_OF)
 	 pair_##allocation##_##release},
 #define LINES_OF(release, released, statement) ALLOCATIONS(LINE, release, released, statement)
 
-/* Sizes that sized delete is told. */
+/* Sizes that are passed to sized delete. */
 #define SIZED(name, error, allocate, release)       \
 	NOINLINE static void pair_size_##name(void) \
 	{                                           \

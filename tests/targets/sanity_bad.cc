@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Frees of what does not live, one to a run, for an allocator may end the program because of it:
+ * Frees of invalid pointers, one per run, because the allocator may abort the program:
  *
  *	sanity_bad CASE
  *
- * says, as JSON, what is wrong with the case (null: nothing), and then does it, in a
- * function named bad_CASE. Where there are three stacks, they are those of made_here, freed_here
- * and bad_CASE.
+ * prints, as JSON, the expected error of the case (null: none), and then runs it in a function
+ * named bad_CASE. If there are three stacks, they are those of made_here, freed_here and bad_CASE.
  */
 #include "truth.h"
 
@@ -49,7 +48,7 @@ NOINLINE static void bad_twice(void)
 	truth_opaque(0);
 }
 
-/* With GLIBC_TUNABLES=glibc.malloc.tcache_count=0 this goes unnoticed. */
+/* glibc tolerates this with GLIBC_TUNABLES=glibc.malloc.tcache_count=0. */
 NOINLINE static void bad_between(void)
 {
 	char *memory = made_here(), *other = (char *)malloc(SIZE);
@@ -95,7 +94,7 @@ NOINLINE static void bad_thread(void)
 	truth_opaque(0);
 }
 
-/* The address was handed out again meanwhile: the new owner's free is found. */
+/* The address has been reused: the error is found in the new owner's free. */
 NOINLINE static void bad_stale(void)
 {
 	char *memory = (char *)malloc(SIZE), *owner;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Right uses of operators that are easily taken for wrong ones: operator new that fails, calls a
- * handler that allocates, and tries again; that throws; destructors that delete; signal handlers on
- * an alternate stack; exceptions in threads.
+ * Valid uses of operators that are easily mistaken for errors: an operator new that fails, calls a
+ * handler that allocates, and tries again; one that throws; destructors that delete; signal
+ * handlers on an alternate stack; exceptions in threads.
  */
 #include "truth.h"
 
@@ -22,7 +22,8 @@
 
 static int handled;
 
-/* Does at each call what might be taken for the new that failed, and the last time helps it. */
+/* Each call makes calls that might be mistaken for the new that failed. Every third one raises the
+ * memory limit, so that the new succeeds. */
 static void handler(void)
 {
 	struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
@@ -121,7 +122,7 @@ NOINLINE static void exceptions(void)
 
 static std::atomic<int> ticks;
 
-/* It may interrupt operators between their entry and malloc, and allocates nothing. */
+/* May interrupt operators between their entry and malloc. Allocates nothing. */
 static void on_tick(int)
 {
 	ticks++;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Operators that a program has replaced, in ways that are right:
+ * Operators that a program has replaced in valid ways:
  *
  *	sanity_replaced
  *
- * Small objects come from a pool, whose chunks are taken by operator new and given back by free at
- * the end; the first object of a chunk has the chunk's address. Others have a header before them.
+ * Small objects come from a pool. operator new allocates its chunks, which are freed at the end;
+ * the first object of a chunk has the chunk's address. Larger objects have a header before them.
  */
 #include "truth.h"
 
 #include <new>
 #include <string>
 
-/* Sized delete is the library's, and calls the replaced one. */
+/* Sized delete is the library's, and calls the replaced operator. */
 #pragma GCC diagnostic ignored "-Wsized-deallocation"
 
 #define SMALL  64

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * seccomp strict|filter: lock oneself in, then allocate. Any system call that a probe made this
- * program do, and that the sandbox does not know, would end it.
+ * seccomp strict|filter: enters a seccomp sandbox, then allocates. The sandbox would kill the
+ * program if a probe made it execute any other system call.
  */
 #include "truth.h"
 
@@ -42,7 +42,7 @@ int main(int argc, char **argv)
 {
 	int i, strict = argc > 1 && !strcmp(argv[1], "strict");
 
-	/* The heap is there before the door is shut: later calls need no brk. */
+	/* Grow the heap before entering the sandbox, so that later calls need no brk. */
 	t_free(t_before(60000));
 	if (strict ? prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) : lock_by_filter())
 		return 3;

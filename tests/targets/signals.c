@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Signals in the midst of allocation: a timer's, many; SIGTRAP of the program's own, by an
- * instruction and by kill(2). Each must arrive as often as it was sent.
+ * Signals during allocations: many from a timer, and the program's own SIGTRAPs, by an instruction
+ * and by kill(2). Each must be delivered as often as it was sent.
  */
 #include "truth.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * slow_leak SECONDS [LINGER]: leaks at one line, among sites that do not: what is allocated at the
- * start, a cache that warms up, one that fills and is emptied, a list that comes and goes, and what
- * is freed at once. Says READY when it has started up. With LINGER it waits for
- * the end of its standard input at last.
+ * slow_leak SECONDS [LINGER]: leaks at one line. Its other sites do not leak: allocations at the
+ * start, a cache that warms up, a cache that fills and is emptied, a list that grows and shrinks,
+ * and blocks that are freed immediately. Prints READY after its startup. With LINGER, it finally
+ * waits for the end of standard input.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ NOINLINE static void start_up(void)
 
 NOINLINE static void leak_request(void)
 {
-	/* Nothing keeps it. */
+	/* Nothing references it. */
 	void *volatile request = malloc(LEAK);
 
 	memset(request, 1, LEAK);

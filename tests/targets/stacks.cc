@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * stacks KIND… (see the table at the end): calls an allocation function from stacks of all sorts,
- *and each time says what the stack is by backtrace(), that is by the C++ runtime's own unwinder:
- *one line each,
+ * stacks KIND… (see the table at the end): calls an allocation function from many kinds of stacks,
+ * and prints each stack as found by backtrace(), that is, by the C++ runtime's unwinder. One line
+ * for each:
  *
  *	BYTES MODULE+OFFSET MODULE+OFFSET …
  *
- * of the return addresses behind the function that allocates. Offsets are in the file. Compiled as
- * distributions do, optimised and without frame pointers (see the Makefile).
+ * These are the return addresses beyond the allocating function, as offsets in the file. Compiled
+ * as distributions do, optimised and without frame pointers (see the Makefile).
  */
 #include <alloca.h>
 #include <dlfcn.h>
@@ -37,7 +37,7 @@ static const int FRAMES_MAX = 127;
 
 struct place {
 	uintptr_t address;
-	const char *module; /* its name, of which `length` bytes are without version */
+	const char *module; /* its name; `length` excludes the version */
 	uintptr_t offset;
 	int length;
 };
@@ -61,7 +61,7 @@ static int find_place(struct dl_phdr_info *info, size_t, void *data)
 	return 0;
 }
 
-/* Written at the end: stdio must not be among the stacks. */
+/* Printed at the end, because stdio must not be among the stacks. */
 struct taken {
 	size_t size;
 	int count;
@@ -72,13 +72,13 @@ static const int TAKEN_MAX = 20000;
 static struct taken taken[TAKEN_MAX];
 static std::atomic<int> taken_count;
 
-/* Something unknown happens to it. */
+/* Hides from the compiler what happens to the memory. */
 static inline void keep(void *memory)
 {
 	asm volatile("" : : "r"(memory) : "memory");
 }
 
-/* The one place that allocates. Sizes tell the stacks apart. */
+/* The only function that allocates. Sizes distinguish the stacks. */
 NOINLINE static void take(void)
 {
 	int number = taken_count++;
@@ -109,8 +109,8 @@ static void tell(void)
 }
 
 /*
- * A tree of calls through functions whose frames differ: small, large, of a size that is known at
- * run time only, aligned more than the stack is, with and without saved registers.
+ * A tree of calls through functions whose frames differ: small, large, of a size that is only known
+ * at run time, over-aligned, with and without saved registers.
  */
 
 static thread_local uint64_t random_state = 1;
@@ -261,7 +261,7 @@ static void threads(void)
 		thread.join();
 }
 
-/* A coroutine on a stack of its own, and a handler on an alternate one. */
+/* A coroutine on its own stack, and a handler on an alternate one. */
 
 static ucontext_t context_main, context_own;
 
@@ -293,7 +293,7 @@ static void signals(void)
 	raise(SIGUSR1);
 }
 
-/* The standard library's own stacks: nothing to compare, but they must be complete. */
+/* Stacks through the standard library: not compared, but they must be complete. */
 static void regex(void)
 {
 	std::regex expression("([a-z]+)-([0-9]+|x(yz)*)+(foo|bar)?");
@@ -304,7 +304,7 @@ static void regex(void)
 		std::regex_search(text, match, expression);
 }
 
-/* For those who want to attach. */
+/* Waits for a tracer to attach. */
 static void wait(void)
 {
 	getchar();

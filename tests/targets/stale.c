@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Ends with a pointer to a block left on the stack, where nothing reads it: "returned" in the
- * frame of a function that has returned, "array" in an array that was never written, "thread" on
- * the stack of a thread that has exited, "freed" in a freed block at the start of the heap. "wait":
- * as "array", but it waits for a line before that, and then for the end of its input. The block is
- * still used after the pointer was last written: "live", "waiting" by a thread that waits. Compiled
- * without optimisation.
+ * Exits with a stale pointer to a block, which nothing reads: "returned" in the frame of a function
+ * that has returned, "array" in an array that was never written, "thread" on the stack of a thread
+ * that has exited, "freed" in a freed block at the start of the heap. "wait": like "array", but it
+ * waits for a line first, and for the end of its input afterwards. The pointer is not stale, and
+ * the block is still used: "live", and "waiting", by a thread that waits. Compiled without
+ * optimisation.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static void fill(void)
 		array[i] = i ? array[0] : malloc(BYTES);
 }
 
-/* It lies where fill's array was. */
+/* Its array is where fill's array was. */
 static void end_over_array(void)
 {
 	char *volatile array[WORDS];
@@ -44,7 +44,7 @@ static void end_over_array(void)
 	exit(0);
 }
 
-/* The first block of a heap, so only what malloc keeps for itself lies before it. */
+/* The first block of a heap: only malloc's own data are before it. */
 static void freed(void)
 {
 	char **array = malloc(WORDS * sizeof(*array));
@@ -54,10 +54,10 @@ static void freed(void)
 	free(array);
 }
 
-/* The same, until its input ends. */
+/* The same, but waits for the end of its input. */
 static void wait_over_array(void)
 {
-	static char byte; /* an address in the frame would make all above it live */
+	static char byte; /* an address in the frame would make everything above it live */
 	char *volatile array[WORDS];
 
 	if (write(1, "LEAKED\n", 7) != 7)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * steady [THREADS [PROGRAM]]: a program to attach to. Says READY, then does what each byte of its
- *standard input says, and answers each with one line: the truth so far. No byte, no work.
+ * steady [THREADS [PROGRAM]]: a program to attach to. Prints READY, then executes a command for
+ * each byte on standard input, and answers each with one line: the truth so far. It is idle between
+ * commands.
  *
- *	w	every thread does a round of allocations; what it keeps is filled with a pattern
+ *	w	every thread does a round of allocations, and fills the blocks that it keeps
  *	p	every thread makes PAIRS pairs of malloc and free, as fast as it can
- *	b	a child makes PAIRS pairs, and ends; its truth is not told
- *	e	become PROGRAM, or steady once more: READY, and books that begin anew
- *	f	free the blocks that were there before READY (a tracer that came later knows none)
- *	c	check the pattern of all blocks that are kept
- *	q	end, as does end of file
+ *	b	a child makes PAIRS pairs, and exits; its truth is not printed
+ *	e	execute PROGRAM, or steady again: prints READY, and the truth starts at zero
+ *	f	free the blocks from before READY (a tracer that attached later does not know them)
+ *	c	check the contents of all blocks that are kept
+ *	q	exit, as at end of file
  */
 #include "truth.h"
 
@@ -106,7 +107,7 @@ static void work(const struct worker *worker)
 		struct block block = t_work(i);
 
 		block = t_realloc(block, i * 3);
-		t_free(t_realloc((struct block){0}, i)); /* which becomes a malloc */
+		t_free(t_realloc((struct block){0}, i)); /* same as malloc */
 		t_free(t_calloc(i));
 		t_free(block);
 		if (i % 50 == 0)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * swapped pointer | block | untouched: what a leak scan has to do with pages that are not in
- * memory.
+ * swapped pointer | block | untouched: a target for leak scans with pages that are not in memory.
  *
  *	pointer	 a page holds the only pointer to a block of 48 bytes, and is swapped out
- *	block	 16 pages that nothing points to, the first 8 of which are swapped out
- *	untouched  16 pages that nothing points to, none of which was ever written
+ *	block	 nothing points to a block of 16 pages, and the first 8 are swapped out
+ *	untouched  nothing points to a block of 16 pages, and none was ever written
  *
- * Begins when it gets a line; says READY, or NO SWAP if the kernel did not swap; ends when its
- * input does: then it says how many of the pages are in memory.
+ * Starts when it reads a line. Prints READY, or NO SWAP if the kernel did not swap. At the end of
+ * its input, it prints how many of the pages are in memory, and exits.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -25,7 +24,7 @@
 #define TRIES    100
 
 static void **page;
-static uintptr_t hidden; /* the pages' address, so that nobody takes it for a pointer */
+static uintptr_t hidden; /* the pages' address, in a form that is not recognised as a pointer */
 static size_t page_count;
 
 NOINLINE static void *t_pages(size_t count)
@@ -43,7 +42,7 @@ NOINLINE static void *t_kept(void)
 	return malloc(SIZE);
 }
 
-/* Bits 63 and 62 of the page map's entry: it is in memory, or swapped out. */
+/* Bits 63 and 62 of the pagemap entry: the page is in memory, or swapped out. */
 static int page_is(uintptr_t address, int bit)
 {
 	uint64_t entry = 0;
@@ -96,7 +95,7 @@ NOINLINE static int do_untouched(void)
 	return !!t_pages(PAGES);
 }
 
-/* Words of calls that have returned would keep the blocks. */
+/* Overwrites stale pointers to the blocks that earlier calls left on the stack. */
 NOINLINE static void forget(void)
 {
 	char stack[8192];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Leaks blocks into which only the allocator's own pointers lead: glibc's address of a free chunk
- * or of the top chunk lies in the last word of the block before it. 408 blocks of 41,338 bytes,
- * from the first arena and from a thread's. With an argument, it waits for a line before it
- * begins, and for another one before it ends.
+ * Leaks blocks that only the allocator's own pointers point into: glibc's address of a free chunk
+ * or of the top chunk is the address of the last word of the previous block. 408 blocks of 41,338
+ * bytes, from the first arena and from a thread's. With an argument, it waits for a line before it
+ * starts, and for another one before it exits.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 static const size_t sizes[] = {17, 20, 24, 33, 40, 100, 104, 1000};
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
-static void *volatile fences[2 * TIMES + SIZES]; /* between free chunks, which would merge */
+static void *volatile fences[2 * TIMES + SIZES]; /* keep free chunks from merging */
 static size_t fence_count;
 
 static void t_leak(size_t size)

@@ -3,9 +3,9 @@
  * threads THREADS ROUNDS [MODE]: threads that allocate at the same time.
  *
  *	pairs	each thread allocates and frees, ROUNDS times, and leaks three blocks
- *	cross	each thread frees what another one allocated
- *	realloc	each thread grows and shrinks a block: addresses wander from thread to thread
- *	tcache	each thread frees seven blocks (a full cache of glibc's) and ends
+ *	cross	each thread frees blocks that another one allocated
+ *	realloc	each thread grows and shrinks a block: addresses move from thread to thread
+ *	tcache	each thread frees seven blocks (a full thread cache of glibc) and exits
  */
 #include "truth.h"
 
@@ -63,7 +63,7 @@ static void work_pairs(struct worker *worker)
 		t_leak(worker->index + 1);
 }
 
-/* A place where one thread puts a block and whoever comes next takes it. */
+/* A slot: one thread puts a block into it, and another one takes it. */
 static struct {
 	_Atomic int locked;
 	struct block block;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A target program knows what it allocated and says so at its end: one line of JSON, to be compared
- * with the tracer's report to the unit. The books are kept per site, and a site is a function of
- * the target (never inlined, its name begins with "t_") together with the API that it calls; so
- * what libc allocates for itself is not in them, and comparisons are exact.
+ * A target program knows what it allocated, and prints this truth at its end: one line of JSON, to
+ * be compared exactly with the tracer's report. It is counted per site. A site is a function of the
+ * target (never inlined, its name begins with "t_") together with the API that it calls. So the
+ * truth does not include libc's own allocations, and comparisons are exact.
  *
  *	static struct block t_small(void)
  *	{
  *		BOOKED(malloc, 16, malloc(16));
  *	}
  *
- * Calls are counted as the tool counts them (user/model/model.h): a realloc that works is one free
- * and one allocation; a failed call is a failure and nothing else. Counters are atomic, for
- * threads and signal handlers. The line is written with write(2) from a static buffer: telling the
+ * Calls are counted as the tool counts them (user/model/model.h): a realloc that succeeds is one
+ * free and one allocation; a failed call only counts as a failure. Counters are atomic, for threads
+ * and signal handlers. The line is written with write(2) from a static buffer, so that printing the
  * truth allocates nothing.
  */
 #ifndef MTRACE_TESTS_TRUTH_H
@@ -41,7 +41,7 @@ struct site {
 	struct site *next;
 };
 
-/* An allocation in the hands of the target, and the site that made it. */
+/* A live allocation of the target, and the site that made it. */
 struct block {
 	void *address;
 	size_t size;
@@ -80,7 +80,7 @@ NOINLINE static struct block truth_allocated(struct site *site, size_t size, voi
 	return block;
 }
 
-/* Bytes of the block's memory go; the block itself if `whole`. */
+/* Counts freed bytes of a block, and the block itself if `whole`. */
 NOINLINE static void truth_shrunk(struct site *site, size_t bytes, int whole)
 {
 	truth_add(&site->bytes_freed, bytes);
@@ -95,7 +95,8 @@ NOINLINE static void truth_freed(struct block block)
 
 #define SITE(api_name) static struct site site = {.function = __func__, .api = (api_name)}
 
-/* The body of an allocating function: call `expression`, book `size` bytes, return the block. */
+/* The body of an allocating function: evaluate `expression`, count `size` bytes, return the
+ * block. */
 #define BOOKED(api, size, expression)                                \
 	do {                                                         \
 		SITE(#api);                                          \
@@ -108,14 +109,14 @@ NOINLINE static void t_free(struct block block)
 	free(block.address);
 }
 
-/* A size that the compiler knows nothing about, so that it does not warn of silly ones. */
+/* Hides a size from the compiler, so that it does not warn about absurd ones. */
 NOINLINE static size_t truth_opaque(size_t size)
 {
 	__asm__ volatile("" : "+r"(size));
 	return size;
 }
 
-/* In a child: what lives has been inherited, and all else was its parent's. */
+/* In a child: live blocks become inherited ones, and all other counts start at zero. */
 NOINLINE static void truth_inherit(void)
 {
 	struct site *site;
@@ -128,7 +129,7 @@ NOINLINE static void truth_inherit(void)
 	}
 }
 
-/* Writing the truth. */
+/* Printing the truth. */
 
 struct truth_text {
 	char text[65536];
@@ -177,7 +178,7 @@ static inline void truth_print_site(struct truth_text *out, const struct site *s
 		    (unsigned long long)site->failed);
 }
 
-/* One line: {"sites":[…], …}; `extra` is "" or more members, each with a comma before it. */
+/* One line: {"sites":[…], …}; `extra` is "" or more members, each with a leading comma. */
 NOINLINE static void truth_tell(int fd, const char *extra)
 {
 	static struct truth_text out;

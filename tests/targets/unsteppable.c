@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Defines valloc as code in which the kernel takes no breakpoint (it refuses that prefix). Says
- * READY, and for a byte on standard input makes CALLS calls of malloc and one of posix_memalign,
- * and ends.
+ * Defines valloc as code in which the kernel places no breakpoint (it refuses that prefix). Prints
+ * READY, and after a byte on standard input makes CALLS calls of malloc and one of posix_memalign,
+ * and exits.
  */
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A model with one process in it, and short words to tell it events and to look at its books.
- * The process has a program, a C library (which is an allocator) and operator new in a third
- * object. Its clock goes on by 1 ms with every event.
+ * A model with one process, and short functions that send it events and read its reports. The
+ * process has a program, a C library (which is an allocator) and operator new in a third object.
+ * Its clock advances by 1 ms with every event.
  */
 #ifndef MTRACE_TEST_BOOKS_H
 #define MTRACE_TEST_BOOKS_H
@@ -33,10 +33,10 @@ enum { MODULE_PROGRAM = 1, MODULE_LIBC, MODULE_LIBSTDCXX };
 
 struct books {
 	struct model *model;
-	struct snapshot *snapshot; /* of the last look */
+	struct snapshot *snapshot; /* taken by the last look */
 	uint64_t now_ns;
 	uint32_t pid;
-	/* What the next calls come with: */
+	/* Attached to the following calls: */
 	uint32_t tid;
 	uint64_t caller;
 	uint64_t stack;
@@ -77,7 +77,7 @@ static inline void tell_exit(struct books *books)
 	tell(books, (struct event){.kind = EVENT_EXIT});
 }
 
-/* From here on the child has this pid; the thread that forks is books->tid. */
+/* From now on, the child has this pid. books->tid is the thread that forks. */
 static inline void tell_fork(struct books *books, uint32_t child, uint64_t start_time, bool shares)
 {
 	struct event event = {.kind = EVENT_FORK,
@@ -93,7 +93,7 @@ static inline void tell_fork(struct books *books, uint32_t child, uint64_t start
 	assert_int_equal(model_event(books->model, &event), 0);
 }
 
-/* What follows is of another process, and its first thread. */
+/* The following events belong to the first thread of this process. */
 static inline void books_turn(struct books *books, uint32_t pid)
 {
 	books->pid = books->tid = pid;
@@ -200,7 +200,7 @@ static inline void tell_failed(struct books *books, enum api api, uint64_t size)
 	tell_call(books, EVENT_END, api, EVENT_FLAG_FAILED, 0, size);
 }
 
-/* What must hold of any section, whatever the target did. */
+/* What holds for every section, whatever the target did. */
 static inline void check_section(const struct snapshot_process *section)
 {
 	uint64_t allocations = 0, frees = 0, bytes = 0, failed = 0, blocks = 0, live = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Programs for other machines, compiled in a scratch directory. For tests with cmocka. */
+/* Compiles programs for other machines in a scratch directory. For tests with cmocka. */
 #ifndef MTRACE_TESTS_CROSS_H
 #define MTRACE_TESTS_CROSS_H
 
@@ -12,7 +12,7 @@
 
 #define CROSS_SOURCES "tests/unit/cross"
 
-/* Skips the test unless there is such a program, such as a compiler. */
+/* Skips the test unless this program (such as a compiler) is installed. */
 static inline void cross_require(const char *program)
 {
 	char line[PATH_MAX];
@@ -24,7 +24,7 @@ static inline void cross_require(const char *program)
 	}
 }
 
-/* A source of the test's directory, by its path. */
+/* The path of a source file in the test's directory. */
 static inline const char *cross_source(const char *name, char path[PATH_MAX])
 {
 	char relative[PATH_MAX];
@@ -35,7 +35,7 @@ static inline const char *cross_source(const char *name, char path[PATH_MAX])
 	return path;
 }
 
-/* Runs `command` with a source's path behind it, in the scratch directory. */
+/* Runs `command` with the path of the source as its last argument, in the scratch directory. */
 static inline void cross_build(const struct scratch *scratch, const char *command,
 			       const char *source)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reports compared with tests/golden; UPDATE_GOLDEN=1 writes those anew. Run from the root of the
- * tree. And what holds for every text report.
+ * Compares reports with tests/golden; UPDATE_GOLDEN=1 rewrites those files. Run from the root of
+ * the tree. Also checks what holds for every text report.
  */
 #ifndef MTRACE_TEST_GOLDEN_H
 #define MTRACE_TEST_GOLDEN_H
@@ -63,7 +63,7 @@ static inline void check_golden(const struct golden *golden)
 	check_golden_text(render(golden->format, golden->snapshot, &golden->options), golden->file);
 }
 
-/* Columns as the C library counts them, escape sequences of ours left out. */
+/* Columns as the C library counts them, without our escape sequences. */
 static inline size_t line_columns(const char *line, size_t length)
 {
 	mbstate_t state = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A report as a string, to be freed. */
+/* A report as a string. The caller frees it. */
 #ifndef MTRACE_TEST_RENDER_H
 #define MTRACE_TEST_RENDER_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A directory of a test's own, and files and commands in it. Failures fail the test. */
+/* A directory for one test, with functions that create files and run commands in it. Failures fail
+ * the test. */
 #ifndef MTRACE_TESTS_SCRATCH_H
 #define MTRACE_TESTS_SCRATCH_H
 
@@ -14,7 +15,7 @@
 
 struct scratch {
 	char root[64];
-	char path[PATH_MAX]; /* scratch_path's result, until it is called again */
+	char path[PATH_MAX]; /* the result of scratch_path, valid until its next call */
 };
 
 static inline int scratch_setup(void **state)
@@ -24,7 +25,7 @@ static inline int scratch_setup(void **state)
 	assert_non_null(scratch);
 	strcpy(scratch->root, "/tmp/mtrace-unit-XXXXXX");
 	assert_non_null(mkdtemp(scratch->root));
-	/* Other users' processes must find what is in it. */
+	/* Processes of other users need access. */
 	assert_int_equal(chmod(scratch->root, 0755), 0);
 	*state = scratch;
 	return 0;
@@ -66,7 +67,7 @@ static inline void scratch_write(struct scratch *scratch, const char *name, cons
 	close(fd);
 }
 
-/* A shell command in the directory, without its output; the exit status. */
+/* Runs a shell command in the directory, discards its output, and returns its exit status. */
 static inline int scratch_run(const struct scratch *scratch, const char *command)
 {
 	char line[8192];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The allocator table agrees with itself, with the cookie's layout and with the C ABI. */
+/* The allocator table is consistent with itself, with the cookie's layout and with the C ABI. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ static void test_symbols_lead_back_to_their_row(void **state)
 
 		for (int i = 0; i < API_SYMBOLS_MAX && row->symbols[i]; i++)
 			assert_int_equal(api_of_symbol(row->symbols[i]), api);
-		/* A full list would have no NULL, which readers of the row rely on. */
+		/* A full list would have no final NULL, which readers of the row rely on. */
 		assert_null(row->symbols[API_SYMBOLS_MAX - 1]);
 	}
 }
@@ -68,10 +68,11 @@ static void test_rows_make_sense(void **state)
 		const struct api_row *row = api_row(api);
 
 		assert_int_equal(row->family == FAMILY_MAP, !strcmp(row->group, "mmap"));
-		/* Whoever allocates has a size; whoever frees says what. */
+		/* Every allocating function has a size argument, and every freeing one an
+		 * address. */
 		assert_true(!api_allocates(api) || row->size >= 0);
 		assert_true(api_allocates(api) || row->old >= 0);
-		/* A free is an entry-only probe, and so never begins what would have to end. */
+		/* A free is an entry-only probe, so it needs no return. */
 		assert_int_equal(api_needs_return(api), !(row->flags & COOKIE_FLAG_FREE));
 		if (row->flags & COOKIE_FLAG_FREE)
 			assert_false(row->flags & (COOKIE_FLAG_BEGIN | COOKIE_FLAG_UNMAP));
@@ -107,7 +108,7 @@ static void test_plain_free(void **state)
 	assert_true(api_cookie(API_FREE) == COOKIE_PLAIN_FREE);
 }
 
-/* The prototypes themselves, so that a slip in the table does not merely agree with itself. */
+/* Written down from the prototypes, so that the table is not merely compared with itself. */
 static void test_argument_positions(void **state)
 {
 	static const struct {
@@ -139,7 +140,7 @@ static void test_argument_positions(void **state)
 	}
 }
 
-/* TRAPS.md, 1: a return probe on a function that is unwound through aborts the program. */
+/* TRAPS.md, 1: a return probe aborts the program if an exception passes through the function. */
 static void test_throwing_functions_are_marked(void **state)
 {
 	(void)state;
@@ -166,9 +167,9 @@ static void test_set_parse(void **state)
 	assert_int_equal(parse_set("new"), 1u << API_NEW | 1u << API_NEW_ARRAY | 1u << API_DELETE |
 						   1u << API_DELETE_ARRAY);
 	assert_int_equal(parse_set("calloc,calloc,munmap"), 1u << API_CALLOC | 1u << API_MUNMAP);
-	/* All groups are all apis; the rest of the mask is the unknown row. */
+	/* All groups together are all APIs; the rest of the mask is the unknown row. */
 	assert_int_equal(parse_set("malloc,new,mmap"), API_SET_ALL & ~(1u << API_NONE));
-	/* A group's name means the group, also where a function is called the same. */
+	/* A name that is both a group and a function means the group. */
 	assert_true(parse_set("malloc") & 1u << API_FREE);
 	assert_true(parse_set("mmap") & 1u << API_MREMAP);
 }

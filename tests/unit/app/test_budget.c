@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How sampling follows a budget: by decisions alone, and with a program whose costs are known. */
+/* Sampling follows a budget: single decisions, and simulated programs with known costs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static uint32_t decided(struct budget *budget, double all, double floor)
 	return budget->drawn;
 }
 
-static void too_much_is_halved_as_often_as_needed(void **state)
+static void sampling_is_halved_until_the_cost_fits(void **state)
 {
 	static const struct {
 		double all;
@@ -48,7 +48,7 @@ static void too_much_is_halved_as_often_as_needed(void **state)
 	}
 }
 
-static void little_is_taken_back_slowly(void **state)
+static void sampling_decreases_slowly_at_low_cost(void **state)
 {
 	struct budget budget = budget_of(0.1, 0);
 
@@ -65,7 +65,7 @@ static void little_is_taken_back_slowly(void **state)
 	assert_int_equal(budget.changes, 3);
 }
 
-static void what_the_user_wants_is_the_least(void **state)
+static void requested_sampling_is_the_minimum(void **state)
 {
 	struct budget budget = budget_of(0.1, 1);
 
@@ -76,7 +76,7 @@ static void what_the_user_wants_is_the_least(void **state)
 	assert_int_equal(budget.drawn, 1);
 }
 
-static void a_budget_of_all_changes_nothing(void **state)
+static void budget_of_100_percent_changes_nothing(void **state)
 {
 	struct budget budget = budget_of(1, 0);
 
@@ -88,7 +88,7 @@ static void a_budget_of_all_changes_nothing(void **state)
 	assert_false(budget_is_hopeless(&budget, &(struct budget_cost){5, 3}));
 }
 
-static void levels_end(void **state)
+static void level_is_limited(void **state)
 {
 	struct budget budget = budget_of(0.001, 0);
 
@@ -98,7 +98,7 @@ static void levels_end(void **state)
 	assert_int_equal(budget.drawn, LEVELS);
 }
 
-static void a_floor_that_is_too_high_is_known(void **state)
+static void too_high_floor_is_detected(void **state)
 {
 	const struct budget budget = budget_of(0.1, 0);
 
@@ -107,7 +107,8 @@ static void a_floor_that_is_too_high_is_known(void **state)
 	assert_false(budget_is_hopeless(&budget, &(struct budget_cost){0.5, 0.09}));
 }
 
-/* A call for each microsecond of work: what it costs when one of 2^(drawn - 1) means is hit. */
+/* The cost of a program that makes a call per microsecond of work, if one of 2^(drawn - 1) calls is
+ * sampled. */
 static struct budget_cost cost_of(const struct budget *budget, double entry_us, double told_us)
 {
 	double chance = budget->drawn ? 1.0 / (double)(1ULL << (budget->drawn - 1)) : 1;
@@ -116,8 +117,8 @@ static struct budget_cost cost_of(const struct budget *budget, double entry_us, 
 	return (struct budget_cost){cost / all, entry_us / all};
 }
 
-/* It comes to rest, soon, within the budget or near to the floor, and stays there. */
-static void it_comes_to_rest(void **state)
+/* The rate soon stabilises within the budget or near the floor, and stays there. */
+static void sampling_rate_stabilises(void **state)
 {
 	static const double budgets[] = {0.01, 0.05, 0.2, 0.5}, entries[] = {0.001, 0.05, 0.8},
 			    tolds[] = {0.1, 1, 5};
@@ -149,13 +150,13 @@ static void it_comes_to_rest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(too_much_is_halved_as_often_as_needed),
-		cmocka_unit_test(little_is_taken_back_slowly),
-		cmocka_unit_test(what_the_user_wants_is_the_least),
-		cmocka_unit_test(a_budget_of_all_changes_nothing),
-		cmocka_unit_test(levels_end),
-		cmocka_unit_test(a_floor_that_is_too_high_is_known),
-		cmocka_unit_test(it_comes_to_rest),
+		cmocka_unit_test(sampling_is_halved_until_the_cost_fits),
+		cmocka_unit_test(sampling_decreases_slowly_at_low_cost),
+		cmocka_unit_test(requested_sampling_is_the_minimum),
+		cmocka_unit_test(budget_of_100_percent_changes_nothing),
+		cmocka_unit_test(level_is_limited),
+		cmocka_unit_test(too_high_floor_is_detected),
+		cmocka_unit_test(sampling_rate_stabilises),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Defaults from files: the same options, and errors with file and line. */
+/* Defaults from configuration files: the same options as on the command line, and errors with file
+ * and line. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,7 +55,7 @@ static void test_lines(void **state)
 	options_free(&options);
 }
 
-static void test_wrong_lines(void **state)
+static void test_invalid_lines(void **state)
 {
 	struct scratch *scratch = *state;
 	char reason[PATH_MAX + 32];
@@ -72,7 +73,7 @@ static void test_wrong_lines(void **state)
 	assert_wrong(scratch, "=5\n", "unknown option \"\"");
 }
 
-static void test_wrong_files(void **state)
+static void test_invalid_files(void **state)
 {
 	struct scratch *scratch = *state;
 	struct options options = {0};
@@ -86,7 +87,7 @@ static void test_wrong_files(void **state)
 	options_free(&options);
 }
 
-/* The command line prevails, and --config may stand anywhere on it. */
+/* The command line overrides the file, and --config may be anywhere on it. */
 static void test_command_line(void **state)
 {
 	struct scratch *scratch = *state;
@@ -106,7 +107,7 @@ static void test_command_line(void **state)
 	options_free(&options);
 }
 
-static void test_files_that_nobody_named(void **state)
+static void test_default_files(void **state)
 {
 	struct scratch *scratch = *state;
 	char *none[] = {"--", "true", NULL};
@@ -139,11 +140,9 @@ int main(void)
 {
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
-		IN_SCRATCH(test_lines),
-		IN_SCRATCH(test_wrong_lines),
-		IN_SCRATCH(test_wrong_files),
-		IN_SCRATCH(test_command_line),
-		IN_SCRATCH(test_files_that_nobody_named),
+		IN_SCRATCH(test_lines),         IN_SCRATCH(test_invalid_lines),
+		IN_SCRATCH(test_invalid_files), IN_SCRATCH(test_command_line),
+		IN_SCRATCH(test_default_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Echoes of the signal that asks for an end, which may come while something else is done. */
+/* Repeated SIGINT and SIGTERM after the first one was handled. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #include "app/trace/interrupts.h"
 
-/* One has come and was taken; its echoes may come until then. */
+/* A first signal was handled. Further ones count as its echoes until then. */
 static void await_echoes(struct interrupts *interrupts, uint64_t until_ns)
 {
 	struct interrupt interrupt;
@@ -26,8 +26,8 @@ static void await_echoes(struct interrupts *interrupts, uint64_t until_ns)
 	interrupts->echo_until_ns = until_ns;
 }
 
-/* It came in time, and was looked at when the time had passed. */
-static void test_postponed(void **state)
+/* A second signal arrives in time, but is only read after the time has passed. */
+static void test_echo_of_an_interrupt_is_ignored(void **state)
 {
 	struct interrupts interrupts;
 
@@ -73,8 +73,8 @@ static void after_release(struct interrupts *interrupts)
 	raise(SIGTERM);
 }
 
-/* What is no echo ends the program. */
-static void test_others(void **state)
+/* Any other signal kills the program. */
+static void test_later_signal_kills(void **state)
 {
 	int status = end_of(late);
 
@@ -87,8 +87,8 @@ static void test_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_postponed),
-		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_echo_of_an_interrupt_is_ignored),
+		cmocka_unit_test(test_later_signal_kills),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The command line means what the manual says, and what is wrong is answered with one line that
- * helps. Help and man page tell the same options as the table: run from the top of the tree, where
- * docs/mtrace-bpf.1 is.
+ * The command line means what the manual says, and errors give one helpful line. Help, man page and
+ * option table agree. Run from the root of the tree, where docs/mtrace-bpf.1 is.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +24,7 @@
 #define WORDS_MAX 32
 #define MAN_PAGE  "docs/mtrace-bpf.1"
 
-/* A command line, cut at blanks. */
+/* A command line, split at blanks. */
 struct line {
 	char text[256];
 	char *words[WORDS_MAX];
@@ -174,11 +173,11 @@ static void test_scans(void **state)
 	assert_false(line.options.scan);
 	options_free(&line.options);
 
-	assert_right(&line, "--scan-live prog"); /* how to scan implies that it is wanted … */
+	assert_right(&line, "--scan-live prog"); /* how to scan implies a scan … */
 	assert_true(line.options.scan);
 	options_free(&line.options);
 
-	assert_right(&line, "--scan-every 1s --scan-stop prog"); /* … and when not before the end */
+	assert_right(&line, "--scan-every 1s --scan-stop prog"); /* … except a periodic scan */
 	assert_false(line.options.scan);
 	options_free(&line.options);
 }
@@ -270,7 +269,7 @@ static void test_formats(void **state)
 	assert_string_equal(line.options.formats.items[0].path, "a=b");
 	options_free(&line.options);
 
-	/* --output asks for a plain report besides. */
+	/* --output requests a text report in addition. */
 	assert_right(&line, "--format json=a -o b");
 	assert_int_equal(line.options.formats.count, 2);
 	assert_ptr_equal(line.options.formats.items[1].format, &format_text);
@@ -279,7 +278,7 @@ static void test_formats(void **state)
 
 struct wrong {
 	const char *line;
-	const char *words; /* in the message */
+	const char *words; /* that the message contains */
 };
 
 static const struct wrong wrongs[] = {
@@ -349,7 +348,7 @@ static void test_suppressions(void **state)
 	options_free(&line.options);
 }
 
-static void test_what_is_wrong_is_explained(void **state)
+static void test_errors_are_explained(void **state)
 {
 	struct line line;
 
@@ -405,7 +404,7 @@ static void test_edit_distance(void **state)
 	}
 }
 
-static void test_far_words_are_not_suggested(void **state)
+static void test_distant_words_are_not_suggested(void **state)
 {
 	struct suggestion suggestion = {.word = "frobnicate"};
 
@@ -450,7 +449,7 @@ static void test_help_fits_and_is_complete(void **state)
 	free(text);
 }
 
-/* One line of the man page as it will be read: without fonts, with plain hyphens. */
+/* One line of the man page as readers see it: without fonts, with plain hyphens. */
 static void roff_plain(const char *line, char *ret_plain)
 {
 	while (*line && *line != '\n') {
@@ -476,7 +475,7 @@ static const struct option_row *row_of_heading(const char *heading)
 	return row;
 }
 
-/* Whatever looks like a long option must be one. */
+/* Everything that looks like a long option must be one. */
 static void mentions_check(const char *plain)
 {
 	for (const char *at = plain; (at = strstr(at, "--")); at++) {
@@ -532,10 +531,10 @@ int main(void)
 		cmocka_unit_test(test_families),
 		cmocka_unit_test(test_formats),
 		cmocka_unit_test(test_suppressions),
-		cmocka_unit_test(test_what_is_wrong_is_explained),
+		cmocka_unit_test(test_errors_are_explained),
 		cmocka_unit_test(test_long_nonsense_is_survived),
 		cmocka_unit_test(test_edit_distance),
-		cmocka_unit_test(test_far_words_are_not_suggested),
+		cmocka_unit_test(test_distant_words_are_not_suggested),
 		cmocka_unit_test(test_names_and_letters_are_unique),
 		cmocka_unit_test(test_help_fits_and_is_complete),
 		cmocka_unit_test(test_man_page_and_table_agree),

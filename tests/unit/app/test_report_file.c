@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reports in JSON, read back: those of tests/golden, and what is none. Run from the root of the
- * tree. */
+/* Reading JSON reports: those of tests/golden, and invalid files. Run from the root of the tree. */
 #include <errno.h>
 
 #include "app/report/report_file.h"
@@ -42,7 +41,7 @@ static void compare_process(const struct snapshot_process *found,
 		assert_int_equal(found->stacks[i].frame_count, expected->stacks[i].frame_count);
 }
 
-static void test_what_was_written(void **state)
+static void test_written_reports_are_read_back(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < COUNT(files); i++) {
@@ -73,8 +72,8 @@ static int read_text(struct scratch *scratch, const char *text, size_t size)
 	return code;
 }
 
-/* Cut wherever it may be. */
-static void test_cut(void **state)
+/* A truncated file is refused wherever it is cut. */
+static void test_truncated_report_is_refused(void **state)
 {
 	char *text = read_whole("tests/golden/leaky.json");
 	size_t size = strlen(text);
@@ -87,8 +86,8 @@ static void test_cut(void **state)
 	free(text);
 }
 
-/* A string for each number, and so on: there is less to be read, and nothing else. */
-static void test_other_types(void **state)
+/* With values of the wrong type, less is read, but nothing breaks. */
+static void test_values_of_wrong_type(void **state)
 {
 	static const char kinds[] = "\"[{0123456789tfn";
 	char *text = read_whole("tests/golden/leaky.json");
@@ -106,7 +105,7 @@ static void test_other_types(void **state)
 	free(text);
 }
 
-static void test_none(void **state)
+static void test_files_that_are_not_reports(void **state)
 {
 	static const char *const texts[] = {
 		"",
@@ -134,10 +133,10 @@ static void test_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_was_written),
-		WITH_SCRATCH(test_cut),
-		WITH_SCRATCH(test_other_types),
-		WITH_SCRATCH(test_none),
+		cmocka_unit_test(test_written_reports_are_read_back),
+		WITH_SCRATCH(test_truncated_report_is_refused),
+		WITH_SCRATCH(test_values_of_wrong_type),
+		WITH_SCRATCH(test_files_that_are_not_reports),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Lines of the shell, the names in them, and the command table. */
+/* The shell's lines, name matching and command table. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "app/shell/commands.h"
 #include "app/shell/state.h"
 
-/* "a|b|c" of the words, to be freed. */
+/* The words as "a|b|c". The caller frees the string. */
 static char *joined(const struct shell_words *words)
 {
 	char *text = calloc(1, 1024);
@@ -93,7 +93,7 @@ static void assert_wrong(const char *line, const char *reason)
 	shell_words_free(&words);
 }
 
-static void test_wrong_lines(void **state)
+static void test_invalid_lines(void **state)
 {
 	char many[256] = "";
 
@@ -112,7 +112,7 @@ static void test_wrong_lines(void **state)
 	assert_wrong(many, "more than");
 }
 
-/* The longest line there can be, of the shortest words and of one. */
+/* The longest line that is accepted, as many short words and as one word. */
 static void test_long_lines(void **state)
 {
 	char *line = calloc(1, SHELL_LINE_MAX + 1);
@@ -134,7 +134,7 @@ static void test_long_lines(void **state)
 	free(line);
 }
 
-/* Whatever comes: no crash, and no word that is not in the line. */
+/* For random lines, nothing crashes, and every word is a part of the line. */
 static void test_random_lines(void **state)
 {
 	static const char alphabet[] = "ab 'b\"\\>|#\t\x80";
@@ -246,10 +246,10 @@ static void test_arguments(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_words),        cmocka_unit_test(test_redirects),
-		cmocka_unit_test(test_wrong_lines),  cmocka_unit_test(test_long_lines),
-		cmocka_unit_test(test_random_lines), cmocka_unit_test(test_prefixes),
-		cmocka_unit_test(test_commands),     cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_words),         cmocka_unit_test(test_redirects),
+		cmocka_unit_test(test_invalid_lines), cmocka_unit_test(test_long_lines),
+		cmocka_unit_test(test_random_lines),  cmocka_unit_test(test_prefixes),
+		cmocka_unit_test(test_commands),      cmocka_unit_test(test_arguments),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

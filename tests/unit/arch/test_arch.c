@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Processors other than x86 (test_x86.c): which instructions a breakpoint may hide, and what is
- * done with them; copies; calls. That what is emulated is emulated right, tests/step shows.
+ * Processors other than x86 (test_x86.c): which instructions a breakpoint may replace and how they
+ * are stepped; copies; calls. tests/step checks that emulation is correct.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 #define SLOT  0x40000u
 #define STACK 0x80000u
 
-/* As an assembler lists it: Thumb's in halves, PowerPC's as its bytes lie, others as words. */
+/* As in an assembler listing: Thumb in halfwords, PowerPC in byte order, others as words. */
 struct row {
 	const struct arch *arch;
 	int mode;
@@ -158,7 +158,7 @@ static void code_of(const struct row *row, uint8_t code[ARCH_CODE_MAX])
 		code[row->arch == &arch_powerpc ? 3 - i : i] = (uint8_t)(word >> 8 * i);
 }
 
-#define MEMORY 256 /* bytes, around STACK */
+#define MEMORY 256 /* bytes around STACK */
 static uint8_t memory_bytes[MEMORY];
 
 static int memory_read(void *ctx, uint64_t address, void *bytes, size_t size)
@@ -191,7 +191,7 @@ static struct arch_registers registers_of(const struct arch *arch, int mode)
 	return registers;
 }
 
-static void test_what_is_done(void **state)
+static void test_how_instructions_are_stepped(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -211,8 +211,9 @@ static void test_what_is_done(void **state)
 	}
 }
 
-/* An instruction whose memory is not there may fault at its own place. */
-static void test_fault(void **state)
+/* An instruction that accesses unmapped memory faults at its own address, with all registers
+ * unchanged. */
+static void test_fault_leaves_registers_unchanged(void **state)
 {
 	static const struct row pushes[] = {
 		ARM(0xe92d4010, "push {r4, lr}", ARCH_FAULT),
@@ -233,7 +234,7 @@ static void test_fault(void **state)
 	}
 }
 
-/* Each stands where it is met, and is known again. */
+/* Each breakpoint is recognised, and the reported address is that of the instruction. */
 static void test_breakpoints(void **state)
 {
 	static const struct {
@@ -264,8 +265,8 @@ static void test_breakpoints(void **state)
 	}
 }
 
-/* A set of registers goes in and out as it is, and its size says whose it is. */
-static void test_sets(void **state)
+/* A register set is unchanged by load and store, and its size identifies the architecture. */
+static void test_register_sets(void **state)
 {
 	static const struct {
 		const struct arch *arch;
@@ -301,7 +302,8 @@ static enum arch_step step_thumb(struct arch_registers *registers, uint32_t word
 	return arch_arm.emulate(registers, code, &memory);
 }
 
-/* ite ne; movne r0, #1; moveq r0, #2: what does not apply is passed, and flags stay. */
+/* ite ne; movne r0, #1; moveq r0, #2: instructions whose condition is false are skipped, and the
+ * flags are kept. */
 static void test_it_block(void **state)
 {
 	(void)state;
@@ -320,8 +322,9 @@ static void test_it_block(void **state)
 	}
 }
 
-/* The copy has a breakpoint behind it, is the last of its IT block, and then the block goes on. */
-static void test_thumb_line(void **state)
+/* A Thumb copy is followed by a breakpoint and is the last of its IT block. Afterwards the block
+ * continues. */
+static void test_thumb_copy(void **state)
 {
 	static const uint8_t strd[ARCH_CODE_MAX] = {0x6d, 0xe9, 0x04, 0x45, 0xff};
 	struct arch_registers registers = registers_of(&arch_arm, 1);
@@ -335,7 +338,7 @@ static void test_thumb_line(void **state)
 	assert_memory_equal(line.code + 4, "\x01\xde", 2);
 	assert_int_equal(registers.arm.r[15], SLOT);
 	assert_int_equal(registers.arm.cpsr >> 25 & 3, 0);
-	assert_int_equal(registers.arm.cpsr >> 10 & 0x3f, 0x18 >> 2); /* ne, and the last */
+	assert_int_equal(registers.arm.cpsr >> 10 & 0x3f, 0x18 >> 2); /* ne, the last */
 	registers.arm.r[15] += 4;
 	registers.arm.cpsr &= ~(0x3fu << 10);
 	arch_arm.line_end(&line, &registers);
@@ -343,8 +346,8 @@ static void test_thumb_line(void **state)
 	assert_int_equal(registers.arm.cpsr >> 10 & 0x3f, 0x18 >> 2);
 }
 
-/* One that has not run stands at its own place again. */
-static void test_line_interrupted(void **state)
+/* If the copy was not executed, the registers are as before. */
+static void test_copy_not_executed(void **state)
 {
 	static const struct row mul[] = {
 		ARM(0xe0000291, "mul r0, r1, r2", ARCH_OUT_OF_LINE),
@@ -375,8 +378,9 @@ static void test_line_interrupted(void **state)
 	}
 }
 
-/* Guarded code: what follows a breakpoint need not accept the jump to it. */
-static void test_branch_type(void **state)
+/* After an emulated or copied instruction, the branch type is cleared, so the next one need not be
+ * a landing pad. */
+static void test_branch_type_is_cleared(void **state)
 {
 	static const struct row mov = ARM64(0x910003fd, "mov x29, sp", ARCH_DONE);
 	struct arch_registers registers = registers_of(&arch_arm64, 0);
@@ -393,8 +397,8 @@ static void test_branch_type(void **state)
 	assert_int_equal(registers.arm64.pstate, 0x80000000);
 }
 
-/* A call of Thumb code returns to it: the link says so. */
-static void test_links(void **state)
+/* A call in Thumb code sets the Thumb bit in the link register. */
+static void test_thumb_call_links_to_thumb(void **state)
 {
 	struct arch_registers registers = registers_of(&arch_arm, 1);
 
@@ -405,11 +409,11 @@ static void test_links(void **state)
 	assert_int_equal(arch_code_address(&arch_arm, PLACE | 1), PLACE);
 	assert_int_equal(arch_code_mode(&arch_arm, PLACE | 1, true), 1);
 	assert_int_equal(arch_code_mode(&arch_arm, PLACE, true), 0);
-	assert_int_equal(arch_code_mode(&arch_x86_64, PLACE | 1, true), 1); /* that it is narrow */
+	assert_int_equal(arch_code_mode(&arch_x86_64, PLACE | 1, true), 1); /* means compat32 */
 	assert_int_equal(arch_code_address(&arch_x86_64, PLACE | 1), PLACE | 1);
 }
 
-/* Those that registers have no room for lie on the stack, in the machine's order of bytes. */
+/* Arguments that do not fit into registers are on the stack, in the machine's byte order. */
 static void test_arguments(void **state)
 {
 	struct arch_registers arm = registers_of(&arch_arm, 0);
@@ -434,8 +438,8 @@ static void test_arguments(void **state)
 	assert_int_equal(arch_arm.argument(&arm, &memory, 4), 0);
 }
 
-/* Where code leads that does not run, in the mode that it leads to. */
-static void test_look(void **state)
+/* The target of a call that is not executed, with its mode. */
+static void test_call_targets(void **state)
 {
 	static const struct {
 		struct row row;
@@ -474,16 +478,16 @@ static void test_look(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_done),
-		cmocka_unit_test(test_fault),
+		cmocka_unit_test(test_how_instructions_are_stepped),
+		cmocka_unit_test(test_fault_leaves_registers_unchanged),
 		cmocka_unit_test(test_breakpoints),
-		cmocka_unit_test(test_sets),
+		cmocka_unit_test(test_register_sets),
 		cmocka_unit_test(test_it_block),
-		cmocka_unit_test(test_thumb_line),
-		cmocka_unit_test(test_line_interrupted),
-		cmocka_unit_test(test_branch_type),
-		cmocka_unit_test(test_look),
-		cmocka_unit_test(test_links),
+		cmocka_unit_test(test_thumb_copy),
+		cmocka_unit_test(test_copy_not_executed),
+		cmocka_unit_test(test_branch_type_is_cleared),
+		cmocka_unit_test(test_call_targets),
+		cmocka_unit_test(test_thumb_call_links_to_thumb),
 		cmocka_unit_test(test_arguments),
 	};
 

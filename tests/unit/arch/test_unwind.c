@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The unwinder: each kind of row on an invented stack, and real stacks of this process, which must
- * equal what glibc's backtrace() says, frame by frame up to _start.
+ * The unwinder: each kind of row on a made-up stack; and real stacks of this process, which must
+ * equal glibc's backtrace(), frame by frame up to _start.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,9 +27,7 @@
 
 #define FRAME_MAX 127
 
-/*
- * Memory: an invented stack, or this process's own.
- */
+/* Memory: a made-up stack, or this process's own. */
 
 struct stack {
 	uint64_t base; /* address of words[0] */
@@ -47,7 +45,7 @@ static int read_invented(const struct stack *stack, uint64_t address, uint64_t *
 	return 0;
 }
 
-/* By the kernel, for which no address is poisoned or absent. */
+/* Uses the kernel, for which no address is poisoned or absent. */
 static int read_own(uint64_t address, uint64_t *ret_word)
 {
 	struct iovec local = {ret_word, sizeof(*ret_word)};
@@ -158,7 +156,7 @@ static const struct step {
 	 {.ip = 1, .sp = WORD(6), .bp = WORD(4)}},
 };
 
-/* Word n is 100 + n; those from 32 on lead back into the stack; word 35 is 0. */
+/* Word n is 100 + n. Words from 32 on point into the stack; word 35 is 0. */
 static void invent_stack(struct stack *stack)
 {
 	*stack = (struct stack){.base = STACK, .word = 8};
@@ -291,7 +289,7 @@ static const struct unwind_row *find_row(struct walk *walk, const struct unwind_
 	return walk->row;
 }
 
-/* From an interrupted frame outwards. */
+/* Walks from an interrupted frame outwards. */
 static void walk_stack(struct walk *walk, struct unwind_frame *frame)
 {
 	walk->exact = true;
@@ -307,9 +305,9 @@ static void walk_stack(struct walk *walk, struct unwind_frame *frame)
 		 (walk->result == UNWIND_CONTINUE || walk->result == UNWIND_INTERRUPTED));
 }
 
-static struct walk own; /* a signal handler and qsort's callback have no argument to spare */
+static struct walk own; /* signal handlers and qsort's callbacks have no spare argument */
 
-/* AddressSanitizer puts a function of its own between us and backtrace(). */
+/* AddressSanitizer adds a frame of its own between this function and backtrace(). */
 #ifdef __SANITIZE_ADDRESS__
 #define BACKTRACE_FRAMES 1
 #else
@@ -317,8 +315,8 @@ static struct walk own; /* a signal handler and qsort's callback have no argumen
 #endif
 
 /*
- * Here, as a frame; then walk, and compare with backtrace(). Its first address differs: it is of
- * the same function, but another instruction.
+ * Takes the current frame, walks, and compares with backtrace(). The first addresses differ: they
+ * are in the same function, but at different instructions.
  */
 #define CHECK_STACK_HERE()                                                                 \
 	do {                                                                               \
@@ -418,7 +416,7 @@ static void test_signal(void **state)
 	check_signal(0);
 }
 
-/* Above or below the ordinary stack. */
+/* The alternate stack is above or below the ordinary one. */
 static void test_alternate_stack(void **state)
 {
 	size_t size = 1 << 20;
@@ -456,7 +454,7 @@ static void run_coroutine(void)
 	CHECK_STACK_HERE();
 }
 
-/* A stack of its own, whose outermost function was never called but is returned to. */
+/* A coroutine's outermost function was never called, but is returned to. */
 static void test_coroutine(void **state)
 {
 	size_t size = 1 << 20;

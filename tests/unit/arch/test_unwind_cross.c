@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Stacks of whole programs of other machines. The program (tests/unit/cross/chain.c) runs under
- * emulation, writes down its stack and the return addresses that must be found on it, and the walk
- * is done here, by the tables of its modules: as from a probe at a function's entry.
+ * Stacks of whole programs for other machines. The program (tests/unit/cross/chain.c) runs under
+ * emulation, and dumps its stack and the return addresses that must be found on it. The walk is
+ * done here, with the tables of the program's modules, as from a probe at a function's entry.
  *
  * Under sanitizers only every fourth combination of compiler and flags is tried. EXHAUSTIVE=1 tries
  * all of them (see sweep.h).
@@ -52,9 +52,9 @@ struct code {
 	uint8_t bytes[CODE_BYTES];
 };
 
-/* What the program has written. */
+/* The program's dump. */
 struct dump {
-	const char *root; /* of the program's files */
+	const char *root; /* of the program's file system */
 	unsigned int machine;
 	bool is_big;
 	const struct unwind_abi *abi;
@@ -179,7 +179,7 @@ static void read_dump(struct dump *dump, const char *path)
  * The walk.
  */
 
-/* Each build of the program has the same path, and possibly the same inode number. */
+/* Each build of the program has the same path, and may have the same inode number. */
 static bool is_unchanged(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
@@ -242,7 +242,7 @@ static int free_modules(void **state)
 	return 0;
 }
 
-/* Code in no file: is it where a signal's handler returns to? */
+/* Code that is in no file: returns a row if it is a signal trampoline. */
 static struct unwind_row code_row(const struct dump *dump, uint64_t ip)
 {
 	struct unwind_row row = {.kinds = UNWIND_CFA_GAP};
@@ -311,7 +311,8 @@ static void print_walk(const struct dump *dump, const struct walked *walked)
 			    (unsigned long long)dump->mappings[i].offset, dump->mappings[i].path);
 }
 
-/* glibc's start of threads is not described on Arm, where nothing is beyond it. */
+/* On Arm, the start code of glibc's threads has no unwind information, so the stack may end
+ * there. */
 static bool is_end(const struct dump *dump, const struct walked *walked)
 {
 	return walked->result == UNWIND_END ||
@@ -319,7 +320,7 @@ static bool is_end(const struct dump *dump, const struct walked *walked)
 		walked->frames[walked->count - 1] == dump->expected[dump->expected_count - 1]);
 }
 
-/* All that is expected was found, in that order; and the stack ends where stacks do. */
+/* All expected frames were found in order, and the stack ends where it should. */
 static void check_walk(struct dump *dump, bool by_signal, const char *command)
 {
 	struct walked walked;
@@ -383,7 +384,7 @@ static void check_run(struct scratch *scratch, const struct machine *machine, co
 	check_dump(machine, *how == 's', scratch_path(scratch, "dump"), "", command);
 }
 
-/* From code without a description a signal's stack does not lead on. */
+/* Without unwind information, stacks do not lead through signal frames. */
 static void check_machine(struct scratch *scratch, const struct machine *machine, bool is_described,
 			  const char *extra)
 {
@@ -427,7 +428,7 @@ static void test_thumb(void **state)
 	check_machine(*state, &hard, true, "-mthumb -funwind-tables");
 }
 
-/* Whose C library is Thumb. */
+/* The C library is Thumb code. */
 static void test_arm_on_thumb(void **state)
 {
 	check_machine(*state, &hard, true, "-marm -funwind-tables");
@@ -448,14 +449,15 @@ static void test_powerpc(void **state)
 	check_machine(*state, &powerpc, true, "");
 }
 
-/* By the back chain alone. */
+/* Uses the back chain only. */
 static void test_powerpc_bare(void **state)
 {
 	check_machine(*state, &powerpc, false,
 		      "-fno-asynchronous-unwind-tables -fno-unwind-tables -fno-exceptions");
 }
 
-/* A dump made elsewhere, as on another kernel: test_unwind_cross COMPILER DUMP SIGNALS ROOT */
+/* Checks a dump that was made elsewhere, for example on another kernel: test_unwind_cross COMPILER
+ * DUMP SIGNALS ROOT */
 static int check_file(char **arguments)
 {
 	static const struct machine *const machines[] = {&aarch64, &hard, &soft, &powerpc};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Single steps where calls leave the return address in a register, on an invented stack. */
+/* Single steps on a made-up stack, on processors where calls put the return address into a
+ * register. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,7 +17,7 @@
 #define STACK 0x10000
 #define SIZE  128 /* words */
 
-/* Of word n, unless set: its address + 0x100000. */
+/* Word n, unless set, is its own address + 0x100000. */
 struct stack {
 	unsigned int word;
 	uint64_t words[SIZE];
@@ -92,7 +93,7 @@ static void test_link_kept(void **state)
 		assert_int_equal(linked.mode, abis[i] == &unwind_abi_arm);
 		assert_int_equal(linked.frame.sp, STACK);
 		check_bp(&stack, abis[i], &linked, 7);
-		/* The call has overwritten it: nothing leads on from the same row. */
+		/* The call has overwritten the link register: the same row cannot continue. */
 		assert_int_equal(unwind_link_step(&stack, abis[i], &row, &linked), UNWIND_NO_RULE);
 		assert_int_equal(linked.frame.ip, 0x5001 & abis[i]->ip_mask);
 	}
@@ -106,7 +107,7 @@ static void test_end(void **state)
 
 	(void)state;
 	invent(&stack, &unwind_abi_arm);
-	linked.link.value = 1; /* 0, to Thumb */
+	linked.link.value = 1; /* 0, in Thumb mode */
 	assert_int_equal(unwind_link_step(&stack, &unwind_abi_arm, &row, &linked), UNWIND_END);
 	row.kinds = UNWIND_CFA_END;
 	assert_int_equal(unwind_link_step(&stack, &unwind_abi_arm, &row, &linked), UNWIND_END);
@@ -126,15 +127,13 @@ static void test_no_progress(void **state)
 	invent(&stack, &unwind_abi_aarch64);
 	assert_int_equal(unwind_link_step(&stack, &unwind_abi_aarch64, &row, &linked),
 			 UNWIND_NO_PROGRESS);
-	row.kinds = UNWIND_CFA_BP; /* by the link register, but down */
+	row.kinds = UNWIND_CFA_BP; /* uses the link register, but moves down */
 	assert_int_equal(unwind_link_step(&stack, &unwind_abi_aarch64, &row, &linked),
 			 UNWIND_NO_PROGRESS);
 	assert_int_equal(linked.frame.sp, STACK);
 }
 
-/*
- * AArch64: a pair anywhere in the frame.
- */
+/* AArch64: a pair of saved registers anywhere in the frame. */
 
 static void test_record(void **state)
 {
@@ -149,7 +148,7 @@ static void test_record(void **state)
 
 	(void)state;
 	invent(&stack, abi);
-	stack.words[17] = 0x00430000deadbee0; /* signed */
+	stack.words[17] = 0x00430000deadbee0; /* with a pointer authentication code */
 	assert_int_equal(unwind_link_step(&stack, abi, &row, &linked), UNWIND_CONTINUE);
 	assert_int_equal(linked.frame.ip, 0xdeadbee0);
 	assert_int_equal(linked.frame.sp, at(abi, 20));
@@ -195,7 +194,7 @@ static void test_pushed(void **state)
 
 	(void)state;
 	invent(&stack, abi);
-	stack.words[5] = 0x8001; /* to Thumb */
+	stack.words[5] = 0x8001; /* in Thumb mode */
 	assert_int_equal(unwind_link_step(&stack, abi, &by_r7, &linked), UNWIND_CONTINUE);
 	assert_int_equal(linked.frame.ip, 0x8000);
 	assert_int_equal(linked.mode, 1);
@@ -267,20 +266,18 @@ static void test_back_chain(void **state)
 	assert_int_equal(unwind_call_step(&stack, abi, &gap, &linked), UNWIND_CONTINUE);
 	assert_int_equal(linked.frame.ip, at(abi, 11) + 0x100000);
 	assert_int_equal(linked.frame.sp, at(abi, 10));
-	/* Which says nothing of r31. */
+	/* The back chain does not give r31. */
 	assert_int_equal(unwind_call_step(&stack, abi, &by_bp, &linked), UNWIND_CONTINUE);
 	assert_int_equal(linked.frame.sp, at(abi, 20));
 	assert_int_equal(unwind_call_step(&stack, abi, &gap, &linked), UNWIND_END);
-	/* Nobody else has one. */
+	/* Other ABIs have no back chain. */
 	linked = first_frame(7, 8);
 	invent(&stack, &unwind_abi_aarch64);
 	assert_int_equal(unwind_call_step(&stack, &unwind_abi_aarch64, &gap, &linked),
 			 UNWIND_NO_TABLE);
 }
 
-/*
- * Signal frames, of the kernels' layouts.
- */
+/* Signal frames in the layouts of the kernels. */
 
 static const struct signal_case {
 	const char *name;
@@ -288,7 +285,7 @@ static const struct signal_case {
 	unsigned int machine;
 	const char *code;
 	size_t size;
-	size_t sp; /* words from sp to where registers are saved */
+	size_t sp; /* words from sp to the saved registers */
 	int ip, bp, link, second;
 } signals[] = {
 	{"AArch64", &unwind_abi_aarch64, EM_AARCH64, "\x68\x11\x80\xd2\x01\x00\x00\xd4", 8, 70, 71,
@@ -324,7 +321,7 @@ static void test_signals(void **state)
 	}
 }
 
-/* By a pointer to the registers: r0, r1, … r31, nip, msr, orig_r3, ctr, lr. */
+/* Through a pointer to the registers: r0, r1, … r31, nip, msr, orig_r3, ctr, lr. */
 static void test_signal_powerpc(void **state)
 {
 	const struct unwind_abi *abi = &unwind_abi_powerpc;
@@ -355,8 +352,8 @@ static void test_no_trampoline(void **state)
 	assert_false(cfi_trampoline_row(EM_MIPS, "\x77\x27\x00\xdf", 4, &row));
 }
 
-/* x86 is stepped as ever. */
-static void test_any(void **state)
+/* x86 uses the plain step. */
+static void test_x86_uses_the_plain_step(void **state)
 {
 	struct unwind_linked linked = first_frame(7, 8);
 	struct unwind_row row = {.cfa_offset = 3};
@@ -384,7 +381,7 @@ int main(void)
 		cmocka_unit_test(test_signals),
 		cmocka_unit_test(test_signal_powerpc),
 		cmocka_unit_test(test_no_trampoline),
-		cmocka_unit_test(test_any),
+		cmocka_unit_test(test_x86_uses_the_plain_step),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

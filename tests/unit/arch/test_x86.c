@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Instructions as we do them, held against the processor: each runs three times from the same
- * registers and memory, natively, by x86_emulate, and as a copy elsewhere, and the results must be
- * the same.
+ * Emulated instructions compared with the processor. Each runs three times from the same registers
+ * and memory: natively, by x86_emulate, and as a copy elsewhere. The results must be equal.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -23,7 +22,7 @@
 
 #define PAGE         4096
 #define CODE         0x10000000ULL
-#define DATA         0x10100000ULL /* near the code: addresses relative to it lead here */
+#define DATA         0x10100000ULL /* near the code: reached by rip-relative addresses */
 #define DISTANT      0x700000000000ULL
 #define ROUNDS       40
 #define BIT_RF       0x10000ULL
@@ -31,14 +30,14 @@
 #define BIT_AF       0x10ULL
 #define STATUS       0x8d5ULL /* CF PF AF ZF SF OF */
 #define ADDRESS_MASK 0x7fffffffffffULL
-#define NEAR_DATA    "\x00\x01\x10\x00" /* from behind CODE into DATA */
+#define NEAR_DATA    "\x00\x01\x10\x00" /* from the end of CODE into DATA */
 
 struct row {
 	const char *name;
 	const char *code;
 	size_t size;
 	enum arch_step step;
-	bool logical; /* it leaves AF undefined */
+	bool logical; /* leaves AF undefined */
 };
 
 #define ROW(name, bytes, step)                              \
@@ -160,7 +159,7 @@ static const struct row rows[] = {
 	ROW("andn x(%rip),%rdi,%rsi", "\xc4\xe2\xc0\xf2\x35" NEAR_DATA, ARCH_OUT_OF_LINE),
 };
 
-/* A process that stands, with memory at places that are known. */
+/* A stopped process with memory at known addresses. */
 static pid_t stand(void)
 {
 	pid_t pid = fork();
@@ -181,7 +180,7 @@ static pid_t stand(void)
 
 struct bench {
 	pid_t pid;
-	struct x86_registers base; /* as it stands */
+	struct x86_registers base; /* in the stopped process */
 	uint8_t data[PAGE];
 };
 
@@ -220,7 +219,7 @@ static void read_all(pid_t pid, uint64_t address, void *bytes, size_t size)
 	assert_int_equal(process_vm_readv(pid, &local, 1, &remote, 1, 0), size);
 }
 
-/* The memory that is emulated on. */
+/* The memory of the emulation. */
 static uint8_t *place_of(void *ctx, uint64_t address, size_t size)
 {
 	uint8_t *data = ctx;
@@ -245,10 +244,10 @@ static uint64_t any(void)
 {
 	uint64_t word = (uint64_t)random() << 42 ^ (uint64_t)random() << 21 ^ (uint64_t)random();
 
-	return random() % 4 ? word : word % 3; /* results of zero, too */
+	return random() % 4 ? word : word % 3; /* also zero results */
 }
 
-/* Registers of all values, but for those that point to memory. */
+/* Random registers, except for those that point to memory. */
 static struct x86_registers registers_make(const struct bench *bench)
 {
 	struct x86_registers registers = bench->base;
@@ -302,7 +301,7 @@ static void assert_same(const struct row *row, const char *how, struct x86_regis
 			 want.flags, want.ax);
 }
 
-/* With the copy's page for the original's: where it is does not matter. */
+/* Runs the copy, on a page other than the original's. */
 static void step_copy(const struct bench *bench, const struct row *row,
 		      struct x86_registers *registers, uint8_t *data, const uint8_t *code)
 {
@@ -314,7 +313,7 @@ static void step_copy(const struct bench *bench, const struct row *row,
 	x86_line_end(&line, registers);
 }
 
-/* Its words may be jumped to. */
+/* Its words are valid jump targets. */
 static void data_make(uint8_t *data)
 {
 	for (size_t i = 0; i < PAGE; i += sizeof(uint64_t)) {
@@ -352,7 +351,7 @@ static void run_row(const struct bench *bench, const struct row *row)
 	assert_same(row, "copied", got, want, ours, native);
 }
 
-static void test_as_the_processor(void **state)
+static void test_emulation_equals_the_processor(void **state)
 {
 	srandom(1);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -360,7 +359,7 @@ static void test_as_the_processor(void **state)
 			run_row(*state, &rows[i]);
 }
 
-/* Copies that are emulated elsewhere run as well. */
+/* Instructions that are emulated elsewhere also work as copies. */
 static void test_copies(void **state)
 {
 	static const struct row copies[] = {
@@ -407,8 +406,8 @@ static void test_refused(void **state)
 		assert_int_equal(x86_can_step(cases[i].code, cases[i].narrow), cases[i].can);
 }
 
-/* 32-bit code: smaller words, and 40 to 4f are no prefixes. */
-static void test_narrow(void **state)
+/* 32-bit code: smaller words, and 40 to 4f are not prefixes. */
+static void test_compat32(void **state)
 {
 	uint8_t data[PAGE] = {0};
 	const struct arch_memory memory = {data_read, data_write, data};
@@ -428,10 +427,10 @@ static void test_narrow(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_as_the_processor),
+		cmocka_unit_test(test_emulation_equals_the_processor),
 		cmocka_unit_test(test_copies),
 		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_narrow),
+		cmocka_unit_test(test_compat32),
 	};
 
 	return cmocka_run_group_tests(tests, bench_setup, bench_teardown);

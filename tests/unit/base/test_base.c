@@ -15,7 +15,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* A generator of our own (xorshift64*), so that a failure comes back with the same seed. */
+/* Our own generator (xorshift64*), so that a failure is reproducible with the same seed. */
 static uint64_t random_next(uint64_t *seed)
 {
 	*seed ^= *seed >> 12;
@@ -97,7 +97,7 @@ static void test_map64_extreme_keys(void **state)
 	map64_free(&map);
 }
 
-/* One value per key, by index: as simple as it can be. */
+/* One value per key, by index: the simplest possible map. */
 #define ORACLE_KEYS 512
 
 /* Half of the keys are neighbours, half are spread over all 64 bits. */
@@ -117,7 +117,7 @@ static void map64_compare(const struct map64 *map, const uint32_t *oracle)
 	assert_int_equal(map->count, count);
 }
 
-/* `deletions` of 8 operations: a map that grows, one that hovers and one that shrinks. */
+/* `deletions` of 8 operations delete: maps that grow, stay the same size and shrink. */
 static void map64_against_oracle(uint64_t seed, unsigned int deletions)
 {
 	uint32_t oracle[ORACLE_KEYS];
@@ -230,7 +230,7 @@ static void test_duration_parse(void **state)
 		{"1h", 0, 3600000000000ULL},
 		{"5124095h", 0, 5124095 * 3600000000000ULL},
 		{"5124096h", -ERANGE, 0},
-		{"10", -EINVAL, 0}, /* of what? */
+		{"10", -EINVAL, 0}, /* of what unit? */
 		{"s", -EINVAL, 0},
 		{"-5s", -EINVAL, 0},
 		{"5 s", -EINVAL, 0},
@@ -337,7 +337,7 @@ static void test_error_text(void **state)
 	assert_string_equal(err.text, "cannot open x: No such file or directory");
 }
 
-static void test_error_without_taker(void **state)
+static void test_error_without_output(void **state)
 {
 	(void)state;
 	assert_int_equal(error_set(NULL, -EPERM, "nobody reads %s", "this"), -EPERM);
@@ -373,7 +373,7 @@ int main(void)
 		cmocka_unit_test(test_count_format),
 		cmocka_unit_test(test_duration_format),
 		cmocka_unit_test(test_error_text),
-		cmocka_unit_test(test_error_without_taker),
+		cmocka_unit_test(test_error_without_output),
 		cmocka_unit_test(test_error_too_long),
 	};
 

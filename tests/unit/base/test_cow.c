@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Arrays and maps that share pieces with their copies: nobody sees what others write. */
+/* Arrays and maps that share pieces with their copies: writes by one owner are not visible to
+ * others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,7 +72,7 @@ static void test_array(void **state)
 	cow_free(&child);
 }
 
-/* What only one owner has is not copied. */
+/* A piece with a single owner is not copied. */
 static void test_writes_in_place(void **state)
 {
 	struct cow_array parent = {.count = 0}, child;
@@ -112,8 +113,8 @@ static void test_map(void **state)
 	cow_map_free(&child);
 }
 
-/* A child's frames stand where they stood in the parent, which may be gone. */
-static void test_frames(void **state)
+/* Frames that a child inherited stay valid at the same address when the parent is freed. */
+static void test_frames_outlive_the_parent(void **state)
 {
 	struct frame_store *parent = NULL, *child, *grandchild;
 	const uint64_t *kept[ITEMS];
@@ -143,9 +144,11 @@ static void test_frames(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty),           cmocka_unit_test(test_array),
-		cmocka_unit_test(test_writes_in_place), cmocka_unit_test(test_map),
-		cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_array),
+		cmocka_unit_test(test_writes_in_place),
+		cmocka_unit_test(test_map),
+		cmocka_unit_test(test_frames_outlive_the_parent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

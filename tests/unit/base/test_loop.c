@@ -16,11 +16,11 @@
 
 #define MS 1000000ULL
 
-/* What a callback saw, and what it shall do. */
+/* What a callback saw, and what it should do. */
 struct seen {
 	struct loop *loop;
 	int calls;
-	uint64_t sum; /* of all it was called with */
+	uint64_t sum; /* of all arguments */
 	struct loop_watch *remove[2];
 	int stop_after;
 };
@@ -92,7 +92,7 @@ static void test_descriptor(void **state)
 	close(ends[0]);
 }
 
-static void test_what_cannot_be_watched(void **state)
+static void test_invalid_descriptors_and_signals(void **state)
 {
 	int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
@@ -103,7 +103,7 @@ static void test_what_cannot_be_watched(void **state)
 	close(file);
 }
 
-/* Two watches are ready at once, and whichever is first removes both. */
+/* Two watches are ready at once, and whichever runs first removes both. */
 static void test_remove_within_callback(void **state)
 {
 	struct seen seen = {.loop = *state};
@@ -129,7 +129,8 @@ static void run_inner(void *ctx, uint32_t what)
 		assert_int_equal(loop_once(seen->loop, -1) >= 1, 1);
 }
 
-/* A callback runs the loop, in which another removes both: the outer batch must not call them. */
+/* A callback runs the loop, in which another callback removes both: the outer batch must not call
+ * them. */
 static void test_loop_within_callback(void **state)
 {
 	struct seen seen = {.loop = *state};
@@ -173,7 +174,7 @@ static void test_periodic_timer(void **state)
 	assert_int_equal(loop_add_timer(*state, MS, MS, see, &seen, NULL), 0);
 	assert_int_equal(loop_run(*state), 0);
 	assert_int_equal(seen.calls, 5);
-	assert_true(seen.sum >= 5); /* expirations that were missed are in the argument */
+	assert_true(seen.sum >= 5); /* the argument counts missed expirations */
 }
 
 static void test_stop_before_run(void **state)
@@ -182,7 +183,7 @@ static void test_stop_before_run(void **state)
 
 	loop_stop(*state);
 	assert_int_equal(loop_run(*state), 0);
-	/* It counts once: the next run runs. */
+	/* The stop counts once: the next run is not affected. */
 	assert_int_equal(loop_add_timer(*state, 0, 0, see, &seen, NULL), 0);
 	assert_int_equal(loop_run(*state), 0);
 	assert_int_equal(seen.calls, 1);
@@ -208,14 +209,14 @@ static void test_signal(void **state)
 	assert_int_equal(loop_once(*state, -1), 1);
 	assert_int_equal(seen.sum, SIGUSR1);
 	assert_int_equal(loop_once(*state, 0), 0);
-	/* Pending when the watch goes: discarded, or it would kill this test. */
+	/* A pending signal is discarded with its watch. Otherwise it would kill this test. */
 	assert_int_equal(raise(SIGUSR1), 0);
 	loop_remove(*state, watch);
 	assert_false(is_blocked(SIGUSR1));
 	assert_int_equal(seen.calls, 1);
 }
 
-static void test_signals_are_told_apart(void **state)
+static void test_signals_are_distinguished(void **state)
 {
 	struct seen seen[2] = {{.loop = *state}, {.loop = *state}};
 
@@ -229,7 +230,7 @@ static void test_signals_are_told_apart(void **state)
 	assert_int_equal(seen[1].sum, SIGUSR2);
 }
 
-static void test_a_signal_blocked_before_stays_so(void **state)
+static void test_blocked_signal_stays_blocked(void **state)
 {
 	struct loop *loop;
 	sigset_t set, old;
@@ -251,7 +252,7 @@ static void ignore_signal(int signal_number)
 	(void)signal_number;
 }
 
-/* A handler of somebody's own interrupts the wait: no error, and nothing happened. */
+/* A signal handler interrupts the wait: that is not an error, and nothing is called. */
 static void test_interrupted(void **state)
 {
 	struct sigaction action = {.sa_handler = ignore_signal};
@@ -263,7 +264,7 @@ static void test_interrupted(void **state)
 	sigaction(SIGALRM, &old, NULL);
 }
 
-/* More than one batch is ready, and every watch is called. */
+/* More watches are ready than fit into a batch, and all are called. */
 static void test_many_watches(void **state)
 {
 	enum { MANY = 100 };
@@ -292,7 +293,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_nothing_to_do, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_descriptor, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_what_cannot_be_watched, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_invalid_descriptors_and_signals, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_remove_within_callback, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_loop_within_callback, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_one_shot_timer, setup, teardown),
@@ -300,8 +302,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_periodic_timer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stop_before_run, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_signal, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_signals_are_told_apart, setup, teardown),
-		cmocka_unit_test(test_a_signal_blocked_before_stays_so),
+		cmocka_unit_test_setup_teardown(test_signals_are_distinguished, setup, teardown),
+		cmocka_unit_test(test_blocked_signal_stays_blocked),
 		cmocka_unit_test_setup_teardown(test_interrupted, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_watches, setup, teardown),
 	};

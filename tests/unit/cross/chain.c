@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Calls through functions of many shapes, and by a signal, to one that writes down the stack that
- * stands there: registers, bytes, mappings, and the return addresses that each function knows to be
- * its own. To a file, as text.
+ * Calls, through functions of many shapes and through a signal, a function that dumps the stack to
+ * a text file: registers, bytes, mappings, and the return addresses that each function knows to be
+ * its own.
  */
 #define _GNU_SOURCE
 #include <alloca.h>
@@ -17,7 +17,7 @@
 #define EXPECTED_MAX 64
 #define STACK_BYTES  0x10000
 
-/* The registers right after the return of the call of take_registers(). */
+/* The registers right after take_registers() returns. */
 struct registers {
 	uintptr_t ip, sp, bp, second;
 };
@@ -92,7 +92,8 @@ __attribute__((noinline)) void dump(void)
 	for (unsigned int i = expected_count; i > 0; i--)
 		fprintf(file, " %lx", (unsigned long)expected[i - 1]);
 	fprintf(file, "\n");
-	/* Signal frames have no return address of a call: what lies there is code in memory. */
+	/* A signal frame has no return address of a call: its return address is in memory outside
+	 * of any file. */
 	for (unsigned int i = 0; i < expected_count; i++)
 		write_bytes(file, "code", (const unsigned char *)(expected[i] & ~(uintptr_t)1), 16);
 	write_bytes(file, "stack", (const unsigned char *)registers.sp,
@@ -156,7 +157,7 @@ __attribute__((noinline)) double with_doubles(double a, double b)
 
 static int has_called;
 
-/* From within the C library. */
+/* Called by the C library. */
 static int compare(const void *a, const void *b)
 {
 	if (!has_called++) {
@@ -190,10 +191,10 @@ __attribute__((noinline)) int with_signal(int n)
 {
 	EXPECT();
 	*(volatile int *)(uintptr_t)(n - 1) = 1; /* interrupts this instruction */
-	return plus(sink) + n; /* so that it is not among those that undo the frame */
+	return plus(sink) + n;                   /* keeps the instruction out of the epilogue */
 }
 
-/* Recovers by leaving the program: what was to be seen has been written. */
+/* Exits the program instead of returning: the dump is already written. */
 static void handler_and_end(int number)
 {
 	EXPECT();
@@ -204,7 +205,7 @@ static void handler_and_end(int number)
 static void *thread(void *argument)
 {
 	EXPECT();
-	/* Above lie the thread's own data. */
+	/* Above are the thread's own data. */
 	stack_end = (uintptr_t)__builtin_frame_address(0) + 1536;
 	sink += with_callback(7);
 	return argument;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Functions of many shapes of frame, to be compiled for other machines and looked at. */
+/* Functions with many shapes of frames, compiled for other machines and compared. */
 #include <alloca.h>
 #include <stdarg.h>
 #include <string.h>
@@ -30,7 +30,7 @@ int tail(int number)
 	return outside(number + 1);
 }
 
-int late(int number) /* saves nothing until it must */
+int late(int number) /* saves registers as late as possible */
 {
 	if (number < 5)
 		return number;
@@ -111,7 +111,7 @@ struct many_words {
 };
 long outside_struct(struct many_words words);
 
-long arguments(const struct many_words *from) /* a frame that is large at both ends */
+long arguments(const struct many_words *from) /* a large frame, both at its start and at its end */
 {
 	char bytes[5000];
 
@@ -178,7 +178,7 @@ int recursive(int number)
 	return number ? recursive(number - 1) + outside(number) : 0;
 }
 
-/* Thumb code reaches it by a pool between its instructions. */
+/* Thumb code reaches the constant through a pool between its instructions. */
 int constants(int number)
 {
 	return outside(number ^ 0x12345678) + outside(number + 0x7bcdef01) * 0x3456789;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tells a stream, the same one wherever it runs, to standard output. With an argument it reads one
- * from standard input instead, and tells what it was told.
+ * Writes a stream to standard output, the same one on every machine. With an argument, it reads a
+ * stream from standard input instead, and prints its contents.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static uint64_t next_random(uint64_t *state)
 	return *state;
 }
 
-/* Calls of all kinds with fields of all sizes. */
+/* Calls of all kinds, with fields of all sizes. */
 static struct event call_of(uint64_t random, uint64_t i)
 {
 	struct event event = {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Naive books: a few dozen addresses and pages, arrays instead of tables, every rule written down
- * as plainly as can be. oracle_run tells a model and these books the same random calls of several
- * threads (realloc, mmap and the like interleaved, some never returning) and compares them.
+ * A naive model: a few dozen addresses and pages, arrays instead of tables, and every rule as
+ * simple as possible. oracle_run sends the same random calls of several threads to the real and the
+ * naive model, and compares them. realloc, mmap and similar calls are interleaved, and some never
+ * return.
  */
 #ifndef MTRACE_TEST_ORACLE_H
 #define MTRACE_TEST_ORACLE_H
@@ -21,7 +22,7 @@ enum {
 
 #define ORACLE_PAGE 4096ULL
 
-/* Where calls come from. Stack 0 has no id, stack 1 is never announced. */
+/* Stacks that calls come from. Stack 0 has no ID, stack 1 is never announced. */
 struct oracle_stack {
 	uint64_t id;
 	uint64_t caller;
@@ -37,11 +38,11 @@ struct oracle_block {
 	bool live;
 	uint64_t size;
 	uint64_t time;
-	int api, stack; /* as booked; api 0: not booked */
+	int api, stack; /* as counted; API 0: not counted */
 };
 
 struct oracle_region {
-	uint64_t pages; /* not yet gone */
+	uint64_t pages; /* that are still mapped */
 	uint64_t time;
 	int api, stack;
 };
@@ -67,11 +68,11 @@ struct oracle {
 	int region_count;
 	int pages[PAGES]; /* region, 0: none */
 	struct oracle_call calls[THREADS][API_COUNT];
-	int piles[THREADS][API_COUNT]; /* pending apis, the newest last */
+	int piles[THREADS][API_COUNT]; /* pending APIs, the newest last */
 	int heights[THREADS];
 	struct oracle_site sites[API_COUNT][STACKS];
-	uint32_t pids[THREADS]; /* whose the threads are, 0: nobody's … */
-	uint32_t tids[THREADS]; /* … and their ids */
+	uint32_t pids[THREADS]; /* processes of the threads, 0: none … */
+	uint32_t tids[THREADS]; /* … and their IDs */
 	uint64_t live, peak, unmatched, internal_frees, munmaps, collisions, missed;
 	bool lost_stack; /* stack 1 was used */
 	uint64_t lost;
@@ -97,7 +98,8 @@ static inline bool oracle_is_map(int api)
 	return api >= API_MMAP;
 }
 
-/* The api a call is booked under, 0 for not at all. Also notes the first use of the lost stack. */
+/* The API that a call counts under; 0 if it does not count. Also notes the first use of the
+ * unannounced stack. */
 static inline int oracle_api(struct oracle *oracle, int api, int stack)
 {
 	oracle->lost += stack == 1 && !oracle->lost_stack;
@@ -187,7 +189,7 @@ static inline void oracle_alloc(struct oracle *oracle, int api, int stack, uint6
 	oracle_count(oracle, fresh.api, stack, size, now);
 }
 
-/* Within a realloc the allocator may free the old block by free itself. */
+/* During a realloc, the allocator may free the old block with free. */
 static inline void oracle_free(struct oracle *oracle, uint64_t thread, int stack, uint64_t i)
 {
 	const struct oracle_call *calls = oracle->calls[thread];
@@ -231,7 +233,7 @@ static inline bool oracle_hold_pages(struct oracle *oracle, struct oracle_call *
 	return touched;
 }
 
-/* The call failed, or so we assume. */
+/* The call failed, or is assumed to have failed. */
 static inline void oracle_undo(struct oracle *oracle, const struct oracle_call *call)
 {
 	if (call->held.live && oracle->blocks[call->old].live)
@@ -259,7 +261,7 @@ static inline void oracle_done(struct oracle *oracle, int api, const struct orac
 		oracle_unmatched(oracle, call->stack);
 }
 
-/* Drop the thread's calls down to, and with `too` including, that of the api. */
+/* Drops the thread's pending calls down to that of the API; with `too`, including that one. */
 static inline void oracle_drop(struct oracle *oracle, uint64_t thread, int api, bool too)
 {
 	int *height = &oracle->heights[thread];
@@ -341,7 +343,7 @@ static inline void random_end(struct oracle *oracle, struct books *books, uint64
 		size = pages * ORACLE_PAGE - dice(2);
 	oracle_drop(oracle, thread, api, false);
 	if (api == API_POSIX_MEMALIGN && call->pending)
-		size = 1; /* what its begin said */
+		size = 1; /* the size at its begin */
 	if (failed)
 		tell_failed(books, (enum api)api, size);
 	else
@@ -400,7 +402,7 @@ static inline void random_call(struct oracle *oracle, struct books *books)
 	}
 }
 
-/* The time of a site's oldest block, 0 if it has none. */
+/* The allocation time of a site's oldest block; 0 if it has none. */
 static inline void oracle_older(uint64_t *oldest, uint64_t time)
 {
 	if (!*oldest || time < *oldest)
@@ -442,7 +444,7 @@ static inline int oracle_stack_of(const struct snapshot_stack *stack)
 	return 0;
 }
 
-/* A site that was inherited with nothing live in it is nothing to the child. */
+/* An inherited site without live blocks is unused in the child. */
 static inline bool oracle_site_used(const struct oracle_site *site)
 {
 	return site->allocations || site->failed || site->inherited_blocks;
@@ -492,7 +494,7 @@ static inline void oracle_compare(const struct oracle *oracle, struct books *boo
 	oracle_compare_section(oracle, look(books));
 }
 
-/* The calls of a thread never end: the newest first. */
+/* Drops all pending calls of a thread, the newest first. */
 static inline void oracle_drop_thread(struct oracle *oracle, int thread)
 {
 	while (oracle->heights[thread]) {
@@ -503,7 +505,8 @@ static inline void oracle_drop_thread(struct oracle *oracle, int thread)
 	}
 }
 
-/* What is pending at the end changed nothing: thread by thread, that with the lowest id first. */
+/* Calls that are pending at the end have no effect. Drops them thread by thread, the lowest ID
+ * first. */
 static inline void oracle_close(struct oracle *oracle)
 {
 	bool dropped[THREADS] = {false};
@@ -547,7 +550,7 @@ static inline void oracle_run(struct model_config config, unsigned int seed)
 	}
 	tell(&books, (struct event){.kind = EVENT_EXIT});
 	oracle_close(oracle);
-	oracle_compare(oracle, &books); /* what the books keep when they are closed */
+	oracle_compare(oracle, &books); /* what the model keeps of a closed process */
 	books_close(&books);
 	free(oracle);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What keeps a storm of processes, or of sites, from filling the memory; and what a fork costs. */
+/* Limits keep many processes or sites from filling the memory; and the cost of a fork. */
 #include <malloc.h>
 
 #include "model/process/process.h"
@@ -53,7 +53,7 @@ static void test_site_cap(void **state)
 	books_close(&books);
 }
 
-/* Many apis from few stacks: the stacks fit, the sites do not. */
+/* Many APIs from few stacks: the stacks fit, the sites do not. */
 static void test_site_cap_by_api(void **state)
 {
 	static const enum api apis[] = {API_MALLOC, API_CALLOC, API_ALIGNED_ALLOC};
@@ -81,8 +81,9 @@ static struct snapshot_process sum_of(const struct snapshot *snapshot)
 	return others.sums;
 }
 
-/* Each of many children allocates, frees, loses something and ends: the sums tell of all. */
-static void test_storm(void **state)
+/* Each of many children allocates, frees, makes an unmatched free and exits. The sums include all
+ * of them. */
+static void test_closed_processes_are_limited(void **state)
 {
 	enum { CHILDREN = 5000, KEPT = 20 };
 	struct books books =
@@ -114,20 +115,20 @@ static void test_storm(void **state)
 			 sums.totals.frees + sums.live.blocks);
 	assert_int_equal(sums.totals.bytes_allocated + sums.inherited.bytes,
 			 sums.totals.bytes_freed + sums.live.bytes);
-	/* Those with most live bytes are kept, in the order in which they appeared. */
+	/* The children with most live bytes are kept, in their original order. */
 	for (uint32_t i = 1; i < KEPT; i++)
 		assert_true(books.snapshot->processes[i].pid <
 			    books.snapshot->processes[i + 1].pid);
 	assert_true(books.snapshot->processes[1].pid > PID + CHILDREN - 2 * KEPT);
 	assert_int_equal(books.snapshot->dropped, 0);
-	/* What is open is still found. */
+	/* A running process is still found. */
 	books_turn(&books, PID);
 	tell_free(&books, A);
 	assert_int_equal(look_at(&books, PID)->live.bytes, 0);
 	books_close(&books);
 }
 
-static void test_storm_of_sites(void **state)
+static void test_sites_of_closed_processes_are_limited(void **state)
 {
 	struct books books =
 		books_open((struct model_config){.apis = API_SET_ALL, .max_closed_sites = 25});
@@ -152,7 +153,7 @@ static void test_storm_of_sites(void **state)
 
 /* ---- what a fork costs ---- */
 
-/* What malloc says that the program uses; 0 where a sanitizer's malloc does not say. */
+/* Bytes in use according to malloc; 0 if a sanitizer's malloc does not report them. */
 static size_t memory_used(void)
 {
 	struct mallinfo2 info = mallinfo2();
@@ -160,8 +161,8 @@ static size_t memory_used(void)
 	return info.uordblks + info.hblkhd;
 }
 
-/* A hundred children of a parent with 100,000 blocks at 2,000 sites, each of which changes some. */
-static void test_memory(void **state)
+/* A hundred children of a parent with 100,000 blocks at 2,000 sites; each child changes some. */
+static void test_memory_of_forks(void **state)
 {
 	enum { BLOCKS = 100000, SITES = 2000, CHILDREN = 100 };
 	struct books books = books_default();
@@ -193,8 +194,8 @@ static void test_memory(void **state)
 	books_close(&books);
 }
 
-/* To close a child that has done little, nobody looks at what it inherited. */
-static void test_oldest_of_short_lives(void **state)
+/* If a child did little, closing it does not search its inherited blocks for the oldest one. */
+static void test_closing_a_short_child_is_cheap(void **state)
 {
 	struct books books = books_default();
 	uint64_t first = books.now_ns + MS;
@@ -221,9 +222,12 @@ static void test_oldest_of_short_lives(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_site_cap), cmocka_unit_test(test_site_cap_by_api),
-		cmocka_unit_test(test_storm),    cmocka_unit_test(test_storm_of_sites),
-		cmocka_unit_test(test_memory),   cmocka_unit_test(test_oldest_of_short_lives),
+		cmocka_unit_test(test_site_cap),
+		cmocka_unit_test(test_site_cap_by_api),
+		cmocka_unit_test(test_closed_processes_are_limited),
+		cmocka_unit_test(test_sites_of_closed_processes_are_limited),
+		cmocka_unit_test(test_memory_of_forks),
+		cmocka_unit_test(test_closing_a_short_child_is_cheap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

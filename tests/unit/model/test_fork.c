@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Children: books that begin as a copy or are shared, pids that leave or are used again, one by
- * one. Trees of processes at random: test_tree.c.
+ * Children: models that start as a copy or are shared, pids that leave or are reused, case by case.
+ * Random process trees are in test_tree.c.
  */
 #include "model/book/scan.h"
 
@@ -15,7 +15,7 @@
 
 /* ---- fork ---- */
 
-static void test_inherits(void **state)
+static void test_child_inherits(void **state)
 {
 	struct books books = books_default();
 	const struct snapshot_process *child;
@@ -49,7 +49,7 @@ static void test_inherits(void **state)
 	books_close(&books);
 }
 
-static void test_goes_its_own_way(void **state)
+static void test_child_and_parent_are_independent(void **state)
 {
 	struct books books = books_default();
 	const struct snapshot_process *section;
@@ -79,7 +79,7 @@ static void test_goes_its_own_way(void **state)
 	books_close(&books);
 }
 
-static void test_inherits_what_it_needs(void **state)
+static void test_child_inherits_stacks_and_wrappers(void **state)
 {
 	static const uint64_t frame = PROGRAM + 0x40, in_new = OPERATOR_NEW + 4;
 	struct books books = books_default();
@@ -107,8 +107,8 @@ static void test_inherits_what_it_needs(void **state)
 	books_close(&books);
 }
 
-/* Only the thread that forked is there: its realloc ends in both, another thread's in the parent.
- */
+/* Only the thread that forked exists in the child: its realloc returns in both processes, that of
+ * another thread only in the parent. */
 static void test_pending_calls(void **state)
 {
 	struct books books = books_default();
@@ -174,8 +174,8 @@ static void test_losses_stay_with_the_parent(void **state)
 	books_close(&books);
 }
 
-/* A leak scan may believe the books of a child only if those of its parent were complete. */
-static void test_complete_books(void **state)
+/* A leak scan may trust the model of a child only if that of its parent was complete. */
+static void test_child_is_complete_if_its_parent_is(void **state)
 {
 	struct books books = books_default();
 
@@ -203,7 +203,7 @@ static void test_unknown_parent(void **state)
 	tell_fork(&books, CHILD, START_TIME, true);
 	tell_fork(&books, OTHER, START_TIME, true);
 	books_turn(&books, PID);
-	tell_fork(&books, PID, START_TIME + 1, false); /* of itself: closes what was there */
+	tell_fork(&books, PID, START_TIME + 1, false); /* its own pid: closes it */
 	books_turn(&books, CHILD);
 	tell_malloc(&books, A, 1);
 	books_look(&books);
@@ -221,7 +221,7 @@ static void test_recycled_pid(void **state)
 	books_turn(&books, CHILD);
 	tell_malloc(&books, A, 10);
 	books_turn(&books, PID);
-	tell_fork(&books, CHILD, START_TIME, false); /* known already */
+	tell_fork(&books, CHILD, START_TIME, false); /* already known */
 	assert_int_equal(look_at(&books, CHILD)->live.bytes, 10);
 	tell_fork(&books, CHILD, START_TIME + 1, false);
 	assert_int_equal(look_at(&books, CHILD)->live.bytes, 0);
@@ -232,7 +232,7 @@ static void test_recycled_pid(void **state)
 
 /* ---- vfork ---- */
 
-static void test_shared_books(void **state)
+static void test_vfork_child_shares_the_model(void **state)
 {
 	struct books books = books_default();
 	const struct snapshot_process *section;
@@ -265,7 +265,7 @@ static void test_shared_books(void **state)
 	books_close(&books);
 }
 
-static void test_shared_books_outlive_the_child(void **state)
+static void test_shared_model_outlives_the_child(void **state)
 {
 	struct books books = books_default();
 
@@ -329,7 +329,7 @@ static void test_parent_execs_first(void **state)
 	books_close(&books);
 }
 
-static void test_chains(void **state)
+static void test_vfork_child_that_forks(void **state)
 {
 	struct books books = books_default();
 
@@ -358,19 +358,19 @@ static void test_chains(void **state)
 	books_close(&books);
 }
 
-/* The child's pid is used again, and its end was not seen: the books stay the parent's. */
-static void test_recycled_sharer(void **state)
+/* The child's pid is reused, and its exit was not seen: the shared model stays with the parent. */
+static void test_recycled_pid_of_vfork_child(void **state)
 {
 	struct books books = books_default();
 
 	(void)state;
 	tell_malloc(&books, A, 10);
 	tell_fork(&books, CHILD, START_TIME + 1, true);
-	tell_fork(&books, CHILD, START_TIME + 1, true); /* known already */
+	tell_fork(&books, CHILD, START_TIME + 1, true); /* already known */
 	tell_fork(&books, CHILD, START_TIME + 2, false);
 	books_turn(&books, CHILD);
 	tell_free(&books, A);
-	tell_process(&books, EVENT_PROCESS, START_TIME + 2); /* known already */
+	tell_process(&books, EVENT_PROCESS, START_TIME + 2); /* already known */
 	assert_int_equal(look_at(&books, CHILD)->live.bytes, 0);
 	books_turn(&books, PID);
 	tell_fork(&books, OTHER, START_TIME + 1, true);
@@ -384,7 +384,7 @@ static void test_recycled_sharer(void **state)
 
 /* ---- leaving ---- */
 
-static void test_leave(void **state)
+static void test_process_leaves(void **state)
 {
 	struct books books = books_open((struct model_config){.apis = API_SET_ALL, .scans = true});
 	const struct snapshot_process *section;
@@ -404,7 +404,7 @@ static void test_leave(void **state)
 	books_close(&books);
 }
 
-static void test_sharer_leaves(void **state)
+static void test_vfork_child_leaves(void **state)
 {
 	struct books books = books_default();
 
@@ -424,23 +424,23 @@ static void test_sharer_leaves(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_inherits),
-		cmocka_unit_test(test_goes_its_own_way),
-		cmocka_unit_test(test_inherits_what_it_needs),
+		cmocka_unit_test(test_child_inherits),
+		cmocka_unit_test(test_child_and_parent_are_independent),
+		cmocka_unit_test(test_child_inherits_stacks_and_wrappers),
 		cmocka_unit_test(test_pending_calls),
 		cmocka_unit_test(test_ending_thread_forks),
 		cmocka_unit_test(test_losses_stay_with_the_parent),
-		cmocka_unit_test(test_complete_books),
+		cmocka_unit_test(test_child_is_complete_if_its_parent_is),
 		cmocka_unit_test(test_unknown_parent),
 		cmocka_unit_test(test_recycled_pid),
-		cmocka_unit_test(test_shared_books),
-		cmocka_unit_test(test_shared_books_outlive_the_child),
+		cmocka_unit_test(test_vfork_child_shares_the_model),
+		cmocka_unit_test(test_shared_model_outlives_the_child),
 		cmocka_unit_test(test_parent_ends_first),
 		cmocka_unit_test(test_parent_execs_first),
-		cmocka_unit_test(test_chains),
-		cmocka_unit_test(test_recycled_sharer),
-		cmocka_unit_test(test_leave),
-		cmocka_unit_test(test_sharer_leaves),
+		cmocka_unit_test(test_vfork_child_that_forks),
+		cmocka_unit_test(test_recycled_pid_of_vfork_child),
+		cmocka_unit_test(test_process_leaves),
+		cmocka_unit_test(test_vfork_child_leaves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

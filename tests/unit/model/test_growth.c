@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What grows and what does not, in series whose truth is known. One tick is a quarter second.
+ * Growth detection on series with a known truth. One tick is a quarter of a second.
  *
  * Under sanitizers the longest series are shorter: three hours instead of a day, and a day instead
  * of three weeks. EXHAUSTIVE=1 runs them in full (see sweep.h).
@@ -19,7 +19,7 @@
 #define DAY        (24 * HOUR)
 #define KIB        1024.0
 
-/* Numbers that look like chance, and are the same in every run (Marsaglia's xorshift32). */
+/* Pseudo-random numbers, the same in every run (Marsaglia's xorshift32). */
 static uint32_t noise_state;
 
 static double noise(void)
@@ -30,7 +30,7 @@ static double noise(void)
 	return (double)noise_state / UINT32_MAX;
 }
 
-/* What lives at second t of a trace that lasts `all`. */
+/* The live bytes at second t of a trace that lasts `all` seconds. */
 typedef double shape(double t, double all);
 
 static struct growth grown(shape *live, uint32_t ticks, uint32_t seed)
@@ -44,7 +44,7 @@ static struct growth grown(shape *live, uint32_t ticks, uint32_t seed)
 	return growth_of(&series, ticks, (uint64_t)live(all, all));
 }
 
-/* ---- what grows: 10 KiB a second, however it comes ---- */
+/* ---- series that grow: 10 KiB a second, in various shapes ---- */
 
 #define RATE (10 * KIB)
 
@@ -101,7 +101,7 @@ static uint32_t length_of(size_t i)
 	return lengths[i];
 }
 
-/* A seed makes a difference only to a shape with noise. Long series get fewer seeds. */
+/* A seed only matters for a shape with noise. Long series get fewer seeds. */
 static uint32_t seeds_for(bool is_noisy, uint32_t ticks, uint32_t count)
 {
 	return !is_noisy ? 1 : ticks > HOUR ? 2 : count;
@@ -130,7 +130,7 @@ static void test_growing(void **state)
 			}
 }
 
-/* ---- what does not ---- */
+/* ---- series that do not grow ---- */
 
 static double constant(double t, double all)
 {
@@ -193,7 +193,7 @@ static void test_not_growing(void **state)
 			}
 }
 
-/* A cache fills and is emptied: teeth of any length, seen at any moment. */
+/* A cache that fills and is emptied, with any period, observed at any time. */
 static void test_sawtooth(void **state)
 {
 	static const uint32_t periods[] = {3, 7, 20, 41, 100, 317, 1000, 3600};
@@ -215,7 +215,7 @@ static void test_sawtooth(void **state)
 	}
 }
 
-/* It begins to leak after three weeks: within minutes that is seen, and when it began. */
+/* A leak that starts after three weeks is detected within minutes, with its start. */
 static void test_late_leak(void **state)
 {
 	struct series series = {0};
@@ -237,7 +237,7 @@ static void test_late_leak(void **state)
 	assert_true(growth.slope > RATE / 2 && growth.slope < RATE * 1.5);
 }
 
-/* What lived before the leak began, and lives besides it. */
+/* Live bytes from before the leak and from other allocations. */
 static double level(uint32_t tick)
 {
 	(void)tick;
@@ -255,8 +255,8 @@ static double toothed(uint32_t tick)
 	return 1 + tick % 397 / 397.0;
 }
 
-/* Whenever it began, the rate is that of the time since, and that is how long. */
-static void test_onset(void **state)
+/* Whenever the leak starts, rate and duration are those since its start. */
+static void test_start_of_a_leak_is_detected(void **state)
 {
 	static double (*const bases[])(uint32_t tick) = {level, restless, toothed};
 	static const double shares[] = {0.9, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02};
@@ -286,7 +286,7 @@ static void test_onset(void **state)
 	}
 }
 
-/* ---- the series itself ---- */
+/* ---- the series ---- */
 
 static void test_series_is_bounded(void **state)
 {
@@ -303,15 +303,15 @@ static void test_series_is_bounded(void **state)
 
 		assert_int_equal(series.low[i], last + 1);
 		assert_int_equal(series.high[i], series.until[i]);
-		/* As long as a share of its age, and nowhere much longer. */
+		/* No interval is much longer than a share of its age. */
 		assert_true(series.until[i] - last <= age + 2);
 		last = series.until[i];
 	}
-	series_add(&series, DAY, 1); /* of the past */
+	series_add(&series, DAY, 1); /* in the past */
 	assert_int_equal(series.high[SERIES_POINTS - 1], DAY);
 }
 
-static void test_words(void **state)
+static void test_growth_is_described(void **state)
 {
 	(void)state;
 	assert_string_equal(growth_words(0.9999999), "very certain");
@@ -322,10 +322,13 @@ static void test_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_growing),  cmocka_unit_test(test_not_growing),
-		cmocka_unit_test(test_sawtooth), cmocka_unit_test(test_late_leak),
-		cmocka_unit_test(test_onset),    cmocka_unit_test(test_series_is_bounded),
-		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_growing),
+		cmocka_unit_test(test_not_growing),
+		cmocka_unit_test(test_sawtooth),
+		cmocka_unit_test(test_late_leak),
+		cmocka_unit_test(test_start_of_a_leak_is_detected),
+		cmocka_unit_test(test_series_is_bounded),
+		cmocka_unit_test(test_growth_is_described),
 	};
 
 	return cmocka_run_group_tests_name("growth", tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The table of live blocks: what it holds, and how much memory it takes.
+ * The table of live blocks: its contents, and its memory.
  *
  * Under sanitizers the table grows to a fifth of its size. EXHAUSTIVE=1 fills it (see sweep.h).
  */
@@ -81,7 +81,7 @@ static void count_visit(void *ctx, const struct block *block)
 	seen[block->address / 16]++;
 }
 
-/* Against an array of flags; grows and shrinks over several splits. */
+/* Compared with an array of flags. The table grows and shrinks over several splits. */
 static void test_random(void **state)
 {
 	enum { ADDRESSES = 30000, STEPS = 300000 };
@@ -116,7 +116,7 @@ static void test_random(void **state)
 	free(seen);
 }
 
-/* What malloc says that the program uses; 0 where a sanitizer's malloc does not say. */
+/* Bytes in use according to malloc; 0 if a sanitizer's malloc does not report them. */
 static size_t memory_used(void)
 {
 	struct mallinfo2 info = mallinfo2();
@@ -124,7 +124,8 @@ static size_t memory_used(void)
 	return info.uordblks + info.hblkhd;
 }
 
-/* At every size on the way to a million blocks, and on the way back to a tenth of them. */
+/* The memory per block is limited at every size up to a million blocks, and down to a tenth of
+ * them. */
 static void test_budget(void **state)
 {
 	const uint64_t blocks = sweep_is_exhaustive() ? 1000000 : 200000;

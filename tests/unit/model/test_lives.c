@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the books keep of a site beside its counts: how long its blocks live, what lived at the
- * peak, and its series; and that all of it is bounded. */
+/* What the model keeps of a site in addition to its counts: the lifetimes of its blocks, its live
+ * bytes at the peak, and its series. All of it is bounded. */
 #include "tests/unit/books.h"
 
 #include "app/session/period.h"
@@ -59,8 +59,8 @@ static void test_buckets(void **state)
 	}
 }
 
-/* Each thread by itself; who frees what another one allocated last does not count, and neither does
- * realloc. */
+/* A block is temporary if it is freed before the same thread allocates another one. Frees by other
+ * threads and by realloc do not count. */
 static void test_temporary(void **state)
 {
 	struct books books = books_default();
@@ -126,8 +126,8 @@ static void test_stacks_at_the_peak(void **state)
 	books_close(&books);
 }
 
-/* A child's books begin with the moment of its birth. */
-static void test_a_child_has_its_own(void **state)
+/* The child's peak and lifetimes start at the fork. */
+static void test_child_starts_its_own_lifetimes(void **state)
 {
 	struct books books = books_default();
 	const struct snapshot_process *child;
@@ -146,7 +146,7 @@ static void test_a_child_has_its_own(void **state)
 	books_close(&books);
 }
 
-/* 20 KiB a second at one site; at another one, as much comes as goes. */
+/* One site grows by 20 KiB a second; another one frees as much as it allocates. */
 static void grow(struct books *books, uint32_t seconds)
 {
 	uint64_t end = books->now_ns + seconds * SECOND, address = 0x100000;
@@ -162,7 +162,7 @@ static void grow(struct books *books, uint32_t seconds)
 	}
 }
 
-static void test_growth_in_the_books(void **state)
+static void test_growth_of_a_site(void **state)
 {
 	struct books books = books_default();
 	const struct snapshot_site *site;
@@ -181,8 +181,8 @@ static void test_growth_in_the_books(void **state)
 	books_close(&books);
 }
 
-/* What has grown is known of books that are closed; of others there is no series any more. */
-static void test_series_of_closed_books(void **state)
+/* A closed process keeps the series of sites that have grown, and drops all others. */
+static void test_series_of_closed_process(void **state)
 {
 	struct books books = books_default();
 
@@ -195,7 +195,7 @@ static void test_series_of_closed_books(void **state)
 	books_close(&books);
 }
 
-static void test_series_have_a_bound(void **state)
+static void test_series_are_limited(void **state)
 {
 	struct books books =
 		books_open((struct model_config){.apis = API_SET_ALL, .max_series = 3});
@@ -216,8 +216,8 @@ static void test_series_have_a_bound(void **state)
 	books_close(&books);
 }
 
-/* A million places, and a million blocks that come and go. */
-static void test_a_million_of_each(void **state)
+/* A million stacks, and a million blocks that are allocated and freed. */
+static void test_memory_of_a_million_stacks_and_blocks(void **state)
 {
 	struct books books = books_default();
 	uint64_t frames[2];
@@ -241,7 +241,7 @@ static void test_a_million_of_each(void **state)
 	books_close(&books);
 }
 
-/* ---- from one report to the next ---- */
+/* ---- between two reports ---- */
 
 static void test_period(void **state)
 {
@@ -276,11 +276,11 @@ int main(void)
 		cmocka_unit_test(test_temporary),
 		cmocka_unit_test(test_ages),
 		cmocka_unit_test(test_stacks_at_the_peak),
-		cmocka_unit_test(test_a_child_has_its_own),
-		cmocka_unit_test(test_growth_in_the_books),
-		cmocka_unit_test(test_series_of_closed_books),
-		cmocka_unit_test(test_series_have_a_bound),
-		cmocka_unit_test(test_a_million_of_each),
+		cmocka_unit_test(test_child_starts_its_own_lifetimes),
+		cmocka_unit_test(test_growth_of_a_site),
+		cmocka_unit_test(test_series_of_closed_process),
+		cmocka_unit_test(test_series_are_limited),
+		cmocka_unit_test(test_memory_of_a_million_stacks_and_blocks),
 		cmocka_unit_test(test_period),
 	};
 

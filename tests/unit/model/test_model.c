@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How calls are counted: the rules of user/model/model.h one by one, then at random against naive
- * books. */
+/* How calls are counted: each rule of user/model/model.h, and random calls compared with a naive
+ * model. */
 #include "oracle.h"
 #include "tests/unit/books.h"
 
@@ -75,7 +75,7 @@ static void test_unmatched_free(void **state)
 	tell_free(&books, 0);
 	tell_free(&books, A);
 	CHECK(&books, .unmatched = 1);
-	books.caller = LIBC + 0x100; /* tcache at a thread's exit */
+	books.caller = LIBC + 0x100; /* the thread cache at a thread's exit */
 	tell_free(&books, A);
 	CHECK(&books, .unmatched = 1, .internal = 1);
 	tell_malloc(&books, A, 10);
@@ -145,7 +145,7 @@ static void test_realloc_in_allocator(void **state)
 	books_close(&books);
 }
 
-/* The old block lives until the end, but its address is free from the begin. */
+/* The old block lives until the call returns, but its address can be reused from its begin. */
 static void test_realloc_race(void **state)
 {
 	struct books books = books_default();
@@ -164,7 +164,7 @@ static void test_realloc_race(void **state)
 	books_close(&books);
 }
 
-/* Which cannot be, but if an event was lost: then the old block must be gone. */
+/* This happens only if an event was dropped: the old block must be gone. */
 static void test_realloc_fails_after_race(void **state)
 {
 	struct books books = books_default();
@@ -207,7 +207,7 @@ static void test_posix_memalign(void **state)
 	books_close(&books);
 }
 
-/* The former call never returned: its block is back. */
+/* The previous call never returned: its block is live again. */
 static void test_missed_return(void **state)
 {
 	struct books books = books_default();
@@ -225,7 +225,7 @@ static void test_missed_return(void **state)
 	books_close(&books);
 }
 
-/* A handler interrupts mmap and calls realloc; another one never returns to it. */
+/* A signal handler interrupts mmap and calls realloc; another handler never returns to it. */
 static void test_interrupted_call(void **state)
 {
 	struct books books = books_default();
@@ -280,7 +280,7 @@ static void test_wrapper(void **state)
 	books.stack = 0;
 	tell_malloc(&books, B, 10);
 	assert_null(site_of(look(&books), API_MALLOC));
-	assert_int_equal(look(&books)->site_count, 2); /* with a stack and without */
+	assert_int_equal(look(&books)->site_count, 2); /* with and without a stack */
 	assert_int_equal(look(&books)->sites[0].api, API_NEW);
 	assert_int_equal(look(&books)->sites[0].failed_allocations, 1);
 	assert_true(look(&books)->stacks[0].frames[0].wrapper);
@@ -288,7 +288,8 @@ static void test_wrapper(void **state)
 	books_close(&books);
 }
 
-/* Wrappers call each other: operator new[] (nothrow) operator new[], and that operator new. */
+/* Wrappers that call each other: operator new[] (nothrow) calls operator new[], which calls
+ * operator new. */
 static void test_wrapper_of_wrapper(void **state)
 {
 	static const uint64_t frames[] = {OPERATOR_NEW + 8, OPERATOR_NEW_ARRAY + 8,
@@ -304,7 +305,7 @@ static void test_wrapper_of_wrapper(void **state)
 	books.stack = 5;
 	books.caller = frames[0];
 	tell_malloc(&books, A, 10);
-	books.stack = 6; /* nothing but wrappers */
+	books.stack = 6; /* only wrappers */
 	tell_malloc(&books, B, 20);
 	assert_int_equal(site_of(look(&books), API_NEW_ARRAY)->live_bytes, 10);
 	assert_int_equal(site_of(books.snapshot->processes, API_NEW)->live_bytes, 20);
@@ -361,7 +362,7 @@ static void test_peaks(void **state)
 	tell_malloc(&books, A, 100);
 	tell_free(&books, A);
 	tell_call(&books, EVENT_ALLOC, API_CALLOC, 0, A, 60);
-	tell_realloc(&books, A, 70, B); /* the old block is gone before the new one comes */
+	tell_realloc(&books, A, 70, B); /* the old block is freed before the new one counts */
 	assert_int_equal(look(&books)->totals.peak_live_bytes, 100);
 	assert_int_equal(site_of(look(&books), API_MALLOC)->peak_live_bytes, 100);
 	assert_int_equal(site_of(look(&books), API_CALLOC)->peak_live_bytes, 60);
@@ -436,7 +437,7 @@ static void test_recycled_pid(void **state)
 
 	(void)state;
 	tell_malloc(&books, A, 10);
-	tell_process(&books, EVENT_PROCESS, START_TIME); /* known already */
+	tell_process(&books, EVENT_PROCESS, START_TIME); /* already known */
 	CHECK(&books, .allocations = 1, .bytes_allocated = 10, .live_bytes = 10);
 	tell_process(&books, EVENT_PROCESS, START_TIME + 1);
 	CHECK(&books, 0);
@@ -461,7 +462,7 @@ static void test_two_processes(void **state)
 	books_close(&books);
 }
 
-static void test_nonsense(void **state)
+static void test_invalid_events(void **state)
 {
 	struct books books = books_default();
 	uint64_t dropped = 0;
@@ -489,7 +490,7 @@ static void test_nonsense(void **state)
 	books_close(&books);
 }
 
-static void test_told_losses(void **state)
+static void test_losses_are_reported(void **state)
 {
 	struct snapshot_losses told = {.events = 3, .unmatched_frees = 4, .gap_ns = 5};
 	struct books books = books_default();
@@ -497,7 +498,7 @@ static void test_told_losses(void **state)
 	(void)state;
 	tell_free(&books, A);
 	tell_losses(&books, &told);
-	tell_losses(&books, &told); /* replaces, does not add */
+	tell_losses(&books, &told); /* replaces the counts */
 	assert_int_equal(look(&books)->losses.events, 3);
 	assert_int_equal(look(&books)->losses.unmatched_frees, 5);
 	assert_int_equal(look(&books)->losses.gap_ns, 5);
@@ -508,7 +509,7 @@ static void test_random(void **state)
 {
 	(void)state;
 	for (unsigned int seed = 1; seed <= 6; seed++) {
-		/* Everything; without operator new; with some apis left out. */
+		/* All APIs; without operator new; without some APIs. */
 		static const struct model_config configs[] = {
 			{.apis = API_SET_ALL, .wrappers = true},
 			{.apis = API_SET_ALL, .wrappers = false},
@@ -547,8 +548,8 @@ int main(void)
 		cmocka_unit_test(test_exit),
 		cmocka_unit_test(test_recycled_pid),
 		cmocka_unit_test(test_two_processes),
-		cmocka_unit_test(test_nonsense),
-		cmocka_unit_test(test_told_losses),
+		cmocka_unit_test(test_invalid_events),
+		cmocka_unit_test(test_losses_are_reported),
 		cmocka_unit_test(test_random),
 	};
 

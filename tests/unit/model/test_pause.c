@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Books that leave out what is allocated while they are paused, and books that begin anew. */
+/* A paused model does not count allocations, and a reset model starts again. */
 #include "tests/unit/books.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ static void test_paused(void **state)
 	books_close(&books);
 }
 
-/* What was booked is gone when realloc moves it, and what it becomes is not booked. */
+/* A counted block is gone after realloc moves it, and the new block is not counted. */
 static void test_paused_realloc(void **state)
 {
 	struct books books = books_default();
@@ -162,7 +162,7 @@ static void test_reset(void **state)
 	books_close(&books);
 }
 
-/* A child's books, which share all that neither changes, stay as they are. */
+/* Resetting a parent does not change its child, which shares parts of its model. */
 static void test_reset_of_a_parent(void **state)
 {
 	struct books books = books_default();
@@ -190,8 +190,8 @@ static int count_block(void *ctx, uint64_t address, uint64_t size)
 	return 0;
 }
 
-/* Blocks of no site are blocks for a scan all the same: pointers lead through them. */
-static void test_scan_knows_them(void **state)
+/* A scan also includes blocks without a site, because pointers lead through them. */
+static void test_scan_includes_uncounted_blocks(void **state)
 {
 	struct books books = books_default();
 	struct scan_book book = {0};
@@ -217,7 +217,7 @@ static void test_scan_knows_them(void **state)
 	books_close(&books);
 }
 
-/* With --sanity: what was forgotten is no error when it is freed, and its second free is one. */
+/* With --sanity, freeing a block from before the reset is not an error, but freeing it twice is. */
 static void test_sanity(void **state)
 {
 	struct books books = books_open((struct model_config){.apis = API_SET_ALL, .sanity = true});
@@ -234,8 +234,8 @@ static void test_sanity(void **state)
 	books_close(&books);
 }
 
-/* Sites have the same ids in every look, also where some of them are not in use yet. */
-static void test_ids_stay(void **state)
+/* Sites have the same ID in every look, even if others are not in use yet. */
+static void test_site_ids_are_stable(void **state)
 {
 	struct books books = books_default();
 	static const uint64_t frames[] = {PROGRAM + 0x20, PROGRAM + 0x30};
@@ -261,8 +261,8 @@ static void test_ids_stay(void **state)
 
 #define SLOTS 64
 
-/* Nothing that the program does right may ever look wrong. */
-static void test_random(void **state)
+/* Correct behaviour of the program is never reported as an error. */
+static void test_random_pauses_and_resets(void **state)
 {
 	struct books books = books_default();
 	bool live[SLOTS] = {false}, paused = false;
@@ -299,10 +299,10 @@ int main(void)
 		cmocka_unit_test(test_pause_all),
 		cmocka_unit_test(test_reset),
 		cmocka_unit_test(test_reset_of_a_parent),
-		cmocka_unit_test(test_scan_knows_them),
+		cmocka_unit_test(test_scan_includes_uncounted_blocks),
 		cmocka_unit_test(test_sanity),
-		cmocka_unit_test(test_ids_stay),
-		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_site_ids_are_stable),
+		cmocka_unit_test(test_random_pauses_and_resets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The set of pieces, and how calls of the mmap family are booked. */
+/* The set of pieces, and how calls of the mmap family are counted. */
 #include "model/block/region.h"
 
 #include "tests/unit/books.h"
@@ -77,7 +77,7 @@ static void test_mmap_fails(void **state)
 	books_close(&books);
 }
 
-/* A map is freed when its last byte goes. */
+/* A mapping counts as freed when its last byte is unmapped. */
 static void test_munmap_in_parts(void **state)
 {
 	struct books books = books_default();
@@ -136,7 +136,7 @@ static void test_munmap_fails(void **state)
 	books_close(&books);
 }
 
-/* Another thread gets the range before munmap returns. */
+/* Another thread maps the range before munmap returns. */
 static void test_munmap_races_with_mmap(void **state)
 {
 	struct books books = books_default();
@@ -154,7 +154,7 @@ static void test_munmap_races_with_mmap(void **state)
 	books_close(&books);
 }
 
-/* What failed to go comes back, where nothing has come in its place. */
+/* A failed munmap restores the range, except where something else was mapped. */
 static void test_munmap_fails_after_race(void **state)
 {
 	struct books books = books_default();
@@ -216,7 +216,7 @@ struct mremap_case {
 
 #define FAILS UINT64_MAX
 
-/* Before each: one region of 4 pages at page 10, one of 2 at page 40. */
+/* Before each: a region of 4 pages at page 10, and one of 2 pages at page 40. */
 static const struct mremap_case mremap_cases[] = {
 	{"grows in place", 10, 4, 8, MREMAP_MAYMOVE, 0, 10, 2, 10, 1, 0},
 	{"moves", 10, 4, 8, MREMAP_MAYMOVE, 0, 20, 2, 10, 1, 0},
@@ -262,7 +262,7 @@ static void test_mremap(void **state)
 		check_mremap(&mremap_cases[i]);
 }
 
-/* Thread stacks, stdio buffers: booked, but not among the program's mappings. */
+/* Thread stacks and stdio buffers are counted, but not among the program's mappings. */
 static void test_mmap_by_libc(void **state)
 {
 	struct books books = books_default();
@@ -290,7 +290,7 @@ static void test_excluded_mmap(void **state)
 	books_close(&books);
 }
 
-/* What is rounded is rounded to the pages of the machine. */
+/* Sizes are rounded to the page size of the machine. */
 static void test_page_size(void **state)
 {
 	struct books books =
@@ -335,8 +335,8 @@ static void test_missed_return(void **state)
 	books_close(&books);
 }
 
-/* Ranges that no kernel would take must not hurt. */
-static void test_silly_ranges(void **state)
+/* Ranges that no kernel accepts do no harm. */
+static void test_invalid_ranges(void **state)
 {
 	struct books books = books_default();
 
@@ -369,7 +369,7 @@ static void note_gone(void *ctx, uint32_t site, uint64_t bytes, bool last)
 	sum->bytes[site] += bytes;
 }
 
-/* The set against an array of pages; a page's site is the number of the region that has it. */
+/* Compares the set with an array of pages; the site of a page is the number of its region. */
 static void check_pages(const struct regions *set, const uint32_t *owner)
 {
 	for (uint64_t i = 0; i < RANDOM_PAGES; i++) {
@@ -403,7 +403,7 @@ static void test_random_pages(void **state)
 		memcpy(held, owner, sizeof(held));
 		assert_int_equal(regions_cut(&set, start, end, &list), 0);
 		memset(owner + start, 0, (end - start) * sizeof(*owner));
-		if (restore) { /* into a range whose middle is taken meanwhile */
+		if (restore) { /* into a range whose middle is taken */
 			uint64_t middle = start + (end - start) / 2;
 
 			assert_int_equal(regions_add(&set, middle, middle + 1, site, 0), 0);
@@ -428,7 +428,8 @@ static void test_random_pages(void **state)
 	regions_free(&set);
 }
 
-/* From the top down, as the kernel hands them out; quadratic costs would show as a long run. */
+/* From high to low addresses, as the kernel assigns them. Quadratic cost would make this test
+ * slow. */
 static void test_many_regions(void **state)
 {
 	enum { COUNT = 100000 };
@@ -463,7 +464,7 @@ int main(void)
 		cmocka_unit_test(test_page_size),
 		cmocka_unit_test(test_ends_without_begin),
 		cmocka_unit_test(test_missed_return),
-		cmocka_unit_test(test_silly_ranges),
+		cmocka_unit_test(test_invalid_ranges),
 		cmocka_unit_test(test_random_pages),
 		cmocka_unit_test(test_many_regions),
 	};

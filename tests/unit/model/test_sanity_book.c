@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which releases the books call errors, and of which they say nothing. */
+/* Which frees are errors, and which are not judged. */
 #include "tests/unit/books.h"
 
 #include "model/process/process.h"
@@ -7,7 +7,7 @@
 #define A 0x10000ULL
 #define B 0x20000ULL
 
-/* A process whose every block is known. */
+/* A process with every block known. */
 static struct books launched(void)
 {
 	static const struct model_config config = {
@@ -87,7 +87,7 @@ static const struct {
 	{API_NEW, OPERATOR_UNKNOWN, false},
 };
 
-static void test_kins(void **state)
+static void test_allocator_kinds(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(kins) / sizeof(kins[0]); i++) {
@@ -112,8 +112,8 @@ static void test_kins(void **state)
 	}
 }
 
-/* Known by its caller alone, operator new may be new[] as well; a delete that is an allocator's own
- * function has no mark. */
+/* A block that is known only by the caller of malloc, operator new, may be one of new[] as well. A
+ * delete that is the allocator's own function has no mark. */
 static void test_unmarked_operators(void **state)
 {
 	struct books books = launched();
@@ -126,7 +126,7 @@ static void test_unmarked_operators(void **state)
 	tell_malloc(&books, A, 8);
 	tell_call(&books, EVENT_FREE, API_DELETE, 0, A, SIZE_UNKNOWN);
 	tell_malloc(&books, A, 8);
-	books.caller = OPERATOR_NEW + 0x10; /* a delete's, to the books a wrapper like another */
+	books.caller = OPERATOR_NEW + 0x10; /* a delete, a wrapper to the model */
 	tell_release(&books, 0, A);
 	no_error(&books);
 	assert_int_equal(site_of(look(&books), API_NEW)->allocations, 1);
@@ -194,7 +194,7 @@ static void test_double_free(void **state)
 	books_close(&books);
 }
 
-static void test_address_handed_out_again(void **state)
+static void test_reused_address(void **state)
 {
 	struct books books = launched();
 
@@ -223,7 +223,7 @@ static void test_invalid_free(void **state)
 	books_close(&books);
 }
 
-/* What its parent has freed is free in a child's memory as well. */
+/* A block that the parent freed is free in the child as well. */
 static void test_child_frees_again(void **state)
 {
 	struct books books = launched();
@@ -243,7 +243,7 @@ static void test_child_frees_again(void **state)
 	books_close(&books);
 }
 
-/* A new image has forgotten all, and is known from its first call. */
+/* A new image starts without blocks, and is traced from its first call. */
 static void test_invalid_free_after_exec(void **state)
 {
 	struct books books = launched();
@@ -276,7 +276,7 @@ static void test_realloc_releases(void **state)
 	books_close(&books);
 }
 
-/* The allocator ends the program: realloc never returns. */
+/* realloc never returns, because the allocator aborts the program. */
 static void test_realloc_of_freed(void **state)
 {
 	struct books books = launched();
@@ -290,7 +290,7 @@ static void test_realloc_of_freed(void **state)
 	books_close(&books);
 }
 
-/* While realloc moves a block, its old address is handed to another thread, which keeps it. */
+/* While realloc moves a block, another thread gets its old address and keeps it. */
 static void test_realloc_races(void **state)
 {
 	struct books books = launched();
@@ -308,7 +308,7 @@ static void test_realloc_races(void **state)
 	books_close(&books);
 }
 
-static void test_libraries_business(void **state)
+static void test_frees_within_libraries(void **state)
 {
 	struct books books = launched();
 
@@ -333,7 +333,7 @@ static void expect_unjudged(struct books *books, uint64_t frees)
 	assert_int_equal(books->snapshot->processes[0].sites[0].bad_frees, 0);
 }
 
-static void test_losses_forbid_to_judge(void **state)
+static void test_losses_prevent_judgement(void **state)
 {
 	static const struct snapshot_losses losses[] = {
 		{.events = 1}, {.missed_returns = 1}, {.unprobed_sites = 1}, {.gap_ns = 1}};
@@ -353,7 +353,7 @@ static void test_losses_forbid_to_judge(void **state)
 	}
 }
 
-/* Blocks from before are not known; what was freed twice since then is. */
+/* Blocks from before the attach are unknown, but double frees since then are found. */
 static void test_attached(void **state)
 {
 	struct books books = books_open(
@@ -372,8 +372,8 @@ static void test_attached(void **state)
 	books_close(&books);
 }
 
-/* Probes of allocations are removed first: the block may have been allocated unseen. */
-static void test_probes_are_taken_out(void **state)
+/* Probes of allocations are removed first, so the block may be a new one. */
+static void test_frees_during_probe_removal(void **state)
 {
 	struct books books = launched();
 
@@ -387,7 +387,7 @@ static void test_probes_are_taken_out(void **state)
 	books_close(&books);
 }
 
-/* No more are remembered than there is room for; and the latest are. */
+/* The number of remembered frees is limited, and the latest are kept. */
 static void test_memory_is_bounded(void **state)
 {
 	struct books books = launched();
@@ -408,7 +408,7 @@ static void test_memory_is_bounded(void **state)
 	books_close(&books);
 }
 
-static void test_places_are_bounded(void **state)
+static void test_errors_are_limited(void **state)
 {
 	struct books books = launched();
 	const struct snapshot_process *section;
@@ -447,23 +447,23 @@ static void test_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kins),
+		cmocka_unit_test(test_allocator_kinds),
 		cmocka_unit_test(test_unmarked_operators),
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_double_free),
-		cmocka_unit_test(test_address_handed_out_again),
+		cmocka_unit_test(test_reused_address),
 		cmocka_unit_test(test_invalid_free),
 		cmocka_unit_test(test_child_frees_again),
 		cmocka_unit_test(test_invalid_free_after_exec),
 		cmocka_unit_test(test_realloc_releases),
 		cmocka_unit_test(test_realloc_of_freed),
 		cmocka_unit_test(test_realloc_races),
-		cmocka_unit_test(test_libraries_business),
-		cmocka_unit_test(test_losses_forbid_to_judge),
+		cmocka_unit_test(test_frees_within_libraries),
+		cmocka_unit_test(test_losses_prevent_judgement),
 		cmocka_unit_test(test_attached),
-		cmocka_unit_test(test_probes_are_taken_out),
+		cmocka_unit_test(test_frees_during_probe_removal),
 		cmocka_unit_test(test_memory_is_bounded),
-		cmocka_unit_test(test_places_are_bounded),
+		cmocka_unit_test(test_errors_are_limited),
 		cmocka_unit_test(test_order),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a leak scan asks of the books, and what they keep of it. */
+/* The model's interface for leak scans: blocks, stamps and results. */
 #include "tests/unit/books.h"
 
 #include <errno.h>
@@ -12,13 +12,13 @@
 #define REGION 0x9000000ULL
 #define PAGE   4096ULL
 
-/* Blocks as the walk gives them, by address. */
+/* The blocks that a walk visits, by address. */
 struct walk {
 	struct {
 		uint64_t address, size;
 	} blocks[16];
 	size_t count;
-	size_t stop_at; /* fails there; 0: never */
+	size_t stop_at; /* fails at this block; 0: never */
 };
 
 static int note(void *ctx, uint64_t address, uint64_t size)
@@ -66,7 +66,7 @@ static void tell_munmap(struct books *books, uint64_t address, uint64_t size)
 	tell_end(books, API_MUNMAP, 0, 0);
 }
 
-static void test_blocks_are_what_is_live(void **state)
+static void test_blocks_are_live_blocks(void **state)
 {
 	struct books books = books_default();
 	struct walk walk;
@@ -83,7 +83,7 @@ static void test_blocks_are_what_is_live(void **state)
 	books_close(&books);
 }
 
-static void test_a_region_of_the_program_is_a_block(void **state)
+static void test_region_of_the_program_is_a_block(void **state)
 {
 	struct books books = books_default();
 	struct walk walk;
@@ -99,8 +99,8 @@ static void test_a_region_of_the_program_is_a_block(void **state)
 	books_close(&books);
 }
 
-/* Cut at an end it is still one; with a hole in it, it is none. */
-static void test_a_region_in_pieces_is_memory_like_any_other(void **state)
+/* A region that is cut at an end still counts as a block; one with a hole does not. */
+static void test_region_with_a_hole_is_no_block(void **state)
 {
 	struct books books = books_default();
 	struct walk walk;
@@ -116,7 +116,7 @@ static void test_a_region_in_pieces_is_memory_like_any_other(void **state)
 	books_close(&books);
 }
 
-static void test_an_allocators_region_is_no_block(void **state)
+static void test_region_of_an_allocator_is_no_block(void **state)
 {
 	struct books books = books_default();
 	struct walk walk;
@@ -132,7 +132,7 @@ static void test_an_allocators_region_is_no_block(void **state)
 	books_close(&books);
 }
 
-static void test_a_walk_ends_with_its_first_error(void **state)
+static void test_walk_stops_at_its_first_error(void **state)
 {
 	struct books books = books_default();
 	struct walk walk = {.stop_at = 2};
@@ -146,7 +146,7 @@ static void test_a_walk_ends_with_its_first_error(void **state)
 	books_close(&books);
 }
 
-static void test_stamps_tell_blocks_from_their_successors(void **state)
+static void test_stamps_distinguish_blocks_from_their_successors(void **state)
 {
 	struct books books = books_default();
 	const struct process *process = process_of(&books);
@@ -196,7 +196,7 @@ static struct books books_launched(void)
 	return books;
 }
 
-static void test_complete_means_from_the_start_and_nothing_lost(void **state)
+static void test_complete_means_from_the_start_without_losses(void **state)
 {
 	struct books attached = books_default(), books = books_launched();
 
@@ -245,7 +245,7 @@ static void book_all(struct books *books, enum leak_class leak)
 	scan_book_free(&book);
 }
 
-static void test_a_result_is_summed_up_by_site_and_kept(void **state)
+static void test_result_is_summed_by_site_and_kept(void **state)
 {
 	struct books books = books_default();
 	const struct snapshot_process *section;
@@ -261,7 +261,7 @@ static void test_a_result_is_summed_up_by_site_and_kept(void **state)
 	tell_mmap(&books, REGION, PAGE);
 	assert_false(look(&books)->scan.done);
 	book_all(&books, LEAK_DEFINITE);
-	tell_malloc(&books, HEAP + 0x300, 16); /* later: it belongs to no class */
+	tell_malloc(&books, HEAP + 0x300, 16); /* after the scan: belongs to no class */
 	section = look(&books);
 	assert_true(section->scan.done);
 	assert_null(section->scan.reason);
@@ -278,7 +278,7 @@ static void test_a_result_is_summed_up_by_site_and_kept(void **state)
 	books_close(&books);
 }
 
-static void test_the_next_scan_replaces_the_last(void **state)
+static void test_next_scan_replaces_the_last(void **state)
 {
 	struct books books = books_default();
 	const struct snapshot_process *section;
@@ -291,7 +291,7 @@ static void test_the_next_scan_replaces_the_last(void **state)
 	assert_int_equal(section->scan.classes[LEAK_DEFINITE].blocks, 0);
 	assert_int_equal(section->scan.classes[LEAK_REACHABLE].blocks, 1);
 	assert_int_equal(site_of(section, API_MALLOC)->leaks.examples[LEAK_DEFINITE].address, 0);
-	/* One that cannot be made does not. */
+	/* A scan that fails does not replace it. */
 	assert_int_equal(scan_book_fail(process_of(&books), "no luck"), 0);
 	section = look(&books);
 	assert_true(section->scan.done);
@@ -299,7 +299,7 @@ static void test_the_next_scan_replaces_the_last(void **state)
 	books_close(&books);
 }
 
-static void test_it_is_kept_when_the_process_has_ended(void **state)
+static void test_result_is_kept_after_exit(void **state)
 {
 	struct books books = books_launched();
 
@@ -325,7 +325,7 @@ static const char *reason_after(struct event event)
 	return reason;
 }
 
-static void test_a_missing_scan_has_a_reason(void **state)
+static void test_missing_scan_has_a_reason(void **state)
 {
 	struct books books = books_launched();
 
@@ -345,19 +345,19 @@ static void test_a_missing_scan_has_a_reason(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_blocks_are_what_is_live),
-		cmocka_unit_test(test_a_region_of_the_program_is_a_block),
-		cmocka_unit_test(test_a_region_in_pieces_is_memory_like_any_other),
-		cmocka_unit_test(test_an_allocators_region_is_no_block),
-		cmocka_unit_test(test_a_walk_ends_with_its_first_error),
-		cmocka_unit_test(test_stamps_tell_blocks_from_their_successors),
+		cmocka_unit_test(test_blocks_are_live_blocks),
+		cmocka_unit_test(test_region_of_the_program_is_a_block),
+		cmocka_unit_test(test_region_with_a_hole_is_no_block),
+		cmocka_unit_test(test_region_of_an_allocator_is_no_block),
+		cmocka_unit_test(test_walk_stops_at_its_first_error),
+		cmocka_unit_test(test_stamps_distinguish_blocks_from_their_successors),
 		cmocka_unit_test(test_young_blocks_have_no_stamp),
-		cmocka_unit_test(test_complete_means_from_the_start_and_nothing_lost),
+		cmocka_unit_test(test_complete_means_from_the_start_without_losses),
 		cmocka_unit_test(test_the_only_allocator),
-		cmocka_unit_test(test_a_result_is_summed_up_by_site_and_kept),
-		cmocka_unit_test(test_the_next_scan_replaces_the_last),
-		cmocka_unit_test(test_it_is_kept_when_the_process_has_ended),
-		cmocka_unit_test(test_a_missing_scan_has_a_reason),
+		cmocka_unit_test(test_result_is_summed_by_site_and_kept),
+		cmocka_unit_test(test_next_scan_replaces_the_last),
+		cmocka_unit_test(test_result_is_kept_after_exit),
+		cmocka_unit_test(test_missing_scan_has_a_reason),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Snapshots: stacks and the mappings they are resolved by, strings, order, names. */
+/* Snapshots: stacks and the mappings that resolve them, strings, order, names. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -84,7 +84,7 @@ static void test_without_stack(void **state)
 	books_close(&books);
 }
 
-static void test_lost_stack(void **state)
+static void test_unannounced_stack(void **state)
 {
 	static const uint64_t frames[] = {PROGRAM + 0x10, PROGRAM + 0x20};
 	struct books books = books_default();
@@ -101,7 +101,7 @@ static void test_lost_stack(void **state)
 	assert_true(section->stacks[0].truncated);
 	assert_int_equal(section->losses.stacks, 1);
 	assert_int_equal(section->losses.truncated_stacks, 0);
-	tell_stack(&books, 7, frames, 2, 0); /* late, but better than never */
+	tell_stack(&books, 7, frames, 2, 0); /* late */
 	tell_malloc(&books, A + 32, 4);
 	section = look(&books);
 	assert_int_equal(section->site_count, 1);
@@ -111,7 +111,7 @@ static void test_lost_stack(void **state)
 	books_close(&books);
 }
 
-static void test_silly_stacks(void **state)
+static void test_invalid_stacks(void **state)
 {
 	static const uint64_t frames[STACK_MAX_FRAMES + 10] = {PROGRAM + 1};
 	struct books books = books_default();
@@ -133,14 +133,14 @@ static void test_silly_stacks(void **state)
 	books_close(&books);
 }
 
-/* One byte from a stack of this id, at an address of its own. */
+/* Allocates one byte from a stack with this ID, at an address of its own. */
 static void tell_from(struct books *books, uint64_t id)
 {
 	books->stack = id;
 	tell_malloc(books, id * 16, 1);
 }
 
-/* The same frames under several ids are one stack and one site; an id keeps what it first meant. */
+/* Equal frames under several IDs are one stack and one site. An ID keeps its first meaning. */
 static void test_equal_stacks(void **state)
 {
 	static const uint64_t frames[] = {PROGRAM + 0x10, PROGRAM + 0x20, PROGRAM + 0x30};
@@ -151,9 +151,8 @@ static void test_equal_stacks(void **state)
 	(void)state;
 	tell_stack_end(&books, 1, frames, 3, EVENT_FLAG_TRUNCATED, STOP_DEPTH);
 	tell_stack_end(&books, 2, frames, 3, EVENT_FLAG_TRUNCATED, STOP_DEPTH);
-	tell_stack_end(&books, 1, frames, 3, EVENT_FLAG_TRUNCATED,
-		       STOP_DEPTH);                        /* forgotten, sent again */
-	tell_stack_end(&books, 2, others, 3, 0, STOP_END); /* no: 2 is known */
+	tell_stack_end(&books, 1, frames, 3, EVENT_FLAG_TRUNCATED, STOP_DEPTH); /* sent again */
+	tell_stack_end(&books, 2, others, 3, 0, STOP_END); /* ignored: 2 is known */
 	tell_from(&books, 1);
 	tell_from(&books, 2);
 	section = look(&books);
@@ -164,7 +163,7 @@ static void test_equal_stacks(void **state)
 	books_close(&books);
 }
 
-/* Other frames, fewer, another end, a guess on the way, other code mapped: another stack each. */
+/* Stacks differ if their frames, length, end, guesses or mapped code differ. */
 static void test_unequal_stacks(void **state)
 {
 	static const uint64_t frames[] = {PROGRAM + 0x10, PROGRAM + 0x20, PROGRAM + 0x30};
@@ -185,7 +184,8 @@ static void test_unequal_stacks(void **state)
 	books_close(&books);
 }
 
-/* One that comes after its calls stays by itself; later ones join it. */
+/* A stack that is announced after its calls stays separate. Later stacks with the same frames join
+ * it. */
 static void test_equal_to_late_stack(void **state)
 {
 	static const uint64_t frames[] = {PROGRAM + 0x10, PROGRAM + 0x20};
@@ -210,7 +210,7 @@ static void test_quality(void **state)
 	(void)state;
 	tell_stack(&books, 1, frames, 3, EVENT_FLAG_GUESSED);
 	tell_stack_end(&books, 2, frames, 2, EVENT_FLAG_TRUNCATED, STOP_DEPTH);
-	tell_stack_end(&books, 3, frames, 1, EVENT_FLAG_TRUNCATED, 0xffffff); /* no such stop */
+	tell_stack_end(&books, 3, frames, 1, EVENT_FLAG_TRUNCATED, 0xffffff); /* no such reason */
 	tell_stack(&books, 4, frames + 1, 1, 0);                              /* never used */
 	for (uint64_t id = 1; id <= 3; id++)
 		tell_from(&books, id);
@@ -232,7 +232,7 @@ static void test_quality(void **state)
 	books_close(&books);
 }
 
-static void test_stop_words(void **state)
+static void test_stop_names(void **state)
 {
 	(void)state;
 	for (unsigned int a = 0; a < STOP_REASONS; a++)
@@ -246,7 +246,7 @@ static void test_stop_words(void **state)
 #define MODULE_OLD 11
 #define MODULE_NEW 12
 
-/* Module of the frame of the site with the given id. */
+/* The module of the frame of the site with this ID. */
 static uint32_t module_of(struct books *books, size_t site, uint64_t *ret_offset)
 {
 	const struct snapshot_process *section = look(books);
@@ -256,7 +256,7 @@ static uint32_t module_of(struct books *books, size_t site, uint64_t *ret_offset
 	return frame->module_id;
 }
 
-/* dlclose, and another library at the same address: old stacks keep their names. */
+/* dlclose, then another library at the same address: old stacks keep their names. */
 static void test_replaced_mapping(void **state)
 {
 	static const uint64_t frame = PLUGIN + 0x5010;
@@ -271,7 +271,7 @@ static void test_replaced_mapping(void **state)
 	for (books.stack = 1; books.stack <= 2; books.stack++)
 		tell_malloc(&books, books.stack * 16, 1);
 	books.stack = 0;
-	books.caller = PLUGIN + 0x10; /* the rests of the old one still lie on both sides */
+	books.caller = PLUGIN + 0x10; /* parts of the old mapping remain on both sides */
 	tell_malloc(&books, 48, 1);
 	books.caller = PLUGIN + 0x8010;
 	tell_malloc(&books, 64, 1);
@@ -286,7 +286,8 @@ static void test_replaced_mapping(void **state)
 	books_close(&books);
 }
 
-/* Blocks of ld.so before its mappings are known; of several later ones, the first counts. */
+/* Blocks of ld.so come before its mappings are known. The first of several later mappings
+ * counts. */
 static void test_late_mapping(void **state)
 {
 	struct books books = books_default();
@@ -312,7 +313,7 @@ static void test_edges_of_mapping(void **state)
 	(void)state;
 	tell_mapping(&books, PLUGIN, 0x1000, 0, MODULE_OLD, 0);
 	tell_mapping(&books, PLUGIN + 0x1000, 0x1000, 0, MODULE_NEW, 0);
-	tell_mapping(&books, PLUGIN + 0x1800, 0, 0, MODULE_OLD, 0); /* empty: nothing */
+	tell_mapping(&books, PLUGIN + 0x1800, 0, 0, MODULE_OLD, 0); /* empty: no effect */
 	books.caller = PLUGIN + 0x1000;
 	tell_malloc(&books, A, 1);
 	books.caller = PLUGIN + 0x1001;
@@ -324,7 +325,7 @@ static void test_edges_of_mapping(void **state)
 	books_close(&books);
 }
 
-/* A wrapper goes with its mapping; telling the same mapping again changes nothing. */
+/* A wrapper is removed with its mapping. Announcing the same mapping again has no effect. */
 static void test_wrapper_of_replaced_mapping(void **state)
 {
 	struct books books = books_default();
@@ -341,7 +342,7 @@ static void test_wrapper_of_replaced_mapping(void **state)
 	books_close(&books);
 }
 
-/* Against an array of bytes that says for each moment which mapping had them. */
+/* Compared with an array that has the mapping of each byte at each time. */
 static void test_random_mappings(void **state)
 {
 	enum { SIZE = 64, CHANGES = 60 };
@@ -362,7 +363,7 @@ static void test_random_mappings(void **state)
 		for (uint64_t i = start; i < start + size; i++)
 			history[change][i] = 100 + change;
 		for (uint64_t i = 0; i < SIZE; i++)
-			frames[i] = PLUGIN + i + 1; /* the call lies one byte before */
+			frames[i] = PLUGIN + i + 1; /* the call is one byte before */
 		tell_stack(&books, change, frames, SIZE, 0);
 		books.stack = change;
 		tell_malloc(&books, 16 * change, 1);
@@ -474,10 +475,11 @@ struct asked {
 	size_t names, modules, done, total;
 };
 
-/* Offset 0x1010 is an inlined call in "outer"; 0x2030 has no name; all else has one of its own. */
+/* Offset 0x1010 is an inlined call in "outer"; 0x2030 has no name; all others have a name of their
+ * own. */
 static size_t resolve_name(uint64_t offset, struct frame_name names[2])
 {
-	static char text[32]; /* valid until the next call only */
+	static char text[32]; /* valid until the next call */
 
 	if (offset == 0x2030)
 		return 0;
@@ -534,7 +536,7 @@ static struct resolver resolver_of(struct asked *asked)
 				 .ctx = asked};
 }
 
-/* Two stacks that share all frames but the first, and one more process that has both. */
+/* Two stacks that differ only in the first frame, and another process that has both. */
 static struct books books_to_resolve(void)
 {
 	static const uint64_t frames[][4] = {
@@ -598,7 +600,7 @@ static void test_resolve(void **state)
 		check_first_stack(&books.snapshot->processes[i].stacks[0]);
 		assert_int_equal(books.snapshot->processes[i].stacks[1].frame_count, 4);
 	}
-	/* Once more: nothing is left to do. */
+	/* The second time, there is nothing left to do. */
 	assert_int_equal(snapshot_resolve(books.snapshot, &resolver, 0), 0);
 	assert_int_equal(asked.names, 4);
 	check_first_stack(&books.snapshot->processes[0].stacks[0]);
@@ -626,7 +628,7 @@ static void test_resolve_top(void **state)
 	books_close(&books);
 }
 
-/* Where stacks end that are cut is known of all, whether their frames are named or not. */
+/* The ends of truncated stacks are known, whether or not their frames are named. */
 static void test_resolve_ends(void **state)
 {
 	static const uint64_t frames[] = {PROGRAM + 0x10, LIBC + 0x30, 0x99};
@@ -669,13 +671,13 @@ int main(void)
 		cmocka_unit_test(test_identity),
 		cmocka_unit_test(test_stacks),
 		cmocka_unit_test(test_without_stack),
-		cmocka_unit_test(test_lost_stack),
-		cmocka_unit_test(test_silly_stacks),
+		cmocka_unit_test(test_unannounced_stack),
+		cmocka_unit_test(test_invalid_stacks),
 		cmocka_unit_test(test_equal_stacks),
 		cmocka_unit_test(test_unequal_stacks),
 		cmocka_unit_test(test_equal_to_late_stack),
 		cmocka_unit_test(test_quality),
-		cmocka_unit_test(test_stop_words),
+		cmocka_unit_test(test_stop_names),
 		cmocka_unit_test(test_replaced_mapping),
 		cmocka_unit_test(test_late_mapping),
 		cmocka_unit_test(test_edges_of_mapping),

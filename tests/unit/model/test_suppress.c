@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which suppressions mean which stacks, what files of them may say, and what becomes of the sums.
- */
+/* Which stacks a suppression matches, the syntax of suppression files, and the sums after
+ * suppression. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@ static int parse(struct suppressions *suppressions, const char *text, struct err
 	return suppressions_parse(suppressions, &file, err);
 }
 
-/* ---- wild patterns ---- */
+/* ---- patterns ---- */
 
 static bool wild(const char *pattern, const char *text)
 {
@@ -42,7 +42,7 @@ static bool wild(const char *pattern, const char *text)
 	return wild_match(copy, text, strlen(text));
 }
 
-static void test_wild(void **state)
+static void test_patterns(void **state)
 {
 	(void)state;
 	assert_true(wild("", ""));
@@ -60,8 +60,8 @@ static void test_wild(void **state)
 	assert_false(wild("*a*b*c", "ccbbaa"));
 }
 
-/* Exponential matchers would never come back from this. */
-static void test_wild_takes_no_time(void **state)
+/* A matcher with exponential cost would never return. */
+static void test_patterns_do_not_backtrack_exponentially(void **state)
 {
 	char pattern[64] = "", text[4096];
 
@@ -75,7 +75,7 @@ static void test_wild_takes_no_time(void **state)
 	assert_false(wild(pattern, text));
 }
 
-/* ---- who is meant ---- */
+/* ---- matching ---- */
 
 static struct snapshot_frame frames[] = {
 	{.function = "operator new(unsigned long)", .wrapper = true, .module = "/l/libstdc++.so.6"},
@@ -160,7 +160,7 @@ static int leaks_excused(const char *text)
 	return excused;
 }
 
-static void test_meanings(void **state)
+static void test_matching(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < COUNT(meanings); i++)
@@ -168,7 +168,7 @@ static void test_meanings(void **state)
 			fail_msg("%s", meanings[i].text);
 }
 
-/* ---- what becomes of the sums ---- */
+/* ---- sums ---- */
 
 static struct snapshot_site lost_sites[] = {
 	{.id = 0,
@@ -227,7 +227,7 @@ static void assert_sum(const struct snapshot_sum *sum, uint64_t blocks)
 	assert_int_equal(sum->bytes, blocks * 10);
 }
 
-/* All that is lost moves, in site and scan alike; what is reachable stays. */
+/* All leaked blocks move to the suppressed ones, in site and scan. Reachable blocks stay. */
 static void test_sums(void **state)
 {
 	struct books books;
@@ -244,13 +244,13 @@ static void test_sums(void **state)
 	assert_sum(&books.sites[0].leaks.suppressed, 6);
 	assert_string_equal(books.sites[0].leaks.suppressed_by, "leak:put");
 	assert_null(books.sites[1].leaks.suppressed_by);
-	/* What is excused already is not excused again. */
+	/* Suppressed blocks are not suppressed twice. */
 	assert_int_equal(suppressions_apply(books.suppressions, LEAK_SET_LOST, books.snapshot), 0);
 	assert_sum(&books.process.scan.suppressed, 6);
 	books_close(&books);
 }
 
-/* Reachable blocks are suppressed only where they count as leaks. */
+/* Reachable blocks are suppressed only if they count as leaks. */
 static void test_suppresses_reachable_on_request(void **state)
 {
 	const uint32_t classes = LEAK_SET_LOST | LEAK_BIT(LEAK_REACHABLE);
@@ -266,7 +266,7 @@ static void test_suppresses_reachable_on_request(void **state)
 	books_close(&books);
 }
 
-/* A suppression for reachable blocks covers those that only a stack refers to; others only if they
+/* A suppression of reachable blocks covers stack-only ones. Other suppressions do so only if they
  * name them, or all. */
 static void test_kinds_of_stack_only_blocks(void **state)
 {
@@ -297,7 +297,7 @@ static void test_kinds_of_stack_only_blocks(void **state)
 	}
 }
 
-/* The rest of a site's kinds may be excused by the next one; the first has its name there. */
+/* Another suppression may cover the remaining kinds of a site. The first one is named there. */
 static void test_kinds(void **state)
 {
 	struct books books;
@@ -327,7 +327,7 @@ static void test_without_scan(void **state)
 	books_close(&books);
 }
 
-/* ---- what is wrong with a file ---- */
+/* ---- invalid files ---- */
 
 static const struct {
 	const char *text;
@@ -349,7 +349,7 @@ static const struct {
 	 "f.supp:4: unknown kind of leak: \"some\""},
 };
 
-static void test_wrong_files(void **state)
+static void test_invalid_files(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < COUNT(wrongs); i++) {
@@ -408,15 +408,15 @@ static void test_ignore(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_wild),
-		cmocka_unit_test(test_wild_takes_no_time),
-		cmocka_unit_test(test_meanings),
+		cmocka_unit_test(test_patterns),
+		cmocka_unit_test(test_patterns_do_not_backtrack_exponentially),
+		cmocka_unit_test(test_matching),
 		cmocka_unit_test(test_sums),
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_suppresses_reachable_on_request),
 		cmocka_unit_test(test_kinds_of_stack_only_blocks),
 		cmocka_unit_test(test_without_scan),
-		cmocka_unit_test(test_wrong_files),
+		cmocka_unit_test(test_invalid_files),
 		cmocka_unit_test(test_binary_file),
 		cmocka_unit_test(test_mangled),
 		cmocka_unit_test(test_ignore),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which sites are suspects, in which order, and with which words. */
+/* Which sites are suspects, in which order, and with which reasons. */
 #include "tests/golden/leaks.h"
 #include "tests/unit/golden.h"
 
@@ -31,7 +31,7 @@ static const struct series fast_series = {.count = 3,
 					  .low = {0, 4000000, 9000000},
 					  .high = {5000000, 10000000, 15099494}};
 
-/* The leaky one among them all: two sites grow. */
+/* The leaky process is among them: two sites grow. */
 static struct snapshot_site sites[4];
 static struct snapshot_process process;
 static struct snapshot snapshot;
@@ -81,7 +81,7 @@ static void test_golden(void **state)
 	}
 }
 
-static void test_who_is_none(void **state)
+static void test_sites_that_are_no_suspects(void **state)
 {
 	struct snapshot_site site = {.growth = fast, .live_blocks = 1};
 
@@ -99,8 +99,7 @@ static void test_who_is_none(void **state)
 	assert_false(snapshot_is_suspect(&site));
 }
 
-/* Of the same rate: a leak before what is never freed, that before what is freed, that before what
- * is all reachable. */
+/* With the same rate, sites are ordered: leaked, never freed, freed, all reachable. */
 static void test_order(void **state)
 {
 	struct snapshot_site list[] = {
@@ -127,7 +126,7 @@ static void test_order(void **state)
 	assert_int_equal(suspects_find(&books, found, 0), 4);
 }
 
-static void test_words(void **state)
+static void test_reasons(void **state)
 {
 	static const struct {
 		double slope;
@@ -152,9 +151,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_golden),
-		cmocka_unit_test(test_who_is_none),
+		cmocka_unit_test(test_sites_that_are_no_suspects),
 		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_reasons),
 	};
 
 	setlocale(LC_ALL, "C.UTF-8");

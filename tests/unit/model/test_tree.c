@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whole trees of processes at random against naive books: fork and vfork from any thread, calls
- * that are pending meanwhile, exec and exit of parent and child in any order.
+ * Random process trees compared with a naive model: fork and vfork from any thread, with pending
+ * calls, and exec and exit of parent and child in any order.
  */
 #include "oracle.h"
 #include "tests/unit/books.h"
 
 enum { TREE_ORACLES = 48, TREE_STEPS = 30000, TREE_LOOK = 500, GUESTS = 2 };
 
-/* Books, naive ones, and who uses them: the first user, and guests, each with a thread. */
+/* A naive model and its users: the first user, and guests, with a thread each. */
 struct member {
 	struct oracle *oracle;
 	uint32_t users[1 + GUESTS]; /* 0: none; the first gives the pid */
@@ -20,7 +20,7 @@ struct tree {
 	struct books books;
 	struct member members[TREE_ORACLES];
 	size_t count;
-	uint32_t pids; /* handed out so far */
+	uint32_t pids; /* assigned so far */
 };
 
 static struct member *tree_add(struct tree *tree, uint32_t pid)
@@ -57,7 +57,7 @@ static void oracle_inherit(struct oracle *oracle)
 	oracle->missed = oracle->lost = 0;
 }
 
-/* Of the threads the one that forked is left, as the first. */
+/* Of all threads, only the one that forked is left, and is the first. */
 static void oracle_keep_thread(struct oracle *oracle, uint64_t thread)
 {
 	int height = oracle->heights[thread];
@@ -107,7 +107,7 @@ static void tree_vfork(struct tree *tree, struct member *parent, uint64_t thread
 	}
 }
 
-/* A user goes; if it was the first, the next in order gives the pid. */
+/* A user leaves. If it was the first, the next one gives the pid. */
 static void member_release(struct member *member, uint32_t pid)
 {
 	struct oracle *oracle = member->oracle;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a stream's reader is told, in words, so that it can be compared; and ways to feed it. */
+/* Prints what a stream's reader receives, as text that can be compared; and ways to feed the
+ * reader. */
 #ifndef MTRACE_TESTS_STREAM_LOG_H
 #define MTRACE_TESTS_STREAM_LOG_H
 
@@ -18,11 +19,11 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* What was told, in words, so that it can be compared. */
+/* Everything received, as text that can be compared. */
 struct log {
 	char text[65536];
 	size_t used;
-	int refuse; /* what the next event is answered with */
+	int refuse; /* the answer to the next event */
 };
 
 static inline void note(struct log *log, const char *format, ...)
@@ -213,7 +214,8 @@ static inline struct stream_handler handler_of(struct log *log)
 	};
 }
 
-/* Read in pieces of a size; what it came to is noted. Returns whether it is complete. */
+/* Reads the bytes in pieces of this size, and logs the result. Returns whether the stream is
+ * complete. */
 static inline bool read_stream(const uint8_t *bytes, size_t size, size_t piece, struct log *log,
 			       struct error *err)
 {
@@ -225,7 +227,7 @@ static inline bool read_stream(const uint8_t *bytes, size_t size, size_t piece, 
 	assert_int_equal(stream_reader_new(&reader, &handler), 0);
 	for (size_t at = 0; at < size && !err->code; at += piece) {
 		size_t left = size - at;
-		/* A copy of its own, so that sanitizers see what is read behind it. */
+		/* A separate copy, so that sanitizers detect reads beyond it. */
 		size_t part = left < piece ? left : piece;
 		uint8_t *copy = malloc(part);
 		int code;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Books that are told whole are those that they were made of: the same report, now and after all
- * that follows, wherever the stream is cut. And whatever else is told as books is none.
+ * A model that is sent as a whole equals its original: the report is the same, both immediately and
+ * after all following events, wherever the stream is cut. Invalid data is not accepted as a model.
  *
  * Under sanitizers fewer traces are cut, each in fewer places, and fewer records are damaged.
  * EXHAUSTIVE=1 runs all cases (see sweep.h).
@@ -38,7 +38,7 @@
 #define OPERATORS 0x600000ULL
 #define CODE_SIZE 0x10000ULL
 
-/* Numbers by chance, the same in every run (xorshift64, Marsaglia 2003). */
+/* Pseudo-random numbers, the same in every run (xorshift64, Marsaglia 2003). */
 struct chance {
 	uint64_t state;
 };
@@ -57,7 +57,7 @@ static int append(void *ctx, const void *bytes, size_t size)
 	return ((struct pack *)ctx)->err;
 }
 
-/* ---- a trace in which everything happens that may ---- */
+/* ---- a trace in which everything happens that is possible ---- */
 
 struct teller {
 	struct stream_writer *writer;
@@ -65,7 +65,7 @@ struct teller {
 	uint64_t now_ns;
 	uint32_t pid, tid;
 	bool alive[PIDS];
-	uint64_t last[64 * (PIDS + 2)]; /* what each thread allocated last */
+	uint64_t last[64 * (PIDS + 2)]; /* the last allocation of each thread */
 };
 
 static void tell(struct teller *teller, struct event event)
@@ -218,7 +218,7 @@ static void tell_thread(struct teller *teller)
 								     : EVENT_THREAD_GONE});
 }
 
-/* Processes come, go, and come again under the same pid. */
+/* Processes start, exit, and start again under the same pid. */
 static void tell_birth(struct teller *teller)
 {
 	uint32_t child = 1 + (uint32_t)draw(&teller->chance, PIDS);
@@ -251,8 +251,7 @@ static void turn(struct teller *teller)
 	if (!teller->alive[pid - 1])
 		return;
 	teller->pid = pid;
-	teller->tid =
-		64 * pid + (uint32_t)draw(&teller->chance, 3); /* the first are told apart last */
+	teller->tid = 64 * pid + (uint32_t)draw(&teller->chance, 3); /* new threads come last */
 }
 
 static void tell_something(struct teller *teller)
@@ -288,7 +287,7 @@ static void tell_scan(struct teller *teller)
 	assert_int_equal(stream_tell_scan(teller->writer, &failed), 0);
 }
 
-/* The whole of it, as bytes. */
+/* The whole stream, as bytes. */
 static struct pack trace(const struct stream_settings *settings, uint64_t seed)
 {
 	struct pack bytes = {0};
@@ -315,10 +314,10 @@ static struct pack trace(const struct stream_settings *settings, uint64_t seed)
 /* ---- a reader ---- */
 
 struct heard {
-	struct told_model told; /* its first member */
+	struct told_model told; /* must be the first member */
 	struct books_loader *loader;
 	struct stream_reader *reader;
-	int loaded; /* as books_loaded said at the resume */
+	int loaded; /* the result of books_loaded at the resume */
 };
 
 static int on_settings(void *ctx, const struct stream_settings *settings)
@@ -327,7 +326,7 @@ static int on_settings(void *ctx, const struct stream_settings *settings)
 	const struct model_config config = stream_books(settings);
 
 	if (heard->told.model)
-		return 0; /* events come on top of what was loaded */
+		return 0; /* events apply to the loaded model */
 	return model_new(&heard->told.model, &config);
 }
 
@@ -424,7 +423,7 @@ static void expect_same(const struct heard *one, const struct heard *other)
 
 /* ---- the tests ---- */
 
-/* The end of the first frame that ends behind a byte. */
+/* The end of the frame that contains the byte `behind`. */
 static size_t frame_end(const struct pack *bytes, size_t behind)
 {
 	size_t at = HELLO_SIZE;
@@ -438,7 +437,8 @@ static size_t frame_end(const struct pack *bytes, size_t behind)
 	return at;
 }
 
-/* Read up to there, tell the books, read these and the rest; and the same once more on top. */
+/* Reads up to `cut`, saves the model, loads it and reads the rest; then reads the same in two
+ * parts. */
 static void cut_at(const struct pack *bytes, size_t cut, size_t again)
 {
 	struct heard *whole = reader_open(), *late = reader_open();
@@ -446,7 +446,7 @@ static void cut_at(const struct pack *bytes, size_t cut, size_t again)
 	struct fold *fold;
 
 	assert_int_equal(fold_new(&fold, 1ULL << 40), 0);
-	/* What is behind the frame is held, and is not in the books. */
+	/* Data beyond the frame are held back, and are not in the model. */
 	assert_int_equal(fold_read(fold, bytes->bytes, cut + 3), 0);
 	assert_int_equal(fold_position(fold), cut);
 	assert_int_equal(fold_wanted(fold), cut + 3);
@@ -484,14 +484,14 @@ static void cut_everywhere(const struct stream_settings *told, uint64_t seed)
 	pack_free(&bytes);
 }
 
-static void test_cut_anywhere(void **state)
+static void test_model_sent_at_any_point(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed < 12; seed += sweep_step(5))
 		cut_everywhere(&settings, seed * 0x9e3779b97f4a7c15ULL);
 }
 
-static void test_with_all_settings(void **state)
+static void test_model_sent_with_all_settings(void **state)
 {
 	struct stream_settings all = settings;
 
@@ -504,7 +504,7 @@ static void test_with_all_settings(void **state)
 	cut_everywhere(&all, 77);
 }
 
-static void test_bound(void **state)
+static void test_model_too_large(void **state)
 {
 	struct pack bytes = trace(&settings, 5);
 	struct fold *fold;
@@ -516,7 +516,7 @@ static void test_bound(void **state)
 	pack_free(&bytes);
 }
 
-/* Books' records, as they are told, one frame's behind the other's. */
+/* The records of a model, concatenated over its frames. */
 static int keep_records(void *ctx, struct unpack *body)
 {
 	pack_bytes(ctx, body->at, unpack_left(body));
@@ -552,7 +552,7 @@ static struct pack records_of(const struct pack *bytes)
 	return records;
 }
 
-/* Whatever comes of the records, it is a report, and takes the events behind. */
+/* Damaged records are refused, or give a model that can be reported and takes further events. */
 static bool load_damaged(const struct stream_settings *told, const struct pack *records,
 			 const struct pack *rest)
 {
@@ -572,7 +572,7 @@ static bool load_damaged(const struct stream_settings *told, const struct pack *
 	return loaded;
 }
 
-static void test_damaged(void **state)
+static void test_damaged_model(void **state)
 {
 	struct stream_settings all = settings;
 	struct pack bytes, records, damaged = {0};
@@ -604,10 +604,10 @@ static void test_damaged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cut_anywhere),
-		cmocka_unit_test(test_with_all_settings),
-		cmocka_unit_test(test_bound),
-		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_model_sent_at_any_point),
+		cmocka_unit_test(test_model_sent_with_all_settings),
+		cmocka_unit_test(test_model_too_large),
+		cmocka_unit_test(test_damaged_model),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

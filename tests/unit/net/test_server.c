@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A server and its clients, those that it has and those that it turns away; all in one loop. */
+/* A server with accepted and refused clients, all in one event loop. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,17 +27,17 @@ struct world {
 	struct loop *loop;
 	struct server *server;
 	struct addresses place;
-	unsigned int ends; /* asked for by a client */
+	unsigned int ends; /* requested by a client */
 	uint64_t written;
 };
 
-/* What a client has got. */
+/* What a client has received. */
 struct got {
 	struct world *world;
 	struct client *client;
 	uint64_t trace;
 	uint64_t offset;
-	uint64_t stop_at; /* bytes after which it breaks the connection; 0: none */
+	uint64_t stop_at; /* the client breaks the connection after this many bytes; 0: never */
 	bool control;
 	bool open;
 	bool over;
@@ -144,7 +144,7 @@ static void on_over(void *ctx, const struct error *why)
 	got->why = *why;
 }
 
-/* It goes on where it was. */
+/* Resumes where the client was. */
 static void begin(struct got *got)
 {
 	const struct client_config config = {
@@ -181,7 +181,7 @@ static void until_count(struct world *world, enum server_count count, uint64_t v
 		assert_true(loop_once(world->loop, 10000) >= 0);
 }
 
-static void test_whole(void **state)
+static void test_clients_receive_the_whole_stream(void **state)
 {
 	struct world *world = *state;
 	struct got early = {.world = world}, late = {.world = world};
@@ -205,8 +205,8 @@ static void test_whole(void **state)
 	client_free(late.client);
 }
 
-/* Broken at every place: what comes is what is missing. */
-static void test_goes_on(void **state)
+/* However often the connection breaks, the client receives exactly what it missed. */
+static void test_client_resumes(void **state)
 {
 	struct world *world = *state;
 	struct got got = {.world = world};
@@ -225,7 +225,7 @@ static void test_goes_on(void **state)
 	client_free(got.client);
 }
 
-/* Who does not heed that it is full is not given memory without end. */
+/* A caller that ignores the limit does not get unlimited memory. */
 static void test_hard_bound(void **state)
 {
 	static const uint8_t bytes[64 << 10];
@@ -238,8 +238,9 @@ static void test_hard_bound(void **state)
 	assert_true(pieces * sizeof(bytes) < 4 * LIMIT + (1u << 20));
 }
 
-/* What nobody has got stays; what the one in control has got goes, but for what it may need. */
-static void test_bounds(void **state)
+/* Data that no client has received are kept. Data that the controlling client has received are
+ * dropped, except for what it may need to resume. */
+static void test_backlog_is_limited(void **state)
 {
 	struct world *world = *state;
 	struct got got = {.world = world}, late = {.world = world};
@@ -259,7 +260,7 @@ static void test_bounds(void **state)
 	assert_int_equal(late.why.code, -EACCES);
 	assert_non_null(strstr(late.why.text, "--backlog"));
 	until_offset(&got, world->written);
-	got.stop_at = 1; /* it breaks, and can still come back */
+	got.stop_at = 1; /* it disconnects, but can still resume */
 	write_some(world, 1);
 	until(world, &got.over);
 	got.stop_at = 0;
@@ -274,7 +275,7 @@ static void test_bounds(void **state)
 	client_free(late.client);
 }
 
-static void test_control(void **state)
+static void test_oldest_client_is_in_control(void **state)
 {
 	struct world *world = *state;
 	struct got first = {.world = world}, second = {.world = world};
@@ -291,7 +292,7 @@ static void test_control(void **state)
 	while (server_clients(world->server) > 1)
 		loop_once(world->loop, 10000);
 	assert_int_equal(world->ends, 1);
-	client_order(second.client, &order_end); /* it has been there longest now */
+	client_order(second.client, &order_end); /* now it is the oldest client */
 	while (world->ends < 2)
 		loop_once(world->loop, 10000);
 	client_free(second.client);
@@ -313,7 +314,7 @@ static void push(int fd, const void *bytes, size_t size)
 		assert_true(errno == EPIPE || errno == ECONNRESET || errno == EAGAIN);
 }
 
-static void test_nonsense(void **state)
+static void test_invalid_requests(void **state)
 {
 	static const uint8_t zeros[4096];
 	struct world *world = *state;
@@ -332,8 +333,8 @@ static void test_nonsense(void **state)
 	client_free(got.client);
 }
 
-/* Too many silent ones: the oldest give way, and those that are left lose patience. */
-static void test_silence(void **state)
+/* With too many silent clients, the oldest are dropped, and the others time out. */
+static void test_silent_clients_are_dropped(void **state)
 {
 	struct world *world = *state;
 	struct got got = {.world = world};
@@ -360,8 +361,9 @@ static void test_silence(void **state)
 	client_free(got.client);
 }
 
-/* Who takes nothing is cut off; who has got all may be silent for ever. */
-static void test_stalled(void **state)
+/* A client that reads nothing is dropped. A client that has received everything may be silent
+ * forever. */
+static void test_stalled_client_is_dropped(void **state)
 {
 	const struct talk_token none = {.size = 0};
 	const struct talk_request request = {.trace = 0};
@@ -393,14 +395,17 @@ static void test_stalled(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_whole, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_goes_on, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_clients_receive_the_whole_stream, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_client_resumes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_backlog_is_limited, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hard_bound, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_control, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_nonsense, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_silence, setup_hasty, teardown),
-		cmocka_unit_test_setup_teardown(test_stalled, setup_hasty, teardown),
+		cmocka_unit_test_setup_teardown(test_oldest_client_is_in_control, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_invalid_requests, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_silent_clients_are_dropped, setup_hasty,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_stalled_client_is_dropped, setup_hasty,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

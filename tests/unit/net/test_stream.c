@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A stream says what was told, in bytes that are the same on every machine; and of any other bytes
- * it says that they are none, up to where they were right.
+ * A stream encodes its contents as the same bytes on every machine. Any other bytes are detected,
+ * and everything before them is read.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static const uint64_t frames[] = {0x7f0000001234, 0x7f0000000010, 0x400100, ~0UL
 static const char *const command[] = {"prog", "", "-x \xff\n", NULL};
 static const struct snapshot_losses losses = {1, 2, 3, 4, 5, 6, ~0ULL, 8, 9, 10, 11};
 
-/* Something of every kind; most of the extremes. */
+/* An event of each kind, with most extreme values. */
 static const struct event events[] = {
 	{.kind = EVENT_PROCESS,
 	 .pid = 4000000000,
@@ -164,7 +164,7 @@ static const struct stream_scan scan = {
 		 .classes = {[LEAK_DEFINITE] = {1, 100}, [LEAK_INDIRECT] = {2, 50}},
 		 .tagged = 15},
 };
-/* With blocks of the sixth class. */
+/* With stack-only blocks. */
 static const struct stream_scan_site stack_site = {
 	.books = 1,
 	.site = 4,
@@ -204,7 +204,7 @@ static void tell_all(struct stream_writer *writer)
 	assert_int_equal(stream_events(writer), 2 * COUNT(events));
 }
 
-/* The whole stream, and what was told. */
+/* The whole stream, and its log. */
 static struct pack told_stream(bool squeeze, struct log *log)
 {
 	struct stream_handler handler = handler_of(log);
@@ -244,7 +244,7 @@ static void check_round(bool squeeze, size_t piece)
 	pack_free(&bytes);
 }
 
-static void test_all_that_is_told_is_read(void **state)
+static void test_everything_sent_is_read(void **state)
 {
 	(void)state;
 	check_round(false, SIZE_MAX / 2);
@@ -253,8 +253,8 @@ static void test_all_that_is_told_is_read(void **state)
 	check_round(true, 7);
 }
 
-/* Cut anywhere, it is read up to the last whole frame, and is not complete. */
-static void test_cut(void **state)
+/* A truncated stream is read up to the last whole frame, and is not complete. */
+static void test_truncated_stream(void **state)
 {
 	static struct log told, read;
 	struct error err;
@@ -272,7 +272,7 @@ static void test_cut(void **state)
 	pack_free(&bytes);
 }
 
-/* A byte that is not what it was is seen, and nothing that it changed is told. */
+/* A changed byte is detected, and nothing that it affects is delivered. */
 static void check_flipped(bool squeeze)
 {
 	static struct log told, read;
@@ -287,7 +287,7 @@ static void check_flipped(bool squeeze)
 			read = (struct log){0};
 			assert_false(
 				read_stream(bytes.bytes, bytes.count, SIZE_MAX / 2, &read, &err));
-			/* A longer length may have the rest of the stream awaited. */
+			/* With a larger length, the reader may wait for more bytes. */
 			assert_true(err.code == -EBADMSG || err.code == -EPROTONOSUPPORT ||
 				    !err.code);
 			assert_memory_equal(read.text, told.text, read.used);
@@ -297,14 +297,14 @@ static void check_flipped(bool squeeze)
 	pack_free(&bytes);
 }
 
-static void test_flipped(void **state)
+static void test_changed_byte_is_detected(void **state)
 {
 	(void)state;
 	check_flipped(false);
 	check_flipped(true);
 }
 
-static void test_more_behind_the_end(void **state)
+static void test_bytes_after_the_end(void **state)
 {
 	static struct log told, read;
 	struct error err;
@@ -338,7 +338,7 @@ static int output_limited(void *ctx, const void *bytes, size_t size)
 	return 0;
 }
 
-/* An output that fails is not asked again, and the failure stays. */
+/* An output that failed is not called again, and the error stays. */
 static void test_output_fails(void **state)
 {
 	struct limited limited = {.left = HELLO_SIZE + 64, .err = -ENOSPC};
@@ -374,7 +374,7 @@ static void test_handler_fails(void **state)
 	pack_free(&bytes);
 }
 
-/* So the bytes are, on whatever machine this test runs: docs/STREAM.md has the same example. */
+/* The bytes are the same on every machine: docs/STREAM.md has the same example. */
 static void test_bytes(void **state)
 {
 	static const uint8_t expected[] = {
@@ -409,7 +409,7 @@ static void test_bytes(void **state)
 	pack_free(&out);
 }
 
-/* A hello of another machine. */
+/* The hello of another machine. */
 static void test_hello_bytes(void **state)
 {
 	static const uint8_t expected[] = {0x89, 'M', 'T', 'B', '\r', '\n', 0x1a, '\n', 1, 0, 0, 0,
@@ -425,7 +425,7 @@ static void test_hello_bytes(void **state)
 	assert_memory_equal(&read, &hello, sizeof(hello));
 }
 
-/* Long runs: many frames, and places that share a slot. */
+/* Many events: many frames, and places that share a slot. */
 static void test_many_events(void **state)
 {
 	static struct event_context to, from;
@@ -461,10 +461,10 @@ static void test_many_events(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_that_is_told_is_read),
-		cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_flipped),
-		cmocka_unit_test(test_more_behind_the_end),
+		cmocka_unit_test(test_everything_sent_is_read),
+		cmocka_unit_test(test_truncated_stream),
+		cmocka_unit_test(test_changed_byte_is_detected),
+		cmocka_unit_test(test_bytes_after_the_end),
 		cmocka_unit_test(test_output_fails),
 		cmocka_unit_test(test_handler_fails),
 		cmocka_unit_test(test_bytes),

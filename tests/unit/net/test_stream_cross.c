@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The same is told by the same bytes on every machine: tests/unit/cross/teller.c runs here, and
- * under qemu for machines of other word sizes and byte orders. But for the hello, which says whose
- * it is. And each reads what the other has told.
+ * The same events give the same bytes on every machine, except for the hello, which describes the
+ * machine. tests/unit/cross/teller.c runs here, and under qemu for machines of other word sizes and
+ * byte orders. Each of them also reads the stream of the other.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ static const char build[] =
 	"$T/user/net/stream/frame.c $T/user/net/stream/pack.c $T/user/net/stream/without_squeeze.c "
 	"$T/user/base/error.c $T/user/base/hash.c $T/user/base/vec.c";
 
-/* A teller by a compiler; what it says is in NAME.out, without the hello. */
+/* Compiles and runs a teller. Its output without the hello is in NAME.out. */
 static void tell(struct scratch *scratch, const char *compiler, const char *emulator,
 		 const char *name)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whatever bytes come as a stream: the reader says that they are none, and reads no further. */
+/* Invalid bytes in a stream: the reader refuses them, and reads no further. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,7 +74,7 @@ static void test_other_files_and_versions(void **state)
 	assert_int_equal(err.code, 0);
 }
 
-/* Frames one behind the other, of any kind and body. */
+/* Appends frames of any kind and body. */
 static void add_frame(struct pack *out, unsigned int kind, uint64_t number, const void *body,
 		      size_t size)
 {
@@ -129,7 +129,7 @@ static void test_unknown_frames_are_skipped(void **state)
 	pack_free(&out);
 }
 
-/* A frame holds in its place alone: missing, told twice, out of order. */
+/* A frame is only valid at its place: not missing, repeated or out of order. */
 static void test_frames_have_a_place(void **state)
 {
 	static const uint64_t wrong[] = {0, 2, ~0ULL};
@@ -148,24 +148,24 @@ static void test_frames_have_a_place(void **state)
 	}
 }
 
-/* Bodies with the right checksum, and no sense in them. */
-static void test_senseless_bodies(void **state)
+/* Bodies with a valid checksum, but invalid contents. */
+static void test_invalid_bodies(void **state)
 {
 	static const struct {
 		unsigned int kind;
 		const char *body;
 		size_t size;
 	} bodies[] = {
-		{STREAM_SETTINGS, "\0\0\0\0\0\0\0", 7}, /* again */
+		{STREAM_SETTINGS, "\0\0\0\0\0\0\0", 7}, /* repeated */
 		{STREAM_MODULE, "\x01\0\0\0\0\0\0", 7}, /* without a path */
 		{STREAM_MODULE,
 		 "\x01\x05"
 		 "ab",
-		 4}, /* cut */
+		 4}, /* truncated */
 		{STREAM_MODULE,
 		 "\x01\x03"
 		 "a\0b",
-		 5}, /* no end of text */
+		 5}, /* unterminated text */
 		{STREAM_MODULE,
 		 "\x01\x02"
 		 "a\0\0\0\0\0\x41",
@@ -177,12 +177,12 @@ static void test_senseless_bodies(void **state)
 		{STREAM_EVENTS, "\xe9\0\0\0\0\0", 6}, /* an empty mapping */
 		{STREAM_EVENTS, "\xe9\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\0\0\0", 15},
 		{STREAM_EVENTS, "\xeb\0\0\0\0\0\0\0\0\0\x81\x02", 12}, /* 257 frames */
-		{STREAM_EVENTS, "\xec\x01", 2},                        /* a call that is cut */
+		{STREAM_EVENTS, "\xec\x01", 2},                        /* a truncated call */
 		{STREAM_EVENTS, "\x6c\x01\x40", 3},                    /* with unknown fields */
 		{STREAM_SCAN_SITES, "\0\0\0\0\x07\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
 		 28},
 		{STREAM_SCAN, "\0\0\0", 3},
-		{STREAM_END, "\x01\0\0\0", 4}, /* another number of events */
+		{STREAM_END, "\x01\0\0\0", 4}, /* wrong number of events */
 	};
 	static struct log read;
 	struct error err;
@@ -201,7 +201,7 @@ static void test_senseless_bodies(void **state)
 	}
 }
 
-/* Nothing but settings comes first. */
+/* Settings must come first. */
 static void test_settings_come_first(void **state)
 {
 	struct pack out = greeting();
@@ -215,8 +215,9 @@ static void test_settings_come_first(void **state)
 	pack_free(&out);
 }
 
-/* What nobody takes is passed over or refused, as net/stream/stream.h says. */
-static void test_missing_calls(void **state)
+/* If the reader has no handler for a frame, it is skipped or refused, as net/stream/stream.h
+ * says. */
+static void test_missing_handlers(void **state)
 {
 	static const uint8_t module_body[9] = {1, 2, 'a'}, zeros[13];
 	static const struct {
@@ -249,8 +250,8 @@ static void test_missing_calls(void **state)
 	}
 }
 
-/* Likewise what comes behind books. */
-static void test_books_without_resume(void **state)
+/* The same for frames after a model. */
+static void test_model_without_resume(void **state)
 {
 	static const uint8_t zeros[5];
 	struct pack out = greeting();
@@ -270,8 +271,8 @@ static void test_books_without_resume(void **state)
 	pack_free(&out);
 }
 
-/* What decompresses to more than a frame may have, or to less than it says. */
-static void test_bombs(void **state)
+/* Data that decompress to more than a frame may have, or to less than announced. */
+static void test_decompression_bombs(void **state)
 {
 	static const struct {
 		uint32_t size;
@@ -317,11 +318,11 @@ int main(void)
 		cmocka_unit_test(test_other_files_and_versions),
 		cmocka_unit_test(test_unknown_frames_are_skipped),
 		cmocka_unit_test(test_frames_have_a_place),
-		cmocka_unit_test(test_senseless_bodies),
+		cmocka_unit_test(test_invalid_bodies),
 		cmocka_unit_test(test_settings_come_first),
-		cmocka_unit_test(test_missing_calls),
-		cmocka_unit_test(test_books_without_resume),
-		cmocka_unit_test(test_bombs),
+		cmocka_unit_test(test_missing_handlers),
+		cmocka_unit_test(test_model_without_resume),
+		cmocka_unit_test(test_decompression_bombs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

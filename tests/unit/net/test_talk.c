@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What server and client say before the stream, and what that is made of. */
+/* The handshake of server and client before the stream, and its parts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ static void assert_digest(const uint8_t digest[SHA256_SIZE], const char *expecte
 	assert_string_equal(text, expected);
 }
 
-/* FIPS 180-4's examples, and lengths around those of a block. */
+/* The examples of FIPS 180-4, and lengths around the block size. */
 static void test_sha256(void **state)
 {
 	static const struct {
@@ -96,12 +96,12 @@ static void test_messages(void **state)
 	assert_false(answer_is_proven(third, &other, second));
 	third[24] ^= 1;
 	assert_false(answer_is_proven(third, &token, second));
-	first[40] ^= 1; /* the same request to a server that has drawn another number */
+	first[40] ^= 1; /* the same request to a server with another nonce */
 	assert_false(request_is_proven(second, &token, first));
 }
 
-/* What is no message is none, whichever byte it is that differs. */
-static void test_no_messages(void **state)
+/* Invalid messages are refused, whichever byte differs. */
+static void test_invalid_messages(void **state)
 {
 	struct talk_greeting greeting = {0};
 	struct talk_request request;
@@ -189,7 +189,7 @@ static void assert_kept(const struct spill *spill)
 	assert_true(offset == spill->end);
 }
 
-static void test_spill(void **state)
+static void test_overflow_buffer(void **state)
 {
 	static const size_t sizes[] = {1, 0, 65535, 65536, 7, 200000, 65529, 1, 131072};
 	struct spill spill = {0};
@@ -206,7 +206,7 @@ static void test_spill(void **state)
 		spill_let_go(&spill, spill.end);
 		assert_true(spill.pieces.count <= 1);
 		assert_kept(&spill);
-		spill_let_go(&spill, spill.end + 1); /* what is not there cannot go */
+		spill_let_go(&spill, spill.end + 1); /* no effect */
 		spill_let_go(&spill, 0);
 	}
 	spill_free(&spill);
@@ -252,9 +252,9 @@ int main(void)
 		cmocka_unit_test(test_sha256),
 		cmocka_unit_test(test_hmac),
 		cmocka_unit_test(test_messages),
-		cmocka_unit_test(test_no_messages),
+		cmocka_unit_test(test_invalid_messages),
 		cmocka_unit_test_setup_teardown(test_token_file, scratch_setup, scratch_teardown),
-		cmocka_unit_test(test_spill),
+		cmocka_unit_test(test_overflow_buffer),
 		cmocka_unit_test(test_addresses),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Cgroups and containers, from what /proc/PID/cgroup says under each of the known runtimes. */
+/* Cgroups and containers, from the contents of /proc/PID/cgroup under each known runtime. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,7 @@ static void test_paths(void **state)
 		{"", NULL, NULL},
 		{"0::/\n", NULL, NULL},
 		{"0::/user.slice/a b:c\n", "/user.slice/a b:c", NULL},
-		/* Version 2 tells, wherever it stands; else the one that says most. */
+		/* Version 2 wins, wherever its line is; otherwise the longest path. */
 		{"4:memory:/much/deeper\n0::/here\n", "/here", NULL},
 		{"0::/here\n4:memory:/much/deeper\n", "/here", NULL},
 		{"9:name=systemd:/\n4:memory:/a/b\n3:cpu,cpuacct:/a\n0::/\n", "/a/b", NULL},
@@ -75,7 +75,7 @@ static void test_containers(void **state)
 		{"0::/lxc/web\n", "/lxc/web", "web"},
 		{"0::/machine.slice/machine-web.scope/payload\n",
 		 "/machine.slice/machine-web.scope/payload", "web"},
-		/* One digit more or less is something else. */
+		/* One digit more or less is not an ID. */
 		{"0::/docker/" ID "0\n", "/docker/" ID "0", NULL},
 		{"0::/x/3f9ab2c4d5e6f708192a3b4c5d6e7f80\n", "/x/3f9ab2c4d5e6f708192a3b4c5d6e7f80",
 		 NULL},

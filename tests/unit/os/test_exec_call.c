@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a process that is in the midst of execve is about to run: children of ours are stopped there
- * by ptrace. */
+/* Which program a process in execve is about to run. ptrace stops children of ours there. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +38,7 @@ static void wait_stop(pid_t pid)
 	assert_true(WIFSTOPPED(status));
 }
 
-/* A child that stands at the entry of execve or execveat. */
+/* A child that is stopped at the entry of execve or execveat. */
 static pid_t child_in_exec(void (*execute)(void))
 {
 	struct user_regs_struct registers;
@@ -93,8 +92,8 @@ static bool has_ending(const char *text, const char *ending)
 	return length >= strlen(ending) && !strcmp(text + length - strlen(ending), ending);
 }
 
-/* Looked up where the process is, not where we are. */
-static void test_what_it_needs(void **state)
+/* Paths are resolved relative to the process, not to us. */
+static void test_needed_files(void **state)
 {
 	pid_t pid = child_in_exec(execute_relative);
 	char prefix[EXEC_PREFIX_SIZE];
@@ -167,7 +166,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_path_and_variables),
-		cmocka_unit_test(test_what_it_needs),
+		cmocka_unit_test(test_needed_files),
 		cmocka_unit_test(test_descriptor_has_no_path),
 		cmocka_unit_test(test_nonsense),
 		cmocka_unit_test(test_others),

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How long programs wait for a tracer that answers late, or not, and for a guard that does not
+ * How long programs wait for a tracer that answers late or never, and for a guard that does not
  * answer.
  *
- * A test that hangs must not block the machine: SIGALRM ends it, and the guard ends with it.
- * Children wait at their exec; the test itself executes nothing.
+ * A test that hangs must not block the machine: SIGALRM kills it, and the guard exits with it.
+ * Children wait in their exec; the test itself does not exec.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,12 +29,13 @@
 #define MS          1000000ULL
 #define PATIENCE_NS (2000 * MS)
 #define LIMIT_NS    (4000 * MS)
-#define TURN_NS     (500 * MS) /* of a tracer that is busy: far from its patience */
+#define TURN_NS     (500 * MS) /* of a busy tracer: far less than its patience */
 #define TIMEOUT_MS  60000
 #define TIMEOUT     60 /* seconds */
 #define RUNS        8
 
-/* Shared with the guard: who shall wait, once; and for whom the guard loops until it is killed. */
+/* Shared with the guard: the children that should wait once, and the one for which the guard loops
+ * until it is killed. */
 struct board {
 	_Atomic int waits[RUNS];
 	_Atomic int hangs;
@@ -106,7 +107,7 @@ static pid_t run_child(_Atomic int *ret_pid)
 	return pid;
 }
 
-/* A child that waits at its exec, and what the tracer learns of it. */
+/* A child that waits in its exec, and the tracer's notification of it. */
 static pid_t run(struct world *world, size_t i, struct held_exec *ret_held)
 {
 	struct pollfd readable = {.fd = world->guard.socket, .events = POLLIN};
@@ -139,7 +140,8 @@ static void pass_ns(uint64_t ns)
 	nanosleep(&pause, NULL);
 }
 
-/* As long as it answers others a program waits, until the limit; and others wait on. */
+/* While the tracer answers other requests, a program waits up to the limit. Others continue to
+ * wait. */
 static void test_busy_tracer(void **state)
 {
 	struct world *world = *state;
@@ -168,8 +170,8 @@ static void test_busy_tracer(void **state)
 	ends_well(others[i]);
 }
 
-/* All go when the patience with the first is over, and from then on nobody waits until there is a
- * word. */
+/* When the patience with the first program is over, all continue. From then on no program waits
+ * until the tracer answers. */
 static void test_silent_tracer(void **state)
 {
 	struct world *world = *state;
@@ -197,7 +199,7 @@ static void test_silent_tracer(void **state)
 	ends_well(pids[0]);
 }
 
-/* By whatever it was stopped, and unless it was killed since. */
+/* Returns when the guard was stopped, or killed. */
 static void await_guard_stopped(const struct world *world)
 {
 	siginfo_t info;
@@ -206,7 +208,7 @@ static void await_guard_stopped(const struct world *world)
 			 0);
 }
 
-/* Reports what it has sent before. */
+/* The guard exits once its pending reports are read. */
 static void assert_guard_exits(const struct world *world)
 {
 	struct pollfd readable = {.fd = world->guard.socket, .events = POLLIN};
@@ -216,7 +218,7 @@ static void assert_guard_exits(const struct world *world)
 	assert_true(exec_guard_take(&world->guard, &held) < 0);
 }
 
-/* One program that the guard knows of waits, and one that it has not been asked about. */
+/* One program waits that the guard has handled, and another whose event it has not read. */
 static void all_execs_continue(struct world *world, void (*stop)(const struct world *))
 {
 	struct held_exec held;
@@ -248,7 +250,7 @@ static void test_stopped_guard_lets_all_execs_continue(void **state)
 	all_execs_continue(world, stop_guard);
 }
 
-/* As a debugger does. */
+/* Stops the guard like a debugger. */
 static void interrupt_guard(const struct world *world)
 {
 	assert_int_equal(ptrace(PTRACE_SEIZE, world->guard.pid, NULL, NULL), 0);
@@ -281,7 +283,7 @@ static void test_guard_in_endless_loop_lets_all_execs_continue(void **state)
 	assert_guard_exits(world);
 }
 
-/* What it has reported can still be taken, although it has not read an answer. */
+/* Reports can still be read after the guard has exited without reading the answers. */
 static void test_reports_outlive_the_guard(void **state)
 {
 	struct world *world = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Holding real children at their ends, and what they and their parent notice of it. */
+/* Pausing real children at their exit, and what they and their parents notice. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@
 #define THREADS    4
 #define TIMEOUT_MS 20000
 
-/* What parent and child tell each other, in memory that they share. */
+/* Shared memory of parent and child. */
 struct board {
 	volatile uint64_t mark;
 	volatile int go;
@@ -57,7 +57,7 @@ static void await(volatile int *word, int value)
 		pause_ms(1);
 }
 
-/* A child that waits for `go`, and then runs. */
+/* A child that waits for `go`, and then calls `run`. */
 static struct child child_start(void (*run)(struct board *))
 {
 	struct child child = {0};
@@ -111,21 +111,21 @@ static void child_hold(const struct child *child)
 	assert_true(exit_watch_at_end(child->watch));
 }
 
-/* Let go; the wait status. */
+/* Releases the child, and returns its wait status. */
 static int child_end(struct child *child)
 {
 	int status;
 
 	exit_watch_close(child->watch);
 	close(child->event);
-	do /* the thread that traced it may not be quite gone: then its last stop is told to us */
+	do /* the thread that traced it may not be gone yet: then we see its last stop first */
 		assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
 	while (WIFSTOPPED(status));
 	munmap(child->board, sizeof(*child->board));
 	return status;
 }
 
-/* In how many threads' registers is the mark? */
+/* The number of threads whose registers contain the mark. */
 static int marks_of(const struct child *child)
 {
 	const struct thread_registers *threads;
@@ -147,7 +147,7 @@ static void run_exit(struct board *board)
 	_exit(3);
 }
 
-static void test_an_exit_is_held(void **state)
+static void test_exit_is_held(void **state)
 {
 	struct child child = child_start(run_exit);
 	const struct thread_registers *threads;
@@ -163,7 +163,7 @@ static void test_an_exit_is_held(void **state)
 	assert_int_equal(count, 1);
 	assert_int_equal(threads[0].tid, child.pid);
 	assert_true(threads[0].stack != 0);
-	/* Its memory is there, and it stays held. */
+	/* Its memory is still mapped, and it stays paused. */
 	assert_int_equal(proc_memory_read(child.pid, threads[0].stack, &status, sizeof(status)),
 			 sizeof(status));
 	assert_true(tracee_stands(child.pid, child.pid));
@@ -208,8 +208,8 @@ static void test_sigkill_is_not_held(void **state)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-/* What is dying already cannot be killed: it waits for us. */
-static void test_what_is_held_stays_so(void **state)
+/* A process that is already exiting cannot be killed. It waits for us. */
+static void test_sigkill_does_not_release_a_held_process(void **state)
 {
 	struct child child = child_start(run_exit);
 	int status;
@@ -234,7 +234,8 @@ static void *hold_mark(void *argument)
 	volatile uint64_t mark = MARK;
 #endif
 
-	/* It counts once the mark is there, which is certain within the assembler's lines only. */
+	/* Count the thread while the mark is in its register. That is certain only within the
+	 * assembler code. */
 #if defined(__x86_64__)
 	__asm__ volatile("lock incl %0\n1: pause; cmpl $2, %1; jne 1b"
 			 : "+m"(board->threads)
@@ -271,7 +272,7 @@ static void test_all_threads_are_held(void **state)
 	int status;
 
 	(void)state;
-	child_watch(&child); /* some are born before, some later */
+	child_watch(&child); /* some threads start before, some after */
 	await(&child.board->threads, THREADS);
 	child.board->go = 1;
 	child_hold(&child);
@@ -296,7 +297,7 @@ static void run_threads_end_first(struct board *board)
 	await(&board->go, 3);
 }
 
-static void test_the_end_of_a_thread_is_none_of_the_process(void **state)
+static void test_exit_of_a_thread_is_not_held(void **state)
 {
 	struct child child = child_start(run_threads_end_first);
 
@@ -328,7 +329,7 @@ static void run_leader_ends_first(struct board *board)
 	syscall(SYS_exit, 0);
 }
 
-static void test_the_last_thread_counts(void **state)
+static void test_exit_of_the_last_thread_is_held(void **state)
 {
 	struct child child = child_start(run_leader_ends_first);
 	const struct thread_registers *threads;
@@ -367,7 +368,7 @@ static void run_exec_by_thread(struct board *board)
 		pause();
 }
 
-static void test_an_exec_is_no_end(void **state)
+static void test_exec_is_not_an_exit(void **state)
 {
 	struct child child = child_start(run_exec_by_thread);
 	size_t count;
@@ -376,14 +377,14 @@ static void test_an_exec_is_no_end(void **state)
 	(void)state;
 	child_watch(&child);
 	child.board->go = 1;
-	child_hold(&child); /* of sh */
+	child_hold(&child); /* sh's exit */
 	(void)exit_watch_threads(child.watch, &count);
 	assert_int_equal(count, 1);
 	status = child_end(&child);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 5);
 }
 
-static void test_before_the_exec_nothing_is_held(void **state)
+static void test_exit_before_the_exec_is_not_held(void **state)
 {
 	struct child child = child_start(run_exit);
 	siginfo_t info;
@@ -399,7 +400,7 @@ static void test_before_the_exec_nothing_is_held(void **state)
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 3);
 }
 
-static void test_a_stop_on_demand(void **state)
+static void test_stop_on_demand(void **state)
 {
 	struct child child = child_start(run_exit_with_threads);
 	struct error err;
@@ -421,7 +422,7 @@ static void test_a_stop_on_demand(void **state)
 	assert_false(exit_watch_at_end(child.watch));
 	child.board->go = 1;
 	child_hold(&child);
-	/* Held is stopped: nothing to do, and to continue means nothing. */
+	/* Stopping or continuing a paused process has no effect. */
 	assert_int_equal(exit_watch_stop(child.watch, &err), 0);
 	exit_watch_continue(child.watch);
 	assert_true(tracee_stands(child.pid, child.pid));
@@ -445,7 +446,7 @@ static void run_count(struct board *board)
 	_exit(board->signals == 100 ? 0 : 1);
 }
 
-static void test_signals_are_handed_on(void **state)
+static void test_signals_are_delivered(void **state)
 {
 	struct child child = child_start(run_count);
 	struct error err;
@@ -486,7 +487,7 @@ static void await_state(pid_t pid, char state)
 		pause_ms(1);
 }
 
-/* A listening thread shows as traced; let go of, it is stopped as it was. */
+/* A listening thread shows as traced. After its release, it is stopped as before. */
 static void test_job_control_is_left_alone(void **state)
 {
 	struct child child = child_start(run_count);
@@ -513,7 +514,7 @@ static void test_job_control_is_left_alone(void **state)
 	assert_int_equal(WEXITSTATUS(child_end(&child)), 1);
 }
 
-static void test_who_is_gone_or_traced_is_refused(void **state)
+static void test_gone_or_traced_process_is_refused(void **state)
 {
 	struct child child = child_start(run_exit);
 	struct exit_watch *second;
@@ -531,7 +532,7 @@ static void test_who_is_gone_or_traced_is_refused(void **state)
 
 #define FAMILY 20
 
-/* Each child gives birth to one of its own; all of them end, at about once. */
+/* Each child has a child of its own. All exit at about the same time. */
 static void run_family(struct board *board)
 {
 	char *const shell[] = {"sh", "-c", "(exit 7); exit $?", NULL};
@@ -556,7 +557,7 @@ static void run_family(struct board *board)
 	_exit(wrong);
 }
 
-/* Hold each in turn: how many were. */
+/* Pauses each process in turn, and returns their number. */
 static int hold_family(struct exit_watch **watches, size_t *count)
 {
 	int held = 0;
@@ -580,7 +581,7 @@ static int hold_family(struct exit_watch **watches, size_t *count)
 	return held;
 }
 
-static void test_a_family_is_held_one_by_one(void **state)
+static void test_children_are_held_one_by_one(void **state)
 {
 	struct child child = child_start(run_family);
 	struct exit_watch *watches[4 * FAMILY + 1];
@@ -599,7 +600,7 @@ static void test_a_family_is_held_one_by_one(void **state)
 		assert_int_equal(read(child.event, &raised, sizeof(raised)), sizeof(raised));
 		held += hold_family(watches, &count);
 	}
-	/* Every one of them, and each once; the shells' own children as well. */
+	/* Each of them once, including the shells' own children. */
 	assert_true(held >= 2 * FAMILY + 1);
 	child.watch = NULL;
 	status = child_end(&child);
@@ -617,7 +618,7 @@ static void run_orphans(struct board *board)
 	kill(getpid(), SIGKILL);
 }
 
-/* The launched one is waited for late; its children are held meanwhile. */
+/* The launched process is reaped late; its children are paused in the meantime. */
 static void test_children_outlive_the_first(void **state)
 {
 	struct child child = child_start(run_orphans);
@@ -642,8 +643,8 @@ static void test_children_outlive_the_first(void **state)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-/* At any moment: nobody hangs, no status is lost. */
-static void test_let_go_at_any_moment(void **state)
+/* Released at any time, no process hangs, and no status is lost. */
+static void test_release_at_any_time(void **state)
 {
 	(void)state;
 	for (int round = 0; round < 50; round++) {
@@ -661,22 +662,22 @@ static void test_let_go_at_any_moment(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_an_exit_is_held),
+		cmocka_unit_test(test_exit_is_held),
 		cmocka_unit_test(test_death_by_signal_is_held),
 		cmocka_unit_test(test_sigkill_is_not_held),
-		cmocka_unit_test(test_what_is_held_stays_so),
+		cmocka_unit_test(test_sigkill_does_not_release_a_held_process),
 		cmocka_unit_test(test_all_threads_are_held),
-		cmocka_unit_test(test_the_end_of_a_thread_is_none_of_the_process),
-		cmocka_unit_test(test_the_last_thread_counts),
-		cmocka_unit_test(test_an_exec_is_no_end),
-		cmocka_unit_test(test_before_the_exec_nothing_is_held),
-		cmocka_unit_test(test_a_stop_on_demand),
-		cmocka_unit_test(test_signals_are_handed_on),
+		cmocka_unit_test(test_exit_of_a_thread_is_not_held),
+		cmocka_unit_test(test_exit_of_the_last_thread_is_held),
+		cmocka_unit_test(test_exec_is_not_an_exit),
+		cmocka_unit_test(test_exit_before_the_exec_is_not_held),
+		cmocka_unit_test(test_stop_on_demand),
+		cmocka_unit_test(test_signals_are_delivered),
 		cmocka_unit_test(test_job_control_is_left_alone),
-		cmocka_unit_test(test_who_is_gone_or_traced_is_refused),
-		cmocka_unit_test(test_a_family_is_held_one_by_one),
+		cmocka_unit_test(test_gone_or_traced_process_is_refused),
+		cmocka_unit_test(test_children_are_held_one_by_one),
 		cmocka_unit_test(test_children_outlive_the_first),
-		cmocka_unit_test(test_let_go_at_any_moment),
+		cmocka_unit_test(test_release_at_any_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

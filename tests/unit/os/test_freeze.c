@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Stopping real children, and what they notice of it. */
+/* Stopping real children, and what they notice. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@
 #define MARK    0x5ca1ab1e0ddba11ULL
 #define THREADS 8
 
-/* What a child tells its parent, in memory that they share. */
+/* Shared memory of parent and child. */
 struct board {
 	volatile uint64_t count;
 	volatile uint64_t threads;
@@ -109,7 +109,7 @@ static void test_stop_and_go(void **state)
 static void hold_mark(struct board *board)
 {
 #if defined(__x86_64__)
-	/* rbx and xmm7 hold it, and no memory does. */
+	/* The address is in rbx and xmm7, and nowhere in memory. */
 	__asm__ volatile("mov %1, %%rbx\n"
 			 "not %%rbx\n"
 			 "movq %%rbx, %%xmm7\n"
@@ -162,7 +162,7 @@ static void test_registers(void **state)
 	freeze_release(freeze);
 	assert_int_equal(freeze_sample(&freeze, child.pid, NULL), 0);
 	check_registers(freeze_threads(freeze, &count), child.pid);
-	wait_for_change(&child.board->count); /* goes on while we hold the sample */
+	wait_for_change(&child.board->count); /* continues while we keep the sample */
 	freeze_release(freeze);
 	child_end(&child);
 }
@@ -194,8 +194,8 @@ static void breed(struct board *board)
 	pause();
 }
 
-/* Thousands of threads are born and die while we stop and go. */
-static void test_births_and_deaths(void **state)
+/* Thousands of threads are created and exit while the process is stopped and continued. */
+static void test_threads_created_and_exiting(void **state)
 {
 	struct child child = child_start(breed);
 	struct freeze *freeze;
@@ -280,7 +280,7 @@ static void count_signals(struct board *board)
 	count_for_ever(board);
 }
 
-/* Queued signals arrive in full and in order, with what they carry, however often we stop. */
+/* However often we stop the process, queued signals arrive in order, with their values. */
 static void test_signals(void **state)
 {
 	struct child child = child_start(count_signals);
@@ -306,7 +306,7 @@ static void test_signals(void **state)
 	child_end(&child);
 }
 
-/* A process that somebody stopped is read, and stays stopped. */
+/* A process that is already stopped can be read, and stays stopped. */
 static void test_stopped_before(void **state)
 {
 	struct child child = child_start(count_for_ever);
@@ -338,7 +338,7 @@ static void poll_for_ever(struct board *board)
 	}
 }
 
-/* epoll_wait may return EINTR, as the header says, and nothing worse. */
+/* epoll_wait may return EINTR, as the header says, but no other error. */
 static void test_epoll(void **state)
 {
 	struct child child = child_start(poll_for_ever);
@@ -355,7 +355,7 @@ static void test_epoll(void **state)
 	child_end(&child);
 }
 
-/* The tracer is killed while it holds the process. */
+/* The tracer is killed while the process is stopped. */
 static void test_killed_tracer(void **state)
 {
 	struct child child = child_start(count_for_ever);
@@ -383,7 +383,7 @@ static void test_killed_tracer(void **state)
 	child_end(&child);
 }
 
-/* A process that dies in our hands: its parent still gets its status. */
+/* A stopped process is killed: its parent still gets its status. */
 static void test_death_while_stopped(void **state)
 {
 	struct child child = child_start(count_for_ever);
@@ -432,7 +432,7 @@ static void vfork_until_go(struct board *board)
 	count_for_ever(board);
 }
 
-/* A parent in vfork cannot be stopped: said in time, and it is not left half stopped. */
+/* A parent in vfork cannot be stopped. The error comes in time, and no thread stays stopped. */
 static void test_vfork(void **state)
 {
 	struct child child = child_start(vfork_until_go);
@@ -471,7 +471,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stop_and_go),
 		cmocka_unit_test(test_registers),
-		cmocka_unit_test(test_births_and_deaths),
+		cmocka_unit_test(test_threads_created_and_exiting),
 		cmocka_unit_test(test_a_thousand_threads),
 		cmocka_unit_test(test_signals),
 		cmocka_unit_test(test_stopped_before),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A program is held, then released, abandoned or orphaned; and all the ways not to start one. */
+/* A program is held, and then released, abandoned or orphaned; and errors at the start of a
+ * program. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +21,7 @@
 #include "os/process/proc.h"
 #include "tests/unit/scratch.h"
 
-/* Hold the program of the options, which must succeed. */
+/* Holds the program of the options. Must succeed. */
 static struct launch hold(const struct launch_options *options)
 {
 	struct launch launch;
@@ -42,7 +43,7 @@ static void release(struct launch *launch)
 		fail_msg("%s (exit %d)", err.text, status);
 }
 
-/* Wait for the released program: its wait status. */
+/* Returns the wait status of the released program. */
 static int wait_for(struct launch *launch)
 {
 	int status;
@@ -83,7 +84,7 @@ static int count_descriptors(void)
 	return count;
 }
 
-/* It must fail, in hold or at the release, and leave neither process nor descriptor behind. */
+/* Must fail, in hold or in release, without leaving a process or descriptor. */
 static void check_fails(const struct launch_options *options, int code, int exit_status)
 {
 	int descriptors = count_descriptors();
@@ -204,7 +205,7 @@ static void test_exit_status(void **state)
 	status = run_shell("kill -TERM $$");
 	assert_true(WIFSIGNALED(status));
 	assert_int_equal(WTERMSIG(status), SIGTERM);
-	/* As the program's own, and not mistaken for ours. */
+	/* The program's own status is not mistaken for ours. */
 	assert_int_equal(WEXITSTATUS(run_shell("exit 127")), 127);
 	assert_no_children();
 }
@@ -219,7 +220,8 @@ static void test_held_does_not_run(void **state)
 
 	argv[1] = (char *)(uintptr_t)scratch_path(scratch, "made");
 	launch = hold(&options);
-	/* Asleep on the channel, or just about to: our own image either way. */
+	/* The child sleeps on the channel, or is about to: in both cases it still runs our
+	 * image. */
 	assert_int_equal(proc_info_read(launch.pid, &info), 0);
 	assert_non_null(strstr(info.exe, "test_launch"));
 	proc_info_free(&info);
@@ -229,7 +231,7 @@ static void test_held_does_not_run(void **state)
 	assert_int_equal(access(scratch->path, F_OK), 0);
 }
 
-/* Once release returns, the new image is there. */
+/* After release returns, the new image is running. */
 static void test_released_has_execed(void **state)
 {
 	char *argv[] = {"sleep", "60", NULL};
@@ -276,7 +278,7 @@ static void test_killed_while_held(void **state)
 	assert_int_equal(WTERMSIG(wait_for(&launch)), SIGINT);
 }
 
-/* In a process of its own: launch, say who was, and die of SIGKILL. */
+/* In a child: launch, report the pid, and die of SIGKILL. */
 _Noreturn static void hold_and_die(struct scratch *scratch, int tell)
 {
 	char *argv[] = {"touch", (char *)(uintptr_t)scratch_path(scratch, "made"), NULL};
@@ -297,7 +299,7 @@ static void test_parent_dies(void **state)
 	int tell[2];
 	int status;
 
-	/* The orphan becomes our child, so that its end can be waited for. */
+	/* The orphan becomes our child, so that we can wait for its exit. */
 	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
 	assert_int_equal(pipe2(tell, O_CLOEXEC), 0);
 	parent = fork();
@@ -339,7 +341,7 @@ static bool has_descriptor(pid_t pid, int fd)
 	return !access(path, F_OK);
 }
 
-/* What is close-on-exec stays ours, also the channels; what our parent gave us is passed on. */
+/* Close-on-exec descriptors are not inherited, including the channels. Others are. */
 static void test_descriptors(void **state)
 {
 	int leaks[] = {fcntl(1, F_DUPFD, 100), fcntl(1, F_DUPFD_CLOEXEC, 200)};
@@ -360,7 +362,7 @@ static void test_descriptors(void **state)
 		close(leaks[i]);
 }
 
-/* With standard input closed, the channels must not become the program's. */
+/* If standard input is closed, the program must not inherit a channel in its place. */
 static void test_closed_stdin(void **state)
 {
 	int saved = dup(0);
@@ -407,13 +409,13 @@ static void check_signal_bits(struct launch *launch, uint64_t blocked, uint64_t 
 	assert_int_equal(WTERMSIG(wait_for(launch)), SIGKILL);
 }
 
-/* We block, ignore and handle signals; the program starts as if we did not, but for SIGHUP. */
+/* We block, ignore and handle signals. The program starts as if we did not, except for SIGHUP. */
 static void test_signals(void **state)
 {
 	static const int ours[] = {SIGHUP, SIGPIPE, SIGUSR1};
 	char *argv[] = {"sleep", "60", NULL};
 	struct launch_options options = {.argv = argv};
-	/* Two that libc keeps for itself: as whoever started us left them. */
+	/* Two signals that libc reserves: as our parent left them. */
 	uint64_t reserved = signal_bits(getpid(), "SigIgn") & 3ULL << 31;
 	sigset_t all, none, hangup, old;
 	struct launch launch;
@@ -437,7 +439,7 @@ static void test_signals(void **state)
 	signal(SIGRTMIN + 1, SIG_DFL);
 }
 
-/* No mask given: the program's is ours, and ours is the same afterwards. */
+/* Without a given mask, the program gets ours, and ours is unchanged afterwards. */
 static void test_signals_default_mask(void **state)
 {
 	char *argv[] = {"sleep", "60", NULL};
@@ -474,7 +476,8 @@ static void test_path_search(void **state)
 	assert_string_equal(launch.program, scratch_path(scratch, "b/tool"));
 	release(&launch);
 	assert_int_equal(WEXITSTATUS(wait_for(&launch)), 2);
-	/* Found only what cannot be executed: that is the error, whatever comes after it. */
+	/* Only files that cannot be executed are found: that is the error, whatever comes after
+	 * them. */
 	snprintf(path, sizeof(path), "%1$s/a:%1$s/d", scratch->root);
 	setenv("PATH", path, 1);
 	check_fails(&options, -EACCES, LAUNCH_NOT_EXECUTABLE);
@@ -487,7 +490,7 @@ static void test_path_search(void **state)
 	free(old);
 }
 
-/* Relative names, and an empty element of PATH, count from where the program starts. */
+/* Relative names, and an empty element of PATH, are relative to the program's directory. */
 static void test_directory(void **state)
 {
 	static const char script[] = "#!/bin/sh\n[ \"$0\" = ./tool ] && exec pwd >out\n";
@@ -535,7 +538,7 @@ static void test_user(void **state)
 	}
 }
 
-/* A directory that the user may not enter is found out while held, not at the release. */
+/* A directory that the user may not enter is detected in hold, not in release. */
 static void test_user_locked_out(void **state)
 {
 	struct scratch *scratch = *state;
@@ -577,7 +580,7 @@ static void test_user_cannot_be_changed(void **state)
 
 #define WITH_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
 
-/* Not the caller's: a directory on it that may not be searched makes "not found" "no access". */
+/* Do not use the caller's PATH: with an inaccessible directory, "not found" becomes "no access". */
 static int set_path(void **state)
 {
 	(void)state;
@@ -612,6 +615,6 @@ int main(void)
 		cmocka_unit_test(test_user_cannot_be_changed),
 	};
 
-	signal(SIGINT, SIG_DFL); /* shells start background jobs with ^C ignored */
+	signal(SIGINT, SIG_DFL); /* shells start background jobs with SIGINT ignored */
 	return cmocka_run_group_tests(tests, set_path, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ld.so.cache: files as ldconfig writes them, and files that lie. */
+/* ld.so.cache: files as written by ldconfig, and invalid files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include "os/library/ldcache.h"
 #include "tests/unit/scratch.h"
 
-/* The cache file, as glibc's ldconfig writes it, with two files for one soname. */
+/* The cache file as glibc's ldconfig writes it, with two files for one soname. */
 struct cache_file {
 	char magic[20];
 	uint32_t count;
@@ -76,7 +76,7 @@ static void test_cache(void **state)
 	check_cache(*state);
 }
 
-/* The old format in front: 16 bytes and 12 for each entry, then up to the alignment. */
+/* Preceded by the old format: 16 bytes, 12 for each entry, and padding. */
 static void test_cache_behind_old_format(void **state)
 {
 	struct cache_file file = cache_file_make();
@@ -100,7 +100,7 @@ static void check_no_cache(struct scratch *scratch, const void *bytes, size_t si
 	assert_int_equal(ldcache_open(scratch_path(scratch, "cache"), &cache), -EINVAL);
 }
 
-static void test_what_is_no_cache(void **state)
+static void test_invalid_caches(void **state)
 {
 	struct cache_file file = cache_file_make();
 	unsigned char old[16] = "ld.so-1.7.0";
@@ -123,8 +123,8 @@ static void test_what_is_no_cache(void **state)
 	check_no_cache(*state, &file, sizeof(file));
 }
 
-/* Strings outside of the file, and one that ends with it. */
-static void test_cache_with_silly_offsets(void **state)
+/* Strings outside of the file, and one that is unterminated at its end. */
+static void test_cache_with_invalid_offsets(void **state)
 {
 	struct cache_file file = cache_file_make();
 	struct ldcache cache;
@@ -154,8 +154,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_SCRATCH(test_cache),
 		WITH_SCRATCH(test_cache_behind_old_format),
-		WITH_SCRATCH(test_what_is_no_cache),
-		WITH_SCRATCH(test_cache_with_silly_offsets),
+		WITH_SCRATCH(test_invalid_caches),
+		WITH_SCRATCH(test_cache_with_invalid_offsets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reading another process's memory, holes included, and knowing what not to read. */
+/* Reads another process's memory, with holes, and finds out what not to read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ static size_t page_size(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* A child that has what we have now, and does nothing. */
+/* A child with a copy of our memory, which does nothing. */
 static pid_t child_start(void)
 {
 	pid_t pid = fork();
@@ -84,7 +84,7 @@ static void test_pieces(void **state)
 	munmap(pages, PAGES * page_size());
 }
 
-/* Whatever lies before the hole is read, to the byte; a page without permissions is no hole. */
+/* Everything before a hole is read, to the byte. A page without permissions is not a hole. */
 static void test_holes(void **state)
 {
 	size_t size = page_size();
@@ -112,7 +112,7 @@ static void test_holes(void **state)
 	munmap(pages, PAGES * size);
 }
 
-/* Which pages of [start, end) hold something, as "12-14 20-20". */
+/* The pages of [start, end) that have contents, as "12-14 20-20". */
 static const char *extents_text(pid_t pid, bool use_scan, enum pagemap_pages pages, char *start,
 				size_t size, char *text)
 {
@@ -192,7 +192,7 @@ static void faults_and_pages(pid_t pid, unsigned long *ret_faults, unsigned long
 	fclose(file);
 }
 
-/* Ask for all of 64 GiB that were reserved only, read what is there: not a page more. */
+/* A query of 64 GiB of reserved memory, and reads of its contents, fault in no page. */
 static void test_nothing_is_faulted_in(void **state)
 {
 	char *pages = map_pages(HUGE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What cgroups let us have, of either version, theirs and those above them. */
+/* The memory limit of cgroups, of either version and including their parents. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ static void test_none(void **state)
 	assert_true(LIMIT("0::/a/b\n") == UINT64_MAX);
 }
 
-static void test_the_least_on_the_way_up(void **state)
+static void test_lowest_limit_of_the_ancestors(void **state)
 {
 	put(state, "a/b/memory.max", "9000000\n");
 	assert_true(LIMIT("0::/a/b\n") == 9000000);
@@ -44,7 +44,7 @@ static void test_the_least_on_the_way_up(void **state)
 	put(state, "a/memory.max", "8388608\n");
 	assert_true(LIMIT("0::/a/b\n") == 8388608);
 	assert_true(LIMIT("0::/b\n") == UINT64_MAX);
-	put(state, "memory.max", "4096\n"); /* a container sees its own as the root */
+	put(state, "memory.max", "4096\n"); /* a container sees its own cgroup as the root */
 	assert_true(LIMIT("0::/a/b\n") == 4096);
 	assert_true(LIMIT("0::/\n") == 4096);
 }
@@ -60,7 +60,7 @@ static void test_version_1(void **state)
 	assert_true(LIMIT("9:memory2,xmemory:/a\n9:name=memory:/a\n") == UINT64_MAX);
 }
 
-static void test_nonsense(void **state)
+static void test_invalid_limits(void **state)
 {
 	put(state, "a/memory.max", "-1\n");
 	assert_true(LIMIT("0::/a\n") == UINT64_MAX);
@@ -83,8 +83,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, scratch_setup, scratch_teardown)
-		TEST(test_none),         TEST(test_the_least_on_the_way_up),
-		TEST(test_version_1),    TEST(test_nonsense),
+		TEST(test_none),         TEST(test_lowest_limit_of_the_ancestors),
+		TEST(test_version_1),    TEST(test_invalid_limits),
 		TEST(test_this_machine),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which files a program will map: against programs of the system, against programs that are
- * compiled here for the purpose, and against files that lie.
+ * Which files a program will map: checked on installed programs, on programs that are compiled
+ * here, and on invalid files.
  *
  * Under sanitizers a quarter as many files are damaged. EXHAUSTIVE=1 damages all of them (see
  * sweep.h).
@@ -75,7 +75,7 @@ static void check_paths_are_sound(const struct needed *needed)
 	}
 }
 
-/* Compile in the scratch directory, or skip: not every machine has every compiler. */
+/* Compiles in the scratch directory, or skips the test: not every machine has every compiler. */
 static void build(struct scratch *scratch, const char *command)
 {
 	if (scratch_run(scratch, command)) {
@@ -84,7 +84,7 @@ static void build(struct scratch *scratch, const char *command)
 	}
 }
 
-/* An empty library, or program, that needs what `flags` say. */
+/* An empty library or program that needs what `flags` say. */
 static void build_library(struct scratch *scratch, const char *name, const char *flags)
 {
 	char command[1024];
@@ -106,7 +106,7 @@ static void build_program(struct scratch *scratch, const char *name, const char 
 	build(scratch, command);
 }
 
-/* "NAME=" + the scratch directory's path + suffix, for an environment. The caller frees. */
+/* "NAME=", the scratch directory's path and the suffix, for an environment. The caller frees it. */
 static char *variable(const struct scratch *scratch, const char *name, const char *suffix)
 {
 	char *text;
@@ -131,8 +131,9 @@ static void test_ls(void **state)
 	free(real);
 }
 
-/* The linker itself is the oracle: ldd's list of this test program, which has many libraries. */
-static void test_as_the_linker_does(void **state)
+/* The dynamic linker is the reference: ldd's list for this test program, which has many
+ * libraries. */
+static void test_same_libraries_as_ldd(void **state)
 {
 	struct needed needed = find("/proc/self/exe", no_environment);
 	char command[64], line[PATH_MAX + 64];
@@ -216,7 +217,7 @@ static void test_script_of_scripts(void **state)
 	free(shell);
 }
 
-static void test_what_is_no_program(void **state)
+static void test_files_that_are_not_programs(void **state)
 {
 	struct scratch *scratch = *state;
 	char text[600] = "#!/";
@@ -232,13 +233,13 @@ static void test_what_is_no_program(void **state)
 	check_fails(scratch_path(scratch, "f"), -ENOEXEC);
 	write_script(scratch, "f", "#! \n/bin/sh\n");
 	check_fails(scratch_path(scratch, "f"), -ENOEXEC);
-	write_script(scratch, "f", text); /* longer than the kernel looks */
+	write_script(scratch, "f", text); /* longer than the kernel reads */
 	check_fails(scratch_path(scratch, "f"), -ENOEXEC);
 	write_script(scratch, "f", "\177ELF");
 	check_fails(scratch_path(scratch, "f"), -ENOEXEC);
 	write_script(scratch, "f", "\177ELF and then words, words, words");
 	check_fails(scratch_path(scratch, "f"), -ENOEXEC);
-	/* Would block, if it were opened. */
+	/* Opening it would block. */
 	assert_int_equal(mkfifo(scratch_path(scratch, "fifo"), 0755), 0);
 	check_fails(scratch->path, -EACCES);
 }
@@ -279,7 +280,7 @@ static void test_musl(void **state)
 	assert_string_equal(needed.paths[0], scratch->path);
 	assert_string_equal(needed.paths[1], interpreter);
 	assert_true(has(&needed, scratch_path(scratch, "libmine.so")));
-	/* libc.so is the interpreter, and never glibc's. */
+	/* libc.so is the interpreter, and glibc's is not found. */
 	assert_int_equal(needed.count, 3);
 	needed_free(&needed);
 	free(interpreter);
@@ -305,7 +306,7 @@ static void test_stripped_section_headers(void **state)
 	needed_free(&needed);
 }
 
-/* program → libone (by $ORIGIN) → libtwo (by its own RUNPATH, as RUNPATH is not inherited). */
+/* program → libone (by $ORIGIN) → libtwo (by libone's RUNPATH; RUNPATH is not inherited). */
 static void test_runpath_origin(void **state)
 {
 	struct scratch *scratch = *state;
@@ -322,14 +323,15 @@ static void test_runpath_origin(void **state)
 	assert_true(has(&needed, scratch_path(scratch, "lib/deep/libtwo.so")));
 	check_paths_are_sound(&needed);
 	needed_free(&needed);
-	/* $ORIGIN is where the program is, not where a link to it is. */
+	/* $ORIGIN is the directory of the program, not of a link to it. */
 	assert_int_equal(scratch_run(scratch, "ln -s bin/program link"), 0);
 	needed = find(scratch_path(scratch, "link"), no_environment);
 	assert_true(has(&needed, scratch_path(scratch, "lib/libone.so")));
 	needed_free(&needed);
 }
 
-/* The same tree without libone's RUNPATH: found by the program's RPATH, not by its RUNPATH. */
+/* The same tree without libone's RUNPATH: the program's RPATH finds libtwo, its RUNPATH does
+ * not. */
 static void check_inheritance(struct scratch *scratch, const char *flags, bool inherited)
 {
 	char all[256];
@@ -364,7 +366,7 @@ static void test_library_path(void **state)
 	assert_int_equal(scratch_run(scratch, "mkdir a b"), 0);
 	build_library(scratch, "a/libmine.so", "");
 	build_library(scratch, "b/libmine.so", "");
-	/* It comes before RUNPATH, and after RPATH. */
+	/* It is searched before RUNPATH, and after RPATH. */
 	build_program(scratch, "new", "-La -lmine -Wl,--enable-new-dtags,-rpath,'$ORIGIN/a'");
 	build_program(scratch, "old", "-La -lmine -Wl,--disable-new-dtags,-rpath,'$ORIGIN/a'");
 	needed = find(scratch_path(scratch, "new"), environment);
@@ -378,7 +380,7 @@ static void test_library_path(void **state)
 	free(path);
 }
 
-/* A directory may have a file of the name that is of no use: the linker goes on, and so do we. */
+/* A file with the right name but of another machine is skipped, as by the linker. */
 static void test_library_of_another_machine(void **state)
 {
 	struct scratch *scratch = *state;
@@ -470,7 +472,7 @@ static void test_missing_linker(void **state)
 	check_fails(scratch_path(*state, "program"), -ENOENT);
 }
 
-/* A small ELF, for the tests that damage it. The caller frees. */
+/* A small ELF file for the tests that damage it. The caller frees it. */
 static unsigned char *small_elf(struct scratch *scratch, size_t *ret_size)
 {
 	unsigned char *bytes = malloc(1 << 16);
@@ -486,7 +488,7 @@ static unsigned char *small_elf(struct scratch *scratch, size_t *ret_size)
 	return bytes;
 }
 
-/* Anything but a crash; and what is found is sound. */
+/* Must not crash, and everything that is found must be valid. */
 static void try_damaged(struct scratch *scratch, const unsigned char *bytes, size_t size)
 {
 	struct needed needed;
@@ -518,7 +520,7 @@ static uint32_t random_next(uint32_t *seed)
 	return *seed;
 }
 
-/* Where the flips go: anywhere, or where the parser looks. */
+/* Bytes are flipped anywhere, or where the parser reads. */
 static size_t flip_limit(uint32_t round, size_t size)
 {
 	return round % 3 ? (round % 3 == 1 ? 64 + 13 * 56 : 0x400) : size;
@@ -543,8 +545,8 @@ static void test_flipped_bytes(void **state)
 	free(bytes);
 }
 
-/* Each word of the dynamic section in turn gets values that like to overflow. */
-static void test_silly_dynamic_values(void **state)
+/* Each word of the dynamic section in turn gets values that may overflow. */
+static void test_invalid_dynamic_values(void **state)
 {
 	static const uint64_t silly[] = {
 		0, 1, UINT32_MAX, INT64_MAX, 1ULL << 63, UINT64_MAX - 1, UINT64_MAX};
@@ -576,10 +578,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ls),
-		cmocka_unit_test(test_as_the_linker_does),
+		cmocka_unit_test(test_same_libraries_as_ldd),
 		WITH_SCRATCH(test_script),
 		WITH_SCRATCH(test_script_of_scripts),
-		WITH_SCRATCH(test_what_is_no_program),
+		WITH_SCRATCH(test_files_that_are_not_programs),
 		WITH_SCRATCH(test_static),
 		WITH_SCRATCH(test_static_pie),
 		WITH_SCRATCH(test_musl),
@@ -594,7 +596,7 @@ int main(void)
 		WITH_SCRATCH(test_missing_linker),
 		WITH_SCRATCH(test_truncated),
 		WITH_SCRATCH(test_flipped_bytes),
-		WITH_SCRATCH(test_silly_dynamic_values),
+		WITH_SCRATCH(test_invalid_dynamic_values),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

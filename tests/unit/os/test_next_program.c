@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which program a command's own one will run. Other roots take privileges: tests/runtime. */
+/* Finds the programs that a command executes. Other roots need privileges: see tests/runtime. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,14 +38,14 @@ static struct needed find(const char *const *command)
 	return needed;
 }
 
-static void test_none(void **state)
+static void test_commands_without_programs(void **state)
 {
 	static const char *const commands[][WORDS] = {
 		{"make", NULL},
 		{"make", "-j2", "no-such-program", NULL},
 		{"make", "/etc/passwd", "/", "", NULL},
 		{"make", "--shell=/bin/sh", "-sh", NULL},
-		/* Not looked for so far behind. */
+		/* too many words before it */
 		{"make", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-",
 		 "sh", NULL},
 	};
@@ -59,7 +59,7 @@ static void test_none(void **state)
 	}
 }
 
-static void test_one_by_the_other(void **state)
+static void test_nested_commands(void **state)
 {
 	static const char *const command[] = {"nice", "-n", "5", "env", "A=1",
 					      "sh",   "-c", "x", NULL};
@@ -68,11 +68,11 @@ static void test_one_by_the_other(void **state)
 	(void)state;
 	assert_true(has(&needed, "/usr/bin/env"));
 	assert_true(has(&needed, "/bin/sh"));
-	assert_false(has(&needed, "/usr/bin/nice")); /* which is known already */
+	assert_false(has(&needed, "/usr/bin/nice")); /* already known */
 	needed_free(&needed);
 }
 
-/* A root that cannot be gone to has no programs: not those of ours of the same names. */
+/* If the root does not exist, no programs are found, not even ours of the same names. */
 static void test_no_such_root(void **state)
 {
 	static const char *const commands[][WORDS] = {
@@ -91,7 +91,7 @@ static void test_no_such_root(void **state)
 	}
 }
 
-static void test_ours_is_where_it_was(void **state)
+static void test_own_root_and_directory_are_unchanged(void **state)
 {
 	static const char *const command[] = {"chroot", "/usr", "sh", NULL};
 	char before[4096], after[4096];
@@ -109,10 +109,10 @@ static void test_ours_is_where_it_was(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_none),
-		cmocka_unit_test(test_one_by_the_other),
+		cmocka_unit_test(test_commands_without_programs),
+		cmocka_unit_test(test_nested_commands),
 		cmocka_unit_test(test_no_such_root),
-		cmocka_unit_test(test_ours_is_where_it_was),
+		cmocka_unit_test(test_own_root_and_directory_are_unchanged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -161,7 +161,7 @@ static void test_info_of_self(void **state)
 	assert_int_equal(info.ppid, getppid());
 	assert_int_equal(info.state, 'R');
 	assert_false(info.kernel_thread);
-	/* Monotonic time stands still in suspend, and boot time does not. */
+	/* Monotonic time stops during suspend, boot time does not. */
 	assert_true(info.start_time_ns > 0);
 	assert_true(info.start_time_ns < now + 3600 * NS_PER_SECOND);
 	assert_non_null(strstr(info.exe, "test_os"));
@@ -196,7 +196,7 @@ static void test_info_nasty_names(void **state)
 	prctl(PR_SET_NAME, old);
 }
 
-/* A child that waits on a pipe, until the test closes it. */
+/* A child that waits on a pipe until the test closes it. */
 struct child {
 	pid_t pid;
 	int hold;
@@ -258,7 +258,7 @@ static void test_info_of_a_zombie(void **state)
 	waitpid(child.pid, NULL, 0);
 }
 
-static void test_what_is_gone(void **state)
+static void test_info_of_a_gone_process(void **state)
 {
 	struct child child = child_start(NULL);
 	struct proc_mapping mapping = {.start = 0x1000, .end = 0x2000, .path = (char[]){"/bin/sh"}};
@@ -357,13 +357,13 @@ static void test_info_seccomp(void **state)
 	assert_true(info.seccomp);
 	proc_info_free(&info);
 	child_end(filtered);
-	/* A container may have put a filter on ourselves. */
+	/* We may have a filter ourselves, for example in a container. */
 	assert_int_equal(proc_info_read(getpid(), &info), 0);
 	assert_int_equal(info.seccomp, prctl(PR_GET_SECCOMP) > 0);
 	proc_info_free(&info);
 }
 
-/* A page that starts with `bytes`, mapped from the file in the scratch directory. */
+/* A page that starts with `bytes`, mapped from a file in the scratch directory. */
 static void *map_file(struct scratch *scratch, const char *name, const char *bytes)
 {
 	void *address;
@@ -416,7 +416,7 @@ static void test_open_mapped_nasty_name(void **state)
 	munmap(address, 4096);
 }
 
-/* Also where another file has taken the name. Needs the right to follow map_files. */
+/* Also if another file has taken its name. Needs the privilege to follow map_files. */
 static void test_open_mapped_deleted(void **state)
 {
 	struct scratch *scratch = *state;
@@ -433,8 +433,8 @@ static void test_open_mapped_deleted(void **state)
 	munmap(address, 4096);
 }
 
-/* What map_files does not give must be the same file by device and inode. */
-static void test_open_mapped_is_not_fooled(void **state)
+/* Without map_files, a file must have the right device and inode. */
+static void test_open_mapped_refuses_another_file(void **state)
 {
 	struct scratch *scratch = *state;
 	struct proc_mapping mapping = {.start = 0x1000, .end = 0x2000};
@@ -451,15 +451,15 @@ static void test_open_mapped_is_not_fooled(void **state)
 	assert_int_equal(proc_open_mapped(getpid(), &mapping), -ESTALE);
 	mapping.path = (char[]){"[heap]"};
 	assert_int_equal(proc_open_mapped(getpid(), &mapping), -ENOENT);
-	/* Would block, if it were opened. */
+	/* Opening it would block. */
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0644), 0);
 	mapping.path = path;
 	assert_int_equal(proc_open_mapped(getpid(), &mapping), -EACCES);
 }
 
-/* As who may not look into map_files. */
-static void test_open_mapped_by_what_is_open(void **state)
+/* As a user who may not read map_files. */
+static void test_open_mapped_without_map_files(void **state)
 {
 	struct scratch *scratch = *state;
 	struct proc_mapping mapping = {.start = 0x1000, .end = 0x2000, .path = (char[]){"/gone"}};
@@ -501,7 +501,7 @@ static void test_memory_read(void **state)
 	assert_int_equal(proc_memory_read(getpid(), (uintptr_t)pages, buffer, page), page);
 	assert_int_equal(buffer[0], 'm');
 	assert_int_equal(buffer[page - 1], 'm');
-	/* Over the edge: as far as it goes; beyond it: an error. */
+	/* Across the edge, the read is short. Beyond it, it is an error. */
 	assert_int_equal(proc_memory_read(getpid(), (uintptr_t)pages + page - 8, buffer, 16), 8);
 	assert_int_equal(proc_memory_read(getpid(), (uintptr_t)pages + page, buffer, 1), -EFAULT);
 	assert_int_equal(proc_memory_read(getpid(), UINT64_MAX - 7, buffer, 8), -EFAULT);
@@ -521,7 +521,7 @@ static void test_resident(void **state)
 	assert_int_equal(resident_bytes(-1, &bytes), -ESRCH);
 }
 
-static void test_clock_goes_on(void **state)
+static void test_clock_advances(void **state)
 {
 	uint64_t before = clock_now_ns();
 	uint64_t after = clock_now_ns();
@@ -543,18 +543,18 @@ int main(void)
 		cmocka_unit_test(test_info_of_self),
 		cmocka_unit_test(test_info_nasty_names),
 		cmocka_unit_test(test_info_of_a_zombie),
-		cmocka_unit_test(test_what_is_gone),
+		cmocka_unit_test(test_info_of_a_gone_process),
 		cmocka_unit_test(test_info_of_a_kernel_thread),
 		cmocka_unit_test(test_info_of_a_thread),
 		cmocka_unit_test(test_info_seccomp),
 		WITH_SCRATCH(test_open_mapped),
 		WITH_SCRATCH(test_open_mapped_nasty_name),
 		WITH_SCRATCH(test_open_mapped_deleted),
-		WITH_SCRATCH(test_open_mapped_is_not_fooled),
-		WITH_SCRATCH(test_open_mapped_by_what_is_open),
+		WITH_SCRATCH(test_open_mapped_refuses_another_file),
+		WITH_SCRATCH(test_open_mapped_without_map_files),
 		cmocka_unit_test(test_memory_read),
 		cmocka_unit_test(test_resident),
-		cmocka_unit_test(test_clock_goes_on),
+		cmocka_unit_test(test_clock_advances),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the probe closer is given is closed when it says so, whoever is killed. That something is
- * closed is seen from the other end of a pipe. */
+/* Descriptors that are passed to the probe closer are closed when it says so, even if it is killed.
+ * The other end of a pipe shows when a descriptor is closed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,9 +17,9 @@
 
 #include "os/process/probe_closer.h"
 
-#define MANY 3000 /* more than one request */
+#define MANY 3000 /* more than fit into one request */
 
-/* A descriptor number is not enough: somebody may have opened it again. */
+/* A closed descriptor number is no proof, because it may have been reused. End of file is one. */
 static void assert_closed(int reader)
 {
 	char byte;
@@ -85,7 +85,7 @@ static void closes_more_than_a_request_holds(void **state)
 	free(fds);
 }
 
-static void killed_heirs_are_replaced_by_us(void **state)
+static void killed_closer_is_replaced_by_us(void **state)
 {
 	struct probe_closer probe_closer;
 
@@ -96,7 +96,7 @@ static void killed_heirs_are_replaced_by_us(void **state)
 	probe_closer_end(&probe_closer);
 }
 
-static void polite_signals_are_not_for_it(void **state)
+static void terminal_signals_are_ignored(void **state)
 {
 	struct probe_closer probe_closer;
 
@@ -117,7 +117,7 @@ static void stop(const struct probe_closer *probe_closer)
 	assert_int_equal(waitid(P_PID, (id_t)probe_closer->pid, &info, WSTOPPED | __WALL), 0);
 }
 
-static void need_not_be_waited_for(void **state)
+static void closing_is_asynchronous(void **state)
 {
 	int one[2], other[2];
 	struct probe_closer probe_closer;
@@ -137,7 +137,7 @@ static void need_not_be_waited_for(void **state)
 	probe_closer_end(&probe_closer);
 }
 
-/* Who has begun and was killed is replaced by us, too. */
+/* If the probe closer is killed, we close the rest ourselves. */
 static void ends_when_all_is_closed(bool killed)
 {
 	struct probe_closer probe_closer;
@@ -152,15 +152,15 @@ static void ends_when_all_is_closed(bool killed)
 	assert_closed(ends[0]);
 }
 
-static void is_waited_for_at_the_end(void **state)
+static void end_waits_for_the_closer(void **state)
 {
 	(void)state;
 	ends_when_all_is_closed(false);
 	ends_when_all_is_closed(true);
 }
 
-/* Its own end of the pipe is nobody's but the child's and the probe closer's. */
-static void closes_what_is_left(void **state)
+/* Only the child and the probe closer have this end of the pipe. */
+static void closes_the_rest_if_the_parent_dies(void **state)
 {
 	int ends[2];
 	pid_t child;
@@ -186,11 +186,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(closes),
 		cmocka_unit_test(closes_more_than_a_request_holds),
-		cmocka_unit_test(killed_heirs_are_replaced_by_us),
-		cmocka_unit_test(polite_signals_are_not_for_it),
-		cmocka_unit_test(need_not_be_waited_for),
-		cmocka_unit_test(is_waited_for_at_the_end),
-		cmocka_unit_test(closes_what_is_left),
+		cmocka_unit_test(killed_closer_is_replaced_by_us),
+		cmocka_unit_test(terminal_signals_are_ignored),
+		cmocka_unit_test(closing_is_asynchronous),
+		cmocka_unit_test(end_waits_for_the_closer),
+		cmocka_unit_test(closes_the_rest_if_the_parent_dies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

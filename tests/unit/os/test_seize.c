@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Whoever is traced, all its threads are: also those to whom it gives birth at that very moment.
+ * After seizing a process, all its threads are traced, including those that it creates at the same
+ * time.
  *
  * Sanitizers make fork() expensive: under them the test starts a fifth as many processes.
  * EXHAUSTIVE=1 starts all of them (see sweep.h).
@@ -28,7 +29,7 @@
 
 #define PROCESSES 150
 #define PARENTS   2
-#define CHILDREN  16 /* of each, at once: memory has an end */
+#define CHILDREN  16 /* of each, at once, to limit memory */
 #define LOOKS     20
 #define THREADED  ((uintptr_t)PTRACE_O_TRACECLONE)
 
@@ -80,7 +81,7 @@ static pid_t start(void *(*run)(void *))
 	_exit(1);
 }
 
-/* A process ends when its tracer knows of the ends of all its threads. */
+/* Kills the process. It is gone once its tracer has seen the exits of all its threads. */
 static int end(pid_t pid)
 {
 	int status;
@@ -91,7 +92,7 @@ static int end(pid_t pid)
 	return status;
 }
 
-/* How many threads does nobody trace? */
+/* The number of threads that are not traced. */
 static int strangers(pid_t pid)
 {
 	struct proc_threads threads;
@@ -106,7 +107,7 @@ static int strangers(pid_t pid)
 	return count;
 }
 
-static void test_nobody_is_born_untraced(void **state)
+static void test_new_threads_are_traced(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < PROCESSES; i += sweep_step(5)) {
@@ -142,8 +143,8 @@ static void await_sleep(pid_t pid)
 		;
 }
 
-/* Nobody sleeps in a call that matters: nobody is disturbed. */
-static void test_who_sleeps_does_not_notice(void **state)
+/* Threads that sleep in other system calls are not interrupted. */
+static void test_sleeping_threads_are_not_interrupted(void **state)
 {
 	pid_t pid = start(wait_for_ever);
 	const struct seized_thread *thread;
@@ -163,8 +164,9 @@ static void test_who_sleeps_does_not_notice(void **state)
 	assert_int_equal(WTERMSIG(end(pid)), SIGKILL);
 }
 
-/* It waits for its child, which executes nothing: nobody knows to whom else it gives birth. */
-static void test_who_does_not_stand_in_time(void **state)
+/* A process in vfork waits for its child, which does not exec. Its threads cannot be stopped, so
+ * the seizure is not known to be complete. */
+static void test_parent_in_vfork_times_out(void **state)
 {
 	pid_t parent = getpid(), pid = fork();
 	struct seizure seizure;
@@ -187,7 +189,7 @@ static void test_who_does_not_stand_in_time(void **state)
 	end(pid);
 }
 
-static void test_undone_while_it_runs(void **state)
+static void test_undo_while_running(void **state)
 {
 	pid_t pid = start(start_threads);
 	struct seizure seizure;
@@ -200,7 +202,7 @@ static void test_undone_while_it_runs(void **state)
 	assert_int_equal(WTERMSIG(end(pid)), SIGKILL);
 }
 
-static void test_who_is_gone(void **state)
+static void test_gone_process_is_refused(void **state)
 {
 	pid_t pid = start(wait_for_ever);
 	struct seizure seizure;
@@ -214,11 +216,11 @@ static void test_who_is_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nobody_is_born_untraced),
-		cmocka_unit_test(test_who_sleeps_does_not_notice),
-		cmocka_unit_test(test_who_does_not_stand_in_time),
-		cmocka_unit_test(test_undone_while_it_runs),
-		cmocka_unit_test(test_who_is_gone),
+		cmocka_unit_test(test_new_threads_are_traced),
+		cmocka_unit_test(test_sleeping_threads_are_not_interrupted),
+		cmocka_unit_test(test_parent_in_vfork_times_out),
+		cmocka_unit_test(test_undo_while_running),
+		cmocka_unit_test(test_gone_process_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What parsers run that do something evil when the first file that they are given is called "bad";
- * else they are sound.
+ * Worker functions of parsers that misbehave if the first file they get is called "bad", and
+ * otherwise work normally.
  */
 #ifndef MTRACE_TESTS_BAD_PARSERS_H
 #define MTRACE_TESTS_BAD_PARSERS_H
@@ -46,7 +46,7 @@ static void work_crash(int socket)
 	server_run(socket);
 }
 
-/* Killed by the kernel for what it tries. */
+/* Killed by the kernel for a forbidden system call. */
 static void work_intrude(int socket)
 {
 	if (is_bad(socket))
@@ -64,7 +64,7 @@ static void work_hang(int socket)
 static void work_half(int socket)
 {
 	if (is_bad(socket))
-		while (write(socket, "\0\0", 2) == 2) /* never a whole frame of a sane length */
+		while (write(socket, "\0\0", 2) == 2) /* never a whole frame of a valid length */
 			;
 	server_run(socket);
 }
@@ -94,7 +94,7 @@ static void work_senseless(int socket)
 	server_run(socket);
 }
 
-/* What is asked for without need is not looked for. */
+/* A needless request for a debug file is not answered. */
 static void work_want(int socket)
 {
 	const struct debug_want want = {.link = "/etc/passwd"};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The parser process: it answers as the parsers themselves do, can do nothing else, and whatever
- * becomes of it costs no more than the file that it was about.
+ * The parser process gives the same answers as the parsers themselves, can do nothing else, and if
+ * it fails, only the names of one file are lost.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,7 @@
 #define PATIENCE_NS (500 * NS_PER_MS)
 #define PLACES      3000
 
-/* A file with names, open, in the table of a parser. */
+/* An open file in the module table of a parser. */
 struct subject {
 	struct parser *parser;
 	struct module_table *table;
@@ -66,7 +66,7 @@ static int intern(struct subject *subject, const char *path)
 	return code;
 }
 
-/* Is there no such process any more? A zombie would still be one. */
+/* The process must be gone, and not even be a zombie. */
 static void check_gone(pid_t pid)
 {
 	for (int i = 0; i < 500 && !kill(pid, 0); i++)
@@ -213,8 +213,8 @@ static void check_answers(struct subject *subject, const char *path)
 	probe_plan_free(module.plan);
 }
 
-/* What was read ahead is what is read when it is asked for, and once only. */
-static void test_ahead(void **state)
+/* A prefetched answer equals that of a request, and is used only once. */
+static void test_prefetch(void **state)
 {
 	const struct parser_config config = {0};
 	struct subject subject;
@@ -222,7 +222,7 @@ static void test_ahead(void **state)
 	(void)state;
 	start(&subject, &config);
 	parser_read_ahead(subject.parser, getpid());
-	parser_read_ahead(subject.parser, parser_pid(subject.parser)); /* or not: none of ours */
+	parser_read_ahead(subject.parser, parser_pid(subject.parser)); /* not our process */
 	read_ahead(&subject, "/etc/passwd");
 	check_answers(&subject, own_libc());
 	check_answers(&subject, "/proc/self/exe");
@@ -230,8 +230,8 @@ static void test_ahead(void **state)
 	stop(&subject);
 }
 
-/* A file that was written since is read again. */
-static void test_ahead_changed(void **state)
+/* A file that was written in the meantime is read again. */
+static void test_prefetched_file_changes(void **state)
 {
 	const struct parser_config config = {0};
 	struct subject subject;
@@ -239,7 +239,8 @@ static void test_ahead_changed(void **state)
 	build(*state);
 	start(&subject, &config);
 	read_ahead(&subject, scratch_path(*state, "bad"));
-	assert_int_equal(intern(&subject, scratch_path(*state, "bad")), 0); /* now it was read */
+	assert_int_equal(intern(&subject, scratch_path(*state, "bad")),
+			 0); /* now it is prefetched */
 	assert_int_equal(scratch_run(*state, "cat /proc/self/exe > bad"), 0);
 	check_answers(&subject, scratch_path(*state, "bad"));
 	stop(&subject);
@@ -267,7 +268,7 @@ static void test_dynamic(void **state)
 	stop(&subject);
 }
 
-/* What a batch gave, to be compared place by place. */
+/* The names of a batch, compared one by one. */
 struct names_check {
 	struct symbolizer *direct;
 	const struct module *module;
@@ -306,7 +307,7 @@ static size_t count_direct(struct names_check *check)
 	return named;
 }
 
-/* More than one batch; debug files of this machine are found for the parser, if there are any. */
+/* More than one batch. If this machine has debug files, they are found for the parser. */
 static void test_names(void **state)
 {
 	const struct parser_config config = {0};
@@ -338,7 +339,7 @@ static void test_names(void **state)
 	stop(&subject);
 }
 
-/* The one name of one place. */
+/* The name of a single place. */
 struct one_name {
 	char function[32];
 	uint32_t line;
@@ -354,7 +355,7 @@ static void take_one(void *ctx, size_t index, const struct symbol_name *names, s
 	one->line = names[0].line;
 }
 
-/* What main() of a program is called, of which only the debug information knows. */
+/* The name of a program's main(), which only the debug information knows. */
 static struct one_name name_of_main(struct scratch *scratch, const char *program)
 {
 	const struct parser_config config = {0};
@@ -365,7 +366,7 @@ static struct one_name name_of_main(struct scratch *scratch, const char *program
 
 	assert_int_equal(fscanf(symbols, "%lx", &offset), 1);
 	fclose(symbols);
-	offset++; /* PIE: the address of code is its offset */
+	offset++; /* in a PIE, addresses of code equal file offsets */
 	start(&subject, &config);
 	assert_int_equal(intern(&subject, scratch_path(scratch, program)), 0);
 	parser_names(subject.parser, subject.module, &offset, 1, take_one, &one);
@@ -381,7 +382,7 @@ static void check_main(struct scratch *scratch, const char *program, bool known)
 	assert_string_equal(one.function, known ? "main" : "");
 }
 
-/* The parser may open nothing: what lies beside the file is handed to it. */
+/* The parser may not open files: the debug file next to the program is passed to it. */
 static void test_separate_debug_file(void **state)
 {
 	build(*state);
@@ -396,7 +397,8 @@ static void test_separate_debug_file(void **state)
 	check_main(*state, "good", false);
 }
 
-/* dwz(1) moves what two programs have in common to a third file, beside the one that says so. */
+/* dwz(1) moves the common part of two programs to a third file, next to the one that refers to
+ * it. */
 static void test_alternate_debug_file(void **state)
 {
 	build(*state);
@@ -416,9 +418,7 @@ static void test_alternate_debug_file(void **state)
 	assert_string_equal(name_of_main(*state, "apart").function, "main");
 }
 
-/*
- * Failures (bad_parsers.h).
- */
+/* Failures (bad_parsers.h). */
 
 static void check_survived(struct scratch *scratch, void (*work)(int socket))
 {
@@ -434,12 +434,12 @@ static void check_survived(struct scratch *scratch, void (*work)(int socket))
 	assert_true(clock_now_ns() - started_ns < 4500 * NS_PER_MS);
 	check_gone(pid);
 	pid = parser_pid(subject.parser);
-	/* The file is known, and others are read. */
+	/* The bad file is remembered, and others are read. */
 	assert_int_equal(intern(&subject, scratch_path(scratch, "bad")), -ENOEXEC);
 	assert_int_equal(parser_pid(subject.parser), pid);
 	assert_int_equal(intern(&subject, scratch_path(scratch, "good")), 0);
 	assert_int_equal(intern(&subject, own_libc()), 0);
-	/* Written anew it is another one. */
+	/* After a change, it counts as another file. */
 	assert_int_equal(scratch_run(scratch, "printf x >> bad"), 0);
 	assert_int_equal(intern(&subject, scratch_path(scratch, "bad")), 0);
 	assert_int_equal(scratch_run(scratch, "cp good bad"), 0);
@@ -453,7 +453,7 @@ static void test_failures(void **state)
 		check_survived(*state, works[i]);
 }
 
-/* What becomes of a parser that was given a file ahead is not the fault of the one asked for. */
+/* A parser that fails on a prefetched file does not discredit the requested file. */
 static void check_not_blamed(struct scratch *scratch, void (*work)(int socket))
 {
 	const struct parser_config config = {.patience_ns = PATIENCE_NS, .work = work};
@@ -465,12 +465,13 @@ static void check_not_blamed(struct scratch *scratch, void (*work)(int socket))
 	read_ahead(&subject, scratch_path(scratch, "bad"));
 	check_answers(&subject, scratch_path(scratch, "good"));
 	check_gone(pid);
-	/* Nor is it known as bad: these parsers look at the first thing only. */
+	/* Nor is the prefetched file remembered as bad: these parsers only look at their first
+	 * file. */
 	assert_int_equal(intern(&subject, scratch_path(scratch, "bad")), 0);
 	stop(&subject);
 }
 
-static void test_ahead_failures(void **state)
+static void test_prefetch_failures(void **state)
 {
 	build(*state);
 	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++)
@@ -486,8 +487,9 @@ static void second_ahead(const struct subject *subject, const char *path)
 	close(fd);
 }
 
-/* Who has read what was given to it answers; all else is asked of the first one. */
-static void test_second(void **state)
+/* The second parser answers for files that it has prefetched. All other requests go to the first
+ * one. */
+static void test_second_parser(void **state)
 {
 	const struct parser_config config = {0};
 	struct subject subject;
@@ -507,11 +509,11 @@ static void test_second(void **state)
 	parser_ahead_end(subject.parser);
 	check_table(&subject, false);
 	assert_int_equal(parser_second_start(subject.parser), 0);
-	second_ahead(&subject, own_libc()); /* ended with the first */
+	second_ahead(&subject, own_libc()); /* exited with the first one */
 	stop(&subject);
 }
 
-/* Whatever becomes of the second one, the first one is asked. */
+/* However the second parser fails, the first one answers. */
 static void check_first_answers(struct scratch *scratch, void (*work)(int socket))
 {
 	const struct parser_config config = {.patience_ns = PATIENCE_NS, .work = work};
@@ -531,14 +533,14 @@ static void check_first_answers(struct scratch *scratch, void (*work)(int socket
 	stop(&subject);
 }
 
-static void test_second_failures(void **state)
+static void test_second_parser_failures(void **state)
 {
 	build(*state);
 	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++)
 		check_first_answers(*state, works[i]);
 }
 
-/* A file that is none of a parser's business is not handed to it, whatever it calls its link. */
+/* A file that is not a debug file is not passed to a parser, whatever it requests. */
 static void work_steal(int socket)
 {
 	const struct debug_want want = {.link = "/etc/passwd"};
@@ -564,7 +566,7 @@ static int read_directly(void *ctx, struct module *module, struct error *err)
 	return module_read(module, err);
 }
 
-static void test_stolen_file(void **state)
+static void test_other_files_are_not_passed(void **state)
 {
 	const struct parser_config config = {.patience_ns = PATIENCE_NS, .work = work_steal};
 	const uint64_t offset = 0x1000;
@@ -581,8 +583,8 @@ static void test_stolen_file(void **state)
 	stop(&subject);
 }
 
-/* Killed by whomever while it has nothing to do: nobody notices. */
-static void test_killed(void **state)
+/* A parser that is killed while idle is replaced silently. */
+static void test_killed_parser_is_replaced(void **state)
 {
 	const struct parser_config config = {0};
 	struct subject subject;
@@ -601,8 +603,8 @@ static void test_killed(void **state)
 	stop(&subject);
 }
 
-/* Stopped, it looks as if it hung: the file is given up. */
-static void test_stopped(void **state)
+/* A stopped parser looks as if it hung: the file is given up. */
+static void test_stopped_parser_times_out(void **state)
 {
 	const struct parser_config config = {.patience_ns = PATIENCE_NS};
 	struct cfi_table table;
@@ -622,8 +624,8 @@ static void test_stopped(void **state)
 	stop(&subject);
 }
 
-/* ^C goes to all of the foreground's process group; only the tracer decides what it means. */
-static void test_signals(void **state)
+/* ^C reaches the whole process group of the terminal. Only the tracer reacts to it. */
+static void test_terminal_signals_are_ignored(void **state)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGUSR1, SIGPIPE};
 	const struct parser_config config = {0};
@@ -640,8 +642,8 @@ static void test_signals(void **state)
 	stop(&subject);
 }
 
-/* With the tracer go the zygote and the parser. */
-static void test_orphans(void **state)
+/* The zygote and the parser exit with the tracer. */
+static void test_helpers_exit_with_the_tracer(void **state)
 {
 	const struct parser_config config = {0};
 	struct subject subject;
@@ -678,16 +680,16 @@ int main(void)
 		TEST(test_separate_debug_file),
 		TEST(test_alternate_debug_file),
 		TEST(test_failures),
-		TEST(test_ahead),
-		TEST(test_ahead_changed),
-		TEST(test_ahead_failures),
-		TEST(test_second),
-		TEST(test_second_failures),
-		TEST(test_stolen_file),
-		TEST(test_killed),
-		TEST(test_stopped),
-		TEST(test_signals),
-		TEST(test_orphans),
+		TEST(test_prefetch),
+		TEST(test_prefetched_file_changes),
+		TEST(test_prefetch_failures),
+		TEST(test_second_parser),
+		TEST(test_second_parser_failures),
+		TEST(test_other_files_are_not_passed),
+		TEST(test_killed_parser_is_replaced),
+		TEST(test_stopped_parser_times_out),
+		TEST(test_terminal_signals_are_ignored),
+		TEST(test_helpers_exit_with_the_tracer),
 	};
 
 	log_set_level(LOG_QUIET);

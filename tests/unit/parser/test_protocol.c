@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The parser's answers as bytes: what was put is taken, and nothing else is. */
+/* The parser's answers as bytes: valid answers are accepted, and all others are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -89,9 +89,7 @@ static const struct elf_dynamic example_dynamic = {
 	.needed = {needed, COUNT_OF(needed), COUNT_OF(needed)},
 };
 
-/*
- * Each answer: put, and taken and thrown away, with a check of what was taken.
- */
+/* For each answer: functions that write it, and that read, check and free it. */
 
 static void put_module(struct wire *wire)
 {
@@ -259,7 +257,7 @@ static const struct answer {
 	{put_failure, take_failure}, {put_early, take_early},
 };
 
-/* From memory of exactly that size, so that a sanitizer sees what is read behind it. */
+/* Uses memory of exactly this size, so that sanitizers detect reads beyond it. */
 static int take_bytes(const struct answer *answer, const void *bytes, size_t size)
 {
 	uint8_t *copy = malloc(size ? size : 1);
@@ -273,7 +271,7 @@ static int take_bytes(const struct answer *answer, const void *bytes, size_t siz
 	return err;
 }
 
-static void test_sound(void **state)
+static void test_valid_answers(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < COUNT_OF(answers); i++) {
@@ -285,7 +283,7 @@ static void test_sound(void **state)
 	}
 }
 
-/* Cut anywhere, or followed by anything. */
+/* Answers are refused if they are cut anywhere, or followed by more bytes. */
 static void test_truncated(void **state)
 {
 	(void)state;
@@ -301,7 +299,7 @@ static void test_truncated(void **state)
 	}
 }
 
-/* Bytes are changed at random, but the same in every run. */
+/* Changes bytes pseudo-randomly, the same in every run. */
 static uint32_t next_random(uint32_t *seed)
 {
 	*seed = *seed * 1664525 + 1013904223;
@@ -348,7 +346,7 @@ static void test_module(void **state)
 	wire_free(&wire);
 }
 
-/* One thing wrong with an otherwise sound plan. */
+/* A plan with a single error. */
 static void check_plan_refused(struct probe_plan plan)
 {
 	struct probe_plan *taken;
@@ -472,7 +470,8 @@ static void test_table(void **state)
 	check_rows(changed, COUNT_OF(rows), -EBADMSG);
 }
 
-/* What goes to a terminal commands it nothing; what the parser lacks is not our lack. */
+/* Error texts cannot control the terminal, and errors of the parser's resources are mapped to
+ * others. */
 static void test_failure(void **state)
 {
 	static const struct {
@@ -555,7 +554,7 @@ static void test_channel(void **state)
 
 	assert_int_equal(channel_open(ends), 0);
 	assert_int_equal(channel_receive(ends[1], 100, 0, &frame), -ETIMEDOUT);
-	assert_int_equal(write(ends[0], "abcd", 4), 4); /* half a head, and the end */
+	assert_int_equal(write(ends[0], "abcd", 4), 4); /* half a head, then end of file */
 	close(ends[0]);
 	assert_int_equal(channel_receive(ends[1], 100, CHANNEL_FOREVER, &frame), -EPIPE);
 	assert_int_equal(channel_send(ends[1], 1, &body, -1, CHANNEL_FOREVER), -EPIPE);
@@ -567,11 +566,11 @@ static void test_channel(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sound),   cmocka_unit_test(test_truncated),
-		cmocka_unit_test(test_damaged), cmocka_unit_test(test_module),
-		cmocka_unit_test(test_plan),    cmocka_unit_test(test_marks),
-		cmocka_unit_test(test_table),   cmocka_unit_test(test_failure),
-		cmocka_unit_test(test_strings), cmocka_unit_test(test_channel),
+		cmocka_unit_test(test_valid_answers), cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_damaged),       cmocka_unit_test(test_module),
+		cmocka_unit_test(test_plan),          cmocka_unit_test(test_marks),
+		cmocka_unit_test(test_table),         cmocka_unit_test(test_failure),
+		cmocka_unit_test(test_strings),       cmocka_unit_test(test_channel),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The sandbox: what a process in it may still do, as its exit status. */
+/* The sandbox: the exit status of a child in it says what it can still do. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -128,7 +128,7 @@ static void test_data(void **state)
 	(void)state;
 	assert_int_equal(confined(try_read, fd), W_EXITCODE(ALLOWED, 0));
 	assert_int_equal(confined(try_memory, fd), W_EXITCODE(ALLOWED, 0));
-#ifndef __SANITIZE_ADDRESS__ /* which takes more than any limit */
+#ifndef __SANITIZE_ADDRESS__ /* needs more memory than any limit */
 	assert_int_equal(confined(try_much_memory, fd), W_EXITCODE(REFUSED, 0));
 #else
 	(void)try_much_memory;
@@ -145,7 +145,7 @@ static void test_refused(void **state)
 		assert_int_equal(confined(refused[i], -1), W_EXITCODE(REFUSED, 0));
 }
 
-static void test_deadly(void **state)
+static void test_forbidden_calls_kill(void **state)
 {
 	int (*const deadly[])(int) = {try_socket, try_fork, try_exec, try_kill, try_ptrace};
 
@@ -155,7 +155,7 @@ static void test_deadly(void **state)
 	assert_int_equal(WTERMSIG(confined(try_abort, -1)), SIGABRT);
 }
 
-/* What the kernel says of it, where it could not be asked any more. */
+/* Reads the status file that was opened before. */
 static int show_status(int fd)
 {
 	char text[4096];
@@ -194,7 +194,7 @@ static void test_status(void **state)
 	assert_int_equal(status, W_EXITCODE(ALLOWED, 0));
 }
 
-/* Limits that are lower already stay. */
+/* Limits that are already lower stay as they are. */
 static int confine_limited(void)
 {
 	const struct rlimit few = {64, 64};
@@ -222,8 +222,10 @@ static void test_lower_limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_data),         cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_deadly),       cmocka_unit_test(test_status),
+		cmocka_unit_test(test_data),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_forbidden_calls_kill),
+		cmocka_unit_test(test_status),
 		cmocka_unit_test(test_lower_limits),
 	};
 

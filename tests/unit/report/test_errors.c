@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What reports say of wrong releases: golden files, orders and words. */
+/* Reports of invalid frees: golden files, order and texts. */
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reports of snapshots made by hand, compared with tests/golden; UPDATE_GOLDEN=1 writes those anew.
+ * Reports of hand-made snapshots, compared with tests/golden; UPDATE_GOLDEN=1 rewrites those files.
  * Run from the root of the tree.
  */
 #include <errno.h>
@@ -77,7 +77,7 @@ static void test_golden(void **state)
 		check_golden(&goldens[i]);
 }
 
-/* By calls, the site that freed all of its blocks is shown, and comes first. */
+/* Sorted by calls, a site that freed all its blocks is shown, and comes first. */
 static void test_golden_by_calls(void **state)
 {
 	struct snapshot_site sites[] = {leaky_sites[2], leaky_sites[0], leaky_sites[1]};
@@ -178,7 +178,7 @@ static void test_site_without_stack(void **state)
 	free(text);
 }
 
-/* ---- the line to look at ---- */
+/* ---- the highlighted line ---- */
 
 static void check_culprit(const struct snapshot_frame *frames, uint32_t count, uint32_t expected)
 {
@@ -188,7 +188,7 @@ static void check_culprit(const struct snapshot_frame *frames, uint32_t count, u
 	assert_ptr_equal(stack_culprit(&stack), &frames[expected]);
 }
 
-static void test_culprit(void **state)
+static void test_highlighted_line(void **state)
 {
 	static const struct snapshot_frame own_line[] = {
 		{.function = "operator new", .file = "new_op.cc", .wrapper = true},
@@ -220,13 +220,13 @@ static void test_culprit(void **state)
 	assert_null(stack_culprit(NULL));
 }
 
-/* ---- how complete the stacks are ---- */
+/* ---- completeness of stacks ---- */
 
-/* Ends of five stacks: why, and in which module. */
+/* The ends of five stacks: the reason and the module of each. */
 struct ends {
 	uint8_t stop[5];
 	uint32_t module[5];
-	const char *expected; /* somewhere in the text */
+	const char *expected; /* must be in the text */
 };
 
 static const struct ends ends[] = {
@@ -364,7 +364,8 @@ static void test_glyphs(void **state)
 	free(clean);
 }
 
-/* Plain, blank, control, hidden, wide, narrow beyond ASCII, and what is no character. */
+/* Plain, blank, control, hidden and wide characters, narrow ones beyond ASCII, and invalid
+ * bytes. */
 static const char *const pieces[] = {"a",  " ", "zz <>", "\x1b", "\x7f", "\xe2\x80\xae",
 				     "漢", "é", "\xff",  "\xe6"};
 
@@ -377,7 +378,7 @@ static void random_text(unsigned int *seed, char text[64])
 	*end = '\0';
 }
 
-/* What is passed over at once is what one character after the other would have given. */
+/* Runs that are skipped at once give the same result as character by character. */
 static void test_plain_runs(void **state)
 {
 	unsigned int seed = 1;
@@ -402,7 +403,7 @@ static void test_plain_runs(void **state)
 	}
 }
 
-/* A line of the text, written at once or each of its characters alone; to be freed. */
+/* A line of text, written at once or character by character. The caller frees it. */
 static char *page_line(const char *text, bool alone, size_t width, bool color)
 {
 	char *bytes;
@@ -445,7 +446,7 @@ static void test_page_runs(void **state)
 	}
 }
 
-/* What the terminal shows is never wider than what we count, and never nothing. */
+/* On a terminal, text is never wider than our count, and never empty. */
 static void test_glyph_widths(void **state)
 {
 	(void)state;
@@ -463,7 +464,7 @@ static void test_glyph_widths(void **state)
 	}
 }
 
-/* ---- the rest ---- */
+/* ---- others ---- */
 
 static void test_full_disk(void **state)
 {
@@ -503,7 +504,7 @@ int main(void)
 		cmocka_unit_test(test_summary_line),
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_site_without_stack),
-		cmocka_unit_test(test_culprit),
+		cmocka_unit_test(test_highlighted_line),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_dropped),
 		cmocka_unit_test(test_names),

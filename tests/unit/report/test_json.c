@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The JSON report: what a parser makes of it. Its form is tested by tests/golden/check_schema.py.
+ * The JSON report as read by a parser. tests/golden/check_schema.py checks its form.
  *
  * Under sanitizers the long report has a tenth of the sites. EXHAUSTIVE=1 writes all of them (see
  * sweep.h).
@@ -97,7 +97,7 @@ static void test_json_sums(void **state)
 	check_sums_of(&server_snapshot);
 }
 
-/* Bad bytes, hidden characters and those beyond 16 bits. */
+/* Invalid bytes, hidden characters and those beyond 16 bits. */
 static void test_json_strings(void **state)
 {
 	struct snapshot_process process = {
@@ -157,7 +157,7 @@ static char *render_frames(struct json_frames *frames)
 	return text;
 }
 
-/* Whether a frame's text is copied or written anew makes no difference to be seen. */
+/* The output is the same whether a frame's text is copied or formatted again. */
 static void test_json_frames(void **state)
 {
 	struct json_frames kept, none = {.size = 0};
@@ -178,7 +178,7 @@ static void test_json_frames(void **state)
 	free(written);
 }
 
-/* A report of many sites, written to a file: what it takes does not grow with it. */
+/* The memory for writing a report does not grow with the number of sites. */
 static void test_json_many_sites(void **state)
 {
 	const uint32_t many = sweep_is_exhaustive() ? 100000 : 10000;

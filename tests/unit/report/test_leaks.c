@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What reports say of leaks: golden files, and the truth of sums, orders and words. */
+/* Reports of leaks: golden files, sums, order and texts. */
 #include <errno.h>
 #include <locale.h>
 #include <setjmp.h>
@@ -73,7 +73,7 @@ static void test_text_properties(void **state)
 	}
 }
 
-/* ---- one process, made as each test wants it ---- */
+/* ---- one process, changed by each test ---- */
 
 struct world {
 	struct snapshot_site sites[4];
@@ -113,7 +113,7 @@ static void assert_no_text(const struct world *world, const char *unexpected)
 	free(text);
 }
 
-/* ---- words ---- */
+/* ---- texts ---- */
 
 static void test_summary(void **state)
 {
@@ -135,7 +135,7 @@ static void test_summary(void **state)
 	assert_text(&world, "\nSUMMARY: lost (94): 208 blocks, 40.7 KiB still live at 1 site; wor");
 }
 
-/* Without a scan, nothing is said of leaks; with a reason, that. */
+/* Without a scan, the report does not mention leaks, except for the reason if there is one. */
 static void test_not_scanned(void **state)
 {
 	struct world world;
@@ -154,7 +154,7 @@ static void test_not_scanned(void **state)
 	assert_text(&world, "\n  ! not scanned for leaks: no memory\n");
 }
 
-static void test_manner(void **state)
+static void test_scan_mode_is_described(void **state)
 {
 	struct world world;
 	struct snapshot_scan *scan = &world.process.scan;
@@ -208,7 +208,7 @@ static void test_example(void **state)
 
 /* ---- order ---- */
 
-/* They follow each other in the report. */
+/* The texts follow each other in the report. */
 static void assert_order(const struct world *world, const char *const *texts, size_t count)
 {
 	char *report = render(&format_text, &world->snapshot, &world->options);
@@ -222,7 +222,8 @@ static void assert_order(const struct world *world, const char *const *texts, si
 	free(report);
 }
 
-/* Whoever has leaks of its own comes before those that it drew along, however large they are. */
+/* A site with definite leaks comes before sites with only indirect ones, however large these
+ * are. */
 static void test_order(void **state)
 {
 	static const char *const first[] = {"\nLeaks, 3 sites, sorted by leaked bytes\n",
@@ -259,7 +260,7 @@ static void test_top(void **state)
 	assert_false(snapshot_is_top(ranks, &lost_sites[3], 1));
 }
 
-/* ---- names, also of what --top leaves out ---- */
+/* ---- names, including those that --top hides ---- */
 
 static void no_names(void *ctx, uint32_t module_id, const uint64_t *offsets, size_t count,
 		     frame_names_taker *take, void *take_ctx)
@@ -324,7 +325,7 @@ static struct json_object *process_of(struct json_object *document, size_t index
 	return json_object_array_get_idx(processes, index);
 }
 
-/* Sites and scan agree, suppressed ones included. */
+/* Sites and scan agree, including suppressed blocks. */
 static void check_sums(struct json_object *process)
 {
 	static const char *const names[] = {"definite",  "indirect", "possible",
@@ -367,7 +368,7 @@ static void test_json_sums(void **state)
 	}
 }
 
-/* After suppression as well. */
+/* Also after suppression. */
 static void test_json_suppressed(void **state)
 {
 	struct suppressions *suppressions = suppressions_new();
@@ -397,11 +398,16 @@ static void test_json_suppressed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_golden),          cmocka_unit_test(test_text_properties),
-		cmocka_unit_test(test_summary),         cmocka_unit_test(test_not_scanned),
-		cmocka_unit_test(test_manner),          cmocka_unit_test(test_example),
-		cmocka_unit_test(test_order),           cmocka_unit_test(test_top),
-		cmocka_unit_test(test_resolve),         cmocka_unit_test(test_json_sums),
+		cmocka_unit_test(test_golden),
+		cmocka_unit_test(test_text_properties),
+		cmocka_unit_test(test_summary),
+		cmocka_unit_test(test_not_scanned),
+		cmocka_unit_test(test_scan_mode_is_described),
+		cmocka_unit_test(test_example),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_top),
+		cmocka_unit_test(test_resolve),
+		cmocka_unit_test(test_json_sums),
 		cmocka_unit_test(test_json_suppressed),
 	};
 

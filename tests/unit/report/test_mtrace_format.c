@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is live as a log of glibc's mtrace(); and that a report says when it is not of all. */
+/* Live blocks as a log of glibc's mtrace(). Reports say when they are incomplete. */
 #include "tests/unit/books.h"
 #include "tests/unit/render.h"
 
@@ -45,8 +45,8 @@ static void test_live_blocks(void **state)
 	books_close(&books);
 }
 
-/* Books that end keep their blocks, and their sums. */
-static void test_of_one_that_has_ended(void **state)
+/* A process that exits keeps its blocks and sums. */
+static void test_blocks_of_exited_process(void **state)
 {
 	struct books books = books_listed();
 	char *before, *after;
@@ -65,8 +65,8 @@ static void test_of_one_that_has_ended(void **state)
 	books_close(&books);
 }
 
-/* Nobody else pays for it. */
-static void test_only_if_asked_for(void **state)
+/* Without this format, the list of blocks is not kept. */
+static void test_blocks_only_on_request(void **state)
 {
 	struct books books = books_default();
 	char *text;
@@ -79,8 +79,8 @@ static void test_only_if_asked_for(void **state)
 	books_close(&books);
 }
 
-/* A log is of one process: of the one that matters most. */
-static void test_several(void **state)
+/* A log has only one process, the most important one. */
+static void test_most_important_of_several_processes(void **state)
 {
 	struct books books = books_listed();
 	char *text;
@@ -127,7 +127,7 @@ static void test_names_cannot_make_lines(void **state)
 	free(text);
 }
 
-static void test_incomplete_is_told(void **state)
+static void test_incompleteness_is_reported(void **state)
 {
 	struct books books = books_default();
 	const struct format_options look_like = {.width = 80};
@@ -146,8 +146,8 @@ static void test_incomplete_is_told(void **state)
 	books_close(&books);
 }
 
-/* Books are known by their number, whatever becomes of them, until they are summed up. */
-static void test_books_by_number(void **state)
+/* Models are found by number until they are summed up. */
+static void test_models_by_number(void **state)
 {
 	struct books books =
 		books_open((struct model_config){.apis = API_SET_ALL, .max_closed = 1});
@@ -168,12 +168,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_live_blocks),
-		cmocka_unit_test(test_of_one_that_has_ended),
-		cmocka_unit_test(test_only_if_asked_for),
-		cmocka_unit_test(test_several),
+		cmocka_unit_test(test_blocks_of_exited_process),
+		cmocka_unit_test(test_blocks_only_on_request),
+		cmocka_unit_test(test_most_important_of_several_processes),
 		cmocka_unit_test(test_names_cannot_make_lines),
-		cmocka_unit_test(test_incomplete_is_told),
-		cmocka_unit_test(test_books_by_number),
+		cmocka_unit_test(test_incompleteness_is_reported),
+		cmocka_unit_test(test_models_by_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

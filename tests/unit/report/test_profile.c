@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Profiles, decoded: whatever is named in one is there, and its sums are those of the snapshot. */
+/* Decoded profiles: everything that they refer to exists, and their sums equal those of the
+ * snapshot. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,7 +74,7 @@ static uint64_t number_of(struct bytes message, uint32_t number)
 	return 0;
 }
 
-/* How often a message of the profile's has that id. */
+/* The number of messages in the profile with this ID. */
 static unsigned int times(struct bytes profile, uint32_t kind, uint64_t id)
 {
 	unsigned int count = 0;
@@ -181,7 +182,7 @@ static void sum_sites(const struct snapshot *snapshot, uint32_t top, uint64_t su
 	}
 }
 
-static void test_all_is_there(void **state)
+static void test_references_and_sums(void **state)
 {
 	unsigned char *out = malloc(UNPACK_MAX);
 
@@ -197,12 +198,12 @@ static void test_all_is_there(void **state)
 		assert_memory_equal(sums, expected, sizeof(sums));
 		while (field.number != PROFILE_STRING)
 			assert_true(next_field(&profile, &field));
-		assert_int_equal(field.value, 0); /* the first one */
+		assert_int_equal(field.value, 0); /* the first string */
 	}
 	free(out);
 }
 
-/* Calls that are inlined are one place with that into which they are. */
+/* Inlined calls are one location with the function that they are inlined into. */
 static void test_places(void **state)
 {
 	unsigned char *out = malloc(UNPACK_MAX);
@@ -269,7 +270,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_messages),
-		cmocka_unit_test(test_all_is_there),
+		cmocka_unit_test(test_references_and_sums),
 		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_full_disk),
 	};

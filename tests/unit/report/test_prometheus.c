@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Metrics: their text, what it may hold, how much of it there is; and in which form it is wanted.
- */
+/* Metrics: their text and its size, and the negotiation of its format. */
 #include <stdlib.h>
 
 #include "net/http/accept.h"
@@ -53,7 +52,7 @@ static size_t count_series(const char *text)
 	return count;
 }
 
-/* As the manual page says: whatever there is, so many at most. */
+/* The number of series is bounded as the man page says. */
 static void series_are_bounded(void **state)
 {
 	static const struct snapshot *const all[] = {&leaky_snapshot, &server_snapshot,
@@ -88,7 +87,7 @@ static uint64_t sum_of(const char *text, const char *name)
 	return sum;
 }
 
-/* However few have series of their own, over all of them it is the same. */
+/* Sums over all series do not depend on how many processes and sites have series of their own. */
 static void sums_do_not_depend_on_bounds(void **state)
 {
 	static const char *const names[] = {
@@ -110,8 +109,8 @@ static void sums_do_not_depend_on_bounds(void **state)
 	free(full);
 }
 
-/* A pid that came again under the same name: the one that runs has the series. */
-static void namesakes(void **state)
+/* If a pid is reused with the same name, the running process has the series. */
+static void reused_pid_with_the_same_name(void **state)
 {
 	struct snapshot_process twice[] = {
 		{.pid = 7, .comm = "a", .exited = true, .live = {1, 10}, .traced_until_ns = 5},
@@ -247,7 +246,7 @@ int main(void)
 		cmocka_unit_test(golden_texts),
 		cmocka_unit_test(series_are_bounded),
 		cmocka_unit_test(sums_do_not_depend_on_bounds),
-		cmocka_unit_test(namesakes),
+		cmocka_unit_test(reused_pid_with_the_same_name),
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(labels),
 		cmocka_unit_test(long_label),

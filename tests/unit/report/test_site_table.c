@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the shell shows of sites, compared with tests/golden; UPDATE_GOLDEN=1 writes those anew. Run
- * from the root of the tree.
+ * The shell's tables of sites, compared with tests/golden; UPDATE_GOLDEN=1 rewrites those files.
+ * Run from the root of the tree.
  */
 #include <errno.h>
 #include <locale.h>
@@ -43,7 +43,7 @@ static char *picture_close(struct picture *picture)
 	return picture->text;
 }
 
-/* Every site of the snapshot, with changes that are made up. */
+/* Every site of the snapshot, with made-up changes. */
 static size_t rows_of(const struct snapshot *snapshot, struct site_row rows[ROWS_MAX])
 {
 	size_t count = 0;
@@ -102,7 +102,7 @@ static void test_cards(void **state)
 	check_golden_text(picture_close(&picture), "shell-site.txt");
 }
 
-/* Whatever the width, no line is wider, and nothing that a target chose reaches the terminal. */
+/* No line is wider than the terminal, and no control characters of the target reach it. */
 static void test_properties(void **state)
 {
 	static const struct snapshot *const snapshots[] = {&leaky_snapshot, &server_snapshot,

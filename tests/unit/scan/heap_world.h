@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A world with an area of roots, and a heap of small blocks. Include cmocka.h before. */
+/* A world with an area of roots and a heap of small blocks. Include cmocka.h first. */
 #ifndef MTRACE_TESTS_SCAN_HEAP_WORLD_H
 #define MTRACE_TESTS_SCAN_HEAP_WORLD_H
 
@@ -8,7 +8,7 @@
 #define ROOT 0x10000ULL
 #define HEAP 0x5000000ULL
 #define SIZE 0x100000ULL
-#define STEP 0x40ULL /* from one block of a test to the next */
+#define STEP 0x40ULL /* distance of the blocks of a test */
 
 /* Roots, and a heap with `count` blocks of 48 bytes, STEP apart. */
 static inline void furnish(struct world *world, size_t count)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Memory that is only imagined, with blocks in it, to be scanned. */
+/* Simulated memory with blocks in it, to be scanned. */
 #ifndef MTRACE_TESTS_SCAN_WORLD_H
 #define MTRACE_TESTS_SCAN_WORLD_H
 
@@ -13,12 +13,12 @@
 #define WORLD_PAGE  4096u
 
 struct world {
-	struct scan_range ranges[WORLD_AREAS]; /* sorted by the tests that make them */
+	struct scan_range ranges[WORLD_AREAS]; /* sorted by the test */
 	unsigned char *bytes[WORLD_AREAS];
 	size_t area_count;
-	uint64_t holes[WORLD_HOLES]; /* pages that cannot be read, though they are said to be */
+	uint64_t holes[WORLD_HOLES]; /* unreadable, but reported as readable */
 	size_t hole_count;
-	uint64_t unknown[WORLD_HOLES]; /* pages of which it is known beforehand */
+	uint64_t unknown[WORLD_HOLES]; /* pages that are known to be unreadable */
 	size_t unknown_count;
 	size_t reads;
 	size_t collected;
@@ -47,7 +47,7 @@ static inline bool world_in_page(const uint64_t *pages, size_t count, uint64_t a
 	return false;
 }
 
-/* Everything is one extent, but for the pages that are known to be unknown. */
+/* Everything is one extent, except for pages that are known to be unreadable. */
 static inline int world_next(void *ctx, uint64_t address, uint64_t end, struct scan_extent *ret)
 {
 	struct world *world = ctx;

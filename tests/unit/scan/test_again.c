@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The leak scan where there is no room to remember all pointers, so that blocks are read again. */
+/* The leak scan with too little memory for all pointers, so that blocks are read again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,10 +10,10 @@
 #include "tests/unit/scan/scan_world.h"
 
 #define ROOT 0x10000ULL
-#define STEP 0x40ULL /* from one block of a test to the next */
+#define STEP 0x40ULL /* distance of the blocks of a test */
 
 #define MANY   20000
-#define LISTED 6 /* pointers from each block to its successor's */
+#define LISTED 6 /* pointers from each block to its successors */
 
 static uint64_t random_next(uint64_t *seed)
 {
@@ -61,8 +61,8 @@ static void test_many(void **state)
 	}
 }
 
-/* Small blocks in a row, every other one lost: reading some again must not read their neighbours.
- */
+/* Small blocks in a row, every other one leaked: when blocks are read again, their neighbours must
+ * not be read. */
 static void test_many_interleaved(void **state)
 {
 	const uint64_t heap = 0x7f0000000000ULL, step = 32;
@@ -75,8 +75,8 @@ static void test_many_interleaved(void **state)
 	for (uint32_t i = 0; i < MANY; i++)
 		world_block(&world, heap + i * step, 24);
 	for (uint32_t i = 0; i < MANY; i++) {
-		/* A chain downwards of all of a kind, which is late to be found; and any two more.
-		 */
+		/* A downward chain through all blocks of a kind, which is found late, and two
+		 * random pointers. */
 		uint32_t next = i >= 2 ? i - 2 : i;
 
 		world_put(&world, heap + i * step, heap + next * step);
@@ -93,7 +93,7 @@ static void test_many_interleaved(void **state)
 	world_free(&world);
 }
 
-/* Any graph, beside what a plain search says of it. */
+/* Random graphs, compared with a simple search. */
 
 #define HEAP  0x7f0000000000ULL
 #define COUNT 4000
@@ -108,7 +108,7 @@ struct graph {
 	uint32_t queue[COUNT];
 };
 
-/* Mark all that the block leads to, and that has no such mark nor one of those in `without`. */
+/* Marks every block that this one leads to and that has neither this mark nor one in `without`. */
 static void mark_from(struct graph *graph, uint32_t from, uint8_t mark, uint8_t without,
 		      bool interior)
 {
@@ -168,7 +168,7 @@ static enum leak_class class_of_mark(uint8_t mark)
 	return mark & INDIRECT ? LEAK_INDIRECT : LEAK_DEFINITE;
 }
 
-/* `rare`: one word in so many is a pointer. */
+/* `rare`: one word in this many is a pointer. */
 static void fill_graph(struct world *world, struct graph *graph, uint64_t *seed, uint64_t rare)
 {
 	*graph = (struct graph){0};
@@ -191,7 +191,7 @@ static void fill_graph(struct world *world, struct graph *graph, uint64_t *seed,
 	}
 }
 
-static void test_any_graph(void **state)
+static void test_random_graphs(void **state)
 {
 	static struct graph graph;
 	uint64_t seed = 42, again = 0;
@@ -220,7 +220,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_many_interleaved),
-		cmocka_unit_test(test_any_graph),
+		cmocka_unit_test(test_random_graphs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The memory in which allocators keep their own structures is no root of the leak scan. */
+/* Memory in which allocators keep their own data is not a root of the leak scan. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,10 +12,10 @@
 #define BINS     127
 #define ARENA    (ROOT + 0x100)
 #define METADATA 0x6000000ULL  /* a multiple of 2 MiB */
-#define CHUNK    (HEAP + 0x30) /* in the last word of block 0 if that has 40 bytes */
+#define CHUNK    (HEAP + 0x30) /* the last word of block 0, if the block has 40 bytes */
 #define TWO_MIB  0x200000ULL
 
-/* An arena as glibc 2.36 lays it out: 12 words, top, last remainder, bins, bitmap, next. */
+/* The layout of an arena in glibc 2.36: 12 words, top, last remainder, bins, bitmap, next. */
 struct layout {
 	uint64_t top;
 	uint64_t bins;
@@ -50,7 +50,7 @@ static void put_arena(struct world *world, uint64_t arena, uint64_t next)
 	world_put(world, layout.next, next);
 }
 
-/* Block 0 has 40 bytes, and a chunk behind it. The data of a library is what the roots are. */
+/* Block 0 has 40 bytes, and a chunk after it. The data segment of a library is the root. */
 static struct layout furnish_arena(struct world *world, unsigned int word)
 {
 	world_init(world);
@@ -70,7 +70,7 @@ static void expect_class(struct world *world, enum leak_class class)
 	assert_int_equal(world_class(world, HEAP + 0x10), class);
 }
 
-/* The chunk in bin 5, linked both ways. */
+/* Links the chunk into bin 5, in both directions. */
 static void link_chunk(struct world *world, const struct layout *layout)
 {
 	uint64_t word = world->input.word, head = bin(world, layout, 5) - 2 * word;
@@ -101,7 +101,7 @@ static void test_arena_is_no_root(void **state)
 	}
 }
 
-/* Malloc may be stopped before it has linked a chunk in both directions. */
+/* malloc may be interrupted before a chunk is linked in both directions. */
 static void test_arena_while_a_chunk_is_linked(void **state)
 {
 	struct world world;
@@ -117,8 +117,8 @@ static void test_arena_while_a_chunk_is_linked(void **state)
 	world_free(&world);
 }
 
-/* One word in the middle is not a bin's, or there is one bin too few or too many. */
-static void test_what_is_not_quite_an_arena_is_a_root(void **state)
+/* A word in the middle is not a bin's, or there is one bin too few or too many. */
+static void test_imperfect_arena_is_a_root(void **state)
 {
 	struct world world;
 	struct layout layout = furnish_arena(&world, 8);
@@ -146,7 +146,7 @@ static void test_what_is_not_quite_an_arena_is_a_root(void **state)
 	world_free(&world);
 }
 
-/* A thread's arena lies at the beginning of its heap, and is found by the ring of arenas. */
+/* A thread's arena is at the start of its heap, and is found through the ring of arenas. */
 static void test_arenas_of_threads(void **state)
 {
 	const uint64_t other = METADATA + 0x30;
@@ -159,7 +159,7 @@ static void test_arenas_of_threads(void **state)
 	put_arena(&world, other, ARENA);
 	layout = lay_out(&world, other);
 	world_put(&world, layout.top, CHUNK);
-	expect_class(&world, LEAK_POSSIBLE); /* nothing leads to it */
+	expect_class(&world, LEAK_POSSIBLE); /* nothing points to it */
 	world_put(&world, lay_out(&world, ARENA).next, other);
 	expect_class(&world, LEAK_DEFINITE);
 	world_put(&world, layout.next, 0x123456); /* a broken ring */
@@ -167,7 +167,8 @@ static void test_arenas_of_threads(void **state)
 	world_free(&world);
 }
 
-/* A link between free chunks of the heap, where what lies between blocks is not known. */
+/* A link between free chunks of the heap, where memory between blocks may contain unknown
+ * blocks. */
 static void test_links_of_free_chunks(void **state)
 {
 	const uint64_t other = HEAP + 0x200;
@@ -191,7 +192,7 @@ static void test_links_of_free_chunks(void **state)
 	world_free(&world);
 }
 
-/* A block that follows is no free chunk, whatever its content looks like. */
+/* A block is not a free chunk, whatever its contents look like. */
 static void test_links_to_a_block_are_references(void **state)
 {
 	const uint64_t other = HEAP + 0x200;
@@ -209,7 +210,7 @@ static void test_links_to_a_block_are_references(void **state)
 
 #define UNUSED (METADATA + 0x5000)
 
-/* Jemalloc's metadata block: its size, the next one, flags, and what is unused of it. */
+/* The metadata block of jemalloc: its size, the next block, flags, and the unused part. */
 static void put_metadata(struct world *world)
 {
 	world_put(world, METADATA, TWO_MIB);
@@ -234,7 +235,7 @@ static void test_jemalloc_metadata_is_no_root(void **state)
 	expect_class(&world, LEAK_REACHABLE);
 	put_metadata(&world);
 	expect_class(&world, LEAK_DEFINITE);
-	world_put(&world, METADATA + TWO_MIB + 0x10, HEAP + 0x10); /* behind it */
+	world_put(&world, METADATA + TWO_MIB + 0x10, HEAP + 0x10); /* beyond the block */
 	expect_class(&world, LEAK_REACHABLE);
 	world_put(&world, METADATA + TWO_MIB + 0x10, 0);
 	world_put(&world, METADATA + 32, METADATA + TWO_MIB - UNUSED + 1);
@@ -242,7 +243,7 @@ static void test_jemalloc_metadata_is_no_root(void **state)
 	world_free(&world);
 }
 
-/* A description leads to the cache; its first and last words show that it is one. */
+/* A descriptor points to the cache. The first and last words identify it. */
 static void test_jemalloc_thread_cache_is_no_root(void **state)
 {
 	const uint64_t description = METADATA + 0x1000, cache = METADATA + TWO_MIB + 0x1000;
@@ -264,7 +265,7 @@ static void test_jemalloc_thread_cache_is_no_root(void **state)
 	world_put(&world, cache + 0x3008, 0);
 	expect_class(&world, LEAK_REACHABLE);
 	world_put(&world, cache + 0x3008, 0xa7a7a7a7a7a7a7a7);
-	world_put(&world, cache + 0x3010, HEAP + 0x10); /* behind it */
+	world_put(&world, cache + 0x3010, HEAP + 0x10); /* beyond the cache */
 	expect_class(&world, LEAK_REACHABLE);
 	world_free(&world);
 }
@@ -278,7 +279,7 @@ static void put_tcb(struct world *world, uint64_t address)
 	world_put(world, address + 16, address);
 }
 
-/* As glibc leaves it, with words of the thread that has exited below its TCB. */
+/* As glibc leaves the stack: stale words of the exited thread are below its TCB. */
 static void test_stack_of_an_exited_thread_is_no_root(void **state)
 {
 	struct world world;
@@ -294,7 +295,7 @@ static void test_stack_of_an_exited_thread_is_no_root(void **state)
 	expect_class(&world, LEAK_REACHABLE); /* a thread may use it */
 	world.ranges[2].idle = true;
 	expect_class(&world, LEAK_DEFINITE);
-	world_put(&world, ROOT + 0x1010, 0); /* the threads that exist have other TCBs */
+	world_put(&world, ROOT + 0x1010, 0); /* the running threads have other TCBs */
 	expect_class(&world, LEAK_REACHABLE);
 	put_tcb(&world, ROOT + 0x1000);
 	world_put(&world, TCB + 16, 0);
@@ -310,7 +311,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_arena_is_no_root),
 		cmocka_unit_test(test_arena_while_a_chunk_is_linked),
-		cmocka_unit_test(test_what_is_not_quite_an_arena_is_a_root),
+		cmocka_unit_test(test_imperfect_arena_is_a_root),
 		cmocka_unit_test(test_arenas_of_threads),
 		cmocka_unit_test(test_links_of_free_chunks),
 		cmocka_unit_test(test_links_to_a_block_are_references),

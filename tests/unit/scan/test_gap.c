@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What lies between blocks of glibc's malloc, to the leak scan. */
+/* Memory between the blocks of glibc's malloc, in the leak scan. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ static void furnish(struct world *world)
 	world_area(world, HEAP, SIZE);
 }
 
-/* Chunks as glibc has them, `size` bytes from `block - 16` on. */
+/* The header of a glibc chunk, which has `size` bytes from address - 16 on. */
 static void put_chunk(struct world *world, uint64_t address, uint64_t size)
 {
 	world_put(world, address - 8, size | 1);
@@ -48,7 +48,8 @@ static void expect_two(struct world *world, enum leak_class first, enum leak_cla
 	assert_int_equal(world_class(world, HEAP + 0xd0), second);
 }
 
-/* Words in freed memory are no roots if it is proved to be that, and are if anything is odd. */
+/* Words in freed memory are not roots if the memory is certainly free. They are if anything is
+ * unusual. */
 static void test_free_chunks(void **state)
 {
 	struct world world;
@@ -59,7 +60,7 @@ static void test_free_chunks(void **state)
 	put_chunk(&world, HEAP + 0x50, 0x20);
 	expect_two(&world, LEAK_REACHABLE, LEAK_DEFINITE);
 	put_chunk(&world, HEAP + 0x50, 0x30);
-	put_chunk(&world, HEAP + 0x80, 0x52 - 1); /* mapped on its own: no free chunk */
+	put_chunk(&world, HEAP + 0x80, 0x52 - 1); /* mapped separately: not a free chunk */
 	world_put(&world, HEAP + 0x78, 0x52);
 	expect_two(&world, LEAK_REACHABLE, LEAK_DEFINITE);
 	put_chunk(&world, HEAP + 0x80, 0x50);
@@ -71,13 +72,13 @@ static void test_free_chunks(void **state)
 	world_free(&world);
 }
 
-/* The chunks before a heap's first block, too, if it is known that a heap begins there. */
+/* The same for chunks before the first block of a heap, if a heap is known to start there. */
 static void test_free_chunks_at_the_start_of_a_heap(void **state)
 {
 	struct world world;
 
 	(void)state;
-	for (uint64_t arena = 0; arena <= 0x40; arena += 0x40) { /* what is left of it */
+	for (uint64_t arena = 0; arena <= 0x40; arena += 0x40) { /* bytes of the arena */
 		furnish(&world);
 		world.input.heap_is_known = true;
 		world.ranges[1].heap = true;
@@ -100,7 +101,7 @@ static void test_free_chunks_at_the_start_of_a_heap(void **state)
 	}
 }
 
-/* The end of the heap is the end of its mapping: what is mapped behind it is a root. */
+/* The heap ends with its mapping: the next mapping is a root. */
 static void test_free_chunks_end_with_mapping(void **state)
 {
 	struct world world;
@@ -121,7 +122,7 @@ static void expect_free(struct world *world, uint64_t bytes)
 	assert_int_equal(world->result.bytes_free, bytes);
 }
 
-/* Where older blocks are unknown: what is free for certain is told, and is a root all the same. */
+/* If older blocks are unknown, memory that is certainly free is reported, but is still a root. */
 static void test_free_chunks_are_counted(void **state)
 {
 	const uint64_t top = SIZE - 0xf0;
@@ -132,21 +133,21 @@ static void test_free_chunks_are_counted(void **state)
 	world.input.heap_is_known = false;
 	expect_free(&world, top);
 	world_put(&world, HEAP + 0xc0, 0x50);
-	expect_free(&world, top); /* a number, but the next chunk says that this one is in use */
+	expect_free(&world, top); /* the next chunk says that this one is in use */
 	world_put(&world, HEAP + 0xc8, 0x30);
 	expect_free(&world, top + 0x50);
 	world_put(&world, HEAP + 0xc0, 0x40);
-	expect_free(&world, top); /* the other way round */
+	expect_free(&world, top); /* the reverse */
 	world_put(&world, HEAP + 0xc0, 0x50);
 	put_chunk(&world, HEAP + 0x50, 0x20);
-	expect_free(&world, top); /* the chain does not come to the next block */
+	expect_free(&world, top); /* the chain does not lead to the next block */
 	put_chunk(&world, HEAP + 0x50, 0x30);
 	put_chunk(&world, HEAP + 0x100, SIZE - 0x100);
 	expect_free(&world, 0x50); /* nor to the end of the heap */
 	world_free(&world);
 }
 
-/* From the beginning of the heap to the first block that is known, through many batches. */
+/* From the start of the heap to the first known block, over many batches. */
 static void test_free_chunks_before_the_first_block(void **state)
 {
 	struct world world;
@@ -169,7 +170,7 @@ static void test_free_chunks_before_the_first_block(void **state)
 	world_free(&world);
 }
 
-/* On ARM chunks are multiples of 8 bytes: what lies behind a block's is the next one's. */
+/* On ARM, chunks are multiples of 8 bytes: memory after a block belongs to the next chunk. */
 static void test_free_chunks_of_eights(void **state)
 {
 	struct world world;
@@ -184,7 +185,7 @@ static void test_free_chunks_of_eights(void **state)
 		world.input.chunk = eights ? 8 : 0;
 		world_block(&world, HEAP + 8, 48);
 		world_put(&world, HEAP + 4, 56 | 1);
-		world_put(&world, HEAP + 60, 56 | 1); /* free; its first word leads into a block */
+		world_put(&world, HEAP + 60, 56 | 1); /* free; its first word points into a block */
 		world_put(&world, HEAP + 64, HEAP + 140);
 		world_block(&world, HEAP + 120, 48);
 		world_put(&world, HEAP + 116, 56 | 1);

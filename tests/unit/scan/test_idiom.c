@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Interior pointers that stand for their block: redis' strings, glibc's index of thread storage. */
+/* Interior pointers that count as references to the start of a block: redis' strings, glibc's index
+ * of thread-local storage. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +13,7 @@
 #define ROOT 0x10000ULL
 #define HEAP 0x5000000ULL
 #define SIZE 0x10000ULL
-#define STEP 0x800ULL /* from one block of a test to the next */
+#define STEP 0x800ULL /* distance of the blocks of a test */
 
 /* Roots, and a heap without blocks. */
 static void furnish(struct world *world)
@@ -38,7 +39,7 @@ static void expect(struct world *world, const char *classes)
 	assert_string_equal(found, classes);
 }
 
-/* As redis has it: the header, and characters. */
+/* Like redis: the header, and characters. */
 static void put_sds(struct world *world, uint64_t address, unsigned int type, uint64_t length,
 		    uint64_t room)
 {
@@ -56,20 +57,20 @@ struct sds_row {
 	uint64_t size; /* of the block */
 	unsigned int type;
 	uint64_t length, room;
-	uint64_t offset; /* to which the root points */
+	uint64_t offset; /* where the root points */
 	char expected;
 };
 
 static const struct sds_row sds_rows[] = {
-	{7, 0, 5, 0, 1, 'r'},    /* as small as can be */
-	{8, 0, 5, 0, 1, 'p'},    /* a byte too many */
-	{7, 0, 5, 0, 3, 'p'},    /* not where the characters begin */
-	{44, 1, 40, 40, 3, 'r'}, /* no more room than characters */
-	{44, 1, 30, 44, 3, 'r'}, /* of what the allocator gave in excess, too */
-	{44, 1, 40, 39, 3, 'p'}, /* more characters than room */
-	{44, 1, 40, 70, 3, 'p'}, /* no allocator gives so much */
+	{7, 0, 5, 0, 1, 'r'},    /* the smallest */
+	{8, 0, 5, 0, 1, 'p'},    /* one byte too many */
+	{7, 0, 5, 0, 3, 'p'},    /* not the start of the characters */
+	{44, 1, 40, 40, 3, 'r'}, /* no more capacity than characters */
+	{44, 1, 30, 44, 3, 'r'}, /* including the excess of the allocator */
+	{44, 1, 40, 39, 3, 'p'}, /* more characters than capacity */
+	{44, 1, 40, 70, 3, 'p'}, /* more excess than any allocator gives */
 	{44, 1, 40, 40, 5, 'p'}, /* of another type */
-	{44, 1, 50, 50, 3, 'r'}, /* the 0 is in what the allocator gave in excess */
+	{44, 1, 50, 50, 3, 'r'}, /* the 0 is in the excess of the allocator */
 	{306, 2, 300, 304, 5, 'r'},    {306, 2, 300, 200, 5, 'p'}, {1034, 3, 1024, 1024, 9, 'r'},
 	{1034, 3, 1024, 1024, 8, 'p'}, {1034, 3, 0, 1024, 9, 'r'},
 };
@@ -99,7 +100,7 @@ static void test_idiom_sds(void **state)
 	}
 }
 
-/* Characters that go on where the 0 should be. */
+/* Characters where the 0 should be. */
 static void test_idiom_sds_without_end(void **state)
 {
 	struct world world;
@@ -114,7 +115,7 @@ static void test_idiom_sds_without_end(void **state)
 	world_free(&world);
 }
 
-/* As some allocators have them, side by side. */
+/* Side by side, as in some allocators. */
 static void test_idiom_sds_in_small_blocks(void **state)
 {
 	struct world world;
@@ -131,7 +132,7 @@ static void test_idiom_sds_in_small_blocks(void **state)
 	world_free(&world);
 }
 
-/* glibc's index of thread-local storage: the thread's descriptor points behind the first entry. */
+/* glibc's index of thread-local storage: the thread descriptor points past the first entry. */
 static void test_idiom_dtv(void **state)
 {
 	(void)state;
@@ -147,16 +148,16 @@ static void test_idiom_dtv(void **state)
 			world_put(&world, block(i) + entry, 1);
 			world_put(&world, ROOT + i * 8, block(i) + entry);
 		}
-		world_put(&world, block(1), 15);                  /* not all of it */
-		world_put(&world, block(2) + word, 1);            /* never zero */
-		world_put(&world, ROOT + 3 * 8, block(3) + word); /* not behind the first entry */
+		world_put(&world, block(1), 15);                  /* not filled */
+		world_put(&world, block(2) + word, 1);            /* must be zero */
+		world_put(&world, ROOT + 3 * 8, block(3) + word); /* not past the first entry */
 		world_put(&world, ROOT + 4 * 8, block(4) + 2 * entry);
 		expect(&world, "rpppp");
 		world_free(&world);
 	}
 }
 
-/* An array of objects with a destructor on ARM: the size of one, their number, and they. */
+/* An array of objects with a destructor on ARM: their size, their number, and the objects. */
 static void test_idiom_sized_array(void **state)
 {
 	(void)state;
@@ -171,8 +172,8 @@ static void test_idiom_sized_array(void **state)
 			world_put(&world, block(i) + 4, 6);
 			world_put(&world, ROOT + i * 8, block(i) + 8);
 		}
-		world_put(&world, block(1) + 4, 5);             /* fewer than there is room for */
-		world_put(&world, ROOT + 2 * 8, block(2) + 12); /* not at the first one */
+		world_put(&world, block(1) + 4, 5);             /* fewer than fit */
+		world_put(&world, ROOT + 2 * 8, block(2) + 12); /* not the first one */
 		world_put(&world, block(3), 23);                /* of another size */
 		expect(&world, word == 4 ? "rppp" : "pppp");
 		world_free(&world);

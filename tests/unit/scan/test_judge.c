@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* References on stacks and in registers that the caller of a scan may rule out. */
+/* References on stacks and in registers that the judge of a scan can exclude. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "tests/unit/scan/heap_world.h"
 
-/* References on stacks and in registers that a judge is asked about; those at `dead` are dead. */
+/* References that the judge was asked about. Those at `dead` are dead. */
 struct judged {
 	uint64_t asked[16];
 	size_t count;
@@ -82,7 +82,7 @@ static void test_dead_stack_word_beside_a_live_reference(void **state)
 	world_free(&world);
 }
 
-/* What a global leads to is reachable, whatever stack words there are besides. */
+/* Blocks that a global leads to are reachable, whether or not stack words point to them. */
 static void test_judge_is_not_asked_about_what_roots_reach(void **state)
 {
 	struct judged judged = {0};
@@ -148,7 +148,7 @@ static void test_stack_that_holds_blocks_is_not_judged(void **state)
 	world_free(&world);
 }
 
-/* A block that something else refers to is reachable. */
+/* A block with another reference is reachable. */
 static void test_other_references_win_over_unknown_ones(void **state)
 {
 	struct judged judged = {.silent = true};
@@ -167,10 +167,10 @@ static void test_other_references_win_over_unknown_ones(void **state)
 	for (size_t i = 0; i < 6; i++)
 		world_put(&world, ROOT + i * 8, block(i));
 	world_put(&world, ROOT + 0x2000, block(1));    /* a global */
-	world_put(&world, ROOT + 0x2008, block(7));    /* a global leads there … */
-	world_put(&world, block(7), block(2));         /* … behind it … */
+	world_put(&world, ROOT + 0x2008, block(7));    /* a global points to it … */
+	world_put(&world, block(7), block(2));         /* … beyond it … */
 	world_put(&world, block(2), block(4));         /* … and further */
-	world_put(&world, block(7) + 8, block(3) + 8); /* its interior */
+	world_put(&world, block(7) + 8, block(3) + 8); /* interior */
 	world_put(&world, block(6), block(5));         /* a leaked block */
 	expect(&world, "srrrrsdr");
 	assert_int_equal(world.result.classes[LEAK_STACK].blocks, 2);
@@ -193,7 +193,7 @@ static void test_unknown_reference_beside_memory_between_blocks(void **state)
 	world_free(&world);
 }
 
-/* Only the blocks to which stack words point are shown, whatever hangs below them. */
+/* Only blocks that stack words point to are stack-only; blocks below them are reachable. */
 static void test_blocks_below_a_stack_only_block_are_reachable(void **state)
 {
 	struct judged judged = {.silent = true};
@@ -228,7 +228,7 @@ static void test_interior_pointer_on_the_stack(void **state)
 	world_free(&world);
 }
 
-/* A tree whose nodes point to their parents, and a list that is closed. */
+/* A tree whose nodes point to their parents, and a circular list. */
 static void test_cycle_back_to_a_stack_only_block(void **state)
 {
 	struct judged judged = {.silent = true};
@@ -249,7 +249,8 @@ static void test_cycle_back_to_a_stack_only_block(void **state)
 	world_free(&world);
 }
 
-/* What the word of an outer frame leads to hangs below its block, even with a word of its own. */
+/* Blocks that the word of an outer frame leads to are below its block, even if another stack word
+ * points to them. */
 static void test_stack_only_block_below_another(void **state)
 {
 	struct judged judged = {.silent = true};
@@ -259,7 +260,7 @@ static void test_stack_only_block_below_another(void **state)
 	furnish_stack(&world, &judged);
 	world_put(&world, ROOT, block(2)); /* the inner frame */
 	world_put(&world, ROOT + 8, block(4));
-	world_put(&world, ROOT + 64, block(0)); /* the outer one */
+	world_put(&world, ROOT + 64, block(0)); /* the outer frame */
 	world_put(&world, block(0), block(1));
 	world_put(&world, block(1), block(2));
 	world_put(&world, block(2), block(3));
@@ -269,7 +270,7 @@ static void test_stack_only_block_below_another(void **state)
 	world_free(&world);
 }
 
-/* Without a judge, nothing is known about any word of a stack or register. */
+/* Without a judge, nothing is known about the words of stacks and registers. */
 static void test_stacks_without_a_judge(void **state)
 {
 	uint64_t registers[] = {0, block(0)};
@@ -303,7 +304,6 @@ static void test_thread_local_memory_is_no_stack(void **state)
 	world_free(&world);
 }
 
-/* More candidates than there are ranks, in a heap that is mostly reached early. */
 /* A root leads to the block through a pointer that is only followed after the pass. */
 static void test_stack_only_block_that_a_root_reaches_late(void **state)
 {
@@ -320,7 +320,7 @@ static void test_stack_only_block_that_a_root_reaches_late(void **state)
 	world_put(&world, ROOT, block(2) + 8);
 	world_put(&world, block(2), block(0));
 	expect(&world, "ppp");
-	world_put(&world, ROOT, 0); /* nor does the block hang below anything else then */
+	world_put(&world, ROOT, 0); /* now the block is not below another one either */
 	expect(&world, "spd");
 	world_free(&world);
 }
@@ -329,7 +329,7 @@ static void test_stack_only_block_that_a_root_reaches_late(void **state)
 #define LINKS  3
 #define GRAPHS 3000
 
-/* Blocks that point to each other at random, to the start or to the interior. */
+/* Random graphs of blocks, with pointers to the start or to the interior. */
 struct graph {
 	int links[NODES][LINKS]; /* block, or -1 */
 	bool reached[NODES];
@@ -363,7 +363,7 @@ static void put_graph(struct world *world, struct graph *graph)
 		}
 }
 
-/* Whatever is known about stack words: a block is lost if and only if no pointer leads to it. */
+/* Whatever is known about stack words, a block is leaked if and only if no pointer leads to it. */
 static void test_random_graphs(void **state)
 {
 	struct judged judged = {.silent = true};
@@ -397,6 +397,7 @@ static void test_random_graphs(void **state)
 	world_free(&world);
 }
 
+/* More candidates than there are ranks, in a heap that is mostly reached early. */
 static void test_many_stack_only_blocks(void **state)
 {
 	struct judged judged = {.silent = true};

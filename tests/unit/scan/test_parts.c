@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the leak scan is made of: sorted blocks, the filter, sets, edges, passes that agree. */
+/* The parts of the leak scan: sorted blocks, the filter, sets, edges, confirmation by several
+ * passes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +25,7 @@ static uint64_t random_next(uint64_t *seed)
 	return *seed >> 20;
 }
 
-/* The block that holds the word, by looking at all of them. */
+/* Finds the block that contains the word by searching all of them. */
 static uint64_t naive_find(const struct sized_block *items, size_t count, uint64_t word)
 {
 	for (size_t i = 0; i < count; i++)
@@ -49,7 +50,7 @@ static void check_find(const struct blocks *blocks, const struct sized_block *it
 	assert_int_equal(hit.tag, 12);
 }
 
-/* Clusters near and far, blocks of all sizes, empty ones too. */
+/* Clusters at various distances, and blocks of all sizes, including empty ones. */
 static void test_find(void **state)
 {
 	static const uint64_t bases[] = {0x1000, 0x555500000000, 0x7f0000000000, 0x7fffffff0000};
@@ -67,7 +68,7 @@ static void test_find(void **state)
 			items[i].address = at;
 			items[i].size = random_next(&random) %
 					(1u << random_next(&random) % (seed % 3 ? 20 : 12));
-			if (seed % 3 == 0 && i % 150 == 17) /* few that are large */
+			if (seed % 3 == 0 && i % 150 == 17) /* a few large ones */
 				items[i].size += 100000;
 			at += items[i].size + 1 + random_next(&random) % (1u << seed % 25);
 		}
@@ -111,7 +112,8 @@ static void test_large_blocks(void **state)
 	blocks_free(&blocks);
 }
 
-/* Absurd input: blocks that overlap, lie at the same address or reach over the end of the world. */
+/* Invalid input: blocks that overlap, share an address or extend past the end of the address
+ * space. */
 static void test_overlaps(void **state)
 {
 	struct blocks blocks = {0};
@@ -139,7 +141,7 @@ static size_t memory_used(void)
 	return info.uordblks + info.hblkhd;
 }
 
-/* 16 bytes per block at every moment, and with all buffers. */
+/* 16 bytes per block at any time, including all buffers. */
 static void check_budget(bool read_ahead)
 {
 	struct world world;
@@ -204,7 +206,7 @@ static void check_filter_at(size_t at, unsigned int word, enum filter_speed spee
 	assert_true(filter_run(&filter, data, 3, words, positions) <= 3);
 }
 
-/* At the beginning of a line of the cache, behind it, and where no word should begin. */
+/* At the start of a cache line, after it, and at an unusual address. */
 static void check_filter(unsigned int word, enum filter_speed speed, uint64_t low, uint64_t high)
 {
 	static const size_t places[] = {0, 3, 16, 56};
@@ -298,8 +300,8 @@ static void test_edges_are_refused(void **state)
 	edges_free(&edges);
 }
 
-/* Two neighbours, a large block and one far away: each is let go when it is marked. */
-#define TURNS 9 /* so that there are words enough to be filtered eight at a time */
+/* Two neighbours, a large block and a distant one: each is filtered out once it is marked. */
+#define TURNS 9 /* so that there are enough words to be filtered eight at a time */
 
 static void check_settled(bool wide)
 {
@@ -321,7 +323,7 @@ static void check_settled(bool wide)
 		struct hit hits[7 * TURNS];
 
 		for (size_t i = 0; i < 7 * TURNS; i++)
-			kept[i] = words[i / TURNS]; /* runs in a span, and changes of it */
+			kept[i] = words[i / TURNS]; /* runs within a span, and other spans */
 		for (uint32_t i = 0; i < 7 * TURNS; i++)
 			positions[i] = i;
 		settled_range(&settled, &blocks, &low, &high);
@@ -347,7 +349,7 @@ static void check_settled(bool wide)
 	blocks_free(&blocks);
 }
 
-static void test_settled(void **state)
+static void test_settled_blocks_are_filtered(void **state)
 {
 	(void)state;
 	check_settled(false);
@@ -360,7 +362,7 @@ static uint64_t stamp_of(void *ctx, uint64_t address)
 	return *(uint64_t *)ctx;
 }
 
-/* What never comes to rest is not waited for without end. */
+/* Confirmation ends, even if the passes never agree. */
 static void test_confirm_ends(void **state)
 {
 	struct confirm confirm = {0};
@@ -383,7 +385,7 @@ static void test_confirm_ends(void **state)
 	blocks_free(&blocks);
 }
 
-/* One of four lost blocks moves, one is freed; a fourth is lost in the last pass only. */
+/* Of four leaked blocks, one moves and one is freed; a fourth is leaked in the last pass only. */
 static void test_confirm(void **state)
 {
 	struct confirm confirm = {0};
@@ -405,7 +407,7 @@ static void test_confirm(void **state)
 	result.classes[LEAK_INDIRECT] = (struct scan_sum){2, 96};
 	result.classes[LEAK_DEFINITE] = (struct scan_sum){1, 48};
 	assert_int_equal(confirm_pass(&confirm, &blocks, &result, stamp_of, &stamp), 0);
-	assert_false(confirm_done(&confirm, 2)); /* they did not agree */
+	assert_false(confirm_done(&confirm, 2)); /* the passes did not agree */
 	assert_int_equal(confirm_pass(&confirm, &blocks, &result, stamp_of, &stamp), 0);
 	assert_true(confirm_done(&confirm, 2));
 	assert_false(confirm_done(&confirm, 3));
@@ -426,11 +428,16 @@ static void test_confirm(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_find),         cmocka_unit_test(test_large_blocks),
-		cmocka_unit_test(test_overlaps),     cmocka_unit_test(test_budget),
-		cmocka_unit_test(test_filter),       cmocka_unit_test(test_bitset),
-		cmocka_unit_test(test_edges),        cmocka_unit_test(test_edges_are_refused),
-		cmocka_unit_test(test_settled),      cmocka_unit_test(test_confirm),
+		cmocka_unit_test(test_find),
+		cmocka_unit_test(test_large_blocks),
+		cmocka_unit_test(test_overlaps),
+		cmocka_unit_test(test_budget),
+		cmocka_unit_test(test_filter),
+		cmocka_unit_test(test_bitset),
+		cmocka_unit_test(test_edges),
+		cmocka_unit_test(test_edges_are_refused),
+		cmocka_unit_test(test_settled_blocks_are_filtered),
+		cmocka_unit_test(test_confirm),
 		cmocka_unit_test(test_confirm_ends),
 	};
 

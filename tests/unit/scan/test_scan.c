@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The leak scan, on memory that is only imagined.
+ * The leak scan on simulated memory.
  *
  * Under sanitizers only every fifth random graph is scanned. EXHAUSTIVE=1 scans all of them (see
  * sweep.h).
@@ -17,7 +17,7 @@
 #include "tests/unit/scan/heap_world.h"
 #include "tests/unit/sweep.h"
 
-/* It goes on, and changes everything. */
+/* The process continues, and changes everything. */
 static void run_on(void *ctx)
 {
 	struct world *world = ctx;
@@ -58,7 +58,7 @@ static void test_classes(void **state)
 	world_free(&world);
 }
 
-/* Start pointers win over interior ones, in whatever order they are found. */
+/* Pointers to the start win over interior ones, whichever is found first. */
 static void test_possible_becomes_reachable(void **state)
 {
 	struct world world;
@@ -81,7 +81,7 @@ static void test_chains(void **state)
 
 	(void)state;
 	furnish(&world, 9);
-	/* 2 → 1 → 0 reachable; 5 → 4 → 3 lost; 6 → 7 and 8 → 7 lost */
+	/* 2 → 1 → 0 reachable; 5 → 4 → 3 leaked; 6 → 7 and 8 → 7 leaked */
 	world_put(&world, ROOT, block(2));
 	world_put(&world, block(2), block(1));
 	world_put(&world, block(1), block(0));
@@ -147,8 +147,8 @@ static void test_steps(void **state)
 	}
 }
 
-/* Unaligned words that lie across what is read at a time. */
-static void test_steps_across_bites(void **state)
+/* Unaligned words across the boundary of two reads. */
+static void test_unaligned_words_across_reads(void **state)
 {
 	struct world world;
 
@@ -166,7 +166,7 @@ static void test_steps_across_bites(void **state)
 	world_free(&world);
 }
 
-static void test_narrow_words(void **state)
+static void test_32_bit_words(void **state)
 {
 	struct world world;
 
@@ -197,7 +197,7 @@ static void test_block_behind_tagged_pointer_is_possible(void **state)
 	world_put(&world, ROOT, tagged(block(0)));
 	world_put(&world, block(0) + 8, tagged(block(1)));
 	world_put(&world, block(1), block(2));
-	world_put(&world, ROOT + 8, tagged(block(3) + 8)); /* not to the start: no pointer */
+	world_put(&world, ROOT + 8, tagged(block(3) + 8)); /* not to the start: not a pointer */
 	world_put(&world, block(4), tagged(block(5)));
 	world_put(&world, ROOT + 16, tagged(block(6)));
 	world_put(&world, ROOT + 24, block(6));
@@ -265,7 +265,7 @@ static void test_sizes(void **state)
 	world_block(&world, block(0), 0);
 	world_block(&world, block(1), 0);
 	world_block(&world, block(2), 1);
-	world_block(&world, block(3), 20); /* its last word counts by malloc's rounding */
+	world_block(&world, block(3), 20); /* its last word counts, because malloc rounds up */
 	world_block(&world, block(4), 8);
 	world_block(&world, 0x7000000000ULL, 6ULL << 30);
 	world_put(&world, ROOT, block(0));
@@ -302,7 +302,7 @@ static void check_idiom_kinds(struct copy *copy)
 	world_put(&world, block(1), 24);
 	world_put(&world, block(1) + 8, 23);
 	world_put(&world, ROOT + 8, block(1) + 24);
-	/* length of the rest; n elements; no divisor */
+	/* the length of the rest; the number of elements; not a divisor */
 	world_put(&world, block(2), 40);
 	world_put(&world, ROOT + 16, block(2) + 8);
 	world_put(&world, block(3), 5);
@@ -335,7 +335,7 @@ static void test_idiom_kinds(void **state)
 	copy_close(copy);
 }
 
-/* The result is as if nothing had changed; what could not be read is still known. */
+/* The result is as if nothing had changed, and unreadable pages are still known. */
 static void test_copy(void **state)
 {
 	struct world world;
@@ -362,8 +362,7 @@ static void test_copy(void **state)
 	world_free(&world);
 }
 
-/* Where there is no room it is scanned as it stands, and let go afterwards. */
-/* What is known beforehand not to be readable, amidst of what is. */
+/* Pages that are known to be unreadable, among readable ones. */
 static void test_copy_unknown(void **state)
 {
 	struct world world;
@@ -382,6 +381,7 @@ static void test_copy_unknown(void **state)
 	world_free(&world);
 }
 
+/* If the copy has no room, memory is scanned in place, and the process continues afterwards. */
 static void test_copy_too_small(void **state)
 {
 	struct world world;
@@ -403,7 +403,7 @@ static void test_copy_too_small(void **state)
 	world_free(&world);
 }
 
-/* A page that could hold the pointer that is missing makes all that is lost unknown. */
+/* A page that may hold the missing pointer makes all leaked blocks unknown. */
 static void test_unreadable_root(void **state)
 {
 	struct world world;
@@ -431,7 +431,7 @@ static void test_unreadable_block(void **state)
 	world_block(&world, HEAP + 0x10000, 0x3000);
 	world.holes[world.hole_count++] = HEAP + 0x11000;
 	world_put(&world, ROOT, block(0));
-	expect(&world, "rd"); /* a lost block's page does no harm */
+	expect(&world, "rd"); /* a page of a leaked block does not matter */
 	assert_int_equal(world.result.bytes_unreadable, 0);
 	world_put(&world, block(0), HEAP + 0x10100);
 	expect(&world, "ru");
@@ -439,7 +439,7 @@ static void test_unreadable_block(void **state)
 	world_free(&world);
 }
 
-/* More blocks wait to be followed than there is room for in a list. */
+/* More blocks wait to be followed than fit into the list. */
 static void test_many_wait(void **state)
 {
 	const size_t count = 1500;
@@ -491,7 +491,7 @@ static void test_nothing(void **state)
 	world_free(&world);
 }
 
-/* Against a naive reference: random graphs, by levels to the fixed point. */
+/* Compared with a naive reference: random graphs, by levels up to the fixed point. */
 
 #define NODES      60
 #define ROOT_WORDS 12
@@ -499,7 +499,7 @@ static void test_nothing(void **state)
 struct graph {
 	bool edge[NODES + 1][NODES]; /* row NODES: the roots */
 	bool interior[NODES + 1][NODES];
-	int level[NODES]; /* 2 start, 1 interior, 0 lost */
+	int level[NODES]; /* 2 start, 1 interior, 0 leaked */
 	bool leads[NODES][NODES];
 };
 
@@ -544,7 +544,7 @@ static void reference_leads(struct graph *graph)
 				graph->leads[i][j] |= graph->leads[i][k] && graph->leads[k][j];
 }
 
-/* Definite: whoever leads here is led to from here, and has a higher address. */
+/* Definite: every block that leads here is also led to from here, and has a higher address. */
 static enum leak_class reference_class(const struct graph *graph, int node)
 {
 	if (graph->level[node])
@@ -628,8 +628,8 @@ int main(void)
 		cmocka_unit_test(test_cycles),
 		cmocka_unit_test(test_registers),
 		cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_steps_across_bites),
-		cmocka_unit_test(test_narrow_words),
+		cmocka_unit_test(test_unaligned_words_across_reads),
+		cmocka_unit_test(test_32_bit_words),
 		cmocka_unit_test(test_block_behind_tagged_pointer_is_possible),
 		cmocka_unit_test(test_tagged_words_at_any_step),
 		cmocka_unit_test(test_tagged_words_on_stacks_and_in_registers),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Scanning a real child: where a pointer may be, and that the child does not notice. */
+/* Scans a real child: pointers in all possible places, and the child is not disturbed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,8 +25,8 @@
 #include "scan/target.h"
 
 #define SIZE         48
-#define CHILD_BLOCKS 4096 /* more than a child has of that size, wherever they are put */
-#define MASK         0x5555555555555555ULL /* the board must not hold pointers */
+#define CHILD_BLOCKS 4096 /* more than a child has of this size, wherever they are placed */
+#define MASK         0x5555555555555555ULL /* keeps pointers out of the board */
 #define HUGE         (1ULL << 36)
 #define INHERITED    (32UL << 20)
 #define DEAD         4096 /* bytes below the stack pointer, where the stale word is */
@@ -104,7 +104,7 @@ static void place_in_mappings(struct board *board)
 	shared[1] = make(board, IN_SHARED_UNMAPPED);
 	mprotect(read_only, 8192, PROT_READ);
 	mprotect(no_access, 8192, PROT_NONE);
-	madvise(shared, 8192, MADV_DONTNEED); /* out of the page tables, not out of existence */
+	madvise(shared, 8192, MADV_DONTNEED); /* removed from the page tables; the contents stay */
 }
 
 static void place_in_heap(struct board *board)
@@ -141,7 +141,7 @@ static __attribute__((noinline)) void clear_stack(void)
 	memset((void *)(uintptr_t)bytes, 0, sizeof(bytes));
 }
 
-/* One pointer into a register, one below the stack pointer, none anywhere else. */
+/* Keeps one pointer in a register, one below the stack pointer, and none anywhere else. */
 static void spin(struct board *board)
 {
 #if defined(__x86_64__)
@@ -171,8 +171,8 @@ static void spin(struct board *board)
 }
 
 /*
- * The parent's memory, which is the child's, too, may still have a list of the blocks of the child
- * before: so this one gets others.
+ * The child shares the parent's memory, which may still contain a list of the previous child's
+ * blocks. So each child skips the addresses of earlier ones.
  */
 static void use_up_earlier(unsigned int children)
 {
@@ -197,7 +197,7 @@ struct child {
 	struct board *board;
 };
 
-/* Its second thread runs no more code, for which pages might be missing. */
+/* Its second thread executes no more code, for which pages might be missing. */
 static bool thread_sleeps(pid_t pid)
 {
 	struct proc_threads threads;
@@ -249,7 +249,7 @@ static void release(void *ctx)
 	*freeze = NULL;
 }
 
-/* In place, or from a copy while the child already runs again. */
+/* In place, or from a copy while the child already continues. */
 static void scan_frozen(struct child *child, bool heap_is_known, bool copied, struct blocks *blocks,
 			struct scan_result *result)
 {
@@ -282,8 +282,8 @@ static void scan_frozen(struct child *child, bool heap_is_known, bool copied, st
 }
 
 /*
- * The blocks that we made before the fork are in the child's heap, and unknown; so what lies around
- * them is a root. For STALE_HEAP either answer is right.
+ * The blocks that we allocated before the fork are unknown in the child's heap, so the memory
+ * around them is a root. For STALE_HEAP, both results are valid.
  */
 static void check_places(bool copied)
 {
@@ -333,8 +333,8 @@ static uint64_t resident_pages(pid_t pid)
 	return pages;
 }
 
-/* Many times what the machine has, reserved and not touched, private and shared. */
-static void test_grows_by_nothing(void **state)
+/* Much more memory than the machine has, reserved but untouched, private and shared. */
+static void test_scan_does_not_grow_the_process(void **state)
 {
 	void *private = mmap(NULL, HUGE, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -372,8 +372,8 @@ static unsigned long own_kib(pid_t pid)
 	return kib;
 }
 
-/* What it has had from its parent, and not written to, it still shares. */
-static void test_copies_nothing(void **state)
+/* Memory that the child inherited and did not write stays shared. */
+static void test_scan_does_not_copy_shared_pages(void **state)
 {
 	void *inherited =
 		mmap(NULL, INHERITED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -390,7 +390,7 @@ static void test_copies_nothing(void **state)
 	scan_frozen(&child, false, false, &blocks, &result);
 	assert_true(result.bytes_scanned >= INHERITED);
 	assert_int_equal(result.bytes_unreadable, 0);
-	/* what we write to ourselves becomes its own, too */
+	/* pages that we write become private in the child as well */
 	assert_true(own_kib(child.pid) < before + INHERITED / 1024 / 8);
 	scan_result_free(&result);
 	blocks_free(&blocks);
@@ -402,8 +402,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_places),
-		cmocka_unit_test(test_grows_by_nothing),
-		cmocka_unit_test(test_copies_nothing),
+		cmocka_unit_test(test_scan_does_not_grow_the_process),
+		cmocka_unit_test(test_scan_does_not_copy_shared_pages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

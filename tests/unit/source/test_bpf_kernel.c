@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is found in a kernel's description of its types, beside what libbpf finds there. */
+/* Finds types in a kernel's BTF. libbpf is the reference. */
 #include "source/bpf/load/kernel.h"
 
 #include <bpf/btf.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* One of each kind, so that each is stepped over; then what is looked for. */
+/* One type of each kind, so that all are skipped, and then the ones to be found. */
 static struct btf *make(bool has_member)
 {
 	struct btf *btf = btf__new_empty();
@@ -56,7 +56,7 @@ static struct btf *make(bool has_member)
 	return btf;
 }
 
-static void what_is_there_has_libbpfs_number(void **state)
+static void types_are_found_as_by_libbpf(void **state)
 {
 	struct btf *btf = make(true);
 	struct kernel_types types;
@@ -75,7 +75,7 @@ static void what_is_there_has_libbpfs_number(void **state)
 	btf__free(btf);
 }
 
-static void a_structure_without_the_member_is_not_it(void **state)
+static void structure_without_the_member_is_not_found(void **state)
 {
 	struct btf *btf = make(false);
 	struct kernel_types types;
@@ -89,7 +89,7 @@ static void a_structure_without_the_member_is_not_it(void **state)
 	btf__free(btf);
 }
 
-/* In memory of just that size, so that sanitizers see who reads further. */
+/* In memory of exactly this size, so that sanitizers detect reads beyond it. */
 static void find_in_copy(const uint8_t *bytes, uint32_t size, struct kernel_types *ret_types)
 {
 	uint8_t *copy = malloc(size ? size : 1);
@@ -100,7 +100,7 @@ static void find_in_copy(const uint8_t *bytes, uint32_t size, struct kernel_type
 	free(copy);
 }
 
-static void one_cut_off_has_nothing(void **state)
+static void truncated_btf_has_no_types(void **state)
 {
 	const struct kernel_types none = {0};
 	struct btf *btf = make(true);
@@ -116,7 +116,7 @@ static void one_cut_off_has_nothing(void **state)
 	btf__free(btf);
 }
 
-static void one_with_wrong_bytes_is_survived(void **state)
+static void damaged_btf_does_not_crash(void **state)
 {
 	struct btf *btf = make(true);
 	struct kernel_types types;
@@ -137,7 +137,7 @@ static void one_with_wrong_bytes_is_survived(void **state)
 	btf__free(btf);
 }
 
-static void the_running_kernel_is_read_as_libbpf_does(void **state)
+static void types_of_the_running_kernel_are_found_as_by_libbpf(void **state)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	struct kernel_types types;
@@ -157,11 +157,11 @@ static void the_running_kernel_is_read_as_libbpf_does(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_there_has_libbpfs_number),
-		cmocka_unit_test(a_structure_without_the_member_is_not_it),
-		cmocka_unit_test(one_cut_off_has_nothing),
-		cmocka_unit_test(one_with_wrong_bytes_is_survived),
-		cmocka_unit_test(the_running_kernel_is_read_as_libbpf_does),
+		cmocka_unit_test(types_are_found_as_by_libbpf),
+		cmocka_unit_test(structure_without_the_member_is_not_found),
+		cmocka_unit_test(truncated_btf_has_no_types),
+		cmocka_unit_test(damaged_btf_does_not_crash),
+		cmocka_unit_test(types_of_the_running_kernel_are_found_as_by_libbpf),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

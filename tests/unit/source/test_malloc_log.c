@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Lines of glibc's MALLOC_TRACE, as all its versions write them, and lines that are none. */
+/* Lines of glibc's MALLOC_TRACE in the format of all versions, and invalid lines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +63,7 @@ static void test_lines(void **state)
 	}
 }
 
-static void test_no_lines(void **state)
+static void test_invalid_lines(void **state)
 {
 	static const char *const others[] = {
 		"",
@@ -98,8 +98,8 @@ static void test_no_lines(void **state)
 	}
 }
 
-/* Each is looked at in memory of its own length, so that sanitizers see more. */
-static void test_cut_and_changed(void **state)
+/* Each line is in memory of its own length, so that sanitizers detect more. */
+static void test_truncated_and_changed_lines(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < COUNT(lines); i++) {
@@ -126,8 +126,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_no_lines),
-		cmocka_unit_test(test_cut_and_changed),
+		cmocka_unit_test(test_invalid_lines),
+		cmocka_unit_test(test_truncated_and_changed_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* However a stop is waited for, nothing is missed: neither stops, nor ends, nor interrupts. */
+/* Whichever way it waits, stop_await misses no stops, exits and interrupts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 
 #define STOPS     1000
 #define SELDOM    50
-#define SELDOM_US 1000 /* longer than it is waited awake */
+#define SELDOM_US 1000 /* longer than it polls */
 #define TICK_US   10000
 
 static pid_t start(int stops, useconds_t nap_us)
@@ -54,7 +54,7 @@ static void expect_all(struct stop_wait *wait, int stops, useconds_t nap_us)
 	assert_int_equal(errno, ECHILD);
 }
 
-static void test_all_come(void **state)
+static void test_all_stops_are_reported(void **state)
 {
 	struct stop_wait wait;
 
@@ -66,7 +66,7 @@ static void test_all_come(void **state)
 	}
 }
 
-/* What runs only where we wait would be kept from it. */
+/* The process can only run on our own processor, so polling would block it. */
 static void test_one_processor(void **state)
 {
 	cpu_set_t all, one;
@@ -116,7 +116,7 @@ static void test_interrupts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_come),
+		cmocka_unit_test(test_all_stops_are_reported),
 		cmocka_unit_test(test_one_processor),
 		cmocka_unit_test(test_interrupts),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A ring whose reader is busy: what is kept for it, in order, and how much. */
+/* A ring whose reader is busy: records are kept for it in order, up to a limit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "source/record/ring_reader.h"
 
 #define SIZE    (1u << 20)
-#define PAYLOAD 5 /* words of a record: not a multiple of what records are aligned to */
+#define PAYLOAD 5 /* words per record: not a multiple of the alignment of records */
 #define TRIES   30000
 #define STOP    (-ENODATA)
 
@@ -24,7 +24,7 @@ struct world {
 	struct ring_reader *reader;
 	int news;
 	uint32_t written, read;
-	uint32_t stops_at; /* the reading ends with that record, once */
+	uint32_t stops_at; /* reading stops at this record, once */
 };
 
 static int setup_limited(void **state, uint64_t limit)
@@ -67,7 +67,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The next number, so many times, and the news that the kernel would send. */
+/* Writes one record with the next number, and notifies the reader like the kernel. */
 static bool write_one(struct world *world)
 {
 	const uint64_t one = 1;
@@ -113,8 +113,8 @@ static void read_all(struct world *world)
 	assert_int_equal(world->read, world->written);
 }
 
-/* Far more than the ring has room for is there when the reader comes, and from then on the ring is
- * read as if nothing had been. */
+/* The reader finds far more records than fit into the ring. Afterwards, the ring works as
+ * before. */
 static void test_busy_reader(void **state)
 {
 	struct world *world = *state;
@@ -136,12 +136,12 @@ static uint32_t write_until_full(struct world *world)
 	do {
 		while (write_one(world))
 			;
-		nanosleep(&pause, NULL); /* the thread may make room, if it may */
+		nanosleep(&pause, NULL); /* the thread may make room */
 	} while (write_one(world));
 	return world->written - before;
 }
 
-/* What is beyond the limit has no room, and nothing of what had room is lost. */
+/* Records beyond the limit are refused, and all others are delivered. */
 static void test_limit(void **state)
 {
 	struct world *world = *state;
@@ -153,7 +153,7 @@ static void test_limit(void **state)
 	read_all(world);
 }
 
-static void test_no_memory_besides(void **state)
+static void test_no_extra_memory(void **state)
 {
 	struct world *world = *state;
 
@@ -161,8 +161,8 @@ static void test_no_memory_besides(void **state)
 	read_all(world);
 }
 
-/* What is behind a record that ends the reading is there the next time. */
-static void test_reading_that_ends(void **state)
+/* Records after one that stops the reading are delivered the next time. */
+static void test_reading_can_stop(void **state)
 {
 	struct world *world = *state;
 
@@ -182,8 +182,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_busy_reader, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_limit, setup_little, teardown),
-		cmocka_unit_test_setup_teardown(test_no_memory_besides, setup_nothing, teardown),
-		cmocka_unit_test_setup_teardown(test_reading_that_ends, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_extra_memory, setup_nothing, teardown),
+		cmocka_unit_test_setup_teardown(test_reading_can_stop, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which programs would take our breakpoints for the code of what they run. */
+/* Which programs would translate our breakpoints as part of the code that they run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,8 +27,8 @@ static void test_translators(void **state)
 			fail_msg("%s", paths[i]);
 }
 
-/* Most of what is called qemu or valgrind is harmless. */
-static void test_others(void **state)
+/* Most programs whose names contain qemu or valgrind are harmless. */
+static void test_programs_that_are_no_translators(void **state)
 {
 	static const char *const paths[] = {
 		"",
@@ -55,7 +55,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_translators),
-		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_programs_that_are_no_translators),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

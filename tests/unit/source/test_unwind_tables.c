@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The arrays that the BPF programs search: for every offset in real files, the search by page and
- * rows must find what cfi_table_find() finds. And what happens when an array is full.
+ * rows must find the same as cfi_table_find(). Also what happens when an array is full.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,9 +21,7 @@
 #define PAGES        (1u << 15)
 #define SEARCH_STEPS 11 /* as bpf/unwind.bpf.h has it */
 
-/*
- * Two arrays, with guards behind what may be used.
- */
+/* Two arrays, with guards after the usable part. */
 
 #define GUARD 64
 
@@ -72,9 +70,7 @@ static struct unwind_file add(struct arrays *arrays, uint32_t module, const stru
 	return file;
 }
 
-/*
- * The search, as row_of() and row_search() of bpf/unwind.bpf.h do it.
- */
+/* The search, as in row_of() and row_search() of bpf/unwind.bpf.h. */
 
 static const struct unwind_row gap = {.kinds = UNWIND_CFA_GAP};
 
@@ -124,7 +120,7 @@ static void compare_range(const struct arrays *arrays, const struct unwind_file 
 		compare_at(arrays, file, table, offset);
 }
 
-/* At every offset of the file's code, some before and some behind. */
+/* Compares at every offset of the file's code, and some before and after it. */
 static void compare(const struct arrays *arrays, const struct unwind_file *file,
 		    const struct cfi_table *table)
 {
@@ -139,9 +135,7 @@ static void compare(const struct arrays *arrays, const struct unwind_file *file,
 	compare_at(arrays, file, table, UINT64_MAX);
 }
 
-/*
- * Tables by hand.
- */
+/* Hand-made tables. */
 
 static void push(struct cfi_table *table, uint32_t offset, enum unwind_cfa kind)
 {
@@ -178,7 +172,7 @@ static void build(const char *pattern, bool full, struct cfi_table *ret_table)
 	globfree(&found);
 }
 
-/* Pruned and full tables of several files, one behind the other. */
+/* Pruned and full tables of several files, one after the other. */
 static void test_real_files(void **state)
 {
 	static const char *const patterns[] = {
@@ -210,13 +204,13 @@ static void test_crowded_and_empty_pages(void **state)
 		uint32_t start, step, count;
 	} cases[] = {
 		{0, 1, 3000},                    /* a row for each byte */
-		{UNWIND_PAGE_SIZE, 1, 1024},     /* of one page exactly */
-		{UNWIND_PAGE_SIZE - 1, 1, 1026}, /* and of its neighbours' borders */
+		{UNWIND_PAGE_SIZE, 1, 1024},     /* fill a page exactly */
+		{UNWIND_PAGE_SIZE - 1, 1, 1026}, /* and the edges of its neighbours */
 		{100, UNWIND_PAGE_SIZE, 10},     /* one in each page */
 		{UNWIND_PAGE_SIZE, 1024, 3},     /* at its first byte */
 		{UNWIND_PAGE_SIZE - 1, 1024, 3}, /* at its last byte */
-		{5000, 100000, 5},               /* pages in which none starts */
-		{UINT32_MAX - 5000, 1, 5000},    /* the last page that there can be */
+		{5000, 100000, 5},               /* pages in which no row starts */
+		{UINT32_MAX - 5000, 1, 5000},    /* the last possible page */
 		{77, 1, 1},
 		{0, 1, 0},
 	};
@@ -237,7 +231,7 @@ static void test_crowded_and_empty_pages(void **state)
 	arrays_close(&arrays);
 }
 
-/* What does not fit leaves what is there as it is, and room for what does. */
+/* A file that does not fit changes nothing, and leaves room for one that does. */
 static void check_full(uint32_t rows, uint32_t pages)
 {
 	struct cfi_table first, large, small;
@@ -273,7 +267,7 @@ static void test_no_room(void **state)
 	check_full(59, PAGES);
 	check_full(ROWS, 11);
 	make_table(&table, 0, 1, 1);
-	for (uint32_t capacity = 0; capacity < 2; capacity++) { /* one is what stands for none */
+	for (uint32_t capacity = 0; capacity < 2; capacity++) { /* page 0 is reserved */
 		arrays_open(&arrays, ROWS, capacity);
 		file = add(&arrays, 0, &table);
 		assert_int_equal(file.pages, 0);
@@ -282,7 +276,7 @@ static void test_no_room(void **state)
 	cfi_table_free(&table);
 }
 
-/* A file of two names is one module: found again, it is not laid out again. */
+/* A file with two names is one module. When it is found again, its table is not added again. */
 static void test_known_module(void **state)
 {
 	struct unwind_file file, again;
@@ -310,7 +304,7 @@ static void test_module_without_cfi(void **state)
 
 	(void)state;
 	arrays_open(&arrays, ROWS, PAGES);
-	make_table(&table, 0, 1, 0); /* nothing but a gap */
+	make_table(&table, 0, 1, 0); /* only a gap */
 	file = add(&arrays, 0, &none);
 	assert_int_equal(file.pages, 0);
 	assert_int_equal(arrays.layout.row_count, 0);

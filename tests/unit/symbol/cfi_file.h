@@ -24,7 +24,7 @@
 #define CODE_SIZE  0x100
 #define NAMES_AT   0xa00
 #define SECTION_AT 0xb00
-#define TEXT_BASE  0x1700 /* what is said of .text and .got */
+#define TEXT_BASE  0x1700 /* the assumed addresses of .text and .got */
 #define DATA_BASE  0x1600
 
 static const char section_names[] = "\0.eh_frame\0.debug_frame\0.text\0.got";
@@ -33,7 +33,7 @@ static const char section_names[] = "\0.eh_frame\0.debug_frame\0.text\0.got";
 #define NAME_TEXT        24
 #define NAME_GOT         30
 
-/* The file while it is written: bytes go to `at`. */
+/* The file while it is written, at position `at`. */
 struct object {
 	uint8_t bytes[FILE_SIZE];
 	size_t at;
@@ -136,7 +136,7 @@ static inline void put_section_header(struct object *object, uint32_t name, uint
 	put_word(object, 0);
 }
 
-/* What goes around the frame section, once that is written. */
+/* Adds everything around the frame section, after that is written. */
 static inline void finish(struct object *object)
 {
 	object->frame_end = object->at;
@@ -165,7 +165,7 @@ static inline void finish(struct object *object)
  * Entries of the frame section.
  */
 
-/* A string of bytes, as instructions. */
+/* Instructions, as bytes. */
 struct program {
 	const char *bytes;
 	size_t size;
@@ -175,7 +175,7 @@ struct program {
 
 struct cie {
 	unsigned int version;
-	const char *augmentation; /* letters; R's encoding follows */
+	const char *augmentation; /* letters; the encoding of R follows */
 	uint8_t encoding;
 	int data_align; /* -64 … 63 */
 	uint8_t return_column;
@@ -236,7 +236,7 @@ static inline void put_pointer(struct object *object, uint8_t encoding, uint64_t
 	uint8_t format = encoding & 0xf;
 
 	if (format == DW_EH_PE_uleb128 || format == DW_EH_PE_sleb128)
-		for (int i = 0; i < 10; i++) /* long, so that the sign's bit is at hand */
+		for (int i = 0; i < 10; i++) /* in full length, so that the sign bit is present */
 			put(object, 1,
 			    ((i < 9 ? value >> 7 * i : value >> 63) & 0x7f) | (i < 9) << 7);
 	else if (widths[format])
@@ -245,7 +245,7 @@ static inline void put_pointer(struct object *object, uint8_t encoding, uint64_t
 		put_word(object, value);
 }
 
-/* An FDE's address of code, relative to what the encoding says. */
+/* The code address of an FDE, relative to what the encoding says. */
 static inline void put_code_address(struct object *object, uint8_t encoding, uint64_t address)
 {
 	unsigned int word = object->elf64 ? 8 : 4;
@@ -268,7 +268,7 @@ static inline void put_code_address(struct object *object, uint8_t encoding, uin
 	put_pointer(object, encoding, address);
 }
 
-/* Of code [start, start + size), a file offset. */
+/* For code in [start, start + size), as file offsets. */
 static inline void put_fde(struct object *object, const struct cie *cie, size_t cie_at,
 			   uint64_t start, uint64_t size, struct program program)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What libdw, an independent reader of call frame information, says of an address: the caller's
- * registers, computed on invented registers and an invented memory. For tests with cmocka.
+ * The reference: libdw, an independent reader of call frame information. Computes the caller's
+ * registers at an address from made-up registers and memory. For tests with cmocka.
  */
 #ifndef MTRACE_TESTS_CFI_TRUTH_H
 #define MTRACE_TESTS_CFI_TRUTH_H
@@ -17,12 +17,10 @@
 
 #define SP_INVENTED     0x10000000
 #define BP_INVENTED     0x10001000
-#define SECOND_INVENTED 0x10002000 /* where there is another frame pointer */
+#define SECOND_INVENTED 0x10002000 /* if there is a second frame pointer */
 #define LINK_INVENTED   0x00345670
 
-/*
- * The invented memory: words differ, and those near the stack lead up the stack.
- */
+/* The made-up memory: all words differ, and those near the stack point up the stack. */
 
 static inline uint64_t word_mask(const struct unwind_abi *abi)
 {
@@ -47,8 +45,8 @@ static inline int unwind_read(void *ctx, const struct unwind_abi *abi, abi_u64 a
  */
 
 struct value {
-	bool known;    /* else undefined, or from registers that were not invented */
-	bool in_place; /* the number is an address at which the value lies */
+	bool known;    /* otherwise undefined, or computed from other registers */
+	bool in_place; /* the number is the address of the value */
 	uint64_t number;
 	uint64_t place; /* the address, if it is in_place */
 };
@@ -150,12 +148,12 @@ static inline struct value evaluate(struct machine *machine, const Dwarf_Op *ops
 struct truth {
 	bool end; /* the return address is undefined */
 	bool signal;
-	bool expressible; /* plain rules: no excuse for a STOP */
+	bool expressible; /* plain rules, which a row must not refuse */
 	struct value cfa, ip, sp, bp;
-	uint64_t start, stop; /* virtual addresses for which it holds */
+	uint64_t start, stop; /* virtual addresses for which it is valid */
 };
 
-/* What a register of the caller is. `same` is its value here. */
+/* A register of the caller. `same` is its current value. */
 static inline struct value caller_register(struct machine *machine, Dwarf_Frame *frame, int number,
 					   uint64_t same, bool *ret_undefined)
 {
@@ -186,7 +184,7 @@ static inline bool is_plain_cfa(const struct unwind_abi *abi, const Dwarf_Op *op
 	return offset % abi->word == 0 && offset <= limit && offset >= -limit;
 }
 
-/* libdw's word on an address; false if it has none. */
+/* libdw's result for an address; false if there is none. */
 static inline bool find_truth(Dwarf_CFI *cfi, const struct unwind_abi *abi, uint64_t address,
 			      struct truth *truth)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What libdw says of an address, and whether a row says the same, where there is a link register.
- * For tests with cmocka.
+ * The reference for processors with a link register: libdw's result for an address, and the
+ * comparison with a row. For tests with cmocka.
  */
 #ifndef MTRACE_TESTS_CFI_TRUTH_LINK_H
 #define MTRACE_TESTS_CFI_TRUTH_LINK_H
@@ -14,9 +14,9 @@
 struct link_truth {
 	bool end; /* the return address is undefined */
 	bool plain_cfa;
-	bool other_column; /* the return address's; rows have one */
+	bool other_column; /* of the return address; rows assume a fixed one */
 	struct value cfa, ip, sp, bp, second;
-	uint64_t stop; /* virtual address up to which it holds */
+	uint64_t stop; /* the virtual address up to which it is valid */
 };
 
 static inline struct value link_register(struct machine *machine, Dwarf_Frame *frame, int number,
@@ -30,7 +30,7 @@ static inline struct value link_register(struct machine *machine, Dwarf_Frame *f
 	return value;
 }
 
-/* In the scratch register? */
+/* Whether the return address is in the scratch register. */
 static inline void find_scratch(const struct unwind_abi *abi, Dwarf_Frame *frame,
 				struct value *value)
 {
@@ -43,7 +43,7 @@ static inline void find_scratch(const struct unwind_abi *abi, Dwarf_Frame *frame
 		*value = (struct value){.known = true, .number = SECOND_INVENTED};
 }
 
-/* libdw's word on an address; false if it has none. */
+/* libdw's result for an address; false if there is none. */
 static inline bool find_link_truth(Dwarf_CFI *cfi, const struct unwind_abi *abi, uint64_t address,
 				   struct link_truth *truth)
 {
@@ -84,7 +84,8 @@ static inline uint64_t address_mask(const struct unwind_abi *abi)
 	return abi->ip_mask ? abi->ip_mask : UINT64_MAX;
 }
 
-/* May a row refuse this? Not where the rules are plain, and what is saved within a row's reach. */
+/* Whether a row may refuse this: not if the rules are plain, and saved registers are within reach
+ * of a row. */
 static inline bool is_inexpressible(const struct unwind_abi *abi, const struct link_truth *truth)
 {
 	int64_t from_cfa = (int64_t)(truth->ip.place - truth->cfa.number);
@@ -125,7 +126,7 @@ struct link_counts {
 	uint64_t compared, unknown, stopped, lost, mismatched;
 };
 
-/* Is the step by this row the one that libdw tells? */
+/* Whether a step with this row gives libdw's result. */
 static inline bool is_right_link(const struct unwind_abi *abi, const struct unwind_row *row,
 				 uint64_t address, const struct link_truth *truth,
 				 struct link_counts *counts)

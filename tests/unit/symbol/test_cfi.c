@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The CFI compiler and the unwinder's step against libdw, an independent reader of the same CFI.
+ * The CFI compiler and the unwinder's step compared with libdw, an independent reader of the same
+ * CFI.
  *
- * For a stretch of code libdw tells the rules as DWARF expressions. They are evaluated on invented
- * registers and an invented memory, and one step by the compiled row, on the same registers and
- * memory, must give the same caller: ip, sp and bp. A row may say STOP only where libdw's rules
- * are of a form that rows do not have.
+ * For a range of code, libdw gives the rules as DWARF expressions. They are evaluated on made-up
+ * registers and memory, and one step with the compiled row must give the same caller: ip, sp and
+ * bp. A row may be STOP only if libdw's rules have a form that rows do not support.
  *
  * Under sanitizers fewer addresses of each file are compared. EXHAUSTIVE=1 compares as many as the
  * plain build does (see sweep.h).
@@ -37,9 +37,9 @@
 #include "tests/unit/scratch.h"
 #include "tests/unit/sweep.h"
 
-#define SAMPLE  50000 /* rows looked at in a file that is too large for all */
-#define RANDOM  20000 /* addresses besides */
-#define SMALLER 20    /* by this factor under sanitizers */
+#define SAMPLE  50000 /* the number of compared rows in a file that is too large for all */
+#define RANDOM  20000 /* additional addresses */
+#define SMALLER 20    /* the factor under sanitizers */
 
 /*
  * The comparison.
@@ -50,7 +50,7 @@ struct subject {
 	int fds[2];
 	Dwarf_CFI *cfi;       /* of .eh_frame, or NULL */
 	Dwarf *dwarf;         /* of the file with .debug_frame, or NULL */
-	Dwarf_CFI *debug_cfi; /* likewise; the Dwarf's */
+	Dwarf_CFI *debug_cfi; /* the same, owned by `dwarf` */
 	struct cfi_table full, pruned;
 	GElf_Phdr code[8]; /* executable segments */
 	size_t code_count;
@@ -88,7 +88,7 @@ static bool is_right(struct subject *subject, const struct unwind_row *row, uint
 		return !truth->expressible && !truth->end;
 	case UNWIND_END:
 		return truth->end;
-	case UNWIND_NO_PROGRESS: /* a CFA below the invented sp: frames of negative size */
+	case UNWIND_NO_PROGRESS: /* a CFA below the made-up sp: frames of negative size */
 		return truth->cfa.known && (int64_t)(truth->cfa.number - SP_INVENTED) <= 0;
 	case UNWIND_CONTINUE:
 	case UNWIND_INTERRUPTED:
@@ -110,7 +110,7 @@ static bool is_known_by_code(struct subject *subject, const struct unwind_row *r
 	return is_signal || is_end;
 }
 
-/* Compare at an address. Returns up to where libdw's answer holds. */
+/* Compares at an address. Returns the end of the range for which libdw's result is valid. */
 static uint64_t compare(struct subject *subject, uint64_t offset, uint64_t address)
 {
 	const struct unwind_row *row = cfi_table_find(&subject->full, offset);
@@ -132,7 +132,7 @@ static uint64_t compare(struct subject *subject, uint64_t offset, uint64_t addre
 	return truth.stop;
 }
 
-/* Every row's first byte, and the first byte of each of libdw's where those are more. */
+/* Compares at the first byte of every row, and of every range of libdw. */
 static void compare_rows(struct subject *subject, size_t stride)
 {
 	for (size_t i = 0; i + 1 < subject->full.rows.count; i += stride) {
@@ -151,7 +151,7 @@ static void compare_rows(struct subject *subject, size_t stride)
 	}
 }
 
-/* A generator of our own: the same addresses in every run. */
+/* Our own generator, for the same addresses in every run. */
 static uint64_t next_random(uint64_t *seed)
 {
 	*seed = *seed * 6364136223846793005ULL + 1442695040888963407ULL;
@@ -187,7 +187,7 @@ static void compare_call(struct subject *subject, uint64_t return_offset)
 			    (unsigned long long)return_offset);
 }
 
-/* The pruned table says behind each call what the full one says. */
+/* The pruned table equals the full one after each call. */
 static void compare_calls(struct subject *subject, size_t bytes_max)
 {
 	size_t size;
@@ -214,7 +214,7 @@ static void compare_calls(struct subject *subject, size_t bytes_max)
 	cs_close(&handle);
 }
 
-/* The oracle's side of a file, and of the one with its .debug_frame, which may be the same. */
+/* Opens the reference for a file and for the one with its .debug_frame, which may be the same. */
 static void open_subject(struct subject *subject, Elf *elf, Elf *debug)
 {
 	GElf_Phdr header;
@@ -281,7 +281,7 @@ static Elf *open_elf(const char *path, int *ret_fd)
 	return elf;
 }
 
-/* A file, and its separate debug file or NULL. */
+/* Opens a file, and its separate debug file or NULL. */
 static void open_files(struct subject *subject, const char *path, const char *debug_path)
 {
 	int fd, debug_fd = -1;
@@ -315,7 +315,7 @@ static void check_file(const char *path, bool sampled)
 	close_files(&subject);
 }
 
-/* The first file of a pattern, or the pattern. */
+/* The first file that matches the pattern, or the pattern itself. */
 static const char *find_file(const char *pattern, char path[PATH_MAX])
 {
 	glob_t found = {0};
@@ -375,11 +375,9 @@ static void test_libllvm(void **state)
 	check_pattern("/usr/lib/*-linux-gnu*/libLLVM-*.so.1", true);
 }
 
-/*
- * The kernel's own shared object, from memory.
- */
+/* The vDSO, from memory. */
 
-/* The virtual address of a function of .dynsym; 0 if there is none. */
+/* The virtual address of a function in .dynsym; 0 if there is none. */
 static uint64_t function_address(Elf *elf, const char *name)
 {
 	Elf_Scn *section = NULL;
@@ -441,8 +439,8 @@ static void test_vdso(void **state)
 }
 
 /*
- * Programs whose CFI is in .debug_frame, in all or in part. `sure` is compiled with .eh_frame where
- * there are two objects, `bare` without.
+ * Programs with all or some of their CFI in .debug_frame. With two objects, `sure` is compiled with
+ * .eh_frame and `bare` without.
  */
 
 #define BARE "-fno-asynchronous-unwind-tables -fno-unwind-tables -fno-exceptions -g "
@@ -450,7 +448,7 @@ static void test_vdso(void **state)
 static const struct debug_frame_case {
 	const char *name;
 	const char *build; /* shell commands that make ./p of sure.c and bare.c */
-	bool stripped;     /* ./p; ./p.debug has what was taken */
+	bool stripped;     /* ./p; ./p.debug has the removed sections */
 	bool sure, bare;   /* described? */
 } debug_frame_cases[] = {
 	{"only .debug_frame", "gcc -O2 -nostdlib " BARE "sure.c bare.c -o p", false, true, true},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What can be a call, by processor. */
+/* Which instructions can be calls, by processor. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@
 #include "symbol/cfi/calls.h"
 #include "symbol/cfi/machine.h"
 
-/* A return address is checked by what stands right before it. */
+/* A return address is checked by the code right before it. */
 static void test_return_behind(void **state)
 {
 	static const struct {
@@ -48,13 +48,13 @@ static void test_return_behind(void **state)
 			fail_msg("%s", cases[i].name);
 }
 
-#define CODE_BYTES 64 /* some times as many as are searched at once */
+#define CODE_BYTES 64 /* several times the amount that is searched at once */
 
 static const struct {
 	const char *name;
 	unsigned int machine;
 	cfi_call_search *search;
-	const char *likely; /* bytes that calls are made of */
+	const char *likely; /* typical bytes of calls */
 	size_t step;
 } searches[] = {
 	{"x86", EM_X86_64, cfi_x86_call_end, "\xe8\xff\xff\x10\x14\x15\x50\x54\x90\x94\xd0\x25\0",
@@ -64,7 +64,7 @@ static const struct {
 	{"PowerPC", EM_PPC, cfi_powerpc_call_end, "\x48\x4c\x4e\x42\x21\1\0", 4},
 };
 
-/* At the start there is none: a file has its header there. */
+/* There is no call at the start, where a file has its header. */
 static void make_code(uint8_t code[CODE_BYTES], const char *likely, int rarity)
 {
 	size_t count = strlen(likely) + 1;
@@ -75,7 +75,7 @@ static void make_code(uint8_t code[CODE_BYTES], const char *likely, int rarity)
 			rand() % rarity ? (uint8_t)rand() : (uint8_t)likely[(size_t)rand() % count];
 }
 
-/* The same, by asking at each place. */
+/* The reference: checks every position. */
 static size_t first_end(size_t which, const uint8_t *code, size_t start, size_t end)
 {
 	size_t step = searches[which].step;
@@ -90,7 +90,7 @@ static size_t first_end(size_t which, const uint8_t *code, size_t start, size_t 
 static void check_search(size_t which, const uint8_t code[CODE_BYTES])
 {
 	for (size_t end = 0; end <= CODE_BYTES; end++) {
-		uint8_t *file = malloc(end + 1); /* so that reading beyond is seen */
+		uint8_t *file = malloc(end + 1); /* so that sanitizers detect reads beyond it */
 
 		assert_non_null(file);
 		memcpy(file + 1, code, end);
@@ -105,7 +105,7 @@ static void check_search(size_t which, const uint8_t code[CODE_BYTES])
 	}
 }
 
-/* The search for the first call finds what asking at each place does. */
+/* The search for the first call finds the same as a check of every position. */
 static void test_first_call(void **state)
 {
 	uint8_t code[CODE_BYTES];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Extents are sorted as a stable sort does. */
+/* Extents are sorted like a stable sort. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,7 +20,7 @@ static void check_sorted(const struct cfi_extent *items, size_t count)
 			fail_msg("%zu of %zu", i, count);
 }
 
-/* Many of them with a start in common, if the mask has few bits. */
+/* If the mask has few bits, many extents have the same start. */
 static void check_sort(size_t count, uint32_t mask)
 {
 	struct cfi_extent items[EXTENTS_MAX];

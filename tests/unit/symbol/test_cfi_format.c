@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Call frame information written by hand (cfi_file.h), and the rows that it must give, as text:
- * "800 sp+1 bp@cfa-2" is a row from file offset 0x800 on.
+ * Hand-written call frame information (cfi_file.h), and the expected rows as text. For example,
+ * "800 sp+1 bp@cfa-2" is a row that starts at file offset 0x800.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 #include "symbol/cfi_table.h"
 #include "cfi_file.h"
 
-/* x86-64 and i386 have different registers; a program of either. */
+/* x86-64 and i386 have different registers. One program for each. */
 #define X86_64_START  PROGRAM("\x0c\x07\x08\x90\x01") /* CFA = rsp + 8, rip at CFA - 8 */
 #define I386_START    PROGRAM("\x0c\x04\x04\x88\x01")
 #define POWERPC_START PROGRAM("\x0c\x01\x00")
@@ -33,8 +33,8 @@ static const struct cie powerpc_cie = {1,  "zR", DW_EH_PE_pcrel | DW_EH_PE_sdata
 static const struct cie aarch64_cie = {1,  "zR", DW_EH_PE_pcrel | DW_EH_PE_sdata4,
 				       -8, 30,   PROGRAM("\x0c\x1f\x00")};
 
-/* As the kernel's vdso has it: sp is *(*(r1 + 256) + 4), r31, lr and ip lie 124, 144, 128 behind
- * that pointer, and ip has a column of its own. */
+/* As in the kernel's vDSO: sp is *(*(r1 + 256) + 4); r31, lr and ip are at offsets 124, 144 and 128
+ * from that pointer, and ip has its own column. */
 #define SIGNAL_START                                       \
 	PROGRAM("\x0f\x07\x71\x80\x02\x06\x23\x04\x06"     \
 		"\x10\x1f\x06\x71\x80\x02\x06\x23\x7c"     \
@@ -92,7 +92,7 @@ static size_t print_bp(char *text, const struct unwind_row *row)
 	}
 }
 
-/* Where there is a link register: " link" where the return address has been saved. */
+/* With a link register: " link" if the return address is saved. */
 static size_t print_saves(char *text, const struct unwind_abi *abi, const struct unwind_row *row)
 {
 	const struct unwind_saves saves = unwind_link_saves(abi, row, 0, 0);
@@ -138,7 +138,7 @@ static void check_table(const struct object *object, bool full, const char *name
 	cfi_table_free(&table);
 }
 
-/* One CIE, one function of 0x40 bytes at the start of the code. */
+/* One CIE, and one function of 0x40 bytes at the start of the code. */
 static void make_object(struct object *object, const struct cie *cie, struct program program)
 {
 	size_t cie_at = object->at = FRAME_AT;
@@ -345,8 +345,8 @@ static void check_split(const struct object *object, const struct object *debug,
 
 static const struct cie debug_cie = {3, "", DW_EH_PE_absptr, -8, 16, X86_64_START};
 
-/* .debug_frame of a file of its own, with functions before, over, in and behind that of .eh_frame,
- * which is [0x820, 0x860). */
+/* A separate .debug_frame with functions before, across, within and after that of .eh_frame, which
+ * is [0x820, 0x860). */
 static void make_debug(struct object *object)
 {
 	static const struct {
@@ -366,7 +366,7 @@ static void make_debug(struct object *object)
 	finish(object);
 }
 
-/* What .eh_frame leaves out comes from the other file, in all formats; see make_debug. */
+/* Functions that .eh_frame lacks come from the other file, in all formats; see make_debug. */
 static void test_merge(void **state)
 {
 	(void)state;
@@ -394,7 +394,7 @@ static void test_merge(void **state)
 	}
 }
 
-/* A debug file of another machine, or none at all, takes nothing away. */
+/* A debug file of another machine, or without contents, has no effect. */
 static void test_wrong_debug_file(void **state)
 {
 	struct object object = {.machine = EM_X86_64, .elf64 = true};
@@ -415,7 +415,7 @@ static void test_wrong_debug_file(void **state)
 	}
 }
 
-/* CFA = rsp + 8 where nothing else is said; register 6 is rbp, 16 the return address. */
+/* CFA = rsp + 8 unless noted otherwise; register 6 is rbp, 16 the return address. */
 static const struct instruction_case {
 	const char *name;
 	struct program program;
@@ -486,7 +486,7 @@ static void test_instructions(void **state)
 	}
 }
 
-/* As glibc writes it: each register at its place in the ucontext. */
+/* Like glibc's: each register at its place in the ucontext. */
 static void test_signal_frame(void **state)
 {
 	struct object object = {.machine = EM_X86_64, .elf64 = true};
@@ -505,7 +505,8 @@ static void test_signal_frame(void **state)
 	check_table(&object, true, "rip elsewhere", "800 stop, 840 gap");
 }
 
-/* musl's, by its code; the byte before belongs to it, as a return address is looked up there. */
+/* musl's trampoline is recognised by its code. The byte before belongs to it, because return
+ * addresses are looked up there. */
 static void test_signal_trampoline(void **state)
 {
 	struct object object = {.machine = EM_X86_64, .elf64 = true};
@@ -517,7 +518,7 @@ static void test_signal_trampoline(void **state)
 	check_table(&object, false, "pruned", "87f signal+20, 900 gap");
 }
 
-/* Order, overlap, code that the file does not have. */
+/* Order, overlap, and code outside of the file. */
 static void test_functions(void **state)
 {
 	struct object object = {.machine = EM_X86_64, .elf64 = true, .at = FRAME_AT};
@@ -554,7 +555,7 @@ static void test_call_end(void **state)
 	static const struct {
 		const char *name;
 		struct program code;
-		size_t end; /* the call's last byte; 0 for none */
+		size_t end; /* the call's last byte; 0: none */
 	} cases[] = {
 		{"rel32", PROGRAM("\xe8\0\0\0\0"), 4},
 		{"*%rax", PROGRAM("\xff\xd0"), 1},
@@ -575,7 +576,7 @@ static void test_call_end(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		size_t size = cases[i].code.size;
-		uint8_t *code = malloc(size); /* so that reading beyond is seen */
+		uint8_t *code = malloc(size); /* so that sanitizers detect reads beyond it */
 
 		assert_non_null(code);
 		memcpy(code, cases[i].code.bytes, size);
@@ -590,7 +591,7 @@ static void test_call_end(void **state)
 	}
 }
 
-/* Rows without calls go, their neighbours merge; an end stays. */
+/* Rows without calls are removed, and their neighbours are merged. An end stays. */
 static void test_pruning(void **state)
 {
 	struct object object = {.machine = EM_X86_64, .elf64 = true};
@@ -623,7 +624,7 @@ static void test_refusals(void **state)
 	assert_int_equal(cfi_table_build(-1, true, &table, &error), -ENOEXEC);
 }
 
-/* A file that is cut anywhere, or has any byte wrong, gives a table or an error. */
+/* A file that is cut anywhere, or has any byte changed, gives a table or an error. */
 static void test_damage(void **state)
 {
 	struct object object = {.machine = EM_X86_64, .elf64 = true};

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Rows of processors with a link register against libdw, at every instruction: of functions of many
- * shapes, compiled in all the ways that frames differ by, and of those machines' C libraries.
+ * Rows of processors with a link register compared with libdw, at every instruction of functions
+ * with many shapes, compiled with all options that affect frames, and of these machines' C
+ * libraries.
  *
- * One step by the compiled row, on invented registers and memory, must give the caller that libdw's
- * rules give. A row may refuse only what no row can say.
+ * One step with the compiled row, on made-up registers and memory, must give the same caller as
+ * libdw's rules. A row may refuse only what rows cannot express.
  *
  * Under sanitizers only every seventh combination of compiler and flags is tried. EXHAUSTIVE=1
  * tries all of them (see sweep.h).
@@ -73,7 +74,7 @@ static bool is_signal(const struct unwind_row *row)
 	       unwind_row_cfa(row) == UNWIND_CFA_SIGNAL_AT;
 }
 
-/* Compares at an address. Returns up to where libdw's answer holds. */
+/* Compares at an address. Returns the end of the range for which libdw's result is valid. */
 static uint64_t compare(struct subject *subject, uint64_t offset, uint64_t address)
 {
 	const struct unwind_abi *abi = subject->full.abi;
@@ -89,7 +90,7 @@ static uint64_t compare(struct subject *subject, uint64_t offset, uint64_t addre
 		subject->counts.unknown++;
 		truth.stop = address + 1;
 		is_right = unwind_row_cfa(row) == UNWIND_CFA_GAP || is_signal(row) ||
-			   abi->link == UNWIND_LINK_PUSHED; /* of .ARM.exidx */
+			   abi->link == UNWIND_LINK_PUSHED; /* from .ARM.exidx */
 	}
 	if (!is_right && subject->counts.mismatched++ < 10)
 		print_error("at 0x%llx: kinds %x, cfa %d, place %d\n", (unsigned long long)address,
@@ -118,7 +119,7 @@ static bool is_call(const struct subject *subject, uint32_t code)
 	return (code & 0xfc000003) == 0x48000001 || code == 0x4e800421;
 }
 
-/* The pruned table says of a call what the full one says. */
+/* The pruned table equals the full one at a call. */
 static void compare_call(struct subject *subject, uint64_t offset, const uint8_t *at)
 {
 	bool is_big = subject->full.abi->link == UNWIND_LINK_FIXED;
@@ -132,7 +133,8 @@ static void compare_call(struct subject *subject, uint64_t offset, const uint8_t
 			     cfi_table_find(&subject->pruned, offset + 3)));
 }
 
-/* An instruction with the same row and the same libdw rules as the one before needs no new step. */
+/* If an instruction has the same row and the same rules of libdw as the previous one, it needs no
+ * new step. */
 static void compare_segment(struct subject *subject, const GElf_Phdr *header)
 {
 	unsigned int step = subject->full.abi->link == UNWIND_LINK_PUSHED ? 2 : 4;
@@ -222,7 +224,7 @@ static const char *const optimisations[] = {
 	"-O2 -fpie",
 };
 
-/* `tables` are flags that make the compiler write what is read. */
+/* `extra` contains flags that make the compiler emit the tables that are read. */
 static void check_shapes(struct scratch *scratch, const char *compiler, const char *extra)
 {
 	static const char *const sources[] = {"shapes.c", "shapes.cc"};
@@ -267,7 +269,7 @@ static void test_powerpc(void **state)
 	check_shapes(*state, "powerpc-linux-gnu", "-mlongcall -fno-asynchronous-unwind-tables");
 }
 
-/* .debug_frame; what .ARM.exidx says is in test_exidx.c. */
+/* .debug_frame. test_exidx.c tests .ARM.exidx. */
 static void test_arm(void **state)
 {
 	require_compilers("arm-linux-gnueabihf");
@@ -283,8 +285,8 @@ static void test_arm_soft(void **state)
 }
 
 /*
- * Signed return addresses: the same code with and without directives that say so, of which libdw
- * reads only the latter.
+ * Signed return addresses: the same code with and without the directives for them. libdw reads only
+ * the latter.
  */
 static void test_signed(void **state)
 {

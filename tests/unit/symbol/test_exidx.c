@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * .ARM.exidx against .debug_frame of the same code, as libdw reads it: at every call the row must
- * give the same caller; elsewhere it may, but need not, refuse.
+ * .ARM.exidx compared with .debug_frame of the same code, as read by libdw: at every call the row
+ * must give the same caller; elsewhere it may also refuse.
  *
  * Under sanitizers only every fifth combination of compiler and flags is tried. EXHAUSTIVE=1 tries
  * all of them (see sweep.h).
@@ -35,7 +35,7 @@
 
 static const struct unwind_abi *const arm = &unwind_abi_arm;
 
-/* A row as text: the CFA, and for lr, fp and r7 how many words below it they are saved. */
+/* A row as text: the CFA, and how many words below it lr, fp and r7 are saved. */
 static void print_row(const struct unwind_row *row, char *text)
 {
 	static const char *const bases[16] = {
@@ -68,7 +68,7 @@ static const struct program_case {
 	PROGRAM("\x84\x00\xb0", "sp+1 1 0 0"),                 /* pop {lr} */
 	PROGRAM("\x84\x80\xb0", "sp+2 1 2 0"),                 /* fp, lr */
 	PROGRAM("\x84\x08\xb0", "sp+2 1 0 2"),                 /* r7, lr */
-	PROGRAM("\x82\x00\xb0", "stop"),                       /* sp, and not of a signal frame */
+	PROGRAM("\x82\x00\xb0", "stop"),                       /* sp, outside of a signal frame */
 	PROGRAM("\x80\x00\xb0", "stop"),                       /* "refuse to unwind" */
 	PROGRAM("\xa7\xb0\xb0", "sp+8 0 1 5"),                 /* r4-r11 */
 	PROGRAM("\xaf\xb0\xb0", "sp+9 1 2 6"),                 /* r4-r11, lr */
@@ -81,11 +81,11 @@ static const struct program_case {
 	PROGRAM("\x9b\x40\x84\x80", "fp+1 1 2 0"),             /* vsp = fp; -4; fp, lr */
 	PROGRAM("\x9d\xb0\xb0", "stop"),                       /* reserved */
 	PROGRAM("\x94\xb0\xb0", "stop"),                       /* vsp = r4 */
-	PROGRAM("\xa0\x97\xb0", "stop"),                       /* another stack, half way */
+	PROGRAM("\xa0\x97\xb0", "stop"),                       /* switches stacks half way */
 	PROGRAM("\xb2\x00\x84\x00\xb0", "sp+130 1 0 0"),       /* 0x204 bytes */
 	PROGRAM("\xb2\xa8\xc2\x01\x84\x00", "sp+25002 1 0 0"), /* 100004 */
 	PROGRAM("\xb2\xff\xff\xff\xff\x0f\xb0", "stop"),       /* too far */
-	PROGRAM("\xb2\xff\xff\xff\xff\xff\xff", "stop"),       /* no end */
+	PROGRAM("\xb2\xff\xff\xff\xff\xff\xff", "stop"),       /* unterminated */
 	PROGRAM("\xb3\x81\x84\x00", "sp+6 1 0 0"),             /* FSTMX of d8, d9 */
 	PROGRAM("\xb8\x84\x00", "sp+4 1 0 0"),                 /* and of d8 */
 	PROGRAM("\xc9\x82\xb1\x08\x84\x00", "sp+8 1 0 0"),     /* d8-d10 */
@@ -100,7 +100,7 @@ static const struct program_case {
 	PROGRAM("\xff\xb0", "stop"),
 	PROGRAM("\xb6\xb0", "stop"),
 	PROGRAM("\xb5\xb4\x84\x00", "sp+2 1 0 0"),              /* authentication */
-	PROGRAM("\x84", "stop"),                                /* cut */
+	PROGRAM("\x84", "stop"),                                /* truncated */
 	PROGRAM("\x27\xb1\x0f\x8f\xff\xb0", "signal+53 0 0 0"), /* glibc's, rt */
 	PROGRAM("\x07\xb1\x0f\x8f\xff\xb0", "signal+21 0 0 0"),
 	PROGRAM("\x07\x8f\xff\xb0", "signal+17 0 0 0"),
@@ -177,7 +177,7 @@ static uint64_t offset_of(const struct subject *subject, uint64_t address)
 	return 0;
 }
 
-/* What .debug_frame tells and a row could say, exidx may leave out only beside calls. */
+/* What .debug_frame has and a row could express may be missing in exidx only outside of calls. */
 static void compare(struct subject *subject, const struct cfi_table *table, uint64_t address,
 		    bool is_call)
 {
@@ -207,8 +207,8 @@ static bool is_call(const cs_insn *insn)
 }
 
 /*
- * Mapping symbols tell where code starts, of which set, and where data (ELF for the Arm
- * Architecture, 5.5.5).
+ * Mapping symbols mark the start of ARM code, Thumb code and data (ELF for the Arm Architecture,
+ * 5.5.5).
  */
 struct region {
 	uint64_t address;
@@ -222,7 +222,7 @@ static int compare_regions(const void *a, const void *b)
 	return left->address < right->address ? -1 : left->address > right->address;
 }
 
-/* Those of one section. */
+/* The symbols of one section. */
 static size_t find_regions(Elf *elf, size_t index, struct region *regions, size_t max)
 {
 	Elf_Scn *section = NULL;
@@ -364,8 +364,8 @@ static void check_shapes(struct scratch *scratch, const char *compiler, const ch
 	assert_true(built && sums[1].compared > 30 * built);
 }
 
-/* By .ARM.exidx all of them can be told, and of most the instructions tell it as well: not of what
- * is reached by a jump table, nor of functions whose ways do not agree. */
+/* .ARM.exidx covers all functions, and the code itself most of them: not what is reached by a jump
+ * table, nor functions whose paths disagree. */
 static void check_both(struct scratch *scratch, const char *compiler, const char *extra)
 {
 	struct link_counts described[2] = {{0}, {0}}, bare[2] = {{0}, {0}};
@@ -402,9 +402,7 @@ static void test_old_thumb(void **state)
 	check_both(*state, "arm-linux-gnueabi", "-mthumb");
 }
 
-/*
- * A function's first instruction, where probes are.
- */
+/* The first instruction of a function, where probes are placed. */
 static void test_entries(void **state)
 {
 	struct scratch *scratch = *state;

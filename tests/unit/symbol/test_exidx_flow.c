@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Code of Arm that nothing describes: what its instructions tell, and what they must not be taken
- * to tell. (test_exidx.c compares whole programs with .debug_frame.)
+ * Arm code without unwind information: what is derived from its instructions, and what must not be.
+ * (test_exidx.c compares whole programs with .debug_frame.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #include "arch/unwind_link_row.h"
 #include "symbol/exidx/flow.h"
 
-/* A row as text: the CFA, and for lr, fp and r7 how many words below it they are saved. */
+/* A row as text: the CFA, and how many words below it lr, fp and r7 are saved. */
 static void print_row(const struct unwind_row *row, char text[64])
 {
 	static const char *const bases[16] = {
@@ -36,7 +36,7 @@ static void print_row(const struct unwind_row *row, char text[64])
 			bits & 7, bits >> 3 & 15, bits >> 7 & 15);
 }
 
-/* What holds at a place. */
+/* The row at an offset. */
 static void row_at(const struct exidx_flow *flow, uint32_t at, char text[64])
 {
 	const struct unwind_row *row, *found = NULL;
@@ -53,11 +53,11 @@ static void row_at(const struct exidx_flow *flow, uint32_t at, char text[64])
 #define ROWS_MAX  6
 #define NO_SYMBOL UINT32_MAX
 
-/* Halfwords of Thumb, or words of ARM, and what is expected at places of it. */
+/* Halfwords of Thumb, or words of ARM, and the expected rows at some offsets. */
 struct code_case {
 	const char *name;
 	bool is_thumb;
-	uint32_t symbol; /* where one is */
+	uint32_t symbol; /* the offset of a symbol */
 	size_t count;
 	uint32_t code[CODE_MAX];
 	struct {
@@ -99,7 +99,7 @@ static const struct code_case cases[] = {
 		  {8, "sp+4 1 0 0"},
 		  {10, "sp+2 1 0 0"},
 		  {12, "-"}}},
-	/* The same, but what it pops is not what it pushed: pop {r4, r5, pc}. */
+	/* The same, but it pops other registers than it pushed: pop {r4, r5, pc}. */
 	{THUMB("other registers", 0, 0xb510, 0xb082, 0x4798, 0xbf00, 0xb002, 0xbd30),
 	 .rows = {{4, "-"}, {10, "-"}}},
 	/* … and it leaves four bytes on the stack. */
@@ -109,12 +109,12 @@ static const struct code_case cases[] = {
 	{THUMB("never returns", NO_SYMBOL, 0x4770, 0x4a04, 0x447a, 0xb580, 0xb0ca, 0xaf00, 0x4798,
 	       0xe7fd),
 	 .rows = {{6, "-"}, {8, "sp+2 1 0 2"}, {12, "sp+76 1 0 2"}}},
-	/* What is behind a branch that may fall through does not begin there for sure. */
+	/* Code after a branch that may fall through is not necessarily the start of a function. */
 	{THUMB("perhaps", NO_SYMBOL, 0xd001, 0xb510, 0x4798, 0xe7fd), .rows = {{4, "-"}}},
 	/* push {r0-r3}; push {r4, lr}; blx r3; pop {r4, lr}; add sp, #16; bx lr */
 	{THUMB("variadic", NO_SYMBOL, 0xb40f, 0xb510, 0x4798, 0xe8bd, 0x4010, 0xb004, 0x4770),
 	 .rows = {{4, "sp+6 5 0 0"}, {10, "-"}}},
-	/* The same without the first push is refused: it pops what is not its own. */
+	/* Without the first push it is refused: it pops the caller's stack. */
 	{THUMB("half of it", 0, 0xb510, 0x4798, 0xe8bd, 0x4010, 0xb004, 0x4770),
 	 .rows = {{2, "-"}}},
 	/* push {r4, lr}; cbz r0, +; blx r3; +: pop {r4, pc} */
@@ -130,10 +130,10 @@ static const struct code_case cases[] = {
 	   pc} */
 	{THUMB("alloca", 0, 0xb580, 0x466f, 0xebad, 0x0d03, 0x4798, 0x46bd, 0xbd80),
 	 .rows = {{8, "r7+2 1 0 2"}}},
-	/* The same, and it does not come back by r7: pop {r7, pc} of anything. */
+	/* The same, but sp is not restored from r7: the pop reads anything. */
 	{THUMB("sp is lost", 0, 0xb580, 0x466f, 0xebad, 0x0d03, 0x4798, 0xbd80),
 	 .rows = {{8, "-"}}},
-	/* Who calls before lr is saved does not return; another function is behind. */
+	/* A call before lr is saved does not return; another function follows. */
 	{THUMB("behind what does not return", 0, 0xb410, 0x4798, 0xb500, 0x4798, 0xbd00),
 	 .rows = {{2, "-"}, {6, "sp+1 1 0 0"}}},
 	/* push {r4, lr}; blx r3 (does not return); push {r5, r6, lr}; blx r3; pop {r5, r6, pc} */
@@ -169,7 +169,7 @@ static const struct code_case cases[] = {
 	{ARM("ARM, thread", 0, 0xe92d0090, 0xe3a07078, 0xef000000, 0xe8bd0090, 0xe12fff3c,
 	     0xe3a07001, 0xef000000),
 	 .rows = {{16, "end"}, {19, "end"}, {20, "-"}}},
-	/* A coroutine's end is looked up one byte before: bx lr; movs r0, r4; bne; b */
+	/* The end of a coroutine is looked up one byte before: bx lr; movs r0, r4; bne; b */
 	{ARM("coroutine", 0, 0xe12fff1e, 0xe1b00004, 0x1affffe1, 0xea000000),
 	 .rows = {{2, "-"}, {3, "end"}, {4, "-"}}},
 };
@@ -193,7 +193,8 @@ static void test_cases(void **state)
 	}
 }
 
-/* Cut anywhere, or with any bit the other way, there may be less, but nothing breaks. */
+/* If the code is cut anywhere, or any bit is flipped, fewer rows may result, but nothing
+ * crashes. */
 static void test_damaged(void **state)
 {
 	(void)state;

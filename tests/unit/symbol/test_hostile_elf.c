@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Small files that ask for much: one table under the names of many sections, one note in many
- * segments, a function of nothing but jumps. Each must cost what its size is worth.
+ * Small files that would be expensive to read: one table as many sections, one note in many
+ * segments, a function that consists of jumps. The cost must be proportional to the size.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,7 +83,7 @@ static void put_symbols(struct file *file)
 	slot->r_info = ELF64_R_INFO(1, R_X86_64_JUMP_SLOT);
 }
 
-/* Sections: names, relocations, and then symbols, again and again. */
+/* Sections: names, relocations, and then the same symbols many times. */
 static void put_sections(struct file *file, uint16_t count)
 {
 	Elf64_Shdr *sections = (Elf64_Shdr *)(file->bytes + TABLES_AT);
@@ -104,7 +104,7 @@ static void put_sections(struct file *file, uint16_t count)
 					   .sh_entsize = sizeof(Elf64_Sym)};
 }
 
-/* A jump or call at `at`, of five bytes. */
+/* A jump or call of five bytes at `at`. */
 static void put_transfer(struct file *file, uint8_t opcode, uint32_t at, uint32_t target)
 {
 	int32_t distance = (int32_t)(target - (at + 5));
@@ -113,7 +113,7 @@ static void put_transfer(struct file *file, uint8_t opcode, uint32_t at, uint32_
 	memcpy(file->bytes + at + 1, &distance, sizeof(distance));
 }
 
-/* operator new: jumps to a helper that calls what is no stub. */
+/* operator new: jumps to a helper that calls something other than a stub. */
 static void put_jumps(struct file *file)
 {
 	for (uint32_t at = CODE_AT; at < HELPER_AT - 5; at += 5)
@@ -187,7 +187,7 @@ static void test_jumps(void **state)
 	open_file(file);
 	assert_int_equal(probe_plan_make(file->module, &plan, NULL), 0);
 	assert_true(plan->allocator);
-	assert_true(seconds_used() - start < 60); /* some tenths; an hour without a bound */
+	assert_true(seconds_used() - start < 60); /* an hour without a limit */
 }
 
 static void put_notes(struct file *file, uint16_t count)
@@ -206,7 +206,7 @@ static void put_notes(struct file *file, uint16_t count)
 					   .p_align = 4};
 }
 
-/* A build id is read as long as the notes can be what they say. */
+/* The build ID is read unless there are too many notes to be plausible. */
 static void test_overlapping_notes(void **state)
 {
 	struct file *file = *state;

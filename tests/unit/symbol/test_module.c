@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The table of modules: identity, lookups, and files that are no modules. */
+/* The table of modules: identity, lookups, and invalid files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,7 +51,7 @@ static struct module *intern(struct module_table *table, struct scratch *scratch
 	return module;
 }
 
-static void test_what_it_is(void **state)
+static void test_module_properties(void **state)
 {
 	struct module_table *table = new_table();
 	struct module *module;
@@ -112,7 +112,7 @@ static void test_find(void **state)
 	module_table_free(table);
 }
 
-/* Names every second file, beginning with the first. */
+/* Identifies every second file, starting with the first. */
 static int identify(void *ctx, int fd, uint64_t *ret_device, uint64_t *ret_inode)
 {
 	int *asked = ctx;
@@ -125,7 +125,7 @@ static int identify(void *ctx, int fd, uint64_t *ret_device, uint64_t *ret_inode
 	return 0;
 }
 
-/* What the kernel calls a file counts, where it is known; the path still leads to it. */
+/* The kernel's identity of a file is used if it is known. The path is kept. */
 static void test_kernel_names(void **state)
 {
 	struct module_table *table = new_table();
@@ -146,7 +146,7 @@ static void test_kernel_names(void **state)
 	module_table_free(table);
 }
 
-/* A file that was written over in place is another module under the same inode. */
+/* A file that is overwritten in place is another module with the same inode. */
 static void test_rewritten_file(void **state)
 {
 	struct module_table *table = new_table();
@@ -169,7 +169,7 @@ static int count_and_read(void *ctx, struct module *module, struct error *err)
 	return module_read(module, err);
 }
 
-/* Two seconds after its last change a file counts as unchanged (user/symbol/elf/module_table.c). */
+/* A file counts as unchanged two seconds after its last change (user/symbol/elf/module_table.c). */
 static void await_settled(struct scratch *scratch, const char *name)
 {
 	struct timespec now;
@@ -180,7 +180,7 @@ static void await_settled(struct scratch *scratch, const char *name)
 		usleep(10000);
 }
 
-/* Nor is one that has lain there for a while read twice; until it is changed. */
+/* A file that has not changed for a while is not read again until it changes. */
 static void test_unchanged_file(void **state)
 {
 	struct module_table *table = new_table();
@@ -192,7 +192,7 @@ static void test_unchanged_file(void **state)
 	      BUILD "-o p -Wl,--build-id=0x00000001 && gcc p.c -o q -Wl,--build-id=0x00000002");
 	before = intern(table, *state, "p");
 	assert_ptr_equal(intern(table, *state, "p"), before);
-	assert_int_equal(reads, 2); /* it could have been changed at the same tick */
+	assert_int_equal(reads, 2); /* it may have changed within the same clock tick */
 	await_settled(*state, "p");
 	assert_ptr_equal(intern(table, *state, "p"), before);
 	assert_int_equal(reads, 3);
@@ -206,7 +206,7 @@ static void test_unchanged_file(void **state)
 	module_table_free(table);
 }
 
-/* The file is gone or another one by now: it can be opened through our descriptor. */
+/* If the file is gone or replaced, it can be opened through our descriptor. */
 static void test_open_path(void **state)
 {
 	struct module_table *table = new_table();
@@ -259,11 +259,11 @@ static void check_refused(struct scratch *scratch, const char *name)
 	assert_int_equal(module_intern(table, fd, scratch->path, &module, &err), -ENOEXEC);
 	assert_null(module);
 	assert_non_null(strstr(err.text, name));
-	assert_int_equal(close(fd), 0); /* it stayed ours */
+	assert_int_equal(close(fd), 0); /* it is still ours */
 	module_table_free(table);
 }
 
-static void test_no_module(void **state)
+static void test_files_that_are_no_modules(void **state)
 {
 	build(*state, BUILD "-c -o object.o && printf '#!/bin/sh\\n' > script && : > empty && "
 			    "mkdir directory && mkfifo fifo && head -c 40 object.o > cut");
@@ -280,10 +280,11 @@ static void test_no_module(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_what_it_is),     TEST(test_no_build_id),    TEST(test_identity),
-		TEST(test_find),           TEST(test_kernel_names),   TEST(test_open_path),
-		TEST(test_rewritten_file), TEST(test_unchanged_file), TEST(test_offset_to_vaddr),
-		TEST(test_no_module),
+		TEST(test_module_properties), TEST(test_no_build_id),
+		TEST(test_identity),          TEST(test_find),
+		TEST(test_kernel_names),      TEST(test_open_path),
+		TEST(test_rewritten_file),    TEST(test_unchanged_file),
+		TEST(test_offset_to_vaddr),   TEST(test_files_that_are_no_modules),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Names that are looked for are not passed over; the most frequent others are. */
+/* The filter accepts all names that are searched for, and rejects the most frequent others. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

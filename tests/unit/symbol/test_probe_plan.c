@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Plans of allocators that are compiled here for the purpose, of those that are installed, and of
- * files that lie.
+ * Plans for allocators that are compiled here, for installed ones, and for invalid files.
  *
  * Under sanitizers a fifth as many files are damaged. EXHAUSTIVE=1 damages all of them (see
  * sweep.h).
@@ -23,7 +22,7 @@
 
 #define FLAGS "-O2 -fno-builtin -nostdlib -shared "
 
-/* An allocator that defines malloc and the operators, as an object of its own. */
+/* An allocator that defines malloc and the operators, as a shared object. */
 static const char allocator_source[] =
 	"typedef __SIZE_TYPE__ size_t;\n"
 	"static char pool[4096];\n"
@@ -51,7 +50,7 @@ static const char allocator_source[] =
 	"void _dl_debug_state(void) { used = 0; }\n"
 	"void __call_tls_dtors(void) { used = 1; }\n";
 
-/* One that defines the operators alone. */
+/* A library that only defines the operators. */
 static const char operators_source[] = "typedef __SIZE_TYPE__ size_t;\n"
 				       "void *malloc(size_t);\n"
 				       "void free(void *);\n"
@@ -118,7 +117,7 @@ static size_t count_wrappers(const struct planned *planned, enum api api)
 	return count;
 }
 
-/* Operators are marked in code of any machine; a pointer to Thumb code says so. */
+/* Operators are marked in code of any machine. A pointer to Thumb code says that it is one. */
 static void check_mark_of(struct scratch *scratch, const char *command, bool thumb)
 {
 	static const char source[] = "void free(void *block);\n"
@@ -183,7 +182,7 @@ static void check_operators(const struct planned *planned)
 	assert_int_equal(planned->plan->refusal_count, 1);
 }
 
-/* However calls within the library are bound. */
+/* Works however calls within the library are bound. */
 static void test_allocator(void **state)
 {
 	static const char *const commands[] = {
@@ -203,23 +202,23 @@ static void test_allocator(void **state)
 	}
 }
 
-/* Operators new in the ways that allocators have them: each probed once, and none twice. */
-static void test_ways_of_new(void **state)
+/* Operators new as implemented by allocators: each is probed once, and none twice. */
+static void test_kinds_of_operator_new(void **state)
 {
 	static const char source[] =
 		"typedef __SIZE_TYPE__ size_t;\n"
 		"char pool[4096], *free_list; size_t used;\n"
 		"void *(*handler)(size_t);\n"
 		"void *malloc(size_t n) { char *p = pool + used; used += n; return p; }\n"
-		/* a fast path of its own, malloc behind it */
+		/* its own fast path, then malloc */
 		"void *_Znwm(size_t n) { char *p = free_list;\n"
 		"	if (p) { free_list = *(char **)p; return p; } return malloc(n); }\n"
-		/* always over into that one */
+		/* always jumps to that one */
 		"void *_Znam(size_t n) { used++; return _Znwm(n); }\n"
-		/* gone to where nobody can follow it, or back */
+		/* jumps to an unknown target, or returns */
 		"void *_ZnwmRKSt9nothrow_t(size_t n, void *t) {\n"
 		"	if (n > 99) return handler(n); used -= n; return pool + used; }\n"
-		/* one that calls it, but not always */
+		/* calls malloc, but not always */
 		"void *_ZnamRKSt9nothrow_t(size_t n, void *t) {\n"
 		"	if (!n) return pool; n = 1 + (size_t)malloc(n); return (void *)n; }\n"
 		/* its code jumps to its entry */
@@ -245,8 +244,8 @@ static void test_ways_of_new(void **state)
 	module_table_free(planned.table);
 }
 
-/* A name that frees by calling another one is no second free. */
-static void test_free_of_free(void **state)
+/* A function that frees by calling another one is not a second free. */
+static void test_free_that_calls_free(void **state)
 {
 	static const char source[] = "void free(void *p) { asm volatile(\"\" : : \"r\"(p)); }\n"
 				     "void cfree(void *p) { free(p); }\n"
@@ -259,7 +258,7 @@ static void test_free_of_free(void **state)
 	module_table_free(planned.table);
 }
 
-/* _Znwm is of 64-bit objects: on i386 it takes an unsigned int, and is called _Znwj. */
+/* _Znwm is for 64-bit objects. On i386, operator new takes an unsigned int, and is called _Znwj. */
 static void test_allocator_i386(void **state)
 {
 	static const char command[] = "sed -i 's/_Znwm/_Znwj/; s/_Znam/_Znaj/; s/return _Znwm/"
@@ -280,7 +279,7 @@ static void test_allocator_i386(void **state)
 	module_table_free(planned.table);
 }
 
-static void test_operators_alone(void **state)
+static void test_library_with_operators_only(void **state)
 {
 	struct planned planned =
 		plan_source(*state, operators_source, "gcc " FLAGS "-fPIC -o a.so a.c");
@@ -292,8 +291,8 @@ static void test_operators_alone(void **state)
 	module_table_free(planned.table);
 }
 
-/* As libbsd has it: realloc is called elsewhere, and seen there. */
-static void test_reallocarray_alone(void **state)
+/* As in libbsd: realloc is in another library, and is seen there. */
+static void test_library_with_reallocarray_only(void **state)
 {
 	static const char source[] = "void *realloc(void *, unsigned long);\n"
 				     "void *reallocarray(void *p, unsigned long n, unsigned long s)"
@@ -330,7 +329,7 @@ static void test_glibc_linker(void **state)
 	module_table_free(planned.table);
 }
 
-/* A function without size reaches to the next symbol. */
+/* A function without a size extends to the next symbol. */
 static void test_no_size(void **state)
 {
 	static const char source[] = "asm(\".globl malloc, next; .type malloc, @function;\"\n"
@@ -357,7 +356,7 @@ static void test_nothing(void **state)
 	module_table_free(planned.table);
 }
 
-/* What holds of every plan. */
+/* What holds for every plan. */
 static void check_sites(const struct planned *planned)
 {
 	const struct probe_plan *plan = planned->plan;
@@ -427,7 +426,7 @@ static void test_libc(void **state)
 	module_table_free(planned.table);
 }
 
-/* The compiler knows where libraries are; what is not installed comes back as it was. */
+/* Asks the compiler for the library. If it is not installed, the name comes back unchanged. */
 static bool find_library(const char *name, char *path, size_t size)
 {
 	char command[128];
@@ -507,7 +506,7 @@ static void plan_hostile(struct scratch *scratch, const char *bytes, size_t size
 	module_table_free(table);
 }
 
-/* Cut off anywhere, and with single bytes changed: errors or odd plans, and no more. */
+/* Truncated files, and files with changed bytes, only give errors or odd plans. */
 static void test_hostile_files(void **state)
 {
 	struct planned planned =
@@ -538,12 +537,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_allocator),
-		TEST(test_ways_of_new),
-		TEST(test_free_of_free),
+		TEST(test_kinds_of_operator_new),
+		TEST(test_free_that_calls_free),
 		TEST(test_allocator_i386),
-		TEST(test_operators_alone),
+		TEST(test_library_with_operators_only),
 		TEST(test_marks_of_other_machines),
-		TEST(test_reallocarray_alone),
+		TEST(test_library_with_reallocarray_only),
 		TEST(test_static_program),
 		TEST(test_glibc_linker),
 		TEST(test_no_size),

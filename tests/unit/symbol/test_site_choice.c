@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Each rule for the probed instruction, on hand-made code: what it accepts and what it refuses. */
+/* Each rule for the choice of the probed instruction, on hand-made code: what it accepts and what
+ * it refuses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +30,7 @@ struct example {
 };
 
 static const struct example examples_64[] = {
-	/* what the kernel emulates */
+	/* instructions that the kernel emulates */
 	{"push", BYTES("\x55\xc3"), FIRST, 0, true, "push"},
 	{"push of a high register", BYTES("\x41\x54\xc3"), FIRST, 0, true, "%r12"},
 	{"nop", BYTES("\x31\xc0\x90\xc3"), FIRST, 2, true, "entry is xor"},
@@ -38,7 +39,7 @@ static const struct example examples_64[] = {
 	{"short jump", BYTES("\x31\xc0\xeb\x00\xc3"), FIRST, 2, true, "jmp"},
 	{"long jump", BYTES("\x31\xc0\xe9\0\0\0\0\xc3"), FIRST, 2, true, "jmp"},
 	{"call", BYTES("\x31\xc0\xe8\0\1\0\0\xc3"), FIRST, 2, true, "call"},
-	/* what looks like it and is not */
+	/* similar ones that it does not emulate */
 	{"push with REX.W", BYTES("\x48\x55\xc3"), FIRST, 0, false, "push"},
 	{"word-sized branch", BYTES("\x31\xc0\x66\x0f\x84\1\0\0\0\xc3\xc3"), FIRST, 0, false, "+2"},
 	{"pause", BYTES("\xf3\x90\x55\xc3"), FIRST, 0, false, "pause"},
@@ -63,14 +64,14 @@ static const struct example examples_64[] = {
 	{"lods writes %rsi", BYTES("\xac\x90\xc3"), 2u, 0, false, "lods"},
 	{"xchg writes both", BYTES("\x48\x87\xf8\x90\xc3"), FIRST, 0, false, "xchg"},
 	{"syscall writes %rcx", BYTES("\x0f\x05\x90\xc3"), 8u, 0, false, "syscall"},
-	/* what a call need not pass, or passes without us */
+	/* instructions that a call may skip, or execute without a probe */
 	{"memory written", BYTES("\x89\x07\x90\xc3"), FIRST, 0, false, "memory"},
 	{"computed call", BYTES("\xff\xd0\x90\xc3"), FIRST, 0, false, "call"},
 	{"return", BYTES("\xc3\x90"), FIRST, 0, false, "ret"},
 	{"nothing cheaper", BYTES("\x31\xc0"), FIRST, 0, false, "no cheaper"},
-	/* the landing pad */
+	/* landing pads */
 	{"endbr64", BYTES("\xf3\x0f\x1e\xfa\x55\xc3"), FIRST, 4, true, "entry is endbr64"},
-	/* reached again */
+	/* reached repeatedly */
 	{"loop to the site", BYTES("\x48\x85\xff\x74\x02\xeb\xfc\xc3"), FIRST, 0, false,
 	 "branch at +5 leads back to +3"},
 	{"loop to before the site", BYTES("\x31\xc0\x85\xff\x74\x02\xeb\xfa\xc3"), FIRST, 0, false,
@@ -103,7 +104,7 @@ static const struct example examples_32[] = {
 };
 
 #define NOP5 "\x0f\x1f\x44\x00\x00"
-/* Where the kernel rewrites nop5 to a call. */
+/* Kernels that rewrite nop5 to a call. */
 static const struct example examples_nop5[] = {
 	{"at the entry", BYTES(NOP5 "\x55\xc3"), FIRST, 0, true, "nop"},
 	{"behind endbr64", BYTES("\xf3\x0f\x1e\xfa" NOP5 "\x55\xc3"), FIRST, 4, true, "nop"},
@@ -134,7 +135,7 @@ static struct site_choice choose(const void *bytes, size_t size, uint32_t argume
 
 static void check(const struct example *example, int machine, bool nop5_is_free)
 {
-	/* A copy of the very size lets the sanitizer see a read beyond it. */
+	/* A copy of exactly this size, so that sanitizers detect reads beyond it. */
 	char *bytes = malloc(example->size + !example->size);
 	struct site_choice choice;
 
@@ -183,7 +184,7 @@ static void test_other_machine(void **state)
 	assert_string_not_equal(choice.reason, "");
 }
 
-/* Too much to decode: only a cheap entry is still known to be cheap. */
+/* Too much code to decode: only a cheap entry is still known to be cheap. */
 static void test_large(void **state)
 {
 	uint8_t *bytes = malloc(LARGE);

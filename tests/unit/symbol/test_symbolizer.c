@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names of code: compared with addr2line's, frame by frame, on programs with much inlining; and
- * found in separate debug files, in symbol tables, and in files that lie.
+ * Names of code, compared with addr2line's frame by frame on programs with much inlining; and found
+ * in separate debug files, in symbol tables, and in invalid files.
  *
  * Under sanitizers fewer programs are compiled and fewer files damaged. EXHAUSTIVE=1 runs all cases
  * (see sweep.h).
@@ -57,7 +57,7 @@ static const char program[] =
 	"	return outer(argc) + (int)b.total();\n"
 	"}\n";
 
-/* A function under two names, of which people use one. */
+/* A function with a public and an internal name. */
 static const char plain_program[] = "int answer(int n)\n"
 				    "{\n"
 				    "	return n * 42;\n"
@@ -72,7 +72,7 @@ struct opened {
 	struct debug_search *search;
 };
 
-/* Where separate debug files may lie, too; see test_folders. */
+/* Additional folders with separate debug files; see test_folders. */
 static const char *folders;
 
 static struct opened open_file(const char *path)
@@ -111,7 +111,7 @@ static uint64_t offset_of(const struct module *module, uint64_t vaddr)
 	return 0;
 }
 
-/* The names of the instruction at an address, as if a call ended there. */
+/* The names of the instruction at an address, looked up like a return address after it. */
 static size_t names_at(struct opened *opened, uint64_t vaddr, struct symbol_name names[FRAMES])
 {
 	return symbolizer_names(opened->symbolizer, opened->module,
@@ -129,7 +129,7 @@ static FILE *run(struct scratch *scratch, const char *command)
 	return pipe;
 }
 
-/* addr2line's answer for one address: lines "function", "file:line", for each frame. */
+/* addr2line's answer for one address: the lines "function" and "file:line" for each frame. */
 struct expected {
 	uint64_t vaddr;
 	char functions[FRAMES][4096];
@@ -150,7 +150,7 @@ static bool read_line(FILE *file, char *line, size_t size)
 	return true;
 }
 
-/* `line` holds the address before, and that of the next answer after. */
+/* On entry, `line` holds the address, or is empty; on return, it holds that of the next answer. */
 static bool read_answer(FILE *file, char *line, size_t size, struct expected *answer)
 {
 	if (!*line && !read_line(file, line, size))
@@ -167,7 +167,8 @@ static bool read_answer(FILE *file, char *line, size_t size, struct expected *an
 	return true;
 }
 
-/* What addr2line knows no place for is glue and padding, where it names what lies before. */
+/* Where addr2line has no line, there is linker code or padding, for which it gives the preceding
+ * name. */
 static bool has_place(const struct expected *answer)
 {
 	return answer->count && !strstr(answer->places[answer->count - 1], ":?") &&
@@ -201,7 +202,7 @@ static void compare(struct opened *opened, const struct expected *answer, bool o
 	}
 }
 
-/* Every second byte of the code; what lies between instructions' starts is the instruction's. */
+/* Every second byte of the code. Offsets within an instruction count as the instruction. */
 static const char ask_addr2line[] =
 	"objdump -h p | awk '$2 == \".text\" { print $3, $4 }' | { read size start; "
 	"i=0; while [ $i -lt $((0x$size)) ]; do printf '0x%x\\n' $((0x$start + i)); "
@@ -227,10 +228,10 @@ static size_t compare_with_addr2line(struct scratch *scratch, bool only_lines)
 	return count;
 }
 
-/* No padding, whose place is a matter of taste. */
+/* Without padding, whose line is ambiguous. */
 #define LAID_OUT "-falign-functions=1 -fno-reorder-blocks-and-partition -o p $PWD/p.cc"
 
-static void test_like_addr2line(void **state)
+static void test_names_equal_addr2line(void **state)
 {
 	/* addr2line 2.40 takes the wrong file for the first row of a DWARF 5 line sequence. */
 	static const struct {
@@ -268,7 +269,7 @@ static void build_plain(struct scratch *scratch, const char *command)
 	assert_int_equal(scratch_run(scratch, command), 0);
 }
 
-/* The first frame of `answer`, found in file "p" at its address in "full". */
+/* Checks the first frame of `answer`, found in file "p" at its address in "full". */
 static void check_answer(struct scratch *scratch, const char *function, const char *file,
 			 uint32_t line)
 {
@@ -298,12 +299,12 @@ static void test_separate_debug_file(void **state)
 	assert_int_equal(scratch_run(*state, "mkdir .debug && mv p.debug .debug"), 0);
 	check_answer(*state, "answer", "p.c", 2);
 	assert_int_equal(scratch_run(*state, "printf x >> .debug/p.debug"), 0);
-	check_answer(*state, NULL, NULL, 0); /* not the file that belongs to it */
+	check_answer(*state, NULL, NULL, 0); /* not the right debug file */
 	assert_int_equal(scratch_run(*state, "rm .debug/p.debug && mkfifo .debug/p.debug"), 0);
 	check_answer(*state, NULL, NULL, 0);
 }
 
-/* By the name in the link, and by build id; the wrong file is not taken. */
+/* Found by the name in the link, and by build ID. A wrong file is not used. */
 static void test_folders(void **state)
 {
 	struct scratch *scratch = *state;
@@ -330,7 +331,7 @@ static void test_folders(void **state)
 	folders = NULL;
 }
 
-static void test_symbols_alone(void **state)
+static void test_names_from_symbols_only(void **state)
 {
 	build_plain(*state, "gcc -O0 -o full p.c && cp full p");
 	check_answer(*state, "answer", NULL, 0);
@@ -338,11 +339,11 @@ static void test_symbols_alone(void **state)
 	check_answer(*state, NULL, NULL, 0);
 	assert_int_equal(scratch_run(*state, "gcc -shared -fPIC -o full p.c && strip -o p full"),
 			 0);
-	check_answer(*state, "answer", NULL, 0); /* of .dynsym */
+	check_answer(*state, "answer", NULL, 0); /* from .dynsym */
 }
 
-/* ARM's mapping symbols, as if this were ARM: where a function begins that has no size, and amid.
- */
+/* ARM's mapping symbols, as if this were ARM: at the start and in the middle of a function without
+ * size. */
 static void test_mapping_symbols(void **state)
 {
 	static const char marked[] = ".globl main, answer\n"
@@ -430,7 +431,7 @@ static void name_everything(struct scratch *scratch, const char *bytes, size_t s
 	module_table_free(table);
 }
 
-/* Bytes are changed at random, but the same in every run. */
+/* Changes bytes pseudo-randomly, the same in every run. */
 static uint32_t next_random(uint32_t *seed)
 {
 	*seed = *seed * 1664525 + 1013904223;
@@ -483,7 +484,7 @@ static void test_demangle(void **state)
 	check_demangled("_R", "_R");
 }
 
-/* Each parameter is twice the last one: 2^30 words, were they written out. */
+/* Each parameter is twice the previous one: 2^30 words if written out. */
 static void test_demangle_hostile(void **state)
 {
 	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -515,10 +516,10 @@ static void test_demangle_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_like_addr2line),
+		TEST(test_names_equal_addr2line),
 		TEST(test_separate_debug_file),
 		TEST(test_folders),
-		TEST(test_symbols_alone),
+		TEST(test_names_from_symbols_only),
 		TEST(test_limits),
 		TEST(test_mapping_symbols),
 		TEST(test_return_address),

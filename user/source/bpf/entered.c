@@ -30,7 +30,7 @@ int processes_enter(struct trace_source *bpf, pid_t pid, struct traced_process *
 	if (bpf_map_update_elem(bpf_map__fd(bpf->program->skeleton->maps.processes), &key,
 				&no_losses, BPF_ANY))
 		return error_set_errno(
-			err, -errno, "no more than %u processes at once",
+			err, -errno, "cannot trace more than %u processes at once",
 			bpf_map__max_entries(bpf->program->skeleton->maps.processes));
 	if (processes_new(bpf, pid, ret_process))
 		return error_set(err, -ENOMEM, "out of memory");

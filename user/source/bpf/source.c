@@ -391,7 +391,7 @@ static int bpf_open(struct source **ret_source, const struct source_config *conf
 	int code;
 
 	if (!backend)
-		return error_set_errno(err, -ENOMEM, "cannot start");
+		return error_set_errno(err, -ENOMEM, "cannot start tracing");
 	bpf->prober = &backend->program.prober;
 	bpf->program = &backend->program;
 	bpf->hold = &backend->hold;

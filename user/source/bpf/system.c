@@ -70,7 +70,7 @@ static int attach_round(struct trace_source *bpf, const struct stat *own, size_t
 {
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
-	int code = proc ? 0 : error_set_errno(err, -errno, "/proc");
+	int code = proc ? 0 : error_set_errno(err, -errno, "cannot read /proc");
 
 	*ret_new = 0;
 	while (!code && (entry = readdir(proc))) {
@@ -108,7 +108,7 @@ static int attach_rounds(struct trace_source *bpf, const struct stat *own, struc
 	for (int round = 0; !code && found && round < ATTACH_ROUNDS; round++) {
 		code = source->ops->drain(source);
 		if (code)
-			return error_set_errno(err, code, "the first events");
+			return error_set_errno(err, code, "cannot read the first events");
 		code = attach_round(bpf, own, &found, err);
 	}
 	return code;
@@ -121,13 +121,13 @@ int system_attach(struct source *source, struct error *err)
 	int code = 0;
 
 	if (stat("/proc/self/exe", &own))
-		return error_set_errno(err, -errno, "/proc/self/exe");
+		return error_set_errno(err, -errno, "cannot read /proc/self/exe");
 	code = refuse_translated(err);
 	if (code)
 		return code;
 	code = attach_known(bpf);
 	if (code)
-		return error_set_errno(err, code, "no probes");
+		return error_set_errno(err, code, "cannot place probes");
 	code = attach_rounds(bpf, &own, err);
 	/* Programs are only paused from now on, when that is quick. Then look again for those that
 	 * were not. */

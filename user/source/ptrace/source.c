@@ -444,7 +444,7 @@ static int start(struct ptrace_source *ptrace, struct error *err)
 	if (!code && tracer_process.depth && tracer_process.by_tables)
 		code = unwind_tables_new_at(shared->rows, SHARED_ROWS, shared->pages, SHARED_PAGES,
 					    config->parser, NULL, &ptrace->common.tables);
-	return code ? error_set_errno(err, code, "cannot start the tracer_process") : 0;
+	return code ? error_set_errno(err, code, "cannot start the tracer process") : 0;
 }
 
 static int ptrace_open(struct source **ret_source, const struct source_config *config,
@@ -457,7 +457,7 @@ static int ptrace_open(struct source **ret_source, const struct source_config *c
 		return ptrace_attach_all(NULL, err);
 	ptrace = calloc(1, sizeof(*ptrace));
 	if (!ptrace)
-		return error_set_errno(err, -ENOMEM, "cannot start");
+		return error_set_errno(err, -ENOMEM, "cannot start tracing");
 	ptrace->common.source.ops = source_ptrace();
 	ptrace->common.config = *config;
 	ptrace->common.probe_ops = &ptrace_probe_ops;

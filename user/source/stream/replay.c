@@ -37,7 +37,7 @@ int replay_open(struct replay *replay, const struct replay_config *config, struc
 	if (!code)
 		code = module_table_new(&replay->modules);
 	if (code)
-		return error_set_errno(err, code, "no books");
+		return error_set_errno(err, code, "cannot start the replay");
 	module_table_set_reader(replay->modules,
 				(struct module_reader){parser_read_module, replay->parser});
 	replay->finder = (struct finder){

@@ -283,7 +283,7 @@ int traced_process_attach_launch(struct traced_process *process, const char *pro
 	read_cgroup(process);
 	process->awaits_exec = true;
 	process->launched_command = (const char *const *)command;
-	return code ? error_set_errno(err, code, "no probes") : 0;
+	return code ? error_set_errno(err, code, "cannot place probes") : 0;
 }
 
 /* Places the probes again in all files that had them. */

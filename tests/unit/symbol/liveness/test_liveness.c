@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a stopped function can still read. The functions are assembly with CFI, in this program;
- * `name_at` is the place where a frame of `name` goes on. In most of them the CFA is rsp + 32
- * there, so that the frame has three words at CFA - 32, - 24 and - 16.
+ * What a stopped function can still read. The functions are assembly with CFI, in this program; a
+ * frame of `name` continues at `name_at`. In most of them the CFA is rsp + 32 there, so that the
+ * frame has three words at CFA - 32, - 24 and - 16.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ enum { RBX, RBP, R12, R13, R14, R15 };
 #define ENTER    "subq $24, %rsp\n.cfi_adjust_cfa_offset 24\n"
 #define CALL     "call ordinary\n"
 #define LEAVE    "addq $24, %rsp\n.cfi_adjust_cfa_offset -24\nret\n"
-/* A function whose frame goes on behind a call with `body`. */
+/* A function whose frame continues after a call with `body`. */
 #define FUNCTION(name, body)           \
 	extern const char name##_at[]; \
 	__asm__(BEGIN(name) ENTER CALL AT(name) body LEAVE END)
@@ -205,7 +205,7 @@ static void test_register_is_read_overwritten_or_passed(void **state)
 	assert_int_equal(saver.registers[R13], LIVENESS_PASSED);
 }
 
-/* As if the caller's registers were saved: else an exception would pass them on. */
+/* As if the caller's registers were saved. Otherwise an exception would pass them on. */
 extern const char idioms_at[];
 __asm__(BEGIN(idioms) ENTER
 	".cfi_offset %rbx, -16\n.cfi_offset %r12, -24\n.cfi_offset %r14, -32\n" CALL AT(
@@ -291,14 +291,14 @@ static void test_tail_callee_reads_stack_arguments(void **state)
 	assert_int_equal(slot(stub_at, 8), LIVENESS_UNKNOWN);
 }
 
-static void test_frame_behind_last_call_is_dead_unless_its_address_is_taken(void **state)
+static void test_frame_after_last_call_is_dead_unless_its_address_is_taken(void **state)
 {
 	(void)state;
 	expect_slots(last_at, LIVENESS_DEAD, LIVENESS_DEAD, LIVENESS_UNKNOWN);
 	assert_int_equal(frame(last_at).registers[RBX], LIVENESS_PASSED); /* by an exception */
 }
 
-/* In .text.unlikely, as compilers do it. */
+/* In .text.unlikely, like compilers. */
 FUNCTION(hot, "testl %eax, %eax\njne hot_cold\n");
 __asm__(".section .text.unlikely, \"ax\", @progbits\nhot_cold:\n.cfi_startproc\n"
 	".cfi_def_cfa_offset 32\nmovq (%rsp), %rdi\nmovq %rbx, %rsi\ncall ordinary\n"
@@ -513,7 +513,7 @@ int main(void)
 		cmocka_unit_test(test_endless_loop_ends_the_search),
 		cmocka_unit_test(test_tail_jump_leaves_the_frame),
 		cmocka_unit_test(test_tail_callee_reads_stack_arguments),
-		cmocka_unit_test(test_frame_behind_last_call_is_dead_unless_its_address_is_taken),
+		cmocka_unit_test(test_frame_after_last_call_is_dead_unless_its_address_is_taken),
 		cmocka_unit_test(test_cold_part_is_followed),
 		cmocka_unit_test(test_jump_to_another_frame_is_unknown),
 		cmocka_unit_test(test_slots_of_a_stopped_cold_part_are_unknown),

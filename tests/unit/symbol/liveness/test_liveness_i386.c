@@ -25,7 +25,7 @@ static const struct cie cie = {
 	.start = PROGRAM("\x0c\x04\x04\x88\x01"), /* CFA = esp + 4, eip at CFA - 4 */
 };
 
-/* A function as bytes of code and of CFI; it goes on at `at`. */
+/* A function as bytes of code and of CFI. It continues at `at`. */
 struct function {
 	struct program code;
 	struct program cfi;
@@ -129,7 +129,7 @@ static void test_frame_by_stack_pointer(void **state)
 	assert_true(frame.known);
 	assert_false(frame.cfa_by_bp);
 	assert_int_equal(frame.cfa_offset, 16);
-	assert_int_equal(frame.registers[EBX], LIVENESS_READ); /* perhaps, by the PLT */
+	assert_int_equal(frame.registers[EBX], LIVENESS_READ); /* possibly, by the PLT */
 	assert_int_equal(frame.registers[EDI], LIVENESS_READ);
 	assert_int_equal(frame.registers[ESI], LIVENESS_PASSED);
 	assert_int_equal(liveness_slot(liveness, at, false, 0), LIVENESS_READ);
@@ -138,8 +138,8 @@ static void test_frame_by_stack_pointer(void **state)
 	liveness_close(liveness);
 }
 
-/* Each byte of the code and of the CFI is changed: nothing hangs or reads outside the file. */
-static void test_damaged_functions_are_survived(void **state)
+/* Changes each byte of the code and of the CFI: nothing hangs or reads outside of the file. */
+static void test_damaged_functions_do_not_crash(void **state)
 {
 	char code[64];
 
@@ -198,7 +198,7 @@ static int open_object(const struct object *object)
 	return code;
 }
 
-/* Reading each of them would take time that grows with the square of the file's size. */
+/* The time for reading each of them would grow with the square of the file's size. */
 static void test_file_with_overlapping_relocations_is_refused(void **state)
 {
 	enum { NAMES = 4, SECTIONS = 8 };
@@ -235,7 +235,7 @@ int main(void)
 		cmocka_unit_test(test_frame_by_frame_pointer),
 		cmocka_unit_test(test_file_without_sections_is_unknown),
 		cmocka_unit_test(test_frame_by_stack_pointer),
-		cmocka_unit_test(test_damaged_functions_are_survived),
+		cmocka_unit_test(test_damaged_functions_do_not_crash),
 		cmocka_unit_test(test_other_machine_is_not_supported),
 		cmocka_unit_test(test_file_with_overlapping_relocations_is_refused),
 		cmocka_unit_test(test_big_endian_file_is_not_supported),
