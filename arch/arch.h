@@ -96,11 +96,11 @@ enum arch_step {
 /* A copy of an instruction that runs at another address. */
 struct arch_line {
 	uint8_t code[ARCH_CODE_MAX];
-	uint64_t ip;     /* address of the original */
-	uint64_t slot;   /* address of the copy */
-	size_t size;     /* of the copy, if a breakpoint follows it; otherwise 0 */
-	int lent;        /* the register that replaces the instruction pointer, or -1 … */
-	uint64_t lender; /* … and its saved value */
+	uint64_t ip;          /* address of the original */
+	uint64_t slot;        /* address of the copy */
+	size_t size;          /* of the copy, if a breakpoint follows it; otherwise 0 */
+	int scratch;          /* the register that replaces the instruction pointer, or -1 … */
+	uint64_t saved_value; /* … and its value before (Arm: the IT state) */
 };
 
 /* Numbers of the system calls that create processes and threads; 0: does not exist. */

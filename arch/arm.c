@@ -207,8 +207,8 @@ static void line_begin(struct arch_line *line, struct arch_registers *registers,
 	*line = (struct arch_line){.ip = registers->arm.r[ARM_PC],
 				   .slot = slot,
 				   .size = in.size,
-				   .lent = -1,
-				   .lender = it};
+				   .scratch = -1,
+				   .saved_value = it};
 	memcpy(line->code, code, ARCH_CODE_MAX);
 	memcpy(line->code + in.size, trap, size);
 	if (it)
@@ -219,7 +219,7 @@ static void line_begin(struct arch_line *line, struct arch_registers *registers,
 static void line_end(const struct arch_line *line, struct arch_registers *registers)
 {
 	struct arm_registers *arm = &registers->arm;
-	uint32_t it = (uint32_t)line->lender;
+	uint32_t it = (uint32_t)line->saved_value;
 
 	if (it)
 		arm->cpsr =

@@ -457,7 +457,7 @@ static uint64_t slot_at(uint64_t pointer)
 static void line_begin(struct arch_line *line, struct arch_registers *registers,
 		       const uint8_t code[ARCH_CODE_MAX], uint64_t slot)
 {
-	*line = (struct arch_line){.ip = registers->ppc.nip, .slot = slot, .lent = -1};
+	*line = (struct arch_line){.ip = registers->ppc.nip, .slot = slot, .scratch = -1};
 	memcpy(line->code, code, ARCH_CODE_MAX);
 	registers->ppc.nip = (uint32_t)slot;
 }

@@ -131,7 +131,7 @@ static int free_register(const struct x86_layout *layout, uint8_t operands)
 	return candidates[i];
 }
 
-static uint64_t *lent_register(struct x86_registers *registers, int number)
+static uint64_t *register_of_number(struct x86_registers *registers, int number)
 {
 	return number == 6 ? &registers->si : number == 7 ? &registers->di : &registers->bx;
 }
@@ -144,7 +144,7 @@ static uint64_t *lent_register(struct x86_registers *registers, int number)
 static void make_absolute(struct arch_line *line, struct x86_registers *registers)
 {
 	struct x86_layout layout;
-	uint64_t *lent;
+	uint64_t *scratch;
 	uint8_t operands;
 	size_t length;
 
@@ -154,11 +154,11 @@ static void make_absolute(struct arch_line *line, struct x86_registers *register
 	if (!OPERANDS_RELATIVE(operands))
 		return;
 	length = layout.operands + 1 + DISTANCE_SIZE + immediate_size(&layout, operands);
-	line->lent = free_register(&layout, operands);
-	lent = lent_register(registers, line->lent);
-	line->lender = *lent;
-	*lent = registers->ip + length;
-	line->code[layout.operands] = OPERANDS_BASED(operands, line->lent);
+	line->scratch = free_register(&layout, operands);
+	scratch = register_of_number(registers, line->scratch);
+	line->saved_value = *scratch;
+	*scratch = registers->ip + length;
+	line->code[layout.operands] = OPERANDS_BASED(operands, line->scratch);
 	if (layout.rex >= 0)
 		line->code[layout.rex] = layout.inverse ? line->code[layout.rex] | layout.inverse
 							: line->code[layout.rex] & ~1;
@@ -167,7 +167,7 @@ static void make_absolute(struct arch_line *line, struct x86_registers *register
 void x86_line_begin(struct arch_line *line, struct x86_registers *registers,
 		    const uint8_t code[ARCH_CODE_MAX], uint64_t slot)
 {
-	*line = (struct arch_line){.ip = registers->ip, .slot = slot, .lent = -1};
+	*line = (struct arch_line){.ip = registers->ip, .slot = slot, .scratch = -1};
 	memcpy(line->code, code, ARCH_CODE_MAX);
 	if (!x86_is_narrow(registers))
 		make_absolute(line, registers);
@@ -176,8 +176,8 @@ void x86_line_begin(struct arch_line *line, struct x86_registers *registers,
 
 void x86_line_end(const struct arch_line *line, struct x86_registers *registers)
 {
-	if (line->lent >= 0)
-		*lent_register(registers, line->lent) = line->lender;
+	if (line->scratch >= 0)
+		*register_of_number(registers, line->scratch) = line->saved_value;
 	registers->ip += line->ip - line->slot;
 	if (x86_is_narrow(registers))
 		registers->ip = (uint32_t)registers->ip;

@@ -113,9 +113,9 @@ struct {
 	__uint(max_entries, PROCESSES_NAMED);
 	__type(key, __u32);
 	__type(value, __u32);
-} leaderless SEC(".maps");
+} leader_exited SEC(".maps");
 
-__u32 leaderless_count;
+__u32 leader_exited_count;
 
 /* Returns true if another probe reports this call. */
 static __always_inline int is_of_another(__u64 cookie)
@@ -123,10 +123,10 @@ static __always_inline int is_of_another(__u64 cookie)
 	int for_anybody = (COOKIE_FLAGS(cookie) & COOKIE_FLAG_ANYBODY) != 0;
 	__u32 pid;
 
-	if (config_scope != SCOPE_NAMED || (!for_anybody && !leaderless_count))
+	if (config_scope != SCOPE_NAMED || (!for_anybody && !leader_exited_count))
 		return 0;
 	pid = thread_id() >> 32;
-	return for_anybody != (bpf_map_lookup_elem(&leaderless, &pid) != NULL);
+	return for_anybody != (bpf_map_lookup_elem(&leader_exited, &pid) != NULL);
 }
 
 /*

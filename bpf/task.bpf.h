@@ -434,7 +434,7 @@ static __always_inline void process_exec(__u32 old_pid, struct linux_binprm *pro
 	__u16 flags = old_pid != (__u32)bpf_get_current_pid_tgid() ? RECORD_FLAG_BY_THREAD : 0;
 	int wanted = config_scope != SCOPE_SYSTEM || is_selected(program);
 
-	if (config_everybody || leaderless_count)
+	if (config_everybody || leader_exited_count)
 		watch_translator((__u64)BPF_CORE_READ(program, file, f_path.dentry));
 	if (process_state()) {
 		if (!wanted) {

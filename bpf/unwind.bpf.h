@@ -229,7 +229,7 @@ static __always_inline enum unwind_result step_by(struct stack_buffer *buffer,
 				 : walk_step(buffer, &REGS_UNWIND_ABI, row, &buffer->whole);
 }
 
-/* For rare cases; the walk itself has one function per kind of code. */
+/* Used outside of the walk, which has a copy for 64-bit and one for 32-bit code. */
 __noinline int step_by_word(struct stack_buffer *buffer, __u64 word)
 {
 	struct unwind_row row;

@@ -92,7 +92,7 @@ static int on_end(void *ctx, const struct stream_end *end)
 	return 0;
 }
 
-/* The sums of sections equal those of their sites, whatever the input. */
+/* For any input, the totals of a section equal the sums over its sites. */
 static void look(const struct heard *heard)
 {
 	struct snapshot *snapshot;

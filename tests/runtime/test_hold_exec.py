@@ -210,8 +210,8 @@ def test_selected_program_never_seen(attach, never, options):
 
 
 def test_selected_script(attach, never, tmp_path):
-    """Selected by the script's name, which is the name of the process. The new file is the
-    interpreter."""
+    """A script is selected by its own name, which is the name of the process, although the kernel
+    executes its interpreter."""
     script = tmp_path / "script"
     script.write_text(f"#!{never()}\n")
     script.chmod(0o755)

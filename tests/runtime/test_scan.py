@@ -472,8 +472,8 @@ def test_chunk_links_keep_no_block_alive_after_attaching(attach):
 @pytest.mark.parametrize("name, leaked", [("large", {"blocks": 20, "bytes": 20000000}),
                                           ("tails", TAILS)])
 def test_jemalloc_keeps_no_block_alive(launch, name, leaked):
-    """jemalloc's metadata contain the addresses of large blocks, and its thread caches those of
-    small ones."""
+    """Leaked blocks are found although jemalloc's metadata point to large blocks and its thread
+    caches point to small ones."""
     need("jemalloc")
     environment = {**os.environ, "LD_PRELOAD": library("libjemalloc.so.2")}
     assert leaks_of(launch(target(name), options=SCAN, env=environment).process) == leaked

@@ -194,7 +194,7 @@ def test_return_address_without_a_call_is_not_trusted(launch):
 
 
 def test_depth(launch):
-    """If a stack has more frames than --depth, its first frames are recorded, and it is marked."""
+    """A stack with more frames than --depth keeps its innermost frames and is marked as truncated."""
     result = launch(harness.target("stacks"), "tree", options=("--depth", "5"))
     seen = seen_stacks(result.process)
     assert set(seen) == {places[:4] for places in told_stacks(result.stdout)}

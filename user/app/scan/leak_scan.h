@@ -22,9 +22,9 @@ struct leak_scan {
 };
 
 /*
- * Scans and stores the result in the model, or the reason why there is none. A stopped process runs
- * again afterwards, unless it is held at exit. Returns 0 or -errno with a message; the trace can go
- * on in either case.
+ * Scans a process and stores the result in the model, or the reason for the failure. Resumes the
+ * process if it was stopped, unless it is held at exit. Returns 0 or -errno; sets *err. The trace
+ * can continue in either case.
  */
 int leak_scan_run(const struct leak_scan *scan, struct error *err);
 

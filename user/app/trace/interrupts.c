@@ -86,7 +86,7 @@ bool interrupts_postpone(struct interrupts *interrupts)
 	return interrupts->postponed;
 }
 
-/* Their times are no longer known, so all signals from processes count as echoes. */
+/* The arrival times are lost by now, so every signal sent by a process counts as an echo. */
 static void take_postponed(struct interrupts *interrupts)
 {
 	uint64_t until_ns = interrupts->echo_until_ns;

@@ -384,16 +384,14 @@ void filter_init(struct filter *filter, unsigned int word, uint64_t low, uint64_
 		 enum filter_speed speed)
 {
 	uint64_t limit = word == 8 ? UINT64_MAX : UINT32_MAX;
+	bool has_tags;
 
 	filter->most = high < limit ? high : limit;
 	filter->least = low < filter->most ? low : filter->most;
-	filter->address_bits = TAGGED_WORD_ADDRESS;
-	if (word == 4 || filter->most > TAGGED_WORD_ADDRESS)
-		filter->address_bits = UINT64_MAX;
+	has_tags = word == 8 && filter->most <= TAGGED_WORD_ADDRESS;
+	filter->address_bits = has_tags ? TAGGED_WORD_ADDRESS : UINT64_MAX;
 	filter_limit(filter, filter->least, filter->most);
-	filter->run = filter->address_bits == TAGGED_WORD_ADDRESS || word == 4
-			      ? fastest(word, speed)
-			      : NULL;
+	filter->run = has_tags || word == 4 ? fastest(word, speed) : NULL;
 	if (!filter->run)
 		filter->run = word == 8 ? portable64 : portable32;
 }

@@ -6,8 +6,8 @@
 
 #include "source/trace/backend.h"
 
-/* The processes with deferred records: store their pids, and return their number. Ask for execs
- * first: otherwise a child forked before its parent's exec could be missed. */
+/* The processes with deferred records: store their pids, and return their number. Call
+ * execs_deferred() first, or a child that was forked before its parent's exec may be missed. */
 size_t execs_deferred(const struct trace_source *bpf, uint32_t ret_pids[EXECS_DEFERRED]);
 size_t forks_deferred(const struct trace_source *bpf, uint32_t ret_pids[FORKS_DEFERRED]);
 size_t mappings_deferred(const struct trace_source *bpf, uint32_t ret_pids[MAPPINGS_DEFERRED]);

@@ -190,10 +190,11 @@ static int check_seccomp(const struct trace_source *bpf, pid_t pid, struct error
 		return error_set(err, code, "%s", strerror(-code));
 	confined = info.seccomp;
 	proc_info_free(&info);
-	return confined ? error_set(err, -EOPNOTSUPP,
-				    "it is confined by seccomp, and this kernel kills confined "
-				    "processes at a return probe (fixed in Linux 6.14)")
-			: 0;
+	return confined
+		       ? error_set(err, -EOPNOTSUPP,
+				   "it runs under seccomp, and this kernel kills such a process at "
+				   "a return probe (fixed in Linux 6.14)")
+		       : 0;
 }
 
 static int bpf_attach(struct source *source, pid_t pid, struct error *err)

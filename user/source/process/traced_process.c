@@ -29,7 +29,7 @@ const struct module *mapping_find(const struct traced_process *process, uint64_t
 
 pid_t traced_process_reader(const struct traced_process *process)
 {
-	if (process->leaderless || !process->prober->ops)
+	if (process->leader_exited || !process->prober->ops)
 		return proc_living_thread(process->pid);
 	return process->pid;
 }

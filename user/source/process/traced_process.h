@@ -26,7 +26,7 @@ struct shared_probes {
 	struct probe_links links;
 	struct map64 attached;   /* module id → index into placed_ns */
 	VEC(uint64_t) placed_ns; /* time at which its probes were in place */
-	size_t leaderless;       /* number of processes that need them in SCOPE_NAMED */
+	size_t leader_exited;    /* number of processes that need them in SCOPE_NAMED */
 	/* See translated.h: */
 	bool paused;                /* a translator is running: no links */
 	uint64_t paused_ns;         /* time of the pause */
@@ -68,7 +68,7 @@ struct traced_process {
 	const char *const *launched_command; /* of a launched process, otherwise NULL */
 	struct cgroup cgroup;                /* as last read, or its parent's */
 	struct shared_probes *shared;        /* uses probes in all processes; otherwise NULL */
-	bool leaderless;                     /* its leader has exited: see leader.h */
+	bool leader_exited;                  /* its leader has exited: see leader.h */
 	uint64_t shared_ns; /* start of shared probes; earlier mappings have a gap */
 	struct probe_links links;
 	struct map64 attached; /* module id → 1 */

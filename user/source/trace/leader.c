@@ -21,9 +21,9 @@ int leader_lost(struct traced_process *process, struct shared_probes *shared)
 		err = process->prober->ops->leader_lost(process->prober, process->pid);
 	if (err)
 		return err;
-	process->leaderless = true;
+	process->leader_exited = true;
 	process->shared_ns = clock_now_ns();
-	shared->leaderless++;
+	shared->leader_exited++;
 	log_info("process %d: its first thread has exited; its probes are now in every process",
 		 (int)process->pid);
 	return 0;
@@ -32,7 +32,7 @@ int leader_lost(struct traced_process *process, struct shared_probes *shared)
 void leader_forget(const struct traced_process *process, struct shared_probes *shared)
 {
 	process->prober->ops->leader_found(process->prober, process->pid);
-	if (--shared->leaderless)
+	if (--shared->leader_exited)
 		return;
 	prober_close(process->prober, &shared->links); /* costs other processes no longer */
 	map64_free(&shared->attached);
@@ -52,5 +52,5 @@ void leader_found(struct traced_process *process, struct shared_probes *shared, 
 {
 	leader_count_gap(process, exec_ns);
 	leader_forget(process, shared);
-	process->leaderless = false;
+	process->leader_exited = false;
 }

@@ -321,7 +321,7 @@ int traced_process_attach_again(struct traced_process *process, uint64_t since_n
 	process->shared = NULL;
 	err = replace_probes(process, &attached);
 	map64_free(&attached);
-	if (process->leaderless)
+	if (process->leader_exited)
 		leader_found(process, shared, since_ns);
 	else
 		process->gap_ns += clock_now_ns() - since_ns;
@@ -407,7 +407,7 @@ void traced_process_detach(struct traced_process *process)
 void traced_process_free(struct traced_process *process)
 {
 	traced_process_detach(process);
-	if (process->leaderless)
+	if (process->leader_exited)
 		leader_forget(process, process->shared);
 	cgroup_free(&process->cgroup);
 	map64_free(&process->attached);

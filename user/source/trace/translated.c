@@ -62,7 +62,7 @@ int translated_leave(struct trace_source *trace, struct traced_process *process,
 	if (process->translated)
 		return 0;
 	process->translated = true;
-	if (!process->shared) /* otherwise reported for all processes */
+	if (!process->shared) /* probes in all processes: the caller reports it once */
 		log_warn("process %d is no longer traced: %s", (int)process->pid, translator_words);
 	if (!is_inherited(trace)) {
 		traced_process_detach(process);

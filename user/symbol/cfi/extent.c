@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Linkers write FDEs in the order of the object files, but may move functions elsewhere, such as
- * hot functions next to each other. Extents that are not in order are sorted with an LSD radix
- * sort.
+ * Linkers write FDEs in the order of the object files, but may place functions in another order,
+ * for example to group hot ones. Unsorted extents are radix sorted, least significant digit first.
  */
 #include "symbol/cfi/extent.h"
 

@@ -54,7 +54,7 @@ static const struct emulated_form {
 	{6, 0x0f, 0x0f, 0x80, 0x8f, false}, /* jcc rel32 */
 };
 
-/* Instructions that only compute their first operand, or only set flags. */
+/* Instructions that only write their first operand, or only set flags. */
 static const struct plain_instruction {
 	uint16_t id;
 	bool only_reads;

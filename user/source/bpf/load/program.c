@@ -590,10 +590,10 @@ static int leader_lost(const struct prober *prober, pid_t pid)
 	struct mtrace_bpf *skeleton = program->skeleton;
 	uint32_t key = (uint32_t)pid, value = 1;
 
-	__atomic_add_fetch(&skeleton->bss->leaderless_count, 1, __ATOMIC_SEQ_CST);
-	if (!bpf_map_update_elem(bpf_map__fd(skeleton->maps.leaderless), &key, &value, BPF_ANY))
+	__atomic_add_fetch(&skeleton->bss->leader_exited_count, 1, __ATOMIC_SEQ_CST);
+	if (!bpf_map_update_elem(bpf_map__fd(skeleton->maps.leader_exited), &key, &value, BPF_ANY))
 		return 0;
-	__atomic_sub_fetch(&skeleton->bss->leaderless_count, 1, __ATOMIC_SEQ_CST);
+	__atomic_sub_fetch(&skeleton->bss->leader_exited_count, 1, __ATOMIC_SEQ_CST);
 	return -errno;
 }
 
@@ -603,8 +603,8 @@ static void leader_found(const struct prober *prober, pid_t pid)
 	struct mtrace_bpf *skeleton = program->skeleton;
 	uint32_t key = (uint32_t)pid;
 
-	bpf_map_delete_elem(bpf_map__fd(skeleton->maps.leaderless), &key);
-	__atomic_sub_fetch(&skeleton->bss->leaderless_count, 1, __ATOMIC_SEQ_CST);
+	bpf_map_delete_elem(bpf_map__fd(skeleton->maps.leader_exited), &key);
+	__atomic_sub_fetch(&skeleton->bss->leader_exited_count, 1, __ATOMIC_SEQ_CST);
 }
 
 static const struct prober_ops bpf_prober_ops = {
