@@ -30,6 +30,7 @@ help:
 		'check-all' 'check, and: all of it by ptrace, with fewer rights, other kernels and processors, a soak' \
 		'check-arch' 'only other kernels and processors, under qemu: KERNELS="6.1 armel" (tests/arch/kernels.py)' \
 		'check-external' 'a leak suite on this machine (Juliet, ITC): SUITE=/path LIMIT=150 CASES="*malloc*"' \
+		'check-liveness' 'real programs run on while what the leak scan calls dead is overwritten: MOMENTS=1000' \
 		'check-stress' 'one test beside two busy processes: TEST=tests/runtime/test_x.py::test_y TIMES=10' \
 		'check-timings' 'the 30 slowest tests of the last check' \
 		'static' 'only static analysis, style and layers' \

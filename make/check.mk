@@ -99,5 +99,12 @@ check-external:
 	@MTRACE=$(PROGRAM) tests/external/run --jobs $(JOBS) $(if $(CASES),--cases '$(CASES)') \
 		$(if $(LIMIT),--limit $(LIMIT)) $(EXTERNAL) '$(SUITE)'
 
+# Is what the leak scan calls dead really dead? On programs that are installed here.
+MOMENTS  ?= 1000
+LIVENESS ?=
+
+check-liveness: $(BUILD)/tests/liveness/overwrite
+	$(Q)tests/liveness/run --tool $< --moments $(MOMENTS) $(LIVENESS)
+
 .PHONY: $(TIDIED) check check-all check-programs check-timings check-stress static tidy cppcheck format-check \
-	shellcheck layers words format small-program runtime soak check-external
+	shellcheck layers words format small-program runtime soak check-external check-liveness

@@ -419,7 +419,7 @@ def test_launched_program_outlives_a_killed_tracer(tmp_path, uprobes):
         assert tracer.stdout.read() == "LEAKED\nsignals 0 0\n"
 
 
-@pytest.mark.parametrize("how, leaked", [("returned", 1), ("array", 1), ("thread", 1),
+@pytest.mark.parametrize("how, leaked", [("returned", 1), ("array", 1), ("above", 1), ("thread", 1),
                                          ("freed", 64), ("live", 0), ("waiting", 0)])
 def test_stale_word_keeps_no_block_alive(launch, how, leaked):
     """A word counts as a reference only if the program can still read it."""

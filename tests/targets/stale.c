@@ -2,12 +2,14 @@
 /*
  * Exits with a stale pointer to a block, which nothing reads: "returned" in the frame of a function
  * that has returned, "array" in an array that was never written, "thread" on the stack of a thread
- * that has exited, "freed" in a freed block at the start of the heap. "wait": like "array", but it
- * waits for a line first, and for the end of its input afterwards. The pointer is not stale, and
- * the block is still used: "live", and "waiting", by a thread that waits. Compiled without
+ * that has exited, "freed" in a freed block at the start of the heap. "above": like "array", but
+ * it exits in a function further down, which has called setjmp. "wait": like "array", but it waits
+ * for a line first, and for the end of its input afterwards. The pointer is not stale, and the
+ * block is still used: "live", and "waiting", by a thread that waits. Compiled without
  * optimisation.
  */
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +44,31 @@ static void end_over_array(void)
 		puts(array[0]);
 	}
 	exit(0);
+}
+
+/* Its words cannot be judged, nor those above it that may be its arguments. */
+static void end_after_setjmp(void)
+{
+	static jmp_buf place;
+
+	if (!setjmp(place))
+		exit(0);
+}
+
+static void call_end(void)
+{
+	end_after_setjmp();
+}
+
+static void end_above_setjmp(void)
+{
+	char *volatile array[WORDS];
+
+	if (getpid() < 0) {
+		array[0] = NULL;
+		puts(array[0]);
+	}
+	call_end();
 }
 
 /* The first block of a heap: only malloc's own data are before it. */
@@ -125,6 +152,12 @@ static void array(void)
 	end_over_array();
 }
 
+static void above(void)
+{
+	fill();
+	end_above_setjmp();
+}
+
 static void wait(void)
 {
 	wait_for_line();
@@ -136,8 +169,8 @@ static const struct mode {
 	const char *name;
 	void (*run)(void);
 } modes[] = {
-	{"returned", returned}, {"array", array}, {"thread", thread},   {"freed", freed},
-	{"wait", wait},         {"live", live},   {"waiting", waiting},
+	{"returned", returned}, {"array", array}, {"above", above}, {"thread", thread},
+	{"freed", freed},       {"wait", wait},   {"live", live},   {"waiting", waiting},
 };
 
 int main(int argc, char **argv)

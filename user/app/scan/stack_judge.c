@@ -10,7 +10,7 @@
 #include "os/ptrace/callee_saved.h"
 #include "symbol/liveness/liveness.h"
 
-#define FRAMES_MAX     256
+#define FRAMES_MAX     16384
 #define REFERENCES_MAX 65536 /* to judge; nothing is known about any more of them */
 #define RED_ZONE       128   /* bytes below the stack pointer that a function may use */
 
@@ -170,7 +170,7 @@ static bool push_frame(struct stack_judge *judge, struct thread_stack *stack,
 	if (!find_code(judge, registers->pc, &frame) ||
 	    parser_frame_liveness(judge->config.parser, frame.module, frame.offset,
 				  frame.interrupted, &frame.live) ||
-	    !frame.live.known)
+	    !frame.live.unwound)
 		return false;
 	base = frame.live.cfa_by_bp ? registers->values[CALLEE_SAVED_BP] : registers->sp;
 	frame.cfa = base + (uint64_t)(int64_t)frame.live.cfa_offset;
@@ -202,10 +202,12 @@ static enum reference_answer ask_register(const struct thread_stack *stack, size
 					  size_t index)
 {
 	for (; frame < stack->frames.count; frame++) {
-		enum liveness live = stack->frames.items[frame].live.registers[index];
+		const struct frame_liveness *live = &stack->frames.items[frame].live;
 
-		if (live != LIVENESS_PASSED)
-			return answer_of(live);
+		if (!live->known && live->registers[index] == LIVENESS_UNKNOWN)
+			return REFERENCE_UNKNOWN;
+		if (live->registers[index] != LIVENESS_PASSED)
+			return answer_of(live->registers[index]);
 	}
 	return REFERENCE_UNKNOWN;
 }
@@ -216,6 +218,8 @@ static enum reference_answer ask_slot(const struct stack_judge *judge,
 	int64_t offset = (int64_t)(address - frame->cfa);
 	enum liveness live;
 
+	if (!frame->live.known)
+		return REFERENCE_UNKNOWN;
 	if (offset < INT32_MIN || offset > INT32_MAX)
 		return REFERENCE_LIVE;
 	if (parser_slot_liveness(judge->config.parser, frame->module, frame->offset,
@@ -258,22 +262,41 @@ static enum reference_answer ask_word(const struct stack_judge *judge,
 	return answer == REFERENCE_DEAD && index ? ask_slot(judge, frame - 1, address) : answer;
 }
 
+/* The frame that contains the address; the number of frames if none does. */
+static size_t frame_at(const struct thread_stack *stack, uint64_t address)
+{
+	size_t low = 0, high = stack->frames.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (stack->frames.items[middle].cfa <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 static enum reference_answer ask_memory(const struct stack_judge *judge,
 					const struct thread_stack *stack, uint64_t address)
 {
-	for (size_t i = 0; i < stack->frames.count; i++) {
-		const struct stack_frame *frame = &stack->frames.items[i];
+	size_t frame = frame_at(stack, address);
 
-		if (address >= frame->sp && address < frame->cfa)
-			return ask_word(judge, stack, i, address);
-	}
-	return REFERENCE_UNKNOWN;
+	return frame < stack->frames.count ? ask_word(judge, stack, frame, address)
+					   : REFERENCE_UNKNOWN;
+}
+
+/* Returns true if the code in which the thread stopped is analysed. */
+static bool is_innermost_known(const struct thread_stack *stack)
+{
+	return stack->frames.count && stack->frames.items[0].live.known;
 }
 
 /* The innermost frame may still read any register that functions need not preserve. */
 static enum reference_answer ask_in_register(const struct thread_stack *stack, uint64_t offset)
 {
-	if (!stack->frames.count)
+	if (!is_innermost_known(stack))
 		return REFERENCE_UNKNOWN;
 	for (size_t i = 0; i < stack->registers.count; i++)
 		if (stack->registers.offsets[i] == offset)
@@ -297,7 +320,7 @@ static bool is_in_red_zone(const struct thread_stack *stack, const struct scan_r
 {
 	uint64_t sp = stack->registers.sp;
 
-	return stack->frames.count && reference->registers == SCAN_IN_MEMORY &&
+	return is_innermost_known(stack) && reference->registers == SCAN_IN_MEMORY &&
 	       reference->address < sp && sp - reference->address <= RED_ZONE;
 }
 

@@ -40,5 +40,8 @@ size_t liveness_function_step(const struct liveness_function *function, uint64_t
  */
 bool liveness_function_only_writes(const struct liveness_function *function,
 				   struct liveness_range range);
+/* The same, pushes included. Such a range may be an argument of a function that is called. */
+bool liveness_function_may_pass(const struct liveness_function *function,
+				struct liveness_range range);
 
 #endif

@@ -47,7 +47,7 @@ void liveness_close(struct module_liveness *liveness)
 	free(liveness);
 }
 
-/* Returns false if the frame's function cannot be analysed. */
+/* Returns false if there is no call frame information. */
 static bool find_site(struct module_liveness *liveness, uint64_t offset, bool interrupted,
 		      struct frame_site *ret_site)
 {
@@ -57,7 +57,13 @@ static bool find_site(struct module_liveness *liveness, uint64_t offset, bool in
 	ret_site->row_at = ret_site->from - !interrupted;
 	ret_site->fde = liveness_code_fde(&liveness->cache.code, ret_site->row_at);
 	ret_site->function = liveness_cache_function(&liveness->cache, ret_site->row_at);
-	return ret_site->function && ret_site->function->known;
+	return ret_site->fde;
+}
+
+/* Returns false if the function cannot be analysed. */
+static bool is_analysed(const struct frame_site *site)
+{
+	return site->function && site->function->known;
 }
 
 static bool find_cfa(const struct module_liveness *liveness, const struct frame_site *site,
@@ -81,12 +87,16 @@ void liveness_frame(struct module_liveness *liveness, uint64_t offset, bool inte
 	if (!find_site(liveness, offset, interrupted, &site) || !find_cfa(liveness, &site, &cfa) ||
 	    !liveness_rows_saved(&liveness->cache.code, site.fde, site.row_at, ret->saved))
 		return;
-	ret->known = true;
+	ret->unwound = true;
+	ret->known = is_analysed(&site);
 	ret->cfa_by_bp = cfa.by_bp;
 	ret->cfa_offset = cfa.offset;
-	for (unsigned int i = 0; i < LIVENESS_SAVED; i++)
+	for (unsigned int i = 0; ret->known && i < LIVENESS_SAVED; i++)
 		ret->registers[i] = (uint8_t)liveness_search_register(
 			&liveness->cache, site.function, site.from, i, ret->saved[i] != 0);
+	/* The code may be done with the frame pointer, but exceptions are unwound with it. */
+	if (cfa.by_bp)
+		ret->registers[LIVENESS_BP] = LIVENESS_READ;
 }
 
 /* Returns true if callees and signal handlers may overwrite the slot. */
@@ -110,7 +120,7 @@ enum liveness liveness_slot(struct module_liveness *liveness, uint64_t offset, b
 	struct frame_site site;
 
 	if (slot.at <= -LIVENESS_OFFSET_MAX || slot.at >= LIVENESS_OFFSET_MAX ||
-	    !find_site(liveness, offset, interrupted, &site))
+	    !find_site(liveness, offset, interrupted, &site) || !is_analysed(&site))
 		return LIVENESS_UNKNOWN;
 	if (end > -(int64_t)slot.size && slot.at < 0)
 		return LIVENESS_READ; /* the return address */

@@ -40,8 +40,8 @@
 #include "symbol/liveness/verdict.h"
 
 struct frame_liveness {
-	bool known;     /* if false, treat all words of the frame and all registers of the caller as
-			   read */
+	bool unwound;   /* the CFA and the saved registers are known */
+	bool known;     /* also its code; if not, nothing is known about the words of the frame */
 	bool cfa_by_bp; /* the CFA is bp + cfa_offset; otherwise sp + cfa_offset */
 	int32_t cfa_offset; /* bytes */
 	/* Where the caller's registers are saved, in bytes relative to the CFA; 0: still in the

@@ -24,7 +24,8 @@ struct search_place {
 struct liveness_search {
 	struct liveness_cache *cache;
 	bool is_register;
-	bool unwinds; /* an exception passes the register to the caller */
+	bool unwinds;         /* an exception passes the register to the caller */
+	bool may_be_argument; /* of a function that is called later */
 	struct liveness_range slot;
 	uint8_t reg; /* a single bit */
 	struct search_part parts[PARTS_MAX];
@@ -84,6 +85,8 @@ static uint32_t enter(struct liveness_search *search, const struct liveness_func
 	if (search->part_count == PARTS_MAX || has_escaped(search, function))
 		return PARTS_MAX;
 	part->function = function;
+	if (!search->is_register && liveness_function_may_pass(function, search->slot))
+		search->may_be_argument = true;
 	part->visited = calloc(1, function->steps.count / 8 + 1);
 	return part->visited ? search->part_count++ : PARTS_MAX;
 }
@@ -102,6 +105,17 @@ static void throw_from(struct liveness_search *search, const struct liveness_ste
 		leave(search);
 }
 
+static bool is_known(int32_t place)
+{
+	return place != LIVENESS_NOWHERE && place != LIVENESS_LOST;
+}
+
+/* Returns true if the called function may take the slot as an argument on the stack. */
+static bool passes(const struct liveness_search *search, const struct liveness_step *call)
+{
+	return search->may_be_argument && (!is_known(call->sp) || search->slot.at >= call->sp);
+}
+
 static bool has_returned_stack(const struct liveness_search *search,
 			       const struct liveness_step *step)
 {
@@ -115,11 +129,6 @@ static void tail_call(struct liveness_search *search, const struct liveness_step
 		search->verdict = LIVENESS_UNKNOWN;
 	else
 		leave(search);
-}
-
-static bool is_known(int32_t place)
-{
-	return place != LIVENESS_NOWHERE && place != LIVENESS_LOST;
 }
 
 /* Returns true if the CFA at the target is that of the jump. */
@@ -195,16 +204,28 @@ static void follow_next(struct liveness_search *search, struct search_place plac
 		follow_out(search, step, function->end);
 }
 
+static void follow_call(struct liveness_search *search, struct search_place place,
+			const struct liveness_step *step)
+{
+	if (passes(search, step)) {
+		search->verdict = LIVENESS_UNKNOWN;
+		return;
+	}
+	follow_next(search, place, step);
+	throw_from(search, step);
+	if (step->pad && !is_over(search))
+		follow_to(search, place.part, step, step->pad);
+}
+
 static void follow(struct liveness_search *search, struct search_place place,
 		   const struct liveness_step *step)
 {
 	switch (step->flow) {
 	case LIVENESS_FLOW_NEXT:
-	case LIVENESS_FLOW_CALL:
 		follow_next(search, place, step);
-		throw_from(search, step);
-		if (step->pad && !is_over(search))
-			follow_to(search, place.part, step, step->pad);
+		break;
+	case LIVENESS_FLOW_CALL:
+		follow_call(search, place, step);
 		break;
 	case LIVENESS_FLOW_BRANCH:
 		follow_next(search, place, step);

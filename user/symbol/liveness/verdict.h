@@ -4,6 +4,7 @@
 
 /* Callee-saved registers, in this order: rbx rbp r12 r13 r14 r15; i386: ebx ebp esi edi. */
 #define LIVENESS_SAVED 6
+#define LIVENESS_BP    1 /* the index of the frame pointer */
 
 enum liveness {
 	LIVENESS_DEAD,    /* overwritten first, or never read */

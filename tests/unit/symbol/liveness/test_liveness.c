@@ -395,6 +395,13 @@ static void test_stack_pointer_is_tracked_beside_a_frame_pointer(void **state)
 	assert_int_equal(frame(restored_at).registers[RBX], LIVENESS_DEAD);
 }
 
+/* restored never reads %rbp after the call, but an exception that the call throws would. */
+static void test_frame_pointer_that_is_the_base_is_read(void **state)
+{
+	(void)state;
+	assert_int_equal(frame(restored_at).registers[RBP], LIVENESS_READ);
+}
+
 static void test_frame_interrupted_in_its_prologue(void **state)
 {
 	uint64_t offset = offset_of(prologue_at);
@@ -421,6 +428,24 @@ static void test_stack_argument_is_read(void **state)
 	assert_int_equal(liveness_slot(liveness, start, true, 8), LIVENESS_READ);
 	assert_int_equal(liveness_slot(liveness, start, true, 0), LIVENESS_DEAD);
 	assert_int_equal(slot(argument_at, 8), LIVENESS_DEAD);
+}
+
+extern const char pushing_at[], passing_at[];
+__asm__(BEGIN(pushing) ENTER "pushq %rdi\n.cfi_adjust_cfa_offset 8\n" AT(pushing) CALL
+	"popq %rcx\n.cfi_adjust_cfa_offset -8\n" LEAVE END);
+__asm__(BEGIN(passing) ENTER "pushq %rdi\n.cfi_adjust_cfa_offset 8\n" AT(passing) CALL
+	"addq $8, %rsp\n.cfi_adjust_cfa_offset -8\n" CALL LEAVE END);
+
+/* Where it stops, the call is still to come. */
+static void test_argument_of_a_later_call_is_not_dead(void **state)
+{
+	(void)state;
+	assert_int_equal(liveness_slot(liveness, offset_of(passing_at), true, -40),
+			 LIVENESS_UNKNOWN);
+	assert_int_equal(liveness_slot(liveness, offset_of(passing_at), true, -32), LIVENESS_DEAD);
+	assert_int_equal(liveness_slot(liveness, offset_of(pushing_at), true, -40), LIVENESS_READ);
+	assert_int_equal(liveness_slot(liveness, offset_of(passing_at) + 5, false, -40),
+			 LIVENESS_DEAD);
 }
 
 /*
@@ -465,6 +490,21 @@ static void test_unusual_functions_are_unknown(void **state)
 		expect_slots(sites[i], LIVENESS_UNKNOWN, LIVENESS_UNKNOWN, LIVENESS_UNKNOWN);
 	}
 	assert_true(frame(thunk_at).known);
+}
+
+static void test_unknown_function_is_unwound_by_its_rows(void **state)
+{
+	struct frame_liveness unknown = frame(twice_at);
+
+	(void)state;
+	assert_true(unknown.unwound);
+	assert_false(unknown.known);
+	assert_int_equal(unknown.cfa_offset, frame(thunk_at).cfa_offset);
+	assert_memory_equal(unknown.saved, frame(thunk_at).saved, sizeof(unknown.saved));
+	assert_int_equal(unknown.registers[RBX], LIVENESS_UNKNOWN);
+	assert_false(frame(signal_at).unwound);
+	assert_false(frame(expression_at).unwound);
+	assert_false(frame(bare_function_at).unwound);
 }
 
 static void test_extreme_offsets_are_unknown(void **state)
@@ -521,10 +561,13 @@ int main(void)
 		cmocka_unit_test(test_pending_call_may_throw),
 		cmocka_unit_test(test_frame_pointer_is_the_base),
 		cmocka_unit_test(test_stack_pointer_is_tracked_beside_a_frame_pointer),
+		cmocka_unit_test(test_frame_pointer_that_is_the_base_is_read),
 		cmocka_unit_test(test_frame_interrupted_in_its_prologue),
 		cmocka_unit_test(test_stack_argument_is_read),
+		cmocka_unit_test(test_argument_of_a_later_call_is_not_dead),
 		cmocka_unit_test(test_code_without_fde_is_unknown),
 		cmocka_unit_test(test_unusual_functions_are_unknown),
+		cmocka_unit_test(test_unknown_function_is_unwound_by_its_rows),
 		cmocka_unit_test(test_extreme_offsets_are_unknown),
 	};
 
