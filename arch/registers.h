@@ -12,6 +12,8 @@
 #include <string.h>
 
 #define REGISTERS_NO_THREAD 0xffff
+/* PowerPC's thread pointer is this far above the thread control block (ELF ABI supplement, TLS). */
+#define REGISTERS_POWERPC_THREAD_BIAS 0x7000
 
 /* A 64-bit tracer meets two kinds of threads, which differ in the size of the register set. */
 struct registers_layout {
@@ -38,9 +40,9 @@ static const struct registers_layout registers_layouts[] = {
 	/* r13 */
 	{72, 4, 52, REGISTERS_NO_THREAD, 0, 8, 1, 248, 11, 387, {120, 2, 190, 435}},
 #elif defined(__powerpc__)
-	/* r1, r2 */
-	{192, 4, 4, REGISTERS_NO_THREAD, 0, 16, 1, 234, 11, 362, {120, 2, 189, 435}},
-	{384, 8, 8, REGISTERS_NO_THREAD, 288, 16, 1, 234, 11, 362, {120, 2, 189, 435}},
+	/* r1, r2; r1, r13 */
+	{192, 4, 4, 8, 0, 16, 1, 234, 11, 362, {120, 2, 189, 435}},
+	{384, 8, 8, 104, 288, 16, 1, 234, 11, 362, {120, 2, 189, 435}},
 #endif
 };
 

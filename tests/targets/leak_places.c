@@ -242,13 +242,7 @@ CASE(in_high_xmm, .reachable = {1, SIZE})
 	in_thread(hold_in_high_xmm);
 }
 
-/* The thread pointer of 32-bit threads is unknown, so the whole mapping counts
- * (scan/read/roots.c). */
-#if defined(__x86_64__)
 CASE(in_dead_stack, .definite = {1, SIZE})
-#else
-CASE(in_dead_stack, .reachable = {1, SIZE})
-#endif
 {
 	in_thread(hold_in_dead_stack);
 }

@@ -13,6 +13,9 @@
 #include "arch/registers.h"
 #include "os/process/procfs.h"
 
+#if defined(__x86_64__) || defined(__i386__)
+#include <asm/ldt.h>
+#endif
 #ifndef NT_X86_XSTATE
 #define NT_X86_XSTATE 0x202
 #endif
@@ -52,6 +55,63 @@ static void read_set(struct thread_registers *registers, uintptr_t type)
 	registers->size += set.iov_len;
 }
 
+/*
+ * Where the general registers do not hold the thread pointer, the kernel says what it is. Returns 0
+ * if it is not known.
+ */
+#if defined(__x86_64__) || defined(__i386__)
+#define GS_OFFSET 40 /* in user_regs_struct32 */
+
+/* i386: %gs selects a segment that begins at the thread control block (set_thread_area(2)). */
+static uint64_t ask_thread_pointer(const struct thread_registers *registers)
+{
+	uint64_t selector = registers_word(registers->bytes, GS_OFFSET, registers->word) & 0xffff;
+	struct user_desc segment = {0};
+
+	if (!selector || ptrace(PTRACE_GET_THREAD_AREA, registers->tid,
+				(void *)(uintptr_t)(selector >> 3), &segment))
+		return 0;
+	return segment.base_addr;
+}
+#elif defined(__arm__)
+static uint64_t ask_thread_pointer(const struct thread_registers *registers)
+{
+	uint32_t pointer = 0;
+
+	return ptrace(PTRACE_GET_THREAD_AREA, registers->tid, NULL, &pointer) ? 0 : pointer;
+}
+#elif defined(__aarch64__)
+static uint64_t ask_thread_pointer(const struct thread_registers *registers)
+{
+	uint64_t pointer = 0;
+	struct iovec set = {.iov_base = &pointer, .iov_len = sizeof(pointer)};
+
+	return registers->word != sizeof(pointer) || get_set(registers->tid, NT_ARM_TLS, &set)
+		       ? 0
+		       : pointer;
+}
+#else
+static uint64_t ask_thread_pointer(const struct thread_registers *registers)
+{
+	(void)registers;
+	return 0;
+}
+#endif
+
+static uint64_t read_thread_pointer(const struct thread_registers *registers,
+				    const struct registers_layout *layout)
+{
+	uint64_t pointer;
+
+	if (layout->thread == REGISTERS_NO_THREAD)
+		return ask_thread_pointer(registers);
+	pointer = registers_word(registers->bytes, layout->thread, layout->word);
+#ifdef __powerpc__
+	pointer -= pointer ? REGISTERS_POWERPC_THREAD_BIAS : 0;
+#endif
+	return pointer;
+}
+
 /* Reads the general registers first: their size determines the layout. */
 void tracee_read_registers(struct thread_registers *registers)
 {
@@ -67,9 +127,7 @@ void tracee_read_registers(struct thread_registers *registers)
 		registers->red_zone = layout->red_zone;
 		registers->chunk = layout->chunk;
 		registers->stack = registers_word(registers->bytes, layout->stack, layout->word);
-		if (layout->thread != REGISTERS_NO_THREAD)
-			registers->thread =
-				registers_word(registers->bytes, layout->thread, layout->word);
+		registers->thread = read_thread_pointer(registers, layout);
 	}
 	registers->size &= ~(size_t)7; /* an i386 set ends in half a word (a segment register) … */
 #if defined(__x86_64__) || defined(__i386__)
