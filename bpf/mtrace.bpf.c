@@ -24,7 +24,8 @@ const volatile __u32 config_everybody = 0; /* probes are in all processes that m
 const volatile struct selection config_selection = {};
 const volatile __u64 config_session_mark = 1;
 const volatile __u64 config_wake_bytes = 1 << 20; /* wake the reader when this much is pending */
-const volatile __u64 config_slice_room = 8 << 20; /* send no slices when more is pending */
+const volatile __u64 config_stack_dump_room = 8
+					      << 20; /* send no stack dumps when more is pending */
 const volatile __u32 config_mappings = MAPPINGS_ITERATED;
 const volatile __u32 config_casts = 0;   /* the kernel has bpf_rdonly_cast() */
 const volatile __u32 config_places = 0;  /* probes may have COOKIE_OF_PLACE */

@@ -36,7 +36,7 @@
 #include "source/trace/records.h"
 #include "source/trace/translated.h"
 #include "source/trace/translator.h"
-#include "source/unwind/slice.h"
+#include "source/unwind/stack_dump.h"
 #include "source/unwind/stack_check.h"
 #include "source/unwind/tables.h"
 #include "symbol/elf/module_table.h"

@@ -108,7 +108,7 @@ static void constants_configure(struct mtrace_bpf *skeleton, const struct means 
 		       sizeof(*config->selection));
 	skeleton->rodata->config_session_mark = 1 + (uint64_t)getpid() % SESSION_MARK_MAX;
 	skeleton->rodata->config_wake_bytes = config->buffer_bytes / 8;
-	skeleton->rodata->config_slice_room = config->buffer_bytes / 2;
+	skeleton->rodata->config_stack_dump_room = config->buffer_bytes / 2;
 	skeleton->rodata->config_mappings = mappings_by(kernel);
 #ifdef __x86_64__ /* on others, not every kernel can call kernel functions */
 	skeleton->rodata->config_casts = kernel->ids[KERNEL_CASTS] != 0;
