@@ -46,7 +46,7 @@ struct pending_call {
 };
 
 #define FATE_THROWN 1 /* it threw an exception, and its failure was reported */
-#define FATE_MUTE   2 /* not reported: see bpf/thin.bpf.h */
+#define FATE_MUTE   2 /* not reported: see bpf/call_filter.bpf.h */
 
 struct thread_calls {
 	abi_u32 count;
@@ -76,7 +76,7 @@ static __always_inline int read_return(const struct pt_regs *regs, abi_u64 *ret_
 }
 
 #include "bpf/sanity.bpf.h"
-#include "bpf/thin.bpf.h"
+#include "bpf/call_filter.bpf.h"
 
 #define MAP_REPLACES 0x10 /* MAP_FIXED */
 #define PAYLOAD_BITS 48
@@ -145,7 +145,7 @@ static __always_inline abi_u64 call_payload(const struct pt_regs *regs, abi_u64 
 
 static __always_inline int has_sample(abi_u64 cookie)
 {
-	return is_thinned() && !is_map_call(cookie) && COOKIE_OUT(cookie) == COOKIE_NO_ARG;
+	return filters_calls() && !is_map_call(cookie) && COOKIE_OUT(cookie) == COOKIE_NO_ARG;
 }
 
 static __always_inline abi_u64 payload_with(abi_u64 cookie, abi_u64 payload, abi_u32 sample)
@@ -178,7 +178,7 @@ static __always_inline struct telling telling_of(const struct pt_regs *regs, abi
 	struct telling telling = {.any = 1};
 	abi_u64 old;
 
-	if (!is_thinned() || is_map_call(cookie))
+	if (!filters_calls() || is_map_call(cookie))
 		return telling;
 	telling.sample = sample_choose(requested_bytes(regs, cookie));
 	if (telling.sample != SAMPLE_NOT)
@@ -299,7 +299,7 @@ static __always_inline void emit_outcome_to(struct pt_regs *regs, abi_u64 cookie
 	add_operator(cookie, payload, caller, &record.head);
 	record.head.flags |= RECORD_FLAG_SAMPLE(sample);
 	/* Must precede the return, after which the program can free it. */
-	if (is_thinned() && !is_map_call(cookie) && sample != SAMPLE_NOT)
+	if (filters_calls() && !is_map_call(cookie) && sample != SAMPLE_NOT)
 		told_note(record.address);
 	if (!(COOKIE_FLAGS(cookie) & COOKIE_FLAG_UNMAP) && sample != SAMPLE_NOT)
 		record.stack = take_stack(regs, caller);
@@ -326,7 +326,7 @@ static __always_inline void emit_free(const struct pt_regs *regs, abi_u64 cookie
 	struct record_free record = {};
 
 	record.address = regs_argument(regs, COOKIE_OLD(cookie));
-	if (!record.address || (is_thinned() && !told_maybe(record.address)))
+	if (!record.address || (filters_calls() && !told_maybe(record.address)))
 		return;
 	fill_head(&record.head, RECORD_FREE, cookie, sizeof(record));
 	record.head.flags = COOKIE_OBJECT(cookie) << RECORD_OBJECT_SHIFT;

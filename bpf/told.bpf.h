@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The functions that thin.bpf.h requires: which calls to report, and the table of reported
+/* The functions that call_filter.bpf.h requires: which calls to report, and the table of reported
  * blocks. */
 #ifndef MTRACE_BPF_TOLD_BPF_H
 #define MTRACE_BPF_TOLD_BPF_H
@@ -22,9 +22,9 @@ struct {
 	__type(value, struct told_page);
 } told SEC(".maps");
 
-static __always_inline int is_thinned(void)
+static __always_inline int filters_calls(void)
 {
-	return config_thinned;
+	return config_filters_calls;
 }
 
 static __always_inline int is_size_wanted(__u64 bytes)

@@ -63,7 +63,7 @@ static const uint64_t config_session_mark = 41;
 #include "bpf/session.bpf.h"
 
 /* Which calls are sampled: all of them, unless a script says otherwise. */
-static struct host_thinning {
+static struct host_call_filter {
 	bool on;
 	uint64_t min_size, max_size;
 	uint64_t mean; /* 0: no sampling */
@@ -71,36 +71,37 @@ static struct host_thinning {
 	uint32_t (*random)(void);
 	uint8_t told[TOLD_BYTES];
 	bool all; /* for now, all calls are sampled */
-} thinning;
+} call_filter;
 
-static int is_thinned(void)
+static int filters_calls(void)
 {
-	return thinning.on;
+	return call_filter.on;
 }
 
 static int is_size_wanted(uint64_t bytes)
 {
-	return bytes >= thinning.min_size && (!thinning.max_size || bytes <= thinning.max_size);
+	return bytes >= call_filter.min_size &&
+	       (!call_filter.max_size || bytes <= call_filter.max_size);
 }
 
 static uint32_t sample_now(void)
 {
-	return thinning.mean && !thinning.all ? thinning.level + 1 : 0;
+	return call_filter.mean && !call_filter.all ? call_filter.level + 1 : 0;
 }
 
 static struct sample_rate sample_rate_at(uint32_t level)
 {
-	return sample_rate_of(sample_mean_at(thinning.mean, level));
+	return sample_rate_of(sample_mean_at(call_filter.mean, level));
 }
 
 static uint32_t random_word(void)
 {
-	return thinning.random();
+	return call_filter.random();
 }
 
 static uint8_t *told_byte(uint32_t number)
 {
-	return &thinning.told[number];
+	return &call_filter.told[number];
 }
 
 /* What the code asks for that is the same in every script. */

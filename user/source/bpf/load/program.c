@@ -71,15 +71,16 @@ static uint64_t kernel_tick_ns(void)
 	return (uint64_t)tick.tv_nsec;
 }
 
-static void thinning_configure(struct mtrace_bpf *skeleton, const struct thinning *thinning)
+static void configure_call_filter(struct mtrace_bpf *skeleton,
+				  const struct call_filter *call_filter)
 {
-	skeleton->rodata->config_thinned = is_thinning(thinning);
-	skeleton->rodata->config_min_size = thinning->min_size;
-	skeleton->rodata->config_max_size = thinning_max_size(thinning);
-	skeleton->rodata->config_sample = thinning->sample;
-	for (uint32_t level = 0; thinning->sample && level < SAMPLE_LEVELS; level++) {
+	skeleton->rodata->config_filters_calls = call_filter_is_on(call_filter);
+	skeleton->rodata->config_min_size = call_filter->min_size;
+	skeleton->rodata->config_max_size = call_filter_max_size(call_filter);
+	skeleton->rodata->config_sample = call_filter->sample;
+	for (uint32_t level = 0; call_filter->sample && level < SAMPLE_LEVELS; level++) {
 		const struct sample_rate rate =
-			sample_rate_of(sample_mean_at(thinning->sample, level));
+			sample_rate_of(sample_mean_at(call_filter->sample, level));
 
 		memcpy((void *)&skeleton->rodata->config_rates[level], &rate, sizeof(rate));
 	}
@@ -116,7 +117,7 @@ static void constants_configure(struct mtrace_bpf *skeleton, const struct means 
 	skeleton->rodata->config_tick_ns = kernel_tick_ns();
 	skeleton->rodata->config_pid_namespace = config->pid_namespace;
 	skeleton->rodata->config_sanity = config->sanity;
-	thinning_configure(skeleton, &config->thinning);
+	configure_call_filter(skeleton, &config->call_filter);
 }
 
 /* Unneeded maps get a single entry: for some, the kernel would clear megabytes. */
@@ -129,7 +130,7 @@ static void maps_configure(struct mtrace_bpf *skeleton, const struct means *mean
 	bpf_map__set_max_entries(skeleton->maps.events, (uint32_t)config->buffer_bytes);
 	if (config->scope != SCOPE_NAMED)
 		bpf_map__set_max_entries(skeleton->maps.processes, PROCESSES_FOUND);
-	if (!is_thinning(&config->thinning))
+	if (!call_filter_is_on(&config->call_filter))
 		bpf_map__set_max_entries(skeleton->maps.told, 1);
 	if (!config->measures)
 		bpf_map__set_max_entries(skeleton->maps.ended, 1);
@@ -351,7 +352,7 @@ int program_load(struct loaded_programs *ret_program, const struct program_confi
 		probe_closer_dismiss(&program);
 		return load_failed(code, &config, err);
 	}
-	program.skeleton->bss->sample_drawn = thinning_at_first(&config.thinning);
+	program.skeleton->bss->sample_drawn = call_filter_samples_at_first(&config.call_filter);
 	log_info("calls are traced with %s", program.means->words);
 	program.unwinds = config.unwind_rows != 0;
 	program.prober.everybody = program.skeleton->rodata->config_everybody;

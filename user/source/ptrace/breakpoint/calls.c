@@ -173,34 +173,34 @@ static void count_loss(enum loss loss)
 }
 
 /*
- * Which calls are reported (bpf/thin.bpf.h).
+ * Which calls are reported (bpf/call_filter.bpf.h).
  */
 
 static abi_u8 told_bytes[TOLD_BYTES];
 
-static const struct thinning *thinning(void)
+static const struct call_filter *call_filter(void)
 {
-	return &now.tracer->config.thinning;
+	return &now.tracer->config.call_filter;
 }
 
-static int is_thinned(void)
+static int filters_calls(void)
 {
-	return is_thinning(thinning());
+	return call_filter_is_on(call_filter());
 }
 
 static int is_size_wanted(abi_u64 bytes)
 {
-	return bytes >= thinning()->min_size && bytes <= thinning_max_size(thinning());
+	return bytes >= call_filter()->min_size && bytes <= call_filter_max_size(call_filter());
 }
 
 static abi_u32 sample_now(void)
 {
-	return thinning_at_first(thinning());
+	return call_filter_samples_at_first(call_filter());
 }
 
 static struct sample_rate sample_rate_at(abi_u32 level)
 {
-	return sample_rate_of(sample_mean_at(thinning()->sample, level));
+	return sample_rate_of(sample_mean_at(call_filter()->sample, level));
 }
 
 static abi_u8 *told_byte(abi_u32 number)

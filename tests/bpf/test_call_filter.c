@@ -110,10 +110,10 @@ static int start(void **state_of_test)
 {
 	(void)state_of_test;
 	memset(&machine, 0, sizeof(machine));
-	memset(&thinning, 0, sizeof(thinning));
-	thinning.on = true;
-	thinning.mean = 1024;
-	thinning.random = always_no;
+	memset(&call_filter, 0, sizeof(call_filter));
+	call_filter.on = true;
+	call_filter.mean = 1024;
+	call_filter.random = always_no;
 	state = 1;
 	return 0;
 }
@@ -194,8 +194,8 @@ static void distances_are_exponential(void **unused)
 	uint64_t since = 0;
 
 	(void)unused;
-	thinning.mean = 512;
-	thinning.random = seeded;
+	call_filter.mean = 512;
+	call_filter.random = seeded;
 	for (int i = 0; i < COUNT;) {
 		since++;
 		if (sample_choose(1) == SAMPLE_NOT)
@@ -254,7 +254,7 @@ static void a_call_that_is_not_told_hides_others(void **unused)
 	assert_int_equal(
 		enter_session(api_cookie(API_CALLOC), (struct pt_regs){.sp = SP, .di = 1, .si = 8}),
 		0);
-	thinning.random = always_yes;
+	call_filter.random = always_yes;
 	assert_int_equal(enter_session(api_cookie(API_MALLOC) | LEAF,
 				       (struct pt_regs){.sp = SP - 64, .di = 8}),
 			 1);
@@ -271,7 +271,7 @@ static void so_does_one_without_sessions(void **unused)
 	(void)unused;
 	thread_enter(&machine.thread, &(struct pt_regs){.sp = SP, .di = 1, .si = 8},
 		     api_cookie(API_CALLOC));
-	thinning.random = always_yes;
+	call_filter.random = always_yes;
 	thread_enter(&machine.thread, &(struct pt_regs){.sp = SP - 64, .di = 8},
 		     api_cookie(API_MALLOC) | LEAF);
 	assert_int_equal(machine.thread.count, 1);
@@ -286,7 +286,7 @@ static void and_one_that_is_watched_at_its_exits(void **unused)
 
 	(void)unused;
 	exit_call_enter(&machine.thread, &at, api_cookie(API_MALLOC));
-	thinning.random = always_yes;
+	call_filter.random = always_yes;
 	thread_enter(&machine.thread, &(struct pt_regs){.sp = SP - 64, .di = 8},
 		     api_cookie(API_MALLOC));
 	assert_int_equal(machine.thread.count, 1);
@@ -300,12 +300,12 @@ static void and_one_that_is_watched_at_its_exits(void **unused)
 static void what_is_told_says_by_which_mean(void **unused)
 {
 	(void)unused;
-	thinning.random = always_yes;
-	thinning.level = 4;
+	call_filter.random = always_yes;
+	call_filter.level = 4;
 	assert_int_equal(
 		enter_session(api_cookie(API_MALLOC) | LEAF, (struct pt_regs){.sp = SP, .di = 100}),
 		0);
-	thinning.level = 9; /* changed while it is pending */
+	call_filter.level = 9; /* changed while it is pending */
 	leave_session(BLOCK);
 	assert_int_equal(machine.record_count, 1);
 	assert_int_equal(machine.records[0].head.kind, RECORD_ALLOC);
@@ -363,9 +363,9 @@ static void sizes_are_filtered_and_counted(void **unused)
 	static const uint64_t sizes[] = {0, 15, 16, 64, 65};
 
 	(void)unused;
-	thinning.mean = 0;
-	thinning.min_size = 16;
-	thinning.max_size = 64;
+	call_filter.mean = 0;
+	call_filter.min_size = 16;
+	call_filter.max_size = 64;
 	for (size_t i = 0; i < 5; i++) {
 		bool wanted = sizes[i] >= 16 && sizes[i] <= 64;
 
@@ -381,7 +381,7 @@ static void sizes_are_filtered_and_counted(void **unused)
 }
 
 /* All mappings are recorded. */
-static void mappings_are_not_thinned(void **unused)
+static void mappings_are_not_filtered(void **unused)
 {
 	(void)unused;
 	assert_int_equal(enter_session(api_cookie(API_MMAP), (struct pt_regs){.sp = SP, .si = 1}),
@@ -432,7 +432,7 @@ static struct truth simulate(struct books *books)
 
 	for (uint64_t i = 0; i < BLOCKS; i++) {
 		sizes[i] = 16 * any_size(6000);
-		thinning.level = (uint32_t)(i / 4000) % 3; /* the mean changes on the way */
+		call_filter.level = (uint32_t)(i / 4000) % 3; /* the mean changes on the way */
 		truth.allocations++;
 		truth.bytes += sizes[i];
 		tell_sampled(books, 0x10000000 + i * 0x20000, sizes[i]);
@@ -456,10 +456,10 @@ static void estimates_are_right(void **unused)
 	double ratio[4] = {0};
 
 	(void)unused;
-	thinning.mean = 16384;
-	thinning.random = seeded;
+	call_filter.mean = 16384;
+	call_filter.random = seeded;
 	for (uint64_t run = 0; run < 100; run++) {
-		struct books books = books_of_samples(thinning.mean);
+		struct books books = books_of_samples(call_filter.mean);
 		const struct snapshot_process *section;
 		struct truth truth;
 
@@ -495,8 +495,8 @@ static void nothing_is_left_when_all_is_freed(void **unused)
 	const struct snapshot_process *section;
 
 	(void)unused;
-	thinning.mean = 4096;
-	thinning.random = seeded;
+	call_filter.mean = 4096;
+	call_filter.random = seeded;
 	for (uint64_t i = 0; i < 5000; i++)
 		tell_sampled(&books, 0x10000000 + i * 0x20000, any_size(20000));
 	section = look(&books);
@@ -521,9 +521,9 @@ static void all_at_first(void **unused)
 	const struct snapshot_process *section;
 
 	(void)unused;
-	thinning.mean = 64;
-	thinning.random = seeded;
-	thinning.all = true;
+	call_filter.mean = 64;
+	call_filter.random = seeded;
+	call_filter.all = true;
 	for (uint64_t i = 0; i < 100; i++)
 		assert_true(tell_sampled(&books, 0x10000000 + i * 0x20000, 1));
 	section = look(&books);
@@ -531,9 +531,9 @@ static void all_at_first(void **unused)
 	assert_int_equal(section->totals.bytes_allocated, 100);
 	assert_int_equal(section->sampling.mean, 0);
 	assert_int_equal(section->sampling.samples, 0);
-	thinning.all = false;
+	call_filter.all = false;
 	for (uint64_t i = 100; i < 2000; i++) {
-		thinning.level = i < 1000 ? 2 : 4;
+		call_filter.level = i < 1000 ? 2 : 4;
 		tell_sampled(&books, 0x10000000 + i * 0x20000, 500);
 	}
 	section = look(&books);
@@ -597,8 +597,8 @@ static void a_realloc_that_is_not_told(void **unused)
 			    .call = {.size = 8}};
 
 	(void)unused;
-	thinning.mean = 100;
-	thinning.random = always_yes;
+	call_filter.mean = 100;
+	call_filter.random = always_yes;
 	tell_sampled(&books, BLOCK, 5000);
 	tell(&books, begin);
 	tell(&books, end);
@@ -632,7 +632,7 @@ int main(void)
 		cmocka_unit_test_setup(frees_of_what_was_told_alone, start),
 		cmocka_unit_test_setup(realloc_of_what_was_told_is_told, start),
 		cmocka_unit_test_setup(sizes_are_filtered_and_counted, start),
-		cmocka_unit_test_setup(mappings_are_not_thinned, start),
+		cmocka_unit_test_setup(mappings_are_not_filtered, start),
 		cmocka_unit_test_setup(estimates_are_right, start),
 		cmocka_unit_test_setup(nothing_is_left_when_all_is_freed, start),
 		cmocka_unit_test_setup(all_at_first, start),

@@ -17,14 +17,14 @@
  * Records carry the mean by which the call was sampled, in the upper byte of the flags: means may
  * change, and each block keeps its own weight.
  */
-#ifndef MTRACE_BPF_THIN_BPF_H
-#define MTRACE_BPF_THIN_BPF_H
+#ifndef MTRACE_BPF_CALL_FILTER_BPF_H
+#define MTRACE_BPF_CALL_FILTER_BPF_H
 
 #include "bpf/abi.h"
 #include "bpf/sample.h"
 
 /* Provided by the including file. */
-static int is_thinned(void);              /* false: report everything */
+static int filters_calls(void);           /* false: report everything */
 static int is_size_wanted(abi_u64 bytes); /* --min-size, --max-size */
 static abi_u32 sample_now(void);          /* current sample as in records: 0 or a level + 1 */
 static struct sample_rate sample_rate_at(abi_u32 level);
