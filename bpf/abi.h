@@ -148,8 +148,8 @@ enum record_kind {
 #define RECORD_SAMPLE(flags)       ((flags) >> 8)
 #define SAMPLE_LEVELS              32
 #define SAMPLE_NOT                 63u
-#define TOLD_BITS                  22
-#define TOLD_BYTES                 (1u << TOLD_BITS)
+#define REPORTED_BITS              22
+#define REPORTED_BYTES             (1u << REPORTED_BITS)
 
 /* A precomputed mean (bpf/sample.h). */
 struct sample_rate {

@@ -342,7 +342,7 @@ static __always_inline int wants_sanity(void)
 	return config_sanity;
 }
 
-#include "bpf/told.bpf.h"
+#include "bpf/reported.bpf.h"
 #include "bpf/alloc.bpf.h"
 #include "bpf/marks.bpf.h"
 

@@ -119,7 +119,7 @@ static __always_inline __u64 stack_dump_send(struct stack_dump_buffer *dump,
 	dump->record.bp_place = buffer->frame.bp_place;
 	dump->record.size = size;
 	bpf_probe_read_kernel(dump->record.frames, sizeof(buffer->frames), buffer->frames);
-	walk_tell_link(buffer, &buffer->whole, &dump->record.frames[STACK_DUMP_LINK]);
+	walk_save_link(buffer, &buffer->whole, &dump->record.frames[STACK_DUMP_LINK]);
 	if (must_wait() ||
 	    bpf_ringbuf_output(&events, dump, sizeof(dump->record) + size, wake_flags()))
 		return 0;

@@ -69,7 +69,7 @@ static struct host_call_filter {
 	uint64_t mean; /* 0: no sampling */
 	uint32_t level;
 	uint32_t (*random)(void);
-	uint8_t told[TOLD_BYTES];
+	uint8_t reported[REPORTED_BYTES];
 	bool all; /* for now, all calls are sampled */
 } call_filter;
 
@@ -99,9 +99,9 @@ static uint32_t random_word(void)
 	return call_filter.random();
 }
 
-static uint8_t *told_byte(uint32_t number)
+static uint8_t *reported_byte_at(uint32_t number)
 {
-	return &call_filter.told[number];
+	return &call_filter.reported[number];
 }
 
 /* What the code asks for that is the same in every script. */

@@ -124,7 +124,7 @@ static uint64_t any_size(uint64_t below)
 	return (uint64_t)exp(ldexp((double)seeded(), -32) * log((double)below));
 }
 
-static void chances_are_right(void **unused)
+static void test_sampling_probability_matches_its_formula(void **unused)
 {
 	(void)unused;
 	for (uint64_t mean = 1; mean <= SAMPLE_MEAN_MAX; mean *= 2) {
@@ -147,7 +147,7 @@ static void chances_are_right(void **unused)
 	}
 }
 
-static void chances_at_the_ends(void **unused)
+static void test_sampling_probability_of_extreme_sizes(void **unused)
 {
 	struct sample_rate rate = sample_rate_of(SAMPLE_MEAN_MAX);
 
@@ -163,7 +163,7 @@ static void chances_at_the_ends(void **unused)
 }
 
 /* More bytes, more chance: over all seams of the tables. */
-static void chances_rise(void **unused)
+static void test_sampling_probability_rises_with_size(void **unused)
 {
 	struct sample_rate rate = sample_rate_of(100000);
 	uint64_t before = 0;
@@ -186,7 +186,7 @@ static int compare_doubles(const void *a, const void *b)
 
 /* Bytes from one sample to the next are exponentially distributed (Kolmogorov and Smirnov): the
  * bound is exceeded by chance once in 10^6 seeds, and the seed is fixed. */
-static void distances_are_exponential(void **unused)
+static void test_sampling_distances_are_exponential(void **unused)
 {
 	enum { COUNT = 20000 };
 	static double distances[COUNT];
@@ -236,7 +236,7 @@ static void leave_session(uint64_t result)
 	machine.session_sp = 0;
 }
 
-static void a_leaf_that_is_not_told_has_no_return(void **unused)
+static void test_unreported_leaf_has_no_return_probe(void **unused)
 {
 	(void)unused;
 	assert_int_equal(enter_session(api_cookie(API_MALLOC) | LEAF, (struct pt_regs){.sp = SP}),
@@ -247,8 +247,9 @@ static void a_leaf_that_is_not_told_has_no_return(void **unused)
 	assert_int_equal(machine.record_count, 0);
 }
 
-/* Else what it calls would have a second chance, and be told as the program's own. */
-static void a_call_that_is_not_told_hides_others(void **unused)
+/* Otherwise the calls that it makes would get a second chance, and be reported as the program's
+ * own. */
+static void test_unreported_call_hides_calls_it_makes(void **unused)
 {
 	(void)unused;
 	assert_int_equal(
@@ -260,10 +261,10 @@ static void a_call_that_is_not_told_hides_others(void **unused)
 			 1);
 	leave_session(BLOCK);
 	assert_int_equal(machine.record_count, 0);
-	assert_false(told_maybe(BLOCK));
+	assert_false(may_be_reported(BLOCK));
 }
 
-static void so_does_one_without_sessions(void **unused)
+static void test_unreported_call_hides_calls_without_sessions(void **unused)
 {
 	struct pt_regs back = {.sp = SP + 8, .ip = CALLER, .ax = BLOCK};
 	uint64_t cookie = 0, payload = 0;
@@ -280,7 +281,7 @@ static void so_does_one_without_sessions(void **unused)
 	assert_int_equal(machine.record_count, 0);
 }
 
-static void and_one_that_is_watched_at_its_exits(void **unused)
+static void test_unreported_call_hides_calls_if_exits_are_probed(void **unused)
 {
 	struct pt_regs at = {.sp = SP, .di = 8, .ax = BLOCK};
 
@@ -297,7 +298,7 @@ static void and_one_that_is_watched_at_its_exits(void **unused)
 	assert_int_equal(machine.lost[LOSS_NO_RETURN], 0);
 }
 
-static void what_is_told_says_by_which_mean(void **unused)
+static void test_reports_carry_their_sampling_mean(void **unused)
 {
 	(void)unused;
 	call_filter.random = always_yes;
@@ -312,10 +313,10 @@ static void what_is_told_says_by_which_mean(void **unused)
 	assert_int_equal(machine.records[0].size, 100);
 	assert_int_equal(machine.records[0].stack, 77);
 	assert_int_equal(RECORD_SAMPLE(machine.records[0].head.flags), 5);
-	assert_true(told_maybe(BLOCK));
+	assert_true(may_be_reported(BLOCK));
 }
 
-static void a_pointer_travels_whole(void **unused)
+static void test_payload_keeps_all_bits_of_a_pointer(void **unused)
 {
 	uint64_t cookie = api_cookie(API_POSIX_MEMALIGN);
 	uint64_t pointer = 0x7fffffffe000;
@@ -327,27 +328,27 @@ static void a_pointer_travels_whole(void **unused)
 	assert_int_equal(payload_sample(cookie, payload_with(cookie, 1ULL << 45, 63)), 63);
 }
 
-static void frees_of_what_was_told_alone(void **unused)
+static void test_only_frees_of_reported_blocks_are_reported(void **unused)
 {
 	struct pt_regs regs = {.sp = SP, .di = BLOCK};
 
 	(void)unused;
 	emit_free(&regs, api_cookie(API_FREE));
 	assert_int_equal(machine.record_count, 0);
-	told_note(BLOCK);
+	mark_reported(BLOCK);
 	emit_free(&regs, api_cookie(API_FREE));
 	assert_int_equal(machine.record_count, 1);
 }
 
 /* The old block is freed, the new one is not sampled. */
-static void realloc_of_what_was_told_is_told(void **unused)
+static void test_realloc_of_reported_block_is_reported(void **unused)
 {
 	struct pt_regs regs = {.sp = SP, .di = BLOCK, .si = 8};
 	uint64_t cookie = api_cookie(API_REALLOC) | LEAF;
 
 	(void)unused;
 	assert_int_equal(enter_session(cookie, regs), 1);
-	told_note(BLOCK);
+	mark_reported(BLOCK);
 	assert_int_equal(enter_session(cookie, regs), 0);
 	leave_session(BLOCK + 0x100);
 	assert_int_equal(machine.record_count, 2);
@@ -355,10 +356,10 @@ static void realloc_of_what_was_told_is_told(void **unused)
 	assert_int_equal(machine.records[1].head.kind, RECORD_END);
 	assert_int_equal(RECORD_SAMPLE(machine.records[1].head.flags), SAMPLE_NOT);
 	assert_int_equal(machine.records[1].stack, 0);
-	assert_false(told_maybe(BLOCK + 0x100));
+	assert_false(may_be_reported(BLOCK + 0x100));
 }
 
-static void sizes_are_filtered_and_counted(void **unused)
+static void test_sizes_are_filtered_and_counted(void **unused)
 {
 	static const uint64_t sizes[] = {0, 15, 16, 64, 65};
 
@@ -381,7 +382,7 @@ static void sizes_are_filtered_and_counted(void **unused)
 }
 
 /* All mappings are recorded. */
-static void mappings_are_not_filtered(void **unused)
+static void test_mappings_are_not_filtered(void **unused)
 {
 	(void)unused;
 	assert_int_equal(enter_session(api_cookie(API_MMAP), (struct pt_regs){.sp = SP, .si = 1}),
@@ -450,7 +451,7 @@ static struct truth simulate(struct books *books)
 
 /* In 100 runs, 5 or so may be outside of bounds that hold in 95 of 100; not many more. The mean of
  * all runs is the truth. */
-static void estimates_are_right(void **unused)
+static void test_estimates_match_the_truth(void **unused)
 {
 	int missed[4] = {0};
 	double ratio[4] = {0};
@@ -489,7 +490,7 @@ static void estimates_are_right(void **unused)
 }
 
 /* What is freed is what was allocated, by block and in the sums. */
-static void nothing_is_left_when_all_is_freed(void **unused)
+static void test_no_estimate_remains_when_all_is_freed(void **unused)
 {
 	struct books books = books_of_samples(4096);
 	const struct snapshot_process *section;
@@ -515,7 +516,7 @@ static void nothing_is_left_when_all_is_freed(void **unused)
 }
 
 /* An adaptive trace: exact while all calls are sampled, then coarser and coarser. */
-static void all_at_first(void **unused)
+static void test_all_calls_are_reported_until_sampling_starts(void **unused)
 {
 	struct books books = books_of_samples(64);
 	const struct snapshot_process *section;
@@ -549,7 +550,7 @@ static void all_at_first(void **unused)
 }
 
 /* One stands for 1 / p, and rounding is right on average. */
-static void weights_are_reciprocals(void **unused)
+static void test_weights_are_reciprocals_of_probabilities(void **unused)
 {
 	const struct model_config config = {.sample = 1000};
 	double blocks = 0, bytes = 0, right = 1 / -expm1(-0.7);
@@ -571,7 +572,7 @@ static void weights_are_reciprocals(void **unused)
 }
 
 /* Without a sample: the upper bound of what may have been missed. */
-static void bounds_of_nothing(void **unused)
+static void test_bounds_without_samples(void **unused)
 {
 	struct snapshot_bounds bounds = weight_bounds(0, 0, 1000);
 
@@ -584,7 +585,7 @@ static void bounds_of_nothing(void **unused)
 }
 
 /* A realloc whose new block is not sampled frees the old one; one that fails does not. */
-static void a_realloc_that_is_not_told(void **unused)
+static void test_unreported_realloc(void **unused)
 {
 	struct books books = books_of_samples(100);
 	const struct event begin = {.kind = EVENT_BEGIN,
@@ -619,26 +620,26 @@ static void a_realloc_that_is_not_told(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(chances_are_right, start),
-		cmocka_unit_test_setup(chances_at_the_ends, start),
-		cmocka_unit_test_setup(chances_rise, start),
-		cmocka_unit_test_setup(distances_are_exponential, start),
-		cmocka_unit_test_setup(a_leaf_that_is_not_told_has_no_return, start),
-		cmocka_unit_test_setup(a_call_that_is_not_told_hides_others, start),
-		cmocka_unit_test_setup(so_does_one_without_sessions, start),
-		cmocka_unit_test_setup(and_one_that_is_watched_at_its_exits, start),
-		cmocka_unit_test_setup(what_is_told_says_by_which_mean, start),
-		cmocka_unit_test_setup(a_pointer_travels_whole, start),
-		cmocka_unit_test_setup(frees_of_what_was_told_alone, start),
-		cmocka_unit_test_setup(realloc_of_what_was_told_is_told, start),
-		cmocka_unit_test_setup(sizes_are_filtered_and_counted, start),
-		cmocka_unit_test_setup(mappings_are_not_filtered, start),
-		cmocka_unit_test_setup(estimates_are_right, start),
-		cmocka_unit_test_setup(nothing_is_left_when_all_is_freed, start),
-		cmocka_unit_test_setup(all_at_first, start),
-		cmocka_unit_test_setup(weights_are_reciprocals, start),
-		cmocka_unit_test_setup(bounds_of_nothing, start),
-		cmocka_unit_test_setup(a_realloc_that_is_not_told, start),
+		cmocka_unit_test_setup(test_sampling_probability_matches_its_formula, start),
+		cmocka_unit_test_setup(test_sampling_probability_of_extreme_sizes, start),
+		cmocka_unit_test_setup(test_sampling_probability_rises_with_size, start),
+		cmocka_unit_test_setup(test_sampling_distances_are_exponential, start),
+		cmocka_unit_test_setup(test_unreported_leaf_has_no_return_probe, start),
+		cmocka_unit_test_setup(test_unreported_call_hides_calls_it_makes, start),
+		cmocka_unit_test_setup(test_unreported_call_hides_calls_without_sessions, start),
+		cmocka_unit_test_setup(test_unreported_call_hides_calls_if_exits_are_probed, start),
+		cmocka_unit_test_setup(test_reports_carry_their_sampling_mean, start),
+		cmocka_unit_test_setup(test_payload_keeps_all_bits_of_a_pointer, start),
+		cmocka_unit_test_setup(test_only_frees_of_reported_blocks_are_reported, start),
+		cmocka_unit_test_setup(test_realloc_of_reported_block_is_reported, start),
+		cmocka_unit_test_setup(test_sizes_are_filtered_and_counted, start),
+		cmocka_unit_test_setup(test_mappings_are_not_filtered, start),
+		cmocka_unit_test_setup(test_estimates_match_the_truth, start),
+		cmocka_unit_test_setup(test_no_estimate_remains_when_all_is_freed, start),
+		cmocka_unit_test_setup(test_all_calls_are_reported_until_sampling_starts, start),
+		cmocka_unit_test_setup(test_weights_are_reciprocals_of_probabilities, start),
+		cmocka_unit_test_setup(test_bounds_without_samples, start),
+		cmocka_unit_test_setup(test_unreported_realloc, start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

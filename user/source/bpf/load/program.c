@@ -131,7 +131,7 @@ static void maps_configure(struct mtrace_bpf *skeleton, const struct means *mean
 	if (config->scope != SCOPE_NAMED)
 		bpf_map__set_max_entries(skeleton->maps.processes, PROCESSES_FOUND);
 	if (!call_filter_is_on(&config->call_filter))
-		bpf_map__set_max_entries(skeleton->maps.told, 1);
+		bpf_map__set_max_entries(skeleton->maps.reported, 1);
 	if (!config->measures)
 		bpf_map__set_max_entries(skeleton->maps.ended, 1);
 	if (means->pairing != PAIRING_HASH)
