@@ -78,7 +78,7 @@ enum api_family {
 #define COOKIE_FLAG_UNMAP   0x8  /* the result is a status (0 is success), not an address */
 #define COOKIE_FLAG_CALLER  0x10 /* free: also read the direct caller */
 #define COOKIE_FLAG_ANYBODY 0x20 /* in every process, for those whose leader has exited */
-#define COOKIE_FLAG_LEAF    0x40 /* calls no probed heap function: see bpf/call_filter.bpf.h */
+#define COOKIE_FLAG_LEAF    0x40 /* calls no probed heap function: see bpf/alloc_filter.bpf.h */
 
 /* Used instead of a cookie if each place of the probe has its own
  * (user/source/bpf/events/events.h). */
@@ -142,7 +142,7 @@ enum record_kind {
 /*
  * RECORD_ALLOC, RECORD_BEGIN and RECORD_END with --sample use the same bits for the mean by which
  * the call was sampled: its level + 1 (each level doubles the mean), or SAMPLE_NOT if the new block
- * is not reported. 0: no sampling. For frees see bpf/call_filter.bpf.h.
+ * is not reported. 0: no sampling. For frees see bpf/alloc_filter.bpf.h.
  */
 #define RECORD_FLAG_SAMPLE(sample) ((abi_u16)((sample) << 8))
 #define RECORD_SAMPLE(flags)       ((flags) >> 8)

@@ -46,7 +46,7 @@ struct pending_call {
 };
 
 #define FATE_THROWN 1 /* it threw an exception, and its failure was reported */
-#define FATE_MUTE   2 /* not reported: see bpf/call_filter.bpf.h */
+#define FATE_MUTE   2 /* not reported: see bpf/alloc_filter.bpf.h */
 
 struct thread_calls {
 	abi_u32 count;
@@ -76,7 +76,7 @@ static __always_inline int read_return(const struct pt_regs *regs, abi_u64 *ret_
 }
 
 #include "bpf/sanity.bpf.h"
-#include "bpf/call_filter.bpf.h"
+#include "bpf/alloc_filter.bpf.h"
 
 #define MAP_REPLACES 0x10 /* MAP_FIXED */
 #define PAYLOAD_BITS 48

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The functions that call_filter.bpf.h requires: which calls to report, and the table of reported
+/* The functions that alloc_filter.bpf.h requires: which calls to report, and the table of reported
  * blocks. */
 #ifndef MTRACE_BPF_REPORTED_BPF_H
 #define MTRACE_BPF_REPORTED_BPF_H

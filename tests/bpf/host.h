@@ -63,7 +63,7 @@ static const uint64_t config_session_mark = 41;
 #include "bpf/session.bpf.h"
 
 /* Which calls are sampled: all of them, unless a script says otherwise. */
-static struct host_call_filter {
+static struct host_alloc_filter {
 	bool on;
 	uint64_t min_size, max_size;
 	uint64_t mean; /* 0: no sampling */
@@ -71,37 +71,37 @@ static struct host_call_filter {
 	uint32_t (*random)(void);
 	uint8_t reported[REPORTED_BYTES];
 	bool all; /* for now, all calls are sampled */
-} call_filter;
+} alloc_filter;
 
 static int filters_calls(void)
 {
-	return call_filter.on;
+	return alloc_filter.on;
 }
 
 static int is_size_wanted(uint64_t bytes)
 {
-	return bytes >= call_filter.min_size &&
-	       (!call_filter.max_size || bytes <= call_filter.max_size);
+	return bytes >= alloc_filter.min_size &&
+	       (!alloc_filter.max_size || bytes <= alloc_filter.max_size);
 }
 
 static uint32_t sample_now(void)
 {
-	return call_filter.mean && !call_filter.all ? call_filter.level + 1 : 0;
+	return alloc_filter.mean && !alloc_filter.all ? alloc_filter.level + 1 : 0;
 }
 
 static struct sample_rate sample_rate_at(uint32_t level)
 {
-	return sample_rate_of(sample_mean_at(call_filter.mean, level));
+	return sample_rate_of(sample_mean_at(alloc_filter.mean, level));
 }
 
 static uint32_t random_word(void)
 {
-	return call_filter.random();
+	return alloc_filter.random();
 }
 
 static uint8_t *reported_byte_at(uint32_t number)
 {
-	return &call_filter.reported[number];
+	return &alloc_filter.reported[number];
 }
 
 /* What the code asks for that is the same in every script. */

@@ -14,7 +14,7 @@
 #include "bpf/abi.h"
 #include "model/event.h"
 #include "parser/client/client.h"
-#include "source/call_filter.h"
+#include "source/alloc_filter.h"
 #include "symbol/elf/module.h"
 #include "model/snapshot/snapshot.h"
 #include "os/ptrace/holder.h"
@@ -40,9 +40,9 @@ struct source_config {
 	bool hold_exec;  /* pause new programs until they and their libraries are probed */
 	bool holds_ends; /* processes may be paused when they exit */
 	bool sanity;     /* record stacks of frees, and the operator that made a call */
-	struct call_filter call_filter; /* which heap calls to report; not with sanity */
-	bool measures;                  /* measure the cost if possible: see cost_begin */
-	bool must_measure;              /* fail to open if that is impossible */
+	struct alloc_filter alloc_filter; /* which heap calls to report; not with sanity */
+	bool measures;                    /* measure the cost if possible: see cost_begin */
+	bool must_measure;                /* fail to open if that is impossible */
 	const char *pairing;       /* "session", "task", "hash", or NULL: the best one that works */
 	enum scope scope;          /* attached processes only, also their children, or everything */
 	struct selected *selected; /* SCOPE_SYSTEM: which programs; outlives the source */

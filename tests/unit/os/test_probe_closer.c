@@ -184,7 +184,7 @@ static void test_rest_is_closed_if_the_parent_dies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(closes),
+		cmocka_unit_test(test_probes_are_closed),
 		cmocka_unit_test(test_closes_more_than_a_request_holds),
 		cmocka_unit_test(test_killed_closer_is_replaced_by_its_parent),
 		cmocka_unit_test(test_terminal_signals_are_ignored),

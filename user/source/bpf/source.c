@@ -312,7 +312,7 @@ static int load_programs(struct trace_source *bpf, struct error *err)
 		.scope = bpf->config.scope,
 		.selection = bpf->config.selected ? &bpf->config.selected->rules : NULL,
 		.sanity = bpf->config.sanity,
-		.call_filter = bpf->config.call_filter,
+		.alloc_filter = bpf->config.alloc_filter,
 		.measures = bpf->config.measures,
 	};
 	int code = program_load(bpf->program, &config, err);

@@ -71,16 +71,16 @@ static uint64_t kernel_tick_ns(void)
 	return (uint64_t)tick.tv_nsec;
 }
 
-static void configure_call_filter(struct mtrace_bpf *skeleton,
-				  const struct call_filter *call_filter)
+static void configure_alloc_filter(struct mtrace_bpf *skeleton,
+				   const struct alloc_filter *alloc_filter)
 {
-	skeleton->rodata->config_filters_calls = call_filter_is_on(call_filter);
-	skeleton->rodata->config_min_size = call_filter->min_size;
-	skeleton->rodata->config_max_size = call_filter_max_size(call_filter);
-	skeleton->rodata->config_sample = call_filter->sample;
-	for (uint32_t level = 0; call_filter->sample && level < SAMPLE_LEVELS; level++) {
+	skeleton->rodata->config_filters_calls = alloc_filter_is_on(alloc_filter);
+	skeleton->rodata->config_min_size = alloc_filter->min_size;
+	skeleton->rodata->config_max_size = alloc_filter_max_size(alloc_filter);
+	skeleton->rodata->config_sample = alloc_filter->sample;
+	for (uint32_t level = 0; alloc_filter->sample && level < SAMPLE_LEVELS; level++) {
 		const struct sample_rate rate =
-			sample_rate_of(sample_mean_at(call_filter->sample, level));
+			sample_rate_of(sample_mean_at(alloc_filter->sample, level));
 
 		memcpy((void *)&skeleton->rodata->config_rates[level], &rate, sizeof(rate));
 	}
@@ -117,7 +117,7 @@ static void constants_configure(struct mtrace_bpf *skeleton, const struct means 
 	skeleton->rodata->config_tick_ns = kernel_tick_ns();
 	skeleton->rodata->config_pid_namespace = config->pid_namespace;
 	skeleton->rodata->config_sanity = config->sanity;
-	configure_call_filter(skeleton, &config->call_filter);
+	configure_alloc_filter(skeleton, &config->alloc_filter);
 }
 
 /* Unneeded maps get a single entry: for some, the kernel would clear megabytes. */
@@ -130,7 +130,7 @@ static void maps_configure(struct mtrace_bpf *skeleton, const struct means *mean
 	bpf_map__set_max_entries(skeleton->maps.events, (uint32_t)config->buffer_bytes);
 	if (config->scope != SCOPE_NAMED)
 		bpf_map__set_max_entries(skeleton->maps.processes, PROCESSES_FOUND);
-	if (!call_filter_is_on(&config->call_filter))
+	if (!alloc_filter_is_on(&config->alloc_filter))
 		bpf_map__set_max_entries(skeleton->maps.reported, 1);
 	if (!config->measures)
 		bpf_map__set_max_entries(skeleton->maps.ended, 1);
@@ -352,7 +352,7 @@ int program_load(struct loaded_programs *ret_program, const struct program_confi
 		probe_closer_dismiss(&program);
 		return load_failed(code, &config, err);
 	}
-	program.skeleton->bss->sample_drawn = call_filter_samples_at_first(&config.call_filter);
+	program.skeleton->bss->sample_drawn = alloc_filter_samples_at_first(&config.alloc_filter);
 	log_info("calls are traced with %s", program.means->words);
 	program.unwinds = config.unwind_rows != 0;
 	program.prober.everybody = program.skeleton->rodata->config_everybody;

@@ -173,34 +173,34 @@ static void count_loss(enum loss loss)
 }
 
 /*
- * Which calls are reported (bpf/call_filter.bpf.h).
+ * Which calls are reported (bpf/alloc_filter.bpf.h).
  */
 
 static abi_u8 reported_bytes[REPORTED_BYTES];
 
-static const struct call_filter *call_filter(void)
+static const struct alloc_filter *alloc_filter(void)
 {
-	return &now.tracer->config.call_filter;
+	return &now.tracer->config.alloc_filter;
 }
 
 static int filters_calls(void)
 {
-	return call_filter_is_on(call_filter());
+	return alloc_filter_is_on(alloc_filter());
 }
 
 static int is_size_wanted(abi_u64 bytes)
 {
-	return bytes >= call_filter()->min_size && bytes <= call_filter_max_size(call_filter());
+	return bytes >= alloc_filter()->min_size && bytes <= alloc_filter_max_size(alloc_filter());
 }
 
 static abi_u32 sample_now(void)
 {
-	return call_filter_samples_at_first(call_filter());
+	return alloc_filter_samples_at_first(alloc_filter());
 }
 
 static struct sample_rate sample_rate_at(abi_u32 level)
 {
-	return sample_rate_of(sample_mean_at(call_filter()->sample, level));
+	return sample_rate_of(sample_mean_at(alloc_filter()->sample, level));
 }
 
 static abi_u8 *reported_byte_at(abi_u32 number)

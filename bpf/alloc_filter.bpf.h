@@ -17,8 +17,8 @@
  * Records carry the mean by which the call was sampled, in the upper byte of the flags: means may
  * change, and each block keeps its own weight.
  */
-#ifndef MTRACE_BPF_CALL_FILTER_BPF_H
-#define MTRACE_BPF_CALL_FILTER_BPF_H
+#ifndef MTRACE_BPF_ALLOC_FILTER_BPF_H
+#define MTRACE_BPF_ALLOC_FILTER_BPF_H
 
 #include "bpf/abi.h"
 #include "bpf/sample.h"

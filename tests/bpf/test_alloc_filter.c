@@ -110,10 +110,10 @@ static int start(void **state_of_test)
 {
 	(void)state_of_test;
 	memset(&machine, 0, sizeof(machine));
-	memset(&call_filter, 0, sizeof(call_filter));
-	call_filter.on = true;
-	call_filter.mean = 1024;
-	call_filter.random = always_no;
+	memset(&alloc_filter, 0, sizeof(alloc_filter));
+	alloc_filter.on = true;
+	alloc_filter.mean = 1024;
+	alloc_filter.random = always_no;
 	state = 1;
 	return 0;
 }
@@ -194,8 +194,8 @@ static void test_sampling_distances_are_exponential(void **unused)
 	uint64_t since = 0;
 
 	(void)unused;
-	call_filter.mean = 512;
-	call_filter.random = seeded;
+	alloc_filter.mean = 512;
+	alloc_filter.random = seeded;
 	for (int i = 0; i < COUNT;) {
 		since++;
 		if (sample_choose(1) == SAMPLE_NOT)
@@ -255,7 +255,7 @@ static void test_unreported_call_hides_calls_it_makes(void **unused)
 	assert_int_equal(
 		enter_session(api_cookie(API_CALLOC), (struct pt_regs){.sp = SP, .di = 1, .si = 8}),
 		0);
-	call_filter.random = always_yes;
+	alloc_filter.random = always_yes;
 	assert_int_equal(enter_session(api_cookie(API_MALLOC) | LEAF,
 				       (struct pt_regs){.sp = SP - 64, .di = 8}),
 			 1);
@@ -272,7 +272,7 @@ static void test_unreported_call_hides_calls_without_sessions(void **unused)
 	(void)unused;
 	thread_enter(&machine.thread, &(struct pt_regs){.sp = SP, .di = 1, .si = 8},
 		     api_cookie(API_CALLOC));
-	call_filter.random = always_yes;
+	alloc_filter.random = always_yes;
 	thread_enter(&machine.thread, &(struct pt_regs){.sp = SP - 64, .di = 8},
 		     api_cookie(API_MALLOC) | LEAF);
 	assert_int_equal(machine.thread.count, 1);
@@ -287,7 +287,7 @@ static void test_unreported_call_hides_calls_if_exits_are_probed(void **unused)
 
 	(void)unused;
 	exit_call_enter(&machine.thread, &at, api_cookie(API_MALLOC));
-	call_filter.random = always_yes;
+	alloc_filter.random = always_yes;
 	thread_enter(&machine.thread, &(struct pt_regs){.sp = SP - 64, .di = 8},
 		     api_cookie(API_MALLOC));
 	assert_int_equal(machine.thread.count, 1);
@@ -301,12 +301,12 @@ static void test_unreported_call_hides_calls_if_exits_are_probed(void **unused)
 static void test_reports_carry_their_sampling_mean(void **unused)
 {
 	(void)unused;
-	call_filter.random = always_yes;
-	call_filter.level = 4;
+	alloc_filter.random = always_yes;
+	alloc_filter.level = 4;
 	assert_int_equal(
 		enter_session(api_cookie(API_MALLOC) | LEAF, (struct pt_regs){.sp = SP, .di = 100}),
 		0);
-	call_filter.level = 9; /* changed while it is pending */
+	alloc_filter.level = 9; /* changed while it is pending */
 	leave_session(BLOCK);
 	assert_int_equal(machine.record_count, 1);
 	assert_int_equal(machine.records[0].head.kind, RECORD_ALLOC);
@@ -364,9 +364,9 @@ static void test_sizes_are_filtered_and_counted(void **unused)
 	static const uint64_t sizes[] = {0, 15, 16, 64, 65};
 
 	(void)unused;
-	call_filter.mean = 0;
-	call_filter.min_size = 16;
-	call_filter.max_size = 64;
+	alloc_filter.mean = 0;
+	alloc_filter.min_size = 16;
+	alloc_filter.max_size = 64;
 	for (size_t i = 0; i < 5; i++) {
 		bool wanted = sizes[i] >= 16 && sizes[i] <= 64;
 
@@ -433,7 +433,7 @@ static struct truth simulate(struct books *books)
 
 	for (uint64_t i = 0; i < BLOCKS; i++) {
 		sizes[i] = 16 * any_size(6000);
-		call_filter.level = (uint32_t)(i / 4000) % 3; /* the mean changes on the way */
+		alloc_filter.level = (uint32_t)(i / 4000) % 3; /* the mean changes on the way */
 		truth.allocations++;
 		truth.bytes += sizes[i];
 		tell_sampled(books, 0x10000000 + i * 0x20000, sizes[i]);
@@ -457,10 +457,10 @@ static void test_estimates_match_the_truth(void **unused)
 	double ratio[4] = {0};
 
 	(void)unused;
-	call_filter.mean = 16384;
-	call_filter.random = seeded;
+	alloc_filter.mean = 16384;
+	alloc_filter.random = seeded;
 	for (uint64_t run = 0; run < 100; run++) {
-		struct books books = books_of_samples(call_filter.mean);
+		struct books books = books_of_samples(alloc_filter.mean);
 		const struct snapshot_process *section;
 		struct truth truth;
 
@@ -496,8 +496,8 @@ static void test_no_estimate_remains_when_all_is_freed(void **unused)
 	const struct snapshot_process *section;
 
 	(void)unused;
-	call_filter.mean = 4096;
-	call_filter.random = seeded;
+	alloc_filter.mean = 4096;
+	alloc_filter.random = seeded;
 	for (uint64_t i = 0; i < 5000; i++)
 		tell_sampled(&books, 0x10000000 + i * 0x20000, any_size(20000));
 	section = look(&books);
@@ -522,9 +522,9 @@ static void test_all_calls_are_reported_until_sampling_starts(void **unused)
 	const struct snapshot_process *section;
 
 	(void)unused;
-	call_filter.mean = 64;
-	call_filter.random = seeded;
-	call_filter.all = true;
+	alloc_filter.mean = 64;
+	alloc_filter.random = seeded;
+	alloc_filter.all = true;
 	for (uint64_t i = 0; i < 100; i++)
 		assert_true(tell_sampled(&books, 0x10000000 + i * 0x20000, 1));
 	section = look(&books);
@@ -532,9 +532,9 @@ static void test_all_calls_are_reported_until_sampling_starts(void **unused)
 	assert_int_equal(section->totals.bytes_allocated, 100);
 	assert_int_equal(section->sampling.mean, 0);
 	assert_int_equal(section->sampling.samples, 0);
-	call_filter.all = false;
+	alloc_filter.all = false;
 	for (uint64_t i = 100; i < 2000; i++) {
-		call_filter.level = i < 1000 ? 2 : 4;
+		alloc_filter.level = i < 1000 ? 2 : 4;
 		tell_sampled(&books, 0x10000000 + i * 0x20000, 500);
 	}
 	section = look(&books);
@@ -598,8 +598,8 @@ static void test_unreported_realloc(void **unused)
 			    .call = {.size = 8}};
 
 	(void)unused;
-	call_filter.mean = 100;
-	call_filter.random = always_yes;
+	alloc_filter.mean = 100;
+	alloc_filter.random = always_yes;
 	tell_sampled(&books, BLOCK, 5000);
 	tell(&books, begin);
 	tell(&books, end);
