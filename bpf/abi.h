@@ -78,7 +78,7 @@ enum api_family {
 #define COOKIE_FLAG_UNMAP   0x8  /* the result is a status (0 is success), not an address */
 #define COOKIE_FLAG_CALLER  0x10 /* free: also read the direct caller */
 #define COOKIE_FLAG_ANYBODY 0x20 /* in every process, for those whose leader has exited */
-#define COOKIE_FLAG_LEAF    0x40 /* calls no probed heap function: see bpf/thin.bpf.h */
+#define COOKIE_FLAG_LEAF    0x40 /* calls no probed heap function: see bpf/alloc_filter.bpf.h */
 
 /* Used instead of a cookie if each place of the probe has its own
  * (user/source/bpf/events/events.h). */
@@ -117,7 +117,7 @@ enum record_kind {
 	RECORD_EXIT,        /* struct record_exit: the last thread has exited */
 	RECORD_THREAD_ENDS, /* struct record_head: the C library starts to clean up a thread */
 	RECORD_THREAD_GONE, /* struct record_head: a thread has exited, others continue */
-	RECORD_SLICE,       /* struct record_slice: a stack to finish in user space */
+	RECORD_STACK_DUMP,  /* struct record_stack_dump: a stack to finish in user space */
 	RECORD_FORK,        /* struct record_fork: a child, traced from here on */
 	RECORD_LEAVE,       /* struct record_exit: runs on, but its new image is not selected */
 	RECORD_LEADER_GONE, /* struct record_head: the leader has exited, others continue */
@@ -129,7 +129,7 @@ enum record_kind {
 #define RECORD_FLAG_FAILED    0x1  /* the call failed; heap calls with size 0: returned NULL */
 #define RECORD_FLAG_TRUNCATED 0x2  /* RECORD_STACK: the stack is known to continue */
 #define RECORD_FLAG_GUESSED   0x8  /* RECORD_STACK: relies on a guessed frame pointer */
-#define RECORD_FLAG_NARROW    0x40 /* RECORD_SLICE, RECORD_EXEC: 32-bit code */
+#define RECORD_FLAG_NARROW    0x40 /* RECORD_STACK_DUMP, RECORD_EXEC: 32-bit code */
 
 /* RECORD_FREE: the upper half of the flags is the allocator that frees. */
 #define RECORD_OBJECT_SHIFT 8
@@ -142,14 +142,14 @@ enum record_kind {
 /*
  * RECORD_ALLOC, RECORD_BEGIN and RECORD_END with --sample use the same bits for the mean by which
  * the call was sampled: its level + 1 (each level doubles the mean), or SAMPLE_NOT if the new block
- * is not reported. 0: no sampling. For frees see bpf/thin.bpf.h.
+ * is not reported. 0: no sampling. For frees see bpf/alloc_filter.bpf.h.
  */
 #define RECORD_FLAG_SAMPLE(sample) ((abi_u16)((sample) << 8))
 #define RECORD_SAMPLE(flags)       ((flags) >> 8)
 #define SAMPLE_LEVELS              32
 #define SAMPLE_NOT                 63u
-#define TOLD_BITS                  22
-#define TOLD_BYTES                 (1u << TOLD_BITS)
+#define REPORTED_BITS              22
+#define REPORTED_BYTES             (1u << REPORTED_BITS)
 
 /* A precomputed mean (bpf/sample.h). */
 struct sample_rate {
@@ -209,18 +209,18 @@ struct record_begin {
 };
 
 enum stack_stop {
-	STOP_END = 0,  /* the outermost frame was reached */
-	STOP_DEPTH,    /* --depth frames taken */
-	STOP_UNKNOWN,  /* unknown (frame pointers cannot tell) */
-	STOP_NO_TABLE, /* code without call frame information, and no plausible frame pointer */
-	STOP_NO_ROW,   /* the rule has no row, or needs a lost register */
-	STOP_NO_CODE,  /* the return address is not in executable memory */
-	STOP_READ,     /* the stack could not be read */
-	STOP_PROBE,    /* a return probe of another tool replaced the return address */
-	STOP_SIGNAL,   /* a frame that a signal interrupted: tables only cover call sites */
-	STOP_BUSY,     /* the process was changing its mappings */
-	STOP_LATE,     /* the table of the code was not ready */
-	STOP_SLICE,    /* the end of the stack copy that user space got */
+	STOP_END = 0,    /* the outermost frame was reached */
+	STOP_DEPTH,      /* --depth frames taken */
+	STOP_UNKNOWN,    /* unknown (frame pointers cannot tell) */
+	STOP_NO_TABLE,   /* code without call frame information, and no plausible frame pointer */
+	STOP_NO_ROW,     /* the rule has no row, or needs a lost register */
+	STOP_NO_CODE,    /* the return address is not in executable memory */
+	STOP_READ,       /* the stack could not be read */
+	STOP_PROBE,      /* a return probe of another tool replaced the return address */
+	STOP_SIGNAL,     /* a frame that a signal interrupted: tables only cover call sites */
+	STOP_BUSY,       /* the process was changing its mappings */
+	STOP_LATE,       /* the table of the code was not ready */
+	STOP_STACK_DUMP, /* the end of the stack copy that user space got */
 	STOP_COUNT,
 };
 
@@ -241,9 +241,9 @@ struct record_stack {
  * registers of the next frame, and the stack above it. With STOP_SIGNAL the next frame was
  * interrupted and is not among the frames; otherwise it is the last of them.
  */
-#define SLICE_PAGES 3
-#define SLICE_BYTES (SLICE_PAGES * 4096)
-struct record_slice {
+#define STACK_DUMP_PAGES 3
+#define STACK_DUMP_BYTES (STACK_DUMP_PAGES * 4096)
+struct record_stack_dump {
 	struct record_head head;
 	abi_u64 id; /* unique id of this stack */
 	abi_u32 count;
@@ -258,7 +258,7 @@ struct record_slice {
 	abi_u64 frames[STACK_MAX_FRAMES + 1];
 };
 
-#define SLICE_LINK STACK_MAX_FRAMES /* in `frames` */
+#define STACK_DUMP_LINK STACK_MAX_FRAMES /* in `frames` */
 
 /*
  * A path in the kernel's order: the names of its components, the last one first, each terminated by
@@ -467,7 +467,7 @@ ABI_ASSERT(sizeof(struct record_free) == 40);
 ABI_ASSERT(sizeof(struct record_release) == 72);
 ABI_ASSERT(sizeof(struct record_begin) == 72);
 ABI_ASSERT(sizeof(struct record_stack) == 40);
-ABI_ASSERT(sizeof(struct record_slice) == 80 + 8 * (STACK_MAX_FRAMES + 1));
+ABI_ASSERT(sizeof(struct record_stack_dump) == 80 + 8 * (STACK_MAX_FRAMES + 1));
 ABI_ASSERT(sizeof(struct record_mapping) == 320);
 ABI_ASSERT(sizeof(struct record_exec) == 584 + EXEC_COMMAND_SIZE);
 ABI_ASSERT(sizeof(struct record_exit) == 32 + 8 * LOSS_COUNT);

@@ -46,7 +46,7 @@ struct pending_call {
 };
 
 #define FATE_THROWN 1 /* it threw an exception, and its failure was reported */
-#define FATE_MUTE   2 /* not reported: see bpf/thin.bpf.h */
+#define FATE_MUTE   2 /* not reported: see bpf/alloc_filter.bpf.h */
 
 struct thread_calls {
 	abi_u32 count;
@@ -76,7 +76,7 @@ static __always_inline int read_return(const struct pt_regs *regs, abi_u64 *ret_
 }
 
 #include "bpf/sanity.bpf.h"
-#include "bpf/thin.bpf.h"
+#include "bpf/alloc_filter.bpf.h"
 
 #define MAP_REPLACES 0x10 /* MAP_FIXED */
 #define PAYLOAD_BITS 48
@@ -145,7 +145,7 @@ static __always_inline abi_u64 call_payload(const struct pt_regs *regs, abi_u64 
 
 static __always_inline int has_sample(abi_u64 cookie)
 {
-	return is_thinned() && !is_map_call(cookie) && COOKIE_OUT(cookie) == COOKIE_NO_ARG;
+	return filters_calls() && !is_map_call(cookie) && COOKIE_OUT(cookie) == COOKIE_NO_ARG;
 }
 
 static __always_inline abi_u64 payload_with(abi_u64 cookie, abi_u64 payload, abi_u32 sample)
@@ -168,24 +168,24 @@ static __always_inline abi_u64 payload_alone(abi_u64 cookie, abi_u64 payload)
 }
 
 /* What to report about a call of the program. */
-struct telling {
+struct filter_verdict {
 	abi_u32 sample; /* encoded as in records */
-	int any;        /* 0: report nothing */
+	int report;     /* 0: report nothing */
 };
 
-static __always_inline struct telling telling_of(const struct pt_regs *regs, abi_u64 cookie)
+static __always_inline struct filter_verdict filter_call(const struct pt_regs *regs, abi_u64 cookie)
 {
-	struct telling telling = {.any = 1};
+	struct filter_verdict verdict = {.report = 1};
 	abi_u64 old;
 
-	if (!is_thinned() || is_map_call(cookie))
-		return telling;
-	telling.sample = sample_choose(requested_bytes(regs, cookie));
-	if (telling.sample != SAMPLE_NOT)
-		return telling;
+	if (!filters_calls() || is_map_call(cookie))
+		return verdict;
+	verdict.sample = sample_choose(requested_bytes(regs, cookie));
+	if (verdict.sample != SAMPLE_NOT)
+		return verdict;
 	old = COOKIE_OLD(cookie) == COOKIE_NO_ARG ? 0 : regs_argument(regs, COOKIE_OLD(cookie));
-	telling.any = old && told_maybe(old);
-	return telling;
+	verdict.report = old && may_be_reported(old);
+	return verdict;
 }
 
 static __always_inline int is_leaf(abi_u64 cookie)
@@ -299,8 +299,8 @@ static __always_inline void emit_outcome_to(struct pt_regs *regs, abi_u64 cookie
 	add_operator(cookie, payload, caller, &record.head);
 	record.head.flags |= RECORD_FLAG_SAMPLE(sample);
 	/* Must precede the return, after which the program can free it. */
-	if (is_thinned() && !is_map_call(cookie) && sample != SAMPLE_NOT)
-		told_note(record.address);
+	if (filters_calls() && !is_map_call(cookie) && sample != SAMPLE_NOT)
+		mark_reported(record.address);
 	if (!(COOKIE_FLAGS(cookie) & COOKIE_FLAG_UNMAP) && sample != SAMPLE_NOT)
 		record.stack = take_stack(regs, caller);
 	emit(&record, sizeof(record));
@@ -326,7 +326,7 @@ static __always_inline void emit_free(const struct pt_regs *regs, abi_u64 cookie
 	struct record_free record = {};
 
 	record.address = regs_argument(regs, COOKIE_OLD(cookie));
-	if (!record.address || (is_thinned() && !told_maybe(record.address)))
+	if (!record.address || (filters_calls() && !may_be_reported(record.address)))
 		return;
 	fill_head(&record.head, RECORD_FREE, cookie, sizeof(record));
 	record.head.flags = COOKIE_OBJECT(cookie) << RECORD_OBJECT_SHIFT;
@@ -410,17 +410,17 @@ static __always_inline enum call_place thread_place(struct thread_calls *thread,
 static __always_inline void thread_enter(struct thread_calls *thread, const struct pt_regs *regs,
 					 abi_u64 cookie)
 {
-	struct telling telling;
+	struct filter_verdict verdict;
 	abi_u32 count;
 
 	if (thread_place(thread, regs, cookie) == PLACE_NESTED)
 		return;
-	telling = telling_of(regs, cookie);
-	if (!telling.any && is_leaf(cookie))
+	verdict = filter_call(regs, cookie);
+	if (!verdict.report && is_leaf(cookie))
 		return;
 	count = thread->count;
 	if (is_return_list_full()) {
-		if (telling.any)
+		if (verdict.report)
 			count_loss(LOSS_NO_RETURN);
 		return;
 	}
@@ -430,12 +430,12 @@ static __always_inline void thread_enter(struct thread_calls *thread, const stru
 	}
 	thread->calls[count & (PENDING_MAX - 1)] = (struct pending_call){
 		.sp = regs_sp(regs),
-		.cookie = telling.any ? cookie : COOKIE_MUTE,
-		.payload = payload_with(cookie, call_payload(regs, cookie), telling.sample),
+		.cookie = verdict.report ? cookie : COOKIE_MUTE,
+		.payload = payload_with(cookie, call_payload(regs, cookie), verdict.sample),
 	};
 	thread->count = count + 1;
-	if (telling.any && COOKIE_FLAGS(cookie) & COOKIE_FLAG_BEGIN)
-		emit_begin(regs, cookie, telling.sample);
+	if (verdict.report && COOKIE_FLAGS(cookie) & COOKIE_FLAG_BEGIN)
+		emit_begin(regs, cookie, verdict.sample);
 }
 
 /*
@@ -468,14 +468,14 @@ static __always_inline void exit_call_enter(struct thread_calls *thread, const s
 		.payload = requested_bytes(regs, cookie),
 		.bp = regs_bp(regs),
 	};
-	struct telling telling;
+	struct filter_verdict verdict;
 	abi_u32 count;
 
 	if (thread_place(thread, regs, cookie) == PLACE_NESTED)
 		return;
-	telling = telling_of(regs, cookie);
-	call.payload = payload_with(cookie, call.payload, telling.sample);
-	call.fate = telling.any ? 0 : FATE_MUTE;
+	verdict = filter_call(regs, cookie);
+	call.payload = payload_with(cookie, call.payload, verdict.sample);
+	call.fate = verdict.report ? 0 : FATE_MUTE;
 	count = thread->count;
 	if (count >= PENDING_MAX || read_user(call.sp, &call.caller) || !call.caller) {
 		count_loss(LOSS_NO_STATE);

@@ -227,7 +227,7 @@ static long fill_region(__u32 i, struct region_fill *fill)
 }
 
 /* Fills the regions of a mapping in advance. */
-__noinline int mapping_tell(struct found_code *found)
+__noinline int fill_regions(struct found_code *found)
 {
 	struct region_fill fill = {};
 

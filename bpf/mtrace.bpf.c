@@ -24,13 +24,14 @@ const volatile __u32 config_everybody = 0; /* probes are in all processes that m
 const volatile struct selection config_selection = {};
 const volatile __u64 config_session_mark = 1;
 const volatile __u64 config_wake_bytes = 1 << 20; /* wake the reader when this much is pending */
-const volatile __u64 config_slice_room = 8 << 20; /* send no slices when more is pending */
+const volatile __u64 config_stack_dump_room = 8
+					      << 20; /* send no stack dumps when more is pending */
 const volatile __u32 config_mappings = MAPPINGS_ITERATED;
-const volatile __u32 config_casts = 0;   /* the kernel has bpf_rdonly_cast() */
-const volatile __u32 config_places = 0;  /* probes may have COOKIE_OF_PLACE */
-const volatile __u32 config_sanity = 0;  /* frees have stacks, operators have marks */
-const volatile __u64 config_tick_ns = 0; /* nanoseconds per tick; 0: always read the clock */
-const volatile __u32 config_thinned = 0; /* filter or sample heap calls: */
+const volatile __u32 config_casts = 0;         /* the kernel has bpf_rdonly_cast() */
+const volatile __u32 config_places = 0;        /* probes may have COOKIE_OF_PLACE */
+const volatile __u32 config_sanity = 0;        /* frees have stacks, operators have marks */
+const volatile __u64 config_tick_ns = 0;       /* nanoseconds per tick; 0: always read the clock */
+const volatile __u32 config_filters_calls = 0; /* filter or sample heap calls: */
 const volatile __u64 config_min_size = 0;
 const volatile __u64 config_max_size = 0;
 const volatile __u64 config_sample = 0;        /* the mean of level 0; 0: never sample */
@@ -341,7 +342,7 @@ static __always_inline int wants_sanity(void)
 	return config_sanity;
 }
 
-#include "bpf/told.bpf.h"
+#include "bpf/reported.bpf.h"
 #include "bpf/alloc.bpf.h"
 #include "bpf/marks.bpf.h"
 

@@ -84,25 +84,25 @@ static __always_inline int session_enter(const struct pt_regs *regs, abi_u64 coo
 					 abi_u64 *ret_word)
 {
 	enum call_place place = session_place(regs, cookie);
-	struct telling telling;
+	struct filter_verdict verdict;
 
 	if (place == PLACE_NESTED || is_in_exit_call(regs, cookie))
 		return 1;
-	telling = telling_of(regs, cookie);
-	if (!telling.any && (place == PLACE_UNSAFE || is_leaf(cookie)))
+	verdict = filter_call(regs, cookie);
+	if (!verdict.report && (place == PLACE_UNSAFE || is_leaf(cookie)))
 		return 1;
 	if (place == PLACE_UNSAFE) {
 		count_loss(LOSS_NO_RETURN);
 		return 1;
 	}
-	if (!telling.any) {
+	if (!verdict.report) {
 		*ret_word = session_word(COOKIE_MUTE, 0);
 		return 0;
 	}
 	if (COOKIE_FLAGS(cookie) & COOKIE_FLAG_BEGIN)
-		emit_begin(regs, cookie, telling.sample);
+		emit_begin(regs, cookie, verdict.sample);
 	*ret_word = session_word(cookie,
-				 payload_with(cookie, call_payload(regs, cookie), telling.sample));
+				 payload_with(cookie, call_payload(regs, cookie), verdict.sample));
 	return 0;
 }
 

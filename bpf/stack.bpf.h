@@ -54,7 +54,7 @@ static __always_inline __u64 hash_frames(const struct stack_buffer *buffer, __u6
 	return hash_end(hash, count);
 }
 
-#include "bpf/slice.bpf.h"
+#include "bpf/stack_dump.bpf.h"
 
 /* Sends the frames unless they have been sent. Returns 0, or -1 if they could not be sent. */
 static __noinline int send_stack(struct stack_buffer *buffer, __u64 id, __u32 count)
@@ -137,7 +137,7 @@ static __always_inline __u64 take_stack(void *context, const struct caller_frame
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct stack_buffer *buffer;
-	__u64 id = 0, sliced;
+	__u64 id = 0, dump;
 	__u32 count;
 
 	if (!config_depth || config_depth > STACK_MAX_FRAMES)
@@ -148,9 +148,9 @@ static __always_inline __u64 take_stack(void *context, const struct caller_frame
 	count = config_unwind ? stack_by_tables(from, task, buffer, &id)
 			      : stack_by_pointers(context, from, task, buffer, &id);
 	if (is_for_user_space(buffer->record.stop)) {
-		sliced = send_slice(buffer);
-		if (sliced)
-			return sliced;
+		dump = send_stack_dump(buffer);
+		if (dump)
+			return dump;
 	}
 	if (!count || (HAND_OVER && send_stack(buffer, id, count)))
 		goto lost;

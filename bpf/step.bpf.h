@@ -55,7 +55,7 @@ static __always_inline void walk_begin(struct walk_frame *frame)
 }
 
 /* The value of the link register; 0 if unknown. */
-static __always_inline void walk_tell_link(void *ctx, const struct walk_frame *frame,
+static __always_inline void walk_save_link(void *ctx, const struct walk_frame *frame,
 					   __u64 *ret_link)
 {
 	if (!frame->link_at || unwind_read(ctx, &REGS_UNWIND_ABI, frame->link_at, ret_link))
@@ -86,7 +86,7 @@ static __always_inline void walk_begin(struct walk_frame *frame)
 	frame->frame.bp_place = UNWIND_BP_HELD;
 }
 
-static __always_inline void walk_tell_link(void *ctx, const struct walk_frame *frame,
+static __always_inline void walk_save_link(void *ctx, const struct walk_frame *frame,
 					   __u64 *ret_link)
 {
 	(void)ctx;

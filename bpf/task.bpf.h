@@ -108,12 +108,12 @@ static __noinline int send_mapping(struct vm_area_struct *vma)
 	return 0;
 }
 
-static __noinline int tell_code(struct vm_area_struct *vma)
+static __noinline int fill_regions_of(struct vm_area_struct *vma)
 {
 	struct found_code found = {};
 
 	note_code(NULL, vma, &found);
-	return mapping_tell(&found);
+	return fill_regions(&found);
 }
 
 static __noinline int ask_for_mappings(void)
@@ -136,7 +136,7 @@ static __always_inline int send_code(struct vm_area_struct *vma)
 		return 0;
 	send_mapping(vma);
 	if (config_unwind && config_depth)
-		tell_code(vma);
+		fill_regions_of(vma);
 	return 1;
 }
 

@@ -63,44 +63,45 @@ static const uint64_t config_session_mark = 41;
 #include "bpf/session.bpf.h"
 
 /* Which calls are sampled: all of them, unless a script says otherwise. */
-static struct host_thinning {
+static struct host_alloc_filter {
 	bool on;
 	uint64_t min_size, max_size;
 	uint64_t mean; /* 0: no sampling */
 	uint32_t level;
 	uint32_t (*random)(void);
-	uint8_t told[TOLD_BYTES];
+	uint8_t reported[REPORTED_BYTES];
 	bool all; /* for now, all calls are sampled */
-} thinning;
+} alloc_filter;
 
-static int is_thinned(void)
+static int filters_calls(void)
 {
-	return thinning.on;
+	return alloc_filter.on;
 }
 
 static int is_size_wanted(uint64_t bytes)
 {
-	return bytes >= thinning.min_size && (!thinning.max_size || bytes <= thinning.max_size);
+	return bytes >= alloc_filter.min_size &&
+	       (!alloc_filter.max_size || bytes <= alloc_filter.max_size);
 }
 
 static uint32_t sample_now(void)
 {
-	return thinning.mean && !thinning.all ? thinning.level + 1 : 0;
+	return alloc_filter.mean && !alloc_filter.all ? alloc_filter.level + 1 : 0;
 }
 
 static struct sample_rate sample_rate_at(uint32_t level)
 {
-	return sample_rate_of(sample_mean_at(thinning.mean, level));
+	return sample_rate_of(sample_mean_at(alloc_filter.mean, level));
 }
 
 static uint32_t random_word(void)
 {
-	return thinning.random();
+	return alloc_filter.random();
 }
 
-static uint8_t *told_byte(uint32_t number)
+static uint8_t *reported_byte_at(uint32_t number)
 {
-	return &thinning.told[number];
+	return &alloc_filter.reported[number];
 }
 
 /* What the code asks for that is the same in every script. */

@@ -118,7 +118,7 @@ static void ret(void)
 struct function {
 	uint64_t code;
 	enum api api;
-	unsigned int told, aligned;
+	unsigned int encoded, aligned;
 };
 
 static const struct function op_new = {OP_NEW, API_NEW, 0, COOKIE_NO_ARG};
@@ -140,7 +140,7 @@ static void enter(const struct function *function, uint64_t first, uint64_t seco
 			       .ip = function->code + SITE};
 
 	mark_enter(&machine.marks, &regs,
-		   (uint64_t)function->api | function->told << 8 | function->aligned << 12 |
+		   (uint64_t)function->api | function->encoded << 8 | function->aligned << 12 |
 			   (uint64_t)SITE << 32 | (uint64_t)CODE_SIZE << 40);
 }
 
@@ -176,13 +176,13 @@ static unsigned int plain_malloc(uint64_t from, uint64_t bytes)
 /* As libstdc++ has it: a call of malloc with a frame in between. */
 static unsigned int new_calls_malloc(uint64_t bytes, bool failed)
 {
-	unsigned int told;
+	unsigned int encoded;
 
 	frame(16);
 	call_from(OP_NEW);
-	told = malloc_returns(bytes, failed);
+	encoded = malloc_returns(bytes, failed);
 	machine.sp += 16;
-	return told;
+	return encoded;
 }
 
 static void test_library(void **state)

@@ -14,7 +14,7 @@
 #include "bpf/abi.h"
 #include "model/event.h"
 #include "parser/client/client.h"
-#include "source/thinning.h"
+#include "source/alloc_filter.h"
 #include "symbol/elf/module.h"
 #include "model/snapshot/snapshot.h"
 #include "os/ptrace/holder.h"
@@ -37,14 +37,14 @@ struct source_config {
 	uint64_t buffer_bytes;         /* size of the ring buffer; rounded up to a power of two */
 	const char *const *omit;       /* objects not to probe: path or soname; NULL-terminated */
 	const char *const *allocators; /* OBJECT[:PREFIX]; NULL-terminated */
-	bool hold_exec;           /* pause new programs until they and their libraries are probed */
-	bool holds_ends;          /* processes may be paused when they exit */
-	bool sanity;              /* record stacks of frees, and the operator that made a call */
-	struct thinning thinning; /* which heap calls to report; not with sanity */
-	bool measures;            /* measure the cost if possible: see cost_begin */
-	bool must_measure;        /* fail to open if that is impossible */
-	const char *pairing;      /* "session", "task", "hash", or NULL: the best one that works */
-	enum scope scope;         /* attached processes only, also their children, or everything */
+	bool hold_exec;  /* pause new programs until they and their libraries are probed */
+	bool holds_ends; /* processes may be paused when they exit */
+	bool sanity;     /* record stacks of frees, and the operator that made a call */
+	struct alloc_filter alloc_filter; /* which heap calls to report; not with sanity */
+	bool measures;                    /* measure the cost if possible: see cost_begin */
+	bool must_measure;                /* fail to open if that is impossible */
+	const char *pairing;       /* "session", "task", "hash", or NULL: the best one that works */
+	enum scope scope;          /* attached processes only, also their children, or everything */
 	struct selected *selected; /* SCOPE_SYSTEM: which programs; outlives the source */
 
 	/* Receives every event, in order. A negative return value ends the drain with that

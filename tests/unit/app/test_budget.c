@@ -26,7 +26,7 @@ static uint32_t decided(struct budget *budget, double all, double floor)
 	return budget->drawn;
 }
 
-static void sampling_is_halved_until_the_cost_fits(void **state)
+static void test_sampling_is_halved_until_the_cost_fits(void **state)
 {
 	static const struct {
 		double all;
@@ -48,7 +48,7 @@ static void sampling_is_halved_until_the_cost_fits(void **state)
 	}
 }
 
-static void sampling_decreases_slowly_at_low_cost(void **state)
+static void test_sampling_decreases_slowly_at_low_cost(void **state)
 {
 	struct budget budget = budget_of(0.1, 0);
 
@@ -65,7 +65,7 @@ static void sampling_decreases_slowly_at_low_cost(void **state)
 	assert_int_equal(budget.changes, 3);
 }
 
-static void requested_sampling_is_the_minimum(void **state)
+static void test_requested_sampling_is_the_minimum(void **state)
 {
 	struct budget budget = budget_of(0.1, 1);
 
@@ -76,7 +76,7 @@ static void requested_sampling_is_the_minimum(void **state)
 	assert_int_equal(budget.drawn, 1);
 }
 
-static void budget_of_100_percent_changes_nothing(void **state)
+static void test_budget_of_100_percent_changes_nothing(void **state)
 {
 	struct budget budget = budget_of(1, 0);
 
@@ -88,7 +88,7 @@ static void budget_of_100_percent_changes_nothing(void **state)
 	assert_false(budget_is_hopeless(&budget, &(struct budget_cost){5, 3}));
 }
 
-static void level_is_limited(void **state)
+static void test_level_is_limited(void **state)
 {
 	struct budget budget = budget_of(0.001, 0);
 
@@ -98,7 +98,7 @@ static void level_is_limited(void **state)
 	assert_int_equal(budget.drawn, LEVELS);
 }
 
-static void too_high_floor_is_detected(void **state)
+static void test_too_high_floor_is_detected(void **state)
 {
 	const struct budget budget = budget_of(0.1, 0);
 
@@ -118,7 +118,7 @@ static struct budget_cost cost_of(const struct budget *budget, double entry_us, 
 }
 
 /* The rate soon stabilises within the budget or near the floor, and stays there. */
-static void sampling_rate_stabilises(void **state)
+static void test_sampling_rate_stabilises(void **state)
 {
 	static const double budgets[] = {0.01, 0.05, 0.2, 0.5}, entries[] = {0.001, 0.05, 0.8},
 			    tolds[] = {0.1, 1, 5};
@@ -150,13 +150,13 @@ static void sampling_rate_stabilises(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sampling_is_halved_until_the_cost_fits),
-		cmocka_unit_test(sampling_decreases_slowly_at_low_cost),
-		cmocka_unit_test(requested_sampling_is_the_minimum),
-		cmocka_unit_test(budget_of_100_percent_changes_nothing),
-		cmocka_unit_test(level_is_limited),
-		cmocka_unit_test(too_high_floor_is_detected),
-		cmocka_unit_test(sampling_rate_stabilises),
+		cmocka_unit_test(test_sampling_is_halved_until_the_cost_fits),
+		cmocka_unit_test(test_sampling_decreases_slowly_at_low_cost),
+		cmocka_unit_test(test_requested_sampling_is_the_minimum),
+		cmocka_unit_test(test_budget_of_100_percent_changes_nothing),
+		cmocka_unit_test(test_level_is_limited),
+		cmocka_unit_test(test_too_high_floor_is_detected),
+		cmocka_unit_test(test_sampling_rate_stabilises),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

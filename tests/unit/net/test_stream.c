@@ -50,7 +50,7 @@ static const struct event events[] = {
 	{.kind = EVENT_STACK,
 	 .pid = 7,
 	 .flags = EVENT_FLAG_TRUNCATED | EVENT_FLAG_GUESSED,
-	 .stack = {0xfedcba9876543210, frames, COUNT(frames), STOP_SLICE}},
+	 .stack = {0xfedcba9876543210, frames, COUNT(frames), STOP_STACK_DUMP}},
 	{.kind = EVENT_STACK, .pid = 7, .stack = {1, frames, 0, STOP_END}},
 	{.kind = EVENT_ALLOC,
 	 .api = API_MALLOC,

@@ -50,7 +50,7 @@ static void close_one_and_keep_one(const struct probe_closer *probe_closer, bool
 	close(other[1]);
 }
 
-static void closes(void **state)
+static void test_probes_are_closed(void **state)
 {
 	struct probe_closer probe_closer;
 
@@ -63,7 +63,7 @@ static void closes(void **state)
 	assert_int_equal(waitpid(-1, NULL, __WALL), -1);
 }
 
-static void closes_more_than_a_request_holds(void **state)
+static void test_closes_more_than_a_request_holds(void **state)
 {
 	const struct rlimit limit = {.rlim_cur = 2 * MANY, .rlim_max = 2 * MANY};
 	int ends[2], *fds = calloc(MANY, sizeof(*fds));
@@ -85,7 +85,7 @@ static void closes_more_than_a_request_holds(void **state)
 	free(fds);
 }
 
-static void killed_closer_is_replaced_by_us(void **state)
+static void test_killed_closer_is_replaced_by_its_parent(void **state)
 {
 	struct probe_closer probe_closer;
 
@@ -96,7 +96,7 @@ static void killed_closer_is_replaced_by_us(void **state)
 	probe_closer_end(&probe_closer);
 }
 
-static void terminal_signals_are_ignored(void **state)
+static void test_terminal_signals_are_ignored(void **state)
 {
 	struct probe_closer probe_closer;
 
@@ -117,7 +117,7 @@ static void stop(const struct probe_closer *probe_closer)
 	assert_int_equal(waitid(P_PID, (id_t)probe_closer->pid, &info, WSTOPPED | __WALL), 0);
 }
 
-static void closing_is_asynchronous(void **state)
+static void test_closing_is_asynchronous(void **state)
 {
 	int one[2], other[2];
 	struct probe_closer probe_closer;
@@ -152,7 +152,7 @@ static void ends_when_all_is_closed(bool killed)
 	assert_closed(ends[0]);
 }
 
-static void end_waits_for_the_closer(void **state)
+static void test_end_waits_for_the_closer(void **state)
 {
 	(void)state;
 	ends_when_all_is_closed(false);
@@ -160,7 +160,7 @@ static void end_waits_for_the_closer(void **state)
 }
 
 /* Only the child and the probe closer have this end of the pipe. */
-static void closes_the_rest_if_the_parent_dies(void **state)
+static void test_rest_is_closed_if_the_parent_dies(void **state)
 {
 	int ends[2];
 	pid_t child;
@@ -184,13 +184,13 @@ static void closes_the_rest_if_the_parent_dies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(closes),
-		cmocka_unit_test(closes_more_than_a_request_holds),
-		cmocka_unit_test(killed_closer_is_replaced_by_us),
-		cmocka_unit_test(terminal_signals_are_ignored),
-		cmocka_unit_test(closing_is_asynchronous),
-		cmocka_unit_test(end_waits_for_the_closer),
-		cmocka_unit_test(closes_the_rest_if_the_parent_dies),
+		cmocka_unit_test(test_probes_are_closed),
+		cmocka_unit_test(test_closes_more_than_a_request_holds),
+		cmocka_unit_test(test_killed_closer_is_replaced_by_its_parent),
+		cmocka_unit_test(test_terminal_signals_are_ignored),
+		cmocka_unit_test(test_closing_is_asynchronous),
+		cmocka_unit_test(test_end_waits_for_the_closer),
+		cmocka_unit_test(test_rest_is_closed_if_the_parent_dies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,7 @@ static void check_text(const char *file, const struct snapshot *snapshot, bool o
 	check_golden_text(metrics_of(snapshot, openmetrics, processes, sites), file);
 }
 
-static void golden_texts(void **state)
+static void test_golden_texts(void **state)
 {
 	(void)state;
 	check_text("leaky.prom", &leaky_snapshot, false, 50, 20);
@@ -53,7 +53,7 @@ static size_t count_series(const char *text)
 }
 
 /* The number of series is bounded as the man page says. */
-static void series_are_bounded(void **state)
+static void test_number_of_series_is_limited(void **state)
 {
 	static const struct snapshot *const all[] = {&leaky_snapshot, &server_snapshot,
 						     &build_snapshot, &hostile_snapshot,
@@ -88,7 +88,7 @@ static uint64_t sum_of(const char *text, const char *name)
 }
 
 /* Sums over all series do not depend on how many processes and sites have series of their own. */
-static void sums_do_not_depend_on_bounds(void **state)
+static void test_sums_do_not_depend_on_limits(void **state)
 {
 	static const char *const names[] = {
 		"mtrace_bpf_live_bytes",        "mtrace_bpf_allocations_total",
@@ -110,7 +110,7 @@ static void sums_do_not_depend_on_bounds(void **state)
 }
 
 /* If a pid is reused with the same name, the running process has the series. */
-static void reused_pid_with_the_same_name(void **state)
+static void test_reused_pid_with_the_same_name(void **state)
 {
 	struct snapshot_process twice[] = {
 		{.pid = 7, .comm = "a", .exited = true, .live = {1, 10}, .traced_until_ns = 5},
@@ -130,7 +130,7 @@ static void reused_pid_with_the_same_name(void **state)
 	free(text);
 }
 
-static void sizes(void **state)
+static void test_sizes(void **state)
 {
 	struct snapshot_process process = {.pid = 7, .comm = "a"};
 	struct snapshot snapshot = {.processes = &process, .process_count = 1};
@@ -153,7 +153,7 @@ static void sizes(void **state)
 	free(text);
 }
 
-static void labels(void **state)
+static void test_labels(void **state)
 {
 	static const struct {
 		const char *value, *expected;
@@ -178,7 +178,7 @@ static void labels(void **state)
 	}
 }
 
-static void long_label(void **state)
+static void test_long_label(void **state)
 {
 	char value[4096], *text = NULL;
 	size_t size;
@@ -194,7 +194,7 @@ static void long_label(void **state)
 	free(text);
 }
 
-static void openmetrics_ends(void **state)
+static void test_openmetrics_text_ends_with_eof(void **state)
 {
 	char *text = metrics_of(&leaky_snapshot, true, 50, 20);
 	size_t length = strlen(text);
@@ -207,7 +207,7 @@ static void openmetrics_ends(void **state)
 
 #define OPENMETRICS "application/openmetrics-text"
 
-static void accepted(void **state)
+static void test_accepted(void **state)
 {
 	static const struct {
 		const char *accept;
@@ -243,15 +243,15 @@ static void accepted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(golden_texts),
-		cmocka_unit_test(series_are_bounded),
-		cmocka_unit_test(sums_do_not_depend_on_bounds),
-		cmocka_unit_test(reused_pid_with_the_same_name),
-		cmocka_unit_test(sizes),
-		cmocka_unit_test(labels),
-		cmocka_unit_test(long_label),
-		cmocka_unit_test(openmetrics_ends),
-		cmocka_unit_test(accepted),
+		cmocka_unit_test(test_golden_texts),
+		cmocka_unit_test(test_number_of_series_is_limited),
+		cmocka_unit_test(test_sums_do_not_depend_on_limits),
+		cmocka_unit_test(test_reused_pid_with_the_same_name),
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_labels),
+		cmocka_unit_test(test_long_label),
+		cmocka_unit_test(test_openmetrics_text_ends_with_eof),
+		cmocka_unit_test(test_accepted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

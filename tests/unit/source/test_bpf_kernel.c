@@ -56,7 +56,7 @@ static struct btf *make(bool has_member)
 	return btf;
 }
 
-static void types_are_found_as_by_libbpf(void **state)
+static void test_types_are_found_as_by_libbpf(void **state)
 {
 	struct btf *btf = make(true);
 	struct kernel_types types;
@@ -75,7 +75,7 @@ static void types_are_found_as_by_libbpf(void **state)
 	btf__free(btf);
 }
 
-static void structure_without_the_member_is_not_found(void **state)
+static void test_structure_without_the_member_is_not_found(void **state)
 {
 	struct btf *btf = make(false);
 	struct kernel_types types;
@@ -100,7 +100,7 @@ static void find_in_copy(const uint8_t *bytes, uint32_t size, struct kernel_type
 	free(copy);
 }
 
-static void truncated_btf_has_no_types(void **state)
+static void test_truncated_btf_has_no_types(void **state)
 {
 	const struct kernel_types none = {0};
 	struct btf *btf = make(true);
@@ -116,7 +116,7 @@ static void truncated_btf_has_no_types(void **state)
 	btf__free(btf);
 }
 
-static void damaged_btf_does_not_crash(void **state)
+static void test_damaged_btf_does_not_crash(void **state)
 {
 	struct btf *btf = make(true);
 	struct kernel_types types;
@@ -137,7 +137,7 @@ static void damaged_btf_does_not_crash(void **state)
 	btf__free(btf);
 }
 
-static void types_of_the_running_kernel_are_found_as_by_libbpf(void **state)
+static void test_types_of_the_running_kernel_are_found_as_by_libbpf(void **state)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	struct kernel_types types;
@@ -157,11 +157,11 @@ static void types_of_the_running_kernel_are_found_as_by_libbpf(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(types_are_found_as_by_libbpf),
-		cmocka_unit_test(structure_without_the_member_is_not_found),
-		cmocka_unit_test(truncated_btf_has_no_types),
-		cmocka_unit_test(damaged_btf_does_not_crash),
-		cmocka_unit_test(types_of_the_running_kernel_are_found_as_by_libbpf),
+		cmocka_unit_test(test_types_are_found_as_by_libbpf),
+		cmocka_unit_test(test_structure_without_the_member_is_not_found),
+		cmocka_unit_test(test_truncated_btf_has_no_types),
+		cmocka_unit_test(test_damaged_btf_does_not_crash),
+		cmocka_unit_test(test_types_of_the_running_kernel_are_found_as_by_libbpf),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

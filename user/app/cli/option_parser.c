@@ -242,7 +242,7 @@ static int contradictions_check(const struct options *options, struct error *err
 				 options->prometheus_auth ? "auth" : "tls");
 	if (options->keep && !has_numbered_file(options))
 		return error_set(err, -EINVAL, "--keep needs a report file with %%n in its name");
-	if (options->sanity && is_thinning(&options->thinning))
+	if (options->sanity && alloc_filter_is_on(&options->alloc_filter))
 		return error_set(
 			err, -EINVAL,
 			"--sanity checks every free and needs every allocation: not valid with "
@@ -251,7 +251,8 @@ static int contradictions_check(const struct options *options, struct error *err
 		return error_set(err, -EINVAL,
 				 "--max-overhead needs BPF: with ptrace each call stops the "
 				 "thread, sampled or not");
-	if (options->thinning.max_size && options->thinning.max_size < options->thinning.min_size)
+	if (options->alloc_filter.max_size &&
+	    options->alloc_filter.max_size < options->alloc_filter.min_size)
 		return error_set(err, -EINVAL, "--max-size is below --min-size: nothing to trace");
 	if (formats_share_a_file(options))
 		return error_set(err, -EINVAL, "two reports cannot go to the same file");
@@ -288,10 +289,10 @@ static void system_apply(struct options *options)
 /* With a budget, tracing starts with all calls, or with the given --sample. */
 static void budget_apply(struct options *options)
 {
-	if (!options->max_overhead_ppm || options->thinning.sample)
+	if (!options->max_overhead_ppm || options->alloc_filter.sample)
 		return;
-	options->thinning.sample = FIRST_MEAN;
-	options->thinning.all_at_first = true;
+	options->alloc_filter.sample = FIRST_MEAN;
+	options->alloc_filter.all_at_first = true;
 }
 
 static int options_complete(struct options *options, char *const *rest, struct error *err)

@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "model/suppress/parse.h"
 #include "os/account/account.h"
-#include "source/thinning.h"
+#include "source/alloc_filter.h"
 
 #define PERIOD_MIN_NS (100 * 1000000ULL)
 #define EXITCODE_MAX  255
@@ -509,7 +509,7 @@ SETTER(set_sample)
 
 	if (bytes_parse(argument, &bytes) || !bytes || bytes > SAMPLE_MEAN_MAX)
 		return error_set(err, -EINVAL, "\"%s\" is not a size from 1 to 1024g", argument);
-	options->thinning.sample = bytes;
+	options->alloc_filter.sample = bytes;
 	return 0;
 }
 
@@ -541,12 +541,12 @@ static int size_parse(const char *argument, uint64_t *ret_bytes, struct error *e
 
 SETTER(set_min_size)
 {
-	return size_parse(argument, &options->thinning.min_size, err);
+	return size_parse(argument, &options->alloc_filter.min_size, err);
 }
 
 SETTER(set_max_size)
 {
-	return size_parse(argument, &options->thinning.max_size, err);
+	return size_parse(argument, &options->alloc_filter.max_size, err);
 }
 
 SETTER(set_port)

@@ -63,9 +63,9 @@ struct options {
 	uint32_t depth;
 	enum stack_mode stack;
 	enum backend backend;
-	const char *pairing;       /* NULL: the best that works */
-	uint64_t buffer_bytes;     /* 0: default */
-	struct thinning thinning;  /* which heap calls are recorded */
+	const char *pairing;              /* NULL: the best that works */
+	uint64_t buffer_bytes;            /* 0: default */
+	struct alloc_filter alloc_filter; /* which heap calls are recorded */
 	uint32_t max_overhead_ppm; /* of the traced processes' CPU time, per million; 0: no limit */
 
 	bool scan;              /* scan at the end */

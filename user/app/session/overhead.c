@@ -10,7 +10,7 @@
 #include "app/session/budget.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "source/thinning.h"
+#include "source/alloc_filter.h"
 
 #define TICK_NS   (100 * 1000000ULL) /* length of a window */
 #define PERIOD    10                 /* ticks from one window to the next … */
@@ -194,7 +194,7 @@ int overhead_open(struct overhead **ret_overhead, struct session *session, struc
 		.session = session,
 		.loop = loop,
 		.budget = {.most_ppm = options->max_overhead_ppm,
-			   .least = thinning_at_first(&options->thinning),
+			   .least = alloc_filter_samples_at_first(&options->alloc_filter),
 			   .most = SAMPLE_LEVELS},
 	};
 	overhead->budget.drawn = overhead->budget.least;

@@ -74,9 +74,9 @@ static int books_open(struct session *session, const struct options *options)
 		.lists_blocks = report_wants_blocks(options),
 		.ends_unseen = options->system,
 		.page_size = (uint64_t)sysconf(_SC_PAGESIZE),
-		.sample = options->thinning.sample,
-		.min_size = options->thinning.min_size,
-		.max_size = options->thinning.max_size,
+		.sample = options->alloc_filter.sample,
+		.min_size = options->alloc_filter.min_size,
+		.max_size = options->alloc_filter.max_size,
 	};
 	if (!code)
 		code = module_table_new(&session->modules);
@@ -153,7 +153,7 @@ static int source_open(struct session *session, const struct options *options, s
 		.allocators = options->allocators.items,
 		.hold_exec = options->hold_exec,
 		.sanity = options->sanity,
-		.thinning = options->thinning,
+		.alloc_filter = options->alloc_filter,
 		.measures = options->verbose || options->max_overhead_ppm,
 		.must_measure = options->max_overhead_ppm != 0,
 		.holds_ends = options->scan,

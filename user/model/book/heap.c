@@ -64,7 +64,7 @@ static void note_last_call(struct process *process, const struct event *event)
 			(struct last_call){event->tid, event->call.address};
 }
 
-static bool is_thinned(const struct model_config *config)
+static bool filters_calls(const struct model_config *config)
 {
 	return config->sample || config->min_size || config->max_size;
 }
@@ -74,7 +74,7 @@ static bool is_temporary(const struct process *process, const struct event *even
 {
 	const struct last_call *last;
 
-	if (event->kind != EVENT_FREE || !process->last_calls || is_thinned(process->config))
+	if (event->kind != EVENT_FREE || !process->last_calls || filters_calls(process->config))
 		return false;
 	last = last_call_of(process, event->tid);
 	return last->tid == event->tid && last->address == event->call.address;
@@ -121,7 +121,7 @@ static bool is_judged(const struct process *process)
  * normal. */
 static int count_unmatched(struct process *process, const struct event *event)
 {
-	if (process_is_thinned(process) || process->config->unprobing)
+	if (process_is_filtered(process) || process->config->unprobing)
 		return 0;
 	if (map64_get(&process->ending, event->tid) != MAP64_NONE ||
 	    mappings_in_allocator(&process->mappings, event->call.caller))
@@ -143,7 +143,7 @@ static int count_released(struct process *process, const struct event *event,
 
 static uint32_t sample_of(const struct process *process, const struct event *event)
 {
-	return process_is_thinned(process) ? EVENT_SAMPLE(event->flags) : 0;
+	return process_is_filtered(process) ? EVENT_SAMPLE(event->flags) : 0;
 }
 
 static int count_failed(struct process *process, const struct event *event)
@@ -299,7 +299,7 @@ static struct event with_beginning(const struct event *told, const struct pendin
 static bool makes_none(const struct process *process, const struct event *event,
 		       const struct pending *pending)
 {
-	if (!process_is_thinned(process))
+	if (!process_is_filtered(process))
 		return false;
 	/* It was recorded, but without its begin the weight is unknown. */
 	if (!pending && api_row(event->api)->out >= 0)

@@ -166,7 +166,7 @@ static int count_failed(struct process *process, const struct event *event)
  */
 static bool is_unknown_allocators(const struct process *process, const struct event *event)
 {
-	return process_is_thinned(process) &&
+	return process_is_filtered(process) &&
 	       mappings_in_allocator(&process->mappings, event->call.caller);
 }
 

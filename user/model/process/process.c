@@ -183,7 +183,7 @@ bool process_is_complete(const struct process *process)
 {
 	struct snapshot_losses told = process_told(process);
 
-	return process->from_start && !process->partial && !process_is_thinned(process) &&
+	return process->from_start && !process->partial && !process_is_filtered(process) &&
 	       losses_are_none(&process->found) && losses_are_none(&told);
 }
 

@@ -132,7 +132,7 @@ struct process {
 };
 
 /* Returns true if some heap calls are not recorded. */
-static inline bool process_is_thinned(const struct process *process)
+static inline bool process_is_filtered(const struct process *process)
 {
 	return process->config->sample || process->config->min_size || process->config->max_size;
 }

@@ -23,7 +23,8 @@ static const struct stop_words stop_words[] = {
 		       NULL, false},
 	[STOP_LATE] = {"unwind table not ready", "in code whose unwind table was not ready yet",
 		       NULL, true},
-	[STOP_SLICE] = {"stack copy too short", "where the copy of the stack ends", NULL, false},
+	[STOP_STACK_DUMP] = {"stack copy too short", "where the copy of the stack ends", NULL,
+			     false},
 };
 
 _Static_assert(sizeof(stop_words) / sizeof(stop_words[0]) == STOP_COUNT, "words for every stop");

@@ -36,7 +36,7 @@
 #include "source/trace/records.h"
 #include "source/trace/translated.h"
 #include "source/trace/translator.h"
-#include "source/unwind/slice.h"
+#include "source/unwind/stack_dump.h"
 #include "source/unwind/stack_check.h"
 #include "source/unwind/tables.h"
 #include "symbol/elf/module_table.h"
@@ -312,7 +312,7 @@ static int load_programs(struct trace_source *bpf, struct error *err)
 		.scope = bpf->config.scope,
 		.selection = bpf->config.selected ? &bpf->config.selected->rules : NULL,
 		.sanity = bpf->config.sanity,
-		.thinning = bpf->config.thinning,
+		.alloc_filter = bpf->config.alloc_filter,
 		.measures = bpf->config.measures,
 	};
 	int code = program_load(bpf->program, &config, err);

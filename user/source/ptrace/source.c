@@ -433,7 +433,7 @@ static int start(struct ptrace_source *ptrace, struct error *err)
 		.depth = config->stack == STACK_NONE ? 0 : config->depth,
 		.by_tables = config->stack == STACK_AUTO || config->stack == STACK_CFI,
 		.sanity = config->sanity,
-		.thinning = config->thinning,
+		.alloc_filter = config->alloc_filter,
 		.follows = config->scope == SCOPE_FAMILY,
 		.holds_ends = config->holds_ends,
 	};

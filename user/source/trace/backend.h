@@ -7,7 +7,7 @@
 #include "source/record/ring.h"
 #include "source/source.h"
 #include "source/process/traced_process.h"
-#include "source/unwind/slice.h"
+#include "source/unwind/stack_dump.h"
 
 struct trace_source;
 struct hold;
@@ -48,7 +48,7 @@ struct trace_source {
 	struct ring ring;
 	struct ring_reader *reader;
 	uint64_t ring_peak; /* maximum bytes found in it, since the last query */
-	struct slice_ids slices;
+	struct stack_dump_ids stack_dumps;
 	struct shared_probes shared;       /* probes in all processes */
 	struct traced_process **processes; /* currently traced */
 	size_t process_count, process_capacity;

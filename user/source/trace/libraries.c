@@ -30,7 +30,7 @@ int library_open(struct traced_process *process, int fd, const char *path,
 	*ret_module = module;
 	if (process->tables)
 		err = unwind_tables_add(process->tables, module, unwind_module_key(module));
-	/* A signal frame on an alternate stack leads to another stack, which a slice does not
+	/* A signal frame on an alternate stack leads to another stack, which a stack dump does not
 	 * contain. So the kernel needs the vdso's table from the first stack on. */
 	if (!err && process->tables)
 		err = vdso_open(process, module->elf64, &vdso);

@@ -107,7 +107,7 @@ static uint64_t site_cookie(const struct traced_process *process, const struct m
 	/* Identifies the allocator that frees: one may call the free of another. */
 	if (!api_needs_return(site->api))
 		cookie |= (uint64_t)object_number(process->prober, module) << COOKIE_OBJECT_SHIFT;
-	cookie |= anybody_flag(process) | thinning_leaf_flag(module, plan, site->api);
+	cookie |= anybody_flag(process) | alloc_filter_leaf_flag(module, plan, site->api);
 
 	/* Without that hook, only the caller of free tells the program's frees from the cleanup of
 	 * an exiting thread. */

@@ -12,7 +12,7 @@
 #include "source/trace/process.h"
 #include "source/trace/translated.h"
 #include "source/trace/translator.h"
-#include "source/unwind/slice.h"
+#include "source/unwind/stack_dump.h"
 #include "source/unwind/stack_check.h"
 
 static int decode_call(struct trace_source *trace, const struct record_head *head,
@@ -29,7 +29,7 @@ static int decode_call(struct trace_source *trace, const struct record_head *hea
 		.address = call->address,
 		.size = call->size,
 		.caller = call->caller,
-		.stack = slice_stack(&trace->slices, call->stack),
+		.stack = stack_dump_finished_id(&trace->stack_dumps, call->stack),
 	};
 	return trace->config.deliver(trace->config.ctx, event);
 }
@@ -68,7 +68,7 @@ static int decode_release(struct trace_source *trace, const struct record_head *
 		.size = record->size,
 		.slack = record->slack,
 		.caller = record->caller,
-		.stack = slice_stack(&trace->slices, record->stack),
+		.stack = stack_dump_finished_id(&trace->stack_dumps, record->stack),
 	};
 	return deliver_free(trace, head, event, (uint8_t)record->object);
 }
@@ -127,16 +127,16 @@ static int decode_stack(struct trace_source *trace, const struct record_head *he
 			     });
 }
 
-static int decode_slice(struct trace_source *trace, const struct record_head *head,
-			struct event *event)
+static int decode_stack_dump(struct trace_source *trace, const struct record_head *head,
+			     struct event *event)
 {
-	const struct record_slice *slice = (const void *)head;
+	const struct record_stack_dump *dump = (const void *)head;
 	struct finished_stack stack;
 
-	if (slice_finish(processes_find(trace, (pid_t)head->pid), slice, trace->config.depth,
-			 mappings_read_late, &stack))
+	if (stack_dump_finish(processes_find(trace, (pid_t)head->pid), dump, trace->config.depth,
+			      mappings_read_late, &stack))
 		return 0;
-	slice_remember(&trace->slices, slice->id, stack.id);
+	stack_dump_remember(&trace->stack_dumps, dump->id, stack.id);
 	return deliver_stack(trace, event,
 			     (struct event_stack){
 				     .id = stack.id,
@@ -263,7 +263,7 @@ static const struct decoder decoders[] = {
 	[RECORD_EXIT] = {sizeof(struct record_exit), decode_end},
 	[RECORD_THREAD_ENDS] = {sizeof(struct record_head), decode_thread},
 	[RECORD_THREAD_GONE] = {sizeof(struct record_head), decode_thread},
-	[RECORD_SLICE] = {sizeof(struct record_slice), decode_slice},
+	[RECORD_STACK_DUMP] = {sizeof(struct record_stack_dump), decode_stack_dump},
 	[RECORD_FORK] = {sizeof(struct record_fork), decode_fork},
 	[RECORD_LEAVE] = {sizeof(struct record_exit), decode_end},
 	[RECORD_LEADER_GONE] = {sizeof(struct record_head), decode_leader},

@@ -2,7 +2,7 @@
 /*
  * A traced child of our own, to see what the programs do on this kernel. It is in the BPF programs'
  * map of processes from its start to its exit. Meanwhile the programs report all sizes, and send no
- * slices: the room in the ring buffer is for other processes.
+ * stack dumps: the room in the ring buffer is for other processes.
  */
 #ifndef MTRACE_SOURCE_BPF_LOAD_CHILD_H
 #define MTRACE_SOURCE_BPF_LOAD_CHILD_H

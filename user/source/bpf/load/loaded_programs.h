@@ -13,7 +13,7 @@
 #include "os/process/probe_closer.h"
 #include "source/bpf/events/events.h"
 #include "source/bpf/load/kernel.h"
-#include "source/thinning.h"
+#include "source/alloc_filter.h"
 #include "source/process/probe_request.h"
 #include "source/process/prober.h"
 
@@ -43,7 +43,7 @@ struct program_config {
 	const struct selection *selection; /* SCOPE_SYSTEM; NULL: everything */
 	uint32_t pid_namespace;            /* set by program_load(); see pid_namespace_find() */
 	bool sanity;                       /* as in struct source_config */
-	struct thinning thinning;          /* as in struct source_config */
+	struct alloc_filter alloc_filter;  /* as in struct source_config */
 	bool measures;                     /* as in struct source_config */
 };
 

@@ -71,15 +71,16 @@ static uint64_t kernel_tick_ns(void)
 	return (uint64_t)tick.tv_nsec;
 }
 
-static void thinning_configure(struct mtrace_bpf *skeleton, const struct thinning *thinning)
+static void configure_alloc_filter(struct mtrace_bpf *skeleton,
+				   const struct alloc_filter *alloc_filter)
 {
-	skeleton->rodata->config_thinned = is_thinning(thinning);
-	skeleton->rodata->config_min_size = thinning->min_size;
-	skeleton->rodata->config_max_size = thinning_max_size(thinning);
-	skeleton->rodata->config_sample = thinning->sample;
-	for (uint32_t level = 0; thinning->sample && level < SAMPLE_LEVELS; level++) {
+	skeleton->rodata->config_filters_calls = alloc_filter_is_on(alloc_filter);
+	skeleton->rodata->config_min_size = alloc_filter->min_size;
+	skeleton->rodata->config_max_size = alloc_filter_max_size(alloc_filter);
+	skeleton->rodata->config_sample = alloc_filter->sample;
+	for (uint32_t level = 0; alloc_filter->sample && level < SAMPLE_LEVELS; level++) {
 		const struct sample_rate rate =
-			sample_rate_of(sample_mean_at(thinning->sample, level));
+			sample_rate_of(sample_mean_at(alloc_filter->sample, level));
 
 		memcpy((void *)&skeleton->rodata->config_rates[level], &rate, sizeof(rate));
 	}
@@ -108,7 +109,7 @@ static void constants_configure(struct mtrace_bpf *skeleton, const struct means 
 		       sizeof(*config->selection));
 	skeleton->rodata->config_session_mark = 1 + (uint64_t)getpid() % SESSION_MARK_MAX;
 	skeleton->rodata->config_wake_bytes = config->buffer_bytes / 8;
-	skeleton->rodata->config_slice_room = config->buffer_bytes / 2;
+	skeleton->rodata->config_stack_dump_room = config->buffer_bytes / 2;
 	skeleton->rodata->config_mappings = mappings_by(kernel);
 #ifdef __x86_64__ /* on others, not every kernel can call kernel functions */
 	skeleton->rodata->config_casts = kernel->ids[KERNEL_CASTS] != 0;
@@ -116,7 +117,7 @@ static void constants_configure(struct mtrace_bpf *skeleton, const struct means 
 	skeleton->rodata->config_tick_ns = kernel_tick_ns();
 	skeleton->rodata->config_pid_namespace = config->pid_namespace;
 	skeleton->rodata->config_sanity = config->sanity;
-	thinning_configure(skeleton, &config->thinning);
+	configure_alloc_filter(skeleton, &config->alloc_filter);
 }
 
 /* Unneeded maps get a single entry: for some, the kernel would clear megabytes. */
@@ -129,8 +130,8 @@ static void maps_configure(struct mtrace_bpf *skeleton, const struct means *mean
 	bpf_map__set_max_entries(skeleton->maps.events, (uint32_t)config->buffer_bytes);
 	if (config->scope != SCOPE_NAMED)
 		bpf_map__set_max_entries(skeleton->maps.processes, PROCESSES_FOUND);
-	if (!is_thinning(&config->thinning))
-		bpf_map__set_max_entries(skeleton->maps.told, 1);
+	if (!alloc_filter_is_on(&config->alloc_filter))
+		bpf_map__set_max_entries(skeleton->maps.reported, 1);
 	if (!config->measures)
 		bpf_map__set_max_entries(skeleton->maps.ended, 1);
 	if (means->pairing != PAIRING_HASH)
@@ -351,7 +352,7 @@ int program_load(struct loaded_programs *ret_program, const struct program_confi
 		probe_closer_dismiss(&program);
 		return load_failed(code, &config, err);
 	}
-	program.skeleton->bss->sample_drawn = thinning_at_first(&config.thinning);
+	program.skeleton->bss->sample_drawn = alloc_filter_samples_at_first(&config.alloc_filter);
 	log_info("calls are traced with %s", program.means->words);
 	program.unwinds = config.unwind_rows != 0;
 	program.prober.everybody = program.skeleton->rodata->config_everybody;

@@ -173,39 +173,39 @@ static void count_loss(enum loss loss)
 }
 
 /*
- * Which calls are reported (bpf/thin.bpf.h).
+ * Which calls are reported (bpf/alloc_filter.bpf.h).
  */
 
-static abi_u8 told_bytes[TOLD_BYTES];
+static abi_u8 reported_bytes[REPORTED_BYTES];
 
-static const struct thinning *thinning(void)
+static const struct alloc_filter *alloc_filter(void)
 {
-	return &now.tracer->config.thinning;
+	return &now.tracer->config.alloc_filter;
 }
 
-static int is_thinned(void)
+static int filters_calls(void)
 {
-	return is_thinning(thinning());
+	return alloc_filter_is_on(alloc_filter());
 }
 
 static int is_size_wanted(abi_u64 bytes)
 {
-	return bytes >= thinning()->min_size && bytes <= thinning_max_size(thinning());
+	return bytes >= alloc_filter()->min_size && bytes <= alloc_filter_max_size(alloc_filter());
 }
 
 static abi_u32 sample_now(void)
 {
-	return thinning_at_first(thinning());
+	return alloc_filter_samples_at_first(alloc_filter());
 }
 
 static struct sample_rate sample_rate_at(abi_u32 level)
 {
-	return sample_rate_of(sample_mean_at(thinning()->sample, level));
+	return sample_rate_of(sample_mean_at(alloc_filter()->sample, level));
 }
 
-static abi_u8 *told_byte(abi_u32 number)
+static abi_u8 *reported_byte_at(abi_u32 number)
 {
-	return &told_bytes[number];
+	return &reported_bytes[number];
 }
 
 /* SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), seeded by the kernel. */
@@ -329,16 +329,16 @@ static void call_enter(struct thread_calls *thread, const struct pt_regs *regs, 
 		.payload = call_payload(regs, cookie),
 		.bp = regs_ip(regs), /* address of its entry: the caller's bp is not needed */
 	};
-	struct telling telling;
+	struct filter_verdict verdict;
 	abi_u64 pointer = 0;
 
 	if (place_among(thread, regs, cookie) == PLACE_NESTED)
 		return;
-	telling = telling_of(regs, cookie);
-	if (!telling.any && is_leaf(cookie))
+	verdict = filter_call(regs, cookie);
+	if (!verdict.report && is_leaf(cookie))
 		return;
-	call.cookie = telling.any ? cookie : COOKIE_MUTE;
-	call.payload = payload_with(cookie, call.payload, telling.sample);
+	call.cookie = verdict.report ? cookie : COOKIE_MUTE;
+	call.payload = payload_with(cookie, call.payload, verdict.sample);
 	if (thread->count >= PENDING_MAX || read_return_pointer(regs, call.sp, &pointer) ||
 	    !pointer) {
 		count_loss(LOSS_NO_STATE);
@@ -350,8 +350,8 @@ static void call_enter(struct thread_calls *thread, const struct pt_regs *regs, 
 		return;
 	}
 	thread->calls[thread->count++] = call;
-	if (telling.any && COOKIE_FLAGS(cookie) & COOKIE_FLAG_BEGIN)
-		emit_begin(regs, cookie, telling.sample);
+	if (verdict.report && COOKIE_FLAGS(cookie) & COOKIE_FLAG_BEGIN)
+		emit_begin(regs, cookie, verdict.sample);
 }
 
 /* Handles a hit of a return breakpoint, if a pending call returns there. Calls above it never

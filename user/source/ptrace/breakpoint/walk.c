@@ -233,18 +233,18 @@ static uint64_t send_stack(struct tracer *tracer, struct task *task,
 	return record.id;
 }
 
-/* Returns true if a slice has what a walk needs: not if it needs other registers than bp. */
-static bool has_slices(const struct unwind_abi *abi)
+/* Returns true if a stack dump has what a walk needs: not if it needs other registers than bp. */
+static bool has_stack_dumps(const struct unwind_abi *abi)
 {
 	return abi->link == UNWIND_LINK_NONE;
 }
 
-/* Sends a slice. The command finishes the stack, as it has the rows of all instructions. */
-static uint64_t send_slice(struct tracer *tracer, struct task *task, struct breakpoint_walk *walk,
-			   enum stack_stop stop)
+/* Sends a stack_dump. The command finishes the stack, as it has the rows of all instructions. */
+static uint64_t send_stack_dump(struct tracer *tracer, struct task *task,
+				struct breakpoint_walk *walk, enum stack_stop stop)
 {
-	struct record_slice record = {.count = walk->count, .stop = stop};
-	uint8_t bytes[SLICE_BYTES];
+	struct record_stack_dump record = {.count = walk->count, .stop = stop};
+	uint8_t bytes[STACK_DUMP_BYTES];
 	struct ring_piece pieces[] = {{&record, sizeof(record)}, {bytes, 0}};
 
 	unwind_load_bp(walk, walk->abi, &walk->frame);
@@ -252,8 +252,8 @@ static uint64_t send_slice(struct tracer *tracer, struct task *task, struct brea
 	if (walk->abi->word == 4)
 		walk->flags |= RECORD_FLAG_NARROW;
 	task->meets_new_code |= stop == STOP_LATE;
-	record.head = head_of(task, walk, RECORD_SLICE, sizeof(record) + pieces[1].size);
-	record.id = ++tracer->slices << 1 | 1;
+	record.head = head_of(task, walk, RECORD_STACK_DUMP, sizeof(record) + pieces[1].size);
+	record.id = ++tracer->stack_dumps << 1 | 1;
 	record.ip = walk->frame.ip;
 	record.sp = walk->frame.sp;
 	record.bp = walk->frame.bp;
@@ -304,7 +304,7 @@ uint64_t walk_stack(struct tracer *tracer, struct task *task, const struct calle
 	stop = walk_by_tables(&walk);
 	if (stop == STOP_LATE && !is_code(task->owner->pid, walk.frame.ip - 1))
 		stop = STOP_NO_CODE;
-	if ((stop == STOP_SIGNAL || stop == STOP_LATE) && has_slices(walk.abi))
-		return send_slice(tracer, task, &walk, stop);
+	if ((stop == STOP_SIGNAL || stop == STOP_LATE) && has_stack_dumps(walk.abi))
+		return send_stack_dump(tracer, task, &walk, stop);
 	return send_stack(tracer, task, &walk, stop);
 }

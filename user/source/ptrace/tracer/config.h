@@ -6,15 +6,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "source/thinning.h"
+#include "source/alloc_filter.h"
 
 struct tracer_process_config {
-	uint32_t depth;           /* frames, 0 for none */
-	bool by_tables;           /* otherwise by frame pointers */
-	bool sanity;              /* as in struct source_config */
-	struct thinning thinning; /* as in struct source_config */
-	bool follows;             /* children are traced */
-	bool holds_ends;          /* as in struct source_config */
+	uint32_t depth;                   /* frames, 0 for none */
+	bool by_tables;                   /* otherwise by frame pointers */
+	bool sanity;                      /* as in struct source_config */
+	struct alloc_filter alloc_filter; /* as in struct source_config */
+	bool follows;                     /* children are traced */
+	bool holds_ends;                  /* as in struct source_config */
 };
 
 #endif

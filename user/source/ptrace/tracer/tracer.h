@@ -87,7 +87,7 @@ struct tracer {
 	int processor;               /* CPU that we run on, or -1 */
 	struct stop_wait wait;
 	uint64_t images; /* number of images so far */
-	uint64_t slices;
+	uint64_t stack_dumps;
 	uint64_t *seen; /* SEEN_STACKS ids of stacks that were sent */
 };
 

@@ -17,39 +17,39 @@
  * Records carry the mean by which the call was sampled, in the upper byte of the flags: means may
  * change, and each block keeps its own weight.
  */
-#ifndef MTRACE_BPF_THIN_BPF_H
-#define MTRACE_BPF_THIN_BPF_H
+#ifndef MTRACE_BPF_ALLOC_FILTER_BPF_H
+#define MTRACE_BPF_ALLOC_FILTER_BPF_H
 
 #include "bpf/abi.h"
 #include "bpf/sample.h"
 
 /* Provided by the including file. */
-static int is_thinned(void);              /* false: report everything */
+static int filters_calls(void);           /* false: report everything */
 static int is_size_wanted(abi_u64 bytes); /* --min-size, --max-size */
 static abi_u32 sample_now(void);          /* current sample as in records: 0 or a level + 1 */
 static struct sample_rate sample_rate_at(abi_u32 level);
 static abi_u32 random_word(void);
-static abi_u8 *told_byte(abi_u32 number); /* `number` is below TOLD_BYTES; never NULL */
+static abi_u8 *reported_byte_at(abi_u32 number); /* `number` is below REPORTED_BYTES; never NULL */
 static void count_loss(enum loss loss);
 
-#define TOLD_HASH 0x9e3779b97f4a7c15ULL /* 2^64 / golden ratio (Knuth 6.4) */
+#define REPORTED_HASH 0x9e3779b97f4a7c15ULL /* 2^64 / golden ratio (Knuth 6.4) */
 
-static __always_inline abi_u8 *told_place(abi_u64 address)
+static __always_inline abi_u8 *reported_byte(abi_u64 address)
 {
-	return told_byte(address * TOLD_HASH >> (64 - TOLD_BITS));
+	return reported_byte_at(address * REPORTED_HASH >> (64 - REPORTED_BITS));
 }
 
-static __always_inline void told_note(abi_u64 address)
+static __always_inline void mark_reported(abi_u64 address)
 {
-	abi_u8 *place = told_place(address);
+	abi_u8 *place = reported_byte(address);
 
 	if (place)
 		*place = 1;
 }
 
-static __always_inline int told_maybe(abi_u64 address)
+static __always_inline int may_be_reported(abi_u64 address)
 {
-	abi_u8 *place = told_place(address);
+	abi_u8 *place = reported_byte(address);
 
 	return !place || *place;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "source/thinning.h"
+#include "source/alloc_filter.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -24,8 +24,8 @@ static bool is_leaf_object(const struct module *module, const struct probe_plan 
 
 /* Other functions are no leaves: reallocarray calls realloc, and realloc and memalign may call
  * malloc. */
-uint64_t thinning_leaf_flag(const struct module *module, const struct probe_plan *plan,
-			    enum api api)
+uint64_t alloc_filter_leaf_flag(const struct module *module, const struct probe_plan *plan,
+				enum api api)
 {
 	if ((api != API_MALLOC && api != API_CALLOC) || !is_leaf_object(module, plan))
 		return 0;

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The functions that thin.bpf.h requires: which calls to report, and the table of reported
+/* The functions that alloc_filter.bpf.h requires: which calls to report, and the table of reported
  * blocks. */
-#ifndef MTRACE_BPF_TOLD_BPF_H
-#define MTRACE_BPF_TOLD_BPF_H
+#ifndef MTRACE_BPF_REPORTED_BPF_H
+#define MTRACE_BPF_REPORTED_BPF_H
 
 /* The sampling rates, by level. */
 const volatile struct sample_rate config_rates[SAMPLE_LEVELS] = {};
 __u32 sample_drawn; /* current sample as in records: 0 or a level + 1 */
 
-#define TOLD_PAGE 4096
+#define REPORTED_PAGE 4096
 
-struct told_page {
-	__u8 bytes[TOLD_PAGE];
+struct reported_page {
+	__u8 bytes[REPORTED_PAGE];
 };
 
 /* User space reduces its size if it is not needed. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, TOLD_BYTES / TOLD_PAGE);
+	__uint(max_entries, REPORTED_BYTES / REPORTED_PAGE);
 	__type(key, __u32);
-	__type(value, struct told_page);
-} told SEC(".maps");
+	__type(value, struct reported_page);
+} reported SEC(".maps");
 
-static __always_inline int is_thinned(void)
+static __always_inline int filters_calls(void)
 {
-	return config_thinned;
+	return config_filters_calls;
 }
 
 static __always_inline int is_size_wanted(__u64 bytes)
@@ -49,12 +49,12 @@ static __always_inline __u32 random_word(void)
 	return bpf_get_prandom_u32();
 }
 
-static __always_inline __u8 *told_byte(__u32 number)
+static __always_inline __u8 *reported_byte_at(__u32 number)
 {
-	__u32 page = number / TOLD_PAGE;
-	struct told_page *bytes = bpf_map_lookup_elem(&told, &page);
+	__u32 page = number / REPORTED_PAGE;
+	struct reported_page *bytes = bpf_map_lookup_elem(&reported, &page);
 
-	return bytes ? &bytes->bytes[number & (TOLD_PAGE - 1)] : NULL;
+	return bytes ? &bytes->bytes[number & (REPORTED_PAGE - 1)] : NULL;
 }
 
 #endif

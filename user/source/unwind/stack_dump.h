@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Finishes stacks whose walk could not continue in the kernel, with the same step function, and
- * with the registers and the part of the stack that the BPF program sent (bpf/slice.bpf.h).
+ * with the registers and the part of the stack that the BPF program sent (bpf/stack_dump.bpf.h).
  *
  * User space has what the kernel lacked: the row of any instruction, for frames interrupted by a
  * signal, and tables that came too late for the first calls of their code. The row of an
  * interrupted frame is passed to the BPF programs, so that the next stack through the same
- * instruction needs no slice.
+ * instruction needs no stack_dump.
  */
-#ifndef MTRACE_SOURCE_UNWIND_SLICE_H
-#define MTRACE_SOURCE_UNWIND_SLICE_H
+#ifndef MTRACE_SOURCE_UNWIND_STACK_DUMP_H
+#define MTRACE_SOURCE_UNWIND_STACK_DUMP_H
 
 #include "source/process/traced_process.h"
 
@@ -26,24 +26,25 @@ struct finished_stack {
  * it is called at most once, for code that was not mapped by the dynamic linker. Only the size of
  * the record's head has been checked. Returns 0, or -EINVAL for an invalid record.
  */
-int slice_finish(struct traced_process *process, const struct record_slice *record, uint32_t depth,
-		 int (*read_mappings)(struct traced_process *process, uint64_t since_ns),
-		 struct finished_stack *ret_stack);
+int stack_dump_finish(struct traced_process *process, const struct record_stack_dump *record,
+		      uint32_t depth,
+		      int (*read_mappings)(struct traced_process *process, uint64_t since_ns),
+		      struct finished_stack *ret_stack);
 
 /*
- * Each slice has a unique id, because its stack is not known yet, and exactly one call will refer
- * to it. Until then, remember the id of the finished stack.
+ * Each stack dump has a unique id, because its stack is not known yet, and exactly one call will
+ * refer to it. Until then, remember the id of the finished stack.
  */
-#define SLICES_PENDING 1024 /* a power of two */
+#define STACK_DUMPS_PENDING 1024 /* a power of two */
 
-struct slice_ids {
+struct stack_dump_ids {
 	struct {
-		uint64_t slice, stack;
-	} pending[SLICES_PENDING];
+		uint64_t dump, stack;
+	} pending[STACK_DUMPS_PENDING];
 };
 
-void slice_remember(struct slice_ids *ids, uint64_t slice, uint64_t stack);
+void stack_dump_remember(struct stack_dump_ids *ids, uint64_t dump, uint64_t stack);
 /* Returns the id of a call's stack. */
-uint64_t slice_stack(const struct slice_ids *ids, uint64_t id);
+uint64_t stack_dump_finished_id(const struct stack_dump_ids *ids, uint64_t id);
 
 #endif

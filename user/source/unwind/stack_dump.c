@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "source/unwind/slice.h"
+#include "source/unwind/stack_dump.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,10 +11,10 @@
 #include "source/unwind/tables.h"
 
 /* A walk over the part of the stack that was sent. */
-struct slice_walk {
+struct stack_dump_walk {
 	struct traced_process *process;
 	int (*read_mappings)(struct traced_process *process, uint64_t since_ns);
-	const struct record_slice *record;
+	const struct record_stack_dump *record;
 	const struct unwind_abi *abi;
 	union {
 		struct unwind_linked linked;
@@ -27,7 +27,7 @@ struct slice_walk {
 
 static int unwind_read(void *ctx, const struct unwind_abi *abi, abi_u64 address, abi_u64 *ret_word)
 {
-	const struct record_slice *record = ((const struct slice_walk *)ctx)->record;
+	const struct record_stack_dump *record = ((const struct stack_dump_walk *)ctx)->record;
 	uint64_t distance = address - record->sp;
 
 	if (distance >= record->size || record->size - distance < abi->word)
@@ -37,7 +37,7 @@ static int unwind_read(void *ctx, const struct unwind_abi *abi, abi_u64 address,
 	return 0;
 }
 
-static bool walk_push(struct slice_walk *walk, uint64_t frame)
+static bool walk_push(struct stack_dump_walk *walk, uint64_t frame)
 {
 	if (walk->stack.count >= walk->depth)
 		return false;
@@ -47,7 +47,7 @@ static bool walk_push(struct slice_walk *walk, uint64_t frame)
 
 /* The module that contains an address. Rereads the mappings once, for code that was not mapped by
  * the dynamic linker. */
-static const struct module *find_module(struct slice_walk *walk, uint64_t address,
+static const struct module *find_module(struct stack_dump_walk *walk, uint64_t address,
 					uint64_t *ret_offset)
 {
 	const struct module *module = mapping_find(walk->process, address, ret_offset);
@@ -59,7 +59,7 @@ static const struct module *find_module(struct slice_walk *walk, uint64_t addres
 	return mapping_find(walk->process, address, ret_offset);
 }
 
-static bool table_row(struct slice_walk *walk, const struct module *module, uint64_t offset,
+static bool table_row(struct stack_dump_walk *walk, const struct module *module, uint64_t offset,
 		      bool interrupted, struct unwind_row *ret_row)
 {
 	if (interrupted)
@@ -69,7 +69,7 @@ static bool table_row(struct slice_walk *walk, const struct module *module, uint
 
 /* Finds the row of the frame, at its next instruction or at the call that it returns from. Returns
  * 0 or enum stack_stop. */
-static enum stack_stop find_row(struct slice_walk *walk, bool interrupted,
+static enum stack_stop find_row(struct stack_dump_walk *walk, bool interrupted,
 				struct unwind_row *ret_row)
 {
 	uint64_t address = walk->frame.ip - !interrupted, offset;
@@ -82,7 +82,7 @@ static enum stack_stop find_row(struct slice_walk *walk, bool interrupted,
 
 /* Walks to the end, or as far as possible. The frame is the last one pushed, unless it was
  * interrupted. */
-static enum stack_stop walk_on(struct slice_walk *walk, bool interrupted)
+static enum stack_stop walk_on(struct stack_dump_walk *walk, bool interrupted)
 {
 	for (;;) {
 		enum unwind_result result;
@@ -99,15 +99,16 @@ static enum stack_stop walk_on(struct slice_walk *walk, bool interrupted)
 		if (interrupted)
 			walk->stack.frames[walk->stack.count - 1] |= STACK_EXACT;
 		if (result && !interrupted)
-			return result == UNWIND_UNREADABLE ? STOP_SLICE : stop_of(result);
+			return result == UNWIND_UNREADABLE ? STOP_STACK_DUMP : stop_of(result);
 		if (!interrupted && !walk_push(walk, walk->frame.ip))
 			return STOP_DEPTH;
 	}
 }
 
-static bool is_sound(const struct record_slice *record)
+static bool is_sound(const struct record_stack_dump *record)
 {
-	return record->count && record->count <= STACK_MAX_FRAMES && record->size <= SLICE_BYTES &&
+	return record->count && record->count <= STACK_MAX_FRAMES &&
+	       record->size <= STACK_DUMP_BYTES &&
 	       record->head.length == sizeof(*record) + record->size;
 }
 
@@ -119,7 +120,7 @@ static uint64_t stack_id(const struct traced_process *process, const struct fini
 }
 
 /* NULL if there is none. */
-static const struct unwind_abi *abi_of(const struct record_slice *record)
+static const struct unwind_abi *abi_of(const struct record_stack_dump *record)
 {
 	bool narrow = record->head.flags & RECORD_FLAG_NARROW;
 	const struct arch *arch = arch_native(narrow);
@@ -127,18 +128,19 @@ static const struct unwind_abi *abi_of(const struct record_slice *record)
 	return arch ? arch->abi(narrow) : NULL;
 }
 
-static struct unwind_register link_of(const struct record_slice *record)
+static struct unwind_register link_of(const struct record_stack_dump *record)
 {
-	uint64_t link = record->frames[SLICE_LINK];
+	uint64_t link = record->frames[STACK_DUMP_LINK];
 
 	return (struct unwind_register){link, link ? UNWIND_BP_HELD : UNWIND_BP_UNKNOWN};
 }
 
-int slice_finish(struct traced_process *process, const struct record_slice *record, uint32_t depth,
-		 int (*read_mappings)(struct traced_process *process, uint64_t since_ns),
-		 struct finished_stack *ret_stack)
+int stack_dump_finish(struct traced_process *process, const struct record_stack_dump *record,
+		      uint32_t depth,
+		      int (*read_mappings)(struct traced_process *process, uint64_t since_ns),
+		      struct finished_stack *ret_stack)
 {
-	struct slice_walk walk = {
+	struct stack_dump_walk walk = {
 		.process = process,
 		.read_mappings = read_mappings,
 		.record = record,
@@ -162,17 +164,17 @@ int slice_finish(struct traced_process *process, const struct record_slice *reco
 	return 0;
 }
 
-void slice_remember(struct slice_ids *ids, uint64_t slice, uint64_t stack)
+void stack_dump_remember(struct stack_dump_ids *ids, uint64_t dump, uint64_t stack)
 {
-	size_t slot = slice % SLICES_PENDING;
+	size_t slot = dump % STACK_DUMPS_PENDING;
 
-	ids->pending[slot].slice = slice;
+	ids->pending[slot].dump = dump;
 	ids->pending[slot].stack = stack;
 }
 
-uint64_t slice_stack(const struct slice_ids *ids, uint64_t id)
+uint64_t stack_dump_finished_id(const struct stack_dump_ids *ids, uint64_t id)
 {
-	size_t slot = id % SLICES_PENDING;
+	size_t slot = id % STACK_DUMPS_PENDING;
 
-	return id && ids->pending[slot].slice == id ? ids->pending[slot].stack : id;
+	return id && ids->pending[slot].dump == id ? ids->pending[slot].stack : id;
 }

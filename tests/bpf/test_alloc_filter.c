@@ -110,10 +110,10 @@ static int start(void **state_of_test)
 {
 	(void)state_of_test;
 	memset(&machine, 0, sizeof(machine));
-	memset(&thinning, 0, sizeof(thinning));
-	thinning.on = true;
-	thinning.mean = 1024;
-	thinning.random = always_no;
+	memset(&alloc_filter, 0, sizeof(alloc_filter));
+	alloc_filter.on = true;
+	alloc_filter.mean = 1024;
+	alloc_filter.random = always_no;
 	state = 1;
 	return 0;
 }
@@ -124,7 +124,7 @@ static uint64_t any_size(uint64_t below)
 	return (uint64_t)exp(ldexp((double)seeded(), -32) * log((double)below));
 }
 
-static void chances_are_right(void **unused)
+static void test_sampling_probability_matches_its_formula(void **unused)
 {
 	(void)unused;
 	for (uint64_t mean = 1; mean <= SAMPLE_MEAN_MAX; mean *= 2) {
@@ -147,7 +147,7 @@ static void chances_are_right(void **unused)
 	}
 }
 
-static void chances_at_the_ends(void **unused)
+static void test_sampling_probability_of_extreme_sizes(void **unused)
 {
 	struct sample_rate rate = sample_rate_of(SAMPLE_MEAN_MAX);
 
@@ -163,7 +163,7 @@ static void chances_at_the_ends(void **unused)
 }
 
 /* More bytes, more chance: over all seams of the tables. */
-static void chances_rise(void **unused)
+static void test_sampling_probability_rises_with_size(void **unused)
 {
 	struct sample_rate rate = sample_rate_of(100000);
 	uint64_t before = 0;
@@ -186,7 +186,7 @@ static int compare_doubles(const void *a, const void *b)
 
 /* Bytes from one sample to the next are exponentially distributed (Kolmogorov and Smirnov): the
  * bound is exceeded by chance once in 10^6 seeds, and the seed is fixed. */
-static void distances_are_exponential(void **unused)
+static void test_sampling_distances_are_exponential(void **unused)
 {
 	enum { COUNT = 20000 };
 	static double distances[COUNT];
@@ -194,8 +194,8 @@ static void distances_are_exponential(void **unused)
 	uint64_t since = 0;
 
 	(void)unused;
-	thinning.mean = 512;
-	thinning.random = seeded;
+	alloc_filter.mean = 512;
+	alloc_filter.random = seeded;
 	for (int i = 0; i < COUNT;) {
 		since++;
 		if (sample_choose(1) == SAMPLE_NOT)
@@ -236,7 +236,7 @@ static void leave_session(uint64_t result)
 	machine.session_sp = 0;
 }
 
-static void a_leaf_that_is_not_told_has_no_return(void **unused)
+static void test_unreported_leaf_has_no_return_probe(void **unused)
 {
 	(void)unused;
 	assert_int_equal(enter_session(api_cookie(API_MALLOC) | LEAF, (struct pt_regs){.sp = SP}),
@@ -247,23 +247,24 @@ static void a_leaf_that_is_not_told_has_no_return(void **unused)
 	assert_int_equal(machine.record_count, 0);
 }
 
-/* Else what it calls would have a second chance, and be told as the program's own. */
-static void a_call_that_is_not_told_hides_others(void **unused)
+/* Otherwise the calls that it makes would get a second chance, and be reported as the program's
+ * own. */
+static void test_unreported_call_hides_calls_it_makes(void **unused)
 {
 	(void)unused;
 	assert_int_equal(
 		enter_session(api_cookie(API_CALLOC), (struct pt_regs){.sp = SP, .di = 1, .si = 8}),
 		0);
-	thinning.random = always_yes;
+	alloc_filter.random = always_yes;
 	assert_int_equal(enter_session(api_cookie(API_MALLOC) | LEAF,
 				       (struct pt_regs){.sp = SP - 64, .di = 8}),
 			 1);
 	leave_session(BLOCK);
 	assert_int_equal(machine.record_count, 0);
-	assert_false(told_maybe(BLOCK));
+	assert_false(may_be_reported(BLOCK));
 }
 
-static void so_does_one_without_sessions(void **unused)
+static void test_unreported_call_hides_calls_without_sessions(void **unused)
 {
 	struct pt_regs back = {.sp = SP + 8, .ip = CALLER, .ax = BLOCK};
 	uint64_t cookie = 0, payload = 0;
@@ -271,7 +272,7 @@ static void so_does_one_without_sessions(void **unused)
 	(void)unused;
 	thread_enter(&machine.thread, &(struct pt_regs){.sp = SP, .di = 1, .si = 8},
 		     api_cookie(API_CALLOC));
-	thinning.random = always_yes;
+	alloc_filter.random = always_yes;
 	thread_enter(&machine.thread, &(struct pt_regs){.sp = SP - 64, .di = 8},
 		     api_cookie(API_MALLOC) | LEAF);
 	assert_int_equal(machine.thread.count, 1);
@@ -280,13 +281,13 @@ static void so_does_one_without_sessions(void **unused)
 	assert_int_equal(machine.record_count, 0);
 }
 
-static void and_one_that_is_watched_at_its_exits(void **unused)
+static void test_unreported_call_hides_calls_if_exits_are_probed(void **unused)
 {
 	struct pt_regs at = {.sp = SP, .di = 8, .ax = BLOCK};
 
 	(void)unused;
 	exit_call_enter(&machine.thread, &at, api_cookie(API_MALLOC));
-	thinning.random = always_yes;
+	alloc_filter.random = always_yes;
 	thread_enter(&machine.thread, &(struct pt_regs){.sp = SP - 64, .di = 8},
 		     api_cookie(API_MALLOC));
 	assert_int_equal(machine.thread.count, 1);
@@ -297,25 +298,25 @@ static void and_one_that_is_watched_at_its_exits(void **unused)
 	assert_int_equal(machine.lost[LOSS_NO_RETURN], 0);
 }
 
-static void what_is_told_says_by_which_mean(void **unused)
+static void test_reports_carry_their_sampling_mean(void **unused)
 {
 	(void)unused;
-	thinning.random = always_yes;
-	thinning.level = 4;
+	alloc_filter.random = always_yes;
+	alloc_filter.level = 4;
 	assert_int_equal(
 		enter_session(api_cookie(API_MALLOC) | LEAF, (struct pt_regs){.sp = SP, .di = 100}),
 		0);
-	thinning.level = 9; /* changed while it is pending */
+	alloc_filter.level = 9; /* changed while it is pending */
 	leave_session(BLOCK);
 	assert_int_equal(machine.record_count, 1);
 	assert_int_equal(machine.records[0].head.kind, RECORD_ALLOC);
 	assert_int_equal(machine.records[0].size, 100);
 	assert_int_equal(machine.records[0].stack, 77);
 	assert_int_equal(RECORD_SAMPLE(machine.records[0].head.flags), 5);
-	assert_true(told_maybe(BLOCK));
+	assert_true(may_be_reported(BLOCK));
 }
 
-static void a_pointer_travels_whole(void **unused)
+static void test_payload_keeps_all_bits_of_a_pointer(void **unused)
 {
 	uint64_t cookie = api_cookie(API_POSIX_MEMALIGN);
 	uint64_t pointer = 0x7fffffffe000;
@@ -327,27 +328,27 @@ static void a_pointer_travels_whole(void **unused)
 	assert_int_equal(payload_sample(cookie, payload_with(cookie, 1ULL << 45, 63)), 63);
 }
 
-static void frees_of_what_was_told_alone(void **unused)
+static void test_only_frees_of_reported_blocks_are_reported(void **unused)
 {
 	struct pt_regs regs = {.sp = SP, .di = BLOCK};
 
 	(void)unused;
 	emit_free(&regs, api_cookie(API_FREE));
 	assert_int_equal(machine.record_count, 0);
-	told_note(BLOCK);
+	mark_reported(BLOCK);
 	emit_free(&regs, api_cookie(API_FREE));
 	assert_int_equal(machine.record_count, 1);
 }
 
 /* The old block is freed, the new one is not sampled. */
-static void realloc_of_what_was_told_is_told(void **unused)
+static void test_realloc_of_reported_block_is_reported(void **unused)
 {
 	struct pt_regs regs = {.sp = SP, .di = BLOCK, .si = 8};
 	uint64_t cookie = api_cookie(API_REALLOC) | LEAF;
 
 	(void)unused;
 	assert_int_equal(enter_session(cookie, regs), 1);
-	told_note(BLOCK);
+	mark_reported(BLOCK);
 	assert_int_equal(enter_session(cookie, regs), 0);
 	leave_session(BLOCK + 0x100);
 	assert_int_equal(machine.record_count, 2);
@@ -355,17 +356,17 @@ static void realloc_of_what_was_told_is_told(void **unused)
 	assert_int_equal(machine.records[1].head.kind, RECORD_END);
 	assert_int_equal(RECORD_SAMPLE(machine.records[1].head.flags), SAMPLE_NOT);
 	assert_int_equal(machine.records[1].stack, 0);
-	assert_false(told_maybe(BLOCK + 0x100));
+	assert_false(may_be_reported(BLOCK + 0x100));
 }
 
-static void sizes_are_filtered_and_counted(void **unused)
+static void test_sizes_are_filtered_and_counted(void **unused)
 {
 	static const uint64_t sizes[] = {0, 15, 16, 64, 65};
 
 	(void)unused;
-	thinning.mean = 0;
-	thinning.min_size = 16;
-	thinning.max_size = 64;
+	alloc_filter.mean = 0;
+	alloc_filter.min_size = 16;
+	alloc_filter.max_size = 64;
 	for (size_t i = 0; i < 5; i++) {
 		bool wanted = sizes[i] >= 16 && sizes[i] <= 64;
 
@@ -381,7 +382,7 @@ static void sizes_are_filtered_and_counted(void **unused)
 }
 
 /* All mappings are recorded. */
-static void mappings_are_not_thinned(void **unused)
+static void test_mappings_are_not_filtered(void **unused)
 {
 	(void)unused;
 	assert_int_equal(enter_session(api_cookie(API_MMAP), (struct pt_regs){.sp = SP, .si = 1}),
@@ -432,7 +433,7 @@ static struct truth simulate(struct books *books)
 
 	for (uint64_t i = 0; i < BLOCKS; i++) {
 		sizes[i] = 16 * any_size(6000);
-		thinning.level = (uint32_t)(i / 4000) % 3; /* the mean changes on the way */
+		alloc_filter.level = (uint32_t)(i / 4000) % 3; /* the mean changes on the way */
 		truth.allocations++;
 		truth.bytes += sizes[i];
 		tell_sampled(books, 0x10000000 + i * 0x20000, sizes[i]);
@@ -450,16 +451,16 @@ static struct truth simulate(struct books *books)
 
 /* In 100 runs, 5 or so may be outside of bounds that hold in 95 of 100; not many more. The mean of
  * all runs is the truth. */
-static void estimates_are_right(void **unused)
+static void test_estimates_match_the_truth(void **unused)
 {
 	int missed[4] = {0};
 	double ratio[4] = {0};
 
 	(void)unused;
-	thinning.mean = 16384;
-	thinning.random = seeded;
+	alloc_filter.mean = 16384;
+	alloc_filter.random = seeded;
 	for (uint64_t run = 0; run < 100; run++) {
-		struct books books = books_of_samples(thinning.mean);
+		struct books books = books_of_samples(alloc_filter.mean);
 		const struct snapshot_process *section;
 		struct truth truth;
 
@@ -489,14 +490,14 @@ static void estimates_are_right(void **unused)
 }
 
 /* What is freed is what was allocated, by block and in the sums. */
-static void nothing_is_left_when_all_is_freed(void **unused)
+static void test_no_estimate_remains_when_all_is_freed(void **unused)
 {
 	struct books books = books_of_samples(4096);
 	const struct snapshot_process *section;
 
 	(void)unused;
-	thinning.mean = 4096;
-	thinning.random = seeded;
+	alloc_filter.mean = 4096;
+	alloc_filter.random = seeded;
 	for (uint64_t i = 0; i < 5000; i++)
 		tell_sampled(&books, 0x10000000 + i * 0x20000, any_size(20000));
 	section = look(&books);
@@ -515,15 +516,15 @@ static void nothing_is_left_when_all_is_freed(void **unused)
 }
 
 /* An adaptive trace: exact while all calls are sampled, then coarser and coarser. */
-static void all_at_first(void **unused)
+static void test_all_calls_are_reported_until_sampling_starts(void **unused)
 {
 	struct books books = books_of_samples(64);
 	const struct snapshot_process *section;
 
 	(void)unused;
-	thinning.mean = 64;
-	thinning.random = seeded;
-	thinning.all = true;
+	alloc_filter.mean = 64;
+	alloc_filter.random = seeded;
+	alloc_filter.all = true;
 	for (uint64_t i = 0; i < 100; i++)
 		assert_true(tell_sampled(&books, 0x10000000 + i * 0x20000, 1));
 	section = look(&books);
@@ -531,9 +532,9 @@ static void all_at_first(void **unused)
 	assert_int_equal(section->totals.bytes_allocated, 100);
 	assert_int_equal(section->sampling.mean, 0);
 	assert_int_equal(section->sampling.samples, 0);
-	thinning.all = false;
+	alloc_filter.all = false;
 	for (uint64_t i = 100; i < 2000; i++) {
-		thinning.level = i < 1000 ? 2 : 4;
+		alloc_filter.level = i < 1000 ? 2 : 4;
 		tell_sampled(&books, 0x10000000 + i * 0x20000, 500);
 	}
 	section = look(&books);
@@ -549,7 +550,7 @@ static void all_at_first(void **unused)
 }
 
 /* One stands for 1 / p, and rounding is right on average. */
-static void weights_are_reciprocals(void **unused)
+static void test_weights_are_reciprocals_of_probabilities(void **unused)
 {
 	const struct model_config config = {.sample = 1000};
 	double blocks = 0, bytes = 0, right = 1 / -expm1(-0.7);
@@ -571,7 +572,7 @@ static void weights_are_reciprocals(void **unused)
 }
 
 /* Without a sample: the upper bound of what may have been missed. */
-static void bounds_of_nothing(void **unused)
+static void test_bounds_without_samples(void **unused)
 {
 	struct snapshot_bounds bounds = weight_bounds(0, 0, 1000);
 
@@ -584,7 +585,7 @@ static void bounds_of_nothing(void **unused)
 }
 
 /* A realloc whose new block is not sampled frees the old one; one that fails does not. */
-static void a_realloc_that_is_not_told(void **unused)
+static void test_unreported_realloc(void **unused)
 {
 	struct books books = books_of_samples(100);
 	const struct event begin = {.kind = EVENT_BEGIN,
@@ -597,8 +598,8 @@ static void a_realloc_that_is_not_told(void **unused)
 			    .call = {.size = 8}};
 
 	(void)unused;
-	thinning.mean = 100;
-	thinning.random = always_yes;
+	alloc_filter.mean = 100;
+	alloc_filter.random = always_yes;
 	tell_sampled(&books, BLOCK, 5000);
 	tell(&books, begin);
 	tell(&books, end);
@@ -619,26 +620,26 @@ static void a_realloc_that_is_not_told(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(chances_are_right, start),
-		cmocka_unit_test_setup(chances_at_the_ends, start),
-		cmocka_unit_test_setup(chances_rise, start),
-		cmocka_unit_test_setup(distances_are_exponential, start),
-		cmocka_unit_test_setup(a_leaf_that_is_not_told_has_no_return, start),
-		cmocka_unit_test_setup(a_call_that_is_not_told_hides_others, start),
-		cmocka_unit_test_setup(so_does_one_without_sessions, start),
-		cmocka_unit_test_setup(and_one_that_is_watched_at_its_exits, start),
-		cmocka_unit_test_setup(what_is_told_says_by_which_mean, start),
-		cmocka_unit_test_setup(a_pointer_travels_whole, start),
-		cmocka_unit_test_setup(frees_of_what_was_told_alone, start),
-		cmocka_unit_test_setup(realloc_of_what_was_told_is_told, start),
-		cmocka_unit_test_setup(sizes_are_filtered_and_counted, start),
-		cmocka_unit_test_setup(mappings_are_not_thinned, start),
-		cmocka_unit_test_setup(estimates_are_right, start),
-		cmocka_unit_test_setup(nothing_is_left_when_all_is_freed, start),
-		cmocka_unit_test_setup(all_at_first, start),
-		cmocka_unit_test_setup(weights_are_reciprocals, start),
-		cmocka_unit_test_setup(bounds_of_nothing, start),
-		cmocka_unit_test_setup(a_realloc_that_is_not_told, start),
+		cmocka_unit_test_setup(test_sampling_probability_matches_its_formula, start),
+		cmocka_unit_test_setup(test_sampling_probability_of_extreme_sizes, start),
+		cmocka_unit_test_setup(test_sampling_probability_rises_with_size, start),
+		cmocka_unit_test_setup(test_sampling_distances_are_exponential, start),
+		cmocka_unit_test_setup(test_unreported_leaf_has_no_return_probe, start),
+		cmocka_unit_test_setup(test_unreported_call_hides_calls_it_makes, start),
+		cmocka_unit_test_setup(test_unreported_call_hides_calls_without_sessions, start),
+		cmocka_unit_test_setup(test_unreported_call_hides_calls_if_exits_are_probed, start),
+		cmocka_unit_test_setup(test_reports_carry_their_sampling_mean, start),
+		cmocka_unit_test_setup(test_payload_keeps_all_bits_of_a_pointer, start),
+		cmocka_unit_test_setup(test_only_frees_of_reported_blocks_are_reported, start),
+		cmocka_unit_test_setup(test_realloc_of_reported_block_is_reported, start),
+		cmocka_unit_test_setup(test_sizes_are_filtered_and_counted, start),
+		cmocka_unit_test_setup(test_mappings_are_not_filtered, start),
+		cmocka_unit_test_setup(test_estimates_match_the_truth, start),
+		cmocka_unit_test_setup(test_no_estimate_remains_when_all_is_freed, start),
+		cmocka_unit_test_setup(test_all_calls_are_reported_until_sampling_starts, start),
+		cmocka_unit_test_setup(test_weights_are_reciprocals_of_probabilities, start),
+		cmocka_unit_test_setup(test_bounds_without_samples, start),
+		cmocka_unit_test_setup(test_unreported_realloc, start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
