@@ -87,33 +87,33 @@ bool arch_has_uprobes(int machine)
 #endif
 }
 
-const char *arch_native_name(bool narrow)
+const char *arch_native_name(bool is_32bit)
 {
 #if defined(__x86_64__)
-	return narrow ? "i386" : "x86_64";
+	return is_32bit ? "i386" : "x86_64";
 #elif defined(__aarch64__)
-	return narrow ? "arm" : "aarch64";
+	return is_32bit ? "arm" : "aarch64";
 #else
-	(void)narrow; /* only 32-bit */
+	(void)is_32bit; /* only 32-bit */
 	return arch_native(true) ? arch_native(true)->name : "unknown";
 #endif
 }
 
-const struct arch *arch_native(bool narrow)
+const struct arch *arch_native(bool is_32bit)
 {
 #if defined(__x86_64__)
-	(void)narrow; /* all threads have 64-bit register sets */
+	(void)is_32bit; /* all threads have 64-bit register sets */
 	return &arch_x86_64;
 #elif defined(__i386__)
-	return narrow ? &arch_i386 : NULL;
+	return is_32bit ? &arch_i386 : NULL;
 #elif defined(__aarch64__)
-	return narrow ? &arch_arm : &arch_arm64;
+	return is_32bit ? &arch_arm : &arch_arm64;
 #elif defined(__arm__)
-	return narrow ? &arch_arm : NULL;
+	return is_32bit ? &arch_arm : NULL;
 #elif defined(__powerpc__) && !defined(__powerpc64__)
-	return narrow ? &arch_powerpc : NULL;
+	return is_32bit ? &arch_powerpc : NULL;
 #else
-	(void)narrow;
+	(void)is_32bit;
 	return NULL;
 #endif
 }

@@ -128,7 +128,7 @@ struct arch {
 	void (*load)(struct arch_registers *registers, const void *set);
 	void (*store)(const struct arch_registers *registers, void *set);
 
-	bool (*is_narrow)(const struct arch_registers *registers); /* true for a 32-bit thread */
+	bool (*is_32bit)(const struct arch_registers *registers); /* true for a 32-bit thread */
 	int (*mode_of)(const struct arch_registers *registers);
 	uint64_t (*get)(const struct arch_registers *registers, enum arch_value value);
 	void (*set_ip)(struct arch_registers *registers, uint64_t ip);
@@ -136,7 +136,7 @@ struct arch {
 	uint64_t (*argument)(const struct arch_registers *registers,
 			     const struct arch_memory *memory, unsigned int position);
 	struct arch_forks (*forks)(const struct arch_registers *registers);
-	const struct unwind_abi *(*abi)(bool narrow); /* NULL: none */
+	const struct unwind_abi *(*abi)(bool is_32bit); /* NULL: none */
 
 	/* Stores the bytes of the breakpoint instruction. Returns their number. */
 	size_t (*breakpoint)(int mode, uint8_t ret_bytes[ARCH_BREAKPOINT_MAX]);
@@ -187,10 +187,10 @@ bool arch_can_emulate(const struct arch *arch, const uint8_t code[ARCH_CODE_MAX]
 const struct arch *arch_of_set(size_t size);
 /* Looks up a processor by e_machine. NULL if it is unknown or has no `look`. */
 const struct arch *arch_of_machine(int machine);
-/* The processor of threads on this machine: 32-bit ones if `narrow`. NULL if there are none. */
-const struct arch *arch_native(bool narrow);
+/* The processor of threads on this machine: 32-bit ones if `is_32bit`. NULL if there are none. */
+const struct arch *arch_native(bool is_32bit);
 /* The name of that processor in reports. */
-const char *arch_native_name(bool narrow);
+const char *arch_native_name(bool is_32bit);
 /* Returns true if this machine's kernel can place uprobes in programs for `machine`. */
 bool arch_has_uprobes(int machine);
 
@@ -210,9 +210,9 @@ static inline uint64_t arch_code_address(const struct arch *arch, uint64_t point
 	return pointer & ~(uint64_t)arch->mode_bits;
 }
 
-static inline int arch_code_mode(const struct arch *arch, uint64_t pointer, bool narrow)
+static inline int arch_code_mode(const struct arch *arch, uint64_t pointer, bool is_32bit)
 {
-	return arch->mode_bits ? (int)(pointer & arch->mode_bits) : narrow;
+	return arch->mode_bits ? (int)(pointer & arch->mode_bits) : is_32bit;
 }
 
 #endif

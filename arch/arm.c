@@ -43,7 +43,7 @@ static void store(const struct arch_registers *registers, void *set)
 	memcpy(set, &registers->arm, sizeof(registers->arm));
 }
 
-static bool is_narrow(const struct arch_registers *registers)
+static bool is_32bit(const struct arch_registers *registers)
 {
 	(void)registers;
 	return true;
@@ -112,9 +112,9 @@ static struct arch_forks forks(const struct arch_registers *registers)
 	return (struct arch_forks){.clone = 120, .vfork = 190, .clone3 = 435};
 }
 
-static const struct unwind_abi *abi(bool narrow)
+static const struct unwind_abi *abi(bool is_32bit)
 {
-	(void)narrow;
+	(void)is_32bit;
 	return &unwind_abi_arm;
 }
 
@@ -238,7 +238,7 @@ const struct arch arch_arm = {
 	.ip_place = offsetof(struct arm_registers, r[ARM_PC]),
 	.load = load,
 	.store = store,
-	.is_narrow = is_narrow,
+	.is_32bit = is_32bit,
 	.mode_of = mode_of,
 	.get = get,
 	.set_ip = set_ip,

@@ -328,12 +328,12 @@ static enum arch_step do_single_around(struct arm64_instruction *in)
 	return index == SINGLE_OTHER ? ARCH_OUT_OF_LINE : do_transfer(in, &transfer);
 }
 
-enum literal { LITERAL_NARROW, LITERAL_WIDE, LITERAL_SIGNED, LITERAL_PREFETCHED };
+enum literal { LITERAL_32BIT, LITERAL_64BIT, LITERAL_SIGNED, LITERAL_PREFETCHED };
 
 static enum arch_step do_literal(struct arm64_instruction *in)
 {
 	enum literal kind = bits(in, 30, 2);
-	size_t size = kind == LITERAL_WIDE ? 8 : 4;
+	size_t size = kind == LITERAL_64BIT ? 8 : 4;
 	uint64_t address = in->registers->pc + signed_bits(in, 5, 19) * 4, value;
 	uint8_t bytes[sizeof(value)];
 
@@ -504,7 +504,7 @@ static void store(const struct arch_registers *registers, void *set)
 	memcpy(set, &registers->arm64, sizeof(registers->arm64));
 }
 
-static bool is_narrow(const struct arch_registers *registers)
+static bool is_32bit(const struct arch_registers *registers)
 {
 	(void)registers;
 	return false;
@@ -558,9 +558,9 @@ static struct arch_forks forks(const struct arch_registers *registers)
 	return (struct arch_forks){.clone = 220, .clone3 = 435};
 }
 
-static const struct unwind_abi *abi(bool narrow)
+static const struct unwind_abi *abi(bool is_32bit)
 {
-	return narrow ? &unwind_abi_arm : &unwind_abi_aarch64;
+	return is_32bit ? &unwind_abi_arm : &unwind_abi_aarch64;
 }
 
 static size_t breakpoint(int mode, uint8_t ret_bytes[ARCH_BREAKPOINT_MAX])
@@ -615,7 +615,7 @@ const struct arch arch_arm64 = {
 	.ip_place = -1,
 	.load = load,
 	.store = store,
-	.is_narrow = is_narrow,
+	.is_32bit = is_32bit,
 	.mode_of = mode_of,
 	.get = get,
 	.set_ip = set_ip,

@@ -14,14 +14,14 @@
 
 static const struct arch_memory *memory_now(void);
 
-static inline int regs_is_narrow(const struct pt_regs *regs)
+static inline int regs_are_32bit(const struct pt_regs *regs)
 {
-	return regs->arch->is_narrow(regs);
+	return regs->arch->is_32bit(regs);
 }
 
 static inline abi_u32 regs_word(const struct pt_regs *regs)
 {
-	return regs_is_narrow(regs) ? 4 : 8;
+	return regs_are_32bit(regs) ? 4 : 8;
 }
 
 static inline abi_u64 regs_argument(const struct pt_regs *regs, unsigned int position)

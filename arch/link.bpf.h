@@ -28,7 +28,7 @@
 	((abi_u64)((const REGS_TYPE(REGS_WIDTH) *)(const void *)(regs))[number])
 #endif
 
-static __always_inline int regs_is_narrow(const struct pt_regs *regs)
+static __always_inline int regs_are_32bit(const struct pt_regs *regs)
 {
 	(void)regs;
 	return REGS_WIDTH == 32;

@@ -20,9 +20,9 @@
 
 #include "arch/link.bpf.h"
 
-#define REGS_USER_END          (1ULL << 32)
-#define REGS_UNWIND_ABI        unwind_abi_powerpc
-#define REGS_UNWIND_ABI_NARROW unwind_abi_powerpc
-#define REGS_GUESSES           0 /* do not walk code without tables by frame pointers */
+#define REGS_USER_END         (1ULL << 32)
+#define REGS_UNWIND_ABI       unwind_abi_powerpc
+#define REGS_UNWIND_ABI_32BIT unwind_abi_powerpc
+#define REGS_GUESSES          0 /* do not walk code without tables by frame pointers */
 
 #endif

@@ -363,7 +363,7 @@ static void store(const struct arch_registers *registers, void *set)
 	memcpy(set, &registers->ppc, sizeof(registers->ppc));
 }
 
-static bool is_narrow(const struct arch_registers *registers)
+static bool is_32bit(const struct arch_registers *registers)
 {
 	(void)registers;
 	return true;
@@ -422,9 +422,9 @@ static struct arch_forks forks(const struct arch_registers *registers)
 	return (struct arch_forks){.clone = 120, .vfork = 189, .clone3 = 435};
 }
 
-static const struct unwind_abi *abi(bool narrow)
+static const struct unwind_abi *abi(bool is_32bit)
 {
-	(void)narrow;
+	(void)is_32bit;
 	return &unwind_abi_powerpc;
 }
 
@@ -478,7 +478,7 @@ const struct arch arch_powerpc = {
 	.ip_place = offsetof(struct powerpc_registers, nip),
 	.load = load,
 	.store = store,
-	.is_narrow = is_narrow,
+	.is_32bit = is_32bit,
 	.mode_of = mode_of,
 	.get = get,
 	.set_ip = set_ip,

@@ -77,14 +77,14 @@ static inline bool registers_call_forks(long call)
 static inline uint64_t registers_word(const void *set, size_t offset, size_t word)
 {
 	uint64_t wide;
-	uint32_t narrow;
+	uint32_t word32;
 
 	if (word == sizeof(wide)) {
 		memcpy(&wide, (const char *)set + offset, sizeof(wide));
 		return wide;
 	}
-	memcpy(&narrow, (const char *)set + offset, sizeof(narrow));
-	return narrow;
+	memcpy(&word32, (const char *)set + offset, sizeof(word32));
+	return word32;
 }
 
 #endif

@@ -26,7 +26,7 @@
 #define CODE_64_XEN 0xe033 /* FLAT_USER_CS64 (xen/interface/xen-x86_64.h) */
 
 /* Like the kernel's user_64bit_mode(). */
-static __always_inline int regs_is_narrow(const struct pt_regs *regs)
+static __always_inline int regs_are_32bit(const struct pt_regs *regs)
 {
 	__u16 segment = REGS_LOAD(regs, cs);
 
@@ -35,7 +35,7 @@ static __always_inline int regs_is_narrow(const struct pt_regs *regs)
 
 static __always_inline __u32 regs_word(const struct pt_regs *regs)
 {
-	return regs_is_narrow(regs) ? 4 : 8;
+	return regs_are_32bit(regs) ? 4 : 8;
 }
 
 /* Arguments start above the return address. */
@@ -49,7 +49,7 @@ static __noinline __u64 stack_argument(__u64 sp, __u32 position)
 
 static __always_inline __u64 regs_argument(const struct pt_regs *regs, unsigned int position)
 {
-	if (regs_is_narrow(regs))
+	if (regs_are_32bit(regs))
 		return stack_argument(REGS_LOAD(regs, sp), position);
 	switch (position) {
 	case 0:
@@ -72,7 +72,7 @@ static __always_inline __u64 regs_result(const struct pt_regs *regs)
 {
 	__u64 result = REGS_LOAD(regs, ax);
 
-	return regs_is_narrow(regs) ? (__u32)result : result;
+	return regs_are_32bit(regs) ? (__u32)result : result;
 }
 
 static __always_inline __u64 regs_sp(const struct pt_regs *regs)
@@ -89,14 +89,14 @@ static __always_inline __u64 regs_bp(const struct pt_regs *regs)
 {
 	__u64 bp = REGS_LOAD(regs, bp);
 
-	return regs_is_narrow(regs) ? (__u32)bp : bp;
+	return regs_are_32bit(regs) ? (__u32)bp : bp;
 }
 
-#define REGS_ADDRESS           (~0ULL) /* the bits of a user space address */
-#define REGS_USER_END          (1ULL << 47)
-#define REGS_UNWIND_ABI        unwind_abi_x86_64
-#define REGS_UNWIND_ABI_NARROW unwind_abi_i386
-#define REGS_GUESSES           1 /* walk code without tables by frame pointers */
+#define REGS_ADDRESS          (~0ULL) /* the bits of a user space address */
+#define REGS_USER_END         (1ULL << 47)
+#define REGS_UNWIND_ABI       unwind_abi_x86_64
+#define REGS_UNWIND_ABI_32BIT unwind_abi_i386
+#define REGS_GUESSES          1 /* walk code without tables by frame pointers */
 
 /* Calls leave the return address on the stack, not in a register. */
 #define REGS_LINKS 0

@@ -225,7 +225,7 @@ static enum arch_step do_widen_index(struct x86_instruction *in)
 {
 	uint64_t value;
 
-	if (in->narrow)
+	if (in->is_32bit)
 		return ARCH_OUT_OF_LINE; /* another instruction */
 	x86_read_operands(in);
 	if (in->mod != 3 || in->size != 8)
@@ -508,7 +508,7 @@ static bool is_plain(const struct x86_instruction *in, const struct opcodes *opc
 {
 	bool plain = !in->half && !in->repeat && !in->other;
 
-	if (in->segment || (in->thread && in->narrow))
+	if (in->segment || (in->thread && in->is_32bit))
 		return false;
 	return opcodes->any_prefix || plain;
 }
@@ -521,7 +521,7 @@ enum arch_step x86_emulate(struct x86_registers *registers, const uint8_t code[A
 	enum arch_step step;
 	struct x86_registers before = *registers;
 
-	in.narrow = x86_is_narrow(registers);
+	in.is_32bit = x86_is_narrow(registers);
 	x86_read_prefixes(&in);
 	in.size = in.rex & X86_REX_W ? 8 : 4;
 	if (in.opcode == 0x0f) {
@@ -540,9 +540,9 @@ enum arch_step x86_emulate(struct x86_registers *registers, const uint8_t code[A
 	return step;
 }
 
-bool x86_can_step(const uint8_t code[ARCH_CODE_MAX], bool narrow)
+bool x86_can_step(const uint8_t code[ARCH_CODE_MAX], bool is_32bit)
 {
-	struct x86_registers registers = {.cs = narrow ? 0x23 : 0x33};
+	struct x86_registers registers = {.cs = is_32bit ? 0x23 : 0x33};
 
 	return code[0] != X86_BREAKPOINT &&
 	       x86_emulate(&registers, code, &arch_memory_of_zeros) != ARCH_REFUSED;

@@ -21,6 +21,6 @@ static inline bool x86_is_narrow(const struct x86_registers *registers)
 
 enum arch_step x86_emulate(struct x86_registers *registers, const uint8_t code[ARCH_CODE_MAX],
 			   const struct arch_memory *memory);
-bool x86_can_step(const uint8_t code[ARCH_CODE_MAX], bool narrow);
+bool x86_can_step(const uint8_t code[ARCH_CODE_MAX], bool is_32bit);
 
 #endif

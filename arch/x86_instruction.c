@@ -51,7 +51,7 @@ void x86_read_prefixes(struct x86_instruction *in)
 			in->other = true;
 			continue;
 		}
-		if (!in->narrow && (byte & 0xf0) == 0x40) {
+		if (!in->is_32bit && (byte & 0xf0) == 0x40) {
 			in->rex = byte;
 			byte = x86_next_byte(in);
 		}
@@ -84,12 +84,12 @@ void x86_register_set(const struct x86_instruction *in, unsigned int number, uin
 
 size_t x86_word_of(const struct x86_instruction *in)
 {
-	return in->narrow ? 4 : 8;
+	return in->is_32bit ? 4 : 8;
 }
 
 uint64_t x86_pointer(const struct x86_instruction *in, uint64_t value)
 {
-	return in->narrow ? (uint32_t)value : value;
+	return in->is_32bit ? (uint32_t)value : value;
 }
 
 static uint64_t scaled_index(const struct x86_instruction *in, uint8_t sib)
@@ -112,7 +112,7 @@ static void read_address(struct x86_instruction *in)
 	}
 	if (in->mod == 0 && base == 5) {
 		has_base = false;
-		in->relative = !in->narrow && (in->rm & 7) == 5;
+		in->relative = !in->is_32bit && (in->rm & 7) == 5;
 	}
 	if (has_base)
 		in->address += x86_register_get(in, base | (in->rex & X86_REX_B ? 8 : 0));

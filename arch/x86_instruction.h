@@ -16,7 +16,7 @@ struct x86_instruction {
 	const struct arch_memory *memory;
 	const uint8_t *code;
 	size_t at; /* bytes read so far */
-	bool narrow;
+	bool is_32bit;
 	bool half;    /* 16-bit operands (66) */
 	bool other;   /* a prefix that only some instructions are handled with: F2, F3, 67, F0 */
 	bool repeat;  /* F3, which may be part of the opcode */

@@ -23,12 +23,12 @@ static void store_wide(const struct arch_registers *registers, void *set)
 }
 
 /* The 32-bit struct user_regs_struct (sys/user.h). */
-#define NARROW_COUNT 17
-#define NARROW_IP    12
+#define I386_COUNT 17
+#define I386_IP    12
 
-static void narrow_places(struct x86_registers *x86, uint64_t *places[NARROW_COUNT])
+static void i386_places(struct x86_registers *x86, uint64_t *places[I386_COUNT])
 {
-	uint64_t *const order[NARROW_COUNT] = {
+	uint64_t *const order[I386_COUNT] = {
 		&x86->bx, &x86->cx, &x86->dx,    &x86->si, &x86->di, &x86->bp,
 		&x86->ax, &x86->ds, &x86->es,    &x86->fs, &x86->gs, &x86->orig_ax,
 		&x86->ip, &x86->cs, &x86->flags, &x86->sp, &x86->ss,
@@ -37,43 +37,43 @@ static void narrow_places(struct x86_registers *x86, uint64_t *places[NARROW_COU
 	memcpy(places, order, sizeof(order));
 }
 
-static void load_narrow(struct arch_registers *registers, const void *set)
+static void load_i386(struct arch_registers *registers, const void *set)
 {
-	uint64_t *places[NARROW_COUNT];
-	uint32_t words[NARROW_COUNT];
+	uint64_t *places[I386_COUNT];
+	uint32_t words[I386_COUNT];
 
 	memcpy(words, set, sizeof(words));
 	registers->x86 = (struct x86_registers){0};
-	narrow_places(&registers->x86, places);
-	for (int i = 0; i < NARROW_COUNT; i++)
+	i386_places(&registers->x86, places);
+	for (int i = 0; i < I386_COUNT; i++)
 		*places[i] = words[i];
 }
 
-static void store_narrow(const struct arch_registers *registers, void *set)
+static void store_i386(const struct arch_registers *registers, void *set)
 {
 	struct x86_registers copy = registers->x86;
-	uint64_t *places[NARROW_COUNT];
-	uint32_t words[NARROW_COUNT];
+	uint64_t *places[I386_COUNT];
+	uint32_t words[I386_COUNT];
 
-	narrow_places(&copy, places);
-	for (int i = 0; i < NARROW_COUNT; i++)
+	i386_places(&copy, places);
+	for (int i = 0; i < I386_COUNT; i++)
 		words[i] = (uint32_t)*places[i];
 	memcpy(set, words, sizeof(words));
 }
 
-static bool is_narrow(const struct arch_registers *registers)
+static bool is_32bit(const struct arch_registers *registers)
 {
 	return x86_is_narrow(&registers->x86);
 }
 
 static int mode_of(const struct arch_registers *registers)
 {
-	return is_narrow(registers);
+	return is_32bit(registers);
 }
 
 static uint64_t word_of(const struct arch_registers *registers, uint64_t value)
 {
-	return is_narrow(registers) ? (uint32_t)value : value;
+	return is_32bit(registers) ? (uint32_t)value : value;
 }
 
 static uint64_t get(const struct arch_registers *registers, enum arch_value value)
@@ -92,7 +92,7 @@ static uint64_t get(const struct arch_registers *registers, enum arch_value valu
 	case ARCH_CALL:
 		return x86->orig_ax;
 	case ARCH_CALL_FIRST:
-		return is_narrow(registers) ? x86->bx : x86->di;
+		return is_32bit(registers) ? x86->bx : x86->di;
 	case ARCH_BP_SECOND:
 	case ARCH_LINK:
 		break; /* on the stack */
@@ -124,20 +124,20 @@ static uint64_t argument(const struct arch_registers *registers, const struct ar
 	const struct x86_registers *x86 = &registers->x86;
 	const uint64_t words[] = {x86->di, x86->si, x86->dx, x86->cx, x86->r8, x86->r9};
 
-	if (is_narrow(registers))
+	if (is_32bit(registers))
 		return stack_argument(x86, memory, position);
 	return position < sizeof(words) / sizeof(words[0]) ? words[position] : 0;
 }
 
 static struct arch_forks forks(const struct arch_registers *registers)
 {
-	return is_narrow(registers) ? (struct arch_forks){.clone = 120, .vfork = 190, .clone3 = 435}
-				    : (struct arch_forks){.clone = 56, .vfork = 58, .clone3 = 435};
+	return is_32bit(registers) ? (struct arch_forks){.clone = 120, .vfork = 190, .clone3 = 435}
+				   : (struct arch_forks){.clone = 56, .vfork = 58, .clone3 = 435};
 }
 
-static const struct unwind_abi *abi(bool narrow)
+static const struct unwind_abi *abi(bool is_32bit)
 {
-	return narrow ? &unwind_abi_i386 : &unwind_abi_x86_64;
+	return is_32bit ? &unwind_abi_i386 : &unwind_abi_x86_64;
 }
 
 static size_t breakpoint(int mode, uint8_t ret_bytes[ARCH_BREAKPOINT_MAX])
@@ -189,11 +189,11 @@ static void line_end(const struct arch_line *line, struct arch_registers *regist
 	x86_line_end(line, &registers->x86);
 }
 
-#define X86_ROW                                                                          \
-	.trap_distance = 1, .trap_code = KERNEL_SIGNAL, .steps = true, .chains = true,   \
-	.guesses = true, .is_narrow = is_narrow, .mode_of = mode_of, .slot_at = slot_at, \
-	.get = get, .set_ip = set_ip, .argument = argument, .forks = forks, .abi = abi,  \
-	.breakpoint = breakpoint, .traps = traps, .may_be_behind = may_be_behind,        \
+#define X86_ROW                                                                                    \
+	.trap_distance = 1, .trap_code = KERNEL_SIGNAL, .steps = true, .chains = true,             \
+	.guesses = true, .is_32bit = is_32bit, .mode_of = mode_of, .slot_at = slot_at, .get = get, \
+	.set_ip = set_ip, .argument = argument, .forks = forks, .abi = abi,                        \
+	.breakpoint = breakpoint, .traps = traps, .may_be_behind = may_be_behind,                  \
 	.emulate = emulate, .can_step = can_step, .line_begin = line_begin, .line_end = line_end
 
 const struct arch arch_x86_64 = {
@@ -209,9 +209,9 @@ const struct arch arch_x86_64 = {
 const struct arch arch_i386 = {
 	.name = "i386",
 	.machine = EM_386,
-	.set_size = NARROW_COUNT * sizeof(uint32_t),
-	.ip_place = NARROW_IP * sizeof(uint32_t),
-	.load = load_narrow,
-	.store = store_narrow,
+	.set_size = I386_COUNT * sizeof(uint32_t),
+	.ip_place = I386_IP * sizeof(uint32_t),
+	.load = load_i386,
+	.store = store_i386,
 	X86_ROW,
 };

@@ -129,7 +129,7 @@ enum record_kind {
 #define RECORD_FLAG_FAILED    0x1  /* the call failed; heap calls with size 0: returned NULL */
 #define RECORD_FLAG_TRUNCATED 0x2  /* RECORD_STACK: the stack is known to continue */
 #define RECORD_FLAG_GUESSED   0x8  /* RECORD_STACK: relies on a guessed frame pointer */
-#define RECORD_FLAG_NARROW    0x40 /* RECORD_STACK_DUMP, RECORD_EXEC: 32-bit code */
+#define RECORD_FLAG_32BIT     0x40 /* RECORD_STACK_DUMP, RECORD_EXEC: 32-bit code */
 
 /* RECORD_FREE: the upper half of the flags is the allocator that frees. */
 #define RECORD_OBJECT_SHIFT 8

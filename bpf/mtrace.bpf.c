@@ -227,7 +227,7 @@ static __always_inline void fill_head(struct record_head *head, __u8 kind, __u64
 
 /* Reads a word of a 32-bit program. The verifier checks global functions once, rather than for each
  * call on each path. */
-__noinline __u64 read_narrow(__u64 address)
+__noinline __u64 read_32bit(__u64 address)
 {
 	__u32 word;
 
@@ -243,9 +243,9 @@ static __always_inline int read_word(const struct pt_regs *regs, __u64 address, 
 {
 	__u64 word;
 
-	if (!regs_is_narrow(regs))
+	if (!regs_are_32bit(regs))
 		return read_user(address, ret_word);
-	word = read_narrow(address);
+	word = read_32bit(address);
 	if (word == READ_FAILED)
 		return -1;
 	*ret_word = word;

@@ -108,8 +108,8 @@ static __always_inline __u64 stack_dump_send(struct stack_dump_buffer *dump,
 	id = hash_end(hash_step(buffer->hash, bpf_ktime_get_ns()), buffer->count);
 	fill_head(&dump->record.head, RECORD_STACK_DUMP, 0, sizeof(dump->record) + size);
 	dump->record.head.flags = buffer->record.head.flags;
-	if (is_narrow(buffer))
-		dump->record.head.flags |= RECORD_FLAG_NARROW;
+	if (is_32bit(buffer))
+		dump->record.head.flags |= RECORD_FLAG_32BIT;
 	dump->record.id = id;
 	dump->record.count = buffer->count;
 	dump->record.stop = buffer->record.stop;

@@ -261,7 +261,7 @@ static __always_inline void process_fork(struct task_struct *child)
 #define ELF_CLASS32 1
 
 /* Checks the first bytes of the loaded image; for a script, of its interpreter. */
-static __always_inline int is_narrow_image(struct linux_binprm *program)
+static __always_inline int is_32bit_image(struct linux_binprm *program)
 {
 	char class = 0;
 
@@ -320,7 +320,7 @@ static __noinline int fill_exec(struct record_exec *record, struct linux_binprm 
 	record->filtered = take_filtered();
 	record->parent = process_number(BPF_CORE_READ(task, real_parent));
 	record->inner = inner_number();
-	record->head.flags = flags | (is_narrow_image(program) ? RECORD_FLAG_NARROW : 0);
+	record->head.flags = flags | (is_32bit_image(program) ? RECORD_FLAG_32BIT : 0);
 	bpf_get_current_comm(record->comm, sizeof(record->comm));
 	bpf_probe_read_kernel_str(record->path, sizeof(record->path),
 				  BPF_CORE_READ(program, interp));

@@ -200,7 +200,7 @@ static __always_inline int read_half(struct stack_buffer *buffer, __u64 address,
 	__u64 word = 0;
 
 	if (address & 3) {
-		*ret_word = read_narrow(address);
+		*ret_word = read_32bit(address);
 		return *ret_word == READ_FAILED ? -1 : 0;
 	}
 	if (read_wide(buffer, address & ~7ULL, &word))
@@ -217,7 +217,7 @@ static __always_inline int unwind_read(void *ctx, const struct unwind_abi *abi, 
 			      : read_wide(ctx, address, ret_word);
 }
 
-static __always_inline int is_narrow(const struct stack_buffer *buffer)
+static __always_inline int is_32bit(const struct stack_buffer *buffer)
 {
 	return buffer->word == 4;
 }
@@ -225,8 +225,8 @@ static __always_inline int is_narrow(const struct stack_buffer *buffer)
 static __always_inline enum unwind_result step_by(struct stack_buffer *buffer,
 						  const struct unwind_row *row)
 {
-	return is_narrow(buffer) ? walk_step(buffer, &REGS_UNWIND_ABI_NARROW, row, &buffer->whole)
-				 : walk_step(buffer, &REGS_UNWIND_ABI, row, &buffer->whole);
+	return is_32bit(buffer) ? walk_step(buffer, &REGS_UNWIND_ABI_32BIT, row, &buffer->whole)
+				: walk_step(buffer, &REGS_UNWIND_ABI, row, &buffer->whole);
 }
 
 /* Used outside of the walk, which has a copy for 64-bit and one for 32-bit code. */
@@ -241,8 +241,8 @@ __noinline int step_by_word(struct stack_buffer *buffer, __u64 word)
 static __always_inline enum unwind_result load_bp(struct stack_buffer *buffer,
 						  struct unwind_frame *frame)
 {
-	return is_narrow(buffer) ? unwind_load_bp(buffer, &REGS_UNWIND_ABI_NARROW, frame)
-				 : unwind_load_bp(buffer, &REGS_UNWIND_ABI, frame);
+	return is_32bit(buffer) ? unwind_load_bp(buffer, &REGS_UNWIND_ABI_32BIT, frame)
+				: unwind_load_bp(buffer, &REGS_UNWIND_ABI, frame);
 }
 
 /* The original return address at `place`, which a return probe has replaced; 0 if unknown. If there
@@ -281,7 +281,7 @@ __noinline int is_plausible_return(struct stack_buffer *buffer, __u64 ip)
 	if ((word >> 24 & 0xff) != CALL_OPCODE)
 		return 1;
 	ip += (__s64)word >> 32;
-	if (is_narrow(buffer))
+	if (is_32bit(buffer))
 		ip = (__u32)ip;
 	if (mapping_seek(buffer, ip))
 		return 0;
@@ -485,9 +485,9 @@ __noinline int walk_on(struct stack_buffer *buffer)
 }
 
 /* 32-bit code is rare: one call per frame is acceptable, a longer loading time is not. */
-__noinline int walk_on_narrow(struct stack_buffer *buffer)
+__noinline int walk_on_32bit(struct stack_buffer *buffer)
 {
-	return buffer ? walk_by(buffer, &REGS_UNWIND_ABI_NARROW) : STOP_NO_CODE;
+	return buffer ? walk_by(buffer, &REGS_UNWIND_ABI_32BIT) : STOP_NO_CODE;
 }
 
 static __always_inline void walk_start(struct stack_buffer *buffer, const struct caller_frame *from,
@@ -502,7 +502,7 @@ static __always_inline void walk_start(struct stack_buffer *buffer, const struct
 	buffer->hash = hash;
 	buffer->count = 0;
 	buffer->word = from->word;
-	window_move(buffer, is_narrow(buffer) ? from->sp & ~7ULL : from->sp);
+	window_move(buffer, is_32bit(buffer) ? from->sp & ~7ULL : from->sp);
 }
 
 /* Fills the frames. Returns enum stack_stop. */
@@ -510,9 +510,9 @@ static __always_inline __u32 walk(struct stack_buffer *buffer)
 {
 	int stop = 0;
 
-	if (is_narrow(buffer))
+	if (is_32bit(buffer))
 		for (int i = 0; i <= STACK_MAX_FRAMES && !stop; i++)
-			stop = walk_on_narrow(buffer);
+			stop = walk_on_32bit(buffer);
 	else
 		for (int i = 0; i <= STACK_MAX_FRAMES / WALK_FRAMES && !stop; i++)
 			stop = walk_on(buffer);

@@ -28,14 +28,14 @@ GUEST_ARCH.ppc32 := ARCH=powerpc CROSS_COMPILE=powerpc-linux-gnu-
 FOREIGN          := $(sort $(filter 686 armmp armel arm64 ppc32,$(KERNELS:%-newest=%)))
 GUEST_TARGETS    := $(foreach kernel,$(FOREIGN),\
 	$(ARCH_TARGETS:$(BUILD)/targets/%=$(BUILD)/guest/$(kernel)/%)) \
-	$(if $(filter arm64,$(FOREIGN)),$(BUILD)/guest/arm64/narrow/basic)
+	$(if $(filter arm64,$(FOREIGN)),$(BUILD)/guest/arm64/compat32/basic)
 kernel_of         = $(word 1,$(subst /, ,$(patsubst $(BUILD)/guest/%,%,$@)))
 
 $(BUILD)/guest/%: TARGET_FLAGS += -rdynamic -DCHAIN=1000
 # Return addresses are signed where the processor can.
-$(filter $(BUILD)/guest/arm64/%,$(filter-out %/narrow/basic,$(GUEST_TARGETS))): \
+$(filter $(BUILD)/guest/arm64/%,$(filter-out %/compat32/basic,$(GUEST_TARGETS))): \
 	TARGET_FLAGS += -mbranch-protection=standard
-$(BUILD)/guest/arm64/narrow/basic: GUEST_CC.arm64 := arm-linux-gnueabihf-gcc -static
+$(BUILD)/guest/arm64/compat32/basic: GUEST_CC.arm64 := arm-linux-gnueabihf-gcc -static
 $(filter %/stacks,$(GUEST_TARGETS)): TARGET_FLAGS += -O2 -fomit-frame-pointer -foptimize-sibling-calls -fbuiltin
 
 $(filter-out %/cxx %/stacks %/sanity %/sanity_bad %_cxx %.so,$(GUEST_TARGETS)): $(wildcard tests/targets/*.[ch])

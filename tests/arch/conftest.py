@@ -117,8 +117,8 @@ class Guests:
         for name in sorted({name for mark in marks for name in mark["targets"]}):
             files["/targets/" + os.path.basename(name)] = \
                 os.path.join(ROOT, expected.targets, name)
-        if expected.narrow:
-            files["/targets/narrow"] = os.path.join(ROOT, expected.narrow)
+        if expected.compat32:
+            files["/targets/compat32"] = os.path.join(ROOT, expected.compat32)
         for mark in marks:
             files.update((place, os.path.join(ROOT, path)) for place, path in mark["files"])
         commands = [(PRELUDE % {"setting": mark["setting"] % item.callspec.params,

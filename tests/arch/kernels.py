@@ -13,7 +13,7 @@ class Kernel:
     processes. why: the reported reason for ptrace. outermost: functions at the outer end of stacks
     that we see and the C++ runtime's unwinder does not. innermost: functions at which our stacks
     end, but not those of that unwinder. stops: how stacks may end; incomplete: the number of stacks
-    that end before the outermost frame, if it is known. narrow: a 32-bit program, if the kernel has
+    that end before the outermost frame, if it is known. compat32: a 32-bit program, if the kernel has
     no uprobes for 32-bit programs."""
     build: str = "build"
     targets: str = "build/targets"
@@ -25,7 +25,7 @@ class Kernel:
     innermost: tuple = ()
     stops: tuple = ("end",)
     incomplete: int = None
-    narrow: str = ""
+    compat32: str = ""
 
 
 def foreign(arch, kernel, **more):
@@ -39,7 +39,7 @@ def without_bpf(arch, kernel, **more):
 
 INHERITED = "perf events that children inherit and task storage"
 SESSIONS = "uprobe sessions"
-NARROW = "build/guest/arm64/narrow/basic"
+COMPAT32 = "build/guest/arm64/compat32/basic"
 PERF = "one perf event per probe and task storage"
 
 EXPECTED = {
@@ -61,8 +61,8 @@ EXPECTED = {
                          stops=("end", "no_table")),
     "armel": without_bpf("armel", "armel", outermost=("_start", "clone", "__clone", ""),
                          incomplete=1, stops=("end", "no_table")),
-    "arm64": foreign("arm64", "arm64", means=PERF, family=PERF, narrow=NARROW),
-    "arm64-newest": foreign("arm64", "arm64", means=SESSIONS, family=INHERITED, narrow=NARROW),
+    "arm64": foreign("arm64", "arm64", means=PERF, family=PERF, compat32=COMPAT32),
+    "arm64-newest": foreign("arm64", "arm64", means=SESSIONS, family=INHERITED, compat32=COMPAT32),
     # Above the start function of a thread there is a null frame, where the C++ runtime's unwinder
     # ends.
     "ppc32": without_bpf("powerpc", "ppc32", outermost=("clone", "makecontext")),

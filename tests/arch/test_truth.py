@@ -258,18 +258,18 @@ wait $tracer && tell c && printf q >&4 && wait $target
 
 
 @in_guest("""
-if test -e /targets/narrow; then
-	mtrace-bpf -- narrow >/dev/null; echo $? >refused
-	trace --backend ptrace -- narrow
+if test -e /targets/compat32; then
+	mtrace-bpf -- compat32 >/dev/null; echo $? >refused
+	trace --backend ptrace -- compat32
 fi
 """)
 def test_32_bit_programs(ran, expected):
     """If a kernel has no uprobes for 32-bit programs, these are refused, or traced by ptrace on
     request."""
-    assert ("refused" in ran.files) == bool(expected.narrow)
-    if expected.narrow:
+    assert ("refused" in ran.files) == bool(expected.compat32)
+    if expected.compat32:
         assert ran.files["refused"] == b"1\n"
-        assert "mtrace-bpf: cannot trace narrow: this kernel has no uprobes for 32-bit programs" \
+        assert "mtrace-bpf: cannot trace compat32: this kernel has no uprobes for 32-bit programs" \
             in ran.stderr
         assert ran.process["backend"] == "ptrace" and ran.process["arch"] == "arm"
         truth = truth_of(ran.truth, key=lambda entry: entry["function"])

@@ -49,7 +49,7 @@ static void test_known_contents(void **state)
 	assert_int_equal(regs_sp(context), 0xfffff000);
 	assert_int_equal(regs_ip(context), 0xaaaa0004);
 	assert_int_equal(regs_word(context), 8);
-	assert_int_equal(regs_is_narrow(context), 0);
+	assert_int_equal(regs_are_32bit(context), 0);
 	assert_int_equal(regs_return_pops(context), 0);
 }
 

@@ -49,7 +49,7 @@ static void test_known_contents(void **state)
 	assert_int_equal(regs_sp(context), 0xf0001010);
 	assert_int_equal(regs_ip(context), 0x10000404);
 	assert_int_equal(regs_word(context), 4);
-	assert_int_equal(regs_is_narrow(context), 1);
+	assert_int_equal(regs_are_32bit(context), 1);
 	assert_int_equal(regs_return_pops(context), 0);
 }
 

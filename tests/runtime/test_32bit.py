@@ -37,7 +37,7 @@ from test_traps import (test_coroutines, test_trap_allocation_on_another_stack_d
                         test_trap_thread_exit_frees_again, test_trap_throwing_new)
 
 WIDE = harness.TARGETS
-NARROW = os.path.join(harness.TARGETS, "m32")
+COMPAT32 = os.path.join(harness.TARGETS, "m32")
 
 
 def is_complete(stack):
@@ -46,11 +46,11 @@ def is_complete(stack):
 
 
 @pytest.fixture(autouse=True)
-def narrow(monkeypatch):
+def compat32(monkeypatch):
     """Use the 32-bit targets. Numbers and text easily look like 32-bit addresses, so turn off
     address randomization to place memory where none does."""
     need("multilib")
-    monkeypatch.setattr(harness, "TARGETS", NARROW)
+    monkeypatch.setattr(harness, "TARGETS", COMPAT32)
     monkeypatch.setattr(test_stacks, "KINDS", ("tree", "threads"))
     monkeypatch.setattr(test_stacks, "is_complete", is_complete)
     libc = ctypes.CDLL(None)
@@ -89,17 +89,17 @@ def test_trace_32_and_64_bit_processes_together(attach):
         assert_sites(processes[two.pid], difference(after[1], before[1]))
 
 
-CHAINS = [("wide", "narrow", "wide", "narrow"), ("narrow", "wide", "narrow", "wide")]
+CHAINS = [("wide", "compat32", "wide", "compat32"), ("compat32", "wide", "compat32", "wide")]
 
 
 @pytest.mark.parametrize("kinds", CHAINS, ids="-".join)
 def test_exec_of_the_other_word_size(launch, pairing, kinds):
     """Each image is traced from its first call, even across several quick execs."""
-    directories = {"wide": WIDE, "narrow": NARROW}
+    directories = {"wide": WIDE, "compat32": COMPAT32}
     programs = [os.path.join(directories[kind], "exec") for kind in kinds[:-1]]
     result = launch(*programs, os.path.join(directories[kinds[-1]], "basic"), options=pairing)
     arches = [process["arch"] for process in result.processes]
-    assert arches == [{"wide": "x86_64", "narrow": "i386"}[kind] for kind in kinds]
+    assert arches == [{"wide": "x86_64", "compat32": "i386"}[kind] for kind in kinds]
     for process, truth in zip(result.processes, result.truths, strict=True):
         assert_sites(process, truth)
         assert process["stack_quality"]["truncated"] == 0
@@ -107,7 +107,7 @@ def test_exec_of_the_other_word_size(launch, pairing, kinds):
 
 def test_exec_of_the_other_word_size_while_attached(attach):
     """A shell that was running before the attach executes a 32-bit program."""
-    command = ["/bin/sh", "-c", f"echo READY; read x; exec {NARROW}/basic"]
+    command = ["/bin/sh", "-c", f"echo READY; read x; exec {COMPAT32}/basic"]
     with Steady(command=command) as shell:
         with attach(shell.pid) as tracer:
             truth = shell.tell("x\n")

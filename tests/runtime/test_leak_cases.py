@@ -154,7 +154,7 @@ def unless_what_is_not_read(truth, exceptions):
     return {**exceptions, **table}
 
 
-NARROW = ("i386", "arm", "powerpc")
+ARCHES_32BIT = ("i386", "arm", "powerpc")
 ANY = (None, None)
 
 
@@ -169,7 +169,7 @@ def allow_random_words(truth):
 
 def check_report(truth, process, exceptions=None):
     exceptions = {**TRACED, **(exceptions or {})}
-    if process["arch"] in NARROW:
+    if process["arch"] in ARCHES_32BIT:
         allow_random_words(truth)
         exceptions.pop("on_thread_stack", None)
         exceptions.update(REALIGNED if process["arch"] == "i386" else UNJUDGED_32_BIT)

@@ -387,7 +387,7 @@ static void test_refused(void **state)
 {
 	static const struct {
 		uint8_t code[ARCH_CODE_MAX];
-		bool narrow, can;
+		bool is_32bit, can;
 	} cases[] = {
 		{{0xcc}, false, false},             /* a breakpoint of the program's own */
 		{{0x0f, 0x05}, false, false},       /* syscall */
@@ -403,7 +403,7 @@ static void test_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		assert_int_equal(x86_can_step(cases[i].code, cases[i].narrow), cases[i].can);
+		assert_int_equal(x86_can_step(cases[i].code, cases[i].is_32bit), cases[i].can);
 }
 
 /* 32-bit code: smaller words, and 40 to 4f are not prefixes. */

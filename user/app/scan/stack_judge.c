@@ -123,13 +123,13 @@ static bool read_word(const struct stack_judge *judge, uint32_t word, uint64_t a
 		      uint64_t *ret_value)
 {
 	const struct memory_piece piece = {.address = address, .size = word};
-	uint32_t narrow = 0;
-	void *to = word == sizeof(narrow) ? (void *)&narrow : (void *)ret_value;
+	uint32_t word32 = 0;
+	void *to = word == sizeof(word32) ? (void *)&word32 : (void *)ret_value;
 
 	if (judge->memory->read(judge->memory->ctx, &piece, 1, to) != (ssize_t)word)
 		return false;
-	if (word == sizeof(narrow))
-		*ret_value = narrow;
+	if (word == sizeof(word32))
+		*ret_value = word32;
 	return true;
 }
 

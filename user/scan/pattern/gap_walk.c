@@ -22,14 +22,14 @@
 static uint64_t word_at(const struct gap_walk *walk, const unsigned char *data)
 {
 	uint64_t wide;
-	uint32_t narrow;
+	uint32_t word32;
 
 	if (walk->word == sizeof(wide)) {
 		memcpy(&wide, data, sizeof(wide));
 		return wide;
 	}
-	memcpy(&narrow, data, sizeof(narrow));
-	return narrow;
+	memcpy(&word32, data, sizeof(word32));
+	return word32;
 }
 
 static bool is_in_view(const struct gap_walk *walk, const struct gap_view *view)

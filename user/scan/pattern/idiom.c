@@ -10,14 +10,14 @@
 static uint64_t word_at(const struct scan_input *input, const void *bytes, size_t index)
 {
 	uint64_t wide;
-	uint32_t narrow;
+	uint32_t word32;
 
 	if (input->word == sizeof(wide)) {
 		memcpy(&wide, (const char *)bytes + index * sizeof(wide), sizeof(wide));
 		return wide;
 	}
-	memcpy(&narrow, (const char *)bytes + index * sizeof(narrow), sizeof(narrow));
-	return narrow;
+	memcpy(&word32, (const char *)bytes + index * sizeof(word32), sizeof(word32));
+	return word32;
 }
 
 const struct scan_image *idiom_image_at(const struct scan_input *input, uint64_t address)

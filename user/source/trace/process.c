@@ -26,8 +26,8 @@
 #define NS_PER_SECOND 1000000000ULL
 #define EXE_LINK_SIZE 32
 
-#define X32_REFUSED    "it uses the x32 ABI; only x86-64 and i386 programs can be traced"
-#define NARROW_REFUSED "this kernel has no uprobes for 32-bit programs; use --backend ptrace"
+#define X32_REFUSED          "it uses the x32 ABI; only x86-64 and i386 programs can be traced"
+#define NO_UPROBES_FOR_32BIT "this kernel has no uprobes for 32-bit programs; use --backend ptrace"
 
 /* Why a program cannot be traced; NULL if it can. */
 static const char *refusal_of(const struct traced_process *process, const char *path)
@@ -38,7 +38,7 @@ static const char *refusal_of(const struct traced_process *process, const char *
 		return NULL;
 	if (identity.machine == EM_X86_64 && identity.word == ELFCLASS32)
 		return X32_REFUSED;
-	return probes_reach(process, identity.machine) ? NULL : NARROW_REFUSED;
+	return probes_reach(process, identity.machine) ? NULL : NO_UPROBES_FOR_32BIT;
 }
 
 /* The link opens the file itself, even if it was moved or is in another namespace. */
@@ -54,7 +54,7 @@ static const char *arch_of(const struct traced_process *process, const struct re
 	char path[EXE_LINK_SIZE];
 
 	exe_link(process->pid, path);
-	if (exec ? exec->head.flags & RECORD_FLAG_NARROW
+	if (exec ? exec->head.flags & RECORD_FLAG_32BIT
 		 : !elf_identity_read(path, &identity) && identity.word == ELFCLASS32)
 		return arch_native_name(true);
 	return arch_native_name(false);

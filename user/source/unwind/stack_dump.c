@@ -122,10 +122,10 @@ static uint64_t stack_id(const struct traced_process *process, const struct fini
 /* NULL if there is none. */
 static const struct unwind_abi *abi_of(const struct record_stack_dump *record)
 {
-	bool narrow = record->head.flags & RECORD_FLAG_NARROW;
-	const struct arch *arch = arch_native(narrow);
+	bool is_32bit = record->head.flags & RECORD_FLAG_32BIT;
+	const struct arch *arch = arch_native(is_32bit);
 
-	return arch ? arch->abi(narrow) : NULL;
+	return arch ? arch->abi(is_32bit) : NULL;
 }
 
 static struct unwind_register link_of(const struct record_stack_dump *record)

@@ -345,7 +345,7 @@ static void call_enter(struct thread_calls *thread, const struct pt_regs *regs, 
 		return;
 	}
 	call.caller = arch_code_address(regs->arch, pointer);
-	if (breakpoint_place_return(owner()->memory, pointer, regs_is_narrow(regs))) {
+	if (breakpoint_place_return(owner()->memory, pointer, regs_are_32bit(regs))) {
 		count_loss(LOSS_NO_RETURN);
 		return;
 	}

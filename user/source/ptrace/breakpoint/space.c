@@ -36,7 +36,7 @@ int space_fork(struct space **ret_memory, const struct space *parent, pid_t chil
 	if (err)
 		return err;
 	memory->arch = parent->arch;
-	memory->narrow = parent->narrow;
+	memory->is_32bit = parent->is_32bit;
 	memory->slot = parent->slot;
 	err = vec_copy(&memory->breakpoints, &parent->breakpoints);
 	if (!err)
@@ -243,7 +243,7 @@ int breakpoint_place(struct space *memory, uint64_t pointer, enum probe_kind kin
 	if (!memory->arch)
 		return -EOPNOTSUPP;
 	err = breakpoint_get(memory, arch_code_address(memory->arch, pointer),
-			     arch_code_mode(memory->arch, pointer, memory->narrow), original,
+			     arch_code_mode(memory->arch, pointer, memory->is_32bit), original,
 			     &breakpoint);
 	if (err)
 		return err;
@@ -252,15 +252,16 @@ int breakpoint_place(struct space *memory, uint64_t pointer, enum probe_kind kin
 	return 0;
 }
 
-int breakpoint_place_return(struct space *memory, uint64_t pointer, bool narrow)
+int breakpoint_place_return(struct space *memory, uint64_t pointer, bool is_32bit)
 {
 	uint64_t address = arch_code_address(memory->arch, pointer);
 	struct breakpoint *breakpoint = breakpoint_find(memory, address);
 	int err = 0;
 
 	if (!breakpoint)
-		err = breakpoint_new(memory, address, arch_code_mode(memory->arch, pointer, narrow),
-				     -1, &breakpoint);
+		err = breakpoint_new(memory, address,
+				     arch_code_mode(memory->arch, pointer, is_32bit), -1,
+				     &breakpoint);
 	if (!err)
 		breakpoint->returns = true;
 	return err;

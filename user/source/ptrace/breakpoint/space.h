@@ -36,7 +36,7 @@ struct stack_range {
 
 struct space {
 	const struct arch *arch; /* of the image; NULL until it has been read */
-	bool narrow;             /* 32-bit code */
+	bool is_32bit;           /* 32-bit code */
 	int fd;
 	uint32_t users;
 	struct map64 index; /* address → index into breakpoints */
@@ -70,8 +70,8 @@ struct breakpoint *breakpoint_find(const struct space *memory, uint64_t address)
  */
 int breakpoint_place(struct space *memory, uint64_t pointer, enum probe_kind kind, uint64_t cookie,
 		     int original);
-/* Places one where a call returns to; `narrow` is that of the calling thread. */
-int breakpoint_place_return(struct space *memory, uint64_t pointer, bool narrow);
+/* Places one where a call returns to; `is_32bit` is that of the calling thread. */
+int breakpoint_place_return(struct space *memory, uint64_t pointer, bool is_32bit);
 /* Returns true if the code there traps. If not, nobody can have hit a breakpoint there recently. */
 bool space_traps(const struct space *memory, uint64_t address, int mode);
 /* If the original code is there, without anybody's breakpoint, places ours again and returns

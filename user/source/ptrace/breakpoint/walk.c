@@ -250,7 +250,7 @@ static uint64_t send_stack_dump(struct tracer *tracer, struct task *task,
 	unwind_load_bp(walk, walk->abi, &walk->frame);
 	pieces[1].size = space_read_some(walk->memory, walk->frame.sp, bytes, sizeof(bytes));
 	if (walk->abi->word == 4)
-		walk->flags |= RECORD_FLAG_NARROW;
+		walk->flags |= RECORD_FLAG_32BIT;
 	task->meets_new_code |= stop == STOP_LATE;
 	record.head = head_of(task, walk, RECORD_STACK_DUMP, sizeof(record) + pieces[1].size);
 	record.id = ++tracer->stack_dumps << 1 | 1;

@@ -22,7 +22,7 @@ struct owner {
 	pid_t pid;
 	struct space *memory;
 	bool bystander; /* not traced, but shares the memory of a traced process */
-	bool narrow;    /* 32-bit image */
+	bool is_32bit;  /* 32-bit image */
 	bool watched;   /* to be paused at its exit */
 	bool watched_from_exec;
 	bool ending;   /* known to be exiting */

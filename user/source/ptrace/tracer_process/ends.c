@@ -15,7 +15,7 @@
 /* For threads of both word sizes. */
 static bool is_call(const struct owner *owner, long call, bool ends_thread, bool ends_process)
 {
-	const struct registers_layout *layout = registers_layout_of_word(owner->narrow ? 4 : 8);
+	const struct registers_layout *layout = registers_layout_of_word(owner->is_32bit ? 4 : 8);
 
 	if (!layout || call < 0)
 		return false;

@@ -141,7 +141,7 @@ static void follow_child(struct tracer *tracer, const struct task *parent, pid_t
 		return;
 	}
 	owner->start_stack = parent->owner->start_stack;
-	owner->narrow = parent->owner->narrow;
+	owner->is_32bit = parent->owner->is_32bit;
 	owner->watched = parent->owner->watched;
 	owner->watched_from_exec = parent->owner->watched_from_exec;
 	tell_fork(tracer, parent, owner, shares);
@@ -218,8 +218,8 @@ static void tell_exec(struct tracer *tracer, const struct task *task)
 					      .length = sizeof(record),
 					      .time_ns = clock_now_ns()}};
 
-	if (task->owner->narrow)
-		record.head.flags = RECORD_FLAG_NARROW;
+	if (task->owner->is_32bit)
+		record.head.flags = RECORD_FLAG_32BIT;
 	read_comm(task->owner->pid, record.comm);
 	read_link(task->owner->pid, "exe", record.path, sizeof(record.path));
 	tracer_tell(tracer, task->owner, &record.head);

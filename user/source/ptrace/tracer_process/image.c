@@ -84,10 +84,10 @@ void owner_look(struct owner *owner)
 	size_t size;
 
 	if (!procfs_read(tid, "auxv", &text, &size)) {
-		owner->narrow = !auxiliary(text, size, AT_PHDR, 8);
-		owner->memory->narrow = owner->narrow;
-		owner->memory->arch = arch_native(owner->narrow);
-		owner->memory->slot = find_slot(owner->memory, text, size, owner->narrow ? 4 : 8);
+		owner->is_32bit = !auxiliary(text, size, AT_PHDR, 8);
+		owner->memory->is_32bit = owner->is_32bit;
+		owner->memory->arch = arch_native(owner->is_32bit);
+		owner->memory->slot = find_slot(owner->memory, text, size, owner->is_32bit ? 4 : 8);
 		free(text);
 	}
 	if (!procfs_read(tid, "stat", &text, &size)) {

@@ -24,7 +24,7 @@ static uint32_t breakpoints_shared(struct space *memory, const struct space *oth
 	uint32_t shared = 0;
 
 	memory->arch = other->arch;
-	memory->narrow = other->narrow;
+	memory->is_32bit = other->is_32bit;
 	vec_each (breakpoint, &other->breakpoints)
 		shared += breakpoint->address && breakpoint_stands(memory, breakpoint);
 	return shared;
