@@ -86,7 +86,7 @@ static void by_new_realloc(void *memory)
 	USE(delete_array_try, ARRAY, operator delete[](memory, std::nothrow)) \
 	USE(delete_array_align, ARRAY, operator delete[](memory, alignment))
 
-enum kin { MALLOC, NEW, ARRAY };
+enum allocator_kind { MALLOC, NEW, ARRAY };
 
 #define PAIR(allocation, allocated, allocate, release, released, statement) \
 	NOINLINE static void pair_##allocation##_##release(void)            \

@@ -71,7 +71,7 @@ static void no_error(struct books *books)
 static const struct {
 	unsigned int allocated, released;
 	bool wrong;
-} kins[] = {
+} pairs[] = {
 	{0, 0, false},
 	{0, API_DELETE, true},
 	{0, API_DELETE_ARRAY, true},
@@ -90,20 +90,20 @@ static const struct {
 static void test_allocator_kinds(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(kins) / sizeof(kins[0]); i++) {
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
 		struct books books = launched();
 		const struct snapshot_error *error;
 
-		tell_alloc(&books, kins[i].allocated, A, 24);
-		tell_release(&books, kins[i].released, A);
-		if (kins[i].wrong) {
+		tell_alloc(&books, pairs[i].allocated, A, 24);
+		tell_release(&books, pairs[i].released, A);
+		if (pairs[i].wrong) {
 			error = only_error(&books, SANITY_MISMATCHED_FREE);
 			assert_int_equal(error->address, A);
 			assert_int_equal(error->size, 24);
 			assert_int_equal(error->api,
-					 kins[i].released ? kins[i].released : API_FREE);
+					 pairs[i].released ? pairs[i].released : API_FREE);
 			assert_int_equal(error->allocated_by,
-					 kins[i].allocated ? kins[i].allocated : API_MALLOC);
+					 pairs[i].allocated ? pairs[i].allocated : API_MALLOC);
 			assert_int_equal(books.snapshot->processes[0].sites[0].mismatched, 1);
 		} else {
 			no_error(&books);

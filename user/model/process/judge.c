@@ -6,26 +6,28 @@
 #include "model/process/process.h"
 #include "model/process/state.h"
 
-static const uint8_t kins_of_release[API_COUNT] = {
-	[API_FREE] = KIN_MALLOC,
-	[API_REALLOC] = KIN_MALLOC,
-	[API_REALLOCARRAY] = KIN_MALLOC,
-	[API_DELETE] = KIN_NEW,
-	[API_DELETE_ARRAY] = KIN_NEW_ARRAY,
+static const uint8_t kinds_by_release[API_COUNT] = {
+	[API_FREE] = ALLOCATOR_KIND_MALLOC,
+	[API_REALLOC] = ALLOCATOR_KIND_MALLOC,
+	[API_REALLOCARRAY] = ALLOCATOR_KIND_MALLOC,
+	[API_DELETE] = ALLOCATOR_KIND_NEW,
+	[API_DELETE_ARRAY] = ALLOCATOR_KIND_NEW_ARRAY,
 };
 
 /* A delete without a mark is of unknown kind: an allocator may have its own delete, or the mark is
  * missing. */
-static enum kin kin_of_release(const struct process *process, const struct event *event)
+static enum allocator_kind allocator_kind_of_release(const struct process *process,
+						     const struct event *event)
 {
 	uint32_t told = EVENT_OPERATOR(event->flags);
 
 	if (told)
-		return told < API_COUNT ? (enum kin)kins_of_release[told] : KIN_UNKNOWN;
+		return told < API_COUNT ? (enum allocator_kind)kinds_by_release[told]
+					: ALLOCATOR_KIND_UNKNOWN;
 	if (api_is_operator(event->api) ||
 	    mappings_wrapper(&process->mappings, event->call.caller) != API_NONE)
-		return KIN_UNKNOWN;
-	return (enum kin)kins_of_release[event->api];
+		return ALLOCATOR_KIND_UNKNOWN;
+	return (enum allocator_kind)kinds_by_release[event->api];
 }
 
 static int event_stack(struct process *process, const struct event *event, uint32_t *ret_stack)
@@ -51,12 +53,13 @@ static bool is_size_wrong(const struct event *event, const struct block *block)
 static int judge_release(struct process *process, const struct event *event,
 			 const struct block *block, uint32_t stack)
 {
-	enum kin released = kin_of_release(process, event);
-	enum kin allocated = (enum kin)process_site_at(process, block->site)->kin;
+	enum allocator_kind released = allocator_kind_of_release(process, event);
+	enum allocator_kind allocated =
+		(enum allocator_kind)process_site_at(process, block->site)->allocator_kind;
 	bool mismatched = released != allocated;
 	struct site *site;
 
-	if (released == KIN_UNKNOWN || allocated == KIN_UNKNOWN ||
+	if (released == ALLOCATOR_KIND_UNKNOWN || allocated == ALLOCATOR_KIND_UNKNOWN ||
 	    (!mismatched && !is_size_wrong(event, block)))
 		return 0;
 	site = process_site_change(process, block->site);

@@ -315,12 +315,13 @@ static enum api booked_api(const struct process *process, const struct event *ev
 	return wrapper == API_NONE ? event->api : wrapper;
 }
 
-static enum kin booked_kin(const struct process *process, const struct event *event,
-			   const struct stack *stack)
+static enum allocator_kind allocator_kind_of_block(const struct process *process,
+						   const struct event *event,
+						   const struct stack *stack)
 {
 	if (!process->config->sanity)
-		return KIN_UNKNOWN;
-	return sanity_kin(event, wrapper_of(process, event, stack) != API_NONE);
+		return ALLOCATOR_KIND_UNKNOWN;
+	return sanity_allocator_kind(event, wrapper_of(process, event, stack) != API_NONE);
 }
 
 /* Wrappers may call each other: operator new[] (nothrow) calls operator new[], which calls operator
@@ -342,7 +343,8 @@ static int stack_find_wrappers(struct process *process, uint32_t index)
 	return 0;
 }
 
-/* Finds the site with the same stack, api and kin. Returns SITE_NONE if there is none. */
+/* Finds the site with the same stack, api and kind of allocator. Returns SITE_NONE if there is none.
+ */
 static uint32_t site_find(const struct process *process, const struct site *wanted)
 {
 	uint32_t index = stack_at(&process->stacks, wanted->stack)->site;
@@ -350,7 +352,7 @@ static uint32_t site_find(const struct process *process, const struct site *want
 	while (index != SITE_NONE) {
 		const struct site *site = process_site_at(process, index);
 
-		if (site->api == wanted->api && site->kin == wanted->kin)
+		if (site->api == wanted->api && site->allocator_kind == wanted->allocator_kind)
 			break;
 		index = site->next;
 	}
@@ -404,7 +406,7 @@ int process_site(struct process *process, const struct event *event, uint32_t *r
 		return -ENOMEM;
 	stack = stack_at(&process->stacks, wanted.stack);
 	wanted.api = (uint8_t)booked_api(process, event, stack);
-	wanted.kin = (uint8_t)booked_kin(process, event, stack);
+	wanted.allocator_kind = (uint8_t)allocator_kind_of_block(process, event, stack);
 	if (!(process->config->apis & 1u << wanted.api))
 		return 0;
 	return site_take(process, wanted, ret_site);

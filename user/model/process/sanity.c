@@ -5,9 +5,9 @@
 
 #include "base/hash.h"
 
-static const uint8_t kins_of_new[API_COUNT] = {
-	[API_NEW] = KIN_NEW,
-	[API_NEW_ARRAY] = KIN_NEW_ARRAY,
+static const uint8_t kinds_by_new[API_COUNT] = {
+	[API_NEW] = ALLOCATOR_KIND_NEW,
+	[API_NEW_ARRAY] = ALLOCATOR_KIND_NEW_ARRAY,
 };
 
 enum api sanity_api(const struct event *event)
@@ -19,13 +19,15 @@ enum api sanity_api(const struct event *event)
 		       : event->api;
 }
 
-enum kin sanity_kin(const struct event *event, bool wrapped)
+enum allocator_kind sanity_allocator_kind(const struct event *event, bool wrapped)
 {
 	uint32_t told = EVENT_OPERATOR(event->flags);
 
 	if (told)
-		return told < API_COUNT ? (enum kin)kins_of_new[told] : KIN_UNKNOWN;
-	return wrapped || api_is_operator(event->api) ? KIN_UNKNOWN : KIN_MALLOC;
+		return told < API_COUNT ? (enum allocator_kind)kinds_by_new[told]
+					: ALLOCATOR_KIND_UNKNOWN;
+	return wrapped || api_is_operator(event->api) ? ALLOCATOR_KIND_UNKNOWN
+						      : ALLOCATOR_KIND_MALLOC;
 }
 
 /* Freed blocks. */

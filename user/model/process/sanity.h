@@ -29,7 +29,12 @@
 #include "model/event.h"
 #include "model/sanity_kind.h"
 
-enum kin { KIN_UNKNOWN = 0, KIN_MALLOC, KIN_NEW, KIN_NEW_ARRAY };
+enum allocator_kind {
+	ALLOCATOR_KIND_UNKNOWN = 0,
+	ALLOCATOR_KIND_MALLOC,
+	ALLOCATOR_KIND_NEW,
+	ALLOCATOR_KIND_NEW_ARRAY
+};
 
 #define STACK_NONE       UINT32_MAX
 #define FREED_MAX        65536
@@ -75,7 +80,7 @@ struct sanity {
 enum api sanity_api(const struct event *event);
 /* Returns the kind that the event's call allocates. `wrapped`: its caller is the code of an
  * operator. */
-enum kin sanity_kin(const struct event *event, bool wrapped);
+enum allocator_kind sanity_allocator_kind(const struct event *event, bool wrapped);
 
 /* Remembers a freed block. Returns 0 or -ENOMEM. */
 int sanity_remember(struct sanity *sanity, const struct freed *freed);

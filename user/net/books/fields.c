@@ -102,8 +102,8 @@ FIELDS(wrapper, NUMBER(struct event_wrapper, start), NUMBER(struct event_wrapper
 
 #define S struct site
 
-FIELDS(site, UP_TO(S, api, API_COUNT - 1), UP_TO(S, kin, KIN_NEW_ARRAY), NUMBER(S, stack),
-       NUMBER(S, allocations), NUMBER(S, frees), NUMBER(S, bytes_allocated),
+FIELDS(site, UP_TO(S, api, API_COUNT - 1), UP_TO(S, allocator_kind, ALLOCATOR_KIND_NEW_ARRAY),
+       NUMBER(S, stack), NUMBER(S, allocations), NUMBER(S, frees), NUMBER(S, bytes_allocated),
        NUMBER(S, inherited_blocks), NUMBER(S, inherited_bytes), NUMBER(S, live_blocks),
        NUMBER(S, live_bytes), NUMBER(S, peak_live_bytes), NUMBER(S, failed_allocations),
        NUMBER(S, samples), NUMBER(S, mismatched), NUMBER(S, bad_frees), NUMBER(S, first_seen_ns),
