@@ -107,22 +107,22 @@ enum exit_kind {
 };
 
 enum record_kind {
-	RECORD_ALLOC = 1,   /* struct record_call; address = result, size = requested */
-	RECORD_FREE,        /* struct record_free */
-	RECORD_BEGIN,       /* struct record_begin */
-	RECORD_END,         /* struct record_call; address = result, size = requested */
-	RECORD_STACK,       /* struct record_stack, sent before the first record that names it */
-	RECORD_MAPPING,     /* struct record_mapping: one current executable mapping */
-	RECORD_EXEC,        /* struct record_exec: a new image; its mappings follow */
-	RECORD_EXIT,        /* struct record_exit: the last thread has exited */
-	RECORD_THREAD_ENDS, /* struct record_head: the C library starts to clean up a thread */
-	RECORD_THREAD_GONE, /* struct record_head: a thread has exited, others continue */
-	RECORD_STACK_DUMP,  /* struct record_stack_dump: a stack to finish in user space */
-	RECORD_FORK,        /* struct record_fork: a child, traced from here on */
-	RECORD_LEAVE,       /* struct record_exit: runs on, but its new image is not selected */
-	RECORD_LEADER_GONE, /* struct record_head: the leader has exited, others continue */
-	RECORD_RELEASE,     /* struct record_release: RECORD_FREE with more details */
-	RECORD_HELD,        /* struct record_head: stopped until its new mappings are seen */
+	RECORD_ALLOC = 1,    /* struct record_call; address = result, size = requested */
+	RECORD_FREE,         /* struct record_free */
+	RECORD_BEGIN,        /* struct record_begin */
+	RECORD_END,          /* struct record_call; address = result, size = requested */
+	RECORD_STACK,        /* struct record_stack, sent before the first record that names it */
+	RECORD_MAPPING,      /* struct record_mapping: one current executable mapping */
+	RECORD_EXEC,         /* struct record_exec: a new image; its mappings follow */
+	RECORD_EXIT,         /* struct record_exit: the last thread has exited */
+	RECORD_THREAD_EXITS, /* struct record_head: the C library starts to clean up a thread */
+	RECORD_THREAD_GONE,  /* struct record_head: a thread has exited, others continue */
+	RECORD_STACK_DUMP,   /* struct record_stack_dump: a stack to finish in user space */
+	RECORD_FORK,         /* struct record_fork: a child, traced from here on */
+	RECORD_LEAVE,        /* struct record_exit: runs on, but its new image is not selected */
+	RECORD_LEADER_GONE,  /* struct record_head: the leader has exited, others continue */
+	RECORD_RELEASE,      /* struct record_release: RECORD_FREE with more details */
+	RECORD_HELD,         /* struct record_head: stopped until its new mappings are seen */
 	RECORD_AT_END, /* struct record_head: all threads are stopped at the start of their exits */
 };
 
@@ -328,7 +328,7 @@ struct record_exit {
 	abi_u64 losses[LOSS_COUNT]; /* totals of the process */
 };
 
-/* A process that has exited (bpf/ended.bpf.h). */
+/* A process that has exited (bpf/exit_time.bpf.h). */
 #define ENDED_MAX 16384
 struct ended_key {
 	abi_u64 task;          /* address of the leader's task_struct; may be reused */

@@ -613,11 +613,11 @@ int link_map_changed(struct pt_regs *regs)
  * glibc calls this first when a thread exits. Blocks that the thread frees afterwards, but did not
  * allocate, are its cache, which is released by calling free again for each block.
  */
-SEC("uprobe/thread_ends")
-int thread_ends(struct pt_regs *regs)
+SEC("uprobe/thread_exits")
+int thread_exits(struct pt_regs *regs)
 {
 	OWN_STACK();
-	process_thread(RECORD_THREAD_ENDS);
+	process_thread(RECORD_THREAD_EXITS);
 	return 0;
 }
 

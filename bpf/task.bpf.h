@@ -15,7 +15,7 @@
 #define VM_EXEC           0x4
 #define SIGNAL_GROUP_EXIT 0x4
 
-#include "bpf/ended.bpf.h"
+#include "bpf/exit_time.bpf.h"
 #include "bpf/maple.bpf.h"
 #include "bpf/select.bpf.h"
 #include "bpf/translator.bpf.h"

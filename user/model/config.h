@@ -16,7 +16,7 @@ struct model_config {
 	bool omits;        /* some objects have no probes, so not every block is known */
 	bool scans;        /* leak scans are wanted: give a reason for each missing one */
 	bool lists_blocks; /* snapshots list each live block, so exited processes keep them */
-	bool ends_unseen;  /* processes are not held at their exit for a scan */
+	bool exits_unseen; /* processes are not held at their exit for a scan */
 	uint64_t sample; /* only a sample is recorded: mean of level 0 (model/process/weight.h) … */
 	uint64_t min_size;  /* … and only sizes of at least this … */
 	uint64_t max_size;  /* … and at most this; 0: no limit */

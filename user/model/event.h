@@ -18,11 +18,11 @@ enum event_kind {
 	EVENT_FORK,    /* pid is a new child of a traced process; tid is the thread that forked */
 	EVENT_EXEC,    /* pid executed a program: same fields as EVENT_PROCESS */
 	EVENT_EXIT,
-	EVENT_LEAVE,       /* pid is no longer traced, but still runs */
-	EVENT_LOSSES,      /* drops of the process so far; replaces earlier ones */
-	EVENT_THREAD_ENDS, /* tid is exiting and frees its cache: it may free what is not live */
-	EVENT_THREAD_GONE, /* tid has exited and may be reused */
-	EVENT_MAPPING,     /* an executable mapping in its current state; replaces what was there */
+	EVENT_LEAVE,        /* pid is no longer traced, but still runs */
+	EVENT_LOSSES,       /* drops of the process so far; replaces earlier ones */
+	EVENT_THREAD_EXITS, /* tid is exiting and frees its cache: it may free what is not live */
+	EVENT_THREAD_GONE,  /* tid has exited and may be reused */
+	EVENT_MAPPING, /* an executable mapping in its current state; replaces what was there */
 	EVENT_WRAPPER, /* code of a function that calls an allocator for its caller (operator new)
 			*/
 	EVENT_STACK,   /* precedes the first call that refers to it */

@@ -227,7 +227,7 @@ static const char *end_unscanned(const struct process *process)
 		return "exec replaced the program and its memory";
 	if (WIFSIGNALED(process->exit_code) && WTERMSIG(process->exit_code) == SIGKILL)
 		return "it was killed by SIGKILL, which cannot be intercepted";
-	if (process->config->ends_unseen)
+	if (process->config->exits_unseen)
 		return "it exited before the trace ended: --system-wide scans only running "
 		       "processes";
 	return "it exited before it was scanned";
@@ -396,8 +396,8 @@ static int handle_losses(struct model *model, struct process *process, const str
 	return 0;
 }
 
-static int handle_thread_ends(struct model *model, struct process *process,
-			      const struct event *event)
+static int handle_thread_exits(struct model *model, struct process *process,
+			       const struct event *event)
 {
 	(void)model;
 	return map64_set(&process->ending, event->tid, 1);
@@ -532,7 +532,7 @@ static int (*const handlers[EVENT_KIND_COUNT])(struct model *, struct process *,
 	[EVENT_FREE] = handle_free,
 	[EVENT_BEGIN] = handle_begin,
 	[EVENT_END] = handle_end,
-	[EVENT_THREAD_ENDS] = handle_thread_ends,
+	[EVENT_THREAD_EXITS] = handle_thread_exits,
 	[EVENT_THREAD_GONE] = handle_thread_gone,
 };
 

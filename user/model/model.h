@@ -10,7 +10,7 @@
  * its address.
  *
  * A free of an address that is not live is internal to the allocator if its direct caller is in a
- * mapping with MAPPING_FLAG_ALLOCATOR, or if its thread is between EVENT_THREAD_ENDS and
+ * mapping with MAPPING_FLAG_ALLOCATOR, or if its thread is between EVENT_THREAD_EXITS and
  * EVENT_THREAD_GONE (glibc then frees the thread's cache once more). It is counted in
  * internal.frees. Any other free of an address that is not live is an unmatched free. A munmap or
  * mremap that affects no known region is counted in internal.munmaps.

@@ -19,7 +19,7 @@ static bool is_leaf_object(const struct module *module, const struct probe_plan 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strncmp(name, names[i], strlen(names[i])))
 			return true;
-	return plan->hooks[HOOK_THREAD_ENDS] != 0; /* glibc */
+	return plan->hooks[HOOK_THREAD_EXITS] != 0; /* glibc */
 }
 
 /* Other functions are no leaves: reallocarray calls realloc, and realloc and memalign may call

@@ -37,9 +37,9 @@ struct source_config {
 	uint64_t buffer_bytes;         /* size of the ring buffer; rounded up to a power of two */
 	const char *const *omit;       /* objects not to probe: path or soname; NULL-terminated */
 	const char *const *allocators; /* OBJECT[:PREFIX]; NULL-terminated */
-	bool hold_exec;  /* pause new programs until they and their libraries are probed */
-	bool holds_ends; /* processes may be paused when they exit */
-	bool sanity;     /* record stacks of frees, and the operator that made a call */
+	bool hold_exec;   /* pause new programs until they and their libraries are probed */
+	bool holds_exits; /* processes may be paused when they exit */
+	bool sanity;      /* record stacks of frees, and the operator that made a call */
 	struct alloc_filter alloc_filter; /* which heap calls to report; not with sanity */
 	bool measures;                    /* measure the cost if possible: see cost_begin */
 	bool must_measure;                /* fail to open if that is impossible */

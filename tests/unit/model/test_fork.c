@@ -147,7 +147,7 @@ static void test_ending_thread_forks(void **state)
 
 	(void)state;
 	books.tid = PID + 3;
-	tell(&books, (struct event){.kind = EVENT_THREAD_ENDS});
+	tell(&books, (struct event){.kind = EVENT_THREAD_EXITS});
 	tell_fork(&books, CHILD, START_TIME, false);
 	books_turn(&books, CHILD);
 	tell_free(&books, A);

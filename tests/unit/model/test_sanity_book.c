@@ -318,7 +318,7 @@ static void test_frees_within_libraries(void **state)
 	books.caller = LIBC + 0x10;
 	tell_release(&books, 0, A);
 	books.caller = PROGRAM + 0x10;
-	tell(&books, (struct event){.kind = EVENT_THREAD_ENDS});
+	tell(&books, (struct event){.kind = EVENT_THREAD_EXITS});
 	tell_release(&books, 0, A);
 	no_error(&books);
 	assert_int_equal(books.snapshot->processes[0].internal.frees, 2);

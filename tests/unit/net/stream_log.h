@@ -51,7 +51,7 @@ static inline int on_settings(void *ctx, const struct stream_settings *settings)
 {
 	note(ctx, "settings %x %d%d%d%d%d %llu %llu %llu %s %s\n", settings->apis,
 	     settings->wrappers, settings->sanity, settings->omits, settings->scans,
-	     settings->ends_unseen, ULL(settings->page_size), ULL(settings->begun_ns),
+	     settings->exits_unseen, ULL(settings->page_size), ULL(settings->begun_ns),
 	     ULL(settings->begun_at_ms), or_none(settings->version), or_none(settings->backend));
 	return 0;
 }

@@ -214,7 +214,7 @@ static void tell_losses(struct teller *teller)
 
 static void tell_thread(struct teller *teller)
 {
-	tell(teller, (struct event){.kind = draw(&teller->chance, 2) ? EVENT_THREAD_ENDS
+	tell(teller, (struct event){.kind = draw(&teller->chance, 2) ? EVENT_THREAD_EXITS
 								     : EVENT_THREAD_GONE});
 }
 

@@ -103,7 +103,7 @@ static const struct event events[] = {
 	 .tid = 7,
 	 .fork = {.parent = 7, .start_time_ns = 99, .shares_memory = true, .comm = "child"}},
 	{.kind = EVENT_EXEC, .pid = 8, .tid = 8, .process = {.comm = "", .origin = ORIGIN_EXEC}},
-	{.kind = EVENT_THREAD_ENDS, .pid = 7, .tid = 9},
+	{.kind = EVENT_THREAD_EXITS, .pid = 7, .tid = 9},
 	{.kind = EVENT_THREAD_GONE, .pid = 7, .tid = 9},
 	{.kind = EVENT_LOSSES, .pid = 7, .losses = &losses},
 	{.kind = EVENT_LEAVE, .pid = 8},

@@ -166,7 +166,7 @@ static void test_exit_is_held(void **state)
 	/* Its memory is still mapped, and it stays paused. */
 	assert_int_equal(proc_memory_read(child.pid, threads[0].stack, &status, sizeof(status)),
 			 sizeof(status));
-	assert_true(tracee_stands(child.pid, child.pid));
+	assert_true(tracee_is_stopped(child.pid, child.pid));
 	status = child_end(&child);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 3);
 }
@@ -220,7 +220,7 @@ static void test_sigkill_does_not_release_a_held_process(void **state)
 	child_hold(&child);
 	kill(child.pid, SIGKILL);
 	pause_ms(20);
-	assert_true(tracee_stands(child.pid, child.pid));
+	assert_true(tracee_is_stopped(child.pid, child.pid));
 	status = child_end(&child);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 3);
 }
@@ -416,7 +416,7 @@ static void test_stop_on_demand(void **state)
 #if defined(__x86_64__)
 		assert_int_equal(marks_of(&child), THREADS);
 #endif
-		assert_true(tracee_stands(child.pid, child.pid));
+		assert_true(tracee_is_stopped(child.pid, child.pid));
 		exit_watch_continue(child.watch);
 	}
 	assert_false(exit_watch_at_end(child.watch));
@@ -425,7 +425,7 @@ static void test_stop_on_demand(void **state)
 	/* Stopping or continuing a paused process has no effect. */
 	assert_int_equal(exit_watch_stop(child.watch, &err), 0);
 	exit_watch_continue(child.watch);
-	assert_true(tracee_stands(child.pid, child.pid));
+	assert_true(tracee_is_stopped(child.pid, child.pid));
 	assert_int_equal(WEXITSTATUS(child_end(&child)), 4);
 }
 
@@ -573,7 +573,8 @@ static int hold_family(struct exit_watch **watches, size_t *count)
 			continue;
 		(void)exit_watch_threads(watches[i], &threads);
 		assert_int_equal(threads, 1);
-		assert_true(tracee_stands(exit_watch_pid(watches[i]), exit_watch_pid(watches[i])));
+		assert_true(
+			tracee_is_stopped(exit_watch_pid(watches[i]), exit_watch_pid(watches[i])));
 		exit_watch_close(watches[i]);
 		watches[i--] = watches[--*count];
 		held++;

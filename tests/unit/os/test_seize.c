@@ -156,7 +156,7 @@ static void test_sleeping_threads_are_not_interrupted(void **state)
 	assert_int_equal(seize(&seizure, pid, THREADED, &err), 0);
 	assert_int_equal(seizure.threads.count, PARENTS);
 	vec_each (thread, &seizure.threads)
-		assert_false(thread->stands);
+		assert_false(thread->stopped);
 	assert_int_equal(seize(&again, pid, THREADED, &err), -EALREADY);
 	seize_undo(&seizure);
 	assert_int_equal(tracee_tracer(pid, pid), 0);

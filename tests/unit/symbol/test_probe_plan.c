@@ -153,7 +153,7 @@ static void check_allocator(const struct planned *planned)
 
 	assert_true(planned->plan->allocator);
 	assert_true(planned->plan->hooks[HOOK_LINK_MAP] > 0);
-	assert_true(planned->plan->hooks[HOOK_THREAD_ENDS] > 0);
+	assert_true(planned->plan->hooks[HOOK_THREAD_EXITS] > 0);
 	assert_non_null(site);
 	assert_int_equal(site->api, API_MALLOC);
 	assert_true(site->needs_return);
@@ -325,7 +325,7 @@ static void test_glibc_linker(void **state)
 	assert_false(planned.plan->allocator);
 	assert_int_equal(planned.plan->site_count, 0);
 	assert_true(planned.plan->hooks[HOOK_LINK_MAP] > 0);
-	assert_int_equal(planned.plan->hooks[HOOK_THREAD_ENDS], 0);
+	assert_int_equal(planned.plan->hooks[HOOK_THREAD_EXITS], 0);
 	module_table_free(planned.table);
 }
 

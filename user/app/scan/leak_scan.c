@@ -114,10 +114,10 @@ static int stop(struct run *run, struct error *err)
 }
 
 /* Returns true if all threads are still stopped in the same place. A kill would have moved them. */
-static bool stands(const struct run *run)
+static bool is_still_stopped(const struct run *run)
 {
 	for (size_t i = 0; i < run->thread_count; i++)
-		if (run->threads[i].size && !tracee_stands(run->scan->pid, run->threads[i].tid))
+		if (run->threads[i].size && !tracee_is_stopped(run->scan->pid, run->threads[i].tid))
 			return false;
 	return true;
 }
@@ -139,7 +139,7 @@ static void release(struct run *run)
 {
 	if (!run->stopped)
 		return;
-	run->vanished = !stands(run) || !target_is_there(run->target);
+	run->vanished = !is_still_stopped(run) || !target_is_there(run->target);
 	let_go(run);
 }
 

@@ -174,7 +174,7 @@ static int begin(struct recorder *recorder)
 		.sanity = books->sanity,
 		.omits = books->omits,
 		.scans = books->scans,
-		.ends_unseen = books->ends_unseen,
+		.exits_unseen = books->exits_unseen,
 		.page_size = books->page_size,
 		.sample = books->sample,
 		.min_size = books->min_size,

@@ -72,7 +72,7 @@ static int books_open(struct session *session, const struct options *options)
 		.omits = options->omit.count > 0 && options->omit.items[0],
 		.scans = options->scan || options->scan_every_ns,
 		.lists_blocks = report_wants_blocks(options),
-		.ends_unseen = options->system,
+		.exits_unseen = options->system,
 		.page_size = (uint64_t)sysconf(_SC_PAGESIZE),
 		.sample = options->alloc_filter.sample,
 		.min_size = options->alloc_filter.min_size,
@@ -156,7 +156,7 @@ static int source_open(struct session *session, const struct options *options, s
 		.alloc_filter = options->alloc_filter,
 		.measures = options->verbose || options->max_overhead_ppm,
 		.must_measure = options->max_overhead_ppm != 0,
-		.holds_ends = options->scan,
+		.holds_exits = options->scan,
 		.pairing = options->pairing,
 		.scope = options->system   ? SCOPE_SYSTEM
 			 : options->follow ? SCOPE_FAMILY

@@ -156,7 +156,7 @@ static void tell_end(struct shell *shell, struct shell_process *process,
 	free(name);
 }
 
-static void tell_ends(struct shell *shell)
+static void report_exits(struct shell *shell)
 {
 	struct shell_process *process;
 	struct snapshot *snapshot;
@@ -180,7 +180,7 @@ void shell_drained(struct shell *shell)
 	if (shell->busy || live == shell->live)
 		return;
 	if ((live < shell->live || !shell->processes.count) && !shell->options->system)
-		tell_ends(shell);
+		report_exits(shell);
 	if (!live && !shell->all_told && !shell->options->system) {
 		notice(shell, "no process is left to trace: dump shows the report, "
 			      "quit exits");

@@ -93,7 +93,7 @@ struct process {
 	struct heap heap;
 	struct regions regions;
 	struct pendings pendings;
-	struct map64 ending; /* tids between EVENT_THREAD_ENDS and EVENT_THREAD_GONE */
+	struct map64 ending; /* tids between EVENT_THREAD_EXITS and EVENT_THREAD_GONE */
 	struct stacks stacks;
 	struct cow_array sites; /* of struct site: see process_site_view */
 	struct mappings mappings;

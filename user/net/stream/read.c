@@ -106,7 +106,7 @@ static int take_settings(struct stream_reader *reader, struct unpack *body)
 	settings.sanity = bits & SETTING_SANITY;
 	settings.omits = bits & SETTING_OMITS;
 	settings.scans = bits & SETTING_SCANS;
-	settings.ends_unseen = bits & SETTING_ENDS_UNSEEN;
+	settings.exits_unseen = bits & SETTING_EXITS_UNSEEN;
 	settings.page_size = unpack_number(body);
 	settings.begun_ns = unpack_number(body);
 	settings.begun_at_ms = unpack_number(body);

@@ -28,7 +28,7 @@ struct stream_settings {
 	bool sanity;
 	bool omits;
 	bool scans;
-	bool ends_unseen;
+	bool exits_unseen;
 	uint64_t page_size;
 	uint64_t sample;      /* mean at level 0, in bytes; 0: every call is recorded */
 	uint64_t min_size;    /* --min-size … */
@@ -48,7 +48,7 @@ static inline struct model_config stream_books(const struct stream_settings *set
 		.sanity = settings->sanity,
 		.omits = settings->omits,
 		.scans = settings->scans,
-		.ends_unseen = settings->ends_unseen,
+		.exits_unseen = settings->exits_unseen,
 		.page_size = settings->page_size,
 		.sample = settings->sample,
 		.min_size = settings->min_size,

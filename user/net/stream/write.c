@@ -136,7 +136,7 @@ int stream_tell_settings(struct stream_writer *writer, const struct stream_setti
 	bits |= settings->sanity ? SETTING_SANITY : 0;
 	bits |= settings->omits ? SETTING_OMITS : 0;
 	bits |= settings->scans ? SETTING_SCANS : 0;
-	bits |= settings->ends_unseen ? SETTING_ENDS_UNSEEN : 0;
+	bits |= settings->exits_unseen ? SETTING_EXITS_UNSEEN : 0;
 	pack_number(body, settings->apis);
 	pack_number(body, bits);
 	pack_number(body, settings->page_size);

@@ -439,7 +439,7 @@ static int start(struct exit_tracer *tracer)
 	if (code)
 		return code;
 	vec_each (thread, &seizure.threads)
-		if (thread->stands)
+		if (thread->stopped)
 			thread_stopped(tracer, thread->tid, thread->status);
 	seize_free(&seizure);
 	return 0;

@@ -80,7 +80,7 @@ static bool poll_stop(struct seized_thread *thread)
 	if (waitid(P_PID, (id_t)thread->tid, &info, WSTOPPED | WNOHANG | __WALL | __WNOTHREAD) ||
 	    !info.si_pid)
 		return false;
-	thread->stands = thread->settled = true;
+	thread->stopped = thread->settled = true;
 	thread->status = info.si_status;
 	return true;
 }
@@ -152,15 +152,15 @@ void seize_undo(struct seizure *seizure)
 	struct seized_thread *thread;
 
 	vec_each (thread, &seizure->threads)
-		if (!thread->stands)
+		if (!thread->stopped)
 			ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
 	vec_each (thread, &seizure->threads) {
 		int signal;
 
-		if (!thread->stands)
+		if (!thread->stopped)
 			(void)await_stop(seizure->pid, thread, deadline_ns);
 		signal = TRACEE_EVENT(thread->status) ? 0 : TRACEE_SIGNAL(thread->status);
-		if (thread->stands)
+		if (thread->stopped)
 			ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)signal);
 	}
 	seize_free(seizure);

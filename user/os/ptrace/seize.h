@@ -14,7 +14,7 @@
 struct seized_thread {
 	pid_t tid;
 	bool settled; /* everything that it creates is traced */
-	bool stands;
+	bool stopped;
 	int status; /* wait status of its stop, as returned by waitid; the caller must handle it */
 };
 
@@ -26,7 +26,7 @@ struct seizure {
 
 /*
  * Seizes the process with the given PTRACE_O_… options, which must include PTRACE_O_TRACECLONE.
- * Threads continue to run, except those marked in the result (see `stands`). Returns 0 (free the
+ * Threads continue to run, except those marked in the result (see `stopped`). Returns 0 (free the
  * seizure then), or -errno with a message in *err, and no thread is traced: -ESRCH; -EPERM if
  * another process traces a thread; -EALREADY if we trace it already; -ETIMEDOUT if a thread is in
  * an uninterruptible sleep.

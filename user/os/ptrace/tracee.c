@@ -189,7 +189,7 @@ bool tracee_is_dead(pid_t pid, pid_t tid)
 	return !state || state == 'Z' || state == 'X';
 }
 
-bool tracee_stands(pid_t pid, pid_t tid)
+bool tracee_is_stopped(pid_t pid, pid_t tid)
 {
 	return state_of(pid, tid) == 't';
 }

@@ -35,7 +35,7 @@ void tracee_free_registers(struct thread_registers *registers);
 /* Returns true if the thread is a zombie or gone. */
 bool tracee_is_dead(pid_t pid, pid_t tid);
 /* Returns true if the thread is in a ptrace stop. It leaves the stop when it is killed. */
-bool tracee_stands(pid_t pid, pid_t tid);
+bool tracee_is_stopped(pid_t pid, pid_t tid);
 /* Returns the tracer of the thread; 0 if it has none or is gone. */
 pid_t tracee_tracer(pid_t pid, pid_t tid);
 /* Sets *err to the reason why PTRACE_SEIZE failed. Returns `code`. */

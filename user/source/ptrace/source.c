@@ -435,7 +435,7 @@ static int start(struct ptrace_source *ptrace, struct error *err)
 		.sanity = config->sanity,
 		.alloc_filter = config->alloc_filter,
 		.follows = config->scope == SCOPE_FAMILY,
-		.holds_ends = config->holds_ends,
+		.holds_exits = config->holds_exits,
 	};
 	const struct shared *shared = &ptrace->tracer_process.shared;
 	int code = tracer_process_start(&ptrace->tracer_process, &tracer_process,

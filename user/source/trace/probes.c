@@ -111,7 +111,7 @@ static uint64_t site_cookie(const struct traced_process *process, const struct m
 
 	/* Without that hook, only the caller of free tells the program's frees from the cleanup of
 	 * an exiting thread. */
-	if (!api_needs_return(site->api) && !plan->hooks[HOOK_THREAD_ENDS])
+	if (!api_needs_return(site->api) && !plan->hooks[HOOK_THREAD_EXITS])
 		cookie |= (uint64_t)COOKIE_FLAG_CALLER << 24;
 	return cookie;
 }
@@ -253,7 +253,7 @@ out:
 
 static const enum probe_kind hook_kinds[HOOK_COUNT] = {
 	[HOOK_LINK_MAP] = PROBE_LINK_MAP,
-	[HOOK_THREAD_ENDS] = PROBE_THREAD_ENDS,
+	[HOOK_THREAD_EXITS] = PROBE_THREAD_EXITS,
 	[HOOK_THROW] = PROBE_THROW,
 };
 

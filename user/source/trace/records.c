@@ -228,7 +228,7 @@ static int decode_end(struct trace_source *trace, const struct record_head *head
 static int decode_thread(struct trace_source *trace, const struct record_head *head,
 			 struct event *event)
 {
-	event->kind = head->kind == RECORD_THREAD_ENDS ? EVENT_THREAD_ENDS : EVENT_THREAD_GONE;
+	event->kind = head->kind == RECORD_THREAD_EXITS ? EVENT_THREAD_EXITS : EVENT_THREAD_GONE;
 	return trace->config.deliver(trace->config.ctx, event);
 }
 
@@ -261,7 +261,7 @@ static const struct decoder decoders[] = {
 	[RECORD_MAPPING] = {sizeof(struct record_mapping), decode_mapping},
 	[RECORD_EXEC] = {sizeof(struct record_exec), decode_exec},
 	[RECORD_EXIT] = {sizeof(struct record_exit), decode_end},
-	[RECORD_THREAD_ENDS] = {sizeof(struct record_head), decode_thread},
+	[RECORD_THREAD_EXITS] = {sizeof(struct record_head), decode_thread},
 	[RECORD_THREAD_GONE] = {sizeof(struct record_head), decode_thread},
 	[RECORD_STACK_DUMP] = {sizeof(struct record_stack_dump), decode_stack_dump},
 	[RECORD_FORK] = {sizeof(struct record_fork), decode_fork},

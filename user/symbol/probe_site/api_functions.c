@@ -18,7 +18,7 @@ static const char glibc_linker_symbol[] = "_rtld_global";
 /* Later names are preferred: they exist in static programs, or where symbols are not stripped. */
 static const char *const hook_symbols[HOOK_COUNT][HOOK_NAMES] = {
 	[HOOK_LINK_MAP] = {"_dl_debug_state"},
-	[HOOK_THREAD_ENDS] = {"__call_tls_dtors", "__libc_thread_freeres"},
+	[HOOK_THREAD_EXITS] = {"__call_tls_dtors", "__libc_thread_freeres"},
 	[HOOK_THROW] = {"__cxa_allocate_exception"},
 };
 

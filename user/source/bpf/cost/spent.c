@@ -59,7 +59,7 @@ void spent_begin(struct trace_source *bpf, struct spent *spent)
 	spent_free(spent);
 	spent->all_ns = cpu_time_of_all();
 	forget_ended(bpf);
-	bpf->program->skeleton->bss->ends_wanted = 1;
+	bpf->program->skeleton->bss->exits_wanted = 1;
 	for (size_t i = 0; i < bpf->process_count; i++) {
 		pid_t pid = bpf->processes[i]->pid;
 
@@ -70,7 +70,7 @@ void spent_begin(struct trace_source *bpf, struct spent *spent)
 void spent_end(struct trace_source *bpf, struct spent *spent)
 {
 	spent->all_ns = cpu_time_of_all() - spent->all_ns;
-	bpf->program->skeleton->bss->ends_wanted = 0;
+	bpf->program->skeleton->bss->exits_wanted = 0;
 	for (size_t i = 0; i < bpf->process_count; i++) {
 		uint32_t pid = (uint32_t)bpf->processes[i]->pid;
 		uint64_t now = cpu_time_of((pid_t)pid);

@@ -3,7 +3,7 @@
  * The CPU time of the traced processes in a window of time. Processes that exited within the window
  * count with their whole time since the last reading: in a family, these are most of them. Living
  * processes are read from their CPU clocks; exited ones are reported by the BPF programs
- * (bpf/ended.bpf.h), a moment later.
+ * (bpf/exit_time.bpf.h), a moment later.
  */
 #ifndef MTRACE_SOURCE_BPF_COST_SPENT_H
 #define MTRACE_SOURCE_BPF_COST_SPENT_H

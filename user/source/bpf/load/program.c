@@ -171,7 +171,7 @@ static void programs_configure(struct mtrace_bpf *skeleton, const struct means *
 	bpf_program__set_expected_attach_type(skeleton->progs.call_free, type);
 	bpf_program__set_expected_attach_type(skeleton->progs.call_free_plain, type);
 	bpf_program__set_expected_attach_type(skeleton->progs.link_map_changed, type);
-	bpf_program__set_expected_attach_type(skeleton->progs.thread_ends, type);
+	bpf_program__set_expected_attach_type(skeleton->progs.thread_exits, type);
 }
 
 static void skeleton_configure(struct mtrace_bpf *skeleton, const struct means *means,
@@ -492,7 +492,7 @@ static int attach(struct prober *prober, const struct probe_request *request,
 		[PROBE_FREE] = skeleton->progs.call_free,
 		[PROBE_FREE_PLAIN] = skeleton->progs.call_free_plain,
 		[PROBE_LINK_MAP] = skeleton->progs.link_map_changed,
-		[PROBE_THREAD_ENDS] = skeleton->progs.thread_ends,
+		[PROBE_THREAD_EXITS] = skeleton->progs.thread_exits,
 		[PROBE_OPERATOR] = skeleton->progs.call_operator,
 	};
 

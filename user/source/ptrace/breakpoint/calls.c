@@ -412,7 +412,7 @@ static bool hit_link_map(struct task_calls *calls, struct pt_regs *regs, abi_u64
 }
 
 /* Only for threads other than the leader. */
-static bool hit_thread_ends(struct task_calls *calls, struct pt_regs *regs, abi_u64 cookie)
+static bool hit_thread_exits(struct task_calls *calls, struct pt_regs *regs, abi_u64 cookie)
 {
 	struct record_head record;
 
@@ -420,7 +420,7 @@ static bool hit_thread_ends(struct task_calls *calls, struct pt_regs *regs, abi_
 	(void)regs;
 	if (now.task->tid == owner()->pid)
 		return false;
-	fill_head(&record, RECORD_THREAD_ENDS, cookie, sizeof(record));
+	fill_head(&record, RECORD_THREAD_EXITS, cookie, sizeof(record));
 	emit(&record, sizeof(record));
 	return false;
 }
@@ -450,7 +450,7 @@ static const struct {
 	{PROBE_FREE, hit_free},
 	{PROBE_FREE_PLAIN, hit_free},
 	{PROBE_LINK_MAP, hit_link_map},
-	{PROBE_THREAD_ENDS, hit_thread_ends},
+	{PROBE_THREAD_EXITS, hit_thread_exits},
 	{PROBE_THROW, hit_throw},
 };
 

@@ -198,7 +198,7 @@ bool space_traps(const struct space *memory, uint64_t address, int mode)
 	       memory->arch->traps(code, mode);
 }
 
-bool breakpoint_stands(const struct space *memory, const struct breakpoint *breakpoint)
+bool breakpoint_is_set(const struct space *memory, const struct breakpoint *breakpoint)
 {
 	uint8_t trap[ARCH_BREAKPOINT_MAX], code[ARCH_BREAKPOINT_MAX];
 	size_t size = trap_of(memory, breakpoint->mode, trap);
@@ -225,7 +225,7 @@ static int breakpoint_get(struct space *memory, uint64_t address, int mode, int 
 {
 	struct breakpoint *known = breakpoint_find(memory, address);
 
-	if (known && breakpoint_stands(memory, known)) {
+	if (known && breakpoint_is_set(memory, known)) {
 		*ret_breakpoint = known;
 		return 0;
 	}
@@ -273,7 +273,7 @@ void breakpoints_remove(struct space *memory)
 	uint8_t trap[ARCH_BREAKPOINT_MAX];
 
 	vec_each (breakpoint, &memory->breakpoints)
-		if (breakpoint_stands(memory, breakpoint))
+		if (breakpoint_is_set(memory, breakpoint))
 			space_write(memory, breakpoint->address, breakpoint->code,
 				    trap_of(memory, breakpoint->mode, trap));
 }
@@ -281,7 +281,7 @@ void breakpoints_remove(struct space *memory)
 void breakpoints_forget_unmapped(struct space *memory)
 {
 	for (size_t i = memory->breakpoints.count; i--;)
-		if (!breakpoint_stands(memory, &memory->breakpoints.items[i]))
+		if (!breakpoint_is_set(memory, &memory->breakpoints.items[i]))
 			breakpoint_forget(memory, i);
 }
 

@@ -78,7 +78,7 @@ bool space_traps(const struct space *memory, uint64_t address, int mode);
  * true. */
 bool breakpoint_restore(struct space *memory, struct breakpoint *breakpoint);
 /* Returns true if our breakpoint is in place: false if the code was unmapped or replaced. */
-bool breakpoint_stands(const struct space *memory, const struct breakpoint *breakpoint);
+bool breakpoint_is_set(const struct space *memory, const struct breakpoint *breakpoint);
 
 /* Restores the original code everywhere. Keeps the table, for children forked earlier. */
 void breakpoints_remove(struct space *memory);

@@ -14,7 +14,7 @@ struct tracer_process_config {
 	bool sanity;                      /* as in struct source_config */
 	struct alloc_filter alloc_filter; /* as in struct source_config */
 	bool follows;                     /* children are traced */
-	bool holds_ends;                  /* as in struct source_config */
+	bool holds_exits;                 /* as in struct source_config */
 };
 
 #endif

@@ -36,7 +36,7 @@ static bool wait_for_room(const struct tracer *tracer, uint64_t since_ns)
 
 	tracer_ring(tracer);
 	nanosleep(&nap, NULL);
-	return !mailbox_is_ringing(tracer->shared->mailbox) && !tracer->ends &&
+	return !mailbox_is_ringing(tracer->shared->mailbox) && !tracer->detaches &&
 	       clock_now_ns() - since_ns < FULL_WAIT_NS;
 }
 

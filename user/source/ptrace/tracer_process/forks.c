@@ -128,7 +128,7 @@ static void leave_child(struct tracer *tracer, pid_t pid, struct space *memory, 
 		return;
 	}
 	owner->bystander = true;
-	adopt(tracer, pid, owner, NULL, !shares || tracer->ends);
+	adopt(tracer, pid, owner, NULL, !shares || tracer->detaches);
 }
 
 static void follow_child(struct tracer *tracer, const struct task *parent, pid_t pid,
@@ -153,7 +153,7 @@ static void process_born(struct tracer *tracer, const struct task *parent, pid_t
 {
 	bool shares = memory == parent->owner->memory;
 
-	if (tracer->config.follows && !parent->owner->bystander && !tracer->ends)
+	if (tracer->config.follows && !parent->owner->bystander && !tracer->detaches)
 		follow_child(tracer, parent, child, memory, shares);
 	else
 		leave_child(tracer, child, memory, shares);
@@ -192,7 +192,7 @@ static void born(struct tracer *tracer, struct task *task)
 	if (known && known->owner)
 		return; /* already handled as an orphan */
 	if (flags & CLONE_THREAD)
-		adopt(tracer, (pid_t)number, task->owner, NULL, tracer->ends);
+		adopt(tracer, (pid_t)number, task->owner, NULL, tracer->detaches);
 	else
 		child_born(tracer, task, (pid_t)number, flags & CLONE_VM);
 }
@@ -255,13 +255,13 @@ bool task_has_child(int event)
 
 void task_event(struct tracer *tracer, struct task *task, int event)
 {
-	if (event == PTRACE_EVENT_EXEC && !tracer->ends) {
+	if (event == PTRACE_EVENT_EXEC && !tracer->detaches) {
 		executed(tracer, task);
 		return;
 	}
 	if (task_has_child(event))
 		born(tracer, task);
-	if (tracer->ends || task->leaves)
+	if (tracer->detaches || task->leaves)
 		task_let_go(tracer, task, 0);
 	else
 		task_continue(task, 0);

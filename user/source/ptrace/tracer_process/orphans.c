@@ -26,7 +26,7 @@ static uint32_t breakpoints_shared(struct space *memory, const struct space *oth
 	memory->arch = other->arch;
 	memory->is_32bit = other->is_32bit;
 	vec_each (breakpoint, &other->breakpoints)
-		shared += breakpoint->address && breakpoint_stands(memory, breakpoint);
+		shared += breakpoint->address && breakpoint_is_set(memory, breakpoint);
 	return shared;
 }
 

@@ -10,7 +10,7 @@
 #include "os/process/proc.h"
 #include "source/ptrace/breakpoint/calls.h"
 #include "source/ptrace/breakpoint/space.h"
-#include "source/ptrace/breakpoint/stands.h"
+#include "source/ptrace/breakpoint/foreign_uprobes.h"
 #include "source/ptrace/tracer/records.h"
 
 struct task *task_find(const struct tracer *tracer, pid_t tid)
@@ -157,7 +157,7 @@ void owner_gone(struct tracer *tracer, struct owner *owner, enum record_kind kin
 	record.head.time_ns = clock_now_ns();
 	record.code = (uint32_t)status;
 	memcpy(record.losses, owner->losses, sizeof(record.losses));
-	record.losses[LOSS_GAP_NS] += stands_gap_ns(owner);
+	record.losses[LOSS_GAP_NS] += foreign_uprobes_gap_ns(owner);
 	tracer_tell(tracer, owner, &record.head);
 	tracer_ring(tracer);
 }

@@ -28,10 +28,10 @@
 #include "source/ptrace/breakpoint/calls.h"
 #include "source/ptrace/breakpoint/registers.h"
 #include "source/ptrace/breakpoint/space.h"
-#include "source/ptrace/breakpoint/stands.h"
+#include "source/ptrace/breakpoint/foreign_uprobes.h"
 #include "source/ptrace/breakpoint/step.h"
 #include "source/ptrace/tracer_process/forks.h"
-#include "source/ptrace/tracer_process/ends.h"
+#include "source/ptrace/tracer_process/exit_hold.h"
 #include "source/ptrace/tracer_process/image.h"
 #include "source/ptrace/tracer_process/table.h"
 #include "source/ptrace/tracer/records.h"
@@ -124,7 +124,7 @@ static void trapped(struct tracer *tracer, struct task *task)
 	}
 	arch_set_ip(&registers, address);
 	breakpoint->met_ns = tracer->looked_ns;
-	stands_met(task->owner);
+	foreign_uprobes_hit(task->owner);
 	if (!task->owner->bystander && !is_done(task, &registers))
 		held = calls_hit(tracer, task, breakpoint, &registers) || task->meets_new_code;
 	task->meets_new_code = false;
@@ -223,14 +223,14 @@ static void task_stopped(struct tracer *tracer, struct task *task, int status)
 		tracer->early = true;
 		return;
 	}
-	if ((task->leaves || tracer->ends) && !task_has_child(event)) {
+	if ((task->leaves || tracer->detaches) && !task_has_child(event)) {
 		leave(tracer, task, status);
 		return;
 	}
 	if (event == PTRACE_EVENT_STOP)
 		stopped(tracer, task, WSTOPSIG(status));
 	else if (event == PTRACE_EVENT_EXIT)
-		ends_thread(tracer, task);
+		exit_hold_thread(tracer, task);
 	else if (event)
 		task_event(tracer, task, event);
 	else
@@ -261,7 +261,7 @@ static void task_ended(struct tracer *tracer, struct task *task, int status)
 	if (!owner)
 		return;
 	if (owner->tasks) {
-		ends_thread_gone(tracer, owner);
+		exit_hold_thread_gone(tracer, owner);
 		return;
 	}
 	owner_gone(tracer, owner, RECORD_EXIT, status);
@@ -312,7 +312,7 @@ static int take_seized(struct tracer *tracer, const struct seizure *seizure)
 		code = space_open(&owner->memory, seizure->threads.items[0].tid);
 	if (!code) {
 		owner_look(owner);
-		stands_begin(owner);
+		foreign_uprobes_start(owner);
 		return 0;
 	}
 	forget_tasks(tracer, owner);
@@ -322,7 +322,7 @@ static int take_seized(struct tracer *tracer, const struct seizure *seizure)
 
 int tasks_seize(struct tracer *tracer, pid_t pid)
 {
-	uintptr_t options = OPTIONS | (tracer->config.holds_ends ? PTRACE_O_TRACEEXIT : 0);
+	uintptr_t options = OPTIONS | (tracer->config.holds_exits ? PTRACE_O_TRACEEXIT : 0);
 	const struct seized_thread *thread;
 	struct seizure seizure;
 	struct error err;
@@ -336,7 +336,7 @@ int tasks_seize(struct tracer *tracer, pid_t pid)
 		return code;
 	}
 	vec_each (thread, &seizure.threads)
-		if (thread->stands)
+		if (thread->stopped)
 			task_changed(tracer, thread->tid, W_STOPCODE(thread->status));
 	seize_free(&seizure);
 	return 0;
@@ -371,7 +371,7 @@ void tasks_leave(struct tracer *tracer)
 {
 	struct owner *const *owner;
 
-	tracer->ends = true;
+	tracer->detaches = true;
 	vec_each (owner, &tracer->owners)
 		breakpoints_remove((*owner)->memory);
 	for (size_t i = tracer->tasks.count; i--;) {
@@ -402,7 +402,7 @@ void owner_freeze(struct tracer *tracer, struct owner *owner)
 			ptrace(PTRACE_INTERRUPT, (*task)->tid, NULL, NULL);
 }
 
-bool owner_stands(const struct tracer *tracer, const struct owner *owner)
+bool owner_is_stopped(const struct tracer *tracer, const struct owner *owner)
 {
 	return !owner_has(tracer, owner, TASK_RUNS);
 }

@@ -21,9 +21,9 @@ bool tasks_remain(const struct tracer *tracer);
 /* Handles a status from waitpid. */
 void task_changed(struct tracer *tracer, pid_t tid, int status);
 
-/* Stop all threads of a process (call task_changed() until owner_stands()), and resume them. */
+/* Stop all threads of a process (call task_changed() until owner_is_stopped()), and resume them. */
 void owner_freeze(struct tracer *tracer, struct owner *owner);
-bool owner_stands(const struct tracer *tracer, const struct owner *owner);
+bool owner_is_stopped(const struct tracer *tracer, const struct owner *owner);
 void owner_thaw(struct tracer *tracer, struct owner *owner);
 
 #endif

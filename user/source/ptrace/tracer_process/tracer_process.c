@@ -22,9 +22,9 @@
 
 #include "os/process/proc.h"
 #include "source/ptrace/breakpoint/space.h"
-#include "source/ptrace/breakpoint/stands.h"
+#include "source/ptrace/breakpoint/foreign_uprobes.h"
 #include "source/ptrace/tracer_process/forks.h"
-#include "source/ptrace/tracer_process/ends.h"
+#include "source/ptrace/tracer_process/exit_hold.h"
 #include "source/ptrace/tracer_process/orphans.h"
 #include "source/ptrace/tracer_process/table.h"
 #include "source/ptrace/tracer_process/tasks.h"
@@ -100,9 +100,9 @@ static int do_losses(struct tracer *tracer, struct mailbox *mailbox)
 
 	if (!owner)
 		return -ESRCH;
-	stands_look_once(tracer, owner);
+	foreign_uprobes_check_now(tracer, owner);
 	memcpy(mailbox->items.losses, owner->losses, sizeof(owner->losses));
-	mailbox->items.losses[LOSS_GAP_NS] += stands_gap_ns(owner);
+	mailbox->items.losses[LOSS_GAP_NS] += foreign_uprobes_gap_ns(owner);
 	return 0;
 }
 
@@ -111,7 +111,7 @@ static int do_watch(struct tracer *tracer, struct mailbox *mailbox)
 	struct owner *owner = owner_find(tracer, mailbox->pid);
 
 	if (owner)
-		ends_watch(owner, (enum hold_from)mailbox->count);
+		exit_hold_watch(owner, (enum hold_from)mailbox->count);
 	return owner ? 0 : -ESRCH;
 }
 
@@ -120,7 +120,7 @@ static int do_let_end(struct tracer *tracer, struct mailbox *mailbox)
 	struct owner *owner = owner_find(tracer, mailbox->pid);
 
 	if (owner)
-		ends_release(tracer, owner);
+		exit_hold_release(tracer, owner);
 	return owner ? 0 : -ESRCH;
 }
 
@@ -184,7 +184,7 @@ static void answer_stop(struct tracer *tracer)
 
 	if (tracer->stopping_gone) {
 		code = -ESRCH;
-	} else if (owner_stands(tracer, tracer->stopping)) {
+	} else if (owner_is_stopped(tracer, tracer->stopping)) {
 		mailbox->count = registers_tell(tracer, tracer->stopping);
 	} else if (clock_now_ns() > tracer->deadline_ns) {
 		owner_thaw(tracer, tracer->stopping);
@@ -239,9 +239,9 @@ static void look_around(struct tracer *tracer)
 		tracer->alone = true;
 		tasks_leave(tracer);
 	}
-	stands_look(tracer);
+	foreign_uprobes_check(tracer);
 	orphans = orphans_look(tracer);
-	tick(tracer, tracer->stopping || ends_look(tracer) || orphans);
+	tick(tracer, tracer->stopping || exit_hold_recheck(tracer) || orphans);
 }
 
 /* There are no threads to wait for yet. */
@@ -261,13 +261,13 @@ static void watch(struct tracer *tracer)
 	tracer->looked_ns = clock_now_ns();
 	tick(tracer, false);
 	stop_wait_begin(&tracer->wait);
-	while (!tracer->ends || tasks_remain(tracer)) {
+	while (!tracer->detaches || tasks_remain(tracer)) {
 		int status;
 		pid_t tid = stop_await(&tracer->wait, &status);
 
 		if (tid > 0)
 			task_changed(tracer, tid, status);
-		else if (errno == ECHILD && !tracer->ends)
+		else if (errno == ECHILD && !tracer->detaches)
 			wait_for_command(tracer);
 		if (tid <= 0 || mailbox_is_ringing(tracer->shared->mailbox) || tracer->undecided ||
 		    (tracer->early && !tracer->ticks_often) || !(++turns % LOOK_TURNS))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "source/ptrace/breakpoint/stands.h"
+#include "source/ptrace/breakpoint/foreign_uprobes.h"
 
 #include <string.h>
 
@@ -30,7 +30,7 @@ static uint64_t restore_all(struct space *memory, uint64_t now_ns)
 	uint64_t since_ns = 0;
 
 	vec_each (breakpoint, &memory->breakpoints) {
-		if (!breakpoint->address || breakpoint_stands(memory, breakpoint) ||
+		if (!breakpoint->address || breakpoint_is_set(memory, breakpoint) ||
 		    !breakpoint_restore(memory, breakpoint))
 			continue;
 		if (breakpoint->met_ns > since_ns)
@@ -67,7 +67,7 @@ static void look_at(const struct tracer *tracer, struct owner *owner, uint64_t n
 {
 	uint64_t since_ns;
 
-	if (tracer->ends || owner->bystander || owner->ending)
+	if (tracer->detaches || owner->bystander || owner->ending)
 		return;
 	since_ns = restore_all(owner->memory, now_ns);
 	if (since_ns) {
@@ -80,14 +80,14 @@ static void look_at(const struct tracer *tracer, struct owner *owner, uint64_t n
 }
 
 /* The kernel may keep uprobes whose tracer is gone, and take their hits. */
-void stands_begin(struct owner *owner)
+void foreign_uprobes_start(struct owner *owner)
 {
 	owner->has_uprobes = has_uprobes(owner->pid);
 	if (owner->has_uprobes)
 		doubt(owner, clock_now_ns());
 }
 
-void stands_met(struct owner *owner)
+void foreign_uprobes_hit(struct owner *owner)
 {
 	if (!owner->doubted)
 		return;
@@ -95,7 +95,7 @@ void stands_met(struct owner *owner)
 	owner->uprobes_ns = 0;
 }
 
-void stands_look(struct tracer *tracer)
+void foreign_uprobes_check(struct tracer *tracer)
 {
 	uint64_t now_ns = clock_now_ns();
 	struct owner *const *owner;
@@ -107,13 +107,13 @@ void stands_look(struct tracer *tracer)
 	tracer->looked_ns = now_ns;
 }
 
-void stands_look_once(const struct tracer *tracer, struct owner *owner)
+void foreign_uprobes_check_now(const struct tracer *tracer, struct owner *owner)
 {
 	look_at(tracer, owner, clock_now_ns());
 }
 
 /* No gap while other breakpoints are hit: partial losses show up in the model. */
-uint64_t stands_gap_ns(const struct owner *owner)
+uint64_t foreign_uprobes_gap_ns(const struct owner *owner)
 {
 	if (!owner->uprobes_ns ||
 	    (!owner->doubted && met_last_ns(owner->memory) > owner->uprobes_ns))

@@ -6,8 +6,8 @@
  * __exit_signal). So the exit is recorded with a time of 0, and the time is filled in when the
  * kernel frees the leader.
  */
-#ifndef MTRACE_BPF_ENDED_BPF_H
-#define MTRACE_BPF_ENDED_BPF_H
+#ifndef MTRACE_BPF_EXIT_TIME_BPF_H
+#define MTRACE_BPF_EXIT_TIME_BPF_H
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -16,7 +16,7 @@ struct {
 	__type(value, struct ended_process);
 } ended SEC(".maps");
 
-__u32 ends_wanted; /* user space measures the cost */
+__u32 exits_wanted; /* user space measures the cost */
 
 static __always_inline struct ended_key ended_key(struct task_struct *leader)
 {
@@ -29,7 +29,7 @@ static __always_inline void note_end(__u32 pid)
 	struct ended_key leader = ended_key(BPF_CORE_READ(task, group_leader));
 	struct ended_process process = {.pid = pid};
 
-	if (ends_wanted)
+	if (exits_wanted)
 		bpf_map_update_elem(&ended, &leader, &process, BPF_ANY);
 }
 

@@ -5,20 +5,20 @@
  * removed, the original code comes back, and our breakpoint is gone. Nothing reports either event,
  * so check for them, and count the time during which calls may be missed as a gap.
  */
-#ifndef MTRACE_SOURCE_PTRACE_BREAKPOINT_STANDS_H
-#define MTRACE_SOURCE_PTRACE_BREAKPOINT_STANDS_H
+#ifndef MTRACE_SOURCE_PTRACE_BREAKPOINT_FOREIGN_UPROBES_H
+#define MTRACE_SOURCE_PTRACE_BREAKPOINT_FOREIGN_UPROBES_H
 
 #include "source/ptrace/tracer/tracer.h"
 
 /* Starts the checks of a process. */
-void stands_begin(struct owner *owner);
+void foreign_uprobes_start(struct owner *owner);
 /* One of its breakpoints was hit. */
-void stands_met(struct owner *owner);
+void foreign_uprobes_hit(struct owner *owner);
 /* Call regularly: restores removed breakpoints, and counts the gap. */
-void stands_look(struct tracer *tracer);
+void foreign_uprobes_check(struct tracer *tracer);
 /* Checks now, because the losses are requested, possibly for the last time. */
-void stands_look_once(const struct tracer *tracer, struct owner *owner);
+void foreign_uprobes_check_now(const struct tracer *tracer, struct owner *owner);
 /* The current gap of a process while foreign uprobes are present. */
-uint64_t stands_gap_ns(const struct owner *owner);
+uint64_t foreign_uprobes_gap_ns(const struct owner *owner);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "source/ptrace/tracer_process/ends.h"
+#include "source/ptrace/tracer_process/exit_hold.h"
 
 #include <string.h>
 #include <sys/ptrace.h>
@@ -24,7 +24,7 @@ static bool is_call(const struct owner *owner, long call, bool ends_thread, bool
 	return call == layout->execve || call == layout->execveat;
 }
 
-static bool stand_at_ends(const struct tracer *tracer, const struct owner *owner)
+static bool all_at_exit(const struct tracer *tracer, const struct owner *owner)
 {
 	struct task *const *task;
 
@@ -59,7 +59,7 @@ static void tell_end(struct tracer *tracer, struct owner *owner)
 	owner->told_end = true;
 	record.tid = (uint32_t)owner->pid;
 	if (!tracer_tell(tracer, owner, &record))
-		ends_release(tracer, owner);
+		exit_hold_release(tracer, owner);
 	tracer_ring(tracer);
 }
 
@@ -71,7 +71,7 @@ static long call_of(const struct task *task)
 							 : (long)arch_get(&registers, ARCH_CALL);
 }
 
-void ends_thread(struct tracer *tracer, struct task *task)
+void exit_hold_thread(struct tracer *tracer, struct task *task)
 {
 	struct owner *owner = task->owner;
 	unsigned long status = 0;
@@ -86,7 +86,7 @@ void ends_thread(struct tracer *tracer, struct task *task)
 	}
 	task->state = TASK_EXITING;
 	call = call_of(task);
-	alone = stand_at_ends(tracer, owner);
+	alone = all_at_exit(tracer, owner);
 	if (killed || alone || is_call(owner, call, false, true))
 		owner->ending = true;
 	if (owner->ending && alone)
@@ -97,9 +97,9 @@ void ends_thread(struct tracer *tracer, struct task *task)
 		tracer->undecided = true;
 }
 
-void ends_thread_gone(struct tracer *tracer, struct owner *owner)
+void exit_hold_thread_gone(struct tracer *tracer, struct owner *owner)
 {
-	if (!owner_has(tracer, owner, TASK_EXITING) || !stand_at_ends(tracer, owner))
+	if (!owner_has(tracer, owner, TASK_EXITING) || !all_at_exit(tracer, owner))
 		return;
 	owner->ending = true;
 	tell_end(tracer, owner);
@@ -117,7 +117,7 @@ static bool is_executing(const struct tracer *tracer, const struct owner *owner)
 	return false;
 }
 
-bool ends_look(struct tracer *tracer)
+bool exit_hold_recheck(struct tracer *tracer)
 {
 	bool any = false;
 
@@ -135,13 +135,13 @@ bool ends_look(struct tracer *tracer)
 	return any;
 }
 
-void ends_watch(struct owner *owner, enum hold_from from)
+void exit_hold_watch(struct owner *owner, enum hold_from from)
 {
 	owner->watched = from == HOLD_NOW;
 	owner->watched_from_exec = from == HOLD_EXEC;
 }
 
-void ends_release(struct tracer *tracer, struct owner *owner)
+void exit_hold_release(struct tracer *tracer, struct owner *owner)
 {
 	owner->watched = owner->watched_from_exec = false;
 	let_exit(tracer, owner);
