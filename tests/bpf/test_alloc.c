@@ -467,7 +467,7 @@ static void malloc_at(uint64_t sp, uint64_t caller, uint64_t result)
 	ret(sp, result);
 }
 
-static void exit_tells_the_result(void)
+static void exit_reports_the_result(void)
 {
 	exit_call(NEW_SP, CALLER, 100);
 	pass_exit(NEW_SP - 0x40, 0xbad, EXIT_RETURN); /* of a helper that is also called */
@@ -560,7 +560,7 @@ static void exceptions_elsewhere_do_not_matter(void)
 	expect(0, RECORD_ALLOC, API_NEW, 0xa0, 100);
 }
 
-/* Left in a way that nothing tells of (longjmp): a loss, found at the next call, wherever it is. */
+/* Left without any trace (longjmp): a loss, found at the next call, wherever it is. */
 static void new_that_never_ends_is_a_loss(void)
 {
 	exit_call(NEW_SP, CALLER, 100);
@@ -587,7 +587,7 @@ static void new_on_another_stack_is_its_own(void)
 	assert_int_equal(machine.lost[LOSS_NO_RETURN], 0);
 }
 
-SCRIPT(exit_tells_the_result)
+SCRIPT(exit_reports_the_result)
 SCRIPT(malloc_within_new_is_nested)
 SCRIPT(new_within_malloc_is_nested)
 SCRIPT(tail_call_out_of_new_is_nested)
@@ -629,7 +629,7 @@ int main(void)
 		cmocka_unit_test(test_alternate_stack_kills_nobody),
 		cmocka_unit_test(test_full_return_list_is_a_loss),
 		cmocka_unit_test(test_other_tools_probes_do_not_nest),
-		cmocka_unit_test(test_exit_tells_the_result),
+		cmocka_unit_test(test_exit_reports_the_result),
 		cmocka_unit_test(test_malloc_within_new_is_nested),
 		cmocka_unit_test(test_new_within_malloc_is_nested),
 		cmocka_unit_test(test_tail_call_out_of_new_is_nested),

@@ -4,7 +4,7 @@
  * calls that they make, and that the model's estimates are right within their bounds.
  */
 #include "tests/bpf/host.h"
-#include "tests/unit/books.h"
+#include "tests/unit/model_fixture.h"
 
 #include <math.h>
 
@@ -392,26 +392,26 @@ static void test_mappings_are_not_filtered(void **unused)
 
 /* The model. */
 
-static struct books books_of_samples(uint64_t mean)
+static struct model_fixture fixture_with_sampling(uint64_t mean)
 {
-	return books_open(
+	return fixture_open(
 		(struct model_config){.apis = API_SET_ALL, .wrappers = true, .sample = mean});
 }
 
 /* Reports a call as the BPF programs would. Returns true if it was sampled. */
-static bool tell_sampled(struct books *books, uint64_t address, uint64_t size)
+static bool send_sampled(struct model_fixture *fixture, uint64_t address, uint64_t size)
 {
 	uint32_t sample = sample_choose(size);
 
 	if (sample == SAMPLE_NOT)
 		return false;
-	tell(books, (struct event){.kind = EVENT_ALLOC,
-				   .api = API_MALLOC,
-				   .flags = RECORD_FLAG_SAMPLE(sample),
-				   .call = {.address = address,
-					    .size = size,
-					    .caller = books->caller,
-					    .stack = books->stack}});
+	send_event(fixture, (struct event){.kind = EVENT_ALLOC,
+					   .api = API_MALLOC,
+					   .flags = RECORD_FLAG_SAMPLE(sample),
+					   .call = {.address = address,
+						    .size = size,
+						    .caller = fixture->caller,
+						    .stack = fixture->stack}});
 	return true;
 }
 
@@ -426,7 +426,7 @@ static bool misses(const struct snapshot_bounds *bounds, uint64_t truth)
 
 #define BLOCKS 20000
 
-static struct truth simulate(struct books *books)
+static struct truth simulate(struct model_fixture *fixture)
 {
 	static uint64_t sizes[BLOCKS];
 	struct truth truth = {0};
@@ -436,11 +436,11 @@ static struct truth simulate(struct books *books)
 		alloc_filter.level = (uint32_t)(i / 4000) % 3; /* the mean changes on the way */
 		truth.allocations++;
 		truth.bytes += sizes[i];
-		tell_sampled(books, 0x10000000 + i * 0x20000, sizes[i]);
+		send_sampled(fixture, 0x10000000 + i * 0x20000, sizes[i]);
 	}
 	for (uint64_t i = 0; i < BLOCKS; i++) {
 		if (seeded() % 5 < 3) {
-			tell_free(books, 0x10000000 + i * 0x20000);
+			send_free(fixture, 0x10000000 + i * 0x20000);
 			continue;
 		}
 		truth.live_blocks++;
@@ -460,13 +460,13 @@ static void test_estimates_match_the_truth(void **unused)
 	alloc_filter.mean = 16384;
 	alloc_filter.random = seeded;
 	for (uint64_t run = 0; run < 100; run++) {
-		struct books books = books_of_samples(alloc_filter.mean);
+		struct model_fixture fixture = fixture_with_sampling(alloc_filter.mean);
 		const struct snapshot_process *section;
 		struct truth truth;
 
 		state = run * 7919 + 1;
-		truth = simulate(&books);
-		section = look(&books);
+		truth = simulate(&fixture);
+		section = look(&fixture);
 		missed[0] += misses(&section->sampling.allocations, truth.allocations);
 		missed[1] += misses(&section->sampling.bytes_allocated, truth.bytes);
 		missed[2] += misses(&section->sampling.live_blocks, truth.live_blocks);
@@ -476,7 +476,7 @@ static void test_estimates_match_the_truth(void **unused)
 		ratio[2] += (double)section->live.blocks / (double)truth.live_blocks;
 		ratio[3] += (double)section->live.bytes / (double)truth.live_bytes;
 		assert_int_equal(section->losses.unmatched_frees, 0);
-		books_close(&books);
+		fixture_close(&fixture);
 	}
 	for (int i = 0; i < 4; i++) {
 		print_message("missed %d of 100, on average %.4f of the truth\n", missed[i],
@@ -492,33 +492,33 @@ static void test_estimates_match_the_truth(void **unused)
 /* What is freed is what was allocated, by block and in the sums. */
 static void test_no_estimate_remains_when_all_is_freed(void **unused)
 {
-	struct books books = books_of_samples(4096);
+	struct model_fixture fixture = fixture_with_sampling(4096);
 	const struct snapshot_process *section;
 
 	(void)unused;
 	alloc_filter.mean = 4096;
 	alloc_filter.random = seeded;
 	for (uint64_t i = 0; i < 5000; i++)
-		tell_sampled(&books, 0x10000000 + i * 0x20000, any_size(20000));
-	section = look(&books);
+		send_sampled(&fixture, 0x10000000 + i * 0x20000, any_size(20000));
+	section = look(&fixture);
 	assert_true(section->live.blocks > 0);
 	assert_int_equal(section->sampling.live, section->sampling.samples);
 	assert_int_equal(section->live.blocks, section->totals.allocations);
 	for (uint64_t i = 0; i < 5000; i++)
-		tell_free(&books, 0x10000000 + i * 0x20000);
-	section = look(&books);
+		send_free(&fixture, 0x10000000 + i * 0x20000);
+	section = look(&fixture);
 	assert_int_equal(section->live.blocks, 0);
 	assert_int_equal(section->live.bytes, 0);
 	assert_int_equal(section->sampling.live, 0);
 	assert_int_equal(section->totals.frees, section->totals.allocations);
 	assert_int_equal(section->totals.bytes_freed, section->totals.bytes_allocated);
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 /* An adaptive trace: exact while all calls are sampled, then coarser and coarser. */
 static void test_all_calls_are_reported_until_sampling_starts(void **unused)
 {
-	struct books books = books_of_samples(64);
+	struct model_fixture fixture = fixture_with_sampling(64);
 	const struct snapshot_process *section;
 
 	(void)unused;
@@ -526,8 +526,8 @@ static void test_all_calls_are_reported_until_sampling_starts(void **unused)
 	alloc_filter.random = seeded;
 	alloc_filter.all = true;
 	for (uint64_t i = 0; i < 100; i++)
-		assert_true(tell_sampled(&books, 0x10000000 + i * 0x20000, 1));
-	section = look(&books);
+		assert_true(send_sampled(&fixture, 0x10000000 + i * 0x20000, 1));
+	section = look(&fixture);
 	assert_int_equal(section->totals.allocations, 100);
 	assert_int_equal(section->totals.bytes_allocated, 100);
 	assert_int_equal(section->sampling.mean, 0);
@@ -535,18 +535,18 @@ static void test_all_calls_are_reported_until_sampling_starts(void **unused)
 	alloc_filter.all = false;
 	for (uint64_t i = 100; i < 2000; i++) {
 		alloc_filter.level = i < 1000 ? 2 : 4;
-		tell_sampled(&books, 0x10000000 + i * 0x20000, 500);
+		send_sampled(&fixture, 0x10000000 + i * 0x20000, 500);
 	}
-	section = look(&books);
+	section = look(&fixture);
 	assert_int_equal(section->sampling.least_mean, 64 << 2);
 	assert_int_equal(section->sampling.mean, 64 << 4);
 	for (uint64_t i = 0; i < 2000; i++)
-		tell_free(&books, 0x10000000 + i * 0x20000);
-	section = look(&books);
+		send_free(&fixture, 0x10000000 + i * 0x20000);
+	section = look(&fixture);
 	assert_int_equal(section->live.blocks, 0);
 	assert_int_equal(section->live.bytes, 0);
 	assert_int_equal(section->totals.bytes_freed, section->totals.bytes_allocated);
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 /* One stands for 1 / p, and rounding is right on average. */
@@ -587,7 +587,7 @@ static void test_bounds_without_samples(void **unused)
 /* A realloc whose new block is not sampled frees the old one; one that fails does not. */
 static void test_unreported_realloc(void **unused)
 {
-	struct books books = books_of_samples(100);
+	struct model_fixture fixture = fixture_with_sampling(100);
 	const struct event begin = {.kind = EVENT_BEGIN,
 				    .api = API_REALLOC,
 				    .flags = RECORD_FLAG_SAMPLE(SAMPLE_NOT),
@@ -600,21 +600,21 @@ static void test_unreported_realloc(void **unused)
 	(void)unused;
 	alloc_filter.mean = 100;
 	alloc_filter.random = always_yes;
-	tell_sampled(&books, BLOCK, 5000);
-	tell(&books, begin);
-	tell(&books, end);
-	assert_int_equal(look(&books)->live.blocks, 1);
-	assert_int_equal(look(&books)->totals.failed_allocations, 0);
+	send_sampled(&fixture, BLOCK, 5000);
+	send_event(&fixture, begin);
+	send_event(&fixture, end);
+	assert_int_equal(look(&fixture)->live.blocks, 1);
+	assert_int_equal(look(&fixture)->totals.failed_allocations, 0);
 	end.flags = RECORD_FLAG_SAMPLE(SAMPLE_NOT);
 	end.call.address = BLOCK + 0x100;
-	tell(&books, begin);
-	tell(&books, end);
-	assert_int_equal(look(&books)->live.blocks, 0);
-	assert_int_equal(look(&books)->totals.frees, 1);
-	assert_int_equal(look(&books)->totals.allocations, 1);
-	tell_free(&books, BLOCK + 0x100);
-	assert_int_equal(look(&books)->losses.unmatched_frees, 0);
-	books_close(&books);
+	send_event(&fixture, begin);
+	send_event(&fixture, end);
+	assert_int_equal(look(&fixture)->live.blocks, 0);
+	assert_int_equal(look(&fixture)->totals.frees, 1);
+	assert_int_equal(look(&fixture)->totals.allocations, 1);
+	send_free(&fixture, BLOCK + 0x100);
+	assert_int_equal(look(&fixture)->losses.unmatched_frees, 0);
+	fixture_close(&fixture);
 }
 
 int main(void)

@@ -8,9 +8,9 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "model/book/heap.h"
-#include "model/book/map.h"
-#include "model/book/scan.h"
+#include "model/account/heap.h"
+#include "model/account/map.h"
+#include "model/account/scan.h"
 #include "model/config.h"
 #include "model/parts.h"
 #include "model/process/process.h"
@@ -73,7 +73,7 @@ struct process *model_process(const struct model *model, uint32_t pid)
 	return index == MAP64_NONE ? NULL : model->processes.items[index];
 }
 
-struct process *model_books(const struct model *model, uint32_t number)
+struct process *model_process_by_number(const struct model *model, uint32_t number)
 {
 	for (size_t i = model->processes.count; i-- > 0;) {
 		struct process *process = model->processes.items[i];
@@ -214,9 +214,9 @@ static void model_fold(struct model *model)
 		model_compact(model);
 }
 
-static const struct book *book_of(enum api api)
+static const struct account *account_of(enum api api)
 {
-	return api_row(api)->family == FAMILY_MAP ? &book_map : &book_heap;
+	return api_row(api)->family == FAMILY_MAP ? &account_map : &account_heap;
 }
 
 static const char *end_unscanned(const struct process *process)
@@ -239,9 +239,9 @@ static void model_close(struct model *model, struct process *process, uint64_t n
 	struct pending pending;
 
 	while (pendings_pop_others(&process->pendings, NO_THREAD, &pending))
-		(void)book_of((enum api)pending.api)->undo(process, &pending);
+		(void)account_of((enum api)pending.api)->undo(process, &pending);
 	if (process->config->scans && !process->scan.done && !process->scan_reason)
-		(void)scan_book_fail(process, end_unscanned(process));
+		(void)scan_account_fail(process, end_unscanned(process));
 	process_close(process, now_ns);
 	model->closed++;
 	model->closed_sites += process->sites.count;
@@ -270,7 +270,7 @@ static bool process_release(struct process *process, uint32_t pid)
 	if (process->users.count == 1)
 		return true;
 	while (pendings_pop(&process->pendings, pid, &pending))
-		(void)book_of((enum api)pending.api)->undo(process, &pending);
+		(void)account_of((enum api)pending.api)->undo(process, &pending);
 	user_remove(process, process_user(process, pid));
 	return false;
 }
@@ -303,7 +303,7 @@ static int pendings_inherit(struct process *child, const struct event *event)
 	int err = 0;
 
 	while (!err && pendings_pop_others(&child->pendings, event->tid, &pending))
-		err = book_of((enum api)pending.api)->undo(child, &pending);
+		err = account_of((enum api)pending.api)->undo(child, &pending);
 	return err ? err : pendings_rename(&child->pendings, event->pid);
 }
 
@@ -438,7 +438,7 @@ static int handle_alloc(struct model *model, struct process *process, const stru
 		model->dropped++;
 		return 0;
 	}
-	return book_of(event->api)->end(process, event, NULL);
+	return account_of(event->api)->end(process, event, NULL);
 }
 
 static int handle_free(struct model *model, struct process *process, const struct event *event)
@@ -447,13 +447,13 @@ static int handle_free(struct model *model, struct process *process, const struc
 		model->dropped++;
 		return 0;
 	}
-	return book_free(process, event);
+	return account_release(process, event);
 }
 
 static int abandon(struct process *process, const struct pending *pending)
 {
 	process->found.missed_returns++;
-	return book_of((enum api)pending->api)->undo(process, pending);
+	return account_of((enum api)pending->api)->undo(process, pending);
 }
 
 /*
@@ -477,7 +477,7 @@ static int handle_begin(struct model *model, struct process *process, const stru
 	struct pending former, pending = {.tid = event->tid,
 					  .api = (uint8_t)event->api,
 					  .caller = event->call.caller};
-	const struct book *book = book_of(event->api);
+	const struct account *account = account_of(event->api);
 	int err;
 
 	if (!(api_row(event->api)->flags & COOKIE_FLAG_BEGIN)) {
@@ -489,31 +489,31 @@ static int handle_begin(struct model *model, struct process *process, const stru
 		if (abandon(process, &former) || err)
 			return -ENOMEM;
 	}
-	err = book->begin(process, event, &pending);
+	err = account->begin(process, event, &pending);
 	if (err)
 		return err;
 	err = pendings_push(&process->pendings, &pending);
 	if (err)
-		(void)book->undo(process, &pending);
+		(void)account->undo(process, &pending);
 	return err;
 }
 
 static int handle_end(struct model *model, struct process *process, const struct event *event)
 {
-	const struct book *book = book_of(event->api);
+	const struct account *account = account_of(event->api);
 	struct pending pending;
 	int err, end_err;
 
 	if (!pendings_has(&process->pendings, event->tid, (uint8_t)event->api)) {
 		if (api_allocates(event->api))
-			return book->end(process, event, NULL);
+			return account->end(process, event, NULL);
 		/* If the begin of a munmap was dropped or abandoned, that loss was already
 		 * counted. */
 		model->dropped += !(api_row(event->api)->flags & COOKIE_FLAG_BEGIN);
 		return 0;
 	}
 	err = take_pending(process, event, &pending);
-	end_err = book->end(process, event, &pending);
+	end_err = account->end(process, event, &pending);
 	return err ? err : end_err;
 }
 
@@ -541,7 +541,7 @@ static bool names_a_call(enum event_kind kind)
 	return kind >= EVENT_ALLOC;
 }
 
-static bool opens_books(enum event_kind kind)
+static bool opens_process(enum event_kind kind)
 {
 	return kind == EVENT_PROCESS || kind == EVENT_FORK;
 }
@@ -581,7 +581,7 @@ int model_reset(struct model *model, uint32_t pid, uint64_t now_ns)
 int model_event(struct model *model, const struct event *event)
 {
 	struct process *process = model_process(model, event->pid);
-	bool known = process || opens_books(event->kind);
+	bool known = process || opens_process(event->kind);
 
 	if ((unsigned int)event->kind >= EVENT_KIND_COUNT || !known ||
 	    (names_a_call(event->kind) &&
@@ -623,7 +623,7 @@ int model_snapshot(const struct model *model, uint64_t now_ns, struct snapshot *
 	clock_gettime(CLOCK_REALTIME, &now);
 	snapshot->taken_ns = now_ns;
 	snapshot->dropped = model->dropped;
-	snapshot->tool.books_bytes = model_bytes(model);
+	snapshot->tool.model_bytes = model_bytes(model);
 	snapshot->tool.without_series = model->series.refused;
 	snapshot->others = model->others;
 	snapshot->taken_at = now.tv_sec;

@@ -80,11 +80,11 @@ int model_reset(struct model *model, uint32_t pid, uint64_t now_ns);
  */
 int model_enter(struct model *model, struct process *process);
 
-/* Returns the open process with this pid, for a leak scan (model/book/scan.h), or NULL. */
+/* Returns the open process with this pid, for a leak scan (model/account/scan.h), or NULL. */
 struct process *model_process(const struct model *model, uint32_t pid);
 /* Returns an open or closed process by its number; NULL if it never existed or was merged into
  * `others`. */
-struct process *model_books(const struct model *model, uint32_t number);
+struct process *model_process_by_number(const struct model *model, uint32_t number);
 /* Returns the pids of all open processes; the caller frees the array. Returns 0 or -ENOMEM. */
 int model_pids(const struct model *model, uint32_t **ret_pids, size_t *ret_count);
 

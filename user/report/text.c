@@ -42,7 +42,7 @@ static void write_silence(const struct view *view)
 		      "lists the probed functions; --allocator adds an allocator.");
 }
 
-static void write_books(const struct view *view)
+static void write_account(const struct view *view)
 {
 	if (process_has_events(view->process))
 		text_totals(view);
@@ -146,11 +146,11 @@ static void write_process(const struct view *view)
 	if (!view->options->worst_last) {
 		suspects_write(view->page, view->process, false, view->options->ids);
 		text_changes(view);
-		write_books(view);
+		write_account(view);
 	}
 	write_sites(view);
 	if (view->options->worst_last) {
-		write_books(view);
+		write_account(view);
 		text_changes(view);
 		suspects_write(view->page, view->process, true, view->options->ids);
 	}

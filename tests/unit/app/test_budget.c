@@ -109,10 +109,10 @@ static void test_too_high_floor_is_detected(void **state)
 
 /* The cost of a program that makes a call per microsecond of work, if one of 2^(drawn - 1) calls is
  * sampled. */
-static struct budget_cost cost_of(const struct budget *budget, double entry_us, double told_us)
+static struct budget_cost cost_of(const struct budget *budget, double entry_us, double report_us)
 {
 	double chance = budget->drawn ? 1.0 / (double)(1ULL << (budget->drawn - 1)) : 1;
-	double cost = entry_us + chance * told_us, all = 1 + cost;
+	double cost = entry_us + chance * report_us, all = 1 + cost;
 
 	return (struct budget_cost){cost / all, entry_us / all};
 }
@@ -121,24 +121,24 @@ static struct budget_cost cost_of(const struct budget *budget, double entry_us, 
 static void test_sampling_rate_stabilises(void **state)
 {
 	static const double budgets[] = {0.01, 0.05, 0.2, 0.5}, entries[] = {0.001, 0.05, 0.8},
-			    tolds[] = {0.1, 1, 5};
+			    reports[] = {0.1, 1, 5};
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(budgets) * COUNT(entries) * COUNT(tolds); i++) {
+	for (size_t i = 0; i < COUNT(budgets) * COUNT(entries) * COUNT(reports); i++) {
 		double share = budgets[i % COUNT(budgets)];
 		double entry = entries[i / COUNT(budgets) % COUNT(entries)];
-		double told = tolds[i / COUNT(budgets) / COUNT(entries)];
+		double report = reports[i / COUNT(budgets) / COUNT(entries)];
 		struct budget budget = budget_of(share, 0);
 		struct budget_cost cost;
 		uint64_t changes;
 
 		for (int n = 0; n < 30; n++) {
-			cost = cost_of(&budget, entry, told);
+			cost = cost_of(&budget, entry, report);
 			budget_decide(&budget, &cost);
 		}
 		changes = budget.changes;
 		for (int n = 0; n < 100; n++) {
-			cost = cost_of(&budget, entry, told);
+			cost = cost_of(&budget, entry, report);
 			budget_decide(&budget, &cost);
 			assert_true(cost.all <= share + 1e-9 ||
 				    cost.all - cost.floor <= share / 8 + 1e-9);

@@ -8,7 +8,7 @@
 #ifndef MTRACE_TEST_ORACLE_H
 #define MTRACE_TEST_ORACLE_H
 
-#include "tests/unit/books.h"
+#include "tests/unit/model_fixture.h"
 
 enum {
 	ORACLE_STEPS = 20000,
@@ -293,8 +293,8 @@ static inline struct oracle_call *oracle_begin(struct oracle *oracle, uint64_t t
 	return call;
 }
 
-static inline void random_begin(struct oracle *oracle, struct books *books, uint64_t thread,
-				int api, int stack)
+static inline void random_begin(struct oracle *oracle, struct model_fixture *fixture,
+				uint64_t thread, int api, int stack)
 {
 	struct oracle_call *call = oracle_begin(oracle, thread, api, stack);
 	uint64_t first = dice(PAGES - 8), count = 1 + dice(8), to = dice(PAGES - 8), flags = 0;
@@ -304,16 +304,16 @@ static inline void random_begin(struct oracle *oracle, struct books *books, uint
 		call->held = oracle->blocks[call->old];
 		call->missed = call->old && !call->held.live;
 		oracle->blocks[call->old].live = false;
-		tell_begin(books, (enum api)api, ARGUMENTS(oracle_address(call->old), 1));
+		send_begin(fixture, (enum api)api, ARGUMENTS(oracle_address(call->old), 1));
 	} else if (api == API_MMAP) {
 		flags = dice(2) ? 0x10 : dice(2) ? 0x100010 : 0;
 		if (flags == 0x10)
 			oracle_hold_pages(oracle, call, first, count);
-		tell_begin(books, API_MMAP,
+		send_begin(fixture, API_MMAP,
 			   ARGUMENTS(oracle_page(first), count * ORACLE_PAGE, flags));
 	} else if (api == API_MUNMAP) {
 		call->missed = !oracle_hold_pages(oracle, call, first, count);
-		tell_begin(books, API_MUNMAP, ARGUMENTS(oracle_page(first), count * ORACLE_PAGE));
+		send_begin(fixture, API_MUNMAP, ARGUMENTS(oracle_page(first), count * ORACLE_PAGE));
 	} else if (api == API_MREMAP) {
 		static const uint64_t choices[] = {0, 1, 3, 5};
 
@@ -323,16 +323,16 @@ static inline void random_begin(struct oracle *oracle, struct books *books, uint
 			call->missed = !oracle_hold_pages(oracle, call, first, count);
 		if (flags & 2)
 			oracle_hold_pages(oracle, call, to, 3);
-		tell_begin(books, API_MREMAP,
+		send_begin(fixture, API_MREMAP,
 			   ARGUMENTS(oracle_page(first), count * ORACLE_PAGE, 3 * ORACLE_PAGE,
 				     flags, oracle_page(to)));
 	} else {
-		tell_begin(books, API_POSIX_MEMALIGN, ARGUMENTS(0, 1));
+		send_begin(fixture, API_POSIX_MEMALIGN, ARGUMENTS(0, 1));
 	}
 }
 
-static inline void random_end(struct oracle *oracle, struct books *books, uint64_t thread, int api,
-			      int stack)
+static inline void random_end(struct oracle *oracle, struct model_fixture *fixture, uint64_t thread,
+			      int api, int stack)
 {
 	struct oracle_call *call = &oracle->calls[thread][api];
 	uint64_t size = dice(4) ? 1 + dice(100) : 0, where = 1 + dice(ADDRESSES - 1);
@@ -345,9 +345,9 @@ static inline void random_end(struct oracle *oracle, struct books *books, uint64
 	if (api == API_POSIX_MEMALIGN && call->pending)
 		size = 1; /* the size at its begin */
 	if (failed)
-		tell_failed(books, (enum api)api, size);
+		send_failed(fixture, (enum api)api, size);
 	else
-		tell_end(books, (enum api)api, map ? oracle_page(first) : oracle_address(where),
+		send_end(fixture, (enum api)api, map ? oracle_page(first) : oracle_address(where),
 			 size);
 	if (call->pending && failed && size)
 		oracle_undo(oracle, call);
@@ -355,14 +355,14 @@ static inline void random_end(struct oracle *oracle, struct books *books, uint64
 		oracle_done(oracle, api, call);
 	call->pending = false;
 	if (failed && size && api != API_MUNMAP)
-		oracle_failed(oracle, api, stack, books->now_ns);
+		oracle_failed(oracle, api, stack, fixture->now_ns);
 	else if (!failed && map && api != API_MUNMAP)
-		oracle_map(oracle, api, stack, first, pages, books->now_ns);
+		oracle_map(oracle, api, stack, first, pages, fixture->now_ns);
 	else if (!failed && !map)
-		oracle_alloc(oracle, api, stack, where, size, books->now_ns);
+		oracle_alloc(oracle, api, stack, where, size, fixture->now_ns);
 }
 
-static inline void random_call(struct oracle *oracle, struct books *books)
+static inline void random_call(struct oracle *oracle, struct model_fixture *fixture)
 {
 	static const int plain[] = {API_MALLOC, API_CALLOC, API_ALIGNED_ALLOC, API_NEW};
 	static const int paired[] = {API_REALLOC, API_REALLOCARRAY, API_POSIX_MEMALIGN,
@@ -372,33 +372,33 @@ static inline void random_call(struct oracle *oracle, struct books *books)
 
 	if (!oracle->pids[thread])
 		return;
-	books->pid = oracle->pids[thread];
-	books->tid = oracle->tids[thread];
-	books->stack = oracle_stacks[stack].id;
-	books->caller = oracle_stacks[stack].caller;
+	fixture->pid = oracle->pids[thread];
+	fixture->tid = oracle->tids[thread];
+	fixture->stack = oracle_stacks[stack].id;
+	fixture->caller = oracle_stacks[stack].caller;
 	switch (dice(6)) {
 	case 0:
 	case 1:
 		api = plain[dice(4)];
 		if (dice(10) == 0 || !where) {
-			tell_call(books, EVENT_ALLOC, (enum api)api, EVENT_FLAG_FAILED, 0, where);
+			send_call(fixture, EVENT_ALLOC, (enum api)api, EVENT_FLAG_FAILED, 0, where);
 			if (where)
-				oracle_failed(oracle, api, stack, books->now_ns);
+				oracle_failed(oracle, api, stack, fixture->now_ns);
 			return;
 		}
-		tell_call(books, EVENT_ALLOC, (enum api)api, 0, oracle_address(where), where * 3);
-		oracle_alloc(oracle, api, stack, where, where * 3, books->now_ns);
+		send_call(fixture, EVENT_ALLOC, (enum api)api, 0, oracle_address(where), where * 3);
+		oracle_alloc(oracle, api, stack, where, where * 3, fixture->now_ns);
 		return;
 	case 2:
 	case 3:
-		tell_free(books, oracle_address(where));
+		send_free(fixture, oracle_address(where));
 		oracle_free(oracle, thread, stack, where);
 		return;
 	case 4:
-		random_begin(oracle, books, thread, api, stack);
+		random_begin(oracle, fixture, thread, api, stack);
 		return;
 	default:
-		random_end(oracle, books, thread, api, stack);
+		random_end(oracle, fixture, thread, api, stack);
 	}
 }
 
@@ -489,9 +489,9 @@ static inline void oracle_compare_section(const struct oracle *oracle,
 	assert_int_equal(section->internal.munmaps, oracle->munmaps);
 }
 
-static inline void oracle_compare(const struct oracle *oracle, struct books *books)
+static inline void oracle_compare(const struct oracle *oracle, struct model_fixture *fixture)
 {
-	oracle_compare_section(oracle, look(books));
+	oracle_compare_section(oracle, look(fixture));
 }
 
 /* Drops all pending calls of a thread, the newest first. */
@@ -523,17 +523,17 @@ static inline void oracle_close(struct oracle *oracle)
 	}
 }
 
-static inline void tell_oracle_stacks(struct books *books)
+static inline void send_oracle_stacks(struct model_fixture *fixture)
 {
 	for (int i = 0; i < STACKS; i++)
 		if (oracle_stacks[i].announced)
-			tell_stack(books, oracle_stacks[i].id, &oracle_stacks[i].caller, 1, 0);
+			send_stack(fixture, oracle_stacks[i].id, &oracle_stacks[i].caller, 1, 0);
 }
 
 static inline void oracle_run(struct model_config config, unsigned int seed)
 {
 	struct oracle *oracle = calloc(1, sizeof(*oracle));
-	struct books books = books_open(config);
+	struct model_fixture fixture = fixture_open(config);
 
 	assert_non_null(oracle);
 	srandom(seed);
@@ -542,16 +542,16 @@ static inline void oracle_run(struct model_config config, unsigned int seed)
 		oracle->pids[thread] = PID;
 		oracle->tids[thread] = PID + thread;
 	}
-	tell_oracle_stacks(&books);
+	send_oracle_stacks(&fixture);
 	for (int step = 1; step <= ORACLE_STEPS; step++) {
-		random_call(oracle, &books);
+		random_call(oracle, &fixture);
 		if (step % ORACLE_LOOK == 0)
-			oracle_compare(oracle, &books);
+			oracle_compare(oracle, &fixture);
 	}
-	tell(&books, (struct event){.kind = EVENT_EXIT});
+	send_event(&fixture, (struct event){.kind = EVENT_EXIT});
 	oracle_close(oracle);
-	oracle_compare(oracle, &books); /* what the model keeps of a closed process */
-	books_close(&books);
+	oracle_compare(oracle, &fixture); /* what the model keeps of a closed process */
+	fixture_close(&fixture);
 	free(oracle);
 }
 

@@ -5,7 +5,7 @@
  * Under sanitizers the longest series are shorter: three hours instead of a day, and a day instead
  * of three weeks. EXHAUSTIVE=1 runs them in full (see sweep.h).
  */
-#include "tests/unit/books.h"
+#include "tests/unit/model_fixture.h"
 
 #include <math.h>
 #include <stdio.h>

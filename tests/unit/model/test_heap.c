@@ -8,7 +8,7 @@
 
 #include "model/block/heap.h"
 
-#include "tests/unit/books.h"
+#include "tests/unit/model_fixture.h"
 #include "tests/unit/sweep.h"
 
 #define BLOCK_BUDGET 48
@@ -129,45 +129,45 @@ static size_t memory_used(void)
 static void test_budget(void **state)
 {
 	const uint64_t blocks = sweep_is_exhaustive() ? 1000000 : 200000;
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	size_t before = memory_used();
 
 	(void)state;
 	for (uint64_t i = 1; i <= blocks; i++) {
-		tell_malloc(&books, i * 16, 16);
+		send_malloc(&fixture, i * 16, 16);
 		if (i % 10000 == 0)
-			assert_true(model_memory(books.model) <= i * BLOCK_BUDGET);
+			assert_true(model_memory(fixture.model) <= i * BLOCK_BUDGET);
 	}
-	assert_true(model_memory(books.model) >= blocks * sizeof(struct block));
+	assert_true(model_memory(fixture.model) >= blocks * sizeof(struct block));
 	assert_true(memory_used() - before <= blocks * BLOCK_BUDGET);
 	for (uint64_t i = blocks; i > blocks / 10; i--) {
-		tell_free(&books, i * 16);
+		send_free(&fixture, i * 16);
 		if (i % 10000 == 0)
-			assert_true(model_memory(books.model) <= i * BLOCK_BUDGET);
+			assert_true(model_memory(fixture.model) <= i * BLOCK_BUDGET);
 	}
-	assert_int_equal(look(&books)->live.blocks, blocks / 10);
-	books_close(&books);
+	assert_int_equal(look(&fixture)->live.blocks, blocks / 10);
+	fixture_close(&fixture);
 }
 
 /* A program that only replaces blocks does not make the table grow. */
 static void test_slots_are_reused(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	const uint64_t all = sweep_is_exhaustive() ? 500000 : 100000;
 	uint64_t next = 1, oldest = 1;
 	size_t settled;
 
 	(void)state;
 	while (next <= 10000)
-		tell_malloc(&books, 16 * next++, 16);
-	settled = model_memory(books.model);
+		send_malloc(&fixture, 16 * next++, 16);
+	settled = model_memory(fixture.model);
 	while (next <= all) {
-		tell_free(&books, 16 * oldest++);
-		tell_malloc(&books, 16 * next++, 16);
+		send_free(&fixture, 16 * oldest++);
+		send_malloc(&fixture, 16 * next++, 16);
 	}
-	assert_true(model_memory(books.model) <= settled + settled / 4);
-	assert_int_equal(look(&books)->live.blocks, 10000);
-	books_close(&books);
+	assert_true(model_memory(fixture.model) <= settled + settled / 4);
+	assert_int_equal(look(&fixture)->live.blocks, 10000);
+	fixture_close(&fixture);
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the model keeps of a site in addition to its counts: the lifetimes of its blocks, its live
  * bytes at the peak, and its series. All of it is bounded. */
-#include "tests/unit/books.h"
+#include "tests/unit/model_fixture.h"
 
 #include "app/session/period.h"
 #include "model/site/series.h"
@@ -10,9 +10,9 @@
 #define B      0x2000ULL
 #define SECOND (1000 * MS)
 
-static struct snapshot_site *site_at(struct books *books, size_t index)
+static struct snapshot_site *site_at(struct model_fixture *fixture, size_t index)
 {
-	struct snapshot_process *process = (struct snapshot_process *)look(books);
+	struct snapshot_process *process = (struct snapshot_process *)look(fixture);
 
 	assert_true(index < process->site_count);
 	return &process->sites[index];
@@ -20,17 +20,17 @@ static struct snapshot_site *site_at(struct books *books, size_t index)
 
 static void test_lifetimes(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	const struct lifetimes *lifetimes;
 
 	(void)state;
-	tell_malloc(&books, A, 10);
-	tell_malloc(&books, B, 10);
-	tell_free(&books, A); /* after 2 ms */
-	books.now_ns += 99 * MS;
-	tell_free(&books, B); /* after 101 ms */
-	tell_malloc(&books, A, 10);
-	lifetimes = &site_at(&books, 0)->lifetimes;
+	send_malloc(&fixture, A, 10);
+	send_malloc(&fixture, B, 10);
+	send_free(&fixture, A); /* after 2 ms */
+	fixture.now_ns += 99 * MS;
+	send_free(&fixture, B); /* after 101 ms */
+	send_malloc(&fixture, A, 10);
+	lifetimes = &site_at(&fixture, 0)->lifetimes;
 	assert_int_equal(lifetimes->count, 2);
 	assert_int_equal(lifetimes->min_ms, 2);
 	assert_int_equal(lifetimes->max_ms, 101);
@@ -38,7 +38,7 @@ static void test_lifetimes(void **state)
 	assert_int_equal(lifetimes->buckets[1], 1); /* less than 4 ms */
 	assert_int_equal(lifetimes->buckets[4], 1); /* less than 256 ms */
 	assert_int_equal(lifetimes->temporary, 1);  /* B: nothing was allocated after it */
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 static void test_buckets(void **state)
@@ -63,58 +63,58 @@ static void test_buckets(void **state)
  * threads and by realloc do not count. */
 static void test_temporary(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_malloc(&books, A, 10);
-	books.tid = PID + 1;
-	tell_malloc(&books, B, 10);
-	books.tid = PID;
-	tell_free(&books, A);
-	assert_int_equal(site_at(&books, 0)->lifetimes.temporary, 1);
-	tell_free(&books, B);
-	assert_int_equal(site_at(&books, 0)->lifetimes.temporary, 1);
-	tell_malloc(&books, A, 10);
-	tell_begin(&books, API_REALLOC, ARGUMENTS(A, 20));
-	tell_end(&books, API_REALLOC, B, 20);
-	assert_int_equal(site_at(&books, 0)->lifetimes.temporary, 1);
-	assert_int_equal(site_at(&books, 0)->lifetimes.count, 3);
-	books_close(&books);
+	send_malloc(&fixture, A, 10);
+	fixture.tid = PID + 1;
+	send_malloc(&fixture, B, 10);
+	fixture.tid = PID;
+	send_free(&fixture, A);
+	assert_int_equal(site_at(&fixture, 0)->lifetimes.temporary, 1);
+	send_free(&fixture, B);
+	assert_int_equal(site_at(&fixture, 0)->lifetimes.temporary, 1);
+	send_malloc(&fixture, A, 10);
+	send_begin(&fixture, API_REALLOC, ARGUMENTS(A, 20));
+	send_end(&fixture, API_REALLOC, B, 20);
+	assert_int_equal(site_at(&fixture, 0)->lifetimes.temporary, 1);
+	assert_int_equal(site_at(&fixture, 0)->lifetimes.count, 3);
+	fixture_close(&fixture);
 }
 
 static void test_ages(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	uint64_t first;
 
 	(void)state;
-	tell_malloc(&books, A, 10);
-	first = books.now_ns;
-	books.now_ns += 9 * MS;
-	tell_malloc(&books, B, 10);
-	assert_int_equal(site_at(&books, 0)->oldest_ns, first);
-	assert_int_equal(site_at(&books, 0)->youngest_ns, first + 10 * MS);
-	assert_int_equal(site_at(&books, 0)->mean_ns, first + 5 * MS);
-	books_close(&books);
+	send_malloc(&fixture, A, 10);
+	first = fixture.now_ns;
+	fixture.now_ns += 9 * MS;
+	send_malloc(&fixture, B, 10);
+	assert_int_equal(site_at(&fixture, 0)->oldest_ns, first);
+	assert_int_equal(site_at(&fixture, 0)->youngest_ns, first + 10 * MS);
+	assert_int_equal(site_at(&fixture, 0)->mean_ns, first + 5 * MS);
+	fixture_close(&fixture);
 }
 
 /* All sites add up to the peak, whatever happens later. */
 static void test_stacks_at_the_peak(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	const struct snapshot_process *section;
 	uint64_t sum = 0;
 
 	(void)state;
-	books.caller = PROGRAM + 0x10;
-	tell_malloc(&books, A, 1000);
-	books.caller = PROGRAM + 0x20;
-	tell_malloc(&books, B, 3000); /* the peak: 4000 */
-	tell_free(&books, B);
-	tell_malloc(&books, B, 500);
-	books.caller = PROGRAM + 0x30;
-	tell_malloc(&books, B + 8, 700);
-	section = look(&books);
+	fixture.caller = PROGRAM + 0x10;
+	send_malloc(&fixture, A, 1000);
+	fixture.caller = PROGRAM + 0x20;
+	send_malloc(&fixture, B, 3000); /* the peak: 4000 */
+	send_free(&fixture, B);
+	send_malloc(&fixture, B, 500);
+	fixture.caller = PROGRAM + 0x30;
+	send_malloc(&fixture, B + 8, 700);
+	section = look(&fixture);
 	assert_int_equal(section->peak.bytes, 4000);
 	assert_int_equal(section->totals.peak_live_bytes, 4000);
 	for (size_t i = 0; i < section->site_count; i++)
@@ -123,122 +123,122 @@ static void test_stacks_at_the_peak(void **state)
 	assert_int_equal(section->sites[0].at_peak_bytes, 1000);
 	assert_int_equal(section->sites[1].at_peak_bytes, 3000);
 	assert_int_equal(section->sites[2].at_peak_bytes, 0);
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 /* The child's peak and lifetimes start at the fork. */
 static void test_child_starts_its_own_lifetimes(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	const struct snapshot_process *child;
 
 	(void)state;
-	tell_malloc(&books, A, 1000);
-	tell_malloc(&books, B, 10);
-	tell_free(&books, B);
-	tell_fork(&books, 200, 5, false);
-	books_turn(&books, 200);
-	tell_malloc(&books, B, 3000);
-	child = look_at(&books, 200);
+	send_malloc(&fixture, A, 1000);
+	send_malloc(&fixture, B, 10);
+	send_free(&fixture, B);
+	send_fork(&fixture, 200, 5, false);
+	fixture_switch_to(&fixture, 200);
+	send_malloc(&fixture, B, 3000);
+	child = look_at(&fixture, 200);
 	assert_int_equal(child->peak.bytes, 4000);
 	assert_int_equal(child->sites[0].at_peak_bytes, 4000);
 	assert_int_equal(child->sites[0].lifetimes.count, 0);
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 /* One site grows by 20 KiB a second; another one frees as much as it allocates. */
-static void grow(struct books *books, uint32_t seconds)
+static void grow(struct model_fixture *fixture, uint32_t seconds)
 {
-	uint64_t end = books->now_ns + seconds * SECOND, address = 0x100000;
+	uint64_t end = fixture->now_ns + seconds * SECOND, address = 0x100000;
 
-	while (books->now_ns < end) {
-		books->caller = PROGRAM + 0x10;
-		tell_malloc(books, address, 2048);
-		books->caller = PROGRAM + 0x20;
-		tell_malloc(books, A, 4096);
-		tell_free(books, A);
+	while (fixture->now_ns < end) {
+		fixture->caller = PROGRAM + 0x10;
+		send_malloc(fixture, address, 2048);
+		fixture->caller = PROGRAM + 0x20;
+		send_malloc(fixture, A, 4096);
+		send_free(fixture, A);
 		address += 4096;
-		books->now_ns += 97 * MS;
+		fixture->now_ns += 97 * MS;
 	}
 }
 
 static void test_growth_of_a_site(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	const struct snapshot_site *site;
 
 	(void)state;
-	grow(&books, 60);
-	site = site_at(&books, 0);
+	grow(&fixture, 60);
+	site = site_at(&fixture, 0);
 	assert_true(snapshot_is_suspect(site));
 	assert_true(site->growth.slope > 18000 && site->growth.slope < 23000);
 	assert_true(site->growth.ns > 58 * SECOND && site->growth.ns < 61 * SECOND);
 	assert_int_equal(site->series->high[site->series->count - 1], site->live_bytes);
-	assert_false(site_at(&books, 1)->growth.grows);
-	assert_int_equal(model_reset(books.model, PID, books.now_ns), 0);
-	grow(&books, 5);
-	assert_false(site_at(&books, 0)->growth.ns > 6 * SECOND);
-	books_close(&books);
+	assert_false(site_at(&fixture, 1)->growth.grows);
+	assert_int_equal(model_reset(fixture.model, PID, fixture.now_ns), 0);
+	grow(&fixture, 5);
+	assert_false(site_at(&fixture, 0)->growth.ns > 6 * SECOND);
+	fixture_close(&fixture);
 }
 
 /* A closed process keeps the series of sites that have grown, and drops all others. */
 static void test_series_of_closed_process(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	grow(&books, 30);
-	tell_exit(&books);
-	assert_true(site_at(&books, 0)->growth.grows);
-	assert_non_null(site_at(&books, 0)->series);
-	assert_null(site_at(&books, 1)->series);
-	books_close(&books);
+	grow(&fixture, 30);
+	send_exit(&fixture);
+	assert_true(site_at(&fixture, 0)->growth.grows);
+	assert_non_null(site_at(&fixture, 0)->series);
+	assert_null(site_at(&fixture, 1)->series);
+	fixture_close(&fixture);
 }
 
 static void test_series_are_limited(void **state)
 {
-	struct books books =
-		books_open((struct model_config){.apis = API_SET_ALL, .max_series = 3});
+	struct model_fixture fixture =
+		fixture_open((struct model_config){.apis = API_SET_ALL, .max_series = 3});
 	size_t with = 0;
 
 	(void)state;
 	for (uint64_t turn = 0; turn < 3; turn++) {
 		for (uint64_t i = 0; i < 10; i++) {
-			books.caller = PROGRAM + 0x10 * i;
-			tell_malloc(&books, 0x10000 + (turn * 10 + i) * 64, 16);
+			fixture.caller = PROGRAM + 0x10 * i;
+			send_malloc(&fixture, 0x10000 + (turn * 10 + i) * 64, 16);
 		}
-		books.now_ns += SECOND;
+		fixture.now_ns += SECOND;
 	}
 	for (size_t i = 0; i < 10; i++)
-		with += site_at(&books, i)->series != NULL;
+		with += site_at(&fixture, i)->series != NULL;
 	assert_int_equal(with, 3);
-	assert_true(books.snapshot->tool.without_series >= 7);
-	books_close(&books);
+	assert_true(fixture.snapshot->tool.without_series >= 7);
+	fixture_close(&fixture);
 }
 
 /* A million stacks, and a million blocks that are allocated and freed. */
 static void test_memory_of_a_million_stacks_and_blocks(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	uint64_t frames[2];
 	size_t half = 0;
 
 	(void)state;
 	for (uint64_t i = 0; i < 1000000; i++) {
-		books.stack = i + 1;
+		fixture.stack = i + 1;
 		frames[0] = PROGRAM + i % 1000;
 		frames[1] = PROGRAM + i / 1000;
-		tell_stack(&books, books.stack, frames, 2, 0);
-		tell_malloc(&books, 0x1000000 + i % 1000 * 64, 64);
-		tell_free(&books, 0x1000000 + i % 1000 * 64);
+		send_stack(&fixture, fixture.stack, frames, 2, 0);
+		send_malloc(&fixture, 0x1000000 + i % 1000 * 64, 64);
+		send_free(&fixture, 0x1000000 + i % 1000 * 64);
 		if (i == 500000)
-			half = model_bytes(books.model);
+			half = model_bytes(fixture.model);
 	}
-	assert_true(model_bytes(books.model) <= half);
-	assert_true(model_bytes(books.model) < 64u << 20);
-	look(&books);
-	assert_true(books.snapshot->processes[0].site_count <= 131073);
-	books_close(&books);
+	assert_true(model_bytes(fixture.model) <= half);
+	assert_true(model_bytes(fixture.model) < 64u << 20);
+	look(&fixture);
+	assert_true(fixture.snapshot->processes[0].site_count <= 131073);
+	fixture_close(&fixture);
 }
 
 /* ---- between two reports ---- */

@@ -2,7 +2,7 @@
 /* How calls are counted: each rule of user/model/model.h, and random calls compared with a naive
  * model. */
 #include "oracle.h"
-#include "tests/unit/books.h"
+#include "tests/unit/model_fixture.h"
 
 #define A 0x1000ULL
 #define B 0x2000ULL
@@ -14,9 +14,9 @@ struct expected {
 	uint64_t unmatched, internal, collisions, missed;
 };
 
-static void check(struct books *books, struct expected expected)
+static void check(struct model_fixture *fixture, struct expected expected)
 {
-	const struct snapshot_process *section = look(books);
+	const struct snapshot_process *section = look(fixture);
 
 	assert_int_equal(section->totals.allocations, expected.allocations);
 	assert_int_equal(section->totals.frees, expected.frees);
@@ -29,73 +29,74 @@ static void check(struct books *books, struct expected expected)
 	assert_int_equal(section->losses.missed_returns, expected.missed);
 }
 
-#define CHECK(books, ...) check((books), (struct expected){__VA_ARGS__})
+#define CHECK(fixture, ...) check((fixture), (struct expected){__VA_ARGS__})
 
-static void tell_realloc(struct books *books, uint64_t old, uint64_t size, uint64_t result)
+static void send_realloc(struct model_fixture *fixture, uint64_t old, uint64_t size,
+			 uint64_t result)
 {
-	tell_begin(books, API_REALLOC, ARGUMENTS(old, size));
+	send_begin(fixture, API_REALLOC, ARGUMENTS(old, size));
 	if (result)
-		tell_end(books, API_REALLOC, result, size);
+		send_end(fixture, API_REALLOC, result, size);
 	else
-		tell_failed(books, API_REALLOC, size);
+		send_failed(fixture, API_REALLOC, size);
 }
 
 static void test_malloc_free(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_malloc(&books, A, 10);
-	tell_malloc(&books, B, 0);
-	CHECK(&books, .allocations = 2, .bytes_allocated = 10, .live_bytes = 10);
-	tell_free(&books, A);
-	tell_call(&books, EVENT_FREE, API_DELETE, 0, B, 0);
-	CHECK(&books, .allocations = 2, .frees = 2, .bytes_allocated = 10);
-	assert_int_equal(look(&books)->totals.peak_live_bytes, 10);
-	books_close(&books);
+	send_malloc(&fixture, A, 10);
+	send_malloc(&fixture, B, 0);
+	CHECK(&fixture, .allocations = 2, .bytes_allocated = 10, .live_bytes = 10);
+	send_free(&fixture, A);
+	send_call(&fixture, EVENT_FREE, API_DELETE, 0, B, 0);
+	CHECK(&fixture, .allocations = 2, .frees = 2, .bytes_allocated = 10);
+	assert_int_equal(look(&fixture)->totals.peak_live_bytes, 10);
+	fixture_close(&fixture);
 }
 
 static void test_failed_allocation(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_call(&books, EVENT_ALLOC, API_CALLOC, EVENT_FLAG_FAILED, 0, 1ULL << 60);
-	tell_call(&books, EVENT_ALLOC, API_MALLOC, EVENT_FLAG_FAILED, 0, 0);
-	CHECK(&books, .failed = 1);
-	assert_int_equal(look(&books)->site_count, 1);
-	books_close(&books);
+	send_call(&fixture, EVENT_ALLOC, API_CALLOC, EVENT_FLAG_FAILED, 0, 1ULL << 60);
+	send_call(&fixture, EVENT_ALLOC, API_MALLOC, EVENT_FLAG_FAILED, 0, 0);
+	CHECK(&fixture, .failed = 1);
+	assert_int_equal(look(&fixture)->site_count, 1);
+	fixture_close(&fixture);
 }
 
 static void test_unmatched_free(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_free(&books, 0);
-	tell_free(&books, A);
-	CHECK(&books, .unmatched = 1);
-	books.caller = LIBC + 0x100; /* the thread cache at a thread's exit */
-	tell_free(&books, A);
-	CHECK(&books, .unmatched = 1, .internal = 1);
-	tell_malloc(&books, A, 10);
-	tell_free(&books, A);
-	CHECK(&books, .allocations = 1, .frees = 1, .bytes_allocated = 10, .unmatched = 1,
+	send_free(&fixture, 0);
+	send_free(&fixture, A);
+	CHECK(&fixture, .unmatched = 1);
+	fixture.caller = LIBC + 0x100; /* the thread cache at a thread's exit */
+	send_free(&fixture, A);
+	CHECK(&fixture, .unmatched = 1, .internal = 1);
+	send_malloc(&fixture, A, 10);
+	send_free(&fixture, A);
+	CHECK(&fixture, .allocations = 1, .frees = 1, .bytes_allocated = 10, .unmatched = 1,
 	      .internal = 1);
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 static void test_collision(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_malloc(&books, A, 10);
-	tell_malloc(&books, A, 4);
-	CHECK(&books, .allocations = 2, .frees = 1, .bytes_allocated = 14, .live_bytes = 4,
+	send_malloc(&fixture, A, 10);
+	send_malloc(&fixture, A, 4);
+	CHECK(&fixture, .allocations = 2, .frees = 1, .bytes_allocated = 14, .live_bytes = 4,
 	      .collisions = 1);
-	assert_int_equal(look(&books)->totals.peak_live_bytes, 10);
-	books_close(&books);
+	assert_int_equal(look(&fixture)->totals.peak_live_bytes, 10);
+	fixture_close(&fixture);
 }
 
 struct realloc_case {
@@ -124,168 +125,168 @@ static void test_realloc_table(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(realloc_cases) / sizeof(realloc_cases[0]); i++) {
 		const struct realloc_case *row = &realloc_cases[i];
-		struct books books = books_default();
+		struct model_fixture fixture = fixture_default();
 
 		print_message("  realloc %s\n", row->what);
-		tell_malloc(&books, A, 10);
-		tell_realloc(&books, row->old, row->size, row->result);
-		check(&books, row->expected);
-		books_close(&books);
+		send_malloc(&fixture, A, 10);
+		send_realloc(&fixture, row->old, row->size, row->result);
+		check(&fixture, row->expected);
+		fixture_close(&fixture);
 	}
 }
 
 static void test_realloc_in_allocator(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	books.caller = LIBC + 0x100;
-	tell_realloc(&books, B, 30, A);
-	CHECK(&books, .allocations = 1, .bytes_allocated = 30, .live_bytes = 30, .internal = 1);
-	books_close(&books);
+	fixture.caller = LIBC + 0x100;
+	send_realloc(&fixture, B, 30, A);
+	CHECK(&fixture, .allocations = 1, .bytes_allocated = 30, .live_bytes = 30, .internal = 1);
+	fixture_close(&fixture);
 }
 
 /* The old block lives until the call returns, but its address can be reused from its begin. */
 static void test_realloc_race(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_malloc(&books, A, 10);
-	tell_begin(&books, API_REALLOC, ARGUMENTS(A, 30));
-	CHECK(&books, .allocations = 1, .bytes_allocated = 10, .live_bytes = 10);
-	assert_true(site_of(look(&books), API_MALLOC)->oldest_ns > 0);
-	books.tid++;
-	tell_malloc(&books, A, 7);
-	CHECK(&books, .allocations = 2, .bytes_allocated = 17, .live_bytes = 17);
-	books.tid--;
-	tell_end(&books, API_REALLOC, B, 30);
-	CHECK(&books, .allocations = 3, .frees = 1, .bytes_allocated = 47, .live_bytes = 37);
-	books_close(&books);
+	send_malloc(&fixture, A, 10);
+	send_begin(&fixture, API_REALLOC, ARGUMENTS(A, 30));
+	CHECK(&fixture, .allocations = 1, .bytes_allocated = 10, .live_bytes = 10);
+	assert_true(site_of(look(&fixture), API_MALLOC)->oldest_ns > 0);
+	fixture.tid++;
+	send_malloc(&fixture, A, 7);
+	CHECK(&fixture, .allocations = 2, .bytes_allocated = 17, .live_bytes = 17);
+	fixture.tid--;
+	send_end(&fixture, API_REALLOC, B, 30);
+	CHECK(&fixture, .allocations = 3, .frees = 1, .bytes_allocated = 47, .live_bytes = 37);
+	fixture_close(&fixture);
 }
 
 /* This happens only if an event was dropped: the old block must be gone. */
 static void test_realloc_fails_after_race(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_malloc(&books, A, 10);
-	tell_begin(&books, API_REALLOC, ARGUMENTS(A, 30));
-	books.tid++;
-	tell_malloc(&books, A, 7);
-	books.tid--;
-	tell_failed(&books, API_REALLOC, 30);
-	CHECK(&books, .allocations = 2, .frees = 1, .bytes_allocated = 17, .live_bytes = 7,
+	send_malloc(&fixture, A, 10);
+	send_begin(&fixture, API_REALLOC, ARGUMENTS(A, 30));
+	fixture.tid++;
+	send_malloc(&fixture, A, 7);
+	fixture.tid--;
+	send_failed(&fixture, API_REALLOC, 30);
+	CHECK(&fixture, .allocations = 2, .frees = 1, .bytes_allocated = 17, .live_bytes = 7,
 	      .failed = 1);
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 static void test_end_without_begin(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_end(&books, API_REALLOC, A, 10);
-	tell_failed(&books, API_REALLOC, 10);
-	tell_failed(&books, API_REALLOC, 0);
-	CHECK(&books, .allocations = 1, .bytes_allocated = 10, .live_bytes = 10, .failed = 1);
-	books_close(&books);
+	send_end(&fixture, API_REALLOC, A, 10);
+	send_failed(&fixture, API_REALLOC, 10);
+	send_failed(&fixture, API_REALLOC, 0);
+	CHECK(&fixture, .allocations = 1, .bytes_allocated = 10, .live_bytes = 10, .failed = 1);
+	fixture_close(&fixture);
 }
 
 static void test_posix_memalign(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_begin(&books, API_POSIX_MEMALIGN, ARGUMENTS(0, 10));
-	tell_end(&books, API_POSIX_MEMALIGN, A, 0);
-	tell_begin(&books, API_POSIX_MEMALIGN, ARGUMENTS(0, 10));
-	tell_failed(&books, API_POSIX_MEMALIGN, 0);
-	CHECK(&books, .allocations = 1, .bytes_allocated = 10, .live_bytes = 10, .failed = 1);
-	assert_int_equal(site_of(look(&books), API_POSIX_MEMALIGN)->live_blocks, 1);
-	books_close(&books);
+	send_begin(&fixture, API_POSIX_MEMALIGN, ARGUMENTS(0, 10));
+	send_end(&fixture, API_POSIX_MEMALIGN, A, 0);
+	send_begin(&fixture, API_POSIX_MEMALIGN, ARGUMENTS(0, 10));
+	send_failed(&fixture, API_POSIX_MEMALIGN, 0);
+	CHECK(&fixture, .allocations = 1, .bytes_allocated = 10, .live_bytes = 10, .failed = 1);
+	assert_int_equal(site_of(look(&fixture), API_POSIX_MEMALIGN)->live_blocks, 1);
+	fixture_close(&fixture);
 }
 
 /* The previous call never returned: its block is live again. */
 static void test_missed_return(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_malloc(&books, A, 10);
-	tell_malloc(&books, B, 5);
-	tell_begin(&books, API_REALLOC, ARGUMENTS(A, 30));
-	tell_realloc(&books, B, 6, B);
-	CHECK(&books, .allocations = 3, .frees = 1, .bytes_allocated = 21, .live_bytes = 16,
+	send_malloc(&fixture, A, 10);
+	send_malloc(&fixture, B, 5);
+	send_begin(&fixture, API_REALLOC, ARGUMENTS(A, 30));
+	send_realloc(&fixture, B, 6, B);
+	CHECK(&fixture, .allocations = 3, .frees = 1, .bytes_allocated = 21, .live_bytes = 16,
 	      .missed = 1);
-	tell_free(&books, A);
-	CHECK(&books, .allocations = 3, .frees = 2, .bytes_allocated = 21, .live_bytes = 6,
+	send_free(&fixture, A);
+	CHECK(&fixture, .allocations = 3, .frees = 2, .bytes_allocated = 21, .live_bytes = 6,
 	      .missed = 1);
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 /* A signal handler interrupts mmap and calls realloc; another handler never returns to it. */
 static void test_interrupted_call(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_malloc(&books, A, 10);
-	tell_begin(&books, API_MMAP, ARGUMENTS(0, 4096, 0x22));
-	tell_realloc(&books, A, 20, A);
-	tell_end(&books, API_MMAP, 0x700000, 4096);
-	CHECK(&books, .allocations = 2, .frees = 1, .bytes_allocated = 30, .live_bytes = 20);
-	tell_begin(&books, API_MMAP, ARGUMENTS(0, 4096, 0x22));
-	tell_begin(&books, API_REALLOC, ARGUMENTS(A, 40));
-	tell_end(&books, API_MMAP, 0x800000, 4096);
-	CHECK(&books, .allocations = 2, .frees = 1, .bytes_allocated = 30, .live_bytes = 20,
+	send_malloc(&fixture, A, 10);
+	send_begin(&fixture, API_MMAP, ARGUMENTS(0, 4096, 0x22));
+	send_realloc(&fixture, A, 20, A);
+	send_end(&fixture, API_MMAP, 0x700000, 4096);
+	CHECK(&fixture, .allocations = 2, .frees = 1, .bytes_allocated = 30, .live_bytes = 20);
+	send_begin(&fixture, API_MMAP, ARGUMENTS(0, 4096, 0x22));
+	send_begin(&fixture, API_REALLOC, ARGUMENTS(A, 40));
+	send_end(&fixture, API_MMAP, 0x800000, 4096);
+	CHECK(&fixture, .allocations = 2, .frees = 1, .bytes_allocated = 30, .live_bytes = 20,
 	      .missed = 1);
-	assert_int_equal(look(&books)->mappings.maps, 2);
-	tell_free(&books, A);
-	CHECK(&books, .allocations = 2, .frees = 2, .bytes_allocated = 30, .missed = 1);
-	books_close(&books);
+	assert_int_equal(look(&fixture)->mappings.maps, 2);
+	send_free(&fixture, A);
+	CHECK(&fixture, .allocations = 2, .frees = 2, .bytes_allocated = 30, .missed = 1);
+	fixture_close(&fixture);
 }
 
 static void test_threads_do_not_share_calls(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_malloc(&books, A, 10);
-	tell_malloc(&books, B, 20);
-	tell_begin(&books, API_REALLOC, ARGUMENTS(A, 30));
-	books.tid++;
-	tell_begin(&books, API_REALLOC, ARGUMENTS(B, 40));
-	books.tid--;
-	tell_failed(&books, API_REALLOC, 30);
-	books.tid++;
-	tell_end(&books, API_REALLOC, B, 40);
-	CHECK(&books, .allocations = 3, .frees = 1, .bytes_allocated = 70, .live_bytes = 50,
+	send_malloc(&fixture, A, 10);
+	send_malloc(&fixture, B, 20);
+	send_begin(&fixture, API_REALLOC, ARGUMENTS(A, 30));
+	fixture.tid++;
+	send_begin(&fixture, API_REALLOC, ARGUMENTS(B, 40));
+	fixture.tid--;
+	send_failed(&fixture, API_REALLOC, 30);
+	fixture.tid++;
+	send_end(&fixture, API_REALLOC, B, 40);
+	CHECK(&fixture, .allocations = 3, .frees = 1, .bytes_allocated = 70, .live_bytes = 50,
 	      .failed = 1);
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 static void test_wrapper(void **state)
 {
 	static const uint64_t frames[] = {OPERATOR_NEW + OPERATOR_NEW_SIZE, PROGRAM + 0x99};
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_stack(&books, 5, frames, 2, 0);
-	books.stack = 5;
-	books.caller = frames[0];
-	tell_malloc(&books, A, 10);
-	tell_call(&books, EVENT_ALLOC, API_MALLOC, EVENT_FLAG_FAILED, 0, 10);
-	books.stack = 0;
-	tell_malloc(&books, B, 10);
-	assert_null(site_of(look(&books), API_MALLOC));
-	assert_int_equal(look(&books)->site_count, 2); /* with and without a stack */
-	assert_int_equal(look(&books)->sites[0].api, API_NEW);
-	assert_int_equal(look(&books)->sites[0].failed_allocations, 1);
-	assert_true(look(&books)->stacks[0].frames[0].wrapper);
-	assert_false(look(&books)->stacks[0].frames[1].wrapper);
-	books_close(&books);
+	send_stack(&fixture, 5, frames, 2, 0);
+	fixture.stack = 5;
+	fixture.caller = frames[0];
+	send_malloc(&fixture, A, 10);
+	send_call(&fixture, EVENT_ALLOC, API_MALLOC, EVENT_FLAG_FAILED, 0, 10);
+	fixture.stack = 0;
+	send_malloc(&fixture, B, 10);
+	assert_null(site_of(look(&fixture), API_MALLOC));
+	assert_int_equal(look(&fixture)->site_count, 2); /* with and without a stack */
+	assert_int_equal(look(&fixture)->sites[0].api, API_NEW);
+	assert_int_equal(look(&fixture)->sites[0].failed_allocations, 1);
+	assert_true(look(&fixture)->stacks[0].frames[0].wrapper);
+	assert_false(look(&fixture)->stacks[0].frames[1].wrapper);
+	fixture_close(&fixture);
 }
 
 /* Wrappers that call each other: operator new[] (nothrow) calls operator new[], which calls
@@ -295,21 +296,21 @@ static void test_wrapper_of_wrapper(void **state)
 	static const uint64_t frames[] = {OPERATOR_NEW + 8, OPERATOR_NEW_ARRAY + 8,
 					  OPERATOR_NEW_ARRAY + 16, PROGRAM + 0x99,
 					  OPERATOR_NEW + 8};
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	const struct snapshot_stack *stack;
 
 	(void)state;
-	tell_wrapper(&books, OPERATOR_NEW_ARRAY, API_NEW_ARRAY);
-	tell_stack(&books, 5, frames, COUNT_OF(frames), 0);
-	tell_stack(&books, 6, frames, 1, 0);
-	books.stack = 5;
-	books.caller = frames[0];
-	tell_malloc(&books, A, 10);
-	books.stack = 6; /* only wrappers */
-	tell_malloc(&books, B, 20);
-	assert_int_equal(site_of(look(&books), API_NEW_ARRAY)->live_bytes, 10);
-	assert_int_equal(site_of(books.snapshot->processes, API_NEW)->live_bytes, 20);
-	stack = &books.snapshot->processes[0].stacks[0];
+	send_wrapper(&fixture, OPERATOR_NEW_ARRAY, API_NEW_ARRAY);
+	send_stack(&fixture, 5, frames, COUNT_OF(frames), 0);
+	send_stack(&fixture, 6, frames, 1, 0);
+	fixture.stack = 5;
+	fixture.caller = frames[0];
+	send_malloc(&fixture, A, 10);
+	fixture.stack = 6; /* only wrappers */
+	send_malloc(&fixture, B, 20);
+	assert_int_equal(site_of(look(&fixture), API_NEW_ARRAY)->live_bytes, 10);
+	assert_int_equal(site_of(fixture.snapshot->processes, API_NEW)->live_bytes, 20);
+	stack = &fixture.snapshot->processes[0].stacks[0];
 	assert_int_equal(stack->frame_count, 3);
 	assert_int_equal(stack->depth, 5);
 	assert_int_equal(stack->frames[0].address, frames[2]);
@@ -317,192 +318,193 @@ static void test_wrapper_of_wrapper(void **state)
 	assert_false(stack->frames[1].wrapper);
 	assert_false(stack->frames[2].wrapper);
 	assert_int_equal(stack[1].frame_count, 1);
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 static void test_wrapper_not_wanted(void **state)
 {
-	struct books books = books_open((struct model_config){.apis = API_SET_ALL});
+	struct model_fixture fixture = fixture_open((struct model_config){.apis = API_SET_ALL});
 
 	(void)state;
-	books.caller = OPERATOR_NEW + 1;
-	tell_malloc(&books, A, 10);
-	books.caller = OPERATOR_NEW; /* returns to it, but was called from before it */
-	tell_malloc(&books, B, 10);
-	assert_int_equal(look(&books)->sites[0].api, API_MALLOC);
-	assert_true(look(&books)->stacks[0].frames[0].wrapper);
-	assert_false(look(&books)->stacks[1].frames[0].wrapper);
-	books_close(&books);
+	fixture.caller = OPERATOR_NEW + 1;
+	send_malloc(&fixture, A, 10);
+	fixture.caller = OPERATOR_NEW; /* returns to it, but was called from before it */
+	send_malloc(&fixture, B, 10);
+	assert_int_equal(look(&fixture)->sites[0].api, API_MALLOC);
+	assert_true(look(&fixture)->stacks[0].frames[0].wrapper);
+	assert_false(look(&fixture)->stacks[1].frames[0].wrapper);
+	fixture_close(&fixture);
 }
 
 static void test_excluded_api(void **state)
 {
-	struct books books =
-		books_open((struct model_config){.apis = 1u << API_NEW, .wrappers = true});
+	struct model_fixture fixture =
+		fixture_open((struct model_config){.apis = 1u << API_NEW, .wrappers = true});
 
 	(void)state;
-	tell_malloc(&books, A, 10);
-	tell_call(&books, EVENT_ALLOC, API_MALLOC, EVENT_FLAG_FAILED, 0, 10);
-	tell_realloc(&books, A, 20, B);
-	tell_free(&books, B);
-	CHECK(&books, 0);
-	assert_int_equal(look(&books)->site_count, 0);
-	assert_int_equal(look(&books)->stack_count, 0);
-	books.caller = OPERATOR_NEW + 1;
-	tell_malloc(&books, A, 10);
-	CHECK(&books, .allocations = 1, .bytes_allocated = 10, .live_bytes = 10);
-	books_close(&books);
+	send_malloc(&fixture, A, 10);
+	send_call(&fixture, EVENT_ALLOC, API_MALLOC, EVENT_FLAG_FAILED, 0, 10);
+	send_realloc(&fixture, A, 20, B);
+	send_free(&fixture, B);
+	CHECK(&fixture, 0);
+	assert_int_equal(look(&fixture)->site_count, 0);
+	assert_int_equal(look(&fixture)->stack_count, 0);
+	fixture.caller = OPERATOR_NEW + 1;
+	send_malloc(&fixture, A, 10);
+	CHECK(&fixture, .allocations = 1, .bytes_allocated = 10, .live_bytes = 10);
+	fixture_close(&fixture);
 }
 
 static void test_peaks(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_malloc(&books, A, 100);
-	tell_free(&books, A);
-	tell_call(&books, EVENT_ALLOC, API_CALLOC, 0, A, 60);
-	tell_realloc(&books, A, 70, B); /* the old block is freed before the new one counts */
-	assert_int_equal(look(&books)->totals.peak_live_bytes, 100);
-	assert_int_equal(site_of(look(&books), API_MALLOC)->peak_live_bytes, 100);
-	assert_int_equal(site_of(look(&books), API_CALLOC)->peak_live_bytes, 60);
-	assert_int_equal(site_of(look(&books), API_REALLOC)->peak_live_bytes, 70);
-	books_close(&books);
+	send_malloc(&fixture, A, 100);
+	send_free(&fixture, A);
+	send_call(&fixture, EVENT_ALLOC, API_CALLOC, 0, A, 60);
+	send_realloc(&fixture, A, 70, B); /* the old block is freed before the new one counts */
+	assert_int_equal(look(&fixture)->totals.peak_live_bytes, 100);
+	assert_int_equal(site_of(look(&fixture), API_MALLOC)->peak_live_bytes, 100);
+	assert_int_equal(site_of(look(&fixture), API_CALLOC)->peak_live_bytes, 60);
+	assert_int_equal(site_of(look(&fixture), API_REALLOC)->peak_live_bytes, 70);
+	fixture_close(&fixture);
 }
 
 static void test_ages(void **state)
 {
-	struct books books = books_default();
-	uint64_t first = books.now_ns + MS;
+	struct model_fixture fixture = fixture_default();
+	uint64_t first = fixture.now_ns + MS;
 
 	(void)state;
-	tell_malloc(&books, A, 1);
-	tell_malloc(&books, B, 1);
-	assert_int_equal(look(&books)->sites[0].first_seen_ns, first);
-	assert_int_equal(look(&books)->sites[0].oldest_ns, first);
-	tell_free(&books, A);
-	assert_int_equal(look(&books)->sites[0].oldest_ns, first + MS);
-	tell_free(&books, B);
-	assert_int_equal(look(&books)->sites[0].oldest_ns, 0);
-	books_close(&books);
+	send_malloc(&fixture, A, 1);
+	send_malloc(&fixture, B, 1);
+	assert_int_equal(look(&fixture)->sites[0].first_seen_ns, first);
+	assert_int_equal(look(&fixture)->sites[0].oldest_ns, first);
+	send_free(&fixture, A);
+	assert_int_equal(look(&fixture)->sites[0].oldest_ns, first + MS);
+	send_free(&fixture, B);
+	assert_int_equal(look(&fixture)->sites[0].oldest_ns, 0);
+	fixture_close(&fixture);
 }
 
 static void test_exec(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	const struct snapshot_process *old;
 
 	(void)state;
-	tell_malloc(&books, A, 10);
-	tell_malloc(&books, B, 10);
-	tell_begin(&books, API_REALLOC, ARGUMENTS(B, 20));
-	tell_process(&books, EVENT_EXEC, START_TIME);
-	tell_free(&books, A);
-	CHECK(&books, .unmatched = 1);
-	assert_int_equal(look(&books)->image, 1);
-	assert_false(look(&books)->replaced);
-	books_look(&books);
-	assert_int_equal(books.snapshot->process_count, 2);
-	old = &books.snapshot->processes[0];
+	send_malloc(&fixture, A, 10);
+	send_malloc(&fixture, B, 10);
+	send_begin(&fixture, API_REALLOC, ARGUMENTS(B, 20));
+	send_process(&fixture, EVENT_EXEC, START_TIME);
+	send_free(&fixture, A);
+	CHECK(&fixture, .unmatched = 1);
+	assert_int_equal(look(&fixture)->image, 1);
+	assert_false(look(&fixture)->replaced);
+	fixture_snapshot(&fixture);
+	assert_int_equal(fixture.snapshot->process_count, 2);
+	old = &fixture.snapshot->processes[0];
 	assert_int_equal(old->image, 0);
 	assert_true(old->replaced);
 	assert_false(old->exited);
 	assert_int_equal(old->live.bytes, 20);
 	assert_true(old->sites[0].oldest_ns > 0);
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 static void test_exit(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	uint64_t end;
 
 	(void)state;
-	tell_malloc(&books, A, 10);
-	tell(&books, (struct event){.kind = EVENT_EXIT, .exit = {.code = 0x300}});
-	end = books.now_ns;
-	tell_malloc(&books, B, 10); /* too late */
-	CHECK(&books, .allocations = 1, .bytes_allocated = 10, .live_bytes = 10);
-	assert_true(look(&books)->exited);
-	assert_int_equal(look(&books)->exit_code, 0x300);
-	assert_int_equal(look(&books)->traced_until_ns, end);
-	assert_int_equal(books.snapshot->dropped, 1);
-	assert_int_equal(model_memory(books.model), 0);
-	books_close(&books);
+	send_malloc(&fixture, A, 10);
+	send_event(&fixture, (struct event){.kind = EVENT_EXIT, .exit = {.code = 0x300}});
+	end = fixture.now_ns;
+	send_malloc(&fixture, B, 10); /* too late */
+	CHECK(&fixture, .allocations = 1, .bytes_allocated = 10, .live_bytes = 10);
+	assert_true(look(&fixture)->exited);
+	assert_int_equal(look(&fixture)->exit_code, 0x300);
+	assert_int_equal(look(&fixture)->traced_until_ns, end);
+	assert_int_equal(fixture.snapshot->dropped, 1);
+	assert_int_equal(model_memory(fixture.model), 0);
+	fixture_close(&fixture);
 }
 
 static void test_recycled_pid(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_malloc(&books, A, 10);
-	tell_process(&books, EVENT_PROCESS, START_TIME); /* already known */
-	CHECK(&books, .allocations = 1, .bytes_allocated = 10, .live_bytes = 10);
-	tell_process(&books, EVENT_PROCESS, START_TIME + 1);
-	CHECK(&books, 0);
-	assert_int_equal(look(&books)->image, 0);
-	books_look(&books);
-	assert_int_equal(books.snapshot->process_count, 2);
-	assert_int_equal(books.snapshot->processes[0].live.bytes, 10);
-	books_close(&books);
+	send_malloc(&fixture, A, 10);
+	send_process(&fixture, EVENT_PROCESS, START_TIME); /* already known */
+	CHECK(&fixture, .allocations = 1, .bytes_allocated = 10, .live_bytes = 10);
+	send_process(&fixture, EVENT_PROCESS, START_TIME + 1);
+	CHECK(&fixture, 0);
+	assert_int_equal(look(&fixture)->image, 0);
+	fixture_snapshot(&fixture);
+	assert_int_equal(fixture.snapshot->process_count, 2);
+	assert_int_equal(fixture.snapshot->processes[0].live.bytes, 10);
+	fixture_close(&fixture);
 }
 
 static void test_two_processes(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_malloc(&books, A, 10);
-	books.pid++;
-	tell_process(&books, EVENT_PROCESS, START_TIME);
-	tell_free(&books, A);
-	CHECK(&books, .unmatched = 1);
-	assert_int_equal(books.snapshot->processes[0].live.bytes, 10);
-	books_close(&books);
+	send_malloc(&fixture, A, 10);
+	fixture.pid++;
+	send_process(&fixture, EVENT_PROCESS, START_TIME);
+	send_free(&fixture, A);
+	CHECK(&fixture, .unmatched = 1);
+	assert_int_equal(fixture.snapshot->processes[0].live.bytes, 10);
+	fixture_close(&fixture);
 }
 
 static void test_invalid_events(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	uint64_t dropped = 0;
 
 	(void)state;
-	tell_call(&books, EVENT_ALLOC, API_COUNT, 0, A, 10);
-	tell_call(&books, EVENT_ALLOC, API_NONE, 0, A, 10);
-	tell_call(&books, EVENT_ALLOC, API_FREE, 0, A, 10);
-	tell_call(&books, EVENT_FREE, API_MALLOC, 0, A, 10);
-	tell_call(&books, EVENT_BEGIN, API_MALLOC, 0, A, 10);
-	tell_call(&books, EVENT_END, API_FREE, 0, A, 10);
-	tell_call(&books, EVENT_KIND_COUNT, API_MALLOC, 0, A, 10);
-	tell(&books, (struct event){.kind = EVENT_WRAPPER, .wrapper = {0, UINT64_MAX, API_COUNT}});
+	send_call(&fixture, EVENT_ALLOC, API_COUNT, 0, A, 10);
+	send_call(&fixture, EVENT_ALLOC, API_NONE, 0, A, 10);
+	send_call(&fixture, EVENT_ALLOC, API_FREE, 0, A, 10);
+	send_call(&fixture, EVENT_FREE, API_MALLOC, 0, A, 10);
+	send_call(&fixture, EVENT_BEGIN, API_MALLOC, 0, A, 10);
+	send_call(&fixture, EVENT_END, API_FREE, 0, A, 10);
+	send_call(&fixture, EVENT_KIND_COUNT, API_MALLOC, 0, A, 10);
+	send_event(&fixture,
+		   (struct event){.kind = EVENT_WRAPPER, .wrapper = {0, UINT64_MAX, API_COUNT}});
 	dropped += 8;
-	books.pid++;
-	tell_malloc(&books, A, 10);
-	tell_process(&books, EVENT_EXEC, START_TIME);
+	fixture.pid++;
+	send_malloc(&fixture, A, 10);
+	send_process(&fixture, EVENT_EXEC, START_TIME);
 	dropped += 2;
-	books.pid--;
-	CHECK(&books, 0);
-	assert_int_equal(books.snapshot->dropped, dropped);
-	tell_malloc(&books, A, UINT64_MAX);
-	tell_malloc(&books, B, UINT64_MAX);
-	books_look(&books);
-	books_close(&books);
+	fixture.pid--;
+	CHECK(&fixture, 0);
+	assert_int_equal(fixture.snapshot->dropped, dropped);
+	send_malloc(&fixture, A, UINT64_MAX);
+	send_malloc(&fixture, B, UINT64_MAX);
+	fixture_snapshot(&fixture);
+	fixture_close(&fixture);
 }
 
 static void test_losses_are_reported(void **state)
 {
-	struct snapshot_losses told = {.events = 3, .unmatched_frees = 4, .gap_ns = 5};
-	struct books books = books_default();
+	struct snapshot_losses sent = {.events = 3, .unmatched_frees = 4, .gap_ns = 5};
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_free(&books, A);
-	tell_losses(&books, &told);
-	tell_losses(&books, &told); /* replaces the counts */
-	assert_int_equal(look(&books)->losses.events, 3);
-	assert_int_equal(look(&books)->losses.unmatched_frees, 5);
-	assert_int_equal(look(&books)->losses.gap_ns, 5);
-	books_close(&books);
+	send_free(&fixture, A);
+	send_losses(&fixture, &sent);
+	send_losses(&fixture, &sent); /* replaces the counts */
+	assert_int_equal(look(&fixture)->losses.events, 3);
+	assert_int_equal(look(&fixture)->losses.unmatched_frees, 5);
+	assert_int_equal(look(&fixture)->losses.gap_ns, 5);
+	fixture_close(&fixture);
 }
 
 static void test_random(void **state)

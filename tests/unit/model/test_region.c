@@ -2,7 +2,7 @@
 /* The set of pieces, and how calls of the mmap family are counted. */
 #include "model/block/region.h"
 
-#include "tests/unit/books.h"
+#include "tests/unit/model_fixture.h"
 
 #define PAGE             4096ULL
 #define BASE             0x10000000ULL
@@ -17,21 +17,21 @@ static uint64_t page(uint64_t number)
 	return BASE + number * PAGE;
 }
 
-static void tell_mmap(struct books *books, uint64_t first, uint64_t pages)
+static void send_mmap(struct model_fixture *fixture, uint64_t first, uint64_t pages)
 {
-	tell_begin(books, API_MMAP, ARGUMENTS(0, pages * PAGE, 0x22));
-	tell_end(books, API_MMAP, page(first), pages * PAGE);
+	send_begin(fixture, API_MMAP, ARGUMENTS(0, pages * PAGE, 0x22));
+	send_end(fixture, API_MMAP, page(first), pages * PAGE);
 }
 
-static void tell_munmap(struct books *books, uint64_t first, uint64_t pages)
+static void send_munmap(struct model_fixture *fixture, uint64_t first, uint64_t pages)
 {
-	tell_begin(books, API_MUNMAP, ARGUMENTS(page(first), pages * PAGE));
-	tell_end(books, API_MUNMAP, 0, pages * PAGE);
+	send_begin(fixture, API_MUNMAP, ARGUMENTS(page(first), pages * PAGE));
+	send_end(fixture, API_MUNMAP, 0, pages * PAGE);
 }
 
-static void check_maps(struct books *books, uint64_t maps, uint64_t pages)
+static void check_maps(struct model_fixture *fixture, uint64_t maps, uint64_t pages)
 {
-	const struct snapshot_process *section = look(books);
+	const struct snapshot_process *section = look(fixture);
 
 	assert_int_equal(section->mappings.maps, maps);
 	assert_int_equal(section->mappings.bytes, pages * PAGE);
@@ -41,171 +41,171 @@ static void check_maps(struct books *books, uint64_t maps, uint64_t pages)
 
 static void test_mmap_munmap(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	const struct snapshot_site *site;
 
 	(void)state;
-	tell_begin(&books, API_MMAP, ARGUMENTS(0, 5000, 0x22));
-	check_maps(&books, 0, 0);
-	tell_end(&books, API_MMAP, page(0), 5000);
-	check_maps(&books, 1, 2);
-	tell_begin(&books, API_MUNMAP, ARGUMENTS(page(0), 4097));
-	check_maps(&books, 1, 2);
-	tell_end(&books, API_MUNMAP, 0, 4097);
-	check_maps(&books, 0, 0);
-	site = site_of(look(&books), API_MMAP);
+	send_begin(&fixture, API_MMAP, ARGUMENTS(0, 5000, 0x22));
+	check_maps(&fixture, 0, 0);
+	send_end(&fixture, API_MMAP, page(0), 5000);
+	check_maps(&fixture, 1, 2);
+	send_begin(&fixture, API_MUNMAP, ARGUMENTS(page(0), 4097));
+	check_maps(&fixture, 1, 2);
+	send_end(&fixture, API_MUNMAP, 0, 4097);
+	check_maps(&fixture, 0, 0);
+	site = site_of(look(&fixture), API_MMAP);
 	assert_int_equal(site->allocations, 1);
 	assert_int_equal(site->frees, 1);
 	assert_int_equal(site->bytes_allocated, 2 * PAGE);
 	assert_int_equal(site->peak_live_bytes, 2 * PAGE);
-	assert_int_equal(look(&books)->internal.munmaps, 0);
-	books_close(&books);
+	assert_int_equal(look(&fixture)->internal.munmaps, 0);
+	fixture_close(&fixture);
 }
 
 static void test_mmap_fails(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_begin(&books, API_MMAP, ARGUMENTS(0, PAGE, 0x22));
-	tell_failed(&books, API_MMAP, PAGE);
-	tell_begin(&books, API_MMAP, ARGUMENTS(0, 0, 0x22));
-	tell_failed(&books, API_MMAP, 0);
-	check_maps(&books, 0, 0);
-	assert_int_equal(site_of(look(&books), API_MMAP)->failed_allocations, 1);
-	assert_int_equal(look(&books)->totals.failed_allocations, 0);
-	books_close(&books);
+	send_begin(&fixture, API_MMAP, ARGUMENTS(0, PAGE, 0x22));
+	send_failed(&fixture, API_MMAP, PAGE);
+	send_begin(&fixture, API_MMAP, ARGUMENTS(0, 0, 0x22));
+	send_failed(&fixture, API_MMAP, 0);
+	check_maps(&fixture, 0, 0);
+	assert_int_equal(site_of(look(&fixture), API_MMAP)->failed_allocations, 1);
+	assert_int_equal(look(&fixture)->totals.failed_allocations, 0);
+	fixture_close(&fixture);
 }
 
 /* A mapping counts as freed when its last byte is unmapped. */
 static void test_munmap_in_parts(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_mmap(&books, 0, 10);
-	tell_munmap(&books, 3, 2);
-	check_maps(&books, 1, 8);
-	tell_munmap(&books, 0, 3);
-	check_maps(&books, 1, 5);
-	assert_int_equal(site_of(look(&books), API_MMAP)->frees, 0);
-	tell_munmap(&books, 0, 100);
-	check_maps(&books, 0, 0);
-	assert_int_equal(site_of(look(&books), API_MMAP)->frees, 1);
-	books_close(&books);
+	send_mmap(&fixture, 0, 10);
+	send_munmap(&fixture, 3, 2);
+	check_maps(&fixture, 1, 8);
+	send_munmap(&fixture, 0, 3);
+	check_maps(&fixture, 1, 5);
+	assert_int_equal(site_of(look(&fixture), API_MMAP)->frees, 0);
+	send_munmap(&fixture, 0, 100);
+	check_maps(&fixture, 0, 0);
+	assert_int_equal(site_of(look(&fixture), API_MMAP)->frees, 1);
+	fixture_close(&fixture);
 }
 
 static void test_munmap_of_several(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_mmap(&books, 0, 2);
-	tell_mmap(&books, 4, 2);
-	tell_mmap(&books, 8, 2);
-	tell_munmap(&books, 1, 8);
-	check_maps(&books, 2, 2);
-	assert_int_equal(site_of(look(&books), API_MMAP)->frees, 1);
-	books_close(&books);
+	send_mmap(&fixture, 0, 2);
+	send_mmap(&fixture, 4, 2);
+	send_mmap(&fixture, 8, 2);
+	send_munmap(&fixture, 1, 8);
+	check_maps(&fixture, 2, 2);
+	assert_int_equal(site_of(look(&fixture), API_MMAP)->frees, 1);
+	fixture_close(&fixture);
 }
 
 static void test_munmap_of_unknown_is_internal(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_munmap(&books, 0, 1);
-	tell_begin(&books, API_MUNMAP, ARGUMENTS(1, PAGE));
-	tell_failed(&books, API_MUNMAP, PAGE);
-	assert_int_equal(look(&books)->internal.munmaps, 1);
-	assert_int_equal(look(&books)->losses.unmatched_frees, 0);
-	books_close(&books);
+	send_munmap(&fixture, 0, 1);
+	send_begin(&fixture, API_MUNMAP, ARGUMENTS(1, PAGE));
+	send_failed(&fixture, API_MUNMAP, PAGE);
+	assert_int_equal(look(&fixture)->internal.munmaps, 1);
+	assert_int_equal(look(&fixture)->losses.unmatched_frees, 0);
+	fixture_close(&fixture);
 }
 
 static void test_munmap_fails(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_mmap(&books, 0, 4);
-	tell_begin(&books, API_MUNMAP, ARGUMENTS(page(1), PAGE));
-	tell_failed(&books, API_MUNMAP, PAGE);
-	check_maps(&books, 1, 4);
-	tell_munmap(&books, 0, 4);
-	check_maps(&books, 0, 0);
-	books_close(&books);
+	send_mmap(&fixture, 0, 4);
+	send_begin(&fixture, API_MUNMAP, ARGUMENTS(page(1), PAGE));
+	send_failed(&fixture, API_MUNMAP, PAGE);
+	check_maps(&fixture, 1, 4);
+	send_munmap(&fixture, 0, 4);
+	check_maps(&fixture, 0, 0);
+	fixture_close(&fixture);
 }
 
 /* Another thread maps the range before munmap returns. */
 static void test_munmap_races_with_mmap(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_mmap(&books, 0, 4);
-	tell_begin(&books, API_MUNMAP, ARGUMENTS(page(0), 4 * PAGE));
-	books.tid++;
-	tell_mmap(&books, 1, 2);
-	check_maps(&books, 2, 6);
-	books.tid--;
-	tell_end(&books, API_MUNMAP, 0, 4 * PAGE);
-	check_maps(&books, 1, 2);
-	assert_int_equal(site_of(look(&books), API_MMAP)->frees, 1);
-	books_close(&books);
+	send_mmap(&fixture, 0, 4);
+	send_begin(&fixture, API_MUNMAP, ARGUMENTS(page(0), 4 * PAGE));
+	fixture.tid++;
+	send_mmap(&fixture, 1, 2);
+	check_maps(&fixture, 2, 6);
+	fixture.tid--;
+	send_end(&fixture, API_MUNMAP, 0, 4 * PAGE);
+	check_maps(&fixture, 1, 2);
+	assert_int_equal(site_of(look(&fixture), API_MMAP)->frees, 1);
+	fixture_close(&fixture);
 }
 
 /* A failed munmap restores the range, except where something else was mapped. */
 static void test_munmap_fails_after_race(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_mmap(&books, 0, 4);
-	tell_begin(&books, API_MUNMAP, ARGUMENTS(page(0), 4 * PAGE));
-	books.tid++;
-	tell_mmap(&books, 1, 1);
-	books.tid--;
-	tell_failed(&books, API_MUNMAP, 4 * PAGE);
-	check_maps(&books, 2, 4);
-	tell_munmap(&books, 1, 1);
-	check_maps(&books, 1, 3);
-	books_close(&books);
+	send_mmap(&fixture, 0, 4);
+	send_begin(&fixture, API_MUNMAP, ARGUMENTS(page(0), 4 * PAGE));
+	fixture.tid++;
+	send_mmap(&fixture, 1, 1);
+	fixture.tid--;
+	send_failed(&fixture, API_MUNMAP, 4 * PAGE);
+	check_maps(&fixture, 2, 4);
+	send_munmap(&fixture, 1, 1);
+	check_maps(&fixture, 1, 3);
+	fixture_close(&fixture);
 }
 
 static void test_fixed_replaces(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_mmap(&books, 0, 6);
-	tell_begin(&books, API_MMAP, ARGUMENTS(page(2), 2 * PAGE, FIXED));
-	check_maps(&books, 1, 6);
-	tell_end(&books, API_MMAP, page(2), 2 * PAGE);
-	check_maps(&books, 2, 6);
-	tell_begin(&books, API_MMAP, ARGUMENTS(page(0), 6 * PAGE, FIXED));
-	tell_failed(&books, API_MMAP, 6 * PAGE);
-	check_maps(&books, 2, 6);
-	tell_begin(&books, API_MMAP, ARGUMENTS(page(0), 6 * PAGE, FIXED));
-	tell_end(&books, API_MMAP, page(0), 6 * PAGE);
-	check_maps(&books, 1, 6);
-	assert_int_equal(site_of(look(&books), API_MMAP)->frees, 2);
-	books_close(&books);
+	send_mmap(&fixture, 0, 6);
+	send_begin(&fixture, API_MMAP, ARGUMENTS(page(2), 2 * PAGE, FIXED));
+	check_maps(&fixture, 1, 6);
+	send_end(&fixture, API_MMAP, page(2), 2 * PAGE);
+	check_maps(&fixture, 2, 6);
+	send_begin(&fixture, API_MMAP, ARGUMENTS(page(0), 6 * PAGE, FIXED));
+	send_failed(&fixture, API_MMAP, 6 * PAGE);
+	check_maps(&fixture, 2, 6);
+	send_begin(&fixture, API_MMAP, ARGUMENTS(page(0), 6 * PAGE, FIXED));
+	send_end(&fixture, API_MMAP, page(0), 6 * PAGE);
+	check_maps(&fixture, 1, 6);
+	assert_int_equal(site_of(look(&fixture), API_MMAP)->frees, 2);
+	fixture_close(&fixture);
 }
 
 static void test_fixed_noreplace_cuts_nothing(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_mmap(&books, 0, 2);
-	tell_begin(&books, API_MMAP, ARGUMENTS(page(0), PAGE, FIXED | FIXED_NOREPLACE));
-	books.tid++;
-	tell_munmap(&books, 0, 2); /* finds all of it */
-	books.tid--;
-	tell_failed(&books, API_MMAP, PAGE);
-	check_maps(&books, 0, 0);
-	assert_int_equal(look(&books)->internal.munmaps, 0);
-	books_close(&books);
+	send_mmap(&fixture, 0, 2);
+	send_begin(&fixture, API_MMAP, ARGUMENTS(page(0), PAGE, FIXED | FIXED_NOREPLACE));
+	fixture.tid++;
+	send_munmap(&fixture, 0, 2); /* finds all of it */
+	fixture.tid--;
+	send_failed(&fixture, API_MMAP, PAGE);
+	check_maps(&fixture, 0, 0);
+	assert_int_equal(look(&fixture)->internal.munmaps, 0);
+	fixture_close(&fixture);
 }
 
 struct mremap_case {
@@ -233,26 +233,26 @@ static const struct mremap_case mremap_cases[] = {
 
 static void check_mremap(const struct mremap_case *row)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	const struct snapshot_process *section;
 
 	print_message("  mremap %s\n", row->what);
-	tell_mmap(&books, 10, 4);
-	tell_mmap(&books, 40, 2);
-	tell_begin(&books, API_MREMAP,
+	send_mmap(&fixture, 10, 4);
+	send_mmap(&fixture, 40, 2);
+	send_begin(&fixture, API_MREMAP,
 		   ARGUMENTS(page(row->old), row->old_pages * PAGE, row->new_pages * PAGE,
 			     row->flags, page(row->to)));
-	check_maps(&books, 2, 6);
+	check_maps(&fixture, 2, 6);
 	if (row->result == FAILS)
-		tell_failed(&books, API_MREMAP, row->new_pages * PAGE);
+		send_failed(&fixture, API_MREMAP, row->new_pages * PAGE);
 	else
-		tell_end(&books, API_MREMAP, page(row->result), row->new_pages * PAGE);
-	check_maps(&books, row->maps, row->live);
-	section = look(&books);
+		send_end(&fixture, API_MREMAP, page(row->result), row->new_pages * PAGE);
+	check_maps(&fixture, row->maps, row->live);
+	section = look(&fixture);
 	assert_int_equal(site_of(section, API_MMAP)->frees, row->mmap_frees);
 	assert_int_equal(section->internal.munmaps, row->internal);
 	assert_int_equal(site_of(section, API_MREMAP)->failed_allocations, row->result == FAILS);
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 static void test_mremap(void **state)
@@ -265,94 +265,95 @@ static void test_mremap(void **state)
 /* Thread stacks and stdio buffers are counted, but not among the program's mappings. */
 static void test_mmap_by_libc(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	books.caller = LIBC + 0x40;
-	tell_mmap(&books, 0, 3);
-	check_maps(&books, 0, 0);
-	assert_int_equal(site_of(look(&books), API_MMAP_LIBC)->live_bytes, 3 * PAGE);
-	tell_munmap(&books, 0, 3);
-	assert_int_equal(look(&books)->internal.munmaps, 0);
-	assert_int_equal(site_of(look(&books), API_MMAP_LIBC)->frees, 1);
-	books_close(&books);
+	fixture.caller = LIBC + 0x40;
+	send_mmap(&fixture, 0, 3);
+	check_maps(&fixture, 0, 0);
+	assert_int_equal(site_of(look(&fixture), API_MMAP_LIBC)->live_bytes, 3 * PAGE);
+	send_munmap(&fixture, 0, 3);
+	assert_int_equal(look(&fixture)->internal.munmaps, 0);
+	assert_int_equal(site_of(look(&fixture), API_MMAP_LIBC)->frees, 1);
+	fixture_close(&fixture);
 }
 
 static void test_excluded_mmap(void **state)
 {
-	struct books books = books_open((struct model_config){.apis = 1u << API_MALLOC});
+	struct model_fixture fixture =
+		fixture_open((struct model_config){.apis = 1u << API_MALLOC});
 
 	(void)state;
-	tell_mmap(&books, 0, 3);
-	tell_munmap(&books, 0, 3);
-	assert_int_equal(look(&books)->site_count, 0);
-	assert_int_equal(look(&books)->internal.munmaps, 0);
-	books_close(&books);
+	send_mmap(&fixture, 0, 3);
+	send_munmap(&fixture, 0, 3);
+	assert_int_equal(look(&fixture)->site_count, 0);
+	assert_int_equal(look(&fixture)->internal.munmaps, 0);
+	fixture_close(&fixture);
 }
 
 /* Sizes are rounded to the page size of the machine. */
 static void test_page_size(void **state)
 {
-	struct books books =
-		books_open((struct model_config){.apis = API_SET_ALL, .page_size = 65536});
+	struct model_fixture fixture =
+		fixture_open((struct model_config){.apis = API_SET_ALL, .page_size = 65536});
 
 	(void)state;
-	tell_end(&books, API_MMAP, 0x100000, 1);
-	tell_end(&books, API_MMAP, 0x200000, 65537);
-	assert_int_equal(look(&books)->mappings.bytes, 3 * 65536);
-	tell_begin(&books, API_MUNMAP, ARGUMENTS(0x210000, 1));
-	tell_end(&books, API_MUNMAP, 0, 1);
-	assert_int_equal(look(&books)->mappings.bytes, 2 * 65536);
-	books_close(&books);
+	send_end(&fixture, API_MMAP, 0x100000, 1);
+	send_end(&fixture, API_MMAP, 0x200000, 65537);
+	assert_int_equal(look(&fixture)->mappings.bytes, 3 * 65536);
+	send_begin(&fixture, API_MUNMAP, ARGUMENTS(0x210000, 1));
+	send_end(&fixture, API_MUNMAP, 0, 1);
+	assert_int_equal(look(&fixture)->mappings.bytes, 2 * 65536);
+	fixture_close(&fixture);
 }
 
 static void test_ends_without_begin(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_end(&books, API_MMAP, page(0), PAGE);
-	tell_end(&books, API_MREMAP, page(4), PAGE);
-	check_maps(&books, 2, 2);
-	tell_end(&books, API_MUNMAP, 0, PAGE);
-	check_maps(&books, 2, 2);
-	assert_int_equal(books.snapshot->dropped, 0);
-	books_close(&books);
+	send_end(&fixture, API_MMAP, page(0), PAGE);
+	send_end(&fixture, API_MREMAP, page(4), PAGE);
+	check_maps(&fixture, 2, 2);
+	send_end(&fixture, API_MUNMAP, 0, PAGE);
+	check_maps(&fixture, 2, 2);
+	assert_int_equal(fixture.snapshot->dropped, 0);
+	fixture_close(&fixture);
 }
 
 static void test_missed_return(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_mmap(&books, 0, 2);
-	tell_begin(&books, API_MUNMAP, ARGUMENTS(page(0), 2 * PAGE));
-	tell_begin(&books, API_MUNMAP, ARGUMENTS(page(1), PAGE));
-	assert_int_equal(look(&books)->losses.missed_returns, 1);
-	check_maps(&books, 1, 2);
-	tell_end(&books, API_MUNMAP, 0, PAGE);
-	check_maps(&books, 1, 1);
-	books_close(&books);
+	send_mmap(&fixture, 0, 2);
+	send_begin(&fixture, API_MUNMAP, ARGUMENTS(page(0), 2 * PAGE));
+	send_begin(&fixture, API_MUNMAP, ARGUMENTS(page(1), PAGE));
+	assert_int_equal(look(&fixture)->losses.missed_returns, 1);
+	check_maps(&fixture, 1, 2);
+	send_end(&fixture, API_MUNMAP, 0, PAGE);
+	check_maps(&fixture, 1, 1);
+	fixture_close(&fixture);
 }
 
 /* Ranges that no kernel accepts do no harm. */
 static void test_invalid_ranges(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_mmap(&books, 0, 2);
-	tell_begin(&books, API_MUNMAP, ARGUMENTS(0, UINT64_MAX));
-	tell_failed(&books, API_MUNMAP, UINT64_MAX);
-	tell_begin(&books, API_MUNMAP, ARGUMENTS(UINT64_MAX, UINT64_MAX));
-	tell_failed(&books, API_MUNMAP, UINT64_MAX);
-	check_maps(&books, 1, 2);
-	tell_end(&books, API_MMAP, UINT64_MAX - 100, UINT64_MAX);
-	tell_end(&books, API_MMAP, UINT64_MAX, 1);
-	tell_end(&books, API_MMAP, 0, UINT64_MAX);
-	tell_end(&books, API_MMAP, page(9), 0);
-	books_look(&books);
-	books_close(&books);
+	send_mmap(&fixture, 0, 2);
+	send_begin(&fixture, API_MUNMAP, ARGUMENTS(0, UINT64_MAX));
+	send_failed(&fixture, API_MUNMAP, UINT64_MAX);
+	send_begin(&fixture, API_MUNMAP, ARGUMENTS(UINT64_MAX, UINT64_MAX));
+	send_failed(&fixture, API_MUNMAP, UINT64_MAX);
+	check_maps(&fixture, 1, 2);
+	send_end(&fixture, API_MMAP, UINT64_MAX - 100, UINT64_MAX);
+	send_end(&fixture, API_MMAP, UINT64_MAX, 1);
+	send_end(&fixture, API_MMAP, 0, UINT64_MAX);
+	send_end(&fixture, API_MMAP, page(9), 0);
+	fixture_snapshot(&fixture);
+	fixture_close(&fixture);
 }
 
 enum { RANDOM_PAGES = 512 };
@@ -433,16 +434,16 @@ static void test_random_pages(void **state)
 static void test_many_regions(void **state)
 {
 	enum { COUNT = 100000 };
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
 	for (uint64_t i = COUNT; i; i--)
-		tell_mmap(&books, 2 * i, 1);
-	check_maps(&books, COUNT, COUNT);
+		send_mmap(&fixture, 2 * i, 1);
+	check_maps(&fixture, COUNT, COUNT);
 	for (uint64_t i = COUNT; i > 1; i--)
-		tell_munmap(&books, 2 * i, 1);
-	check_maps(&books, 1, 1);
-	books_close(&books);
+		send_munmap(&fixture, 2 * i, 1);
+	check_maps(&fixture, 1, 1);
+	fixture_close(&fixture);
 }
 
 int main(void)

@@ -4,15 +4,15 @@
 #include <stdio.h>
 
 #include "model/snapshot/resolve.h"
-#include "tests/unit/books.h"
+#include "tests/unit/model_fixture.h"
 
 #define A               0x1000ULL
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static void test_identity(void **state)
 {
-	struct books books = books_default();
-	const struct snapshot_process *section = look(&books);
+	struct model_fixture fixture = fixture_default();
+	const struct snapshot_process *section = look(&fixture);
 
 	(void)state;
 	assert_int_equal(section->pid, PID);
@@ -29,25 +29,25 @@ static void test_identity(void **state)
 	assert_null(section->command[2]);
 	assert_ptr_equal(section->comm, section->command[0]); /* shared */
 	assert_int_equal(section->traced_since_ns, MS);
-	assert_int_equal(section->traced_until_ns, books.now_ns);
-	assert_int_equal(books.snapshot->taken_ns, books.now_ns);
-	assert_true(books.snapshot->taken_at > 0);
-	books_close(&books);
+	assert_int_equal(section->traced_until_ns, fixture.now_ns);
+	assert_int_equal(fixture.snapshot->taken_ns, fixture.now_ns);
+	assert_true(fixture.snapshot->taken_at > 0);
+	fixture_close(&fixture);
 }
 
 static void test_stacks(void **state)
 {
 	static const uint64_t frames[] = {PROGRAM + 0x10, PROGRAM + 0x20, LIBC + 0x30, 0x1234};
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	const struct snapshot_stack *stack;
 
 	(void)state;
-	tell_stack(&books, 7, frames, 4, EVENT_FLAG_TRUNCATED);
-	tell_stack(&books, 8, frames, 4, 0); /* never used */
-	books.stack = 7;
-	tell_malloc(&books, A, 10);
-	assert_int_equal(look(&books)->stack_count, 1);
-	stack = &look(&books)->stacks[0];
+	send_stack(&fixture, 7, frames, 4, EVENT_FLAG_TRUNCATED);
+	send_stack(&fixture, 8, frames, 4, 0); /* never used */
+	fixture.stack = 7;
+	send_malloc(&fixture, A, 10);
+	assert_int_equal(look(&fixture)->stack_count, 1);
+	stack = &look(&fixture)->stacks[0];
 	assert_int_equal(stack->frame_count, 4);
 	assert_true(stack->truncated);
 	assert_int_equal(stack->frames[0].module_id, MODULE_PROGRAM);
@@ -58,86 +58,86 @@ static void test_stacks(void **state)
 	assert_int_equal(stack->frames[3].module_id, MODULE_NONE);
 	assert_int_equal(stack->frames[3].address, 0x1234);
 	assert_null(stack->frames[0].function);
-	assert_int_equal(look(&books)->losses.truncated_stacks, 1);
-	assert_int_equal(look(&books)->losses.stacks, 0);
-	books_close(&books);
+	assert_int_equal(look(&fixture)->losses.truncated_stacks, 1);
+	assert_int_equal(look(&fixture)->losses.stacks, 0);
+	fixture_close(&fixture);
 }
 
 static void test_without_stack(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	const struct snapshot_process *section;
 
 	(void)state;
-	tell_malloc(&books, A, 1);
-	tell_malloc(&books, A + 16, 2);
-	books.caller++;
-	tell_malloc(&books, A + 32, 4);
-	section = look(&books);
+	send_malloc(&fixture, A, 1);
+	send_malloc(&fixture, A + 16, 2);
+	fixture.caller++;
+	send_malloc(&fixture, A + 32, 4);
+	section = look(&fixture);
 	assert_int_equal(section->site_count, 2);
 	assert_int_equal(section->sites[0].live_bytes, 3);
 	assert_int_equal(section->stacks[0].frame_count, 1);
-	assert_int_equal(section->stacks[0].frames[0].address, books.caller - 1);
+	assert_int_equal(section->stacks[0].frames[0].address, fixture.caller - 1);
 	assert_int_equal(section->stacks[0].stop, STOP_NOT_TAKEN);
 	assert_false(section->stacks[0].truncated);
 	assert_int_equal(section->losses.stacks, 0);
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 static void test_unannounced_stack(void **state)
 {
 	static const uint64_t frames[] = {PROGRAM + 0x10, PROGRAM + 0x20};
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	const struct snapshot_process *section;
 
 	(void)state;
-	books.stack = 7;
-	tell_malloc(&books, A, 1);
-	tell_malloc(&books, A + 16, 2);
-	section = look(&books);
+	fixture.stack = 7;
+	send_malloc(&fixture, A, 1);
+	send_malloc(&fixture, A + 16, 2);
+	section = look(&fixture);
 	assert_int_equal(section->site_count, 1);
 	assert_int_equal(section->stacks[0].frame_count, 1);
-	assert_int_equal(section->stacks[0].frames[0].address, books.caller);
+	assert_int_equal(section->stacks[0].frames[0].address, fixture.caller);
 	assert_true(section->stacks[0].truncated);
 	assert_int_equal(section->losses.stacks, 1);
 	assert_int_equal(section->losses.truncated_stacks, 0);
-	tell_stack(&books, 7, frames, 2, 0); /* late */
-	tell_malloc(&books, A + 32, 4);
-	section = look(&books);
+	send_stack(&fixture, 7, frames, 2, 0); /* late */
+	send_malloc(&fixture, A + 32, 4);
+	section = look(&fixture);
 	assert_int_equal(section->site_count, 1);
 	assert_int_equal(section->stacks[0].frame_count, 2);
 	assert_false(section->stacks[0].truncated);
 	assert_int_equal(section->losses.stacks, 1);
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 static void test_invalid_stacks(void **state)
 {
 	static const uint64_t frames[STACK_MAX_FRAMES + 10] = {PROGRAM + 1};
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	const struct snapshot_process *section;
 
 	(void)state;
-	tell_stack(&books, 7, frames, COUNT_OF(frames), 0);
-	tell_stack(&books, 8, frames, 0, 0);
-	books.stack = 7;
-	tell_malloc(&books, A, 1);
-	books.stack = 8;
-	tell_malloc(&books, A + 16, 1);
-	section = look(&books);
+	send_stack(&fixture, 7, frames, COUNT_OF(frames), 0);
+	send_stack(&fixture, 8, frames, 0, 0);
+	fixture.stack = 7;
+	send_malloc(&fixture, A, 1);
+	fixture.stack = 8;
+	send_malloc(&fixture, A + 16, 1);
+	section = look(&fixture);
 	assert_int_equal(section->stacks[0].frame_count, STACK_MAX_FRAMES);
 	assert_int_equal(section->stacks[0].stop, STOP_DEPTH);
 	assert_true(section->stacks[0].truncated);
 	assert_int_equal(section->stacks[1].frame_count, 1);
 	assert_int_equal(section->losses.stacks, 1);
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 /* Allocates one byte from a stack with this ID, at an address of its own. */
-static void tell_from(struct books *books, uint64_t id)
+static void send_from(struct model_fixture *fixture, uint64_t id)
 {
-	books->stack = id;
-	tell_malloc(books, id * 16, 1);
+	fixture->stack = id;
+	send_malloc(fixture, id * 16, 1);
 }
 
 /* Equal frames under several IDs are one stack and one site. An ID keeps its first meaning. */
@@ -145,22 +145,22 @@ static void test_equal_stacks(void **state)
 {
 	static const uint64_t frames[] = {PROGRAM + 0x10, PROGRAM + 0x20, PROGRAM + 0x30};
 	static const uint64_t others[] = {PROGRAM + 0x10, PROGRAM + 0x20, PROGRAM + 0x31};
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	const struct snapshot_process *section;
 
 	(void)state;
-	tell_stack_end(&books, 1, frames, 3, EVENT_FLAG_TRUNCATED, STOP_DEPTH);
-	tell_stack_end(&books, 2, frames, 3, EVENT_FLAG_TRUNCATED, STOP_DEPTH);
-	tell_stack_end(&books, 1, frames, 3, EVENT_FLAG_TRUNCATED, STOP_DEPTH); /* sent again */
-	tell_stack_end(&books, 2, others, 3, 0, STOP_END); /* ignored: 2 is known */
-	tell_from(&books, 1);
-	tell_from(&books, 2);
-	section = look(&books);
+	send_stack_end(&fixture, 1, frames, 3, EVENT_FLAG_TRUNCATED, STOP_DEPTH);
+	send_stack_end(&fixture, 2, frames, 3, EVENT_FLAG_TRUNCATED, STOP_DEPTH);
+	send_stack_end(&fixture, 1, frames, 3, EVENT_FLAG_TRUNCATED, STOP_DEPTH); /* sent again */
+	send_stack_end(&fixture, 2, others, 3, 0, STOP_END); /* ignored: 2 is known */
+	send_from(&fixture, 1);
+	send_from(&fixture, 2);
+	section = look(&fixture);
 	assert_int_equal(section->site_count, 1);
 	assert_int_equal(section->sites[0].live_bytes, 2);
 	assert_int_equal(section->stack_count, 1);
 	assert_int_equal(section->losses.truncated_stacks, 1);
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 /* Stacks differ if their frames, length, end, guesses or mapped code differ. */
@@ -168,20 +168,20 @@ static void test_unequal_stacks(void **state)
 {
 	static const uint64_t frames[] = {PROGRAM + 0x10, PROGRAM + 0x20, PROGRAM + 0x30};
 	static const uint64_t others[] = {PROGRAM + 0x10, PROGRAM + 0x20, PROGRAM + 0x31};
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_stack(&books, 1, frames, 3, 0);
-	tell_stack(&books, 2, others, 3, 0);
-	tell_stack(&books, 3, frames, 2, 0);
-	tell_stack_end(&books, 4, frames, 3, EVENT_FLAG_TRUNCATED, STOP_SIGNAL);
-	tell_stack(&books, 5, frames, 3, EVENT_FLAG_GUESSED);
-	tell_mapping(&books, 0x10000000, OBJECT_SIZE, 0, MODULE_PROGRAM, 0);
-	tell_stack(&books, 6, frames, 3, 0);
+	send_stack(&fixture, 1, frames, 3, 0);
+	send_stack(&fixture, 2, others, 3, 0);
+	send_stack(&fixture, 3, frames, 2, 0);
+	send_stack_end(&fixture, 4, frames, 3, EVENT_FLAG_TRUNCATED, STOP_SIGNAL);
+	send_stack(&fixture, 5, frames, 3, EVENT_FLAG_GUESSED);
+	send_mapping(&fixture, 0x10000000, OBJECT_SIZE, 0, MODULE_PROGRAM, 0);
+	send_stack(&fixture, 6, frames, 3, 0);
 	for (uint64_t id = 1; id <= 6; id++)
-		tell_from(&books, id);
-	assert_int_equal(look(&books)->site_count, 6);
-	books_close(&books);
+		send_from(&fixture, id);
+	assert_int_equal(look(&fixture)->site_count, 6);
+	fixture_close(&fixture);
 }
 
 /* A stack that is announced after its calls stays separate. Later stacks with the same frames join
@@ -189,36 +189,36 @@ static void test_unequal_stacks(void **state)
 static void test_equal_to_late_stack(void **state)
 {
 	static const uint64_t frames[] = {PROGRAM + 0x10, PROGRAM + 0x20};
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_from(&books, 1);
-	tell_stack(&books, 1, frames, 2, 0);
-	tell_stack(&books, 2, frames, 2, 0);
-	tell_from(&books, 2);
-	assert_int_equal(look(&books)->site_count, 1);
-	assert_int_equal(look(&books)->stacks[0].frame_count, 2);
-	books_close(&books);
+	send_from(&fixture, 1);
+	send_stack(&fixture, 1, frames, 2, 0);
+	send_stack(&fixture, 2, frames, 2, 0);
+	send_from(&fixture, 2);
+	assert_int_equal(look(&fixture)->site_count, 1);
+	assert_int_equal(look(&fixture)->stacks[0].frame_count, 2);
+	fixture_close(&fixture);
 }
 
 static void test_quality(void **state)
 {
 	static const uint64_t frames[] = {PROGRAM + 0x10, PROGRAM + 0x20, PROGRAM + 0x30};
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	struct stack_quality quality;
 
 	(void)state;
-	tell_stack(&books, 1, frames, 3, EVENT_FLAG_GUESSED);
-	tell_stack_end(&books, 2, frames, 2, EVENT_FLAG_TRUNCATED, STOP_DEPTH);
-	tell_stack_end(&books, 3, frames, 1, EVENT_FLAG_TRUNCATED, 0xffffff); /* no such reason */
-	tell_stack(&books, 4, frames + 1, 1, 0);                              /* never used */
+	send_stack(&fixture, 1, frames, 3, EVENT_FLAG_GUESSED);
+	send_stack_end(&fixture, 2, frames, 2, EVENT_FLAG_TRUNCATED, STOP_DEPTH);
+	send_stack_end(&fixture, 3, frames, 1, EVENT_FLAG_TRUNCATED, 0xffffff); /* no such reason */
+	send_stack(&fixture, 4, frames + 1, 1, 0);                              /* never used */
 	for (uint64_t id = 1; id <= 3; id++)
-		tell_from(&books, id);
-	books.stack = 1;
-	tell_malloc(&books, A, 1);
-	books.stack = 0;
-	tell_malloc(&books, A + 16, 1);
-	snapshot_quality(look(&books), &quality);
+		send_from(&fixture, id);
+	fixture.stack = 1;
+	send_malloc(&fixture, A, 1);
+	fixture.stack = 0;
+	send_malloc(&fixture, A + 16, 1);
+	snapshot_quality(look(&fixture), &quality);
 	assert_int_equal(quality.stacks, 4);
 	assert_int_equal(quality.complete, 1);
 	assert_int_equal(quality.truncated, 2);
@@ -229,7 +229,7 @@ static void test_quality(void **state)
 	assert_int_equal(quality.by_reason[STOP_DEPTH], 1);
 	assert_int_equal(quality.by_reason[STOP_UNKNOWN], 1);
 	assert_int_equal(quality.by_reason[STOP_NOT_TAKEN], 1);
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 static void test_stop_names(void **state)
@@ -247,9 +247,9 @@ static void test_stop_names(void **state)
 #define MODULE_NEW 12
 
 /* The module of the frame of the site with this ID. */
-static uint32_t module_of(struct books *books, size_t site, uint64_t *ret_offset)
+static uint32_t module_of(struct model_fixture *fixture, size_t site, uint64_t *ret_offset)
 {
-	const struct snapshot_process *section = look(books);
+	const struct snapshot_process *section = look(fixture);
 	const struct snapshot_frame *frame = section->stacks[section->sites[site].stack].frames;
 
 	*ret_offset = frame->offset;
@@ -260,86 +260,86 @@ static uint32_t module_of(struct books *books, size_t site, uint64_t *ret_offset
 static void test_replaced_mapping(void **state)
 {
 	static const uint64_t frame = PLUGIN + 0x5010;
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	uint64_t offset;
 
 	(void)state;
-	tell_mapping(&books, PLUGIN, 0x10000, 0, MODULE_OLD, 0);
-	tell_stack(&books, 1, &frame, 1, 0);
-	tell_mapping(&books, PLUGIN + 0x4000, 0x4000, 0x9000, MODULE_NEW, 0);
-	tell_stack(&books, 2, &frame, 1, 0);
-	for (books.stack = 1; books.stack <= 2; books.stack++)
-		tell_malloc(&books, books.stack * 16, 1);
-	books.stack = 0;
-	books.caller = PLUGIN + 0x10; /* parts of the old mapping remain on both sides */
-	tell_malloc(&books, 48, 1);
-	books.caller = PLUGIN + 0x8010;
-	tell_malloc(&books, 64, 1);
-	assert_int_equal(module_of(&books, 0, &offset), MODULE_OLD);
+	send_mapping(&fixture, PLUGIN, 0x10000, 0, MODULE_OLD, 0);
+	send_stack(&fixture, 1, &frame, 1, 0);
+	send_mapping(&fixture, PLUGIN + 0x4000, 0x4000, 0x9000, MODULE_NEW, 0);
+	send_stack(&fixture, 2, &frame, 1, 0);
+	for (fixture.stack = 1; fixture.stack <= 2; fixture.stack++)
+		send_malloc(&fixture, fixture.stack * 16, 1);
+	fixture.stack = 0;
+	fixture.caller = PLUGIN + 0x10; /* parts of the old mapping remain on both sides */
+	send_malloc(&fixture, 48, 1);
+	fixture.caller = PLUGIN + 0x8010;
+	send_malloc(&fixture, 64, 1);
+	assert_int_equal(module_of(&fixture, 0, &offset), MODULE_OLD);
 	assert_int_equal(offset, 0x5010);
-	assert_int_equal(module_of(&books, 1, &offset), MODULE_NEW);
+	assert_int_equal(module_of(&fixture, 1, &offset), MODULE_NEW);
 	assert_int_equal(offset, 0xa010);
-	assert_int_equal(module_of(&books, 2, &offset), MODULE_OLD);
+	assert_int_equal(module_of(&fixture, 2, &offset), MODULE_OLD);
 	assert_int_equal(offset, 0x10);
-	assert_int_equal(module_of(&books, 3, &offset), MODULE_OLD);
+	assert_int_equal(module_of(&fixture, 3, &offset), MODULE_OLD);
 	assert_int_equal(offset, 0x8010);
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 /* Blocks of ld.so come before its mappings are known. The first of several later mappings
  * counts. */
 static void test_late_mapping(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	uint64_t offset;
 
 	(void)state;
-	books.caller = PLUGIN + 0x10;
-	tell_malloc(&books, A, 1);
-	assert_int_equal(module_of(&books, 0, &offset), MODULE_NONE);
-	tell_mapping(&books, PLUGIN, 0x1000, 0, MODULE_OLD, 0);
-	assert_int_equal(module_of(&books, 0, &offset), MODULE_OLD);
-	tell_mapping(&books, PLUGIN, 0x1000, 0, MODULE_NEW, 0);
-	assert_int_equal(module_of(&books, 0, &offset), MODULE_OLD);
-	books_close(&books);
+	fixture.caller = PLUGIN + 0x10;
+	send_malloc(&fixture, A, 1);
+	assert_int_equal(module_of(&fixture, 0, &offset), MODULE_NONE);
+	send_mapping(&fixture, PLUGIN, 0x1000, 0, MODULE_OLD, 0);
+	assert_int_equal(module_of(&fixture, 0, &offset), MODULE_OLD);
+	send_mapping(&fixture, PLUGIN, 0x1000, 0, MODULE_NEW, 0);
+	assert_int_equal(module_of(&fixture, 0, &offset), MODULE_OLD);
+	fixture_close(&fixture);
 }
 
 /* A call that never returns can be the last instruction of its mapping. */
 static void test_edges_of_mapping(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	uint64_t offset;
 
 	(void)state;
-	tell_mapping(&books, PLUGIN, 0x1000, 0, MODULE_OLD, 0);
-	tell_mapping(&books, PLUGIN + 0x1000, 0x1000, 0, MODULE_NEW, 0);
-	tell_mapping(&books, PLUGIN + 0x1800, 0, 0, MODULE_OLD, 0); /* empty: no effect */
-	books.caller = PLUGIN + 0x1000;
-	tell_malloc(&books, A, 1);
-	books.caller = PLUGIN + 0x1001;
-	tell_malloc(&books, A, 1);
-	assert_int_equal(module_of(&books, 0, &offset), MODULE_OLD);
+	send_mapping(&fixture, PLUGIN, 0x1000, 0, MODULE_OLD, 0);
+	send_mapping(&fixture, PLUGIN + 0x1000, 0x1000, 0, MODULE_NEW, 0);
+	send_mapping(&fixture, PLUGIN + 0x1800, 0, 0, MODULE_OLD, 0); /* empty: no effect */
+	fixture.caller = PLUGIN + 0x1000;
+	send_malloc(&fixture, A, 1);
+	fixture.caller = PLUGIN + 0x1001;
+	send_malloc(&fixture, A, 1);
+	assert_int_equal(module_of(&fixture, 0, &offset), MODULE_OLD);
 	assert_int_equal(offset, 0x1000);
-	assert_int_equal(module_of(&books, 1, &offset), MODULE_NEW);
+	assert_int_equal(module_of(&fixture, 1, &offset), MODULE_NEW);
 	assert_int_equal(offset, 1);
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 /* A wrapper is removed with its mapping. Announcing the same mapping again has no effect. */
 static void test_wrapper_of_replaced_mapping(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	(void)state;
-	tell_mapping(&books, LIBSTDCXX, OBJECT_SIZE, 0, MODULE_LIBSTDCXX, 0);
-	books.caller = OPERATOR_NEW + 1;
-	tell_malloc(&books, A, 1);
-	tell_mapping(&books, LIBSTDCXX, OBJECT_SIZE, 0, MODULE_NEW, 0);
-	books.caller = OPERATOR_NEW + 2;
-	tell_malloc(&books, A + 16, 1);
-	assert_int_equal(site_of(look(&books), API_NEW)->live_blocks, 1);
-	assert_int_equal(site_of(look(&books), API_MALLOC)->live_blocks, 1);
-	books_close(&books);
+	send_mapping(&fixture, LIBSTDCXX, OBJECT_SIZE, 0, MODULE_LIBSTDCXX, 0);
+	fixture.caller = OPERATOR_NEW + 1;
+	send_malloc(&fixture, A, 1);
+	send_mapping(&fixture, LIBSTDCXX, OBJECT_SIZE, 0, MODULE_NEW, 0);
+	fixture.caller = OPERATOR_NEW + 2;
+	send_malloc(&fixture, A + 16, 1);
+	assert_int_equal(site_of(look(&fixture), API_NEW)->live_blocks, 1);
+	assert_int_equal(site_of(look(&fixture), API_MALLOC)->live_blocks, 1);
+	fixture_close(&fixture);
 }
 
 /* Compared with an array that has the mapping of each byte at each time. */
@@ -347,7 +347,7 @@ static void test_random_mappings(void **state)
 {
 	enum { SIZE = 64, CHANGES = 60 };
 	static uint32_t history[CHANGES + 1][SIZE];
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	const struct snapshot_process *section;
 
 	(void)state;
@@ -358,17 +358,17 @@ static void test_random_mappings(void **state)
 		uint64_t frames[SIZE], start = (uint64_t)random() % SIZE;
 		uint64_t size = 1 + (uint64_t)random() % (SIZE - start);
 
-		tell_mapping(&books, PLUGIN + start, size, 0, 100 + change, 0);
+		send_mapping(&fixture, PLUGIN + start, size, 0, 100 + change, 0);
 		memcpy(history[change], history[change - 1], sizeof(history[0]));
 		for (uint64_t i = start; i < start + size; i++)
 			history[change][i] = 100 + change;
 		for (uint64_t i = 0; i < SIZE; i++)
 			frames[i] = PLUGIN + i + 1; /* the call is one byte before */
-		tell_stack(&books, change, frames, SIZE, 0);
-		books.stack = change;
-		tell_malloc(&books, 16 * change, 1);
+		send_stack(&fixture, change, frames, SIZE, 0);
+		fixture.stack = change;
+		send_malloc(&fixture, 16 * change, 1);
 	}
-	section = look(&books);
+	section = look(&fixture);
 	assert_int_equal(section->stack_count, CHANGES);
 	for (uint32_t change = 1; change <= CHANGES; change++)
 		for (uint64_t i = 0; i < SIZE; i++) {
@@ -379,7 +379,7 @@ static void test_random_mappings(void **state)
 			assert_int_equal(section->stacks[change - 1].frames[i].module_id,
 					 history[moment][i]);
 		}
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 static void test_arena(void **state)
@@ -537,27 +537,27 @@ static struct resolver resolver_of(struct asked *asked)
 }
 
 /* Two stacks that differ only in the first frame, and another process that has both. */
-static struct books books_to_resolve(void)
+static struct model_fixture fixture_to_resolve(void)
 {
 	static const uint64_t frames[][4] = {
 		{PROGRAM + 0x10, PROGRAM + 0x20, LIBC + 0x30, 0x99},
 		{PROGRAM + 0x50, PROGRAM + 0x20, LIBC + 0x30, 0x99},
 	};
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 
 	for (int process = 0; process < 2; process++) {
 		if (process) {
-			books.pid++;
-			tell_process(&books, EVENT_PROCESS, START_TIME);
-			tell_objects(&books);
+			fixture.pid++;
+			send_process(&fixture, EVENT_PROCESS, START_TIME);
+			send_objects(&fixture);
 		}
 		for (uint64_t i = 0; i < 2; i++) {
-			tell_stack(&books, i + 1, frames[i], 4, 0);
-			books.stack = i + 1;
-			tell_malloc(&books, A + 16 * i, 1);
+			send_stack(&fixture, i + 1, frames[i], 4, 0);
+			fixture.stack = i + 1;
+			send_malloc(&fixture, A + 16 * i, 1);
 		}
 	}
-	return books;
+	return fixture;
 }
 
 static void check_first_stack(const struct snapshot_stack *stack)
@@ -585,72 +585,72 @@ static void check_first_stack(const struct snapshot_stack *stack)
 
 static void test_resolve(void **state)
 {
-	struct books books = books_to_resolve();
+	struct model_fixture fixture = fixture_to_resolve();
 	struct asked asked = {0};
 	struct resolver resolver = resolver_of(&asked);
 
 	(void)state;
-	books_look(&books);
-	assert_int_equal(snapshot_resolve(books.snapshot, &resolver, 0), 0);
+	fixture_snapshot(&fixture);
+	assert_int_equal(snapshot_resolve(fixture.snapshot, &resolver, 0), 0);
 	assert_int_equal(asked.names, 4); /* distinct places */
 	assert_int_equal(asked.modules, 2);
 	assert_int_equal(asked.done, 4);
 	assert_int_equal(asked.total, 4);
 	for (size_t i = 0; i < 2; i++) {
-		check_first_stack(&books.snapshot->processes[i].stacks[0]);
-		assert_int_equal(books.snapshot->processes[i].stacks[1].frame_count, 4);
+		check_first_stack(&fixture.snapshot->processes[i].stacks[0]);
+		assert_int_equal(fixture.snapshot->processes[i].stacks[1].frame_count, 4);
 	}
 	/* The second time, there is nothing left to do. */
-	assert_int_equal(snapshot_resolve(books.snapshot, &resolver, 0), 0);
+	assert_int_equal(snapshot_resolve(fixture.snapshot, &resolver, 0), 0);
 	assert_int_equal(asked.names, 4);
-	check_first_stack(&books.snapshot->processes[0].stacks[0]);
-	books_close(&books);
+	check_first_stack(&fixture.snapshot->processes[0].stacks[0]);
+	fixture_close(&fixture);
 }
 
 static void test_resolve_top(void **state)
 {
-	struct books books = books_to_resolve();
+	struct model_fixture fixture = fixture_to_resolve();
 	struct asked asked = {0};
 	struct resolver resolver = resolver_of(&asked);
 	const struct snapshot_stack *stacks;
 
 	(void)state;
-	books_look(&books);
+	fixture_snapshot(&fixture);
 	resolver.progress = NULL;
-	assert_int_equal(snapshot_resolve(books.snapshot, &resolver, 1), 0);
-	stacks = books.snapshot->processes[0].stacks;
+	assert_int_equal(snapshot_resolve(fixture.snapshot, &resolver, 1), 0);
+	stacks = fixture.snapshot->processes[0].stacks;
 	check_first_stack(&stacks[0]);
 	assert_null(stacks[1].frames[0].module);
 	assert_int_equal(asked.names, 3);
-	assert_int_equal(snapshot_resolve(books.snapshot, &resolver, 2), 0);
+	assert_int_equal(snapshot_resolve(fixture.snapshot, &resolver, 2), 0);
 	check_first_stack(&stacks[0]);
 	assert_string_equal(stacks[1].frames[0].function, "f1050");
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 /* The ends of truncated stacks are known, whether or not their frames are named. */
 static void test_resolve_ends(void **state)
 {
 	static const uint64_t frames[] = {PROGRAM + 0x10, LIBC + 0x30, 0x99};
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	struct asked asked = {0};
 	struct resolver resolver = resolver_of(&asked);
 	const struct snapshot_stack *stacks;
 
 	(void)state;
-	tell_stack(&books, 1, frames, 2, 0);
-	tell_stack_end(&books, 2, frames, 2, EVENT_FLAG_TRUNCATED, STOP_NO_TABLE);
-	tell_stack_end(&books, 3, frames, 3, EVENT_FLAG_TRUNCATED, STOP_NO_TABLE);
+	send_stack(&fixture, 1, frames, 2, 0);
+	send_stack_end(&fixture, 2, frames, 2, EVENT_FLAG_TRUNCATED, STOP_NO_TABLE);
+	send_stack_end(&fixture, 3, frames, 3, EVENT_FLAG_TRUNCATED, STOP_NO_TABLE);
 	for (uint64_t id = 1; id <= 3; id++)
-		tell_from(&books, id);
-	books_look(&books);
-	assert_int_equal(snapshot_resolve(books.snapshot, &resolver, 1), 0);
-	stacks = books.snapshot->processes[0].stacks;
+		send_from(&fixture, id);
+	fixture_snapshot(&fixture);
+	assert_int_equal(snapshot_resolve(fixture.snapshot, &resolver, 1), 0);
+	stacks = fixture.snapshot->processes[0].stacks;
 	assert_null(stacks[0].end_module);
 	assert_null(stacks[1].frames[1].module);
 	assert_string_equal(stacks[1].end_module, "/lib/libc.so.6");
 	assert_null(stacks[2].end_module);
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 static void test_resolve_nothing(void **state)

@@ -18,14 +18,14 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static char *demangle_as_told(const char *symbol)
+static char *demangle_from_table(const char *symbol)
 {
 	return strdup(strcmp(symbol, "_ZN5cache3putEi") ? symbol : "cache::put(int)");
 }
 
 static int parse(struct suppressions *suppressions, const char *text, struct error *err)
 {
-	struct suppression_text file = {"f.supp", text, strlen(text), demangle_as_told};
+	struct suppression_text file = {"f.supp", text, strlen(text), demangle_from_table};
 
 	return suppressions_parse(suppressions, &file, err);
 }
@@ -181,7 +181,7 @@ static struct snapshot_site lost_sites[] = {
 	{.id = 2, .api = API_MALLOC, .stack = 77, .leaks.classes[LEAK_DEFINITE] = {6, 60}},
 };
 
-struct books {
+struct model_fixture {
 	struct snapshot *snapshot;
 	struct snapshot_process process;
 	struct snapshot_site sites[3];
@@ -189,36 +189,36 @@ struct books {
 	struct suppressions *suppressions;
 };
 
-static void books_open(struct books *books, const char *text)
+static void fixture_open(struct model_fixture *fixture, const char *text)
 {
 	struct error err;
 
-	memset(books, 0, sizeof(*books));
-	memcpy(books->sites, lost_sites, sizeof(lost_sites));
-	books->stacks[0] = (struct snapshot_stack){.frames = &frames[2], .frame_count = 1};
-	books->stacks[1] = (struct snapshot_stack){.frames = &frames[4], .frame_count = 1};
-	books->process = (struct snapshot_process){
+	memset(fixture, 0, sizeof(*fixture));
+	memcpy(fixture->sites, lost_sites, sizeof(lost_sites));
+	fixture->stacks[0] = (struct snapshot_stack){.frames = &frames[2], .frame_count = 1};
+	fixture->stacks[1] = (struct snapshot_stack){.frames = &frames[4], .frame_count = 1};
+	fixture->process = (struct snapshot_process){
 		.scan = {.done = true,
 			 .classes = {[LEAK_DEFINITE] = {12, 120},
 				     [LEAK_INDIRECT] = {2, 20},
 				     [LEAK_POSSIBLE] = {3, 30},
 				     [LEAK_REACHABLE] = {4, 40}}},
-		.sites = books->sites,
+		.sites = fixture->sites,
 		.site_count = 3,
-		.stacks = books->stacks,
+		.stacks = fixture->stacks,
 		.stack_count = 2,
 	};
-	books->snapshot = snapshot_new();
-	books->snapshot->processes = &books->process;
-	books->snapshot->process_count = 1;
-	books->suppressions = suppressions_new();
-	assert_int_equal(parse(books->suppressions, text, &err), 0);
+	fixture->snapshot = snapshot_new();
+	fixture->snapshot->processes = &fixture->process;
+	fixture->snapshot->process_count = 1;
+	fixture->suppressions = suppressions_new();
+	assert_int_equal(parse(fixture->suppressions, text, &err), 0);
 }
 
-static void books_close(struct books *books)
+static void fixture_close(struct model_fixture *fixture)
 {
-	suppressions_free(books->suppressions);
-	snapshot_free(books->snapshot);
+	suppressions_free(fixture->suppressions);
+	snapshot_free(fixture->snapshot);
 }
 
 static void assert_sum(const struct snapshot_sum *sum, uint64_t blocks)
@@ -230,40 +230,43 @@ static void assert_sum(const struct snapshot_sum *sum, uint64_t blocks)
 /* All leaked blocks move to the suppressed ones, in site and scan. Reachable blocks stay. */
 static void test_sums(void **state)
 {
-	struct books books;
+	struct model_fixture fixture;
 
 	(void)state;
-	books_open(&books, "leak:put\n");
-	assert_int_equal(suppressions_apply(books.suppressions, LEAK_SET_LOST, books.snapshot), 1);
-	assert_sum(&books.process.scan.classes[LEAK_DEFINITE], 11);
-	assert_sum(&books.process.scan.classes[LEAK_INDIRECT], 0);
-	assert_sum(&books.process.scan.classes[LEAK_POSSIBLE], 0);
-	assert_sum(&books.process.scan.classes[LEAK_REACHABLE], 4);
-	assert_sum(&books.process.scan.suppressed, 6);
-	assert_sum(&books.sites[0].leaks.classes[LEAK_DEFINITE], 0);
-	assert_sum(&books.sites[0].leaks.suppressed, 6);
-	assert_string_equal(books.sites[0].leaks.suppressed_by, "leak:put");
-	assert_null(books.sites[1].leaks.suppressed_by);
+	fixture_open(&fixture, "leak:put\n");
+	assert_int_equal(suppressions_apply(fixture.suppressions, LEAK_SET_LOST, fixture.snapshot),
+			 1);
+	assert_sum(&fixture.process.scan.classes[LEAK_DEFINITE], 11);
+	assert_sum(&fixture.process.scan.classes[LEAK_INDIRECT], 0);
+	assert_sum(&fixture.process.scan.classes[LEAK_POSSIBLE], 0);
+	assert_sum(&fixture.process.scan.classes[LEAK_REACHABLE], 4);
+	assert_sum(&fixture.process.scan.suppressed, 6);
+	assert_sum(&fixture.sites[0].leaks.classes[LEAK_DEFINITE], 0);
+	assert_sum(&fixture.sites[0].leaks.suppressed, 6);
+	assert_string_equal(fixture.sites[0].leaks.suppressed_by, "leak:put");
+	assert_null(fixture.sites[1].leaks.suppressed_by);
 	/* Suppressed blocks are not suppressed twice. */
-	assert_int_equal(suppressions_apply(books.suppressions, LEAK_SET_LOST, books.snapshot), 0);
-	assert_sum(&books.process.scan.suppressed, 6);
-	books_close(&books);
+	assert_int_equal(suppressions_apply(fixture.suppressions, LEAK_SET_LOST, fixture.snapshot),
+			 0);
+	assert_sum(&fixture.process.scan.suppressed, 6);
+	fixture_close(&fixture);
 }
 
 /* Reachable blocks are suppressed only if they count as leaks. */
 static void test_suppresses_reachable_on_request(void **state)
 {
 	const uint32_t classes = LEAK_SET_LOST | LEAK_BIT(LEAK_REACHABLE);
-	struct books books;
+	struct model_fixture fixture;
 
 	(void)state;
-	books_open(&books, "{\nx\nMemcheck:Leak\nmatch-leak-kinds: reachable\n...\n}\n");
-	assert_int_equal(suppressions_apply(books.suppressions, LEAK_SET_LOST, books.snapshot), 0);
-	assert_sum(&books.process.scan.suppressed, 0);
-	assert_true(suppressions_apply(books.suppressions, classes, books.snapshot) > 0);
-	assert_sum(&books.process.scan.classes[LEAK_REACHABLE], 0);
-	assert_sum(&books.process.scan.suppressed, 4);
-	books_close(&books);
+	fixture_open(&fixture, "{\nx\nMemcheck:Leak\nmatch-leak-kinds: reachable\n...\n}\n");
+	assert_int_equal(suppressions_apply(fixture.suppressions, LEAK_SET_LOST, fixture.snapshot),
+			 0);
+	assert_sum(&fixture.process.scan.suppressed, 0);
+	assert_true(suppressions_apply(fixture.suppressions, classes, fixture.snapshot) > 0);
+	assert_sum(&fixture.process.scan.classes[LEAK_REACHABLE], 0);
+	assert_sum(&fixture.process.scan.suppressed, 4);
+	fixture_close(&fixture);
 }
 
 /* A suppression of reachable blocks covers stack-only ones. Other suppressions do so only if they
@@ -280,51 +283,53 @@ static void test_kinds_of_stack_only_blocks(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		struct books books;
+		struct model_fixture fixture;
 		char text[128];
 		int sites;
 
 		snprintf(text, sizeof(text), "{\nx\nMemcheck:Leak\nmatch-leak-kinds: %s\n...\n}\n",
 			 lines[i].kinds);
-		books_open(&books, text);
-		books.sites[0].leaks.classes[LEAK_STACK] = (struct snapshot_sum){2, 64};
-		books.process.scan.classes[LEAK_STACK] = (struct snapshot_sum){2, 64};
-		sites = suppressions_apply(books.suppressions, LEAK_BIT(LEAK_STACK),
-					   books.snapshot);
+		fixture_open(&fixture, text);
+		fixture.sites[0].leaks.classes[LEAK_STACK] = (struct snapshot_sum){2, 64};
+		fixture.process.scan.classes[LEAK_STACK] = (struct snapshot_sum){2, 64};
+		sites = suppressions_apply(fixture.suppressions, LEAK_BIT(LEAK_STACK),
+					   fixture.snapshot);
 		assert_int_equal(sites > 0, lines[i].covers);
-		assert_int_equal(books.process.scan.suppressed.blocks, lines[i].covers ? 2 : 0);
-		books_close(&books);
+		assert_int_equal(fixture.process.scan.suppressed.blocks, lines[i].covers ? 2 : 0);
+		fixture_close(&fixture);
 	}
 }
 
 /* Another suppression may cover the remaining kinds of a site. The first one is named there. */
 static void test_kinds(void **state)
 {
-	struct books books;
+	struct model_fixture fixture;
 
 	(void)state;
-	books_open(&books, "{\nfirst\nMemcheck:Leak\nmatch-leak-kinds: possible\n...\n}\n"
-			   "{\nsecond\nMemcheck:Leak\nmatch-leak-kinds: definite\n...\n"
-			   "fun:main\n}\n");
-	assert_int_equal(suppressions_apply(books.suppressions, LEAK_SET_LOST, books.snapshot), 2);
-	assert_sum(&books.process.scan.classes[LEAK_DEFINITE], 7);
-	assert_sum(&books.process.scan.classes[LEAK_POSSIBLE], 0);
-	assert_sum(&books.process.scan.classes[LEAK_INDIRECT], 2);
-	assert_sum(&books.process.scan.suppressed, 8);
-	assert_string_equal(books.sites[0].leaks.suppressed_by, "first");
-	assert_string_equal(books.sites[1].leaks.suppressed_by, "second");
-	books_close(&books);
+	fixture_open(&fixture, "{\nfirst\nMemcheck:Leak\nmatch-leak-kinds: possible\n...\n}\n"
+			       "{\nsecond\nMemcheck:Leak\nmatch-leak-kinds: definite\n...\n"
+			       "fun:main\n}\n");
+	assert_int_equal(suppressions_apply(fixture.suppressions, LEAK_SET_LOST, fixture.snapshot),
+			 2);
+	assert_sum(&fixture.process.scan.classes[LEAK_DEFINITE], 7);
+	assert_sum(&fixture.process.scan.classes[LEAK_POSSIBLE], 0);
+	assert_sum(&fixture.process.scan.classes[LEAK_INDIRECT], 2);
+	assert_sum(&fixture.process.scan.suppressed, 8);
+	assert_string_equal(fixture.sites[0].leaks.suppressed_by, "first");
+	assert_string_equal(fixture.sites[1].leaks.suppressed_by, "second");
+	fixture_close(&fixture);
 }
 
 static void test_without_scan(void **state)
 {
-	struct books books;
+	struct model_fixture fixture;
 
 	(void)state;
-	books_open(&books, "leak:*\n");
-	books.process.scan.done = false;
-	assert_int_equal(suppressions_apply(books.suppressions, LEAK_SET_LOST, books.snapshot), 0);
-	books_close(&books);
+	fixture_open(&fixture, "leak:*\n");
+	fixture.process.scan.done = false;
+	assert_int_equal(suppressions_apply(fixture.suppressions, LEAK_SET_LOST, fixture.snapshot),
+			 0);
+	fixture_close(&fixture);
 }
 
 /* ---- invalid files ---- */

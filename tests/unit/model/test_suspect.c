@@ -109,21 +109,21 @@ static void test_order(void **state)
 		{.id = 3, .growth = slow, .allocations = 10, .live_blocks = 10, .live_bytes = 100},
 		{.id = 4},
 	};
-	struct snapshot_process books = {.sites = list, .site_count = 5, .scan.done = true};
+	struct snapshot_process fixture = {.sites = list, .site_count = 5, .scan.done = true};
 	const struct snapshot_site *found[3];
 
 	(void)state;
 	list[2].leaks.classes[LEAK_DEFINITE] = (struct snapshot_sum){9, 90};
-	assert_int_equal(suspects_find(&books, found, 3), 4);
+	assert_int_equal(suspects_find(&fixture, found, 3), 4);
 	assert_int_equal(found[0]->id, 2);
 	assert_int_equal(found[1]->id, 1);
 	assert_int_equal(found[2]->id, 0);
 	list[1].leaks.classes[LEAK_REACHABLE] = (struct snapshot_sum){10, 100};
 	list[2].leaks.classes[LEAK_DEFINITE] = (struct snapshot_sum){0, 0};
-	assert_int_equal(suspects_find(&books, found, 2), 4);
+	assert_int_equal(suspects_find(&fixture, found, 2), 4);
 	assert_int_equal(found[0]->id, 2);
 	assert_int_equal(found[1]->id, 1);
-	assert_int_equal(suspects_find(&books, found, 0), 4);
+	assert_int_equal(suspects_find(&fixture, found, 0), 4);
 }
 
 static void test_reasons(void **state)

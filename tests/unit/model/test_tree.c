@@ -4,7 +4,7 @@
  * calls, and exec and exit of parent and child in any order.
  */
 #include "oracle.h"
-#include "tests/unit/books.h"
+#include "tests/unit/model_fixture.h"
 
 enum { TREE_ORACLES = 48, TREE_STEPS = 30000, TREE_LOOK = 500, GUESTS = 2 };
 
@@ -17,7 +17,7 @@ struct member {
 };
 
 struct tree {
-	struct books books;
+	struct model_fixture fixture;
 	struct member members[TREE_ORACLES];
 	size_t count;
 	uint32_t pids; /* assigned so far */
@@ -80,9 +80,9 @@ static void tree_fork(struct tree *tree, struct member *parent, uint64_t thread)
 	memcpy(pids, child->oracle->pids, sizeof(pids));
 	memcpy(tids, child->oracle->tids, sizeof(tids));
 	*child->oracle = *parent->oracle;
-	tree->books.pid = parent->oracle->pids[thread];
-	tree->books.tid = parent->oracle->tids[thread];
-	tell_fork(&tree->books, pid, pid, false);
+	tree->fixture.pid = parent->oracle->pids[thread];
+	tree->fixture.tid = parent->oracle->tids[thread];
+	send_fork(&tree->fixture, pid, pid, false);
 	oracle_inherit(child->oracle);
 	oracle_keep_thread(child->oracle, thread);
 	memcpy(child->oracle->pids, pids, sizeof(pids));
@@ -98,9 +98,9 @@ static void tree_vfork(struct tree *tree, struct member *parent, uint64_t thread
 
 		if (parent->users[guest] || parent->oracle->pids[slot])
 			continue;
-		tree->books.pid = parent->oracle->pids[thread];
-		tree->books.tid = parent->oracle->tids[thread];
-		tell_fork(&tree->books, pid, pid, true);
+		tree->fixture.pid = parent->oracle->pids[thread];
+		tree->fixture.tid = parent->oracle->tids[thread];
+		send_fork(&tree->fixture, pid, pid, true);
 		parent->users[guest] = pid;
 		parent->oracle->pids[slot] = parent->oracle->tids[slot] = pid;
 		return;
@@ -136,8 +136,8 @@ static void member_release(struct member *member, uint32_t pid)
 
 static void tree_end(struct tree *tree, struct member *member, uint32_t pid, enum event_kind kind)
 {
-	books_turn(&tree->books, pid);
-	tell(&tree->books, (struct event){.kind = kind});
+	fixture_switch_to(&tree->fixture, pid);
+	send_event(&tree->fixture, (struct event){.kind = kind});
 	member_release(member, pid);
 }
 
@@ -146,10 +146,10 @@ static void tree_exec(struct tree *tree, struct member *member, uint32_t pid)
 	struct member *image = tree_add(tree, pid);
 
 	image->image = member->pid == pid ? member->image + 1 : 0;
-	books_turn(&tree->books, pid);
-	tell_process(&tree->books, EVENT_EXEC, pid);
-	tell_objects(&tree->books);
-	tell_oracle_stacks(&tree->books);
+	fixture_switch_to(&tree->fixture, pid);
+	send_process(&tree->fixture, EVENT_EXEC, pid);
+	send_objects(&tree->fixture);
+	send_oracle_stacks(&tree->fixture);
 	member_release(member, pid);
 }
 
@@ -171,13 +171,13 @@ static void tree_step(struct tree *tree)
 	else if (what == 3 && tree->count > 4)
 		tree_end(tree, member, pid, dice(2) ? EVENT_EXIT : EVENT_LEAVE);
 	else
-		random_call(member->oracle, &tree->books);
+		random_call(member->oracle, &tree->fixture);
 }
 
 static const struct snapshot_process *tree_section(const struct tree *tree,
 						   const struct member *member)
 {
-	const struct snapshot *snapshot = tree->books.snapshot;
+	const struct snapshot *snapshot = tree->fixture.snapshot;
 
 	for (size_t i = 0; i < snapshot->process_count; i++)
 		if (snapshot->processes[i].pid == member->pid &&
@@ -189,9 +189,9 @@ static const struct snapshot_process *tree_section(const struct tree *tree,
 
 static void tree_compare(struct tree *tree)
 {
-	books_look(&tree->books);
-	assert_int_equal(tree->books.snapshot->process_count, tree->count);
-	assert_int_equal(tree->books.snapshot->dropped, 0);
+	fixture_snapshot(&tree->fixture);
+	assert_int_equal(tree->fixture.snapshot->process_count, tree->count);
+	assert_int_equal(tree->fixture.snapshot->dropped, 0);
 	for (size_t i = 0; i < tree->count; i++)
 		oracle_compare_section(tree->members[i].oracle,
 				       tree_section(tree, &tree->members[i]));
@@ -203,9 +203,9 @@ static void tree_run(unsigned int seed)
 
 	assert_non_null(tree);
 	srandom(seed);
-	tree->books = books_default();
+	tree->fixture = fixture_default();
 	tree_add(tree, PID);
-	tell_oracle_stacks(&tree->books);
+	send_oracle_stacks(&tree->fixture);
 	for (int step = 1; step <= TREE_STEPS; step++) {
 		tree_step(tree);
 		if (step % TREE_LOOK == 0)
@@ -215,7 +215,7 @@ static void tree_run(unsigned int seed)
 		while (!tree->members[i].closed)
 			tree_end(tree, &tree->members[i], tree->members[i].users[0], EVENT_EXIT);
 	tree_compare(tree);
-	books_close(&tree->books);
+	fixture_close(&tree->fixture);
 	for (size_t i = 0; i < tree->count; i++)
 		free(tree->members[i].oracle);
 	free(tree);

@@ -1,99 +1,99 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Live blocks as a log of glibc's mtrace(). Reports say when they are incomplete. */
-#include "tests/unit/books.h"
+#include "tests/unit/model_fixture.h"
 #include "tests/unit/render.h"
 
-static struct books books_listed(void)
+static struct model_fixture fixture_with_blocks(void)
 {
-	return books_open((struct model_config){
+	return fixture_open((struct model_config){
 		.apis = API_SET_ALL, .wrappers = true, .sanity = true, .lists_blocks = true});
 }
 
-static char *log_of(struct books *books)
+static char *log_of(struct model_fixture *fixture)
 {
 	const struct format_options look_like = {.width = 80};
 
-	books_look(books);
-	return render(&format_mtrace, books->snapshot, &look_like);
+	fixture_snapshot(fixture);
+	return render(&format_mtrace, fixture->snapshot, &look_like);
 }
 
-static void tell_calls(struct books *books)
+static void send_calls(struct model_fixture *fixture)
 {
 	const uint64_t frames[] = {PROGRAM + 0x10, PROGRAM + 0x20};
 
-	tell_stack(books, 1, frames, 2, 0);
-	books->stack = 1;
-	tell_malloc(books, 0x3000, 30);
-	tell_malloc(books, 0x1000, 10);
-	tell_malloc(books, 0x2000, 20);
-	tell_free(books, 0x2000);
+	send_stack(fixture, 1, frames, 2, 0);
+	fixture->stack = 1;
+	send_malloc(fixture, 0x3000, 30);
+	send_malloc(fixture, 0x1000, 10);
+	send_malloc(fixture, 0x2000, 20);
+	send_free(fixture, 0x2000);
 }
 
 static void test_live_blocks(void **state)
 {
-	struct books books = books_listed();
+	struct model_fixture fixture = fixture_with_blocks();
 	char *text;
 
 	(void)state;
-	tell_calls(&books);
-	text = log_of(&books);
+	send_calls(&fixture);
+	text = log_of(&fixture);
 	assert_string_equal(text, "= Start\n"
 				  "@ [0x400010] + 0x1000 0xa\n"
 				  "@ [0x400010] + 0x3000 0x1e\n"
 				  "= End\n");
 	free(text);
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 /* A process that exits keeps its blocks and sums. */
 static void test_blocks_of_exited_process(void **state)
 {
-	struct books books = books_listed();
+	struct model_fixture fixture = fixture_with_blocks();
 	char *before, *after;
 	uint64_t oldest_ns;
 
 	(void)state;
-	tell_calls(&books);
-	before = log_of(&books);
-	oldest_ns = site_of(look(&books), API_MALLOC)->oldest_ns;
-	tell_exit(&books);
-	after = log_of(&books);
+	send_calls(&fixture);
+	before = log_of(&fixture);
+	oldest_ns = site_of(look(&fixture), API_MALLOC)->oldest_ns;
+	send_exit(&fixture);
+	after = log_of(&fixture);
 	assert_string_equal(after, before);
-	assert_int_equal(site_of(look(&books), API_MALLOC)->oldest_ns, oldest_ns);
+	assert_int_equal(site_of(look(&fixture), API_MALLOC)->oldest_ns, oldest_ns);
 	free(before);
 	free(after);
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 /* Without this format, the list of blocks is not kept. */
 static void test_blocks_only_on_request(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	char *text;
 
 	(void)state;
-	tell_calls(&books);
-	text = log_of(&books);
+	send_calls(&fixture);
+	text = log_of(&fixture);
 	assert_string_equal(text, "= Start\n= End\n");
 	free(text);
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 /* A log has only one process, the most important one. */
 static void test_most_important_of_several_processes(void **state)
 {
-	struct books books = books_listed();
+	struct model_fixture fixture = fixture_with_blocks();
 	char *text;
 
 	(void)state;
-	books_turn(&books, PID + 1);
-	tell_process(&books, EVENT_PROCESS, START_TIME);
-	tell_calls(&books);
-	text = log_of(&books);
+	fixture_switch_to(&fixture, PID + 1);
+	send_process(&fixture, EVENT_PROCESS, START_TIME);
+	send_calls(&fixture);
+	text = log_of(&fixture);
 	assert_non_null(strstr(text, "# only process 101; others are omitted\n"));
 	assert_non_null(strstr(text, " + 0x1000 0xa\n"));
 	free(text);
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 static void test_names_cannot_make_lines(void **state)
@@ -129,39 +129,40 @@ static void test_names_cannot_make_lines(void **state)
 
 static void test_incompleteness_is_reported(void **state)
 {
-	struct books books = books_default();
+	struct model_fixture fixture = fixture_default();
 	const struct format_options look_like = {.width = 80};
 	char *text;
 
 	(void)state;
-	books_look(&books);
-	books.snapshot->version = "";
-	books.snapshot->incomplete = "the recording is cut off";
-	text = render(&format_text, books.snapshot, &look_like);
+	fixture_snapshot(&fixture);
+	fixture.snapshot->version = "";
+	fixture.snapshot->incomplete = "the recording is cut off";
+	text = render(&format_text, fixture.snapshot, &look_like);
 	assert_int_equal(strncmp(text, "  ! incomplete: the recording is cut off\n", 41), 0);
 	free(text);
-	text = render(&format_json, books.snapshot, &look_like);
+	text = render(&format_json, fixture.snapshot, &look_like);
 	assert_non_null(strstr(text, "\"incomplete\": \"the recording is cut off\""));
 	free(text);
-	books_close(&books);
+	fixture_close(&fixture);
 }
 
 /* Models are found by number until they are summed up. */
 static void test_models_by_number(void **state)
 {
-	struct books books =
-		books_open((struct model_config){.apis = API_SET_ALL, .max_closed = 1});
-	struct process *first = model_process(books.model, PID);
+	struct model_fixture fixture =
+		fixture_open((struct model_config){.apis = API_SET_ALL, .max_closed = 1});
+	struct process *first = model_process(fixture.model, PID);
 
 	(void)state;
-	assert_ptr_equal(model_books(books.model, 0), first);
-	assert_null(model_books(books.model, 1));
-	tell_process(&books, EVENT_EXEC, START_TIME);
-	assert_ptr_equal(model_books(books.model, 0), first);
-	assert_ptr_equal(model_books(books.model, 1), model_process(books.model, PID));
-	tell_process(&books, EVENT_EXEC, START_TIME);
-	assert_null(model_books(books.model, 0));
-	books_close(&books);
+	assert_ptr_equal(model_process_by_number(fixture.model, 0), first);
+	assert_null(model_process_by_number(fixture.model, 1));
+	send_process(&fixture, EVENT_EXEC, START_TIME);
+	assert_ptr_equal(model_process_by_number(fixture.model, 0), first);
+	assert_ptr_equal(model_process_by_number(fixture.model, 1),
+			 model_process(fixture.model, PID));
+	send_process(&fixture, EVENT_EXEC, START_TIME);
+	assert_null(model_process_by_number(fixture.model, 0));
+	fixture_close(&fixture);
 }
 
 int main(void)

@@ -154,12 +154,12 @@ static void nocpp_apply(struct options *options)
 static int formats_complete(struct options *options)
 {
 	if (options->record && !options->formats.count && !options->output) {
-		options->books = options->scan || options->scan_every_ns ||
-				 options->error_exitcode || options->interactive ||
-				 options->prometheus || options->prometheus_file;
+		options->keeps_model = options->scan || options->scan_every_ns ||
+				       options->error_exitcode || options->interactive ||
+				       options->prometheus || options->prometheus_file;
 		return 0;
 	}
-	options->books = true;
+	options->keeps_model = true;
 	if (options->formats.count && !options->output)
 		return 0;
 	for (size_t i = 0; i < options->formats.count; i++)

@@ -91,7 +91,8 @@ struct options {
 	const char *output;                /* NULL if not given */
 	const char *record;                /* NULL if not given */
 	const char *sysroot;               /* NULL if not given */
-	bool books; /* keep a model while tracing, for reports and scans; false: only record */
+	bool keeps_model; /* keep a model while tracing, for reports and scans; false: only record
+			   */
 
 	bool serve;                    /* send the stream to clients; no reports */
 	const char *listen;            /* NULL if not given */

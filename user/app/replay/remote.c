@@ -80,7 +80,7 @@ static void keep_time(struct remote *remote)
  * A model that is received as a whole is shown when it is complete. If the connection breaks
  * before, receiving starts over.
  */
-static void show_books(struct remote *remote)
+static void show_model(struct remote *remote)
 {
 	const struct replay *replay = &remote->replay;
 
@@ -122,7 +122,7 @@ static int on_bytes(void *ctx, const void *bytes, size_t size)
 	if (remote->failure || remote->over)
 		return remote->failure ? remote->failure : -ECANCELED;
 	code = replay_stream.read(remote->reading, bytes, size, &err);
-	show_books(remote);
+	show_model(remote);
 	if (!remote->session->report.pid)
 		remote->session->report.pid = (pid_t)remote->replay.first_pid;
 	keep_time(remote);

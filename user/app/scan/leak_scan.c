@@ -26,7 +26,7 @@
 #include "app/scan/stack_judge.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "model/book/scan.h"
+#include "model/account/scan.h"
 #include "os/memory/pagemap.h"
 #include "os/memory/resident.h"
 #include "os/process/proc.h"
@@ -69,7 +69,7 @@ struct job {
 
 struct run {
 	const struct leak_scan *scan;
-	struct process *books; /* of the scanned image */
+	struct process *process; /* of the scanned image */
 	struct freeze *freeze;
 	struct copy *copy; /* NULL: no room for one */
 	bool stopped;
@@ -173,7 +173,7 @@ static int catch_up(const struct run *run)
 
 	if (session_drain(session))
 		return session->failure;
-	return model_process(session->model, (uint32_t)run->scan->pid) == run->books ? 0 : -ESRCH;
+	return model_process(session->model, (uint32_t)run->scan->pid) == run->process ? 0 : -ESRCH;
 }
 
 static int take_blocks(struct run *run)
@@ -185,8 +185,8 @@ static int take_blocks(struct run *run)
 	blocks_free(&run->blocks);
 	run->blocks = (struct blocks){0};
 	run->summary.taken_ns = clock_now_ns();
-	code = blocks_reserve(&run->blocks, scan_book_count(run->books));
-	return code ? code : scan_book_blocks(run->books, add_block, &run->blocks);
+	code = blocks_reserve(&run->blocks, scan_account_count(run->process));
+	return code ? code : scan_account_blocks(run->process, add_block, &run->blocks);
 }
 
 /*
@@ -199,10 +199,10 @@ static bool heap_is_known(const struct run *run)
 	const char *name, *bad;
 	uint32_t apis = 0;
 
-	if (!run->stopped || !scan_book_is_complete(run->books) ||
+	if (!run->stopped || !scan_account_is_complete(run->process) ||
 	    api_set_parse("malloc", &apis, &bad) || (session->report.options->apis & apis) != apis)
 		return false;
-	module = module_get(session->modules, scan_book_allocator(run->books));
+	module = module_get(session->modules, scan_account_allocator(run->process));
 	name = module ? strrchr(module->path, '/') : NULL;
 	return name && !strcmp(name, "/libc.so.6");
 }
@@ -223,7 +223,7 @@ static int open_judge(struct run *run, struct scan_input *input)
 {
 	struct session *session = run->scan->session;
 	const struct stack_judge_config config = {
-		.process = run->books,
+		.process = run->process,
 		.modules = session->modules,
 		.parser = session->parser,
 		.ranges = input->ranges,
@@ -464,7 +464,7 @@ static uint64_t stamp(void *ctx, uint64_t address)
 	const struct run *run = ctx;
 	bool first = run->confirm.passes == 1;
 	uint64_t until_ns = first ? run->summary.taken_ns : UINT64_MAX;
-	uint64_t known = scan_book_stamp(run->books, address, until_ns);
+	uint64_t known = scan_account_stamp(run->process, address, until_ns);
 
 	return known ? known : UINT64_MAX - run->confirm.passes; /* never equal to another pass */
 }
@@ -529,28 +529,28 @@ static void read_example(const struct run *run, struct pagemap *pagemap,
 	example->looked = true;
 }
 
-static void read_examples(const struct run *run, struct scan_book *book)
+static void read_examples(const struct run *run, struct scan_account *account)
 {
 	struct pagemap *pagemap;
 
 	if (pagemap_open(&pagemap, run->reader, true))
 		return;
-	for (size_t i = 0; i < book->count; i++)
+	for (size_t i = 0; i < account->count; i++)
 		for (size_t leak = 0; leak < LEAK_CLASS_COUNT; leak++)
-			if (book->leaks[i].examples[leak].address)
-				read_example(run, pagemap, &book->leaks[i].examples[leak]);
+			if (account->leaks[i].examples[leak].address)
+				read_example(run, pagemap, &account->leaks[i].examples[leak]);
 	pagemap_close(pagemap);
 }
 
-static void book_blocks(const struct run *run, struct scan_book *book)
+static void account_blocks(const struct run *run, struct scan_account *account)
 {
 	for (uint32_t slot = 0; slot < run->blocks.slots; slot++)
 		if (blocks_is_block(&run->blocks, slot))
-			scan_book_add(book, blocks_address(&run->blocks, slot),
-				      scan_class_of(&run->result, slot));
+			scan_account_add(account, blocks_address(&run->blocks, slot),
+					 scan_class_of(&run->result, slot));
 }
 
-static void tell(const struct run *run, const struct snapshot_scan *scan)
+static void log_result(const struct run *run, const struct snapshot_scan *scan)
 {
 	char pause[UNITS_TEXT_SIZE], bytes[UNITS_TEXT_SIZE];
 
@@ -567,25 +567,25 @@ static void tell(const struct run *run, const struct snapshot_scan *scan)
 		 (unsigned long long)scan->classes[LEAK_UNKNOWN].blocks);
 }
 
-static int book(const struct run *run, uint64_t started_ns, struct error *err)
+static int store_result(const struct run *run, uint64_t started_ns, struct error *err)
 {
-	struct scan_book book;
-	int code = scan_book_open(&book, run->books);
+	struct scan_account account;
+	int code = scan_account_open(&account, run->process);
 
 	if (code)
-		return error_set_errno(err, code, "cannot book the scan");
-	book.scan = run->summary;
-	book.scan.bytes_scanned = run->result.bytes_scanned;
-	book.scan.bytes_unreadable = run->result.bytes_unreadable;
-	book.scan.bytes_between = run->result.bytes_between;
-	book.scan.bytes_free = run->result.bytes_free;
-	book.scan.tagged = run->result.blocks_tagged;
-	book_blocks(run, &book);
-	read_examples(run, &book);
-	book.scan.duration_ns = clock_now_ns() - started_ns;
-	tell(run, &book.scan);
-	scan_book_commit(&book, run->books);
-	session_record_scan(run->scan->session, run->books);
+		return error_set_errno(err, code, "cannot store the result of the scan");
+	account.scan = run->summary;
+	account.scan.bytes_scanned = run->result.bytes_scanned;
+	account.scan.bytes_unreadable = run->result.bytes_unreadable;
+	account.scan.bytes_between = run->result.bytes_between;
+	account.scan.bytes_free = run->result.bytes_free;
+	account.scan.tagged = run->result.blocks_tagged;
+	account_blocks(run, &account);
+	read_examples(run, &account);
+	account.scan.duration_ns = clock_now_ns() - started_ns;
+	log_result(run, &account.scan);
+	scan_account_commit(&account, run->process);
+	session_record_scan(run->scan->session, run->process);
 	return 0;
 }
 
@@ -609,19 +609,19 @@ int leak_scan_run(const struct leak_scan *scan, struct error *err)
 	int code;
 
 	session_drain(scan->session);
-	session_book_losses(scan->session);
-	run.books = model_process(scan->session->model, (uint32_t)scan->pid);
-	if (!run.books)
+	session_account_losses(scan->session);
+	run.process = model_process(scan->session->model, (uint32_t)scan->pid);
+	if (!run.process)
 		return error_set_errno(err, -ESRCH, "cannot scan %d", (int)scan->pid);
-	if (scan_book_is_guest(run.books, (uint32_t)scan->pid))
+	if (scan_account_is_guest(run.process, (uint32_t)scan->pid))
 		return 0; /* the owner of the memory is scanned separately */
 	code = scan->live ? scan_live(&run, err) : scan_stopped(&run, err);
 	if (!code)
-		code = book(&run, started_ns, err);
+		code = store_result(&run, started_ns, err);
 	/* if the process has exited, the model already knows how */
 	if (code && code != -ESRCH && code != -ECANCELED) {
-		(void)scan_book_fail(run.books, err->text);
-		session_record_scan(scan->session, run.books);
+		(void)scan_account_fail(run.process, err->text);
+		session_record_scan(scan->session, run.process);
 	}
 	run_free(&run);
 	return code;

@@ -8,7 +8,7 @@
 
 #include "app/scan/leak_scan.h"
 #include "base/log.h"
-#include "model/book/scan.h"
+#include "model/account/scan.h"
 
 struct scanned {
 	pid_t pid;
@@ -21,7 +21,7 @@ static const struct options *options_of(const struct scanner *scanner)
 	return scanner->session->report.options;
 }
 
-static struct process *books_of(const struct scanner *scanner, pid_t pid)
+static struct process *process_of(const struct scanner *scanner, pid_t pid)
 {
 	const struct model *model = scanner->session->model;
 
@@ -260,13 +260,13 @@ int scanner_open(struct scanner *scanner, struct session *session, struct loop *
 
 static void explain_missing(const struct scanner *scanner, pid_t pid, const struct error *err)
 {
-	struct process *books = books_of(scanner, pid);
+	struct process *process = process_of(scanner, pid);
 
 	log_warn("no leak scan when %d ends: %s", (int)pid, err->text);
-	if (!books)
+	if (!process)
 		return;
-	(void)scan_book_fail(books, err->text);
-	session_record_scan(scanner->session, books);
+	(void)scan_account_fail(process, err->text);
+	session_record_scan(scanner->session, process);
 }
 
 void scanner_add(struct scanner *scanner, pid_t pid, enum hold_from from)
@@ -299,7 +299,7 @@ void scanner_finish(struct scanner *scanner)
 		bool live = mode == SCAN_MODE_LIVE && !is_at_end(scanned);
 
 		add_children(scanner, scanned->holder);
-		if (options->scan && !scanned->done && books_of(scanner, scanned->pid))
+		if (options->scan && !scanned->done && process_of(scanner, scanned->pid))
 			scan_one(scanner, scanned, live);
 		unwatch(scanner, scanned);
 	}

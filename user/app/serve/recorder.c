@@ -167,18 +167,18 @@ void recorder_close(struct recorder *recorder)
 
 static int begin(struct recorder *recorder)
 {
-	const struct model_config *books = recorder->config.books;
+	const struct model_config *model = recorder->config.model_config;
 	struct stream_settings settings = {
-		.apis = books->apis,
-		.wrappers = books->wrappers,
-		.sanity = books->sanity,
-		.omits = books->omits,
-		.scans = books->scans,
-		.exits_unseen = books->exits_unseen,
-		.page_size = books->page_size,
-		.sample = books->sample,
-		.min_size = books->min_size,
-		.max_size = books->max_size,
+		.apis = model->apis,
+		.wrappers = model->wrappers,
+		.sanity = model->sanity,
+		.omits = model->omits,
+		.scans = model->scans,
+		.exits_unseen = model->exits_unseen,
+		.page_size = model->page_size,
+		.sample = model->sample,
+		.min_size = model->min_size,
+		.max_size = model->max_size,
 		.begun_ns = clock_now_ns(),
 		.begun_at_ms = clock_epoch_ms(),
 		.version = MTRACE_VERSION,
@@ -237,19 +237,19 @@ static bool is_found(const struct snapshot_leaks *leaks)
 	return false;
 }
 
-static int tell_sites(struct recorder *recorder, const struct process *books, uint32_t *ret_count)
+static int tell_sites(struct recorder *recorder, const struct process *process, uint32_t *ret_count)
 {
 	int code = 0;
 
 	*ret_count = 0;
-	for (size_t i = 0; i < books->leak_count && !code; i++) {
-		const struct site *site = process_site_at(books, (uint32_t)i);
+	for (size_t i = 0; i < process->leak_count && !code; i++) {
+		const struct site *site = process_site_at(process, (uint32_t)i);
 		const struct stream_scan_site told = {
-			.books = books->number,
+			.books = process->number,
 			.site = (uint32_t)i,
 			.api = site->api,
 			.first_seen_ns = site->first_seen_ns,
-			.leaks = books->leaks[i],
+			.leaks = process->leaks[i],
 		};
 
 		if (!is_found(&told.leaks))
@@ -260,14 +260,14 @@ static int tell_sites(struct recorder *recorder, const struct process *books, ui
 	return code;
 }
 
-int recorder_scan(struct recorder *recorder, const struct process *books)
+int recorder_scan(struct recorder *recorder, const struct process *process)
 {
-	struct stream_scan told = {.books = books->number, .scan = books->scan};
+	struct stream_scan told = {.books = process->number, .scan = process->scan};
 	int code = begin(recorder);
 
-	told.scan.reason = books->scan_reason;
+	told.scan.reason = process->scan_reason;
 	if (!code && !told.scan.reason)
-		code = tell_sites(recorder, books, &told.sites);
+		code = tell_sites(recorder, process, &told.sites);
 	if (!code)
 		code = stream_tell_scan(recorder->writer, &told);
 	return fail(recorder, code);

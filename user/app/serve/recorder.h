@@ -22,7 +22,7 @@ struct recorder;
 /* What the recording says about the trace. Borrows everything. */
 struct recorder_config {
 	struct module_table *modules; /* modules that mappings refer to */
-	const struct model_config *books;
+	const struct model_config *model_config;
 	const char *backend;
 };
 
@@ -43,7 +43,7 @@ void recorder_close(struct recorder *recorder); /* NULL is fine */
  */
 int recorder_event(struct recorder *recorder, const struct event *event);
 /* The result of the last leak scan in the model, or why there was none. */
-int recorder_scan(struct recorder *recorder, const struct process *books);
+int recorder_scan(struct recorder *recorder, const struct process *process);
 int recorder_scanned(struct recorder *recorder, const struct stream_scanned *scanned);
 int recorder_unprobed(struct recorder *recorder);
 /* Writes events held for a second or longer, or all of them. */

@@ -207,7 +207,7 @@ void serve_on_order(struct serve *serve, serve_order *carry_out, void *ctx)
 	serve->ctx = ctx;
 }
 
-int serve_books(struct serve *serve, const struct model_config *config,
+int serve_model(struct serve *serve, const struct model_config *config,
 		void (*meanwhile)(void *ctx), void *ctx, struct model **ret_model,
 		struct error *err)
 {

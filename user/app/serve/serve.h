@@ -35,7 +35,7 @@ void serve_on_order(struct serve *serve, serve_order *carry_out, void *ctx);
  * A model of everything recorded so far, if there can be one: see server_books. Returns 0 or -errno
  * with a message.
  */
-int serve_books(struct serve *serve, const struct model_config *config,
+int serve_model(struct serve *serve, const struct model_config *config,
 		void (*meanwhile)(void *ctx), void *ctx, struct model **ret_model,
 		struct error *err);
 

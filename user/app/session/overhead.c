@@ -43,7 +43,7 @@ static uint64_t mean_of(const struct overhead *overhead)
 {
 	uint32_t drawn = overhead->budget.drawn;
 
-	return drawn ? sample_mean_at(overhead->session->books.sample, drawn - 1) : 0;
+	return drawn ? sample_mean_at(overhead->session->model_config.sample, drawn - 1) : 0;
 }
 
 static void tell_hopeless(struct overhead *overhead, const struct budget_cost *cost)

@@ -60,12 +60,12 @@ static void session_keep_up(void *ctx)
 	session_drain(ctx);
 }
 
-static int books_open(struct session *session, const struct options *options)
+static int open_model(struct session *session, const struct options *options)
 {
 	struct parser_config parser = {.debuginfod = options->debuginfod};
 	int code = parser_start(&session->parser, &parser);
 
-	session->books = (struct model_config){
+	session->model_config = (struct model_config){
 		.apis = options->apis,
 		.wrappers = !options->no_cpp,
 		.sanity = options->sanity,
@@ -85,8 +85,8 @@ static int books_open(struct session *session, const struct options *options)
 								  parser_read_module,
 								  session->parser,
 							  });
-	if (!code && options->books)
-		code = model_new(&session->model, &session->books);
+	if (!code && options->keeps_model)
+		code = model_new(&session->model, &session->model_config);
 	return code;
 }
 
@@ -208,7 +208,7 @@ static void recording_describe(struct session *session)
 	if (session->recorder)
 		recorder_describe(session->recorder, &(struct recorder_config){
 							     .modules = session->modules,
-							     .books = &session->books,
+							     .model_config = &session->model_config,
 							     .backend = session->source->ops->name,
 						     });
 }
@@ -216,7 +216,7 @@ static void recording_describe(struct session *session)
 int session_open(struct session *session, struct error *err)
 {
 	const struct options *options = session->report.options;
-	int code = books_open(session, options);
+	int code = open_model(session, options);
 	const pid_t *pid;
 
 	if (code)
@@ -332,7 +332,7 @@ bool session_ring_peak(struct session *session, uint64_t *ret_ppm)
 	return ops->ring_peak != NULL;
 }
 
-int session_book_losses(struct session *session)
+int session_account_losses(struct session *session)
 {
 	return session->source->ops->tell_losses(session->source);
 }
@@ -359,11 +359,11 @@ static int take_snapshot(const struct session *session, struct snapshot **ret_sn
 
 static void tell_memory(const struct snapshot *snapshot)
 {
-	char resident[UNITS_TEXT_SIZE], books[UNITS_TEXT_SIZE];
+	char resident[UNITS_TEXT_SIZE], model[UNITS_TEXT_SIZE];
 
 	log_info("report: mtrace-bpf uses %s of memory, %s of it for the model%s",
 		 bytes_format(snapshot->tool.resident_bytes, resident),
-		 bytes_format(snapshot->tool.books_bytes, books),
+		 bytes_format(snapshot->tool.model_bytes, model),
 		 snapshot->tool.without_series ? "; too many sites to watch them all for growth"
 					       : "");
 }
@@ -393,7 +393,7 @@ static int write_report(struct session *session, struct snapshot *snapshot, stru
 	return report_write(&session->report, snapshot, err);
 }
 
-static int report_books(struct session *session, bool write, struct error *err)
+static int report_model(struct session *session, bool write, struct error *err)
 {
 	struct snapshot *snapshot;
 	int code = take_snapshot(session, &snapshot);
@@ -413,10 +413,10 @@ static int report_books(struct session *session, bool write, struct error *err)
 	return code;
 }
 
-void session_record_scan(struct session *session, const struct process *books)
+void session_record_scan(struct session *session, const struct process *process)
 {
 	if (session->recorder)
-		record_result(session, recorder_scan(session->recorder, books));
+		record_result(session, recorder_scan(session->recorder, process));
 }
 
 /* Sends all events to the server, so that its model includes them. */
@@ -428,14 +428,14 @@ static void record_meanwhile(void *ctx)
 	record_result(session, recorder_flush(session->recorder, true));
 }
 
-int session_need_books(struct session *session, struct error *err)
+int session_need_model(struct session *session, struct error *err)
 {
 	if (session->model)
 		return 0;
 	if (!session->serve)
 		return error_set(err, -ENODATA, "no model: tracing is only recorded");
 	record_meanwhile(session);
-	return serve_books(session->serve, &session->books, record_meanwhile, session,
+	return serve_model(session->serve, &session->model_config, record_meanwhile, session,
 			   &session->model, err);
 }
 
@@ -448,7 +448,7 @@ void session_record_scanned(struct session *session, const struct stream_scanned
 
 int session_snapshot(struct session *session, struct snapshot **ret_snapshot, struct error *err)
 {
-	int code = session_book_losses(session);
+	int code = session_account_losses(session);
 
 	if (!code)
 		code = take_snapshot(session, ret_snapshot);
@@ -457,7 +457,7 @@ int session_snapshot(struct session *session, struct snapshot **ret_snapshot, st
 
 static int session_conclude(struct session *session, bool write, struct error *err)
 {
-	int code = session_book_losses(session);
+	int code = session_account_losses(session);
 
 	if (code)
 		return session->record_failed
@@ -465,7 +465,7 @@ static int session_conclude(struct session *session, bool write, struct error *e
 			       : error_set_errno(err, code, "cannot make the report");
 	if (session->recorder && !session->record_ended)
 		record_result(session, recorder_flush(session->recorder, true));
-	return session->model ? report_books(session, write, err) : 0;
+	return session->model ? report_model(session, write, err) : 0;
 }
 
 int session_report(struct session *session, struct error *err)

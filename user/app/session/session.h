@@ -36,7 +36,7 @@ struct elsewhere {
 struct session {
 	struct module_table *modules;
 	struct parser *parser;
-	struct model_config books;
+	struct model_config model_config;
 	struct model *model;               /* NULL: only recording */
 	struct recorder *recorder;         /* NULL: no recording */
 	struct serve *serve;               /* where the recording goes; NULL: to a file */
@@ -101,7 +101,7 @@ uint32_t session_live(const struct session *session);
 bool session_ring_peak(struct session *session, uint64_t *ret_ppm);
 
 /* Stores the source's losses so far in the model. Returns 0 or -ENOMEM. */
-int session_book_losses(struct session *session);
+int session_account_losses(struct session *session);
 
 /* A snapshot of the model as it is. Returns 0 or -errno with a message. */
 int session_snapshot(struct session *session, struct snapshot **ret_snapshot, struct error *err);
@@ -111,11 +111,11 @@ int session_judge(struct session *session, struct error *err);
  * Makes sure there is a model for a scan: a served trace without one gets the model that its server
  * can make. Returns 0 or -errno with a message.
  */
-int session_need_books(struct session *session, struct error *err);
+int session_need_model(struct session *session, struct error *err);
 /* Records the outcome of a scan that a client requested. */
 void session_record_scanned(struct session *session, const struct stream_scanned *scanned);
 /* Records the result of a leak scan in the model. */
-void session_record_scan(struct session *session, const struct process *books);
+void session_record_scan(struct session *session, const struct process *process);
 
 /*
  * Writes the reports from the current model; without a model, only flushes the recording. The trace

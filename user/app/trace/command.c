@@ -58,7 +58,7 @@ int command_serve(const struct options *options)
 	}
 	own.serve = true;
 	own.formats.count = 0;
-	own.books = options->scan || options->scan_every_ns || options->error_exitcode ||
-		    metrics_wanted(options);
+	own.keeps_model = options->scan || options->scan_every_ns || options->error_exitcode ||
+			  metrics_wanted(options);
 	return trace(&own);
 }

@@ -82,7 +82,7 @@ static int scan_for(struct trace *trace, const struct talk_order *order, bool co
 	*ret_scans = 0;
 	if (!control)
 		return error_set(err, -EPERM, "another client is in control");
-	code = session_need_books(&trace->session, err);
+	code = session_need_model(&trace->session, err);
 	if (!code)
 		code = scanner_scan(&trace->scanner, &wanted, ret_scans, err);
 	if (!code && !*ret_scans)

@@ -270,9 +270,9 @@ struct site *process_site_change(struct process *process, uint32_t index)
 {
 	struct site *site = cow_write(&process->sites, index, sizeof(*site));
 
-	if (site && site->books != process->number) {
+	if (site && site->process_number != process->number) {
 		site_inherit(site);
-		site->books = process->number;
+		site->process_number = process->number;
 	}
 	if (!site)
 		return NULL;
@@ -301,8 +301,8 @@ static enum api operator_of(const struct process *process, const struct event *e
 	return told == API_NEW || told == API_NEW_ARRAY ? (enum api)told : API_NONE;
 }
 
-static enum api booked_api(const struct process *process, const struct event *event,
-			   const struct stack *stack)
+static enum api api_of_block(const struct process *process, const struct event *event,
+			     const struct stack *stack)
 {
 	enum api wrapper;
 
@@ -343,7 +343,8 @@ static int stack_find_wrappers(struct process *process, uint32_t index)
 	return 0;
 }
 
-/* Finds the site with the same stack, api and kind of allocator. Returns SITE_NONE if there is none.
+/* Finds the site with the same stack, api and kind of allocator. Returns SITE_NONE if there is
+ * none.
  */
 static uint32_t site_find(const struct process *process, const struct site *wanted)
 {
@@ -370,7 +371,7 @@ static int site_new(struct process *process, const struct site *wanted, uint32_t
 	site = cow_write(&process->sites, index, sizeof(*site));
 	*site = *wanted;
 	site->next = owner->site;
-	site->books = process->number;
+	site->process_number = process->number;
 	*ret_site = owner->site = index;
 	return 0;
 }
@@ -405,7 +406,7 @@ int process_site(struct process *process, const struct event *event, uint32_t *r
 	if (stack->site == SITE_NONE && !stack->other && stack_find_wrappers(process, wanted.stack))
 		return -ENOMEM;
 	stack = stack_at(&process->stacks, wanted.stack);
-	wanted.api = (uint8_t)booked_api(process, event, stack);
+	wanted.api = (uint8_t)api_of_block(process, event, stack);
 	wanted.allocator_kind = (uint8_t)allocator_kind_of_block(process, event, stack);
 	if (!(process->config->apis & 1u << wanted.api))
 		return 0;

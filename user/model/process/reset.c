@@ -80,7 +80,7 @@ static void forget_totals(struct process *process)
 	process->live_blocks = process->live_bytes = 0;
 	process->maps = process->map_bytes = 0;
 	process->internal_frees = process->internal_munmaps = 0;
-	process->unbooked = 0;
+	process->unaccounted = 0;
 }
 
 int process_reset(struct process *process, uint64_t now_ns)

@@ -108,7 +108,7 @@ struct process {
 	uint64_t internal_frees;
 	uint64_t internal_munmaps;
 	bool paused;                    /* new blocks and regions get no site */
-	uint64_t unbooked;              /* number of those */
+	uint64_t unaccounted;           /* number of those */
 	struct snapshot_losses found;   /* losses found by the model itself … */
 	struct snapshot_losses told;    /* … and those of former users */
 	struct weight_sum live_sampled; /* valid if settled: see weight_live */
@@ -125,7 +125,7 @@ struct process {
 		uint64_t ns;     /* time of the peak */
 	} peak;                  /* see process_at_peak */
 
-	struct snapshot_scan scan;    /* the last leak scan; see model/book/scan.h */
+	struct snapshot_scan scan;    /* the last leak scan; see model/account/scan.h */
 	char *scan_reason;            /* why there was none, or NULL */
 	struct snapshot_leaks *leaks; /* findings of the last scan, for `leak_count` sites */
 	size_t leak_count;
@@ -156,7 +156,7 @@ static inline struct site process_site_view(const struct process *process, uint3
 {
 	struct site site = *process_site_at(process, index);
 
-	if (site.books != process->number)
+	if (site.process_number != process->number)
 		site_inherit(&site);
 	return site;
 }

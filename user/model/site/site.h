@@ -16,11 +16,12 @@
 #define SITE_NONE UINT32_MAX
 
 struct site {
-	uint8_t api;            /* enum api, as recorded */
-	uint8_t allocator_kind; /* enum (model/process/sanity.h); _UNKNOWN without --sanity */
-	uint32_t stack;         /* index of its stack in the process */
-	uint32_t next;          /* the next site of this stack, or SITE_NONE */
-	uint32_t books; /* number of the process that wrote it last: see process_site_view */
+	uint8_t api;             /* enum api, as recorded */
+	uint8_t allocator_kind;  /* enum (model/process/sanity.h); _UNKNOWN without --sanity */
+	uint32_t stack;          /* index of its stack in the process */
+	uint32_t next;           /* the next site of this stack, or SITE_NONE */
+	uint32_t process_number; /* number of the process that wrote it last: see process_site_view
+				  */
 	uint64_t allocations;
 	uint64_t frees;
 	uint64_t bytes_allocated;

@@ -79,7 +79,7 @@ static void capture_totals(const struct process *process, struct snapshot_proces
 	section->internal.frees = process->internal_frees;
 	section->internal.munmaps = process->internal_munmaps;
 	section->paused = process->paused;
-	section->unbooked = process->unbooked;
+	section->unaccounted = process->unaccounted;
 }
 
 #define SMALL_BLOCK 16 /* bytes; smaller blocks are rarely sampled: their number may be off */

@@ -157,8 +157,8 @@ struct snapshot_process {
 	struct {
 		uint64_t frees, munmaps;
 	} internal;
-	bool paused;       /* the user has paused recording */
-	uint64_t unbooked; /* allocations that were not recorded because of that */
+	bool paused;          /* the user has paused recording */
+	uint64_t unaccounted; /* allocations that were not recorded because of that */
 	struct snapshot_losses losses;
 	struct snapshot_sampling sampling;
 	struct snapshot_scan scan;
@@ -215,7 +215,7 @@ struct snapshot {
 	uint64_t before_ns;    /* time of the last report, which this one is compared with; or 0 */
 	uint64_t before_bytes; /* total live bytes at that time */
 	struct {
-		uint64_t books_bytes;    /* memory of the model: blocks, sites, stacks, series */
+		uint64_t model_bytes;    /* memory of the model: blocks, sites, stacks, series */
 		uint64_t resident_bytes; /* all of our memory; 0 if unknown */
 		uint64_t without_series; /* sites that are not checked for growth because there are
 					    too many */

@@ -79,7 +79,7 @@ FIELDS(process, NUMBER(P, number), NUMBER(P, image), UP_TO(P, origin, ORIGIN_COU
        SEVERAL(P, totals.sizes), SAMPLED(P, totals.sampled), SUM(P, inherited),
        NUMBER(P, live_blocks), NUMBER(P, live_bytes), NUMBER(P, maps), NUMBER(P, map_bytes),
        NUMBER(P, internal_frees), NUMBER(P, internal_munmaps), YES_NO(P, paused),
-       NUMBER(P, unbooked), WORDS(P, found), WORDS(P, told), SAMPLED(P, live_sampled),
+       NUMBER(P, unaccounted), WORDS(P, found), WORDS(P, told), SAMPLED(P, live_sampled),
        NUMBER(P, now_ns), NUMBER(P, tick_end_ns), NUMBER(P, tick), NUMBER(P, peak.number),
        NUMBER(P, peak.bytes), NUMBER(P, peak.ns), YES_NO(P, scan.done), YES_NO(P, scan.live),
        NUMBER(P, scan.passes), NUMBER(P, scan.taken_ns), NUMBER(P, scan.pause_ns),

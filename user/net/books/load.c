@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/book/scan.h"
+#include "model/account/scan.h"
 #include "model/process/process.h"
 #include "model/process/series.h"
 #include "model/site/stack.h"
@@ -120,7 +120,7 @@ static int load_process(struct books_loader *loader, struct unpack *body)
 	*process = told;
 	loader->left.count = 0;
 	loader->reach = loader->ages = loader->leaks = 0;
-	return reason ? scan_book_fail(process, reason) : 0;
+	return reason ? scan_account_fail(process, reason) : 0;
 }
 
 static int load_user(struct books_loader *loader, struct unpack *body)
@@ -204,7 +204,7 @@ static int load_site(struct books_loader *loader, struct unpack *body)
 {
 	struct process *process = loader->process;
 	uint32_t index = (uint32_t)process->sites.count;
-	struct site site = {.books = process->number};
+	struct site site = {.process_number = process->number};
 	struct stack *stack;
 
 	unpack_fields(body, &fields_site, &site);

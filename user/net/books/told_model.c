@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "model/book/scan.h"
+#include "model/account/scan.h"
 #include "model/model.h"
 
 void told_model_free(struct told_model *told)
@@ -42,25 +42,25 @@ static int book_scan(const struct told_model *told, struct process *books,
 		     const struct stream_scan *scan)
 {
 	const struct stream_scan_site *site;
-	struct scan_book book;
+	struct scan_account book;
 
 	if (scan->scan.reason)
-		return scan_book_fail(books, scan->scan.reason);
+		return scan_account_fail(books, scan->scan.reason);
 	if (!sites_fit(told, books, scan))
-		return scan_book_fail(books, "its result does not match the recording");
-	if (scan_book_open(&book, books))
+		return scan_account_fail(books, "its result does not match the recording");
+	if (scan_account_open(&book, books))
 		return -ENOMEM;
 	vec_each (site, &told->sites)
 		book.leaks[site->site] = site->leaks;
 	book.scan = scan->scan;
-	scan_book_commit(&book, books);
+	scan_account_commit(&book, books);
 	return 0;
 }
 
 int told_model_scan(void *ctx, const struct stream_scan *scan)
 {
 	struct told_model *told = ctx;
-	struct process *books = model_books(told->model, scan->books);
+	struct process *books = model_process_by_number(told->model, scan->books);
 	int code = books ? book_scan(told, books, scan) : 0;
 
 	told->sites.count = 0;

@@ -338,7 +338,7 @@ static void write_process(struct json_writer *writer, const struct snapshot_proc
 	if (process->sampling.mean || process->sampling.min_size || process->sampling.max_size)
 		write_sampling(writer, process);
 	json_put_number(writer, "other_calls", process->other_calls);
-	json_put_number(writer, "unbooked_allocations", process->unbooked);
+	json_put_number(writer, "unbooked_allocations", process->unaccounted);
 	write_quality(writer, process);
 	json_put_scan(writer, &process->scan);
 	json_put_errors(writer, process);
@@ -377,7 +377,7 @@ static void write_tool(struct json_writer *writer, const struct snapshot *snapsh
 {
 	json_open_object(writer, "tool", JSON_INLINE);
 	json_put_number(writer, "resident_bytes", snapshot->tool.resident_bytes);
-	json_put_number(writer, "books_bytes", snapshot->tool.books_bytes);
+	json_put_number(writer, "books_bytes", snapshot->tool.model_bytes);
 	json_put_number(writer, "sites_without_series", snapshot->tool.without_series);
 	json_close(writer);
 }

@@ -118,15 +118,15 @@ static void write_left(struct page *page, const struct snapshot_process *process
 }
 
 /* Allocations that the user chose not to count are no loss. */
-static void write_unbooked(struct page *page, const struct snapshot_process *process)
+static void write_unaccounted(struct page *page, const struct snapshot_process *process)
 {
 	char amount[AMOUNT_SIZE], sentence[SENTENCE_SIZE];
 
-	if (!process->paused && !process->unbooked)
+	if (!process->paused && !process->unaccounted)
 		return;
 	snprintf(sentence, sizeof(sentence), "%s while tracing %s stopped %s not counted",
-		 amount_of(process->unbooked, "allocation", amount), process->paused ? "is" : "was",
-		 process->unbooked == 1 ? "was" : "were");
+		 amount_of(process->unaccounted, "allocation", amount),
+		 process->paused ? "is" : "was", process->unaccounted == 1 ? "was" : "were");
 	page_to(page, TEXT_INDENT);
 	page_sentence(page, process->paused ? STYLE_WARNING : STYLE_QUIET, TEXT_INDENT, sentence);
 }
@@ -137,7 +137,7 @@ void text_losses(const struct view *view)
 	bool lost = false;
 
 	write_left(view->page, process);
-	write_unbooked(view->page, process);
+	write_unaccounted(view->page, process);
 	for (size_t i = 0; i < sizeof(loss_rows) / sizeof(loss_rows[0]); i++)
 		lost |= loss_write_row(view->page, &loss_rows[i], &process->losses);
 	lost |= loss_write_others(view->page, process);

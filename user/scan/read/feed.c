@@ -130,8 +130,8 @@ int feed_plan(struct feed *feed, struct feed_batch *batch, struct feed_plan *pla
 /*
  * Adds `got` bytes of the pieces from *at on. A part of the first piece may have been added before.
  */
-static unsigned char *book(struct feed_batch *batch, struct memory_piece *wanted, size_t count,
-			   size_t *at, size_t got, unsigned char *data)
+static unsigned char *add_pieces(struct feed_batch *batch, struct memory_piece *wanted,
+				 size_t count, size_t *at, size_t got, unsigned char *data)
 {
 	while (*at < count && got) {
 		struct memory_piece *piece = &wanted[*at];
@@ -148,7 +148,7 @@ static unsigned char *book(struct feed_batch *batch, struct memory_piece *wanted
 }
 
 /* The page at which reading stopped. */
-static void book_hole(struct feed_batch *batch, struct memory_piece *wanted, size_t *at)
+static void add_hole(struct feed_batch *batch, struct memory_piece *wanted, size_t *at)
 {
 	struct memory_piece *piece = &wanted[*at];
 	size_t size = PAGE - piece->address % PAGE;
@@ -172,9 +172,9 @@ int feed_fill(const struct feed *feed, struct feed_batch *batch, struct feed_pla
 
 		if (got < 0)
 			return (int)got;
-		buffer = book(batch, plan->wanted, plan->count, &at, (size_t)got, buffer);
+		buffer = add_pieces(batch, plan->wanted, plan->count, &at, (size_t)got, buffer);
 		if (at < plan->count)
-			book_hole(batch, plan->wanted, &at);
+			add_hole(batch, plan->wanted, &at);
 	}
 	return 1;
 }

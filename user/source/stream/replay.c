@@ -13,11 +13,11 @@
 #include "symbol/elf/module_table.h"
 #define PIECE_SIZE (256u << 10)
 
-int replay_books(struct replay *replay, const struct model_config *config)
+int replay_start_model(struct replay *replay, const struct model_config *config)
 {
-	replay->books = *config;
-	replay->books.lists_blocks = replay->lists_blocks;
-	return model_new(&replay->model, &replay->books);
+	replay->model_config = *config;
+	replay->model_config.lists_blocks = replay->lists_blocks;
+	return model_new(&replay->model, &replay->model_config);
 }
 
 int replay_event(struct replay *replay, const struct event *event)

@@ -29,7 +29,7 @@ struct replay {
 	struct parser *parser;
 	struct module_table *modules;
 	struct finder finder;
-	struct model_config books;
+	struct model_config model_config;
 	struct model *model; /* NULL until its configuration is known */
 	/* Clients only: the results of requested scans. May be NULL. */
 	void (*scanned)(void *ctx, const struct stream_scanned *scanned);
@@ -57,7 +57,7 @@ void replay_close(struct replay *replay);
 int replay_read(struct replay *replay, struct error *err);
 
 /* Makes the model, once its configuration is known. Returns 0 or -ENOMEM. */
-int replay_books(struct replay *replay, const struct model_config *config);
+int replay_start_model(struct replay *replay, const struct model_config *config);
 int replay_event(struct replay *replay, const struct event *event);
 
 /*

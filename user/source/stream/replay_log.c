@@ -249,7 +249,7 @@ static int begin(struct logged *log, const char *bytes, size_t size)
 	char *program = program_of(log, bytes, size);
 	const char *slash = program ? strrchr(program, '/') : NULL;
 	const char *command[] = {program, NULL};
-	int code = program ? replay_books(log->replay, &config) : -ENOMEM;
+	int code = program ? replay_start_model(log->replay, &config) : -ENOMEM;
 
 	log->begun = true;
 	log->replay->taken_ns = NOW_NS;

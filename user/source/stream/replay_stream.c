@@ -39,7 +39,7 @@ static int on_settings(void *ctx, const struct stream_settings *settings)
 	reading->begun_at_ms = settings->begun_at_ms;
 	log_info("recorded by mtrace-bpf %s with %s", settings->version ? settings->version : "?",
 		 settings->backend ? settings->backend : "?");
-	code = replay_books(reading->replay, &config);
+	code = replay_start_model(reading->replay, &config);
 	reading->told.model = reading->replay->model;
 	return code;
 }

@@ -104,17 +104,17 @@ static void put_status(struct table *table, const struct snapshot_process *proce
 /* Notes on what the columns do not show. */
 static void put_notes(struct page *page, const struct snapshot *snapshot)
 {
-	uint64_t unseen = 0, unbooked = 0;
+	uint64_t unseen = 0, unaccounted = 0;
 	char text[AMOUNT_SIZE];
 
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		unseen += unseen_of(&snapshot->processes[i]);
-		unbooked += snapshot->processes[i].unbooked;
+		unaccounted += snapshot->processes[i].unaccounted;
 	}
-	if (unbooked) {
+	if (unaccounted) {
 		page_to(page, TEXT_INDENT);
 		page_format(page, STYLE_QUIET, "%s while stopped: not counted",
-			    amount_of(unbooked, "allocation", text));
+			    amount_of(unaccounted, "allocation", text));
 		page_end(page);
 	}
 	if (unseen) {

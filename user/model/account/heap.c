@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "model/book/heap.h"
+#include "model/account/heap.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static int count_allocated(struct process *process, const struct block *block)
 	struct site *site;
 
 	if (block->site == SITE_NONE) {
-		process->unbooked += process->paused;
+		process->unaccounted += process->paused;
 		return 0;
 	}
 	site = process_site_change(process, block->site);
@@ -166,7 +166,7 @@ static int count_failed(struct process *process, const struct event *event)
 	return 0;
 }
 
-static int book_allocated(struct process *process, const struct event *event)
+static int account_allocation(struct process *process, const struct event *event)
 {
 	struct block block = {.address = event->call.address,
 			      .size = event->call.size,
@@ -198,7 +198,7 @@ static bool is_within_realloc(const struct process *process, uint32_t tid)
 	       pendings_has(&process->pendings, tid, API_REALLOCARRAY);
 }
 
-int book_free(struct process *process, const struct event *event)
+int account_release(struct process *process, const struct event *event)
 {
 	struct block block;
 	int taken;
@@ -321,7 +321,7 @@ static int heap_end(struct process *process, const struct event *told,
 	}
 	if (pending && old_block_freed(process, event, pending))
 		return -ENOMEM;
-	return failed || none ? 0 : book_allocated(process, event);
+	return failed || none ? 0 : account_allocation(process, event);
 }
 
-const struct book book_heap = {.begin = heap_begin, .end = heap_end, .undo = heap_undo};
+const struct account account_heap = {.begin = heap_begin, .end = heap_end, .undo = heap_undo};

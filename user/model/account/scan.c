@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "model/book/scan.h"
+#include "model/account/scan.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -86,13 +86,13 @@ static void take_block(void *ctx, const struct block *block)
 		taker->err = taker->take(taker->ctx, block->address, block->size);
 }
 
-size_t scan_book_count(const struct process *process)
+size_t scan_account_count(const struct process *process)
 {
 	return process->heap.count + process->regions.regions.count;
 }
 
-int scan_book_blocks(const struct process *process,
-		     int (*take)(void *ctx, uint64_t address, uint64_t size), void *ctx)
+int scan_account_blocks(const struct process *process,
+			int (*take)(void *ctx, uint64_t address, uint64_t size), void *ctx)
 {
 	struct taker taker = {.take = take, .ctx = ctx};
 
@@ -122,7 +122,7 @@ static bool find_block(const struct process *process, uint64_t address, struct b
 	return true;
 }
 
-uint64_t scan_book_stamp(const struct process *process, uint64_t address, uint64_t until_ns)
+uint64_t scan_account_stamp(const struct process *process, uint64_t address, uint64_t until_ns)
 {
 	uint64_t limit_ns = until_ns > CLOCK_STEP_NS ? until_ns - CLOCK_STEP_NS : 0;
 	struct block block;
@@ -132,7 +132,7 @@ uint64_t scan_book_stamp(const struct process *process, uint64_t address, uint64
 	return ((uint64_t)block.time << 32 | block.site) + 1;
 }
 
-bool scan_book_is_complete(const struct process *process)
+bool scan_account_is_complete(const struct process *process)
 {
 	const struct pending *pending;
 
@@ -142,12 +142,12 @@ bool scan_book_is_complete(const struct process *process)
 	return process_is_complete(process);
 }
 
-bool scan_book_is_guest(const struct process *process, uint32_t pid)
+bool scan_account_is_guest(const struct process *process, uint32_t pid)
 {
 	return process_pid(process) != pid;
 }
 
-uint32_t scan_book_allocator(const struct process *process)
+uint32_t scan_account_allocator(const struct process *process)
 {
 	uint32_t module = MODULE_NONE;
 	const uint32_t *index;
@@ -164,14 +164,14 @@ uint32_t scan_book_allocator(const struct process *process)
 	return module;
 }
 
-int scan_book_open(struct scan_book *ret_book, const struct process *process)
+int scan_account_open(struct scan_account *ret_account, const struct process *process)
 {
-	struct scan_book book = {.process = process, .count = process->sites.count};
+	struct scan_account account = {.process = process, .count = process->sites.count};
 
-	book.leaks = calloc(book.count + 1, sizeof(*book.leaks));
-	if (!book.leaks)
+	account.leaks = calloc(account.count + 1, sizeof(*account.leaks));
+	if (!account.leaks)
 		return -ENOMEM;
-	*ret_book = book;
+	*ret_account = account;
 	return 0;
 }
 
@@ -197,44 +197,44 @@ static void note_example(struct snapshot_example *example, const struct block *b
 	example->size = block->size;
 }
 
-void scan_book_add(struct scan_book *book, uint64_t address, enum leak_class leak)
+void scan_account_add(struct scan_account *account, uint64_t address, enum leak_class leak)
 {
 	struct snapshot_leaks *leaks;
 	struct weight weight;
 	struct block block;
 
-	if (!find_block(book->process, address, &block) || block.site >= book->count)
+	if (!find_block(account->process, address, &block) || block.site >= account->count)
 		return;
-	leaks = &book->leaks[block.site];
-	weight = weight_of(book->process->config, &block);
+	leaks = &account->leaks[block.site];
+	weight = weight_of(account->process->config, &block);
 	sum_add(&leaks->classes[leak], &weight);
-	sum_add(&book->scan.classes[leak], &weight);
+	sum_add(&account->scan.classes[leak], &weight);
 	if (leak == LEAK_DEFINITE)
-		note_definite(leaks, process_block_ns(book->process, block.site, block.time));
+		note_definite(leaks, process_block_ns(account->process, block.site, block.time));
 	if (leak != LEAK_REACHABLE)
 		note_example(&leaks->examples[leak], &block);
 }
 
-void scan_book_commit(struct scan_book *book, struct process *process)
+void scan_account_commit(struct scan_account *account, struct process *process)
 {
 	free(process->leaks);
 	free(process->scan_reason);
 	process->scan_reason = NULL;
-	process->scan = book->scan;
+	process->scan = account->scan;
 	process->scan.done = true;
 	process->scan.reason = NULL;
-	process->leaks = book->leaks;
-	process->leak_count = book->count;
-	book->leaks = NULL;
+	process->leaks = account->leaks;
+	process->leak_count = account->count;
+	account->leaks = NULL;
 }
 
-void scan_book_free(struct scan_book *book)
+void scan_account_free(struct scan_account *account)
 {
-	free(book->leaks);
-	book->leaks = NULL;
+	free(account->leaks);
+	account->leaks = NULL;
 }
 
-int scan_book_fail(struct process *process, const char *reason)
+int scan_account_fail(struct process *process, const char *reason)
 {
 	char *copy = strdup(reason);
 

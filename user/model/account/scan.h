@@ -7,8 +7,8 @@
  * mapped, if they still consist of one piece and no known allocator has placed blocks in them. All
  * other mapped memory is only searched for pointers.
  */
-#ifndef MTRACE_MODEL_BOOK_SCAN_H
-#define MTRACE_MODEL_BOOK_SCAN_H
+#ifndef MTRACE_MODEL_ACCOUNT_SCAN_H
+#define MTRACE_MODEL_ACCOUNT_SCAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,29 +17,29 @@
 #include "model/process/state.h"
 
 /* An upper bound of the number of blocks. */
-size_t scan_book_count(const struct process *process);
+size_t scan_account_count(const struct process *process);
 /* Calls `take` for each block, in no particular order. Returns 0, -ENOMEM, or the first nonzero
  * result of `take`. */
-int scan_book_blocks(const struct process *process,
-		     int (*take)(void *ctx, uint64_t address, uint64_t size), void *ctx);
+int scan_account_blocks(const struct process *process,
+			int (*take)(void *ctx, uint64_t address, uint64_t size), void *ctx);
 /*
  * Returns a stamp that distinguishes a live block from others at the same address; 0 if there is no
  * live block. A block that was allocated after `until_ns` does not count as live, nor does one from
  * the last moments before, which the coarse clock cannot distinguish from its successor.
  */
-uint64_t scan_book_stamp(const struct process *process, uint64_t address, uint64_t until_ns);
+uint64_t scan_account_stamp(const struct process *process, uint64_t address, uint64_t until_ns);
 /* Returns true if nothing was dropped since the first instruction, and no thread is in realloc
  * now. */
-bool scan_book_is_complete(const struct process *process);
+bool scan_account_is_complete(const struct process *process);
 /* Returns true if the pid is a guest: a child of vfork that shares the memory until it executes a
  * program. */
-bool scan_book_is_guest(const struct process *process, uint32_t pid);
+bool scan_account_is_guest(const struct process *process, uint32_t pid);
 /* Returns the module of the only allocator that the process maps; MODULE_NONE if there are several
  * or none. */
-uint32_t scan_book_allocator(const struct process *process);
+uint32_t scan_account_allocator(const struct process *process);
 
 /* A result under construction. An all-zero one has nothing to free. */
-struct scan_book {
+struct scan_account {
 	const struct process *process;
 	struct snapshot_leaks *leaks; /* by site */
 	size_t count;
@@ -47,14 +47,14 @@ struct scan_book {
 };
 
 /* Covers the current sites, which must not change before the commit. Returns 0 or -ENOMEM. */
-int scan_book_open(struct scan_book *ret_book, const struct process *process);
+int scan_account_open(struct scan_account *ret_account, const struct process *process);
 /* Records the class of a block. Ignores blocks that are no longer live, or have no site. */
-void scan_book_add(struct scan_book *book, uint64_t address, enum leak_class leak);
+void scan_account_add(struct scan_account *account, uint64_t address, enum leak_class leak);
 /* Replaces the result of an earlier scan. */
-void scan_book_commit(struct scan_book *book, struct process *process);
-void scan_book_free(struct scan_book *book);
+void scan_account_commit(struct scan_account *account, struct process *process);
+void scan_account_free(struct scan_account *account);
 
 /* Records why there was no scan; an earlier result is kept. Returns 0 or -ENOMEM. */
-int scan_book_fail(struct process *process, const char *reason);
+int scan_account_fail(struct process *process, const char *reason);
 
 #endif

@@ -3,13 +3,13 @@
  * How calls change the model of a process: the heap family (heap.c) and the mmap family (map.c).
  * Each function applies one event of a call. Returns 0 or -ENOMEM.
  */
-#ifndef MTRACE_MODEL_BOOK_BOOK_H
-#define MTRACE_MODEL_BOOK_BOOK_H
+#ifndef MTRACE_MODEL_ACCOUNT_ACCOUNT_H
+#define MTRACE_MODEL_ACCOUNT_ACCOUNT_H
 
 #include "model/event.h"
 #include "model/process/state.h"
 
-struct book {
+struct account {
 	/* Stores what the call will release in *pending, whose other fields are already set. */
 	int (*begin)(struct process *process, const struct event *event, struct pending *pending);
 	/* Applies the end of a call. `pending` is NULL if its begin was not seen. */

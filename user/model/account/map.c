@@ -3,7 +3,7 @@
  * munmap, mremap and fixed mmap remove their range from the regions when they begin, because the
  * kernel may give it to another thread before they return. All totals include it until they end.
  */
-#include "model/book/map.h"
+#include "model/account/map.h"
 
 #include <errno.h>
 
@@ -36,7 +36,7 @@ static int count_mapped(struct process *process, uint32_t index, uint64_t bytes)
 	struct site *site;
 
 	if (index == SITE_NONE) {
-		process->unbooked += process->paused;
+		process->unaccounted += process->paused;
 		return 0;
 	}
 	site = process_site_change(process, index);
@@ -179,7 +179,7 @@ static int release_range(struct process *process, uint64_t start, uint64_t end)
 }
 
 /* Adds a new region, which replaces whatever was there. */
-static int book_mapped(struct process *process, const struct event *event)
+static int account_mapping(struct process *process, const struct event *event)
 {
 	uint64_t start = event->call.address;
 	uint64_t end = range_end(process, start, event->call.size);
@@ -209,7 +209,7 @@ static int map_end(struct process *process, const struct event *event,
 		return -ENOMEM;
 	if (pending)
 		process->internal_munmaps += pending->missed;
-	return api_allocates(event->api) ? book_mapped(process, event) : 0;
+	return api_allocates(event->api) ? account_mapping(process, event) : 0;
 }
 
-const struct book book_map = {.begin = map_begin, .end = map_end, .undo = map_undo};
+const struct account account_map = {.begin = map_begin, .end = map_end, .undo = map_undo};
