@@ -28,8 +28,8 @@ WITHOUT.X86      := symbol/probe_site/without_x86_code.c symbol/liveness/without
 WITH.SECCOMP     := parser/server/call_filter.c
 WITHOUT.SECCOMP  := parser/server/without_seccomp.c
 # Compression of recordings and connections.
-WITH.ZSTD        := net/stream/squeeze.c
-WITHOUT.ZSTD     := net/stream/without_squeeze.c
+WITH.ZSTD        := net/stream/compressor.c
+WITHOUT.ZSTD     := net/stream/without_compressor.c
 # Encryption of connections.
 WITH.TLS         := net/connection/tls.c
 WITHOUT.TLS      := net/connection/without_tls.c

@@ -9,16 +9,16 @@
 #include <errno.h>
 
 #include "model/model.h"
-#include "net/books/load.h"
-#include "net/books/told_model.h"
+#include "net/checkpoint/load.h"
+#include "net/checkpoint/received_model.h"
 #include "net/stream/read.h"
 #include "net/stream/stream.h"
 
 #define FRAMES_MAX 64
 
 struct heard {
-	struct told_model told; /* must be the first member */
-	struct books_loader *loader;
+	struct received_model told; /* must be the first member */
+	struct checkpoint_loader *loader;
 	uint64_t events;
 	bool settled;
 	bool ended;
@@ -28,7 +28,7 @@ struct heard {
 static int on_settings(void *ctx, const struct stream_settings *settings)
 {
 	struct heard *heard = ctx;
-	struct model_config config = stream_books(settings);
+	struct model_config config = stream_model_config(settings);
 
 	config.lists_blocks = true;
 	config.max_sites = 16;
@@ -59,18 +59,18 @@ static int on_scan_site(void *ctx, const struct stream_scan_site *site)
 {
 	for (int leak = 0; leak < LEAK_CLASS_COUNT; leak++)
 		require(site->leaks.examples[leak].read <= EXAMPLE_BYTES, "an example fits");
-	return told_model_scan_site(ctx, site);
+	return received_model_scan_site(ctx, site);
 }
 
-static int on_books(void *ctx, struct unpack *body)
+static int on_checkpoint(void *ctx, struct unpack *body)
 {
 	struct heard *heard = ctx;
 
 	require(heard->settled && !heard->events, "books are told instead of events");
 	if (!heard->loader)
-		require(!books_loader_new(&heard->loader, heard->told.model, NULL),
+		require(!checkpoint_loader_new(&heard->loader, heard->told.model, NULL),
 			"there is memory");
-	return books_load(heard->loader, body);
+	return checkpoint_load(heard->loader, body);
 }
 
 static int on_resume(void *ctx, const struct stream_resume *resume)
@@ -80,7 +80,7 @@ static int on_resume(void *ctx, const struct stream_resume *resume)
 	require(heard->loader, "books come before");
 	heard->events = resume->events;
 	heard->resumed = true;
-	return books_loaded(heard->loader);
+	return checkpoint_loaded(heard->loader);
 }
 
 static int on_end(void *ctx, const struct stream_end *end)
@@ -118,9 +118,9 @@ static void feed(const uint8_t *bytes, size_t size, size_t piece)
 		.module = on_module,
 		.event = on_event,
 		.scan_site = on_scan_site,
-		.scan = told_model_scan,
-		.unprobed = told_model_unprobed,
-		.books = on_books,
+		.scan = received_model_scan,
+		.unprobed = received_model_unprobed,
+		.books = on_checkpoint,
 		.resume = on_resume,
 		.end = on_end,
 		.ctx = &heard,
@@ -137,8 +137,8 @@ static void feed(const uint8_t *bytes, size_t size, size_t piece)
 		"what is whole has ended");
 	if (heard.told.model)
 		look(&heard);
-	told_model_free(&heard.told);
-	books_loader_free(heard.loader);
+	received_model_free(&heard.told);
+	checkpoint_loader_free(heard.loader);
 	model_free(heard.told.model);
 	stream_reader_free(reader);
 }

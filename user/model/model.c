@@ -8,9 +8,9 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "model/account/heap.h"
-#include "model/account/map.h"
-#include "model/account/scan.h"
+#include "model/update/heap.h"
+#include "model/update/map.h"
+#include "model/update/scan.h"
 #include "model/config.h"
 #include "model/parts.h"
 #include "model/process/process.h"
@@ -214,9 +214,9 @@ static void model_fold(struct model *model)
 		model_compact(model);
 }
 
-static const struct account *account_of(enum api api)
+static const struct update_ops *update_ops_of(enum api api)
 {
-	return api_row(api)->family == FAMILY_MAP ? &account_map : &account_heap;
+	return api_row(api)->family == FAMILY_MAP ? &update_map : &update_heap;
 }
 
 static const char *end_unscanned(const struct process *process)
@@ -239,9 +239,9 @@ static void model_close(struct model *model, struct process *process, uint64_t n
 	struct pending pending;
 
 	while (pendings_pop_others(&process->pendings, NO_THREAD, &pending))
-		(void)account_of((enum api)pending.api)->undo(process, &pending);
+		(void)update_ops_of((enum api)pending.api)->undo(process, &pending);
 	if (process->config->scans && !process->scan.done && !process->scan_reason)
-		(void)scan_account_fail(process, end_unscanned(process));
+		(void)scan_update_fail(process, end_unscanned(process));
 	process_close(process, now_ns);
 	model->closed++;
 	model->closed_sites += process->sites.count;
@@ -255,7 +255,7 @@ static void user_remove(struct process *process, struct user *user)
 	struct user *end = process->users.items + process->users.count;
 	bool first = user == process->users.items;
 
-	snapshot_losses_add(&process->told, &user->told);
+	snapshot_losses_add(&process->losses, &user->losses);
 	memmove(user, user + 1, (size_t)(end - user - 1) * sizeof(*user));
 	process->users.count--;
 	if (first)
@@ -270,7 +270,7 @@ static bool process_release(struct process *process, uint32_t pid)
 	if (process->users.count == 1)
 		return true;
 	while (pendings_pop(&process->pendings, pid, &pending))
-		(void)account_of((enum api)pending.api)->undo(process, &pending);
+		(void)update_ops_of((enum api)pending.api)->undo(process, &pending);
 	user_remove(process, process_user(process, pid));
 	return false;
 }
@@ -303,7 +303,7 @@ static int pendings_inherit(struct process *child, const struct event *event)
 	int err = 0;
 
 	while (!err && pendings_pop_others(&child->pendings, event->tid, &pending))
-		err = account_of((enum api)pending.api)->undo(child, &pending);
+		err = update_ops_of((enum api)pending.api)->undo(child, &pending);
 	return err ? err : pendings_rename(&child->pendings, event->pid);
 }
 
@@ -392,7 +392,7 @@ static int handle_leave(struct model *model, struct process *process, const stru
 static int handle_losses(struct model *model, struct process *process, const struct event *event)
 {
 	(void)model;
-	process_user(process, event->pid)->told = *event->losses;
+	process_user(process, event->pid)->losses = *event->losses;
 	return 0;
 }
 
@@ -438,7 +438,7 @@ static int handle_alloc(struct model *model, struct process *process, const stru
 		model->dropped++;
 		return 0;
 	}
-	return account_of(event->api)->end(process, event, NULL);
+	return update_ops_of(event->api)->end(process, event, NULL);
 }
 
 static int handle_free(struct model *model, struct process *process, const struct event *event)
@@ -447,13 +447,13 @@ static int handle_free(struct model *model, struct process *process, const struc
 		model->dropped++;
 		return 0;
 	}
-	return account_release(process, event);
+	return update_release(process, event);
 }
 
 static int abandon(struct process *process, const struct pending *pending)
 {
 	process->found.missed_returns++;
-	return account_of((enum api)pending->api)->undo(process, pending);
+	return update_ops_of((enum api)pending->api)->undo(process, pending);
 }
 
 /*
@@ -477,7 +477,7 @@ static int handle_begin(struct model *model, struct process *process, const stru
 	struct pending former, pending = {.tid = event->tid,
 					  .api = (uint8_t)event->api,
 					  .caller = event->call.caller};
-	const struct account *account = account_of(event->api);
+	const struct update_ops *ops = update_ops_of(event->api);
 	int err;
 
 	if (!(api_row(event->api)->flags & COOKIE_FLAG_BEGIN)) {
@@ -489,31 +489,31 @@ static int handle_begin(struct model *model, struct process *process, const stru
 		if (abandon(process, &former) || err)
 			return -ENOMEM;
 	}
-	err = account->begin(process, event, &pending);
+	err = ops->begin(process, event, &pending);
 	if (err)
 		return err;
 	err = pendings_push(&process->pendings, &pending);
 	if (err)
-		(void)account->undo(process, &pending);
+		(void)ops->undo(process, &pending);
 	return err;
 }
 
 static int handle_end(struct model *model, struct process *process, const struct event *event)
 {
-	const struct account *account = account_of(event->api);
+	const struct update_ops *ops = update_ops_of(event->api);
 	struct pending pending;
 	int err, end_err;
 
 	if (!pendings_has(&process->pendings, event->tid, (uint8_t)event->api)) {
 		if (api_allocates(event->api))
-			return account->end(process, event, NULL);
+			return ops->end(process, event, NULL);
 		/* If the begin of a munmap was dropped or abandoned, that loss was already
 		 * counted. */
 		model->dropped += !(api_row(event->api)->flags & COOKIE_FLAG_BEGIN);
 		return 0;
 	}
 	err = take_pending(process, event, &pending);
-	end_err = account->end(process, event, &pending);
+	end_err = ops->end(process, event, &pending);
 	return err ? err : end_err;
 }
 

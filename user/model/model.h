@@ -80,7 +80,7 @@ int model_reset(struct model *model, uint32_t pid, uint64_t now_ns);
  */
 int model_enter(struct model *model, struct process *process);
 
-/* Returns the open process with this pid, for a leak scan (model/account/scan.h), or NULL. */
+/* Returns the open process with this pid, for a leak scan (model/update/scan.h), or NULL. */
 struct process *model_process(const struct model *model, uint32_t pid);
 /* Returns an open or closed process by its number; NULL if it never existed or was merged into
  * `others`. */

@@ -3,7 +3,7 @@
  * Children: models that start as a copy or are shared, pids that leave or are reused, case by case.
  * Random process trees are in test_tree.c.
  */
-#include "model/account/scan.h"
+#include "model/update/scan.h"
 
 #include "tests/unit/model_fixture.h"
 
@@ -188,9 +188,9 @@ static void test_child_is_complete_if_its_parent_is(void **state)
 	send_fork(&fixture, CHILD + 1, START_TIME, false);
 	fixture_switch_to(&fixture, CHILD + 1);
 	send_fork(&fixture, CHILD + 2, START_TIME, false);
-	assert_true(scan_account_is_complete(model_process(fixture.model, CHILD)));
-	assert_false(scan_account_is_complete(model_process(fixture.model, CHILD + 1)));
-	assert_false(scan_account_is_complete(model_process(fixture.model, CHILD + 2)));
+	assert_true(scan_update_is_complete(model_process(fixture.model, CHILD)));
+	assert_false(scan_update_is_complete(model_process(fixture.model, CHILD + 1)));
+	assert_false(scan_update_is_complete(model_process(fixture.model, CHILD + 2)));
 	fixture_close(&fixture);
 }
 

@@ -263,7 +263,7 @@ static void test_period(void **state)
 	assert_int_equal(period_compare(&period, &second), 0);
 	assert_int_equal(second.before_ns, 5);
 	assert_int_equal(new[0].before.bytes, 20);
-	assert_true(new[0].told && !new[1].told &&new[2].told);
+	assert_true(new[0].reported_change && !new[1].reported_change &&new[2].reported_change);
 	assert_int_equal(new[2].before.blocks, 0);
 	period_free(&period);
 }

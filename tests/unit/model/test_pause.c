@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "model/account/scan.h"
+#include "model/update/scan.h"
 #include "model/process/process.h"
 
 #define HEAP   0x1000000ULL
@@ -194,7 +194,7 @@ static int count_block(void *ctx, uint64_t address, uint64_t size)
 static void test_scan_includes_uncounted_blocks(void **state)
 {
 	struct model_fixture fixture = fixture_default();
-	struct scan_account book = {0};
+	struct scan_update book = {0};
 	struct process *process;
 	int blocks = 0;
 
@@ -204,12 +204,12 @@ static void test_scan_includes_uncounted_blocks(void **state)
 	fixture_pause(&fixture, true);
 	send_malloc(&fixture, HEAP + 100, 10);
 	process = model_process(fixture.model, fixture.pid);
-	assert_int_equal(scan_account_blocks(process, count_block, &blocks), 0);
+	assert_int_equal(scan_update_blocks(process, count_block, &blocks), 0);
 	assert_int_equal(blocks, 2);
-	assert_int_equal(scan_account_open(&book, process), 0);
-	scan_account_add(&book, HEAP, LEAK_DEFINITE);
-	scan_account_add(&book, HEAP + 100, LEAK_DEFINITE);
-	scan_account_commit(&book, process);
+	assert_int_equal(scan_update_open(&book, process), 0);
+	scan_update_add(&book, HEAP, LEAK_DEFINITE);
+	scan_update_add(&book, HEAP + 100, LEAK_DEFINITE);
+	scan_update_commit(&book, process);
 	assert_true(look(&fixture)->scan.done);
 	assert_int_equal(look(&fixture)->scan.classes[LEAK_DEFINITE].blocks, 0);
 	fixture_reset(&fixture);

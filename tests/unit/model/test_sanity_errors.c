@@ -152,7 +152,7 @@ static void test_sizes(void **state)
 		send_alloc(&fixture, API_NEW, A, sizes[i].size);
 		send_sized(&fixture, API_DELETE, A, sizes[i].sent, sizes[i].slack);
 		if (sizes[i].wrong)
-			assert_int_equal(only_error(&fixture, SANITY_SIZE_MISMATCH)->told,
+			assert_int_equal(only_error(&fixture, SANITY_SIZE_MISMATCH)->passed_size,
 					 sizes[i].sent);
 		else
 			no_error(&fixture);

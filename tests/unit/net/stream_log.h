@@ -178,7 +178,7 @@ static inline int on_unprobed(void *ctx)
 	return 0;
 }
 
-static inline int on_books(void *ctx, struct unpack *body)
+static inline int on_checkpoint(void *ctx, struct unpack *body)
 {
 	note(ctx, "books %zu\n", unpack_left(body));
 	return 0;
@@ -207,7 +207,7 @@ static inline struct stream_handler handler_of(struct log *log)
 		.scan_site = on_scan_site,
 		.scan = on_scan,
 		.unprobed = on_unprobed,
-		.books = on_books,
+		.books = on_checkpoint,
 		.resume = on_resume,
 		.end = on_end,
 		.ctx = log,

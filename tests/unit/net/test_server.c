@@ -20,7 +20,7 @@
 #define LIMIT    (256u << 10)
 #define HASTY_NS (300 * 1000000ULL)
 
-static const struct talk_order order_end = {.kind = ORDER_END};
+static const struct handshake_order order_end = {.kind = ORDER_END};
 
 struct world {
 	struct scratch *scratch;
@@ -49,7 +49,7 @@ static uint8_t byte_at(uint64_t offset)
 	return (uint8_t)(offset * 2654435761u >> 11);
 }
 
-static void on_tell(void *ctx, const char *peer, const char *what)
+static void on_peer_report(void *ctx, const char *peer, const char *what)
 {
 	(void)ctx;
 	assert_non_null(peer);
@@ -64,7 +64,7 @@ static void on_end(void *ctx)
 static int setup_patience(void **state, uint64_t patience_ns)
 {
 	struct world *world = calloc(1, sizeof(*world));
-	struct server_config config = {.tell = on_tell,
+	struct server_config config = {.report_peer = on_peer_report,
 				       .end = on_end,
 				       .ctx = world,
 				       .limit = LIMIT,
@@ -116,7 +116,7 @@ static void write_some(struct world *world, size_t size)
 	free(bytes);
 }
 
-static void on_open(void *ctx, const struct talk_answer *answer)
+static void on_open(void *ctx, const struct handshake_answer *answer)
 {
 	struct got *got = ctx;
 
@@ -365,8 +365,8 @@ static void test_silent_clients_are_dropped(void **state)
  * forever. */
 static void test_stalled_client_is_dropped(void **state)
 {
-	const struct talk_token none = {.size = 0};
-	const struct talk_request request = {.trace = 0};
+	const struct handshake_token none = {.size = 0};
+	const struct handshake_request request = {.trace = 0};
 	struct world *world = *state;
 	uint8_t greeting[GREETING_SIZE] = {0}, bytes[REQUEST_SIZE];
 	struct got got = {.world = world};

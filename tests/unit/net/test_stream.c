@@ -184,34 +184,34 @@ static int gather(void *ctx, const void *bytes, size_t size)
 
 static void tell_all(struct stream_writer *writer)
 {
-	assert_int_equal(stream_tell_settings(writer, &settings), 0);
-	assert_int_equal(stream_tell_module(writer, &module), 0);
+	assert_int_equal(stream_write_settings(writer, &settings), 0);
+	assert_int_equal(stream_write_module(writer, &module), 0);
 	for (size_t i = 0; i < COUNT(events); i++)
-		assert_int_equal(stream_tell_event(writer, &events[i]), 0);
+		assert_int_equal(stream_write_event(writer, &events[i]), 0);
 	assert_true(stream_is_held(writer));
-	assert_int_equal(stream_tell_scan_site(writer, &site), 0);
-	assert_int_equal(stream_tell_scan(writer, &scan), 0);
-	assert_int_equal(stream_tell_scan_site(writer, &stack_site), 0);
-	assert_int_equal(stream_tell_scan(writer, &stack_scan), 0);
-	assert_int_equal(stream_tell_scan(writer, &no_scan), 0);
-	assert_int_equal(stream_tell_unprobed(writer), 0);
+	assert_int_equal(stream_write_scan_site(writer, &site), 0);
+	assert_int_equal(stream_write_scan(writer, &scan), 0);
+	assert_int_equal(stream_write_scan_site(writer, &stack_site), 0);
+	assert_int_equal(stream_write_scan(writer, &stack_scan), 0);
+	assert_int_equal(stream_write_scan(writer, &no_scan), 0);
+	assert_int_equal(stream_write_unprobed(writer), 0);
 	for (size_t i = 0; i < COUNT(events); i++)
-		assert_int_equal(stream_tell_event(writer, &events[i]), 0);
-	assert_int_equal(stream_tell_end(writer, (struct stream_end){.taken_ns = 20,
-								     .taken_at_ms = 21,
-								     .failure = "why"}),
+		assert_int_equal(stream_write_event(writer, &events[i]), 0);
+	assert_int_equal(stream_write_end(writer, (struct stream_end){.taken_ns = 20,
+								      .taken_at_ms = 21,
+								      .failure = "why"}),
 			 0);
 	assert_int_equal(stream_events(writer), 2 * COUNT(events));
 }
 
 /* The whole stream, and its log. */
-static struct pack told_stream(bool squeeze, struct log *log)
+static struct pack told_stream(bool compressor, struct log *log)
 {
 	struct stream_handler handler = handler_of(log);
 	struct stream_writer *writer;
 	struct pack bytes = {0};
 
-	assert_int_equal(stream_writer_new(&writer, squeeze, gather, &bytes), 0);
+	assert_int_equal(stream_writer_new(&writer, compressor, gather, &bytes), 0);
 	tell_all(writer);
 	stream_writer_free(writer);
 	handler.settings(log, &settings);
@@ -230,7 +230,7 @@ static struct pack told_stream(bool squeeze, struct log *log)
 	return bytes;
 }
 
-static void check_round(bool squeeze, size_t piece)
+static void check_round(bool compressor, size_t piece)
 {
 	static struct log told, read;
 	struct error err;
@@ -238,7 +238,7 @@ static void check_round(bool squeeze, size_t piece)
 
 	told = (struct log){0};
 	read = (struct log){0};
-	bytes = told_stream(squeeze, &told);
+	bytes = told_stream(compressor, &told);
 	assert_true(read_stream(bytes.bytes, bytes.count, piece, &read, &err));
 	assert_string_equal(read.text, told.text);
 	pack_free(&bytes);
@@ -273,14 +273,14 @@ static void test_truncated_stream(void **state)
 }
 
 /* A changed byte is detected, and nothing that it affects is delivered. */
-static void check_flipped(bool squeeze)
+static void check_flipped(bool compressor)
 {
 	static struct log told, read;
 	struct error err;
 	struct pack bytes;
 
 	told = (struct log){0};
-	bytes = told_stream(squeeze, &told);
+	bytes = told_stream(compressor, &told);
 	for (size_t i = 0; i < bytes.count; i++) {
 		for (unsigned int bit = 1; bit < 256; bit <<= 3) {
 			bytes.bytes[i] ^= bit;
@@ -347,14 +347,14 @@ static void test_output_fails(void **state)
 
 	(void)state;
 	assert_int_equal(stream_writer_new(&writer, false, output_limited, &limited), 0);
-	assert_int_equal(stream_tell_settings(writer, &settings), 0);
+	assert_int_equal(stream_write_settings(writer, &settings), 0);
 	for (size_t i = 0; i < 1000000 && !err; i++)
-		err = stream_tell_event(writer, &events[6]);
+		err = stream_write_event(writer, &events[6]);
 	assert_int_equal(err, -ENOSPC);
 	limited.calls = 0;
-	assert_int_equal(stream_tell_event(writer, &events[6]), -ENOSPC);
-	assert_int_equal(stream_tell_module(writer, &module), -ENOSPC);
-	assert_int_equal(stream_tell_end(writer, (struct stream_end){0}), -ENOSPC);
+	assert_int_equal(stream_write_event(writer, &events[6]), -ENOSPC);
+	assert_int_equal(stream_write_module(writer, &module), -ENOSPC);
+	assert_int_equal(stream_write_end(writer, (struct stream_end){0}), -ENOSPC);
 	assert_int_equal(limited.calls, 0);
 	stream_writer_free(writer);
 }

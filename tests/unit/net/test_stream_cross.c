@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The same events give the same bytes on every machine, except for the hello, which describes the
- * machine. tests/unit/cross/teller.c runs here, and under qemu for machines of other word sizes and
+ * machine. tests/unit/cross/sender.c runs here, and under qemu for machines of other word sizes and
  * byte orders. Each of them also reads the stream of the other.
  */
 #include <setjmp.h>
@@ -18,14 +18,15 @@ static const char build[] =
 	"T=%s && cp /usr/include/xxhash.h . && "
 	"%s -std=gnu11 -D_GNU_SOURCE -O0 -w -static -I . -iquote $T/user -iquote "
 	"$T "
-	"-o %s $T/tests/unit/cross/teller.c $T/user/net/stream/read.c $T/user/net/stream/write.c "
+	"-o %s $T/tests/unit/cross/sender.c $T/user/net/stream/read.c $T/user/net/stream/write.c "
 	"$T/user/net/stream/event_code.c "
-	"$T/user/net/stream/frame.c $T/user/net/stream/pack.c $T/user/net/stream/without_squeeze.c "
+	"$T/user/net/stream/frame.c $T/user/net/stream/pack.c "
+	"$T/user/net/stream/without_compressor.c "
 	"$T/user/base/error.c $T/user/base/hash.c $T/user/base/vec.c";
 
-/* Compiles and runs a teller. Its output without the hello is in NAME.out. */
-static void tell(struct scratch *scratch, const char *compiler, const char *emulator,
-		 const char *name)
+/* Compiles and runs a sender. Its output without the hello is in NAME.out. */
+static void send_event(struct scratch *scratch, const char *compiler, const char *emulator,
+		       const char *name)
 {
 	char tree[PATH_MAX], line[8192];
 
@@ -46,7 +47,7 @@ static void compare(struct scratch *scratch, const char *machine, const char *em
 	snprintf(compiler, sizeof(compiler), "%s-gcc", machine);
 	cross_require(compiler);
 	cross_require(emulator);
-	tell(scratch, compiler, emulator, "there");
+	send_event(scratch, compiler, emulator, "there");
 	snprintf(line, sizeof(line), "test -s here.out && cmp here.out there.out");
 	assert_int_equal(scratch_run(scratch, line), 0);
 	snprintf(line, sizeof(line),
@@ -71,7 +72,7 @@ static int setup(void **state)
 {
 	if (scratch_setup(state))
 		return -1;
-	tell(*state, "cc", "", "here");
+	send_event(*state, "cc", "", "here");
 	return 0;
 }
 

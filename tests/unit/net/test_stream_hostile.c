@@ -283,15 +283,15 @@ static void test_decompression_bombs(void **state)
 		     {0, -EBADMSG},
 		     {UINT32_MAX, -EBADMSG}};
 	struct pack body = {0}, frame = {0}, room = {0};
-	struct squeeze *squeeze;
+	struct compressor *compressor;
 
 	(void)state;
-	if (!squeeze_is_known())
+	if (!compressor_is_built_in())
 		skip();
-	assert_int_equal(squeeze_new(&squeeze), 0);
+	assert_int_equal(compressor_new(&compressor), 0);
 	for (size_t i = 0; i < 100000; i++)
 		pack_byte(&body, 0);
-	assert_int_equal(frame_pack(&frame, STREAM_EVENTS, 0, &body, squeeze), 0);
+	assert_int_equal(frame_pack(&frame, STREAM_EVENTS, 0, &body, compressor), 0);
 	assert_true(frame.count < body.count);
 	for (size_t i = 0; i < COUNT(sizes); i++) {
 		struct frame_head head;
@@ -302,13 +302,13 @@ static void test_decompression_bombs(void **state)
 		assert_int_equal(frame_head_unpack(frame.bytes, &head), 0);
 		assert_int_equal(head.flags, FRAME_SQUEEZED);
 		assert_int_equal(
-			frame_body(&head, frame.bytes + FRAME_HEAD_SIZE, &squeeze, &room, &view),
+			frame_body(&head, frame.bytes + FRAME_HEAD_SIZE, &compressor, &room, &view),
 			sizes[i].code);
 	}
 	pack_free(&frame);
 	pack_free(&room);
 	pack_free(&body);
-	squeeze_free(squeeze);
+	compressor_free(compressor);
 }
 
 int main(void)

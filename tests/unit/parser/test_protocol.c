@@ -394,7 +394,7 @@ static void test_marks(void **state)
 	mark = marks[0], mark.entry = 0x1405, check_mark_refused(mark);
 	mark = marks[0], mark.entry = 0x1200, check_mark_refused(mark);
 	mark = marks[0], mark.size = 1 << 24, check_mark_refused(mark);
-	mark = marks[0], mark.told = 15, check_mark_refused(mark);
+	mark = marks[0], mark.passed_size = 15, check_mark_refused(mark);
 	mark = marks[0], mark.aligned = 15, check_mark_refused(mark);
 }
 

@@ -131,7 +131,7 @@ static void check_mark_of(struct scratch *scratch, const char *command, bool thu
 
 	assert_int_equal(planned.plan->mark_count, 1);
 	assert_int_equal(mark->api, API_DELETE);
-	assert_int_equal(mark->told, 1);
+	assert_int_equal(mark->passed_size, 1);
 	assert_int_equal(mark->aligned, -1);
 	assert_int_equal(mark->thumb, thumb);
 	assert_int_equal(mark->entry & 1, 0);

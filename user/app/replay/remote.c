@@ -136,13 +136,13 @@ static int on_bytes(void *ctx, const void *bytes, size_t size)
 
 static void order_scan(struct remote *remote, const struct scan_order *order)
 {
-	const struct talk_order told = {.kind = ORDER_SCAN,
-					.live = order->live,
-					.tag = ++remote->tag & TALK_TAG_MAX,
-					.pid = (uint32_t)order->pid};
+	const struct handshake_order request = {.kind = ORDER_SCAN,
+						.live = order->live,
+						.tag = ++remote->tag & HANDSHAKE_TAG_MAX,
+						.pid = (uint32_t)order->pid};
 
 	remote->answered = false;
-	client_order(remote->client, &told);
+	client_order(remote->client, &request);
 }
 
 /* Requests the scan that the options want before the end. */
@@ -153,14 +153,14 @@ static void order_end(struct remote *remote)
 
 	if (options->scan && remote->scans)
 		order_scan(remote, &scan);
-	client_order(remote->client, &(struct talk_order){.kind = ORDER_END});
+	client_order(remote->client, &(struct handshake_order){.kind = ORDER_END});
 }
 
 static void on_scanned(void *ctx, const struct stream_scanned *scanned)
 {
 	struct remote *remote = ctx;
 
-	if (scanned->tag != (remote->tag & TALK_TAG_MAX) || remote->answered)
+	if (scanned->tag != (remote->tag & HANDSHAKE_TAG_MAX) || remote->answered)
 		return;
 	remote->answered = true;
 	remote->scanned = scanned->scans;
@@ -205,7 +205,7 @@ int remote_scan(struct session *session, const struct scan_order *order, size_t 
 	return remote->unscanned.code;
 }
 
-static void on_open(void *ctx, const struct talk_answer *answer)
+static void on_open(void *ctx, const struct handshake_answer *answer)
 {
 	struct remote *remote = ctx;
 	const struct options *options = remote->session->report.options;
@@ -394,7 +394,7 @@ static int configure(struct remote *remote, const struct options *options, struc
 	config->open = on_open;
 	config->bytes = on_bytes;
 	config->over = on_over;
-	config->takes_books = true;
+	config->takes_model = true;
 	config->host = address_host(options->program[0], remote->host);
 	config->ctx = remote;
 	code = address_find(&config->addresses, options->program[0], options->port, err);

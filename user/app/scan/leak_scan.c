@@ -26,7 +26,7 @@
 #include "app/scan/stack_judge.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "model/account/scan.h"
+#include "model/update/scan.h"
 #include "os/memory/pagemap.h"
 #include "os/memory/resident.h"
 #include "os/process/proc.h"
@@ -185,8 +185,8 @@ static int take_blocks(struct run *run)
 	blocks_free(&run->blocks);
 	run->blocks = (struct blocks){0};
 	run->summary.taken_ns = clock_now_ns();
-	code = blocks_reserve(&run->blocks, scan_account_count(run->process));
-	return code ? code : scan_account_blocks(run->process, add_block, &run->blocks);
+	code = blocks_reserve(&run->blocks, scan_update_count(run->process));
+	return code ? code : scan_update_blocks(run->process, add_block, &run->blocks);
 }
 
 /*
@@ -199,10 +199,10 @@ static bool heap_is_known(const struct run *run)
 	const char *name, *bad;
 	uint32_t apis = 0;
 
-	if (!run->stopped || !scan_account_is_complete(run->process) ||
+	if (!run->stopped || !scan_update_is_complete(run->process) ||
 	    api_set_parse("malloc", &apis, &bad) || (session->report.options->apis & apis) != apis)
 		return false;
-	module = module_get(session->modules, scan_account_allocator(run->process));
+	module = module_get(session->modules, scan_update_allocator(run->process));
 	name = module ? strrchr(module->path, '/') : NULL;
 	return name && !strcmp(name, "/libc.so.6");
 }
@@ -464,7 +464,7 @@ static uint64_t stamp(void *ctx, uint64_t address)
 	const struct run *run = ctx;
 	bool first = run->confirm.passes == 1;
 	uint64_t until_ns = first ? run->summary.taken_ns : UINT64_MAX;
-	uint64_t known = scan_account_stamp(run->process, address, until_ns);
+	uint64_t known = scan_update_stamp(run->process, address, until_ns);
 
 	return known ? known : UINT64_MAX - run->confirm.passes; /* never equal to another pass */
 }
@@ -529,25 +529,25 @@ static void read_example(const struct run *run, struct pagemap *pagemap,
 	example->looked = true;
 }
 
-static void read_examples(const struct run *run, struct scan_account *account)
+static void read_examples(const struct run *run, struct scan_update *update)
 {
 	struct pagemap *pagemap;
 
 	if (pagemap_open(&pagemap, run->reader, true))
 		return;
-	for (size_t i = 0; i < account->count; i++)
+	for (size_t i = 0; i < update->count; i++)
 		for (size_t leak = 0; leak < LEAK_CLASS_COUNT; leak++)
-			if (account->leaks[i].examples[leak].address)
-				read_example(run, pagemap, &account->leaks[i].examples[leak]);
+			if (update->leaks[i].examples[leak].address)
+				read_example(run, pagemap, &update->leaks[i].examples[leak]);
 	pagemap_close(pagemap);
 }
 
-static void account_blocks(const struct run *run, struct scan_account *account)
+static void add_blocks(const struct run *run, struct scan_update *update)
 {
 	for (uint32_t slot = 0; slot < run->blocks.slots; slot++)
 		if (blocks_is_block(&run->blocks, slot))
-			scan_account_add(account, blocks_address(&run->blocks, slot),
-					 scan_class_of(&run->result, slot));
+			scan_update_add(update, blocks_address(&run->blocks, slot),
+					scan_class_of(&run->result, slot));
 }
 
 static void log_result(const struct run *run, const struct snapshot_scan *scan)
@@ -569,22 +569,22 @@ static void log_result(const struct run *run, const struct snapshot_scan *scan)
 
 static int store_result(const struct run *run, uint64_t started_ns, struct error *err)
 {
-	struct scan_account account;
-	int code = scan_account_open(&account, run->process);
+	struct scan_update update;
+	int code = scan_update_open(&update, run->process);
 
 	if (code)
 		return error_set_errno(err, code, "cannot store the result of the scan");
-	account.scan = run->summary;
-	account.scan.bytes_scanned = run->result.bytes_scanned;
-	account.scan.bytes_unreadable = run->result.bytes_unreadable;
-	account.scan.bytes_between = run->result.bytes_between;
-	account.scan.bytes_free = run->result.bytes_free;
-	account.scan.tagged = run->result.blocks_tagged;
-	account_blocks(run, &account);
-	read_examples(run, &account);
-	account.scan.duration_ns = clock_now_ns() - started_ns;
-	log_result(run, &account.scan);
-	scan_account_commit(&account, run->process);
+	update.scan = run->summary;
+	update.scan.bytes_scanned = run->result.bytes_scanned;
+	update.scan.bytes_unreadable = run->result.bytes_unreadable;
+	update.scan.bytes_between = run->result.bytes_between;
+	update.scan.bytes_free = run->result.bytes_free;
+	update.scan.tagged = run->result.blocks_tagged;
+	add_blocks(run, &update);
+	read_examples(run, &update);
+	update.scan.duration_ns = clock_now_ns() - started_ns;
+	log_result(run, &update.scan);
+	scan_update_commit(&update, run->process);
 	session_record_scan(run->scan->session, run->process);
 	return 0;
 }
@@ -609,18 +609,18 @@ int leak_scan_run(const struct leak_scan *scan, struct error *err)
 	int code;
 
 	session_drain(scan->session);
-	session_account_losses(scan->session);
+	session_update_losses(scan->session);
 	run.process = model_process(scan->session->model, (uint32_t)scan->pid);
 	if (!run.process)
 		return error_set_errno(err, -ESRCH, "cannot scan %d", (int)scan->pid);
-	if (scan_account_is_guest(run.process, (uint32_t)scan->pid))
+	if (scan_update_is_guest(run.process, (uint32_t)scan->pid))
 		return 0; /* the owner of the memory is scanned separately */
 	code = scan->live ? scan_live(&run, err) : scan_stopped(&run, err);
 	if (!code)
 		code = store_result(&run, started_ns, err);
 	/* if the process has exited, the model already knows how */
 	if (code && code != -ESRCH && code != -ECANCELED) {
-		(void)scan_account_fail(run.process, err->text);
+		(void)scan_update_fail(run.process, err->text);
 		session_record_scan(scan->session, run.process);
 	}
 	run_free(&run);

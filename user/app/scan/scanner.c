@@ -8,7 +8,7 @@
 
 #include "app/scan/leak_scan.h"
 #include "base/log.h"
-#include "model/account/scan.h"
+#include "model/update/scan.h"
 
 struct scanned {
 	pid_t pid;
@@ -265,7 +265,7 @@ static void explain_missing(const struct scanner *scanner, pid_t pid, const stru
 	log_warn("no leak scan when %d ends: %s", (int)pid, err->text);
 	if (!process)
 		return;
-	(void)scan_account_fail(process, err->text);
+	(void)scan_update_fail(process, err->text);
 	session_record_scan(scanner->session, process);
 }
 

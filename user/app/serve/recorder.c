@@ -30,7 +30,7 @@ struct recorder {
 	bool begun;   /* the settings were written */
 	struct recorder_config config;
 	struct stream_writer *writer;
-	struct map64 told; /* recorded modules, by id */
+	struct map64 modules_sent; /* recorded modules, by id */
 	uint64_t bytes;
 	uint64_t flushed_ns;
 	struct error failure;
@@ -160,7 +160,7 @@ void recorder_close(struct recorder *recorder)
 	if (recorder->created)
 		unlink(recorder->path);
 	stream_writer_free(recorder->writer);
-	map64_free(&recorder->told);
+	map64_free(&recorder->modules_sent);
 	free(recorder->path);
 	free(recorder);
 }
@@ -188,34 +188,34 @@ static int begin(struct recorder *recorder)
 	if (recorder->begun || recorder->failure.code)
 		return recorder->failure.code;
 	recorder->begun = true;
-	return fail(recorder, stream_tell_settings(recorder->writer, &settings));
+	return fail(recorder, stream_write_settings(recorder->writer, &settings));
 }
 
 static int tell_module(struct recorder *recorder, uint32_t id)
 {
 	const struct module *module = module_get(recorder->config.modules, id);
 	struct stream_segment segments[STREAM_SEGMENTS_MAX];
-	struct stream_module told = {.id = id, .segments = segments};
+	struct stream_module record = {.id = id, .segments = segments};
 	struct stat status;
 
-	if (!module || map64_get(&recorder->told, id) != MAP64_NONE)
+	if (!module || map64_get(&recorder->modules_sent, id) != MAP64_NONE)
 		return 0;
-	told.path = module->path;
-	told.build_id = module->build_id[0] ? module->build_id : NULL;
-	told.size = fstat(module->fd, &status) ? 0 : (uint64_t)status.st_size;
-	told.machine = (uint32_t)module->machine;
-	told.elf64 = module->elf64;
-	told.big_endian = module->big_endian;
-	told.executable = module->executable;
+	record.path = module->path;
+	record.build_id = module->build_id[0] ? module->build_id : NULL;
+	record.size = fstat(module->fd, &status) ? 0 : (uint64_t)status.st_size;
+	record.machine = (uint32_t)module->machine;
+	record.elf64 = module->elf64;
+	record.big_endian = module->big_endian;
+	record.executable = module->executable;
 	for (size_t i = 0; i < module->segment_count && i < STREAM_SEGMENTS_MAX; i++) {
 		const struct module_segment *segment = &module->segments[i];
 
-		segments[told.segment_count++] = (struct stream_segment){
+		segments[record.segment_count++] = (struct stream_segment){
 			segment->offset, segment->vaddr, segment->size, segment->executable};
 	}
-	if (map64_set(&recorder->told, id, 1))
+	if (map64_set(&recorder->modules_sent, id, 1))
 		return -ENOMEM;
-	return stream_tell_module(recorder->writer, &told);
+	return stream_write_module(recorder->writer, &record);
 }
 
 int recorder_event(struct recorder *recorder, const struct event *event)
@@ -225,7 +225,7 @@ int recorder_event(struct recorder *recorder, const struct event *event)
 	if (!code && event->kind == EVENT_MAPPING)
 		code = tell_module(recorder, event->mapping.module);
 	if (!code)
-		code = stream_tell_event(recorder->writer, event);
+		code = stream_write_event(recorder->writer, event);
 	return code ? fail(recorder, code) : 0;
 }
 
@@ -237,14 +237,15 @@ static bool is_found(const struct snapshot_leaks *leaks)
 	return false;
 }
 
-static int tell_sites(struct recorder *recorder, const struct process *process, uint32_t *ret_count)
+static int record_sites(struct recorder *recorder, const struct process *process,
+			uint32_t *ret_count)
 {
 	int code = 0;
 
 	*ret_count = 0;
 	for (size_t i = 0; i < process->leak_count && !code; i++) {
 		const struct site *site = process_site_at(process, (uint32_t)i);
-		const struct stream_scan_site told = {
+		const struct stream_scan_site record = {
 			.books = process->number,
 			.site = (uint32_t)i,
 			.api = site->api,
@@ -252,24 +253,24 @@ static int tell_sites(struct recorder *recorder, const struct process *process, 
 			.leaks = process->leaks[i],
 		};
 
-		if (!is_found(&told.leaks))
+		if (!is_found(&record.leaks))
 			continue;
 		++*ret_count;
-		code = stream_tell_scan_site(recorder->writer, &told);
+		code = stream_write_scan_site(recorder->writer, &record);
 	}
 	return code;
 }
 
 int recorder_scan(struct recorder *recorder, const struct process *process)
 {
-	struct stream_scan told = {.books = process->number, .scan = process->scan};
+	struct stream_scan record = {.books = process->number, .scan = process->scan};
 	int code = begin(recorder);
 
-	told.scan.reason = process->scan_reason;
-	if (!code && !told.scan.reason)
-		code = tell_sites(recorder, process, &told.sites);
+	record.scan.reason = process->scan_reason;
+	if (!code && !record.scan.reason)
+		code = record_sites(recorder, process, &record.sites);
 	if (!code)
-		code = stream_tell_scan(recorder->writer, &told);
+		code = stream_write_scan(recorder->writer, &record);
 	return fail(recorder, code);
 }
 
@@ -277,14 +278,14 @@ int recorder_scanned(struct recorder *recorder, const struct stream_scanned *sca
 {
 	int code = begin(recorder);
 
-	return code ? code : fail(recorder, stream_tell_scanned(recorder->writer, scanned));
+	return code ? code : fail(recorder, stream_write_scanned(recorder->writer, scanned));
 }
 
 int recorder_unprobed(struct recorder *recorder)
 {
 	int code = begin(recorder);
 
-	return code ? code : fail(recorder, stream_tell_unprobed(recorder->writer));
+	return code ? code : fail(recorder, stream_write_unprobed(recorder->writer));
 }
 
 int recorder_flush(struct recorder *recorder, bool all)
@@ -320,7 +321,7 @@ int recorder_finish(struct recorder *recorder, uint64_t taken_ns, uint64_t taken
 		.taken_ns = taken_ns, .taken_at_ms = taken_at_ms, .failure = failure};
 
 	if (!begin(recorder))
-		fail(recorder, stream_tell_end(recorder->writer, end));
+		fail(recorder, stream_write_end(recorder->writer, end));
 	if (recorder->fd >= 0)
 		fail(recorder, settle(recorder));
 	if (recorder->failure.code)

@@ -14,13 +14,13 @@
 #include "net/protocol/server.h"
 #include "os/memory/limit.h"
 
-#define BACKLOG_DEFAULT (64u << 20)
-#define BOOKS_DEFAULT   (256u << 20)
-#define MEMORY_SHARE    8 /* use at most this fraction of the available memory */
-#define LEAVE_NS        (10 * 1000000000ULL)
+#define BACKLOG_DEFAULT    (64u << 20)
+#define CHECKPOINT_DEFAULT (256u << 20)
+#define MEMORY_SHARE       8 /* use at most this fraction of the available memory */
+#define LEAVE_NS           (10 * 1000000000ULL)
 
 struct given_order {
-	struct talk_order order;
+	struct handshake_order order;
 	bool control;
 };
 
@@ -32,14 +32,14 @@ struct serve {
 	struct map64 lost; /* dropped calls, by pid */
 	uint64_t all_lost;
 	bool stopped; /* the wait is over */
-	bool told_full;
+	bool reported_full;
 	VEC(struct given_order) orders; /* requests not handled yet … */
 	struct loop_watch *soon;        /* … they will be in the next turn of the loop */
 	serve_order *carry_out;
 	void *ctx;
 };
 
-static void on_tell(void *ctx, const char *peer, const char *what)
+static void on_peer_report(void *ctx, const char *peer, const char *what)
 {
 	(void)ctx;
 	log_info("a client %s: %s", what, peer);
@@ -62,7 +62,7 @@ static void on_soon(void *ctx, uint32_t what)
 }
 
 /* Requests that take long or end the loop are not handled while a client's data is read. */
-static void give(struct serve *serve, const struct talk_order *order, bool control)
+static void give(struct serve *serve, const struct handshake_order *order, bool control)
 {
 	if (vec_push(&serve->orders, (struct given_order){*order, control}))
 		return;
@@ -70,24 +70,24 @@ static void give(struct serve *serve, const struct talk_order *order, bool contr
 		serve->soon = NULL;
 }
 
-static void on_scan(void *ctx, const struct talk_order *order, bool control)
+static void on_scan(void *ctx, const struct handshake_order *order, bool control)
 {
 	give(ctx, order, control);
 }
 
 static void on_end(void *ctx)
 {
-	give(ctx, &(struct talk_order){.kind = ORDER_END}, true);
+	give(ctx, &(struct handshake_order){.kind = ORDER_END}, true);
 }
 
-int serve_arms(const struct options *options, bool server, struct talk_token *ret_token,
+int serve_arms(const struct options *options, bool server, struct handshake_token *ret_token,
 	       struct tls **ret_tls, struct error *err)
 {
 	const struct tls_files files = {options->tls_cert, options->tls_key, options->tls_ca};
 	int code = 0;
 
 	*ret_tls = NULL;
-	*ret_token = (struct talk_token){0};
+	*ret_token = (struct handshake_token){0};
 	if (options->token_file)
 		code = token_read(ret_token, options->token_file, err);
 	if (code || (!files.cert && !files.key && !files.ca))
@@ -147,9 +147,9 @@ static int open_server(struct serve *serve, struct error *err)
 	struct server_config config = {
 		.loop = serve->loop,
 		.limit = options->backlog_bytes ? options->backlog_bytes : fitting(BACKLOG_DEFAULT),
-		.books_limit = options->checkpoint_given ? options->checkpoint_bytes
-							 : fitting(BOOKS_DEFAULT),
-		.tell = on_tell,
+		.checkpoint_limit = options->checkpoint_given ? options->checkpoint_bytes
+							      : fitting(CHECKPOINT_DEFAULT),
+		.report_peer = on_peer_report,
 		.end = on_end,
 		.scan = on_scan,
 		.ctx = serve,
@@ -211,7 +211,7 @@ int serve_model(struct serve *serve, const struct model_config *config,
 		void (*meanwhile)(void *ctx), void *ctx, struct model **ret_model,
 		struct error *err)
 {
-	int code = server_books(serve->server, config, meanwhile, ctx, ret_model);
+	int code = server_model(serve->server, config, meanwhile, ctx, ret_model);
 
 	if (code == -ENODATA)
 		return error_set(err, code, "the server keeps no model: use --checkpoint");
@@ -236,9 +236,9 @@ static int lose(struct serve *serve, const struct event *event)
 	uint32_t lost = lost_of(serve, event->pid);
 
 	serve->all_lost++;
-	if (!serve->told_full)
+	if (!serve->reported_full)
 		log_warn("the backlog is full: events are dropped until a client reads it");
-	serve->told_full = true;
+	serve->reported_full = true;
 	return lost < MAP64_NONE - 1 ? map64_set(&serve->lost, event->pid, lost + 1) : 0;
 }
 

@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/loop.h"
 #include "net/connection/tls.h"
-#include "net/protocol/talk.h"
+#include "net/protocol/handshake.h"
 
 struct serve;
 
@@ -29,10 +29,10 @@ void serve_close(struct serve *serve); /* NULL is fine; call it after recorder_c
  * that receives them. Clients without control can only request scans, which need an answer. NULL is
  * fine.
  */
-typedef void serve_order(void *ctx, const struct talk_order *order, bool control);
+typedef void serve_order(void *ctx, const struct handshake_order *order, bool control);
 void serve_on_order(struct serve *serve, serve_order *carry_out, void *ctx);
 /*
- * A model of everything recorded so far, if there can be one: see server_books. Returns 0 or -errno
+ * A model of everything recorded so far, if there can be one: see server_model. Returns 0 or -errno
  * with a message.
  */
 int serve_model(struct serve *serve, const struct model_config *config,
@@ -56,7 +56,7 @@ void serve_linger(struct serve *serve, bool patient);
  * The token and TLS settings that the options name for one side of a connection. *ret_tls is NULL
  * without TLS. Returns 0 or -errno with a message.
  */
-int serve_arms(const struct options *options, bool server, struct talk_token *ret_token,
+int serve_arms(const struct options *options, bool server, struct handshake_token *ret_token,
 	       struct tls **ret_tls, struct error *err);
 
 #endif

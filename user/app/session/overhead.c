@@ -98,15 +98,15 @@ static void tell_change(const struct overhead *overhead, const struct budget_cos
 static void note(struct overhead *overhead, const struct source_cost *cost,
 		 const struct budget_cost *share)
 {
-	struct snapshot_overhead *told = &overhead->session->overhead;
+	struct snapshot_overhead *report = &overhead->session->overhead;
 
-	told->measured++;
-	told->cost_ppm = ppm(share->all);
-	told->program_ppm = ppm((double)cost->program_ns / (double)cost->cpu_ns);
-	told->floor_ppm = ppm(share->floor);
-	told->mean = mean_of(overhead);
-	told->changes = overhead->budget.changes;
-	told->hopeless = has_budget(overhead) && budget_is_hopeless(&overhead->budget, share);
+	report->measured++;
+	report->cost_ppm = ppm(share->all);
+	report->program_ppm = ppm((double)cost->program_ns / (double)cost->cpu_ns);
+	report->floor_ppm = ppm(share->floor);
+	report->mean = mean_of(overhead);
+	report->changes = overhead->budget.changes;
+	report->hopeless = has_budget(overhead) && budget_is_hopeless(&overhead->budget, share);
 }
 
 static void judge(struct overhead *overhead, const struct source_cost *cost)

@@ -44,7 +44,7 @@ static int choose(struct snapshot_process *process)
 	if (count)
 		qsort(changed, count, sizeof(*changed), compare_changes);
 	for (size_t i = 0; i < count && i < PERIOD_SHOWN; i++)
-		changed[i]->told = true;
+		changed[i]->reported_change = true;
 	free(changed);
 	return 0;
 }

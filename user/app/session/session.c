@@ -332,7 +332,7 @@ bool session_ring_peak(struct session *session, uint64_t *ret_ppm)
 	return ops->ring_peak != NULL;
 }
 
-int session_account_losses(struct session *session)
+int session_update_losses(struct session *session)
 {
 	return session->source->ops->tell_losses(session->source);
 }
@@ -448,7 +448,7 @@ void session_record_scanned(struct session *session, const struct stream_scanned
 
 int session_snapshot(struct session *session, struct snapshot **ret_snapshot, struct error *err)
 {
-	int code = session_account_losses(session);
+	int code = session_update_losses(session);
 
 	if (!code)
 		code = take_snapshot(session, ret_snapshot);
@@ -457,7 +457,7 @@ int session_snapshot(struct session *session, struct snapshot **ret_snapshot, st
 
 static int session_conclude(struct session *session, bool write, struct error *err)
 {
-	int code = session_account_losses(session);
+	int code = session_update_losses(session);
 
 	if (code)
 		return session->record_failed

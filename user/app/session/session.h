@@ -101,7 +101,7 @@ uint32_t session_live(const struct session *session);
 bool session_ring_peak(struct session *session, uint64_t *ret_ppm);
 
 /* Stores the source's losses so far in the model. Returns 0 or -ENOMEM. */
-int session_account_losses(struct session *session);
+int session_update_losses(struct session *session);
 
 /* A snapshot of the model as it is. Returns 0 or -errno with a message. */
 int session_snapshot(struct session *session, struct snapshot **ret_snapshot, struct error *err);

@@ -150,7 +150,7 @@ static void tell_end(struct shell *shell, struct shell_process *process,
 
 	if (!section || !(section->exited || section->left))
 		return;
-	process->told = true;
+	process->exit_reported = true;
 	name = text_clean(process_name(section), terminal_utf8());
 	notice(shell, "%s (%u) %s", name ? name : "?", section->pid, fate_of(section, text));
 	free(name);
@@ -168,7 +168,7 @@ static void report_exits(struct shell *shell)
 	if (!shell->processes.count && note_processes(shell, snapshot))
 		log_debug("out of memory");
 	vec_each (process, &shell->processes)
-		if (!process->told)
+		if (!process->exit_reported)
 			tell_end(shell, process, snapshot);
 	snapshot_free(snapshot);
 }
@@ -181,10 +181,10 @@ void shell_drained(struct shell *shell)
 		return;
 	if ((live < shell->live || !shell->processes.count) && !shell->options->system)
 		report_exits(shell);
-	if (!live && !shell->all_told && !shell->options->system) {
+	if (!live && !shell->end_reported && !shell->options->system) {
 		notice(shell, "no process is left to trace: dump shows the report, "
 			      "quit exits");
-		shell->all_told = true;
+		shell->end_reported = true;
 	}
 	shell->live = live;
 }

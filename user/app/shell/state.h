@@ -54,7 +54,7 @@ struct shell_candidates {
 /* A process that was present when the shell started. */
 struct shell_process {
 	uint32_t pid;
-	bool told; /* its exit was reported */
+	bool exit_reported; /* its exit was reported */
 };
 
 struct shell {
@@ -72,8 +72,8 @@ struct shell {
 	struct shell_candidates candidates;
 	VEC(struct shell_mark) marks;
 	VEC(struct shell_process) processes;
-	uint32_t live; /* number of running processes when last checked */
-	bool all_told; /* the end of the last one was reported */
+	uint32_t live;     /* number of running processes when last checked */
+	bool end_reported; /* the end of the last one was reported */
 	uint64_t started_ns;
 };
 

@@ -123,16 +123,16 @@ static int spawn(struct shell *shell, const char *command, int input, pid_t *ret
 
 int shell_spawn(struct shell *shell, const char *command, int input, int *ret_status)
 {
-	bool told = false;
+	bool reported = false;
 	pid_t pid, got;
 	int code = spawn(shell, command, input, &pid);
 
 	if (code)
 		return code;
 	while (!(got = waitpid(pid, ret_status, WNOHANG)) || (got < 0 && errno == EINTR)) {
-		if (!told && shell->config.over(shell->config.ctx)) {
+		if (!reported && shell->config.over(shell->config.ctx)) {
 			kill(pid, SIGTERM);
-			told = true;
+			reported = true;
 		}
 		if (loop_once(shell->config.loop, TURN_MS) < 0)
 			break;

@@ -12,7 +12,7 @@
 
 /* ---- notifications to a service manager ---- */
 
-static void tell(const char *state)
+static void notify_manager(const char *state)
 {
 	int code = service_notify(state);
 
@@ -23,20 +23,20 @@ static void tell(const char *state)
 static void on_watchdog(void *ctx, uint32_t what)
 {
 	(void)ctx, (void)what;
-	tell("WATCHDOG=1");
+	notify_manager("WATCHDOG=1");
 }
 
 int trace_ready(struct trace *trace)
 {
 	uint64_t period = service_watchdog_ns() / 2;
 
-	tell("READY=1");
+	notify_manager("READY=1");
 	return period ? loop_add_timer(trace->loop, period, period, on_watchdog, trace, NULL) : 0;
 }
 
 void trace_stopping(void)
 {
-	tell("STOPPING=1");
+	notify_manager("STOPPING=1");
 }
 
 bool trace_hangup_reloads(const struct trace *trace)
@@ -172,7 +172,7 @@ void trace_reload(struct trace *trace)
 
 	snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%llu",
 		 (unsigned long long)clock_now_ns() / 1000);
-	tell(state);
+	notify_manager(state);
 	if (options_load(&wanted, now->arguments, &err)) {
 		log_error("cannot reload the configuration, keeping the old one: %s", err.text);
 	} else {
@@ -183,5 +183,5 @@ void trace_reload(struct trace *trace)
 	options_free(&wanted);
 	if (now->interval_ns != interval_ns && trace_watch_interval(trace))
 		log_error("cannot set the timer for --interval, no more reports: out of memory");
-	tell("READY=1");
+	notify_manager("READY=1");
 }

@@ -73,7 +73,7 @@ void trace_stop(struct trace *trace, enum trace_end end)
 	loop_stop(trace->loop);
 }
 
-static int scan_for(struct trace *trace, const struct talk_order *order, bool control,
+static int scan_for(struct trace *trace, const struct handshake_order *order, bool control,
 		    size_t *ret_scans, struct error *err)
 {
 	const struct scan_order wanted = {.pid = (pid_t)order->pid, .live = order->live};
@@ -91,7 +91,7 @@ static int scan_for(struct trace *trace, const struct talk_order *order, bool co
 }
 
 /* A client requests a scan, or one in control requests the end. */
-static void on_order(void *ctx, const struct talk_order *order, bool control)
+static void on_order(void *ctx, const struct handshake_order *order, bool control)
 {
 	struct stream_scanned scanned = {.tag = order->tag};
 	struct trace *trace = ctx;

@@ -19,11 +19,12 @@ static const uint8_t kinds_by_release[API_COUNT] = {
 static enum allocator_kind allocator_kind_of_release(const struct process *process,
 						     const struct event *event)
 {
-	uint32_t told = EVENT_OPERATOR(event->flags);
+	uint32_t operator_api = EVENT_OPERATOR(event->flags);
 
-	if (told)
-		return told < API_COUNT ? (enum allocator_kind)kinds_by_release[told]
-					: ALLOCATOR_KIND_UNKNOWN;
+	if (operator_api)
+		return operator_api < API_COUNT
+			       ? (enum allocator_kind)kinds_by_release[operator_api]
+			       : ALLOCATOR_KIND_UNKNOWN;
 	if (api_is_operator(event->api) ||
 	    mappings_wrapper(&process->mappings, event->call.caller) != API_NONE)
 		return ALLOCATOR_KIND_UNKNOWN;
@@ -44,10 +45,10 @@ static int freed_remember(struct process *process, const struct freed *freed)
 
 static bool is_size_wrong(const struct event *event, const struct block *block)
 {
-	uint64_t told = event->call.size ? event->call.size : 1; /* new(0) allocates one byte */
+	uint64_t passed = event->call.size ? event->call.size : 1; /* new(0) allocates one byte */
 
 	return event->call.size != SIZE_UNKNOWN &&
-	       (told > block->size || block->size - told > event->call.slack);
+	       (passed > block->size || block->size - passed > event->call.slack);
 }
 
 static int judge_release(struct process *process, const struct event *event,
@@ -76,7 +77,7 @@ static int judge_release(struct process *process, const struct event *event,
 			.freed_again_at = STACK_NONE,
 			.address = block->address,
 			.size = block->size,
-			.told = event->call.size,
+			.passed_size = event->call.size,
 			.first_seen_ns = event->time_ns,
 		});
 }
@@ -133,7 +134,7 @@ int sanity_bad_free(struct process *process, const struct event *event)
 		error = double_free_of(&sanity->freed.items[known], stack);
 	error.api = (uint8_t)sanity_api(event);
 	error.address = event->call.address;
-	error.told = SIZE_UNKNOWN;
+	error.passed_size = SIZE_UNKNOWN;
 	error.first_seen_ns = event->time_ns;
 	sanity->bad_frees++;
 	if (count_bad_free(process, error.site))
@@ -150,8 +151,8 @@ static bool is_lossless(const struct snapshot_losses *losses)
 
 bool sanity_judges(const struct process *process, enum sanity_kind kind)
 {
-	struct snapshot_losses told = process_told(process);
-	bool lossless = is_lossless(&told) && is_lossless(&process->found);
+	struct snapshot_losses losses = process_losses(process);
+	bool lossless = is_lossless(&losses) && is_lossless(&process->found);
 
 	if (kind == SANITY_INVALID_FREE)
 		return lossless && process_is_complete(process) && !process->config->omits;

@@ -51,17 +51,17 @@ static void program_drop(struct process_program *program)
 	free(program);
 }
 
-static struct process_program *program_new(const struct event_process *told)
+static struct process_program *program_new(const struct event_process *given)
 {
 	struct process_program *program = calloc(1, sizeof(*program));
 
 	if (!program)
 		return NULL;
 	program->owners = 1;
-	if (!text_copy(&program->exe, told->exe) && !text_copy(&program->arch, told->arch) &&
-	    !text_copy(&program->cgroup, told->cgroup) &&
-	    !text_copy(&program->container, told->container) &&
-	    !command_copy(program, told->command))
+	if (!text_copy(&program->exe, given->exe) && !text_copy(&program->arch, given->arch) &&
+	    !text_copy(&program->cgroup, given->cgroup) &&
+	    !text_copy(&program->container, given->container) &&
+	    !command_copy(program, given->command))
 		return program;
 	program_drop(program);
 	return NULL;
@@ -70,27 +70,27 @@ static struct process_program *program_new(const struct event_process *told)
 int process_new(struct process **ret_process, const struct event *event,
 		const struct model_config *config, uint32_t number)
 {
-	const struct event_process *told = &event->process;
+	const struct event_process *given = &event->process;
 	struct process *process = calloc(1, sizeof(*process));
 	struct user user = {
 		.pid = event->pid,
-		.ppid = told->ppid,
-		.start_time_ns = told->start_time_ns,
-		.inner_pid = told->inner_pid,
+		.ppid = given->ppid,
+		.start_time_ns = given->start_time_ns,
+		.inner_pid = given->inner_pid,
 	};
 
 	if (!process)
 		return -ENOMEM;
 	process->config = config;
 	process->number = number;
-	process->origin = told->origin;
-	process->from_start = told->from_start;
+	process->origin = given->origin;
+	process->from_start = given->from_start;
 	process->origin_ns = process->since_ns = process->tick_end_ns = event->time_ns;
 	process->peak.number = 1;
 	process->peak.ns = event->time_ns;
 	process->stacks.max = config->max_sites;
-	process->program = program_new(told);
-	if (!process->program || text_copy(&process->comm, told->comm) ||
+	process->program = program_new(given);
+	if (!process->program || text_copy(&process->comm, given->comm) ||
 	    vec_push(&process->users, user)) {
 		process_free(process);
 		return -ENOMEM;
@@ -162,14 +162,14 @@ struct user *process_user(const struct process *process, uint32_t pid)
 	return NULL;
 }
 
-struct snapshot_losses process_told(const struct process *process)
+struct snapshot_losses process_losses(const struct process *process)
 {
-	struct snapshot_losses told = process->told;
+	struct snapshot_losses losses = process->losses;
 	const struct user *user;
 
 	vec_each (user, &process->users)
-		snapshot_losses_add(&told, &user->told);
-	return told;
+		snapshot_losses_add(&losses, &user->losses);
+	return losses;
 }
 
 static bool losses_are_none(const struct snapshot_losses *losses)
@@ -181,10 +181,10 @@ static bool losses_are_none(const struct snapshot_losses *losses)
 
 bool process_is_complete(const struct process *process)
 {
-	struct snapshot_losses told = process_told(process);
+	struct snapshot_losses losses = process_losses(process);
 
 	return process->from_start && !process->partial && !process_is_filtered(process) &&
-	       losses_are_none(&process->found) && losses_are_none(&told);
+	       losses_are_none(&process->found) && losses_are_none(&losses);
 }
 
 static void tables_free(struct process *process)
@@ -296,9 +296,10 @@ static enum api wrapper_of(const struct process *process, const struct event *ev
 /* Returns the operator new or new[] that made the call, if known; it may have left no frame. */
 static enum api operator_of(const struct process *process, const struct event *event)
 {
-	uint32_t told = process->config->sanity ? EVENT_OPERATOR(event->flags) : API_NONE;
+	uint32_t operator_api = process->config->sanity ? EVENT_OPERATOR(event->flags) : API_NONE;
 
-	return told == API_NEW || told == API_NEW_ARRAY ? (enum api)told : API_NONE;
+	return operator_api == API_NEW || operator_api == API_NEW_ARRAY ? (enum api)operator_api
+									: API_NONE;
 }
 
 static enum api api_of_block(const struct process *process, const struct event *event,

@@ -20,7 +20,7 @@ int process_fork(struct process **ret_process, const struct process *parent,
 /* Returns the user with this pid, or NULL. Valid until users are added or removed. */
 struct user *process_user(const struct process *process, uint32_t pid);
 /* Losses that the source counted, summed over all users of the address space. */
-struct snapshot_losses process_told(const struct process *process);
+struct snapshot_losses process_losses(const struct process *process);
 /* Returns true if nothing was dropped since the first instruction. */
 bool process_is_complete(const struct process *process);
 

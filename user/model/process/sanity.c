@@ -12,20 +12,21 @@ static const uint8_t kinds_by_new[API_COUNT] = {
 
 enum api sanity_api(const struct event *event)
 {
-	uint32_t told = EVENT_OPERATOR(event->flags);
+	uint32_t operator_api = EVENT_OPERATOR(event->flags);
 
-	return told && told < API_COUNT && api_row((enum api)told)->flags & COOKIE_FLAG_FREE
-		       ? (enum api)told
+	return operator_api && operator_api < API_COUNT &&
+			       api_row((enum api)operator_api)->flags & COOKIE_FLAG_FREE
+		       ? (enum api)operator_api
 		       : event->api;
 }
 
 enum allocator_kind sanity_allocator_kind(const struct event *event, bool wrapped)
 {
-	uint32_t told = EVENT_OPERATOR(event->flags);
+	uint32_t operator_api = EVENT_OPERATOR(event->flags);
 
-	if (told)
-		return told < API_COUNT ? (enum allocator_kind)kinds_by_new[told]
-					: ALLOCATOR_KIND_UNKNOWN;
+	if (operator_api)
+		return operator_api < API_COUNT ? (enum allocator_kind)kinds_by_new[operator_api]
+						: ALLOCATOR_KIND_UNKNOWN;
 	return wrapped || api_is_operator(event->api) ? ALLOCATOR_KIND_UNKNOWN
 						      : ALLOCATOR_KIND_MALLOC;
 }

@@ -57,9 +57,9 @@ struct sanity_error {
 	uint32_t freed_at;       /* stack; for a double free, of the first free */
 	uint32_t freed_again_at; /* stack; STACK_NONE except for a double free */
 	uint64_t count;
-	uint64_t address; /* of the first occurrence */
-	uint64_t size;    /* of that block */
-	uint64_t told;    /* size that was passed to delete, or SIZE_UNKNOWN */
+	uint64_t address;     /* of the first occurrence */
+	uint64_t size;        /* of that block */
+	uint64_t passed_size; /* size that was passed to delete, or SIZE_UNKNOWN */
 	uint64_t first_seen_ns;
 };
 

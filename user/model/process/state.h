@@ -39,7 +39,7 @@ struct user {
 	uint32_t pid;
 	uint32_t ppid;
 	uint64_t start_time_ns;
-	struct snapshot_losses told; /* losses counted by the source */
+	struct snapshot_losses losses; /* losses counted by the source */
 	uint32_t inner_pid;
 };
 
@@ -110,7 +110,7 @@ struct process {
 	bool paused;                    /* new blocks and regions get no site */
 	uint64_t unaccounted;           /* number of those */
 	struct snapshot_losses found;   /* losses found by the model itself … */
-	struct snapshot_losses told;    /* … and those of former users */
+	struct snapshot_losses losses;  /* … and those of former users */
 	struct weight_sum live_sampled; /* valid if settled: see weight_live */
 	struct ages *ages;              /* by site, valid if settled; NULL: see process_ages */
 
@@ -125,7 +125,7 @@ struct process {
 		uint64_t ns;     /* time of the peak */
 	} peak;                  /* see process_at_peak */
 
-	struct snapshot_scan scan;    /* the last leak scan; see model/account/scan.h */
+	struct snapshot_scan scan;    /* the last leak scan; see model/update/scan.h */
 	char *scan_reason;            /* why there was none, or NULL */
 	struct snapshot_leaks *leaks; /* findings of the last scan, for `leak_count` sites */
 	size_t leak_count;

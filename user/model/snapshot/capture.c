@@ -149,7 +149,7 @@ static uint64_t unjudged_frees(const struct process *process)
 
 static void capture_losses(const struct process *process, struct snapshot_losses *losses)
 {
-	*losses = process_told(process);
+	*losses = process_losses(process);
 	snapshot_losses_add(losses, &process->found);
 	losses->stacks += process->stacks.lost;
 	losses->truncated_stacks += process->stacks.truncated;
@@ -166,13 +166,13 @@ static int capture_scan(struct snapshot *snapshot, const struct process *process
 }
 
 static void capture_frame(const struct mapping_index *index, const struct stack *stack,
-			  uint64_t told, struct snapshot_frame *frame)
+			  uint64_t recorded, struct snapshot_frame *frame)
 {
-	uint64_t address = told & ~STACK_EXACT;
+	uint64_t address = recorded & ~STACK_EXACT;
 	const struct mapping *mapping = mapping_index_find(index, address, stack->clock);
 
 	frame->address = address;
-	frame->exact = told & STACK_EXACT;
+	frame->exact = recorded & STACK_EXACT;
 	frame->module_id = mapping ? mapping->module : MODULE_NONE;
 	if (frame->module_id != MODULE_NONE)
 		frame->offset = address - mapping->start + mapping->offset;
@@ -342,7 +342,7 @@ static int capture_error(struct capture *capture, const struct sanity_error *err
 		.site = site ? error->site : INDEX_NONE,
 		.address = error->address,
 		.size = error->size,
-		.told = error->told,
+		.passed_size = error->passed_size,
 		.first_seen_ns = error->first_seen_ns,
 	};
 	if (capture_stack_of_error(capture, site ? site->stack : STACK_NONE, &copy->allocated_at) ||

@@ -74,7 +74,7 @@ struct snapshot_site {
 	struct growth growth;        /* zeroed if unknown */
 	const struct series *series; /* ticks start at traced_since_ns; NULL if there is none */
 	struct snapshot_sum before;  /* live at the last report: see the snapshot's before_ns … */
-	bool told;                   /* … and the change is one of the largest */
+	bool reported_change;        /* … and the change is one of the largest */
 	struct snapshot_leaks leaks;
 };
 
@@ -95,7 +95,7 @@ struct snapshot_error {
 	uint32_t freed_again_at; /* for a double free */
 	uint64_t address;        /* of the first occurrence */
 	uint64_t size;           /* of that block; 0 if there is none */
-	uint64_t told;           /* size that was passed to delete, or SIZE_UNKNOWN */
+	uint64_t passed_size;    /* size that was passed to delete, or SIZE_UNKNOWN */
 	uint64_t first_seen_ns;
 };
 
@@ -307,7 +307,7 @@ static inline bool snapshot_is_top(uint64_t ranks[FAMILY_COUNT], const struct sn
 {
 	return !top || ranks[api_row(site->api)->family]++ < top ||
 	       site->leaks.classes[LEAK_DEFINITE].blocks || site->mismatched || site->bad_frees ||
-	       snapshot_is_suspect(site) || site->told;
+	       snapshot_is_suspect(site) || site->reported_change;
 }
 
 /* Sort keys (--sort). The worst site comes first; ties are broken by id, so the order is stable. */

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "net/books/fold.h"
+#include "net/checkpoint/merged_model.h"
 
 static int checkpoint_output(void *ctx, const void *bytes, size_t size)
 {
@@ -12,7 +12,7 @@ static int checkpoint_output(void *ctx, const void *bytes, size_t size)
 
 	return checkpoint->bytes.end + size > checkpoint->limit
 		       ? -ENOSPC
-		       : spill_add(&checkpoint->bytes, bytes, size);
+		       : backlog_add(&checkpoint->bytes, bytes, size);
 }
 
 /* Reuses the latest checkpoint as long as the stream after it is still kept. */
@@ -20,7 +20,7 @@ struct checkpoint *checkpoint_take(struct server *server)
 {
 	struct checkpoint *checkpoint = server->latest;
 
-	if (checkpoint && checkpoint->resume >= server->spill.begin) {
+	if (checkpoint && checkpoint->resume >= server->backlog.begin) {
 		checkpoint->owners++;
 		return checkpoint;
 	}
@@ -28,9 +28,9 @@ struct checkpoint *checkpoint_take(struct server *server)
 	if (!checkpoint)
 		return NULL;
 	*checkpoint = (struct checkpoint){.owners = 1,
-					  .limit = server->config.books_limit,
-					  .resume = fold_position(server->fold)};
-	if (fold_save(server->fold, checkpoint_output, checkpoint)) {
+					  .limit = server->config.checkpoint_limit,
+					  .resume = merged_model_position(server->merged)};
+	if (merged_model_save(server->merged, checkpoint_output, checkpoint)) {
 		checkpoint_drop(server, checkpoint);
 		return NULL;
 	}
@@ -44,6 +44,6 @@ void checkpoint_drop(struct server *server, struct checkpoint *checkpoint)
 		return;
 	if (server->latest == checkpoint)
 		server->latest = NULL;
-	spill_free(&checkpoint->bytes);
+	backlog_free(&checkpoint->bytes);
 	free(checkpoint);
 }

@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 #include "net/protocol/server_state.h"
-#include "net/protocol/spill.h"
+#include "net/protocol/backlog.h"
 
 struct checkpoint {
-	struct spill bytes;
+	struct backlog bytes;
 	uint64_t limit;  /* maximum size in bytes */
 	uint64_t resume; /* offset at which the stream continues */
 	unsigned int owners;

@@ -120,10 +120,10 @@ static int take_connection(struct client *client)
 
 static int take_greeting(struct client *client)
 {
-	struct talk_request request = {.trace = client->config.trace,
-				       .offset = client->config.offset,
-				       .takes_books = client->config.takes_books};
-	struct talk_greeting greeting;
+	struct handshake_request request = {.trace = client->config.trace,
+					    .offset = client->config.offset,
+					    .takes_model = client->config.takes_model};
+	struct handshake_greeting greeting;
 	int code = greeting_unpack(client->in, &greeting);
 
 	if (code)
@@ -144,28 +144,28 @@ static int take_greeting(struct client *client)
 
 /* Returns true if the server has proven that it knows the token. That is not needed without a token
  * and on a UNIX socket; and a server that rejects our proof sends none. */
-static bool is_known(const struct client *client, const struct talk_answer *answer)
+static bool is_known(const struct client *client, const struct handshake_answer *answer)
 {
 	const struct address *address = &client->config.addresses.list[client->next - 1];
 
 	if (!client->config.token.size || address_is_unix(address) ||
-	    answer->status == TALK_WRONG_PROOF)
+	    answer->status == HANDSHAKE_WRONG_PROOF)
 		return true;
 	return answer_is_proven(client->in, &client->config.token, client->out);
 }
 
 static int take_answer(struct client *client)
 {
-	struct talk_answer answer;
+	struct handshake_answer answer;
 	int code = answer_unpack(client->in, &answer);
 
 	if (code)
 		return error_set(&client->err, -EACCES, "its reply is invalid");
 	if (!is_known(client, &answer))
 		return error_set(&client->err, -EACCES, "it does not know the token");
-	if (answer.status != TALK_WELCOME)
-		return error_set(&client->err, -EACCES, "%s", talk_status_text(answer.status));
-	if ((answer.books ? !client->config.takes_books : answer.offset != client->config.offset) ||
+	if (answer.status != HANDSHAKE_WELCOME)
+		return error_set(&client->err, -EACCES, "%s", handshake_status_text(answer.status));
+	if ((answer.books ? !client->config.takes_model : answer.offset != client->config.offset) ||
 	    !answer.trace || (client->config.trace && answer.trace != client->config.trace))
 		return error_set(&client->err, -EACCES, "its reply is invalid");
 	client->state = CLIENT_STREAM;
@@ -327,7 +327,7 @@ void client_free(struct client *client)
 	free(client);
 }
 
-void client_order(struct client *client, const struct talk_order *order)
+void client_order(struct client *client, const struct handshake_order *order)
 {
 	uint8_t bytes[ORDER_SIZE];
 

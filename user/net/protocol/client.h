@@ -13,7 +13,7 @@
 #include "base/loop.h"
 #include "net/connection/address.h"
 #include "net/connection/tls.h"
-#include "net/protocol/talk.h"
+#include "net/protocol/handshake.h"
 
 #define ANSWER_SECONDS 15
 
@@ -21,15 +21,15 @@ struct client;
 
 struct client_config {
 	struct loop *loop;
-	struct addresses addresses; /* tried one after the other */
-	struct talk_token token;    /* size 0: none; otherwise the server must know it as well */
-	struct tls *tls;            /* NULL: no TLS; not used on UNIX sockets */
+	struct addresses addresses;   /* tried one after the other */
+	struct handshake_token token; /* size 0: none; otherwise the server must know it as well */
+	struct tls *tls;              /* NULL: no TLS; not used on UNIX sockets */
 	const char *host; /* the name that the server's certificate must have; NULL: any */
 	uint64_t trace;   /* id of the trace to continue; 0: any */
 	uint64_t offset;  /* offset in the stream, in bytes */
-	bool takes_books; /* the server may send a checkpoint first */
+	bool takes_model; /* the server may send a checkpoint first */
 	/* Called when the connection is established, with the server's answer. */
-	void (*open)(void *ctx, const struct talk_answer *answer);
+	void (*open)(void *ctx, const struct handshake_answer *answer);
 	/* Called with the next bytes of the stream. Returns 0; -errno closes the connection. */
 	int (*bytes)(void *ctx, const void *bytes, size_t size);
 	/*
@@ -46,6 +46,6 @@ int client_new(struct client **ret_client, const struct client_config *config);
 void client_free(struct client *client); /* NULL is fine */
 /* Sends an order; best effort: one that the connection cannot take is dropped. Use it only after
  * `open`. */
-void client_order(struct client *client, const struct talk_order *order);
+void client_order(struct client *client, const struct handshake_order *order);
 
 #endif

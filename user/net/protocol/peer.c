@@ -38,11 +38,11 @@ static void count(struct peer *peer, enum server_count what)
 	peer->server->counts[what]++;
 }
 
-static void tell(const struct peer *peer, const char *what)
+static void report_peer(const struct peer *peer, const char *what)
 {
 	const struct server_config *config = &peer->server->config;
 
-	config->tell(config->ctx, peer->name, what);
+	config->report_peer(config->ctx, peer->name, what);
 }
 
 struct peer *peer_in_control(const struct server *server)
@@ -95,7 +95,7 @@ void peer_kill(struct peer *peer)
 	peer->state = PEER_DEAD;
 	peer->control = false;
 	if (was_client)
-		tell(peer, "disconnected");
+		report_peer(peer, "disconnected");
 	pass_control(peer->server);
 }
 
@@ -131,35 +131,35 @@ static void leave(struct peer *peer)
 }
 
 /* The requested data is no longer kept. Returns true if a checkpoint can replace it. */
-static bool take_books(struct peer *peer, const struct talk_request *request)
+static bool take_model(struct peer *peer, const struct handshake_request *request)
 {
-	if (!request->takes_books || !peer->server->fold)
+	if (!request->takes_model || !peer->server->merged)
 		return false;
 	peer->checkpoint = checkpoint_take(peer->server);
 	return peer->checkpoint;
 }
 
-static enum talk_status judge(struct peer *peer, const struct talk_request *request)
+static enum handshake_status judge(struct peer *peer, const struct handshake_request *request)
 {
 	const struct server *server = peer->server;
 
 	if (peer->proves && !request_is_proven(peer->in, &server->config.token, peer->greeting))
-		return TALK_WRONG_PROOF;
+		return HANDSHAKE_WRONG_PROOF;
 	if (request->trace && request->trace != server->trace)
-		return TALK_OTHER_TRACE;
+		return HANDSHAKE_OTHER_TRACE;
 	if (peers_clients(server) >= CLIENTS_MAX)
-		return TALK_FULL;
-	if (request->offset > server->spill.end ||
-	    (request->offset < server->spill.begin && !take_books(peer, request)))
-		return TALK_GONE;
-	return TALK_WELCOME;
+		return HANDSHAKE_FULL;
+	if (request->offset > server->backlog.end ||
+	    (request->offset < server->backlog.begin && !take_model(peer, request)))
+		return HANDSHAKE_GONE;
+	return HANDSHAKE_WELCOME;
 }
 
-static const enum server_count refusals[TALK_STATUS_COUNT] = {
-	[TALK_WRONG_PROOF] = SERVER_STRANGERS,
-	[TALK_OTHER_TRACE] = SERVER_LATE,
-	[TALK_GONE] = SERVER_LATE,
-	[TALK_FULL] = SERVER_CROWDED,
+static const enum server_count refusals[HANDSHAKE_STATUS_COUNT] = {
+	[HANDSHAKE_WRONG_PROOF] = SERVER_STRANGERS,
+	[HANDSHAKE_OTHER_TRACE] = SERVER_LATE,
+	[HANDSHAKE_GONE] = SERVER_LATE,
+	[HANDSHAKE_FULL] = SERVER_CROWDED,
 };
 
 static void welcome(struct peer *peer, uint64_t offset, uint64_t wanted)
@@ -169,26 +169,26 @@ static void welcome(struct peer *peer, uint64_t offset, uint64_t wanted)
 	pass_control(peer->server);
 	wait_progress(peer);
 	if (peer->checkpoint)
-		tell(peer, wanted ? "reconnected and receives the model"
-				  : "connected and receives the model");
+		report_peer(peer, wanted ? "reconnected and receives the model"
+					 : "connected and receives the model");
 	else
-		tell(peer, wanted ? "reconnected" : "connected");
+		report_peer(peer, wanted ? "reconnected" : "connected");
 }
 
-static void answer(struct peer *peer, const struct talk_request *request)
+static void answer(struct peer *peer, const struct handshake_request *request)
 {
-	static const struct talk_token none;
-	struct talk_answer told = {
+	static const struct handshake_token none;
+	struct handshake_answer told = {
 		.status = judge(peer, request),
 		.trace = peer->server->trace,
 		.offset = request->offset,
-		.comes_back = peer->server->fold,
+		.comes_back = peer->server->merged,
 		.scans = peer->server->config.scan,
 	};
 
 	if (peer->checkpoint)
 		told.offset = peer->checkpoint->resume;
-	if (told.status == TALK_WELCOME)
+	if (told.status == HANDSHAKE_WELCOME)
 		welcome(peer, told.offset, request->offset);
 	told.control = peer->control;
 	told.books = peer->checkpoint;
@@ -196,7 +196,7 @@ static void answer(struct peer *peer, const struct talk_request *request)
 	peer->out_count = ANSWER_SIZE;
 	peer->out_done = 0;
 	peer->in_count = 0;
-	if (told.status == TALK_WELCOME)
+	if (told.status == HANDSHAKE_WELCOME)
 		return;
 	count(peer, refusals[told.status]);
 	if (peer->channel.ops->write(&peer->channel, peer->out, peer->out_count) ==
@@ -209,7 +209,7 @@ static void answer(struct peer *peer, const struct talk_request *request)
 /* A stranger's request is processed only after all of it has arrived. */
 static void take_request(struct peer *peer)
 {
-	struct talk_request request;
+	struct handshake_request request;
 
 	if (request_unpack(peer->in, &request))
 		refuse(peer, SERVER_NONSENSE);
@@ -220,7 +220,7 @@ static void take_request(struct peer *peer)
 static void take_order(struct peer *peer)
 {
 	const struct server_config *config = &peer->server->config;
-	struct talk_order order;
+	struct handshake_order order;
 
 	peer->in_count = 0;
 	if (order_unpack(peer->in, &order) || ++peer->orders > ORDERS_MAX)
@@ -287,8 +287,8 @@ static size_t next_bytes(const struct peer *peer, const uint8_t **ret_bytes)
 	if (peer->state != PEER_CLIENT)
 		return 0;
 	if (peer->checkpoint)
-		return spill_at(&peer->checkpoint->bytes, peer->checkpoint_done, ret_bytes);
-	return spill_at(&peer->server->spill, peer->offset, ret_bytes);
+		return backlog_at(&peer->checkpoint->bytes, peer->checkpoint_done, ret_bytes);
+	return backlog_at(&peer->server->backlog, peer->offset, ret_bytes);
 }
 
 static void checkpoint_sent(struct peer *peer, size_t size)
@@ -346,7 +346,7 @@ bool peer_pump(struct peer *peer)
 void peer_expire(struct peer *peer)
 {
 	bool idle = peer->state == PEER_CLIENT && !peer->checkpoint &&
-		    peer->offset == peer->server->spill.end;
+		    peer->offset == peer->server->backlog.end;
 
 	if (peer->state == PEER_DEAD || idle || now_ns() < peer->deadline_ns)
 		return;
@@ -359,7 +359,7 @@ void peer_expire(struct peer *peer)
 /* The peer does not know that it needs TLS. Tells it so; nothing else is ever sent without TLS. */
 static void refuse_plain(struct peer *peer)
 {
-	struct talk_greeting greeting = {.wants_tls = true};
+	struct handshake_greeting greeting = {.wants_tls = true};
 
 	greeting_pack(peer->out, &greeting);
 	count(peer, SERVER_STRANGERS);
@@ -463,7 +463,7 @@ static bool is_friend(int fd)
 
 static int greet(struct peer *peer)
 {
-	struct talk_greeting greeting = {.wants_proof = peer->proves};
+	struct handshake_greeting greeting = {.wants_proof = peer->proves};
 
 	if (getrandom(greeting.nonce, sizeof(greeting.nonce), 0) != sizeof(greeting.nonce))
 		return -EIO;

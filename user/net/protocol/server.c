@@ -18,8 +18,8 @@
 /* At the limit, calls are dropped. If even other events reach this hard limit, the trace ends. */
 #define HARD_LIMIT(limit) (2 * (limit) + (1u << 20))
 
-#define ACCEPT_MAX 16           /* per turn of the loop */
-#define BOOKS_TURN (256u << 10) /* bytes merged into the model between calls of `meanwhile` */
+#define ACCEPT_MAX      16           /* per turn of the loop */
+#define CHECKPOINT_TURN (256u << 10) /* bytes merged between calls of `meanwhile` */
 
 static void stop_accepting(struct listener *listener)
 {
@@ -88,14 +88,14 @@ int server_open(struct server **ret_server, const struct server_config *config, 
 			code = -EIO;
 		server->trace += !server->trace;
 	}
-	if (!code && config->books_limit)
-		code = fold_new(&server->fold, config->books_limit);
+	if (!code && config->checkpoint_limit)
+		code = merged_model_new(&server->merged, config->checkpoint_limit);
 	if (!code)
 		code = loop_add_timer(config->loop, TICK_NS, TICK_NS, on_tick, server,
 				      &server->tick);
 	if (code) {
 		if (server)
-			fold_free(server->fold);
+			merged_model_free(server->merged);
 		free(server);
 		return error_set_errno(err, code, "cannot serve");
 	}
@@ -128,14 +128,14 @@ void server_close(struct server *server)
 		checkpoint_drop(server, (*peer)->checkpoint);
 		free(*peer);
 	}
-	fold_free(server->fold);
+	merged_model_free(server->merged);
 	vec_free(&server->peers);
 	vec_each (listener, &server->listeners)
 		listener_close(*listener);
 	vec_free(&server->listeners);
 	loop_remove(server->config.loop, server->tick);
 	loop_remove(server->config.loop, server->soon);
-	spill_free(&server->spill);
+	backlog_free(&server->backlog);
 	free(server);
 }
 
@@ -185,7 +185,7 @@ static void cut_laggards(struct server *server)
 	struct peer **peer;
 
 	vec_each (peer, &server->peers) {
-		if ((*peer)->state != PEER_CLIENT || (*peer)->offset >= server->spill.begin)
+		if ((*peer)->state != PEER_CLIENT || (*peer)->offset >= server->backlog.begin)
 			continue;
 		server->counts[SERVER_LAGGED]++;
 		peer_kill(*peer);
@@ -196,47 +196,49 @@ static void cut_laggards(struct server *server)
 static void let_go_read(struct server *server)
 {
 	const struct peer *control = peer_in_control(server);
-	struct spill *spill = &server->spill;
+	struct backlog *backlog = &server->backlog;
 	uint64_t from;
 
 	if (!control)
 		return;
-	from = spill->end - server->config.limit / 2;
-	spill_let_go(spill, from < control->offset ? from : control->offset);
+	from = backlog->end - server->config.limit / 2;
+	backlog_discard(backlog, from < control->offset ? from : control->offset);
 }
 
 /* Merges the oldest part into the model, but nothing at or after `until`. */
-static void fold_oldest(struct server *server, uint64_t until)
+static void merged_model_oldest(struct server *server, uint64_t until)
 {
-	struct spill *spill = &server->spill;
+	struct backlog *backlog = &server->backlog;
 	const uint8_t *bytes;
 	uint64_t from;
 	int code = 0;
 
-	while (!code && spill->end - fold_position(server->fold) > server->config.limit &&
-	       fold_wanted(server->fold) < until) {
+	while (!code &&
+	       backlog->end - merged_model_position(server->merged) > server->config.limit &&
+	       merged_model_wanted(server->merged) < until) {
 		size_t size;
 
-		from = fold_wanted(server->fold);
-		size = spill_at(spill, from, &bytes);
-		code = fold_read(server->fold, bytes,
-				 size < until - from ? size : (size_t)(until - from));
+		from = merged_model_wanted(server->merged);
+		size = backlog_at(backlog, from, &bytes);
+		code = merged_model_read(server->merged, bytes,
+					 size < until - from ? size : (size_t)(until - from));
 	}
-	from = spill->end - server->config.limit;
-	spill_let_go(spill,
-		     from < fold_position(server->fold) ? from : fold_position(server->fold));
+	from = backlog->end - server->config.limit;
+	backlog_discard(backlog, from < merged_model_position(server->merged)
+					 ? from
+					 : merged_model_position(server->merged));
 	if (!code)
 		return;
-	fold_free(server->fold);
-	server->fold = NULL;
+	merged_model_free(server->merged);
+	server->merged = NULL;
 }
 
 static void keep_bounds(struct server *server, uint64_t before)
 {
-	if (server->spill.end - server->spill.begin <= server->config.limit)
+	if (server->backlog.end - server->backlog.begin <= server->config.limit)
 		return;
-	if (server->fold)
-		fold_oldest(server, before);
+	if (server->merged)
+		merged_model_oldest(server, before);
 	else
 		let_go_read(server);
 	cut_laggards(server);
@@ -245,9 +247,10 @@ static void keep_bounds(struct server *server, uint64_t before)
 int server_output(void *ctx, const void *bytes, size_t size)
 {
 	struct server *server = ctx;
-	uint64_t before = server->spill.end, kept = before - server->spill.begin;
-	int code = kept > HARD_LIMIT(server->config.limit) ? -ENOSPC
-							   : spill_add(&server->spill, bytes, size);
+	uint64_t before = server->backlog.end, kept = before - server->backlog.begin;
+	int code = kept > HARD_LIMIT(server->config.limit)
+			   ? -ENOSPC
+			   : backlog_add(&server->backlog, bytes, size);
 
 	if (code)
 		return code;
@@ -256,7 +259,7 @@ int server_output(void *ctx, const void *bytes, size_t size)
 	return 0;
 }
 
-int server_books(struct server *server, const struct model_config *config,
+int server_model(struct server *server, const struct model_config *config,
 		 void (*meanwhile)(void *ctx), void *ctx, struct model **ret_model)
 {
 	const uint8_t *bytes;
@@ -264,24 +267,25 @@ int server_books(struct server *server, const struct model_config *config,
 	size_t size;
 	int code = 0;
 
-	while (!code && server->fold &&
-	       (size = spill_at(&server->spill, fold_wanted(server->fold), &bytes))) {
-		code = fold_read(server->fold, bytes, size);
+	while (!code && server->merged &&
+	       (size = backlog_at(&server->backlog, merged_model_wanted(server->merged), &bytes))) {
+		code = merged_model_read(server->merged, bytes, size);
 		read += size;
-		if (!code && read >= BOOKS_TURN) {
+		if (!code && read >= CHECKPOINT_TURN) {
 			read = 0;
 			meanwhile(ctx);
 		}
 	}
-	if (!server->fold)
+	if (!server->merged)
 		return -ENODATA;
-	return code ? code : fold_copy(server->fold, config, ret_model);
+	return code ? code : merged_model_copy(server->merged, config, ret_model);
 }
 
 /* With a model, there is always room: the oldest part is merged into it. */
 bool server_is_full(struct server *server)
 {
-	return !server->fold && server->spill.end - server->spill.begin >= server->config.limit;
+	return !server->merged &&
+	       server->backlog.end - server->backlog.begin >= server->config.limit;
 }
 
 void server_end(struct server *server)

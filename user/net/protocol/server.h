@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Sends a stream to all authorized clients. The server keeps the stream from its beginning
- * (spill.h), so a client that connects late, or reconnects, gets all of it or the part that it is
+ * (backlog.h), so a client that connects late, or reconnects, gets all of it or the part that it is
  * missing. Everything runs in the event loop, and nothing ever waits for a client.
  *
  * The backlog is bounded. Data beyond the bound is merged into the model that it produces
- * (net/books/fold.h). A client that starts after that point, or reconnects too late, first gets
- * this model; a client that is too slow is disconnected and can reconnect for it. If no model is
- * wanted, or it becomes too large, the server discards what the client in control has already
- * received: that client can still reconnect, new clients are refused, and clients that lag behind
- * it are disconnected. In this mode, data that nobody has received is never discarded;
+ * (net/checkpoint/merged_model.h). A client that starts after that point, or reconnects too late,
+ * first gets this model; a client that is too slow is disconnected and can reconnect for it. If no
+ * model is wanted, or it becomes too large, the server discards what the client in control has
+ * already received: that client can still reconnect, new clients are refused, and clients that lag
+ * behind it are disconnected. In this mode, data that nobody has received is never discarded;
  * server_is_full returns true if there is too much of it.
  *
  * One client is in control, the one that has been connected longest: only its orders count.
@@ -49,7 +49,7 @@ int server_output(void *server, const void *bytes, size_t size);
  * during which `meanwhile` is called occasionally; whatever that outputs is included. Returns 0,
  * -ENODATA if the server keeps no model, or -errno.
  */
-int server_books(struct server *server, const struct model_config *config,
+int server_model(struct server *server, const struct model_config *config,
 		 void (*meanwhile)(void *ctx), void *ctx, struct model **ret_model);
 /* Returns true if data that nobody has received reaches the limit. */
 bool server_is_full(struct server *server);

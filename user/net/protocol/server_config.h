@@ -8,7 +8,7 @@
 
 #include "base/loop.h"
 #include "net/connection/tls.h"
-#include "net/protocol/talk.h"
+#include "net/protocol/handshake.h"
 
 #define HELLO_SECONDS 10
 #define STALL_SECONDS 60
@@ -31,18 +31,18 @@ enum server_count {
 
 struct server_config {
 	struct loop *loop;
-	struct talk_token token; /* copied; size 0: none */
-	struct tls *tls;         /* NULL: no TLS; not used on UNIX sockets */
-	uint64_t limit;          /* size of the backlog in bytes */
-	uint64_t books_limit;    /* size of the model of the rest, in bytes; 0: none */
-	uint64_t hello_ns;       /* 0: HELLO_SECONDS … */
-	uint64_t stall_ns;       /* 0: STALL_SECONDS */
+	struct handshake_token token; /* copied; size 0: none */
+	struct tls *tls;              /* NULL: no TLS; not used on UNIX sockets */
+	uint64_t limit;               /* size of the backlog in bytes */
+	uint64_t checkpoint_limit;    /* size of the model of the rest, in bytes; 0: none */
+	uint64_t hello_ns;            /* 0: HELLO_SECONDS … */
+	uint64_t stall_ns;            /* 0: STALL_SECONDS */
 	/* A client has connected or gone. Both strings are for humans. */
-	void (*tell)(void *ctx, const char *peer, const char *what);
+	void (*report_peer)(void *ctx, const char *peer, const char *what);
 	/* The client in control wants to end the trace. */
 	void (*end)(void *ctx);
 	/* A client, in control or not, wants a scan. NULL: scans are not supported. */
-	void (*scan)(void *ctx, const struct talk_order *order, bool control);
+	void (*scan)(void *ctx, const struct handshake_order *order, bool control);
 	void *ctx;
 };
 

@@ -9,12 +9,12 @@
 
 #include "base/loop.h"
 #include "base/vec.h"
-#include "net/books/fold.h"
+#include "net/checkpoint/merged_model.h"
 #include "net/connection/address.h"
 #include "net/connection/channel.h"
 #include "net/protocol/server_config.h"
-#include "net/protocol/spill.h"
-#include "net/protocol/talk.h"
+#include "net/protocol/backlog.h"
+#include "net/protocol/handshake.h"
 
 enum peer_state {
 	PEER_SHAKES,  /* TLS handshake */
@@ -59,9 +59,9 @@ struct listener {
 
 struct server {
 	struct server_config config;
-	struct spill spill;
-	struct fold *fold;         /* the model of what was discarded; NULL if none is kept */
-	struct checkpoint *latest; /* the newest one that is being sent; NULL if none */
+	struct backlog backlog;
+	struct merged_model *merged; /* the model of what was discarded; NULL if none is kept */
+	struct checkpoint *latest;   /* the newest one that is being sent; NULL if none */
 	uint64_t trace;
 	bool ended;
 	VEC(struct listener *) listeners;

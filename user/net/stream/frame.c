@@ -80,14 +80,15 @@ static uint64_t checksum(const uint8_t *head, const uint8_t *body, size_t size, 
 
 /* Appends the original size and the compressed bytes. Returns false, and appends nothing, if that
  * is not shorter. */
-static bool pack_squeezed(struct pack *out, const struct pack *body, struct squeeze *squeeze)
+static bool pack_compressed(struct pack *out, const struct pack *body,
+			    struct compressor *compressor)
 {
-	size_t room = squeeze_bound(body->count), before = out->count, size;
+	size_t room = compressed_bound(body->count), before = out->count, size;
 
 	pack_fixed(out, body->count, 4);
 	if (!pack_has_room(out, room))
 		return false;
-	size = squeeze_bytes(squeeze, out->bytes + out->count, room, body->bytes, body->count);
+	size = compress(compressor, out->bytes + out->count, room, body->bytes, body->count);
 	if (!size || size + 4 >= body->count) {
 		out->count = before;
 		return false;
@@ -97,25 +98,25 @@ static bool pack_squeezed(struct pack *out, const struct pack *body, struct sque
 }
 
 int frame_pack(struct pack *out, unsigned int kind, uint64_t number, const struct pack *body,
-	       struct squeeze *squeeze)
+	       struct compressor *compressor)
 {
 	size_t start = out->count, size;
-	bool squeezed;
+	bool compressed;
 	uint8_t *head;
 
 	if (body->err || body->count > FRAME_BODY_MAX)
 		return body->err ? body->err : -EMSGSIZE;
 	for (size_t i = 0; i < FRAME_HEAD_SIZE; i++)
 		pack_byte(out, 0);
-	squeezed = squeeze && pack_squeezed(out, body, squeeze);
-	if (!squeezed)
+	compressed = compressor && pack_compressed(out, body, compressor);
+	if (!compressed)
 		pack_bytes(out, body->bytes, body->count);
 	if (out->err)
 		return out->err;
 	head = out->bytes + start;
 	size = out->count - start - FRAME_HEAD_SIZE;
 	head[0] = (uint8_t)kind;
-	head[1] = (uint8_t)((squeezed ? FRAME_SQUEEZED : 0) |
+	head[1] = (uint8_t)((compressed ? FRAME_SQUEEZED : 0) |
 			    (kind == STREAM_BOOKS || kind == STREAM_RESUME ? FRAME_NEEDED : 0));
 	fixed_put(head + 4, size, 4);
 	fixed_put(head + 8, checksum(head, head + FRAME_HEAD_SIZE, size, number), 8);
@@ -142,7 +143,7 @@ bool frame_is_whole(const uint8_t *bytes, const struct frame_head *head, uint64_
 	return checksum(bytes, bytes + FRAME_HEAD_SIZE, head->size, number) == head->checksum;
 }
 
-int frame_body(const struct frame_head *head, const uint8_t *stored, struct squeeze **squeeze,
+int frame_body(const struct frame_head *head, const uint8_t *stored, struct compressor **compressor,
 	       struct pack *room, struct unpack *ret_body)
 {
 	struct unpack view = {.at = stored, .end = stored + head->size};
@@ -150,14 +151,14 @@ int frame_body(const struct frame_head *head, const uint8_t *stored, struct sque
 	int code;
 
 	if (head->flags & FRAME_SQUEEZED) {
-		code = *squeeze ? 0 : squeeze_new(squeeze);
+		code = *compressor ? 0 : compressor_new(compressor);
 		size = unpack_fixed(&view, 4);
 		if (code || view.bad || size > FRAME_BODY_MAX)
 			return code ? code : -EBADMSG;
 		room->count = 0;
 		if (!pack_has_room(room, size + 1))
 			return -ENOMEM;
-		code = unsqueeze_bytes(*squeeze, room->bytes, size, view.at, unpack_left(&view));
+		code = decompress(*compressor, room->bytes, size, view.at, unpack_left(&view));
 		if (code)
 			return code;
 		view = (struct unpack){.at = room->bytes, .end = room->bytes + size};

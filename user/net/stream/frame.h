@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "net/stream/pack.h"
-#include "net/stream/squeeze.h"
+#include "net/stream/compressor.h"
 
 #define STREAM_MAGIC      "\x89MTB\r\n\x1a\n"
 #define STREAM_MAGIC_SIZE 8
@@ -69,21 +69,21 @@ struct frame_head {
 
 /*
  * Appends a frame to `out`. `number` is its position in the stream, starting at 0. Compresses it if
- * there is a squeeze and the result is smaller. Returns 0, -ENOMEM, or -EMSGSIZE if the body
+ * there is a compressor and the result is smaller. Returns 0, -ENOMEM, or -EMSGSIZE if the body
  * exceeds FRAME_BODY_MAX.
  */
 int frame_pack(struct pack *out, unsigned int kind, uint64_t number, const struct pack *body,
-	       struct squeeze *squeeze);
+	       struct compressor *compressor);
 
 /* Returns 0, or -EBADMSG if the size is too large or the flags are unknown. */
 int frame_head_unpack(const uint8_t bytes[FRAME_HEAD_SIZE], struct frame_head *ret_head);
 /* Verifies the checksum. `bytes` is the head followed by the body. */
 bool frame_is_whole(const uint8_t *bytes, const struct frame_head *head, uint64_t number);
 /*
- * Finds the body: in `stored`, or decompressed in *room. Creates *squeeze when it is first needed.
- * Returns 0, -ENOMEM, -EBADMSG, or -EOPNOTSUPP if decompression is not built in.
+ * Finds the body: in `stored`, or decompressed in *room. Creates *compressor when it is first
+ * needed. Returns 0, -ENOMEM, -EBADMSG, or -EOPNOTSUPP if decompression is not built in.
  */
-int frame_body(const struct frame_head *head, const uint8_t *stored, struct squeeze **squeeze,
+int frame_body(const struct frame_head *head, const uint8_t *stored, struct compressor **compressor,
 	       struct pack *room, struct unpack *ret_body);
 
 #endif

@@ -26,8 +26,8 @@ struct stream_reader {
 	uint64_t position; /* of the first byte that is held */
 	uint64_t told;     /* number of events */
 	uint64_t skipped;
-	struct squeeze *squeeze; /* created on demand */
-	struct pack room;        /* a decompressed body */
+	struct compressor *compressor; /* created on demand */
+	struct pack room;              /* a decompressed body */
 	struct event_context context;
 	struct event_room events;
 	int err; /* the first failure */
@@ -50,7 +50,7 @@ void stream_reader_free(struct stream_reader *reader)
 		return;
 	pack_free(&reader->held);
 	pack_free(&reader->room);
-	squeeze_free(reader->squeeze);
+	compressor_free(reader->compressor);
 	vec_free(&reader->events.words);
 	free(reader);
 }
@@ -262,7 +262,7 @@ static int take_unprobed(struct stream_reader *reader, struct unpack *body)
 	return reader->handler.unprobed ? reader->handler.unprobed(reader->handler.ctx) : -EBADMSG;
 }
 
-static int take_books(struct stream_reader *reader, struct unpack *body)
+static int take_model(struct stream_reader *reader, struct unpack *body)
 {
 	if (reader->stage == STAGE_EVENTS || !reader->handler.books)
 		return -EBADMSG;
@@ -318,7 +318,7 @@ static int (*const takers[])(struct stream_reader *reader, struct unpack *body) 
 	[STREAM_SETTINGS] = take_settings, [STREAM_MODULE] = take_module,
 	[STREAM_EVENTS] = take_events,     [STREAM_SCAN_SITES] = take_scan_sites,
 	[STREAM_SCAN] = take_scan,         [STREAM_UNPROBED] = take_unprobed,
-	[STREAM_END] = take_end,           [STREAM_BOOKS] = take_books,
+	[STREAM_END] = take_end,           [STREAM_BOOKS] = take_model,
 	[STREAM_RESUME] = take_resume,     [STREAM_SCANNED] = take_scanned,
 };
 #define TAKERS (sizeof(takers) / sizeof(takers[0]))
@@ -347,7 +347,7 @@ static int take_frame(struct stream_reader *reader, const struct frame_head *hea
 	}
 	if ((!reader->settled && head->kind != STREAM_SETTINGS) || !enter_stage(reader, head->kind))
 		return -EBADMSG;
-	err = frame_body(head, stored, &reader->squeeze, &reader->room, &body);
+	err = frame_body(head, stored, &reader->compressor, &reader->room, &body);
 	return err ? err : takers[head->kind](reader, &body);
 }
 

@@ -30,8 +30,8 @@ struct stream_handler {
 	int (*scan_site)(void *ctx, const struct stream_scan_site *site);
 	int (*scan)(void *ctx, const struct stream_scan *scan);
 	int (*unprobed)(void *ctx);
-	/* Called with parts of a checkpoint, for books_load. `resume` is called once after them:
-	 * the model is then complete up to that point. */
+	/* Called with parts of a checkpoint, for checkpoint_load. `resume` is called once after
+	 * them: the model is then complete up to that point. */
 	int (*books)(void *ctx, struct unpack *body);
 	int (*resume)(void *ctx, const struct stream_resume *resume);
 	int (*end)(void *ctx, const struct stream_end *end);

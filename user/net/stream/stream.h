@@ -40,7 +40,7 @@ struct stream_settings {
 };
 
 /* The model configuration for these settings. */
-static inline struct model_config stream_books(const struct stream_settings *settings)
+static inline struct model_config stream_model_config(const struct stream_settings *settings)
 {
 	return (struct model_config){
 		.apis = settings->apis,
@@ -102,8 +102,8 @@ struct stream_end {
 };
 
 /*
- * Follows a checkpoint (net/books/save.h), which replaces the start of a stream: tells where the
- * stream continues, in the numbering of its writer.
+ * Follows a checkpoint (net/checkpoint/save.h), which replaces the start of a stream: tells where
+ * the stream continues, in the numbering of its writer.
  */
 struct stream_resume {
 	uint64_t offset;    /* number of bytes before that point */
@@ -113,7 +113,7 @@ struct stream_resume {
 	uint32_t first_pid; /* of the first process reported; 0 if there was none */
 };
 
-/* An order of a client (net/protocol/talk.h) was carried out, and the results came before this
+/* An order of a client (net/protocol/handshake.h) was carried out, and the results came before this
  * record; or it failed. */
 struct stream_scanned {
 	uint32_t tag;

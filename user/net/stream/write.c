@@ -14,8 +14,8 @@
 struct stream_writer {
 	stream_output *output;
 	void *ctx;
-	struct squeeze *squeeze; /* NULL: frames are not compressed */
-	struct pack events;      /* body of the next events frame */
+	struct compressor *compressor; /* NULL: frames are not compressed */
+	struct pack events;            /* body of the next events frame */
 	struct event_context context;
 	struct pack body; /* body of any other frame */
 	struct pack frame;
@@ -25,14 +25,14 @@ struct stream_writer {
 	int err; /* the first failure */
 };
 
-int stream_writer_new(struct stream_writer **ret_writer, bool squeeze, stream_output *output,
+int stream_writer_new(struct stream_writer **ret_writer, bool compressor, stream_output *output,
 		      void *ctx)
 {
 	struct stream_writer *writer = calloc(1, sizeof(*writer));
 	int err = writer ? 0 : -ENOMEM;
 
-	if (!err && squeeze && squeeze_is_known())
-		err = squeeze_new(&writer->squeeze);
+	if (!err && compressor && compressor_is_built_in())
+		err = compressor_new(&writer->compressor);
 	if (err) {
 		free(writer);
 		return err;
@@ -47,7 +47,7 @@ void stream_writer_free(struct stream_writer *writer)
 {
 	if (!writer)
 		return;
-	squeeze_free(writer->squeeze);
+	compressor_free(writer->compressor);
 	pack_free(&writer->events);
 	pack_free(&writer->body);
 	pack_free(&writer->frame);
@@ -79,7 +79,7 @@ static int send_frame(struct stream_writer *writer, enum stream_kind kind, struc
 
 	writer->frame.count = 0;
 	if (!err)
-		err = frame_pack(&writer->frame, kind, writer->number++, body, writer->squeeze);
+		err = frame_pack(&writer->frame, kind, writer->number++, body, writer->compressor);
 	if (!err)
 		err = writer->output(writer->ctx, writer->frame.bytes, writer->frame.count);
 	body->count = 0;
@@ -102,7 +102,7 @@ static int send_body(struct stream_writer *writer, enum stream_kind kind)
 	return err ? err : send_frame(writer, kind, &writer->body);
 }
 
-int stream_tell_event(struct stream_writer *writer, const struct event *event)
+int stream_write_event(struct stream_writer *writer, const struct event *event)
 {
 	int err;
 
@@ -127,7 +127,7 @@ bool stream_is_held(const struct stream_writer *writer)
 	return writer->events.count > 0;
 }
 
-int stream_tell_settings(struct stream_writer *writer, const struct stream_settings *settings)
+int stream_write_settings(struct stream_writer *writer, const struct stream_settings *settings)
 {
 	struct pack *body = &writer->body;
 	unsigned int bits = 0;
@@ -150,7 +150,7 @@ int stream_tell_settings(struct stream_writer *writer, const struct stream_setti
 	return send_body(writer, STREAM_SETTINGS);
 }
 
-int stream_tell_module(struct stream_writer *writer, const struct stream_module *module)
+int stream_write_module(struct stream_writer *writer, const struct stream_module *module)
 {
 	struct pack *body = &writer->body;
 	uint32_t segments = module->segment_count;
@@ -206,7 +206,7 @@ static int classes_written(const struct snapshot_sum classes[LEAK_CLASS_COUNT])
 }
 
 /* Collects sites in one frame, like events: a process may have thousands. */
-int stream_tell_scan_site(struct stream_writer *writer, const struct stream_scan_site *site)
+int stream_write_scan_site(struct stream_writer *writer, const struct stream_scan_site *site)
 {
 	struct pack *body = &writer->body;
 	int classes = classes_written(site->leaks.classes);
@@ -226,7 +226,7 @@ int stream_tell_scan_site(struct stream_writer *writer, const struct stream_scan
 					  : fail(writer, body->err);
 }
 
-int stream_tell_scan(struct stream_writer *writer, const struct stream_scan *told)
+int stream_write_scan(struct stream_writer *writer, const struct stream_scan *told)
 {
 	const struct snapshot_scan *scan = &told->scan;
 	struct pack *body = &writer->body;
@@ -254,14 +254,14 @@ int stream_tell_scan(struct stream_writer *writer, const struct stream_scan *tol
 	return send_body(writer, STREAM_SCAN);
 }
 
-int stream_tell_books(struct stream_writer *writer, struct pack *records)
+int stream_write_checkpoint(struct stream_writer *writer, struct pack *records)
 {
 	int err = stream_flush(writer);
 
 	return err ? err : send_frame(writer, STREAM_BOOKS, records);
 }
 
-int stream_tell_resume(struct stream_writer *writer, const struct stream_resume *resume)
+int stream_write_resume(struct stream_writer *writer, const struct stream_resume *resume)
 {
 	struct pack *body = &writer->body;
 
@@ -273,7 +273,7 @@ int stream_tell_resume(struct stream_writer *writer, const struct stream_resume 
 	return send_body(writer, STREAM_RESUME);
 }
 
-int stream_tell_scanned(struct stream_writer *writer, const struct stream_scanned *scanned)
+int stream_write_scanned(struct stream_writer *writer, const struct stream_scanned *scanned)
 {
 	struct pack *body = &writer->body;
 
@@ -283,12 +283,12 @@ int stream_tell_scanned(struct stream_writer *writer, const struct stream_scanne
 	return send_body(writer, STREAM_SCANNED);
 }
 
-int stream_tell_unprobed(struct stream_writer *writer)
+int stream_write_unprobed(struct stream_writer *writer)
 {
 	return send_body(writer, STREAM_UNPROBED);
 }
 
-int stream_tell_end(struct stream_writer *writer, struct stream_end end)
+int stream_write_end(struct stream_writer *writer, struct stream_end end)
 {
 	struct pack *body = &writer->body;
 

@@ -230,7 +230,7 @@ static void mark_put(struct wire *wire, const struct probe_mark *mark)
 	wire_put_u64(wire, mark->offset);
 	wire_put_u64(wire, mark->entry);
 	wire_put_u32(wire, mark->size);
-	wire_put_u8(wire, (uint8_t)(mark->told + 1));
+	wire_put_u8(wire, (uint8_t)(mark->passed_size + 1));
 	wire_put_u8(wire, (uint8_t)(mark->aligned + 1));
 	wire_put_u8(wire, mark->thumb);
 }
@@ -396,7 +396,7 @@ static void take_mark(struct wire_view *view, const struct module *module, struc
 	mark->offset = wire_take_u64(view);
 	mark->entry = wire_take_u64(view);
 	mark->size = wire_take_u32_max(view, FUNCTION_CODE_MAX);
-	mark->told = take_position(view);
+	mark->passed_size = take_position(view);
 	mark->aligned = take_position(view);
 	mark->thumb = wire_take_bool(view);
 	if (!is_code(module, mark->offset) || mark->offset - mark->entry > UINT8_MAX ||

@@ -29,7 +29,7 @@ static struct changes changes_of(const struct snapshot_process *process)
 		row.blocks = (int64_t)(site->live_blocks - site->before.blocks);
 		if (api_row(site->api)->family == FAMILY_HEAP)
 			changes.bytes += row.bytes;
-		if (site->told && changes.count < ROWS_MAX)
+		if (site->reported_change && changes.count < ROWS_MAX)
 			changes.rows[changes.count++] = row;
 	}
 	if (changes.count)

@@ -72,7 +72,7 @@ static void write_headline(const struct view *view, const struct snapshot_error 
 
 static void write_block(const struct view *view, const struct snapshot_error *error)
 {
-	char bytes[UNITS_TEXT_SIZE], told[UNITS_TEXT_SIZE], text[ITEM_SIZE];
+	char bytes[UNITS_TEXT_SIZE], passed[UNITS_TEXT_SIZE], text[ITEM_SIZE];
 	struct page *page = view->page;
 
 	if (error->kind == SANITY_INVALID_FREE)
@@ -83,7 +83,8 @@ static void write_block(const struct view *view, const struct snapshot_error *er
 			 bytes_format(error->size, bytes), error->address);
 	page_item(page, STYLE_QUIET, STACK_INDENT, "", text);
 	if (error->kind == SANITY_SIZE_MISMATCH) {
-		snprintf(text, sizeof(text), "released as %s", bytes_format(error->told, told));
+		snprintf(text, sizeof(text), "released as %s",
+			 bytes_format(error->passed_size, passed));
 		page_item(page, STYLE_WARNING, STACK_INDENT, page_symbol(page, SYMBOL_SEPARATOR),
 			  text);
 	}

@@ -80,18 +80,18 @@ static uint32_t maps_generation(void *ctx, pid_t pid)
 static void maps_code(void *ctx, pid_t pid, const struct code_mapping *code)
 {
 	const struct mtrace_bpf *skeleton = ((const struct maps *)ctx)->skeleton;
-	struct code_mapping told = *code;
+	struct code_mapping published = *code;
 	struct code_region key = {
 		.region = code->start >> CODE_REGION_SHIFT,
 		.pid = (uint32_t)pid,
 		.generation = code->generation,
 	};
 
-	told.published = skeleton->bss->unwind_published;
+	published.published = skeleton->bss->unwind_published;
 	for (int i = 0; i < CODE_REGION_FILL; i++, key.region++)
 		if (key.region << CODE_REGION_SHIFT < code->start + code->size)
-			bpf_map_update_elem(bpf_map__fd(skeleton->maps.code_mappings), &key, &told,
-					    BPF_ANY);
+			bpf_map_update_elem(bpf_map__fd(skeleton->maps.code_mappings), &key,
+					    &published, BPF_ANY);
 }
 
 static int maps_open(struct maps *maps, const struct loaded_programs *program,

@@ -17,7 +17,7 @@ const struct module *mapping_find(const struct traced_process *process, uint64_t
 				  uint64_t *ret_offset)
 {
 	for (size_t i = process->mapping_count; i--;) {
-		const struct told_mapping *mapping = &process->mappings[i];
+		const struct delivered_mapping *mapping = &process->mappings[i];
 
 		if (address < mapping->start || address >= mapping->end)
 			continue;

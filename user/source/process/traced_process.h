@@ -16,7 +16,7 @@
 struct unwind_tables;
 
 /* An executable mapping that was delivered. */
-struct told_mapping {
+struct delivered_mapping {
 	uint64_t start, end, offset;
 	uint32_t module;
 };
@@ -48,7 +48,7 @@ struct probe_ops {
 	int (*commit)(struct traced_process *process);
 	/* Checks that they are in place, in a mapping that was just delivered. */
 	void (*verify)(struct traced_process *process, const struct module *module,
-		       const struct told_mapping *mapping);
+		       const struct delivered_mapping *mapping);
 };
 
 /* The last free of a thread, and its allocator. */
@@ -74,16 +74,16 @@ struct traced_process {
 	struct map64 attached; /* module id → 1 */
 	uint64_t attached_ns;  /* time at which the newest probe was in place */
 	uint64_t entered_ns;
-	uint64_t placed_ns; /* the newest one since this was set to 0 */
-	bool uncommitted;   /* probes_commit() has sites to probe */
-	struct map64 told;  /* start address → index into mappings */
-	struct told_mapping *mappings;
+	uint64_t placed_ns;     /* the newest one since this was set to 0 */
+	bool uncommitted;       /* probes_commit() has sites to probe */
+	struct map64 delivered; /* start address → index into mappings */
+	struct delivered_mapping *mappings;
 	size_t mapping_count, mapping_capacity;
-	uint64_t mappings_told; /* total */
+	uint64_t mappings_delivered; /* total */
 	struct map64 calls; /* return address → enum verdict (source/unwind/stack_check.c) … */
-	uint64_t calls_of;  /* … valid for this value of mappings_told */
+	uint64_t calls_of;  /* … valid for this value of mappings_delivered */
 	bool translated;    /* run by valgrind or qemu: no probes */
-	bool sanitizer_told;
+	bool sanitizer_reported;
 	uint32_t allocator_objects; /* modules with probed allocation functions so far */
 	struct map64 last_freed;    /* tid → index into frees */
 	VEC(struct last_free) frees;

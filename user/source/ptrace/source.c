@@ -59,7 +59,7 @@ static int place_nothing(struct traced_process *process, const struct module *mo
 }
 
 static void verify_nothing(struct traced_process *process, const struct module *module,
-			   const struct told_mapping *mapping)
+			   const struct delivered_mapping *mapping)
 {
 	(void)process;
 	(void)module;
@@ -80,7 +80,7 @@ struct placing {
 
 static const struct module *module_at(const struct traced_process *process, uint64_t start)
 {
-	uint32_t index = map64_get(&process->told, start);
+	uint32_t index = map64_get(&process->delivered, start);
 
 	return index == MAP64_NONE
 		       ? NULL

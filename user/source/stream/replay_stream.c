@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "base/map64.h"
 #include "base/units.h"
-#include "net/books/load.h"
-#include "net/books/told_model.h"
+#include "net/checkpoint/load.h"
+#include "net/checkpoint/received_model.h"
 #include "net/stream/read.h"
 #include "net/stream/stream.h"
 #include "symbol/elf/module_table.h"
@@ -18,11 +18,11 @@
 #define NS_PER_MS 1000000ULL
 
 struct stream_reading {
-	struct told_model told; /* its first member */
+	struct received_model told; /* its first member */
 	struct replay *replay;
 	struct stream_reader *stream;
-	struct map64 ids;            /* module id in the recording → id here */
-	struct books_loader *loader; /* while a whole model is transferred */
+	struct map64 ids;                 /* module id in the recording → id here */
+	struct checkpoint_loader *loader; /* while a whole model is transferred */
 	uint64_t begun_ns;
 	uint64_t begun_at_ms;
 	struct error failure;             /* what is wrong with the data; it is valid up to there */
@@ -32,7 +32,7 @@ struct stream_reading {
 static int on_settings(void *ctx, const struct stream_settings *settings)
 {
 	struct stream_reading *reading = ctx;
-	struct model_config config = stream_books(settings);
+	struct model_config config = stream_model_config(settings);
 	int code;
 
 	reading->begun_ns = reading->replay->last_ns = settings->begun_ns;
@@ -103,25 +103,26 @@ static int on_event(void *ctx, const struct event *event)
 	return replay_event(reading->replay, &own);
 }
 
-static int on_books(void *ctx, struct unpack *body)
+static int on_checkpoint(void *ctx, struct unpack *body)
 {
 	struct stream_reading *reading = ctx;
 	int code = 0;
 
 	if (!reading->loader) {
 		reading->replay->loading = true;
-		code = books_loader_new(&reading->loader, reading->replay->model, &reading->ids);
+		code = checkpoint_loader_new(&reading->loader, reading->replay->model,
+					     &reading->ids);
 	}
-	return code ? code : books_load(reading->loader, body);
+	return code ? code : checkpoint_load(reading->loader, body);
 }
 
 static int on_resume(void *ctx, const struct stream_resume *resume)
 {
 	struct stream_reading *reading = ctx;
 	struct replay *replay = reading->replay;
-	int code = books_loaded(reading->loader);
+	int code = checkpoint_loaded(reading->loader);
 
-	books_loader_free(reading->loader);
+	checkpoint_loader_free(reading->loader);
 	reading->loader = NULL;
 	replay->loading = false;
 	replay->events = resume->events;
@@ -159,8 +160,8 @@ static void reading_close(void *ctx)
 		return;
 	stream_reader_free(reading->stream);
 	map64_free(&reading->ids);
-	told_model_free(&reading->told);
-	books_loader_free(reading->loader);
+	received_model_free(&reading->told);
+	checkpoint_loader_free(reading->loader);
 	free(reading);
 }
 
@@ -171,10 +172,10 @@ static int reading_open(void **ret_reader, struct replay *replay)
 		.settings = on_settings,
 		.module = on_module,
 		.event = on_event,
-		.scan_site = told_model_scan_site,
-		.scan = told_model_scan,
-		.unprobed = told_model_unprobed,
-		.books = on_books,
+		.scan_site = received_model_scan_site,
+		.scan = received_model_scan,
+		.unprobed = received_model_unprobed,
+		.books = on_checkpoint,
 		.resume = on_resume,
 		.scanned = on_scanned,
 		.end = on_end,

@@ -53,9 +53,9 @@ struct trace_source {
 	struct traced_process **processes; /* currently traced */
 	size_t process_count, process_capacity;
 	struct map64 index_of_pid;
-	size_t looked_after; /* see look_after_one */
-	uint64_t newest_ns;  /* time of the newest event */
-	uint64_t calls_told; /* finished calls reported so far */
+	size_t looked_after;     /* see look_after_one */
+	uint64_t newest_ns;      /* time of the newest event */
+	uint64_t calls_recorded; /* finished calls reported so far */
 	/* Only with BPF: */
 	struct loaded_programs *program; /* source/bpf/load/loaded_programs.h */
 	struct hold *hold;               /* source/bpf/hold.h */

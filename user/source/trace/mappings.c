@@ -21,8 +21,8 @@
 #include "symbol/elf/vdso.h"
 #include "symbol/probe_site/plan.h"
 
-static int tell_wrappers(struct traced_process *process, const struct probe_plan *plan,
-			 const struct told_mapping *mapping, uint64_t time_ns)
+static int deliver_wrappers(struct traced_process *process, const struct probe_plan *plan,
+			    const struct delivered_mapping *mapping, uint64_t time_ns)
 {
 	int err = 0;
 
@@ -43,12 +43,12 @@ static int tell_wrappers(struct traced_process *process, const struct probe_plan
 
 /* Returns 1 if the same mapping was reported before. Otherwise stores it and returns 0 or
  * -ENOMEM. */
-static int mapping_known(struct traced_process *process, const struct told_mapping *mapping)
+static int mapping_known(struct traced_process *process, const struct delivered_mapping *mapping)
 {
-	uint32_t known = map64_get(&process->told, mapping->start);
+	uint32_t known = map64_get(&process->delivered, mapping->start);
 
 	if (known != MAP64_NONE) {
-		struct told_mapping *old = &process->mappings[known];
+		struct delivered_mapping *old = &process->mappings[known];
 
 		if (old->end == mapping->end && old->offset == mapping->offset &&
 		    old->module == mapping->module)
@@ -58,14 +58,14 @@ static int mapping_known(struct traced_process *process, const struct told_mappi
 	}
 	if (vec_reserve_bytes((void **)&process->mappings, &process->mapping_capacity,
 			      process->mapping_count + 1, sizeof(*process->mappings)) ||
-	    map64_set(&process->told, mapping->start, (uint32_t)process->mapping_count))
+	    map64_set(&process->delivered, mapping->start, (uint32_t)process->mapping_count))
 		return -ENOMEM;
 	process->mappings[process->mapping_count++] = *mapping;
 	return 0;
 }
 
-static int tell_mapping(struct traced_process *process, const struct told_mapping *mapping,
-			const struct module *module, uint64_t time_ns)
+static int deliver_mapping(struct traced_process *process, const struct delivered_mapping *mapping,
+			   const struct module *module, uint64_t time_ns)
 {
 	const struct probe_plan *plan = module ? module->plan : NULL;
 	struct event event = {.kind = EVENT_MAPPING, .time_ns = time_ns};
@@ -73,7 +73,7 @@ static int tell_mapping(struct traced_process *process, const struct told_mappin
 
 	if (err)
 		return err < 0 ? err : 0;
-	process->mappings_told++;
+	process->mappings_delivered++;
 	event.mapping.start = mapping->start;
 	event.mapping.end = mapping->end;
 	event.mapping.offset = mapping->offset;
@@ -83,7 +83,7 @@ static int tell_mapping(struct traced_process *process, const struct told_mappin
 	err = traced_process_deliver(process, &event);
 	if (err || !plan)
 		return err;
-	err = tell_wrappers(process, plan, mapping, time_ns);
+	err = deliver_wrappers(process, plan, mapping, time_ns);
 	process->ops->verify(process, module, mapping);
 	return err;
 }
@@ -196,16 +196,16 @@ static int tell_entries(struct traced_process *process, const struct proc_maps *
 	int err = 0;
 
 	for (size_t i = 0; !err && i < maps->count; i++) {
-		const struct proc_mapping *mapping = &maps->items[i];
-		const struct told_mapping told = {
-			.start = mapping->start,
-			.end = mapping->end,
-			.offset = mapping->offset,
+		const struct proc_mapping *entry = &maps->items[i];
+		const struct delivered_mapping mapping = {
+			.start = entry->start,
+			.end = entry->end,
+			.offset = entry->offset,
 			.module = modules[i] ? modules[i]->id : MODULE_NONE,
 		};
 
-		if (is_of_module(mapping))
-			err = tell_mapping(process, &told, modules[i], time_ns);
+		if (is_of_module(entry))
+			err = deliver_mapping(process, &mapping, modules[i], time_ns);
 	}
 	return err;
 }
@@ -329,7 +329,7 @@ static int attach_late(struct traced_process *process, struct module *module, ui
 
 int traced_process_mapping(struct traced_process *process, const struct record_mapping *record)
 {
-	struct told_mapping told = {
+	struct delivered_mapping mapping = {
 		.start = record->start,
 		.end = record->end,
 		.offset = record->offset,
@@ -345,12 +345,12 @@ int traced_process_mapping(struct traced_process *process, const struct record_m
 		if (err)
 			return err;
 		if (module)
-			told.module = module->id;
+			mapping.module = module->id;
 	} else if (record->inode) {
 		module = module_of_record(process, record);
 		if (!module)
 			return mappings_read_late(process, record->head.time_ns);
-		told.module = module->id;
+		mapping.module = module->id;
 		err = publish_module(
 			process, module,
 			unwind_file_key(record->dev_major, record->dev_minor, record->inode));
@@ -360,7 +360,7 @@ int traced_process_mapping(struct traced_process *process, const struct record_m
 		if (err)
 			return err;
 	}
-	if (module && map64_get(&process->told, told.start) == MAP64_NONE)
+	if (module && map64_get(&process->delivered, mapping.start) == MAP64_NONE)
 		leader_count_gap(process, record->head.time_ns);
-	return tell_mapping(process, &told, module, record->head.time_ns);
+	return deliver_mapping(process, &mapping, module, record->head.time_ns);
 }

@@ -199,7 +199,7 @@ static uint64_t mark_argument(int8_t position)
 /* The block of a delete is its first argument. */
 static uint64_t mark_cookie(const struct traced_process *process, const struct probe_mark *mark)
 {
-	return (uint64_t)mark->api | mark_argument(mark->told) << 8 |
+	return (uint64_t)mark->api | mark_argument(mark->passed_size) << 8 |
 	       mark_argument(mark->aligned) << 12 | anybody_flag(process) |
 	       (mark->offset - mark->entry) << 32 | (uint64_t)mark->size << 40;
 }
@@ -402,9 +402,9 @@ static void tell_sanitizer(struct traced_process *process, const struct probe_pl
 			"requested ones, without red zones and quarantined blocks",
 	};
 
-	if (plan->sanitizer == SANITIZER_NONE || process->sanitizer_told)
+	if (plan->sanitizer == SANITIZER_NONE || process->sanitizer_reported)
 		return;
-	process->sanitizer_told = true;
+	process->sanitizer_reported = true;
 	log_warn("process %d is built with %s", (int)process->pid, words[plan->sanitizer]);
 }
 
@@ -551,7 +551,7 @@ static void verify_byte(struct traced_process *process, const struct module *mod
 }
 
 /* The address of a file offset; 0 if it is not in the mapping. */
-static uint64_t address_in(const struct told_mapping *mapping, uint64_t offset)
+static uint64_t address_in(const struct delivered_mapping *mapping, uint64_t offset)
 {
 	if (offset < mapping->offset || offset - mapping->offset >= mapping->end - mapping->start)
 		return 0;
@@ -559,7 +559,7 @@ static uint64_t address_in(const struct told_mapping *mapping, uint64_t offset)
 }
 
 static void probes_verify(struct traced_process *process, const struct module *module,
-			  const struct told_mapping *mapping)
+			  const struct delivered_mapping *mapping)
 {
 	const struct probe_plan *plan = module->plan;
 
@@ -648,7 +648,7 @@ int probes_each(const struct traced_process *process, const struct module *modul
 static bool site_is_mapped(const struct traced_process *process, uint32_t module, uint64_t offset)
 {
 	for (size_t i = 0; i < process->mapping_count; i++) {
-		const struct told_mapping *mapping = &process->mappings[i];
+		const struct delivered_mapping *mapping = &process->mappings[i];
 
 		if (mapping->module == module && offset >= mapping->offset &&
 		    offset - mapping->offset < mapping->end - mapping->start)

@@ -136,18 +136,18 @@ static int tell_process(struct traced_process *process, enum event_kind kind,
 	char path[PATH_NAMES_SIZE + 1];
 	const char *const *launched = kind == EVENT_PROCESS ? process->launched_command : NULL;
 	const char *words[COMMAND_WORDS_MAX];
-	bool told = exec && exec->start_time_ns;
+	bool is_exec = exec && exec->start_time_ns;
 	struct proc_info info = {0};
 	int err = proc_info_read(process->pid, &info);
 
 	if (err && err != -ESRCH)
 		return err;
 	read_cgroup(process);
-	event.process.inner_pid = told ? exec->inner : (uint32_t)info.inner_pid;
+	event.process.inner_pid = is_exec ? exec->inner : (uint32_t)info.inner_pid;
 	event.process.cgroup = process->cgroup.path;
 	event.process.container = process->cgroup.container;
-	event.process.start_time_ns = told ? in_ticks(exec->start_time_ns) : info.start_time_ns;
-	event.process.ppid = told ? exec->parent : (uint32_t)info.ppid;
+	event.process.start_time_ns = is_exec ? in_ticks(exec->start_time_ns) : info.start_time_ns;
+	event.process.ppid = is_exec ? exec->parent : (uint32_t)info.ppid;
 	event.process.origin = launched ? ORIGIN_LAUNCHED : exec ? ORIGIN_EXEC : ORIGIN_ATTACHED;
 	event.process.from_start = process->from_start;
 	event.process.comm = exec ? exec->comm : info.comm;
@@ -354,8 +354,8 @@ static int inherit_mappings(struct traced_process *process, const struct traced_
 	if (count)
 		memcpy(process->mappings, parent->mappings, count * sizeof(*process->mappings));
 	process->mapping_count = count;
-	process->mappings_told = parent->mappings_told;
-	return map64_copy(&process->told, &parent->told);
+	process->mappings_delivered = parent->mappings_delivered;
+	return map64_copy(&process->delivered, &parent->delivered);
 }
 
 int traced_process_fork(struct traced_process *process, const struct traced_process *parent,
@@ -391,7 +391,7 @@ int traced_process_exec(struct traced_process *process, const struct record_exec
 	process->awaits_exec = false;
 	process->from_start = true;
 	process->translated &= !freed;
-	map64_free(&process->told);
+	map64_free(&process->delivered);
 	process->mapping_count = 0;
 	err = tell_process(process, first ? EVENT_PROCESS : EVENT_EXEC, exec);
 	if (!err && (by_thread || (freed && !process->shared)))
@@ -411,7 +411,7 @@ void traced_process_free(struct traced_process *process)
 		leader_forget(process, process->shared);
 	cgroup_free(&process->cgroup);
 	map64_free(&process->attached);
-	map64_free(&process->told);
+	map64_free(&process->delivered);
 	map64_free(&process->calls);
 	map64_free(&process->last_freed);
 	vec_free(&process->frees);

@@ -375,7 +375,7 @@ int record_arrived(void *ctx, const void *data, size_t size)
 		err = record_of_fork(trace, (pid_t)head->pid);
 	if (err || !is_of_program(trace, head))
 		return err;
-	trace->calls_told += head->kind == RECORD_ALLOC || head->kind == RECORD_END;
+	trace->calls_recorded += head->kind == RECORD_ALLOC || head->kind == RECORD_END;
 	event = (struct event){
 		.api = (enum api)head->api,
 		.flags = head->flags,

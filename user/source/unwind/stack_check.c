@@ -37,9 +37,9 @@ uint32_t stack_check(struct traced_process *process, const uint64_t *frames, uin
 {
 	uint32_t i;
 
-	if (process->calls_of != process->mappings_told) {
+	if (process->calls_of != process->mappings_delivered) {
 		map64_free(&process->calls);
-		process->calls_of = process->mappings_told;
+		process->calls_of = process->mappings_delivered;
 	}
 	for (i = 1; i < count; i++)
 		if (!(frames[i] & STACK_EXACT) && verdict_of(process, frames[i]) == VERDICT_NONE)

@@ -115,7 +115,7 @@ static bool is_sound(const struct record_stack_dump *record)
 static uint64_t stack_id(const struct traced_process *process, const struct finished_stack *stack)
 {
 	return hash_bytes_seeded(stack->frames, stack->count * sizeof(*stack->frames),
-				 process->mappings_told << 8 | stack->stop) |
+				 process->mappings_delivered << 8 | stack->stop) |
 	       1; /* 0 means none */
 }
 

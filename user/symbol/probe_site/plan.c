@@ -193,7 +193,7 @@ static bool is_marked(const struct planner *planner, uint64_t offset)
 }
 
 /* Sized delete has "Pvm" (32-bit: "Pvj") in its name. The size is its second argument. */
-static int8_t told_position(const struct api_function *function)
+static int8_t size_position(const struct api_function *function)
 {
 	if (is_new(function->api))
 		return 0;
@@ -207,14 +207,14 @@ static struct probe_mark mark_of(const struct api_function *function,
 		.api = function->api,
 		.entry = function->offset,
 		.size = (uint32_t)function->size,
-		.told = told_position(function),
+		.passed_size = size_position(function),
 		.aligned = -1,
 		.thumb = function->thumb,
 	};
 	struct site_choice choice;
 
-	if (mark.told >= 0 && is_aligned_operator(function))
-		mark.aligned = (int8_t)(mark.told + 1);
+	if (mark.passed_size >= 0 && is_aligned_operator(function))
+		mark.aligned = (int8_t)(mark.passed_size + 1);
 	site_choose(code, MARK_ARGUMENTS, &choice);
 	mark.offset = function->offset + (choice.offset <= MARK_DISTANCE_MAX ? choice.offset : 0);
 	return mark;

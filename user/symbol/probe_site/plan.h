@@ -52,11 +52,11 @@ struct probe_exit {
 /* The entry of a wrapper, probed only to tell operators apart (bpf/sanity.bpf.h). */
 struct probe_mark {
 	enum api api;
-	uint64_t offset; /* file offset of the probed instruction … */
-	uint64_t entry;  /* … and of the function's first byte */
-	uint32_t size;   /* bytes of the function */
-	int8_t told;     /* position of the size argument, or -1 if it has none; … */
-	int8_t aligned;  /* … of the alignment to which the size may be rounded up */
+	uint64_t offset;    /* file offset of the probed instruction … */
+	uint64_t entry;     /* … and of the function's first byte */
+	uint32_t size;      /* bytes of the function */
+	int8_t passed_size; /* position of the size argument, or -1 if it has none; … */
+	int8_t aligned;     /* … of the alignment to which the size may be rounded up */
 	bool thumb;
 };
 

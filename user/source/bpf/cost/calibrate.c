@@ -182,7 +182,7 @@ static int measure(const struct bpf_child *child, struct cost_rates *ret)
 	ret->entry = positive(entry.call_ns - bare.call_ns);
 	ret->return_ = positive(both.call_ns - entry.call_ns);
 	ret->unsampled = entry.run_ns;
-	ret->told = both.run_ns;
+	ret->recorded = both.run_ns;
 	return 0;
 }
 

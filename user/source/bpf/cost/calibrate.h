@@ -10,7 +10,7 @@ struct cost_rates {
 	double entry;     /* a breakpoint at an entry with an emulated instruction … */
 	double return_;   /* … and at a return, both without the BPF program */
 	double unsampled; /* the program, for a call that it does not record … */
-	double told;      /* … and for one that it records */
+	double recorded;  /* … and for one that it records */
 };
 
 /* Returns 0 or -errno. The caller must have enabled the statistics of BPF programs. */

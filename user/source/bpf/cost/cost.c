@@ -18,7 +18,7 @@
 #include "source/record/ring_reader.h"
 #include "source/trace/backend.h"
 
-#define TOLD_TIMES 8 /* bounds the cost of a call and its free, with a deeper stack */
+#define RECORDED_TIMES 8 /* bounds the cost of a call and its free, with a deeper stack */
 
 struct counted {
 	const struct bpf_program *program;
@@ -149,17 +149,17 @@ int bpf_cost_begin(struct source *source)
 		cost->programs[i].begun = (struct cost_reading){0};
 		(void)cost_read(cost->programs[i].program, &cost->programs[i].begun);
 	}
-	cost->calls = bpf->calls_told;
+	cost->calls = bpf->calls_recorded;
 	spent_begin(bpf, &cost->spent);
 	return 0;
 }
 
 /* Adds the cost of a program's runs, and what they would cost if nothing were recorded. */
 static void cost_add(const struct bpf_cost *cost, const struct counted *counted,
-		     const struct cost_reading *passed, uint64_t told, struct source_cost *sum)
+		     const struct cost_reading *passed, uint64_t recorded, struct source_cost *sum)
 {
 	const struct cost_rates *rates = &cost->rates;
-	uint64_t of_session = told < passed->runs ? told : passed->runs;
+	uint64_t of_session = recorded < passed->runs ? recorded : passed->runs;
 	uint64_t returns = counted->hit == COST_RETURN ? passed->runs
 			   : counted->hit == COST_BOTH ? of_session
 						       : 0;
@@ -180,9 +180,10 @@ static void cost_add(const struct bpf_cost *cost, const struct counted *counted,
  * The rates are not exact, so the cost above the floor is not either. Limit it to a maximum per
  * recorded call: if there are none, all of the cost is the floor.
  */
-static void floor_correct(const struct bpf_cost *cost, uint64_t told, struct source_cost *sum)
+static void floor_correct(const struct bpf_cost *cost, uint64_t recorded, struct source_cost *sum)
 {
-	double above = (double)told * (cost->rates.return_ + TOLD_TIMES * cost->rates.told);
+	double above =
+		(double)recorded * (cost->rates.return_ + RECORDED_TIMES * cost->rates.recorded);
 
 	if ((double)(sum->cost_ns - sum->floor_ns) > above)
 		sum->floor_ns = sum->cost_ns - (uint64_t)above;
@@ -193,7 +194,7 @@ static int window_close(struct trace_source *bpf, struct source_cost *ret_sum)
 	struct bpf_cost *cost = bpf->cost;
 	struct source_cost sum = {.program_count = cost->count};
 	struct cost_reading now[COST_PROGRAMS] = {0};
-	uint64_t told = bpf->calls_told - cost->calls;
+	uint64_t recorded = bpf->calls_recorded - cost->calls;
 	int err = 0;
 
 	spent_end(bpf, &cost->spent);
@@ -207,10 +208,10 @@ static int window_close(struct trace_source *bpf, struct source_cost *ret_sum)
 		const struct cost_reading passed = {now[i].runs - counted->begun.runs,
 						    now[i].ns - counted->begun.ns};
 
-		cost_add(cost, counted, &passed, told, &sum);
+		cost_add(cost, counted, &passed, recorded, &sum);
 		sum.programs[i] = (struct cost_of_program){counted->name, passed.runs, passed.ns};
 	}
-	floor_correct(cost, told, &sum);
+	floor_correct(cost, recorded, &sum);
 	*ret_sum = sum;
 	return 0;
 }

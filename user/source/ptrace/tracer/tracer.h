@@ -25,10 +25,10 @@ struct owner {
 	bool is_32bit;  /* 32-bit image */
 	bool watched;   /* to be paused at its exit */
 	bool watched_from_exec;
-	bool ending;   /* known to be exiting */
-	bool unseen;   /* a thread has exited without an exit stop (os/ptrace/tracees.h) */
-	bool told_end; /* all threads are stopped at their exits */
-	bool frozen;   /* its threads are being stopped, or are stopped */
+	bool ending;       /* known to be exiting */
+	bool unseen;       /* a thread has exited without an exit stop (os/ptrace/tracees.h) */
+	bool end_reported; /* all threads are stopped at their exits */
+	bool frozen;       /* its threads are being stopped, or are stopped */
 	uint32_t tasks;
 	uint64_t start_stack; /* where the kernel has put its arguments; 0: unknown */
 	uint64_t seed;        /* of its stack ids: one per image */

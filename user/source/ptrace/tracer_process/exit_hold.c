@@ -54,9 +54,9 @@ static void tell_end(struct tracer *tracer, struct owner *owner)
 {
 	struct record_head record = {.kind = RECORD_AT_END, .length = sizeof(record)};
 
-	if (owner->told_end)
+	if (owner->end_reported)
 		return;
-	owner->told_end = true;
+	owner->end_reported = true;
 	record.tid = (uint32_t)owner->pid;
 	if (!tracer_tell(tracer, owner, &record))
 		exit_hold_release(tracer, owner);

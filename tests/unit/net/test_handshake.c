@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The handshake of server and client before the stream, and its parts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "net/connection/address.h"
+#include "net/protocol/backlog.h"
+#include "net/protocol/handshake.h"
+#include "tests/unit/scratch.h"
+
+static void assert_digest(const uint8_t digest[SHA256_SIZE], const char *expected)
+{
+	char text[2 * SHA256_SIZE + 1];
+
+	for (int i = 0; i < SHA256_SIZE; i++)
+		sprintf(text + 2 * i, "%02x", digest[i]);
+	assert_string_equal(text, expected);
+}
+
+/* The examples of FIPS 180-4, and lengths around the block size. */
+static void test_sha256(void **state)
+{
+	static const struct {
+		const char *unit;
+		int times;
+		const char *digest;
+	} rows[] = {
+		{"", 1, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+		{"abc", 1, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+		{"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 1,
+		 "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
+		{"a", 1000000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"},
+	};
+	(void)state;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint8_t digest[SHA256_SIZE];
+		struct sha256 sum;
+
+		sha256_begin(&sum);
+		for (int j = 0; j < rows[i].times; j++)
+			sha256_add(&sum, rows[i].unit, strlen(rows[i].unit));
+		sha256_end(&sum, digest);
+		assert_digest(digest, rows[i].digest);
+	}
+}
+
+/* RFC 4231: cases 2 and 6, a short key and one longer than a block. */
+static void test_hmac(void **state)
+{
+	static const char hashed[] = "Test Using Larger Than Block-Size Key - Hash Key First";
+	uint8_t digest[SHA256_SIZE], key[131];
+	struct hmac hmac;
+	(void)state;
+
+	hmac_begin(&hmac, "Jefe", 4);
+	hmac_add(&hmac, "what do ya want for nothing?", 28);
+	hmac_end(&hmac, digest);
+	assert_digest(digest, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+	memset(key, 0xaa, sizeof(key));
+	hmac_begin(&hmac, key, sizeof(key));
+	hmac_add(&hmac, hashed, strlen(hashed));
+	hmac_end(&hmac, digest);
+	assert_digest(digest, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+}
+
+static void test_messages(void **state)
+{
+	const struct handshake_token token = {.bytes = "sixteen bytes or", .size = 16},
+				     other = {.bytes = "sixteen bytes Or", .size = 16};
+	struct handshake_greeting greeting = {.wants_proof = true, .nonce = {1, 2, 3}}, greeted;
+	struct handshake_request request = {.trace = ~7ULL, .offset = 1ULL << 40, .nonce = {9}},
+				 asked;
+	struct handshake_answer answer = {.status = HANDSHAKE_GONE, .control = true, .trace = 5},
+				answered;
+	uint8_t first[GREETING_SIZE], second[REQUEST_SIZE], third[ANSWER_SIZE];
+	(void)state;
+
+	greeting_pack(first, &greeting);
+	assert_int_equal(greeting_unpack(first, &greeted), 0);
+	assert_memory_equal(&greeted, &greeting, sizeof(greeting));
+	request_pack(second, &request, &token, first);
+	assert_int_equal(request_unpack(second, &asked), 0);
+	assert_true(asked.trace == request.trace && asked.offset == request.offset);
+	assert_true(request_is_proven(second, &token, first));
+	assert_false(request_is_proven(second, &other, first));
+	answer_pack(third, &answer, &token, second);
+	assert_int_equal(answer_unpack(third, &answered), 0);
+	assert_true(answered.status == HANDSHAKE_GONE && answered.control && answered.trace == 5);
+	assert_true(answer_is_proven(third, &token, second));
+	assert_false(answer_is_proven(third, &other, second));
+	third[24] ^= 1;
+	assert_false(answer_is_proven(third, &token, second));
+	first[40] ^= 1; /* the same request to a server with another nonce */
+	assert_false(request_is_proven(second, &token, first));
+}
+
+/* Invalid messages are refused, whichever byte differs. */
+static void test_invalid_messages(void **state)
+{
+	struct handshake_greeting greeting = {0};
+	struct handshake_request request;
+	struct handshake_answer answer = {0};
+	const struct handshake_token none = {.size = 0};
+	uint8_t bytes[REQUEST_SIZE] = {0}, before[REQUEST_SIZE] = {0};
+	struct handshake_order order, told = {.kind = ORDER_END};
+
+	(void)state;
+
+	assert_int_equal(request_unpack(bytes, &request), -EBADMSG);
+	assert_int_equal(order_unpack(bytes, &order), -EBADMSG);
+	greeting_pack(bytes, &greeting);
+	assert_int_equal(request_unpack(bytes, &request), -EBADMSG);
+	assert_int_equal(answer_unpack(bytes, &answer), -EBADMSG);
+	bytes[8] = 2;
+	assert_int_equal(greeting_unpack(bytes, &greeting), -EPROTONOSUPPORT);
+	answer_pack(bytes, &answer, &none, before);
+	bytes[10] = HANDSHAKE_STATUS_COUNT;
+	assert_int_equal(answer_unpack(bytes, &answer), -EBADMSG);
+	order_pack(bytes, &told);
+	assert_int_equal(order_unpack(bytes, &order), 0);
+	assert_int_equal(order.kind, ORDER_END);
+	told = (struct handshake_order){ORDER_SCAN, true, HANDSHAKE_TAG_MAX, UINT32_MAX - 1};
+	order_pack(bytes, &told);
+	assert_int_equal(order_unpack(bytes, &order), 0);
+	assert_int_equal(order.kind, ORDER_SCAN);
+	assert_true(order.live);
+	assert_int_equal(order.tag, HANDSHAKE_TAG_MAX);
+	assert_int_equal(order.pid, UINT32_MAX - 1);
+}
+
+static void write_file(const char *path, const char *text, mode_t mode)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+static void test_token_file(void **state)
+{
+	struct scratch *scratch = *state;
+	struct handshake_token token = {0};
+	struct error err;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/token", scratch->root);
+	assert_int_equal(token_read(&token, path, &err), -ENOENT);
+	write_file(path, "0123456789abcdef\r\n", 0600);
+	assert_int_equal(token_read(&token, path, &err), 0);
+	assert_int_equal(token.size, 16);
+	write_file(path, "0123456789abcde\n", 0600);
+	assert_int_equal(token_read(&token, path, &err), -EINVAL);
+	write_file(path, "0123456789abcdef", 0640);
+	assert_int_equal(token_read(&token, path, &err), -EPERM);
+}
+
+static uint8_t byte_at(uint64_t offset)
+{
+	return (uint8_t)(offset * 2654435761u >> 13);
+}
+
+static void add(struct backlog *backlog, size_t size)
+{
+	uint8_t *bytes = malloc(size + 1);
+
+	assert_non_null(bytes);
+	for (size_t i = 0; i < size; i++)
+		bytes[i] = byte_at(backlog->end + i);
+	assert_int_equal(backlog_add(backlog, bytes, size), 0);
+	free(bytes);
+}
+
+static void assert_kept(const struct backlog *backlog)
+{
+	uint64_t offset = backlog->begin;
+	const uint8_t *bytes;
+	size_t size;
+
+	while ((size = backlog_at(backlog, offset, &bytes)))
+		for (size_t i = 0; i < size; i++, offset++)
+			assert_int_equal(bytes[i], byte_at(offset));
+	assert_true(offset == backlog->end);
+}
+
+static void test_overflow_buffer(void **state)
+{
+	static const size_t sizes[] = {1, 0, 65535, 65536, 7, 200000, 65529, 1, 131072};
+	struct backlog backlog = {0};
+	(void)state;
+
+	for (size_t round = 0; round < 4; round++) {
+		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+			add(&backlog, sizes[i]);
+			assert_kept(&backlog);
+			if (i % 3 == round % 3)
+				backlog_discard(&backlog,
+						backlog.begin + (backlog.end - backlog.begin) / 2);
+			assert_kept(&backlog);
+		}
+		backlog_discard(&backlog, backlog.end);
+		assert_true(backlog.pieces.count <= 1);
+		assert_kept(&backlog);
+		backlog_discard(&backlog, backlog.end + 1); /* no effect */
+		backlog_discard(&backlog, 0);
+	}
+	backlog_free(&backlog);
+}
+
+static void test_addresses(void **state)
+{
+	static const struct {
+		const char *words, *text;
+		bool loopback;
+	} rows[] = {
+		{"127.0.0.1:80", "127.0.0.1:80", true},
+		{"127.0.0.1", "127.0.0.1:4576", true},
+		{"[::1]:80", "[::1]:80", true},
+		{"[::1]", "[::1]:4576", true},
+		{"::1", "[::1]:4576", true},
+		{"0.0.0.0:0", "0.0.0.0:0", false},
+		{"unix:/a b", "unix:/a b", false},
+		{"10.1.2.3:65535", "10.1.2.3:65535", false},
+	};
+	static const char *const bad[] = {"unix:",       "[::1",   "[::1]x",    "127.0.0.1:65536",
+					  "127.0.0.1:x", "[::1]:", "1:2:3:4:zz"};
+	struct addresses found;
+	char text[ADDRESS_TEXT_SIZE], host[ADDRESS_HOST_SIZE];
+	struct error err;
+	(void)state;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(address_find(&found, rows[i].words, 4576, &err), 0);
+		assert_string_equal(address_text(&found.list[0], text), rows[i].text);
+		assert_int_equal(address_is_loopback(&found.list[0]), rows[i].loopback);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_true(address_find(&found, bad[i], 4576, &err) < 0);
+	assert_string_equal(address_host("[::1]:5", host), "::1");
+	assert_string_equal(address_host("board.example:5", host), "board.example");
+	assert_string_equal(address_host(":5", host), "localhost");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sha256),
+		cmocka_unit_test(test_hmac),
+		cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_invalid_messages),
+		cmocka_unit_test_setup_teardown(test_token_file, scratch_setup, scratch_teardown),
+		cmocka_unit_test(test_overflow_buffer),
+		cmocka_unit_test(test_addresses),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
