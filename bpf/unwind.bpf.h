@@ -400,7 +400,7 @@ __noinline int resolve_probe(struct stack_buffer *buffer, __u32 slot)
 /*
  * Steps from a frame that a signal interrupted to its caller's. The tables only have rows of call
  * sites, but this frame is at an arbitrary instruction. User space, which has the other rows, too,
- * adds each row that it had to look up for a stack_dump. Returns 0, -1 at the end, or enum
+ * adds each row that it had to look up for a stack dump. Returns 0, -1 at the end, or enum
  * stack_stop.
  */
 __noinline int step_interrupted(struct stack_buffer *buffer)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The common parts of all stack walks: in BPF, by ptrace, and from a stack_dump. */
+/* The common parts of all stack walks: in BPF, by ptrace, and from a stack dump. */
 #ifndef MTRACE_BPF_WALK_H
 #define MTRACE_BPF_WALK_H
 

@@ -51,7 +51,7 @@ static void save(const struct model *model)
 	struct pack out = {0};
 
 	require(!stream_writer_new(&writer, false, keep, &out), "there is memory");
-	require(!checkpoint_save(model, writer), "what was loaded can be told");
+	require(!checkpoint_save(model, writer), "a loaded model can be saved");
 	stream_writer_free(writer);
 	pack_free(&out);
 }

@@ -17,7 +17,7 @@
 #define FRAMES_MAX 64
 
 struct heard {
-	struct received_model told; /* must be the first member */
+	struct received_model received; /* must be the first member */
 	struct checkpoint_loader *loader;
 	uint64_t events;
 	bool settled;
@@ -35,7 +35,7 @@ static int on_settings(void *ctx, const struct stream_settings *settings)
 	config.max_closed = 4;
 	require(!heard->settled, "settings come once");
 	heard->settled = true;
-	return model_new(&heard->told.model, &config);
+	return model_new(&heard->received.model, &config);
 }
 
 static int on_module(void *ctx, const struct stream_module *module)
@@ -52,7 +52,7 @@ static int on_event(void *ctx, const struct event *event)
 	require(heard->settled, "settings come first");
 	require((unsigned int)event->kind < EVENT_KIND_COUNT, "an event is one");
 	heard->events++;
-	return model_event(heard->told.model, event);
+	return model_event(heard->received.model, event);
 }
 
 static int on_scan_site(void *ctx, const struct stream_scan_site *site)
@@ -66,9 +66,9 @@ static int on_checkpoint(void *ctx, struct unpack *body)
 {
 	struct heard *heard = ctx;
 
-	require(heard->settled && !heard->events, "books are told instead of events");
+	require(heard->settled && !heard->events, "a checkpoint replaces events");
 	if (!heard->loader)
-		require(!checkpoint_loader_new(&heard->loader, heard->told.model, NULL),
+		require(!checkpoint_loader_new(&heard->loader, heard->received.model, NULL),
 			"there is memory");
 	return checkpoint_load(heard->loader, body);
 }
@@ -77,7 +77,7 @@ static int on_resume(void *ctx, const struct stream_resume *resume)
 {
 	struct heard *heard = ctx;
 
-	require(heard->loader, "books come before");
+	require(heard->loader, "the checkpoint comes first");
 	heard->events = resume->events;
 	heard->resumed = true;
 	return checkpoint_loaded(heard->loader);
@@ -97,7 +97,7 @@ static void look(const struct heard *heard)
 {
 	struct snapshot *snapshot;
 
-	require(!model_snapshot(heard->told.model, UINT64_MAX, &snapshot), "there is memory");
+	require(!model_snapshot(heard->received.model, UINT64_MAX, &snapshot), "there is memory");
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];
 		uint64_t blocks = 0;
@@ -120,7 +120,7 @@ static void feed(const uint8_t *bytes, size_t size, size_t piece)
 		.scan_site = on_scan_site,
 		.scan = received_model_scan,
 		.unprobed = received_model_unprobed,
-		.books = on_checkpoint,
+		.checkpoint = on_checkpoint,
 		.resume = on_resume,
 		.end = on_end,
 		.ctx = &heard,
@@ -135,11 +135,11 @@ static void feed(const uint8_t *bytes, size_t size, size_t piece)
 		"no more is understood than there is");
 	require(!stream_is_complete(reader) || (heard.ended && !err.code),
 		"what is whole has ended");
-	if (heard.told.model)
+	if (heard.received.model)
 		look(&heard);
-	received_model_free(&heard.told);
+	received_model_free(&heard.received);
 	checkpoint_loader_free(heard.loader);
-	model_free(heard.told.model);
+	model_free(heard.received.model);
 	stream_reader_free(reader);
 }
 

@@ -7,9 +7,9 @@
  * stay the same. tests/liveness/run compares them.
  *
  * Exits like the program (128 + N after signal N). What it did is appended to the file named by
- * $OVERWRITE_LOG: a line "words judged, words dead, registers dead" for each stop and, with
- * $OVERWRITE_WORDS, a line for each overwritten word. The value of a word is its number, so that a
- * fault address tells which word was needed.
+ * $OVERWRITE_LOG: for each stop the numbers of words asked about, unknown words, dead words and
+ * dead registers and, with $OVERWRITE_WORDS, a line for each overwritten word. The value of a word
+ * is its number, so that a fault address tells which word was needed.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -142,7 +142,7 @@ static inline void note_sums(struct log *log, const struct snapshot_sum *sums)
 
 static inline int on_scan_site(void *ctx, const struct stream_scan_site *site)
 {
-	note(ctx, "site %u %u %u %llu", site->books, site->site, site->api,
+	note(ctx, "site %u %u %u %llu", site->process_number, site->site, site->api,
 	     ULL(site->first_seen_ns));
 	note_sums(ctx, site->leaks.classes);
 	note(ctx, " %llu %llu", ULL(site->leaks.oldest_ns), ULL(site->leaks.youngest_ns));
@@ -159,12 +159,12 @@ static inline int on_scan_site(void *ctx, const struct stream_scan_site *site)
 	return 0;
 }
 
-static inline int on_scan(void *ctx, const struct stream_scan *told)
+static inline int on_scan(void *ctx, const struct stream_scan *written)
 {
-	const struct snapshot_scan *scan = &told->scan;
+	const struct snapshot_scan *scan = &written->scan;
 
-	note(ctx, "scan %u %u %s %d %u %llu %llu %llu %llu %llu %llu %llu", told->books,
-	     told->sites, or_none(scan->reason), scan->live, scan->passes, ULL(scan->taken_ns),
+	note(ctx, "scan %u %u %s %d %u %llu %llu %llu %llu %llu %llu %llu", written->process_number,
+	     written->sites, or_none(scan->reason), scan->live, scan->passes, ULL(scan->taken_ns),
 	     ULL(scan->pause_ns), ULL(scan->duration_ns), ULL(scan->bytes_scanned),
 	     ULL(scan->bytes_unreadable), ULL(scan->bytes_between), ULL(scan->bytes_free));
 	note_sums(ctx, scan->classes);
@@ -180,7 +180,7 @@ static inline int on_unprobed(void *ctx)
 
 static inline int on_checkpoint(void *ctx, struct unpack *body)
 {
-	note(ctx, "books %zu\n", unpack_left(body));
+	note(ctx, "checkpoint %zu\n", unpack_left(body));
 	return 0;
 }
 
@@ -207,7 +207,7 @@ static inline struct stream_handler handler_of(struct log *log)
 		.scan_site = on_scan_site,
 		.scan = on_scan,
 		.unprobed = on_unprobed,
-		.books = on_checkpoint,
+		.checkpoint = on_checkpoint,
 		.resume = on_resume,
 		.end = on_end,
 		.ctx = log,

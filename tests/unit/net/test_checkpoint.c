@@ -275,7 +275,7 @@ static void tell_something(struct sender *sender)
 
 static void tell_scan(struct sender *sender)
 {
-	struct stream_scan_site site = {.books = 0, .site = 0, .api = 1};
+	struct stream_scan_site site = {.process_number = 0, .site = 0, .api = 1};
 	const struct stream_scan failed = {.scan = {.reason = "it was not the time"}};
 	const struct stream_scan done = {
 		.sites = 1, .scan = {.passes = 1, .tagged = 3, .classes[LEAK_STACK] = {2, 64}}};
@@ -317,7 +317,7 @@ static struct pack trace(const struct stream_settings *settings, uint64_t seed)
 /* ---- a reader ---- */
 
 struct heard {
-	struct received_model told; /* must be the first member */
+	struct received_model received; /* must be the first member */
 	struct checkpoint_loader *loader;
 	struct stream_reader *reader;
 	int loaded; /* the result of checkpoint_loaded at the resume */
@@ -328,14 +328,14 @@ static int on_settings(void *ctx, const struct stream_settings *settings)
 	struct heard *heard = ctx;
 	const struct model_config config = stream_model_config(settings);
 
-	if (heard->told.model)
+	if (heard->received.model)
 		return 0; /* events apply to the loaded model */
-	return model_new(&heard->told.model, &config);
+	return model_new(&heard->received.model, &config);
 }
 
 static int on_event(void *ctx, const struct event *event)
 {
-	return model_event(((struct heard *)ctx)->told.model, event);
+	return model_event(((struct heard *)ctx)->received.model, event);
 }
 
 static int on_checkpoint(void *ctx, struct unpack *body)
@@ -343,7 +343,8 @@ static int on_checkpoint(void *ctx, struct unpack *body)
 	struct heard *heard = ctx;
 
 	if (!heard->loader)
-		assert_int_equal(checkpoint_loader_new(&heard->loader, heard->told.model, NULL), 0);
+		assert_int_equal(checkpoint_loader_new(&heard->loader, heard->received.model, NULL),
+				 0);
 	return checkpoint_load(heard->loader, body);
 }
 
@@ -365,7 +366,7 @@ static struct heard *reader_open(void)
 		.scan_site = received_model_scan_site,
 		.scan = received_model_scan,
 		.unprobed = received_model_unprobed,
-		.books = on_checkpoint,
+		.checkpoint = on_checkpoint,
 		.resume = on_resume,
 		.ctx = heard,
 	};
@@ -380,8 +381,8 @@ static void reader_close(struct heard *heard)
 {
 	stream_reader_free(heard->reader);
 	checkpoint_loader_free(heard->loader);
-	received_model_free(&heard->told);
-	model_free(heard->told.model);
+	received_model_free(&heard->received);
+	model_free(heard->received.model);
 	free(heard);
 }
 
@@ -399,7 +400,7 @@ static char *report(const struct heard *heard)
 	struct snapshot *snapshot;
 	char *text;
 
-	assert_int_equal(model_snapshot(heard->told.model, 1000000 * MS, &snapshot), 0);
+	assert_int_equal(model_snapshot(heard->received.model, 1000000 * MS, &snapshot), 0);
 	snapshot->taken_at = 0;
 	snapshot->taken_at_ms = 0;
 	memset(&snapshot->tool, 0, sizeof(snapshot->tool));
@@ -475,9 +476,9 @@ static void cut_at(const struct pack *bytes, size_t cut, size_t again)
 static const struct stream_settings settings = {
 	.apis = API_SET_ALL, .wrappers = true, .page_size = 4096, .begun_ns = 1, .version = "0"};
 
-static void cut_everywhere(const struct stream_settings *told, uint64_t seed)
+static void cut_everywhere(const struct stream_settings *written, uint64_t seed)
 {
-	struct pack bytes = trace(told, seed);
+	struct pack bytes = trace(written, seed);
 
 	for (size_t part = 1; part < 8; part += sweep_step(3)) {
 		size_t cut = frame_end(&bytes, bytes.count / 9 * part);
@@ -536,7 +537,7 @@ static struct pack records_of(const struct pack *bytes)
 {
 	struct pack saved = {0}, records = {0};
 	const struct stream_handler handler = {
-		.books = keep_records,
+		.checkpoint = keep_records,
 		.resume = ignore_resume,
 		.ctx = &records,
 	};
@@ -557,7 +558,7 @@ static struct pack records_of(const struct pack *bytes)
 }
 
 /* Damaged records are refused, or give a model that can be reported and takes further events. */
-static bool load_damaged(const struct stream_settings *told, const struct pack *records,
+static bool load_damaged(const struct stream_settings *written, const struct pack *records,
 			 const struct pack *rest)
 {
 	struct heard *heard = reader_open();
@@ -565,7 +566,7 @@ static bool load_damaged(const struct stream_settings *told, const struct pack *
 	struct error err;
 	bool loaded;
 
-	assert_int_equal(on_settings(heard, told), 0);
+	assert_int_equal(on_settings(heard, written), 0);
 	loaded = !on_checkpoint(heard, &body) && !checkpoint_loaded(heard->loader);
 	if (loaded) {
 		free(report(heard));

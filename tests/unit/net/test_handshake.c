@@ -110,7 +110,7 @@ static void test_invalid_messages(void **state)
 	struct handshake_answer answer = {0};
 	const struct handshake_token none = {.size = 0};
 	uint8_t bytes[REQUEST_SIZE] = {0}, before[REQUEST_SIZE] = {0};
-	struct handshake_order order, told = {.kind = ORDER_END};
+	struct handshake_order order, written = {.kind = ORDER_END};
 
 	(void)state;
 
@@ -124,11 +124,11 @@ static void test_invalid_messages(void **state)
 	answer_pack(bytes, &answer, &none, before);
 	bytes[10] = HANDSHAKE_STATUS_COUNT;
 	assert_int_equal(answer_unpack(bytes, &answer), -EBADMSG);
-	order_pack(bytes, &told);
+	order_pack(bytes, &written);
 	assert_int_equal(order_unpack(bytes, &order), 0);
 	assert_int_equal(order.kind, ORDER_END);
-	told = (struct handshake_order){ORDER_SCAN, true, HANDSHAKE_TAG_MAX, UINT32_MAX - 1};
-	order_pack(bytes, &told);
+	written = (struct handshake_order){ORDER_SCAN, true, HANDSHAKE_TAG_MAX, UINT32_MAX - 1};
+	order_pack(bytes, &written);
 	assert_int_equal(order_unpack(bytes, &order), 0);
 	assert_int_equal(order.kind, ORDER_SCAN);
 	assert_true(order.live);

@@ -134,7 +134,7 @@ static const struct stream_module module = {
 	.segment_count = COUNT(segments),
 };
 static const struct stream_scan_site site = {
-	.books = 1,
+	.process_number = 1,
 	.site = 3,
 	.api = API_MALLOC,
 	.first_seen_ns = 5,
@@ -150,7 +150,7 @@ static const struct stream_scan_site site = {
 					      .read = EXAMPLE_BYTES}},
 };
 static const struct stream_scan scan = {
-	.books = 1,
+	.process_number = 1,
 	.sites = 1,
 	.scan = {.live = true,
 		 .passes = 3,
@@ -166,15 +166,15 @@ static const struct stream_scan scan = {
 };
 /* With stack-only blocks. */
 static const struct stream_scan_site stack_site = {
-	.books = 1,
+	.process_number = 1,
 	.site = 4,
 	.api = API_MALLOC,
 	.leaks = {.classes[LEAK_STACK] = {3, 96},
 		  .examples[LEAK_STACK] = {.address = 0x2000, .size = 32}},
 };
 static const struct stream_scan stack_scan = {
-	.books = 1, .sites = 1, .scan = {.passes = 1, .classes[LEAK_STACK] = {3, 96}}};
-static const struct stream_scan no_scan = {.books = 2, .scan = {.reason = "it ended"}};
+	.process_number = 1, .sites = 1, .scan = {.passes = 1, .classes[LEAK_STACK] = {3, 96}}};
+static const struct stream_scan no_scan = {.process_number = 2, .scan = {.reason = "it ended"}};
 
 static int gather(void *ctx, const void *bytes, size_t size)
 {
@@ -205,13 +205,13 @@ static void tell_all(struct stream_writer *writer)
 }
 
 /* The whole stream, and its log. */
-static struct pack told_stream(bool compressor, struct log *log)
+static struct pack written_stream(bool compressed, struct log *log)
 {
 	struct stream_handler handler = handler_of(log);
 	struct stream_writer *writer;
 	struct pack bytes = {0};
 
-	assert_int_equal(stream_writer_new(&writer, compressor, gather, &bytes), 0);
+	assert_int_equal(stream_writer_new(&writer, compressed, gather, &bytes), 0);
 	tell_all(writer);
 	stream_writer_free(writer);
 	handler.settings(log, &settings);
@@ -230,17 +230,17 @@ static struct pack told_stream(bool compressor, struct log *log)
 	return bytes;
 }
 
-static void check_round(bool compressor, size_t piece)
+static void check_round(bool compressed, size_t piece)
 {
-	static struct log told, read;
+	static struct log written, read;
 	struct error err;
 	struct pack bytes;
 
-	told = (struct log){0};
+	written = (struct log){0};
 	read = (struct log){0};
-	bytes = told_stream(compressor, &told);
+	bytes = written_stream(compressed, &written);
 	assert_true(read_stream(bytes.bytes, bytes.count, piece, &read, &err));
-	assert_string_equal(read.text, told.text);
+	assert_string_equal(read.text, written.text);
 	pack_free(&bytes);
 }
 
@@ -256,31 +256,31 @@ static void test_everything_sent_is_read(void **state)
 /* A truncated stream is read up to the last whole frame, and is not complete. */
 static void test_truncated_stream(void **state)
 {
-	static struct log told, read;
+	static struct log written, read;
 	struct error err;
 	struct pack bytes;
 
 	(void)state;
-	told = (struct log){0};
-	bytes = told_stream(false, &told);
+	written = (struct log){0};
+	bytes = written_stream(false, &written);
 	for (size_t size = 0; size < bytes.count; size++) {
 		read = (struct log){0};
 		assert_false(read_stream(bytes.bytes, size, SIZE_MAX / 2, &read, &err));
 		assert_int_equal(err.code, 0);
-		assert_memory_equal(read.text, told.text, read.used);
+		assert_memory_equal(read.text, written.text, read.used);
 	}
 	pack_free(&bytes);
 }
 
 /* A changed byte is detected, and nothing that it affects is delivered. */
-static void check_flipped(bool compressor)
+static void check_flipped(bool compressed)
 {
-	static struct log told, read;
+	static struct log written, read;
 	struct error err;
 	struct pack bytes;
 
-	told = (struct log){0};
-	bytes = told_stream(compressor, &told);
+	written = (struct log){0};
+	bytes = written_stream(compressed, &written);
 	for (size_t i = 0; i < bytes.count; i++) {
 		for (unsigned int bit = 1; bit < 256; bit <<= 3) {
 			bytes.bytes[i] ^= bit;
@@ -290,7 +290,7 @@ static void check_flipped(bool compressor)
 			/* With a larger length, the reader may wait for more bytes. */
 			assert_true(err.code == -EBADMSG || err.code == -EPROTONOSUPPORT ||
 				    !err.code);
-			assert_memory_equal(read.text, told.text, read.used);
+			assert_memory_equal(read.text, written.text, read.used);
 			bytes.bytes[i] ^= bit;
 		}
 	}
@@ -306,14 +306,14 @@ static void test_changed_byte_is_detected(void **state)
 
 static void test_bytes_after_the_end(void **state)
 {
-	static struct log told, read;
+	static struct log written, read;
 	struct error err;
 	struct pack bytes;
 
 	(void)state;
-	told = (struct log){0};
+	written = (struct log){0};
 	read = (struct log){0};
-	bytes = told_stream(false, &told);
+	bytes = written_stream(false, &written);
 	pack_byte(&bytes, 0);
 	assert_false(read_stream(bytes.bytes, bytes.count, 1, &read, &err));
 	assert_int_equal(err.code, -EBADMSG);
@@ -361,14 +361,14 @@ static void test_output_fails(void **state)
 
 static void test_handler_fails(void **state)
 {
-	static struct log told, read;
+	static struct log written, read;
 	struct error err;
 	struct pack bytes;
 
 	(void)state;
-	told = (struct log){0};
+	written = (struct log){0};
 	read = (struct log){.refuse = -ENOMEM};
-	bytes = told_stream(false, &told);
+	bytes = written_stream(false, &written);
 	assert_false(read_stream(bytes.bytes, bytes.count, SIZE_MAX / 2, &read, &err));
 	assert_int_equal(err.code, -ENOMEM);
 	pack_free(&bytes);

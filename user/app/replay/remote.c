@@ -210,14 +210,14 @@ static void on_open(void *ctx, const struct handshake_answer *answer)
 	struct remote *remote = ctx;
 	const struct options *options = remote->session->report.options;
 
-	if (remote->lost_ns && !options->reconnect_ns && !answer->books) {
+	if (remote->lost_ns && !options->reconnect_ns && !answer->has_checkpoint) {
 		be_over(remote, &remote->broke); /* we were not disconnected for being slow */
 		return;
 	}
 	if (remote->lost_ns)
 		log_warn("reconnected to %s%s", remote->replay.name,
-			 answer->books ? ", which sends its model" : "");
-	if ((answer->books || !answer->offset) && remote->replay.wanted)
+			 answer->has_checkpoint ? ", which sends its model" : "");
+	if ((answer->has_checkpoint || !answer->offset) && remote->replay.wanted)
 		remote->failure = read_anew(remote);
 	remote->comes_back = answer->comes_back;
 	remote->lost_ns = 0;

@@ -246,7 +246,7 @@ static int record_sites(struct recorder *recorder, const struct process *process
 	for (size_t i = 0; i < process->leak_count && !code; i++) {
 		const struct site *site = process_site_at(process, (uint32_t)i);
 		const struct stream_scan_site record = {
-			.books = process->number,
+			.process_number = process->number,
 			.site = (uint32_t)i,
 			.api = site->api,
 			.first_seen_ns = site->first_seen_ns,
@@ -263,7 +263,7 @@ static int record_sites(struct recorder *recorder, const struct process *process
 
 int recorder_scan(struct recorder *recorder, const struct process *process)
 {
-	struct stream_scan record = {.books = process->number, .scan = process->scan};
+	struct stream_scan record = {.process_number = process->number, .scan = process->scan};
 	int code = begin(recorder);
 
 	record.scan.reason = process->scan_reason;

@@ -87,7 +87,7 @@ static bool is_in_order(const struct checkpoint_loader *loader, const struct pro
 
 static int load_process(struct checkpoint_loader *loader, struct unpack *body)
 {
-	struct process told = {.number = 0};
+	struct process copy = {.number = 0};
 	struct event event = {.kind = EVENT_PROCESS};
 	const char *reason, **words;
 	struct process *process;
@@ -95,7 +95,7 @@ static int load_process(struct checkpoint_loader *loader, struct unpack *body)
 
 	if (loader->process)
 		return -EBADMSG;
-	unpack_fields(body, &fields_process, &told);
+	unpack_fields(body, &fields_process, &copy);
 	event.process.comm = unpack_text(body);
 	event.process.exe = unpack_text(body);
 	event.process.arch = unpack_text(body);
@@ -104,20 +104,20 @@ static int load_process(struct checkpoint_loader *loader, struct unpack *body)
 	reason = unpack_text(body);
 	words = load_words(body);
 	event.process.command = words;
-	err = body->bad || !is_in_order(loader, &told) ? -EBADMSG : 0;
+	err = body->bad || !is_in_order(loader, &copy) ? -EBADMSG : 0;
 	if (!err)
-		err = process_new(&process, &event, &loader->model->config, told.number);
+		err = process_new(&process, &event, &loader->model->config, copy.number);
 	free((void *)words);
 	if (err)
 		return err;
 	loader->process = process;
-	told.config = process->config;
-	told.users.items = process->users.items;
-	told.users.capacity = process->users.capacity;
-	told.comm = process->comm;
-	told.program = process->program;
-	told.stacks.max = process->stacks.max;
-	*process = told;
+	copy.config = process->config;
+	copy.users.items = process->users.items;
+	copy.users.capacity = process->users.capacity;
+	copy.comm = process->comm;
+	copy.program = process->program;
+	copy.stacks.max = process->stacks.max;
+	*process = copy;
 	loader->left.count = 0;
 	loader->reach = loader->ages = loader->leaks = 0;
 	return reason ? scan_update_fail(process, reason) : 0;
@@ -272,14 +272,14 @@ static int load_piece(struct checkpoint_loader *loader, struct unpack *body)
 
 static struct block unpack_block(struct unpack *body)
 {
-	struct checkpoint_block told = {0};
+	struct checkpoint_block copy = {0};
 
-	unpack_fields(body, &fields_block, &told);
-	return (struct block){.address = told.address,
-			      .size = told.size & UINT64_MAX >> 8,
-			      .sample = told.sample,
-			      .site = told.site,
-			      .time = told.time};
+	unpack_fields(body, &fields_block, &copy);
+	return (struct block){.address = copy.address,
+			      .size = copy.size & UINT64_MAX >> 8,
+			      .sample = copy.sample,
+			      .site = copy.site,
+			      .time = copy.time};
 }
 
 static int load_block(struct checkpoint_loader *loader, struct unpack *body)

@@ -15,7 +15,7 @@
 
 /* A module with its own copies of strings and segments. */
 struct kept_module {
-	struct stream_module told;
+	struct stream_module given;
 	char *path;
 	char *build_id;
 	struct stream_segment *segments;
@@ -23,7 +23,7 @@ struct kept_module {
 
 struct merged_model {
 	struct received_model
-		told; /* first member; its model is NULL until the settings are read */
+		received; /* first member; its model is NULL until the settings are read */
 	uint64_t limit;
 	struct stream_reader *reader;
 	struct stream_settings settings;
@@ -52,7 +52,7 @@ static int on_settings(void *ctx, const struct stream_settings *settings)
 		return -ENOMEM;
 	merged->settings.version = merged->version;
 	merged->settings.backend = merged->backend;
-	return model_new(&merged->told.model, &config);
+	return model_new(&merged->received.model, &config);
 }
 
 static void module_free(struct kept_module *module)
@@ -62,19 +62,19 @@ static void module_free(struct kept_module *module)
 	free(module->segments);
 }
 
-static int on_module(void *ctx, const struct stream_module *told)
+static int on_module(void *ctx, const struct stream_module *given)
 {
-	struct kept_module kept = {.told = *told};
-	size_t bytes = told->segment_count * sizeof(*kept.segments);
+	struct kept_module kept = {.given = *given};
+	size_t bytes = given->segment_count * sizeof(*kept.segments);
 	struct merged_model *merged = ctx;
 
 	kept.segments = malloc(bytes + 1);
-	if (!kept.segments || keep_text(&kept.path, told->path) ||
-	    keep_text(&kept.build_id, told->build_id) || vec_push(&merged->modules, kept)) {
+	if (!kept.segments || keep_text(&kept.path, given->path) ||
+	    keep_text(&kept.build_id, given->build_id) || vec_push(&merged->modules, kept)) {
 		module_free(&kept);
 		return -ENOMEM;
 	}
-	memcpy(kept.segments, told->segments, bytes);
+	memcpy(kept.segments, given->segments, bytes);
 	return 0;
 }
 
@@ -86,7 +86,7 @@ static int on_event(void *ctx, const struct event *event)
 		merged->first_pid = event->pid;
 	if (event->time_ns > merged->last_ns)
 		merged->last_ns = event->time_ns;
-	return model_event(merged->told.model, event);
+	return model_event(merged->received.model, event);
 }
 
 int merged_model_new(struct merged_model **ret_merged, uint64_t limit)
@@ -123,8 +123,8 @@ void merged_model_free(struct merged_model *merged)
 		module_free(module);
 	vec_free(&merged->modules);
 	stream_reader_free(merged->reader);
-	received_model_free(&merged->told);
-	model_free(merged->told.model);
+	received_model_free(&merged->received);
+	model_free(merged->received.model);
 	free(merged->version);
 	free(merged->backend);
 	free(merged);
@@ -135,7 +135,7 @@ int merged_model_read(struct merged_model *merged, const void *bytes, size_t siz
 	struct error err;
 	int code = stream_read(merged->reader, bytes, size, &err);
 
-	if (!code && merged->told.model && model_bytes(merged->told.model) > merged->limit)
+	if (!code && merged->received.model && model_bytes(merged->received.model) > merged->limit)
 		code = -ENOSPC;
 	return code;
 }
@@ -170,7 +170,7 @@ static int copy_output(void *ctx, const void *bytes, size_t size)
 
 static int copy_run(const struct merged_model *merged, struct merged_model_copier *copy)
 {
-	const struct stream_handler handler = {.books = copy_checkpoint, .ctx = copy};
+	const struct stream_handler handler = {.checkpoint = copy_checkpoint, .ctx = copy};
 	struct stream_writer *writer = NULL;
 	int code = stream_reader_new(&copy->reader, &handler);
 
@@ -179,7 +179,7 @@ static int copy_run(const struct merged_model *merged, struct merged_model_copie
 	if (!code)
 		code = stream_write_settings(writer, &merged->settings);
 	if (!code)
-		code = checkpoint_save(merged->told.model, writer);
+		code = checkpoint_save(merged->received.model, writer);
 	if (!code)
 		code = checkpoint_loaded(copy->loader);
 	stream_writer_free(writer);
@@ -192,7 +192,7 @@ int merged_model_copy(const struct merged_model *merged, const struct model_conf
 {
 	struct merged_model_copier copy = {.reader = NULL};
 	struct model *model;
-	int code = merged->told.model ? model_new(&model, config) : -ENODATA;
+	int code = merged->received.model ? model_new(&model, config) : -ENODATA;
 
 	if (code)
 		return code;
@@ -213,12 +213,12 @@ static int tell_modules(const struct merged_model *merged, struct stream_writer 
 	int code = 0;
 
 	vec_each (module, &merged->modules) {
-		struct stream_module told = module->told;
+		struct stream_module given = module->given;
 
-		told.path = module->path;
-		told.build_id = module->build_id;
-		told.segments = module->segments;
-		code = code ? code : stream_write_module(writer, &told);
+		given.path = module->path;
+		given.build_id = module->build_id;
+		given.segments = module->segments;
+		code = code ? code : stream_write_module(writer, &given);
 	}
 	return code;
 }
@@ -233,7 +233,8 @@ int merged_model_save(const struct merged_model *merged, stream_output *output, 
 		.first_pid = merged->first_pid,
 	};
 	struct stream_writer *writer;
-	int code = merged->told.model ? stream_writer_new(&writer, true, output, ctx) : -ENODATA;
+	int code =
+		merged->received.model ? stream_writer_new(&writer, true, output, ctx) : -ENODATA;
 
 	if (code)
 		return code;
@@ -241,7 +242,7 @@ int merged_model_save(const struct merged_model *merged, stream_output *output, 
 	if (!code)
 		code = tell_modules(merged, writer);
 	if (!code)
-		code = checkpoint_save(merged->told.model, writer);
+		code = checkpoint_save(merged->received.model, writer);
 	if (!code)
 		code = stream_write_resume(writer, &resume);
 	stream_writer_free(writer);

@@ -12,7 +12,7 @@ struct received_model {
 	VEC(struct stream_scan_site) sites; /* sites of the scan that is being read */
 };
 
-void received_model_free(struct received_model *told); /* does not free the model */
+void received_model_free(struct received_model *received); /* does not free the model */
 
 /* Callbacks for a stream handler whose ctx starts with a struct received_model. Return 0 or
  * -ENOMEM. */

@@ -115,7 +115,7 @@ static void save_places(struct saver *saver, const struct process *process)
 	}
 }
 
-static struct checkpoint_block told_block(const struct block *block)
+static struct checkpoint_block block_fields(const struct block *block)
 {
 	return (struct checkpoint_block){block->address, block->size, block->site, block->time,
 					 block->sample};
@@ -124,9 +124,9 @@ static struct checkpoint_block told_block(const struct block *block)
 static void save_block(void *ctx, const struct block *block)
 {
 	struct saver *saver = ctx;
-	struct checkpoint_block told = told_block(block);
+	struct checkpoint_block fields = block_fields(block);
 
-	save(saver, CHECKPOINT_BLOCK, &fields_block, &told);
+	save(saver, CHECKPOINT_BLOCK, &fields_block, &fields);
 }
 
 static void save_regions(struct saver *saver, const struct regions *regions)
@@ -144,7 +144,7 @@ static void save_regions(struct saver *saver, const struct regions *regions)
 static void save_pending(struct saver *saver, const struct pending *pending)
 {
 	const struct regions *regions = &saver->process->regions;
-	struct checkpoint_block block = told_block(&pending->block);
+	struct checkpoint_block block = block_fields(&pending->block);
 	uint32_t list, count = 0;
 
 	pack_byte(&saver->out, CHECKPOINT_PENDING);

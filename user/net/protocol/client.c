@@ -165,7 +165,8 @@ static int take_answer(struct client *client)
 		return error_set(&client->err, -EACCES, "it does not know the token");
 	if (answer.status != HANDSHAKE_WELCOME)
 		return error_set(&client->err, -EACCES, "%s", handshake_status_text(answer.status));
-	if ((answer.books ? !client->config.takes_model : answer.offset != client->config.offset) ||
+	if ((answer.has_checkpoint ? !client->config.takes_model
+				   : answer.offset != client->config.offset) ||
 	    !answer.trace || (client->config.trace && answer.trace != client->config.trace))
 		return error_set(&client->err, -EACCES, "its reply is invalid");
 	client->state = CLIENT_STREAM;

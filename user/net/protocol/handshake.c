@@ -141,7 +141,7 @@ void answer_pack(uint8_t ret_bytes[ANSWER_SIZE], const struct handshake_answer *
 	begin(ret_bytes, ANSWER_SIZE, ANSWER_MAGIC);
 	ret_bytes[10] = (uint8_t)answer->status;
 	ret_bytes[11] = (uint8_t)((answer->control ? IN_CONTROL : 0) |
-				  (answer->books ? CHECKPOINT_FIRST : 0) |
+				  (answer->has_checkpoint ? CHECKPOINT_FIRST : 0) |
 				  (answer->comes_back ? COMES_BACK : 0) |
 				  (answer->scans ? TAKES_SCANS : 0));
 	fixed_put(ret_bytes + 16, answer->trace, 8);
@@ -160,7 +160,7 @@ int answer_unpack(const uint8_t bytes[ANSWER_SIZE], struct handshake_answer *ret
 		return code;
 	ret_answer->status = (enum handshake_status)bytes[10];
 	ret_answer->control = bytes[11] & IN_CONTROL;
-	ret_answer->books = bytes[11] & CHECKPOINT_FIRST;
+	ret_answer->has_checkpoint = bytes[11] & CHECKPOINT_FIRST;
 	ret_answer->comes_back = bytes[11] & COMES_BACK;
 	ret_answer->scans = bytes[11] & TAKES_SCANS;
 	ret_answer->trace = fixed_get(bytes + 16, 8);

@@ -50,8 +50,9 @@ enum handshake_status {
 
 struct handshake_answer {
 	enum handshake_status status;
-	bool control; /* the client is in control */
-	bool books;   /* a separate stream comes first: a checkpoint, and a resume record for … */
+	bool control;        /* the client is in control */
+	bool has_checkpoint; /* a separate stream comes first: a checkpoint, and a resume record for
+				… */
 	bool comes_back; /* clients that cannot follow are disconnected, and get a checkpoint when
 			    they reconnect */
 	bool scans;      /* accepts ORDER_SCAN */

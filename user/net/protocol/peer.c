@@ -178,7 +178,7 @@ static void welcome(struct peer *peer, uint64_t offset, uint64_t wanted)
 static void answer(struct peer *peer, const struct handshake_request *request)
 {
 	static const struct handshake_token none;
-	struct handshake_answer told = {
+	struct handshake_answer answer = {
 		.status = judge(peer, request),
 		.trace = peer->server->trace,
 		.offset = request->offset,
@@ -187,18 +187,19 @@ static void answer(struct peer *peer, const struct handshake_request *request)
 	};
 
 	if (peer->checkpoint)
-		told.offset = peer->checkpoint->resume;
-	if (told.status == HANDSHAKE_WELCOME)
-		welcome(peer, told.offset, request->offset);
-	told.control = peer->control;
-	told.books = peer->checkpoint;
-	answer_pack(peer->out, &told, peer->proves ? &peer->server->config.token : &none, peer->in);
+		answer.offset = peer->checkpoint->resume;
+	if (answer.status == HANDSHAKE_WELCOME)
+		welcome(peer, answer.offset, request->offset);
+	answer.control = peer->control;
+	answer.has_checkpoint = peer->checkpoint;
+	answer_pack(peer->out, &answer, peer->proves ? &peer->server->config.token : &none,
+		    peer->in);
 	peer->out_count = ANSWER_SIZE;
 	peer->out_done = 0;
 	peer->in_count = 0;
-	if (told.status == HANDSHAKE_WELCOME)
+	if (answer.status == HANDSHAKE_WELCOME)
 		return;
-	count(peer, refusals[told.status]);
+	count(peer, refusals[answer.status]);
 	if (peer->channel.ops->write(&peer->channel, peer->out, peer->out_count) ==
 	    (ssize_t)peer->out_count)
 		leave(peer);

@@ -20,11 +20,11 @@ struct stream_reader {
 	bool settled; /* the settings were read */
 	bool ended;
 	enum stage stage;
-	bool moved;        /* a resume record was read; it set: */
-	uint64_t resumed;  /* the offset in the stream of the next byte */
-	uint64_t number;   /* of the next frame */
-	uint64_t position; /* of the first byte that is held */
-	uint64_t told;     /* number of events */
+	bool moved;           /* a resume record was read; it set: */
+	uint64_t resumed;     /* the offset in the stream of the next byte */
+	uint64_t number;      /* of the next frame */
+	uint64_t position;    /* of the first byte that is held */
+	uint64_t events_read; /* number of events */
 	uint64_t skipped;
 	struct compressor *compressor; /* created on demand */
 	struct pack room;              /* a decompressed body */
@@ -77,7 +77,7 @@ uint64_t stream_frames(const struct stream_reader *reader)
 
 uint64_t stream_heard(const struct stream_reader *reader)
 {
-	return reader->told;
+	return reader->events_read;
 }
 
 uint64_t stream_wanted(const struct stream_reader *reader)
@@ -161,7 +161,7 @@ static int take_events(struct stream_reader *reader, struct unpack *body)
 		err = event_unpack(body, &reader->context, &reader->events, &event);
 		if (err)
 			break;
-		reader->told++;
+		reader->events_read++;
 		err = reader->handler.event(reader->handler.ctx, &event);
 	}
 	return err;
@@ -196,7 +196,7 @@ static int take_scan_site(struct stream_reader *reader, struct unpack *body)
 	struct stream_scan_site site = {0};
 	unsigned int classes;
 
-	site.books = (uint32_t)unpack_bounded(body, UINT32_MAX);
+	site.process_number = (uint32_t)unpack_bounded(body, UINT32_MAX);
 	site.site = (uint32_t)unpack_bounded(body, UINT32_MAX);
 	site.api = unpack_byte(body);
 	site.first_seen_ns = unpack_number(body);
@@ -228,12 +228,12 @@ static int take_scan_sites(struct stream_reader *reader, struct unpack *body)
 
 static int take_scan(struct stream_reader *reader, struct unpack *body)
 {
-	struct stream_scan told = {0};
-	struct snapshot_scan *scan = &told.scan;
+	struct stream_scan scan_record = {0};
+	struct snapshot_scan *scan = &scan_record.scan;
 	unsigned int classes;
 
-	told.books = (uint32_t)unpack_bounded(body, UINT32_MAX);
-	told.sites = (uint32_t)unpack_bounded(body, UINT32_MAX);
+	scan_record.process_number = (uint32_t)unpack_bounded(body, UINT32_MAX);
+	scan_record.sites = (uint32_t)unpack_bounded(body, UINT32_MAX);
 	scan->reason = unpack_text(body);
 	scan->live = unpack_byte(body) & SCAN_LIVE;
 	scan->passes = (uint32_t)unpack_bounded(body, UINT32_MAX);
@@ -253,7 +253,7 @@ static int take_scan(struct stream_reader *reader, struct unpack *body)
 		scan->tagged = unpack_number(body);
 	if (body->bad || !reader->handler.scan)
 		return -EBADMSG;
-	return reader->handler.scan(reader->handler.ctx, &told);
+	return reader->handler.scan(reader->handler.ctx, &scan_record);
 }
 
 static int take_unprobed(struct stream_reader *reader, struct unpack *body)
@@ -264,10 +264,10 @@ static int take_unprobed(struct stream_reader *reader, struct unpack *body)
 
 static int take_model(struct stream_reader *reader, struct unpack *body)
 {
-	if (reader->stage == STAGE_EVENTS || !reader->handler.books)
+	if (reader->stage == STAGE_EVENTS || !reader->handler.checkpoint)
 		return -EBADMSG;
 	reader->stage = STAGE_BOOKS;
-	return reader->handler.books(reader->handler.ctx, body);
+	return reader->handler.checkpoint(reader->handler.ctx, body);
 }
 
 static int take_resume(struct stream_reader *reader, struct unpack *body)
@@ -282,7 +282,7 @@ static int take_resume(struct stream_reader *reader, struct unpack *body)
 		return -EBADMSG;
 	reader->stage = STAGE_EVENTS;
 	reader->number = resume.frames;
-	reader->told = resume.events;
+	reader->events_read = resume.events;
 	reader->moved = true;
 	reader->resumed = resume.offset;
 	return reader->handler.resume(reader->handler.ctx, &resume);
@@ -308,7 +308,7 @@ static int take_end(struct stream_reader *reader, struct unpack *body)
 	end.taken_ns = unpack_number(body);
 	end.taken_at_ms = unpack_number(body);
 	end.failure = unpack_text(body);
-	if (body->bad || end.events != reader->told || !reader->handler.end)
+	if (body->bad || end.events != reader->events_read || !reader->handler.end)
 		return -EBADMSG;
 	reader->ended = true;
 	return reader->handler.end(reader->handler.ctx, &end);

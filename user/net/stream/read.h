@@ -32,7 +32,7 @@ struct stream_handler {
 	int (*unprobed)(void *ctx);
 	/* Called with parts of a checkpoint, for checkpoint_load. `resume` is called once after
 	 * them: the model is then complete up to that point. */
-	int (*books)(void *ctx, struct unpack *body);
+	int (*checkpoint)(void *ctx, struct unpack *body);
 	int (*resume)(void *ctx, const struct stream_resume *resume);
 	int (*end)(void *ctx, const struct stream_end *end);
 	void *ctx;

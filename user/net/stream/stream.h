@@ -81,15 +81,16 @@ struct stream_module {
 
 /* What the last leak scan of a process found at one site. Sites without findings are omitted. */
 struct stream_scan_site {
-	uint32_t books; /* number of the process in the model: see model_process_by_number */
-	uint32_t site;  /* index of the site … */
-	uint32_t api;   /* … and its api and … */
-	uint64_t first_seen_ns; /* … first call, which tell whether it is still the same site */
+	uint32_t process_number; /* number of the process in the model: see model_process_by_number
+				  */
+	uint32_t site;           /* index of the site … */
+	uint32_t api;            /* … and its api and … */
+	uint64_t first_seen_ns;  /* … first call, which tell whether it is still the same site */
 	struct snapshot_leaks leaks;
 };
 
 struct stream_scan {
-	uint32_t books;
+	uint32_t process_number;
 	uint32_t sites; /* number of sites reported before this record, all of this process */
 	struct snapshot_scan scan; /* reason: why there was no scan; then the rest is invalid */
 };

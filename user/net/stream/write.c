@@ -19,19 +19,19 @@ struct stream_writer {
 	struct event_context context;
 	struct pack body; /* body of any other frame */
 	struct pack frame;
-	uint64_t number; /* of the next frame */
-	uint64_t told;   /* number of events */
+	uint64_t number;         /* of the next frame */
+	uint64_t events_written; /* number of events */
 	bool greeted;
 	int err; /* the first failure */
 };
 
-int stream_writer_new(struct stream_writer **ret_writer, bool compressor, stream_output *output,
+int stream_writer_new(struct stream_writer **ret_writer, bool compressed, stream_output *output,
 		      void *ctx)
 {
 	struct stream_writer *writer = calloc(1, sizeof(*writer));
 	int err = writer ? 0 : -ENOMEM;
 
-	if (!err && compressor && compressor_is_built_in())
+	if (!err && compressed && compressor_is_built_in())
 		err = compressor_new(&writer->compressor);
 	if (err) {
 		free(writer);
@@ -113,13 +113,13 @@ int stream_write_event(struct stream_writer *writer, const struct event *event)
 		err = writer->events.err;
 	if (err)
 		return fail(writer, err);
-	writer->told++;
+	writer->events_written++;
 	return writer->events.count >= EVENTS_FULL ? stream_flush(writer) : 0;
 }
 
 uint64_t stream_events(const struct stream_writer *writer)
 {
-	return writer->told;
+	return writer->events_written;
 }
 
 bool stream_is_held(const struct stream_writer *writer)
@@ -211,7 +211,7 @@ int stream_write_scan_site(struct stream_writer *writer, const struct stream_sca
 	struct pack *body = &writer->body;
 	int classes = classes_written(site->leaks.classes);
 
-	pack_number(body, site->books);
+	pack_number(body, site->process_number);
 	pack_number(body, site->site);
 	pack_byte(body, site->api);
 	pack_number(body, site->first_seen_ns);
@@ -226,17 +226,17 @@ int stream_write_scan_site(struct stream_writer *writer, const struct stream_sca
 					  : fail(writer, body->err);
 }
 
-int stream_write_scan(struct stream_writer *writer, const struct stream_scan *told)
+int stream_write_scan(struct stream_writer *writer, const struct stream_scan *record)
 {
-	const struct snapshot_scan *scan = &told->scan;
+	const struct snapshot_scan *scan = &record->scan;
 	struct pack *body = &writer->body;
 	int err = body->count ? send_body(writer, STREAM_SCAN_SITES) : 0;
 	int classes = classes_written(scan->classes);
 
 	if (err)
 		return err;
-	pack_number(body, told->books);
-	pack_number(body, told->sites);
+	pack_number(body, record->process_number);
+	pack_number(body, record->sites);
 	pack_text(body, scan->reason);
 	pack_byte(body, scan->live ? SCAN_LIVE : 0);
 	pack_number(body, scan->passes);
@@ -292,7 +292,7 @@ int stream_write_end(struct stream_writer *writer, struct stream_end end)
 {
 	struct pack *body = &writer->body;
 
-	pack_number(body, writer->told);
+	pack_number(body, writer->events_written);
 	pack_number(body, end.taken_ns);
 	pack_number(body, end.taken_at_ms);
 	pack_text(body, end.failure);

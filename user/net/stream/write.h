@@ -10,8 +10,8 @@
 
 struct stream_writer;
 
-/* Outputs nothing yet. `compressor`: compress if that is built in. Returns 0 or -ENOMEM. */
-int stream_writer_new(struct stream_writer **ret_writer, bool compressor, stream_output *output,
+/* Outputs nothing yet. `compressed`: if compression is built in. Returns 0 or -ENOMEM. */
+int stream_writer_new(struct stream_writer **ret_writer, bool compressed, stream_output *output,
 		      void *ctx);
 void stream_writer_free(struct stream_writer *writer); /* NULL is fine */
 

@@ -18,7 +18,7 @@
 #define NS_PER_MS 1000000ULL
 
 struct stream_reading {
-	struct received_model told; /* its first member */
+	struct received_model received; /* its first member */
 	struct replay *replay;
 	struct stream_reader *stream;
 	struct map64 ids;                 /* module id in the recording → id here */
@@ -40,51 +40,52 @@ static int on_settings(void *ctx, const struct stream_settings *settings)
 	log_info("recorded by mtrace-bpf %s with %s", settings->version ? settings->version : "?",
 		 settings->backend ? settings->backend : "?");
 	code = replay_start_model(reading->replay, &config);
-	reading->told.model = reading->replay->model;
+	reading->received.model = reading->replay->model;
 	return code;
 }
 
 /* A model that is transferred again refers to the same modules. Without a build id, that cannot be
  * known. */
-static struct module *module_known(const struct replay *replay, const struct stream_module *told)
+static struct module *module_known(const struct replay *replay, const struct stream_module *record)
 {
 	struct module *module;
 
-	for (uint32_t i = 0; told->build_id && (module = module_get(replay->modules, i)); i++)
-		if (!strcmp(module->build_id, told->build_id) && !strcmp(module->path, told->path))
+	for (uint32_t i = 0; record->build_id && (module = module_get(replay->modules, i)); i++)
+		if (!strcmp(module->build_id, record->build_id) &&
+		    !strcmp(module->path, record->path))
 			return module;
 	return NULL;
 }
 
-static int on_module(void *ctx, const struct stream_module *told)
+static int on_module(void *ctx, const struct stream_module *record)
 {
 	struct module_segment segments[STREAM_SEGMENTS_MAX];
-	const struct wanted_file wanted = {.size = told->size};
+	const struct wanted_file wanted = {.size = record->size};
 	struct stream_reading *reading = ctx;
 	struct module *module, known = {
-				       .path = (char *)told->path,
+				       .path = (char *)record->path,
 				       .fd = -1,
-				       .machine = (int)told->machine,
-				       .elf64 = told->elf64,
-				       .big_endian = told->big_endian,
-				       .executable = told->executable,
+				       .machine = (int)record->machine,
+				       .elf64 = record->elf64,
+				       .big_endian = record->big_endian,
+				       .executable = record->executable,
 				       .segments = segments,
-				       .segment_count = told->segment_count,
+				       .segment_count = record->segment_count,
 			       };
 	int code;
 
-	if (told->build_id)
-		snprintf(known.build_id, sizeof(known.build_id), "%s", told->build_id);
-	for (uint32_t i = 0; i < told->segment_count; i++)
+	if (record->build_id)
+		snprintf(known.build_id, sizeof(known.build_id), "%s", record->build_id);
+	for (uint32_t i = 0; i < record->segment_count; i++)
 		segments[i] = (struct module_segment){
-			.offset = told->segments[i].offset,
-			.vaddr = told->segments[i].vaddr,
-			.size = told->segments[i].size,
-			.executable = told->segments[i].executable,
+			.offset = record->segments[i].offset,
+			.vaddr = record->segments[i].vaddr,
+			.size = record->segments[i].size,
+			.executable = record->segments[i].executable,
 		};
-	module = module_known(reading->replay, told);
+	module = module_known(reading->replay, record);
 	code = module ? 0 : finder_module(&reading->replay->finder, &known, &wanted, &module);
-	return code ? code : map64_set(&reading->ids, told->id, module->id);
+	return code ? code : map64_set(&reading->ids, record->id, module->id);
 }
 
 static int on_event(void *ctx, const struct event *event)
@@ -99,7 +100,7 @@ static int on_event(void *ctx, const struct event *event)
 		return replay_event(reading->replay, event);
 	own = *event;
 	own.mapping.module = map64_get(&reading->ids, event->mapping.module);
-	_Static_assert(MAP64_NONE == MODULE_NONE, "a module that was not told is none");
+	_Static_assert(MAP64_NONE == MODULE_NONE, "a module that is not known is none");
 	return replay_event(reading->replay, &own);
 }
 
@@ -160,7 +161,7 @@ static void reading_close(void *ctx)
 		return;
 	stream_reader_free(reading->stream);
 	map64_free(&reading->ids);
-	received_model_free(&reading->told);
+	received_model_free(&reading->received);
 	checkpoint_loader_free(reading->loader);
 	free(reading);
 }
@@ -175,7 +176,7 @@ static int reading_open(void **ret_reader, struct replay *replay)
 		.scan_site = received_model_scan_site,
 		.scan = received_model_scan,
 		.unprobed = received_model_unprobed,
-		.books = on_checkpoint,
+		.checkpoint = on_checkpoint,
 		.resume = on_resume,
 		.scanned = on_scanned,
 		.end = on_end,

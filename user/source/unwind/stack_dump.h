@@ -6,7 +6,7 @@
  * User space has what the kernel lacked: the row of any instruction, for frames interrupted by a
  * signal, and tables that came too late for the first calls of their code. The row of an
  * interrupted frame is passed to the BPF programs, so that the next stack through the same
- * instruction needs no stack_dump.
+ * instruction needs no stack dump.
  */
 #ifndef MTRACE_SOURCE_UNWIND_STACK_DUMP_H
 #define MTRACE_SOURCE_UNWIND_STACK_DUMP_H

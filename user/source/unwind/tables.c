@@ -300,7 +300,7 @@ static const struct cfi_table *full_table(struct unwind_tables *tables, const st
 	return &full->table;
 }
 
-/* Passes the row to the BPF programs. A failure only costs another stack_dump. */
+/* Passes the row to the BPF programs. A failure only costs another stack dump. */
 static void publish_exact(const struct unwind_tables *tables, const struct module *module,
 			  uint64_t offset, const struct unwind_row *row)
 {
