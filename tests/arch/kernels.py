@@ -52,7 +52,7 @@ EXPECTED = {
     "newest": Kernel(means=SESSIONS, family=INHERITED),
     # Lacks both uprobes and BPF.
     "no-uprobes": Kernel(source="ptrace", why="this kernel lacks uprobes or BPF"),
-    # Stacks of 32-bit coroutines end where the coroutines begin (docs/DESIGN.md).
+    # Stacks of 32-bit coroutines end where the coroutines begin (docs/design/stacks.md).
     "686": without_bpf("i386", "686", innermost=("coroutine()",), stops=("end", "no_code")),
     # The unwind tables mark _start and the start code of threads and coroutines as code that cannot
     # be unwound, and the C++ runtime's unwinder ends before it. glibc's code there has no name
