@@ -26,6 +26,6 @@
 #define REGS_USER_END         (1ULL << 48)
 #define REGS_UNWIND_ABI       unwind_abi_aarch64
 #define REGS_UNWIND_ABI_32BIT unwind_abi_aarch64
-#define REGS_GUESSES          0 /* do not walk code without tables by frame pointers */
+#define REGS_GUESSES          0 /* no fallback to frame pointers for code without tables */
 
 #endif

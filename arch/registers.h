@@ -12,8 +12,13 @@
 #include <string.h>
 
 #define REGISTERS_NO_THREAD 0xffff
-/* PowerPC's thread pointer is this far above the thread control block (ELF ABI supplement, TLS). */
-#define REGISTERS_POWERPC_THREAD_BIAS 0x7000
+/* The thread pointer is this far above the thread control block (PowerPC: ELF ABI supplement, TLS).
+ */
+#ifdef __powerpc__
+#define REGISTERS_THREAD_BIAS 0x7000
+#else
+#define REGISTERS_THREAD_BIAS 0
+#endif
 
 /* A 64-bit tracer meets two kinds of threads, which differ in the size of the register set. */
 struct registers_layout {

@@ -77,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	body = (struct unpack){.at = data + 2, .end = data + 2 + length};
 	rest = (struct unpack){.at = body.end, .end = data + size};
 	require(!model_new(&model, &config), "there is memory");
-	require(!checkpoint_loader_new(&loader, model, NULL), "likewise");
+	require(!checkpoint_loader_new(&loader, model, NULL), "a loader can be created");
 	if (!checkpoint_load(loader, &body) && !checkpoint_loaded(loader)) {
 		look(model);
 		save(model);

@@ -34,7 +34,7 @@
 #include "os/ptrace/callee_saved.h"
 #include "scan/target.h"
 
-#define GARBAGE_64 0xdeadULL << 48 /* not canonical: using it as a pointer is SIGSEGV */
+#define GARBAGE_64 (0xdeadULL << 48) /* not canonical: using it as a pointer is SIGSEGV */
 #define GARBAGE_32 0xde000000U
 #define BELOW      4096 /* bytes to overwrite below the red zone */
 #define NS_PER_MS  1000000LL

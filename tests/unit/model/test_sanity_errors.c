@@ -114,8 +114,8 @@ static void test_allocator_kinds(void **state)
 	}
 }
 
-/* A block that is known only by the caller of malloc, operator new, may be one of new[] as well. A
- * delete that is the allocator's own function has no mark. */
+/* A malloc call from operator new may also be from new[], and a delete that the allocator itself
+ * defines has no mark: neither is judged. */
 static void test_unmarked_operators(void **state)
 {
 	struct model_fixture fixture = launched();

@@ -21,7 +21,8 @@
  */
 #define PATIENCE_NS 20000000000ULL
 
-_Static_assert(CALLEE_SAVED_MAX == LIVENESS_SAVED, "both have the same registers in one order");
+_Static_assert(CALLEE_SAVED_MAX == LIVENESS_SAVED && CALLEE_SAVED_BP == LIVENESS_BP,
+	       "both have the same registers in the same order");
 
 /* A function that has not returned yet. */
 struct stack_frame {

@@ -8,8 +8,9 @@
  * read before it is overwritten (symbol/liveness/liveness.h). A slot in which a function saved a
  * register of its caller is a reference if the caller reads that register; the same applies to the
  * register itself. Words and registers of analysed functions count as references unless they are
- * proven dead. Nothing is known (REFERENCE_UNKNOWN) about words of frames that cannot be unwound,
- * words of all frames above them, and registers that all known frames pass on to these.
+ * proven dead. Nothing is known (REFERENCE_UNKNOWN) about words of frames that are not analysed,
+ * of frames that cannot be unwound and all frames above those, and about registers that the
+ * analysed frames pass on to any of these.
  */
 #ifndef MTRACE_APP_SCAN_STACK_JUDGE_H
 #define MTRACE_APP_SCAN_STACK_JUDGE_H

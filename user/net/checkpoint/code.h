@@ -6,7 +6,7 @@
 #include "model/parts.h"
 #include "net/stream/pack.h"
 
-#define CHECKPOINT_CLASSES 5          /* that other records tell of: those before LEAK_STACK */
+#define CHECKPOINT_CLASSES 5          /* in other records: those before LEAK_STACK */
 #define CHECKPOINT_NO_SITE UINT32_MAX /* a stack-only record is for all sites together */
 
 /* In this order. The records of a process are between CHECKPOINT_PROCESS and

@@ -6,8 +6,8 @@
  * return EINTR although there was no signal: epoll_wait, io_getevents, semtimedop, sigtimedwait,
  * read of an inotify descriptor, sockets with a timeout, futex waits of old kernels (signal(7),
  * "Interruption of system calls and library functions by stop signals"). The kernel restarts all
- * others. A write that waits for room in a pipe or socket, and has written a part, returns early
- * with its size, as it does when SIGSTOP stops the process (pipe_write() in fs/pipe.c). Signals
+ * others. A write() that is blocked on a full pipe or socket after writing some bytes returns their
+ * number, as it does when SIGSTOP stops the process (pipe_write() in fs/pipe.c). Signals
  * that arrive in the meantime are delivered afterwards. A process that is stopped by SIGSTOP stays
  * stopped. If we are killed, by whatever signal, the kernel continues the process.
  *

@@ -55,10 +55,8 @@ static void read_set(struct thread_registers *registers, uintptr_t type)
 	registers->size += set.iov_len;
 }
 
-/*
- * Where the general registers do not hold the thread pointer, the kernel says what it is. Returns 0
- * if it is not known.
- */
+/* For threads whose general registers do not include the thread pointer: asks the kernel. Returns 0
+ * if it is unknown. */
 #if defined(__x86_64__) || defined(__i386__)
 #define GS_OFFSET 40 /* in user_regs_struct32 */
 
@@ -106,10 +104,7 @@ static uint64_t read_thread_pointer(const struct thread_registers *registers,
 	if (layout->thread == REGISTERS_NO_THREAD)
 		return ask_thread_pointer(registers);
 	pointer = registers_word(registers->bytes, layout->thread, layout->word);
-#ifdef __powerpc__
-	pointer -= pointer ? REGISTERS_POWERPC_THREAD_BIAS : 0;
-#endif
-	return pointer;
+	return pointer ? pointer - REGISTERS_THREAD_BIAS : 0;
 }
 
 /* Reads the general registers first: their size determines the layout. */

@@ -286,8 +286,8 @@ static bool is_push(const struct liveness_step *step)
 	return step->sp_change == LIVENESS_SP_ADD && step->amount < 0;
 }
 
-static bool only_writes(const struct liveness_function *function, struct liveness_range range,
-			bool count_pushes)
+bool liveness_function_only_writes(const struct liveness_function *function,
+				   struct liveness_range range, bool pushes)
 {
 	const struct liveness_step *step;
 	bool is_written = false;
@@ -295,21 +295,8 @@ static bool only_writes(const struct liveness_function *function, struct livenes
 	vec_each (step, &function->steps) {
 		if (liveness_ranges_overlap(step->read, range))
 			return false;
-		if ((count_pushes || !is_push(step)) &&
-		    liveness_ranges_overlap(step->written, range))
+		if ((pushes || !is_push(step)) && liveness_ranges_overlap(step->written, range))
 			is_written = true;
 	}
 	return is_written;
-}
-
-bool liveness_function_only_writes(const struct liveness_function *function,
-				   struct liveness_range range)
-{
-	return only_writes(function, range, false);
-}
-
-bool liveness_function_may_pass(const struct liveness_function *function,
-				struct liveness_range range)
-{
-	return only_writes(function, range, true);
 }

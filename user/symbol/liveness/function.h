@@ -35,13 +35,11 @@ void liveness_function_free(struct liveness_function *function);
 size_t liveness_function_step(const struct liveness_function *function, uint64_t vaddr);
 
 /*
- * Returns true if the function writes to a range of its frame, other than by a push, and never
- * reads it. Such a range may be read through an address that was taken.
+ * Returns true if the function writes to a range of its frame and never reads it: others may read
+ * it, through an address that was taken or, with `pushes`, as an argument on the stack. Without
+ * `pushes`, writes by push instructions do not count.
  */
 bool liveness_function_only_writes(const struct liveness_function *function,
-				   struct liveness_range range);
-/* The same, pushes included. Such a range may be an argument of a function that is called. */
-bool liveness_function_may_pass(const struct liveness_function *function,
-				struct liveness_range range);
+				   struct liveness_range range, bool pushes);
 
 #endif

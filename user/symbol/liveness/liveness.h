@@ -13,7 +13,9 @@
  * Everything that is not proven dead is READ or UNKNOWN: code without an FDE, signal frames, CFAs
  * computed by expressions, functions with calls that return twice, indirect jumps, and operands at
  * unknown addresses. If a function takes an address in its frame, all words at and above it are
- * UNKNOWN; if it copies sp or indexes the frame, all words are.
+ * UNKNOWN; if it copies sp or indexes the frame, all words are. A word at or above the stack
+ * pointer of a later call that the function only writes may be an argument of that call: UNKNOWN as
+ * well.
  *
  * Assumptions, which hold for compilers but may not for hand-written code:
  * - CFI rows are correct, and callees follow the calling convention: they restore callee-saved

@@ -25,7 +25,7 @@ struct liveness_search {
 	struct liveness_cache *cache;
 	bool is_register;
 	bool unwinds;         /* an exception passes the register to the caller */
-	bool may_be_argument; /* of a function that is called later */
+	bool may_be_argument; /* of a later call: written, but never read */
 	struct liveness_range slot;
 	uint8_t reg; /* a single bit */
 	struct search_part parts[PARTS_MAX];
@@ -69,7 +69,7 @@ static bool has_escaped(const struct liveness_search *search,
 		return escapes->all || end > escapes->argument;
 	return escapes->all || end > escapes->local ||
 	       (escapes->local != INT32_MAX &&
-		liveness_function_only_writes(function, search->slot));
+		liveness_function_only_writes(function, search->slot, false));
 }
 
 /* Returns the part of a function, added if it is new, or PARTS_MAX if it cannot be entered. */
@@ -85,7 +85,7 @@ static uint32_t enter(struct liveness_search *search, const struct liveness_func
 	if (search->part_count == PARTS_MAX || has_escaped(search, function))
 		return PARTS_MAX;
 	part->function = function;
-	if (!search->is_register && liveness_function_may_pass(function, search->slot))
+	if (!search->is_register && liveness_function_only_writes(function, search->slot, true))
 		search->may_be_argument = true;
 	part->visited = calloc(1, function->steps.count / 8 + 1);
 	return part->visited ? search->part_count++ : PARTS_MAX;

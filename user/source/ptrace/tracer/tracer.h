@@ -68,7 +68,7 @@ struct tracer {
 	struct tracer_process_config config;
 	struct shared *shared;
 	int socket;
-	bool detaches;      /* breakpoints are removed: detach from threads that stop */
+	bool detaches;      /* tracing has ended: detach from each thread when it stops */
 	bool ticks_often;   /* a timer interrupts us */
 	bool undecided;     /* it is not known why some threads exit: recheck them */
 	bool alone;         /* the command has exited */
