@@ -42,7 +42,7 @@ static:
 
 tidy: $(TIDIED)
 
-$(TIDIED): %.tidy: $(SKELETON)
+$(TIDIED): %.tidy: $(SKELETONS)
 	$(Q)clang-tidy --quiet $(foreach file,$(ANALYSED),$(if $(filter $*,$(dir $(file))),$(file))) -- $(LANGUAGE)
 
 cppcheck:

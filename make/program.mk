@@ -5,7 +5,7 @@ MAIN     := user/app/main.c
 OBJECTS  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(MAIN),$(SOURCES)))
 LIBRARY  := $(BUILD)/libmtrace.a
 PROGRAM  := $(BUILD)/mtrace-bpf
-SKELETON := $(BUILD)/gen/mtrace.skel.h
+SKELETONS := $(BUILD)/gen/mtrace.skel.h $(BUILD)/gen/thread_words.skel.h
 
 $(PROGRAM): $(MAIN:%.c=$(BUILD)/%.o) $(LIBRARY)
 	$(call say,LINK,$@)
@@ -19,7 +19,7 @@ $(BUILD)/%.o: %.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -c -o $@ $<
 
-$(patsubst %.c,$(BUILD)/%.o,$(if $(filter 1,$(WITH_BPF)),$(filter user/source/bpf/%,$(SOURCES)))): $(SKELETON)
+$(patsubst %.c,$(BUILD)/%.o,$(if $(filter 1,$(WITH_BPF)),$(filter user/source/bpf/%,$(SOURCES)))): $(SKELETONS)
 
 BPF_COMPILE := $(CLANG) $(BPF_EXTRA) -target bpf -D__TARGET_ARCH_$(ARCH) -O2 -g -Wall -Werror -mcpu=v3 -c \
 	-Wno-missing-declarations -isystem vmlinux/$(ARCH) -iquote .

@@ -301,8 +301,23 @@ struct task_struct {
 	struct signal_struct *signal;
 	unsigned long sas_ss_sp;
 	unsigned long sas_ss_size;
+	void *robust_list;
+	void *compat_robust_list;
 	u64 self_exec_id;
 	struct uprobe_task *utask;
+};
+
+/* Iterators. */
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
 };
 
 #ifndef BPF_NO_PRESERVE_ACCESS_INDEX

@@ -19,6 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/vec.h"
+#include "os/process/kernel_words.h"
 #include "os/ptrace/freeze.h"
 #include "scan/confirm.h"
 #include "scan/target.h"
@@ -140,13 +142,17 @@ static void collect_blocks(const struct run *run, struct blocks *blocks)
 static void scan_threads(const struct run *run, const struct freeze *freeze, struct blocks *blocks,
 			 struct scan_result *ret_result)
 {
-	struct target_options options = {.pid = run->pid};
+	struct epoll_descriptors epolls = {0};
+	struct kernel_words kernel_words = {0};
+	struct target_options options = {.pid = run->pid, .kernel_words = &kernel_words};
 	const struct thread_registers *threads;
 	struct scan_input input;
 	struct scan_target *target;
 	size_t count;
 
 	threads = freeze_threads(freeze, &count);
+	require("epoll instances", epoll_descriptors_find(run->pid, &epolls));
+	require("kernel words", kernel_words_read(run->pid, &epolls, &kernel_words));
 	require("target", target_open(&target, &options, threads, count));
 	target_describe(target, &input);
 	input.heap_is_known = true;
@@ -154,6 +160,8 @@ static void scan_threads(const struct run *run, const struct freeze *freeze, str
 		input.step = run->step;
 	require("scan", scan_run(blocks, &input, ret_result));
 	target_close(target);
+	vec_free(&kernel_words);
+	vec_free(&epolls);
 }
 
 static void scan_stopped(const struct run *run, struct blocks *blocks,

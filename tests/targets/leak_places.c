@@ -7,7 +7,10 @@
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
 #include <ucontext.h>
 
 #define HOLDERS 16
@@ -255,6 +258,39 @@ CASE(in_red_zone, .reachable = {1, SIZE})
 }
 #endif
 
+/* In the kernel: it gives the pointer back to the program, or uses what it points to. */
+
+CASE(in_epoll, .reachable = {2, 2 * SIZE})
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	int epoll = epoll_create1(0), watched = eventfd(0, 0);
+	void **connection = block(SIZE);
+
+	connection[1] = block(SIZE);
+	event.data.ptr = connection;
+	if (epoll_ctl(epoll, EPOLL_CTL_ADD, watched, &event))
+		abort();
+}
+
+CASE(in_timer, .reachable = {1, SIZE})
+{
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+	timer_t timer;
+
+	event.sigev_value.sival_ptr = block(SIZE);
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer))
+		abort();
+}
+
+CASE(in_sigaltstack, .reachable = {1, 1 << 16})
+{
+	stack_t stack = {.ss_size = 1 << 16};
+
+	stack.ss_sp = block(stack.ss_size);
+	if (sigaltstack(&stack, NULL))
+		abort();
+}
+
 /* In mappings that the program still references. */
 
 static void **map(int flags, int file)
@@ -368,16 +404,6 @@ CASE(in_pipe, .definite = {1, SIZE})
 	int ends[2];
 
 	if (pipe(ends) || write(ends[1], &memory, sizeof(memory)) != sizeof(memory))
-		abort();
-}
-
-CASE(in_epoll, .definite = {1, SIZE})
-{
-	struct epoll_event event = {.events = EPOLLIN};
-	int ends[2];
-
-	event.data.ptr = block(SIZE);
-	if (pipe(ends) || epoll_ctl(epoll_create1(0), EPOLL_CTL_ADD, ends[0], &event))
 		abort();
 }
 

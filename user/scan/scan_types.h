@@ -79,6 +79,8 @@ struct scan_input {
 	size_t image_count;
 	const struct scan_bytes *registers; /* of threads; treated like words on stacks */
 	size_t register_count;
+	const uint64_t *kernel_words; /* that only the kernel keeps: roots */
+	size_t kernel_word_count;
 	unsigned int word; /* bytes of a pointer, 4 or 8 */
 	unsigned int step; /* 1, 2, 4, 8; at most `word` */
 	/* Sizes of glibc's chunks, including headers, are multiples of this; 0: 16. */

@@ -404,4 +404,8 @@ void target_describe(const struct scan_target *target, struct scan_input *ret_in
 		.chunk = target->chunk,
 		.thread_pointer = target->thread_pointer,
 	};
+	if (target->options.kernel_words) {
+		ret_input->kernel_words = target->options.kernel_words->items;
+		ret_input->kernel_word_count = target->options.kernel_words->count;
+	}
 }

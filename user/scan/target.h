@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "os/process/kernel_words.h"
 #include "os/ptrace/freeze.h"
 #include "scan/scan.h"
 
@@ -15,6 +16,7 @@ struct target_options {
 	pid_t pid;         /* or a thread's id, if the first thread has exited */
 	bool read_swapped; /* fetch swapped pages; otherwise their contents are unknown */
 	bool stopped;      /* all threads are stopped while the memory is read */
+	const struct kernel_words *kernel_words; /* outlive the target; NULL: none are known */
 };
 
 /*
@@ -32,8 +34,8 @@ void target_close(struct scan_target *target); /* NULL is fine */
 bool target_is_there(const struct scan_target *target);
 
 /*
- * Sets the input of scan_run: memory, ranges, images, registers and the word size. The caller sets
- * the rest. Valid until target_close.
+ * Sets the input of scan_run: memory, ranges, images, registers, kernel words and the word size.
+ * The caller sets the rest. Valid until target_close.
  */
 void target_describe(const struct scan_target *target, struct scan_input *ret_input);
 

@@ -26,7 +26,8 @@ enum stack_mode {
 	STACK_NONE,
 };
 
-struct selected; /* source/selection.h */
+struct selected;     /* source/selection.h */
+struct kernel_words; /* os/process/kernel_words.h */
 
 struct source_config {
 	struct module_table *modules; /* shared with the report; outlives the source */
@@ -121,6 +122,9 @@ struct source_ops {
 	 */
 	int (*hold)(struct source *source, const struct hold_request *request,
 		    struct holder **ret_holder, struct error *err);
+	/* Adds the addresses that only the kernel keeps for the threads of the process. The first
+	 * call loads what it needs. Returns 0 or -errno. NULL: they are not known. */
+	int (*thread_words)(struct source *source, pid_t pid, struct kernel_words *words);
 	/* The number of processes that are still traced and alive. */
 	uint32_t (*live)(const struct source *source);
 	/* Removes all probes. Events in the buffer can still be drained. */

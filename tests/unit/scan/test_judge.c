@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* References on stacks and in registers that the judge of a scan can exclude. */
+/* References on stacks and in registers that the judge of a scan can exclude, and others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -117,6 +117,22 @@ static void test_judge_is_asked_about_registers(void **state)
 	expect(&world, "rddddd");
 	assert_int_equal(judged.count, 1);
 	assert_int_equal(judged.asked[0], 8);
+	world_free(&world);
+}
+
+static void test_words_that_the_kernel_keeps_are_roots(void **state)
+{
+	uint64_t words[] = {5, block(1), block(3) + 8};
+	struct judged judged = {0};
+	struct world world;
+
+	(void)state;
+	furnish_stack(&world, &judged);
+	world.input.kernel_words = words;
+	world.input.kernel_word_count = 3;
+	world_put(&world, block(1), block(0));
+	expect(&world, "rrdpdd");
+	assert_int_equal(judged.count, 0);
 	world_free(&world);
 }
 
@@ -427,6 +443,7 @@ int main(void)
 		cmocka_unit_test(test_dead_stack_word_beside_a_live_reference),
 		cmocka_unit_test(test_judge_is_not_asked_about_what_roots_reach),
 		cmocka_unit_test(test_judge_is_asked_about_registers),
+		cmocka_unit_test(test_words_that_the_kernel_keeps_are_roots),
 		cmocka_unit_test(test_failed_judge_fails_the_scan),
 		cmocka_unit_test(test_stack_that_holds_blocks_is_not_judged),
 		cmocka_unit_test(test_other_references_win_over_unknown_ones),

@@ -29,6 +29,7 @@
 #include "model/update/scan.h"
 #include "os/memory/pagemap.h"
 #include "os/memory/resident.h"
+#include "os/process/kernel_words.h"
 #include "os/process/proc.h"
 #include "os/ptrace/freeze.h"
 #include "scan/confirm.h"
@@ -78,6 +79,8 @@ struct run {
 	const struct thread_registers *threads;
 	size_t thread_count;
 	pid_t reader; /* the thread to read memory from; all threads share it */
+	struct epoll_descriptors epolls;
+	struct kernel_words kernel_words;
 	struct blocks blocks;
 	struct scan_target *target;
 	struct stack_judge *judge; /* NULL: nothing is known about words on stacks */
@@ -241,17 +244,30 @@ static int open_judge(struct run *run, struct scan_input *input)
 	return 0;
 }
 
+static int read_kernel_words(struct run *run)
+{
+	struct source *source = run->scan->session->source;
+
+	run->kernel_words.count = 0;
+	if (source->ops->thread_words)
+		(void)source->ops->thread_words(source, run->scan->pid, &run->kernel_words);
+	return kernel_words_read(run->reader, &run->epolls, &run->kernel_words);
+}
+
 static int open_target(struct run *run, struct scan_input *ret_input)
 {
 	struct target_options options = {.pid = run->reader = find_reader(run),
 					 .read_swapped = run->scan->read_swapped,
-					 .stopped = run->stopped};
+					 .stopped = run->stopped,
+					 .kernel_words = &run->kernel_words};
 	unsigned int step = run->scan->step;
 	int code;
 
 	target_close(run->target);
 	run->target = NULL;
-	code = target_open(&run->target, &options, run->threads, run->thread_count);
+	code = read_kernel_words(run);
+	if (!code)
+		code = target_open(&run->target, &options, run->threads, run->thread_count);
 	if (code)
 		return code;
 	target_describe(run->target, ret_input);
@@ -439,11 +455,27 @@ static void make_room(struct run *run)
 		run->copy = NULL;
 }
 
+/*
+ * Called before the process is stopped, because it takes time. What cannot be found out about the
+ * words that the kernel keeps is left out.
+ */
+static void prepare_kernel_words(struct run *run)
+{
+	const struct source_ops *ops = run->scan->session->source->ops;
+
+	vec_free(&run->epolls);
+	(void)epoll_descriptors_find(proc_living_thread(run->scan->pid), &run->epolls);
+	if (ops->thread_words) /* the first call takes much longer */
+		(void)ops->thread_words(run->scan->session->source, run->scan->pid,
+					&run->kernel_words);
+}
+
 static int scan_stopped(struct run *run, struct error *err)
 {
 	int code;
 
 	make_room(run);
+	prepare_kernel_words(run);
 	code = stop(run, err);
 	if (code)
 		return code;
@@ -473,6 +505,7 @@ static int pass_live(struct run *run, struct error *err)
 {
 	int code = take_blocks(run);
 
+	prepare_kernel_words(run);
 	if (!code) {
 		code = sample(run, err);
 		if (code)
@@ -595,6 +628,8 @@ static void run_free(struct run *run)
 	copy_close(run->copy);
 	target_close(run->target);
 	stack_judge_free(run->judge);
+	vec_free(&run->epolls);
+	vec_free(&run->kernel_words);
 	blocks_free(&run->blocks);
 	scan_result_free(&run->result);
 	confirm_free(&run->confirm);

@@ -513,6 +513,8 @@ static int scan_roots(struct scan *scan)
 	int err;
 
 	scan->in_blocks = false;
+	scan_data(scan, 0, (const unsigned char *)scan->input->kernel_words,
+		  scan->input->kernel_word_count * sizeof(*scan->input->kernel_words));
 	err = scan_ranges(scan, scan->ranges, scan->root_ranges);
 	return err ? err : scan_stacks(scan);
 }

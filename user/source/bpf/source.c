@@ -24,6 +24,7 @@
 #include "source/bpf/load/program.h"
 #include "source/bpf/system.h"
 #include "source/bpf/deferred.h"
+#include "source/bpf/thread_words.h"
 #include "source/bpf/unwind.h"
 #include "source/record/ring.h"
 #include "source/record/ring_reader.h"
@@ -50,6 +51,7 @@ struct bpf_source {
 	struct trace_source common; /* first member: the session's handle */
 	struct loaded_programs program;
 	struct hold hold;
+	struct thread_words_reader *thread_words; /* NULL until it is needed */
 };
 
 static struct trace_source *bpf_of(struct source *source)
@@ -262,6 +264,14 @@ static int bpf_tell_losses(struct source *source)
 	return err;
 }
 
+static int bpf_thread_words(struct source *source, pid_t pid, struct kernel_words *words)
+{
+	struct bpf_source *bpf = (struct bpf_source *)source;
+	int err = bpf->thread_words ? 0 : thread_words_open(&bpf->thread_words);
+
+	return err ? err : thread_words_read(bpf->thread_words, pid, words);
+}
+
 static void bpf_detach(struct source *source)
 {
 	struct trace_source *bpf = bpf_of(source);
@@ -293,6 +303,7 @@ static void bpf_close(struct source *source)
 	ring_reader_close(bpf->reader);
 	ring_close(&bpf->ring);
 	bpf_cost_close(bpf);
+	thread_words_close(((struct bpf_source *)source)->thread_words);
 	unwind_tables_free(bpf->tables);
 	module_table_set_identifier(bpf->config.modules, (struct module_identifier){0});
 	if (bpf->program->skeleton)
@@ -426,6 +437,7 @@ const struct source_ops *source_bpf(void)
 		.cost_end = bpf_cost_end,
 		.draw = bpf_draw,
 		.tell_losses = bpf_tell_losses,
+		.thread_words = bpf_thread_words,
 		.live = bpf_live,
 		.detach = bpf_detach,
 		.close = bpf_close,
