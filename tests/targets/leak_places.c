@@ -4,12 +4,15 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <linux/io_uring.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <ucontext.h>
 
@@ -270,6 +273,17 @@ CASE(in_epoll, .reachable = {2, 2 * SIZE})
 	event.data.ptr = connection;
 	if (epoll_ctl(epoll, EPOLL_CTL_ADD, watched, &event))
 		abort();
+}
+
+CASE(in_io_uring, .reachable = {1, SIZE})
+{
+	struct io_uring_params params = {0};
+	long ring = syscall(__NR_io_uring_setup, 8, &params);
+	struct iovec buffer = {block(SIZE), SIZE};
+	ROOT(root); /* where there is no io_uring */
+
+	if (ring < 0 || syscall(__NR_io_uring_register, ring, IORING_REGISTER_BUFFERS, &buffer, 1))
+		root = buffer.iov_base;
 }
 
 CASE(in_timer, .reachable = {1, SIZE})

@@ -20,9 +20,9 @@
  * 8 bytes that equals the start of a block once its upper 16 bits are cleared. Bytes that
  * malloc's rounding adds after a block's size are read as its content, for programs that use them.
  *
- * Not found: pointers that only the kernel holds and does not show (io_uring, aio), mangled
- * pointers (setjmp, atexit), compressed pointers, and pointers at addresses that are not a multiple
- * of `step` (packed structures: use step 4, or 1).
+ * Not found: pointers that only the kernel holds and does not show (requests of io_uring and aio
+ * that are in progress), mangled pointers (setjmp, atexit), compressed pointers, and pointers at
+ * addresses that are not a multiple of `step` (packed structures: use step 4, or 1).
  */
 #ifndef MTRACE_SCAN_SCAN_H
 #define MTRACE_SCAN_SCAN_H

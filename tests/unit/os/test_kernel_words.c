@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Pointers that the kernel keeps for a process: of epoll instances and of timers. */
+/* Pointers that the kernel keeps for a process: of epoll instances, io_urings and timers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,10 +7,14 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <linux/io_uring.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,12 +33,12 @@ static bool holds(const struct kernel_words *words, uint64_t word)
 
 static struct kernel_words words_now(void)
 {
-	struct epoll_descriptors epolls = {0};
+	struct kernel_holders holders = {0};
 	struct kernel_words words = {0};
 
-	assert_int_equal(epoll_descriptors_find(getpid(), &epolls), 0);
-	assert_int_equal(kernel_words_read(getpid(), &epolls, &words), 0);
-	vec_free(&epolls);
+	assert_int_equal(kernel_holders_find(getpid(), &holders), 0);
+	assert_int_equal(kernel_words_read(getpid(), &holders, &words), 0);
+	vec_free(&holders);
 	return words;
 }
 
@@ -86,28 +90,76 @@ static void test_values_of_timers_are_found(void **state)
 	timer_delete(timer);
 }
 
+/* Registers a buffer and submits twice; the kernel takes the first submission only. */
+static void fill_ring(int ring, const struct io_uring_params *params, const struct iovec *buffer)
+{
+	size_t ring_bytes = params->sq_off.array + params->sq_entries * sizeof(uint32_t);
+	size_t bytes = params->sq_entries * sizeof(struct io_uring_sqe);
+	char *queue = mmap(NULL, ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring,
+			   IORING_OFF_SQ_RING);
+	struct io_uring_sqe *entries =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQES);
+
+	assert_true(queue != MAP_FAILED && entries != MAP_FAILED);
+	for (uint32_t i = 0; i < 2; i++) {
+		entries[i] = (struct io_uring_sqe){
+			.opcode = IORING_OP_NOP, .addr = 0x56780 + i, .user_data = 0x12340 + i};
+		((uint32_t *)(void *)(queue + params->sq_off.array))[i] = i;
+	}
+	*(volatile uint32_t *)(void *)(queue + params->sq_off.tail) = 2;
+	assert_int_equal(syscall(__NR_io_uring_register, ring, IORING_REGISTER_BUFFERS, buffer, 1),
+			 0);
+	assert_int_equal(syscall(__NR_io_uring_enter, ring, 1, 0, 0, NULL, 0), 1);
+	munmap(queue, ring_bytes);
+	munmap(entries, bytes);
+}
+
+/* The kernel may refuse an io_uring (sysctl io_uring_disabled), and older ones show less. */
+static void test_words_of_an_io_uring_are_found(void **state)
+{
+	static char bytes[4096];
+	const struct iovec buffer = {bytes, sizeof(bytes)};
+	struct io_uring_params params = {0};
+	int ring = (int)syscall(__NR_io_uring_setup, 8, &params);
+	struct kernel_words words;
+
+	(void)state;
+	if (ring < 0)
+		return;
+	fill_ring(ring, &params, &buffer);
+	words = words_now();
+	assert_true(holds(&words, (uintptr_t)bytes));
+	if (words.count > 1) {
+		assert_true(holds(&words, 0x12340)); /* completed */
+		assert_true(holds(&words, 0x12341)); /* submitted */
+		assert_true(holds(&words, 0x56781));
+	}
+	vec_free(&words);
+	close(ring);
+}
+
 static void test_closed_descriptor_is_left_out(void **state)
 {
 	int epoll = epoll_create1(0);
-	struct epoll_descriptors epolls = {0};
+	struct kernel_holders holders = {0};
 	struct kernel_words words = {0};
 
 	(void)state;
-	assert_int_equal(epoll_descriptors_find(getpid(), &epolls), 0);
-	assert_int_equal(epolls.count, 1);
-	assert_int_equal(epolls.items[0], epoll);
+	assert_int_equal(kernel_holders_find(getpid(), &holders), 0);
+	assert_int_equal(holders.count, 1);
+	assert_int_equal(holders.items[0], epoll);
 	close(epoll);
-	assert_int_equal(kernel_words_read(getpid(), &epolls, &words), 0);
+	assert_int_equal(kernel_words_read(getpid(), &holders, &words), 0);
 	assert_int_equal(words.count, 0);
-	vec_free(&epolls);
+	vec_free(&holders);
 }
 
 static void test_missing_process_is_an_error(void **state)
 {
-	struct epoll_descriptors epolls = {0};
+	struct kernel_holders holders = {0};
 
 	(void)state;
-	assert_int_equal(epoll_descriptors_find(INT32_MAX, &epolls), -ESRCH);
+	assert_int_equal(kernel_holders_find(INT32_MAX, &holders), -ESRCH);
 }
 
 int main(void)
@@ -116,6 +168,7 @@ int main(void)
 		cmocka_unit_test(test_process_without_epoll_and_timers_has_no_words),
 		cmocka_unit_test(test_data_of_every_watched_descriptor_is_found),
 		cmocka_unit_test(test_values_of_timers_are_found),
+		cmocka_unit_test(test_words_of_an_io_uring_are_found),
 		cmocka_unit_test(test_closed_descriptor_is_left_out),
 		cmocka_unit_test(test_missing_process_is_an_error),
 	};

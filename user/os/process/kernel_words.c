@@ -11,25 +11,32 @@
 #include "base/vec.h"
 #include "os/process/procfs.h"
 
-#define NAME_SIZE 32
+#define NAME_SIZE    32
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static bool is_epoll(pid_t pid, const char *descriptor)
+/* A number of a file in /proc. */
+struct number {
+	const char *before; /* the text before it */
+	int base;
+};
+
+static bool keeps_words(pid_t pid, const char *descriptor)
 {
 	char name[NAME_SIZE], *link;
-	bool found;
+	bool keeps;
 
 	snprintf(name, sizeof(name), "fd/%.10s", descriptor);
 	if (procfs_read_link(pid, name, &link))
 		return false;
-	found = !strcmp(link, "anon_inode:[eventpoll]");
+	keeps = !strcmp(link, "anon_inode:[eventpoll]") || !strcmp(link, "anon_inode:[io_uring]");
 	free(link);
-	return found;
+	return keeps;
 }
 
-int epoll_descriptors_find(pid_t pid, struct epoll_descriptors *ret_epolls)
+int kernel_holders_find(pid_t pid, struct kernel_holders *ret_holders)
 {
 	char path[PROCFS_PATH_SIZE];
-	struct epoll_descriptors epolls = {0};
+	struct kernel_holders holders = {0};
 	const struct dirent *entry;
 	DIR *directory;
 	int err = 0;
@@ -39,47 +46,63 @@ int epoll_descriptors_find(pid_t pid, struct epoll_descriptors *ret_epolls)
 	if (!directory)
 		return errno == ENOENT ? -ESRCH : -errno;
 	while (!err && (entry = readdir(directory)))
-		if (is_epoll(pid, entry->d_name))
-			err = vec_push(&epolls, atoi(entry->d_name));
+		if (keeps_words(pid, entry->d_name))
+			err = vec_push(&holders, atoi(entry->d_name));
 	closedir(directory);
 	if (err)
-		vec_free(&epolls);
+		vec_free(&holders);
 	else
-		*ret_epolls = epolls;
+		*ret_holders = holders;
 	return err;
 }
 
-/* Adds the hexadecimal number after each `before` that begins on a line which starts with `line`.
- */
-static int add_numbers(pid_t pid, const char *name, const char *line, const char *before,
+static int add_number(const char *line, const struct number *number, struct kernel_words *words)
+{
+	const char *digits = strstr(line, number->before);
+	char *end;
+	uint64_t word;
+
+	if (!digits)
+		return 0;
+	digits += strlen(number->before);
+	word = strtoull(digits, &end, number->base);
+	return end == digits ? 0 : vec_push(words, word);
+}
+
+/* A file that cannot be read has no words. */
+static int add_numbers(pid_t pid, const char *name, const struct number *numbers, size_t count,
 		       struct kernel_words *words)
 {
-	char *text, *at, *rest;
+	char *text, *line, *rest;
 	size_t size;
 	int err = procfs_read(pid, name, &text, &size);
 
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	rest = text;
-	while (!err && (at = strsep(&rest, "\n"))) {
-		const char *number = strncmp(at, line, strlen(line)) ? NULL : strstr(at, before);
-
-		if (number)
-			err = vec_push(words, strtoull(number + strlen(before), NULL, 16));
-	}
+	while (!err && (line = strsep(&rest, "\n")))
+		for (size_t i = 0; !err && i < count; i++)
+			err = add_number(line, &numbers[i], words);
 	free(text);
 	return err;
 }
 
-int kernel_words_read(pid_t pid, const struct epoll_descriptors *epolls, struct kernel_words *words)
+int kernel_words_read(pid_t pid, const struct kernel_holders *holders, struct kernel_words *words)
 {
-	int err = add_numbers(pid, "timers", "signal: ", "/", words);
+	static const struct number of_timers[] = {{"/", 16}}; /* signal: 10/00005581a2c3d4e5 */
+	static const struct number of_descriptors[] = {
+		{" data:", 16},     /* tfd:        4 events:       19 data:     5581a2c3d4e5 */
+		{": 0x", 16},       /*     0: 0x5641c09622a0/8192 */
+		{"addr:0x", 16},    /*     1: opcode:READ, … addr:0x5641c09622a0, … */
+		{"user_data:", 10}, /* … user_data:94018291385504 */
+	};
+	int err = add_numbers(pid, "timers", of_timers, COUNT(of_timers), words);
 
-	for (size_t i = 0; !err && i < epolls->count; i++) {
+	for (size_t i = 0; !err && i < holders->count; i++) {
 		char name[NAME_SIZE];
 
-		snprintf(name, sizeof(name), "fdinfo/%d", epolls->items[i]);
-		err = add_numbers(pid, name, "tfd:", " data:", words);
+		snprintf(name, sizeof(name), "fdinfo/%d", holders->items[i]);
+		err = add_numbers(pid, name, of_descriptors, COUNT(of_descriptors), words);
 	}
 	return err;
 }

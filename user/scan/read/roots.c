@@ -9,8 +9,8 @@
  *   the heap.
  * - Shared mappings count if they are writable.
  * - Devices (below /dev, except memory) are not read, because reading may act on them. The kernel's
- *   own pages ([vdso] and others) and ring buffers (anon_inode:) are not read either: pointers in
- *   an io_uring are not found.
+ *   own pages ([vdso] and others) and ring buffers (anon_inode:) are not read either.
+ *   Pointers that the kernel keeps are in scan_input.kernel_words.
  *
  * Memory below a stack pointer is dead: it holds words of calls that have returned, which would
  * hide leaks. It is left out where nothing else can be there: in the first thread's [stack]; and in
