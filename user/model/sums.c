@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "model/sums.h"
 
+bool snapshot_losses_hide_calls(const struct snapshot_losses *losses)
+{
+	return losses->events || losses->missed_returns || losses->unprobed_sites ||
+	       losses->no_allocator || losses->gap_ns;
+}
+
 void snapshot_losses_add(struct snapshot_losses *sum, const struct snapshot_losses *losses)
 {
 	sum->events += losses->events;

@@ -70,6 +70,8 @@ struct snapshot_losses {
 	uint64_t filtered;     /* not a loss: allocations that --min-size and --max-size exclude */
 };
 
+/* Returns true if calls are missing, so that not every leak is known. */
+bool snapshot_losses_hide_calls(const struct snapshot_losses *losses);
 void snapshot_losses_add(struct snapshot_losses *sum, const struct snapshot_losses *losses);
 
 /* Bounds of an estimate: the true value is between them in 95 of 100 traces. */

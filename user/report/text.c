@@ -173,6 +173,7 @@ static void write_sections(struct page *page, const struct snapshot *snapshot,
 struct grand_total {
 	uint64_t processes, scanned;
 	struct snapshot_sum live, classes[LEAK_CLASS_COUNT];
+	bool misses_calls;
 };
 
 static void grand_total_add_scan(struct grand_total *total, const struct snapshot_scan *scan)
@@ -195,6 +196,7 @@ static struct grand_total grand_total_of(const struct snapshot *snapshot)
 		.scanned = others->scanned,
 		.live = {others->sums.live.blocks - others->gone.blocks,
 			 others->sums.live.bytes - others->gone.bytes},
+		.misses_calls = snapshot_losses_hide_calls(&others->sums.losses),
 	};
 
 	grand_total_add_scan(&total, &others->sums.scan);
@@ -203,6 +205,7 @@ static struct grand_total grand_total_of(const struct snapshot *snapshot)
 
 		total.scanned += process->scan.done;
 		grand_total_add_scan(&total, &process->scan);
+		total.misses_calls |= snapshot_losses_hide_calls(&process->losses);
 		if (process->replaced)
 			continue;
 		total.live.blocks += process->live.blocks;
@@ -222,7 +225,7 @@ static void write_total(struct page *page, const struct snapshot *snapshot)
 	page_format(page, STYLE_PLAIN,
 		    "TOTAL: %s: ", amount_of(total.processes, "process", amount));
 	if (total.scanned) {
-		text_leaks_definite(page, total.classes);
+		text_leaks_definite(page, total.classes, total.misses_calls);
 		text_leaks_others(page, total.classes);
 		page_text(page, STYLE_PLAIN, "; ");
 	}

@@ -135,6 +135,24 @@ static void test_summary(void **state)
 	assert_text(&world, "\nSUMMARY: lost (94): 208 blocks, 40.7 KiB still live at 1 site; wor");
 }
 
+static void test_no_leaks_only_among_traced_calls(void **state)
+{
+	struct snapshot_losses *losses;
+	struct world world;
+
+	(void)state;
+	world_make(&world);
+	losses = &world.process.losses;
+	*losses = (struct snapshot_losses){0};
+	world.process.scan = (struct snapshot_scan){.done = true};
+	assert_text(&world, "\nSUMMARY: lost (94): no leaks; 208 blocks");
+	losses->gap_ns = 1;
+	assert_text(&world, ": no leaks among the calls that were traced; 208 blocks");
+	*losses = (struct snapshot_losses){.events = 1};
+	world.process.scan.classes[LEAK_POSSIBLE] = (struct snapshot_sum){1, 8};
+	assert_text(&world, ": no definite leaks among the calls that were traced, 8 B possibly");
+}
+
 /* Without a scan, the report does not mention leaks, except for the reason if there is one. */
 static void test_not_scanned(void **state)
 {
@@ -401,6 +419,7 @@ int main(void)
 		cmocka_unit_test(test_golden),
 		cmocka_unit_test(test_text_properties),
 		cmocka_unit_test(test_summary),
+		cmocka_unit_test(test_no_leaks_only_among_traced_calls),
 		cmocka_unit_test(test_not_scanned),
 		cmocka_unit_test(test_scan_mode_is_described),
 		cmocka_unit_test(test_example),

@@ -129,18 +129,21 @@ static const struct adverb adverbs[] = {
 	{LEAK_STACK, "referenced only from a stack", false},
 };
 
-void text_leaks_definite(struct page *page, const struct snapshot_sum classes[LEAK_CLASS_COUNT])
+void text_leaks_definite(struct page *page, const struct snapshot_sum classes[LEAK_CLASS_COUNT],
+			 bool misses_calls)
 {
 	const struct snapshot_sum *definite = &classes[LEAK_DEFINITE];
 	char leaks[AMOUNT_SIZE], bytes[UNITS_TEXT_SIZE];
 
-	if (definite->blocks)
+	if (definite->blocks) {
 		page_format(page, STYLE_PLAIN, "%s, %s definitely leaked",
 			    amount_of(definite->blocks, "leak", leaks),
 			    bytes_format(definite->bytes, bytes));
-	else
-		page_text(page, STYLE_PLAIN,
-			  snapshot_is_clean(classes) ? "no leaks" : "no definite leaks");
+		return;
+	}
+	page_text(page, STYLE_PLAIN, snapshot_is_clean(classes) ? "no leaks" : "no definite leaks");
+	if (misses_calls)
+		page_text(page, STYLE_PLAIN, " among the calls that were traced");
 }
 
 void text_leaks_others(struct page *page, const struct snapshot_sum classes[LEAK_CLASS_COUNT])
@@ -165,7 +168,8 @@ void text_leak_summary(const struct view *view)
 
 	if (!scan->done)
 		return;
-	text_leaks_definite(page, scan->classes);
+	text_leaks_definite(page, scan->classes,
+			    snapshot_losses_hide_calls(&view->process->losses));
 	if (scan->classes[LEAK_DEFINITE].blocks)
 		page_format(page, STYLE_PLAIN, " at %s",
 			    amount_of(leak_sites(view->process), "site", sites));
