@@ -81,18 +81,18 @@ def part_list(text):
     names = [name for name in text.replace(",", " ").split() if name]
     unknown = [name for name in names if name not in PARTS]
     if unknown:
-        raise argparse.ArgumentTypeError(f"{unknown[0]} is none of {', '.join(PARTS)}")
+        raise argparse.ArgumentTypeError(f"{unknown[0]} is not a part; choose from {', '.join(PARTS)}")
     return names
 
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0],
                                      epilog="parts: " + ", ".join(PARTS))
-    parser.add_argument("--rounds", type=int, help="5, quickly 1")
+    parser.add_argument("--rounds", type=int, help="measurements per figure (5; with --quick 1)")
     parser.add_argument("--quick", action="store_true",
-                        help="see that it works: few rounds, small sizes, and not all parts")
-    parser.add_argument("--only", type=part_list, metavar="PART[,PART...]", help="these parts")
-    parser.add_argument("--json", metavar="FILE", help="write all figures there")
+                        help="test the benchmark itself: one round, small sizes, not all parts")
+    parser.add_argument("--only", type=part_list, metavar="PART[,PART...]", help="run only these parts")
+    parser.add_argument("--json", metavar="FILE", help="also write all figures to FILE")
     return parser.parse_args()
 
 

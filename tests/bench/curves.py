@@ -200,7 +200,7 @@ def scan(points, x, blocks, size):
     if not result["done"]:
         raise Failed(f"no scan: {result['reason']}")
     points.add("the whole scan", x, result["duration_ms"])
-    points.add("while the process stands still", x, result["pause_ms"])
+    points.add("while the process is paused", x, result["pause_ms"])
 
 
 def scan_curve(scale, title, file, axis, shapes):

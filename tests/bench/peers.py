@@ -265,8 +265,8 @@ def library_of(library):
 
 NATIVE = "native"
 FLOOR_ROW = "floor: empty probes, our sites"
-ENTRIES = "likewise, without malloc's return"
-AT_SYMBOLS = "likewise, at the symbols"
+ENTRIES = "floor: our sites, without malloc's return"
+AT_SYMBOLS = "floor: empty probes, at the symbols"
 NO_STACK = "mtrace-bpf --stack none"
 FP = "mtrace-bpf --stack fp"
 CFI = "mtrace-bpf --stack cfi"

@@ -309,7 +309,7 @@ static void raise_event(int event)
 	const uint64_t one = 1;
 
 	if (write(event, &one, sizeof(one)) < 0)
-		log_warn("the scan cannot say that it is done: %s", strerror(errno));
+		log_warn("cannot wake the main thread: %s", strerror(errno));
 }
 
 static void job_collected(void *ctx)

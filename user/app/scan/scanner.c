@@ -255,7 +255,7 @@ int scanner_open(struct scanner *scanner, struct session *session, struct loop *
 						&scanner->on_event);
 	if (!code && every_ns)
 		code = loop_add_timer(loop, every_ns, every_ns, on_time, scanner, NULL);
-	return code ? error_set_errno(err, code, "no timer for scans") : 0;
+	return code ? error_set_errno(err, code, "cannot set up leak scans") : 0;
 }
 
 static void explain_missing(const struct scanner *scanner, pid_t pid, const struct error *err)

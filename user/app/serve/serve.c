@@ -215,7 +215,7 @@ int serve_model(struct serve *serve, const struct model_config *config,
 
 	if (code == -ENODATA)
 		return error_set(err, code, "the server keeps no model: use --checkpoint");
-	return code ? error_set_errno(err, code, "the server has no model") : 0;
+	return code ? error_set_errno(err, code, "cannot copy the server's model") : 0;
 }
 
 static uint32_t lost_of(const struct serve *serve, uint32_t pid)

@@ -40,7 +40,7 @@ static const struct shell_command commands[] = {
 	{"watch", "[EVERY] SITE|COMMAND", "repeat a command, print what changes",
 	 "Any key ends it. EVERY is a duration like 10s; the default is \"set interval\".",
 	 SHELL_TAKES_COMMAND | SHELL_TAKES_SITE, NULL, true, shell_do_watch},
-	{"wait", "[DURATION]", "wait while the trace goes on",
+	{"wait", "[DURATION]", "pause the script; tracing continues",
 	 "Without DURATION, until all traced processes have exited. For scripts; any key ends it.",
 	 0, NULL, true, shell_do_wait},
 	{"status", "[PID]", "live memory, calls, leaks, dropped events", "", SHELL_TAKES_PID, NULL,

@@ -153,7 +153,7 @@ void shell_output_restart(struct shell *shell)
 	fflush(shell->output.stream);
 	rewind(shell->output.stream);
 	if (ftruncate(fileno(shell->output.stream), 0))
-		log_debug("the output cannot begin anew: %s", strerror(errno));
+		log_debug("cannot clear the output: %s", strerror(errno));
 }
 
 static int copy_out(FILE *stream)

@@ -126,14 +126,14 @@ static void system_announce(const struct trace *trace)
 	uint32_t count = session_live(&trace->session);
 
 	const char *then = announced_end(trace->options);
-	const char *others =
-		trace->session.selected.rules.wants ? "that begin and match" : "that begin";
+	const char *new_ones =
+		trace->session.selected.rules.wants ? "all new ones that match" : "all new ones";
 
 	if (count)
-		log_warn("tracing %u process%s and all others %s, %s", count,
-			 count == 1 ? "" : "es", others, then);
+		log_warn("tracing %u process%s and %s, %s", count, count == 1 ? "" : "es", new_ones,
+			 then);
 	else
-		log_warn("no process matches yet: tracing all %s, %s", others, then);
+		log_warn("no process matches yet: tracing %s, %s", new_ones, then);
 }
 
 static int system_start(struct trace *trace, const struct options *options, struct error *err)

@@ -376,11 +376,11 @@ int exec_guard_start(struct exec_guard *ret_guard, const struct exec_guard_confi
 	guard.shared = mmap(NULL, sizeof(*guard.shared), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (guard.shared == MAP_FAILED)
-		return error_set_errno(err, -errno, "--hold-exec");
+		return error_set_errno(err, -errno, "--hold-exec: cannot share memory");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets)) {
 		code = -errno;
 		shared_free(&guard);
-		return error_set_errno(err, code, "--hold-exec");
+		return error_set_errno(err, code, "--hold-exec: cannot create a socket");
 	}
 	guard.socket = sockets[0];
 	guard.pid = fork();
@@ -390,7 +390,7 @@ int exec_guard_start(struct exec_guard *ret_guard, const struct exec_guard_confi
 	if (guard.pid < 0) {
 		close(sockets[0]);
 		shared_free(&guard);
-		return error_set_errno(err, -errno, "--hold-exec: cannot fork");
+		return error_set_errno(err, -errno, "--hold-exec: cannot start the exec guard");
 	}
 	code = wait_started(&guard, err);
 	if (code)

@@ -33,7 +33,8 @@ static void put_error(struct json_writer *writer, const struct snapshot_error *e
 	json_put_address(writer, "address", error->address);
 	put_unless(writer, "size", error->size,
 		   error->kind == SANITY_INVALID_FREE ? 0 : UINT64_MAX);
-	put_unless(writer, "told_size", error->passed_size, SIZE_UNKNOWN);
+	put_unless(writer, "passed_size", error->passed_size, SIZE_UNKNOWN);
+	put_unless(writer, "told_size", error->passed_size, SIZE_UNKNOWN); /* its older name */
 	json_put_number(writer, "first_seen_ns", error->first_seen_ns);
 	json_close(writer);
 }
