@@ -60,9 +60,9 @@ static __always_inline int must_wait(void)
 	return execs_waiting && exec_waits();
 }
 
-/* Returns a record to fill and pass to exec_kept(), or NULL if it is dropped. One that is already
+/* Returns a record to fill and pass to exec_store(), or NULL if it is dropped. One that is already
  * deferred belongs to an image without any records, and is dropped instead. */
-static __noinline struct record_exec *exec_keep(void)
+static __noinline struct record_exec *exec_slot(void)
 {
 	static const struct record_exec nothing;
 	__u32 pid = thread_id() >> 32;
@@ -77,7 +77,7 @@ static __noinline struct record_exec *exec_keep(void)
 	return bpf_map_lookup_elem(&deferred_execs, &pid);
 }
 
-static __always_inline void exec_kept(struct record_exec *record)
+static __always_inline void exec_store(struct record_exec *record)
 {
 	__sync_fetch_and_add(&record->head.length, sizeof(*record));
 }

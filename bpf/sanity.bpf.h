@@ -127,8 +127,8 @@ static __always_inline int is_delete_api(abi_u32 api)
 	return api == API_DELETE || api == API_DELETE_ARRAY;
 }
 
-static __always_inline int mark_goes_on(const struct operator_mark *mark,
-					const struct operator_mark *next)
+static __always_inline int mark_forwards_to(const struct operator_mark *mark,
+					    const struct operator_mark *next)
 {
 	if (is_delete_api(mark->api) != is_delete_api(next->api) || mark->tried ||
 	    mark->argument != next->argument)
@@ -168,7 +168,7 @@ static __always_inline void mark_enter(struct thread_marks *thread, const struct
 	if ((is_delete_api(next.api) && !next.argument) || read_return(regs, &next.return_address))
 		return;
 	mark = mark_at_work(thread, next.sp, next.return_address);
-	if (mark && mark_goes_on(mark, &next)) {
+	if (mark && mark_forwards_to(mark, &next)) {
 		mark->sp = next.sp;
 		mark->return_address = next.return_address;
 		mark->code = next.code;

@@ -335,11 +335,11 @@ static __noinline int lose_exec(struct linux_binprm *program, __u16 flags)
 
 	if (flags & RECORD_FLAG_NEWBORN)
 		return keep_newborn();
-	record = exec_keep();
+	record = exec_slot();
 	if (!record)
 		return 0;
 	fill_exec(record, program, flags, 0);
-	exec_kept(record);
+	exec_store(record);
 	return 0;
 }
 
@@ -359,7 +359,7 @@ static __noinline int send_exec(struct linux_binprm *program, __u16 flags)
 /* Deferred like an exec. The process is no longer traced. */
 static __noinline int lose_leave(const struct record_exit *leave)
 {
-	struct record_exec *record = exec_keep();
+	struct record_exec *record = exec_slot();
 	struct record_exit *kept = (void *)record;
 	__u32 pid = thread_id() >> 32;
 
@@ -368,7 +368,7 @@ static __noinline int lose_leave(const struct record_exit *leave)
 		return 0;
 	__builtin_memcpy(kept, leave, sizeof(*kept));
 	kept->head.length = 0;
-	exec_kept(record);
+	exec_store(record);
 	return 0;
 }
 

@@ -83,14 +83,14 @@ static void try_dynamic(struct wire_view view)
 		elf_dynamic_free(&dynamic);
 }
 
-static void try_early(struct wire_view view)
+static void try_prefetched(struct wire_view view)
 {
-	struct wire parts[EARLY_KINDS];
+	struct wire parts[PREFETCH_KINDS];
 	size_t size = (size_t)(view.end - view.at);
 
-	if (early_take(&view, parts))
+	if (prefetch_take(&view, parts))
 		return;
-	for (int kind = 0; kind < EARLY_KINDS; kind++) {
+	for (int kind = 0; kind < PREFETCH_KINDS; kind++) {
 		require(parts[kind].count <= size, "parts are parts");
 		wire_free(&parts[kind]);
 	}
@@ -116,7 +116,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const tries[])(struct wire_view view) = {
 		try_module,  try_plan, try_table,   try_names,
-		try_dynamic, try_want, try_failure, try_early,
+		try_dynamic, try_want, try_failure, try_prefetched,
 	};
 	struct wire_view view = {.at = data + 1, .end = data + size};
 

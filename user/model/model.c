@@ -590,7 +590,7 @@ int model_event(struct model *model, const struct event *event)
 		return 0;
 	}
 	if (names_a_call(event->kind))
-		process_goes_on(process, event->time_ns);
+		process_advance(process, event->time_ns);
 	return handlers[event->kind](model, process, event);
 }
 

@@ -20,7 +20,7 @@
  *
  * No room. Edges take what is left of the 16 bytes per block: on average, one edge per block. A
  * block whose edges did not fit is flagged, and is read again if it turns out to be reachable,
- * together with all others that are known at that time (scan/mark/again.c). Once there is no room,
+ * together with all others that are known at that time (scan/mark/reread.c). Once there is no room,
  * words of blocks that are not reachable are not looked up at all. In the worst case, a random
  * graph in which no block is reachable until the last one was read, most memory is read twice.
  *
@@ -73,7 +73,7 @@
  *   64-byte blocks, a list at random       6 to 10% (88%)   misses that depend on each other
  *   64-byte blocks, a random graph         4 to 5% (90%)    half are read again
  *
- * A list offers one pointer to follow at a time, and prefetching (scan/mark/spread.c) only helps
+ * A list offers one pointer to follow at a time, and prefetching (scan/mark/propagate.c) only helps
  * blocks that wait beside it: each block of a list costs the misses for its edges, one after the
  * other.
  *
@@ -92,7 +92,7 @@
 #include "scan/allocator/own_memory.h"
 #include "scan/mark/mark.h"
 #include "scan/mark/pass.h"
-#include "scan/mark/spread.h"
+#include "scan/mark/propagate.h"
 #include "scan/read/copy.h"
 
 #define BYTES_PER_BLOCK 16
@@ -226,8 +226,8 @@ static int part_ranges(struct scan *scan)
 static size_t bytes_taken(const struct scan *scan)
 {
 	return sizeof(*scan) + feed_memory(scan->input->read_ahead) + scan->blocks->bytes +
-	       scan->blocks->slots + scan->pending.bytes + scan->again.bytes + scan->settled.bytes +
-	       (scan->input->range_count + 1) * sizeof(*scan->ranges);
+	       scan->blocks->slots + scan->pending.bytes + scan->reread.bytes +
+	       scan->settled.bytes + (scan->input->range_count + 1) * sizeof(*scan->ranges);
 }
 
 /* Room for edges and deferred pointers. */
@@ -246,7 +246,7 @@ static int set_up(struct scan *scan)
 
 	scan->states = calloc(slots + 1, 1);
 	if (!scan->states || bitset_init(&scan->pending, slots) ||
-	    bitset_init(&scan->again, slots) || settled_init(&scan->settled, scan->blocks) ||
+	    bitset_init(&scan->reread, slots) || settled_init(&scan->settled, scan->blocks) ||
 	    part_ranges(scan))
 		return -ENOMEM;
 	left = bytes_left(scan);
@@ -264,13 +264,13 @@ static void tear_down(struct scan *scan)
 	scan->result->memory = bytes_taken(scan) + scan->edges.bytes + scan->origin_bytes +
 			       scan->deferred_max * sizeof(struct deferred) +
 			       scan->holes.capacity * sizeof(struct hole);
-	feed_close(scan->again_feed);
+	feed_close(scan->reread_feed);
 	free(scan->states);
 	free(scan->ranges);
 	edges_free(&scan->edges);
 	bitset_free(&scan->pending);
 	settled_free(&scan->settled);
-	bitset_free(&scan->again);
+	bitset_free(&scan->reread);
 	vec_free(&scan->deferred);
 	vec_free(&scan->references);
 	vec_free(&scan->candidates);
@@ -287,7 +287,7 @@ static int scan_all(struct scan *scan)
 	if (!err)
 		err = scan_pass(scan);
 	if (!err)
-		err = scan_spread(scan);
+		err = scan_propagate(scan);
 	if (err)
 		return err;
 	count_holes(scan);

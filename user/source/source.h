@@ -112,7 +112,7 @@ struct source_ops {
 	void (*draw)(struct source *source, uint32_t sample);
 	/* Delivers an EVENT_LOSSES for each process: what was missed so far. For processes that
 	 * exit or leave, it is delivered automatically. */
-	int (*tell_losses)(struct source *source);
+	int (*deliver_losses)(struct source *source);
 	/* Traces all selected running processes. Only for SCOPE_SYSTEM. */
 	int (*attach_all)(struct source *source, struct error *err);
 	/*

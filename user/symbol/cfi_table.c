@@ -87,7 +87,7 @@ static bool is_equal(const struct unwind_row *a, const struct unwind_row *b)
 }
 
 /* Returns true if the row repeats the last one. */
-static bool goes_on(const struct cfi_table *table, const struct unwind_row *row)
+static bool repeats_last_row(const struct cfi_table *table, const struct unwind_row *row)
 {
 	return table->rows.count && is_equal(&table->rows.items[table->rows.count - 1], row);
 }
@@ -96,7 +96,7 @@ static int append(struct compiler *compiler, struct unwind_row row)
 {
 	struct cfi_table *table = &compiler->table;
 
-	if (goes_on(table, &row))
+	if (repeats_last_row(table, &row))
 		return 0;
 	if (table->rows.count == CFI_ROW_MAX)
 		return -E2BIG;

@@ -205,7 +205,7 @@ static void tell_map(struct sender *sender)
 	send_event(sender, event);
 }
 
-static void tell_losses(struct sender *sender)
+static void deliver_losses(struct sender *sender)
 {
 	const struct snapshot_losses losses = {.stacks = draw(&sender->chance, 9), .children = 1};
 
@@ -259,9 +259,9 @@ static void turn(struct sender *sender)
 static void tell_something(struct sender *sender)
 {
 	static void (*const senders[])(struct sender *) = {
-		tell_stack,  tell_alloc,   tell_alloc, tell_alloc, tell_alloc,
-		tell_free,   tell_realloc, tell_end,   tell_end,   tell_map,
-		tell_losses, tell_thread,  turn,       tell_free,
+		tell_stack,     tell_alloc,   tell_alloc, tell_alloc, tell_alloc,
+		tell_free,      tell_realloc, tell_end,   tell_end,   tell_map,
+		deliver_losses, tell_thread,  turn,       tell_free,
 	};
 
 	senders[draw(&sender->chance, sizeof(senders) / sizeof(senders[0]))](sender);

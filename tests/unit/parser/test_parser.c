@@ -20,7 +20,7 @@
 
 #include "base/log.h"
 #include "os/process/proc.h"
-#include "parser/client/ahead.h"
+#include "parser/client/prefetch.h"
 #include "parser/client/client.h"
 #include "parser/server/server.h"
 #include "parser/wire/channel.h"
@@ -192,7 +192,7 @@ static void read_ahead(const struct subject *subject, const char *path)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	assert_true(fd >= 0);
-	parser_ahead(subject->parser, fd, path);
+	parser_prefetch(subject->parser, fd, path);
 	close(fd);
 }
 
@@ -221,8 +221,8 @@ static void test_prefetch(void **state)
 
 	(void)state;
 	start(&subject, &config);
-	parser_read_ahead(subject.parser, getpid());
-	parser_read_ahead(subject.parser, parser_pid(subject.parser)); /* not our process */
+	parser_prefetch_process(subject.parser, getpid());
+	parser_prefetch_process(subject.parser, parser_pid(subject.parser)); /* not our process */
 	read_ahead(&subject, "/etc/passwd");
 	check_answers(&subject, own_libc());
 	check_answers(&subject, "/proc/self/exe");
@@ -478,12 +478,12 @@ static void test_prefetch_failures(void **state)
 		check_not_blamed(*state, works[i]);
 }
 
-static void second_ahead(const struct subject *subject, const char *path)
+static void second_prefetch(const struct subject *subject, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	assert_true(fd >= 0);
-	parser_second_ahead(subject->parser, fd, path);
+	parser_second_prefetch(subject->parser, fd, path);
 	close(fd);
 }
 
@@ -496,20 +496,20 @@ static void test_second_parser(void **state)
 
 	(void)state;
 	start(&subject, &config);
-	second_ahead(&subject, own_libc()); /* there is none yet */
+	second_prefetch(&subject, own_libc()); /* there is none yet */
 	assert_int_equal(parser_second_start(subject.parser), 0);
 	assert_int_equal(parser_second_start(subject.parser), 0);
-	second_ahead(&subject, own_libc());
-	second_ahead(&subject, "/etc/passwd");
+	second_prefetch(&subject, own_libc());
+	second_prefetch(&subject, "/etc/passwd");
 	read_ahead(&subject, "/proc/self/exe");
 	check_answers(&subject, own_libc());
 	check_answers(&subject, "/proc/self/exe");
 	assert_int_equal(intern(&subject, "/etc/passwd"), -ENOEXEC);
-	parser_ahead_end(subject.parser);
-	parser_ahead_end(subject.parser);
+	parser_prefetch_end(subject.parser);
+	parser_prefetch_end(subject.parser);
 	check_table(&subject, false);
 	assert_int_equal(parser_second_start(subject.parser), 0);
-	second_ahead(&subject, own_libc()); /* exited with the first one */
+	second_prefetch(&subject, own_libc()); /* exited with the first one */
 	stop(&subject);
 }
 
@@ -525,7 +525,7 @@ static void check_first_answers(struct scratch *scratch, void (*work)(int socket
 	pid = parser_pid(subject.parser);
 	assert_int_equal(intern(&subject, scratch_path(scratch, "good")), 0);
 	assert_int_equal(parser_second_start(subject.parser), 0);
-	second_ahead(&subject, scratch_path(scratch, "bad"));
+	second_prefetch(&subject, scratch_path(scratch, "bad"));
 	started_ns = clock_now_ns();
 	check_answers(&subject, scratch_path(scratch, "bad"));
 	assert_true(clock_now_ns() - started_ns < 4500 * NS_PER_MS);

@@ -189,25 +189,25 @@ static int take_dynamic(struct wire_view *view)
 	return err;
 }
 
-static void put_early(struct wire *wire)
+static void put_prefetched(struct wire *wire)
 {
-	struct wire parts[EARLY_KINDS] = {0};
+	struct wire parts[PREFETCH_KINDS] = {0};
 
-	put_module(&parts[EARLY_MODULE]);
-	put_table(&parts[EARLY_TABLE]);
-	for (int kind = 0; kind < EARLY_KINDS; kind++) {
-		early_put(wire, &parts[kind]);
+	put_module(&parts[PREFETCH_MODULE]);
+	put_table(&parts[PREFETCH_TABLE]);
+	for (int kind = 0; kind < PREFETCH_KINDS; kind++) {
+		prefetch_put(wire, &parts[kind]);
 		wire_free(&parts[kind]);
 	}
 }
 
-static int take_early(struct wire_view *view)
+static int take_prefetched(struct wire_view *view)
 {
-	struct wire parts[EARLY_KINDS];
+	struct wire parts[PREFETCH_KINDS];
 	size_t size = (size_t)(view->end - view->at);
-	int err = early_take(view, parts);
+	int err = prefetch_take(view, parts);
 
-	for (int kind = 0; !err && kind < EARLY_KINDS; kind++) {
+	for (int kind = 0; !err && kind < PREFETCH_KINDS; kind++) {
 		assert_true(parts[kind].count <= size);
 		wire_free(&parts[kind]);
 	}
@@ -252,9 +252,10 @@ static const struct answer {
 	void (*put)(struct wire *wire);
 	int (*take)(struct wire_view *view);
 } answers[] = {
-	{put_module, take_module},   {put_plan, take_plan},       {put_table, take_table},
-	{put_names, take_names},     {put_dynamic, take_dynamic}, {put_want, take_want},
-	{put_failure, take_failure}, {put_early, take_early},
+	{put_module, take_module},   {put_plan, take_plan},
+	{put_table, take_table},     {put_names, take_names},
+	{put_dynamic, take_dynamic}, {put_want, take_want},
+	{put_failure, take_failure}, {put_prefetched, take_prefetched},
 };
 
 /* Uses memory of exactly this size, so that sanitizers detect reads beyond it. */

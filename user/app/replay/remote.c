@@ -304,7 +304,7 @@ static int remote_drain(struct source *source)
 	return remote->failure;
 }
 
-static int remote_tell_losses(struct source *source)
+static int remote_deliver_losses(struct source *source)
 {
 	(void)source;
 	return 0;
@@ -350,7 +350,7 @@ static const struct source_ops remote_ops = {
 	.name = "remote",
 	.fd = remote_fd,
 	.drain = remote_drain,
-	.tell_losses = remote_tell_losses,
+	.deliver_losses = remote_deliver_losses,
 	.live = remote_live,
 	.detach = remote_detach,
 	.close = remote_close,

@@ -120,7 +120,7 @@ static void keep_latest(const struct report *report, const struct format_request
 	if (!report->kept || !report->options->keep || !pattern)
 		return;
 	path = output_path(pattern, report->pid, report->number);
-	code = path ? kept_add(report->kept, path, request, report->options->keep) : -ENOMEM;
+	code = path ? retention_add(report->kept, path, request, report->options->keep) : -ENOMEM;
 	free(path);
 	if (code)
 		log_warn("cannot remove an old report: %s", strerror(-code));

@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "app/cli/options.h"
-#include "app/report/kept.h"
+#include "app/report/retention.h"
 #include "base/error.h"
 #include "model/snapshot/snapshot.h"
 #include "parser/client/client.h"
@@ -27,7 +27,7 @@ struct report {
 	/* Returns true to leave the remaining frames without names. May be NULL. */
 	bool (*enough)(void *ctx);
 	void *ctx;
-	struct kept *kept; /* earlier report files; NULL: --keep does not apply */
+	struct retention *kept; /* earlier report files; NULL: --keep does not apply */
 };
 
 /*

@@ -191,7 +191,7 @@ static int begin(struct recorder *recorder)
 	return fail(recorder, stream_write_settings(recorder->writer, &settings));
 }
 
-static int tell_module(struct recorder *recorder, uint32_t id)
+static int write_module(struct recorder *recorder, uint32_t id)
 {
 	const struct module *module = module_get(recorder->config.modules, id);
 	struct stream_segment segments[STREAM_SEGMENTS_MAX];
@@ -223,7 +223,7 @@ int recorder_event(struct recorder *recorder, const struct event *event)
 	int code = recorder->begun ? 0 : begin(recorder);
 
 	if (!code && event->kind == EVENT_MAPPING)
-		code = tell_module(recorder, event->mapping.module);
+		code = write_module(recorder, event->mapping.module);
 	if (!code)
 		code = stream_write_event(recorder->writer, event);
 	return code ? fail(recorder, code) : 0;

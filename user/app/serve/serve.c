@@ -243,7 +243,7 @@ static int lose(struct serve *serve, const struct event *event)
 }
 
 /* Records the source's losses plus those of a full backlog. */
-static int tell_losses(struct serve *serve, struct recorder *recorder, const struct event *event)
+static int write_losses(struct serve *serve, struct recorder *recorder, const struct event *event)
 {
 	struct snapshot_losses losses = *event->losses;
 	struct event own = *event;
@@ -258,7 +258,7 @@ int serve_event(struct serve *serve, struct recorder *recorder, const struct eve
 	if (is_call(event) && server_is_full(serve->server))
 		return lose(serve, event);
 	if (event->kind == EVENT_LOSSES && serve->all_lost)
-		return tell_losses(serve, recorder, event);
+		return write_losses(serve, recorder, event);
 	if (event->kind == EVENT_EXIT && serve->all_lost)
 		map64_delete(&serve->lost, event->pid);
 	return recorder_event(recorder, event);

@@ -46,7 +46,7 @@ static uint64_t mean_of(const struct overhead *overhead)
 	return drawn ? sample_mean_at(overhead->session->model_config.sample, drawn - 1) : 0;
 }
 
-static void tell_hopeless(struct overhead *overhead, const struct budget_cost *cost)
+static void log_hopeless(struct overhead *overhead, const struct budget_cost *cost)
 {
 	if (overhead->hopeless || !has_budget(overhead) ||
 	    !budget_is_hopeless(&overhead->budget, cost))
@@ -62,7 +62,7 @@ static void tell_hopeless(struct overhead *overhead, const struct budget_cost *c
  * "cost: 3.4% of 98.2 ms; call_session ran 1,213 times, 310 ns each". Logged as debug with a
  * budget, because there are many.
  */
-static void tell_programs(const struct overhead *overhead, const struct source_cost *cost)
+static void log_programs(const struct overhead *overhead, const struct source_cost *cost)
 {
 	char text[LINE_SIZE], runs[UNITS_TEXT_SIZE];
 	size_t used = (size_t)snprintf(text, sizeof(text), "cost: %.1f%% of %.1f ms",
@@ -84,7 +84,7 @@ static void tell_programs(const struct overhead *overhead, const struct source_c
 		log_info("%s", text);
 }
 
-static void tell_change(const struct overhead *overhead, const struct budget_cost *cost)
+static void log_change(const struct overhead *overhead, const struct budget_cost *cost)
 {
 	char mean[UNITS_TEXT_SIZE];
 
@@ -118,11 +118,11 @@ static void judge(struct overhead *overhead, const struct source_cost *cost)
 	if (all == 0)
 		return;
 	share = (struct budget_cost){(double)cost->cost_ns / all, (double)cost->floor_ns / all};
-	tell_programs(overhead, cost);
-	tell_hopeless(overhead, &share);
+	log_programs(overhead, cost);
+	log_hopeless(overhead, &share);
 	if (has_budget(overhead) && budget_decide(&overhead->budget, &share)) {
 		source->ops->draw(overhead->session->source, overhead->budget.drawn);
-		tell_change(overhead, &share);
+		log_change(overhead, &share);
 	}
 	note(overhead, cost, &share);
 }

@@ -12,7 +12,7 @@
 #include "os/memory/limit.h"
 #include "os/process/proc.h"
 #include "os/ptrace/exit_watch.h"
-#include "parser/client/ahead.h"
+#include "parser/client/prefetch.h"
 #include "source/backends.h"
 #include "symbol/elf/module_table.h"
 
@@ -119,7 +119,7 @@ static int backend_open(struct session *session, const struct source_config *con
 }
 
 /* Warn only after the attach succeeded; a failed attach prints its own error. */
-static int tell_fallback(struct session *session, int code)
+static int log_fallback(struct session *session, int code)
 {
 	if (code || !session->fallback.code)
 		return code;
@@ -222,7 +222,7 @@ int session_open(struct session *session, struct error *err)
 	if (code)
 		return error_set_errno(err, code, "cannot create the model");
 	vec_each (pid, &options->pids) /* while the verifier checks our programs */
-		parser_read_ahead(session->parser, *pid);
+		parser_prefetch_process(session->parser, *pid);
 	code = selection_make(&options->select, &session->selected, err);
 	if (!code)
 		code = source_open(session, options, err);
@@ -248,18 +248,18 @@ void session_close(struct session *session)
 	parser_stop(session->parser);
 	selection_free(&session->selected);
 	period_free(&session->period);
-	kept_free(&session->kept);
+	retention_free(&session->kept);
 	*session = (struct session){0};
 }
 
 int session_attach(struct session *session, pid_t pid, struct error *err)
 {
-	return tell_fallback(session, session->source->ops->attach(session->source, pid, err));
+	return log_fallback(session, session->source->ops->attach(session->source, pid, err));
 }
 
 void session_attached(struct session *session)
 {
-	parser_ahead_end(session->parser);
+	parser_prefetch_end(session->parser);
 }
 
 int session_attach_all(struct session *session, struct error *err)
@@ -292,9 +292,8 @@ int session_hold(struct session *session, const struct hold_request *request,
 int session_attach_launch(struct session *session, pid_t pid, const char *program,
 			  char *const *command, struct error *err)
 {
-	return tell_fallback(session,
-			     session->source->ops->attach_launch(session->source, pid, program,
-								 command, environ, err));
+	return log_fallback(session, session->source->ops->attach_launch(
+					     session->source, pid, program, command, environ, err));
 }
 
 int session_fd(const struct session *session)
@@ -334,7 +333,7 @@ bool session_ring_peak(struct session *session, uint64_t *ret_ppm)
 
 int session_update_losses(struct session *session)
 {
-	return session->source->ops->tell_losses(session->source);
+	return session->source->ops->deliver_losses(session->source);
 }
 
 static int take_snapshot(const struct session *session, struct snapshot **ret_snapshot)
@@ -357,7 +356,7 @@ static int take_snapshot(const struct session *session, struct snapshot **ret_sn
 	return 0;
 }
 
-static void tell_memory(const struct snapshot *snapshot)
+static void log_memory(const struct snapshot *snapshot)
 {
 	char resident[UNITS_TEXT_SIZE], model[UNITS_TEXT_SIZE];
 
@@ -368,7 +367,7 @@ static void tell_memory(const struct snapshot *snapshot)
 					       : "");
 }
 
-static void tell_overhead(const struct snapshot *snapshot)
+static void log_overhead(const struct snapshot *snapshot)
 {
 	const struct snapshot_overhead *overhead = &snapshot->overhead;
 
@@ -387,8 +386,8 @@ static int write_report(struct session *session, struct snapshot *snapshot, stru
 		code = period_remember(&session->period, snapshot);
 	if (code)
 		return error_set_errno(err, code, "cannot make the report");
-	tell_memory(snapshot);
-	tell_overhead(snapshot);
+	log_memory(snapshot);
+	log_overhead(snapshot);
 	session->report.kept = &session->kept;
 	return report_write(&session->report, snapshot, err);
 }

@@ -53,7 +53,7 @@ struct session {
 	uint64_t taken_ns;                 /* of the last report, CLOCK_MONOTONIC … */
 	uint64_t taken_at_ms;              /* … and since the epoch */
 	struct period period;              /* live memory at the last report */
-	struct kept kept;                  /* files of the reports so far */
+	struct retention kept;             /* files of the reports so far */
 	uint64_t leaks;  /* blocks of --leak-kinds in the last report, except suppressed ones */
 	uint64_t errors; /* of the last report, found by --sanity */
 };

@@ -102,7 +102,7 @@ struct page shell_page(const struct shell *shell)
 	};
 }
 
-void shell_say(struct shell *shell, const char *format, ...)
+void shell_print(struct shell *shell, const char *format, ...)
 {
 	va_list args;
 

@@ -24,6 +24,7 @@ bool shell_output_is_long(const struct shell *shell);
 /* Discards what was written so far. */
 void shell_output_restart(struct shell *shell);
 /* Prints a line, formatted like printf, to the output of the running command. */
-void shell_say(struct shell *shell, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void shell_print(struct shell *shell, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 #endif

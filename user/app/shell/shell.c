@@ -142,8 +142,8 @@ static const struct snapshot_process *find_last(const struct snapshot *snapshot,
 	return NULL;
 }
 
-static void tell_end(struct shell *shell, struct shell_process *process,
-		     const struct snapshot *snapshot)
+static void print_end(struct shell *shell, struct shell_process *process,
+		      const struct snapshot *snapshot)
 {
 	const struct snapshot_process *section = find_last(snapshot, process->pid);
 	char text[AMOUNT_SIZE], *name;
@@ -169,7 +169,7 @@ static void report_exits(struct shell *shell)
 		log_debug("out of memory");
 	vec_each (process, &shell->processes)
 		if (!process->exit_reported)
-			tell_end(shell, process, snapshot);
+			print_end(shell, process, snapshot);
 	snapshot_free(snapshot);
 }
 

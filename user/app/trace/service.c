@@ -128,7 +128,7 @@ static void note(char names[256], const char *name)
 }
 
 /* Lists changed options that need a restart. */
-static void tell_restart(const struct options *now, const struct options *wanted)
+static void log_needed_restart(const struct options *now, const struct options *wanted)
 {
 	char names[256] = "";
 
@@ -176,7 +176,7 @@ void trace_reload(struct trace *trace)
 	if (options_load(&wanted, now->arguments, &err)) {
 		log_error("cannot reload the configuration, keeping the old one: %s", err.text);
 	} else {
-		tell_restart(now, &wanted);
+		log_needed_restart(now, &wanted);
 		options_change(now, &wanted);
 		log_warn("configuration reloaded");
 	}

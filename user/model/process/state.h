@@ -162,7 +162,7 @@ static inline struct site process_site_view(const struct process *process, uint3
 }
 
 /* Called for each call: advances the tick. */
-static inline void process_goes_on(struct process *process, uint64_t now_ns)
+static inline void process_advance(struct process *process, uint64_t now_ns)
 {
 	process->now_ns = now_ns;
 	if (now_ns < process->tick_end_ns)

@@ -199,7 +199,7 @@ static int compare_places(const void *a, const void *b, void *ctx)
 	return (left->offset > right->offset) - (left->offset < right->offset);
 }
 
-static void tell_progress(const struct snapshot_naming *naming, size_t done)
+static void report_progress(const struct snapshot_naming *naming, size_t done)
 {
 	const struct resolver *resolver = naming->resolver;
 	size_t total = naming->places.count;
@@ -217,7 +217,7 @@ static void take_names(void *ctx, size_t index, const struct frame_name *names, 
 		batch->err = name_place(naming,
 					&naming->places.items[batch->order[batch->first + index]],
 					names, count);
-	tell_progress(naming, batch->first + index + 1);
+	report_progress(naming, batch->first + index + 1);
 }
 
 static int name_batch(struct name_batch *batch, uint64_t *offsets)
@@ -257,7 +257,7 @@ static int name_batches(struct snapshot_naming *naming, const uint32_t *order, u
 		err = name_batch(&batch, offsets);
 	}
 	if (count)
-		tell_progress(naming, count);
+		report_progress(naming, count);
 	return err;
 }
 

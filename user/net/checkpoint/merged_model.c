@@ -207,7 +207,7 @@ int merged_model_copy(const struct merged_model *merged, const struct model_conf
 	return code;
 }
 
-static int tell_modules(const struct merged_model *merged, struct stream_writer *writer)
+static int write_modules(const struct merged_model *merged, struct stream_writer *writer)
 {
 	const struct kept_module *module;
 	int code = 0;
@@ -240,7 +240,7 @@ int merged_model_save(const struct merged_model *merged, stream_output *output, 
 		return code;
 	code = stream_write_settings(writer, &merged->settings);
 	if (!code)
-		code = tell_modules(merged, writer);
+		code = write_modules(merged, writer);
 	if (!code)
 		code = checkpoint_save(merged->received.model, writer);
 	if (!code)

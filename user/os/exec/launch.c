@@ -100,7 +100,7 @@ static ssize_t fd_read_all(int fd, void *buffer, size_t size)
 	return (ssize_t)done;
 }
 
-static void child_tell(const struct child *child, enum child_step step, int error)
+static void child_report(const struct child *child, enum child_step step, int error)
 {
 	struct child_report report = {step, error};
 
@@ -109,7 +109,7 @@ static void child_tell(const struct child *child, enum child_step step, int erro
 
 static _Noreturn void child_fail(const struct child *child, enum child_step step, int error)
 {
-	child_tell(child, step, error);
+	child_report(child, step, error);
 	_exit(LAUNCH_FAILED);
 }
 
@@ -153,7 +153,7 @@ static void child_prepare(const struct child *child)
 		child_fail(child, CHILD_USER, -err);
 	if (options->directory && chdir(options->directory))
 		child_fail(child, CHILD_DIRECTORY, errno);
-	child_tell(child, CHILD_READY, 0);
+	child_report(child, CHILD_READY, 0);
 }
 
 static _Noreturn void child_run(const struct child *child)

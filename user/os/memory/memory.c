@@ -83,7 +83,7 @@ static ssize_t read_file(const struct memory *memory, uint64_t address, size_t s
 	return got ? got : -ESRCH;
 }
 
-static bool goes_by_file(const struct memory *memory)
+static bool reads_by_file(const struct memory *memory)
 {
 	return memory->file >= 0 && atomic_load_explicit(&memory->shares, memory_order_relaxed);
 }
@@ -95,7 +95,7 @@ static ssize_t read_rest(const struct memory *memory, const struct piece_cursor 
 	struct iovec local = {.iov_base = buffer};
 	ssize_t got;
 
-	if (goes_by_file(memory))
+	if (reads_by_file(memory))
 		return read_file(memory, cursor_address(cursor),
 				 cursor->pieces->size - cursor->offset, buffer);
 	for (size_t i = 0; i < cursor->count; i++) {
@@ -114,8 +114,8 @@ static ssize_t read_page(const struct memory *memory, const struct piece_cursor 
 {
 	size_t size = cursor_page(cursor);
 	uint64_t address = cursor_address(cursor);
-	ssize_t got = goes_by_file(memory) ? -EFAULT
-					   : proc_memory_read(memory->pid, address, buffer, size);
+	ssize_t got = reads_by_file(memory) ? -EFAULT
+					    : proc_memory_read(memory->pid, address, buffer, size);
 
 	if (got == (ssize_t)size || got == -ESRCH)
 		return got;

@@ -12,7 +12,7 @@
 #include "base/map64.h"
 #include "os/process/proc.h"
 #include "parser/client/debuginfod.h"
-#include "parser/client/given.h"
+#include "parser/client/prefetch_list.h"
 #include "parser/client/zygote.h"
 #include "parser/server/server.h"
 #include "parser/wire/channel.h"
@@ -40,12 +40,12 @@ struct parser {
 	pid_t pid;
 	bool asked;            /* a parser was requested from the zygote, but not taken yet */
 	bool lost;             /* there is no parser and there will be none */
-	bool ahead;            /* it may be reading prefetched files … */
-	uint64_t ahead_ns;     /* … and gets this much more time for them */
+	bool prefetching;      /* it may be reading prefetched files … */
+	uint64_t prefetch_ns;  /* … and gets this much more time for them */
 	struct parser *second; /* also prefetches; or NULL */
-	struct given given;    /* prefetched files, by file_key() */
-	struct map64 failed;   /* file_key() → 1: do not give these files to a parser again */
-	char *folders;         /* see parser_search */
+	struct prefetch_list prefetched; /* prefetched files, by file_key() */
+	struct map64 failed; /* file_key() → 1: do not give these files to a parser again */
+	char *folders;       /* see parser_search */
 };
 
 /* A request and the handling of its answer. */
@@ -99,15 +99,15 @@ static void parser_drop(struct parser *parser)
 	if (parser->socket >= 0)
 		close(parser->socket);
 	parser->socket = -1;
-	parser->ahead = false;
-	parser->ahead_ns = 0;
+	parser->prefetching = false;
+	parser->prefetch_ns = 0;
 }
 
 void parser_stop(struct parser *parser)
 {
 	if (!parser)
 		return;
-	parser_ahead_end(parser);
+	parser_prefetch_end(parser);
 	parser_drop(parser);
 	zygote_stop(&parser->zygote);
 	map64_free(&parser->failed);
@@ -347,7 +347,7 @@ static int exchange_try(struct parser *parser, struct exchange *exchange, const 
 		log_warn("%s; new program files are not probed or named", err->text);
 		return 1;
 	}
-	exchange->deadline_ns = clock_now_ns() + patience(parser, status) + parser->ahead_ns;
+	exchange->deadline_ns = clock_now_ns() + patience(parser, status) + parser->prefetch_ns;
 	exchange->wants = 0;
 	code = exchange_run(parser, exchange, err);
 	if (code < 0)
@@ -360,11 +360,12 @@ static int exchange_try(struct parser *parser, struct exchange *exchange, const 
 static int exchange_first(struct parser *parser, struct exchange *exchange,
 			  const struct stat *status, struct error *err)
 {
-	bool ahead = parser->ahead;
+	bool prefetching = parser->prefetching;
 	int code = exchange_try(parser, exchange, status, err);
 
-	return ahead && code < 0 && code != -ENOMEM ? exchange_try(parser, exchange, status, err)
-						    : code;
+	return prefetching && code < 0 && code != -ENOMEM
+		       ? exchange_try(parser, exchange, status, err)
+		       : code;
 }
 
 static void second_end(struct parser *parser)
@@ -373,23 +374,23 @@ static void second_end(struct parser *parser)
 	parser->second = NULL;
 }
 
-static int take_early(struct wire_view *view, void *ctx)
+static int take_prefetched(struct wire_view *view, void *ctx)
 {
-	struct given_file *file = ctx;
+	struct prefetch_entry *file = ctx;
 
-	return early_take(view, file->answers);
+	return prefetch_take(view, file->answers);
 }
 
 /* Fetches the answers for a prefetched file. Missing ones are requested individually later. */
-static void ask_early(struct parser *parser, struct given_file *file,
-		      const struct exchange *exchange, const struct stat *status)
+static void ask_prefetched(struct parser *parser, struct prefetch_entry *file,
+			   const struct exchange *exchange, const struct stat *status)
 {
 	struct parser *reader = file->is_second ? parser->second : parser;
 	struct exchange early = {
 		.kind = FRAME_EARLY,
 		.module = exchange->module,
 		.request = exchange->request,
-		.take = take_early,
+		.take = take_prefetched,
 		.ctx = file,
 	};
 	struct error err;
@@ -399,32 +400,32 @@ static void ask_early(struct parser *parser, struct given_file *file,
 		second_end(parser);
 }
 
-/* Returns EARLY_KINDS if this kind of request is not prefetched. */
-static enum early_kind early_kind_of(const struct exchange *exchange)
+/* Returns PREFETCH_KINDS if this kind of request is not prefetched. */
+static enum prefetch_kind prefetch_kind_of(const struct exchange *exchange)
 {
-	static const enum frame_kind frames[EARLY_KINDS] = {
-		[EARLY_MODULE] = FRAME_MODULE,
-		[EARLY_PLAN] = FRAME_PLAN,
-		[EARLY_TABLE] = FRAME_TABLE,
+	static const enum frame_kind frames[PREFETCH_KINDS] = {
+		[PREFETCH_MODULE] = FRAME_MODULE,
+		[PREFETCH_PLAN] = FRAME_PLAN,
+		[PREFETCH_TABLE] = FRAME_TABLE,
 	};
 	bool is_usual = !exchange->request->full && !exchange->request->prefix;
-	enum early_kind kind = EARLY_MODULE;
+	enum prefetch_kind kind = PREFETCH_MODULE;
 
-	while (kind < EARLY_KINDS && (!is_usual || frames[kind] != exchange->kind))
+	while (kind < PREFETCH_KINDS && (!is_usual || frames[kind] != exchange->kind))
 		kind++;
 	return kind;
 }
 
-static struct wire *find_early(struct parser *parser, const struct exchange *exchange,
-			       const struct stat *status)
+static struct wire *find_prefetched(struct parser *parser, const struct exchange *exchange,
+				    const struct stat *status)
 {
-	struct given_file *file = given_find(&parser->given, file_key(status));
-	enum early_kind kind = early_kind_of(exchange);
+	struct prefetch_entry *file = prefetch_list_find(&parser->prefetched, file_key(status));
+	enum prefetch_kind kind = prefetch_kind_of(exchange);
 
-	if (!file || kind == EARLY_KINDS)
+	if (!file || kind == PREFETCH_KINDS)
 		return NULL;
 	if (!file->asked)
-		ask_early(parser, file, exchange, status);
+		ask_prefetched(parser, file, exchange, status);
 	return file->answers[kind].count ? &file->answers[kind] : NULL;
 }
 
@@ -432,7 +433,7 @@ static struct wire *find_early(struct parser *parser, const struct exchange *exc
 static int take_answer(struct parser *parser, const struct exchange *exchange,
 		       const struct stat *status)
 {
-	struct wire *answer = find_early(parser, exchange, status);
+	struct wire *answer = find_prefetched(parser, exchange, status);
 	struct wire_view view;
 	int code;
 
@@ -476,14 +477,14 @@ static int exchange_do(struct parser *parser, struct exchange *exchange, struct 
 /* Prefetching. */
 
 /* Sending blocks only if the socket buffer is unusually small. */
-#define AHEAD_PATIENCE_NS NS_PER_SECOND
+#define PREFETCH_PATIENCE_NS NS_PER_SECOND
 
-static int give_ahead(struct parser *parser, int fd, const char *path, const struct stat *status)
+static int pass_ahead(struct parser *parser, int fd, const char *path, const struct stat *status)
 {
 	const struct request request = {.path = path};
 	const struct module module = {.fd = fd, .path = (char *)path};
 	struct exchange exchange = {
-		.kind = FRAME_AHEAD,
+		.kind = FRAME_PREFETCH,
 		.module = &module,
 		.request = &request,
 	};
@@ -491,30 +492,31 @@ static int give_ahead(struct parser *parser, int fd, const char *path, const str
 
 	if (err)
 		return err;
-	exchange.deadline_ns = clock_now_ns() + AHEAD_PATIENCE_NS;
+	exchange.deadline_ns = clock_now_ns() + PREFETCH_PATIENCE_NS;
 	err = exchange_send(parser, &exchange);
 	if (err) {
 		parser_replace(parser);
 		return err;
 	}
-	parser->ahead = true;
-	parser->ahead_ns += time_to_read(status);
+	parser->prefetching = true;
+	parser->prefetch_ns += time_to_read(status);
 	return 0;
 }
 
 /* Prefetches a file only once, even if several processes map it. */
 static bool may_give(struct parser *parser, int fd, bool is_second, struct stat *ret_status)
 {
-	return !fstat(fd, ret_status) && !given_find(&parser->given, file_key(ret_status)) &&
-	       !given_add(&parser->given, file_key(ret_status), is_second);
+	return !fstat(fd, ret_status) &&
+	       !prefetch_list_find(&parser->prefetched, file_key(ret_status)) &&
+	       !prefetch_list_add(&parser->prefetched, file_key(ret_status), is_second);
 }
 
-void parser_ahead(struct parser *parser, int fd, const char *path)
+void parser_prefetch(struct parser *parser, int fd, const char *path)
 {
 	struct stat status;
 
 	if (may_give(parser, fd, false, &status))
-		(void)give_ahead(parser, fd, path, &status);
+		(void)pass_ahead(parser, fd, path, &status);
 }
 
 int parser_second_start(struct parser *parser)
@@ -522,21 +524,21 @@ int parser_second_start(struct parser *parser)
 	return parser->second ? 0 : parser_start(&parser->second, &parser->config);
 }
 
-void parser_second_ahead(struct parser *parser, int fd, const char *path)
+void parser_second_prefetch(struct parser *parser, int fd, const char *path)
 {
 	struct stat status;
 
 	if (parser->second && may_give(parser, fd, true, &status) &&
-	    give_ahead(parser->second, fd, path, &status))
+	    pass_ahead(parser->second, fd, path, &status))
 		second_end(parser);
 }
 
-void parser_ahead_end(struct parser *parser)
+void parser_prefetch_end(struct parser *parser)
 {
 	second_end(parser);
-	given_free(&parser->given);
-	parser->ahead = false;
-	parser->ahead_ns = 0;
+	prefetch_list_free(&parser->prefetched);
+	parser->prefetching = false;
+	parser->prefetch_ns = 0;
 }
 
 /* The requests. */

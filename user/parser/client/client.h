@@ -73,16 +73,16 @@ int parser_slot_liveness(struct parser *parser, const struct module *module, uin
 
 /*
  * Prefetches a file while the tracer does something else. There is no answer; a failure shows when
- * the file is asked for. ahead.h does this for all files of a process.
+ * the file is asked for. prefetch.h does this for all files of a process.
  */
-void parser_ahead(struct parser *parser, int fd, const char *path);
+void parser_prefetch(struct parser *parser, int fd, const char *path);
 /* Stops the second parser, and drops prefetched answers: no more files will be asked for. */
-void parser_ahead_end(struct parser *parser);
+void parser_prefetch_end(struct parser *parser);
 
-/* parser_second_start starts a second parser to share the work; parser_second_ahead prefetches a
+/* parser_second_start starts a second parser to share the work; parser_second_prefetch prefetches a
  * file there. Returns 0 or -errno. */
 int parser_second_start(struct parser *parser);
-void parser_second_ahead(struct parser *parser, int fd, const char *path);
+void parser_second_prefetch(struct parser *parser, int fd, const char *path);
 
 /* Called with the names of place `index`. The strings are only valid during the call. */
 typedef void parser_names_taker(void *ctx, size_t index, const struct symbol_name *names,

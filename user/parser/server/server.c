@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "os/process/proc.h"
-#include "parser/server/early.h"
-#include "parser/server/opened.h"
+#include "parser/server/prefetched.h"
+#include "parser/server/passed_module.h"
 #include "parser/wire/channel.h"
 #include "parser/wire/liveness_answer.h"
 #include "parser/wire/protocol.h"
@@ -34,7 +34,7 @@
 
 struct parser_server {
 	int socket;
-	struct early early;
+	struct prefetched prefetched;
 	struct symbolizer *symbolizer;
 	VEC(struct module *) kept; /* by id; NULL if not kept */
 	size_t kept_count;
@@ -57,7 +57,7 @@ static int serve_module(struct parser_server *server, const struct request *requ
 			struct frame *frame, struct wire *answer, struct error *err)
 {
 	struct module *module;
-	int code = opened_module(frame_take_file(frame), request->path, &module, err);
+	int code = module_of_descriptor(frame_take_file(frame), request->path, &module, err);
 
 	(void)server;
 	if (code)
@@ -72,7 +72,7 @@ static int serve_plan(struct parser_server *server, const struct request *reques
 {
 	const struct probe_plan *plan;
 	struct module *module;
-	int code = opened_module(frame_take_file(frame), request->path, &module, err);
+	int code = module_of_descriptor(frame_take_file(frame), request->path, &module, err);
 
 	(void)server;
 	if (code)
@@ -113,12 +113,12 @@ static int serve_dynamic(struct parser_server *server, const struct request *req
 	return 0;
 }
 
-static int serve_early(struct parser_server *server, const struct request *request,
-		       struct frame *frame, struct wire *answer, struct error *err)
+static int serve_prefetched(struct parser_server *server, const struct request *request,
+			    struct frame *frame, struct wire *answer, struct error *err)
 {
 	(void)request;
 	(void)err;
-	early_tell(&server->early, frame->fd, answer);
+	prefetched_write_answers(&server->prefetched, frame->fd, answer);
 	return 0;
 }
 
@@ -198,7 +198,7 @@ static int keep_module(struct parser_server *server, const struct request *reque
 		code = vec_push(&server->kept, NULL);
 	if (code)
 		return error_set_errno(err, code, "cannot read %s", request->path);
-	code = opened_module(frame_take_file(frame), request->path, &module, err);
+	code = module_of_descriptor(frame_take_file(frame), request->path, &module, err);
 	if (code)
 		return code;
 	module->id = request->module;
@@ -291,7 +291,7 @@ typedef int server_function(struct parser_server *server, const struct request *
 static server_function *const functions[FRAME_REQUEST_END] = {
 	[FRAME_MODULE] = serve_module,     [FRAME_PLAN] = serve_plan,
 	[FRAME_TABLE] = serve_table,       [FRAME_NAMES] = serve_names,
-	[FRAME_DYNAMIC] = serve_dynamic,   [FRAME_EARLY] = serve_early,
+	[FRAME_DYNAMIC] = serve_dynamic,   [FRAME_EARLY] = serve_prefetched,
 	[FRAME_LIVENESS] = serve_liveness, [FRAME_SLOT] = serve_slot,
 };
 
@@ -314,14 +314,14 @@ static int answer(struct parser_server *server, const struct request *request, s
 static int serve(struct parser_server *server, struct frame *frame)
 {
 	struct wire_view view = wire_view(&frame->body);
-	bool ahead = frame->kind == FRAME_AHEAD;
+	bool prefetch = frame->kind == FRAME_PREFETCH;
 	struct request request;
 
 	if (frame->fd < 0 || frame->kind >= FRAME_REQUEST_END ||
-	    (!ahead && !functions[frame->kind]) || request_take(&view, &request))
+	    (!prefetch && !functions[frame->kind]) || request_take(&view, &request))
 		return -EBADMSG;
-	return ahead ? early_give(&server->early, frame_take_file(frame), request.path)
-		     : answer(server, &request, frame);
+	return prefetch ? prefetched_add(&server->prefetched, frame_take_file(frame), request.path)
+			: answer(server, &request, frame);
 }
 
 static bool is_asked(const struct parser_server *server)
@@ -332,10 +332,10 @@ static bool is_asked(const struct parser_server *server)
 }
 
 /* Pending requests have priority over prefetching. */
-static void read_ahead(struct parser_server *server)
+static void prefetch_while_idle(struct parser_server *server)
 {
-	while (early_waits(&server->early) && !is_asked(server))
-		early_read_next(&server->early);
+	while (prefetched_waits(&server->prefetched) && !is_asked(server))
+		prefetched_read_next(&server->prefetched);
 }
 
 void server_run(int socket)
@@ -346,7 +346,7 @@ void server_run(int socket)
 	while (!err) {
 		struct frame frame;
 
-		read_ahead(&server);
+		prefetch_while_idle(&server);
 		err = channel_receive(socket, PROTOCOL_REQUEST_MAX, CHANNEL_FOREVER, &frame);
 		if (err)
 			break;
@@ -356,5 +356,5 @@ void server_run(int socket)
 	forget_all(&server);
 	vec_free(&server.kept);
 	vec_free(&server.liveness);
-	early_free(&server.early);
+	prefetched_free(&server.prefetched);
 }

@@ -581,7 +581,7 @@ int names_take(struct wire_view *view, struct symbol_name ret_names[PROTOCOL_INL
 
 /* Prefetched answers. */
 
-void early_put(struct wire *wire, const struct wire *part)
+void prefetch_put(struct wire *wire, const struct wire *part)
 {
 	size_t size = part->failed ? 0 : part->count;
 
@@ -589,19 +589,19 @@ void early_put(struct wire *wire, const struct wire *part)
 	wire_put(wire, part->items, size);
 }
 
-void early_drop(struct wire parts[EARLY_KINDS])
+void prefetch_drop(struct wire parts[PREFETCH_KINDS])
 {
-	for (int kind = 0; kind < EARLY_KINDS; kind++)
+	for (int kind = 0; kind < PREFETCH_KINDS; kind++)
 		wire_free(&parts[kind]);
 }
 
-int early_take(struct wire_view *view, struct wire ret_parts[EARLY_KINDS])
+int prefetch_take(struct wire_view *view, struct wire ret_parts[PREFETCH_KINDS])
 {
 	int err = 0;
 
-	for (int kind = 0; kind < EARLY_KINDS; kind++)
+	for (int kind = 0; kind < PREFETCH_KINDS; kind++)
 		ret_parts[kind] = (struct wire){0};
-	for (int kind = 0; kind < EARLY_KINDS && !err; kind++) {
+	for (int kind = 0; kind < PREFETCH_KINDS && !err; kind++) {
 		uint32_t size = wire_take_u32_max(view, PROTOCOL_ANSWER_MAX);
 		const void *bytes = wire_take(view, size);
 
@@ -612,7 +612,7 @@ int early_take(struct wire_view *view, struct wire ret_parts[EARLY_KINDS])
 	if (!err)
 		err = wire_finish(view);
 	if (err)
-		early_drop(ret_parts);
+		prefetch_drop(ret_parts);
 	return err;
 }
 

@@ -34,7 +34,7 @@ enum frame_kind {
 	FRAME_DYNAMIC,
 	FRAME_LIVENESS, /* what a stopped function can still read: its frame as a whole … */
 	FRAME_SLOT,     /* … or one word of it */
-	FRAME_AHEAD,    /* prefetch a file; no answer, FRAME_EARLY will follow */
+	FRAME_PREFETCH, /* prefetch a file; no answer, FRAME_EARLY will follow */
 	FRAME_EARLY,    /* get all prefetched answers for the file at once */
 	FRAME_REQUEST_END,
 
@@ -47,11 +47,11 @@ enum frame_kind {
 };
 
 /* What is prefetched of a file. */
-enum early_kind {
-	EARLY_MODULE,
-	EARLY_PLAN,
-	EARLY_TABLE,
-	EARLY_KINDS,
+enum prefetch_kind {
+	PREFETCH_MODULE,
+	PREFETCH_PLAN,
+	PREFETCH_TABLE,
+	PREFETCH_KINDS,
 };
 
 #define PROTOCOL_NAMES_MAX  1024 /* places per request */
@@ -107,10 +107,10 @@ int names_take(struct wire_view *view, struct symbol_name ret_names[PROTOCOL_INL
 	       size_t *ret_count);
 
 /* FRAME_DONE for FRAME_EARLY: all prefetched answers, concatenated; a missing answer is empty.
- * early_take returns 0, -EBADMSG or -ENOMEM. On failure there is nothing to free. */
-void early_put(struct wire *wire, const struct wire *part);
-int early_take(struct wire_view *view, struct wire ret_parts[EARLY_KINDS]);
-void early_drop(struct wire parts[EARLY_KINDS]); /* frees all remaining parts */
+ * prefetch_take returns 0, -EBADMSG or -ENOMEM. On failure there is nothing to free. */
+void prefetch_put(struct wire *wire, const struct wire *part);
+int prefetch_take(struct wire_view *view, struct wire ret_parts[PREFETCH_KINDS]);
+void prefetch_drop(struct wire parts[PREFETCH_KINDS]); /* frees all remaining parts */
 
 void dynamic_put(struct wire *wire, const struct elf_dynamic *dynamic);
 int dynamic_take(struct wire_view *view, struct elf_dynamic *ret_dynamic);

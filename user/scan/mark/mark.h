@@ -63,9 +63,9 @@ struct scan {
 	uint32_t stack[STACK]; /* reached; their edges are followed next */
 	unsigned int depth;
 	struct bitset pending; /* reached; their edges are followed later */
-	struct bitset again;   /* reached; must be read again for their edges */
-	uint32_t again_from;   /* after the last block that was read again */
-	struct feed *again_feed;
+	struct bitset reread;  /* reached; must be read again for their edges */
+	uint32_t reread_from;  /* after the last block that was read again */
+	struct feed *reread_feed;
 	const uint32_t *wanted; /* slots being read again; words of other blocks are ignored */
 	size_t wanted_count;
 	size_t wanted_at; /* those before it have been read */
@@ -166,7 +166,7 @@ static inline bool scan_edge_of(const struct hit *hit, struct edge *ret_edge)
 static inline void scan_push(struct scan *scan, uint32_t slot)
 {
 	if (scan->states[slot] & INCOMPLETE)
-		bitset_add(&scan->again, slot);
+		bitset_add(&scan->reread, slot);
 	else if (!edges_has(&scan->edges, slot))
 		return;
 	else if (scan->depth < STACK)

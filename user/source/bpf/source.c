@@ -251,7 +251,7 @@ static uint32_t bpf_live(const struct source *source)
 	return (uint32_t)((const struct trace_source *)source)->process_count;
 }
 
-static int bpf_tell_losses(struct source *source)
+static int bpf_deliver_losses(struct source *source)
 {
 	const struct trace_source *bpf = bpf_of(source);
 	uint64_t losses[LOSS_COUNT];
@@ -259,7 +259,7 @@ static int bpf_tell_losses(struct source *source)
 
 	for (size_t i = 0; !err && i < bpf->process_count; i++) {
 		processes_losses(bpf, bpf->processes[i]->pid, losses);
-		err = processes_tell_losses(bpf->processes[i], losses);
+		err = processes_deliver_losses(bpf->processes[i], losses);
 	}
 	return err;
 }
@@ -436,7 +436,7 @@ const struct source_ops *source_bpf(void)
 		.cost_begin = bpf_cost_begin,
 		.cost_end = bpf_cost_end,
 		.draw = bpf_draw,
-		.tell_losses = bpf_tell_losses,
+		.deliver_losses = bpf_deliver_losses,
 		.thread_words = bpf_thread_words,
 		.live = bpf_live,
 		.detach = bpf_detach,

@@ -168,7 +168,7 @@ static struct code_mapping code_of(const struct ptrace_source *ptrace,
 }
 
 /* Sends the executable mappings, in order of address as in /proc. */
-static int tell_code(struct ptrace_source *ptrace, const struct traced_process *process,
+static int send_code(struct ptrace_source *ptrace, const struct traced_process *process,
 		     const struct proc_maps *maps)
 {
 	struct mailbox *mailbox = ptrace->tracer_process.shared.mailbox;
@@ -190,7 +190,7 @@ static int look(struct ptrace_source *ptrace, struct traced_process *process)
 
 	if (err)
 		return err;
-	err = tell_code(ptrace, process, &maps);
+	err = send_code(ptrace, process, &maps);
 	if (!err)
 		err = place_all(ptrace, process, &maps);
 	proc_maps_free(&maps);
@@ -377,7 +377,7 @@ static int ptrace_drain(struct source *source)
 	return err ? err : gone;
 }
 
-static int ptrace_tell_losses(struct source *source)
+static int ptrace_deliver_losses(struct source *source)
 {
 	struct ptrace_source *ptrace = ptrace_of(source);
 	const uint64_t *losses = ptrace->tracer_process.shared.mailbox->items.losses;
@@ -390,7 +390,7 @@ static int ptrace_tell_losses(struct source *source)
 
 		if (!tracer_process_ask(&ptrace->tracer_process, REQUEST_LOSSES, process->pid))
 			memcpy(counted, losses, sizeof(counted));
-		err = processes_tell_losses(process, counted);
+		err = processes_deliver_losses(process, counted);
 	}
 	return err;
 }
@@ -404,7 +404,7 @@ static void ptrace_detach(struct source *source)
 {
 	struct ptrace_source *ptrace = ptrace_of(source);
 
-	ptrace_tell_losses(source);
+	ptrace_deliver_losses(source);
 	tracer_process_ask(&ptrace->tracer_process, REQUEST_DETACH, 0);
 }
 
@@ -482,7 +482,7 @@ const struct source_ops *source_ptrace(void)
 		.attach_all = ptrace_attach_all,
 		.fd = ptrace_fd,
 		.drain = ptrace_drain,
-		.tell_losses = ptrace_tell_losses,
+		.deliver_losses = ptrace_deliver_losses,
 		.hold = ptrace_hold,
 		.live = ptrace_live,
 		.detach = ptrace_detach,

@@ -120,7 +120,7 @@ static int find_vdso(const struct finder *finder, const struct module *known,
 	return 0;
 }
 
-static void tell_other(const struct file_search *search)
+static void log_other_file(const struct file_search *search)
 {
 	if (search->other)
 		log_warn("%s is not the file that was traced; its functions have no names",
@@ -140,7 +140,7 @@ int finder_module(const struct finder *finder, const struct module *known,
 		return 0;
 	found.fd = known->path[0] == '[' ? -1 : find_file(&search);
 	if (found.fd < 0)
-		tell_other(&search);
+		log_other_file(&search);
 	free(search.other);
 	if (found.fd >= 0 && !wanted->size) {
 		search.any.path = known->path;

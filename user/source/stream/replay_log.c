@@ -53,7 +53,7 @@ static int deliver(struct logged *log, struct event event)
  * Objects.
  */
 
-static int tell_code(struct logged *log, const struct object *object)
+static int deliver_object(struct logged *log, const struct object *object)
 {
 	const struct module *module = object->module;
 	int code = 0;
@@ -92,7 +92,7 @@ static int object_new(struct logged *log, const char *path, struct object **ret_
 	if (!object.lowest)
 		object.base = (uint64_t)(log->objects.count + 1) << RANGE_SHIFT;
 	if (!code)
-		code = tell_code(log, &object);
+		code = deliver_object(log, &object);
 	if (!code)
 		code = vec_push(&log->objects, object);
 	if (code) {
@@ -160,8 +160,8 @@ static int caller_of(struct logged *log, const struct malloc_log_line *line, uin
  * Calls.
  */
 
-static int tell_call(struct logged *log, enum event_kind kind, enum api api,
-		     const struct malloc_log_line *line, uint64_t caller)
+static int deliver_call(struct logged *log, enum event_kind kind, enum api api,
+			const struct malloc_log_line *line, uint64_t caller)
 {
 	struct event event = {.kind = kind,
 			      .api = api,
@@ -176,15 +176,15 @@ static int tell_call(struct logged *log, enum event_kind kind, enum api api,
 	return deliver(log, event);
 }
 
-static int tell_realloc(struct logged *log, uint64_t old, const struct malloc_log_line *line,
-			uint64_t caller)
+static int deliver_realloc(struct logged *log, uint64_t old, const struct malloc_log_line *line,
+			   uint64_t caller)
 {
 	struct event begin = {.kind = EVENT_BEGIN,
 			      .api = API_REALLOC,
 			      .call = {.caller = caller, .args = {old, line->size}}};
 	int code = deliver(log, begin);
 
-	return code ? code : tell_call(log, EVENT_END, API_REALLOC, line, caller);
+	return code ? code : deliver_call(log, EVENT_END, API_REALLOC, line, caller);
 }
 
 static void note_bad(struct logged *log)
@@ -194,7 +194,7 @@ static void note_bad(struct logged *log)
 }
 
 /* The two halves of a realloc are consecutive lines. */
-static int tell_line(struct logged *log, const struct malloc_log_line *line)
+static int deliver_line(struct logged *log, const struct malloc_log_line *line)
 {
 	uint64_t caller;
 	int code = caller_of(log, line, &caller);
@@ -204,13 +204,13 @@ static int tell_line(struct logged *log, const struct malloc_log_line *line)
 	if (log->has_old != (line->kind == MALLOC_LOG_NEW))
 		note_bad(log);
 	if (line->kind == MALLOC_LOG_ALLOC)
-		code = tell_call(log, EVENT_ALLOC, API_MALLOC, line, caller);
+		code = deliver_call(log, EVENT_ALLOC, API_MALLOC, line, caller);
 	else if (line->kind == MALLOC_LOG_FREE)
-		code = tell_call(log, EVENT_FREE, API_FREE, line, caller);
+		code = deliver_call(log, EVENT_FREE, API_FREE, line, caller);
 	else if (line->kind == MALLOC_LOG_FAILED)
-		code = tell_realloc(log, line->address, line, caller);
+		code = deliver_realloc(log, line->address, line, caller);
 	else if (line->kind == MALLOC_LOG_NEW)
-		code = tell_realloc(log, log->has_old ? log->old.address : 0, line, caller);
+		code = deliver_realloc(log, log->has_old ? log->old.address : 0, line, caller);
 	log->has_old = line->kind == MALLOC_LOG_OLD;
 	log->old = *line;
 	return code;
@@ -277,7 +277,7 @@ static int take_line(struct logged *log, const char *bytes, size_t length)
 	}
 	if (line.kind == MALLOC_LOG_START || line.kind == MALLOC_LOG_END)
 		return 0;
-	return tell_line(log, &line);
+	return deliver_line(log, &line);
 }
 
 static int take_held(struct logged *log)

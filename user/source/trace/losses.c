@@ -4,7 +4,7 @@
 #include "source/trace/probes.h"
 #include "source/trace/translated.h"
 
-int processes_tell_losses(const struct traced_process *process, const uint64_t count[LOSS_COUNT])
+int processes_deliver_losses(const struct traced_process *process, const uint64_t count[LOSS_COUNT])
 {
 	const struct snapshot_losses losses = {
 		.events = count[LOSS_EVENTS] + count[LOSS_READ],

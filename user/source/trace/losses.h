@@ -7,6 +7,7 @@
 
 /* Delivers EVENT_LOSSES: the counters of the BPF programs (or the ptrace tracer), and our own.
  * Returns what `deliver` returns. */
-int processes_tell_losses(const struct traced_process *process, const uint64_t count[LOSS_COUNT]);
+int processes_deliver_losses(const struct traced_process *process,
+			     const uint64_t count[LOSS_COUNT]);
 
 #endif

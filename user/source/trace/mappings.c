@@ -163,7 +163,7 @@ static int publish_tables(struct traced_process *process, const struct proc_maps
 			continue;
 		if (!unwind_tables_has(process->tables, unwind_mapping_key(mapping)))
 			err = mapping_open(process, mapping, &module);
-		unwind_tables_tell(process->tables, process->pid, generation, mapping);
+		unwind_tables_set_mapping(process->tables, process->pid, generation, mapping);
 	}
 	return err;
 }
@@ -190,8 +190,8 @@ static int attach_entries(struct traced_process *process, const struct proc_maps
 	return err;
 }
 
-static int tell_entries(struct traced_process *process, const struct proc_maps *maps,
-			struct module *const *modules, uint64_t time_ns)
+static int deliver_entries(struct traced_process *process, const struct proc_maps *maps,
+			   struct module *const *modules, uint64_t time_ns)
 {
 	int err = 0;
 
@@ -246,7 +246,7 @@ static int read_and_attach(struct traced_process *process, bool tell, uint64_t t
 	if (!err && tell)
 		err = probes_commit(process);
 	if (!err && tell)
-		err = tell_entries(process, &maps, modules, time_ns);
+		err = deliver_entries(process, &maps, modules, time_ns);
 	free(modules);
 	proc_maps_free(&maps);
 	return err;

@@ -393,7 +393,7 @@ static void count_refusals(struct traced_process *process, const struct module *
 }
 
 /* A sanitizer's allocator changes the meaning of the figures. */
-static void tell_sanitizer(struct traced_process *process, const struct probe_plan *plan)
+static void log_sanitizer(struct traced_process *process, const struct probe_plan *plan)
 {
 	static const char *const words[SANITIZER_COUNT] = {
 		[SANITIZER_LEAK] = "LeakSanitizer: tracing the sanitizer's allocator",
@@ -497,7 +497,7 @@ int probes_attach(struct traced_process *process, struct module *module)
 	if (module->prefix && !plan->site_count)
 		log_warn("%s: no allocation function with the prefix \"%s\"", module->path,
 			 module->prefix);
-	tell_sanitizer(process, plan);
+	log_sanitizer(process, plan);
 	process->allocator_objects += plan->site_count != 0;
 	count_refusals(process, module, plan);
 	count_sites(process, plan);

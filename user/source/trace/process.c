@@ -129,8 +129,8 @@ static void read_cgroup(struct traced_process *process)
  * Describes the process from /proc. If it is already gone (a zombie has neither command line nor
  * executable), from the exec record, the launched command and the parent's cgroup.
  */
-static int tell_process(struct traced_process *process, enum event_kind kind,
-			const struct record_exec *exec)
+static int deliver_process(struct traced_process *process, enum event_kind kind,
+			   const struct record_exec *exec)
 {
 	struct event event = {.kind = kind, .time_ns = exec ? exec->head.time_ns : 0};
 	char path[PATH_NAMES_SIZE + 1];
@@ -223,7 +223,7 @@ int traced_process_attach(struct traced_process *process, struct error *err)
 	refusal = refusal_of(process, path);
 	if (refusal)
 		return error_set(err, -ENOTSUP, "%s", refusal);
-	code = tell_process(process, EVENT_PROCESS, NULL);
+	code = deliver_process(process, EVENT_PROCESS, NULL);
 	if (!code)
 		code = process->config->scope == SCOPE_SYSTEM ? attach_to_shared(process)
 							      : attach_own(process);
@@ -393,7 +393,7 @@ int traced_process_exec(struct traced_process *process, const struct record_exec
 	process->translated &= !freed;
 	map64_free(&process->delivered);
 	process->mapping_count = 0;
-	err = tell_process(process, first ? EVENT_PROCESS : EVENT_EXEC, exec);
+	err = deliver_process(process, first ? EVENT_PROCESS : EVENT_EXEC, exec);
 	if (!err && (by_thread || (freed && !process->shared)))
 		err = traced_process_attach_again(process, exec->head.time_ns);
 	return err;

@@ -179,8 +179,8 @@ static int decode_fork(struct trace_source *trace, const struct record_head *hea
 }
 
 /* Reports what was filtered in the old image. */
-static int tell_filtered(struct trace_source *trace, struct traced_process *process,
-			 const struct record_exec *exec)
+static int deliver_filtered(struct trace_source *trace, struct traced_process *process,
+			    const struct record_exec *exec)
 {
 	uint64_t losses[LOSS_COUNT] = {0};
 
@@ -189,7 +189,7 @@ static int tell_filtered(struct trace_source *trace, struct traced_process *proc
 	if (trace->losses)
 		trace->losses(trace, process->pid, losses);
 	losses[LOSS_FILTERED] = exec->filtered;
-	return processes_tell_losses(process, losses);
+	return processes_deliver_losses(process, losses);
 }
 
 static int decode_exec(struct trace_source *trace, const struct record_head *head,
@@ -206,7 +206,7 @@ static int decode_exec(struct trace_source *trace, const struct record_head *hea
 			return err;
 		process->awaits_exec = true;
 	}
-	err = tell_filtered(trace, process, exec);
+	err = deliver_filtered(trace, process, exec);
 	if (!err && translator_is_path(exec->path))
 		err = translated_leave(trace, process, head->time_ns, false);
 	return err ? err : traced_process_exec(process, exec);
@@ -217,7 +217,7 @@ static int decode_end(struct trace_source *trace, const struct record_head *head
 {
 	struct traced_process *process = processes_find(trace, (pid_t)head->pid);
 	const struct record_exit *end = (const void *)head;
-	int err = processes_tell_losses(process, end->losses);
+	int err = processes_deliver_losses(process, end->losses);
 
 	event->kind = head->kind == RECORD_EXIT ? EVENT_EXIT : EVENT_LEAVE;
 	event->exit.code = end->code;

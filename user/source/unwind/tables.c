@@ -244,8 +244,8 @@ static struct unwind_file file_of_key(const struct unwind_tables *tables,
 	return file;
 }
 
-void unwind_tables_tell(const struct unwind_tables *tables, pid_t pid, uint32_t generation,
-			const struct proc_mapping *mapping)
+void unwind_tables_set_mapping(const struct unwind_tables *tables, pid_t pid, uint32_t generation,
+			       const struct proc_mapping *mapping)
 {
 	const struct code_mapping code = {
 		.start = mapping->start,

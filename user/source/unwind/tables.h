@@ -67,8 +67,8 @@ void unwind_tables_none(const struct unwind_tables *tables, struct unwind_file_k
  * ignored.
  */
 uint32_t unwind_tables_generation(const struct unwind_tables *tables, pid_t pid);
-void unwind_tables_tell(const struct unwind_tables *tables, pid_t pid, uint32_t generation,
-			const struct proc_mapping *mapping);
+void unwind_tables_set_mapping(const struct unwind_tables *tables, pid_t pid, uint32_t generation,
+			       const struct proc_mapping *mapping);
 
 /*
  * The row of a call at an offset of the module (return address - 1), as the BPF programs find it.

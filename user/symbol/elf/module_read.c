@@ -99,7 +99,7 @@ static int read_segments(Elf *elf, struct module *module)
 	return 0;
 }
 
-static bool flags_say_pie(Elf_Data *dynamic)
+static bool section_has_pie_flag(Elf_Data *dynamic)
 {
 	GElf_Dyn entry;
 
@@ -118,7 +118,7 @@ static bool has_pie_flag(Elf *elf)
 
 	while ((section = elf_nextscn(elf, section)))
 		if (gelf_getshdr(section, &header) && header.sh_type == SHT_DYNAMIC)
-			return flags_say_pie(elf_getdata(section, NULL));
+			return section_has_pie_flag(elf_getdata(section, NULL));
 	return false;
 }
 

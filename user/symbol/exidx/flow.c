@@ -89,7 +89,7 @@ static bool is_return(const struct exidx_step *step)
 	return step->does == EXIDX_DOES_POP && step->registers & 1U << EXIDX_PC;
 }
 
-static bool goes_elsewhere(const struct exidx_step *step)
+static bool never_falls_through(const struct exidx_step *step)
 {
 	return step->condition == EXIDX_ALWAYS &&
 	       (is_return(step) ||
@@ -185,7 +185,7 @@ static void look_at(struct follower *follower, uint32_t at, const struct exidx_s
 		look->has_first = false;
 	}
 	if (!look->is_behind_end || !is_plain(step))
-		look->is_behind_end = goes_elsewhere(step);
+		look->is_behind_end = never_falls_through(step);
 }
 
 static void look_around(struct follower *follower)

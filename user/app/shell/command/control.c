@@ -270,7 +270,7 @@ static int for_each(struct shell *shell, pid_t pid, int (*act)(struct shell *she
 	if (pid && !done)
 		return error_set(err, -ESRCH, "process %d is not traced", (int)pid);
 	if (shell->terminal)
-		shell_say(shell, "%s: %s", amount_of(done, "process", text), what);
+		shell_print(shell, "%s: %s", amount_of(done, "process", text), what);
 	return 0;
 }
 

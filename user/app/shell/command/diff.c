@@ -76,8 +76,8 @@ int shell_do_mark(struct shell *shell, char *const *words, struct error *err)
 		return error_set(err, -ENOMEM, "out of memory");
 	}
 	if (shell->terminal)
-		shell_say(shell, "%s marked; diff shows what changes from now on",
-			  amount_of(view.snapshot->process_count, "process", text));
+		shell_print(shell, "%s marked; diff shows what changes from now on",
+			    amount_of(view.snapshot->process_count, "process", text));
 	return 0;
 }
 

@@ -84,7 +84,7 @@ static int show_dump(struct shell *shell, const struct snapshot *snapshot,
 		code = write_dump(shell, snapshot, choice, false);
 	}
 	if (hidden)
-		shell_say(shell, "%zu sites are hidden by \"set min\" or \"set older\"", hidden);
+		shell_print(shell, "%zu sites are hidden by \"set min\" or \"set older\"", hidden);
 	return code ? error_set_errno(err, code, "cannot write") : 0;
 }
 
@@ -154,7 +154,7 @@ static int write_file(struct shell *shell, const struct report_format *format, c
 	code = report_write(&report, snapshot, err);
 	snapshot_free(snapshot);
 	if (!code && shell->terminal)
-		shell_say(shell, "written: %s", path);
+		shell_print(shell, "written: %s", path);
 	return code;
 }
 

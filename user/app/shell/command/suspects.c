@@ -47,7 +47,7 @@ int shell_do_suspects(struct shell *shell, char *const *words, struct error *err
 		count++;
 	}
 	if (!count && !code)
-		shell_say(shell, "no site has grown for ten seconds or more");
+		shell_print(shell, "no site has grown for ten seconds or more");
 	shell_view_close(&view);
 	return code;
 }

@@ -152,7 +152,7 @@ static int watch_find(struct watch *watch, char *const *words, struct error *err
 }
 
 /* Until a key is pressed; without a terminal, until all traced processes have exited. */
-static bool goes_on(struct shell *shell, enum shell_wake wake)
+static bool is_to_repeat(struct shell *shell, enum shell_wake wake)
 {
 	return wake == SHELL_WAKE_TIME && (shell->terminal || session_live(shell->config.session));
 }
@@ -174,7 +174,7 @@ int shell_do_watch(struct shell *shell, char *const *words, struct error *err)
 	do {
 		code = watch.command ? watch_once(&watch, err) : watch_site(&watch, err);
 		wake = code ? SHELL_WAKE_OVER : shell_wait(shell, keys, interval_ns);
-	} while (goes_on(shell, wake));
+	} while (is_to_repeat(shell, wake));
 	shell_keys_end(keys);
 	free(watch.last);
 	return code;

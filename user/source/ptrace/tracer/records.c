@@ -61,7 +61,7 @@ bool tracer_emit(struct tracer *tracer, struct owner *owner, const struct ring_p
 	return true;
 }
 
-bool tracer_tell(struct tracer *tracer, struct owner *owner, struct record_head *record)
+bool tracer_write_record(struct tracer *tracer, struct owner *owner, struct record_head *record)
 {
 	const struct ring_piece piece = {record, record->length};
 

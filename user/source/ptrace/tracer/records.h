@@ -14,7 +14,7 @@ uint64_t record_time(void);
 bool tracer_emit(struct tracer *tracer, struct owner *owner, const struct ring_piece *pieces,
 		 size_t count);
 /* The same for a record whose head has its length: fills in the pid, and the time if it is 0. */
-bool tracer_tell(struct tracer *tracer, struct owner *owner, struct record_head *record);
+bool tracer_write_record(struct tracer *tracer, struct owner *owner, struct record_head *record);
 /* Wakes the reader. */
 void tracer_ring(const struct tracer *tracer);
 

@@ -50,7 +50,7 @@ static void let_exit(const struct tracer *tracer, const struct owner *owner)
 			leave(*task);
 }
 
-static void tell_end(struct tracer *tracer, struct owner *owner)
+static void write_end(struct tracer *tracer, struct owner *owner)
 {
 	struct record_head record = {.kind = RECORD_AT_END, .length = sizeof(record)};
 
@@ -58,7 +58,7 @@ static void tell_end(struct tracer *tracer, struct owner *owner)
 		return;
 	owner->end_reported = true;
 	record.tid = (uint32_t)owner->pid;
-	if (!tracer_tell(tracer, owner, &record))
+	if (!tracer_write_record(tracer, owner, &record))
 		exit_hold_release(tracer, owner);
 	tracer_ring(tracer);
 }
@@ -90,7 +90,7 @@ void exit_hold_thread(struct tracer *tracer, struct task *task)
 	if (killed || alone || is_call(owner, call, false, true))
 		owner->ending = true;
 	if (owner->ending && alone)
-		tell_end(tracer, owner);
+		write_end(tracer, owner);
 	else if (!owner->ending && is_call(owner, call, true, false))
 		leave(task);
 	else
@@ -102,7 +102,7 @@ void exit_hold_thread_gone(struct tracer *tracer, struct owner *owner)
 	if (!owner_has(tracer, owner, TASK_EXITING) || !all_at_exit(tracer, owner))
 		return;
 	owner->ending = true;
-	tell_end(tracer, owner);
+	write_end(tracer, owner);
 }
 
 /* Returns true if another thread is in exec and waits for these to exit. */
@@ -186,7 +186,7 @@ static bool put_unknown(const struct tracer *tracer, size_t used)
 	return true;
 }
 
-uint32_t registers_tell(const struct tracer *tracer, const struct owner *owner)
+uint32_t registers_write(const struct tracer *tracer, const struct owner *owner)
 {
 	struct task *const *task;
 	bool all = !owner->unseen;

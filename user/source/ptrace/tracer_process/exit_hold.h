@@ -24,6 +24,6 @@ void exit_hold_watch(struct owner *owner, enum hold_from from);
 void exit_hold_release(struct tracer *tracer, struct owner *owner);
 
 /* Stores the registers of all its stopped threads in shared memory. Returns their number. */
-uint32_t registers_tell(const struct tracer *tracer, const struct owner *owner);
+uint32_t registers_write(const struct tracer *tracer, const struct owner *owner);
 
 #endif

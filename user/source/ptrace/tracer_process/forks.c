@@ -94,8 +94,8 @@ static uint64_t fork_flags(const struct task *task)
 	return registers_word(flags, 0, sizeof(flags));
 }
 
-static void tell_fork(struct tracer *tracer, const struct task *parent, struct owner *child,
-		      bool shares)
+static void write_fork(struct tracer *tracer, const struct task *parent, struct owner *child,
+		       bool shares)
 {
 	struct record_fork record = {
 		.head = {.kind = RECORD_FORK,
@@ -112,7 +112,7 @@ static void tell_fork(struct tracer *tracer, const struct task *parent, struct o
 		proc_info_free(&info);
 	}
 	read_comm(child->pid, record.comm);
-	tracer_tell(tracer, child, &record.head);
+	tracer_write_record(tracer, child, &record.head);
 	tracer_ring(tracer);
 }
 
@@ -144,7 +144,7 @@ static void follow_child(struct tracer *tracer, const struct task *parent, pid_t
 	owner->is_32bit = parent->owner->is_32bit;
 	owner->watched = parent->owner->watched;
 	owner->watched_from_exec = parent->owner->watched_from_exec;
-	tell_fork(tracer, parent, owner, shares);
+	write_fork(tracer, parent, owner, shares);
 	adopt(tracer, pid, owner, parent->calls, false);
 }
 
@@ -211,7 +211,7 @@ static void forget_others(struct tracer *tracer, const struct task *task)
 	}
 }
 
-static void tell_exec(struct tracer *tracer, const struct task *task)
+static void write_exec(struct tracer *tracer, const struct task *task)
 {
 	struct record_exec record = {.head = {.kind = RECORD_EXEC,
 					      .tid = (uint32_t)task->tid,
@@ -222,7 +222,7 @@ static void tell_exec(struct tracer *tracer, const struct task *task)
 		record.head.flags = RECORD_FLAG_32BIT;
 	read_comm(task->owner->pid, record.comm);
 	read_link(task->owner->pid, "exe", record.path, sizeof(record.path));
-	tracer_tell(tracer, task->owner, &record.head);
+	tracer_write_record(tracer, task->owner, &record.head);
 }
 
 /* The other threads are gone, and the calling thread now has the leader's tid. */
@@ -243,7 +243,7 @@ static void executed(struct tracer *tracer, struct task *task)
 	task_calls_reset(task->calls);
 	owner_look(owner);
 	owner->watched |= owner->watched_from_exec;
-	tell_exec(tracer, task);
+	write_exec(tracer, task);
 	task_hold(tracer, task);
 }
 

@@ -142,7 +142,7 @@ void task_hold(struct tracer *tracer, struct task *task)
 
 	record.tid = (uint32_t)task->tid;
 	task->state = TASK_HELD;
-	if (!tracer_tell(tracer, task->owner, &record))
+	if (!tracer_write_record(tracer, task->owner, &record))
 		task_continue(task, 0); /* rather than hold it forever */
 	tracer_ring(tracer);
 }
@@ -158,6 +158,6 @@ void owner_gone(struct tracer *tracer, struct owner *owner, enum record_kind kin
 	record.code = (uint32_t)status;
 	memcpy(record.losses, owner->losses, sizeof(record.losses));
 	record.losses[LOSS_GAP_NS] += foreign_uprobes_gap_ns(owner);
-	tracer_tell(tracer, owner, &record.head);
+	tracer_write_record(tracer, owner, &record.head);
 	tracer_ring(tracer);
 }

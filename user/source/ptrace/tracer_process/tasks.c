@@ -246,7 +246,7 @@ static void thread_gone(struct tracer *tracer, struct task *task)
 	struct record_head record = {.kind = RECORD_THREAD_GONE, .length = sizeof(record)};
 
 	record.tid = (uint32_t)task->tid;
-	tracer_tell(tracer, task->owner, &record);
+	tracer_write_record(tracer, task->owner, &record);
 }
 
 static void task_ended(struct tracer *tracer, struct task *task, int status)

@@ -185,7 +185,7 @@ static void answer_stop(struct tracer *tracer)
 	if (tracer->stopping_gone) {
 		code = -ESRCH;
 	} else if (owner_is_stopped(tracer, tracer->stopping)) {
-		mailbox->count = registers_tell(tracer, tracer->stopping);
+		mailbox->count = registers_write(tracer, tracer->stopping);
 	} else if (clock_now_ns() > tracer->deadline_ns) {
 		owner_thaw(tracer, tracer->stopping);
 		code = -ETIMEDOUT;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "parser/server/early.h"
+#include "parser/server/prefetched.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "parser/server/opened.h"
+#include "parser/server/passed_module.h"
 
 static bool is_same_file(const struct stat *one, const struct stat *other)
 {
@@ -15,7 +15,7 @@ static bool is_same_file(const struct stat *one, const struct stat *other)
 	       one->st_mtim.tv_nsec == other->st_mtim.tv_nsec;
 }
 
-static void file_close(struct early_file *file)
+static void file_close(struct prefetched_file *file)
 {
 	if (file->fd >= 0)
 		close(file->fd);
@@ -24,22 +24,22 @@ static void file_close(struct early_file *file)
 	file->path = NULL;
 }
 
-int early_give(struct early *early, int fd, const char *path)
+int prefetched_add(struct prefetched *prefetched, int fd, const char *path)
 {
-	struct early_file file = {.fd = fd, .path = strdup(path)};
+	struct prefetched_file file = {.fd = fd, .path = strdup(path)};
 	bool is_known = !fstat(fd, &file.status); /* otherwise the file is ignored */
 	int err = file.path ? 0 : -ENOMEM;
 
 	if (!err && is_known)
-		err = vec_push(&early->files, file);
+		err = vec_push(&prefetched->files, file);
 	if (err || !is_known)
 		file_close(&file);
 	return err;
 }
 
-bool early_waits(const struct early *early)
+bool prefetched_waits(const struct prefetched *prefetched)
 {
-	return early->next < early->files.count;
+	return prefetched->next < prefetched->files.count;
 }
 
 static void read_plan(struct module *module, struct wire *answer)
@@ -63,7 +63,7 @@ static void read_table(const struct module *module, struct wire *answer)
 }
 
 /* Errors are ignored here: the read is repeated on request, and reports them then. */
-static void file_read(struct early_file *file)
+static void file_read(struct prefetched_file *file)
 {
 	struct module *module;
 	struct error err;
@@ -72,53 +72,53 @@ static void file_read(struct early_file *file)
 	if (fd < 0)
 		return;
 	file->fd = -1;
-	if (!opened_module(fd, file->path, &module, &err)) {
-		module_put(&file->answers[EARLY_MODULE], module);
-		read_plan(module, &file->answers[EARLY_PLAN]);
-		read_table(module, &file->answers[EARLY_TABLE]);
+	if (!module_of_descriptor(fd, file->path, &module, &err)) {
+		module_put(&file->answers[PREFETCH_MODULE], module);
+		read_plan(module, &file->answers[PREFETCH_PLAN]);
+		read_table(module, &file->answers[PREFETCH_TABLE]);
 		module_free(module);
 	}
 	file_close(file);
 }
 
-void early_read_next(struct early *early)
+void prefetched_read_next(struct prefetched *prefetched)
 {
-	file_read(&early->files.items[early->next++]);
+	file_read(&prefetched->files.items[prefetched->next++]);
 }
 
-static struct early_file *find(struct early *early, int fd)
+static struct prefetched_file *find(struct prefetched *prefetched, int fd)
 {
-	struct early_file *file;
+	struct prefetched_file *file;
 	struct stat status;
 
 	if (fstat(fd, &status))
 		return NULL;
-	vec_each (file, &early->files)
+	vec_each (file, &prefetched->files)
 		if (is_same_file(&file->status, &status))
 			return file;
 	return NULL;
 }
 
-void early_tell(struct early *early, int fd, struct wire *answer)
+void prefetched_write_answers(struct prefetched *prefetched, int fd, struct wire *answer)
 {
 	static const struct wire nothing;
-	struct early_file *file = find(early, fd);
+	struct prefetched_file *file = find(prefetched, fd);
 
 	if (file)
 		file_read(file);
-	for (int kind = 0; kind < EARLY_KINDS; kind++)
-		early_put(answer, file ? &file->answers[kind] : &nothing);
+	for (int kind = 0; kind < PREFETCH_KINDS; kind++)
+		prefetch_put(answer, file ? &file->answers[kind] : &nothing);
 	if (file)
-		early_drop(file->answers);
+		prefetch_drop(file->answers);
 }
 
-void early_free(struct early *early)
+void prefetched_free(struct prefetched *prefetched)
 {
-	struct early_file *file;
+	struct prefetched_file *file;
 
-	vec_each (file, &early->files) {
+	vec_each (file, &prefetched->files) {
 		file_close(file);
-		early_drop(file->answers);
+		prefetch_drop(file->answers);
 	}
-	vec_free(&early->files);
+	vec_free(&prefetched->files);
 }

@@ -3,8 +3,8 @@
  * In the parser: files to prefetch, and the answers for them. A file is read when the parser is
  * idle, or when it is asked for.
  */
-#ifndef MTRACE_PARSER_SERVER_EARLY_H
-#define MTRACE_PARSER_SERVER_EARLY_H
+#ifndef MTRACE_PARSER_SERVER_PREFETCHED_H
+#define MTRACE_PARSER_SERVER_PREFETCHED_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,26 +14,27 @@
 #include "parser/wire/protocol.h"
 #include "parser/wire/wire.h"
 
-struct early_file {
+struct prefetched_file {
 	int fd; /* -1 once it was read */
 	char *path;
 	struct stat status; /* identifies the file and its last change */
-	struct wire answers[EARLY_KINDS];
+	struct wire answers[PREFETCH_KINDS];
 };
 
 /* An all-zero list is empty. */
-struct early {
-	VEC(struct early_file) files;
+struct prefetched {
+	VEC(struct prefetched_file) files;
 	size_t next; /* the next one to read; may have been read on request */
 };
 
 /* Takes ownership of the descriptor. Returns 0 or -ENOMEM. */
-int early_give(struct early *early, int fd, const char *path);
-bool early_waits(const struct early *early); /* returns true if a file remains to be read */
-void early_read_next(struct early *early);
+int prefetched_add(struct prefetched *prefetched, int fd, const char *path);
+/* Returns true if a file remains to be read. */
+bool prefetched_waits(const struct prefetched *prefetched);
+void prefetched_read_next(struct prefetched *prefetched);
 /* Writes the answers for a file, and drops them. There are none if the file is not in the list or
  * has changed since. */
-void early_tell(struct early *early, int fd, struct wire *answer);
-void early_free(struct early *early);
+void prefetched_write_answers(struct prefetched *prefetched, int fd, struct wire *answer);
+void prefetched_free(struct prefetched *prefetched);
 
 #endif

@@ -4,7 +4,7 @@
  * are distributed between the two parsers, largest first: a single library may contain as much code
  * as all others.
  */
-#include "parser/client/ahead.h"
+#include "parser/client/prefetch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -90,9 +90,9 @@ static void give(struct parser *parser, pid_t pid, const struct file *file)
 	if (fd < 0)
 		return;
 	if (file->is_second)
-		parser_second_ahead(parser, fd, file->mapping->path);
+		parser_second_prefetch(parser, fd, file->mapping->path);
 	else
-		parser_ahead(parser, fd, file->mapping->path);
+		parser_prefetch(parser, fd, file->mapping->path);
 	close(fd);
 }
 
@@ -102,7 +102,7 @@ static bool wants_second(const struct files *files)
 	return files->bytes >= SECOND_BYTES && sysconf(_SC_NPROCESSORS_ONLN) > 1;
 }
 
-void parser_read_ahead(struct parser *parser, pid_t pid)
+void parser_prefetch_process(struct parser *parser, pid_t pid)
 {
 	struct files files = {.count = 0};
 	struct proc_maps maps;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "parser/server/opened.h"
+#include "parser/server/passed_module.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "symbol/elf/module_read.h"
 
-int opened_module(int fd, const char *path, struct module **ret_module, struct error *err)
+int module_of_descriptor(int fd, const char *path, struct module **ret_module, struct error *err)
 {
 	struct module *module = calloc(1, sizeof(*module));
 	int code;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reads blocks again if their pointers did not fit into memory. */
-#ifndef MTRACE_SCAN_MARK_AGAIN_H
-#define MTRACE_SCAN_MARK_AGAIN_H
+#ifndef MTRACE_SCAN_MARK_REREAD_H
+#define MTRACE_SCAN_MARK_REREAD_H
 
 #include <stdint.h>
 
@@ -11,7 +11,7 @@
  * Reads some of the blocks that are still to be followed. Returns 1, 0 if there are none, or
  * -errno.
  */
-int scan_read_again(struct scan *scan);
+int scan_reread(struct scan *scan);
 /* Reads all unreachable blocks, to find pointers from one to another. Returns 0 or -errno. */
 int scan_read_lost(struct scan *scan);
 /* The first unreachable block from the slot on, or the number of slots if there is none. */

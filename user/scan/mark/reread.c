@@ -11,7 +11,7 @@
  * those of reachable blocks. So all leaked blocks are read once more, and only pointers from one
  * leaked block to another are remembered.
  */
-#include "scan/mark/again.h"
+#include "scan/mark/reread.h"
 #include "scan/mark/pass.h"
 
 #define BLOCKS 1024 /* at a time */
@@ -50,8 +50,8 @@ static int read_batch(struct scan *scan, const struct reread_batch *batch)
 {
 	const struct scan_input *input = scan->input;
 
-	if (!scan->again_feed) {
-		int err = feed_open(&scan->again_feed, input->memory, NULL, 0,
+	if (!scan->reread_feed) {
+		int err = feed_open(&scan->reread_feed, input->memory, NULL, 0,
 				    input->word - input->step, false);
 
 		if (err)
@@ -60,26 +60,26 @@ static int read_batch(struct scan *scan, const struct reread_batch *batch)
 	scan->wanted = batch->slots;
 	scan->wanted_count = batch->count;
 	scan->wanted_at = 0;
-	feed_restart(scan->again_feed, batch->ranges, batch->range_count);
-	return scan_feed(scan, scan->again_feed);
+	feed_restart(scan->reread_feed, batch->ranges, batch->range_count);
+	return scan_feed(scan, scan->reread_feed);
 }
 
-int scan_read_again(struct scan *scan)
+int scan_reread(struct scan *scan)
 {
 	struct reread_batch batch;
-	uint32_t slot = bitset_next(&scan->again, scan->again_from);
+	uint32_t slot = bitset_next(&scan->reread, scan->reread_from);
 	int err;
 
 	if (slot == BITSET_NONE)
-		slot = bitset_next(&scan->again, 0);
+		slot = bitset_next(&scan->reread, 0);
 	if (slot == BITSET_NONE)
 		return 0;
 	batch.count = batch.range_count = 0;
 	do {
-		bitset_remove(&scan->again, slot);
+		bitset_remove(&scan->reread, slot);
 		add_block(scan, &batch, slot);
-		scan->again_from = slot;
-		slot = bitset_next(&scan->again, slot);
+		scan->reread_from = slot;
+		slot = bitset_next(&scan->reread, slot);
 	} while (slot != BITSET_NONE && batch.count < BLOCKS);
 	err = read_batch(scan, &batch);
 	return err ? err : 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Follows the pointers that the pass stored. scan/scan.c explains the idea. */
-#include "scan/mark/again.h"
-#include "scan/mark/spread.h"
+#include "scan/mark/reread.h"
+#include "scan/mark/propagate.h"
 #include "scan/mark/pass.h"
 #include "scan/mark/reach.h"
 #include "scan/mark/stack_only.h"
@@ -10,12 +10,12 @@
 
 /* The pointer handler while START spreads. */
 
-static void spread_start(struct scan *scan, uint32_t source, const struct edge *edge)
+static void propagate_start(struct scan *scan, uint32_t source, const struct edge *edge)
 {
 	if (scan->origins)
 		stack_only_inherit(scan, source, edge->target);
 	if (scan_level(scan, edge->target) == LEVEL_START)
-		return; /* a candidate: spread_level() follows its edges */
+		return; /* a candidate: propagation_level() follows its edges */
 	if (scan_counts_as_start(scan, edge)) {
 		scan_set_level(scan, edge->target, LEVEL_START);
 		scan_push(scan, edge->target);
@@ -24,7 +24,7 @@ static void spread_start(struct scan *scan, uint32_t source, const struct edge *
 	}
 }
 
-static void spread_interior(struct scan *scan, uint32_t source, const struct edge *edge)
+static void propagate_interior(struct scan *scan, uint32_t source, const struct edge *edge)
 {
 	if (scan->origins)
 		stack_only_inherit(scan, source, edge->target);
@@ -34,7 +34,7 @@ static void spread_interior(struct scan *scan, uint32_t source, const struct edg
 	scan_push(scan, edge->target);
 }
 
-static void spread_visited(struct scan *scan, uint32_t source, const struct edge *edge)
+static void propagate_visited(struct scan *scan, uint32_t source, const struct edge *edge)
 {
 	uint8_t *state = &scan->states[edge->target];
 
@@ -45,7 +45,7 @@ static void spread_visited(struct scan *scan, uint32_t source, const struct edge
 	scan_push(scan, edge->target);
 }
 
-static void spread_indirect(struct scan *scan, uint32_t source, const struct edge *edge)
+static void propagate_indirect(struct scan *scan, uint32_t source, const struct edge *edge)
 {
 	uint8_t *state = &scan->states[edge->target];
 
@@ -126,7 +126,7 @@ static int follow_all(struct scan *scan)
 
 	do {
 		follow_pending(scan);
-		status = bitset_is_empty(&scan->again) ? 0 : scan_read_again(scan);
+		status = bitset_is_empty(&scan->reread) ? 0 : scan_reread(scan);
 	} while (status > 0);
 	return status;
 }
@@ -168,7 +168,7 @@ static void push_candidates(struct scan *scan, unsigned int level)
 			scan_push(scan, *slot);
 }
 
-static int spread_level(struct scan *scan, unsigned int level)
+static int propagation_level(struct scan *scan, unsigned int level)
 {
 	int err;
 
@@ -203,18 +203,18 @@ static void settle_interior(struct scan *scan)
 			settled_mark(&scan->settled, scan->blocks, slot);
 }
 
-int scan_spread(struct scan *scan)
+int scan_propagate(struct scan *scan)
 {
 	int err;
 
 	settle_deferred(scan);
-	scan->on_pointer = spread_start;
-	err = spread_level(scan, LEVEL_START);
+	scan->on_pointer = propagate_start;
+	err = propagation_level(scan, LEVEL_START);
 	if (err)
 		return err;
 	settle_interior(scan);
-	scan->on_pointer = spread_interior;
-	err = spread_level(scan, LEVEL_INTERIOR);
+	scan->on_pointer = propagate_interior;
+	err = propagation_level(scan, LEVEL_INTERIOR);
 	if (!err)
 		stack_only_finish(scan);
 	return err;
@@ -226,7 +226,7 @@ static int find_heads(struct scan *scan)
 	uint32_t slot = 0;
 	int err = 0;
 
-	scan->on_pointer = spread_visited;
+	scan->on_pointer = propagate_visited;
 	while (!err && (slot = scan_next_lost(scan, slot)) < scan->blocks->slots) {
 		if (!(scan->states[slot] & LOST_VISITED)) {
 			scan->states[slot] |= LOST_VISITED | LOST_HEAD;
@@ -242,7 +242,7 @@ static int demote_heads(struct scan *scan)
 {
 	int err = 0;
 
-	scan->on_pointer = spread_indirect;
+	scan->on_pointer = propagate_indirect;
 	for (uint32_t slot = scan->blocks->slots; !err && slot-- > 0;) {
 		if ((scan->states[slot] & (LEVEL_MASK | LOST_HEAD | LOST_INDIRECT)) != LOST_HEAD)
 			continue;
