@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# make help says what can be made, make/options.mk how: for which processor, with which libraries.
+# `make help` lists the targets. make/options.mk has the options: the processor, the libraries.
 
 all:
 
@@ -21,7 +21,7 @@ all: $(PROGRAM)
 
 targets: $(TARGETS) $(ORACLE)
 
-# Each target installs what it needs, as root; else it says what is missing.
+# As root, each target installs the packages it needs. Otherwise it says which are missing.
 help:
 	@printf '  %-15s %s\n' \
 		'make' 'build the program: $(PROGRAM)' \

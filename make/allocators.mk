@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Programs to trace, with allocators of all kinds: static, position-independent or not; from an archive;
-# under names with a prefix; instrumented; interposed; in Rust. What a machine cannot build is not built.
+# under names with a prefix; instrumented; interposed; in Rust. Programs that this machine cannot build
+# are left out.
 
 ALLOCATORS := $(addprefix $(BUILD)/targets/,basic-static-pie basic-musl-static steady-musl basic-asan \
 	basic-asan-static basic-lsan cxx-static \

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What tracing costs, beside its peers, in one run; some 25 minutes, QUICK=1: some 3. ROWS=pairs,threads
-# chooses parts (tests/bench/bench.py --help), BENCH="--rounds 3" is passed on. Figures go to
-# $(BUILD)/bench.json; `make plots` draws docs/performance from there.
+# Measures the cost of tracing, compared with other tools in the same run. Takes about 25 minutes, 3
+# with QUICK=1. ROWS=pairs,threads chooses parts (tests/bench/bench.py --help), BENCH="--rounds 3" is
+# passed on. Figures go to $(BUILD)/bench.json; `make plots` draws docs/performance from there.
 BENCH    ?=
 QUICK    ?=
 ROWS     ?=
@@ -20,7 +20,7 @@ $(BUILD)/tests/bench/json: tests/bench/json.cc
 	$(call say,BENCH,$@)
 	$(Q)mkdir -p $(@D) && $(CXX) $(BENCH_CFLAGS) -o $@ $<
 
-# A tracer that walks stacks and does nothing with them.
+# A tracer that only unwinds stacks.
 $(BUILD)/bench/mtrace-bpf: $(PROGRAM)
 	$(Q)$(MAKE) --no-print-directory BUILD=$(@D) BPF_EXTRA=-DHAND_OVER=0 $@
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# One program to trace, tests/targets/chain.c, compiled in all the ways that stacks are unwound through:
+# One program to trace, tests/targets/chain.c, compiled in every way that affects unwinding:
 # CHAIN.name is how targets/chain/name is compiled.
 
 MUSL_CC := musl-gcc

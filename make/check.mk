@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Checks. tools/check runs suites side by side and sums up; tests/README.md says what each finds.
+# Checks. tools/check runs suites side by side and prints a summary. tests/README.md describes each
+# suite.
 
 FORMATTED := $(shell find user bpf arch tests -name '*.c' -o -name '*.h' -o -name '*.cc')
 ANALYSED  := $(shell find user arch -name '*.c')
@@ -14,7 +15,8 @@ check:
 	@$(MAKE) --no-print-directory -j$(JOBS) check-programs
 	@BUILD=$(BUILD) tools/check $(SUITES)
 
-# Kernels are fetched and built meanwhile. A test that needs one waits for it, and says why it cannot be had.
+# Kernels are downloaded and built meanwhile. A test that needs one waits for it, and says if it is not
+# available.
 check-all:
 	tools/install-deps all
 	@nice tools/kernels $(SOME_KERNELS) >/dev/null 2>&1 &
@@ -65,12 +67,12 @@ format:
 	tools/install-deps check
 	clang-format -i $(FORMATTED)
 
-# For small boards; stripped, as it is installed there.
+# The program for small boards, stripped as it is installed there.
 small-program:
 	$(Q)$(MAKE) --no-print-directory $(GUEST_ARCH.armmp) SMALL=1 BUILD=build-arm-small
 	$(Q)arm-linux-gnueabihf-strip -o build-arm-small/mtrace-bpf.stripped build-arm-small/mtrace-bpf
 
-# Tests of real programs alone: PYTEST="-k exec -x" chooses some, BACKEND=ptrace says by what.
+# Runs only the runtime tests. PYTEST="-k exec -x" selects some, BACKEND=ptrace selects the backend.
 runtime:
 	tools/install-deps check
 	@$(MAKE) --no-print-directory -j$(JOBS) all targets
@@ -85,8 +87,8 @@ soak:
 	$(Q)env SOAK_SECONDS=$(SOAK_SECONDS) MTRACE=$(PROGRAM) TARGETS=$(BUILD)/targets \
 		/usr/bin/python3 -m pytest -q -s -rs -p no:cacheprovider tests/runtime/test_soak.py
 
-# Leak suites that are not part of this project. CASES=GLOB and LIMIT=N choose cases. EXTERNAL="--levels O0
-# --backends bpf --json FILE" is passed on (tests/external/run --help).
+# Leak suites that are not part of this project. CASES=GLOB and LIMIT=N choose cases. EXTERNAL="--levels
+# O0 --backends bpf --json FILE" is passed on (tests/external/run --help).
 SUITE    ?=
 CASES    ?=
 LIMIT    ?=
@@ -99,7 +101,8 @@ check-external:
 	@MTRACE=$(PROGRAM) tests/external/run --jobs $(JOBS) $(if $(CASES),--cases '$(CASES)') \
 		$(if $(LIMIT),--limit $(LIMIT)) $(EXTERNAL) '$(SUITE)'
 
-# Is what the leak scan calls dead really dead? On programs that are installed here.
+# Overwrites the words that the leak scan calls dead in installed programs, and checks that nothing
+# changes.
 MOMENTS  ?= 1000
 LIVENESS ?=
 

@@ -9,21 +9,21 @@ ALL_CFLAGS := $(LANGUAGE) -MMD -MP \
 	-Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer) $(CFLAGS)
 
-# 1 if header $(1) and library $(2) are there for the processor.
+# 1 if header $(1) and library $(2) exist for the processor.
 has_library = $(shell echo 'int main(void) { return 0; }' | $(CC) $(CROSS_FLAGS) $(LDFLAGS) -include $(1) -x c \
 	-o /dev/null - $(2) 2>/dev/null && echo 1 || echo 0)
 
 ifeq ($(origin WITH_ZSTD),undefined)
 WITH_ZSTD := $(call has_library,zstd.h,-lzstd)
 endif
-# Programs for other, small machines do without TLS and without serving metrics.
+# Programs for other, small machines have no TLS and serve no metrics.
 ifeq ($(origin WITH_TLS),undefined)
 WITH_TLS := $(if $(filter 1,$(STATIC))$(CROSS),0,$(call has_library,openssl/ssl.h,-lssl -lcrypto))
 endif
 ifeq ($(origin WITH_HTTP),undefined)
 WITH_HTTP := $(if $(filter 1,$(STATIC))$(CROSS),0,$(call has_library,microhttpd.h,-lmicrohttpd))
 endif
-# x86 code is read where x86 programs are traced.
+# x86 code is decoded only where x86 programs are traced.
 WITH_X86 := $(if $(filter x86 i386,$(ARCH)),1,0)
 # A static program cannot load the C library's modules that resolve names of hosts and users.
 WITH_NSS := $(if $(filter 1,$(STATIC)),0,1)
@@ -34,7 +34,7 @@ LDLIBS   := $(call with,BPF,-lbpf) $(call with,READLINE,-lreadline) $(call with,
 	$(call with,TLS,-lssl -lcrypto) $(call with,HTTP,-lmicrohttpd) -lm
 LDFLAGS  += $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
-# What an archive needs besides itself; an archive of another machine may have been built without.
+# The libraries that a static library needs; one for another machine may have been built without them.
 ifeq ($(STATIC),1)
 LDFLAGS  += -static
 LDLIBS   := -Wl,--start-group $(LDLIBS) -lz \

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Another processor's libraries: tools/cross-libraries gets them, or SYSROOT= says where they are.
+# Libraries for another processor, from tools/cross-libraries or from the directory SYSROOT.
 
-# Debian's names of processors, by the compiler's.
+# Debian's names of processors, by the names that compilers use.
 MACHINE_arm-linux-gnueabihf := armhf
 MACHINE_arm-linux-gnueabi   := armel
 MACHINE_aarch64-linux-gnu   := arm64

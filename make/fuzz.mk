@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Parsers of files that a target or somebody else may have made: briefly in check, FUZZ_SECONDS=3600 for a long run.
+# Fuzzes the parsers of files that others may have written: briefly in check, FUZZ_SECONDS=3600 for a
+# long run.
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SOURCES := $(filter $(foreach layer,base api os symbol model net,user/$(layer)/%) arch/%,$(SOURCES)) \
 	user/parser/wire/protocol.c user/parser/wire/wire.c user/source/stream/malloc_log.c
 FUZZ_CFLAGS  := $(LANGUAGE) -MMD -MP -Wall -Werror -O1 -g -fsanitize=fuzzer-no-link,address,undefined \
 	-fno-sanitize-recover=all
-# Target $(1) from the seeds and directory $(2), into which goes what reaches new code.
+# Fuzzes target $(1), from the seeds and directory $(2), which receives the inputs that reach new code.
 fuzz_run      = mkdir -p $(BUILD)/fuzz/$(2)/$(1) && $(BUILD)/fuzz/$(1) -timeout=20 -rss_limit_mb=2048 \
 	-verbosity=0 -print_funcs=0 -print_final_stats=1 -artifact_prefix=$(BUILD)/fuzz/$(1)- \
 	$(3) $(BUILD)/fuzz/$(2)/$(1) tests/fuzz/corpus/$(1)
@@ -27,7 +28,7 @@ fuzz:
 	$(Q)$(foreach target,$(FUZZ_TARGETS),\
 		$(call fuzz_run,$(target),corpus,-max_total_time=$(FUZZ_SECONDS)) &&) :
 
-# From the seeds alone, and in the same order: what it finds is of the change that is checked.
+# Starts from the seeds only, in the same order, so that findings come from the change that is checked.
 fuzz-brief-%: $(BUILD)/fuzz/%
 	$(Q)rm -rf $(BUILD)/fuzz/brief/$*
 	$(Q)$(call fuzz_run,$*,brief,-seed=1 -max_total_time=3)

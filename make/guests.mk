@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Guests of other kernels and processors, under qemu: what they run, and which (tests/arch/kernels.py).
+# Guests with other kernels and processors, under qemu (tests/arch/kernels.py).
 
 KERNELS      ?= 5.10 6.1 6.12 newest no-uprobes
 SOME_KERNELS := 6.1 no-uprobes armmp ppc32
 ARCH_TARGETS := $(addprefix $(BUILD)/targets/,basic maps short threads cxx stacks exec family steady seccomp \
 	altstack ownmalloc mixed sanity sanity_bad valgrind/leak_cases valgrind/leak_cases_cxx valgrind/libleak.so)
 
-# For other processors: the compilers by kernel, and how the program is built.
+# The compilers for other processors, and the options of the program.
 GUEST_CC.686     := $(CC) $(M32_FLAGS)
 GUEST_CXX.686    := $(CXX) $(M32_FLAGS)
 GUEST_CC.armmp   := arm-linux-gnueabihf-gcc
@@ -17,7 +17,7 @@ GUEST_CC.arm64   := aarch64-linux-gnu-gcc
 GUEST_CXX.arm64  := aarch64-linux-gnu-g++
 GUEST_CC.ppc32   := powerpc-linux-gnu-gcc
 GUEST_CXX.ppc32  := powerpc-linux-gnu-g++
-# They have no 64-bit atomics of their own.
+# These processors have no 64-bit atomic instructions.
 GUEST_LIBS.armel := -l:libatomic.a
 GUEST_LIBS.ppc32 := -l:libatomic.a
 GUEST_ARCH.686   := ARCH=i386
@@ -32,7 +32,7 @@ GUEST_TARGETS    := $(foreach kernel,$(FOREIGN),\
 kernel_of         = $(word 1,$(subst /, ,$(patsubst $(BUILD)/guest/%,%,$@)))
 
 $(BUILD)/guest/%: TARGET_FLAGS += -rdynamic -DCHAIN=1000
-# Return addresses are signed where the processor can.
+# Sign return addresses where the processor can.
 $(filter $(BUILD)/guest/arm64/%,$(filter-out %/compat32/basic,$(GUEST_TARGETS))): \
 	TARGET_FLAGS += -mbranch-protection=standard
 $(BUILD)/guest/arm64/compat32/basic: GUEST_CC.arm64 := arm-linux-gnueabihf-gcc -static
@@ -55,7 +55,7 @@ $(filter %/libleak.so,$(GUEST_TARGETS)): tests/targets/leak_library.c
 guest-program-%:
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(GUEST_ARCH.$*) STATIC=1
 
-# The program for small boards runs in the same guest as the usual one.
+# The program for small boards runs in the same guest as the full one.
 guest-program-armmp: small-program
 
 check-arch:

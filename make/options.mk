@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What is built: for which processor, with which libraries, where to.
+# Build options: the processor, the libraries, the directory.
 #
 #   ARCH=arm CROSS_COMPILE=arm-linux-gnueabihf-     for another processor, into build-$(ARCH)
 #   ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-
@@ -28,11 +28,12 @@ STATIC   := 1
 CFLAGS   ?= -Os -g
 endif
 STATIC   ?= 0
-# There are BPF programs for processors whose kernel types are in vmlinux.
+# BPF programs exist for processors whose kernel types are in vmlinux/.
 WITH_BPF ?= $(if $(wildcard vmlinux/$(ARCH)),1,0)
 WITH_DWARF ?= 1
 WITH_SECCOMP ?= 1
-# The shell has line editing, history and completion where the program runs on the machine that builds it.
+# The shell has line editing, history and completion where the program runs on the machine that builds
+# it.
 WITH_READLINE ?= $(if $(filter 1,$(STATIC))$(CROSS_COMPILE)$(filter-out $(HOST),$(ARCH))$(filter 0,$(WITH_BPF)),0,1)
 
 BUILD    ?= build$(if $(filter-out $(HOST),$(ARCH)),-$(ARCH))$(if \

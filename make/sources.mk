@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Which files a build has: all except those that the table leaves out. A new file needs no row.
+# Which files a build has: all except those that the table leaves out. A new file needs no entry.
 #
 # WITH_name=1 leaves out the files of WITHOUT.name, WITH_name=0 those of WITH.name. A % stands for
 # anything.
@@ -19,7 +19,7 @@ WITH.DWARF       := symbol/names/module_names.c symbol/names/dwarf_index.c symbo
 	symbol/names/demangle.c parser/client/debuginfod.c
 WITHOUT.DWARF    := symbol/names/without_dwarf.c symbol/names/without_demangler.c \
 	parser/client/without_debuginfod.c
-# x86 code: exits of functions, and what a stopped function can still read.
+# Analysis of x86 code: exits of functions, and the words that a stopped function can still read.
 WITH.X86         := symbol/probe_site/x86_code.c symbol/liveness/% app/scan/stack_judge.c \
 	scan/allocator/glibc_stack.c
 WITHOUT.X86      := symbol/probe_site/without_x86_code.c symbol/liveness/without_liveness.c \

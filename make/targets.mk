@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Programs to trace. They know what they allocate and say so; see tests/targets/truth.h.
+# Programs to trace. They print what they allocated: see tests/targets/truth.h.
 
 TARGET_FLAGS := -O1 -g -Wall -Wextra -Werror -D_GNU_SOURCE -pthread \
 	-fno-builtin -fno-omit-frame-pointer -fno-optimize-sibling-calls
-# Sources that are no program by themselves: libraries, and what is compiled in more than one way.
+# Sources that are not programs by themselves: libraries, and files that are compiled in several ways.
 PARTS   := plugin.c bare.c chain.c leak_library.c interposer.c counter.c prefixed.c rjem.c redis_leak.c \
 	postgres_leak.c
 TARGETS := $(patsubst tests/targets/%,$(BUILD)/targets/%,$(basename \
@@ -11,7 +11,7 @@ TARGETS := $(patsubst tests/targets/%,$(BUILD)/targets/%,$(basename \
 	$(addprefix $(BUILD)/targets/,libplugin.so libother.so redis_leak.so postgres_leak.so basic-static \
 	basic-musl steady-static tails-static)
 
-# Source $<, with more options $(1), and libraries $(2).
+# Compiles source $< with additional options $(1) and libraries $(2).
 define c_target
 $(call say,TARGET,$@)
 $(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(TARGET_FLAGS) $(1) -o $@ $<
@@ -41,16 +41,17 @@ $(BUILD)/targets/%_leak.so: tests/targets/%_leak.c tests/targets/leak_module.h
 $(BUILD)/targets/lib%.so: tests/targets/plugin.c
 	$(call c_target,-shared -fPIC)
 
-# Stacks are unwound through code as distributions compile it.
+# Compiled as distributions do, because stacks are unwound through this code.
 $(BUILD)/targets/unsteppable: TARGET_FLAGS += -rdynamic
-# Stale words are left as the compiler leaves them.
+# -O0: the tests are about the stale words that such code leaves.
 $(BUILD)/targets/stale $(BUILD)/targets/coroutine: TARGET_FLAGS += -O0
 $(foreach directory,targets targets/m32,$(BUILD)/$(directory)/stacks $(BUILD)/$(directory)/callbacks): \
 	TARGET_FLAGS += -O2 -fomit-frame-pointer -foptimize-sibling-calls -fbuiltin
 
-# 32-bit programs, where the compiler and its libraries can make them.
+# 32-bit programs, if the compiler and its libraries can build them.
 MULTILIB := $(wildcard /usr/lib32/crt1.o)
-# gcc-multilib would give the headers their path, but conflicts with the compilers for other machines.
+# gcc-multilib would provide the path of the headers, but conflicts with the compilers for other
+# machines.
 M32_FLAGS := -m32 -I/usr/include/x86_64-linux-gnu
 M32      := $(addprefix $(BUILD)/targets/m32/,basic maps short threads longjmp altstack ends exec \
 	forker steady dlopener callbacks ownmalloc seccomp leak remapped tails)
@@ -70,13 +71,13 @@ $(BUILD)/targets/m32/basic-static: tests/targets/basic.c tests/targets/truth.h
 $(BUILD)/targets/m32/libplugin.so $(BUILD)/targets/m32/libother.so: tests/targets/plugin.c
 	$(call c_target,-shared -fPIC)
 
-# x32 programs, without a C library: few systems have one.
+# x32 programs without a C library, because few systems have one for x32.
 $(BUILD)/targets/m32/x32: TARGET_FLAGS := -mx32 -nostdlib -static
 $(BUILD)/targets/m32/x32: tests/targets/bare.c
 	$(c_target)
 
-# The truth table of the leak scan: as usual, with LeakSanitizer, with chains short enough for
-# valgrind, and for 32 bits; and what scans it without the tracer.
+# The truth table of the leak scan: normal, with LeakSanitizer, with chains short enough for valgrind,
+# and for 32 bits. Also the program that scans them without the tracer.
 LEAKS       := leak_cases leak_places leak_cases_cxx leak_cases_cxx_old
 LEAK_BUILDS := $(BUILD)/targets $(addprefix $(BUILD)/targets/,lsan valgrind) \
 	$(if $(MULTILIB),$(BUILD)/targets/m32)
@@ -114,7 +115,7 @@ $(BUILD)/targets/cgo: tests/targets/cgo.go
 
 TARGETS += $(BUILD)/targets/cgo
 
-# Another unwinder: none of our code in it.
+# Another unwinder, without any of our code.
 ORACLE := $(BUILD)/tests/oracle/malloc_stacks
 
 $(ORACLE): tests/oracle/malloc_stacks.c

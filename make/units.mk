@@ -7,7 +7,7 @@ $(BUILD)/tests/%: tests/%.c $(LIBRARY)
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(LIBRARY) -lcmocka $(LDLIBS)
 
-# Instructions of other processors, as we emulate them and as qemu does.
+# Compares our emulation of other processors' instructions with qemu's.
 step-program: $(BUILD)/tests/step/replay
 
 step: $(BUILD)/tests/step/replay

@@ -65,7 +65,7 @@
  * brackets is that of reading and filtering:
  *
  *   text and numbers                       78 to 82% (93%)  a third of the rest is the filter
- *   one word in sixteen a pointer          42 to 48% (82%)  lookups of blocks being reached
+ *   one word in sixteen a pointer          42 to 48% (82%)  the rest looks up blocks
  *   every word a pointer                   43 to 46% (84%)
  *   each hundredth block leaked, the same  24 to 27% (90%)  its neighbours are looked up to the end
  *   each tenth word, a random graph        22%              two thirds are read twice

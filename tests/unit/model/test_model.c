@@ -105,7 +105,7 @@ struct realloc_case {
 	struct expected expected;
 };
 
-/* Before each, a block of 10 bytes is live at A. */
+/* Before each step, a block of 10 bytes is live at A. */
 static const struct realloc_case realloc_cases[] = {
 	{"moves", A, 30, B, {2, 1, 40, 30, 0, 0, 0, 0, 0}},
 	{"stays", A, 30, A, {2, 1, 40, 30, 0, 0, 0, 0, 0}},

@@ -8,7 +8,7 @@
 #include "app/cli/usage.h"
 #include "base/log.h"
 
-/* The kernel does not wake us for every event, which would slow down the traced program. */
+/* The kernel does not wake us for every event: that would slow down the traced program. */
 #define POLL_NS (50 * 1000000ULL)
 
 /* A failed interim report is reported, and the trace continues. */

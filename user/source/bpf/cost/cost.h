@@ -26,7 +26,7 @@ enum cost_hit {
 	COST_NO_HIT, /* a tracepoint */
 	COST_ENTRY,
 	COST_RETURN,
-	COST_BOTH, /* a session: recorded calls have also returned */
+	COST_BOTH, /* a session: also run at the return of a recorded call */
 };
 
 /* Starts measuring. Returns 0 or -errno; sets *err. */

@@ -29,7 +29,7 @@ int task_new(struct tracer *tracer, pid_t tid, struct owner *owner,
 void task_remove(struct tracer *tracer, struct task *task);
 /* Lets a stopped thread run on, with a signal or (0) without. */
 void task_continue(struct task *task, int signal);
-/* Ends the tracing of a stopped thread, and removes it; with the last one also its process. */
+/* Detaches from a stopped thread and removes it, and after the last thread also its process. */
 void task_let_go(struct tracer *tracer, struct task *task, int signal);
 /* Leaves a thread stopped until the command resumes it. */
 void task_hold(struct tracer *tracer, struct task *task);
