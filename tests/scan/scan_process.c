@@ -36,8 +36,8 @@ struct run {
 	struct board *board;
 	int board_fd;
 	pid_t pid;
-	FILE *says; /* its standard output */
-	int tells;  /* its standard input */
+	FILE *from_program; /* its standard output */
+	int to_program;     /* its standard input */
 };
 
 struct tallies {
@@ -96,8 +96,8 @@ static void start(struct run *run)
 		become(run, in[0], out[1]);
 	close(in[0]);
 	close(out[1]);
-	run->tells = in[1];
-	run->says = fdopen(out[0], "r");
+	run->to_program = in[1];
+	run->from_program = fdopen(out[0], "r");
 }
 
 static void wait_until_ready(struct run *run)
@@ -105,9 +105,9 @@ static void wait_until_ready(struct run *run)
 	char *line = NULL;
 	size_t size = 0;
 
-	while (getline(&line, &size, run->says) > 0 && strcmp(line, "READY\n"))
+	while (getline(&line, &size, run->from_program) > 0 && strcmp(line, "READY\n"))
 		fputs(line, stdout);
-	if (feof(run->says))
+	if (feof(run->from_program))
 		fail(run->command[0], -ESRCH);
 	free(line);
 }
@@ -116,8 +116,8 @@ static int end(struct run *run)
 {
 	int status;
 
-	close(run->tells);
-	fclose(run->says);
+	close(run->to_program);
+	fclose(run->from_program);
 	if (waitpid(run->pid, &status, 0) < 0)
 		fail("wait", -errno);
 	return status;

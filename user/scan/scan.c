@@ -64,7 +64,7 @@
  * medians of seven rounds; 100% is the speed of reading alone in the same round, and the figure in
  * brackets is that of reading and filtering:
  *
- *   text and numbers                       78 to 82% (93%)  a third of the rest is the filter
+ *   text and numbers                       78 to 82% (93%)  the filter takes a third of the rest
  *   one word in sixteen a pointer          42 to 48% (82%)  the rest looks up blocks
  *   every word a pointer                   43 to 46% (84%)
  *   each hundredth block leaked, the same  24 to 27% (90%)  its neighbours are looked up to the end

@@ -19,7 +19,8 @@
 
 /* A flag in positions, and in the tags of hits: the word had a tag in its upper bits. */
 #define WORD_TAGGED 0x40000000u
-_Static_assert(SLOT_LIMIT <= WORD_TAGGED && UNIT <= WORD_TAGGED, "the flag is a bit of its own");
+_Static_assert(SLOT_LIMIT <= WORD_TAGGED && UNIT <= WORD_TAGGED,
+	       "slots and positions leave the flag's bit free");
 
 /* The state of a block, while the scan runs. */
 #define LEVEL_MASK     0x03

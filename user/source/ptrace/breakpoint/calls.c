@@ -454,7 +454,7 @@ static const struct {
 	{PROBE_THROW, hit_throw},
 };
 
-_Static_assert(sizeof(kinds) / sizeof(kinds[0]) == PROBE_KINDS, "something to do for each");
+_Static_assert(sizeof(kinds) / sizeof(kinds[0]) == PROBE_KINDS, "each probe kind has a row");
 
 bool calls_hit(struct tracer *tracer, struct task *task, const struct breakpoint *breakpoint,
 	       const struct arch_registers *registers)
