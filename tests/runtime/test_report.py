@@ -8,7 +8,8 @@ import os
 import pytest
 
 import harness
-from harness import mtrace, target
+from harness import mtrace, one_line, target
+from machine import need
 
 LEAKS = {"describe_error": 20, "parse_agent": 133, "remember_session": 203}
 
@@ -87,6 +88,43 @@ def test_report_replaces_the_old_one_completely(uprobes, tmp_path):
     json.loads(path.read_text())
     assert path.stat().st_mode & 0o777 == 0o640
     assert os.listdir(tmp_path) == ["report"]
+
+
+def test_new_reports_and_recordings_are_private(uprobes, tmp_path):
+    mtrace("-o", f"{tmp_path}/report", "-l", f"{tmp_path}/trace", "/bin/true")
+    assert {(tmp_path / name).stat().st_mode & 0o777 for name in ("report", "trace")} == {0o600}
+    mtrace("-o", f"{tmp_path}/open", "--output-mode", "644", "/bin/true")
+    assert (tmp_path / "open").stat().st_mode & 0o777 == 0o644
+    result = mtrace("--output-mode", "999", "/bin/true")
+    assert result.status == 2 and '"999" is not a mode like 600 or 640' in result.stderr
+
+
+@pytest.mark.parametrize("option", ["-o", "-l"])
+def test_files_of_others_in_a_shared_directory_are_refused(uprobes, tmp_path, option):
+    """Another user prepares a file and a symbolic link to a file of root."""
+    need("root")
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    secret = tmp_path / "secret"
+    secret.write_text("root's")
+    (shared / "file").write_text("theirs")
+    os.chown(shared / "file", 65534, 65534)
+    (shared / "link").symlink_to(secret)
+    os.chown(shared / "link", 65534, 65534, follow_symlinks=False)
+    for name, reason in (("file", "it belongs to another user"), ("link", "a symbolic link of another user")):
+        result = mtrace(option, f"{shared}/{name}", "/bin/true")
+        assert result.status == 1 and reason in result.stderr
+        assert one_line(result.stderr)
+    assert secret.read_text() == "root's" and (shared / "file").read_text() == "theirs"
+    assert mtrace(option, f"{shared}/new", "/bin/true").status == 0
+    assert (shared / "new").stat().st_uid == 0
+
+
+def test_report_follows_own_links(uprobes, tmp_path):
+    (tmp_path / "latest").symlink_to("report")
+    assert mtrace("-o", f"{tmp_path}/latest", "/bin/true").status == 0
+    assert (tmp_path / "latest").is_symlink() and (tmp_path / "report").stat().st_size
 
 
 def test_top_limits_the_text(uprobes, tmp_path):

@@ -13,6 +13,7 @@
 #include "app/cli/config_file.h"
 #include "app/cli/option_table.h"
 #include "app/cli/suggest.h"
+#include "app/terminal/output.h"
 
 /* The position of the parser. */
 struct argument_cursor {
@@ -311,6 +312,7 @@ static int options_complete(struct options *options, char *const *rest, struct e
 static const struct options options_default = {
 	.apis = API_SET_ALL,
 	.depth = DEPTH_DEFAULT,
+	.output_mode = OUTPUT_PRIVATE,
 	.top = TOP_DEFAULT,
 	.leak_kinds = LEAK_BIT(LEAK_DEFINITE),
 	.port = PORT_DEFAULT,

@@ -408,6 +408,17 @@ SETTER(set_count)
 	return code;
 }
 
+SETTER(set_output_mode)
+{
+	char *end;
+	unsigned long mode = strtoul(argument, &end, 8);
+
+	if (!strchr("01234567", *argument) || !*argument || *end || mode > 0777)
+		return error_set(err, -EINVAL, "\"%s\" is not a mode like 600 or 640", argument);
+	options->output_mode = (mode_t)mode;
+	return 0;
+}
+
 SETTER(set_keep)
 {
 	uint64_t keep = 0;

@@ -93,6 +93,8 @@ static const struct option_row option_rows[] = {
 	 "-p,\n"
 	 "stderr with CMD)",
 	 set_output},
+	{'\0', GROUP_REPORT, "output-mode", "MODE",
+	 "permissions of new reports and recordings, in\noctal (600)", set_output_mode},
 	{'l', GROUP_REPORT, "record", "FILE",
 	 "record the trace for mtrace-bpf report; print\nno report unless -o or --format is given",
 	 set_record},

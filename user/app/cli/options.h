@@ -73,6 +73,7 @@ struct options {
 	uint64_t interval_ns;   /* between reports; 0: only a final one … */
 	uint32_t count;         /* … stop after this many; 0: no limit */
 	uint32_t keep;          /* number of numbered report files to keep; 0: all */
+	mode_t output_mode;     /* of new reports and recordings, less the umask */
 	enum scan_mode scan_mode;
 	bool scan_swapped;     /* otherwise the contents of swapped pages are unknown */
 	unsigned int align;    /* bytes from one pointer to the next; 0: pointer size */

@@ -315,7 +315,7 @@ static int write_diff(const struct report_diff *diff, const struct options *opti
 {
 	const char *path = options->output;
 	struct output output;
-	int code = path && strcmp(path, "-") ? output_open(&output, path, err)
+	int code = path && strcmp(path, "-") ? output_open(&output, path, options->output_mode, err)
 					     : output_open_fd(&output, STDOUT_FILENO, err);
 
 	if (code)

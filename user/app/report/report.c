@@ -87,7 +87,7 @@ static int request_open(const struct report *report, const struct format_request
 	path = output_path(pattern, report->pid, report->number);
 	if (!path)
 		return error_set(err, -ENOMEM, "out of memory");
-	code = output_open(ret_output, path, err);
+	code = output_open(ret_output, path, report->options->output_mode, err);
 	free(path);
 	return code;
 }

@@ -5,18 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-static int file_remove(const struct retained_file *file)
-{
-	struct stat now;
-
-	if (lstat(file->path, &now))
-		return errno == ENOENT ? 0 : -errno;
-	if (now.st_dev != file->device || now.st_ino != file->inode)
-		return 0;
-	return unlink(file->path) ? -errno : 0;
-}
+#include "os/file/place.h"
 
 static void forget(struct retention *retention, size_t i)
 {
@@ -81,7 +71,8 @@ int retention_add(struct retention *retention, const char *path, const void *of,
 	code = remember(retention, path, of, &now);
 	for (oldest = oldest_of(retention, of, &there); there > count;
 	     oldest = oldest_of(retention, of, &there)) {
-		int failed = file_remove(&retention->files.items[oldest]);
+		const struct retained_file *file = &retention->files.items[oldest];
+		int failed = place_remove(file->path, file->device, file->inode);
 
 		code = code ? code : failed;
 		forget(retention, oldest);

@@ -14,20 +14,22 @@
 #include "base/units.h"
 #include "net/stream/stream.h"
 #include "net/stream/write.h"
+#include "os/file/place.h"
 #include "os/process/proc.h"
 
 #define NS_PER_MS    1000000ULL
 #define PATIENCE_NS  (1000 * NS_PER_MS) /* how long events may be held back … */
 #define IMPATIENT_NS (100 * NS_PER_MS)  /* … if a client may be waiting for them */
-#define MODE_NEW     0666               /* before the umask */
 
 struct recorder {
 	char *path;
 	int fd;
 	stream_output *output; /* instead of a file; NULL: write to the file */
 	void *ctx;
-	bool created; /* by us, and still empty */
-	bool begun;   /* the settings were written */
+	bool created; /* by us, and still empty; device and inode say which file it is */
+	dev_t device;
+	ino_t inode;
+	bool begun; /* the settings were written */
 	struct recorder_config config;
 	struct stream_writer *writer;
 	struct map64 modules_sent; /* recorded modules, by id */
@@ -84,22 +86,31 @@ static int write_all(void *ctx, const void *bytes, size_t size)
 	return code;
 }
 
-static int open_file(struct recorder *recorder)
+static int open_stdout(struct recorder *recorder, struct error *err)
 {
-	int flags = O_WRONLY | O_NOCTTY | O_CLOEXEC;
-
-	if (!strcmp(recorder->path, "-")) {
-		recorder->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
-		return recorder->fd < 0 ? -errno : 0;
-	}
-	recorder->fd = open(recorder->path, flags | O_CREAT | O_EXCL, MODE_NEW);
-	recorder->created = recorder->fd >= 0;
-	if (recorder->fd < 0 && errno == EEXIST)
-		recorder->fd = open(recorder->path, flags | O_CREAT, MODE_NEW);
-	return recorder->fd < 0 ? -errno : 0;
+	recorder->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+	return recorder->fd < 0 ? error_set_errno(err, -errno, "cannot write standard output") : 0;
 }
 
-int recorder_open(struct recorder **ret_recorder, const char *path, struct error *err)
+static int open_file(struct recorder *recorder, mode_t mode, struct error *err)
+{
+	struct place place;
+	struct stat status;
+	int code = place_find(&place, recorder->path, err);
+
+	if (code)
+		return code;
+	code = recorder->fd = place_open(&place, 0, mode);
+	if (code >= 0 && !place.exists && !fstat(code, &status)) {
+		recorder->created = true;
+		recorder->device = status.st_dev;
+		recorder->inode = status.st_ino;
+	}
+	place_free(&place);
+	return code < 0 ? error_set_errno(err, code, "cannot write %s", recorder->path) : 0;
+}
+
+int recorder_open(struct recorder **ret_recorder, const char *path, mode_t mode, struct error *err)
 {
 	struct recorder *recorder = calloc(1, sizeof(*recorder));
 	int code;
@@ -108,12 +119,17 @@ int recorder_open(struct recorder **ret_recorder, const char *path, struct error
 		return error_set(err, -ENOMEM, "out of memory");
 	recorder->fd = -1;
 	recorder->path = strdup(path);
-	code = recorder->path ? open_file(recorder) : -ENOMEM;
-	if (!code)
-		code = stream_writer_new(&recorder->writer, true, write_all, recorder);
+	if (!recorder->path)
+		code = error_set(err, -ENOMEM, "out of memory");
+	else if (!strcmp(path, "-"))
+		code = open_stdout(recorder, err);
+	else
+		code = open_file(recorder, mode, err);
+	if (!code && stream_writer_new(&recorder->writer, true, write_all, recorder))
+		code = error_set(err, -ENOMEM, "out of memory");
 	if (code) {
 		recorder_close(recorder);
-		return error_set_errno(err, code, "cannot write %s", path);
+		return code;
 	}
 	recorder->flushed_ns = clock_now_ns();
 	*ret_recorder = recorder;
@@ -158,7 +174,7 @@ void recorder_close(struct recorder *recorder)
 	if (recorder->fd >= 0)
 		close(recorder->fd);
 	if (recorder->created)
-		unlink(recorder->path);
+		(void)place_remove(recorder->path, recorder->device, recorder->inode);
 	stream_writer_free(recorder->writer);
 	map64_free(&recorder->modules_sent);
 	free(recorder->path);

@@ -27,10 +27,10 @@ struct recorder_config {
 };
 
 /*
- * Opens a file and checks that it is writable; "-" is standard output. Returns 0 or -errno with a
- * message.
+ * Opens a file and checks that it is writable; "-" is standard output. A new file gets the mode,
+ * less the umask. Returns 0 or -errno with a message.
  */
-int recorder_open(struct recorder **ret_recorder, const char *path, struct error *err);
+int recorder_open(struct recorder **ret_recorder, const char *path, mode_t mode, struct error *err);
 /* Writes to `output`, which messages call `name`. Returns 0 or -ENOMEM. */
 int recorder_open_to(struct recorder **ret_recorder, const char *name, stream_output *output,
 		     void *ctx);

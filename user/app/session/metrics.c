@@ -295,7 +295,7 @@ static void on_request(void *ctx, const char *path, const char *accept, struct h
 static int write_file(struct metrics *metrics, struct error *err)
 {
 	struct output output;
-	int code = output_open(&output, metrics->options->prometheus_file, err);
+	int code = output_open(&output, metrics->options->prometheus_file, OUTPUT_PUBLIC, err);
 
 	if (code)
 		return code;

@@ -198,7 +198,7 @@ int session_record(struct session *session, struct loop *loop, struct error *err
 	path = output_path(options->record, session->report.pid, 1);
 	if (!path)
 		return error_set(err, -ENOMEM, "out of memory");
-	code = recorder_open(&session->recorder, path, err);
+	code = recorder_open(&session->recorder, path, options->output_mode, err);
 	free(path);
 	return code;
 }

@@ -51,14 +51,14 @@ int shell_output_begin(struct shell *shell, const struct shell_words *words, boo
 	int code = 0;
 
 	if (output.redirect == REDIRECT_FILE) {
-		code = output_open(&output.file, output.target, err);
+		code = output_open(&output.file, output.target, OUTPUT_PRIVATE, err);
 		if (code)
 			return code;
 		output.stream = output.file.stream;
 	} else if (output.redirect == REDIRECT_APPEND) {
-		output.stream = fopen(output.target, "ae");
-		if (!output.stream)
-			return error_set_errno(err, -errno, "cannot write %s", output.target);
+		code = output_append(&output.stream, output.target, err);
+		if (code)
+			return code;
 	} else if (is_collected(shell, &output)) {
 		code = collect(&output);
 	} else {

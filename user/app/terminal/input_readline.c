@@ -22,10 +22,10 @@
 #include <readline/history.h>
 #include <readline/readline.h>
 
+#include "app/terminal/output.h"
 #include "base/log.h"
 
 #define HISTORY_LINES 1000
-#define HISTORY_MODE  0600
 
 struct terminal {
 	struct shell_input input;
@@ -99,21 +99,28 @@ static void history_load(struct terminal *terminal)
 		read_history(terminal->history);
 }
 
+/* Not by write_history(), which would follow a symbolic link of another user. */
+static int history_write(const char *path, struct error *err)
+{
+	struct output output;
+	int code = output_open(&output, path, OUTPUT_PRIVATE, err);
+
+	if (code)
+		return code;
+	for (HIST_ENTRY **entry = history_list(); entry && *entry; entry++)
+		fprintf(output.stream, "%s\n", (*entry)->line);
+	return output_commit(&output, err);
+}
+
 static void history_save(const struct terminal *terminal)
 {
-	mode_t mask;
-	int code;
+	struct error err;
 
 	if (!terminal->history || !history_length)
 		return;
 	make_directories(terminal->history);
-	mask = umask(~HISTORY_MODE & 0777);
-	code = write_history(terminal->history);
-	umask(mask);
-	if (!code)
-		code = chmod(terminal->history, HISTORY_MODE) ? errno : 0;
-	if (code)
-		log_info("cannot keep the history in %s: %s", terminal->history, strerror(code));
+	if (history_write(terminal->history, &err))
+		log_info("cannot keep the history: %s", err.text);
 }
 
 /* Skips blank lines and repetitions of the last one. */

@@ -8,118 +8,71 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MODE_NEW 0666 /* before the umask */
-
-/* The current state of the path. */
-struct output_place {
-	char *path; /* with symbolic links resolved if it exists */
-	char *directory;
-	struct stat stat;
-	bool exists;
-};
-
-static void place_free(struct output_place *place)
-{
-	free(place->path);
-	free(place->directory);
-}
-
-static char *directory_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	if (!slash)
-		return strdup(".");
-	return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
-}
-
-static int place_find(const char *path, struct output_place *ret_place)
-{
-	struct output_place place = {0};
-	int code = 0;
-
-	place.exists = !stat(path, &place.stat);
-	if (!place.exists && errno != ENOENT)
-		return -errno;
-	place.path = place.exists ? realpath(path, NULL) : strdup(path);
-	if (!place.path)
-		return -errno;
-	place.directory = directory_of(place.path);
-	if (!place.directory)
-		code = -ENOMEM;
-	else if (place.exists && S_ISDIR(place.stat.st_mode))
-		code = -EISDIR;
-	else if (place.exists && faccessat(AT_FDCWD, place.path, W_OK, AT_EACCESS))
-		code = -errno;
-	if (code)
-		place_free(&place);
-	else
-		*ret_place = place;
-	return code;
-}
-
-static bool place_is_special(const struct output_place *place)
-{
-	return place->exists && !S_ISREG(place->stat.st_mode);
-}
-
 /* The temporary name of a report. The pid makes it unique. */
-static char *temporary_name(const struct output_place *place)
+static char *temporary_name(void)
 {
 	char *name;
 
-	return asprintf(&name, "%s/.mtrace-bpf.%d.tmp", place->directory, (int)getpid()) < 0 ? NULL
-											     : name;
+	return asprintf(&name, ".mtrace-bpf.%d.tmp", (int)getpid()) < 0 ? NULL : name;
 }
 
-/* The new file gets the owner and mode of the old one, if permitted. */
-static void place_inherit(const struct output_place *place, int fd)
+static int create_at(int directory, const char *name, int flags, mode_t mode)
 {
-	if (place->exists && !fchown(fd, place->stat.st_uid, place->stat.st_gid))
-		fchmod(fd, place->stat.st_mode & 0777);
-}
-
-static int file_open(const char *path, int flags)
-{
-	int fd = open(path, flags | O_WRONLY | O_NOCTTY | O_CLOEXEC, MODE_NEW);
+	int fd = openat(directory, name, flags | O_WRONLY | O_NOCTTY | O_CLOEXEC, mode);
 
 	return fd < 0 ? -errno : fd;
 }
 
-/* Creates a nameless file, or one with a temporary name if the file system cannot do that. */
-static int temporary_create(const struct output_place *place, struct output *output)
+/* Only our own file passes its mode on: that of another user's file is the other user's choice. */
+static void inherit_mode(const struct place *place, int fd)
 {
-	int fd = file_open(place->directory, O_TMPFILE);
+	if (place->exists && place->stat.st_uid == geteuid())
+		fchmod(fd, place->stat.st_mode & 0777);
+}
+
+/* Creates a nameless file, or one with a temporary name if the file system cannot do that. */
+static int temporary_create(struct output *output, mode_t mode)
+{
+	int directory = output->place.directory;
+	int fd = create_at(directory, ".", O_TMPFILE, mode);
 
 	output->unnamed = fd >= 0;
 	if (fd < 0) {
-		unlink(output->temporary);
-		fd = file_open(output->temporary, O_CREAT | O_EXCL | O_NOFOLLOW);
+		unlinkat(directory, output->temporary, 0);
+		fd = create_at(directory, output->temporary, O_CREAT | O_EXCL | O_NOFOLLOW, mode);
 	}
 	if (fd >= 0)
-		place_inherit(place, fd);
+		inherit_mode(&output->place, fd);
 	return fd;
 }
 
-/*
- * Returns a descriptor to write to, or -errno. It writes directly to special files, and to a
- * regular file in a directory where no other file can be created.
- */
-static int place_open(const struct output_place *place, struct output *output)
+/* Writes to a regular file in a directory where no other file can be created. */
+static int open_in_place(const struct place *place)
+{
+	int fd = place_open(place, 0, 0);
+
+	if (fd < 0 || !ftruncate(fd, 0))
+		return fd;
+	close(fd);
+	return -errno;
+}
+
+/* Returns a descriptor to write to, or -errno. Writes directly to special files. */
+static int destination_open(struct output *output, mode_t mode)
 {
 	int fd;
 
-	if (place_is_special(place))
-		return file_open(place->path, 0);
-	output->temporary = temporary_name(place);
+	if (place_is_special(&output->place))
+		return place_open(&output->place, 0, 0);
+	output->temporary = temporary_name();
 	if (!output->temporary)
 		return -ENOMEM;
-	fd = temporary_create(place, output);
-	if (fd >= 0 || !place->exists)
+	fd = temporary_create(output, mode);
+	if (fd >= 0 || !output->place.exists)
 		return fd;
 	free(output->temporary);
 	output->temporary = NULL;
-	return file_open(place->path, O_TRUNC);
+	return open_in_place(&output->place);
 }
 
 static int stream_open(struct output *output, int fd)
@@ -139,28 +92,26 @@ static void output_close(struct output *output)
 		fclose(output->stream);
 	free(output->temporary);
 	free(output->path);
-	*output = (struct output){0};
+	place_free(&output->place);
+	*output = (struct output){.place.directory = -1};
 }
 
 void output_abandon(struct output *output)
 {
 	if (output->stream && output->temporary && !output->unnamed)
-		unlink(output->temporary);
+		unlinkat(output->place.directory, output->temporary, 0);
 	output_close(output);
 }
 
-int output_open(struct output *ret_output, const char *path, struct error *err)
+int output_open(struct output *ret_output, const char *path, mode_t mode, struct error *err)
 {
 	struct output output = {0};
-	struct output_place place;
-	int code = place_find(path, &place);
+	int code = place_find(&output.place, path, err);
 
 	if (code)
-		return error_set_errno(err, code, "cannot write %s", path);
-	code = stream_open(&output, place_open(&place, &output));
-	output.path = place.path;
-	place.path = NULL;
-	place_free(&place);
+		return code;
+	output.path = strdup(path);
+	code = output.path ? stream_open(&output, destination_open(&output, mode)) : -ENOMEM;
 	if (code) {
 		output_abandon(&output);
 		return error_set_errno(err, code, "cannot write %s", path);
@@ -173,17 +124,17 @@ int output_open(struct output *ret_output, const char *path, struct error *err)
 int output_check(const char *path, struct error *err)
 {
 	struct output output;
-	struct output_place place;
-	int code = place_find(path, &place);
+	struct place place;
+	int code = place_find(&place, path, err);
 	bool exists;
 
 	if (code)
-		return error_set_errno(err, code, "cannot write %s", path);
+		return code;
 	exists = place.exists;
 	place_free(&place);
 	if (exists)
 		return 0;
-	code = output_open(&output, path, err);
+	code = output_open(&output, path, OUTPUT_PRIVATE, err);
 	if (!code)
 		output_abandon(&output);
 	return code;
@@ -202,7 +153,7 @@ int output_check_fd(int fd, struct error *err)
 
 int output_open_fd(struct output *ret_output, int fd, struct error *err)
 {
-	struct output output = {0};
+	struct output output = {.place.directory = -1};
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	int code = stream_open(&output, copy < 0 ? -errno : copy);
 
@@ -212,14 +163,34 @@ int output_open_fd(struct output *ret_output, int fd, struct error *err)
 	return 0;
 }
 
+int output_append(FILE **ret_stream, const char *path, struct error *err)
+{
+	struct place place;
+	int fd, code = place_find(&place, path, err);
+
+	if (code)
+		return code;
+	fd = place_open(&place, O_APPEND, OUTPUT_PRIVATE);
+	place_free(&place);
+	if (fd < 0)
+		return error_set_errno(err, fd, "cannot write %s", path);
+	*ret_stream = fdopen(fd, "a");
+	if (*ret_stream)
+		return 0;
+	close(fd);
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
 /* Gives the nameless file its temporary name: link(2) cannot replace a file, rename(2) can. */
 static int temporary_link(const struct output *output)
 {
 	char self[64];
 
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fileno(output->stream));
-	unlink(output->temporary);
-	return linkat(AT_FDCWD, self, AT_FDCWD, output->temporary, AT_SYMLINK_FOLLOW) ? -errno : 0;
+	unlinkat(output->place.directory, output->temporary, 0);
+	return linkat(AT_FDCWD, self, output->place.directory, output->temporary, AT_SYMLINK_FOLLOW)
+		       ? -errno
+		       : 0;
 }
 
 /* Syncs the file to disk and gives it its final name. */
@@ -239,7 +210,10 @@ static int output_publish(struct output *output)
 			return code;
 		output->unnamed = false;
 	}
-	return rename(output->temporary, output->path) ? -errno : 0;
+	return renameat(output->place.directory, output->temporary, output->place.directory,
+			output->place.name)
+		       ? -errno
+		       : 0;
 }
 
 int output_commit(struct output *output, struct error *err)

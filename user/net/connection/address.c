@@ -13,6 +13,7 @@
 
 #include "base/units.h"
 #include "net/connection/resolve.h"
+#include "os/file/place.h"
 
 #define UNIX_PREFIX  "unix:"
 #define HOST_SIZE    ADDRESS_HOST_SIZE
@@ -137,17 +138,11 @@ const char *address_text(const struct address *address, char text[ADDRESS_TEXT_S
 	return text;
 }
 
-/* Returns true if a socket file exists that nobody listens on. */
-static bool is_left_over(const struct address *address)
+static bool nobody_listens(const struct address *address)
 {
-	const struct sockaddr_un *local = (const struct sockaddr_un *)&address->where;
-	struct stat status;
+	int fd = socket(AF_UNIX, SOCKET_FLAGS, 0);
 	bool refused;
-	int fd;
 
-	if (lstat(local->sun_path, &status) || !S_ISSOCK(status.st_mode))
-		return false;
-	fd = socket(AF_UNIX, SOCKET_FLAGS, 0);
 	if (fd < 0)
 		return false;
 	refused = connect(fd, (const struct sockaddr *)&address->where, address->size) &&
@@ -156,16 +151,26 @@ static bool is_left_over(const struct address *address)
 	return refused;
 }
 
-/* The caller listens only after the mode is set, so nobody can connect earlier. */
-static int bind_unix(int fd, const struct address *address)
+/* Removes our own socket file if nobody listens on it. */
+static void remove_left_over(const struct address *address)
 {
 	const struct sockaddr_un *local = (const struct sockaddr_un *)&address->where;
+	struct stat status;
 
-	if (is_left_over(address))
-		unlink(local->sun_path);
-	if (fchmod(fd, 0600) || bind(fd, (const struct sockaddr *)&address->where, address->size))
-		return -errno;
-	return chmod(local->sun_path, 0600) ? -errno : 0;
+	if (lstat(local->sun_path, &status) || !S_ISSOCK(status.st_mode) ||
+	    status.st_uid != geteuid() || !nobody_listens(address))
+		return;
+	(void)place_remove(local->sun_path, status.st_dev, status.st_ino);
+}
+
+/* bind(2) gives the file the mode of the socket (unix_bind_bsd() in net/unix/af_unix.c), so it is
+ * never accessible to others, and no name has to be looked up again. */
+static int bind_unix(int fd, const struct address *address)
+{
+	remove_left_over(address);
+	return fchmod(fd, 0600) || bind(fd, (const struct sockaddr *)&address->where, address->size)
+		       ? -errno
+		       : 0;
 }
 
 static int bind_inet(int fd, const struct address *address)

@@ -6,12 +6,14 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "net/protocol/checkpoint.h"
 #include "net/protocol/peer.h"
 #include "net/protocol/server_state.h"
+#include "os/file/place.h"
 
 #define NS_PER_SECOND 1000000000ULL
 #define TICK_NS       NS_PER_SECOND
@@ -110,7 +112,7 @@ static void listener_close(struct listener *listener)
 	if (listener->watch)
 		stop_accepting(listener);
 	if (address_is_unix(&listener->address))
-		unlink(local->sun_path);
+		(void)place_remove(local->sun_path, listener->device, listener->inode);
 	close(listener->fd);
 	free(listener);
 }
@@ -148,6 +150,18 @@ static void name_add(struct server *server, const struct address *address)
 		 address_text(address, text));
 }
 
+/* Remembers which file to remove in the end. */
+static void note_file(struct listener *listener)
+{
+	const struct sockaddr_un *local = (const struct sockaddr_un *)&listener->address.where;
+	struct stat status;
+
+	if (!address_is_unix(&listener->address) || lstat(local->sun_path, &status))
+		return;
+	listener->device = status.st_dev;
+	listener->inode = status.st_ino;
+}
+
 int server_listen(struct server *server, const struct address *address, struct error *err)
 {
 	struct listener *listener = calloc(1, sizeof(*listener));
@@ -163,6 +177,7 @@ int server_listen(struct server *server, const struct address *address, struct e
 		return error_set_errno(err, code, "cannot listen on %s",
 				       address_text(address, text));
 	}
+	note_file(listener);
 	code = start_accepting(listener);
 	if (!code)
 		code = vec_push(&server->listeners, listener);

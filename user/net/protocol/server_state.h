@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/loop.h"
 #include "base/vec.h"
@@ -53,6 +54,8 @@ struct peer {
 struct listener {
 	struct server *server;
 	struct address address;
+	dev_t device; /* of the file of a UNIX socket */
+	ino_t inode;
 	int fd;
 	struct loop_watch *watch; /* NULL: cannot accept more for now */
 };

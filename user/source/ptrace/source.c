@@ -87,7 +87,7 @@ static const struct module *module_at(const struct traced_process *process, uint
 		       : module_get(process->config->modules, process->mappings[index].module);
 }
 
-static void count_refused(struct traced_process *process, const struct place *place)
+static void count_refused(struct traced_process *process, const struct breakpoint_place *place)
 {
 	if (!place->result)
 		return;
@@ -123,7 +123,7 @@ static int take_probe(void *ctx, enum probe_kind kind, uint64_t offset, uint64_t
 
 	if (offset < mapping->offset || offset - mapping->offset >= mapping->end - mapping->start)
 		return 0;
-	mailbox->items.places[mailbox->count++] = (struct place){
+	mailbox->items.places[mailbox->count++] = (struct breakpoint_place){
 		.address = mapping->start + offset - mapping->offset,
 		.cookie = cookie,
 		.kind = (uint16_t)kind,

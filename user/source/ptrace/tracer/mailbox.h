@@ -21,7 +21,7 @@
 enum request {
 	REQUEST_SEIZE,   /* trace all threads of a process */
 	REQUEST_FORGET,  /* stop tracing it */
-	REQUEST_PLACE,   /* breakpoints: struct place */
+	REQUEST_PLACE,   /* breakpoints: struct breakpoint_place */
 	REQUEST_CODE,    /* its executable mappings: struct code_mapping, sorted */
 	REQUEST_GO_ON,   /* resume the thread `pid` that is stopped at a RECORD_HELD */
 	REQUEST_LOSSES,  /* the reply has LOSS_COUNT counters */
@@ -33,7 +33,7 @@ enum request {
 	REQUEST_COUNT,
 };
 
-struct place {
+struct breakpoint_place {
 	uint64_t address;
 	uint64_t cookie;
 	int32_t result;   /* 0 or -errno */
@@ -51,13 +51,13 @@ struct mailbox {
 	int32_t answer; /* 0 or -errno */
 	uint32_t pad;
 	union {
-		struct place places[MAILBOX_BYTES / sizeof(struct place)];
+		struct breakpoint_place places[MAILBOX_BYTES / sizeof(struct breakpoint_place)];
 		struct code_mapping code[MAILBOX_BYTES / sizeof(struct code_mapping)];
 		uint64_t losses[LOSS_COUNT];
 	} items;
 };
 
-#define PLACES_MAX (MAILBOX_BYTES / sizeof(struct place))
+#define PLACES_MAX (MAILBOX_BYTES / sizeof(struct breakpoint_place))
 #define CODE_MAX   (MAILBOX_BYTES / sizeof(struct code_mapping))
 
 /* Header of a stopped thread; its registers follow. */

@@ -62,7 +62,7 @@ static int do_place(struct tracer *tracer, struct mailbox *mailbox)
 	if (!owner)
 		return -ESRCH;
 	for (uint32_t i = 0; i < mailbox->count; i++) {
-		struct place *place = &mailbox->items.places[i];
+		struct breakpoint_place *place = &mailbox->items.places[i];
 
 		place->result = breakpoint_place(owner->memory, place->address,
 						 (enum probe_kind)place->kind, place->cookie,
