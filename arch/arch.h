@@ -8,7 +8,7 @@
  * the tracer emulates the instructions that functions start with and that calls return to
  * (`emulate`). All other instructions run out of line: a copy, at a place in the process that no
  * other thread executes, is single-stepped or, if the kernel cannot do that, run up to a breakpoint
- * placed after it. Registers are fixed up right before and after (`line_begin`, `line_end`). An
+ * placed after it. Registers are fixed up right before and after (`copy_begin`, `copy_end`). An
  * instruction that depends on its address in a way that cannot be fixed up, or on not being
  * stepped, is refused (ARCH_REFUSED).
  *
@@ -94,7 +94,7 @@ enum arch_step {
 };
 
 /* A copy of an instruction that runs at another address. */
-struct arch_line {
+struct arch_copy {
 	uint8_t code[ARCH_CODE_MAX];
 	uint64_t ip;          /* address of the original */
 	uint64_t slot;        /* address of the copy */
@@ -166,10 +166,10 @@ struct arch {
 	/* The address for a copy, in unused code at `pointer` or right before it. */
 	uint64_t (*slot_at)(uint64_t pointer);
 	/* Before the step: makes the copy, and sets the registers to run it at `slot`. */
-	void (*line_begin)(struct arch_line *line, struct arch_registers *registers,
+	void (*copy_begin)(struct arch_copy *copy, struct arch_registers *registers,
 			   const uint8_t code[ARCH_CODE_MAX], uint64_t slot);
 	/* After the step: converts the registers to those at the original address. */
-	void (*line_end)(const struct arch_line *line, struct arch_registers *registers);
+	void (*copy_end)(const struct arch_copy *copy, struct arch_registers *registers);
 };
 
 extern const struct arch arch_x86_64, arch_i386, arch_arm, arch_arm64, arch_powerpc;

@@ -196,7 +196,7 @@ static uint64_t slot_at(uint64_t pointer)
 	return pointer & ~(uint64_t)3;
 }
 
-static void line_begin(struct arch_line *line, struct arch_registers *registers,
+static void copy_begin(struct arch_copy *copy, struct arch_registers *registers,
 		       const uint8_t code[ARCH_CODE_MAX], uint64_t slot)
 {
 	const struct arm_instruction in = instruction_of(registers, code, NULL);
@@ -204,27 +204,27 @@ static void line_begin(struct arch_line *line, struct arch_registers *registers,
 	uint8_t trap[ARCH_BREAKPOINT_MAX];
 	size_t size = breakpoint(in.thumb, trap);
 
-	*line = (struct arch_line){.ip = registers->arm.r[ARM_PC],
+	*copy = (struct arch_copy){.ip = registers->arm.r[ARM_PC],
 				   .slot = slot,
 				   .size = in.size,
 				   .scratch = -1,
 				   .saved_value = it};
-	memcpy(line->code, code, ARCH_CODE_MAX);
-	memcpy(line->code + in.size, trap, size);
+	memcpy(copy->code, code, ARCH_CODE_MAX);
+	memcpy(copy->code + in.size, trap, size);
 	if (it)
 		registers->arm.cpsr = arm_it_set(registers->arm.cpsr, (it & 0xf0) | LAST_OF_IT);
 	registers->arm.r[ARM_PC] = (uint32_t)slot;
 }
 
-static void line_end(const struct arch_line *line, struct arch_registers *registers)
+static void copy_end(const struct arch_copy *copy, struct arch_registers *registers)
 {
 	struct arm_registers *arm = &registers->arm;
-	uint32_t it = (uint32_t)line->saved_value;
+	uint32_t it = (uint32_t)copy->saved_value;
 
-	if (it)
+	if (it) /* still at the copy: it did not run, so the state stays */
 		arm->cpsr =
-			arm_it_set(arm->cpsr, arm->r[ARM_PC] == line->slot ? it : arm_it_next(it));
-	arm->r[ARM_PC] += (uint32_t)(line->ip - line->slot);
+			arm_it_set(arm->cpsr, arm->r[ARM_PC] == copy->slot ? it : arm_it_next(it));
+	arm->r[ARM_PC] += (uint32_t)(copy->ip - copy->slot);
 }
 
 const struct arch arch_arm = {
@@ -251,6 +251,6 @@ const struct arch arch_arm = {
 	.emulate = emulate,
 	.can_step = can_step,
 	.slot_at = slot_at,
-	.line_begin = line_begin,
-	.line_end = line_end,
+	.copy_begin = copy_begin,
+	.copy_end = copy_end,
 };

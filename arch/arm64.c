@@ -589,18 +589,18 @@ static uint64_t slot_at(uint64_t pointer)
 	return pointer;
 }
 
-static void line_begin(struct arch_line *line, struct arch_registers *registers,
+static void copy_begin(struct arch_copy *copy, struct arch_registers *registers,
 		       const uint8_t code[ARCH_CODE_MAX], uint64_t slot)
 {
-	*line = (struct arch_line){.ip = registers->arm64.pc, .slot = slot, .scratch = -1};
-	memcpy(line->code, code, ARCH_CODE_MAX);
+	*copy = (struct arch_copy){.ip = registers->arm64.pc, .slot = slot, .scratch = -1};
+	memcpy(copy->code, code, ARCH_CODE_MAX);
 	registers->arm64.pstate &= ~BRANCH_TYPE;
 	registers->arm64.pc = slot;
 }
 
-static void line_end(const struct arch_line *line, struct arch_registers *registers)
+static void copy_end(const struct arch_copy *copy, struct arch_registers *registers)
 {
-	registers->arm64.pc += line->ip - line->slot;
+	registers->arm64.pc += copy->ip - copy->slot;
 }
 
 const struct arch arch_arm64 = {
@@ -628,6 +628,6 @@ const struct arch arch_arm64 = {
 	.emulate = emulate,
 	.can_step = can_step,
 	.slot_at = slot_at,
-	.line_begin = line_begin,
-	.line_end = line_end,
+	.copy_begin = copy_begin,
+	.copy_end = copy_end,
 };

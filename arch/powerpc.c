@@ -454,17 +454,17 @@ static uint64_t slot_at(uint64_t pointer)
 	return pointer;
 }
 
-static void line_begin(struct arch_line *line, struct arch_registers *registers,
+static void copy_begin(struct arch_copy *copy, struct arch_registers *registers,
 		       const uint8_t code[ARCH_CODE_MAX], uint64_t slot)
 {
-	*line = (struct arch_line){.ip = registers->ppc.nip, .slot = slot, .scratch = -1};
-	memcpy(line->code, code, ARCH_CODE_MAX);
+	*copy = (struct arch_copy){.ip = registers->ppc.nip, .slot = slot, .scratch = -1};
+	memcpy(copy->code, code, ARCH_CODE_MAX);
 	registers->ppc.nip = (uint32_t)slot;
 }
 
-static void line_end(const struct arch_line *line, struct arch_registers *registers)
+static void copy_end(const struct arch_copy *copy, struct arch_registers *registers)
 {
-	registers->ppc.nip += (uint32_t)(line->ip - line->slot);
+	registers->ppc.nip += (uint32_t)(copy->ip - copy->slot);
 }
 
 const struct arch arch_powerpc = {
@@ -491,6 +491,6 @@ const struct arch arch_powerpc = {
 	.emulate = emulate,
 	.can_step = can_step,
 	.slot_at = slot_at,
-	.line_begin = line_begin,
-	.line_end = line_end,
+	.copy_begin = copy_begin,
+	.copy_end = copy_end,
 };

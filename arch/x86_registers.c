@@ -8,7 +8,7 @@
 
 #include "arch/unwind_row.h"
 #include "arch/x86.h"
-#include "arch/x86_line.h"
+#include "arch/x86_copy.h"
 
 #define KERNEL_SIGNAL 0x80
 
@@ -178,15 +178,15 @@ static uint64_t slot_at(uint64_t pointer)
 	return pointer;
 }
 
-static void line_begin(struct arch_line *line, struct arch_registers *registers,
+static void copy_begin(struct arch_copy *copy, struct arch_registers *registers,
 		       const uint8_t code[ARCH_CODE_MAX], uint64_t slot)
 {
-	x86_line_begin(line, &registers->x86, code, slot);
+	x86_copy_begin(copy, &registers->x86, code, slot);
 }
 
-static void line_end(const struct arch_line *line, struct arch_registers *registers)
+static void copy_end(const struct arch_copy *copy, struct arch_registers *registers)
 {
-	x86_line_end(line, &registers->x86);
+	x86_copy_end(copy, &registers->x86);
 }
 
 #define X86_ROW                                                                                    \
@@ -194,7 +194,7 @@ static void line_end(const struct arch_line *line, struct arch_registers *regist
 	.guesses = true, .is_32bit = is_32bit, .mode_of = mode_of, .slot_at = slot_at, .get = get, \
 	.set_ip = set_ip, .argument = argument, .forks = forks, .abi = abi,                        \
 	.breakpoint = breakpoint, .traps = traps, .may_be_behind = may_be_behind,                  \
-	.emulate = emulate, .can_step = can_step, .line_begin = line_begin, .line_end = line_end
+	.emulate = emulate, .can_step = can_step, .copy_begin = copy_begin, .copy_end = copy_end
 
 const struct arch arch_x86_64 = {
 	.name = "x86-64",

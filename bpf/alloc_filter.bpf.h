@@ -26,7 +26,7 @@
 /* Provided by the including file. */
 static int filters_calls(void);           /* false: report everything */
 static int is_size_wanted(abi_u64 bytes); /* --min-size, --max-size */
-static abi_u32 sample_now(void);          /* current sample as in records: 0 or a level + 1 */
+static abi_u32 sample_now(void);          /* the current level + 1; 0: no sampling */
 static struct sample_rate sample_rate_at(abi_u32 level);
 static abi_u32 random_word(void);
 static abi_u8 *reported_byte_at(abi_u32 number); /* `number` is below REPORTED_BYTES; never NULL */
@@ -54,7 +54,7 @@ static __always_inline int may_be_reported(abi_u64 address)
 	return !place || *place;
 }
 
-/* The first random word decides nearly all calls. */
+/* The upper 32 random bits decide nearly all calls. The lower ones are drawn only if needed. */
 static __always_inline abi_u32 sample_draw(abi_u32 sample, abi_u64 bytes)
 {
 	struct sample_rate rate = sample_rate_at(sample - 1);
@@ -69,7 +69,8 @@ static __always_inline abi_u32 sample_draw(abi_u32 sample, abi_u64 bytes)
 	return (drawn | random_word()) < sample_threshold(share) ? sample : SAMPLE_NOT;
 }
 
-/* Returns the sample for the flags of a heap call of `bytes` bytes. */
+/* Returns the sampling bits of a record's flags: 0 if every call is reported, a level + 1 if this
+ * one was sampled at that level, SAMPLE_NOT if it is not to be reported. */
 static __always_inline abi_u32 sample_choose(abi_u64 bytes)
 {
 	abi_u32 sample;

@@ -6,7 +6,7 @@
 
 /* The sampling rates, by level. */
 const volatile struct sample_rate config_rates[SAMPLE_LEVELS] = {};
-__u32 sample_drawn; /* current sample as in records: 0 or a level + 1 */
+__u32 sample_drawn; /* the current sampling level + 1; 0: no sampling */
 
 #define REPORTED_PAGE 4096
 

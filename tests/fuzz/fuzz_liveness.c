@@ -48,7 +48,7 @@ static void check_frame(struct module_liveness *liveness, uint64_t offset, bool 
 	for (size_t i = 0; i < LIVENESS_SAVED; i++)
 		require(frame.registers[i] <= LIVENESS_UNKNOWN &&
 				(frame.known || frame.registers[i] == LIVENESS_UNKNOWN ||
-				 (i == LIVENESS_BP && frame.cfa_by_bp)),
+				 (i == LIVENESS_BP && frame.cfa_from_bp)),
 			"a register's verdict is one");
 	liveness_frame(liveness, offset, interrupted, &again);
 	require(again.known == frame.known &&

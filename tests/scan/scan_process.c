@@ -142,7 +142,7 @@ static void collect_blocks(const struct run *run, struct blocks *blocks)
 static void scan_threads(const struct run *run, const struct freeze *freeze, struct blocks *blocks,
 			 struct scan_result *ret_result)
 {
-	struct kernel_holders holders = {0};
+	struct data_descriptors descriptors = {0};
 	struct kernel_words kernel_words = {0};
 	struct target_options options = {.pid = run->pid, .kernel_words = &kernel_words};
 	const struct thread_registers *threads;
@@ -151,8 +151,8 @@ static void scan_threads(const struct run *run, const struct freeze *freeze, str
 	size_t count;
 
 	threads = freeze_threads(freeze, &count);
-	require("holders", kernel_holders_find(run->pid, &holders));
-	require("kernel words", kernel_words_read(run->pid, &holders, &kernel_words));
+	require("descriptors", data_descriptors_find(run->pid, &descriptors));
+	require("kernel words", kernel_words_read(run->pid, &descriptors, &kernel_words));
 	require("target", target_open(&target, &options, threads, count));
 	target_describe(target, &input);
 	input.heap_is_known = true;
@@ -161,7 +161,7 @@ static void scan_threads(const struct run *run, const struct freeze *freeze, str
 	require("scan", scan_run(blocks, &input, ret_result));
 	target_close(target);
 	vec_free(&kernel_words);
-	vec_free(&holders);
+	vec_free(&descriptors);
 }
 
 static void scan_stopped(const struct run *run, struct blocks *blocks,

@@ -80,14 +80,14 @@ static void write_sites(const struct view *view)
 	}
 }
 
-struct live_sites {
+struct live_heap_sites {
 	size_t count;
-	const struct snapshot_site *worst; /* by live bytes, in every report order */
+	const struct snapshot_site *worst; /* the most live bytes, however the report is sorted */
 };
 
-static struct live_sites live_sites_of(const struct snapshot_process *process)
+static struct live_heap_sites live_heap_sites_of(const struct snapshot_process *process)
 {
-	struct live_sites live = {0};
+	struct live_heap_sites live = {0};
 
 	for (size_t i = 0; i < process->site_count; i++) {
 		const struct snapshot_site *site = &process->sites[i];
@@ -119,7 +119,7 @@ static void write_summary(const struct view *view)
 {
 	const struct snapshot_process *process = view->process;
 	const struct snapshot_site *leak = worst_leak(process), *worst;
-	struct live_sites live = live_sites_of(process);
+	struct live_heap_sites live = live_heap_sites_of(process);
 	char blocks[AMOUNT_SIZE], bytes[UNITS_TEXT_SIZE], sites[AMOUNT_SIZE];
 
 	worst = live.worst;

@@ -328,11 +328,11 @@ static void test_thumb_copy(void **state)
 {
 	static const uint8_t strd[ARCH_CODE_MAX] = {0x6d, 0xe9, 0x04, 0x45, 0xff};
 	struct arch_registers registers = registers_of(&arch_arm, 1);
-	struct arch_line line;
+	struct arch_copy line;
 
 	(void)state;
 	assert_int_equal(step_thumb(&registers, 0xbf1c), ARCH_DONE); /* itt ne */
-	arch_arm.line_begin(&line, &registers, strd, SLOT);
+	arch_arm.copy_begin(&line, &registers, strd, SLOT);
 	assert_int_equal(line.size, 4);
 	assert_memory_equal(line.code, strd, 4);
 	assert_memory_equal(line.code + 4, "\x01\xde", 2);
@@ -341,7 +341,7 @@ static void test_thumb_copy(void **state)
 	assert_int_equal(registers.arm.cpsr >> 10 & 0x3f, 0x18 >> 2); /* ne, the last */
 	registers.arm.r[15] += 4;
 	registers.arm.cpsr &= ~(0x3fu << 10);
-	arch_arm.line_end(&line, &registers);
+	arch_arm.copy_end(&line, &registers);
 	assert_int_equal(registers.arm.r[15], PLACE + 2 + 4);
 	assert_int_equal(registers.arm.cpsr >> 10 & 0x3f, 0x18 >> 2);
 }
@@ -362,18 +362,18 @@ static void test_copy_not_executed(void **state)
 		struct arch_registers registers = registers_of(arch, mul[i].mode);
 		const struct arch_registers before = registers;
 		uint8_t code[ARCH_CODE_MAX];
-		struct arch_line line;
+		struct arch_copy line;
 
 		code_of(&mul[i], code);
-		arch->line_begin(&line, &registers, code, SLOT);
+		arch->copy_begin(&line, &registers, code, SLOT);
 		assert_int_equal(arch_get(&registers, ARCH_IP), SLOT);
 		assert_memory_equal(line.code, code, 4);
 		assert_int_equal(line.size != 0, !arch->steps);
-		arch->line_end(&line, &registers);
+		arch->copy_end(&line, &registers);
 		assert_memory_equal(&registers, &before, sizeof(before));
-		arch->line_begin(&line, &registers, code, SLOT);
+		arch->copy_begin(&line, &registers, code, SLOT);
 		arch_set_ip(&registers, SLOT + 4);
-		arch->line_end(&line, &registers);
+		arch->copy_end(&line, &registers);
 		assert_int_equal(arch_get(&registers, ARCH_IP), PLACE + 4);
 	}
 }
@@ -384,7 +384,7 @@ static void test_branch_type_is_cleared(void **state)
 {
 	static const struct row mov = ARM64(0x910003fd, "mov x29, sp", ARCH_DONE);
 	struct arch_registers registers = registers_of(&arch_arm64, 0);
-	struct arch_line line;
+	struct arch_copy line;
 	uint8_t code[ARCH_CODE_MAX];
 
 	(void)state;
@@ -393,7 +393,7 @@ static void test_branch_type_is_cleared(void **state)
 	assert_int_equal(arch_arm64.emulate(&registers, code, &memory), ARCH_DONE);
 	assert_int_equal(registers.arm64.pstate, 0x80000000);
 	registers.arm64.pstate = 0x80000400;
-	arch_arm64.line_begin(&line, &registers, code, SLOT);
+	arch_arm64.copy_begin(&line, &registers, code, SLOT);
 	assert_int_equal(registers.arm64.pstate, 0x80000000);
 }
 

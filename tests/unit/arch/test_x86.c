@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "arch/x86.h"
-#include "arch/x86_line.h"
+#include "arch/x86_copy.h"
 
 #define PAGE         4096
 #define CODE         0x10000000ULL
@@ -305,12 +305,12 @@ static void assert_same(const struct row *row, const char *how, struct x86_regis
 static void step_copy(const struct bench *bench, const struct row *row,
 		      struct x86_registers *registers, uint8_t *data, const uint8_t *code)
 {
-	struct arch_line line;
+	struct arch_copy line;
 
-	x86_line_begin(&line, registers, code, DISTANT);
+	x86_copy_begin(&line, registers, code, DISTANT);
 	write_all(bench->pid, DISTANT, line.code, sizeof(line.code));
 	step_native(bench, row, registers, data);
-	x86_line_end(&line, registers);
+	x86_copy_end(&line, registers);
 }
 
 /* Its words are valid jump targets. */

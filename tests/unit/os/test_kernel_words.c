@@ -33,12 +33,12 @@ static bool holds(const struct kernel_words *words, uint64_t word)
 
 static struct kernel_words words_now(void)
 {
-	struct kernel_holders holders = {0};
+	struct data_descriptors descriptors = {0};
 	struct kernel_words words = {0};
 
-	assert_int_equal(kernel_holders_find(getpid(), &holders), 0);
-	assert_int_equal(kernel_words_read(getpid(), &holders, &words), 0);
-	vec_free(&holders);
+	assert_int_equal(data_descriptors_find(getpid(), &descriptors), 0);
+	assert_int_equal(kernel_words_read(getpid(), &descriptors, &words), 0);
+	vec_free(&descriptors);
 	return words;
 }
 
@@ -141,25 +141,25 @@ static void test_words_of_an_io_uring_are_found(void **state)
 static void test_closed_descriptor_is_left_out(void **state)
 {
 	int epoll = epoll_create1(0);
-	struct kernel_holders holders = {0};
+	struct data_descriptors descriptors = {0};
 	struct kernel_words words = {0};
 
 	(void)state;
-	assert_int_equal(kernel_holders_find(getpid(), &holders), 0);
-	assert_int_equal(holders.count, 1);
-	assert_int_equal(holders.items[0], epoll);
+	assert_int_equal(data_descriptors_find(getpid(), &descriptors), 0);
+	assert_int_equal(descriptors.count, 1);
+	assert_int_equal(descriptors.items[0], epoll);
 	close(epoll);
-	assert_int_equal(kernel_words_read(getpid(), &holders, &words), 0);
+	assert_int_equal(kernel_words_read(getpid(), &descriptors, &words), 0);
 	assert_int_equal(words.count, 0);
-	vec_free(&holders);
+	vec_free(&descriptors);
 }
 
 static void test_missing_process_is_an_error(void **state)
 {
-	struct kernel_holders holders = {0};
+	struct data_descriptors descriptors = {0};
 
 	(void)state;
-	assert_int_equal(kernel_holders_find(INT32_MAX, &holders), -ESRCH);
+	assert_int_equal(data_descriptors_find(INT32_MAX, &descriptors), -ESRCH);
 }
 
 int main(void)

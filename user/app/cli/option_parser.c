@@ -27,16 +27,20 @@ struct argument_cursor {
 static void note_use(struct options *options, const struct option_row *row)
 {
 	const char **const uses[GROUP_COUNT] = {
-		[GROUP_TARGET] = &options->of_trace,    [GROUP_RECORD] = &options->of_trace,
-		[GROUP_SCAN] = &options->of_trace,      [GROUP_REPORT] = &options->of_report,
-		[GROUP_SERVE] = &options->of_serve,     [GROUP_NET] = &options->of_net,
-		[GROUP_CONNECT] = &options->of_connect, [GROUP_METRICS] = &options->of_metrics,
+		[GROUP_TARGET] = &options->trace_option,
+		[GROUP_RECORD] = &options->trace_option,
+		[GROUP_SCAN] = &options->trace_option,
+		[GROUP_REPORT] = &options->report_option,
+		[GROUP_SERVE] = &options->serve_option,
+		[GROUP_NET] = &options->net_option,
+		[GROUP_CONNECT] = &options->connect_option,
+		[GROUP_METRICS] = &options->metrics_option,
 	};
 
 	if (row->set == option_by_name("scan", 4)->set ||
 	    row->set == option_by_name("scan-live", 9)->set ||
 	    row->set == option_by_name("scan-stop", 9)->set)
-		options->of_scan = row->name;
+		options->scan_option = row->name;
 	else if (uses[row->group] && row->set != option_by_name("error-exitcode", 14)->set &&
 		 row->set != option_by_name("leak-kinds", 10)->set)
 		*uses[row->group] = row->name;

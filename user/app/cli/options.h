@@ -118,13 +118,13 @@ struct options {
 
 	enum color_mode color;
 	/* The last given option that only applies to this, or NULL: */
-	const char *of_trace;
-	const char *of_scan; /* running processes and servers */
-	const char *of_report;
-	const char *of_serve;
-	const char *of_connect;
-	const char *of_net; /* serve and connect */
-	const char *of_metrics;
+	const char *trace_option;
+	const char *scan_option; /* running processes and servers */
+	const char *report_option;
+	const char *serve_option;
+	const char *connect_option;
+	const char *net_option; /* serve and connect */
+	const char *metrics_option;
 	char *const *arguments; /* the command line, for reloading */
 	bool quiet;
 	unsigned int verbose;
@@ -135,9 +135,9 @@ struct options {
 /* The last option that applies only to running processes, not to files; NULL if there is none. */
 static inline const char *options_of_live(const struct options *options)
 {
-	if (options->of_trace)
-		return options->of_trace;
-	return options->of_scan ? options->of_scan : options->of_metrics;
+	if (options->trace_option)
+		return options->trace_option;
+	return options->scan_option ? options->scan_option : options->metrics_option;
 }
 
 #endif

@@ -5,9 +5,9 @@
 
 static const char *only_of_net(const struct options *options)
 {
-	if (options->of_serve)
-		return options->of_serve;
-	return options->of_connect ? options->of_connect : options->of_net;
+	if (options->serve_option)
+		return options->serve_option;
+	return options->connect_option ? options->connect_option : options->net_option;
 }
 
 int command_takes_no_net(const struct options *options)

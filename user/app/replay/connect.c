@@ -45,7 +45,8 @@ static int connect_start(struct trace *trace, const struct options *options, str
 	return code;
 }
 
-/* Reports what is known. If the server was lost, also says what is missing and returns 1. */
+/* Reports what was received. Returns the exit status: EXIT_CANNOT if nothing was received, or if
+ * the trace is incomplete because the server was lost; then says what is missing. */
 static int connect_report(struct trace *trace)
 {
 	struct session *session = &trace->session;
@@ -57,14 +58,14 @@ static int connect_report(struct trace *trace)
 		return EXIT_CANNOT;
 	}
 	if (trace_wants_report(trace->options) ? session_report(session, &err)
-					       : session_judge(session, &err)) {
+					       : session_evaluate(session, &err)) {
 		log_error("%s", err.text);
 		return EXIT_CANNOT;
 	}
 	metrics_finish(trace->metrics);
-	if (!session->elsewhere->incomplete)
+	if (!session->remote_state->incomplete)
 		return session->failure ? EXIT_CANNOT : trace_status(trace, EXIT_DONE);
-	log_warn("%s", session->elsewhere->incomplete);
+	log_warn("%s", session->remote_state->incomplete);
 	return EXIT_CANNOT;
 }
 
@@ -106,7 +107,7 @@ static const char *misuse(const struct options *options)
 
 static const char *foreign(const struct options *options)
 {
-	return options->of_trace ? options->of_trace : options->of_serve;
+	return options->trace_option ? options->trace_option : options->serve_option;
 }
 
 int command_connect(const struct options *options)

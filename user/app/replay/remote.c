@@ -24,7 +24,7 @@ struct remote {
 	struct loop *loop;
 	struct replay replay;
 	void *reading; /* of replay_stream */
-	struct elsewhere elsewhere;
+	struct remote_state remote_state;
 	struct client_config config;
 	char host[ADDRESS_HOST_SIZE];
 	struct client *client;
@@ -72,8 +72,8 @@ static void keep_time(struct remote *remote)
 
 	if (replay->model != remote->session->model)
 		return; /* this model is from before the reconnect */
-	remote->elsewhere.now_ns = replay->ended ? replay->taken_ns : replay->last_ns;
-	remote->elsewhere.taken_at_ms = replay->ended ? replay->taken_at_ms : 0;
+	remote->remote_state.now_ns = replay->ended ? replay->taken_ns : replay->last_ns;
+	remote->remote_state.taken_at_ms = replay->ended ? replay->taken_at_ms : 0;
 }
 
 /*
@@ -374,8 +374,8 @@ static int open_replay(struct remote *remote, const struct options *options, str
 	session->report.modules = replay->modules;
 	session->report.parser = replay->parser;
 	session->report.backend = remote_ops.name;
-	remote->elsewhere.scan = remote_scan;
-	session->elsewhere = &remote->elsewhere;
+	remote->remote_state.scan = remote_scan;
+	session->remote_state = &remote->remote_state;
 	replay->scanned = on_scanned;
 	replay->ctx = remote;
 	remote->answered = true;
@@ -461,6 +461,6 @@ void remote_finish(struct session *session)
 	else if (!replay->ended && !replay->damaged)
 		replay->incomplete[0] = '\0'; /* we disconnected */
 	if (replay->incomplete[0])
-		remote->elsewhere.incomplete = replay->incomplete;
+		remote->remote_state.incomplete = replay->incomplete;
 	keep_time(remote);
 }

@@ -28,7 +28,8 @@ int remote_scan(struct session *session, const struct scan_order *order, size_t 
 /* Returns true if the trace has ended, or the server is gone and will not be retried. */
 bool remote_is_over(const struct session *session);
 /*
- * Stops following the trace. Later losses are not reported; earlier ones are in session->elsewhere.
+ * Stops following the trace. Later losses are not reported; earlier ones are in
+ * session->remote_state.
  */
 void remote_finish(struct session *session);
 

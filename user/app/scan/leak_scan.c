@@ -79,7 +79,7 @@ struct run {
 	const struct thread_registers *threads;
 	size_t thread_count;
 	pid_t reader; /* the thread to read memory from; all threads share it */
-	struct kernel_holders holders;
+	struct data_descriptors descriptors;
 	struct kernel_words kernel_words;
 	struct blocks blocks;
 	struct scan_target *target;
@@ -251,7 +251,7 @@ static int read_kernel_words(struct run *run)
 	run->kernel_words.count = 0;
 	if (source->ops->thread_words)
 		(void)source->ops->thread_words(source, run->scan->pid, &run->kernel_words);
-	return kernel_words_read(run->reader, &run->holders, &run->kernel_words);
+	return kernel_words_read(run->reader, &run->descriptors, &run->kernel_words);
 }
 
 static int open_target(struct run *run, struct scan_input *ret_input)
@@ -463,8 +463,8 @@ static void prepare_kernel_words(struct run *run)
 {
 	const struct source_ops *ops = run->scan->session->source->ops;
 
-	vec_free(&run->holders);
-	(void)kernel_holders_find(proc_living_thread(run->scan->pid), &run->holders);
+	vec_free(&run->descriptors);
+	(void)data_descriptors_find(proc_living_thread(run->scan->pid), &run->descriptors);
 	if (ops->thread_words) /* the first call takes much longer */
 		(void)ops->thread_words(run->scan->session->source, run->scan->pid,
 					&run->kernel_words);
@@ -628,7 +628,7 @@ static void run_free(struct run *run)
 	copy_close(run->copy);
 	target_close(run->target);
 	stack_judge_free(run->judge);
-	vec_free(&run->holders);
+	vec_free(&run->descriptors);
 	vec_free(&run->kernel_words);
 	blocks_free(&run->blocks);
 	scan_result_free(&run->result);

@@ -173,7 +173,7 @@ static bool push_frame(struct stack_judge *judge, struct thread_stack *stack,
 				  frame.interrupted, &frame.live) ||
 	    !frame.live.unwound)
 		return false;
-	base = frame.live.cfa_by_bp ? registers->values[CALLEE_SAVED_BP] : registers->sp;
+	base = frame.live.cfa_from_bp ? registers->values[CALLEE_SAVED_BP] : registers->sp;
 	frame.cfa = base + (uint64_t)(int64_t)frame.live.cfa_offset;
 	if (frame.cfa <= frame.sp || frame.cfa > stack->end || frame.cfa % registers->word ||
 	    !return_from(judge, &frame, registers))

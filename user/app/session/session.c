@@ -338,20 +338,20 @@ int session_update_losses(struct session *session)
 
 static int take_snapshot(const struct session *session, struct snapshot **ret_snapshot)
 {
-	const struct elsewhere *elsewhere = session->elsewhere;
-	int code = model_snapshot(session->model, elsewhere ? elsewhere->now_ns : clock_now_ns(),
-				  ret_snapshot);
+	const struct remote_state *remote_state = session->remote_state;
+	int code = model_snapshot(
+		session->model, remote_state ? remote_state->now_ns : clock_now_ns(), ret_snapshot);
 
 	if (!code) {
 		(*ret_snapshot)->tool.resident_bytes = own_resident_bytes();
 		(*ret_snapshot)->overhead = session->overhead;
 	}
-	if (code || !elsewhere)
+	if (code || !remote_state)
 		return code;
-	(*ret_snapshot)->incomplete = elsewhere->incomplete;
-	if (elsewhere->taken_at_ms) {
-		(*ret_snapshot)->taken_at = (int64_t)(elsewhere->taken_at_ms / 1000);
-		(*ret_snapshot)->taken_at_ms = (uint32_t)(elsewhere->taken_at_ms % 1000);
+	(*ret_snapshot)->incomplete = remote_state->incomplete;
+	if (remote_state->taken_at_ms) {
+		(*ret_snapshot)->taken_at = (int64_t)(remote_state->taken_at_ms / 1000);
+		(*ret_snapshot)->taken_at_ms = (uint32_t)(remote_state->taken_at_ms % 1000);
 	}
 	return 0;
 }
@@ -472,7 +472,7 @@ int session_report(struct session *session, struct error *err)
 	return session_conclude(session, true, err);
 }
 
-int session_judge(struct session *session, struct error *err)
+int session_evaluate(struct session *session, struct error *err)
 {
 	return session_conclude(session, false, err);
 }

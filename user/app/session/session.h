@@ -24,7 +24,7 @@ struct scan_order;
 struct session;
 
 /* What is known about a trace on another machine, and what that machine can do. */
-struct elsewhere {
+struct remote_state {
 	uint64_t now_ns;        /* by its clock: its last event or its report */
 	uint64_t taken_at_ms;   /* of its report, since the epoch; 0: still running */
 	const char *incomplete; /* what is missing, or NULL */
@@ -37,10 +37,10 @@ struct session {
 	struct module_table *modules;
 	struct parser *parser;
 	struct model_config model_config;
-	struct model *model;               /* NULL: only recording */
-	struct recorder *recorder;         /* NULL: no recording */
-	struct serve *serve;               /* where the recording goes; NULL: to a file */
-	const struct elsewhere *elsewhere; /* whose clock applies; NULL: ours */
+	struct model *model;                     /* NULL: only recording */
+	struct recorder *recorder;               /* NULL: no recording */
+	struct serve *serve;                     /* where the recording goes; NULL: to a file */
+	const struct remote_state *remote_state; /* whose clock applies; NULL: ours */
 	struct source *source;
 	struct report report;
 	struct selected selected;
@@ -105,8 +105,9 @@ int session_update_losses(struct session *session);
 
 /* A snapshot of the model as it is. Returns 0 or -errno with a message. */
 int session_snapshot(struct session *session, struct snapshot **ret_snapshot, struct error *err);
-/* Like session_report, for the exit status only. Returns 0 or -errno with a message. */
-int session_judge(struct session *session, struct error *err);
+/* Finds errors and leaks for the exit status, without a report. Returns 0 or -errno with a message.
+ */
+int session_evaluate(struct session *session, struct error *err);
 /*
  * Makes sure there is a model for a scan: a served trace without one gets the model that its server
  * can make. Returns 0 or -errno with a message.

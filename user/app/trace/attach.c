@@ -143,7 +143,7 @@ static int system_start(struct trace *trace, const struct options *options, stru
 	if (!code)
 		code = trace_prepare(trace, getpid(), SYSTEM_NAME, STDOUT_FILENO, err);
 	if (!code)
-		code = trace_await(trace, err);
+		code = trace_await_client(trace, err);
 	return code ? code : system_attach(trace, err);
 }
 
@@ -159,7 +159,7 @@ static int attach_start(struct trace *trace, struct targets *targets, const stru
 	if (!code)
 		code = trace_prepare(trace, first, pid_text(first, text), STDOUT_FILENO, err);
 	if (!code)
-		code = trace_await(trace, err);
+		code = trace_await_client(trace, err);
 	return code ? code : targets_attach(trace, targets, err);
 }
 

@@ -11,7 +11,7 @@
 #include "base/log.h"
 
 /* Running processes need no hint where their files are. */
-static const char *only_of_report(const struct options *options)
+static const char *option_only_for_report(const struct options *options)
 {
 	if (options->sysroot)
 		return "sysroot";
@@ -32,7 +32,7 @@ static int trace(const struct options *options)
 
 int command_trace(const struct options *options)
 {
-	const char *foreign = only_of_report(options);
+	const char *foreign = option_only_for_report(options);
 
 	if (foreign) {
 		log_error("--%s is only valid with report; see mtrace-bpf --help", foreign);
@@ -43,10 +43,12 @@ int command_trace(const struct options *options)
 	return trace(options);
 }
 
-/* serve keeps no model, except for leak scans and metrics. */
+/* The server only passes records on. It keeps a model of the blocks only if it must scan for leaks,
+ * decide the exit status, or serve metrics. */
 int command_serve(const struct options *options)
 {
-	const char *foreign = options->of_report ? options->of_report : options->of_connect;
+	const char *foreign =
+		options->report_option ? options->report_option : options->connect_option;
 	struct options own = *options;
 
 	if (options->interactive)

@@ -116,7 +116,7 @@ static int launch_start(struct trace *trace, int *ret_exit, struct error *err)
 				  trace->options->program, &reason))
 		return trace_refuse(err, trace->name, &reason);
 	scanner_add(&trace->scanner, trace->launch.pid, HOLD_EXEC);
-	code = trace_await(trace, err);
+	code = trace_await_client(trace, err);
 	if (code)
 		return code;
 	launch_release(&trace->launch);

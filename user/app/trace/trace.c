@@ -108,7 +108,7 @@ static void on_order(void *ctx, const struct handshake_order *order, bool contro
 	session_record_scanned(&trace->session, &scanned);
 }
 
-int trace_await(struct trace *trace, struct error *err)
+int trace_await_client(struct trace *trace, struct error *err)
 {
 	if (!trace->session.serve)
 		return 0;
@@ -309,7 +309,7 @@ int trace_finish(struct trace *trace)
 		log_error("the trace failed: %s; the report covers what came before",
 			  strerror(-trace->session.failure));
 	code = trace_wants_report(trace->options) ? session_report(&trace->session, &err)
-						  : session_judge(&trace->session, &err);
+						  : session_evaluate(&trace->session, &err);
 	if (code)
 		log_error("%s", err.text);
 	metrics_finish(trace->metrics);

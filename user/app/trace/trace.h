@@ -84,7 +84,7 @@ int trace_open(struct trace *trace, const struct options *options, struct error 
 int trace_prepare(struct trace *trace, pid_t pid, const char *what, int standard_fd,
 		  struct error *err);
 /* With serve --wait: waits for the first client. Returns 0 or -errno with a message. */
-int trace_await(struct trace *trace, struct error *err);
+int trace_await_client(struct trace *trace, struct error *err);
 /* "cannot trace WHAT: REASON"; returns the reason's code. */
 int trace_refuse(struct error *err, const char *what, const struct error *reason);
 void trace_close(struct trace *trace);

@@ -20,7 +20,7 @@ struct number {
 	int base;
 };
 
-static bool keeps_words(pid_t pid, const char *descriptor)
+static bool has_user_data(pid_t pid, const char *descriptor)
 {
 	char name[NAME_SIZE], *link;
 	bool keeps;
@@ -33,10 +33,10 @@ static bool keeps_words(pid_t pid, const char *descriptor)
 	return keeps;
 }
 
-int kernel_holders_find(pid_t pid, struct kernel_holders *ret_holders)
+int data_descriptors_find(pid_t pid, struct data_descriptors *ret_descriptors)
 {
 	char path[PROCFS_PATH_SIZE];
-	struct kernel_holders holders = {0};
+	struct data_descriptors descriptors = {0};
 	const struct dirent *entry;
 	DIR *directory;
 	int err = 0;
@@ -46,13 +46,13 @@ int kernel_holders_find(pid_t pid, struct kernel_holders *ret_holders)
 	if (!directory)
 		return errno == ENOENT ? -ESRCH : -errno;
 	while (!err && (entry = readdir(directory)))
-		if (keeps_words(pid, entry->d_name))
-			err = vec_push(&holders, atoi(entry->d_name));
+		if (has_user_data(pid, entry->d_name))
+			err = vec_push(&descriptors, atoi(entry->d_name));
 	closedir(directory);
 	if (err)
-		vec_free(&holders);
+		vec_free(&descriptors);
 	else
-		*ret_holders = holders;
+		*ret_descriptors = descriptors;
 	return err;
 }
 
@@ -69,7 +69,7 @@ static int add_number(const char *line, const struct number *number, struct kern
 	return end == digits ? 0 : vec_push(words, word);
 }
 
-/* A file that cannot be read has no words. */
+/* Skips a file that cannot be read: the process or descriptor may be gone. */
 static int add_numbers(pid_t pid, const char *name, const struct number *numbers, size_t count,
 		       struct kernel_words *words)
 {
@@ -87,7 +87,8 @@ static int add_numbers(pid_t pid, const char *name, const struct number *numbers
 	return err;
 }
 
-int kernel_words_read(pid_t pid, const struct kernel_holders *holders, struct kernel_words *words)
+int kernel_words_read(pid_t pid, const struct data_descriptors *descriptors,
+		      struct kernel_words *words)
 {
 	static const struct number of_timers[] = {{"/", 16}}; /* signal: 10/00005581a2c3d4e5 */
 	static const struct number of_descriptors[] = {
@@ -98,10 +99,10 @@ int kernel_words_read(pid_t pid, const struct kernel_holders *holders, struct ke
 	};
 	int err = add_numbers(pid, "timers", of_timers, COUNT(of_timers), words);
 
-	for (size_t i = 0; !err && i < holders->count; i++) {
+	for (size_t i = 0; !err && i < descriptors->count; i++) {
 		char name[NAME_SIZE];
 
-		snprintf(name, sizeof(name), "fdinfo/%d", holders->items[i]);
+		snprintf(name, sizeof(name), "fdinfo/%d", descriptors->items[i]);
 		err = add_numbers(pid, name, of_descriptors, COUNT(of_descriptors), words);
 	}
 	return err;

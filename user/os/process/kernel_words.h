@@ -17,7 +17,7 @@
 
 /* The descriptors of epoll instances and io_urings. All-zero memory is an empty list; free it with
  * vec_free. */
-struct kernel_holders {
+struct data_descriptors {
 	int *items;
 	size_t count;
 	size_t capacity;
@@ -34,13 +34,14 @@ struct kernel_words {
  * Looks at each descriptor of the process, which may take milliseconds: call it before the process
  * is stopped. Returns 0 or -errno (-ESRCH, -EACCES, -ENOMEM).
  */
-int kernel_holders_find(pid_t pid, struct kernel_holders *ret_holders);
+int data_descriptors_find(pid_t pid, struct data_descriptors *ret_descriptors);
 
 /*
  * Adds the words that the kernel keeps now. `pid` may also be a thread's id, if the first thread
  * has exited. What /proc does not show (an old kernel, a descriptor that has been closed) is left
  * out. A 32-bit program's data is in either half of a word. Returns 0 or -ENOMEM.
  */
-int kernel_words_read(pid_t pid, const struct kernel_holders *holders, struct kernel_words *words);
+int kernel_words_read(pid_t pid, const struct data_descriptors *descriptors,
+		      struct kernel_words *words);
 
 #endif

@@ -7,7 +7,7 @@ void frame_liveness_put(struct wire *wire, const struct frame_liveness *frame)
 {
 	wire_put_u8(wire, frame->unwound);
 	wire_put_u8(wire, frame->known);
-	wire_put_u8(wire, frame->cfa_by_bp);
+	wire_put_u8(wire, frame->cfa_from_bp);
 	wire_put_u32(wire, (uint32_t)frame->cfa_offset);
 	for (size_t i = 0; i < LIVENESS_SAVED; i++) {
 		wire_put_u32(wire, (uint32_t)frame->saved[i]);
@@ -19,7 +19,7 @@ int frame_liveness_take(struct wire_view *view, struct frame_liveness *ret_frame
 {
 	ret_frame->unwound = wire_take_bool(view);
 	ret_frame->known = wire_take_bool(view);
-	ret_frame->cfa_by_bp = wire_take_bool(view);
+	ret_frame->cfa_from_bp = wire_take_bool(view);
 	ret_frame->cfa_offset = (int32_t)wire_take_u32(view);
 	for (size_t i = 0; i < LIVENESS_SAVED; i++) {
 		ret_frame->saved[i] = (int32_t)wire_take_u32(view);

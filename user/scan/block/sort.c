@@ -47,7 +47,7 @@ static void permute(struct sized_block *items, unsigned int shift, size_t next[D
 	}
 }
 
-/* Returns the position of the highest digit in which the items differ. */
+/* Returns the shift, in bits, of the highest digit in which the items differ. */
 static unsigned int highest_difference(const struct sized_block *items, size_t count)
 {
 	uint64_t differs = 0;
@@ -60,7 +60,7 @@ static unsigned int highest_difference(const struct sized_block *items, size_t c
 
 void sort_blocks(struct sized_block *items, size_t count)
 {
-	size_t next[DIGITS], end[DIGITS] = {0};
+	size_t next[DIGITS], end[DIGITS] = {0}; /* `end` has counts first, then ends of parts */
 	unsigned int shift;
 
 	if (count <= FEW) {

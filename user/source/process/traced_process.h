@@ -80,9 +80,10 @@ struct traced_process {
 	struct delivered_mapping *mappings;
 	size_t mapping_count, mapping_capacity;
 	uint64_t mappings_delivered; /* total */
-	struct map64 calls; /* return address → enum verdict (source/unwind/stack_check.c) … */
-	uint64_t calls_of;  /* … valid for this value of mappings_delivered */
-	bool translated;    /* run by valgrind or qemu: no probes */
+	struct map64 return_sites;   /* return address → enum return_site
+					(source/unwind/stack_check.c) … */
+	uint64_t return_sites_of;    /* … valid for this value of mappings_delivered */
+	bool translated;             /* run by valgrind or qemu: no probes */
 	bool sanitizer_reported;
 	uint32_t allocator_objects; /* modules with probed allocation functions so far */
 	struct map64 last_freed;    /* tid → index into frees */

@@ -412,7 +412,7 @@ void traced_process_free(struct traced_process *process)
 	cgroup_free(&process->cgroup);
 	map64_free(&process->attached);
 	map64_free(&process->delivered);
-	map64_free(&process->calls);
+	map64_free(&process->return_sites);
 	map64_free(&process->last_freed);
 	vec_free(&process->frees);
 	free(process->mappings);

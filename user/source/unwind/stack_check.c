@@ -5,9 +5,9 @@
 
 #include "symbol/cfi/machine.h"
 
-enum verdict { VERDICT_CALL = 1, VERDICT_NONE };
+enum return_site { AFTER_CALL = 1, NOT_AFTER_CALL };
 
-static enum verdict look(const struct traced_process *process, uint64_t address)
+static enum return_site look_for_call(const struct traced_process *process, uint64_t address)
 {
 	uint8_t code[CFI_CALL_MAX];
 	uint64_t offset;
@@ -17,32 +17,33 @@ static enum verdict look(const struct traced_process *process, uint64_t address)
 	if (!module || offset + 1 < sizeof(code) ||
 	    pread(module->fd, code, sizeof(code), (off_t)(offset + 1 - sizeof(code))) !=
 		    sizeof(code))
-		return VERDICT_CALL;
-	return cfi_can_return_behind(module->machine, code) ? VERDICT_CALL : VERDICT_NONE;
+		return AFTER_CALL;
+	return cfi_can_return_behind(module->machine, code) ? AFTER_CALL : NOT_AFTER_CALL;
 }
 
-static enum verdict verdict_of(struct traced_process *process, uint64_t address)
+static enum return_site return_site_of(struct traced_process *process, uint64_t address)
 {
-	uint32_t known = map64_get(&process->calls, address);
-	enum verdict verdict;
+	uint32_t known = map64_get(&process->return_sites, address);
+	enum return_site site;
 
 	if (known != MAP64_NONE)
-		return (enum verdict)known;
-	verdict = look(process, address);
-	(void)map64_set(&process->calls, address, verdict); /* if out of memory, look again */
-	return verdict;
+		return (enum return_site)known;
+	site = look_for_call(process, address);
+	(void)map64_set(&process->return_sites, address, site); /* if out of memory, look again */
+	return site;
 }
 
 uint32_t stack_check(struct traced_process *process, const uint64_t *frames, uint32_t count)
 {
 	uint32_t i;
 
-	if (process->calls_of != process->mappings_delivered) {
-		map64_free(&process->calls);
-		process->calls_of = process->mappings_delivered;
+	if (process->return_sites_of != process->mappings_delivered) {
+		map64_free(&process->return_sites);
+		process->return_sites_of = process->mappings_delivered;
 	}
 	for (i = 1; i < count; i++)
-		if (!(frames[i] & STACK_EXACT) && verdict_of(process, frames[i]) == VERDICT_NONE)
+		if (!(frames[i] & STACK_EXACT) &&
+		    return_site_of(process, frames[i]) == NOT_AFTER_CALL)
 			break;
 	return i;
 }

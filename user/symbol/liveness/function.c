@@ -3,9 +3,9 @@
  * Decodes in two passes. The first one finds the control flow, the CFA of each instruction and,
  * from these, the stack pointer. If the CFA is based on sp, the row gives sp directly; otherwise sp
  * is propagated along the control flow edges. Values only change from unseen to a value to lost, so
- * this terminates. The second pass uses them to translate operands. bp points into the frame where
- * the CFA is based on bp, and is an ordinary value elsewhere. In code that breaks this rule,
- * everything escapes.
+ * this terminates. The second pass uses them to turn sp- and bp-relative operands into offsets from
+ * the CFA. bp points into the frame where the CFA is based on bp, and is an ordinary value
+ * elsewhere. In code that breaks this rule, everything escapes.
  */
 #include "symbol/liveness/function.h"
 
@@ -59,7 +59,7 @@ static int place_step(struct function_decoder *decoder, struct liveness_rows *ro
 	if (!liveness_rows_seek(rows, decoder->fde->vaddr + step->start) ||
 	    !liveness_rows_cfa(rows, &cfa))
 		return -ENOEXEC;
-	step->cfa_by_bp = cfa.by_bp;
+	step->cfa_from_bp = cfa.by_bp;
 	step->sp = cfa.by_bp ? LIVENESS_NOWHERE : -cfa.offset;
 	step->bp = cfa.by_bp ? -cfa.offset : LIVENESS_NOWHERE;
 	return 0;
@@ -142,7 +142,7 @@ static int join(struct function_decoder *decoder, size_t index, int32_t sp)
 	if (index >= decoder->function->steps.count)
 		return 0;
 	step = &decoder->function->steps.items[index];
-	if (!step->cfa_by_bp || step->sp == sp || step->sp == LIVENESS_LOST)
+	if (!step->cfa_from_bp || step->sp == sp || step->sp == LIVENESS_LOST)
 		return 0;
 	step->sp = step->sp == LIVENESS_NOWHERE ? sp : LIVENESS_LOST;
 	return vec_push(&decoder->changed, (uint32_t)index);
@@ -176,7 +176,7 @@ static int find_sp(struct function_decoder *decoder)
 	int status = 0;
 
 	for (size_t i = 0; !status && i < function->steps.count; i++)
-		if (!function->steps.items[i].cfa_by_bp)
+		if (!function->steps.items[i].cfa_from_bp)
 			status = vec_push(&decoder->changed, (uint32_t)i);
 	if (!status)
 		status = propagate(decoder);
@@ -194,7 +194,7 @@ static int find_sp(struct function_decoder *decoder)
 /* Returns true if bp stops being the frame pointer but still has its value. */
 static bool keeps_bp(const struct liveness_step *from, const struct liveness_step *to)
 {
-	return from->cfa_by_bp && !to->cfa_by_bp && !from->writes_bp;
+	return from->cfa_from_bp && !to->cfa_from_bp && !from->writes_bp;
 }
 
 static bool leaks_bp(const struct liveness_function *function, size_t index)
@@ -215,10 +215,10 @@ static void decode_effects(struct function_decoder *decoder)
 
 	x86_walk_rewind(&decoder->walk);
 	for (size_t i = 0; i < function->steps.count && x86_walk_next(&decoder->walk); i++) {
-		bool next_by_bp =
-			i + 1 < function->steps.count && function->steps.items[i + 1].cfa_by_bp;
+		bool next_has_frame_pointer =
+			i + 1 < function->steps.count && function->steps.items[i + 1].cfa_from_bp;
 
-		liveness_effects(&decoder->walk, next_by_bp, &function->steps.items[i],
+		liveness_effects(&decoder->walk, next_has_frame_pointer, &function->steps.items[i],
 				 &function->escapes);
 		if (leaks_bp(function, i))
 			function->escapes.all = true;

@@ -89,7 +89,7 @@ void liveness_frame(struct module_liveness *liveness, uint64_t offset, bool inte
 		return;
 	ret->unwound = true;
 	ret->known = is_analysed(&site);
-	ret->cfa_by_bp = cfa.by_bp;
+	ret->cfa_from_bp = cfa.by_bp;
 	ret->cfa_offset = cfa.offset;
 	for (unsigned int i = 0; ret->known && i < LIVENESS_SAVED; i++)
 		ret->registers[i] = (uint8_t)liveness_search_register(

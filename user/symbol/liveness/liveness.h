@@ -42,9 +42,9 @@
 #include "symbol/liveness/verdict.h"
 
 struct frame_liveness {
-	bool unwound;   /* the CFA and the saved registers are known */
-	bool known;     /* also its code; if not, nothing is known about the words of the frame */
-	bool cfa_by_bp; /* the CFA is bp + cfa_offset; otherwise sp + cfa_offset */
+	bool unwound;     /* the CFA and the saved registers are known */
+	bool known;       /* also its code; if not, nothing is known about the words of the frame */
+	bool cfa_from_bp; /* the CFA is bp + cfa_offset; otherwise sp + cfa_offset */
 	int32_t cfa_offset; /* bytes */
 	/* Where the caller's registers are saved, in bytes relative to the CFA; 0: still in the
 	 * register. */

@@ -134,8 +134,8 @@ static void tail_call(struct liveness_search *search, const struct liveness_step
 /* Returns true if the CFA at the target is that of the jump. */
 static bool is_same_frame(const struct liveness_step *from, const struct liveness_step *to)
 {
-	if (to->cfa_by_bp)
-		return from->cfa_by_bp && from->bp == to->bp;
+	if (to->cfa_from_bp)
+		return from->cfa_from_bp && from->bp == to->bp;
 	return is_known(from->sp) && from->sp == to->sp;
 }
 

@@ -186,7 +186,7 @@ static void test_saved_registers_are_reported(void **state)
 
 	(void)state;
 	assert_true(saver.known);
-	assert_false(saver.cfa_by_bp);
+	assert_false(saver.cfa_from_bp);
 	assert_int_equal(saver.cfa_offset, 32);
 	assert_int_equal(saver.saved[RBX], -16);
 	assert_int_equal(saver.saved[R12], -24);
@@ -377,7 +377,7 @@ static void test_frame_pointer_is_the_base(void **state)
 
 	(void)state;
 	assert_true(by_bp.known);
-	assert_true(by_bp.cfa_by_bp);
+	assert_true(by_bp.cfa_from_bp);
 	assert_int_equal(by_bp.cfa_offset, 16);
 	assert_int_equal(by_bp.saved[RBP], -16);
 	assert_int_equal(slot(by_bp_at, -16), LIVENESS_READ);
@@ -410,7 +410,7 @@ static void test_frame_interrupted_in_its_prologue(void **state)
 	(void)state;
 	liveness_frame(liveness, offset, true, &frame);
 	assert_true(frame.known);
-	assert_false(frame.cfa_by_bp);
+	assert_false(frame.cfa_from_bp);
 	assert_int_equal(frame.cfa_offset, 16);
 	assert_int_equal(frame.saved[RBP], -16);
 	assert_int_equal(frame.registers[RBX], LIVENESS_READ);

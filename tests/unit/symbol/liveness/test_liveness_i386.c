@@ -83,7 +83,7 @@ static void test_frame_by_frame_pointer(void **state)
 	(void)state;
 	liveness_frame(liveness, at, false, &frame);
 	assert_true(frame.known);
-	assert_true(frame.cfa_by_bp);
+	assert_true(frame.cfa_from_bp);
 	assert_int_equal(frame.cfa_offset, 8);
 	assert_int_equal(frame.saved[EBP], -8);
 	assert_int_equal(frame.saved[EBX], -12);
@@ -127,7 +127,7 @@ static void test_frame_by_stack_pointer(void **state)
 	(void)state;
 	liveness_frame(liveness, at, false, &frame);
 	assert_true(frame.known);
-	assert_false(frame.cfa_by_bp);
+	assert_false(frame.cfa_from_bp);
 	assert_int_equal(frame.cfa_offset, 16);
 	assert_int_equal(frame.registers[EBX], LIVENESS_READ); /* possibly, by the PLT */
 	assert_int_equal(frame.registers[EDI], LIVENESS_READ);

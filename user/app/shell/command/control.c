@@ -209,8 +209,8 @@ static int scan(struct shell *shell, pid_t pid, struct error *err)
 	size_t scans = 0;
 	int code;
 
-	code = session->elsewhere ? session->elsewhere->scan(session, &order, &scans, err)
-				  : scanner_scan(shell->config.scanner, &order, &scans, err);
+	code = session->remote_state ? session->remote_state->scan(session, &order, &scans, err)
+				     : scanner_scan(shell->config.scanner, &order, &scans, err);
 	if (code == -ECANCELED)
 		return error_set(err, code,
 				 "the scan was interrupted; the previous result is kept");

@@ -72,8 +72,8 @@ static bool is_newer(const struct stat *source, const char *module)
 }
 
 /*
- * The traced program chooses this name, and files in /proc have size 0 or a huge size. Returns NULL
- * if the file is not available.
+ * The traced program chooses this name, so opens only regular files of a plausible size, not those
+ * of /proc (0 or huge). Returns NULL if the file is not available.
  */
 static FILE *source_open(const char *path, struct stat *ret_status)
 {

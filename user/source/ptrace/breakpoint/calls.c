@@ -270,7 +270,12 @@ static bool may_be_at_work(const struct pt_regs *regs, const struct pending_call
 	return address == pending->caller;
 }
 
-/* With return addresses in a register, a mark at the same stack pointer belongs to another call. */
+/*
+ * Returns true if the call of operator new or delete that left the mark has not returned yet: its
+ * return address is still there. If calls keep it in a register, the operator has called further,
+ * so it was saved between the two stack pointers; a mark at the same one is left from an earlier
+ * call, and one below belongs to another stack.
+ */
 static int is_mark_intact(const struct operator_mark *mark, abi_u64 sp)
 {
 	abi_u64 address = 0;

@@ -31,13 +31,13 @@ static int go(const struct task *task, const struct arch *arch)
 }
 
 /* Returns true if the copy has run, rather than another SIGTRAP having come first. */
-static bool has_run(const struct arch_line *line, const struct arch_registers *registers)
+static bool has_run(const struct arch_copy *copy, const struct arch_registers *registers)
 {
-	return !line->size || arch_get(registers, ARCH_IP) != line->slot;
+	return !copy->size || arch_get(registers, ARCH_IP) != copy->slot;
 }
 
 /* One step of the copy. */
-static int step_line(struct task *task, const struct arch_line *line,
+static int step_copy(struct task *task, const struct arch_copy *copy,
 		     struct arch_registers *registers, int *ret_status)
 {
 	bool ran;
@@ -48,29 +48,29 @@ static int step_line(struct task *task, const struct arch_line *line,
 	wait_for(task->tid, ret_status);
 	if (!WIFSTOPPED(*ret_status) || task_registers_get(task->tid, registers))
 		return -1;
-	ran = has_run(line, registers);
-	registers->arch->line_end(line, registers);
+	ran = has_run(copy, registers);
+	registers->arch->copy_end(copy, registers);
 	task_registers_set(task->tid, registers);
 	return *ret_status >> 8 == SIGTRAP && ran ? 0 : -1;
 }
 
 /* Repeats for string instructions, which single-step one iteration at a time. */
-static int run_line(struct task *task, struct arch_registers *registers,
+static int run_copy(struct task *task, struct arch_registers *registers,
 		    const uint8_t code[ARCH_CODE_MAX], int *ret_status)
 {
 	struct space *memory = task->owner->memory;
 	uint64_t ip = arch_get(registers, ARCH_IP);
 	uint8_t saved[ARCH_CODE_MAX];
-	struct arch_line line;
+	struct arch_copy copy;
 	int err;
 
 	if (space_read(memory, memory->slot, saved, sizeof(saved)))
 		return -1;
 	do {
-		registers->arch->line_begin(&line, registers, code, memory->slot);
-		err = space_write(memory, memory->slot, line.code, sizeof(line.code));
+		registers->arch->copy_begin(&copy, registers, code, memory->slot);
+		err = space_write(memory, memory->slot, copy.code, sizeof(copy.code));
 		if (!err)
-			err = step_line(task, &line, registers, ret_status);
+			err = step_copy(task, &copy, registers, ret_status);
 	} while (!err && arch_get(registers, ARCH_IP) == ip);
 	space_write(memory, memory->slot, saved, sizeof(saved));
 	return err;
@@ -112,7 +112,7 @@ int step_over(struct task *task, struct arch_registers *registers, int *ret_stat
 		return 0;
 	}
 	*ret_status = SIGKILL;
-	if (!run_line(task, registers, code, ret_status))
+	if (!run_copy(task, registers, code, ret_status))
 		return 0;
 	if (arch_get(registers, ARCH_IP) == ip) {
 		task->done_ip = ip;

@@ -45,9 +45,9 @@
  * Stops.
  */
 
-/* Returns true for a breakpoint that was removed while the thread was on its way into it: runs the
- * instruction again. */
-static bool is_late(struct task *task, struct arch_registers *registers)
+/* If the breakpoint was removed after the thread had hit it, sets the thread back, so that it runs
+ * the original instruction, and returns true. */
+static bool restart_if_removed(struct task *task, struct arch_registers *registers)
 {
 	const struct arch *arch = registers->arch;
 	uint64_t address = arch_get(registers, ARCH_IP) - arch->trap_distance;
@@ -119,7 +119,7 @@ static void trapped(struct tracer *tracer, struct task *task)
 		return;
 	}
 	if (!breakpoint) {
-		task_continue(task, is_late(task, &registers) ? 0 : SIGTRAP);
+		task_continue(task, restart_if_removed(task, &registers) ? 0 : SIGTRAP);
 		return;
 	}
 	arch_set_ip(&registers, address);
@@ -208,7 +208,7 @@ static void leave(struct tracer *tracer, struct task *task, int status)
 		return;
 	}
 	if (signal == SIGTRAP && is_trap_of_breakpoint(task) && task->owner &&
-	    !task_registers_get(task->tid, &registers) && is_late(task, &registers))
+	    !task_registers_get(task->tid, &registers) && restart_if_removed(task, &registers))
 		signal = 0;
 	task_let_go(tracer, task, signal);
 }

@@ -22,7 +22,7 @@ struct effects {
 	unsigned int id;
 	int32_t word;
 	bool is_32bit;
-	bool next_by_bp;
+	bool next_has_frame_pointer;
 };
 
 static bool is_listed(unsigned int id, const uint16_t *list, size_t count)
@@ -219,7 +219,7 @@ static void find_address_taken(struct effects *effects)
 	if (!find_place(effects, &operands[1].mem, &at))
 		effects->escapes->all |= liveness_is_sp(to);
 	else if (!liveness_is_whole_frame_register(effects->is_32bit, to) ||
-		 (liveness_is_bp(to) && !effects->next_by_bp))
+		 (liveness_is_bp(to) && !effects->next_has_frame_pointer))
 		escape(effects, at);
 }
 
@@ -232,7 +232,8 @@ static bool is_frame_move(const struct effects *effects)
 		return false;
 	if (liveness_is_sp(to->reg))
 		return is_frame_pointer(effects, from->reg);
-	return liveness_is_bp(to->reg) && liveness_is_sp(from->reg) && effects->next_by_bp;
+	return liveness_is_bp(to->reg) && liveness_is_sp(from->reg) &&
+	       effects->next_has_frame_pointer;
 }
 
 /* Returns true if the frame's address escapes through this operand, which is sp or the frame
@@ -394,8 +395,8 @@ static void access_frame(struct effects *effects)
 	access_stack(effects);
 }
 
-void liveness_effects(const struct x86_walk *walk, bool next_by_bp, struct liveness_step *step,
-		      struct liveness_escapes *escapes)
+void liveness_effects(const struct x86_walk *walk, bool next_has_frame_pointer,
+		      struct liveness_step *step, struct liveness_escapes *escapes)
 {
 	bool is_32bit = walk->code->machine == EM_386;
 	struct effects effects = {
@@ -406,7 +407,7 @@ void liveness_effects(const struct x86_walk *walk, bool next_by_bp, struct liven
 		.id = walk->insn->id,
 		.word = is_32bit ? 4 : 8,
 		.is_32bit = is_32bit,
-		.next_by_bp = next_by_bp,
+		.next_has_frame_pointer = next_has_frame_pointer,
 	};
 
 	if (!is_zeroing(&effects))

@@ -9,10 +9,10 @@
 #include "symbol/probe_site/x86_code.h"
 
 /*
- * Decodes the current instruction of the walk, whose step has its sp and bp. `next_by_bp`: the CFA
- * of the next instruction is based on bp. Adds to the escapes.
+ * Decodes the current instruction of the walk, whose step has its sp and bp.
+ * `next_has_frame_pointer`: the CFA of the next instruction is based on bp. Adds to the escapes.
  */
-void liveness_effects(const struct x86_walk *walk, bool next_by_bp, struct liveness_step *step,
-		      struct liveness_escapes *escapes);
+void liveness_effects(const struct x86_walk *walk, bool next_has_frame_pointer,
+		      struct liveness_step *step, struct liveness_escapes *escapes);
 
 #endif

@@ -47,7 +47,7 @@ struct liveness_step {
 	uint8_t sp_change; /* enum liveness_sp_change */
 	uint8_t reads;     /* bit masks of callee-saved registers, 1 << index */
 	uint8_t writes;    /* only if completely and always */
-	bool cfa_by_bp;
+	bool cfa_from_bp;
 	bool writes_bp;
 	bool reads_frame; /* reads it at an unknown offset */
 	int32_t amount;   /* of sp_change */

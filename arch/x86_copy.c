@@ -5,7 +5,7 @@
  * use, which holds the original instruction pointer for the step. That requires the length of the
  * instruction, because the distance counts from its end.
  */
-#include "arch/x86_line.h"
+#include "arch/x86_copy.h"
 
 #include <string.h>
 
@@ -141,44 +141,44 @@ static uint64_t *register_of_number(struct x86_registers *registers, int number)
 	((uint8_t)(((byte)&0x38) | 0x80 | (base))) /* base register, 32-bit displacement */
 #define DISTANCE_SIZE 4
 
-static void make_absolute(struct arch_line *line, struct x86_registers *registers)
+static void make_absolute(struct arch_copy *copy, struct x86_registers *registers)
 {
 	struct x86_layout layout;
 	uint64_t *scratch;
 	uint8_t operands;
 	size_t length;
 
-	if (!read_layout(line->code, &layout) || layout.operands >= ARCH_CODE_MAX)
+	if (!read_layout(copy->code, &layout) || layout.operands >= ARCH_CODE_MAX)
 		return;
-	operands = line->code[layout.operands];
+	operands = copy->code[layout.operands];
 	if (!OPERANDS_RELATIVE(operands))
 		return;
 	length = layout.operands + 1 + DISTANCE_SIZE + immediate_size(&layout, operands);
-	line->scratch = free_register(&layout, operands);
-	scratch = register_of_number(registers, line->scratch);
-	line->saved_value = *scratch;
+	copy->scratch = free_register(&layout, operands);
+	scratch = register_of_number(registers, copy->scratch);
+	copy->saved_value = *scratch;
 	*scratch = registers->ip + length;
-	line->code[layout.operands] = OPERANDS_BASED(operands, line->scratch);
+	copy->code[layout.operands] = OPERANDS_BASED(operands, copy->scratch);
 	if (layout.rex >= 0)
-		line->code[layout.rex] = layout.inverse ? line->code[layout.rex] | layout.inverse
-							: line->code[layout.rex] & ~1;
+		copy->code[layout.rex] = layout.inverse ? copy->code[layout.rex] | layout.inverse
+							: copy->code[layout.rex] & ~1;
 }
 
-void x86_line_begin(struct arch_line *line, struct x86_registers *registers,
+void x86_copy_begin(struct arch_copy *copy, struct x86_registers *registers,
 		    const uint8_t code[ARCH_CODE_MAX], uint64_t slot)
 {
-	*line = (struct arch_line){.ip = registers->ip, .slot = slot, .scratch = -1};
-	memcpy(line->code, code, ARCH_CODE_MAX);
+	*copy = (struct arch_copy){.ip = registers->ip, .slot = slot, .scratch = -1};
+	memcpy(copy->code, code, ARCH_CODE_MAX);
 	if (!x86_is_narrow(registers))
-		make_absolute(line, registers);
+		make_absolute(copy, registers);
 	registers->ip = slot;
 }
 
-void x86_line_end(const struct arch_line *line, struct x86_registers *registers)
+void x86_copy_end(const struct arch_copy *copy, struct x86_registers *registers)
 {
-	if (line->scratch >= 0)
-		*register_of_number(registers, line->scratch) = line->saved_value;
-	registers->ip += line->ip - line->slot;
+	if (copy->scratch >= 0)
+		*register_of_number(registers, copy->scratch) = copy->saved_value;
+	registers->ip += copy->ip - copy->slot;
 	if (x86_is_narrow(registers))
 		registers->ip = (uint32_t)registers->ip;
 }
