@@ -19,7 +19,8 @@ struct x86_layout {
 	uint8_t opcode;
 	bool half;       /* 66 */
 	int rex;         /* index of the prefix with the bit for the base, or -1 */
-	uint8_t inverse; /* that bit, if it must be set for the lower registers */
+	uint8_t inverse; /* mask of that bit, if it is stored inverted (VEX, EVEX); 0: bit 0 of REX
+			  */
 	int used;        /* the register of a VEX or EVEX prefix, or -1 */
 	size_t operands; /* index of ModRM */
 };

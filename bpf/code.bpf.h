@@ -31,15 +31,19 @@ struct {
 __u32 unwind_published;
 __u32 code_generations[CODE_GENERATIONS];
 
-static __always_inline __u32 *code_generation(void)
+/*
+ * The generation of a process's mappings: it counts their changes, so that what was cached for
+ * earlier ones is no longer used. Processes that share an entry only look up more often.
+ */
+static __always_inline __u32 *code_generation_of(__u32 pid)
 {
-	return &code_generations[(thread_id() >> 32) & (CODE_GENERATIONS - 1)];
+	return &code_generations[pid & (CODE_GENERATIONS - 1)];
 }
 
 /* Invalidates what is known about the process's mappings. */
 static __always_inline void forget_mappings(void)
 {
-	__sync_fetch_and_add(code_generation(), 1);
+	__sync_fetch_and_add(code_generation_of(thread_id() >> 32), 1);
 }
 
 #define DEV_MINOR_BITS 20
@@ -234,7 +238,7 @@ __noinline int fill_regions(struct found_code *found)
 	if (!found)
 		return 0;
 	fill.key.pid = thread_id() >> 32;
-	fill.key.generation = *code_generation();
+	fill.key.generation = *code_generation_of(fill.key.pid);
 	fill.key.region = found->start >> CODE_REGION_SHIFT;
 	fill.end = found->end;
 	mapping_fill(&fill.mapping, found, fill.key.generation);

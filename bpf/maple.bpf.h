@@ -84,8 +84,8 @@ static __noinline int maple_descend(struct maple_place *place)
 	return is_leaf;
 }
 
-/* Looks up an index: `node` becomes the entry or 0, which applies up to the index `last`. Returns
- * 0, or a negative number on failure. */
+/* Finds the entry that covers an index: place->node becomes the entry, or 0 for a gap, and
+ * place->last the last index that it covers. Returns 0, or a negative number on failure. */
 static __noinline int maple_find(struct maple_place *place, __u64 root, __u64 index)
 {
 	int at_leaf = 0;

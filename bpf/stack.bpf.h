@@ -123,8 +123,7 @@ static __always_inline __u32 stack_by_tables(const struct caller_frame *from,
 {
 	__u32 count;
 
-	walk_start(buffer, from, code_generations[process_of(task) & (CODE_GENERATIONS - 1)],
-		   hash_start(task));
+	walk_start(buffer, from, *code_generation_of(process_of(task)), hash_start(task));
 	buffer->record.stop = walk(buffer);
 	count = buffer->count;
 	*ret_id = hash_end(buffer->hash, count);

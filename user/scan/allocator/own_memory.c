@@ -51,7 +51,7 @@ static int cut_range(struct ranges *ranges, const struct scan_range *range,
 		if (before.start < before.end && vec_push(&ranges->list, before))
 			return -ENOMEM;
 		left.start = extent->end < left.end ? extent->end : left.end;
-		left.heap = extent->arena;
+		left.heap = extent->arena; /* glibc's heap follows the arena that manages it */
 	}
 	if (left.start == left.end)
 		return 0;

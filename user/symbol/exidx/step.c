@@ -377,6 +377,8 @@ static uint32_t half(const uint8_t *code)
 	return code[0] | (uint32_t)code[1] << 8;
 }
 
+#define MOV_R7_SP 0x466f /* begins a frame; the table would take it for any write of r7 */
+
 struct exidx_step exidx_step_thumb(const uint8_t *code, uint32_t at, uint32_t size)
 {
 	struct exidx_instruction instruction = exidx_decode(code + at, size - at, true);
@@ -389,7 +391,7 @@ struct exidx_step exidx_step_thumb(const uint8_t *code, uint32_t at, uint32_t si
 
 	if (half(code + at) >= 0xe800 && size - at < 4)
 		go_away(&decoding);
-	else if (half(code + at) == 0x466f || !match(thumb, COUNT(thumb), &decoding))
+	else if (half(code + at) == MOV_R7_SP || !match(thumb, COUNT(thumb), &decoding))
 		begin(&decoding.step, &instruction);
 	return decoding.step;
 }

@@ -165,6 +165,7 @@ int shell_do_watch(struct shell *shell, char *const *words, struct error *err)
 	enum shell_wake wake;
 	int code;
 
+	/* an interval has a unit; a number alone is a site */
 	if (words[0] && strspn(words[0], "0123456789") && !duration_parse(words[0], &interval_ns))
 		words++;
 	code = watch_find(&watch, words, err);

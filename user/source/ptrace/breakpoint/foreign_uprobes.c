@@ -33,21 +33,21 @@ static uint64_t restore_all(struct space *memory, uint64_t now_ns)
 		if (!breakpoint->address || breakpoint_is_set(memory, breakpoint) ||
 		    !breakpoint_restore(memory, breakpoint))
 			continue;
-		if (breakpoint->met_ns > since_ns)
-			since_ns = breakpoint->met_ns;
-		breakpoint->met_ns = now_ns;
+		if (breakpoint->hit_ns > since_ns)
+			since_ns = breakpoint->hit_ns;
+		breakpoint->hit_ns = now_ns;
 	}
 	return since_ns;
 }
 
-static uint64_t met_last_ns(const struct space *memory)
+static uint64_t last_hit_ns(const struct space *memory)
 {
 	const struct breakpoint *breakpoint;
 	uint64_t last_ns = 0;
 
 	vec_each (breakpoint, &memory->breakpoints)
-		if (breakpoint->kinds && breakpoint->met_ns > last_ns)
-			last_ns = breakpoint->met_ns;
+		if (breakpoint->kinds && breakpoint->hit_ns > last_ns)
+			last_ns = breakpoint->hit_ns;
 	return last_ns;
 }
 
@@ -75,7 +75,7 @@ static void look_at(const struct tracer *tracer, struct owner *owner, uint64_t n
 		doubt(owner, now_ns);
 	} else if (!owner->has_uprobes && has_uprobes(owner->pid)) {
 		owner->has_uprobes = true;
-		owner->uprobes_ns = later(tracer->looked_ns, met_last_ns(owner->memory));
+		owner->uprobes_ns = later(tracer->looked_ns, last_hit_ns(owner->memory));
 	}
 }
 
@@ -116,7 +116,7 @@ void foreign_uprobes_check_now(const struct tracer *tracer, struct owner *owner)
 uint64_t foreign_uprobes_gap_ns(const struct owner *owner)
 {
 	if (!owner->uprobes_ns ||
-	    (!owner->doubted && met_last_ns(owner->memory) > owner->uprobes_ns))
+	    (!owner->doubted && last_hit_ns(owner->memory) > owner->uprobes_ns))
 		return 0;
 	return clock_now_ns() - owner->uprobes_ns;
 }

@@ -161,7 +161,7 @@ static int breakpoint_new(struct space *memory, uint64_t address, int mode, int 
 			  struct breakpoint **ret_breakpoint)
 {
 	struct breakpoint breakpoint = {
-		.address = address, .mode = (uint8_t)mode, .met_ns = clock_now_ns()};
+		.address = address, .mode = (uint8_t)mode, .hit_ns = clock_now_ns()};
 	uint32_t index = (uint32_t)memory->breakpoints.count;
 
 	if (read_code(memory, address, breakpoint.code))

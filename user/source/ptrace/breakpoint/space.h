@@ -24,7 +24,7 @@ struct breakpoint {
 	uint64_t address; /* 0: removed */
 	uint32_t kinds;   /* bit mask of (1 << enum probe_kind) */
 	bool returns;     /* probed calls return here */
-	uint64_t met_ns;  /* last time it was hit or placed, or earlier */
+	uint64_t hit_ns;  /* last time it was hit or placed, or earlier */
 	uint64_t cookies[PROBE_KINDS];
 	uint8_t mode;                /* mode of the code: arch/arch.h */
 	uint8_t code[ARCH_CODE_MAX]; /* the code without breakpoints */

@@ -241,7 +241,7 @@ static void executed(struct tracer *tracer, struct task *task)
 	owner->memory = memory;
 	owner->seed = ++tracer->images;
 	task_calls_reset(task->calls);
-	owner_look(owner);
+	owner_read_image(owner);
 	owner->watched |= owner->watched_from_exec;
 	write_exec(tracer, task);
 	task_hold(tracer, task);

@@ -25,9 +25,10 @@ static uint64_t auxiliary(const char *vector, size_t size, uint64_t type, size_t
 #define ENTRY_PLACE offsetof(Elf64_Ehdr, e_entry)
 _Static_assert(ENTRY_PLACE == offsetof(Elf32_Ehdr, e_entry), "in files of either kind");
 
-/* The entry point of the dynamic linker, or of a program without one: code that is no longer
- * executed. */
-static uint64_t find_slot(const struct space *memory, const char *vector, size_t size, size_t word)
+/* Where copies of instructions run: at the entry point of the dynamic linker, or of a program
+ * without one. That code has run and is not needed again. */
+static uint64_t find_copy_slot(const struct space *memory, const char *vector, size_t size,
+			       size_t word)
 {
 	uint64_t base = auxiliary(vector, size, AT_BASE, word), slot;
 	char offset[sizeof(uint64_t)];
@@ -77,17 +78,19 @@ int task_processor(pid_t pid, pid_t tid)
 	return processor;
 }
 
-void owner_look(struct owner *owner)
+void owner_read_image(struct owner *owner)
 {
 	pid_t tid = proc_living_thread(owner->pid);
 	char *text;
 	size_t size;
 
 	if (!procfs_read(tid, "auxv", &text, &size)) {
+		/* read as 64-bit entries, a 32-bit vector has no AT_PHDR */
 		owner->is_32bit = !auxiliary(text, size, AT_PHDR, 8);
 		owner->memory->is_32bit = owner->is_32bit;
 		owner->memory->arch = arch_native(owner->is_32bit);
-		owner->memory->slot = find_slot(owner->memory, text, size, owner->is_32bit ? 4 : 8);
+		owner->memory->slot =
+			find_copy_slot(owner->memory, text, size, owner->is_32bit ? 4 : 8);
 		free(text);
 	}
 	if (!procfs_read(tid, "stat", &text, &size)) {

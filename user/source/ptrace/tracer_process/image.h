@@ -6,7 +6,7 @@
 #include "source/ptrace/tracer/tracer.h"
 
 /* Reads the properties of a process's image. Unreadable ones keep their value. */
-void owner_look(struct owner *owner);
+void owner_read_image(struct owner *owner);
 /* The CPU that a thread last ran on; -1 if unknown. */
 int task_processor(pid_t pid, pid_t tid);
 

@@ -123,7 +123,7 @@ static void trapped(struct tracer *tracer, struct task *task)
 		return;
 	}
 	arch_set_ip(&registers, address);
-	breakpoint->met_ns = tracer->looked_ns;
+	breakpoint->hit_ns = tracer->looked_ns;
 	foreign_uprobes_hit(task->owner);
 	if (!task->owner->bystander && !is_done(task, &registers))
 		held = calls_hit(tracer, task, breakpoint, &registers) || task->meets_new_code;
@@ -311,7 +311,7 @@ static int take_seized(struct tracer *tracer, const struct seizure *seizure)
 	if (!code)
 		code = space_open(&owner->memory, seizure->threads.items[0].tid);
 	if (!code) {
-		owner_look(owner);
+		owner_read_image(owner);
 		foreign_uprobes_start(owner);
 		return 0;
 	}
