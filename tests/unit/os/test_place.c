@@ -121,6 +121,34 @@ static void test_open_descriptor_is_written_directly(void **state)
 	close(ends[1]);
 }
 
+/* The link would open the other user's file for writing, with our rights. */
+static void test_descriptor_of_another_user_is_refused(void **state)
+{
+	struct error err = {0};
+	struct place place;
+	char path[64], ready;
+	int executed[2]; /* closed by exec */
+	pid_t child;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_int_equal(pipe2(executed, O_CLOEXEC), 0);
+	child = fork();
+	if (!child) {
+		if (!setgid(NOBODY) && !setuid(NOBODY))
+			execl("/bin/sleep", "sleep", "60", NULL);
+		_exit(1);
+	}
+	close(executed[1]);
+	assert_int_equal(read(executed[0], &ready, 1), 0);
+	snprintf(path, sizeof(path), "/proc/%d/fd/0", (int)child);
+	assert_int_equal(place_find(&place, path, &err), -EPERM);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	close(executed[0]);
+}
+
 static void test_loop_of_links_ends(void **state)
 {
 	(void)state;
@@ -196,6 +224,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_any_file_in_a_trusted_directory, make_folder,
 						scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_open_descriptor_is_written_directly,
+						make_folder, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_descriptor_of_another_user_is_refused,
 						make_folder, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_loop_of_links_ends, make_folder,
 						scratch_teardown),

@@ -115,13 +115,12 @@ static int walk_on(struct walk *walk, int found, struct place *place, const char
 	if (fstat(found, &place->stat))
 		return error_set_errno(err, -errno, "cannot write %s", path);
 	place->exists = true;
-	if (S_ISLNK(place->stat.st_mode) && is_in_proc(found) && is_last) {
-		place->is_open_file = true;
-		return 1;
-	}
 	if (S_ISLNK(place->stat.st_mode)) {
 		if (!is_ours(&place->stat) && !is_trusted(&walk->directory_stat))
 			return refuse(err, path, "a symbolic link of another user is in the way");
+		place->is_open_file = is_last && is_in_proc(found);
+		if (place->is_open_file)
+			return 1;
 		code = is_in_proc(found)
 			       ? walk_enter(walk, openat(walk->directory, place->name,
 							 O_PATH | O_DIRECTORY | O_CLOEXEC))
