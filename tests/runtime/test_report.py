@@ -97,6 +97,8 @@ def test_new_reports_and_recordings_are_private(uprobes, tmp_path):
     assert (tmp_path / "open").stat().st_mode & 0o777 == 0o644
     result = mtrace("--output-mode", "999", "/bin/true")
     assert result.status == 2 and '"999" is not a mode like 600 or 640' in result.stderr
+    result = mtrace("--output-mode", "444", "/bin/true")
+    assert result.status == 2 and "444 does not let you read and write" in result.stderr
 
 
 @pytest.mark.parametrize("option", ["-o", "-l"])

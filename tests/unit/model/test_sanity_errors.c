@@ -114,8 +114,8 @@ static void test_allocator_kinds(void **state)
 	}
 }
 
-/* A malloc call from operator new may also be from new[], and a delete that the allocator itself
- * defines has no mark: neither is judged. */
+/* Two cases are not judged: a malloc call from operator new, because new[] may have called that,
+ * and a delete that the allocator defines, because it leaves no mark. */
 static void test_unmarked_operators(void **state)
 {
 	struct model_fixture fixture = launched();

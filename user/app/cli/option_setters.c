@@ -415,6 +415,9 @@ SETTER(set_output_mode)
 
 	if (!strchr("01234567", *argument) || !*argument || *end || mode > 0777)
 		return error_set(err, -EINVAL, "\"%s\" is not a mode like 600 or 640", argument);
+	if ((mode & 0600) != 0600)
+		return error_set(err, -EINVAL, "%s does not let you read and write your own files",
+				 argument);
 	options->output_mode = (mode_t)mode;
 	return 0;
 }

@@ -9,8 +9,8 @@
  * register of its caller is a reference if the caller reads that register; the same applies to the
  * register itself. Words and registers of analysed functions count as references unless they are
  * proven dead. Nothing is known (REFERENCE_UNKNOWN) about words of frames that are not analysed,
- * of frames that cannot be unwound and all frames above those, and about registers that the
- * analysed frames pass on to any of these.
+ * or that lie at or above a frame that cannot be unwound, and about registers whose next reader
+ * would be such a frame.
  */
 #ifndef MTRACE_APP_SCAN_STACK_JUDGE_H
 #define MTRACE_APP_SCAN_STACK_JUDGE_H

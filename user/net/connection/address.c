@@ -163,8 +163,8 @@ static void remove_left_over(const struct address *address)
 	(void)place_remove(local->sun_path, status.st_dev, status.st_ino);
 }
 
-/* bind(2) gives the file the mode of the socket (unix_bind_bsd() in net/unix/af_unix.c), so it is
- * never accessible to others, and no name has to be looked up again. */
+/* bind(2) gives the file the mode of the socket (unix_bind_bsd() in net/unix/af_unix.c), so
+ * others can never connect, and no chmod(2) by name could hit another file. */
 static int bind_unix(int fd, const struct address *address)
 {
 	remove_left_over(address);

@@ -5,7 +5,7 @@
 
 #define PIECE_SIZE (64u << 10)
 
-/* Offset of the first byte of the first piece. */
+/* The stream offset at which the first piece begins. */
 static uint64_t origin(const struct backlog *backlog)
 {
 	return backlog->begin - backlog->begin % PIECE_SIZE;

@@ -150,7 +150,7 @@ static void name_add(struct server *server, const struct address *address)
 		 address_text(address, text));
 }
 
-/* Remembers which file to remove in the end. */
+/* Identifies the socket file, so that listener_close() removes no other. */
 static void note_file(struct listener *listener)
 {
 	const struct sockaddr_un *local = (const struct sockaddr_un *)&listener->address.where;

@@ -21,7 +21,7 @@ struct stream_reader {
 	bool ended;
 	enum stage stage;
 	bool moved;           /* a resume record was read; it set: */
-	uint64_t resumed;     /* the offset in the stream of the next byte */
+	uint64_t resumed;     /* stream offset of the next byte */
 	uint64_t number;      /* of the next frame */
 	uint64_t position;    /* of the first byte that is held */
 	uint64_t events_read; /* number of events */

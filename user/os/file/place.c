@@ -131,8 +131,8 @@ static int walk_on(struct walk *walk, int found, struct place *place, const char
 		code = check_found(walk, place, path, err);
 		return code ? code : 1;
 	}
-	code = walk_enter(walk, openat(walk->directory, place->name,
-				       O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+	code = S_ISDIR(place->stat.st_mode) ? walk_enter(walk, fcntl(found, F_DUPFD_CLOEXEC, 0))
+					    : -ENOTDIR;
 	return code ? error_set_errno(err, code, "cannot write %s", path) : 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A place is where a file is to be written: an open directory and a name in it. Between the checks
- * and the write, another user may exchange a file or directory for a symbolic link. So the path is
- * walked once, component by component, and later calls only use the open directory.
+ * Where to write a file: an open directory and a name in it. Another user may exchange a file or
+ * directory for a symbolic link between our checks and the write. So the path is walked once,
+ * component by component, and later calls use only the open directory.
  *
  * A directory is trusted if it belongs to root or to us, and only its owner may write to it.
  * Elsewhere, symbolic links and existing files are refused unless they belong to root or to us.

@@ -23,14 +23,14 @@ struct number {
 static bool has_user_data(pid_t pid, const char *descriptor)
 {
 	char name[NAME_SIZE], *link;
-	bool keeps;
+	bool has;
 
 	snprintf(name, sizeof(name), "fd/%.10s", descriptor);
 	if (procfs_read_link(pid, name, &link))
 		return false;
-	keeps = !strcmp(link, "anon_inode:[eventpoll]") || !strcmp(link, "anon_inode:[io_uring]");
+	has = !strcmp(link, "anon_inode:[eventpoll]") || !strcmp(link, "anon_inode:[io_uring]");
 	free(link);
-	return keeps;
+	return has;
 }
 
 int data_descriptors_find(pid_t pid, struct data_descriptors *ret_descriptors)

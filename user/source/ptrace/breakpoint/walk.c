@@ -239,7 +239,8 @@ static bool has_stack_dumps(const struct unwind_abi *abi)
 	return abi->link == UNWIND_LINK_NONE;
 }
 
-/* Sends a stack dump. The command finishes the stack, as it has the rows of all instructions. */
+/* Sends a stack dump to the command, which has the rows of all instructions and completes the
+ * stack. */
 static uint64_t send_stack_dump(struct tracer *tracer, struct task *task,
 				struct breakpoint_walk *walk, enum stack_stop stop)
 {

@@ -9,8 +9,9 @@
 #include "symbol/probe_site/x86_code.h"
 
 /*
- * Decodes the current instruction of the walk, whose step has its sp and bp.
- * `next_has_frame_pointer`: the CFA of the next instruction is based on bp. Adds to the escapes.
+ * Decodes the effects of the instruction at which the walk is, and stores them in its step, which
+ * already has sp and bp. Adds the addresses that leave the function to the escapes.
+ * `next_has_frame_pointer`: the CFA of the next instruction is based on bp.
  */
 void liveness_effects(const struct x86_walk *walk, bool next_has_frame_pointer,
 		      struct liveness_step *step, struct liveness_escapes *escapes);
