@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * --keep N: of the numbered files that reports are written to, the latest N are retention. Only
- * files written by this run are ever removed, and only if they are still the same: a file that
- * somebody else has put in its place is left alone.
+ * --keep N: of the numbered files that reports are written to, the latest N are kept. Only files
+ * written by this run are ever removed, and only if they are still the same: a file that
+ * somebody else has put in its place stays.
  */
 #ifndef MTRACE_APP_REPORT_RETENTION_H
 #define MTRACE_APP_REPORT_RETENTION_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The target side of a trace whose model is kept remote_state (serve): what would be recorded to a
+ * The target side of a trace whose model is kept elsewhere (serve): what would be recorded to a
  * file is sent to clients (net/protocol/server.h). When the backlog is full, no model covers its
  * older part and no client has received it, calls are dropped and counted as losses of their
  * processes. Events about processes, mappings and stacks still go in, so that the model is right
